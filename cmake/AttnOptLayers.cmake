@@ -1,0 +1,32 @@
+# attn_opt_layer(NAME USES target...): the static library attn_opt_NAME of src/NAME/*.cpp.
+# Sources are globbed so that adding a file (an operator family, a pattern) needs no edit here.
+function(attn_opt_layer name)
+  cmake_parse_arguments(LAYER "" "" "USES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_library(attn_opt_${name} STATIC ${sources})
+  attn_opt_compile_settings(attn_opt_${name})
+  target_link_libraries(attn_opt_${name} PUBLIC ${LAYER_USES})
+endfunction()
+
+function(attn_opt_compile_settings target)
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-unused-parameter)
+  target_precompile_headers(${target} PRIVATE <onnx/onnx_pb.h> <string> <vector> <unordered_map>)
+endfunction()
+
+# attn_opt_test(NAME USES target...): the test program NAME_tests of tests/NAME/*.cpp.
+function(attn_opt_test name)
+  cmake_parse_arguments(TEST "" "" "USES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name}_tests ${sources})
+  attn_opt_compile_settings(${name}_tests)
+  target_compile_definitions(${name}_tests PRIVATE ATTN_OPT_TESTDATA="${PROJECT_SOURCE_DIR}/testdata")
+  target_link_libraries(${name}_tests PRIVATE ${TEST_USES} GTest::gtest GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name}_tests DISCOVERY_TIMEOUT 60)
+endfunction()

@@ -1,0 +1,68 @@
+// Runs ONNX graphs on the CPU: what verification stands on.
+//
+// Primitive operators have kernels written here; an operator that ONNX defines as a function and that has no kernel is
+// expanded through its schema's body and run. An operator with neither is Error kUnsupported with the message
+// "unsupported: DOMAIN::OP (opset N)".
+//
+//   ATTN_OPT_TRY(auto executor, Executor::create(model, tensors, {}));
+//   ATTN_OPT_TRY(auto outputs, executor.run({{"x", x}}));
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "attn_opt/model.h"
+#include "attn_opt/status.h"
+#include "attn_opt/tensor.h"
+
+namespace attn_opt {
+
+/// Versions of the operator sets that nodes are of, by domain ("" for ai.onnx).
+using Opsets = std::unordered_map<std::string, int>;
+
+struct ExecutorOptions {
+  /// Every floating tensor is held and computed in double, constants widened from the value they have in their type.
+  bool compute_f64 = false;
+  size_t memory_limit = size_t{4} << 30;  ///< bytes of live tensors; beyond it: kLimit
+  std::optional<std::chrono::steady_clock::time_point> deadline;  ///< checked between nodes; beyond it: kLimit
+};
+
+using Feeds = std::unordered_map<std::string, Tensor>;
+
+class Executor {
+ public:
+  /// MODEL and TENSORS must outlive the executor. Initializers are read on first use.
+  static Expected<Executor> create(const onnx::ModelProto& model, const TensorStore& tensors, ExecutorOptions options);
+  Executor(Executor&&) noexcept;
+  Executor& operator=(Executor&&) noexcept;
+  ~Executor();
+
+  /// The graph's outputs in their order. FEEDS must hold every graph input without initializer and may override those
+  /// with one. Errors: kInvalidInput (missing feed, shapes that do not fit), kUnsupported, kLimit; `where` names the node.
+  Expected<std::vector<Tensor>> run(const Feeds& feeds) const;
+
+ private:
+  struct Impl;
+  explicit Executor(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Runs one node. An omitted optional input is a Tensor without value. Nodes with graph attributes are kUnsupported.
+Expected<std::vector<Tensor>> run_node(const onnx::NodeProto& node, std::span<const Tensor> inputs, const Opsets& opsets,
+                                       const ExecutorOptions& options = {});
+
+/// True if NODE can be run: it has a kernel for its version, or a schema body made of such nodes.
+bool can_run(const onnx::NodeProto& node, const Opsets& opsets);
+
+/// True for operators whose result is not a function of their inputs (RandomNormal, Bernoulli, training Dropout, ...).
+bool is_random(const onnx::NodeProto& node);
+
+}  // namespace attn_opt

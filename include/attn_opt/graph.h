@@ -1,0 +1,146 @@
+// A use-def view of an ONNX model.
+//
+// The view owns no data of the model: nodes, initializers and types stay in the ModelProto, so whatever is not edited
+// is written back untouched (metadata, unknown fields, quantization annotations). Graphs of If, Loop and Scan bodies
+// and bodies of model-local functions are Graphs too; a Value of an outer graph that a nested node reads is a use like
+// any other. Nodes and Values live as long as the ModelGraph and never move.
+//
+//   Expected<std::unique_ptr<ModelGraph>> view = ModelGraph::create(model.proto);
+//   for (Node* node : (*view)->main().nodes()) ...
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "attn_opt/status.h"
+
+namespace attn_opt {
+
+class Graph;
+class ModelGraph;
+struct Node;
+
+/// NODE reads a value as its input number INPUT. A null NODE: the value is an output of a graph nested in its own.
+struct Use {
+  Node* node = nullptr;
+  int input = 0;
+};
+
+struct Value {
+  std::string name;
+  Graph* graph = nullptr;
+  Node* producer = nullptr;  ///< null: graph input, initializer, or implicit input of a body
+  int output = 0;            ///< which output of the producer
+  std::vector<Use> uses;     ///< reads in this graph and, captured, in nested ones
+  const onnx::TensorProto* initializer = nullptr;  ///< null too if the caller may override it (it is also an input)
+  const onnx::TypeProto* declared_type = nullptr;  ///< of graph inputs, outputs and value_info; may be null
+  bool is_input = false;                           ///< input of its graph (also: initializer that is an input)
+  bool is_output = false;                          ///< output of its graph
+
+  bool unused() const { return uses.empty() && !is_output; }
+};
+
+struct Node {
+  uint32_t id = 0;        ///< unique in the model, never reused
+  uint32_t position = 0;  ///< place in its graph's node list; for an added node that of the node it stands before
+  onnx::NodeProto* proto = nullptr;
+  Graph* graph = nullptr;
+  std::vector<Value*> inputs;   ///< null: an omitted optional input
+  std::vector<Value*> outputs;  ///< null: an omitted optional output
+  std::vector<Graph*> bodies;   ///< graphs in its attributes, in the order of the attributes
+  bool removed = false;
+
+  const std::string& op() const { return proto->op_type(); }
+  /// "" for ai.onnx.
+  std::string_view domain() const;
+  /// True for OP of the ai.onnx domain.
+  bool is(std::string_view op_type) const { return op() == op_type && domain().empty(); }
+  Value* input(size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
+  Value* output(size_t i) const { return i < outputs.size() ? outputs[i] : nullptr; }
+  const onnx::AttributeProto* attribute(std::string_view name) const;
+  int64_t int_attribute(std::string_view name, int64_t otherwise) const;
+  float float_attribute(std::string_view name, float otherwise) const;
+  std::string string_attribute(std::string_view name, std::string otherwise) const;
+  /// Null when the attribute is absent.
+  const google::protobuf::RepeatedField<int64_t>* ints_attribute(std::string_view name) const;
+  /// The node's name, or that of its first output when it has none: what a user can search for.
+  const std::string& label() const;
+};
+
+/// One list of nodes with one scope of names: the main graph, a body of a control-flow node, or a local function.
+class Graph {
+ public:
+  Graph* parent() const { return parent_; }     ///< graph of the node this is a body of; null for main and functions
+  Node* owner() const { return owner_; }        ///< node this is a body of
+  ModelGraph& model() const { return *model_; }
+  const onnx::FunctionProto* function() const { return function_; }
+  onnx::GraphProto* proto() const { return proto_; }  ///< null for a function
+
+  const std::vector<Node*>& nodes() const { return nodes_; }  ///< in the order of the file, removed ones included
+  const std::vector<Value*>& inputs() const { return inputs_; }
+  const std::vector<Value*>& outputs() const { return outputs_; }
+  /// The value called NAME here or in an enclosing graph; null if there is none.
+  Value* find(const std::string& name) const;
+  /// True if VALUE can be read by a node of this graph: it belongs to this graph or to an enclosing one.
+  bool sees(const Value& value) const;
+
+ private:
+  friend class ModelGraph;
+  friend class GraphReader;
+  friend class Edit;
+  ModelGraph* model_ = nullptr;
+  Graph* parent_ = nullptr;
+  Node* owner_ = nullptr;
+  onnx::GraphProto* proto_ = nullptr;
+  onnx::FunctionProto* function_ = nullptr;
+  std::vector<Node*> nodes_;
+  std::vector<Node*> added_;  ///< committed by edits, in order; compact() puts them in their places
+  std::vector<Value*> inputs_, outputs_;
+  std::unordered_map<std::string, Value*> values_;
+};
+
+class ModelGraph {
+ public:
+  /// Builds the view in one pass. Errors (kInvalidInput): a name that nothing defines, a value defined twice, nodes
+  /// out of topological order, bodies nested deeper than the limit.
+  static Expected<std::unique_ptr<ModelGraph>> create(onnx::ModelProto& proto);
+
+  onnx::ModelProto& proto() const { return *proto_; }
+  Graph& main() const { return *graphs_.front(); }
+  /// Main graph, then every body and function, outer before inner.
+  const std::deque<std::unique_ptr<Graph>>& graphs() const { return graphs_; }
+  /// Version of DOMAIN that GRAPH's nodes are of: the model's, or the function's own import.
+  int opset(const Graph& graph, const std::string& domain = "") const;
+
+  /// A name that no value or node of the model has: STEM, or STEM with a number.
+  std::string fresh_name(const std::string& stem);
+  Value* new_value(Graph& graph);
+  Node* new_node(Graph& graph);
+
+  /// Removes NODE if none of its outputs is read, then in turn whatever only it read (nodes, initializers,
+  /// value_info). Nodes that were dead before any edit are left alone.
+  void remove_if_dead(Node& node);
+  /// Writes removals and additions into the protos, once, after the last edit.
+  void compact();
+
+ private:
+  friend class GraphReader;
+  friend class Edit;
+  onnx::ModelProto* proto_ = nullptr;
+  std::deque<std::unique_ptr<Graph>> graphs_;
+  std::deque<Node> node_pool_;
+  std::deque<Value> value_pool_;
+  std::deque<onnx::NodeProto> proto_pool_;
+  std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, int> next_suffix_;
+};
+
+}  // namespace attn_opt
