@@ -1,0 +1,60 @@
+// What is known of a model's values without running it: types, symbolic shapes, contents of small integer tensors,
+// constants. Computed on demand, one node at a time, each node once; never over the whole model at once.
+//
+//   Facts facts(view, *model.tensors);
+//   if (const Shape* shape = facts.shape(*value)) ...
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn_opt/dim.h"
+#include "attn_opt/graph.h"
+#include "attn_opt/model.h"
+#include "attn_opt/tensor.h"
+
+namespace attn_opt {
+
+/// Contents of an integer (or bool) tensor as symbolic expressions, row-major.
+struct IntegerData {
+  std::vector<int64_t> dims;
+  std::vector<Dim> values;
+};
+
+/// Two sizes that a broadcast or a slice takes for equal though that is not proven. NODE is where.
+struct SizeAssumption {
+  Dim one, other;
+  const Node* node = nullptr;
+};
+
+class Facts {
+ public:
+  /// VIEW and TENSORS must outlive the facts.
+  Facts(ModelGraph& view, const TensorStore& tensors);
+  ~Facts();
+
+  /// Null if the rank is not known.
+  const Shape* shape(const Value& value);
+  /// UNDEFINED if not known.
+  DataType type(const Value& value);
+  /// Contents of a small integer tensor (at most 256 elements) as expressions; null if not known.
+  const IntegerData* integers(const Value& value);
+  /// Contents of a value that is an initializer or computed from such alone, up to kMaxConstantElements; null otherwise.
+  const Tensor* constant(const Value& value);
+  /// The value that every element has, whatever the shape (a constant, ConstantOfShape, Expand of a scalar, ...).
+  std::optional<double> uniform(const Value& value);
+  /// Element of a constant that has exactly one (rank 0, [1], [1,1], ...).
+  std::optional<double> scalar(const Value& value);
+  /// Every assumption made so far; a user of facts lists those whose symbols its own shapes hold.
+  const std::vector<SizeAssumption>& assumptions() const;
+
+  static constexpr int64_t kMaxConstantElements = 1 << 16;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace attn_opt
