@@ -1,0 +1,180 @@
+#include "attn_opt/axis_map.h"
+
+#include <algorithm>
+
+namespace attn_opt {
+
+AxisMap AxisMap::of(const Shape& shape, const std::vector<Role>& roles) {
+  AxisMap map;
+  map.axes_.resize(shape.size());
+  for (Role role : {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature})
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      if (roles[axis] != role || shape[axis].is(1)) continue;
+      map.axes_[axis].push_back(static_cast<int>(map.factors_.size()));
+      map.factors_.push_back({role, shape[axis]});
+    }
+  return map;
+}
+
+AxisMap AxisMap::of_merged(const Shape& shape, const Dim& batch, const Dim& heads, Role last_but_one, Role last) {
+  AxisMap map = of({batch, heads, shape[1], shape[2]}, {Role::kBatch, Role::kHead, last_but_one, last});
+  std::vector<int>& leading = map.axes_[0];
+  leading.insert(leading.end(), map.axes_[1].begin(), map.axes_[1].end());
+  map.axes_.erase(map.axes_.begin() + 1);
+  return map;
+}
+
+std::vector<int> AxisMap::of_role(Role role) const {
+  std::vector<int> found;
+  for (size_t i = 0; i < factors_.size(); ++i)
+    if (factors_[i].role == role && !factors_[i].repeated) found.push_back(static_cast<int>(i));
+  return found;
+}
+
+Dim AxisMap::size(Role role, bool repeated) const {
+  Dim size = 1;
+  for (const Factor& factor : factors_)
+    if (factor.role == role && factor.repeated == repeated) size = size * factor.size;
+  return size;
+}
+
+bool AxisMap::has_repeats() const {
+  return std::any_of(factors_.begin(), factors_.end(), [](const Factor& f) { return f.repeated; });
+}
+
+bool AxisMap::repeats_interleave() const {
+  bool repeat_seen = false;
+  for (const Factor& factor : factors_) {
+    if (factor.repeated && factor.role != Role::kHead) return false;
+    if (factor.role != Role::kHead) continue;
+    if (repeat_seen && !factor.repeated) return false;
+    repeat_seen = repeat_seen || factor.repeated;
+  }
+  return true;
+}
+
+AxisMap AxisMap::before_transpose(const std::vector<int64_t>& perm) const {
+  AxisMap before = *this;
+  for (size_t axis = 0; axis < perm.size(); ++axis) before.axes_[perm[axis]] = axes_[axis];
+  return before;
+}
+
+void AxisMap::split(int factor, const Dim& outer, const Dim& inner) {
+  Factor second = factors_[factor];
+  factors_[factor].size = outer;
+  second.size = inner;
+  factors_.insert(factors_.begin() + factor + 1, second);
+  for (auto& axis : axes_) {
+    std::vector<int> renumbered;
+    for (int f : axis) {
+      renumbered.push_back(f > factor ? f + 1 : f);
+      if (f == factor) renumbered.push_back(factor + 1);
+    }
+    axis = renumbered;
+  }
+}
+
+std::optional<AxisMap> AxisMap::before_reshape(const Shape& before) const {
+  AxisMap map = *this;
+  std::vector<int> flat;
+  for (const auto& axis : axes_) flat.insert(flat.end(), axis.begin(), axis.end());
+  map.axes_.assign(1, flat);
+  std::vector<std::vector<int>> axes(before.size());
+  size_t next = 0;
+  for (size_t axis = 0; axis < before.size(); ++axis) {
+    Dim rest = before[axis];
+    while (!rest.is(1)) {
+      if (next == map.axes_[0].size()) return std::nullopt;
+      const int factor = map.axes_[0][next];
+      const Dim size = map.factors_[factor].size;
+      if (auto quotient = exact_quotient(rest, size)) {
+        rest = *quotient;
+      } else if (auto inner = exact_quotient(size, rest)) {
+        map.split(factor, rest, *inner);
+        for (auto& done : axes)
+          for (int& f : done)
+            if (f > factor) ++f;
+        rest = 1;
+      } else {
+        return std::nullopt;
+      }
+      axes[axis].push_back(factor);
+      ++next;
+    }
+  }
+  if (next != map.axes_[0].size()) return std::nullopt;
+  map.axes_ = std::move(axes);
+  return map;
+}
+
+std::optional<AxisMap> AxisMap::before_expand(const Shape& before, const Shape& after) const {
+  if (before.size() > after.size()) return std::nullopt;
+  AxisMap map = *this;
+  const size_t added = after.size() - before.size();
+  for (size_t axis = 0; axis < after.size(); ++axis) {
+    const Dim size = axis < added ? Dim(1) : before[axis - added];
+    if (size == after[axis]) continue;
+    if (!size.is(1)) return std::nullopt;
+    for (int factor : map.axes_[axis]) map.factors_[factor].repeated = true;
+    map.axes_[axis].clear();
+  }
+  map.axes_.erase(map.axes_.begin(), map.axes_.begin() + static_cast<std::ptrdiff_t>(added));
+  return map;
+}
+
+std::optional<AxisMap> AxisMap::with_rows(size_t axis, const Dim& size) const {
+  const std::vector<int> rows = of_role(Role::kRow);
+  if (axes_[axis].size() != 1 || rows != axes_[axis]) return std::nullopt;
+  AxisMap map = *this;
+  map.factors_[rows[0]].size = size;
+  return map;
+}
+
+bool AxisMap::is_order(const std::vector<Role>& roles) const {
+  if (roles.size() != axes_.size()) return false;
+  for (size_t axis = 0; axis < roles.size(); ++axis)
+    if (axes_[axis] != of_role(roles[axis])) return false;
+  return true;
+}
+
+bool AxisMap::is_three_dimensional() const {
+  if (axes_.size() != 3) return false;
+  std::vector<int> head_feature = of_role(Role::kHead);
+  const std::vector<int> feature = of_role(Role::kFeature);
+  head_feature.insert(head_feature.end(), feature.begin(), feature.end());
+  return axes_[0] == of_role(Role::kBatch) && axes_[1] == of_role(Role::kRow) && axes_[2] == head_feature;
+}
+
+std::optional<int64_t> AxisMap::axis_of(Role role, const std::vector<bool>& taken) const {
+  const std::vector<int> wanted = of_role(role);
+  for (size_t axis = 0; axis < axes_.size(); ++axis)
+    if (!taken[axis] && axes_[axis] == wanted) return static_cast<int64_t>(axis);
+  return std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> AxisMap::order_to(const std::vector<Role>& roles) const {
+  if (roles.size() != axes_.size()) return std::nullopt;
+  std::vector<int64_t> order;
+  std::vector<bool> taken(axes_.size(), false);
+  for (Role role : roles) {
+    auto axis = axis_of(role, taken);
+    if (!axis) return std::nullopt;
+    taken[*axis] = true;
+    order.push_back(*axis);
+  }
+  return order;
+}
+
+std::string AxisMap::str() const {
+  std::string text;
+  for (const auto& axis : axes_) {
+    text += '[';
+    for (size_t i = 0; i < axis.size(); ++i)
+      text += (i ? " " : "") + std::string(1, "bhsd"[static_cast<int>(factors_[axis[i]].role)]) + "=" +
+              factors_[axis[i]].size.str();
+    text += ']';
+  }
+  return text;
+}
+
+}  // namespace attn_opt

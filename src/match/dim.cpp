@@ -1,0 +1,246 @@
+#include "attn_opt/dim.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdio>
+#include <unordered_set>
+
+#include "src/match/dim_internal.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr size_t kMaxTerms = 64;
+constexpr size_t kMaxDegree = 16;
+constexpr size_t kMaxText = 1000;
+
+uint64_t hash_of(std::string_view text, uint64_t state) {
+  for (const unsigned char c : text) state = (state ^ c) * 0x100000001b3u;
+  state ^= state >> 32;
+  return state * 0x9e3779b97f4a7c15u;
+}
+
+bool is_plain(const std::string& name) {
+  return !name.empty() && name.find_first_of(" +-*/(),?\"") == std::string::npos &&
+         !std::isdigit(static_cast<unsigned char>(name[0]));
+}
+
+AtomRef symbol_atom(std::string name, bool unknown, bool may_be_negative) {
+  return std::make_shared<const Atom>(Atom{Atom::Kind::kSymbol, std::move(name), {}, unknown, may_be_negative});
+}
+
+std::string text_of(const Dim::Term& term) {
+  std::string digits = std::to_string(term.coefficient);
+  if (digits[0] == '-') digits.erase(0, 1);
+  std::string text = digits == "1" && !term.factors.empty() ? "" : digits;
+  for (const AtomRef& factor : term.factors) text += (text.empty() ? "" : "*") + factor->name;
+  return text;
+}
+
+void collect_atoms(const Dim& dim, std::unordered_set<std::string>& seen, std::vector<AtomRef>& atoms) {
+  for (const Dim::Term& term : dim.terms()) {
+    for (const AtomRef& factor : term.factors) {
+      if (!seen.insert(factor->name).second) continue;
+      atoms.push_back(factor);
+      for (const Dim& operand : factor->operands) collect_atoms(operand, seen, atoms);
+    }
+  }
+}
+
+using SizeOf = std::function<std::optional<int64_t>(const Atom&)>;
+
+std::optional<int64_t> evaluate_atom(const Atom& atom, const SizeOf& size_of) {
+  if (atom.kind == Atom::Kind::kSymbol) return size_of(atom);
+  const std::optional<int64_t> a = atom.operands[0].evaluate(size_of), b = atom.operands[1].evaluate(size_of);
+  if (!a || !b) return std::nullopt;
+  if (atom.kind == Atom::Kind::kMin) return std::min(*a, *b);
+  if (atom.kind == Atom::Kind::kMax) return std::max(*a, *b);
+  const Dim quotient = floor_quotient(*a, *b);
+  return quotient.is_constant() ? std::optional(quotient.value()) : std::nullopt;
+}
+
+}  // namespace
+
+int compare_factors(const std::vector<AtomRef>& a, const std::vector<AtomRef>& b) {
+  if (a.size() != b.size()) return a.size() > b.size() ? -1 : 1;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) continue;
+    if (const int order = a[i]->name.compare(b[i]->name)) return order;
+  }
+  return 0;
+}
+
+Dim unmanageable(std::string_view operation, const Dim& a, const Dim& b) {
+  const std::string text = a.str() + ' ' + std::string(operation) + ' ' + b.str();
+  std::array<char, 40> name;
+  std::snprintf(name.data(), name.size(), "?#%016llx%016llx",
+                static_cast<unsigned long long>(hash_of(text, 0xcbf29ce484222325u)),
+                static_cast<unsigned long long>(hash_of(text, 0x84222325cbf29ce4u)));
+  return Dim::of_atom(symbol_atom(name.data(), true, true));
+}
+
+Dim opaque(Atom::Kind kind, const Dim& a, const Dim& b, bool may_be_negative) {
+  const std::string left = a.str(), right = b.str();
+  std::string name;
+  if (kind == Atom::Kind::kFloorDiv) {
+    const auto grouped = [](const Dim& dim, const std::string& text) {
+      const bool single = dim.terms().size() == 1 &&
+                          (dim.is_constant() || (dim.terms()[0].coefficient == 1 && dim.terms()[0].factors.size() == 1));
+      return single ? text : "(" + text + ")";
+    };
+    name = "floor(" + grouped(a, left) + "/" + grouped(b, right) + ")";
+  } else {
+    name = (kind == Atom::Kind::kMin ? "min(" : "max(") + left + ", " + right + ")";
+  }
+  if (name.size() > kMaxText) return unmanageable(name.substr(0, 3), a, b);
+  return Dim::of_atom(std::make_shared<const Atom>(Atom{kind, std::move(name), {a, b}, false, may_be_negative}));
+}
+
+Dim::Dim(int64_t value) {
+  if (value != 0) terms_.push_back({value, {}});
+}
+
+Dim Dim::of_atom(AtomRef atom) {
+  Dim dim;
+  dim.terms_.push_back({1, {std::move(atom)}});
+  return dim;
+}
+
+Dim Dim::symbol(const std::string& name) {
+  return of_atom(symbol_atom(is_plain(name) ? name : '"' + name + '"', false, false));
+}
+
+Dim Dim::unknown(const std::string& hint, int number) {
+  return of_atom(symbol_atom("?" + hint + "." + std::to_string(number), true, false));
+}
+
+Dim Dim::unknown_integer(const std::string& hint, int number) {
+  return of_atom(symbol_atom("?" + hint + "[" + std::to_string(number) + "]", true, true));
+}
+
+std::optional<Dim> Dim::sum(std::vector<Term> terms) {
+  std::sort(terms.begin(), terms.end(),
+            [](const Term& a, const Term& b) { return compare_factors(a.factors, b.factors) < 0; });
+  Dim result;
+  for (Term& term : terms) {
+    std::vector<Term>& merged = result.terms_;
+    if (merged.empty() || compare_factors(merged.back().factors, term.factors) != 0) {
+      if (!merged.empty() && merged.back().coefficient == 0) merged.pop_back();
+      if (term.factors.size() > kMaxDegree) return std::nullopt;
+      merged.push_back(std::move(term));
+    } else if (__builtin_add_overflow(merged.back().coefficient, term.coefficient, &merged.back().coefficient)) {
+      return std::nullopt;
+    }
+  }
+  if (!result.terms_.empty() && result.terms_.back().coefficient == 0) result.terms_.pop_back();
+  if (result.terms_.size() > kMaxTerms) return std::nullopt;
+  return result;
+}
+
+Dim Dim::operator+(const Dim& other) const {
+  std::vector<Term> terms = terms_;
+  terms.insert(terms.end(), other.terms_.begin(), other.terms_.end());
+  std::optional<Dim> result = sum(std::move(terms));
+  return result ? *std::move(result) : unmanageable("+", *this, other);
+}
+
+Dim Dim::operator-(const Dim& other) const {
+  std::vector<Term> terms = terms_;
+  for (const Term& term : other.terms_) {
+    terms.push_back(term);
+    if (__builtin_sub_overflow(int64_t{0}, term.coefficient, &terms.back().coefficient)) {
+      return unmanageable("-", *this, other);
+    }
+  }
+  std::optional<Dim> result = sum(std::move(terms));
+  return result ? *std::move(result) : unmanageable("-", *this, other);
+}
+
+Dim Dim::operator*(const Dim& other) const {
+  std::vector<Term> terms;
+  terms.reserve(terms_.size() * other.terms_.size());
+  for (const Term& a : terms_) {
+    for (const Term& b : other.terms_) {
+      Term& term = terms.emplace_back();
+      if (__builtin_mul_overflow(a.coefficient, b.coefficient, &term.coefficient)) {
+        return unmanageable("*", *this, other);
+      }
+      term.factors.resize(a.factors.size() + b.factors.size());
+      std::merge(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(), term.factors.begin(),
+                 [](const AtomRef& x, const AtomRef& y) { return x->name < y->name; });
+    }
+  }
+  std::optional<Dim> result = sum(std::move(terms));
+  return result ? *std::move(result) : unmanageable("*", *this, other);
+}
+
+bool Dim::operator==(const Dim& other) const {
+  return std::equal(terms_.begin(), terms_.end(), other.terms_.begin(), other.terms_.end(),
+                    [](const Term& a, const Term& b) {
+                      return a.coefficient == b.coefficient && compare_factors(a.factors, b.factors) == 0;
+                    });
+}
+
+bool Dim::may_be_size() const {
+  return terms_.empty() ||
+         std::any_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.coefficient > 0; });
+}
+
+bool Dim::never_negative() const {
+  return std::all_of(terms_.begin(), terms_.end(), [](const Term& term) {
+    return term.coefficient > 0 && std::none_of(term.factors.begin(), term.factors.end(),
+                                                [](const AtomRef& factor) { return factor->may_be_negative; });
+  });
+}
+
+bool Dim::from_sizes() const {
+  const std::vector<AtomRef> all = atoms();
+  return std::none_of(all.begin(), all.end(), [](const AtomRef& atom) {
+    return atom->kind == Atom::Kind::kSymbol && atom->may_be_negative;
+  });
+}
+
+std::string Dim::str() const {
+  if (terms_.empty()) return "0";
+  std::string text;
+  for (const Term& term : terms_) {
+    const bool negative = term.coefficient < 0;
+    if (text.empty()) {
+      if (negative) text = "-";
+    } else {
+      text += negative ? " - " : " + ";
+    }
+    text += text_of(term);
+  }
+  return text;
+}
+
+std::vector<AtomRef> Dim::atoms() const {
+  std::vector<AtomRef> atoms;
+  if (is_constant()) return atoms;
+  std::unordered_set<std::string> seen;
+  collect_atoms(*this, seen, atoms);
+  return atoms;
+}
+
+std::optional<int64_t> Dim::evaluate(const SizeOf& size_of) const {
+  int64_t total = 0;
+  for (const Term& term : terms_) {
+    int64_t product = term.coefficient;
+    for (const AtomRef& factor : term.factors) {
+      const std::optional<int64_t> size = evaluate_atom(*factor, size_of);
+      if (!size || __builtin_mul_overflow(product, *size, &product)) return std::nullopt;
+    }
+    if (__builtin_add_overflow(total, product, &total)) return std::nullopt;
+  }
+  return total;
+}
+
+std::string to_string(const Shape& shape) {
+  std::string text = "(";
+  for (const Dim& dim : shape) text += (text.size() > 1 ? ", " : "") + dim.str();
+  return text + ")";
+}
+
+}  // namespace attn_opt

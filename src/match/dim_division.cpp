@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "attn_opt/dim.h"
+#include "src/match/dim_internal.h"
+
+namespace attn_opt {
+namespace {
+
+using Term = Dim::Term;
+
+bool by_name(const AtomRef& a, const AtomRef& b) { return a->name < b->name; }
+
+/// A / B as one term; nullopt if B does not divide A.
+std::optional<Term> term_quotient(const Term& a, const Term& b) {
+  const bool overflows = a.coefficient == std::numeric_limits<int64_t>::min() && b.coefficient == -1;
+  if (overflows || a.coefficient % b.coefficient != 0) return std::nullopt;
+  if (!std::includes(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(), by_name)) {
+    return std::nullopt;
+  }
+  Term quotient{a.coefficient / b.coefficient, {}};
+  std::set_difference(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(),
+                      std::back_inserter(quotient.factors), by_name);
+  return quotient;
+}
+
+Dim of_term(Term term) { return *Dim::sum({std::move(term)}); }
+
+bool is_unmanageable(const Dim& dim) {
+  return dim.terms().size() == 1 && !dim.is_constant() && dim.terms()[0].factors[0]->name.starts_with("?#");
+}
+
+int64_t floor_of(int64_t a, int64_t b) {
+  const int64_t quotient = a / b;
+  return quotient * b != a && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+
+/// Divides A and B by what all their terms share: a positive number and sizes. Where those are 0 the quotient is not
+/// defined anyway. False if they share nothing.
+bool cancel_common(Dim& a, Dim& b) {
+  int64_t common = 0;
+  std::vector<AtomRef> factors = a.terms()[0].factors;
+  for (const Dim* dim : {&a, &b}) {
+    for (const Term& term : dim->terms()) {
+      if (term.coefficient == std::numeric_limits<int64_t>::min()) return false;
+      common = std::gcd(common, term.coefficient);
+      std::vector<AtomRef> shared;
+      std::set_intersection(factors.begin(), factors.end(), term.factors.begin(), term.factors.end(),
+                            std::back_inserter(shared), by_name);
+      factors = std::move(shared);
+    }
+  }
+  std::erase_if(factors, [](const AtomRef& factor) { return factor->may_be_negative; });
+  const Dim divisor = of_term({common, factors});
+  if (divisor.is(1)) return false;
+  a = *exact_quotient(a, divisor);
+  b = *exact_quotient(b, divisor);
+  return true;
+}
+
+/// Takes out of A what B divides, so that 0 <= every coefficient left < B for a number B; returns its quotient.
+Dim take_whole_part(Dim& a, const Dim& b) {
+  if (b.terms().size() != 1) return 0;
+  const Term& divisor = b.terms()[0];
+  const bool number = b.is_constant() && divisor.coefficient > 0;
+  std::vector<Term> whole, rest;
+  for (const Term& term : a.terms()) {
+    if (number) {
+      const int64_t quotient = floor_of(term.coefficient, divisor.coefficient);
+      whole.push_back({quotient, term.factors});
+      rest.push_back({term.coefficient - quotient * divisor.coefficient, term.factors});
+    } else if (std::optional<Term> quotient = term_quotient(term, divisor)) {
+      whole.push_back(*std::move(quotient));
+    } else {
+      rest.push_back(term);
+    }
+  }
+  a = *Dim::sum(std::move(rest));
+  return *Dim::sum(std::move(whole));
+}
+
+/// floor(floor(x / m) / n) = floor(x / (m n)) for positive numbers m and n.
+const Atom* nested_quotient(const Dim& a, const Dim& b) {
+  if (a.terms().size() != 1 || a.terms()[0].coefficient != 1 || a.terms()[0].factors.size() != 1) return nullptr;
+  const Atom* atom = a.terms()[0].factors[0].get();
+  const bool numbers = atom->kind == Atom::Kind::kFloorDiv && atom->operands[1].is_constant() && b.is_constant();
+  return numbers && atom->operands[1].value() > 0 && b.value() > 0 ? atom : nullptr;
+}
+
+Dim smaller_or_larger(Atom::Kind kind, const Dim& a, const Dim& b) {
+  const bool smaller = kind == Atom::Kind::kMin;
+  if ((b - a).never_negative()) return smaller ? a : b;
+  if ((a - b).never_negative()) return smaller ? b : a;
+  for (const auto& [whole, part] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    const auto& terms = whole->terms();
+    if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].factors.size() != 1) continue;
+    const Atom& atom = *terms[0].factors[0];
+    if (atom.kind == kind && (atom.operands[0] == *part || atom.operands[1] == *part)) return *whole;
+  }
+  const bool known_sign = smaller ? a.never_negative() && b.never_negative() : a.never_negative() || b.never_negative();
+  const bool in_order = a.str() <= b.str();
+  return opaque(kind, in_order ? a : b, in_order ? b : a, !known_sign);
+}
+
+}  // namespace
+
+std::optional<Dim> exact_quotient(const Dim& a, const Dim& b) {
+  if (b.terms().empty()) return std::nullopt;
+  Dim rest = a, quotient;
+  while (!rest.terms().empty()) {
+    const std::optional<Term> lead = term_quotient(rest.terms()[0], b.terms()[0]);
+    if (!lead) return std::nullopt;
+    const Dim step = of_term(*lead);
+    const size_t terms_before = quotient.terms().size();
+    quotient = quotient + step;
+    rest = rest - step * b;
+    if (is_unmanageable(rest) || quotient.terms().size() != terms_before + 1) return std::nullopt;
+  }
+  return quotient;
+}
+
+Dim floor_quotient(const Dim& a, const Dim& b) {
+  if (b.terms().empty()) return opaque(Atom::Kind::kFloorDiv, a, b, true);
+  if (a.is_constant() && b.is_constant()) {
+    const bool overflows = a.value() == std::numeric_limits<int64_t>::min() && b.value() == -1;
+    return overflows ? unmanageable("/", a, b) : Dim(floor_of(a.value(), b.value()));
+  }
+  if (std::optional<Dim> exact = exact_quotient(a, b)) return *std::move(exact);
+  Dim rest = a, divisor = b;
+  const Dim whole = take_whole_part(rest, divisor);
+  if (rest.terms().empty()) return whole;
+  if (rest.is_constant() && divisor.is_constant()) return whole + floor_quotient(rest, divisor);
+  if (cancel_common(rest, divisor)) return whole + floor_quotient(rest, divisor);
+  if (const Atom* inner = nested_quotient(rest, divisor)) {
+    return whole + floor_quotient(inner->operands[0], inner->operands[1] * divisor);
+  }
+  const bool known_sign = rest.never_negative() && divisor.never_negative();
+  return whole + opaque(Atom::Kind::kFloorDiv, rest, divisor, !known_sign);
+}
+
+Dim minimum(const Dim& a, const Dim& b) { return smaller_or_larger(Atom::Kind::kMin, a, b); }
+Dim maximum(const Dim& a, const Dim& b) { return smaller_or_larger(Atom::Kind::kMax, a, b); }
+
+Dim product(std::span<const Dim> dims) {
+  Dim result = 1;
+  for (const Dim& dim : dims) result = result * dim;
+  return result;
+}
+
+}  // namespace attn_opt

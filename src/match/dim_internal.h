@@ -1,0 +1,19 @@
+// What the parts of Dim share.
+#pragma once
+
+#include <string_view>
+
+#include "attn_opt/dim.h"
+
+namespace attn_opt {
+
+/// Graded lexicographic order of products, the larger first: negative if A comes before B.
+int compare_factors(const std::vector<AtomRef>& a, const std::vector<AtomRef>& b);
+
+/// An unknown of either sign that stands for A OPERATION B; the same operands give the same unknown.
+Dim unmanageable(std::string_view operation, const Dim& a, const Dim& b);
+
+/// An atom for an operation that is no polynomial; an unknown if its text grows too long.
+Dim opaque(Atom::Kind kind, const Dim& a, const Dim& b, bool may_be_negative);
+
+}  // namespace attn_opt
