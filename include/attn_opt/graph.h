@@ -57,6 +57,7 @@ struct Node {
   std::vector<Value*> outputs;  ///< null: an omitted optional output
   std::vector<Graph*> bodies;   ///< graphs in its attributes, in the order of the attributes
   bool removed = false;
+  std::vector<uint32_t> use_slots;  ///< where each input's Use stands in its value's uses
 
   const std::string& op() const { return proto->op_type(); }
   /// "" for ai.onnx.
@@ -95,14 +96,14 @@ class Graph {
  private:
   friend class ModelGraph;
   friend class GraphReader;
-  friend class Edit;
   ModelGraph* model_ = nullptr;
   Graph* parent_ = nullptr;
   Node* owner_ = nullptr;
   onnx::GraphProto* proto_ = nullptr;
   onnx::FunctionProto* function_ = nullptr;
   std::vector<Node*> nodes_;
-  std::vector<Node*> added_;  ///< committed by edits, in order; compact() puts them in their places
+  std::vector<Node*> added_;  ///< linked since create(), in order; compact() puts them in their places
+  bool changed_ = false;
   std::vector<Value*> inputs_, outputs_;
   std::unordered_map<std::string, Value*> values_;
 };
@@ -122,23 +123,41 @@ class ModelGraph {
 
   /// A name that no value or node of the model has: STEM, or STEM with a number.
   std::string fresh_name(const std::string& stem);
-  Value* new_value(Graph& graph);
+
+  /// A node of GRAPH that is in no list yet, with a proto of its own to fill. Values it makes and reads are set by the
+  /// caller; until link() nothing of the model refers to it.
   Node* new_node(Graph& graph);
+  Value* new_value(Graph& graph, const std::string& name);
+  /// Puts NODE before ANCHOR, a node of the same graph, and enters its reads into the use lists.
+  void link(Node& node, const Node& anchor);
+  /// Makes the output number OUTPUT of the linked node MAKER the producer of VALUE: VALUE keeps its name, readers and
+  /// type; what MAKER made there before is dropped, and VALUE's old producer gets an unread output in its place.
+  void take_over(Value& value, Node& maker, int output);
+  /// Makes input number INPUT of NODE read VALUE instead.
+  void set_input(Node& node, int input, Value& value);
+  /// Records TYPE for VALUE in its graph's value_info.
+  void declare(Value& value, const onnx::TypeProto& type);
 
   /// Removes NODE if none of its outputs is read, then in turn whatever only it read (nodes, initializers,
   /// value_info). Nodes that were dead before any edit are left alone.
   void remove_if_dead(Node& node);
-  /// Writes removals and additions into the protos, once, after the last edit.
+  /// Writes removals and additions into the protos, once, after the last edit. Node and Value pointers stay valid.
   void compact();
 
  private:
   friend class GraphReader;
-  friend class Edit;
+  void add_use(Value& value, Node* node, int input);
+  void drop_use(Node& node, int input);
+  void drop_unread(Value& value, std::vector<Node*>& pending);
+  void remove(Node& node, std::vector<Node*>& pending);
+
   onnx::ModelProto* proto_ = nullptr;
   std::deque<std::unique_ptr<Graph>> graphs_;
   std::deque<Node> node_pool_;
   std::deque<Value> value_pool_;
-  std::deque<onnx::NodeProto> proto_pool_;
+  std::unordered_map<const Node*, std::unique_ptr<onnx::NodeProto>> unlisted_protos_;  ///< until compact() lists them
+  std::unordered_set<const onnx::TensorProto*> removed_initializers_;
+  std::unordered_set<std::string> removed_values_;
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, int> next_suffix_;
 };

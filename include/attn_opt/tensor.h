@@ -3,11 +3,13 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "attn_opt/model.h"
@@ -53,6 +55,10 @@ class Tensor {
   /// Zero-filled. DIMS must have a valid element_count (callers check against their limit first).
   Tensor(DataType type, Dims dims);
 
+  /// Elements that lie at BYTES, which must outlive every copy of the tensor; copied only when they are not aligned.
+  /// BYTES must be of the size that TYPE and DIMS ask for. Not for strings.
+  static Tensor view(DataType type, Dims dims, std::span<const std::byte> bytes);
+
   template <class T>
   static Tensor of(Dims dims, const std::vector<T>& values);
   template <class T>
@@ -70,6 +76,8 @@ class Tensor {
   std::span<T> mutable_data();
   std::span<const std::byte> bytes() const;
   std::span<std::byte> mutable_bytes();
+  /// Bytes that go away with this tensor: 0 for a view and for a buffer that other tensors share.
+  size_t exclusive_bytes() const;
 
   /// The same elements under other dims of the same element count; shares the buffer.
   Tensor reshaped(Dims dims) const;
@@ -83,6 +91,55 @@ class Tensor {
   std::shared_ptr<std::byte[]> buffer_;
   std::shared_ptr<std::vector<std::string>> strings_;
 };
+
+template <class T>
+constexpr DataType data_type_of() {
+  using P = onnx::TensorProto;
+  if constexpr (std::is_same_v<T, float>) return P::FLOAT;
+  else if constexpr (std::is_same_v<T, double>) return P::DOUBLE;
+  else if constexpr (std::is_same_v<T, Half>) return P::FLOAT16;
+  else if constexpr (std::is_same_v<T, BFloat16>) return P::BFLOAT16;
+  else if constexpr (std::is_same_v<T, bool>) return P::BOOL;
+  else if constexpr (std::is_same_v<T, int8_t>) return P::INT8;
+  else if constexpr (std::is_same_v<T, int16_t>) return P::INT16;
+  else if constexpr (std::is_same_v<T, int32_t>) return P::INT32;
+  else if constexpr (std::is_same_v<T, int64_t>) return P::INT64;
+  else if constexpr (std::is_same_v<T, uint8_t>) return P::UINT8;
+  else if constexpr (std::is_same_v<T, uint16_t>) return P::UINT16;
+  else if constexpr (std::is_same_v<T, uint32_t>) return P::UINT32;
+  else if constexpr (std::is_same_v<T, uint64_t>) return P::UINT64;
+  else {
+    static_assert(std::is_same_v<T, std::string>, "not the element type of a tensor");
+    return P::STRING;
+  }
+}
+
+template <class T>
+std::span<const T> Tensor::data() const {
+  if constexpr (std::is_same_v<T, std::string>) return *strings_;
+  else return {reinterpret_cast<const T*>(buffer_.get()), static_cast<size_t>(size_)};
+}
+
+template <class T>
+std::span<T> Tensor::mutable_data() {
+  if constexpr (std::is_same_v<T, std::string>) return *strings_;
+  else return {reinterpret_cast<T*>(buffer_.get()), static_cast<size_t>(size_)};
+}
+
+template <class T>
+Tensor Tensor::of(Dims dims, const std::vector<T>& values) {
+  Tensor tensor(data_type_of<T>(), std::move(dims));
+  auto data = tensor.mutable_data<T>();
+  std::copy_n(values.begin(), std::min(values.size(), data.size()), data.begin());
+  return tensor;
+}
+
+template <class T>
+Tensor Tensor::scalar(T value) {
+  Tensor tensor(data_type_of<T>(), {});
+  tensor.mutable_data<T>()[0] = std::move(value);
+  return tensor;
+}
 
 /// Reads PROTO through STORE, typed fields and raw bytes alike.
 Expected<Tensor> to_tensor(const onnx::TensorProto& proto, const TensorStore& store);

@@ -53,6 +53,12 @@ bool AxisMap::repeats_interleave() const {
   return true;
 }
 
+AxisMap AxisMap::after_transpose(const std::vector<int64_t>& perm) const {
+  AxisMap after = *this;
+  for (size_t axis = 0; axis < perm.size(); ++axis) after.axes_[axis] = axes_[perm[axis]];
+  return after;
+}
+
 AxisMap AxisMap::before_transpose(const std::vector<int64_t>& perm) const {
   AxisMap before = *this;
   for (size_t axis = 0; axis < perm.size(); ++axis) before.axes_[perm[axis]] = axes_[axis];
@@ -74,15 +80,15 @@ void AxisMap::split(int factor, const Dim& outer, const Dim& inner) {
   }
 }
 
-std::optional<AxisMap> AxisMap::before_reshape(const Shape& before) const {
+std::optional<AxisMap> AxisMap::regrouped(const Shape& shape) const {
   AxisMap map = *this;
   std::vector<int> flat;
   for (const auto& axis : axes_) flat.insert(flat.end(), axis.begin(), axis.end());
   map.axes_.assign(1, flat);
-  std::vector<std::vector<int>> axes(before.size());
+  std::vector<std::vector<int>> axes(shape.size());
   size_t next = 0;
-  for (size_t axis = 0; axis < before.size(); ++axis) {
-    Dim rest = before[axis];
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    Dim rest = shape[axis];
     while (!rest.is(1)) {
       if (next == map.axes_[0].size()) return std::nullopt;
       const int factor = map.axes_[0][next];

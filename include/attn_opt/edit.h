@@ -1,0 +1,105 @@
+// A change to a graph as data: new nodes, and which existing values they make from now on.
+//
+// GraphBuilder fills an Edit; nothing of the model changes until commit(). A dropped Edit leaves the model as it was.
+// What an Edit makes can be shared by later ones (a mask expanded for one layer serves the next): the builder looks a
+// node up in the SharedNodes before it makes it, and commit() enters the edit's own nodes there.
+//
+//   Edit edit(view, *anchor);              // new nodes will stand before ANCHOR
+//   GraphBuilder build(edit, shared);
+//   Value* sum = build.node("Add", {a, b});
+//   edit.take_over(*y, *sum);              // y is made by that Add from now on
+//   ... verify edit ...
+//   edit.commit(shared);
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attn_opt/graph.h"
+#include "attn_opt/tensor.h"
+
+namespace attn_opt {
+
+/// Nodes that edits have put into the model, by what they compute.
+class SharedNodes {
+ public:
+  Value* find(const Graph& graph, const std::string& key) const;
+
+ private:
+  friend class Edit;
+  std::map<std::pair<const Graph*, std::string>, Value*> made_;
+};
+
+class Edit {
+ public:
+  Edit(ModelGraph& model, Node& anchor) : model_(model), anchor_(anchor) {}
+
+  struct Takeover {
+    Value* existing;
+    Value* made;
+  };
+
+  Graph& graph() const { return *anchor_.graph; }
+  ModelGraph& model() const { return model_; }
+  Node& anchor() const { return anchor_; }
+  const std::vector<Node*>& nodes() const { return nodes_; }
+  const std::vector<Takeover>& takeovers() const { return takeovers_; }
+
+  /// EXISTING, a value of this graph, is to be made by the node that makes MADE, a value of this edit.
+  void take_over(Value& existing, Value& made) { takeovers_.push_back({&existing, &made}); }
+  /// TYPE is to be recorded in value_info for VALUE, which this edit makes.
+  void declare(Value& value, onnx::TypeProto type) { declared_.emplace_back(&value, std::move(type)); }
+
+  /// The existing nodes that this edit would leave dead, the anchor's cone upward. Linear in their number.
+  std::vector<Node*> would_remove() const;
+  /// True if every reader of a taken-over value that stays stands behind the anchor, so that the edit makes no cycle.
+  /// Otherwise FIRST_READER is one that does not.
+  bool keeps_order(const Node** first_reader = nullptr) const;
+
+  /// Puts the edit into the model. It must keep order.
+  void commit(SharedNodes& shared);
+
+ private:
+  friend class GraphBuilder;
+  ModelGraph& model_;
+  Node& anchor_;
+  std::vector<Node*> nodes_;
+  std::vector<Takeover> takeovers_;
+  std::vector<std::pair<Value*, onnx::TypeProto>> declared_;
+  std::map<std::string, Value*> made_;
+};
+
+class GraphBuilder {
+ public:
+  /// STEM begins the names of what is made.
+  GraphBuilder(Edit& edit, const SharedNodes& shared, std::string stem)
+      : edit_(edit), shared_(shared), stem_(std::move(stem)) {}
+
+  using Attributes = std::vector<onnx::AttributeProto>;
+  /// First output of a node of the ai.onnx domain with one output. The same node is made once.
+  Value* node(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes = {});
+  /// A node with OUTPUT_COUNT outputs, never shared; null INPUTS are omitted ones, false in WANTED omitted outputs.
+  Node* new_node(const std::string& op, const std::vector<Value*>& inputs, const std::vector<bool>& wanted,
+                 const Attributes& attributes);
+  Value* constant(const Tensor& tensor);
+  Value* ints(const std::vector<int64_t>& values);             ///< int64 [n]
+  Value* scalar(double value, DataType type);                  ///< rank 0, of a floating type
+  /// Sizes of axes [BEGIN, END) of VALUE: int64 [END - BEGIN].
+  Value* shape(Value& value, int64_t begin, int64_t end);
+
+  static onnx::AttributeProto attribute(const std::string& name, int64_t value);
+  static onnx::AttributeProto attribute(const std::string& name, float value);
+  static onnx::AttributeProto attribute(const std::string& name, const std::vector<int64_t>& values);
+
+  Edit& edit() const { return edit_; }
+
+ private:
+  Node* fill(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes);
+  Edit& edit_;
+  const SharedNodes& shared_;
+  std::string stem_;
+};
+
+}  // namespace attn_opt

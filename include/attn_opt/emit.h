@@ -1,0 +1,36 @@
+// Back end: writes an Sdpa as an ONNX Attention node (opset 24) and what must stand around it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn_opt/edit.h"
+#include "attn_opt/miss.h"
+#include "attn_opt/pattern.h"
+
+namespace attn_opt {
+
+/// Whose rules the written nodes keep. kPortable: runs, with the same numbers, in ONNX Runtime, OpenVINO and the reference.
+enum class Target { kPortable };
+enum class Form { kAuto, k3d, k4d };
+
+struct EmitOptions {
+  Target target = Target::kPortable;
+  Form form = Form::kAuto;
+};
+
+struct Emission {
+  Edit edit;
+  std::string form;             ///< "3d" or "4d"
+  int64_t kv_group = 1;         ///< query heads per key/value head
+  bool has_past = false;        ///< the node takes past_key and past_value
+  Node* attention = nullptr;
+  std::vector<Precondition> preconditions;  ///< the match's, and those the written form adds
+};
+
+/// Plans the nodes for MATCH. Misses: "target.dtype", "emit.*" when the form asked for, or any, cannot be written.
+Matched<Emission> emit_attention(const Match& match, MatchContext& context, const SharedNodes& shared,
+                                 const EmitOptions& options);
+
+}  // namespace attn_opt

@@ -1,0 +1,60 @@
+// Patterns: front ends that recognise attention.
+//
+// match() reads the graph and returns data: a description of the attention (Sdpa) or a Miss. It changes nothing. Turning
+// the description into nodes (an Edit) is the back end's part and the same for every pattern (emit.h). One file in
+// patterns/ registers one pattern:
+//
+//   class MyAttention : public Pattern { ... };
+//   ATTN_OPT_REGISTER_PATTERN(MyAttention);
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn_opt/edit.h"
+#include "attn_opt/facts.h"
+#include "attn_opt/graph.h"
+#include "attn_opt/miss.h"
+#include "attn_opt/sdpa.h"
+
+namespace attn_opt {
+
+/// What patterns read.
+struct MatchContext {
+  ModelGraph& view;
+  Facts& facts;
+};
+
+struct Match {
+  Node* anchor = nullptr;        ///< what the site is called after
+  Node* insert_before = nullptr; ///< where the new nodes go: everything they read stands above it
+  Sdpa sdpa;
+  std::vector<std::string> peeled;  ///< what was recognised, from the anchor on
+};
+
+class Pattern {
+ public:
+  virtual ~Pattern() = default;
+  virtual std::string_view name() const = 0;     ///< for --only, --disable and reports
+  virtual std::string_view summary() const = 0;  ///< one line for `attn-opt patterns`
+  /// True for nodes at which match() is to be tried. Cheap: it is asked of every node.
+  virtual bool is_anchor(const Node& node) const = 0;
+  /// Describes the attention at ANCHOR. A miss with the id "not-attention" says that there is none: it is not reported.
+  virtual Matched<Match> match(Node& anchor, MatchContext& context) const = 0;
+};
+
+/// All registered patterns, by name.
+const std::vector<std::unique_ptr<Pattern>>& patterns();
+bool register_pattern(std::unique_ptr<Pattern> pattern);
+
+inline constexpr std::string_view kNotAttention = "not-attention";
+
+}  // namespace attn_opt
+
+#define ATTN_OPT_REGISTER_PATTERN(type)                     \
+  namespace {                                               \
+  [[maybe_unused]] const bool type##_is_registered =        \
+      ::attn_opt::register_pattern(std::make_unique<type>()); \
+  }

@@ -1,0 +1,63 @@
+// What a run did, site by site, for people and for machines.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn_opt/status.h"
+#include "attn_opt/verifier.h"
+
+namespace attn_opt {
+
+struct SiteReport {
+  enum class Outcome { kFused, kMissed, kRefused };  ///< refused: recognised, but verification or --strict said no
+  std::string name;     ///< label of the anchor node
+  std::string op;       ///< operator of the anchor node
+  std::string graph;    ///< "main", or the path of bodies: "main/If_3:then_branch"
+  std::string pattern;
+  Outcome outcome = Outcome::kMissed;
+
+  // fused or refused
+  std::string form;     ///< "3d" or "4d"
+  int64_t q_heads = 0, kv_heads = 0;  ///< 0: not known
+  bool past = false;
+  double scale = 0, softcap = 0;
+  std::vector<std::string> peeled;
+  std::vector<Precondition> preconditions;
+  std::optional<Verification> verification;  ///< none with --verify off
+
+  // missed: the miss that got furthest
+  std::string miss_id, miss_node, miss_op, found;
+  double match_seconds = 0;
+};
+
+struct OperatorCount {
+  std::string op;  ///< "MatMul", "com.microsoft::FusedMatMul"
+  int before = 0, after = 0;
+};
+
+struct Report {
+  static constexpr int kSchemaVersion = 1;
+  std::string tool_version, input, output;
+  int opset_before = 0, opset_after = 0;
+  std::vector<SiteReport> sites;
+  std::vector<std::string> not_raised;  ///< misses "opset.raise": what kept the model from being raised
+  int nodes_before = 0, nodes_after = 0;
+  std::vector<OperatorCount> operators;  ///< those whose number changed
+  double seconds_read = 0, seconds_match = 0, seconds_verify = 0, seconds_write = 0;
+  bool changed = false;
+
+  int fused() const;
+  int missed() const;
+  int refused() const;
+};
+
+/// The JSON report; docs/report.md describes its schema.
+nlohmann::json to_json(const Report& report);
+/// The text report: a before/after table, then a line a site.
+std::string to_text(const Report& report, bool with_sites);
+
+}  // namespace attn_opt

@@ -1,0 +1,90 @@
+// Attention, described: what every front end produces and every back end takes.
+//
+//   scores = softcap(scale * tensor_scales * Q K^T), then each term in turn: + coefficient * bias, or a fill laid over
+//   probabilities = softmax(scores) over the keys, 0 for rows without a key if guarded
+//   Y = probabilities V
+//
+// Names of axes: B batch, H heads (query heads Hq, key/value heads Hkv), L queries, S keys, D features of Q and K,
+// Dv features of V.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn_opt/axis_map.h"
+#include "attn_opt/graph.h"
+#include "attn_opt/tensor.h"
+
+namespace attn_opt {
+
+/// One value that can serve as Q, K or V, and how its axes lie.
+struct OperandView {
+  Value* value = nullptr;
+  AxisMap axes;
+  double scale = 1;          ///< the operand at the product is this times VALUE
+  Value* past = nullptr;     ///< (B, Hkv, P, D): the operand is past and then VALUE along the rows
+  Value* present = nullptr;  ///< their concatenation, as the model makes it
+};
+
+/// Q, K or V: the same operand from the product upward, the first view being what the product reads.
+struct Operand {
+  std::vector<OperandView> views;
+};
+
+/// A factor of the scores that is a tensor: (…, 1 or L, 1) beside Q, (…, 1, 1 or S) beside K.
+struct TensorScale {
+  Value* value = nullptr;
+  bool divides = false;
+  bool on_key = false;
+  Shape frame;  ///< of the scores where it was met
+};
+
+struct ScoreTerm {
+  enum class Kind {
+    kBias,  ///< scores + coefficient * value
+    kKeep,  ///< Where(value, scores, coefficient * fill)
+    kDrop,  ///< Where(value, coefficient * fill, scores)
+  };
+  Kind kind = Kind::kBias;
+  Value* value = nullptr;
+  double coefficient = 1;
+  double fill = 0;
+  Shape frame;  ///< shape of the scores where the term was met
+};
+
+struct OutputView {
+  Value* value = nullptr;
+  AxisMap axes;  ///< rows are queries, features those of V
+};
+
+/// Something that must hold for the rewrite to be exact.
+struct Precondition {
+  std::string id;      ///< "scores-finite", "rows-keep-a-key", "sizes-equal"
+  bool proven = false;
+  std::string detail;  ///< what it is about, or why it is proven
+};
+
+struct Sdpa {
+  Operand q, k, v;
+  DataType type = onnx::TensorProto::UNDEFINED;  ///< of Q, K and V
+  Dim batch, query_heads;                        ///< leading sizes of the scores
+
+  double scale = 1;
+  std::vector<TensorScale> tensor_scales;
+  double softcap = 0;            ///< 0: none
+  std::vector<ScoreTerm> terms;  ///< innermost first
+  bool is_causal = false;        ///< j <= i + past length
+  Value* nonpad_kv_seqlen = nullptr;                         ///< int64 (B): keys from there on are masked
+  DataType softmax_precision = onnx::TensorProto::UNDEFINED; ///< UNDEFINED: that of the scores
+  bool guarded = false;          ///< NaN probabilities are made 0
+
+  std::vector<OutputView> outputs;          ///< from the product with V downward
+  std::optional<OutputView> probabilities;  ///< read by others than the product with V; shape (B, Hq, L, S)
+  Value* scores_output = nullptr;           ///< qk_matmul_output of an Attention node
+  int scores_output_mode = 0;
+
+  std::vector<Precondition> preconditions;
+};
+
+}  // namespace attn_opt

@@ -1,0 +1,54 @@
+// Shows that an Edit changes no numbers: runs what it replaces and what it writes on the same inputs.
+//
+// Both sides are cut at the values that the new nodes read, and become two small models with the same inputs. Two
+// judgements, both must hold: (a) in double, with the scale in double: relative difference at most 1e-6; (b) in the
+// model's own type as written: same NaN and Inf, and errors within a bound that follows from the row's scores.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attn_opt/emit.h"
+#include "attn_opt/pattern.h"
+
+namespace attn_opt {
+
+enum class Verdict {
+  kVerified,
+  kFailed,      ///< numbers differ: must not be applied
+  kUnverified,  ///< could not be run (unknown rank, unsupported operator, over a limit)
+};
+
+struct Verification {
+  Verdict verdict = Verdict::kUnverified;
+  std::string reason;             ///< of kFailed and kUnverified: what differed and on which draw, or what was in the way
+  double algebra_difference = 0;  ///< judgement (a): largest relative difference over all draws
+  double type_difference_ulp = 0; ///< judgement (b): largest difference in ulps of the row's bound
+  int draws = 0;                  ///< input sets that both sides ran on
+  double seconds = 0;
+  bool shared = false;            ///< an equal site was verified before
+  std::vector<std::string> explained_by;  ///< ids of assumed preconditions that differences were put down to
+};
+
+struct VerifyOptions {
+  size_t memory_limit = size_t{1} << 30;               ///< bytes a site's run may hold
+  std::chrono::milliseconds time_limit{10'000};        ///< for a site, all draws together
+  bool strict = false;       ///< a difference that an assumed precondition explains is a failure
+  bool share_verdicts = true; ///< equal sites are run once
+};
+
+class Verifier {
+ public:
+  Verifier(MatchContext context, const TensorStore& tensors, VerifyOptions options);
+  ~Verifier();
+
+  Verification verify(const Emission& emission, const Sdpa& sdpa);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace attn_opt

@@ -1,0 +1,126 @@
+#include <algorithm>
+
+#include "attn_opt/graph.h"
+#include "attn_opt/model.h"
+#include "src/graph/graph_reader.h"
+
+namespace attn_opt {
+
+Value* Graph::find(const std::string& name) const {
+  for (const Graph* graph = this; graph; graph = graph->parent_)
+    if (auto found = graph->values_.find(name); found != graph->values_.end()) return found->second;
+  return nullptr;
+}
+
+bool Graph::sees(const Value& value) const {
+  for (const Graph* graph = this; graph; graph = graph->parent_)
+    if (value.graph == graph) return true;
+  return false;
+}
+
+Expected<std::unique_ptr<ModelGraph>> ModelGraph::create(onnx::ModelProto& proto) {
+  auto model = std::make_unique<ModelGraph>();
+  model->proto_ = &proto;
+  ATTN_OPT_CHECK(GraphReader(*model).read_model());
+  return model;
+}
+
+int ModelGraph::opset(const Graph& graph, const std::string& domain) const {
+  const Graph* top = &graph;
+  while (top->parent()) top = top->parent();
+  if (!top->function()) return opset_version(*proto_, domain);
+  for (const auto& import : top->function()->opset_import()) {
+    const std::string& name = import.domain() == "ai.onnx" ? std::string() : import.domain();
+    if (name == domain) return static_cast<int>(import.version());
+  }
+  return 0;
+}
+
+std::string ModelGraph::fresh_name(const std::string& stem) {
+  if (names_.insert(stem).second) return stem;
+  int& suffix = next_suffix_[stem];
+  for (;;) {
+    std::string name = stem + "_" + std::to_string(++suffix);
+    if (names_.insert(name).second) return name;
+  }
+}
+
+Value* ModelGraph::new_value(Graph& graph, const std::string& name) {
+  Value& value = value_pool_.emplace_back();
+  value.name = name;
+  value.graph = &graph;
+  return &value;
+}
+
+Node* ModelGraph::new_node(Graph& graph) {
+  Node& node = node_pool_.emplace_back();
+  node.id = static_cast<uint32_t>(node_pool_.size() - 1);
+  node.graph = &graph;
+  auto& proto = unlisted_protos_[&node];
+  proto = std::make_unique<onnx::NodeProto>();
+  node.proto = proto.get();
+  return &node;
+}
+
+void ModelGraph::add_use(Value& value, Node* node, int input) {
+  node->use_slots[input] = static_cast<uint32_t>(value.uses.size());
+  value.uses.push_back({node, input});
+}
+
+void ModelGraph::drop_use(Node& node, int input) {
+  auto& uses = node.inputs[input]->uses;
+  const uint32_t slot = node.use_slots[input];
+  uses[slot] = uses.back();
+  if (uses[slot].node) uses[slot].node->use_slots[uses[slot].input] = slot;
+  uses.pop_back();
+}
+
+void ModelGraph::link(Node& node, const Node& anchor) {
+  node.position = anchor.position;
+  node.use_slots.assign(node.inputs.size(), 0);
+  node.proto->clear_input();
+  node.proto->clear_output();
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    node.proto->add_input(node.inputs[i] ? node.inputs[i]->name : "");
+    if (node.inputs[i]) add_use(*node.inputs[i], &node, static_cast<int>(i));
+  }
+  for (Value* value : node.outputs) {
+    node.proto->add_output(value ? value->name : "");
+    if (value) node.graph->values_[value->name] = value;
+  }
+  node.graph->added_.push_back(&node);
+  node.graph->changed_ = true;
+}
+
+void ModelGraph::take_over(Value& value, Node& maker, int output) {
+  if (Node* old = value.producer) {
+    Value* unread = new_value(*old->graph, fresh_name(value.name + "_unfused"));
+    unread->producer = old;
+    unread->output = value.output;
+    old->outputs[value.output] = unread;
+    old->proto->set_output(value.output, unread->name);
+    old->graph->values_[unread->name] = unread;
+  }
+  if (Value* before = maker.outputs[output]) maker.graph->values_.erase(before->name);
+  maker.outputs[output] = &value;
+  maker.proto->set_output(output, value.name);
+  value.producer = &maker;
+  value.output = output;
+}
+
+void ModelGraph::set_input(Node& node, int input, Value& value) {
+  if (node.inputs[input]) drop_use(node, input);
+  node.inputs[input] = &value;
+  node.proto->set_input(input, value.name);
+  add_use(value, &node, input);
+}
+
+void ModelGraph::declare(Value& value, const onnx::TypeProto& type) {
+  if (!value.graph->proto_ || value.declared_type) return;
+  auto* info = value.graph->proto_->add_value_info();
+  info->set_name(value.name);
+  *info->mutable_type() = type;
+  value.declared_type = &info->type();
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,41 @@
+#include "attn_opt/graph.h"
+
+namespace attn_opt {
+
+std::string_view Node::domain() const {
+  const std::string& name = proto->domain();
+  return name == "ai.onnx" ? std::string_view() : std::string_view(name);
+}
+
+const onnx::AttributeProto* Node::attribute(std::string_view name) const {
+  for (const auto& attribute : proto->attribute())
+    if (attribute.name() == name) return &attribute;
+  return nullptr;
+}
+
+int64_t Node::int_attribute(std::string_view name, int64_t otherwise) const {
+  const auto* found = attribute(name);
+  return found ? found->i() : otherwise;
+}
+
+float Node::float_attribute(std::string_view name, float otherwise) const {
+  const auto* found = attribute(name);
+  return found ? found->f() : otherwise;
+}
+
+std::string Node::string_attribute(std::string_view name, std::string otherwise) const {
+  const auto* found = attribute(name);
+  return found ? found->s() : std::move(otherwise);
+}
+
+const google::protobuf::RepeatedField<int64_t>* Node::ints_attribute(std::string_view name) const {
+  const auto* found = attribute(name);
+  return found ? &found->ints() : nullptr;
+}
+
+const std::string& Node::label() const {
+  if (!proto->name().empty() || proto->output_size() == 0) return proto->name();
+  return proto->output(0);
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,76 @@
+#include "attn_opt/edit.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace attn_opt {
+
+Value* SharedNodes::find(const Graph& graph, const std::string& key) const {
+  auto found = made_.find({&graph, key});
+  const bool gone = found == made_.end() || found->second->producer->removed;
+  return gone ? nullptr : found->second;
+}
+
+std::vector<Node*> Edit::would_remove() const {
+  std::unordered_set<const Value*> read_by_edit, taken;
+  for (const Node* node : nodes_) read_by_edit.insert(node->inputs.begin(), node->inputs.end());
+  for (const auto& takeover : takeovers_) taken.insert(takeover.existing);
+  std::unordered_map<const Value*, size_t> dropped_uses;
+  auto unread = [&](const Value* value) {
+    if (!value || taken.count(value)) return true;
+    if (value->is_output || read_by_edit.count(value)) return false;
+    auto dropped = dropped_uses.find(value);
+    return value->uses.size() == (dropped == dropped_uses.end() ? 0 : dropped->second);
+  };
+  std::vector<Node*> removed, pending;
+  std::unordered_set<const Node*> seen;
+  for (const auto& takeover : takeovers_)
+    if (takeover.existing->producer) pending.push_back(takeover.existing->producer);
+  while (!pending.empty()) {
+    Node* node = pending.back();
+    pending.pop_back();
+    if (seen.count(node) || !std::all_of(node->outputs.begin(), node->outputs.end(), unread)) continue;
+    seen.insert(node);
+    removed.push_back(node);
+    for (Value* input : node->inputs) {
+      if (!input) continue;
+      ++dropped_uses[input];
+      if (input->producer && unread(input)) pending.push_back(input->producer);
+    }
+  }
+  return removed;
+}
+
+bool Edit::keeps_order(const Node** first_reader) const {
+  const std::vector<Node*> removed = would_remove();
+  const std::unordered_set<const Node*> gone(removed.begin(), removed.end());
+  auto stands_behind_anchor = [&](const Node* reader) {
+    while (reader && reader->graph != &graph()) reader = reader->graph->owner();
+    return !reader || gone.count(reader) || reader->position >= anchor_.position;
+  };
+  for (const auto& takeover : takeovers_)
+    for (const Use& use : takeover.existing->uses)
+      if (use.node && !gone.count(use.node) && !stands_behind_anchor(use.node)) {
+        if (first_reader) *first_reader = use.node;
+        return false;
+      }
+  return true;
+}
+
+void Edit::commit(SharedNodes& shared) {
+  for (Node* node : nodes_) model_.link(*node, anchor_);
+  for (const auto& [value, type] : declared_) model_.declare(*value, type);
+  for (const auto& [key, value] : made_) shared.made_.emplace(std::make_pair(&graph(), key), value);
+  std::vector<Node*> old_producers;
+  for (const auto& takeover : takeovers_) {
+    if (takeover.existing->producer) old_producers.push_back(takeover.existing->producer);
+    Node& maker = *takeover.made->producer;
+    const std::vector<Use> uses = takeover.made->uses;
+    model_.take_over(*takeover.existing, maker, takeover.made->output);
+    for (const Use& use : uses) model_.set_input(*use.node, use.input, *takeover.existing);
+  }
+  for (Node* node : old_producers) model_.remove_if_dead(*node);
+}
+
+}  // namespace attn_opt

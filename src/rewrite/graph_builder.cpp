@@ -1,0 +1,95 @@
+#include "attn_opt/edit.h"
+
+namespace attn_opt {
+namespace {
+
+/// What the node computes, as text: equal keys are equal nodes.
+std::string key_of(const std::string& op, const std::vector<Value*>& inputs, const GraphBuilder::Attributes& attributes) {
+  std::string key = op;
+  for (const Value* input : inputs) key += '\n' + (input ? input->name : std::string());
+  for (const auto& attribute : attributes) key += '\0' + attribute.SerializeAsString();
+  return key;
+}
+
+}  // namespace
+
+Node* GraphBuilder::fill(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes) {
+  Node* made = edit_.model_.new_node(edit_.graph());
+  made->proto->set_op_type(op);
+  made->proto->set_name(edit_.model_.fresh_name(stem_ + "/" + op));
+  for (const auto& attribute : attributes) *made->proto->add_attribute() = attribute;
+  made->inputs = inputs;
+  made->position = edit_.anchor_.position;
+  edit_.nodes_.push_back(made);
+  return made;
+}
+
+Value* GraphBuilder::node(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes) {
+  const std::string key = key_of(op, inputs, attributes);
+  if (auto own = edit_.made_.find(key); own != edit_.made_.end()) return own->second;
+  if (Value* shared = shared_.find(edit_.graph(), key)) return shared;
+  Value* output = new_node(op, inputs, {true}, attributes)->outputs[0];
+  edit_.made_.emplace(key, output);
+  return output;
+}
+
+Node* GraphBuilder::new_node(const std::string& op, const std::vector<Value*>& inputs, const std::vector<bool>& wanted,
+                             const Attributes& attributes) {
+  Node* made = fill(op, inputs, attributes);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    Value* output = nullptr;
+    if (wanted[i]) {
+      output = edit_.model_.new_value(edit_.graph(), edit_.model_.fresh_name(made->proto->name() + "_output"));
+      output->producer = made;
+      output->output = static_cast<int>(i);
+    }
+    made->outputs.push_back(output);
+  }
+  return made;
+}
+
+Value* GraphBuilder::constant(const Tensor& tensor) {
+  onnx::AttributeProto value;
+  value.set_name("value");
+  value.set_type(onnx::AttributeProto::TENSOR);
+  *value.mutable_t() = to_proto(tensor);
+  return node("Constant", {}, {value});
+}
+
+Value* GraphBuilder::ints(const std::vector<int64_t>& values) {
+  return constant(Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values));
+}
+
+Value* GraphBuilder::scalar(double value, DataType type) {
+  return constant(*Tensor::scalar<double>(value).cast(type));
+}
+
+Value* GraphBuilder::shape(Value& value, int64_t begin, int64_t end) {
+  return node("Shape", {&value}, {attribute("start", begin), attribute("end", end)});
+}
+
+onnx::AttributeProto GraphBuilder::attribute(const std::string& name, int64_t value) {
+  onnx::AttributeProto proto;
+  proto.set_name(name);
+  proto.set_type(onnx::AttributeProto::INT);
+  proto.set_i(value);
+  return proto;
+}
+
+onnx::AttributeProto GraphBuilder::attribute(const std::string& name, float value) {
+  onnx::AttributeProto proto;
+  proto.set_name(name);
+  proto.set_type(onnx::AttributeProto::FLOAT);
+  proto.set_f(value);
+  return proto;
+}
+
+onnx::AttributeProto GraphBuilder::attribute(const std::string& name, const std::vector<int64_t>& values) {
+  onnx::AttributeProto proto;
+  proto.set_name(name);
+  proto.set_type(onnx::AttributeProto::INTS);
+  proto.mutable_ints()->Add(values.begin(), values.end());
+  return proto;
+}
+
+}  // namespace attn_opt
