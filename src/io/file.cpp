@@ -1,0 +1,129 @@
+#include "src/io/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <system_error>
+
+namespace attn_opt {
+namespace {
+
+constexpr size_t kReadChunk = size_t{1} << 20;
+
+FileIdentity identity_of(const struct stat& status) {
+  return {status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size),
+          int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
+}  // namespace
+
+FileDescriptor::~FileDescriptor() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+std::string error_text(int error_number) { return std::generic_category().message(error_number); }
+
+std::string input_name(const std::filesystem::path& path) {
+  return path == "-" ? "standard input" : path.string();
+}
+
+FileBytes::FileBytes(FileBytes&& other) noexcept { *this = std::move(other); }
+
+FileBytes& FileBytes::operator=(FileBytes&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(identity_, other.identity_);
+  std::swap(mapping_, other.mapping_);
+  std::swap(buffer_, other.buffer_);
+  return *this;
+}
+
+FileBytes::~FileBytes() {
+  if (mapping_ != nullptr) munmap(mapping_, identity_.size);
+}
+
+std::span<const std::byte> FileBytes::bytes() const {
+  if (mapping_ != nullptr) return {static_cast<const std::byte*>(mapping_), identity_.size};
+  return std::as_bytes(std::span(buffer_));
+}
+
+Expected<FileBytes> FileBytes::open(const std::filesystem::path& path, Kind kind) {
+  const std::string where = input_name(path);
+  FileBytes file;
+  if (path == "-") {
+    ATTN_OPT_CHECK(file.read_all(STDIN_FILENO, where));
+    return file;
+  }
+  // Opening a pipe that has no writer must not wait when only a regular file will do.
+  const int flags = O_RDONLY | O_CLOEXEC | (kind == Kind::kRegular ? O_NONBLOCK : 0);
+  file.descriptor_ = FileDescriptor(::open(path.c_str(), flags));
+  struct stat status {};
+  if (!file.descriptor_ || fstat(file.descriptor_.get(), &status) != 0) {
+    return fail(ErrorCode::kInvalidInput, where, "cannot be opened: " + error_text(errno));
+  }
+  if (S_ISDIR(status.st_mode)) return fail(ErrorCode::kInvalidInput, where, "is a folder, not a file");
+  if (S_ISREG(status.st_mode)) {
+    file.identity_ = identity_of(status);
+    ATTN_OPT_CHECK(file.map(where));
+    return file;
+  }
+  if (kind == Kind::kRegular) return fail(ErrorCode::kInvalidInput, where, "is not a regular file");
+  FileDescriptor pipe;
+  std::swap(pipe, file.descriptor_);
+  ATTN_OPT_CHECK(file.read_all(pipe.get(), where));
+  return file;
+}
+
+Status FileBytes::map(const std::string& where) {
+  if (identity_.size == 0) return {};
+  void* mapping = mmap(nullptr, identity_.size, PROT_READ, MAP_PRIVATE, descriptor_.get(), 0);
+  if (mapping == MAP_FAILED) {
+    return fail(ErrorCode::kInvalidInput, where, "cannot be mapped: " + error_text(errno));
+  }
+  mapping_ = mapping;
+  return {};
+}
+
+Status FileBytes::read_all(int descriptor, const std::string& where) {
+  size_t size = 0;
+  while (true) {
+    if (size > INT_MAX) return fail(ErrorCode::kLimit, where, "carries more than 2 GiB", "give a file");
+    if (buffer_.size() - size < kReadChunk) buffer_.resize(std::max(2 * buffer_.size(), 2 * kReadChunk));
+    const ssize_t count = read(descriptor, buffer_.data() + size, buffer_.size() - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail(ErrorCode::kInvalidInput, where, "cannot be read: " + error_text(errno));
+    if (count == 0) break;
+    size += static_cast<size_t>(count);
+  }
+  buffer_.resize(size);
+  identity_.size = size;
+  return {};
+}
+
+int write_all(int descriptor, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = write(descriptor, bytes.data(), std::min<size_t>(bytes.size(), size_t{1} << 30));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+  return 0;
+}
+
+int copy_all(const FileBytes& from, int to) {
+  std::span<const std::byte> rest = from.bytes();
+  off_t offset = 0;
+  while (from.descriptor() && !rest.empty()) {
+    const ssize_t count = copy_file_range(from.descriptor().get(), &offset, to, nullptr, rest.size(), 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EFBIG)) return errno;
+    if (count <= 0) break;  // not between these two files: write what is left
+    rest = rest.subspan(static_cast<size_t>(count));
+  }
+  return write_all(to, rest);
+}
+
+}  // namespace attn_opt

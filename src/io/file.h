@@ -1,0 +1,81 @@
+// POSIX files: descriptors that close themselves, files as bytes, copying between descriptors.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "attn_opt/status.h"
+
+namespace attn_opt {
+
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~FileDescriptor();
+
+  int get() const { return descriptor_; }
+  explicit operator bool() const { return descriptor_ >= 0; }
+
+ private:
+  int descriptor_ = -1;
+};
+
+/// What tells a file from another, or from itself after a change.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  uint64_t size = 0;
+  int64_t modified_ns = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+/// The bytes of a file: mapped if it is a regular one, else (pipes) read to the end.
+class FileBytes {
+ public:
+  enum class Kind { kAny, kRegular };
+
+  /// "-" is standard input. Errors: kInvalidInput; kLimit for a pipe that carries more than 2 GiB.
+  static Expected<FileBytes> open(const std::filesystem::path& path, Kind kind = Kind::kAny);
+
+  FileBytes() = default;
+  FileBytes(FileBytes&& other) noexcept;
+  FileBytes& operator=(FileBytes&& other) noexcept;
+  ~FileBytes();
+
+  std::span<const std::byte> bytes() const;
+  const FileIdentity& identity() const { return identity_; }
+  const FileDescriptor& descriptor() const { return descriptor_; }  ///< none for what was read from a pipe
+
+ private:
+  Status map(const std::string& where);
+  Status read_all(int descriptor, const std::string& where);
+
+  FileDescriptor descriptor_;
+  FileIdentity identity_;
+  void* mapping_ = nullptr;
+  std::string buffer_;
+};
+
+/// Text for an errno value.
+std::string error_text(int error_number);
+/// PATH for messages: "standard input" for "-".
+std::string input_name(const std::filesystem::path& path);
+
+/// Both return 0 or an errno value.
+int write_all(int descriptor, std::span<const std::byte> bytes);
+/// All of FROM, sharing blocks where the file system can.
+int copy_all(const FileBytes& from, int to);
+
+}  // namespace attn_opt

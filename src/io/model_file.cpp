@@ -1,0 +1,105 @@
+#include "src/io/model_file.h"
+
+#include <charconv>
+
+#include "attn_opt/model_walk.h"
+#include "src/io/tensor_bytes.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr char kTokenMark = '#';
+
+tl::unexpected<Error> located(Error error, const std::string& where) {
+  error.where = error.where.empty() ? where : where + ": " + error.where;
+  return tl::unexpected<Error>(std::move(error));
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<DataFile>> DataFile::find(const std::filesystem::path& location, const DataFolders& folders) {
+  auto file = std::make_unique<DataFile>();
+  file->location_ = location;
+  ATTN_OPT_TRY(file->path_, folders.resolve(location));
+  ATTN_OPT_TRY(const FileBytes bytes, FileBytes::open(file->path_, FileBytes::Kind::kRegular));
+  file->identity_ = bytes.identity();
+  return file;
+}
+
+Expected<const FileBytes*> DataFile::open() const {
+  const std::lock_guard lock(mutex_);
+  if (!open_) {
+    ATTN_OPT_TRY(FileBytes bytes, FileBytes::open(path_, FileBytes::Kind::kRegular));
+    if (bytes.identity() != identity_) {
+      return fail(ErrorCode::kInvalidInput, path_.string(), "was changed while the model was in use");
+    }
+    bytes_ = std::move(bytes);
+    open_ = true;
+  }
+  return &bytes_;
+}
+
+ModelFile::ModelFile(FileBytes bytes, const std::filesystem::path& path,
+                     const std::vector<std::filesystem::path>& allowed)
+    : original_(std::move(bytes)), folders_(path, allowed) {}
+
+Status ModelFile::adopt_external_data(onnx::ModelProto& model) {
+  Status status;
+  for_each_tensor(model, [this, &status](onnx::TensorProto& tensor) {
+    if (!status || tensor.data_location() != onnx::TensorProto::EXTERNAL) return;
+    if (auto adopted = adopt(tensor); !adopted) status = located(std::move(adopted.error()), tensor_name(tensor));
+  });
+  return status;
+}
+
+Status ModelFile::adopt(onnx::TensorProto& tensor) {
+  ATTN_OPT_TRY(const ExternalEntry entry, read_external_entry(tensor));
+  ATTN_OPT_TRY(const size_t file, data_file(entry.location));
+  const uint64_t size = data_files_[file]->size();
+  if (entry.offset > size || entry.length > size - entry.offset) {
+    return fail(ErrorCode::kInvalidInput, {},
+                "its external data, " + std::to_string(entry.length) + " bytes from " + std::to_string(entry.offset) +
+                    ", lies beyond the end of '" + entry.location.string() + "' (" + std::to_string(size) + " bytes)");
+  }
+  ExternalTensor external{file, entry.offset, entry.length, {}};
+  external.entries.Swap(tensor.mutable_external_data());
+  auto* token = tensor.add_external_data();
+  token->set_key("location");
+  token->set_value(kTokenMark + std::to_string(external_.size()));
+  external_.push_back(std::move(external));
+  return {};
+}
+
+Expected<size_t> ModelFile::data_file(const std::filesystem::path& location) {
+  const auto [found, is_new] = file_of_location_.emplace(location, data_files_.size());
+  if (is_new) {
+    ATTN_OPT_TRY(auto file, DataFile::find(location, folders_));
+    data_files_.push_back(std::move(file));
+  }
+  return found->second;
+}
+
+const ModelFile::ExternalTensor* ModelFile::find(const onnx::TensorProto& tensor) const {
+  if (tensor.data_location() != onnx::TensorProto::EXTERNAL || tensor.external_data_size() != 1) return nullptr;
+  const std::string& token = tensor.external_data(0).value();
+  if (token.size() < 2 || token.front() != kTokenMark) return nullptr;
+  size_t index = 0;
+  const auto [end, error] = std::from_chars(token.data() + 1, token.data() + token.size(), index);
+  if (error != std::errc() || end != token.data() + token.size() || index >= external_.size()) return nullptr;
+  return &external_[index];
+}
+
+Expected<std::span<const std::byte>> ModelFile::bytes(const onnx::TensorProto& tensor) const {
+  const ExternalTensor* external = find(tensor);
+  if (external == nullptr) return inline_bytes(tensor);
+  ATTN_OPT_TRY(const uint64_t size, raw_byte_size(tensor));
+  if (size != external->length) {
+    return fail(ErrorCode::kInvalidInput, tensor_name(tensor),
+                "its external data has " + std::to_string(external->length) +
+                    " bytes; its dimensions and type ask for " + std::to_string(size));
+  }
+  ATTN_OPT_TRY(const FileBytes* file, data_files_[external->file]->open());
+  return file->bytes().subspan(external->offset, external->length);
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,74 @@
+// The store of a model that was read from a file: the file's own bytes and its external data.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "attn_opt/model.h"
+#include "src/io/external_data.h"
+#include "src/io/file.h"
+
+namespace attn_opt {
+
+/// A file of external data. Mapped when first asked for, and then only if it is still the file that was judged.
+class DataFile {
+ public:
+  /// Errors: kInvalidInput, as DataFolders::resolve, and when it is not a regular file.
+  static Expected<std::unique_ptr<DataFile>> find(const std::filesystem::path& location, const DataFolders& folders);
+
+  const std::filesystem::path& location() const { return location_; }  ///< relative to the model's folder
+  const std::filesystem::path& path() const { return path_; }
+  uint64_t size() const { return identity_.size; }
+  Expected<const FileBytes*> open() const;
+
+ private:
+  std::filesystem::path location_;
+  std::filesystem::path path_;
+  FileIdentity identity_;
+  mutable std::mutex mutex_;
+  mutable FileBytes bytes_;
+  mutable bool open_ = false;
+};
+
+class ModelFile final : public TensorStore {
+ public:
+  using Entries = google::protobuf::RepeatedPtrField<onnx::StringStringEntryProto>;
+  struct ExternalTensor {
+    size_t file = 0;  ///< index in data_files()
+    uint64_t offset = 0;
+    uint64_t length = 0;
+    Entries entries;  ///< as in the model's file
+  };
+
+  ModelFile(FileBytes bytes, const std::filesystem::path& path, const std::vector<std::filesystem::path>& allowed);
+
+  /// Replaces every external location of MODEL by a token of this store.
+  Status adopt_external_data(onnx::ModelProto& model);
+
+  Expected<std::span<const std::byte>> bytes(const onnx::TensorProto& tensor) const override;
+
+  const FileBytes& original() const { return original_; }
+  const std::filesystem::path& folder() const { return folders_.base(); }
+  const std::vector<std::unique_ptr<DataFile>>& data_files() const { return data_files_; }
+  /// The external tensor whose token TENSOR bears; nullptr if it bears none.
+  const ExternalTensor* find(const onnx::TensorProto& tensor) const;
+
+ private:
+  Status adopt(onnx::TensorProto& tensor);
+  Expected<size_t> data_file(const std::filesystem::path& location);
+
+  FileBytes original_;
+  DataFolders folders_;
+  std::vector<std::unique_ptr<DataFile>> data_files_;
+  std::map<std::filesystem::path, size_t> file_of_location_;
+  std::vector<ExternalTensor> external_;
+};
+
+}  // namespace attn_opt

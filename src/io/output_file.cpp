@@ -1,0 +1,136 @@
+#include "src/io/output_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <random>
+#include <system_error>
+
+namespace attn_opt {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr mode_t kNewFileMode = 0666;  // less the process's umask
+constexpr int kNameAttempts = 100;
+
+fs::path random_sibling(const fs::path& target) {
+  std::random_device random;
+  return folder_of(target) / (".attn-opt-" + std::to_string(random()) + ".tmp");
+}
+
+std::string descriptor_path(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
+
+}  // namespace
+
+std::string output_name(const fs::path& path) { return path == "-" ? "standard output" : path.string(); }
+
+bool is_stream(const fs::path& output) {
+  if (output == "-") return true;
+  std::error_code ignored;
+  const std::string absolute = fs::absolute(output, ignored).lexically_normal().string();
+  if (absolute.starts_with("/dev/") && !absolute.starts_with("/dev/shm/")) return true;
+  if (absolute.starts_with("/proc/")) return true;
+  const fs::file_status status = fs::status(output, ignored);
+  return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
+
+fs::path folder_of(const fs::path& output) {
+  const fs::path folder = output.parent_path();
+  return folder.empty() ? fs::path(".") : folder;
+}
+
+Expected<OutputFile> OutputFile::create(const fs::path& target) {
+  OutputFile file(target);
+  if (target == "-") {
+    file.descriptor_ = FileDescriptor(dup(STDOUT_FILENO));
+  } else if (is_stream(target)) {
+    file.descriptor_ = FileDescriptor(open(target.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  } else {
+    std::error_code ignored;
+    if (fs::is_directory(target, ignored)) return fail(ErrorCode::kOutput, target.string(), "is a folder, not a file");
+    file.open_temporary();
+  }
+  if (!file.descriptor_) return tl::unexpected<Error>(file.error(errno));
+  return file;
+}
+
+/// Leaves the reason in errno if it fails.
+void OutputFile::open_temporary() {
+  // A nameless file gets its name through /proc.
+  if (access("/proc/self/fd", X_OK) == 0) {
+    descriptor_ = FileDescriptor(open(folder_of(target_).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kNewFileMode));
+  }
+  for (int i = 0; i < kNameAttempts && !descriptor_; ++i) {
+    const fs::path name = random_sibling(target_);
+    descriptor_ = FileDescriptor(open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, kNewFileMode));
+    if (descriptor_) temporary_ = name;
+    else if (errno != EEXIST) return;
+  }
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : target_(std::move(other.target_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      descriptor_(std::move(other.descriptor_)) {}
+
+OutputFile::~OutputFile() {
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+Error OutputFile::error(int error_number) const {
+  return Error{ErrorCode::kOutput, output_name(target_), "cannot be written: " + error_text(error_number), ""};
+}
+
+Status OutputFile::give_temporary_name() {
+  if (!temporary_.empty()) return {};
+  const std::string self = descriptor_path(descriptor());
+  for (int i = 0; i < kNameAttempts; ++i) {
+    const fs::path name = random_sibling(target_);
+    if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      temporary_ = name;
+      return {};
+    }
+    if (errno != EEXIST) break;
+  }
+  return tl::unexpected<Error>(error(errno));
+}
+
+Status OutputFile::replace_target() {
+  if (is_stream(target_)) return {};
+  struct stat replaced {};
+  if (stat(target_.c_str(), &replaced) == 0) fchmod(descriptor(), replaced.st_mode & 0777);
+  if (fsync(descriptor()) != 0) return tl::unexpected<Error>(error(errno));
+  ATTN_OPT_CHECK(give_temporary_name());
+  if (rename(temporary_.c_str(), target_.c_str()) != 0) return tl::unexpected<Error>(error(errno));
+  temporary_.clear();
+  sync_folder();
+  return {};
+}
+
+Expected<bool> OutputFile::become_new_target() {
+  if (fsync(descriptor()) != 0) return tl::unexpected<Error>(error(errno));
+  ATTN_OPT_CHECK(give_temporary_name());
+  if (renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0) {
+    if (errno == EEXIST) return false;
+    // A file system without that rename: a hard link never replaces either.
+    if (link(temporary_.c_str(), target_.c_str()) != 0) {
+      if (errno == EEXIST) return false;
+      return tl::unexpected<Error>(error(errno));
+    }
+    unlink(temporary_.c_str());
+  }
+  temporary_.clear();
+  sync_folder();
+  return true;
+}
+
+// The file itself is safe by now, so a folder that cannot be synced is no failure.
+void OutputFile::sync_folder() const {
+  const FileDescriptor folder(open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder) fsync(folder.get());
+}
+
+}  // namespace attn_opt

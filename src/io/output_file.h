@@ -1,0 +1,51 @@
+// A file that appears whole or not at all.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "attn_opt/status.h"
+#include "src/io/file.h"
+
+namespace attn_opt {
+
+/// "standard output" for "-".
+std::string output_name(const std::filesystem::path& path);
+/// Is OUTPUT written to directly: standard output, a pipe, what lies below /dev and /proc?
+bool is_stream(const std::filesystem::path& output);
+/// The folder that OUTPUT is in.
+std::filesystem::path folder_of(const std::filesystem::path& output);
+
+/// Writes go to a nameless file in the target's folder (a named one where the file system has none such), which gets
+/// its name when it is complete. Dropped before that, nothing of it remains.
+class OutputFile {
+ public:
+  /// Error: kOutput, also when TARGET is a folder.
+  static Expected<OutputFile> create(const std::filesystem::path& target);
+
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+  ~OutputFile();
+
+  int descriptor() const { return descriptor_.get(); }
+
+  /// Takes the place of what was at TARGET, with its permissions. On disk when it returns. Error: kOutput.
+  Status replace_target();
+  /// As replace_target, but 'false' if there is something at TARGET already.
+  Expected<bool> become_new_target();
+
+  /// The error "TARGET: cannot be written: REASON".
+  Error error(int error_number) const;
+
+ private:
+  explicit OutputFile(std::filesystem::path target) : target_(std::move(target)) {}
+  void open_temporary();
+  Status give_temporary_name();
+  void sync_folder() const;
+
+  std::filesystem::path target_;
+  std::filesystem::path temporary_;  ///< empty while it has no name
+  FileDescriptor descriptor_;
+};
+
+}  // namespace attn_opt

@@ -1,0 +1,20 @@
+// Models in ONNX's textual syntax (.onnxtxt).
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <string>
+#include <string_view>
+
+#include "attn_opt/status.h"
+
+namespace attn_opt {
+
+/// Errors: kInvalidInput with line and column; kLimit for brackets nested too deep.
+Expected<onnx::ModelProto> parse_text(std::string_view text, const std::string& where);
+
+/// Error: kOutput if the model holds what the syntax cannot express (sparse tensors, training information, packed
+/// types, ...). Documentation strings of nodes and graphs and quantization annotations are left out.
+Expected<std::string> print_text(const onnx::ModelProto& model, const std::string& where);
+
+}  // namespace attn_opt
