@@ -1,0 +1,40 @@
+// Raises a model to the opset that Attention needs, node by node, keeping everything else of the model as it is.
+//
+// A node whose operator did not change, or only gained types or attributes with defaults, is bumped; any other is
+// converted alone through ONNX's version converter and accepted only if it equals the original on the executor. The
+// whole raise is planned before anything is changed.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "attn_opt/facts.h"
+#include "attn_opt/graph.h"
+#include "attn_opt/miss.h"
+#include "attn_opt/model.h"
+
+namespace attn_opt {
+
+class RaisePlan {
+ public:
+  RaisePlan();
+  RaisePlan(RaisePlan&&) noexcept;
+  RaisePlan& operator=(RaisePlan&&) noexcept;
+  ~RaisePlan();
+
+  int converted() const;  ///< nodes that are not merely bumped
+  /// Converts the nodes that are still in the model, sets the opset of the model and its functions, and raises
+  /// ir_version to what the opset asks for. Nodes added since the plan was made are of the new opset already.
+  void apply(ModelGraph& view);
+
+ private:
+  friend Matched<RaisePlan> plan_raise(ModelGraph& view, Facts& facts, const TensorStore& tensors, int opset);
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Plans to raise VIEW's model from its opset to OPSET (nothing to do if it is there or above). Attention nodes of an
+/// older opset are planned only if that changes nothing for them. Miss "opset.raise" names the node in the way.
+Matched<RaisePlan> plan_raise(ModelGraph& view, Facts& facts, const TensorStore& tensors, int opset);
+
+}  // namespace attn_opt
