@@ -1,0 +1,105 @@
+// Activation functions, computed in double where the type is float or narrower and rounded once.
+#include <cmath>
+
+#include "src/exec/elementwise.h"
+#include "src/exec/families.h"
+
+namespace attn_opt {
+namespace {
+
+Outputs relu(const KernelContext& context) {
+  return map_elements<NumericTypes>(context, [](auto x) { return x < decltype(x){} ? decltype(x){} : x; });
+}
+
+/// f(double) of every element.
+template <class F>
+Outputs activation(const KernelContext& context, F f) {
+  return map_elements<FloatTypes>(context, [&](auto x) { return f(static_cast<double>(x)); });
+}
+
+double log1p_exp(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
+
+Outputs softplus(const KernelContext& context) { return activation(context, log1p_exp); }
+
+Outputs softsign(const KernelContext& context) {
+  return activation(context, [](double x) { return x / (1 + std::abs(x)); });
+}
+
+Outputs mish(const KernelContext& context) {
+  return activation(context, [](double x) { return x * std::tanh(log1p_exp(x)); });
+}
+
+Outputs elu(const KernelContext& context) {
+  const double alpha = context.attribute_float("alpha", 1.0f);
+  return activation(context, [=](double x) { return x < 0 ? alpha * std::expm1(x) : x; });
+}
+
+Outputs celu(const KernelContext& context) {
+  const double alpha = context.attribute_float("alpha", 1.0f);
+  return activation(context, [=](double x) { return x < 0 ? alpha * std::expm1(x / alpha) : x; });
+}
+
+Outputs selu(const KernelContext& context) {
+  const double alpha = context.attribute_float("alpha", context.version < 6 ? 1.6732f : 1.67326319217681884765625f);
+  const double gamma = context.attribute_float("gamma", context.version < 6 ? 1.0507f : 1.05070102214813232421875f);
+  return activation(context, [=](double x) { return gamma * (x <= 0 ? alpha * std::expm1(x) : x); });
+}
+
+Outputs leaky_relu(const KernelContext& context) {
+  const double alpha = context.attribute_float("alpha", 0.01f);
+  return activation(context, [=](double x) { return x < 0 ? alpha * x : x; });
+}
+
+Outputs thresholded_relu(const KernelContext& context) {
+  const double alpha = context.attribute_float("alpha", 1.0f);
+  return activation(context, [=](double x) { return x <= alpha ? 0 : x; });
+}
+
+double clamp_to_unit(double x) { return x < 0 ? 0 : (x > 1 ? 1 : x); }
+
+Outputs hard_sigmoid(const KernelContext& context) {
+  const double alpha = context.attribute_float("alpha", 0.2f);
+  const double beta = context.attribute_float("beta", 0.5f);
+  return activation(context, [=](double x) { return clamp_to_unit(alpha * x + beta); });
+}
+
+Outputs hard_swish(const KernelContext& context) {
+  return activation(context, [](double x) { return x * clamp_to_unit(x / 6 + 0.5); });
+}
+
+Outputs swish(const KernelContext& context) {
+  const double alpha = context.attribute_float("alpha", 1.0f);
+  return activation(context, [=](double x) { return x / (1 + std::exp(-alpha * x)); });
+}
+
+Outputs gelu(const KernelContext& context) {
+  const std::string approximate = context.attribute_string("approximate", "none");
+  if (approximate == "tanh") {
+    constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
+    return activation(context, [](double x) {
+      return 0.5 * x * (1 + std::tanh(kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
+    });
+  }
+  if (approximate != "none") return context.invalid("attribute approximate must be none or tanh");
+  return activation(context, [](double x) { return 0.5 * x * (1 + std::erf(x * 0.70710678118654752440)); });
+}
+
+}  // namespace
+
+void register_activations(KernelRegistry& registry) {
+  registry.add("Relu", 1, 14, relu);
+  registry.add("Softplus", 1, 22, softplus);
+  registry.add("Softsign", 1, 22, softsign);
+  registry.add("Mish", 18, 22, mish);
+  registry.add("Elu", 1, 22, elu);
+  registry.add("Celu", 12, 12, celu);
+  registry.add("Selu", 1, 22, selu);
+  registry.add("LeakyRelu", 1, 16, leaky_relu);
+  registry.add("ThresholdedRelu", 10, 22, thresholded_relu);
+  registry.add("HardSigmoid", 1, 22, hard_sigmoid);
+  registry.add("HardSwish", 14, 22, hard_swish);
+  registry.add("Swish", 24, 24, swish);
+  registry.add("Gelu", 20, 20, gelu);
+}
+
+}  // namespace attn_opt

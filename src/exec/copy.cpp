@@ -1,0 +1,57 @@
+#include "src/exec/copy.h"
+
+namespace attn_opt {
+namespace {
+
+/// A tensor of shape DIMS whose element at an index is TENSOR's at OFFSET + index * STRIDES.
+Expected<Tensor> gather_strided(const KernelContext& context, const Tensor& tensor, Dims dims, int64_t offset,
+                                const Dims& strides) {
+  ATTN_OPT_TRY(Tensor out, context.allocate(tensor.type(), std::move(dims)));
+  if (out.size() == 0) return out;
+  const StridedLoop<1> loop(out.dims(), {strides});
+  return dispatch_cells(context, tensor.type(), [&]<class T>() -> Expected<Tensor> {
+    const T* from = cells<T>(tensor) + offset;
+    T* to = mutable_cells<T>(out);
+    loop.rows([&](const std::array<int64_t, 1>& at, int64_t count, const std::array<int64_t, 1>& step) {
+      if (step[0] == 1) {
+        to = std::copy_n(from + at[0], count, to);
+      } else {
+        for (int64_t i = 0; i < count; ++i) *to++ = from[at[0] + i * step[0]];
+      }
+    });
+    return std::move(out);
+  });
+}
+
+}  // namespace
+
+Expected<Tensor> transposed(const KernelContext& context, const Tensor& tensor, const std::vector<int64_t>& perm) {
+  const Dims own = strides_of(tensor.dims());
+  std::vector<bool> seen(own.size(), false);
+  Dims dims, strides;
+  for (const int64_t given : perm) {
+    ATTN_OPT_TRY(const int64_t axis, context.axis(given, tensor.rank()));
+    const size_t at = static_cast<size_t>(axis);
+    if (seen[at]) return context.invalid("perm names axis " + std::to_string(axis) + " twice");
+    seen[at] = true;
+    dims.push_back(tensor.dims()[at]);
+    strides.push_back(own[at]);
+  }
+  if (dims.size() != own.size()) return context.invalid("perm is not of the input's rank");
+  return gather_strided(context, tensor, std::move(dims), 0, strides);
+}
+
+Expected<Tensor> sliced(const KernelContext& context, const Tensor& tensor, const Dims& starts, const Dims& steps,
+                        Dims dims) {
+  if (dims == tensor.dims() && steps == Dims(dims.size(), 1)) return tensor;
+  const Dims own = strides_of(tensor.dims());
+  int64_t offset = 0;
+  Dims strides;
+  for (size_t i = 0; i < own.size(); ++i) {
+    offset += starts[i] * own[i];
+    strides.push_back(steps[i] * own[i]);
+  }
+  return gather_strided(context, tensor, std::move(dims), offset, strides);
+}
+
+}  // namespace attn_opt

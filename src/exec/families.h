@@ -1,0 +1,30 @@
+// The operator families; each registers its kernels, one line an operator.
+#pragma once
+
+#include "src/exec/kernel.h"
+
+namespace attn_opt {
+
+void register_activations(KernelRegistry& registry);
+void register_arg_reduce(KernelRegistry& registry);
+void register_compare_logic(KernelRegistry& registry);
+void register_conv(KernelRegistry& registry);
+void register_einsum(KernelRegistry& registry);
+void register_elementwise_binary(KernelRegistry& registry);
+void register_elementwise_unary(KernelRegistry& registry);
+void register_gather(KernelRegistry& registry);
+void register_generators(KernelRegistry& registry);
+void register_layout(KernelRegistry& registry);
+void register_matmul(KernelRegistry& registry);
+void register_normalization(KernelRegistry& registry);
+void register_pad(KernelRegistry& registry);
+void register_pool(KernelRegistry& registry);
+void register_reduce(KernelRegistry& registry);
+void register_resize(KernelRegistry& registry);
+void register_scatter(KernelRegistry& registry);
+void register_selection(KernelRegistry& registry);
+void register_shape_ops(KernelRegistry& registry);
+void register_softmax(KernelRegistry& registry);
+void register_where_cast(KernelRegistry& registry);
+
+}  // namespace attn_opt

@@ -1,0 +1,37 @@
+// Bodies of functions - a model's own and those of ONNX's schemas - ready to run, kept per attributes and input types.
+#pragma once
+
+#include <mutex>
+
+#include "src/exec/plan.h"
+
+namespace attn_opt {
+
+struct FunctionBody {
+  onnx::FunctionProto proto;  ///< with attributes bound
+  std::unique_ptr<Plan> plan;
+};
+
+class FunctionCache {
+ public:
+  explicit FunctionCache(LocalFunctions functions = {}) : functions_(std::move(functions)) {}
+  FunctionCache(const FunctionCache&) = delete;
+  FunctionCache& operator=(const FunctionCache&) = delete;
+
+  /// The body that NODE calls with INPUTS.
+  Expected<std::shared_ptr<const FunctionBody>> body(const onnx::NodeProto& node, const ResolvedOp& op,
+                                                     std::span<const Tensor> inputs, const Opsets& opsets);
+  const LocalFunctions& functions() const { return functions_; }
+
+ private:
+  LocalFunctions functions_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<const FunctionBody>> bodies_;
+};
+
+/// The body of the schema function that NODE is, for inputs of TYPES (unset: omitted or unknown), attributes bound.
+/// Errors: kUnsupported if the schema has no body for them.
+Expected<onnx::FunctionProto> schema_function(const onnx::NodeProto& node, const onnx::OpSchema& schema, int opset,
+                                              const std::vector<onnx::TypeProto>& types);
+
+}  // namespace attn_opt

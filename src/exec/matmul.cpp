@@ -1,0 +1,170 @@
+#include "src/exec/matmul.h"
+
+#include <cblas.h>
+
+#include <limits>
+#include <mutex>
+
+#include "src/exec/broadcast.h"
+#include "src/exec/dispatch.h"
+#include "src/exec/families.h"
+
+namespace attn_opt {
+namespace {
+
+using ProductTypes = decltype(join(TypeList<float, double>{}, IntegerTypes{}));
+
+void use_one_thread() {
+  static std::once_flag once;
+  std::call_once(once, [] { openblas_set_num_threads(1); });
+}
+
+template <class T>
+void multiply_integers(const MatrixProduct& p, const T* a, const T* b, T* c) {
+  for (int64_t i = 0; i < p.m; ++i) {
+    for (int64_t j = 0; j < p.n; ++j) {
+      uint64_t sum = 0;
+      for (int64_t l = 0; l < p.k; ++l) {
+        sum += static_cast<uint64_t>(p.transpose_a ? a[l * p.m + i] : a[i * p.k + l]) *
+               static_cast<uint64_t>(p.transpose_b ? b[j * p.k + l] : b[l * p.n + j]);
+      }
+      T& to = c[i * p.n + j];
+      const uint64_t scaled = sum * static_cast<uint64_t>(static_cast<int64_t>(p.alpha));
+      to = static_cast<T>(scaled + (p.beta == 0 ? 0 : static_cast<uint64_t>(to) * static_cast<uint64_t>(static_cast<int64_t>(p.beta))));
+    }
+  }
+}
+
+Dims batch_of(const Dims& dims) { return dims.size() <= 2 ? Dims{} : Dims(dims.begin(), dims.end() - 2); }
+
+}  // namespace
+
+template <class T>
+void multiply(const MatrixProduct& p, const T* a, const T* b, T* c) {
+  if (p.m == 0 || p.n == 0) return;
+  if constexpr (std::is_integral_v<T>) {
+    multiply_integers(p, a, b, c);
+  } else {
+    use_one_thread();
+    const auto ta = p.transpose_a ? CblasTrans : CblasNoTrans;
+    const auto tb = p.transpose_b ? CblasTrans : CblasNoTrans;
+    const auto m = static_cast<blasint>(p.m);
+    const auto n = static_cast<blasint>(p.n);
+    const auto k = static_cast<blasint>(p.k);
+    const blasint lda = std::max<blasint>(1, p.transpose_a ? m : k);
+    const blasint ldb = std::max<blasint>(1, p.transpose_b ? k : n);
+    if constexpr (std::is_same_v<T, float>) {
+      cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, static_cast<float>(p.alpha), a, lda, b, ldb, static_cast<float>(p.beta), c, n);
+    } else {
+      cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, p.alpha, a, lda, b, ldb, p.beta, c, n);
+    }
+  }
+}
+
+template void multiply<float>(const MatrixProduct&, const float*, const float*, float*);
+template void multiply<double>(const MatrixProduct&, const double*, const double*, double*);
+
+Status check_extents(const KernelContext& context, const MatrixProduct& p) {
+  constexpr int64_t kMost = std::numeric_limits<blasint>::max();
+  if (p.m <= kMost && p.n <= kMost && p.k <= kMost) return {};
+  return fail(ErrorCode::kLimit, describe(context.node), context.node.op_type() + ": a matrix is too large");
+}
+
+DataType product_type(DataType type) {
+  return type == onnx::TensorProto::FLOAT16 || type == onnx::TensorProto::BFLOAT16 ? onnx::TensorProto::FLOAT : type;
+}
+
+namespace {
+
+Expected<Tensor> batched(const KernelContext& context, const Tensor& a, const Tensor& b) {
+  const Dims a_batch = batch_of(a.dims());
+  const Dims b_batch = batch_of(b.dims());
+  MatrixProduct p{a.dims()[a.dims().size() - 2], b.dims().back(), a.dims().back()};
+  if (b.dims()[b.dims().size() - 2] != p.k) {
+    return context.invalid("shapes " + print_dims(a.dims()) + " and " + print_dims(b.dims()) + " do not multiply");
+  }
+  ATTN_OPT_TRY(Dims dims, broadcast_dims(context, a_batch, b_batch));
+  const Dims batch = dims;
+  dims.insert(dims.end(), {p.m, p.n});
+  ATTN_OPT_TRY(Tensor out, context.allocate(a.type(), std::move(dims)));
+  ATTN_OPT_CHECK(check_extents(context, p));
+  if (out.size() == 0) return out;
+  const StridedLoop<2> loop(batch, {broadcast_strides(a_batch, batch), broadcast_strides(b_batch, batch)});
+  return dispatch(context, a.type(), ProductTypes{}, [&]<class T>() -> Expected<Tensor> {
+    const T* a_data = a.data<T>().data();
+    const T* b_data = b.data<T>().data();
+    T* to = out.mutable_data<T>().data();
+    loop.rows([&](std::array<int64_t, 2> at, int64_t count, const std::array<int64_t, 2>& step) {
+      MatrixProduct run = p;
+      // Where B is one matrix for all of A's, theirs are rows of one taller matrix.
+      const bool as_one = step[0] == 1 && step[1] == 0 && p.m * count <= std::numeric_limits<blasint>::max();
+      if (as_one) run.m *= count;
+      for (int64_t i = 0; i < (as_one ? 1 : count); ++i) {
+        multiply(run, a_data + at[0] * p.m * p.k, b_data + at[1] * p.k * p.n, to);
+        to += run.m * run.n;
+        for (size_t k = 0; k < 2; ++k) at[k] += step[k];
+      }
+    });
+    return std::move(out);
+  });
+}
+
+Outputs matmul_kernel(const KernelContext& context) { return single(matmul(context, context.input(0), context.input(1))); }
+
+Outputs gemm(const KernelContext& context) {
+  const DataType type = context.input(0).type();
+  ATTN_OPT_CHECK(context.same_type(context.input(0), context.input(1)));
+  ATTN_OPT_TRY(const Tensor a, context.input(0).cast(product_type(type)));
+  ATTN_OPT_TRY(const Tensor b, context.input(1).cast(product_type(type)));
+  if (a.rank() != 2 || b.rank() != 2) return context.invalid("a factor is not a matrix");
+  MatrixProduct p;
+  p.transpose_a = context.attribute_int("transA", 0) != 0;
+  p.transpose_b = context.attribute_int("transB", 0) != 0;
+  p.alpha = context.attribute_float("alpha", 1.0f);
+  p.m = a.dims()[p.transpose_a ? 1 : 0];
+  p.k = a.dims()[p.transpose_a ? 0 : 1];
+  p.n = b.dims()[p.transpose_b ? 0 : 1];
+  if (b.dims()[p.transpose_b ? 1 : 0] != p.k) {
+    return context.invalid("shapes " + print_dims(a.dims()) + " and " + print_dims(b.dims()) + " do not multiply");
+  }
+  ATTN_OPT_CHECK(check_extents(context, p));
+  ATTN_OPT_TRY(Tensor out, context.allocate(a.type(), {p.m, p.n}));
+  const double beta = context.attribute_float("beta", 1.0f);
+  if (context.has(2) && beta != 0) {
+    ATTN_OPT_CHECK(context.same_type(context.input(0), context.input(2)));
+    ATTN_OPT_TRY(const Tensor c, context.input(2).cast(a.type()));
+    ATTN_OPT_TRY(const Dims dims, broadcast_dims(context, c.dims(), out.dims()));
+    if (dims != out.dims()) return context.invalid("C does not broadcast to " + print_dims(out.dims()));
+    ATTN_OPT_TRY(const Tensor addend, expand(context, c, dims));
+    std::ranges::copy(addend.bytes(), out.mutable_bytes().begin());
+    p.beta = beta;
+  }
+  return dispatch(context, a.type(), ProductTypes{}, [&]<class T>() -> Outputs {
+    multiply(p, a.data<T>().data(), b.data<T>().data(), out.mutable_data<T>().data());
+    return single(out.cast(type));
+  });
+}
+
+}  // namespace
+
+Expected<Tensor> matmul(const KernelContext& context, const Tensor& a, const Tensor& b) {
+  ATTN_OPT_CHECK(context.same_type(a, b));
+  if (a.rank() == 0 || b.rank() == 0) return context.invalid("a factor is a scalar");
+  ATTN_OPT_TRY(Tensor left, a.cast(product_type(a.type())));
+  ATTN_OPT_TRY(Tensor right, b.cast(product_type(b.type())));
+  if (a.rank() == 1) left = left.reshaped({1, a.dims()[0]});
+  if (b.rank() == 1) right = right.reshaped({b.dims()[0], 1});
+  ATTN_OPT_TRY(Tensor product, batched(context, left, right));
+  Dims dims = product.dims();
+  if (b.rank() == 1) dims.pop_back();
+  if (a.rank() == 1) dims.erase(dims.end() - (b.rank() == 1 ? 1 : 2));
+  ATTN_OPT_TRY(product, product.cast(a.type()));
+  return product.reshaped(std::move(dims));
+}
+
+void register_matmul(KernelRegistry& registry) {
+  registry.add("MatMul", 1, 13, matmul_kernel);
+  registry.add("Gemm", 1, 13, gemm);
+}
+
+}  // namespace attn_opt

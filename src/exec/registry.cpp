@@ -1,0 +1,29 @@
+#include "src/exec/families.h"
+
+namespace attn_opt {
+
+const KernelRegistry& kernel_registry() {
+  static const KernelRegistry registry = [] {
+    KernelRegistry all;
+    register_activations(all);
+    register_arg_reduce(all);
+    register_compare_logic(all);
+    register_einsum(all);
+    register_elementwise_binary(all);
+    register_elementwise_unary(all);
+    register_gather(all);
+    register_generators(all);
+    register_layout(all);
+    register_matmul(all);
+    register_reduce(all);
+    register_scatter(all);
+    register_selection(all);
+    register_shape_ops(all);
+    register_softmax(all);
+    register_where_cast(all);
+    return all;
+  }();
+  return registry;
+}
+
+}  // namespace attn_opt

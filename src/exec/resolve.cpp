@@ -1,0 +1,64 @@
+#include "src/exec/resolve.h"
+
+namespace attn_opt {
+namespace {
+
+bool is_control_flow(const std::string& op_type) { return op_type == "If" || op_type == "Loop" || op_type == "Scan"; }
+
+ResolvedOp look_up(const std::string& op_type, const std::string& domain, int opset) {
+  ResolvedOp op;
+  op.schema = onnx::OpSchemaRegistry::Schema(op_type, opset, domain);
+  if (op.schema == nullptr) return op;
+  for (const auto& input : op.schema->inputs()) {
+    if (input.GetOption() == onnx::OpSchema::Single) ++op.required_inputs;
+    if (input.GetOption() == onnx::OpSchema::Optional) break;
+    if (input.GetOption() == onnx::OpSchema::Variadic) op.variadic = true;
+  }
+  if (domain.empty() && is_control_flow(op_type)) {
+    op.implementation = Implementation::kControlFlow;
+    op.variadic = false;
+  } else if (domain.empty() && (op.kernel = kernel_registry().find(op_type, op.schema->since_version())) != nullptr) {
+    op.implementation = Implementation::kKernel;
+  } else if (op.schema->HasFunction() || op.schema->HasContextDependentFunction()) {
+    op.implementation = Implementation::kSchemaFunction;
+  }
+  return op;
+}
+
+}  // namespace
+
+const std::string& canonical_domain(const std::string& domain) {
+  static const std::string kOnnx;
+  return domain == "ai.onnx" ? kOnnx : domain;
+}
+
+int opset_of(const Opsets& opsets, const std::string& domain) {
+  const auto found = opsets.find(canonical_domain(domain));
+  return found != opsets.end() ? found->second : 0;
+}
+
+const ResolvedOp& resolve(const onnx::NodeProto& node, const Opsets& opsets) {
+  static const ResolvedOp kUnknown;
+  thread_local std::unordered_map<std::string, std::vector<std::pair<int, ResolvedOp>>> onnx_ops;
+  const std::string& domain = canonical_domain(node.domain());
+  const int opset = opset_of(opsets, domain);
+  if (opset == 0) return kUnknown;
+  auto& versions = onnx_ops[domain.empty() ? node.op_type() : domain + "::" + node.op_type()];
+  for (const auto& [version, op] : versions) {
+    if (version == opset) return op;
+  }
+  constexpr size_t kMostVersions = 64;
+  if (versions.size() >= kMostVersions) versions.clear();
+  versions.reserve(kMostVersions);  // references stay valid
+  return versions.emplace_back(opset, look_up(node.op_type(), domain, opset)).second;
+}
+
+tl::unexpected<Error> unsupported_op(const onnx::NodeProto& node, const Opsets& opsets) {
+  const std::string& domain = canonical_domain(node.domain());
+  const std::string where = describe(node);
+  return fail(ErrorCode::kUnsupported, where,
+              "unsupported: " + (domain.empty() ? "ai.onnx" : domain) + "::" + node.op_type() + " (opset " +
+                  std::to_string(opset_of(opsets, domain)) + ")");
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,59 @@
+// Where, Cast, CastLike.
+#include "src/exec/broadcast.h"
+#include "src/exec/dispatch.h"
+#include "src/exec/families.h"
+
+namespace attn_opt {
+namespace {
+
+Outputs where(const KernelContext& context) {
+  const Tensor& condition = context.input(0);
+  const Tensor& x = context.input(1);
+  const Tensor& y = context.input(2);
+  if (condition.type() != onnx::TensorProto::BOOL) return context.invalid("the condition is not a bool tensor");
+  ATTN_OPT_CHECK(context.same_type(x, y));
+  ATTN_OPT_TRY(const Dims values, broadcast_dims(context, x.dims(), y.dims()));
+  ATTN_OPT_TRY(Dims dims, broadcast_dims(context, condition.dims(), values));
+  ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), dims));
+  const StridedLoop<3> loop(dims, {broadcast_strides(condition.dims(), dims), broadcast_strides(x.dims(), dims),
+                                   broadcast_strides(y.dims(), dims)});
+  const bool* chosen = condition.data<bool>().data();
+  return single(dispatch_cells(context, x.type(), [&]<class T>() -> Expected<Tensor> {
+    const T* x_data = cells<T>(x);
+    const T* y_data = cells<T>(y);
+    T* to = mutable_cells<T>(out);
+    loop.elements([&](const std::array<int64_t, 3>& at) { *to++ = chosen[at[0]] ? x_data[at[1]] : y_data[at[2]]; });
+    return std::move(out);
+  }));
+}
+
+Outputs cast_tensor(const KernelContext& context, const Tensor& tensor, DataType to) {
+  auto result = tensor.cast(to);
+  if (!result) {
+    result.error().where = describe(context.node);
+    if (result.error().code == ErrorCode::kUnsupported) result.error().what = "unsupported: " + result.error().what;
+  }
+  return single(std::move(result));
+}
+
+Outputs cast(const KernelContext& context) {
+  const auto* to = context.attribute("to");
+  if (to == nullptr) return context.invalid("attribute to is missing");
+  DataType type = static_cast<DataType>(to->i());
+  if (context.version < 6) onnx::TensorProto_DataType_Parse(to->s(), &type);
+  return cast_tensor(context, context.input(0), type);
+}
+
+Outputs cast_like(const KernelContext& context) {
+  return cast_tensor(context, context.input(0), context.input(1).type());
+}
+
+}  // namespace
+
+void register_where_cast(KernelRegistry& registry) {
+  registry.add("Where", 9, 16, where);
+  registry.add("Cast", 1, 28, cast);
+  registry.add("CastLike", 15, 25, cast_like);
+}
+
+}  // namespace attn_opt
