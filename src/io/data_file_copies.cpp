@@ -24,8 +24,8 @@ bool same_file(const fs::path& a, const fs::path& b) {
 fs::path candidate(const fs::path& location, const std::string& stem, int attempt) {
   if (attempt == 0) return location;
   std::string name = stem;
-  if (attempt > 1) name += "." + std::to_string(attempt);
-  name += "." + location.filename().string();
+  if (attempt > 1) name.append(1, '.').append(std::to_string(attempt));
+  name.append(1, '.').append(location.filename().string());
   return location.parent_path() / name;
 }
 

@@ -71,12 +71,8 @@ Expected<onnx::ModelProto> parse_text(std::string_view text, const std::string& 
   }
   onnx::ModelProto model;
   try {
-    onnx::OnnxParser parser(text);
-    const auto status = parser.Parse(model);
+    const auto status = onnx::OnnxParser::Parse(model, text);
     if (!status.IsOK()) return fail(ErrorCode::kInvalidInput, where, parse_error(status.ErrorMessage()));
-    if (!parser.EndOfInput()) {
-      return fail(ErrorCode::kInvalidInput, where, "text after the model at " + parser.GetCurrentPos());
-    }
   } catch (const std::exception& error) {
     return fail(ErrorCode::kInvalidInput, where, one_line(error.what()));
   }
