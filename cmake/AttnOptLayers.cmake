@@ -1,3 +1,5 @@
+find_program(ATTN_OPT_CCACHE ccache)
+
 # attn_opt_layer(NAME USES target...): the static library attn_opt_NAME of src/NAME/*.cpp.
 # Sources are globbed so that adding a file (an operator family, a pattern) needs no edit here.
 function(attn_opt_layer name)
@@ -11,10 +13,25 @@ function(attn_opt_layer name)
   target_link_libraries(attn_opt_${name} PUBLIC ${LAYER_USES})
 endfunction()
 
+# attn_opt_patterns(USES target...): the objects of patterns/*.cpp. Each registers itself, so that all must be linked
+# and not only what is called.
+function(attn_opt_patterns)
+  cmake_parse_arguments(PATTERNS "" "" "USES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/patterns/*.cpp)
+  add_library(attn_opt_patterns OBJECT ${sources})
+  attn_opt_compile_settings(attn_opt_patterns)
+  target_link_libraries(attn_opt_patterns PUBLIC ${PATTERNS_USES})
+endfunction()
+
 function(attn_opt_compile_settings target)
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-unused-parameter)
-  target_precompile_headers(${target} PRIVATE <onnx/onnx_pb.h> <string> <vector> <unordered_map>)
+  # A compiler cache serves several build folders at once, but not through precompiled headers.
+  if(ATTN_OPT_CCACHE)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER ${ATTN_OPT_CCACHE})
+  else()
+    target_precompile_headers(${target} PRIVATE <onnx/onnx_pb.h> <string> <vector> <unordered_map>)
+  endif()
 endfunction()
 
 # attn_opt_test(NAME USES target...): the test program NAME_tests of tests/NAME/*.cpp.

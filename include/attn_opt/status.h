@@ -58,5 +58,6 @@ int exit_status(ErrorCode code);
 
 /// Returns the error of a Status expression from the enclosing function.
 #define ATTN_OPT_CHECK(expression) \
-  if (auto attn_opt_status = (expression); !attn_opt_status) \
-  return tl::unexpected<::attn_opt::Error>(std::move(attn_opt_status.error()))
+  if (auto attn_opt_status = (expression); attn_opt_status) { \
+  } else /* written so that an else behind the macro keeps its own if */ \
+    return tl::unexpected<::attn_opt::Error>(std::move(attn_opt_status.error()))
