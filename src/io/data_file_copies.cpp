@@ -82,12 +82,12 @@ Status DataFileCopies::place_file(size_t index) {
 }
 
 Expected<bool> DataFileCopies::copy_to(const DataFile& file, const fs::path& target) {
-  ATTN_OPT_TRY(const FileBytes* source, file.open());
+  ATTN_OPT_TRY(const FileBytes source, file.open());
   std::error_code error;
-  if (fs::exists(fs::symlink_status(target, error))) return same_content(*source, target);
+  if (fs::exists(fs::symlink_status(target, error))) return same_content(source, target);
   ATTN_OPT_CHECK(make_folder(target.parent_path()));
   ATTN_OPT_TRY(OutputFile copy, OutputFile::create(target));
-  if (const int failed = copy_all(*source, copy.descriptor()); failed != 0) {
+  if (const int failed = copy_all(source, copy.descriptor()); failed != 0) {
     return tl::unexpected<Error>(copy.error(failed));
   }
   ATTN_OPT_TRY(const bool is_new, copy.become_new_target());

@@ -57,6 +57,7 @@ class FileBytes {
   std::span<const std::byte> bytes() const;
   const FileIdentity& identity() const { return identity_; }
   const FileDescriptor& descriptor() const { return descriptor_; }  ///< none for what was read from a pipe
+  void close_descriptor() { descriptor_ = FileDescriptor(); }
 
  private:
   Status map(const std::string& where);

@@ -26,17 +26,21 @@ Expected<std::unique_ptr<DataFile>> DataFile::find(const std::filesystem::path& 
   return file;
 }
 
-Expected<const FileBytes*> DataFile::open() const {
-  const std::lock_guard lock(mutex_);
-  if (!open_) {
-    ATTN_OPT_TRY(FileBytes bytes, FileBytes::open(path_, FileBytes::Kind::kRegular));
-    if (bytes.identity() != identity_) {
-      return fail(ErrorCode::kInvalidInput, path_.string(), "was changed while the model was in use");
-    }
-    bytes_ = std::move(bytes);
-    open_ = true;
+Expected<FileBytes> DataFile::open() const {
+  ATTN_OPT_TRY(FileBytes file, FileBytes::open(path_, FileBytes::Kind::kRegular));
+  if (file.identity() != identity_) {
+    return fail(ErrorCode::kInvalidInput, path_.string(), "was changed while the model was in use");
   }
-  return &bytes_;
+  return file;
+}
+
+Expected<std::span<const std::byte>> DataFile::bytes() const {
+  const std::lock_guard lock(mutex_);
+  if (!mapped_) {
+    ATTN_OPT_TRY(mapped_, open());
+    mapped_->close_descriptor();
+  }
+  return mapped_->bytes();
 }
 
 ModelFile::ModelFile(FileBytes bytes, const std::filesystem::path& path,
@@ -98,8 +102,8 @@ Expected<std::span<const std::byte>> ModelFile::bytes(const onnx::TensorProto& t
                 "its external data has " + std::to_string(external->length) +
                     " bytes; its dimensions and type ask for " + std::to_string(size));
   }
-  ATTN_OPT_TRY(const FileBytes* file, data_files_[external->file]->open());
-  return file->bytes().subspan(external->offset, external->length);
+  ATTN_OPT_TRY(const auto file, data_files_[external->file]->bytes());
+  return file.subspan(external->offset, external->length);
 }
 
 }  // namespace attn_opt

@@ -8,6 +8,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,7 @@
 
 namespace attn_opt {
 
-/// A file of external data. Mapped when first asked for, and then only if it is still the file that was judged.
+/// A file of external data.
 class DataFile {
  public:
   /// Errors: kInvalidInput, as DataFolders::resolve, and when it is not a regular file.
@@ -26,15 +28,17 @@ class DataFile {
   const std::filesystem::path& location() const { return location_; }  ///< relative to the model's folder
   const std::filesystem::path& path() const { return path_; }
   uint64_t size() const { return identity_.size; }
-  Expected<const FileBytes*> open() const;
+  /// The file, if it is still the one that was judged. Error: kInvalidInput.
+  Expected<FileBytes> open() const;
+  /// All its bytes, mapped until the model is gone; its descriptor is not kept (a model may have thousands of files).
+  Expected<std::span<const std::byte>> bytes() const;
 
  private:
   std::filesystem::path location_;
   std::filesystem::path path_;
   FileIdentity identity_;
   mutable std::mutex mutex_;
-  mutable FileBytes bytes_;
-  mutable bool open_ = false;
+  mutable std::optional<FileBytes> mapped_;
 };
 
 class ModelFile final : public TensorStore {

@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include "tests/io/io_test.h"
 
 namespace attn_opt {
@@ -5,6 +7,21 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+
+/// While it lives, the process may open a few files only.
+class FewDescriptors {
+ public:
+  FewDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit few = before_;
+    few.rlim_cur = 64;
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
 
 /// A model in in/ with its data in in/w.bin; outputs go to out/.
 class ExternalSaveTest : public IoTest {
@@ -126,6 +143,25 @@ TEST_F(ExternalSaveTest, FailureRemovesTheCopies) {
 TEST_F(ExternalSaveTest, MissingOutputFolderIsNotCreated) {
   EXPECT_THAT(error_of(save_model(input(), folder_ / "none" / "o.onnx"), ErrorCode::kOutput), HasSubstr("does not exist"));
   EXPECT_FALSE(fs::exists(folder_ / "none"));
+}
+
+TEST_F(ExternalSaveTest, ManyFilesNeedFewDescriptors) {
+  onnx::ModelProto proto = input().proto;
+  const onnx::TensorProto tensor = proto.graph().initializer(0);
+  for (int i = 0; i < 200; ++i) {
+    const std::string name = std::to_string(i);
+    write_file(folder_ / "in" / name, "bytes" + std::to_string(100 + i));
+    *proto.mutable_graph()->add_initializer() = tensor;
+    proto.mutable_graph()->mutable_initializer(i + 1)->mutable_external_data(0)->set_value(name);
+  }
+  proto.mutable_graph()->mutable_initializer()->DeleteSubrange(0, 1);
+  write_file(folder_ / "in" / "many.onnx", proto.SerializeAsString());
+  const FewDescriptors limit;
+  const auto model = load_model(folder_ / "in" / "many.onnx");
+  ASSERT_TRUE(model) << model.error().message();
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(initializer_bytes(*model, i), "bytes" + std::to_string(100 + i));
+  const auto saved = save_model(*model, out() / "many.onnx");
+  EXPECT_TRUE(saved) << saved.error().message();
 }
 
 TEST_F(ExternalSaveTest, UnusedDataIsNotCopied) {
