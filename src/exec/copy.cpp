@@ -54,4 +54,27 @@ Expected<Tensor> sliced(const KernelContext& context, const Tensor& tensor, cons
   return gather_strided(context, tensor, std::move(dims), offset, strides);
 }
 
+Expected<Tensor> gathered(const KernelContext& context, const Tensor& tensor, const std::vector<AxisMap>& maps,
+                          const Tensor& fill) {
+  Dims dims;
+  for (const AxisMap& map : maps) dims.push_back(static_cast<int64_t>(map.size()));
+  ATTN_OPT_TRY(Tensor out, context.allocate(tensor.type(), dims));
+  const Dims own = strides_of(tensor.dims());
+  const Dims walked = strides_of(dims);
+  return dispatch_cells(context, tensor.type(), [&]<class T>() -> Expected<Tensor> {
+    const T* from = cells<T>(tensor);
+    T* to = mutable_cells<T>(out);
+    const T outside = cells<T>(fill)[0];
+    for (int64_t i = 0; i < out.size(); ++i) {
+      int64_t offset = 0;
+      for (size_t axis = 0; offset >= 0 && axis < maps.size(); ++axis) {
+        const int64_t at = maps[axis][static_cast<size_t>(i / walked[axis] % dims[axis])];
+        offset = at < 0 ? -1 : offset + at * own[axis];
+      }
+      to[i] = offset < 0 ? outside : from[offset];
+    }
+    return std::move(out);
+  });
+}
+
 }  // namespace attn_opt

@@ -55,7 +55,7 @@ Expected<Labels> labels_of(const KernelContext& context, const std::string& term
     } else if (std::isalpha(static_cast<unsigned char>(term[i])) != 0) {
       labels.push_back(term[i]);
     } else {
-      return context.invalid("the equation holds '" + term.substr(i, 1) + "'");
+      return context.invalid("the term " + term + " is not of letters");
     }
   }
   return labels;

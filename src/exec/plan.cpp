@@ -99,7 +99,8 @@ class Planner {
         step.inputs.push_back(slot);
       }
       for (const auto& attribute : node.attribute()) {
-        if (attribute.has_g()) ATTN_OPT_CHECK(body(attribute.g(), step));
+        if (!attribute.has_g()) continue;
+        ATTN_OPT_CHECK(body(attribute.g(), step));
       }
       for (const auto& name : node.output()) step.outputs.push_back(name.empty() ? -1 : define(name));
       plan_->steps.push_back(std::move(step));

@@ -8,6 +8,7 @@ const KernelRegistry& kernel_registry() {
     register_activations(all);
     register_arg_reduce(all);
     register_compare_logic(all);
+    register_conv(all);
     register_einsum(all);
     register_elementwise_binary(all);
     register_elementwise_unary(all);
@@ -15,7 +16,11 @@ const KernelRegistry& kernel_registry() {
     register_generators(all);
     register_layout(all);
     register_matmul(all);
+    register_normalization(all);
+    register_pad(all);
+    register_pool(all);
     register_reduce(all);
+    register_resize(all);
     register_scatter(all);
     register_selection(all);
     register_shape_ops(all);

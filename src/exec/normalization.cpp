@@ -1,0 +1,153 @@
+// BatchNormalization (inference), InstanceNormalization, LayerNormalization.
+#include <cmath>
+
+#include "src/exec/broadcast.h"
+#include "src/exec/dispatch.h"
+#include "src/exec/families.h"
+
+namespace attn_opt {
+namespace {
+
+/// The COUNT values of input I, which must be floating.
+Expected<std::vector<double>> channel_values(const KernelContext& context, size_t i, int64_t count) {
+  ATTN_OPT_TRY(auto values, context.reals(context.input(i)));
+  if (static_cast<int64_t>(values.size()) != count) {
+    return context.invalid("input " + std::to_string(i) + " is not one value for each channel");
+  }
+  return values;
+}
+
+/// f(channel, x) of every element of input 0, of shape (N, C, ...); a vector is one channel's.
+template <class F>
+Outputs map_channels(const KernelContext& context, int64_t channels, F&& f) {
+  const Tensor& x = context.input(0);
+  ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), x.dims()));
+  if (out.size() == 0) return single(std::move(out));
+  const int64_t inner = x.rank() < 2 ? 1 : element_count(std::span(x.dims()).subspan(2));
+  return single(dispatch(context, x.type(), FloatTypes{}, [&]<class T>() -> Expected<Tensor> {
+    const auto from = x.data<T>();
+    const auto to = out.mutable_data<T>();
+    for (size_t i = 0; i < from.size(); ++i) {
+      const int64_t channel = static_cast<int64_t>(i) / inner % channels;
+      to[i] = round_to<T>(f(static_cast<size_t>(channel), static_cast<double>(static_cast<Compute<T>>(from[i]))));
+    }
+    return std::move(out);
+  }));
+}
+
+Outputs batch_normalization(const KernelContext& context) {
+  const Tensor& x = context.input(0);
+  if (context.attribute_int("training_mode", 0) != 0) return context.unsupported("training_mode");
+  if (context.version < 7 && context.attribute_int("is_test", 0) == 0) return context.unsupported("training mode");
+  if (context.attribute_int("spatial", 1) == 0) return context.unsupported("spatial = 0");
+  const int64_t channels = x.rank() < 2 ? 1 : x.dims()[1];
+  ATTN_OPT_TRY(const auto scale, channel_values(context, 1, channels));
+  ATTN_OPT_TRY(const auto bias, channel_values(context, 2, channels));
+  ATTN_OPT_TRY(const auto mean, channel_values(context, 3, channels));
+  ATTN_OPT_TRY(const auto variance, channel_values(context, 4, channels));
+  const double epsilon = context.attribute_float("epsilon", 1e-5f);
+  return map_channels(context, channels, [&](size_t c, double value) {
+    return scale[c] * (value - mean[c]) / std::sqrt(variance[c] + epsilon) + bias[c];
+  });
+}
+
+/// Mean and 1 / sqrt(variance + epsilon) of COUNT values.
+struct Moments {
+  double mean = 0, inverse_deviation = 0;
+};
+
+template <class T>
+Moments moments_of(const T* values, int64_t count, double epsilon) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) sum += static_cast<double>(static_cast<Compute<T>>(values[i]));
+  const double mean = sum / static_cast<double>(count);
+  double squares = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double centred = static_cast<double>(static_cast<Compute<T>>(values[i])) - mean;
+    squares += centred * centred;
+  }
+  return {mean, 1 / std::sqrt(squares / static_cast<double>(count) + epsilon)};
+}
+
+Outputs instance_normalization(const KernelContext& context) {
+  const Tensor& x = context.input(0);
+  if (x.rank() < 3) return context.invalid("input of shape " + print_dims(x.dims()) + " has no spatial axes");
+  const int64_t channels = x.dims()[1];
+  ATTN_OPT_TRY(const auto scale, channel_values(context, 1, channels));
+  ATTN_OPT_TRY(const auto bias, channel_values(context, 2, channels));
+  const double epsilon = context.attribute_float("epsilon", 1e-5f);
+  const int64_t inner = element_count(std::span(x.dims()).subspan(2));
+  ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), x.dims()));
+  if (out.size() == 0) return single(std::move(out));
+  return single(dispatch(context, x.type(), FloatTypes{}, [&]<class T>() -> Expected<Tensor> {
+    const T* from = x.data<T>().data();
+    T* to = out.mutable_data<T>().data();
+    for (int64_t row = 0; row < x.size() / inner; ++row) {
+      const size_t c = static_cast<size_t>(row % channels);
+      const Moments moments = moments_of(from, inner, epsilon);
+      for (int64_t i = 0; i < inner; ++i) {
+        const double centred = static_cast<double>(static_cast<Compute<T>>(*from++)) - moments.mean;
+        *to++ = round_to<T>(scale[c] * centred * moments.inverse_deviation + bias[c]);
+      }
+    }
+    return std::move(out);
+  }));
+}
+
+/// Scale or bias of LayerNormalization over the axes from AXIS on, to be repeated over those before.
+Expected<std::vector<double>> trailing_operand(const KernelContext& context, size_t i, int64_t axis) {
+  const Tensor& x = context.input(0);
+  const Tensor& operand = context.input(i);
+  ATTN_OPT_CHECK(context.same_type(x, operand));
+  const Dims dims(x.dims().begin() + (operand.rank() <= x.rank() - axis ? axis : 0), x.dims().end());
+  ATTN_OPT_TRY(const Dims joint, broadcast_dims(context, dims, operand.dims()));
+  if (joint != dims) return context.invalid("scale or bias does not broadcast to " + print_dims(x.dims()));
+  ATTN_OPT_TRY(const Tensor full, expand(context, operand, dims));
+  return context.reals(full);
+}
+
+/// Y = (X - mean) / deviation * scale + bias over the axes from the given one on; also the mean and 1 / deviation.
+Outputs layer_normalization(const KernelContext& context) {
+  const Tensor& x = context.input(0);
+  ATTN_OPT_TRY(const int64_t axis, context.axis(context.attribute_int("axis", -1), x.rank()));
+  const double epsilon = context.attribute_float("epsilon", 1e-5f);
+  const int64_t count = element_count(std::span(x.dims()).subspan(static_cast<size_t>(axis)));
+  ATTN_OPT_TRY(const auto scale, trailing_operand(context, 1, axis));
+  std::vector<double> bias(1, 0);
+  if (context.has(2)) {
+    ATTN_OPT_TRY(bias, trailing_operand(context, 2, axis));
+  }
+  Dims row_dims = x.dims();
+  std::fill(row_dims.begin() + axis, row_dims.end(), 1);
+  ATTN_OPT_TRY(Tensor mean, context.allocate(onnx::TensorProto::DOUBLE, row_dims));
+  ATTN_OPT_TRY(Tensor inverse, context.allocate(onnx::TensorProto::DOUBLE, row_dims));
+  ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), x.dims()));
+  return dispatch(context, x.type(), FloatTypes{}, [&]<class T>() -> Outputs {
+    const T* from = x.data<T>().data();
+    T* to = out.mutable_data<T>().data();
+    for (int64_t row = 0; row < mean.size() && count > 0; ++row) {
+      const Moments moments = moments_of(from + row * count, count, epsilon);
+      mean.mutable_data<double>()[static_cast<size_t>(row)] = moments.mean;
+      inverse.mutable_data<double>()[static_cast<size_t>(row)] = moments.inverse_deviation;
+      for (int64_t at = row * count; at < (row + 1) * count; ++at) {
+        const double normal = (static_cast<double>(static_cast<Compute<T>>(from[at])) - moments.mean) * moments.inverse_deviation;
+        const size_t i = static_cast<size_t>(at);
+        to[i] = round_to<T>(normal * scale[i % scale.size()] + bias[i % bias.size()]);
+      }
+    }
+    const auto stash = static_cast<DataType>(context.attribute_int("stash_type", onnx::TensorProto::FLOAT));
+    ATTN_OPT_TRY(mean, mean.cast(stash));
+    ATTN_OPT_TRY(inverse, inverse.cast(stash));
+    return std::vector<Tensor>{std::move(out), std::move(mean), std::move(inverse)};
+  });
+}
+
+}  // namespace
+
+void register_normalization(KernelRegistry& registry) {
+  registry.add("BatchNormalization", 1, 15, batch_normalization);
+  registry.add("InstanceNormalization", 1, 22, instance_normalization);
+  registry.add("LayerNormalization", 17, 17, layer_normalization);
+}
+
+}  // namespace attn_opt
