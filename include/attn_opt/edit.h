@@ -25,7 +25,8 @@ namespace attn_opt {
 /// Nodes that edits have put into the model, by what they compute.
 class SharedNodes {
  public:
-  Value* find(const Graph& graph, const std::string& key) const;
+  /// The value that KEY's node makes, if that node stands above READER in the same graph; null otherwise.
+  Value* find(const Node& reader, const std::string& key) const;
 
  private:
   friend class Edit;

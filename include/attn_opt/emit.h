@@ -26,6 +26,7 @@ struct Emission {
   int64_t kv_group = 1;         ///< query heads per key/value head
   bool has_past = false;        ///< the node takes past_key and past_value
   Node* attention = nullptr;
+  double scale = 1;             ///< of the scores, in double; the node's attribute holds it rounded to float
   std::vector<Precondition> preconditions;  ///< the match's, and those the written form adds
 };
 

@@ -6,10 +6,11 @@
 
 namespace attn_opt {
 
-Value* SharedNodes::find(const Graph& graph, const std::string& key) const {
-  auto found = made_.find({&graph, key});
-  const bool gone = found == made_.end() || found->second->producer->removed;
-  return gone ? nullptr : found->second;
+Value* SharedNodes::find(const Node& reader, const std::string& key) const {
+  auto found = made_.find({reader.graph, key});
+  if (found == made_.end()) return nullptr;
+  const Node& maker = *found->second->producer;
+  return maker.removed || maker.position > reader.position ? nullptr : found->second;
 }
 
 std::vector<Node*> Edit::would_remove() const {
@@ -61,7 +62,6 @@ bool Edit::keeps_order(const Node** first_reader) const {
 void Edit::commit(SharedNodes& shared) {
   for (Node* node : nodes_) model_.link(*node, anchor_);
   for (const auto& [value, type] : declared_) model_.declare(*value, type);
-  for (const auto& [key, value] : made_) shared.made_.emplace(std::make_pair(&graph(), key), value);
   std::vector<Node*> old_producers;
   for (const auto& takeover : takeovers_) {
     if (takeover.existing->producer) old_producers.push_back(takeover.existing->producer);
@@ -69,6 +69,12 @@ void Edit::commit(SharedNodes& shared) {
     const std::vector<Use> uses = takeover.made->uses;
     model_.take_over(*takeover.existing, maker, takeover.made->output);
     for (const Use& use : uses) model_.set_input(*use.node, use.input, *takeover.existing);
+  }
+  for (const auto& [key, value] : made_) {
+    const auto replaced = std::find_if(takeovers_.begin(), takeovers_.end(),
+                                       [&made = value](const Takeover& takeover) { return takeover.made == made; });
+    shared.made_.insert_or_assign(std::make_pair(&graph(), key),
+                                  replaced == takeovers_.end() ? value : replaced->existing);
   }
   for (Node* node : old_producers) model_.remove_if_dead(*node);
 }

@@ -27,7 +27,7 @@ Node* GraphBuilder::fill(const std::string& op, const std::vector<Value*>& input
 Value* GraphBuilder::node(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes) {
   const std::string key = key_of(op, inputs, attributes);
   if (auto own = edit_.made_.find(key); own != edit_.made_.end()) return own->second;
-  if (Value* shared = shared_.find(edit_.graph(), key)) return shared;
+  if (Value* shared = shared_.find(edit_.anchor_, key)) return shared;
   Value* output = new_node(op, inputs, {true}, attributes)->outputs[0];
   edit_.made_.emplace(key, output);
   return output;

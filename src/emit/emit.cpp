@@ -1,0 +1,141 @@
+#include "attn_opt/emit.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "src/emit/mask.h"
+#include "src/emit/operands.h"
+#include "src/emit/outputs.h"
+#include "src/emit/plan.h"
+
+namespace attn_opt {
+namespace {
+
+bool is_supported(DataType type) {
+  return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::FLOAT16 || type == onnx::TensorProto::DOUBLE;
+}
+
+GraphBuilder::Attributes attributes_of(const Plan& plan, const Operands& operands, const FurtherOutputs& further,
+                                       const Sdpa& sdpa) {
+  auto make = [](const char* name, auto value) { return GraphBuilder::attribute(name, value); };
+  GraphBuilder::Attributes attributes{make("scale", operands.scale)};
+  if (sdpa.is_causal) attributes.push_back(make("is_causal", int64_t{1}));
+  if (sdpa.softcap != 0) attributes.push_back(make("softcap", static_cast<float>(sdpa.softcap)));
+  if (plan.form == IoForm::k3d) {
+    const int64_t query_heads = sdpa.query_heads.value();
+    attributes.push_back(make("q_num_heads", query_heads));
+    attributes.push_back(make("kv_num_heads", query_heads / plan.kv_group));
+  }
+  if (sdpa.softmax_precision != onnx::TensorProto::UNDEFINED && sdpa.softmax_precision != sdpa.type)
+    attributes.push_back(make("softmax_precision", int64_t{sdpa.softmax_precision}));
+  if (further.wants_scores()) attributes.push_back(make("qk_matmul_output_mode", int64_t{further.qk_matmul_output_mode}));
+  return attributes;
+}
+
+Node* write_attention(const Plan& plan, const Operands& operands, Value* mask, const FurtherOutputs& further,
+                      Site& site) {
+  std::vector<Value*> inputs{operands.q.value, operands.k.value, operands.v.value, mask, nullptr, nullptr,
+                             site.sdpa.nonpad_kv_seqlen};
+  if (plan.has_past) {
+    inputs[4] = plan.k->past;
+    inputs[5] = plan.v->past;
+  }
+  while (!inputs.back()) inputs.pop_back();
+  std::vector<bool> wanted{true, plan.has_past, plan.has_past, further.wants_scores()};
+  while (!wanted.back()) wanted.pop_back();
+  return site.build.new_node("Attention", inputs, wanted, attributes_of(plan, operands, further, site.sdpa));
+}
+
+/// Some runtimes need to know at load time how many heads there are.
+void declare_heads(const Operands& operands, Site& site) {
+  Edit& edit = site.build.edit();
+  for (const Placed* operand : {&operands.q, &operands.k, &operands.v}) {
+    const auto& made = edit.nodes();
+    if (std::find(made.begin(), made.end(), operand->value->producer) == made.end()) continue;
+    onnx::TypeProto type;
+    type.mutable_tensor_type()->set_elem_type(site.sdpa.type);
+    for (const Dim& size : operand->shape) {
+      auto* dim = type.mutable_tensor_type()->mutable_shape()->add_dim();
+      if (size.is_constant()) dim->set_dim_value(size.value());
+    }
+    edit.declare(*operand->value, std::move(type));
+  }
+}
+
+/// The miss "emit.order" if the edit would make a cycle.
+Matched<void> check_order(const Edit& edit) {
+  const Node* reader = nullptr;
+  if (!edit.keeps_order(&reader)) return missed("emit.order", reader, "'" + reader->label() + "' stands before the product with V");
+  std::unordered_set<const Value*> taken_over;
+  for (const auto& takeover : edit.takeovers()) taken_over.insert(takeover.existing);
+  for (const Node* node : edit.nodes())
+    for (const Value* input : node->inputs)
+      if (input && taken_over.count(input)) return missed("emit.order", node, "'" + input->name + "' is read and made");
+  return {};
+}
+
+/// Keys at the product: rows of K and of the past before them.
+Dim key_rows(const Plan& plan, const Sdpa& sdpa, Facts& facts) {
+  const OperandView& view = sdpa.k.views[0].past ? *plan.k : sdpa.k.views[0];
+  const Dim rows = view.axes.size(Role::kRow);
+  return view.past ? (*facts.shape(*view.past))[2] + rows : rows;
+}
+
+class Emitter {
+ public:
+  Emitter(const Match& match, MatchContext& context, const SharedNodes& shared)
+      : match_(match), context_(context), shared_(shared) {}
+
+  Matched<Emission> write(const Plan& plan, bool with_further_outputs) const;
+
+ private:
+  const Match& match_;
+  MatchContext& context_;
+  const SharedNodes& shared_;
+};
+
+Matched<Emission> Emitter::write(const Plan& plan, bool with_further_outputs) const {
+  const Sdpa& sdpa = match_.sdpa;
+  Emission emission{Edit(context_.view, *match_.insert_before), plan.form == IoForm::k3d ? "3d" : "4d", plan.kv_group,
+                    plan.has_past, nullptr, sdpa.scale * plan.q->scale * plan.k->scale, sdpa.preconditions};
+  GraphBuilder build(emission.edit, shared_, match_.anchor->label());
+  Site site{match_, sdpa, context_.facts, build, SizeSource(build, context_.facts),
+            {sdpa.batch, sdpa.query_heads, plan.q->axes.size(Role::kRow), key_rows(plan, sdpa, context_.facts)}, {}};
+  ATTN_OPT_MATCH(const Operands operands, write_operands(plan, emission.scale, site));
+  if (plan.has_past) site.sizes.add(*plan.k->past, *context_.facts.shape(*plan.k->past));
+  ATTN_OPT_MATCH(Value * mask, write_mask(site));
+  const FurtherOutputs further = with_further_outputs ? further_outputs(plan, site) : FurtherOutputs{};
+  emission.attention = write_attention(plan, operands, mask, further, site);
+  ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, site));
+  if (plan.form == IoForm::k4d && plan.kv_group != 1) declare_heads(operands, site);
+  ATTN_OPT_DONE(check_order(emission.edit));
+  emission.preconditions.insert(emission.preconditions.end(), site.assumed.begin(), site.assumed.end());
+  return emission;
+}
+
+}  // namespace
+
+Matched<Emission> emit_attention(const Match& match, MatchContext& context, const SharedNodes& shared,
+                                 const EmitOptions& options) {
+  const Sdpa& sdpa = match.sdpa;
+  auto with_peels = [&](Miss miss) {
+    miss.peeled = match.peeled;
+    return tl::unexpected<Miss>(std::move(miss));
+  };
+  if (!is_supported(sdpa.type))
+    return with_peels({"target.dtype", match.anchor, type_name(sdpa.type), {}});
+  auto plans = make_plans(sdpa, options, context.facts);
+  if (!plans) return with_peels(std::move(plans.error()));
+  const Emitter emitter(match, context, shared);
+  Miss reason;
+  for (const Plan& plan : *plans)
+    for (const bool with_further_outputs : {true, false}) {
+      auto emission = emitter.write(plan, with_further_outputs);
+      if (emission) return emission;
+      if (reason.id.empty() || emission.error().id == "emit.order") reason = std::move(emission.error());
+    }
+  return with_peels(std::move(reason));
+}
+
+}  // namespace attn_opt

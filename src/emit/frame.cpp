@@ -1,0 +1,122 @@
+#include "src/emit/frame.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "src/emit/layout.h"
+
+namespace attn_opt {
+namespace {
+
+enum Part { kBatchPart, kHeadPart };
+
+/// For each leading axis of a frame, which of batch and heads it has a part of.
+using LeadingParts = std::vector<std::vector<Part>>;
+
+std::optional<LeadingParts> leading_parts(const Shape& frame, const Shape& scores) {
+  const AxisMap base = AxisMap::of(scores, {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature});
+  const auto map = base.regrouped(frame);
+  if (!map) return std::nullopt;
+  LeadingParts parts(frame.size() - 2);
+  for (size_t axis = 0; axis < parts.size(); ++axis)
+    for (int factor : map->axis(axis)) {
+      const Role role = map->factors()[factor].role;
+      if (role != Role::kBatch && role != Role::kHead) return std::nullopt;
+      parts[axis].push_back(role == Role::kBatch ? kBatchPart : kHeadPart);
+    }
+  return parts;
+}
+
+/// Leading axes of a frame whose sizes prove nothing: (…, H) are batch and heads.
+LeadingParts assumed_parts(const Shape& frame) {
+  LeadingParts parts(frame.size() - 2, {kBatchPart});
+  parts.back() = {kHeadPart};
+  return parts;
+}
+
+bool has(const std::vector<Part>& parts, Part part) { return std::find(parts.begin(), parts.end(), part) != parts.end(); }
+
+/// Drops the axes of size 1 in front of the last two, or adds such, until the rank is RANK.
+Placed with_rank(Placed value, size_t rank, Site& site) {
+  std::vector<int64_t> axes;
+  const bool adds = value.shape.size() < rank;
+  const size_t count = adds ? rank - value.shape.size() : value.shape.size() - rank;
+  for (size_t axis = 0; axis < count; ++axis) axes.push_back(static_cast<int64_t>(axis));
+  if (axes.empty()) return value;
+  value.value = site.build.node(adds ? "Unsqueeze" : "Squeeze", {value.value, site.build.ints(axes)});
+  if (adds)
+    value.shape.insert(value.shape.begin(), count, 1);
+  else
+    value.shape.erase(value.shape.begin(), value.shape.begin() + static_cast<std::ptrdiff_t>(count));
+  return value;
+}
+
+/// Which of batch and heads a value of SHAPE, aligned right with the frame, varies along.
+std::vector<Part> varying_parts(const Shape& shape, const LeadingParts& parts) {
+  std::vector<Part> varying;
+  const size_t absent = parts.size() + 2 - shape.size();
+  for (size_t axis = absent; axis < parts.size(); ++axis)
+    if (!shape[axis - absent].is(1)) varying.insert(varying.end(), parts[axis].begin(), parts[axis].end());
+  return varying;
+}
+
+/// Expands the axes of size 1 that hold a part of what VALUE varies along: only whole parts can be merged.
+Matched<void> complete_parts(Placed& value, const Shape& frame, const LeadingParts& parts,
+                             const std::vector<Part>& varying, Site& site) {
+  Shape target(frame.size(), 1);
+  bool expands = false;
+  for (size_t axis = 0; axis < parts.size(); ++axis) {
+    const bool wanted = std::any_of(parts[axis].begin(), parts[axis].end(), [&](Part p) { return has(varying, p); });
+    if (!wanted || value.shape[axis] == frame[axis]) continue;
+    if (!value.shape[axis].is(1)) {
+      if (!may_be_equal(value.shape[axis], frame[axis]))
+        return missed("emit.mask-shape", value.value->producer, to_string(value.shape) + " in " + to_string(frame));
+      site.assume_equal("mask " + to_string(value.shape) + " against " + to_string(frame));
+      continue;
+    }
+    target[axis] = value.shape[axis] = frame[axis];
+    expands = true;
+  }
+  if (!expands) return {};
+  Value* sizes = site.sizes.sizes(target);
+  if (!sizes)
+    return missed("emit.shape", value.value->producer, "no value at hand has a size of " + to_string(target));
+  value.value = site.build.node("Expand", {value.value, sizes});
+  return {};
+}
+
+}  // namespace
+
+bool is_scores_frame(const Shape& frame, Site& site) {
+  if (frame.size() <= 2) return true;
+  if (frame.size() == 3) return site.scores[0].is(1);
+  if (frame.size() != 4) return false;
+  for (size_t axis : {0, 1})
+    if (!may_be_equal(frame[axis], site.scores[axis])) return false;
+  if (frame[0] == site.scores[0] && frame[1] == site.scores[1]) return true;
+  const auto parts = leading_parts(frame, site.scores);
+  return !parts || (!has((*parts)[0], kHeadPart) && !has((*parts)[1], kBatchPart));
+}
+
+Matched<Placed> to_scores_frame(Placed value, const Shape& frame, Site& site) {
+  if (value.shape.size() > frame.size())
+    return missed("emit.frame", value.value->producer, to_string(value.shape) + " in a frame " + to_string(frame));
+  if (value.shape.size() <= 2 || is_scores_frame(frame, site)) return value;
+  auto parts = leading_parts(frame, site.scores);
+  if (!parts && frame.size() > 3 && frame[frame.size() - 3] == site.scores[1]) parts = assumed_parts(frame);
+  if (!parts)
+    return missed("emit.frame", value.value->producer, to_string(frame) + " against " + to_string(site.scores));
+  const std::vector<Part> varying = varying_parts(value.shape, *parts);
+  if (varying.empty()) return with_rank(std::move(value), 2, site);
+  value = with_rank(std::move(value), frame.size(), site);
+  ATTN_OPT_DONE(complete_parts(value, frame, *parts, varying, site));
+  const Shape& from = value.shape;
+  const Shape to{has(varying, kBatchPart) ? site.scores[0] : 1, has(varying, kHeadPart) ? site.scores[1] : 1,
+                 from[from.size() - 2], from[from.size() - 1]};
+  ATTN_OPT_MATCH(value.value, write_reshape(*value.value, from, to, site));
+  value.shape = to;
+  return value;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,126 @@
+#include "src/emit/mask.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "attn_opt/mask_contents.h"
+#include "src/emit/frame.h"
+#include "src/emit/mask_bounds.h"
+#include "src/emit/mask_shape.h"
+
+namespace attn_opt {
+namespace {
+
+struct FloatMask {
+  Placed placed;
+  double least = 0;  ///< at most 0, and no finite element lies below it
+};
+
+std::vector<const ScoreTerm*> terms_that_count(Site& site) {
+  std::vector<const ScoreTerm*> terms;
+  for (const ScoreTerm& term : site.sdpa.terms) {
+    const bool adds_nothing = term.kind == ScoreTerm::Kind::kBias && std::isfinite(term.coefficient) &&
+                              site.facts.uniform(*term.value) == 0.0;
+    if (!adds_nothing) terms.push_back(&term);
+  }
+  return terms;
+}
+
+Matched<Shape> shape_of_term(const ScoreTerm& term, Site& site) {
+  if (const Shape* shape = site.facts.shape(*term.value)) return *shape;
+  return missed("emit.mask-shape", term.value->producer, "'" + term.value->name + "' is of unknown rank");
+}
+
+/// True where a row without a key gives 0 in the model too, so that -inf may be said with a bool mask.
+bool empty_rows_give_zero(const Sdpa& sdpa) {
+  return sdpa.guarded || std::any_of(sdpa.preconditions.begin(), sdpa.preconditions.end(),
+                                     [](const Precondition& p) { return p.id == "rows-keep-a-key"; });
+}
+
+bool is_bool_mask(const std::vector<const ScoreTerm*>& terms, const Sdpa& sdpa) {
+  if (terms.size() != 1 || terms[0]->kind == ScoreTerm::Kind::kBias) return false;
+  return terms[0]->coefficient * terms[0]->fill == -INFINITY && empty_rows_give_zero(sdpa);
+}
+
+Matched<Value*> write_bool_mask(const ScoreTerm& term, Site& site) {
+  ATTN_OPT_MATCH(const Shape shape, shape_of_term(term, site));
+  Placed condition{term.value, shape};
+  if (term.kind == ScoreTerm::Kind::kDrop) condition.value = site.build.node("Not", {condition.value});
+  ATTN_OPT_MATCH(condition, to_scores_frame(std::move(condition), term.frame, site));
+  return fit_to_scores(std::move(condition), site);
+}
+
+Matched<FloatMask> write_bias(const ScoreTerm& term, Site& site) {
+  const DataType type = site.sdpa.type;
+  ATTN_OPT_MATCH(const Shape shape, shape_of_term(term, site));
+  FloatMask mask{{site.cast(*term.value), shape}, least_in(*term.value, type, site.facts)};
+  if (term.coefficient != 1) {
+    mask.placed.value = site.build.node("Mul", {mask.placed.value, site.build.scalar(term.coefficient, type)});
+    mask.least = least_of_product(mask.least, term.coefficient, type);
+  }
+  ATTN_OPT_MATCH(mask.placed, to_scores_frame(std::move(mask.placed), term.frame, site));
+  return mask;
+}
+
+/// NUMBER as floating TYPE holds it.
+double rounded(double number, DataType type) {
+  return Tensor::scalar<double>(number).cast(type)->cast(onnx::TensorProto::DOUBLE)->data<double>()[0];
+}
+
+/// Where(condition, BELOW, fill) or the reverse: a fill lies over what is below it and is never added to it.
+Matched<FloatMask> lay_over(const ScoreTerm& term, const std::optional<FloatMask>& below, Site& site) {
+  const DataType type = site.sdpa.type;
+  ATTN_OPT_MATCH(const Shape shape, shape_of_term(term, site));
+  ATTN_OPT_MATCH(Placed condition, to_scores_frame({term.value, shape}, term.frame, site));
+  double fill = rounded(term.coefficient * term.fill, type);
+  if (fill == lowest_finite(type)) fill = next_above_lowest(type);
+  Value* kept = below ? below->placed.value : site.build.scalar(0, type);
+  Value* filled = site.build.scalar(fill, type);
+  if (term.kind == ScoreTerm::Kind::kDrop) std::swap(kept, filled);
+  FloatMask mask{{site.build.node("Where", {condition.value, kept, filled}), condition.shape},
+                 std::isfinite(fill) ? std::min(fill, 0.0) : 0.0};
+  if (below) {
+    mask.placed.shape = broadcast_within_scores(condition.shape, below->placed.shape, site);
+    mask.least = std::min(mask.least, below->least);
+  }
+  return mask;
+}
+
+FloatMask sum(const FloatMask& one, const FloatMask& other, Site& site) {
+  return {{site.build.node("Add", {one.placed.value, other.placed.value}),
+           broadcast_within_scores(one.placed.shape, other.placed.shape, site)},
+          least_of_sum(one.least, other.least, site.sdpa.type)};
+}
+
+/// Some runtimes take the lowest number for -inf and give 0 for a row of it: its neighbour has the same effect on the
+/// softmax and keeps the row.
+Value* without_lowest(const FloatMask& mask, Site& site) {
+  const DataType type = site.sdpa.type;
+  Value* value = mask.placed.value;
+  if (mask.least > lowest_finite(type)) return value;
+  Value* is_lowest = site.build.node("Equal", {value, site.build.scalar(lowest_finite(type), type)});
+  return site.build.node("Where", {is_lowest, site.build.scalar(next_above_lowest(type), type), value});
+}
+
+}  // namespace
+
+Matched<Value*> write_mask(Site& site) {
+  const auto terms = terms_that_count(site);
+  if (terms.empty()) return nullptr;
+  if (is_bool_mask(terms, site.sdpa)) return write_bool_mask(*terms[0], site);
+  std::optional<FloatMask> mask;
+  for (const ScoreTerm* term : terms) {
+    if (term->kind != ScoreTerm::Kind::kBias) {
+      ATTN_OPT_MATCH(mask, lay_over(*term, mask, site));
+      continue;
+    }
+    ATTN_OPT_MATCH(FloatMask bias, write_bias(*term, site));
+    mask = mask ? sum(*mask, bias, site) : bias;
+  }
+  return fit_to_scores({without_lowest(*mask, site), mask->placed.shape}, site);
+}
+
+}  // namespace attn_opt

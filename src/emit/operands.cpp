@@ -1,0 +1,100 @@
+#include "src/emit/operands.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "src/emit/frame.h"
+
+namespace attn_opt {
+namespace {
+
+Matched<Placed> write_operand(const OperandView& view, IoForm form, Site& site) {
+  const Grouping target = grouping_for(view.axes, form);
+  const LayoutChange change(grouping_of(view.axes), target);
+  ATTN_OPT_MATCH(Value * value, change.write(*site.cast(*view.value), view.axes, site));
+  return Placed{value, shape_of(view.axes, target)};
+}
+
+/// OPERAND with the axes that broadcast at the product at the size they have in Q; all others keep theirs.
+Matched<void> expand(Placed& operand, const Placed& q, bool batch, bool heads, const char* name, Site& site) {
+  if (!batch && !heads) return {};
+  Shape target(operand.shape.size(), 1);
+  const char* const axis_names[] = {"batch", "heads"};
+  for (size_t axis : {0, 1}) {
+    if (!(axis == 0 ? batch : heads)) continue;
+    target[axis] = q.shape[axis];
+    if (!operand.shape[axis].is(1))
+      site.assume_equal(std::string(axis_names[axis]) + " " + operand.shape[axis].str() + " of " + name + " against " +
+                        q.shape[axis].str() + " of Q");
+    operand.shape[axis] = q.shape[axis];
+  }
+  Value* sizes = site.sizes.sizes(target);
+  if (!sizes) return missed("emit.shape", operand.value->producer, "no value at hand has a size of " + to_string(target));
+  operand.value = site.build.node("Expand", {operand.value, sizes});
+  return {};
+}
+
+tl::unexpected<Miss> scale_miss(const TensorScale& scale, const Shape& shape) {
+  return missed("emit.tensor-scale", scale.value->producer, to_string(shape) + " in a frame " + to_string(scale.frame));
+}
+
+/// A factor of shape (…, 1, S or 1) of the scores, as (…, S or 1, 1) beside K.
+Matched<Value*> beside_key(const TensorScale& scale, const Shape& shape, const Plan& plan, Site& site) {
+  const size_t rank = shape.size();
+  const bool fits = (rank < 2 || shape[rank - 2].is(1)) && (rank < 3 || plan.kv_group == 1 || shape[rank - 3].is(1)) &&
+                    (rank == 0 || shape[rank - 1].is(1) || !plan.has_past);
+  if (!fits) return scale_miss(scale, shape);
+  Value* value = site.cast(*scale.value);
+  if (rank == 0 || shape[rank - 1].is(1)) return value;
+  if (rank == 1) return site.build.node("Unsqueeze", {value, site.build.ints({1})});
+  std::vector<int64_t> order;
+  for (size_t axis = 0; axis < rank; ++axis) order.push_back(static_cast<int64_t>(axis));
+  std::swap(order[rank - 2], order[rank - 1]);
+  return site.build.node("Transpose", {value}, {GraphBuilder::attribute("perm", order)});
+}
+
+Matched<void> apply_tensor_scales(const Plan& plan, Operands& operands, Site& site) {
+  for (const TensorScale& scale : site.sdpa.tensor_scales) {
+    const Shape* shape = site.facts.shape(*scale.value);
+    if (!shape) return missed("emit.tensor-scale", scale.value->producer, "unknown rank");
+    const bool is_number = std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim.is(1); });
+    if (shape->size() > 4 || !(is_number || is_scores_frame(scale.frame, site))) return scale_miss(scale, *shape);
+    Placed& operand = scale.on_key ? operands.k : operands.q;
+    Value* factor = site.cast(*scale.value);
+    if (scale.on_key) {
+      ATTN_OPT_MATCH(factor, beside_key(scale, *shape, plan, site));
+    } else if (!shape->empty() && !shape->back().is(1)) {
+      return scale_miss(scale, *shape);
+    }
+    operand.value = site.build.node(scale.divides ? "Div" : "Mul", {operand.value, factor});
+  }
+  return {};
+}
+
+/// The attribute is a float and, for some runtimes, must be positive; what it cannot say goes to Q.
+void apply_scale(double total, Operands& operands, Site& site) {
+  const float attribute = static_cast<float>(total);
+  const bool fits = site.sdpa.type != onnx::TensorProto::DOUBLE && attribute > 0 && std::isfinite(attribute);
+  operands.scale = fits ? attribute : 1;
+  if (!fits && total != 1)
+    operands.q.value = site.build.node("Mul", {operands.q.value, site.build.scalar(total, site.sdpa.type)});
+}
+
+}  // namespace
+
+Matched<Operands> write_operands(const Plan& plan, double scale, Site& site) {
+  Operands operands;
+  ATTN_OPT_MATCH(operands.q, write_operand(*plan.q, plan.form, site));
+  ATTN_OPT_MATCH(operands.k, write_operand(*plan.k, plan.form, site));
+  ATTN_OPT_MATCH(operands.v, write_operand(*plan.v, plan.form, site));
+  for (const Placed* operand : {&operands.q, &operands.k, &operands.v}) site.sizes.add(*operand->value, operand->shape);
+  ATTN_OPT_DONE(expand(operands.k, operands.q, plan.expands_key_batch, plan.expands_key_heads, "K", site));
+  ATTN_OPT_DONE(expand(operands.v, operands.q, plan.expands_value_batch, plan.expands_value_heads, "V", site));
+  ATTN_OPT_DONE(apply_tensor_scales(plan, operands, site));
+  apply_scale(scale, operands, site);
+  return operands;
+}
+
+}  // namespace attn_opt

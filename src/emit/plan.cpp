@@ -1,0 +1,220 @@
+#include "src/emit/plan.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace attn_opt {
+namespace {
+
+/// What K and V are taken at: with a cache passed or not, with repeated heads passed or not.
+struct Level {
+  bool past = false;
+  bool repeats = false;
+};
+
+constexpr Level kLevels[] = {{true, true}, {true, false}, {false, true}, {false, false}};
+constexpr const char* kNoViews = "emit.operands";
+
+int layout_nodes(const AxisMap& axes, IoForm form) {
+  return LayoutChange(grouping_of(axes), grouping_for(axes, form)).node_count();
+}
+
+/// The usable view with the fewest layout nodes; of several the last, which leaves most of the old nodes dead.
+template <class View, class Usable>
+const View* best_view(const std::vector<View>& views, IoForm form, Usable usable) {
+  const View* best = nullptr;
+  int fewest = 0;
+  for (const View& view : views) {
+    if (!usable(view)) continue;
+    const int nodes = layout_nodes(view.axes, form);
+    if (best && nodes > fewest) continue;
+    best = &view;
+    fewest = nodes;
+  }
+  return best;
+}
+
+bool repeats_are_shared_heads(const AxisMap& axes) {
+  const bool heads_only = std::all_of(axes.factors().begin(), axes.factors().end(), [](const Factor& factor) {
+    return !factor.repeated || factor.role == Role::kHead;
+  });
+  return heads_only && (axes.repeats_interleave() || axes.size(Role::kHead).is(1));
+}
+
+class Planner {
+ public:
+  Planner(const Sdpa& sdpa, Facts& facts) : sdpa_(sdpa), facts_(facts) {}
+
+  Matched<Plan> plan(const Level& level, IoForm form) const;
+  int layout_nodes_of(const Plan& plan) const;
+
+ private:
+  bool usable(const OperandView& view, const Level& level) const;
+  const OutputView* output(IoForm form) const;
+  std::optional<Miss> choose_views(Plan& plan, const Level& level) const;
+  std::optional<Miss> check_query(const Plan& plan) const;
+  std::optional<Miss> share_heads(Plan& plan, const Level& level) const;
+  std::optional<Miss> broadcast_batch(Plan& plan) const;
+  std::optional<Miss> check_form(const Plan& plan) const;
+  std::optional<Miss> check_past(const Plan& plan) const;
+
+  const Sdpa& sdpa_;
+  Facts& facts_;
+};
+
+Miss miss_at(const OperandView& view, std::string id, std::string found) {
+  return {std::move(id), view.value->producer, std::move(found), {}};
+}
+
+bool Planner::usable(const OperandView& view, const Level& level) const {
+  if ((view.past != nullptr) != level.past || view.axes.has_repeats() != level.repeats) return false;
+  return !level.repeats || repeats_are_shared_heads(view.axes);
+}
+
+const OutputView* Planner::output(IoForm form) const {
+  // Behind a value with several readers a view is of no use: the product would stay for the others' sake.
+  const auto shared = std::find_if(sdpa_.outputs.begin(), sdpa_.outputs.end(), [](const OutputView& view) {
+    return view.value->is_output || view.value->uses.size() != 1;
+  });
+  const std::vector<OutputView>& all = sdpa_.outputs;
+  const OutputView* end = shared == all.end() ? all.data() + all.size() : &*shared + 1;
+  return best_view(all, form, [&](const OutputView& view) { return &view < end; });
+}
+
+std::optional<Miss> Planner::choose_views(Plan& plan, const Level& level) const {
+  plan.q = best_view(sdpa_.q.views, plan.form,
+                     [](const OperandView& view) { return !view.past && !view.axes.has_repeats(); });
+  plan.k = best_view(sdpa_.k.views, plan.form, [&](const OperandView& view) { return usable(view, level); });
+  plan.output = output(plan.form);
+  if (!plan.q || !plan.k || !plan.output) return Miss{kNoViews, nullptr, "no view of Q, K or the output fits", {}};
+  const Dim repeats = plan.k->axes.size(Role::kHead, true);
+  plan.v = best_view(sdpa_.v.views, plan.form, [&](const OperandView& view) {
+    return usable(view, level) && view.scale == 1 && view.axes.size(Role::kHead, true) == repeats;
+  });
+  if (!plan.v) return miss_at(*plan.k, kNoViews, "no view of V fits that of K");
+  plan.has_past = level.past;
+  return std::nullopt;
+}
+
+std::optional<Miss> Planner::check_query(const Plan& plan) const {
+  const Dim batch = plan.q->axes.size(Role::kBatch), heads = plan.q->axes.size(Role::kHead);
+  const bool same_batch = batch == sdpa_.batch || (!batch.is(1) && may_be_equal(batch, sdpa_.batch));
+  const bool same_heads = heads == sdpa_.query_heads || (!heads.is(1) && may_be_equal(heads, sdpa_.query_heads));
+  if (same_batch && same_heads) return std::nullopt;
+  return miss_at(*plan.q, "emit.query-broadcasts",
+                 plan.q->axes.str() + " against " + to_string({sdpa_.batch, sdpa_.query_heads}));
+}
+
+/// Whether HEADS heads can serve QUERY_HEADS, both being numbers.
+bool divides(const Dim& heads, const Dim& query_heads) {
+  return heads.is_constant() && query_heads.is_constant() && heads.value() > 0 &&
+         query_heads.value() % heads.value() == 0;
+}
+
+std::optional<Miss> Planner::share_heads(Plan& plan, const Level& level) const {
+  const Dim key = plan.k->axes.size(Role::kHead), value = plan.v->axes.size(Role::kHead);
+  const Dim& query = sdpa_.query_heads;
+  if (level.repeats && key * plan.k->axes.size(Role::kHead, true) != query)
+    return miss_at(*plan.k, "emit.heads", plan.k->axes.str() + " against " + query.str() + " query heads");
+  if (key == value && key == query) return std::nullopt;
+  if (key == value && divides(key, query)) {
+    plan.kv_group = query.value() / key.value();
+    return std::nullopt;
+  }
+  const bool expandable = !level.repeats && (key.is(1) || may_be_equal(key, query)) &&
+                          (value.is(1) || may_be_equal(value, query));
+  if (!expandable)
+    return miss_at(*plan.k, "emit.heads",
+                   key.str() + " of K and " + value.str() + " of V against " + query.str() + " query heads");
+  plan.expands_key_heads = key != query;
+  plan.expands_value_heads = value != query;
+  return std::nullopt;
+}
+
+std::optional<Miss> Planner::broadcast_batch(Plan& plan) const {
+  const Dim query = plan.q->axes.size(Role::kBatch);
+  for (const OperandView* view : {plan.k, plan.v}) {
+    const Dim batch = view->axes.size(Role::kBatch);
+    if (batch == query) continue;
+    const std::string found = "batch " + query.str() + " of Q against " + batch.str();
+    if (query.is(1)) return miss_at(*plan.q, "emit.query-broadcasts", found);
+    if (!batch.is(1) && !may_be_equal(batch, query)) return miss_at(*view, "emit.batch", found);
+    (view == plan.k ? plan.expands_key_batch : plan.expands_value_batch) = true;
+  }
+  return std::nullopt;
+}
+
+std::optional<Miss> Planner::check_past(const Plan& plan) const {
+  if (!plan.has_past) {
+    const bool passed_cache = std::any_of(sdpa_.k.views.begin(), sdpa_.k.views.end(),
+                                          [](const OperandView& view) { return view.past != nullptr; });
+    if (sdpa_.is_causal && passed_cache)
+      return miss_at(*plan.k, "emit.causal", "causal from the past's length on, without past_key");
+    return std::nullopt;
+  }
+  if (sdpa_.nonpad_kv_seqlen) return miss_at(*plan.k, "emit.nonpad", "nonpad_kv_seqlen beside past_key");
+  const bool expands =
+      plan.expands_key_heads || plan.expands_value_heads || plan.expands_key_batch || plan.expands_value_batch;
+  if (expands) return miss_at(*plan.k, "emit.past", "K or V broadcasts along batch or heads");
+  for (const OperandView* view : {plan.k, plan.v}) {
+    for (const Value* value : {view->value, view->past})
+      if (facts_.type(*value) != sdpa_.type) return miss_at(*view, "emit.past", "cache of another type");
+    const Shape* shape = facts_.shape(*view->past);
+    if (!shape || shape->size() != 4) return miss_at(*view, "emit.past", "cache of another rank");
+  }
+  return std::nullopt;
+}
+
+std::optional<Miss> Planner::check_form(const Plan& plan) const {
+  if (plan.form == IoForm::k4d) return std::nullopt;
+  const bool expands_heads = plan.expands_key_heads || plan.expands_value_heads;
+  const std::string obstacle = !sdpa_.query_heads.is_constant()    ? sdpa_.query_heads.str() + " query heads"
+                               : expands_heads                     ? "heads of K or V broadcast"
+                               : !sdpa_.tensor_scales.empty()      ? "a factor of the scores is a tensor"
+                                                                   : "";
+  if (obstacle.empty()) return std::nullopt;
+  return miss_at(*plan.q, "emit.form", "no 3-D form: " + obstacle);
+}
+
+Matched<Plan> Planner::plan(const Level& level, IoForm form) const {
+  Plan plan;
+  plan.form = form;
+  std::optional<Miss> miss = choose_views(plan, level);
+  if (!miss) miss = check_query(plan);
+  if (!miss) miss = share_heads(plan, level);
+  if (!miss) miss = broadcast_batch(plan);
+  if (!miss) miss = check_past(plan);
+  if (!miss) miss = check_form(plan);
+  if (miss) return tl::unexpected<Miss>(*std::move(miss));
+  return plan;
+}
+
+int Planner::layout_nodes_of(const Plan& plan) const {
+  return layout_nodes(plan.q->axes, plan.form) + layout_nodes(plan.k->axes, plan.form) +
+         layout_nodes(plan.v->axes, plan.form) + layout_nodes(plan.output->axes, plan.form);
+}
+
+}  // namespace
+
+Matched<std::vector<Plan>> make_plans(const Sdpa& sdpa, const EmitOptions& options, Facts& facts) {
+  const Planner planner(sdpa, facts);
+  std::vector<Plan> plans;
+  Miss reason{kNoViews, nullptr, "K and V have no views at one level", {}};
+  for (const Level& level : kLevels)
+    for (const IoForm form : {IoForm::k3d, IoForm::k4d}) {
+      if (options.form == (form == IoForm::k3d ? Form::k4d : Form::k3d)) continue;
+      auto plan = planner.plan(level, form);
+      const bool optional_form = form == IoForm::k3d && options.form == Form::kAuto;
+      if (!plan) {
+        if (!optional_form && plan.error().id != kNoViews) reason = plan.error();
+      } else if (!optional_form || planner.layout_nodes_of(*plan) == 0) {
+        plans.push_back(*plan);
+      }
+    }
+  if (plans.empty()) return tl::unexpected<Miss>(std::move(reason));
+  return plans;
+}
+
+}  // namespace attn_opt

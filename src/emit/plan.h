@@ -1,0 +1,27 @@
+// Which views of Q, K, V and the output one writing of an attention uses.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attn_opt/emit.h"
+#include "src/emit/layout.h"
+
+namespace attn_opt {
+
+struct Plan {
+  IoForm form = IoForm::k4d;
+  const OperandView* q = nullptr;
+  const OperandView* k = nullptr;
+  const OperandView* v = nullptr;
+  const OutputView* output = nullptr;
+  int64_t kv_group = 1;  ///< query heads per key/value head
+  bool has_past = false;
+  bool expands_key_heads = false, expands_value_heads = false;
+  bool expands_key_batch = false, expands_value_batch = false;
+};
+
+/// All ways to write SDPA under OPTIONS, the preferred one first. The miss says why there is none.
+Matched<std::vector<Plan>> make_plans(const Sdpa& sdpa, const EmitOptions& options, Facts& facts);
+
+}  // namespace attn_opt

@@ -1,0 +1,51 @@
+// What the parts of the back end share while they write one site.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "attn_opt/edit.h"
+#include "attn_opt/pattern.h"
+#include "src/emit/sizes.h"
+
+namespace attn_opt {
+
+/// A value that new nodes read, and its shape.
+struct Placed {
+  Value* value = nullptr;
+  Shape shape;
+};
+
+struct Site {
+  const Match& match;
+  const Sdpa& sdpa;
+  Facts& facts;
+  GraphBuilder build;
+  SizeSource sizes;
+  Shape scores;                          ///< (B, Hq, L, S)
+  std::vector<Precondition> assumed;     ///< what the written form adds
+
+  void assume_equal(const std::string& what) {
+    for (const Precondition& known : assumed)
+      if (known.detail == what) return;
+    assumed.push_back({"sizes-equal", false, what});
+  }
+  /// VALUE in the type of the attention.
+  Value* cast(Value& value) {
+    const DataType type = facts.type(value);
+    if (type == sdpa.type || type == onnx::TensorProto::UNDEFINED) return &value;
+    return build.node("Cast", {&value}, {GraphBuilder::attribute("to", int64_t{sdpa.type})});
+  }
+};
+
+/// True unless ONE and OTHER are two different numbers.
+inline bool may_be_equal(const Dim& one, const Dim& other) {
+  return !one.is_constant() || !other.is_constant() || one == other;
+}
+
+}  // namespace attn_opt
+
+/// Returns the miss of a Matched<void> expression from the enclosing function.
+#define ATTN_OPT_DONE(expression) \
+  if (auto attn_opt_done = (expression); !attn_opt_done) \
+  return tl::unexpected<::attn_opt::Miss>(std::move(attn_opt_done.error()))

@@ -1,0 +1,120 @@
+#include "src/emit/sizes.h"
+
+#include <utility>
+
+namespace attn_opt {
+namespace {
+
+constexpr size_t kMaxInputs = 64;
+constexpr int kMaxDepth = 4;
+
+}  // namespace
+
+SizeSource::SizeSource(GraphBuilder& build, Facts& facts) : build_(build) {
+  for (const Graph* graph = &build.edit().graph(); graph; graph = graph->parent())
+    for (Value* input : graph->inputs()) {
+      if (inputs_.size() == kMaxInputs) return;
+      if (const Shape* shape = facts.shape(*input)) inputs_.push_back({input, *shape});
+    }
+}
+
+SizeSource::Found SizeSource::axis_of(const Dim& size, bool with_local) const {
+  for (const auto* known : {&inputs_, &local_}) {
+    if (known == &local_ && !with_local) break;
+    for (const Known& one : *known)
+      for (size_t axis = 0; axis < one.shape.size(); ++axis)
+        if (one.shape[axis] == size)
+          return Expression{Expression::Kind::kAxis, static_cast<int64_t>(axis), one.value, {}};
+  }
+  return std::nullopt;
+}
+
+SizeSource::Found SizeSource::of_atom(const AtomRef& atom, bool with_local, int depth) const {
+  if (Found axis = axis_of(Dim::of_atom(atom), with_local)) return axis;
+  if (atom->kind != Atom::Kind::kFloorDiv) return std::nullopt;
+  Found dividend = composed(atom->operands[0], with_local, depth + 1);
+  Found divisor = composed(atom->operands[1], with_local, depth + 1);
+  if (!dividend || !divisor) return std::nullopt;
+  return Expression{Expression::Kind::kDiv, 0, nullptr, {*std::move(dividend), *std::move(divisor)}};
+}
+
+SizeSource::Found SizeSource::composed(const Dim& size, bool with_local, int depth) const {
+  if (size.is_constant()) return Expression{Expression::Kind::kNumber, size.value(), nullptr, {}};
+  if (Found axis = axis_of(size, with_local); axis || depth > kMaxDepth) return axis;
+  Expression sum{Expression::Kind::kAdd, 0, nullptr, {}};
+  for (const Dim::Term& term : size.terms()) {
+    Expression product{Expression::Kind::kMul, 0, nullptr, {}};
+    if (term.coefficient != 1 || term.factors.empty())
+      product.operands.push_back({Expression::Kind::kNumber, term.coefficient, nullptr, {}});
+    for (const AtomRef& factor : term.factors) {
+      Found found = of_atom(factor, with_local, depth);
+      if (!found) return std::nullopt;
+      product.operands.push_back(*std::move(found));
+    }
+    sum.operands.push_back(std::move(product));
+  }
+  return sum;
+}
+
+SizeSource::Found SizeSource::part_of_axis(const Dim& size) const {
+  for (const auto* known : {&inputs_, &local_})
+    for (const Known& one : *known)
+      for (size_t axis = 0; axis < one.shape.size(); ++axis) {
+        const auto parts = exact_quotient(one.shape[axis], size);
+        if (!parts || !parts->is_constant() || one.shape[axis].is_constant()) continue;
+        return Expression{Expression::Kind::kDiv,
+                          0,
+                          nullptr,
+                          {{Expression::Kind::kAxis, static_cast<int64_t>(axis), one.value, {}},
+                           {Expression::Kind::kNumber, parts->value(), nullptr, {}}}};
+      }
+  return std::nullopt;
+}
+
+SizeSource::Found SizeSource::find(const Dim& size) const {
+  if (Found found = composed(size, false, 0)) return found;
+  if (Found found = axis_of(size, true)) return found;
+  if (Found found = composed(size, true, 0)) return found;
+  return part_of_axis(size);
+}
+
+Value* SizeSource::write(const Expression& expression) {
+  switch (expression.kind) {
+    case Expression::Kind::kNumber: return build_.ints({expression.number});
+    case Expression::Kind::kAxis: return build_.shape(*expression.value, expression.number, expression.number + 1);
+    default: break;
+  }
+  const char* op = expression.kind == Expression::Kind::kAdd   ? "Add"
+                   : expression.kind == Expression::Kind::kMul ? "Mul"
+                                                               : "Div";
+  Value* result = write(expression.operands[0]);
+  for (size_t i = 1; i < expression.operands.size(); ++i)
+    result = build_.node(op, {result, write(expression.operands[i])});
+  return result;
+}
+
+Value* SizeSource::sizes(const Shape& dims) {
+  std::vector<Found> found;
+  for (const Dim& dim : dims) {
+    found.push_back(find(dim));
+    if (!found.back()) return nullptr;
+  }
+  std::vector<Value*> pieces;
+  std::vector<int64_t> numbers;
+  auto end_numbers = [&] {
+    if (!numbers.empty()) pieces.push_back(build_.ints(std::exchange(numbers, {})));
+  };
+  for (const Found& one : found) {
+    if (one->kind == Expression::Kind::kNumber) {
+      numbers.push_back(one->number);
+      continue;
+    }
+    end_numbers();
+    pieces.push_back(write(*one));
+  }
+  end_numbers();
+  if (pieces.size() == 1) return pieces[0];
+  return build_.node("Concat", pieces, {GraphBuilder::attribute("axis", int64_t{0})});
+}
+
+}  // namespace attn_opt
