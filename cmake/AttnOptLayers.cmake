@@ -1,10 +1,11 @@
 find_program(ATTN_OPT_CCACHE ccache)
 
-# attn_opt_layer(NAME USES target...): the static library attn_opt_NAME of src/NAME/*.cpp.
+# attn_opt_layer(NAME USES target...): the static library attn_opt_NAME of src/NAME/*.cpp, but for main.cpp.
 # Sources are globbed so that adding a file (an operator family, a pattern) needs no edit here.
 function(attn_opt_layer name)
   cmake_parse_arguments(LAYER "" "" "USES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/main[.]cpp$")
   if(NOT sources)
     return()
   endif()

@@ -32,6 +32,10 @@ struct Match {
   Node* insert_before = nullptr; ///< where the new nodes go: everything they read stands above it
   Sdpa sdpa;
   std::vector<std::string> peeled;  ///< what was recognised, from the anchor on
+  /// The anchor is in the target's form already: it is worth rewriting only for more than this.
+  bool is_target_form = false;
+  int64_t kv_group = 1;   ///< query heads per key/value head that the anchor has
+  bool has_past = false;  ///< the anchor takes a past
 };
 
 class Pattern {

@@ -1,0 +1,21 @@
+// Which extreme values an additive mask may hold.
+#pragma once
+
+#include "attn_opt/facts.h"
+#include "attn_opt/graph.h"
+
+namespace attn_opt {
+
+struct MaskContents {
+  bool may_hold_lowest = true;     ///< the type's lowest finite value
+  bool may_hold_minus_inf = true;
+};
+
+/// What MASK, a floating value, may hold. Follows constants, fills, layout, Where, Cast and products with constants for
+/// a bounded number of nodes; beyond that everything is possible.
+MaskContents mask_contents(Value& mask, Facts& facts);
+
+/// The lowest finite value of TYPE, as a double; -inf is below it.
+double lowest_finite(DataType type);
+
+}  // namespace attn_opt

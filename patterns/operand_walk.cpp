@@ -1,0 +1,178 @@
+#include "patterns/operand_walk.h"
+
+#include <algorithm>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/matcher.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int kMaxSteps = 64;
+
+bool is_regrouping(const Node& node) {
+  return node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Flatten");
+}
+
+std::vector<int64_t> perm_of(const Node& node, size_t rank) {
+  std::vector<int64_t> perm;
+  if (const auto* given = node.ints_attribute("perm"))
+    perm.assign(given->begin(), given->end());
+  else
+    for (size_t axis = rank; axis-- > 0;) perm.push_back(static_cast<int64_t>(axis));
+  return perm;
+}
+
+/// The view of the operand that a number is multiplied with, if NODE does that.
+std::optional<OperandView> before_scale(Node& node, const OperandView& view, MatchContext& context) {
+  const bool divides = node.is("Div");
+  if (!divides && !node.is("Mul")) return std::nullopt;
+  const Shape* shape = context.facts.shape(*node.outputs[0]);
+  for (int scaled : {0, 1}) {
+    if (divides && scaled == 1) break;
+    const auto factor = context.facts.uniform(*node.inputs[1 - scaled]);
+    const Shape* before = context.facts.shape(*node.inputs[scaled]);
+    if (!factor || *factor == 0 || !shape || !before || *before != *shape) continue;
+    OperandView next = view;
+    next.value = node.inputs[scaled];
+    next.scale = divides ? view.scale / *factor : view.scale * *factor;
+    return next;
+  }
+  return std::nullopt;
+}
+
+/// True if VALUE is a graph input seen through layout and selection: a past, or a past whose beams were reordered.
+bool comes_from_graph_input(Value& value, Facts& facts) {
+  Value* seen = &value;
+  for (int step = 0; step < 8; ++step) {
+    seen = &canonical(*seen, facts);
+    if (!seen->producer) return seen->is_input;
+    const Node& node = *seen->producer;
+    if (!is_regrouping(node) && !node.is("Transpose") && !node.is("Gather") && !node.is("Slice") && !node.is("Split") &&
+        !node.is("Cast"))
+      return false;
+    seen = node.inputs[0];
+  }
+  return false;
+}
+
+/// The view of the new part where NODE is Concat(past, new) along the rows of (B, Hkv, S, D).
+std::optional<OperandView> before_cache(Node& node, const OperandView& view, MatchContext& context) {
+  if (!node.is("Concat") || node.inputs.size() != 2 || view.axes.has_repeats() || !view.axes.is_bhsd())
+    return std::nullopt;
+  const Shape* fresh = context.facts.shape(*node.inputs[1]);
+  if (!fresh || fresh->size() != 4) return std::nullopt;
+  const int64_t axis = node.int_attribute("axis", 0);
+  if ((axis != 2 && axis != -2) || !comes_from_graph_input(*node.inputs[0], context.facts)) return std::nullopt;
+  auto axes = view.axes.with_rows(2, (*fresh)[2]);
+  if (!axes) return std::nullopt;
+  OperandView next = view;
+  next.value = node.inputs[1];
+  next.axes = *axes;
+  next.past = &canonical(*node.inputs[0], context.facts);
+  next.present = node.outputs[0];
+  return next;
+}
+
+std::optional<AxisMap> axes_before(Node& node, const OperandView& view, MatchContext& context) {
+  const AxisMap& axes = view.axes;
+  const Shape* before = context.facts.shape(*node.inputs[0]);
+  if (!before) return std::nullopt;
+  if (node.is("Transpose")) {
+    const auto perm = perm_of(node, before->size());
+    if (perm.size() != axes.rank()) return std::nullopt;
+    return axes.before_transpose(perm);
+  }
+  if (is_regrouping(node)) return axes.regrouped(*before);
+  const Shape* after = context.facts.shape(*node.outputs[0]);
+  if (after && !view.past && (node.is("Expand") || node.is("Tile"))) return axes.before_expand(*before, *after);
+  return std::nullopt;
+}
+
+std::optional<OperandView> view_before(Node& node, const OperandView& view, MatchContext& context) {
+  if (!node.domain().empty() || node.inputs.empty() || !node.inputs[0]) return std::nullopt;
+  if (!view.past) {
+    if (auto scaled = before_scale(node, view, context)) return scaled;
+    if (auto cached = before_cache(node, view, context)) return cached;
+  }
+  auto axes = axes_before(node, view, context);
+  if (!axes) return std::nullopt;
+  OperandView next = view;
+  next.value = node.inputs[0];
+  next.axes = *axes;
+  return next;
+}
+
+/// True if all that comes of VALUE, within a few nodes of shape arithmetic, ends in the shape that TARGET reads.
+bool only_shapes(const Value& value, const Node& target) {
+  std::vector<const Value*> pending{&value};
+  for (int step = 0; step < kMaxSteps && !pending.empty(); ++step) {
+    const Value* next = pending.back();
+    pending.pop_back();
+    if (next->is_output) return false;
+    for (const Use& use : next->uses) {
+      if (use.node == &target && use.input == 1) continue;
+      if (!use.node || use.node->graph != target.graph || !use.node->bodies.empty()) return false;
+      for (const Value* made : use.node->outputs)
+        if (made) pending.push_back(made);
+    }
+  }
+  return pending.empty();
+}
+
+/// The one node that reads VALUE as its first input, apart from readers of its sizes on behalf of that node.
+Node* only_reader(const Value& value) {
+  if (value.is_output) return nullptr;
+  Node* reader = nullptr;
+  for (const Use& use : value.uses) {
+    if (!use.node || use.node->graph != value.graph || use.input != 0) return nullptr;
+    if (use.node->is("Shape")) continue;
+    if (reader || use.node->outputs.empty() || !use.node->outputs[0]) return nullptr;
+    reader = use.node;
+  }
+  for (const Use& use : value.uses)
+    if (reader && use.node != reader && !only_shapes(*use.node->outputs[0], *reader)) return nullptr;
+  return reader;
+}
+
+}  // namespace
+
+Operand walk_operand(OperandView start, MatchContext& context) {
+  Operand operand{{std::move(start)}};
+  for (int step = 0; step < kMaxSteps; ++step) {
+    OperandView view = operand.views.back();
+    Value& source = canonical(*view.value, context.facts);
+    if (&source != view.value) {
+      view.value = &source;
+      operand.views.push_back(view);
+    }
+    if (!source.producer || source.output != 0) break;
+    auto next = view_before(*source.producer, view, context);
+    if (!next) break;
+    operand.views.push_back(*next);
+  }
+  return operand;
+}
+
+std::vector<OutputView> walk_output(Value& value, const AxisMap& axes, MatchContext& context) {
+  std::vector<OutputView> views{{&value, axes}};
+  for (int step = 0; step < kMaxSteps; ++step) {
+    const OutputView& view = views.back();
+    Node* reader = only_reader(*view.value);
+    if (!reader) break;
+    const Node& node = *reader;
+    std::optional<AxisMap> next;
+    const Shape* shape = context.facts.shape(*node.outputs[0]);
+    if (is_no_op(node, context.facts))
+      next = view.axes;
+    else if (node.is("Transpose") && perm_of(node, view.axes.rank()).size() == view.axes.rank())
+      next = view.axes.after_transpose(perm_of(node, view.axes.rank()));
+    else if (is_regrouping(node) && shape)
+      next = view.axes.regrouped(*shape);
+    if (!next) break;
+    views.push_back({node.outputs[0], *next});
+  }
+  return views;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,80 @@
+#include "patterns/preconditions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "attn_opt/mask_contents.h"
+
+namespace attn_opt {
+namespace {
+
+// Beyond this a fill swallows any score added to it: below half the type's range nothing of the score is left.
+double absorbing_fill(DataType type) { return type == onnx::TensorProto::FLOAT16 ? -6e4 : -1e30; }
+
+std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
+  const bool laid_over = std::any_of(sdpa.terms.begin(), sdpa.terms.end(),
+                                     [](const ScoreTerm& term) { return term.kind != ScoreTerm::Kind::kBias; });
+  if (!sdpa.guarded && !laid_over) return std::nullopt;
+  return Precondition{"scores-finite", false, sdpa.guarded ? "a guard makes NaN 0" : "a Where hides masked scores"};
+}
+
+/// Why some row might be left without a key; empty if none can.
+std::string why_rows_may_be_empty(const Sdpa& sdpa, Facts& facts) {
+  int terms_with_lowest = 0;
+  for (const ScoreTerm& term : sdpa.terms) {
+    if (term.kind != ScoreTerm::Kind::kBias) {
+      if (std::isinf(term.fill) && !sdpa.guarded) return "'" + term.value->name + "' may drop every key";
+      if (std::isfinite(term.fill) && term.fill > absorbing_fill(sdpa.type))
+        return "fill " + std::to_string(term.fill) + " does not absorb the scores";
+      terms_with_lowest += std::isfinite(term.fill);
+      continue;
+    }
+    const MaskContents contents = mask_contents(*term.value, facts);
+    if (contents.may_hold_minus_inf && !sdpa.guarded) return "'" + term.value->name + "' may hold -inf";
+    terms_with_lowest += contents.may_hold_lowest;
+  }
+  return terms_with_lowest > 1 && !sdpa.guarded ? "masks that add up may reach -inf" : "";
+}
+
+std::optional<Precondition> rows_keep_a_key(const Sdpa& sdpa, Facts& facts) {
+  if (sdpa.terms.empty()) return std::nullopt;
+  const std::string why = why_rows_may_be_empty(sdpa, facts);
+  if (!why.empty()) return Precondition{"rows-keep-a-key", false, why};
+  return Precondition{"rows-keep-a-key", true, sdpa.guarded ? "a guard makes empty rows 0" : "no mask holds -inf"};
+}
+
+void add_symbols(const Shape* shape, std::set<std::string>& symbols) {
+  if (!shape) return;
+  for (const Dim& dim : *shape)
+    for (const AtomRef& atom : dim.atoms()) symbols.insert(atom->name);
+}
+
+bool mentions(const Dim& dim, const std::set<std::string>& symbols) {
+  const auto atoms = dim.atoms();
+  return std::any_of(atoms.begin(), atoms.end(), [&](const AtomRef& atom) { return symbols.count(atom->name) > 0; });
+}
+
+void add_assumed_sizes(const Sdpa& sdpa, Facts& facts, std::vector<Precondition>& found) {
+  std::set<std::string> symbols;
+  for (const Operand* operand : {&sdpa.q, &sdpa.k, &sdpa.v}) add_symbols(facts.shape(*operand->views[0].value), symbols);
+  for (const ScoreTerm& term : sdpa.terms) add_symbols(facts.shape(*term.value), symbols);
+  std::set<std::string> listed;
+  for (const SizeAssumption& assumption : facts.assumptions()) {
+    const std::string text = assumption.one.str() + " = " + assumption.other.str();
+    if ((mentions(assumption.one, symbols) || mentions(assumption.other, symbols)) && listed.insert(text).second)
+      found.push_back({"sizes-equal", false, text});
+  }
+}
+
+}  // namespace
+
+std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& context) {
+  std::vector<Precondition> found;
+  if (auto finite = scores_finite(sdpa)) found.push_back(*finite);
+  if (auto rows = rows_keep_a_key(sdpa, context.facts)) found.push_back(*rows);
+  add_assumed_sizes(sdpa, context.facts, found);
+  return found;
+}
+
+}  // namespace attn_opt

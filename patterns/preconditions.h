@@ -1,0 +1,16 @@
+// What must hold for an attention around a softmax to equal the operator.
+#pragma once
+
+#include <vector>
+
+#include "attn_opt/pattern.h"
+
+namespace attn_opt {
+
+///   scores-finite     a guard, or a Where over the scores, hides NaN and Inf of Q K^T that the operator shows
+///   rows-keep-a-key   a row without a key is NaN here and 0 in the operator; a fill that does not absorb the scores
+///                     gives it other weights
+///   sizes-equal       sizes that broadcast against each other are taken for equal
+std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& context);
+
+}  // namespace attn_opt

@@ -1,0 +1,123 @@
+// What may stand between the softmax and its product with V.
+//
+//   Cast, CastLike, Identity, Dropout at inference      Where(IsNaN(p), 0, p)   the guard
+//   Reshape, Squeeze, Unsqueeze of the leading axes     Transpose               of the last two axes
+#include "patterns/probability_walk.h"
+
+#include <algorithm>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/matcher.h"
+#include "patterns/layout_checks.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int kMaxSteps = 32;
+
+bool is_product(const Node& node) { return node.is("MatMul") || node.is("Einsum"); }
+
+bool is_on_the_way(const Node& node) {
+  return is_product(node) || node.is("Cast") || node.is("CastLike") || node.is("Identity") || node.is("Dropout") ||
+         node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Transpose") || node.is("Concat");
+}
+
+class Walker {
+ public:
+  Walker(Value& start, MatchContext& context) : value_(&start), facts_(context.facts) {}
+
+  Matched<ProbabilityWalk> run() {
+    for (int step = 0; step < kMaxSteps; ++step) {
+      if (pass_guard()) continue;
+      ATTN_OPT_MATCH(Node * next, next_node());
+      if (is_product(*next)) {
+        walk_.product = next;
+        walk_.probabilities = value_;
+        return walk_;
+      }
+      ATTN_OPT_MATCH(value_, pass(*next));
+    }
+    return missed("probabilities.too-long", value_->producer, value_->name, walk_.peeled);
+  }
+
+ private:
+  /// Where(IsNaN(p), 0, p), the only readers of p being those two.
+  bool pass_guard() {
+    Node* guard = nullptr;
+    for (const Use& use : value_->uses)
+      if (use.node && use.node->is("Where") && use.input == 2) guard = use.node;
+    if (!guard || !number_is(0)(*guard->inputs[1], facts_) || !op("IsNaN", {same(&value_)})(*guard->inputs[0], facts_))
+      return false;
+    const bool others_read = value_->is_output || std::any_of(value_->uses.begin(), value_->uses.end(), [&](const Use& u) {
+      return u.node != guard && !(u.node && u.node->is("IsNaN"));
+    });
+    if (others_read) {
+      note_escape();
+      walk_.escapes_before_guard = true;
+    }
+    walk_.guarded = true;
+    walk_.peeled.push_back("Where(IsNaN)");
+    value_ = guard->outputs[0];
+    return true;
+  }
+
+  void note_escape() {
+    walk_.escapes_often = walk_.escapes_often || walk_.escaping != nullptr;
+    walk_.escaping = value_;
+  }
+
+  Matched<Node*> next_node() {
+    std::vector<Node*> candidates, products;
+    for (const Use& use : value_->uses) {
+      if (!use.node || use.node->graph != value_->graph || !is_on_the_way(*use.node)) continue;
+      if (is_product(*use.node)) products.push_back(use.node);
+      candidates.push_back(use.node);
+    }
+    if (value_->uses.size() > 1 || value_->is_output) note_escape();
+    if (products.size() == 1) return products[0];
+    if (candidates.size() == 1) return candidates[0];
+    if (candidates.empty()) return nothing_reached();
+    return missed("probabilities.many-readers", candidates[0], std::to_string(value_->uses.size()) + " readers of '" + value_->name + "'", walk_.peeled);
+  }
+
+  /// A softmax that is no attention ends elsewhere (a classifier, a router); one whose values are changed on the way to
+  /// a product is worth a miss.
+  tl::unexpected<Miss> nothing_reached() const {
+    for (const Use& use : value_->uses) {
+      if (!use.node || use.node->outputs.empty() || !use.node->outputs[0]) continue;
+      for (const Use& then : use.node->outputs[0]->uses)
+        if (then.node && is_product(*then.node))
+          return missed("probabilities.operator", use.node, use.node->op(), walk_.peeled);
+    }
+    return missed(std::string(kNotAttention), nullptr, "", walk_.peeled);
+  }
+
+  Matched<Value*> pass(Node& node) {
+    Value* next = node.outputs[0];
+    if (node.inputs[0] != value_ || !next) return missed("probabilities.operand", &node, "not its first input", walk_.peeled);
+    if (node.is("Cast") || node.is("CastLike")) {
+      if (!is_floating(facts_.type(*next))) return missed("probabilities.cast", &node, type_name(facts_.type(*next)), walk_.peeled);
+    } else if (node.is("Transpose")) {
+      if (!swaps_last_two_axes(node)) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
+      walk_.transposed = !walk_.transposed;
+    } else if (node.is("Dropout")) {
+      if (!is_no_op(node, facts_)) return missed("probabilities.dropout", &node, "in training mode", walk_.peeled);
+    } else if (!is_no_op(node, facts_) && !keeps_last_two_axes(node, facts_)) {
+      return missed("probabilities.reshape", &node, node.op() + " of queries or keys", walk_.peeled);
+    }
+    walk_.peeled.push_back(node.op());
+    return next;
+  }
+
+  Value* value_;
+  Facts& facts_;
+  ProbabilityWalk walk_;
+};
+
+}  // namespace
+
+Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, MatchContext& context) {
+  return Walker(softmax_output, context).run();
+}
+
+}  // namespace attn_opt

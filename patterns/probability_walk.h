@@ -1,0 +1,27 @@
+// The probabilities: from the softmax's result downward to the product with V.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn_opt/miss.h"
+#include "attn_opt/pattern.h"
+
+namespace attn_opt {
+
+struct ProbabilityWalk {
+  Node* product = nullptr;        ///< the MatMul or Einsum with V
+  Value* probabilities = nullptr; ///< what that reads
+  bool transposed = false;        ///< PROBABILITIES is keys by queries
+  bool guarded = false;           ///< NaN is made 0 on the way
+  Value* escaping = nullptr;      ///< the one value on the way that others read too
+  bool escapes_often = false;     ///< several values on the way are read by others
+  bool escapes_before_guard = false;
+  std::vector<std::string> peeled;
+};
+
+/// Walks from SOFTMAX_OUTPUT. Misses: "probabilities.*"; "not-attention" if no product is reached.
+Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, MatchContext& context);
+
+}  // namespace attn_opt

@@ -1,0 +1,76 @@
+#include "patterns/products.h"
+
+#include <algorithm>
+
+#include "patterns/einsum_product.h"
+
+namespace attn_opt {
+namespace {
+
+/// Roles of a MatMul operand: leading axes, then LAST_BUT_ONE and LAST.
+std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last) {
+  std::vector<Role> roles(rank, Role::kBatch);
+  roles[rank - 1] = last;
+  roles[rank - 2] = last_but_one;
+  if (rank >= 3) roles[rank - 3] = Role::kHead;
+  return roles;
+}
+
+/// Shapes of both operands of a MatMul, if their ranks allow a product of heads.
+Matched<std::pair<Shape, Shape>> operand_shapes(Node& product, MatchContext& context) {
+  const Shape* one = context.facts.shape(*product.inputs[0]);
+  const Shape* other = context.facts.shape(*product.inputs[1]);
+  if (!one || !other) return missed("product.unknown-rank", &product, "an operand's rank is not known");
+  if (one->size() < 2 || one->size() != other->size())
+    return missed("product.rank", &product, to_string(*one) + " and " + to_string(*other));
+  return std::make_pair(*one, *other);
+}
+
+}  // namespace
+
+Matched<ScoreProduct> score_product(Node& product, bool transposed, MatchContext& context) {
+  if (product.is("Einsum")) {
+    if (transposed) return missed("product.transposed-einsum", &product, product.string_attribute("equation", ""));
+    return einsum_score_product(product, context);
+  }
+  ATTN_OPT_MATCH(const auto shapes, operand_shapes(product, context));
+  const size_t rank = shapes.first.size();
+  ScoreProduct read;
+  const ProductSide rows{product.inputs[0], matmul_roles(rank, Role::kRow, Role::kFeature)};
+  const ProductSide columns{product.inputs[1], matmul_roles(rank, Role::kFeature, Role::kRow)};
+  read.query = transposed ? columns : rows;
+  read.key = transposed ? rows : columns;
+  const Shape* scores = context.facts.shape(*product.outputs[0]);
+  if (!scores) return missed("product.unknown-rank", &product, "the scores' rank is not known");
+  read.scores = *scores;
+  if (transposed) std::swap(read.scores[rank - 1], read.scores[rank - 2]);
+  return read;
+}
+
+Matched<ValueProduct> value_product(Node& product, Value& probabilities, bool transposed, MatchContext& context) {
+  if (product.is("Einsum")) {
+    if (transposed) return missed("product.transposed-einsum", &product, product.string_attribute("equation", ""));
+    return einsum_value_product(product, probabilities, context);
+  }
+  ATTN_OPT_MATCH(const auto shapes, operand_shapes(product, context));
+  const size_t rank = shapes.first.size();
+  const int expected = transposed ? 1 : 0;
+  if (product.inputs[expected] != &probabilities || product.inputs[1 - expected] == &probabilities)
+    return missed("product.probabilities-on-wrong-side", &product, "the product is not that of probabilities and values");
+  ValueProduct read;
+  read.value.value = product.inputs[1 - expected];
+  read.output.value = product.outputs[0];
+  const auto straight = matmul_roles(rank, Role::kRow, Role::kFeature);
+  const auto turned = matmul_roles(rank, Role::kFeature, Role::kRow);
+  read.value.roles = read.output.roles = transposed ? turned : straight;
+  return read;
+}
+
+AxisMap axes_of(const ProductSide& side, const std::optional<LeadingSplit>& split, MatchContext& context) {
+  const Shape& shape = *context.facts.shape(*side.value);
+  if (split && shape.size() == 3 && side.roles[0] == Role::kHead)
+    return AxisMap::of_merged(shape, split->batch, split->heads, side.roles[1], side.roles[2]);
+  return AxisMap::of(shape, side.roles);
+}
+
+}  // namespace attn_opt

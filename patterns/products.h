@@ -1,0 +1,41 @@
+// The two products of attention, and which axis of their operands is what.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "attn_opt/miss.h"
+#include "attn_opt/pattern.h"
+
+namespace attn_opt {
+
+/// An operand or result of a product with the role of each axis. A single leading axis has the role of the heads.
+struct ProductSide {
+  Value* value = nullptr;
+  std::vector<Role> roles;
+};
+
+struct ScoreProduct {
+  ProductSide query, key;
+  Shape scores;  ///< leading axes, queries, keys
+};
+
+struct ValueProduct {
+  ProductSide value, output;
+};
+
+/// How a single leading axis of B*H falls apart.
+struct LeadingSplit {
+  Dim batch, heads;
+};
+
+/// Reads PRODUCT, a MatMul or Einsum, as Q K^T; TRANSPOSED: as K Q^T. Misses: "product.*".
+Matched<ScoreProduct> score_product(Node& product, bool transposed, MatchContext& context);
+
+/// Reads PRODUCT as PROBABILITIES V; TRANSPOSED: as V^T PROBABILITIES. Misses: "product.*".
+Matched<ValueProduct> value_product(Node& product, Value& probabilities, bool transposed, MatchContext& context);
+
+/// The map of SIDE's axes; a single leading axis is split as SPLIT says.
+AxisMap axes_of(const ProductSide& side, const std::optional<LeadingSplit>& split, MatchContext& context);
+
+}  // namespace attn_opt

@@ -1,0 +1,36 @@
+// The scores: from the softmax's input upward to the product of Q and K, one wrapper at a time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "attn_opt/miss.h"
+#include "attn_opt/pattern.h"
+
+namespace attn_opt {
+
+/// What has been peeled so far: the softmax's input is the scores described here, made of VALUE.
+///
+///   input = terms(softcap(scale * VALUE))
+struct ScoreWalk {
+  Value* value = nullptr;
+  double scale = 1;
+  double softcap = 0;
+  bool transposed = false;  ///< VALUE is keys by queries
+  std::vector<TensorScale> tensor_scales;
+  std::vector<ScoreTerm> terms;  ///< outermost first
+  std::vector<Shape> frames;     ///< shapes that the scores had before leading axes were regrouped
+  std::vector<std::string> peeled;
+};
+
+/// Peels from SOFTMAX_INPUT to a MatMul or Einsum whose result the walk's VALUE then is. Misses: "scores.*".
+Matched<ScoreWalk> walk_scores(Value& softmax_input, MatchContext& context);
+
+/// One row of the table of peels: how to look through a node of type OP. Several results are several ways to read it.
+struct ScorePeel {
+  const char* op;
+  Matched<std::vector<ScoreWalk>> (*peel)(Node& node, const ScoreWalk& walk, MatchContext& context);
+};
+const std::vector<ScorePeel>& score_peels();
+
+}  // namespace attn_opt

@@ -1,0 +1,148 @@
+// Attention written around a softmax.
+//
+//   before   Q ── scale ─┐                                       after   Q ─┐
+//                        MatMul ─ scale, softcap, bias, mask ─ …         K ─┤
+//   K ─ T ── scale ──────┘                                               V ─┼─ Attention ─ Y
+//   … ─ Softmax ─ guard, cast ─┐                                      mask ─┘
+//                              MatMul ─ transpose, reshape ─ Y
+//   V ─────────────────────────┘
+//
+// Anchored at the softmax: down to the product with V, up to the product of Q and K, then up from Q, K and V.
+#include <algorithm>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/pattern.h"
+#include "patterns/operand_walk.h"
+#include "patterns/preconditions.h"
+#include "patterns/probability_walk.h"
+#include "patterns/products.h"
+#include "patterns/score_walk.h"
+#include "patterns/softmax_anchor.h"
+
+namespace attn_opt {
+namespace {
+
+struct Reading {
+  ProbabilityWalk probabilities;
+  ScoreWalk scores;
+  ScoreProduct score_product;
+  ValueProduct value_product;
+};
+
+/// Batch and heads where some value of the site keeps them apart.
+std::optional<LeadingSplit> split_by_four_axes(const Reading& reading, MatchContext& context) {
+  const Shape* probabilities = context.facts.shape(*reading.probabilities.probabilities);
+  std::vector<const Shape*> shapes{&reading.score_product.scores, probabilities};
+  for (const Shape& frame : reading.scores.frames) shapes.push_back(&frame);
+  for (const Shape* shape : shapes)
+    if (shape && shape->size() == 4) return LeadingSplit{(*shape)[0], (*shape)[1]};
+  return std::nullopt;
+}
+
+/// Batch and heads of a merged leading axis where Q itself was merged from them.
+std::optional<LeadingSplit> split_by_query(const ScoreProduct& product, MatchContext& context) {
+  const Operand query = walk_operand({product.query.value, axes_of(product.query, std::nullopt, context)}, context);
+  for (auto view = query.views.rbegin(); view != query.views.rend(); ++view) {
+    std::vector<Dim> heads;
+    for (const Factor& factor : view->axes.factors())
+      if (factor.role == Role::kHead) heads.push_back(factor.size);
+    if (heads.size() == 2 && heads[1].is_constant()) return LeadingSplit{heads[0], heads[1]};
+  }
+  return std::nullopt;
+}
+
+std::optional<LeadingSplit> leading_split(const Reading& reading, MatchContext& context) {
+  if (auto split = split_by_four_axes(reading, context)) return split;
+  if (reading.score_product.scores.size() != 3) return std::nullopt;
+  return split_by_query(reading.score_product, context);
+}
+
+void set_leading_sizes(const Shape& scores, const std::optional<LeadingSplit>& split, Sdpa& sdpa) {
+  sdpa.batch = sdpa.query_heads = 1;
+  if (split) {
+    sdpa.batch = split->batch;
+    sdpa.query_heads = split->heads;
+  } else if (scores.size() >= 3) {
+    sdpa.query_heads = scores[scores.size() - 3];
+    for (size_t axis = 0; axis + 3 < scores.size(); ++axis) sdpa.batch = sdpa.batch * scores[axis];
+  }
+}
+
+Matched<Reading> read_site(Node& anchor, const SoftmaxSite& softmax, MatchContext& context) {
+  Reading reading;
+  ATTN_OPT_MATCH(reading.probabilities, walk_probabilities(*softmax.output, context));
+  if (auto axis = check_softmax_axis(anchor, context); !axis) return tl::unexpected<Miss>(axis.error());
+  ATTN_OPT_MATCH(reading.value_product, value_product(*reading.probabilities.product, *reading.probabilities.probabilities,
+                                                      reading.probabilities.transposed, context));
+  ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, context));
+  ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.transposed, context));
+  return reading;
+}
+
+/// The probabilities that others read too, if an output of the Attention node can be them.
+std::optional<OutputView> readable_probabilities(const Reading& reading, const std::optional<LeadingSplit>& split,
+                                                 MatchContext& context) {
+  const ProbabilityWalk& walk = reading.probabilities;
+  if (!walk.escaping || walk.escapes_often || walk.escapes_before_guard || walk.transposed) return std::nullopt;
+  const Shape* shape = context.facts.shape(*walk.escaping);
+  if (!shape || (shape->size() != 4 && !(split && shape->size() == 3))) return std::nullopt;
+  // Probabilities have the roles of the product's first operand with keys in the place of features.
+  const std::vector<Role> roles = shape->size() == 4
+                                      ? std::vector{Role::kBatch, Role::kHead, Role::kRow, Role::kFeature}
+                                      : std::vector{Role::kHead, Role::kRow, Role::kFeature};
+  return OutputView{walk.escaping, axes_of({walk.escaping, roles}, split, context)};
+}
+
+class SoftmaxAttention : public Pattern {
+ public:
+  std::string_view name() const override { return "softmax_attention"; }
+  std::string_view summary() const override {
+    return "attention around a softmax: any order of scale, softcap, bias and mask; repeated heads; KV caches";
+  }
+  bool is_anchor(const Node& node) const override { return may_be_softmax(node); }
+
+  Matched<Match> match(Node& anchor, MatchContext& context) const override {
+    const auto softmax = softmax_at(anchor, context.facts);
+    if (!softmax) return missed(std::string(kNotAttention), &anchor, "");
+    ATTN_OPT_MATCH(const Reading reading, read_site(anchor, *softmax, context));
+    Match match;
+    match.anchor = &anchor;
+    match.insert_before = reading.probabilities.product;
+    match.peeled = reading.scores.peeled;
+    match.peeled.insert(match.peeled.end(), reading.probabilities.peeled.begin(), reading.probabilities.peeled.end());
+    match.sdpa = describe(reading, *softmax, context);
+    return match;
+  }
+
+ private:
+  static Sdpa describe(const Reading& reading, const SoftmaxSite& softmax, MatchContext& context) {
+    Sdpa sdpa;
+    const auto split = leading_split(reading, context);
+    const auto operand = [&](const ProductSide& side) {
+      return walk_operand({side.value, axes_of(side, split, context)}, context);
+    };
+    sdpa.q = operand(reading.score_product.query);
+    sdpa.k = operand(reading.score_product.key);
+    sdpa.v = operand(reading.value_product.value);
+    const ProductSide& output = reading.value_product.output;
+    sdpa.outputs = walk_output(*output.value, axes_of(output, split, context), context);
+    sdpa.type = context.facts.type(*reading.score_product.query.value);
+    set_leading_sizes(reading.score_product.scores, split, sdpa);
+    sdpa.scale = reading.scores.scale;
+    sdpa.softcap = reading.scores.softcap;
+    sdpa.tensor_scales = reading.scores.tensor_scales;
+    sdpa.terms.assign(reading.scores.terms.rbegin(), reading.scores.terms.rend());
+    const DataType scores_type = context.facts.type(*softmax.input);
+    if (is_floating(scores_type) && scores_type != sdpa.type) sdpa.softmax_precision = scores_type;
+    sdpa.guarded = reading.probabilities.guarded;
+    sdpa.probabilities = readable_probabilities(reading, split, context);
+    sdpa.preconditions = preconditions_of(sdpa, context);
+    return sdpa;
+  }
+};
+
+}  // namespace
+
+ATTN_OPT_REGISTER_PATTERN(SoftmaxAttention)
+
+}  // namespace attn_opt

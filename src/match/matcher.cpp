@@ -1,0 +1,76 @@
+#include "attn_opt/matcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "attn_opt/canonical.h"
+
+namespace attn_opt {
+
+Matcher any(Value** capture) {
+  return [=](Value& value, Facts&) {
+    if (capture) *capture = &value;
+    return true;
+  };
+}
+
+Matcher same(Value* const* bound) {
+  return [=](Value& value, Facts& facts) { return &canonical(value, facts) == &canonical(**bound, facts); };
+}
+
+Matcher number(double* capture) {
+  return [=](Value& value, Facts& facts) {
+    const auto known = facts.uniform(value);
+    if (known && capture) *capture = *known;
+    return known.has_value();
+  };
+}
+
+Matcher number_is(double wanted) {
+  return [=](Value& value, Facts& facts) { return facts.uniform(value) == wanted; };
+}
+
+Matcher op(std::string op_type, std::vector<Matcher> inputs, Node** capture) {
+  return [=](Value& value, Facts& facts) {
+    const Value& seen = canonical(value, facts);
+    Node* node = seen.producer;
+    if (!node || seen.output != 0 || !node->is(op_type) || node->inputs.size() < inputs.size()) return false;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (!node->inputs[i] || !inputs[i](*node->inputs[i], facts)) return false;
+    if (capture) *capture = node;
+    return true;
+  };
+}
+
+Matcher commuted(std::string op_type, Matcher one, Matcher other, Node** capture) {
+  return either({op(op_type, {one, other}, capture), op(op_type, {other, one}, capture)});
+}
+
+Matcher either(std::vector<Matcher> alternatives) {
+  return [=](Value& value, Facts& facts) {
+    return std::any_of(alternatives.begin(), alternatives.end(), [&](const Matcher& m) { return m(value, facts); });
+  };
+}
+
+Matcher reduced_over_last(std::string op_type, Matcher input) {
+  return [=](Value& value, Facts& facts) {
+    Node* node = nullptr;
+    if (!op(op_type, {input}, &node)(value, facts) || node->int_attribute("keepdims", 1) != 1) return false;
+    const Shape* shape = facts.shape(*node->inputs[0]);
+    if (!shape) return false;
+    std::vector<int64_t> axes;
+    if (const auto* attribute = node->ints_attribute("axes")) axes.assign(attribute->begin(), attribute->end());
+    if (const Value* listed = node->input(1)) {
+      const IntegerData* data = facts.integers(*listed);
+      if (!data) return false;
+      for (const Dim& axis : data->values) {
+        if (!axis.is_constant()) return false;
+        axes.push_back(axis.value());
+      }
+    }
+    const int64_t last = static_cast<int64_t>(shape->size()) - 1;
+    return axes.size() == 1 && (axes[0] == -1 || axes[0] == last);
+  };
+}
+
+}  // namespace attn_opt

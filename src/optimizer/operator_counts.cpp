@@ -1,0 +1,33 @@
+#include "src/optimizer/operator_counts.h"
+
+#include <numeric>
+
+#include "attn_opt/model_walk.h"
+
+namespace attn_opt {
+
+OperatorCounts count_operators(const onnx::ModelProto& model) {
+  OperatorCounts counts;
+  for_each_node(model, [&](const onnx::NodeProto& node) {
+    const bool standard = node.domain().empty() || node.domain() == "ai.onnx";
+    ++counts[standard ? node.op_type() : node.domain() + "::" + node.op_type()];
+  });
+  return counts;
+}
+
+void enter_counts(const OperatorCounts& before, const OperatorCounts& after, Report& report) {
+  const auto total = [](const OperatorCounts& counts) {
+    return std::accumulate(counts.begin(), counts.end(), 0, [](int sum, const auto& count) { return sum + count.second; });
+  };
+  report.nodes_before = total(before);
+  report.nodes_after = total(after);
+  OperatorCounts all = before;
+  all.insert(after.begin(), after.end());
+  for (const auto& [op, unused] : all) {
+    const auto was = before.find(op), is = after.find(op);
+    const OperatorCount count{op, was == before.end() ? 0 : was->second, is == after.end() ? 0 : is->second};
+    if (count.before != count.after) report.operators.push_back(count);
+  }
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,18 @@
+// How many nodes of each operator a model has.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "attn_opt/report.h"
+
+namespace attn_opt {
+
+/// By "Op" for ai.onnx, else "domain::Op"; bodies and functions included.
+using OperatorCounts = std::map<std::string, int>;
+OperatorCounts count_operators(const onnx::ModelProto& model);
+
+/// Enters the node totals and the operators whose number changed.
+void enter_counts(const OperatorCounts& before, const OperatorCounts& after, Report& report);
+
+}  // namespace attn_opt

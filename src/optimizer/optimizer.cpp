@@ -1,0 +1,127 @@
+#include "attn_opt/optimizer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "attn_opt/opset_raise.h"
+#include "src/optimizer/operator_counts.h"
+#include "src/optimizer/sites.h"
+
+namespace attn_opt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kAttentionOpset = 24;
+
+class Run {
+ public:
+  Run(Model& model, const OptimizeOptions& options, ModelGraph& view)
+      : model_(model), options_(options), facts_(view, *model.tensors), context_{view, facts_} {
+    VerifyOptions verification = options.verification;
+    verification.strict = options.strict;
+    verification.share_verdicts = options.verify != VerifyMode::kAllSites;
+    verifier_.emplace(context_, *model.tensors, verification);
+  }
+
+  Expected<Report> run() {
+    const auto start = Clock::now();
+    report_.opset_before = report_.opset_after = opset_version(model_.proto);
+    const OperatorCounts before = count_operators(model_.proto);
+    ATTN_OPT_TRY(const auto chosen, chosen_patterns(options_));
+    std::vector<MatchedSite> sites = find_sites(context_, chosen, report_);
+    if (!sites.empty()) {
+      if (auto plan = plan_raise(context_.view, facts_, *model_.tensors, std::max(options_.opset, kAttentionOpset)))
+        rewrite(sites, *plan);
+      else
+        refuse_all(sites, plan.error());
+    }
+    enter_counts(before, count_operators(model_.proto), report_);
+    report_.opset_after = opset_version(model_.proto);
+    report_.seconds_match = std::chrono::duration<double>(Clock::now() - start).count() - report_.seconds_verify;
+    return std::move(report_);
+  }
+
+ private:
+  void rewrite(std::vector<MatchedSite>& sites, RaisePlan& plan) {
+    int committed = 0;
+    for (size_t i = 0; i < sites.size() && committed != options_.stop_after; ++i) {
+      committed += fuse(sites[i]);
+      if (options_.progress) options_.progress("fusing", static_cast<double>(i + 1) / static_cast<double>(sites.size()));
+    }
+    for (size_t i = 0; i < sites.size(); ++i) note_if_stopped(report_.sites[sites[i].report]);
+    if (committed == 0) return;
+    plan.apply(context_.view);
+    context_.view.compact();
+    report_.changed = true;
+  }
+
+  bool fuse(const MatchedSite& site) {
+    SiteReport& line = report_.sites[site.report];
+    auto emission = emit_attention(site.match, context_, shared_, options_.emit);
+    if (!emission) return refuse(line, emission.error());
+    line.form = emission->form;
+    line.past = emission->has_past;
+    line.preconditions = emission->preconditions;
+    set_heads(site.match.sdpa, emission->kv_group, line);
+    if (site.match.is_target_form && emission->kv_group <= site.match.kv_group && emission->has_past == site.match.has_past)
+      return refuse(line, {"site.nothing-gained", site.match.anchor, "the node would be written as it is", line.peeled});
+    if (options_.strict)
+      for (const Precondition& precondition : line.preconditions)
+        if (!precondition.proven)
+          return refuse(line, {"strict.assumed", site.match.anchor, precondition.id + ": " + precondition.detail, line.peeled});
+    if (options_.verify != VerifyMode::kOff && !verified(*emission, site.match.sdpa, line)) return false;
+    emission->edit.commit(shared_);
+    line.outcome = SiteReport::Outcome::kFused;
+    return true;
+  }
+
+  bool verified(const Emission& emission, const Sdpa& sdpa, SiteReport& line) {
+    line.verification = verifier_->verify(emission, sdpa);
+    report_.seconds_verify += line.verification->seconds;
+    const Verdict verdict = line.verification->verdict;
+    const bool passes = verdict == Verdict::kVerified || (verdict == Verdict::kUnverified && !options_.strict);
+    if (!passes) line.outcome = SiteReport::Outcome::kRefused;
+    return passes;
+  }
+
+  bool refuse(SiteReport& line, const Miss& miss) {
+    enter_miss(miss, SiteReport::Outcome::kRefused, line);
+    return false;
+  }
+
+  void refuse_all(const std::vector<MatchedSite>& sites, const Miss& miss) {
+    for (const MatchedSite& site : sites) refuse(report_.sites[site.report], miss);
+    report_.not_raised.push_back((miss.node ? "'" + miss.node->label() + "' (" + miss.node->op() + "): " : "") + miss.found);
+  }
+
+  /// A matched site that --stop-after never got to.
+  static void note_if_stopped(SiteReport& line) {
+    if (line.outcome != SiteReport::Outcome::kMissed) return;
+    enter_miss({"site.stopped", nullptr, "--stop-after was reached", {}}, SiteReport::Outcome::kRefused, line);
+  }
+
+  static void set_heads(const Sdpa& sdpa, int64_t kv_group, SiteReport& line) {
+    if (!sdpa.query_heads.is_constant()) return;
+    line.q_heads = sdpa.query_heads.value();
+    line.kv_heads = line.q_heads / std::max<int64_t>(kv_group, 1);
+  }
+
+  Model& model_;
+  const OptimizeOptions& options_;
+  Facts facts_;
+  MatchContext context_;
+  SharedNodes shared_;
+  std::optional<Verifier> verifier_;
+  Report report_;
+};
+
+}  // namespace
+
+Expected<Report> optimize(Model& model, const OptimizeOptions& options) {
+  ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
+  return Run(model, options, *view).run();
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,101 @@
+#include "src/optimizer/sites.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace attn_opt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+SiteReport reported(const Node& anchor, const Pattern& pattern) {
+  SiteReport site;
+  site.name = anchor.label();
+  site.op = anchor.op();
+  site.graph = graph_path(*anchor.graph);
+  site.pattern = std::string(pattern.name());
+  return site;
+}
+
+void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Report& report,
+                 std::vector<MatchedSite>& found) {
+  const auto start = Clock::now();
+  Matched<Match> match = pattern.match(node, context);
+  if (!match && match.error().id == kNotAttention) return;
+  SiteReport site = reported(node, pattern);
+  site.match_seconds = seconds_since(start);
+  if (match && node.graph->function())
+    match = missed("site.in-function", &node, "a model-local function is not rewritten");
+  if (match) {
+    site.peeled = match->peeled;
+    site.preconditions = match->sdpa.preconditions;
+    site.scale = match->sdpa.scale;
+    site.softcap = match->sdpa.softcap;
+    found.push_back({*std::move(match), report.sites.size()});
+  } else {
+    enter_miss(match.error(), SiteReport::Outcome::kMissed, site);
+  }
+  report.sites.push_back(std::move(site));
+}
+
+}  // namespace
+
+void enter_miss(const Miss& miss, SiteReport::Outcome outcome, SiteReport& site) {
+  site.outcome = outcome;
+  site.miss_id = miss.id;
+  site.found = miss.found;
+  if (!miss.peeled.empty()) site.peeled = miss.peeled;
+  if (!miss.node) return;
+  site.miss_node = miss.node->label();
+  site.miss_op = miss.node->op();
+}
+
+std::string graph_path(const Graph& graph) {
+  if (graph.function()) return "function " + graph.function()->name();
+  if (!graph.parent()) return "main";
+  const Node& owner = *graph.owner();
+  std::string body = "body";
+  size_t index = 0;
+  for (const auto& attribute : owner.proto->attribute()) {
+    const int graphs = attribute.graphs_size() + (attribute.has_g() ? 1 : 0);
+    for (int i = 0; i < graphs; ++i, ++index)
+      if (owner.bodies[index] == &graph) body = attribute.name();
+  }
+  return graph_path(*graph.parent()) + "/" + owner.label() + ":" + body;
+}
+
+Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& options) {
+  std::vector<const Pattern*> chosen;
+  for (const auto& names : {options.only, options.disable})
+    for (const std::string& name : names)
+      if (std::none_of(patterns().begin(), patterns().end(), [&](const auto& p) { return p->name() == name; }))
+        return fail(ErrorCode::kUsage, "pattern '" + name + "'", "there is no such pattern", "see `attn-opt patterns`");
+  for (const auto& pattern : patterns())
+    if ((options.only.empty() || contains(options.only, pattern->name())) && !contains(options.disable, pattern->name()))
+      chosen.push_back(pattern.get());
+  return chosen;
+}
+
+std::vector<MatchedSite> find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report) {
+  std::vector<MatchedSite> found;
+  for (const auto& graph : context.view.graphs()) {
+    const size_t first = found.size();
+    for (Node* node : graph->nodes())
+      for (const Pattern* pattern : chosen)
+        if (pattern->is_anchor(*node)) try_pattern(*pattern, *node, context, report, found);
+    // What one site shares with a later one must stand above it, whatever the order of their anchors.
+    std::stable_sort(found.begin() + static_cast<std::ptrdiff_t>(first), found.end(),
+                     [](const MatchedSite& a, const MatchedSite& b) {
+                       return a.match.insert_before->position < b.match.insert_before->position;
+                     });
+  }
+  return found;
+}
+
+}  // namespace attn_opt

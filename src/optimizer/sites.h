@@ -1,0 +1,31 @@
+// The places where a pattern may match, and what came of them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "attn_opt/optimizer.h"
+
+namespace attn_opt {
+
+/// A pattern that matched, and its line in the report.
+struct MatchedSite {
+  Match match;
+  size_t report = 0;
+};
+
+/// The patterns that ONLY and DISABLE leave. Error: kUsage for a name that no pattern has.
+Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& options);
+
+/// Tries every pattern at every node of the main graph and the bodies, enters what is attention into REPORT, and returns
+/// the matches in the order in which their nodes can be written: by graph, then by place in it.
+std::vector<MatchedSite> find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report);
+
+/// Enters MISS into a line of the report that is no fusion: kMissed or kRefused.
+void enter_miss(const Miss& miss, SiteReport::Outcome outcome, SiteReport& site);
+
+/// "main", or the way through bodies: "main/if_1:then_branch".
+std::string graph_path(const Graph& graph);
+
+}  // namespace attn_opt
