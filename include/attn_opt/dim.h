@@ -61,7 +61,7 @@ class Dim {
   bool may_be_size() const;
   /// Proven to be at least 0, all sizes being so.
   bool never_negative() const;
-  /// Made of sizes alone: no element of a tensor is in it.
+  /// Made of sizes, or of what is at least 0 whatever the tensors hold: no element of a tensor makes it negative.
   bool from_sizes() const;
   /// Canonical: equal Dims have equal texts. Sums of higher degree first, then by name, the number last.
   std::string str() const;

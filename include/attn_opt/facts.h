@@ -17,13 +17,15 @@
 
 namespace attn_opt {
 
-/// Contents of an integer (or bool) tensor as symbolic expressions, row-major.
+/// Contents of an integer (or bool) tensor as symbolic expressions, row-major. What is not known of an element is an
+/// unknown of the expression, ?NAME[I] for element I of the value NAME, which may be negative.
 struct IntegerData {
   std::vector<int64_t> dims;
   std::vector<Dim> values;
 };
 
-/// Two sizes that a broadcast or a slice takes for equal though that is not proven. NODE is where.
+/// Two sizes that are taken for equal though that is not proven. NODE is where. A slice or range taken to lie within
+/// bounds reads {n, min(n, extent)} or {n, max(n, 0)}.
 struct SizeAssumption {
   Dim one, other;
   const Node* node = nullptr;
@@ -39,7 +41,7 @@ class Facts {
   const Shape* shape(const Value& value);
   /// UNDEFINED if not known.
   DataType type(const Value& value);
-  /// Contents of a small integer tensor (at most 256 elements) as expressions; null if not known.
+  /// Contents of a small integer tensor (at most 256 elements) as expressions; null if nothing is known of it.
   const IntegerData* integers(const Value& value);
   /// Contents of a value that is an initializer or computed from such alone, up to kMaxConstantElements; null otherwise.
   const Tensor* constant(const Value& value);

@@ -48,6 +48,23 @@ void collect_atoms(const Dim& dim, std::unordered_set<std::string>& seen, std::v
   }
 }
 
+/// A number that the term is never below: n * min(x, bound) with negative n is at least n * bound.
+std::optional<int64_t> least_value(const Dim::Term& term) {
+  if (term.factors.empty()) return term.coefficient;
+  const Atom::Kind bounding = term.coefficient < 0 ? Atom::Kind::kMin : Atom::Kind::kMax;
+  if (term.factors.size() == 1 && term.factors[0]->kind == bounding) {
+    for (const Dim& operand : term.factors[0]->operands) {
+      int64_t bound = 0;
+      if (!operand.is_constant() || __builtin_mul_overflow(term.coefficient, operand.value(), &bound)) continue;
+      return bound;
+    }
+  }
+  const bool positive = term.coefficient > 0 &&
+                        std::none_of(term.factors.begin(), term.factors.end(),
+                                     [](const AtomRef& factor) { return factor->may_be_negative; });
+  return positive ? std::optional<int64_t>(0) : std::nullopt;
+}
+
 using SizeOf = std::function<std::optional<int64_t>(const Atom&)>;
 
 std::optional<int64_t> evaluate_atom(const Atom& atom, const SizeOf& size_of) {
@@ -188,17 +205,25 @@ bool Dim::may_be_size() const {
 }
 
 bool Dim::never_negative() const {
-  return std::all_of(terms_.begin(), terms_.end(), [](const Term& term) {
-    return term.coefficient > 0 && std::none_of(term.factors.begin(), term.factors.end(),
-                                                [](const AtomRef& factor) { return factor->may_be_negative; });
-  });
+  int64_t total = 0;
+  for (const Term& term : terms_) {
+    const std::optional<int64_t> least = least_value(term);
+    if (!least || __builtin_add_overflow(total, *least, &total)) return false;
+  }
+  return total >= 0;
 }
 
 bool Dim::from_sizes() const {
-  const std::vector<AtomRef> all = atoms();
-  return std::none_of(all.begin(), all.end(), [](const AtomRef& atom) {
-    return atom->kind == Atom::Kind::kSymbol && atom->may_be_negative;
-  });
+  for (const Term& term : terms_) {
+    for (const AtomRef& factor : term.factors) {
+      if (!factor->may_be_negative) continue;
+      if (factor->kind == Atom::Kind::kSymbol) return false;
+      for (const Dim& operand : factor->operands) {
+        if (!operand.from_sizes()) return false;
+      }
+    }
+  }
+  return true;
 }
 
 std::string Dim::str() const {

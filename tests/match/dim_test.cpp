@@ -120,6 +120,10 @@ TEST(Dim, SignOfExpressions) {
   EXPECT_FALSE(floor_quotient(Dim::unknown_integer("x", 0), 2).from_sizes());
   EXPECT_TRUE(floor_quotient(kSeq - kPast, 2).from_sizes());
   EXPECT_FALSE(minimum(kSeq, kPast - 1).never_negative());
+  EXPECT_TRUE((Dim(16) - minimum(kSeq, 16)).never_negative());
+  EXPECT_FALSE((Dim(15) - minimum(kSeq, 16)).never_negative());
+  EXPECT_TRUE((maximum(kSeq - kPast, 3) - 3).never_negative());
+  EXPECT_FALSE((maximum(kSeq - kPast, -3) + 2).never_negative());
 }
 
 TEST(Dim, ParsesExpressions) {

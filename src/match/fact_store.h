@@ -1,0 +1,109 @@
+// The state behind Facts: three lazy levels, each computed node by node with a stack of its own.
+//   fact      type, shape, contents of small integer tensors: from the facts of all inputs
+//   constant  contents, where `foldable` says that they can be computed: runs the nodes of a constant cone
+//   uniform   the one element that a whole tensor repeats
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "attn_opt/executor.h"
+#include "attn_opt/facts.h"
+
+namespace attn_opt {
+
+/// Elements of an integer tensor up to which its contents are held as expressions.
+inline constexpr int64_t kMaxIntegers = 256;
+
+struct ValueFact {
+  DataType type = onnx::TensorProto::UNDEFINED;
+  std::optional<Shape> shape;
+  std::optional<IntegerData> integers;
+  const Value* same_as = nullptr;  ///< the value it is a copy of, if that is known
+  bool foldable = false;           ///< its contents can be computed from the model alone
+};
+
+class RuleContext;
+
+class FactStore {
+ public:
+  FactStore(ModelGraph& view, const TensorStore& tensors) : view_(view), tensors_(tensors) {}
+
+  /// Computes what VALUE's fact stands on, and the fact.
+  const ValueFact& fact(const Value& value);
+  /// The fact of a value whose own producer has been computed; an empty one otherwise.
+  const ValueFact& computed(const Value& value);
+  /// What is known of its elements, with an unknown for each other one; null if they are too many or not integers.
+  const IntegerData* elements(const Value& value);
+
+  /// Contents of VALUE; null if it is not foldable or the executor cannot run what makes it.
+  const Tensor* constant(const Value& value);
+  /// A tensor of rank 0.
+  const Tensor* uniform(const Value& value);
+
+  void assume_equal(const Dim& one, const Dim& other, const Node& node);
+  const std::vector<SizeAssumption>& assumptions() const { return assumptions_; }
+
+  const Opsets& opsets(const Graph& graph);
+  const TensorStore& tensors() const { return tensors_; }
+  ModelGraph& view() const { return view_; }
+  /// VALUE's name, with a number if another value of the model has the same.
+  const std::string& hint(const Value& value);
+  /// The body of the model-local function that NODE calls; null if it calls none.
+  const Graph* function_called(const Node& node);
+  /// Sets the results of a call from the facts of BODY, unless calls are nested too deep or too many.
+  void infer_call(RuleContext& context, const Graph& body);
+
+ private:
+  /// Gives an input of the function whose body this store describes what CALLER knows of ARGUMENT, which may be null.
+  void bind(const Value& parameter, FactStore& caller, const Value* argument);
+  std::vector<const Value*> inputs_of(const Value& value, int stage);
+  std::vector<const Value*> constant_inputs(const Value& value);
+  void compute(const Node& node);
+  void complete(const Value& value, ValueFact& fact);
+  ValueFact leaf(const Value& value);
+  Shape declared_dims(const Value& value, const onnx::TensorShapeProto& shape);
+  void merge_declared(const Value& value, ValueFact& fact);
+  void fold(const Value& value);
+  Tensor folded(const Value& value);
+  std::vector<const Value*> uniform_inputs(const Value& value, int stage);
+  void find_uniform(const Value& value);
+  bool is_zero_product(const Node& node);
+  Tensor uniform_result(const Node& node);
+
+  ModelGraph& view_;
+  const TensorStore& tensors_;
+  std::unordered_map<const Value*, ValueFact> facts_;
+  std::unordered_map<const Value*, Tensor> constants_;  ///< without value: not constant
+  std::unordered_map<const Value*, Tensor> uniforms_;
+  std::unordered_map<const Graph*, Opsets> opsets_;
+  std::unordered_map<const Value*, std::string> hints_;
+  std::unordered_map<std::string, int> hint_counts_;
+  std::unordered_set<std::string> assumed_;
+  std::vector<SizeAssumption> assumptions_;
+  int64_t constant_elements_ = 0;
+  bool functions_read_ = false;
+  std::unordered_map<std::string, const Graph*> functions_;
+  // Of the store for a call's body:
+  int depth_ = 0;
+  std::string hint_prefix_;
+  int64_t own_nodes_in_calls_ = 0;
+  int64_t* nodes_in_calls_ = nullptr;  ///< the outermost store's count
+};
+
+/// The number of elements; nullopt if a dim is no number, negative, or the product overflows.
+std::optional<int64_t> element_count(const Shape& shape);
+bool is_integer(DataType type);
+/// DATA as a tensor if all its values are numbers that TYPE can hold.
+Tensor tensor_of(const IntegerData& data, DataType type);
+/// An integer or bool tensor as numbers.
+std::optional<IntegerData> integers_of(const Tensor& tensor);
+/// The Constant node's tensor; nullopt for strings and sparse tensors.
+std::optional<Tensor> constant_attribute(const Node& node, const TensorStore& tensors);
+
+}  // namespace attn_opt

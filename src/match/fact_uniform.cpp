@@ -1,0 +1,143 @@
+// The third level: tensors whose elements are all the same, whatever their shape.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "src/match/fact_store.h"
+#include "src/match/node_forms.h"
+#include "src/match/post_order.h"
+
+namespace attn_opt {
+namespace {
+
+bool passes_through(const Node& node) {
+  static const std::unordered_set<std::string_view> kOps{"Expand",  "Reshape", "Transpose", "Squeeze", "Unsqueeze",
+                                                         "Flatten", "Tile",    "Slice",     "Split",   "Gather"};
+  return node.domain().empty() && kOps.contains(node.op());
+}
+
+bool is_pointwise(const Node& node) {
+  static const auto* const ops = [] {
+    auto* names = new std::unordered_set<std::string_view>;
+    for (const ShapeRule& rule : elementwise_rules()) {
+      if (rule.pointwise) names->insert(rule.op);
+    }
+    return names;
+  }();
+  return node.domain().empty() && ops->contains(node.op()) && !is_random(*node.proto);
+}
+
+/// The element that all of TENSOR's are, bit for bit.
+Tensor common_element(const Tensor& tensor) {
+  const size_t width = element_size(tensor.type());
+  const std::span<const std::byte> bytes = tensor.bytes();
+  if (tensor.size() == 0 || width == 0 || bytes.size() < width) return {};
+  for (size_t at = width; at < bytes.size(); at += width) {
+    if (std::memcmp(bytes.data(), bytes.data() + at, width) != 0) return {};
+  }
+  Tensor element(tensor.type(), {});
+  std::memcpy(element.mutable_bytes().data(), bytes.data(), width);
+  return element;
+}
+
+double number_of(const Tensor& element) {
+  const Expected<Tensor> number = element.cast(onnx::TensorProto::DOUBLE);
+  return number ? number->data<double>()[0] : std::nan("");
+}
+
+Tensor shape_fill(const Node& node, const TensorStore& tensors) {
+  const onnx::AttributeProto* attribute = node.attribute("value");
+  if (!attribute) return Tensor::scalar(0.0f);
+  const Expected<Tensor> fill = to_tensor(attribute->t(), tensors);
+  return fill && fill->size() == 1 ? common_element(*fill) : Tensor();
+}
+
+}  // namespace
+
+const Tensor* FactStore::uniform(const Value& value) {
+  fact(value);
+  post_order(
+      value, [&](const Value& v) { return uniforms_.contains(&v); },
+      [&](const Value& v, int stage) { return uniform_inputs(v, stage); }, [&](const Value& v) { find_uniform(v); });
+  const Tensor& element = uniforms_[&value];
+  return element.has_value() ? &element : nullptr;
+}
+
+std::vector<const Value*> FactStore::uniform_inputs(const Value& value, int stage) {
+  const ValueFact& known = computed(value);
+  if (known.foldable || !value.producer) return {};
+  const Node& node = *value.producer;
+  const size_t input = static_cast<size_t>(stage);
+  if (known.same_as) return stage == 0 ? std::vector{known.same_as} : std::vector<const Value*>{};
+  if (stage > 0 && (passes_through(node) || node.is("CastLike"))) return {};
+  if (!passes_through(node) && !is_pointwise(node) && !node.is("Concat") && !node.is("CastLike")) return {};
+  if (!node.input(input)) return {};
+  // Input 0 decides about the others, but a product with 0 is 0 whichever comes first.
+  if (stage > 0 && !node.is("Mul") && !uniforms_[node.inputs[0]].has_value()) return {};
+  return {node.inputs[input]};
+}
+
+void FactStore::find_uniform(const Value& value) {
+  const ValueFact& known = computed(value);
+  Tensor& element = uniforms_[&value];
+  if (known.foldable) {
+    if (const Tensor* tensor = constant(value)) element = common_element(*tensor);
+    return;
+  }
+  if (!value.producer) return;
+  const Node& node = *value.producer;
+  if (known.same_as) {
+    element = Tensor(uniforms_[known.same_as]);
+  } else if (node.is("ConstantOfShape")) {
+    element = shape_fill(node, tensors_);
+  } else if (passes_through(node)) {
+    if (node.input(0)) element = Tensor(uniforms_[node.inputs[0]]);
+  } else if (node.is("CastLike")) {
+    const Expected<Tensor> cast = node.input(0) ? uniforms_[node.inputs[0]].cast(known.type) : Tensor();
+    if (cast) element = *cast;
+  } else if (node.is("Mul") && is_zero_product(node)) {
+    element = Tensor(known.type, {});
+  } else {
+    element = uniform_result(node);
+  }
+}
+
+bool FactStore::is_zero_product(const Node& node) {
+  for (const size_t input : {0u, 1u}) {
+    const Value* other = node.input(1 - input);
+    if (!node.input(input) || !other) return false;
+    const Tensor& element = uniforms_[node.inputs[input]];
+    if (!element.has_value() || number_of(element) != 0 || std::signbit(number_of(element))) continue;
+    const ValueFact& fact_of_other = computed(*other);
+    if (is_integer(fact_of_other.type)) return true;
+  }
+  return false;
+}
+
+Tensor FactStore::uniform_result(const Node& node) {
+  std::vector<Tensor> elements;
+  for (const Value* input : node.inputs) {
+    elements.push_back(input ? uniforms_[input] : Tensor());
+    if (node.is("Where") && elements.size() == 2 && elements[0].has_value() && number_of(elements[0]) != 0) {
+      return elements[1];
+    }
+    if (node.is("Where") && elements.size() == 3 && elements[0].has_value() && number_of(elements[0]) == 0) {
+      return elements[2];
+    }
+    const bool skipped = node.is("Where") && elements.size() == 2 && elements[0].has_value();
+    if (input && !elements.back().has_value() && !skipped) return {};
+  }
+  if (elements.empty()) return {};
+  if (node.is("Concat")) {
+    const bool equal = std::all_of(elements.begin(), elements.end(), [&](const Tensor& element) {
+      return element.type() == elements[0].type() &&
+             std::memcmp(element.bytes().data(), elements[0].bytes().data(), element.bytes().size()) == 0;
+    });
+    return equal ? elements[0] : Tensor();
+  }
+  if (!is_pointwise(node)) return {};
+  Expected<std::vector<Tensor>> outputs = run_node(*node.proto, elements, opsets(*node.graph));
+  return outputs && !outputs->empty() && outputs->front().size() == 1 ? outputs->front().reshaped({}) : Tensor();
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,47 @@
+#include "attn_opt/facts.h"
+
+#include "src/match/fact_store.h"
+
+namespace attn_opt {
+namespace {
+
+std::optional<double> number_of(const Tensor* tensor) {
+  if (!tensor || tensor->size() != 1) return std::nullopt;
+  const Expected<Tensor> number = tensor->cast(onnx::TensorProto::DOUBLE);
+  return number ? std::optional(number->data<double>()[0]) : std::nullopt;
+}
+
+}  // namespace
+
+struct Facts::Impl {
+  FactStore store;
+};
+
+Facts::Facts(ModelGraph& view, const TensorStore& tensors) : impl_(new Impl{FactStore(view, tensors)}) {}
+Facts::~Facts() = default;
+
+const Shape* Facts::shape(const Value& value) {
+  const ValueFact& fact = impl_->store.fact(value);
+  return fact.shape ? &*fact.shape : nullptr;
+}
+
+DataType Facts::type(const Value& value) { return impl_->store.fact(value).type; }
+
+const IntegerData* Facts::integers(const Value& value) {
+  impl_->store.fact(value);
+  return impl_->store.elements(value);
+}
+
+const Tensor* Facts::constant(const Value& value) { return impl_->store.constant(value); }
+
+std::optional<double> Facts::uniform(const Value& value) { return number_of(impl_->store.uniform(value)); }
+
+std::optional<double> Facts::scalar(const Value& value) {
+  const Shape* dims = shape(value);
+  if (!dims || element_count(*dims) != 1) return std::nullopt;
+  return number_of(constant(value));
+}
+
+const std::vector<SizeAssumption>& Facts::assumptions() const { return impl_->store.assumptions(); }
+
+}  // namespace attn_opt

@@ -1,0 +1,30 @@
+// Attributes that became inputs, and axes, for any version of an operator.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "src/match/shape_rule.h"
+
+namespace attn_opt {
+
+/// AXIS counted from the front; nullopt if it is outside [-RANK, RANK).
+std::optional<size_t> axis_in(int64_t axis, size_t rank);
+
+/// A list of integers that a node holds as an attribute or, in later versions, as an input.
+struct IntegerList {
+  bool given = false;                          ///< false: the node does not say
+  std::optional<std::vector<int64_t>> values;  ///< nullopt: given, but not known
+};
+IntegerList integer_list(const RuleContext& context, std::string_view attribute, size_t input);
+
+/// The axes of Squeeze, Unsqueeze, ReduceX, counted from the front of RANK; nullopt if they are not known or invalid.
+/// ABSENT stands for a node that does not give any.
+std::optional<std::vector<size_t>> axes_of(const RuleContext& context, size_t rank, std::vector<size_t> absent);
+
+/// True for a Dropout (of opset 7 or later) that passes its input through.
+bool is_inference_dropout(const RuleContext& context);
+
+std::vector<size_t> all_axes(size_t rank);
+
+}  // namespace attn_opt

@@ -1,0 +1,61 @@
+// Operators of com.microsoft whose shapes are plain. All others: what the model declares.
+#include "src/match/shape_rule.h"
+
+namespace attn_opt {
+namespace {
+
+void like_input_0(RuleContext& context) {
+  if (const Shape* shape = context.shape(0)) context.set_shape(0, *shape);
+}
+
+/// Output 3 is the sum of input and skip.
+void skip_normalization(RuleContext& context) {
+  like_input_0(context);
+  context.set_type(3, context.type(0));
+  if (const Shape* shape = context.shape(0)) context.set_shape(3, *shape);
+}
+
+void fused_mat_mul(RuleContext& context) {
+  const Node& node = context.node();
+  if (node.int_attribute("transBatchA", 0) != 0 || node.int_attribute("transBatchB", 0) != 0) return;
+  const Shape* left = context.shape(0);
+  const Shape* right = context.shape(1);
+  if (!left || !right || left->size() < 2 || right->size() < 2) return;
+  Shape result = context.broadcast(Shape(left->begin(), left->end() - 2), Shape(right->begin(), right->end() - 2));
+  result.push_back(left->rbegin()[node.int_attribute("transA", 0) != 0 ? 0 : 1]);
+  result.push_back(right->rbegin()[node.int_attribute("transB", 0) != 0 ? 1 : 0]);
+  context.set_shape(0, std::move(result));
+}
+
+/// Query (b, L, hidden); value (b, S, v_hidden). Other layouts: open.
+void multi_head_attention(RuleContext& context) {
+  const Shape* query = context.shape(0);
+  const Shape* value = context.shape(2);
+  if (!query || !value || query->size() != 3 || value->size() != 3) return;
+  context.set_shape(0, {(*query)[0], (*query)[1], (*value)[2]});
+}
+
+/// Query (b, L, hidden) unless keys and values are packed into it.
+void group_query_attention(RuleContext& context) {
+  const Shape* query = context.shape(0);
+  if (query && context.has(1) && query->size() == 3) context.set_shape(0, *query);
+}
+
+constexpr ShapeRule kRules[] = {
+    {"BiasGelu", like_input_0},
+    {"FastGelu", like_input_0},
+    {"Gelu", like_input_0},
+    {"QuickGelu", like_input_0},
+    {"RotaryEmbedding", like_input_0},
+    {"FusedMatMul", fused_mat_mul},
+    {"GroupQueryAttention", group_query_attention},
+    {"MultiHeadAttention", multi_head_attention},
+    {"SkipLayerNormalization", skip_normalization},
+    {"SkipSimplifiedLayerNormalization", skip_normalization},
+};
+
+}  // namespace
+
+std::span<const ShapeRule> contrib_rules() { return kRules; }
+
+}  // namespace attn_opt

@@ -1,0 +1,131 @@
+// Operators that make tensors out of sizes and numbers: Shape, Range, ConstantOfShape, ...
+#include <cmath>
+
+#include "src/match/node_forms.h"
+
+namespace attn_opt {
+namespace {
+
+void constant(RuleContext& context) {
+  const Node& node = context.node();
+  const onnx::AttributeProto* value = node.attribute("value");
+  if (value && value->has_t()) {
+    const onnx::TensorProto& tensor = value->t();
+    if (!onnx::TensorProto::DataType_IsValid(tensor.data_type())) return;
+    context.set_type(0, static_cast<DataType>(tensor.data_type()));
+    context.set_shape(0, Shape(tensor.dims().begin(), tensor.dims().end()));
+  } else if (node.attribute("value_float")) {
+    context.set_type(0, onnx::TensorProto::FLOAT);
+    context.set_shape(0, {});
+  } else if (node.attribute("value_int")) {
+    context.set_type(0, onnx::TensorProto::INT64);
+    context.set_shape(0, {});
+  } else if (const onnx::AttributeProto* floats = node.attribute("value_floats")) {
+    context.set_type(0, onnx::TensorProto::FLOAT);
+    context.set_shape(0, {floats->floats_size()});
+  } else if (const onnx::AttributeProto* ints = node.attribute("value_ints")) {
+    context.set_type(0, onnx::TensorProto::INT64);
+    context.set_shape(0, {ints->ints_size()});
+  }
+}
+
+void shape(RuleContext& context) {
+  const Shape* of = context.shape(0);
+  if (!of) return context.set_shape(0, context.fresh_shape(0, 1));
+  const int64_t rank = static_cast<int64_t>(of->size());
+  const auto bounded = [&](int64_t at) { return std::min(std::max(at < 0 ? at + rank : at, int64_t{0}), rank); };
+  const int64_t start = bounded(context.node().int_attribute("start", 0));
+  const int64_t end = std::max(start, bounded(context.node().int_attribute("end", rank)));
+  context.set_shape(0, {end - start});
+  context.set_integers(0, {{end - start}, Shape(of->begin() + start, of->begin() + end)});
+}
+
+void size(RuleContext& context) {
+  context.set_shape(0, {});
+  if (const Shape* of = context.shape(0)) context.set_integers(0, {{}, {product(*of)}});
+}
+
+void range(RuleContext& context) {
+  context.set_shape(0, context.fresh_shape(0, 1));
+  if (!is_integer(context.type(0))) {
+    const std::optional<double> start = context.scalar(0), limit = context.scalar(1), delta = context.scalar(2);
+    if (!start || !limit || !delta || *delta == 0) return;
+    const double count = std::ceil((*limit - *start) / *delta);
+    if (std::isfinite(count) && count < 1e15) context.set_shape(0, {std::max<int64_t>(0, static_cast<int64_t>(count))});
+    return;
+  }
+  const IntegerData* bounds[3] = {context.elements(0), context.elements(1), context.elements(2)};
+  for (const IntegerData* bound : bounds) {
+    if (!bound || bound->values.size() != 1) return;
+  }
+  const Dim& start = bounds[0]->values[0];
+  const Dim& delta = bounds[2]->values[0];
+  if (!delta.is_constant() || delta.is(0) || delta == Dim(std::numeric_limits<int64_t>::min())) return;
+  const int64_t step = delta.value();
+  const Dim span = step > 0 ? bounds[1]->values[0] - start : start - bounds[1]->values[0];
+  const int64_t stride = std::abs(step);
+  const Dim length = floor_quotient(context.not_negative(span) + (stride - 1), stride);
+  if (!length.is_constant()) return context.set_shape(0, {length});
+  context.set_shape(0, {length});
+  if (length.value() > kMaxIntegers) return;
+  IntegerData data{{length.value()}, {}};
+  for (int64_t i = 0; i < length.value(); ++i) data.values.push_back(start + Dim(i) * delta);
+  context.set_integers(0, std::move(data));
+}
+
+void constant_of_shape(RuleContext& context) {
+  const onnx::AttributeProto* value = context.node().attribute("value");
+  context.set_type(0, onnx::TensorProto::FLOAT);
+  if (value && onnx::TensorProto::DataType_IsValid(value->t().data_type())) {
+    context.set_type(0, static_cast<DataType>(value->t().data_type()));
+  }
+  if (const IntegerData* dims = context.elements(0)) {
+    Shape result;
+    for (const Dim& dim : dims->values) {
+      const bool is_size = dim.never_negative() || dim.from_sizes();
+      result.push_back(is_size ? dim : maximum(dim, 0));
+    }
+    return context.set_shape(0, std::move(result));
+  }
+  const Shape* count = context.shape(0);
+  if (count && count->size() == 1 && (*count)[0].is_constant() && (*count)[0].value() <= kMaxIntegers) {
+    context.set_shape(0, context.fresh_shape(0, static_cast<size_t>((*count)[0].value())));
+  }
+}
+
+void non_zero(RuleContext& context) {
+  Shape result = context.fresh_shape(0, 2);
+  if (const Shape* of = context.shape(0)) result[0] = of->empty() ? Dim(1) : Dim(static_cast<int64_t>(of->size()));
+  context.set_shape(0, std::move(result));
+}
+
+void one_hot(RuleContext& context) {
+  context.set_type(0, context.type(2));
+  const Shape* indices = context.shape(0);
+  if (!indices) return;
+  const std::optional<size_t> axis = axis_in(context.node().int_attribute("axis", -1), indices->size() + 1);
+  if (!axis) return;
+  const IntegerData* depth = context.elements(1);
+  const bool known = depth && depth->values.size() == 1;
+  Shape result = *indices;
+  result.insert(result.begin() + static_cast<std::ptrdiff_t>(*axis),
+                known ? context.not_negative(depth->values[0]) : context.fresh(0, *axis));
+  context.set_shape(0, std::move(result));
+}
+
+using enum ResultType;
+constexpr ShapeRule kRules[] = {
+    {"Constant", constant, kSetByRule},
+    {"ConstantOfShape", constant_of_shape, kSetByRule},
+    {"NonZero", non_zero, kInt64},
+    {"OneHot", one_hot, kSetByRule},
+    {"Range", range},
+    {"Shape", shape, kInt64},
+    {"Size", size, kInt64},
+};
+
+}  // namespace
+
+std::span<const ShapeRule> generator_rules() { return kRules; }
+
+}  // namespace attn_opt

@@ -1,0 +1,155 @@
+// Convolutions, pooling and resizing: tensors (N, C, D1, D2, ...).
+#include <cmath>
+
+#include "src/match/node_forms.h"
+
+namespace attn_opt {
+namespace {
+
+struct Window {
+  std::vector<Dim> kernel;
+  std::vector<int64_t> strides, dilations, pads;
+  std::string auto_pad;
+};
+
+std::vector<int64_t> ints_or(const Node& node, std::string_view name, size_t count, int64_t otherwise) {
+  const auto* ints = node.ints_attribute(name);
+  if (!ints) return std::vector<int64_t>(count, otherwise);
+  return std::vector<int64_t>(ints->begin(), ints->end());
+}
+
+std::optional<Window> window_of(const RuleContext& context, size_t spatial, const Shape* weights) {
+  const Node& node = context.node();
+  Window window;
+  if (const auto* kernel = node.ints_attribute("kernel_shape")) {
+    window.kernel.assign(kernel->begin(), kernel->end());
+  } else if (weights && weights->size() == spatial + 2) {
+    window.kernel.assign(weights->begin() + 2, weights->end());
+  }
+  window.strides = ints_or(node, "strides", spatial, 1);
+  window.dilations = ints_or(node, "dilations", spatial, 1);
+  window.pads = ints_or(node, "pads", 2 * spatial, 0);
+  window.auto_pad = node.string_attribute("auto_pad", "NOTSET");
+  const bool valid = window.kernel.size() == spatial && window.strides.size() == spatial &&
+                     window.dilations.size() == spatial && window.pads.size() == 2 * spatial;
+  if (!valid || std::any_of(window.strides.begin(), window.strides.end(), [](int64_t s) { return s < 1; })) {
+    return std::nullopt;
+  }
+  return window;
+}
+
+/// Positions of the window along spatial axis I of size DIM.
+Dim positions(const RuleContext& context, const Window& window, size_t i, const Dim& dim) {
+  const int64_t stride = window.strides[i];
+  if (window.auto_pad.starts_with("SAME")) return floor_quotient(dim + (stride - 1), stride);
+  const Dim reach = (window.kernel[i] - 1) * window.dilations[i] + 1;
+  Dim room = dim - reach;
+  if (window.auto_pad != "VALID") room = room + window.pads[i] + window.pads[i + window.strides.size()];
+  return floor_quotient(context.not_negative(room), stride) + 1;
+}
+
+void conv(RuleContext& context) {
+  const Shape* shape = context.shape(0);
+  const Shape* weights = context.shape(1);
+  if (!shape || shape->size() < 3) return;
+  const size_t spatial = shape->size() - 2;
+  Shape result = context.fresh_shape(0, shape->size());
+  result[0] = (*shape)[0];
+  if (weights && !weights->empty()) result[1] = (*weights)[0];
+  if (const std::optional<Window> window = window_of(context, spatial, weights)) {
+    for (size_t i = 0; i < spatial; ++i) result[i + 2] = positions(context, *window, i, (*shape)[i + 2]);
+  }
+  context.set_shape(0, std::move(result));
+}
+
+void pool(RuleContext& context) {
+  context.set_type(1, onnx::TensorProto::INT64);
+  const Shape* shape = context.shape(0);
+  if (!shape || shape->size() < 3 || context.node().int_attribute("ceil_mode", 0) != 0) return;
+  const std::optional<Window> window = window_of(context, shape->size() - 2, nullptr);
+  if (!window) return;
+  Shape result = *shape;
+  for (size_t i = 0; i + 2 < shape->size(); ++i) result[i + 2] = positions(context, *window, i, (*shape)[i + 2]);
+  context.set_shape(1, result);
+  context.set_shape(0, std::move(result));
+}
+
+void global_pool(RuleContext& context) {
+  const Shape* shape = context.shape(0);
+  if (!shape || shape->size() < 2) return;
+  Shape result(shape->size(), Dim(1));
+  result[0] = (*shape)[0];
+  result[1] = (*shape)[1];
+  context.set_shape(0, std::move(result));
+}
+
+/// SIZE times a factor that is a whole number; nullopt for others (ONNX's inference knows those of numbers).
+std::optional<Dim> scaled(const Dim& size, double scale) {
+  if (scale == 1) return size;
+  if (scale != std::floor(scale) || scale < 1 || scale > 1e6) return std::nullopt;
+  return size * static_cast<int64_t>(scale);
+}
+
+std::optional<std::vector<double>> scales_of(const RuleContext& context, size_t input) {
+  if (const onnx::AttributeProto* attribute = context.node().attribute("scales")) {
+    return std::vector<double>(attribute->floats().begin(), attribute->floats().end());
+  }
+  const Value* value = context.node().input(input);
+  const Tensor* tensor = value && context.store().computed(*value).foldable ? context.store().constant(*value) : nullptr;
+  if (!tensor || tensor->size() == 0) return std::nullopt;
+  const Expected<Tensor> scales = tensor->cast(onnx::TensorProto::DOUBLE);
+  if (!scales) return std::nullopt;
+  return std::vector<double>(scales->data<double>().begin(), scales->data<double>().end());
+}
+
+void resize(RuleContext& context) {
+  const Shape* shape = context.shape(0);
+  const Node& node = context.node();
+  if (!shape || node.string_attribute("keep_aspect_ratio_policy", "stretch") != "stretch") return;
+  std::vector<size_t> axes = all_axes(shape->size());
+  if (const auto* given = node.ints_attribute("axes")) {
+    axes.clear();
+    for (const int64_t number : *given) {
+      const std::optional<size_t> axis = axis_in(number, shape->size());
+      if (!axis) return;
+      axes.push_back(*axis);
+    }
+  }
+  const bool single_input = node.op() == "Upsample" || context.opset() < 11;
+  const std::optional<std::vector<double>> scales = scales_of(context, single_input ? 1 : 2);
+  const IntegerData* sizes = single_input ? nullptr : context.elements(3);
+  Shape result = *shape;
+  bool numeric = true;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t axis = axes[i];
+    std::optional<Dim> size;
+    if (sizes && sizes->values.size() == axes.size()) {
+      size = context.not_negative(sizes->values[i]);
+    } else if (scales && scales->size() == axes.size()) {
+      numeric = numeric && (*shape)[axis].is_constant();
+      size = scaled((*shape)[axis], (*scales)[i]);
+      if (!size && numeric) return;
+    }
+    result[axis] = size ? *size : context.fresh(0, axis);
+  }
+  context.set_shape(0, std::move(result));
+}
+
+using enum ResultType;
+constexpr ShapeRule kRules[] = {
+    {"Conv", conv},
+    {"AveragePool", pool},
+    {"LpPool", pool},
+    {"MaxPool", pool},
+    {"GlobalAveragePool", global_pool},
+    {"GlobalLpPool", global_pool},
+    {"GlobalMaxPool", global_pool},
+    {"Resize", resize},
+    {"Upsample", resize},
+};
+
+}  // namespace
+
+std::span<const ShapeRule> spatial_rules() { return kRules; }
+
+}  // namespace attn_opt
