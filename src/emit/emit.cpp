@@ -13,11 +13,12 @@ namespace attn_opt {
 namespace {
 
 bool is_supported(DataType type) {
-  return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::FLOAT16 || type == onnx::TensorProto::DOUBLE;
+  return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::FLOAT16 ||
+         type == onnx::TensorProto::DOUBLE;
 }
 
-GraphBuilder::Attributes attributes_of(const Plan& plan, const Operands& operands, const FurtherOutputs& further,
-                                       const Sdpa& sdpa) {
+GraphBuilder::Attributes attributes_of(const Plan& plan, const Operands& operands,
+                                       const FurtherOutputs& further, const Sdpa& sdpa) {
   auto make = [](const char* name, auto value) { return GraphBuilder::attribute(name, value); };
   GraphBuilder::Attributes attributes{make("scale", operands.scale)};
   if (sdpa.is_causal) attributes.push_back(make("is_causal", int64_t{1}));
@@ -29,14 +30,15 @@ GraphBuilder::Attributes attributes_of(const Plan& plan, const Operands& operand
   }
   if (sdpa.softmax_precision != onnx::TensorProto::UNDEFINED && sdpa.softmax_precision != sdpa.type)
     attributes.push_back(make("softmax_precision", int64_t{sdpa.softmax_precision}));
-  if (further.wants_scores()) attributes.push_back(make("qk_matmul_output_mode", int64_t{further.qk_matmul_output_mode}));
+  if (further.wants_scores())
+    attributes.push_back(make("qk_matmul_output_mode", int64_t{further.qk_matmul_output_mode}));
   return attributes;
 }
 
 Node* write_attention(const Plan& plan, const Operands& operands, Value* mask, const FurtherOutputs& further,
                       Site& site) {
-  std::vector<Value*> inputs{operands.q.value, operands.k.value, operands.v.value, mask, nullptr, nullptr,
-                             site.sdpa.nonpad_kv_seqlen};
+  std::vector<Value*> inputs{operands.q.value, operands.k.value, operands.v.value,          mask,
+                             nullptr,          nullptr,          site.sdpa.nonpad_kv_seqlen};
   if (plan.has_past) {
     inputs[4] = plan.k->past;
     inputs[5] = plan.v->past;
@@ -47,31 +49,38 @@ Node* write_attention(const Plan& plan, const Operands& operands, Value* mask, c
   return site.build.new_node("Attention", inputs, wanted, attributes_of(plan, operands, further, site.sdpa));
 }
 
-/// Some runtimes need to know at load time how many heads there are.
-void declare_heads(const Operands& operands, Site& site) {
-  Edit& edit = site.build.edit();
-  for (const Placed* operand : {&operands.q, &operands.k, &operands.v}) {
-    const auto& made = edit.nodes();
-    if (std::find(made.begin(), made.end(), operand->value->producer) == made.end()) continue;
-    onnx::TypeProto type;
-    type.mutable_tensor_type()->set_elem_type(site.sdpa.type);
-    for (const Dim& size : operand->shape) {
-      auto* dim = type.mutable_tensor_type()->mutable_shape()->add_dim();
-      if (size.is_constant()) dim->set_dim_value(size.value());
-    }
-    edit.declare(*operand->value, std::move(type));
+/// Records OPERAND's type and the sizes of it that are numbers.
+void declare(const Placed& operand, Site& site) {
+  onnx::TypeProto type;
+  type.mutable_tensor_type()->set_elem_type(site.sdpa.type);
+  for (const Dim& size : operand.shape) {
+    auto* dim = type.mutable_tensor_type()->mutable_shape()->add_dim();
+    if (size.is_constant()) dim->set_dim_value(size.value());
   }
+  site.build.edit().declare(*operand.value, std::move(type));
+}
+
+/// 4-D: some runtimes need to know at load time how many heads there are, where they differ. 3-D: ONNX's
+/// shape inference needs the hidden size of V and may not find it by itself.
+void declare_inputs(const Plan& plan, const Operands& operands, Site& site) {
+  if (plan.form == IoForm::k3d) declare(operands.v, site);
+  if (plan.form == IoForm::k3d || plan.kv_group == 1) return;
+  const std::vector<Node*>& made = site.build.edit().nodes();
+  for (const Placed* operand : {&operands.q, &operands.k, &operands.v})
+    if (std::find(made.begin(), made.end(), operand->value->producer) != made.end()) declare(*operand, site);
 }
 
 /// The miss "emit.order" if the edit would make a cycle.
 Matched<void> check_order(const Edit& edit) {
   const Node* reader = nullptr;
-  if (!edit.keeps_order(&reader)) return missed("emit.order", reader, "'" + reader->label() + "' stands before the product with V");
+  if (!edit.keeps_order(&reader))
+    return missed("emit.order", reader, "'" + reader->label() + "' stands before the product with V");
   std::unordered_set<const Value*> taken_over;
   for (const auto& takeover : edit.takeovers()) taken_over.insert(takeover.existing);
   for (const Node* node : edit.nodes())
     for (const Value* input : node->inputs)
-      if (input && taken_over.count(input)) return missed("emit.order", node, "'" + input->name + "' is read and made");
+      if (input && taken_over.count(input))
+        return missed("emit.order", node, "'" + input->name + "' is read and made");
   return {};
 }
 
@@ -97,18 +106,29 @@ class Emitter {
 
 Matched<Emission> Emitter::write(const Plan& plan, bool with_further_outputs) const {
   const Sdpa& sdpa = match_.sdpa;
-  Emission emission{Edit(context_.view, *match_.insert_before), plan.form == IoForm::k3d ? "3d" : "4d", plan.kv_group,
-                    plan.has_past, nullptr, sdpa.scale * plan.q->scale * plan.k->scale, sdpa.preconditions};
+  Emission emission{Edit(context_.view, *match_.insert_before),
+                    plan.form == IoForm::k3d ? "3d" : "4d",
+                    plan.kv_group,
+                    plan.has_past,
+                    nullptr,
+                    sdpa.scale * plan.q->scale * plan.k->scale,
+                    sdpa.preconditions};
   GraphBuilder build(emission.edit, shared_, match_.anchor->label());
-  Site site{match_, sdpa, context_.facts, build, SizeSource(build, context_.facts),
-            {sdpa.batch, sdpa.query_heads, plan.q->axes.size(Role::kRow), key_rows(plan, sdpa, context_.facts)}, {}};
+  Site site{
+      match_,
+      sdpa,
+      context_.facts,
+      build,
+      SizeSource(build, context_.facts),
+      {sdpa.batch, sdpa.query_heads, plan.q->axes.size(Role::kRow), key_rows(plan, sdpa, context_.facts)},
+      {}};
   ATTN_OPT_MATCH(const Operands operands, write_operands(plan, emission.scale, site));
   if (plan.has_past) site.sizes.add(*plan.k->past, *context_.facts.shape(*plan.k->past));
   ATTN_OPT_MATCH(Value * mask, write_mask(site));
   const FurtherOutputs further = with_further_outputs ? further_outputs(plan, site) : FurtherOutputs{};
   emission.attention = write_attention(plan, operands, mask, further, site);
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, site));
-  if (plan.form == IoForm::k4d && plan.kv_group != 1) declare_heads(operands, site);
+  declare_inputs(plan, operands, site);
   ATTN_OPT_DONE(check_order(emission.edit));
   emission.preconditions.insert(emission.preconditions.end(), site.assumed.begin(), site.assumed.end());
   return emission;
@@ -123,8 +143,7 @@ Matched<Emission> emit_attention(const Match& match, MatchContext& context, cons
     miss.peeled = match.peeled;
     return tl::unexpected<Miss>(std::move(miss));
   };
-  if (!is_supported(sdpa.type))
-    return with_peels({"target.dtype", match.anchor, type_name(sdpa.type), {}});
+  if (!is_supported(sdpa.type)) return with_peels({"target.dtype", match.anchor, type_name(sdpa.type), {}});
   auto plans = make_plans(sdpa, options, context.facts);
   if (!plans) return with_peels(std::move(plans.error()));
   const Emitter emitter(match, context, shared);

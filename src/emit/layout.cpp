@@ -35,7 +35,8 @@ Grouping without_unit_axes(Grouping grouping) {
 }
 
 size_t count_unit_axes(const Grouping& grouping) {
-  return static_cast<size_t>(std::count_if(grouping.begin(), grouping.end(), [](const auto& a) { return a.empty(); }));
+  return static_cast<size_t>(
+      std::count_if(grouping.begin(), grouping.end(), [](const auto& a) { return a.empty(); }));
 }
 
 /// Axes of MORE that hold nothing and whose removal gives FEWER; nullopt if there are no such.
@@ -57,8 +58,10 @@ std::optional<std::vector<int64_t>> added_unit_axes(const Grouping& fewer, const
 Matched<Value*> write_regrouping(Value& value, const AxisMap& map, const Grouping& from, const Grouping& to,
                                  Site& site) {
   if (from == to) return &value;
-  if (auto axes = added_unit_axes(from, to)) return site.build.node("Unsqueeze", {&value, site.build.ints(*axes)});
-  if (auto axes = added_unit_axes(to, from)) return site.build.node("Squeeze", {&value, site.build.ints(*axes)});
+  if (auto axes = added_unit_axes(from, to))
+    return site.build.node("Unsqueeze", {&value, site.build.ints(*axes)});
+  if (auto axes = added_unit_axes(to, from))
+    return site.build.node("Squeeze", {&value, site.build.ints(*axes)});
   return write_reshape(value, shape_of(map, from), shape_of(map, to), site);
 }
 

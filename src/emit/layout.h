@@ -1,4 +1,5 @@
-// Changes of layout: the same elements with their factors on other axes, by Reshape, Transpose, Reshape at most.
+// Changes of layout: the same elements with their factors on other axes, by Reshape, Transpose, Reshape at
+// most.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,8 @@ class LayoutChange {
   void find_order();
 
   Grouping from_, to_;
-  Grouping split_, pieces_;      ///< before and after the Transpose
-  std::vector<int64_t> order_;   ///< empty: no Transpose
+  Grouping split_, pieces_;     ///< before and after the Transpose
+  std::vector<int64_t> order_;  ///< empty: no Transpose
 };
 
 /// Reshape from shape FROM to shape TO. Miss "emit.shape".

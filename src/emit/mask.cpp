@@ -58,7 +58,8 @@ Matched<FloatMask> write_bias(const ScoreTerm& term, Site& site) {
   ATTN_OPT_MATCH(const Shape shape, shape_of_term(term, site));
   FloatMask mask{{site.cast(*term.value), shape}, least_in(*term.value, type, site.facts)};
   if (term.coefficient != 1) {
-    mask.placed.value = site.build.node("Mul", {mask.placed.value, site.build.scalar(term.coefficient, type)});
+    mask.placed.value =
+        site.build.node("Mul", {mask.placed.value, site.build.scalar(term.coefficient, type)});
     mask.least = least_of_product(mask.least, term.coefficient, type);
   }
   ATTN_OPT_MATCH(mask.placed, to_scores_frame(std::move(mask.placed), term.frame, site));
@@ -95,8 +96,8 @@ FloatMask sum(const FloatMask& one, const FloatMask& other, Site& site) {
           least_of_sum(one.least, other.least, site.sdpa.type)};
 }
 
-/// Some runtimes take the lowest number for -inf and give 0 for a row of it: its neighbour has the same effect on the
-/// softmax and keeps the row.
+/// Some runtimes take the lowest number for -inf and give 0 for a row of it: its neighbour has the same
+/// effect on the softmax and keeps the row.
 Value* without_lowest(const FloatMask& mask, Site& site) {
   const DataType type = site.sdpa.type;
   Value* value = mask.placed.value;

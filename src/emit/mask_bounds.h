@@ -1,5 +1,5 @@
-// The least finite number that a mask can hold, as far as the graph above it shows: some runtimes take the type's lowest
-// number for -inf.
+// The least finite number that a mask can hold, as far as the graph above it shows: some runtimes take the
+// type's lowest number for -inf.
 #pragma once
 
 #include "attn_opt/facts.h"

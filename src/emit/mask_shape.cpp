@@ -8,7 +8,9 @@ namespace attn_opt {
 namespace {
 
 /// Size of axis AXIS counted from the back; 1 where SHAPE has no such axis.
-Dim from_back(const Shape& shape, size_t axis) { return axis < shape.size() ? shape[shape.size() - 1 - axis] : Dim(1); }
+Dim from_back(const Shape& shape, size_t axis) {
+  return axis < shape.size() ? shape[shape.size() - 1 - axis] : Dim(1);
+}
 
 Matched<void> check_leading(const Placed& mask, Site& site) {
   const std::string detail = "mask " + to_string(mask.shape) + " against " + to_string(site.scores);
@@ -16,7 +18,8 @@ Matched<void> check_leading(const Placed& mask, Site& site) {
   for (size_t axis = 0; axis < mask.shape.size(); ++axis) {
     const Dim size = from_back(mask.shape, axis), full = from_back(site.scores, axis);
     if (size.is(1) || size == full) continue;
-    if ((axis >= 2 && full.is(1)) || !may_be_equal(size, full)) return missed("emit.mask-shape", mask.value->producer, detail);
+    if ((axis >= 2 && full.is(1)) || !may_be_equal(size, full))
+      return missed("emit.mask-shape", mask.value->producer, detail);
     site.assume_equal(detail);
   }
   return {};

@@ -5,8 +5,8 @@
 
 namespace attn_opt {
 
-/// MASK, which broadcasts against the scores, with the axes expanded that are 1 or not proven to be L and S. Misses
-/// "emit.mask-shape", "emit.shape".
+/// MASK, which broadcasts against the scores, with the axes expanded that are 1 or not proven to be L and S.
+/// Misses "emit.mask-shape", "emit.shape".
 Matched<Value*> fit_to_scores(Placed mask, Site& site);
 
 /// The shape of ONE and OTHER together, both of which broadcast against the scores.

@@ -26,24 +26,28 @@ Matched<void> expand(Placed& operand, const Placed& q, bool batch, bool heads, c
     if (!(axis == 0 ? batch : heads)) continue;
     target[axis] = q.shape[axis];
     if (!operand.shape[axis].is(1))
-      site.assume_equal(std::string(axis_names[axis]) + " " + operand.shape[axis].str() + " of " + name + " against " +
-                        q.shape[axis].str() + " of Q");
+      site.assume_equal(std::string(axis_names[axis]) + " " + operand.shape[axis].str() + " of " + name +
+                        " against " + q.shape[axis].str() + " of Q");
     operand.shape[axis] = q.shape[axis];
   }
   Value* sizes = site.sizes.sizes(target);
-  if (!sizes) return missed("emit.shape", operand.value->producer, "no value at hand has a size of " + to_string(target));
+  if (!sizes)
+    return missed("emit.shape", operand.value->producer,
+                  "no value at hand has a size of " + to_string(target));
   operand.value = site.build.node("Expand", {operand.value, sizes});
   return {};
 }
 
 tl::unexpected<Miss> scale_miss(const TensorScale& scale, const Shape& shape) {
-  return missed("emit.tensor-scale", scale.value->producer, to_string(shape) + " in a frame " + to_string(scale.frame));
+  return missed("emit.tensor-scale", scale.value->producer,
+                to_string(shape) + " in a frame " + to_string(scale.frame));
 }
 
 /// A factor of shape (…, 1, S or 1) of the scores, as (…, S or 1, 1) beside K.
 Matched<Value*> beside_key(const TensorScale& scale, const Shape& shape, const Plan& plan, Site& site) {
   const size_t rank = shape.size();
-  const bool fits = (rank < 2 || shape[rank - 2].is(1)) && (rank < 3 || plan.kv_group == 1 || shape[rank - 3].is(1)) &&
+  const bool fits = (rank < 2 || shape[rank - 2].is(1)) &&
+                    (rank < 3 || plan.kv_group == 1 || shape[rank - 3].is(1)) &&
                     (rank == 0 || shape[rank - 1].is(1) || !plan.has_past);
   if (!fits) return scale_miss(scale, shape);
   Value* value = site.cast(*scale.value);
@@ -59,8 +63,10 @@ Matched<void> apply_tensor_scales(const Plan& plan, Operands& operands, Site& si
   for (const TensorScale& scale : site.sdpa.tensor_scales) {
     const Shape* shape = site.facts.shape(*scale.value);
     if (!shape) return missed("emit.tensor-scale", scale.value->producer, "unknown rank");
-    const bool is_number = std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim.is(1); });
-    if (shape->size() > 4 || !(is_number || is_scores_frame(scale.frame, site))) return scale_miss(scale, *shape);
+    const bool is_number =
+        std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim.is(1); });
+    if (shape->size() > 4 || !(is_number || is_scores_frame(scale.frame, site)))
+      return scale_miss(scale, *shape);
     Placed& operand = scale.on_key ? operands.k : operands.q;
     Value* factor = site.cast(*scale.value);
     if (scale.on_key) {
@@ -89,9 +95,11 @@ Matched<Operands> write_operands(const Plan& plan, double scale, Site& site) {
   ATTN_OPT_MATCH(operands.q, write_operand(*plan.q, plan.form, site));
   ATTN_OPT_MATCH(operands.k, write_operand(*plan.k, plan.form, site));
   ATTN_OPT_MATCH(operands.v, write_operand(*plan.v, plan.form, site));
-  for (const Placed* operand : {&operands.q, &operands.k, &operands.v}) site.sizes.add(*operand->value, operand->shape);
+  for (const Placed* operand : {&operands.q, &operands.k, &operands.v})
+    site.sizes.add(*operand->value, operand->shape);
   ATTN_OPT_DONE(expand(operands.k, operands.q, plan.expands_key_batch, plan.expands_key_heads, "K", site));
-  ATTN_OPT_DONE(expand(operands.v, operands.q, plan.expands_value_batch, plan.expands_value_heads, "V", site));
+  ATTN_OPT_DONE(
+      expand(operands.v, operands.q, plan.expands_value_batch, plan.expands_value_heads, "V", site));
   ATTN_OPT_DONE(apply_tensor_scales(plan, operands, site));
   apply_scale(scale, operands, site);
   return operands;

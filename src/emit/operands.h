@@ -6,8 +6,8 @@
 namespace attn_opt {
 
 struct Operands {
-  Placed q, k, v;    ///< of the shapes of the plan's form
-  float scale = 1;   ///< what is left for the attribute
+  Placed q, k, v;   ///< of the shapes of the plan's form
+  float scale = 1;  ///< what is left for the attribute
 };
 
 /// SCALE: of the scores, beside the tensors. Misses "emit.shape", "emit.tensor-scale".

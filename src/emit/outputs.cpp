@@ -35,12 +35,13 @@ FurtherOutputs further_outputs(const Plan& plan, Site& site) {
     further.present_key = present_of(*plan.k, site);
     further.present_value = present_of(*plan.v, site);
   }
+  // ONNX's shape inference forgets the past in the shape of qk_matmul_output.
   const Graph* graph = &site.build.edit().graph();
   const Sdpa& sdpa = site.sdpa;
   if (sdpa.scores_output && sdpa.scores_output->graph == graph) {
     further.scores = sdpa.scores_output;
     further.qk_matmul_output_mode = sdpa.scores_output_mode;
-  } else if (sdpa.probabilities && sdpa.probabilities->value->graph == graph &&
+  } else if (!plan.has_past && sdpa.probabilities && sdpa.probabilities->value->graph == graph &&
              site.facts.type(*sdpa.probabilities->value) == sdpa.type) {
     further.probabilities = &*sdpa.probabilities;
     further.qk_matmul_output_mode = 3;
@@ -48,7 +49,8 @@ FurtherOutputs further_outputs(const Plan& plan, Site& site) {
   return further;
 }
 
-Matched<void> take_over_outputs(const Plan& plan, const FurtherOutputs& further, const Node& attention, Site& site) {
+Matched<void> take_over_outputs(const Plan& plan, const FurtherOutputs& further, const Node& attention,
+                                Site& site) {
   Edit& edit = site.build.edit();
   ATTN_OPT_DONE(take_over(*plan.output, *attention.output(0), plan.form, site));
   if (further.present_key) edit.take_over(*further.present_key, *attention.output(1));

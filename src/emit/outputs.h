@@ -7,7 +7,7 @@ namespace attn_opt {
 
 /// Which further outputs of the node are of use.
 struct FurtherOutputs {
-  Value* present_key = nullptr;    ///< existing values that the presents are
+  Value* present_key = nullptr;  ///< existing values that the presents are
   Value* present_value = nullptr;
   int qk_matmul_output_mode = 0;
   const OutputView* probabilities = nullptr;  ///< mode 3: what they are read as
@@ -18,6 +18,7 @@ struct FurtherOutputs {
 FurtherOutputs further_outputs(const Plan& plan, Site& site);
 
 /// Lets ATTENTION's outputs take over what is read of the old nodes. Miss "emit.shape".
-Matched<void> take_over_outputs(const Plan& plan, const FurtherOutputs& further, const Node& attention, Site& site);
+Matched<void> take_over_outputs(const Plan& plan, const FurtherOutputs& further, const Node& attention,
+                                Site& site);
 
 }  // namespace attn_opt

@@ -21,7 +21,8 @@ int layout_nodes(const AxisMap& axes, IoForm form) {
   return LayoutChange(grouping_of(axes), grouping_for(axes, form)).node_count();
 }
 
-/// The usable view with the fewest layout nodes; of several the last, which leaves most of the old nodes dead.
+/// The usable view with the fewest layout nodes; of several the last, which leaves most of the old nodes
+/// dead.
 template <class View, class Usable>
 const View* best_view(const std::vector<View>& views, IoForm form, Usable usable) {
   const View* best = nullptr;
@@ -88,7 +89,8 @@ std::optional<Miss> Planner::choose_views(Plan& plan, const Level& level) const 
                      [](const OperandView& view) { return !view.past && !view.axes.has_repeats(); });
   plan.k = best_view(sdpa_.k.views, plan.form, [&](const OperandView& view) { return usable(view, level); });
   plan.output = output(plan.form);
-  if (!plan.q || !plan.k || !plan.output) return Miss{kNoViews, nullptr, "no view of Q, K or the output fits", {}};
+  if (!plan.q || !plan.k || !plan.output)
+    return Miss{kNoViews, nullptr, "no view of Q, K or the output fits", {}};
   const Dim repeats = plan.k->axes.size(Role::kHead, true);
   plan.v = best_view(sdpa_.v.views, plan.form, [&](const OperandView& view) {
     return usable(view, level) && view.scale == 1 && view.axes.size(Role::kHead, true) == repeats;
@@ -101,7 +103,8 @@ std::optional<Miss> Planner::choose_views(Plan& plan, const Level& level) const 
 std::optional<Miss> Planner::check_query(const Plan& plan) const {
   const Dim batch = plan.q->axes.size(Role::kBatch), heads = plan.q->axes.size(Role::kHead);
   const bool same_batch = batch == sdpa_.batch || (!batch.is(1) && may_be_equal(batch, sdpa_.batch));
-  const bool same_heads = heads == sdpa_.query_heads || (!heads.is(1) && may_be_equal(heads, sdpa_.query_heads));
+  const bool same_heads =
+      heads == sdpa_.query_heads || (!heads.is(1) && may_be_equal(heads, sdpa_.query_heads));
   if (same_batch && same_heads) return std::nullopt;
   return miss_at(*plan.q, "emit.query-broadcasts",
                  plan.q->axes.str() + " against " + to_string({sdpa_.batch, sdpa_.query_heads}));
@@ -155,8 +158,8 @@ std::optional<Miss> Planner::check_past(const Plan& plan) const {
     return std::nullopt;
   }
   if (sdpa_.nonpad_kv_seqlen) return miss_at(*plan.k, "emit.nonpad", "nonpad_kv_seqlen beside past_key");
-  const bool expands =
-      plan.expands_key_heads || plan.expands_value_heads || plan.expands_key_batch || plan.expands_value_batch;
+  const bool expands = plan.expands_key_heads || plan.expands_value_heads || plan.expands_key_batch ||
+                       plan.expands_value_batch;
   if (expands) return miss_at(*plan.k, "emit.past", "K or V broadcasts along batch or heads");
   for (const OperandView* view : {plan.k, plan.v}) {
     for (const Value* value : {view->value, view->past})
@@ -167,13 +170,22 @@ std::optional<Miss> Planner::check_past(const Plan& plan) const {
   return std::nullopt;
 }
 
+/// ONNX's shape inference takes an unknown hidden size of V for 0: it must be declared, or free to be.
+bool shows_hidden_size(const OperandView& v) {
+  if (!v.axes.size(Role::kFeature).is_constant()) return false;
+  if (!v.axes.is_three_dimensional() || !v.value->declared_type) return true;
+  const auto& declared = v.value->declared_type->tensor_type().shape();
+  return declared.dim_size() == 3 && declared.dim(2).has_dim_value();
+}
+
 std::optional<Miss> Planner::check_form(const Plan& plan) const {
   if (plan.form == IoForm::k4d) return std::nullopt;
   const bool expands_heads = plan.expands_key_heads || plan.expands_value_heads;
-  const std::string obstacle = !sdpa_.query_heads.is_constant()    ? sdpa_.query_heads.str() + " query heads"
-                               : expands_heads                     ? "heads of K or V broadcast"
-                               : !sdpa_.tensor_scales.empty()      ? "a factor of the scores is a tensor"
-                                                                   : "";
+  std::string obstacle;
+  if (!sdpa_.query_heads.is_constant()) obstacle = sdpa_.query_heads.str() + " query heads";
+  if (expands_heads) obstacle = "heads of K or V broadcast";
+  if (!sdpa_.tensor_scales.empty()) obstacle = "a factor of the scores is a tensor";
+  if (!shows_hidden_size(*plan.v)) obstacle = "the hidden size of V is not declared";
   if (obstacle.empty()) return std::nullopt;
   return miss_at(*plan.q, "emit.form", "no 3-D form: " + obstacle);
 }

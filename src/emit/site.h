@@ -22,8 +22,8 @@ struct Site {
   Facts& facts;
   GraphBuilder build;
   SizeSource sizes;
-  Shape scores;                          ///< (B, Hq, L, S)
-  std::vector<Precondition> assumed;     ///< what the written form adds
+  Shape scores;                       ///< (B, Hq, L, S)
+  std::vector<Precondition> assumed;  ///< what the written form adds
 
   void assume_equal(const std::string& what) {
     for (const Precondition& known : assumed)
@@ -46,6 +46,6 @@ inline bool may_be_equal(const Dim& one, const Dim& other) {
 }  // namespace attn_opt
 
 /// Returns the miss of a Matched<void> expression from the enclosing function.
-#define ATTN_OPT_DONE(expression) \
+#define ATTN_OPT_DONE(expression)                        \
   if (auto attn_opt_done = (expression); !attn_opt_done) \
   return tl::unexpected<::attn_opt::Miss>(std::move(attn_opt_done.error()))

@@ -81,7 +81,8 @@ SizeSource::Found SizeSource::find(const Dim& size) const {
 Value* SizeSource::write(const Expression& expression) {
   switch (expression.kind) {
     case Expression::Kind::kNumber: return build_.ints({expression.number});
-    case Expression::Kind::kAxis: return build_.shape(*expression.value, expression.number, expression.number + 1);
+    case Expression::Kind::kAxis:
+      return build_.shape(*expression.value, expression.number, expression.number + 1);
     default: break;
   }
   const char* op = expression.kind == Expression::Kind::kAdd   ? "Add"

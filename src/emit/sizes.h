@@ -15,12 +15,13 @@ class SizeSource {
   /// Knows the inputs of the builder's graph and of those around it.
   SizeSource(GraphBuilder& build, Facts& facts);
 
-  /// VALUE, of SHAPE, may be asked for its sizes too. Graph inputs come first: what is read from them is the same for all
-  /// sites, and shared.
+  /// VALUE, of SHAPE, may be asked for its sizes too. Graph inputs come first: what is read from them is the
+  /// same for all sites, and shared.
   void add(Value& value, const Shape& shape) { local_.push_back({&value, shape}); }
 
   bool knows(const Dim& size) const { return find(size).has_value(); }
-  /// int64 [n] of DIMS; numbers are written as they are (also the 0 and -1 of Reshape). Null if a size is not known.
+  /// int64 [n] of DIMS; numbers are written as they are (also the 0 and -1 of Reshape). Null if a size is not
+  /// known.
   Value* sizes(const Shape& dims);
 
  private:

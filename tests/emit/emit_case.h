@@ -26,10 +26,14 @@ class EmitCase {
   Shape shape(const std::string& name) { return *facts_->shape(value(name)); }
   /// NAME with one role an axis: b batch, h head, s row, d feature.
   AxisMap axes(const std::string& name, const std::string& roles);
-  OperandView view(const std::string& name, const std::string& roles) { return {&value(name), axes(name, roles)}; }
+  OperandView view(const std::string& name, const std::string& roles) {
+    return {&value(name), axes(name, roles)};
+  }
   /// NAME of shape (B, L, HEADS * D).
   OperandView view_3d(const std::string& name, int64_t heads);
-  OutputView output(const std::string& name, const std::string& roles) { return {&value(name), axes(name, roles)}; }
+  OutputView output(const std::string& name, const std::string& roles) {
+    return {&value(name), axes(name, roles)};
+  }
   OutputView output_3d(const std::string& name, int64_t heads);
   ScoreTerm term(ScoreTerm::Kind kind, const std::string& name, const std::string& scores, double fill = 0);
 

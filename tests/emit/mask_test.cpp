@@ -14,12 +14,14 @@ constexpr double kLowest = std::numeric_limits<float>::lowest();
 
 /// kPlain with MASKS between the scaled scores and the softmax of "masked", and INPUTS beside q, k, v.
 std::string masked(const std::string& inputs, const std::string& masks) {
-  return R"(mha (float[B,2,L,4] q, float[B,2,S,4] k, float[B,2,S,6] v, )" + inputs + R"() => (float[B,2,L,6] y) {
+  return R"(mha (float[B,2,L,4] q, float[B,2,S,4] k, float[B,2,S,6] v, )" + inputs +
+         R"() => (float[B,2,L,6] y) {
     kt = Transpose<perm = [0,1,3,2]>(k)
     product = MatMul(q, kt)
     half = Constant<value = float {0.5}>()
     scores = Mul(product, half)
-    )" + masks + R"(
+    )" + masks +
+         R"(
     p = Softmax<axis = -1>(masked)
     y = MatMul(p, v)
   })";
@@ -152,8 +154,9 @@ TEST(Mask, FillLiesOverTheBiasAndIsNotAddedToIt) {
   EmitCase c(masked("float[B,1,L,S] bias, bool[B,1,1,S] keep", std::string(kFill) + R"(
     biased = Add(scores, bias)
     masked = Where(keep, biased, fill))"));
-  c.rewrite({c.site("p", "y", with_terms(c, {c.term(Kind::kBias, "bias", "scores"),
-                                             c.term(Kind::kKeep, "keep", "biased", kLowest)}))});
+  c.rewrite({c.site("p", "y",
+                    with_terms(c, {c.term(Kind::kBias, "bias", "scores"),
+                                   c.term(Kind::kKeep, "keep", "biased", kLowest)}))});
   EXPECT_EQ(c.count("Add"), 0);
   // A row that both mask: lowest + lowest would be -inf, the model has lowest.
   std::vector<float> lowest(2 * 3 * 5, static_cast<float>(kLowest));
@@ -168,11 +171,12 @@ TEST(Mask, BiasAboveAFillIsAdded) {
     fill = Constant<value = float {-10000}>()
     kept = Where(keep, scores, fill)
     masked = Add(kept, bias))"));
-  c.rewrite({c.site("p", "y", with_terms(c, {c.term(Kind::kKeep, "keep", "scores", -10000),
-                                             c.term(Kind::kBias, "bias", "kept")}))});
+  c.rewrite({c.site(
+      "p", "y",
+      with_terms(c, {c.term(Kind::kKeep, "keep", "scores", -10000), c.term(Kind::kBias, "bias", "kept")}))});
   EXPECT_EQ(c.count("Add"), 1);
-  const Tensor keep = *Tensor::of<float>({3, 5}, {1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0})
-                           .cast(onnx::TensorProto::BOOL);
+  const Tensor keep =
+      *Tensor::of<float>({3, 5}, {1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0}).cast(onnx::TensorProto::BOOL);
   EXPECT_LT(c.difference(kSizes, {{"keep", keep}}), kTolerance);
 }
 
@@ -189,7 +193,8 @@ TEST(Mask, ConditionItselfIsTheMaskWhereRowsKeepAKey) {
   c.rewrite({c.site("p", "y", sdpa)});
   EXPECT_THAT(c.ops(), testing::Not(testing::Contains("Where")));
   EXPECT_EQ(c.maker(c.attention().input(3)).op_type(), "Expand");
-  const Tensor keep = *Tensor::of<int64_t>({2, 1, 1, 5}, {1, 0, 1, 1, 0, 0, 0, 0, 1, 1}).cast(onnx::TensorProto::BOOL);
+  const Tensor keep =
+      *Tensor::of<int64_t>({2, 1, 1, 5}, {1, 0, 1, 1, 0, 0, 0, 0, 1, 1}).cast(onnx::TensorProto::BOOL);
   EXPECT_LT(c.difference(kSizes, {{"keep", keep}}), kTolerance);
 }
 

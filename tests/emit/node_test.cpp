@@ -75,10 +75,12 @@ TEST(Scale, DoubleIsNotRoundedToFloat) {
 }
 
 std::string tensor_scaled(const std::string& type, const std::string& op) {
-  return "mha (float[B,2,L,4] q, float[B,2,S,4] k, float[B,2,S,6] v, " + type + R"( factor) => (float[B,2,L,6] y) {
+  return "mha (float[B,2,L,4] q, float[B,2,S,4] k, float[B,2,S,6] v, " + type +
+         R"( factor) => (float[B,2,L,6] y) {
     kt = Transpose<perm = [0,1,3,2]>(k)
     scores = MatMul(q, kt)
-    scaled = )" + op + R"((scores, factor)
+    scaled = )" +
+         op + R"((scores, factor)
     p = Softmax<axis = -1>(scaled)
     y = MatMul(p, v)
   })";
@@ -88,8 +90,8 @@ TEST(Scale, TensorsGoToQOrToK) {
   struct {
     const char* type;
     bool divides, on_key;
-  } cases[] = {{"float[1]", true, false},       {"float[2,1,1]", false, false}, {"float[B,1,L,1]", true, false},
-               {"float[S]", false, true},       {"float[B,2,1,S]", true, true}, {"float[1,S]", false, true}};
+  } cases[] = {{"float[1]", true, false}, {"float[2,1,1]", false, false}, {"float[B,1,L,1]", true, false},
+               {"float[S]", false, true}, {"float[B,2,1,S]", true, true}, {"float[1,S]", false, true}};
   for (const auto& one : cases) {
     EmitCase c(tensor_scaled(one.type, one.divides ? "Div" : "Mul"));
     Sdpa sdpa = plain_sdpa(c);
@@ -133,7 +135,8 @@ constexpr const char* kCached = R"(
 
 Sdpa cached_sdpa(EmitCase& c) {
   Sdpa sdpa = plain_sdpa(c);
-  auto add_past = [&](Operand& operand, const std::string& past, const std::string& fresh, const std::string& present) {
+  auto add_past = [&](Operand& operand, const std::string& past, const std::string& fresh,
+                      const std::string& present) {
     OperandView view = c.view(fresh, "bhsd");
     view.past = &c.value(past);
     view.present = &c.value(present);
