@@ -64,7 +64,12 @@ class Tensor {
   template <class T>
   static Tensor scalar(T value);
 
-  bool has_value() const { return type_ != onnx::TensorProto::UNDEFINED; }
+  /// What sequence operators pass between each other: it has neither type nor data of its own.
+  static Tensor sequence(std::vector<Tensor> elements);
+
+  bool has_value() const { return type_ != onnx::TensorProto::UNDEFINED || is_sequence(); }
+  bool is_sequence() const { return elements_ != nullptr; }
+  const std::vector<Tensor>& elements() const { return *elements_; }  ///< of a sequence
   DataType type() const { return type_; }
   const Dims& dims() const { return dims_; }
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
@@ -90,6 +95,7 @@ class Tensor {
   int64_t size_ = 0;
   std::shared_ptr<std::byte[]> buffer_;
   std::shared_ptr<std::vector<std::string>> strings_;
+  std::shared_ptr<const std::vector<Tensor>> elements_;
 };
 
 template <class T>

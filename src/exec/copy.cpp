@@ -77,4 +77,32 @@ Expected<Tensor> gathered(const KernelContext& context, const Tensor& tensor, co
   });
 }
 
+Expected<Tensor> concatenated(const KernelContext& context, std::span<const Tensor> parts, int64_t given_axis) {
+  const Tensor& first = parts[0];
+  ATTN_OPT_TRY(const int64_t axis, context.axis(given_axis, first.rank()));
+  const size_t at = static_cast<size_t>(axis);
+  Dims dims = first.dims();
+  dims[at] = 0;
+  for (const Tensor& part : parts) {
+    ATTN_OPT_CHECK(context.same_type(first, part));
+    bool fits = part.rank() == first.rank();
+    for (size_t i = 0; fits && i < dims.size(); ++i) fits = i == at || part.dims()[i] == first.dims()[i];
+    if (!fits) return context.invalid("shapes " + print_dims(first.dims()) + " and " + print_dims(part.dims()) + " differ");
+    if (__builtin_add_overflow(dims[at], part.dims()[at], &dims[at])) return context.invalid("the result is too large");
+  }
+  ATTN_OPT_TRY(Tensor out, context.allocate(first.type(), dims));
+  if (out.size() == 0) return out;
+  const int64_t outer = element_count(std::span(dims).first(at));
+  const int64_t out_row = out.size() / outer;
+  return dispatch_cells(context, first.type(), [&]<class T>() -> Expected<Tensor> {
+    T* to = mutable_cells<T>(out);
+    for (const Tensor& part : parts) {
+      const int64_t row = part.size() / outer;
+      for (int64_t i = 0; i < outer; ++i) std::copy_n(cells<T>(part) + i * row, row, to + i * out_row);
+      to += row;
+    }
+    return std::move(out);
+  });
+}
+
 }  // namespace attn_opt

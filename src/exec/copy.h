@@ -13,6 +13,9 @@ Expected<Tensor> transposed(const KernelContext& context, const Tensor& tensor, 
 Expected<Tensor> sliced(const KernelContext& context, const Tensor& tensor, const Dims& starts, const Dims& steps,
                         Dims dims);
 
+/// PARTS, one at least, one behind the other along AXIS.
+Expected<Tensor> concatenated(const KernelContext& context, std::span<const Tensor> parts, int64_t axis);
+
 /// For each position along one axis of a result, which position along that axis of the source it shows; -1: none.
 using AxisMap = std::vector<int64_t>;
 /// A tensor of MAPS' lengths whose elements are TENSOR's as MAPS (one an axis) say, and FILL's one element elsewhere.

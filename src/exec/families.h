@@ -23,6 +23,7 @@ void register_reduce(KernelRegistry& registry);
 void register_resize(KernelRegistry& registry);
 void register_scatter(KernelRegistry& registry);
 void register_selection(KernelRegistry& registry);
+void register_sequences(KernelRegistry& registry);
 void register_shape_ops(KernelRegistry& registry);
 void register_softmax(KernelRegistry& registry);
 void register_where_cast(KernelRegistry& registry);

@@ -60,6 +60,11 @@ int newest_up_to(const std::vector<int>& versions, int opset) {
 onnx::TypeProto type_of(const Tensor& tensor) {
   onnx::TypeProto type;
   if (!tensor.has_value()) return type;
+  if (tensor.is_sequence()) {
+    auto* element = type.mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type();
+    if (!tensor.elements().empty()) element->set_elem_type(tensor.elements()[0].type());
+    return type;
+  }
   type.mutable_tensor_type()->set_elem_type(tensor.type());
   auto* shape = type.mutable_tensor_type()->mutable_shape();
   for (const int64_t dim : tensor.dims()) shape->add_dim()->set_dim_value(dim);
@@ -79,7 +84,8 @@ std::string cache_key(const onnx::NodeProto& node, const ResolvedOp& op, std::sp
   }
   if (op.function != nullptr || op.schema->HasFunction()) return key;
   for (const Tensor& input : inputs) {
-    append_number(key, input.type());
+    append_number(key, input.is_sequence() ? -1 : input.type());
+    if (input.is_sequence()) append_number(key, input.elements().empty() ? 0 : input.elements()[0].type());
     append_number(key, input.rank());
     for (const int64_t dim : input.dims()) append_number(key, dim);
   }

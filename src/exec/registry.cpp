@@ -23,6 +23,7 @@ const KernelRegistry& kernel_registry() {
     register_resize(all);
     register_scatter(all);
     register_selection(all);
+    register_sequences(all);
     register_shape_ops(all);
     register_softmax(all);
     register_where_cast(all);

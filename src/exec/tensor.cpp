@@ -88,6 +88,12 @@ Tensor Tensor::view(DataType type, Dims dims, std::span<const std::byte> bytes) 
   return tensor;
 }
 
+Tensor Tensor::sequence(std::vector<Tensor> elements) {
+  Tensor tensor;
+  tensor.elements_ = std::make_shared<const std::vector<Tensor>>(std::move(elements));
+  return tensor;
+}
+
 std::span<const std::byte> Tensor::bytes() const {
   return {buffer_.get(), buffer_ ? static_cast<size_t>(size_) * element_size(type_) : 0};
 }

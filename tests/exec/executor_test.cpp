@@ -66,7 +66,7 @@ TEST(Executor, StopsAtTheMemoryLimit) {
 
 TEST(Executor, FreesTensorsAtTheirLastUse) {
   std::string text = kHeader + "agraph (float[1000] x) => (float[1000] y) { t0 = Neg(x) ";
-  for (int i = 0; i < 50; ++i) text += "t" + std::to_string(i + 1) + " = Neg(t" + std::to_string(i) + ") ";
+  for (int i = 0; i < 50; ++i) text.append("t").append(std::to_string(i + 1)).append(" = Neg(t").append(std::to_string(i)).append(") ");
   ExecutorOptions options;
   options.memory_limit = 3 * 4000;
   EXPECT_TRUE(run_model(text + "y = Neg(t50) }", {{"x", floats({1000}, std::vector<float>(1000, 1))}}, options));
@@ -142,7 +142,7 @@ TEST(Executor, RunsAHundredThousandNodesInAChain) {
     auto* node = graph->add_node();
     node->set_op_type("Neg");
     node->add_input(last);
-    last = "v" + std::to_string(i);
+    last = std::to_string(i);
     node->add_output(last);
   }
   graph->mutable_output(0)->set_name(last);

@@ -1,5 +1,7 @@
 #include "tests/exec/node_case.h"
 
+#include <onnx/onnx-data.pb.h>
+
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -24,14 +26,33 @@ double two_ulp(DataType type) {
   return type == onnx::TensorProto::FLOAT16 ? 0x1p-9 : 0;
 }
 
-Expected<Tensor> read_tensor(const std::filesystem::path& path) {
-  onnx::TensorProto proto;
-  if (!proto.ParseFromString(read_file(path))) return fail(ErrorCode::kInvalidInput, path.string(), "not a TensorProto");
+/// An owned copy of PROTO's tensor.
+Expected<Tensor> owned(const onnx::TensorProto& proto) {
   ATTN_OPT_TRY(const Tensor view, to_tensor(proto, inline_tensors()));
   if (view.type() == onnx::TensorProto::STRING) return view;
   Tensor copy(view.type(), view.dims());
   std::ranges::copy(view.bytes(), copy.mutable_bytes().begin());
   return copy;
+}
+
+/// A tensor or a sequence of tensors, as TYPE says.
+Expected<Tensor> read_value(const std::filesystem::path& path, const onnx::TypeProto& type) {
+  const std::string text = read_file(path);
+  if (type.has_tensor_type()) {
+    onnx::TensorProto proto;
+    if (!proto.ParseFromString(text)) return fail(ErrorCode::kInvalidInput, path.string(), "not a TensorProto");
+    return owned(proto);
+  }
+  onnx::SequenceProto proto;
+  if (!type.has_sequence_type() || !type.sequence_type().elem_type().has_tensor_type() || !proto.ParseFromString(text)) {
+    return fail(ErrorCode::kUnsupported, path.string(), "unsupported: neither a tensor nor a sequence of them");
+  }
+  std::vector<Tensor> elements;
+  for (const auto& element : proto.tensor_values()) {
+    ATTN_OPT_TRY(Tensor tensor, owned(element));
+    elements.push_back(std::move(tensor));
+  }
+  return Tensor::sequence(std::move(elements));
 }
 
 Expected<std::vector<Tensor>> run_data_set(const onnx::ModelProto& model, const std::filesystem::path& data,
@@ -40,10 +61,7 @@ Expected<std::vector<Tensor>> run_data_set(const onnx::ModelProto& model, const 
   Feeds feeds;
   for (int i = 0; i < model.graph().input_size(); ++i) {
     const auto& input = model.graph().input(i);
-    if (!input.type().has_tensor_type()) {
-      return fail(ErrorCode::kUnsupported, input.name(), "unsupported: an input that is not a tensor");
-    }
-    ATTN_OPT_TRY(feeds[input.name()], read_tensor(data / ("input_" + std::to_string(i) + ".pb")));
+    ATTN_OPT_TRY(feeds[input.name()], read_value(data / ("input_" + std::to_string(i) + ".pb"), input.type()));
   }
   return executor.run(feeds);
 }
@@ -52,13 +70,32 @@ NodeResult of_error(const Error& error) {
   return {error.code == ErrorCode::kUnsupported ? Outcome::kUnsupported : Outcome::kWrong, error.message()};
 }
 
-NodeResult compare(const std::vector<Tensor>& results, const std::filesystem::path& data, bool f64, double rtol, double atol) {
+struct Tolerance {
+  double rtol = 1e-3, atol = 1e-7;
+};
+
+/// Largest excess of a tensor's or a sequence's elements.
+double value_excess(const Tensor& result, const Tensor& expected, bool f64, const Tolerance& tolerance) {
+  if (!expected.is_sequence()) {
+    const bool narrows = f64 && is_floating(expected.type()) && is_floating(result.type());
+    const Tensor narrow = narrows ? *result.cast(expected.type()) : result;
+    return excess(narrow, expected, std::max(tolerance.rtol, two_ulp(expected.type())), tolerance.atol);
+  }
+  if (!result.is_sequence() || result.elements().size() != expected.elements().size()) return kInfinity;
+  double most = 0;
+  for (size_t i = 0; i < expected.elements().size(); ++i) {
+    most = std::max(most, value_excess(result.elements()[i], expected.elements()[i], f64, tolerance));
+  }
+  return most;
+}
+
+NodeResult compare(const std::vector<Tensor>& results, const onnx::GraphProto& graph, const std::filesystem::path& data,
+                   bool f64, const Tolerance& tolerance) {
   for (size_t i = 0; i < results.size(); ++i) {
-    const auto expected = read_tensor(data / ("output_" + std::to_string(i) + ".pb"));
+    const auto& type = graph.output(static_cast<int>(i)).type();
+    const auto expected = read_value(data / ("output_" + std::to_string(i) + ".pb"), type);
     if (!expected) return of_error(expected.error());
-    Tensor result = results[i];
-    if (f64 && is_floating(expected->type())) result = *result.cast(expected->type());
-    const double over = excess(result, *expected, std::max(rtol, two_ulp(expected->type())), atol);
+    const double over = value_excess(results[i], *expected, f64, tolerance);
     if (over > 1) return {Outcome::kWrong, "output " + std::to_string(i) + " is " + std::to_string(over) + " times the tolerance off"};
   }
   return {};
@@ -90,13 +127,14 @@ double excess(const Tensor& result, const Tensor& expected, double rtol, double 
 NodeResult run_node_case(const std::filesystem::path& folder, const ExecutorOptions& options) {
   onnx::ModelProto model;
   if (!model.ParseFromString(read_file(folder / "model.onnx"))) return {Outcome::kWrong, "not a model"};
-  const auto tolerance = nlohmann::json::parse(read_file(folder / "tolerance.json"), nullptr, false);
+  const auto given = nlohmann::json::parse(read_file(folder / "tolerance.json"), nullptr, false);
+  const Tolerance tolerance{given.value("rtol", 1e-3), given.value("atol", 1e-7)};
   for (int set = 0;; ++set) {
     const auto data = folder / ("test_data_set_" + std::to_string(set));
     if (!std::filesystem::exists(data)) return {};
     const auto results = run_data_set(model, data, options);
     if (!results) return of_error(results.error());
-    const NodeResult result = compare(*results, data, options.compute_f64, tolerance.value("rtol", 1e-3), tolerance.value("atol", 1e-7));
+    const NodeResult result = compare(*results, model.graph(), data, options.compute_f64, tolerance);
     if (result.outcome != Outcome::kPass) return result;
   }
 }
