@@ -76,6 +76,25 @@ TEST(Form, ThreeDimensionalFormIsTakenWhereItIsFree) {
   EXPECT_LT(c.difference(kSizes), kTolerance);
 }
 
+TEST(Form, HiddenSizeOfVIsDeclaredInTheThreeDimensionalForm) {
+  std::string text = kThreeDimensional;
+  const std::string input = "float[B,S,12] v3", first = "split = ";
+  text.replace(text.find(input), input.size(), "float[B,S,24] v6");
+  text.replace(text.find(first), first.size(), R"(zero = Constant<value = int64[1] {0}>()
+    one = Constant<value = int64[1] {1}>()
+    two = Constant<value = int64[1] {2}>()
+    width = Shape<start = 2, end = 3>(v6)
+    half = Div(width, two)
+    v3 = Slice(v6, zero, half, two, one)
+    split = )");
+  EmitCase c(text);
+  c.rewrite({c.site("p", "y", sdpa_3d(c))});
+  ASSERT_EQ(c.graph().value_info_size(), 1);
+  EXPECT_EQ(c.graph().value_info(0).name(), "v3");
+  EXPECT_EQ(c.graph().value_info(0).type().tensor_type().shape().dim(2).dim_value(), 12);
+  EXPECT_LT(c.difference(kSizes), kTolerance);
+}
+
 TEST(Form, FourDimensionalFormIsMadeWhenAskedFor) {
   EmitCase c(kThreeDimensional);
   c.rewrite({c.site("p", "y", sdpa_3d(c))}, {Target::kPortable, Form::k4d});

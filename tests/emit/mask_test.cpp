@@ -50,8 +50,7 @@ TEST(Mask, FullBiasIsTakenAsItIs) {
   EXPECT_LT(c.difference(kSizes), kTolerance);
 }
 
-TEST(Mask, OneBiasOfTwoLayersIsShieldedAndExpandedOnce) {
-  EmitCase c(R"(
+constexpr const char* kTwoLayers = R"(
     mha (float[B,2,L,4] q, float[B,2,S,4] k, float[B,2,S,4] v, float[B,1,1,S] bias) => (float[B,2,L,4] y2) {
       kt = Transpose<perm = [0,1,3,2]>(k)
       scores = MatMul(q, kt)
@@ -62,20 +61,36 @@ TEST(Mask, OneBiasOfTwoLayersIsShieldedAndExpandedOnce) {
       masked2 = Add(scores2, bias)
       p2 = Softmax<axis = -1>(masked2)
       y2 = MatMul(p2, v)
-    })");
+    })";
+
+std::vector<Match> two_layers(EmitCase& c) {
   Sdpa one = with_terms(c, {c.term(Kind::kBias, "bias", "scores")});
   one.scale = 1;
   Sdpa two = one;
   two.q.views = {c.view("y", "bhsd")};
   two.terms = {c.term(Kind::kBias, "bias", "scores2")};
   two.outputs = {c.output("y2", "bhsd")};
-  c.rewrite({c.site("p", "y", one), c.site("p2", "y2", two)});
+  return {c.site("p", "y", one), c.site("p2", "y2", two)};
+}
+
+TEST(Mask, OneBiasOfTwoLayersIsShieldedAndExpandedOnce) {
+  EmitCase c(kTwoLayers);
+  c.rewrite(two_layers(c));
   EXPECT_EQ(c.count("Attention"), 2);
   EXPECT_EQ(c.count("MatMul"), 0);
   EXPECT_EQ(c.count("Expand"), 1);
   EXPECT_EQ(c.count("Equal"), 1);
   EXPECT_EQ(c.count("Where"), 1);
   EXPECT_EQ(c.attention(0).input(3), c.attention(1).input(3));
+  EXPECT_LT(c.difference(kSizes), kTolerance);
+}
+
+TEST(Mask, NodesThatStandFurtherDownAreNotShared) {
+  EmitCase c(kTwoLayers);
+  std::vector<Match> layers = two_layers(c);
+  std::swap(layers[0], layers[1]);
+  c.rewrite(layers);
+  EXPECT_EQ(c.count("Expand"), 2);
   EXPECT_LT(c.difference(kSizes), kTolerance);
 }
 
