@@ -1,10 +1,10 @@
 // Symbolic sizes: polynomials with integer coefficients over named symbols.
 //
-// A Dim is a number, a symbol of the model (a dim_param), an unknown (a symbol of our own), or a sum of products of
-// those. What is no polynomial (a floor division that does not come out, a minimum, ...) is an opaque atom that keeps
-// its operands, so that equal expressions stay equal and can be evaluated. Equality is proven equality: two Dims that
-// do not compare equal may still be equal at run time. Arithmetic that overflows 64 bits and expressions that grow out of
-// hand become unknowns.
+// A Dim is a number, a symbol of the model (a dim_param), an unknown (a symbol of our own), or a sum of
+// products of those. What is no polynomial (a floor division that does not come out, a minimum, ...) is an
+// opaque atom that keeps its operands, so that equal expressions stay equal and can be evaluated. Equality is
+// proven equality: two Dims that do not compare equal may still be equal at run time. Arithmetic that
+// overflows 64 bits and expressions that grow out of hand become unknowns.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ class Dim;
 struct Atom {
   enum class Kind { kSymbol, kFloorDiv, kMin, kMax };
   Kind kind = Kind::kSymbol;
-  std::string name;           ///< canonical text; two atoms of one name are the same
-  std::vector<Dim> operands;  ///< of kFloorDiv, kMin, kMax: two
-  bool unknown = false;       ///< a symbol that the model does not name
+  std::string name;              ///< canonical text; two atoms of one name are the same
+  std::vector<Dim> operands;     ///< of kFloorDiv, kMin, kMax: two
+  bool unknown = false;          ///< a symbol that the model does not name
   bool may_be_negative = false;  ///< not proven to be at least 0; of a symbol: it is data, not a size
 };
 using AtomRef = std::shared_ptr<const Atom>;
@@ -39,11 +39,11 @@ class Dim {
     std::vector<AtomRef> factors;
   };
 
-  Dim() = default;  ///< 0
+  Dim() = default;     ///< 0
   Dim(int64_t value);  // NOLINT: sizes are numbers first
   static Dim symbol(const std::string& name);
-  /// The expression that DIM_PARAM spells ("past + seq", "2*s", "s//2", "floor(s/2)", "min(a, b)"); else one symbol of
-  /// that name. A minus stands between blanks: "seq-len" is a name.
+  /// The expression that DIM_PARAM spells ("past + seq", "2*s", "s//2", "floor(s/2)", "min(a, b)"); else one
+  /// symbol of that name. A minus stands between blanks: "seq-len" is a name.
   static Dim parse(const std::string& dim_param);
   /// A new size that equals nothing else; HINT and NUMBER make its name, ?HINT.NUMBER.
   static Dim unknown(const std::string& hint, int number);
@@ -53,20 +53,22 @@ class Dim {
   /// The sum of TERMS in any order; nullopt where it overflows or becomes too large to handle.
   static std::optional<Dim> sum(std::vector<Term> terms);
 
-  bool is_constant() const { return terms_.empty() || (terms_.size() == 1 && terms_[0].factors.empty()); }
+  bool is_constant() const { return !terms_ || (terms_->size() == 1 && terms_->front().factors.empty()); }
   /// The number; only if is_constant().
-  int64_t value() const { return terms_.empty() ? 0 : terms_[0].coefficient; }
+  int64_t value() const { return terms_ ? terms_->front().coefficient : 0; }
   bool is(int64_t number) const { return is_constant() && value() == number; }
-  /// False only if the Dim is a negative number or all its coefficients are negative (a size is never negative).
+  /// False only if the Dim is a negative number or all its coefficients are negative (a size is never
+  /// negative).
   bool may_be_size() const;
   /// Proven to be at least 0, all sizes being so.
   bool never_negative() const;
-  /// Made of sizes, or of what is at least 0 whatever the tensors hold: no element of a tensor makes it negative.
+  /// Made of sizes, or of what is at least 0 whatever the tensors hold: no element of a tensor makes it
+  /// negative.
   bool from_sizes() const;
   /// Canonical: equal Dims have equal texts. Sums of higher degree first, then by name, the number last.
   std::string str() const;
   /// Sorted, none with coefficient 0; empty for 0.
-  const std::vector<Term>& terms() const { return terms_; }
+  const std::vector<Term>& terms() const;
 
   Dim operator+(const Dim& other) const;
   Dim operator-(const Dim& other) const;
@@ -79,7 +81,7 @@ class Dim {
   std::optional<int64_t> evaluate(const std::function<std::optional<int64_t>(const Atom&)>& size_of) const;
 
  private:
-  std::vector<Term> terms_;
+  std::shared_ptr<const std::vector<Term>> terms_;  // shared by copies; null for 0
 };
 
 /// a / b if it comes out as a polynomial (b may have several terms), else nullopt.

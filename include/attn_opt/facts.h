@@ -1,5 +1,6 @@
-// What is known of a model's values without running it: types, symbolic shapes, contents of small integer tensors,
-// constants. Computed on demand, one node at a time, each node once; never over the whole model at once.
+// What is known of a model's values without running it: types, symbolic shapes, contents of small integer
+// tensors, constants. Computed on demand, one node at a time, each node once; never over the whole model at
+// once.
 //
 //   Facts facts(view, *model.tensors);
 //   if (const Shape* shape = facts.shape(*value)) ...
@@ -17,15 +18,15 @@
 
 namespace attn_opt {
 
-/// Contents of an integer (or bool) tensor as symbolic expressions, row-major. What is not known of an element is an
-/// unknown of the expression, ?NAME[I] for element I of the value NAME, which may be negative.
+/// Contents of an integer (or bool) tensor as symbolic expressions, row-major. What is not known of an
+/// element is an unknown of the expression, ?NAME[I] for element I of the value NAME, which may be negative.
 struct IntegerData {
   std::vector<int64_t> dims;
   std::vector<Dim> values;
 };
 
-/// Two sizes that are taken for equal though that is not proven. NODE is where. A slice or range taken to lie within
-/// bounds reads {n, min(n, extent)} or {n, max(n, 0)}.
+/// Two sizes that are taken for equal though that is not proven. NODE is where. A slice or range taken to lie
+/// within bounds reads {n, min(n, extent)} or {n, max(n, 0)}.
 struct SizeAssumption {
   Dim one, other;
   const Node* node = nullptr;
@@ -41,11 +42,14 @@ class Facts {
   const Shape* shape(const Value& value);
   /// UNDEFINED if not known.
   DataType type(const Value& value);
-  /// Contents of a small integer tensor (at most 256 elements) as expressions; null if nothing is known of it.
+  /// Contents of a small integer tensor (at most 256 elements) as expressions; null if nothing is known of
+  /// it.
   const IntegerData* integers(const Value& value);
-  /// Contents of a value that is an initializer or computed from such alone, up to kMaxConstantElements; null otherwise.
+  /// Contents of a value that is an initializer or computed from such alone, up to kMaxConstantElements; null
+  /// otherwise.
   const Tensor* constant(const Value& value);
-  /// The value that every element has, whatever the shape (a constant, ConstantOfShape, Expand of a scalar, ...).
+  /// The value that every element has, whatever the shape (a constant, ConstantOfShape, Expand of a scalar,
+  /// ...).
   std::optional<double> uniform(const Value& value);
   /// Element of a constant that has exactly one (rank 0, [1], [1,1], ...).
   std::optional<double> scalar(const Value& value);

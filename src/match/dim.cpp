@@ -27,7 +27,8 @@ bool is_plain(const std::string& name) {
 }
 
 AtomRef symbol_atom(std::string name, bool unknown, bool may_be_negative) {
-  return std::make_shared<const Atom>(Atom{Atom::Kind::kSymbol, std::move(name), {}, unknown, may_be_negative});
+  return std::make_shared<const Atom>(
+      Atom{Atom::Kind::kSymbol, std::move(name), {}, unknown, may_be_negative});
 }
 
 std::string text_of(const Dim::Term& term) {
@@ -55,13 +56,14 @@ std::optional<int64_t> least_value(const Dim::Term& term) {
   if (term.factors.size() == 1 && term.factors[0]->kind == bounding) {
     for (const Dim& operand : term.factors[0]->operands) {
       int64_t bound = 0;
-      if (!operand.is_constant() || __builtin_mul_overflow(term.coefficient, operand.value(), &bound)) continue;
+      if (!operand.is_constant() || __builtin_mul_overflow(term.coefficient, operand.value(), &bound))
+        continue;
       return bound;
     }
   }
-  const bool positive = term.coefficient > 0 &&
-                        std::none_of(term.factors.begin(), term.factors.end(),
-                                     [](const AtomRef& factor) { return factor->may_be_negative; });
+  const bool positive =
+      term.coefficient > 0 && std::none_of(term.factors.begin(), term.factors.end(),
+                                           [](const AtomRef& factor) { return factor->may_be_negative; });
   return positive ? std::optional<int64_t>(0) : std::nullopt;
 }
 
@@ -102,8 +104,9 @@ Dim opaque(Atom::Kind kind, const Dim& a, const Dim& b, bool may_be_negative) {
   std::string name;
   if (kind == Atom::Kind::kFloorDiv) {
     const auto grouped = [](const Dim& dim, const std::string& text) {
-      const bool single = dim.terms().size() == 1 &&
-                          (dim.is_constant() || (dim.terms()[0].coefficient == 1 && dim.terms()[0].factors.size() == 1));
+      const bool single =
+          dim.terms().size() == 1 &&
+          (dim.is_constant() || (dim.terms()[0].coefficient == 1 && dim.terms()[0].factors.size() == 1));
       return single ? text : "(" + text + ")";
     };
     name = "floor(" + grouped(a, left) + "/" + grouped(b, right) + ")";
@@ -111,16 +114,17 @@ Dim opaque(Atom::Kind kind, const Dim& a, const Dim& b, bool may_be_negative) {
     name = (kind == Atom::Kind::kMin ? "min(" : "max(") + left + ", " + right + ")";
   }
   if (name.size() > kMaxText) return unmanageable(name.substr(0, 3), a, b);
-  return Dim::of_atom(std::make_shared<const Atom>(Atom{kind, std::move(name), {a, b}, false, may_be_negative}));
+  return Dim::of_atom(
+      std::make_shared<const Atom>(Atom{kind, std::move(name), {a, b}, false, may_be_negative}));
 }
 
 Dim::Dim(int64_t value) {
-  if (value != 0) terms_.push_back({value, {}});
+  if (value != 0) terms_ = std::make_shared<const std::vector<Term>>(1, Term{value, {}});
 }
 
 Dim Dim::of_atom(AtomRef atom) {
   Dim dim;
-  dim.terms_.push_back({1, {std::move(atom)}});
+  dim.terms_ = std::make_shared<const std::vector<Term>>(1, Term{1, {std::move(atom)}});
   return dim;
 }
 
@@ -139,32 +143,39 @@ Dim Dim::unknown_integer(const std::string& hint, int number) {
 std::optional<Dim> Dim::sum(std::vector<Term> terms) {
   std::sort(terms.begin(), terms.end(),
             [](const Term& a, const Term& b) { return compare_factors(a.factors, b.factors) < 0; });
-  Dim result;
+  std::vector<Term> merged;
   for (Term& term : terms) {
-    std::vector<Term>& merged = result.terms_;
     if (merged.empty() || compare_factors(merged.back().factors, term.factors) != 0) {
       if (!merged.empty() && merged.back().coefficient == 0) merged.pop_back();
       if (term.factors.size() > kMaxDegree) return std::nullopt;
       merged.push_back(std::move(term));
-    } else if (__builtin_add_overflow(merged.back().coefficient, term.coefficient, &merged.back().coefficient)) {
+    } else if (__builtin_add_overflow(merged.back().coefficient, term.coefficient,
+                                      &merged.back().coefficient)) {
       return std::nullopt;
     }
   }
-  if (!result.terms_.empty() && result.terms_.back().coefficient == 0) result.terms_.pop_back();
-  if (result.terms_.size() > kMaxTerms) return std::nullopt;
+  if (!merged.empty() && merged.back().coefficient == 0) merged.pop_back();
+  if (merged.size() > kMaxTerms) return std::nullopt;
+  Dim result;
+  if (!merged.empty()) result.terms_ = std::make_shared<const std::vector<Term>>(std::move(merged));
   return result;
 }
 
+const std::vector<Dim::Term>& Dim::terms() const {
+  static const std::vector<Term> kNone;
+  return terms_ ? *terms_ : kNone;
+}
+
 Dim Dim::operator+(const Dim& other) const {
-  std::vector<Term> terms = terms_;
-  terms.insert(terms.end(), other.terms_.begin(), other.terms_.end());
+  std::vector<Term> terms = this->terms();
+  terms.insert(terms.end(), other.terms().begin(), other.terms().end());
   std::optional<Dim> result = sum(std::move(terms));
   return result ? *std::move(result) : unmanageable("+", *this, other);
 }
 
 Dim Dim::operator-(const Dim& other) const {
-  std::vector<Term> terms = terms_;
-  for (const Term& term : other.terms_) {
+  std::vector<Term> terms = this->terms();
+  for (const Term& term : other.terms()) {
     terms.push_back(term);
     if (__builtin_sub_overflow(int64_t{0}, term.coefficient, &terms.back().coefficient)) {
       return unmanageable("-", *this, other);
@@ -176,9 +187,9 @@ Dim Dim::operator-(const Dim& other) const {
 
 Dim Dim::operator*(const Dim& other) const {
   std::vector<Term> terms;
-  terms.reserve(terms_.size() * other.terms_.size());
-  for (const Term& a : terms_) {
-    for (const Term& b : other.terms_) {
+  terms.reserve(this->terms().size() * other.terms().size());
+  for (const Term& a : this->terms()) {
+    for (const Term& b : other.terms()) {
       Term& term = terms.emplace_back();
       if (__builtin_mul_overflow(a.coefficient, b.coefficient, &term.coefficient)) {
         return unmanageable("*", *this, other);
@@ -193,20 +204,21 @@ Dim Dim::operator*(const Dim& other) const {
 }
 
 bool Dim::operator==(const Dim& other) const {
-  return std::equal(terms_.begin(), terms_.end(), other.terms_.begin(), other.terms_.end(),
+  return terms_ == other.terms_ ||
+         std::equal(terms().begin(), terms().end(), other.terms().begin(), other.terms().end(),
                     [](const Term& a, const Term& b) {
                       return a.coefficient == b.coefficient && compare_factors(a.factors, b.factors) == 0;
                     });
 }
 
 bool Dim::may_be_size() const {
-  return terms_.empty() ||
-         std::any_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.coefficient > 0; });
+  return !terms_ ||
+         std::any_of(terms_->begin(), terms_->end(), [](const Term& term) { return term.coefficient > 0; });
 }
 
 bool Dim::never_negative() const {
   int64_t total = 0;
-  for (const Term& term : terms_) {
+  for (const Term& term : this->terms()) {
     const std::optional<int64_t> least = least_value(term);
     if (!least || __builtin_add_overflow(total, *least, &total)) return false;
   }
@@ -214,7 +226,7 @@ bool Dim::never_negative() const {
 }
 
 bool Dim::from_sizes() const {
-  for (const Term& term : terms_) {
+  for (const Term& term : this->terms()) {
     for (const AtomRef& factor : term.factors) {
       if (!factor->may_be_negative) continue;
       if (factor->kind == Atom::Kind::kSymbol) return false;
@@ -227,9 +239,9 @@ bool Dim::from_sizes() const {
 }
 
 std::string Dim::str() const {
-  if (terms_.empty()) return "0";
+  if (!terms_) return "0";
   std::string text;
-  for (const Term& term : terms_) {
+  for (const Term& term : this->terms()) {
     const bool negative = term.coefficient < 0;
     if (text.empty()) {
       if (negative) text = "-";
@@ -251,7 +263,7 @@ std::vector<AtomRef> Dim::atoms() const {
 
 std::optional<int64_t> Dim::evaluate(const SizeOf& size_of) const {
   int64_t total = 0;
-  for (const Term& term : terms_) {
+  for (const Term& term : this->terms()) {
     int64_t product = term.coefficient;
     for (const AtomRef& factor : term.factors) {
       const std::optional<int64_t> size = evaluate_atom(*factor, size_of);

@@ -36,8 +36,8 @@ int64_t floor_of(int64_t a, int64_t b) {
   return quotient * b != a && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
-/// Divides A and B by what all their terms share: a positive number and sizes. Where those are 0 the quotient is not
-/// defined anyway. False if they share nothing.
+/// Divides A and B by what all their terms share: a positive number and sizes. Where those are 0 the quotient
+/// is not defined anyway. False if they share nothing.
 bool cancel_common(Dim& a, Dim& b) {
   int64_t common = 0;
   std::vector<AtomRef> factors = a.terms()[0].factors;
@@ -59,7 +59,8 @@ bool cancel_common(Dim& a, Dim& b) {
   return true;
 }
 
-/// Takes out of A what B divides, so that 0 <= every coefficient left < B for a number B; returns its quotient.
+/// Takes out of A what B divides, so that 0 <= every coefficient left < B for a number B; returns its
+/// quotient.
 Dim take_whole_part(Dim& a, const Dim& b) {
   if (b.terms().size() != 1) return 0;
   const Term& divisor = b.terms()[0];
@@ -82,9 +83,11 @@ Dim take_whole_part(Dim& a, const Dim& b) {
 
 /// floor(floor(x / m) / n) = floor(x / (m n)) for positive numbers m and n.
 const Atom* nested_quotient(const Dim& a, const Dim& b) {
-  if (a.terms().size() != 1 || a.terms()[0].coefficient != 1 || a.terms()[0].factors.size() != 1) return nullptr;
+  if (a.terms().size() != 1 || a.terms()[0].coefficient != 1 || a.terms()[0].factors.size() != 1)
+    return nullptr;
   const Atom* atom = a.terms()[0].factors[0].get();
-  const bool numbers = atom->kind == Atom::Kind::kFloorDiv && atom->operands[1].is_constant() && b.is_constant();
+  const bool numbers =
+      atom->kind == Atom::Kind::kFloorDiv && atom->operands[1].is_constant() && b.is_constant();
   return numbers && atom->operands[1].value() > 0 && b.value() > 0 ? atom : nullptr;
 }
 
@@ -98,7 +101,8 @@ Dim smaller_or_larger(Atom::Kind kind, const Dim& a, const Dim& b) {
     const Atom& atom = *terms[0].factors[0];
     if (atom.kind == kind && (atom.operands[0] == *part || atom.operands[1] == *part)) return *whole;
   }
-  const bool known_sign = smaller ? a.never_negative() && b.never_negative() : a.never_negative() || b.never_negative();
+  const bool known_sign =
+      smaller ? a.never_negative() && b.never_negative() : a.never_negative() || b.never_negative();
   const bool in_order = a.str() <= b.str();
   return opaque(kind, in_order ? a : b, in_order ? b : a, !known_sign);
 }

@@ -1,7 +1,8 @@
 // Expressions in the dim_params of exporters.
 //   sum     = ["-"] product {("+" | " - ") product}
 //   product = factor {("*" | "//") factor}
-//   factor  = number | name | "(" sum ")" | "floor(" factor "/" factor ")" | ("min" | "max") "(" sum "," sum ")"
+//   factor  = number | name | "(" sum ")" | "floor(" factor "/" factor ")" | ("min" | "max") "(" sum "," sum
+//   ")"
 #include <cctype>
 #include <charconv>
 #include <string_view>
@@ -115,7 +116,9 @@ class Parser {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
   }
 
-  static bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ':'; }
+  static bool is_name(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ':';
+  }
 
   std::string_view text_;
   size_t at_ = 0;

@@ -9,6 +9,9 @@ namespace attn_opt {
 namespace {
 
 constexpr int64_t kMaxUnknownElements = 8;
+/// Elements of all integer tensors whose contents are held as expressions; small ones do not count.
+constexpr int64_t kMaxHeldIntegers = int64_t{1} << 20;
+constexpr size_t kUncountedIntegers = 16;
 
 const onnx::TypeProto_Tensor* tensor_type(const onnx::TypeProto* type) {
   return type && type->has_tensor_type() ? &type->tensor_type() : nullptr;
@@ -23,8 +26,9 @@ bool is_named(const Dim& dim) {
 bool has_attribute_reference(const Node& node) {
   if (!node.graph->function()) return false;
   const auto& attributes = node.proto->attribute();
-  return std::any_of(attributes.begin(), attributes.end(),
-                     [](const onnx::AttributeProto& attribute) { return !attribute.ref_attr_name().empty(); });
+  return std::any_of(attributes.begin(), attributes.end(), [](const onnx::AttributeProto& attribute) {
+    return !attribute.ref_attr_name().empty();
+  });
 }
 
 bool is_pure(std::string_view op) {
@@ -70,7 +74,8 @@ bool is_foldable(FactStore& store, const Node& node, const ValueFact& output) {
 }
 
 bool all_numbers(const IntegerData& data) {
-  return std::all_of(data.values.begin(), data.values.end(), [](const Dim& dim) { return dim.is_constant(); });
+  return std::all_of(data.values.begin(), data.values.end(),
+                     [](const Dim& dim) { return dim.is_constant(); });
 }
 
 }  // namespace
@@ -138,6 +143,10 @@ void FactStore::compute(const Node& node) {
 }
 
 void FactStore::complete(const Value& value, ValueFact& fact) {
+  if (fact.integers && fact.integers->values.size() > kUncountedIntegers) {
+    integer_elements_ += static_cast<int64_t>(fact.integers->values.size());
+    if (integer_elements_ > kMaxHeldIntegers) fact.integers.reset();
+  }
   if (fact.integers && all_numbers(*fact.integers)) fact.foldable = true;
   ValueFact& stored = facts_[&value] = std::move(fact);
   if (stored.integers || !stored.foldable || !is_integer(stored.type) || !stored.shape) return;
@@ -146,7 +155,8 @@ void FactStore::complete(const Value& value, ValueFact& fact) {
   const Tensor* tensor = constant(value);
   if (!tensor) return;
   stored.shape = Shape(tensor->dims().begin(), tensor->dims().end());
-  if (tensor->size() <= kMaxIntegers) stored.integers = integers_of(*tensor);
+  if (tensor->size() <= kMaxIntegers && integer_elements_ < kMaxHeldIntegers)
+    stored.integers = integers_of(*tensor);
 }
 
 ValueFact FactStore::leaf(const Value& value) {
@@ -159,8 +169,9 @@ ValueFact FactStore::leaf(const Value& value) {
   if (onnx::TensorProto::DataType_IsValid(initializer.data_type())) {
     fact.type = static_cast<DataType>(initializer.data_type());
   }
-  const int64_t count = element_count(std::span<const int64_t>(initializer.dims().data(), initializer.dims_size()));
-  if (count < 0) return fact;
+  const int64_t count =
+      element_count(std::span<const int64_t>(initializer.dims().data(), initializer.dims_size()));
+  if (count < 0 || initializer.dims_size() > static_cast<int>(kMaxRank)) return fact;
   fact.shape = Shape(initializer.dims().begin(), initializer.dims().end());
   fact.foldable = count <= Facts::kMaxConstantElements && fact.type != onnx::TensorProto::STRING;
   if (count > kMaxIntegers || !is_integer(fact.type)) return fact;
@@ -187,17 +198,19 @@ Shape FactStore::declared_dims(const Value& value, const onnx::TensorShapeProto&
 void FactStore::merge_declared(const Value& value, ValueFact& fact) {
   const onnx::TypeProto_Tensor* declared = tensor_type(value.declared_type);
   if (!declared) return;
-  if (fact.type == onnx::TensorProto::UNDEFINED && onnx::TensorProto::DataType_IsValid(declared->elem_type())) {
+  if (fact.type == onnx::TensorProto::UNDEFINED &&
+      onnx::TensorProto::DataType_IsValid(declared->elem_type())) {
     fact.type = static_cast<DataType>(declared->elem_type());
   }
-  if (!declared->has_shape()) return;
+  if (!declared->has_shape() || declared->shape().dim_size() > static_cast<int>(kMaxRank)) return;
   if (!fact.shape) {
     fact.shape = declared_dims(value, declared->shape());
     return;
   }
   if (fact.shape->size() != static_cast<size_t>(declared->shape().dim_size())) return;
   const Shape dims = declared_dims(value, declared->shape());
-  // What is open after an If differs between its branches: a name declared for it is true of one of them at most.
+  // What is open after an If differs between its branches: a name declared for it is true of one of them at
+  // most.
   const bool branches_differ = value.producer && value.producer->is("If");
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     Dim& dim = (*fact.shape)[axis];

@@ -19,6 +19,8 @@ namespace attn_opt {
 
 /// Elements of an integer tensor up to which its contents are held as expressions.
 inline constexpr int64_t kMaxIntegers = 256;
+/// Shapes of higher rank are not followed.
+inline constexpr size_t kMaxRank = 64;
 
 struct ValueFact {
   DataType type = onnx::TensorProto::UNDEFINED;
@@ -38,7 +40,8 @@ class FactStore {
   const ValueFact& fact(const Value& value);
   /// The fact of a value whose own producer has been computed; an empty one otherwise.
   const ValueFact& computed(const Value& value);
-  /// What is known of its elements, with an unknown for each other one; null if they are too many or not integers.
+  /// What is known of its elements, with an unknown for each other one; null if they are too many or not
+  /// integers.
   const IntegerData* elements(const Value& value);
 
   /// Contents of VALUE; null if it is not foldable or the executor cannot run what makes it.
@@ -60,7 +63,8 @@ class FactStore {
   void infer_call(RuleContext& context, const Graph& body);
 
  private:
-  /// Gives an input of the function whose body this store describes what CALLER knows of ARGUMENT, which may be null.
+  /// Gives an input of the function whose body this store describes what CALLER knows of ARGUMENT, which may
+  /// be null.
   void bind(const Value& parameter, FactStore& caller, const Value* argument);
   std::vector<const Value*> inputs_of(const Value& value, int stage);
   std::vector<const Value*> constant_inputs(const Value& value);
@@ -87,6 +91,7 @@ class FactStore {
   std::unordered_set<std::string> assumed_;
   std::vector<SizeAssumption> assumptions_;
   int64_t constant_elements_ = 0;
+  int64_t integer_elements_ = 0;
   bool functions_read_ = false;
   std::unordered_map<std::string, const Graph*> functions_;
   // Of the store for a call's body:

@@ -11,8 +11,9 @@ namespace attn_opt {
 namespace {
 
 bool passes_through(const Node& node) {
-  static const std::unordered_set<std::string_view> kOps{"Expand",  "Reshape", "Transpose", "Squeeze", "Unsqueeze",
-                                                         "Flatten", "Tile",    "Slice",     "Split",   "Gather"};
+  static const std::unordered_set<std::string_view> kOps{"Expand",    "Reshape", "Transpose", "Squeeze",
+                                                         "Unsqueeze", "Flatten", "Tile",      "Slice",
+                                                         "Split",     "Gather"};
   return node.domain().empty() && kOps.contains(node.op());
 }
 
@@ -58,7 +59,8 @@ const Tensor* FactStore::uniform(const Value& value) {
   fact(value);
   post_order(
       value, [&](const Value& v) { return uniforms_.contains(&v); },
-      [&](const Value& v, int stage) { return uniform_inputs(v, stage); }, [&](const Value& v) { find_uniform(v); });
+      [&](const Value& v, int stage) { return uniform_inputs(v, stage); },
+      [&](const Value& v) { find_uniform(v); });
   const Tensor& element = uniforms_[&value];
   return element.has_value() ? &element : nullptr;
 }
@@ -137,7 +139,8 @@ Tensor FactStore::uniform_result(const Node& node) {
   }
   if (!is_pointwise(node)) return {};
   Expected<std::vector<Tensor>> outputs = run_node(*node.proto, elements, opsets(*node.graph));
-  return outputs && !outputs->empty() && outputs->front().size() == 1 ? outputs->front().reshaped({}) : Tensor();
+  return outputs && !outputs->empty() && outputs->front().size() == 1 ? outputs->front().reshaped({})
+                                                                      : Tensor();
 }
 
 }  // namespace attn_opt

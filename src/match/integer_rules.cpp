@@ -1,7 +1,7 @@
 // Contents of small integer tensors as expressions.
 //
-// Operators that only move elements are run by the executor on the positions of the elements; arithmetic is done on the
-// expressions, element by element.
+// Operators that only move elements are run by the executor on the positions of the elements; arithmetic is
+// done on the expressions, element by element.
 #include <algorithm>
 #include <numeric>
 
@@ -18,12 +18,13 @@ bool is_one_of(const Node& node, std::initializer_list<std::string_view> ops) {
 
 /// The inputs of NODE that hold the elements it moves; empty if it does more than move.
 std::vector<size_t> moved_inputs(const Node& node) {
-  if (is_one_of(node, {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Expand", "Tile", "Slice", "Split",
-                       "Gather", "GatherND", "GatherElements"})) {
+  if (is_one_of(node, {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Expand", "Tile", "Slice",
+                       "Split", "Gather", "GatherND", "GatherElements"})) {
     return {0};
   }
   if (node.op() == "Where") return {1, 2};
-  if (is_one_of(node, {"ScatterND", "ScatterElements"}) && node.string_attribute("reduction", "none") == "none") {
+  if (is_one_of(node, {"ScatterND", "ScatterElements"}) &&
+      node.string_attribute("reduction", "none") == "none") {
     return {0, 2};
   }
   if (node.op() != "Concat" || static_cast<int64_t>(node.inputs.size()) > kMaxInputs) return {};
@@ -64,7 +65,8 @@ void move_elements(RuleContext& context, const std::vector<size_t>& moved) {
     const Tensor& positions = (*outputs)[i];
     if (!positions.has_value() || positions.size() > kMaxIntegers) continue;
     IntegerData result{positions.dims(), {}};
-    for (const int64_t position : positions.data<int64_t>()) result.values.push_back(pool[static_cast<size_t>(position)]);
+    for (const int64_t position : positions.data<int64_t>())
+      result.values.push_back(pool[static_cast<size_t>(position)]);
     context.set_integers(i, std::move(result));
   }
 }
@@ -101,7 +103,8 @@ std::optional<Dim> divided(const RuleContext& context, const Elements& x) {
 
 std::optional<Dim> remainder(const RuleContext& context, const Elements& x) {
   const bool of_dividend = context.node().int_attribute("fmod", 0) != 0;
-  if (!x[1].is_constant() || x[1].value() <= 0 || (of_dividend && !x[0].never_negative())) return std::nullopt;
+  if (!x[1].is_constant() || x[1].value() <= 0 || (of_dividend && !x[0].never_negative()))
+    return std::nullopt;
   return x[0] - floor_quotient(x[0], x[1]) * x[1];
 }
 
@@ -194,7 +197,8 @@ void compute_elements(RuleContext& context, ElementRule rule) {
   const size_t size = static_cast<size_t>(attn_opt::element_count(std::span<const int64_t>(*dims)));
   for (size_t at = 0; at < size; ++at) {
     Elements elements;
-    for (const IntegerData* input : inputs) elements.push_back(input->values[broadcast_position(at, input->dims, *dims)]);
+    for (const IntegerData* input : inputs)
+      elements.push_back(input->values[broadcast_position(at, input->dims, *dims)]);
     std::optional<Dim> value = rule(context, elements);
     if (!value) return;
     result.values.push_back(*std::move(value));
@@ -237,7 +241,8 @@ void apply_integer_rule(RuleContext& context) {
   const Node& node = context.node();
   if (!node.domain().empty() || node.outputs.empty() || !context.wants(0)) return;
   if (!is_integer(context.result(0).type) || context.result(0).integers) return;
-  if (const std::vector<size_t> moved = moved_inputs(node); !moved.empty()) return move_elements(context, moved);
+  if (const std::vector<size_t> moved = moved_inputs(node); !moved.empty())
+    return move_elements(context, moved);
   if (node.op() == "Cast" || node.op() == "CastLike") return cast_elements(context);
   if (node.op() == "ReduceProd") {
     return reduce_elements(context, [](const Dim& a, const Dim& b) { return a * b; });

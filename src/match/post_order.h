@@ -9,9 +9,9 @@
 
 namespace attn_opt {
 
-/// Calls FINISH(value) for ROOT and, before it, for all it depends on that is not DONE(value). DEPENDENCIES(value, stage)
-/// gives the values of stages 0, 1, ... until one is empty; each stage is finished before the next is asked for. A value
-/// that depends on itself is left out.
+/// Calls FINISH(value) for ROOT and, before it, for all it depends on that is not DONE(value).
+/// DEPENDENCIES(value, stage) gives the values of stages 0, 1, ... until one is empty; each stage is finished
+/// before the next is asked for. A value that depends on itself is left out.
 template <class Done, class Dependencies, class Finish>
 void post_order(const Value& root, Done done, Dependencies dependencies, Finish finish) {
   struct Frame {

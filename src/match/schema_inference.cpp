@@ -24,20 +24,26 @@ class NodeInference : public onnx::InferenceContext {
     for (size_t i = 0; i < inputs; ++i) describe_input(i);
   }
 
-  const onnx::AttributeProto* getAttribute(const std::string& name) const override { return node_.attribute(name); }
+  const onnx::AttributeProto* getAttribute(const std::string& name) const override {
+    return node_.attribute(name);
+  }
   size_t getNumInputs() const override { return input_types_.size(); }
   bool hasInput(size_t i) const override { return node_.input(i) != nullptr; }
   const onnx::TypeProto* getInputType(size_t i) const override {
     return i < input_types_.size() && input_types_[i].has_tensor_type() ? &input_types_[i] : nullptr;
   }
-  const onnx::TensorProto* getInputData(size_t i) const override { return i < input_data_.size() ? input_data_[i].get() : nullptr; }
+  const onnx::TensorProto* getInputData(size_t i) const override {
+    return i < input_data_.size() ? input_data_[i].get() : nullptr;
+  }
   const onnx::SparseTensorProto* getInputSparseData(size_t) const override { return nullptr; }
   const onnx::TensorShapeProto* getSymbolicInput(size_t i) const override {
     return i < symbolic_data_.size() ? symbolic_data_[i].get() : nullptr;
   }
   size_t getNumOutputs() const override { return output_types_.size(); }
   bool hasOutput(size_t i) override { return node_.output(i) != nullptr; }
-  onnx::TypeProto* getOutputType(size_t i) override { return i < output_types_.size() ? &output_types_[i] : nullptr; }
+  onnx::TypeProto* getOutputType(size_t i) override {
+    return i < output_types_.size() ? &output_types_[i] : nullptr;
+  }
   onnx::GraphInferencer* getGraphAttributeInferencer(const std::string&) override { return nullptr; }
   std::string getDisplayName() const override { return node_.label(); }
 
@@ -109,6 +115,9 @@ class NodeInference : public onnx::InferenceContext {
   std::unordered_map<std::string, Dim> symbols_;
 };
 
+/// ONNX's inference for STFT takes onesided for 0 when the attribute is absent; it is 1.
+bool is_misinferred(const Node& node) { return node.is("STFT") && !node.attribute("onesided"); }
+
 bool is_complete(RuleContext& context) {
   for (size_t i = 0; i < context.node().outputs.size(); ++i) {
     const ValueFact& fact = context.result(i);
@@ -120,8 +129,8 @@ bool is_complete(RuleContext& context) {
 }  // namespace
 
 void apply_schema_inference(RuleContext& context) {
-  if (is_complete(context)) return;
   const Node& node = context.node();
+  if (is_complete(context) || is_misinferred(node)) return;
   try {
     const onnx::OpSchema* schema =
         onnx::OpSchemaRegistry::Schema(node.op(), context.opset(), std::string(node.domain()));

@@ -78,7 +78,7 @@ std::optional<double> RuleContext::scalar(size_t input) const {
 }
 
 void RuleContext::set_shape(size_t output, Shape shape) {
-  if (!wants(output)) return;
+  if (!wants(output) || shape.size() > kMaxRank) return;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     if (!shape[axis].may_be_size()) shape[axis] = fresh(output, axis);
   }
@@ -91,7 +91,8 @@ void RuleContext::set_type(size_t output, DataType type) {
 
 void RuleContext::set_integers(size_t output, IntegerData data) {
   if (!wants(output) || data.values.size() > static_cast<size_t>(kMaxIntegers)) return;
-  const bool numbers = std::all_of(data.values.begin(), data.values.end(), [](const Dim& d) { return d.is_constant(); });
+  const bool numbers =
+      std::all_of(data.values.begin(), data.values.end(), [](const Dim& d) { return d.is_constant(); });
   if (numbers && !tensor_of(data, results_[output].type).has_value()) return;
   results_[output].integers = std::move(data);
 }
@@ -138,6 +139,10 @@ Shape RuleContext::broadcast(const Shape& a, const Shape& b) const {
     result[offset + axis] = broadcast(longer[offset + axis], shorter[axis]);
   }
   return result;
+}
+
+void like_input_0(RuleContext& context) {
+  if (const Shape* shape = context.shape(0)) context.set_shape(0, *shape);
 }
 
 void apply_shape_rule(RuleContext& context) {

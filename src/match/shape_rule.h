@@ -1,8 +1,9 @@
-// A shape rule computes types, shapes and integer contents of one node's outputs from the facts of its inputs.
+// A shape rule computes types, shapes and integer contents of one node's outputs from the facts of its
+// inputs.
 //
-// Rules are listed by family, one table a file shape_rules_*.cpp. A rule sets what it can; what it leaves open is filled
-// by ONNX's own shape inference for that node. It must not set anything that a legal run can contradict, except
-// through assume_equal.
+// Rules are listed by family, one table a file shape_rules_*.cpp. A rule sets what it can; what it leaves
+// open is filled by ONNX's own shape inference for that node. It must not set anything that a legal run can
+// contradict, except through assume_equal.
 #pragma once
 
 #include <optional>
@@ -80,9 +81,12 @@ std::span<const ShapeRule> spatial_rules();
 std::span<const ShapeRule> attention_rules();
 std::span<const ShapeRule> contrib_rules();  ///< of com.microsoft
 
+/// The rule of operators whose output has the shape of their first input.
+void like_input_0(RuleContext& context);
 /// Applies the rule of the node's operator, if there is one.
 void apply_shape_rule(RuleContext& context);
-/// Contents of the outputs from those of the inputs, for operators that compute with or move small integer tensors.
+/// Contents of the outputs from those of the inputs, for operators that compute with or move small integer
+/// tensors.
 void apply_integer_rule(RuleContext& context);
 /// Fills in what is open by ONNX's shape inference for the node.
 void apply_schema_inference(RuleContext& context);

@@ -1,4 +1,5 @@
-// Attention and RotaryEmbedding of ai.onnx. Q (b, hq, L, d) or (b, L, hq*d); K, V likewise with S and kv heads.
+// Attention and RotaryEmbedding of ai.onnx. Q (b, hq, L, d) or (b, L, hq*d); K, V likewise with S and kv
+// heads.
 #include "src/match/shape_rule.h"
 
 namespace attn_opt {
@@ -34,14 +35,11 @@ void attention(RuleContext& context) {
     present[2] = past && past->size() == 4 ? now[2] + (*past)[2] : context.fresh(output, 2);
     return present;
   };
-  const Shape present_key = context.wants(1) || context.wants(3) ? with_past(*k, 4, context.wants(1) ? 1 : 3) : *k;
+  const Shape present_key =
+      context.wants(1) || context.wants(3) ? with_past(*k, 4, context.wants(1) ? 1 : 3) : *k;
   if (context.wants(1)) context.set_shape(1, present_key);
   if (context.wants(2)) context.set_shape(2, with_past(*v, 5, 2));
   context.set_shape(3, {(*q)[0], (*q)[1], (*q)[2], present_key[2]});
-}
-
-void like_input_0(RuleContext& context) {
-  if (const Shape* shape = context.shape(0)) context.set_shape(0, *shape);
 }
 
 constexpr ShapeRule kRules[] = {

@@ -4,10 +4,6 @@
 namespace attn_opt {
 namespace {
 
-void like_input_0(RuleContext& context) {
-  if (const Shape* shape = context.shape(0)) context.set_shape(0, *shape);
-}
-
 /// Output 3 is the sum of input and skip.
 void skip_normalization(RuleContext& context) {
   like_input_0(context);
@@ -21,7 +17,8 @@ void fused_mat_mul(RuleContext& context) {
   const Shape* left = context.shape(0);
   const Shape* right = context.shape(1);
   if (!left || !right || left->size() < 2 || right->size() < 2) return;
-  Shape result = context.broadcast(Shape(left->begin(), left->end() - 2), Shape(right->begin(), right->end() - 2));
+  Shape result =
+      context.broadcast(Shape(left->begin(), left->end() - 2), Shape(right->begin(), right->end() - 2));
   result.push_back(left->rbegin()[node.int_attribute("transA", 0) != 0 ? 0 : 1]);
   result.push_back(right->rbegin()[node.int_attribute("transB", 0) != 0 ? 1 : 0]);
   context.set_shape(0, std::move(result));

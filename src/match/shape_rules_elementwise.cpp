@@ -4,10 +4,6 @@
 namespace attn_opt {
 namespace {
 
-void like_input_0(RuleContext& context) {
-  if (const Shape* shape = context.shape(0)) context.set_shape(0, *shape);
-}
-
 void broadcast_all(RuleContext& context) {
   Shape result;
   for (size_t i = 0; i < context.node().inputs.size(); ++i) {
@@ -24,14 +20,16 @@ void identity(RuleContext& context) {
 
 void cast(RuleContext& context) {
   const int64_t to = context.node().int_attribute("to", 0);
-  if (onnx::TensorProto::DataType_IsValid(static_cast<int>(to))) context.set_type(0, static_cast<DataType>(to));
+  if (onnx::TensorProto::DataType_IsValid(static_cast<int>(to)))
+    context.set_type(0, static_cast<DataType>(to));
   like_input_0(context);
 }
 
 void like_with_dtype(RuleContext& context) {
   if (context.node().attribute("dtype")) {
     const int64_t to = context.node().int_attribute("dtype", 0);
-    if (onnx::TensorProto::DataType_IsValid(static_cast<int>(to))) context.set_type(0, static_cast<DataType>(to));
+    if (onnx::TensorProto::DataType_IsValid(static_cast<int>(to)))
+      context.set_type(0, static_cast<DataType>(to));
   } else {
     context.set_type(0, context.type(0));
   }

@@ -6,7 +6,8 @@
 namespace attn_opt {
 namespace {
 
-constexpr int64_t kFarAway = int64_t{1} << 30;  // exporters write the end of an axis as INT32_MAX or INT64_MAX
+constexpr int64_t kFarAway = int64_t{1}
+                             << 30;  // exporters write the end of an axis as INT32_MAX or INT64_MAX
 
 /// min(N, SIZE) elements, N of them where that is proven or the usual meaning (then it is assumed).
 Dim taken(const RuleContext& context, const Dim& n, const Dim& size) {
@@ -17,8 +18,8 @@ Dim taken(const RuleContext& context, const Dim& n, const Dim& size) {
   return usual ? n : minimum(n, size);
 }
 
-/// An index that counts from the end of an axis, as the number of elements from there to the end. An expression of sizes
-/// counts from the end if it is never positive, and is then taken not to be 0.
+/// An index that counts from the end of an axis, as the number of elements from there to the end. An
+/// expression of sizes counts from the end if it is never positive, and is then taken not to be 0.
 std::optional<Dim> from_end(const RuleContext& context, const Dim& index) {
   const Dim count = Dim(0) - index;
   if (index.is_constant()) return index.value() < 0 ? std::optional(count) : std::nullopt;
@@ -63,7 +64,8 @@ int64_t numeric_slice(int64_t begin, int64_t end, int64_t step, int64_t size) {
   return span <= 0 ? 0 : (span - 1) / -step + 1;
 }
 
-std::optional<Dim> sliced(const RuleContext& context, const Dim& begin, const Dim& end, int64_t step, const Dim& size) {
+std::optional<Dim> sliced(const RuleContext& context, const Dim& begin, const Dim& end, int64_t step,
+                          const Dim& size) {
   if (step == 0) return std::nullopt;
   if (begin.is_constant() && end.is_constant() && size.is_constant()) {
     return numeric_slice(begin.value(), end.value(), step, size.value());
@@ -117,8 +119,8 @@ void slice(RuleContext& context) {
   if (!bounds.axes) return context.set_shape(0, context.fresh_shape(0, shape->size()));
   Shape result = *shape;
   const std::vector<int64_t>& axes = *bounds.axes;
-  const bool known = bounds.begins.size() == axes.size() && bounds.ends.size() == axes.size() && bounds.steps &&
-                     bounds.steps->size() == axes.size();
+  const bool known = bounds.begins.size() == axes.size() && bounds.ends.size() == axes.size() &&
+                     bounds.steps && bounds.steps->size() == axes.size();
   for (size_t i = 0; i < axes.size(); ++i) {
     const std::optional<size_t> axis = axis_in(axes[i], shape->size());
     if (!axis) return;
@@ -126,7 +128,8 @@ void slice(RuleContext& context) {
     if (known) size = sliced(context, bounds.begins[i], bounds.ends[i], (*bounds.steps)[i], result[*axis]);
     result[*axis] = size ? *std::move(size) : context.fresh(0, *axis);
   }
-  if (known && result == *shape && std::all_of(bounds.steps->begin(), bounds.steps->end(), [](int64_t s) { return s > 0; })) {
+  if (known && result == *shape &&
+      std::all_of(bounds.steps->begin(), bounds.steps->end(), [](int64_t s) { return s > 0; })) {
     return context.set_same(0, *context.node().inputs[0]);
   }
   context.set_shape(0, std::move(result));

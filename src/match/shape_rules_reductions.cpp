@@ -26,7 +26,13 @@ void reduce(RuleContext& context) {
   std::optional<std::vector<size_t>> axes = axes_of(context, shape->size(), unnamed);
   if (axes && axes->empty()) axes = unnamed;
   if (axes) return set_reduced(context, *axes, keep);
-  if (keep) context.set_shape(0, context.fresh_shape(0, shape->size()));
+  const Shape* count = context.shape(1);
+  const bool counted = count && count->size() == 1 && (*count)[0].is_constant() && !(*count)[0].is(0);
+  if (keep) {
+    context.set_shape(0, context.fresh_shape(0, shape->size()));
+  } else if (counted && (*count)[0].value() <= static_cast<int64_t>(shape->size())) {
+    context.set_shape(0, context.fresh_shape(0, shape->size() - static_cast<size_t>((*count)[0].value())));
+  }
 }
 
 void arg_reduce(RuleContext& context) {
@@ -38,10 +44,10 @@ void arg_reduce(RuleContext& context) {
 
 using enum ResultType;
 constexpr ShapeRule kRules[] = {
-    {"ReduceL1", reduce},        {"ReduceL2", reduce},   {"ReduceLogSum", reduce}, {"ReduceLogSumExp", reduce},
-    {"ReduceMax", reduce},       {"ReduceMean", reduce}, {"ReduceMin", reduce},    {"ReduceProd", reduce},
-    {"ReduceSum", reduce},       {"ReduceSumSquare", reduce},
-    {"ArgMax", arg_reduce, kInt64}, {"ArgMin", arg_reduce, kInt64},
+    {"ReduceL1", reduce},        {"ReduceL2", reduce},           {"ReduceLogSum", reduce},
+    {"ReduceLogSumExp", reduce}, {"ReduceMax", reduce},          {"ReduceMean", reduce},
+    {"ReduceMin", reduce},       {"ReduceProd", reduce},         {"ReduceSum", reduce},
+    {"ReduceSumSquare", reduce}, {"ArgMax", arg_reduce, kInt64}, {"ArgMin", arg_reduce, kInt64},
 };
 
 }  // namespace

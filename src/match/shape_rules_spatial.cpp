@@ -62,6 +62,34 @@ void conv(RuleContext& context) {
   context.set_shape(0, std::move(result));
 }
 
+void conv_transpose(RuleContext& context) {
+  const Shape* shape = context.shape(0);
+  const Shape* weights = context.shape(1);
+  if (!shape || shape->size() < 3) return;
+  const Node& node = context.node();
+  const size_t spatial = shape->size() - 2;
+  Shape result = context.fresh_shape(0, shape->size());
+  result[0] = (*shape)[0];
+  if (weights && weights->size() > 1) result[1] = (*weights)[1] * node.int_attribute("group", 1);
+  const std::optional<Window> window = window_of(context, spatial, weights);
+  const std::vector<int64_t> output_shape = ints_or(node, "output_shape", 0, 0);
+  const std::vector<int64_t> output_padding = ints_or(node, "output_padding", spatial, 0);
+  for (size_t i = 0; i < spatial && window && output_padding.size() == spatial; ++i) {
+    Dim& size = result[i + 2];
+    if (output_shape.size() == spatial) {
+      size = output_shape[i];
+    } else if (window->auto_pad.starts_with("SAME")) {
+      size = (*shape)[i + 2] * window->strides[i];
+    } else {
+      size = ((*shape)[i + 2] - 1) * window->strides[i] + output_padding[i] +
+             (window->kernel[i] - 1) * window->dilations[i] + 1;
+      if (window->auto_pad != "VALID") size = size - window->pads[i] - window->pads[i + spatial];
+      size = context.not_negative(size);
+    }
+  }
+  context.set_shape(0, std::move(result));
+}
+
 void pool(RuleContext& context) {
   context.set_type(1, onnx::TensorProto::INT64);
   const Shape* shape = context.shape(0);
@@ -69,7 +97,8 @@ void pool(RuleContext& context) {
   const std::optional<Window> window = window_of(context, shape->size() - 2, nullptr);
   if (!window) return;
   Shape result = *shape;
-  for (size_t i = 0; i + 2 < shape->size(); ++i) result[i + 2] = positions(context, *window, i, (*shape)[i + 2]);
+  for (size_t i = 0; i + 2 < shape->size(); ++i)
+    result[i + 2] = positions(context, *window, i, (*shape)[i + 2]);
   context.set_shape(1, result);
   context.set_shape(0, std::move(result));
 }
@@ -95,7 +124,8 @@ std::optional<std::vector<double>> scales_of(const RuleContext& context, size_t 
     return std::vector<double>(attribute->floats().begin(), attribute->floats().end());
   }
   const Value* value = context.node().input(input);
-  const Tensor* tensor = value && context.store().computed(*value).foldable ? context.store().constant(*value) : nullptr;
+  const Tensor* tensor =
+      value && context.store().computed(*value).foldable ? context.store().constant(*value) : nullptr;
   if (!tensor || tensor->size() == 0) return std::nullopt;
   const Expected<Tensor> scales = tensor->cast(onnx::TensorProto::DOUBLE);
   if (!scales) return std::nullopt;
@@ -138,6 +168,7 @@ void resize(RuleContext& context) {
 using enum ResultType;
 constexpr ShapeRule kRules[] = {
     {"Conv", conv},
+    {"ConvTranspose", conv_transpose},
     {"AveragePool", pool},
     {"LpPool", pool},
     {"MaxPool", pool},

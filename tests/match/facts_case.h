@@ -1,12 +1,11 @@
 // A model in ONNX's textual syntax and the facts of its values.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <onnx/defs/parser.h>
 
 #include <memory>
 #include <string>
-
-#include <gtest/gtest.h>
 
 #include "attn_opt/facts.h"
 
@@ -14,10 +13,11 @@ namespace attn_opt {
 
 class FactsCase {
  public:
-  /// GRAPH: "(inputs) => (outputs) <initializers> { nodes }", followed by model-local functions if there are any.
+  /// GRAPH: "(inputs) => (outputs) <initializers> { nodes }", followed by model-local functions if there are
+  /// any.
   explicit FactsCase(const std::string& graph, int opset = 18) {
     const std::string text = "<ir_version: 10, opset_import: [\"\": " + std::to_string(opset) +
-                               ", \"local\": 1, \"com.microsoft\": 1]> g " + graph;
+                             ", \"local\": 1, \"com.microsoft\": 1]> g " + graph;
     onnx::OnnxParser parser(text.c_str());
     const auto status = parser.Parse(proto);
     EXPECT_TRUE(status.IsOK()) << status.ErrorMessage();

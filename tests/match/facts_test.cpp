@@ -19,8 +19,9 @@ TEST(Facts, DeclaredShapesServeWhereNothingIsComputed) {
 }
 
 TEST(Facts, NumbersBeatExpressionsBeatDeclaredSymbols) {
-  FactsCase facts("(float[b,s] x, int64[2] t) => (float[n, 9] y, float[m] z, float[k, 3] w) "
-                  "{ y = Neg(x) z = Flatten<axis=0>(x) w = Reshape(x, t) }");
+  FactsCase facts(
+      "(float[b,s] x, int64[2] t) => (float[n, 9] y, float[m] z, float[k, 3] w) "
+      "{ y = Neg(x) z = Flatten<axis=0>(x) w = Reshape(x, t) }");
   EXPECT_EQ(facts.shape("y"), "(b, 9)");
   EXPECT_EQ(facts.shape("z"), "(1, b*s)");
   EXPECT_EQ(facts.shape("w"), "(k, 3)");
@@ -41,8 +42,9 @@ TEST(Facts, AnInitializerThatTheCallerMayOverrideIsNoConstant) {
 }
 
 TEST(Facts, ConstantsFold) {
-  FactsCase facts("(float[b] x) => (y) <float[2] c = {1.0, 4.0}, int64[1] k = {0}> "
-                  "{ r = Sqrt(c) u = Unsqueeze(r, k) i = CastLike(u, x) y = Mul(x, r) }");
+  FactsCase facts(
+      "(float[b] x) => (y) <float[2] c = {1.0, 4.0}, int64[1] k = {0}> "
+      "{ r = Sqrt(c) u = Unsqueeze(r, k) i = CastLike(u, x) y = Mul(x, r) }");
   const Tensor* tensor = facts.facts->constant(facts.value("i"));
   ASSERT_NE(tensor, nullptr);
   EXPECT_EQ(tensor->dims(), (Dims{1, 2}));
@@ -56,12 +58,14 @@ TEST(Facts, RandomNodesAreNotConstant) {
 }
 
 TEST(Facts, WhatWouldBeLargeIsNotComputed) {
-  FactsCase facts("(float[b] x) => (y) <float c = {1.0}, int64[2] huge = {1000000, 1000000}, int64 zero = {0}, "
-                  "int64 most = {4000000000000}, int64 one = {1}> "
-                  "{ y = Expand(c, huge) z = ConstantOfShape(huge) w = Range(zero, most, one) }");
+  FactsCase facts(
+      "(float[b] x) => (y) <float c = {1.0}, int64[2] huge = {1000000, 1000000}, int64 zero = {0}, "
+      "int64 most = {4000000000000}, int64 one = {1}> "
+      "{ y = Expand(c, huge) z = ConstantOfShape(huge) w = Range(zero, most, one) }");
   EXPECT_EQ(facts.shape("y"), "(1000000, 1000000)");
   EXPECT_EQ(facts.shape("w"), "(4000000000000)");
-  for (const char* name : {"y", "z", "w"}) EXPECT_EQ(facts.facts->constant(facts.value(name)), nullptr) << name;
+  for (const char* name : {"y", "z", "w"})
+    EXPECT_EQ(facts.facts->constant(facts.value(name)), nullptr) << name;
   EXPECT_EQ(facts.facts->uniform(facts.value("y")), 1.0);
   EXPECT_EQ(facts.facts->uniform(facts.value("z")), 0.0);
 }
@@ -84,11 +88,13 @@ TEST(Facts, UniformTensors) {
   EXPECT_EQ(uniform("z"), 0.0);
   EXPECT_EQ(uniform("both"), 0.0);
   EXPECT_EQ(uniform("off"), 0.0);
-  for (const char* name : {"x", "nan", "open", "mixed", "two", "y"}) EXPECT_EQ(uniform(name), std::nullopt) << name;
+  for (const char* name : {"x", "nan", "open", "mixed", "two", "y"})
+    EXPECT_EQ(uniform(name), std::nullopt) << name;
 }
 
 TEST(Facts, ScalarsHaveOneElement) {
-  FactsCase facts("(float[b] x) => (y) <float a = {2.0}, float[1,1] c = {3.0}, float[2] d = {3.0, 3.0}> { y = Neg(x) }");
+  FactsCase facts(
+      "(float[b] x) => (y) <float a = {2.0}, float[1,1] c = {3.0}, float[2] d = {3.0, 3.0}> { y = Neg(x) }");
   EXPECT_EQ(facts.facts->scalar(facts.value("a")), 2.0);
   EXPECT_EQ(facts.facts->scalar(facts.value("c")), 3.0);
   EXPECT_EQ(facts.facts->scalar(facts.value("d")), std::nullopt);
@@ -167,7 +173,8 @@ TEST(Facts, InvalidNodesAreUnknownNotFatal) {
       "(float[a,b] x) => (y) { y = Concat<axis=0>() }",
   };
   for (const char* graph : kGraphs) {
-    for (const int opset : {7, 11, 13, 18, 24}) EXPECT_EQ(FactsCase(graph, opset).shape("y"), "unknown") << graph;
+    for (const int opset : {7, 11, 13, 18, 24})
+      EXPECT_EQ(FactsCase(graph, opset).shape("y"), "unknown") << graph;
   }
 }
 
@@ -186,9 +193,29 @@ TEST(Facts, HostileSizesDoNotOverflow) {
   }
 }
 
+TEST(Facts, RanksThatGrowWithoutEndAreGivenUp) {
+  constexpr int kLength = 20000;
+  onnx::ModelProto model = chain_of(kLength, "Unsqueeze");
+  model.mutable_opset_import(0)->set_version(11);
+  for (onnx::NodeProto& node : *model.mutable_graph()->mutable_node()) {
+    onnx::AttributeProto& axes = *node.add_attribute();
+    axes.set_name("axes");
+    axes.set_type(onnx::AttributeProto::INTS);
+    axes.add_ints(0);
+  }
+  FactsCase facts(std::move(model));
+  EXPECT_EQ(facts.shape("v2"), "(1, 1, b, s, d)");
+  EXPECT_EQ(facts.shape("v" + std::to_string(kLength)), "unknown");
+}
+
 TEST(Facts, DeclaredNegativeDimsAreUnknown) {
   onnx::ModelProto model = chain_of(1, "Neg");
-  model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)
+  model.mutable_graph()
+      ->mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(0)
       ->set_dim_value(-4);
   EXPECT_EQ(FactsCase(model).shape("v1"), "(?v0.0, s, d)");
 }
