@@ -1,0 +1,141 @@
+#include "src/verify/canonical_text.h"
+
+#include <charconv>
+#include <unordered_map>
+
+#include "src/verify/draws.h"
+#include "src/trial/random_numbers.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr size_t kMaxVerbatim = 64;
+
+class SiteWriter {
+ public:
+  explicit SiteWriter(const SiteText& given) : given_(given) {}
+
+  std::string write() {
+    for (const auto& input : given_.site.inputs) add_input(input);
+    for (const Value* value : given_.site.handed_over) add("handed", number_of(value));
+    for (const Cone* cone : {&given_.site.before, &given_.site.after}) {
+      text_ += "side\n";
+      for (const Node* node : cone->nodes) add_node(*node);
+    }
+    for (const Value* value : given_.site.replaced) add("replaced", number_of(value));
+    for (const Value* value : given_.site.written) add("written", number_of(value));
+    add_description();
+    return std::move(text_);
+  }
+
+ private:
+  void add(std::string_view key, int64_t number) {
+    (text_ += key) += ' ';
+    text_ += std::to_string(number) + '\n';
+  }
+
+  void add_real(double number) {
+    char digits[40];
+    const auto end = std::to_chars(digits, digits + sizeof digits, number, std::chars_format::hex).ptr;
+    text_.append(digits, end) += '\n';
+  }
+
+  /// BYTES, or what stands for them when they are many.
+  void add_bytes(std::string_view bytes) {
+    add("bytes", static_cast<int64_t>(bytes.size()));
+    if (bytes.size() <= kMaxVerbatim) text_ += bytes;
+    else add("hash", static_cast<int64_t>(hash_bytes(bytes)));
+  }
+
+  int64_t number_of(const Value* value) {
+    if (!value) return -1;
+    return numbers_.try_emplace(value, static_cast<int64_t>(numbers_.size())).first->second;
+  }
+
+  void add_dims(const Dims& dims) {
+    for (const int64_t dim : dims) text_ += std::to_string(dim) + ' ';
+    text_ += '\n';
+  }
+
+  void add_dim(const Dim& dim) {
+    for (const auto& sizes : given_.assignments) add("dim", sizes.of(dim).value_or(-1));
+  }
+
+  void add_shape(const Shape& shape) {
+    add("rank", static_cast<int64_t>(shape.size()));
+    for (const Dim& dim : shape) add_dim(dim);
+  }
+
+  void add_input(const SiteInput& input) {
+    add("input", number_of(input.value));
+    add("type", input.type);
+    add("source", static_cast<int64_t>(input.source));
+    add("role", static_cast<int64_t>(role_of(input, given_.sdpa)));
+    add_real(input.uniform);
+    add_shape(input.shape);
+    for (const Dim& dim : input.integers.values) add_dim(dim);
+    if (!input.fixed.has_value()) return;
+    add_dims(input.fixed.dims());
+    const auto bytes = input.fixed.bytes();
+    add_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+
+  void add_node(const Node& node) {
+    text_ += node.proto->domain() + '.' + node.op() + ':' + node.proto->overload() + '\n';
+    add("opset", node.graph->model().opset(*node.graph, std::string(node.domain())));
+    for (const auto& attribute : node.proto->attribute()) add_bytes(attribute.SerializeAsString());
+    for (const Value* value : reads_of(node)) add("reads", number_of(value));
+    for (size_t i = 0; i < node.inputs.size(); ++i) add("in", number_of(node.inputs[i]));
+    for (const Value* output : node.outputs) add("out", number_of(output));
+  }
+
+  void add_axes(const AxisMap& map) {
+    text_ += map.str() + '\n';
+    for (const Factor& factor : map.factors()) {
+      add("role", static_cast<int64_t>(factor.role));
+      add("repeated", factor.repeated);
+      add_dim(factor.size);
+    }
+  }
+
+  void add_operand(const Operand& operand) {
+    for (const auto& view : operand.views) {
+      add("view", number_of(view.value));
+      add("past", number_of(view.past));
+      add("present", number_of(view.present));
+      add_real(view.scale);
+      add_axes(view.axes);
+    }
+  }
+
+  void add_description() {
+    const Sdpa& sdpa = given_.sdpa;
+    for (const Operand* operand : {&sdpa.q, &sdpa.k, &sdpa.v}) add_operand(*operand);
+    for (const double number : {given_.emission.scale, sdpa.scale, sdpa.softcap}) add_real(number);
+    for (const auto& scale : sdpa.tensor_scales) add(scale.divides ? "divisor" : "factor", number_of(scale.value));
+    for (const auto& term : sdpa.terms) {
+      add("term", static_cast<int64_t>(term.kind));
+      add("value", number_of(term.value));
+      add_real(term.coefficient);
+      add_real(term.fill);
+      add_shape(term.frame);
+    }
+    add("causal", sdpa.is_causal);
+    add("lengths", number_of(sdpa.nonpad_kv_seqlen));
+    for (const auto& output : sdpa.outputs) {
+      add("output", number_of(output.value));
+      add_axes(output.axes);
+    }
+    for (const auto& condition : given_.emission.preconditions) add(condition.id, condition.proven);
+  }
+
+  const SiteText& given_;
+  std::string text_;
+  std::unordered_map<const Value*, int64_t> numbers_;
+};
+
+}  // namespace
+
+std::string canonical_text(const SiteText& text) { return SiteWriter(text).write(); }
+
+}  // namespace attn_opt

@@ -1,0 +1,91 @@
+#include "src/verify/cone.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+
+namespace attn_opt {
+namespace {
+
+struct Visit {
+  Node* node;
+  std::vector<Value*> reads;
+  size_t next = 0;
+};
+
+class ConeWalk {
+ public:
+  ConeWalk(const std::vector<Value*>& roots, const std::function<bool(Value&)>& is_leaf, size_t limit)
+      : roots_(roots.begin(), roots.end()), is_leaf_(is_leaf), limit_(limit) {}
+
+  Expected<Cone> walk(const std::vector<Value*>& roots) {
+    for (Value* root : roots) {
+      if (!root) continue;
+      reach(*root);
+      while (!pending_.empty()) {
+        if (nodes_.size() > limit_)
+          return fail(ErrorCode::kLimit, root->name, "more than " + std::to_string(limit_) + " nodes lead to it");
+        advance();
+      }
+    }
+    return std::move(cone_);
+  }
+
+ private:
+  void advance() {
+    Visit& visit = pending_.back();
+    if (visit.next < visit.reads.size()) {
+      reach(*visit.reads[visit.next++]);
+      return;
+    }
+    cone_.nodes.push_back(visit.node);
+    pending_.pop_back();
+  }
+
+  void reach(Value& value) {
+    if (leaves_.count(&value) || (value.producer && nodes_.count(value.producer))) return;
+    if (!value.producer || (!roots_.count(&value) && is_leaf_(value))) {
+      leaves_.insert(&value);
+      cone_.leaves.push_back(&value);
+      return;
+    }
+    nodes_.insert(value.producer);
+    pending_.push_back({value.producer, reads_of(*value.producer)});
+  }
+
+  std::unordered_set<const Value*> roots_, leaves_;
+  std::unordered_set<const Node*> nodes_;
+  std::vector<Visit> pending_;
+  const std::function<bool(Value&)>& is_leaf_;
+  size_t limit_;
+  Cone cone_;
+};
+
+}  // namespace
+
+std::vector<Value*> reads_of(const Node& node) {
+  std::vector<Value*> reads;
+  for (Value* input : node.inputs)
+    if (input) reads.push_back(input);
+  for (const Graph* body : node.bodies)
+    for (Value* leaf : cone_of_body(*body).leaves)
+      if (leaf->graph != body) reads.push_back(leaf);
+  return reads;
+}
+
+Expected<Cone> cone_of(const std::vector<Value*>& roots, const std::function<bool(Value&)>& is_leaf, size_t limit) {
+  return ConeWalk(roots, is_leaf, limit).walk(roots);
+}
+
+Cone cone_of_body(const Graph& body) {
+  const std::function<bool(Value&)> is_outer = [&](Value& value) { return value.graph != &body; };
+  std::vector<Value*> made_here;
+  std::copy_if(body.outputs().begin(), body.outputs().end(), std::back_inserter(made_here),
+               [&](Value* value) { return value && value->graph == &body; });
+  Cone cone = *cone_of(made_here, is_outer, std::numeric_limits<size_t>::max());
+  for (Value* output : body.outputs())
+    if (output && output->graph != &body) cone.leaves.push_back(output);
+  return cone;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,27 @@
+// The nodes that make given values, up to where a cut is made.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "attn_opt/graph.h"
+#include "attn_opt/status.h"
+
+namespace attn_opt {
+
+struct Cone {
+  std::vector<Node*> nodes;    ///< each after those it reads
+  std::vector<Value*> leaves;  ///< what the nodes read and do not make, in order of first reading
+};
+
+/// What NODE reads: its inputs and what its bodies capture.
+std::vector<Value*> reads_of(const Node& node);
+
+/// The cone of ROOTS upward to values for which IS_LEAF holds or that no node makes. Roots are never leaves if a node
+/// makes them. kLimit beyond LIMIT nodes.
+Expected<Cone> cone_of(const std::vector<Value*>& roots, const std::function<bool(Value&)>& is_leaf, size_t limit);
+
+/// The nodes of BODY that its outputs need; leaves are captured values and its own inputs and initializers.
+Cone cone_of_body(const Graph& body);
+
+}  // namespace attn_opt

@@ -1,0 +1,223 @@
+#include "src/verify/draws.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "src/trial/random_numbers.h"
+
+namespace attn_opt {
+namespace {
+
+using P = onnx::TensorProto;
+
+constexpr double kMaskedShare = 0.3;
+constexpr double kLargeFactor = 30;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kDeepMask = -1e4;
+
+bool can_mask(const SiteInput& input, const Sdpa& sdpa) {
+  if (input.source != SiteInput::Source::kDrawn) return false;
+  const InputRole role = role_of(input, sdpa);
+  return role == InputRole::kBias || role == InputRole::kKeep || role == InputRole::kDrop ||
+         role == InputRole::kLength || !is_floating(input.type);
+}
+
+/// Number of TERMS' entry that reads VALUE; 0 if none does.
+size_t term_index(const Value* value, const Sdpa& sdpa) {
+  for (size_t i = 0; i < sdpa.terms.size(); ++i)
+    if (sdpa.terms[i].value == value) return i;
+  return 0;
+}
+
+/// Draws one input, element by element, in double.
+class InputDraw {
+ public:
+  InputDraw(const DrawRequest& request, const SiteInput& input, const Dims& dims, int64_t keys, RandomNumbers random)
+      : request_(request), role_(role_of(input, request.sdpa)), random_(random), keys_(keys),
+        term_(static_cast<int64_t>(term_index(input.value, request.sdpa))),
+        terms_(static_cast<int64_t>(std::max<size_t>(1, request.sdpa.terms.size()))),
+        columns_(dims.empty() ? 1 : dims.back()), queries_(dims.size() < 2 ? 1 : dims[dims.size() - 2]),
+        rows_(columns_ ? element_count(dims) / columns_ : 0), lowest_(lowest_finite(input.type)), extremes_(input.extremes),
+        is_floating_(is_floating(input.type)) {}
+
+  double element(int64_t index) {
+    if (role_ == InputRole::kLength) return length(index);
+    if (role_ == InputRole::kTensorScale) return 0.5 + 1.5 * random_.uniform();
+    const int64_t row = index / columns_, column = index % columns_;
+    if (role_ == InputRole::kBias) return within_extremes(bias(row, column));
+    if (!is_floating_) return masks(row, column) == (role_ == InputRole::kDrop) ? 1 : 0;
+    const bool is_large = request_.kind == DrawKind::kLarge && role_ == InputRole::kQuery;
+    return random_.normal() * (is_large ? kLargeFactor : 1);
+  }
+
+ private:
+  /// VALUE, or the deepest that the model's own mask can reach: what it never holds proves nothing.
+  double within_extremes(double value) const {
+    if (value == -kInfinity && !extremes_.may_hold_minus_inf) value = lowest_;
+    if (value == lowest_ && !extremes_.may_hold_lowest) value = kDeepMask;
+    return value;
+  }
+
+  int64_t empty_row() const { return rows_ / 2; }
+  /// The row in which the terms mask the keys in turn.
+  bool is_split_row(int64_t row) const { return terms_ > 1 && (rows_ == 1 || row == (empty_row() + 1) % rows_); }
+  bool masks_in_turn(int64_t column) const { return column % terms_ == term_; }
+  bool is_future(int64_t row, int64_t column) const {
+    return column > row % queries_ + std::max<int64_t>(0, columns_ - queries_);
+  }
+
+  double bias(int64_t row, int64_t column) {
+    const double normal = random_.normal();
+    switch (request_.kind) {
+      case DrawKind::kAllKept: return 0;
+      case DrawKind::kMixed: return mixed(normal);
+      case DrawKind::kEmptyRow:
+        if (row == empty_row() || (is_split_row(row) && masks_in_turn(column))) return -kInfinity;
+        return normal;
+      case DrawKind::kLowestRow:
+        if (row == empty_row() || (is_split_row(row) && masks_in_turn(column))) return lowest_;
+        return normal;
+      case DrawKind::kCausal: return is_future(row, column) ? -kInfinity : normal;
+      case DrawKind::kRandom:
+      case DrawKind::kLarge: break;
+    }
+    return normal;
+  }
+
+  double mixed(double normal) {
+    switch (random_.below(5)) {
+      case 0: return 0;
+      case 1: return kDeepMask;
+      case 2: return lowest_;
+      case 3: return -kInfinity;
+      default: return normal;
+    }
+  }
+
+  bool masks(int64_t row, int64_t column) {
+    const bool masked = random_.uniform() < kMaskedShare;
+    switch (request_.kind) {
+      case DrawKind::kAllKept: return false;
+      case DrawKind::kEmptyRow:
+        if (row == empty_row()) return true;
+        [[fallthrough]];
+      case DrawKind::kLowestRow: return is_split_row(row) ? masks_in_turn(column) : masked;
+      case DrawKind::kCausal: return is_future(row, column);
+      case DrawKind::kRandom:
+      case DrawKind::kMixed:
+      case DrawKind::kLarge: break;
+    }
+    return masked;
+  }
+
+  double length(int64_t index) {
+    if (request_.kind == DrawKind::kAllKept || keys_ < 1) return static_cast<double>(std::max<int64_t>(0, keys_));
+    if (request_.kind == DrawKind::kEmptyRow && index == empty_row()) return 0;
+    return static_cast<double>(1 + random_.below(keys_));
+  }
+
+  const DrawRequest& request_;
+  InputRole role_;
+  RandomNumbers random_;
+  int64_t keys_, term_, terms_, columns_, queries_, rows_;
+  double lowest_;
+  MaskContents extremes_;
+  bool is_floating_;
+};
+
+/// Sizes of a value whose contents are expressions; an unknown integer that some shape holds has a number.
+std::optional<Tensor> evaluated(const SiteInput& input, const SizeAssignment& sizes) {
+  Tensor numbers(P::INT64, input.integers.dims);
+  auto data = numbers.mutable_data<int64_t>();
+  if (data.size() != input.integers.values.size() || data.empty()) return std::nullopt;
+  for (size_t i = 0; i < data.size(); ++i) {
+    const auto number = sizes.of(input.integers.values[i]);
+    if (!number) return std::nullopt;
+    data[i] = *number;
+  }
+  auto tensor = numbers.cast(input.type);
+  if (!tensor) return std::nullopt;
+  return *std::move(tensor);
+}
+
+int64_t number_of_keys(const DrawRequest& request) {
+  if (request.sdpa.k.views.empty()) return 0;
+  return request.sizes.of(request.sdpa.k.views.front().axes.size(Role::kRow)).value_or(0);
+}
+
+/// A tensor of TYPE whose element I is ELEMENT(I).
+Expected<Tensor> filled(DataType type, const Dims& dims, const std::function<double(int64_t)>& element) {
+  Tensor numbers(P::DOUBLE, dims);
+  auto data = numbers.mutable_data<double>();
+  for (size_t i = 0; i < data.size(); ++i) data[i] = element(static_cast<int64_t>(i));
+  return numbers.cast(type);
+}
+
+Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, uint64_t seed) {
+  if (input.source == SiteInput::Source::kFixed) return input.fixed;
+  const bool is_integer = !is_floating(input.type);
+  if (is_integer && input.source != SiteInput::Source::kUniform)
+    if (auto tensor = evaluated(input, request.sizes)) return *std::move(tensor);
+  const std::string& name = input.value->name;
+  const auto dims = request.sizes.of(input.shape);
+  if (!dims) return fail(ErrorCode::kInvalidInput, name, "no sizes fit its shape " + to_string(input.shape));
+  const int64_t count = element_count(*dims);
+  if (count < 0 || static_cast<uint64_t>(count) > request.memory_limit / sizeof(double))
+    return fail(ErrorCode::kLimit, name, "its contents are beyond the memory limit of a site");
+  if (element_size(input.type) == 0) return fail(ErrorCode::kUnsupported, name, "its element type cannot be drawn");
+  if (input.source == SiteInput::Source::kUniform)
+    return filled(input.type, *dims, [&](int64_t) { return input.uniform; });
+  if (input.source == SiteInput::Source::kShapeOnly) return filled(input.type, *dims, [](int64_t) { return 0.0; });
+  InputDraw draw(request, input, *dims, number_of_keys(request), RandomNumbers(seed));
+  return filled(input.type, *dims, [&](int64_t index) { return draw.element(index); });
+}
+
+}  // namespace
+
+std::string_view name_of(DrawKind kind) {
+  switch (kind) {
+    case DrawKind::kRandom: return "random";
+    case DrawKind::kAllKept: return "all kept";
+    case DrawKind::kMixed: return "mixed fills";
+    case DrawKind::kEmptyRow: return "one row empty";
+    case DrawKind::kLowestRow: return "one row lowest";
+    case DrawKind::kCausal: return "causal";
+    case DrawKind::kLarge: return "large scores";
+  }
+  return "";
+}
+
+std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa) {
+  const bool has_mask =
+      std::any_of(site.inputs.begin(), site.inputs.end(), [&](const SiteInput& input) { return can_mask(input, sdpa); });
+  if (!has_mask) return {DrawKind::kRandom, DrawKind::kLarge};
+  return {DrawKind::kRandom,    DrawKind::kAllKept, DrawKind::kMixed, DrawKind::kEmptyRow,
+          DrawKind::kLowestRow, DrawKind::kCausal,  DrawKind::kLarge};
+}
+
+InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {
+  const Value* value = input.value;
+  if (value == sdpa.nonpad_kv_seqlen) return InputRole::kLength;
+  for (const auto& term : sdpa.terms)
+    if (term.value == value)
+      return term.kind == ScoreTerm::Kind::kBias   ? InputRole::kBias
+             : term.kind == ScoreTerm::Kind::kKeep ? InputRole::kKeep
+                                                   : InputRole::kDrop;
+  for (const auto& scale : sdpa.tensor_scales)
+    if (scale.value == value) return InputRole::kTensorScale;
+  for (const auto& view : sdpa.q.views)
+    if (view.value == value) return InputRole::kQuery;
+  return InputRole::kOther;
+}
+
+Expected<Feeds> draw_inputs(const DrawRequest& request) {
+  Feeds feeds;
+  uint64_t seed = request.seed;
+  for (const auto& input : request.site.inputs) {
+    seed = RandomNumbers(seed).bits();
+    ATTN_OPT_TRY(feeds[input.value->name], contents(request, input, seed));
+  }
+  return feeds;
+}
+
+}  // namespace attn_opt

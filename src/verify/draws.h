@@ -1,0 +1,52 @@
+// Contents for the inputs of a site: what a mask may hold at worst is drawn on purpose.
+#pragma once
+
+#include <map>
+
+#include "src/verify/sizes.h"
+
+namespace attn_opt {
+
+/// What an input is to the attention, which decides how it is drawn.
+enum class InputRole {
+  kOther,
+  kQuery,
+  kBias,         ///< added to the scores
+  kKeep,         ///< true where a key is kept
+  kDrop,         ///< true where a key is masked
+  kLength,       ///< number of keys that are no padding
+  kTensorScale,  ///< a factor of the scores
+};
+
+/// How masks are drawn. Rows are those of a mask: it may have one for each query or one for all.
+enum class DrawKind {
+  kRandom,
+  kAllKept,
+  kMixed,      ///< each entry of a bias 0, -1e4, lowest, -inf or normal
+  kEmptyRow,   ///< one row without a key; in the next one every key is masked by one term or another
+  kLowestRow,  ///< one row of a bias all lowest
+  kCausal,
+  kLarge,      ///< queries thirty times as large
+};
+
+std::string_view name_of(DrawKind kind);
+
+/// Kinds worth drawing: those of masks only if there is something that can mask.
+std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa);
+
+InputRole role_of(const SiteInput& input, const Sdpa& sdpa);
+
+struct DrawRequest {
+  const CutSite& site;
+  const Sdpa& sdpa;
+  const SizeAssignment& sizes;
+  DrawKind kind;
+  uint64_t seed;
+  size_t memory_limit;
+};
+
+/// Contents of every input, by name. Errors: kInvalidInput (a size without a number, or negative), kLimit, kUnsupported
+/// (an element type that cannot be drawn).
+Expected<Feeds> draw_inputs(const DrawRequest& request);
+
+}  // namespace attn_opt

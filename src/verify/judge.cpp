@@ -1,0 +1,215 @@
+#include "src/verify/judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+#include "src/trial/tensor_difference.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Taken for the scores of a row whose operands cannot be read.
+constexpr double kUnknownMagnitude = 256;
+/// A row's own size counts down to this part of the largest element.
+constexpr double kRowFloor = 1e-3;
+
+double finite_magnitude(double value) { return std::isfinite(value) ? std::abs(value) : 0; }
+
+double largest(std::span<const double> values) {
+  double most = 0;
+  for (const double value : values) most = std::max(most, finite_magnitude(value));
+  return most;
+}
+
+bool same_exception(double one, double other) {
+  if (std::isnan(one) || std::isnan(other)) return std::isnan(one) && std::isnan(other);
+  return !std::isinf(one) && !std::isinf(other) ? true : one == other;
+}
+
+/// |ONE - OTHER|; infinite where only one is NaN or infinite.
+double difference(double one, double other) {
+  if (!same_exception(one, other)) return kInfinity;
+  return std::isfinite(one) ? std::abs(one - other) : 0;
+}
+
+/// The two tensors of an output row by row.
+struct AlignedRows {
+  std::vector<double> before, after;
+  size_t width = 1;
+  bool are_score_rows = false;  ///< row I is row I of the scores
+
+  size_t count() const { return before.size() / width; }
+  std::span<const double> before_row(size_t row) const { return std::span(before).subspan(row * width, width); }
+  std::span<const double> after_row(size_t row) const { return std::span(after).subspan(row * width, width); }
+};
+
+AlignedRows aligned(const Compared& compared) {
+  AlignedRows rows;
+  const auto* axes = compared.output.axes;
+  const auto before = axes ? to_logical(compared.before, *axes, compared.sizes) : std::nullopt;
+  const auto after = axes ? to_logical(compared.after, *axes, compared.sizes) : std::nullopt;
+  if (before && after) {
+    rows.before = before->values;
+    rows.after = after->values;
+    rows.width = static_cast<size_t>(std::max<int64_t>(1, before->features));
+  } else {
+    rows.before = numbers_of(compared.before);
+    rows.after = numbers_of(compared.after);
+    const Dims& dims = compared.before.dims();
+    rows.width = static_cast<size_t>(dims.empty() ? 1 : std::max<int64_t>(1, dims.back()));
+  }
+  const bool fits = (before && after) || compared.output.kind != OutputKind::kRows;
+  rows.are_score_rows = fits && compared.rows.size() > 0 && rows.count() == compared.rows.size();
+  return rows;
+}
+
+bool all_of_row(std::span<const double> row, bool (*holds)(double)) { return std::all_of(row.begin(), row.end(), holds); }
+bool is_nan(double value) { return std::isnan(value); }
+bool is_zero(double value) { return value == 0; }
+
+/// The id of the assumed precondition that lets ROW differ; empty if none does.
+std::string explanation(const Compared& compared, const AlignedRows& aligned_rows, size_t row) {
+  if (!aligned_rows.are_score_rows) return {};
+  const ScoreRows& rows = compared.rows;
+  const bool nan_became_zero =
+      all_of_row(aligned_rows.before_row(row), is_nan) && all_of_row(aligned_rows.after_row(row), is_zero);
+  if (compared.assumed.rows_keep_a_key && rows.is_empty[row] && (nan_became_zero || rows.has_fill[row]))
+    return "rows-keep-a-key";
+  if (compared.assumed.scores_finite && rows.overflows[row]) return "scores-finite";
+  return {};
+}
+
+std::string shown(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2g", number);
+  return text;
+}
+
+/// Compares row by row: MEASURE gives the difference of a row, which is to be at most LIMIT.
+template <class Measure>
+Judgement judge_rows(const Compared& compared, double limit, const std::string& unit, const Measure& measure) {
+  Judgement judgement;
+  const AlignedRows rows = aligned(compared);
+  for (size_t row = 0; row < rows.count(); ++row) {
+    const double difference_of_row = measure(rows, row);
+    if (difference_of_row > limit)
+      if (const std::string id = explanation(compared, rows, row); !id.empty()) {
+        judgement.explained_by.insert(id);
+        continue;
+      }
+    judgement.difference = std::max(judgement.difference, difference_of_row);
+  }
+  if (judgement.difference == kInfinity) judgement.failure = "NaN or infinity on one side alone";
+  else if (judgement.difference > limit) judgement.failure = "differs by " + shown(judgement.difference) + unit;
+  return judgement;
+}
+
+Judgement judge_copy(const Compared& compared) {
+  Judgement judgement;
+  const auto before = compared.before.bytes(), after = compared.after.bytes();
+  if (before.size() == after.size() && std::memcmp(before.data(), after.data(), before.size()) == 0) return judgement;
+  judgement.difference = kInfinity;
+  judgement.failure = "is not copied exactly";
+  return judgement;
+}
+
+/// A failure if the tensors cannot be compared at all.
+std::string mismatch(const Compared& compared) {
+  if (compared.before.type() != compared.after.type())
+    return "is of type " + type_name(compared.after.type()) + " instead of " + type_name(compared.before.type());
+  if (compared.before.dims() == compared.after.dims()) return {};
+  return "is of shape " + to_string(compared.after.dims()) + " instead of " + to_string(compared.before.dims());
+}
+
+Judgement unlike(std::string what) {
+  Judgement judgement;
+  judgement.difference = kInfinity;
+  judgement.failure = std::move(what);
+  return judgement;
+}
+
+/// The size of an error of one ulp in ROW.
+double row_unit(const Compared& compared, const AlignedRows& rows, size_t row, double epsilon) {
+  double magnitude = kUnknownMagnitude;
+  if (rows.are_score_rows) magnitude = compared.rows.magnitude[row];
+  else if (compared.rows.size() > 0)
+    magnitude = *std::max_element(compared.rows.magnitude.begin(), compared.rows.magnitude.end());
+  switch (compared.output.kind) {
+    case OutputKind::kRows: return epsilon * (1 + magnitude) * compared.rows.value_magnitude;
+    case OutputKind::kScores: return epsilon * std::max(1 + magnitude, largest(rows.before_row(row)));
+    case OutputKind::kProbabilities:
+    case OutputKind::kCopy: break;
+  }
+  return epsilon * (1 + magnitude);
+}
+
+double largest_difference(const AlignedRows& rows, size_t row) {
+  double most = 0;
+  const auto before = rows.before_row(row), after = rows.after_row(row);
+  for (size_t i = 0; i < before.size(); ++i) most = std::max(most, difference(before[i], after[i]));
+  return most;
+}
+
+}  // namespace
+
+JudgedOutput judged_output(const Value& existing, const Sdpa& sdpa) {
+  for (const auto& output : sdpa.outputs)
+    if (output.value == &existing) return {OutputKind::kRows, &output.axes, existing.name};
+  if (sdpa.probabilities && sdpa.probabilities->value == &existing)
+    return {OutputKind::kProbabilities, nullptr, existing.name};
+  if (sdpa.scores_output == &existing) return {OutputKind::kScores, nullptr, existing.name};
+  for (const Operand* operand : {&sdpa.k, &sdpa.v})
+    for (const auto& view : operand->views)
+      if (view.present == &existing || view.value == &existing) return {OutputKind::kCopy, nullptr, existing.name};
+  return {OutputKind::kRows, nullptr, existing.name};
+}
+
+Assumed::Assumed(std::span<const Precondition> preconditions) {
+  auto holds = [&](std::string_view id) {
+    return std::any_of(preconditions.begin(), preconditions.end(),
+                       [&](const Precondition& precondition) { return precondition.id == id && !precondition.proven; });
+  };
+  rows_keep_a_key = holds("rows-keep-a-key");
+  scores_finite = holds("scores-finite");
+}
+
+void Judgement::merge(const Judgement& other) {
+  difference = std::max(difference, other.difference);
+  if (failure.empty()) failure = other.failure;
+  explained_by.insert(other.explained_by.begin(), other.explained_by.end());
+}
+
+Judgement judge_algebra(const Compared& compared) {
+  if (std::string what = mismatch(compared); !what.empty()) return unlike(std::move(what));
+  if (compared.output.kind == OutputKind::kCopy) return judge_copy(compared);
+  const std::vector<double> all = numbers_of(compared.before);
+  const double floor = std::max(kRowFloor * largest(all), std::numeric_limits<double>::min());
+  return judge_rows(compared, kAlgebraLimit, "", [&](const AlignedRows& rows, size_t row) {
+    return largest_difference(rows, row) / std::max(floor, largest(rows.before_row(row)));
+  });
+}
+
+Judgement judge_in_type(const Compared& compared, DataType type) {
+  if (std::string what = mismatch(compared); !what.empty()) return unlike(std::move(what));
+  if (compared.output.kind == OutputKind::kCopy) return judge_copy(compared);
+  const double epsilon = type_epsilon(type);
+  return judge_rows(compared, kUlpLimit, " ulp of its row in " + type_name(type),
+                    [&](const AlignedRows& rows, size_t row) {
+                      return largest_difference(rows, row) / row_unit(compared, rows, row, epsilon);
+                    });
+}
+
+double type_epsilon(DataType type) {
+  switch (type) {
+    case onnx::TensorProto::DOUBLE: return 0x1p-52;
+    case onnx::TensorProto::FLOAT16: return 0x1p-10;
+    case onnx::TensorProto::BFLOAT16: return 0x1p-7;
+    default: return 0x1p-23;
+  }
+}
+
+}  // namespace attn_opt

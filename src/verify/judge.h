@@ -1,0 +1,67 @@
+// Compares what the two sides of a site computed.
+#pragma once
+
+#include <set>
+#include <span>
+
+#include "src/verify/score_rows.h"
+
+namespace attn_opt {
+
+/// What a compared output is, which decides how exact it must be.
+enum class OutputKind {
+  kRows,           ///< Y: convex combinations of V's rows
+  kProbabilities,
+  kScores,
+  kCopy,           ///< a present: must be equal to the bit
+};
+
+struct JudgedOutput {
+  OutputKind kind = OutputKind::kRows;
+  const AxisMap* axes = nullptr;  ///< null: the last axis is one row
+  std::string name;
+};
+
+JudgedOutput judged_output(const Value& existing, const Sdpa& sdpa);
+
+/// Assumed preconditions that may explain a difference.
+struct Assumed {
+  bool rows_keep_a_key = false;
+  bool scores_finite = false;
+  explicit Assumed(std::span<const Precondition> preconditions);
+};
+
+struct Judgement {
+  double difference = 0;            ///< largest unexplained: relative for algebra(), in ulps of the row's bound for in_type()
+  std::string failure;              ///< empty: equal enough
+  std::set<std::string> explained_by;  ///< ids of the preconditions that explain the rest
+
+  void merge(const Judgement& other);
+};
+
+/// Right rewrites measure 1e-15 to 1e-7, wrong ones 1e-3 and more.
+inline constexpr double kAlgebraLimit = 1e-6;
+/// A row of Y rounds with its scores: an error of one ulp of the largest score in the exponent is a relative error of the
+/// same size in each probability, and probabilities are weights of V. Each side rounds its scores some four times (the
+/// factors of the scale, the product, each bias) and its probabilities three times (exp, sum, quotient); right
+/// rewrites measure up to 2 of these ulps.
+inline constexpr double kUlpLimit = 16;
+
+struct Compared {
+  const JudgedOutput& output;
+  const Tensor& before;
+  const Tensor& after;
+  const ScoreRows& rows;
+  const SizeAssignment& sizes;
+  const Assumed& assumed;
+};
+
+/// Judgement (a): both tensors are double.
+Judgement judge_algebra(const Compared& compared);
+/// Judgement (b): COMPARISON's tensors in the model's type, which rounds to multiples of type_epsilon(TYPE).
+Judgement judge_in_type(const Compared& compared, DataType type);
+
+/// Distance from 1 to the next number of TYPE.
+double type_epsilon(DataType type);
+
+}  // namespace attn_opt

@@ -1,0 +1,99 @@
+#include "src/verify/logical.h"
+
+#include <array>
+
+namespace attn_opt {
+namespace {
+
+/// Visits the elements of a tensor in the row-major order of axes of the given sizes and strides.
+class StridedOrder {
+ public:
+  void add(int64_t size, int64_t stride) {
+    sizes_.push_back(size);
+    strides_.push_back(stride);
+  }
+  std::vector<double> of(const std::vector<double>& source) const {
+    const int64_t count = element_count(sizes_);
+    std::vector<double> values;
+    values.reserve(static_cast<size_t>(count));
+    std::vector<int64_t> index(sizes_.size(), 0);
+    int64_t offset = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      values.push_back(source[static_cast<size_t>(offset)]);
+      for (size_t axis = sizes_.size(); axis-- > 0;) {
+        offset += strides_[axis];
+        if (++index[axis] < sizes_[axis]) break;
+        offset -= strides_[axis] * sizes_[axis];
+        index[axis] = 0;
+      }
+    }
+    return values;
+  }
+
+ private:
+  Dims sizes_, strides_;
+};
+
+/// Stride of each of MAP's factors in a tensor of DIMS, 0 for repeated ones; nullopt if MAP and DIMS do not fit.
+std::optional<std::vector<int64_t>> factor_strides(const AxisMap& map, const std::vector<int64_t>& factor_sizes,
+                                                   const Dims& dims) {
+  if (map.rank() != dims.size()) return std::nullopt;
+  std::vector<int64_t> strides(factor_sizes.size(), 0);
+  int64_t stride = 1;
+  for (size_t axis = dims.size(); axis-- > 0;) {
+    int64_t extent = 1;
+    const auto& factors = map.axis(axis);
+    for (size_t i = factors.size(); i-- > 0;) {
+      strides[static_cast<size_t>(factors[i])] = stride * extent;
+      extent *= factor_sizes[static_cast<size_t>(factors[i])];
+    }
+    if (extent != dims[axis]) return std::nullopt;
+    stride *= extent;
+  }
+  return strides;
+}
+
+}  // namespace
+
+std::vector<double> numbers_of(const Tensor& tensor) {
+  const auto as_double = tensor.cast(onnx::TensorProto::DOUBLE);
+  if (!as_double) return {};
+  const auto data = as_double->data<double>();
+  return {data.begin(), data.end()};
+}
+
+std::optional<LogicalTensor> to_logical(const Tensor& tensor, const AxisMap& map, const SizeAssignment& sizes) {
+  std::vector<int64_t> factor_sizes;
+  std::array<int64_t, 3> extents = {1, 1, 1};
+  for (const Factor& factor : map.factors()) {
+    const auto size = sizes.of(factor.size);
+    if (!size) return std::nullopt;
+    factor_sizes.push_back(*size);
+    extents[factor.role == Role::kFeature ? 2 : factor.role == Role::kRow ? 1 : 0] *= *size;
+  }
+  const auto strides = factor_strides(map, factor_sizes, tensor.dims());
+  const std::vector<double> source = numbers_of(tensor);
+  if (!strides || static_cast<int64_t>(source.size()) != tensor.size()) return std::nullopt;
+  StridedOrder order;
+  for (size_t i = 0; i < factor_sizes.size(); ++i) order.add(factor_sizes[i], (*strides)[i]);
+  return LogicalTensor{extents[0], extents[1], extents[2], order.of(source)};
+}
+
+std::optional<std::vector<double>> broadcast_to(const Tensor& tensor, const Dims& dims) {
+  const Dims& own = tensor.dims();
+  if (own.size() > dims.size()) return std::nullopt;
+  StridedOrder order;
+  const size_t missing = dims.size() - own.size();
+  int64_t stride = tensor.size();
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    const int64_t extent = axis < missing ? 1 : own[axis - missing];
+    if (extent != 1 && extent != dims[axis]) return std::nullopt;
+    if (axis >= missing && extent > 0) stride /= extent;
+    order.add(dims[axis], extent == 1 ? 0 : stride);
+  }
+  const std::vector<double> source = numbers_of(tensor);
+  if (static_cast<int64_t>(source.size()) != tensor.size() || source.empty()) return std::nullopt;
+  return order.of(source);
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,183 @@
+#include "src/verify/score_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace attn_opt {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// A bias below this absorbs every score exactly: no rounding of the scores is left.
+constexpr double kAbsorbing = -1e30;
+/// exp(-100) is nothing beside 1.
+constexpr double kNegligibleGap = 100;
+
+double largest(const std::vector<double>& values) {
+  double most = 0;
+  for (const double value : values)
+    if (std::isfinite(value)) most = std::max(most, std::abs(value));
+  return most;
+}
+
+std::vector<double> row_norms(const LogicalTensor& tensor) {
+  std::vector<double> norms;
+  for (size_t begin = 0; begin < tensor.values.size(); begin += static_cast<size_t>(tensor.features)) {
+    double sum = 0;
+    for (size_t i = begin; i < begin + static_cast<size_t>(tensor.features); ++i) sum += tensor.values[i] * tensor.values[i];
+    norms.push_back(std::sqrt(sum));
+  }
+  return norms;
+}
+
+double rounded(double value, DataType type) {
+  if (type == onnx::TensorProto::FLOAT) return static_cast<float>(value);
+  if (type == onnx::TensorProto::FLOAT16) return Half(static_cast<float>(value));
+  if (type == onnx::TensorProto::BFLOAT16) return BFloat16(static_cast<float>(value));
+  return value;
+}
+
+double largest_finite(DataType type) {
+  if (type == onnx::TensorProto::FLOAT16) return 65504;
+  return type == onnx::TensorProto::DOUBLE ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+}
+
+class RowReader {
+ public:
+  explicit RowReader(const RowsRequest& request) : request_(request), sdpa_(request.sdpa) {}
+
+  ScoreRows read() {
+    if (!read_products()) return {};
+    bias_.assign(rows_.size() * static_cast<size_t>(rows_.keys), 0);
+    is_masked_.assign(bias_.size(), false);
+    rows_.has_fill.assign(rows_.size(), false);
+    for (const auto& term : sdpa_.terms) add(term);
+    if (sdpa_.is_causal) mask_future();
+    if (sdpa_.nonpad_kv_seqlen) mask_padding();
+    summarise();
+    return std::move(rows_);
+  }
+
+ private:
+  const Tensor* contents(const Value* value) const { return value ? request_.contents(value) : nullptr; }
+
+  std::optional<LogicalTensor> operand(const Operand& operand) const {
+    if (operand.views.empty()) return std::nullopt;
+    const auto& view = operand.views.front();
+    const Tensor* tensor = contents(view.value);
+    return tensor ? to_logical(*tensor, view.axes, request_.sizes) : std::nullopt;
+  }
+
+  /// Contents of the past of OPERAND, which its first view does not hold; null if there is none.
+  const Tensor* past_of(const Operand& operand) const { return contents(operand.views.front().past); }
+
+  bool read_products() {
+    const auto q = operand(sdpa_.q), k = operand(sdpa_.k), v = operand(sdpa_.v);
+    if (!q || !k || !v || q->features < 1 || k->features < 1) return false;
+    std::vector<double> key_norms = row_norms(*k);
+    double value_magnitude = largest(v->values);
+    rows_.keys = k->rows;
+    if (const Tensor* past = past_of(sdpa_.k); past && past->rank() == 4) {
+      if (past->dims()[3] != k->features) return false;
+      rows_.keys += past->dims()[2];
+      const auto norms = row_norms({0, past->dims()[2], k->features, numbers_of(*past)});
+      key_norms.insert(key_norms.end(), norms.begin(), norms.end());
+    }
+    if (const Tensor* past = past_of(sdpa_.v)) value_magnitude = std::max(value_magnitude, largest(numbers_of(*past)));
+    if (value_magnitude > 0) rows_.value_magnitude = value_magnitude;
+    queries_ = q->rows;
+    for (const auto& view : sdpa_.k.views)
+      if (view.past) past_ = rows_.keys - request_.sizes.of(view.axes.size(Role::kRow)).value_or(rows_.keys);
+    batch_ = std::max<int64_t>(1, request_.sizes.of(sdpa_.batch).value_or(1));
+    const double factor = scale() * largest(key_norms);
+    for (const double norm : row_norms(*q)) {
+      const double score = factor * norm;
+      rows_.overflows.push_back(!(score <= largest_finite(request_.type)));
+      rows_.magnitude.push_back(sdpa_.softcap > 0 ? std::min(score, sdpa_.softcap) : score);
+    }
+    return true;
+  }
+
+  double scale() const {
+    double scale = sdpa_.scale * sdpa_.q.views.front().scale * sdpa_.k.views.front().scale;
+    for (const auto& factor : sdpa_.tensor_scales) {
+      const Tensor* tensor = contents(factor.value);
+      if (!tensor) continue;
+      std::vector<double> values = numbers_of(*tensor);
+      if (factor.divides)
+        for (double& value : values) value = 1 / value;
+      scale *= largest(values);
+    }
+    return std::abs(scale);
+  }
+
+  void add(const ScoreTerm& term) {
+    const Tensor* tensor = contents(term.value);
+    const auto frame = request_.sizes.of(term.frame);
+    if (!tensor || !frame || element_count(*frame) != static_cast<int64_t>(bias_.size())) return;
+    const auto values = broadcast_to(*tensor, *frame);
+    if (!values) return;
+    for (size_t i = 0; i < bias_.size(); ++i) {
+      if (term.kind == ScoreTerm::Kind::kBias) {
+        bias_[i] = rounded(bias_[i] + term.coefficient * (*values)[i], request_.type);
+      } else if (((*values)[i] != 0) == (term.kind == ScoreTerm::Kind::kDrop)) {
+        bias_[i] = rounded(term.coefficient * term.fill, request_.type);
+        is_masked_[i] = true;
+        rows_.has_fill[i / static_cast<size_t>(rows_.keys)] = true;
+      }
+    }
+  }
+
+  /// Masks key J of row R where IS_MASKED(R, J).
+  void mask(const std::function<bool(int64_t, int64_t)>& is_masked) {
+    for (int64_t row = 0; row < static_cast<int64_t>(rows_.size()); ++row)
+      for (int64_t key = 0; key < rows_.keys; ++key)
+        if (is_masked(row, key)) bias_[static_cast<size_t>(row * rows_.keys + key)] = -kInfinity;
+  }
+
+  void mask_future() {
+    mask([&](int64_t row, int64_t key) { return key > row % queries_ + past_; });
+  }
+
+  void mask_padding() {
+    const Tensor* lengths = contents(sdpa_.nonpad_kv_seqlen);
+    if (!lengths || lengths->size() != batch_) return;
+    const std::vector<double> counts = numbers_of(*lengths);
+    const int64_t rows_of_batch = static_cast<int64_t>(rows_.size()) / batch_;
+    mask([&](int64_t row, int64_t key) {
+      return static_cast<double>(key) >= counts[static_cast<size_t>(row / std::max<int64_t>(1, rows_of_batch))];
+    });
+  }
+
+  void summarise() {
+    const size_t keys = static_cast<size_t>(rows_.keys);
+    for (size_t row = 0; row < rows_.size(); ++row) {
+      double top = -kInfinity;
+      bool is_empty = true;
+      for (size_t i = row * keys; i < (row + 1) * keys; ++i) {
+        top = std::max(top, bias_[i]);
+        is_empty &= is_masked_[i] || bias_[i] == -kInfinity;
+      }
+      double relevant = 0;
+      for (size_t i = row * keys; i < (row + 1) * keys; ++i)
+        if (bias_[i] > kAbsorbing && bias_[i] >= top - 2 * rows_.magnitude[row] - kNegligibleGap)
+          relevant = std::max(relevant, std::abs(bias_[i]));
+      rows_.magnitude[row] += relevant;
+      rows_.is_empty.push_back(is_empty);
+    }
+  }
+
+  const RowsRequest& request_;
+  const Sdpa& sdpa_;
+  ScoreRows rows_;
+  std::vector<double> bias_;
+  std::vector<bool> is_masked_;
+  int64_t queries_ = 1, batch_ = 1;
+  int64_t past_ = 0;  ///< keys before those that come with the queries
+};
+
+}  // namespace
+
+ScoreRows score_rows(const RowsRequest& request) { return RowReader(request).read(); }
+
+}  // namespace attn_opt

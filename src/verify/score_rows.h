@@ -1,0 +1,35 @@
+// What the scores of each query are like in one draw: how large, and whether any key is left.
+#pragma once
+
+#include <functional>
+
+#include "src/verify/logical.h"
+
+namespace attn_opt {
+
+/// Rows of the scores in the order batch, head, query.
+struct ScoreRows {
+  int64_t keys = 0;
+  double value_magnitude = 1;     ///< largest |V|
+  std::vector<double> magnitude;  ///< largest score that rounding can matter of, biases included
+  std::vector<bool> is_empty;     ///< every key is masked, by -inf or by a fill
+  std::vector<bool> has_fill;     ///< some key's score is replaced by a fill
+  std::vector<bool> overflows;    ///< the scores before masks pass the type's range
+
+  size_t size() const { return magnitude.size(); }
+};
+
+/// Contents of a value in this draw; null if they are not known.
+using ValueContents = std::function<const Tensor*(const Value*)>;
+
+struct RowsRequest {
+  const Sdpa& sdpa;
+  const SizeAssignment& sizes;
+  ValueContents contents;
+  DataType type;  ///< that sums of biases are rounded to
+};
+
+/// Empty (no rows) where the layout of the operands is not known well enough.
+ScoreRows score_rows(const RowsRequest& request);
+
+}  // namespace attn_opt

@@ -1,0 +1,249 @@
+#include "src/verify/site_models.h"
+
+#include <algorithm>
+#include <map>
+
+namespace attn_opt {
+namespace {
+
+using ValueSet = std::unordered_set<const Value*>;
+
+constexpr size_t kMaxDependenceNodes = 200;
+
+class SiteCutter {
+ public:
+  SiteCutter(const Emission& emission, const Sdpa& sdpa, const CutContext& context)
+      : emission_(emission), sdpa_(sdpa), context_(context) {}
+
+  Expected<CutSite> cut() {
+    for (const auto& takeover : emission_.edit.takeovers()) {
+      site_.replaced.push_back(takeover.existing);
+      site_.written.push_back(takeover.made);
+    }
+    ATTN_OPT_CHECK(cut_after());
+    do {
+      ATTN_OPT_CHECK(cut_before());
+    } while (uncut_made() || uncut_dependent());
+    ATTN_OPT_CHECK(describe_inputs());
+    choose_probes();
+    return std::move(site_);
+  }
+
+ private:
+  Status cut_after() {
+    const std::unordered_set<const Node*> own(emission_.edit.nodes().begin(), emission_.edit.nodes().end());
+    const std::function<bool(Value&)> is_existing = [&](Value& value) {
+      return !own.count(value.producer) && !context_.original.is_made_by_edit(value);
+    };
+    ATTN_OPT_TRY(site_.after, cone_of(site_.written, is_existing, kMaxSiteNodes));
+    for (const Node* node : site_.after.nodes)
+      if (!node->is("Shape") && !node->is("Size"))
+        for (const Value* value : node->inputs)
+          if (value) read_by_after_.insert(value);
+    const ValueSet leaves(site_.after.leaves.begin(), site_.after.leaves.end());
+    for (const Value* value : site_.replaced)
+      if (leaves.count(value))
+        return fail(ErrorCode::kInvalidInput, value->name, "what is written reads the value that it makes");
+    return {};
+  }
+
+  Status cut_before() {
+    const ValueSet boundary(site_.after.leaves.begin(), site_.after.leaves.end());
+    const std::function<bool(Value&)> is_leaf = [&](Value& value) {
+      if (value.producer && context_.original.is_added(*value.producer)) return true;
+      if (computed_.count(&value)) return false;
+      if (boundary.count(&value) && read_by_after_.count(&value)) return true;
+      return known(value).source != SiteInput::Source::kDrawn;
+    };
+    ATTN_OPT_TRY(site_.before, cone_of(site_.replaced, is_leaf, kMaxSiteNodes));
+    return {};
+  }
+
+  /// A cut value that another output's node in the cone makes as well is no cut. False if there is none.
+  bool uncut_made() {
+    before_nodes_ = {site_.before.nodes.begin(), site_.before.nodes.end()};
+    bool found = false;
+    for (Value* leaf : site_.before.leaves)
+      if (made_before(*leaf)) found |= computed_.insert(leaf).second;
+    return found;
+  }
+
+  /// Where the side after reads a value that the side before does not, being cut below it, the cuts below it are none:
+  /// they are computed from it. False if there are none.
+  bool uncut_dependent() {
+    const ValueSet reached(site_.before.leaves.begin(), site_.before.leaves.end());
+    bool found = false;
+    for (Value* value : site_.after.leaves) {
+      if (reached.count(value) || made_before(*value) || !read_by_after_.count(value)) continue;
+      if (known(*value).source != SiteInput::Source::kDrawn) continue;
+      for (Value* below : site_.after.leaves)
+        if (below != value && reached.count(below) && depends(*below, *value)) found |= computed_.insert(below).second;
+    }
+    return found;
+  }
+
+  bool made_before(const Value& value) const { return value.producer && before_nodes_.count(value.producer); }
+
+  static bool depends(Value& below, const Value& above) {
+    const std::function<bool(Value&)> is_above = [&](Value& value) { return &value == &above; };
+    const auto cone = cone_of({&below}, is_above, kMaxDependenceNodes);
+    return cone && std::find(cone->leaves.begin(), cone->leaves.end(), &above) != cone->leaves.end();
+  }
+
+  /// What is known of VALUE's contents without running anything.
+  const SiteInput& known(Value& value) {
+    auto [entry, is_new] = known_.try_emplace(&value);
+    SiteInput& input = entry->second;
+    if (!is_new) return input;
+    input.value = &value;
+    input.type = context_.facts.type(value);
+    if (const Shape* shape = context_.facts.shape(value)) input.shape = *shape;
+    if (fill_fixed(value, input)) {
+      input.source = SiteInput::Source::kFixed;
+    } else if (fill_integers(value, input)) {
+      input.source = SiteInput::Source::kIntegers;
+    } else if (auto uniform = context_.facts.uniform(value); uniform && context_.facts.shape(value)) {
+      input.source = SiteInput::Source::kUniform;
+      input.uniform = *uniform;
+    } else if (is_floating(input.type)) {
+      input.extremes = mask_contents(value, context_.facts);
+    }
+    return input;
+  }
+
+  bool fill_fixed(Value& value, SiteInput& input) {
+    if (const Tensor* constant = context_.facts.constant(value)) {
+      input.fixed = *constant;
+    } else if (value.initializer) {
+      auto tensor = to_tensor(*value.initializer, context_.tensors);
+      if (!tensor) return false;
+      input.fixed = *std::move(tensor);
+    }
+    return input.fixed.has_value();
+  }
+
+  bool fill_integers(Value& value, SiteInput& input) {
+    const IntegerData* data = context_.facts.integers(value);
+    if (!data || !std::all_of(data->values.begin(), data->values.end(), [](const Dim& d) { return d.from_sizes(); }))
+      return false;
+    input.integers = *data;
+    return true;
+  }
+
+  Status describe_inputs() {
+    ValueSet seen;
+    for (const Cone* cone : {&site_.before, &site_.after})
+      for (Value* value : cone->leaves) {
+        if (!seen.insert(value).second) continue;
+        if (made_before(*value) && read_by_after_.count(value)) site_.handed_over.push_back(value);
+        else ATTN_OPT_CHECK(describe(*value, cone == &site_.before || read_by_after_.count(value)));
+      }
+    return {};
+  }
+
+  Status describe(Value& value, bool is_read) {
+    SiteInput input = known(value);
+    if (input.type == onnx::TensorProto::UNDEFINED)
+      return fail(ErrorCode::kUnsupported, value.name, "its type is not known");
+    if (!context_.facts.shape(value)) return fail(ErrorCode::kUnsupported, value.name, "its rank is not known");
+    if (input.source == SiteInput::Source::kDrawn && !is_read) input.source = SiteInput::Source::kShapeOnly;
+    if (const IntegerData* data = context_.facts.integers(value)) input.integers = *data;
+    site_.inputs.push_back(std::move(input));
+    return {};
+  }
+
+  /// Operands and terms that the side before computes, for the bounds of the judgement.
+  void choose_probes() {
+    site_.probes = site_.handed_over;
+    auto probe = [&](Value* value) {
+      if (!value || !made_before(*value)) return;
+      auto& probes = site_.probes;
+      if (std::find(probes.begin(), probes.end(), value) == probes.end()) probes.push_back(value);
+    };
+    for (const Operand* operand : {&sdpa_.q, &sdpa_.k, &sdpa_.v})
+      if (!operand->views.empty()) {
+        probe(operand->views.front().value);
+        probe(operand->views.front().past);
+      }
+    for (const auto& term : sdpa_.terms) probe(term.value);
+    for (const auto& scale : sdpa_.tensor_scales) probe(scale.value);
+    probe(sdpa_.nonpad_kv_seqlen);
+  }
+
+  const Emission& emission_;
+  const Sdpa& sdpa_;
+  const CutContext& context_;
+  CutSite site_;
+  ValueSet read_by_after_;  ///< for more than their shape
+  ValueSet computed_;       ///< by the side before, though known or read by the side after
+  std::unordered_set<const Node*> before_nodes_;
+  std::map<const Value*, SiteInput> known_;
+};
+
+void set_opset(onnx::ModelProto& model, int version) {
+  for (auto& import : *model.mutable_opset_import())
+    if (import.domain().empty() || import.domain() == "ai.onnx") {
+      import.set_version(version);
+      return;
+    }
+  model.add_opset_import()->set_version(version);
+}
+
+/// Takes the scale out of the node called ATTENTION: its queries are multiplied by SCALE in double.
+void apply_scale_in_double(onnx::GraphProto& graph, const std::string& attention, double scale) {
+  const std::string factor_name = "site/scale", product_name = "site/scaled_queries";
+  *graph.add_initializer() = to_proto(Tensor::scalar<double>(scale), factor_name);
+  google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
+  nodes.Swap(graph.mutable_node());
+  for (auto& node : nodes) {
+    if (node.name() == attention) {
+      auto* product = graph.add_node();
+      product->set_op_type("Mul");
+      product->add_input(node.input(0));
+      product->add_input(factor_name);
+      product->add_output(product_name);
+      node.set_input(0, product_name);
+      for (auto& attribute : *node.mutable_attribute())
+        if (attribute.name() == "scale") attribute.set_f(1);
+    }
+    *graph.add_node() = std::move(node);
+  }
+}
+
+constexpr int kOpsetOfAttention = 24;
+
+}  // namespace
+
+OriginalValues::OriginalValues(const ModelGraph& view) {
+  for (const auto& graph : view.graphs())
+    for (const Node* node : graph->nodes()) {
+      nodes_.insert(node);
+      values_.insert(node->outputs.begin(), node->outputs.end());
+    }
+}
+
+bool OriginalValues::is_made_by_edit(const Value& value) const {
+  return value.producer && is_added(*value.producer) && !values_.count(&value);
+}
+
+Expected<CutSite> cut_site(const Emission& emission, const Sdpa& sdpa, const CutContext& context) {
+  return SiteCutter(emission, sdpa, context).cut();
+}
+
+SiteModels write_site(const CutSite& site, const Emission& emission, const LocalFunctionGraphs& functions) {
+  const Graph& graph = emission.edit.graph();
+  std::vector<Value*> outputs = site.replaced;
+  outputs.insert(outputs.end(), site.probes.begin(), site.probes.end());
+  SiteModels models;
+  models.before = write_model(site.before, outputs, graph, functions);
+  models.after = write_model(site.after, site.written, graph, functions);
+  set_opset(models.after, kOpsetOfAttention);
+  models.after_exact = models.after;
+  const Node* attention = emission.attention;
+  const auto* scale = attention ? attention->attribute("scale") : nullptr;
+  if (scale && scale->f() == static_cast<float>(emission.scale))
+    apply_scale_in_double(*models.after_exact.mutable_graph(), attention->proto->name(), emission.scale);
+  return models;
+}
+
+}  // namespace attn_opt

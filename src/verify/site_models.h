@@ -1,0 +1,74 @@
+// Cuts an edit's site out of the model: what it replaces and what it writes, as two models over the same inputs.
+#pragma once
+
+#include <optional>
+#include <unordered_set>
+
+#include "attn_opt/emit.h"
+#include "attn_opt/executor.h"
+#include "attn_opt/mask_contents.h"
+#include "src/verify/model_writer.h"
+
+namespace attn_opt {
+
+/// What was in the model before its first edit.
+class OriginalValues {
+ public:
+  explicit OriginalValues(const ModelGraph& view);
+  /// True for a node that an edit put into the model.
+  bool is_added(const Node& node) const { return !nodes_.count(&node); }
+  /// True for a value that was not there and that an edit made, such as a mask expanded for several layers.
+  bool is_made_by_edit(const Value& value) const;
+
+ private:
+  std::unordered_set<const Node*> nodes_;
+  std::unordered_set<const Value*> values_;
+};
+
+/// A value that a side reads, and what is known of its contents.
+struct SiteInput {
+  enum class Source {
+    kDrawn,
+    kFixed,      ///< FIXED: a constant of the model
+    kIntegers,   ///< INTEGERS, once the sizes are chosen
+    kUniform,    ///< UNIFORM in every element
+    kShapeOnly,  ///< nothing but its shape is read
+  };
+  Value* value = nullptr;
+  DataType type = onnx::TensorProto::UNDEFINED;
+  Shape shape;
+  Source source = Source::kDrawn;
+  Tensor fixed;
+  IntegerData integers;
+  double uniform = 0;
+  MaskContents extremes;  ///< which extreme values a floating one may hold
+};
+
+struct CutSite {
+  std::vector<SiteInput> inputs;  ///< of both sides
+  Cone before, after;
+  std::vector<Value*> replaced, written;  ///< outputs of the two sides that must agree, in the same order
+  std::vector<Value*> probes;             ///< further outputs of the side before: what the judgement reads
+  std::vector<Value*> handed_over;        ///< probes that the side after takes as inputs
+};
+
+struct CutContext {
+  Facts& facts;
+  const TensorStore& tensors;
+  const OriginalValues& original;
+};
+
+inline constexpr size_t kMaxSiteNodes = 4000;
+
+/// Errors: kLimit (more than kMaxSiteNodes), kUnsupported (unknown rank or type of an input), kInvalidInput.
+Expected<CutSite> cut_site(const Emission& emission, const Sdpa& sdpa, const CutContext& context);
+
+struct SiteModels {
+  onnx::ModelProto before, after;
+  /// AFTER for double: the queries multiplied by the scale in double and the operator's scale 1.
+  onnx::ModelProto after_exact;
+};
+
+SiteModels write_site(const CutSite& site, const Emission& emission, const LocalFunctionGraphs& functions);
+
+}  // namespace attn_opt

@@ -1,0 +1,52 @@
+// Runs both sides of a site on one set of inputs and judges the results.
+#pragma once
+
+#include <chrono>
+
+#include "src/verify/draws.h"
+#include "src/verify/judge.h"
+
+namespace attn_opt {
+
+struct RunLimits {
+  size_t memory = 0;
+  std::chrono::steady_clock::time_point deadline;
+};
+
+/// What one set of inputs showed.
+struct RunResult {
+  Judgement algebra, in_type;
+};
+
+/// The executors of a site: each side in double and as written.
+class SiteRunner {
+ public:
+  /// SITE, MODELS and TENSORS must outlive the runner.
+  static Expected<SiteRunner> create(const CutSite& site, const SiteModels& models, const TensorStore& tensors,
+                                     const RunLimits& limits);
+
+  /// What went wrong, and on which side: an edit that cannot run where the model can is wrong.
+  struct Failure {
+    Error error;
+    bool is_after = false;
+  };
+  using Result = tl::expected<RunResult, Failure>;
+
+  Result run(const Feeds& feeds, const Sdpa& sdpa, const SizeAssignment& sizes, const Assumed& assumed) const;
+
+ private:
+  struct Sides {
+    Executor before, after;
+  };
+  SiteRunner(const CutSite& site, Sides exact, Sides typed)
+      : site_(&site), exact_(std::move(exact)), typed_(std::move(typed)) {}
+
+  enum class Mode { kExact, kTyped };
+  tl::expected<Judgement, Failure> run_mode(Mode mode, const Feeds& feeds, const Sdpa& sdpa,
+                                            const SizeAssignment& sizes, const Assumed& assumed) const;
+
+  const CutSite* site_;
+  Sides exact_, typed_;
+};
+
+}  // namespace attn_opt

@@ -1,0 +1,260 @@
+#include "src/verify/sizes.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace attn_opt {
+namespace {
+
+constexpr int kMaxSubstitutions = 32;
+
+/// Distinct numbers: small and without common factors; multiples of each other, for what divides them; others again.
+constexpr std::array<std::array<int64_t, 12>, 3> kSequences = {{
+    {3, 5, 7, 4, 6, 2, 9, 11, 8, 10, 13, 14},
+    {12, 24, 16, 8, 48, 36, 32, 40, 20, 28, 44, 4},
+    {2, 7, 4, 9, 3, 8, 5, 6, 10, 12, 11, 15},
+}};
+constexpr int64_t kOneForAll = 4;
+
+/// The name of the symbol that DIM is; empty if it is none.
+std::string symbol_name(const Dim& dim) {
+  const auto& terms = dim.terms();
+  if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].factors.size() != 1) return {};
+  const Atom& atom = *terms[0].factors[0];
+  return atom.kind == Atom::Kind::kSymbol ? atom.name : std::string();
+}
+
+bool holds(const Dim& dim, const std::string& symbol) {
+  const auto atoms = dim.atoms();
+  return std::any_of(atoms.begin(), atoms.end(), [&](const AtomRef& atom) { return atom->name == symbol; });
+}
+
+Dim rows_of(const Operand& operand) {
+  return operand.views.empty() ? Dim(0) : operand.views.front().axes.size(Role::kRow);
+}
+
+/// The symbol of the keys that were there before the queries; empty if it cannot be told.
+std::string past_symbol(const Sdpa& sdpa) {
+  for (const auto& view : sdpa.k.views)
+    if (view.past) return symbol_name(rows_of(sdpa.k) - view.axes.size(Role::kRow));
+  return symbol_name(rows_of(sdpa.k) - rows_of(sdpa.q));
+}
+
+std::vector<SizeAssignment> symbolic_assignments(const std::vector<std::string>& symbols, const Sdpa& sdpa,
+                                                 SizeEquations& equations, const std::map<int64_t, int64_t>& shrunk) {
+  std::vector<SizeAssignment> assignments;
+  auto add = [&](const std::function<int64_t(size_t)>& number) -> SizeAssignment& {
+    auto& assignment = assignments.emplace_back(equations, shrunk);
+    for (size_t i = 0; i < symbols.size(); ++i) assignment.set(symbols[i], number(i));
+    return assignment;
+  };
+  auto from_sequence = [](size_t sequence) {
+    return [sequence](size_t i) {
+      const auto& numbers = kSequences[sequence];
+      return numbers[i % numbers.size()] * (1 + static_cast<int64_t>(i / numbers.size()));
+    };
+  };
+  auto is_free = [&](const std::string& symbol) {
+    return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
+  };
+  add(from_sequence(0));
+  add(from_sequence(1));
+  auto add_case = [&](const std::string& symbol, int64_t number) {
+    if (!is_free(symbol)) return;
+    add(from_sequence(0)).set(symbol, number);
+  };
+  add_case(symbol_name(rows_of(sdpa.q)), 1);
+  add_case(past_symbol(sdpa), 0);
+  add(from_sequence(2)).make_fallback();
+  add([](size_t) { return kOneForAll; }).make_fallback();
+  return assignments;
+}
+
+constexpr int64_t kLargeExtent = 64;
+constexpr int64_t kMaxScannedElements = 4096;
+
+/// Extents that must stay as they are since a constant or an attribute may mean them.
+class FixedExtents {
+ public:
+  FixedExtents(const CutSite& site, const Sdpa& sdpa) {
+    for (const auto& input : site.inputs) enter_input(input);
+    for (const Cone* cone : {&site.before, &site.after})
+      for (const Node* node : cone->nodes)
+        for (const auto& attribute : node->proto->attribute()) enter_attribute(attribute);
+    for (const Operand* operand : {&sdpa.q, &sdpa.k, &sdpa.v})
+      for (const auto& view : operand->views) enter_widths(view.axes);
+    for (const auto& view : sdpa.outputs) enter_widths(view.axes);
+  }
+  bool has(int64_t extent) const { return extents_.count(extent) > 0; }
+
+ private:
+  void enter(const Dim& dim) {
+    if (dim.is_constant()) extents_.insert(dim.value());
+  }
+  void enter_input(const SiteInput& input) {
+    if (input.source == SiteInput::Source::kFixed) enter_tensor(input.fixed);
+    for (const Dim& dim : input.integers.values) enter(dim);
+    for (const Dim& dim : input.shape)
+      if (!dim.is_constant())
+        for (const auto& term : dim.terms()) extents_.insert(term.coefficient);
+  }
+  void enter_tensor(const Tensor& tensor) {
+    extents_.insert(tensor.dims().begin(), tensor.dims().end());
+    const auto as_int64 = tensor.type() == onnx::TensorProto::INT32 ? tensor.cast(onnx::TensorProto::INT64) : tensor;
+    if (!as_int64 || as_int64->type() != onnx::TensorProto::INT64 || as_int64->size() > kMaxScannedElements) return;
+    const auto values = as_int64->data<int64_t>();
+    extents_.insert(values.begin(), values.end());
+  }
+  void enter_attribute(const onnx::AttributeProto& attribute) {
+    extents_.insert(attribute.i());
+    extents_.insert(attribute.ints().begin(), attribute.ints().end());
+    if (!attribute.has_t()) return;
+    if (auto tensor = to_tensor(attribute.t(), inline_tensors())) enter_tensor(*tensor);
+    else extents_.insert(attribute.t().dims().begin(), attribute.t().dims().end());
+  }
+  /// Extents of the axes that hold heads or features.
+  void enter_widths(const AxisMap& map) {
+    for (size_t axis = 0; axis < map.rank(); ++axis) {
+      Dim extent = 1;
+      bool is_width = false;
+      for (int index : map.axis(axis)) {
+        const Factor& factor = map.factors()[static_cast<size_t>(index)];
+        extent = extent * factor.size;
+        is_width |= factor.role == Role::kHead || factor.role == Role::kFeature;
+      }
+      if (is_width) enter(extent);
+    }
+  }
+  std::set<int64_t> extents_;
+};
+
+/// Smaller numbers for large constant extents of batch and sequence.
+std::map<int64_t, int64_t> shrinkable(const CutSite& site, const Sdpa& sdpa) {
+  const FixedExtents fixed(site, sdpa);
+  std::map<int64_t, int64_t> shrunk;
+  for (const auto& input : site.inputs)
+    if (input.source == SiteInput::Source::kDrawn)
+      for (const Dim& dim : input.shape)
+        if (dim.is_constant() && dim.value() > kLargeExtent && !fixed.has(dim.value())) shrunk[dim.value()] = 0;
+  int64_t next = 17;
+  for (auto& [extent, number] : shrunk) number = next += 2;
+  return shrunk;
+}
+
+}  // namespace
+
+const Dim* SizeEquations::meaning(const std::string& symbol) {
+  read_assumptions();
+  auto found = meanings_.find(symbol);
+  return found == meanings_.end() ? nullptr : &found->second;
+}
+
+void SizeEquations::read_assumptions() {
+  const auto& assumptions = facts_.assumptions();
+  for (; read_ < assumptions.size(); ++read_) {
+    const auto& [one, other, node] = assumptions[read_];
+    define(one, other);
+    define(other, one);
+  }
+}
+
+void SizeEquations::define(const Dim& symbol, const Dim& meaning) {
+  const std::string name = symbol_name(symbol);
+  if (name.empty() || meanings_.count(name) || leads_to(meaning, name)) return;
+  meanings_.emplace(name, meaning);
+}
+
+bool SizeEquations::leads_to(const Dim& start, const std::string& symbol) const {
+  std::vector<Dim> pending = {start};
+  std::set<std::string> seen;
+  while (!pending.empty()) {
+    const Dim dim = pending.back();
+    pending.pop_back();
+    if (holds(dim, symbol)) return true;
+    for (const auto& atom : dim.atoms())
+      if (auto found = meanings_.find(atom->name); found != meanings_.end() && seen.insert(atom->name).second)
+        pending.push_back(found->second);
+  }
+  return false;
+}
+
+std::optional<int64_t> SizeAssignment::number_of(const Atom& atom, int depth) const {
+  const Dim* meaning = equations_->meaning(atom.name);
+  if (meaning && depth < kMaxSubstitutions)
+    return meaning->evaluate([&](const Atom& inner) { return number_of(inner, depth + 1); });
+  auto found = numbers_.find(atom.name);
+  if (found == numbers_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<int64_t> SizeAssignment::of(const Dim& dim) const {
+  if (dim.is_constant()) {
+    auto found = shrunk_.find(dim.value());
+    return found == shrunk_.end() ? dim.value() : found->second;
+  }
+  return dim.evaluate([&](const Atom& atom) { return number_of(atom, 0); });
+}
+
+std::optional<Dims> SizeAssignment::of(const Shape& shape) const {
+  Dims dims;
+  for (const Dim& dim : shape) {
+    const auto size = of(dim);
+    if (!size || *size < 0) return std::nullopt;
+    dims.push_back(*size);
+  }
+  return dims;
+}
+
+std::string SizeAssignment::str() const {
+  std::string text;
+  auto add = [&](const std::string& name, int64_t number) {
+    text += (text.empty() ? "" : " ") + name + "=" + std::to_string(number);
+  };
+  for (const auto& [name, number] : numbers_) add(name, number);
+  for (const auto& [extent, number] : shrunk_) add(std::to_string(extent), number);
+  return text.empty() ? "as in the model" : text;
+}
+
+std::vector<std::string> symbols_of(const CutSite& site, SizeEquations& equations) {
+  std::vector<std::string> symbols;
+  std::set<std::string> seen;
+  std::vector<Dim> pending;
+  for (auto input = site.inputs.rbegin(); input != site.inputs.rend(); ++input) {
+    if (input->source == SiteInput::Source::kIntegers)
+      pending.insert(pending.end(), input->integers.values.rbegin(), input->integers.values.rend());
+    pending.insert(pending.end(), input->shape.rbegin(), input->shape.rend());
+  }
+  while (!pending.empty()) {
+    const Dim dim = pending.back();
+    pending.pop_back();
+    for (const auto& atom : dim.atoms()) {
+      if (atom->kind != Atom::Kind::kSymbol || !seen.insert(atom->name).second) continue;
+      if (const Dim* meaning = equations.meaning(atom->name)) pending.push_back(*meaning);
+      else symbols.push_back(atom->name);
+    }
+  }
+  return symbols;
+}
+
+std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sdpa, SizeEquations& equations) {
+  const auto symbols = symbols_of(site, equations);
+  const auto shrunk = shrinkable(site, sdpa);
+  std::vector<SizeAssignment> assignments;
+  auto add_all = [&](const std::map<int64_t, int64_t>& extents) {
+    if (symbols.empty()) {
+      assignments.emplace_back(equations, extents);
+      return;
+    }
+    auto more = symbolic_assignments(symbols, sdpa, equations, extents);
+    assignments.insert(assignments.end(), more.begin(), more.end());
+  };
+  add_all(shrunk);
+  if (shrunk.empty()) return assignments;
+  const size_t as_in_model = assignments.size();
+  add_all({});
+  for (size_t i = as_in_model; i < assignments.size(); ++i) assignments[i].make_fallback();
+  return assignments;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,59 @@
+// Small numbers for the symbols of a site's shapes.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/verify/site_models.h"
+
+namespace attn_opt {
+
+/// What symbols stand for by the assumptions that the facts have made: equal sizes get one number.
+class SizeEquations {
+ public:
+  explicit SizeEquations(Facts& facts) : facts_(facts) {}
+  /// What SYMBOL is taken to equal; null if nothing.
+  const Dim* meaning(const std::string& symbol);
+
+ private:
+  void read_assumptions();
+  void define(const Dim& symbol, const Dim& meaning);
+  bool leads_to(const Dim& start, const std::string& symbol) const;
+  Facts& facts_;
+  size_t read_ = 0;
+  std::map<std::string, Dim> meanings_;
+};
+
+/// One choice of numbers.
+class SizeAssignment {
+ public:
+  SizeAssignment(SizeEquations& equations, std::map<int64_t, int64_t> shrunk) :
+      equations_(&equations), shrunk_(std::move(shrunk)) {}
+
+  void set(const std::string& symbol, int64_t number) { numbers_[symbol] = number; }
+  /// nullopt if a symbol has no number.
+  std::optional<int64_t> of(const Dim& dim) const;
+  std::optional<Dims> of(const Shape& shape) const;
+  /// "batch=3 seq=5" for messages.
+  std::string str() const;
+  bool is_fallback() const { return is_fallback_; }
+  void make_fallback() { is_fallback_ = true; }
+
+ private:
+  std::optional<int64_t> number_of(const Atom& atom, int depth) const;
+  SizeEquations* equations_;
+  std::map<int64_t, int64_t> shrunk_;  ///< of large constant extents
+  std::map<std::string, int64_t> numbers_;
+  bool is_fallback_ = false;  ///< to be tried where too few others run
+};
+
+/// The assignments to try, the most general first. Without symbols there is one, or two if extents can be shrunk.
+std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sdpa, SizeEquations& equations);
+
+/// Names of the symbols in SITE's shapes, in the order in which they occur.
+std::vector<std::string> symbols_of(const CutSite& site, SizeEquations& equations);
+
+}  // namespace attn_opt

@@ -1,0 +1,164 @@
+#include "attn_opt/verifier.h"
+
+#include <algorithm>
+#include <array>
+
+#include "src/verify/canonical_text.h"
+#include "src/trial/random_numbers.h"
+#include "src/verify/site_run.h"
+
+namespace attn_opt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Sizes under which a site must have run where some are free, and draws for those beyond the first.
+constexpr int kWantedAssignments = 2;
+constexpr std::array kBriefKinds = {DrawKind::kMixed, DrawKind::kEmptyRow, DrawKind::kRandom};
+
+std::string on_draw(DrawKind kind, const SizeAssignment& sizes) {
+  return " (draw '" + std::string(name_of(kind)) + "', sizes " + sizes.str() + ")";
+}
+
+/// Draws and runs a site until it fails or enough is shown.
+class SiteCheck {
+ public:
+  SiteCheck(const CutSite& site, const Sdpa& sdpa, const SiteRunner& runner, const Assumed& assumed, size_t memory_limit)
+      : site_(site), sdpa_(sdpa), runner_(runner), assumed_(assumed), memory_limit_(memory_limit) {}
+
+  Verification check(const std::vector<SizeAssignment>& assignments, uint64_t seed) {
+    int ran = 0;
+    for (const auto& sizes : assignments) {
+      if (sizes.is_fallback() && ran >= kWantedAssignments) break;
+      for (const DrawKind kind : kinds(ran == 0)) {
+        const Step step = run({site_, sdpa_, sizes, kind, seed + static_cast<uint64_t>(result_.draws), memory_limit_});
+        if (step == Step::kStop) return std::move(result_);
+        if (step == Step::kNextSizes) break;
+        ran += kind == kinds(ran == 0).front();
+      }
+    }
+    if (ran > 0) {
+      result_.verdict = Verdict::kVerified;
+      result_.reason.clear();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  enum class Step { kGoOn, kNextSizes, kStop };
+
+  std::vector<DrawKind> kinds(bool first) const {
+    std::vector<DrawKind> all = draw_kinds(site_, sdpa_);
+    if (first) return all;
+    std::erase_if(all, [](DrawKind kind) {
+      return std::find(kBriefKinds.begin(), kBriefKinds.end(), kind) == kBriefKinds.end();
+    });
+    return all;
+  }
+
+  Step run(const DrawRequest& request) {
+    auto feeds = draw_inputs(request);
+    if (!feeds) return not_run(feeds.error());
+    const auto result = runner_.run(*feeds, sdpa_, request.sizes, assumed_);
+    if (!result) {
+      const auto& [error, is_after] = result.error();
+      const bool is_wrong = is_after && error.code == ErrorCode::kInvalidInput;
+      if (is_wrong) return failed("what is written does not run: " + error.message() + on_draw(request.kind, request.sizes));
+      return not_run(error);
+    }
+    ++result_.draws;
+    result_.algebra_difference = std::max(result_.algebra_difference, result->algebra.difference);
+    result_.type_difference_ulp = std::max(result_.type_difference_ulp, result->in_type.difference);
+    for (const auto* judgement : {&result->algebra, &result->in_type}) {
+      if (!judgement->failure.empty()) return failed(judgement->failure + on_draw(request.kind, request.sizes));
+      for (const auto& id : judgement->explained_by) explain(id);
+    }
+    return Step::kGoOn;
+  }
+
+  Step failed(std::string reason) {
+    result_.verdict = Verdict::kFailed;
+    result_.reason = std::move(reason);
+    return Step::kStop;
+  }
+
+  /// The first reason is kept. A limit holds for the whole site.
+  Step not_run(const Error& error) {
+    if (result_.reason.empty() || error.code == ErrorCode::kLimit) result_.reason = error.message();
+    return error.code == ErrorCode::kLimit || error.code == ErrorCode::kUnsupported ? Step::kStop : Step::kNextSizes;
+  }
+
+  void explain(const std::string& id) {
+    auto& ids = result_.explained_by;
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+  }
+
+  const CutSite& site_;
+  const Sdpa& sdpa_;
+  const SiteRunner& runner_;
+  const Assumed& assumed_;
+  size_t memory_limit_;
+  Verification result_;
+};
+
+Verification unverified(const Error& error) {
+  Verification result;
+  result.reason = error.message();
+  return result;
+}
+
+}  // namespace
+
+struct Verifier::Impl {
+  Impl(MatchContext given, const TensorStore& store, VerifyOptions chosen)
+      : context(given), tensors(store), options(chosen), original(given.view), functions(given.view),
+        equations(given.facts) {}
+
+  Verification verify(const Emission& emission, const Sdpa& sdpa) {
+    const auto site = cut_site(emission, sdpa, {context.facts, tensors, original});
+    if (!site) return unverified(site.error());
+    const auto assignments = size_assignments(*site, sdpa, equations);
+    const std::string text = canonical_text({*site, emission, sdpa, assignments});
+    if (auto known = verdicts.find(text); options.share_verdicts && known != verdicts.end()) {
+      Verification shared = known->second;
+      shared.shared = true;
+      shared.seconds = 0;
+      return shared;
+    }
+    Verification result = run(*site, emission, sdpa, assignments, hash_bytes(text));
+    if (options.share_verdicts) verdicts.emplace(text, result);
+    return result;
+  }
+
+  Verification run(const CutSite& site, const Emission& emission, const Sdpa& sdpa,
+                   const std::vector<SizeAssignment>& assignments, uint64_t seed) {
+    const auto start = Clock::now();
+    const SiteModels models = write_site(site, emission, functions);
+    const auto runner = SiteRunner::create(site, models, tensors, {options.memory_limit, start + options.time_limit});
+    if (!runner) return unverified(runner.error());
+    const Assumed assumed(emission.preconditions);
+    Verification result = SiteCheck(site, sdpa, *runner, assumed, options.memory_limit).check(assignments, seed);
+    if (options.strict && result.verdict == Verdict::kVerified && !result.explained_by.empty()) {
+      result.verdict = Verdict::kFailed;
+      result.reason = "differs where " + result.explained_by.front() + " does not hold, which is assumed";
+    }
+    result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return result;
+  }
+
+  MatchContext context;
+  const TensorStore& tensors;
+  VerifyOptions options;
+  OriginalValues original;
+  LocalFunctionGraphs functions;
+  SizeEquations equations;
+  std::unordered_map<std::string, Verification> verdicts;
+};
+
+Verifier::Verifier(MatchContext context, const TensorStore& tensors, VerifyOptions options)
+    : impl_(std::make_unique<Impl>(context, tensors, options)) {}
+Verifier::~Verifier() = default;
+
+Verification Verifier::verify(const Emission& emission, const Sdpa& sdpa) { return impl_->verify(emission, sdpa); }
+
+}  // namespace attn_opt
