@@ -58,7 +58,7 @@ bool comes_from_graph_input(Value& value, Facts& facts) {
 
 /// The view of the new part where NODE is Concat(past, new) along the rows of (B, Hkv, S, D).
 std::optional<OperandView> before_cache(Node& node, const OperandView& view, MatchContext& context) {
-  if (!node.is("Concat") || node.inputs.size() != 2 || view.axes.has_repeats() || !view.axes.is_bhsd())
+  if (!node.is("Concat") || node.inputs.size() != 2 || !view.axes.is_bhsd())
     return std::nullopt;
   const Shape* fresh = context.facts.shape(*node.inputs[1]);
   if (!fresh || fresh->size() != 4) return std::nullopt;
