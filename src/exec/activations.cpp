@@ -40,8 +40,10 @@ Outputs celu(const KernelContext& context) {
 }
 
 Outputs selu(const KernelContext& context) {
-  const double alpha = context.attribute_float("alpha", context.version < 6 ? 1.6732f : 1.67326319217681884765625f);
-  const double gamma = context.attribute_float("gamma", context.version < 6 ? 1.0507f : 1.05070102214813232421875f);
+  const double alpha =
+      context.attribute_float("alpha", context.version < 6 ? 1.6732f : 1.67326319217681884765625f);
+  const double gamma =
+      context.attribute_float("gamma", context.version < 6 ? 1.0507f : 1.05070102214813232421875f);
   return activation(context, [=](double x) { return gamma * (x <= 0 ? alpha * std::expm1(x) : x); });
 }
 

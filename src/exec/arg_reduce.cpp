@@ -37,8 +37,10 @@ Outputs arg_reduce(const KernelContext& context) {
   ATTN_OPT_TRY(const AxisRows rows, rows_along(context, axis));
   const bool last = context.attribute_int("select_last_index", 0) != 0;
   Dims dims = x.dims();
-  if (context.attribute_int("keepdims", 1) != 0) dims[static_cast<size_t>(axis)] = 1;
-  else dims.erase(dims.begin() + axis);
+  if (context.attribute_int("keepdims", 1) != 0)
+    dims[static_cast<size_t>(axis)] = 1;
+  else
+    dims.erase(dims.begin() + axis);
   ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::INT64, std::move(dims)));
   if (out.size() != 0 && rows.count == 0) return context.invalid("the axis is empty");
   return single(dispatch(context, x.type(), NumericTypes{}, [&]<class T>() -> Expected<Tensor> {
@@ -95,7 +97,9 @@ Outputs top_k(const KernelContext& context) {
   ATTN_OPT_TRY(const int64_t axis, context.axis(context.attribute_int("axis", -1), x.rank()));
   ATTN_OPT_TRY(const AxisRows rows, rows_along(context, axis));
   ATTN_OPT_TRY(const int64_t k, top_count(context));
-  if (k < 0 || k > rows.count) return context.invalid("k = " + std::to_string(k) + " of " + std::to_string(rows.count));
+  if (k < 0 || k > rows.count) {
+    return context.invalid("k = " + std::to_string(k) + " of " + std::to_string(rows.count));
+  }
   Dims dims = x.dims();
   dims[static_cast<size_t>(axis)] = k;
   ATTN_OPT_TRY(Tensor values, context.allocate(x.type(), dims));
@@ -103,8 +107,10 @@ Outputs top_k(const KernelContext& context) {
   const bool largest = context.attribute_int("largest", 1) != 0;
   return dispatch(context, x.type(), NumericTypes{}, [&]<class T>() -> Outputs {
     if (values.size() != 0) {
-      if (largest) take_top<true, T>(x, rows, k, values, indices);
-      else take_top<false, T>(x, rows, k, values, indices);
+      if (largest)
+        take_top<true, T>(x, rows, k, values, indices);
+      else
+        take_top<false, T>(x, rows, k, values, indices);
     }
     return std::vector<Tensor>{std::move(values), std::move(indices)};
   });

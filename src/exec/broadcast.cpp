@@ -11,7 +11,8 @@ Expected<Dims> broadcast_dims(const KernelContext& context, const Dims& a, const
   const size_t shift = longer.size() - shorter.size();
   for (size_t i = 0; i < shorter.size(); ++i) {
     int64_t& dim = out[shift + i];
-    if (dim == 1) dim = shorter[i];
+    if (dim == 1)
+      dim = shorter[i];
     else if (shorter[i] != 1 && shorter[i] != dim) {
       return context.invalid("shapes " + print_dims(a) + " and " + print_dims(b) + " do not broadcast");
     }

@@ -15,13 +15,15 @@ Expected<Dims> broadcast_dims(const KernelContext& context, const Dims& a, const
 Dims broadcast_strides(const Dims& from, const Dims& to);
 /// TENSOR copied to shape TO, which it broadcasts to.
 Expected<Tensor> expand(const KernelContext& context, const Tensor& tensor, const Dims& to);
-/// Input 1 as Add, And, ... before opset 7 take it: reshaped so that its axes stand at attribute axis of input 0.
+/// Input 1 as Add, And, ... before opset 7 take it: reshaped so that its axes stand at attribute axis of
+/// input 0.
 Expected<Tensor> legacy_second_operand(const KernelContext& context);
 
 /// out = f(a, b), element by element.
 template <class A, class B, class Out, class F>
 void broadcast_apply(const Tensor& a, const Tensor& b, Tensor& out, F&& f) {
-  const StridedLoop<2> loop(out.dims(), {broadcast_strides(a.dims(), out.dims()), broadcast_strides(b.dims(), out.dims())});
+  const StridedLoop<2> loop(
+      out.dims(), {broadcast_strides(a.dims(), out.dims()), broadcast_strides(b.dims(), out.dims())});
   const A* a_data = a.data<A>().data();
   const B* b_data = b.data<B>().data();
   Out* to = out.mutable_data<Out>().data();

@@ -18,8 +18,10 @@ Outputs compare(const KernelContext& context) {
   ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::BOOL, std::move(dims)));
   return single(dispatch(context, a.type(), Types{}, [&]<class T>() -> Expected<Tensor> {
     broadcast_apply<T, T, bool>(a, b, out, [](const T& x, const T& y) {
-      if constexpr (kIsHalf<T>) return Op()(static_cast<float>(x), static_cast<float>(y));
-      else return Op()(x, y);
+      if constexpr (kIsHalf<T>)
+        return Op()(static_cast<float>(x), static_cast<float>(y));
+      else
+        return Op()(x, y);
     });
     return std::move(out);
   }));
@@ -82,7 +84,8 @@ Outputs bitwise_not(const KernelContext& context) {
   ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), x.dims()));
   return single(dispatch(context, x.type(), NumericTypes{}, [&]<class T>() -> Expected<Tensor> {
     if constexpr (std::is_integral_v<T>) {
-      std::ranges::transform(x.data<T>(), out.mutable_data<T>().begin(), [](T v) { return static_cast<T>(~v); });
+      std::ranges::transform(x.data<T>(), out.mutable_data<T>().begin(),
+                             [](T v) { return static_cast<T>(~v); });
       return std::move(out);
     } else {
       return context.unsupported("element type " + type_name(x.type()));

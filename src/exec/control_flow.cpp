@@ -25,7 +25,9 @@ KernelContext context_of(const Step& step, std::span<const Tensor> inputs, const
 }
 
 Expected<bool> truth(const KernelContext& context, const Tensor& tensor) {
-  if (tensor.type() != onnx::TensorProto::BOOL || tensor.size() != 1) return context.invalid("the condition is not one bool");
+  if (tensor.type() != onnx::TensorProto::BOOL || tensor.size() != 1) {
+    return context.invalid("the condition is not one bool");
+  }
   return tensor.data<bool>()[0];
 }
 
@@ -52,7 +54,8 @@ class Stack {
   }
 
   /// The items along a new axis; DECLARED tells type and rank when there are none.
-  Expected<Tensor> join(const KernelContext& context, const onnx::ValueInfoProto& declared, int64_t axis, bool reversed) {
+  Expected<Tensor> join(const KernelContext& context, const onnx::ValueInfoProto& declared, int64_t axis,
+                        bool reversed) {
     if (items_.empty()) return nothing(declared);
     Dims dims = items_[0].dims();
     dims.insert(dims.begin(), static_cast<int64_t>(items_.size()));
@@ -101,7 +104,8 @@ Outputs run_loop(const Step& step, std::span<const Tensor> inputs, std::span<con
   if (context.has(1)) {
     ATTN_OPT_TRY(goes_on, truth(context, inputs[1]));
   }
-  std::vector<Tensor> state(inputs.begin() + static_cast<int64_t>(std::min<size_t>(2, inputs.size())), inputs.end());
+  std::vector<Tensor> state(inputs.begin() + static_cast<int64_t>(std::min<size_t>(2, inputs.size())),
+                            inputs.end());
   std::vector<Stack> stacks(plan->outputs.size() - carried - 1);
   for (int64_t i = 0; i < most && goes_on; ++i) {
     ATTN_OPT_CHECK(within_deadline(run.options));
@@ -116,7 +120,8 @@ Outputs run_loop(const Step& step, std::span<const Tensor> inputs, std::span<con
     }
   }
   for (size_t k = 0; k < stacks.size(); ++k) {
-    ATTN_OPT_TRY(Tensor joined, stacks[k].join(context, body->output(static_cast<int>(carried + 1 + k)), 0, false));
+    ATTN_OPT_TRY(Tensor joined,
+                 stacks[k].join(context, body->output(static_cast<int>(carried + 1 + k)), 0, false));
     state.push_back(std::move(joined));
   }
   return state;
@@ -128,11 +133,14 @@ struct ScanSide {
   std::vector<int64_t> reversed;
 };
 
-Expected<ScanSide> scan_side(const KernelContext& context, const char* axes, const char* directions, size_t count) {
+Expected<ScanSide> scan_side(const KernelContext& context, const char* axes, const char* directions,
+                             size_t count) {
   ScanSide side{context.attribute_ints(axes), context.attribute_ints(directions)};
   if (side.axes.empty()) side.axes.assign(count, 0);
   if (side.reversed.empty()) side.reversed.assign(count, 0);
-  if (side.axes.size() != count || side.reversed.size() != count) return context.invalid("axes or directions do not fit");
+  if (side.axes.size() != count || side.reversed.size() != count) {
+    return context.invalid("axes or directions do not fit");
+  }
   return side;
 }
 
@@ -166,14 +174,16 @@ Outputs run_scan(const Step& step, std::span<const Tensor> inputs, std::span<con
   const auto* body = find_body(step, "body", &plan);
   const int64_t count = context.attribute_int("num_scan_inputs", 0);
   if (body == nullptr || count < 1 || count > static_cast<int64_t>(inputs.size()) ||
-      plan->inputs.size() != inputs.size() || plan->outputs.size() + static_cast<size_t>(count) < inputs.size()) {
+      plan->inputs.size() != inputs.size() ||
+      plan->outputs.size() + static_cast<size_t>(count) < inputs.size()) {
     return context.invalid("the body does not fit the node");
   }
   const size_t carried = inputs.size() - static_cast<size_t>(count);
   const auto scanned = inputs.subspan(carried);
   std::vector<Stack> stacks(plan->outputs.size() - carried);
   ATTN_OPT_TRY(ScanSide in, scan_side(context, "scan_input_axes", "scan_input_directions", scanned.size()));
-  ATTN_OPT_TRY(const ScanSide out, scan_side(context, "scan_output_axes", "scan_output_directions", stacks.size()));
+  ATTN_OPT_TRY(const ScanSide out,
+               scan_side(context, "scan_output_axes", "scan_output_directions", stacks.size()));
   ATTN_OPT_TRY(const int64_t extent, scan_extent(context, scanned, in));
   std::vector<Tensor> state(inputs.begin(), inputs.begin() + static_cast<int64_t>(carried));
   for (int64_t i = 0; i < extent; ++i) {
@@ -201,7 +211,8 @@ Outputs run_scan(const Step& step, std::span<const Tensor> inputs, std::span<con
 
 }  // namespace
 
-Outputs run_control_flow(const Step& step, std::span<const Tensor> inputs, std::span<const Tensor> outer, Run& run) {
+Outputs run_control_flow(const Step& step, std::span<const Tensor> inputs, std::span<const Tensor> outer,
+                         Run& run) {
   if (step.node->op_type() == "If") return run_if(step, inputs, outer, run);
   if (step.node->op_type() == "Loop") return run_loop(step, inputs, outer, run);
   return run_scan(step, inputs, outer, run);

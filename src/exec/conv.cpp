@@ -52,9 +52,11 @@ struct Groups {
 Expected<Groups> read_groups(const KernelContext& context, const Tensor& x, const Tensor& weights) {
   Groups groups;
   groups.count = context.attribute_int("group", 1);
-  if (x.rank() < 3 || weights.rank() != x.rank() || groups.count < 1 || weights.dims()[0] % groups.count != 0 ||
-      x.dims()[1] % groups.count != 0 || x.dims()[1] / groups.count != weights.dims()[1]) {
-    return context.invalid("weights of shape " + print_dims(weights.dims()) + " do not fit input of shape " + print_dims(x.dims()));
+  if (x.rank() < 3 || weights.rank() != x.rank() || groups.count < 1 ||
+      weights.dims()[0] % groups.count != 0 || x.dims()[1] % groups.count != 0 ||
+      x.dims()[1] / groups.count != weights.dims()[1]) {
+    return context.invalid("weights of shape " + print_dims(weights.dims()) + " do not fit input of shape " +
+                           print_dims(x.dims()));
   }
   groups.in = weights.dims()[1];
   groups.out = weights.dims()[0] / groups.count;
@@ -62,8 +64,8 @@ Expected<Groups> read_groups(const KernelContext& context, const Tensor& x, cons
 }
 
 template <class T>
-Expected<Tensor> convolve(const KernelContext& context, const Window& w, const Groups& groups, const Tensor& x,
-                          const Tensor& weights, const Tensor& bias) {
+Expected<Tensor> convolve(const KernelContext& context, const Window& w, const Groups& groups,
+                          const Tensor& x, const Tensor& weights, const Tensor& bias) {
   const int64_t positions = element_count(w.out);
   const MatrixProduct product{groups.out, positions, groups.in * element_count(w.kernel), false, false, 1, 1};
   Dims dims{x.dims()[0], groups.out * groups.count};
@@ -97,12 +99,15 @@ Outputs conv(const KernelContext& context) {
   ATTN_OPT_TRY(const Tensor x, context.input(0).cast(product_type(type)));
   ATTN_OPT_TRY(const Tensor weights, context.input(1).cast(product_type(type)));
   ATTN_OPT_TRY(const Groups groups, read_groups(context, x, weights));
-  ATTN_OPT_TRY(const Window window, read_window(context, x.dims(), Dims(weights.dims().begin() + 2, weights.dims().end())));
+  ATTN_OPT_TRY(const Window window,
+               read_window(context, x.dims(), Dims(weights.dims().begin() + 2, weights.dims().end())));
   Tensor bias;
   if (context.has(2)) {
     ATTN_OPT_CHECK(context.same_type(context.input(0), context.input(2)));
     ATTN_OPT_TRY(bias, context.input(2).cast(x.type()));
-    if (bias.size() != weights.dims()[0]) return context.invalid("the bias is not one value for each output channel");
+    if (bias.size() != weights.dims()[0]) {
+      return context.invalid("the bias is not one value for each output channel");
+    }
   }
   return dispatch(context, x.type(), TypeList<float, double>{}, [&]<class T>() -> Outputs {
     ATTN_OPT_TRY(const Tensor out, convolve<T>(context, window, groups, x, weights, bias));

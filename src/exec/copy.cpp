@@ -25,7 +25,8 @@ Expected<Tensor> gather_strided(const KernelContext& context, const Tensor& tens
 
 }  // namespace
 
-Expected<Tensor> transposed(const KernelContext& context, const Tensor& tensor, const std::vector<int64_t>& perm) {
+Expected<Tensor> transposed(const KernelContext& context, const Tensor& tensor,
+                            const std::vector<int64_t>& perm) {
   const Dims own = strides_of(tensor.dims());
   std::vector<bool> seen(own.size(), false);
   Dims dims, strides;
@@ -41,8 +42,8 @@ Expected<Tensor> transposed(const KernelContext& context, const Tensor& tensor, 
   return gather_strided(context, tensor, std::move(dims), 0, strides);
 }
 
-Expected<Tensor> sliced(const KernelContext& context, const Tensor& tensor, const Dims& starts, const Dims& steps,
-                        Dims dims) {
+Expected<Tensor> sliced(const KernelContext& context, const Tensor& tensor, const Dims& starts,
+                        const Dims& steps, Dims dims) {
   if (dims == tensor.dims() && steps == Dims(dims.size(), 1)) return tensor;
   const Dims own = strides_of(tensor.dims());
   int64_t offset = 0;
@@ -54,8 +55,8 @@ Expected<Tensor> sliced(const KernelContext& context, const Tensor& tensor, cons
   return gather_strided(context, tensor, std::move(dims), offset, strides);
 }
 
-Expected<Tensor> gathered(const KernelContext& context, const Tensor& tensor, const std::vector<AxisMap>& maps,
-                          const Tensor& fill) {
+Expected<Tensor> gathered(const KernelContext& context, const Tensor& tensor,
+                          const std::vector<AxisMap>& maps, const Tensor& fill) {
   Dims dims;
   for (const AxisMap& map : maps) dims.push_back(static_cast<int64_t>(map.size()));
   ATTN_OPT_TRY(Tensor out, context.allocate(tensor.type(), dims));
@@ -77,7 +78,8 @@ Expected<Tensor> gathered(const KernelContext& context, const Tensor& tensor, co
   });
 }
 
-Expected<Tensor> concatenated(const KernelContext& context, std::span<const Tensor> parts, int64_t given_axis) {
+Expected<Tensor> concatenated(const KernelContext& context, std::span<const Tensor> parts,
+                              int64_t given_axis) {
   const Tensor& first = parts[0];
   ATTN_OPT_TRY(const int64_t axis, context.axis(given_axis, first.rank()));
   const size_t at = static_cast<size_t>(axis);
@@ -87,8 +89,13 @@ Expected<Tensor> concatenated(const KernelContext& context, std::span<const Tens
     ATTN_OPT_CHECK(context.same_type(first, part));
     bool fits = part.rank() == first.rank();
     for (size_t i = 0; fits && i < dims.size(); ++i) fits = i == at || part.dims()[i] == first.dims()[i];
-    if (!fits) return context.invalid("shapes " + print_dims(first.dims()) + " and " + print_dims(part.dims()) + " differ");
-    if (__builtin_add_overflow(dims[at], part.dims()[at], &dims[at])) return context.invalid("the result is too large");
+    if (!fits) {
+      return context.invalid("shapes " + print_dims(first.dims()) + " and " + print_dims(part.dims()) +
+                             " differ");
+    }
+    if (__builtin_add_overflow(dims[at], part.dims()[at], &dims[at])) {
+      return context.invalid("the result is too large");
+    }
   }
   ATTN_OPT_TRY(Tensor out, context.allocate(first.type(), dims));
   if (out.size() == 0) return out;

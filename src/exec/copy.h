@@ -8,18 +8,21 @@
 namespace attn_opt {
 
 /// TENSOR with axis i of the result being axis PERM[i]; checks that PERM is a permutation.
-Expected<Tensor> transposed(const KernelContext& context, const Tensor& tensor, const std::vector<int64_t>& perm);
+Expected<Tensor> transposed(const KernelContext& context, const Tensor& tensor,
+                            const std::vector<int64_t>& perm);
 /// DIMS elements of TENSOR from STARTS on by STEPS (may be negative), all of which must lie in it.
-Expected<Tensor> sliced(const KernelContext& context, const Tensor& tensor, const Dims& starts, const Dims& steps,
-                        Dims dims);
+Expected<Tensor> sliced(const KernelContext& context, const Tensor& tensor, const Dims& starts,
+                        const Dims& steps, Dims dims);
 
 /// PARTS, one at least, one behind the other along AXIS.
 Expected<Tensor> concatenated(const KernelContext& context, std::span<const Tensor> parts, int64_t axis);
 
-/// For each position along one axis of a result, which position along that axis of the source it shows; -1: none.
+/// For each position along one axis of a result, which position along that axis of the source it shows; -1:
+/// none.
 using AxisMap = std::vector<int64_t>;
-/// A tensor of MAPS' lengths whose elements are TENSOR's as MAPS (one an axis) say, and FILL's one element elsewhere.
-Expected<Tensor> gathered(const KernelContext& context, const Tensor& tensor, const std::vector<AxisMap>& maps,
-                          const Tensor& fill);
+/// A tensor of MAPS' lengths whose elements are TENSOR's as MAPS (one an axis) say, and FILL's one element
+/// elsewhere.
+Expected<Tensor> gathered(const KernelContext& context, const Tensor& tensor,
+                          const std::vector<AxisMap>& maps, const Tensor& fill);
 
 }  // namespace attn_opt

@@ -40,15 +40,18 @@ using Accumulator = std::conditional_t<kIsFloat<T>, double, T>;
 /// Rounds once from an arithmetic type to T.
 template <class T, class From>
 T round_to(From value) {
-  if constexpr (kIsHalf<T>) return T(static_cast<float>(value));
-  else return static_cast<T>(value);
+  if constexpr (kIsHalf<T>)
+    return T(static_cast<float>(value));
+  else
+    return static_cast<T>(value);
 }
 
 /// Calls visitor.operator()<T>() for the T of TYPE, or returns kUnsupported if the list lacks it.
 template <class... Ts, class Visitor>
-auto dispatch(const KernelContext& context, DataType type, TypeList<Ts...>, Visitor&& visitor)
-    -> decltype(visitor.template operator()<float>()) {
-  decltype(visitor.template operator()<float>()) result = context.unsupported("element type " + type_name(type));
+auto dispatch(const KernelContext& context, DataType type, TypeList<Ts...>,
+              Visitor&& visitor) -> decltype(visitor.template operator()<float>()) {
+  decltype(visitor.template operator()<float>()) result =
+      context.unsupported("element type " + type_name(type));
   (void)((data_type_of<Ts>() == type ? (result = visitor.template operator()<Ts>(), true) : false) || ...);
   return result;
 }
@@ -61,8 +64,8 @@ struct Cell {
 
 /// Like dispatch for kernels that only move elements: T is a Cell of the element's size, or std::string.
 template <class Visitor>
-auto dispatch_cells(const KernelContext& context, DataType type, Visitor&& visitor)
-    -> decltype(visitor.template operator()<Cell<1>>()) {
+auto dispatch_cells(const KernelContext& context, DataType type,
+                    Visitor&& visitor) -> decltype(visitor.template operator()<Cell<1>>()) {
   if (type == onnx::TensorProto::STRING) return visitor.template operator()<std::string>();
   switch (element_size(type)) {
     case 1: return visitor.template operator()<Cell<1>>();
@@ -75,14 +78,18 @@ auto dispatch_cells(const KernelContext& context, DataType type, Visitor&& visit
 
 template <class T>
 const T* cells(const Tensor& tensor) {
-  if constexpr (std::is_same_v<T, std::string>) return tensor.data<std::string>().data();
-  else return reinterpret_cast<const T*>(tensor.bytes().data());
+  if constexpr (std::is_same_v<T, std::string>)
+    return tensor.data<std::string>().data();
+  else
+    return reinterpret_cast<const T*>(tensor.bytes().data());
 }
 
 template <class T>
 T* mutable_cells(Tensor& tensor) {
-  if constexpr (std::is_same_v<T, std::string>) return tensor.mutable_data<std::string>().data();
-  else return reinterpret_cast<T*>(tensor.mutable_bytes().data());
+  if constexpr (std::is_same_v<T, std::string>)
+    return tensor.mutable_data<std::string>().data();
+  else
+    return reinterpret_cast<T*>(tensor.mutable_bytes().data());
 }
 
 }  // namespace attn_opt

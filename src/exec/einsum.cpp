@@ -41,7 +41,9 @@ Expected<Equation> split_equation(const KernelContext& context) {
     begin = comma + 1;
   }
   equation.operands.push_back(text.substr(begin));
-  if (equation.operands.size() != context.inputs.size()) return context.invalid("the equation is not of as many terms as inputs");
+  if (equation.operands.size() != context.inputs.size()) {
+    return context.invalid("the equation is not of as many terms as inputs");
+  }
   return equation;
 }
 
@@ -73,7 +75,9 @@ Expected<Operand> reduced(const KernelContext& context, const Operand& from, con
   for (size_t i = 0; i < from.labels.size(); ++i) {
     const auto [entry, is_new] = axes.try_emplace(from.labels[i], from.tensor.dims()[i], 0);
     if (is_new) order.push_back(from.labels[i]);
-    if (entry->second.first != from.tensor.dims()[i]) return context.invalid("a repeated label has two extents");
+    if (entry->second.first != from.tensor.dims()[i]) {
+      return context.invalid("a repeated label has two extents");
+    }
     entry->second.second += own[i];
   }
   Labels kept;
@@ -106,7 +110,9 @@ Expected<Operand> reduced(const KernelContext& context, const Operand& from, con
 
 Expected<Operand> arranged(const KernelContext& context, const Operand& from, const Labels& labels) {
   std::vector<int64_t> perm;
-  for (const Label label : labels) perm.push_back(std::ranges::find(from.labels, label) - from.labels.begin());
+  for (const Label label : labels) {
+    perm.push_back(std::ranges::find(from.labels, label) - from.labels.begin());
+  }
   ATTN_OPT_TRY(Tensor tensor, transposed(context, from.tensor, perm));
   return Operand{std::move(tensor), labels};
 }
@@ -114,7 +120,9 @@ Expected<Operand> arranged(const KernelContext& context, const Operand& from, co
 int64_t extent_of(const Operand& operand, const Labels& labels) {
   int64_t extent = 1;
   for (const Label label : labels) {
-    extent *= operand.tensor.dims()[static_cast<size_t>(std::ranges::find(operand.labels, label) - operand.labels.begin())];
+    extent *=
+        operand.tensor
+            .dims()[static_cast<size_t>(std::ranges::find(operand.labels, label) - operand.labels.begin())];
   }
   return extent;
 }
@@ -142,15 +150,18 @@ Labels joined(Labels a, const Labels& b) {
 }
 
 /// A and B, whose shared labels have equal extents, summed over labels that KEEP lacks.
-Expected<Operand> contracted(const KernelContext& context, const Operand& a, const Operand& b, const std::set<Label>& keep) {
+Expected<Operand> contracted(const KernelContext& context, const Operand& a, const Operand& b,
+                             const std::set<Label>& keep) {
   std::set<Label> in_a(keep), in_b(keep);
   in_a.insert(b.labels.begin(), b.labels.end());
   in_b.insert(a.labels.begin(), a.labels.end());
   ATTN_OPT_TRY(const Operand left, reduced(context, a, in_a));
   ATTN_OPT_TRY(const Operand right, reduced(context, b, in_b));
   const PairLabels labels = classify(left, right, keep);
-  ATTN_OPT_TRY(const Operand x, arranged(context, left, joined(joined(labels.batch, labels.left), labels.contracted)));
-  ATTN_OPT_TRY(const Operand y, arranged(context, right, joined(joined(labels.batch, labels.contracted), labels.right)));
+  ATTN_OPT_TRY(const Operand x,
+               arranged(context, left, joined(joined(labels.batch, labels.left), labels.contracted)));
+  ATTN_OPT_TRY(const Operand y,
+               arranged(context, right, joined(joined(labels.batch, labels.contracted), labels.right)));
   const int64_t batch = extent_of(x, labels.batch);
   const int64_t k = extent_of(x, labels.contracted);
   Operand result;
@@ -193,8 +204,10 @@ std::string implicit_output(const Equation& equation) {
   bool ellipsis = false;
   for (const auto& term : equation.operands) {
     for (const char c : term) {
-      if (c == '.') ellipsis = true;
-      else ++counts[c];
+      if (c == '.')
+        ellipsis = true;
+      else
+        ++counts[c];
     }
   }
   std::string output = ellipsis ? "..." : "";
@@ -204,8 +217,8 @@ std::string implicit_output(const Equation& equation) {
   return output;
 }
 
-Expected<std::vector<Operand>> read_operands(const KernelContext& context, const Equation& equation, DataType type,
-                                             int64_t& ellipsis) {
+Expected<std::vector<Operand>> read_operands(const KernelContext& context, const Equation& equation,
+                                             DataType type, int64_t& ellipsis) {
   std::vector<Operand> operands;
   for (size_t i = 0; i < context.inputs.size(); ++i) {
     ATTN_OPT_CHECK(context.same_type(context.input(0), context.input(i)));
@@ -213,7 +226,8 @@ Expected<std::vector<Operand>> read_operands(const KernelContext& context, const
     const int64_t own = ellipsis_axes(equation.operands[i], tensor);
     ATTN_OPT_TRY(Labels labels, labels_of(context, equation.operands[i], own));
     if (own < 0 || static_cast<int64_t>(labels.size()) != tensor.rank()) {
-      return context.invalid("term " + equation.operands[i] + " does not fit shape " + print_dims(tensor.dims()));
+      return context.invalid("term " + equation.operands[i] + " does not fit shape " +
+                             print_dims(tensor.dims()));
     }
     ellipsis = std::max(ellipsis, own);
     operands.push_back({std::move(tensor), std::move(labels)});
@@ -227,7 +241,9 @@ Outputs einsum(const KernelContext& context) {
   int64_t ellipsis = 0;
   ATTN_OPT_TRY(auto operands, read_operands(context, equation, product_type(type), ellipsis));
   ATTN_OPT_CHECK(make_equal(context, operands));
-  ATTN_OPT_TRY(const Labels output, labels_of(context, equation.has_output ? equation.output : implicit_output(equation), ellipsis));
+  ATTN_OPT_TRY(
+      const Labels output,
+      labels_of(context, equation.has_output ? equation.output : implicit_output(equation), ellipsis));
   Operand result = std::move(operands[0]);
   for (size_t i = 1; i < operands.size(); ++i) {
     std::set<Label> keep(output.begin(), output.end());

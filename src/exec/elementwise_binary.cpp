@@ -18,22 +18,28 @@ T wrapping(T a, T b, F f) {
 struct AddOp {
   template <class T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return wrapping(a, b, std::plus<uint64_t>());
-    else return a + b;
+    if constexpr (std::is_integral_v<T>)
+      return wrapping(a, b, std::plus<uint64_t>());
+    else
+      return a + b;
   }
 };
 struct SubOp {
   template <class T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return wrapping(a, b, std::minus<uint64_t>());
-    else return a - b;
+    if constexpr (std::is_integral_v<T>)
+      return wrapping(a, b, std::minus<uint64_t>());
+    else
+      return a - b;
   }
 };
 struct MulOp {
   template <class T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return wrapping(a, b, std::multiplies<uint64_t>());
-    else return a * b;
+    if constexpr (std::is_integral_v<T>)
+      return wrapping(a, b, std::multiplies<uint64_t>());
+    else
+      return a * b;
   }
 };
 struct DivOp {
@@ -65,9 +71,12 @@ struct FloorModOp {
 struct TruncatedModOp {
   template <class T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>) return std::fmod(a, b);
-    else if constexpr (std::is_signed_v<T>) return b == T{-1} ? T{0} : static_cast<T>(a % b);
-    else return static_cast<T>(a % b);
+    if constexpr (std::is_floating_point_v<T>)
+      return std::fmod(a, b);
+    else if constexpr (std::is_signed_v<T>)
+      return b == T{-1} ? T{0} : static_cast<T>(a % b);
+    else
+      return static_cast<T>(a % b);
   }
 };
 struct MaxOp {
@@ -128,7 +137,8 @@ Outputs divide(const KernelContext& context) {
 
 Outputs mod(const KernelContext& context) {
   ATTN_OPT_CHECK(no_integer_zero(context));
-  return context.attribute_int("fmod", 0) != 0 ? binary<TruncatedModOp>(context) : binary<FloorModOp>(context);
+  return context.attribute_int("fmod", 0) != 0 ? binary<TruncatedModOp>(context)
+                                               : binary<FloorModOp>(context);
 }
 
 template <class Op>
@@ -171,7 +181,8 @@ T power(T base, E exponent) {
     if (!std::is_signed_v<E> || exponent >= E{0}) return integer_power(base, static_cast<uint64_t>(exponent));
     return base == T{1} ? T{1} : T{0};
   } else if constexpr (std::is_integral_v<T>) {
-    const double value = std::pow(static_cast<double>(base), static_cast<double>(static_cast<Compute<E>>(exponent)));
+    const double value =
+        std::pow(static_cast<double>(base), static_cast<double>(static_cast<Compute<E>>(exponent)));
     const bool fits = value >= static_cast<double>(std::numeric_limits<T>::min()) &&
                       value < static_cast<double>(std::numeric_limits<T>::max());
     return fits ? static_cast<T>(value) : std::numeric_limits<T>::max();
@@ -200,7 +211,9 @@ Outputs prelu(const KernelContext& context) {
   const Tensor& slope = context.input(1);
   ATTN_OPT_CHECK(context.same_type(x, slope));
   Dims slope_dims = slope.dims();
-  if (context.version < 7 && slope.rank() == 1 && x.rank() > 1) slope_dims.resize(static_cast<size_t>(x.rank() - 1), 1);
+  if (context.version < 7 && slope.rank() == 1 && x.rank() > 1) {
+    slope_dims.resize(static_cast<size_t>(x.rank() - 1), 1);
+  }
   const Tensor placed = slope.reshaped(std::move(slope_dims));
   ATTN_OPT_TRY(Dims dims, broadcast_dims(context, x.dims(), placed.dims()));
   ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), std::move(dims)));

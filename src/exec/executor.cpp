@@ -19,7 +19,8 @@ Executor::Executor(Executor&&) noexcept = default;
 Executor& Executor::operator=(Executor&&) noexcept = default;
 Executor::~Executor() = default;
 
-Expected<Executor> Executor::create(const onnx::ModelProto& model, const TensorStore& tensors, ExecutorOptions options) {
+Expected<Executor> Executor::create(const onnx::ModelProto& model, const TensorStore& tensors,
+                                    ExecutorOptions options) {
   LocalFunctions local;
   for (const auto& function : model.functions()) {
     local[function_key(function.domain(), function.name(), function.overload())] = &function;

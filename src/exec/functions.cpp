@@ -7,7 +7,8 @@ namespace {
 
 using BoundAttributes = std::unordered_map<std::string, const onnx::AttributeProto*>;
 
-void bind_attributes(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, const BoundAttributes& bound);
+void bind_attributes(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
+                     const BoundAttributes& bound);
 
 /// Replaces references to the function's attributes by values; those without value are dropped.
 void bind_attributes(onnx::NodeProto& node, const BoundAttributes& bound) {
@@ -29,7 +30,8 @@ void bind_attributes(onnx::NodeProto& node, const BoundAttributes& bound) {
   }
 }
 
-void bind_attributes(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, const BoundAttributes& bound) {
+void bind_attributes(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
+                     const BoundAttributes& bound) {
   for (auto& node : nodes) bind_attributes(node, bound);
 }
 
@@ -71,9 +73,12 @@ onnx::TypeProto type_of(const Tensor& tensor) {
   return type;
 }
 
-void append_number(std::string& key, int64_t number) { key.append(reinterpret_cast<const char*>(&number), sizeof number); }
+void append_number(std::string& key, int64_t number) {
+  key.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
 
-std::string cache_key(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs, int opset) {
+std::string cache_key(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs,
+                      int opset) {
   std::string key = node.domain() + ":" + node.op_type() + ":" + node.overload();
   append_number(key, opset);
   for (const auto& name : node.output()) key += name.empty() ? '0' : '1';
@@ -94,10 +99,12 @@ std::string cache_key(const onnx::NodeProto& node, const ResolvedOp& op, std::sp
 
 }  // namespace
 
-Expected<onnx::FunctionProto> schema_function(const onnx::NodeProto& node, const onnx::OpSchema& schema, int opset,
-                                              const std::vector<onnx::TypeProto>& types) {
+Expected<onnx::FunctionProto> schema_function(const onnx::NodeProto& node, const onnx::OpSchema& schema,
+                                              int opset, const std::vector<onnx::TypeProto>& types) {
   try {
-    if (const onnx::FunctionProto* function = schema.GetFunction(opset)) return bound_to(*function, node, &schema);
+    if (const onnx::FunctionProto* function = schema.GetFunction(opset)) {
+      return bound_to(*function, node, &schema);
+    }
     onnx::FunctionProto function;
     const int version = newest_up_to(schema.context_dependent_function_opset_versions(), opset);
     const onnx::FunctionBodyBuildContextImpl build_context(node, types);
@@ -111,8 +118,10 @@ Expected<onnx::FunctionProto> schema_function(const onnx::NodeProto& node, const
               "unsupported: " + node.op_type() + " (opset " + std::to_string(opset) + ") with these inputs");
 }
 
-Expected<std::shared_ptr<const FunctionBody>> FunctionCache::body(const onnx::NodeProto& node, const ResolvedOp& op,
-                                                                  std::span<const Tensor> inputs, const Opsets& opsets) {
+Expected<std::shared_ptr<const FunctionBody>> FunctionCache::body(const onnx::NodeProto& node,
+                                                                  const ResolvedOp& op,
+                                                                  std::span<const Tensor> inputs,
+                                                                  const Opsets& opsets) {
   const int opset = opset_of(opsets, node.domain());
   const std::string key = cache_key(node, op, inputs, opset);
   const std::scoped_lock lock(mutex_);

@@ -1,4 +1,5 @@
-// Bodies of functions - a model's own and those of ONNX's schemas - ready to run, kept per attributes and input types.
+// Bodies of functions - a model's own and those of ONNX's schemas - ready to run, kept per attributes and
+// input types.
 #pragma once
 
 #include <mutex>
@@ -29,9 +30,9 @@ class FunctionCache {
   std::unordered_map<std::string, std::shared_ptr<const FunctionBody>> bodies_;
 };
 
-/// The body of the schema function that NODE is, for inputs of TYPES (unset: omitted or unknown), attributes bound.
-/// Errors: kUnsupported if the schema has no body for them.
-Expected<onnx::FunctionProto> schema_function(const onnx::NodeProto& node, const onnx::OpSchema& schema, int opset,
-                                              const std::vector<onnx::TypeProto>& types);
+/// The body of the schema function that NODE is, for inputs of TYPES (unset: omitted or unknown), attributes
+/// bound. Errors: kUnsupported if the schema has no body for them.
+Expected<onnx::FunctionProto> schema_function(const onnx::NodeProto& node, const onnx::OpSchema& schema,
+                                              int opset, const std::vector<onnx::TypeProto>& types);
 
 }  // namespace attn_opt

@@ -19,10 +19,15 @@ Outputs constant(const KernelContext& context) {
     if (name == "value_int") return single(Tensor::scalar<int64_t>(attribute.i()));
     if (name == "value_float") return single(Tensor::scalar<float>(attribute.f()));
     if (name == "value_string") return single(Tensor::scalar<std::string>(attribute.s()));
-    if (name == "value_ints") return single(Tensor::of<int64_t>(length, {attribute.ints().begin(), attribute.ints().end()}));
-    if (name == "value_floats") return single(Tensor::of<float>(length, {attribute.floats().begin(), attribute.floats().end()}));
+    if (name == "value_ints") {
+      return single(Tensor::of<int64_t>(length, {attribute.ints().begin(), attribute.ints().end()}));
+    }
+    if (name == "value_floats") {
+      return single(Tensor::of<float>(length, {attribute.floats().begin(), attribute.floats().end()}));
+    }
     if (name == "value_strings") {
-      return single(Tensor::of<std::string>(length, {attribute.strings().begin(), attribute.strings().end()}));
+      return single(
+          Tensor::of<std::string>(length, {attribute.strings().begin(), attribute.strings().end()}));
     }
     if (name == "sparse_value") return context.unsupported("a sparse value");
   }
@@ -52,7 +57,8 @@ Outputs constant_of_shape(const KernelContext& context) {
 template <class T>
 int64_t range_count(T start, T limit, T delta) {
   if constexpr (kIsFloat<T>) {
-    const double count = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
+    const double count =
+        std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
     if (!(count > 0)) return 0;
     return count < 0x1p62 ? static_cast<int64_t>(count) : -1;
   } else {
@@ -79,8 +85,11 @@ Outputs range(const KernelContext& context) {
     ATTN_OPT_TRY(Tensor out, context.allocate(type, {count}));
     int64_t i = 0;
     for (T& to : out.mutable_data<T>()) {
-      if constexpr (kIsFloat<T>) to = round_to<T>(static_cast<Compute<T>>(start) + static_cast<Compute<T>>(i) * delta);
-      else to = static_cast<T>(static_cast<uint64_t>(start) + static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
+      if constexpr (kIsFloat<T>)
+        to = round_to<T>(static_cast<Compute<T>>(start) + static_cast<Compute<T>>(i) * delta);
+      else
+        to = static_cast<T>(static_cast<uint64_t>(start) +
+                            static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
       ++i;
     }
     return out;
@@ -112,7 +121,9 @@ Outputs one_hot(const KernelContext& context) {
   const Tensor& values = context.input(2);
   ATTN_OPT_TRY(const Tensor indices, given.cast(onnx::TensorProto::INT64));
   ATTN_OPT_TRY(const Tensor depths, context.input(1).cast(onnx::TensorProto::INT64));
-  if (depths.size() != 1 || values.size() != 2) return context.invalid("depth is not a scalar or values are not two");
+  if (depths.size() != 1 || values.size() != 2) {
+    return context.invalid("depth is not a scalar or values are not two");
+  }
   const int64_t depth = depths.data<int64_t>()[0];
   ATTN_OPT_TRY(const int64_t axis, context.axis(context.attribute_int("axis", -1), indices.rank() + 1));
   Dims dims = indices.dims();

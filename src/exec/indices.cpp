@@ -2,24 +2,30 @@
 
 namespace attn_opt {
 
-Expected<std::vector<int64_t>> checked_indices(const KernelContext& context, const Tensor& indices, int64_t extent) {
+Expected<std::vector<int64_t>> checked_indices(const KernelContext& context, const Tensor& indices,
+                                               int64_t extent) {
   ATTN_OPT_TRY(auto values, context.integers(indices));
   for (int64_t& value : values) {
     if (value < -extent || value >= extent) {
-      return context.invalid("index " + std::to_string(value) + " is out of range for an axis of " + std::to_string(extent));
+      return context.invalid("index " + std::to_string(value) + " is out of range for an axis of " +
+                             std::to_string(extent));
     }
     if (value < 0) value += extent;
   }
   return values;
 }
 
-Expected<ElementIndices> element_indices(const KernelContext& context, const Tensor& data, const Tensor& indices) {
+Expected<ElementIndices> element_indices(const KernelContext& context, const Tensor& data,
+                                         const Tensor& indices) {
   ATTN_OPT_TRY(const int64_t axis, context.axis(context.attribute_int("axis", 0), data.rank()));
   const size_t at = static_cast<size_t>(axis);
   bool fits = indices.rank() == data.rank();
-  for (size_t i = 0; fits && i < data.dims().size(); ++i) fits = i == at || indices.dims()[i] <= data.dims()[i];
+  for (size_t i = 0; fits && i < data.dims().size(); ++i) {
+    fits = i == at || indices.dims()[i] <= data.dims()[i];
+  }
   if (!fits) {
-    return context.invalid("indices of shape " + print_dims(indices.dims()) + " do not fit data of shape " + print_dims(data.dims()));
+    return context.invalid("indices of shape " + print_dims(indices.dims()) + " do not fit data of shape " +
+                           print_dims(data.dims()));
   }
   ElementIndices result;
   ATTN_OPT_TRY(result.indices, checked_indices(context, indices, data.dims()[at]));
@@ -33,10 +39,14 @@ Expected<ElementIndices> element_indices(const KernelContext& context, const Ten
 Expected<BlockIndices> block_indices(const KernelContext& context, const Tensor& data, const Tensor& indices,
                                      int64_t batch_dims) {
   const int64_t width = indices.rank() == 0 ? -1 : indices.dims().back();
-  bool fits = width >= 0 && batch_dims >= 0 && batch_dims < indices.rank() && batch_dims + width <= data.rank();
-  for (size_t i = 0; fits && i < static_cast<size_t>(batch_dims); ++i) fits = indices.dims()[i] == data.dims()[i];
+  bool fits =
+      width >= 0 && batch_dims >= 0 && batch_dims < indices.rank() && batch_dims + width <= data.rank();
+  for (size_t i = 0; fits && i < static_cast<size_t>(batch_dims); ++i) {
+    fits = indices.dims()[i] == data.dims()[i];
+  }
   if (!fits) {
-    return context.invalid("indices of shape " + print_dims(indices.dims()) + " do not fit data of shape " + print_dims(data.dims()));
+    return context.invalid("indices of shape " + print_dims(indices.dims()) + " do not fit data of shape " +
+                           print_dims(data.dims()));
   }
   ATTN_OPT_TRY(const auto values, context.integers(indices));
   const Dims strides = strides_of(data.dims());
@@ -53,7 +63,8 @@ Expected<BlockIndices> block_indices(const KernelContext& context, const Tensor&
       const size_t axis = static_cast<size_t>(batch_dims + k);
       int64_t index = values[static_cast<size_t>(row * width + k)];
       if (index < -data.dims()[axis] || index >= data.dims()[axis]) {
-        return context.invalid("index " + std::to_string(index) + " is out of range for an axis of " + std::to_string(data.dims()[axis]));
+        return context.invalid("index " + std::to_string(index) + " is out of range for an axis of " +
+                               std::to_string(data.dims()[axis]));
       }
       if (index < 0) index += data.dims()[axis];
       offset += index * strides[axis];

@@ -40,15 +40,17 @@ tl::unexpected<Error> KernelContext::invalid(std::string what) const {
 }
 
 tl::unexpected<Error> KernelContext::unsupported(std::string what) const {
-  return fail(ErrorCode::kUnsupported, describe(node),
-              "unsupported: " + node.op_type() + " (opset " + std::to_string(version) + ") with " + std::move(what));
+  return fail(
+      ErrorCode::kUnsupported, describe(node),
+      "unsupported: " + node.op_type() + " (opset " + std::to_string(version) + ") with " + std::move(what));
 }
 
 Status KernelContext::within_budget(int64_t count, size_t size) const {
   if (count < 0) return invalid("a dimension is negative or too large");
   if (size != 0 && static_cast<size_t>(count) > memory_budget / size) {
-    return fail(ErrorCode::kLimit, describe(node), node.op_type() + ": a tensor of " + std::to_string(count) +
-                                                       " elements passes the memory limit");
+    return fail(
+        ErrorCode::kLimit, describe(node),
+        node.op_type() + ": a tensor of " + std::to_string(count) + " elements passes the memory limit");
   }
   return {};
 }
@@ -56,7 +58,8 @@ Status KernelContext::within_budget(int64_t count, size_t size) const {
 Expected<Tensor> KernelContext::allocate(DataType type, Dims dims) const {
   const int64_t count = element_count(dims);
   if (count < 0) return invalid("dimensions " + print_dims(dims) + " are negative or too large");
-  ATTN_OPT_CHECK(within_budget(count, type == onnx::TensorProto::STRING ? sizeof(std::string) : element_size(type)));
+  ATTN_OPT_CHECK(
+      within_budget(count, type == onnx::TensorProto::STRING ? sizeof(std::string) : element_size(type)));
   return Tensor(type, std::move(dims));
 }
 
@@ -80,7 +83,9 @@ Expected<std::vector<int64_t>> KernelContext::integers(const Tensor& tensor) con
 }
 
 Expected<std::vector<double>> KernelContext::reals(const Tensor& tensor) const {
-  if (!is_floating(tensor.type())) return invalid("expected a floating tensor, not " + type_name(tensor.type()));
+  if (!is_floating(tensor.type())) {
+    return invalid("expected a floating tensor, not " + type_name(tensor.type()));
+  }
   ATTN_OPT_TRY(const Tensor wide, tensor.cast(onnx::TensorProto::DOUBLE));
   const auto data = wide.data<double>();
   return std::vector<double>(data.begin(), data.end());

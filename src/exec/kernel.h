@@ -1,7 +1,8 @@
 // What a kernel is and what it sees.
 //
-// A kernel computes one operator for one node: it checks shapes and indices before it allocates or reads, and returns
-// errors that name the node. The node runner has already checked that the schema's required inputs are there.
+// A kernel computes one operator for one node: it checks shapes and indices before it allocates or reads, and
+// returns errors that name the node. The node runner has already checked that the schema's required inputs
+// are there.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -49,7 +50,8 @@ struct KernelContext {
   Expected<std::vector<int64_t>> integers(const Tensor& tensor) const;
   /// The values of a floating tensor.
   Expected<std::vector<double>> reals(const Tensor& tensor) const;
-  /// The values of input I as integers; for older versions those of attribute NAME; empty when neither is given.
+  /// The values of input I as integers; for older versions those of attribute NAME; empty when neither is
+  /// given.
   Expected<std::vector<int64_t>> integers_or_attribute(size_t i, std::string_view name) const;
   /// kInvalidInput unless A and B have one element type.
   Status same_type(const Tensor& a, const Tensor& b) const;

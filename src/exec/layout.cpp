@@ -26,7 +26,9 @@ Expected<std::vector<int64_t>> split_lengths(const KernelContext& context, int64
   ATTN_OPT_TRY(auto lengths, context.integers_or_attribute(1, "split"));
   const int64_t parts = context.attribute_int("num_outputs", context.node.output_size());
   if (lengths.empty()) {
-    if (parts < 1 || parts > context.node.output_size()) return context.invalid("num_outputs does not fit the node");
+    if (parts < 1 || parts > context.node.output_size()) {
+      return context.invalid("num_outputs does not fit the node");
+    }
     const int64_t chunk = (extent + parts - 1) / parts;
     for (int64_t i = 0; i < parts; ++i) lengths.push_back(std::clamp(extent - i * chunk, int64_t{0}, chunk));
   }
@@ -76,7 +78,8 @@ Range clamp_range(int64_t start, int64_t end, int64_t step, int64_t extent) {
   }
   start = place(start, -1, extent - 1);
   end = place(end, -1, extent - 1);
-  const int64_t back = step == std::numeric_limits<int64_t>::min() ? std::numeric_limits<int64_t>::max() : -step;
+  const int64_t back =
+      step == std::numeric_limits<int64_t>::min() ? std::numeric_limits<int64_t>::max() : -step;
   return {std::max<int64_t>(start, 0), step, start > end ? (start - end - 1) / back + 1 : 0};
 }
 
@@ -92,7 +95,9 @@ Outputs slice(const KernelContext& context) {
     std::iota(axes.begin(), axes.end(), 0);
   }
   if (steps.empty()) steps.assign(n, 1);
-  if (ends.size() != n || axes.size() != n || steps.size() != n) return context.invalid("starts, ends, axes differ in length");
+  if (ends.size() != n || axes.size() != n || steps.size() != n) {
+    return context.invalid("starts, ends, axes differ in length");
+  }
   Dims from(x.dims().size(), 0);
   Dims step(x.dims().size(), 1);
   Dims dims = x.dims();
@@ -137,7 +142,8 @@ Outputs trilu(const KernelContext& context) {
 }
 
 /// X reshaped to SPLIT, transposed, reshaped to JOINED.
-Expected<Tensor> shuffle(const KernelContext& context, const Dims& split, const std::vector<int64_t>& perm, Dims joined) {
+Expected<Tensor> shuffle(const KernelContext& context, const Dims& split, const std::vector<int64_t>& perm,
+                         Dims joined) {
   ATTN_OPT_TRY(const Tensor moved, transposed(context, context.input(0).reshaped(split), perm));
   return moved.reshaped(std::move(joined));
 }

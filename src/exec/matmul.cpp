@@ -30,7 +30,9 @@ void multiply_integers(const MatrixProduct& p, const T* a, const T* b, T* c) {
       }
       T& to = c[i * p.n + j];
       const uint64_t scaled = sum * static_cast<uint64_t>(static_cast<int64_t>(p.alpha));
-      to = static_cast<T>(scaled + (p.beta == 0 ? 0 : static_cast<uint64_t>(to) * static_cast<uint64_t>(static_cast<int64_t>(p.beta))));
+      to = static_cast<T>(scaled + (p.beta == 0 ? 0
+                                                : static_cast<uint64_t>(to) *
+                                                      static_cast<uint64_t>(static_cast<int64_t>(p.beta))));
     }
   }
 }
@@ -54,7 +56,8 @@ void multiply(const MatrixProduct& p, const T* a, const T* b, T* c) {
     const blasint lda = std::max<blasint>(1, p.transpose_a ? m : k);
     const blasint ldb = std::max<blasint>(1, p.transpose_b ? k : n);
     if constexpr (std::is_same_v<T, float>) {
-      cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, static_cast<float>(p.alpha), a, lda, b, ldb, static_cast<float>(p.beta), c, n);
+      cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, static_cast<float>(p.alpha), a, lda, b, ldb,
+                  static_cast<float>(p.beta), c, n);
     } else {
       cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, p.alpha, a, lda, b, ldb, p.beta, c, n);
     }
@@ -71,7 +74,8 @@ Status check_extents(const KernelContext& context, const MatrixProduct& p) {
 }
 
 DataType product_type(DataType type) {
-  return type == onnx::TensorProto::FLOAT16 || type == onnx::TensorProto::BFLOAT16 ? onnx::TensorProto::FLOAT : type;
+  return type == onnx::TensorProto::FLOAT16 || type == onnx::TensorProto::BFLOAT16 ? onnx::TensorProto::FLOAT
+                                                                                   : type;
 }
 
 namespace {
@@ -81,7 +85,8 @@ Expected<Tensor> batched(const KernelContext& context, const Tensor& a, const Te
   const Dims b_batch = batch_of(b.dims());
   MatrixProduct p{a.dims()[a.dims().size() - 2], b.dims().back(), a.dims().back()};
   if (b.dims()[b.dims().size() - 2] != p.k) {
-    return context.invalid("shapes " + print_dims(a.dims()) + " and " + print_dims(b.dims()) + " do not multiply");
+    return context.invalid("shapes " + print_dims(a.dims()) + " and " + print_dims(b.dims()) +
+                           " do not multiply");
   }
   ATTN_OPT_TRY(Dims dims, broadcast_dims(context, a_batch, b_batch));
   const Dims batch = dims;
@@ -109,7 +114,9 @@ Expected<Tensor> batched(const KernelContext& context, const Tensor& a, const Te
   });
 }
 
-Outputs matmul_kernel(const KernelContext& context) { return single(matmul(context, context.input(0), context.input(1))); }
+Outputs matmul_kernel(const KernelContext& context) {
+  return single(matmul(context, context.input(0), context.input(1)));
+}
 
 Outputs gemm(const KernelContext& context) {
   const DataType type = context.input(0).type();
@@ -125,7 +132,8 @@ Outputs gemm(const KernelContext& context) {
   p.k = a.dims()[p.transpose_a ? 0 : 1];
   p.n = b.dims()[p.transpose_b ? 0 : 1];
   if (b.dims()[p.transpose_b ? 1 : 0] != p.k) {
-    return context.invalid("shapes " + print_dims(a.dims()) + " and " + print_dims(b.dims()) + " do not multiply");
+    return context.invalid("shapes " + print_dims(a.dims()) + " and " + print_dims(b.dims()) +
+                           " do not multiply");
   }
   ATTN_OPT_CHECK(check_extents(context, p));
   ATTN_OPT_TRY(Tensor out, context.allocate(a.type(), {p.m, p.n}));

@@ -29,7 +29,8 @@ Outputs map_channels(const KernelContext& context, int64_t channels, F&& f) {
     const auto to = out.mutable_data<T>();
     for (size_t i = 0; i < from.size(); ++i) {
       const int64_t channel = static_cast<int64_t>(i) / inner % channels;
-      to[i] = round_to<T>(f(static_cast<size_t>(channel), static_cast<double>(static_cast<Compute<T>>(from[i]))));
+      to[i] =
+          round_to<T>(f(static_cast<size_t>(channel), static_cast<double>(static_cast<Compute<T>>(from[i]))));
     }
     return std::move(out);
   }));
@@ -38,7 +39,9 @@ Outputs map_channels(const KernelContext& context, int64_t channels, F&& f) {
 Outputs batch_normalization(const KernelContext& context) {
   const Tensor& x = context.input(0);
   if (context.attribute_int("training_mode", 0) != 0) return context.unsupported("training_mode");
-  if (context.version < 7 && context.attribute_int("is_test", 0) == 0) return context.unsupported("training mode");
+  if (context.version < 7 && context.attribute_int("is_test", 0) == 0) {
+    return context.unsupported("training mode");
+  }
   if (context.attribute_int("spatial", 1) == 0) return context.unsupported("spatial = 0");
   const int64_t channels = x.rank() < 2 ? 1 : x.dims()[1];
   ATTN_OPT_TRY(const auto scale, channel_values(context, 1, channels));
@@ -106,7 +109,8 @@ Expected<std::vector<double>> trailing_operand(const KernelContext& context, siz
   return context.reals(full);
 }
 
-/// Y = (X - mean) / deviation * scale + bias over the axes from the given one on; also the mean and 1 / deviation.
+/// Y = (X - mean) / deviation * scale + bias over the axes from the given one on; also the mean and 1 /
+/// deviation.
 Outputs layer_normalization(const KernelContext& context) {
   const Tensor& x = context.input(0);
   ATTN_OPT_TRY(const int64_t axis, context.axis(context.attribute_int("axis", -1), x.rank()));
@@ -130,7 +134,8 @@ Outputs layer_normalization(const KernelContext& context) {
       mean.mutable_data<double>()[static_cast<size_t>(row)] = moments.mean;
       inverse.mutable_data<double>()[static_cast<size_t>(row)] = moments.inverse_deviation;
       for (int64_t at = row * count; at < (row + 1) * count; ++at) {
-        const double normal = (static_cast<double>(static_cast<Compute<T>>(from[at])) - moments.mean) * moments.inverse_deviation;
+        const double normal = (static_cast<double>(static_cast<Compute<T>>(from[at])) - moments.mean) *
+                              moments.inverse_deviation;
         const size_t i = static_cast<size_t>(at);
         to[i] = round_to<T>(normal * scale[i % scale.size()] + bias[i % bias.size()]);
       }

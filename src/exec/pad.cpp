@@ -21,7 +21,8 @@ Expected<Pads> read_pads(const KernelContext& context) {
     ATTN_OPT_TRY(axes, context.integers(context.input(3)));
   }
   if (given.size() != 2 * axes.size()) return context.invalid("pads are not two for each axis");
-  Pads pads{std::vector<int64_t>(static_cast<size_t>(rank), 0), std::vector<int64_t>(static_cast<size_t>(rank), 0)};
+  Pads pads{std::vector<int64_t>(static_cast<size_t>(rank), 0),
+            std::vector<int64_t>(static_cast<size_t>(rank), 0)};
   for (size_t i = 0; i < axes.size(); ++i) {
     ATTN_OPT_TRY(const int64_t axis, context.axis(axes[i], rank));
     pads.before[static_cast<size_t>(axis)] = given[i];
@@ -44,12 +45,16 @@ int64_t shown_position(const std::string& mode, int64_t at, int64_t extent) {
   return -1;
 }
 
-Expected<AxisMap> axis_map(const KernelContext& context, const std::string& mode, int64_t before, int64_t after, int64_t extent) {
+Expected<AxisMap> axis_map(const KernelContext& context, const std::string& mode, int64_t before,
+                           int64_t after, int64_t extent) {
   int64_t length = 0;
-  if (__builtin_add_overflow(before, after, &length) || __builtin_add_overflow(length, extent, &length) || length < 0) {
+  if (__builtin_add_overflow(before, after, &length) || __builtin_add_overflow(length, extent, &length) ||
+      length < 0) {
     return context.invalid("pads make a negative or too large dimension");
   }
-  if (extent == 0 && length > 0 && mode != "constant") return context.invalid("an empty axis has nothing to pad with");
+  if (extent == 0 && length > 0 && mode != "constant") {
+    return context.invalid("an empty axis has nothing to pad with");
+  }
   ATTN_OPT_CHECK(context.within_budget(length, sizeof(int64_t)));
   AxisMap map(static_cast<size_t>(length));
   for (int64_t i = 0; i < length; ++i) map[static_cast<size_t>(i)] = shown_position(mode, i - before, extent);
@@ -69,7 +74,9 @@ Expected<Tensor> fill_value(const KernelContext& context) {
 
 Outputs pad(const KernelContext& context) {
   const std::string mode = context.attribute_string("mode", "constant");
-  if (mode != "constant" && mode != "edge" && mode != "wrap" && mode != "reflect") return context.invalid("mode is " + mode);
+  if (mode != "constant" && mode != "edge" && mode != "wrap" && mode != "reflect") {
+    return context.invalid("mode is " + mode);
+  }
   ATTN_OPT_TRY(const Pads pads, read_pads(context));
   ATTN_OPT_TRY(const Tensor fill, fill_value(context));
   std::vector<AxisMap> maps;

@@ -8,7 +8,10 @@ constexpr int kDeepestNesting = 64;
 class Planner {
  public:
   Planner(const Opsets& opsets, const LocalFunctions& functions, Planner* outer)
-      : functions_(functions), outer_(outer), depth_(outer != nullptr ? outer->depth_ + 1 : 0), plan_(new Plan) {
+      : functions_(functions),
+        outer_(outer),
+        depth_(outer != nullptr ? outer->depth_ + 1 : 0),
+        plan_(new Plan) {
     plan_->opsets = opsets;
   }
 
@@ -94,7 +97,8 @@ class Planner {
       for (const auto& name : node.input()) {
         const int slot = name.empty() ? -1 : find(name);
         if (slot < 0 && !name.empty()) {
-          return fail(ErrorCode::kInvalidInput, describe(node), "nothing before this node produces its input " + name);
+          return fail(ErrorCode::kInvalidInput, describe(node),
+                      "nothing before this node produces its input " + name);
         }
         step.inputs.push_back(slot);
       }
@@ -109,7 +113,9 @@ class Planner {
   }
 
   Status body(const onnx::GraphProto& graph, Step& step) {
-    if (depth_ >= kDeepestNesting) return fail(ErrorCode::kLimit, describe(*step.node), "bodies are nested too deep");
+    if (depth_ >= kDeepestNesting) {
+      return fail(ErrorCode::kLimit, describe(*step.node), "bodies are nested too deep");
+    }
     Planner inner(plan_->opsets, functions_, this);
     ATTN_OPT_CHECK(inner.graph(graph));
     step.bodies.push_back(inner.finish());

@@ -1,5 +1,5 @@
-// A graph or function body indexed once for running: values are numbered slots, and each step knows which it reads,
-// writes and frees.
+// A graph or function body indexed once for running: values are numbered slots, and each step knows which it
+// reads, writes and frees.
 #pragma once
 
 #include <deque>
@@ -14,9 +14,9 @@ struct Plan;
 struct Step {
   const onnx::NodeProto* node = nullptr;
   ResolvedOp op;
-  std::vector<int> inputs;    ///< slots; -1: omitted
-  std::vector<int> outputs;   ///< slots; -1: omitted
-  std::vector<int> releases;  ///< slots that no later step reads
+  std::vector<int> inputs;                    ///< slots; -1: omitted
+  std::vector<int> outputs;                   ///< slots; -1: omitted
+  std::vector<int> releases;                  ///< slots that no later step reads
   std::vector<std::unique_ptr<Plan>> bodies;  ///< of the graph attributes, in their order
 };
 
@@ -42,8 +42,8 @@ struct Plan {
 using LocalFunctions = std::unordered_map<std::string, const onnx::FunctionProto*>;
 std::string function_key(const std::string& domain, const std::string& name, const std::string& overload);
 
-/// GRAPH must outlive the plan. Errors: kInvalidInput (a value that nothing produces), kUnsupported (an operator),
-/// kLimit (bodies nested too deep).
+/// GRAPH must outlive the plan. Errors: kInvalidInput (a value that nothing produces), kUnsupported (an
+/// operator), kLimit (bodies nested too deep).
 Expected<std::unique_ptr<Plan>> plan_graph(const onnx::GraphProto& graph, const Opsets& opsets,
                                            const LocalFunctions& functions);
 /// Likewise of a function's body, with the opsets that it imports and, of other domains, OPSETS.

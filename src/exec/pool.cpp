@@ -10,8 +10,8 @@
 namespace attn_opt {
 namespace {
 
-/// Calls visit(offset) for each input element of a channel under the window at OUT; returns how many window positions
-/// lie within the input and its pads.
+/// Calls visit(offset) for each input element of a channel under the window at OUT; returns how many window
+/// positions lie within the input and its pads.
 template <class Visit>
 int64_t visit_window(const Window& w, const Dims& strides, const Dims& out, Visit&& visit) {
   Dims k(w.rank(), 0);
@@ -82,8 +82,10 @@ int64_t reported_index(int64_t offset, const Dims& in, bool column_major) {
 /// What a window that shows nothing but padding gives.
 template <class T>
 T least() {
-  if constexpr (kIsFloat<T>) return round_to<T>(-std::numeric_limits<Compute<T>>::infinity());
-  else return std::numeric_limits<T>::lowest();
+  if constexpr (kIsFloat<T>)
+    return round_to<T>(-std::numeric_limits<Compute<T>>::infinity());
+  else
+    return std::numeric_limits<T>::lowest();
 }
 
 template <class T>
@@ -107,7 +109,9 @@ void max_pool_into(const Tensor& x, const Window& w, bool column_major, Tensor& 
         if (value > held || (value != value && held == held)) best = offset;
       });
       *to++ = best < 0 ? least<T>() : from[c * channel + best];
-      if (index != nullptr) *index++ = c * channel + reported_index(std::max<int64_t>(best, 0), w.in, column_major);
+      if (index != nullptr) {
+        *index++ = c * channel + reported_index(std::max<int64_t>(best, 0), w.in, column_major);
+      }
     } while (next_index(at, w.out));
   }
 }

@@ -22,8 +22,10 @@ struct SumOf {
 template <class T>
 struct MeanOf : SumOf<T> {
   Compute<T> result(int64_t count) const {
-    if constexpr (kIsFloat<T>) return static_cast<Compute<T>>(this->sum / static_cast<double>(count));
-    else return count == 0 ? T{} : static_cast<T>(static_cast<int64_t>(this->sum) / count);
+    if constexpr (kIsFloat<T>)
+      return static_cast<Compute<T>>(this->sum / static_cast<double>(count));
+    else
+      return count == 0 ? T{} : static_cast<T>(static_cast<int64_t>(this->sum) / count);
   }
 };
 template <class T>
@@ -32,7 +34,9 @@ struct SumSquareOf : SumOf<T> {
 };
 template <class T>
 struct L1Of : SumOf<T> {
-  void add(Compute<T> x) { this->sum += static_cast<Sum<T>>(x < Compute<T>{} ? static_cast<Compute<T>>(-x) : x); }
+  void add(Compute<T> x) {
+    this->sum += static_cast<Sum<T>>(x < Compute<T>{} ? static_cast<Compute<T>>(-x) : x);
+  }
 };
 template <class T>
 struct L2Of : SumSquareOf<T> {
@@ -66,8 +70,9 @@ struct ProdOf {
 };
 template <class T>
 struct MaxOf {
-  Compute<T> most = std::numeric_limits<Compute<T>>::has_infinity ? -std::numeric_limits<Compute<T>>::infinity()
-                                                                  : std::numeric_limits<Compute<T>>::lowest();
+  Compute<T> most = std::numeric_limits<Compute<T>>::has_infinity
+                        ? -std::numeric_limits<Compute<T>>::infinity()
+                        : std::numeric_limits<Compute<T>>::lowest();
   void add(Compute<T> x) {
     if (x > most || x != x) most = x;
   }
@@ -75,8 +80,9 @@ struct MaxOf {
 };
 template <class T>
 struct MinOf {
-  Compute<T> least = std::numeric_limits<Compute<T>>::has_infinity ? std::numeric_limits<Compute<T>>::infinity()
-                                                                   : std::numeric_limits<Compute<T>>::max();
+  Compute<T> least = std::numeric_limits<Compute<T>>::has_infinity
+                         ? std::numeric_limits<Compute<T>>::infinity()
+                         : std::numeric_limits<Compute<T>>::max();
   void add(Compute<T> x) {
     if (x < least || x != x) least = x;
   }
@@ -105,8 +111,10 @@ Expected<Axes> axes_of(const KernelContext& context) {
     const bool reduced = reduces[i] && !axes.nothing;
     (reduced ? axes.reduced : axes.kept).push_back(x.dims()[i]);
     (reduced ? axes.reduced_strides : axes.kept_strides).push_back(own[i]);
-    if (!reduced) axes.result.push_back(x.dims()[i]);
-    else if (keep) axes.result.push_back(1);
+    if (!reduced)
+      axes.result.push_back(x.dims()[i]);
+    else if (keep)
+      axes.result.push_back(1);
   }
   return axes;
 }

@@ -45,7 +45,9 @@ Expected<Request> read_request(const KernelContext& context) {
   const bool by_scales = request.scales.size() == n && request.sizes.empty();
   const bool by_sizes = request.sizes.size() == n && request.scales.empty();
   if (!by_scales && !by_sizes) return context.invalid("scales or sizes are not one for each axis");
-  if (!request.roi.empty() && request.roi.size() != 2 * n) return context.invalid("roi is not two for each axis");
+  if (!request.roi.empty() && request.roi.size() != 2 * n) {
+    return context.invalid("roi is not two for each axis");
+  }
   return request;
 }
 
@@ -72,10 +74,14 @@ Expected<std::vector<ResizeAxis>> resize_axes(const KernelContext& context, cons
   for (size_t i = 0; i < request.axes.size(); ++i) {
     ResizeAxis& axis = axes[static_cast<size_t>(request.axes[i])];
     const auto in = static_cast<double>(axis.in);
-    if (request.sizes.empty()) axis.scale = request.scales[i];
-    else axis.scale = common != 0 ? common : static_cast<double>(request.sizes[i]) / in;
+    if (request.sizes.empty())
+      axis.scale = request.scales[i];
+    else
+      axis.scale = common != 0 ? common : static_cast<double>(request.sizes[i]) / in;
     double out = std::floor(axis.scale * in);
-    if (!request.sizes.empty()) out = common != 0 ? std::floor(common * in + 0.5) : static_cast<double>(request.sizes[i]);
+    if (!request.sizes.empty()) {
+      out = common != 0 ? std::floor(common * in + 0.5) : static_cast<double>(request.sizes[i]);
+    }
     if (axis.in == 0 && out == 0) axis.scale = 1;
     if (!(axis.scale > 0) || !(out >= 0) || out > 0x1p40 || (axis.in == 0 && out > 0)) {
       return context.invalid("scale or size of axis " + std::to_string(request.axes[i]) + " is out of range");
@@ -89,7 +95,8 @@ Expected<std::vector<ResizeAxis>> resize_axes(const KernelContext& context, cons
   return axes;
 }
 
-Expected<Tensor> nearest(const KernelContext& context, const ResizeMode& mode, const std::vector<ResizeAxis>& axes) {
+Expected<Tensor> nearest(const KernelContext& context, const ResizeMode& mode,
+                         const std::vector<ResizeAxis>& axes) {
   std::vector<AxisMap> maps;
   for (const ResizeAxis& axis : axes) {
     ATTN_OPT_CHECK(context.within_budget(axis.out, sizeof(int64_t)));
@@ -99,13 +106,14 @@ Expected<Tensor> nearest(const KernelContext& context, const ResizeMode& mode, c
     }
     maps.push_back(std::move(map));
   }
-  ATTN_OPT_TRY(const Tensor fill, Tensor::scalar<double>(mode.extrapolation_value).cast(context.input(0).type()));
+  ATTN_OPT_TRY(const Tensor fill,
+               Tensor::scalar<double>(mode.extrapolation_value).cast(context.input(0).type()));
   return gathered(context, context.input(0), maps, fill);
 }
 
 /// X, of doubles, resized along axis AT.
-Expected<Tensor> interpolated(const KernelContext& context, const ResizeMode& mode, const Tensor& x, size_t at,
-                              const ResizeAxis& axis) {
+Expected<Tensor> interpolated(const KernelContext& context, const ResizeMode& mode, const Tensor& x,
+                              size_t at, const ResizeAxis& axis) {
   Dims dims = x.dims();
   dims[at] = axis.out;
   const int64_t inner = element_count(std::span(dims).subspan(at + 1));
@@ -137,9 +145,11 @@ Expected<Tensor> back_to(const KernelContext& context, const Tensor& values, Dat
       Tensor out(type, values.dims());
       std::ranges::transform(values.data<double>(), out.mutable_data<T>().begin(), [](double value) {
         const double rounded = std::nearbyint(value);
-        if (!(rounded > static_cast<double>(std::numeric_limits<T>::min()))) return std::numeric_limits<T>::min();
+        if (!(rounded > static_cast<double>(std::numeric_limits<T>::min()))) {
+          return std::numeric_limits<T>::min();
+        }
         return rounded < static_cast<double>(std::numeric_limits<T>::max()) ? static_cast<T>(rounded)
-                                                                           : std::numeric_limits<T>::max();
+                                                                            : std::numeric_limits<T>::max();
       });
       return out;
     }

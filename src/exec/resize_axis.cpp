@@ -11,7 +11,8 @@ bool is_one_of(const std::string& text, std::initializer_list<const char*> names
 }
 
 bool extrapolates(const ResizeMode& mode, const ResizeAxis& axis, double position) {
-  return mode.coordinates == "tf_crop_and_resize" && (position < 0 || position > static_cast<double>(axis.in - 1));
+  return mode.coordinates == "tf_crop_and_resize" &&
+         (position < 0 || position > static_cast<double>(axis.in - 1));
 }
 
 /// Keys' cubic convolution kernel.
@@ -33,19 +34,23 @@ Expected<ResizeMode> read_resize_mode(const KernelContext& context) {
   const bool simple = context.version < 11 || context.node.op_type() == "Upsample";
   ResizeMode mode;
   mode.interpolation = context.attribute_string("mode", "nearest");
-  mode.coordinates = context.attribute_string("coordinate_transformation_mode", simple ? "asymmetric" : "half_pixel");
+  mode.coordinates =
+      context.attribute_string("coordinate_transformation_mode", simple ? "asymmetric" : "half_pixel");
   mode.nearest = context.attribute_string("nearest_mode", simple ? "floor" : "round_prefer_floor");
   mode.cubic_coefficient = context.attribute_float("cubic_coeff_a", -0.75f);
   mode.exclude_outside = context.attribute_int("exclude_outside", 0) != 0;
   mode.antialias = context.attribute_int("antialias", 0) != 0;
   mode.extrapolation_value = context.attribute_float("extrapolation_value", 0);
   if (mode.interpolation == "bilinear") mode.interpolation = "linear";
-  if (!is_one_of(mode.interpolation, {"nearest", "linear", "cubic"})) return context.invalid("mode is " + mode.interpolation);
+  if (!is_one_of(mode.interpolation, {"nearest", "linear", "cubic"})) {
+    return context.invalid("mode is " + mode.interpolation);
+  }
   if (!is_one_of(mode.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})) {
     return context.invalid("nearest_mode is " + mode.nearest);
   }
-  if (!is_one_of(mode.coordinates, {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-                                    "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"})) {
+  if (!is_one_of(mode.coordinates,
+                 {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+                  "tf_crop_and_resize", "tf_half_pixel_for_nn"})) {
     return context.invalid("coordinate_transformation_mode is " + mode.coordinates);
   }
   return mode;
@@ -60,7 +65,9 @@ double source_position(const ResizeMode& mode, const ResizeAxis& axis, int64_t o
   if (mode.coordinates == "asymmetric") return x / axis.scale;
   if (mode.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
   if (mode.coordinates == "pytorch_half_pixel") return out == 1 ? -0.5 : half_pixel;
-  if (mode.coordinates == "half_pixel_symmetric") return in / 2 * (1 - static_cast<double>(axis.out) / out) + half_pixel;
+  if (mode.coordinates == "half_pixel_symmetric") {
+    return in / 2 * (1 - static_cast<double>(axis.out) / out) + half_pixel;
+  }
   if (mode.coordinates == "tf_crop_and_resize") {
     const double extent = (axis.roi_end - axis.roi_start) * (in - 1);
     return axis.roi_start * (in - 1) + (out == 1 ? extent / 2 : x * extent / (out - 1));
@@ -83,7 +90,8 @@ Taps taps_at(const ResizeMode& mode, const ResizeAxis& axis, int64_t output) {
   if (extrapolates(mode, axis, position)) return {};
   const double support = mode.interpolation == "cubic" ? 2 : 1;
   const double shrink = mode.antialias ? std::min(axis.scale, 1.0) : 1.0;
-  const double lowest = -static_cast<double>(axis.in) - 4 * support / shrink;  // all of them are the first element
+  const double lowest =
+      -static_cast<double>(axis.in) - 4 * support / shrink;  // all of them are the first element
   const double centre = std::clamp(position, lowest, static_cast<double>(axis.in) - lowest);
   Taps taps;
   taps.first = static_cast<int64_t>(std::floor(centre - support / shrink)) + 1;
@@ -91,7 +99,8 @@ Taps taps_at(const ResizeMode& mode, const ResizeAxis& axis, int64_t output) {
   double sum = 0;
   for (int64_t i = taps.first; i <= last; ++i) {
     const bool outside = i < 0 || i >= axis.in;
-    const double w = mode.exclude_outside && outside ? 0 : weight(mode, (static_cast<double>(i) - centre) * shrink);
+    const double w =
+        mode.exclude_outside && outside ? 0 : weight(mode, (static_cast<double>(i) - centre) * shrink);
     taps.weights.push_back(w);
     sum += w;
   }

@@ -7,9 +7,9 @@ namespace attn_opt {
 
 /// The attributes of a Resize or Upsample node, by their effect.
 struct ResizeMode {
-  std::string interpolation;   ///< nearest, linear or cubic
-  std::string coordinates;     ///< coordinate_transformation_mode
-  std::string nearest;         ///< nearest_mode
+  std::string interpolation;  ///< nearest, linear or cubic
+  std::string coordinates;    ///< coordinate_transformation_mode
+  std::string nearest;        ///< nearest_mode
   double cubic_coefficient = -0.75;
   bool exclude_outside = false;
   bool antialias = false;
@@ -24,7 +24,8 @@ struct ResizeAxis {
   bool is_identity() const { return in == out && scale == 1 && roi_start == 0 && roi_end == 1; }
 };
 
-/// The input elements FIRST, FIRST + 1, ... (clamped to the axis) times WEIGHTS; none: the extrapolation value.
+/// The input elements FIRST, FIRST + 1, ... (clamped to the axis) times WEIGHTS; none: the extrapolation
+/// value.
 struct Taps {
   int64_t first = 0;
   std::vector<double> weights;

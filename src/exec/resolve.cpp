@@ -3,7 +3,9 @@
 namespace attn_opt {
 namespace {
 
-bool is_control_flow(const std::string& op_type) { return op_type == "If" || op_type == "Loop" || op_type == "Scan"; }
+bool is_control_flow(const std::string& op_type) {
+  return op_type == "If" || op_type == "Loop" || op_type == "Scan";
+}
 
 ResolvedOp look_up(const std::string& op_type, const std::string& domain, int opset) {
   ResolvedOp op;
@@ -17,7 +19,8 @@ ResolvedOp look_up(const std::string& op_type, const std::string& domain, int op
   if (domain.empty() && is_control_flow(op_type)) {
     op.implementation = Implementation::kControlFlow;
     op.variadic = false;
-  } else if (domain.empty() && (op.kernel = kernel_registry().find(op_type, op.schema->since_version())) != nullptr) {
+  } else if (domain.empty() &&
+             (op.kernel = kernel_registry().find(op_type, op.schema->since_version())) != nullptr) {
     op.implementation = Implementation::kKernel;
   } else if (op.schema->HasFunction() || op.schema->HasContextDependentFunction()) {
     op.implementation = Implementation::kSchemaFunction;

@@ -1,4 +1,5 @@
-// Which implementation a node has: a kernel, a control-flow operator, a model's own function, or its schema's body.
+// Which implementation a node has: a kernel, a control-flow operator, a model's own function, or its schema's
+// body.
 #pragma once
 
 #include <onnx/defs/schema.h>
@@ -11,8 +12,8 @@ enum class Implementation { kNone, kKernel, kControlFlow, kLocalFunction, kSchem
 
 struct ResolvedOp {
   Implementation implementation = Implementation::kNone;
-  const onnx::OpSchema* schema = nullptr;            ///< null for a local function
-  const onnx::FunctionProto* function = nullptr;     ///< of a local function
+  const onnx::OpSchema* schema = nullptr;         ///< null for a local function
+  const onnx::FunctionProto* function = nullptr;  ///< of a local function
   Kernel kernel = nullptr;
   bool variadic = false;    ///< the last input may be repeated, and none of them omitted
   int required_inputs = 0;  ///< leading inputs that may not be omitted

@@ -25,10 +25,13 @@ bool all_run(const Nodes& nodes, const Opsets& opsets, int depth) {
 }
 
 /// A body built for float inputs of unknown shape stands for those of all types.
-bool schema_body_runs(const onnx::NodeProto& node, const onnx::OpSchema& schema, const Opsets& opsets, int depth) {
+bool schema_body_runs(const onnx::NodeProto& node, const onnx::OpSchema& schema, const Opsets& opsets,
+                      int depth) {
   std::vector<onnx::TypeProto> types(static_cast<size_t>(node.input_size()));
   for (int i = 0; i < node.input_size(); ++i) {
-    if (!node.input(i).empty()) types[static_cast<size_t>(i)].mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+    if (!node.input(i).empty()) {
+      types[static_cast<size_t>(i)].mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+    }
   }
   const auto function = schema_function(node, schema, opset_of(opsets, node.domain()), types);
   if (!function) return false;
@@ -55,24 +58,27 @@ bool runs(const onnx::NodeProto& node, const Opsets& opsets, int depth) {
 }
 
 bool draws(const onnx::NodeProto& node) {
-  constexpr std::array kRandom{"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-                               "Multinomial",  "Bernoulli"};
+  constexpr std::array kRandom{"RandomNormal",      "RandomNormalLike", "RandomUniform",
+                               "RandomUniformLike", "Multinomial",      "Bernoulli"};
   if (std::ranges::find(kRandom, node.op_type()) != kRandom.end()) return true;
   if (node.op_type() != "Dropout") return false;
-  if (node.input_size() > 2 && !node.input(2).empty()) return true;  // training_mode, whose value the node does not tell
-  for (const auto& attribute : node.attribute()) {
-    if (attribute.name() == "is_test") return attribute.i() == 0;
+  if (node.input_size() > 2 && !node.input(2).empty()) {
+    return true;  // training_mode, whose value the node does not tell
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.name() == "is_test") return attribute.i() == 0;
+    }
   }
   return false;
 }
 
 }  // namespace
 
-Expected<std::vector<Tensor>> run_node(const onnx::NodeProto& node, std::span<const Tensor> inputs, const Opsets& opsets,
-                                       const ExecutorOptions& options) {
+Expected<std::vector<Tensor>> run_node(const onnx::NodeProto& node, std::span<const Tensor> inputs,
+                                       const Opsets& opsets, const ExecutorOptions& options) {
   thread_local FunctionCache functions;
   const ResolvedOp& op = resolve(node, opsets);
-  if (op.implementation == Implementation::kNone || op.implementation == Implementation::kControlFlow || has_body(node)) {
+  if (op.implementation == Implementation::kNone || op.implementation == Implementation::kControlFlow ||
+      has_body(node)) {
     return unsupported_op(node, opsets);
   }
   Run run{options, inline_tensors(), functions};

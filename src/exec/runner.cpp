@@ -10,7 +10,8 @@ constexpr int kDeepestCalls = 64;
 Status check_inputs(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs) {
   if (op.schema == nullptr) return {};
   const auto missing = [&](size_t i) {
-    return fail(ErrorCode::kInvalidInput, describe(node), node.op_type() + ": input " + std::to_string(i) + " is missing");
+    return fail(ErrorCode::kInvalidInput, describe(node),
+                node.op_type() + ": input " + std::to_string(i) + " is missing");
   };
   if (static_cast<int>(inputs.size()) < op.schema->min_input()) return missing(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -31,8 +32,11 @@ bool casts_to_floating(const onnx::NodeProto& node) {
   return false;
 }
 
-Outputs run_kernel(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs, Run& run) {
-  if (run.options.compute_f64 && casts_to_floating(node)) return single(inputs[0].cast(onnx::TensorProto::DOUBLE));
+Outputs run_kernel(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs,
+                   Run& run) {
+  if (run.options.compute_f64 && casts_to_floating(node)) {
+    return single(inputs[0].cast(onnx::TensorProto::DOUBLE));
+  }
   const size_t limit = run.options.memory_limit;
   const size_t budget = limit > run.live_bytes ? limit - run.live_bytes : 0;
   const KernelContext context{node, inputs, op.schema->since_version(), run.tensors, budget};
@@ -47,7 +51,9 @@ Outputs run_kernel(const onnx::NodeProto& node, const ResolvedOp& op, std::span<
 
 Outputs run_function(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs,
                      const Opsets& opsets, Run& run) {
-  if (run.depth >= kDeepestCalls) return fail(ErrorCode::kLimit, describe(node), "functions call each other too deep");
+  if (run.depth >= kDeepestCalls) {
+    return fail(ErrorCode::kLimit, describe(node), "functions call each other too deep");
+  }
   ATTN_OPT_TRY(const auto body, run.functions.body(node, op, inputs, opsets));
   if (inputs.size() > body->plan->inputs.size()) {
     return fail(ErrorCode::kInvalidInput, describe(node), node.op_type() + ": too many inputs");
@@ -109,7 +115,9 @@ class Frame {
       for (const auto& capture : body->captures) ATTN_OPT_CHECK(load(capture.outer));
     }
     ATTN_OPT_CHECK(check_inputs(*step.node, step.op, inputs));
-    if (run_.depth >= kDeepestCalls) return fail(ErrorCode::kLimit, describe(*step.node), "bodies are nested too deep");
+    if (run_.depth >= kDeepestCalls) {
+      return fail(ErrorCode::kLimit, describe(*step.node), "bodies are nested too deep");
+    }
     ++run_.depth;
     auto outputs = run_control_flow(step, inputs, values_, run_);
     --run_.depth;
@@ -155,8 +163,8 @@ Status within_deadline(const ExecutorOptions& options) {
   return fail(ErrorCode::kLimit, "", "the time limit has passed");
 }
 
-Outputs run_op(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs, const Opsets& opsets,
-               Run& run) {
+Outputs run_op(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs,
+               const Opsets& opsets, Run& run) {
   ATTN_OPT_CHECK(check_inputs(node, op, inputs));
   auto outputs = op.implementation == Implementation::kKernel ? run_kernel(node, op, inputs, run)
                                                               : run_function(node, op, inputs, opsets, run);
@@ -169,9 +177,13 @@ Outputs run_op(const onnx::NodeProto& node, const ResolvedOp& op, std::span<cons
 
 Outputs run_plan(const Plan& plan, std::vector<Tensor> inputs, std::span<const Tensor> outer, Run& run) {
   Frame frame(plan, run);
-  for (size_t i = 0; i < plan.inputs.size() && i < inputs.size(); ++i) frame.set(plan.inputs[i], std::move(inputs[i]));
+  for (size_t i = 0; i < plan.inputs.size() && i < inputs.size(); ++i) {
+    frame.set(plan.inputs[i], std::move(inputs[i]));
+  }
   inputs.clear();
-  for (const auto& capture : plan.captures) frame.set(capture.inner, outer[static_cast<size_t>(capture.outer)]);
+  for (const auto& capture : plan.captures) {
+    frame.set(capture.inner, outer[static_cast<size_t>(capture.outer)]);
+  }
   for (const Step& step : plan.steps) {
     ATTN_OPT_CHECK(within_deadline(run.options));
     ATTN_OPT_TRY(auto outputs, frame.run_step(step));

@@ -44,7 +44,8 @@ T combined(Combination how, T held_value, T given_value) {
   return given_value;
 }
 
-/// DATA with element OFFSET of pair (i, OFFSET) combined with UPDATES[i]; PAIRS calls its argument for each pair.
+/// DATA with element OFFSET of pair (i, OFFSET) combined with UPDATES[i]; PAIRS calls its argument for each
+/// pair.
 template <class Pairs>
 Outputs scatter(const KernelContext& context, const Tensor& data, const Tensor& updates, Pairs&& pairs) {
   ATTN_OPT_CHECK(context.same_type(data, updates));
@@ -90,7 +91,8 @@ Outputs scatter_nd(const KernelContext& context) {
   });
 }
 
-/// Writes updates into a cache from each batch entry's own position on: past the end it wraps around when circular.
+/// Writes updates into a cache from each batch entry's own position on: past the end it wraps around when
+/// circular.
 Outputs tensor_scatter(const KernelContext& context) {
   const Tensor& cache = context.input(0);
   const Tensor& updates = context.input(1);
@@ -101,14 +103,17 @@ Outputs tensor_scatter(const KernelContext& context) {
     fits = i == at ? updates.dims()[i] <= cache.dims()[i] : updates.dims()[i] == cache.dims()[i];
   }
   if (!fits) {
-    return context.invalid("updates of shape " + print_dims(updates.dims()) + " do not fit " + print_dims(cache.dims()));
+    return context.invalid("updates of shape " + print_dims(updates.dims()) + " do not fit " +
+                           print_dims(cache.dims()));
   }
   const int64_t batches = cache.dims()[0];
   std::vector<int64_t> starts(static_cast<size_t>(batches), 0);
   if (context.has(2)) {
     ATTN_OPT_TRY(starts, context.integers(context.input(2)));
   }
-  if (static_cast<int64_t>(starts.size()) != batches) return context.invalid("write_indices are not one for each batch entry");
+  if (static_cast<int64_t>(starts.size()) != batches) {
+    return context.invalid("write_indices are not one for each batch entry");
+  }
   const std::string mode = context.attribute_string("mode", "linear");
   const bool circular = mode == "circular";
   const int64_t extent = cache.dims()[at];

@@ -11,7 +11,8 @@ Outputs non_zero(const KernelContext& context) {
   const Dims strides = strides_of(dims);
   const auto flags = set.data<bool>();
   const int64_t count = std::ranges::count(flags, true);
-  ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::INT64, {static_cast<int64_t>(dims.size()), count}));
+  ATTN_OPT_TRY(Tensor out,
+               context.allocate(onnx::TensorProto::INT64, {static_cast<int64_t>(dims.size()), count}));
   const auto to = out.mutable_data<int64_t>();
   size_t found = 0;
   for (size_t i = 0; i < flags.size(); ++i) {
@@ -26,7 +27,9 @@ Outputs non_zero(const KernelContext& context) {
 
 Outputs compress(const KernelContext& context) {
   const Tensor& condition = context.input(1);
-  if (condition.type() != onnx::TensorProto::BOOL || condition.rank() != 1) return context.invalid("condition is not a bool vector");
+  if (condition.type() != onnx::TensorProto::BOOL || condition.rank() != 1) {
+    return context.invalid("condition is not a bool vector");
+  }
   const auto flags = condition.data<bool>();
   const bool flat = context.attribute("axis") == nullptr;
   const Tensor x = flat ? context.input(0).reshaped({context.input(0).size()}) : context.input(0);

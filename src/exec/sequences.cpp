@@ -55,8 +55,10 @@ Outputs sequence_length(const KernelContext& context) {
 /// ELEMENT with or without an axis of extent 1 at AXIS.
 Tensor with_axis(const Tensor& element, int64_t axis, bool added) {
   Dims dims = element.dims();
-  if (added) dims.insert(dims.begin() + axis, 1);
-  else dims.erase(dims.begin() + axis);
+  if (added)
+    dims.insert(dims.begin() + axis, 1);
+  else
+    dims.erase(dims.begin() + axis);
   return element.reshaped(std::move(dims));
 }
 
@@ -83,7 +85,9 @@ Expected<std::vector<int64_t>> element_lengths(const KernelContext& context, int
     const int64_t chunk = lengths[0];
     if (chunk < 1) return context.invalid("split is not positive");
     lengths.clear();
-    for (int64_t at = 0; at < extent; at += std::min(chunk, extent - at)) lengths.push_back(std::min(chunk, extent - at));
+    for (int64_t at = 0; at < extent; at += std::min(chunk, extent - at)) {
+      lengths.push_back(std::min(chunk, extent - at));
+    }
   }
   int64_t left = extent;
   for (const int64_t length : lengths) {

@@ -19,14 +19,18 @@ Outputs shape(const KernelContext& context) {
   };
   const int64_t start = bound("start", 0);
   const int64_t end = std::max(start, bound("end", rank));
-  return std::vector<Tensor>{Tensor::of<int64_t>({end - start}, Dims(dims.begin() + start, dims.begin() + end))};
+  return std::vector<Tensor>{
+      Tensor::of<int64_t>({end - start}, Dims(dims.begin() + start, dims.begin() + end))};
 }
 
-Outputs size(const KernelContext& context) { return std::vector<Tensor>{Tensor::scalar<int64_t>(context.input(0).size())}; }
+Outputs size(const KernelContext& context) {
+  return std::vector<Tensor>{Tensor::scalar<int64_t>(context.input(0).size())};
+}
 
 Expected<Tensor> with_dims(const KernelContext& context, Dims dims) {
   if (element_count(dims) != context.input(0).size()) {
-    return context.invalid("shape " + print_dims(context.input(0).dims()) + " cannot become " + print_dims(dims));
+    return context.invalid("shape " + print_dims(context.input(0).dims()) + " cannot become " +
+                           print_dims(dims));
   }
   return context.input(0).reshaped(std::move(dims));
 }
@@ -39,7 +43,9 @@ Outputs reshape(const KernelContext& context) {
   int64_t known = 1;
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] == 0 && !zero_is_zero) {
-      if (i >= x.dims().size()) return context.invalid("0 in the shape stands for an axis that the input lacks");
+      if (i >= x.dims().size()) {
+        return context.invalid("0 in the shape stands for an axis that the input lacks");
+      }
       dims[i] = x.dims()[i];
     }
     if (dims[i] == -1) {
@@ -82,7 +88,9 @@ Outputs unsqueeze(const KernelContext& context) {
   std::vector<bool> added(static_cast<size_t>(rank), false);
   for (const int64_t given : axes) {
     ATTN_OPT_TRY(const int64_t axis, context.axis(given, rank));
-    if (added[static_cast<size_t>(axis)]) return context.invalid("axis " + std::to_string(axis) + " is given twice");
+    if (added[static_cast<size_t>(axis)]) {
+      return context.invalid("axis " + std::to_string(axis) + " is given twice");
+    }
     added[static_cast<size_t>(axis)] = true;
   }
   Dims dims;
@@ -94,7 +102,9 @@ Outputs unsqueeze(const KernelContext& context) {
 Outputs flatten(const KernelContext& context) {
   const Tensor& x = context.input(0);
   int64_t axis = context.attribute_int("axis", 1);
-  if (axis < -x.rank() || axis > x.rank()) return context.invalid("axis " + std::to_string(axis) + " is out of range");
+  if (axis < -x.rank() || axis > x.rank()) {
+    return context.invalid("axis " + std::to_string(axis) + " is out of range");
+  }
   if (axis < 0) axis += x.rank();
   const std::span<const int64_t> dims(x.dims());
   const int64_t rows = element_count(dims.first(static_cast<size_t>(axis)));
@@ -128,7 +138,9 @@ Outputs tile(const KernelContext& context) {
     const T* from = cells<T>(x);
     T* to = mutable_cells<T>(out);
     if (out.size() != 0) {
-      StridedLoop<1>(walked, {strides}).elements([&](const std::array<int64_t, 1>& at) { *to++ = from[at[0]]; });
+      StridedLoop<1>(walked, {strides}).elements([&](const std::array<int64_t, 1>& at) {
+        *to++ = from[at[0]];
+      });
     }
     return std::move(out);
   }));
@@ -144,7 +156,9 @@ Outputs dropout(const KernelContext& context) {
     }
     if (training.data<bool>()[0]) return context.unsupported("training_mode");
   }
-  if (context.version < 7 && context.attribute_int("is_test", 0) == 0) return context.unsupported("training mode");
+  if (context.version < 7 && context.attribute_int("is_test", 0) == 0) {
+    return context.unsupported("training mode");
+  }
   std::vector<Tensor> outputs{x};
   if (context.wants(1)) {
     ATTN_OPT_TRY(Tensor mask, context.allocate(onnx::TensorProto::BOOL, x.dims()));

@@ -18,7 +18,8 @@ Expected<Rows> rows_of(const KernelContext& context) {
   const int64_t rank = context.input(0).rank();
   const bool flattened = context.version < 13;
   if (rank == 0) return Rows{};
-  ATTN_OPT_TRY(const int64_t axis, context.axis(context.attribute_int("axis", flattened ? 1 : -1), flattened ? rank + 1 : rank));
+  ATTN_OPT_TRY(const int64_t axis,
+               context.axis(context.attribute_int("axis", flattened ? 1 : -1), flattened ? rank + 1 : rank));
   const size_t at = static_cast<size_t>(axis);
   if (flattened) return Rows{element_count(dims.first(at)), element_count(dims.subspan(at)), 1};
   return Rows{element_count(dims.first(at)), dims[at], element_count(dims.subspan(at + 1))};
@@ -86,9 +87,13 @@ Outputs by_rows(const KernelContext& context) {
     for (int64_t o = 0; o < rows.outer; ++o) {
       for (int64_t i = 0; i < rows.inner; ++i) {
         const int64_t start = o * rows.count * rows.inner + i;
-        for (size_t k = 0; k < row.size(); ++k) row[k] = static_cast<Compute<T>>(from[start + static_cast<int64_t>(k) * rows.inner]);
+        for (size_t k = 0; k < row.size(); ++k) {
+          row[k] = static_cast<Compute<T>>(from[start + static_cast<int64_t>(k) * rows.inner]);
+        }
         RowOp()(row);
-        for (size_t k = 0; k < row.size(); ++k) to[start + static_cast<int64_t>(k) * rows.inner] = round_to<T>(row[k]);
+        for (size_t k = 0; k < row.size(); ++k) {
+          to[start + static_cast<int64_t>(k) * rows.inner] = round_to<T>(row[k]);
+        }
       }
     }
     return std::move(out);

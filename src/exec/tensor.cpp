@@ -22,9 +22,12 @@ int64_t element_count(std::span<const int64_t> dims) {
   bool empty = false;
   for (const int64_t dim : dims) {
     if (dim < 0) return -1;
-    if (dim == 0) empty = true;
-    else if (count > kMost / dim) return -1;
-    else count *= dim;
+    if (dim == 0)
+      empty = true;
+    else if (count > kMost / dim)
+      return -1;
+    else
+      count *= dim;
   }
   return empty ? 0 : count;
 }
@@ -59,8 +62,9 @@ std::string type_name(DataType type) {
     case onnx::TensorProto::DOUBLE: return "float64";
     default: break;
   }
-  std::string name = onnx::TensorProto_DataType_IsValid(type) ? onnx::TensorProto_DataType_Name(type)
-                                                              : "type " + std::to_string(static_cast<int>(type));
+  std::string name = onnx::TensorProto_DataType_IsValid(type)
+                         ? onnx::TensorProto_DataType_Name(type)
+                         : "type " + std::to_string(static_cast<int>(type));
   for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   return name;
 }
@@ -84,7 +88,8 @@ Tensor Tensor::view(DataType type, Dims dims, std::span<const std::byte> bytes) 
   tensor.dims_ = std::move(dims);
   tensor.size_ = element_count(tensor.dims_);
   // No owner: who reads through a const Tensor never writes, and a kernel writes only into tensors it made.
-  tensor.buffer_ = std::shared_ptr<std::byte[]>(std::shared_ptr<std::byte[]>(), const_cast<std::byte*>(bytes.data()));
+  tensor.buffer_ =
+      std::shared_ptr<std::byte[]>(std::shared_ptr<std::byte[]>(), const_cast<std::byte*>(bytes.data()));
   return tensor;
 }
 

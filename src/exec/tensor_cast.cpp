@@ -9,8 +9,8 @@
 namespace attn_opt {
 namespace {
 
-/// What x86 gives for values out of range, which ONNX leaves undefined: the lowest value of the signed type that the
-/// conversion goes through, then truncation to the target's width.
+/// What x86 gives for values out of range, which ONNX leaves undefined: the lowest value of the signed type
+/// that the conversion goes through, then truncation to the target's width.
 template <class To>
 To to_integer(double value) {
   using Wide = std::conditional_t<(sizeof(To) < 4 || std::is_same_v<To, int32_t>), int32_t, int64_t>;
@@ -25,8 +25,10 @@ To to_integer(double value) {
 template <class To, class From>
 To convert(From value) {
   if constexpr (std::is_same_v<To, bool>) {
-    if constexpr (kIsHalf<From>) return static_cast<float>(value) != 0.0f;
-    else return value != From{};
+    if constexpr (kIsHalf<From>)
+      return static_cast<float>(value) != 0.0f;
+    else
+      return value != From{};
   } else if constexpr (kIsFloat<From> && std::is_integral_v<To>) {
     return to_integer<To>(static_cast<double>(static_cast<Compute<From>>(value)));
   } else if constexpr (kIsHalf<From>) {
@@ -46,10 +48,14 @@ std::string print_float(double value, int digits) {
 
 template <class From>
 std::string print(From value) {
-  if constexpr (std::is_same_v<From, bool>) return value ? "1" : "0";
-  else if constexpr (std::is_integral_v<From>) return std::to_string(value);
-  else if constexpr (std::is_same_v<From, double>) return print_float(value, 17);
-  else return print_float(static_cast<float>(value), 8);
+  if constexpr (std::is_same_v<From, bool>)
+    return value ? "1" : "0";
+  else if constexpr (std::is_integral_v<From>)
+    return std::to_string(value);
+  else if constexpr (std::is_same_v<From, double>)
+    return print_float(value, 17);
+  else
+    return print_float(static_cast<float>(value), 8);
 }
 
 template <class To>
@@ -76,8 +82,10 @@ Expected<Tensor> from_strings(const Tensor& from) {
 template <class To>
 Expected<Tensor> cast_to(const Tensor& from) {
   if (from.type() == onnx::TensorProto::STRING) {
-    if constexpr (std::is_same_v<To, std::string>) return from;
-    else return from_strings<To>(from);
+    if constexpr (std::is_same_v<To, std::string>)
+      return from;
+    else
+      return from_strings<To>(from);
   }
   Tensor to(data_type_of<To>(), from.dims());
   const auto fill = [&]<class From>() -> bool {
@@ -85,12 +93,16 @@ Expected<Tensor> cast_to(const Tensor& from) {
     const auto in = from.data<From>();
     const auto out = to.mutable_data<To>();
     for (size_t i = 0; i < in.size(); ++i) {
-      if constexpr (std::is_same_v<To, std::string>) out[i] = print(in[i]);
-      else out[i] = convert<To>(in[i]);
+      if constexpr (std::is_same_v<To, std::string>)
+        out[i] = print(in[i]);
+      else
+        out[i] = convert<To>(in[i]);
     }
     return true;
   };
-  const bool known = [&]<class... Ts>(TypeList<Ts...>) { return (fill.template operator()<Ts>() || ...); }(FixedSizeTypes{});
+  const bool known = [&]<class... Ts>(TypeList<Ts...>) {
+    return (fill.template operator()<Ts>() || ...);
+  }(FixedSizeTypes{});
   if (!known) return fail(ErrorCode::kUnsupported, "", "Cast from " + type_name(from.type()));
   return to;
 }

@@ -19,9 +19,12 @@ Expected<Tensor> from_field(const onnx::TensorProto& proto, Dims dims, const Fie
   auto data = tensor.mutable_data<To>();
   for (int i = 0; i < field.size(); ++i) {
     const size_t at = static_cast<size_t>(i);
-    if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) data[at].bits = static_cast<uint16_t>(field[i]);
-    else if constexpr (std::is_same_v<To, bool>) data[at] = field[i] != 0;
-    else data[at] = static_cast<To>(field[i]);
+    if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>)
+      data[at].bits = static_cast<uint16_t>(field[i]);
+    else if constexpr (std::is_same_v<To, bool>)
+      data[at] = field[i] != 0;
+    else
+      data[at] = static_cast<To>(field[i]);
   }
   return tensor;
 }
@@ -68,8 +71,10 @@ Expected<Tensor> to_tensor(const onnx::TensorProto& proto, const TensorStore& st
   if (is_string) return from_fields(proto, std::move(dims));
   ATTN_OPT_TRY(const auto bytes, store.bytes(proto));
   if (bytes.empty()) return count == 0 ? Tensor(type, std::move(dims)) : from_fields(proto, std::move(dims));
-  if (bytes.size() / element_size(type) != static_cast<size_t>(count) || bytes.size() % element_size(type) != 0) {
-    return fail(ErrorCode::kInvalidInput, proto.name(), "tensor data is of another size than its dims ask for");
+  if (bytes.size() / element_size(type) != static_cast<size_t>(count) ||
+      bytes.size() % element_size(type) != 0) {
+    return fail(ErrorCode::kInvalidInput, proto.name(),
+                "tensor data is of another size than its dims ask for");
   }
   if (type == onnx::TensorProto::BOOL && !holds_plain_bools(bytes)) {
     Tensor tensor(type, std::move(dims));

@@ -10,19 +10,22 @@ Outputs where(const KernelContext& context) {
   const Tensor& condition = context.input(0);
   const Tensor& x = context.input(1);
   const Tensor& y = context.input(2);
-  if (condition.type() != onnx::TensorProto::BOOL) return context.invalid("the condition is not a bool tensor");
+  if (condition.type() != onnx::TensorProto::BOOL) {
+    return context.invalid("the condition is not a bool tensor");
+  }
   ATTN_OPT_CHECK(context.same_type(x, y));
   ATTN_OPT_TRY(const Dims values, broadcast_dims(context, x.dims(), y.dims()));
   ATTN_OPT_TRY(Dims dims, broadcast_dims(context, condition.dims(), values));
   ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), dims));
-  const StridedLoop<3> loop(dims, {broadcast_strides(condition.dims(), dims), broadcast_strides(x.dims(), dims),
-                                   broadcast_strides(y.dims(), dims)});
+  const StridedLoop<3> loop(dims, {broadcast_strides(condition.dims(), dims),
+                                   broadcast_strides(x.dims(), dims), broadcast_strides(y.dims(), dims)});
   const bool* chosen = condition.data<bool>().data();
   return single(dispatch_cells(context, x.type(), [&]<class T>() -> Expected<Tensor> {
     const T* x_data = cells<T>(x);
     const T* y_data = cells<T>(y);
     T* to = mutable_cells<T>(out);
-    loop.elements([&](const std::array<int64_t, 3>& at) { *to++ = chosen[at[0]] ? x_data[at[1]] : y_data[at[2]]; });
+    loop.elements(
+        [&](const std::array<int64_t, 3>& at) { *to++ = chosen[at[0]] ? x_data[at[1]] : y_data[at[2]]; });
     return std::move(out);
   }));
 }
@@ -31,7 +34,9 @@ Outputs cast_tensor(const KernelContext& context, const Tensor& tensor, DataType
   auto result = tensor.cast(to);
   if (!result) {
     result.error().where = describe(context.node);
-    if (result.error().code == ErrorCode::kUnsupported) result.error().what = "unsupported: " + result.error().what;
+    if (result.error().code == ErrorCode::kUnsupported) {
+      result.error().what = "unsupported: " + result.error().what;
+    }
   }
   return single(std::move(result));
 }

@@ -8,15 +8,20 @@ constexpr int64_t kMostExtent = int64_t{1} << 40;  // far from where products of
 Expected<Dims> positive(const KernelContext& context, const char* name, size_t rank) {
   Dims values = context.attribute_ints(name);
   if (values.empty()) values.assign(rank, 1);
-  if (values.size() != rank) return context.invalid(std::string("attribute ") + name + " is not of the spatial rank");
+  if (values.size() != rank) {
+    return context.invalid(std::string("attribute ") + name + " is not of the spatial rank");
+  }
   for (const int64_t value : values) {
-    if (value < 1 || value > (int64_t{1} << 20)) return context.invalid(std::string("attribute ") + name + " is out of range");
+    if (value < 1 || value > (int64_t{1} << 20)) {
+      return context.invalid(std::string("attribute ") + name + " is out of range");
+    }
   }
   return values;
 }
 
 /// Output extent along AXIS, and pads for auto_pad; EFFECTIVE: extent of the dilated kernel.
-int64_t output_extent(Window& w, size_t axis, int64_t effective, const std::string& auto_pad, bool ceil_mode) {
+int64_t output_extent(Window& w, size_t axis, int64_t effective, const std::string& auto_pad,
+                      bool ceil_mode) {
   const int64_t stride = w.strides[axis];
   if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
     const int64_t out = (w.in[axis] + stride - 1) / stride;
@@ -50,8 +55,9 @@ Expected<Window> read_window(const KernelContext& context, const Dims& x, Dims k
   w.pads_after.assign(pads.begin() + static_cast<int64_t>(w.rank()), pads.end());
   const bool ceil_mode = context.attribute_int("ceil_mode", 0) != 0;
   for (size_t axis = 0; axis < w.rank(); ++axis) {
-    const bool in_range = w.kernel[axis] >= 1 && w.kernel[axis] <= kMostExtent >> 20 && w.in[axis] <= kMostExtent &&
-                          std::abs(w.pads_before[axis]) <= kMostExtent && std::abs(w.pads_after[axis]) <= kMostExtent;
+    const bool in_range = w.kernel[axis] >= 1 && w.kernel[axis] <= kMostExtent >> 20 &&
+                          w.in[axis] <= kMostExtent && std::abs(w.pads_before[axis]) <= kMostExtent &&
+                          std::abs(w.pads_after[axis]) <= kMostExtent;
     if (!in_range) return context.invalid("kernel, pads or input are out of range");
     const int64_t effective = (w.kernel[axis] - 1) * w.dilations[axis] + 1;
     w.out.push_back(output_extent(w, axis, effective, auto_pad, ceil_mode));

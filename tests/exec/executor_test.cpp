@@ -18,13 +18,15 @@ TEST(Executor, RunsNodesWithInitializers) {
   const auto result = run_model(kHeader + R"(agraph (float[2] x) => (float[2] y) <float[2] w = {10, 20}> {
     t = Mul(x, w)
     y = Add(t, x)
-  })", {{"x", floats({2}, {1, 2})}});
+  })",
+                                {{"x", floats({2}, {1, 2})}});
   ASSERT_TRUE(result) << result.error().message();
   EXPECT_THAT(values<float>((*result)[0]), ElementsAre(11, 42));
 }
 
 TEST(Executor, FeedsOverrideInitializersThatAreInputs) {
-  const std::string text = kHeader + R"(agraph (float[1] x, float[1] w = {3}) => (float[1] y) { y = Mul(x, w) })";
+  const std::string text =
+      kHeader + R"(agraph (float[1] x, float[1] w = {3}) => (float[1] y) { y = Mul(x, w) })";
   const Tensor x = floats({1}, {2});
   EXPECT_THAT(values<float>((*run_model(text, {{"x", x}}))[0]), ElementsAre(6));
   EXPECT_THAT(values<float>((*run_model(text, {{"x", x}, {"w", floats({1}, {5})}}))[0]), ElementsAre(10));
@@ -53,7 +55,8 @@ TEST(Executor, NamesTheNodeThatFails) {
 }
 
 TEST(Executor, StopsAtTheMemoryLimit) {
-  const std::string text = kHeader + "agraph (float[1] x, int64[1] s) => (float[N] y) { t = Expand(x, s)  y = Neg(t) }";
+  const std::string text =
+      kHeader + "agraph (float[1] x, int64[1] s) => (float[N] y) { t = Expand(x, s)  y = Neg(t) }";
   const Feeds feeds{{"x", floats({1}, {1})}, {"s", Tensor::of<int64_t>({1}, {1000})}};
   ExecutorOptions options;
   options.memory_limit = 9000;  // two tensors of 4000 bytes fit
@@ -66,16 +69,20 @@ TEST(Executor, StopsAtTheMemoryLimit) {
 
 TEST(Executor, FreesTensorsAtTheirLastUse) {
   std::string text = kHeader + "agraph (float[1000] x) => (float[1000] y) { t0 = Neg(x) ";
-  for (int i = 0; i < 50; ++i) text.append("t").append(std::to_string(i + 1)).append(" = Neg(t").append(std::to_string(i)).append(") ");
+  for (int i = 0; i < 50; ++i) {
+    text.append("t").append(std::to_string(i + 1)).append(" = Neg(t").append(std::to_string(i)).append(") ");
+  }
   ExecutorOptions options;
   options.memory_limit = 3 * 4000;
-  EXPECT_TRUE(run_model(text + "y = Neg(t50) }", {{"x", floats({1000}, std::vector<float>(1000, 1))}}, options));
+  EXPECT_TRUE(
+      run_model(text + "y = Neg(t50) }", {{"x", floats({1000}, std::vector<float>(1000, 1))}}, options));
 }
 
 TEST(Executor, StopsAtTheDeadline) {
   ExecutorOptions options;
   options.deadline = std::chrono::steady_clock::now() - std::chrono::seconds(1);
-  const auto result = run_model(kHeader + "agraph (float[1] x) => (float[1] y) { y = Neg(x) }", {{"x", floats({1}, {1})}}, options);
+  const auto result = run_model(kHeader + "agraph (float[1] x) => (float[1] y) { y = Neg(x) }",
+                                {{"x", floats({1}, {1})}}, options);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kLimit);
 }
@@ -85,7 +92,8 @@ TEST(Executor, AnEndlessLoopStopsAtTheDeadline) {
   options.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
   const auto result = run_model(kHeader + R"(agraph (float[1] x) => (float[1] y) {
     y = Loop <body = b (int64 i, bool c, float[1] s) => (bool d, float[1] t) { d = Identity(c) t = Identity(s) }> ("", "", x)
-  })", {{"x", floats({1}, {1})}}, options);
+  })",
+                                {{"x", floats({1}, {1})}}, options);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kLimit);
 }
@@ -97,7 +105,8 @@ TEST(Executor, ComputesInDoubleWithConstantsWidened) {
     f = Cast<to = 1>(x)
     p = Mul(f, w)
     y = Cast<to = 10>(p)
-  })", {{"x", Tensor::scalar<Half>(Half(3.0f)).reshaped({1})}}, options);
+  })",
+                                {{"x", Tensor::scalar<Half>(Half(3.0f)).reshaped({1})}}, options);
   ASSERT_TRUE(result) << result.error().message();
   ASSERT_EQ((*result)[0].type(), onnx::TensorProto::DOUBLE);
   EXPECT_EQ((*result)[0].data<double>()[0], 3.0 * static_cast<double>(0.1f));
@@ -119,7 +128,8 @@ TEST(Executor, CallsLocalFunctionsWithTheirAttributes) {
     <domain: "local", opset_import: ["" : 24]> scaled <by: float = 2.0> (a) => (b) {
       factor = Constant<value_float: float = @by>()
       b = Mul(a, factor)
-    })", {{"x", floats({1}, {5})}});
+    })",
+                                {{"x", floats({1}, {5})}});
   ASSERT_TRUE(result) << result.error().message();
   EXPECT_THAT(values<float>((*result)[0]), ElementsAre(15));
   EXPECT_THAT(values<float>((*result)[1]), ElementsAre(10));
@@ -128,7 +138,8 @@ TEST(Executor, CallsLocalFunctionsWithTheirAttributes) {
 TEST(Executor, RefusesFunctionsThatCallThemselves) {
   const auto result = run_model(R"(<ir_version: 10, opset_import: ["" : 24, "local" : 1]>
     agraph (float[1] x) => (float[1] y) { y = local.f(x) }
-    <domain: "local", opset_import: ["" : 24, "local" : 1]> f (a) => (b) { b = local.f(a) })", {{"x", floats({1}, {5})}});
+    <domain: "local", opset_import: ["" : 24, "local" : 1]> f (a) => (b) { b = local.f(a) })",
+                                {{"x", floats({1}, {5})}});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kLimit);
 }
@@ -157,7 +168,8 @@ TEST(Executor, LoopsStackTheirScanOutputs) {
   const auto result = run_model(kHeader + R"(agraph (int64 n, float[1] x) => (float[1] y, float[N, 1] all) {
     y, all = Loop <body = b (int64 i, bool c, float[1] s) => (bool d, float[1] t, float[1] o)
       { d = Identity(c) t = Add(s, x) o = Identity(t) }> (n, "", x)
-  })", {{"n", Tensor::scalar<int64_t>(3)}, {"x", floats({1}, {2})}});
+  })",
+                                {{"n", Tensor::scalar<int64_t>(3)}, {"x", floats({1}, {2})}});
   ASSERT_TRUE(result) << result.error().message();
   EXPECT_THAT(values<float>((*result)[0]), ElementsAre(8));
   EXPECT_THAT(values<float>((*result)[1]), ElementsAre(4, 6, 8));
@@ -167,7 +179,8 @@ TEST(Executor, ScanWalksInputsBackwards) {
   const auto result = run_model(kHeader + R"(agraph (float s, float[3] x) => (float y, float[3] sums) {
     y, sums = Scan <num_scan_inputs = 1, scan_input_directions = [1], body = b (float a, float e) => (float t, float o)
       { t = Add(a, e) o = Identity(t) }> (s, x)
-  })", {{"s", Tensor::scalar<float>(0)}, {"x", floats({3}, {1, 2, 3})}});
+  })",
+                                {{"s", Tensor::scalar<float>(0)}, {"x", floats({3}, {1, 2, 3})}});
   ASSERT_TRUE(result) << result.error().message();
   EXPECT_THAT(values<float>((*result)[1]), ElementsAre(3, 5, 6));
 }

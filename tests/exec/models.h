@@ -26,12 +26,13 @@ inline onnx::NodeProto parse_node(const std::string& text) {
 }
 
 /// NODE of opset OPSET run on INPUTS.
-inline Expected<std::vector<Tensor>> run_text(const std::string& node, const std::vector<Tensor>& inputs, int opset = 24,
-                                              const ExecutorOptions& options = {}) {
+inline Expected<std::vector<Tensor>> run_text(const std::string& node, const std::vector<Tensor>& inputs,
+                                              int opset = 24, const ExecutorOptions& options = {}) {
   return run_node(parse_node(node), inputs, {{"", opset}}, options);
 }
 
-inline Expected<std::vector<Tensor>> run_model(const std::string& text, const Feeds& feeds, const ExecutorOptions& options = {}) {
+inline Expected<std::vector<Tensor>> run_model(const std::string& text, const Feeds& feeds,
+                                               const ExecutorOptions& options = {}) {
   const onnx::ModelProto model = parse_model(text);
   ATTN_OPT_TRY(const auto executor, Executor::create(model, inline_tensors(), options));
   return executor.run(feeds);

@@ -20,7 +20,8 @@ double element_excess(double a, double b, double rtol, double atol) {
   return allowed > 0 ? std::abs(a - b) / allowed : kInfinity;
 }
 
-/// The reference rounds to a half type after every step inside an operator; results rounded once differ from it by that.
+/// The reference rounds to a half type after every step inside an operator; results rounded once differ from
+/// it by that.
 double two_ulp(DataType type) {
   if (type == onnx::TensorProto::BFLOAT16) return 0x1p-6;
   return type == onnx::TensorProto::FLOAT16 ? 0x1p-9 : 0;
@@ -40,12 +41,16 @@ Expected<Tensor> read_value(const std::filesystem::path& path, const onnx::TypeP
   const std::string text = read_file(path);
   if (type.has_tensor_type()) {
     onnx::TensorProto proto;
-    if (!proto.ParseFromString(text)) return fail(ErrorCode::kInvalidInput, path.string(), "not a TensorProto");
+    if (!proto.ParseFromString(text)) {
+      return fail(ErrorCode::kInvalidInput, path.string(), "not a TensorProto");
+    }
     return owned(proto);
   }
   onnx::SequenceProto proto;
-  if (!type.has_sequence_type() || !type.sequence_type().elem_type().has_tensor_type() || !proto.ParseFromString(text)) {
-    return fail(ErrorCode::kUnsupported, path.string(), "unsupported: neither a tensor nor a sequence of them");
+  if (!type.has_sequence_type() || !type.sequence_type().elem_type().has_tensor_type() ||
+      !proto.ParseFromString(text)) {
+    return fail(ErrorCode::kUnsupported, path.string(),
+                "unsupported: neither a tensor nor a sequence of them");
   }
   std::vector<Tensor> elements;
   for (const auto& element : proto.tensor_values()) {
@@ -61,7 +66,8 @@ Expected<std::vector<Tensor>> run_data_set(const onnx::ModelProto& model, const 
   Feeds feeds;
   for (int i = 0; i < model.graph().input_size(); ++i) {
     const auto& input = model.graph().input(i);
-    ATTN_OPT_TRY(feeds[input.name()], read_value(data / ("input_" + std::to_string(i) + ".pb"), input.type()));
+    ATTN_OPT_TRY(feeds[input.name()],
+                 read_value(data / ("input_" + std::to_string(i) + ".pb"), input.type()));
   }
   return executor.run(feeds);
 }
@@ -89,14 +95,17 @@ double value_excess(const Tensor& result, const Tensor& expected, bool f64, cons
   return most;
 }
 
-NodeResult compare(const std::vector<Tensor>& results, const onnx::GraphProto& graph, const std::filesystem::path& data,
-                   bool f64, const Tolerance& tolerance) {
+NodeResult compare(const std::vector<Tensor>& results, const onnx::GraphProto& graph,
+                   const std::filesystem::path& data, bool f64, const Tolerance& tolerance) {
   for (size_t i = 0; i < results.size(); ++i) {
     const auto& type = graph.output(static_cast<int>(i)).type();
     const auto expected = read_value(data / ("output_" + std::to_string(i) + ".pb"), type);
     if (!expected) return of_error(expected.error());
     const double over = value_excess(results[i], *expected, f64, tolerance);
-    if (over > 1) return {Outcome::kWrong, "output " + std::to_string(i) + " is " + std::to_string(over) + " times the tolerance off"};
+    if (over > 1) {
+      return {Outcome::kWrong,
+              "output " + std::to_string(i) + " is " + std::to_string(over) + " times the tolerance off"};
+    }
   }
   return {};
 }

@@ -1,4 +1,5 @@
-// One of ONNX's backend node tests: a folder with model.onnx, test_data_set_N/{input,output}_M.pb and tolerance.json.
+// One of ONNX's backend node tests: a folder with model.onnx, test_data_set_N/{input,output}_M.pb and
+// tolerance.json.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +10,8 @@
 
 namespace attn_opt::testing {
 
-/// Largest difference between RESULT and EXPECTED as a multiple of what ATOL and RTOL allow; infinity where type,
-/// shape, or the places of NaN and infinities differ.
+/// Largest difference between RESULT and EXPECTED as a multiple of what ATOL and RTOL allow; infinity where
+/// type, shape, or the places of NaN and infinities differ.
 double excess(const Tensor& result, const Tensor& expected, double rtol, double atol);
 
 enum class Outcome { kPass, kWrong, kUnsupported };
@@ -20,7 +21,8 @@ struct NodeResult {
   std::string detail;
 };
 
-/// Runs all data sets of FOLDER; results are compared after casting to the expected type when options compute in f64.
+/// Runs all data sets of FOLDER; results are compared after casting to the expected type when options compute
+/// in f64.
 NodeResult run_node_case(const std::filesystem::path& folder, const ExecutorOptions& options = {});
 
 /// The folders in ROOT that hold a model.onnx, sorted.

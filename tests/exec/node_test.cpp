@@ -1,5 +1,5 @@
-// Conformance: ONNX's backend node tests. Those in testdata/node_tests always run; ATTN_OPT_NODE_TESTS names a folder
-// with more of them, of which those with supported operators must pass.
+// Conformance: ONNX's backend node tests. Those in testdata/node_tests always run; ATTN_OPT_NODE_TESTS names
+// a folder with more of them, of which those with supported operators must pass.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -38,7 +38,8 @@ TEST(NodeTests, NoneThatIsSupportedIsWrong) {
     const NodeResult result = run_node_case(folder, options);
     ++counts[static_cast<int>(result.outcome)];
     if (result.outcome == Outcome::kPass) continue;
-    std::cout << outcomes[static_cast<int>(result.outcome)] << " " << folder.filename().string() << ": " << result.detail << "\n";
+    std::cout << outcomes[static_cast<int>(result.outcome)] << " " << folder.filename().string() << ": "
+              << result.detail << "\n";
   }
   std::cout << counts[0] << " pass, " << counts[1] << " wrong, " << counts[2] << " unsupported\n";
   EXPECT_GT(counts[0], 0);
