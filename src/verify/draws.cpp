@@ -70,7 +70,7 @@ class InputDraw {
     const double normal = random_.normal();
     switch (request_.kind) {
       case DrawKind::kAllKept: return 0;
-      case DrawKind::kMixed: return mixed(normal);
+      case DrawKind::kMixed: return row == empty_row() ? fill() : mixed(normal);
       case DrawKind::kEmptyRow:
         if (row == empty_row() || (is_split_row(row) && masks_in_turn(column))) return -kInfinity;
         return normal;
@@ -84,13 +84,19 @@ class InputDraw {
     return normal;
   }
 
+  double fill() {
+    switch (random_.below(3)) {
+      case 0: return -1e4;
+      case 1: return lowest_;
+      default: return -kInfinity;
+    }
+  }
+
   double mixed(double normal) {
     switch (random_.below(5)) {
       case 0: return 0;
-      case 1: return kDeepMask;
-      case 2: return lowest_;
-      case 3: return -kInfinity;
-      default: return normal;
+      case 1: return normal;
+      default: return fill();
     }
   }
 

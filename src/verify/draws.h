@@ -22,7 +22,7 @@ enum class InputRole {
 enum class DrawKind {
   kRandom,
   kAllKept,
-  kMixed,      ///< each entry of a bias 0, -1e4, lowest, -inf or normal
+  kMixed,      ///< each entry of a bias 0, -1e4, lowest, -inf or normal; in one row only fills
   kEmptyRow,   ///< one row without a key; in the next one every key is masked by one term or another
   kLowestRow,  ///< one row of a bias all lowest
   kCausal,

@@ -13,7 +13,6 @@ using testing::HasSubstr;
 void expect_failed(const Verification& result, const std::string& reason = "differs by") {
   EXPECT_EQ(result.verdict, Verdict::kFailed) << result.reason;
   EXPECT_THAT(result.reason, HasSubstr(reason));
-  std::printf("  %s\n", result.reason.c_str());
 }
 
 constexpr char kBiasInput[] = ", float[B,1,L,S] m";
