@@ -1,0 +1,93 @@
+#include "src/opset/step_rules.h"
+
+namespace attn_opt {
+namespace {
+
+using Obstacle = std::optional<std::string>;
+
+/// The list in attribute NAME becomes a constant at input I; absent, the input is omitted and means the same.
+void move_ints(Draft& draft, const std::string& name, int i) {
+  if (const auto* list = draft.attribute(name)) {
+    draft.set_input(i, draft.add_ints({list->ints().begin(), list->ints().end()}));
+    draft.drop(name);
+  }
+}
+
+StepRule ints_to_input(const std::string& name) {
+  return [name](Draft& draft, const RaiseSite&) -> Obstacle {
+    move_ints(draft, name, 1);
+    return {};
+  };
+}
+
+/// The number in attribute NAME becomes a scalar of the type of input 0 at input I.
+Obstacle move_float(Draft& draft, const RaiseSite& site, const std::string& name, int i) {
+  const auto* number = draft.attribute(name);
+  if (number == nullptr) return {};
+  if (site.type(0) == onnx::TensorProto::UNDEFINED) return "the type of its input is not known";
+  const auto scalar = Tensor::scalar<float>(number->f()).cast(site.type(0));
+  if (!scalar) return "attribute " + name + " cannot be of type " + type_name(site.type(0));
+  draft.set_input(i, draft.add_constant(*scalar));
+  draft.drop(name);
+  return {};
+}
+
+Obstacle raise_slice(Draft& draft, const RaiseSite&) {
+  move_ints(draft, "starts", 1);
+  move_ints(draft, "ends", 2);
+  move_ints(draft, "axes", 3);
+  return {};
+}
+
+Obstacle raise_clip(Draft& draft, const RaiseSite& site) {
+  if (auto obstacle = move_float(draft, site, "min", 1)) return obstacle;
+  return move_float(draft, site, "max", 2);
+}
+
+Obstacle raise_pad(Draft& draft, const RaiseSite& site) {
+  move_ints(draft, "pads", 1);
+  return move_float(draft, site, "value", 2);
+}
+
+/// Inference ignores the ratio; it is kept because it belongs to the model.
+Obstacle raise_dropout(Draft& draft, const RaiseSite&) {
+  const auto* ratio = draft.attribute("ratio");
+  if (ratio == nullptr) return {};
+  draft.set_input(1, draft.add_constant(Tensor::scalar<float>(ratio->f())));
+  draft.drop("ratio");
+  return {};
+}
+
+Obstacle raise_top_k(Draft& draft, const RaiseSite&) {
+  draft.set_input(1, draft.add_ints({draft.int_attribute("k", 0)}));
+  draft.drop("k");
+  return {};
+}
+
+Obstacle raise_upsample(Draft& draft, const RaiseSite&) {
+  const auto* scales = draft.attribute("scales");
+  if (scales == nullptr) return "it has no scales";
+  const std::vector<float> values(scales->floats().begin(), scales->floats().end());
+  draft.set_input(1, draft.add_constant(Tensor::of<float>({static_cast<int64_t>(values.size())}, values)));
+  draft.drop("scales");
+  return {};
+}
+
+}  // namespace
+
+void add_input_rules(StepRules& rules) {
+  for (const char* op : {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
+                         "ReduceMin", "ReduceProd", "ReduceSumSquare"}) {
+    rules[{op, 18}] = ints_to_input("axes");
+  }
+  for (const char* op : {"ReduceSum", "Squeeze", "Unsqueeze"}) rules[{op, 13}] = ints_to_input("axes");
+  rules[{"Split", 13}] = ints_to_input("split");
+  rules[{"Slice", 10}] = raise_slice;
+  rules[{"Clip", 11}] = raise_clip;
+  rules[{"Pad", 11}] = raise_pad;
+  rules[{"Dropout", 12}] = raise_dropout;
+  rules[{"TopK", 10}] = raise_top_k;
+  rules[{"Upsample", 9}] = raise_upsample;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,148 @@
+#include "src/opset/node_raiser.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "src/opset/onnx_conversion.h"
+#include "src/opset/step_rules.h"
+
+namespace attn_opt {
+namespace {
+
+std::string since(int version) { return " since opset " + std::to_string(version); }
+
+TypeLookup types_of(const RaiseSite& site) {
+  return [&site](SchemaChange::Kind kind, int position) {
+    const auto at = static_cast<size_t>(position);
+    return kind == SchemaChange::Kind::kInputTypes ? site.type(at) : site.output_type(at);
+  };
+}
+
+std::string given_by_caller(const std::string& attribute) {
+  return "attribute " + attribute + " is given by the function's caller";
+}
+
+const SchemaChange* first_touching(const SchemaStep& step, const onnx::NodeProto& node,
+                                   const TypeLookup& type_of) {
+  const auto found =
+      std::ranges::find_if(step.changes, [&](const auto& change) { return touches(change, node, type_of); });
+  return found == step.changes.end() ? nullptr : &*found;
+}
+
+bool has_rule(const std::string& op, const std::vector<SchemaStep>& steps) {
+  return std::ranges::any_of(steps,
+                             [&](const auto& step) { return find_step_rule(op, step.version) != nullptr; });
+}
+
+std::string no_such_operator(const std::string& op, int opset) {
+  return "opset " + std::to_string(opset) + " has no operator " + op;
+}
+
+}  // namespace
+
+/// Where the history of the operator that the draft was renamed to goes on; empty if it has arrived.
+struct NodeRaiser::Progress {
+  std::string op;
+  int opset = 0;
+};
+
+/// Takes the draft along the steps of its operator, up to one that gives it another operator.
+tl::expected<NodeRaiser::Progress, NodeRaiser::Obstacle> NodeRaiser::follow(
+    const std::vector<SchemaStep>& steps, Draft& draft, const RaiseSite& site) {
+  const auto stop = [](std::string what, bool told_by_schema = false) {
+    return tl::unexpected<Obstacle>(Obstacle{std::move(what), told_by_schema});
+  };
+  const std::string op = draft.node().op_type();
+  for (const SchemaStep& step : steps) {
+    const StepRule* rule = find_step_rule(op, step.version);
+    if (rule == nullptr) {
+      const auto* change = first_touching(step, draft.node(), types_of(site));
+      if (change != nullptr) return stop(to_string(*change) + since(step.version), true);
+      continue;
+    }
+    if (auto obstacle = (*rule)(draft, site)) return stop(std::move(*obstacle));
+    if (const auto& name = draft.given_by_caller(); !name.empty()) return stop(given_by_caller(name));
+    if (draft.node().op_type() != op) return Progress{draft.node().op_type(), step.version};
+  }
+  return Progress{};
+}
+
+bool NodeRaiser::never_changes(const std::string& op, int from) {
+  const auto [slot, added] = never_changes_[from].try_emplace(op, false);
+  if (!added) return slot->second;
+  const auto* steps = history_.steps(op, from, to_);
+  if (steps != nullptr && !has_rule(op, *steps)) {
+    slot->second = std::ranges::all_of(*steps, [](const auto& step) { return step.changes.empty(); });
+  }
+  return slot->second;
+}
+
+std::optional<std::string> NodeRaiser::change_of(const onnx::NodeProto& node, int from,
+                                                 const TypeLookup& type_of) {
+  if (never_changes(node.op_type(), from)) return std::nullopt;
+  const auto* steps = history_.steps(node.op_type(), from, to_);
+  if (steps == nullptr) return no_such_operator(node.op_type(), from);
+  for (const SchemaStep& step : *steps) {
+    if (find_step_rule(node.op_type(), step.version)) return "it means something else" + since(step.version);
+    if (const auto* change = first_touching(step, node, type_of))
+      return to_string(*change) + since(step.version);
+  }
+  return std::nullopt;
+}
+
+tl::expected<Draft, NodeRaiser::Obstacle> NodeRaiser::draft_of(const onnx::NodeProto& canonical, int from,
+                                                               const RaiseSite& site) {
+  Draft draft(canonical);
+  for (Progress next{canonical.op_type(), from}; !next.op.empty();) {
+    const auto* steps = history_.steps(next.op, next.opset, to_);
+    if (steps == nullptr) return tl::unexpected<Obstacle>(Obstacle{no_such_operator(next.op, next.opset)});
+    auto progress = follow(*steps, draft, site);
+    if (!progress) return tl::unexpected<Obstacle>(std::move(progress.error()));
+    next = *std::move(progress);
+  }
+  return draft;
+}
+
+std::optional<std::string> NodeRaiser::objection(const Draft& draft, bool by_onnx,
+                                                 const onnx::NodeProto& canonical, int from,
+                                                 const RaiseSite& site) {
+  try {
+    const auto* schema = onnx::OpSchemaRegistry::Schema(draft.node().op_type(), to_, "");
+    if (schema != nullptr) schema->Verify(draft.node());
+  } catch (const std::exception& error) {
+    return std::string("converted, it is not valid: ") + error.what();
+  }
+  const Comparison& comparison = comparer_.compare(canonical, from, draft, to_, site);
+  switch (comparison.agreement) {
+    case Agreement::kEqual: return std::nullopt;
+    case Agreement::kDifferent: return "converted, it differs: " + comparison.why;
+    case Agreement::kUnknown: break;
+  }
+  // What only says the same in other attributes stands by the text of the standard.
+  if (!draft.rewired() && !by_onnx) return std::nullopt;
+  return "cannot be compared: " + comparison.why;
+}
+
+tl::expected<std::optional<Draft>, std::string> NodeRaiser::raise(const Node& node, int from) {
+  using Failure = tl::unexpected<std::string>;
+  if (never_changes(node.op(), from)) return std::optional<Draft>();
+  const RaiseSite site(node, facts_);
+  if (!node.bodies.empty()) {
+    if (auto change = change_of(*node.proto, from, types_of(site))) return Failure(std::move(*change));
+    return std::optional<Draft>();
+  }
+  const onnx::NodeProto canonical = canonical_node(node);
+  auto own = draft_of(canonical, from, site);
+  if (own && !own->changed()) return std::optional<Draft>();
+  if (!own && !own.error().told_by_schema) return Failure(std::move(own.error().what));
+  const bool by_onnx = !own;
+  if (by_onnx) {
+    auto converted = convert_with_onnx(canonical, from, to_, site);
+    if (!converted) return Failure(own.error().what + "; ONNX does not convert it: " + converted.error());
+    own = *std::move(converted);
+  }
+  if (auto reason = objection(*own, by_onnx, canonical, from, site)) return Failure(std::move(*reason));
+  return std::optional<Draft>(*std::move(own));
+}
+
+}  // namespace attn_opt

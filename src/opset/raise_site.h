@@ -1,0 +1,36 @@
+// The node that is being raised, and what is known of its inputs.
+#pragma once
+
+#include "attn_opt/facts.h"
+#include "attn_opt/graph.h"
+
+namespace attn_opt {
+
+/// Elements of a constant input that conversions look at and comparisons keep.
+inline constexpr int64_t kMaxInputElements = 1024;
+
+class RaiseSite {
+ public:
+  RaiseSite(const Node& node, Facts& facts) : node_(node), facts_(facts) {}
+
+  const Node& node() const { return node_; }
+  /// Null if input I is omitted or its rank is not known.
+  const Shape* shape(size_t i) const { return node_.input(i) ? facts_.shape(*node_.input(i)) : nullptr; }
+  DataType type(size_t i) const { return type_of(node_.input(i)); }
+  DataType output_type(size_t i) const { return type_of(node_.output(i)); }
+  /// Null if input I is not constant or has too many elements.
+  const Tensor* constant(size_t i) const {
+    const Tensor* tensor = node_.input(i) ? facts_.constant(*node_.input(i)) : nullptr;
+    return tensor && tensor->size() <= kMaxInputElements ? tensor : nullptr;
+  }
+
+ private:
+  DataType type_of(const Value* value) const {
+    return value ? facts_.type(*value) : onnx::TensorProto::UNDEFINED;
+  }
+
+  const Node& node_;
+  Facts& facts_;
+};
+
+}  // namespace attn_opt

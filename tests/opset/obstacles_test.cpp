@@ -1,0 +1,132 @@
+// What cannot be raised: the miss names the node and says why, and the model stays as it is (raise_model
+// checks that).
+#include <gmock/gmock.h>
+
+#include "tests/opset/raise_test.h"
+
+namespace attn_opt {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string miss_of(int opset, const std::string& graph, int target = 24) {
+  return raise_model(parse_graph(opset, graph), target).miss;
+}
+
+TEST(Obstacle, OperatorThatTheOpsetDoesNotHave) {
+  EXPECT_EQ(miss_of(17, "(float[4] x) => (float[4] y) { y = Gelu (x) }"),
+            "y: Gelu of opset 17 at opset 24: opset 17 has no operator Gelu");
+}
+
+TEST(Obstacle, RandomResult) {
+  EXPECT_THAT(miss_of(6, "(float[4] x) => (float[4] y) { y = Dropout <ratio = 0.5> (x) }"),
+              StartsWith("y: Dropout"));
+}
+
+TEST(Obstacle, TrainingOutputs) {
+  EXPECT_THAT(miss_of(9,
+                      "(float[2,3] x, float[3] s) => (float[2,3] y, float[3] m) "
+                      "{ y, m, v = BatchNormalization (x, s, s, s, s) }"),
+              HasSubstr("outputs of training"));
+  EXPECT_THAT(miss_of(8,
+                      "(float[2,3] x, float[3] s) => (float[2,3] y) "
+                      "{ y = BatchNormalization <spatial = 0> (x, s, s, s, s) }"),
+              HasSubstr("spatial = 0"));
+}
+
+TEST(Obstacle, GroupsOfAnUnknownNumberOfChannels) {
+  EXPECT_THAT(miss_of(18,
+                      "(float[2,C,5] x, float[2] s) => (float[2,C,5] y) "
+                      "{ y = GroupNormalization <num_groups = 2> (x, s, s) }"),
+              HasSubstr("number of channels is not known"));
+}
+
+TEST(Obstacle, NearestElementWhenShrinking) {
+  EXPECT_THAT(
+      miss_of(
+          10,
+          "(float[1,1,4,6] x) => (float[1,1,2,3] y) { s = Constant <value = float[4] {1, 1, 0.5, 0.5}> () "
+          "y = Resize (x, s) }"),
+      HasSubstr("not defined before opset 11"));
+}
+
+TEST(Obstacle, CoordinateModeThatIsGone) {
+  EXPECT_THAT(miss_of(11,
+                      "(float[1,1,2,3] x, float[8] r, float[4] s) => (float[1,1,H,W] y) "
+                      "{ y = Resize <coordinate_transformation_mode = \"tf_half_pixel_for_nn\"> (x, r, s) }"),
+              HasSubstr("tf_half_pixel_for_nn"));
+}
+
+TEST(Obstacle, PaddingOnTheOtherSide) {
+  EXPECT_THAT(miss_of(10,
+                      "(float[1,1,4] x, float[1,1,3] w) => (float[1,1,N] y) "
+                      "{ y = ConvTranspose <auto_pad = \"SAME_UPPER\"> (x, w) }"),
+              HasSubstr("other side since opset 11"));
+  EXPECT_EQ(miss_of(10, "(float[1,1,4] x, float[1,1,3] w) => (float[1,1,N] y) { y = ConvTranspose (x, w) }"),
+            "");
+}
+
+TEST(Obstacle, InfinityInFloat8) {
+  EXPECT_THAT(miss_of(23, "(float[4] x) => (float8e4m3fnuz[4] y) { y = Cast <to = 18> (x) }"),
+              HasSubstr("infinity"));
+  EXPECT_EQ(miss_of(23, "(float[4] x) => (float8e4m3fnuz[4] y) { y = Cast <to = 18, saturate = 0> (x) }"),
+            "");
+  EXPECT_EQ(miss_of(23, "(float[4] x) => (float8e4m3fn[4] y) { y = Cast <to = 17> (x) }"), "");
+}
+
+TEST(Obstacle, SlopeOfTheChannels) {
+  EXPECT_THAT(miss_of(6, "(float[2,3,4] x, float[3] s) => (float[2,3,4] y) { y = PRelu (x, s) }"),
+              HasSubstr("channels"));
+  EXPECT_EQ(miss_of(6, "(float[2,3,4] x, float[1] s) => (float[2,3,4] y) { y = PRelu (x, s) }"), "");
+}
+
+TEST(Obstacle, ConversionThatCannotBeRun) {
+  EXPECT_THAT(miss_of(17, "(float[1,8,1] x) => (float[1,8,2] y) { y = DFT <axis = 1> (x) }"),
+              HasSubstr("cannot be compared"));
+}
+
+/// Attributes that only spell out what was the default need no run.
+TEST(Obstacle, NoneInARespelledAttribute) {
+  const Raised raised = raise_model(parse_graph(16,
+                                                "(float[1,1,4,4] x, float[1,2,2,2] g) => (float[1,1,2,2] y) "
+                                                "{ y = GridSample <mode = \"bicubic\"> (x, g) }"));
+  EXPECT_EQ(raised.miss, "");
+  EXPECT_EQ(raised.model.graph().node(0).attribute(0).s(), "cubic");
+}
+
+TEST(Obstacle, BodyOfAnOperatorThatChanged) {
+  EXPECT_THAT(
+      miss_of(
+          8,
+          "(float[1,2,3] x) => (float[1,2,3] y) "
+          "{ y = Scan <num_scan_inputs = 1, body = b (float[3] e) => (float[3] f) { f = Abs (e) }> (, x) }"),
+      HasSubstr("Scan of opset 8"));
+}
+
+TEST(Obstacle, AttributeGivenByTheCaller) {
+  const auto model = parse_model(R"(<ir_version: 8, opset_import: ["" : 17, "own" : 1]>
+      g (float[2,3] x) => (float[2,1] y) { y = own.F <axes = [1]> (x) }
+      <domain: "own", opset_import: ["" : 17]> F <axes> (a) => (b) { b = ReduceMax <axes: ints = @axes> (a) })");
+  EXPECT_THAT(raise_model(model).miss, HasSubstr("attribute axes is given by the function's caller"));
+}
+
+TEST(Obstacle, NodeOfTraining) {
+  auto model = parse_graph(12, "(float[4] x) => (float[4] y) { y = Abs (x) }");
+  auto* node = model.add_training_info()->mutable_algorithm()->add_node();
+  node->set_op_type("ReduceSum");
+  node->add_input("x");
+  node->add_output("s");
+  EXPECT_THAT(raise_model(model).miss, HasSubstr("in a graph of training"));
+  node->set_op_type("Exp");
+  EXPECT_EQ(raise_model(model).miss, "");
+}
+
+TEST(Obstacle, AttentionHeadsOfRank4AtOpset25) {
+  const std::string node = "{ y = Attention <q_num_heads = 2, kv_num_heads = 2> (q, q, q) }";
+  EXPECT_THAT(miss_of(24, "(float[1,2,3,4] q) => (float[1,2,3,4] y)" + node, 25), HasSubstr("not of rank 3"));
+  EXPECT_EQ(miss_of(24, "(float[1,3,8] q) => (float[1,3,8] y)" + node, 25), "");
+}
+
+}  // namespace
+}  // namespace attn_opt
