@@ -18,8 +18,8 @@ Expected<Rows> rows_of(const KernelContext& context) {
   const int64_t rank = context.input(0).rank();
   const bool flattened = context.version < 13;
   if (rank == 0) return Rows{};
-  ATTN_OPT_TRY(const int64_t axis,
-               context.axis(context.attribute_int("axis", flattened ? 1 : -1), flattened ? rank + 1 : rank));
+  const int64_t given = context.attribute_int("axis", flattened ? 1 : -1);
+  ATTN_OPT_TRY(const int64_t axis, context.axis(given, flattened && given >= 0 ? rank + 1 : rank));
   const size_t at = static_cast<size_t>(axis);
   if (flattened) return Rows{element_count(dims.first(at)), element_count(dims.subspan(at)), 1};
   return Rows{element_count(dims.first(at)), dims[at], element_count(dims.subspan(at + 1))};
