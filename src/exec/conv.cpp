@@ -20,7 +20,7 @@ void fill_row(const Window& w, const Dims& strides, const T* channel, const Dims
     for (size_t axis = 0; axis < last; ++axis) {
       const int64_t position = window_position(w, axis, at[axis], k[axis]);
       inside = inside && position >= 0 && position < w.in[axis];
-      offset += position * strides[axis];
+      if (inside) offset += position * strides[axis];
     }
     for (int64_t i = 0; i < w.out[last]; ++i) {
       const int64_t position = window_position(w, last, i, k[last]);

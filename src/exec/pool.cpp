@@ -24,7 +24,7 @@ int64_t visit_window(const Window& w, const Dims& strides, const Dims& out, Visi
       const int64_t at = window_position(w, axis, out[axis], k[axis]);
       inside = inside && at >= 0 && at < w.in[axis];
       in_pads = in_pads && at < w.in[axis] + w.pads_after[axis];
-      offset += at * strides[axis];
+      if (inside) offset += at * strides[axis];
     }
     if (in_pads) ++padded;
     if (inside) visit(offset);

@@ -90,6 +90,10 @@ Expected<std::vector<ResizeAxis>> resize_axes(const KernelContext& context, cons
     if (!request.roi.empty() && mode.coordinates == "tf_crop_and_resize") {
       axis.roi_start = request.roi[i];
       axis.roi_end = request.roi[request.axes.size() + i];
+      constexpr double kMost = 1e6;
+      if (!(std::abs(axis.roi_start) < kMost && std::abs(axis.roi_end) < kMost)) {
+        return context.invalid("roi is out of range");
+      }
     }
   }
   return axes;

@@ -3,7 +3,8 @@
 namespace attn_opt {
 namespace {
 
-constexpr int64_t kMostExtent = int64_t{1} << 40;  // far from where products of extents overflow
+/// Far from where sums and products of extents overflow.
+constexpr int64_t kMostExtent = int64_t{1} << 30;
 
 Expected<Dims> positive(const KernelContext& context, const char* name, size_t rank) {
   Dims values = context.attribute_ints(name);
@@ -12,7 +13,7 @@ Expected<Dims> positive(const KernelContext& context, const char* name, size_t r
     return context.invalid(std::string("attribute ") + name + " is not of the spatial rank");
   }
   for (const int64_t value : values) {
-    if (value < 1 || value > (int64_t{1} << 20)) {
+    if (value < 1 || value > kMostExtent) {
       return context.invalid(std::string("attribute ") + name + " is out of range");
     }
   }
@@ -55,10 +56,12 @@ Expected<Window> read_window(const KernelContext& context, const Dims& x, Dims k
   w.pads_after.assign(pads.begin() + static_cast<int64_t>(w.rank()), pads.end());
   const bool ceil_mode = context.attribute_int("ceil_mode", 0) != 0;
   for (size_t axis = 0; axis < w.rank(); ++axis) {
-    const bool in_range = w.kernel[axis] >= 1 && w.kernel[axis] <= kMostExtent >> 20 &&
-                          w.in[axis] <= kMostExtent && std::abs(w.pads_before[axis]) <= kMostExtent &&
-                          std::abs(w.pads_after[axis]) <= kMostExtent;
-    if (!in_range) return context.invalid("kernel, pads or input are out of range");
+    const auto sane = [](int64_t value, int64_t least) { return value >= least && value <= kMostExtent; };
+    const bool in_range = sane(w.kernel[axis], 1) && sane(w.in[axis], 0) &&
+                          sane(w.pads_before[axis], -kMostExtent) && sane(w.pads_after[axis], -kMostExtent);
+    if (!in_range || w.kernel[axis] > kMostExtent / w.dilations[axis]) {
+      return context.invalid("kernel, pads or input are out of range");
+    }
     const int64_t effective = (w.kernel[axis] - 1) * w.dilations[axis] + 1;
     w.out.push_back(output_extent(w, axis, effective, auto_pad, ceil_mode));
   }

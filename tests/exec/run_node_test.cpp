@@ -81,6 +81,22 @@ TEST(RunNode, RefusesHugeShapes) {
                ErrorCode::kInvalidInput, "too large");
 }
 
+TEST(RunNode, RefusesWindowsAndRegionsOutOfRange) {
+  const Tensor image = zeros({1, 1, 4, 4});
+  expect_error(
+      run_text("y = MaxPool<kernel_shape = [2, 2], pads = [-9223372036854775807, 0, 0, 0]>(x)", {image}),
+      ErrorCode::kInvalidInput, "out of range");
+  expect_error(run_text("y = MaxPool<kernel_shape = [1000000, 2], dilations = [1000000, 1]>(x)", {image}),
+               ErrorCode::kInvalidInput, "out of range");
+  const Tensor roi = Tensor::of<float>({8}, {0, 0, kNaN, 0, 1, 1, 1, 1});
+  const Tensor scales = Tensor::of<float>({4}, {1, 1, 2, 2});
+  expect_error(
+      run_text(
+          "y = Resize<mode = \"linear\", coordinate_transformation_mode = \"tf_crop_and_resize\">(x, r, s)",
+          {image, roi, scales}),
+      ErrorCode::kInvalidInput, "roi is out of range");
+}
+
 TEST(RunNode, NamesAnUnsupportedOperator) {
   expect_error(run_text("y = STFT(a, b)", {zeros({1}), zeros({1})}, 17), ErrorCode::kUnsupported,
                "unsupported: ai.onnx::STFT (opset 17)");
@@ -128,6 +144,12 @@ TEST(RunNode, SoftmaxBeforeOpset13IsFlattened) {
   const auto result = run_text("y = Softmax<axis = 1>(a)", {zeros({1, 2, 2})}, 11);
   ASSERT_TRUE(result);
   EXPECT_THAT(values<float>((*result)[0]), ElementsAre(0.25f, 0.25f, 0.25f, 0.25f));
+}
+
+TEST(RunNode, NegativeAxesOfFlattenedSoftmaxCountFromTheRank) {
+  const auto result = run_text("y = Softmax<axis = -1>(a)", {zeros({2, 2})}, 11);
+  ASSERT_TRUE(result);
+  EXPECT_THAT(values<float>((*result)[0]), ElementsAre(0.5f, 0.5f, 0.5f, 0.5f));
 }
 
 TEST(RunNode, MatMulDoesNotSkipZerosNextToInfinities) {
