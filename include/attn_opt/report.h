@@ -59,5 +59,7 @@ struct Report {
 nlohmann::json to_json(const Report& report);
 /// The text report: a before/after table, then a line a site.
 std::string to_text(const Report& report, bool with_sites);
+/// SITE in a few lines: what was peeled, then its form, preconditions and verdict, or where and why recognition stopped.
+std::string explain(const SiteReport& site);
 
 }  // namespace attn_opt

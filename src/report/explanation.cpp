@@ -1,0 +1,49 @@
+#include <fmt/format.h>
+
+#include "attn_opt/report.h"
+#include "src/report/layout.h"
+#include "src/report/names.h"
+#include "src/report/phrases.h"
+
+namespace attn_opt {
+namespace {
+
+using Outcome = SiteReport::Outcome;
+constexpr size_t kWidestHeading = 60, kKeyWidth = 10;
+
+/// "  KEY      TEXT", further lines of TEXT below its first.
+std::string entry(const std::string& key, const std::string& text) {
+  constexpr size_t kIndent = 2 + kKeyWidth;
+  std::string lines = wrapped(text, kIndent);
+  if (lines.empty()) return {};
+  return lines.replace(0, kIndent, fmt::format("  {:<{}}", key, kKeyWidth));
+}
+
+std::string recognised(const SiteReport& site) {
+  std::string form = fmt::format("{}, scale {:.9g}", form_phrase(site), site.scale);
+  if (site.softcap != 0) form += fmt::format(", softcap {:.9g}", site.softcap);
+  std::string text = entry("form", form);
+  for (const Precondition& one : site.preconditions) {
+    const std::string detail = one.detail.empty() ? "" : ": " + one.detail;
+    text += entry(one.proven ? "proven" : "assumed", one.id + detail);
+  }
+  if (!site.verification) return text;
+  text += entry("verdict", verdict_phrase(site));
+  text += entry("reason", site.verification->reason);
+  return text + entry("explained", joined(site.verification->explained_by, ", "));
+}
+
+}  // namespace
+
+std::string explain(const SiteReport& site) {
+  const std::string outcome =
+      site.outcome == Outcome::kMissed ? "not fused" : std::string(name_of(site.outcome));
+  std::string text = site_name(site, kWidestHeading) + "  " + outcome;
+  if (!site.pattern.empty()) text += "  [" + site.pattern + "]";
+  text += "\n" + entry("peeled", joined(site.peeled, " -> "));
+  if (site.outcome != Outcome::kMissed) text += recognised(site);
+  if (!site.miss_id.empty()) text += entry("stopped", miss_phrase(site)) + entry("hint", hint_of(site.miss_id));
+  return text;
+}
+
+}  // namespace attn_opt

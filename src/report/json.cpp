@@ -1,0 +1,116 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "attn_opt/report.h"
+#include "src/report/names.h"
+
+namespace attn_opt {
+namespace {
+
+using nlohmann::json;
+
+/// JSON has no word for what is not finite; dump() would write null for all of it.
+json number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+/// Names in a model are bytes, but dump() throws on what is not UTF-8.
+json text(const std::string& bytes) {
+  return json::parse(json(bytes).dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+json text_or_null(const std::string& bytes) { return bytes.empty() ? json() : text(bytes); }
+
+json count_or_null(int64_t count) { return count > 0 ? json(count) : json(); }
+
+json texts(const std::vector<std::string>& list) {
+  json array = json::array();
+  for (const std::string& element : list) array.push_back(text(element));
+  return array;
+}
+
+json preconditions(const std::vector<Precondition>& list) {
+  json array = json::array();
+  for (const Precondition& one : list) {
+    array.push_back({{"id", text(one.id)}, {"proven", one.proven}, {"detail", text(one.detail)}});
+  }
+  return array;
+}
+
+json verification(const std::optional<Verification>& result) {
+  if (!result) return {};
+  return {{"verdict", name_of(result->verdict)},
+          {"reason", text_or_null(result->reason)},
+          {"algebra_difference", number(result->algebra_difference)},
+          {"type_difference_ulp", number(result->type_difference_ulp)},
+          {"draws", result->draws},
+          {"seconds", number(result->seconds)},
+          {"shared", result->shared},
+          {"explained_by", texts(result->explained_by)}};
+}
+
+json miss(const SiteReport& site) {
+  if (site.miss_id.empty()) return {};
+  return {{"id", text(site.miss_id)},
+          {"node", text_or_null(site.miss_node)},
+          {"op", text_or_null(site.miss_op)},
+          {"found", text(site.found)},
+          {"hint", text(hint_of(site.miss_id))}};
+}
+
+json site_object(const SiteReport& site) {
+  const bool recognised = site.outcome != SiteReport::Outcome::kMissed;
+  return {{"name", text(site.name)},
+          {"op", text(site.op)},
+          {"graph", text(site.graph)},
+          {"pattern", text_or_null(site.pattern)},
+          {"outcome", name_of(site.outcome)},
+          {"form", text_or_null(site.form)},
+          {"q_heads", count_or_null(site.q_heads)},
+          {"kv_heads", count_or_null(site.kv_heads)},
+          {"past", recognised ? json(site.past) : json()},
+          {"scale", recognised ? number(site.scale) : json()},
+          {"softcap", recognised ? number(site.softcap) : json()},
+          {"peeled", texts(site.peeled)},
+          {"preconditions", preconditions(site.preconditions)},
+          {"verification", verification(site.verification)},
+          {"miss", miss(site)},
+          {"match_seconds", number(site.match_seconds)}};
+}
+
+json before_after(int before, int after) { return {{"before", before}, {"after", after}}; }
+
+}  // namespace
+
+json to_json(const Report& report) {
+  json sites = json::array();
+  for (const SiteReport& site : report.sites) sites.push_back(site_object(site));
+  json operators = json::array();
+  for (const OperatorCount& count : report.operators) {
+    operators.push_back({{"op", text(count.op)}, {"before", count.before}, {"after", count.after}});
+  }
+  return {{"schema_version", Report::kSchemaVersion},
+          {"tool", {{"name", "attn-opt"}, {"version", text(report.tool_version)}}},
+          {"input", text(report.input)},
+          {"output", text_or_null(report.output)},
+          {"changed", report.changed},
+          {"opset", before_after(report.opset_before, report.opset_after)},
+          {"nodes", before_after(report.nodes_before, report.nodes_after)},
+          {"operators", std::move(operators)},
+          {"summary",
+           {{"sites", report.sites.size()},
+            {"fused", report.fused()},
+            {"refused", report.refused()},
+            {"missed", report.missed()}}},
+          {"not_raised", texts(report.not_raised)},
+          {"seconds",
+           {{"read", number(report.seconds_read)},
+            {"match", number(report.seconds_match)},
+            {"verify", number(report.seconds_verify)},
+            {"write", number(report.seconds_write)}}},
+          {"sites", std::move(sites)}};
+}
+
+}  // namespace attn_opt

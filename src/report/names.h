@@ -1,0 +1,16 @@
+// The words of reports.
+#pragma once
+
+#include <string_view>
+
+#include "attn_opt/report.h"
+
+namespace attn_opt {
+
+std::string_view name_of(SiteReport::Outcome outcome);  ///< "fused", "missed", "refused"
+std::string_view name_of(Verdict verdict);              ///< "verified", "failed", "unverified"
+
+/// Where docs/misses.md speaks of the miss MISS_ID.
+std::string hint_of(const std::string& miss_id);
+
+}  // namespace attn_opt

@@ -1,0 +1,55 @@
+#include "src/report/phrases.h"
+
+#include <fmt/format.h>
+
+#include "src/report/layout.h"
+#include "src/report/names.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr size_t kWidestNode = 80;
+
+std::string heads_phrase(const SiteReport& site) {
+  if (site.q_heads == 0) return site.kv_heads == 0 ? "" : fmt::format(", {} key/value heads", site.kv_heads);
+  if (site.kv_heads == 0 || site.kv_heads == site.q_heads) return fmt::format(", {} heads", site.q_heads);
+  return fmt::format(", {} heads on {}", site.q_heads, site.kv_heads);
+}
+
+bool has_differences(const SiteReport& site) {
+  return site.verification && site.verification->verdict != Verdict::kUnverified;
+}
+
+}  // namespace
+
+std::string site_name(const SiteReport& site, size_t width) {
+  const bool nested = !site.graph.empty() && site.graph != "main";
+  return elided(nested ? site.graph + ": " + site.name : site.name, width);
+}
+
+std::string form_phrase(const SiteReport& site) {
+  return (site.form.empty() ? "no form" : site.form) + heads_phrase(site) + (site.past ? ", with past" : "");
+}
+
+std::string short_verdict(const SiteReport& site) {
+  if (!has_differences(site)) return verdict_phrase(site);
+  const Verification& result = *site.verification;
+  return fmt::format("{} ({:.2g}, {:.2g} ulp)", name_of(result.verdict), result.algebra_difference,
+                     result.type_difference_ulp);
+}
+
+std::string verdict_phrase(const SiteReport& site) {
+  if (!site.verification) return "not verified";
+  const Verification& result = *site.verification;
+  if (!has_differences(site)) return std::string(name_of(result.verdict));
+  return fmt::format("{} (algebra {:.2g}, {:.2g} ulp, {} draws{})", name_of(result.verdict), result.algebra_difference,
+                     result.type_difference_ulp, result.draws, result.shared ? ", as an equal site" : "");
+}
+
+std::string miss_phrase(const SiteReport& site) {
+  const std::string node = elided(site.miss_node, kWidestNode);
+  if (node.empty()) return "at an input of the graph: " + site.found;
+  return fmt::format("at {} ({}): {}", node, site.miss_op, site.found);
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,21 @@
+// What a report says of one site, in a phrase each.
+#pragma once
+
+#include <string>
+
+#include "attn_opt/report.h"
+
+namespace attn_opt {
+
+/// The site's name, with its graph if that is not the main one, within WIDTH columns.
+std::string site_name(const SiteReport& site, size_t width);
+/// "4d, 32 heads on 8, with past".
+std::string form_phrase(const SiteReport& site);
+/// "verified (3e-16, 0.4 ulp)", "not verified".
+std::string short_verdict(const SiteReport& site);
+/// "verified (algebra 3e-16, 0.4 ulp, 12 draws)", "not verified".
+std::string verdict_phrase(const SiteReport& site);
+/// "at NODE (OP): what was found".
+std::string miss_phrase(const SiteReport& site);
+
+}  // namespace attn_opt

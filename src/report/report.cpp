@@ -1,0 +1,41 @@
+#include "attn_opt/report.h"
+
+#include <algorithm>
+
+#include "src/report/names.h"
+
+namespace attn_opt {
+namespace {
+
+int count(const Report& report, SiteReport::Outcome outcome) {
+  return static_cast<int>(std::count_if(report.sites.begin(), report.sites.end(),
+                                        [&](const SiteReport& site) { return site.outcome == outcome; }));
+}
+
+}  // namespace
+
+int Report::fused() const { return count(*this, SiteReport::Outcome::kFused); }
+int Report::missed() const { return count(*this, SiteReport::Outcome::kMissed); }
+int Report::refused() const { return count(*this, SiteReport::Outcome::kRefused); }
+
+std::string_view name_of(SiteReport::Outcome outcome) {
+  switch (outcome) {
+    case SiteReport::Outcome::kFused: return "fused";
+    case SiteReport::Outcome::kMissed: return "missed";
+    case SiteReport::Outcome::kRefused: return "refused";
+  }
+  return "missed";
+}
+
+std::string_view name_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kVerified: return "verified";
+    case Verdict::kFailed: return "failed";
+    case Verdict::kUnverified: return "unverified";
+  }
+  return "unverified";
+}
+
+std::string hint_of(const std::string& miss_id) { return "docs/misses.md#" + miss_id; }
+
+}  // namespace attn_opt

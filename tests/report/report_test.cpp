@@ -1,0 +1,223 @@
+#include "attn_opt/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace attn_opt {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+SiteReport fused_site() {
+  SiteReport site;
+  site.name = "/layers.0/attn/Softmax";
+  site.op = "Softmax";
+  site.graph = "main";
+  site.pattern = "softmax_attention";
+  site.outcome = SiteReport::Outcome::kFused;
+  site.form = "4d";
+  site.q_heads = 8;
+  site.kv_heads = 2;
+  site.past = true;
+  site.scale = 0.125;
+  site.peeled = {"Cast", "bias", "scale"};
+  site.preconditions = {{"scores-finite", false, "nothing bounds Q K^T"}, {"sizes-equal", true, "both are seq"}};
+  Verification verification;
+  verification.verdict = Verdict::kVerified;
+  verification.algebra_difference = 3e-16;
+  verification.type_difference_ulp = 0.5;
+  verification.draws = 12;
+  verification.seconds = 0.25;
+  verification.explained_by = {"rows-keep-a-key"};
+  site.verification = verification;
+  site.match_seconds = 0.001;
+  return site;
+}
+
+SiteReport missed_site() {
+  SiteReport site;
+  site.name = "/layers.1/attn/Softmax";
+  site.op = "Softmax";
+  site.graph = "main/If:else";
+  site.pattern = "softmax_attention";
+  site.miss_id = "softmax.axis";
+  site.miss_node = "/layers.1/attn/Softmax";
+  site.miss_op = "Softmax";
+  site.found = "axis -2, the queries";
+  site.peeled = {"Cast"};
+  return site;
+}
+
+SiteReport refused_site() {
+  SiteReport site = fused_site();
+  site.name = "/layers.2/attn/Softmax";
+  site.outcome = SiteReport::Outcome::kRefused;
+  site.verification->verdict = Verdict::kFailed;
+  site.verification->reason = "draw 3 (all keys masked): 0.3 off";
+  site.verification->algebra_difference = std::numeric_limits<double>::infinity();
+  return site;
+}
+
+Report full_report() {
+  Report report;
+  report.tool_version = "0.1.0";
+  report.input = "in.onnx";
+  report.output = "out.onnx";
+  report.opset_before = 17;
+  report.opset_after = 24;
+  report.sites = {fused_site(), missed_site(), refused_site()};
+  report.nodes_before = 120;
+  report.nodes_after = 90;
+  report.operators = {{"Attention", 0, 1}, {"Softmax", 3, 2}};
+  report.seconds_read = 0.5;
+  report.changed = true;
+  return report;
+}
+
+size_t longest_line(const std::string& text) {
+  size_t longest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
+  return longest;
+}
+
+TEST(Report, CountsOutcomes) {
+  Report report = full_report();
+  report.sites.push_back(fused_site());
+  EXPECT_EQ(report.fused(), 2);
+  EXPECT_EQ(report.missed(), 1);
+  EXPECT_EQ(report.refused(), 1);
+}
+
+TEST(ReportJson, HoldsTheRun) {
+  const json whole = to_json(full_report());
+  EXPECT_EQ(whole["schema_version"], 1);
+  EXPECT_EQ(whole["tool"], json({{"name", "attn-opt"}, {"version", "0.1.0"}}));
+  EXPECT_EQ(whole["input"], "in.onnx");
+  EXPECT_EQ(whole["output"], "out.onnx");
+  EXPECT_EQ(whole["changed"], true);
+  EXPECT_EQ(whole["opset"], json({{"before", 17}, {"after", 24}}));
+  EXPECT_EQ(whole["nodes"], json({{"before", 120}, {"after", 90}}));
+  EXPECT_EQ(whole["operators"][0], json({{"op", "Attention"}, {"before", 0}, {"after", 1}}));
+  EXPECT_EQ(whole["summary"], json({{"sites", 3}, {"fused", 1}, {"refused", 1}, {"missed", 1}}));
+  EXPECT_EQ(whole["seconds"]["read"], 0.5);
+  EXPECT_EQ(whole["not_raised"], json::array());
+}
+
+TEST(ReportJson, HoldsAFusedSite) {
+  const json expected = json::parse(R"({
+    "name": "/layers.0/attn/Softmax", "op": "Softmax", "graph": "main", "pattern": "softmax_attention",
+    "outcome": "fused", "form": "4d", "q_heads": 8, "kv_heads": 2, "past": true, "scale": 0.125, "softcap": 0.0,
+    "peeled": ["Cast", "bias", "scale"],
+    "preconditions": [{"id": "scores-finite", "proven": false, "detail": "nothing bounds Q K^T"},
+                      {"id": "sizes-equal", "proven": true, "detail": "both are seq"}],
+    "verification": {"verdict": "verified", "reason": null, "algebra_difference": 3e-16, "type_difference_ulp": 0.5,
+                     "draws": 12, "seconds": 0.25, "shared": false, "explained_by": ["rows-keep-a-key"]},
+    "miss": null, "match_seconds": 0.001})");
+  EXPECT_EQ(to_json(full_report())["sites"][0], expected);
+}
+
+TEST(ReportJson, HoldsAMissedSite) {
+  const json site = to_json(full_report())["sites"][1];
+  EXPECT_EQ(site["outcome"], "missed");
+  EXPECT_EQ(site["form"], nullptr);
+  EXPECT_EQ(site["scale"], nullptr);
+  EXPECT_EQ(site["verification"], nullptr);
+  EXPECT_EQ(site["miss"], json({{"id", "softmax.axis"},
+                                {"node", "/layers.1/attn/Softmax"},
+                                {"op", "Softmax"},
+                                {"found", "axis -2, the queries"},
+                                {"hint", "docs/misses.md#softmax.axis"}}));
+}
+
+TEST(ReportJson, IsValidWhateverTheNumbersAndNames) {
+  Report report = full_report();
+  report.input = "bad \xff\xfe name\n";
+  report.sites[0].scale = std::numeric_limits<double>::quiet_NaN();
+  report.sites[0].softcap = -std::numeric_limits<double>::infinity();
+  const json read = json::parse(to_json(report).dump());
+  EXPECT_EQ(read["sites"][0]["scale"], "NaN");
+  EXPECT_EQ(read["sites"][0]["softcap"], "-Infinity");
+  EXPECT_EQ(read["sites"][2]["verification"]["algebra_difference"], "Infinity");
+  EXPECT_THAT(read["input"].get<std::string>(), HasSubstr("name\n"));
+}
+
+TEST(ReportJson, AnUnwrittenOutputIsNull) {
+  Report report = full_report();
+  report.output.clear();
+  EXPECT_EQ(to_json(report)["output"], nullptr);
+}
+
+TEST(ReportText, IsATable) {
+  EXPECT_EQ(to_text(full_report(), false),
+            "               before     after\n"
+            "opset              17        24\n"
+            "nodes             120        90\n"
+            "  Attention         0         1\n"
+            "  Softmax           3         2\n"
+            "\n"
+            "attention sites: 1 fused (1 verified), 1 refused, 1 missed\n");
+}
+
+TEST(ReportText, HasALineForEverySite) {
+  const std::string text = to_text(full_report(), true);
+  EXPECT_THAT(text, HasSubstr("fused   /layers.0/attn/Softmax                4d, 8 heads on 2, with past, verified (3e-16, 0.5 ulp)\n"));
+  EXPECT_THAT(text, HasSubstr("missed  main/If:else: /layers.1/attn/Softmax"));
+  EXPECT_THAT(text, HasSubstr("softmax.axis\n"));
+  EXPECT_THAT(text, HasSubstr("at /layers.1/attn/Softmax (Softmax): axis -2, the queries; docs/misses.md#softmax.axis"));
+  EXPECT_THAT(text, HasSubstr("draw 3 (all keys masked): 0.3 off"));
+}
+
+TEST(ReportText, StaysWithinAHundredColumns) {
+  Report report = full_report();
+  report.operators.push_back({std::string(200, 'x'), 1, 2});
+  report.not_raised = {"'node' (Resize): " + std::string(80, 'a') + " " + std::string(80, 'b')};
+  for (SiteReport& site : report.sites) {
+    site.name = "/model" + std::string(150, 'n') + "/Softmax";
+    site.miss_node = site.name;
+    site.found = "a long explanation of what was found there, word after word after word, until the line is full";
+  }
+  EXPECT_LE(longest_line(to_text(report, true)), 100u);
+  EXPECT_THAT(to_text(report, true), HasSubstr("nnn/Softmax"));
+}
+
+TEST(ReportText, NamesCannotSteerATerminal) {
+  Report report = full_report();
+  report.sites[1].name = report.sites[1].found = "a\x1b[31mb";
+  report.sites[1].miss_node = "c\x07";
+  EXPECT_THAT(to_text(report, true) + explain(report.sites[1]), AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\x07"))));
+}
+
+TEST(Explain, SaysWhereAMissStopped) {
+  EXPECT_EQ(explain(missed_site()),
+            "main/If:else: /layers.1/attn/Softmax  not fused  [softmax_attention]\n"
+            "  peeled    Cast\n"
+            "  stopped   at /layers.1/attn/Softmax (Softmax): axis -2, the queries\n"
+            "  hint      docs/misses.md#softmax.axis\n");
+}
+
+TEST(Explain, SaysHowASiteIsFused) {
+  EXPECT_EQ(explain(fused_site()),
+            "/layers.0/attn/Softmax  fused  [softmax_attention]\n"
+            "  peeled    Cast -> bias -> scale\n"
+            "  form      4d, 8 heads on 2, with past, scale 0.125\n"
+            "  assumed   scores-finite: nothing bounds Q K^T\n"
+            "  proven    sizes-equal: both are seq\n"
+            "  verdict   verified (algebra 3e-16, 0.5 ulp, 12 draws)\n"
+            "  explained rows-keep-a-key\n");
+}
+
+TEST(Explain, SaysWhyASiteIsRefused) {
+  EXPECT_THAT(explain(refused_site()), HasSubstr("  reason    draw 3 (all keys masked): 0.3 off\n"));
+}
+
+}  // namespace
+}  // namespace attn_opt

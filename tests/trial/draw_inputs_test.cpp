@@ -1,0 +1,100 @@
+#include "src/trial/draw_inputs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <onnx/defs/parser.h>
+
+namespace attn_opt {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+onnx::GraphProto parse(const char* text) {
+  onnx::GraphProto graph;
+  EXPECT_TRUE(onnx::OnnxParser::Parse(graph, text).IsOK());
+  return graph;
+}
+
+const char* const kSymbolic = R"(g (float[batch, seq] x, float[batch, total] y, int64[2, 3] ids) => (float z)
+  { z = Identity(x) })";
+
+TEST(DrawInputs, GivesEachSymbolASizeOfItsOwn) {
+  const auto feeds = draw_inputs(parse(kSymbolic), {});
+  ASSERT_TRUE(feeds.has_value()) << feeds.error().message();
+  EXPECT_THAT(feeds->at("x").dims(), ElementsAre(2, 3));
+  EXPECT_THAT(feeds->at("y").dims(), ElementsAre(2, 5));
+  EXPECT_THAT(feeds->at("ids").dims(), ElementsAre(2, 3));
+}
+
+TEST(DrawInputs, TakesSizesAndFills) {
+  DrawOptions options;
+  options.sizes = {{"seq", 4}};
+  options.fills = {{"ids", *parse_fill("iota")}};
+  const auto feeds = draw_inputs(parse(kSymbolic), options);
+  ASSERT_TRUE(feeds.has_value()) << feeds.error().message();
+  EXPECT_THAT(feeds->at("x").dims(), ElementsAre(2, 4));
+  EXPECT_THAT(feeds->at("ids").data<int64_t>(), ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST(DrawInputs, ExpressionsFollowTheirSymbols) {
+  auto graph = parse("g (float[past, seq] x, float[a] y) => (float z) { z = Identity(x) }");
+  graph.mutable_input(1)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("past + 2*seq");
+  const auto feeds = draw_inputs(graph, {});
+  ASSERT_TRUE(feeds.has_value()) << feeds.error().message();
+  EXPECT_THAT(feeds->at("y").dims(), ElementsAre(2 + 2 * 3));
+}
+
+TEST(DrawInputs, UnnamedAxesAreCalledAfterTheirInput) {
+  const auto graph = parse("g (float[?, 2] x) => (float z) { z = Identity(x) }");
+  DrawOptions options;
+  options.sizes = {{"x[0]", 7}};
+  const auto feeds = draw_inputs(graph, options);
+  ASSERT_TRUE(feeds.has_value()) << feeds.error().message();
+  EXPECT_THAT(feeds->at("x").dims(), ElementsAre(7, 2));
+}
+
+TEST(DrawInputs, InitializedInputsAreNotFed) {
+  const auto graph = parse("g (float[2] x, float[2] w = {1, 2}) => (float[2] z) { z = Add(x, w) }");
+  EXPECT_EQ(draw_inputs(graph, {})->size(), 1u);
+}
+
+TEST(DrawInputs, TheSameSeedGivesTheSame) {
+  const auto graph = parse(kSymbolic);
+  DrawOptions other;
+  other.seed = 1;
+  const auto first = draw_inputs(graph, {}), again = draw_inputs(graph, {}), different = draw_inputs(graph, other);
+  EXPECT_TRUE(std::ranges::equal(first->at("x").bytes(), again->at("x").bytes()));
+  EXPECT_FALSE(std::ranges::equal(first->at("x").bytes(), different->at("x").bytes()));
+  EXPECT_NE(first->at("x").data<float>()[0], first->at("y").data<float>()[0]);
+}
+
+TEST(DrawInputs, SaysWhatThereIsToSet) {
+  DrawOptions options;
+  options.sizes = {{"sequence", 4}};
+  const auto wrong_size = draw_inputs(parse(kSymbolic), options);
+  ASSERT_FALSE(wrong_size.has_value());
+  EXPECT_EQ(wrong_size.error().code, ErrorCode::kUsage);
+  EXPECT_THAT(wrong_size.error().remedy, HasSubstr("batch, seq, total"));
+  options.sizes.clear();
+  options.fills = {{"z", default_fill(onnx::TensorProto::FLOAT)}};
+  const auto wrong_input = draw_inputs(parse(kSymbolic), options);
+  ASSERT_FALSE(wrong_input.has_value());
+  EXPECT_THAT(wrong_input.error().remedy, HasSubstr("x, y, ids"));
+}
+
+TEST(DrawInputs, RefusesWhatItCannotDraw) {
+  const auto code_of = [](const char* text, const DrawOptions& options = {}) {
+    const auto feeds = draw_inputs(parse(text), options);
+    return feeds ? std::optional<ErrorCode>() : feeds.error().code;
+  };
+  EXPECT_EQ(code_of("g (seq(float[2]) x) => (float z) { z = Identity(x) }"), ErrorCode::kUnsupported);
+  EXPECT_EQ(code_of("g (float x) => (float z) { z = Identity(x) }"), std::nullopt) << "a scalar";
+  EXPECT_EQ(code_of("g (float[] x) => (float z) { z = Identity(x) }"), ErrorCode::kUnsupported) << "no rank";
+  EXPECT_EQ(code_of("g (string[2] x) => (float z) { z = Identity(x) }"), ErrorCode::kUnsupported);
+  EXPECT_EQ(code_of("g (float[100000, 100000] x) => (float z) { z = Identity(x) }"), ErrorCode::kLimit);
+  EXPECT_EQ(code_of("g (float[9223372036854775807, 4] x) => (float z) { z = Identity(x) }"), ErrorCode::kLimit);
+}
+
+}  // namespace
+}  // namespace attn_opt
