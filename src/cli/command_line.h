@@ -1,0 +1,31 @@
+// What the commands share: how they parse their arguments, and how loud they are.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "attn_opt/status.h"
+
+namespace attn_opt {
+
+using Arguments = std::vector<std::string>;
+
+/// False: --help or --version was asked for and has been printed. Error: kUsage.
+Expected<bool> parse(CLI::App& app, const Arguments& arguments);
+
+struct Verbosity {
+  int verbose = 0;
+  bool quiet = false;
+};
+
+/// -v and -q.
+void declare_verbosity(CLI::App& app, Verbosity& verbosity);
+/// Log lines go to standard error.
+void set_up_log(const Verbosity& verbosity);
+
+/// An option that takes one value at each use, and may be used repeatedly; VALUES may hold commas only if SPLIT.
+CLI::Option* declare_list(CLI::App& app, const std::string& name, std::vector<std::string>& values,
+                          const std::string& description, bool split = false);
+
+}  // namespace attn_opt

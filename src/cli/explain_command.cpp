@@ -1,0 +1,65 @@
+#include <algorithm>
+#include <cstdio>
+
+#include "src/cli/commands.h"
+#include "src/cli/model_argument.h"
+#include "src/cli/nearest_name.h"
+#include "src/cli/optimize_arguments.h"
+
+namespace attn_opt {
+namespace {
+
+using Outcome = SiteReport::Outcome;
+
+struct ExplainArguments {
+  ModelArgument model;
+  std::string node;
+  OptimizeArguments optimize;
+  Verbosity verbosity;
+};
+
+int rank(Outcome outcome) { return outcome == Outcome::kFused ? 0 : outcome == Outcome::kRefused ? 1 : 2; }
+
+/// Fused sites, refused ones, then misses, the nearest first.
+bool is_better(const SiteReport& one, const SiteReport& other) {
+  if (rank(one.outcome) != rank(other.outcome)) return rank(one.outcome) < rank(other.outcome);
+  return one.outcome == Outcome::kMissed && one.peeled.size() > other.peeled.size();
+}
+
+Status keep_node(std::vector<SiteReport>& sites, const std::string& node) {
+  std::vector<std::string> names;
+  for (const SiteReport& site : sites) names.push_back(site.name);
+  std::erase_if(sites, [&node](const SiteReport& site) { return site.name != node && site.miss_node != node; });
+  if (!sites.empty()) return {};
+  return fail(ErrorCode::kUsage, "--node", "no attention is called '" + node + "'", suggestion(node, names));
+}
+
+}  // namespace
+
+Expected<int> explain_command(const Arguments& arguments) {
+  ExplainArguments given;
+  CLI::App app("Says of every attention in a model how it is fused, or what stands in the way.", "attn-opt explain");
+  declare_model(app, "MODEL", given.model);
+  app.add_option("--node", given.node, "Only the attention of this node");
+  declare_optimize_options(app, given.optimize);
+  declare_data_folders(app, given.model.data_folders);
+  declare_verbosity(app, given.verbosity);
+  ATTN_OPT_TRY(const bool go_on, parse(app, arguments));
+  if (!go_on) return 0;
+  set_up_log(given.verbosity);
+  ATTN_OPT_TRY(const OptimizeOptions options, to_options(given.optimize));
+  ATTN_OPT_TRY(Model model, load_valid(given.model));
+  ATTN_OPT_TRY(Report report, optimize(model, options));
+  if (!given.node.empty()) {
+    ATTN_OPT_CHECK(keep_node(report.sites, given.node));
+  }
+  std::stable_sort(report.sites.begin(), report.sites.end(), is_better);
+  for (const SiteReport& site : report.sites) std::fputs((explain(site) + "\n").c_str(), stdout);
+  for (const std::string& reason : report.not_raised) {
+    std::fputs(("nothing can be fused: opset.raise: " + reason + "\n").c_str(), stdout);
+  }
+  if (report.sites.empty()) std::fputs("no attention found\n", stdout);
+  return 0;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,71 @@
+#include "src/cli/optimize_arguments.h"
+
+#include <algorithm>
+#include <map>
+
+#include "attn_opt/pattern.h"
+#include "src/cli/nearest_name.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int kWrittenOpset = 24;
+
+const std::map<std::string, Form> kForms = {{"auto", Form::kAuto}, {"3d", Form::k3d}, {"4d", Form::k4d}};
+const std::map<std::string, VerifyMode> kVerifyModes = {
+    {"off", VerifyMode::kOff}, {"sites", VerifyMode::kSites}, {"all-sites", VerifyMode::kAllSites}};
+
+Status check_patterns(const std::vector<std::string>& names, const std::string& option) {
+  std::vector<std::string> known;
+  for (const auto& pattern : patterns()) known.emplace_back(pattern->name());
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return fail(ErrorCode::kUsage, option, "there is no pattern '" + name + "'", suggestion(name, known));
+  }
+  return {};
+}
+
+}  // namespace
+
+void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
+  app.add_option("--opset", arguments.opset, "Opset to raise the model to; one above it is never lowered")
+      ->capture_default_str();
+  declare_list(app, "--only", arguments.only, "Use only this pattern (repeatable, or a list with commas)", true);
+  declare_list(app, "--disable", arguments.disable, "Do without this pattern (repeatable, or a list with commas)", true);
+  app.add_option("--target", arguments.target, "Whose rules the written nodes keep; portable: all runtimes agree")
+      ->capture_default_str();
+  app.add_option("--form", arguments.form, "Shape of the operands of written nodes: auto, 3d or 4d")
+      ->check(CLI::IsMember(kForms))
+      ->capture_default_str();
+  app.add_option("--verify", arguments.verify, "What is run before and after: off, sites, all-sites (equal ones too)")
+      ->check(CLI::IsMember(kVerifyModes))
+      ->capture_default_str();
+  app.add_flag("--strict", arguments.strict, "Fuse only what is proven and verified");
+  app.add_option("--stop-after", arguments.stop_after, "Fuse at most so many sites")->check(CLI::NonNegativeNumber);
+}
+
+Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
+  if (arguments.opset != kWrittenOpset) {
+    return fail(ErrorCode::kUsage, "--opset", "opset " + std::to_string(arguments.opset) + " cannot be written",
+                "the one that can is " + std::to_string(kWrittenOpset));
+  }
+  if (arguments.target != "portable") {
+    return fail(ErrorCode::kUsage, "--target", "there is no target '" + arguments.target + "'",
+                "the one there is is 'portable'");
+  }
+  ATTN_OPT_CHECK(check_patterns(arguments.only, "--only"));
+  ATTN_OPT_CHECK(check_patterns(arguments.disable, "--disable"));
+  OptimizeOptions options;
+  options.opset = arguments.opset;
+  options.only = arguments.only;
+  options.disable = arguments.disable;
+  options.emit.form = kForms.at(arguments.form);
+  options.verify = kVerifyModes.at(arguments.verify);
+  options.verification.share_verdicts = options.verify != VerifyMode::kAllSites;
+  options.verification.strict = arguments.strict;
+  options.strict = arguments.strict;
+  options.stop_after = arguments.stop_after;
+  return options;
+}
+
+}  // namespace attn_opt

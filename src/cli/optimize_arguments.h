@@ -1,0 +1,25 @@
+// The options that say how a model is optimised: of the main job, of explain, and of RUN lines in cases.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "attn_opt/optimizer.h"
+#include "src/cli/command_line.h"
+
+namespace attn_opt {
+
+struct OptimizeArguments {
+  int opset = 24;
+  std::vector<std::string> only, disable;
+  std::string target = "portable", form = "auto", verify = "sites";
+  bool strict = false;
+  int stop_after = -1;
+};
+
+void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments);
+
+/// Error: kUsage (a pattern, opset or target that there is not).
+Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments);
+
+}  // namespace attn_opt

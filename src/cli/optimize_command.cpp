@@ -1,0 +1,93 @@
+#include <charconv>
+#include <filesystem>
+#include <map>
+
+#include "src/cli/commands.h"
+#include "src/cli/optimize_job.h"
+
+namespace attn_opt {
+namespace {
+
+const std::map<std::string, Progress::Mode> kProgressModes = {
+    {"auto", Progress::Mode::kAuto}, {"always", Progress::Mode::kAlways}, {"never", Progress::Mode::kNever}};
+
+struct Words {
+  std::string require_fused, on_mismatch = "skip", progress = "auto";
+};
+
+std::string footer() {
+  std::string text = "Commands (attn-opt COMMAND --help says more):\n";
+  for (const Command& command : commands()) {
+    std::string name(command.name);
+    name.resize(10, ' ');
+    text += "  " + name + std::string(command.summary) + "\n";
+  }
+  return text;
+}
+
+void declare_options(CLI::App& app, OptimizeJob& job, Words& words) {
+  declare_model(app, "INPUT", job.input);
+  app.add_option("-o,--output", job.output, "Where the model is written (- for standard output); without: a dry run");
+  declare_optimize_options(app, job.optimize);
+  app.add_option("--on-mismatch", words.on_mismatch, "A site whose numbers differ is left as it was (skip) or fails")
+      ->check(CLI::IsMember({"skip", "fail"}))
+      ->capture_default_str();
+  declare_list(app, "--report", job.reports, "Write a report, FILE.json (repeatable)");
+  app.add_option("--require-fused", words.require_fused, "Fail unless so many sites, or all, are fused");
+  app.add_flag("--check", job.requirements.check, "Write nothing; fail if anything could be fused");
+  declare_data_folders(app, job.input.data_folders);
+  app.add_option("--progress", words.progress, "Show progress: auto, always or never")
+      ->check(CLI::IsMember(kProgressModes))
+      ->capture_default_str();
+  declare_verbosity(app, job.verbosity);
+  app.set_version_flag("--version", "attn-opt " ATTN_OPT_VERSION);
+  app.footer(footer());
+}
+
+Status set_required(const std::string& word, Requirements& required) {
+  if (word.empty() || word == "all") {
+    required.all_fused = !word.empty();
+    return {};
+  }
+  int number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size() || number < 0) {
+    return fail(ErrorCode::kUsage, "--require-fused", "'" + word + "' is neither a number nor 'all'");
+  }
+  required.fused = number;
+  return {};
+}
+
+bool same_file(const std::string& one, const std::string& other) {
+  if (one.empty() || one == "-" || other == "-") return false;
+  std::error_code none;
+  return std::filesystem::weakly_canonical(one, none) == std::filesystem::weakly_canonical(other, none);
+}
+
+Status check_reports(const OptimizeJob& job) {
+  for (const std::string& report : job.reports) {
+    if (!same_file(job.input.path, report) && !same_file(job.output, report)) continue;
+    return fail(ErrorCode::kUsage, "--report", "'" + report + "' is the model", "name another file");
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<int> optimize_command(const Arguments& arguments) {
+  OptimizeJob job;
+  Words words;
+  CLI::App app("Finds attention in an ONNX model and rewrites it into ONNX Attention nodes.", "attn-opt");
+  declare_options(app, job, words);
+  ATTN_OPT_TRY(const bool go_on, parse(app, arguments));
+  if (!go_on) return 0;
+  ATTN_OPT_CHECK(set_required(words.require_fused, job.requirements));
+  ATTN_OPT_CHECK(check_reports(job));
+  job.requirements.fail_on_mismatch = words.on_mismatch == "fail";
+  job.progress = kProgressModes.at(words.progress);
+  set_up_log(job.verbosity);
+  ATTN_OPT_CHECK(run_job(job));
+  return 0;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,83 @@
+#include "src/cli/optimize_job.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "attn_opt/model_io.h"
+#include "src/cli/report_files.h"
+#include "src/cli/requirements.h"
+
+namespace attn_opt {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+Status check_result(const Model& model) {
+  if (auto valid = check_model(model); !valid) {
+    return fail(ErrorCode::kInvalidInput, model.path.string(), "its rewritten form " + valid.error().what,
+                "nothing was written; please report this model");
+  }
+  return {};
+}
+
+Status write(const OptimizeJob& job, const Model& model, Report& report) {
+  const auto begin = std::chrono::steady_clock::now();
+  ATTN_OPT_CHECK(report.changed ? save_model(model, job.output) : copy_model(model, job.output));
+  report.seconds_write = seconds_since(begin);
+  report.output = job.output;
+  return {};
+}
+
+/// Requirements, the check of what would be written, the writing.
+Status finish(const OptimizeJob& job, const Model& model, Report& report) {
+  ATTN_OPT_CHECK(check_requirements(job.requirements, report));
+  if (report.changed) {
+    ATTN_OPT_CHECK(check_result(model));
+  }
+  return job.output.empty() || job.requirements.check ? Status{} : write(job, model, report);
+}
+
+std::string closing_line(const OptimizeJob& job, const Report& report) {
+  if (report.output.empty()) {
+    return job.output.empty() ? "dry run: nothing was written (-o OUTPUT writes)\n" : "nothing was written\n";
+  }
+  const std::string name = report.output == "-" ? "standard output" : report.output;
+  return "wrote " + name + (report.changed ? "" : ": the input as it was") + "\n";
+}
+
+void print(const OptimizeJob& job, const Report& report) {
+  if (job.verbosity.quiet) return;
+  const std::string text = to_text(report, job.verbosity.verbose > 0) + "\n" + closing_line(job, report);
+  std::fputs(text.c_str(), job.output == "-" ? stderr : stdout);
+}
+
+}  // namespace
+
+Status run_job(const OptimizeJob& job) {
+  ATTN_OPT_TRY(OptimizeOptions options, to_options(job.optimize));
+  ATTN_OPT_TRY(ReportFiles reports, ReportFiles::create(job.reports));
+  Progress progress(job.progress);
+  options.progress = [&progress](std::string_view step, double part) { progress.update(step, part); };
+
+  const auto begin = std::chrono::steady_clock::now();
+  ATTN_OPT_TRY(Model model, load_valid(job.input));
+  const double seconds_read = seconds_since(begin);
+  ATTN_OPT_TRY(Report report, optimize(model, options));
+  progress.finish();
+  report.seconds_read = seconds_read;
+  report.tool_version = ATTN_OPT_VERSION;
+  report.input = job.input.path;
+
+  const Status finished = finish(job, model, report);
+  print(job, report);
+  spdlog::info("read {:.3f} s, match {:.3f} s, verify {:.3f} s, write {:.3f} s", report.seconds_read,
+               report.seconds_match, report.seconds_verify, report.seconds_write);
+  ATTN_OPT_CHECK(reports.write(report));
+  return finished;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,27 @@
+// The main job: one model in, one model out, and a report.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/cli/model_argument.h"
+#include "src/cli/optimize_arguments.h"
+#include "src/cli/progress.h"
+#include "src/cli/requirements.h"
+
+namespace attn_opt {
+
+struct OptimizeJob {
+  ModelArgument input;
+  std::string output;  ///< empty: dry run
+  OptimizeArguments optimize;
+  Verbosity verbosity;
+  std::vector<std::string> reports;
+  Requirements requirements;
+  Progress::Mode progress = Progress::Mode::kAuto;
+};
+
+/// Errors: of every kind but kUnsupported. The report is given out also when a requirement is not met.
+Status run_job(const OptimizeJob& job);
+
+}  // namespace attn_opt

@@ -1,0 +1,46 @@
+#include "src/cli/requirements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace attn_opt {
+namespace {
+
+using Outcome = SiteReport::Outcome;
+
+bool numbers_differ(const SiteReport& site) {
+  return site.outcome == Outcome::kRefused && site.verification && site.verification->verdict == Verdict::kFailed;
+}
+
+Status check_mismatches(const Requirements& required, const Report& report) {
+  const auto site = std::find_if(report.sites.begin(), report.sites.end(), numbers_differ);
+  if (!required.fail_on_mismatch || site == report.sites.end()) return {};
+  return fail(ErrorCode::kMismatch, site->name, "numbers differ: " + site->verification->reason,
+              "--on-mismatch skip leaves such sites as they are");
+}
+
+Status check_fused(const Requirements& required, const Report& report) {
+  const int fused = report.fused(), sites = static_cast<int>(report.sites.size());
+  const auto unmet = [&](const std::string& count) {
+    return fail(ErrorCode::kRequirement, "--require-fused " + count,
+                fmt::format("{} of {} attention sites are fused", fused, sites),
+                "attn-opt explain says what stands in the way");
+  };
+  if (required.fused && fused < *required.fused) return unmet(std::to_string(*required.fused));
+  if (required.all_fused && (fused < sites || !report.not_raised.empty())) return unmet("all");
+  return {};
+}
+
+}  // namespace
+
+Status check_requirements(const Requirements& required, const Report& report) {
+  ATTN_OPT_CHECK(check_mismatches(required, report));
+  ATTN_OPT_CHECK(check_fused(required, report));
+  if (required.check && report.fused() > 0) {
+    return fail(ErrorCode::kRequirement, "--check", fmt::format("{} attention sites can be fused", report.fused()));
+  }
+  return {};
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,20 @@
+// What a run must have done for its model to be written.
+#pragma once
+
+#include <optional>
+
+#include "attn_opt/report.h"
+
+namespace attn_opt {
+
+struct Requirements {
+  std::optional<int> fused = std::nullopt;  ///< so many sites at least
+  bool all_fused = false;
+  bool fail_on_mismatch = false;  ///< no site whose numbers differ
+  bool check = false;             ///< nothing that could be fused
+};
+
+/// Errors: kMismatch, kRequirement.
+Status check_requirements(const Requirements& required, const Report& report);
+
+}  // namespace attn_opt

@@ -1,0 +1,39 @@
+// The options of commands that run models: sizes, tolerances, precision.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn_opt/executor.h"
+#include "src/cli/model_argument.h"
+#include "src/trial/draw_inputs.h"
+#include "src/trial/tensor_difference.h"
+
+namespace attn_opt {
+
+struct TrialArguments {
+  std::vector<std::string> dims;
+  std::optional<double> rtol, atol;
+  std::string compute = "model";
+  std::vector<std::string> data_folders;
+};
+
+void declare_trial_options(CLI::App& app, TrialArguments& arguments);
+
+/// Sizes from --dim. Error: kUsage.
+Expected<Sizes> sizes_of(const TrialArguments& arguments);
+/// What was given, else what whole models in TYPE may differ by.
+Tolerance tolerance_of(const TrialArguments& arguments, DataType type);
+/// As difference(), but floating types that differ because --compute f64 widened one side are compared in double.
+TensorDifference difference_of(const TrialArguments& arguments, const Tensor& expected, const Tensor& actual);
+
+/// A model ready to run. Results may look into it.
+struct RunnableModel {
+  std::unique_ptr<Model> model;
+  std::optional<Executor> executor;
+};
+Expected<RunnableModel> load_runnable(const std::string& path, const TrialArguments& arguments);
+
+}  // namespace attn_opt

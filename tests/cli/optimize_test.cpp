@@ -1,0 +1,213 @@
+#include <nlohmann/json.hpp>
+
+#include "attn_opt/model_io.h"
+#include "tests/cli/tool.h"
+
+namespace attn_opt {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class Optimize : public ToolTest {
+ protected:
+  void SetUp() override {
+    ToolTest::SetUp();
+    write_file(file("in.onnxtxt"), attention_model());
+    write_file(file("other.onnxtxt"), other_model());
+  }
+
+  /// other.onnx: nothing can be fused in it.
+  void write_binary_other() {
+    const auto model = load_model(file("other.onnxtxt"));
+    ASSERT_TRUE(model.has_value());
+    ASSERT_TRUE(save_model(*model, file("other.onnx")).has_value());
+  }
+
+  int opset_of(const std::string& name) {
+    const auto model = load_model(file(name));
+    return model ? opset_version(model->proto) : 0;
+  }
+};
+
+TEST_F(Optimize, WritesTheFusedModel) {
+  const ToolResult result = run("in.onnxtxt -o out.onnx");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, IsEmpty());
+  EXPECT_THAT(result.out, HasSubstr("attention sites: 1 fused"));
+  EXPECT_THAT(result.out, ContainsRegex("Attention +0 +1\n"));
+  EXPECT_THAT(result.out, HasSubstr("wrote out.onnx\n"));
+  EXPECT_EQ(opset_of("out.onnx"), 24);
+}
+
+TEST_F(Optimize, WithoutOutputIsADryRun) {
+  const std::string before = read_file(file("in.onnxtxt"));
+  const ToolResult result = run("in.onnxtxt");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("1 fused"), HasSubstr("nothing was written")));
+  EXPECT_EQ(read_file(file("in.onnxtxt")), before);
+}
+
+TEST_F(Optimize, NothingFusedKeepsTheBytes) {
+  write_binary_other();
+  const ToolResult result = run("other.onnx -o out.onnx");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(read_file(file("out.onnx")), read_file(file("other.onnx")));
+  EXPECT_THAT(result.out, HasSubstr("wrote out.onnx: the input as it was"));
+}
+
+TEST_F(Optimize, OutputMayBeTheInput) {
+  EXPECT_EQ(run("in.onnxtxt -o in.onnxtxt").status, 0);
+  EXPECT_THAT(read_file(file("in.onnxtxt")), HasSubstr("Attention"));
+}
+
+TEST_F(Optimize, ReadsAndWritesPipes) {
+  ASSERT_EQ(run("in.onnxtxt -o fused.onnx").status, 0);
+  write_binary_other();
+  const ToolResult result = run("- -o - <other.onnx");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out, read_file(file("other.onnx"))) << "the model alone is on standard output";
+  EXPECT_THAT(result.err, HasSubstr("attention sites: 0 fused"));
+}
+
+TEST_F(Optimize, ASecondRunChangesNothing) {
+  ASSERT_EQ(run("in.onnxtxt -o once.onnx").status, 0);
+  ASSERT_EQ(run("once.onnx -o twice.onnx").status, 0);
+  EXPECT_EQ(read_file(file("twice.onnx")), read_file(file("once.onnx")));
+}
+
+TEST_F(Optimize, VerboseNamesTheSites) {
+  EXPECT_THAT(run("other.onnxtxt -v").out, AllOf(HasSubstr("missed"), HasSubstr("docs/misses.md#")));
+  EXPECT_THAT(run("other.onnxtxt").out, Not(HasSubstr("docs/misses.md#")));
+}
+
+TEST_F(Optimize, QuietSaysNothing) {
+  const ToolResult result = run("in.onnxtxt -q -o out.onnx");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.out + result.err, IsEmpty());
+  EXPECT_TRUE(exists("out.onnx"));
+}
+
+TEST_F(Optimize, StopAfterLimitsWhatIsFused) {
+  const ToolResult result = run("in.onnxtxt --stop-after 0 -o out.onnxtxt");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(read_file(file("out.onnxtxt")), read_file(file("in.onnxtxt")));
+}
+
+TEST_F(Optimize, RequireFusedGivesOneAndNoOutput) {
+  EXPECT_EQ(run("in.onnxtxt --require-fused 1 -o out.onnx").status, 0);
+  EXPECT_TRUE(exists("out.onnx"));
+  const ToolResult more = run("in.onnxtxt --require-fused 2 -o more.onnx --report more.json");
+  EXPECT_EQ(more.status, 1);
+  EXPECT_THAT(more.err, IsOneErrorLine());
+  EXPECT_THAT(more.out, HasSubstr("nothing was written"));
+  EXPECT_FALSE(exists("more.onnx"));
+  EXPECT_EQ(nlohmann::json::parse(read_file(file("more.json")))["output"], nullptr);
+  EXPECT_EQ(run("in.onnxtxt --require-fused all -o all.onnx").status, 0);
+  EXPECT_EQ(run("other.onnxtxt --require-fused all -o none.onnx").status, 1);
+  EXPECT_FALSE(exists("none.onnx"));
+}
+
+TEST_F(Optimize, CheckGivesOneIfAnythingCanBeFused) {
+  const ToolResult result = run("in.onnxtxt --check -o out.onnx");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("--check: 1 attention site"));
+  EXPECT_FALSE(exists("out.onnx"));
+  EXPECT_EQ(run("other.onnxtxt --check").status, 0);
+  ASSERT_EQ(run("in.onnxtxt -o fused.onnx").status, 0);
+  EXPECT_EQ(run("fused.onnx --check").status, 0);
+}
+
+TEST_F(Optimize, ReportsAreValidJson) {
+  const ToolResult result = run("in.onnxtxt -o out.onnx --report one.json --report two.json");
+  EXPECT_EQ(result.status, 0) << result.err;
+  const auto report = nlohmann::json::parse(read_file(file("one.json")));
+  EXPECT_EQ(report["schema_version"], 1);
+  EXPECT_EQ(report["input"], "in.onnxtxt");
+  EXPECT_EQ(report["output"], "out.onnx");
+  EXPECT_EQ(report["summary"]["fused"], 1);
+  EXPECT_EQ(report["opset"]["after"], 24);
+  EXPECT_EQ(report["sites"][0]["outcome"], "fused");
+  EXPECT_EQ(read_file(file("one.json")), read_file(file("two.json")));
+}
+
+TEST_F(Optimize, ProgressIsForTerminalsUnlessAsked) {
+  EXPECT_THAT(run("in.onnxtxt --progress auto").err, IsEmpty());
+  EXPECT_THAT(run("in.onnxtxt --progress always").err, StartsWith("attn-opt: "));
+}
+
+TEST_F(Optimize, UsageErrorsGiveTwo) {
+  for (const std::string arguments :
+       {"", "in.onnxtxt --no-such-option", "in.onnxtxt in.onnxtxt", "in.onnxtxt --form 5d", "in.onnxtxt --verify never",
+        "in.onnxtxt --opset 23", "in.onnxtxt --opset 25", "in.onnxtxt --opset x", "in.onnxtxt --target ort",
+        "in.onnxtxt --only no_such_pattern", "in.onnxtxt --disable no_such_pattern", "in.onnxtxt --report r.txt",
+        "in.onnxtxt --require-fused some", "in.onnxtxt --require-fused -1", "in.onnxtxt --stop-after -1",
+        "in.onnxtxt --on-mismatch maybe", "in.onnxtxt -v -q", "in.json --report in.json"}) {
+    const ToolResult result = run(arguments + " -o out.onnx");
+    EXPECT_EQ(result.status, 2) << arguments;
+    EXPECT_THAT(result.err, IsOneErrorLine()) << arguments;
+    EXPECT_THAT(result.out, IsEmpty()) << arguments;
+    EXPECT_FALSE(exists("out.onnx")) << arguments;
+  }
+  EXPECT_THAT(run("in.onnxtxt --opset 25").err, HasSubstr("--opset: opset 25 cannot be written"));
+}
+
+TEST_F(Optimize, AWrongPatternNameIsAnsweredWithTheRightOne) {
+  EXPECT_THAT(run("in.onnxtxt --only softmax_atention").err, HasSubstr("did you mean 'softmax_attention'?"));
+}
+
+TEST_F(Optimize, OnlyAndDisableChooseThePattern) {
+  EXPECT_EQ(run("in.onnxtxt --only softmax_attention --require-fused 1").status, 0);
+  EXPECT_EQ(run("--only softmax_attention in.onnxtxt").status, 0) << "an option takes one name, not the model too";
+}
+
+TEST_F(Optimize, UnreadableInputsGiveThree) {
+  write_file(file("empty.onnx"), "");
+  write_file(file("garbage.onnx"), "this is no model at all\n\xff\xfe\x01");
+  write_file(file("garbage.onnxtxt"), "<ir_version: 8, nonsense");
+  write_file(file("invalid.onnxtxt"),
+             "<ir_version: 8, opset_import: [\"\" : 18]>\ng (float x) => (float y) { y = NoSuchOp (x) }\n");
+  for (const std::string input : {"missing.onnx", ".", "empty.onnx", "garbage.onnx", "garbage.onnxtxt", "invalid.onnxtxt", "-"}) {
+    const ToolResult result = run(input + " -o out.onnx");
+    EXPECT_EQ(result.status, 3) << input;
+    EXPECT_THAT(result.err, IsOneErrorLine()) << input;
+    EXPECT_FALSE(exists("out.onnx")) << input;
+  }
+  EXPECT_THAT(run("missing.onnx").err, HasSubstr("missing.onnx"));
+}
+
+TEST_F(Optimize, UnwritableOutputsGiveFive) {
+  for (const std::string options : {"-o no/such/folder/out.onnx", "-o .", "-o out.onnx --report no/such/folder/r.json"}) {
+    const ToolResult result = run("in.onnxtxt " + options);
+    EXPECT_EQ(result.status, 5) << options;
+    EXPECT_THAT(result.err, IsOneErrorLine()) << options;
+    EXPECT_FALSE(exists("out.onnx")) << options;
+  }
+}
+
+TEST_F(Optimize, AFailedRunKeepsWhatWasThere) {
+  write_file(file("out.onnx"), "of before");
+  EXPECT_EQ(run("in.onnxtxt --require-fused 9 -o out.onnx").status, 1);
+  EXPECT_EQ(read_file(file("out.onnx")), "of before");
+}
+
+TEST_F(Optimize, HelpAndVersionGiveZero) {
+  const ToolResult help = run("--help");
+  EXPECT_EQ(help.status, 0);
+  EXPECT_THAT(help.out, AllOf(HasSubstr("--require-fused"), HasSubstr("explain"), HasSubstr("compare")));
+  const ToolResult version = run("--version");
+  EXPECT_EQ(version.status, 0);
+  EXPECT_THAT(version.out, ContainsRegex("^attn-opt [0-9]+\\.[0-9]+\\.[0-9]+\n$"));
+}
+
+TEST_F(Optimize, AFullStandardOutputGivesFive) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP();
+  EXPECT_EQ(run("in.onnxtxt >/dev/full 2>stderr.txt #").status, 5);
+}
+
+}  // namespace
+}  // namespace attn_opt
