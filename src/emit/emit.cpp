@@ -17,7 +17,7 @@ bool is_supported(DataType type) {
          type == onnx::TensorProto::DOUBLE;
 }
 
-GraphBuilder::Attributes attributes_of(const Plan& plan, const Operands& operands,
+GraphBuilder::Attributes attributes_of(const WritingPlan& plan, const Operands& operands,
                                        const FurtherOutputs& further, const Sdpa& sdpa) {
   auto make = [](const char* name, auto value) { return GraphBuilder::attribute(name, value); };
   GraphBuilder::Attributes attributes{make("scale", operands.scale)};
@@ -35,7 +35,7 @@ GraphBuilder::Attributes attributes_of(const Plan& plan, const Operands& operand
   return attributes;
 }
 
-Node* write_attention(const Plan& plan, const Operands& operands, Value* mask, const FurtherOutputs& further,
+Node* write_attention(const WritingPlan& plan, const Operands& operands, Value* mask, const FurtherOutputs& further,
                       Site& site) {
   std::vector<Value*> inputs{operands.q.value, operands.k.value, operands.v.value,          mask,
                              nullptr,          nullptr,          site.sdpa.nonpad_kv_seqlen};
@@ -62,7 +62,7 @@ void declare(const Placed& operand, Site& site) {
 
 /// 4-D: some runtimes need to know at load time how many heads there are, where they differ. 3-D: ONNX's
 /// shape inference needs the hidden size of V and may not find it by itself.
-void declare_inputs(const Plan& plan, const Operands& operands, Site& site) {
+void declare_inputs(const WritingPlan& plan, const Operands& operands, Site& site) {
   if (plan.form == IoForm::k3d) declare(operands.v, site);
   if (plan.form == IoForm::k3d || plan.kv_group == 1) return;
   const std::vector<Node*>& made = site.build.edit().nodes();
@@ -85,7 +85,7 @@ Matched<void> check_order(const Edit& edit) {
 }
 
 /// Keys at the product: rows of K and of the past before them.
-Dim key_rows(const Plan& plan, const Sdpa& sdpa, Facts& facts) {
+Dim key_rows(const WritingPlan& plan, const Sdpa& sdpa, Facts& facts) {
   const OperandView& view = sdpa.k.views[0].past ? *plan.k : sdpa.k.views[0];
   const Dim rows = view.axes.size(Role::kRow);
   return view.past ? (*facts.shape(*view.past))[2] + rows : rows;
@@ -96,7 +96,7 @@ class Emitter {
   Emitter(const Match& match, MatchContext& context, const SharedNodes& shared)
       : match_(match), context_(context), shared_(shared) {}
 
-  Matched<Emission> write(const Plan& plan, bool with_further_outputs) const;
+  Matched<Emission> write(const WritingPlan& plan, bool with_further_outputs) const;
 
  private:
   const Match& match_;
@@ -104,7 +104,7 @@ class Emitter {
   const SharedNodes& shared_;
 };
 
-Matched<Emission> Emitter::write(const Plan& plan, bool with_further_outputs) const {
+Matched<Emission> Emitter::write(const WritingPlan& plan, bool with_further_outputs) const {
   const Sdpa& sdpa = match_.sdpa;
   Emission emission{Edit(context_.view, *match_.insert_before),
                     plan.form == IoForm::k3d ? "3d" : "4d",
@@ -148,7 +148,7 @@ Matched<Emission> emit_attention(const Match& match, MatchContext& context, cons
   if (!plans) return with_peels(std::move(plans.error()));
   const Emitter emitter(match, context, shared);
   Miss reason;
-  for (const Plan& plan : *plans)
+  for (const WritingPlan& plan : *plans)
     for (const bool with_further_outputs : {true, false}) {
       auto emission = emitter.write(plan, with_further_outputs);
       if (emission) return emission;

@@ -44,7 +44,7 @@ tl::unexpected<Miss> scale_miss(const TensorScale& scale, const Shape& shape) {
 }
 
 /// A factor of shape (…, 1, S or 1) of the scores, as (…, S or 1, 1) beside K.
-Matched<Value*> beside_key(const TensorScale& scale, const Shape& shape, const Plan& plan, Site& site) {
+Matched<Value*> beside_key(const TensorScale& scale, const Shape& shape, const WritingPlan& plan, Site& site) {
   const size_t rank = shape.size();
   const bool fits = (rank < 2 || shape[rank - 2].is(1)) &&
                     (rank < 3 || plan.kv_group == 1 || shape[rank - 3].is(1)) &&
@@ -59,7 +59,7 @@ Matched<Value*> beside_key(const TensorScale& scale, const Shape& shape, const P
   return site.build.node("Transpose", {value}, {GraphBuilder::attribute("perm", order)});
 }
 
-Matched<void> apply_tensor_scales(const Plan& plan, Operands& operands, Site& site) {
+Matched<void> apply_tensor_scales(const WritingPlan& plan, Operands& operands, Site& site) {
   for (const TensorScale& scale : site.sdpa.tensor_scales) {
     const Shape* shape = site.facts.shape(*scale.value);
     if (!shape) return missed("emit.tensor-scale", scale.value->producer, "unknown rank");
@@ -90,7 +90,7 @@ void apply_scale(double total, Operands& operands, Site& site) {
 
 }  // namespace
 
-Matched<Operands> write_operands(const Plan& plan, double scale, Site& site) {
+Matched<Operands> write_operands(const WritingPlan& plan, double scale, Site& site) {
   Operands operands;
   ATTN_OPT_MATCH(operands.q, write_operand(*plan.q, plan.form, site));
   ATTN_OPT_MATCH(operands.k, write_operand(*plan.k, plan.form, site));

@@ -11,6 +11,6 @@ struct Operands {
 };
 
 /// SCALE: of the scores, beside the tensors. Misses "emit.shape", "emit.tensor-scale".
-Matched<Operands> write_operands(const Plan& plan, double scale, Site& site);
+Matched<Operands> write_operands(const WritingPlan& plan, double scale, Site& site);
 
 }  // namespace attn_opt

@@ -29,7 +29,7 @@ Value* present_of(const OperandView& view, Site& site) {
 
 }  // namespace
 
-FurtherOutputs further_outputs(const Plan& plan, Site& site) {
+FurtherOutputs further_outputs(const WritingPlan& plan, Site& site) {
   FurtherOutputs further;
   if (plan.has_past) {
     further.present_key = present_of(*plan.k, site);
@@ -49,7 +49,7 @@ FurtherOutputs further_outputs(const Plan& plan, Site& site) {
   return further;
 }
 
-Matched<void> take_over_outputs(const Plan& plan, const FurtherOutputs& further, const Node& attention,
+Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& further, const Node& attention,
                                 Site& site) {
   Edit& edit = site.build.edit();
   ATTN_OPT_DONE(take_over(*plan.output, *attention.output(0), plan.form, site));

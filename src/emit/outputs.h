@@ -15,10 +15,10 @@ struct FurtherOutputs {
   bool wants_scores() const { return probabilities || scores; }
 };
 
-FurtherOutputs further_outputs(const Plan& plan, Site& site);
+FurtherOutputs further_outputs(const WritingPlan& plan, Site& site);
 
 /// Lets ATTENTION's outputs take over what is read of the old nodes. Miss "emit.shape".
-Matched<void> take_over_outputs(const Plan& plan, const FurtherOutputs& further, const Node& attention,
+Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& further, const Node& attention,
                                 Site& site);
 
 }  // namespace attn_opt

@@ -48,18 +48,18 @@ class Planner {
  public:
   Planner(const Sdpa& sdpa, Facts& facts) : sdpa_(sdpa), facts_(facts) {}
 
-  Matched<Plan> plan(const Level& level, IoForm form) const;
-  int layout_nodes_of(const Plan& plan) const;
+  Matched<WritingPlan> plan(const Level& level, IoForm form) const;
+  int layout_nodes_of(const WritingPlan& plan) const;
 
  private:
   bool usable(const OperandView& view, const Level& level) const;
   const OutputView* output(IoForm form) const;
-  std::optional<Miss> choose_views(Plan& plan, const Level& level) const;
-  std::optional<Miss> check_query(const Plan& plan) const;
-  std::optional<Miss> share_heads(Plan& plan, const Level& level) const;
-  std::optional<Miss> broadcast_batch(Plan& plan) const;
-  std::optional<Miss> check_form(const Plan& plan) const;
-  std::optional<Miss> check_past(const Plan& plan) const;
+  std::optional<Miss> choose_views(WritingPlan& plan, const Level& level) const;
+  std::optional<Miss> check_query(const WritingPlan& plan) const;
+  std::optional<Miss> share_heads(WritingPlan& plan, const Level& level) const;
+  std::optional<Miss> broadcast_batch(WritingPlan& plan) const;
+  std::optional<Miss> check_form(const WritingPlan& plan) const;
+  std::optional<Miss> check_past(const WritingPlan& plan) const;
 
   const Sdpa& sdpa_;
   Facts& facts_;
@@ -84,7 +84,7 @@ const OutputView* Planner::output(IoForm form) const {
   return best_view(all, form, [&](const OutputView& view) { return &view < end; });
 }
 
-std::optional<Miss> Planner::choose_views(Plan& plan, const Level& level) const {
+std::optional<Miss> Planner::choose_views(WritingPlan& plan, const Level& level) const {
   plan.q = best_view(sdpa_.q.views, plan.form,
                      [](const OperandView& view) { return !view.past && !view.axes.has_repeats(); });
   plan.k = best_view(sdpa_.k.views, plan.form, [&](const OperandView& view) { return usable(view, level); });
@@ -100,7 +100,7 @@ std::optional<Miss> Planner::choose_views(Plan& plan, const Level& level) const 
   return std::nullopt;
 }
 
-std::optional<Miss> Planner::check_query(const Plan& plan) const {
+std::optional<Miss> Planner::check_query(const WritingPlan& plan) const {
   const Dim batch = plan.q->axes.size(Role::kBatch), heads = plan.q->axes.size(Role::kHead);
   const bool same_batch = batch == sdpa_.batch || (!batch.is(1) && may_be_equal(batch, sdpa_.batch));
   const bool same_heads =
@@ -116,7 +116,7 @@ bool divides(const Dim& heads, const Dim& query_heads) {
          query_heads.value() % heads.value() == 0;
 }
 
-std::optional<Miss> Planner::share_heads(Plan& plan, const Level& level) const {
+std::optional<Miss> Planner::share_heads(WritingPlan& plan, const Level& level) const {
   const Dim key = plan.k->axes.size(Role::kHead), value = plan.v->axes.size(Role::kHead);
   const Dim& query = sdpa_.query_heads;
   if (level.repeats && key * plan.k->axes.size(Role::kHead, true) != query)
@@ -136,7 +136,7 @@ std::optional<Miss> Planner::share_heads(Plan& plan, const Level& level) const {
   return std::nullopt;
 }
 
-std::optional<Miss> Planner::broadcast_batch(Plan& plan) const {
+std::optional<Miss> Planner::broadcast_batch(WritingPlan& plan) const {
   const Dim query = plan.q->axes.size(Role::kBatch);
   for (const OperandView* view : {plan.k, plan.v}) {
     const Dim batch = view->axes.size(Role::kBatch);
@@ -149,7 +149,7 @@ std::optional<Miss> Planner::broadcast_batch(Plan& plan) const {
   return std::nullopt;
 }
 
-std::optional<Miss> Planner::check_past(const Plan& plan) const {
+std::optional<Miss> Planner::check_past(const WritingPlan& plan) const {
   if (!plan.has_past) {
     const bool passed_cache = std::any_of(sdpa_.k.views.begin(), sdpa_.k.views.end(),
                                           [](const OperandView& view) { return view.past != nullptr; });
@@ -178,7 +178,7 @@ bool shows_hidden_size(const OperandView& v) {
   return declared.dim_size() == 3 && declared.dim(2).has_dim_value();
 }
 
-std::optional<Miss> Planner::check_form(const Plan& plan) const {
+std::optional<Miss> Planner::check_form(const WritingPlan& plan) const {
   if (plan.form == IoForm::k4d) return std::nullopt;
   const bool expands_heads = plan.expands_key_heads || plan.expands_value_heads;
   std::string obstacle;
@@ -190,8 +190,8 @@ std::optional<Miss> Planner::check_form(const Plan& plan) const {
   return miss_at(*plan.q, "emit.form", "no 3-D form: " + obstacle);
 }
 
-Matched<Plan> Planner::plan(const Level& level, IoForm form) const {
-  Plan plan;
+Matched<WritingPlan> Planner::plan(const Level& level, IoForm form) const {
+  WritingPlan plan;
   plan.form = form;
   std::optional<Miss> miss = choose_views(plan, level);
   if (!miss) miss = check_query(plan);
@@ -203,16 +203,16 @@ Matched<Plan> Planner::plan(const Level& level, IoForm form) const {
   return plan;
 }
 
-int Planner::layout_nodes_of(const Plan& plan) const {
+int Planner::layout_nodes_of(const WritingPlan& plan) const {
   return layout_nodes(plan.q->axes, plan.form) + layout_nodes(plan.k->axes, plan.form) +
          layout_nodes(plan.v->axes, plan.form) + layout_nodes(plan.output->axes, plan.form);
 }
 
 }  // namespace
 
-Matched<std::vector<Plan>> make_plans(const Sdpa& sdpa, const EmitOptions& options, Facts& facts) {
+Matched<std::vector<WritingPlan>> make_plans(const Sdpa& sdpa, const EmitOptions& options, Facts& facts) {
   const Planner planner(sdpa, facts);
-  std::vector<Plan> plans;
+  std::vector<WritingPlan> plans;
   Miss reason{kNoViews, nullptr, "K and V have no views at one level", {}};
   for (const Level& level : kLevels)
     for (const IoForm form : {IoForm::k3d, IoForm::k4d}) {

@@ -9,7 +9,7 @@
 
 namespace attn_opt {
 
-struct Plan {
+struct WritingPlan {
   IoForm form = IoForm::k4d;
   const OperandView* q = nullptr;
   const OperandView* k = nullptr;
@@ -22,6 +22,6 @@ struct Plan {
 };
 
 /// All ways to write SDPA under OPTIONS, the preferred one first. The miss says why there is none.
-Matched<std::vector<Plan>> make_plans(const Sdpa& sdpa, const EmitOptions& options, Facts& facts);
+Matched<std::vector<WritingPlan>> make_plans(const Sdpa& sdpa, const EmitOptions& options, Facts& facts);
 
 }  // namespace attn_opt

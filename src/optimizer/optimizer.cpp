@@ -63,6 +63,7 @@ class Run {
     if (!emission) return refuse(line, emission.error());
     line.form = emission->form;
     line.past = emission->has_past;
+    line.scale = emission->scale;
     line.preconditions = emission->preconditions;
     set_heads(site.match.sdpa, emission->kv_group, line);
     if (site.match.is_target_form && emission->kv_group <= site.match.kv_group && emission->has_past == site.match.has_past)
