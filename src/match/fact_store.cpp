@@ -43,7 +43,7 @@ bool is_pure(std::string_view op) {
   return ops->contains(op);
 }
 
-/// Multiplications of a matrix product of which nothing but the result is kept.
+/// Elements of the result times those of the left operand: no less than the multiplications.
 constexpr int64_t kMaxProducts = int64_t{1} << 26;
 
 bool is_small_product(FactStore& store, const Node& node, const Shape& result) {
@@ -51,7 +51,8 @@ bool is_small_product(FactStore& store, const Node& node, const Shape& result) {
   if (!node.input(0) || !store.computed(*node.inputs[0]).shape) return false;
   const std::optional<int64_t> outputs = element_count(result);
   const std::optional<int64_t> inputs = element_count(*store.computed(*node.inputs[0]).shape);
-  return outputs && inputs && *outputs * std::max<int64_t>(*inputs, 1) <= kMaxProducts;
+  if (!outputs || !inputs || *outputs > Facts::kMaxConstantElements) return false;
+  return *inputs <= Facts::kMaxConstantElements && *outputs * *inputs <= kMaxProducts;
 }
 
 /// The contents of OUTPUT can be had by running NODE, in time and space that are bounded.

@@ -132,7 +132,7 @@ Tensor FactStore::uniform_result(const Node& node) {
   if (elements.empty()) return {};
   if (node.is("Concat")) {
     const bool equal = std::all_of(elements.begin(), elements.end(), [&](const Tensor& element) {
-      return element.type() == elements[0].type() &&
+      return element.has_value() && element.type() == elements[0].type() &&
              std::memcmp(element.bytes().data(), elements[0].bytes().data(), element.bytes().size()) == 0;
     });
     return equal ? elements[0] : Tensor();

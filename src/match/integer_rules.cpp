@@ -120,31 +120,32 @@ Dim folded(const Elements& x, Fold fold) {
 
 struct NamedRule {
   std::string_view op;
+  size_t inputs;  ///< at least
   ElementRule apply;
 };
 
 constexpr NamedRule kElementRules[] = {
-    {"Add", [](const RuleContext&, const Elements& x) { return std::optional(x[0] + x[1]); }},
-    {"Sub", [](const RuleContext&, const Elements& x) { return std::optional(x[0] - x[1]); }},
-    {"Mul", [](const RuleContext&, const Elements& x) { return std::optional(x[0] * x[1]); }},
-    {"Div", divided},
-    {"Mod", remainder},
-    {"Neg", [](const RuleContext&, const Elements& x) { return std::optional(Dim(0) - x[0]); }},
-    {"Abs", absolute},
-    {"Min", [](const RuleContext&, const Elements& x) { return std::optional(folded(x, minimum)); }},
-    {"Max", [](const RuleContext&, const Elements& x) { return std::optional(folded(x, maximum)); }},
-    {"Equal", [](const RuleContext&, const Elements& x) { return as_truth(is_equal(x[0], x[1])); }},
-    {"Less", [](const RuleContext&, const Elements& x) { return as_truth(is_less(x[0], x[1])); }},
-    {"Greater", [](const RuleContext&, const Elements& x) { return as_truth(is_less(x[1], x[0])); }},
-    {"LessOrEqual", [](const RuleContext&, const Elements& x) { return negated(is_less(x[1], x[0])); }},
-    {"GreaterOrEqual", [](const RuleContext&, const Elements& x) { return negated(is_less(x[0], x[1])); }},
-    {"Not", [](const RuleContext&, const Elements& x) { return negated(is_equal(x[0], 1)); }},
-    {"And",
+    {"Add", 2, [](const RuleContext&, const Elements& x) { return std::optional(x[0] + x[1]); }},
+    {"Sub", 2, [](const RuleContext&, const Elements& x) { return std::optional(x[0] - x[1]); }},
+    {"Mul", 2, [](const RuleContext&, const Elements& x) { return std::optional(x[0] * x[1]); }},
+    {"Div", 2, divided},
+    {"Mod", 2, remainder},
+    {"Neg", 1, [](const RuleContext&, const Elements& x) { return std::optional(Dim(0) - x[0]); }},
+    {"Abs", 1, absolute},
+    {"Min", 1, [](const RuleContext&, const Elements& x) { return std::optional(folded(x, minimum)); }},
+    {"Max", 1, [](const RuleContext&, const Elements& x) { return std::optional(folded(x, maximum)); }},
+    {"Equal", 2, [](const RuleContext&, const Elements& x) { return as_truth(is_equal(x[0], x[1])); }},
+    {"Less", 2, [](const RuleContext&, const Elements& x) { return as_truth(is_less(x[0], x[1])); }},
+    {"Greater", 2, [](const RuleContext&, const Elements& x) { return as_truth(is_less(x[1], x[0])); }},
+    {"LessOrEqual", 2, [](const RuleContext&, const Elements& x) { return negated(is_less(x[1], x[0])); }},
+    {"GreaterOrEqual", 2, [](const RuleContext&, const Elements& x) { return negated(is_less(x[0], x[1])); }},
+    {"Not", 1, [](const RuleContext&, const Elements& x) { return negated(is_equal(x[0], 1)); }},
+    {"And", 2,
      [](const RuleContext&, const Elements& x) {
        if (x[0].is(0) || x[1].is(0)) return truth(false);
        return x[0].is(1) ? std::optional(x[1]) : x[1].is(1) ? std::optional(x[0]) : std::nullopt;
      }},
-    {"Or",
+    {"Or", 2,
      [](const RuleContext&, const Elements& x) {
        if (x[0].is(1) || x[1].is(1)) return truth(true);
        return x[0].is(0) ? std::optional(x[1]) : x[1].is(0) ? std::optional(x[0]) : std::nullopt;
@@ -254,7 +255,8 @@ void apply_integer_rule(RuleContext& context) {
   if (node.op() == "ReduceMax") return reduce_elements(context, maximum);
   const auto rule = std::find_if(std::begin(kElementRules), std::end(kElementRules),
                                  [&](const NamedRule& named) { return named.op == node.op(); });
-  if (rule != std::end(kElementRules)) compute_elements(context, rule->apply);
+  if (rule == std::end(kElementRules) || node.inputs.size() < rule->inputs) return;
+  compute_elements(context, rule->apply);
 }
 
 }  // namespace attn_opt

@@ -30,7 +30,7 @@ class NodeInference : public onnx::InferenceContext {
   size_t getNumInputs() const override { return input_types_.size(); }
   bool hasInput(size_t i) const override { return node_.input(i) != nullptr; }
   const onnx::TypeProto* getInputType(size_t i) const override {
-    return i < input_types_.size() && input_types_[i].has_tensor_type() ? &input_types_[i] : nullptr;
+    return hasInput(i) ? &input_types_[i] : nullptr;
   }
   const onnx::TensorProto* getInputData(size_t i) const override {
     return i < input_data_.size() ? input_data_[i].get() : nullptr;
@@ -53,9 +53,15 @@ class NodeInference : public onnx::InferenceContext {
 
  private:
   void describe_input(size_t i) {
-    if (!node_.inputs[i] || context_.type(i) == onnx::TensorProto::UNDEFINED) return;
+    if (!node_.inputs[i]) return;
+    const onnx::TypeProto* declared = node_.inputs[i]->declared_type;
+    if (declared && !declared->has_tensor_type()) {
+      input_types_[i] = *declared;
+      return;
+    }
+    // Schema functions read the type of an input that is there without asking whether it is known.
     auto* type = input_types_[i].mutable_tensor_type();
-    type->set_elem_type(context_.type(i));
+    if (context_.type(i) != onnx::TensorProto::UNDEFINED) type->set_elem_type(context_.type(i));
     if (const Shape* shape = context_.shape(i)) {
       for (const Dim& dim : *shape) write(dim, *type->mutable_shape()->add_dim());
       type->mutable_shape();
@@ -118,6 +124,15 @@ class NodeInference : public onnx::InferenceContext {
 /// ONNX's inference for STFT takes onesided for 0 when the attribute is absent; it is 1.
 bool is_misinferred(const Node& node) { return node.is("STFT") && !node.attribute("onesided"); }
 
+/// Some of ONNX's functions (LayerNormalization's) use an axis without checking that the input has it.
+bool has_valid_axis(const RuleContext& context) {
+  const Shape* shape = context.shape(0);
+  const onnx::AttributeProto* axis = context.node().attribute("axis");
+  if (!shape || !axis) return true;
+  const int64_t rank = static_cast<int64_t>(shape->size());
+  return axis->i() >= -rank && axis->i() <= rank;
+}
+
 bool is_complete(RuleContext& context) {
   for (size_t i = 0; i < context.node().outputs.size(); ++i) {
     const ValueFact& fact = context.result(i);
@@ -130,11 +145,12 @@ bool is_complete(RuleContext& context) {
 
 void apply_schema_inference(RuleContext& context) {
   const Node& node = context.node();
-  if (is_complete(context) || is_misinferred(node)) return;
+  if (is_complete(context) || is_misinferred(node) || !has_valid_axis(context)) return;
   try {
     const onnx::OpSchema* schema =
         onnx::OpSchemaRegistry::Schema(node.op(), context.opset(), std::string(node.domain()));
     if (!schema || !schema->has_type_and_shape_inference_function()) return;
+    schema->Verify(*node.proto);
     NodeInference inference(context);
     schema->GetTypeAndShapeInferenceFunction()(inference);
     inference.take_results();

@@ -169,13 +169,23 @@ TEST(Facts, InvalidNodesAreUnknownNotFatal) {
       "(float[a,b] x) => (y) { y = Einsum<equation=\"ijk->\">(x) }",
       "(float[a,b] x) => (y) { y = Einsum<equation=\"ij->z\">(x) }",
       "(float[a,b] x) => (y) { y = Gather(x) }",
+      "(float[a,b] x) => (y) { n = Size(x) m = Mod(n) y = Reshape(x) }",
       "(float[a,b] x) => (y) { y = NoSuchOperator(x) }",
       "(float[a,b] x) => (y) { y = Concat<axis=0>() }",
   };
   for (const char* graph : kGraphs) {
+    SCOPED_TRACE(graph);
     for (const int opset : {7, 11, 13, 18, 24})
       EXPECT_EQ(FactsCase(graph, opset).shape("y"), "unknown") << graph;
   }
+}
+
+TEST(Facts, InputsThatSchemaFunctionsMayTrip) {
+  FactsCase facts(R"((float[a,b] x) => (y) {
+      y, m, s = LayerNormalization<axis = -9223372036854775808>(x, x)
+      l = ai.onnx.ml.LabelEncoder() t = other.Op(x) z = GatherElements(t) c = Concat<axis=0>(x, , x) })");
+  for (const char* name : {"m", "s", "z"}) EXPECT_EQ(facts.shape(name), "unknown") << name;
+  EXPECT_EQ(facts.facts->uniform(facts.value("c")), std::nullopt);
 }
 
 TEST(Facts, HostileSizesDoNotOverflow) {
