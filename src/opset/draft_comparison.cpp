@@ -10,7 +10,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr size_t kMemoryLimit = size_t{1} << 28;
+constexpr size_t kMemoryLimit = size_t{1} << 26;
 constexpr int kUnknownRanks[] = {4, 3, 2, 1, 5};
 
 Opsets opsets_of(int version) { return {{"", version}}; }

@@ -49,8 +49,11 @@ Obstacle raise_pad(Draft& draft, const RaiseSite& site) {
   return move_float(draft, site, "value", 2);
 }
 
-/// Inference ignores the ratio; it is kept because it belongs to the model.
-Obstacle raise_dropout(Draft& draft, const RaiseSite&) {
+/// Inference ignores the ratio; it is kept because it belongs to the model. The mask holds ones since 12;
+/// before, nothing was said of it.
+Obstacle raise_dropout(Draft& draft, const RaiseSite& site) {
+  const Value* mask = site.node().output(1);
+  if (mask != nullptr && !mask->unused()) return "its mask is read, which is not defined before opset 12";
   const auto* ratio = draft.attribute("ratio");
   if (ratio == nullptr) return {};
   draft.set_input(1, draft.add_constant(Tensor::scalar<float>(ratio->f())));

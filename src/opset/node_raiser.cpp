@@ -34,6 +34,18 @@ bool has_rule(const std::string& op, const std::vector<SchemaStep>& steps) {
                              [&](const auto& step) { return find_step_rule(op, step.version) != nullptr; });
 }
 
+/// True if NODE has all that its schema requires, on which the rules rely.
+bool is_complete(const onnx::NodeProto& node, int opset) {
+  const auto* schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset, "");
+  if (schema == nullptr) return true;
+  if (node.input_size() < schema->min_input() || node.output_size() < schema->min_output()) return false;
+  return std::ranges::all_of(schema->attributes(), [&node](const auto& named) {
+    return !named.second.required || std::ranges::any_of(node.attribute(), [&named](const auto& attribute) {
+      return attribute.name() == named.first;
+    });
+  });
+}
+
 std::string no_such_operator(const std::string& op, int opset) {
   return "opset " + std::to_string(opset) + " has no operator " + op;
 }
@@ -132,6 +144,7 @@ tl::expected<std::optional<Draft>, std::string> NodeRaiser::raise(const Node& no
     return std::optional<Draft>();
   }
   const onnx::NodeProto canonical = canonical_node(node);
+  if (!is_complete(canonical, from)) return Failure("it lacks an input, output or attribute");
   auto own = draft_of(canonical, from, site);
   if (own && !own->changed()) return std::optional<Draft>();
   if (!own && !own.error().told_by_schema) return Failure(std::move(own.error().what));

@@ -9,7 +9,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr int64_t kMaxElements = int64_t{1} << 22;
+constexpr int64_t kMaxElements = int64_t{1} << 20;
 constexpr int64_t kLargeSize = 16;
 constexpr int64_t kLargeInput = int64_t{1} << 14;
 

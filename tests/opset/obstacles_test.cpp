@@ -19,9 +19,32 @@ TEST(Obstacle, OperatorThatTheOpsetDoesNotHave) {
             "y: Gelu of opset 17 at opset 24: opset 17 has no operator Gelu");
 }
 
+TEST(Obstacle, NodesWithoutWhatTheyNeed) {
+  const std::pair<int, std::string> nodes[] = {{10, "Resize (x)"}, {10, "Resize ()"},   {10, "Softmax ()"},
+                                               {9, "Slice (x)"},   {7, "Upsample (x)"}, {9, "TopK (x)"}};
+  for (const auto& [opset, node] : nodes) {
+    EXPECT_THAT(miss_of(opset, "(float[4] x) => (float[4] x) { y = " + node + "}"), HasSubstr("it lacks an"));
+  }
+}
+
+TEST(Obstacle, SizesBeyondWhatCanBeRun) {
+  EXPECT_THAT(miss_of(10, "(float[4] x) => (float[N] y) { y = Pad <pads = [0, 4000000000000000000]> (x) }"),
+              HasSubstr("cannot be compared"));
+  EXPECT_EQ(
+      miss_of(12, "(float[4000000000,4000000000] x) => (float[1,1] y) { y = ReduceSum <axes = [0, 1]> (x) }"),
+      "");
+}
+
 TEST(Obstacle, RandomResult) {
   EXPECT_THAT(miss_of(6, "(float[4] x) => (float[4] y) { y = Dropout <ratio = 0.5> (x) }"),
               StartsWith("y: Dropout"));
+}
+
+TEST(Obstacle, MaskOfDropout) {
+  for (const int opset : {7, 10}) {
+    EXPECT_THAT(miss_of(opset, "(float[4] x) => (float[4] y, float[4] m) { y, m = Dropout (x) }"),
+                HasSubstr("mask is read"));
+  }
 }
 
 TEST(Obstacle, TrainingOutputs) {
