@@ -1,7 +1,8 @@
 // Raises a model to the opset that Attention needs, node by node, keeping everything else of the model as it is.
 //
 // A node whose operator did not change, or only gained types or attributes with defaults, is bumped; any other is
-// converted alone through ONNX's version converter and accepted only if it equals the original on the executor. The
+// converted alone, by a rule of ours or by ONNX's version converter, and accepted only if it equals the original on the
+// executor (a conversion that only spells an attribute differently also where the executor cannot run the operator). The
 // whole raise is planned before anything is changed.
 #pragma once
 
@@ -33,8 +34,8 @@ class RaisePlan {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Plans to raise VIEW's model from its opset to OPSET (nothing to do if it is there or above). Attention nodes of an
-/// older opset are planned only if that changes nothing for them. Miss "opset.raise" names the node in the way.
+/// Plans to raise VIEW's model from its opset to OPSET (nothing to do if it is there or above). Attention nodes whose
+/// mask may be for fewer keys than there are get it expanded. Miss "opset.raise" names the node in the way.
 Matched<RaisePlan> plan_raise(ModelGraph& view, Facts& facts, const TensorStore& tensors, int opset);
 
 }  // namespace attn_opt
