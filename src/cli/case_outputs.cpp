@@ -18,18 +18,18 @@ Tolerance case_tolerance(const OutputCheck& check, DataType type) {
   return {check.rtol.value_or(tolerance.relative), check.atol.value_or(tolerance.absolute)};
 }
 
-Expected<std::vector<Tensor>> run(const Model& model, const Feeds& feeds, const OutputCheck& check) {
+Expected<std::vector<Tensor>> run(const Model& model, const DrawnInputs& inputs, const OutputCheck& check) {
   ExecutorOptions options;
   options.compute_f64 = check.compute_f64;
   ATTN_OPT_TRY(const Executor executor, Executor::create(model.proto, *model.tensors, options));
-  return executor.run(feeds);
+  return run_on(executor, inputs);
 }
 
 Status compare(const Case& one, const Model& before, const Model& after, Failures& failures) {
   const OutputCheck& check = *one.verify;
-  ATTN_OPT_TRY(const Feeds feeds, draw_inputs(before.proto.graph(), one.draw));
-  ATTN_OPT_TRY(const auto expected, run(before, feeds, check));
-  ATTN_OPT_TRY(const auto actual, run(after, feeds, check));
+  ATTN_OPT_TRY(const DrawnInputs inputs, draw_inputs(before.proto.graph(), one.draw));
+  ATTN_OPT_TRY(const auto expected, run(before, inputs, check));
+  ATTN_OPT_TRY(const auto actual, run(after, inputs, check));
   bool type_seen = check.type == onnx::TensorProto::UNDEFINED;
   for (size_t i = 0; i < expected.size() && i < actual.size(); ++i) {
     const std::string output = "output " + before.proto.graph().output(static_cast<int>(i)).name();

@@ -63,9 +63,9 @@ Expected<std::vector<TensorDifference>> run_seeds(const CompareArguments& given,
   ATTN_OPT_TRY(options.sizes, sizes_of(given.trial));
   for (int seed = 0; seed < given.seeds; ++seed) {
     options.seed = static_cast<uint64_t>(seed);
-    ATTN_OPT_TRY(const Feeds feeds, draw_inputs(a.model->proto.graph(), options));
-    ATTN_OPT_TRY(const auto outputs_a, a.executor->run(feeds));
-    ATTN_OPT_TRY(const auto outputs_b, b.executor->run(feeds));
+    ATTN_OPT_TRY(const DrawnInputs inputs, draw_inputs(a.model->proto.graph(), options));
+    ATTN_OPT_TRY(const auto outputs_a, run_on(*a.executor, inputs));
+    ATTN_OPT_TRY(const auto outputs_b, run_on(*b.executor, inputs));
     for (size_t i = 0; i < partners.size(); ++i) {
       worst[i] = worse(worst[i], difference_of(given.trial, outputs_a[i], outputs_b[partners[i]]));
     }

@@ -86,8 +86,8 @@ Status run_test_data(const RunArguments& given, const RunnableModel& runnable) {
 Status run_drawn(const RunArguments& given, const RunnableModel& runnable) {
   DrawOptions options;
   ATTN_OPT_TRY(options.sizes, sizes_of(given.trial));
-  ATTN_OPT_TRY(const Feeds feeds, draw_inputs(runnable.model->proto.graph(), options));
-  ATTN_OPT_TRY(const auto outputs, runnable.executor->run(feeds));
+  ATTN_OPT_TRY(const DrawnInputs inputs, draw_inputs(runnable.model->proto.graph(), options));
+  ATTN_OPT_TRY(const auto outputs, run_on(*runnable.executor, inputs));
   if (!given.verbosity.quiet) print_outputs(runnable.model->proto.graph(), outputs);
   return {};
 }

@@ -11,7 +11,7 @@ namespace attn_opt {
 namespace {
 
 using Outcome = SiteReport::Outcome;
-constexpr size_t kWidestLabel = 60, kWidestName = 38, kOutcomeWidth = 8;
+constexpr size_t kWidestLabel = 60, kOutcomeWidth = 8, kWidestName = kColumns - kOutcomeWidth;
 
 std::string table(const Report& report) {
   size_t width = 0;
@@ -37,35 +37,40 @@ std::string sites_line(const Report& report) {
                      report.refused(), report.missed());
 }
 
-/// What stands in the line of a site, and what may follow in lines below.
+/// What is said of a site: in its own line if there is room, and in lines below.
 struct SiteText {
   std::string line, below;
+  std::string together;  ///< both, if there is no room
 };
 
 SiteText describe(const SiteReport& site) {
-  if (site.outcome == Outcome::kMissed) return {site.miss_id, miss_phrase(site) + "; " + hint_of(site.miss_id)};
-  SiteText text{form_phrase(site) + ", " + short_verdict(site), {}};
-  if (site.verification) text.below = site.verification->reason;
-  if (site.outcome == Outcome::kRefused && !site.miss_id.empty()) {
-    text.below += (text.below.empty() ? "" : "; ") + site.miss_id + ": " + site.found;
+  if (!site.miss_id.empty()) {
+    const std::string below = miss_phrase(site) + "; " + hint_of(site.miss_id);
+    return {site.miss_id, below, site.miss_id + " " + below};
   }
-  return text;
+  const std::string line = form_phrase(site) + ", " + short_verdict(site);
+  const std::string below = site.verification ? site.verification->reason : "";
+  return {line, below, below.empty() ? line : line + ": " + below};
 }
 
 std::string site_lines(const Report& report) {
-  size_t width = 0;
-  for (const SiteReport& site : report.sites) width = std::max(width, site_name(site, kWidestName).size());
+  size_t name_width = 0, line_width = 0;
+  for (const SiteReport& site : report.sites) {
+    name_width = std::max(name_width, site_name(site, kWidestName).size());
+    line_width = std::max(line_width, describe(site).line.size());
+  }
+  constexpr std::string_view kGap = "  ";
+  const bool all_fit = kOutcomeWidth + name_width + kGap.size() + line_width <= kColumns;
   std::string text;
   for (const SiteReport& site : report.sites) {
     const SiteText described = describe(site);
-    const std::string start =
-        fmt::format("{:<{}}{:<{}}  ", name_of(site.outcome), kOutcomeWidth, site_name(site, kWidestName), width);
-    if (start.size() + described.line.size() <= kColumns) {
-      text += start + described.line + "\n";
+    const std::string name = site_name(site, kWidestName);
+    text += fmt::format("{:<{}}", name_of(site.outcome), kOutcomeWidth);
+    if (all_fit) {
+      text += fmt::format("{:<{}}{}{}\n", name, name_width, kGap, described.line) + wrapped(described.below, kOutcomeWidth);
     } else {
-      text += start.substr(0, start.find_last_not_of(' ') + 1) + "\n" + wrapped(described.line, kOutcomeWidth);
+      text += name + "\n" + wrapped(described.together, kOutcomeWidth);
     }
-    text += wrapped(described.below, kOutcomeWidth);
   }
   return text;
 }

@@ -109,19 +109,19 @@ std::vector<const onnx::ValueInfoProto*> required_inputs(const onnx::GraphProto&
   return required;
 }
 
-Expected<Feeds> draw_inputs(const onnx::GraphProto& graph, const DrawOptions& options) {
+Expected<DrawnInputs> draw_inputs(const onnx::GraphProto& graph, const DrawOptions& options) {
   std::vector<DeclaredInput> inputs;
   for (const onnx::ValueInfoProto* required : required_inputs(graph)) {
     ATTN_OPT_TRY(DeclaredInput input, declared(*required));
     inputs.push_back(std::move(input));
   }
   ATTN_OPT_CHECK(check_fills(options.fills, inputs));
-  ATTN_OPT_TRY(const Sizes sizes, sizes_for(symbols_of(inputs), options.sizes));
+  DrawnInputs drawn;
+  ATTN_OPT_TRY(drawn.sizes, sizes_for(symbols_of(inputs), options.sizes));
 
-  Feeds feeds;
   size_t bytes_left = options.memory_limit;
   for (const DeclaredInput& input : inputs) {
-    ATTN_OPT_TRY(const Dims dims, dims_of(input, sizes));
+    ATTN_OPT_TRY(const Dims dims, dims_of(input, drawn.sizes));
     const int64_t count = element_count(dims);
     if (count < 0 || static_cast<size_t>(count) > bytes_left / sizeof(double)) {
       return fail(ErrorCode::kLimit, "input " + input.name, "drawing it needs more memory than allowed",
@@ -133,9 +133,18 @@ Expected<Feeds> draw_inputs(const onnx::GraphProto& graph, const DrawOptions& op
     auto tensor = filled(input.type, dims, chosen == options.fills.end() ? default_fill(input.type) : chosen->second,
                          random);
     if (!tensor) return fail(tensor.error().code, "input " + input.name, tensor.error().what);
-    feeds.emplace(input.name, *std::move(tensor));
+    drawn.feeds.emplace(input.name, *std::move(tensor));
   }
-  return feeds;
+  return drawn;
+}
+
+Expected<std::vector<Tensor>> run_on(const Executor& executor, const DrawnInputs& inputs) {
+  auto outputs = executor.run(inputs.feeds);
+  if (outputs || inputs.sizes.empty() || outputs.error().code != ErrorCode::kInvalidInput) return outputs;
+  std::string sizes;
+  for (const auto& [symbol, size] : inputs.sizes) sizes += " " + symbol + "=" + std::to_string(size);
+  outputs.error().remedy = "inputs were drawn with" + sizes + ": choose sizes that go together";
+  return outputs;
 }
 
 }  // namespace attn_opt

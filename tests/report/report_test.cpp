@@ -176,6 +176,24 @@ TEST(ReportText, HasALineForEverySite) {
   EXPECT_THAT(text, HasSubstr("draw 3 (all keys masked): 0.3 off"));
 }
 
+TEST(ReportText, LongNamesHaveALineToThemselves) {
+  Report report = full_report();
+  for (SiteReport& site : report.sites) site.name = "/model/model/decoder/block.0/layer.0/SelfAttention/Softmax";
+  const std::string text = to_text(report, true), name = report.sites[0].name + "\n";
+  EXPECT_THAT(text, HasSubstr("fused   " + name + "        4d, 8 heads on 2, with past, verified (3e-16, 0.5 ulp)\n"));
+  EXPECT_THAT(text, HasSubstr("missed  main/If:else: " + name + "        softmax.axis at /layers.1/attn/Softmax (Softmax): axis -2, the queries;"));
+  EXPECT_THAT(text, HasSubstr(name + "        4d, 8 heads on 2, with past, failed (inf, 0.5 ulp): draw 3 (all keys masked)"));
+}
+
+TEST(ReportText, ARefusalBeforeVerificationSaysWhy) {
+  Report report;
+  SiteReport site = missed_site();
+  site.outcome = SiteReport::Outcome::kRefused;
+  site.miss_id = "target.dtype";
+  report.sites = {site};
+  EXPECT_THAT(to_text(report, true), HasSubstr("refused main/If:else: /layers.1/attn/Softmax  target.dtype\n"));
+}
+
 TEST(ReportText, StaysWithinAHundredColumns) {
   Report report = full_report();
   report.operators.push_back({std::string(200, 'x'), 1, 2});
