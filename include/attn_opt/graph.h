@@ -103,6 +103,7 @@ class Graph {
   onnx::FunctionProto* function_ = nullptr;
   std::vector<Node*> nodes_;
   std::vector<Node*> added_;  ///< linked since create(), in order; compact() puts them in their places
+  std::unordered_set<std::string> removed_values_;  ///< names without a value, until compact() drops their value_info
   bool changed_ = false;
   std::vector<Value*> inputs_, outputs_;
   std::unordered_map<std::string, Value*> values_;
@@ -157,7 +158,6 @@ class ModelGraph {
   std::deque<Value> value_pool_;
   std::unordered_map<const Node*, std::unique_ptr<onnx::NodeProto>> unlisted_protos_;  ///< until compact() lists them
   std::unordered_set<const onnx::TensorProto*> removed_initializers_;
-  std::unordered_set<std::string> removed_values_;
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, int> next_suffix_;
 };

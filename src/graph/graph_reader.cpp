@@ -118,7 +118,9 @@ Status GraphReader::read_bodies(Node& node, int depth) {
     return read_graph(*body, proto, depth + 1);
   };
   for (auto& attribute : *node.proto->mutable_attribute()) {
-    if (attribute.has_g()) ATTN_OPT_CHECK(read_body(*attribute.mutable_g()));
+    if (attribute.has_g()) {
+      ATTN_OPT_CHECK(read_body(*attribute.mutable_g()));
+    }
     for (auto& proto : *attribute.mutable_graphs()) ATTN_OPT_CHECK(read_body(proto));
   }
   return {};

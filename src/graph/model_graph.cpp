@@ -101,7 +101,10 @@ void ModelGraph::take_over(Value& value, Node& maker, int output) {
     old->proto->set_output(value.output, unread->name);
     old->graph->values_[unread->name] = unread;
   }
-  if (Value* before = maker.outputs[output]) maker.graph->values_.erase(before->name);
+  if (Value* before = maker.outputs[output]) {
+    maker.graph->values_.erase(before->name);
+    maker.graph->removed_values_.insert(before->name);
+  }
   maker.outputs[output] = &value;
   maker.proto->set_output(output, value.name);
   value.producer = &maker;

@@ -55,8 +55,9 @@ void ModelGraph::remove(Node& node, std::vector<Node*>& pending) {
   node.removed = true;
   node.graph->changed_ = true;
   for (Graph* body : node.bodies) {
-    for (Node* inner : body->nodes_)
-      if (!inner->removed) remove(*inner, pending);
+    for (const auto* nodes : {&body->nodes_, &body->added_})
+      for (Node* inner : *nodes)
+        if (!inner->removed) remove(*inner, pending);
     for (Value* output : body->outputs_) {
       if (output->graph == body) continue;
       auto& uses = output->uses;
@@ -69,7 +70,7 @@ void ModelGraph::remove(Node& node, std::vector<Node*>& pending) {
     }
   }
   for (Value* value : node.outputs)
-    if (value) removed_values_.insert(value->name);
+    if (value) node.graph->removed_values_.insert(value->name);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!node.inputs[i]) continue;
     drop_use(node, static_cast<int>(i));
@@ -84,7 +85,7 @@ void ModelGraph::drop_unread(Value& value, std::vector<Node*>& pending) {
     pending.push_back(value.producer);
   else if (value.initializer && !value.is_input) {
     removed_initializers_.insert(value.initializer);
-    removed_values_.insert(value.name);
+    value.graph->removed_values_.insert(value.name);
     value.graph->changed_ = true;
   }
 }
@@ -121,9 +122,10 @@ void ModelGraph::compact() {
       erase_elements(*g.proto_->mutable_initializer(),
                      [&](const onnx::TensorProto& t) { return removed_initializers_.count(&t) > 0; });
       erase_elements(*g.proto_->mutable_value_info(), [&](const onnx::ValueInfoProto& info) {
-        return removed_values_.count(info.name()) > 0;
+        return g.removed_values_.count(info.name()) > 0;
       });
     }
+    g.removed_values_.clear();
     g.changed_ = false;
   }
 }

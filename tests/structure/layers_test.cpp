@@ -1,0 +1,174 @@
+// What holds for the whole source tree: layers include only what is below them, files stay small, a match that fails
+// says why, and every reason is documented.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+namespace attn_opt {
+namespace {
+
+using ::testing::IsEmpty;
+namespace fs = std::filesystem;
+
+constexpr int kMostLines = 400;
+constexpr int kMedianLines = 150;
+
+/// The folders that FOLDER may include from, itself among them.
+std::set<std::string> below(const std::string& folder) {
+  static const std::vector<std::pair<std::string, std::vector<std::string>>> kUses = {
+      {"io", {}},
+      {"graph", {"io"}},
+      {"exec", {"graph"}},
+      {"match", {"exec"}},
+      {"rewrite", {"match"}},
+      {"emit", {"rewrite"}},
+      {"patterns", {"rewrite"}},
+      {"trial", {"rewrite"}},
+      {"verify", {"emit", "trial"}},
+      {"opset", {"trial"}},
+      {"report", {"verify"}},
+      {"optimizer", {"report", "opset", "patterns"}},
+      {"cli", {"optimizer"}},
+  };
+  std::set<std::string> all{folder};
+  for (auto layer = kUses.rbegin(); layer != kUses.rend(); ++layer)
+    if (all.count(layer->first)) all.insert(layer->second.begin(), layer->second.end());
+  return all;
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// Path below the project's folder and text of every source file in FOLDERS.
+std::map<std::string, std::string> sources(const std::vector<std::string>& folders) {
+  const fs::path root = ATTN_OPT_SOURCE_DIR;
+  std::map<std::string, std::string> found;
+  for (const std::string& folder : folders) {
+    EXPECT_TRUE(fs::is_directory(root / folder)) << folder;
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder))
+      if (entry.path().extension() == ".cpp" || entry.path().extension() == ".h")
+        found[fs::relative(entry.path(), root).string()] = text_of(entry.path());
+  }
+  return found;
+}
+
+std::vector<std::string> groups(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern);
+  std::vector<std::string> all;
+  for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match) all.push_back((*match)[1]);
+  return all;
+}
+
+/// "src/<layer>/x" gives the layer; "patterns/x" gives patterns; anything else "".
+std::string layer_of(const std::string& path) {
+  const fs::path parts(path);
+  auto part = parts.begin();
+  if (*part == "patterns") return "patterns";
+  return *part == "src" ? *++part : "";
+}
+
+/// Includes of TEXT, which stands in PATH, that point upward.
+std::vector<std::string> upward_includes(const std::string& path, const std::string& text) {
+  const std::set<std::string> allowed = below(layer_of(path));
+  std::vector<std::string> bad;
+  for (const std::string& include : groups(text, "#include \"((?:src|patterns)/[^\"]*)\""))
+    if (!allowed.count(layer_of(include))) bad.push_back(path + " includes " + include);
+  return bad;
+}
+
+TEST(Structure, LayersIncludeOnlyWhatIsBelow) {
+  for (const auto& [path, text] : sources({"src", "patterns", "include"}))
+    EXPECT_THAT(upward_includes(path, text), IsEmpty());
+}
+
+TEST(Structure, TheRuleOfLayersTellsUpFromDown) {
+  EXPECT_THAT(upward_includes("src/graph/a.cpp", "#include \"src/exec/b.h\"\n"), ::testing::SizeIs(1));
+  EXPECT_THAT(upward_includes("src/match/a.cpp", "#include \"patterns/b.h\"\n"), ::testing::SizeIs(1));
+  EXPECT_THAT(upward_includes("src/emit/a.cpp", "#include \"src/trial/b.h\"\n"), ::testing::SizeIs(1));
+  EXPECT_THAT(upward_includes("include/attn_opt/a.h", "#include \"src/io/b.h\"\n"), ::testing::SizeIs(1));
+  EXPECT_THAT(upward_includes("src/cli/a.cpp", "#include \"src/io/b.h\"\n#include \"patterns/c.h\"\n"), IsEmpty());
+  EXPECT_THAT(upward_includes("patterns/a.cpp", "#include \"src/match/b.h\"\n#include \"patterns/c.h\"\n"), IsEmpty());
+}
+
+TEST(Structure, FilesAreSmall) {
+  std::vector<std::ptrdiff_t> sizes;
+  for (const auto& [path, text] : sources({"src", "patterns", "include", "tests"})) {
+    sizes.push_back(std::count(text.begin(), text.end(), '\n'));
+    EXPECT_LE(sizes.back(), kMostLines) << path;
+  }
+  ASSERT_FALSE(sizes.empty());
+  std::nth_element(sizes.begin(), sizes.begin() + sizes.size() / 2, sizes.end());
+  EXPECT_LE(sizes[sizes.size() / 2], kMedianLines);
+}
+
+/// First lines of the functions of TEXT that return Matched<...> and have a `return false`. A function begins with a
+/// line that is not indented further than a member's and ends with the brace of the same indentation.
+std::vector<std::string> silent_misses(const std::string& text) {
+  std::istringstream lines(text);
+  std::vector<std::string> bad;
+  std::string line, function;
+  size_t indent = 0;
+  while (std::getline(lines, line)) {
+    const size_t begin = line.find_first_not_of(' ');
+    if (begin == std::string::npos) continue;
+    if (function.empty() && begin <= 2 && line.find("Matched<") < line.find('(') && line.find(';') == std::string::npos) {
+      function = line;
+      indent = begin;
+    }
+    if (function.empty()) continue;
+    if (line.find("return false;") != std::string::npos) bad.push_back(function);
+    if (begin == indent && line[begin] == '}') function.clear();
+  }
+  return bad;
+}
+
+TEST(Structure, PatternsSayWhyTheyDoNotMatch) {
+  for (const auto& [path, text] : sources({"patterns"})) EXPECT_THAT(silent_misses(text), IsEmpty()) << path;
+}
+
+TEST(Structure, TheRuleOfMissesFindsSilentOnes) {
+  EXPECT_THAT(silent_misses("Matched<int> f() {\n  if (x) return false;\n}\n"), ::testing::SizeIs(1));
+  EXPECT_THAT(silent_misses("class C {\n  Matched<int> f(int a,\n               int b) {\n    return false;\n  }\n};\n"),
+              ::testing::SizeIs(1));
+  EXPECT_THAT(silent_misses("Matched<int> f() {\n  return 1;\n}\nbool g() {\n  return false;\n}\n"), IsEmpty());
+  EXPECT_THAT(silent_misses("Matched<int> f(int);\nbool g() {\n  return false;\n}\n"), IsEmpty());
+}
+
+/// Ids of misses in TEXT: the first argument of missed(), and the first member of a Miss{...}, a {...} in its place or
+/// a named constant. An id is "word.word"; whatever else has a dot (a domain, a file) is told by its first word.
+std::set<std::string> miss_ids(const std::string& text) {
+  static const std::set<std::string> kNoIds = {"ai", "com", "in", "out"};
+  std::set<std::string> ids;
+  for (const std::string& id : groups(text, "\"([a-z][a-z-]*\\.[a-z][a-z0-9-]*)\""))
+    if (!kNoIds.count(id.substr(0, id.find('.')))) ids.insert(id);
+  for (const std::string& id : groups(text, "missed\\(\"([^\"]*)\"")) ids.insert(id);
+  return ids;
+}
+
+TEST(Structure, EveryMissIsDocumented) {
+  const std::string manual = text_of(fs::path(ATTN_OPT_SOURCE_DIR) / "docs/misses.md");
+  ASSERT_FALSE(manual.empty()) << "docs/misses.md";
+  const std::vector<std::string> headings = groups("\n" + manual, "\n#+ +`?([a-z0-9.-]+)`?");
+  const std::set<std::string> documented(headings.begin(), headings.end());
+  std::set<std::string> used;
+  for (const auto& [path, text] : sources({"src", "patterns"}))
+    for (const std::string& id : miss_ids(text)) {
+      used.insert(id);
+      EXPECT_TRUE(documented.count(id)) << "docs/misses.md has no heading for '" << id << "' of " << path;
+    }
+  EXPECT_GE(used.size(), 40u) << "the rule finds too few";
+  for (const std::string& id : documented)
+    EXPECT_TRUE(id.find('.') == std::string::npos || used.count(id)) << "no code gives '" << id << "'";
+}
+
+}  // namespace
+}  // namespace attn_opt
