@@ -122,7 +122,7 @@ class AttentionNode : public Pattern {
       keep_caches_outside(sdpa.k);
       keep_caches_outside(sdpa.v);
     }
-    sdpa.outputs = {{node.outputs[kY], output_axes(node, q, v, context)}};
+    sdpa.outputs = walk_output(*node.outputs[kY], output_axes(node, q, v, context), context);
   }
 
   static AxisMap output_axes(Node& node, const AxisMap& q, const AxisMap& v, MatchContext& context) {
