@@ -9,20 +9,20 @@
 namespace attn_opt {
 namespace {
 
-// Beyond this a fill swallows any score added to it: below half the type's range nothing of the score is left.
-double absorbing_fill(DataType type) { return type == onnx::TensorProto::FLOAT16 ? -6e4 : -1e30; }
-
 std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
   const bool laid_over = std::any_of(sdpa.terms.begin(), sdpa.terms.end(),
-                                     [](const ScoreTerm& term) { return term.kind != ScoreTerm::Kind::kBias; });
+                                     [](const ScoreTerm& term) { return term.kind != ScoreTerm::Kind::kBias && term.kind != ScoreTerm::Kind::kFloor; });
   if (!sdpa.guarded && !laid_over) return std::nullopt;
   return Precondition{"scores-finite", false, sdpa.guarded ? "a guard makes NaN 0" : "a Where hides masked scores"};
 }
 
 /// Why some row might be left without a key; empty if none can.
 std::string why_rows_may_be_empty(const Sdpa& sdpa, Facts& facts) {
+  // A floor above all masks makes every -inf below it finite.
+  if (!sdpa.terms.empty() && sdpa.terms.back().kind == ScoreTerm::Kind::kFloor) return "";
   int terms_with_lowest = 0;
   for (const ScoreTerm& term : sdpa.terms) {
+    if (term.kind == ScoreTerm::Kind::kFloor) continue;
     if (term.kind != ScoreTerm::Kind::kBias) {
       if (std::isinf(term.fill) && !sdpa.guarded) return "'" + term.value->name + "' may drop every key";
       if (std::isfinite(term.fill) && term.fill > absorbing_fill(sdpa.type))
@@ -68,6 +68,8 @@ void add_assumed_sizes(const Sdpa& sdpa, Facts& facts, std::vector<Precondition>
 }
 
 }  // namespace
+
+double absorbing_fill(DataType type) { return type == onnx::TensorProto::FLOAT16 ? -6e4 : -1e30; }
 
 std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& context) {
   std::vector<Precondition> found;

@@ -7,6 +7,9 @@
 
 namespace attn_opt {
 
+/// A fill at or below this swallows any score added to it.
+double absorbing_fill(DataType type);
+
 ///   scores-finite     a guard, or a Where over the scores, hides NaN and Inf of Q K^T that the operator shows
 ///   rows-keep-a-key   a row without a key is NaN here and 0 in the operator; a fill that does not absorb the scores
 ///                     gives it other weights

@@ -4,11 +4,13 @@
 //   Add, Sub, Sum           a bias                    Transpose                     of the last two axes
 //   Where                   a fill where not kept     Mul, Div                      scale: a number, or a tensor per
 //   Mul(Tanh(x / a), b)     softcap                                                 head, query or key
+//   Max, Clip               a floor below every score
 #include <cmath>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
 #include "patterns/layout_checks.h"
+#include "patterns/preconditions.h"
 #include "patterns/score_walk.h"
 
 namespace attn_opt {
@@ -99,6 +101,27 @@ Ways peel_where(Node& node, const ScoreWalk& walk, MatchContext& context) {
   return ways;
 }
 
+/// Max(scores, lowest), or Clip from below: gives masks that add up to -inf a finite value.
+Ways peel_floor(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  const bool clips = node.is("Clip");
+  if (node.inputs.size() != 2 && !(clips && !node.input(2)))
+    return missed("scores.floor", &node, "not two inputs", walk.peeled);
+  if (walk.softcap != 0 || !walk.tensor_scales.empty() || walk.scale <= 0)
+    return missed("scores.floor-below-scale", &node, node.op(), walk.peeled);
+  const DataType type = context.facts.type(*node.outputs[0]);
+  for (int scores : {0, 1}) {
+    if (clips && scores == 1) break;
+    Value* least = node.input(1 - scores);
+    const auto number = least ? context.facts.uniform(*least) : std::nullopt;
+    if (!number || !(*number <= absorbing_fill(type)) || !keeps_shape(*node.outputs[0], *node.inputs[scores], context.facts))
+      continue;
+    ScoreWalk next = step(walk, *node.inputs[scores], node.op() + "(floor)");
+    next.terms.push_back({ScoreTerm::Kind::kFloor, least, walk.scale, *number, *context.facts.shape(*node.outputs[0])});
+    return std::vector{std::move(next)};
+  }
+  return missed("scores.floor", &node, "no operand is a number below every score", walk.peeled);
+}
+
 Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (!keeps_last_two_axes(node, context.facts))
     return missed("scores.reshape", &node,
@@ -173,6 +196,7 @@ const std::vector<ScorePeel>& score_peels() {
       {"Cast", peel_cast},       {"CastLike", peel_cast},   {"Add", peel_bias},       {"Sub", peel_bias},
       {"Sum", peel_bias},        {"Where", peel_where},     {"Reshape", peel_reshape}, {"Squeeze", peel_reshape},
       {"Unsqueeze", peel_reshape}, {"Transpose", peel_transpose}, {"Mul", peel_scale}, {"Div", peel_scale},
+      {"Max", peel_floor},       {"Clip", peel_floor},
   };
   return peels;
 }

@@ -45,6 +45,7 @@ struct ScoreTerm {
     kBias,  ///< scores + coefficient * value
     kKeep,  ///< Where(value, scores, coefficient * fill)
     kDrop,  ///< Where(value, coefficient * fill, scores)
+    kFloor, ///< Max(scores, coefficient * value), VALUE being FILL everywhere and below every score
   };
   Kind kind = Kind::kBias;
   Value* value = nullptr;

@@ -22,6 +22,8 @@ struct FloatMask {
 std::vector<const ScoreTerm*> terms_that_count(Site& site) {
   std::vector<const ScoreTerm*> terms;
   for (const ScoreTerm& term : site.sdpa.terms) {
+    // Without a mask below it a floor has nothing to raise.
+    if (term.kind == ScoreTerm::Kind::kFloor && terms.empty()) continue;
     const bool adds_nothing = term.kind == ScoreTerm::Kind::kBias && std::isfinite(term.coefficient) &&
                               site.facts.uniform(*term.value) == 0.0;
     if (!adds_nothing) terms.push_back(&term);
@@ -90,6 +92,14 @@ Matched<FloatMask> lay_over(const ScoreTerm& term, const std::optional<FloatMask
   return mask;
 }
 
+/// Scores raised to a floor below all of them are scores plus a mask raised to it.
+FloatMask raised(const FloatMask& mask, const ScoreTerm& term, Site& site) {
+  const DataType type = site.sdpa.type;
+  const double least = rounded(term.coefficient * term.fill, type);
+  return {{site.build.node("Max", {mask.placed.value, site.build.scalar(least, type)}), mask.placed.shape},
+          std::min(least, 0.0)};
+}
+
 FloatMask sum(const FloatMask& one, const FloatMask& other, Site& site) {
   return {{site.build.node("Add", {one.placed.value, other.placed.value}),
            broadcast_within_scores(one.placed.shape, other.placed.shape, site)},
@@ -114,6 +124,10 @@ Matched<Value*> write_mask(Site& site) {
   if (is_bool_mask(terms, site.sdpa)) return write_bool_mask(*terms[0], site);
   std::optional<FloatMask> mask;
   for (const ScoreTerm* term : terms) {
+    if (term->kind == ScoreTerm::Kind::kFloor) {
+      mask = raised(*mask, *term, site);
+      continue;
+    }
     if (term->kind != ScoreTerm::Kind::kBias) {
       ATTN_OPT_MATCH(mask, lay_over(*term, mask, site));
       continue;

@@ -16,6 +16,8 @@ constexpr std::array<std::array<int64_t, 12>, 3> kSequences = {{
     {2, 7, 4, 9, 3, 8, 5, 6, 10, 12, 11, 15},
 }};
 constexpr int64_t kOneForAll = 4;
+/// For symbols that sizes are quotients of (samples of audio before strided convolutions).
+constexpr std::array<int64_t, 3> kDividendFactors = {16, 256, 4096};
 
 /// The name of the symbol that DIM is; empty if it is none.
 std::string symbol_name(const Dim& dim) {
@@ -41,8 +43,20 @@ std::string past_symbol(const Sdpa& sdpa) {
   return symbol_name(rows_of(sdpa.k) - rows_of(sdpa.q));
 }
 
-std::vector<SizeAssignment> symbolic_assignments(const std::vector<std::string>& symbols, const Sdpa& sdpa,
-                                                 SizeEquations& equations, const std::map<int64_t, int64_t>& shrunk) {
+/// The symbols that some size in SITE divides.
+std::set<std::string> dividends(const CutSite& site) {
+  std::set<std::string> found;
+  for (const auto& input : site.inputs)
+    for (const Dim& dim : input.shape)
+      for (const auto& atom : dim.atoms())
+        if (atom->kind == Atom::Kind::kFloorDiv)
+          for (const auto& inner : atom->operands[0].atoms())
+            if (inner->kind == Atom::Kind::kSymbol) found.insert(inner->name);
+  return found;
+}
+
+std::vector<SizeAssignment> symbolic_assignments(const CutSite& site, const std::vector<std::string>& symbols,
+                                                 const Sdpa& sdpa, SizeEquations& equations, const std::map<int64_t, int64_t>& shrunk) {
   std::vector<SizeAssignment> assignments;
   auto add = [&](const std::function<int64_t(size_t)>& number) -> SizeAssignment& {
     auto& assignment = assignments.emplace_back(equations, shrunk);
@@ -68,6 +82,10 @@ std::vector<SizeAssignment> symbolic_assignments(const std::vector<std::string>&
   add_case(past_symbol(sdpa), 0);
   add(from_sequence(2)).make_fallback();
   add([](size_t) { return kOneForAll; }).make_fallback();
+  const auto divided = dividends(site);
+  if (divided.empty()) return assignments;
+  for (int64_t factor : kDividendFactors)
+    add([&](size_t i) { return from_sequence(0)(i) * (divided.count(symbols[i]) ? factor : 1); }).make_fallback();
   return assignments;
 }
 
@@ -246,7 +264,7 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
       assignments.emplace_back(equations, extents);
       return;
     }
-    auto more = symbolic_assignments(symbols, sdpa, equations, extents);
+    auto more = symbolic_assignments(site, symbols, sdpa, equations, extents);
     assignments.insert(assignments.end(), more.begin(), more.end());
   };
   add_all(shrunk);
