@@ -15,79 +15,134 @@ constexpr int kMaxNodes = 64;
 constexpr std::array<std::string_view, 9> kCopies = {"Identity", "Expand",  "Reshape", "Unsqueeze", "Squeeze",
                                                      "Slice",    "Transpose", "Tile",  "Flatten"};
 
-MaskContents of_number(double value, DataType type) { return {value == lowest_finite(type), value == -INFINITY}; }
+/// Extremes, and the range of all else: what is no extreme may become one in a sum or a product.
+struct Contents {
+  MaskContents extremes;
+  double least = -INFINITY, greatest = INFINITY;
 
-MaskContents either_of(const MaskContents& one, const MaskContents& other) {
-  return {one.may_hold_lowest || other.may_hold_lowest, one.may_hold_minus_inf || other.may_hold_minus_inf};
+  bool ordinary() const { return !extremes.may_hold_lowest && !extremes.may_hold_minus_inf; }
+};
+
+constexpr MaskContents kNoExtremes{false, false};
+constexpr Contents kNothing{kNoExtremes, INFINITY, -INFINITY};
+
+Contents of_number(double value, DataType type) {
+  if (std::isnan(value)) return {};
+  const bool lowest = value == lowest_finite(type), minus_inf = value == -INFINITY;
+  if (lowest || minus_inf) return {{lowest, minus_inf}, INFINITY, -INFINITY};
+  return {kNoExtremes, value, value};
 }
 
-MaskContents of_tensor(const Tensor& tensor, DataType type) {
-  MaskContents contents{false, false};
+Contents either_of(const Contents& one, const Contents& other) {
+  return {{one.extremes.may_hold_lowest || other.extremes.may_hold_lowest,
+           one.extremes.may_hold_minus_inf || other.extremes.may_hold_minus_inf},
+          std::min(one.least, other.least),
+          std::max(one.greatest, other.greatest)};
+}
+
+Contents of_tensor(const Tensor& tensor, DataType type) {
+  Contents contents = kNothing;
   const auto doubles = tensor.cast(onnx::TensorProto::DOUBLE);
   if (!doubles) return {};
   for (double value : doubles->data<double>()) contents = either_of(contents, of_number(value, type));
   return contents;
 }
 
+/// Results of arithmetic, rounded to TYPE.
+Contents of_range(double least, double greatest, DataType type) {
+  // A result near the lowest number may round to it, or beyond.
+  const double bound = lowest_finite(type) * (1 - 1.0 / 128);
+  return least > bound ? Contents{kNoExtremes, least, greatest} : Contents{};
+}
+
+/// What a Cast to TO makes of any number of FROM, which is not floating.
+Contents of_integers(DataType from, DataType to) {
+  if (from == onnx::TensorProto::BOOL) return {kNoExtremes, 0, 1};
+  const bool is_integer = from == onnx::TensorProto::INT8 || from == onnx::TensorProto::INT16 ||
+                          from == onnx::TensorProto::INT32 || from == onnx::TensorProto::INT64 ||
+                          from == onnx::TensorProto::UINT8 || from == onnx::TensorProto::UINT16 ||
+                          from == onnx::TensorProto::UINT32 || from == onnx::TensorProto::UINT64;
+  if (!is_integer) return {};
+  return of_range(-std::ldexp(1.0, 8 * static_cast<int>(element_size(from)) - 1),
+                  std::ldexp(1.0, 8 * static_cast<int>(element_size(from))), to);
+}
+
 class Follower {
  public:
   explicit Follower(Facts& facts) : facts_(facts) {}
 
-  MaskContents follow(Value& value) {
-    Value& seen = canonical(value, facts_);
+  Contents follow(Value* value) {
+    if (!value) return {};
+    Value& seen = canonical(*value, facts_);
     const DataType type = facts_.type(seen);
-    if (!is_floating(type)) return {false, false};
+    if (!is_floating(type)) return {};
     if (auto number = facts_.uniform(seen)) return of_number(*number, type);
     if (const Tensor* constant = facts_.constant(seen)) return of_tensor(*constant, type);
     Node* node = seen.producer;
     if (!node || !node->domain().empty() || ++nodes_ > kMaxNodes) return {};
-    if (std::find(kCopies.begin(), kCopies.end(), node->op()) != kCopies.end()) return follow(*node->inputs[0]);
+    if (std::find(kCopies.begin(), kCopies.end(), node->op()) != kCopies.end()) return follow(node->input(0));
     if (node->is("Concat")) return of_all(*node, 0);
     if (node->is("Where")) return of_all(*node, 1);
-    if (node->is("ScatterND")) return either_of(follow(*node->inputs[0]), follow(*node->inputs[2]));
-    if (node->is("Trilu")) return follow(*node->inputs[0]);
+    if (node->is("ScatterND")) return of_scatter(*node);
+    if (node->is("Trilu")) return either_of(follow(node->input(0)), of_number(0, type));
     if (node->is("Cast")) return of_cast(*node, type);
     if (node->is("Mul")) return of_product(*node, type);
-    if (node->is("Add") || node->is("Sub")) return of_sum(*node);
+    if (node->is("Add") || node->is("Sub")) return of_sum(*node, type);
     return {};
   }
 
  private:
-  MaskContents of_all(const Node& node, size_t first) {
-    MaskContents contents{false, false};
-    for (size_t i = first; i < node.inputs.size(); ++i) contents = either_of(contents, follow(*node.inputs[i]));
+  Contents of_all(const Node& node, size_t first) {
+    Contents contents = kNothing;
+    for (size_t i = first; i < node.inputs.size(); ++i) contents = either_of(contents, follow(node.inputs[i]));
     return contents;
   }
 
-  MaskContents of_cast(const Node& node, DataType to) {
-    const DataType from = facts_.type(*node.inputs[0]);
-    if (!is_floating(from)) return {false, false};
-    const MaskContents before = follow(*node.inputs[0]);
-    // A narrower type rounds the lowest value of a wider one to -inf; a wider one holds it as an ordinary number.
-    if (element_size(to) < element_size(from)) return {};
-    return {before.may_hold_lowest && to == from, before.may_hold_minus_inf};
+  Contents of_scatter(const Node& node) {
+    if (node.string_attribute("reduction", "none") != "none") return {};
+    return either_of(follow(node.input(0)), follow(node.input(2)));
   }
 
-  /// Ordinary numbers add up to ordinary numbers; next to an extreme one anything may come out.
-  MaskContents of_sum(const Node& node) {
-    const MaskContents terms = of_all(node, 0);
-    const bool extreme = terms.may_hold_lowest || terms.may_hold_minus_inf;
-    return {extreme, extreme};
+  Contents of_cast(const Node& node, DataType to) {
+    Value* source = node.input(0);
+    if (!source) return {};
+    const DataType from = facts_.type(*source);
+    if (!is_floating(from)) return of_integers(from, to);
+    // A type of a smaller range rounds the lowest value of a larger one to -inf; a larger one holds it as a number.
+    if (element_size(to) <= element_size(from)) return {};
+    Contents contents = follow(source);
+    if (contents.extremes.may_hold_lowest) contents.least = std::min(contents.least, lowest_finite(from));
+    contents.extremes.may_hold_lowest = false;
+    return contents;
   }
 
-  /// A number times integers (a 0/1 mask cast to float): lowest * 1. -inf only from a product beyond the range.
-  MaskContents of_product(const Node& node, DataType type) {
-    for (int i : {0, 1}) {
-      const auto number = facts_.uniform(*node.inputs[i]);
-      if (!number || !is_zero_or_one(*node.inputs[1 - i])) continue;
-      return of_number(*number, type);
-    }
-    return {};
+  /// Next to an extreme number anything may come out.
+  Contents of_sum(const Node& node, DataType type) {
+    const Contents one = follow(node.input(0)), other = follow(node.input(1));
+    if (!one.ordinary() || !other.ordinary()) return {};
+    if (node.is("Sub")) return of_range(one.least - other.greatest, one.greatest - other.least, type);
+    return of_range(one.least + other.least, one.greatest + other.greatest, type);
   }
 
-  bool is_zero_or_one(Value& value) {
-    const Node* node = canonical_producer(value, facts_);
-    return node && node->is("Cast") && facts_.type(*node->inputs[0]) == onnx::TensorProto::BOOL;
+  Contents of_product(const Node& node, DataType type) {
+    const Contents one = follow(node.input(0)), other = follow(node.input(1));
+    // A mask of 0 to 1 times the lowest number comes to no less than that.
+    if (is_part(one) && is_lowest(other)) return {{true, false}, lowest_finite(type), 0};
+    if (is_part(other) && is_lowest(one)) return {{true, false}, lowest_finite(type), 0};
+    if (!is_finite(one) || !is_finite(other)) return {};
+    const auto corners = {one.least * other.least, one.least * other.greatest, one.greatest * other.least,
+                          one.greatest * other.greatest};
+    return of_range(std::min(corners), std::max(corners), type);
+  }
+
+  static bool is_part(const Contents& contents) {
+    return contents.ordinary() && contents.least >= 0 && contents.greatest <= 1;
+  }
+  static bool is_lowest(const Contents& contents) {
+    return contents.extremes.may_hold_lowest && !contents.extremes.may_hold_minus_inf && contents.greatest <= 0;
+  }
+  static bool is_finite(const Contents& contents) {
+    return contents.ordinary() && std::isfinite(contents.least) && std::isfinite(contents.greatest);
   }
 
   Facts& facts_;
@@ -105,6 +160,6 @@ double lowest_finite(DataType type) {
   }
 }
 
-MaskContents mask_contents(Value& mask, Facts& facts) { return Follower(facts).follow(mask); }
+MaskContents mask_contents(Value& mask, Facts& facts) { return Follower(facts).follow(&mask).extremes; }
 
 }  // namespace attn_opt

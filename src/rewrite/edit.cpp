@@ -48,7 +48,8 @@ bool Edit::keeps_order(const Node** first_reader) const {
   const std::unordered_set<const Node*> gone(removed.begin(), removed.end());
   auto stands_behind_anchor = [&](const Node* reader) {
     while (reader && reader->graph != &graph()) reader = reader->graph->owner();
-    return !reader || gone.count(reader) || reader->position >= anchor_.position;
+    // Others at the anchor's position were put before it by earlier edits: they stand above this one.
+    return !reader || gone.count(reader) || reader == &anchor_ || reader->position > anchor_.position;
   };
   for (const auto& takeover : takeovers_)
     for (const Use& use : takeover.existing->uses)

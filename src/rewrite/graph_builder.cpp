@@ -3,11 +3,13 @@
 namespace attn_opt {
 namespace {
 
-/// What the node computes, as text: equal keys are equal nodes.
+/// What the node computes, as text: equal keys are equal nodes. Lengths keep names apart, which may hold anything.
 std::string key_of(const std::string& op, const std::vector<Value*>& inputs, const GraphBuilder::Attributes& attributes) {
   std::string key = op;
-  for (const Value* input : inputs) key += '\n' + (input ? input->name : std::string());
-  for (const auto& attribute : attributes) key += '\0' + attribute.SerializeAsString();
+  auto append = [&](const std::string& part) { key += ' ' + std::to_string(part.size()) + ':' + part; };
+  key += ' ' + std::to_string(inputs.size());
+  for (const Value* input : inputs) append(input ? input->name : std::string());
+  for (const auto& attribute : attributes) append(attribute.SerializeAsString());
   return key;
 }
 

@@ -1,0 +1,156 @@
+// Which extreme values a mask may hold.
+#include <cmath>
+
+#include "attn_opt/mask_contents.h"
+#include "tests/match/facts_case.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr const char* kNone = "none";
+constexpr const char* kLowest = "lowest";
+constexpr const char* kMinusInf = "-inf";
+constexpr const char* kBoth = "lowest or -inf";
+
+/// Of m, which NODES compute from c (bool), n (int64) and x (float, any number), all [4].
+std::string contents(const std::string& nodes, const std::string& type = "float") {
+  FactsCase c("(bool[4] c, int64[4] n, float[4] x) => (" + type + "[4] m) "
+              "<float low = {-3.4028234663852886e38}, float one = {1}, float zero = {0}, float small = {-10000}> {" +
+              nodes + "}");
+  if (!c.view) return "no model";
+  const MaskContents held = mask_contents(*c.view->main().find("m"), *c.facts);
+  if (held.may_hold_lowest) return held.may_hold_minus_inf ? kBoth : kLowest;
+  return held.may_hold_minus_inf ? kMinusInf : kNone;
+}
+
+/// A constant of TYPE with ELEMENTS, followed by nothing.
+std::string of_constant(DataType type, const std::vector<double>& elements) {
+  onnx::ModelProto model;
+  model.set_ir_version(10);
+  auto* import = model.add_opset_import();
+  import->set_domain("");
+  import->set_version(18);
+  const Tensor tensor =
+      *Tensor::of<double>({static_cast<int64_t>(elements.size())}, elements).cast(type);
+  *model.mutable_graph()->add_initializer() = to_proto(tensor, "m");
+  FactsCase c(std::move(model));
+  const MaskContents held = mask_contents(*c.view->main().find("m"), *c.facts);
+  if (held.may_hold_lowest) return held.may_hold_minus_inf ? kBoth : kLowest;
+  return held.may_hold_minus_inf ? kMinusInf : kNone;
+}
+
+TEST(MaskContents, Constants) {
+  using P = onnx::TensorProto;
+  EXPECT_EQ(of_constant(P::FLOAT, {0, -1e4, -1e38}), kNone);
+  EXPECT_EQ(of_constant(P::FLOAT, {0, -INFINITY}), kMinusInf);
+  EXPECT_EQ(of_constant(P::FLOAT, {0, std::numeric_limits<float>::lowest()}), kLowest);
+  EXPECT_EQ(of_constant(P::FLOAT, {-INFINITY, std::numeric_limits<float>::lowest()}), kBoth);
+  EXPECT_EQ(of_constant(P::FLOAT, {0, INFINITY, std::numeric_limits<float>::max()}), kNone);
+  EXPECT_EQ(of_constant(P::FLOAT16, {0, -65504}), kLowest);
+  EXPECT_EQ(of_constant(P::FLOAT16, {0, -65472}), kNone);
+  EXPECT_EQ(of_constant(P::FLOAT, {0, -65504}), kNone) << "an ordinary number in float";
+  EXPECT_EQ(of_constant(P::BFLOAT16, {0, lowest_finite(P::BFLOAT16)}), kLowest);
+  EXPECT_EQ(of_constant(P::DOUBLE, {0, std::numeric_limits<float>::lowest()}), kNone);
+  EXPECT_EQ(of_constant(P::DOUBLE, {0, std::numeric_limits<double>::lowest()}), kLowest);
+}
+
+TEST(MaskContents, Fills) {
+  EXPECT_EQ(contents("m = Where (c, low, zero)"), kLowest);
+  EXPECT_EQ(contents("m = Where (c, zero, small)"), kNone);
+  EXPECT_EQ(contents("i = Log (zero) m = Where (c, zero, i)"), kMinusInf);
+  EXPECT_EQ(contents("i = Log (zero) w = Where (c, zero, i) m = Where (c, w, low)"), kBoth);
+  EXPECT_EQ(contents("m = Where (c, x, small)"), kBoth) << "x holds anything";
+}
+
+TEST(MaskContents, LayoutChangesNothing) {
+  EXPECT_EQ(contents(R"(w = Where (c, low, zero) s = Constant <value_ints = [2, 2]> () a = Reshape (w, s)
+                        t = Transpose <perm = [1, 0]> (a) f = Constant <value_ints = [-1]> () m = Reshape (t, f))"),
+            kLowest);
+  EXPECT_EQ(contents(R"(w = Where (c, low, zero) v = Where (c, small, zero) u = Trilu (v) m = Concat <axis = 0> (u, w))"),
+            kLowest);
+}
+
+TEST(MaskContents, ProductsOfBools) {
+  EXPECT_EQ(contents("f = Cast <to = 1> (c) m = Mul (f, low)"), kLowest);
+  EXPECT_EQ(contents("f = Cast <to = 1> (c) m = Mul (low, f)"), kLowest);
+  EXPECT_EQ(contents("f = Cast <to = 1> (c) r = Sub (one, f) m = Mul (r, low)"), kLowest);
+  EXPECT_EQ(contents("f = Cast <to = 1> (c) m = Mul (f, small)"), kNone);
+  EXPECT_EQ(contents("f = Cast <to = 1> (n) m = Mul (f, low)"), kBoth) << "n may be 2";
+  EXPECT_EQ(contents("f = Cast <to = 1> (n) m = Mul (f, small)"), kNone) << "64-bit integers are far from the range's end";
+  EXPECT_EQ(contents("m = Mul (x, small)"), kBoth);
+}
+
+TEST(MaskContents, ProductsWithMinusInf) {
+  EXPECT_EQ(contents("i = Log (zero) f = Cast <to = 1> (c) m = Mul (f, i)"), kBoth);
+  EXPECT_EQ(contents("i = Log (zero) w = Where (c, i, zero) f = Cast <to = 1> (c) m = Mul (w, f)"), kBoth);
+}
+
+TEST(MaskContents, Sums) {
+  EXPECT_EQ(contents("w = Where (c, low, zero) m = Add (w, small)"), kBoth);
+  EXPECT_EQ(contents("w = Where (c, small, zero) v = Where (c, zero, small) m = Add (w, v)"), kNone);
+  EXPECT_EQ(contents("f = Cast <to = 1> (c) m = Sub (one, f)"), kNone);
+  EXPECT_EQ(contents("f = Cast <to = 1> (n) m = Sub (one, f)"), kNone);
+}
+
+/// The negative of what is large: 0 - inf, 0 - highest.
+TEST(MaskContents, DifferencesOfLargeNumbers) {
+  EXPECT_EQ(contents("i = Log (zero) p = Neg (i) w = Where (c, p, zero) m = Sub (zero, w)"), kBoth);
+  EXPECT_EQ(contents("p = Neg (low) w = Where (c, p, zero) m = Sub (zero, w)"), kBoth);
+  EXPECT_EQ(contents("p = Neg (small) w = Where (c, p, zero) m = Sub (zero, w)"), kNone);
+}
+
+TEST(MaskContents, SumsThatLeaveTheRange) {
+  EXPECT_EQ(contents(R"(k = Constant <value = float {-2e38}> () w = Where (c, k, zero) m = Add (w, w))"), kBoth);
+}
+
+TEST(MaskContents, CastsToASmallerRange) {
+  EXPECT_EQ(contents("w = Where (c, low, zero) m = Cast <to = 10> (w)", "float16"), kBoth);
+  EXPECT_EQ(contents("w = Where (c, small, zero) m = Cast <to = 10> (w)", "float16"), kBoth);
+  EXPECT_EQ(contents("z = Cast <to = 16> (zero) l = Cast <to = 16> (small) w = Where (c, z, l) m = Cast <to = 10> (w)",
+                     "float16"),
+            kBoth)
+      << "bfloat16 is as long as float16, not as small";
+  EXPECT_EQ(contents("m = Cast <to = 10> (n)", "float16"), kBoth) << "-100000 becomes -inf";
+  EXPECT_EQ(contents("m = Cast <to = 10> (c)", "float16"), kNone);
+}
+
+TEST(MaskContents, CastsToALargerRange) {
+  EXPECT_EQ(contents("l = Constant <value = float16 {-65504}> () z = Constant <value = float16 {0}> () "
+                     "w = Where (c, l, z) m = Cast <to = 1> (w)"),
+            kNone);
+  EXPECT_EQ(contents("i = Log (zero) l = Cast <to = 10> (i) z = Cast <to = 10> (zero) w = Where (c, l, z) "
+                     "m = Cast <to = 1> (w)"),
+            kMinusInf);
+}
+
+TEST(MaskContents, Scattered) {
+  const std::string nodes = R"(f = Cast <to = 1> (c) z = Mul (f, zero) i = Constant <value = int64[1,1] {0}> ()
+      u = Constant <value = float[1] {-3.4028234663852886e38}> () m = ScatterND )";
+  EXPECT_EQ(contents(nodes + "(z, i, u)"), kLowest);
+  EXPECT_EQ(contents(nodes + "<reduction = \"add\"> (z, i, u)"), kBoth);
+}
+
+TEST(MaskContents, WhatIsNotKnown) {
+  EXPECT_EQ(contents("m = Identity (x)"), kBoth);
+  EXPECT_EQ(contents("m = Exp (x)"), kBoth);
+  EXPECT_EQ(contents("m = other.Op (x)"), kBoth);
+  EXPECT_EQ(contents("a = other.Op (c) m = Cast <to = 1> (a)"), kBoth) << "a type that is not known";
+  EXPECT_EQ(contents("a = other.Op (c) b = other.Op (c) m = Where (c, a, b)"), kBoth);
+}
+
+/// A model that no check has seen may lack inputs.
+TEST(MaskContents, MissingInputs) {
+  EXPECT_EQ(contents("m = Where (c, , zero)"), kBoth);
+  EXPECT_EQ(contents("i = Constant <value = int64[1,1] {0}> () m = ScatterND (small, i)"), kBoth);
+  EXPECT_EQ(contents("m = Add (small)"), kBoth);
+}
+
+TEST(MaskContents, LongChainsEnd) {
+  std::string nodes = "v0 = Where (c, small, zero) ";
+  for (int i = 1; i <= 5000; ++i)
+    nodes += "v" + std::to_string(i) + " = Where (c, v" + std::to_string(i - 1) + ", v" + std::to_string(i - 1) + ") ";
+  EXPECT_EQ(contents(nodes + "m = Identity (v5000)"), kBoth);
+}
+
+}  // namespace
+}  // namespace attn_opt

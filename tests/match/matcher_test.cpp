@@ -1,0 +1,178 @@
+// The combinators.
+#include "attn_opt/matcher.h"
+
+#include "tests/match/facts_case.h"
+
+namespace attn_opt {
+namespace {
+
+class MatcherCase : public FactsCase {
+ public:
+  /// NODES compute from x and z, both float[2, 4]; two, minus and varied are initializers.
+  explicit MatcherCase(const std::string& nodes, int opset = 18)
+      : FactsCase("(float[2,4] x, float[2,4] z) => (float[2,4] y) "
+                  "<float two = {2}, float[4] twos = {2, 2, 2, 2}, float[4] varied = {1, 2, 2, 2}> {" + nodes + "}",
+                  opset) {}
+  Value& at(const std::string& name) { return *view->main().find(name); }
+  bool fits(const Matcher& matcher, const std::string& name = "y") { return matcher(at(name), *facts); }
+};
+
+TEST(Matcher, Any) {
+  MatcherCase c("y = Abs (x)");
+  Value* seen = nullptr;
+  EXPECT_TRUE(c.fits(any()));
+  EXPECT_TRUE(c.fits(any(&seen)));
+  EXPECT_EQ(seen, &c.at("y"));
+}
+
+TEST(Matcher, Same) {
+  MatcherCase c("copy = Identity (x) same_type = Cast <to = 1> (copy) y = Abs (x)");
+  Value* bound = &c.at("x");
+  EXPECT_TRUE(c.fits(same(&bound), "x"));
+  EXPECT_TRUE(c.fits(same(&bound), "same_type"));
+  EXPECT_FALSE(c.fits(same(&bound), "z"));
+  EXPECT_FALSE(c.fits(same(&bound), "y"));
+  bound = &c.at("copy");
+  EXPECT_TRUE(c.fits(same(&bound), "x")) << "either may be the copy";
+}
+
+/// What is compared is what the pointer holds when the value is looked at, not when the matcher was made.
+TEST(Matcher, SameOfWhatWasCapturedOnTheWay) {
+  Value* captured = nullptr;
+  const Matcher square = op("Mul", {any(&captured), same(&captured)});
+  EXPECT_TRUE(MatcherCase("y = Mul (x, x)").fits(square));
+  EXPECT_TRUE(MatcherCase("c = Identity (x) y = Mul (x, c)").fits(square));
+  EXPECT_FALSE(MatcherCase("y = Mul (x, z)").fits(square));
+}
+
+TEST(Matcher, Number) {
+  MatcherCase c("k = Constant <value_float = 0.5> () copy = Identity (twos) y = Abs (x)");
+  double number_seen = 0;
+  EXPECT_TRUE(c.fits(number(&number_seen), "two"));
+  EXPECT_EQ(number_seen, 2);
+  EXPECT_TRUE(c.fits(number(), "copy"));
+  EXPECT_TRUE(c.fits(number(&number_seen), "k"));
+  EXPECT_EQ(number_seen, 0.5);
+  EXPECT_FALSE(c.fits(number(&number_seen), "varied"));
+  EXPECT_FALSE(c.fits(number(&number_seen), "x"));
+  EXPECT_EQ(number_seen, 0.5) << "left alone where nothing fits";
+  EXPECT_TRUE(c.fits(number_is(2), "twos"));
+  EXPECT_FALSE(c.fits(number_is(2), "varied"));
+  EXPECT_FALSE(c.fits(number_is(2.5), "two"));
+  EXPECT_FALSE(c.fits(number_is(0), "x"));
+}
+
+TEST(Matcher, Op) {
+  MatcherCase c("y = Sub (x, two)");
+  Value* left = nullptr;
+  Node* node = nullptr;
+  EXPECT_TRUE(c.fits(op("Sub", {any(&left), number_is(2)}, &node)));
+  EXPECT_EQ(left, &c.at("x"));
+  EXPECT_EQ(node, c.at("y").producer);
+  EXPECT_TRUE(c.fits(op("Sub", {any()}))) << "more inputs may follow";
+  EXPECT_TRUE(c.fits(op("Sub", {})));
+  EXPECT_FALSE(c.fits(op("Sub", {number_is(2), any()}))) << "swapped";
+  EXPECT_FALSE(c.fits(op("Add", {any(), any()})));
+  EXPECT_FALSE(c.fits(op("Sub", {any(), any(), any()}))) << "too few inputs";
+  EXPECT_FALSE(c.fits(op("Sub", {}), "x")) << "a graph input";
+}
+
+TEST(Matcher, OpOfAnotherDomain) {
+  EXPECT_FALSE(MatcherCase("y = other.Sub (x, two)").fits(op("Sub", {any(), any()})));
+  MatcherCase c("y = Sub (x, two)");
+  c.at("y").producer->proto->set_domain("ai.onnx");
+  EXPECT_TRUE(c.fits(op("Sub", {any(), any()})));
+}
+
+TEST(Matcher, OpOfAnOmittedInput) {
+  MatcherCase c("y = Clip (x, , two)");
+  EXPECT_FALSE(c.fits(op("Clip", {any(), any(), any()})));
+  EXPECT_TRUE(c.fits(op("Clip", {any()})));
+}
+
+TEST(Matcher, OpOfItsFirstOutputAlone) {
+  MatcherCase c("a, b = Split <axis = 1, num_outputs = 2> (x) y = Abs (z)");
+  EXPECT_TRUE(c.fits(op("Split", {any()}), "a"));
+  EXPECT_FALSE(c.fits(op("Split", {any()}), "b"));
+}
+
+TEST(Matcher, SeesThroughWhatChangesNothing) {
+  MatcherCase c("a = Tanh (x) b = Identity (a) d = Cast <to = 1> (b) e = Mul (d, two) y = Identity (e)");
+  double factor = 0;
+  EXPECT_TRUE(c.fits(op("Mul", {op("Tanh", {any()}), number(&factor)})));
+  EXPECT_FALSE(c.fits(op("Identity", {any()}))) << "it is not there";
+  MatcherCase half("a = Tanh (x) b = Cast <to = 10> (a) d = Cast <to = 1> (b) y = Mul (d, two)");
+  EXPECT_FALSE(half.fits(op("Mul", {op("Tanh", {any()}), number()}))) << "a cast that rounds";
+}
+
+TEST(Matcher, Commuted) {
+  for (const std::string operands : {"(t, two)", "(two, t)"}) {
+    MatcherCase c("t = Tanh (x) y = Mul " + operands);
+    Value* inner = nullptr;
+    Node* node = nullptr;
+    double cap = 0;
+    EXPECT_TRUE(c.fits(commuted("Mul", op("Tanh", {any(&inner)}), number(&cap), &node))) << operands;
+    EXPECT_EQ(inner, &c.at("x"));
+    EXPECT_EQ(cap, 2);
+    EXPECT_EQ(node, c.at("y").producer);
+  }
+  EXPECT_FALSE(MatcherCase("t = Tanh (x) y = Mul (t, z)").fits(commuted("Mul", op("Tanh", {any()}), number())));
+  EXPECT_FALSE(MatcherCase("t = Tanh (x) y = Mul (t, t)").fits(commuted("Mul", op("Tanh", {any()}), number())));
+  EXPECT_FALSE(MatcherCase("t = Tanh (x) y = Div (t, two)").fits(commuted("Mul", op("Tanh", {any()}), number())));
+}
+
+TEST(Matcher, Either) {
+  const auto alternatives = [](Value** seen) {
+    return either({op("Add", {any(seen), number_is(2)}), op("Add", {number_is(2), any(seen)}), op("Abs", {any(seen)})});
+  };
+  Value* seen = nullptr;
+  MatcherCase swapped("y = Add (two, x)");
+  EXPECT_TRUE(swapped.fits(alternatives(&seen)));
+  EXPECT_EQ(seen, &swapped.at("x")) << "of the alternative that fits, not of those tried before";
+  MatcherCase last("y = Abs (z)");
+  EXPECT_TRUE(last.fits(alternatives(&seen)));
+  EXPECT_EQ(seen, &last.at("z"));
+  EXPECT_FALSE(MatcherCase("y = Add (z, x)").fits(alternatives(&seen)));
+  EXPECT_FALSE(MatcherCase("y = Abs (x)").fits(either({})));
+}
+
+TEST(Matcher, ReducedOverLastByAttribute) {
+  const auto fits = [](const std::string& attributes) {
+    Value* input = nullptr;
+    MatcherCase c("y = ReduceMax <" + attributes + "> (x)", 13);
+    return c.fits(reduced_over_last("ReduceMax", any(&input))) && input == &c.at("x");
+  };
+  EXPECT_TRUE(fits("axes = [-1], keepdims = 1"));
+  EXPECT_TRUE(fits("axes = [1]"));
+  EXPECT_FALSE(fits("axes = [0]"));
+  EXPECT_FALSE(fits("axes = [-2]"));
+  EXPECT_FALSE(fits("axes = [0, 1]"));
+  EXPECT_FALSE(fits("axes = [-1], keepdims = 0"));
+  EXPECT_FALSE(fits("keepdims = 1")) << "all axes";
+}
+
+TEST(Matcher, ReducedOverLastByInput) {
+  const auto fits = [](const std::string& axes, const std::string& op_type = "ReduceSum") {
+    MatcherCase c("a = Constant <value_ints = [" + axes + "]> () y = ReduceSum <keepdims = 1> (x, a)");
+    return c.fits(reduced_over_last(op_type, any()));
+  };
+  EXPECT_TRUE(fits("-1"));
+  EXPECT_TRUE(fits("1"));
+  EXPECT_FALSE(fits("0"));
+  EXPECT_FALSE(fits("0, 1"));
+  EXPECT_FALSE(fits("-1", "ReduceMax"));
+  EXPECT_FALSE(MatcherCase("y = ReduceSum (x)").fits(reduced_over_last("ReduceSum", any())));
+  EXPECT_FALSE(MatcherCase("n = NonZero (x) i = Constant <value_ints = [0]> () f = Constant <value_ints = [-1]> () r = Reshape (n, f) a = Gather (r, i) y = ReduceSum (x, a)")
+                   .fits(reduced_over_last("ReduceSum", any())))
+      << "axes that are not known";
+  EXPECT_FALSE(MatcherCase("a = other.Op (x) k = Constant <value_ints = [-1]> () y = ReduceSum (a, k)")
+                   .fits(reduced_over_last("ReduceSum", op("Abs", {any()}))));
+}
+
+TEST(Matcher, ReducedOverLastOfUnknownRank) {
+  MatcherCase c("a = other.Op (x) k = Constant <value_ints = [1]> () y = ReduceSum (a, k)");
+  EXPECT_FALSE(c.fits(reduced_over_last("ReduceSum", any())));
+}
+
+}  // namespace
+}  // namespace attn_opt
