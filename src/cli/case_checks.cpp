@@ -16,7 +16,9 @@ namespace {
 
 using Outcome = SiteReport::Outcome;
 
-std::string text_of(const ExpectedNumber& number) { return fmt::format("{}~{}", number.value, number.tolerance); }
+std::string text_of(const ExpectedNumber& number) {
+  return fmt::format("{}~{}", number.value, number.tolerance);
+}
 std::string text_of(const std::string& word) { return word; }
 std::string text_of(double number) { return fmt::format("{}", number); }
 std::string text_of(int64_t number) { return fmt::format("{}", number); }
@@ -66,11 +68,15 @@ std::string verdict_of(const SiteReport& site) {
 }
 
 void check_sites(const Expectations& expect, const Report& report, Failures& failures) {
-  check_values("form", expect.forms, recognised(report, [](const auto& site) { return site.form; }), failures);
+  check_values("form", expect.forms, recognised(report, [](const auto& site) { return site.form; }),
+               failures);
   check_values("verdict", expect.verdicts, recognised(report, verdict_of), failures);
-  check_values("scale", expect.scales, recognised(report, [](const auto& site) { return site.scale; }), failures);
-  check_values("softcap", expect.softcaps, recognised(report, [](const auto& site) { return site.softcap; }), failures);
-  check_values("kv_heads", expect.kv_heads, recognised(report, [](const auto& site) { return site.kv_heads; }), failures);
+  check_values("scale", expect.scales, recognised(report, [](const auto& site) { return site.scale; }),
+               failures);
+  check_values("softcap", expect.softcaps, recognised(report, [](const auto& site) { return site.softcap; }),
+               failures);
+  check_values("kv_heads", expect.kv_heads,
+               recognised(report, [](const auto& site) { return site.kv_heads; }), failures);
   check_values("past", expect.past, recognised(report, [](const auto& site) { return site.past; }), failures);
 }
 
@@ -141,12 +147,18 @@ void check_attributes(const Expectations& expect, const onnx::ModelProto& result
     for_each_node(result, [&](const onnx::NodeProto& node) {
       if (node.op_type() == "Attention" && node.domain().empty()) found.push_back(attribute_text(node, name));
     });
-    const bool met = std::ranges::all_of(wishes, [&](const std::string& wish) {
-      return std::ranges::any_of(found, [&](const std::string& text) { return attribute_admits(wish, text); });
-    }) && std::ranges::all_of(found, [&](const std::string& text) {
-      return std::ranges::any_of(wishes, [&](const std::string& wish) { return attribute_admits(wish, text); });
-    });
-    if (!met) failures.push_back("attr." + name + ": expected " + texts_of(wishes) + ", was " + texts_of(found));
+    const bool met = std::ranges::all_of(wishes,
+                                         [&](const std::string& wish) {
+                                           return std::ranges::any_of(found, [&](const std::string& text) {
+                                             return attribute_admits(wish, text);
+                                           });
+                                         }) &&
+                     std::ranges::all_of(found, [&](const std::string& text) {
+                       return std::ranges::any_of(
+                           wishes, [&](const std::string& wish) { return attribute_admits(wish, text); });
+                     });
+    if (!met)
+      failures.push_back("attr." + name + ": expected " + texts_of(wishes) + ", was " + texts_of(found));
   }
 }
 

@@ -30,7 +30,8 @@ Status add_number(const Setting& setting, std::vector<ExpectedNumber>& numbers) 
   return add(*number, numbers);
 }
 
-Status add_word(const Setting& setting, std::vector<std::string>& words, const std::vector<std::string>& allowed) {
+Status add_word(const Setting& setting, std::vector<std::string>& words,
+                const std::vector<std::string>& allowed) {
   if (std::find(allowed.begin(), allowed.end(), setting.value) == allowed.end()) {
     std::string list;
     for (const std::string& word : allowed) list += (list.empty() ? "" : " or ") + word;
@@ -93,9 +94,10 @@ Status add_expectation(const Setting& setting, Expectations& expect) {
   if (key.starts_with(kAttribute) && key.size() > kAttribute.size()) {
     return add(setting.value, expect.attributes[key.substr(kAttribute.size())]);
   }
-  return bad_word("'" + key + "' cannot be expected",
-                  "EXPECT knows fused, refused, missed, miss, ops, form, scale, softcap, precondition, verdict, "
-                  "attr.NAME, kv_heads, past, opset");
+  return bad_word(
+      "'" + key + "' cannot be expected",
+      "EXPECT knows fused, refused, missed, miss, ops, form, scale, softcap, precondition, verdict, "
+      "attr.NAME, kv_heads, past, opset");
 }
 
 }  // namespace attn_opt

@@ -37,9 +37,9 @@ class HeaderReader {
   using Reader = Status (HeaderReader::*)(const std::string& text);
   static const std::map<std::string, Reader>& readers() {
     static const std::map<std::string, Reader> kReaders = {
-        {"CASE", &HeaderReader::read_name},     {"SOURCE", &HeaderReader::read_source},
-        {"RUN", &HeaderReader::read_run},       {"EXPECT", &HeaderReader::read_expect},
-        {"FEED", &HeaderReader::read_feed},     {"VERIFY", &HeaderReader::read_verify},
+        {"CASE", &HeaderReader::read_name},   {"SOURCE", &HeaderReader::read_source},
+        {"RUN", &HeaderReader::read_run},     {"EXPECT", &HeaderReader::read_expect},
+        {"FEED", &HeaderReader::read_feed},   {"VERIFY", &HeaderReader::read_verify},
         {"AFTER", &HeaderReader::read_golden}};
     return kReaders;
   }
@@ -127,12 +127,18 @@ class HeaderReader {
         {"f32", P::FLOAT}, {"f16", P::FLOAT16}, {"bf16", P::BFLOAT16}};
     const size_t equals = word.find('=');
     const auto number = equals == std::string::npos ? std::nullopt : parse_real(word.substr(equals + 1));
-    if (const auto type = kTypes.find(word); type != kTypes.end()) check.type = type->second;
-    else if (word == "f64") check.compute_f64 = true;
-    else if (word == "nan=forbid" || word == "nan=equal") check.forbid_nan = word == "nan=forbid";
-    else if (number && word.starts_with("rtol=")) check.rtol = number;
-    else if (number && word.starts_with("atol=")) check.atol = number;
-    else return false;
+    if (const auto type = kTypes.find(word); type != kTypes.end())
+      check.type = type->second;
+    else if (word == "f64")
+      check.compute_f64 = true;
+    else if (word == "nan=forbid" || word == "nan=equal")
+      check.forbid_nan = word == "nan=forbid";
+    else if (number && word.starts_with("rtol="))
+      check.rtol = number;
+    else if (number && word.starts_with("atol="))
+      check.atol = number;
+    else
+      return false;
     return true;
   }
 
@@ -161,7 +167,8 @@ Status read_header(std::istream& stream, Case& result) {
     const size_t key_end = std::min(line.find_first_of(" \t\r", key_begin), line.size());
     const std::string key = line.substr(key_begin, key_end - key_begin);
     if (!above_model) {
-      if (HeaderReader::is_key(key)) return located({ErrorCode::kUsage, "", "a line of the header is not at the top", {}});
+      if (HeaderReader::is_key(key))
+        return located({ErrorCode::kUsage, "", "a line of the header is not at the top", {}});
       continue;
     }
     const size_t text_begin = std::min(line.find_first_not_of(" \t", key_end), line.size());

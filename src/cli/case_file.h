@@ -28,14 +28,14 @@ struct ExpectedPrecondition {
   std::optional<bool> proven;
 };
 
-/// What EXPECT lines ask for. Lists for sites name all the values there are: every recognised site has one of them, and
-/// every one of them has a site.
+/// What EXPECT lines ask for. Lists for sites name all the values there are: every recognised site has one of
+/// them, and every one of them has a site.
 struct Expectations {
   int fused = 0;
   std::optional<int> refused, missed, opset;
-  std::vector<std::string> misses;                        ///< each is the id of some site that is not fused
-  std::vector<ExpectedPrecondition> preconditions;        ///< each is listed by some site
-  std::map<std::string, int> operators;                   ///< nodes of the result
+  std::vector<std::string> misses;                  ///< each is the id of some site that is not fused
+  std::vector<ExpectedPrecondition> preconditions;  ///< each is listed by some site
+  std::map<std::string, int> operators;             ///< nodes of the result
   std::map<std::string, std::vector<std::string>> attributes;  ///< of the Attention nodes of the result
   std::vector<std::string> forms, verdicts;
   std::vector<ExpectedNumber> scales, softcaps;
@@ -61,7 +61,8 @@ struct Case {
   std::filesystem::path golden;  ///< empty if there is none
 };
 
-/// Errors: kInvalidInput (cannot be read), kUsage (a header that says what is not understood; `where` has the line).
+/// Errors: kInvalidInput (cannot be read), kUsage (a header that says what is not understood; `where` has the
+/// line).
 Expected<Case> read_case(const std::filesystem::path& path);
 
 /// Every case at PATHS, folders searched recursively, each folder's sorted.

@@ -11,10 +11,14 @@ namespace {
 Tolerance case_tolerance(const OutputCheck& check, DataType type) {
   using P = onnx::TensorProto;
   Tolerance tolerance;
-  if (type == P::DOUBLE) tolerance = {1e-9, 1e-10};
-  else if (type == P::FLOAT) tolerance = {1e-5, 2e-6};
-  else if (type == P::FLOAT16) tolerance = {2e-3, 2e-3};
-  else if (type == P::BFLOAT16) tolerance = {2e-2, 2e-2};
+  if (type == P::DOUBLE)
+    tolerance = {1e-9, 1e-10};
+  else if (type == P::FLOAT)
+    tolerance = {1e-5, 2e-6};
+  else if (type == P::FLOAT16)
+    tolerance = {2e-3, 2e-3};
+  else if (type == P::BFLOAT16)
+    tolerance = {2e-2, 2e-2};
   return {check.rtol.value_or(tolerance.relative), check.atol.value_or(tolerance.absolute)};
 }
 

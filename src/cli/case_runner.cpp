@@ -24,8 +24,8 @@ std::string full_check(const onnx::ModelProto& proto) {
   }
 }
 
-void check_raise(const OptimizeOptions& options, const onnx::ModelProto& before, const onnx::ModelProto& after,
-                 const Report& report, Failures& failures) {
+void check_raise(const OptimizeOptions& options, const onnx::ModelProto& before,
+                 const onnx::ModelProto& after, const Report& report, Failures& failures) {
   const int was = opset_version(before);
   const int wanted = report.fused() > 0 ? std::max(was, options.opset) : was;
   expect_equal("opset of the result", std::to_string(wanted), std::to_string(opset_version(after)), failures);
@@ -37,7 +37,8 @@ void check_untouched(const onnx::ModelProto& before, const onnx::ModelProto& aft
   const bool same = before.SerializeAsString() == after.SerializeAsString();
   if (report.fused() == 0 && !same) failures.push_back("nothing was fused, but the model was changed");
   if (report.changed == same) {
-    failures.push_back(std::string("the report says that the model ") + (same ? "was" : "was not") + " changed");
+    failures.push_back(std::string("the report says that the model ") + (same ? "was" : "was not") +
+                       " changed");
   }
 }
 
@@ -73,7 +74,8 @@ void check_golden(const Case& one, const Model& after, bool update, CaseResult& 
   const std::string golden{std::istreambuf_iterator<char>(stream), {}};
   if (golden == *text) return;
   if (!update) {
-    return result.failures.push_back("AFTER: the result is not that of " + file + ": " + first_difference(golden, *text));
+    return result.failures.push_back("AFTER: the result is not that of " + file + ": " +
+                                     first_difference(golden, *text));
   }
   std::ofstream out(one.golden);
   out << *text;
@@ -81,7 +83,8 @@ void check_golden(const Case& one, const Model& after, bool update, CaseResult& 
   result.golden_written = true;
 }
 
-void check_result(const Case& one, const Model& before, const Model& after, const Report& report, Failures& failures) {
+void check_result(const Case& one, const Model& before, const Model& after, const Report& report,
+                  Failures& failures) {
   check_expectations(one.expect, report, after.proto, failures);
   if (const std::string invalid = full_check(after.proto); !invalid.empty()) {
     failures.push_back("the result is not valid: " + invalid);
@@ -115,7 +118,8 @@ CaseResult run_case(const std::filesystem::path& path, bool update_golden) {
     return result;
   }
   result.name = one->name;
-  if (const Status ran = run(*one, update_golden, result); !ran) result.failures.push_back(ran.error().message());
+  if (const Status ran = run(*one, update_golden, result); !ran)
+    result.failures.push_back(ran.error().message());
   return result;
 }
 

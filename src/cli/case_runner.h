@@ -14,9 +14,9 @@ struct CaseResult {
   bool golden_written = false;
 };
 
-/// Besides what the case expects: the result is valid ONNX (with shape inference), its opset is raised if and only if
-/// something was fused, a second run changes nothing, nothing fused leaves the model as it was, and the outputs before
-/// and after agree. UPDATE_GOLDEN rewrites the golden file instead of comparing with it.
+/// Besides what the case expects: the result is valid ONNX (with shape inference), its opset is raised if and
+/// only if something was fused, a second run changes nothing, nothing fused leaves the model as it was, and
+/// the outputs before and after agree. UPDATE_GOLDEN rewrites the golden file instead of comparing with it.
 CaseResult run_case(const std::filesystem::path& path, bool update_golden);
 
 }  // namespace attn_opt

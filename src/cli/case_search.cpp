@@ -15,7 +15,8 @@ bool is_case(const fs::path& file) {
 Expected<std::vector<fs::path>> cases_in(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> found;
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
     if (is_case(entry->path())) found.push_back(entry->path());
   }
   if (error) return fail(ErrorCode::kInvalidInput, folder.string(), "cannot be read: " + error.message());

@@ -22,7 +22,8 @@ Expected<bool> parse(CLI::App& app, const Arguments& arguments) {
     std::printf("%s\n", version.what());
     return false;
   } catch (const CLI::ParseError& error) {
-    return fail(ErrorCode::kUsage, "usage", one_line(error.what()), app.get_name() + " --help lists the options");
+    return fail(ErrorCode::kUsage, "usage", one_line(error.what()),
+                app.get_name() + " --help lists the options");
   }
 }
 
@@ -32,7 +33,8 @@ void declare_verbosity(CLI::App& app, Verbosity& verbosity) {
 }
 
 void set_up_log(const Verbosity& verbosity) {
-  auto logger = std::make_shared<spdlog::logger>("attn-opt", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto logger =
+      std::make_shared<spdlog::logger>("attn-opt", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_pattern("attn-opt: %l: %v");
   logger->set_level(verbosity.quiet          ? spdlog::level::err
                     : verbosity.verbose == 0 ? spdlog::level::warn

@@ -24,7 +24,8 @@ void declare_verbosity(CLI::App& app, Verbosity& verbosity);
 /// Log lines go to standard error.
 void set_up_log(const Verbosity& verbosity);
 
-/// An option that takes one value at each use, and may be used repeatedly; VALUES may hold commas only if SPLIT.
+/// An option that takes one value at each use, and may be used repeatedly; VALUES may hold commas only if
+/// SPLIT.
 CLI::Option* declare_list(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                           const std::string& description, bool split = false);
 

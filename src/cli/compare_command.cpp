@@ -24,7 +24,8 @@ std::vector<std::string> names_of(const google::protobuf::RepeatedPtrField<onnx:
   return names;
 }
 
-/// For every output of A, which output of B it is compared with: that of its name; by position if names differ.
+/// For every output of A, which output of B it is compared with: that of its name; by position if names
+/// differ.
 Expected<std::vector<size_t>> pair_outputs(const CompareArguments& given, const onnx::GraphProto& a,
                                            const onnx::GraphProto& b) {
   const auto names_a = names_of(a.output()), names_b = names_of(b.output());
@@ -41,11 +42,13 @@ Expected<std::vector<size_t>> pair_outputs(const CompareArguments& given, const 
   return partners;
 }
 
-Status check_same_inputs(const CompareArguments& given, const onnx::GraphProto& a, const onnx::GraphProto& b) {
+Status check_same_inputs(const CompareArguments& given, const onnx::GraphProto& a,
+                         const onnx::GraphProto& b) {
   const auto names = names_of(a.input());
   for (const onnx::ValueInfoProto* input : required_inputs(b)) {
     if (std::find(names.begin(), names.end(), input->name()) != names.end()) continue;
-    return fail(ErrorCode::kMismatch, given.b, "has an input '" + input->name() + "' that " + given.a + " has not");
+    return fail(ErrorCode::kMismatch, given.b,
+                "has an input '" + input->name() + "' that " + given.a + " has not");
   }
   return {};
 }
@@ -57,7 +60,8 @@ const TensorDifference& worse(const TensorDifference& one, const TensorDifferenc
 }
 
 Expected<std::vector<TensorDifference>> run_seeds(const CompareArguments& given, const RunnableModel& a,
-                                                  const RunnableModel& b, const std::vector<size_t>& partners) {
+                                                  const RunnableModel& b,
+                                                  const std::vector<size_t>& partners) {
   std::vector<TensorDifference> worst(partners.size());
   DrawOptions options;
   ATTN_OPT_TRY(options.sizes, sizes_of(given.trial));
@@ -74,10 +78,11 @@ Expected<std::vector<TensorDifference>> run_seeds(const CompareArguments& given,
 }
 
 std::string line_of(const std::string& output, const TensorDifference& found) {
-  const std::string nans = found.nans_elsewhere > 0   ? "NaN pattern differs"
+  const std::string nans = found.nans_elsewhere > 0  ? "NaN pattern differs"
                            : found.nans_expected > 0 ? "same NaN pattern"
                                                      : "no NaN";
-  return fmt::format("{}  {}: {}, {}\n", output, found.agrees() ? "agrees" : "differs", to_string(found), nans);
+  return fmt::format("{}  {}: {}, {}\n", output, found.agrees() ? "agrees" : "differs", to_string(found),
+                     nans);
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ bool is_better(const SiteReport& one, const SiteReport& other) {
 Status keep_node(std::vector<SiteReport>& sites, const std::string& node) {
   std::vector<std::string> names;
   for (const SiteReport& site : sites) names.push_back(site.name);
-  std::erase_if(sites, [&node](const SiteReport& site) { return site.name != node && site.miss_node != node; });
+  std::erase_if(sites,
+                [&node](const SiteReport& site) { return site.name != node && site.miss_node != node; });
   if (!sites.empty()) return {};
   return fail(ErrorCode::kUsage, "--node", "no attention is called '" + node + "'", suggestion(node, names));
 }
@@ -38,7 +39,8 @@ Status keep_node(std::vector<SiteReport>& sites, const std::string& node) {
 
 Expected<int> explain_command(const Arguments& arguments) {
   ExplainArguments given;
-  CLI::App app("Says of every attention in a model how it is fused, or what stands in the way.", "attn-opt explain");
+  CLI::App app("Says of every attention in a model how it is fused, or what stands in the way.",
+               "attn-opt explain");
   declare_model(app, "MODEL", given.model);
   app.add_option("--node", given.node, "Only the attention of this node");
   declare_optimize_options(app, given.optimize);

@@ -9,7 +9,8 @@ void declare_model(CLI::App& app, const std::string& name, ModelArgument& model)
 }
 
 void declare_data_folders(CLI::App& app, std::vector<std::string>& folders) {
-  declare_list(app, "--allow-data-dir", folders, "Folder that links to external data may lead to (repeatable)");
+  declare_list(app, "--allow-data-dir", folders,
+               "Folder that links to external data may lead to (repeatable)");
 }
 
 Expected<Model> load_valid(const ModelArgument& argument) {

@@ -30,23 +30,29 @@ Status check_patterns(const std::vector<std::string>& names, const std::string& 
 void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
   app.add_option("--opset", arguments.opset, "Opset to raise the model to; one above it is never lowered")
       ->capture_default_str();
-  declare_list(app, "--only", arguments.only, "Use only this pattern (repeatable, or a list with commas)", true);
-  declare_list(app, "--disable", arguments.disable, "Do without this pattern (repeatable, or a list with commas)", true);
-  app.add_option("--target", arguments.target, "Whose rules the written nodes keep; portable: all runtimes agree")
+  declare_list(app, "--only", arguments.only, "Use only this pattern (repeatable, or a list with commas)",
+               true);
+  declare_list(app, "--disable", arguments.disable,
+               "Do without this pattern (repeatable, or a list with commas)", true);
+  app.add_option("--target", arguments.target,
+                 "Whose rules the written nodes keep; portable: all runtimes agree")
       ->capture_default_str();
   app.add_option("--form", arguments.form, "Shape of the operands of written nodes: auto, 3d or 4d")
       ->check(CLI::IsMember(kForms))
       ->capture_default_str();
-  app.add_option("--verify", arguments.verify, "What is run before and after: off, sites, all-sites (equal ones too)")
+  app.add_option("--verify", arguments.verify,
+                 "What is run before and after: off, sites, all-sites (equal ones too)")
       ->check(CLI::IsMember(kVerifyModes))
       ->capture_default_str();
   app.add_flag("--strict", arguments.strict, "Fuse only what is proven and verified");
-  app.add_option("--stop-after", arguments.stop_after, "Fuse at most so many sites")->check(CLI::NonNegativeNumber);
+  app.add_option("--stop-after", arguments.stop_after, "Fuse at most so many sites")
+      ->check(CLI::NonNegativeNumber);
 }
 
 Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
   if (arguments.opset != kWrittenOpset) {
-    return fail(ErrorCode::kUsage, "--opset", "opset " + std::to_string(arguments.opset) + " cannot be written",
+    return fail(ErrorCode::kUsage, "--opset",
+                "opset " + std::to_string(arguments.opset) + " cannot be written",
                 "the one that can is " + std::to_string(kWrittenOpset));
   }
   if (arguments.target != "portable") {

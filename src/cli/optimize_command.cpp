@@ -27,9 +27,11 @@ std::string footer() {
 
 void declare_options(CLI::App& app, OptimizeJob& job, Words& words) {
   declare_model(app, "INPUT", job.input);
-  app.add_option("-o,--output", job.output, "Where the model is written (- for standard output); without: a dry run");
+  app.add_option("-o,--output", job.output,
+                 "Where the model is written (- for standard output); without: a dry run");
   declare_optimize_options(app, job.optimize);
-  app.add_option("--on-mismatch", words.on_mismatch, "A site whose numbers differ is left as it was (skip) or fails")
+  app.add_option("--on-mismatch", words.on_mismatch,
+                 "A site whose numbers differ is left as it was (skip) or fails")
       ->check(CLI::IsMember({"skip", "fail"}))
       ->capture_default_str();
   declare_list(app, "--report", job.reports, "Write a report, FILE.json (repeatable)");

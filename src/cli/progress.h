@@ -10,7 +10,7 @@ namespace attn_opt {
 class Progress {
  public:
   enum class Mode {
-    kAuto,    ///< on a terminal, once the run has taken a second
+    kAuto,  ///< on a terminal, once the run has taken a second
     kAlways,
     kNever,
   };

@@ -12,8 +12,8 @@ namespace attn_opt {
 
 class ReportFiles {
  public:
-  /// Makes sure that PATHS can be written before any work is done. Errors: kUsage (an extension that is none of a
-  /// report's), kOutput.
+  /// Makes sure that PATHS can be written before any work is done. Errors: kUsage (an extension that is none
+  /// of a report's), kOutput.
   static Expected<ReportFiles> create(const std::vector<std::string>& paths);
   /// Error: kOutput.
   Status write(const Report& report);

@@ -10,7 +10,8 @@ namespace {
 using Outcome = SiteReport::Outcome;
 
 bool numbers_differ(const SiteReport& site) {
-  return site.outcome == Outcome::kRefused && site.verification && site.verification->verdict == Verdict::kFailed;
+  return site.outcome == Outcome::kRefused && site.verification &&
+         site.verification->verdict == Verdict::kFailed;
 }
 
 Status check_mismatches(const Requirements& required, const Report& report) {
@@ -38,7 +39,8 @@ Status check_requirements(const Requirements& required, const Report& report) {
   ATTN_OPT_CHECK(check_mismatches(required, report));
   ATTN_OPT_CHECK(check_fused(required, report));
   if (required.check && report.fused() > 0) {
-    return fail(ErrorCode::kRequirement, "--check", fmt::format("{} attention sites can be fused", report.fused()));
+    return fail(ErrorCode::kRequirement, "--check",
+                fmt::format("{} attention sites can be fused", report.fused()));
   }
   return {};
 }

@@ -36,22 +36,24 @@ std::string range_of(const Tensor& tensor) {
   const int64_t counted = values->size() - nans;
   std::string text;
   if (counted > 0) {
-    text = fmt::format("  min {:.6g}  max {:.6g}  mean {:.6g}", least, most, sum / static_cast<double>(counted));
+    text =
+        fmt::format("  min {:.6g}  max {:.6g}  mean {:.6g}", least, most, sum / static_cast<double>(counted));
   }
   return nans == 0 ? text : text + fmt::format("  NaN {}", nans);
 }
 
 void print_outputs(const onnx::GraphProto& graph, const std::vector<Tensor>& outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const std::string line = fmt::format("{}  {} {}{}\n", graph.output(static_cast<int>(i)).name(),
-                                         type_name(outputs[i].type()), to_string(outputs[i].dims()), range_of(outputs[i]));
+    const std::string line =
+        fmt::format("{}  {} {}{}\n", graph.output(static_cast<int>(i)).name(), type_name(outputs[i].type()),
+                    to_string(outputs[i].dims()), range_of(outputs[i]));
     std::fputs(line.c_str(), stdout);
   }
 }
 
 /// True if all outputs that SET holds agree with OUTPUTS.
-Expected<bool> compare_outputs(const RunArguments& given, const TestDataSet& set, const onnx::GraphProto& graph,
-                               const std::vector<Tensor>& outputs) {
+Expected<bool> compare_outputs(const RunArguments& given, const TestDataSet& set,
+                               const onnx::GraphProto& graph, const std::vector<Tensor>& outputs) {
   bool agree = true;
   for (const auto& [number, expected] : set.outputs) {
     const auto index = static_cast<size_t>(number);
@@ -62,8 +64,9 @@ Expected<bool> compare_outputs(const RunArguments& given, const TestDataSet& set
     const TensorDifference found = difference_of(given.trial, expected, outputs[index]);
     agree = agree && found.agrees();
     if (given.verbosity.quiet) continue;
-    const std::string line = fmt::format("{}: {} {}: {}\n", set.folder.filename().string(), graph.output(number).name(),
-                                         found.agrees() ? "agrees" : "differs", to_string(found));
+    const std::string line =
+        fmt::format("{}: {} {}: {}\n", set.folder.filename().string(), graph.output(number).name(),
+                    found.agrees() ? "agrees" : "differs", to_string(found));
     std::fputs(line.c_str(), stdout);
   }
   return agree;
@@ -96,8 +99,9 @@ Status run_drawn(const RunArguments& given, const RunnableModel& runnable) {
 
 Expected<int> run_command(const Arguments& arguments) {
   RunArguments given;
-  CLI::App app("Runs a model on the embedded executor: on test data, else on inputs drawn from what it declares.",
-               "attn-opt run");
+  CLI::App app(
+      "Runs a model on the embedded executor: on test data, else on inputs drawn from what it declares.",
+      "attn-opt run");
   app.add_option("MODEL", given.model, "Model: .onnx, .onnxtxt, or - for standard input")->required();
   auto* test_data = app.add_option("--test-data", given.test_data,
                                    "Folder of input_N.pb and output_N.pb; outputs are compared");

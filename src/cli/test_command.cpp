@@ -34,8 +34,9 @@ Expected<int> test_command(const Arguments& arguments) {
   std::vector<std::string> paths;
   bool update_golden = false;
   Verbosity verbosity;
-  CLI::App app("Runs pattern regression cases: models in ONNX's textual syntax that say what is to become of them.",
-               "attn-opt test");
+  CLI::App app(
+      "Runs pattern regression cases: models in ONNX's textual syntax that say what is to become of them.",
+      "attn-opt test");
   app.add_option("PATH", paths, "Cases (.onnxtxt), or folders to search for them")->required();
   app.add_flag("--update-golden", update_golden, "Rewrite golden outputs that differ");
   declare_verbosity(app, verbosity);

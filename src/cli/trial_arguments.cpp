@@ -5,7 +5,8 @@
 namespace attn_opt {
 
 void declare_trial_options(CLI::App& app, TrialArguments& arguments) {
-  declare_list(app, "--dim", arguments.dims, "Size of a symbolic dimension of the inputs, NAME=N (repeatable)");
+  declare_list(app, "--dim", arguments.dims,
+               "Size of a symbolic dimension of the inputs, NAME=N (repeatable)");
   app.add_option("--rtol", arguments.rtol, "Allowed relative difference")->check(CLI::NonNegativeNumber);
   app.add_option("--atol", arguments.atol, "Allowed absolute difference")->check(CLI::NonNegativeNumber);
   app.add_option("--compute", arguments.compute, "model: in the model's own types; f64: all floats in double")
@@ -40,12 +41,14 @@ Tolerance tolerance_of(const TrialArguments& arguments, DataType type) {
   return tolerance;
 }
 
-TensorDifference difference_of(const TrialArguments& arguments, const Tensor& expected, const Tensor& actual) {
+TensorDifference difference_of(const TrialArguments& arguments, const Tensor& expected,
+                               const Tensor& actual) {
   const Tolerance tolerance = tolerance_of(arguments, expected.type());
   if (arguments.compute != "f64" || !is_floating(expected.type()) || !is_floating(actual.type())) {
     return difference(expected, actual, tolerance);
   }
-  const auto wide_expected = expected.cast(onnx::TensorProto::DOUBLE), wide_actual = actual.cast(onnx::TensorProto::DOUBLE);
+  const auto wide_expected = expected.cast(onnx::TensorProto::DOUBLE),
+             wide_actual = actual.cast(onnx::TensorProto::DOUBLE);
   if (!wide_expected || !wide_actual) return difference(expected, actual, tolerance);
   return difference(*wide_expected, *wide_actual, tolerance);
 }

@@ -26,7 +26,8 @@ void declare_trial_options(CLI::App& app, TrialArguments& arguments);
 Expected<Sizes> sizes_of(const TrialArguments& arguments);
 /// What was given, else what whole models in TYPE may differ by.
 Tolerance tolerance_of(const TrialArguments& arguments, DataType type);
-/// As difference(), but floating types that differ because --compute f64 widened one side are compared in double.
+/// As difference(), but floating types that differ because --compute f64 widened one side are compared in
+/// double.
 TensorDifference difference_of(const TrialArguments& arguments, const Tensor& expected, const Tensor& actual);
 
 /// A model ready to run. Results may look into it.

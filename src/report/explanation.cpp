@@ -42,7 +42,8 @@ std::string explain(const SiteReport& site) {
   if (!site.pattern.empty()) text += "  [" + site.pattern + "]";
   text += "\n" + entry("peeled", joined(site.peeled, " -> "));
   if (site.outcome != Outcome::kMissed) text += recognised(site);
-  if (!site.miss_id.empty()) text += entry("stopped", miss_phrase(site)) + entry("hint", hint_of(site.miss_id));
+  if (!site.miss_id.empty())
+    text += entry("stopped", miss_phrase(site)) + entry("hint", hint_of(site.miss_id));
   return text;
 }
 

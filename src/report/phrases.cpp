@@ -28,7 +28,8 @@ std::string site_name(const SiteReport& site, size_t width) {
 }
 
 std::string form_phrase(const SiteReport& site) {
-  return (site.form.empty() ? "not written" : site.form) + heads_phrase(site) + (site.past ? ", with past" : "");
+  return (site.form.empty() ? "not written" : site.form) + heads_phrase(site) +
+         (site.past ? ", with past" : "");
 }
 
 std::string short_verdict(const SiteReport& site) {
@@ -42,8 +43,9 @@ std::string verdict_phrase(const SiteReport& site) {
   if (!site.verification) return "not verified";
   const Verification& result = *site.verification;
   if (!has_differences(site)) return std::string(name_of(result.verdict));
-  return fmt::format("{} (algebra {:.2g}, {:.2g} ulp, {} draws{})", name_of(result.verdict), result.algebra_difference,
-                     result.type_difference_ulp, result.draws, result.shared ? ", as an equal site" : "");
+  return fmt::format("{} (algebra {:.2g}, {:.2g} ulp, {} draws{})", name_of(result.verdict),
+                     result.algebra_difference, result.type_difference_ulp, result.draws,
+                     result.shared ? ", as an equal site" : "");
 }
 
 std::string miss_phrase(const SiteReport& site) {

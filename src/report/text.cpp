@@ -17,7 +17,8 @@ std::string table(const Report& report) {
   size_t width = 0;
   std::vector<OperatorCount> rows = {{"opset", report.opset_before, report.opset_after},
                                      {"nodes", report.nodes_before, report.nodes_after}};
-  for (const OperatorCount& count : report.operators) rows.push_back({"  " + count.op, count.before, count.after});
+  for (const OperatorCount& count : report.operators)
+    rows.push_back({"  " + count.op, count.before, count.after});
   for (OperatorCount& row : rows) {
     row.op = elided(row.op, kWidestLabel);
     width = std::max(width, row.op.size());
@@ -31,10 +32,11 @@ std::string table(const Report& report) {
 
 std::string sites_line(const Report& report) {
   const auto verified = std::count_if(report.sites.begin(), report.sites.end(), [](const SiteReport& site) {
-    return site.outcome == Outcome::kFused && site.verification && site.verification->verdict == Verdict::kVerified;
+    return site.outcome == Outcome::kFused && site.verification &&
+           site.verification->verdict == Verdict::kVerified;
   });
-  return fmt::format("attention sites: {} fused ({} verified), {} refused, {} missed\n", report.fused(), verified,
-                     report.refused(), report.missed());
+  return fmt::format("attention sites: {} fused ({} verified), {} refused, {} missed\n", report.fused(),
+                     verified, report.refused(), report.missed());
 }
 
 /// What is said of a site: in its own line if there is room, and in lines below.
@@ -67,7 +69,8 @@ std::string site_lines(const Report& report) {
     const std::string name = site_name(site, kWidestName);
     text += fmt::format("{:<{}}", name_of(site.outcome), kOutcomeWidth);
     if (all_fit) {
-      text += fmt::format("{:<{}}{}{}\n", name, name_width, kGap, described.line) + wrapped(described.below, kOutcomeWidth);
+      text += fmt::format("{:<{}}{}{}\n", name, name_width, kGap, described.line) +
+              wrapped(described.below, kOutcomeWidth);
     } else {
       text += name + "\n" + wrapped(described.together, kOutcomeWidth);
     }

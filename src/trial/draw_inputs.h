@@ -14,7 +14,8 @@ namespace attn_opt {
 using Sizes = std::map<std::string, int64_t>;
 
 struct DrawOptions {
-  /// Sizes by symbol; an axis with neither number nor name is called INPUT[AXIS]. Others get small primes, each its own.
+  /// Sizes by symbol; an axis with neither number nor name is called INPUT[AXIS]. Others get small primes,
+  /// each its own.
   Sizes sizes;
   std::map<std::string, Fill> fills;  ///< by input; others get default_fill()
   uint64_t seed = 0;
@@ -27,8 +28,8 @@ struct DrawnInputs {
 };
 
 /// One tensor for every input of GRAPH that has no initializer. The same options give the same tensors.
-/// Errors: kUsage (a size or fill for what GRAPH does not have), kUnsupported (an input that is no tensor, has no
-/// declared rank, or is of a type that cannot be drawn), kLimit.
+/// Errors: kUsage (a size or fill for what GRAPH does not have), kUnsupported (an input that is no tensor,
+/// has no declared rank, or is of a type that cannot be drawn), kLimit.
 Expected<DrawnInputs> draw_inputs(const onnx::GraphProto& graph, const DrawOptions& options);
 
 /// As Executor::run; an error says with which sizes the inputs were drawn, which may not go together.

@@ -48,7 +48,8 @@ std::optional<double> parse_number(std::string_view text) {
 tl::unexpected<Error> not_a_fill(std::string_view text) {
   std::string known;
   for (const FillName& one : fill_names()) known += (known.empty() ? "" : ", ") + std::string(one.name);
-  return fail(ErrorCode::kUsage, "", "'" + std::string(text) + "' is no way to fill an input", "there are " + known);
+  return fail(ErrorCode::kUsage, "", "'" + std::string(text) + "' is no way to fill an input",
+              "there are " + known);
 }
 
 /// The numbers between brackets in TEXT, none if there are no brackets.
@@ -80,8 +81,12 @@ double largest_of(DataType type) {
 class Filler {
  public:
   Filler(DataType type, const Dims& dims, const Fill& fill, RandomNumbers& random)
-      : type_(type), dims_(dims), fill_(fill), random_(random),
-        columns_(dims.empty() ? 1 : dims.back()), rows_(dims.size() < 2 ? 1 : dims[dims.size() - 2]) {}
+      : type_(type),
+        dims_(dims),
+        fill_(fill),
+        random_(random),
+        columns_(dims.empty() ? 1 : dims.back()),
+        rows_(dims.size() < 2 ? 1 : dims[dims.size() - 2]) {}
 
   double at(int64_t index) {
     switch (fill_.kind) {

@@ -1,7 +1,8 @@
 // What an input is filled with, as FEED lines of cases say it (docs/cases.md has the list).
 //
 //   normal  ones  zeros  iota  const(v)  values(a,b,...)  uniform(low,high)  bernoulli(p)
-//   keep(p)  rows-one-empty  causal  lowest-row          masks: bool keeps, integers 1 or 0, floats 0 or a fill
+//   keep(p)  rows-one-empty  causal  lowest-row          masks: bool keeps, integers 1 or 0, floats 0 or a
+//   fill
 #pragma once
 
 #include <string_view>

@@ -28,7 +28,8 @@ class Comparison {
     const bool finite = std::isfinite(expected) && std::isfinite(actual);
     const double apart = finite ? std::abs(actual - expected) : kInfinity;
     result_.absolute = std::max(result_.absolute, apart);
-    if (expected != 0) result_.relative = std::max(result_.relative, finite ? apart / std::abs(expected) : kInfinity);
+    if (expected != 0)
+      result_.relative = std::max(result_.relative, finite ? apart / std::abs(expected) : kInfinity);
     const double allowed = tolerance_.absolute + tolerance_.relative * std::abs(expected);
     if (!finite || !(apart <= allowed)) beyond(index, finite ? apart - allowed : kInfinity);
   }
@@ -88,7 +89,8 @@ TensorDifference difference(const Tensor& expected, const Tensor& actual, const 
   if (expected.type() == onnx::TensorProto::STRING) return compare_strings(expected, actual);
   const bool exact = !is_floating(expected.type());
   if (exact && std::ranges::equal(expected.bytes(), actual.bytes())) return {};
-  const auto wanted = expected.cast(onnx::TensorProto::DOUBLE), found = actual.cast(onnx::TensorProto::DOUBLE);
+  const auto wanted = expected.cast(onnx::TensorProto::DOUBLE),
+             found = actual.cast(onnx::TensorProto::DOUBLE);
   if (!wanted || !found) return incomparable("type " + type_name(expected.type()) + " cannot be compared");
   Comparison comparison(tolerance);
   const auto wanted_data = wanted->data<double>(), found_data = found->data<double>();
@@ -105,7 +107,8 @@ std::string to_string(const TensorDifference& difference) {
   if (!difference.incomparable.empty()) return difference.incomparable;
   std::string text =
       fmt::format("largest difference {:.3g} (relative {:.3g})", difference.absolute, difference.relative);
-  if (difference.nans_elsewhere > 0) text += fmt::format(", {} NaN on one side only", difference.nans_elsewhere);
+  if (difference.nans_elsewhere > 0)
+    text += fmt::format(", {} NaN on one side only", difference.nans_elsewhere);
   if (difference.beyond > 0) {
     text += fmt::format(", {} beyond the tolerance, the furthest at {}", difference.beyond, difference.worst);
   }

@@ -17,13 +17,13 @@ struct Tolerance {
 Tolerance model_tolerance(DataType type);
 
 struct TensorDifference {
-  std::string incomparable;   ///< why the elements cannot be compared (types, dims); empty if they can
-  double absolute = 0;        ///< largest |actual - expected|; infinity where only one is infinite
-  double relative = 0;        ///< largest |actual - expected| / |expected|, over elements with expected != 0
+  std::string incomparable;  ///< why the elements cannot be compared (types, dims); empty if they can
+  double absolute = 0;       ///< largest |actual - expected|; infinity where only one is infinite
+  double relative = 0;       ///< largest |actual - expected| / |expected|, over elements with expected != 0
   int64_t nans_expected = 0, nans_actual = 0;
-  int64_t nans_elsewhere = 0; ///< elements of which just one is NaN
-  int64_t beyond = 0;         ///< elements beyond the tolerance, those included
-  int64_t worst = -1;         ///< flat index of the one furthest beyond; -1 if none is
+  int64_t nans_elsewhere = 0;  ///< elements of which just one is NaN
+  int64_t beyond = 0;          ///< elements beyond the tolerance, those included
+  int64_t worst = -1;          ///< flat index of the one furthest beyond; -1 if none is
 
   bool agrees() const { return incomparable.empty() && beyond == 0; }
 };
@@ -33,7 +33,8 @@ TensorDifference difference(const Tensor& expected, const Tensor& actual, const 
 /// "(2, 3, 4)".
 std::string to_string(const Dims& dims);
 
-/// In one phrase: "largest difference 3e-07 (relative 2e-06)", what is incomparable, or how many are beyond and where.
+/// In one phrase: "largest difference 3e-07 (relative 2e-06)", what is incomparable, or how many are beyond
+/// and where.
 std::string to_string(const TensorDifference& difference);
 
 }  // namespace attn_opt

@@ -40,8 +40,9 @@ Expected<std::string> input_name(const onnx::TensorProto& tensor, int number, co
   }
   const auto required = required_inputs(graph);
   if (static_cast<size_t>(number) < required.size()) return required[static_cast<size_t>(number)]->name();
-  return fail(ErrorCode::kInvalidInput, file.string(),
-              "the model has " + std::to_string(required.size()) + " inputs and none called '" + tensor.name() + "'");
+  return fail(
+      ErrorCode::kInvalidInput, file.string(),
+      "the model has " + std::to_string(required.size()) + " inputs and none called '" + tensor.name() + "'");
 }
 
 Status add_file(const fs::path& file, const onnx::GraphProto& graph, TestDataSet& set) {
@@ -80,7 +81,8 @@ Expected<TestDataSet> read_set(const fs::path& folder, const onnx::GraphProto& g
 
 }  // namespace
 
-Expected<std::vector<TestDataSet>> read_test_data(const std::filesystem::path& folder, const onnx::GraphProto& graph) {
+Expected<std::vector<TestDataSet>> read_test_data(const std::filesystem::path& folder,
+                                                  const onnx::GraphProto& graph) {
   std::vector<TestDataSet> sets;
   ATTN_OPT_TRY(const auto entries, entries_of(folder));
   for (const fs::path& entry : entries) {
@@ -92,7 +94,8 @@ Expected<std::vector<TestDataSet>> read_test_data(const std::filesystem::path& f
   if (!sets.empty()) return sets;
   ATTN_OPT_TRY(TestDataSet set, read_set(folder, graph));
   if (set.inputs.empty() && set.outputs.empty()) {
-    return fail(ErrorCode::kInvalidInput, folder.string(), "holds neither input_N.pb nor test_data_set_N folders");
+    return fail(ErrorCode::kInvalidInput, folder.string(),
+                "holds neither input_N.pb nor test_data_set_N folders");
   }
   sets.push_back(std::move(set));
   return sets;

@@ -1,4 +1,5 @@
-// Inputs and outputs in the layout of ONNX's test data: a folder of input_N.pb and output_N.pb (TensorProto each).
+// Inputs and outputs in the layout of ONNX's test data: a folder of input_N.pb and output_N.pb (TensorProto
+// each).
 #pragma once
 
 #include <filesystem>
@@ -18,9 +19,10 @@ struct TestDataSet {
   std::list<onnx::TensorProto> protos;  ///< which the tensors may look into
 };
 
-/// The set in FOLDER, or those in its subfolders test_data_set_*, sorted. Input N is the input of GRAPH that its tensor
-/// names, else the N-th that has no initializer.
-/// Errors: kInvalidInput (no such folder, nothing in it, a file that is no tensor, more inputs than the graph has).
-Expected<std::vector<TestDataSet>> read_test_data(const std::filesystem::path& folder, const onnx::GraphProto& graph);
+/// The set in FOLDER, or those in its subfolders test_data_set_*, sorted. Input N is the input of GRAPH that
+/// its tensor names, else the N-th that has no initializer. Errors: kInvalidInput (no such folder, nothing in
+/// it, a file that is no tensor, more inputs than the graph has).
+Expected<std::vector<TestDataSet>> read_test_data(const std::filesystem::path& folder,
+                                                  const onnx::GraphProto& graph);
 
 }  // namespace attn_opt

@@ -21,8 +21,10 @@ class CaseCommand : public ToolTest {
 TEST_F(CaseCommand, APassingCase) {
   const ToolResult result = run_case(
       "# SOURCE the formula\n#\n# RUN attn-opt --only softmax_attention\n"
-      "# EXPECT fused=1 missed=0 refused=0 ops=\"Attention:1 Softmax:0 Transpose:0\" scale=1 softcap=0 kv_heads=2\n"
-      "# EXPECT past=no verdict=verified opset=24\n# FEED q=uniform(-1,1)\n# VERIFY f32 atol=2e-6 rtol=1e-5 nan=forbid\n");
+      "# EXPECT fused=1 missed=0 refused=0 ops=\"Attention:1 Softmax:0 Transpose:0\" scale=1 softcap=0 "
+      "kv_heads=2\n"
+      "# EXPECT past=no verdict=verified opset=24\n# FEED q=uniform(-1,1)\n# VERIFY f32 atol=2e-6 rtol=1e-5 "
+      "nan=forbid\n");
   EXPECT_EQ(result.status, 0) << result.out << result.err;
   EXPECT_EQ(result.out, "1 passed, 0 failed\n");
   EXPECT_THAT(run("test -v one.onnxtxt").out, HasSubstr("pass one\n"));
@@ -30,13 +32,14 @@ TEST_F(CaseCommand, APassingCase) {
 
 TEST_F(CaseCommand, EveryExpectationCanFail) {
   for (const std::string wish :
-       {"fused=0", "fused=2", "fused=1 missed=1", "fused=1 refused=1", "fused=1 miss=softmax.axis", "fused=1 ops=\"Softmax:1\"",
-        "fused=1 scale=0.5", "fused=1 scale=1 scale=2", "fused=1 softcap=30", "fused=1 kv_heads=1", "fused=1 past=yes",
-        "fused=1 verdict=failed", "fused=1 precondition=no-such", "fused=1 attr.is_causal=7", "fused=1 opset=23"}) {
+       {"fused=0", "fused=2", "fused=1 missed=1", "fused=1 refused=1", "fused=1 miss=softmax.axis",
+        "fused=1 ops=\"Softmax:1\"", "fused=1 scale=0.5", "fused=1 scale=1 scale=2", "fused=1 softcap=30",
+        "fused=1 kv_heads=1", "fused=1 past=yes", "fused=1 verdict=failed", "fused=1 precondition=no-such",
+        "fused=1 attr.is_causal=7", "fused=1 opset=23"}) {
     const ToolResult result = run_case("# EXPECT " + wish + "\n");
     EXPECT_EQ(result.status, 1) << wish;
-    EXPECT_THAT(result.out, AllOf(HasSubstr("FAIL one (one.onnxtxt)\n"), HasSubstr(": expected "), HasSubstr(", was "),
-                                  EndsWith("0 passed, 1 failed\n")))
+    EXPECT_THAT(result.out, AllOf(HasSubstr("FAIL one (one.onnxtxt)\n"), HasSubstr(": expected "),
+                                  HasSubstr(", was "), EndsWith("0 passed, 1 failed\n")))
         << wish;
   }
 }
@@ -52,11 +55,12 @@ TEST_F(CaseCommand, AnUnexpectedMissIsExplained) {
 TEST_F(CaseCommand, HeadersThatAreNotUnderstoodFail) {
   for (const std::string header :
        {"# EXPCET fused=1\n", "# EXPECT fused=1\n# Expect fused=1\n", "# EXPECT fusd=1\n", "# EXPECT fused\n",
-        "# EXPECT fused=one\n", "# EXPECT scale=1\n", "# EXPECT fused=1 form=5d\n", "# EXPECT fused=1 past=maybe\n",
-        "# EXPECT fused=1\n# FEED q=nonsense\n", "# EXPECT fused=1\n# FEED w=ones\n", "# EXPECT fused=1\n# FEED n=4\n",
-        "# EXPECT fused=1\n# VERIFY f33\n", "# EXPECT fused=1\n# VERIFY f16\n", "# EXPECT fused=1\n# RUN --no-such-option\n",
-        "# EXPECT fused=1\n# RUN --only no_such_pattern\n", "# EXPECT fused=1\n# AFTER golden.txt\n",
-        "# EXPECT fused=1\n# CASE two\n", ""}) {
+        "# EXPECT fused=one\n", "# EXPECT scale=1\n", "# EXPECT fused=1 form=5d\n",
+        "# EXPECT fused=1 past=maybe\n", "# EXPECT fused=1\n# FEED q=nonsense\n",
+        "# EXPECT fused=1\n# FEED w=ones\n", "# EXPECT fused=1\n# FEED n=4\n",
+        "# EXPECT fused=1\n# VERIFY f33\n", "# EXPECT fused=1\n# VERIFY f16\n",
+        "# EXPECT fused=1\n# RUN --no-such-option\n", "# EXPECT fused=1\n# RUN --only no_such_pattern\n",
+        "# EXPECT fused=1\n# AFTER golden.txt\n", "# EXPECT fused=1\n# CASE two\n", ""}) {
     const ToolResult result = run_case(header);
     EXPECT_EQ(result.status, 1) << header;
     EXPECT_THAT(result.out, HasSubstr("FAIL one")) << header;
@@ -65,13 +69,15 @@ TEST_F(CaseCommand, HeadersThatAreNotUnderstoodFail) {
 }
 
 TEST_F(CaseCommand, AHeaderBelowTheModelFails) {
-  write_file(file("late.onnxtxt"), "# CASE late\n# EXPECT fused=1\n" + attention_model() + "# EXPECT fused=0\n");
+  write_file(file("late.onnxtxt"),
+             "# CASE late\n# EXPECT fused=1\n" + attention_model() + "# EXPECT fused=0\n");
   EXPECT_THAT(run("test late.onnxtxt").out, HasSubstr("a line of the header is not at the top"));
 }
 
 TEST_F(CaseCommand, AModelThatIsNotValidFails) {
-  write_file(file("bad.onnxtxt"), "# CASE bad\n# EXPECT fused=0\n<ir_version: 8, opset_import: [\"\" : 18]>\n"
-                                  "g (float[2] x) => (float[3] y) { y = Relu (x) }\n");
+  write_file(file("bad.onnxtxt"),
+             "# CASE bad\n# EXPECT fused=0\n<ir_version: 8, opset_import: [\"\" : 18]>\n"
+             "g (float[2] x) => (float[3] y) { y = Relu (x) }\n");
   const ToolResult result = run("test bad.onnxtxt");
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.out, HasSubstr("the case's own model is not valid"));

@@ -12,16 +12,16 @@ TEST_F(ToolTest, ExplainSaysHowASiteIsFused) {
   write_file(file("in.onnxtxt"), attention_model());
   const ToolResult result = run("explain in.onnxtxt");
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("  fused  [softmax_attention]\n"), HasSubstr("  form "), HasSubstr("scale 1\n"),
-                                HasSubstr("  verdict   verified")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("  fused  [softmax_attention]\n"), HasSubstr("  form "),
+                                HasSubstr("scale 1\n"), HasSubstr("  verdict   verified")));
 }
 
 TEST_F(ToolTest, ExplainSaysWhatStandsInTheWay) {
   write_file(file("other.onnxtxt"), other_model());
   const ToolResult result = run("explain other.onnxtxt");
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("p  not fused  [softmax_attention]\n"), HasSubstr("  stopped   at "),
-                                HasSubstr("  hint      docs/misses.md#")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("p  not fused  [softmax_attention]\n"),
+                                HasSubstr("  stopped   at "), HasSubstr("  hint      docs/misses.md#")));
 }
 
 TEST_F(ToolTest, ExplainTakesOneNode) {

@@ -142,9 +142,10 @@ TEST_F(Optimize, ProgressIsForTerminalsUnlessAsked) {
 
 TEST_F(Optimize, UsageErrorsGiveTwo) {
   for (const std::string arguments :
-       {"", "in.onnxtxt --no-such-option", "in.onnxtxt in.onnxtxt", "in.onnxtxt --form 5d", "in.onnxtxt --verify never",
-        "in.onnxtxt --opset 23", "in.onnxtxt --opset 25", "in.onnxtxt --opset x", "in.onnxtxt --target ort",
-        "in.onnxtxt --only no_such_pattern", "in.onnxtxt --disable no_such_pattern", "in.onnxtxt --report r.txt",
+       {"", "in.onnxtxt --no-such-option", "in.onnxtxt in.onnxtxt", "in.onnxtxt --form 5d",
+        "in.onnxtxt --verify never", "in.onnxtxt --opset 23", "in.onnxtxt --opset 25", "in.onnxtxt --opset x",
+        "in.onnxtxt --target ort", "in.onnxtxt --only no_such_pattern",
+        "in.onnxtxt --disable no_such_pattern", "in.onnxtxt --report r.txt",
         "in.onnxtxt --require-fused some", "in.onnxtxt --require-fused -1", "in.onnxtxt --stop-after -1",
         "in.onnxtxt --on-mismatch maybe", "in.onnxtxt -v -q", "in.json --report in.json"}) {
     const ToolResult result = run(arguments + " -o out.onnx");
@@ -162,7 +163,8 @@ TEST_F(Optimize, AWrongPatternNameIsAnsweredWithTheRightOne) {
 
 TEST_F(Optimize, OnlyAndDisableChooseThePattern) {
   EXPECT_EQ(run("in.onnxtxt --only softmax_attention --require-fused 1").status, 0);
-  EXPECT_EQ(run("--only softmax_attention in.onnxtxt").status, 0) << "an option takes one name, not the model too";
+  EXPECT_EQ(run("--only softmax_attention in.onnxtxt").status, 0)
+      << "an option takes one name, not the model too";
 }
 
 TEST_F(Optimize, UnreadableInputsGiveThree) {
@@ -171,7 +173,8 @@ TEST_F(Optimize, UnreadableInputsGiveThree) {
   write_file(file("garbage.onnxtxt"), "<ir_version: 8, nonsense");
   write_file(file("invalid.onnxtxt"),
              "<ir_version: 8, opset_import: [\"\" : 18]>\ng (float x) => (float y) { y = NoSuchOp (x) }\n");
-  for (const std::string input : {"missing.onnx", ".", "empty.onnx", "garbage.onnx", "garbage.onnxtxt", "invalid.onnxtxt", "-"}) {
+  for (const std::string input :
+       {"missing.onnx", ".", "empty.onnx", "garbage.onnx", "garbage.onnxtxt", "invalid.onnxtxt", "-"}) {
     const ToolResult result = run(input + " -o out.onnx");
     EXPECT_EQ(result.status, 3) << input;
     EXPECT_THAT(result.err, IsOneErrorLine()) << input;
@@ -181,7 +184,8 @@ TEST_F(Optimize, UnreadableInputsGiveThree) {
 }
 
 TEST_F(Optimize, UnwritableOutputsGiveFive) {
-  for (const std::string options : {"-o no/such/folder/out.onnx", "-o .", "-o out.onnx --report no/such/folder/r.json"}) {
+  for (const std::string options :
+       {"-o no/such/folder/out.onnx", "-o .", "-o out.onnx --report no/such/folder/r.json"}) {
     const ToolResult result = run("in.onnxtxt " + options);
     EXPECT_EQ(result.status, 5) << options;
     EXPECT_THAT(result.err, IsOneErrorLine()) << options;

@@ -39,7 +39,8 @@ class ToolTest : public ::testing::Test {
   /// Runs attn-opt with ARGUMENTS (of a shell's command line) in folder().
   ToolResult run(const std::string& arguments) {
     const std::string command = "cd '" + folder_.string() + "' && '" ATTN_OPT_BINARY "' " + arguments +
-                                " >stdout.txt 2>stderr.txt" + (arguments.find('<') == std::string::npos ? " </dev/null" : "");
+                                " >stdout.txt 2>stderr.txt" +
+                                (arguments.find('<') == std::string::npos ? " </dev/null" : "");
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder_ / "stdout.txt"),
             read_file(folder_ / "stderr.txt")};
@@ -61,7 +62,9 @@ inline std::string attention_model(const std::string& softmax = "Softmax <axis =
          "g (float[2,2,5,8] q, float[2,2,5,8] k, float[2,2,5,8] v) => (float[2,2,5,8] y) {\n"
          "  kt = Transpose <perm = [0, 1, 3, 2]> (k)\n"
          "  s = MatMul (q, kt)\n"
-         "  p = " + softmax + " (s)\n"
+         "  p = " +
+         softmax +
+         " (s)\n"
          "  y = MatMul (p, v)\n"
          "}\n";
 }

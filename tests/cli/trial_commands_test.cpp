@@ -51,7 +51,8 @@ TEST_F(Trial, RunComparesWithTestData) {
   write_tensor("set/output_0.pb", {2, 4, 6.5, 8});
   const ToolResult different = run("run double.onnxtxt --test-data set");
   EXPECT_EQ(different.status, 4);
-  EXPECT_THAT(different.out, AllOf(HasSubstr("set: y differs"), HasSubstr("0.5"), HasSubstr("the furthest at 2")));
+  EXPECT_THAT(different.out,
+              AllOf(HasSubstr("set: y differs"), HasSubstr("0.5"), HasSubstr("the furthest at 2")));
   EXPECT_THAT(different.err, IsOneErrorLine());
   EXPECT_EQ(run("run double.onnxtxt --test-data set --atol 0.6").status, 0);
   EXPECT_EQ(run("run double.onnxtxt --test-data set --rtol 0.1").status, 0);
@@ -93,10 +94,10 @@ g (float[2] x) => (float[2] y) { y = my.domain.Mystery (x) }
 }
 
 TEST_F(Trial, UsageErrorsGiveTwo) {
-  for (const std::string arguments : {"run", "run double.onnxtxt --dim n", "run double.onnxtxt --dim n=x",
-                                      "run double.onnxtxt --dim n=-1", "run double.onnxtxt --dim m=2",
-                                      "run double.onnxtxt --compute f16", "run double.onnxtxt --rtol -1",
-                                      "compare double.onnxtxt", "compare double.onnxtxt double.onnxtxt --seeds 0"}) {
+  for (const std::string arguments :
+       {"run", "run double.onnxtxt --dim n", "run double.onnxtxt --dim n=x", "run double.onnxtxt --dim n=-1",
+        "run double.onnxtxt --dim m=2", "run double.onnxtxt --compute f16", "run double.onnxtxt --rtol -1",
+        "compare double.onnxtxt", "compare double.onnxtxt double.onnxtxt --seeds 0"}) {
     const ToolResult result = run(arguments);
     EXPECT_EQ(result.status, 2) << arguments;
     EXPECT_THAT(result.err, IsOneErrorLine()) << arguments;

@@ -29,7 +29,8 @@ SiteReport fused_site() {
   site.past = true;
   site.scale = 0.125;
   site.peeled = {"Cast", "bias", "scale"};
-  site.preconditions = {{"scores-finite", false, "nothing bounds Q K^T"}, {"sizes-equal", true, "both are seq"}};
+  site.preconditions = {{"scores-finite", false, "nothing bounds Q K^T"},
+                        {"sizes-equal", true, "both are seq"}};
   Verification verification;
   verification.verdict = Verdict::kVerified;
   verification.algebra_difference = 3e-16;
@@ -169,20 +170,30 @@ TEST(ReportText, IsATable) {
 
 TEST(ReportText, HasALineForEverySite) {
   const std::string text = to_text(full_report(), true);
-  EXPECT_THAT(text, HasSubstr("fused   /layers.0/attn/Softmax                4d, 8 heads on 2, with past, verified (3e-16, 0.5 ulp)\n"));
+  EXPECT_THAT(text, HasSubstr("fused   /layers.0/attn/Softmax                4d, 8 heads on 2, with past, "
+                              "verified (3e-16, 0.5 ulp)\n"));
   EXPECT_THAT(text, HasSubstr("missed  main/If:else: /layers.1/attn/Softmax"));
   EXPECT_THAT(text, HasSubstr("softmax.axis\n"));
-  EXPECT_THAT(text, HasSubstr("at /layers.1/attn/Softmax (Softmax): axis -2, the queries; docs/misses.md#softmax.axis"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("at /layers.1/attn/Softmax (Softmax): axis -2, the queries; docs/misses.md#softmax.axis"));
   EXPECT_THAT(text, HasSubstr("draw 3 (all keys masked): 0.3 off"));
 }
 
 TEST(ReportText, LongNamesHaveALineToThemselves) {
   Report report = full_report();
-  for (SiteReport& site : report.sites) site.name = "/model/model/decoder/block.0/layer.0/SelfAttention/Softmax";
+  for (SiteReport& site : report.sites)
+    site.name = "/model/model/decoder/block.0/layer.0/SelfAttention/Softmax";
   const std::string text = to_text(report, true), name = report.sites[0].name + "\n";
-  EXPECT_THAT(text, HasSubstr("fused   " + name + "        4d, 8 heads on 2, with past, verified (3e-16, 0.5 ulp)\n"));
-  EXPECT_THAT(text, HasSubstr("missed  main/If:else: " + name + "        softmax.axis at /layers.1/attn/Softmax (Softmax): axis -2, the queries;"));
-  EXPECT_THAT(text, HasSubstr(name + "        4d, 8 heads on 2, with past, failed (inf, 0.5 ulp): draw 3 (all keys masked)"));
+  EXPECT_THAT(text, HasSubstr("fused   " + name +
+                              "        4d, 8 heads on 2, with past, verified (3e-16, 0.5 ulp)\n"));
+  EXPECT_THAT(text,
+              HasSubstr("missed  main/If:else: " + name +
+                        "        softmax.axis at /layers.1/attn/Softmax (Softmax): axis -2, the queries;"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(name +
+                "        4d, 8 heads on 2, with past, failed (inf, 0.5 ulp): draw 3 (all keys masked)"));
 }
 
 TEST(ReportText, ARefusalBeforeVerificationSaysWhy) {
@@ -191,7 +202,8 @@ TEST(ReportText, ARefusalBeforeVerificationSaysWhy) {
   site.outcome = SiteReport::Outcome::kRefused;
   site.miss_id = "target.dtype";
   report.sites = {site};
-  EXPECT_THAT(to_text(report, true), HasSubstr("refused main/If:else: /layers.1/attn/Softmax  target.dtype\n"));
+  EXPECT_THAT(to_text(report, true),
+              HasSubstr("refused main/If:else: /layers.1/attn/Softmax  target.dtype\n"));
 }
 
 TEST(ReportText, StaysWithinAHundredColumns) {
@@ -201,7 +213,8 @@ TEST(ReportText, StaysWithinAHundredColumns) {
   for (SiteReport& site : report.sites) {
     site.name = "/model" + std::string(150, 'n') + "/Softmax";
     site.miss_node = site.name;
-    site.found = "a long explanation of what was found there, word after word after word, until the line is full";
+    site.found =
+        "a long explanation of what was found there, word after word after word, until the line is full";
   }
   EXPECT_LE(longest_line(to_text(report, true)), 100u);
   EXPECT_THAT(to_text(report, true), HasSubstr("nnn/Softmax"));
@@ -211,7 +224,8 @@ TEST(ReportText, NamesCannotSteerATerminal) {
   Report report = full_report();
   report.sites[1].name = report.sites[1].found = "a\x1b[31mb";
   report.sites[1].miss_node = "c\x07";
-  EXPECT_THAT(to_text(report, true) + explain(report.sites[1]), AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\x07"))));
+  EXPECT_THAT(to_text(report, true) + explain(report.sites[1]),
+              AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\x07"))));
 }
 
 TEST(Explain, SaysWhereAMissStopped) {
