@@ -57,9 +57,9 @@ void expect_equal(const onnx::ModelProto& before, const onnx::ModelProto& after)
   for (uint64_t seed = 0; seed < 3; ++seed) {
     DrawOptions options;
     options.seed = seed;
-    const auto feeds = draw_inputs(before.graph(), options);
-    ASSERT_TRUE(feeds.has_value()) << feeds.error().message();
-    const auto expected = run(before, *feeds), actual = run(after, *feeds);
+    const auto inputs = draw_inputs(before.graph(), options);
+    ASSERT_TRUE(inputs.has_value()) << inputs.error().message();
+    const auto expected = run(before, inputs->feeds), actual = run(after, inputs->feeds);
     ASSERT_FALSE(expected.empty());
     ASSERT_EQ(expected.size(), actual.size());
     for (size_t i = 0; i < expected.size(); ++i) {
