@@ -27,6 +27,10 @@ endfunction()
 function(attn_opt_compile_settings target)
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-unused-parameter)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # GCC 12 warns of overlapping copies inside its own std::string.
+    target_compile_options(${target} PRIVATE -Wno-restrict)
+  endif()
   # A compiler cache serves several build folders at once, but not through precompiled headers.
   if(ATTN_OPT_CCACHE)
     set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER ${ATTN_OPT_CCACHE})
