@@ -53,7 +53,6 @@ class Planner {
 
  private:
   bool usable(const OperandView& view, const Level& level) const;
-  const OutputView* output(IoForm form) const;
   std::optional<Miss> choose_views(WritingPlan& plan, const Level& level) const;
   std::optional<Miss> check_query(const WritingPlan& plan) const;
   std::optional<Miss> share_heads(WritingPlan& plan, const Level& level) const;
@@ -74,21 +73,11 @@ bool Planner::usable(const OperandView& view, const Level& level) const {
   return !level.repeats || repeats_are_shared_heads(view.axes);
 }
 
-const OutputView* Planner::output(IoForm form) const {
-  // Behind a value with several readers a view is of no use: the product would stay for the others' sake.
-  const auto shared = std::find_if(sdpa_.outputs.begin(), sdpa_.outputs.end(), [](const OutputView& view) {
-    return view.value->is_output || view.value->uses.size() != 1;
-  });
-  const std::vector<OutputView>& all = sdpa_.outputs;
-  const OutputView* end = shared == all.end() ? all.data() + all.size() : &*shared + 1;
-  return best_view(all, form, [&](const OutputView& view) { return &view < end; });
-}
-
 std::optional<Miss> Planner::choose_views(WritingPlan& plan, const Level& level) const {
   plan.q = best_view(sdpa_.q.views, plan.form,
                      [](const OperandView& view) { return !view.past && !view.axes.has_repeats(); });
   plan.k = best_view(sdpa_.k.views, plan.form, [&](const OperandView& view) { return usable(view, level); });
-  plan.output = output(plan.form);
+  plan.output = best_view(sdpa_.outputs, plan.form, [](const OutputView&) { return true; });
   if (!plan.q || !plan.k || !plan.output)
     return Miss{kNoViews, nullptr, "no view of Q, K or the output fits", {}};
   const Dim repeats = plan.k->axes.size(Role::kHead, true);
