@@ -103,6 +103,18 @@ std::optional<OperandView> view_before(Node& node, const OperandView& view, Matc
   return next;
 }
 
+std::optional<AxisMap> axes_after(const Node& node, const AxisMap& axes, MatchContext& context) {
+  if (is_no_op(node, context.facts)) return axes;
+  if (node.is("Transpose")) {
+    const auto perm = perm_of(node, axes.rank());
+    if (perm.size() != axes.rank()) return std::nullopt;
+    return axes.after_transpose(perm);
+  }
+  const Shape* after = context.facts.shape(*node.outputs[0]);
+  if (!is_regrouping(node) || !after) return std::nullopt;
+  return axes.regrouped(*after);
+}
+
 /// True if all that comes of VALUE, within a few nodes of shape arithmetic, ends in the shape that TARGET reads.
 bool only_shapes(const Value& value, const Node& target) {
   std::vector<const Value*> pending{&value};
@@ -161,14 +173,7 @@ std::vector<OutputView> walk_output(Value& value, const AxisMap& axes, MatchCont
     Node* reader = only_reader(*view.value);
     if (!reader) break;
     const Node& node = *reader;
-    std::optional<AxisMap> next;
-    const Shape* shape = context.facts.shape(*node.outputs[0]);
-    if (is_no_op(node, context.facts))
-      next = view.axes;
-    else if (node.is("Transpose") && perm_of(node, view.axes.rank()).size() == view.axes.rank())
-      next = view.axes.after_transpose(perm_of(node, view.axes.rank()));
-    else if (is_regrouping(node) && shape)
-      next = view.axes.regrouped(*shape);
+    const auto next = axes_after(node, view.axes, context);
     if (!next) break;
     views.push_back({node.outputs[0], *next});
   }
