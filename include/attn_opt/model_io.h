@@ -27,17 +27,28 @@ namespace attn_opt {
 struct LoadOptions {
   /// Further folders into which links to external data may lead.
   std::vector<std::filesystem::path> allowed_data_dirs;
+  /// raw_data of so many bytes and more is not parsed: it stays in the file, where the TensorStore finds it.
+  uint64_t min_stripped_bytes = 4096;
+};
+
+/// Where an output keeps the tensors that LoadOptions::min_stripped_bytes left in the input's file. Those that were
+/// external stay external, but for kInline.
+enum class ExternalData {
+  kAuto,      ///< in the model's file; in a data file STEM.data beside it where it would else be too large
+  kInline,    ///< in the model's file, together with all that was external
+  kExternal,  ///< in a data file STEM.data (values of sparse tensors, which readers want inline, do not move)
 };
 
 struct SaveOptions {
   /// A model file of more bytes is refused: protobuf, and with it every reader of ONNX, stops below 2 GiB.
   uint64_t max_file_bytes = INT32_MAX;
+  ExternalData external_data = ExternalData::kAuto;
 };
 
 /// Reads PATH ("-": standard input, whose external data is looked for in the current folder).
 /// Errors: kInvalidInput when PATH cannot be read, is not ONNX, or an external tensor's data is missing, out of range,
-/// of another size than its dims and type ask for, or outside of where it may be; kLimit when the file is larger than
-/// 2 GiB or nested deeper than protobuf reads.
+/// of another size than its dims and type ask for, or outside of where it may be; kLimit when the file without its
+/// weights is larger than 2 GiB, nested deeper than protobuf reads, or has more than 20 million messages and names.
 Expected<Model> load_model(const std::filesystem::path& path, const LoadOptions& options = {});
 
 /// Runs onnx.checker.check_model (without shape inference). Error: kInvalidInput with the checker's reason on one line.

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <ranges>
-#include <set>
 #include <system_error>
 
 #include "attn_opt/model_walk.h"
-#include "src/io/output_file.h"
 
 namespace attn_opt {
 namespace {
@@ -27,6 +25,12 @@ fs::path candidate(const fs::path& location, const std::string& stem, int attemp
   if (attempt > 1) name.append(1, '.').append(std::to_string(attempt));
   name.append(1, '.').append(location.filename().string());
   return location.parent_path() / name;
+}
+
+/// Is there something at TARGET, be it a link to nothing?
+bool is_taken(const fs::path& target) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(target, ignored));
 }
 
 bool same_content(const FileBytes& source, const fs::path& target) {
@@ -49,21 +53,34 @@ DataFileCopies::~DataFileCopies() {
 
 void DataFileCopies::keep() { created_.clear(); }
 
-Status DataFileCopies::place(const onnx::ModelProto& model) {
+std::set<size_t> DataFileCopies::used_files(const onnx::ModelProto& model) const {
   std::set<size_t> used;
   for_each_tensor(model, [this, &used](const onnx::TensorProto& tensor) {
-    if (const auto* external = source_.find(tensor)) used.insert(external->file);
+    const auto* stored = source_.find(tensor);
+    if (stored != nullptr && !stored->is_stripped()) used.insert(stored->file);
   });
-  for (const size_t index : used) {
-    const DataFile& file = *source_.data_files()[index];
-    if (!is_stream(output_) && same_file(file.path(), output_)) {
+  return used;
+}
+
+Status DataFileCopies::check_output(const onnx::ModelProto& model) const {
+  for (const size_t index : used_files(model)) {
+    if (!is_stream(output_) && same_file(source_.data_files()[index]->path(), output_)) {
       return fail(ErrorCode::kOutput, output_.string(), "holds the model's own external data", "choose another output");
-    }
-    if (!stays_) {
-      ATTN_OPT_CHECK(place_file(index));
     }
   }
   return {};
+}
+
+Status DataFileCopies::place(const onnx::ModelProto& model) {
+  if (stays_) return {};
+  for (const size_t index : used_files(model)) {
+    ATTN_OPT_CHECK(place_file(index));
+  }
+  return {};
+}
+
+bool DataFileCopies::is_output(const fs::path& target) const {
+  return target.lexically_normal() == (folder_of(output_) / output_.filename()).lexically_normal();
 }
 
 Status DataFileCopies::place_file(size_t index) {
@@ -71,7 +88,7 @@ Status DataFileCopies::place_file(size_t index) {
   for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
     const fs::path location = candidate(file.location(), output_.stem().string(), attempt);
     const fs::path target = folder_of(output_) / location;
-    if (target.lexically_normal() == (folder_of(output_) / output_.filename()).lexically_normal()) continue;
+    if (is_output(target)) continue;
     ATTN_OPT_TRY(const bool placed, copy_to(file, target));
     if (!placed) continue;
     if (attempt > 0) renamed_[index] = location.string();
@@ -83,16 +100,33 @@ Status DataFileCopies::place_file(size_t index) {
 
 Expected<bool> DataFileCopies::copy_to(const DataFile& file, const fs::path& target) {
   ATTN_OPT_TRY(const FileBytes source, file.open());
-  std::error_code error;
-  if (fs::exists(fs::symlink_status(target, error))) return same_content(source, target);
+  if (is_taken(target)) return same_content(source, target);
   ATTN_OPT_CHECK(make_folder(target.parent_path()));
   ATTN_OPT_TRY(OutputFile copy, OutputFile::create(target));
-  if (const int failed = copy_all(source, copy.descriptor()); failed != 0) {
-    return tl::unexpected<Error>(copy.error(failed));
-  }
-  ATTN_OPT_TRY(const bool is_new, copy.become_new_target());
+  ATTN_OPT_CHECK(copy.append(source, 0, source.bytes().size()));
+  return become(copy, target);
+}
+
+Expected<bool> DataFileCopies::become(OutputFile& copy, const fs::path& target) {
+  ATTN_OPT_TRY(const bool is_new, copy.become_new(target));
   if (is_new) created_.push_back(target);
   return is_new;
+}
+
+Expected<std::string> DataFileCopies::place_new(OutputFile data) {
+  for (int attempt = 1; attempt <= kNameAttempts; ++attempt) {
+    const fs::path location = candidate("data", output_.stem().string(), attempt);
+    const fs::path target = folder_of(output_) / location;
+    if (is_output(target)) continue;
+    if (is_taken(target)) {
+      ATTN_OPT_TRY(const FileBytes content, data.written());
+      if (same_content(content, target)) return location.string();
+      continue;
+    }
+    ATTN_OPT_TRY(const bool is_new, become(data, target));
+    if (is_new) return location.string();
+  }
+  return fail(ErrorCode::kOutput, output_.string(), "there is no free name for its external data");
 }
 
 /// Creates FOLDER and those above it that are missing.
@@ -114,17 +148,14 @@ Status DataFileCopies::make_folder(const fs::path& folder) {
   return {};
 }
 
-void DataFileCopies::restore_entries(onnx::ModelProto& model) const {
-  for_each_tensor(model, [this](onnx::TensorProto& tensor) {
-    const auto* external = source_.find(tensor);
-    if (external == nullptr) return;
-    *tensor.mutable_external_data() = external->entries;
-    const auto renamed = renamed_.find(external->file);
-    if (renamed == renamed_.end()) return;
-    for (auto& entry : *tensor.mutable_external_data()) {
+ModelFile::Entries DataFileCopies::entries(const ModelFile::StoredTensor& tensor) const {
+  ModelFile::Entries entries = tensor.entries;
+  if (const auto renamed = renamed_.find(tensor.file); renamed != renamed_.end()) {
+    for (auto& entry : entries) {
       if (entry.key() == "location") entry.set_value(renamed->second);
     }
-  });
+  }
+  return entries;
 }
 
 }  // namespace attn_opt

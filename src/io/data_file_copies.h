@@ -3,34 +3,44 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "attn_opt/model.h"
 #include "src/io/model_file.h"
+#include "src/io/output_file.h"
 
 namespace attn_opt {
 
 /// Copies data files to where an output refers to them. What it created is removed again unless keep() is called.
 class DataFileCopies {
  public:
-  /// Copies nothing when OUTPUT is in SOURCE's folder, or a stream.
+  /// Where the data files stay, nothing is copied: OUTPUT is in SOURCE's folder, or a stream.
   DataFileCopies(const ModelFile& source, const std::filesystem::path& output);
   DataFileCopies(const DataFileCopies&) = delete;
   ~DataFileCopies();
 
+  /// Error (kOutput): OUTPUT would take the place of a data file that MODEL uses.
+  Status check_output(const onnx::ModelProto& model) const;
   /// Makes the data files that MODEL uses available. Error: kOutput; kInvalidInput for a file that changed meanwhile.
   Status place(const onnx::ModelProto& model);
+  /// Gives the new data file DATA, made in OUTPUT's folder, a free name there (STEM.data, STEM.2.data, ...; that of a file
+  /// of the same content is free). Returns its location. Error: kOutput.
+  Expected<std::string> place_new(OutputFile data);
   void keep();
 
   /// Does a data file have another location than in the source?
   bool any_renamed() const { return !renamed_.empty(); }
-  /// Puts the original entries, with the locations of the copies, in the place of the tokens.
-  void restore_entries(onnx::ModelProto& model) const;
+  /// The entries of TENSOR as in the source, with the location of the copy.
+  ModelFile::Entries entries(const ModelFile::StoredTensor& tensor) const;
 
  private:
+  std::set<size_t> used_files(const onnx::ModelProto& model) const;
+  bool is_output(const std::filesystem::path& target) const;
   Status place_file(size_t index);
   Expected<bool> copy_to(const DataFile& file, const std::filesystem::path& target);
+  Expected<bool> become(OutputFile& copy, const std::filesystem::path& target);
   Status make_folder(const std::filesystem::path& folder);
 
   const ModelFile& source_;

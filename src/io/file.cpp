@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <system_error>
+#include <vector>
 
 namespace attn_opt {
 namespace {
@@ -77,6 +79,12 @@ Expected<FileBytes> FileBytes::open(const std::filesystem::path& path, Kind kind
   return file;
 }
 
+bool FileBytes::is_unchanged() const {
+  if (!descriptor_) return true;
+  struct stat status {};
+  return fstat(descriptor_.get(), &status) == 0 && identity_of(status) == identity_;
+}
+
 Status FileBytes::map(const std::string& where) {
   if (identity_.size == 0) return {};
   void* mapping = mmap(nullptr, identity_.size, PROT_READ, MAP_PRIVATE, descriptor_.get(), 0);
@@ -113,17 +121,36 @@ int write_all(int descriptor, std::span<const std::byte> bytes) {
   return 0;
 }
 
-int copy_all(const FileBytes& from, int to) {
-  std::span<const std::byte> rest = from.bytes();
-  off_t offset = 0;
-  while (from.descriptor() && !rest.empty()) {
-    const ssize_t count = copy_file_range(from.descriptor().get(), &offset, to, nullptr, rest.size(), 0);
+int read_exactly(int descriptor, uint64_t offset, std::span<std::byte> to) {
+  while (!to.empty()) {
+    const ssize_t count = pread(descriptor, to.data(), to.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    if (count == 0) return ENODATA;
+    offset += static_cast<uint64_t>(count);
+    to = to.subspan(static_cast<size_t>(count));
+  }
+  return 0;
+}
+
+int copy_range(const FileBytes& from, uint64_t offset, uint64_t size, int to) {
+  if (!from.descriptor()) return write_all(to, from.bytes().subspan(offset, size));
+  auto at = static_cast<off_t>(offset);
+  const auto end = static_cast<off_t>(offset + size);
+  while (at < end) {
+    const ssize_t count = copy_file_range(from.descriptor().get(), &at, to, nullptr, static_cast<size_t>(end - at), 0);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EFBIG)) return errno;
-    if (count <= 0) break;  // not between these two files: write what is left
-    rest = rest.subspan(static_cast<size_t>(count));
+    if (count <= 0) break;  // not between these two files
   }
-  return write_all(to, rest);
+  std::vector<std::byte> chunk(at < end ? std::min<size_t>(kReadChunk, static_cast<size_t>(end - at)) : 0);
+  while (at < end) {
+    const auto part = std::span(chunk).first(std::min<size_t>(chunk.size(), static_cast<size_t>(end - at)));
+    if (const int failed = read_exactly(from.descriptor().get(), static_cast<uint64_t>(at), part); failed != 0) return failed;
+    if (const int failed = write_all(to, part); failed != 0) return failed;
+    at += static_cast<off_t>(part.size());
+  }
+  return 0;
 }
 
 }  // namespace attn_opt

@@ -58,6 +58,8 @@ class FileBytes {
   const FileIdentity& identity() const { return identity_; }
   const FileDescriptor& descriptor() const { return descriptor_; }  ///< none for what was read from a pipe
   void close_descriptor() { descriptor_ = FileDescriptor(); }
+  /// Is the file that was opened still as it was then?
+  bool is_unchanged() const;
 
  private:
   Status map(const std::string& where);
@@ -74,9 +76,12 @@ std::string error_text(int error_number);
 /// PATH for messages: "standard input" for "-".
 std::string input_name(const std::filesystem::path& path);
 
-/// Both return 0 or an errno value.
+/// These return 0 or an errno value.
 int write_all(int descriptor, std::span<const std::byte> bytes);
-/// All of FROM, sharing blocks where the file system can.
-int copy_all(const FileBytes& from, int to);
+/// Reads as many bytes as TO has from OFFSET on; ENODATA if the file ends before.
+int read_exactly(int descriptor, uint64_t offset, std::span<std::byte> to);
+/// Appends SIZE bytes of FROM to a file without mapping them: within the kernel (sharing blocks) where these two files
+/// allow it, else by reading and writing.
+int copy_range(const FileBytes& from, uint64_t offset, uint64_t size, int to);
 
 }  // namespace attn_opt

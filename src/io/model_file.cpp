@@ -47,16 +47,31 @@ ModelFile::ModelFile(FileBytes bytes, const std::filesystem::path& path,
                      const std::vector<std::filesystem::path>& allowed)
     : original_(std::move(bytes)), folders_(path, allowed) {}
 
-Status ModelFile::adopt_external_data(onnx::ModelProto& model) {
+Status ModelFile::adopt_tensors(onnx::ModelProto& model, const StrippedModel& stripped) {
   Status status;
-  for_each_tensor(model, [this, &status](onnx::TensorProto& tensor) {
-    if (!status || tensor.data_location() != onnx::TensorProto::EXTERNAL) return;
-    if (auto adopted = adopt(tensor); !adopted) status = located(std::move(adopted.error()), tensor_name(tensor));
+  for_each_tensor(model, [&](onnx::TensorProto& tensor) {
+    if (!status) return;
+    const auto index = stripped.tokens.index(tensor.raw_data());
+    if (index) status = adopt_stripped(tensor, stripped.ranges[*index]);
+    else if (tensor.data_location() == onnx::TensorProto::EXTERNAL) status = adopt_external(tensor);
+    if (!status) status = located(std::move(status.error()), tensor_name(tensor));
   });
   return status;
 }
 
-Status ModelFile::adopt(onnx::TensorProto& tensor) {
+Status ModelFile::adopt_stripped(onnx::TensorProto& tensor, const StrippedRange& range) {
+  if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
+    return fail(ErrorCode::kInvalidInput, {}, "is said to be external and has raw_data");
+  }
+  StoredTensor stored{.offset = range.offset, .length = range.length, .entries = {}, .is_sparse = range.is_sparse};
+  if (tensor.has_data_location()) stored.location = tensor.data_location();
+  tensor.clear_raw_data();
+  tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+  store(std::move(stored), tensor);
+  return {};
+}
+
+Status ModelFile::adopt_external(onnx::TensorProto& tensor) {
   ATTN_OPT_TRY(const ExternalEntry entry, read_external_entry(tensor));
   ATTN_OPT_TRY(const size_t file, data_file(entry.location));
   const uint64_t size = data_files_[file]->size();
@@ -65,13 +80,17 @@ Status ModelFile::adopt(onnx::TensorProto& tensor) {
                 "its external data, " + std::to_string(entry.length) + " bytes from " + std::to_string(entry.offset) +
                     ", lies beyond the end of '" + entry.location.string() + "' (" + std::to_string(size) + " bytes)");
   }
-  ExternalTensor external{file, entry.offset, entry.length, {}};
-  external.entries.Swap(tensor.mutable_external_data());
+  store({.file = file, .offset = entry.offset, .length = entry.length, .entries = {}}, tensor);
+  return {};
+}
+
+/// Gives TENSOR the token of STORED, which takes TENSOR's entries over.
+void ModelFile::store(StoredTensor stored, onnx::TensorProto& tensor) {
+  stored.entries.Swap(tensor.mutable_external_data());
   auto* token = tensor.add_external_data();
   token->set_key("location");
-  token->set_value(kTokenMark + std::to_string(external_.size()));
-  external_.push_back(std::move(external));
-  return {};
+  token->set_value(kTokenMark + std::to_string(stored_.size()));
+  stored_.push_back(std::move(stored));
 }
 
 Expected<size_t> ModelFile::data_file(const std::filesystem::path& location) {
@@ -83,27 +102,36 @@ Expected<size_t> ModelFile::data_file(const std::filesystem::path& location) {
   return found->second;
 }
 
-const ModelFile::ExternalTensor* ModelFile::find(const onnx::TensorProto& tensor) const {
+const ModelFile::StoredTensor* ModelFile::find(const onnx::TensorProto& tensor) const {
   if (tensor.data_location() != onnx::TensorProto::EXTERNAL || tensor.external_data_size() != 1) return nullptr;
   const std::string& token = tensor.external_data(0).value();
   if (token.size() < 2 || token.front() != kTokenMark) return nullptr;
   size_t index = 0;
   const auto [end, error] = std::from_chars(token.data() + 1, token.data() + token.size(), index);
-  if (error != std::errc() || end != token.data() + token.size() || index >= external_.size()) return nullptr;
-  return &external_[index];
+  if (error != std::errc() || end != token.data() + token.size() || index >= stored_.size()) return nullptr;
+  return &stored_[index];
 }
 
 Expected<std::span<const std::byte>> ModelFile::bytes(const onnx::TensorProto& tensor) const {
-  const ExternalTensor* external = find(tensor);
-  if (external == nullptr) return inline_bytes(tensor);
+  const StoredTensor* stored = find(tensor);
+  if (stored == nullptr) return inline_bytes(tensor);
   ATTN_OPT_TRY(const uint64_t size, raw_byte_size(tensor));
-  if (size != external->length) {
-    return fail(ErrorCode::kInvalidInput, tensor_name(tensor),
-                "its external data has " + std::to_string(external->length) +
-                    " bytes; its dimensions and type ask for " + std::to_string(size));
-  }
-  ATTN_OPT_TRY(const auto file, data_files_[external->file]->bytes());
-  return file.subspan(external->offset, external->length);
+  if (size != stored->length) return wrong_size(tensor, stored->length, size);
+  if (stored->is_stripped()) return original_.bytes().subspan(stored->offset, stored->length);
+  ATTN_OPT_TRY(const auto file, data_files_[stored->file]->bytes());
+  return file.subspan(stored->offset, stored->length);
+}
+
+Status ModelFile::check_stripped(const onnx::ModelProto& model) const {
+  Status status;
+  for_each_tensor(model, [&](const onnx::TensorProto& tensor) {
+    const StoredTensor* stored = find(tensor);
+    if (!status || stored == nullptr || !stored->is_stripped()) return;
+    const auto size = raw_byte_size(tensor);
+    if (!size) status = tl::unexpected<Error>(size.error());
+    else if (stored->length < *size || *size == 0) status = wrong_size(tensor, stored->length, *size);
+  });
+  return status;
 }
 
 }  // namespace attn_opt

@@ -16,6 +16,7 @@
 #include "attn_opt/model.h"
 #include "src/io/external_data.h"
 #include "src/io/file.h"
+#include "src/io/strip_weights.h"
 
 namespace attn_opt {
 
@@ -44,35 +45,47 @@ class DataFile {
 class ModelFile final : public TensorStore {
  public:
   using Entries = google::protobuf::RepeatedPtrField<onnx::StringStringEntryProto>;
-  struct ExternalTensor {
-    size_t file = 0;  ///< index in data_files()
+  /// A tensor whose bytes are not in the proto: external data, or raw_data that was stripped.
+  struct StoredTensor {
+    static constexpr size_t kModelItself = SIZE_MAX;
+    size_t file = kModelItself;  ///< index in data_files(), or raw_data of the model's own file
     uint64_t offset = 0;
     uint64_t length = 0;
-    Entries entries;  ///< as in the model's file
+    Entries entries;                                            ///< as in the model's file
+    std::optional<onnx::TensorProto::DataLocation> location{};  ///< as in the model's file, for raw_data
+    bool is_sparse = false;                                     ///< values of a sparse tensor
+    bool is_stripped() const { return file == kModelItself; }
   };
 
   ModelFile(FileBytes bytes, const std::filesystem::path& path, const std::vector<std::filesystem::path>& allowed);
 
-  /// Replaces every external location of MODEL by a token of this store.
-  Status adopt_external_data(onnx::ModelProto& model);
+  /// Replaces every external location of MODEL, and every raw_data that is one of STRIPPED's tokens, by a token of this
+  /// store.
+  Status adopt_tensors(onnx::ModelProto& model, const StrippedModel& stripped);
+  /// What ONNX's checker asks of raw_data, asked of the stripped tensors of MODEL, which it takes for external data.
+  Status check_stripped(const onnx::ModelProto& model) const;
 
   Expected<std::span<const std::byte>> bytes(const onnx::TensorProto& tensor) const override;
 
   const FileBytes& original() const { return original_; }
+  /// Had the model tensors whose bytes are not in its proto?
+  bool stores_tensors() const { return !stored_.empty(); }
   const std::filesystem::path& folder() const { return folders_.base(); }
   const std::vector<std::unique_ptr<DataFile>>& data_files() const { return data_files_; }
-  /// The external tensor whose token TENSOR bears; nullptr if it bears none.
-  const ExternalTensor* find(const onnx::TensorProto& tensor) const;
+  /// The stored tensor whose token TENSOR bears; nullptr if it bears none.
+  const StoredTensor* find(const onnx::TensorProto& tensor) const;
 
  private:
-  Status adopt(onnx::TensorProto& tensor);
+  Status adopt_external(onnx::TensorProto& tensor);
+  Status adopt_stripped(onnx::TensorProto& tensor, const StrippedRange& range);
+  void store(StoredTensor stored, onnx::TensorProto& tensor);
   Expected<size_t> data_file(const std::filesystem::path& location);
 
   FileBytes original_;
   DataFolders folders_;
   std::vector<std::unique_ptr<DataFile>> data_files_;
   std::map<std::filesystem::path, size_t> file_of_location_;
-  std::vector<ExternalTensor> external_;
+  std::vector<StoredTensor> stored_;
 };
 
 }  // namespace attn_opt

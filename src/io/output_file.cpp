@@ -84,6 +84,25 @@ Error OutputFile::error(int error_number) const {
   return Error{ErrorCode::kOutput, output_name(target_), "cannot be written: " + error_text(error_number), ""};
 }
 
+Status OutputFile::append(std::string_view bytes) {
+  const int failed = write_all(descriptor(), std::as_bytes(std::span(bytes)));
+  return failed == 0 ? Status() : tl::unexpected<Error>(error(failed));
+}
+
+Status OutputFile::append(const FileBytes& from, uint64_t offset, uint64_t size) {
+  const int failed = copy_range(from, offset, size, descriptor());
+  if (!from.is_unchanged()) {
+    return fail(ErrorCode::kInvalidInput, output_name(target_), "what it is made from was changed meanwhile", "try again");
+  }
+  return failed == 0 ? Status() : tl::unexpected<Error>(error(failed));
+}
+
+Expected<FileBytes> OutputFile::written() const {
+  auto file = FileBytes::open(temporary_.empty() ? fs::path(descriptor_path(descriptor())) : temporary_);
+  if (!file) file.error().code = ErrorCode::kOutput;
+  return file;
+}
+
 Status OutputFile::give_temporary_name() {
   if (!temporary_.empty()) return {};
   const std::string self = descriptor_path(descriptor());
@@ -110,7 +129,8 @@ Status OutputFile::replace_target() {
   return {};
 }
 
-Expected<bool> OutputFile::become_new_target() {
+Expected<bool> OutputFile::become_new(const fs::path& target) {
+  target_ = target;
   if (fsync(descriptor()) != 0) return tl::unexpected<Error>(error(errno));
   ATTN_OPT_CHECK(give_temporary_name());
   if (renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0) {

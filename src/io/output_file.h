@@ -29,10 +29,17 @@ class OutputFile {
 
   int descriptor() const { return descriptor_.get(); }
 
+  /// Both return the error that says why nothing more can be written.
+  Status append(std::string_view bytes);
+  /// SIZE bytes of FROM. Error: kInvalidInput when FROM was changed since it was opened.
+  Status append(const FileBytes& from, uint64_t offset, uint64_t size);
+  /// What was written so far, to be read. Error: kOutput.
+  Expected<FileBytes> written() const;
+
   /// Takes the place of what was at TARGET, with its permissions. On disk when it returns. Error: kOutput.
   Status replace_target();
-  /// As replace_target, but 'false' if there is something at TARGET already.
-  Expected<bool> become_new_target();
+  /// Becomes TARGET, in the same folder. 'false' if there is something already; it may then be tried with another one.
+  Expected<bool> become_new(const std::filesystem::path& target);
 
   /// The error "TARGET: cannot be written: REASON".
   Error error(int error_number) const;

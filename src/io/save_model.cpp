@@ -9,20 +9,25 @@
 #include "src/io/data_file_copies.h"
 #include "src/io/model_format.h"
 #include "src/io/output_file.h"
+#include "src/io/spliced_model.h"
+#include "src/io/tensor_placement.h"
 #include "src/io/text_format.h"
 
 namespace attn_opt {
 namespace {
 
+Status check_size(uint64_t size, const std::filesystem::path& output, const SaveOptions& options) {
+  if (size <= options.max_file_bytes) return {};
+  return fail(ErrorCode::kOutput, output_name(output),
+              "the model would have " + std::to_string(size) + " bytes; one file holds at most " +
+                  std::to_string(options.max_file_bytes),
+              options.external_data == ExternalData::kInline ? "give --external-data auto or external"
+                                                             : "store its large tensors as external data");
+}
+
 Status write_binary(const onnx::ModelProto& proto, OutputFile& file, const std::filesystem::path& output,
                     const SaveOptions& options) {
-  const uint64_t size = proto.ByteSizeLong();
-  if (size > options.max_file_bytes) {
-    return fail(ErrorCode::kOutput, output_name(output),
-                "the model would have " + std::to_string(size) + " bytes; one file holds at most " +
-                    std::to_string(options.max_file_bytes),
-                "store its large tensors as external data");
-  }
+  ATTN_OPT_CHECK(check_size(proto.ByteSizeLong(), output, options));
   google::protobuf::io::FileOutputStream stream(file.descriptor());
   {
     google::protobuf::io::CodedOutputStream coded(&stream);
@@ -49,9 +54,34 @@ Status write_proto(const onnx::ModelProto& proto, const std::filesystem::path& o
 
 Status write_original(const ModelFile& source, const std::filesystem::path& output) {
   ATTN_OPT_TRY(OutputFile file, OutputFile::create(output));
-  if (const int failed = copy_all(source.original(), file.descriptor()); failed != 0) {
-    return tl::unexpected<Error>(file.error(failed));
+  ATTN_OPT_CHECK(file.append(source.original(), 0, source.original().bytes().size()));
+  return file.replace_target();
+}
+
+/// Text holds its tensors itself.
+Status write_whole_text(const Model& model, TensorPlacement& placement, const std::filesystem::path& output) {
+  onnx::ModelProto whole = model.proto;
+  Status status;
+  for_each_tensor(whole, [&](onnx::TensorProto& tensor) {
+    if (!status || !placement.is_stored(tensor)) return;
+    const auto bytes = model.tensors->bytes(tensor);
+    if (!bytes) status = tl::unexpected<Error>(bytes.error());
+    else if (placement.restore(tensor) != nullptr) tensor.set_raw_data(bytes->data(), bytes->size());
+  });
+  ATTN_OPT_CHECK(status);
+  return write_proto(whole, output, {});
+}
+
+Status write_spliced(const Model& model, TensorPlacement& placement, const std::filesystem::path& output,
+                     const SaveOptions& options) {
+  ATTN_OPT_TRY(auto spliced, SplicedModel::create(model.proto, placement, output_name(output)));
+  if (spliced.size() > options.max_file_bytes && options.external_data == ExternalData::kAuto) {
+    ATTN_OPT_CHECK(placement.move_out(model.proto, output));
+    ATTN_OPT_TRY(spliced, SplicedModel::create(model.proto, placement, output_name(output)));
   }
+  ATTN_OPT_CHECK(check_size(spliced.size(), output, options));
+  ATTN_OPT_TRY(OutputFile file, OutputFile::create(output));
+  ATTN_OPT_CHECK(spliced.write(file));
   return file.replace_target();
 }
 
@@ -65,15 +95,16 @@ Status write_model(const Model& model, const std::filesystem::path& output, cons
   const auto* source = dynamic_cast<const ModelFile*>(model.tensors.get());
   if (source == nullptr) return write_proto(model.proto, output, options);
   DataFileCopies copies(*source, output);
-  ATTN_OPT_CHECK(copies.place(model.proto));
-  if (is_unchanged && !copies.any_renamed()) {
-    ATTN_OPT_CHECK(write_original(*source, output));
-  } else if (source->data_files().empty()) {
+  TensorPlacement placement(*source, copies, options.external_data);
+  ATTN_OPT_CHECK(placement.make_data_files(model.proto, output));
+  if (is_unchanged && placement.keeps_all(model.proto)) {
+    ATTN_OPT_CHECK(is_input(model, output) ? Status() : write_original(*source, output));
+  } else if (!source->stores_tensors()) {
     ATTN_OPT_CHECK(write_proto(model.proto, output, options));
+  } else if (is_text(output)) {
+    ATTN_OPT_CHECK(write_whole_text(model, placement, output));
   } else {
-    onnx::ModelProto restored = model.proto;
-    copies.restore_entries(restored);
-    ATTN_OPT_CHECK(write_proto(restored, output, options));
+    ATTN_OPT_CHECK(write_spliced(model, placement, output, options));
   }
   copies.keep();
   return {};
@@ -86,7 +117,6 @@ Status save_model(const Model& model, const std::filesystem::path& output, const
 }
 
 Status copy_model(const Model& model, const std::filesystem::path& output, const SaveOptions& options) {
-  if (is_input(model, output)) return {};
   return write_model(model, output, options, is_text(model.path) == is_text(output));
 }
 

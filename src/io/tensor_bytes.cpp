@@ -84,6 +84,11 @@ Expected<uint64_t> raw_byte_size(const onnx::TensorProto& tensor) {
   return static_cast<uint64_t>(elements) / 8 * bits + (static_cast<uint64_t>(elements) % 8 * bits + 7) / 8;
 }
 
+tl::unexpected<Error> wrong_size(const onnx::TensorProto& tensor, uint64_t size, uint64_t expected) {
+  return fail(ErrorCode::kInvalidInput, tensor_name(tensor),
+              "has " + std::to_string(size) + " bytes; its dimensions and type ask for " + std::to_string(expected));
+}
+
 Expected<std::span<const std::byte>> inline_bytes(const onnx::TensorProto& tensor) {
   if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
     return fail(ErrorCode::kInvalidInput, tensor_name(tensor), "its external data is not part of the loaded model");
@@ -95,10 +100,7 @@ Expected<std::span<const std::byte>> inline_bytes(const onnx::TensorProto& tenso
     return fail(ErrorCode::kInvalidInput, tensor_name(tensor), "has no values");
   }
   ATTN_OPT_TRY(const uint64_t size, raw_byte_size(tensor));
-  if (raw.size() != size) {
-    return fail(ErrorCode::kInvalidInput, tensor_name(tensor),
-                "has " + std::to_string(raw.size()) + " bytes; its dimensions and type ask for " + std::to_string(size));
-  }
+  if (raw.size() != size) return wrong_size(tensor, raw.size(), size);
   return std::as_bytes(std::span(raw));
 }
 

@@ -18,6 +18,9 @@ Expected<uint64_t> raw_byte_size(const onnx::TensorProto& tensor);
 /// "tensor 'NAME'" for messages.
 std::string tensor_name(const onnx::TensorProto& tensor);
 
+/// The error for TENSOR, which has SIZE bytes where dims and type ask for EXPECTED.
+tl::unexpected<Error> wrong_size(const onnx::TensorProto& tensor, uint64_t size, uint64_t expected);
+
 /// TensorStore::bytes for a tensor that is not external.
 Expected<std::span<const std::byte>> inline_bytes(const onnx::TensorProto& tensor);
 
