@@ -9,6 +9,7 @@ void register_activations(KernelRegistry& registry);
 void register_arg_reduce(KernelRegistry& registry);
 void register_compare_logic(KernelRegistry& registry);
 void register_conv(KernelRegistry& registry);
+void register_dft(KernelRegistry& registry);
 void register_einsum(KernelRegistry& registry);
 void register_elementwise_binary(KernelRegistry& registry);
 void register_elementwise_unary(KernelRegistry& registry);

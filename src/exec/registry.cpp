@@ -9,6 +9,7 @@ const KernelRegistry& kernel_registry() {
     register_arg_reduce(all);
     register_compare_logic(all);
     register_conv(all);
+    register_dft(all);
     register_einsum(all);
     register_elementwise_binary(all);
     register_elementwise_unary(all);

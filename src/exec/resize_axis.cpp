@@ -6,6 +6,9 @@
 namespace attn_opt {
 namespace {
 
+/// The element before a position, behind it where the axis shrinks; only ONNX's test data of opset 10 say so.
+constexpr const char* kNearestBeforeOpset11 = "before opset 11";
+
 bool is_one_of(const std::string& text, std::initializer_list<const char*> names) {
   return std::ranges::any_of(names, [&](const char* name) { return text == name; });
 }
@@ -31,12 +34,12 @@ double weight(const ResizeMode& mode, double distance) {
 }  // namespace
 
 Expected<ResizeMode> read_resize_mode(const KernelContext& context) {
-  const bool simple = context.version < 11 || context.node.op_type() == "Upsample";
+  const bool simple = context.version < 11;
   ResizeMode mode;
   mode.interpolation = context.attribute_string("mode", "nearest");
   mode.coordinates =
       context.attribute_string("coordinate_transformation_mode", simple ? "asymmetric" : "half_pixel");
-  mode.nearest = context.attribute_string("nearest_mode", simple ? "floor" : "round_prefer_floor");
+  mode.nearest = context.attribute_string("nearest_mode", simple ? kNearestBeforeOpset11 : "round_prefer_floor");
   mode.cubic_coefficient = context.attribute_float("cubic_coeff_a", -0.75f);
   mode.exclude_outside = context.attribute_int("exclude_outside", 0) != 0;
   mode.antialias = context.attribute_int("antialias", 0) != 0;
@@ -45,7 +48,7 @@ Expected<ResizeMode> read_resize_mode(const KernelContext& context) {
   if (!is_one_of(mode.interpolation, {"nearest", "linear", "cubic"})) {
     return context.invalid("mode is " + mode.interpolation);
   }
-  if (!is_one_of(mode.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})) {
+  if (!simple && !is_one_of(mode.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})) {
     return context.invalid("nearest_mode is " + mode.nearest);
   }
   if (!is_one_of(mode.coordinates,
@@ -80,6 +83,9 @@ int64_t nearest_element(const ResizeMode& mode, const ResizeAxis& axis, int64_t 
   if (extrapolates(mode, axis, position)) return -1;
   double chosen = std::ceil(position - 0.5);
   if (mode.nearest == "round_prefer_ceil") chosen = std::floor(position + 0.5);
+  if (mode.nearest == kNearestBeforeOpset11) {
+    chosen = axis.scale < 1 ? std::ceil(position) : std::floor(position);
+  }
   if (mode.nearest == "floor") chosen = std::floor(position);
   if (mode.nearest == "ceil") chosen = std::ceil(position);
   return static_cast<int64_t>(std::clamp(chosen, 0.0, static_cast<double>(axis.in - 1)));

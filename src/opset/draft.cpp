@@ -82,12 +82,12 @@ void Draft::set(const onnx::AttributeProto& attribute) {
   changed_ = true;
 }
 
-void Draft::set_text(const std::string& attribute, const std::string& value) {
+onnx::AttributeProto Draft::text(const std::string& attribute, const std::string& value) {
   onnx::AttributeProto proto;
   proto.set_name(attribute);
   proto.set_type(onnx::AttributeProto::STRING);
   proto.set_s(value);
-  set(proto);
+  return proto;
 }
 
 void Draft::drop(const std::string& attribute) {

@@ -47,7 +47,8 @@ class Draft {
 
   void set_op(const std::string& op);
   void set(const onnx::AttributeProto& attribute);
-  void set_text(const std::string& attribute, const std::string& value);
+  void set_text(const std::string& attribute, const std::string& value) { set(text(attribute, value)); }
+  static onnx::AttributeProto text(const std::string& attribute, const std::string& value);
   void drop(const std::string& attribute);
   bool has_input(int i) const { return i < node_.input_size() && !node_.input(i).empty(); }
   void set_input(int i, const std::string& name);

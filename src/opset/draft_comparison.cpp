@@ -34,14 +34,12 @@ Expected<std::vector<Tensor>> run_draft(const Draft& draft, const std::vector<Te
   return outputs;
 }
 
-/// Why the results of ORIGINAL and those of the draft are not the same; empty if they are.
-std::string difference_of(const onnx::NodeProto& original, const std::vector<Tensor>& expected,
-                          const std::vector<Tensor>& actual) {
-  for (int i = 0; i < original.output_size(); ++i) {
-    const auto at = static_cast<size_t>(i);
-    if (original.output(i).empty() || at >= expected.size()) continue;
-    if (!actual[at].has_value()) return "output " + std::to_string(i) + " is missing";
-    const TensorDifference found = difference(expected[at], actual[at], {});
+/// Why the results of NODE and those of the draft are not the same; empty if they are.
+std::string difference_of(const Node& node, const std::vector<Tensor>& expected, const std::vector<Tensor>& actual) {
+  for (size_t i = 0; i < std::min(node.outputs.size(), expected.size()); ++i) {
+    if (node.outputs[i] == nullptr || (node.outputs[i]->unused() && !actual[i].has_value())) continue;
+    if (!actual[i].has_value()) return "output " + std::to_string(i) + " is missing";
+    const TensorDifference found = difference(expected[i], actual[i], {});
     if (!found.agrees()) return "output " + std::to_string(i) + ": " + to_string(found);
   }
   return {};
@@ -67,23 +65,31 @@ std::optional<std::string> reason_against(const onnx::NodeProto& original, int f
 class Trial {
  public:
   Trial(const onnx::NodeProto& original, int from, const Draft& draft, int to, const RaiseSite& site)
-      : original_(original), from_(from), draft_(draft), to_(to), inputs_(original, site) {}
+      : original_(original), from_(from), draft_(draft), to_(to), site_(site), inputs_(original, site) {}
 
   Comparison run() {
-    std::vector<int> ranks(1, 0);
-    if (inputs_.has_unknown_rank()) ranks.assign(std::begin(kUnknownRanks), std::end(kUnknownRanks));
-    for (const bool shrink : {true, false}) {
-      for (const int rank : ranks) {
-        for (int draw = 0; draw < TrialInputs::kDraws; ++draw) {
-          if (!agrees({draw, rank, shrink})) return {Agreement::kDifferent, why_};
-        }
-      }
+    std::vector<TrialChoice> choices{{.shrink = true}, {.shrink = false}};
+    if (inputs_.has_fitting_sizes()) choices.push_back({.shrink = true, .fit = true});
+    for (const TrialChoice& choice : choices) {
+      if (!agrees_on_all(choice)) return {Agreement::kDifferent, why_};
       if (compared_ > 0) return {Agreement::kEqual, {}};
     }
     return {Agreement::kUnknown, why_};
   }
 
  private:
+  bool agrees_on_all(TrialChoice choice) {
+    std::vector<int> ranks(1, 0);
+    if (inputs_.has_unknown_rank()) ranks.assign(std::begin(kUnknownRanks), std::end(kUnknownRanks));
+    for (const int rank : ranks) {
+      choice.unknown_rank = rank;
+      for (choice.draw = 0; choice.draw < TrialInputs::kDraws; ++choice.draw) {
+        if (!agrees(choice)) return false;
+      }
+    }
+    return true;
+  }
+
   /// False if both ran and differ, or only the original ran.
   bool agrees(const TrialChoice& choice) {
     const auto inputs = inputs_.draw(choice);
@@ -93,8 +99,8 @@ class Trial {
     const auto expected = run_node(original_, *inputs, opsets_of(from_), options);
     if (!expected) return nothing(expected.error());
     const auto actual = run_draft(draft_, *inputs, to_, original_.output_size());
-    if (!actual && choice.shrink) return nothing(actual.error());
-    why_ = actual ? difference_of(original_, *expected, *actual) : actual.error().what;
+    if (!actual && choice.shrink && !choice.fit) return nothing(actual.error());
+    why_ = actual ? difference_of(site_.node(), *expected, *actual) : actual.error().what;
     ++compared_;
     return why_.empty();
   }
@@ -108,6 +114,7 @@ class Trial {
   int from_;
   const Draft& draft_;
   int to_;
+  const RaiseSite& site_;
   TrialInputs inputs_;
   std::string why_;
   int compared_ = 0;
@@ -115,18 +122,9 @@ class Trial {
 
 }  // namespace
 
-const Comparison& DraftComparer::compare(const onnx::NodeProto& original, int from, const Draft& draft,
-                                         int to, const RaiseSite& site) {
-  std::string key =
-      original.SerializeAsString() + "\n" + std::to_string(from) + TrialInputs(original, site).text();
-  for (const onnx::NodeProto* node : draft.nodes()) key += "\n" + node->SerializeAsString();
-  const auto [slot, added] = known_.try_emplace(std::move(key));
-  if (!added) return slot->second;
-  if (auto reason = reason_against(original, from, draft, to))
-    slot->second.why = std::move(*reason);
-  else
-    slot->second = Trial(original, from, draft, to, site).run();
-  return slot->second;
+Comparison compare(const onnx::NodeProto& original, int from, const Draft& draft, int to, const RaiseSite& site) {
+  if (auto reason = reason_against(original, from, draft, to)) return {Agreement::kUnknown, std::move(*reason)};
+  return Trial(original, from, draft, to, site).run();
 }
 
 }  // namespace attn_opt

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <unordered_map>
 
 #include "src/opset/draft.h"
 #include "src/opset/raise_site.h"
@@ -20,16 +19,9 @@ struct Comparison {
   std::string why;  ///< of kDifferent and kUnknown
 };
 
-/// Results must be the same to the last bit. Equal comparisons are made once.
-class DraftComparer {
- public:
-  /// ORIGINAL, of opset FROM, against DRAFT, of opset TO. Inputs that are constant stay so, others are drawn:
-  /// symbolic sizes small, unknown ranks tried out, and large sizes shrunk if the node allows it.
-  const Comparison& compare(const onnx::NodeProto& original, int from, const Draft& draft, int to,
-                            const RaiseSite& site);
-
- private:
-  std::unordered_map<std::string, Comparison> known_;
-};
+/// ORIGINAL, of opset FROM, against DRAFT, of opset TO: results must be the same to the last bit. Inputs that are
+/// constant stay so, others are drawn: symbolic sizes small, unknown ranks tried out, and large sizes shrunk if the
+/// node allows it.
+Comparison compare(const onnx::NodeProto& original, int from, const Draft& draft, int to, const RaiseSite& site);
 
 }  // namespace attn_opt

@@ -49,11 +49,23 @@ Obstacle raise_pad(Draft& draft, const RaiseSite& site) {
   return move_float(draft, site, "value", 2);
 }
 
-/// Inference ignores the ratio; it is kept because it belongs to the model. The mask holds ones since 12;
-/// before, nothing was said of it.
-Obstacle raise_dropout(Draft& draft, const RaiseSite& site) {
+/// The mask holds ones since 12; before, nothing was said of it.
+Obstacle raise_dropout_mask(Draft& draft, const RaiseSite& site) {
   const Value* mask = site.node().output(1);
   if (mask != nullptr && !mask->unused()) return "its mask is read, which is not defined before opset 12";
+  if (draft.node().output_size() > 1) draft.drop_outputs_from(1);
+  return {};
+}
+
+/// Inference ignores the ratio; it is kept because it belongs to the model. ONNX Runtime has a Dropout of half floats
+/// up to 11.
+Obstacle raise_dropout(Draft& draft, const RaiseSite& site) {
+  if (auto obstacle = raise_dropout_mask(draft, site)) return obstacle;
+  if (site.type(0) == onnx::TensorProto::FLOAT16) {
+    draft.set_op("Identity");
+    draft.drop("ratio");
+    return {};
+  }
   const auto* ratio = draft.attribute("ratio");
   if (ratio == nullptr) return {};
   draft.set_input(1, draft.add_constant(Tensor::scalar<float>(ratio->f())));
@@ -64,6 +76,12 @@ Obstacle raise_dropout(Draft& draft, const RaiseSite& site) {
 Obstacle raise_top_k(Draft& draft, const RaiseSite&) {
   draft.set_input(1, draft.add_ints({draft.int_attribute("k", 0)}));
   draft.drop("k");
+  return {};
+}
+
+Obstacle raise_dft(Draft& draft, const RaiseSite&) {
+  draft.set_input(2, draft.add_constant(Tensor::scalar<int64_t>(draft.int_attribute("axis", 1))));
+  draft.drop("axis");
   return {};
 }
 
@@ -88,8 +106,10 @@ void add_input_rules(StepRules& rules) {
   rules[{"Slice", 10}] = raise_slice;
   rules[{"Clip", 11}] = raise_clip;
   rules[{"Pad", 11}] = raise_pad;
+  rules[{"Dropout", 10}] = raise_dropout_mask;
   rules[{"Dropout", 12}] = raise_dropout;
   rules[{"TopK", 10}] = raise_top_k;
+  rules[{"DFT", 20}] = raise_dft;
   rules[{"Upsample", 9}] = raise_upsample;
 }
 

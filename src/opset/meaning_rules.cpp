@@ -14,15 +14,6 @@ Obstacle raise_split(Draft& draft, const RaiseSite&) {
   return {};
 }
 
-/// The mask was of the input's type and became bool.
-Obstacle raise_dropout_mask(Draft& draft, const RaiseSite& site) {
-  if (site.node().output(1) == nullptr) return {};
-  if (site.type(0) == P::UNDEFINED) return "the type of its mask is not known";
-  draft.append("Cast", {draft.divert_output(1)}, draft_output(1),
-               {GraphBuilder::attribute("to", static_cast<int64_t>(site.type(0)))});
-  return {};
-}
-
 Obstacle raise_scatter(Draft& draft, const RaiseSite&) {
   draft.set_op("ScatterElements");
   return {};
@@ -53,12 +44,7 @@ Obstacle raise_cast(Draft& draft, const RaiseSite& site) {
          " is NaN before opset 24 and the largest value from then on";
 }
 
-/// Where the odd element of the padding goes was turned round.
-Obstacle raise_conv_transpose(Draft& draft, const RaiseSite&) {
-  const std::string auto_pad = draft.string_attribute("auto_pad", "NOTSET");
-  if (draft.attribute("output_shape") == nullptr && !auto_pad.starts_with("SAME")) return {};
-  return "padding computed from output_shape or auto_pad lies on the other side since opset 11";
-}
+Obstacle raise_scan(Draft&, const RaiseSite&) { return "its batch axis is gone"; }
 
 /// A slope of rank 1 belonged to the channels, and is broadcast against the last axis since 7.
 Obstacle raise_prelu(Draft&, const RaiseSite& site) {
@@ -71,13 +57,12 @@ Obstacle raise_prelu(Draft&, const RaiseSite& site) {
 
 void add_meaning_rules(StepRules& rules) {
   rules[{"Split", 18}] = raise_split;
-  rules[{"Dropout", 10}] = raise_dropout_mask;
   rules[{"Scatter", 11}] = raise_scatter;
   rules[{"RoiAlign", 16}] = raise_roi_align;
   rules[{"GridSample", 20}] = raise_grid_sample;
   rules[{"Cast", 24}] = raise_cast;
   rules[{"CastLike", 24}] = raise_cast;
-  rules[{"ConvTranspose", 11}] = raise_conv_transpose;
+  rules[{"Scan", 9}] = raise_scan;
   rules[{"PRelu", 7}] = raise_prelu;
 }
 

@@ -4,6 +4,8 @@
 #include <exception>
 
 #include "src/opset/onnx_conversion.h"
+#include "src/opset/runtime_kernels.h"
+#include "src/opset/site_key.h"
 #include "src/opset/step_rules.h"
 
 namespace attn_opt {
@@ -117,14 +119,14 @@ tl::expected<Draft, NodeRaiser::Obstacle> NodeRaiser::draft_of(const onnx::NodeP
 
 std::optional<std::string> NodeRaiser::objection(const Draft& draft, bool by_onnx,
                                                  const onnx::NodeProto& canonical, int from,
-                                                 const RaiseSite& site) {
+                                                 const RaiseSite& site) const {
   try {
     const auto* schema = onnx::OpSchemaRegistry::Schema(draft.node().op_type(), to_, "");
     if (schema != nullptr) schema->Verify(draft.node());
   } catch (const std::exception& error) {
     return std::string("converted, it is not valid: ") + error.what();
   }
-  const Comparison& comparison = comparer_.compare(canonical, from, draft, to_, site);
+  const Comparison comparison = compare(canonical, from, draft, to_, site);
   switch (comparison.agreement) {
     case Agreement::kEqual: return std::nullopt;
     case Agreement::kDifferent: return "converted, it differs: " + comparison.why;
@@ -135,18 +137,12 @@ std::optional<std::string> NodeRaiser::objection(const Draft& draft, bool by_onn
   return "cannot be compared: " + comparison.why;
 }
 
-tl::expected<std::optional<Draft>, std::string> NodeRaiser::raise(const Node& node, int from) {
+NodeRaiser::Outcome NodeRaiser::convert(const RaiseSite& site, int from) {
   using Failure = tl::unexpected<std::string>;
-  if (never_changes(node.op(), from)) return std::optional<Draft>();
-  const RaiseSite site(node, facts_);
-  if (!node.bodies.empty()) {
-    if (auto change = change_of(*node.proto, from, types_of(site))) return Failure(std::move(*change));
-    return std::optional<Draft>();
-  }
-  const onnx::NodeProto canonical = canonical_node(node);
+  const onnx::NodeProto canonical = canonical_node(site.node());
   if (!is_complete(canonical, from)) return Failure("it lacks an input, output or attribute");
   auto own = draft_of(canonical, from, site);
-  if (own && !own->changed()) return std::optional<Draft>();
+  if (own && !own->changed()) return nullptr;
   if (!own && !own.error().told_by_schema) return Failure(std::move(own.error().what));
   const bool by_onnx = !own;
   if (by_onnx) {
@@ -155,7 +151,21 @@ tl::expected<std::optional<Draft>, std::string> NodeRaiser::raise(const Node& no
     own = *std::move(converted);
   }
   if (auto reason = objection(*own, by_onnx, canonical, from, site)) return Failure(std::move(*reason));
-  return std::optional<Draft>(*std::move(own));
+  return std::make_shared<const Draft>(*std::move(own));
+}
+
+NodeRaiser::Outcome NodeRaiser::raise(const Node& node, int from) {
+  using Failure = tl::unexpected<std::string>;
+  if (loses_its_kernel(node.op(), from, to_)) return Failure("ONNX Runtime runs it only at lower opsets");
+  if (never_changes(node.op(), from)) return nullptr;
+  const RaiseSite site(node, facts_);
+  if (!node.bodies.empty()) {
+    if (auto change = change_of(*node.proto, from, types_of(site))) return Failure(std::move(*change));
+    return nullptr;
+  }
+  const auto [known, added] = outcomes_[from].try_emplace(site_key(site));
+  if (added) known->second = convert(site, from);
+  return known->second;
 }
 
 }  // namespace attn_opt

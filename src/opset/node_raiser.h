@@ -1,6 +1,7 @@
 // What becomes of one node when its opset is raised.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
@@ -16,9 +17,12 @@ class NodeRaiser {
  public:
   NodeRaiser(Facts& facts, int to) : facts_(facts), to_(to) {}
 
-  /// Nothing if NODE, of opset FROM, is the same in the new opset; else its conversion, which was compared
-  /// with it. The error is what is in the way.
-  tl::expected<std::optional<Draft>, std::string> raise(const Node& node, int from);
+  /// Null if a node is the same in the new opset; else its conversion, which was compared with it. The error is
+  /// what is in the way.
+  using Outcome = tl::expected<std::shared_ptr<const Draft>, std::string>;
+
+  /// NODE is of opset FROM. Nodes that are alike share an outcome.
+  Outcome raise(const Node& node, int from);
 
   /// What stands in the way of a node that can only be left as it is; nothing if it is the same in the new
   /// opset.
@@ -31,18 +35,19 @@ class NodeRaiser {
   };
   struct Progress;
 
+  Outcome convert(const RaiseSite& site, int from);
   bool never_changes(const std::string& op, int from);
   static tl::expected<Progress, Obstacle> follow(const std::vector<SchemaStep>& steps, Draft& draft,
                                                  const RaiseSite& site);
   tl::expected<Draft, Obstacle> draft_of(const onnx::NodeProto& canonical, int from, const RaiseSite& site);
   /// Why DRAFT cannot stand for CANONICAL; nothing if it can.
   std::optional<std::string> objection(const Draft& draft, bool by_onnx, const onnx::NodeProto& canonical,
-                                       int from, const RaiseSite& site);
+                                       int from, const RaiseSite& site) const;
 
   Facts& facts_;
   int to_;
   SchemaHistory history_;
-  DraftComparer comparer_;
+  std::map<int, std::unordered_map<std::string, Outcome>> outcomes_;  ///< by opset and site_key()
   std::map<int, std::unordered_map<std::string, bool>> never_changes_;
 };
 

@@ -72,12 +72,21 @@ Obstacle raise_group_normalization(Draft& draft, const RaiseSite& site) {
   return {};
 }
 
+/// The default axes are said: the body that ONNX gives the operator lacks them, and shape inference fails.
+Obstacle raise_mean_variance_normalization(Draft& draft, const RaiseSite&) {
+  if (draft.attribute("axes") == nullptr) {
+    draft.set(GraphBuilder::attribute("axes", std::vector<int64_t>{0, 2, 3}));
+  }
+  return {};
+}
+
 }  // namespace
 
 void add_normalization_rules(StepRules& rules) {
   for (const char* op : {"Softmax", "LogSoftmax", "Hardmax"}) rules[{op, 13}] = raise_softmax;
   rules[{"BatchNormalization", 9}] = raise_batch_normalization_9;
   rules[{"BatchNormalization", 14}] = raise_batch_normalization_14;
+  rules[{"MeanVarianceNormalization", 13}] = raise_mean_variance_normalization;
   rules[{"GroupNormalization", 21}] = raise_group_normalization;
 }
 

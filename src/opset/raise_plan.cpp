@@ -14,7 +14,7 @@ constexpr const char* kMissId = "opset.raise";
 
 struct PlannedNode {
   Node* node;
-  Draft draft;
+  std::shared_ptr<const Draft> draft;
 };
 
 bool is_onnx(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
@@ -58,7 +58,7 @@ class Planner {
       if (node->removed || !is_of_onnx(*node->proto)) continue;
       auto draft = raiser_.raise(*node, from);
       if (!draft) return Miss{kMissId, node, headed(*node->proto, from, opset_, draft.error()), {}};
-      if (*draft) planned_.push_back({node, *std::move(*draft)});
+      if (*draft) planned_.push_back({node, *std::move(draft)});
     }
     return std::nullopt;
   }
@@ -105,7 +105,7 @@ int RaisePlan::converted() const { return static_cast<int>(impl_->nodes.size());
 void RaisePlan::apply(ModelGraph& view) {
   DraftWriter writer(view);
   for (PlannedNode& planned : impl_->nodes) {
-    if (!planned.node->removed) writer.write(*planned.node, planned.draft);
+    if (!planned.node->removed) writer.write(*planned.node, *planned.draft);
   }
   set_versions(view, impl_->opset);
 }

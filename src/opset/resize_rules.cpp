@@ -7,36 +7,64 @@ namespace {
 
 using Obstacle = std::optional<std::string>;
 
+constexpr const char* kCoordinates = "coordinate_transformation_mode";
+constexpr const char* kNearest = "nearest_mode";
+
 Obstacle raise_upsample(Draft& draft, const RaiseSite&) {
   draft.set_op("Resize");
   return {};
 }
 
-bool enlarges(Draft& draft, const RaiseSite& site) {
-  const auto at_least_one = [](float scale) { return scale >= 1; };
-  if (const Tensor* scales = site.constant(1); scales && scales->type() == onnx::TensorProto::FLOAT) {
-    return std::ranges::all_of(scales->data<float>(), at_least_one);
-  }
-  return site.node().is("Upsample");  // which asks for scales of at least 1
+/// Which way the axes of a node of opset 10 change their size.
+struct Scales {
+  bool may_enlarge = true, may_shrink = true;
+};
+
+Scales scales_of(const RaiseSite& site) {
+  if (site.node().is("Upsample")) return {true, false};  // which asks for scales of at least 1
+  const Tensor* scales = site.constant(1);
+  if (scales == nullptr || scales->type() != onnx::TensorProto::FLOAT) return {};
+  const auto values = scales->data<float>();
+  return {std::ranges::any_of(values, [](float scale) { return scale > 1; }),
+          std::ranges::any_of(values, [](float scale) { return scale < 1; })};
 }
 
-/// Upsample and Resize 10 take coordinates as they are and the element before them; the defaults of 11 are
-/// others.
+/// Where an axis grows, the nearest element was the one before, where it shrinks the one behind: a node that does
+/// both becomes two, the first of which does what there is to enlarge.
+void raise_nearest(Draft& draft, const Scales& scales) {
+  std::string input = draft.node().input(0), factors = draft.node().input(1);
+  if (scales.may_enlarge && scales.may_shrink) {
+    const std::string one = draft.add_constant(Tensor::scalar<float>(1));
+    const std::string growth = draft.add("Max", {factors, one});
+    factors = draft.add("Min", {factors, one});
+    input = draft.add("Resize", {input, "", growth},
+                      {Draft::text(kCoordinates, "asymmetric"), Draft::text(kNearest, "floor")});
+  }
+  draft.set_text(kNearest, scales.may_shrink ? "ceil" : "floor");
+  draft.set_input(0, input);
+  draft.set_input(1, factors);
+}
+
+/// Upsample and Resize 10 take coordinates as they are; the defaults of 11 are others.
 Obstacle raise_resize_10(Draft& draft, const RaiseSite& site) {
-  const bool nearest = draft.string_attribute("mode", "nearest") == "nearest";
-  if (nearest && !enlarges(draft, site))
-    return "which element is nearest when shrinking is not defined before opset 11";
-  draft.set_text("coordinate_transformation_mode", "asymmetric");
-  if (nearest) draft.set_text("nearest_mode", "floor");
+  if (draft.string_attribute("mode", "nearest") == "nearest") raise_nearest(draft, scales_of(site));
+  draft.set_text(kCoordinates, "asymmetric");
   const std::string scales = draft.node().input(1);
   draft.set_input(1, "");
   draft.set_input(2, scales);
   return {};
 }
 
+/// tf_half_pixel_for_nn is half_pixel without its last term, -0.5. Rounding down what is 0.5 larger is rounding to the
+/// nearest, ties up; rounding it to the nearest, ties down, is rounding up.
 Obstacle raise_resize_13(Draft& draft, const RaiseSite&) {
-  if (draft.string_attribute("coordinate_transformation_mode", "") != "tf_half_pixel_for_nn") return {};
-  return "coordinate_transformation_mode tf_half_pixel_for_nn is gone";
+  if (draft.string_attribute(kCoordinates, "") != "tf_half_pixel_for_nn") return {};
+  const std::string nearest = draft.string_attribute(kNearest, "round_prefer_floor");
+  if (draft.string_attribute("mode", "nearest") != "nearest" || (nearest != "floor" && nearest != "round_prefer_floor"))
+    return "coordinate_transformation_mode tf_half_pixel_for_nn is gone";
+  draft.set_text(kCoordinates, "half_pixel");
+  draft.set_text(kNearest, nearest == "floor" ? "round_prefer_ceil" : "ceil");
+  return {};
 }
 
 }  // namespace

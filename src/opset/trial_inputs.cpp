@@ -1,7 +1,6 @@
 #include "src/opset/trial_inputs.h"
 
 #include <array>
-#include <sstream>
 
 #include "src/trial/fill.h"
 #include "src/trial/random_numbers.h"
@@ -24,15 +23,38 @@ int64_t size_number(const TrialChoice& choice, size_t i) {
 /// Equal sizes stay equal and different ones mostly different; what divides evenly may no longer do so.
 int64_t shrunk(int64_t size) { return size <= kLargeSize ? size : 5 + size % 11; }
 
-Expected<Tensor> draw_tensor(DataType type, const Dims& dims, RandomNumbers& random) {
+/// NUMBERS: what the operator does with its input, not data.
+Expected<Tensor> draw_tensor(DataType type, const Dims& dims, bool numbers, RandomNumbers& random) {
   if (type == onnx::TensorProto::BOOL) return filled(type, dims, {Fill::Kind::kBernoulli, {0.5}}, random);
+  if (numbers && is_floating(type)) return filled(type, dims, {Fill::Kind::kUniform, {0.3, 2.5}}, random);
+  if (numbers) return filled(type, dims, {Fill::Kind::kUniform, {1, 6}}, random);
   if (is_floating(type)) return filled(type, dims, {Fill::Kind::kUniform, {-4, 4}}, random);
   return filled(type, dims, {Fill::Kind::kUniform, {0, 3}}, random);
 }
 
+std::vector<std::pair<int64_t, int64_t>> fitting_sizes_of(const Node& node) {
+  std::vector<std::pair<int64_t, int64_t>> sizes;
+  if (node.is("Squeeze")) {
+    if (const auto* axes = node.ints_attribute("axes")) {
+      for (const int64_t axis : *axes) sizes.emplace_back(axis, 1);
+    }
+  } else if (node.is("Split")) {
+    const auto* parts = node.ints_attribute("split");
+    int64_t size = parts != nullptr ? 0 : 2 * std::ssize(node.outputs);
+    for (int i = 0; parts != nullptr && i < parts->size(); ++i) {
+      if (__builtin_add_overflow(size, parts->Get(i), &size)) return sizes;
+    }
+    sizes.emplace_back(node.int_attribute("axis", 0), size);
+  } else if (node.is("TopK")) {
+    sizes.emplace_back(node.int_attribute("axis", -1), node.int_attribute("k", 1));
+  }
+  return sizes;
+}
+
 }  // namespace
 
-TrialInputs::TrialInputs(const onnx::NodeProto& node, const RaiseSite& site) {
+TrialInputs::TrialInputs(const onnx::NodeProto& node, const RaiseSite& site)
+    : fitting_sizes_(fitting_sizes_of(site.node())), resizes_(node.op_type() == "Resize" || node.op_type() == "Upsample") {
   for (int i = 0; i < node.input_size(); ++i) {
     Input& input = inputs_.emplace_back();
     input.given = !node.input(i).empty();
@@ -58,9 +80,8 @@ Expected<Dims> TrialInputs::dims_of(const Input& input, const TrialChoice& choic
   Dims dims;
   if (input.shape == nullptr) {
     for (int i = 0; i < choice.unknown_rank; ++i) dims.push_back(size_number(choice, static_cast<size_t>(i)));
-    return dims;
   }
-  for (const Dim& size : *input.shape) {
+  for (const Dim& size : input.shape ? *input.shape : Shape()) {
     const auto value = size.evaluate([&](const Atom& atom) -> std::optional<int64_t> {
       const auto found = symbols_.find(atom.name);
       return found == symbols_.end() ? std::nullopt : std::optional(size_number(choice, found->second));
@@ -73,7 +94,16 @@ Expected<Dims> TrialInputs::dims_of(const Input& input, const TrialChoice& choic
   if (choice.shrink && (count < 0 || count > kLargeInput)) {
     for (int64_t& size : dims) size = shrunk(size);
   }
+  if (choice.fit && &input == &inputs_.front()) fit(dims);
   return dims;
+}
+
+void TrialInputs::fit(Dims& dims) const {
+  const auto rank = static_cast<int64_t>(dims.size());
+  for (const auto& [axis, size] : fitting_sizes_) {
+    const int64_t at = axis < 0 ? axis + rank : axis;
+    if (at >= 0 && at < rank) dims[static_cast<size_t>(at)] = size;
+  }
 }
 
 Expected<std::vector<Tensor>> TrialInputs::draw(const TrialChoice& choice) const {
@@ -86,33 +116,15 @@ Expected<std::vector<Tensor>> TrialInputs::draw(const TrialChoice& choice) const
       tensor = *input.constant;
       continue;
     }
-    ATTN_OPT_TRY(const Dims dims, dims_of(input, choice));
+    ATTN_OPT_TRY(Dims dims, dims_of(input, choice));
+    const size_t at = tensors.size() - 1;
+    const bool numbers = resizes_ && at > 0;
+    if (numbers) dims = {tensors[0].rank() * (at == 1 && inputs_.size() > 2 ? 2 : 1)};
     const int64_t count = element_count(dims);
     if (count < 0 || count > kMaxElements) return fail(ErrorCode::kLimit, "", "its inputs are too large");
-    ATTN_OPT_TRY(tensor, draw_tensor(input.type, dims, random));
+    ATTN_OPT_TRY(tensor, draw_tensor(input.type, dims, numbers, random));
   }
   return tensors;
-}
-
-std::string TrialInputs::text() const {
-  std::unordered_map<std::string, size_t> numbers;
-  std::ostringstream text;
-  for (const Input& input : inputs_) {
-    text << '\n' << (input.given ? type_name(input.type) : "none");
-    if (input.constant != nullptr) {
-      text << " =" << to_proto(*input.constant).SerializeAsString();
-    } else if (input.shape == nullptr) {
-      text << " ?";
-    } else {
-      for (const Dim& size : *input.shape) {
-        if (size.is_constant())
-          text << ' ' << size.value();
-        else
-          text << " #" << numbers.try_emplace(size.str(), numbers.size()).first->second;
-      }
-    }
-  }
-  return text.str();
 }
 
 }  // namespace attn_opt

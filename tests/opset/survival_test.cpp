@@ -46,6 +46,11 @@ void add_property(google::protobuf::RepeatedPtrField<onnx::StringStringEntryProt
   property.set_value("kept");
 }
 
+/// As if a later version of ONNX had written MESSAGE.
+void add_unknown_field(google::protobuf::Message& message) {
+  message.GetReflection()->MutableUnknownFields(&message)->AddVarint(9999, 7);
+}
+
 onnx::ModelProto decorated_model() {
   auto model = parse_graph(12, R"((float[2,3] x) => (float[2,3] y)
       { a = Abs (x) r = ReduceSum <axes = [1]> (a) d = Add (a, r) z = other.Op <k = 3> (d, sparse) y = Exp (z) })");
@@ -67,6 +72,20 @@ onnx::ModelProto decorated_model() {
   info->set_name("r");
   info->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
   graph.add_quantization_annotation()->set_tensor_name("a");
+  graph.set_doc_string("about the graph");
+  auto& function = *model.add_functions();
+  function.set_domain("other");
+  function.set_name("Own");
+  function.set_doc_string("imports nothing of ai.onnx");
+  *function.add_opset_import() = model.opset_import(1);
+  *function.add_node() = graph.node(3);
+  *function.mutable_input() = graph.node(3).input();
+  *function.mutable_output() = graph.node(3).output();
+  for (google::protobuf::Message* message : std::initializer_list<google::protobuf::Message*>{
+           &model, &graph, &function, info, &sparse, graph.mutable_node(1), graph.mutable_node(3),
+           graph.mutable_node(3)->mutable_attribute(0)}) {
+    add_unknown_field(*message);
+  }
   return model;
 }
 
@@ -81,6 +100,7 @@ TEST(Survival, AllButTheConvertedNode) {
   EXPECT_EQ(converted.metadata_props_size(), 1);
   EXPECT_EQ(converted.output(0), "r");
   EXPECT_EQ(converted.attribute_size(), 0);
+  EXPECT_EQ(converted.GetReflection()->GetUnknownFields(converted).field_count(), 1);
 
   onnx::ModelProto expected = before;
   expected.set_ir_version(12);
@@ -98,6 +118,25 @@ TEST(Survival, NothingOfAModelThatIsThereChanges) {
     const auto before = parse_graph(opset, "(float[2] x) => (float[2] y) { y = Softmax (x) }");
     EXPECT_EQ(raise_model(before).model.SerializeAsString(), before.SerializeAsString());
   }
+}
+
+/// What stands for a node that becomes several has all of it but operator, attributes, inputs and outputs.
+TEST(Survival, NodesThatAreReplaced) {
+  auto before = parse_graph(11, "(float[2,3,4] x) => (float[2,3,4] y) { y = Softmax <axis = 1> (x) }");
+  auto& node = *before.mutable_graph()->mutable_node(0);
+  node.set_name("node/Softmax");
+  node.set_doc_string("about Softmax");
+  node.add_device_configurations()->set_configuration_id("two devices");
+  add_property(*node.mutable_metadata_props(), "of node");
+  add_unknown_field(node);
+  const Raised raised = raise_model(before);
+  ASSERT_EQ(operators(raised.model), "Shape Flatten Softmax Reshape");
+  onnx::NodeProto expected = node;
+  const onnx::NodeProto& after = raised.model.graph().node(2);
+  expected.set_input(0, after.input(0));
+  expected.set_output(0, after.output(0));
+  expected.mutable_attribute(0)->set_i(-1);
+  EXPECT_EQ(after.SerializeAsString(), expected.SerializeAsString());
 }
 
 /// Initializers that are inputs were constants before IR version 4, and would no longer be.
