@@ -16,9 +16,9 @@ constexpr int64_t kMostProducts = int64_t{1} << 36;
 struct Transform {
   bool inverse = false, onesided = false;
   int64_t axis = 0;
-  int64_t points = 0;   ///< of the transform
-  int64_t in = 0;       ///< elements along the axis
-  bool complex = false; ///< the input has imaginary parts
+  int64_t points = 0;    ///< of the transform
+  int64_t in = 0;        ///< elements along the axis
+  bool complex = false;  ///< the input has imaginary parts
 
   bool gives_real() const { return inverse && onesided; }
   int64_t out() const { return onesided && !inverse ? points / 2 + 1 : points; }
@@ -45,7 +45,8 @@ Expected<Transform> read_transform(const KernelContext& context) {
     ATTN_OPT_TRY(axis, integer(context, 2, -2));
   }
   ATTN_OPT_TRY(transform.axis, context.axis(axis, context.input(0).rank()));
-  if (transform.axis + 1 == context.input(0).rank()) return context.invalid("axis is that of complex numbers");
+  if (transform.axis + 1 == context.input(0).rank())
+    return context.invalid("axis is that of complex numbers");
   transform.in = dims[static_cast<size_t>(transform.axis)];
   const int64_t given = transform.gives_real() ? 2 * (transform.in - 1) : transform.in;
   ATTN_OPT_TRY(transform.points, integer(context, 1, given));
@@ -66,7 +67,8 @@ void mirror(std::vector<Complex>& spectrum) {
 std::vector<Complex> roots_of_unity(const Transform& transform) {
   std::vector<Complex> roots;
   const double turn = (transform.inverse ? 2 : -2) * std::numbers::pi / static_cast<double>(transform.points);
-  for (int64_t i = 0; i < transform.points; ++i) roots.push_back(std::polar(1.0, turn * static_cast<double>(i)));
+  for (int64_t i = 0; i < transform.points; ++i)
+    roots.push_back(std::polar(1.0, turn * static_cast<double>(i)));
   return roots;
 }
 
@@ -99,11 +101,13 @@ Outputs dft(const KernelContext& context) {
   const auto to = out.mutable_data<double>();
   const auto roots = roots_of_unity(transform);
   const double factor = transform.inverse ? 1 / static_cast<double>(transform.points) : 1;
-  const int64_t read = std::min(transform.in, transform.gives_real() ? transform.points / 2 + 1 : transform.points);
+  const int64_t read =
+      std::min(transform.in, transform.gives_real() ? transform.points / 2 + 1 : transform.points);
   for (int64_t line = 0; line < outer * inner; ++line) {
     std::vector<Complex> points(static_cast<size_t>(transform.points));
     for (int64_t i = 0; i < read; ++i) {
-      const auto source = static_cast<size_t>(((line / inner * transform.in + i) * inner + line % inner) * parts_in);
+      const auto source =
+          static_cast<size_t>(((line / inner * transform.in + i) * inner + line % inner) * parts_in);
       points[static_cast<size_t>(i)] = {from[source], transform.complex ? from[source + 1] : 0};
     }
     if (transform.gives_real()) mirror(points);

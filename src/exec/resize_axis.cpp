@@ -39,7 +39,8 @@ Expected<ResizeMode> read_resize_mode(const KernelContext& context) {
   mode.interpolation = context.attribute_string("mode", "nearest");
   mode.coordinates =
       context.attribute_string("coordinate_transformation_mode", simple ? "asymmetric" : "half_pixel");
-  mode.nearest = context.attribute_string("nearest_mode", simple ? kNearestBeforeOpset11 : "round_prefer_floor");
+  mode.nearest =
+      context.attribute_string("nearest_mode", simple ? kNearestBeforeOpset11 : "round_prefer_floor");
   mode.cubic_coefficient = context.attribute_float("cubic_coeff_a", -0.75f);
   mode.exclude_outside = context.attribute_int("exclude_outside", 0) != 0;
   mode.antialias = context.attribute_int("antialias", 0) != 0;

@@ -35,7 +35,8 @@ Expected<std::vector<Tensor>> run_draft(const Draft& draft, const std::vector<Te
 }
 
 /// Why the results of NODE and those of the draft are not the same; empty if they are.
-std::string difference_of(const Node& node, const std::vector<Tensor>& expected, const std::vector<Tensor>& actual) {
+std::string difference_of(const Node& node, const std::vector<Tensor>& expected,
+                          const std::vector<Tensor>& actual) {
   for (size_t i = 0; i < std::min(node.outputs.size(), expected.size()); ++i) {
     if (node.outputs[i] == nullptr || (node.outputs[i]->unused() && !actual[i].has_value())) continue;
     if (!actual[i].has_value()) return "output " + std::to_string(i) + " is missing";
@@ -122,8 +123,10 @@ class Trial {
 
 }  // namespace
 
-Comparison compare(const onnx::NodeProto& original, int from, const Draft& draft, int to, const RaiseSite& site) {
-  if (auto reason = reason_against(original, from, draft, to)) return {Agreement::kUnknown, std::move(*reason)};
+Comparison compare(const onnx::NodeProto& original, int from, const Draft& draft, int to,
+                   const RaiseSite& site) {
+  if (auto reason = reason_against(original, from, draft, to))
+    return {Agreement::kUnknown, std::move(*reason)};
   return Trial(original, from, draft, to, site).run();
 }
 

@@ -57,8 +57,8 @@ Obstacle raise_dropout_mask(Draft& draft, const RaiseSite& site) {
   return {};
 }
 
-/// Inference ignores the ratio; it is kept because it belongs to the model. ONNX Runtime has a Dropout of half floats
-/// up to 11.
+/// Inference ignores the ratio; it is kept because it belongs to the model. ONNX Runtime has a Dropout of
+/// half floats up to 11.
 Obstacle raise_dropout(Draft& draft, const RaiseSite& site) {
   if (auto obstacle = raise_dropout_mask(draft, site)) return obstacle;
   if (site.type(0) == onnx::TensorProto::FLOAT16) {

@@ -17,8 +17,8 @@ class NodeRaiser {
  public:
   NodeRaiser(Facts& facts, int to) : facts_(facts), to_(to) {}
 
-  /// Null if a node is the same in the new opset; else its conversion, which was compared with it. The error is
-  /// what is in the way.
+  /// Null if a node is the same in the new opset; else its conversion, which was compared with it. The error
+  /// is what is in the way.
   using Outcome = tl::expected<std::shared_ptr<const Draft>, std::string>;
 
   /// NODE is of opset FROM. Nodes that are alike share an outcome.

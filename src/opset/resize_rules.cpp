@@ -29,8 +29,8 @@ Scales scales_of(const RaiseSite& site) {
           std::ranges::any_of(values, [](float scale) { return scale < 1; })};
 }
 
-/// Where an axis grows, the nearest element was the one before, where it shrinks the one behind: a node that does
-/// both becomes two, the first of which does what there is to enlarge.
+/// Where an axis grows, the nearest element was the one before, where it shrinks the one behind: a node that
+/// does both becomes two, the first of which does what there is to enlarge.
 void raise_nearest(Draft& draft, const Scales& scales) {
   std::string input = draft.node().input(0), factors = draft.node().input(1);
   if (scales.may_enlarge && scales.may_shrink) {
@@ -55,12 +55,13 @@ Obstacle raise_resize_10(Draft& draft, const RaiseSite& site) {
   return {};
 }
 
-/// tf_half_pixel_for_nn is half_pixel without its last term, -0.5. Rounding down what is 0.5 larger is rounding to the
-/// nearest, ties up; rounding it to the nearest, ties down, is rounding up.
+/// tf_half_pixel_for_nn is half_pixel without its last term, -0.5. Rounding down what is 0.5 larger is
+/// rounding to the nearest, ties up; rounding it to the nearest, ties down, is rounding up.
 Obstacle raise_resize_13(Draft& draft, const RaiseSite&) {
   if (draft.string_attribute(kCoordinates, "") != "tf_half_pixel_for_nn") return {};
   const std::string nearest = draft.string_attribute(kNearest, "round_prefer_floor");
-  if (draft.string_attribute("mode", "nearest") != "nearest" || (nearest != "floor" && nearest != "round_prefer_floor"))
+  if (draft.string_attribute("mode", "nearest") != "nearest" ||
+      (nearest != "floor" && nearest != "round_prefer_floor"))
     return "coordinate_transformation_mode tf_half_pixel_for_nn is gone";
   draft.set_text(kCoordinates, "half_pixel");
   draft.set_text(kNearest, nearest == "floor" ? "round_prefer_ceil" : "ceil");

@@ -5,7 +5,8 @@
 namespace attn_opt {
 namespace {
 
-/// Sizes of one node. Symbols are numbered in the order in which they come, unless some size is computed from others.
+/// Sizes of one node. Symbols are numbered in the order in which they come, unless some size is computed from
+/// others.
 class SizeTexts {
  public:
   explicit SizeTexts(const RaiseSite& site) {

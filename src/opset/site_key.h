@@ -7,8 +7,9 @@
 
 namespace attn_opt {
 
-/// Equal for nodes of one operator, with the same attributes, the same inputs given and the same outputs given and
-/// read, of whose inputs the same is known: types, sizes, contents of constants, which symbolic sizes are equal.
+/// Equal for nodes of one operator, with the same attributes, the same inputs given and the same outputs
+/// given and read, of whose inputs the same is known: types, sizes, contents of constants, which symbolic
+/// sizes are equal.
 std::string site_key(const RaiseSite& site);
 
 }  // namespace attn_opt

@@ -54,7 +54,8 @@ std::vector<std::pair<int64_t, int64_t>> fitting_sizes_of(const Node& node) {
 }  // namespace
 
 TrialInputs::TrialInputs(const onnx::NodeProto& node, const RaiseSite& site)
-    : fitting_sizes_(fitting_sizes_of(site.node())), resizes_(node.op_type() == "Resize" || node.op_type() == "Upsample") {
+    : fitting_sizes_(fitting_sizes_of(site.node())),
+      resizes_(node.op_type() == "Resize" || node.op_type() == "Upsample") {
   for (int i = 0; i < node.input_size(); ++i) {
     Input& input = inputs_.emplace_back();
     input.given = !node.input(i).empty();

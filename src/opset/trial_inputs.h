@@ -21,7 +21,8 @@ class TrialInputs {
   TrialInputs(const onnx::NodeProto& node, const RaiseSite& site);
 
   bool has_unknown_rank() const { return has_unknown_rank_; }
-  /// True if some attribute allows only certain sizes: axes that are squeezed, split or searched for their largest.
+  /// True if some attribute allows only certain sizes: axes that are squeezed, split or searched for their
+  /// largest.
   bool has_fitting_sizes() const { return !fitting_sizes_.empty(); }
   /// One tensor for each input, without value for omitted ones. Errors: kUnsupported (a type that cannot be
   /// drawn), kLimit.
@@ -38,10 +39,12 @@ class TrialInputs {
   void fit(Dims& dims) const;
 
   std::vector<Input> inputs_;
-  std::vector<std::pair<int64_t, int64_t>> fitting_sizes_;  ///< axis of input 0, negative from the end, and its size
+  std::vector<std::pair<int64_t, int64_t>>
+      fitting_sizes_;                                ///< axis of input 0, negative from the end, and its size
   std::unordered_map<std::string, size_t> symbols_;  ///< number of each symbol
   bool has_unknown_rank_ = false;
-  bool resizes_ = false;  ///< input 1 and those behind it are regions, scales and sizes: some for each axis of input 0
+  bool resizes_ =
+      false;  ///< input 1 and those behind it are regions, scales and sizes: some for each axis of input 0
 };
 
 }  // namespace attn_opt

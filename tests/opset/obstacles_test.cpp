@@ -39,17 +39,23 @@ TEST(Obstacle, SizesBeyondWhatCanBeRun) {
 TEST(Obstacle, NoneInSizesThatFewNodesAllow) {
   for (const std::string x : {"float[]", "float[n,m,k]"}) {
     EXPECT_EQ(miss_of(11, "(" + x + " x) => (float[n,k] y) { y = Squeeze <axes = [1]> (x) }"), "");
-    EXPECT_EQ(miss_of(11, "(" + x + " x) => (float[n,m,300] y, float[n,m,300] z) "
-                          "{ y, z = Split <axis = 2, split = [300, 300]> (x) }"),
+    EXPECT_EQ(miss_of(11, "(" + x +
+                              " x) => (float[n,m,300] y, float[n,m,300] z) "
+                              "{ y, z = Split <axis = 2, split = [300, 300]> (x) }"),
               "");
-    EXPECT_EQ(miss_of(11, "(" + x + " x) => (float[n,m,a] y, float[n,m,b] z) { y, z = Split <axis = -1> (x) }"), "");
-    EXPECT_EQ(miss_of(9, "(" + x + " x) => (float[n,m,99] y, int64[n,m,99] i) { y, i = TopK <k = 99> (x) }"), "");
+    EXPECT_EQ(
+        miss_of(11, "(" + x + " x) => (float[n,m,a] y, float[n,m,b] z) { y, z = Split <axis = -1> (x) }"),
+        "");
+    EXPECT_EQ(miss_of(9, "(" + x + " x) => (float[n,m,99] y, int64[n,m,99] i) { y, i = TopK <k = 99> (x) }"),
+              "");
   }
-  EXPECT_EQ(miss_of(11, "(float[1,1024,2304] x) => (float[1,1024,1500] y, float[1,1024,804] z) "
-                        "{ y, z = Split <axis = 2, split = [1500, 804]> (x) }"),
+  EXPECT_EQ(miss_of(11,
+                    "(float[1,1024,2304] x) => (float[1,1024,1500] y, float[1,1024,804] z) "
+                    "{ y, z = Split <axis = 2, split = [1500, 804]> (x) }"),
             "");
-  EXPECT_THAT(miss_of(11, "(float[4] x) => (float[a] y, float[b] z) "
-                          "{ y, z = Split <split = [9223372036854775807, 9223372036854775807]> (x) }"),
+  EXPECT_THAT(miss_of(11,
+                      "(float[4] x) => (float[a] y, float[b] z) "
+                      "{ y, z = Split <split = [9223372036854775807, 9223372036854775807]> (x) }"),
               HasSubstr("cannot be compared"));
 }
 
@@ -86,15 +92,16 @@ TEST(Obstacle, GroupsOfAnUnknownNumberOfChannels) {
 TEST(Obstacle, CoordinateModeThatIsGone) {
   EXPECT_THAT(miss_of(11,
                       "(float[1,1,2,3] x, float[8] r, float[4] s) => (float[1,1,H,W] y) "
-                      "{ y = Resize <mode = \"linear\", coordinate_transformation_mode = \"tf_half_pixel_for_nn\"> (x, r, s) }"),
+                      "{ y = Resize <mode = \"linear\", coordinate_transformation_mode = "
+                      "\"tf_half_pixel_for_nn\"> (x, r, s) }"),
               HasSubstr("tf_half_pixel_for_nn"));
 }
 
 /// What the text says of the odd element of the padding was turned round at 11; runtimes never were.
 TEST(Obstacle, NoneInPaddingOfTransposedConvolutions) {
   for (const std::string attribute : {"auto_pad = \"SAME_UPPER\"", "output_shape = [5]", "pads = [1, 0]"}) {
-    EXPECT_EQ(miss_of(10, "(float[1,1,4] x, float[1,1,3] w) => (float[1,1,N] y) { y = ConvTranspose <" + attribute +
-                              "> (x, w) }"),
+    EXPECT_EQ(miss_of(10, "(float[1,1,4] x, float[1,1,3] w) => (float[1,1,N] y) { y = ConvTranspose <" +
+                              attribute + "> (x, w) }"),
               "");
   }
 }
@@ -120,8 +127,9 @@ TEST(Obstacle, SlopeOfTheChannels) {
 }
 
 TEST(Obstacle, ConversionThatCannotBeRun) {
-  EXPECT_THAT(miss_of(17, "(float[1,8,1] x) => (float[1,N,2] y) "
-                          "{ n = Constant <value = int64 {99999}> () y = DFT <axis = 1> (x, n) }"),
+  EXPECT_THAT(miss_of(17,
+                      "(float[1,8,1] x) => (float[1,N,2] y) "
+                      "{ n = Constant <value = int64 {99999}> () y = DFT <axis = 1> (x, n) }"),
               HasSubstr("cannot be compared"));
 }
 

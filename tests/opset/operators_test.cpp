@@ -102,7 +102,8 @@ std::vector<OperatorCase> moved_attributes() {
       {"DropoutPlain", 10, "(float[2,3] x) => (float[2,3] y) { y = Dropout (x) }", "Dropout", 0},
       {"DropoutMask", 7, "(float[2,3] x) => (float[2,3] y) { y, m = Dropout (x) }", "Dropout", 1},
       {"DropoutMask", 11, "(float[2,3] x) => (float[2,3] y) { y, m = Dropout (x) }", "Dropout", 1},
-      {"DropoutOfHalf", 9, "(float16[2,3] x) => (float16[2,3] y) { y = Dropout <ratio = 0.3> (x) }", "Identity", 1},
+      {"DropoutOfHalf", 9, "(float16[2,3] x) => (float16[2,3] y) { y = Dropout <ratio = 0.3> (x) }",
+       "Identity", 1},
       {"TopK", 9, "(float[2,7] x) => (float[2,3] y, int64[2,3] i) { y, i = TopK <k = 3> (x) }",
        "Constant TopK", 1},
       {"TopK", 10,
@@ -153,19 +154,23 @@ std::vector<OperatorCase> new_meanings() {
       {"ResizeOfTensorFlow", 11,
        "(float[1,1,4,4] x) => (float[1,1,8,6] y) { r = Constant <value = float[0] {}> () "
        "s = Constant <value = float[4] {1, 1, 2, 1.5}> () "
-       "y = Resize <coordinate_transformation_mode = \"tf_half_pixel_for_nn\", nearest_mode = \"floor\"> (x, r, s) }",
+       "y = Resize <coordinate_transformation_mode = \"tf_half_pixel_for_nn\", nearest_mode = \"floor\"> (x, "
+       "r, s) }",
        "Constant Constant Resize", 1},
       {"ResizeOfTensorFlowTiesDown", 12,
        "(float[1,1,4,4] x) => (float[1,1,8,6] y) { r = Constant <value = float[0] {}> () "
        "s = Constant <value = float[4] {1, 1, 2, 1.5}> () "
        "y = Resize <coordinate_transformation_mode = \"tf_half_pixel_for_nn\"> (x, r, s) }",
        "Constant Constant Resize", 1},
-      {"FourierTransform", 17, "(float[1,6,1] x) => (float[1,6,2] y) { y = DFT <axis = 1> (x) }", "Constant DFT", 1},
-      {"FourierTransformOnesided", 19,
-       "(float[2,6,1] x) => (float[2,5,2] y) { n = Constant <value = int64 {8}> () y = DFT <onesided = 1> (x, n) }",
-       "Constant Constant DFT", 1},
-      {"FourierTransformInverse", 17, "(float[2,3,5,2] x) => (float[2,3,5,2] y) { y = DFT <axis = -2, inverse = 1> (x) }",
+      {"FourierTransform", 17, "(float[1,6,1] x) => (float[1,6,2] y) { y = DFT <axis = 1> (x) }",
        "Constant DFT", 1},
+      {"FourierTransformOnesided", 19,
+       "(float[2,6,1] x) => (float[2,5,2] y) { n = Constant <value = int64 {8}> () y = DFT <onesided = 1> "
+       "(x, n) }",
+       "Constant Constant DFT", 1},
+      {"FourierTransformInverse", 17,
+       "(float[2,3,5,2] x) => (float[2,3,5,2] y) { y = DFT <axis = -2, inverse = 1> (x) }", "Constant DFT",
+       1},
       {"Resize", 11,
        "(float[1,1,2,3] x) => (float[1,1,4,6] y) { r = Constant <value = float[0] {}> () "
        "s = Constant <value = float[4] {1, 1, 2, 2}> () y = Resize <mode = \"cubic\"> (x, r, s) }",
