@@ -1,6 +1,8 @@
 #include "src/verify/draws.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
 
 #include "src/trial/random_numbers.h"
@@ -10,10 +12,14 @@ namespace {
 
 using P = onnx::TensorProto;
 
+constexpr std::array<std::string_view, 5> kHiding = {"Where", "IsNaN", "Max", "Min", "Clip"};
 constexpr double kMaskedShare = 0.3;
 constexpr double kLargeFactor = 30;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double kDeepMask = -1e4;
+constexpr double kNearLowest = 0.75;
+constexpr int64_t kNoNumberStride = 4;
 
 bool can_mask(const SiteInput& input, const Sdpa& sdpa) {
   if (input.source != SiteInput::Source::kDrawn) return false;
@@ -29,6 +35,16 @@ size_t term_index(const Value* value, const Sdpa& sdpa) {
   return 0;
 }
 
+bool is_subtracted(const Value* value, const Sdpa& sdpa) {
+  return std::any_of(sdpa.terms.begin(), sdpa.terms.end(),
+                     [&](const ScoreTerm& term) { return term.value == value && term.coefficient < 0; });
+}
+
+/// Operators that can give the same for a score whatever it is.
+bool hides_scores(const Node& node) {
+  return std::any_of(kHiding.begin(), kHiding.end(), [&](std::string_view op) { return node.is(op); });
+}
+
 /// Draws one input, element by element, in double.
 class InputDraw {
  public:
@@ -38,27 +54,36 @@ class InputDraw {
         terms_(static_cast<int64_t>(std::max<size_t>(1, request.sdpa.terms.size()))),
         columns_(dims.empty() ? 1 : dims.back()), queries_(dims.size() < 2 ? 1 : dims[dims.size() - 2]),
         rows_(columns_ ? element_count(dims) / columns_ : 0), lowest_(lowest_finite(input.type)), extremes_(input.extremes),
-        is_floating_(is_floating(input.type)) {}
+        is_floating_(is_floating(input.type)), sign_(is_subtracted(input.value, request.sdpa) ? -1 : 1) {}
 
   double element(int64_t index) {
     if (role_ == InputRole::kLength) return length(index);
     if (role_ == InputRole::kTensorScale) return 0.5 + 1.5 * random_.uniform();
     const int64_t row = index / columns_, column = index % columns_;
-    if (role_ == InputRole::kBias) return within_extremes(bias(row, column));
+    if (role_ == InputRole::kBias) return sign_ * within_extremes(bias(row, column));
     if (!is_floating_) return masks(row, column) == (role_ == InputRole::kDrop) ? 1 : 0;
+    if (request_.kind == DrawKind::kNotFinite && is_no_number(row)) return kNoNumber;
     const bool is_large = request_.kind == DrawKind::kLarge && role_ == InputRole::kQuery;
     return random_.normal() * (is_large ? kLargeFactor : 1);
   }
 
  private:
+  bool is_no_number(int64_t row) const {
+    return role_ == InputRole::kQuery ? row == empty_row() : role_ == InputRole::kKey && row % kNoNumberStride == 0;
+  }
+
   /// VALUE, or the deepest that the model's own mask can reach: what it never holds proves nothing.
   double within_extremes(double value) const {
     if (value == -kInfinity && !extremes_.may_hold_minus_inf) value = lowest_;
-    if (value == lowest_ && !extremes_.may_hold_lowest) value = kDeepMask;
+    if (value <= kNearLowest * lowest_ && std::isfinite(value) && !extremes_.may_hold_lowest) value = kDeepMask;
     return value;
   }
 
   int64_t empty_row() const { return rows_ / 2; }
+  /// Rows that this term leaves without a key: one with all others, one alone.
+  bool empties(int64_t row) const {
+    return row == empty_row() || (terms_ > 1 && row == (empty_row() + 2 + term_) % rows_);
+  }
   /// The row in which the terms mask the keys in turn.
   bool is_split_row(int64_t row) const { return terms_ > 1 && (rows_ == 1 || row == (empty_row() + 1) % rows_); }
   bool masks_in_turn(int64_t column) const { return column % terms_ == term_; }
@@ -72,17 +97,23 @@ class InputDraw {
       case DrawKind::kAllKept: return 0;
       case DrawKind::kMixed: return row == empty_row() ? fill() : mixed(normal);
       case DrawKind::kEmptyRow:
-        if (row == empty_row() || (is_split_row(row) && masks_in_turn(column))) return -kInfinity;
+        if (empties(row) || (is_split_row(row) && masks_in_turn(column))) return -kInfinity;
         return normal;
       case DrawKind::kLowestRow:
         if (row == empty_row() || (is_split_row(row) && masks_in_turn(column))) return lowest_;
+        if (row == (empty_row() + 2) % rows_) return around_lowest(column);
         return normal;
-      case DrawKind::kCausal: return is_future(row, column) ? -kInfinity : normal;
+      case DrawKind::kCausal:
+        if (queries_ == 1) return around_lowest(column);
+        return is_future(row, column) ? -kInfinity : normal;
       case DrawKind::kRandom:
-      case DrawKind::kLarge: break;
+      case DrawKind::kLarge:
+      case DrawKind::kNotFinite: break;
     }
     return normal;
   }
+
+  double around_lowest(int64_t column) const { return lowest_ * (column % 2 ? kNearLowest : 1); }
 
   double fill() {
     switch (random_.below(3)) {
@@ -105,13 +136,14 @@ class InputDraw {
     switch (request_.kind) {
       case DrawKind::kAllKept: return false;
       case DrawKind::kEmptyRow:
-        if (row == empty_row()) return true;
-        [[fallthrough]];
+        if (empties(row)) return true;
+        return is_split_row(row) && masks_in_turn(column);
       case DrawKind::kLowestRow: return is_split_row(row) ? masks_in_turn(column) : masked;
       case DrawKind::kCausal: return is_future(row, column);
       case DrawKind::kRandom:
       case DrawKind::kMixed:
-      case DrawKind::kLarge: break;
+      case DrawKind::kLarge:
+      case DrawKind::kNotFinite: break;
     }
     return masked;
   }
@@ -129,6 +161,7 @@ class InputDraw {
   double lowest_;
   MaskContents extremes_;
   bool is_floating_;
+  double sign_;  ///< of a bias: what masks a key when it is subtracted lies at the other end
 };
 
 /// Sizes of a value whose contents are expressions; an unknown integer that some shape holds has a number.
@@ -189,6 +222,7 @@ std::string_view name_of(DrawKind kind) {
     case DrawKind::kLowestRow: return "one row lowest";
     case DrawKind::kCausal: return "causal";
     case DrawKind::kLarge: return "large scores";
+    case DrawKind::kNotFinite: return "a query that is no number";
   }
   return "";
 }
@@ -196,9 +230,14 @@ std::string_view name_of(DrawKind kind) {
 std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa) {
   const bool has_mask =
       std::any_of(site.inputs.begin(), site.inputs.end(), [&](const SiteInput& input) { return can_mask(input, sdpa); });
-  if (!has_mask) return {DrawKind::kRandom, DrawKind::kLarge};
-  return {DrawKind::kRandom,    DrawKind::kAllKept, DrawKind::kMixed, DrawKind::kEmptyRow,
-          DrawKind::kLowestRow, DrawKind::kCausal,  DrawKind::kLarge};
+  std::vector<DrawKind> kinds{DrawKind::kRandom, DrawKind::kLarge};
+  if (has_mask)
+    kinds = {DrawKind::kRandom,    DrawKind::kAllKept, DrawKind::kMixed, DrawKind::kEmptyRow,
+             DrawKind::kLowestRow, DrawKind::kCausal,  DrawKind::kLarge};
+  const auto& before = site.before.nodes;
+  if (std::any_of(before.begin(), before.end(), [](const Node* node) { return hides_scores(*node); }))
+    kinds.push_back(DrawKind::kNotFinite);
+  return kinds;
 }
 
 InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {
@@ -213,6 +252,8 @@ InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {
     if (scale.value == value) return InputRole::kTensorScale;
   for (const auto& view : sdpa.q.views)
     if (view.value == value) return InputRole::kQuery;
+  for (const auto& view : sdpa.k.views)
+    if (view.value == value) return InputRole::kKey;
   return InputRole::kOther;
 }
 

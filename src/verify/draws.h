@@ -11,6 +11,7 @@ namespace attn_opt {
 enum class InputRole {
   kOther,
   kQuery,
+  kKey,
   kBias,         ///< added to the scores
   kKeep,         ///< true where a key is kept
   kDrop,         ///< true where a key is masked
@@ -23,10 +24,11 @@ enum class DrawKind {
   kRandom,
   kAllKept,
   kMixed,      ///< each entry of a bias 0, -1e4, lowest, -inf or normal; in one row only fills
-  kEmptyRow,   ///< one row without a key; in the next one every key is masked by one term or another
-  kLowestRow,  ///< one row of a bias all lowest
-  kCausal,
+  kEmptyRow,   ///< one row without a key, one for each term that it alone empties, one that they empty in turn
+  kLowestRow,  ///< one row of a bias all lowest, one of the lowest and what lies a quarter above it
+  kCausal,     ///< a bias that is the same for all queries: the lowest and what lies a quarter above it
   kLarge,      ///< queries thirty times as large
+  kNotFinite,  ///< one query and every fourth key are no numbers: a row shows another number only where that is hidden
 };
 
 std::string_view name_of(DrawKind kind);

@@ -70,14 +70,16 @@ AlignedRows aligned(const Compared& compared) {
 bool all_of_row(std::span<const double> row, bool (*holds)(double)) { return std::all_of(row.begin(), row.end(), holds); }
 bool is_nan(double value) { return std::isnan(value); }
 bool is_zero(double value) { return value == 0; }
+bool is_finite(double value) { return std::isfinite(value); }
 
 /// The id of the assumed precondition that lets ROW differ; empty if none does.
 std::string explanation(const Compared& compared, const AlignedRows& aligned_rows, size_t row) {
   if (!aligned_rows.are_score_rows) return {};
   const ScoreRows& rows = compared.rows;
-  const bool nan_became_zero =
-      all_of_row(aligned_rows.before_row(row), is_nan) && all_of_row(aligned_rows.after_row(row), is_zero);
-  if (compared.assumed.rows_keep_a_key && rows.is_empty[row] && (nan_became_zero || rows.has_fill[row]))
+  const auto before = aligned_rows.before_row(row), after = aligned_rows.after_row(row);
+  const bool nan_became_zero = all_of_row(before, is_nan) && all_of_row(after, is_zero);
+  const bool fill_was_added = rows.has_shallow_fill[row] && all_of_row(before, is_finite) && all_of_row(after, is_finite);
+  if (compared.assumed.rows_keep_a_key && rows.is_empty[row] && (nan_became_zero || fill_was_added))
     return "rows-keep-a-key";
   if (compared.assumed.scores_finite && rows.overflows[row]) return "scores-finite";
   return {};
@@ -199,7 +201,8 @@ Judgement judge_in_type(const Compared& compared, DataType type) {
   const double epsilon = type_epsilon(type);
   return judge_rows(compared, kUlpLimit, " ulp of its row in " + type_name(type),
                     [&](const AlignedRows& rows, size_t row) {
-                      return largest_difference(rows, row) / row_unit(compared, rows, row, epsilon);
+                      const double most = largest_difference(rows, row);
+                      return std::isfinite(most) ? most / row_unit(compared, rows, row, epsilon) : most;
                     });
 }
 

@@ -20,6 +20,10 @@ double largest(const std::vector<double>& values) {
   return most;
 }
 
+double largest_norm(const std::vector<double>& norms) {
+  return std::any_of(norms.begin(), norms.end(), [](double norm) { return std::isnan(norm); }) ? kInfinity : largest(norms);
+}
+
 std::vector<double> row_norms(const LogicalTensor& tensor) {
   std::vector<double> norms;
   for (size_t begin = 0; begin < tensor.values.size(); begin += static_cast<size_t>(tensor.features)) {
@@ -50,7 +54,7 @@ class RowReader {
     if (!read_products()) return {};
     bias_.assign(rows_.size() * static_cast<size_t>(rows_.keys), 0);
     is_masked_.assign(bias_.size(), false);
-    rows_.has_fill.assign(rows_.size(), false);
+    rows_.has_shallow_fill.assign(rows_.size(), false);
     for (const auto& term : sdpa_.terms) add(term);
     if (sdpa_.is_causal) mask_future();
     if (sdpa_.nonpad_kv_seqlen) mask_padding();
@@ -89,9 +93,10 @@ class RowReader {
     for (const auto& view : sdpa_.k.views)
       if (view.past) past_ = rows_.keys - request_.sizes.of(view.axes.size(Role::kRow)).value_or(rows_.keys);
     batch_ = std::max<int64_t>(1, request_.sizes.of(sdpa_.batch).value_or(1));
-    const double factor = scale() * largest(key_norms);
+    const double factor = scale() * largest_norm(key_norms);
     for (const double norm : row_norms(*q)) {
-      const double score = factor * norm;
+      const double product = factor * norm;
+      const double score = std::isnan(product) ? kInfinity : product;
       rows_.overflows.push_back(!(score <= largest_finite(request_.type)));
       rows_.magnitude.push_back(sdpa_.softcap > 0 ? std::min(score, sdpa_.softcap) : score);
     }
@@ -123,7 +128,7 @@ class RowReader {
       } else if (((*values)[i] != 0) == (term.kind == ScoreTerm::Kind::kDrop)) {
         bias_[i] = rounded(term.coefficient * term.fill, request_.type);
         is_masked_[i] = true;
-        rows_.has_fill[i / static_cast<size_t>(rows_.keys)] = true;
+        if (bias_[i] > kAbsorbing) rows_.has_shallow_fill[i / static_cast<size_t>(rows_.keys)] = true;
       }
     }
   }

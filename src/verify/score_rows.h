@@ -13,7 +13,7 @@ struct ScoreRows {
   double value_magnitude = 1;     ///< largest |V|
   std::vector<double> magnitude;  ///< largest score that rounding can matter of, biases included
   std::vector<bool> is_empty;     ///< every key is masked, by -inf or by a fill
-  std::vector<bool> has_fill;     ///< some key's score is replaced by a fill
+  std::vector<bool> has_shallow_fill;  ///< some key's score is replaced by a fill that, added, would leave a trace of it
   std::vector<bool> overflows;    ///< the scores before masks pass the type's range
 
   size_t size() const { return magnitude.size(); }

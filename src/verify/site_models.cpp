@@ -26,6 +26,7 @@ class SiteCutter {
     } while (uncut_made() || uncut_dependent());
     ATTN_OPT_CHECK(describe_inputs());
     choose_probes();
+    if (emission_.attention) site_.attention_inputs = emission_.attention->inputs;
     return std::move(site_);
   }
 
@@ -226,6 +227,10 @@ bool OriginalValues::is_made_by_edit(const Value& value) const {
   return value.producer && is_added(*value.producer) && !values_.count(&value);
 }
 
+bool CutSite::is_made_after(const Value& value) const {
+  return value.producer && std::find(after.nodes.begin(), after.nodes.end(), value.producer) != after.nodes.end();
+}
+
 Expected<CutSite> cut_site(const Emission& emission, const Sdpa& sdpa, const CutContext& context) {
   return SiteCutter(emission, sdpa, context).cut();
 }
@@ -236,7 +241,10 @@ SiteModels write_site(const CutSite& site, const Emission& emission, const Local
   outputs.insert(outputs.end(), site.probes.begin(), site.probes.end());
   SiteModels models;
   models.before = write_model(site.before, outputs, graph, functions);
-  models.after = write_model(site.after, site.written, graph, functions);
+  std::vector<Value*> outputs_after = site.written;
+  std::copy_if(site.attention_inputs.begin(), site.attention_inputs.end(), std::back_inserter(outputs_after),
+               [&](const Value* value) { return value && site.is_made_after(*value); });
+  models.after = write_model(site.after, outputs_after, graph, functions);
   set_opset(models.after, kOpsetOfAttention);
   models.after_exact = models.after;
   const Node* attention = emission.attention;

@@ -50,6 +50,10 @@ struct CutSite {
   std::vector<Value*> replaced, written;  ///< outputs of the two sides that must agree, in the same order
   std::vector<Value*> probes;             ///< further outputs of the side before: what the judgement reads
   std::vector<Value*> handed_over;        ///< probes that the side after takes as inputs
+  std::vector<Value*> attention_inputs;   ///< of the Attention node that is written; null: omitted
+
+  /// True for a value that the side after makes.
+  bool is_made_after(const Value& value) const;
 };
 
 struct CutContext {
@@ -69,6 +73,7 @@ struct SiteModels {
   onnx::ModelProto after_exact;
 };
 
+/// The side after has the inputs of its Attention node that it makes as further outputs, in their order.
 SiteModels write_site(const CutSite& site, const Emission& emission, const LocalFunctionGraphs& functions);
 
 }  // namespace attn_opt

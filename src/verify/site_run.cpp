@@ -1,5 +1,7 @@
 #include "src/verify/site_run.h"
 
+#include "src/verify/portable_form.h"
+
 namespace attn_opt {
 namespace {
 
@@ -13,19 +15,41 @@ DataType coarsest(const Sdpa& sdpa, const Tensor& output) {
 
 }  // namespace
 
-Expected<SiteRunner> SiteRunner::create(const CutSite& site, const SiteModels& models, const TensorStore& tensors,
-                                        const RunLimits& limits) {
+tl::expected<SiteRunner::Sides, SiteRunner::Failure> SiteRunner::sides(const onnx::ModelProto& before,
+                                                                       const onnx::ModelProto& after,
+                                                                       const TensorStore& tensors,
+                                                                       const ExecutorOptions& options) {
+  auto of_before = Executor::create(before, tensors, options);
+  if (!of_before) return tl::unexpected<Failure>(Failure{std::move(of_before.error()), false});
+  auto of_after = Executor::create(after, tensors, options);
+  if (!of_after) return tl::unexpected<Failure>(Failure{std::move(of_after.error()), true});
+  return Sides{*std::move(of_before), *std::move(of_after)};
+}
+
+tl::expected<SiteRunner, SiteRunner::Failure> SiteRunner::create(const CutSite& site, const SiteModels& models,
+                                                                 const TensorStore& tensors, const RunLimits& limits) {
   ExecutorOptions typed;
   typed.memory_limit = limits.memory;
   typed.deadline = limits.deadline;
   ExecutorOptions exact = typed;
   exact.compute_f64 = true;
-  ATTN_OPT_TRY(Executor exact_before, Executor::create(models.before, tensors, exact));
-  ATTN_OPT_TRY(Executor exact_after, Executor::create(models.after_exact, tensors, exact));
-  ATTN_OPT_TRY(Executor typed_before, Executor::create(models.before, tensors, typed));
-  ATTN_OPT_TRY(Executor typed_after, Executor::create(models.after, tensors, typed));
-  return SiteRunner(site, {std::move(exact_before), std::move(exact_after)},
-                    {std::move(typed_before), std::move(typed_after)});
+  auto in_double = sides(models.before, models.after_exact, tensors, exact);
+  if (!in_double) return tl::unexpected<Failure>(std::move(in_double.error()));
+  auto as_written = sides(models.before, models.after, tensors, typed);
+  if (!as_written) return tl::unexpected<Failure>(std::move(as_written.error()));
+  return SiteRunner(site, *std::move(in_double), *std::move(as_written));
+}
+
+/// AFTER: the outputs of the side after, of which the inputs of the Attention node are the last.
+std::string SiteRunner::unportable_input(const Feeds& feeds, const std::vector<Tensor>& after) const {
+  std::vector<const Tensor*> inputs;
+  size_t made = site_->written.size();
+  for (const Value* value : site_->attention_inputs) {
+    if (!value) inputs.push_back(nullptr);
+    else if (site_->is_made_after(*value)) inputs.push_back(&after[made++]);
+    else inputs.push_back(&feeds.at(value->name));
+  }
+  return unportable(inputs);
 }
 
 SiteRunner::Result SiteRunner::run(const Feeds& feeds, const Sdpa& sdpa, const SizeAssignment& sizes,
@@ -72,6 +96,9 @@ tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, con
     if (!of_output.failure.empty()) of_output.failure = output.name + " " + of_output.failure;
     judgement.merge(of_output);
   }
+  if (mode == Mode::kTyped && judgement.failure.empty())
+    if (const std::string what = unportable_input(feeds_after, *after); !what.empty())
+      judgement.failure = "the node is given " + what;
   return judgement;
 }
 

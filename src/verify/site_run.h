@@ -21,16 +21,16 @@ struct RunResult {
 /// The executors of a site: each side in double and as written.
 class SiteRunner {
  public:
-  /// SITE, MODELS and TENSORS must outlive the runner.
-  static Expected<SiteRunner> create(const CutSite& site, const SiteModels& models, const TensorStore& tensors,
-                                     const RunLimits& limits);
-
   /// What went wrong, and on which side: an edit that cannot run where the model can is wrong.
   struct Failure {
     Error error;
     bool is_after = false;
   };
   using Result = tl::expected<RunResult, Failure>;
+
+  /// SITE, MODELS and TENSORS must outlive the runner.
+  static tl::expected<SiteRunner, Failure> create(const CutSite& site, const SiteModels& models,
+                                                  const TensorStore& tensors, const RunLimits& limits);
 
   Result run(const Feeds& feeds, const Sdpa& sdpa, const SizeAssignment& sizes, const Assumed& assumed) const;
 
@@ -42,6 +42,9 @@ class SiteRunner {
       : site_(&site), exact_(std::move(exact)), typed_(std::move(typed)) {}
 
   enum class Mode { kExact, kTyped };
+  static tl::expected<Sides, Failure> sides(const onnx::ModelProto& before, const onnx::ModelProto& after,
+                                            const TensorStore& tensors, const ExecutorOptions& options);
+  std::string unportable_input(const Feeds& feeds, const std::vector<Tensor>& after) const;
   tl::expected<Judgement, Failure> run_mode(Mode mode, const Feeds& feeds, const Sdpa& sdpa,
                                             const SizeAssignment& sizes, const Assumed& assumed) const;
 

@@ -81,7 +81,14 @@ std::vector<SizeAssignment> symbolic_assignments(const CutSite& site, const std:
   add_case(symbol_name(rows_of(sdpa.q)), 1);
   add_case(past_symbol(sdpa), 0);
   add(from_sequence(2)).make_fallback();
-  add([](size_t) { return kOneForAll; }).make_fallback();
+  const auto one_for_all = [](size_t) { return kOneForAll; };
+  add(one_for_all).make_fallback();
+  // A sum of two sizes that is a symbol of its own, as the length of a mask over past and new keys.
+  for (const auto& symbol : symbols) {
+    SizeAssignment& assignment = add(one_for_all);
+    assignment.set(symbol, 2 * kOneForAll);
+    assignment.make_fallback();
+  }
   const auto divided = dividends(site);
   if (divided.empty()) return assignments;
   for (int64_t factor : kDividendFactors)

@@ -20,6 +20,15 @@ std::string on_draw(DrawKind kind, const SizeAssignment& sizes) {
   return " (draw '" + std::string(name_of(kind)) + "', sizes " + sizes.str() + ")";
 }
 
+/// An edit that cannot run where the model can is wrong; one that takes too much, or an operator that we lack, is not.
+bool is_wrong(const SiteRunner::Failure& failure) {
+  return failure.is_after && failure.error.code == ErrorCode::kInvalidInput;
+}
+
+std::string does_not_run(const SiteRunner::Failure& failure) {
+  return "what is written does not run: " + failure.error.message();
+}
+
 /// Draws and runs a site until it fails or enough is shown.
 class SiteCheck {
  public:
@@ -61,10 +70,8 @@ class SiteCheck {
     if (!feeds) return not_run(feeds.error());
     const auto result = runner_.run(*feeds, sdpa_, request.sizes, assumed_);
     if (!result) {
-      const auto& [error, is_after] = result.error();
-      const bool is_wrong = is_after && error.code == ErrorCode::kInvalidInput;
-      if (is_wrong) return failed("what is written does not run: " + error.message() + on_draw(request.kind, request.sizes));
-      return not_run(error);
+      if (is_wrong(result.error())) return failed(does_not_run(result.error()) + on_draw(request.kind, request.sizes));
+      return not_run(result.error().error);
     }
     ++result_.draws;
     result_.algebra_difference = std::max(result_.algebra_difference, result->algebra.difference);
@@ -101,11 +108,14 @@ class SiteCheck {
   Verification result_;
 };
 
-Verification unverified(const Error& error) {
+Verification without_draws(Verdict verdict, std::string reason) {
   Verification result;
-  result.reason = error.message();
+  result.verdict = verdict;
+  result.reason = std::move(reason);
   return result;
 }
+
+Verification unverified(const Error& error) { return without_draws(Verdict::kUnverified, error.message()); }
 
 }  // namespace
 
@@ -116,6 +126,7 @@ struct Verifier::Impl {
 
   Verification verify(const Emission& emission, const Sdpa& sdpa) {
     const auto site = cut_site(emission, sdpa, {context.facts, tensors, original});
+    if (!site && site.error().code == ErrorCode::kInvalidInput) return without_draws(Verdict::kFailed, site.error().message());
     if (!site) return unverified(site.error());
     const auto assignments = size_assignments(*site, sdpa, equations);
     const std::string text = canonical_text({*site, emission, sdpa, assignments});
@@ -135,7 +146,8 @@ struct Verifier::Impl {
     const auto start = Clock::now();
     const SiteModels models = write_site(site, emission, functions);
     const auto runner = SiteRunner::create(site, models, tensors, {options.memory_limit, start + options.time_limit});
-    if (!runner) return unverified(runner.error());
+    if (!runner && is_wrong(runner.error())) return without_draws(Verdict::kFailed, does_not_run(runner.error()));
+    if (!runner) return unverified(runner.error().error);
     const Assumed assumed(emission.preconditions);
     Verification result = SiteCheck(site, sdpa, *runner, assumed, options.memory_limit).check(assignments, seed);
     if (options.strict && result.verdict == Verdict::kVerified && !result.explained_by.empty()) {

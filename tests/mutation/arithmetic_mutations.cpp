@@ -1,5 +1,5 @@
 // The nodes that compute masks and factors written wrong: operators, operands, constants, types.
-#include <cmath>
+#include <limits>
 
 #include "tests/mutation/edit_changes.h"
 
@@ -77,7 +77,7 @@ std::vector<EditMutation> number_mutations() {
     size_t input;
     const char* what;
   };
-  constexpr Reader kReaders[] = {{"Mul", 1, "factor"}, {"Where", 1, "number kept"}, {"Where", 2, "number laid over"}, {"Max", 1, "floor"}};
+  constexpr Reader kReaders[] = {{"Mul", 1, "factor"}, {"Where", 1, "number kept"}, {"Where", 2, "number laid over"}};
   struct To {
     const char* change;
     double (*to)(double);
@@ -91,6 +91,8 @@ std::vector<EditMutation> number_mutations() {
                              {"+ 1", [](double x) { return x + 1; }}};
   for (const Reader& reader : kReaders)
     for (const To& to : kChanges) all.push_back(of_number(reader.op, reader.input, reader.what, to.change, to.to));
+  all.push_back(of_number("Max", 1, "floor", "0", [](double) { return 0.0; }));
+  all.push_back(of_number("Max", 1, "floor", "-inf", [](double) { return -std::numeric_limits<double>::infinity(); }));
   return all;
 }
 
@@ -118,7 +120,7 @@ std::vector<EditMutation> arithmetic_mutations() {
       at_each("Where", "condition negated", is_op("Where"),
               [](Emission& emission, Node& node) { insert_before(emission, node, 0, "Not"); }),
       cast_to(P::DOUBLE, "to double"),
-      cast_to(P::FLOAT16, "to float16"),
+      cast_to(P::FLOAT, "to float32"),
       cast_to(P::INT32, "to int32"),
       cast_through(P::BOOL, "through bool"),
       cast_through(P::INT32, "through int32"),

@@ -1,9 +1,56 @@
 #include "tests/mutation/equivalents.h"
 
 namespace attn_opt {
+namespace {
+
+constexpr const char* kReshapeBetween = "only a Reshape lies between the two values, and what is written reshapes either";
+constexpr const char* kAbsorbed = "any fill this deep leaves a masked key the probability 0, whatever the number";
+constexpr const char* kEmptyRowsAlone =
+    "only rows differ in which every key is masked by one Where or the other, and that there are none is assumed";
+constexpr const char* kNoLowest = "the mask holds 0 and -1e4: the Where that replaces the lowest number replaces nothing";
+constexpr const char* kShift = "every key that is kept, or every one that is not, shifts alike, which softmax does not see";
+constexpr const char* kCommutes = "the two masks are added: their order does not matter";
+constexpr const char* kNoSoftcap = "without a softcap the stages 1 and 2 of the scores are one";
+
+}  // namespace
 
 const std::vector<Equivalent>& equivalents() {
   static const std::vector<Equivalent> all = {
+      {"operands: K read above its layout", "key_swapped_in_three_dimensions", kReshapeBetween},
+      {"operands: K read below its layout", "sequence_first", kReshapeBetween},
+      {"operands: V read below its layout", "sequence_first", kReshapeBetween},
+      {"operands: V read below its layout", "heads_tiled_expanded", kReshapeBetween},
+      {"fill: -1e4 for lowest", "where_two_fills", kEmptyRowsAlone},
+      {"fill: halved", "where_two_fills", kAbsorbed},
+      {"fill: halved", "where_drop_lowest", kAbsorbed},
+      {"number kept: halved", "where_drop_lowest", kAbsorbed},
+      {"number laid over: halved", "where_two_fills", kAbsorbed},
+      {"number laid over: doubled", "where_two_fills", kAbsorbed},
+      {"number laid over: x 1.01", "where_two_fills", kAbsorbed},
+      {"number laid over: off by 64 ulp", "where_two_fills", kAbsorbed},
+      {"guard: overlooked", "bool_mask", "a float mask of -inf gives 0 in rows without a key as the bool mask does"},
+      {"guard: overlooked", "mask_of_one_row", "a float mask of -inf gives 0 in rows without a key as the bool mask does"},
+      {"scores output: the stage before", "scores_output", kNoSoftcap},
+      {"Attention.qk_matmul_output_mode: + 3 modulo 4", "scores_output", kNoSoftcap},
+      {"tensor scale: beside the other operand", "scale_per_head", "a factor for each head scales Q K^T beside either"},
+      {"terms: masks exchanged", "bias_two", kCommutes},
+      {"terms: masks exchanged", "floor_above_two_masks", kCommutes},
+      {"terms: masks exchanged", "where_two_fills", kEmptyRowsAlone},
+      {"terms: order exchanged", "where_two_fills", kEmptyRowsAlone},
+      {"terms: fills exchanged", "where_two_fills", kEmptyRowsAlone},
+      {"Expand: left out", "cache_and_mask", "the mask is as large as the scores: that it is could only not be proven"},
+      {"Unsqueeze: left out", "mask_of_one_axis", "the Expand behind it puts axes in front as well"},
+      {"Mul: Div in its place", "bias_subtracted", "the factor is -1"},
+      {"number kept: + 1", "where_then_bias", kShift},
+      {"number kept: + 1", "where_two_fills", kShift},
+      {"number laid over: + 1", "where_drop_lowest", kShift},
+      {"number laid over: + 1", "where_two_fills", kShift},
+      {"Where: the second branch alone", "bias_in_single_above_half", kNoLowest},
+      {"number kept: 0", "bias_in_single_above_half", kNoLowest},
+      {"number kept: doubled", "bias_in_single_above_half", kNoLowest},
+      {"number kept: halved", "bias_in_single_above_half", kNoLowest},
+      {"number kept: negated", "bias_in_single_above_half", kNoLowest},
+      {"number kept: x 1.01", "bias_in_single_above_half", kNoLowest},
   };
   return all;
 }

@@ -52,6 +52,10 @@ bool exchange_with_next(std::vector<int64_t>& numbers, size_t i) {
   std::swap(numbers[i], numbers[i + 1]);
   return true;
 }
+bool make_larger(std::vector<int64_t>& numbers, size_t i) {
+  numbers[i] += 6;
+  return true;
+}
 bool count_up(std::vector<int64_t>& numbers, size_t i) {
   ++numbers[i];
   return true;
@@ -151,9 +155,9 @@ std::vector<EditMutation> layout_node_mutations() {
       left_out("Cast"),
       of_target("Reshape", "sizes exchanged", "Reshape", exchange_with_next),
       of_target("Reshape", "half of a size given to the next", "Reshape", move_half),
-      of_target("Reshape", "size + 1", "Reshape", count_up),
+      of_target("Reshape", "size + 6", "Reshape", make_larger),
       of_target("Expand", "sizes exchanged", "Expand", exchange_with_next),
-      of_target("Expand", "size + 1", "Expand", count_up),
+      of_target("Expand", "size + 6", "Expand", make_larger),
       of_target("Unsqueeze", "axis + 1", "Unsqueeze", count_up),
       of_target("Squeeze", "axis + 1", "Squeeze", count_up),
       axes_read("next axis read", 1),

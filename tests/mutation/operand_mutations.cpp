@@ -16,13 +16,19 @@ bool has_past(const Operand& operand) {
   return false;
 }
 
+/// The others would be read instead, rightly.
+void keep_views_behind_cache(Sdpa& sdpa) {
+  for (Operand* operand : {&sdpa.k, &sdpa.v})
+    std::erase_if(operand->views, [](const OperandView& view) { return view.past == nullptr; });
+}
+
 /// CHANGE where both K and V are read behind a cache: it gets each view of K with that of V beside it.
 DescriptionMutation of_cache(std::string change, void (*apply)(OperandView& k, OperandView& v)) {
   return {"cache", std::move(change), [=](const Sdpa& sdpa, Facts&) {
             return once_if<Sdpa>(has_past(sdpa.k) && has_past(sdpa.v), [=](Sdpa& changed) {
-              for (OperandView& k : changed.k.views)
-                for (OperandView& v : changed.v.views)
-                  if (k.past && v.past && &k - changed.k.views.data() == &v - changed.v.views.data()) apply(k, v);
+              keep_views_behind_cache(changed);
+              auto &keys = changed.k.views, &values = changed.v.views;
+              for (size_t i = 0; i < std::min(keys.size(), values.size()); ++i) apply(keys[i], values[i]);
             });
           }};
 }
@@ -74,10 +80,9 @@ void swap_presents(Sdpa& sdpa) {
 }
 
 void drop_past(Sdpa& sdpa) {
-  for (Operand* operand : {&sdpa.k, &sdpa.v}) {
-    std::erase_if(operand->views, [](const OperandView& view) { return view.past == nullptr; });
+  keep_views_behind_cache(sdpa);
+  for (Operand* operand : {&sdpa.k, &sdpa.v})
     for (OperandView& view : operand->views) view.past = view.present = nullptr;
-  }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // What stands between the product and the softmax, but for the masks: scale, softcap, causality, guard, types.
+#include <algorithm>
 #include <cmath>
 
 #include "tests/mutation/mutation.h"
@@ -45,11 +46,20 @@ DescriptionMutation only_if(std::string step, std::string change, bool (*applies
           [=](const Sdpa& sdpa, Facts&) { return once_if<Sdpa>(applies(sdpa), apply); }};
 }
 
+constexpr const char* kRowsKeepAKey = "rows-keep-a-key";
+
+bool is_assumed(const Sdpa& sdpa, const std::string& id) {
+  return std::any_of(sdpa.preconditions.begin(), sdpa.preconditions.end(),
+                     [&](const Precondition& condition) { return condition.id == id && !condition.proven; });
+}
+
+void take_for_proven(Sdpa& sdpa) {
+  for (Precondition& condition : sdpa.preconditions) condition.proven |= condition.id == kRowsKeepAKey;
+}
+
 DescriptionMutation without_precondition(std::string id) {
   return {"preconditions", "'" + id + "' left out", [=](const Sdpa& sdpa, Facts&) {
-            bool listed = false;
-            for (const Precondition& condition : sdpa.preconditions) listed |= condition.id == id && !condition.proven;
-            return once_if<Sdpa>(listed, [=](Sdpa& changed) {
+            return once_if<Sdpa>(is_assumed(sdpa, id), [=](Sdpa& changed) {
               std::erase_if(changed.preconditions, [&](const Precondition& condition) { return condition.id == id; });
             });
           }};
@@ -93,13 +103,19 @@ std::vector<DescriptionMutation> score_mutations() {
       only_if("causal", "where it is not", [](const Sdpa& s) { return !s.is_causal; }, [](Sdpa& s) { s.is_causal = true; }),
       only_if("lengths", "left out", [](const Sdpa& s) { return s.nonpad_kv_seqlen != nullptr; },
               [](Sdpa& s) { s.nonpad_kv_seqlen = nullptr; }),
-      only_if("guard", "seen where there is none", [](const Sdpa& s) { return !s.guarded; }, [](Sdpa& s) { s.guarded = true; }),
+      only_if("guard", "seen where there is none", [](const Sdpa& s) { return !s.guarded && is_assumed(s, kRowsKeepAKey); },
+              [](Sdpa& s) {
+                s.guarded = true;
+                take_for_proven(s);
+              }),
+      only_if("preconditions", "'rows-keep-a-key' taken for proven", [](const Sdpa& s) { return is_assumed(s, kRowsKeepAKey); },
+              take_for_proven),
       only_if("guard", "overlooked", [](const Sdpa& s) { return s.guarded; }, [](Sdpa& s) { s.guarded = false; }),
       only_if("scores output", "another stage of the scores", [](const Sdpa& s) { return s.scores_output != nullptr; },
               [](Sdpa& s) { s.scores_output_mode = (s.scores_output_mode + 1) % 4; }),
       only_if("scores output", "the stage before", [](const Sdpa& s) { return s.scores_output != nullptr; },
               [](Sdpa& s) { s.scores_output_mode = (s.scores_output_mode + 3) % 4; }),
-      without_precondition("rows-keep-a-key"),
+      without_precondition(kRowsKeepAKey),
       without_precondition("scores-finite"),
   };
   all.insert(all.end(), more.begin(), more.end());

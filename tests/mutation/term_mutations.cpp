@@ -109,7 +109,7 @@ std::vector<DescriptionMutation> term_mutations() {
       at_terms("terms", "bias taken for a drop-mask", is_bias, take_for<Kind::kDrop>),
       at_terms("terms", "mask taken for a bias", is_mask, take_for<Kind::kBias>),
       at_terms("terms", "floor taken for a bias", is_floor, take_for<Kind::kBias>),
-      at_terms("terms", "floor ten times as high", is_floor, [](auto& t, size_t i) { t[i].fill /= 10; }),
+      at_terms("terms", "floor at -1", is_floor, [](auto& t, size_t i) { t[i].fill = -1; }),
       at_terms("terms", "batch and heads exchanged", any_term,
                [](auto& t, size_t i) {
                  if (t[i].frame.size() == 4) std::swap(t[i].frame[0], t[i].frame[1]);

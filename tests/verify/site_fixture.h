@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <onnx/defs/parser.h>
 
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +13,8 @@
 #include "attn_opt/verifier.h"
 
 namespace attn_opt {
+
+inline const double kNextAboveLowest = std::nextafterf(std::numeric_limits<float>::lowest(), 0);
 
 /// q, k and v in (B, heads, rows, features); their product with the scale 1/sqrt(8), the mask M if there is one, y.
 struct AttentionModel {
@@ -94,6 +98,19 @@ class SiteFixture {
           return values;
         },
         attributes, taken);
+  }
+
+  /// The float mask NAME with the lowest number replaced by its neighbour.
+  Value* without_lowest(GraphBuilder& build, const std::string& name) {
+    Value* lowest = build.scalar(std::numeric_limits<float>::lowest(), onnx::TensorProto::FLOAT);
+    Value* next = build.scalar(kNextAboveLowest, onnx::TensorProto::FLOAT);
+    return build.node("Where", {build.node("Equal", {value(name), lowest}), next, value(name)});
+  }
+  /// An Attention of q, k, v and the float mask m.
+  Emission masked_attention() {
+    return attention([&](GraphBuilder& build) {
+      return std::vector<Value*>{value("q"), value("k"), value("v"), without_lowest(build, "m")};
+    });
   }
 
   Verification verify(const Emission& emission, const VerifyOptions& options = {}) {

@@ -111,6 +111,7 @@ TEST(VerifierWrong, CausalOffsetForgotten) {
   site.sdpa = site.plain_sdpa();
   describe_cache(site);
   site.sdpa.is_causal = true;
+  site.assume("scores-finite");
   const auto causal = GraphBuilder::attribute("is_causal", int64_t{1});
   const auto right = site.attention({"q", "k", "v", "", "pk", "pv"}, {causal}, {"y", "kh", "vh"});
   const Verification verified = site.verify(right);
@@ -141,10 +142,11 @@ TEST(VerifierWrong, FillAddedWhereItReplaces) {
   site.add_term(ScoreTerm::Kind::kDrop, "n", std::numeric_limits<float>::lowest());
   auto with_mask = [&](bool replaces) {
     return site.attention([&](GraphBuilder& build) {
-      Value* fill = build.scalar(std::numeric_limits<float>::lowest(), onnx::TensorProto::FLOAT);
-      Value* otherwise = replaces ? site.value("m") : build.scalar(0, onnx::TensorProto::FLOAT);
+      Value* fill = build.scalar(kNextAboveLowest, onnx::TensorProto::FLOAT);
+      Value* bias = site.without_lowest(build, "m");
+      Value* otherwise = replaces ? bias : build.scalar(0, onnx::TensorProto::FLOAT);
       Value* mask = build.node("Where", {site.value("n"), fill, otherwise});
-      if (!replaces) mask = build.node("Add", {site.value("m"), mask});
+      if (!replaces) mask = build.node("Add", {bias, mask});
       return std::vector<Value*>{site.value("q"), site.value("k"), site.value("v"), mask};
     });
   };
@@ -159,7 +161,7 @@ TEST(VerifierWrong, InfinityTurnedIntoLowest) {
   SiteFixture site(AttentionModel{.scores = kFillInfinity, .inputs = kKeepInput});
   site.add_term(ScoreTerm::Kind::kKeep, "m", -kInfinity);
   expect_failed(site.verify(site.attention([&](GraphBuilder& build) {
-                  Value* lowest = build.scalar(std::numeric_limits<float>::lowest(), onnx::TensorProto::FLOAT);
+                  Value* lowest = build.scalar(kNextAboveLowest, onnx::TensorProto::FLOAT);
                   Value* zero = build.scalar(0, onnx::TensorProto::FLOAT);
                   return std::vector<Value*>{site.value("q"), site.value("k"), site.value("v"),
                                              build.node("Where", {site.value("m"), zero, lowest})};
@@ -171,7 +173,7 @@ TEST(VerifierWrong, ProvenPreconditionExplainsNothing) {
   SiteFixture site(AttentionModel{.scores = kAddBias, .inputs = kBiasInput});
   site.add_term(ScoreTerm::Kind::kBias, "m");
   site.assume("rows-keep-a-key", true);
-  expect_failed(site.verify(site.attention({"q", "k", "v", "m"})), "one row empty");
+  expect_failed(site.verify(site.masked_attention()), "one row empty");
 }
 
 constexpr char kThreeDimensional[] = R"(<ir_version: 10, opset_import: ["" : 18]>

@@ -1,0 +1,58 @@
+#include "src/verify/portable_form.h"
+
+#include <algorithm>
+
+#include "attn_opt/mask_contents.h"
+#include "src/trial/tensor_difference.h"
+#include "src/verify/logical.h"
+
+namespace attn_opt {
+namespace {
+
+enum Input : size_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue };
+
+const Tensor* input(const std::vector<const Tensor*>& inputs, Input which) {
+  return which < inputs.size() ? inputs[which] : nullptr;
+}
+
+/// Size of axis AXIS counted from the back.
+int64_t from_back(const Tensor& tensor, size_t axis) { return tensor.dims()[tensor.dims().size() - 1 - axis]; }
+
+std::string against(const Tensor& one, const std::string& other) { return to_string(one.dims()) + " against " + other; }
+
+std::string wrong_operands(const Tensor& q, const Tensor& k, const Tensor& v) {
+  if (q.rank() != k.rank() || q.rank() != v.rank() || (q.rank() != 3 && q.rank() != 4))
+    return "Q, K and V of ranks " + std::to_string(q.rank()) + ", " + std::to_string(k.rank()) + " and " +
+           std::to_string(v.rank());
+  for (const Tensor* operand : {&k, &v})
+    if (operand->dims()[0] != q.dims()[0]) return "a batch of K or V " + against(*operand, to_string(q.dims()));
+  if (q.rank() == 3) return {};
+  const int64_t query_heads = q.dims()[1], heads = k.dims()[1];
+  if (heads != v.dims()[1] || heads < 1 || query_heads % heads != 0)
+    return "heads of K and V " + against(k, to_string(v.dims())) + " and " + std::to_string(query_heads) + " query heads";
+  return {};
+}
+
+std::string wrong_mask(const Tensor& mask, int64_t queries, int64_t keys) {
+  const bool fits = mask.rank() >= 2 && mask.rank() <= 4 && from_back(mask, 1) == queries && from_back(mask, 0) == keys;
+  if (!fits) return "a mask of shape " + against(mask, std::to_string(queries) + " queries and " + std::to_string(keys) + " keys");
+  if (!is_floating(mask.type())) return {};
+  const std::vector<double> numbers = numbers_of(mask);
+  const bool holds_lowest = std::find(numbers.begin(), numbers.end(), lowest_finite(mask.type())) != numbers.end();
+  return holds_lowest ? "a mask that holds the lowest number of its type" : "";
+}
+
+}  // namespace
+
+std::string unportable(const std::vector<const Tensor*>& inputs) {
+  const Tensor *q = input(inputs, kQuery), *k = input(inputs, kKey), *v = input(inputs, kValue);
+  if (!q || !k || !v) return {};
+  if (std::string what = wrong_operands(*q, *k, *v); !what.empty()) return what;
+  const Tensor *mask = input(inputs, kMask), *past = input(inputs, kPastKey);
+  if (past && past->rank() != 4) return "a past of rank " + std::to_string(past->rank());
+  if (!mask) return {};
+  constexpr size_t kRowAxis = 1;  // from the back, in (B, H, L, D) and in (B, L, H * D)
+  return wrong_mask(*mask, from_back(*q, kRowAxis), from_back(*k, kRowAxis) + (past ? past->dims()[2] : 0));
+}
+
+}  // namespace attn_opt

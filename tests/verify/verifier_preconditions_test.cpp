@@ -1,0 +1,103 @@
+// A precondition that holds for no draw must be listed: what it hides is drawn on purpose.
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "tests/verify/site_fixture.h"
+
+namespace attn_opt {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr char kKeep[] =
+    "  fill = Constant<value = float {-inf}>()\n  scaled = Mul(product, c)\n  scores = Where(m, scaled, fill)\n";
+
+void expect_failed(const Verification& result, const std::string& reason) {
+  EXPECT_EQ(result.verdict, Verdict::kFailed) << result.reason;
+  EXPECT_THAT(result.reason, HasSubstr(reason));
+}
+
+TEST(VerifierPreconditions, ScoresThatAWhereHides) {
+  SiteFixture site(AttentionModel{.scores = kKeep, .inputs = ", bool[B,1,L,S] m"});
+  site.add_term(ScoreTerm::Kind::kKeep, "m", -kInfinity);
+  site.sdpa.k.views.push_back(site.view_of("k"));
+  site.assume("rows-keep-a-key");
+  expect_failed(site.verify(site.attention({"q", "k", "v", "m"})), "no number");
+  site.assume("scores-finite");
+  const Verification listed = site.verify(site.attention({"q", "k", "v", "m"}));
+  EXPECT_EQ(listed.verdict, Verdict::kVerified) << listed.reason;
+  EXPECT_THAT(listed.explained_by, Contains("scores-finite"));
+}
+
+TEST(VerifierPreconditions, RowsThatASubtractedBiasEmpties) {
+  SiteFixture site(AttentionModel{.scores = "  scaled = Mul(product, c)\n  scores = Sub(scaled, m)\n",
+                                  .inputs = ", float[B,1,L,S] m"});
+  site.add_term(ScoreTerm::Kind::kBias, "m");
+  site.sdpa.terms.back().coefficient = -1;
+  const auto emission = [&] {
+    return site.attention([&](GraphBuilder& build) {
+      Value* negated = build.node("Neg", {site.value("m")});
+      Value* lowest = build.scalar(std::numeric_limits<float>::lowest(), onnx::TensorProto::FLOAT);
+      Value* next = build.scalar(kNextAboveLowest, onnx::TensorProto::FLOAT);
+      return std::vector<Value*>{site.value("q"), site.value("k"), site.value("v"),
+                                 build.node("Where", {build.node("Equal", {negated, lowest}), next, negated})};
+    });
+  };
+  expect_failed(site.verify(emission()), "NaN or infinity on one side alone");
+  site.assume("rows-keep-a-key");
+  EXPECT_EQ(site.verify(emission()).verdict, Verdict::kVerified);
+}
+
+TEST(VerifierPreconditions, RowsThatTheInnerOfTwoTermsEmpties) {
+  SiteFixture site(AttentionModel{
+      .scores = "  fill = Constant<value = float {-3.4028234663852886e38}>()\n  scaled = Mul(product, c)\n"
+                "  biased = Add(scaled, m)\n  scores = Where(n, fill, biased)\n",
+      .inputs = ", float[B,1,L,S] m, bool[B,1,L,S] n"});
+  site.add_term(ScoreTerm::Kind::kBias, "m");
+  site.add_term(ScoreTerm::Kind::kDrop, "n", std::numeric_limits<float>::lowest());
+  site.assume("scores-finite");
+  const auto emission = [&] {
+    return site.attention([&](GraphBuilder& build) {
+      Value* fill = build.scalar(kNextAboveLowest, onnx::TensorProto::FLOAT);
+      return std::vector<Value*>{site.value("q"), site.value("k"), site.value("v"),
+                                 build.node("Where", {site.value("n"), fill, site.without_lowest(build, "m")})};
+    });
+  };
+  expect_failed(site.verify(emission()), "one row empty");
+  site.assume("rows-keep-a-key");
+  EXPECT_EQ(site.verify(emission()).verdict, Verdict::kVerified);
+}
+
+/// An assumption on rows without a key says nothing of a fill that makes NaN a number.
+TEST(VerifierPreconditions, EmptyRowsDoNotExplainAnotherFill) {
+  SiteFixture site(AttentionModel{.scores = kKeep, .inputs = ", bool[B,1,L,S] m"});
+  site.add_term(ScoreTerm::Kind::kKeep, "m", -1e4);
+  site.assume("rows-keep-a-key");
+  site.assume("scores-finite");
+  expect_failed(site.verify(site.attention([&](GraphBuilder& build) {
+                  Value* zero = build.scalar(0, onnx::TensorProto::FLOAT);
+                  Value* deep = build.scalar(-1e4, onnx::TensorProto::FLOAT);
+                  return std::vector<Value*>{site.value("q"), site.value("k"), site.value("v"),
+                                             build.node("Where", {site.value("m"), zero, deep})};
+                })),
+                "NaN or infinity on one side alone");
+}
+
+/// The mask's own length is past + new keys, which nothing says: sizes are found under which the model runs.
+TEST(VerifierPreconditions, MaskDroppedWhoseLengthIsASumOfSizes) {
+  AttentionModel model;
+  model.inputs = ", float[B,4,P,8] pk, float[B,4,P,8] pv, float[T] padding";
+  model.heads = "  kh = Concat<axis = 2>(pk, k)\n  vh = Concat<axis = 2>(pv, v)\n";
+  model.scores =
+      "  scaled = Mul(product, c)\n  zero = Constant<value = int64 {0}>()\n  one = Constant<value = int64 {1}>()\n"
+      "  first = Constant<value_ints = [0]>()\n  ts = Shape<start = 2, end = 3>(kh)\n  t = Squeeze(ts, first)\n"
+      "  keys = Range(zero, t, one)\n  m = Gather(padding, keys)\n  scores = Add(scaled, m)\n";
+  SiteFixture site(model);
+  expect_failed(site.verify(site.attention({"q", "kh", "vh"})), "differs by");
+}
+
+}  // namespace
+}  // namespace attn_opt
