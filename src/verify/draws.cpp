@@ -19,7 +19,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double kDeepMask = -1e4;
 constexpr double kNearLowest = 0.75;
-constexpr int64_t kNoNumberStride = 4;
 
 bool can_mask(const SiteInput& input, const Sdpa& sdpa) {
   if (input.source != SiteInput::Source::kDrawn) return false;
@@ -40,6 +39,23 @@ bool is_subtracted(const Value* value, const Sdpa& sdpa) {
                      [&](const ScoreTerm& term) { return term.value == value && term.coefficient < 0; });
 }
 
+/// Where the keys lie in a value of K's.
+struct KeyAxis {
+  int64_t stride = 1, extent = 0;  ///< 0: on no axis of their own
+  bool is_last(int64_t index) const { return extent > 0 && index / stride % extent == extent - 1; }
+};
+
+KeyAxis key_axis(const Value* value, const Dims& dims, const Sdpa& sdpa) {
+  for (const auto& view : sdpa.k.views) {
+    if (view.value != value || view.axes.rank() != dims.size()) continue;
+    const auto axis = view.axes.axis_of(Role::kRow, std::vector<bool>(dims.size(), false));
+    if (!axis) continue;
+    const auto rows = dims.begin() + static_cast<std::ptrdiff_t>(*axis);
+    return {element_count(Dims(rows + 1, dims.end())), *rows};
+  }
+  return {};
+}
+
 /// Operators that can give the same for a score whatever it is.
 bool hides_scores(const Node& node) {
   return std::any_of(kHiding.begin(), kHiding.end(), [&](std::string_view op) { return node.is(op); });
@@ -54,7 +70,8 @@ class InputDraw {
         terms_(static_cast<int64_t>(std::max<size_t>(1, request.sdpa.terms.size()))),
         columns_(dims.empty() ? 1 : dims.back()), queries_(dims.size() < 2 ? 1 : dims[dims.size() - 2]),
         rows_(columns_ ? element_count(dims) / columns_ : 0), lowest_(lowest_finite(input.type)), extremes_(input.extremes),
-        is_floating_(is_floating(input.type)), sign_(is_subtracted(input.value, request.sdpa) ? -1 : 1) {}
+        is_floating_(is_floating(input.type)), keys_of_input_(key_axis(input.value, dims, request.sdpa)),
+        sign_(is_subtracted(input.value, request.sdpa) ? -1 : 1) {}
 
   double element(int64_t index) {
     if (role_ == InputRole::kLength) return length(index);
@@ -62,14 +79,15 @@ class InputDraw {
     const int64_t row = index / columns_, column = index % columns_;
     if (role_ == InputRole::kBias) return sign_ * within_extremes(bias(row, column));
     if (!is_floating_) return masks(row, column) == (role_ == InputRole::kDrop) ? 1 : 0;
-    if (request_.kind == DrawKind::kNotFinite && is_no_number(row)) return kNoNumber;
+    if (request_.kind == DrawKind::kNotFinite && is_no_number(index)) return kNoNumber;
     const bool is_large = request_.kind == DrawKind::kLarge && role_ == InputRole::kQuery;
     return random_.normal() * (is_large ? kLargeFactor : 1);
   }
 
  private:
-  bool is_no_number(int64_t row) const {
-    return role_ == InputRole::kQuery ? row == empty_row() : role_ == InputRole::kKey && row % kNoNumberStride == 0;
+  bool is_no_number(int64_t index) const {
+    if (role_ == InputRole::kQuery) return index / columns_ == empty_row();
+    return role_ == InputRole::kKey && keys_of_input_.is_last(index);
   }
 
   /// VALUE, or the deepest that the model's own mask can reach: what it never holds proves nothing.
@@ -141,9 +159,9 @@ class InputDraw {
       case DrawKind::kLowestRow: return is_split_row(row) ? masks_in_turn(column) : masked;
       case DrawKind::kCausal: return is_future(row, column);
       case DrawKind::kRandom:
+      case DrawKind::kNotFinite: return masked || (row % 2 == 0 && column == columns_ - 1);
       case DrawKind::kMixed:
-      case DrawKind::kLarge:
-      case DrawKind::kNotFinite: break;
+      case DrawKind::kLarge: break;
     }
     return masked;
   }
@@ -161,6 +179,7 @@ class InputDraw {
   double lowest_;
   MaskContents extremes_;
   bool is_floating_;
+  KeyAxis keys_of_input_;
   double sign_;  ///< of a bias: what masks a key when it is subtracted lies at the other end
 };
 

@@ -28,7 +28,7 @@ enum class DrawKind {
   kLowestRow,  ///< one row of a bias all lowest, one of the lowest and what lies a quarter above it
   kCausal,     ///< a bias that is the same for all queries: the lowest and what lies a quarter above it
   kLarge,      ///< queries thirty times as large
-  kNotFinite,  ///< one query and every fourth key are no numbers: a row shows another number only where that is hidden
+  kNotFinite,  ///< one query and the last keys are no numbers: a row is one only where that is hidden
 };
 
 std::string_view name_of(DrawKind kind);
