@@ -83,6 +83,12 @@ std::vector<EditMutation> attribute_mutations() {
                           set_attribute(n, GraphBuilder::attribute("q_num_heads", kv));
                           set_attribute(n, GraphBuilder::attribute("kv_num_heads", q));
                         }));
+  all.push_back(without("softmax_precision"));
+  all.push_back({"Attention.softmax_precision", "float16 for a wider type", [](const Emission& emission, Facts& facts) {
+                   return once_if<Emission>(facts.type(*emission.attention->inputs[0]) != P::FLOAT16, [](Emission& changed) {
+                     set_attribute(*changed.attention, GraphBuilder::attribute("softmax_precision", int64_t{P::FLOAT16}));
+                   });
+                 }});
   const auto wants_scores = [](const Node& n) { return n.output(3) != nullptr; };
   const auto set_mode = [](Node& n, int64_t shift) {
     const int64_t mode = n.int_attribute("qk_matmul_output_mode", 0);
@@ -167,6 +173,20 @@ EditMutation shifted(size_t input, std::string change, std::string op, double nu
           }};
 }
 
+EditMutation mask_transposed() {
+  return {"Attention inputs", "mask transposed", [](const Emission& emission, Facts& facts) {
+            const Value* mask = emission.attention->input(3);
+            const Shape* shape = mask ? facts.shape(*mask) : nullptr;
+            if (!shape || shape->size() < 2) return EditChanges{};
+            std::vector<int64_t> perm;
+            for (size_t axis = 0; axis < shape->size(); ++axis) perm.push_back(static_cast<int64_t>(axis));
+            std::swap(perm.back(), perm[perm.size() - 2]);
+            return once_if<Emission>(true, [perm](Emission& changed) {
+              insert_before(changed, *changed.attention, 3, "Transpose", {GraphBuilder::attribute("perm", perm)});
+            });
+          }};
+}
+
 bool is_bool(DataType type) { return type == P::BOOL; }
 bool is_integer(DataType type) { return type == P::INT64; }
 bool is_float(DataType type) { return is_floating(type); }
@@ -191,6 +211,7 @@ std::vector<EditMutation> input_mutations() {
     all.push_back(through_half(input));
   }
   all.push_back(through_half(3));
+  all.push_back(mask_transposed());
   return all;
 }
 

@@ -10,6 +10,7 @@ constexpr const char* kEmptyRowsAlone =
 constexpr const char* kNoLowest = "the mask holds 0 and -1e4: the Where that replaces the lowest number replaces nothing";
 constexpr const char* kShift = "every key that is kept, or every one that is not, shifts alike, which softmax does not see";
 constexpr const char* kCommutes = "the two masks are added: their order does not matter";
+constexpr const char* kRounding = "over the few keys of a draw a softmax in float16 is off by less than its result is rounded";
 constexpr const char* kNoSoftcap = "without a softcap the stages 1 and 2 of the scores are one";
 
 }  // namespace
@@ -32,6 +33,8 @@ const std::vector<Equivalent>& equivalents() {
       {"guard: overlooked", "mask_of_one_row", "a float mask of -inf gives 0 in rows without a key as the bool mask does"},
       {"scores output: the stage before", "scores_output", kNoSoftcap},
       {"Attention.qk_matmul_output_mode: + 3 modulo 4", "scores_output", kNoSoftcap},
+      {"Attention.softmax_precision: left out", "bias_in_half", kRounding},
+      {"Attention.softmax_precision: left out", "bias_in_single_above_half", kRounding},
       {"tensor scale: beside the other operand", "scale_per_head", "a factor for each head scales Q K^T beside either"},
       {"terms: masks exchanged", "bias_two", kCommutes},
       {"terms: masks exchanged", "floor_above_two_masks", kCommutes},

@@ -1,6 +1,6 @@
 // Verification alone refuses every mutant: each step of describing and writing a site is got wrong in turn.
 //
-// The models are those of testdata. ATTN_OPT_MUTATION_MODELS=FOLDER takes every FOLDER/*/model.onnx instead, and lists
+// The models are those of testdata and the cases of the patterns. ATTN_OPT_MUTATION_MODELS=FOLDER takes every FOLDER/*/model.onnx instead, and lists
 // what survives.
 #include <gmock/gmock.h>
 
@@ -31,10 +31,11 @@ std::vector<fs::path> model_paths() {
     add_all(folder, [](const fs::path& path) { return path.filename() == "model.onnx"; });
   } else {
     add_all(testdata / "models", [](const fs::path& path) { return path.extension() == ".onnx"; });
-    add_all(testdata / "cases", [](const fs::path& path) {
-      const std::string name = path.filename().string();
-      return name.ends_with(".onnxtxt") && !name.ends_with(".after.onnxtxt") && !name.starts_with("miss_");
-    });
+    for (const auto& pattern : patterns())
+      add_all(testdata / "cases" / pattern->name(), [](const fs::path& path) {
+        const std::string name = path.filename().string();
+        return name.ends_with(".onnxtxt") && !name.ends_with(".after.onnxtxt") && !name.starts_with("miss_");
+      });
   }
   std::sort(paths.begin(), paths.end());
   return paths;
