@@ -220,5 +220,25 @@ TEST(VerifierWrong, DoesNotRunWhereTheModelDoes) {
   expect_failed(site.verify(emission), "what is written does not run");
 }
 
+TEST(VerifierWrong, CannotBeRunAtAll) {
+  SiteFixture site(AttentionModel{});
+  const auto emission = site.attention([&](GraphBuilder& build) {
+    onnx::AttributeProto value;
+    value.set_name("value");
+    value.set_type(onnx::AttributeProto::TENSOR);
+    value.mutable_t()->set_data_type(onnx::TensorProto::FLOAT);
+    value.mutable_t()->add_dims(2);
+    value.mutable_t()->add_float_data(1);
+    Value* broken = build.node("Mul", {site.value("k"), build.node("Constant", {}, {value})});
+    return std::vector<Value*>{site.value("q"), broken, site.value("v")};
+  });
+  expect_failed(site.verify(emission), "what is written does not run");
+}
+
+TEST(VerifierWrong, ReadsWhatItMakes) {
+  SiteFixture site(AttentionModel{});
+  expect_failed(site.verify(site.attention({"y", "k", "v"})), "reads the value that it makes");
+}
+
 }  // namespace
 }  // namespace attn_opt
