@@ -22,7 +22,7 @@ Obstacle raise_softmax(Draft& draft, const RaiseSite& site) {
   const bool says_axis = draft.attribute("axis") != nullptr;
   const int64_t axis = draft.int_attribute("axis", 1);
   const Shape* shape = site.shape(0);
-  if (shape != nullptr && is_last_axis(*shape, axis)) {
+  if (axis == -1 || (shape != nullptr && is_last_axis(*shape, axis))) {
     if (!says_axis) draft.set(GraphBuilder::attribute("axis", axis));
     return {};
   }

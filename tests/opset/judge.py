@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Judges the opset raise with ONNX Runtime.
 
-    tests/opset/judge.py [--bin build/attn-opt] [--opset N] [--sweep] [--optimize] [-v] [CASE.onnxtxt | FOLDER ...]
+    tests/opset/judge.py [--bin build/attn-opt] [--sweep] [--optimize] [-v] [CASE.onnxtxt | FOLDER ...]
 
 Each case of testdata/cases/opset is a small attention beside an operator that ONNX changed. attn-opt fuses the attention and
 raises the rest; ONNX Runtime runs the model before and after on the same drawn inputs, and every output but that of the
@@ -28,7 +28,7 @@ import onnxruntime
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OPSETS = range(7, 24)
 SEEDS = 3
-SIZES = {"n": 3, "m": 5}  # of symbols; others are 2
+SIZES = {"n": 3, "m": 5}  # of symbols that FEED does not set; others are 2
 # ONNX Runtime computes their later versions in another order: equal to the last digits only.
 OTHER_KERNELS = {"AveragePool"}
 
@@ -61,9 +61,9 @@ def models_of(text, sweep):
     return [one for opset in OPSETS if is_valid(one := at_opset(model, opset)) or opset == own]
 
 
-def draw(info, fill, random):
+def draw(info, fill, sizes, random):
     tensor = info.type.tensor_type
-    dims = [d.dim_value if d.HasField("dim_value") else SIZES.get(d.dim_param, 2) for d in tensor.shape.dim]
+    dims = [d.dim_value if d.HasField("dim_value") else sizes.get(d.dim_param, 2) for d in tensor.shape.dim]
     dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
     if fill.startswith("const"):
         return numpy.full(dims, float(fill[6:-1]), dtype)
@@ -79,10 +79,11 @@ def draw(info, fill, random):
 
 def feeds_of(model, text, seed):
     fills = dict(word.split("=", 1) for word in header(text, "FEED").split())
+    sizes = SIZES | {name: int(fill) for name, fill in fills.items() if fill.isdigit()}
     random = numpy.random.default_rng(seed)
     constants = {tensor.name for tensor in model.graph.initializer}
     inputs = [info for info in model.graph.input if info.name not in constants]
-    return {info.name: draw(info, fills.get(info.name, "normal"), random) for info in inputs}
+    return {info.name: draw(info, fills.get(info.name, "normal"), sizes, random) for info in inputs}
 
 
 def session(path, optimize):
@@ -119,7 +120,7 @@ def judge(model, text, arguments, folder):
     """(outcome, detail): equal, close, differs, refused, not run by ONNX Runtime (before or after), or failed."""
     before, after, report = folder / "before.onnx", folder / "after.onnx", folder / "report.json"
     onnx.save(model, before)
-    command = [arguments.bin, before, "-o", after, "-q", "--report", report, "--opset", str(arguments.opset)]
+    command = [arguments.bin, before, "-o", after, "-q", "--report", report]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode != 0:
         return "failed", run.stderr.strip()
@@ -157,7 +158,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", type=pathlib.Path, default=[ROOT / "testdata/cases/opset"])
     parser.add_argument("--bin", default=ROOT / "build/attn-opt")
-    parser.add_argument("--opset", type=int, default=24)
     parser.add_argument("--sweep", action="store_true")
     parser.add_argument("--optimize", action="store_true")
     parser.add_argument("-v", action="store_true", help="a line for each model")

@@ -34,6 +34,18 @@ TEST_P(RaisedOperator, ComputesTheSame) {
   expect_equal(before, raised.model);
 }
 
+TEST_P(RaisedOperator, ComputesTheSameAtLaterOpsets) {
+  const OperatorCase& one = GetParam();
+  const onnx::ModelProto before = parse_graph(one.opset, one.graph);
+  for (const int opset : {25, 26}) {
+    const Raised raised = raise_model(before, opset);
+    ASSERT_EQ(raised.miss, "");
+    EXPECT_EQ(operators(raised.model), one.operators);
+    EXPECT_EQ(opset_version(raised.model), opset);
+    expect_equal(before, raised.model);
+  }
+}
+
 std::vector<OperatorCase> reductions() {
   std::vector<OperatorCase> cases;
   for (const std::string op : {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
@@ -223,6 +235,13 @@ std::vector<OperatorCase> new_meanings() {
 }
 
 INSTANTIATE_TEST_SUITE_P(NewMeanings, RaisedOperator, testing::ValuesIn(new_meanings()), test_name);
+
+TEST(RaisedSoftmax, OfTheLastAxisWhateverTheRank) {
+  const Raised raised =
+      raise_model(parse_graph(12, "(float[] x) => (float[] y) { y = Softmax <axis = -1> (x) }"));
+  EXPECT_EQ(raised.miss, "");
+  EXPECT_EQ(raised.converted, 0);
+}
 
 std::vector<OperatorCase> wider_types() {
   return {
