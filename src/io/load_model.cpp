@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "attn_opt/model_io.h"
+#include "src/io/deprecated_operators.h"
 #include "src/io/file.h"
 #include "src/io/model_file.h"
 #include "src/io/model_format.h"
@@ -22,6 +23,16 @@ Status check_is_model(const onnx::ModelProto& model, const std::string& where) {
   else if (model.opset_import_size() == 0 && model.ir_version() >= kFirstIrVersionWithOpsets) missing = "opset_import";
   if (missing.empty()) return {};
   return fail(ErrorCode::kInvalidInput, where, "is not an ONNX model: it has no " + missing);
+}
+
+/// What ONNX's checker says; empty if all is well.
+std::string checked(const onnx::ModelProto& proto) {
+  try {
+    onnx::checker::check_model(proto);
+    return {};
+  } catch (const std::exception& error) {
+    return one_line(error.what());
+  }
 }
 
 }  // namespace
@@ -51,13 +62,12 @@ Status check_model(const Model& model) {
   const auto invalid = [&model](const std::string& reason) {
     return fail(ErrorCode::kInvalidInput, input_name(model.path), "is not valid ONNX: " + reason);
   };
-  try {
-    onnx::checker::check_model(model.proto);
-  } catch (const std::exception& error) {
-    return invalid(one_line(error.what()));
-  }
+  std::string wrong = checked(model.proto);
+  if (wrong.starts_with("Op registered for GroupNormalization is deprecated"))
+    wrong = checked(without_deprecated_operators(model.proto));
+  if (!wrong.empty()) return invalid(wrong);
   if (const auto* file = dynamic_cast<const ModelFile*>(model.tensors.get())) {
-    if (const auto checked = file->check_stripped(model.proto); !checked) return invalid(checked.error().message());
+    if (const auto spliced = file->check_stripped(model.proto); !spliced) return invalid(spliced.error().message());
   }
   return {};
 }

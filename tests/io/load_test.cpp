@@ -135,6 +135,17 @@ g (float[2] x) => (float[2] y) { y = Add (x, nowhere) })");
               AllOf(StartsWith(folder_.string()), HasSubstr("is not valid ONNX"), HasSubstr("'nowhere'")));
 }
 
+/// Runtimes run it, though ONNX deprecated it together with its release.
+TEST_F(LoadTest, CheckerAcceptsGroupNormalizationOfOpset18) {
+  const std::string head = R"(<ir_version: 8, opset_import: ["" : 18]> g (float[2,4] x, float[2] s) => (float[2,4] y) {)";
+  const auto good = load_text(head + "y = GroupNormalization <num_groups = 2> (x, s, s) }");
+  ASSERT_TRUE(good);
+  EXPECT_TRUE(check_model(*good));
+  const auto bad = load_text(head + "z = GroupNormalization <num_groups = 2> (x, s, s) y = Add (z, nowhere) }");
+  ASSERT_TRUE(bad);
+  EXPECT_THAT(input_error(check_model(*bad)), HasSubstr("'nowhere'"));
+}
+
 TEST_F(LoadTest, CheckerAcceptsExternalData) {
   const auto model = load_model(kModels / "llama-past-dy18s-extdata" / "model.onnx");
   ASSERT_TRUE(model) << model.error().message();

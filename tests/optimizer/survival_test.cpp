@@ -138,6 +138,14 @@ TEST(Survives, AProbabilityThatIsAnOutput) {
   expect_valid(model.proto);
 }
 
+TEST(Fuses, BesideGroupNormalizationOfOpset18) {
+  Model model = attention_in_text(attention_nodes() + "g = GroupNormalization <num_groups = 2> (x, scale, scale)",
+                                  ", float[2,6,5] x, float[2] scale", ", float[2,6,5] g", 18);
+  EXPECT_TRUE(check_model(model));
+  EXPECT_EQ(optimized(model).fused(), 1);
+  expect_valid(model.proto);
+}
+
 TEST(Fuses, InsideBranches) {
   Model model = attention_in_text("y = If (c) <then_branch = t () => (float[2,2,5,8] py) {" + attention_nodes("p") +
                                       "}, else_branch = e () => (float[2,2,5,8] ny) {" + attention_nodes("n") + "}>",
