@@ -80,8 +80,8 @@ std::string input_name(const std::filesystem::path& path);
 int write_all(int descriptor, std::span<const std::byte> bytes);
 /// Reads as many bytes as TO has from OFFSET on; ENODATA if the file ends before.
 int read_exactly(int descriptor, uint64_t offset, std::span<std::byte> to);
-/// Appends SIZE bytes of FROM to a file without mapping them: within the kernel (sharing blocks) where these two files
-/// allow it, else by reading and writing.
+/// Appends SIZE bytes of FROM to a file without mapping them: within the kernel, which may share blocks, where blocks of
+/// these two files can correspond; else by reading and writing, which is then faster.
 int copy_range(const FileBytes& from, uint64_t offset, uint64_t size, int to);
 
 }  // namespace attn_opt

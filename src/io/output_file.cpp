@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <random>
 #include <system_error>
@@ -15,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr mode_t kNewFileMode = 0666;  // less the process's umask
 constexpr int kNameAttempts = 100;
+constexpr off_t kWritebackStep = 32 << 20, kWritebackUnit = 2 << 20;
 
 fs::path random_sibling(const fs::path& target) {
   std::random_device random;
@@ -74,7 +76,8 @@ void OutputFile::open_temporary() {
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : target_(std::move(other.target_)),
       temporary_(std::exchange(other.temporary_, {})),
-      descriptor_(std::move(other.descriptor_)) {}
+      descriptor_(std::move(other.descriptor_)),
+      writeback_begun_(other.writeback_begun_) {}
 
 OutputFile::~OutputFile() {
   if (!temporary_.empty()) unlink(temporary_.c_str());
@@ -90,11 +93,24 @@ Status OutputFile::append(std::string_view bytes) {
 }
 
 Status OutputFile::append(const FileBytes& from, uint64_t offset, uint64_t size) {
-  const int failed = copy_range(from, offset, size, descriptor());
+  int failed = 0;
+  for (uint64_t done = 0; done < size && failed == 0; done += kWritebackStep) {
+    failed = copy_range(from, offset + done, std::min<uint64_t>(size - done, kWritebackStep), descriptor());
+    start_writeback();
+  }
   if (!from.is_unchanged()) {
     return fail(ErrorCode::kInvalidInput, output_name(target_), "what it is made from was changed meanwhile", "try again");
   }
   return failed == 0 ? Status() : tl::unexpected<Error>(error(failed));
+}
+
+/// Lets what is written go to disk meanwhile, so that little is left for fsync.
+void OutputFile::start_writeback() {
+  const off_t place = lseek(descriptor(), 0, SEEK_CUR);
+  const off_t end = place - place % kWritebackUnit;  // a page that is still being written would have to wait
+  if (end - writeback_begun_ < kWritebackStep) return;
+  sync_file_range(descriptor(), writeback_begun_, end - writeback_begun_, SYNC_FILE_RANGE_WRITE);
+  writeback_begun_ = end;
 }
 
 Expected<FileBytes> OutputFile::written() const {

@@ -48,11 +48,13 @@ class OutputFile {
   explicit OutputFile(std::filesystem::path target) : target_(std::move(target)) {}
   void open_temporary();
   Status give_temporary_name();
+  void start_writeback();
   void sync_folder() const;
 
   std::filesystem::path target_;
   std::filesystem::path temporary_;  ///< empty while it has no name
   FileDescriptor descriptor_;
+  off_t writeback_begun_ = 0;  ///< so much of the file is on its way to disk
 };
 
 }  // namespace attn_opt
