@@ -11,8 +11,11 @@ namespace {
 const std::map<std::string, Progress::Mode> kProgressModes = {
     {"auto", Progress::Mode::kAuto}, {"always", Progress::Mode::kAlways}, {"never", Progress::Mode::kNever}};
 
+const std::map<std::string, ExternalData> kExternalData = {
+    {"auto", ExternalData::kAuto}, {"inline", ExternalData::kInline}, {"external", ExternalData::kExternal}};
+
 struct Words {
-  std::string require_fused, on_mismatch = "skip", progress = "auto";
+  std::string require_fused, on_mismatch = "skip", progress = "auto", external_data = "auto";
 };
 
 std::string footer() {
@@ -37,6 +40,10 @@ void declare_options(CLI::App& app, OptimizeJob& job, Words& words) {
   declare_list(app, "--report", job.reports, "Write a report, FILE.json (repeatable)");
   app.add_option("--require-fused", words.require_fused, "Fail unless so many sites, or all, are fused");
   app.add_flag("--check", job.requirements.check, "Write nothing; fail if anything could be fused");
+  app.add_option("--external-data", words.external_data,
+                 "Large tensors: in the model, but in a file beside it above 2 GB (auto); inline; external")
+      ->check(CLI::IsMember(kExternalData))
+      ->capture_default_str();
   declare_data_folders(app, job.input.data_folders);
   app.add_option("--progress", words.progress, "Show progress: auto, always or never")
       ->check(CLI::IsMember(kProgressModes))
@@ -87,6 +94,7 @@ Expected<int> optimize_command(const Arguments& arguments) {
   ATTN_OPT_CHECK(check_reports(job));
   job.requirements.fail_on_mismatch = words.on_mismatch == "fail";
   job.progress = kProgressModes.at(words.progress);
+  job.save.external_data = kExternalData.at(words.external_data);
   set_up_log(job.verbosity);
   ATTN_OPT_CHECK(run_job(job));
   return 0;

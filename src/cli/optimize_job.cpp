@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdio>
 
-#include "attn_opt/model_io.h"
 #include "src/cli/report_files.h"
 #include "src/cli/requirements.h"
 
@@ -26,7 +25,7 @@ Status check_result(const Model& model) {
 
 Status write(const OptimizeJob& job, const Model& model, Report& report) {
   const auto begin = std::chrono::steady_clock::now();
-  ATTN_OPT_CHECK(report.changed ? save_model(model, job.output) : copy_model(model, job.output));
+  ATTN_OPT_CHECK(report.changed ? save_model(model, job.output, job.save) : copy_model(model, job.output, job.save));
   report.seconds_write = seconds_since(begin);
   report.output = job.output;
   return {};

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "attn_opt/model_io.h"
 #include "src/cli/model_argument.h"
 #include "src/cli/optimize_arguments.h"
 #include "src/cli/progress.h"
@@ -19,6 +20,7 @@ struct OptimizeJob {
   std::vector<std::string> reports;
   Requirements requirements;
   Progress::Mode progress = Progress::Mode::kAuto;
+  SaveOptions save;
 };
 
 /// Errors: of every kind but kUnsupported. The report is given out also when a requirement is not met.

@@ -44,6 +44,28 @@ TEST_F(Optimize, WritesTheFusedModel) {
   EXPECT_EQ(opset_of("out.onnx"), 24);
 }
 
+TEST_F(Optimize, ExternalDataGoesWhereItIsAskedFor) {
+  auto model = load_model(file("in.onnxtxt"));
+  ASSERT_TRUE(model.has_value());
+  auto* weights = model->proto.mutable_graph()->add_initializer();
+  weights->set_name("weights");
+  weights->set_data_type(onnx::TensorProto::FLOAT);
+  weights->add_dims(2048);
+  weights->set_raw_data(std::string(8192, '7'));
+  ASSERT_TRUE(save_model(*model, file("in.onnx")).has_value());
+  EXPECT_EQ(run("in.onnx -o out.onnx").status, 0);
+  EXPECT_FALSE(exists("out.data"));
+  const ToolResult external = run("in.onnx -o out.onnx --external-data external");
+  EXPECT_EQ(external.status, 0) << external.err;
+  EXPECT_EQ(read_file(file("out.data")), std::string(8192, '7'));
+  EXPECT_EQ(run("out.onnx -o again.onnx --external-data inline").status, 0);
+  EXPECT_FALSE(exists("again.data"));
+  EXPECT_THAT(read_file(file("again.onnx")), HasSubstr(std::string(8192, '7')));
+  const ToolResult stream = run("in.onnx -o - --external-data external");
+  EXPECT_EQ(stream.status, 5);
+  EXPECT_THAT(stream.err, HasSubstr("standard output: cannot have a data file beside it"));
+}
+
 TEST_F(Optimize, WithoutOutputIsADryRun) {
   const std::string before = read_file(file("in.onnxtxt"));
   const ToolResult result = run("in.onnxtxt");
