@@ -67,12 +67,18 @@ TEST_F(PlacementTest, MovedTensorsAreAlignedAndSparseOnesStay) {
 }
 
 TEST_F(PlacementTest, AutoMovesThemOnlyIfOneFileIsTooSmall) {
-  const std::string bytes = bytes_of(tensors_everywhere());
-  ASSERT_TRUE(save_model(input(), out() / "o.onnx", {.max_file_bytes = bytes.size()}));
+  onnx::ModelProto large = tensors_everywhere();
+  large.mutable_graph()->mutable_initializer(0)->set_dims(0, 1000);
+  large.mutable_graph()->mutable_initializer(0)->set_raw_data(std::string(4000, '.'));
+  const std::string bytes = bytes_of(large);
+  const auto model = load_stripped(bytes, 1000);
+  ASSERT_TRUE(model);
+  ASSERT_TRUE(save_model(*model, out() / "o.onnx", {.max_file_bytes = bytes.size()}));
   EXPECT_THAT(files_in(out()), ElementsAre("o.onnx"));
-  ASSERT_TRUE(save_model(input(), out() / "o.onnx", {.max_file_bytes = bytes.size() - 1}));
+  ASSERT_TRUE(save_model(*model, out() / "o.onnx", {.max_file_bytes = bytes.size() - 1}));
   EXPECT_THAT(files_in(out()), ElementsAre("o.data", "o.onnx"));
-  EXPECT_EQ(contents(*load_model(out() / "o.onnx")), contents(input()));
+  EXPECT_EQ(read_file(out() / "o.data"), std::string(4000, '.'));
+  EXPECT_EQ(contents(*load_model(out() / "o.onnx")), contents(*model));
 }
 
 TEST_F(PlacementTest, UnchangedModelIsCopiedWhateverItsSize) {
