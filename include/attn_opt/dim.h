@@ -53,9 +53,9 @@ class Dim {
   /// The sum of TERMS in any order; nullopt where it overflows or becomes too large to handle.
   static std::optional<Dim> sum(std::vector<Term> terms);
 
-  bool is_constant() const { return !terms_ || (terms_->size() == 1 && terms_->front().factors.empty()); }
+  bool is_constant() const { return !terms_; }
   /// The number; only if is_constant().
-  int64_t value() const { return terms_ ? terms_->front().coefficient : 0; }
+  int64_t value() const { return number_.coefficient; }
   bool is(int64_t number) const { return is_constant() && value() == number; }
   /// False only if the Dim is a negative number or all its coefficients are negative (a size is never
   /// negative).
@@ -68,7 +68,7 @@ class Dim {
   /// Canonical: equal Dims have equal texts. Sums of higher degree first, then by name, the number last.
   std::string str() const;
   /// Sorted, none with coefficient 0; empty for 0.
-  const std::vector<Term>& terms() const;
+  std::span<const Term> terms() const;
 
   Dim operator+(const Dim& other) const;
   Dim operator-(const Dim& other) const;
@@ -81,7 +81,8 @@ class Dim {
   std::optional<int64_t> evaluate(const std::function<std::optional<int64_t>(const Atom&)>& size_of) const;
 
  private:
-  std::shared_ptr<const std::vector<Term>> terms_;  // shared by copies; null for 0
+  Term number_;                                     // most sizes are numbers, which need no allocation
+  std::shared_ptr<const std::vector<Term>> terms_;  // shared by copies; null for a number
 };
 
 /// a / b if it comes out as a polynomial (b may have several terms), else nullopt.

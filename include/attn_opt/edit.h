@@ -55,9 +55,9 @@ class Edit {
 
   /// The existing nodes that this edit would leave dead, the anchor's cone upward. Linear in their number.
   std::vector<Node*> would_remove() const;
-  /// True if every reader of a taken-over value that stays stands behind the anchor, so that the edit makes no cycle.
-  /// Otherwise FIRST_READER is one that does not.
-  bool keeps_order(const Node** first_reader = nullptr) const;
+  /// True if every reader of a taken-over value that is not in REMOVED, what would_remove() gives, stands behind the
+  /// anchor, so that the edit makes no cycle. Otherwise FIRST_READER is one that does not.
+  bool keeps_order(const std::vector<Node*>& removed, const Node** first_reader = nullptr) const;
 
   /// Puts the edit into the model. It must keep order.
   void commit(SharedNodes& shared);

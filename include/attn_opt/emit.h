@@ -28,6 +28,8 @@ struct Emission {
   Node* attention = nullptr;
   double scale = 1;             ///< of the scores, in double; the node's attribute holds it rounded to float
   std::vector<Precondition> preconditions;  ///< the match's, and those the written form adds
+  Shape scores;                 ///< (B, H, L, S)
+  std::vector<Node*> removed;   ///< nodes that the edit leaves dead
 };
 
 /// Plans the nodes for MATCH. Misses: "target.dtype", "emit.*" when the form asked for, or any, cannot be written.

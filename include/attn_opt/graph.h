@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <memory_resource>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -35,11 +36,14 @@ struct Use {
 };
 
 struct Value {
+  explicit Value(std::pmr::memory_resource* memory) : uses(memory) {}
+
   std::string name;
   Graph* graph = nullptr;
+  uint32_t index = 0;        ///< number among the values of its graph, never reused
   Node* producer = nullptr;  ///< null: graph input, initializer, or implicit input of a body
   int output = 0;            ///< which output of the producer
-  std::vector<Use> uses;     ///< reads in this graph and, captured, in nested ones
+  std::pmr::vector<Use> uses;  ///< reads in this graph and, captured, in nested ones
   const onnx::TensorProto* initializer = nullptr;  ///< null too if the caller may override it (it is also an input)
   const onnx::TypeProto* declared_type = nullptr;  ///< of graph inputs, outputs and value_info; may be null
   bool is_input = false;                           ///< input of its graph (also: initializer that is an input)
@@ -49,15 +53,17 @@ struct Value {
 };
 
 struct Node {
+  explicit Node(std::pmr::memory_resource* memory) : inputs(memory), outputs(memory), use_slots(memory) {}
+
   uint32_t id = 0;        ///< unique in the model, never reused
   uint32_t position = 0;  ///< place in its graph's node list; for an added node that of the node it stands before
   onnx::NodeProto* proto = nullptr;
   Graph* graph = nullptr;
-  std::vector<Value*> inputs;   ///< null: an omitted optional input
-  std::vector<Value*> outputs;  ///< null: an omitted optional output
-  std::vector<Graph*> bodies;   ///< graphs in its attributes, in the order of the attributes
+  std::pmr::vector<Value*> inputs;   ///< null: an omitted optional input
+  std::pmr::vector<Value*> outputs;  ///< null: an omitted optional output
+  std::vector<Graph*> bodies;        ///< graphs in its attributes, in the order of the attributes
   bool removed = false;
-  std::vector<uint32_t> use_slots;  ///< where each input's Use stands in its value's uses
+  std::pmr::vector<uint32_t> use_slots;  ///< where each input's Use stands in its value's uses
 
   const std::string& op() const { return proto->op_type(); }
   /// "" for ai.onnx.
@@ -88,14 +94,17 @@ class Graph {
   const std::vector<Node*>& nodes() const { return nodes_; }  ///< in the order of the file, removed ones included
   const std::vector<Value*>& inputs() const { return inputs_; }
   const std::vector<Value*>& outputs() const { return outputs_; }
+  /// Every Value's index is below it.
+  uint32_t value_count() const { return value_count_; }
   /// The value called NAME here or in an enclosing graph; null if there is none.
-  Value* find(const std::string& name) const;
+  Value* find(std::string_view name) const;
   /// True if VALUE can be read by a node of this graph: it belongs to this graph or to an enclosing one.
   bool sees(const Value& value) const;
 
  private:
   friend class ModelGraph;
   friend class GraphReader;
+  explicit Graph(std::pmr::memory_resource* memory) : values_(memory) {}
   ModelGraph* model_ = nullptr;
   Graph* parent_ = nullptr;
   Node* owner_ = nullptr;
@@ -103,10 +112,11 @@ class Graph {
   onnx::FunctionProto* function_ = nullptr;
   std::vector<Node*> nodes_;
   std::vector<Node*> added_;  ///< linked since create(), in order; compact() puts them in their places
-  std::unordered_set<std::string> removed_values_;  ///< names without a value, until compact() drops their value_info
+  std::unordered_set<std::string_view> removed_values_;  ///< names without a value, until compact() drops their value_info
   bool changed_ = false;
+  uint32_t value_count_ = 0;
   std::vector<Value*> inputs_, outputs_;
-  std::unordered_map<std::string, Value*> values_;
+  std::pmr::unordered_map<std::string_view, Value*> values_;  ///< by the Values' own names
 };
 
 class ModelGraph {
@@ -152,13 +162,19 @@ class ModelGraph {
   void drop_unread(Value& value, std::vector<Node*>& pending);
   void remove(Node& node, std::vector<Node*>& pending);
 
+  /// True if no value or node was called NAME, which is taken from now on. A rare false "taken" costs a number only.
+  bool take_name(std::string_view name) { return name_hashes_.insert(std::hash<std::string_view>()(name)).second; }
+  Value& add_value(Graph& graph, std::string name);
+  Node& add_node(Graph& graph);
+
+  std::pmr::monotonic_buffer_resource memory_;  ///< of the many small lists of Nodes and Values, which only grow
   onnx::ModelProto* proto_ = nullptr;
   std::deque<std::unique_ptr<Graph>> graphs_;
   std::deque<Node> node_pool_;
   std::deque<Value> value_pool_;
   std::unordered_map<const Node*, std::unique_ptr<onnx::NodeProto>> unlisted_protos_;  ///< until compact() lists them
   std::unordered_set<const onnx::TensorProto*> removed_initializers_;
-  std::unordered_set<std::string> names_;
+  std::pmr::unordered_set<size_t> name_hashes_{&memory_};
   std::unordered_map<std::string, int> next_suffix_;
 };
 

@@ -19,6 +19,9 @@ void for_each_graph(onnx::ModelProto& model, const std::function<void(onnx::Grap
 /// Every NodeProto, also those of functions.
 void for_each_node(const onnx::ModelProto& model, const std::function<void(const onnx::NodeProto&)>& visit);
 void for_each_node(onnx::ModelProto& model, const std::function<void(onnx::NodeProto&)>& visit);
+/// Those of one function and the graphs in it.
+void for_each_node(const onnx::FunctionProto& function, const std::function<void(const onnx::NodeProto&)>& visit);
+void for_each_node(onnx::FunctionProto& function, const std::function<void(onnx::NodeProto&)>& visit);
 
 /// Every TensorProto: initializers, attributes (also defaults of a function's attributes), values and indices of sparse
 /// tensors.

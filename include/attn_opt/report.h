@@ -12,6 +12,13 @@
 
 namespace attn_opt {
 
+/// What fusing a site spares each run of the model.
+struct Effect {
+  Dim score_bytes;  ///< bytes of tensors of B * H * L * S elements that are no longer made
+  Dim batch;        ///< B
+  int nodes_removed = 0, nodes_added = 0;
+};
+
 struct SiteReport {
   enum class Outcome { kFused, kMissed, kRefused };  ///< refused: recognised, but verification or --strict said no
   std::string name;     ///< label of the anchor node
@@ -28,6 +35,7 @@ struct SiteReport {
   std::vector<std::string> peeled;
   std::vector<Precondition> preconditions;
   std::optional<Verification> verification;  ///< none with --verify off
+  std::optional<Effect> effect;              ///< of fused sites
 
   // missed: the miss that got furthest
   std::string miss_id, miss_node, miss_op, found;

@@ -1,6 +1,7 @@
 // attn-opt: finds attention in ONNX models and rewrites it into ONNX Attention nodes.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 
@@ -39,7 +40,9 @@ int run_and_report(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    return attn_opt::run_and_report({argv + std::min(argc, 1), argv + argc});
+    const int status = attn_opt::run_and_report({argv + std::min(argc, 1), argv + argc});
+    std::fflush(nullptr);
+    std::_Exit(status);  // nothing that the process still holds is worth taking apart
   } catch (const std::bad_alloc&) {
     std::fputs("attn-opt: out of memory\n", stderr);
   } catch (const std::exception& error) {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "src/cli/report_files.h"
 #include "src/cli/requirements.h"
@@ -63,7 +64,10 @@ Status run_job(const OptimizeJob& job) {
   options.progress = [&progress](std::string_view step, double part) { progress.update(step, part); };
 
   const auto begin = std::chrono::steady_clock::now();
-  ATTN_OPT_TRY(Model model, load_valid(job.input));
+  ATTN_OPT_TRY(Model loaded, load_valid(job.input));
+  // Held until the process ends: freeing a large model node by node takes as long as matching it.
+  static std::optional<Model> held;
+  Model& model = held.emplace(std::move(loaded));
   const double seconds_read = seconds_since(begin);
   ATTN_OPT_TRY(Report report, optimize(model, options));
   progress.finish();

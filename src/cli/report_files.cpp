@@ -19,6 +19,7 @@ Expected<ReportFiles> ReportFiles::create(const std::vector<std::string>& paths)
 }
 
 Status ReportFiles::write(const Report& report) {
+  if (files_.empty()) return {};
   const std::string text = to_json(report).dump(2) + "\n";
   for (OutputFile& file : files_) {
     if (const int failed = write_all(file.descriptor(), std::as_bytes(std::span(text))); failed != 0) {

@@ -71,9 +71,9 @@ void declare_inputs(const WritingPlan& plan, const Operands& operands, Site& sit
 }
 
 /// The miss "emit.order" if the edit would make a cycle.
-Matched<void> check_order(const Edit& edit) {
+Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed) {
   const Node* reader = nullptr;
-  if (!edit.keeps_order(&reader))
+  if (!edit.keeps_order(removed, &reader))
     return missed("emit.order", reader, "'" + reader->label() + "' stands before the product with V");
   std::unordered_set<const Value*> taken_over;
   for (const auto& takeover : edit.takeovers()) taken_over.insert(takeover.existing);
@@ -112,7 +112,9 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, bool with_further_outp
                     plan.has_past,
                     nullptr,
                     sdpa.scale * plan.q->scale * plan.k->scale,
-                    sdpa.preconditions};
+                    sdpa.preconditions,
+                    {sdpa.batch, sdpa.query_heads, plan.q->axes.size(Role::kRow), key_rows(plan, sdpa, context_.facts)},
+                    {}};
   GraphBuilder build(emission.edit, shared_, match_.anchor->label());
   Site site{
       match_,
@@ -120,7 +122,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, bool with_further_outp
       context_.facts,
       build,
       SizeSource(build, context_.facts),
-      {sdpa.batch, sdpa.query_heads, plan.q->axes.size(Role::kRow), key_rows(plan, sdpa, context_.facts)},
+      emission.scores,
       {}};
   ATTN_OPT_MATCH(const Operands operands, write_operands(plan, emission.scale, site));
   if (plan.has_past) site.sizes.add(*plan.k->past, *context_.facts.shape(*plan.k->past));
@@ -129,7 +131,8 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, bool with_further_outp
   emission.attention = write_attention(plan, operands, mask, further, site);
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, site));
   declare_inputs(plan, operands, site);
-  ATTN_OPT_DONE(check_order(emission.edit));
+  emission.removed = emission.edit.would_remove();
+  ATTN_OPT_DONE(check_order(emission.edit, emission.removed));
   emission.preconditions.insert(emission.preconditions.end(), site.assumed.begin(), site.assumed.end());
   return emission;
 }

@@ -2,56 +2,57 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
+#include <span>
 #include <utility>
 
 namespace attn_opt {
 namespace {
 
-std::set<std::pair<int, int>> neighbours(const Grouping& grouping) {
-  std::set<std::pair<int, int>> pairs;
-  for (const auto& axis : grouping)
-    for (size_t i = 1; i < axis.size(); ++i) pairs.emplace(axis[i - 1], axis[i]);
-  return pairs;
+/// For each factor of GROUPING the one that follows it on its axis; -1 for the last.
+std::vector<int> followers(const Grouping& grouping) {
+  const auto& all = grouping.factors();
+  std::vector<int> follower(all.empty() ? 0 : *std::max_element(all.begin(), all.end()) + 1, -1);
+  for (size_t axis = 0; axis < grouping.rank(); ++axis) {
+    const auto factors = grouping.axis(axis);
+    for (size_t i = 1; i < factors.size(); ++i) follower[factors[i - 1]] = factors[i];
+  }
+  return follower;
 }
 
 /// The axes of GROUPING cut wherever OTHER does not keep two factors side by side.
 Grouping cut(const Grouping& grouping, const Grouping& other) {
-  const auto together = neighbours(other);
+  const std::vector<int> follower = followers(other);
+  const auto together = [&](int a, int b) { return static_cast<size_t>(a) < follower.size() && follower[a] == b; };
   Grouping pieces;
-  for (const auto& axis : grouping) {
-    pieces.emplace_back();
-    for (size_t i = 0; i < axis.size(); ++i) {
-      if (i > 0 && !together.count({axis[i - 1], axis[i]})) pieces.emplace_back();
-      pieces.back().push_back(axis[i]);
+  pieces.reserve(grouping.rank() + grouping.factors().size(), grouping.factors().size());
+  for (size_t axis = 0; axis < grouping.rank(); ++axis) {
+    const auto factors = grouping.axis(axis);
+    size_t begin = 0;
+    for (size_t end = 1; end < factors.size(); ++end) {
+      if (together(factors[end - 1], factors[end])) continue;
+      pieces.add_axis(factors.subspan(begin, end - begin));
+      begin = end;
     }
+    pieces.add_axis(factors.subspan(begin));
   }
   return pieces;
 }
 
-Grouping without_unit_axes(Grouping grouping) {
-  std::erase_if(grouping, [](const auto& axis) { return axis.empty(); });
-  return grouping;
-}
-
-size_t count_unit_axes(const Grouping& grouping) {
-  return static_cast<size_t>(
-      std::count_if(grouping.begin(), grouping.end(), [](const auto& a) { return a.empty(); }));
-}
+bool same_axis(std::span<const int> a, std::span<const int> b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
 /// Axes of MORE that hold nothing and whose removal gives FEWER; nullopt if there are no such.
 std::optional<std::vector<int64_t>> added_unit_axes(const Grouping& fewer, const Grouping& more) {
   std::vector<int64_t> added;
   size_t next = 0;
-  for (size_t axis = 0; axis < more.size(); ++axis) {
-    if (next < fewer.size() && fewer[next] == more[axis])
+  for (size_t axis = 0; axis < more.rank(); ++axis) {
+    if (next < fewer.rank() && same_axis(fewer.axis(next), more.axis(axis)))
       ++next;
-    else if (more[axis].empty())
+    else if (more.axis(axis).empty())
       added.push_back(static_cast<int64_t>(axis));
     else
       return std::nullopt;
   }
-  if (next != fewer.size()) return std::nullopt;
+  if (next != fewer.rank()) return std::nullopt;
   return added;
 }
 
@@ -67,30 +68,66 @@ Matched<Value*> write_regrouping(Value& value, const AxisMap& map, const Groupin
 
 }  // namespace
 
+std::span<const int> Grouping::axis(size_t axis) const {
+  const int begin = axis == 0 ? 0 : ends_[axis - 1];
+  return std::span(factors_).subspan(begin, ends_[axis] - begin);
+}
+
+size_t Grouping::unit_axes() const {
+  size_t count = 0;
+  for (size_t i = 0; i < rank(); ++i) count += axis(i).empty();
+  return count;
+}
+
+Grouping Grouping::without_unit_axes() const {
+  Grouping kept;
+  kept.factors_ = factors_;
+  kept.ends_.reserve(rank());
+  for (size_t i = 0; i < rank(); ++i)
+    if (!axis(i).empty()) kept.ends_.push_back(ends_[i]);
+  return kept;
+}
+
+void Grouping::reserve(size_t axes, size_t factors) {
+  ends_.reserve(axes);
+  factors_.reserve(factors);
+}
+
+void Grouping::add_axis(std::span<const int> factors) {
+  factors_.insert(factors_.end(), factors.begin(), factors.end());
+  ends_.push_back(static_cast<int>(factors_.size()));
+}
+
 Grouping grouping_of(const AxisMap& map) {
   Grouping grouping;
-  for (size_t axis = 0; axis < map.rank(); ++axis) grouping.push_back(map.axis(axis));
+  grouping.reserve(map.rank(), map.factors().size());
+  for (size_t axis = 0; axis < map.rank(); ++axis) grouping.add_axis(map.axis(axis));
   return grouping;
 }
 
 Grouping grouping_for(const AxisMap& map, IoForm form) {
-  auto axis_of_role = [&](Role role) -> size_t {
-    if (form == IoForm::k4d) return static_cast<size_t>(role);
-    return role == Role::kBatch ? 0 : role == Role::kRow ? 1 : 2;
-  };
-  Grouping grouping(form == IoForm::k4d ? 4 : 3);
-  for (size_t i = 0; i < map.factors().size(); ++i) {
-    const Factor& factor = map.factors()[i];
-    if (!factor.repeated) grouping[axis_of_role(factor.role)].push_back(static_cast<int>(i));
+  using Roles = std::vector<std::vector<Role>>;
+  static const Roles k4dAxes = {{Role::kBatch}, {Role::kHead}, {Role::kRow}, {Role::kFeature}};
+  static const Roles k3dAxes = {{Role::kBatch}, {Role::kRow}, {Role::kHead, Role::kFeature}};
+  Grouping grouping;
+  grouping.reserve(4, map.factors().size());
+  std::vector<int> axis;
+  axis.reserve(map.factors().size());
+  for (const auto& roles : form == IoForm::k4d ? k4dAxes : k3dAxes) {
+    axis.clear();
+    for (const Role role : roles)
+      for (size_t i = 0; i < map.factors().size(); ++i)
+        if (map.factors()[i].role == role && !map.factors()[i].repeated) axis.push_back(static_cast<int>(i));
+    grouping.add_axis(axis);
   }
   return grouping;
 }
 
 Shape shape_of(const AxisMap& map, const Grouping& grouping) {
   Shape shape;
-  for (const auto& axis : grouping) {
+  for (size_t axis = 0; axis < grouping.rank(); ++axis) {
     Dim size = 1;
-    for (int factor : axis) size = size * map.factors()[factor].size;
+    for (int factor : grouping.axis(axis)) size = size * map.factors()[factor].size;
     shape.push_back(size);
   }
   return shape;
@@ -99,7 +136,7 @@ Shape shape_of(const AxisMap& map, const Grouping& grouping) {
 LayoutChange::LayoutChange(Grouping from, Grouping to) : from_(std::move(from)), to_(std::move(to)) {
   split_ = cut(from_, to_);
   pieces_ = cut(to_, from_);
-  if (without_unit_axes(split_) == without_unit_axes(pieces_)) {
+  if (split_.without_unit_axes() == pieces_.without_unit_axes()) {
     split_ = from_;
     pieces_ = to_;
     return;
@@ -110,19 +147,19 @@ LayoutChange::LayoutChange(Grouping from, Grouping to) : from_(std::move(from)),
 
 /// Gives the two sides of the Transpose as many axes of size 1, without a Reshape that is not needed anyway.
 void LayoutChange::match_unit_axes() {
-  const size_t before = count_unit_axes(split_), after = count_unit_axes(pieces_);
+  const size_t before = split_.unit_axes(), after = pieces_.unit_axes();
   if (before == after) return;
   Grouping& changed = split_ == from_ ? pieces_ : split_;
   const size_t wanted = split_ == from_ ? before : after;
-  changed = without_unit_axes(std::move(changed));
-  changed.insert(changed.begin(), wanted, {});
+  changed = changed.without_unit_axes();
+  changed.add_unit_axes(wanted);
 }
 
 void LayoutChange::find_order() {
-  std::vector<bool> used(split_.size(), false);
-  for (const auto& piece : pieces_)
-    for (size_t axis = 0; axis < split_.size(); ++axis)
-      if (!used[axis] && split_[axis] == piece) {
+  std::vector<bool> used(split_.rank(), false);
+  for (size_t piece = 0; piece < pieces_.rank(); ++piece)
+    for (size_t axis = 0; axis < split_.rank(); ++axis)
+      if (!used[axis] && same_axis(split_.axis(axis), pieces_.axis(piece))) {
         used[axis] = true;
         order_.push_back(static_cast<int64_t>(axis));
         break;
@@ -136,7 +173,7 @@ int LayoutChange::node_count() const {
 
 Matched<Value*> LayoutChange::write(Value& value, const AxisMap& map, Site& site) const {
   if (order_.empty()) return write_regrouping(value, map, from_, to_, site);
-  if (order_.size() != pieces_.size() || order_.size() != split_.size())
+  if (order_.size() != pieces_.rank() || order_.size() != split_.rank())
     return missed("emit.shape", value.producer, map.str() + " lacks a factor");
   ATTN_OPT_MATCH(Value * split, write_regrouping(value, map, from_, split_, site));
   Value* transposed = site.build.node("Transpose", {split}, {GraphBuilder::attribute("perm", order_)});

@@ -21,19 +21,20 @@ int layout_nodes(const AxisMap& axes, IoForm form) {
   return LayoutChange(grouping_of(axes), grouping_for(axes, form)).node_count();
 }
 
-/// The usable view with the fewest layout nodes; of several the last, which leaves most of the old nodes
-/// dead.
+/// The usable view with the fewest layout nodes, whose number is added to NODES; of several the last, which leaves
+/// most of the old nodes dead.
 template <class View, class Usable>
-const View* best_view(const std::vector<View>& views, IoForm form, Usable usable) {
+const View* best_view(const std::vector<View>& views, IoForm form, int& nodes, Usable usable) {
   const View* best = nullptr;
   int fewest = 0;
-  for (const View& view : views) {
-    if (!usable(view)) continue;
-    const int nodes = layout_nodes(view.axes, form);
-    if (best && nodes > fewest) continue;
-    best = &view;
-    fewest = nodes;
+  for (auto view = views.rbegin(); view != views.rend() && !(best && fewest == 0); ++view) {
+    if (!usable(*view)) continue;
+    const int needed = layout_nodes(view->axes, form);
+    if (best && needed >= fewest) continue;
+    best = &*view;
+    fewest = needed;
   }
+  nodes += fewest;
   return best;
 }
 
@@ -49,7 +50,6 @@ class Planner {
   Planner(const Sdpa& sdpa, Facts& facts) : sdpa_(sdpa), facts_(facts) {}
 
   Matched<WritingPlan> plan(const Level& level, IoForm form) const;
-  int layout_nodes_of(const WritingPlan& plan) const;
 
  private:
   bool usable(const OperandView& view, const Level& level) const;
@@ -74,17 +74,18 @@ bool Planner::usable(const OperandView& view, const Level& level) const {
 }
 
 std::optional<Miss> Planner::choose_views(WritingPlan& plan, const Level& level) const {
-  plan.q = best_view(sdpa_.q.views, plan.form,
-                     [](const OperandView& view) { return !view.past && !view.axes.has_repeats(); });
-  plan.k = best_view(sdpa_.k.views, plan.form, [&](const OperandView& view) { return usable(view, level); });
-  plan.output = best_view(sdpa_.outputs, plan.form, [](const OutputView&) { return true; });
-  if (!plan.q || !plan.k || !plan.output)
-    return Miss{kNoViews, nullptr, "no view of Q, K or the output fits", {}};
+  int& nodes = plan.layout_nodes;
+  plan.k = best_view(sdpa_.k.views, plan.form, nodes, [&](const OperandView& view) { return usable(view, level); });
+  if (!plan.k) return Miss{kNoViews, nullptr, "no view of K fits", {}};
   const Dim repeats = plan.k->axes.size(Role::kHead, true);
-  plan.v = best_view(sdpa_.v.views, plan.form, [&](const OperandView& view) {
+  plan.v = best_view(sdpa_.v.views, plan.form, nodes, [&](const OperandView& view) {
     return usable(view, level) && view.scale == 1 && view.axes.size(Role::kHead, true) == repeats;
   });
   if (!plan.v) return miss_at(*plan.k, kNoViews, "no view of V fits that of K");
+  plan.q = best_view(sdpa_.q.views, plan.form, nodes,
+                     [](const OperandView& view) { return !view.past && !view.axes.has_repeats(); });
+  plan.output = best_view(sdpa_.outputs, plan.form, nodes, [](const OutputView&) { return true; });
+  if (!plan.q || !plan.output) return Miss{kNoViews, nullptr, "no view of Q or the output fits", {}};
   plan.has_past = level.past;
   return std::nullopt;
 }
@@ -192,11 +193,6 @@ Matched<WritingPlan> Planner::plan(const Level& level, IoForm form) const {
   return plan;
 }
 
-int Planner::layout_nodes_of(const WritingPlan& plan) const {
-  return layout_nodes(plan.q->axes, plan.form) + layout_nodes(plan.k->axes, plan.form) +
-         layout_nodes(plan.v->axes, plan.form) + layout_nodes(plan.output->axes, plan.form);
-}
-
 }  // namespace
 
 Matched<std::vector<WritingPlan>> make_plans(const Sdpa& sdpa, const EmitOptions& options, Facts& facts) {
@@ -210,7 +206,7 @@ Matched<std::vector<WritingPlan>> make_plans(const Sdpa& sdpa, const EmitOptions
       const bool optional_form = form == IoForm::k3d && options.form == Form::kAuto;
       if (!plan) {
         if (!optional_form && plan.error().id != kNoViews) reason = plan.error();
-      } else if (!optional_form || planner.layout_nodes_of(*plan) == 0) {
+      } else if (!optional_form || plan->layout_nodes == 0) {
         plans.push_back(*plan);
       }
     }

@@ -25,7 +25,7 @@ Status GraphReader::read_model() {
 }
 
 Graph* GraphReader::new_graph(Graph* parent, Node* owner) {
-  model_.graphs_.push_back(std::make_unique<Graph>());
+  model_.graphs_.emplace_back(new Graph(&model_.memory_));
   Graph* graph = model_.graphs_.back().get();
   graph->model_ = &model_;
   graph->parent_ = parent;
@@ -76,17 +76,20 @@ Status GraphReader::read_graph(Graph& graph, onnx::GraphProto& proto, int depth)
 
 Status GraphReader::read_nodes(Graph& graph, google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, int depth) {
   graph.nodes_.reserve(nodes.size());
+  graph.values_.reserve(graph.values_.size() + nodes.size());
+  model_.name_hashes_.reserve(model_.name_hashes_.size() + 2 * nodes.size());
   for (auto& node : nodes) ATTN_OPT_CHECK(read_node(graph, node, depth));
   return {};
 }
 
 Status GraphReader::read_node(Graph& graph, onnx::NodeProto& proto, int depth) {
-  Node& node = model_.node_pool_.emplace_back();
-  node.id = static_cast<uint32_t>(model_.node_pool_.size() - 1);
+  Node& node = model_.add_node(graph);
   node.position = static_cast<uint32_t>(graph.nodes_.size());
   node.proto = &proto;
-  node.graph = &graph;
-  model_.names_.insert(proto.name());
+  model_.take_name(proto.name());
+  node.inputs.reserve(proto.input_size());
+  node.use_slots.reserve(proto.input_size());
+  node.outputs.reserve(proto.output_size());
   for (const auto& name : proto.input()) {
     Value* value = name.empty() ? nullptr : graph.find(name);
     if (!value && !name.empty())
@@ -148,13 +151,10 @@ Status GraphReader::connect_outputs(Graph& graph) {
 }
 
 Expected<Value*> GraphReader::define(Graph& graph, const std::string& name) {
-  auto [slot, added] = graph.values_.try_emplace(name, nullptr);
-  if (!added) return fail(ErrorCode::kInvalidInput, quoted(name), "is made twice in one graph");
-  Value& value = model_.value_pool_.emplace_back();
-  value.name = name;
-  value.graph = &graph;
-  slot->second = &value;
-  model_.names_.insert(name);
+  Value& value = model_.add_value(graph, name);
+  if (!graph.values_.try_emplace(value.name, &value).second)
+    return fail(ErrorCode::kInvalidInput, quoted(name), "is made twice in one graph");
+  model_.take_name(name);
   return &value;
 }
 

@@ -6,7 +6,7 @@
 
 namespace attn_opt {
 
-Value* Graph::find(const std::string& name) const {
+Value* Graph::find(std::string_view name) const {
   for (const Graph* graph = this; graph; graph = graph->parent_)
     if (auto found = graph->values_.find(name); found != graph->values_.end()) return found->second;
   return nullptr;
@@ -37,25 +37,35 @@ int ModelGraph::opset(const Graph& graph, const std::string& domain) const {
 }
 
 std::string ModelGraph::fresh_name(const std::string& stem) {
-  if (names_.insert(stem).second) return stem;
+  if (take_name(stem)) return stem;
   int& suffix = next_suffix_[stem];
   for (;;) {
     std::string name = stem + "_" + std::to_string(++suffix);
-    if (names_.insert(name).second) return name;
+    if (take_name(name)) return name;
   }
 }
 
 Value* ModelGraph::new_value(Graph& graph, const std::string& name) {
-  Value& value = value_pool_.emplace_back();
-  value.name = name;
+  return &add_value(graph, name);
+}
+
+Value& ModelGraph::add_value(Graph& graph, std::string name) {
+  Value& value = value_pool_.emplace_back(&memory_);
+  value.name = std::move(name);
   value.graph = &graph;
-  return &value;
+  value.index = graph.value_count_++;
+  return value;
+}
+
+Node& ModelGraph::add_node(Graph& graph) {
+  Node& node = node_pool_.emplace_back(&memory_);
+  node.id = static_cast<uint32_t>(node_pool_.size() - 1);
+  node.graph = &graph;
+  return node;
 }
 
 Node* ModelGraph::new_node(Graph& graph) {
-  Node& node = node_pool_.emplace_back();
-  node.id = static_cast<uint32_t>(node_pool_.size() - 1);
-  node.graph = &graph;
+  Node& node = add_node(graph);
   auto& proto = unlisted_protos_[&node];
   proto = std::make_unique<onnx::NodeProto>();
   node.proto = proto.get();

@@ -35,14 +35,25 @@ class Walk {
       if (training.has_initialization()) pending_.push_back(&FIELD(training, initialization));
       if (training.has_algorithm()) pending_.push_back(&FIELD(training, algorithm));
     }
-    for (auto& function : FIELD(model, functions)) {
-      for (auto& attribute : FIELD(function, attribute_proto)) walk_attribute(attribute);
-      for (auto& node : FIELD(function, node)) walk_node(node);
-    }
-    for (size_t i = 0; i < pending_.size(); ++i) walk_graph(*pending_[i]);
+    for (auto& function : FIELD(model, functions)) walk_function(function);
+    walk_pending();
+  }
+
+  void run(Like<onnx::FunctionProto>& function) {
+    walk_function(function);
+    walk_pending();
   }
 
  private:
+  void walk_pending() {
+    for (size_t i = 0; i < pending_.size(); ++i) walk_graph(*pending_[i]);
+  }
+
+  void walk_function(Like<onnx::FunctionProto>& function) {
+    for (auto& attribute : FIELD(function, attribute_proto)) walk_attribute(attribute);
+    for (auto& node : FIELD(function, node)) walk_node(node);
+  }
+
   void walk_graph(Graph& graph) {
     if (on_graph) on_graph(graph);
     for (auto& tensor : FIELD(graph, initializer)) walk_tensor(tensor);
@@ -112,6 +123,17 @@ void for_each_node(const onnx::ModelProto& model, const std::function<void(const
 }
 void for_each_node(onnx::ModelProto& model, const std::function<void(onnx::NodeProto&)>& visit) {
   walk_nodes(model, visit);
+}
+
+void for_each_node(const onnx::FunctionProto& function, const std::function<void(const onnx::NodeProto&)>& visit) {
+  Walk<const onnx::ModelProto> walk;
+  walk.on_node = visit;
+  walk.run(function);
+}
+void for_each_node(onnx::FunctionProto& function, const std::function<void(onnx::NodeProto&)>& visit) {
+  Walk<onnx::ModelProto> walk;
+  walk.on_node = visit;
+  walk.run(function);
 }
 
 void for_each_tensor(const onnx::ModelProto& model, const std::function<void(const onnx::TensorProto&)>& visit) {

@@ -118,9 +118,7 @@ Dim opaque(Atom::Kind kind, const Dim& a, const Dim& b, bool may_be_negative) {
       std::make_shared<const Atom>(Atom{kind, std::move(name), {a, b}, false, may_be_negative}));
 }
 
-Dim::Dim(int64_t value) {
-  if (value != 0) terms_ = std::make_shared<const std::vector<Term>>(1, Term{value, {}});
-}
+Dim::Dim(int64_t value) : number_{value, {}} {}
 
 Dim Dim::of_atom(AtomRef atom) {
   Dim dim;
@@ -156,25 +154,30 @@ std::optional<Dim> Dim::sum(std::vector<Term> terms) {
   }
   if (!merged.empty() && merged.back().coefficient == 0) merged.pop_back();
   if (merged.size() > kMaxTerms) return std::nullopt;
+  if (merged.empty()) return Dim();
+  if (merged.size() == 1 && merged[0].factors.empty()) return Dim(merged[0].coefficient);
   Dim result;
-  if (!merged.empty()) result.terms_ = std::make_shared<const std::vector<Term>>(std::move(merged));
+  result.terms_ = std::make_shared<const std::vector<Term>>(std::move(merged));
   return result;
 }
 
-const std::vector<Dim::Term>& Dim::terms() const {
-  static const std::vector<Term> kNone;
-  return terms_ ? *terms_ : kNone;
+std::span<const Dim::Term> Dim::terms() const {
+  if (terms_) return *terms_;
+  return {&number_, number_.coefficient == 0 ? size_t{0} : size_t{1}};
 }
 
 Dim Dim::operator+(const Dim& other) const {
-  std::vector<Term> terms = this->terms();
+  if (is(0)) return other;
+  if (other.is(0)) return *this;
+  std::vector<Term> terms(this->terms().begin(), this->terms().end());
   terms.insert(terms.end(), other.terms().begin(), other.terms().end());
   std::optional<Dim> result = sum(std::move(terms));
   return result ? *std::move(result) : unmanageable("+", *this, other);
 }
 
 Dim Dim::operator-(const Dim& other) const {
-  std::vector<Term> terms = this->terms();
+  if (other.is(0)) return *this;
+  std::vector<Term> terms(this->terms().begin(), this->terms().end());
   for (const Term& term : other.terms()) {
     terms.push_back(term);
     if (__builtin_sub_overflow(int64_t{0}, term.coefficient, &terms.back().coefficient)) {
@@ -186,6 +189,10 @@ Dim Dim::operator-(const Dim& other) const {
 }
 
 Dim Dim::operator*(const Dim& other) const {
+  if (is(1)) return other;
+  if (other.is(1)) return *this;
+  int64_t number = 0;
+  if (is_constant() && other.is_constant() && !__builtin_mul_overflow(value(), other.value(), &number)) return number;
   std::vector<Term> terms;
   terms.reserve(this->terms().size() * other.terms().size());
   for (const Term& a : this->terms()) {
@@ -204,6 +211,9 @@ Dim Dim::operator*(const Dim& other) const {
 }
 
 bool Dim::operator==(const Dim& other) const {
+  if (is_constant() || other.is_constant()) {
+    return is_constant() && other.is_constant() && value() == other.value();
+  }
   return terms_ == other.terms_ ||
          std::equal(terms().begin(), terms().end(), other.terms().begin(), other.terms().end(),
                     [](const Term& a, const Term& b) {
@@ -212,8 +222,9 @@ bool Dim::operator==(const Dim& other) const {
 }
 
 bool Dim::may_be_size() const {
-  return !terms_ ||
-         std::any_of(terms_->begin(), terms_->end(), [](const Term& term) { return term.coefficient > 0; });
+  const auto terms = this->terms();
+  return terms.empty() ||
+         std::any_of(terms.begin(), terms.end(), [](const Term& term) { return term.coefficient > 0; });
 }
 
 bool Dim::never_negative() const {
@@ -239,7 +250,7 @@ bool Dim::from_sizes() const {
 }
 
 std::string Dim::str() const {
-  if (!terms_) return "0";
+  if (is(0)) return "0";
   std::string text;
   for (const Term& term : this->terms()) {
     const bool negative = term.coefficient < 0;

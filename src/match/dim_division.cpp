@@ -110,7 +110,10 @@ Dim smaller_or_larger(Atom::Kind kind, const Dim& a, const Dim& b) {
 }  // namespace
 
 std::optional<Dim> exact_quotient(const Dim& a, const Dim& b) {
-  if (b.terms().empty()) return std::nullopt;
+  if (b.is(0)) return std::nullopt;
+  if (a.is_constant() && b.is_constant() && b.value() != -1) {
+    return a.value() % b.value() == 0 ? std::optional<Dim>(a.value() / b.value()) : std::nullopt;
+  }
   Dim rest = a, quotient;
   while (!rest.terms().empty()) {
     const std::optional<Term> lead = term_quotient(rest.terms()[0], b.terms()[0]);

@@ -82,23 +82,23 @@ bool all_numbers(const IntegerData& data) {
 }  // namespace
 
 const ValueFact& FactStore::fact(const Value& value) {
+  if (const ValueFact* known = facts_.find(value)) return *known;
   post_order(
-      value, [&](const Value& v) { return facts_.contains(&v); },
+      value, [&](const Value& v) { return facts_.find(v) != nullptr; },
       [&](const Value& v, int stage) { return inputs_of(v, stage); },
       [&](const Value& v) {
-        if (facts_.contains(&v)) return;
+        if (facts_.find(v)) return;
         if (v.producer) compute(*v.producer);
-        if (!facts_.contains(&v)) facts_[&v] = leaf(v);
+        if (!facts_.find(v)) facts_[v] = leaf(v);
       });
-  return facts_.at(&value);
+  return facts_[value];
 }
 
 const ValueFact& FactStore::computed(const Value& value) {
   static const ValueFact kUnknown;
-  const auto found = facts_.find(&value);
-  if (found != facts_.end()) return found->second;
+  if (const ValueFact* known = facts_.find(value)) return *known;
   if (value.producer) return kUnknown;
-  return facts_[&value] = leaf(value);
+  return facts_[value] = leaf(value);
 }
 
 std::vector<const Value*> FactStore::inputs_of(const Value& value, int stage) {
@@ -132,14 +132,14 @@ void FactStore::compute(const Node& node) {
     apply_schema_inference(context);
   }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (!node.outputs[i] || facts_.contains(node.outputs[i])) continue;
+    if (!node.outputs[i] || facts_.find(*node.outputs[i])) continue;
     ValueFact& fact = context.result(i);
     merge_declared(*node.outputs[i], fact);
     fact.foldable = fact.foldable || (plain && !fact.same_as && is_foldable(*this, node, fact));
   }
   if (plain && node.bodies.empty()) apply_integer_rule(context);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i] && !facts_.contains(node.outputs[i])) complete(*node.outputs[i], context.result(i));
+    if (node.outputs[i] && !facts_.find(*node.outputs[i])) complete(*node.outputs[i], context.result(i));
   }
 }
 
@@ -149,7 +149,7 @@ void FactStore::complete(const Value& value, ValueFact& fact) {
     if (integer_elements_ > kMaxHeldIntegers) fact.integers.reset();
   }
   if (fact.integers && all_numbers(*fact.integers)) fact.foldable = true;
-  ValueFact& stored = facts_[&value] = std::move(fact);
+  ValueFact& stored = facts_[value] = std::move(fact);
   if (stored.integers || !stored.foldable || !is_integer(stored.type) || !stored.shape) return;
   const std::optional<int64_t> count = element_count(*stored.shape);
   if (!(value.producer && value.producer->is("NonZero")) && (!count || *count > kMaxIntegers)) return;
@@ -230,10 +230,10 @@ const IntegerData* FactStore::elements(const Value& value) {
   IntegerData data;
   for (const Dim& dim : *known.shape) data.dims.push_back(dim.value());
   for (int i = 0; i < *count; ++i) data.values.push_back(Dim::unknown_integer(hint(value), i));
-  const auto found = facts_.find(&value);
-  if (found == facts_.end()) return nullptr;
-  found->second.integers = std::move(data);
-  return &*found->second.integers;
+  ValueFact* found = facts_.find(value);
+  if (!found) return nullptr;
+  found->integers = std::move(data);
+  return &*found->integers;
 }
 
 void FactStore::assume_equal(const Dim& one, const Dim& other, const Node& node) {

@@ -14,6 +14,7 @@
 
 #include "attn_opt/executor.h"
 #include "attn_opt/facts.h"
+#include "src/match/fact_table.h"
 
 namespace attn_opt {
 
@@ -82,7 +83,7 @@ class FactStore {
 
   ModelGraph& view_;
   const TensorStore& tensors_;
-  std::unordered_map<const Value*, ValueFact> facts_;
+  FactTable<ValueFact> facts_;
   std::unordered_map<const Value*, Tensor> constants_;  ///< without value: not constant
   std::unordered_map<const Value*, Tensor> uniforms_;
   std::unordered_map<const Graph*, Opsets> opsets_;

@@ -56,6 +56,8 @@ Tensor shape_fill(const Node& node, const TensorStore& tensors) {
 }  // namespace
 
 const Tensor* FactStore::uniform(const Value& value) {
+  if (const auto known = uniforms_.find(&value); known != uniforms_.end())
+    return known->second.has_value() ? &known->second : nullptr;
   fact(value);
   post_order(
       value, [&](const Value& v) { return uniforms_.contains(&v); },

@@ -55,7 +55,7 @@ void FactStore::infer_call(RuleContext& context, const Graph& body) {
 }
 
 void FactStore::bind(const Value& parameter, FactStore& caller, const Value* argument) {
-  ValueFact& bound = facts_[&parameter];
+  ValueFact& bound = facts_[parameter];
   if (!argument) return;
   bound = caller.computed(*argument);
   bound.same_as = nullptr;

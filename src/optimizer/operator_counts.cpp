@@ -10,7 +10,12 @@ OperatorCounts count_operators(const onnx::ModelProto& model) {
   OperatorCounts counts;
   for_each_node(model, [&](const onnx::NodeProto& node) {
     const bool standard = node.domain().empty() || node.domain() == "ai.onnx";
-    ++counts[standard ? node.op_type() : node.domain() + "::" + node.op_type()];
+    if (!standard)
+      ++counts[node.domain() + "::" + node.op_type()];
+    else if (const auto known = counts.find(std::string_view(node.op_type())); known != counts.end())
+      ++known->second;
+    else
+      counts.emplace(node.op_type(), 1);
   });
   return counts;
 }

@@ -9,7 +9,7 @@
 namespace attn_opt {
 
 /// By "Op" for ai.onnx, else "domain::Op"; bodies and functions included.
-using OperatorCounts = std::map<std::string, int>;
+using OperatorCounts = std::map<std::string, int, std::less<>>;
 OperatorCounts count_operators(const onnx::ModelProto& model);
 
 /// Enters the node totals and the operators whose number changed.

@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "attn_opt/opset_raise.h"
+#include "src/optimizer/effect.h"
+#include "src/optimizer/function_inlining.h"
 #include "src/optimizer/operator_counts.h"
 #include "src/optimizer/sites.h"
 
@@ -19,6 +21,7 @@ class Run {
  public:
   Run(Model& model, const OptimizeOptions& options, ModelGraph& view)
       : model_(model), options_(options), facts_(view, *model.tensors), context_{view, facts_} {
+    if (options.verify == VerifyMode::kOff) return;
     VerifyOptions verification = options.verification;
     verification.strict = options.strict;
     verification.share_verdicts = options.verify != VerifyMode::kAllSites;
@@ -28,7 +31,6 @@ class Run {
   Expected<Report> run() {
     const auto start = Clock::now();
     report_.opset_before = report_.opset_after = opset_version(model_.proto);
-    const OperatorCounts before = count_operators(model_.proto);
     ATTN_OPT_TRY(const auto chosen, chosen_patterns(options_));
     std::vector<MatchedSite> sites = find_sites(context_, chosen, report_);
     if (!sites.empty()) {
@@ -37,7 +39,6 @@ class Run {
       else
         refuse_all(sites, plan.error());
     }
-    enter_counts(before, count_operators(model_.proto), report_);
     report_.opset_after = opset_version(model_.proto);
     report_.seconds_match = std::chrono::duration<double>(Clock::now() - start).count() - report_.seconds_verify;
     return std::move(report_);
@@ -73,6 +74,7 @@ class Run {
         if (!precondition.proven)
           return refuse(line, {"strict.assumed", site.match.anchor, precondition.id + ": " + precondition.detail, line.peeled});
     if (options_.verify != VerifyMode::kOff && !verified(*emission, site.match.sdpa, line)) return false;
+    line.effect = effect_of(*emission, facts_);
     emission->edit.commit(shared_);
     line.outcome = SiteReport::Outcome::kFused;
     return true;
@@ -121,8 +123,15 @@ class Run {
 }  // namespace
 
 Expected<Report> optimize(Model& model, const OptimizeOptions& options) {
+  const OperatorCounts before = count_operators(model.proto);
+  onnx::ModelProto original;
+  if (model.proto.functions_size() > 0) original = model.proto;
+  ATTN_OPT_TRY(const bool inlined, inline_attention_functions(model, options));
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
-  return Run(model, options, *view).run();
+  ATTN_OPT_TRY(Report report, Run(model, options, *view).run());
+  if (inlined && !report.changed) model.proto.Swap(&original);
+  enter_counts(before, count_operators(model.proto), report);
+  return report;
 }
 
 }  // namespace attn_opt

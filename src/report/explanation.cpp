@@ -27,6 +27,9 @@ std::string recognised(const SiteReport& site) {
     const std::string detail = one.detail.empty() ? "" : ": " + one.detail;
     text += entry(one.proven ? "proven" : "assumed", one.id + detail);
   }
+  if (site.effect)
+    text += entry("effect", fmt::format("{} bytes of scores a run, {} nodes instead of {}", site.effect->score_bytes.str(),
+                                        site.effect->nodes_added, site.effect->nodes_removed));
   if (!site.verification) return text;
   text += entry("verdict", verdict_phrase(site));
   text += entry("reason", site.verification->reason);

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn_opt/report.h"
+#include "src/report/effect_total.h"
 #include "src/report/names.h"
 
 namespace attn_opt {
@@ -60,7 +61,27 @@ json miss(const SiteReport& site) {
           {"hint", text(hint_of(site.miss_id))}};
 }
 
-json site_object(const SiteReport& site) {
+json bytes_or_null(const std::optional<int64_t>& bytes) { return bytes ? json(*bytes) : json(); }
+
+json effect(const std::optional<Effect>& effect, const EffectTotal& total) {
+  if (!effect) return {};
+  return {{"score_bytes", text(effect->score_bytes.str())},
+          {"example_score_bytes", bytes_or_null(example_bytes(effect->score_bytes, total.sizes))},
+          {"nodes_removed", effect->nodes_removed},
+          {"nodes_added", effect->nodes_added}};
+}
+
+json effect(const EffectTotal& total) {
+  json sizes = json::object();
+  for (const auto& [symbol, size] : total.sizes) sizes[text(symbol).get<std::string>()] = size;
+  return {{"score_bytes", text(total.score_bytes.str())},
+          {"example_sizes", std::move(sizes)},
+          {"example_score_bytes", bytes_or_null(total.example_score_bytes)},
+          {"nodes_removed", total.nodes_removed},
+          {"nodes_added", total.nodes_added}};
+}
+
+json site_object(const SiteReport& site, const EffectTotal& total) {
   const bool recognised = site.outcome != SiteReport::Outcome::kMissed;
   return {{"name", text(site.name)},
           {"op", text(site.op)},
@@ -76,6 +97,7 @@ json site_object(const SiteReport& site) {
           {"peeled", texts(site.peeled)},
           {"preconditions", preconditions(site.preconditions)},
           {"verification", verification(site.verification)},
+          {"effect", effect(site.effect, total)},
           {"miss", miss(site)},
           {"match_seconds", number(site.match_seconds)}};
 }
@@ -86,7 +108,8 @@ json before_after(int before, int after) { return {{"before", before}, {"after",
 
 json to_json(const Report& report) {
   json sites = json::array();
-  for (const SiteReport& site : report.sites) sites.push_back(site_object(site));
+  const EffectTotal total = total_effect(report);
+  for (const SiteReport& site : report.sites) sites.push_back(site_object(site, total));
   json operators = json::array();
   for (const OperatorCount& count : report.operators) {
     operators.push_back({{"op", text(count.op)}, {"before", count.before}, {"after", count.after}});
@@ -104,6 +127,7 @@ json to_json(const Report& report) {
             {"fused", report.fused()},
             {"refused", report.refused()},
             {"missed", report.missed()}}},
+          {"effect", effect(total)},
           {"not_raised", texts(report.not_raised)},
           {"seconds",
            {{"read", number(report.seconds_read)},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn_opt/report.h"
+#include "src/report/effect_total.h"
 #include "src/report/layout.h"
 #include "src/report/names.h"
 #include "src/report/phrases.h"
@@ -37,6 +38,32 @@ std::string sites_line(const Report& report) {
   });
   return fmt::format("attention sites: {} fused ({} verified), {} refused, {} missed\n", report.fused(),
                      verified, report.refused(), report.missed());
+}
+
+/// "1.5 GB".
+std::string rounded_bytes(int64_t bytes) {
+  static constexpr const char* kUnits[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
+  double amount = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (amount >= 1000 && unit + 1 < std::size(kUnits)) {
+    amount /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.3g} {}", amount, kUnits[unit]);
+}
+
+std::string effect_lines(const Report& report) {
+  const EffectTotal total = total_effect(report);
+  if (report.fused() == 0) return {};
+  std::string text = fmt::format("no longer made at each run: tensors as large as the scores, {} bytes", total.score_bytes.str());
+  if (!total.sizes.empty() && total.example_score_bytes) {
+    std::vector<std::string> sizes;
+    for (const auto& [symbol, size] : total.sizes) sizes.push_back(fmt::format("{} = {}", symbol, size));
+    text += fmt::format("; {} where {}", rounded_bytes(*total.example_score_bytes), joined(sizes, ", "));
+  } else if (total.example_score_bytes) {
+    text += fmt::format(" ({})", rounded_bytes(*total.example_score_bytes));
+  }
+  return wrapped(text, 0);
 }
 
 /// What is said of a site: in its own line if there is room, and in lines below.
@@ -81,7 +108,7 @@ std::string site_lines(const Report& report) {
 }  // namespace
 
 std::string to_text(const Report& report, bool with_sites) {
-  std::string text = table(report) + "\n" + sites_line(report);
+  std::string text = table(report) + "\n" + sites_line(report) + effect_lines(report);
   for (const std::string& reason : report.not_raised) {
     text += wrapped("opset.raise: " + reason + "; " + hint_of("opset.raise"), 0);
   }

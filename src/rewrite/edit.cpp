@@ -43,8 +43,7 @@ std::vector<Node*> Edit::would_remove() const {
   return removed;
 }
 
-bool Edit::keeps_order(const Node** first_reader) const {
-  const std::vector<Node*> removed = would_remove();
+bool Edit::keeps_order(const std::vector<Node*>& removed, const Node** first_reader) const {
   const std::unordered_set<const Node*> gone(removed.begin(), removed.end());
   auto stands_behind_anchor = [&](const Node* reader) {
     while (reader && reader->graph != &graph()) reader = reader->graph->owner();
@@ -67,7 +66,7 @@ void Edit::commit(SharedNodes& shared) {
   for (const auto& takeover : takeovers_) {
     if (takeover.existing->producer) old_producers.push_back(takeover.existing->producer);
     Node& maker = *takeover.made->producer;
-    const std::vector<Use> uses = takeover.made->uses;
+    const std::vector<Use> uses(takeover.made->uses.begin(), takeover.made->uses.end());
     model_.take_over(*takeover.existing, maker, takeover.made->output);
     for (const Use& use : uses) model_.set_input(*use.node, use.input, *takeover.existing);
   }

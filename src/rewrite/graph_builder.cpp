@@ -20,7 +20,7 @@ Node* GraphBuilder::fill(const std::string& op, const std::vector<Value*>& input
   made->proto->set_op_type(op);
   made->proto->set_name(edit_.model_.fresh_name(stem_ + "/" + op));
   for (const auto& attribute : attributes) *made->proto->add_attribute() = attribute;
-  made->inputs = inputs;
+  made->inputs.assign(inputs.begin(), inputs.end());
   made->position = edit_.anchor_.position;
   edit_.nodes_.push_back(made);
   return made;

@@ -10,7 +10,7 @@ namespace {
 Node& insert(ModelGraph& view, Node& anchor, const std::string& op, std::vector<Value*> inputs, const std::string& output) {
   Node& node = *view.new_node(*anchor.graph);
   node.proto->set_op_type(op);
-  node.inputs = std::move(inputs);
+  node.inputs.assign(inputs.begin(), inputs.end());
   Value* made = view.new_value(*anchor.graph, output);
   made->producer = &node;
   node.outputs = {made};

@@ -111,11 +111,11 @@ TEST(Survives, Functions) {
   expect_valid(model.proto);
 }
 
-TEST(Survives, AttentionInAFunction) {
+TEST(Survives, AttentionInAFunctionOfAnotherOpset) {
   const std::string type = "float[2,2,5,8] ";
   Model model = in_memory(model_of_text("<ir_version: 8, opset_import: [\"\": 18, \"own\": 1]> g (" + type + "q, " + type +
                                         "k, " + type + "v) => (" + type + "z) { z = own.F (q, k, v) }" +
-                                        "<domain: \"own\", opset_import: [\"\": 18]> F (q, k, v) => (y) {" +
+                                        "<domain: \"own\", opset_import: [\"\": 17]> F (q, k, v) => (y) {" +
                                         attention_nodes() + "}"));
   const std::string before = model.proto.SerializeAsString();
   const Report report = optimized(model);

@@ -39,6 +39,8 @@ SiteReport fused_site() {
   verification.seconds = 0.25;
   verification.explained_by = {"rows-keep-a-key"};
   site.verification = verification;
+  const Dim batch = Dim::symbol("batch"), length = Dim::symbol("seq");
+  site.effect = Effect{batch * length * length * 96, batch, 34, 4};
   site.match_seconds = 0.001;
   return site;
 }
@@ -59,6 +61,7 @@ SiteReport missed_site() {
 
 SiteReport refused_site() {
   SiteReport site = fused_site();
+  site.effect.reset();
   site.name = "/layers.2/attn/Softmax";
   site.outcome = SiteReport::Outcome::kRefused;
   site.verification->verdict = Verdict::kFailed;
@@ -122,8 +125,29 @@ TEST(ReportJson, HoldsAFusedSite) {
                       {"id": "sizes-equal", "proven": true, "detail": "both are seq"}],
     "verification": {"verdict": "verified", "reason": null, "algebra_difference": 3e-16, "type_difference_ulp": 0.5,
                      "draws": 12, "seconds": 0.25, "shared": false, "explained_by": ["rows-keep-a-key"]},
+    "effect": {"score_bytes": "96*batch*seq*seq", "example_score_bytes": 100663296, "nodes_removed": 34,
+               "nodes_added": 4},
     "miss": null, "match_seconds": 0.001})");
   EXPECT_EQ(to_json(full_report())["sites"][0], expected);
+}
+
+TEST(ReportJson, SumsEffects) {
+  Report report = full_report();
+  report.sites[1].effect = Effect{Dim::symbol("seq") * 8, 2, 10, 1};
+  report.sites[2].effect.reset();
+  const json expected = json::parse(R"({
+    "score_bytes": "96*batch*seq*seq + 8*seq", "example_sizes": {"batch": 1, "seq": 1024},
+    "example_score_bytes": 100671488, "nodes_removed": 44, "nodes_added": 5})");
+  EXPECT_EQ(to_json(report)["effect"], expected);
+}
+
+TEST(ReportJson, AnEffectBeyondAllBoundsHasNoExample) {
+  Report report = full_report();
+  Dim size = 1;
+  for (int i = 0; i < 7; ++i) size = size * Dim::symbol("seq");
+  report.sites[0].effect->score_bytes = size;
+  EXPECT_EQ(to_json(report)["effect"]["example_score_bytes"], nullptr);
+  EXPECT_THAT(to_text(report, false), HasSubstr("seq*seq bytes\n"));
 }
 
 TEST(ReportJson, HoldsAMissedSite) {
@@ -165,7 +189,9 @@ TEST(ReportText, IsATable) {
             "  Attention         0         1\n"
             "  Softmax           3         2\n"
             "\n"
-            "attention sites: 1 fused (1 verified), 1 refused, 1 missed\n");
+            "attention sites: 1 fused (1 verified), 1 refused, 1 missed\n"
+            "no longer made at each run: tensors as large as the scores, 96*batch*seq*seq bytes; 101 MB where\n"
+            "batch = 1, seq = 1024\n");
 }
 
 TEST(ReportText, HasALineForEverySite) {

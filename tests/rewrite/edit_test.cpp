@@ -28,7 +28,7 @@ TEST(Edit, ADroppedOneLeavesTheBytes) {
     Value* made = build.node("Exp", {build.ints({1})});
     edit.take_over(c.value("y"), *made);
     edit.declare(*made, *c.value("y").declared_type);
-    EXPECT_TRUE(edit.keeps_order());
+    EXPECT_TRUE(edit.keeps_order(edit.would_remove()));
     EXPECT_EQ(edit.would_remove().size(), 4u);
   }
   c.view->compact();
@@ -123,7 +123,7 @@ TEST(Edit, AReaderAboveTheAnchorBreaksTheOrder) {
   GraphBuilder build(edit, c.shared, "site");
   edit.take_over(c.value("early"), *build.node("Cos", {&c.value("x")}));
   const Node* reader = nullptr;
-  EXPECT_FALSE(edit.keeps_order(&reader));
+  EXPECT_FALSE(edit.keeps_order(edit.would_remove(), &reader));
   EXPECT_EQ(reader, c.value("z").producer);
 }
 
@@ -133,7 +133,7 @@ TEST(Edit, AReaderAboveThatGoesDoesNot) {
   GraphBuilder build(edit, c.shared, "site");
   edit.take_over(c.value("early"), *build.node("Cos", {&c.value("x")}));
   edit.take_over(c.value("z"), *build.node("Sin", {&c.value("x")}));
-  EXPECT_TRUE(edit.keeps_order());
+  EXPECT_TRUE(edit.keeps_order(edit.would_remove()));
 }
 
 TEST(Edit, AReaderInABodyCountsWhereTheBodysNodeStands) {
@@ -146,7 +146,7 @@ TEST(Edit, AReaderInABodyCountsWhereTheBodysNodeStands) {
     GraphBuilder build(edit, c.shared, "site");
     edit.take_over(c.value("v"), *build.node("Cos", {&c.value("x")}));
     const Node* reader = nullptr;
-    EXPECT_EQ(edit.keeps_order(&reader), !above);
+    EXPECT_EQ(edit.keeps_order(edit.would_remove(), &reader), !above);
     EXPECT_EQ(reader ? reader->label() : "", above ? "p" : "");
   }
 }
@@ -164,7 +164,7 @@ TEST(Edit, AReaderOfAnEarlierEditAtTheSameAnchor) {
   GraphBuilder build(edit, c.shared, "site");
   edit.take_over(c.value("v"), *build.node("Cos", {&c.value("x")}));
   const Node* reader = nullptr;
-  EXPECT_FALSE(edit.keeps_order(&reader));
+  EXPECT_FALSE(edit.keeps_order(edit.would_remove(), &reader));
   EXPECT_EQ(reader, c.value("z").producer);
 }
 
@@ -182,7 +182,7 @@ TEST(Edit, LongConesTakeNoStack) {
   GraphBuilder build(edit, c.shared, "site");
   edit.take_over(c.value("y"), *build.node("Abs", {&c.value("x")}));
   EXPECT_EQ(edit.would_remove().size(), kLength + 1u);
-  EXPECT_TRUE(edit.keeps_order());
+  EXPECT_TRUE(edit.keeps_order(edit.would_remove()));
   edit.commit(c.shared);
   EXPECT_EQ(c.compacted(), "Abs:y");
 }
