@@ -9,13 +9,12 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
 #include "patterns/layout_checks.h"
+#include "patterns/products.h"
 
 namespace attn_opt {
 namespace {
 
 constexpr int kMaxSteps = 32;
-
-bool is_product(const Node& node) { return node.is("MatMul") || node.is("Einsum"); }
 
 bool is_on_the_way(const Node& node) {
   return is_product(node) || node.is("Cast") || node.is("CastLike") || node.is("Identity") || node.is("Dropout") ||

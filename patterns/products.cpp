@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "patterns/einsum_product.h"
+#include "patterns/gemm_product.h"
 
 namespace attn_opt {
 namespace {
@@ -28,11 +29,14 @@ Matched<std::pair<Shape, Shape>> operand_shapes(Node& product, MatchContext& con
 
 }  // namespace
 
+bool is_product(const Node& node) { return node.is("MatMul") || node.is("Einsum") || node.is("Gemm"); }
+
 Matched<ScoreProduct> score_product(Node& product, bool transposed, MatchContext& context) {
   if (product.is("Einsum")) {
     if (transposed) return missed("product.transposed-einsum", &product, product.string_attribute("equation", ""));
     return einsum_score_product(product, context);
   }
+  if (product.is("Gemm")) return gemm_score_product(product, transposed, context);
   ATTN_OPT_MATCH(const auto shapes, operand_shapes(product, context));
   const size_t rank = shapes.first.size();
   ScoreProduct read;
@@ -52,6 +56,7 @@ Matched<ValueProduct> value_product(Node& product, Value& probabilities, bool tr
     if (transposed) return missed("product.transposed-einsum", &product, product.string_attribute("equation", ""));
     return einsum_value_product(product, probabilities, context);
   }
+  if (product.is("Gemm")) return gemm_value_product(product, probabilities, transposed, context);
   ATTN_OPT_MATCH(const auto shapes, operand_shapes(product, context));
   const size_t rank = shapes.first.size();
   const int expected = transposed ? 1 : 0;

@@ -17,7 +17,10 @@ struct ProductSide {
 
 struct ScoreProduct {
   ProductSide query, key;
-  Shape scores;  ///< leading axes, queries, keys
+  Shape scores;              ///< leading axes, queries, keys
+  double scale = 1;          ///< that the product itself multiplies by
+  Value* addend = nullptr;   ///< a bias that the product itself adds, times addend_scale
+  double addend_scale = 1;
 };
 
 struct ValueProduct {
@@ -29,7 +32,10 @@ struct LeadingSplit {
   Dim batch, heads;
 };
 
-/// Reads PRODUCT, a MatMul or Einsum, as Q K^T; TRANSPOSED: as K Q^T. Misses: "product.*".
+/// True for the operators that the functions below read.
+bool is_product(const Node& node);
+
+/// Reads PRODUCT, a MatMul, Einsum or Gemm, as Q K^T; TRANSPOSED: as K Q^T. Misses: "product.*".
 Matched<ScoreProduct> score_product(Node& product, bool transposed, MatchContext& context);
 
 /// Reads PRODUCT as PROBABILITIES V; TRANSPOSED: as V^T PROBABILITIES. Misses: "product.*".

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn_opt/canonical.h"
+#include "patterns/products.h"
 
 namespace attn_opt {
 namespace {
@@ -19,7 +20,7 @@ class Walker {
       walk.value = &canonical(*walk.value, context_.facts);
       Node* node = walk.value->producer;
       if (!node) return missed("scores.input", nullptr, "'" + walk.value->name + "' is not computed", walk.peeled);
-      if (node->is("MatMul") || node->is("Einsum")) return walk;
+      if (is_product(*node)) return walk;
       const auto& peels = score_peels();
       const auto row = std::find_if(peels.begin(), peels.end(), [&](const ScorePeel& peel) { return node->is(peel.op); });
       if (row == peels.end()) return missed("scores.operator", node, node->op(), walk.peeled);

@@ -9,6 +9,7 @@
 //
 // Anchored at the softmax: down to the product with V, up to the product of Q and K, then up from Q, K and V.
 #include <algorithm>
+#include <utility>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/pattern.h"
@@ -68,6 +69,21 @@ void set_leading_sizes(const Shape& scores, const std::optional<LeadingSplit>& s
   }
 }
 
+/// A product with a scale and a bias of its own, in the terms of the walk that ended at it.
+Matched<void> add_what_product_adds(Reading& reading) {
+  const ScoreProduct& product = reading.score_product;
+  ScoreWalk& scores = reading.scores;
+  if (product.addend) {
+    Node* node = scores.value->producer;
+    if (scores.softcap != 0) return missed("scores.bias-below-softcap", node, node->op(), scores.peeled);
+    if (!scores.tensor_scales.empty()) return missed("scores.bias-below-tensor-scale", node, node->op(), scores.peeled);
+    scores.terms.push_back({ScoreTerm::Kind::kBias, product.addend, product.addend_scale * scores.scale, 0, product.scores});
+    scores.peeled.push_back(node->op() + "(bias)");
+  }
+  scores.scale *= product.scale;
+  return {};
+}
+
 Matched<Reading> read_site(Node& anchor, const SoftmaxSite& softmax, MatchContext& context) {
   Reading reading;
   ATTN_OPT_MATCH(reading.probabilities, walk_probabilities(*softmax.output, context));
@@ -76,6 +92,7 @@ Matched<Reading> read_site(Node& anchor, const SoftmaxSite& softmax, MatchContex
                                                       reading.probabilities.transposed, context));
   ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.transposed, context));
+  if (auto fits = add_what_product_adds(reading); !fits) return tl::unexpected<Miss>(std::move(fits.error()));
   return reading;
 }
 

@@ -34,9 +34,15 @@ size_t term_index(const Value* value, const Sdpa& sdpa) {
   return 0;
 }
 
-bool is_subtracted(const Value* value, const Sdpa& sdpa) {
-  return std::any_of(sdpa.terms.begin(), sdpa.terms.end(),
-                     [&](const ScoreTerm& term) { return term.value == value && term.coefficient < 0; });
+/// What VALUE is multiplied by before it is added to the scores.
+double coefficient_of(const Value* value, const Sdpa& sdpa) {
+  const auto term = std::find_if(sdpa.terms.begin(), sdpa.terms.end(), [&](const ScoreTerm& t) { return t.value == value; });
+  return term == sdpa.terms.end() ? 1 : term->coefficient;
+}
+
+/// The lowest number that does not become -inf on its way to the scores.
+double lowest_of(const SiteInput& input, const Sdpa& sdpa) {
+  return lowest_finite(input.type) / std::max(1.0, std::abs(coefficient_of(input.value, sdpa)));
 }
 
 /// Where the keys lie in a value of K's.
@@ -69,9 +75,9 @@ class InputDraw {
         term_(static_cast<int64_t>(term_index(input.value, request.sdpa))),
         terms_(static_cast<int64_t>(std::max<size_t>(1, request.sdpa.terms.size()))),
         columns_(dims.empty() ? 1 : dims.back()), queries_(dims.size() < 2 ? 1 : dims[dims.size() - 2]),
-        rows_(columns_ ? element_count(dims) / columns_ : 0), lowest_(lowest_finite(input.type)), extremes_(input.extremes),
+        rows_(columns_ ? element_count(dims) / columns_ : 0), lowest_(lowest_of(input, request.sdpa)), extremes_(input.extremes),
         is_floating_(is_floating(input.type)), keys_of_input_(key_axis(input.value, dims, request.sdpa)),
-        sign_(is_subtracted(input.value, request.sdpa) ? -1 : 1) {}
+        sign_(coefficient_of(input.value, request.sdpa) < 0 ? -1 : 1) {}
 
   double element(int64_t index) {
     if (role_ == InputRole::kLength) return length(index);

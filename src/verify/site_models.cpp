@@ -26,7 +26,10 @@ class SiteCutter {
     } while (uncut_made() || uncut_dependent());
     ATTN_OPT_CHECK(describe_inputs());
     choose_probes();
-    if (emission_.attention) site_.attention_inputs = emission_.attention->inputs;
+    if (emission_.attention) {
+      const auto& inputs = emission_.attention->inputs;
+      site_.attention_inputs.assign(inputs.begin(), inputs.end());
+    }
     return std::move(site_);
   }
 

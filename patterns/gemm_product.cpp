@@ -1,0 +1,71 @@
+// Gemm as a product of attention.
+//
+//   before   Gemm(Q, K, bias; alpha, beta, transB = 1) ─ … ─ Softmax ─ Gemm(·, V)      one head, no batch
+//   after    Attention(Q, K, V, beta * bias; scale = alpha), with axes of size 1 added
+#include "patterns/gemm_product.h"
+
+#include <utility>
+
+namespace attn_opt {
+namespace {
+
+bool is_transposed(const Node& gemm, int operand) {
+  return gemm.int_attribute(operand == 0 ? "transA" : "transB", 0) != 0;
+}
+
+/// Roles of OPERAND's axes where those of what is multiplied are ROWS and COLUMNS.
+ProductSide side(const Node& gemm, int operand, Role rows, Role columns) {
+  if (is_transposed(gemm, operand)) std::swap(rows, columns);
+  return {gemm.inputs[operand], {rows, columns}};
+}
+
+/// What is added, or null where that is nothing.
+Value* addend_of(const Node& gemm, MatchContext& context) {
+  Value* addend = gemm.input(2);
+  const bool adds = addend && gemm.float_attribute("beta", 1) != 0 && context.facts.uniform(*addend) != 0.0;
+  return adds ? addend : nullptr;
+}
+
+/// A Gemm with a constant is a linear layer, and a softmax between two of them a classifier with a table behind it.
+Matched<void> check_weights(Node& gemm, int operand, MatchContext& context) {
+  if (!gemm.inputs[operand]->initializer && !context.facts.constant(*gemm.inputs[operand])) return {};
+  return missed("product.gemm", &gemm, "'" + gemm.inputs[operand]->name + "' is constant: a linear layer");
+}
+
+}  // namespace
+
+Matched<ScoreProduct> gemm_score_product(Node& product, bool transposed, MatchContext& context) {
+  const int query = transposed ? 1 : 0;
+  if (auto fits = check_weights(product, 1 - query, context); !fits) return tl::unexpected<Miss>(std::move(fits.error()));
+  const Shape* scores = context.facts.shape(*product.outputs[0]);
+  if (!scores) return missed("product.unknown-rank", &product, "the scores' sizes are not known");
+  ScoreProduct read;
+  const ProductSide rows = side(product, 0, Role::kRow, Role::kFeature);
+  const ProductSide columns = side(product, 1, Role::kFeature, Role::kRow);
+  read.query = transposed ? columns : rows;
+  read.key = transposed ? rows : columns;
+  read.scores = *scores;
+  if (transposed) std::swap(read.scores[0], read.scores[1]);
+  read.scale = product.float_attribute("alpha", 1);
+  if (read.scale == 0) return missed("product.gemm", &product, "alpha is 0");
+  read.addend = addend_of(product, context);
+  read.addend_scale = product.float_attribute("beta", 1);
+  if (read.addend && transposed) return missed("product.gemm", &product, "a bias of transposed scores");
+  return read;
+}
+
+Matched<ValueProduct> gemm_value_product(Node& product, Value& probabilities, bool transposed, MatchContext& context) {
+  const int expected = transposed ? 1 : 0;
+  if (product.inputs[expected] != &probabilities || product.inputs[1 - expected] == &probabilities)
+    return missed("product.probabilities-on-wrong-side", &product, "the product is not that of probabilities and values");
+  if (auto fits = check_weights(product, 1 - expected, context); !fits) return tl::unexpected<Miss>(std::move(fits.error()));
+  if (is_transposed(product, expected)) return missed("product.gemm", &product, "the probabilities are transposed");
+  if (product.float_attribute("alpha", 1) != 1) return missed("product.gemm", &product, "alpha is not 1");
+  if (addend_of(product, context)) return missed("product.gemm", &product, "a bias is added to the result");
+  ValueProduct read;
+  read.value = transposed ? side(product, 0, Role::kFeature, Role::kRow) : side(product, 1, Role::kRow, Role::kFeature);
+  read.output = {product.outputs[0], transposed ? std::vector{Role::kFeature, Role::kRow} : std::vector{Role::kRow, Role::kFeature}};
+  return read;
+}
+
+}  // namespace attn_opt
