@@ -72,7 +72,8 @@ std::vector<EditMutation> attribute_mutations() {
     all.push_back(becomes(name, "1", -1, [](int64_t) -> int64_t { return 1; }));
     all.push_back(without(name));
   }
-  all.push_back(becomes("is_causal", "toggled", 0, [](int64_t n) { return 1 - n; }));
+  all.push_back(becomes("is_causal", "left out", 0, [](int64_t) -> int64_t { return 0; }));
+  all.push_back(becomes("is_causal", "added", 0, [](int64_t) -> int64_t { return 1; }));
   all.push_back(of_node("Attention.softcap", "30 where there is none",
                         [](const Node& n) { return n.attribute("softcap") == nullptr; },
                         [](Node& n) { set_attribute(n, GraphBuilder::attribute("softcap", 30.0f)); }));

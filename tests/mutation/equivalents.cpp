@@ -13,7 +13,19 @@ constexpr const char* kCommutes = "the two masks are added: their order does not
 constexpr const char* kRounding = "over the few keys of a draw a softmax in float16 is off by less than its result is rounded";
 constexpr const char* kNoSoftcap = "without a softcap the stages 1 and 2 of the scores are one";
 
+constexpr const char* kCausalAnyway = "the mask shows no query a later key as it is";
+constexpr const char* kDeepAnyway = "positions make a mask of 0 and what masks a key however often it is counted";
+constexpr const char* kKeepsItsKey = "positions leave every query a key, so that no row shows how deep the others are masked";
+constexpr const char* kListedByTheEdit = "the edit lists it itself where is_causal stands for a fill";
+constexpr const char* kLeavesExpRange = "rows that differ leave the range of exp(), which is assumed not to happen";
+constexpr const char* kLargeAlready = "the mask is as large as the scores: that it is could only not be proven";
+
 }  // namespace
+
+bool Equivalent::is_for(const std::string& other_model) const {
+  if (!model.starts_with('*')) return model == other_model;
+  return other_model.find(model.substr(1)) != std::string::npos;
+}
 
 const std::vector<Equivalent>& equivalents() {
   static const std::vector<Equivalent> all = {
@@ -41,7 +53,32 @@ const std::vector<Equivalent>& equivalents() {
       {"terms: masks exchanged", "where_two_fills", kEmptyRowsAlone},
       {"terms: order exchanged", "where_two_fills", kEmptyRowsAlone},
       {"terms: fills exchanged", "where_two_fills", kEmptyRowsAlone},
-      {"Expand: left out", "cache_and_mask", "the mask is as large as the scores: that it is could only not be proven"},
+      {"Expand: left out", "cache_and_mask", kLargeAlready},
+      {"Expand: left out", "causal_other_queries", kLargeAlready},
+      {"causal: where it is not", "*causal_", kCausalAnyway},
+      {"Attention.is_causal: added", "*causal_", kCausalAnyway},
+      {"terms: bias twice", "*causal_", kDeepAnyway},
+      {"terms: bias x 1.01", "*causal_", kDeepAnyway},
+      {"terms: bias scaled as the scores are", "*causal_", kDeepAnyway},
+      {"terms: masks exchanged", "*causal_", kCommutes},
+      {"Attention inputs: mask x 1.01", "*causal_", kDeepAnyway},
+      {"Attention inputs: mask through float16", "*causal_", kDeepAnyway},
+      {"number kept: doubled", "*causal_", kKeepsItsKey},
+      {"number kept: halved", "*causal_", kKeepsItsKey},
+      {"number kept: x 1.01", "*causal_", kKeepsItsKey},
+      {"number kept: off by 64 ulp", "*causal_", kKeepsItsKey},
+      {"number laid over: halved", "*causal_", kKeepsItsKey},
+      {"fill: halved", "*causal_", kKeepsItsKey},
+      {"fill: -1e4 for -inf", "*causal_", kKeepsItsKey},
+      {"fill: lowest for -inf", "*causal_", kKeepsItsKey},
+      {"preconditions: 'scores-finite' left out", "*causal_", kListedByTheEdit},
+      {"guard: seen where there is none", "softmax_without_maximum_masked", kLeavesExpRange},
+      {"preconditions: 'rows-keep-a-key' left out", "softmax_without_maximum_masked", kLeavesExpRange},
+      {"preconditions: 'rows-keep-a-key' taken for proven", "softmax_without_maximum_masked", kLeavesExpRange},
+      {"number kept: doubled", "softmax_without_maximum_masked", kLeavesExpRange},
+      {"number kept: halved", "softmax_without_maximum_masked", kLeavesExpRange},
+      {"number kept: x 1.01", "softmax_without_maximum_masked", kLeavesExpRange},
+      {"number kept: off by 64 ulp", "softmax_without_maximum_masked", kLeavesExpRange},
       {"Unsqueeze: left out", "mask_of_one_axis", "the Expand behind it puts axes in front as well"},
       {"Mul: Div in its place", "bias_subtracted", "the factor is -1"},
       {"number kept: + 1", "where_then_bias", kShift},

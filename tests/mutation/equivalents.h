@@ -8,8 +8,10 @@ namespace attn_opt {
 
 struct Equivalent {
   std::string mutation;  ///< Mutation::name()
-  std::string model;     ///< stem of the model's file; empty: any
+  std::string model;     ///< stem of the model's file; behind a "*" a part of it
   std::string reason;    ///< why its numbers are those of the right rewrite
+
+  bool is_for(const std::string& other_model) const;
 };
 
 const std::vector<Equivalent>& equivalents();
