@@ -11,7 +11,7 @@ namespace {
 using Complex = std::complex<double>;
 
 constexpr int64_t kMostPoints = 1 << 14;
-constexpr int64_t kMostProducts = int64_t{1} << 36;
+constexpr int64_t kMostProducts = int64_t{1} << 32;
 
 struct Transform {
   bool inverse = false, onesided = false;

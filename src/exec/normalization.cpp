@@ -1,4 +1,5 @@
-// BatchNormalization (inference), InstanceNormalization, LayerNormalization.
+// BatchNormalization, InstanceNormalization, LayerNormalization.
+#include <algorithm>
 #include <cmath>
 
 #include "src/exec/broadcast.h"
@@ -36,9 +37,46 @@ Outputs map_channels(const KernelContext& context, int64_t channels, F&& f) {
   }));
 }
 
+struct ChannelStatistics {
+  std::vector<double> mean, variance;
+};
+
+/// Of each channel of input 0, over all its samples.
+Expected<ChannelStatistics> statistics_of(const KernelContext& context, int64_t channels) {
+  ATTN_OPT_TRY(const auto values, context.reals(context.input(0)));
+  const auto count = static_cast<double>(values.size()) / static_cast<double>(channels);
+  const size_t inner =
+      values.empty() ? 1 : static_cast<size_t>(element_count(std::span(context.input(0).dims()).subspan(2)));
+  const auto channel_of = [&](size_t i) { return i / inner % static_cast<size_t>(channels); };
+  ChannelStatistics found{std::vector<double>(static_cast<size_t>(channels)), {}};
+  found.variance = found.mean;
+  for (size_t i = 0; i < values.size(); ++i) found.mean[channel_of(i)] += values[i] / count;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double centred = values[i] - found.mean[channel_of(i)];
+    found.variance[channel_of(i)] += centred * centred / count;
+  }
+  return found;
+}
+
+/// VALUES in the form of input I.
+Expected<Tensor> like_input(const KernelContext& context, size_t i, const std::vector<double>& values) {
+  ATTN_OPT_TRY(Tensor tensor, context.allocate(onnx::TensorProto::DOUBLE, context.input(i).dims()));
+  std::ranges::copy(values, tensor.mutable_data<double>().begin());
+  return tensor.cast(context.input(i).type());
+}
+
+std::vector<double> moved(std::vector<double> from, const std::vector<double>& to, double momentum) {
+  for (size_t c = 0; c < from.size(); ++c) from[c] = from[c] * momentum + to[c] * (1 - momentum);
+  return from;
+}
+
+/// Before opset 14 further outputs asked for training.
+bool trains(const KernelContext& context) {
+  return context.attribute_int("training_mode", 0) != 0 || (context.version < 14 && context.wants(1));
+}
+
 Outputs batch_normalization(const KernelContext& context) {
   const Tensor& x = context.input(0);
-  if (context.attribute_int("training_mode", 0) != 0) return context.unsupported("training_mode");
   if (context.version < 7 && context.attribute_int("is_test", 0) == 0) {
     return context.unsupported("training mode");
   }
@@ -46,12 +84,29 @@ Outputs batch_normalization(const KernelContext& context) {
   const int64_t channels = x.rank() < 2 ? 1 : x.dims()[1];
   ATTN_OPT_TRY(const auto scale, channel_values(context, 1, channels));
   ATTN_OPT_TRY(const auto bias, channel_values(context, 2, channels));
-  ATTN_OPT_TRY(const auto mean, channel_values(context, 3, channels));
-  ATTN_OPT_TRY(const auto variance, channel_values(context, 4, channels));
+  ChannelStatistics used;
+  ATTN_OPT_TRY(used.mean, channel_values(context, 3, channels));
+  ATTN_OPT_TRY(used.variance, channel_values(context, 4, channels));
+  std::vector<Tensor> outputs(1);
+  if (trains(context)) {
+    if (x.rank() < 2) return context.unsupported("training without channels");
+    ATTN_OPT_TRY(ChannelStatistics current, statistics_of(context, channels));
+    const double momentum = context.attribute_float("momentum", 0.9f);
+    outputs.resize(context.version < 14 ? 5 : 3);
+    ATTN_OPT_TRY(outputs[1], like_input(context, 3, moved(used.mean, current.mean, momentum)));
+    ATTN_OPT_TRY(outputs[2], like_input(context, 4, moved(used.variance, current.variance, momentum)));
+    if (outputs.size() > 3) {
+      ATTN_OPT_TRY(outputs[3], like_input(context, 3, current.mean));
+      ATTN_OPT_TRY(outputs[4], like_input(context, 4, current.variance));
+    }
+    used = std::move(current);
+  }
   const double epsilon = context.attribute_float("epsilon", 1e-5f);
-  return map_channels(context, channels, [&](size_t c, double value) {
-    return scale[c] * (value - mean[c]) / std::sqrt(variance[c] + epsilon) + bias[c];
-  });
+  ATTN_OPT_TRY(auto y, map_channels(context, channels, [&](size_t c, double value) {
+                 return scale[c] * (value - used.mean[c]) / std::sqrt(used.variance[c] + epsilon) + bias[c];
+               }));
+  outputs[0] = std::move(y[0]);
+  return outputs;
 }
 
 /// Mean and 1 / sqrt(variance + epsilon) of COUNT values.

@@ -57,19 +57,22 @@ Obstacle raise_dropout_mask(Draft& draft, const RaiseSite& site) {
   return {};
 }
 
-/// Inference ignores the ratio; it is kept because it belongs to the model. ONNX Runtime has a Dropout of
-/// half floats up to 11.
+/// ONNX Runtime has a Dropout of half floats up to 11, and checks the ratio, which inference ignores, since.
+bool has_later_kernel(const RaiseSite& site, float ratio) {
+  return site.type(0) != onnx::TensorProto::FLOAT16 && ratio >= 0 && ratio < 1;
+}
+
+/// The ratio is kept where it can be because it belongs to the model.
 Obstacle raise_dropout(Draft& draft, const RaiseSite& site) {
   if (auto obstacle = raise_dropout_mask(draft, site)) return obstacle;
-  if (site.type(0) == onnx::TensorProto::FLOAT16) {
+  const auto* ratio = draft.attribute("ratio");
+  if (!has_later_kernel(site, ratio == nullptr ? 0.5f : ratio->f())) {
     draft.set_op("Identity");
     draft.drop("ratio");
-    return {};
+  } else if (ratio != nullptr) {
+    draft.set_input(1, draft.add_constant(Tensor::scalar<float>(ratio->f())));
+    draft.drop("ratio");
   }
-  const auto* ratio = draft.attribute("ratio");
-  if (ratio == nullptr) return {};
-  draft.set_input(1, draft.add_constant(Tensor::scalar<float>(ratio->f())));
-  draft.drop("ratio");
   return {};
 }
 

@@ -41,12 +41,17 @@ Obstacle raise_batch_normalization_9(Draft& draft, const RaiseSite&) {
   return {};
 }
 
-/// More than one output meant training; since 14 an attribute says so and the further outputs are others.
+/// More than one output meant training; since 14 an attribute says so, and the last two outputs are gone.
 Obstacle raise_batch_normalization_14(Draft& draft, const RaiseSite& site) {
+  bool trains = false;
   for (size_t i = 1; i < site.node().outputs.size(); ++i) {
-    if (site.node().output(i) != nullptr) return "it has outputs of training";
+    const Value* output = site.node().output(i);
+    trains |= output != nullptr;
+    if (i > 2 && output != nullptr && !output->unused()) return "saved_mean and saved_var are gone";
   }
-  if (draft.node().output_size() > 1) draft.drop_outputs_from(1);
+  if (trains) draft.set(GraphBuilder::attribute("training_mode", int64_t{1}));
+  const int outputs = trains ? 3 : 1;
+  if (draft.node().output_size() > outputs) draft.drop_outputs_from(outputs);
   return {};
 }
 

@@ -114,6 +114,8 @@ std::vector<OperatorCase> moved_attributes() {
       {"DropoutPlain", 10, "(float[2,3] x) => (float[2,3] y) { y = Dropout (x) }", "Dropout", 0},
       {"DropoutMask", 7, "(float[2,3] x) => (float[2,3] y) { y, m = Dropout (x) }", "Dropout", 1},
       {"DropoutMask", 11, "(float[2,3] x) => (float[2,3] y) { y, m = Dropout (x) }", "Dropout", 1},
+      {"DropoutOfEverything", 7, "(float[3] x) => (float[3] y) { y = Dropout <ratio = 1.0> (x) }", "Identity",
+       1},
       {"DropoutOfHalf", 9, "(float16[2,3] x) => (float16[2,3] y) { y = Dropout <ratio = 0.3> (x) }",
        "Identity", 1},
       {"TopK", 9, "(float[2,7] x) => (float[2,3] y, int64[2,3] i) { y, i = TopK <k = 3> (x) }",
@@ -199,6 +201,10 @@ std::vector<OperatorCase> new_meanings() {
        "(float[2,3,4] x, float[3] s, float[3] b, float[3] m) => (float[2,3,4] y) { v = Exp (m) "
        "y = BatchNormalization (x, s, b, m, v) }",
        "Exp BatchNormalization", 0},
+      {"BatchNormalizationTraining", 9,
+       "(float[2,3,4] x, float[3] s) => (float[2,3,4] y, float[3] m, float[3] v) "
+       "{ y, m, v, saved_m, saved_v = BatchNormalization <momentum = 0.8> (x, s, s, s, s) }",
+       "BatchNormalization", 1},
       {"GroupNormalizationOneChannelEach", 18,
        "(float[2,4,5] x, float[4] s, float[4] b) => (float[2,4,5] y) { y = GroupNormalization <num_groups = "
        "4> (x, s, b) }",
