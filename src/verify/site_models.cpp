@@ -109,8 +109,6 @@ class SiteCutter {
     } else if (auto uniform = context_.facts.uniform(value); uniform && context_.facts.shape(value)) {
       input.source = SiteInput::Source::kUniform;
       input.uniform = *uniform;
-    } else if (is_floating(input.type)) {
-      input.extremes = mask_contents(value, context_.facts);
     }
     return input;
   }
@@ -150,6 +148,8 @@ class SiteCutter {
     if (input.type == onnx::TensorProto::UNDEFINED)
       return fail(ErrorCode::kUnsupported, value.name, "its type is not known");
     if (!context_.facts.shape(value)) return fail(ErrorCode::kUnsupported, value.name, "its rank is not known");
+    if (input.source == SiteInput::Source::kDrawn && is_floating(input.type))
+      input.extremes = mask_contents(value, context_.facts);
     if (input.source == SiteInput::Source::kDrawn && !is_read) input.source = SiteInput::Source::kShapeOnly;
     if (const IntegerData* data = context_.facts.integers(value)) input.integers = *data;
     site_.inputs.push_back(std::move(input));
