@@ -46,7 +46,8 @@ std::string closing_line(const OptimizeJob& job, const Report& report) {
     return job.output.empty() ? "dry run: nothing was written (-o OUTPUT writes)\n" : "nothing was written\n";
   }
   const std::string name = report.output == "-" ? "standard output" : report.output;
-  return "wrote " + name + (report.changed ? "" : ": the input as it was") + "\n";
+  const bool same_bytes = !report.changed && job.save.external_data == ExternalData::kAuto;
+  return "wrote " + name + (same_bytes ? ": the input as it was" : "") + "\n";
 }
 
 void print(const OptimizeJob& job, const Report& report) {

@@ -1,7 +1,6 @@
 #include "src/io/data_file_copies.h"
 
 #include <algorithm>
-#include <cstring>
 #include <ranges>
 #include <system_error>
 
@@ -34,11 +33,8 @@ bool is_taken(const fs::path& target) {
 }
 
 bool same_content(const FileBytes& source, const fs::path& target) {
-  std::error_code error;
-  if (fs::file_size(target, error) != source.bytes().size() || error) return false;
   const auto existing = FileBytes::open(target, FileBytes::Kind::kRegular);
-  if (!existing || existing->bytes().size() != source.bytes().size()) return false;
-  return source.bytes().empty() || std::memcmp(existing->bytes().data(), source.bytes().data(), source.bytes().size()) == 0;
+  return existing && same_bytes(source, *existing);
 }
 
 }  // namespace

@@ -134,6 +134,19 @@ int read_exactly(int descriptor, uint64_t offset, std::span<std::byte> to) {
   return 0;
 }
 
+bool same_bytes(const FileBytes& a, const FileBytes& b) {
+  const uint64_t size = a.identity().size;
+  if (b.identity().size != size) return false;
+  std::vector<std::byte> of_a(kCopyChunk), of_b(kCopyChunk);
+  for (uint64_t at = 0; at < size; at += of_a.size()) {
+    of_a.resize(std::min<uint64_t>(kCopyChunk, size - at));
+    of_b.resize(of_a.size());
+    if (read_exactly(a.descriptor().get(), at, of_a) != 0 || read_exactly(b.descriptor().get(), at, of_b) != 0) return false;
+    if (of_a != of_b) return false;
+  }
+  return true;
+}
+
 namespace {
 
 bool is_hard(int error_number) {

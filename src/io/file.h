@@ -76,10 +76,12 @@ std::string error_text(int error_number);
 /// PATH for messages: "standard input" for "-".
 std::string input_name(const std::filesystem::path& path);
 
-/// These return 0 or an errno value.
+/// Those of type int return 0 or an errno value.
 int write_all(int descriptor, std::span<const std::byte> bytes);
 /// Reads as many bytes as TO has from OFFSET on; ENODATA if the file ends before.
 int read_exactly(int descriptor, uint64_t offset, std::span<std::byte> to);
+/// Do two regular files have the same bytes? Reads without mapping, to the first difference.
+bool same_bytes(const FileBytes& a, const FileBytes& b);
 /// Appends SIZE bytes of FROM to a file without mapping them: within the kernel, which may share blocks, where blocks of
 /// these two files can correspond; else by reading and writing, which is then faster.
 int copy_range(const FileBytes& from, uint64_t offset, uint64_t size, int to);

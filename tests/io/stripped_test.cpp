@@ -1,3 +1,5 @@
+#include <cstring>
+#include <random>
 #include <set>
 
 #include "attn_opt/model_walk.h"
@@ -98,6 +100,39 @@ TEST_F(StrippedTest, TextHoldsTheWeights) {
   ASSERT_TRUE(save_model(*load_stripped(bytes_of(whole), 1), folder_ / "stripped.onnxtxt"));
   ASSERT_TRUE(save_model(*load_stripped(bytes_of(whole), 4096), folder_ / "whole.onnxtxt"));
   EXPECT_EQ(read_file(folder_ / "stripped.onnxtxt"), read_file(folder_ / "whole.onnxtxt"));
+}
+
+TEST_F(StrippedTest, LargeTensorsArriveWholeWhereverTheyGo) {
+  onnx::ModelProto whole = tensors_everywhere();
+  std::mt19937_64 random(1);
+  for (const int elements : {10'000'000, 131072 / 4, 1'000'001}) {
+    std::string raw_data(static_cast<size_t>(elements) * 4, '\0');
+    for (size_t i = 0; i + 8 <= raw_data.size(); i += 8) {
+      const uint64_t bits = random();
+      std::memcpy(raw_data.data() + i, &bits, 8);
+    }
+    auto* tensor = whole.mutable_graph()->add_initializer();
+    tensor->set_name("large" + std::to_string(elements));
+    tensor->set_data_type(onnx::TensorProto::FLOAT);
+    tensor->add_dims(elements);
+    tensor->set_raw_data(raw_data);
+  }
+  auto model = load_stripped(bytes_of(whole), 4096);
+  ASSERT_TRUE(model);
+  EXPECT_EQ(count_stored(*model), 3u);
+  std::vector<fs::path> outputs = {folder_ / "o.onnx"};
+  if (fs::is_directory("/dev/shm")) outputs.push_back("/dev/shm" / folder_.filename());  // another file system
+  for (const fs::path& output : outputs) {
+    for (const char* producer : {"a name that moves the weights", "test"}) {
+      whole.set_producer_name(producer);
+      model->proto.set_producer_name(producer);
+      ASSERT_TRUE(save_model(*model, output));
+      EXPECT_TRUE(read_file(output) == bytes_of(whole)) << output << ' ' << producer;
+    }
+    ASSERT_TRUE(copy_model(*model, output));
+    EXPECT_TRUE(read_file(output) == read_file(folder_ / "m.onnx")) << output;
+    fs::remove(output);
+  }
 }
 
 TEST_F(StrippedTest, InputMayBeReplacedByTheOutput) {
