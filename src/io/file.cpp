@@ -141,7 +141,8 @@ bool same_bytes(const FileBytes& a, const FileBytes& b) {
   for (uint64_t at = 0; at < size; at += of_a.size()) {
     of_a.resize(std::min<uint64_t>(kCopyChunk, size - at));
     of_b.resize(of_a.size());
-    if (read_exactly(a.descriptor().get(), at, of_a) != 0 || read_exactly(b.descriptor().get(), at, of_b) != 0) return false;
+    if (read_exactly(a.descriptor().get(), at, of_a) != 0) return false;
+    if (read_exactly(b.descriptor().get(), at, of_b) != 0) return false;
     if (of_a != of_b) return false;
   }
   return true;
@@ -169,7 +170,8 @@ struct RangeCopy {
 int share(RangeCopy& copy) {
   while (copy.at < copy.end) {
     off_t from = copy.at;
-    const ssize_t copied = copy_file_range(copy.from, &from, copy.to, nullptr, static_cast<size_t>(copy.end - from), 0);
+    const auto rest = static_cast<size_t>(copy.end - copy.at);
+    const ssize_t copied = copy_file_range(copy.from, &from, copy.to, nullptr, rest, 0);
     if (copied < 0 && errno == EINTR) continue;
     if (copied < 0 && is_hard(errno)) return errno;
     if (copied <= 0) return 0;  // not between these two
@@ -182,10 +184,11 @@ int read_and_write(RangeCopy& copy) {
   std::vector<std::byte> chunk(static_cast<size_t>(std::min(kCopyChunk, copy.end - copy.at)));
   while (copy.at < copy.end) {
     // Writes that end where a chunk of the target ends cost a third less than others.
-    const off_t count = std::min({copy.end - copy.at, kCopyChunk - copy.target % kCopyChunk, static_cast<off_t>(chunk.size())});
+    const off_t count = std::min(copy.end - copy.at, kCopyChunk - copy.target % kCopyChunk);
     const auto part = std::span(chunk).first(static_cast<size_t>(count));
-    if (const int failed = read_exactly(copy.from, static_cast<uint64_t>(copy.at), part); failed != 0) return failed;
-    if (const int failed = write_all(copy.to, part); failed != 0) return failed;
+    const int failed = read_exactly(copy.from, static_cast<uint64_t>(copy.at), part);
+    if (failed != 0) return failed;
+    if (const int unwritten = write_all(copy.to, part); unwritten != 0) return unwritten;
     copy.advance(count);
   }
   return 0;

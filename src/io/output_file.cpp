@@ -99,7 +99,8 @@ Status OutputFile::append(const FileBytes& from, uint64_t offset, uint64_t size)
     start_writeback();
   }
   if (!from.is_unchanged()) {
-    return fail(ErrorCode::kInvalidInput, output_name(target_), "what it is made from was changed meanwhile", "try again");
+    return fail(ErrorCode::kInvalidInput, output_name(target_), "what it is made from was changed meanwhile",
+                "try again");
   }
   return failed == 0 ? Status() : tl::unexpected<Error>(error(failed));
 }

@@ -47,7 +47,7 @@ Expected<SplicedModel> SplicedModel::create(const onnx::ModelProto& model, Tenso
                                             const std::string& where) {
   SplicedModel spliced(placement);
   const uint64_t size = model.ByteSizeLong();
-  if (size > INT_MAX) return fail(ErrorCode::kOutput, where, "the model without its weights would be larger than 2 GiB");
+  if (size > INT_MAX) return fail(ErrorCode::kOutput, where, "without its weights it would be larger than 2 GiB");
   spliced.bytes_.reserve(size);
   serialize(model, spliced.bytes_);
   const RawDataTokens tokens;
@@ -83,7 +83,8 @@ void SplicedModel::add(onnx::TensorProto tensor, const RawDataTokens& tokens) {
 
 Status SplicedModel::write(OutputFile& file) const {
   PieceBuffer buffer(file);
-  const auto unchanged = [&](uint64_t at, uint64_t size) { return buffer.append(std::string_view(bytes_).substr(at, size)); };
+  const std::string_view model = bytes_;
+  const auto unchanged = [&](uint64_t at, uint64_t size) { return buffer.append(model.substr(at, size)); };
   const auto length = [&](std::string_view bytes) { return buffer.append(bytes); };
   const auto tensor = [&](size_t index) -> Status {
     const WrittenTensor& written = tensors_[index];

@@ -19,11 +19,14 @@ const FieldDescriptor* field_of(const google::protobuf::Descriptor* message, int
   return message->FindFieldByNumber(number);
 }
 
+tl::unexpected<Error> too_large(const std::string& where) {
+  return fail(ErrorCode::kLimit, where, "is larger than 2 GiB without its weights, the limit of protobuf");
+}
+
 Expected<onnx::ModelProto> parse(std::string_view bytes, const std::string& where) {
-  if (bytes.size() > INT_MAX) {
-    return fail(ErrorCode::kLimit, where, "is larger than 2 GiB without its weights, the limit of protobuf");
-  }
-  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+  if (bytes.size() > INT_MAX) return too_large(where);
+  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                               static_cast<int>(bytes.size()));
   input.SetTotalBytesLimit(INT_MAX);
   input.SetRecursionLimit(kMaxMessageDepth);
   onnx::ModelProto model;
@@ -44,13 +47,12 @@ Expected<std::string> skeleton(WireSource& source, const WireOutline& outline, c
     return {};
   };
   const auto append_unchanged = [&](uint64_t at, uint64_t size) -> Status {
-    const int failed = bytes.size() + size > INT_MAX ? EFBIG : source.append_to(bytes, at, size);
-    if (failed == 0) return {};
-    return fail(failed == EFBIG ? ErrorCode::kLimit : ErrorCode::kInvalidInput, {},
-                failed == EFBIG ? "is larger than 2 GiB without its weights, the limit of protobuf"
-                                : "cannot be read: " + error_text(failed));
+    if (bytes.size() + size > INT_MAX) return too_large({});
+    const int failed = source.append_to(bytes, at, size);
+    return failed == 0 ? Status() : fail(ErrorCode::kInvalidInput, {}, "cannot be read: " + error_text(failed));
   };
-  ATTN_OPT_CHECK(rewrite.write({append_unchanged, append, [&](size_t index) { return append(model.tokens.token(index)); }}));
+  const auto append_token = [&](size_t index) { return append(model.tokens.token(index)); };
+  ATTN_OPT_CHECK(rewrite.write({append_unchanged, append, append_token}));
   return bytes;
 }
 

@@ -11,7 +11,7 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
-enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kStartGroup = 3, kEndGroup = 4, kFixed32 = 5 };
+enum WireType : uint32_t { kVarint, kFixed64, kLengthDelimited, kStartGroup, kEndGroup, kFixed32 };
 
 constexpr size_t kLongestTag = 5, kLongestVarint = 10;
 
@@ -66,9 +66,10 @@ class WirePass {
     const auto length = read_varint(kLongestVarint);
     if (!length || (*length <= INT32_MAX && at_ - length_at > kLongestTag)) return not_onnx();
     if (*length > source_.size() - at_) {
+      const uint64_t rest = source_.size() - at_;
       return fail(ErrorCode::kInvalidInput, {},
                   "is truncated or not an ONNX model: a field at byte " + std::to_string(at_) + " has " +
-                      std::to_string(*length) + " bytes and the file ends after " + std::to_string(source_.size() - at_));
+                      std::to_string(*length) + " bytes and the file ends after " + std::to_string(rest));
     }
     if (*length > open_.back().field.end() - at_) return not_onnx();
     ATTN_OPT_CHECK(count_part());
@@ -86,7 +87,8 @@ class WirePass {
 
   Status enter(const Open& next) {
     if (open_.size() > static_cast<size_t>(kMaxMessageDepth)) {
-      return fail(ErrorCode::kLimit, {}, "is nested deeper than the limit of " + std::to_string(kMaxMessageDepth) + " messages");
+      return fail(ErrorCode::kLimit, {},
+                  "is nested deeper than the limit of " + std::to_string(kMaxMessageDepth) + " messages");
     }
     if (next.group != 0) {
       ATTN_OPT_CHECK(count_part());
@@ -97,7 +99,8 @@ class WirePass {
 
   Status count_part() {
     if (++parts_ <= kMaxParts) return {};
-    return fail(ErrorCode::kLimit, {}, "has more than " + std::to_string(kMaxParts) + " messages and names, the limit");
+    return fail(ErrorCode::kLimit, {},
+                "has more than " + std::to_string(kMaxParts) + " messages and names, the limit");
   }
 
   /// Enters what is replaced, and what of that around it is not there yet, into the outline.

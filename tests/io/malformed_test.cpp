@@ -1,6 +1,6 @@
 #include <random>
 
-#include "src/io/wire_outline.h"
+#include "src/io/wire_rewrite.h"
 #include "tests/io/stripped_case.h"
 
 namespace attn_opt {
@@ -14,7 +14,8 @@ class MalformedTest : public StrippedTest {
   void expect_as_protobuf(const std::string& bytes, const std::string& what) {
     const auto expected = parse_whole(bytes);
     const auto actual = parse_and_fill(bytes);
-    ASSERT_EQ(actual.has_value(), expected.has_value()) << what << ": " << (actual ? "taken" : actual.error().message());
+    ASSERT_EQ(actual.has_value(), expected.has_value())
+        << what << ": " << (actual ? "taken" : actual.error().message());
     accepted_ += expected.has_value();
     if (!expected) return;
     EXPECT_TRUE(bytes_of(*actual) == bytes_of(*expected)) << what;
@@ -110,7 +111,7 @@ TEST_F(MalformedTest, NestingEndsWhereProtobufsDoes) {
       auto* unknown = inner->add_initializer()->GetReflection()->MutableUnknownFields(inner->mutable_initializer(0));
       for (int i = 0; i < groups; ++i) unknown = unknown->AddGroup(1000);
       inner->mutable_initializer(0)->set_raw_data("01234567");
-      expect_as_protobuf(bytes_of(model), std::to_string(levels) + " levels and " + std::to_string(groups) + " groups");
+      expect_as_protobuf(bytes_of(model), std::to_string(levels) + " levels, " + std::to_string(groups) + " groups");
     }
   }
   EXPECT_GT(accepted_, 5);
@@ -119,12 +120,11 @@ TEST_F(MalformedTest, NestingEndsWhereProtobufsDoes) {
 
 TEST_F(MalformedTest, PartsAreCounted) {
   // Two bytes a node in the file, hundreds in memory.
-  std::string nodes;
-  for (uint64_t i = 0; i <= kMaxParts; ++i) nodes += std::string("\x0a\x00", 2);
-  std::string length;
-  for (size_t rest = nodes.size(); rest > 0; rest >>= 7) length += static_cast<char>((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0));
-  write_file(folder_ / "m.onnx", "\x3a" + length + nodes);
-  EXPECT_THAT(error_of(load_model(folder_ / "m.onnx"), ErrorCode::kLimit), HasSubstr("more than 20000000 messages and names"));
+  std::string nodes(2 * (kMaxParts + 1), '\0');
+  for (size_t i = 0; i < nodes.size(); i += 2) nodes[i] = '\x0a';
+  write_file(folder_ / "m.onnx", "\x3a" + varint(nodes.size()) + nodes);
+  const std::string error = error_of(load_model(folder_ / "m.onnx"), ErrorCode::kLimit);
+  EXPECT_THAT(error, HasSubstr("more than 20000000 messages and names"));
 }
 
 }  // namespace

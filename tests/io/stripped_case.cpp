@@ -48,8 +48,10 @@ void add_value(google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& values,
   value->mutable_type()->mutable_tensor_type()->mutable_shape();
 }
 
-onnx::AttributeProto& add_constant(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, const std::string& output,
-                                   const std::string& name, onnx::AttributeProto::AttributeType type) {
+using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+
+onnx::AttributeProto& add_constant(Nodes& nodes, const std::string& output, const std::string& name,
+                                   onnx::AttributeProto::AttributeType type) {
   auto* node = nodes.Add();
   node->set_op_type("Constant");
   node->add_output(output);
@@ -57,6 +59,14 @@ onnx::AttributeProto& add_constant(google::protobuf::RepeatedPtrField<onnx::Node
   attribute->set_name(name);
   attribute->set_type(type);
   return *attribute;
+}
+
+onnx::TensorProto& add_tensor_constant(Nodes& nodes, const std::string& output) {
+  return *add_constant(nodes, output, "value", onnx::AttributeProto::TENSOR).mutable_t();
+}
+
+onnx::SparseTensorProto& add_sparse_constant(Nodes& nodes, const std::string& output) {
+  return *add_constant(nodes, output, "sparse_value", onnx::AttributeProto::SPARSE_TENSOR).mutable_sparse_tensor();
 }
 
 void add_if(onnx::GraphProto& graph, TensorMaker& maker) {
@@ -72,7 +82,7 @@ void add_if(onnx::GraphProto& graph, TensorMaker& maker) {
     body->set_name(branch);
     maker.fill(*body->add_initializer());
     body->mutable_initializer(0)->set_name(std::string(branch) + ".w");
-    maker.fill(*add_constant(*body->mutable_node(), std::string(branch) + ".c", "value", onnx::AttributeProto::TENSOR).mutable_t());
+    maker.fill(add_tensor_constant(*body->mutable_node(), std::string(branch) + ".c"));
     body->add_output()->set_name(std::string(branch) + ".c");
   }
 }
@@ -98,15 +108,15 @@ onnx::ModelProto StrippedTest::tensors_everywhere() {
   graph.mutable_initializer(1)->set_data_location(onnx::TensorProto::DEFAULT);
   maker.fill(*graph.add_sparse_initializer());
   graph.mutable_sparse_initializer(0)->mutable_values()->set_name("sparse");
-  maker.fill(*add_constant(*graph.mutable_node(), "c", "value", onnx::AttributeProto::TENSOR).mutable_t());
-  maker.fill(*add_constant(*graph.mutable_node(), "s", "sparse_value", onnx::AttributeProto::SPARSE_TENSOR).mutable_sparse_tensor());
+  maker.fill(add_tensor_constant(*graph.mutable_node(), "c"));
+  maker.fill(add_sparse_constant(*graph.mutable_node(), "s"));
   add_if(graph, maker);
   auto& function = *model.add_functions();
   function.set_domain("own");
   function.set_name("f");
   function.add_output("k");
   function.add_opset_import()->set_version(21);
-  maker.fill(*add_constant(*function.mutable_node(), "k", "value", onnx::AttributeProto::TENSOR).mutable_t());
+  maker.fill(add_tensor_constant(*function.mutable_node(), "k"));
   auto& training = *model.add_training_info()->mutable_initialization();
   training.set_name("initialization");
   maker.fill(*training.add_initializer());
@@ -114,7 +124,8 @@ onnx::ModelProto StrippedTest::tensors_everywhere() {
 }
 
 std::optional<onnx::ModelProto> StrippedTest::parse_whole(const std::string& bytes) {
-  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                               static_cast<int>(bytes.size()));
   input.SetRecursionLimit(100);
   onnx::ModelProto model;
   if (!model.ParseFromCodedStream(&input) || !input.ConsumedEntireMessage()) return std::nullopt;

@@ -180,7 +180,8 @@ TEST_F(StrippedTest, CheckerAsksOfStrippedTensorsWhatItAsksOfOthers) {
 TEST_F(StrippedTest, ExternalTensorWithBytesIsRefused) {
   onnx::ModelProto model = tensors_everywhere();
   model.mutable_graph()->mutable_initializer(0)->set_data_location(onnx::TensorProto::EXTERNAL);
-  EXPECT_THAT(input_error(load_stripped(bytes_of(model))), HasSubstr("tensor 't1': is said to be external and has raw_data"));
+  EXPECT_THAT(input_error(load_stripped(bytes_of(model))),
+              HasSubstr("tensor 't1': is said to be external and has raw_data"));
 }
 
 }  // namespace
