@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "attn_opt/pattern.h"
+#include "patterns/causal_terms.h"
 #include "patterns/operand_walk.h"
 
 namespace attn_opt {
@@ -99,6 +100,7 @@ class AttentionNode : public Pattern {
     if (Value* mask = node.input(kMask)) {
       ATTN_OPT_MATCH(ScoreTerm term, mask_term(node, *mask, sdpa, context));
       sdpa.terms.push_back(std::move(term));
+      read_causal_terms(sdpa, context.facts);
     }
     sdpa.nonpad_kv_seqlen = node.input(kNonpad);
     sdpa.scores_output = output_read(node, kScores);

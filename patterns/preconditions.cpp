@@ -16,6 +16,11 @@ std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
   return Precondition{"scores-finite", false, sdpa.guarded ? "a guard makes NaN 0" : "a Where hides masked scores"};
 }
 
+/// True if TERM keeps the first key of every row.
+bool keeps_first_key(const ScoreTerm& term) {
+  return term.causal && (!term.causal->offset || term.causal->offset->never_negative());
+}
+
 /// Why some row might be left without a key; empty if none can.
 std::string why_rows_may_be_empty(const Sdpa& sdpa, Facts& facts) {
   // A floor above all masks makes every -inf below it finite.
@@ -24,12 +29,13 @@ std::string why_rows_may_be_empty(const Sdpa& sdpa, Facts& facts) {
   for (const ScoreTerm& term : sdpa.terms) {
     if (term.kind == ScoreTerm::Kind::kFloor) continue;
     if (term.kind != ScoreTerm::Kind::kBias) {
-      if (std::isinf(term.fill) && !sdpa.guarded) return "'" + term.value->name + "' may drop every key";
+      if (std::isinf(term.fill) && !sdpa.guarded && !keeps_first_key(term)) return "'" + term.value->name + "' may drop every key";
       if (std::isfinite(term.fill) && term.fill > absorbing_fill(sdpa.type))
         return "fill " + std::to_string(term.fill) + " does not absorb the scores";
-      terms_with_lowest += std::isfinite(term.fill);
+      terms_with_lowest += std::isfinite(term.fill) && !keeps_first_key(term);
       continue;
     }
+    if (keeps_first_key(term)) continue;
     const MaskContents contents = mask_contents(*term.value, facts);
     if (contents.may_hold_minus_inf && !sdpa.guarded) return "'" + term.value->name + "' may hold -inf";
     terms_with_lowest += contents.may_hold_lowest;
@@ -41,7 +47,19 @@ std::optional<Precondition> rows_keep_a_key(const Sdpa& sdpa, Facts& facts) {
   if (sdpa.terms.empty()) return std::nullopt;
   const std::string why = why_rows_may_be_empty(sdpa, facts);
   if (!why.empty()) return Precondition{"rows-keep-a-key", false, why};
-  return Precondition{"rows-keep-a-key", true, sdpa.guarded ? "a guard makes empty rows 0" : "no mask holds -inf"};
+  return Precondition{"rows-keep-a-key", true, sdpa.guarded ? "a guard makes empty rows 0" : "no mask empties a row"};
+}
+
+/// exp() of this, and of its negative, is a number of TYPE that thousands of may be added up.
+double safe_exponent(DataType type) { return type == onnx::TensorProto::FLOAT16 ? 0 : 70; }
+
+std::optional<Precondition> exp_in_range(const Sdpa& sdpa) {
+  if (!sdpa.exponent_offset) return std::nullopt;
+  const double offset = *sdpa.exponent_offset;
+  const bool keeps_a_key = std::all_of(sdpa.terms.begin(), sdpa.terms.end(), keeps_first_key);
+  if (keeps_a_key && sdpa.softcap > 0 && sdpa.softcap + std::abs(offset) <= safe_exponent(sdpa.type))
+    return Precondition{"exp-in-range", true, "a softcap bounds the scores"};
+  return Precondition{"exp-in-range", false, "exp() is taken of scores that are not lowered by the largest of their row"};
 }
 
 void add_symbols(const Shape* shape, std::set<std::string>& symbols) {
@@ -69,12 +87,11 @@ void add_assumed_sizes(const Sdpa& sdpa, Facts& facts, std::vector<Precondition>
 
 }  // namespace
 
-double absorbing_fill(DataType type) { return type == onnx::TensorProto::FLOAT16 ? -6e4 : -1e30; }
-
 std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& context) {
   std::vector<Precondition> found;
   if (auto finite = scores_finite(sdpa)) found.push_back(*finite);
   if (auto rows = rows_keep_a_key(sdpa, context.facts)) found.push_back(*rows);
+  if (auto range = exp_in_range(sdpa)) found.push_back(*range);
   add_assumed_sizes(sdpa, context.facts, found);
   return found;
 }

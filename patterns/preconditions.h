@@ -7,12 +7,11 @@
 
 namespace attn_opt {
 
-/// A fill at or below this swallows any score added to it.
-double absorbing_fill(DataType type);
-
 ///   scores-finite     a guard, or a Where over the scores, hides NaN and Inf of Q K^T that the operator shows
 ///   rows-keep-a-key   a row without a key is NaN here and 0 in the operator; a fill that does not absorb the scores
 ///                     gives it other weights
+///   exp-in-range      a softmax written out without the row's maximum overflows, or has nothing left to divide by, where
+///                     the operator does not
 ///   sizes-equal       sizes that broadcast against each other are taken for equal
 std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& context);
 

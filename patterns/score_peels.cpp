@@ -8,9 +8,9 @@
 #include <cmath>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/mask_contents.h"
 #include "attn_opt/matcher.h"
 #include "patterns/layout_checks.h"
-#include "patterns/preconditions.h"
 #include "patterns/score_walk.h"
 
 namespace attn_opt {

@@ -8,36 +8,83 @@ namespace {
 
 bool made_by(const Value* value, std::string_view op_type) { return value && value->producer && value->producer->is(op_type); }
 
-}  // namespace
+/// Fits what MATCHER fits, also repeated along each row.
+Matcher in_each_row(const Matcher& matcher) { return either({matcher, op("Expand", {matcher})}); }
 
-bool may_be_softmax(const Node& node) {
-  if (node.is("Softmax")) return true;
-  if (node.is("Div")) return made_by(node.input(0), "Exp");
-  if (!node.is("Mul")) return false;
-  return (made_by(node.input(0), "Exp") && made_by(node.input(1), "Reciprocal")) ||
-         (made_by(node.input(1), "Exp") && made_by(node.input(0), "Reciprocal"));
+Matcher row_sum(const Matcher& terms) { return in_each_row(reduced_over_last("ReduceSum", terms)); }
+
+/// The softmax whose exponentials are Exp(EXPONENT).
+SoftmaxSite softmax_of(Value& exponent, Facts& facts) {
+  SoftmaxSite site{&exponent, nullptr, nullptr, 0.0};
+  Value* scores = nullptr;
+  double number_added = 0;
+  const Matcher highest = in_each_row(reduced_over_last("ReduceMax", same(&scores)));
+  if (op("Sub", {any(&scores), highest})(exponent, facts)) {
+    site.exponent_offset.reset();
+  } else if (op("Sub", {any(&scores), number(&number_added)})(exponent, facts)) {
+    site.exponent_offset = -number_added;
+  } else if (commuted("Add", any(&scores), number(&number_added))(exponent, facts)) {
+    site.exponent_offset = number_added;
+  } else {
+    return site;
+  }
+  site.input = scores;
+  return site;
 }
 
-std::optional<SoftmaxSite> softmax_at(Node& node, Facts& facts) {
-  if (node.is("Softmax")) return SoftmaxSite{node.inputs[0], node.outputs[0]};
-  Value *exponent = nullptr, *exponential = nullptr, *shifted = nullptr;
+/// Exponentials divided by their sum.
+std::optional<SoftmaxSite> quotient(Node& node, Facts& facts) {
+  Value *exponent = nullptr, *exponential = nullptr;
   const Matcher exp = op("Exp", {any(&exponent)});
   const Matcher numerator = [&](Value& value, Facts& f) {
     exponential = &value;
     return exp(value, f);
   };
-  const Matcher sum = reduced_over_last("ReduceSum", same(&exponential));
-  if (!op("Div", {numerator, sum})(*node.outputs[0], facts) &&
-      !op("Mul", {numerator, op("Reciprocal", {sum})})(*node.outputs[0], facts) &&
-      !(node.is("Mul") && numerator(*node.inputs[1], facts) && op("Reciprocal", {sum})(*node.inputs[0], facts)))
-    return std::nullopt;
-  const Matcher maximum = reduced_over_last("ReduceMax", same(&shifted));
-  Value* input = op("Sub", {any(&shifted), maximum})(*exponent, facts) ? shifted : exponent;
-  return SoftmaxSite{input, node.outputs[0]};
+  const Matcher sum = row_sum(same(&exponential));
+  const Matcher reciprocal = in_each_row(op("Reciprocal", {sum}));
+  Value& result = *node.outputs[0];
+  if (op("Div", {numerator, sum})(result, facts) || op("Mul", {numerator, reciprocal})(result, facts) ||
+      (node.is("Mul") && numerator(*node.inputs[1], facts) && reciprocal(*node.inputs[0], facts)))
+    return softmax_of(*exponent, facts);
+  return std::nullopt;
 }
 
-Matched<void> check_softmax_axis(const Node& node, MatchContext& context) {
-  if (!node.is("Softmax")) return {};
+/// The exponential of logarithms of probabilities.
+std::optional<SoftmaxSite> exponential(Node& node, Facts& facts) {
+  Value *scores = nullptr, *exponent = nullptr;
+  Node* normaliser = nullptr;
+  const Matcher log_sum = in_each_row(op("Log", {row_sum(op("Exp", {same(&exponent)}))}));
+  const Matcher log_sum_exp = in_each_row(reduced_over_last("ReduceLogSumExp", same(&scores)));
+  Value& result = *node.outputs[0];
+  if (op("Exp", {op("LogSoftmax", {any(&scores)}, &normaliser)})(result, facts))
+    return SoftmaxSite{scores, nullptr, normaliser, std::nullopt};
+  if (op("Exp", {op("Sub", {any(&exponent), log_sum})})(result, facts)) return softmax_of(*exponent, facts);
+  // The logarithm of a sum rounds as the scores do: what is added to very low scores is lost, as exp() of them is.
+  if (op("Exp", {op("Sub", {any(&scores), log_sum_exp})})(result, facts))
+    return SoftmaxSite{scores, nullptr, nullptr, 0.0};
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool may_be_softmax(const Node& node) {
+  const Value *first = node.input(0), *second = node.input(1);
+  if (node.is("Softmax")) return true;
+  if (node.is("Div")) return made_by(first, "Exp");
+  if (node.is("Exp")) return made_by(first, "LogSoftmax") || made_by(first, "Sub");
+  return node.is("Mul") && (made_by(first, "Exp") || made_by(second, "Exp"));
+}
+
+std::optional<SoftmaxSite> softmax_at(Node& node, Facts& facts) {
+  if (node.is("Softmax")) return SoftmaxSite{node.inputs[0], node.outputs[0], &node, std::nullopt};
+  auto site = node.is("Exp") ? exponential(node, facts) : quotient(node, facts);
+  if (site) site->output = node.outputs[0];
+  return site;
+}
+
+Matched<void> check_softmax_axis(const Node* normaliser, MatchContext& context) {
+  if (!normaliser) return {};
+  const Node& node = *normaliser;
   const Shape* shape = context.facts.shape(*node.inputs[0]);
   if (!shape) return missed("softmax.unknown-rank", &node, "the rank of '" + node.inputs[0]->name + "' is not known");
   // Before opset 13 the default was 1 and the axes from there on were flattened: for the last axis that is the same.

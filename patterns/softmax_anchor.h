@@ -11,17 +11,22 @@ namespace attn_opt {
 struct SoftmaxSite {
   Value* input = nullptr;
   Value* output = nullptr;
+  const Node* normaliser = nullptr;       ///< Softmax or LogSoftmax; null: written out, over the last axis
+  std::optional<double> exponent_offset;  ///< see Sdpa
 };
 
-/// Cheap: true for Softmax, and for a Div or Mul that may end a written-out one.
+/// Cheap: true for Softmax, and for nodes that may end a written-out one.
 bool may_be_softmax(const Node& node);
 
 /// The softmax that NODE is or ends, over whatever axis; nullopt if it is none.
 ///
-///   Softmax(x)      Exp(x - ReduceMax(x)) / ReduceSum(Exp(...))      the same times Reciprocal      without the maximum
+///   Softmax(x)      Exp(e) / ReduceSum(Exp(e))      Exp(e) * Reciprocal(ReduceSum(Exp(e)))
+///   Exp(LogSoftmax(x))      Exp(e - Log(ReduceSum(Exp(e))))      Exp(x - ReduceLogSumExp(x))
+///
+/// where e is x - ReduceMax(x), x with a number added, or x.
 std::optional<SoftmaxSite> softmax_at(Node& node, Facts& facts);
 
 /// Misses: "softmax.axis", "softmax.unknown-rank".
-Matched<void> check_softmax_axis(const Node& node, MatchContext& context);
+Matched<void> check_softmax_axis(const Node* normaliser, MatchContext& context);
 
 }  // namespace attn_opt

@@ -13,6 +13,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/pattern.h"
+#include "patterns/causal_terms.h"
 #include "patterns/operand_walk.h"
 #include "patterns/preconditions.h"
 #include "patterns/probability_walk.h"
@@ -84,10 +85,10 @@ Matched<void> add_what_product_adds(Reading& reading) {
   return {};
 }
 
-Matched<Reading> read_site(Node& anchor, const SoftmaxSite& softmax, MatchContext& context) {
+Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   Reading reading;
   ATTN_OPT_MATCH(reading.probabilities, walk_probabilities(*softmax.output, context));
-  if (auto axis = check_softmax_axis(anchor, context); !axis) return tl::unexpected<Miss>(axis.error());
+  if (auto axis = check_softmax_axis(softmax.normaliser, context); !axis) return tl::unexpected<Miss>(axis.error());
   ATTN_OPT_MATCH(reading.value_product, value_product(*reading.probabilities.product, *reading.probabilities.probabilities,
                                                       reading.probabilities.transposed, context));
   ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, context));
@@ -121,7 +122,7 @@ class SoftmaxAttention : public Pattern {
   Matched<Match> match(Node& anchor, MatchContext& context) const override {
     const auto softmax = softmax_at(anchor, context.facts);
     if (!softmax) return missed(std::string(kNotAttention), &anchor, "");
-    ATTN_OPT_MATCH(const Reading reading, read_site(anchor, *softmax, context));
+    ATTN_OPT_MATCH(const Reading reading, read_site(*softmax, context));
     Match match;
     match.anchor = &anchor;
     match.insert_before = reading.probabilities.product;
@@ -149,8 +150,10 @@ class SoftmaxAttention : public Pattern {
     sdpa.softcap = reading.scores.softcap;
     sdpa.tensor_scales = reading.scores.tensor_scales;
     sdpa.terms.assign(reading.scores.terms.rbegin(), reading.scores.terms.rend());
+    read_causal_terms(sdpa, context.facts);
     const DataType scores_type = context.facts.type(*softmax.input);
     if (is_floating(scores_type) && scores_type != sdpa.type) sdpa.softmax_precision = scores_type;
+    sdpa.exponent_offset = softmax.exponent_offset;
     sdpa.guarded = reading.probabilities.guarded;
     sdpa.probabilities = readable_probabilities(reading, split, context);
     sdpa.preconditions = preconditions_of(sdpa, context);

@@ -18,6 +18,7 @@ enum class Form { kAuto, k3d, k4d };
 struct EmitOptions {
   Target target = Target::kPortable;
   Form form = Form::kAuto;
+  bool strict = false;  ///< no way of writing that assumes more than the match does
 };
 
 struct Emission {
@@ -30,6 +31,8 @@ struct Emission {
   std::vector<Precondition> preconditions;  ///< the match's, and those the written form adds
   Shape scores;                 ///< (B, H, L, S)
   std::vector<Node*> removed;   ///< nodes that the edit leaves dead
+  bool is_causal = false;       ///< the node's attribute
+  std::string mask_reading = {};  ///< which masks is_causal says, and why not the others; empty if there are none
 };
 
 /// Plans the nodes for MATCH. Misses: "target.dtype", "emit.*" when the form asked for, or any, cannot be written.

@@ -1,6 +1,8 @@
 // Which extreme values an additive mask may hold.
 #pragma once
 
+#include <cmath>
+
 #include "attn_opt/facts.h"
 #include "attn_opt/graph.h"
 
@@ -9,6 +11,7 @@ namespace attn_opt {
 struct MaskContents {
   bool may_hold_lowest = true;     ///< the type's lowest finite value
   bool may_hold_minus_inf = true;
+  double least = -INFINITY, greatest = INFINITY;  ///< of all else that it may hold
 };
 
 /// What MASK, a floating value, may hold. Follows constants, fills, layout, Where, Cast and products with constants for
@@ -17,5 +20,8 @@ MaskContents mask_contents(Value& mask, Facts& facts);
 
 /// The lowest finite value of TYPE, as a double; -inf is below it.
 double lowest_finite(DataType type);
+
+/// A fill at or below this swallows any score added to it.
+double absorbing_fill(DataType type);
 
 }  // namespace attn_opt

@@ -31,6 +31,8 @@ struct SiteReport {
   std::string form;     ///< "3d" or "4d"
   int64_t q_heads = 0, kv_heads = 0;  ///< 0: not known
   bool past = false;
+  bool is_causal = false;    ///< as written
+  std::string mask_reading;  ///< which masks is_causal says, and why not the others
   double scale = 0, softcap = 0;
   std::vector<std::string> peeled;
   std::vector<Precondition> preconditions;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "attn_opt/axis_map.h"
+#include "attn_opt/causal_mask.h"
 #include "attn_opt/graph.h"
 #include "attn_opt/tensor.h"
 
@@ -52,6 +53,9 @@ struct ScoreTerm {
   double coefficient = 1;
   double fill = 0;
   Shape frame;  ///< shape of the scores where the term was met
+  /// Which scores it leaves alone, and what at most it adds to or puts in the place of the others, if positions tell.
+  std::optional<CausalMask> causal = std::nullopt;
+  std::string not_causal = {};  ///< else: what is in the way
 };
 
 struct OutputView {
@@ -61,7 +65,7 @@ struct OutputView {
 
 /// Something that must hold for the rewrite to be exact.
 struct Precondition {
-  std::string id;      ///< "scores-finite", "rows-keep-a-key", "sizes-equal"
+  std::string id;      ///< "scores-finite", "rows-keep-a-key", "exp-in-range", "sizes-equal"
   bool proven = false;
   std::string detail;  ///< what it is about, or why it is proven
 };
@@ -78,6 +82,8 @@ struct Sdpa {
   bool is_causal = false;        ///< j <= i + past length
   Value* nonpad_kv_seqlen = nullptr;                         ///< int64 (B): keys from there on are masked
   DataType softmax_precision = onnx::TensorProto::UNDEFINED; ///< UNDEFINED: that of the scores
+  /// The softmax takes exp() of the scores plus this; none: of the scores less the largest of their row.
+  std::optional<double> exponent_offset;
   bool guarded = false;          ///< NaN probabilities are made 0
 
   std::vector<OutputView> outputs;          ///< from the product with V downward

@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "src/emit/causal.h"
 #include "src/emit/mask.h"
 #include "src/emit/operands.h"
 #include "src/emit/outputs.h"
@@ -18,10 +19,10 @@ bool is_supported(DataType type) {
 }
 
 GraphBuilder::Attributes attributes_of(const WritingPlan& plan, const Operands& operands,
-                                       const FurtherOutputs& further, const Sdpa& sdpa) {
+                                       const FurtherOutputs& further, bool is_causal, const Sdpa& sdpa) {
   auto make = [](const char* name, auto value) { return GraphBuilder::attribute(name, value); };
   GraphBuilder::Attributes attributes{make("scale", operands.scale)};
-  if (sdpa.is_causal) attributes.push_back(make("is_causal", int64_t{1}));
+  if (is_causal) attributes.push_back(make("is_causal", int64_t{1}));
   if (sdpa.softcap != 0) attributes.push_back(make("softcap", static_cast<float>(sdpa.softcap)));
   if (plan.form == IoForm::k3d) {
     const int64_t query_heads = sdpa.query_heads.value();
@@ -35,9 +36,15 @@ GraphBuilder::Attributes attributes_of(const WritingPlan& plan, const Operands& 
   return attributes;
 }
 
-Node* write_attention(const WritingPlan& plan, const Operands& operands, Value* mask, const FurtherOutputs& further,
-                      Site& site) {
-  std::vector<Value*> inputs{operands.q.value, operands.k.value, operands.v.value,          mask,
+/// What stands in the place of the scores' terms.
+struct Masking {
+  Value* mask = nullptr;
+  bool is_causal = false;
+};
+
+Node* write_attention(const WritingPlan& plan, const Operands& operands, const Masking& masking,
+                      const FurtherOutputs& further, Site& site) {
+  std::vector<Value*> inputs{operands.q.value, operands.k.value, operands.v.value,          masking.mask,
                              nullptr,          nullptr,          site.sdpa.nonpad_kv_seqlen};
   if (plan.has_past) {
     inputs[4] = plan.k->past;
@@ -46,7 +53,8 @@ Node* write_attention(const WritingPlan& plan, const Operands& operands, Value* 
   while (!inputs.back()) inputs.pop_back();
   std::vector<bool> wanted{true, plan.has_past, plan.has_past, further.wants_scores()};
   while (!wanted.back()) wanted.pop_back();
-  return site.build.new_node("Attention", inputs, wanted, attributes_of(plan, operands, further, site.sdpa));
+  return site.build.new_node("Attention", inputs, wanted,
+                             attributes_of(plan, operands, further, masking.is_causal, site.sdpa));
 }
 
 /// Records OPERAND's type and the sizes of it that are numbers.
@@ -93,8 +101,8 @@ Dim key_rows(const WritingPlan& plan, const Sdpa& sdpa, Facts& facts) {
 
 class Emitter {
  public:
-  Emitter(const Match& match, MatchContext& context, const SharedNodes& shared)
-      : match_(match), context_(context), shared_(shared) {}
+  Emitter(const Match& match, MatchContext& context, const SharedNodes& shared, bool strict)
+      : match_(match), context_(context), shared_(shared), strict_(strict) {}
 
   Matched<Emission> write(const WritingPlan& plan, bool with_further_outputs) const;
 
@@ -102,6 +110,7 @@ class Emitter {
   const Match& match_;
   MatchContext& context_;
   const SharedNodes& shared_;
+  bool strict_;
 };
 
 Matched<Emission> Emitter::write(const WritingPlan& plan, bool with_further_outputs) const {
@@ -126,9 +135,12 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, bool with_further_outp
       {}};
   ATTN_OPT_MATCH(const Operands operands, write_operands(plan, emission.scale, site));
   if (plan.has_past) site.sizes.add(*plan.k->past, *context_.facts.shape(*plan.k->past));
-  ATTN_OPT_MATCH(Value * mask, write_mask(site));
+  const Causality causality = causality_of(terms_that_count(site), plan, strict_, site);
+  emission.is_causal = sdpa.is_causal || causality.is_causal;
+  emission.mask_reading = causality.reading;
+  ATTN_OPT_MATCH(Value * mask, write_mask(causality.masks, site));
   const FurtherOutputs further = with_further_outputs ? further_outputs(plan, site) : FurtherOutputs{};
-  emission.attention = write_attention(plan, operands, mask, further, site);
+  emission.attention = write_attention(plan, operands, {mask, emission.is_causal}, further, site);
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, site));
   declare_inputs(plan, operands, site);
   emission.removed = emission.edit.would_remove();
@@ -149,7 +161,7 @@ Matched<Emission> emit_attention(const Match& match, MatchContext& context, cons
   if (!is_supported(sdpa.type)) return with_peels({"target.dtype", match.anchor, type_name(sdpa.type), {}});
   auto plans = make_plans(sdpa, options, context.facts);
   if (!plans) return with_peels(std::move(plans.error()));
-  const Emitter emitter(match, context, shared);
+  const Emitter emitter(match, context, shared, options.strict);
   Miss reason;
   for (const WritingPlan& plan : *plans)
     for (const bool with_further_outputs : {true, false}) {

@@ -19,18 +19,6 @@ struct FloatMask {
   double least = 0;  ///< at most 0, and no finite element lies below it
 };
 
-std::vector<const ScoreTerm*> terms_that_count(Site& site) {
-  std::vector<const ScoreTerm*> terms;
-  for (const ScoreTerm& term : site.sdpa.terms) {
-    // Without a mask below it a floor has nothing to raise.
-    if (term.kind == ScoreTerm::Kind::kFloor && terms.empty()) continue;
-    const bool adds_nothing = term.kind == ScoreTerm::Kind::kBias && std::isfinite(term.coefficient) &&
-                              site.facts.uniform(*term.value) == 0.0;
-    if (!adds_nothing) terms.push_back(&term);
-  }
-  return terms;
-}
-
 Matched<Shape> shape_of_term(const ScoreTerm& term, Site& site) {
   if (const Shape* shape = site.facts.shape(*term.value)) return *shape;
   return missed("emit.mask-shape", term.value->producer, "'" + term.value->name + "' is of unknown rank");
@@ -118,8 +106,19 @@ Value* without_lowest(const FloatMask& mask, Site& site) {
 
 }  // namespace
 
-Matched<Value*> write_mask(Site& site) {
-  const auto terms = terms_that_count(site);
+std::vector<const ScoreTerm*> terms_that_count(Site& site) {
+  std::vector<const ScoreTerm*> terms;
+  for (const ScoreTerm& term : site.sdpa.terms) {
+    // Without a mask below it a floor has nothing to raise.
+    if (term.kind == ScoreTerm::Kind::kFloor && terms.empty()) continue;
+    const bool adds_nothing = term.kind == ScoreTerm::Kind::kBias && std::isfinite(term.coefficient) &&
+                              site.facts.uniform(*term.value) == 0.0;
+    if (!adds_nothing) terms.push_back(&term);
+  }
+  return terms;
+}
+
+Matched<Value*> write_mask(const std::vector<const ScoreTerm*>& terms, Site& site) {
   if (terms.empty()) return nullptr;
   if (is_bool_mask(terms, site.sdpa)) return write_bool_mask(*terms[0], site);
   std::optional<FloatMask> mask;

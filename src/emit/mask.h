@@ -5,7 +5,10 @@
 
 namespace attn_opt {
 
-/// The mask; null if the attention has none. Misses "emit.frame", "emit.shape", "emit.mask-shape".
-Matched<Value*> write_mask(Site& site);
+/// The attention's terms but for those that change nothing.
+std::vector<const ScoreTerm*> terms_that_count(Site& site);
+
+/// TERMS as a mask; null if there are none. Misses "emit.frame", "emit.shape", "emit.mask-shape".
+Matched<Value*> write_mask(const std::vector<const ScoreTerm*>& terms, Site& site);
 
 }  // namespace attn_opt

@@ -119,6 +119,7 @@ bool FactStore::is_zero_product(const Node& node) {
 }
 
 Tensor FactStore::uniform_result(const Node& node) {
+  if (!node.is("Concat") && !is_pointwise(node)) return {};
   std::vector<Tensor> elements;
   for (const Value* input : node.inputs) {
     elements.push_back(input ? uniforms_[input] : Tensor());
@@ -139,7 +140,6 @@ Tensor FactStore::uniform_result(const Node& node) {
     });
     return equal ? elements[0] : Tensor();
   }
-  if (!is_pointwise(node)) return {};
   Expected<std::vector<Tensor>> outputs = run_node(*node.proto, elements, opsets(*node.graph));
   return outputs && !outputs->empty() && outputs->front().size() == 1 ? outputs->front().reshaped({})
                                                                       : Tensor();

@@ -160,6 +160,11 @@ double lowest_finite(DataType type) {
   }
 }
 
-MaskContents mask_contents(Value& mask, Facts& facts) { return Follower(facts).follow(&mask).extremes; }
+double absorbing_fill(DataType type) { return type == onnx::TensorProto::FLOAT16 ? -6e4 : -1e30; }
+
+MaskContents mask_contents(Value& mask, Facts& facts) {
+  const Contents contents = Follower(facts).follow(&mask);
+  return {contents.extremes.may_hold_lowest, contents.extremes.may_hold_minus_inf, contents.least, contents.greatest};
+}
 
 }  // namespace attn_opt

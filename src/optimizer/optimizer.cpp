@@ -60,10 +60,14 @@ class Run {
 
   bool fuse(const MatchedSite& site) {
     SiteReport& line = report_.sites[site.report];
-    auto emission = emit_attention(site.match, context_, shared_, options_.emit);
+    EmitOptions writing = options_.emit;
+    writing.strict = options_.strict;
+    auto emission = emit_attention(site.match, context_, shared_, writing);
     if (!emission) return refuse(line, emission.error());
     line.form = emission->form;
     line.past = emission->has_past;
+    line.is_causal = emission->is_causal;
+    line.mask_reading = emission->mask_reading;
     line.scale = emission->scale;
     line.preconditions = emission->preconditions;
     set_heads(site.match.sdpa, emission->kv_group, line);

@@ -22,7 +22,7 @@ std::string entry(const std::string& key, const std::string& text) {
 std::string recognised(const SiteReport& site) {
   std::string form = fmt::format("{}, scale {:.9g}", form_phrase(site), site.scale);
   if (site.softcap != 0) form += fmt::format(", softcap {:.9g}", site.softcap);
-  std::string text = entry("form", form);
+  std::string text = entry("form", form) + entry("mask", site.mask_reading);
   for (const Precondition& one : site.preconditions) {
     const std::string detail = one.detail.empty() ? "" : ": " + one.detail;
     text += entry(one.proven ? "proven" : "assumed", one.id + detail);

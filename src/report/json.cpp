@@ -92,6 +92,8 @@ json site_object(const SiteReport& site, const EffectTotal& total) {
           {"q_heads", count_or_null(site.q_heads)},
           {"kv_heads", count_or_null(site.kv_heads)},
           {"past", recognised ? json(site.past) : json()},
+          {"is_causal", recognised ? json(site.is_causal) : json()},
+          {"mask", text_or_null(site.mask_reading)},
           {"scale", recognised ? number(site.scale) : json()},
           {"softcap", recognised ? number(site.softcap) : json()},
           {"peeled", texts(site.peeled)},

@@ -29,7 +29,7 @@ std::string site_name(const SiteReport& site, size_t width) {
 
 std::string form_phrase(const SiteReport& site) {
   return (site.form.empty() ? "not written" : site.form) + heads_phrase(site) +
-         (site.past ? ", with past" : "");
+         (site.past ? ", with past" : "") + (site.is_causal ? ", causal" : "");
 }
 
 std::string short_verdict(const SiteReport& site) {

@@ -28,6 +28,7 @@ JudgedOutput judged_output(const Value& existing, const Sdpa& sdpa);
 struct Assumed {
   bool rows_keep_a_key = false;
   bool scores_finite = false;
+  bool exp_in_range = false;
   explicit Assumed(std::span<const Precondition> preconditions);
 };
 

@@ -46,6 +46,12 @@ double largest_finite(DataType type) {
   return type == onnx::TensorProto::DOUBLE ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
 }
 
+/// Up to here, on both sides of 0, exp() keeps its precision in TYPE and sums of it stay finite.
+double exp_range(DataType type) {
+  if (type == onnx::TensorProto::FLOAT16) return 8;
+  return type == onnx::TensorProto::DOUBLE ? 700 : 80;
+}
+
 class RowReader {
  public:
   explicit RowReader(const RowsRequest& request) : request_(request), sdpa_(request.sdpa) {}
@@ -163,6 +169,7 @@ class RowReader {
         top = std::max(top, bias_[i]);
         is_empty &= is_masked_[i] || bias_[i] == -kInfinity;
       }
+      note_exp_range(row, top);
       double relevant = 0;
       for (size_t i = row * keys; i < (row + 1) * keys; ++i)
         if (bias_[i] > kAbsorbing && bias_[i] >= top - 2 * rows_.magnitude[row] - kNegligibleGap)
@@ -170,6 +177,14 @@ class RowReader {
       rows_.magnitude[row] += relevant;
       rows_.is_empty.push_back(is_empty);
     }
+  }
+
+  /// ROW's largest bias is TOP.
+  void note_exp_range(size_t row, double top) {
+    const double center = top + sdpa_.exponent_offset.value_or(0);
+    const bool in_range = std::abs(center) + rows_.magnitude[row] <= exp_range(request_.type);
+    rows_.leaves_exp_range.push_back(sdpa_.exponent_offset && !in_range);
+    if (sdpa_.exponent_offset) rows_.magnitude[row] += std::abs(*sdpa_.exponent_offset);
   }
 
   const RowsRequest& request_;

@@ -14,6 +14,7 @@ struct ScoreRows {
   std::vector<double> magnitude;  ///< largest score that rounding can matter of, biases included
   std::vector<bool> is_empty;     ///< every key is masked, by -inf or by a fill
   std::vector<bool> has_shallow_fill;  ///< some key's score is replaced by a fill that, added, would leave a trace of it
+  std::vector<bool> leaves_exp_range;  ///< exp() may overflow, or round all of the row to nearly nothing
   std::vector<bool> overflows;    ///< the scores before masks pass the type's range
 
   size_t size() const { return magnitude.size(); }

@@ -16,6 +16,9 @@ class SiteCutter {
       : emission_(emission), sdpa_(sdpa), context_(context) {}
 
   Expected<CutSite> cut() {
+    // A mask that positions make is not drawn: the model's own is what both sides have.
+    for (const ScoreTerm& term : sdpa_.terms)
+      if (term.causal) computed_.insert(term.value);
     for (const auto& takeover : emission_.edit.takeovers()) {
       site_.replaced.push_back(takeover.existing);
       site_.written.push_back(takeover.made);

@@ -120,6 +120,7 @@ TEST(ReportJson, HoldsAFusedSite) {
   const json expected = json::parse(R"({
     "name": "/layers.0/attn/Softmax", "op": "Softmax", "graph": "main", "pattern": "softmax_attention",
     "outcome": "fused", "form": "4d", "q_heads": 8, "kv_heads": 2, "past": true, "scale": 0.125, "softcap": 0.0,
+    "is_causal": false, "mask": null,
     "peeled": ["Cast", "bias", "scale"],
     "preconditions": [{"id": "scores-finite", "proven": false, "detail": "nothing bounds Q K^T"},
                       {"id": "sizes-equal", "proven": true, "detail": "both are seq"}],
@@ -272,6 +273,14 @@ TEST(Explain, SaysHowASiteIsFused) {
             "  effect    96*batch*seq*seq bytes of scores a run, 4 nodes instead of 34\n"
             "  verdict   verified (algebra 3e-16, 0.5 ulp, 12 draws)\n"
             "  explained rows-keep-a-key\n");
+}
+
+TEST(Explain, SaysHowMasksWereRead) {
+  SiteReport site = fused_site();
+  site.is_causal = true;
+  site.mask_reading = "'triangle' keeps key j of query i if j <= i + past: is_causal";
+  EXPECT_THAT(explain(site), HasSubstr("  form      4d, 8 heads on 2, with past, causal, scale 0.125\n"
+                                       "  mask      " + site.mask_reading + "\n"));
 }
 
 TEST(Explain, SaysWhyASiteIsRefused) {

@@ -1,0 +1,58 @@
+#include "src/match/index_form.h"
+
+#include <algorithm>
+
+namespace attn_opt {
+
+void IndexForm::set_factor(size_t axis, int64_t factor) {
+  if (axis >= factors.size()) factors.resize(axis + 1);
+  factors[axis] = factor;
+  while (!factors.empty() && factors.back() == 0) factors.pop_back();
+}
+
+std::optional<IndexForm> sum(const IndexForm& one, const IndexForm& other, int64_t times) {
+  IndexForm result = one;
+  result.offset = one.offset + other.offset * times;
+  const size_t axes = std::max(one.factors.size(), other.factors.size());
+  for (size_t axis = 0; axis < axes; ++axis) {
+    int64_t factor = 0;
+    if (__builtin_mul_overflow(other.factor(axis), times, &factor) ||
+        __builtin_add_overflow(factor, one.factor(axis), &factor))
+      return std::nullopt;
+    result.set_factor(axis, factor);
+  }
+  return result;
+}
+
+std::optional<IndexForm> substituted(const IndexForm& form, size_t axis, const Dim& start, int64_t step) {
+  const int64_t factor = form.factor(axis);
+  int64_t stepped = 0;
+  if (__builtin_mul_overflow(factor, step, &stepped)) return std::nullopt;
+  IndexForm result = form;
+  result.offset = form.offset + start * factor;
+  result.set_factor(axis, stepped);
+  return result;
+}
+
+IndexForm without_single_axes(IndexForm form, const Shape& shape) {
+  for (size_t axis = 0; axis < form.factors.size(); ++axis)
+    if (axis >= shape.size() || shape[shape.size() - 1 - axis].is(1)) form.factors[axis] = 0;
+  form.set_factor(0, form.factor(0));
+  return form;
+}
+
+std::optional<bool> is_never_negative(const IndexForm& form, const Shape& shape) {
+  Dim least = form.offset, greatest = form.offset;
+  for (size_t axis = 0; axis < form.factors.size(); ++axis) {
+    const int64_t factor = form.factor(axis);
+    if (factor == 0) continue;
+    if (axis >= shape.size()) return std::nullopt;
+    Dim& end = factor > 0 ? greatest : least;
+    end = end + (shape[shape.size() - 1 - axis] - 1) * factor;
+  }
+  if (least.never_negative()) return true;
+  if ((Dim(0) - greatest - 1).never_negative()) return false;
+  return std::nullopt;
+}
+
+}  // namespace attn_opt
