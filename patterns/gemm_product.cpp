@@ -36,7 +36,7 @@ Matched<void> check_weights(Node& gemm, int operand, MatchContext& context) {
 
 Matched<ScoreProduct> gemm_score_product(Node& product, bool transposed, MatchContext& context) {
   const int query = transposed ? 1 : 0;
-  if (auto fits = check_weights(product, 1 - query, context); !fits) return tl::unexpected<Miss>(std::move(fits.error()));
+  ATTN_OPT_DONE(check_weights(product, 1 - query, context));
   const Shape* scores = context.facts.shape(*product.outputs[0]);
   if (!scores) return missed("product.unknown-rank", &product, "the scores' sizes are not known");
   ScoreProduct read;
@@ -58,7 +58,7 @@ Matched<ValueProduct> gemm_value_product(Node& product, Value& probabilities, bo
   const int expected = transposed ? 1 : 0;
   if (product.inputs[expected] != &probabilities || product.inputs[1 - expected] == &probabilities)
     return missed("product.probabilities-on-wrong-side", &product, "the product is not that of probabilities and values");
-  if (auto fits = check_weights(product, 1 - expected, context); !fits) return tl::unexpected<Miss>(std::move(fits.error()));
+  ATTN_OPT_DONE(check_weights(product, 1 - expected, context));
   if (is_transposed(product, expected)) return missed("product.gemm", &product, "the probabilities are transposed");
   if (product.float_attribute("alpha", 1) != 1) return missed("product.gemm", &product, "alpha is not 1");
   if (addend_of(product, context)) return missed("product.gemm", &product, "a bias is added to the result");

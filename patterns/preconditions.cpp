@@ -68,21 +68,12 @@ void add_symbols(const Shape* shape, std::set<std::string>& symbols) {
     for (const AtomRef& atom : dim.atoms()) symbols.insert(atom->name);
 }
 
-bool mentions(const Dim& dim, const std::set<std::string>& symbols) {
-  const auto atoms = dim.atoms();
-  return std::any_of(atoms.begin(), atoms.end(), [&](const AtomRef& atom) { return symbols.count(atom->name) > 0; });
-}
-
 void add_assumed_sizes(const Sdpa& sdpa, Facts& facts, std::vector<Precondition>& found) {
   std::set<std::string> symbols;
   for (const Operand* operand : {&sdpa.q, &sdpa.k, &sdpa.v}) add_symbols(facts.shape(*operand->views[0].value), symbols);
   for (const ScoreTerm& term : sdpa.terms) add_symbols(facts.shape(*term.value), symbols);
-  std::set<std::string> listed;
-  for (const SizeAssumption& assumption : facts.assumptions()) {
-    const std::string text = assumption.one.str() + " = " + assumption.other.str();
-    if ((mentions(assumption.one, symbols) || mentions(assumption.other, symbols)) && listed.insert(text).second)
-      found.push_back({"sizes-equal", false, text});
-  }
+  for (const SizeAssumption* assumption : facts.assumptions_about(symbols))
+    found.push_back({"sizes-equal", false, assumption->one.str() + " = " + assumption->other.str()});
 }
 
 }  // namespace

@@ -88,12 +88,12 @@ Matched<void> add_what_product_adds(Reading& reading) {
 Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   Reading reading;
   ATTN_OPT_MATCH(reading.probabilities, walk_probabilities(*softmax.output, context));
-  if (auto axis = check_softmax_axis(softmax.normaliser, context); !axis) return tl::unexpected<Miss>(axis.error());
+  ATTN_OPT_DONE(check_softmax_axis(softmax.normaliser, context));
   ATTN_OPT_MATCH(reading.value_product, value_product(*reading.probabilities.product, *reading.probabilities.probabilities,
                                                       reading.probabilities.transposed, context));
   ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.transposed, context));
-  if (auto fits = add_what_product_adds(reading); !fits) return tl::unexpected<Miss>(std::move(fits.error()));
+  ATTN_OPT_DONE(add_what_product_adds(reading));
   return reading;
 }
 

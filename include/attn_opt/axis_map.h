@@ -65,8 +65,6 @@ class AxisMap {
   bool is_order(const std::vector<Role>& roles) const;
   /// The axis that holds exactly ROLE's factors; nullopt if there is none. TAKEN axes are passed over.
   std::optional<int64_t> axis_of(Role role, const std::vector<bool>& taken) const;
-  /// The order of axes that makes is_bhsd() of the transposed value true; nullopt if a transpose cannot.
-  std::optional<std::vector<int64_t>> order_to(const std::vector<Role>& roles) const;
 
   /// "[b][s][h d]" for messages.
   std::string str() const;

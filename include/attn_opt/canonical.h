@@ -13,7 +13,4 @@ bool is_no_op(const Node& node, Facts& facts);
 /// VALUE, or what it is a mere copy of.
 Value& canonical(Value& value, Facts& facts);
 
-/// The node that makes canonical(VALUE); null if that is a graph input or initializer.
-Node* canonical_producer(Value& value, Facts& facts);
-
 }  // namespace attn_opt

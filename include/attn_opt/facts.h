@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,8 +54,10 @@ class Facts {
   std::optional<double> uniform(const Value& value);
   /// Element of a constant that has exactly one (rank 0, [1], [1,1], ...).
   std::optional<double> scalar(const Value& value);
-  /// Every assumption made so far; a user of facts lists those whose symbols its own shapes hold.
+  /// Every assumption made so far.
   const std::vector<SizeAssumption>& assumptions() const;
+  /// Those that say something of one of SYMBOLS (names of atoms), in the order in which they were made.
+  std::vector<const SizeAssumption*> assumptions_about(const std::set<std::string>& symbols) const;
 
   static constexpr int64_t kMaxConstantElements = 1 << 16;
 

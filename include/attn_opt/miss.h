@@ -47,3 +47,8 @@ inline Miss deeper(Miss one, Miss other) {
   auto temporary = (expression);                                                         \
   if (!temporary) return tl::unexpected<::attn_opt::Miss>(std::move(temporary.error())); \
   declaration = *std::move(temporary)
+
+/// Returns the miss of a Matched<void> expression from the enclosing function.
+#define ATTN_OPT_DONE(expression)                        \
+  if (auto attn_opt_done = (expression); !attn_opt_done) \
+  return tl::unexpected<::attn_opt::Miss>(std::move(attn_opt_done.error()))

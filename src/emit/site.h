@@ -44,8 +44,3 @@ inline bool may_be_equal(const Dim& one, const Dim& other) {
 }
 
 }  // namespace attn_opt
-
-/// Returns the miss of a Matched<void> expression from the enclosing function.
-#define ATTN_OPT_DONE(expression)                        \
-  if (auto attn_opt_done = (expression); !attn_opt_done) \
-  return tl::unexpected<::attn_opt::Miss>(std::move(attn_opt_done.error()))

@@ -158,19 +158,6 @@ std::optional<int64_t> AxisMap::axis_of(Role role, const std::vector<bool>& take
   return std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> AxisMap::order_to(const std::vector<Role>& roles) const {
-  if (roles.size() != axes_.size()) return std::nullopt;
-  std::vector<int64_t> order;
-  std::vector<bool> taken(axes_.size(), false);
-  for (Role role : roles) {
-    auto axis = axis_of(role, taken);
-    if (!axis) return std::nullopt;
-    taken[*axis] = true;
-    order.push_back(*axis);
-  }
-  return order;
-}
-
 std::string AxisMap::str() const {
   std::string text;
   for (const auto& axis : axes_) {

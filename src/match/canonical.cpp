@@ -60,6 +60,4 @@ Value& canonical(Value& value, Facts& facts) {
   return *seen;
 }
 
-Node* canonical_producer(Value& value, Facts& facts) { return canonical(value, facts).producer; }
-
 }  // namespace attn_opt

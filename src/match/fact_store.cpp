@@ -238,7 +238,19 @@ const IntegerData* FactStore::elements(const Value& value) {
 
 void FactStore::assume_equal(const Dim& one, const Dim& other, const Node& node) {
   if (one == other || !assumed_.insert(one.str() + " = " + other.str()).second) return;
+  for (const Dim* dim : {&one, &other})
+    for (const AtomRef& atom : dim->atoms()) assumptions_of_symbol_[atom->name].push_back(assumptions_.size());
   assumptions_.push_back({one, other, &node});
+}
+
+std::vector<const SizeAssumption*> FactStore::assumptions_about(const std::set<std::string>& symbols) const {
+  std::set<size_t> indices;
+  for (const std::string& symbol : symbols)
+    if (const auto found = assumptions_of_symbol_.find(symbol); found != assumptions_of_symbol_.end())
+      indices.insert(found->second.begin(), found->second.end());
+  std::vector<const SizeAssumption*> about;
+  for (const size_t index : indices) about.push_back(&assumptions_[index]);
+  return about;
 }
 
 const Opsets& FactStore::opsets(const Graph& graph) {

@@ -52,6 +52,7 @@ class FactStore {
 
   void assume_equal(const Dim& one, const Dim& other, const Node& node);
   const std::vector<SizeAssumption>& assumptions() const { return assumptions_; }
+  std::vector<const SizeAssumption*> assumptions_about(const std::set<std::string>& symbols) const;
 
   const Opsets& opsets(const Graph& graph);
   const TensorStore& tensors() const { return tensors_; }
@@ -91,6 +92,7 @@ class FactStore {
   std::unordered_map<std::string, int> hint_counts_;
   std::unordered_set<std::string> assumed_;
   std::vector<SizeAssumption> assumptions_;
+  std::unordered_map<std::string, std::vector<size_t>> assumptions_of_symbol_;  ///< indices
   int64_t constant_elements_ = 0;
   int64_t integer_elements_ = 0;
   bool functions_read_ = false;

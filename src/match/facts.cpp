@@ -44,4 +44,8 @@ std::optional<double> Facts::scalar(const Value& value) {
 
 const std::vector<SizeAssumption>& Facts::assumptions() const { return impl_->store.assumptions(); }
 
+std::vector<const SizeAssumption*> Facts::assumptions_about(const std::set<std::string>& symbols) const {
+  return impl_->store.assumptions_about(symbols);
+}
+
 }  // namespace attn_opt

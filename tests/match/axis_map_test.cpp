@@ -25,7 +25,6 @@ TEST(AxisMap, OfAxesOfOneFactorEach) {
   const AxisMap key = AxisMap::of({kB, 8, 64, kS}, {Role::kBatch, Role::kHead, Role::kFeature, Role::kRow});
   EXPECT_EQ(key.str(), "[b=b][h=8][d=64][s=s]");
   EXPECT_FALSE(key.is_bhsd());
-  EXPECT_THAT(key.order_to(kBhsd), Optional(ElementsAre(0, 1, 3, 2)));
 }
 
 TEST(AxisMap, AxesOfSizeOneHoldNothing) {
@@ -133,14 +132,11 @@ TEST(AxisMap, RowsOfAPart) {
   EXPECT_EQ(text(merged->with_rows(1, 3)), "none") << "rows are not alone there";
 }
 
-TEST(AxisMap, OrdersThatATransposeMakes) {
+TEST(AxisMap, OrderOfRoles) {
   const AxisMap rows_first = heads().before_transpose({0, 2, 1, 3});
-  EXPECT_THAT(rows_first.order_to(kBhsd), Optional(ElementsAre(0, 2, 1, 3)));
-  EXPECT_TRUE(rows_first.after_transpose(*rows_first.order_to(kBhsd)).is_bhsd());
-  EXPECT_EQ(rows_first.regrouped({kB, kS, 512})->order_to(kBhsd), std::nullopt);
   EXPECT_TRUE(rows_first.is_order({Role::kBatch, Role::kRow, Role::kHead, Role::kFeature}));
-  const AxisMap one_row = AxisMap::of({1, 8, 1, 64}, kBhsd);
-  EXPECT_THAT(one_row.order_to(kBhsd), Optional(ElementsAre(0, 1, 2, 3))) << "each empty axis is taken once";
+  EXPECT_TRUE(rows_first.after_transpose({0, 2, 1, 3}).is_bhsd());
+  EXPECT_EQ(rows_first.axis_of(Role::kRow, {false, false, false, false}), 1);
   EXPECT_EQ(heads().axis_of(Role::kRow, {false, false, true, false}), std::nullopt) << "taken";
 }
 

@@ -47,7 +47,7 @@ TEST(Canonical, Expand) {
   EXPECT_FALSE(is_copy("k = Constant <value_ints = [2, 1, 4]> () y = Expand (x, k)"));
   EXPECT_FALSE(is_copy("y = Expand (x, shape)"));
   FactsCase c("(float[1,4] x) => (float[3,4] y) { k = Constant <value_ints = [3, 4]> () y = Expand (x, k) }");
-  EXPECT_EQ(canonical_producer(*c.view->main().find("y"), *c.facts)->op(), "Expand") << "it enlarges";
+  EXPECT_EQ(canonical(*c.view->main().find("y"), *c.facts).producer->op(), "Expand") << "it enlarges";
 }
 
 TEST(Canonical, Tile) {
@@ -115,8 +115,8 @@ TEST(Canonical, ChainsOfAnyLength) {
 
 TEST(Canonical, Producer) {
   FactsCase c("(float[4] x) => (float[4] y) { a = Abs (x) y = Identity (a) z = Identity (x) }");
-  EXPECT_EQ(canonical_producer(*c.view->main().find("y"), *c.facts), c.view->main().find("a")->producer);
-  EXPECT_EQ(canonical_producer(*c.view->main().find("z"), *c.facts), nullptr);
+  EXPECT_EQ(canonical(*c.view->main().find("y"), *c.facts).producer, c.view->main().find("a")->producer);
+  EXPECT_EQ(canonical(*c.view->main().find("z"), *c.facts).producer, nullptr);
 }
 
 }  // namespace
