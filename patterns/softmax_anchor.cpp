@@ -85,12 +85,13 @@ std::optional<SoftmaxSite> softmax_at(Node& node, Facts& facts) {
 Matched<void> check_softmax_axis(const Node* normaliser, MatchContext& context) {
   if (!normaliser) return {};
   const Node& node = *normaliser;
-  const Shape* shape = context.facts.shape(*node.inputs[0]);
-  if (!shape) return missed("softmax.unknown-rank", &node, "the rank of '" + node.inputs[0]->name + "' is not known");
   // Before opset 13 the default was 1 and the axes from there on were flattened: for the last axis that is the same.
   const int64_t axis = node.int_attribute("axis", context.view.opset(*node.graph) < 13 ? 1 : -1);
+  if (axis == -1) return {};
+  const Shape* shape = context.facts.shape(*node.inputs[0]);
+  if (!shape) return missed("softmax.unknown-rank", &node, "axis " + std::to_string(axis) + " of '" + node.inputs[0]->name + "'");
   const int64_t last = static_cast<int64_t>(shape->size()) - 1;
-  if (axis != -1 && axis != last)
+  if (axis != last)
     return missed("softmax.axis", &node, "axis " + std::to_string(axis) + " of " + to_string(*shape) + " is not the last");
   return {};
 }

@@ -89,11 +89,11 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   Reading reading;
   ATTN_OPT_MATCH(reading.probabilities, walk_probabilities(*softmax.output, context));
   ATTN_OPT_DONE(check_softmax_axis(softmax.normaliser, context));
-  ATTN_OPT_MATCH(reading.value_product, value_product(*reading.probabilities.product, *reading.probabilities.probabilities,
-                                                      reading.probabilities.transposed, context));
   ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.transposed, context));
   ATTN_OPT_DONE(add_what_product_adds(reading));
+  ATTN_OPT_MATCH(reading.value_product, value_product(*reading.probabilities.product, *reading.probabilities.probabilities,
+                                                      reading.probabilities.transposed, context));
   return reading;
 }
 

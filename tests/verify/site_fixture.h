@@ -80,7 +80,7 @@ class SiteFixture {
   /// An Attention of INPUTS whose outputs take over those in TAKEN.
   Emission attention(const std::function<std::vector<Value*>(GraphBuilder&)>& inputs,
                      GraphBuilder::Attributes attributes = {}, const std::vector<std::string>& taken = {"y"}) {
-    Emission emission{edit(), "4d", 1, false, nullptr, scale, sdpa.preconditions};
+    Emission emission{edit(), "4d", 1, false, nullptr, scale, sdpa.preconditions, {}, {}};
     GraphBuilder build(emission.edit, shared, "site");
     attributes.push_back(GraphBuilder::attribute("scale", static_cast<float>(scale)));
     emission.attention = build.new_node("Attention", inputs(build), std::vector<bool>(taken.size(), true), attributes);

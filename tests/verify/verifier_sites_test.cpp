@@ -69,7 +69,7 @@ TEST(VerifierSites, InABranch) {
   site.sdpa.scale = site.scale;
   site.sdpa.type = onnx::TensorProto::FLOAT;
   auto rewrite = [&](float factor) {
-    Emission emission{Edit(site.view(), *y->producer), "4d", 1, false, nullptr, site.scale * factor, {}};
+    Emission emission{Edit(site.view(), *y->producer), "4d", 1, false, nullptr, site.scale * factor, {}, {}, {}};
     GraphBuilder build(emission.edit, site.shared, "site");
     emission.attention = build.new_node("Attention", {site.value("q"), site.value("k"), site.value("v")}, {true},
                                         {GraphBuilder::attribute("scale", static_cast<float>(site.scale * factor))});
