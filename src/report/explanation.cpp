@@ -28,8 +28,8 @@ std::string recognised(const SiteReport& site) {
     text += entry(one.proven ? "proven" : "assumed", one.id + detail);
   }
   if (site.effect)
-    text += entry("effect", fmt::format("{} bytes of scores a run, {} nodes instead of {}", site.effect->score_bytes.str(),
-                                        site.effect->nodes_added, site.effect->nodes_removed));
+    text += entry("effect", fmt::format("{} bytes of scores a run; nodes: {} become {}", site.effect->score_bytes.str(),
+                                        site.effect->nodes_removed, site.effect->nodes_added));
   if (!site.verification) return text;
   text += entry("verdict", verdict_phrase(site));
   text += entry("reason", site.verification->reason);

@@ -270,7 +270,7 @@ TEST(Explain, SaysHowASiteIsFused) {
             "  form      4d, 8 heads on 2, with past, scale 0.125\n"
             "  assumed   scores-finite: nothing bounds Q K^T\n"
             "  proven    sizes-equal: both are seq\n"
-            "  effect    96*batch*seq*seq bytes of scores a run, 4 nodes instead of 34\n"
+            "  effect    96*batch*seq*seq bytes of scores a run; nodes: 34 become 4\n"
             "  verdict   verified (algebra 3e-16, 0.5 ulp, 12 draws)\n"
             "  explained rows-keep-a-key\n");
 }
