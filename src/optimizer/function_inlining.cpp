@@ -121,22 +121,22 @@ Expected<std::set<FunctionName>> functions_to_inline(Model& model, const Optimiz
 
 }  // namespace
 
-Expected<bool> inline_attention_functions(Model& model, const OptimizeOptions& options) {
-  if (model.proto.functions_size() == 0 || !can_be_inlined(model.proto)) return false;
+Expected<std::optional<onnx::ModelProto>> inline_attention_functions(Model& model, const OptimizeOptions& options) {
+  if (model.proto.functions_size() == 0 || !can_be_inlined(model.proto)) return std::nullopt;
   ATTN_OPT_TRY(const auto chosen, chosen_patterns(options));
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
-  if (!has_anchor(*view, chosen)) return false;
+  if (!has_anchor(*view, chosen)) return std::nullopt;
   view.reset();
   try {
     ATTN_OPT_TRY(const auto names, functions_to_inline(model, options, chosen));
-    if (names.empty()) return false;
-    onnx::ModelProto inlined = model.proto;
+    if (names.empty()) return std::nullopt;
+    onnx::ModelProto proto = model.proto;
     const auto selected = onnx::inliner::FunctionIdSet::Create({names.begin(), names.end()});
-    onnx::inliner::InlineSelectedLocalFunctions(inlined, *selected);
-    model.proto.Swap(&inlined);
-    return true;
+    onnx::inliner::InlineSelectedLocalFunctions(proto, *selected);
+    model.proto.Swap(&proto);
+    return proto;
   } catch (const std::exception&) {
-    return false;
+    return std::nullopt;
   }
 }
 

@@ -128,12 +128,10 @@ class Run {
 
 Expected<Report> optimize(Model& model, const OptimizeOptions& options) {
   const OperatorCounts before = count_operators(model.proto);
-  onnx::ModelProto original;
-  if (model.proto.functions_size() > 0) original = model.proto;
-  ATTN_OPT_TRY(const bool inlined, inline_attention_functions(model, options));
+  ATTN_OPT_TRY(auto before_inlining, inline_attention_functions(model, options));
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
   ATTN_OPT_TRY(Report report, Run(model, options, *view).run());
-  if (inlined && !report.changed) model.proto.Swap(&original);
+  if (before_inlining && !report.changed) model.proto.Swap(&*before_inlining);
   enter_counts(before, count_operators(model.proto), report);
   return report;
 }

@@ -84,8 +84,8 @@ INSTANTIATE_TEST_SUITE_P(Testdata, Models,
                                            ModelCase{"sdpa-gqa-dy23s.onnx", 1},
                                            ModelCase{"sdpa-boolmask-ts14s-f16.onnx", 1},
                                            ModelCase{"timm-swin-ts17e.onnx", 4}, ModelCase{"gpt2-past-ts17s.onnx", 2}),
-                         [](const auto& info) {
-                           std::string name = info.param.file;
+                         [](const auto& instance) {
+                           std::string name = instance.param.file;
                            for (char& c : name)
                              if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
                            return name;

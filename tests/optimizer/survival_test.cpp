@@ -123,6 +123,21 @@ TEST(Survives, AttentionInAFunctionOfAnotherOpset) {
   EXPECT_EQ(model.proto.SerializeAsString(), before);
 }
 
+TEST(Survives, AFunctionThatWasInlinedForNothing) {
+  const std::string type = "float[2,2,5,8] ";
+  Model model = in_memory(model_of_text("<ir_version: 8, opset_import: [\"\": 18, \"own\": 1]> g (" + type + "q, " + type +
+                                        "k, " + type + "v) => (" + type + "z) { z = own.F (q, k, v) }" +
+                                        "<domain: \"own\", opset_import: [\"\": 18]> F (q, k, v) => (y) {" +
+                                        attention_nodes() + "}"));
+  const std::string before = model.proto.SerializeAsString();
+  OptimizeOptions options;
+  options.stop_after = 0;
+  EXPECT_FALSE(optimized(model, options).changed);
+  EXPECT_EQ(model.proto.SerializeAsString(), before);
+  EXPECT_EQ(optimized(model).fused(), 1);
+  EXPECT_EQ(model.proto.functions_size(), 0);
+}
+
 TEST(Survives, WhatWasDeadBefore) {
   Model model = attention_in_text("dead = Abs (q) " + attention_nodes());
   EXPECT_EQ(optimized(model).fused(), 1);
