@@ -94,6 +94,8 @@ Dim maximum(const Dim& a, const Dim& b);
 Dim product(std::span<const Dim> dims);
 
 using Shape = std::vector<Dim>;
+/// The size of AXIS, counted from the last; 1 where SHAPE has no such axis, as in broadcasting.
+Dim from_last(const Shape& shape, size_t axis);
 /// "(batch, 8, past + seq, 64)".
 std::string to_string(const Shape& shape);
 

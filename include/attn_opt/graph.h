@@ -86,6 +86,8 @@ struct Node {
 class Graph {
  public:
   Graph* parent() const { return parent_; }     ///< graph of the node this is a body of; null for main and functions
+  /// The main graph or the function that this is, or is nested in.
+  const Graph& outermost() const;
   Node* owner() const { return owner_; }        ///< node this is a body of
   ModelGraph& model() const { return *model_; }
   const onnx::FunctionProto* function() const { return function_; }

@@ -1,7 +1,6 @@
 #include "src/cli/report_files.h"
 
 #include <nlohmann/json.hpp>
-#include <span>
 
 namespace attn_opt {
 
@@ -22,9 +21,7 @@ Status ReportFiles::write(const Report& report) {
   if (files_.empty()) return {};
   const std::string text = to_json(report).dump(2) + "\n";
   for (OutputFile& file : files_) {
-    if (const int failed = write_all(file.descriptor(), std::as_bytes(std::span(text))); failed != 0) {
-      return tl::unexpected<Error>(file.error(failed));
-    }
+    ATTN_OPT_CHECK(file.append(text));
     ATTN_OPT_CHECK(file.replace_target());
   }
   return {};

@@ -117,10 +117,7 @@ class CausalReader {
 
   void assume_finite_scores() {
     const auto is_finite = [](const ScoreTerm* term) { return term->causal->otherwise != -INFINITY; };
-    const auto says_so = [](const Precondition& known) { return known.id == "scores-finite"; };
-    const auto& known = site_.sdpa.preconditions;
-    if (std::none_of(taken_.begin(), taken_.end(), is_finite)) return;
-    if (std::any_of(known.begin(), known.end(), says_so)) return;
+    if (std::none_of(taken_.begin(), taken_.end(), is_finite) || site_.match_lists("scores-finite")) return;
     site_.assumed.push_back({"scores-finite", false, "a causal fill absorbs every score"});
   }
 

@@ -25,14 +25,11 @@ Matched<Shape> shape_of_term(const ScoreTerm& term, Site& site) {
 }
 
 /// True where a row without a key gives 0 in the model too, so that -inf may be said with a bool mask.
-bool empty_rows_give_zero(const Sdpa& sdpa) {
-  return sdpa.guarded || std::any_of(sdpa.preconditions.begin(), sdpa.preconditions.end(),
-                                     [](const Precondition& p) { return p.id == "rows-keep-a-key"; });
-}
+bool empty_rows_give_zero(const Site& site) { return site.sdpa.guarded || site.match_lists("rows-keep-a-key"); }
 
-bool is_bool_mask(const std::vector<const ScoreTerm*>& terms, const Sdpa& sdpa) {
+bool is_bool_mask(const std::vector<const ScoreTerm*>& terms, const Site& site) {
   if (terms.size() != 1 || terms[0]->kind == ScoreTerm::Kind::kBias) return false;
-  return terms[0]->coefficient * terms[0]->fill == -INFINITY && empty_rows_give_zero(sdpa);
+  return terms[0]->coefficient * terms[0]->fill == -INFINITY && empty_rows_give_zero(site);
 }
 
 Matched<Value*> write_bool_mask(const ScoreTerm& term, Site& site) {
@@ -120,7 +117,7 @@ std::vector<const ScoreTerm*> terms_that_count(Site& site) {
 
 Matched<Value*> write_mask(const std::vector<const ScoreTerm*>& terms, Site& site) {
   if (terms.empty()) return nullptr;
-  if (is_bool_mask(terms, site.sdpa)) return write_bool_mask(*terms[0], site);
+  if (is_bool_mask(terms, site)) return write_bool_mask(*terms[0], site);
   std::optional<FloatMask> mask;
   for (const ScoreTerm* term : terms) {
     if (term->kind == ScoreTerm::Kind::kFloor) {

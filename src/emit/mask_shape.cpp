@@ -7,16 +7,11 @@
 namespace attn_opt {
 namespace {
 
-/// Size of axis AXIS counted from the back; 1 where SHAPE has no such axis.
-Dim from_back(const Shape& shape, size_t axis) {
-  return axis < shape.size() ? shape[shape.size() - 1 - axis] : Dim(1);
-}
-
 Matched<void> check_leading(const Placed& mask, Site& site) {
   const std::string detail = "mask " + to_string(mask.shape) + " against " + to_string(site.scores);
   if (mask.shape.size() > 4) return missed("emit.mask-shape", mask.value->producer, detail);
   for (size_t axis = 0; axis < mask.shape.size(); ++axis) {
-    const Dim size = from_back(mask.shape, axis), full = from_back(site.scores, axis);
+    const Dim size = from_last(mask.shape, axis), full = from_last(site.scores, axis);
     if (size.is(1) || size == full) continue;
     if ((axis >= 2 && full.is(1)) || !may_be_equal(size, full))
       return missed("emit.mask-shape", mask.value->producer, detail);
@@ -50,8 +45,8 @@ Matched<Value*> fit_to_scores(Placed mask, Site& site) {
 Shape broadcast_within_scores(const Shape& one, const Shape& other, const Site& site) {
   Shape shape(std::max(one.size(), other.size()));
   for (size_t axis = 0; axis < shape.size(); ++axis) {
-    const Dim a = from_back(one, axis), b = from_back(other, axis);
-    const bool b_is_full = b == from_back(site.scores, axis);
+    const Dim a = from_last(one, axis), b = from_last(other, axis);
+    const bool b_is_full = b == from_last(site.scores, axis);
     shape[shape.size() - 1 - axis] = a.is(1) || b_is_full ? b : a;
   }
   return shape;

@@ -1,7 +1,9 @@
 // What the parts of the back end share while they write one site.
 #pragma once
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attn_opt/edit.h"
@@ -29,6 +31,11 @@ struct Site {
     for (const Precondition& known : assumed)
       if (known.detail == what) return;
     assumed.push_back({"sizes-equal", false, what});
+  }
+  /// True if the match lists the precondition ID.
+  bool match_lists(std::string_view id) const {
+    return std::any_of(sdpa.preconditions.begin(), sdpa.preconditions.end(),
+                       [&](const Precondition& known) { return known.id == id; });
   }
   /// VALUE in the type of the attention.
   Value* cast(Value& value) {

@@ -12,6 +12,12 @@ Value* Graph::find(std::string_view name) const {
   return nullptr;
 }
 
+const Graph& Graph::outermost() const {
+  const Graph* graph = this;
+  while (graph->parent_) graph = graph->parent_;
+  return *graph;
+}
+
 bool Graph::sees(const Value& value) const {
   for (const Graph* graph = this; graph; graph = graph->parent_)
     if (value.graph == graph) return true;
@@ -26,10 +32,9 @@ Expected<std::unique_ptr<ModelGraph>> ModelGraph::create(onnx::ModelProto& proto
 }
 
 int ModelGraph::opset(const Graph& graph, const std::string& domain) const {
-  const Graph* top = &graph;
-  while (top->parent()) top = top->parent();
-  if (!top->function()) return opset_version(*proto_, domain);
-  for (const auto& import : top->function()->opset_import()) {
+  const onnx::FunctionProto* function = graph.outermost().function();
+  if (!function) return opset_version(*proto_, domain);
+  for (const auto& import : function->opset_import()) {
     const std::string& name = import.domain() == "ai.onnx" ? std::string() : import.domain();
     if (name == domain) return static_cast<int>(import.version());
   }

@@ -1,4 +1,3 @@
-#include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 
 #include <optional>
@@ -9,6 +8,7 @@
 #include "src/io/data_file_copies.h"
 #include "src/io/model_format.h"
 #include "src/io/output_file.h"
+#include "src/io/serialize.h"
 #include "src/io/spliced_model.h"
 #include "src/io/tensor_placement.h"
 #include "src/io/text_format.h"
@@ -29,21 +29,14 @@ Status write_binary(const onnx::ModelProto& proto, OutputFile& file, const std::
                     const SaveOptions& options) {
   ATTN_OPT_CHECK(check_size(proto.ByteSizeLong(), output, options));
   google::protobuf::io::FileOutputStream stream(file.descriptor());
-  {
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    proto.SerializeToCodedStream(&coded);
-  }
+  serialize(proto, stream);
   if (!stream.Flush() || stream.GetErrno() != 0) return tl::unexpected<Error>(file.error(stream.GetErrno()));
   return {};
 }
 
 Status write_text(const onnx::ModelProto& proto, OutputFile& file, const std::filesystem::path& output) {
   ATTN_OPT_TRY(const std::string text, print_text(proto, output_name(output)));
-  if (const int failed = write_all(file.descriptor(), std::as_bytes(std::span(text))); failed != 0) {
-    return tl::unexpected<Error>(file.error(failed));
-  }
-  return {};
+  return file.append(text);
 }
 
 Status write_proto(const onnx::ModelProto& proto, const std::filesystem::path& output, const SaveOptions& options) {

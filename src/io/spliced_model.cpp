@@ -1,9 +1,10 @@
 #include "src/io/spliced_model.h"
 
-#include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <climits>
+
+#include "src/io/serialize.h"
 
 namespace attn_opt {
 namespace {
@@ -33,12 +34,9 @@ class PieceBuffer {
   std::string pending_;
 };
 
-template <class Message>
-void serialize(const Message& message, std::string& bytes) {
+void serialize(const google::protobuf::MessageLite& message, std::string& bytes) {
   google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  message.SerializeToCodedStream(&coded);
+  attn_opt::serialize(message, stream);
 }
 
 }  // namespace

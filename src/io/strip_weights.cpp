@@ -15,10 +15,6 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 
-const FieldDescriptor* field_of(const google::protobuf::Descriptor* message, int number) {
-  return message->FindFieldByNumber(number);
-}
-
 tl::unexpected<Error> too_large(const std::string& where) {
   return fail(ErrorCode::kLimit, where, "is larger than 2 GiB without its weights, the limit of protobuf");
 }
@@ -78,9 +74,9 @@ std::optional<uint64_t> RawDataTokens::index(const std::string& raw_data) const 
 }
 
 Expected<StrippedModel> parse_stripped(const FileBytes& file, uint64_t min_bytes, const std::string& where) {
-  const auto* raw_data = field_of(onnx::TensorProto::descriptor(), onnx::TensorProto::kRawDataFieldNumber);
-  const auto* values = field_of(onnx::SparseTensorProto::descriptor(), onnx::SparseTensorProto::kValuesFieldNumber);
-  const auto* indices = field_of(onnx::SparseTensorProto::descriptor(), onnx::SparseTensorProto::kIndicesFieldNumber);
+  const auto* raw_data = onnx::TensorProto::descriptor()->FindFieldByNumber(onnx::TensorProto::kRawDataFieldNumber);
+  const auto* values = onnx::SparseTensorProto::descriptor()->FindFieldByNumber(onnx::SparseTensorProto::kValuesFieldNumber);
+  const auto* indices = onnx::SparseTensorProto::descriptor()->FindFieldByNumber(onnx::SparseTensorProto::kIndicesFieldNumber);
   const auto at_model = [&where](Error error) {
     error.where = where;
     return error;

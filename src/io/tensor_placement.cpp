@@ -55,8 +55,8 @@ Status TensorPlacement::move_out(const onnx::ModelProto& model, const std::files
 
 bool TensorPlacement::keeps_all(const onnx::ModelProto& model) const {
   if (!new_offsets_.empty() || copies_.any_renamed()) return false;
+  if (external_data_ != ExternalData::kInline) return true;
   bool all = true;
-  if (external_data_ != ExternalData::kInline) return all;
   for_each_tensor(model, [&](const onnx::TensorProto& tensor) {
     const StoredTensor* stored = source_.find(tensor);
     all = all && (stored == nullptr || stored->is_stripped());

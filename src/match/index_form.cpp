@@ -36,7 +36,7 @@ std::optional<IndexForm> substituted(const IndexForm& form, size_t axis, const D
 
 IndexForm without_single_axes(IndexForm form, const Shape& shape) {
   for (size_t axis = 0; axis < form.factors.size(); ++axis)
-    if (axis >= shape.size() || shape[shape.size() - 1 - axis].is(1)) form.factors[axis] = 0;
+    if (from_last(shape, axis).is(1)) form.factors[axis] = 0;
   form.set_factor(0, form.factor(0));
   return form;
 }
@@ -48,7 +48,7 @@ std::optional<bool> is_never_negative(const IndexForm& form, const Shape& shape)
     if (factor == 0) continue;
     if (axis >= shape.size()) return std::nullopt;
     Dim& end = factor > 0 ? greatest : least;
-    end = end + (shape[shape.size() - 1 - axis] - 1) * factor;
+    end = end + (from_last(shape, axis) - 1) * factor;
   }
   if (least.never_negative()) return true;
   if ((Dim(0) - greatest - 1).never_negative()) return false;

@@ -20,11 +20,6 @@ void for_each_form(ReadingType& reading, Visit visit) {
   for (auto& condition : std::get<PositionTable>(reading).conditions) visit(condition);
 }
 
-/// The size of AXIS, counted from the last; 1 where SHAPE has no such axis.
-inline Dim from_last(const Shape& shape, size_t axis) {
-  return axis < shape.size() ? shape[shape.size() - 1 - axis] : Dim(1);
-}
-
 class PositionReader {
  public:
   explicit PositionReader(Facts& facts) : facts_(facts) {}

@@ -24,9 +24,7 @@ constexpr int kMaxCallDepth = 64;
 
 bool has_anchor(const ModelGraph& view, const std::vector<const Pattern*>& chosen) {
   for (const auto& graph : view.graphs()) {
-    const Graph* top = graph.get();
-    while (top->parent()) top = top->parent();
-    if (!top->function()) continue;
+    if (!graph->outermost().function()) continue;
     for (const Node* node : graph->nodes())
       for (const Pattern* pattern : chosen)
         if (pattern->is_anchor(*node)) return true;

@@ -53,8 +53,8 @@ std::string rounded_bytes(int64_t bytes) {
 }
 
 std::string effect_lines(const Report& report) {
-  const EffectTotal total = total_effect(report);
   if (report.fused() == 0) return {};
+  const EffectTotal total = total_effect(report);
   std::string text = fmt::format("no longer made at each run: tensors as large as the scores, {} bytes", total.score_bytes.str());
   if (!total.sizes.empty() && total.example_score_bytes) {
     std::vector<std::string> sizes;

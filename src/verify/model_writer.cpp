@@ -58,9 +58,8 @@ std::vector<const Graph*> called_functions(const std::vector<Node*>& nodes, cons
 
 /// The opset imports that nodes of GRAPH are read by.
 const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports_of(const Graph& graph) {
-  const Graph* top = &graph;
-  while (top->parent()) top = top->parent();
-  return top->function() ? top->function()->opset_import() : graph.model().proto().opset_import();
+  const onnx::FunctionProto* function = graph.outermost().function();
+  return function ? function->opset_import() : graph.model().proto().opset_import();
 }
 
 }  // namespace

@@ -151,9 +151,9 @@ class SiteCutter {
     if (input.type == onnx::TensorProto::UNDEFINED)
       return fail(ErrorCode::kUnsupported, value.name, "its type is not known");
     if (!context_.facts.shape(value)) return fail(ErrorCode::kUnsupported, value.name, "its rank is not known");
+    if (input.source == SiteInput::Source::kDrawn && !is_read) input.source = SiteInput::Source::kShapeOnly;
     if (input.source == SiteInput::Source::kDrawn && is_floating(input.type))
       input.extremes = mask_contents(value, context_.facts);
-    if (input.source == SiteInput::Source::kDrawn && !is_read) input.source = SiteInput::Source::kShapeOnly;
     if (const IntegerData* data = context_.facts.integers(value)) input.integers = *data;
     site_.inputs.push_back(std::move(input));
     return {};

@@ -64,7 +64,9 @@ class Trial {
       if (!model) continue;
       std::vector<std::string> failures;
       const auto sites = model->right_sites(failures);
-      if (!other_models()) EXPECT_THAT(failures, testing::IsEmpty()) << path;
+      if (!other_models()) {
+        EXPECT_THAT(failures, testing::IsEmpty()) << path;
+      }
       for (const RightSite& site : sites) try_all(*model, site, name_of(path));
       sites_ += sites.size();
     }

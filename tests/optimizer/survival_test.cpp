@@ -111,12 +111,17 @@ TEST(Survives, Functions) {
   expect_valid(model.proto);
 }
 
-TEST(Survives, AttentionInAFunctionOfAnotherOpset) {
+/// A model of opset 18 whose attention lies in a function of opset OPSET.
+Model attention_in_function(int opset) {
   const std::string type = "float[2,2,5,8] ";
-  Model model = in_memory(model_of_text("<ir_version: 8, opset_import: [\"\": 18, \"own\": 1]> g (" + type + "q, " + type +
-                                        "k, " + type + "v) => (" + type + "z) { z = own.F (q, k, v) }" +
-                                        "<domain: \"own\", opset_import: [\"\": 17]> F (q, k, v) => (y) {" +
-                                        attention_nodes() + "}"));
+  return in_memory(model_of_text("<ir_version: 8, opset_import: [\"\": 18, \"own\": 1]> g (" + type + "q, " + type + "k, " +
+                                 type + "v) => (" + type + "z) { z = own.F (q, k, v) }" +
+                                 "<domain: \"own\", opset_import: [\"\": " + std::to_string(opset) +
+                                 "]> F (q, k, v) => (y) {" + attention_nodes() + "}"));
+}
+
+TEST(Survives, AttentionInAFunctionOfAnotherOpset) {
+  Model model = attention_in_function(17);
   const std::string before = model.proto.SerializeAsString();
   const Report report = optimized(model);
   EXPECT_EQ(report.fused(), 0);
@@ -124,11 +129,7 @@ TEST(Survives, AttentionInAFunctionOfAnotherOpset) {
 }
 
 TEST(Survives, AFunctionThatWasInlinedForNothing) {
-  const std::string type = "float[2,2,5,8] ";
-  Model model = in_memory(model_of_text("<ir_version: 8, opset_import: [\"\": 18, \"own\": 1]> g (" + type + "q, " + type +
-                                        "k, " + type + "v) => (" + type + "z) { z = own.F (q, k, v) }" +
-                                        "<domain: \"own\", opset_import: [\"\": 18]> F (q, k, v) => (y) {" +
-                                        attention_nodes() + "}"));
+  Model model = attention_in_function(18);
   const std::string before = model.proto.SerializeAsString();
   OptimizeOptions options;
   options.stop_after = 0;
