@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,13 @@ struct OptimizeOptions {
   std::function<void(std::string_view step, double part)> progress;
 };
 
+/// What a run builds over a model. Freeing it node by node takes half as long as matching: a program that ends with its
+/// process may hold it till then.
+using Workings = std::shared_ptr<const void>;
+
 /// Rewrites MODEL in place. If nothing is fused, or the opset cannot be raised, the model is left as it was (report.changed
 /// is false). Errors: kInvalidInput (the graph does not hold together), kUsage (unknown pattern name).
-Expected<Report> optimize(Model& model, const OptimizeOptions& options);
+/// What was built over MODEL is freed at the end, or left to WORKINGS.
+Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings = nullptr);
 
 }  // namespace attn_opt

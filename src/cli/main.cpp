@@ -3,7 +3,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <new>
+
+#ifdef ATTN_OPT_MIMALLOC
+#include <mimalloc.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#endif
 
 #include "src/cli/commands.h"
 
@@ -11,6 +18,24 @@ namespace attn_opt {
 namespace {
 
 constexpr int kUnexpectedStatus = 3;
+
+/// Asks the system to back the heap with pages of 2 MiB: faults on small ones cost a fifth of the CPU time on a large
+/// graph. mimalloc takes memory in aligned pieces: the one that start-up has begun, then those of what is given to it here.
+void prefer_large_pages() {
+#ifdef ATTN_OPT_MIMALLOC
+  constexpr size_t kPiece = size_t{1} << 25, kReserved = size_t{1} << 30;
+  rlimit address_space{};
+  if (getrlimit(RLIMIT_AS, &address_space) != 0 || address_space.rlim_cur != RLIM_INFINITY) return;
+  const auto begun = std::make_unique<char>();
+  madvise(begun.get() - reinterpret_cast<uintptr_t>(begun.get()) % kPiece, kPiece, MADV_HUGEPAGE);
+  size_t space = kReserved + kPiece;
+  void* start = mmap(nullptr, space, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) return;
+  std::align(kPiece, kReserved, start, space);
+  madvise(start, kReserved, MADV_HUGEPAGE);
+  mi_manage_os_memory(start, kReserved, true, false, true, -1);
+#endif
+}
 
 int report_error(const Error& error) {
   std::fprintf(stderr, "attn-opt: %s\n", error.message().c_str());
@@ -39,6 +64,7 @@ int run_and_report(const Arguments& arguments) {
 }  // namespace attn_opt
 
 int main(int argc, char** argv) {
+  attn_opt::prefer_large_pages();
   try {
     const int status = attn_opt::run_and_report({argv + std::min(argc, 1), argv + argc});
     std::fflush(nullptr);

@@ -12,6 +12,13 @@
 namespace attn_opt {
 namespace {
 
+/// What has a part for each node or site. It lives until the process ends, which frees it at once.
+struct Held {
+  Model model;
+  Workings workings;
+  Report report;
+};
+
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -65,12 +72,11 @@ Status run_job(const OptimizeJob& job) {
   options.progress = [&progress](std::string_view step, double part) { progress.update(step, part); };
 
   const auto begin = std::chrono::steady_clock::now();
+  static std::optional<Held> held;
   ATTN_OPT_TRY(Model loaded, load_valid(job.input));
-  // Held until the process ends: freeing a large model node by node takes as long as matching it.
-  static std::optional<Model> held;
-  Model& model = held.emplace(std::move(loaded));
+  auto& [model, workings, report] = held.emplace(Held{std::move(loaded), {}, {}});
   const double seconds_read = seconds_since(begin);
-  ATTN_OPT_TRY(Report report, optimize(model, options));
+  ATTN_OPT_TRY(report, optimize(model, options, &workings));
   progress.finish();
   report.seconds_read = seconds_read;
   report.tool_version = ATTN_OPT_VERSION;

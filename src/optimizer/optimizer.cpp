@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
 
 #include "attn_opt/opset_raise.h"
@@ -19,8 +20,8 @@ constexpr int kAttentionOpset = 24;
 
 class Run {
  public:
-  Run(Model& model, const OptimizeOptions& options, ModelGraph& view)
-      : model_(model), options_(options), facts_(view, *model.tensors), context_{view, facts_} {
+  Run(Model& model, const OptimizeOptions& options, std::unique_ptr<ModelGraph> view)
+      : model_(model), options_(options), view_(std::move(view)), facts_(*view_, *model.tensors), context_{*view_, facts_} {
     if (options.verify == VerifyMode::kOff) return;
     VerifyOptions verification = options.verification;
     verification.strict = options.strict;
@@ -32,12 +33,12 @@ class Run {
     const auto start = Clock::now();
     report_.opset_before = report_.opset_after = opset_version(model_.proto);
     ATTN_OPT_TRY(const auto chosen, chosen_patterns(options_));
-    std::vector<MatchedSite> sites = find_sites(context_, chosen, report_);
-    if (!sites.empty()) {
-      if (auto plan = plan_raise(context_.view, facts_, *model_.tensors, std::max(options_.opset, kAttentionOpset)))
-        rewrite(sites, *plan);
+    sites_ = find_sites(context_, chosen, report_);
+    if (!sites_.empty()) {
+      if (auto plan = plan_raise(*view_, facts_, *model_.tensors, std::max(options_.opset, kAttentionOpset)))
+        rewrite(*plan);
       else
-        refuse_all(sites, plan.error());
+        refuse_all(plan.error());
     }
     report_.opset_after = opset_version(model_.proto);
     report_.seconds_match = std::chrono::duration<double>(Clock::now() - start).count() - report_.seconds_verify;
@@ -45,16 +46,16 @@ class Run {
   }
 
  private:
-  void rewrite(std::vector<MatchedSite>& sites, RaisePlan& plan) {
+  void rewrite(RaisePlan& plan) {
     int committed = 0;
-    for (size_t i = 0; i < sites.size() && committed != options_.stop_after; ++i) {
-      committed += fuse(sites[i]);
-      if (options_.progress) options_.progress("fusing", static_cast<double>(i + 1) / static_cast<double>(sites.size()));
+    for (size_t i = 0; i < sites_.size() && committed != options_.stop_after; ++i) {
+      committed += fuse(sites_[i]);
+      if (options_.progress) options_.progress("fusing", static_cast<double>(i + 1) / static_cast<double>(sites_.size()));
     }
-    for (size_t i = 0; i < sites.size(); ++i) note_if_stopped(report_.sites[sites[i].report]);
+    for (const MatchedSite& site : sites_) note_if_stopped(report_.sites[site.report]);
     if (committed == 0) return;
-    plan.apply(context_.view);
-    context_.view.compact();
+    plan.apply(*view_);
+    view_->compact();
     report_.changed = true;
   }
 
@@ -98,8 +99,8 @@ class Run {
     return false;
   }
 
-  void refuse_all(const std::vector<MatchedSite>& sites, const Miss& miss) {
-    for (const MatchedSite& site : sites) refuse(report_.sites[site.report], miss);
+  void refuse_all(const Miss& miss) {
+    for (const MatchedSite& site : sites_) refuse(report_.sites[site.report], miss);
     report_.not_raised.push_back((miss.node ? "'" + miss.node->label() + "' (" + miss.node->op() + "): " : "") + miss.found);
   }
 
@@ -117,8 +118,10 @@ class Run {
 
   Model& model_;
   const OptimizeOptions& options_;
+  std::unique_ptr<ModelGraph> view_;
   Facts facts_;
   MatchContext context_;
+  std::vector<MatchedSite> sites_;
   SharedNodes shared_;
   std::optional<Verifier> verifier_;
   Report report_;
@@ -126,11 +129,13 @@ class Run {
 
 }  // namespace
 
-Expected<Report> optimize(Model& model, const OptimizeOptions& options) {
+Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings) {
   const OperatorCounts before = count_operators(model.proto);
   ATTN_OPT_TRY(auto before_inlining, inline_attention_functions(model, options));
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
-  ATTN_OPT_TRY(Report report, Run(model, options, *view).run());
+  const auto run = std::make_shared<Run>(model, options, std::move(view));
+  if (workings) *workings = run;
+  ATTN_OPT_TRY(Report report, run->run());
   if (before_inlining && !report.changed) model.proto.Swap(&*before_inlining);
   enter_counts(before, count_operators(model.proto), report);
   return report;

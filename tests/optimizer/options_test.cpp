@@ -45,6 +45,13 @@ TEST(Options, NamesOfNoPattern) {
   }
 }
 
+TEST(Options, WorkingsAreTheCallersAlone) {
+  Model model = two_attentions();
+  Workings workings;
+  ASSERT_TRUE(optimize(model, {}, &workings).has_value());
+  EXPECT_EQ(workings.use_count(), 1);
+}
+
 TEST(Options, StopAfter) {
   for (int sites : {0, 1, 2, 3, -1}) {
     Model model = two_attentions();
