@@ -10,28 +10,6 @@
 namespace attn_opt {
 namespace {
 
-/// Calls visit(offset) for each input element of a channel under the window at OUT; returns how many window
-/// positions lie within the input and its pads.
-template <class Visit>
-int64_t visit_window(const Window& w, const Dims& strides, const Dims& out, Visit&& visit) {
-  Dims k(w.rank(), 0);
-  int64_t padded = 0;
-  do {
-    int64_t offset = 0;
-    bool inside = true;
-    bool in_pads = true;
-    for (size_t axis = 0; axis < w.rank(); ++axis) {
-      const int64_t at = window_position(w, axis, out[axis], k[axis]);
-      inside = inside && at >= 0 && at < w.in[axis];
-      in_pads = in_pads && at < w.in[axis] + w.pads_after[axis];
-      if (inside) offset += at * strides[axis];
-    }
-    if (in_pads) ++padded;
-    if (inside) visit(offset);
-  } while (next_index(k, w.kernel));
-  return padded;
-}
-
 Dims output_dims(const Dims& x, const Window& w) {
   Dims dims{x[0], x[1]};
   dims.insert(dims.end(), w.out.begin(), w.out.end());
@@ -44,7 +22,7 @@ Outputs average_pool(const KernelContext& context) {
   const bool count_pads = context.attribute_int("count_include_pad", 0) != 0;
   ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), output_dims(x.dims(), w)));
   if (out.size() == 0) return single(std::move(out));
-  const Dims strides = strides_of(w.in);
+  WindowWalk walk(w, strides_of(w.in));
   const int64_t channel = element_count(w.in);
   return single(dispatch(context, x.type(), FloatTypes{}, [&]<class T>() -> Expected<Tensor> {
     const T* from = x.data<T>().data();
@@ -54,11 +32,12 @@ Outputs average_pool(const KernelContext& context) {
       do {
         double sum = 0;
         int64_t inside = 0;
-        const int64_t padded = visit_window(w, strides, at, [&](int64_t offset) {
+        const double padded = walk.visit(at, [&](int64_t offset) {
           sum += static_cast<double>(static_cast<Compute<T>>(from[offset]));
           ++inside;
         });
-        *to++ = round_to<T>(static_cast<Compute<T>>(sum / static_cast<double>(count_pads ? padded : inside)));
+        *to++ =
+            round_to<T>(static_cast<Compute<T>>(sum / (count_pads ? padded : static_cast<double>(inside))));
       } while (next_index(at, w.out));
     }
     return std::move(out);
@@ -90,7 +69,7 @@ T least() {
 
 template <class T>
 void max_pool_into(const Tensor& x, const Window& w, bool column_major, Tensor& out, Tensor& indices) {
-  const Dims strides = strides_of(w.in);
+  WindowWalk walk(w, strides_of(w.in));
   const int64_t channel = element_count(w.in);
   const T* from = x.data<T>().data();
   T* to = out.mutable_data<T>().data();
@@ -99,7 +78,7 @@ void max_pool_into(const Tensor& x, const Window& w, bool column_major, Tensor& 
     Dims at(w.rank(), 0);
     do {
       int64_t best = -1;
-      visit_window(w, strides, at, [&](int64_t offset) {
+      walk.visit(at, [&](int64_t offset) {
         if (best < 0) {
           best = offset;
           return;

@@ -9,12 +9,14 @@ const KernelRegistry& kernel_registry() {
     register_arg_reduce(all);
     register_compare_logic(all);
     register_conv(all);
+    register_conv_transpose(all);
     register_dft(all);
     register_einsum(all);
     register_elementwise_binary(all);
     register_elementwise_unary(all);
     register_gather(all);
     register_generators(all);
+    register_integer_products(all);
     register_layout(all);
     register_matmul(all);
     register_normalization(all);

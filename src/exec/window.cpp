@@ -3,9 +3,6 @@
 namespace attn_opt {
 namespace {
 
-/// Far from where sums and products of extents overflow.
-constexpr int64_t kMostExtent = int64_t{1} << 30;
-
 Expected<Dims> positive(const KernelContext& context, const char* name, size_t rank) {
   Dims values = context.attribute_ints(name);
   if (values.empty()) values.assign(rank, 1);
@@ -38,30 +35,47 @@ int64_t output_extent(Window& w, size_t axis, int64_t effective, const std::stri
   return out;
 }
 
+bool sane(int64_t value, int64_t least) { return value >= least && value <= kMostExtent; }
+
 }  // namespace
+
+Expected<Window> read_kernel(const KernelContext& context, Dims kernel) {
+  Window w;
+  w.kernel = std::move(kernel);
+  ATTN_OPT_TRY(w.strides, positive(context, "strides", w.kernel.size()));
+  ATTN_OPT_TRY(w.dilations, positive(context, "dilations", w.kernel.size()));
+  for (size_t axis = 0; axis < w.kernel.size(); ++axis) {
+    if (!sane(w.kernel[axis], 1) || w.kernel[axis] > kMostExtent / w.dilations[axis]) {
+      return context.invalid("kernel is out of range");
+    }
+  }
+  return w;
+}
+
+Expected<Dims> read_pads(const KernelContext& context, size_t rank) {
+  Dims pads = context.attribute_ints("pads");
+  if (pads.empty()) pads.assign(2 * rank, 0);
+  if (pads.size() != 2 * rank) return context.invalid("pads are not two for each spatial axis");
+  const auto in_range = [](int64_t pad) { return sane(pad, -kMostExtent); };
+  if (!std::ranges::all_of(pads, in_range)) return context.invalid("pads are out of range");
+  return pads;
+}
 
 Expected<Window> read_window(const KernelContext& context, const Dims& x, Dims kernel) {
   if (x.size() < 3) return context.invalid("input of shape " + print_dims(x) + " has no spatial axes");
-  Window w;
+  if (kernel.size() != x.size() - 2) return context.invalid("the kernel is not of the spatial rank");
+  ATTN_OPT_TRY(Window w, read_kernel(context, std::move(kernel)));
   w.in.assign(x.begin() + 2, x.end());
-  w.kernel = std::move(kernel);
-  if (w.kernel.size() != w.rank()) return context.invalid("the kernel is not of the spatial rank");
-  ATTN_OPT_TRY(w.strides, positive(context, "strides", w.rank()));
-  ATTN_OPT_TRY(w.dilations, positive(context, "dilations", w.rank()));
   const std::string auto_pad = context.attribute_string("auto_pad", "NOTSET");
-  Dims pads = context.attribute_ints("pads");
-  if (pads.empty() || auto_pad != "NOTSET") pads.assign(2 * w.rank(), 0);
-  if (pads.size() != 2 * w.rank()) return context.invalid("pads are not two for each spatial axis");
+  Dims pads(2 * w.rank(), 0);
+  if (auto_pad == "NOTSET") {
+    ATTN_OPT_TRY(pads, read_pads(context, w.rank()));
+  }
   w.pads_before.assign(pads.begin(), pads.begin() + static_cast<int64_t>(w.rank()));
   w.pads_after.assign(pads.begin() + static_cast<int64_t>(w.rank()), pads.end());
   const bool ceil_mode = context.attribute_int("ceil_mode", 0) != 0;
   for (size_t axis = 0; axis < w.rank(); ++axis) {
-    const auto sane = [](int64_t value, int64_t least) { return value >= least && value <= kMostExtent; };
-    const bool in_range = sane(w.kernel[axis], 1) && sane(w.in[axis], 0) &&
-                          sane(w.pads_before[axis], -kMostExtent) && sane(w.pads_after[axis], -kMostExtent);
-    if (!in_range || w.kernel[axis] > kMostExtent / w.dilations[axis]) {
-      return context.invalid("kernel, pads or input are out of range");
-    }
+    if (!sane(w.in[axis], 0)) return context.invalid("input is out of range");
     const int64_t effective = (w.kernel[axis] - 1) * w.dilations[axis] + 1;
     w.out.push_back(output_extent(w, axis, effective, auto_pad, ceil_mode));
   }
@@ -74,6 +88,29 @@ bool next_index(Dims& index, const Dims& dims) {
     index[axis] = 0;
   }
   return false;
+}
+
+WindowWalk::WindowWalk(const Window& window, Dims strides)
+    : window_(window), strides_(std::move(strides)), counts_(window.rank()), index_(window.rank() - 1) {
+  for (size_t axis = 0; axis < window.rank(); ++axis) {
+    steps_.push_back(window.dilations[axis] * strides_[axis]);
+  }
+}
+
+double WindowWalk::enter(const Dims& out) {
+  const Window& w = window_;
+  double padded = 1;
+  start_ = 0;
+  for (size_t axis = 0; axis < w.rank(); ++axis) {
+    const int64_t corner = window_position(w, axis, out[axis], 0);
+    const Range shown = steps_inside(corner, w.dilations[axis], w.kernel[axis], w.in[axis]);
+    counts_[axis] = shown.size();
+    start_ += (corner + shown.first * w.dilations[axis]) * strides_[axis];
+    const int64_t end = w.in[axis] + w.pads_after[axis];
+    padded *= static_cast<double>(steps_inside(corner - end, w.dilations[axis], w.kernel[axis], 0).first);
+  }
+  leading_.assign(counts_.begin(), counts_.end() - 1);
+  return padded;
 }
 
 }  // namespace attn_opt

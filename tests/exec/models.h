@@ -1,12 +1,13 @@
 // Models and nodes in ONNX's textual syntax, for tests.
 #pragma once
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <onnx/defs/parser.h>
 
 #include <string>
 
 #include "attn_opt/executor.h"
+#include "tests/exec/node_case.h"
 
 namespace attn_opt::testing {
 
@@ -38,10 +39,30 @@ inline Expected<std::vector<Tensor>> run_model(const std::string& text, const Fe
   return executor.run(feeds);
 }
 
+inline void expect_error(const Expected<std::vector<Tensor>>& result, ErrorCode code,
+                         const std::string& what) {
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, code) << result.error().message();
+  EXPECT_THAT(result.error().message(), ::testing::HasSubstr(what));
+}
+
 template <class T>
 std::vector<T> values(const Tensor& tensor) {
   const auto data = tensor.data<T>();
   return {data.begin(), data.end()};
+}
+
+/// Output I of RESULT is of T, of shape DIMS and holds EXPECTED, floats to about six digits.
+template <class T>
+void expect_output(const Expected<std::vector<Tensor>>& result, size_t i, const Dims& dims,
+                   const std::vector<T>& expected) {
+  ASSERT_TRUE(result) << result.error().message();
+  ASSERT_LT(i, result->size());
+  const Tensor& output = (*result)[i];
+  ASSERT_EQ(output.type(), data_type_of<T>());
+  ASSERT_EQ(output.dims(), dims);
+  EXPECT_LE(excess(output, Tensor::of<T>(dims, expected), 2e-6, 2e-6), 1)
+      << ::testing::PrintToString(values<T>(output));
 }
 
 }  // namespace attn_opt::testing

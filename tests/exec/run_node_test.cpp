@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <cmath>
 #include <limits>
 
@@ -9,15 +7,8 @@ namespace attn_opt::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const float kNaN = std::nanf("");
-
-void expect_error(const Expected<std::vector<Tensor>>& result, ErrorCode code, const std::string& what) {
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code, code) << result.error().message();
-  EXPECT_THAT(result.error().message(), HasSubstr(what));
-}
 
 Tensor zeros(Dims dims) { return Tensor(onnx::TensorProto::FLOAT, std::move(dims)); }
 
