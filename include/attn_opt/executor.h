@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,11 +29,21 @@ namespace attn_opt {
 /// Versions of the operator sets that nodes are of, by domain ("" for ai.onnx).
 using Opsets = std::unordered_map<std::string, int>;
 
+/// A node that was run, or failed to.
+struct NodeRun {
+  const onnx::NodeProto& node;
+  std::span<const Tensor> inputs, outputs;
+  std::chrono::steady_clock::time_point start, end;
+  int depth;  ///< of the function or body that the node is in; 0: the model's graph
+};
+
 struct ExecutorOptions {
   /// Every floating tensor is held and computed in double, constants widened from the value they have in their type.
   bool compute_f64 = false;
   size_t memory_limit = size_t{4} << 30;  ///< bytes of live tensors; beyond it: kLimit
   std::optional<std::chrono::steady_clock::time_point> deadline;  ///< checked between nodes; beyond it: kLimit
+  int threads = 1;  ///< that the kernels' loops use, 0: one for each processor; results do not depend on it
+  std::function<void(const NodeRun&)> on_node;  ///< called after each node
 };
 
 using Feeds = std::unordered_map<std::string, Tensor>;

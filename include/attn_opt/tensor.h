@@ -23,8 +23,11 @@ using Dims = std::vector<int64_t>;
 
 /// Product of DIMS; -1 if one is negative or the product passes 2^62.
 int64_t element_count(std::span<const int64_t> dims);
-/// Bytes per element; 0 for STRING and UNDEFINED; sub-byte types are not held in Tensors.
+/// Bytes per element in a Tensor; 0 for STRING, UNDEFINED and complex types.
 size_t element_size(DataType type);
+/// FLOAT8*, FLOAT6*, FLOAT4E2M1, INT4, UINT4, INT2, UINT2: operators only cast, quantize and move them. A Tensor holds each
+/// element's code in a byte of its own.
+bool is_cast_only(DataType type);
 /// FLOAT, DOUBLE, FLOAT16, BFLOAT16.
 bool is_floating(DataType type);
 /// "float32", "int64", ... for messages.
@@ -48,6 +51,13 @@ struct BFloat16 {
 template <class T>
 constexpr DataType data_type_of();
 
+/// Attributes of ONNX Cast for types that it says more of.
+struct CastRules {
+  enum class ExponentRounding { kUp, kDown, kNearest };
+  bool saturate = true;  ///< beyond the range of a FLOAT8 type: its largest value, else NaN or infinity
+  ExponentRounding exponent_rounding = ExponentRounding::kUp;  ///< to FLOAT8E8M0
+};
+
 /// Row-major, contiguous. Copies share the buffer; a kernel writes only into tensors it made.
 class Tensor {
  public:
@@ -66,8 +76,11 @@ class Tensor {
 
   /// What sequence operators pass between each other: it has neither type nor data of its own.
   static Tensor sequence(std::vector<Tensor> elements);
+  /// An optional that holds nothing; one that holds a tensor or a sequence is that tensor or sequence.
+  static Tensor empty_optional();
 
-  bool has_value() const { return type_ != onnx::TensorProto::UNDEFINED || is_sequence(); }
+  bool has_value() const { return type_ != onnx::TensorProto::UNDEFINED || is_sequence() || is_empty_optional(); }
+  bool is_empty_optional() const { return is_empty_optional_; }
   bool is_sequence() const { return elements_ != nullptr; }
   const std::vector<Tensor>& elements() const { return *elements_; }  ///< of a sequence
   DataType type() const { return type_; }
@@ -86,8 +99,8 @@ class Tensor {
 
   /// The same elements under other dims of the same element count; shares the buffer.
   Tensor reshaped(Dims dims) const;
-  /// Converted element by element as ONNX Cast (saturate = 1) does; shares the buffer when the type is the same.
-  Expected<Tensor> cast(DataType to) const;
+  /// Converted element by element as ONNX Cast does; shares the buffer when the type is the same.
+  Expected<Tensor> cast(DataType to, const CastRules& rules = {}) const;
 
  private:
   DataType type_ = onnx::TensorProto::UNDEFINED;
@@ -96,6 +109,7 @@ class Tensor {
   std::shared_ptr<std::byte[]> buffer_;
   std::shared_ptr<std::vector<std::string>> strings_;
   std::shared_ptr<const std::vector<Tensor>> elements_;
+  bool is_empty_optional_ = false;
 };
 
 template <class T>
@@ -149,7 +163,7 @@ Tensor Tensor::scalar(T value) {
 
 /// Reads PROTO through STORE, typed fields and raw bytes alike.
 Expected<Tensor> to_tensor(const onnx::TensorProto& proto, const TensorStore& store);
-/// Writes raw_data (string_data for strings).
+/// Writes raw_data (string_data for strings), packed where an element has less than 8 bits.
 onnx::TensorProto to_proto(const Tensor& tensor, const std::string& name = {});
 
 }  // namespace attn_opt

@@ -18,12 +18,6 @@ const onnx::GraphProto* find_body(const Step& step, const char* name, const Plan
   return nullptr;
 }
 
-KernelContext context_of(const Step& step, std::span<const Tensor> inputs, const Run& run) {
-  const size_t limit = run.options.memory_limit;
-  return {*step.node, inputs, step.op.schema->since_version(), run.tensors,
-          limit > run.live_bytes ? limit - run.live_bytes : 0};
-}
-
 Expected<bool> truth(const KernelContext& context, const Tensor& tensor) {
   if (tensor.type() != onnx::TensorProto::BOOL || tensor.size() != 1) {
     return context.invalid("the condition is not one bool");
@@ -32,7 +26,7 @@ Expected<bool> truth(const KernelContext& context, const Tensor& tensor) {
 }
 
 Outputs run_if(const Step& step, std::span<const Tensor> inputs, std::span<const Tensor> outer, Run& run) {
-  const KernelContext context = context_of(step, inputs, run);
+  const KernelContext context = kernel_context(*step.node, step.op, inputs, run);
   ATTN_OPT_TRY(const bool condition, truth(context, inputs[0]));
   const Plan* plan = nullptr;
   if (find_body(step, condition ? "then_branch" : "else_branch", &plan) == nullptr) {
@@ -87,7 +81,7 @@ class Stack {
 };
 
 Outputs run_loop(const Step& step, std::span<const Tensor> inputs, std::span<const Tensor> outer, Run& run) {
-  const KernelContext context = context_of(step, inputs, run);
+  const KernelContext context = kernel_context(*step.node, step.op, inputs, run);
   const Plan* plan = nullptr;
   const auto* body = find_body(step, "body", &plan);
   const size_t carried = inputs.size() < 2 ? 0 : inputs.size() - 2;
@@ -168,7 +162,7 @@ Expected<int64_t> scan_extent(const KernelContext& context, std::span<const Tens
 }
 
 Outputs run_scan(const Step& step, std::span<const Tensor> inputs, std::span<const Tensor> outer, Run& run) {
-  const KernelContext context = context_of(step, inputs, run);
+  const KernelContext context = kernel_context(*step.node, step.op, inputs, run);
   if (context.version < 9) return context.unsupported("a batch axis");
   const Plan* plan = nullptr;
   const auto* body = find_body(step, "body", &plan);

@@ -6,11 +6,12 @@ namespace attn_opt {
 
 struct Executor::Impl {
   Impl(const TensorStore& store, ExecutorOptions given, LocalFunctions local)
-      : tensors(store), options(given), functions(std::move(local)) {}
+      : tensors(store), options(std::move(given)), functions(std::move(local)), threads(options.threads) {}
 
   const TensorStore& tensors;
   ExecutorOptions options;
   mutable FunctionCache functions;
+  mutable ThreadPool threads;
   std::unique_ptr<Plan> plan;
 };
 
@@ -29,7 +30,7 @@ Expected<Executor> Executor::create(const onnx::ModelProto& model, const TensorS
   for (const auto& import : model.opset_import()) {
     opsets[canonical_domain(import.domain())] = static_cast<int>(import.version());
   }
-  auto impl = std::make_unique<Impl>(tensors, options, std::move(local));
+  auto impl = std::make_unique<Impl>(tensors, std::move(options), std::move(local));
   ATTN_OPT_TRY(impl->plan, plan_graph(model.graph(), opsets, impl->functions.functions()));
   return Executor(std::move(impl));
 }
@@ -45,7 +46,7 @@ Expected<std::vector<Tensor>> Executor::run(const Feeds& feeds) const {
       return fail(ErrorCode::kInvalidInput, plan.input_names[i], "no value is given for this input");
     }
   }
-  Run run{impl_->options, impl_->tensors, impl_->functions};
+  Run run{impl_->options, impl_->tensors, impl_->functions, impl_->threads};
   return run_plan(plan, std::move(inputs), {}, run);
 }
 

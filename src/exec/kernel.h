@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "attn_opt/executor.h"
+#include "src/exec/thread_pool.h"
 
 namespace attn_opt {
 
@@ -24,6 +25,7 @@ struct KernelContext {
   int version = 0;  ///< since_version of the node's schema
   const TensorStore& tensors;
   size_t memory_budget = 0;  ///< bytes that the kernel may allocate
+  ThreadPool& threads;
 
   /// Input I, without value if it is omitted.
   const Tensor& input(size_t i) const;

@@ -154,7 +154,8 @@ Outputs reduce_order(const KernelContext& context) {
   if (context.input(0).type() != onnx::TensorProto::BOOL) return reduce<Op>(context);
   std::vector<Tensor> inputs(context.inputs.begin(), context.inputs.end());
   ATTN_OPT_TRY(inputs[0], inputs[0].cast(onnx::TensorProto::UINT8));
-  KernelContext as_bytes{context.node, inputs, context.version, context.tensors, context.memory_budget};
+  KernelContext as_bytes = context;
+  as_bytes.inputs = inputs;
   ATTN_OPT_TRY(const auto outputs, reduce<Op>(as_bytes));
   return single(outputs[0].cast(onnx::TensorProto::BOOL));
 }

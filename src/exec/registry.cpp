@@ -20,8 +20,10 @@ const KernelRegistry& kernel_registry() {
     register_layout(all);
     register_matmul(all);
     register_normalization(all);
+    register_optionals(all);
     register_pad(all);
     register_pool(all);
+    register_quantization(all);
     register_reduce(all);
     register_resize(all);
     register_scatter(all);

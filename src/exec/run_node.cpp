@@ -76,12 +76,13 @@ bool draws(const onnx::NodeProto& node) {
 Expected<std::vector<Tensor>> run_node(const onnx::NodeProto& node, std::span<const Tensor> inputs,
                                        const Opsets& opsets, const ExecutorOptions& options) {
   thread_local FunctionCache functions;
+  static ThreadPool one_thread(1);
   const ResolvedOp& op = resolve(node, opsets);
   if (op.implementation == Implementation::kNone || op.implementation == Implementation::kControlFlow ||
       has_body(node)) {
     return unsupported_op(node, opsets);
   }
-  Run run{options, inline_tensors(), functions};
+  Run run{options, inline_tensors(), functions, one_thread};
   if (!options.compute_f64) return run_op(node, op, inputs, opsets, run);
   std::vector<Tensor> wide(inputs.begin(), inputs.end());
   for (Tensor& input : wide) {

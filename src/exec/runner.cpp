@@ -37,9 +37,7 @@ Outputs run_kernel(const onnx::NodeProto& node, const ResolvedOp& op, std::span<
   if (run.options.compute_f64 && casts_to_floating(node)) {
     return single(inputs[0].cast(onnx::TensorProto::DOUBLE));
   }
-  const size_t limit = run.options.memory_limit;
-  const size_t budget = limit > run.live_bytes ? limit - run.live_bytes : 0;
-  const KernelContext context{node, inputs, op.schema->since_version(), run.tensors, budget};
+  const KernelContext context = kernel_context(node, op, inputs, run);
   try {
     return op.kernel(context);
   } catch (const std::bad_alloc&) {
@@ -108,6 +106,15 @@ class Frame {
 
   Outputs run_step(const Step& step) {
     ATTN_OPT_TRY(const auto inputs, read(step.inputs));
+    if (!run_.options.on_node) return run_on(step, inputs);
+    const auto start = std::chrono::steady_clock::now();
+    auto outputs = run_on(step, inputs);
+    const std::span<const Tensor> made = outputs ? std::span<const Tensor>(*outputs) : std::span<const Tensor>();
+    run_.options.on_node({*step.node, inputs, made, start, std::chrono::steady_clock::now(), run_.depth});
+    return outputs;
+  }
+
+  Outputs run_on(const Step& step, std::span<const Tensor> inputs) {
     if (step.op.implementation != Implementation::kControlFlow) {
       return run_op(*step.node, step.op, inputs, plan_.opsets, run_);
     }
@@ -152,6 +159,13 @@ class Frame {
 };
 
 }  // namespace
+
+KernelContext kernel_context(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs,
+                             const Run& run) {
+  const size_t limit = run.options.memory_limit;
+  const size_t budget = limit > run.live_bytes ? limit - run.live_bytes : 0;
+  return {node, inputs, op.schema->since_version(), run.tensors, budget, run.threads};
+}
 
 Expected<Tensor> widened(Tensor tensor, const ExecutorOptions& options) {
   if (!options.compute_f64 || !is_floating(tensor.type())) return tensor;

@@ -11,6 +11,7 @@ struct Run {
   const ExecutorOptions& options;
   const TensorStore& tensors;
   FunctionCache& functions;
+  ThreadPool& threads;
   size_t live_bytes = 0;
   int depth = 0;  ///< of function calls and bodies
 };
@@ -26,6 +27,10 @@ Outputs run_op(const onnx::NodeProto& node, const ResolvedOp& op, std::span<cons
 /// Runs If, Loop or Scan; OUTER as for run_plan.
 Outputs run_control_flow(const Step& step, std::span<const Tensor> inputs, std::span<const Tensor> outer,
                          Run& run);
+
+/// What a kernel that runs NODE as OP, of a schema, sees.
+KernelContext kernel_context(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs,
+                             const Run& run);
 
 /// Floating tensors in double, where options ask for it.
 Expected<Tensor> widened(Tensor tensor, const ExecutorOptions& options);

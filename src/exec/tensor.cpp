@@ -47,7 +47,7 @@ size_t element_size(DataType type) {
     case onnx::TensorProto::DOUBLE:
     case onnx::TensorProto::INT64:
     case onnx::TensorProto::UINT64: return 8;
-    default: return 0;
+    default: return is_cast_only(type) ? 1 : 0;
   }
 }
 
@@ -96,6 +96,12 @@ Tensor Tensor::view(DataType type, Dims dims, std::span<const std::byte> bytes) 
 Tensor Tensor::sequence(std::vector<Tensor> elements) {
   Tensor tensor;
   tensor.elements_ = std::make_shared<const std::vector<Tensor>>(std::move(elements));
+  return tensor;
+}
+
+Tensor Tensor::empty_optional() {
+  Tensor tensor;
+  tensor.is_empty_optional_ = true;
   return tensor;
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "attn_opt/tensor.h"
+#include "src/exec/cast_only.h"
 #include "src/exec/dispatch.h"
 
 namespace attn_opt {
@@ -109,8 +110,13 @@ Expected<Tensor> cast_to(const Tensor& from) {
 
 }  // namespace
 
-Expected<Tensor> Tensor::cast(DataType to) const {
+Expected<Tensor> Tensor::cast(DataType to, const CastRules& rules) const {
   if (to == type_) return *this;
+  if (is_cast_only(type_)) return decoded(*this).cast(to, rules);
+  if (is_cast_only(to)) {
+    ATTN_OPT_TRY(const Tensor carrier, cast(is_cast_only_integer(to) ? carrier_of(to) : onnx::TensorProto::DOUBLE));
+    return encoded(carrier, to, rules);
+  }
   Expected<Tensor> result = fail(ErrorCode::kUnsupported, "", "Cast to " + type_name(to));
   [&]<class... Ts>(TypeList<Ts...>) {
     (void)((data_type_of<Ts>() == to ? (result = cast_to<Ts>(*this), true) : false) || ...);

@@ -2,6 +2,8 @@
 #include <cstring>
 
 #include "attn_opt/tensor.h"
+#include "src/exec/cast_only.h"
+#include "src/io/tensor_bytes.h"
 
 namespace attn_opt {
 namespace {
@@ -29,6 +31,25 @@ Expected<Tensor> from_field(const onnx::TensorProto& proto, Dims dims, const Fie
   return tensor;
 }
 
+bool is_packed(DataType type) { return is_cast_only(type) && bits_per_element(type) < 8; }
+
+/// Codes in int32_data: one an entry, but as raw_data has them in those types of which a byte holds some.
+Expected<Tensor> from_codes(const onnx::TensorProto& proto, Dims dims) {
+  const auto type = static_cast<DataType>(proto.data_type());
+  const int bits = 8 % bits_per_element(type) == 0 ? bits_per_element(type) : 8;
+  const auto per_entry = static_cast<uint64_t>(8 / bits);
+  const uint64_t entries = (static_cast<uint64_t>(element_count(dims)) + per_entry - 1) / per_entry;
+  if (static_cast<uint64_t>(proto.int32_data_size()) != entries) {
+    return wrong_size(proto, static_cast<uint64_t>(proto.int32_data_size()), entries);
+  }
+  Tensor tensor(type, std::move(dims));
+  std::vector<std::byte> packed;
+  packed.reserve(entries);
+  for (const int32_t entry : proto.int32_data()) packed.push_back(static_cast<std::byte>(entry));
+  unpack(packed, bits, tensor.mutable_bytes());
+  return tensor;
+}
+
 Expected<Tensor> from_fields(const onnx::TensorProto& proto, Dims dims) {
   using P = onnx::TensorProto;
   switch (proto.data_type()) {
@@ -45,7 +66,8 @@ Expected<Tensor> from_fields(const onnx::TensorProto& proto, Dims dims) {
     case P::INT64: return from_field<int64_t>(proto, std::move(dims), proto.int64_data());
     case P::UINT32: return from_field<uint32_t>(proto, std::move(dims), proto.uint64_data());
     case P::UINT64: return from_field<uint64_t>(proto, std::move(dims), proto.uint64_data());
-    default: return from_field<std::string>(proto, std::move(dims), proto.string_data());
+    case P::STRING: return from_field<std::string>(proto, std::move(dims), proto.string_data());
+    default: return from_codes(proto, std::move(dims));
   }
 }
 
@@ -71,10 +93,12 @@ Expected<Tensor> to_tensor(const onnx::TensorProto& proto, const TensorStore& st
   if (is_string) return from_fields(proto, std::move(dims));
   ATTN_OPT_TRY(const auto bytes, store.bytes(proto));
   if (bytes.empty()) return count == 0 ? Tensor(type, std::move(dims)) : from_fields(proto, std::move(dims));
-  if (bytes.size() / element_size(type) != static_cast<size_t>(count) ||
-      bytes.size() % element_size(type) != 0) {
-    return fail(ErrorCode::kInvalidInput, proto.name(),
-                "tensor data is of another size than its dims ask for");
+  ATTN_OPT_TRY(const uint64_t size, raw_byte_size(proto));
+  if (bytes.size() != size) return wrong_size(proto, bytes.size(), size);
+  if (is_packed(type)) {
+    Tensor tensor(type, std::move(dims));
+    unpack(bytes, bits_per_element(type), tensor.mutable_bytes());
+    return tensor;
   }
   if (type == onnx::TensorProto::BOOL && !holds_plain_bools(bytes)) {
     Tensor tensor(type, std::move(dims));
@@ -94,7 +118,10 @@ onnx::TensorProto to_proto(const Tensor& tensor, const std::string& name) {
     for (const auto& text : tensor.data<std::string>()) proto.add_string_data(text);
   } else {
     const auto bytes = tensor.bytes();
-    proto.set_raw_data(bytes.data(), bytes.size());
+    if (is_packed(tensor.type()))
+      proto.set_raw_data(pack(bytes, bits_per_element(tensor.type())));
+    else
+      proto.set_raw_data(bytes.data(), bytes.size());
   }
   return proto;
 }

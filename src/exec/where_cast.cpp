@@ -30,8 +30,20 @@ Outputs where(const KernelContext& context) {
   }));
 }
 
+Expected<CastRules> rules_of(const KernelContext& context) {
+  using Rounding = CastRules::ExponentRounding;
+  CastRules rules;
+  rules.saturate = context.attribute_int("saturate", 1) != 0;
+  const std::string rounding = context.attribute_string("round_mode", "up");
+  if (rounding == "down") rules.exponent_rounding = Rounding::kDown;
+  if (rounding == "nearest") rules.exponent_rounding = Rounding::kNearest;
+  if (rounding == "up" || rules.exponent_rounding != Rounding::kUp) return rules;
+  return context.invalid("round_mode is " + rounding + ", not up, down or nearest");
+}
+
 Outputs cast_tensor(const KernelContext& context, const Tensor& tensor, DataType to) {
-  auto result = tensor.cast(to);
+  ATTN_OPT_TRY(const CastRules rules, rules_of(context));
+  auto result = tensor.cast(to, rules);
   if (!result) {
     result.error().where = describe(context.node);
     if (result.error().code == ErrorCode::kUnsupported) {

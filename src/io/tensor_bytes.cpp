@@ -9,7 +9,33 @@ namespace {
 
 constexpr int64_t kMaxElements = int64_t{1} << 56;
 
-/// 0 for types without a raw layout.
+/// -1: a negative dimension or too many elements.
+int64_t count_elements(const onnx::TensorProto& tensor) {
+  int64_t count = 1;
+  bool overflow = false, empty = false;
+  for (const int64_t dim : tensor.dims()) {
+    if (dim < 0) return -1;
+    empty = empty || dim == 0;
+    overflow = overflow || __builtin_mul_overflow(count, dim, &count) || count > kMaxElements;
+  }
+  if (empty) return 0;
+  return overflow ? -1 : count;
+}
+
+bool has_typed_values(const onnx::TensorProto& tensor) {
+  return tensor.float_data_size() + tensor.int32_data_size() + tensor.int64_data_size() + tensor.double_data_size() +
+             tensor.uint64_data_size() + tensor.string_data_size() > 0;
+}
+
+class InlineTensors final : public TensorStore {
+ public:
+  Expected<std::span<const std::byte>> bytes(const onnx::TensorProto& tensor) const override {
+    return inline_bytes(tensor);
+  }
+};
+
+}  // namespace
+
 int bits_per_element(int data_type) {
   using onnx::TensorProto;
   switch (data_type) {
@@ -43,33 +69,6 @@ int bits_per_element(int data_type) {
     default: return 0;
   }
 }
-
-/// -1: a negative dimension or too many elements.
-int64_t count_elements(const onnx::TensorProto& tensor) {
-  int64_t count = 1;
-  bool overflow = false, empty = false;
-  for (const int64_t dim : tensor.dims()) {
-    if (dim < 0) return -1;
-    empty = empty || dim == 0;
-    overflow = overflow || __builtin_mul_overflow(count, dim, &count) || count > kMaxElements;
-  }
-  if (empty) return 0;
-  return overflow ? -1 : count;
-}
-
-bool has_typed_values(const onnx::TensorProto& tensor) {
-  return tensor.float_data_size() + tensor.int32_data_size() + tensor.int64_data_size() + tensor.double_data_size() +
-             tensor.uint64_data_size() + tensor.string_data_size() > 0;
-}
-
-class InlineTensors final : public TensorStore {
- public:
-  Expected<std::span<const std::byte>> bytes(const onnx::TensorProto& tensor) const override {
-    return inline_bytes(tensor);
-  }
-};
-
-}  // namespace
 
 std::string tensor_name(const onnx::TensorProto& tensor) { return "tensor '" + tensor.name() + "'"; }
 

@@ -11,6 +11,9 @@
 
 namespace attn_opt {
 
+/// Bits of an element of DATA_TYPE in raw_data, which packs them without gaps; 0 for types without a raw layout.
+int bits_per_element(int data_type);
+
 /// The bytes of TENSOR in ONNX's raw layout (4-bit and smaller types are packed).
 /// Errors: kInvalidInput for strings, an undefined type, a negative dimension or more than 2^56 elements.
 Expected<uint64_t> raw_byte_size(const onnx::TensorProto& tensor);

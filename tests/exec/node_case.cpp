@@ -36,28 +36,43 @@ Expected<Tensor> owned(const onnx::TensorProto& proto) {
   return copy;
 }
 
-/// A tensor or a sequence of tensors, as TYPE says.
-Expected<Tensor> read_value(const std::filesystem::path& path, const onnx::TypeProto& type) {
-  const std::string text = read_file(path);
-  if (type.has_tensor_type()) {
-    onnx::TensorProto proto;
-    if (!proto.ParseFromString(text)) {
-      return fail(ErrorCode::kInvalidInput, path.string(), "not a TensorProto");
-    }
-    return owned(proto);
-  }
-  onnx::SequenceProto proto;
-  if (!type.has_sequence_type() || !type.sequence_type().elem_type().has_tensor_type() ||
-      !proto.ParseFromString(text)) {
-    return fail(ErrorCode::kUnsupported, path.string(),
-                "unsupported: neither a tensor nor a sequence of them");
-  }
+Expected<Tensor> sequence_of(const onnx::SequenceProto& proto) {
   std::vector<Tensor> elements;
   for (const auto& element : proto.tensor_values()) {
     ATTN_OPT_TRY(Tensor tensor, owned(element));
     elements.push_back(std::move(tensor));
   }
   return Tensor::sequence(std::move(elements));
+}
+
+Expected<Tensor> optional_of(const onnx::OptionalProto& proto) {
+  if (proto.has_tensor_value()) return owned(proto.tensor_value());
+  if (proto.has_sequence_value()) return sequence_of(proto.sequence_value());
+  return Tensor::empty_optional();
+}
+
+template <class Proto>
+Expected<Proto> parsed(const std::filesystem::path& path) {
+  Proto proto;
+  if (proto.ParseFromString(read_file(path))) return proto;
+  return fail(ErrorCode::kInvalidInput, path.string(), "not a " + proto.GetTypeName());
+}
+
+/// A tensor, a sequence of tensors, or an optional of either, as TYPE says.
+Expected<Tensor> read_value(const std::filesystem::path& path, const onnx::TypeProto& type) {
+  if (type.has_tensor_type()) {
+    ATTN_OPT_TRY(const auto proto, parsed<onnx::TensorProto>(path));
+    return owned(proto);
+  }
+  if (type.has_sequence_type() && type.sequence_type().elem_type().has_tensor_type()) {
+    ATTN_OPT_TRY(const auto proto, parsed<onnx::SequenceProto>(path));
+    return sequence_of(proto);
+  }
+  if (type.has_optional_type()) {
+    ATTN_OPT_TRY(const auto proto, parsed<onnx::OptionalProto>(path));
+    return optional_of(proto);
+  }
+  return fail(ErrorCode::kUnsupported, path.string(), "unsupported: neither tensors nor sequences of them");
 }
 
 Expected<std::vector<Tensor>> run_data_set(const onnx::ModelProto& model, const std::filesystem::path& data,
@@ -82,6 +97,9 @@ struct Tolerance {
 
 /// Largest excess of a tensor's or a sequence's elements.
 double value_excess(const Tensor& result, const Tensor& expected, bool f64, const Tolerance& tolerance) {
+  if (expected.is_empty_optional() || result.is_empty_optional()) {
+    return expected.is_empty_optional() && result.is_empty_optional() ? 0 : kInfinity;
+  }
   if (!expected.is_sequence()) {
     const bool narrows = f64 && is_floating(expected.type()) && is_floating(result.type());
     const Tensor narrow = narrows ? *result.cast(expected.type()) : result;
