@@ -41,6 +41,9 @@ if(NOT ATTN_OPT_BLAS)
   attn_opt_find(BLAS)
   set(ATTN_OPT_BLAS BLAS::BLAS CACHE STRING "" FORCE)
 endif()
+# NumPy's archives are zip files.
+attn_opt_find(ZLIB)
+find_library(ATTN_OPT_MINIZIP NAMES libminizip.a minizip REQUIRED)
 # A graph is a great many small allocations. Sanitizers bring an allocator of their own.
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   find_package(mimalloc CONFIG QUIET)

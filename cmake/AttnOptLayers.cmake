@@ -52,3 +52,20 @@ function(attn_opt_test name)
   target_link_libraries(${name}_tests PRIVATE ${TEST_USES} GTest::gtest GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${name}_tests DISCOVERY_TIMEOUT 60)
 endfunction()
+
+# attn_opt_node_tests(): writes ONNX's backend node tests before the test that runs them all, if scripts/test has installed
+# the onnx package for it.
+function(attn_opt_node_tests)
+  set(python "${attn_opt_cache}/test-python/bin/python")
+  if(NOT EXISTS "${python}")
+    message(STATUS "ONNX's node tests are not run: scripts/test installs what writes them")
+    return()
+  endif()
+  set(folder ${CMAKE_BINARY_DIR}/node_tests)
+  add_test(NAME NodeTests.AreWritten
+           COMMAND "${python}" ${PROJECT_SOURCE_DIR}/tests/exec/write_node_tests.py ${folder})
+  add_test(NAME NodeTests.All COMMAND exec_tests --gtest_filter=NodeTests.*)
+  set_tests_properties(NodeTests.AreWritten PROPERTIES FIXTURES_SETUP node_tests)
+  set_tests_properties(NodeTests.All PROPERTIES FIXTURES_REQUIRED node_tests
+                       ENVIRONMENT ATTN_OPT_NODE_TESTS=${folder})
+endfunction()

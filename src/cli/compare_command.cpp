@@ -53,25 +53,22 @@ Status check_same_inputs(const CompareArguments& given, const onnx::GraphProto& 
   return {};
 }
 
-/// The worse of two findings on one output.
-const TensorDifference& worse(const TensorDifference& one, const TensorDifference& other) {
-  if (one.agrees() != other.agrees()) return one.agrees() ? other : one;
-  return one.absolute > other.absolute ? one : other;
-}
-
-Expected<std::vector<TensorDifference>> run_seeds(const CompareArguments& given, const RunnableModel& a,
+Expected<std::vector<TensorDifference>> run_draws(const CompareArguments& given, const RunnableModel& a,
                                                   const RunnableModel& b,
                                                   const std::vector<size_t>& partners) {
   std::vector<TensorDifference> worst(partners.size());
-  DrawOptions options;
-  ATTN_OPT_TRY(options.sizes, sizes_of(given.trial));
-  for (int seed = 0; seed < given.seeds; ++seed) {
-    options.seed = static_cast<uint64_t>(seed);
-    ATTN_OPT_TRY(const DrawnInputs inputs, draw_inputs(a.model->proto.graph(), options));
-    ATTN_OPT_TRY(const auto outputs_a, run_on(*a.executor, inputs));
-    ATTN_OPT_TRY(const auto outputs_b, run_on(*b.executor, inputs));
-    for (size_t i = 0; i < partners.size(); ++i) {
-      worst[i] = worse(worst[i], difference_of(given.trial, outputs_a[i], outputs_b[partners[i]]));
+  ATTN_OPT_TRY(const auto combinations, sizes_of(given.trial));
+  for (const Sizes& sizes : combinations) {
+    for (int seed = 0; seed < given.seeds; ++seed) {
+      DrawOptions options;
+      options.sizes = sizes;
+      options.seed = static_cast<uint64_t>(seed);
+      ATTN_OPT_TRY(const DrawnInputs inputs, draw_inputs(a.model->proto.graph(), options));
+      ATTN_OPT_TRY(const auto outputs_a, run_on(*a.executor, inputs));
+      ATTN_OPT_TRY(const auto outputs_b, run_on(*b.executor, inputs));
+      for (size_t i = 0; i < partners.size(); ++i) {
+        worst[i] = worse(worst[i], difference_of(given.trial, outputs_a[i], outputs_b[partners[i]]));
+      }
     }
   }
   return worst;
@@ -92,7 +89,7 @@ Expected<int> compare_command(const Arguments& arguments) {
   CLI::App app("Runs two models on the same drawn inputs and compares their outputs.", "attn-opt compare");
   app.add_option("A", given.a, "Model whose inputs are drawn and whose outputs are expected")->required();
   app.add_option("B", given.b, "Model that is compared with it")->required();
-  app.add_option("--seeds", given.seeds, "How many draws")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--seeds", given.seeds, "How many draws with each combination of sizes")->check(CLI::PositiveNumber)->capture_default_str();
   declare_trial_options(app, given.trial);
   declare_verbosity(app, given.verbosity);
   ATTN_OPT_TRY(const bool go_on, parse(app, arguments));
@@ -103,7 +100,7 @@ Expected<int> compare_command(const Arguments& arguments) {
   const onnx::GraphProto &graph_a = a.model->proto.graph(), &graph_b = b.model->proto.graph();
   ATTN_OPT_CHECK(check_same_inputs(given, graph_a, graph_b));
   ATTN_OPT_TRY(const auto partners, pair_outputs(given, graph_a, graph_b));
-  ATTN_OPT_TRY(const auto worst, run_seeds(given, a, b, partners));
+  ATTN_OPT_TRY(const auto worst, run_draws(given, a, b, partners));
   for (size_t i = 0; i < worst.size() && !given.verbosity.quiet; ++i) {
     std::fputs(line_of(graph_a.output(static_cast<int>(i)).name(), worst[i]).c_str(), stdout);
   }

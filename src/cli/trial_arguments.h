@@ -1,6 +1,7 @@
 // The options of commands that run models: sizes, tolerances, precision.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,13 +18,16 @@ struct TrialArguments {
   std::vector<std::string> dims;
   std::optional<double> rtol, atol;
   std::string compute = "model";
+  int threads = 0;                                                      ///< 0: one for each processor
+  size_t memory_limit = ExecutorOptions().memory_limit;                ///< bytes
+  std::function<void(const NodeRun&)> on_node;
   std::vector<std::string> data_folders;
 };
 
 void declare_trial_options(CLI::App& app, TrialArguments& arguments);
 
-/// Sizes from --dim. Error: kUsage.
-Expected<Sizes> sizes_of(const TrialArguments& arguments);
+/// Sizes from --dim: all combinations of those that are given for each dimension. Error: kUsage.
+Expected<std::vector<Sizes>> sizes_of(const TrialArguments& arguments);
 /// What was given, else what whole models in TYPE may differ by.
 Tolerance tolerance_of(const TrialArguments& arguments, DataType type);
 /// As difference(), but floating types that differ because --compute f64 widened one side are compared in

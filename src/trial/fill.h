@@ -27,7 +27,7 @@ Expected<Fill> parse_fill(std::string_view text);
 Fill default_fill(DataType type);
 
 /// A tensor of TYPE and DIMS. A finite argument beyond TYPE's range is its lowest or largest finite value.
-/// Error: kUnsupported for types of strings and of less than a byte.
+/// Error: kUnsupported for strings and complex numbers.
 Expected<Tensor> filled(DataType type, const Dims& dims, const Fill& fill, RandomNumbers& random);
 
 }  // namespace attn_opt

@@ -11,9 +11,37 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+/// Bits of the mantissa that are stored, and the exponent of the smallest normal number.
+struct Precision {
+  int bits = 0, least_exponent = 0;
+};
+
+Precision precision_of(DataType type) {
+  using P = onnx::TensorProto;
+  switch (type) {
+    case P::FLOAT16: return {10, -14};
+    case P::BFLOAT16: return {7, -126};
+    case P::FLOAT: return {23, -126};
+    default: return {52, -1022};
+  }
+}
+
+/// Unit in the last place of VALUE.
+double last_place(double value, const Precision& precision) {
+  const int exponent = value == 0 ? precision.least_exponent : std::max(std::ilogb(value), precision.least_exponent);
+  return std::ldexp(1.0, exponent - precision.bits);
+}
+
+Dims index_of(int64_t flat, const Dims& dims) {
+  Dims index(dims.size());
+  for (size_t axis = dims.size(); axis-- > 0; flat /= dims[axis]) index[axis] = flat % dims[axis];
+  return index;
+}
+
 class Comparison {
  public:
-  explicit Comparison(const Tolerance& tolerance) : tolerance_(tolerance) {}
+  Comparison(const Tolerance& tolerance, DataType type)
+      : tolerance_(tolerance), precision_(precision_of(type)), is_floating_(is_floating(type)) {}
 
   void add(double expected, double actual) {
     const int64_t index = count_++;
@@ -30,23 +58,32 @@ class Comparison {
     result_.absolute = std::max(result_.absolute, apart);
     if (expected != 0)
       result_.relative = std::max(result_.relative, finite ? apart / std::abs(expected) : kInfinity);
+    if (is_floating_) {
+      result_.ulp = std::max(result_.ulp, finite ? apart / last_place(expected, precision_) : kInfinity);
+    }
     const double allowed = tolerance_.absolute + tolerance_.relative * std::abs(expected);
     if (!finite || !(apart <= allowed)) beyond(index, finite ? apart - allowed : kInfinity);
   }
 
-  TensorDifference result() const { return result_; }
+  TensorDifference result(const Dims& dims) const {
+    TensorDifference result = result_;
+    if (worst_ >= 0) result.worst = index_of(worst_, dims);
+    return result;
+  }
 
  private:
   void beyond(int64_t index, double by) {
     ++result_.beyond;
     if (by <= furthest_) return;
     furthest_ = by;
-    result_.worst = index;
+    worst_ = index;
   }
 
   Tolerance tolerance_;
+  Precision precision_;
+  bool is_floating_;
   TensorDifference result_;
-  int64_t count_ = 0;
+  int64_t count_ = 0, worst_ = -1;
   double furthest_ = -1;
 };
 
@@ -55,7 +92,7 @@ TensorDifference compare_strings(const Tensor& expected, const Tensor& actual) {
   const auto wanted = expected.data<std::string>(), found = actual.data<std::string>();
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] == found[i]) continue;
-    if (result.beyond++ == 0) result.worst = static_cast<int64_t>(i);
+    if (result.beyond++ == 0) result.worst = index_of(static_cast<int64_t>(i), expected.dims());
   }
   return result;
 }
@@ -66,7 +103,33 @@ TensorDifference incomparable(std::string why) {
   return result;
 }
 
+TensorDifference compare_sequences(const Tensor& expected, const Tensor& actual, const Tolerance& tolerance) {
+  const auto &wanted = expected.elements(), &found = actual.elements();
+  if (wanted.size() != found.size()) {
+    return incomparable(fmt::format("{} elements instead of {}", found.size(), wanted.size()));
+  }
+  TensorDifference all;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    TensorDifference one = difference(wanted[i], found[i], tolerance);
+    if (!one.incomparable.empty()) return one;
+    one.worst.insert(one.worst.begin(), static_cast<int64_t>(i));
+    all = worse(all, one);
+  }
+  return all;
+}
+
+/// "a sequence", "an empty optional", "float32".
+std::string kind_of(const Tensor& value) {
+  if (value.is_sequence()) return "a sequence";
+  return value.is_empty_optional() ? "an empty optional" : type_name(value.type());
+}
+
 }  // namespace
+
+TensorDifference worse(const TensorDifference& one, const TensorDifference& other) {
+  if (one.agrees() != other.agrees()) return one.agrees() ? other : one;
+  return one.absolute > other.absolute ? one : other;
+}
 
 Tolerance model_tolerance(DataType type) {
   using P = onnx::TensorProto;
@@ -80,9 +143,11 @@ Tolerance model_tolerance(DataType type) {
 }
 
 TensorDifference difference(const Tensor& expected, const Tensor& actual, const Tolerance& tolerance) {
-  if (expected.type() != actual.type()) {
-    return incomparable("type " + type_name(actual.type()) + " instead of " + type_name(expected.type()));
+  if (kind_of(expected) != kind_of(actual)) {
+    return incomparable("type " + kind_of(actual) + " instead of " + kind_of(expected));
   }
+  if (expected.is_sequence()) return compare_sequences(expected, actual, tolerance);
+  if (expected.is_empty_optional()) return {};
   if (expected.dims() != actual.dims()) {
     return incomparable("dims " + to_string(actual.dims()) + " instead of " + to_string(expected.dims()));
   }
@@ -92,10 +157,10 @@ TensorDifference difference(const Tensor& expected, const Tensor& actual, const 
   const auto wanted = expected.cast(onnx::TensorProto::DOUBLE),
              found = actual.cast(onnx::TensorProto::DOUBLE);
   if (!wanted || !found) return incomparable("type " + type_name(expected.type()) + " cannot be compared");
-  Comparison comparison(tolerance);
+  Comparison comparison(tolerance, expected.type());
   const auto wanted_data = wanted->data<double>(), found_data = found->data<double>();
   for (size_t i = 0; i < wanted_data.size(); ++i) comparison.add(wanted_data[i], found_data[i]);
-  TensorDifference result = comparison.result();
+  TensorDifference result = comparison.result(expected.dims());
   // 64-bit integers that differ in bits that a double does not hold.
   if (exact && result.absolute == 0) result.beyond = 1;
   return result;
@@ -105,12 +170,13 @@ std::string to_string(const Dims& dims) { return fmt::format("({})", fmt::join(d
 
 std::string to_string(const TensorDifference& difference) {
   if (!difference.incomparable.empty()) return difference.incomparable;
-  std::string text =
-      fmt::format("largest difference {:.3g} (relative {:.3g})", difference.absolute, difference.relative);
+  std::string text = fmt::format("largest difference {:.3g} (relative {:.3g}, {:.3g} ulp)", difference.absolute,
+                                 difference.relative, difference.ulp);
   if (difference.nans_elsewhere > 0)
     text += fmt::format(", {} NaN on one side only", difference.nans_elsewhere);
   if (difference.beyond > 0) {
-    text += fmt::format(", {} beyond the tolerance, the furthest at {}", difference.beyond, difference.worst);
+    text += fmt::format(", {} beyond the tolerance, the furthest at {}", difference.beyond,
+                        to_string(difference.worst));
   }
   return text;
 }

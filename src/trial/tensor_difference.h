@@ -23,12 +23,17 @@ struct TensorDifference {
   int64_t nans_expected = 0, nans_actual = 0;
   int64_t nans_elsewhere = 0;  ///< elements of which just one is NaN
   int64_t beyond = 0;          ///< elements beyond the tolerance, those included
-  int64_t worst = -1;          ///< flat index of the one furthest beyond; -1 if none is
+  double ulp = 0;              ///< largest |actual - expected| in units of the last place of |expected|, of its floating type
+  Dims worst;                  ///< index of the element furthest beyond; of a sequence the element's number comes first
 
   bool agrees() const { return incomparable.empty() && beyond == 0; }
 };
 
+/// Tensors, sequences of them, or empty optionals.
 TensorDifference difference(const Tensor& expected, const Tensor& actual, const Tolerance& tolerance);
+
+/// The worse of two findings on one value.
+TensorDifference worse(const TensorDifference& one, const TensorDifference& other);
 
 /// "(2, 3, 4)".
 std::string to_string(const Dims& dims);

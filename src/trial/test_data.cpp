@@ -4,8 +4,10 @@
 #include <charconv>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <system_error>
 
+#include "src/exec/value_proto.h"
 #include "src/trial/draw_inputs.h"
 
 namespace attn_opt {
@@ -24,40 +26,48 @@ std::optional<int> number_of(const fs::path& file, const std::string& prefix) {
   return number;
 }
 
-Expected<onnx::TensorProto> read_tensor(const fs::path& file) {
+Expected<std::string> bytes_of(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
-  onnx::TensorProto tensor;
-  if (!stream || !tensor.ParseFromIstream(&stream) || tensor.data_type() == onnx::TensorProto::UNDEFINED) {
-    return fail(ErrorCode::kInvalidInput, file.string(), "is not a TensorProto");
-  }
-  return tensor;
+  std::ostringstream bytes;
+  bytes << stream.rdbuf();
+  if (!stream) return fail(ErrorCode::kInvalidInput, file.string(), "cannot be read");
+  return std::move(bytes).str();
 }
 
-Expected<std::string> input_name(const onnx::TensorProto& tensor, int number, const onnx::GraphProto& graph,
-                                 const fs::path& file) {
-  for (const auto& input : graph.input()) {
-    if (!tensor.name().empty() && input.name() == tensor.name()) return tensor.name();
-  }
+/// The value that FILE holds, of the type of the input or output that DECLARED is.
+Expected<NamedValue> read_value(const fs::path& file, const onnx::ValueInfoProto& declared) {
+  ATTN_OPT_TRY(const std::string bytes, bytes_of(file));
+  auto value = parse_value(bytes, declared.type());
+  if (!value) return fail(value.error().code, file.string(), value.error().what);
+  return value;
+}
+
+tl::unexpected<Error> one_too_many(const fs::path& file, size_t there_are, const std::string& what) {
+  return fail(ErrorCode::kInvalidInput, file.string(), "the model has " + std::to_string(there_are) + " " + what);
+}
+
+/// Input NUMBER is what its value's name says, else the one at that place.
+Status add_input(const fs::path& file, int number, const onnx::GraphProto& graph, TestDataSet& set) {
   const auto required = required_inputs(graph);
-  if (static_cast<size_t>(number) < required.size()) return required[static_cast<size_t>(number)]->name();
-  return fail(
-      ErrorCode::kInvalidInput, file.string(),
-      "the model has " + std::to_string(required.size()) + " inputs and none called '" + tensor.name() + "'");
+  const auto at = static_cast<size_t>(number);
+  const onnx::ValueInfoProto* place = at < required.size() ? required[at] : nullptr;
+  if (graph.input().empty()) return one_too_many(file, 0, "inputs");
+  ATTN_OPT_TRY(NamedValue read, read_value(file, place != nullptr ? *place : graph.input(0)));
+  for (const auto& input : graph.input()) {
+    if (!read.name.empty() && input.name() == read.name) place = &input;
+  }
+  if (place == nullptr) return one_too_many(file, required.size(), "inputs and none called '" + read.name + "'");
+  set.inputs.emplace(place->name(), std::move(read.value));
+  return {};
 }
 
 Status add_file(const fs::path& file, const onnx::GraphProto& graph, TestDataSet& set) {
-  const auto input = number_of(file, "input"), output = number_of(file, "output");
-  if (!input && !output) return {};
-  ATTN_OPT_TRY(onnx::TensorProto read, read_tensor(file));
-  const onnx::TensorProto& proto = set.protos.emplace_back(std::move(read));
-  auto tensor = to_tensor(proto, inline_tensors());
-  if (!tensor) return fail(tensor.error().code, file.string(), tensor.error().what);
-  if (output) {
-    set.outputs.emplace(*output, *std::move(tensor));
-    return {};
-  }
-  ATTN_OPT_TRY(std::string name, input_name(proto, *input, graph, file));
-  set.inputs.emplace(std::move(name), *std::move(tensor));
+  if (const auto input = number_of(file, "input")) return add_input(file, *input, graph, set);
+  const auto output = number_of(file, "output");
+  if (!output) return {};
+  if (*output >= graph.output_size()) return one_too_many(file, static_cast<size_t>(graph.output_size()), "outputs");
+  ATTN_OPT_TRY(NamedValue read, read_value(file, graph.output(*output)));
+  set.outputs.emplace(*output, std::move(read.value));
   return {};
 }
 
@@ -73,7 +83,7 @@ Expected<std::vector<fs::path>> entries_of(const fs::path& folder) {
 }
 
 Expected<TestDataSet> read_set(const fs::path& folder, const onnx::GraphProto& graph) {
-  TestDataSet set{folder, {}, {}, {}};
+  TestDataSet set{folder, {}, {}};
   ATTN_OPT_TRY(const auto entries, entries_of(folder));
   for (const fs::path& file : entries) ATTN_OPT_CHECK(add_file(file, graph, set));
   return set;

@@ -1,5 +1,8 @@
 // run and compare.
+#include <onnx/onnx-data.pb.h>
 #include <onnx/onnx_pb.h>
+
+#include <nlohmann/json.hpp>
 
 #include "attn_opt/tensor.h"
 #include "tests/cli/tool.h"
@@ -45,14 +48,14 @@ TEST_F(Trial, RunComparesWithTestData) {
   write_tensor("set/output_0.pb", {2, 4, 6, 8});
   const ToolResult same = run("run double.onnxtxt --test-data set");
   EXPECT_EQ(same.status, 0) << same.err;
-  EXPECT_THAT(same.out, HasSubstr("set: y agrees: largest difference 0 (relative 0)\n"));
+  EXPECT_THAT(same.out, HasSubstr("set: y agrees: largest difference 0 (relative 0, 0 ulp)\n"));
   EXPECT_EQ(run("run double.onnxtxt --test-data set --compute f64").status, 0);
 
   write_tensor("set/output_0.pb", {2, 4, 6.5, 8});
   const ToolResult different = run("run double.onnxtxt --test-data set");
   EXPECT_EQ(different.status, 4);
   EXPECT_THAT(different.out,
-              AllOf(HasSubstr("set: y differs"), HasSubstr("0.5"), HasSubstr("the furthest at 2")));
+              AllOf(HasSubstr("set: y differs"), HasSubstr("0.5"), HasSubstr("the furthest at (1, 0)")));
   EXPECT_THAT(different.err, IsOneErrorLine());
   EXPECT_EQ(run("run double.onnxtxt --test-data set --atol 0.6").status, 0);
   EXPECT_EQ(run("run double.onnxtxt --test-data set --rtol 0.1").status, 0);
@@ -66,6 +69,68 @@ TEST_F(Trial, RunTakesAllSetsOfAFolder) {
   EXPECT_EQ(run("run double.onnxtxt --test-data data").status, 0);
   write_tensor("data/test_data_set_1/output_0.pb", {2, 5});
   EXPECT_EQ(run("run double.onnxtxt --test-data data").status, 4);
+}
+
+TEST_F(Trial, RunTakesAndGivesArchives) {
+  ASSERT_EQ(run("run double.onnxtxt --outputs y.npz -q").status, 0);
+  write_file(file("again.onnxtxt"), R"(<ir_version: 8, opset_import: ["" : 18]>
+g (float[n, 2] y) => (float[n, 2] z) { z = Add (y, y) }
+)");
+  ASSERT_EQ(run("run again.onnxtxt --inputs y.npz --outputs z.npz").status, 0);
+  const ToolResult same = run("run again.onnxtxt --inputs y.npz --expected z.npz");
+  EXPECT_EQ(same.status, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("z agrees"));
+  EXPECT_EQ(run("run double.onnxtxt --inputs y.npz").status, 3) << "no input of that name";
+  EXPECT_EQ(run("run again.onnxtxt --inputs y.npz --expected y.npz").status, 3) << "none of the outputs";
+  EXPECT_EQ(run("run again.onnxtxt --inputs missing.npz").status, 3);
+  EXPECT_EQ(run("run double.onnxtxt --outputs missing/y.npz").status, 5);
+
+  write_file(file("half.onnxtxt"), R"(<ir_version: 8, opset_import: ["" : 18]>
+g (float[n, 2] y) => (float[n, 2] z) { z = Abs (y) }
+)");
+  const ToolResult differs = run("run half.onnxtxt --inputs y.npz --expected z.npz");
+  EXPECT_EQ(differs.status, 4);
+  EXPECT_THAT(differs.out, HasSubstr("z differs"));
+  EXPECT_THAT(differs.err, IsOneErrorLine());
+}
+
+TEST_F(Trial, RunTakesSequencesOfTestData) {
+  write_file(file("at.onnxtxt"), R"(<ir_version: 8, opset_import: ["" : 18]>
+g (seq(float[n, 2]) s) => (float[n, 2] y) { i = Constant <value_int = 1> () y = SequenceAt (s, i) }
+)");
+  onnx::SequenceProto sequence;
+  sequence.set_elem_type(onnx::SequenceProto::TENSOR);
+  *sequence.add_tensor_values() = to_proto(Tensor::of<float>({1, 2}, {1, 2}));
+  *sequence.add_tensor_values() = to_proto(Tensor::of<float>({1, 2}, {3, 4}));
+  write_tensor("set/output_0.pb", {3, 4});
+  write_file(file("set/input_0.pb"), sequence.SerializeAsString());
+  const ToolResult result = run("run at.onnxtxt --test-data set");
+  EXPECT_EQ(result.status, 0) << result.err << result.out;
+}
+
+TEST_F(Trial, ProfileHasAnEventForEachNode) {
+  ASSERT_EQ(run("run double.onnxtxt --profile trace.json").status, 0);
+  const auto trace = nlohmann::json::parse(read_file(file("trace.json")));
+  ASSERT_EQ(trace["traceEvents"].size(), 1u);
+  EXPECT_EQ(trace["traceEvents"][0]["name"], "Add");
+  EXPECT_EQ(trace["traceEvents"][0]["ph"], "X");
+  EXPECT_EQ(trace["traceEvents"][0]["args"]["outputs"], "float32 (2, 2)");
+}
+
+TEST_F(Trial, BeyondTheMemoryLimitGivesThree) {
+  const ToolResult result = run("run double.onnxtxt --dim n=100000 --memory-limit 1MB");
+  EXPECT_EQ(result.status, 3);
+  EXPECT_THAT(result.err, AllOf(IsOneErrorLine(), HasSubstr("memory")));
+  EXPECT_EQ(run("run double.onnxtxt --dim n=100000 --memory-limit 100MB").status, 0);
+}
+
+TEST_F(Trial, ResultsDoNotDependOnTheThreads) {
+  write_file(file("product.onnxtxt"), R"(<ir_version: 8, opset_import: ["" : 18]>
+g (float[3, 300, 200] a, float[3, 200, 310] b) => (float[3, 300, 310] y) { y = MatMul (a, b) }
+)");
+  ASSERT_EQ(run("run product.onnxtxt --threads 1 --outputs one.npz").status, 0);
+  ASSERT_EQ(run("run product.onnxtxt --threads 4 --outputs four.npz").status, 0);
+  EXPECT_EQ(read_file(file("one.npz")), read_file(file("four.npz")));
 }
 
 TEST_F(Trial, TestDataThatIsNoneGivesThree) {
@@ -116,8 +181,21 @@ g (float[n, 2] x) => (float[n, 2] y) { two = Constant <value_float = 2.0> () y =
 )");
   const ToolResult result = run("compare double.onnxtxt twice.onnxtxt --dim n=3");
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("y  agrees: largest difference 0 (relative 0), no NaN")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("y  agrees: largest difference 0 (relative 0, 0 ulp), no NaN")));
   EXPECT_THAT(run("compare double.onnxtxt twice.onnxtxt -q").out, IsEmpty());
+}
+
+TEST_F(Trial, CompareTakesAllCombinationsOfSizes) {
+  write_file(file("short.onnxtxt"), R"(<ir_version: 8, opset_import: ["" : 18]>
+g (float[n, 2] x) => (float[n, 2] y) {
+  shape = Shape (x) four = Constant <value_ints = [4, 4]> () less = Less (shape, four) a = Constant <value_ints = [0]> ()
+  n_less = Gather (less, a) z = Add (x, x) y = Where (n_less, z, x)
+}
+)");
+  EXPECT_EQ(run("compare double.onnxtxt short.onnxtxt --dim n=2,3").status, 0);
+  EXPECT_EQ(run("compare double.onnxtxt short.onnxtxt --dim n=2,5").status, 4);
+  EXPECT_EQ(run("run double.onnxtxt --dim n=2,5").status, 2);
+  EXPECT_EQ(run("compare double.onnxtxt short.onnxtxt --dim n=2,").status, 2);
 }
 
 TEST_F(Trial, CompareFindsTheDifference) {

@@ -1,12 +1,12 @@
 #include "tests/exec/node_case.h"
 
-#include <onnx/onnx-data.pb.h>
-
 #include <cmath>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "src/exec/value_proto.h"
 
 namespace attn_opt::testing {
 namespace {
@@ -27,52 +27,9 @@ double two_ulp(DataType type) {
   return type == onnx::TensorProto::FLOAT16 ? 0x1p-9 : 0;
 }
 
-/// An owned copy of PROTO's tensor.
-Expected<Tensor> owned(const onnx::TensorProto& proto) {
-  ATTN_OPT_TRY(const Tensor view, to_tensor(proto, inline_tensors()));
-  if (view.type() == onnx::TensorProto::STRING) return view;
-  Tensor copy(view.type(), view.dims());
-  std::ranges::copy(view.bytes(), copy.mutable_bytes().begin());
-  return copy;
-}
-
-Expected<Tensor> sequence_of(const onnx::SequenceProto& proto) {
-  std::vector<Tensor> elements;
-  for (const auto& element : proto.tensor_values()) {
-    ATTN_OPT_TRY(Tensor tensor, owned(element));
-    elements.push_back(std::move(tensor));
-  }
-  return Tensor::sequence(std::move(elements));
-}
-
-Expected<Tensor> optional_of(const onnx::OptionalProto& proto) {
-  if (proto.has_tensor_value()) return owned(proto.tensor_value());
-  if (proto.has_sequence_value()) return sequence_of(proto.sequence_value());
-  return Tensor::empty_optional();
-}
-
-template <class Proto>
-Expected<Proto> parsed(const std::filesystem::path& path) {
-  Proto proto;
-  if (proto.ParseFromString(read_file(path))) return proto;
-  return fail(ErrorCode::kInvalidInput, path.string(), "not a " + proto.GetTypeName());
-}
-
-/// A tensor, a sequence of tensors, or an optional of either, as TYPE says.
 Expected<Tensor> read_value(const std::filesystem::path& path, const onnx::TypeProto& type) {
-  if (type.has_tensor_type()) {
-    ATTN_OPT_TRY(const auto proto, parsed<onnx::TensorProto>(path));
-    return owned(proto);
-  }
-  if (type.has_sequence_type() && type.sequence_type().elem_type().has_tensor_type()) {
-    ATTN_OPT_TRY(const auto proto, parsed<onnx::SequenceProto>(path));
-    return sequence_of(proto);
-  }
-  if (type.has_optional_type()) {
-    ATTN_OPT_TRY(const auto proto, parsed<onnx::OptionalProto>(path));
-    return optional_of(proto);
-  }
-  return fail(ErrorCode::kUnsupported, path.string(), "unsupported: neither tensors nor sequences of them");
+  ATTN_OPT_TRY(NamedValue read, parse_value(read_file(path), type));
+  return std::move(read.value);
 }
 
 Expected<std::vector<Tensor>> run_data_set(const onnx::ModelProto& model, const std::filesystem::path& data,

@@ -33,24 +33,58 @@ bool is_off_itself(const std::filesystem::path& folder) {
   return folder.filename() == "test_dft_inverse" || folder.filename() == "test_dft_inverse_opset19";
 }
 
-TEST(NodeTests, NoneThatIsSupportedIsWrong) {
-  const char* root = std::getenv("ATTN_OPT_NODE_TESTS");
-  if (root == nullptr) GTEST_SKIP() << "ATTN_OPT_NODE_TESTS is not set";
-  ExecutorOptions options;
-  options.compute_f64 = std::getenv("ATTN_OPT_NODE_TESTS_F64") != nullptr;
-  const char* outcomes[] = {"pass", "wrong", "unsupported"};
-  int counts[3] = {};
-  for (const auto& folder : node_cases(root)) {
-    if (is_off_itself(folder)) continue;
-    const NodeResult result = run_node_case(folder, options);
-    ++counts[static_cast<int>(result.outcome)];
-    if (result.outcome == Outcome::kPass) continue;
-    std::cout << outcomes[static_cast<int>(result.outcome)] << " " << folder.filename().string() << ": "
-              << result.detail << "\n";
+/// Rounds a quotient that is a tie in float32 and none in double.
+bool rounds_otherwise_in_double(const std::string& name) { return name.starts_with("test_dynamicquantizelinear"); }
+
+struct Counts {
+  int pass = 0, wrong = 0, unsupported = 0;
+
+  int& of(Outcome outcome) {
+    return outcome == Outcome::kPass ? pass : outcome == Outcome::kWrong ? wrong : unsupported;
   }
-  std::cout << counts[0] << " pass, " << counts[1] << " wrong, " << counts[2] << " unsupported\n";
-  EXPECT_GT(counts[0], 0);
-  EXPECT_EQ(counts[1], 0);
+};
+
+/// Runs all of ATTN_OPT_NODE_TESTS whose names start with PREFIX and lists those that do not pass.
+Counts run_all(const char* root, const std::string& prefix, const ExecutorOptions& options) {
+  Counts counts;
+  for (const auto& folder : node_cases(root)) {
+    const std::string name = folder.filename().string();
+    if (is_off_itself(folder) || !name.starts_with(prefix)) continue;
+    if (options.compute_f64 && rounds_otherwise_in_double(name)) continue;
+    const NodeResult result = run_node_case(folder, options);
+    ++counts.of(result.outcome);
+    if (result.outcome == Outcome::kPass) continue;
+    std::cout << (result.outcome == Outcome::kWrong ? "wrong " : "unsupported ") << name << ": " << result.detail << "\n";
+  }
+  std::cout << counts.pass << " pass, " << counts.wrong << " wrong, " << counts.unsupported << " unsupported\n";
+  return counts;
+}
+
+class NodeTests : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (root_ == nullptr) GTEST_SKIP() << "ATTN_OPT_NODE_TESTS is not set";
+  }
+
+  const char* root_ = std::getenv("ATTN_OPT_NODE_TESTS");
+};
+
+TEST_F(NodeTests, NoneIsWrongAndFewAreUnsupported) {
+  const Counts counts = run_all(root_, "", {});
+  EXPECT_EQ(counts.wrong, 0);
+  EXPECT_GE(counts.pass, 0.85 * (counts.pass + counts.unsupported));
+}
+
+TEST_F(NodeTests, NoneIsWrongInDouble) {
+  ExecutorOptions options;
+  options.compute_f64 = true;
+  EXPECT_EQ(run_all(root_, "", options).wrong, 0);
+}
+
+TEST_F(NodeTests, AllOfAttentionPass) {
+  const Counts counts = run_all(root_, "test_attention_", {});
+  EXPECT_GT(counts.pass, 0);
+  EXPECT_EQ(counts.wrong + counts.unsupported, 0);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 namespace attn_opt {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN(),
@@ -29,7 +30,7 @@ TEST(TensorDifference, ToleranceIsRelativeToWhatIsExpected) {
   EXPECT_FALSE(difference(floats({100}), floats({101.5}), {0.01, 0}).agrees());
   const auto found = difference(floats({1, 2, 3, 4}), floats({1, 2.5, 4, 4}), {0, 0.1});
   EXPECT_EQ(found.beyond, 2);
-  EXPECT_EQ(found.worst, 2);
+  EXPECT_THAT(found.worst, ElementsAre(2));
 }
 
 TEST(TensorDifference, NanAgreesOnlyWithNan) {
@@ -59,6 +60,23 @@ TEST(TensorDifference, StringsAreExact) {
   const auto strings = [](const std::string& text) { return Tensor::of<std::string>({1}, {text}); };
   EXPECT_TRUE(difference(strings("a"), strings("a"), {}).agrees());
   EXPECT_FALSE(difference(strings("a"), strings("b"), {}).agrees());
+}
+
+TEST(TensorDifference, CountsUnitsInTheLastPlaceOfTheType) {
+  EXPECT_EQ(difference(floats({1}), floats({1 + 3 * 0x1p-23f}), {}).ulp, 3);
+  EXPECT_EQ(difference(floats({0}), floats({0x1p-149f}), {}).ulp, 1);
+  const auto halves = [](float value) { return Tensor::of<Half>({1}, {Half(value)}); };
+  EXPECT_EQ(difference(halves(2), halves(2 + 0x1p-9f), {}).ulp, 1);
+}
+
+TEST(TensorDifference, ComparesSequencesElementByElement) {
+  const auto of = [](std::vector<Tensor> elements) { return Tensor::sequence(std::move(elements)); };
+  const Tensor expected = of({floats({1}), floats({2, 3})});
+  EXPECT_TRUE(difference(expected, of({floats({1}), floats({2, 3})}), {}).agrees());
+  EXPECT_THAT(difference(expected, of({floats({1}), floats({2, 4})}), {}).worst, ElementsAre(1, 1));
+  EXPECT_FALSE(difference(expected, of({floats({1})}), {}).agrees());
+  EXPECT_FALSE(difference(expected, Tensor::empty_optional(), {}).agrees());
+  EXPECT_TRUE(difference(Tensor::empty_optional(), Tensor::empty_optional(), {}).agrees());
 }
 
 TEST(TensorDifference, SaysWhatCannotBeCompared) {

@@ -1,0 +1,19 @@
+// Values as ONNX's test data holds them: a serialized TensorProto, SequenceProto or OptionalProto.
+#pragma once
+
+#include <string>
+
+#include "attn_opt/tensor.h"
+
+namespace attn_opt {
+
+struct NamedValue {
+  std::string name;  ///< may be empty
+  Tensor value;      ///< holds its bytes itself
+};
+
+/// BYTES as a value of TYPE: a tensor, a sequence of tensors, or an optional of either.
+/// Errors: kInvalidInput (no such value), kUnsupported (another type).
+Expected<NamedValue> parse_value(const std::string& bytes, const onnx::TypeProto& type);
+
+}  // namespace attn_opt
