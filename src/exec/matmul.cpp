@@ -64,6 +64,31 @@ void multiply(const MatrixProduct& p, const T* a, const T* b, T* c) {
   }
 }
 
+namespace {
+
+/// Multiplications below which handing them to another thread does not pay.
+constexpr int64_t kBlockWork = int64_t{1} << 22;
+
+int64_t rows_of_a_block(const MatrixProduct& p) {
+  constexpr int64_t kFewest = 128;
+  const double row_work = static_cast<double>(p.n) * static_cast<double>(p.k);
+  const double rows = static_cast<double>(kBlockWork) / std::max(row_work, 1.0);
+  return p.transpose_a || rows >= static_cast<double>(p.m) ? p.m : std::max(kFewest, static_cast<int64_t>(rows));
+}
+
+}  // namespace
+
+template <class T>
+void multiply(ThreadPool& pool, const MatrixProduct& p, const T* a, const T* b, T* c) {
+  const int64_t rows = rows_of_a_block(p);
+  const int64_t blocks = rows > 0 ? (p.m + rows - 1) / rows : 0;
+  pool.parallel_for(blocks, [&](int64_t block) {
+    MatrixProduct part = p;
+    part.m = std::min(rows, p.m - block * rows);
+    multiply(part, a + block * rows * p.k, b, c + block * rows * p.n);
+  });
+}
+
 template void multiply<float>(const MatrixProduct&, const float*, const float*, float*);
 template void multiply<double>(const MatrixProduct&, const double*, const double*, double*);
 
@@ -79,6 +104,12 @@ DataType product_type(DataType type) {
 }
 
 namespace {
+
+/// True if COUNT such products together do not pay for another thread.
+bool is_small(const MatrixProduct& p, int64_t count) {
+  const double work = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  return work * static_cast<double>(count) < static_cast<double>(kBlockWork);
+}
 
 Expected<Tensor> batched(const KernelContext& context, const Tensor& a, const Tensor& b) {
   const Dims a_batch = batch_of(a.dims());
@@ -104,11 +135,17 @@ Expected<Tensor> batched(const KernelContext& context, const Tensor& a, const Te
       // Where B is one matrix for all of A's, theirs are rows of one taller matrix.
       const bool as_one = step[0] == 1 && step[1] == 0 && p.m * count <= std::numeric_limits<blasint>::max();
       if (as_one) run.m *= count;
-      for (int64_t i = 0; i < (as_one ? 1 : count); ++i) {
-        multiply(run, a_data + at[0] * p.m * p.k, b_data + at[1] * p.k * p.n, to);
-        to += run.m * run.n;
-        for (size_t k = 0; k < 2; ++k) at[k] += step[k];
+      const auto product = [&](int64_t i) {
+        multiply(context.threads, run, a_data + (at[0] + i * step[0]) * p.m * p.k,
+                 b_data + (at[1] + i * step[1]) * p.k * p.n, to + i * p.m * p.n);
+      };
+      const int64_t products = as_one ? 1 : count;
+      if (is_small(p, products)) {
+        for (int64_t i = 0; i < products; ++i) product(i);
+      } else {
+        context.threads.parallel_for(products, product);
       }
+      to += count * p.m * p.n;
     });
     return std::move(out);
   });
@@ -148,7 +185,7 @@ Outputs gemm(const KernelContext& context) {
     p.beta = beta;
   }
   return dispatch(context, a.type(), ProductTypes{}, [&]<class T>() -> Outputs {
-    multiply(p, a.data<T>().data(), b.data<T>().data(), out.mutable_data<T>().data());
+    multiply(context.threads, p, a.data<T>().data(), b.data<T>().data(), out.mutable_data<T>().data());
     return single(out.cast(type));
   });
 }

@@ -16,6 +16,10 @@ struct MatrixProduct {
 template <class T>
 void multiply(const MatrixProduct& shape, const T* a, const T* b, T* c);
 
+/// The same by the threads of POOL: blocks of rows whose number follows from SHAPE alone.
+template <class T>
+void multiply(ThreadPool& pool, const MatrixProduct& shape, const T* a, const T* b, T* c);
+
 /// kLimit for extents that BLAS cannot take.
 Status check_extents(const KernelContext& context, const MatrixProduct& shape);
 
