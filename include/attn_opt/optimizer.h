@@ -2,25 +2,40 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "attn_opt/emit.h"
+#include "attn_opt/executor.h"
 #include "attn_opt/model.h"
 #include "attn_opt/report.h"
 #include "attn_opt/verifier.h"
 
 namespace attn_opt {
 
-enum class VerifyMode { kOff, kSites, kAllSites };
+/// kAllSites: equal sites are run each. kModel: as kSites, and then the whole model before and after.
+enum class VerifyMode { kOff, kSites, kAllSites, kModel };
+
+/// How the whole model is run.
+struct ModelTrial {
+  std::string test_data;                 ///< folder of ONNX test data for the inputs; empty: they are drawn
+  std::map<std::string, int64_t> sizes;  ///< of symbolic dimensions of drawn inputs
+  int draws = 3;
+  std::optional<double> relative, absolute;  ///< what values may differ by; else that of their type
+  int threads = 0;                           ///< 0: one for each processor
+  size_t memory_limit = ExecutorOptions().memory_limit;
+};
 
 struct OptimizeOptions {
   int opset = 24;                          ///< a floor: a model above it is never lowered
   std::vector<std::string> only, disable;  ///< names of patterns
   EmitOptions emit;
-  VerifyMode verify = VerifyMode::kSites;  ///< kAllSites: equal sites are run each
+  VerifyMode verify = VerifyMode::kSites;
+  ModelTrial trial;                        ///< with kModel
   VerifyOptions verification;
   bool strict = false;                     ///< only preconditions that are proven, only verified sites
   int stop_after = -1;                     ///< commit at most so many sites; negative: all
@@ -33,7 +48,8 @@ struct OptimizeOptions {
 using Workings = std::shared_ptr<const void>;
 
 /// Rewrites MODEL in place. If nothing is fused, or the opset cannot be raised, the model is left as it was (report.changed
-/// is false). Errors: kInvalidInput (the graph does not hold together), kUsage (unknown pattern name).
+/// is false). Errors: kInvalidInput (the graph does not hold together), kUsage (unknown pattern name); with kModel also those
+/// of running the model (kUnsupported, kLimit, kInvalidInput). That outputs differ is no error but in the report.
 /// What was built over MODEL is freed at the end, or left to WORKINGS.
 Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings = nullptr);
 

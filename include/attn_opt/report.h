@@ -49,6 +49,18 @@ struct OperatorCount {
   int before = 0, after = 0;
 };
 
+/// The whole model, run as it was and as it is to be written.
+struct ModelVerification {
+  struct Output {
+    std::string name;
+    bool agrees = false;
+    double absolute = 0, relative = 0, ulp = 0;  ///< largest differences
+    std::string difference;                      ///< in words
+  };
+  int runs = 0;
+  std::vector<Output> outputs;  ///< the worst of all runs
+};
+
 struct Report {
   static constexpr int kSchemaVersion = 1;
   std::string tool_version, input, output;
@@ -59,6 +71,7 @@ struct Report {
   std::vector<OperatorCount> operators;  ///< those whose number changed
   double seconds_read = 0, seconds_match = 0, seconds_verify = 0, seconds_write = 0;
   bool changed = false;
+  std::optional<ModelVerification> model_verification;
 
   int fused() const;
   int missed() const;

@@ -13,7 +13,8 @@ constexpr int kWrittenOpset = 24;
 
 const std::map<std::string, Form> kForms = {{"auto", Form::kAuto}, {"3d", Form::k3d}, {"4d", Form::k4d}};
 const std::map<std::string, VerifyMode> kVerifyModes = {
-    {"off", VerifyMode::kOff}, {"sites", VerifyMode::kSites}, {"all-sites", VerifyMode::kAllSites}};
+    {"off", VerifyMode::kOff}, {"sites", VerifyMode::kSites}, {"all-sites", VerifyMode::kAllSites},
+    {"model", VerifyMode::kModel}};
 
 Status check_patterns(const std::vector<std::string>& names, const std::string& option) {
   std::vector<std::string> known;
@@ -41,7 +42,7 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
       ->check(CLI::IsMember(kForms))
       ->capture_default_str();
   app.add_option("--verify", arguments.verify,
-                 "What is run before and after: off, sites, all-sites (equal ones too)")
+                 "What is run before and after: off, sites, all-sites (equal ones too), model (sites and the whole model)")
       ->check(CLI::IsMember(kVerifyModes))
       ->capture_default_str();
   app.add_flag("--strict", arguments.strict, "Fuse only what is proven and verified");

@@ -37,6 +37,10 @@ void declare_options(CLI::App& app, OptimizeJob& job, Words& words) {
                  "A site whose numbers differ is left as it was (skip) or fails")
       ->check(CLI::IsMember({"skip", "fail"}))
       ->capture_default_str();
+  auto* test_data = app.add_option("--test-data", job.test_data,
+                                   "With --verify model: folder of input_N.pb; otherwise inputs are drawn");
+  declare_run_options(app, job.trial);
+  app.get_option("--dim")->excludes(test_data);
   declare_list(app, "--report", job.reports, "Write a report, FILE.json (repeatable)");
   app.add_option("--require-fused", words.require_fused, "Fail unless so many sites, or all, are fused");
   app.add_flag("--check", job.requirements.check, "Write nothing; fail if anything could be fused");
@@ -81,6 +85,15 @@ Status check_reports(const OptimizeJob& job) {
   return {};
 }
 
+/// What says how a whole model is run needs one that is.
+Status check_trial(const CLI::App& app, const OptimizeJob& job) {
+  if (job.optimize.verify == "model") return {};
+  for (const std::string option : {"--test-data", "--dim", "--rtol", "--atol", "--threads", "--memory-limit"}) {
+    if (app.count(option) > 0) return fail(ErrorCode::kUsage, option, "needs --verify model");
+  }
+  return {};
+}
+
 }  // namespace
 
 Expected<int> optimize_command(const Arguments& arguments) {
@@ -92,6 +105,7 @@ Expected<int> optimize_command(const Arguments& arguments) {
   if (!go_on) return 0;
   ATTN_OPT_CHECK(set_required(words.require_fused, job.requirements));
   ATTN_OPT_CHECK(check_reports(job));
+  ATTN_OPT_CHECK(check_trial(app, job));
   job.requirements.fail_on_mismatch = words.on_mismatch == "fail";
   job.progress = kProgressModes.at(words.progress);
   job.save.external_data = kExternalData.at(words.external_data);

@@ -63,10 +63,22 @@ void print(const OptimizeJob& job, const Report& report) {
   std::fputs(text.c_str(), job.output == "-" ? stderr : stdout);
 }
 
+Expected<ModelTrial> model_trial(const OptimizeJob& job) {
+  ModelTrial trial;
+  trial.test_data = job.test_data;
+  ATTN_OPT_TRY(trial.sizes, only_sizes_of(job.trial));
+  trial.relative = job.trial.rtol;
+  trial.absolute = job.trial.atol;
+  trial.threads = job.trial.threads;
+  trial.memory_limit = job.trial.memory_limit;
+  return trial;
+}
+
 }  // namespace
 
 Status run_job(const OptimizeJob& job) {
   ATTN_OPT_TRY(OptimizeOptions options, to_options(job.optimize));
+  ATTN_OPT_TRY(options.trial, model_trial(job));
   ATTN_OPT_TRY(ReportFiles reports, ReportFiles::create(job.reports));
   Progress progress(job.progress);
   options.progress = [&progress](std::string_view step, double part) { progress.update(step, part); };

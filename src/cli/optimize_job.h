@@ -9,6 +9,7 @@
 #include "src/cli/optimize_arguments.h"
 #include "src/cli/progress.h"
 #include "src/cli/requirements.h"
+#include "src/cli/trial_arguments.h"
 
 namespace attn_opt {
 
@@ -16,6 +17,8 @@ struct OptimizeJob {
   ModelArgument input;
   std::string output;  ///< empty: dry run
   OptimizeArguments optimize;
+  TrialArguments trial;    ///< of the whole model
+  std::string test_data;   ///< folder; empty: inputs are drawn
   Verbosity verbosity;
   std::vector<std::string> reports;
   Requirements requirements;

@@ -21,6 +21,16 @@ Status check_mismatches(const Requirements& required, const Report& report) {
               "--on-mismatch skip leaves such sites as they are");
 }
 
+Status check_model_verification(const Report& report) {
+  if (!report.model_verification) return {};
+  for (const auto& output : report.model_verification->outputs) {
+    if (output.agrees) continue;
+    return fail(ErrorCode::kMismatch, "output " + output.name, "the whole model's numbers differ: " + output.difference,
+                "--verify sites goes by the sites alone");
+  }
+  return {};
+}
+
 Status check_fused(const Requirements& required, const Report& report) {
   const int fused = report.fused(), sites = static_cast<int>(report.sites.size());
   const auto unmet = [&](const std::string& count) {
@@ -37,6 +47,7 @@ Status check_fused(const Requirements& required, const Report& report) {
 
 Status check_requirements(const Requirements& required, const Report& report) {
   ATTN_OPT_CHECK(check_mismatches(required, report));
+  ATTN_OPT_CHECK(check_model_verification(report));
   ATTN_OPT_CHECK(check_fused(required, report));
   if (required.check && report.fused() > 0) {
     return fail(ErrorCode::kRequirement, "--check",

@@ -80,9 +80,7 @@ Expected<std::vector<Tensor>> run_on_given(const RunArguments& given, const Runn
 Expected<std::vector<Tensor>> run_on_drawn(const RunArguments& given, const RunnableModel& runnable) {
   DrawOptions options;
   options.memory_limit = given.trial.memory_limit;
-  ATTN_OPT_TRY(auto combinations, sizes_of(given.trial));
-  if (combinations.size() > 1) return fail(ErrorCode::kUsage, "--dim", "a run has one size for each dimension");
-  options.sizes = std::move(combinations.front());
+  ATTN_OPT_TRY(options.sizes, only_sizes_of(given.trial));
   ATTN_OPT_TRY(const DrawnInputs inputs, draw_inputs(runnable.model->proto.graph(), options));
   return run_on(*runnable.executor, inputs);
 }

@@ -4,20 +4,23 @@
 
 namespace attn_opt {
 
-void declare_trial_options(CLI::App& app, TrialArguments& arguments) {
-  declare_list(app, "--dim", arguments.dims,
-               "Size of a symbolic dimension of the inputs, NAME=N (repeatable); NAME=N,M: one after the other");
+void declare_run_options(CLI::App& app, TrialArguments& arguments) {
+  declare_list(app, "--dim", arguments.dims, "Size of a symbolic dimension of drawn inputs, NAME=N (repeatable)");
   app.add_option("--rtol", arguments.rtol, "Allowed relative difference")->check(CLI::NonNegativeNumber);
   app.add_option("--atol", arguments.atol, "Allowed absolute difference")->check(CLI::NonNegativeNumber);
-  app.add_option("--compute", arguments.compute, "model: in the model's own types; f64: all floats in double")
-      ->check(CLI::IsMember({"model", "f64"}))
-      ->capture_default_str();
   app.add_option("--threads", arguments.threads, "Threads that operators use; 0: one for each processor")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
   app.add_option("--memory-limit", arguments.memory_limit,
                  "Most memory that tensors may take, as 512MB; weights that lie in files do not count (4GB)")
       ->transform(CLI::AsSizeValue(false));
+}
+
+void declare_trial_options(CLI::App& app, TrialArguments& arguments) {
+  declare_run_options(app, arguments);
+  app.add_option("--compute", arguments.compute, "model: in the model's own types; f64: all floats in double")
+      ->check(CLI::IsMember({"model", "f64"}))
+      ->capture_default_str();
   declare_data_folders(app, arguments.data_folders);
 }
 
@@ -58,6 +61,12 @@ Expected<std::vector<Sizes>> sizes_of(const TrialArguments& arguments) {
     combinations = std::move(longer);
   }
   return combinations;
+}
+
+Expected<Sizes> only_sizes_of(const TrialArguments& arguments) {
+  ATTN_OPT_TRY(auto combinations, sizes_of(arguments));
+  if (combinations.size() == 1) return std::move(combinations.front());
+  return fail(ErrorCode::kUsage, "--dim", "a dimension can have one size only here");
 }
 
 Tolerance tolerance_of(const TrialArguments& arguments, DataType type) {

@@ -24,10 +24,15 @@ struct TrialArguments {
   std::vector<std::string> data_folders;
 };
 
+/// --dim, --rtol, --atol, --threads, --memory-limit.
+void declare_run_options(CLI::App& app, TrialArguments& arguments);
+/// Those, --compute and --allow-data-dir.
 void declare_trial_options(CLI::App& app, TrialArguments& arguments);
 
 /// Sizes from --dim: all combinations of those that are given for each dimension. Error: kUsage.
 Expected<std::vector<Sizes>> sizes_of(const TrialArguments& arguments);
+/// Where each dimension has one size. Error: kUsage.
+Expected<Sizes> only_sizes_of(const TrialArguments& arguments);
 /// What was given, else what whole models in TYPE may differ by.
 Tolerance tolerance_of(const TrialArguments& arguments, DataType type);
 /// As difference(), but floating types that differ because --compute f64 widened one side are compared in

@@ -8,6 +8,7 @@
 #include "attn_opt/opset_raise.h"
 #include "src/optimizer/effect.h"
 #include "src/optimizer/function_inlining.h"
+#include "src/optimizer/model_verification.h"
 #include "src/optimizer/operator_counts.h"
 #include "src/optimizer/sites.h"
 
@@ -131,6 +132,7 @@ class Run {
 
 Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings) {
   const OperatorCounts before = count_operators(model.proto);
+  const onnx::ModelProto original = options.verify == VerifyMode::kModel ? model.proto : onnx::ModelProto();
   ATTN_OPT_TRY(auto before_inlining, inline_attention_functions(model, options));
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
   const auto run = std::make_shared<Run>(model, options, std::move(view));
@@ -138,6 +140,9 @@ Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings
   ATTN_OPT_TRY(Report report, run->run());
   if (before_inlining && !report.changed) model.proto.Swap(&*before_inlining);
   enter_counts(before, count_operators(model.proto), report);
+  if (options.verify == VerifyMode::kModel && report.changed) {
+    ATTN_OPT_TRY(report.model_verification, verify_model(original, model.proto, *model.tensors, options.trial));
+  }
   return report;
 }
 

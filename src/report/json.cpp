@@ -104,6 +104,20 @@ json site_object(const SiteReport& site, const EffectTotal& total) {
           {"match_seconds", number(site.match_seconds)}};
 }
 
+json model_verification(const std::optional<ModelVerification>& result) {
+  if (!result) return {};
+  json outputs = json::array();
+  for (const auto& output : result->outputs) {
+    outputs.push_back({{"name", text(output.name)},
+                       {"agrees", output.agrees},
+                       {"absolute", number(output.absolute)},
+                       {"relative", number(output.relative)},
+                       {"ulp", number(output.ulp)},
+                       {"difference", text(output.difference)}});
+  }
+  return {{"runs", result->runs}, {"outputs", std::move(outputs)}};
+}
+
 json before_after(int before, int after) { return {{"before", before}, {"after", after}}; }
 
 }  // namespace
@@ -130,6 +144,7 @@ json to_json(const Report& report) {
             {"refused", report.refused()},
             {"missed", report.missed()}}},
           {"effect", effect(total)},
+          {"model_verification", model_verification(report.model_verification)},
           {"not_raised", texts(report.not_raised)},
           {"seconds",
            {{"read", number(report.seconds_read)},

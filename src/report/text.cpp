@@ -66,6 +66,17 @@ std::string effect_lines(const Report& report) {
   return wrapped(text, 0);
 }
 
+std::string model_lines(const Report& report) {
+  if (!report.model_verification) return {};
+  const auto& [runs, outputs] = *report.model_verification;
+  const auto agree = std::ranges::count_if(outputs, &ModelVerification::Output::agrees);
+  std::string text = fmt::format("whole model: {} of {} outputs agree over {} runs\n", agree, outputs.size(), runs);
+  for (const auto& output : outputs) {
+    if (!output.agrees) text += wrapped(output.name + " differs: " + output.difference, 2);
+  }
+  return text;
+}
+
 /// What is said of a site: in its own line if there is room, and in lines below.
 struct SiteText {
   std::string line, below;
@@ -108,7 +119,7 @@ std::string site_lines(const Report& report) {
 }  // namespace
 
 std::string to_text(const Report& report, bool with_sites) {
-  std::string text = table(report) + "\n" + sites_line(report) + effect_lines(report);
+  std::string text = table(report) + "\n" + sites_line(report) + effect_lines(report) + model_lines(report);
   for (const std::string& reason : report.not_raised) {
     text += wrapped("opset.raise: " + reason + "; " + hint_of("opset.raise"), 0);
   }

@@ -44,6 +44,41 @@ TEST_F(Optimize, WritesTheFusedModel) {
   EXPECT_EQ(opset_of("out.onnx"), 24);
 }
 
+TEST_F(Optimize, TheWholeModelCanBeVerified) {
+  const ToolResult result = run("in.onnxtxt -o out.onnx --verify model --report report.json");
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("whole model: 1 of 1 outputs agree over 3 runs\n"));
+  const auto report = nlohmann::json::parse(read_file(file("report.json")));
+  EXPECT_EQ(report["model_verification"]["runs"], 3);
+  EXPECT_TRUE(report["model_verification"]["outputs"][0]["agrees"]);
+  EXPECT_EQ(run("other.onnxtxt --verify model").status, 0) << "nothing to verify";
+}
+
+TEST_F(Optimize, AWholeModelThatDiffersIsNotWritten) {
+  write_file(file("scaled.onnxtxt"), R"(<ir_version: 8, opset_import: ["" : 18]>
+g (float[b,2,5,8] q, float[b,2,5,8] k, float[b,2,5,8] v) => (float[b,2,5,8] y) {
+  kt = Transpose <perm = [0, 1, 3, 2]> (k) s = MatMul (q, kt) c = Constant <value_float = 0.3> () t = Mul (s, c)
+  p = Softmax <axis = -1> (t) y = MatMul (p, v)
+}
+)");
+  EXPECT_EQ(run("scaled.onnxtxt --verify model --dim b=2").status, 0);
+  const ToolResult result = run("scaled.onnxtxt -o out.onnx --verify model --rtol 0 --atol 0 --report report.json");
+  EXPECT_EQ(result.status, 4) << result.out;
+  EXPECT_THAT(result.err, AllOf(IsOneErrorLine(), HasSubstr("whole model's numbers differ")));
+  EXPECT_FALSE(exists("out.onnx"));
+  EXPECT_FALSE(nlohmann::json::parse(read_file(file("report.json")))["model_verification"]["outputs"][0]["agrees"]);
+}
+
+TEST_F(Optimize, WhatSaysHowTheWholeModelRunsNeedsItToRun) {
+  for (const std::string option : {"--dim b=2", "--rtol 1", "--threads 1", "--test-data data"}) {
+    const ToolResult result = run("in.onnxtxt " + option);
+    EXPECT_EQ(result.status, 2) << option;
+    EXPECT_THAT(result.err, HasSubstr("--verify model")) << option;
+  }
+  EXPECT_EQ(run("in.onnxtxt --verify model --dim none=2").status, 2);
+  EXPECT_EQ(run("in.onnxtxt --verify model --test-data missing").status, 3);
+}
+
 TEST_F(Optimize, ExternalDataGoesWhereItIsAskedFor) {
   auto model = load_model(file("in.onnxtxt"));
   ASSERT_TRUE(model.has_value());
