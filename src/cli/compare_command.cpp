@@ -7,6 +7,7 @@
 
 #include "src/cli/commands.h"
 #include "src/cli/trial_arguments.h"
+#include "src/trial/drawn_run.h"
 
 namespace attn_opt {
 namespace {
@@ -63,11 +64,10 @@ Expected<std::vector<TensorDifference>> run_draws(const CompareArguments& given,
       DrawOptions options;
       options.sizes = sizes;
       options.seed = static_cast<uint64_t>(seed);
-      ATTN_OPT_TRY(const DrawnInputs inputs, draw_inputs(a.model->proto.graph(), options));
-      ATTN_OPT_TRY(const auto outputs_a, run_on(*a.executor, inputs));
-      ATTN_OPT_TRY(const auto outputs_b, run_on(*b.executor, inputs));
+      ATTN_OPT_TRY(const DrawnRun run_a, run_on_drawn(*a.executor, a.model->proto.graph(), options));
+      ATTN_OPT_TRY(const auto outputs_b, run_on(*b.executor, run_a.inputs));
       for (size_t i = 0; i < partners.size(); ++i) {
-        worst[i] = worse(worst[i], difference_of(given.trial, outputs_a[i], outputs_b[partners[i]]));
+        worst[i] = worse(worst[i], difference_of(given.trial, run_a.outputs[i], outputs_b[partners[i]]));
       }
     }
   }

@@ -6,6 +6,7 @@
 #include "src/cli/print_outputs.h"
 #include "src/cli/profile.h"
 #include "src/cli/trial_arguments.h"
+#include "src/trial/drawn_run.h"
 #include "src/trial/npz.h"
 #include "src/trial/test_data.h"
 
@@ -81,8 +82,8 @@ Expected<std::vector<Tensor>> run_on_drawn(const RunArguments& given, const Runn
   DrawOptions options;
   options.memory_limit = given.trial.memory_limit;
   ATTN_OPT_TRY(options.sizes, only_sizes_of(given.trial));
-  ATTN_OPT_TRY(const DrawnInputs inputs, draw_inputs(runnable.model->proto.graph(), options));
-  return run_on(*runnable.executor, inputs);
+  ATTN_OPT_TRY(DrawnRun run, run_on_drawn(*runnable.executor, runnable.model->proto.graph(), options));
+  return std::move(run.outputs);
 }
 
 Status write_outputs(const RunArguments& given, const onnx::GraphProto& graph, const std::vector<Tensor>& outputs) {

@@ -1,9 +1,5 @@
 #include "src/exec/matmul.h"
 
-#include <cblas.h>
-
-#include <limits>
-#include <mutex>
 
 #include "src/exec/broadcast.h"
 #include "src/exec/dispatch.h"
@@ -14,86 +10,12 @@ namespace {
 
 using ProductTypes = decltype(join(TypeList<float, double>{}, IntegerTypes{}));
 
-void use_one_thread() {
-  static std::once_flag once;
-  std::call_once(once, [] { openblas_set_num_threads(1); });
-}
-
-template <class T>
-void multiply_integers(const MatrixProduct& p, const T* a, const T* b, T* c) {
-  for (int64_t i = 0; i < p.m; ++i) {
-    for (int64_t j = 0; j < p.n; ++j) {
-      uint64_t sum = 0;
-      for (int64_t l = 0; l < p.k; ++l) {
-        sum += static_cast<uint64_t>(p.transpose_a ? a[l * p.m + i] : a[i * p.k + l]) *
-               static_cast<uint64_t>(p.transpose_b ? b[j * p.k + l] : b[l * p.n + j]);
-      }
-      T& to = c[i * p.n + j];
-      const uint64_t scaled = sum * static_cast<uint64_t>(static_cast<int64_t>(p.alpha));
-      to = static_cast<T>(scaled + (p.beta == 0 ? 0
-                                                : static_cast<uint64_t>(to) *
-                                                      static_cast<uint64_t>(static_cast<int64_t>(p.beta))));
-    }
-  }
-}
-
 Dims batch_of(const Dims& dims) { return dims.size() <= 2 ? Dims{} : Dims(dims.begin(), dims.end() - 2); }
 
 }  // namespace
 
-template <class T>
-void multiply(const MatrixProduct& p, const T* a, const T* b, T* c) {
-  if (p.m == 0 || p.n == 0) return;
-  if constexpr (std::is_integral_v<T>) {
-    multiply_integers(p, a, b, c);
-  } else {
-    use_one_thread();
-    const auto ta = p.transpose_a ? CblasTrans : CblasNoTrans;
-    const auto tb = p.transpose_b ? CblasTrans : CblasNoTrans;
-    const auto m = static_cast<blasint>(p.m);
-    const auto n = static_cast<blasint>(p.n);
-    const auto k = static_cast<blasint>(p.k);
-    const blasint lda = std::max<blasint>(1, p.transpose_a ? m : k);
-    const blasint ldb = std::max<blasint>(1, p.transpose_b ? k : n);
-    if constexpr (std::is_same_v<T, float>) {
-      cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, static_cast<float>(p.alpha), a, lda, b, ldb,
-                  static_cast<float>(p.beta), c, n);
-    } else {
-      cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, p.alpha, a, lda, b, ldb, p.beta, c, n);
-    }
-  }
-}
-
-namespace {
-
-/// Multiplications below which handing them to another thread does not pay.
-constexpr int64_t kBlockWork = int64_t{1} << 22;
-
-int64_t rows_of_a_block(const MatrixProduct& p) {
-  constexpr int64_t kFewest = 128;
-  const double row_work = static_cast<double>(p.n) * static_cast<double>(p.k);
-  const double rows = static_cast<double>(kBlockWork) / std::max(row_work, 1.0);
-  return p.transpose_a || rows >= static_cast<double>(p.m) ? p.m : std::max(kFewest, static_cast<int64_t>(rows));
-}
-
-}  // namespace
-
-template <class T>
-void multiply(ThreadPool& pool, const MatrixProduct& p, const T* a, const T* b, T* c) {
-  const int64_t rows = rows_of_a_block(p);
-  const int64_t blocks = rows > 0 ? (p.m + rows - 1) / rows : 0;
-  pool.parallel_for(blocks, [&](int64_t block) {
-    MatrixProduct part = p;
-    part.m = std::min(rows, p.m - block * rows);
-    multiply(part, a + block * rows * p.k, b, c + block * rows * p.n);
-  });
-}
-
-template void multiply<float>(const MatrixProduct&, const float*, const float*, float*);
-template void multiply<double>(const MatrixProduct&, const double*, const double*, double*);
-
 Status check_extents(const KernelContext& context, const MatrixProduct& p) {
-  constexpr int64_t kMost = std::numeric_limits<blasint>::max();
+  constexpr int64_t kMost = kLargestExtent;
   if (p.m <= kMost && p.n <= kMost && p.k <= kMost) return {};
   return fail(ErrorCode::kLimit, describe(context.node), context.node.op_type() + ": a matrix is too large");
 }
@@ -133,7 +55,7 @@ Expected<Tensor> batched(const KernelContext& context, const Tensor& a, const Te
     loop.rows([&](std::array<int64_t, 2> at, int64_t count, const std::array<int64_t, 2>& step) {
       MatrixProduct run = p;
       // Where B is one matrix for all of A's, theirs are rows of one taller matrix.
-      const bool as_one = step[0] == 1 && step[1] == 0 && p.m * count <= std::numeric_limits<blasint>::max();
+      const bool as_one = step[0] == 1 && step[1] == 0 && p.m * count <= kLargestExtent;
       if (as_one) run.m *= count;
       const auto product = [&](int64_t i) {
         multiply(context.threads, run, a_data + (at[0] + i * step[0]) * p.m * p.k,

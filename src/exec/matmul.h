@@ -1,9 +1,16 @@
 // Matrix products, shared by MatMul, Gemm, Einsum and Conv.
 #pragma once
 
+#include <limits>
+
 #include "src/exec/kernel.h"
 
 namespace attn_opt {
+
+/// Rows or columns that BLAS takes.
+inline constexpr int64_t kLargestExtent = std::numeric_limits<int32_t>::max();
+/// Multiplications below which handing them to another thread does not pay.
+inline constexpr int64_t kBlockWork = int64_t{1} << 22;
 
 /// One product C = alpha * op(A) op(B) + beta * C, all contiguous and row-major; op transposes where asked.
 struct MatrixProduct {

@@ -1,28 +1,32 @@
 #include "src/optimizer/model_verification.h"
 
-#include "src/trial/draw_inputs.h"
+#include "src/trial/drawn_run.h"
 #include "src/trial/tensor_difference.h"
 #include "src/trial/test_data.h"
 
 namespace attn_opt {
 namespace {
 
-Expected<std::vector<DrawnInputs>> inputs_of(const onnx::GraphProto& graph, const ModelTrial& trial) {
-  std::vector<DrawnInputs> inputs;
+/// Inputs, and what the model gave for them before.
+Expected<std::vector<DrawnRun>> runs_before(const onnx::GraphProto& graph, const Executor& before, const ModelTrial& trial) {
+  std::vector<DrawnRun> runs;
   if (!trial.test_data.empty()) {
     ATTN_OPT_TRY(auto sets, read_test_data(trial.test_data, graph));
-    for (TestDataSet& set : sets) inputs.push_back({std::move(set.inputs), {}});
-    return inputs;
+    for (TestDataSet& set : sets) {
+      ATTN_OPT_TRY(auto outputs, before.run(set.inputs));
+      runs.push_back({{std::move(set.inputs), {}}, std::move(outputs)});
+    }
+    return runs;
   }
   for (int draw = 0; draw < trial.draws; ++draw) {
     DrawOptions options;
     options.sizes = trial.sizes;
     options.seed = static_cast<uint64_t>(draw);
     options.memory_limit = trial.memory_limit;
-    ATTN_OPT_TRY(DrawnInputs drawn, draw_inputs(graph, options));
-    inputs.push_back(std::move(drawn));
+    ATTN_OPT_TRY(DrawnRun run, run_on_drawn(before, graph, options));
+    runs.push_back(std::move(run));
   }
-  return inputs;
+  return runs;
 }
 
 Tolerance tolerance_of(const ModelTrial& trial, DataType type) {
@@ -39,19 +43,18 @@ Expected<ModelVerification> verify_model(const onnx::ModelProto& before, const o
   ExecutorOptions options;
   options.threads = trial.threads;
   options.memory_limit = trial.memory_limit;
-  ATTN_OPT_TRY(const auto runs_before, Executor::create(before, tensors, options));
-  ATTN_OPT_TRY(const auto runs_after, Executor::create(after, tensors, options));
-  ATTN_OPT_TRY(const auto inputs, inputs_of(before.graph(), trial));
+  ATTN_OPT_TRY(const auto executor_before, Executor::create(before, tensors, options));
+  ATTN_OPT_TRY(const auto executor_after, Executor::create(after, tensors, options));
+  ATTN_OPT_TRY(const auto runs, runs_before(before.graph(), executor_before, trial));
   std::vector<TensorDifference> worst(static_cast<size_t>(before.graph().output_size()));
-  for (const DrawnInputs& input : inputs) {
-    ATTN_OPT_TRY(const auto expected, run_on(runs_before, input));
-    ATTN_OPT_TRY(const auto actual, run_on(runs_after, input));
+  for (const DrawnRun& run : runs) {
+    ATTN_OPT_TRY(const auto outputs, run_on(executor_after, run.inputs));
     for (size_t i = 0; i < worst.size(); ++i) {
-      worst[i] = worse(worst[i], difference(expected[i], actual[i], tolerance_of(trial, expected[i].type())));
+      worst[i] = worse(worst[i], difference(run.outputs[i], outputs[i], tolerance_of(trial, outputs[i].type())));
     }
   }
   ModelVerification result;
-  result.runs = static_cast<int>(inputs.size());
+  result.runs = static_cast<int>(runs.size());
   for (size_t i = 0; i < worst.size(); ++i) {
     result.outputs.push_back({before.graph().output(static_cast<int>(i)).name(), worst[i].agrees(), worst[i].absolute,
                               worst[i].relative, worst[i].ulp, to_string(worst[i])});
