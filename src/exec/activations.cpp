@@ -1,6 +1,7 @@
 // Activation functions, computed in double where the type is float or narrower and rounded once.
 #include <cmath>
 
+#include "src/exec/activation_functions.h"
 #include "src/exec/elementwise.h"
 #include "src/exec/families.h"
 
@@ -17,21 +18,17 @@ Outputs activation(const KernelContext& context, F f) {
   return map_elements<FloatTypes>(context, [&](auto x) { return f(static_cast<double>(x)); });
 }
 
-double log1p_exp(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
+Outputs softplus(const KernelContext& context) { return activation(context, softplus_of); }
 
-Outputs softplus(const KernelContext& context) { return activation(context, log1p_exp); }
-
-Outputs softsign(const KernelContext& context) {
-  return activation(context, [](double x) { return x / (1 + std::abs(x)); });
-}
+Outputs softsign(const KernelContext& context) { return activation(context, softsign_of); }
 
 Outputs mish(const KernelContext& context) {
-  return activation(context, [](double x) { return x * std::tanh(log1p_exp(x)); });
+  return activation(context, [](double x) { return x * std::tanh(softplus_of(x)); });
 }
 
 Outputs elu(const KernelContext& context) {
   const double alpha = context.attribute_float("alpha", 1.0f);
-  return activation(context, [=](double x) { return x < 0 ? alpha * std::expm1(x) : x; });
+  return activation(context, [=](double x) { return elu_of(x, alpha); });
 }
 
 Outputs celu(const KernelContext& context) {
@@ -49,7 +46,7 @@ Outputs selu(const KernelContext& context) {
 
 Outputs leaky_relu(const KernelContext& context) {
   const double alpha = context.attribute_float("alpha", 0.01f);
-  return activation(context, [=](double x) { return x < 0 ? alpha * x : x; });
+  return activation(context, [=](double x) { return leaky_relu_of(x, alpha); });
 }
 
 Outputs thresholded_relu(const KernelContext& context) {
@@ -57,12 +54,10 @@ Outputs thresholded_relu(const KernelContext& context) {
   return activation(context, [=](double x) { return x <= alpha ? 0 : x; });
 }
 
-double clamp_to_unit(double x) { return x < 0 ? 0 : (x > 1 ? 1 : x); }
-
 Outputs hard_sigmoid(const KernelContext& context) {
   const double alpha = context.attribute_float("alpha", 0.2f);
   const double beta = context.attribute_float("beta", 0.5f);
-  return activation(context, [=](double x) { return clamp_to_unit(alpha * x + beta); });
+  return activation(context, [=](double x) { return hard_sigmoid_of(x, alpha, beta); });
 }
 
 Outputs hard_swish(const KernelContext& context) {

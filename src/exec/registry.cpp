@@ -10,15 +10,19 @@ const KernelRegistry& kernel_registry() {
     register_compare_logic(all);
     register_conv(all);
     register_conv_transpose(all);
+    register_deform_conv(all);
     register_dft(all);
     register_einsum(all);
     register_elementwise_binary(all);
     register_elementwise_unary(all);
     register_gather(all);
     register_generators(all);
+    register_grid_sample(all);
     register_integer_products(all);
     register_layout(all);
+    register_lstm(all);
     register_matmul(all);
+    register_max_roi_pool(all);
     register_normalization(all);
     register_optionals(all);
     register_pad(all);
@@ -26,6 +30,8 @@ const KernelRegistry& kernel_registry() {
     register_quantization(all);
     register_reduce(all);
     register_resize(all);
+    register_rnn(all);
+    register_roi_align(all);
     register_scatter(all);
     register_selection(all);
     register_sequences(all);

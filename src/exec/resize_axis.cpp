@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/exec/sampling.h"
+
 namespace attn_opt {
 namespace {
 
@@ -18,16 +20,8 @@ bool extrapolates(const ResizeMode& mode, const ResizeAxis& axis, double positio
          (position < 0 || position > static_cast<double>(axis.in - 1));
 }
 
-/// Keys' cubic convolution kernel.
-double cubic(double distance, double a) {
-  const double x = std::abs(distance);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-  return 0;
-}
-
 double weight(const ResizeMode& mode, double distance) {
-  if (mode.interpolation == "cubic") return cubic(distance, mode.cubic_coefficient);
+  if (mode.interpolation == "cubic") return cubic_weight(distance, mode.cubic_coefficient);
   return std::max(0.0, 1 - std::abs(distance));
 }
 
