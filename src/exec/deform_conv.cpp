@@ -4,6 +4,7 @@
 #include "src/exec/families.h"
 #include "src/exec/sampling.h"
 #include "src/exec/strided.h"
+#include "src/exec/wide.h"
 
 namespace attn_opt {
 namespace {
@@ -23,7 +24,7 @@ Expected<Tensor> at_positions(const KernelContext& context, size_t i, const Wind
     return context.invalid("input " + std::to_string(i) + " is of shape " + print_dims(given.dims()) +
                            ", not " + print_dims(leading));
   }
-  return context.cast(given, onnx::TensorProto::DOUBLE);
+  return in_double(context, given);
 }
 
 Expected<Deformation> read_deformation(const KernelContext& context, const Tensor& x, const Window& w) {
@@ -91,8 +92,8 @@ class DeformedColumns {
 Outputs deform_conv(const KernelContext& context) {
   const DataType type = context.input(0).type();
   ATTN_OPT_CHECK(context.same_type(context.input(0), context.input(1)));
-  ATTN_OPT_TRY(const Tensor x, context.cast(context.input(0), product_type(type)));
-  ATTN_OPT_TRY(const Tensor weights, context.cast(context.input(1), product_type(type)));
+  ATTN_OPT_TRY(const Tensor x, in_type(context, context.input(0), product_type(type)));
+  ATTN_OPT_TRY(const Tensor weights, in_type(context, context.input(1), product_type(type)));
   ATTN_OPT_TRY(const Groups groups, read_groups(context, x, weights));
   ATTN_OPT_TRY(const Window w, read_weights_window(context, x, weights));
   ATTN_OPT_TRY(const Deformation deformation, read_deformation(context, x, w));

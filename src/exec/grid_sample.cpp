@@ -5,6 +5,7 @@
 #include "src/exec/families.h"
 #include "src/exec/sampling.h"
 #include "src/exec/strided.h"
+#include "src/exec/wide.h"
 
 namespace attn_opt {
 namespace {
@@ -147,7 +148,7 @@ Expected<Tensor> sampled(const KernelContext& context, const GridMode& mode, con
     });
   }
   ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::DOUBLE, std::move(dims)));
-  ATTN_OPT_TRY(const Tensor values, context.cast(x, onnx::TensorProto::DOUBLE));
+  ATTN_OPT_TRY(const Tensor values, in_double(context, x));
   const double* from = values.data<double>().data();
   double* to = out.mutable_data<double>().data();
   each([&](int64_t i, int64_t channel, std::span<const Tap> taps) {
@@ -160,7 +161,7 @@ Outputs grid_sample(const KernelContext& context) {
   const Tensor& x = context.input(0);
   ATTN_OPT_TRY(const GridMode mode, read_grid_mode(context));
   if (!is_floating(context.input(1).type())) return context.invalid("the grid is not floating");
-  ATTN_OPT_TRY(const Tensor grid, context.cast(context.input(1), onnx::TensorProto::DOUBLE));
+  ATTN_OPT_TRY(const Tensor grid, in_double(context, context.input(1)));
   if (x.rank() < 3 || grid.rank() != x.rank() || grid.dims()[0] != x.dims()[0] ||
       grid.dims().back() != x.rank() - 2) {
     return context.invalid("a grid of shape " + print_dims(grid.dims()) + " does not fit input of shape " +

@@ -1,5 +1,5 @@
-// Products of 8-bit integers: ConvInteger, MatMulInteger, QLinearConv and QLinearMatMul. They are computed in
-// double, where sums of up to 2^36 products are exact.
+// Products of 8-bit integers: ConvInteger, MatMulInteger, QLinearConv and QLinearMatMul, the last also of
+// 8-bit floats. They are computed in double, where sums of up to 2^36 products of integers are exact.
 #include <cmath>
 #include <limits>
 
@@ -12,6 +12,12 @@ namespace attn_opt {
 namespace {
 
 using ByteTypes = TypeList<int8_t, uint8_t>;
+
+bool is_float8(DataType type) {
+  using P = onnx::TensorProto;
+  return type == P::FLOAT8E4M3FN || type == P::FLOAT8E4M3FNUZ || type == P::FLOAT8E5M2 ||
+         type == P::FLOAT8E5M2FNUZ;
+}
 
 /// A vector that holds one value for each index of AXIS, shaped to broadcast to RANK axes; else TENSOR as it
 /// is.
@@ -31,11 +37,20 @@ Expected<Tensor> combined(const KernelContext& context, const Tensor& a, const T
   return out;
 }
 
+/// kUnsupported unless INPUTS are 8-bit integers, or 8-bit floats where the operator ALLOWS_FLOAT8.
+Status check_types(const KernelContext& context, std::initializer_list<size_t> inputs, bool allows_float8) {
+  for (const size_t i : inputs) {
+    const DataType type = context.input(i).type();
+    if (allows_float8 && is_float8(type)) continue;
+    ATTN_OPT_CHECK(dispatch(context, type, ByteTypes{}, []<class T>() -> Status { return {}; }));
+  }
+  return {};
+}
+
 /// Input I less its zero point, which is input ZERO_POINT: one value, one for each index of AXIS, or any
 /// shape that broadcasts to the input's.
 Expected<Tensor> centred(const KernelContext& context, size_t i, size_t zero_point, int64_t axis) {
   const Tensor& x = context.input(i);
-  ATTN_OPT_CHECK(dispatch(context, x.type(), ByteTypes{}, []<class T>() -> Status { return {}; }));
   ATTN_OPT_CHECK(context.within_budget(x.size(), sizeof(double)));
   ATTN_OPT_TRY(const Tensor wide, x.cast(onnx::TensorProto::DOUBLE));
   if (!context.has(zero_point)) return wide;
@@ -71,7 +86,21 @@ Expected<Tensor> scale_of(const KernelContext& context, size_t i, int64_t axis, 
   return scale.size() == 1 ? scale.reshaped({}) : along(scale, axis, rank);
 }
 
-/// saturate(round(sums * a_scale * b_scale / y_scale) + y_zero_point), ties rounded to even.
+/// VALUES as TYPE, which is an 8-bit integer; those beyond it become its lowest and its highest.
+Expected<Tensor> saturated(const KernelContext& context, const Tensor& values, DataType type) {
+  ATTN_OPT_TRY(Tensor out, context.allocate(type, values.dims()));
+  return dispatch(context, type, ByteTypes{}, [&]<class T>() -> Expected<Tensor> {
+    std::ranges::transform(values.data<double>(), out.mutable_data<T>().begin(), [](double value) {
+      // The lowest value for NaN.
+      if (!(value > std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
+      return static_cast<T>(std::min<double>(value, std::numeric_limits<T>::max()));
+    });
+    return std::move(out);
+  });
+}
+
+/// saturate(round(sums * a_scale * b_scale / y_scale) + y_zero_point), ties rounded to even; floats are
+/// rounded in the end only.
 Outputs requantized(const KernelContext& context, const Tensor& sums, const Operands& at) {
   const int64_t rank = sums.rank();
   ATTN_OPT_TRY(const Tensor a_scale, scale_of(context, at.a + 1, at.a_axis, rank));
@@ -79,24 +108,19 @@ Outputs requantized(const KernelContext& context, const Tensor& sums, const Oper
   ATTN_OPT_TRY(const Tensor y_scale, scale_of(context, at.y, -1, rank));
   ATTN_OPT_TRY(Tensor scale, combined(context, a_scale, b_scale, std::multiplies<double>()));
   ATTN_OPT_TRY(scale, combined(context, scale, y_scale, std::divides<double>()));
-  ATTN_OPT_TRY(Tensor y,
-               combined(context, sums, scale, [](double sum, double by) { return std::rint(sum * by); }));
   const Tensor& zero_point = context.input(at.y + 1);
+  const bool rounds = !is_float8(zero_point.type());
+  ATTN_OPT_TRY(Tensor y, combined(context, sums, scale, [&](double sum, double by) {
+                 return rounds ? std::rint(sum * by) : sum * by;
+               }));
   ATTN_OPT_TRY(const Tensor zero, zero_point.cast(onnx::TensorProto::DOUBLE));
   ATTN_OPT_TRY(y, combined(context, y, zero.size() == 1 ? zero.reshaped({}) : zero, std::plus<double>()));
   if (y.dims() != sums.dims()) return context.invalid("scales or zero points do not fit the output");
-  ATTN_OPT_TRY(Tensor out, context.allocate(zero_point.type(), y.dims()));
-  return single(dispatch(context, out.type(), ByteTypes{}, [&]<class T>() -> Expected<Tensor> {
-    std::ranges::transform(y.data<double>(), out.mutable_data<T>().begin(), [](double value) {
-      // The lowest value for NaN.
-      if (!(value > std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
-      return static_cast<T>(std::min<double>(value, std::numeric_limits<T>::max()));
-    });
-    return std::move(out);
-  }));
+  return single(rounds ? saturated(context, y, zero_point.type()) : y.cast(zero_point.type()));
 }
 
 Outputs conv_integer(const KernelContext& context) {
+  ATTN_OPT_CHECK(check_types(context, {0, 1}, false));
   ATTN_OPT_TRY(const Tensor x, centred(context, 0, 2, -1));
   ATTN_OPT_TRY(const Tensor weights, centred(context, 1, 3, 0));
   ATTN_OPT_TRY(const Tensor sums, convolve(context, x, weights, {}));
@@ -104,6 +128,7 @@ Outputs conv_integer(const KernelContext& context) {
 }
 
 Outputs qlinear_conv(const KernelContext& context) {
+  ATTN_OPT_CHECK(check_types(context, {0, 3, 7}, false));
   ATTN_OPT_TRY(const Tensor x, centred(context, 0, 2, -1));
   ATTN_OPT_TRY(const Tensor weights, centred(context, 3, 5, 0));
   Tensor bias;
@@ -127,11 +152,13 @@ Expected<Tensor> centred_product(const KernelContext& context, size_t a, size_t 
 }
 
 Outputs matmul_integer(const KernelContext& context) {
+  ATTN_OPT_CHECK(check_types(context, {0, 1}, false));
   ATTN_OPT_TRY(const Tensor sums, centred_product(context, 0, 2, 1, 3));
   return accumulators(context, sums);
 }
 
 Outputs qlinear_matmul(const KernelContext& context) {
+  ATTN_OPT_CHECK(check_types(context, {0, 3, 7}, true));
   ATTN_OPT_TRY(const Tensor sums, centred_product(context, 0, 2, 3, 5));
   return requantized(context, sums, {0, 3, 6, sums.rank() - 2, sums.rank() - 1});
 }

@@ -63,13 +63,6 @@ Expected<Tensor> KernelContext::allocate(DataType type, Dims dims) const {
   return Tensor(type, std::move(dims));
 }
 
-Expected<Tensor> KernelContext::cast(const Tensor& tensor, DataType type) const {
-  if (tensor.type() != type) {
-    ATTN_OPT_CHECK(within_budget(tensor.size(), element_size(type)));
-  }
-  return tensor.cast(type);
-}
-
 Expected<int64_t> KernelContext::axis(int64_t axis, int64_t rank) const {
   if (axis < -rank || axis >= rank) {
     return invalid("axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));

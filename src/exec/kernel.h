@@ -46,8 +46,6 @@ struct KernelContext {
   Expected<Tensor> allocate(DataType type, Dims dims) const;
   /// Checks that COUNT elements of SIZE bytes may be allocated.
   Status within_budget(int64_t count, size_t size) const;
-  /// TENSOR.cast(TYPE), after checking that it fits in the memory budget.
-  Expected<Tensor> cast(const Tensor& tensor, DataType type) const;
   /// AXIS in [-RANK, RANK) made non-negative.
   Expected<int64_t> axis(int64_t axis, int64_t rank) const;
   /// The values of an int32 or int64 tensor.

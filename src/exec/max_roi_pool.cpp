@@ -4,6 +4,7 @@
 
 #include "src/exec/families.h"
 #include "src/exec/roi.h"
+#include "src/exec/wide.h"
 #include "src/exec/window.h"
 
 namespace attn_opt {
@@ -22,8 +23,8 @@ Expected<RoiPooling> read_roi_pooling(const KernelContext& context, Dims bins, i
   }
   if (!in_range(x.dims()[2]) || !in_range(x.dims()[3])) return context.invalid("images are out of range");
   RoiPooling pooling;
-  ATTN_OPT_TRY(pooling.images, context.cast(x, onnx::TensorProto::DOUBLE));
-  ATTN_OPT_TRY(pooling.rois, context.cast(rois, onnx::TensorProto::DOUBLE));
+  ATTN_OPT_TRY(pooling.images, in_double(context, x));
+  ATTN_OPT_TRY(pooling.rois, in_double(context, rois));
   pooling.regions = rois.dims()[0];
   pooling.channels = x.dims()[1];
   pooling.extents = {x.dims()[2], x.dims()[3]};

@@ -4,6 +4,7 @@
 
 #include "src/exec/activation_functions.h"
 #include "src/exec/copy.h"
+#include "src/exec/wide.h"
 
 namespace attn_opt {
 namespace {
@@ -126,10 +127,10 @@ Expected<Recurrence> read_recurrence(const KernelContext& context, const Recurre
   for (const size_t i : {size_t{1}, size_t{2}})
     ATTN_OPT_CHECK(context.same_type(context.input(0), context.input(i)));
   if (context.input(0).rank() != 3) return context.invalid("input is not a batch of sequences");
-  ATTN_OPT_TRY(const Tensor x, context.cast(context.input(0), type));
+  ATTN_OPT_TRY(const Tensor x, in_type(context, context.input(0), type));
   ATTN_OPT_TRY(r.x, time_first(context, r, x));
-  ATTN_OPT_TRY(r.weights, context.cast(context.input(1), type));
-  ATTN_OPT_TRY(r.recurrent, context.cast(context.input(2), type));
+  ATTN_OPT_TRY(r.weights, in_type(context, context.input(1), type));
+  ATTN_OPT_TRY(r.recurrent, in_type(context, context.input(2), type));
   ATTN_OPT_CHECK(read_sizes(context, r));
   ATTN_OPT_CHECK(read_lengths(context, r));
   ATTN_OPT_TRY(r.functions, read_functions(context, form, r.directions));
@@ -147,7 +148,7 @@ Expected<Tensor> read_or_zeros(const KernelContext& context, size_t i, const Rec
   const Tensor& given = context.input(i);
   if (!given.has_value()) return context.allocate(recurrence.x.type(), dims);
   ATTN_OPT_CHECK(context.same_type(context.input(0), given));
-  ATTN_OPT_TRY(Tensor tensor, context.cast(given, recurrence.x.type()));
+  ATTN_OPT_TRY(Tensor tensor, in_type(context, given, recurrence.x.type()));
   if (is_state && tensor.rank() == 3) {
     ATTN_OPT_TRY(tensor, time_first(context, recurrence, tensor));
   }
@@ -157,7 +158,7 @@ Expected<Tensor> read_or_zeros(const KernelContext& context, size_t i, const Rec
 }
 
 Expected<Tensor> in_layout(const KernelContext& context, const Recurrence& recurrence, const Tensor& tensor) {
-  ATTN_OPT_TRY(const Tensor narrow, context.cast(tensor, context.input(0).type()));
+  ATTN_OPT_TRY(const Tensor narrow, in_type(context, tensor, context.input(0).type()));
   if (!recurrence.batch_first) return narrow;
   return transposed(context, narrow,
                     tensor.rank() == 3 ? std::vector<int64_t>{1, 0, 2} : std::vector<int64_t>{2, 0, 1, 3});

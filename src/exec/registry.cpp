@@ -11,6 +11,7 @@ const KernelRegistry& kernel_registry() {
     register_conv(all);
     register_conv_transpose(all);
     register_deform_conv(all);
+    register_det(all);
     register_dft(all);
     register_einsum(all);
     register_elementwise_binary(all);
@@ -20,9 +21,13 @@ const KernelRegistry& kernel_registry() {
     register_grid_sample(all);
     register_integer_products(all);
     register_layout(all);
+    register_lp_norms(all);
+    register_lrn(all);
     register_lstm(all);
     register_matmul(all);
     register_max_roi_pool(all);
+    register_max_unpool(all);
+    register_non_max_suppression(all);
     register_normalization(all);
     register_optionals(all);
     register_pad(all);
@@ -30,6 +35,7 @@ const KernelRegistry& kernel_registry() {
     register_quantization(all);
     register_reduce(all);
     register_resize(all);
+    register_reverse_sequence(all);
     register_rnn(all);
     register_roi_align(all);
     register_scatter(all);

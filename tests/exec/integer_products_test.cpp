@@ -46,6 +46,23 @@ TEST(QLinearMatMul, ScalesRowsAndColumns) {
                          0, {2, 2}, {2, 40, 3, 60});
 }
 
+TEST(QLinearMatMul, RoundsFloatsOnceAndSaturatesThem) {
+  const auto floats = [](Dims dims, const std::vector<float>& values) {
+    return *Tensor::of<float>(std::move(dims), values).cast(onnx::TensorProto::FLOAT8E4M3FN);
+  };
+  const Tensor zero = floats({}, {0});
+  const auto result = run_text(
+      "y = QLinearMatMul(a, as, az, b, bs, bz, ys, yz)",
+      {floats({2, 1}, {1.5, 448}), real(.5f), zero, floats({1, 2}, {1, 3}), real(1), zero, real(1), zero});
+  ASSERT_TRUE(result) << result.error().message();
+  ASSERT_EQ((*result)[0].type(), onnx::TensorProto::FLOAT8E4M3FN);
+  // By hand: 0.75, 2.25, 224, and 672 beyond the largest value.
+  expect_output<float>(std::vector{*(*result)[0].cast(onnx::TensorProto::FLOAT)}, 0, {2, 2},
+                       {.75, 2.25, 224, 448});
+  expect_error(run_text("y = MatMulInteger(a, b)", {floats({1, 1}, {1}), floats({1, 1}, {1})}),
+               ErrorCode::kUnsupported, "element type");
+}
+
 TEST(MatMulInteger, TakesZeroPointsOfRowsAndColumns) {
   const Tensor a = Tensor::of<uint8_t>({2, 2}, {10, 11, 20, 22});
   const Tensor b = Tensor::of<int8_t>({2, 2}, {1, -2, 3, -4});
