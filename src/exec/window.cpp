@@ -29,7 +29,10 @@ int64_t output_extent(Window& w, size_t axis, int64_t effective, const std::stri
     return out;
   }
   const int64_t room = w.in[axis] + w.pads_before[axis] + w.pads_after[axis] - effective;
-  if (room < 0) return 0;
+  if (room < 0) {
+    // Rounded up, a window that does not fit is one where it starts within the input.
+    return ceil_mode && room > -stride && w.in[axis] + w.pads_before[axis] > 0 ? 1 : 0;
+  }
   int64_t out = room / stride + 1;
   if (ceil_mode && room % stride != 0 && out * stride < w.in[axis] + w.pads_before[axis]) ++out;
   return out;

@@ -67,6 +67,15 @@ TEST(MaxUnpool, UndoesMaxPool) {
   }
 }
 
+TEST(MaxUnpool, CountsIndicesInWhatWasPooledWhateverTheOutputShape) {
+  // By hand, as ONNX's test data have it: index 2 is (1, 0) of 2 x 2. ONNX Runtime counts in the output's
+  // shape.
+  expect_output<float>(
+      run_text("y = MaxUnpool<kernel_shape = [2, 2]>(x, i, s)",
+               {reals({1, 1, 1, 1}, {3}), integers({1, 1, 1, 1}, {2}), integers({4}, {1, 1, 2, 3})}),
+      0, {1, 1, 2, 3}, {0, 0, 0, 3, 0, 0});
+}
+
 TEST(MaxUnpool, RefusesIndicesOutOfRange) {
   const auto run = [](const std::string& attributes, int64_t index, const std::vector<int64_t>& shape) {
     std::vector<Tensor> inputs{reals({1, 1, 1}, {3}), integers({1, 1, 1}, {index})};
@@ -100,6 +109,17 @@ TEST(LpPool, TakesAFractionalOrderInOpset1Only) {
                ErrorCode::kInvalidInput, "p is out of range");
   expect_error(run_text("y = LpPool(x)", {reals({1, 1, 2}, {-1, 4})}, 1), ErrorCode::kInvalidInput,
                "spatial rank");
+}
+
+TEST(LpPool, HasTheSchemasShapes) {
+  // By hand: ceil((4 - 5) / 2 + 1) = 1, and without ceil_mode none.
+  const Tensor x = reals({1, 1, 4}, {1, 2, 4, 8});
+  const std::string window = "y = LpPool<p = 1, kernel_shape = [3], strides = [2], dilations = [2]";
+  expect_output<float>(run_text(window + ", ceil_mode = 1>(x)", {x}, 18), 0, {1, 1, 1}, {5});
+  expect_output<float>(run_text(window + ">(x)", {x}, 18), 0, {1, 1, 0}, {});
+  // By hand: ceil(4 / 2) windows that reach 5 elements. ONNX Runtime pads for undilated kernels and finds
+  // one.
+  expect_output<float>(run_text(window + ", auto_pad = \"SAME_UPPER\">(x)", {x}, 18), 0, {1, 1, 2}, {10, 10});
 }
 
 TEST(LpPool, SumsWhatWindowsShow) {
