@@ -81,6 +81,22 @@ Outputs gelu(const KernelContext& context) {
   return activation(context, [](double x) { return 0.5 * x * (1 + std::erf(x * 0.70710678118654752440)); });
 }
 
+/// Integers too: computed in double, what is behind the point dropped.
+Outputs shrink(const KernelContext& context) {
+  const Tensor& x = context.input(0);
+  if (x.type() == onnx::TensorProto::BOOL) return context.unsupported("element type bool");
+  const double lambd = context.attribute_float("lambd", 0.5f);
+  const double bias = context.attribute_float("bias", 0.0f);
+  ATTN_OPT_CHECK(context.within_budget(x.size(), sizeof(double)));
+  ATTN_OPT_TRY(const Tensor wide, x.cast(onnx::TensorProto::DOUBLE));
+  ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::DOUBLE, x.dims()));
+  std::ranges::transform(wide.data<double>(), out.mutable_data<double>().begin(), [=](double value) {
+    if (value < -lambd) return value + bias;
+    return value > lambd ? value - bias : 0;
+  });
+  return single(out.cast(x.type()));
+}
+
 }  // namespace
 
 void register_activations(KernelRegistry& registry) {
@@ -97,6 +113,7 @@ void register_activations(KernelRegistry& registry) {
   registry.add("HardSwish", 14, 22, hard_swish);
   registry.add("Swish", 24, 24, swish);
   registry.add("Gelu", 20, 20, gelu);
+  registry.add("Shrink", 9, 9, shrink);
 }
 
 }  // namespace attn_opt

@@ -51,23 +51,30 @@ Outputs bitwise(const KernelContext& context) {
   return combine<Op, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(context);
 }
 
+/// Neither negative nor as large as T is wide.
+template <class T>
+bool is_shift(T y) {
+  return y >= T{0} && static_cast<uint64_t>(y) < sizeof(T) * 8;
+}
+
 struct ShiftLeft {
   template <class T>
   T operator()(T x, T y) const {
-    return y >= sizeof(T) * 8 ? T{0} : static_cast<T>(static_cast<uint64_t>(x) << y);
+    return is_shift(y) ? static_cast<T>(static_cast<uint64_t>(x) << y) : T{0};
   }
 };
+/// Of signed numbers arithmetic: the sign fills what is shifted in.
 struct ShiftRight {
   template <class T>
   T operator()(T x, T y) const {
-    return y >= sizeof(T) * 8 ? T{0} : static_cast<T>(x >> y);
+    return static_cast<T>(is_shift(y) ? x >> y : (x < T{0} ? -1 : 0));
   }
 };
 
 Outputs bit_shift(const KernelContext& context) {
   const std::string direction = context.attribute_string("direction", "");
-  if (direction == "LEFT") return combine<ShiftLeft, uint8_t, uint16_t, uint32_t, uint64_t>(context);
-  if (direction == "RIGHT") return combine<ShiftRight, uint8_t, uint16_t, uint32_t, uint64_t>(context);
+  if (direction == "LEFT") return bitwise<ShiftLeft>(context);
+  if (direction == "RIGHT") return bitwise<ShiftRight>(context);
   return context.invalid("direction must be LEFT or RIGHT");
 }
 

@@ -1,5 +1,7 @@
 #include "src/exec/copy.h"
 
+#include <utility>
+
 namespace attn_opt {
 namespace {
 
@@ -53,6 +55,24 @@ Expected<Tensor> sliced(const KernelContext& context, const Tensor& tensor, cons
     strides.push_back(steps[i] * own[i]);
   }
   return gather_strided(context, tensor, std::move(dims), offset, strides);
+}
+
+Expected<Tensor> slices_at(const KernelContext& context, const Tensor& tensor, int64_t axis,
+                           const std::vector<int64_t>& indices) {
+  const size_t at = static_cast<size_t>(axis);
+  Dims dims = tensor.dims();
+  const int64_t extent = std::exchange(dims[at], static_cast<int64_t>(indices.size()));
+  ATTN_OPT_TRY(Tensor out, context.allocate(tensor.type(), dims));
+  const int64_t inner = element_count(std::span(dims).subspan(at + 1));
+  const int64_t outer = element_count(std::span(dims).first(at));
+  return dispatch_cells(context, tensor.type(), [&]<class T>() -> Expected<Tensor> {
+    T* to = mutable_cells<T>(out);
+    for (int64_t o = 0; o < outer; ++o) {
+      for (const int64_t i : indices)
+        to = std::copy_n(cells<T>(tensor) + (o * extent + i) * inner, inner, to);
+    }
+    return std::move(out);
+  });
 }
 
 Expected<Tensor> gathered(const KernelContext& context, const Tensor& tensor,

@@ -14,6 +14,10 @@ Expected<Tensor> transposed(const KernelContext& context, const Tensor& tensor,
 Expected<Tensor> sliced(const KernelContext& context, const Tensor& tensor, const Dims& starts,
                         const Dims& steps, Dims dims);
 
+/// The slices of TENSOR at INDICES, all in range, along AXIS.
+Expected<Tensor> slices_at(const KernelContext& context, const Tensor& tensor, int64_t axis,
+                           const std::vector<int64_t>& indices);
+
 /// PARTS, one at least, one behind the other along AXIS.
 Expected<Tensor> concatenated(const KernelContext& context, std::span<const Tensor> parts, int64_t axis);
 

@@ -43,6 +43,7 @@ void register_selection(KernelRegistry& registry);
 void register_sequences(KernelRegistry& registry);
 void register_shape_ops(KernelRegistry& registry);
 void register_softmax(KernelRegistry& registry);
+void register_training(KernelRegistry& registry);
 void register_where_cast(KernelRegistry& registry);
 
 }  // namespace attn_opt

@@ -119,12 +119,16 @@ std::string print_dims(const Dims& dims) {
   return text + "]";
 }
 
-void KernelRegistry::add(const char* op_type, int first, int last, Kernel kernel) {
-  kernels_[op_type].push_back({first, last, kernel});
+std::string qualified_name(const std::string& domain, const std::string& op_type) {
+  return domain.empty() ? op_type : domain + "::" + op_type;
 }
 
-Kernel KernelRegistry::find(const std::string& op_type, int since_version) const {
-  const auto found = kernels_.find(op_type);
+void KernelRegistry::add(const char* name, int first, int last, Kernel kernel) {
+  kernels_[name].push_back({first, last, kernel});
+}
+
+Kernel KernelRegistry::find(const std::string& name, int since_version) const {
+  const auto found = kernels_.find(name);
   if (found == kernels_.end()) return nullptr;
   for (const Range& range : found->second) {
     if (range.first <= since_version && since_version <= range.last) return range.kernel;

@@ -22,7 +22,7 @@ namespace attn_opt {
 struct KernelContext {
   const onnx::NodeProto& node;
   std::span<const Tensor> inputs;
-  int version = 0;  ///< since_version of the node's schema
+  int version = 0;  ///< ResolvedOp::version
   const TensorStore& tensors;
   size_t memory_budget = 0;  ///< bytes that the kernel may allocate
   ThreadPool& threads;
@@ -70,12 +70,16 @@ std::string describe(const onnx::NodeProto& node);
 /// "[2, 3]".
 std::string print_dims(const Dims& dims);
 
+/// What an operator is registered and looked up by: OP_TYPE in ai.onnx (DOMAIN ""), DOMAIN::OP_TYPE
+/// elsewhere.
+std::string qualified_name(const std::string& domain, const std::string& op_type);
+
 class KernelRegistry {
  public:
-  /// KERNEL computes OP_TYPE of ai.onnx for schemas whose since_version is in [FIRST, LAST].
-  void add(const char* op_type, int first, int last, Kernel kernel);
+  /// KERNEL computes the operator of qualified NAME for schemas whose since_version is in [FIRST, LAST].
+  void add(const char* name, int first, int last, Kernel kernel);
   /// Null if there is none.
-  Kernel find(const std::string& op_type, int since_version) const;
+  Kernel find(const std::string& name, int since_version) const;
 
  private:
   struct Range {

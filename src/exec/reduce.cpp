@@ -160,8 +160,8 @@ Outputs reduce_order(const KernelContext& context) {
   return single(outputs[0].cast(onnx::TensorProto::BOOL));
 }
 
-/// CumSum along one axis.
-template <class T>
+/// CumSum or CumProd along one axis.
+template <template <class> class Op, class T>
 void cumulate(const Tensor& x, size_t axis, bool exclusive, bool reverse, Tensor& out) {
   const std::span<const int64_t> dims(x.dims());
   const int64_t n = dims[axis];
@@ -171,18 +171,19 @@ void cumulate(const Tensor& x, size_t axis, bool exclusive, bool reverse, Tensor
   T* to = out.mutable_data<T>().data();
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < inner; ++i) {
-      Sum<T> sum{};
+      Op<T> op;
       for (int64_t k = 0; k < n; ++k) {
         const int64_t at = (o * n + (reverse ? n - 1 - k : k)) * inner + i;
-        if (exclusive) to[at] = round_to<T>(sum);
-        sum += static_cast<Sum<T>>(static_cast<Compute<T>>(from[at]));
-        if (!exclusive) to[at] = round_to<T>(sum);
+        if (exclusive) to[at] = round_to<T>(op.result(k));
+        op.add(static_cast<Compute<T>>(from[at]));
+        if (!exclusive) to[at] = round_to<T>(op.result(k + 1));
       }
     }
   }
 }
 
-Outputs cumsum(const KernelContext& context) {
+template <template <class> class Op>
+Outputs cumulative(const KernelContext& context) {
   const Tensor& x = context.input(0);
   ATTN_OPT_TRY(const auto axes, context.integers(context.input(1)));
   if (axes.size() != 1) return context.invalid("axis is not a scalar");
@@ -190,8 +191,8 @@ Outputs cumsum(const KernelContext& context) {
   ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), x.dims()));
   if (out.size() == 0) return single(std::move(out));
   return single(dispatch(context, x.type(), NumericTypes{}, [&]<class T>() -> Expected<Tensor> {
-    cumulate<T>(x, static_cast<size_t>(axis), context.attribute_int("exclusive", 0) != 0,
-                context.attribute_int("reverse", 0) != 0, out);
+    cumulate<Op, T>(x, static_cast<size_t>(axis), context.attribute_int("exclusive", 0) != 0,
+                    context.attribute_int("reverse", 0) != 0, out);
     return std::move(out);
   }));
 }
@@ -209,7 +210,8 @@ void register_reduce(KernelRegistry& registry) {
   registry.add("ReduceSumSquare", 1, 18, reduce<SumSquareOf>);
   registry.add("ReduceLogSum", 1, 18, reduce<LogSumOf>);
   registry.add("ReduceLogSumExp", 1, 18, reduce<LogSumExpOf>);
-  registry.add("CumSum", 11, 14, cumsum);
+  registry.add("CumSum", 11, 14, cumulative<SumOf>);
+  registry.add("CumProd", 26, 26, cumulative<ProdOf>);
 }
 
 }  // namespace attn_opt

@@ -43,6 +43,7 @@ const KernelRegistry& kernel_registry() {
     register_sequences(all);
     register_shape_ops(all);
     register_softmax(all);
+    register_training(all);
     register_where_cast(all);
     return all;
   }();

@@ -7,10 +7,16 @@ bool is_control_flow(const std::string& op_type) {
   return op_type == "If" || op_type == "Loop" || op_type == "Scan";
 }
 
-ResolvedOp look_up(const std::string& op_type, const std::string& domain, int opset) {
+ResolvedOp look_up(const std::string& name, const std::string& op_type, const std::string& domain,
+                   int opset) {
   ResolvedOp op;
   op.schema = onnx::OpSchemaRegistry::Schema(op_type, opset, domain);
-  if (op.schema == nullptr) return op;
+  op.version = op.schema != nullptr ? op.schema->since_version() : opset;
+  if (op.schema == nullptr) {
+    if (!domain.empty()) op.kernel = kernel_registry().find(name, op.version);
+    if (op.kernel != nullptr) op.implementation = Implementation::kKernel;
+    return op;
+  }
   for (const auto& input : op.schema->inputs()) {
     if (input.GetOption() == onnx::OpSchema::Single) ++op.required_inputs;
     if (input.GetOption() == onnx::OpSchema::Optional) break;
@@ -19,8 +25,7 @@ ResolvedOp look_up(const std::string& op_type, const std::string& domain, int op
   if (domain.empty() && is_control_flow(op_type)) {
     op.implementation = Implementation::kControlFlow;
     op.variadic = false;
-  } else if (domain.empty() &&
-             (op.kernel = kernel_registry().find(op_type, op.schema->since_version())) != nullptr) {
+  } else if ((op.kernel = kernel_registry().find(name, op.version)) != nullptr) {
     op.implementation = Implementation::kKernel;
   } else if (op.schema->HasFunction() || op.schema->HasContextDependentFunction()) {
     op.implementation = Implementation::kSchemaFunction;
@@ -42,18 +47,19 @@ int opset_of(const Opsets& opsets, const std::string& domain) {
 
 const ResolvedOp& resolve(const onnx::NodeProto& node, const Opsets& opsets) {
   static const ResolvedOp kUnknown;
-  thread_local std::unordered_map<std::string, std::vector<std::pair<int, ResolvedOp>>> onnx_ops;
+  thread_local std::unordered_map<std::string, std::vector<std::pair<int, ResolvedOp>>> known_ops;
   const std::string& domain = canonical_domain(node.domain());
   const int opset = opset_of(opsets, domain);
   if (opset == 0) return kUnknown;
-  auto& versions = onnx_ops[domain.empty() ? node.op_type() : domain + "::" + node.op_type()];
+  const std::string name = qualified_name(domain, node.op_type());
+  auto& versions = known_ops[name];
   for (const auto& [version, op] : versions) {
     if (version == opset) return op;
   }
   constexpr size_t kMostVersions = 64;
   if (versions.size() >= kMostVersions) versions.clear();
   versions.reserve(kMostVersions);  // references stay valid
-  return versions.emplace_back(opset, look_up(node.op_type(), domain, opset)).second;
+  return versions.emplace_back(opset, look_up(name, node.op_type(), domain, opset)).second;
 }
 
 tl::unexpected<Error> unsupported_op(const onnx::NodeProto& node, const Opsets& opsets) {

@@ -164,7 +164,7 @@ KernelContext kernel_context(const onnx::NodeProto& node, const ResolvedOp& op, 
                              const Run& run) {
   const size_t limit = run.options.memory_limit;
   const size_t budget = limit > run.live_bytes ? limit - run.live_bytes : 0;
-  return {node, inputs, op.schema->since_version(), run.tensors, budget, run.threads};
+  return {node, inputs, op.version, run.tensors, budget, run.threads};
 }
 
 Expected<Tensor> widened(Tensor tensor, const ExecutorOptions& options) {

@@ -1,4 +1,8 @@
-// Operators whose output shape depends on data: NonZero, Compress.
+// Operators whose output shape depends on data: NonZero, Compress, Unique.
+#include <cmath>
+#include <compare>
+#include <numeric>
+
 #include "src/exec/copy.h"
 #include "src/exec/families.h"
 
@@ -34,26 +38,90 @@ Outputs compress(const KernelContext& context) {
   const bool flat = context.attribute("axis") == nullptr;
   const Tensor x = flat ? context.input(0).reshaped({context.input(0).size()}) : context.input(0);
   ATTN_OPT_TRY(const int64_t axis, context.axis(context.attribute_int("axis", 0), x.rank()));
-  const std::span<const int64_t> extents(x.dims());
-  const size_t at = static_cast<size_t>(axis);
+  const int64_t extent = x.dims()[static_cast<size_t>(axis)];
   std::vector<int64_t> chosen;
   for (size_t i = 0; i < flags.size(); ++i) {
     if (!flags[i]) continue;
-    if (static_cast<int64_t>(i) >= extents[at]) return context.invalid("condition selects beyond the axis");
+    if (static_cast<int64_t>(i) >= extent) return context.invalid("condition selects beyond the axis");
     chosen.push_back(static_cast<int64_t>(i));
   }
-  Dims dims = x.dims();
-  dims[at] = static_cast<int64_t>(chosen.size());
-  ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), std::move(dims)));
-  const int64_t inner = element_count(extents.subspan(at + 1));
-  const int64_t outer = element_count(extents.first(at));
-  return single(dispatch_cells(context, x.type(), [&]<class T>() -> Expected<Tensor> {
-    T* to = mutable_cells<T>(out);
-    for (int64_t o = 0; o < outer; ++o) {
-      for (const int64_t i : chosen) to = std::copy_n(cells<T>(x) + (o * extents[at] + i) * inner, inner, to);
+  return single(slices_at(context, x, axis, chosen));
+}
+
+/// Before, like or behind, with NaN behind all numbers and like itself.
+template <class T>
+std::weak_ordering order(const T& a, const T& b) {
+  if constexpr (kIsFloat<T>) {
+    const auto x = static_cast<Compute<T>>(a), y = static_cast<Compute<T>>(b);
+    if (std::isnan(x) || std::isnan(y)) return std::isnan(x) <=> std::isnan(y);
+    return std::weak_order(x + 0, y + 0);  // -0 + 0 is 0
+  } else {
+    return a <=> b;
+  }
+}
+
+/// Which slices along an axis are the first of their kind.
+struct DistinctSlices {
+  std::vector<int64_t> first;   ///< in ascending order of contents, or of place
+  std::vector<int64_t> kind;    ///< for each slice, its place in `first`
+  std::vector<int64_t> counts;  ///< for each of `first`, how many slices are like it
+};
+
+/// ORDERED: all slices in ascending order of contents, like ones in order of place; same(a, b): a and b are
+/// like.
+template <class Same>
+DistinctSlices distinct_slices(const std::vector<int64_t>& ordered, bool sorted, Same&& same) {
+  std::vector<int64_t> representative(ordered.size());
+  DistinctSlices distinct;
+  for (size_t i = 0; i < ordered.size(); ++i) {
+    if (i == 0 || !same(ordered[i - 1], ordered[i])) distinct.first.push_back(ordered[i]);
+    representative[static_cast<size_t>(ordered[i])] = distinct.first.back();
+  }
+  if (!sorted) std::ranges::sort(distinct.first);
+  std::vector<int64_t> place(ordered.size());
+  for (size_t i = 0; i < distinct.first.size(); ++i) {
+    place[static_cast<size_t>(distinct.first[i])] = static_cast<int64_t>(i);
+  }
+  distinct.counts.resize(distinct.first.size());
+  for (const int64_t slice : representative) {
+    distinct.kind.push_back(place[static_cast<size_t>(slice)]);
+    ++distinct.counts[static_cast<size_t>(distinct.kind.back())];
+  }
+  return distinct;
+}
+
+Outputs unique(const KernelContext& context) {
+  const bool flat = context.attribute("axis") == nullptr;
+  const Tensor x = flat ? context.input(0).reshaped({context.input(0).size()}) : context.input(0);
+  ATTN_OPT_TRY(const int64_t axis, context.axis(context.attribute_int("axis", 0), x.rank()));
+  const auto dims = std::span(x.dims());
+  const int64_t extent = dims[static_cast<size_t>(axis)];
+  const int64_t inner = element_count(dims.subspan(static_cast<size_t>(axis) + 1));
+  const int64_t outer = element_count(dims.first(static_cast<size_t>(axis)));
+  ATTN_OPT_CHECK(context.within_budget(extent, 8 * sizeof(int64_t)));
+  return dispatch(context, x.type(), AllTypes{}, [&]<class T>() -> Outputs {
+    const T* data = x.data<T>().data();
+    const auto compare = [&](int64_t a, int64_t b) -> std::weak_ordering {
+      for (int64_t o = 0; o < outer; ++o) {
+        for (int64_t i = o * extent * inner; i < (o * extent + 1) * inner; ++i) {
+          if (const auto found = order<T>(data[i + a * inner], data[i + b * inner]); found != 0) return found;
+        }
+      }
+      return std::weak_ordering::equivalent;
+    };
+    std::vector<int64_t> ordered(static_cast<size_t>(extent));
+    std::iota(ordered.begin(), ordered.end(), 0);
+    std::ranges::stable_sort(ordered, [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
+    const bool sorted = context.attribute_int("sorted", 1) != 0;
+    const DistinctSlices distinct =
+        distinct_slices(ordered, sorted, [&](int64_t a, int64_t b) { return compare(a, b) == 0; });
+    ATTN_OPT_TRY(Tensor values, slices_at(context, x, axis, distinct.first));
+    std::vector<Tensor> outputs{std::move(values)};
+    for (const auto* list : {&distinct.first, &distinct.kind, &distinct.counts}) {
+      outputs.push_back(Tensor::of<int64_t>({static_cast<int64_t>(list->size())}, *list));
     }
-    return std::move(out);
-  }));
+    return outputs;
+  });
 }
 
 }  // namespace
@@ -61,6 +129,7 @@ Outputs compress(const KernelContext& context) {
 void register_selection(KernelRegistry& registry) {
   registry.add("NonZero", 9, 13, non_zero);
   registry.add("Compress", 9, 28, compress);
+  registry.add("Unique", 11, 28, unique);
 }
 
 }  // namespace attn_opt

@@ -1,4 +1,4 @@
-// Where, Cast, CastLike.
+// Where, Cast, CastLike, BitCast.
 #include "src/exec/broadcast.h"
 #include "src/exec/dispatch.h"
 #include "src/exec/families.h"
@@ -65,12 +65,33 @@ Outputs cast_like(const KernelContext& context) {
   return cast_tensor(context, context.input(0), context.input(1).type());
 }
 
+Outputs bit_cast(const KernelContext& context) {
+  const auto to = static_cast<DataType>(context.attribute_int("to", onnx::TensorProto::UNDEFINED));
+  Tensor x = context.input(0);
+  const size_t size = element_size(to);
+  if (size == 0 || element_size(x.type()) == 0) {
+    return context.unsupported(type_name(x.type()) + " as " + type_name(to));
+  }
+  // A float that is computed in double: no double of the model's own could become so small a type.
+  if (x.type() == onnx::TensorProto::DOUBLE && size == sizeof(float)) {
+    ATTN_OPT_TRY(x, x.cast(onnx::TensorProto::FLOAT));
+  }
+  if (element_size(x.type()) != size) {
+    return context.invalid(type_name(x.type()) + " and " + type_name(to) + " differ in width");
+  }
+  if (to == onnx::TensorProto::BOOL) return single(x.cast(to));
+  ATTN_OPT_TRY(Tensor out, context.allocate(to, x.dims()));
+  std::ranges::copy(x.bytes(), out.mutable_bytes().begin());
+  return single(std::move(out));
+}
+
 }  // namespace
 
 void register_where_cast(KernelRegistry& registry) {
   registry.add("Where", 9, 16, where);
   registry.add("Cast", 1, 28, cast);
   registry.add("CastLike", 15, 25, cast_like);
+  registry.add("BitCast", 26, 26, bit_cast);
 }
 
 }  // namespace attn_opt

@@ -26,10 +26,23 @@ inline onnx::NodeProto parse_node(const std::string& text) {
   return node;
 }
 
+/// NODE run on INPUTS.
+inline Expected<std::vector<Tensor>> run_text(const std::string& node, const std::vector<Tensor>& inputs,
+                                              const Opsets& opsets, const ExecutorOptions& options = {}) {
+  return run_node(parse_node(node), inputs, opsets, options);
+}
+
 /// NODE of opset OPSET run on INPUTS.
 inline Expected<std::vector<Tensor>> run_text(const std::string& node, const std::vector<Tensor>& inputs,
                                               int opset = 24, const ExecutorOptions& options = {}) {
-  return run_node(parse_node(node), inputs, {{"", opset}}, options);
+  return run_text(node, inputs, Opsets{{"", opset}}, options);
+}
+
+inline void expect_error(const Expected<std::vector<Tensor>>& result, ErrorCode code,
+                         const std::string& what) {
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, code) << result.error().message();
+  EXPECT_THAT(result.error().message(), ::testing::HasSubstr(what));
 }
 
 inline Expected<std::vector<Tensor>> run_model(const std::string& text, const Feeds& feeds,
