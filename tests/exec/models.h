@@ -38,13 +38,6 @@ inline Expected<std::vector<Tensor>> run_text(const std::string& node, const std
   return run_text(node, inputs, Opsets{{"", opset}}, options);
 }
 
-inline void expect_error(const Expected<std::vector<Tensor>>& result, ErrorCode code,
-                         const std::string& what) {
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code, code) << result.error().message();
-  EXPECT_THAT(result.error().message(), ::testing::HasSubstr(what));
-}
-
 inline Expected<std::vector<Tensor>> run_model(const std::string& text, const Feeds& feeds,
                                                const ExecutorOptions& options = {}) {
   const onnx::ModelProto model = parse_model(text);
