@@ -1,4 +1,5 @@
-// DFT by its definition, which takes time quadratic in its length.
+#include "src/exec/dft.h"
+
 #include <complex>
 #include <numbers>
 
@@ -13,24 +14,6 @@ using Complex = std::complex<double>;
 constexpr int64_t kMostPoints = 1 << 14;
 constexpr int64_t kMostProducts = int64_t{1} << 32;
 
-struct Transform {
-  bool inverse = false, onesided = false;
-  int64_t axis = 0;
-  int64_t points = 0;    ///< of the transform
-  int64_t in = 0;        ///< elements along the axis
-  bool complex = false;  ///< the input has imaginary parts
-
-  bool gives_real() const { return inverse && onesided; }
-  int64_t out() const { return onesided && !inverse ? points / 2 + 1 : points; }
-};
-
-Expected<int64_t> integer(const KernelContext& context, size_t input, int64_t otherwise) {
-  if (!context.has(input)) return otherwise;
-  ATTN_OPT_TRY(const auto values, context.integers(context.input(input)));
-  if (values.size() != 1) return context.invalid("input " + std::to_string(input) + " is not one number");
-  return values[0];
-}
-
 Expected<Transform> read_transform(const KernelContext& context) {
   const Dims& dims = context.input(0).dims();
   if (dims.size() < 2 || (dims.back() != 1 && dims.back() != 2)) {
@@ -42,16 +25,15 @@ Expected<Transform> read_transform(const KernelContext& context) {
   transform.complex = dims.back() == 2;
   int64_t axis = context.attribute_int("axis", 1);
   if (context.version >= 20) {
-    ATTN_OPT_TRY(axis, integer(context, 2, -2));
+    ATTN_OPT_TRY(axis, context.integer(2, -2));
   }
   ATTN_OPT_TRY(transform.axis, context.axis(axis, context.input(0).rank()));
   if (transform.axis + 1 == context.input(0).rank())
     return context.invalid("axis is that of complex numbers");
   transform.in = dims[static_cast<size_t>(transform.axis)];
   const int64_t given = transform.gives_real() ? 2 * (transform.in - 1) : transform.in;
-  ATTN_OPT_TRY(transform.points, integer(context, 1, given));
+  ATTN_OPT_TRY(transform.points, context.integer(1, given));
   if (transform.points < 1) return context.invalid("dft_length is not positive");
-  if (transform.points > kMostPoints) return context.unsupported("more than 16384 points");
   if (transform.onesided && transform.inverse != transform.complex) {
     return context.invalid("onesided asks for real input, and for complex input when inverse");
   }
@@ -84,7 +66,13 @@ Complex element(const std::vector<Complex>& line, const std::vector<Complex>& ro
 
 Outputs dft(const KernelContext& context) {
   ATTN_OPT_TRY(const Transform transform, read_transform(context));
-  const Tensor& x = context.input(0);
+  return single(transformed(context, context.input(0), transform));
+}
+
+}  // namespace
+
+Expected<Tensor> transformed(const KernelContext& context, const Tensor& x, const Transform& transform) {
+  if (transform.points > kMostPoints) return context.unsupported("more than 16384 points");
   Dims dims = x.dims();
   const auto at = static_cast<size_t>(transform.axis);
   const int64_t parts_in = dims.back(), parts_out = transform.gives_real() ? 1 : 2;
@@ -119,10 +107,8 @@ Outputs dft(const KernelContext& context) {
       if (parts_out == 2) to[target + 1] = result.imag();
     }
   }
-  return single(out.cast(x.type()));
+  return out.cast(x.type());
 }
-
-}  // namespace
 
 void register_dft(KernelRegistry& registry) { registry.add("DFT", 17, 20, dft); }
 

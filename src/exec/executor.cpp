@@ -42,7 +42,8 @@ Expected<std::vector<Tensor>> Executor::run(const Feeds& feeds) const {
     const auto feed = feeds.find(plan.input_names[i]);
     if (feed != feeds.end()) {
       ATTN_OPT_TRY(inputs[i], widened(feed->second, impl_->options));
-    } else if (plan.initializers[static_cast<size_t>(plan.inputs[i])] == nullptr) {
+    } else if (plan.initializers[static_cast<size_t>(plan.inputs[i])] == nullptr &&
+               !plan.sparse_initializers.contains(plan.inputs[i])) {
       return fail(ErrorCode::kInvalidInput, plan.input_names[i], "no value is given for this input");
     }
   }

@@ -3,18 +3,23 @@
 
 #include "src/exec/dispatch.h"
 #include "src/exec/families.h"
+#include "src/exec/sparse.h"
 
 namespace attn_opt {
 namespace {
+
+/// TENSOR, or its error with the node that it concerns.
+Expected<Tensor> located(const KernelContext& context, Expected<Tensor> tensor) {
+  if (!tensor) tensor.error().where = describe(context.node);
+  return tensor;
+}
 
 Outputs constant(const KernelContext& context) {
   for (const auto& attribute : context.node.attribute()) {
     const std::string& name = attribute.name();
     const Dims length{attribute.ints_size() + attribute.floats_size() + attribute.strings_size()};
     if (name == "value") {
-      auto tensor = to_tensor(attribute.t(), context.tensors);
-      if (!tensor) tensor.error().where = describe(context.node);
-      return single(std::move(tensor));
+      return single(located(context, to_tensor(attribute.t(), context.tensors)));
     }
     if (name == "value_int") return single(Tensor::scalar<int64_t>(attribute.i()));
     if (name == "value_float") return single(Tensor::scalar<float>(attribute.f()));
@@ -29,7 +34,10 @@ Outputs constant(const KernelContext& context) {
       return single(
           Tensor::of<std::string>(length, {attribute.strings().begin(), attribute.strings().end()}));
     }
-    if (name == "sparse_value") return context.unsupported("a sparse value");
+    if (name == "sparse_value") {
+      return single(
+          located(context, to_dense(attribute.sparse_tensor(), context.tensors, context.memory_budget)));
+    }
   }
   return context.invalid("no value");
 }

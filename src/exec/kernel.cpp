@@ -35,6 +35,18 @@ std::vector<int64_t> KernelContext::attribute_ints(std::string_view name) const 
   return {found->ints().begin(), found->ints().end()};
 }
 
+std::vector<float> KernelContext::attribute_floats(std::string_view name) const {
+  const auto* found = attribute(name);
+  if (found == nullptr) return {};
+  return {found->floats().begin(), found->floats().end()};
+}
+
+std::vector<std::string> KernelContext::attribute_strings(std::string_view name) const {
+  const auto* found = attribute(name);
+  if (found == nullptr) return {};
+  return {found->strings().begin(), found->strings().end()};
+}
+
 tl::unexpected<Error> KernelContext::invalid(std::string what) const {
   return fail(ErrorCode::kInvalidInput, describe(node), node.op_type() + ": " + std::move(what));
 }
@@ -80,6 +92,13 @@ Expected<std::vector<int64_t>> KernelContext::integers(const Tensor& tensor) con
     return std::vector<int64_t>(data.begin(), data.end());
   }
   return invalid("expected an integer tensor, not " + type_name(tensor.type()));
+}
+
+Expected<int64_t> KernelContext::integer(size_t i, int64_t otherwise) const {
+  if (!has(i)) return otherwise;
+  ATTN_OPT_TRY(const auto values, integers(this->input(i)));
+  if (values.size() != 1) return invalid("input " + std::to_string(i) + " is not one number");
+  return values[0];
 }
 
 Expected<std::vector<double>> KernelContext::reals(const Tensor& tensor) const {

@@ -26,6 +26,7 @@ struct KernelContext {
   const TensorStore& tensors;
   size_t memory_budget = 0;  ///< bytes that the kernel may allocate
   ThreadPool& threads;
+  uint64_t place = 0;  ///< Run::place
 
   /// Input I, without value if it is omitted.
   const Tensor& input(size_t i) const;
@@ -38,6 +39,8 @@ struct KernelContext {
   float attribute_float(std::string_view name, float otherwise) const;
   std::string attribute_string(std::string_view name, std::string otherwise) const;
   std::vector<int64_t> attribute_ints(std::string_view name) const;
+  std::vector<float> attribute_floats(std::string_view name) const;
+  std::vector<std::string> attribute_strings(std::string_view name) const;
 
   tl::unexpected<Error> invalid(std::string what) const;
   tl::unexpected<Error> unsupported(std::string what) const;
@@ -50,6 +53,8 @@ struct KernelContext {
   Expected<int64_t> axis(int64_t axis, int64_t rank) const;
   /// The values of an int32 or int64 tensor.
   Expected<std::vector<int64_t>> integers(const Tensor& tensor) const;
+  /// The one value of integer input I, or OTHERWISE if it is omitted.
+  Expected<int64_t> integer(size_t i, int64_t otherwise) const;
   /// The values of a floating tensor.
   Expected<std::vector<double>> reals(const Tensor& tensor) const;
   /// The values of input I as integers; for older versions those of attribute NAME; empty when neither is

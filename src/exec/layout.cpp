@@ -21,9 +21,16 @@ Outputs concat(const KernelContext& context) {
   return single(concatenated(context, context.inputs, context.attribute_int("axis", 1)));
 }
 
+/// The lengths that the node gives, in opset 1 of the data's type.
+Expected<std::vector<int64_t>> given_lengths(const KernelContext& context) {
+  if (!is_floating(context.input(1).type())) return context.integers_or_attribute(1, "split");
+  ATTN_OPT_TRY(const Tensor lengths, context.input(1).cast(onnx::TensorProto::INT64));
+  return context.integers(lengths);
+}
+
 /// How long each output of Split is.
 Expected<std::vector<int64_t>> split_lengths(const KernelContext& context, int64_t extent) {
-  ATTN_OPT_TRY(auto lengths, context.integers_or_attribute(1, "split"));
+  ATTN_OPT_TRY(auto lengths, given_lengths(context));
   const int64_t parts = context.attribute_int("num_outputs", context.node.output_size());
   if (lengths.empty()) {
     if (parts < 1 || parts > context.node.output_size()) {
@@ -179,7 +186,7 @@ Outputs space_to_depth(const KernelContext& context) {
 void register_layout(KernelRegistry& registry) {
   registry.add("Transpose", 1, 25, transpose);
   registry.add("Concat", 1, 13, concat);
-  registry.add("Split", 2, 18, split);
+  registry.add("Split", 1, 18, split);
   registry.add("Slice", 1, 13, slice);
   registry.add("Trilu", 14, 14, trilu);
   registry.add("DepthToSpace", 1, 13, depth_to_space);

@@ -16,12 +16,12 @@ class Planner {
   }
 
   Status graph(const onnx::GraphProto& graph) {
-    if (graph.sparse_initializer_size() > 0) {
-      return fail(ErrorCode::kUnsupported, graph.name(), "unsupported: sparse initializers");
-    }
     for (const auto& input : graph.input()) add_input(input.name());
     for (const auto& initializer : graph.initializer()) {
       plan_->initializers[static_cast<size_t>(define(initializer.name()))] = &initializer;
+    }
+    for (const auto& sparse : graph.sparse_initializer()) {
+      plan_->sparse_initializers[define(sparse.values().name())] = &sparse;
     }
     ATTN_OPT_CHECK(nodes(graph.node()));
     for (const auto& output : graph.output()) ATTN_OPT_CHECK(add_output(output.name()));

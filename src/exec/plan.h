@@ -32,6 +32,7 @@ struct Plan {
   std::vector<int> outputs;  ///< -1: an optional output that a function's body leaves out
   std::vector<std::string> output_names;
   std::vector<const onnx::TensorProto*> initializers;  ///< by slot; null for other values
+  std::unordered_map<int, const onnx::SparseTensorProto*> sparse_initializers;  ///< by slot
   std::vector<Capture> captures;
   Opsets opsets;
 

@@ -28,11 +28,17 @@ const KernelRegistry& kernel_registry() {
     register_max_roi_pool(all);
     register_max_unpool(all);
     register_non_max_suppression(all);
+    register_ml_encoders(all);
+    register_ml_features(all);
+    register_ml_linear(all);
+    register_ml_trees(all);
+    register_ngrams(all);
     register_normalization(all);
     register_optionals(all);
     register_pad(all);
     register_pool(all);
     register_quantization(all);
+    register_random(all);
     register_reduce(all);
     register_resize(all);
     register_reverse_sequence(all);
@@ -42,7 +48,9 @@ const KernelRegistry& kernel_registry() {
     register_selection(all);
     register_sequences(all);
     register_shape_ops(all);
+    register_signal(all);
     register_softmax(all);
+    register_text(all);
     register_training(all);
     register_where_cast(all);
     return all;

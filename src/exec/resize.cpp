@@ -29,9 +29,11 @@ Expected<Request> read_request(const KernelContext& context) {
   for (int64_t& axis : request.axes) {
     ATTN_OPT_TRY(axis, context.axis(axis, context.input(0).rank()));
   }
-  if (upsample && context.version < 9) {
-    const auto* scales = context.attribute("scales");
-    if (scales != nullptr) request.scales.assign(scales->floats().begin(), scales->floats().end());
+  if (upsample && context.version == 1) {
+    request.scales = {1, 1, context.attribute_float("height_scale", 0), context.attribute_float("width_scale", 0)};
+  } else if (upsample && context.version < 9) {
+    const auto scales = context.attribute_floats("scales");
+    request.scales.assign(scales.begin(), scales.end());
   } else if (context.has(scales_at)) {
     ATTN_OPT_TRY(request.scales, context.reals(context.input(scales_at)));
   }
@@ -176,7 +178,7 @@ Outputs resize(const KernelContext& context) {
 
 void register_resize(KernelRegistry& registry) {
   registry.add("Resize", 10, 19, resize);
-  registry.add("Upsample", 7, 9, resize);
+  registry.add("Upsample", 1, 9, resize);
 }
 
 }  // namespace attn_opt

@@ -1,6 +1,10 @@
 #include "src/exec/runner.h"
 
 #include <new>
+#include <utility>
+
+#include "src/exec/random_numbers.h"
+#include "src/exec/sparse.h"
 
 namespace attn_opt {
 namespace {
@@ -59,7 +63,9 @@ Outputs run_function(const onnx::NodeProto& node, const ResolvedOp& op, std::spa
   std::vector<Tensor> arguments(inputs.begin(), inputs.end());
   arguments.resize(body->plan->inputs.size());
   ++run.depth;
+  const uint64_t outer = std::exchange(run.place, hash_bytes(describe(node), hash_number(run.place)));
   auto outputs = run_plan(*body->plan, std::move(arguments), {}, run);
+  run.place = outer;
   --run.depth;
   if (!outputs) outputs.error().where = describe(node) + ": " + outputs.error().where;
   return outputs;
@@ -86,9 +92,15 @@ class Frame {
   /// Reads an initializer on first use.
   Status load(int slot) {
     if (slot < 0 || values_[static_cast<size_t>(slot)].has_value()) return {};
-    const auto* initializer = plan_.initializers[static_cast<size_t>(slot)];
-    if (initializer == nullptr) return {};
-    ATTN_OPT_TRY(Tensor tensor, to_tensor(*initializer, run_.tensors));
+    Tensor tensor;
+    if (const auto* initializer = plan_.initializers[static_cast<size_t>(slot)]; initializer != nullptr) {
+      ATTN_OPT_TRY(tensor, to_tensor(*initializer, run_.tensors));
+    } else if (const auto sparse = plan_.sparse_initializers.find(slot);
+               sparse != plan_.sparse_initializers.end()) {
+      ATTN_OPT_TRY(tensor, to_dense(*sparse->second, run_.tensors, budget_of(run_)));
+    } else {
+      return {};
+    }
     ATTN_OPT_TRY(tensor, widened(std::move(tensor), run_.options));
     set(slot, std::move(tensor));
     return {};
@@ -109,7 +121,8 @@ class Frame {
     if (!run_.options.on_node) return run_on(step, inputs);
     const auto start = std::chrono::steady_clock::now();
     auto outputs = run_on(step, inputs);
-    const std::span<const Tensor> made = outputs ? std::span<const Tensor>(*outputs) : std::span<const Tensor>();
+    const std::span<const Tensor> made =
+        outputs ? std::span<const Tensor>(*outputs) : std::span<const Tensor>();
     run_.options.on_node({*step.node, inputs, made, start, std::chrono::steady_clock::now(), run_.depth});
     return outputs;
   }
@@ -160,16 +173,19 @@ class Frame {
 
 }  // namespace
 
-KernelContext kernel_context(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs,
-                             const Run& run) {
-  const size_t limit = run.options.memory_limit;
-  const size_t budget = limit > run.live_bytes ? limit - run.live_bytes : 0;
-  return {node, inputs, op.version, run.tensors, budget, run.threads};
+KernelContext kernel_context(const onnx::NodeProto& node, const ResolvedOp& op,
+                             std::span<const Tensor> inputs, const Run& run) {
+  return {node, inputs, op.version, run.tensors, budget_of(run), run.threads, run.place};
 }
 
 Expected<Tensor> widened(Tensor tensor, const ExecutorOptions& options) {
   if (!options.compute_f64 || !is_floating(tensor.type())) return tensor;
   return tensor.cast(onnx::TensorProto::DOUBLE);
+}
+
+size_t budget_of(const Run& run) {
+  const size_t limit = run.options.memory_limit;
+  return limit > run.live_bytes ? limit - run.live_bytes : 0;
 }
 
 Status within_deadline(const ExecutorOptions& options) {

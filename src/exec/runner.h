@@ -13,7 +13,8 @@ struct Run {
   FunctionCache& functions;
   ThreadPool& threads;
   size_t live_bytes = 0;
-  int depth = 0;  ///< of function calls and bodies
+  int depth = 0;       ///< of function calls and bodies
+  uint64_t place = 0;  ///< hash of the calls and iterations that lead here: one node may run at many places
 };
 
 /// PLAN's outputs for INPUTS (in the plan's order; without value: omitted) and, of a body, OUTER: the values
@@ -29,11 +30,14 @@ Outputs run_control_flow(const Step& step, std::span<const Tensor> inputs, std::
                          Run& run);
 
 /// What a kernel that runs NODE as OP, of a schema, sees.
-KernelContext kernel_context(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs,
-                             const Run& run);
+KernelContext kernel_context(const onnx::NodeProto& node, const ResolvedOp& op,
+                             std::span<const Tensor> inputs, const Run& run);
 
 /// Floating tensors in double, where options ask for it.
 Expected<Tensor> widened(Tensor tensor, const ExecutorOptions& options);
+
+/// Bytes that may still be allocated.
+size_t budget_of(const Run& run);
 
 /// kLimit once the deadline has passed.
 Status within_deadline(const ExecutorOptions& options);

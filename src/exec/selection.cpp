@@ -1,10 +1,9 @@
 // Operators whose output shape depends on data: NonZero, Compress, Unique.
-#include <cmath>
-#include <compare>
 #include <numeric>
 
 #include "src/exec/copy.h"
 #include "src/exec/families.h"
+#include "src/exec/order.h"
 
 namespace attn_opt {
 namespace {
@@ -46,18 +45,6 @@ Outputs compress(const KernelContext& context) {
     chosen.push_back(static_cast<int64_t>(i));
   }
   return single(slices_at(context, x, axis, chosen));
-}
-
-/// Before, like or behind, with NaN behind all numbers and like itself.
-template <class T>
-std::weak_ordering order(const T& a, const T& b) {
-  if constexpr (kIsFloat<T>) {
-    const auto x = static_cast<Compute<T>>(a), y = static_cast<Compute<T>>(b);
-    if (std::isnan(x) || std::isnan(y)) return std::isnan(x) <=> std::isnan(y);
-    return std::weak_order(x + 0, y + 0);  // -0 + 0 is 0
-  } else {
-    return a <=> b;
-  }
 }
 
 /// Which slices along an axis are the first of their kind.

@@ -147,29 +147,6 @@ Outputs tile(const KernelContext& context) {
 }
 
 /// Inference only: the data itself, and a mask that keeps everything.
-Outputs dropout(const KernelContext& context) {
-  const Tensor& x = context.input(0);
-  if (context.has(2)) {
-    const Tensor& training = context.input(2);
-    if (training.type() != onnx::TensorProto::BOOL || training.size() != 1) {
-      return context.invalid("training_mode is not a bool scalar");
-    }
-    if (training.data<bool>()[0]) return context.unsupported("training_mode");
-  }
-  if (context.version < 7 && context.attribute_int("is_test", 0) == 0) {
-    return context.unsupported("training mode");
-  }
-  std::vector<Tensor> outputs{x};
-  if (context.wants(1)) {
-    ATTN_OPT_TRY(Tensor mask, context.allocate(onnx::TensorProto::BOOL, x.dims()));
-    std::ranges::fill(mask.mutable_data<bool>(), true);
-    const bool bool_mask = context.version >= 10;
-    ATTN_OPT_TRY(mask, mask.cast(bool_mask ? onnx::TensorProto::BOOL : x.type()));
-    outputs.push_back(std::move(mask));
-  }
-  return outputs;
-}
-
 }  // namespace
 
 void register_shape_ops(KernelRegistry& registry) {
@@ -182,7 +159,6 @@ void register_shape_ops(KernelRegistry& registry) {
   registry.add("Flatten", 1, 25, flatten);
   registry.add("Expand", 8, 13, expand_to_shape);
   registry.add("Tile", 1, 13, tile);
-  registry.add("Dropout", 1, 22, dropout);
 }
 
 }  // namespace attn_opt

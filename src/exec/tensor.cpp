@@ -113,7 +113,12 @@ std::span<std::byte> Tensor::mutable_bytes() {
   return {buffer_.get(), buffer_ ? static_cast<size_t>(size_) * element_size(type_) : 0};
 }
 
-size_t Tensor::exclusive_bytes() const { return buffer_.use_count() == 1 ? bytes().size() : 0; }
+size_t Tensor::exclusive_bytes() const {
+  if (strings_.use_count() != 1) return buffer_.use_count() == 1 ? bytes().size() : 0;
+  size_t total = 0;
+  for (const std::string& text : *strings_) total += sizeof text + text.size();
+  return total;
+}
 
 Tensor Tensor::reshaped(Dims dims) const {
   Tensor tensor = *this;

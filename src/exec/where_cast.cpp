@@ -2,6 +2,7 @@
 #include "src/exec/broadcast.h"
 #include "src/exec/dispatch.h"
 #include "src/exec/families.h"
+#include "src/io/tensor_bytes.h"
 
 namespace attn_opt {
 namespace {
@@ -68,15 +69,14 @@ Outputs cast_like(const KernelContext& context) {
 Outputs bit_cast(const KernelContext& context) {
   const auto to = static_cast<DataType>(context.attribute_int("to", onnx::TensorProto::UNDEFINED));
   Tensor x = context.input(0);
-  const size_t size = element_size(to);
-  if (size == 0 || element_size(x.type()) == 0) {
+  if (element_size(to) == 0 || element_size(x.type()) == 0) {
     return context.unsupported(type_name(x.type()) + " as " + type_name(to));
   }
   // A float that is computed in double: no double of the model's own could become so small a type.
-  if (x.type() == onnx::TensorProto::DOUBLE && size == sizeof(float)) {
+  if (x.type() == onnx::TensorProto::DOUBLE && element_size(to) == sizeof(float)) {
     ATTN_OPT_TRY(x, x.cast(onnx::TensorProto::FLOAT));
   }
-  if (element_size(x.type()) != size) {
+  if (bits_per_element(x.type()) != bits_per_element(to)) {
     return context.invalid(type_name(x.type()) + " and " + type_name(to) + " differ in width");
   }
   if (to == onnx::TensorProto::BOOL) return single(x.cast(to));

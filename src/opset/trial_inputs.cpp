@@ -2,8 +2,8 @@
 
 #include <array>
 
+#include "src/exec/random_numbers.h"
 #include "src/trial/fill.h"
-#include "src/trial/random_numbers.h"
 
 namespace attn_opt {
 namespace {

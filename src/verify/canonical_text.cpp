@@ -3,8 +3,8 @@
 #include <charconv>
 #include <unordered_map>
 
+#include "src/exec/random_numbers.h"
 #include "src/verify/draws.h"
-#include "src/trial/random_numbers.h"
 
 namespace attn_opt {
 namespace {
@@ -43,8 +43,10 @@ class SiteWriter {
   /// BYTES, or what stands for them when they are many.
   void add_bytes(std::string_view bytes) {
     add("bytes", static_cast<int64_t>(bytes.size()));
-    if (bytes.size() <= kMaxVerbatim) text_ += bytes;
-    else add("hash", static_cast<int64_t>(hash_bytes(bytes)));
+    if (bytes.size() <= kMaxVerbatim)
+      text_ += bytes;
+    else
+      add("hash", static_cast<int64_t>(hash_bytes(bytes)));
   }
 
   int64_t number_of(const Value* value) {
@@ -112,7 +114,8 @@ class SiteWriter {
     const Sdpa& sdpa = given_.sdpa;
     for (const Operand* operand : {&sdpa.q, &sdpa.k, &sdpa.v}) add_operand(*operand);
     for (const double number : {given_.emission.scale, sdpa.scale, sdpa.softcap}) add_real(number);
-    for (const auto& scale : sdpa.tensor_scales) add(scale.divides ? "divisor" : "factor", number_of(scale.value));
+    for (const auto& scale : sdpa.tensor_scales)
+      add(scale.divides ? "divisor" : "factor", number_of(scale.value));
     for (const auto& term : sdpa.terms) {
       add("term", static_cast<int64_t>(term.kind));
       add("value", number_of(term.value));

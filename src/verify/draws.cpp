@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "src/trial/random_numbers.h"
+#include "src/exec/random_numbers.h"
 
 namespace attn_opt {
 namespace {
@@ -36,7 +36,8 @@ size_t term_index(const Value* value, const Sdpa& sdpa) {
 
 /// What VALUE is multiplied by before it is added to the scores.
 double coefficient_of(const Value* value, const Sdpa& sdpa) {
-  const auto term = std::find_if(sdpa.terms.begin(), sdpa.terms.end(), [&](const ScoreTerm& t) { return t.value == value; });
+  const auto term = std::find_if(sdpa.terms.begin(), sdpa.terms.end(),
+                                 [&](const ScoreTerm& t) { return t.value == value; });
   return term == sdpa.terms.end() ? 1 : term->coefficient;
 }
 
@@ -70,13 +71,21 @@ bool hides_scores(const Node& node) {
 /// Draws one input, element by element, in double.
 class InputDraw {
  public:
-  InputDraw(const DrawRequest& request, const SiteInput& input, const Dims& dims, int64_t keys, RandomNumbers random)
-      : request_(request), role_(role_of(input, request.sdpa)), random_(random), keys_(keys),
+  InputDraw(const DrawRequest& request, const SiteInput& input, const Dims& dims, int64_t keys,
+            RandomNumbers random)
+      : request_(request),
+        role_(role_of(input, request.sdpa)),
+        random_(random),
+        keys_(keys),
         term_(static_cast<int64_t>(term_index(input.value, request.sdpa))),
         terms_(static_cast<int64_t>(std::max<size_t>(1, request.sdpa.terms.size()))),
-        columns_(dims.empty() ? 1 : dims.back()), queries_(dims.size() < 2 ? 1 : dims[dims.size() - 2]),
-        rows_(columns_ ? element_count(dims) / columns_ : 0), lowest_(lowest_of(input, request.sdpa)), extremes_(input.extremes),
-        is_floating_(is_floating(input.type)), keys_of_input_(key_axis(input.value, dims, request.sdpa)),
+        columns_(dims.empty() ? 1 : dims.back()),
+        queries_(dims.size() < 2 ? 1 : dims[dims.size() - 2]),
+        rows_(columns_ ? element_count(dims) / columns_ : 0),
+        lowest_(lowest_of(input, request.sdpa)),
+        extremes_(input.extremes),
+        is_floating_(is_floating(input.type)),
+        keys_of_input_(key_axis(input.value, dims, request.sdpa)),
         sign_(coefficient_of(input.value, request.sdpa) < 0 ? -1 : 1) {}
 
   double element(int64_t index) {
@@ -99,7 +108,8 @@ class InputDraw {
   /// VALUE, or the deepest that the model's own mask can reach: what it never holds proves nothing.
   double within_extremes(double value) const {
     if (value == -kInfinity && !extremes_.may_hold_minus_inf) value = lowest_;
-    if (value <= kNearLowest * lowest_ && std::isfinite(value) && !extremes_.may_hold_lowest) value = kDeepMask;
+    if (value <= kNearLowest * lowest_ && std::isfinite(value) && !extremes_.may_hold_lowest)
+      value = kDeepMask;
     return value;
   }
 
@@ -109,7 +119,9 @@ class InputDraw {
     return row == empty_row() || (terms_ > 1 && row == (empty_row() + 2 + term_) % rows_);
   }
   /// The row in which the terms mask the keys in turn.
-  bool is_split_row(int64_t row) const { return terms_ > 1 && (rows_ == 1 || row == (empty_row() + 1) % rows_); }
+  bool is_split_row(int64_t row) const {
+    return terms_ > 1 && (rows_ == 1 || row == (empty_row() + 1) % rows_);
+  }
   bool masks_in_turn(int64_t column) const { return column % terms_ == term_; }
   bool is_future(int64_t row, int64_t column) const {
     return column > row % queries_ + std::max<int64_t>(0, columns_ - queries_);
@@ -173,7 +185,8 @@ class InputDraw {
   }
 
   double length(int64_t index) {
-    if (request_.kind == DrawKind::kAllKept || keys_ < 1) return static_cast<double>(std::max<int64_t>(0, keys_));
+    if (request_.kind == DrawKind::kAllKept || keys_ < 1)
+      return static_cast<double>(std::max<int64_t>(0, keys_));
     if (request_.kind == DrawKind::kEmptyRow && index == empty_row()) return 0;
     return static_cast<double>(1 + random_.below(keys_));
   }
@@ -228,10 +241,12 @@ Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, ui
   const int64_t count = element_count(*dims);
   if (count < 0 || static_cast<uint64_t>(count) > request.memory_limit / sizeof(double))
     return fail(ErrorCode::kLimit, name, "its contents are beyond the memory limit of a site");
-  if (element_size(input.type) == 0) return fail(ErrorCode::kUnsupported, name, "its element type cannot be drawn");
+  if (element_size(input.type) == 0)
+    return fail(ErrorCode::kUnsupported, name, "its element type cannot be drawn");
   if (input.source == SiteInput::Source::kUniform)
     return filled(input.type, *dims, [&](int64_t) { return input.uniform; });
-  if (input.source == SiteInput::Source::kShapeOnly) return filled(input.type, *dims, [](int64_t) { return 0.0; });
+  if (input.source == SiteInput::Source::kShapeOnly)
+    return filled(input.type, *dims, [](int64_t) { return 0.0; });
   InputDraw draw(request, input, *dims, number_of_keys(request), RandomNumbers(seed));
   return filled(input.type, *dims, [&](int64_t index) { return draw.element(index); });
 }
@@ -253,8 +268,8 @@ std::string_view name_of(DrawKind kind) {
 }
 
 std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa) {
-  const bool has_mask =
-      std::any_of(site.inputs.begin(), site.inputs.end(), [&](const SiteInput& input) { return can_mask(input, sdpa); });
+  const bool has_mask = std::any_of(site.inputs.begin(), site.inputs.end(),
+                                    [&](const SiteInput& input) { return can_mask(input, sdpa); });
   std::vector<DrawKind> kinds{DrawKind::kRandom, DrawKind::kLarge};
   if (has_mask)
     kinds = {DrawKind::kRandom,    DrawKind::kAllKept, DrawKind::kMixed, DrawKind::kEmptyRow,

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "attn_opt/canonical.h"
+#include "attn_opt/executor.h"
+
 namespace attn_opt {
 namespace {
 
@@ -27,6 +30,7 @@ class SiteCutter {
     do {
       ATTN_OPT_CHECK(cut_before());
     } while (uncut_made() || uncut_dependent());
+    ATTN_OPT_CHECK(refuse_random());
     ATTN_OPT_CHECK(describe_inputs());
     choose_probes();
     if (emission_.attention) {
@@ -133,6 +137,15 @@ class SiteCutter {
       return false;
     input.integers = *data;
     return true;
+  }
+
+  /// What is drawn cannot be compared.
+  Status refuse_random() const {
+    for (const Cone* cone : {&site_.before, &site_.after})
+      for (const Node* node : cone->nodes)
+        if (is_random(*node->proto) && !is_no_op(*node, context_.facts))
+          return fail(ErrorCode::kUnsupported, node->proto->name(), "the result of " + node->op() + " is random");
+    return {};
   }
 
   Status describe_inputs() {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "src/exec/random_numbers.h"
 #include "src/verify/canonical_text.h"
-#include "src/trial/random_numbers.h"
 #include "src/verify/site_run.h"
 
 namespace attn_opt {
@@ -20,7 +20,8 @@ std::string on_draw(DrawKind kind, const SizeAssignment& sizes) {
   return " (draw '" + std::string(name_of(kind)) + "', sizes " + sizes.str() + ")";
 }
 
-/// An edit that cannot run where the model can is wrong; one that takes too much, or an operator that we lack, is not.
+/// An edit that cannot run where the model can is wrong; one that takes too much, or an operator that we
+/// lack, is not.
 bool is_wrong(const SiteRunner::Failure& failure) {
   return failure.is_after && failure.error.code == ErrorCode::kInvalidInput;
 }
@@ -32,7 +33,8 @@ std::string does_not_run(const SiteRunner::Failure& failure) {
 /// Draws and runs a site until it fails or enough is shown.
 class SiteCheck {
  public:
-  SiteCheck(const CutSite& site, const Sdpa& sdpa, const SiteRunner& runner, const Assumed& assumed, size_t memory_limit)
+  SiteCheck(const CutSite& site, const Sdpa& sdpa, const SiteRunner& runner, const Assumed& assumed,
+            size_t memory_limit)
       : site_(site), sdpa_(sdpa), runner_(runner), assumed_(assumed), memory_limit_(memory_limit) {}
 
   Verification check(const std::vector<SizeAssignment>& assignments, uint64_t seed) {
@@ -40,7 +42,8 @@ class SiteCheck {
     for (const auto& sizes : assignments) {
       if (sizes.is_fallback() && ran >= kWantedAssignments) break;
       for (const DrawKind kind : kinds(ran == 0)) {
-        const Step step = run({site_, sdpa_, sizes, kind, seed + static_cast<uint64_t>(result_.draws), memory_limit_});
+        const Step step =
+            run({site_, sdpa_, sizes, kind, seed + static_cast<uint64_t>(result_.draws), memory_limit_});
         if (step == Step::kStop) return std::move(result_);
         if (step == Step::kNextSizes) break;
         ran += kind == kinds(ran == 0).front();
@@ -70,14 +73,16 @@ class SiteCheck {
     if (!feeds) return not_run(feeds.error());
     const auto result = runner_.run(*feeds, sdpa_, request.sizes, assumed_);
     if (!result) {
-      if (is_wrong(result.error())) return failed(does_not_run(result.error()) + on_draw(request.kind, request.sizes));
+      if (is_wrong(result.error()))
+        return failed(does_not_run(result.error()) + on_draw(request.kind, request.sizes));
       return not_run(result.error().error);
     }
     ++result_.draws;
     result_.algebra_difference = std::max(result_.algebra_difference, result->algebra.difference);
     result_.type_difference_ulp = std::max(result_.type_difference_ulp, result->in_type.difference);
     for (const auto* judgement : {&result->algebra, &result->in_type}) {
-      if (!judgement->failure.empty()) return failed(judgement->failure + on_draw(request.kind, request.sizes));
+      if (!judgement->failure.empty())
+        return failed(judgement->failure + on_draw(request.kind, request.sizes));
       for (const auto& id : judgement->explained_by) explain(id);
     }
     return Step::kGoOn;
@@ -92,7 +97,8 @@ class SiteCheck {
   /// The first reason is kept. A limit holds for the whole site.
   Step not_run(const Error& error) {
     if (result_.reason.empty() || error.code == ErrorCode::kLimit) result_.reason = error.message();
-    return error.code == ErrorCode::kLimit || error.code == ErrorCode::kUnsupported ? Step::kStop : Step::kNextSizes;
+    return error.code == ErrorCode::kLimit || error.code == ErrorCode::kUnsupported ? Step::kStop
+                                                                                    : Step::kNextSizes;
   }
 
   void explain(const std::string& id) {
@@ -121,12 +127,17 @@ Verification unverified(const Error& error) { return without_draws(Verdict::kUnv
 
 struct Verifier::Impl {
   Impl(MatchContext given, const TensorStore& store, VerifyOptions chosen)
-      : context(given), tensors(store), options(chosen), original(given.view), functions(given.view),
+      : context(given),
+        tensors(store),
+        options(chosen),
+        original(given.view),
+        functions(given.view),
         equations(given.facts) {}
 
   Verification verify(const Emission& emission, const Sdpa& sdpa) {
     const auto site = cut_site(emission, sdpa, {context.facts, tensors, original});
-    if (!site && site.error().code == ErrorCode::kInvalidInput) return without_draws(Verdict::kFailed, site.error().message());
+    if (!site && site.error().code == ErrorCode::kInvalidInput)
+      return without_draws(Verdict::kFailed, site.error().message());
     if (!site) return unverified(site.error());
     const auto assignments = size_assignments(*site, sdpa, equations);
     const std::string text = canonical_text({*site, emission, sdpa, assignments});
@@ -145,11 +156,14 @@ struct Verifier::Impl {
                    const std::vector<SizeAssignment>& assignments, uint64_t seed) {
     const auto start = Clock::now();
     const SiteModels models = write_site(site, emission, functions);
-    const auto runner = SiteRunner::create(site, models, tensors, {options.memory_limit, start + options.time_limit});
-    if (!runner && is_wrong(runner.error())) return without_draws(Verdict::kFailed, does_not_run(runner.error()));
+    const auto runner =
+        SiteRunner::create(site, models, tensors, {options.memory_limit, start + options.time_limit});
+    if (!runner && is_wrong(runner.error()))
+      return without_draws(Verdict::kFailed, does_not_run(runner.error()));
     if (!runner) return unverified(runner.error().error);
     const Assumed assumed(emission.preconditions);
-    Verification result = SiteCheck(site, sdpa, *runner, assumed, options.memory_limit).check(assignments, seed);
+    Verification result =
+        SiteCheck(site, sdpa, *runner, assumed, options.memory_limit).check(assignments, seed);
     if (options.strict && result.verdict == Verdict::kVerified && !result.explained_by.empty()) {
       result.verdict = Verdict::kFailed;
       result.reason = "differs where " + result.explained_by.front() + " does not hold, which is assumed";
@@ -171,6 +185,8 @@ Verifier::Verifier(MatchContext context, const TensorStore& tensors, VerifyOptio
     : impl_(std::make_unique<Impl>(context, tensors, options)) {}
 Verifier::~Verifier() = default;
 
-Verification Verifier::verify(const Emission& emission, const Sdpa& sdpa) { return impl_->verify(emission, sdpa); }
+Verification Verifier::verify(const Emission& emission, const Sdpa& sdpa) {
+  return impl_->verify(emission, sdpa);
+}
 
 }  // namespace attn_opt

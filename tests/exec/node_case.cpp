@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "src/exec/value_proto.h"
+#include "tests/exec/random_case.h"
 
 namespace attn_opt::testing {
 namespace {
@@ -32,16 +33,14 @@ Expected<Tensor> read_value(const std::filesystem::path& path, const onnx::TypeP
   return std::move(read.value);
 }
 
-Expected<std::vector<Tensor>> run_data_set(const onnx::ModelProto& model, const std::filesystem::path& data,
-                                           const ExecutorOptions& options) {
-  ATTN_OPT_TRY(const auto executor, Executor::create(model, inline_tensors(), options));
+Expected<Feeds> read_feeds(const onnx::GraphProto& graph, const std::filesystem::path& data) {
   Feeds feeds;
-  for (int i = 0; i < model.graph().input_size(); ++i) {
-    const auto& input = model.graph().input(i);
+  for (int i = 0; i < graph.input_size(); ++i) {
+    const auto& input = graph.input(i);
     ATTN_OPT_TRY(feeds[input.name()],
                  read_value(data / ("input_" + std::to_string(i) + ".pb"), input.type()));
   }
-  return executor.run(feeds);
+  return feeds;
 }
 
 NodeResult of_error(const Error& error) {
@@ -85,6 +84,18 @@ NodeResult compare(const std::vector<Tensor>& results, const onnx::GraphProto& g
   return {};
 }
 
+Expected<NodeResult> run_data_set(const onnx::ModelProto& model, const std::filesystem::path& data,
+                                  const ExecutorOptions& options, const Tolerance& tolerance) {
+  ATTN_OPT_TRY(const Feeds feeds, read_feeds(model.graph(), data));
+  ATTN_OPT_TRY(const auto executor, Executor::create(model, inline_tensors(), options));
+  ATTN_OPT_TRY(const auto results, executor.run(feeds));
+  if (!is_draw(model.graph(), feeds)) {
+    return compare(results, model.graph(), data, options.compute_f64, tolerance);
+  }
+  const std::string why = improbable(model.graph(), feeds, results);
+  return NodeResult{why.empty() ? Outcome::kPass : Outcome::kWrong, why};
+}
+
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
@@ -116,10 +127,9 @@ NodeResult run_node_case(const std::filesystem::path& folder, const ExecutorOpti
   for (int set = 0;; ++set) {
     const auto data = folder / ("test_data_set_" + std::to_string(set));
     if (!std::filesystem::exists(data)) return {};
-    const auto results = run_data_set(model, data, options);
-    if (!results) return of_error(results.error());
-    const NodeResult result = compare(*results, model.graph(), data, options.compute_f64, tolerance);
-    if (result.outcome != Outcome::kPass) return result;
+    const auto result = run_data_set(model, data, options, tolerance);
+    if (!result) return of_error(result.error());
+    if (result->outcome != Outcome::kPass) return *result;
   }
 }
 

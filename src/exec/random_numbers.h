@@ -14,6 +14,10 @@ inline uint64_t hash_bytes(std::string_view bytes, uint64_t hash = 0xcbf29ce4842
   return hash;
 }
 
+inline uint64_t hash_number(uint64_t number, uint64_t hash = 0xcbf29ce484222325u) {
+  return hash_bytes({reinterpret_cast<const char*>(&number), sizeof number}, hash);
+}
+
 class RandomNumbers {
  public:
   explicit RandomNumbers(uint64_t seed) : state_(seed) {}
