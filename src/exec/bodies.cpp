@@ -50,7 +50,7 @@ Status Stack::push(const KernelContext& context, Tensor item) {
 }
 
 Status Stack::push_zeros(const KernelContext& context, int64_t count) {
-  ATTN_OPT_CHECK(context.within_budget(count, sizeof(Tensor)));
+  ATTN_OPT_CHECK(context.within_budget(static_cast<int64_t>(items_.size()) + count, sizeof(Tensor)));
   items_.resize(items_.size() + static_cast<size_t>(count));
   return {};
 }

@@ -52,6 +52,7 @@ Outputs feature_vectorizer(const KernelContext& context) {
     if (part.rank() != 2) return context.invalid("input of shape " + print_dims(part.dims()));
     const int64_t width = widths.empty() ? part.dims()[1] : widths[i];
     ATTN_OPT_CHECK(context.within_budget(width, sizeof(int64_t)));
+    ATTN_OPT_CHECK(context.within_budget(part.dims()[0], sizeof(int64_t)));
     ATTN_OPT_TRY(part, with_columns(context, part, width));
     parts.push_back(std::move(part));
   }

@@ -62,13 +62,10 @@ bool draws(const onnx::NodeProto& node) {
                                "RandomUniformLike", "Multinomial",      "Bernoulli"};
   if (std::ranges::find(kRandom, node.op_type()) != kRandom.end()) return true;
   if (node.op_type() != "Dropout") return false;
-  if (node.input_size() > 2 && !node.input(2).empty()) {
-    return true;  // training_mode, whose value the node does not tell
-    for (const auto& attribute : node.attribute()) {
-      if (attribute.name() == "is_test") return attribute.i() == 0;
-    }
+  for (const auto& attribute : node.attribute()) {
+    if (attribute.name() == "is_test") return attribute.i() == 0;
   }
-  return false;
+  return node.input_size() > 2 && !node.input(2).empty();  // training_mode, whose value the node does not tell
 }
 
 }  // namespace

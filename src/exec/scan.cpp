@@ -53,7 +53,7 @@ struct ScanNode {
   Run& run;
   const Plan* plan = nullptr;
   const onnx::GraphProto* body = nullptr;
-  std::span<const Tensor> states, scanned;  ///< the node's inputs
+  std::span<const Tensor> states{}, scanned{};  ///< the node's inputs
   std::vector<Stack> stacks{};              ///< the body's outputs behind its states
 };
 

@@ -42,6 +42,13 @@ TEST(Features, AreSelectedAndReplaced) {
   EXPECT_THAT(values<float>((*vectorized)[0]), ElementsAre(1, 2, 0, 5, 3, 4, 0, 7));
 }
 
+TEST(Features, AreCountedBeforeTheyAreJoined) {
+  const Tensor rows(onnx::TensorProto::FLOAT, {int64_t{1} << 40, 0});
+  expect_error(run_ml("y = ai.onnx.ml.FeatureVectorizer(a)", {rows}), ErrorCode::kLimit, "memory limit");
+  expect_error(run_ml("y = ai.onnx.ml.FeatureVectorizer<inputdimensions = [-1]>(a)", {kRows}),
+               ErrorCode::kInvalidInput, "negative");
+}
+
 TEST(Features, AreNormalizedByTheLargestAsItIs) {
   const Tensor x = Tensor::of<float>({3, 2}, {1, -4, -1, -2, 0, 0});
   expect_near(run_ml("y = ai.onnx.ml.Normalizer<norm = \"MAX\">(x)", {x}), 0, {1, -4, 1, 2, 0, 0});

@@ -198,6 +198,8 @@ TEST(CanRun, LooksIntoSchemaBodies) {
 TEST(IsRandom, KnowsTheOperatorsThatDraw) {
   EXPECT_TRUE(is_random(parse_node("y = RandomNormal<shape = [1]>()")));
   EXPECT_TRUE(is_random(parse_node("y = Dropout(x, ratio, training)")));
+  EXPECT_TRUE(is_random(parse_node("y = Dropout<is_test = 0>(x)")));
+  EXPECT_FALSE(is_random(parse_node("y = Dropout<is_test = 1>(x)")));
   EXPECT_FALSE(is_random(parse_node("y = Dropout(x)")));
   EXPECT_FALSE(is_random(parse_node("y = Add(a, b)")));
 }
