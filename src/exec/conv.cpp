@@ -28,8 +28,17 @@ Expected<Tensor> read_bias(const KernelContext& context, size_t i, const Tensor&
   return bias.cast(product_type(x.type()));
 }
 
+Expected<Dims> read_weights_kernel(const KernelContext& context, const Tensor& weights) {
+  Dims kernel(weights.dims().begin() + 2, weights.dims().end());
+  const Dims given = context.attribute_ints("kernel_shape");
+  if (given.empty() || given == kernel) return kernel;
+  return context.invalid("kernel_shape is " + print_dims(given) + " for weights of shape " +
+                         print_dims(weights.dims()));
+}
+
 Expected<Window> read_weights_window(const KernelContext& context, const Tensor& x, const Tensor& weights) {
-  return read_window(context, x.dims(), Dims(weights.dims().begin() + 2, weights.dims().end()));
+  ATTN_OPT_TRY(Dims kernel, read_weights_kernel(context, weights));
+  return read_window(context, x.dims(), std::move(kernel));
 }
 
 Expected<Tensor> convolve(const KernelContext& context, const Tensor& x, const Tensor& weights,

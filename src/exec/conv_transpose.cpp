@@ -100,9 +100,9 @@ Outputs conv_transpose(const KernelContext& context) {
   ATTN_OPT_TRY(const Tensor x, context.input(0).cast(product_type(type)));
   ATTN_OPT_TRY(const Tensor weights, context.input(1).cast(product_type(type)));
   ATTN_OPT_TRY(const Groups groups, read_transposed_groups(context, x, weights));
-  ATTN_OPT_TRY(const Window w,
-               read_transposed_window(context, Dims(x.dims().begin() + 2, x.dims().end()),
-                                      Dims(weights.dims().begin() + 2, weights.dims().end())));
+  ATTN_OPT_TRY(Dims kernel, read_weights_kernel(context, weights));
+  ATTN_OPT_TRY(const Window w, read_transposed_window(context, Dims(x.dims().begin() + 2, x.dims().end()),
+                                                      std::move(kernel)));
   ATTN_OPT_TRY(const Tensor bias, read_bias(context, 2, context.input(0), groups.out * groups.count));
   return dispatch(context, x.type(), TypeList<float, double>{}, [&]<class T>() -> Outputs {
     ATTN_OPT_TRY(const Tensor out, convolve_transposed<T>(context, w, groups, x, weights, bias));

@@ -22,6 +22,9 @@ Expected<Groups> read_groups(const KernelContext& context, const Tensor& x, cons
 /// omitted.
 Expected<Tensor> read_bias(const KernelContext& context, size_t i, const Tensor& x, int64_t channels);
 
+/// The spatial axes of WEIGHTS, which attribute kernel_shape must repeat where there is one.
+Expected<Dims> read_weights_kernel(const KernelContext& context, const Tensor& weights);
+
 /// The window that WEIGHTS show of X.
 Expected<Window> read_weights_window(const KernelContext& context, const Tensor& x, const Tensor& weights);
 

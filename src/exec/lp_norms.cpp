@@ -43,9 +43,7 @@ Outputs lp_pool(const KernelContext& context) {
   const Tensor& x = context.input(0);
   ATTN_OPT_TRY(const double p, read_order(context));
   ATTN_OPT_TRY(const Window w, read_window(context, x.dims(), context.attribute_ints("kernel_shape")));
-  Dims dims{x.dims()[0], x.dims()[1]};
-  dims.insert(dims.end(), w.out.begin(), w.out.end());
-  ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), std::move(dims)));
+  ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), output_dims(x.dims(), w)));
   if (out.size() == 0) return single(std::move(out));
   WindowWalk walk(w, strides_of(w.in));
   return single(dispatch(context, x.type(), FloatTypes{}, [&]<class T>() -> Expected<Tensor> {
@@ -76,10 +74,7 @@ void visit_runs(const Dims& dims, size_t axis, Visit&& visit) {
 Outputs global_lp_pool(const KernelContext& context) {
   const Tensor& x = context.input(0);
   ATTN_OPT_TRY(const double p, read_order(context));
-  if (x.rank() < 3) return context.invalid("input of shape " + print_dims(x.dims()) + " has no spatial axes");
-  Dims dims(x.dims().size(), 1);
-  std::copy_n(x.dims().begin(), 2, dims.begin());
-  ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), std::move(dims)));
+  ATTN_OPT_TRY(Tensor out, allocate_per_channel(context));
   return single(dispatch(context, x.type(), FloatTypes{}, [&]<class T>() -> Expected<Tensor> {
     const T* from = x.data<T>().data();
     for (T& to : out.mutable_data<T>()) {

@@ -10,12 +10,6 @@
 namespace attn_opt {
 namespace {
 
-Dims output_dims(const Dims& x, const Window& w) {
-  Dims dims{x[0], x[1]};
-  dims.insert(dims.end(), w.out.begin(), w.out.end());
-  return dims;
-}
-
 Outputs average_pool(const KernelContext& context) {
   const Tensor& x = context.input(0);
   ATTN_OPT_TRY(const Window w, read_window(context, x.dims(), context.attribute_ints("kernel_shape")));
@@ -115,12 +109,9 @@ Outputs max_pool(const KernelContext& context) {
 template <bool kMax>
 Outputs global_pool(const KernelContext& context) {
   const Tensor& x = context.input(0);
-  if (x.rank() < 3) return context.invalid("input of shape " + print_dims(x.dims()) + " has no spatial axes");
+  ATTN_OPT_TRY(Tensor out, allocate_per_channel(context));
   const int64_t count = element_count(std::span(x.dims()).subspan(2));
   if (count == 0) return context.invalid("nothing to pool");
-  Dims dims(x.dims().size(), 1);
-  std::copy_n(x.dims().begin(), 2, dims.begin());
-  ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), std::move(dims)));
   return single(dispatch(context, x.type(), FloatTypes{}, [&]<class T>() -> Expected<Tensor> {
     const T* from = x.data<T>().data();
     for (T& to : out.mutable_data<T>()) {

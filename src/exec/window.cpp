@@ -85,6 +85,20 @@ Expected<Window> read_window(const KernelContext& context, const Dims& x, Dims k
   return w;
 }
 
+Dims output_dims(const Dims& x, const Window& window) {
+  Dims dims{x[0], x[1]};
+  dims.insert(dims.end(), window.out.begin(), window.out.end());
+  return dims;
+}
+
+Expected<Tensor> allocate_per_channel(const KernelContext& context) {
+  const Tensor& x = context.input(0);
+  if (x.rank() < 3) return context.invalid("input of shape " + print_dims(x.dims()) + " has no spatial axes");
+  Dims dims(x.dims().size(), 1);
+  std::copy_n(x.dims().begin(), 2, dims.begin());
+  return context.allocate(x.type(), std::move(dims));
+}
+
 bool next_index(Dims& index, const Dims& dims) {
   for (size_t axis = dims.size(); axis-- > 0;) {
     if (++index[axis] < dims[axis]) return true;

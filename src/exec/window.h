@@ -26,6 +26,12 @@ Expected<Window> read_kernel(const KernelContext& context, Dims kernel);
 /// Attribute pads: all that come before an axis, then all that come behind; 0 without it.
 Expected<Dims> read_pads(const KernelContext& context, size_t rank);
 
+/// The shape of what windows make of an input of shape X, channel by channel.
+Dims output_dims(const Dims& x, const Window& window);
+
+/// A zero for each channel of input 0, of (N, C, spatial...), in the shape (N, C, 1, ...).
+Expected<Tensor> allocate_per_channel(const KernelContext& context);
+
 /// Where in the input the window at OUT shows at KERNEL along AXIS; outside of [0, in) it is padding.
 inline int64_t window_position(const Window& window, size_t axis, int64_t out, int64_t kernel) {
   return out * window.strides[axis] - window.pads_before[axis] + kernel * window.dilations[axis];

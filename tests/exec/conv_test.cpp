@@ -60,6 +60,7 @@ TEST(ConvTranspose, RefusesWhatDoesNotFit) {
     expect_error(run_text("y = ConvTranspose<" + attributes + ">(x, w)", {x, w}), code, what);
   };
   refuses("group = 3", ErrorCode::kInvalidInput, "do not fit");
+  refuses("kernel_shape = [2]", ErrorCode::kInvalidInput, "kernel_shape is [2]");
   refuses("group = 0", ErrorCode::kInvalidInput, "do not fit");
   refuses("strides = [1073741824]", ErrorCode::kInvalidInput, "out of range");
   refuses("strides = [9223372036854775807]", ErrorCode::kInvalidInput, "out of range");
@@ -76,6 +77,11 @@ TEST(ConvTranspose, RefusesWhatDoesNotFit) {
   expect_error(run_text("y = ConvTranspose(x, w)", {x, zeros({2, 1})}), ErrorCode::kInvalidInput,
                "do not fit");
   expect_error(run_text("y = ConvTranspose(x, w, b)", {x, w, zeros({2})}), ErrorCode::kInvalidInput, "bias");
+}
+
+TEST(Conv, RefusesAKernelShapeThatIsNotTheWeights) {
+  expect_error(run_text("y = Conv<kernel_shape = [3]>(x, w)", {zeros({1, 1, 4}), zeros({1, 1, 2})}),
+               ErrorCode::kInvalidInput, "kernel_shape is [3]");
 }
 
 TEST(ConvTranspose, TakesEmptyTensors) {
