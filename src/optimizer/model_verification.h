@@ -5,9 +5,12 @@
 
 namespace attn_opt {
 
+/// What BEFORE gives as NaN is not compared where ASSUMES_ROWS_KEEP_A_KEY: a row of scores that keeps none is NaN there, and
+/// 0 after.
 /// BEFORE and AFTER have the same inputs and outputs, and TENSORS the bytes of both. Errors: kUnsupported (an operator that
 /// the executor lacks), kLimit, kInvalidInput (test data or sizes that do not fit), kUsage (a size of no dimension).
 Expected<ModelVerification> verify_model(const onnx::ModelProto& before, const onnx::ModelProto& after,
-                                         const TensorStore& tensors, const ModelTrial& trial);
+                                         const TensorStore& tensors, const ModelTrial& trial,
+                                         bool assumes_rows_keep_a_key);
 
 }  // namespace attn_opt
