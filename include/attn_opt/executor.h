@@ -1,7 +1,8 @@
 // Runs ONNX graphs on the CPU: what verification stands on.
 //
-// Primitive operators have kernels written here; an operator that ONNX defines as a function and that has no kernel is
-// expanded through its schema's body and run. An operator with neither is Error kUnsupported with the message
+// Primitive operators and some others have kernels written here; an operator that ONNX defines as a function and that
+// has no kernel, or for which ExecutorOptions::schema_bodies says so, is expanded through its schema's body and run. An
+// operator with neither is Error kUnsupported with the message
 // "unsupported: DOMAIN::OP (opset N)".
 //
 //   ATTN_OPT_TRY(auto executor, Executor::create(model, tensors, {}));
@@ -37,6 +38,13 @@ struct NodeRun {
   int depth;  ///< of the function or body that the node is in; 0: the model's graph
 };
 
+/// Which of the operators that ONNX defines as functions run through their schema's body.
+enum class SchemaBodies {
+  kWithoutKernel,  ///< those without a kernel here
+  kAttention,      ///< and Attention: what is judged by it is judged by ONNX's own definition
+  kAlways,         ///< all of them, to test kernels against
+};
+
 struct ExecutorOptions {
   /// Every floating tensor is held and computed in double, constants widened from the value they have in their type.
   bool compute_f64 = false;
@@ -44,6 +52,7 @@ struct ExecutorOptions {
   std::optional<std::chrono::steady_clock::time_point> deadline;  ///< checked between nodes; beyond it: kLimit
   int threads = 1;  ///< that the kernels' loops use, 0: one for each processor; results do not depend on it
   std::function<void(const NodeRun&)> on_node;  ///< called after each node
+  SchemaBodies schema_bodies = SchemaBodies::kWithoutKernel;
 };
 
 using Feeds = std::unordered_map<std::string, Tensor>;

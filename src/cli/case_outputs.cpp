@@ -25,6 +25,7 @@ Tolerance case_tolerance(const OutputCheck& check, DataType type) {
 Expected<std::vector<Tensor>> run(const Model& model, const DrawnInputs& inputs, const OutputCheck& check) {
   ExecutorOptions options;
   options.compute_f64 = check.compute_f64;
+  options.schema_bodies = SchemaBodies::kAttention;
   ATTN_OPT_TRY(const Executor executor, Executor::create(model.proto, *model.tensors, options));
   return run_on(executor, inputs);
 }

@@ -6,7 +6,10 @@ namespace attn_opt {
 
 struct Executor::Impl {
   Impl(const TensorStore& store, ExecutorOptions given, LocalFunctions local)
-      : tensors(store), options(std::move(given)), functions(std::move(local)), threads(options.threads) {}
+      : tensors(store),
+        options(std::move(given)),
+        functions(options.schema_bodies, std::move(local)),
+        threads(options.threads) {}
 
   const TensorStore& tensors;
   ExecutorOptions options;
@@ -31,7 +34,8 @@ Expected<Executor> Executor::create(const onnx::ModelProto& model, const TensorS
     opsets[canonical_domain(import.domain())] = static_cast<int>(import.version());
   }
   auto impl = std::make_unique<Impl>(tensors, std::move(options), std::move(local));
-  ATTN_OPT_TRY(impl->plan, plan_graph(model.graph(), opsets, impl->functions.functions()));
+  ATTN_OPT_TRY(impl->plan, plan_graph(model.graph(), opsets, impl->functions.functions(),
+                                      impl->options.schema_bodies));
   return Executor(std::move(impl));
 }
 

@@ -7,6 +7,7 @@ namespace attn_opt {
 
 void register_activations(KernelRegistry& registry);
 void register_arg_reduce(KernelRegistry& registry);
+void register_attention(KernelRegistry& registry);
 void register_compare_logic(KernelRegistry& registry);
 void register_conv(KernelRegistry& registry);
 void register_conv_transpose(KernelRegistry& registry);

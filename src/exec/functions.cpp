@@ -134,7 +134,7 @@ Expected<std::shared_ptr<const FunctionBody>> FunctionCache::body(const onnx::No
     for (const Tensor& input : inputs) types.push_back(type_of(input));
     ATTN_OPT_TRY(made->proto, schema_function(node, *op.schema, opset, types));
   }
-  ATTN_OPT_TRY(made->plan, plan_function(made->proto, opsets, functions_));
+  ATTN_OPT_TRY(made->plan, plan_function(made->proto, opsets, functions_, schema_bodies_));
   constexpr size_t kMostBodies = 256;
   if (bodies_.size() >= kMostBodies) bodies_.clear();
   bodies_.emplace(key, made);

@@ -15,7 +15,8 @@ struct FunctionBody {
 
 class FunctionCache {
  public:
-  explicit FunctionCache(LocalFunctions functions = {}) : functions_(std::move(functions)) {}
+  explicit FunctionCache(SchemaBodies bodies, LocalFunctions functions = {})
+      : functions_(std::move(functions)), schema_bodies_(bodies) {}
   FunctionCache(const FunctionCache&) = delete;
   FunctionCache& operator=(const FunctionCache&) = delete;
 
@@ -26,6 +27,7 @@ class FunctionCache {
 
  private:
   LocalFunctions functions_;
+  SchemaBodies schema_bodies_;  ///< in the bodies
   std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<const FunctionBody>> bodies_;
 };

@@ -195,7 +195,8 @@ Outputs layer_normalization(const KernelContext& context) {
         to[i] = round_to<T>(normal * scale[i % scale.size()] + bias[i % bias.size()]);
       }
     }
-    const auto stash = static_cast<DataType>(context.attribute_int("stash_type", onnx::TensorProto::FLOAT));
+    const auto given = static_cast<DataType>(context.attribute_int("stash_type", onnx::TensorProto::FLOAT));
+    const DataType stash = context.compute_f64 ? onnx::TensorProto::DOUBLE : given;
     ATTN_OPT_TRY(mean, mean.cast(stash));
     ATTN_OPT_TRY(inverse, inverse.cast(stash));
     return std::vector<Tensor>{std::move(out), std::move(mean), std::move(inverse)};

@@ -7,8 +7,9 @@ constexpr int kDeepestNesting = 64;
 
 class Planner {
  public:
-  Planner(const Opsets& opsets, const LocalFunctions& functions, Planner* outer)
+  Planner(const Opsets& opsets, const LocalFunctions& functions, SchemaBodies bodies, Planner* outer)
       : functions_(functions),
+        bodies_(bodies),
         outer_(outer),
         depth_(outer != nullptr ? outer->depth_ + 1 : 0),
         plan_(new Plan) {
@@ -83,7 +84,7 @@ class Planner {
         return op;
       }
     }
-    const ResolvedOp& op = resolve(node, plan_->opsets);
+    const ResolvedOp& op = resolve(node, plan_->opsets, bodies_);
     if (op.implementation == Implementation::kNone) return unsupported_op(node, plan_->opsets);
     return op;
   }
@@ -116,7 +117,7 @@ class Planner {
     if (depth_ >= kDeepestNesting) {
       return fail(ErrorCode::kLimit, describe(*step.node), "bodies are nested too deep");
     }
-    Planner inner(plan_->opsets, functions_, this);
+    Planner inner(plan_->opsets, functions_, bodies_, this);
     ATTN_OPT_CHECK(inner.graph(graph));
     step.bodies.push_back(inner.finish());
     return {};
@@ -143,6 +144,7 @@ class Planner {
   }
 
   const LocalFunctions& functions_;
+  SchemaBodies bodies_;
   Planner* outer_;
   int depth_;
   std::unique_ptr<Plan> plan_;
@@ -156,19 +158,19 @@ std::string function_key(const std::string& domain, const std::string& name, con
 }
 
 Expected<std::unique_ptr<Plan>> plan_graph(const onnx::GraphProto& graph, const Opsets& opsets,
-                                           const LocalFunctions& functions) {
-  Planner planner(opsets, functions, nullptr);
+                                           const LocalFunctions& functions, SchemaBodies bodies) {
+  Planner planner(opsets, functions, bodies, nullptr);
   ATTN_OPT_CHECK(planner.graph(graph));
   return planner.finish();
 }
 
 Expected<std::unique_ptr<Plan>> plan_function(const onnx::FunctionProto& function, const Opsets& opsets,
-                                              const LocalFunctions& functions) {
+                                              const LocalFunctions& functions, SchemaBodies bodies) {
   Opsets own = opsets;
   for (const auto& import : function.opset_import()) {
     own[canonical_domain(import.domain())] = static_cast<int>(import.version());
   }
-  Planner planner(own, functions, nullptr);
+  Planner planner(own, functions, bodies, nullptr);
   ATTN_OPT_CHECK(planner.function(function));
   return planner.finish();
 }

@@ -46,9 +46,9 @@ std::string function_key(const std::string& domain, const std::string& name, con
 /// GRAPH must outlive the plan. Errors: kInvalidInput (a value that nothing produces), kUnsupported (an
 /// operator), kLimit (bodies nested too deep).
 Expected<std::unique_ptr<Plan>> plan_graph(const onnx::GraphProto& graph, const Opsets& opsets,
-                                           const LocalFunctions& functions);
+                                           const LocalFunctions& functions, SchemaBodies bodies);
 /// Likewise of a function's body, with the opsets that it imports and, of other domains, OPSETS.
 Expected<std::unique_ptr<Plan>> plan_function(const onnx::FunctionProto& function, const Opsets& opsets,
-                                              const LocalFunctions& functions);
+                                              const LocalFunctions& functions, SchemaBodies bodies);
 
 }  // namespace attn_opt

@@ -7,6 +7,7 @@ const KernelRegistry& kernel_registry() {
     KernelRegistry all;
     register_activations(all);
     register_arg_reduce(all);
+    register_attention(all);
     register_compare_logic(all);
     register_conv(all);
     register_conv_transpose(all);

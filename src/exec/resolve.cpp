@@ -1,5 +1,7 @@
 #include "src/exec/resolve.h"
 
+#include <map>
+
 namespace attn_opt {
 namespace {
 
@@ -7,8 +9,17 @@ bool is_control_flow(const std::string& op_type) {
   return op_type == "If" || op_type == "Loop" || op_type == "Scan";
 }
 
+bool prefers_body(const onnx::OpSchema& schema, int opset, SchemaBodies bodies) {
+  const auto is_in_time = [&](int version) { return version <= opset; };
+  if (std::ranges::none_of(schema.function_opset_versions(), is_in_time) &&
+      std::ranges::none_of(schema.context_dependent_function_opset_versions(), is_in_time)) {
+    return false;
+  }
+  return bodies == SchemaBodies::kAlways || (bodies == SchemaBodies::kAttention && schema.Name() == "Attention");
+}
+
 ResolvedOp look_up(const std::string& name, const std::string& op_type, const std::string& domain,
-                   int opset) {
+                   int opset, SchemaBodies bodies) {
   ResolvedOp op;
   op.schema = onnx::OpSchemaRegistry::Schema(op_type, opset, domain);
   op.version = op.schema != nullptr ? op.schema->since_version() : opset;
@@ -25,7 +36,8 @@ ResolvedOp look_up(const std::string& name, const std::string& op_type, const st
   if (domain.empty() && is_control_flow(op_type)) {
     op.implementation = Implementation::kControlFlow;
     op.variadic = false;
-  } else if ((op.kernel = kernel_registry().find(name, op.version)) != nullptr) {
+  } else if (!prefers_body(*op.schema, opset, bodies) &&
+             (op.kernel = kernel_registry().find(name, op.version)) != nullptr) {
     op.implementation = Implementation::kKernel;
   } else if (op.schema->HasFunction() || op.schema->HasContextDependentFunction()) {
     op.implementation = Implementation::kSchemaFunction;
@@ -45,21 +57,25 @@ int opset_of(const Opsets& opsets, const std::string& domain) {
   return found != opsets.end() ? found->second : 0;
 }
 
-const ResolvedOp& resolve(const onnx::NodeProto& node, const Opsets& opsets) {
+const ResolvedOp& resolve(const onnx::NodeProto& node, const Opsets& opsets, SchemaBodies bodies) {
+  using Versions = std::vector<std::pair<int, ResolvedOp>>;
   static const ResolvedOp kUnknown;
-  thread_local std::unordered_map<std::string, std::vector<std::pair<int, ResolvedOp>>> known_ops;
-  const std::string& domain = canonical_domain(node.domain());
+  thread_local std::map<SchemaBodies, std::unordered_map<std::string, Versions>> known;
+ known_ops;
+===  thread_local std::map<SchemaBodies, std::unordered_map<std::string, Versions>> known;
+  auto& onnx_ops = known[bodies];
+>>>  const std::string& domain = canonical_domain(node.domain());
   const int opset = opset_of(opsets, domain);
   if (opset == 0) return kUnknown;
   const std::string name = qualified_name(domain, node.op_type());
-  auto& versions = known_ops[name];
+  auto& versions = known[bodies][name];
   for (const auto& [version, op] : versions) {
     if (version == opset) return op;
   }
   constexpr size_t kMostVersions = 64;
   if (versions.size() >= kMostVersions) versions.clear();
   versions.reserve(kMostVersions);  // references stay valid
-  return versions.emplace_back(opset, look_up(name, node.op_type(), domain, opset)).second;
+  return versions.emplace_back(opset, look_up(name, node.op_type(), domain, opset, bodies)).second;
 }
 
 tl::unexpected<Error> unsupported_op(const onnx::NodeProto& node, const Opsets& opsets) {

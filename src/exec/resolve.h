@@ -27,7 +27,8 @@ const std::string& canonical_domain(const std::string& domain);
 int opset_of(const Opsets& opsets, const std::string& domain);
 
 /// What ONNX and the kernels know of NODE; lookups are cached per thread.
-const ResolvedOp& resolve(const onnx::NodeProto& node, const Opsets& opsets);
+const ResolvedOp& resolve(const onnx::NodeProto& node, const Opsets& opsets,
+                          SchemaBodies bodies = SchemaBodies::kWithoutKernel);
 
 /// kUnsupported: "unsupported: DOMAIN::OP (opset N)".
 tl::unexpected<Error> unsupported_op(const onnx::NodeProto& node, const Opsets& opsets);

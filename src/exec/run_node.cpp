@@ -1,4 +1,5 @@
 #include <array>
+#include <map>
 
 #include "src/exec/runner.h"
 
@@ -72,9 +73,10 @@ bool draws(const onnx::NodeProto& node) {
 
 Expected<std::vector<Tensor>> run_node(const onnx::NodeProto& node, std::span<const Tensor> inputs,
                                        const Opsets& opsets, const ExecutorOptions& options) {
-  thread_local FunctionCache functions;
+  thread_local std::map<SchemaBodies, FunctionCache> caches;
+  FunctionCache& functions = caches.try_emplace(options.schema_bodies, options.schema_bodies).first->second;
   static ThreadPool one_thread(1);
-  const ResolvedOp& op = resolve(node, opsets);
+  const ResolvedOp& op = resolve(node, opsets, options.schema_bodies);
   if (op.implementation == Implementation::kNone || op.implementation == Implementation::kControlFlow ||
       has_body(node)) {
     return unsupported_op(node, opsets);

@@ -175,7 +175,7 @@ class Frame {
 
 KernelContext kernel_context(const onnx::NodeProto& node, const ResolvedOp& op,
                              std::span<const Tensor> inputs, const Run& run) {
-  return {node, inputs, op.version, run.tensors, budget_of(run), run.threads, run.place};
+  return {node, inputs, op.version, run.tensors, budget_of(run), run.threads, run.place, run.options.compute_f64};
 }
 
 Expected<Tensor> widened(Tensor tensor, const ExecutorOptions& options) {

@@ -13,12 +13,18 @@ namespace {
 constexpr size_t kMemoryLimit = size_t{1} << 26;
 constexpr int kUnknownRanks[] = {4, 3, 2, 1, 5};
 
+ExecutorOptions trial_options() {
+  ExecutorOptions options;
+  options.memory_limit = kMemoryLimit;
+  options.schema_bodies = SchemaBodies::kAttention;
+  return options;
+}
+
 Opsets opsets_of(int version) { return {{"", version}}; }
 
 Expected<std::vector<Tensor>> run_draft(const Draft& draft, const std::vector<Tensor>& inputs, int opset,
                                         int output_count) {
-  ExecutorOptions options;
-  options.memory_limit = kMemoryLimit;
+  const ExecutorOptions options = trial_options();
   std::unordered_map<std::string, Tensor> values;
   for (size_t i = 0; i < inputs.size(); ++i) values.emplace(draft_input(i), inputs[i]);
   for (const onnx::NodeProto* node : draft.nodes()) {
@@ -95,8 +101,7 @@ class Trial {
   bool agrees(const TrialChoice& choice) {
     const auto inputs = inputs_.draw(choice);
     if (!inputs) return nothing(inputs.error());
-    ExecutorOptions options;
-    options.memory_limit = kMemoryLimit;
+    const ExecutorOptions options = trial_options();
     const auto expected = run_node(original_, *inputs, opsets_of(from_), options);
     if (!expected) return nothing(expected.error());
     const auto actual = run_draft(draft_, *inputs, to_, original_.output_size());

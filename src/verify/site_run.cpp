@@ -29,6 +29,7 @@ tl::expected<SiteRunner::Sides, SiteRunner::Failure> SiteRunner::sides(const onn
 tl::expected<SiteRunner, SiteRunner::Failure> SiteRunner::create(const CutSite& site, const SiteModels& models,
                                                                  const TensorStore& tensors, const RunLimits& limits) {
   ExecutorOptions typed;
+  typed.schema_bodies = SchemaBodies::kAttention;
   typed.memory_limit = limits.memory;
   typed.deadline = limits.deadline;
   ExecutorOptions exact = typed;

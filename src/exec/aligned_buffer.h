@@ -1,0 +1,27 @@
+// Memory for vectors: aligned to a cache line and not set to anything.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <new>
+
+namespace attn_opt {
+
+template <class C>
+class AlignedBuffer {
+ public:
+  AlignedBuffer() = default;
+  explicit AlignedBuffer(int64_t count)
+      : data_(static_cast<C*>(::operator new(static_cast<size_t>(count) * sizeof(C), kAlignment))) {}
+
+  C* data() const { return data_.get(); }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  struct Free {
+    void operator()(C* data) const { ::operator delete(data, kAlignment); }
+  };
+  std::unique_ptr<C, Free> data_;
+};
+
+}  // namespace attn_opt
