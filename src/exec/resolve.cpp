@@ -61,10 +61,7 @@ const ResolvedOp& resolve(const onnx::NodeProto& node, const Opsets& opsets, Sch
   using Versions = std::vector<std::pair<int, ResolvedOp>>;
   static const ResolvedOp kUnknown;
   thread_local std::map<SchemaBodies, std::unordered_map<std::string, Versions>> known;
- known_ops;
-===  thread_local std::map<SchemaBodies, std::unordered_map<std::string, Versions>> known;
-  auto& onnx_ops = known[bodies];
->>>  const std::string& domain = canonical_domain(node.domain());
+  const std::string& domain = canonical_domain(node.domain());
   const int opset = opset_of(opsets, domain);
   if (opset == 0) return kUnknown;
   const std::string name = qualified_name(domain, node.op_type());

@@ -64,6 +64,7 @@ Expected<ModelVerification> verify_model(const onnx::ModelProto& before, const o
                                          const TensorStore& tensors, const ModelTrial& trial,
                                          bool assumes_rows_keep_a_key) {
   ExecutorOptions options;
+  options.schema_bodies = SchemaBodies::kAttention;
   options.threads = trial.threads;
   options.memory_limit = trial.memory_limit;
   const onnx::NodeProto* random = nullptr;
