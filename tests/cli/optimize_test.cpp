@@ -69,6 +69,19 @@ g (float[b,2,5,8] q, float[b,2,5,8] k, float[b,2,5,8] v) => (float[b,2,5,8] y) {
   EXPECT_FALSE(nlohmann::json::parse(read_file(file("report.json")))["model_verification"]["outputs"][0]["agrees"]);
 }
 
+TEST_F(Optimize, AWholeModelThatDrawsIsNotCompared) {
+  write_file(file("draws.onnxtxt"), R"(<ir_version: 8, opset_import: ["" : 22]>
+g (float[1,2,5,8] q, float[1,2,5,8] k, float[1,2,5,8] v) => (float[1,2,5,8] y) {
+  kt = Transpose <perm = [0, 1, 3, 2]> (k) s = MatMul (q, kt) noise = RandomNormal <shape = [1, 2, 5, 5]> ()
+  t = Add (s, noise) p = Softmax <axis = -1> (t) y = MatMul (p, v)
+}
+)");
+  const ToolResult result = run("draws.onnxtxt -o out.onnx --verify model");
+  EXPECT_EQ(result.status, 3) << result.out;
+  EXPECT_THAT(result.err, AllOf(IsOneErrorLine(), HasSubstr("the result of RandomNormal is random")));
+  EXPECT_FALSE(exists("out.onnx"));
+}
+
 TEST_F(Optimize, WhatSaysHowTheWholeModelRunsNeedsItToRun) {
   for (const std::string option : {"--dim b=2", "--rtol 1", "--threads 1", "--test-data data"}) {
     const ToolResult result = run("in.onnxtxt " + option);
