@@ -66,12 +66,8 @@ std::optional<OperandView> before_cache(Node& node, const OperandView& view, Mat
   if ((axis != 2 && axis != -2) || !comes_from_graph_input(*node.inputs[0], context.facts)) return std::nullopt;
   auto axes = view.axes.with_rows(2, (*fresh)[2]);
   if (!axes) return std::nullopt;
-  OperandView next = view;
-  next.value = node.inputs[1];
-  next.axes = *axes;
-  next.past = &canonical(*node.inputs[0], context.facts);
-  next.present = node.outputs[0];
-  return next;
+  return OperandView{node.inputs[1], *std::move(axes), view.scale, &canonical(*node.inputs[0], context.facts),
+                     node.outputs[0]};
 }
 
 std::optional<AxisMap> axes_before(Node& node, const OperandView& view, MatchContext& context) {
@@ -97,10 +93,7 @@ std::optional<OperandView> view_before(Node& node, const OperandView& view, Matc
   }
   auto axes = axes_before(node, view, context);
   if (!axes) return std::nullopt;
-  OperandView next = view;
-  next.value = node.inputs[0];
-  next.axes = *axes;
-  return next;
+  return OperandView{node.inputs[0], *std::move(axes), view.scale, view.past, view.present};
 }
 
 std::optional<AxisMap> axes_after(const Node& node, const AxisMap& axes, MatchContext& context) {
@@ -152,16 +145,15 @@ Node* only_reader(const Value& value) {
 Operand walk_operand(OperandView start, MatchContext& context) {
   Operand operand{{std::move(start)}};
   for (int step = 0; step < kMaxSteps; ++step) {
-    OperandView view = operand.views.back();
-    Value& source = canonical(*view.value, context.facts);
-    if (&source != view.value) {
-      view.value = &source;
-      operand.views.push_back(view);
+    Value& source = canonical(*operand.views.back().value, context.facts);
+    if (&source != operand.views.back().value) {
+      operand.views.push_back(OperandView(operand.views.back()));
+      operand.views.back().value = &source;
     }
     if (!source.producer || source.output != 0) break;
-    auto next = view_before(*source.producer, view, context);
+    auto next = view_before(*source.producer, operand.views.back(), context);
     if (!next) break;
-    operand.views.push_back(*next);
+    operand.views.push_back(*std::move(next));
   }
   return operand;
 }
@@ -173,9 +165,9 @@ std::vector<OutputView> walk_output(Value& value, const AxisMap& axes, MatchCont
     Node* reader = only_reader(*view.value);
     if (!reader) break;
     const Node& node = *reader;
-    const auto next = axes_after(node, view.axes, context);
+    auto next = axes_after(node, view.axes, context);
     if (!next) break;
-    views.push_back({node.outputs[0], *next});
+    views.push_back({node.outputs[0], *std::move(next)});
   }
   return views;
 }

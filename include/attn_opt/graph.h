@@ -21,6 +21,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "attn_opt/name_table.h"
 #include "attn_opt/status.h"
 
 namespace attn_opt {
@@ -48,6 +49,7 @@ struct Value {
   const onnx::TypeProto* declared_type = nullptr;  ///< of graph inputs, outputs and value_info; may be null
   bool is_input = false;                           ///< input of its graph (also: initializer that is an input)
   bool is_output = false;                          ///< output of its graph
+  bool removed = false;
 
   bool unused() const { return uses.empty() && !is_output; }
 };
@@ -98,7 +100,7 @@ class Graph {
   const std::vector<Value*>& outputs() const { return outputs_; }
   /// Every Value's index is below it.
   uint32_t value_count() const { return value_count_; }
-  /// The value called NAME here or in an enclosing graph; null if there is none.
+  /// The value called NAME here or in an enclosing graph; null if there is none, or it was removed.
   Value* find(std::string_view name) const;
   /// True if VALUE can be read by a node of this graph: it belongs to this graph or to an enclosing one.
   bool sees(const Value& value) const;
@@ -106,7 +108,11 @@ class Graph {
  private:
   friend class ModelGraph;
   friend class GraphReader;
-  explicit Graph(std::pmr::memory_resource* memory) : values_(memory) {}
+  Graph() = default;
+  Value* find_own(std::string_view name) const;
+  /// False if the graph has a value of VALUE's name.
+  bool enter(Value& value, size_t hash);
+
   ModelGraph* model_ = nullptr;
   Graph* parent_ = nullptr;
   Node* owner_ = nullptr;
@@ -114,11 +120,10 @@ class Graph {
   onnx::FunctionProto* function_ = nullptr;
   std::vector<Node*> nodes_;
   std::vector<Node*> added_;  ///< linked since create(), in order; compact() puts them in their places
-  std::unordered_set<std::string_view> removed_values_;  ///< names without a value, until compact() drops their value_info
   bool changed_ = false;
   uint32_t value_count_ = 0;
   std::vector<Value*> inputs_, outputs_;
-  std::pmr::unordered_map<std::string_view, Value*> values_;  ///< by the Values' own names
+  NameTable<Value*> values_;
 };
 
 class ModelGraph {
@@ -165,7 +170,10 @@ class ModelGraph {
   void remove(Node& node, std::vector<Node*>& pending);
 
   /// True if no value or node was called NAME, which is taken from now on. A rare false "taken" costs a number only.
-  bool take_name(std::string_view name) { return name_hashes_.insert(std::hash<std::string_view>()(name)).second; }
+  bool take_name(std::string_view name) { return take_name(name_hash(name)); }
+  bool take_name(size_t hash) {
+    return taken_names_.insert(hash, {}, [](Taken) { return true; });
+  }
   Value& add_value(Graph& graph, std::string name);
   Node& add_node(Graph& graph);
 
@@ -176,7 +184,8 @@ class ModelGraph {
   std::deque<Value> value_pool_;
   std::unordered_map<const Node*, std::unique_ptr<onnx::NodeProto>> unlisted_protos_;  ///< until compact() lists them
   std::unordered_set<const onnx::TensorProto*> removed_initializers_;
-  std::pmr::unordered_set<size_t> name_hashes_{&memory_};
+  struct Taken {};
+  NameTable<Taken> taken_names_;
   std::unordered_map<std::string, int> next_suffix_;
 };
 

@@ -1,6 +1,7 @@
 #include "attn_opt/emit.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -159,17 +160,23 @@ Matched<Emission> emit_attention(const Match& match, MatchContext& context, cons
     return tl::unexpected<Miss>(std::move(miss));
   };
   if (!is_supported(sdpa.type)) return with_peels({"target.dtype", match.anchor, type_name(sdpa.type), {}});
-  auto plans = make_plans(sdpa, options, context.facts);
-  if (!plans) return with_peels(std::move(plans.error()));
   const Emitter emitter(match, context, shared, options.strict);
+  std::optional<Emission> written;
   Miss reason;
-  for (const WritingPlan& plan : *plans)
+  const auto write = [&](const WritingPlan& plan) {
     for (const bool with_further_outputs : {true, false}) {
       auto emission = emitter.write(plan, with_further_outputs);
-      if (emission) return emission;
+      if (emission) {
+        written.emplace(*std::move(emission));
+        return true;
+      }
       if (reason.id.empty() || emission.error().id == "emit.order") reason = std::move(emission.error());
     }
-  return with_peels(std::move(reason));
+    return false;
+  };
+  auto planned = try_plans(sdpa, options, context.facts, write);
+  if (written) return *std::move(written);
+  return with_peels(std::move(planned ? reason : planned.error()));
 }
 
 }  // namespace attn_opt

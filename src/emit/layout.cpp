@@ -134,6 +134,7 @@ Shape shape_of(const AxisMap& map, const Grouping& grouping) {
 }
 
 LayoutChange::LayoutChange(Grouping from, Grouping to) : from_(std::move(from)), to_(std::move(to)) {
+  if (from_ == to_) return;
   split_ = cut(from_, to_);
   pieces_ = cut(to_, from_);
   if (split_.without_unit_axes() == pieces_.without_unit_axes()) {

@@ -195,9 +195,10 @@ Matched<WritingPlan> Planner::plan(const Level& level, IoForm form) const {
 
 }  // namespace
 
-Matched<std::vector<WritingPlan>> make_plans(const Sdpa& sdpa, const EmitOptions& options, Facts& facts) {
+Matched<void> try_plans(const Sdpa& sdpa, const EmitOptions& options, Facts& facts,
+                        const std::function<bool(const WritingPlan&)>& write) {
   const Planner planner(sdpa, facts);
-  std::vector<WritingPlan> plans;
+  bool any = false;
   Miss reason{kNoViews, nullptr, "K and V have no views at one level", {}};
   for (const Level& level : kLevels)
     for (const IoForm form : {IoForm::k3d, IoForm::k4d}) {
@@ -207,11 +208,12 @@ Matched<std::vector<WritingPlan>> make_plans(const Sdpa& sdpa, const EmitOptions
       if (!plan) {
         if (!optional_form && plan.error().id != kNoViews) reason = plan.error();
       } else if (!optional_form || plan->layout_nodes == 0) {
-        plans.push_back(*plan);
+        any = true;
+        if (write(*plan)) return {};
       }
     }
-  if (plans.empty()) return tl::unexpected<Miss>(std::move(reason));
-  return plans;
+  if (!any) return tl::unexpected<Miss>(std::move(reason));
+  return {};
 }
 
 }  // namespace attn_opt

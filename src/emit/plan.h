@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <functional>
 
 #include "attn_opt/emit.h"
 #include "src/emit/layout.h"
@@ -22,7 +22,9 @@ struct WritingPlan {
   bool expands_key_batch = false, expands_value_batch = false;
 };
 
-/// All ways to write SDPA under OPTIONS, the preferred one first. The miss says why there is none.
-Matched<std::vector<WritingPlan>> make_plans(const Sdpa& sdpa, const EmitOptions& options, Facts& facts);
+/// Gives WRITE the ways to write SDPA under OPTIONS, the preferred one first, until it returns true. The miss says why
+/// there is none.
+Matched<void> try_plans(const Sdpa& sdpa, const EmitOptions& options, Facts& facts,
+                        const std::function<bool(const WritingPlan&)>& write);
 
 }  // namespace attn_opt

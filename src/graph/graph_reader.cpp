@@ -25,7 +25,7 @@ Status GraphReader::read_model() {
 }
 
 Graph* GraphReader::new_graph(Graph* parent, Node* owner) {
-  model_.graphs_.emplace_back(new Graph(&model_.memory_));
+  model_.graphs_.emplace_back(new Graph);
   Graph* graph = model_.graphs_.back().get();
   graph->model_ = &model_;
   graph->parent_ = parent;
@@ -57,16 +57,16 @@ Status GraphReader::read_graph(Graph& graph, onnx::GraphProto& proto, int depth)
   // Before IR version 4 every initializer had to be listed as an input too, and stood for a constant.
   const bool inputs_override = model_.proto().ir_version() >= 4;
   for (const auto& tensor : proto.initializer()) {
-    auto known = graph.values_.find(tensor.name());
-    if (known != graph.values_.end() && known->second->is_input) {
-      if (!inputs_override) known->second->initializer = &tensor;
+    Value* known = graph.find_own(tensor.name());
+    if (known && known->is_input) {
+      if (!inputs_override) known->initializer = &tensor;
       continue;
     }
     ATTN_OPT_TRY(Value * value, define(graph, tensor.name()));
     value->initializer = &tensor;
   }
   for (const auto& tensor : proto.sparse_initializer())
-    if (!graph.values_.count(tensor.values().name())) {
+    if (!graph.find_own(tensor.values().name())) {
       ATTN_OPT_TRY([[maybe_unused]] Value * value, define(graph, tensor.values().name()));
     }
   ATTN_OPT_CHECK(read_nodes(graph, *proto.mutable_node(), depth));
@@ -76,8 +76,6 @@ Status GraphReader::read_graph(Graph& graph, onnx::GraphProto& proto, int depth)
 
 Status GraphReader::read_nodes(Graph& graph, google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, int depth) {
   graph.nodes_.reserve(nodes.size());
-  graph.values_.reserve(graph.values_.size() + nodes.size());
-  model_.name_hashes_.reserve(model_.name_hashes_.size() + 2 * nodes.size());
   for (auto& node : nodes) ATTN_OPT_CHECK(read_node(graph, node, depth));
   return {};
 }
@@ -152,17 +150,18 @@ Status GraphReader::connect_outputs(Graph& graph) {
 
 Expected<Value*> GraphReader::define(Graph& graph, const std::string& name) {
   Value& value = model_.add_value(graph, name);
-  if (!graph.values_.try_emplace(value.name, &value).second)
+  const size_t hash = name_hash(name);
+  if (!graph.enter(value, hash))
     return fail(ErrorCode::kInvalidInput, quoted(name), "is made twice in one graph");
-  model_.take_name(name);
+  model_.take_name(hash);
   return &value;
 }
 
 void GraphReader::declare_types(Graph& graph, const onnx::GraphProto& proto) {
   for (const auto* infos : {&proto.value_info(), &proto.output(), &proto.input()})
     for (const auto& info : *infos) {
-      auto found = graph.values_.find(info.name());
-      if (found != graph.values_.end() && info.has_type()) found->second->declared_type = &info.type();
+      Value* found = info.has_type() ? graph.find_own(info.name()) : nullptr;
+      if (found) found->declared_type = &info.type();
     }
 }
 

@@ -8,8 +8,17 @@ namespace attn_opt {
 
 Value* Graph::find(std::string_view name) const {
   for (const Graph* graph = this; graph; graph = graph->parent_)
-    if (auto found = graph->values_.find(name); found != graph->values_.end()) return found->second;
+    if (Value* found = graph->find_own(name); found && !found->removed) return found;
   return nullptr;
+}
+
+Value* Graph::find_own(std::string_view name) const {
+  Value* const* found = values_.find(name_hash(name), [&](const Value* value) { return value->name == name; });
+  return found ? *found : nullptr;
+}
+
+bool Graph::enter(Value& value, size_t hash) {
+  return values_.insert(hash, &value, [&](const Value* known) { return known->name == value.name; });
 }
 
 const Graph& Graph::outermost() const {
@@ -101,7 +110,7 @@ void ModelGraph::link(Node& node, const Node& anchor) {
   }
   for (Value* value : node.outputs) {
     node.proto->add_output(value ? value->name : "");
-    if (value) node.graph->values_[value->name] = value;
+    if (value) node.graph->enter(*value, name_hash(value->name));
   }
   node.graph->added_.push_back(&node);
   node.graph->changed_ = true;
@@ -114,12 +123,9 @@ void ModelGraph::take_over(Value& value, Node& maker, int output) {
     unread->output = value.output;
     old->outputs[value.output] = unread;
     old->proto->set_output(value.output, unread->name);
-    old->graph->values_[unread->name] = unread;
+    old->graph->enter(*unread, name_hash(unread->name));
   }
-  if (Value* before = maker.outputs[output]) {
-    maker.graph->values_.erase(before->name);
-    maker.graph->removed_values_.insert(before->name);
-  }
+  if (Value* before = maker.outputs[output]) before->removed = true;
   maker.outputs[output] = &value;
   maker.proto->set_output(output, value.name);
   value.producer = &maker;

@@ -70,7 +70,7 @@ void ModelGraph::remove(Node& node, std::vector<Node*>& pending) {
     }
   }
   for (Value* value : node.outputs)
-    if (value) node.graph->removed_values_.insert(value->name);
+    if (value) value->removed = true;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!node.inputs[i]) continue;
     drop_use(node, static_cast<int>(i));
@@ -85,7 +85,7 @@ void ModelGraph::drop_unread(Value& value, std::vector<Node*>& pending) {
     pending.push_back(value.producer);
   else if (value.initializer && !value.is_input) {
     removed_initializers_.insert(value.initializer);
-    value.graph->removed_values_.insert(value.name);
+    value.removed = true;
     value.graph->changed_ = true;
   }
 }
@@ -122,10 +122,10 @@ void ModelGraph::compact() {
       erase_elements(*g.proto_->mutable_initializer(),
                      [&](const onnx::TensorProto& t) { return removed_initializers_.count(&t) > 0; });
       erase_elements(*g.proto_->mutable_value_info(), [&](const onnx::ValueInfoProto& info) {
-        return g.removed_values_.count(info.name()) > 0;
+        const Value* value = g.find_own(info.name());
+        return value && value->removed;
       });
     }
-    g.removed_values_.clear();
     g.changed_ = false;
   }
 }

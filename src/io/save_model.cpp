@@ -16,6 +16,8 @@
 namespace attn_opt {
 namespace {
 
+constexpr int kWrittenAtOnce = 1 << 18;
+
 Status check_size(uint64_t size, const std::filesystem::path& output, const SaveOptions& options) {
   if (size <= options.max_file_bytes) return {};
   return fail(ErrorCode::kOutput, output_name(output),
@@ -28,7 +30,7 @@ Status check_size(uint64_t size, const std::filesystem::path& output, const Save
 Status write_binary(const onnx::ModelProto& proto, OutputFile& file, const std::filesystem::path& output,
                     const SaveOptions& options) {
   ATTN_OPT_CHECK(check_size(proto.ByteSizeLong(), output, options));
-  google::protobuf::io::FileOutputStream stream(file.descriptor());
+  google::protobuf::io::FileOutputStream stream(file.descriptor(), kWrittenAtOnce);
   serialize(proto, stream);
   if (!stream.Flush() || stream.GetErrno() != 0) return tl::unexpected<Error>(file.error(stream.GetErrno()));
   return {};

@@ -6,11 +6,11 @@
 
 namespace attn_opt {
 
-/// Appends MESSAGE to STREAM, entries of maps in order.
+/// Appends MESSAGE, unchanged since its ByteSizeLong() was last asked for, to STREAM, entries of maps in order.
 inline void serialize(const google::protobuf::MessageLite& message, google::protobuf::io::ZeroCopyOutputStream& stream) {
   google::protobuf::io::CodedOutputStream coded(&stream);
   coded.SetSerializationDeterministic(true);
-  message.SerializeToCodedStream(&coded);
+  message.SerializeWithCachedSizes(&coded);
 }
 
 }  // namespace attn_opt

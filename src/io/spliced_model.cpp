@@ -35,6 +35,7 @@ class PieceBuffer {
 };
 
 void serialize(const google::protobuf::MessageLite& message, std::string& bytes) {
+  bytes.reserve(message.ByteSizeLong());
   google::protobuf::io::StringOutputStream stream(&bytes);
   attn_opt::serialize(message, stream);
 }
@@ -46,7 +47,6 @@ Expected<SplicedModel> SplicedModel::create(const onnx::ModelProto& model, Tenso
   SplicedModel spliced(placement);
   const uint64_t size = model.ByteSizeLong();
   if (size > INT_MAX) return fail(ErrorCode::kOutput, where, "without its weights it would be larger than 2 GiB");
-  spliced.bytes_.reserve(size);
   serialize(model, spliced.bytes_);
   const RawDataTokens tokens;
   WireSource source(std::as_bytes(std::span(spliced.bytes_)));

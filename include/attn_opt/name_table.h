@@ -1,0 +1,68 @@
+// Names looked up by their hash in one flat array: a model has more names than caches hold, and each lookup costs the
+// cache lines that it touches.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace attn_opt {
+
+/// Never 0.
+inline size_t name_hash(std::string_view name) { return std::hash<std::string_view>()(name) | ~(~size_t{0} >> 1); }
+
+/// Entries are added, never taken out.
+template <class Entry>
+class NameTable {
+ public:
+  /// The first entry under HASH for which IS_IT; null if there is none.
+  template <class Predicate>
+  const Entry* find(size_t hash, Predicate is_it) const {
+    if (slots_.empty()) return nullptr;
+    const Slot& slot = slots_[place_of(hash, is_it)];
+    return slot.hash ? &slot.entry : nullptr;
+  }
+
+  /// False, and nothing is added, if there is an entry under HASH for which IS_IT.
+  template <class Predicate>
+  bool insert(size_t hash, Entry entry, Predicate is_it) {
+    if (2 * size_ == slots_.size()) grow();
+    Slot& slot = slots_[place_of(hash, is_it)];
+    if (slot.hash) return false;
+    slot = {hash, std::move(entry)};
+    ++size_;
+    return true;
+  }
+
+ private:
+  static constexpr size_t kSmallest = 16;
+
+  struct Slot {
+    size_t hash = 0;  ///< 0: free
+    [[no_unique_address]] Entry entry{};
+  };
+
+  /// Where it is, or else the free slot where it would be.
+  template <class Predicate>
+  size_t place_of(size_t hash, Predicate is_it) const {
+    const size_t mask = slots_.size() - 1;
+    size_t place = hash & mask;
+    while (slots_[place].hash && !(slots_[place].hash == hash && is_it(slots_[place].entry))) place = (place + 1) & mask;
+    return place;
+  }
+
+  void grow() {
+    std::vector<Slot> old(std::max(2 * slots_.size(), kSmallest));
+    old.swap(slots_);
+    for (Slot& slot : old)
+      if (slot.hash) slots_[place_of(slot.hash, [](const Entry&) { return false; })] = std::move(slot);
+  }
+
+  std::vector<Slot> slots_;  ///< a power of two, at most half of them taken
+  size_t size_ = 0;
+};
+
+}  // namespace attn_opt
