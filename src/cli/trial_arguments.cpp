@@ -73,10 +73,7 @@ Tolerance tolerance_of(const TrialArguments& arguments, DataType type) {
   // Widened constants still differ by what they were rounded to: a scale that is an attribute is a float.
   constexpr Tolerance kWidened = {1e-5, 1e-6};
   const bool widened = arguments.compute == "f64" && type == onnx::TensorProto::DOUBLE;
-  Tolerance tolerance = widened ? kWidened : model_tolerance(type);
-  if (arguments.rtol) tolerance.relative = *arguments.rtol;
-  if (arguments.atol) tolerance.absolute = *arguments.atol;
-  return tolerance;
+  return with_given(widened ? kWidened : model_tolerance(type), arguments.rtol, arguments.atol);
 }
 
 TensorDifference difference_of(const TrialArguments& arguments, const Tensor& expected,

@@ -33,42 +33,41 @@ void visit_row(const Window& w, const Dims& strides, const Dims& k, Run&& run) {
   } while (next_index(at, leading));
 }
 
-/// ROWS, zero-filled before, of the CHANNELS that stand one behind the other at IMAGE.
-template <class T>
-void fill_columns(const Window& w, const T* image, int64_t channels, T* rows) {
+/// Calls run(i, offset, count) for all CHANNELS, which stand one behind the other, and all kernel positions: elements I to
+/// I + COUNT of the rows show OFFSET and every w.strides.back()-th element of the channels behind it.
+template <class Run>
+void visit_rows(const Window& w, int64_t channels, Run&& run) {
   const Dims strides = strides_of(w.in);
-  const int64_t step = w.strides.back();
+  int64_t row = 0, image = 0;
   for (int64_t c = 0; c < channels; ++c, image += element_count(w.in)) {
     Dims k(w.rank(), 0);
     do {
-      visit_row(w, strides, k, [&](int64_t i, int64_t offset, int64_t count) {
-        for (int64_t j = 0; j < count; ++j) rows[i + j] = image[offset + j * step];
-      });
-      rows += element_count(w.out);
+      visit_row(w, strides, k, [&](int64_t i, int64_t offset, int64_t count) { run(row + i, image + offset, count); });
+      row += element_count(w.out);
     } while (next_index(k, w.kernel));
   }
+}
+
+/// ROWS, zero-filled before, of the CHANNELS at IMAGE.
+template <class T>
+void fill_columns(const Window& w, const T* image, int64_t channels, T* rows) {
+  visit_rows(w, channels, [&, step = w.strides.back()](int64_t i, int64_t offset, int64_t count) {
+    for (int64_t j = 0; j < count; ++j) rows[i + j] = image[offset + j * step];
+  });
 }
 
 /// Adds ROWS onto CHANNELS of IMAGE; integers wrap around.
 template <class T>
 void add_columns(const Window& w, const T* rows, int64_t channels, T* image) {
-  const Dims strides = strides_of(w.in);
-  const int64_t step = w.strides.back();
-  for (int64_t c = 0; c < channels; ++c, image += element_count(w.in)) {
-    Dims k(w.rank(), 0);
-    do {
-      visit_row(w, strides, k, [&](int64_t i, int64_t offset, int64_t count) {
-        for (int64_t j = 0; j < count; ++j) {
-          T& to = image[offset + j * step];
-          if constexpr (std::is_integral_v<T>)
-            to = static_cast<T>(static_cast<uint64_t>(to) + static_cast<uint64_t>(rows[i + j]));
-          else
-            to += rows[i + j];
-        }
-      });
-      rows += element_count(w.out);
-    } while (next_index(k, w.kernel));
-  }
+  visit_rows(w, channels, [&, step = w.strides.back()](int64_t i, int64_t offset, int64_t count) {
+    for (int64_t j = 0; j < count; ++j) {
+      T& to = image[offset + j * step];
+      if constexpr (std::is_integral_v<T>)
+        to = static_cast<T>(static_cast<uint64_t>(to) + static_cast<uint64_t>(rows[i + j]));
+      else
+        to += rows[i + j];
+    }
+  });
 }
 
 }  // namespace attn_opt

@@ -39,13 +39,6 @@ bool drew(const NodeRun& run) {
   return training.type() != onnx::TensorProto::BOOL || training.size() != 1 || training.data<bool>()[0];
 }
 
-Tolerance tolerance_of(const ModelTrial& trial, DataType type) {
-  Tolerance tolerance = model_tolerance(type);
-  if (trial.relative) tolerance.relative = *trial.relative;
-  if (trial.absolute) tolerance.absolute = *trial.absolute;
-  return tolerance;
-}
-
 /// ACTUAL with NaN where EXPECTED is NaN, if they can be compared.
 Expected<Tensor> with_nans_of(const Tensor& expected, const Tensor& actual) {
   if (!is_floating(actual.type()) || expected.type() != actual.type() || expected.dims() != actual.dims()) return actual;
@@ -83,7 +76,8 @@ Expected<ModelVerification> verify_model(const onnx::ModelProto& before, const o
       if (assumes_rows_keep_a_key) {
         ATTN_OPT_TRY(actual, with_nans_of(run.outputs[i], outputs[i]));
       }
-      worst[i] = worse(worst[i], difference(run.outputs[i], actual, tolerance_of(trial, actual.type())));
+      const auto tolerance = with_given(model_tolerance(actual.type()), trial.relative, trial.absolute);
+      worst[i] = worse(worst[i], difference(run.outputs[i], actual, tolerance));
     }
   }
   ModelVerification result;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "attn_opt/tensor.h"
@@ -15,6 +16,11 @@ struct Tolerance {
 
 /// What results of whole models in TYPE may differ by, computed in another order; 0 for what is not floating.
 Tolerance model_tolerance(DataType type);
+
+/// TOLERANCE with what is given in the place of its own.
+inline Tolerance with_given(Tolerance tolerance, std::optional<double> relative, std::optional<double> absolute) {
+  return {relative.value_or(tolerance.relative), absolute.value_or(tolerance.absolute)};
+}
 
 struct TensorDifference {
   std::string incomparable;  ///< why the elements cannot be compared (types, dims); empty if they can
