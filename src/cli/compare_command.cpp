@@ -74,12 +74,16 @@ Expected<std::vector<TensorDifference>> run_draws(const CompareArguments& given,
   return worst;
 }
 
+/// "no NaN", "same NaN pattern", "NaN pattern differs".
+std::string pattern_of(const char* kind, int64_t expected, int64_t elsewhere) {
+  if (elsewhere > 0) return fmt::format("{} pattern differs", kind);
+  return expected > 0 ? fmt::format("same {} pattern", kind) : fmt::format("no {}", kind);
+}
+
 std::string line_of(const std::string& output, const TensorDifference& found) {
-  const std::string nans = found.nans_elsewhere > 0  ? "NaN pattern differs"
-                           : found.nans_expected > 0 ? "same NaN pattern"
-                                                     : "no NaN";
-  return fmt::format("{}  {}: {}, {}\n", output, found.agrees() ? "agrees" : "differs", to_string(found),
-                     nans);
+  return fmt::format("{}  {}: {}, {}, {}\n", output, found.agrees() ? "agrees" : "differs", to_string(found),
+                     pattern_of("NaN", found.nans_expected, found.nans_elsewhere),
+                     pattern_of("Inf", found.infinities_expected, found.infinities_elsewhere));
 }
 
 }  // namespace

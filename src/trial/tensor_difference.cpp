@@ -52,10 +52,15 @@ class Comparison {
       ++result_.nans_elsewhere;
       return beyond(index, kInfinity);
     }
+    result_.infinities_expected += std::isinf(expected);
     if (expected == actual) return;
+    result_.infinities_elsewhere += std::isinf(expected) || std::isinf(actual);
     const bool finite = std::isfinite(expected) && std::isfinite(actual);
     const double apart = finite ? std::abs(actual - expected) : kInfinity;
-    result_.absolute = std::max(result_.absolute, apart);
+    if (apart > result_.absolute) {
+      result_.absolute = apart;
+      largest_ = index;
+    }
     if (expected != 0)
       result_.relative = std::max(result_.relative, finite ? apart / std::abs(expected) : kInfinity);
     if (is_floating_) {
@@ -67,7 +72,8 @@ class Comparison {
 
   TensorDifference result(const Dims& dims) const {
     TensorDifference result = result_;
-    if (worst_ >= 0) result.worst = index_of(worst_, dims);
+    const int64_t worst = worst_ >= 0 ? worst_ : largest_;
+    if (worst >= 0) result.worst = index_of(worst, dims);
     return result;
   }
 
@@ -83,7 +89,7 @@ class Comparison {
   Precision precision_;
   bool is_floating_;
   TensorDifference result_;
-  int64_t count_ = 0, worst_ = -1;
+  int64_t count_ = 0, worst_ = -1, largest_ = -1;
   double furthest_ = -1;
 };
 
@@ -172,8 +178,11 @@ std::string to_string(const TensorDifference& difference) {
   if (!difference.incomparable.empty()) return difference.incomparable;
   std::string text = fmt::format("largest difference {:.3g} (relative {:.3g}, {:.3g} ulp)", difference.absolute,
                                  difference.relative, difference.ulp);
+  if (difference.absolute > 0 && difference.beyond == 0) text += " at " + to_string(difference.worst);
   if (difference.nans_elsewhere > 0)
     text += fmt::format(", {} NaN on one side only", difference.nans_elsewhere);
+  if (difference.infinities_elsewhere > 0)
+    text += fmt::format(", {} infinite on one side only", difference.infinities_elsewhere);
   if (difference.beyond > 0) {
     text += fmt::format(", {} beyond the tolerance, the furthest at {}", difference.beyond,
                         to_string(difference.worst));

@@ -48,6 +48,19 @@ TEST(TensorDifference, InfinityAgreesOnlyWithItself) {
   EXPECT_FALSE(difference(floats({1}), floats({kInfinity}), {1, 1}).agrees());
 }
 
+TEST(TensorDifference, CountsInfinitiesOfOneSide) {
+  const auto found = difference(floats({kInfinity, -kInfinity, 1, 2}), floats({kInfinity, kInfinity, kInfinity, 2}), {});
+  EXPECT_EQ(found.infinities_expected, 2);
+  EXPECT_EQ(found.infinities_elsewhere, 2);
+}
+
+TEST(TensorDifference, SaysWhereTheLargestIs) {
+  const auto found = difference(floats({1, 2, 3}), floats({1, 2.5, 3.25}), {0, 1});
+  EXPECT_TRUE(found.agrees());
+  EXPECT_THAT(found.worst, ElementsAre(1));
+  EXPECT_THAT(to_string(found), HasSubstr("at (1)"));
+}
+
 TEST(TensorDifference, IntegersAreExact) {
   const auto integers = [](int64_t value) { return Tensor::of<int64_t>({1}, {value}); };
   EXPECT_TRUE(difference(integers(5), integers(5), {}).agrees());
