@@ -18,11 +18,13 @@ ExecutorOptions by_body(ExecutorOptions options) {
   return options;
 }
 
-/// Of results whose scores, weights or outputs are rounded to TYPE: the body rounds after every step, the kernel does not.
+/// Of results whose scores, weights or outputs are rounded to TYPE: the body rounds after every step, the kernel does not. A
+/// score of 50, as softcap allows, is rounded by 4e-6 in float32, and its weight with it, on either side and differently on
+/// each processor.
 double tolerance(DataType type) {
   switch (type) {
     case P::DOUBLE: return 1e-11;
-    case P::FLOAT: return 5e-6;
+    case P::FLOAT: return 2e-5;
     case P::FLOAT16: return 2e-2;
     default: return 1e-1;
   }
