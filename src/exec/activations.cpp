@@ -4,6 +4,7 @@
 #include "src/exec/activation_functions.h"
 #include "src/exec/elementwise.h"
 #include "src/exec/families.h"
+#include "src/exec/wide.h"
 
 namespace attn_opt {
 namespace {
@@ -87,8 +88,7 @@ Outputs shrink(const KernelContext& context) {
   if (x.type() == onnx::TensorProto::BOOL) return context.unsupported("element type bool");
   const double lambd = context.attribute_float("lambd", 0.5f);
   const double bias = context.attribute_float("bias", 0.0f);
-  ATTN_OPT_CHECK(context.within_budget(x.size(), sizeof(double)));
-  ATTN_OPT_TRY(const Tensor wide, x.cast(onnx::TensorProto::DOUBLE));
+  ATTN_OPT_TRY(const Tensor wide, in_double(context, x));
   ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::DOUBLE, x.dims()));
   std::ranges::transform(wide.data<double>(), out.mutable_data<double>().begin(), [=](double value) {
     if (value < -lambd) return value + bias;

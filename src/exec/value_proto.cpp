@@ -2,6 +2,8 @@
 
 #include <onnx/onnx-data.pb.h>
 
+#include <limits>
+
 namespace attn_opt {
 namespace {
 
@@ -35,9 +37,10 @@ Expected<Tensor> owned(const onnx::OptionalProto& proto) {
 }
 
 template <class Proto>
-Expected<NamedValue> parse_as(const std::string& bytes) {
+Expected<NamedValue> parse_as(std::span<const std::byte> bytes) {
+  constexpr size_t kMostBytes = std::numeric_limits<int>::max();  // that protobuf reads
   Proto proto;
-  if (!proto.ParseFromString(bytes)) {
+  if (bytes.size() > kMostBytes || !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return fail(ErrorCode::kInvalidInput, "", "is not a " + Proto::descriptor()->name());
   }
   ATTN_OPT_TRY(Tensor value, owned(proto));
@@ -46,7 +49,7 @@ Expected<NamedValue> parse_as(const std::string& bytes) {
 
 }  // namespace
 
-Expected<NamedValue> parse_value(const std::string& bytes, const onnx::TypeProto& type) {
+Expected<NamedValue> parse_value(std::span<const std::byte> bytes, const onnx::TypeProto& type) {
   if (type.has_sequence_type()) return parse_as<onnx::SequenceProto>(bytes);
   if (type.has_optional_type()) return parse_as<onnx::OptionalProto>(bytes);
   if (type.has_tensor_type()) return parse_as<onnx::TensorProto>(bytes);

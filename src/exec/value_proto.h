@@ -1,6 +1,7 @@
 // Values as ONNX's test data holds them: a serialized TensorProto, SequenceProto or OptionalProto.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "attn_opt/tensor.h"
@@ -14,6 +15,6 @@ struct NamedValue {
 
 /// BYTES as a value of TYPE: a tensor, a sequence of tensors, or an optional of either.
 /// Errors: kInvalidInput (no such value), kUnsupported (another type).
-Expected<NamedValue> parse_value(const std::string& bytes, const onnx::TypeProto& type);
+Expected<NamedValue> parse_value(std::span<const std::byte> bytes, const onnx::TypeProto& type);
 
 }  // namespace attn_opt

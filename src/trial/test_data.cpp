@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <system_error>
 
 #include "src/exec/value_proto.h"
+#include "src/io/file.h"
 #include "src/trial/draw_inputs.h"
 
 namespace attn_opt {
@@ -26,18 +25,10 @@ std::optional<int> number_of(const fs::path& file, const std::string& prefix) {
   return number;
 }
 
-Expected<std::string> bytes_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << stream.rdbuf();
-  if (!stream) return fail(ErrorCode::kInvalidInput, file.string(), "cannot be read");
-  return std::move(bytes).str();
-}
-
 /// The value that FILE holds, of the type of the input or output that DECLARED is.
 Expected<NamedValue> read_value(const fs::path& file, const onnx::ValueInfoProto& declared) {
-  ATTN_OPT_TRY(const std::string bytes, bytes_of(file));
-  auto value = parse_value(bytes, declared.type());
+  ATTN_OPT_TRY(const FileBytes opened, FileBytes::open(file, FileBytes::Kind::kRegular));
+  auto value = parse_value(opened.bytes(), declared.type());
   if (!value) return fail(value.error().code, file.string(), value.error().what);
   return value;
 }

@@ -29,7 +29,8 @@ double two_ulp(DataType type) {
 }
 
 Expected<Tensor> read_value(const std::filesystem::path& path, const onnx::TypeProto& type) {
-  ATTN_OPT_TRY(NamedValue read, parse_value(read_file(path), type));
+  const std::string bytes = read_file(path);
+  ATTN_OPT_TRY(NamedValue read, parse_value(std::as_bytes(std::span(bytes)), type));
   return std::move(read.value);
 }
 
