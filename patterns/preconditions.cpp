@@ -12,8 +12,8 @@ namespace {
 std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
   const bool laid_over = std::any_of(sdpa.terms.begin(), sdpa.terms.end(),
                                      [](const ScoreTerm& term) { return term.kind != ScoreTerm::Kind::kBias && term.kind != ScoreTerm::Kind::kFloor; });
-  if (!sdpa.guarded && !laid_over) return std::nullopt;
-  return Precondition{"scores-finite", false, sdpa.guarded ? "a guard makes NaN 0" : "a Where hides masked scores"};
+  if (!sdpa.hides_nan && !laid_over) return std::nullopt;
+  return Precondition{"scores-finite", false, sdpa.hides_nan ? "a guard makes NaN 0" : "a Where hides masked scores"};
 }
 
 /// True if TERM keeps the first key of every row.

@@ -1,13 +1,12 @@
 // What may stand between the softmax and its product with V.
 //
-//   Cast, CastLike, Identity, Dropout at inference      Where(IsNaN(p), 0, p)   the guard
-//   Reshape, Squeeze, Unsqueeze of the leading axes     Transpose               of the last two axes
+//   Cast, CastLike, Identity, Dropout at inference      a guard (row_guard.h)
+//   Reshape, Squeeze, Unsqueeze of the leading axes     Transpose of the last two axes
 #include "patterns/probability_walk.h"
 
 #include <algorithm>
 
 #include "attn_opt/canonical.h"
-#include "attn_opt/matcher.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products.h"
 
@@ -20,6 +19,8 @@ bool is_on_the_way(const Node& node) {
   return is_product(node) || node.is("Cast") || node.is("CastLike") || node.is("Identity") || node.is("Dropout") ||
          node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Transpose") || node.is("Concat");
 }
+
+bool reads_type_alone(const Use& use) { return use.node->is("CastLike") && use.input == 1; }
 
 class Walker {
  public:
@@ -40,23 +41,20 @@ class Walker {
   }
 
  private:
-  /// Where(IsNaN(p), 0, p), the only readers of p being those two.
   bool pass_guard() {
-    Node* guard = nullptr;
-    for (const Use& use : value_->uses)
-      if (use.node && use.node->is("Where") && use.input == 2) guard = use.node;
-    if (!guard || !number_is(0)(*guard->inputs[1], facts_) || !op("IsNaN", {same(&value_)})(*guard->inputs[0], facts_))
-      return false;
-    const bool others_read = value_->is_output || std::any_of(value_->uses.begin(), value_->uses.end(), [&](const Use& u) {
-      return u.node != guard && !(u.node && u.node->is("IsNaN"));
+    if (walk_.guard) return false;
+    const auto guard = row_guard(*value_, facts_);
+    if (!guard) return false;
+    const bool others_read = value_->is_output || std::any_of(value_->uses.begin(), value_->uses.end(), [&](const Use& use) {
+      return !belongs_to_guard(use, *guard->node);
     });
     if (others_read) {
       note_escape();
       walk_.escapes_before_guard = true;
     }
-    walk_.guarded = true;
-    walk_.peeled.push_back("Where(IsNaN)");
-    value_ = guard->outputs[0];
+    walk_.guard = guard;
+    walk_.peeled.push_back(guard->row_maximum_of ? "Where(row of -inf)" : "Where(IsNaN)");
+    value_ = guard->node->outputs[0];
     return true;
   }
 
@@ -68,7 +66,7 @@ class Walker {
   Matched<Node*> next_node() {
     std::vector<Node*> candidates, products;
     for (const Use& use : value_->uses) {
-      if (!use.node || use.node->graph != value_->graph || !is_on_the_way(*use.node)) continue;
+      if (!use.node || use.node->graph != value_->graph || !is_on_the_way(*use.node) || reads_type_alone(use)) continue;
       if (is_product(*use.node)) products.push_back(use.node);
       candidates.push_back(use.node);
     }

@@ -7,6 +7,7 @@
 
 #include "attn_opt/miss.h"
 #include "attn_opt/pattern.h"
+#include "patterns/row_guard.h"
 
 namespace attn_opt {
 
@@ -14,7 +15,7 @@ struct ProbabilityWalk {
   Node* product = nullptr;        ///< the MatMul or Einsum with V
   Value* probabilities = nullptr; ///< what that reads
   bool transposed = false;        ///< PROBABILITIES is keys by queries
-  bool guarded = false;           ///< NaN is made 0 on the way
+  std::optional<RowGuard> guard;  ///< what makes rows without a key 0 on the way
   Value* escaping = nullptr;      ///< the one value on the way that others read too
   bool escapes_often = false;     ///< several values on the way are read by others
   bool escapes_before_guard = false;

@@ -29,6 +29,7 @@ struct Reading {
   ScoreWalk scores;
   ScoreProduct score_product;
   ValueProduct value_product;
+  GuardMeaning guard = GuardMeaning::kNothing;
 };
 
 /// Batch and heads where some value of the site keeps them apart.
@@ -85,6 +86,16 @@ Matched<void> add_what_product_adds(Reading& reading) {
   return {};
 }
 
+/// NaN is made 0 where all scores are -inf, and a guard that tests for NaN does no less.
+Matched<GuardMeaning> read_guard(const Reading& reading, Value& softmax_input, MatchContext& context) {
+  const auto& guard = reading.probabilities.guard;
+  if (!guard) return GuardMeaning::kNothing;
+  if (!guard->row_maximum_of) return GuardMeaning::kScores;
+  if (!reading.scores.frames.empty())
+    return missed("probabilities.guard", guard->node, "the scores are regrouped above it", reading.probabilities.peeled);
+  return meaning_of_guard(*guard, softmax_input, reading.scores.terms, context.facts);
+}
+
 Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   Reading reading;
   ATTN_OPT_MATCH(reading.probabilities, walk_probabilities(*softmax.output, context));
@@ -92,6 +103,7 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.transposed, context));
   ATTN_OPT_DONE(add_what_product_adds(reading));
+  ATTN_OPT_MATCH(reading.guard, read_guard(reading, *softmax.input, context));
   ATTN_OPT_MATCH(reading.value_product, value_product(*reading.probabilities.product, *reading.probabilities.probabilities,
                                                       reading.probabilities.transposed, context));
   return reading;
@@ -154,7 +166,8 @@ class SoftmaxAttention : public Pattern {
     const DataType scores_type = context.facts.type(*softmax.input);
     if (is_floating(scores_type) && scores_type != sdpa.type) sdpa.softmax_precision = scores_type;
     sdpa.exponent_offset = softmax.exponent_offset;
-    sdpa.guarded = reading.probabilities.guarded;
+    sdpa.guarded = reading.guard != GuardMeaning::kNothing;
+    sdpa.hides_nan = reading.guard == GuardMeaning::kScores;
     sdpa.probabilities = readable_probabilities(reading, split, context);
     sdpa.preconditions = preconditions_of(sdpa, context);
     return sdpa;

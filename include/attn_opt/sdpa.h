@@ -1,7 +1,7 @@
 // Attention, described: what every front end produces and every back end takes.
 //
 //   scores = softcap(scale * tensor_scales * Q K^T), then each term in turn: + coefficient * bias, or a fill laid over
-//   probabilities = softmax(scores) over the keys, 0 for rows without a key if guarded
+//   probabilities = softmax(scores) over the keys, 0 for rows that the terms leave no key if guarded
 //   Y = probabilities V
 //
 // Names of axes: B batch, H heads (query heads Hq, key/value heads Hkv), L queries, S keys, D features of Q and K,
@@ -84,7 +84,8 @@ struct Sdpa {
   DataType softmax_precision = onnx::TensorProto::UNDEFINED; ///< UNDEFINED: that of the scores
   /// The softmax takes exp() of the scores plus this; none: of the scores less the largest of their row.
   std::optional<double> exponent_offset;
-  bool guarded = false;          ///< NaN probabilities are made 0
+  bool guarded = false;          ///< probabilities of rows that the terms leave no key are 0
+  bool hides_nan = false;        ///< so are those that are NaN for another reason
 
   std::vector<OutputView> outputs;          ///< from the product with V downward
   std::optional<OutputView> probabilities;  ///< read by others than the product with V; shape (B, Hq, L, S)

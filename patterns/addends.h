@@ -1,0 +1,15 @@
+// What a bias is the sum of.
+#pragma once
+
+#include <vector>
+
+#include "attn_opt/facts.h"
+#include "attn_opt/graph.h"
+
+namespace attn_opt {
+
+/// The values that SUM adds up, seen through nodes that change nothing, without those that are 0 throughout; SUM itself
+/// if it adds nothing up. At most 16.
+std::vector<Value*> addends_of(Value& sum, Facts& facts);
+
+}  // namespace attn_opt

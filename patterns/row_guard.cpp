@@ -1,0 +1,98 @@
+#include "patterns/row_guard.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/mask_contents.h"
+#include "attn_opt/matcher.h"
+#include "patterns/addends.h"
+
+namespace attn_opt {
+namespace {
+
+const Matcher& minus_infinity() {
+  static const Matcher matcher = number_is(-INFINITY);
+  return matcher;
+}
+
+/// Fits a condition that is true for rows whose maximum is -inf; TESTED: what the maximum is taken of.
+Matcher row_is_minus_infinity(Value** tested) {
+  const Matcher maximum = reduced_over_last("ReduceMax", any(tested));
+  return either({commuted("Equal", maximum, minus_infinity()), op("LessOrEqual", {maximum, minus_infinity()}),
+                 op("Not", {op("Greater", {maximum, minus_infinity()})})});
+}
+
+Matcher row_is_above_minus_infinity(Value** tested) {
+  const Matcher maximum = reduced_over_last("ReduceMax", any(tested));
+  return either({op("Greater", {maximum, minus_infinity()}), op("Not", {row_is_minus_infinity(tested)})});
+}
+
+std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value, Facts& facts) {
+  if (!node.is("Where") || node.inputs.size() != 3 || (probabilities != 1 && probabilities != 2)) return std::nullopt;
+  Value &condition = *node.inputs[0], &otherwise = *node.inputs[3 - probabilities];
+  if (facts.uniform(otherwise) != 0.0) return std::nullopt;
+  Value* found = nullptr;
+  const bool keeps = probabilities == 1;
+  Value* own = &value;
+  const Matcher is_nan = op("IsNaN", {same(&own)});
+  if ((keeps ? op("Not", {is_nan}) : is_nan)(condition, facts)) return RowGuard{&node, nullptr};
+  if ((keeps ? row_is_above_minus_infinity(&found) : row_is_minus_infinity(&found))(condition, facts))
+    return RowGuard{&node, found};
+  return std::nullopt;
+}
+
+bool is_never_empty(Value& tested, Facts& facts) {
+  return is_floating(facts.type(tested)) && !mask_contents(tested, facts).may_hold_minus_inf;
+}
+
+/// True if the guard NODE does not make the probabilities larger.
+bool keeps_shape(const Node& node, Facts& facts) {
+  const Shape* after = facts.shape(*node.outputs[0]);
+  return after && std::any_of(node.inputs.begin() + 1, node.inputs.end(), [&](const Value* input) {
+           const Shape* before = facts.shape(*input);
+           return before && *before == *after;
+         });
+}
+
+/// All that TERMS add, or nullopt if they do more than add.
+std::optional<std::vector<Value*>> added_values(const std::vector<ScoreTerm>& terms, Facts& facts) {
+  std::vector<Value*> all;
+  for (const ScoreTerm& term : terms) {
+    if (term.kind != ScoreTerm::Kind::kBias || term.coefficient != 1) return std::nullopt;
+    const std::vector<Value*> own = addends_of(*term.value, facts);
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+std::optional<RowGuard> row_guard(Value& probabilities, Facts& facts) {
+  for (const Use& use : probabilities.uses)
+    if (use.node)
+      if (auto guard = guard_at(*use.node, static_cast<size_t>(use.input), probabilities, facts)) return guard;
+  return std::nullopt;
+}
+
+bool belongs_to_guard(const Use& use, const Node& guard) {
+  if (!use.node) return false;
+  return use.node == &guard || use.node->is("IsNaN") || (use.node->is("CastLike") && use.input == 1);
+}
+
+Matched<GuardMeaning> meaning_of_guard(const RowGuard& guard, Value& softmax_input, const std::vector<ScoreTerm>& terms,
+                                       Facts& facts) {
+  Value& tested = *guard.row_maximum_of;
+  if (&canonical(tested, facts) == &canonical(softmax_input, facts)) return GuardMeaning::kScores;
+  if (is_never_empty(tested, facts) && keeps_shape(*guard.node, facts)) return GuardMeaning::kNothing;
+  auto added = added_values(terms, facts);
+  std::vector<Value*> wanted = addends_of(tested, facts);
+  if (added) {
+    std::sort(added->begin(), added->end());
+    std::sort(wanted.begin(), wanted.end());
+    if (*added == wanted) return GuardMeaning::kEmptyRows;
+  }
+  return missed("probabilities.guard", guard.node, "'" + tested.name + "' is not the sum of what was added to the scores");
+}
+
+}  // namespace attn_opt
