@@ -8,44 +8,18 @@
 //
 // The operands are walked like those of any attention, so that repeated heads, caches and layouts in front of the node
 // go into it. A node of opset 24 is a site only if that gains something.
-#include <cmath>
-#include <limits>
-
 #include "attn_opt/pattern.h"
-#include "patterns/causal_terms.h"
+#include "patterns/attention_description.h"
 #include "patterns/operand_walk.h"
 
 namespace attn_opt {
 namespace {
 
-enum Input { kQ, kK, kV, kMask, kPastKey, kPastValue, kNonpad };
 enum Output { kY, kPresentKey, kPresentValue, kScores };
-
-constexpr int kTargetOpset = 24;
 
 Value* output_read(const Node& node, size_t output) {
   Value* value = node.output(output);
   return value && !value->unused() ? value : nullptr;
-}
-
-/// (B, L, H*D) or (B, H, L, D).
-std::optional<AxisMap> operand_axes(const Value& value, const char* heads_attribute, const Node& node, Facts& facts) {
-  const Shape* shape = facts.shape(value);
-  if (!shape) return std::nullopt;
-  const std::vector<Role> four_axes{Role::kBatch, Role::kHead, Role::kRow, Role::kFeature};
-  if (shape->size() == 4) return AxisMap::of(*shape, four_axes);
-  const Dim heads = node.int_attribute(heads_attribute, 0);
-  if (shape->size() != 3 || heads.is(0)) return std::nullopt;
-  const auto features = exact_quotient((*shape)[2], heads);
-  if (!features) return std::nullopt;
-  return AxisMap::of({(*shape)[0], (*shape)[1], heads, *features},
-                     {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
-      .regrouped(*shape);
-}
-
-/// A causal mask starts at the first key without a past, and behind it with one: no cache may become a past then.
-void keep_caches_outside(Operand& operand) {
-  std::erase_if(operand.views, [](const OperandView& view) { return view.past != nullptr; });
 }
 
 bool gains_something(const Operand& operand) {
@@ -66,9 +40,12 @@ class AttentionNode : public Pattern {
   Matched<Match> match(Node& node, MatchContext& context) const override {
     Match match;
     match.anchor = match.insert_before = &node;
-    match.is_target_form = context.view.opset(*node.graph) >= kTargetOpset;
-    ATTN_OPT_MATCH(match.sdpa, describe(node, context));
-    const Sdpa& sdpa = match.sdpa;
+    match.is_target_form = context.view.opset(*node.graph) >= kEditOpset;
+    const AttentionOutputs outputs{node.output(kY), output_read(node, kPresentKey), output_read(node, kPresentValue),
+                                   output_read(node, kScores)};
+    ATTN_OPT_MATCH(match.sdpa, describe_attention(node, outputs, context));
+    Sdpa& sdpa = match.sdpa;
+    sdpa.outputs = walk_output(*sdpa.outputs[0].value, sdpa.outputs[0].axes, context);
     if (match.is_target_form && !gains_something(sdpa.k) && !gains_something(sdpa.v))
       return missed(std::string(kNotAttention), &node, "");
     const Dim group = sdpa.k.views.front().axes.size(Role::kHead);
@@ -76,97 +53,6 @@ class AttentionNode : public Pattern {
     match.has_past = sdpa.k.views.front().past != nullptr;
     match.peeled = {"Attention"};
     return match;
-  }
-
- private:
-  static Matched<Sdpa> describe(Node& node, MatchContext& context) {
-    Facts& facts = context.facts;
-    Sdpa sdpa;
-    if (!node.input(kPastKey) && (output_read(node, kPresentKey) || output_read(node, kPresentValue)))
-      return missed("attention-node.present-without-past", &node, "its present outputs are its own K and V");
-    const auto q = operand_axes(*node.inputs[kQ], "q_num_heads", node, facts);
-    const auto k = operand_axes(*node.inputs[kK], "kv_num_heads", node, facts);
-    const auto v = operand_axes(*node.inputs[kV], "kv_num_heads", node, facts);
-    if (!q || !k || !v) return missed("attention-node.rank", &node, "rank or head count of an input is not known");
-    sdpa.type = facts.type(*node.inputs[kQ]);
-    sdpa.batch = q->size(Role::kBatch);
-    sdpa.query_heads = q->size(Role::kHead);
-    sdpa.is_causal = node.int_attribute("is_causal", 0) != 0;
-    sdpa.softcap = node.float_attribute("softcap", 0);
-    sdpa.softmax_precision = static_cast<DataType>(node.int_attribute("softmax_precision", 0));
-    sdpa.guarded = true;
-    read_operands(node, *q, *k, *v, context, sdpa);
-    ATTN_OPT_MATCH(sdpa.scale, scale_of(node, *q));
-    if (Value* mask = node.input(kMask)) {
-      ATTN_OPT_MATCH(ScoreTerm term, mask_term(node, *mask, sdpa, context));
-      sdpa.terms.push_back(std::move(term));
-      read_causal_terms(sdpa, context.facts);
-    }
-    sdpa.nonpad_kv_seqlen = node.input(kNonpad);
-    sdpa.scores_output = output_read(node, kScores);
-    sdpa.scores_output_mode = static_cast<int>(node.int_attribute("qk_matmul_output_mode", 0));
-    return sdpa;
-  }
-
-  static void read_operands(Node& node, const AxisMap& q, const AxisMap& k, const AxisMap& v, MatchContext& context,
-                            Sdpa& sdpa) {
-    const bool has_past = node.input(kPastKey) && node.input(kPastValue);
-    const auto read = [&](size_t input, const AxisMap& axes, size_t past, size_t present) {
-      OperandView start{node.inputs[input], axes};
-      if (has_past) start.past = node.inputs[past];
-      if (has_past) start.present = node.output(present);
-      return walk_operand(start, context);
-    };
-    sdpa.q = walk_operand({node.inputs[kQ], q}, context);
-    sdpa.k = read(kK, k, kPastKey, kPresentKey);
-    sdpa.v = read(kV, v, kPastValue, kPresentValue);
-    if (!has_past && sdpa.is_causal) {
-      keep_caches_outside(sdpa.k);
-      keep_caches_outside(sdpa.v);
-    }
-    sdpa.outputs = walk_output(*node.outputs[kY], output_axes(node, q, v, context), context);
-  }
-
-  static AxisMap output_axes(Node& node, const AxisMap& q, const AxisMap& v, MatchContext& context) {
-    const Dim batch = q.size(Role::kBatch), heads = q.size(Role::kHead), rows = q.size(Role::kRow);
-    const Dim features = v.size(Role::kFeature);
-    const bool three = context.facts.shape(*node.inputs[kQ])->size() == 3;
-    if (!three)
-      return AxisMap::of({batch, heads, rows, features}, {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature});
-    return *AxisMap::of({batch, rows, heads, features}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
-                .regrouped({batch, rows, heads * features});
-  }
-
-  /// Without the attribute 1 / sqrt(D).
-  static Matched<double> scale_of(const Node& node, const AxisMap& q) {
-    if (const auto* scale = node.attribute("scale")) return scale->f();
-    const Dim features = q.size(Role::kFeature);
-    if (!features.is_constant() || features.value() <= 0)
-      return missed("attention-node.scale", &node, "no scale, and the head size " + features.str() + " is no number");
-    return 1 / std::sqrt(static_cast<double>(features.value()));
-  }
-
-  static Matched<ScoreTerm> mask_term(const Node& node, Value& mask, const Sdpa& sdpa, MatchContext& context) {
-    const Shape* shape = context.facts.shape(mask);
-    if (!shape) return missed("attention-node.mask-rank", &node, "the rank of '" + mask.name + "' is not known");
-    Dim keys = sdpa.k.views.front().axes.size(Role::kRow);
-    if (Value* past = node.input(kPastKey)) {
-      const Shape* past_shape = context.facts.shape(*past);
-      if (!past_shape || past_shape->size() != 4) return missed("attention-node.past-rank", &node, past->name);
-      keys = keys + (*past_shape)[2];
-    }
-    // From opset 24 on a shorter mask is padded with -inf, before a last axis of 1 was broadcast.
-    const bool pads = context.view.opset(*node.graph) >= kTargetOpset;
-    if (pads && (shape->empty() || shape->back() != keys))
-      return missed("attention-node.short-mask", &node, to_string(*shape) + " for " + keys.str() + " keys");
-    ScoreTerm term;
-    term.value = &mask;
-    term.frame = {sdpa.batch, sdpa.query_heads, sdpa.q.views.front().axes.size(Role::kRow), keys};
-    if (context.facts.type(mask) == onnx::TensorProto::BOOL) {
-      term.kind = ScoreTerm::Kind::kKeep;
-      term.fill = -std::numeric_limits<double>::infinity();
-    }
-    return term;
   }
 };
 

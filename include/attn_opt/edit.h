@@ -10,6 +10,9 @@
 //   edit.take_over(*y, *sum);              // y is made by that Add from now on
 //   ... verify edit ...
 //   edit.commit(shared);
+//
+// A pattern makes values that the model does not have, such as Q with a bias that an operator adds inside, in an edit
+// that is never committed. Who reads such a value adopts the nodes behind it.
 #pragma once
 
 #include <map>
@@ -23,6 +26,7 @@
 namespace attn_opt {
 
 /// Nodes that edits have put into the model, by what they compute.
+/// Or into no model yet: what a pattern makes for its description (MatchContext::unplaced).
 class SharedNodes {
  public:
   /// The value that KEY's node makes, if that node stands above READER in the same graph; null otherwise.
@@ -53,6 +57,11 @@ class Edit {
   /// TYPE is to be recorded in value_info for VALUE, which this edit makes.
   void declare(Value& value, onnx::TypeProto type) { declared_.emplace_back(&value, std::move(type)); }
 
+  /// Takes in the unplaced nodes, of whichever edit, that its own nodes read.
+  void adopt_unplaced();
+  /// What it made can be shared from now on: by edits of the same matches, if it is never committed itself.
+  void enter(SharedNodes& shared) const;
+
   /// The existing nodes that this edit would leave dead, the anchor's cone upward. Linear in their number.
   std::vector<Node*> would_remove() const;
   /// True if every reader of a taken-over value that is not in REMOVED, what would_remove() gives, stands behind the
@@ -79,7 +88,7 @@ class GraphBuilder {
       : edit_(edit), shared_(shared), stem_(std::move(stem)) {}
 
   using Attributes = std::vector<onnx::AttributeProto>;
-  /// First output of a node of the ai.onnx domain with one output. The same node is made once.
+  /// First output of a node with one output; OP is "Op" of ai.onnx or "domain::Op". The same node is made once.
   Value* node(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes = {});
   /// A node with OUTPUT_COUNT outputs, never shared; null INPUTS are omitted ones, false in WANTED omitted outputs.
   Node* new_node(const std::string& op, const std::vector<Value*>& inputs, const std::vector<bool>& wanted,

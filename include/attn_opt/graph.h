@@ -50,9 +50,20 @@ struct Value {
   bool is_input = false;                           ///< input of its graph (also: initializer that is an input)
   bool is_output = false;                          ///< output of its graph
   bool removed = false;
+  bool is_new = false;                             ///< not of the file
 
   bool unused() const { return uses.empty() && !is_output; }
 };
+
+/// Where a node stands. One that is not of the file is written at the opset of edits (kEditOpset), whatever the model's.
+enum class Placement : uint8_t {
+  kOfFile,
+  kUnplaced,  ///< in no list yet: nothing of the model refers to it
+  kAdded,     ///< put into its graph since
+};
+
+/// Version of ai.onnx that edits write.
+inline constexpr int kEditOpset = 24;
 
 struct Node {
   explicit Node(std::pmr::memory_resource* memory) : inputs(memory), outputs(memory), use_slots(memory) {}
@@ -65,6 +76,7 @@ struct Node {
   std::pmr::vector<Value*> outputs;  ///< null: an omitted optional output
   std::vector<Graph*> bodies;        ///< graphs in its attributes, in the order of the attributes
   bool removed = false;
+  Placement placement = Placement::kOfFile;
   std::pmr::vector<uint32_t> use_slots;  ///< where each input's Use stands in its value's uses
 
   const std::string& op() const { return proto->op_type(); }
@@ -138,6 +150,8 @@ class ModelGraph {
   const std::deque<std::unique_ptr<Graph>>& graphs() const { return graphs_; }
   /// Version of DOMAIN that GRAPH's nodes are of: the model's, or the function's own import.
   int opset(const Graph& graph, const std::string& domain = "") const;
+  /// Version of ai.onnx that NODE is of: its graph's, or kEditOpset if it is not of the file.
+  int onnx_opset(const Node& node) const { return node.placement == Placement::kOfFile ? opset(*node.graph) : kEditOpset; }
 
   /// A name that no value or node of the model has: STEM, or STEM with a number.
   std::string fresh_name(const std::string& stem);

@@ -25,6 +25,13 @@ namespace attn_opt {
 struct MatchContext {
   ModelGraph& view;
   Facts& facts;
+  /// Values that patterns made for their descriptions. They can be used like any other; an emission that reads one
+  /// puts the nodes behind it into the model. To make some, above NODE:
+  ///   Edit draft(context.view, node);
+  ///   GraphBuilder build(draft, context.unplaced, node.label());
+  ///   Value* biased = build.node("Add", {q, bias});
+  ///   draft.enter(context.unplaced);  // the next match finds the same nodes
+  SharedNodes unplaced = {};
 };
 
 struct Match {

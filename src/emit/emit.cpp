@@ -144,6 +144,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, bool with_further_outp
   emission.attention = write_attention(plan, operands, {mask, emission.is_causal}, further, site);
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, site));
   declare_inputs(plan, operands, site);
+  emission.edit.adopt_unplaced();
   emission.removed = emission.edit.would_remove();
   ATTN_OPT_DONE(check_order(emission.edit, emission.removed));
   emission.preconditions.insert(emission.preconditions.end(), site.assumed.begin(), site.assumed.end());

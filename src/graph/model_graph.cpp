@@ -60,7 +60,9 @@ std::string ModelGraph::fresh_name(const std::string& stem) {
 }
 
 Value* ModelGraph::new_value(Graph& graph, const std::string& name) {
-  return &add_value(graph, name);
+  Value& value = add_value(graph, name);
+  value.is_new = true;
+  return &value;
 }
 
 Value& ModelGraph::add_value(Graph& graph, std::string name) {
@@ -83,6 +85,7 @@ Node* ModelGraph::new_node(Graph& graph) {
   auto& proto = unlisted_protos_[&node];
   proto = std::make_unique<onnx::NodeProto>();
   node.proto = proto.get();
+  node.placement = Placement::kUnplaced;
   return &node;
 }
 
@@ -101,6 +104,7 @@ void ModelGraph::drop_use(Node& node, int input) {
 
 void ModelGraph::link(Node& node, const Node& anchor) {
   node.position = anchor.position;
+  node.placement = Placement::kAdded;
   node.use_slots.assign(node.inputs.size(), 0);
   node.proto->clear_input();
   node.proto->clear_output();

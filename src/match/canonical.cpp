@@ -31,7 +31,7 @@ bool transposes_nothing(const Node& node) {
 }
 
 bool drops_nothing(const Node& node, Facts& facts) {
-  const int opset = node.graph->model().opset(*node.graph);
+  const int opset = node.graph->model().onnx_opset(node);
   if (opset < 7) return node.int_attribute("is_test", 0) != 0;
   const Value* training = node.input(2);
   return !training || facts.uniform(*training) == 0.0;

@@ -162,7 +162,7 @@ Tensor FactStore::folded(const Value& value) {
     inputs.push_back(input ? constants_[input] : Tensor());
     if (input && !inputs.back().has_value()) return {};
   }
-  Expected<std::vector<Tensor>> outputs = run_node(*node.proto, inputs, opsets(*node.graph));
+  Expected<std::vector<Tensor>> outputs = run_node(*node.proto, inputs, opsets(node));
   const size_t output = static_cast<size_t>(value.output);
   if (!outputs || output >= outputs->size()) return {};
   Tensor& result = (*outputs)[output];

@@ -253,9 +253,11 @@ std::vector<const SizeAssumption*> FactStore::assumptions_about(const std::set<s
   return about;
 }
 
-const Opsets& FactStore::opsets(const Graph& graph) {
-  const auto [found, added] = opsets_.try_emplace(&graph);
-  if (added) found->second[""] = view_.opset(graph);
+const Opsets& FactStore::opsets(const Node& node) {
+  static const Opsets of_edits{{"", kEditOpset}};
+  if (node.placement != Placement::kOfFile) return of_edits;
+  const auto [found, added] = opsets_.try_emplace(node.graph);
+  if (added) found->second[""] = view_.opset(*node.graph);
   return found->second;
 }
 

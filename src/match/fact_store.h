@@ -54,7 +54,8 @@ class FactStore {
   const std::vector<SizeAssumption>& assumptions() const { return assumptions_; }
   std::vector<const SizeAssumption*> assumptions_about(const std::set<std::string>& symbols) const;
 
-  const Opsets& opsets(const Graph& graph);
+  /// Versions of what NODE, and the nodes of its bodies, are of.
+  const Opsets& opsets(const Node& node);
   const TensorStore& tensors() const { return tensors_; }
   ModelGraph& view() const { return view_; }
   /// VALUE's name, with a number if another value of the model has the same.

@@ -140,7 +140,7 @@ Tensor FactStore::uniform_result(const Node& node) {
     });
     return equal ? elements[0] : Tensor();
   }
-  Expected<std::vector<Tensor>> outputs = run_node(*node.proto, elements, opsets(*node.graph));
+  Expected<std::vector<Tensor>> outputs = run_node(*node.proto, elements, opsets(node));
   return outputs && !outputs->empty() && outputs->front().size() == 1 ? outputs->front().reshaped({})
                                                                       : Tensor();
 }

@@ -59,7 +59,7 @@ void move_elements(RuleContext& context, const std::vector<size_t>& moved) {
     }
     if (!inputs[i].has_value()) return;
   }
-  const auto outputs = run_node(*node.proto, inputs, context.store().opsets(*node.graph));
+  const auto outputs = run_node(*node.proto, inputs, context.store().opsets(node));
   if (!outputs) return;
   for (size_t i = 0; i < outputs->size(); ++i) {
     const Tensor& positions = (*outputs)[i];

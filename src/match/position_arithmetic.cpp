@@ -139,7 +139,7 @@ PositionReader::Found PositionReader::elementwise(Node& node) {
     if (!numbers) return std::nullopt;
     tables.push_back(*numbers);
   }
-  return as_reading(run(*node.proto, node.graph->model().opset(*node.graph), tables));
+  return as_reading(run(*node.proto, node.graph->model().onnx_opset(node), tables));
 }
 
 }  // namespace attn_opt

@@ -35,7 +35,7 @@ const Dim& simpler(const Dim& a, const Dim& b) {
 
 RuleContext::RuleContext(FactStore& store, const Node& node)
     : store_(store), node_(node), opset_(0), results_(node.outputs.size()) {
-  opset_ = node.domain().empty() ? store.opsets(*node.graph).at("")
+  opset_ = node.domain().empty() ? store.opsets(node).at("")
                                  : store.view().opset(*node.graph, std::string(node.domain()));
 }
 

@@ -112,7 +112,7 @@ Expected<std::set<FunctionName>> functions_to_inline(Model& model, const Optimiz
   Facts facts(*view, *model.tensors);
   MatchContext context{*view, facts};
   Report unused;
-  auto names = covered_functions(model.proto, find_sites(context, chosen, unused), context, options.emit);
+  auto names = covered_functions(model.proto, find_sites(context, chosen, unused).matched, context, options.emit);
   add_callers(model.proto, names);
   return names;
 }

@@ -17,8 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kAttentionOpset = 24;
-
 class Run {
  public:
   Run(Model& model, const OptimizeOptions& options, std::unique_ptr<ModelGraph> view)
@@ -35,8 +33,8 @@ class Run {
     report_.opset_before = report_.opset_after = opset_version(model_.proto);
     ATTN_OPT_TRY(const auto chosen, chosen_patterns(options_));
     sites_ = find_sites(context_, chosen, report_);
-    if (!sites_.empty()) {
-      if (auto plan = plan_raise(*view_, facts_, *model_.tensors, std::max(options_.opset, kAttentionOpset)))
+    if (!sites_.matched.empty()) {
+      if (auto plan = plan_raise(*view_, facts_, *model_.tensors, std::max(options_.opset, kEditOpset)))
         rewrite(*plan);
       else
         refuse_all(plan.error());
@@ -49,18 +47,29 @@ class Run {
  private:
   void rewrite(RaisePlan& plan) {
     int committed = 0;
-    for (size_t i = 0; i < sites_.size() && committed != options_.stop_after; ++i) {
-      committed += fuse(sites_[i]);
-      if (options_.progress) options_.progress("fusing", static_cast<double>(i + 1) / static_cast<double>(sites_.size()));
+    const std::vector<MatchedSite>& matched = sites_.matched;
+    for (size_t i = 0; i < matched.size() && committed != options_.stop_after; ++i) {
+      committed += fuse(matched[i]);
+      if (options_.progress) options_.progress("fusing", static_cast<double>(i + 1) / static_cast<double>(matched.size()));
     }
-    for (const MatchedSite& site : sites_) note_if_stopped(report_.sites[site.report]);
+    for (const MatchedSite& site : matched) note_if_stopped(report_.sites[site.report]);
     if (committed == 0) return;
+    drop_what_others_fused();
     plan.apply(*view_);
     view_->compact();
     report_.changed = true;
   }
 
+  /// Attention can be an anchor's to several patterns; the first that fuses it removes the other anchors.
+  void drop_what_others_fused() {
+    size_t line = 0;
+    std::erase_if(report_.sites, [&](const SiteReport& site) {
+      return sites_.anchors[line++]->removed && site.outcome != SiteReport::Outcome::kFused;
+    });
+  }
+
   bool fuse(const MatchedSite& site) {
+    if (site.match.anchor->removed) return false;
     SiteReport& line = report_.sites[site.report];
     EmitOptions writing = options_.emit;
     writing.strict = options_.strict;
@@ -101,7 +110,7 @@ class Run {
   }
 
   void refuse_all(const Miss& miss) {
-    for (const MatchedSite& site : sites_) refuse(report_.sites[site.report], miss);
+    for (const MatchedSite& site : sites_.matched) refuse(report_.sites[site.report], miss);
     report_.not_raised.push_back((miss.node ? "'" + miss.node->label() + "' (" + miss.node->op() + "): " : "") + miss.found);
   }
 
@@ -122,7 +131,7 @@ class Run {
   std::unique_ptr<ModelGraph> view_;
   Facts facts_;
   MatchContext context_;
-  std::vector<MatchedSite> sites_;
+  FoundSites sites_;
   SharedNodes shared_;
   std::optional<Verifier> verifier_;
   Report report_;

@@ -24,7 +24,7 @@ SiteReport reported(const Node& anchor, const Pattern& pattern) {
 }
 
 void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Report& report,
-                 std::vector<MatchedSite>& found) {
+                 FoundSites& found) {
   const auto start = Clock::now();
   Matched<Match> match = pattern.match(node, context);
   if (!match && match.error().id == kNotAttention) return;
@@ -37,11 +37,12 @@ void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Repo
     site.preconditions = match->sdpa.preconditions;
     site.scale = match->sdpa.scale;
     site.softcap = match->sdpa.softcap;
-    found.push_back({*std::move(match), report.sites.size()});
+    found.matched.push_back({*std::move(match), report.sites.size()});
   } else {
     enter_miss(match.error(), SiteReport::Outcome::kMissed, site);
   }
   report.sites.push_back(std::move(site));
+  found.anchors.push_back(&node);
 }
 
 }  // namespace
@@ -82,15 +83,16 @@ Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& opt
   return chosen;
 }
 
-std::vector<MatchedSite> find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report) {
-  std::vector<MatchedSite> found;
+FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report) {
+  FoundSites found;
+  std::vector<MatchedSite>& matched = found.matched;
   for (const auto& graph : context.view.graphs()) {
-    const size_t first = found.size();
+    const size_t first = matched.size();
     for (Node* node : graph->nodes())
       for (const Pattern* pattern : chosen)
         if (pattern->is_anchor(*node)) try_pattern(*pattern, *node, context, report, found);
     // What one site shares with a later one must stand above it, whatever the order of their anchors.
-    std::stable_sort(found.begin() + static_cast<std::ptrdiff_t>(first), found.end(),
+    std::stable_sort(matched.begin() + static_cast<std::ptrdiff_t>(first), matched.end(),
                      [](const MatchedSite& a, const MatchedSite& b) {
                        return a.match.insert_before->position < b.match.insert_before->position;
                      });

@@ -15,12 +15,16 @@ struct MatchedSite {
   size_t report = 0;
 };
 
+struct FoundSites {
+  std::vector<MatchedSite> matched;  ///< in the order in which their nodes can be written: by graph, then by place in it
+  std::vector<const Node*> anchors;  ///< of each line of the report
+};
+
 /// The patterns that ONLY and DISABLE leave. Error: kUsage for a name that no pattern has.
 Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& options);
 
-/// Tries every pattern at every node of the main graph and the bodies, enters what is attention into REPORT, and returns
-/// the matches in the order in which their nodes can be written: by graph, then by place in it.
-std::vector<MatchedSite> find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report);
+/// Tries every pattern at every node of the main graph and the bodies, and enters what is attention into REPORT.
+FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report);
 
 /// Enters MISS into a line of the report that is no fusion: kMissed or kRefused.
 void enter_miss(const Miss& miss, SiteReport::Outcome outcome, SiteReport& site);

@@ -43,6 +43,43 @@ std::vector<Node*> Edit::would_remove() const {
   return removed;
 }
 
+void Edit::enter(SharedNodes& shared) const {
+  for (const auto& [key, value] : made_) {
+    const auto replaced = std::find_if(takeovers_.begin(), takeovers_.end(),
+                                       [&made = value](const Takeover& takeover) { return takeover.made == made; });
+    shared.made_.insert_or_assign(std::make_pair(&graph(), key),
+                                  replaced == takeovers_.end() ? value : replaced->existing);
+  }
+}
+
+void Edit::adopt_unplaced() {
+  const std::unordered_set<const Node*> own(nodes_.begin(), nodes_.end());
+  std::unordered_set<const Node*> seen = own;
+  std::vector<Node*> in_order;
+  std::vector<std::pair<Node*, size_t>> pending;  // and the next of its inputs
+  auto is_wanted = [&](const Value* value) {
+    return value && value->producer && value->producer->placement == Placement::kUnplaced &&
+           seen.insert(value->producer).second;
+  };
+  std::vector<Node*> readers = nodes_;
+  for (const Takeover& takeover : takeovers_)
+    if (is_wanted(takeover.made)) readers.push_back(takeover.made->producer);
+  for (Node* reader : readers) {
+    pending.emplace_back(reader, 0);
+    while (!pending.empty()) {
+      auto& [node, next] = pending.back();
+      if (next == node->inputs.size()) {
+        if (!own.count(node)) in_order.push_back(node);
+        pending.pop_back();
+        continue;
+      }
+      const Value* input = node->inputs[next++];
+      if (is_wanted(input)) pending.emplace_back(input->producer, 0);
+    }
+  }
+  nodes_.insert(nodes_.begin(), in_order.begin(), in_order.end());
+}
+
 bool Edit::keeps_order(const std::vector<Node*>& removed, const Node** first_reader) const {
   const std::unordered_set<const Node*> gone(removed.begin(), removed.end());
   auto stands_behind_anchor = [&](const Node* reader) {
@@ -70,12 +107,7 @@ void Edit::commit(SharedNodes& shared) {
     model_.take_over(*takeover.existing, maker, takeover.made->output);
     for (const Use& use : uses) model_.set_input(*use.node, use.input, *takeover.existing);
   }
-  for (const auto& [key, value] : made_) {
-    const auto replaced = std::find_if(takeovers_.begin(), takeovers_.end(),
-                                       [&made = value](const Takeover& takeover) { return takeover.made == made; });
-    shared.made_.insert_or_assign(std::make_pair(&graph(), key),
-                                  replaced == takeovers_.end() ? value : replaced->existing);
-  }
+  enter(shared);
   for (Node* node : old_producers) model_.remove_if_dead(*node);
 }
 

@@ -17,10 +17,14 @@ std::string key_of(const std::string& op, const std::vector<Value*>& inputs, con
 
 Node* GraphBuilder::fill(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes) {
   Node* made = edit_.model_.new_node(edit_.graph());
-  made->proto->set_op_type(op);
-  made->proto->set_name(edit_.model_.fresh_name(stem_ + "/" + op));
+  const size_t colons = op.find("::");
+  const std::string op_type = colons == std::string::npos ? op : op.substr(colons + 2);
+  if (colons != std::string::npos) made->proto->set_domain(op.substr(0, colons));
+  made->proto->set_op_type(op_type);
+  made->proto->set_name(edit_.model_.fresh_name(stem_ + "/" + op_type));
   for (const auto& attribute : attributes) *made->proto->add_attribute() = attribute;
   made->inputs.assign(inputs.begin(), inputs.end());
+  for (const Value* input : inputs) made->proto->add_input(input ? input->name : "");
   made->position = edit_.anchor_.position;
   edit_.nodes_.push_back(made);
   return made;
@@ -46,6 +50,7 @@ Node* GraphBuilder::new_node(const std::string& op, const std::vector<Value*>& i
       output->output = static_cast<int>(i);
     }
     made->outputs.push_back(output);
+    made->proto->add_output(output ? output->name : "");
   }
   return made;
 }

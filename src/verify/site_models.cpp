@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/executor.h"
@@ -12,6 +13,13 @@ namespace {
 using ValueSet = std::unordered_set<const Value*>;
 
 constexpr size_t kMaxDependenceNodes = 200;
+
+bool is_of_file(const Node& node) { return node.placement == Placement::kOfFile; }
+
+/// True for a value that was not there and that an edit made, such as a mask expanded for several layers.
+bool is_made_by_edit(const Value& value) {
+  return value.is_new && value.producer && !is_of_file(*value.producer);
+}
 
 class SiteCutter {
  public:
@@ -44,7 +52,7 @@ class SiteCutter {
   Status cut_after() {
     const std::unordered_set<const Node*> own(emission_.edit.nodes().begin(), emission_.edit.nodes().end());
     const std::function<bool(Value&)> is_existing = [&](Value& value) {
-      return !own.count(value.producer) && !context_.original.is_made_by_edit(value);
+      return !own.count(value.producer) && !is_made_by_edit(value);
     };
     ATTN_OPT_TRY(site_.after, cone_of(site_.written, is_existing, kMaxSiteNodes));
     for (const Node* node : site_.after.nodes)
@@ -61,7 +69,7 @@ class SiteCutter {
   Status cut_before() {
     const ValueSet boundary(site_.after.leaves.begin(), site_.after.leaves.end());
     const std::function<bool(Value&)> is_leaf = [&](Value& value) {
-      if (value.producer && context_.original.is_added(*value.producer)) return true;
+      if (value.producer && !is_of_file(*value.producer)) return true;
       if (computed_.count(&value)) return false;
       if (boundary.count(&value) && read_by_after_.count(&value)) return true;
       return known(value).source != SiteInput::Source::kDrawn;
@@ -172,12 +180,12 @@ class SiteCutter {
     return {};
   }
 
-  /// Operands and terms that the side before computes, for the bounds of the judgement.
+  /// Operands and terms that a side computes, for the bounds of the judgement.
   void choose_probes() {
     site_.probes = site_.handed_over;
     auto probe = [&](Value* value) {
-      if (!value || !made_before(*value)) return;
-      auto& probes = site_.probes;
+      if (!value || (!made_before(*value) && !site_.is_made_after(*value))) return;
+      auto& probes = made_before(*value) ? site_.probes : site_.probes_after;
       if (std::find(probes.begin(), probes.end(), value) == probes.end()) probes.push_back(value);
     };
     for (const Operand* operand : {&sdpa_.q, &sdpa_.k, &sdpa_.v})
@@ -230,21 +238,7 @@ void apply_scale_in_double(onnx::GraphProto& graph, const std::string& attention
   }
 }
 
-constexpr int kOpsetOfAttention = 24;
-
 }  // namespace
-
-OriginalValues::OriginalValues(const ModelGraph& view) {
-  for (const auto& graph : view.graphs())
-    for (const Node* node : graph->nodes()) {
-      nodes_.insert(node);
-      values_.insert(node->outputs.begin(), node->outputs.end());
-    }
-}
-
-bool OriginalValues::is_made_by_edit(const Value& value) const {
-  return value.producer && is_added(*value.producer) && !values_.count(&value);
-}
 
 bool CutSite::is_made_after(const Value& value) const {
   return value.producer && std::find(after.nodes.begin(), after.nodes.end(), value.producer) != after.nodes.end();
@@ -261,10 +255,11 @@ SiteModels write_site(const CutSite& site, const Emission& emission, const Local
   SiteModels models;
   models.before = write_model(site.before, outputs, graph, functions);
   std::vector<Value*> outputs_after = site.written;
+  outputs_after.insert(outputs_after.end(), site.probes_after.begin(), site.probes_after.end());
   std::copy_if(site.attention_inputs.begin(), site.attention_inputs.end(), std::back_inserter(outputs_after),
                [&](const Value* value) { return value && site.is_made_after(*value); });
   models.after = write_model(site.after, outputs_after, graph, functions);
-  set_opset(models.after, kOpsetOfAttention);
+  set_opset(models.after, kEditOpset);
   models.after_exact = models.after;
   const Node* attention = emission.attention;
   const auto* scale = attention ? attention->attribute("scale") : nullptr;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <unordered_set>
 
 #include "attn_opt/emit.h"
 #include "attn_opt/executor.h"
@@ -10,20 +9,6 @@
 #include "src/verify/model_writer.h"
 
 namespace attn_opt {
-
-/// What was in the model before its first edit.
-class OriginalValues {
- public:
-  explicit OriginalValues(const ModelGraph& view);
-  /// True for a node that an edit put into the model.
-  bool is_added(const Node& node) const { return !nodes_.count(&node); }
-  /// True for a value that was not there and that an edit made, such as a mask expanded for several layers.
-  bool is_made_by_edit(const Value& value) const;
-
- private:
-  std::unordered_set<const Node*> nodes_;
-  std::unordered_set<const Value*> values_;
-};
 
 /// A value that a side reads, and what is known of its contents.
 struct SiteInput {
@@ -49,6 +34,7 @@ struct CutSite {
   Cone before, after;
   std::vector<Value*> replaced, written;  ///< outputs of the two sides that must agree, in the same order
   std::vector<Value*> probes;             ///< further outputs of the side before: what the judgement reads
+  std::vector<Value*> probes_after;       ///< the same of the side after, for what the side before does not have
   std::vector<Value*> handed_over;        ///< probes that the side after takes as inputs
   std::vector<Value*> attention_inputs;   ///< of the Attention node that is written; null: omitted
 
@@ -59,7 +45,6 @@ struct CutSite {
 struct CutContext {
   Facts& facts;
   const TensorStore& tensors;
-  const OriginalValues& original;
 };
 
 inline constexpr size_t kMaxSiteNodes = 4000;
@@ -73,7 +58,7 @@ struct SiteModels {
   onnx::ModelProto after_exact;
 };
 
-/// The side after has the inputs of its Attention node that it makes as further outputs, in their order.
+/// The side after has its probes and the inputs of its Attention node that it makes as further outputs, in their order.
 SiteModels write_site(const CutSite& site, const Emission& emission, const LocalFunctionGraphs& functions);
 
 }  // namespace attn_opt

@@ -44,7 +44,7 @@ tl::expected<SiteRunner, SiteRunner::Failure> SiteRunner::create(const CutSite& 
 /// AFTER: the outputs of the side after, of which the inputs of the Attention node are the last.
 std::string SiteRunner::unportable_input(const Feeds& feeds, const std::vector<Tensor>& after) const {
   std::vector<const Tensor*> inputs;
-  size_t made = site_->written.size();
+  size_t made = site_->written.size() + site_->probes_after.size();
   for (const Value* value : site_->attention_inputs) {
     if (!value) inputs.push_back(nullptr);
     else if (site_->is_made_after(*value)) inputs.push_back(&after[made++]);
@@ -82,6 +82,8 @@ tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, con
   for (const Value* value : site_->handed_over) feeds_after[value->name] = *contents.at(value);
   auto after = sides.after.run(feeds_after);
   if (!after) return tl::unexpected<Failure>(Failure{std::move(after.error()), true});
+  for (size_t i = 0; i < site_->probes_after.size(); ++i)
+    contents[site_->probes_after[i]] = &(*after)[site_->written.size() + i];
 
   auto find = [&](const Value* value) {
     auto found = contents.find(value);

@@ -130,12 +130,11 @@ struct Verifier::Impl {
       : context(given),
         tensors(store),
         options(chosen),
-        original(given.view),
         functions(given.view),
         equations(given.facts) {}
 
   Verification verify(const Emission& emission, const Sdpa& sdpa) {
-    const auto site = cut_site(emission, sdpa, {context.facts, tensors, original});
+    const auto site = cut_site(emission, sdpa, {context.facts, tensors});
     if (!site && site.error().code == ErrorCode::kInvalidInput)
       return without_draws(Verdict::kFailed, site.error().message());
     if (!site) return unverified(site.error());
@@ -175,7 +174,6 @@ struct Verifier::Impl {
   MatchContext context;
   const TensorStore& tensors;
   VerifyOptions options;
-  OriginalValues original;
   LocalFunctionGraphs functions;
   SizeEquations equations;
   std::unordered_map<std::string, Verification> verdicts;

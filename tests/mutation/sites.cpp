@@ -62,7 +62,7 @@ std::vector<RightSite> MutatedModel::right_sites(std::vector<std::string>& failu
   for (const auto& pattern : patterns()) all.push_back(pattern.get());
   Verifier sharing(context_, *model_->tensors, {});
   std::vector<RightSite> sites;
-  for (auto& found : find_sites(context_, all, report)) {
+  for (auto& found : find_sites(context_, all, report).matched) {
     const auto emission = emit(found.match);
     if (!emission) continue;
     const Verification result = sharing.verify(*emission, found.match.sdpa);

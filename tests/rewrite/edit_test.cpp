@@ -187,5 +187,27 @@ TEST(Edit, LongConesTakeNoStack) {
   EXPECT_EQ(c.compacted(), "Abs:y");
 }
 
+TEST(Edit, AdoptsTheUnplacedNodesItReadsInOrder) {
+  EditCase c(kModel);
+  SharedNodes unplaced;
+  Edit draft = c.edit("d"), unused = c.edit("d");
+  GraphBuilder sketch(draft, unplaced, "draft");
+  Value* half = sketch.node("Sqrt", {sketch.node("Cos", {&c.value("x")})});
+  GraphBuilder(unused, unplaced, "draft").node("Sin", {&c.value("x")});
+  draft.enter(unplaced);
+
+  Edit first = c.edit("d"), second = c.edit("z");
+  GraphBuilder build(first, c.shared, "site"), again(second, c.shared, "site");
+  first.take_over(c.value("d"), *build.node("Mul", {half, half}));
+  Value* same = GraphBuilder(second, unplaced, "draft").node("Cos", {&c.value("x")});
+  EXPECT_EQ(same, half->producer->inputs[0]) << "made once for all matches";
+  second.take_over(c.value("z"), *again.node("Tan", {same}));
+  for (Edit* edit : {&first, &second}) {
+    edit->adopt_unplaced();
+    edit->commit(c.shared);
+  }
+  EXPECT_EQ(c.compacted(), "Cos:draft/Cos_output Sqrt:draft/Sqrt_output Mul:d Neg:y Tan:z");
+}
+
 }  // namespace
 }  // namespace attn_opt
