@@ -96,18 +96,6 @@ std::optional<OperandView> view_before(Node& node, const OperandView& view, Matc
   return OperandView{node.inputs[0], *std::move(axes), view.scale, view.past, view.present};
 }
 
-std::optional<AxisMap> axes_after(const Node& node, const AxisMap& axes, MatchContext& context) {
-  if (is_no_op(node, context.facts)) return axes;
-  if (node.is("Transpose")) {
-    const auto perm = perm_of(node, axes.rank());
-    if (perm.size() != axes.rank()) return std::nullopt;
-    return axes.after_transpose(perm);
-  }
-  const Shape* after = context.facts.shape(*node.outputs[0]);
-  if (!is_regrouping(node) || !after) return std::nullopt;
-  return axes.regrouped(*after);
-}
-
 /// True if all that comes of VALUE, within a few nodes of shape arithmetic, ends in the shape that TARGET reads.
 bool only_shapes(const Value& value, const Node& target) {
   std::vector<const Value*> pending{&value};
@@ -141,6 +129,18 @@ Node* only_reader(const Value& value) {
 }
 
 }  // namespace
+
+std::optional<AxisMap> axes_after(const Node& node, const AxisMap& axes, MatchContext& context) {
+  if (is_no_op(node, context.facts)) return axes;
+  if (node.is("Transpose")) {
+    const auto perm = perm_of(node, axes.rank());
+    if (perm.size() != axes.rank()) return std::nullopt;
+    return axes.after_transpose(perm);
+  }
+  const Shape* after = context.facts.shape(*node.outputs[0]);
+  if (!is_regrouping(node) || !after) return std::nullopt;
+  return axes.regrouped(*after);
+}
 
 Operand walk_operand(OperandView start, MatchContext& context) {
   Operand operand{{std::move(start)}};

@@ -17,4 +17,7 @@ Operand walk_operand(OperandView start, MatchContext& context);
 /// The values that the layout operators behind VALUE make, as long as each is read for nothing else. The first is VALUE.
 std::vector<OutputView> walk_output(Value& value, const AxisMap& axes, MatchContext& context);
 
+/// The axes of the first output of NODE, a layout operator whose first input has AXES; nullopt if they cannot be told.
+std::optional<AxisMap> axes_after(const Node& node, const AxisMap& axes, MatchContext& context);
+
 }  // namespace attn_opt

@@ -33,6 +33,7 @@ struct ModelTrial {
 struct OptimizeOptions {
   int opset = 24;                          ///< a floor: a model above it is never lowered
   std::vector<std::string> only, disable;  ///< names of patterns
+  std::vector<std::shared_ptr<const Pattern>> rules;  ///< patterns beside the registered ones (rules.h)
   EmitOptions emit;
   VerifyMode verify = VerifyMode::kSites;
   ModelTrial trial;                        ///< with kModel

@@ -78,6 +78,7 @@ class HeaderReader {
     OptimizeArguments arguments;
     declare_optimize_options(app, arguments);
     if (const auto parsed = parse(app, run_words_); !parsed) return bad_word("RUN: " + parsed.error().what);
+    if (!arguments.patterns.empty()) arguments.patterns = (case_.path.parent_path() / arguments.patterns).string();
     ATTN_OPT_TRY(case_.options, to_options(arguments));
     return {};
   }

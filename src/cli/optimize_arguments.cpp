@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "attn_opt/pattern.h"
+#include "attn_opt/rules.h"
 #include "src/cli/nearest_name.h"
 
 namespace attn_opt {
@@ -16,9 +16,10 @@ const std::map<std::string, VerifyMode> kVerifyModes = {
     {"off", VerifyMode::kOff}, {"sites", VerifyMode::kSites}, {"all-sites", VerifyMode::kAllSites},
     {"model", VerifyMode::kModel}};
 
-Status check_patterns(const std::vector<std::string>& names, const std::string& option) {
+Status check_patterns(const std::vector<std::string>& names, const OptimizeOptions& options, const std::string& option) {
   std::vector<std::string> known;
   for (const auto& pattern : patterns()) known.emplace_back(pattern->name());
+  for (const auto& rule : options.rules) known.emplace_back(rule->name());
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     return fail(ErrorCode::kUsage, option, "there is no pattern '" + name + "'", suggestion(name, known));
@@ -35,6 +36,7 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
                true);
   declare_list(app, "--disable", arguments.disable,
                "Do without this pattern (repeatable, or a list with commas)", true);
+  app.add_option("--patterns", arguments.patterns, "Folder of rules to use beside the patterns (docs/rules.md)");
   app.add_option("--target", arguments.target,
                  "Whose rules the written nodes keep; portable: all runtimes agree")
       ->capture_default_str();
@@ -60,9 +62,12 @@ Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
     return fail(ErrorCode::kUsage, "--target", "there is no target '" + arguments.target + "'",
                 "the one there is is 'portable'");
   }
-  ATTN_OPT_CHECK(check_patterns(arguments.only, "--only"));
-  ATTN_OPT_CHECK(check_patterns(arguments.disable, "--disable"));
   OptimizeOptions options;
+  if (!arguments.patterns.empty()) {
+    ATTN_OPT_TRY(options.rules, load_rules(arguments.patterns));
+  }
+  ATTN_OPT_CHECK(check_patterns(arguments.only, options, "--only"));
+  ATTN_OPT_CHECK(check_patterns(arguments.disable, options, "--disable"));
   options.opset = arguments.opset;
   options.only = arguments.only;
   options.disable = arguments.disable;

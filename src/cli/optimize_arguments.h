@@ -12,6 +12,7 @@ namespace attn_opt {
 struct OptimizeArguments {
   int opset = 24;
   std::vector<std::string> only, disable;
+  std::string patterns;  ///< folder of rules
   std::string target = "portable", form = "auto", verify = "sites";
   bool strict = false;
   int stop_after = -1;

@@ -62,21 +62,40 @@ std::string inexpressible(const onnx::ModelProto& model) {
   return found;
 }
 
-}  // namespace
-
-Expected<onnx::ModelProto> parse_text(std::string_view text, const std::string& where) {
+/// What PARSE makes of TEXT.
+template <class Parsed, class Parse>
+Expected<Parsed> parsed(std::string_view text, const std::string& where, Parse parse) {
   if (const int line = line_nested_too_deep(text); line > 0) {
     return fail(ErrorCode::kLimit, where, "line " + std::to_string(line) + ": brackets are nested deeper than " +
                                               std::to_string(kMaxBracketDepth));
   }
-  onnx::ModelProto model;
+  Parsed result;
   try {
-    const auto status = onnx::OnnxParser::Parse(model, text);
+    onnx::OnnxParser parser(text);
+    const auto status = parse(parser, result);
     if (!status.IsOK()) return fail(ErrorCode::kInvalidInput, where, parse_error(status.ErrorMessage()));
+    if (!parser.EndOfInput()) return fail(ErrorCode::kInvalidInput, where, "there is more text behind its end");
   } catch (const std::exception& error) {
     return fail(ErrorCode::kInvalidInput, where, one_line(error.what()));
   }
-  return model;
+  return result;
+}
+
+}  // namespace
+
+Expected<onnx::ModelProto> parse_text(std::string_view text, const std::string& where) {
+  return parsed<onnx::ModelProto>(text, where, [](onnx::OnnxParser& parser, onnx::ModelProto& model) {
+    return parser.Parse(model);
+  });
+}
+
+Expected<std::vector<onnx::FunctionProto>> parse_functions(std::string_view text, const std::string& where) {
+  using Functions = std::vector<onnx::FunctionProto>;
+  return parsed<Functions>(text, where, [](onnx::OnnxParser& parser, Functions& functions) {
+    auto status = onnx::Common::Status::OK();
+    while (status.IsOK() && !parser.EndOfInput()) status = parser.Parse(functions.emplace_back());
+    return status;
+  });
 }
 
 Expected<std::string> print_text(const onnx::ModelProto& model, const std::string& where) {

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attn_opt/status.h"
 
@@ -12,6 +13,9 @@ namespace attn_opt {
 
 /// Errors: kInvalidInput with line and column; kLimit for brackets nested too deep.
 Expected<onnx::ModelProto> parse_text(std::string_view text, const std::string& where);
+
+/// The functions of a text that holds nothing else. Errors as parse_text().
+Expected<std::vector<onnx::FunctionProto>> parse_functions(std::string_view text, const std::string& where);
 
 /// Error: kOutput if the model holds what the syntax cannot express (sparse tensors, training information, packed
 /// types, ...). Documentation strings of nodes and graphs and quantization annotations are left out.

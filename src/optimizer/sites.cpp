@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 namespace attn_opt {
 namespace {
@@ -72,14 +73,16 @@ std::string graph_path(const Graph& graph) {
 }
 
 Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& options) {
-  std::vector<const Pattern*> chosen;
+  std::vector<const Pattern*> all, chosen;
+  for (const auto& pattern : patterns()) all.push_back(pattern.get());
+  for (const auto& rule : options.rules) all.push_back(rule.get());
   for (const auto& names : {options.only, options.disable})
     for (const std::string& name : names)
-      if (std::none_of(patterns().begin(), patterns().end(), [&](const auto& p) { return p->name() == name; }))
+      if (std::none_of(all.begin(), all.end(), [&](const Pattern* pattern) { return pattern->name() == name; }))
         return fail(ErrorCode::kUsage, "pattern '" + name + "'", "there is no such pattern", "see `attn-opt patterns`");
-  for (const auto& pattern : patterns())
-    if ((options.only.empty() || contains(options.only, pattern->name())) && !contains(options.disable, pattern->name()))
-      chosen.push_back(pattern.get());
+  std::copy_if(all.begin(), all.end(), std::back_inserter(chosen), [&](const Pattern* pattern) {
+    return (options.only.empty() || contains(options.only, pattern->name())) && !contains(options.disable, pattern->name());
+  });
   return chosen;
 }
 

@@ -1,0 +1,21 @@
+// Patterns that are written as text and loaded at run time: docs/rules.md describes the files.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn_opt/pattern.h"
+#include "attn_opt/status.h"
+
+namespace attn_opt {
+
+/// The rule that TEXT, of a file called WHERE, spells. Errors: kInvalidInput, kLimit; `where` has the line if one is to blame.
+Expected<std::unique_ptr<Pattern>> parse_rule(std::string_view text, const std::string& where);
+
+/// The rules of the files *.rule in FOLDER, by name. Errors: kInvalidInput (no such folder, none in it, one cannot be
+/// read or is called like another pattern), kLimit.
+Expected<std::vector<std::shared_ptr<const Pattern>>> load_rules(const std::string& folder);
+
+}  // namespace attn_opt
