@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
+#include "attn_opt/canonical.h"
 #include "attn_opt/mask_contents.h"
 
 namespace attn_opt {
@@ -77,6 +79,20 @@ void add_assumed_sizes(const Sdpa& sdpa, Facts& facts, std::vector<Precondition>
 }
 
 }  // namespace
+
+Matched<void> check_no_plus_inf(const Sdpa& sdpa, MatchContext& context) {
+  if (!sdpa.hides_nan) return {};
+  for (const ScoreTerm& term : sdpa.terms) {
+    const Node* where = canonical(*term.value, context.facts).producer;
+    if (term.kind != ScoreTerm::Kind::kBias || !where || !where->is("Where")) continue;
+    for (const size_t branch : {1, 2}) {
+      const auto added = context.facts.uniform(*where->inputs[branch]);
+      if (added && *added * term.coefficient == std::numeric_limits<double>::infinity())
+        return missed("scores.plus-inf", where, "+inf is added to scores, and a guard hides the NaN that comes of it");
+    }
+  }
+  return {};
+}
 
 std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& context) {
   std::vector<Precondition> found;

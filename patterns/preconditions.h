@@ -15,4 +15,7 @@ namespace attn_opt {
 ///   sizes-equal       sizes that broadcast against each other are taken for equal
 std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& context);
 
+/// The miss "scores.plus-inf" where a bias makes whole rows NaN that a guard then makes 0: no assumption covers that.
+Matched<void> check_no_plus_inf(const Sdpa& sdpa, MatchContext& context);
+
 }  // namespace attn_opt

@@ -8,6 +8,8 @@
 namespace attn_opt {
 namespace {
 
+bool is_fused_matmul(const Node& node) { return node.op() == "FusedMatMul" && node.domain() == "com.microsoft"; }
+
 /// Roles of a MatMul operand: leading axes, then LAST_BUT_ONE and LAST.
 std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last) {
   std::vector<Role> roles(rank, Role::kBatch);
@@ -17,6 +19,13 @@ std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last) {
   return roles;
 }
 
+/// OPERAND of a MatMul or FusedMatMul, where ROWS and COLUMNS are the axes of what is multiplied.
+ProductSide side_of(const Node& product, size_t operand, size_t rank, Role rows, Role columns) {
+  const bool is_transposed = product.int_attribute(operand == 0 ? "transA" : "transB", 0) != 0;
+  if (is_transposed) std::swap(rows, columns);
+  return {product.inputs[operand], matmul_roles(rank, rows, columns)};
+}
+
 /// Shapes of both operands of a MatMul, if their ranks allow a product of heads.
 Matched<std::pair<Shape, Shape>> operand_shapes(Node& product, MatchContext& context) {
   const Shape* one = context.facts.shape(*product.inputs[0]);
@@ -24,12 +33,16 @@ Matched<std::pair<Shape, Shape>> operand_shapes(Node& product, MatchContext& con
   if (!one || !other) return missed("product.unknown-rank", &product, "an operand's rank is not known");
   if (one->size() < 2 || one->size() != other->size())
     return missed("product.rank", &product, to_string(*one) + " and " + to_string(*other));
+  for (const char* flag : {"transBatchA", "transBatchB"})
+    if (product.int_attribute(flag, 0) != 0) return missed("product.fused", &product, std::string(flag) + " is set");
   return std::make_pair(*one, *other);
 }
 
 }  // namespace
 
-bool is_product(const Node& node) { return node.is("MatMul") || node.is("Einsum") || node.is("Gemm"); }
+bool is_product(const Node& node) { 
+  return node.is("MatMul") || node.is("Einsum") || node.is("Gemm") || is_fused_matmul(node);
+}
 
 Matched<ScoreProduct> score_product(Node& product, bool transposed, MatchContext& context) {
   if (product.is("Einsum")) {
@@ -40,14 +53,16 @@ Matched<ScoreProduct> score_product(Node& product, bool transposed, MatchContext
   ATTN_OPT_MATCH(const auto shapes, operand_shapes(product, context));
   const size_t rank = shapes.first.size();
   ScoreProduct read;
-  const ProductSide rows{product.inputs[0], matmul_roles(rank, Role::kRow, Role::kFeature)};
-  const ProductSide columns{product.inputs[1], matmul_roles(rank, Role::kFeature, Role::kRow)};
+  const ProductSide rows = side_of(product, 0, rank, Role::kRow, Role::kFeature);
+  const ProductSide columns = side_of(product, 1, rank, Role::kFeature, Role::kRow);
   read.query = transposed ? columns : rows;
   read.key = transposed ? rows : columns;
   const Shape* scores = context.facts.shape(*product.outputs[0]);
   if (!scores) return missed("product.unknown-rank", &product, "the scores' rank is not known");
   read.scores = *scores;
   if (transposed) std::swap(read.scores[rank - 1], read.scores[rank - 2]);
+  if (is_fused_matmul(product)) read.scale = product.float_attribute("alpha", 1);
+  if (read.scale == 0) return missed("product.fused", &product, "alpha is 0");
   return read;
 }
 
@@ -62,12 +77,14 @@ Matched<ValueProduct> value_product(Node& product, Value& probabilities, bool tr
   const int expected = transposed ? 1 : 0;
   if (product.inputs[expected] != &probabilities || product.inputs[1 - expected] == &probabilities)
     return missed("product.probabilities-on-wrong-side", &product, "the product is not that of probabilities and values");
+  if (product.int_attribute(expected == 0 ? "transA" : "transB", 0) != 0)
+    return missed("product.fused", &product, "the probabilities are transposed");
+  if (is_fused_matmul(product) && product.float_attribute("alpha", 1) != 1)
+    return missed("product.fused", &product, "alpha is not 1");
   ValueProduct read;
-  read.value.value = product.inputs[1 - expected];
-  read.output.value = product.outputs[0];
-  const auto straight = matmul_roles(rank, Role::kRow, Role::kFeature);
-  const auto turned = matmul_roles(rank, Role::kFeature, Role::kRow);
-  read.value.roles = read.output.roles = transposed ? turned : straight;
+  const Role rows = transposed ? Role::kFeature : Role::kRow, columns = transposed ? Role::kRow : Role::kFeature;
+  read.value = side_of(product, static_cast<size_t>(1 - expected), rank, rows, columns);
+  read.output = {product.outputs[0], matmul_roles(rank, rows, columns)};
   return read;
 }
 

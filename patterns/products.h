@@ -35,7 +35,7 @@ struct LeadingSplit {
 /// True for the operators that the functions below read.
 bool is_product(const Node& node);
 
-/// Reads PRODUCT, a MatMul, Einsum or Gemm, as Q K^T; TRANSPOSED: as K Q^T. Misses: "product.*".
+/// Reads PRODUCT, a MatMul (also fused with transposes and a factor), Einsum or Gemm, as Q K^T; TRANSPOSED: as K Q^T. Misses: "product.*".
 Matched<ScoreProduct> score_product(Node& product, bool transposed, MatchContext& context);
 
 /// Reads PRODUCT as PROBABILITIES V; TRANSPOSED: as V^T PROBABILITIES. Misses: "product.*".

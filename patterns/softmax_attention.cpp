@@ -13,6 +13,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/pattern.h"
+#include "patterns/broadcast_operands.h"
 #include "patterns/causal_terms.h"
 #include "patterns/operand_walk.h"
 #include "patterns/preconditions.h"
@@ -141,6 +142,7 @@ class SoftmaxAttention : public Pattern {
     match.peeled = reading.scores.peeled;
     match.peeled.insert(match.peeled.end(), reading.probabilities.peeled.begin(), reading.probabilities.peeled.end());
     match.sdpa = describe(reading, *softmax, context);
+    ATTN_OPT_DONE(check_no_plus_inf(match.sdpa, context));
     return match;
   }
 
@@ -151,9 +153,12 @@ class SoftmaxAttention : public Pattern {
     const auto operand = [&](const ProductSide& side) {
       return walk_operand({side.value, axes_of(side, split, context)}, context);
     };
-    sdpa.q = operand(reading.score_product.query);
-    sdpa.k = operand(reading.score_product.key);
-    sdpa.v = operand(reading.value_product.value);
+    Node& reader = *reading.scores.value->producer;
+    const ScoreProduct& scores = reading.score_product;
+    const ProductSide query = broadcast_query(scores.query, scores.key, reader, context);
+    sdpa.q = operand(query);
+    sdpa.k = operand(broadcast_batch(scores.key, query, reader, context));
+    sdpa.v = operand(broadcast_batch(reading.value_product.value, query, *reading.probabilities.product, context));
     const ProductSide& output = reading.value_product.output;
     sdpa.outputs = walk_output(*output.value, axes_of(output, split, context), context);
     sdpa.type = context.facts.type(*reading.score_product.query.value);

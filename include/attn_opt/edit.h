@@ -57,6 +57,9 @@ class Edit {
   /// TYPE is to be recorded in value_info for VALUE, which this edit makes.
   void declare(Value& value, onnx::TypeProto type) { declared_.emplace_back(&value, std::move(type)); }
 
+  /// FUNCTION, which new nodes call, is to be one of the model's.
+  void add_function(onnx::FunctionProto function) { functions_.push_back(std::move(function)); }
+  const std::vector<onnx::FunctionProto>& functions() const { return functions_; }
   /// Takes in the unplaced nodes, of whichever edit, that its own nodes read.
   void adopt_unplaced();
   /// What it made can be shared from now on: by edits of the same matches, if it is never committed itself.
@@ -78,8 +81,12 @@ class Edit {
   std::vector<Node*> nodes_;
   std::vector<Takeover> takeovers_;
   std::vector<std::pair<Value*, onnx::TypeProto>> declared_;
+  std::vector<onnx::FunctionProto> functions_;
   std::map<std::string, Value*> made_;
 };
+
+/// Adds FUNCTION to MODEL unless it has one of its name, and the import of its domain.
+void enter_function(const onnx::FunctionProto& function, onnx::ModelProto& model);
 
 class GraphBuilder {
  public:

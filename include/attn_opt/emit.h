@@ -14,10 +14,13 @@ namespace attn_opt {
 /// Whose rules the written nodes keep. kPortable: runs, with the same numbers, in ONNX Runtime, OpenVINO and the reference.
 enum class Target { kPortable };
 enum class Form { kAuto, k3d, k4d };
+/// kFunctions: calls of local functions LocalAttention… of the domain "intermediate", at the model's own opset.
+enum class Stage { kAttention, kFunctions };
 
 struct EmitOptions {
   Target target = Target::kPortable;
   Form form = Form::kAuto;
+  Stage stage = Stage::kAttention;
   bool strict = false;  ///< no way of writing that assumes more than the match does
 };
 
@@ -35,7 +38,7 @@ struct Emission {
   std::string mask_reading = {};  ///< which masks is_causal says, and why not the others; empty if there are none
 };
 
-/// Plans the nodes for MATCH. Misses: "target.dtype", "emit.*" when the form asked for, or any, cannot be written.
+/// Plans the nodes for MATCH. Misses: "target.dtype", "stage.*" (what a local function cannot say), "emit.*" when the form asked for, or any, cannot be written.
 Matched<Emission> emit_attention(const Match& match, MatchContext& context, const SharedNodes& shared,
                                  const EmitOptions& options);
 

@@ -12,6 +12,7 @@ namespace {
 constexpr int kWrittenOpset = 24;
 
 const std::map<std::string, Form> kForms = {{"auto", Form::kAuto}, {"3d", Form::k3d}, {"4d", Form::k4d}};
+const std::map<std::string, Stage> kStages = {{"attention", Stage::kAttention}, {"functions", Stage::kFunctions}};
 const std::map<std::string, VerifyMode> kVerifyModes = {
     {"off", VerifyMode::kOff}, {"sites", VerifyMode::kSites}, {"all-sites", VerifyMode::kAllSites},
     {"model", VerifyMode::kModel}};
@@ -43,6 +44,10 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
   app.add_option("--form", arguments.form, "Shape of the operands of written nodes: auto, 3d or 4d")
       ->check(CLI::IsMember(kForms))
       ->capture_default_str();
+  app.add_option("--stage", arguments.stage,
+                 "What is written: attention (Attention nodes) or functions (calls of local functions, at the model's opset)")
+      ->check(CLI::IsMember(kStages))
+      ->capture_default_str();
   app.add_option("--verify", arguments.verify,
                  "What is run before and after: off, sites, all-sites (equal ones too), model (sites and the whole model)")
       ->check(CLI::IsMember(kVerifyModes))
@@ -72,6 +77,7 @@ Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
   options.only = arguments.only;
   options.disable = arguments.disable;
   options.emit.form = kForms.at(arguments.form);
+  options.emit.stage = kStages.at(arguments.stage);
   options.verify = kVerifyModes.at(arguments.verify);
   options.verification.share_verdicts = options.verify != VerifyMode::kAllSites;
   options.verification.strict = arguments.strict;

@@ -13,7 +13,7 @@ struct OptimizeArguments {
   int opset = 24;
   std::vector<std::string> only, disable;
   std::string patterns;  ///< folder of rules
-  std::string target = "portable", form = "auto", verify = "sites";
+  std::string target = "portable", form = "auto", stage = "attention", verify = "sites";
   bool strict = false;
   int stop_after = -1;
 };

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 
 #include "src/emit/causal.h"
+#include "src/emit/local_function.h"
 #include "src/emit/mask.h"
 #include "src/emit/operands.h"
 #include "src/emit/outputs.h"
@@ -79,20 +79,6 @@ void declare_inputs(const WritingPlan& plan, const Operands& operands, Site& sit
     if (std::find(made.begin(), made.end(), operand->value->producer) != made.end()) declare(*operand, site);
 }
 
-/// The miss "emit.order" if the edit would make a cycle.
-Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed) {
-  const Node* reader = nullptr;
-  if (!edit.keeps_order(removed, &reader))
-    return missed("emit.order", reader, "'" + reader->label() + "' stands before the product with V");
-  std::unordered_set<const Value*> taken_over;
-  for (const auto& takeover : edit.takeovers()) taken_over.insert(takeover.existing);
-  for (const Node* node : edit.nodes())
-    for (const Value* input : node->inputs)
-      if (input && taken_over.count(input))
-        return missed("emit.order", node, "'" + input->name + "' is read and made");
-  return {};
-}
-
 /// Keys at the product: rows of K and of the past before them.
 Dim key_rows(const WritingPlan& plan, const Sdpa& sdpa, Facts& facts) {
   const OperandView& view = sdpa.k.views[0].past ? *plan.k : sdpa.k.views[0];
@@ -155,6 +141,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, bool with_further_outp
 
 Matched<Emission> emit_attention(const Match& match, MatchContext& context, const SharedNodes& shared,
                                  const EmitOptions& options) {
+  if (options.stage == Stage::kFunctions) return emit_local_function(match, context, shared);
   const Sdpa& sdpa = match.sdpa;
   auto with_peels = [&](Miss miss) {
     miss.peeled = match.peeled;

@@ -1,9 +1,12 @@
 #include "src/exec/matmul.h"
 
+#include <numeric>
 
 #include "src/exec/broadcast.h"
+#include "src/exec/copy.h"
 #include "src/exec/dispatch.h"
 #include "src/exec/families.h"
+#include "src/exec/wide.h"
 
 namespace attn_opt {
 namespace {
@@ -77,6 +80,37 @@ Outputs matmul_kernel(const KernelContext& context) {
   return single(matmul(context, context.input(0), context.input(1)));
 }
 
+Expected<Tensor> with_last_axes_swapped(const KernelContext& context, const Tensor& tensor) {
+  if (tensor.rank() < 2) return tensor;
+  std::vector<int64_t> order(tensor.rank());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return transposed(context, tensor, order);
+}
+
+/// com.microsoft: alpha * op(A) op(B).
+Outputs fused_matmul(const KernelContext& context) {
+  for (const char* flag : {"transBatchA", "transBatchB"})
+    if (context.attribute_int(flag, 0) != 0) return context.unsupported(std::string(flag) + " of FusedMatMul");
+  Tensor a = context.input(0), b = context.input(1);
+  const DataType type = a.type();
+  ATTN_OPT_CHECK(context.same_type(a, b));
+  ATTN_OPT_TRY(a, in_type(context, a, product_type(type)));
+  ATTN_OPT_TRY(b, in_type(context, b, product_type(type)));
+  if (context.attribute_int("transA", 0) != 0) {
+    ATTN_OPT_TRY(a, with_last_axes_swapped(context, a));
+  }
+  if (context.attribute_int("transB", 0) != 0) {
+    ATTN_OPT_TRY(b, with_last_axes_swapped(context, b));
+  }
+  ATTN_OPT_TRY(Tensor product, matmul(context, a, b));
+  const float alpha = context.attribute_float("alpha", 1.0f);
+  return dispatch(context, product.type(), TypeList<float, double>{}, [&]<class T>() -> Outputs {
+    for (T& element : product.mutable_data<T>()) element *= static_cast<T>(alpha);
+    return single(product.cast(type));
+  });
+}
+
 Outputs gemm(const KernelContext& context) {
   const DataType type = context.input(0).type();
   ATTN_OPT_CHECK(context.same_type(context.input(0), context.input(1)));
@@ -132,6 +166,7 @@ Expected<Tensor> matmul(const KernelContext& context, const Tensor& a, const Ten
 void register_matmul(KernelRegistry& registry) {
   registry.add("MatMul", 1, 13, matmul_kernel);
   registry.add("Gemm", 1, 13, gemm);
+  registry.add("com.microsoft::FusedMatMul", 1, 1, fused_matmul);
 }
 
 }  // namespace attn_opt

@@ -34,8 +34,10 @@ class Run {
     ATTN_OPT_TRY(const auto chosen, chosen_patterns(options_));
     sites_ = find_sites(context_, chosen, report_);
     if (!sites_.matched.empty()) {
-      if (auto plan = plan_raise(*view_, facts_, *model_.tensors, std::max(options_.opset, kEditOpset)))
-        rewrite(*plan);
+      if (options_.emit.stage == Stage::kFunctions)
+        rewrite(nullptr);
+      else if (auto plan = plan_raise(*view_, facts_, *model_.tensors, std::max(options_.opset, kEditOpset)))
+        rewrite(&*plan);
       else
         refuse_all(plan.error());
     }
@@ -45,7 +47,8 @@ class Run {
   }
 
  private:
-  void rewrite(RaisePlan& plan) {
+  /// Fuses the sites; PLAN, if there is one, raises what is around them.
+  void rewrite(RaisePlan* plan) {
     int committed = 0;
     const std::vector<MatchedSite>& matched = sites_.matched;
     for (size_t i = 0; i < matched.size() && committed != options_.stop_after; ++i) {
@@ -55,7 +58,7 @@ class Run {
     for (const MatchedSite& site : matched) note_if_stopped(report_.sites[site.report]);
     if (committed == 0) return;
     drop_what_others_fused();
-    plan.apply(*view_);
+    if (plan) plan->apply(*view_);
     view_->compact();
     report_.changed = true;
   }
@@ -151,7 +154,10 @@ bool assumes_rows_keep_a_key(const Report& report) {
 Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings) {
   const OperatorCounts before = count_operators(model.proto);
   const onnx::ModelProto original = options.verify == VerifyMode::kModel ? model.proto : onnx::ModelProto();
-  ATTN_OPT_TRY(auto before_inlining, inline_attention_functions(model, options));
+  std::optional<onnx::ModelProto> before_inlining;
+  if (options.emit.stage == Stage::kAttention) {
+    ATTN_OPT_TRY(before_inlining, inline_attention_functions(model, options));
+  }
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
   const auto run = std::make_shared<Run>(model, options, std::move(view));
   if (workings) *workings = run;

@@ -24,6 +24,12 @@ SiteReport reported(const Node& anchor, const Pattern& pattern) {
   return site;
 }
 
+/// True within a function that stands for attention itself. (Where its call is to become a node, it was inlined before.)
+bool is_local_attention(const Graph& graph) {
+  const onnx::FunctionProto* function = graph.outermost().function();
+  return function && function->domain() == "intermediate" && function->name().starts_with("LocalAttention");
+}
+
 void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Report& report,
                  FoundSites& found) {
   const auto start = Clock::now();
@@ -90,6 +96,7 @@ FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& 
   FoundSites found;
   std::vector<MatchedSite>& matched = found.matched;
   for (const auto& graph : context.view.graphs()) {
+    if (is_local_attention(*graph)) continue;
     const size_t first = matched.size();
     for (Node* node : graph->nodes())
       for (const Pattern* pattern : chosen)

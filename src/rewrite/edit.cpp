@@ -99,6 +99,7 @@ bool Edit::keeps_order(const std::vector<Node*>& removed, const Node** first_rea
 void Edit::commit(SharedNodes& shared) {
   for (Node* node : nodes_) model_.link(*node, anchor_);
   for (const auto& [value, type] : declared_) model_.declare(*value, type);
+  for (const auto& function : functions_) enter_function(function, model_.proto());
   std::vector<Node*> old_producers;
   for (const auto& takeover : takeovers_) {
     if (takeover.existing->producer) old_producers.push_back(takeover.existing->producer);
@@ -109,6 +110,18 @@ void Edit::commit(SharedNodes& shared) {
   }
   enter(shared);
   for (Node* node : old_producers) model_.remove_if_dead(*node);
+}
+
+void enter_function(const onnx::FunctionProto& function, onnx::ModelProto& model) {
+  constexpr int64_t kFirstIrVersionWithFunctions = 8;
+  model.set_ir_version(std::max(model.ir_version(), kFirstIrVersionWithFunctions));
+  const auto is_same = [&](const auto& other) { return other.domain() == function.domain() && other.name() == function.name(); };
+  if (std::none_of(model.functions().begin(), model.functions().end(), is_same)) *model.add_functions() = function;
+  for (const auto& import : model.opset_import())
+    if (import.domain() == function.domain()) return;
+  auto* import = model.add_opset_import();
+  import->set_domain(function.domain());
+  import->set_version(1);
 }
 
 }  // namespace attn_opt

@@ -259,7 +259,9 @@ SiteModels write_site(const CutSite& site, const Emission& emission, const Local
   std::copy_if(site.attention_inputs.begin(), site.attention_inputs.end(), std::back_inserter(outputs_after),
                [&](const Value* value) { return value && site.is_made_after(*value); });
   models.after = write_model(site.after, outputs_after, graph, functions);
-  set_opset(models.after, kEditOpset);
+  // Calls of local functions stand at the model's own opset.
+  for (const auto& function : emission.edit.functions()) enter_function(function, models.after);
+  if (emission.edit.functions().empty()) set_opset(models.after, kEditOpset);
   models.after_exact = models.after;
   const Node* attention = emission.attention;
   const auto* scale = attention ? attention->attribute("scale") : nullptr;
