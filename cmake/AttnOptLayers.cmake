@@ -79,7 +79,8 @@ function(attn_opt_node_tests)
   add_test(NAME NodeTests.AreWritten
            COMMAND "${python}" ${PROJECT_SOURCE_DIR}/tests/exec/write_node_tests.py ${folder})
   add_test(NAME NodeTests.All COMMAND exec_tests --gtest_filter=NodeTests.*)
+  add_test(NAME NodeTests.ExpandedAttention COMMAND optimizer_tests --gtest_filter=ExpandedAttention.*)
   set_tests_properties(NodeTests.AreWritten PROPERTIES FIXTURES_SETUP node_tests)
-  set_tests_properties(NodeTests.All PROPERTIES FIXTURES_REQUIRED node_tests
+  set_tests_properties(NodeTests.All NodeTests.ExpandedAttention PROPERTIES FIXTURES_REQUIRED node_tests
                        ENVIRONMENT ATTN_OPT_NODE_TESTS=${folder})
 endfunction()

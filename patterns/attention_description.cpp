@@ -50,7 +50,33 @@ Matched<double> scale_of(const Node& node, const AxisMap& q) {
   return 1 / std::sqrt(static_cast<double>(features.value()));
 }
 
-Matched<ScoreTerm> mask_term(const Node& node, Value& mask, const Sdpa& sdpa, MatchContext& context) {
+constexpr int kOpsetOfPadding = 24, kOpsetOfWindows = 25;
+
+/// The number of KEYS that MASK lacks, as [0, number]: what Pad is to add to the last axis.
+Value* missing_keys(Node& node, Value& mask, const Dim& keys, GraphBuilder& build, MatchContext& context) {
+  const Dim missing = keys - context.facts.shape(mask)->back();
+  if (missing.is_constant()) return build.ints({0, missing.value()});
+  const auto rank = [&](const Value& value) { return static_cast<int64_t>(context.facts.shape(value)->size()); };
+  const int64_t rows = rank(*node.inputs[kK]) - 2;
+  Value* count = build.shape(*node.inputs[kK], rows, rows + 1);
+  if (Value* past = node.input(kPastKey)) count = build.node("Add", {count, build.shape(*past, 2, 3)});
+  Value* more = build.node("Sub", {count, build.shape(mask, rank(mask) - 1, rank(mask))});
+  return build.node("Concat", {build.ints({0}), more}, {GraphBuilder::attribute("axis", int64_t{0})});
+}
+
+/// MASK for all KEYS of NODE: those that it lacks are masked, as the node does with them.
+Value* padded_mask(Node& node, Value& mask, const Dim& keys, MatchContext& context) {
+  const DataType type = context.facts.type(mask);
+  Edit draft(context.view, node);
+  GraphBuilder build(draft, context.unplaced, node.label());
+  Value* pads = missing_keys(node, mask, keys, build, context);
+  Value* masks = build.scalar(type == onnx::TensorProto::BOOL ? 0 : -INFINITY, type);
+  Value* padded = build.node("Pad", {&mask, pads, masks, build.ints({-1})});
+  draft.enter(context.unplaced);
+  return padded;
+}
+
+Matched<ScoreTerm> mask_term(Node& node, Value& mask, const Sdpa& sdpa, MatchContext& context) {
   const Shape* shape = context.facts.shape(mask);
   if (!shape) return missed("attention-node.mask-rank", &node, "the rank of '" + mask.name + "' is not known");
   Dim keys = sdpa.k.views.front().axes.size(Role::kRow);
@@ -60,13 +86,14 @@ Matched<ScoreTerm> mask_term(const Node& node, Value& mask, const Sdpa& sdpa, Ma
     keys = keys + (*past_shape)[2];
   }
   // From opset 24 on a shorter mask is padded with -inf, before a last axis of 1 was broadcast.
-  const bool pads = context.view.onnx_opset(node) >= kEditOpset;
-  if (pads && (shape->empty() || shape->back() != keys))
-    return missed("attention-node.short-mask", &node, to_string(*shape) + " for " + keys.str() + " keys");
+  const DataType type = context.facts.type(mask);
+  const bool is_short = context.view.onnx_opset(node) >= kOpsetOfPadding && (shape->empty() || shape->back() != keys);
+  if (is_short && (shape->empty() || (!is_floating(type) && type != onnx::TensorProto::BOOL)))
+    return missed("attention-node.short-mask", &node, type_name(type) + " " + to_string(*shape) + " for " + keys.str() + " keys");
   ScoreTerm term;
-  term.value = &mask;
+  term.value = is_short ? padded_mask(node, mask, keys, context) : &mask;
   term.frame = {sdpa.batch, sdpa.query_heads, sdpa.q.views.front().axes.size(Role::kRow), keys};
-  if (context.facts.type(mask) == onnx::TensorProto::BOOL) {
+  if (type == onnx::TensorProto::BOOL) {
     term.kind = ScoreTerm::Kind::kKeep;
     term.fill = -std::numeric_limits<double>::infinity();
   }
@@ -85,10 +112,19 @@ void read_operands(Node& node, const AttentionOutputs& outputs, const AxisMap& q
   sdpa.q = walk_operand({node.inputs[kQ], q}, context);
   sdpa.k = read(kK, k, kPastKey, outputs.present_key);
   sdpa.v = read(kV, v, kPastValue, outputs.present_value);
-  if (!has_past && sdpa.is_causal) {
+  if (!has_past && (sdpa.is_causal || sdpa.left_window || sdpa.right_window)) {
     keep_caches_outside(sdpa.k);
     keep_caches_outside(sdpa.v);
   }
+  if (has_past) return;
+  for (const auto& [present, operand] : {std::pair(outputs.present_key, &sdpa.k), std::pair(outputs.present_value, &sdpa.v)})
+    if (present) sdpa.copies.push_back({present, operand->views.front()});
+}
+
+/// -1, the default, leaves that side open.
+std::optional<int64_t> window_size(const Node& node, const char* attribute, MatchContext& context) {
+  const int64_t size = context.view.onnx_opset(node) >= kOpsetOfWindows ? node.int_attribute(attribute, -1) : -1;
+  return size < 0 ? std::nullopt : std::optional(size);
 }
 
 }  // namespace
@@ -96,8 +132,6 @@ void read_operands(Node& node, const AttentionOutputs& outputs, const AxisMap& q
 Matched<Sdpa> describe_attention(Node& node, const AttentionOutputs& outputs, MatchContext& context) {
   Facts& facts = context.facts;
   Sdpa sdpa;
-  if (!node.input(kPastKey) && (outputs.present_key || outputs.present_value))
-    return missed("attention-node.present-without-past", &node, "its present outputs are its own K and V");
   const auto q = operand_axes(*node.inputs[kQ], "q_num_heads", node, facts);
   const auto k = operand_axes(*node.inputs[kK], "kv_num_heads", node, facts);
   const auto v = operand_axes(*node.inputs[kV], "kv_num_heads", node, facts);
@@ -109,6 +143,8 @@ Matched<Sdpa> describe_attention(Node& node, const AttentionOutputs& outputs, Ma
   sdpa.softcap = node.float_attribute("softcap", 0);
   sdpa.softmax_precision = static_cast<DataType>(node.int_attribute("softmax_precision", 0));
   sdpa.guarded = true;
+  sdpa.left_window = window_size(node, "left_window_size", context);
+  sdpa.right_window = window_size(node, "right_window_size", context);
   read_operands(node, outputs, *q, *k, *v, context, sdpa);
   sdpa.outputs = {{outputs.y, output_axes(node, *q, *v, context)}};
   ATTN_OPT_MATCH(sdpa.scale, scale_of(node, *q));

@@ -22,6 +22,9 @@ Value* output_read(const Node& node, size_t output) {
   return value && !value->unused() ? value : nullptr;
 }
 
+/// The version of Attention that a model of OPSET has.
+int attention_version(int opset) { return std::min(opset, 25); }
+
 bool gains_something(const Operand& operand) {
   const OperandView& written = operand.views.front();
   for (const OperandView& view : operand.views)
@@ -40,7 +43,7 @@ class AttentionNode : public Pattern {
   Matched<Match> match(Node& node, MatchContext& context) const override {
     Match match;
     match.anchor = match.insert_before = &node;
-    match.is_target_form = context.view.opset(*node.graph) >= kEditOpset;
+    match.is_target_form = attention_version(context.view.opset(*node.graph)) == attention_version(context.view.edit_opset());
     const AttentionOutputs outputs{node.output(kY), output_read(node, kPresentKey), output_read(node, kPresentValue),
                                    output_read(node, kScores)};
     ATTN_OPT_MATCH(match.sdpa, describe_attention(node, outputs, context));

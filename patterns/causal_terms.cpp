@@ -1,5 +1,9 @@
 #include "patterns/causal_terms.h"
 
+#include <algorithm>
+
+#include "patterns/addends.h"
+
 namespace attn_opt {
 namespace {
 
@@ -21,10 +25,37 @@ void read(ScoreTerm& term, Facts& facts) {
   term.causal->otherwise = term.coefficient * (term.kind == Kind::kBias ? term.causal->otherwise : term.fill);
 }
 
+/// True unless the node could say parts of TERM alone: it counts from the first key or from lengths, never from both.
+bool is_one_rule(const ScoreTerm& term) {
+  return term.causal && (!term.causal->lengths || term.causal->counts_from_lengths || !(term.causal->offset || term.causal->least));
+}
+
+/// The biases that TERM, a sum, adds up, if positions tell some of them; else none.
+std::vector<ScoreTerm> parts_of(const ScoreTerm& term, Facts& facts) {
+  if (term.kind != Kind::kBias) return {};
+  std::vector<ScoreTerm> parts;
+  for (Value* addend : addends_of(*term.value, facts)) {
+    ScoreTerm& part = parts.emplace_back(term);
+    part.value = addend;
+    read(part, facts);
+  }
+  const bool gains = parts.size() > 1 && std::any_of(parts.begin(), parts.end(), [](const ScoreTerm& part) { return part.causal.has_value(); });
+  return gains ? parts : std::vector<ScoreTerm>();
+}
+
 }  // namespace
 
 void read_causal_terms(Sdpa& sdpa, Facts& facts) {
-  for (ScoreTerm& term : sdpa.terms) read(term, facts);
+  std::vector<ScoreTerm> terms;
+  for (ScoreTerm& term : sdpa.terms) {
+    read(term, facts);
+    const auto parts = is_one_rule(term) ? std::vector<ScoreTerm>() : parts_of(term, facts);
+    if (parts.empty())
+      terms.push_back(std::move(term));
+    else
+      terms.insert(terms.end(), parts.begin(), parts.end());
+  }
+  sdpa.terms = std::move(terms);
 }
 
 }  // namespace attn_opt

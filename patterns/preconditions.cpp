@@ -20,7 +20,8 @@ std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
 
 /// True if TERM keeps the first key of every row.
 bool keeps_first_key(const ScoreTerm& term) {
-  return term.causal && (!term.causal->offset || term.causal->offset->never_negative());
+  if (!term.causal || term.causal->least || term.causal->lengths) return false;
+  return !term.causal->offset || term.causal->offset->never_negative();
 }
 
 /// Why some row might be left without a key; empty if none can.

@@ -59,7 +59,7 @@ Ways peel_bias(Node& node, const ScoreWalk& walk, MatchContext& context) {
   std::vector<ScoreWalk> ways;
   for (int scores : {0, 1}) {
     if (node.is("Sub") && scores == 1) break;
-    Value &next = *node.inputs[scores], &bias = *node.inputs[1 - scores];
+    Value &next = *node.inputs[scores], &bias = canonical(*node.inputs[1 - scores], context.facts);
     if (!keeps_shape(*node.outputs[0], next, context.facts)) continue;
     if (context.facts.uniform(bias) == 0.0) {
       ways.push_back(step(walk, next, "Add(0)"));

@@ -1,12 +1,31 @@
 #include "patterns/score_walk.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attn_opt/canonical.h"
 #include "patterns/products.h"
 
 namespace attn_opt {
 namespace {
+
+/// True if more than one node, or the graph's caller, reads the contents of VALUE.
+bool is_read_elsewhere(const Value& value) {
+  const auto reads_contents = [](const Use& use) {
+    if (!use.node) return true;
+    return !use.node->is("Shape") && !use.node->is("Size") && !(use.node->is("CastLike") && use.input == 1);
+  };
+  return value.is_output || std::count_if(value.uses.begin(), value.uses.end(), reads_contents) > 1;
+}
+
+/// Of VALUE and the copies between it and SEEN, what it copies, the one nearest to SEEN that others read.
+Value* read_copy(Value& value, Value& seen) {
+  Value* found = nullptr;
+  for (Value* copy = &value;; copy = copy->producer->inputs[0]) {
+    if (is_read_elsewhere(*copy)) found = copy;
+    if (copy == &seen) return found;
+  }
+}
 
 // Bounds the ways tried for one softmax: an Add of two Adds of two Adds ... can be read in exponentially many.
 constexpr int kMaxPeels = 512;
@@ -17,7 +36,9 @@ class Walker {
 
   Matched<ScoreWalk> walk(ScoreWalk walk) {
     for (;;) {
-      walk.value = &canonical(*walk.value, context_.facts);
+      Value& seen = canonical(*walk.value, context_.facts);
+      note_readers(walk, seen);
+      walk.value = &seen;
       Node* node = walk.value->producer;
       if (!node) return missed("scores.input", nullptr, "'" + walk.value->name + "' is not computed", walk.peeled);
       if (is_product(*node)) return walk;
@@ -32,6 +53,12 @@ class Walker {
   }
 
  private:
+  static void note_readers(ScoreWalk& walk, Value& seen) {
+    Value* value = read_copy(*walk.value, seen);
+    if (value)
+      walk.read.push_back({value, walk.scale, walk.softcap, walk.transposed, walk.tensor_scales.size(), walk.terms.size()});
+  }
+
   Matched<ScoreWalk> first_of(const std::vector<ScoreWalk>& ways) {
     Miss miss;
     for (const ScoreWalk& way : ways) {
@@ -52,6 +79,21 @@ Matched<ScoreWalk> walk_scores(Value& softmax_input, MatchContext& context) {
   ScoreWalk start;
   start.value = &softmax_input;
   return Walker(context).walk(start);
+}
+
+std::optional<ScoresOutput> scores_output(const ScoreWalk& walk) {
+  // A fill laid over the scores, or a floor, is no sum of scores and mask.
+  const bool masks_add = std::all_of(walk.terms.begin(), walk.terms.end(), [](const ScoreTerm& term) {
+    return term.kind == ScoreTerm::Kind::kBias || (term.kind != ScoreTerm::Kind::kFloor && term.fill == -INFINITY);
+  });
+  for (auto read = walk.read.rbegin(); read != walk.read.rend(); ++read) {
+    if (read->scale != 1 || read->tensor_scales != 0 || read->transposed || !walk.frames.empty()) continue;
+    const bool has_no_mask = read->terms == walk.terms.size();
+    if (has_no_mask && read->softcap == walk.softcap) return ScoresOutput{read->value, 0};
+    if (has_no_mask && read->softcap == 0) return ScoresOutput{read->value, 1};
+    if (read->terms == 0 && read->softcap == 0 && masks_add) return ScoresOutput{read->value, 2};
+  }
+  return std::nullopt;
 }
 
 }  // namespace attn_opt

@@ -9,6 +9,15 @@
 
 namespace attn_opt {
 
+/// A value on the way that others read too, and what the walk had peeled above it.
+struct ReadScores {
+  Value* value = nullptr;
+  double scale = 1;
+  double softcap = 0;
+  bool transposed = false;
+  size_t tensor_scales = 0, terms = 0;
+};
+
 /// What has been peeled so far: the softmax's input is the scores described here, made of VALUE.
 ///
 ///   input = terms(softcap(scale * VALUE))
@@ -19,12 +28,22 @@ struct ScoreWalk {
   bool transposed = false;  ///< VALUE is keys by queries
   std::vector<TensorScale> tensor_scales;
   std::vector<ScoreTerm> terms;  ///< outermost first
+  std::vector<ReadScores> read;  ///< from the softmax upward
   std::vector<Shape> frames;     ///< shapes that the scores had before leading axes were regrouped
   std::vector<std::string> peeled;
 };
 
 /// Peels from SOFTMAX_INPUT to a MatMul or Einsum whose result the walk's VALUE then is. Misses: "scores.*".
 Matched<ScoreWalk> walk_scores(Value& softmax_input, MatchContext& context);
+
+/// The value that qk_matmul_output can make.
+struct ScoresOutput {
+  Value* value = nullptr;
+  int mode = 0;
+};
+
+/// What of WALK's scores that others read can be an output of the operator; nullopt if nothing can.
+std::optional<ScoresOutput> scores_output(const ScoreWalk& walk);
 
 /// One row of the table of peels: how to look through a node of type OP. Several results are several ways to read it.
 struct ScorePeel {

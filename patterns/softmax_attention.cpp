@@ -124,6 +124,19 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
   return OutputView{walk.escaping, axes_of({walk.escaping, roles}, split, context)};
 }
 
+/// The scores that others read, if an output of the Attention node can be them.
+void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, MatchContext& context, Sdpa& sdpa) {
+  const auto found = scores_output(reading.scores);
+  if (!found || reading.score_product.addend || sdpa.probabilities) return;
+  // A softmax written out, and a guard that looks at the scores, read them several times.
+  if (found->mode == 2 && (!softmax.normaliser || reading.guard == GuardMeaning::kScores)) return;
+  const Shape* shape = context.facts.shape(*found->value);
+  if (!shape || shape->size() != 4 || context.facts.type(*found->value) != sdpa.type) return;
+  if ((*shape)[0] != sdpa.batch || (*shape)[1] != sdpa.query_heads) return;
+  sdpa.scores_output = found->value;
+  sdpa.scores_output_mode = found->mode;
+}
+
 class SoftmaxAttention : public Pattern {
  public:
   std::string_view name() const override { return "softmax_attention"; }
@@ -174,6 +187,7 @@ class SoftmaxAttention : public Pattern {
     sdpa.guarded = reading.guard != GuardMeaning::kNothing;
     sdpa.hides_nan = reading.guard == GuardMeaning::kScores;
     sdpa.probabilities = readable_probabilities(reading, split, context);
+    set_scores_output(reading, softmax, context, sdpa);
     sdpa.preconditions = preconditions_of(sdpa, context);
     return sdpa;
   }

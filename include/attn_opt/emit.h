@@ -8,11 +8,10 @@
 #include "attn_opt/edit.h"
 #include "attn_opt/miss.h"
 #include "attn_opt/pattern.h"
+#include "attn_opt/target.h"
 
 namespace attn_opt {
 
-/// Whose rules the written nodes keep. kPortable: runs, with the same numbers, in ONNX Runtime, OpenVINO and the reference.
-enum class Target { kPortable };
 enum class Form { kAuto, k3d, k4d };
 /// kFunctions: calls of local functions LocalAttention… of the domain "intermediate", at the model's own opset.
 enum class Stage { kAttention, kFunctions };
@@ -35,6 +34,7 @@ struct Emission {
   Shape scores;                 ///< (B, H, L, S)
   std::vector<Node*> removed;   ///< nodes that the edit leaves dead
   bool is_causal = false;       ///< the node's attribute
+  const TargetRules* target = &rules_of(Target::kPortable);  ///< what was written keeps its rules
   std::string mask_reading = {};  ///< which masks is_causal says, and why not the others; empty if there are none
 };
 

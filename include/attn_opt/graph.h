@@ -55,14 +55,14 @@ struct Value {
   bool unused() const { return uses.empty() && !is_output; }
 };
 
-/// Where a node stands. One that is not of the file is written at the opset of edits (kEditOpset), whatever the model's.
+/// Where a node stands. One that is not of the file is written at the opset of edits, whatever the model's.
 enum class Placement : uint8_t {
   kOfFile,
   kUnplaced,  ///< in no list yet: nothing of the model refers to it
   kAdded,     ///< put into its graph since
 };
 
-/// Version of ai.onnx that edits write.
+/// Version of ai.onnx that edits write unless ModelGraph::set_edit_opset() says otherwise.
 inline constexpr int kEditOpset = 24;
 
 struct Node {
@@ -150,8 +150,11 @@ class ModelGraph {
   const std::deque<std::unique_ptr<Graph>>& graphs() const { return graphs_; }
   /// Version of DOMAIN that GRAPH's nodes are of: the model's, or the function's own import.
   int opset(const Graph& graph, const std::string& domain = "") const;
-  /// Version of ai.onnx that NODE is of: its graph's, or kEditOpset if it is not of the file.
-  int onnx_opset(const Node& node) const { return node.placement == Placement::kOfFile ? opset(*node.graph) : kEditOpset; }
+  /// Version of ai.onnx that edits write, the model's own if that is higher.
+  int edit_opset() const { return edit_opset_; }
+  void set_edit_opset(int opset);
+  /// Version of ai.onnx that NODE is of: its graph's, or that of edits if it is not of the file.
+  int onnx_opset(const Node& node) const { return node.placement == Placement::kOfFile ? opset(*node.graph) : edit_opset_; }
 
   /// A name that no value or node of the model has: STEM, or STEM with a number.
   std::string fresh_name(const std::string& stem);
@@ -191,6 +194,7 @@ class ModelGraph {
   Value& add_value(Graph& graph, std::string name);
   Node& add_node(Graph& graph);
 
+  int edit_opset_ = kEditOpset;
   std::pmr::monotonic_buffer_resource memory_;  ///< of the many small lists of Nodes and Values, which only grow
   onnx::ModelProto* proto_ = nullptr;
   std::deque<std::unique_ptr<Graph>> graphs_;

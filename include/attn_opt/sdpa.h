@@ -63,9 +63,15 @@ struct OutputView {
   AxisMap axes;  ///< rows are queries, features those of V
 };
 
+/// A value that is OF in the operator's own layout, (B, Hkv, S, D).
+struct OperandCopy {
+  Value* value = nullptr;
+  OperandView of;
+};
+
 /// Something that must hold for the rewrite to be exact.
 struct Precondition {
-  std::string id;      ///< "scores-finite", "rows-keep-a-key", "exp-in-range", "sizes-equal"
+  std::string id;      ///< "scores-finite", "rows-keep-a-key", "exp-in-range", "sizes-equal", "lengths-in-range"
   bool proven = false;
   std::string detail;  ///< what it is about, or why it is proven
 };
@@ -81,6 +87,9 @@ struct Sdpa {
   std::vector<ScoreTerm> terms;  ///< innermost first
   bool is_causal = false;        ///< j <= i + past length
   Value* nonpad_kv_seqlen = nullptr;                         ///< int64 (B): keys from there on are masked
+  /// Query i stands at key i + past length; keys further before it than LEFT_WINDOW, or behind it than RIGHT_WINDOW, are
+  /// masked. With nonpad_kv_seqlen it stands at i + nonpad_kv_seqlen - L, for is_causal too.
+  std::optional<int64_t> left_window, right_window;
   DataType softmax_precision = onnx::TensorProto::UNDEFINED; ///< UNDEFINED: that of the scores
   /// The softmax takes exp() of the scores plus this; none: of the scores less the largest of their row.
   std::optional<double> exponent_offset;
@@ -89,8 +98,9 @@ struct Sdpa {
 
   std::vector<OutputView> outputs;          ///< from the product with V downward
   std::optional<OutputView> probabilities;  ///< read by others than the product with V; shape (B, Hq, L, S)
-  Value* scores_output = nullptr;           ///< qk_matmul_output of an Attention node
+  Value* scores_output = nullptr;           ///< (B, Hq, L, S): what is read of the scores, as the operator's output
   int scores_output_mode = 0;
+  std::vector<OperandCopy> copies;          ///< present outputs of an Attention node without a past
 
   std::vector<Precondition> preconditions;
 };

@@ -9,7 +9,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kWrittenOpset = 24;
+constexpr int kLeastOpset = 23, kGreatestOpset = 25;
 
 const std::map<std::string, Form> kForms = {{"auto", Form::kAuto}, {"3d", Form::k3d}, {"4d", Form::k4d}};
 const std::map<std::string, Stage> kStages = {{"attention", Stage::kAttention}, {"functions", Stage::kFunctions}};
@@ -39,7 +39,7 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
                "Do without this pattern (repeatable, or a list with commas)", true);
   app.add_option("--patterns", arguments.patterns, "Folder of rules to use beside the patterns (docs/rules.md)");
   app.add_option("--target", arguments.target,
-                 "Whose rules the written nodes keep; portable: all runtimes agree")
+                 "Whose rules the written nodes keep: portable (all runtimes agree), spec, ort or openvino")
       ->capture_default_str();
   app.add_option("--form", arguments.form, "Shape of the operands of written nodes: auto, 3d or 4d")
       ->check(CLI::IsMember(kForms))
@@ -58,14 +58,14 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
 }
 
 Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
-  if (arguments.opset != kWrittenOpset) {
-    return fail(ErrorCode::kUsage, "--opset",
-                "opset " + std::to_string(arguments.opset) + " cannot be written",
-                "the one that can is " + std::to_string(kWrittenOpset));
+  if (arguments.opset < kLeastOpset || arguments.opset > kGreatestOpset) {
+    return fail(ErrorCode::kUsage, "--opset", "opset " + std::to_string(arguments.opset) + " cannot be written",
+                "those that can are " + std::to_string(kLeastOpset) + " to " + std::to_string(kGreatestOpset));
   }
-  if (arguments.target != "portable") {
+  const auto target = target_named(arguments.target);
+  if (!target) {
     return fail(ErrorCode::kUsage, "--target", "there is no target '" + arguments.target + "'",
-                "the one there is is 'portable'");
+                suggestion(arguments.target, target_names()));
   }
   OptimizeOptions options;
   if (!arguments.patterns.empty()) {
@@ -76,6 +76,7 @@ Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
   options.opset = arguments.opset;
   options.only = arguments.only;
   options.disable = arguments.disable;
+  options.emit.target = *target;
   options.emit.form = kForms.at(arguments.form);
   options.emit.stage = kStages.at(arguments.stage);
   options.verify = kVerifyModes.at(arguments.verify);

@@ -14,31 +14,34 @@ using Terms = std::vector<const ScoreTerm*>;
 constexpr double kModest = 1e6;
 /// exp() of less is 0 in every type.
 constexpr double kVanishing = -1000;
+/// qk_matmul_output_mode of scores with all masks.
+constexpr int kMaskedScores = 2;
 
 class CausalReader {
  public:
-  CausalReader(const WritingPlan& plan, bool strict, Site& site) : plan_(plan), strict_(strict), site_(site) {}
+  CausalReader(const WritingPlan& plan, bool strict, Site& site)
+      : strict_(strict), site_(site), rules_(plan, site), shows_masks_(shows_masked_scores(site.sdpa)) {}
 
   Causality read(Terms terms) {
-    if (std::any_of(terms.begin(), terms.end(), [](auto* term) { return term->kind == ScoreTerm::Kind::kFloor; }))
-      return {false, std::move(terms), {}};
+    const bool has_floor = std::any_of(terms.begin(), terms.end(), [](auto* term) { return term->kind == ScoreTerm::Kind::kFloor; });
+    if (has_floor || (shows_masks_ && !site_.target.shows_masked_scores)) return {rules_.rules(), std::move(terms), {}};
     std::erase_if(terms, [&](const ScoreTerm* term) { return keeps_all(*term); });
-    Causality result;
+    offer_lengths(terms);
     for (const ScoreTerm* term : terms) {
       const std::string why = why_not(*term, terms);
-      note(*term, why.empty() ? rule_of(*term) + ": is_causal" : "stays a mask: " + why);
-      result.is_causal |= why.empty();
+      note(*term, why.empty() ? text_of(*term->causal) + ": said by the node" : "stays a mask: " + why);
       (why.empty() ? taken_ : kept_).push_back(term);
     }
     assume_finite_scores();
-    result.masks = std::move(kept_);
-    result.reading = std::move(reading_);
-    return result;
+    assume_lengths_in_range();
+    return {rules_.rules(), std::move(kept_), std::move(reading_)};
   }
 
  private:
+  static bool shows_masked_scores(const Sdpa& sdpa) { return sdpa.scores_output && sdpa.scores_output_mode == kMaskedScores; }
+
   bool keeps_all(const ScoreTerm& term) {
-    const bool all = term.causal && !term.causal->offset;
+    const bool all = term.causal && term.causal->keeps_all();
     if (all) note(term, "keeps every key");
     return all;
   }
@@ -47,30 +50,25 @@ class CausalReader {
     reading_ += (reading_.empty() ? "" : "; ") + ("'" + term.value->name + "' " + what);
   }
 
-  static std::string rule_of(const ScoreTerm& term) {
-    const Dim& offset = *term.causal->offset;
-    return "keeps key j of query i if j <= i" + (offset.is(0) ? "" : " + " + offset.str());
+  /// A mask that is causal without lengths can be said only where no lengths are.
+  void offer_lengths(const Terms& terms) {
+    const auto is_plain = [](const ScoreTerm* term) { return term->causal && term->causal->offset && !term->causal->counts_from_lengths; };
+    if (std::any_of(terms.begin(), terms.end(), is_plain) || (strict_ && !site_.target.takes_any_length)) return;
+    const auto counts = [](const ScoreTerm* term) { return term->causal && term->causal->counts_from_lengths; };
+    for (const bool causal_first : {true, false})
+      for (const ScoreTerm* term : terms)
+        if (term->causal && counts(term) == causal_first && why_unsound(*term, terms).empty()) rules_.offer_lengths(*term);
   }
 
-  /// Why is_causal does not say TERM; empty if it does.
-  std::string why_not(const ScoreTerm& term, const Terms& terms) const {
+  /// Why the node cannot say TERM; empty if it does from now on.
+  std::string why_not(const ScoreTerm& term, const Terms& terms) {
     if (!term.causal) return term.not_causal.empty() ? "was not read" : term.not_causal;
-    if (!is_of_the_scores(term.frame))
-      return "is laid out for " + to_string(term.frame) + ", not " + to_string(site_.scores);
     if (site_.sdpa.is_causal) return "the operator is causal as it is";
-    const Dim first = plan_.has_past ? past_rows() : Dim(0);
-    if (*term.causal->offset != first)
-      return "it " + rule_of(term) + ", behind a past of " + first.str();
-    if (plan_.has_past && plan_.k->axes.size(Role::kRow) != plan_.q->axes.size(Role::kRow))
-      return "new keys are not as many as queries";
-    return why_unsound(term, terms);
+    if (std::string why = why_unsound(term, terms); !why.empty()) return why;
+    return rules_.say(term);
   }
 
-  bool is_of_the_scores(const Shape& frame) const {
-    return frame.size() >= 2 && frame[frame.size() - 2] == site_.scores[2] && frame.back() == site_.scores[3];
-  }
-
-  /// Why masked keys might have weight in the model.
+  /// Why masked keys might have weight in the model, or show otherwise in what others read.
   std::string why_unsound(const ScoreTerm& term, const Terms& terms) const {
     const double fill = term.causal->otherwise;
     if (fill == -INFINITY) {
@@ -79,6 +77,8 @@ class CausalReader {
       return "";
     }
     if (strict_) return "that its fill absorbs every score is assumed";
+    if (shows_masks_) return "its fill " + std::to_string(fill) + " is read with the scores";
+    if (!rules_.keeps_own_key(*term.causal)) return "its fill " + std::to_string(fill) + " may be all that a query sees";
     const bool is_sole = terms.size() == 1;
     if (!absorbs(fill) && !(is_sole && vanishes(fill)))
       return "its fill " + std::to_string(fill) + " may not absorb every score";
@@ -96,7 +96,7 @@ class CausalReader {
 
   bool masks_the_same(const ScoreTerm& other, const ScoreTerm& term) const {
     if (&other == &term) return true;
-    return other.causal && other.causal->offset == term.causal->offset && absorbs(other.causal->otherwise);
+    return other.causal && other.causal->keeps_as(*term.causal) && absorbs(other.causal->otherwise);
   }
 
   /// A bias that is nowhere as low as a fill.
@@ -113,17 +113,23 @@ class CausalReader {
     return cap > 0 && fill + 2 * cap <= kVanishing;
   }
 
-  Dim past_rows() const { return (*site_.facts.shape(*plan_.k->past))[2]; }
-
   void assume_finite_scores() {
     const auto is_finite = [](const ScoreTerm* term) { return term->causal->otherwise != -INFINITY; };
     if (std::none_of(taken_.begin(), taken_.end(), is_finite) || site_.match_lists("scores-finite")) return;
     site_.assumed.push_back({"scores-finite", false, "a causal fill absorbs every score"});
   }
 
-  const WritingPlan& plan_;
+  void assume_lengths_in_range() {
+    const auto& lengths = rules_.rules().lengths;
+    const bool says_them = std::any_of(taken_.begin(), taken_.end(), [](const ScoreTerm* term) { return term->causal->lengths != nullptr; });
+    if (says_them && !site_.target.takes_any_length)
+      site_.assumed.push_back({"lengths-in-range", false, "'" + lengths->list->name + "' is 0 to " + site_.scores[3].str()});
+  }
+
   bool strict_;
   Site& site_;
+  KeyRuleReader rules_;
+  bool shows_masks_;
   Terms taken_, kept_;
   std::string reading_;
 };

@@ -1,16 +1,12 @@
-// Which masks the node's is_causal says by itself.
-//
-// It keeps key j of query i if j <= i + P, where P is the length of the past that the node takes. In portable form a node
-// with a past has as many new keys as queries.
+// Which masks need not be written, because the node says them by itself (key_rules.h), or since they keep every key.
 #pragma once
 
-#include "src/emit/plan.h"
-#include "src/emit/site.h"
+#include "src/emit/key_rules.h"
 
 namespace attn_opt {
 
 struct Causality {
-  bool is_causal = false;
+  KeyRules rules;
   std::vector<const ScoreTerm*> masks;  ///< what is left for attn_mask
   std::string reading;                  ///< what was made of the masks, for people
 };

@@ -8,22 +8,25 @@
 #include "src/emit/local_function.h"
 #include "src/emit/mask.h"
 #include "src/emit/operands.h"
+#include "src/emit/order.h"
 #include "src/emit/outputs.h"
 #include "src/emit/plan.h"
 
 namespace attn_opt {
 namespace {
 
-bool is_supported(DataType type) {
-  return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::FLOAT16 ||
-         type == onnx::TensorProto::DOUBLE;
+bool is_supported(DataType type, const TargetRules& target) {
+  return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::FLOAT16 || type == onnx::TensorProto::DOUBLE ||
+         (type == onnx::TensorProto::BFLOAT16 && target.takes_bfloat16);
 }
 
 GraphBuilder::Attributes attributes_of(const WritingPlan& plan, const Operands& operands,
-                                       const FurtherOutputs& further, bool is_causal, const Sdpa& sdpa) {
+                                       const FurtherOutputs& further, const KeyRules& rules, const Sdpa& sdpa) {
   auto make = [](const char* name, auto value) { return GraphBuilder::attribute(name, value); };
   GraphBuilder::Attributes attributes{make("scale", operands.scale)};
-  if (is_causal) attributes.push_back(make("is_causal", int64_t{1}));
+  if (rules.is_causal) attributes.push_back(make("is_causal", int64_t{1}));
+  if (rules.left_window) attributes.push_back(make("left_window_size", *rules.left_window));
+  if (rules.right_window) attributes.push_back(make("right_window_size", *rules.right_window));
   if (sdpa.softcap != 0) attributes.push_back(make("softcap", static_cast<float>(sdpa.softcap)));
   if (plan.form == IoForm::k3d) {
     const int64_t query_heads = sdpa.query_heads.value();
@@ -40,13 +43,14 @@ GraphBuilder::Attributes attributes_of(const WritingPlan& plan, const Operands& 
 /// What stands in the place of the scores' terms.
 struct Masking {
   Value* mask = nullptr;
-  bool is_causal = false;
+  Value* lengths = nullptr;
+  KeyRules rules;
 };
 
 Node* write_attention(const WritingPlan& plan, const Operands& operands, const Masking& masking,
                       const FurtherOutputs& further, Site& site) {
   std::vector<Value*> inputs{operands.q.value, operands.k.value, operands.v.value,          masking.mask,
-                             nullptr,          nullptr,          site.sdpa.nonpad_kv_seqlen};
+                             nullptr,          nullptr,          masking.lengths};
   if (plan.has_past) {
     inputs[4] = plan.k->past;
     inputs[5] = plan.v->past;
@@ -55,7 +59,7 @@ Node* write_attention(const WritingPlan& plan, const Operands& operands, const M
   std::vector<bool> wanted{true, plan.has_past, plan.has_past, further.wants_scores()};
   while (!wanted.back()) wanted.pop_back();
   return site.build.new_node("Attention", inputs, wanted,
-                             attributes_of(plan, operands, further, masking.is_causal, site.sdpa));
+                             attributes_of(plan, operands, further, masking.rules, site.sdpa));
 }
 
 /// Records OPERAND's type and the sizes of it that are numbers.
@@ -73,7 +77,7 @@ void declare(const Placed& operand, Site& site) {
 /// shape inference needs the hidden size of V and may not find it by itself.
 void declare_inputs(const WritingPlan& plan, const Operands& operands, Site& site) {
   if (plan.form == IoForm::k3d) declare(operands.v, site);
-  if (plan.form == IoForm::k3d || plan.kv_group == 1) return;
+  if (plan.form == IoForm::k3d || plan.kv_group == 1 || site.target.infers_heads) return;
   const std::vector<Node*>& made = site.build.edit().nodes();
   for (const Placed* operand : {&operands.q, &operands.k, &operands.v})
     if (std::find(made.begin(), made.end(), operand->value->producer) != made.end()) declare(*operand, site);
@@ -88,21 +92,36 @@ Dim key_rows(const WritingPlan& plan, const Sdpa& sdpa, Facts& facts) {
 
 class Emitter {
  public:
-  Emitter(const Match& match, MatchContext& context, const SharedNodes& shared, bool strict)
-      : match_(match), context_(context), shared_(shared), strict_(strict) {}
+  Emitter(const Match& match, MatchContext& context, const SharedNodes& shared, const EmitOptions& options)
+      : match_(match), context_(context), shared_(shared), strict_(options.strict), target_(rules_of(options.target)) {}
 
-  Matched<Emission> write(const WritingPlan& plan, bool with_further_outputs) const;
+  /// The edit stands before ANCHOR; EARLIER: where it would have to stand, if it stands too low.
+  Matched<Emission> write(const WritingPlan& plan, Further further_wanted, Node& anchor, Node** earlier) const;
+  /// As write(), where the model's order of nodes allows it.
+  Matched<Emission> write_in_order(const WritingPlan& plan, Further further_wanted) const;
 
  private:
   const Match& match_;
   MatchContext& context_;
   const SharedNodes& shared_;
   bool strict_;
+  const TargetRules& target_;
 };
 
-Matched<Emission> Emitter::write(const WritingPlan& plan, bool with_further_outputs) const {
+Matched<Emission> Emitter::write_in_order(const WritingPlan& plan, Further further_wanted) const {
+  constexpr int kMaxAnchors = 4;
+  Node* anchor = match_.insert_before;
+  for (int tried = 1;; ++tried) {
+    Node* earlier = nullptr;
+    auto emission = write(plan, further_wanted, *anchor, &earlier);
+    if (emission || !earlier || tried == kMaxAnchors) return emission;
+    anchor = earlier;
+  }
+}
+
+Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted, Node& anchor, Node** earlier) const {
   const Sdpa& sdpa = match_.sdpa;
-  Emission emission{Edit(context_.view, *match_.insert_before),
+  Emission emission{Edit(context_.view, anchor),
                     plan.form == IoForm::k3d ? "3d" : "4d",
                     plan.kv_group,
                     plan.has_past,
@@ -116,6 +135,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, bool with_further_outp
       match_,
       sdpa,
       context_.facts,
+      target_,
       build,
       SizeSource(build, context_.facts),
       emission.scores,
@@ -123,16 +143,23 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, bool with_further_outp
   ATTN_OPT_MATCH(const Operands operands, write_operands(plan, emission.scale, site));
   if (plan.has_past) site.sizes.add(*plan.k->past, *context_.facts.shape(*plan.k->past));
   const Causality causality = causality_of(terms_that_count(site), plan, strict_, site);
-  emission.is_causal = sdpa.is_causal || causality.is_causal;
+  emission.target = &target_;
+  emission.is_causal = causality.rules.is_causal;
   emission.mask_reading = causality.reading;
   ATTN_OPT_MATCH(Value * mask, write_mask(causality.masks, site));
-  const FurtherOutputs further = with_further_outputs ? further_outputs(plan, site) : FurtherOutputs{};
-  emission.attention = write_attention(plan, operands, {mask, emission.is_causal}, further, site);
+  const FurtherOutputs further = further_outputs(plan, further_wanted, site);
+  Value* lengths = nullptr;
+  if (causality.rules.lengths) {
+    if (const int opset = context_.view.edit_opset(); opset < kOpsetOfLengths)
+      return missed("emit.opset", match_.anchor, "lengths of sequences (nonpad_kv_seqlen) at opset " + std::to_string(opset));
+    ATTN_OPT_MATCH(lengths, write_lengths(*causality.rules.lengths, site));
+  }
+  emission.attention = write_attention(plan, operands, {mask, lengths, causality.rules}, further, site);
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, site));
   declare_inputs(plan, operands, site);
   emission.edit.adopt_unplaced();
   emission.removed = emission.edit.would_remove();
-  ATTN_OPT_DONE(check_order(emission.edit, emission.removed));
+  ATTN_OPT_DONE(check_order(emission.edit, emission.removed, earlier));
   emission.preconditions.insert(emission.preconditions.end(), site.assumed.begin(), site.assumed.end());
   return emission;
 }
@@ -147,13 +174,14 @@ Matched<Emission> emit_attention(const Match& match, MatchContext& context, cons
     miss.peeled = match.peeled;
     return tl::unexpected<Miss>(std::move(miss));
   };
-  if (!is_supported(sdpa.type)) return with_peels({"target.dtype", match.anchor, type_name(sdpa.type), {}});
-  const Emitter emitter(match, context, shared, options.strict);
+  if (!is_supported(sdpa.type, rules_of(options.target))) return with_peels({"target.dtype", match.anchor, type_name(sdpa.type), {}});
+  const Emitter emitter(match, context, shared, options);
   std::optional<Emission> written;
   Miss reason;
   const auto write = [&](const WritingPlan& plan) {
-    for (const bool with_further_outputs : {true, false}) {
-      auto emission = emitter.write(plan, with_further_outputs);
+    for (const Further wanted : {Further::kAll, Further::kScores, Further::kNone}) {
+      if (wanted == Further::kScores && !plan.has_past) continue;
+      auto emission = emitter.write_in_order(plan, wanted);
       if (emission) {
         written.emplace(*std::move(emission));
         return true;

@@ -27,7 +27,14 @@ Matched<Shape> shape_of_term(const ScoreTerm& term, Site& site) {
 /// True where a row without a key gives 0 in the model too, so that -inf may be said with a bool mask.
 bool empty_rows_give_zero(const Site& site) { return site.sdpa.guarded || site.match_lists("rows-keep-a-key"); }
 
+/// A bool mask shows in the scores as -inf in some runtimes and as the lowest number in others.
+bool may_be_bool(const Site& site) {
+  const Sdpa& sdpa = site.sdpa;
+  return site.target.shows_masked_scores || !sdpa.scores_output || sdpa.scores_output_mode != 2;
+}
+
 bool is_bool_mask(const std::vector<const ScoreTerm*>& terms, const Site& site) {
+  if (!may_be_bool(site)) return false;
   if (terms.size() != 1 || terms[0]->kind == ScoreTerm::Kind::kBias) return false;
   return terms[0]->coefficient * terms[0]->fill == -INFINITY && empty_rows_give_zero(site);
 }
@@ -64,7 +71,7 @@ Matched<FloatMask> lay_over(const ScoreTerm& term, const std::optional<FloatMask
   ATTN_OPT_MATCH(const Shape shape, shape_of_term(term, site));
   ATTN_OPT_MATCH(Placed condition, to_scores_frame({term.value, shape}, term.frame, site));
   double fill = rounded(term.coefficient * term.fill, type);
-  if (fill == lowest_finite(type)) fill = next_above_lowest(type);
+  if (fill == lowest_finite(type) && !site.target.tells_lowest_from_infinity) fill = next_above_lowest(type);
   Value* kept = below ? below->placed.value : site.build.scalar(0, type);
   Value* filled = site.build.scalar(fill, type);
   if (term.kind == ScoreTerm::Kind::kDrop) std::swap(kept, filled);
@@ -96,7 +103,7 @@ FloatMask sum(const FloatMask& one, const FloatMask& other, Site& site) {
 Value* without_lowest(const FloatMask& mask, Site& site) {
   const DataType type = site.sdpa.type;
   Value* value = mask.placed.value;
-  if (mask.least > lowest_finite(type)) return value;
+  if (mask.least > lowest_finite(type) || site.target.tells_lowest_from_infinity) return value;
   Value* is_lowest = site.build.node("Equal", {value, site.build.scalar(lowest_finite(type), type)});
   return site.build.node("Where", {is_lowest, site.build.scalar(next_above_lowest(type), type), value});
 }

@@ -1,6 +1,7 @@
 #include "src/emit/mask_shape.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -20,20 +21,56 @@ Matched<void> check_leading(const Placed& mask, Site& site) {
   return {};
 }
 
+constexpr int kOpsetOfShortMasks = 24;
+
+/// What MASK is padded from, if keys behind it are all that are added, and masked; null otherwise.
+Value* before_padding(const Value& mask, Site& site) {
+  const Node* pad = mask.producer;
+  if (!pad || !pad->is("Pad") || pad->string_attribute("mode", "constant") != "constant" || !pad->input(2)) return nullptr;
+  const DataType type = site.facts.type(mask);
+  const IntegerData* pads = site.facts.integers(*pad->inputs[1]);
+  if (!pads || pads->values.size() % 2 != 0) return nullptr;
+  for (size_t i = 0; i + 1 < pads->values.size(); ++i)
+    if (!pads->values[i].is(0)) return nullptr;
+  const IntegerData* axes = pad->input(3) ? site.facts.integers(*pad->inputs[3]) : nullptr;
+  if (pad->input(3) && !(axes && (axes->values.back().is(-1) || axes->values.back() == static_cast<int64_t>(site.facts.shape(mask)->size()) - 1)))
+    return nullptr;
+  const auto fill = site.facts.uniform(*pad->inputs[2]);
+  const double masks = type == onnx::TensorProto::BOOL ? 0 : -INFINITY;
+  return fill == masks ? pad->inputs[0] : nullptr;
+}
+
+/// Takes MASK before its padding where the node pads it itself.
+bool leave_padding_to_node(Placed& mask, Site& site) {
+  if (!site.target.takes_short_masks || site.build.edit().graph().model().edit_opset() < kOpsetOfShortMasks) return false;
+  Value* given = before_padding(*mask.value, site);
+  const Shape* shape = given ? site.facts.shape(*given) : nullptr;
+  if (!shape || shape->size() != mask.shape.size() || shape->empty()) return false;
+  mask = {given, *shape};
+  return true;
+}
+
+void add_axes(Placed& mask, Site& site) {
+  std::vector<int64_t> axes{0};
+  if (mask.shape.empty()) axes.push_back(1);
+  mask.value = site.build.node("Unsqueeze", {mask.value, site.build.ints(axes)});
+  mask.shape.insert(mask.shape.begin(), axes.size(), 1);
+}
+
 }  // namespace
 
 Matched<Value*> fit_to_scores(Placed mask, Site& site) {
   ATTN_OPT_DONE(check_leading(mask, site));
-  if (mask.shape.size() < 2) {
-    std::vector<int64_t> axes{0};
-    if (mask.shape.empty()) axes.push_back(1);
-    mask.value = site.build.node("Unsqueeze", {mask.value, site.build.ints(axes)});
-    mask.shape.insert(mask.shape.begin(), axes.size(), 1);
-  }
+  const bool is_short = mask.shape.size() > 0 && mask.shape.back() == site.scores[3] && leave_padding_to_node(mask, site);
+  const bool has_keys = is_short || (mask.shape.size() > 0 && mask.shape.back() == site.scores[3]);
+  if (mask.shape.size() == 1 && has_keys && site.target.takes_rank_1_masks) return mask.value;
+  if (mask.shape.size() < 2) add_axes(mask, site);
   Shape target(2, 1);
   for (size_t axis : {0, 1}) {
     const Dim& full = site.scores[2 + axis];
-    if (mask.shape[mask.shape.size() - 2 + axis] != full) target[axis] = full;
+    const Dim& size = mask.shape[mask.shape.size() - 2 + axis];
+    const bool is_taken = axis == 0 ? size.is(1) && site.target.broadcasts_mask_rows : is_short;
+    if (size != full && !is_taken) target[axis] = full;
   }
   if (target[0].is(1) && target[1].is(1)) return mask.value;
   Value* sizes = site.sizes.sizes(target);

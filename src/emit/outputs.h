@@ -15,7 +15,10 @@ struct FurtherOutputs {
   bool wants_scores() const { return probabilities || scores; }
 };
 
-FurtherOutputs further_outputs(const WritingPlan& plan, Site& site);
+/// Which outputs beside Y are tried: a mask that is computed from the sizes of a present cannot be read by what makes it.
+enum class Further { kAll, kScores, kNone };
+
+FurtherOutputs further_outputs(const WritingPlan& plan, Further wanted, Site& site);
 
 /// Lets ATTENTION's outputs take over what is read of the old nodes. Miss "emit.shape".
 Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& further, const Node& attention,

@@ -8,6 +8,7 @@
 
 #include "attn_opt/edit.h"
 #include "attn_opt/pattern.h"
+#include "attn_opt/target.h"
 #include "src/emit/sizes.h"
 
 namespace attn_opt {
@@ -22,6 +23,7 @@ struct Site {
   const Match& match;
   const Sdpa& sdpa;
   Facts& facts;
+  const TargetRules& target;
   GraphBuilder build;
   SizeSource sizes;
   Shape scores;                       ///< (B, Hq, L, S)

@@ -37,8 +37,11 @@ Expected<std::unique_ptr<ModelGraph>> ModelGraph::create(onnx::ModelProto& proto
   auto model = std::make_unique<ModelGraph>();
   model->proto_ = &proto;
   ATTN_OPT_CHECK(GraphReader(*model).read_model());
+  model->set_edit_opset(kEditOpset);
   return model;
 }
+
+void ModelGraph::set_edit_opset(int opset) { edit_opset_ = std::max(opset, opset_version(*proto_)); }
 
 int ModelGraph::opset(const Graph& graph, const std::string& domain) const {
   const onnx::FunctionProto* function = graph.outermost().function();

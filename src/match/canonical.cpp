@@ -22,6 +22,14 @@ bool steps_are_one(const Node& node, Facts& facts) {
   return !steps || facts.uniform(*steps) == 1.0;
 }
 
+/// True if NODE, a Pad, is known to add nothing anywhere.
+bool pads_nothing(const Node& node, Facts& facts) {
+  if (node.graph->model().onnx_opset(node) < 11 || !node.input(1)) return false;
+  const IntegerData* pads = facts.integers(*node.inputs[1]);
+  return pads && !pads->values.empty() &&
+         std::all_of(pads->values.begin(), pads->values.end(), [](const Dim& count) { return count.is(0); });
+}
+
 bool transposes_nothing(const Node& node) {
   const auto* perm = node.ints_attribute("perm");
   if (!perm) return false;
@@ -46,6 +54,7 @@ bool is_no_op(const Node& node, Facts& facts) {
   if (op == "Identity") return true;
   if (op == "Cast" || op == "CastLike") return keeps_type(node, facts);
   if (op == "Dropout") return drops_nothing(node, facts);
+  if (op == "Pad") return pads_nothing(node, facts);
   if (op == "Concat" || op == "Sum") return node.inputs.size() == 1;
   if (op == "Transpose") return transposes_nothing(node);
   if (op == "Slice") return steps_are_one(node, facts) && same_shape(*node.inputs[0], *node.outputs[0], facts);

@@ -254,10 +254,9 @@ std::vector<const SizeAssumption*> FactStore::assumptions_about(const std::set<s
 }
 
 const Opsets& FactStore::opsets(const Node& node) {
-  static const Opsets of_edits{{"", kEditOpset}};
-  if (node.placement != Placement::kOfFile) return of_edits;
-  const auto [found, added] = opsets_.try_emplace(node.graph);
-  if (added) found->second[""] = view_.opset(*node.graph);
+  const bool is_of_file = node.placement == Placement::kOfFile;
+  const auto [found, added] = opsets_.try_emplace(is_of_file ? node.graph : nullptr);
+  if (added) found->second[""] = view_.onnx_opset(node);
   return found->second;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "attn_opt/canonical.h"
 #include "attn_opt/executor.h"
 #include "src/match/fact_store.h"
 #include "src/match/position_reader.h"
@@ -59,7 +60,7 @@ std::optional<Reading> as_reading(std::optional<T> found) {
 
 PositionReader::Found PositionReader::range(Node& node) {
   const auto start = form(node.input(0)), step = form(node.input(2));
-  if (!start || !step || !start->is_one_number() || !step->is_one_number() || !step->offset.is_constant())
+  if (!start || !step || !start->is_everywhere_the_same() || !step->is_one_number() || !step->offset.is_constant())
     return std::nullopt;
   IndexForm result = *start;
   result.set_factor(0, step->offset.value());
@@ -97,6 +98,7 @@ PositionReader::Found PositionReader::triangle(Node& node) {
 PositionReader::Found PositionReader::pointwise(Node& node) {
   if (auto found = arithmetic(node)) return found;
   if (auto found = comparison(node)) return found;
+  if (auto found = distance(node)) return found;
   if (std::find(kElementwise.begin(), kElementwise.end(), node.op()) == kElementwise.end()) return std::nullopt;
   return elementwise(node);
 }
@@ -116,6 +118,26 @@ PositionReader::Found PositionReader::arithmetic(Node& node) {
     if (number->is_one_number() && number->offset.is_constant())
       return as_reading(sum({}, *multiple, number->offset.value()));
   return std::nullopt;
+}
+
+/// |x| <= number, or < number: x lies between two numbers.
+PositionReader::Found PositionReader::distance(Node& node) {
+  const bool is_first = node.is("Less") || node.is("LessOrEqual");
+  if (!is_first && !node.is("Greater") && !node.is("GreaterOrEqual")) return std::nullopt;
+  Value* magnitude = node.input(is_first ? 0 : 1);
+  Value* bound = node.input(is_first ? 1 : 0);
+  if (!magnitude || !bound) return std::nullopt;
+  Node* abs = canonical(*magnitude, facts_).producer;
+  if (!abs || !abs->is("Abs")) return std::nullopt;
+  const Shape *own = facts_.shape(*magnitude), *all = facts_.shape(*node.outputs[0]);
+  if (!own || !all || *own != *all) return std::nullopt;
+  const auto x = form(abs->input(0)), number = form(bound);
+  const bool is_strict = node.is("Less") || node.is("Greater");
+  if (!x || !number || !number->is_one_number()) return std::nullopt;
+  const auto most = is_strict ? sum(*number, IndexForm{{}, 1}, -1) : number;
+  const auto least = most ? sum({}, *most, -1) : std::nullopt;
+  const auto above = least ? at_least(*x, *least) : std::nullopt, below = most ? at_least(*most, *x) : std::nullopt;
+  return above && below ? as_reading(run("And", std::array{*above, *below})) : std::nullopt;
 }
 
 PositionReader::Found PositionReader::comparison(Node& node) {

@@ -14,6 +14,9 @@ void move_axes(Reading& reading, const Axes& from, const Axes& to) {
   for_each_form(reading, [&](IndexForm& form) {
     IndexForm moved{{}, form.offset};
     for (size_t i = 0; i < from.size(); ++i) moved.set_factor(to[i], form.factor(from[i]));
+    moved.length = form.length;
+    const auto axis = std::find(from.begin(), from.end(), form.length.axis);
+    if (axis != from.end()) moved.length.axis = to[static_cast<size_t>(axis - from.begin())];
     form = std::move(moved);
   });
 }
@@ -38,7 +41,7 @@ std::optional<Dim> first_index(const Dim& start, const Dim& size) {
 bool substitute(Reading& reading, size_t axis, const std::optional<Dim>& start, const Dim& step) {
   bool done = true;
   for_each_form(reading, [&](IndexForm& form) {
-    if (form.factor(axis) == 0) return;
+    if (!form.depends_on(axis)) return;
     const bool forward = start && step.is_constant() && step.value() > 0;
     const auto next = forward ? substituted(form, axis, *start, step.value()) : std::nullopt;
     if (next) form = *next;
@@ -50,6 +53,7 @@ bool substitute(Reading& reading, size_t axis, const std::optional<Dim>& start, 
 /// FORM of a tensor of RANK where AXIS is indexed by INDEX, whose COUNT axes take its place.
 std::optional<IndexForm> indexed(const IndexForm& form, size_t axis, size_t rank, const IndexForm& index,
                                  size_t count) {
+  if (form.length.value || index.length.value) return std::nullopt;
   IndexForm result{{}, form.offset};
   for (size_t own = 0; own < rank; ++own)
     if (own != axis) result.set_factor(own < axis ? own : own + count - 1, form.factor(own));

@@ -38,6 +38,7 @@ PositionReader::Found PositionReader::follow(Value* value) {
   known_[&seen] = std::nullopt;
   Found found = known(seen);
   if (!found && seen.producer && seen.output == 0 && seen.producer->domain().empty()) found = computed(*seen.producer);
+  if (!found) found = list_of_lengths(seen);
   const Shape* shape = facts_.shape(seen);
   found = found && shape ? in_normal_form(*std::move(found), *shape) : std::nullopt;
   if (!found && !obstacle_) obstacle_ = &seen;
@@ -49,11 +50,20 @@ PositionReader::Found PositionReader::known_integer(Value& value) {
   if (const IntegerData* data = facts_.integers(value)) {
     const auto& values = data->values;
     const bool same = std::all_of(values.begin(), values.end(), [&](const Dim& dim) { return dim == values[0]; });
-    if (!values.empty() && same) return IndexForm{{}, values[0]};
+    if (!values.empty() && same && (data->dims.empty() || values[0].from_sizes())) return IndexForm{{}, values[0]};
   }
   const auto number = facts_.uniform(value);
   const auto integer = number ? whole(*number) : std::nullopt;
   return integer ? Found(IndexForm{{}, *integer}) : std::nullopt;
+}
+
+PositionReader::Found PositionReader::list_of_lengths(Value& value) {
+  const DataType type = facts_.type(value);
+  const Shape* shape = facts_.shape(value);
+  const bool is_list = shape && shape->size() == 1 && !facts_.constant(value);
+  if (!is_list || (type != onnx::TensorProto::INT64 && type != onnx::TensorProto::INT32)) return std::nullopt;
+  if (!obstacle_) obstacle_ = &value;
+  return IndexForm{{}, 0, {&value, 1, 0}};
 }
 
 PositionReader::Found PositionReader::known(Value& value) {
@@ -111,10 +121,11 @@ PositionReader::Found PositionReader::aligned_input(Node& node, size_t input) {
   Found found = follow(node.input(input));
   if (!found) return std::nullopt;
   const Shape *own = facts_.shape(*node.inputs[input]), *all = facts_.shape(*node.outputs[0]);
-  bool aligned = own && all;
+  if (!own || !all) return std::nullopt;
+  bool aligned = true;
   for_each_form(*found, [&](const IndexForm& form) {
-    for (size_t axis = 0; axis < form.factors.size(); ++axis)
-      aligned = aligned && (form.factor(axis) == 0 || from_last(*own, axis) == from_last(*all, axis));
+    for (size_t axis = 0; axis < own->size(); ++axis)
+      aligned = aligned && (!form.depends_on(axis) || from_last(*own, axis) == from_last(*all, axis));
   });
   return aligned ? found : std::nullopt;
 }

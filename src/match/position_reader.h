@@ -1,4 +1,5 @@
-// Follows values of a graph as functions of where their elements stand.
+// Follows values of a graph as functions of where their elements stand, and of lengths: lists of integers that are not
+// known.
 #pragma once
 
 #include <unordered_map>
@@ -35,6 +36,8 @@ class PositionReader {
   Found follow(Value* value);
   Found known(Value& value);
   Found known_integer(Value& value);
+  /// VALUE as a list of lengths, if it is a list of integers.
+  Found list_of_lengths(Value& value);
   Found computed(Node& node);
   // position_arithmetic.cpp
   Found range(Node& node);
@@ -43,6 +46,7 @@ class PositionReader {
   Found pointwise(Node& node);
   Found arithmetic(Node& node);
   Found comparison(Node& node);
+  Found distance(Node& node);
   Found elementwise(Node& node);
   // position_layout.cpp
   Found regrouped(Node& node);

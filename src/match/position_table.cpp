@@ -38,7 +38,7 @@ Tensor spread(const PositionTable& table, const std::vector<IndexForm>& conditio
 bool is_contradiction(size_t truths, const std::vector<IndexForm>& conditions) {
   for (size_t one = 0; one < conditions.size(); ++one)
     for (size_t other = 0; other < conditions.size(); ++other)
-      if (bit(truths, one) && !bit(truths, other) && conditions[one].factors == conditions[other].factors &&
+      if (bit(truths, one) && !bit(truths, other) && conditions[one].is_parallel_to(conditions[other]) &&
           (conditions[other].offset - conditions[one].offset).never_negative())
         return true;
   return false;

@@ -109,6 +109,7 @@ Expected<std::set<FunctionName>> functions_to_inline(Model& model, const Optimiz
   mark_nodes(trial);
   onnx::inliner::InlineLocalFunctions(trial);
   ATTN_OPT_TRY(auto view, ModelGraph::create(trial));
+  view->set_edit_opset(options.opset);
   Facts facts(*view, *model.tensors);
   MatchContext context{*view, facts};
   Report unused;

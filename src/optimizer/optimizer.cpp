@@ -36,7 +36,7 @@ class Run {
     if (!sites_.matched.empty()) {
       if (options_.emit.stage == Stage::kFunctions)
         rewrite(nullptr);
-      else if (auto plan = plan_raise(*view_, facts_, *model_.tensors, std::max(options_.opset, kEditOpset)))
+      else if (auto plan = plan_raise(*view_, facts_, *model_.tensors, view_->edit_opset()))
         rewrite(&*plan);
       else
         refuse_all(plan.error());
@@ -159,6 +159,7 @@ Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings
     ATTN_OPT_TRY(before_inlining, inline_attention_functions(model, options));
   }
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
+  view->set_edit_opset(options.opset);
   const auto run = std::make_shared<Run>(model, options, std::move(view));
   if (workings) *workings = run;
   ATTN_OPT_TRY(Report report, run->run());

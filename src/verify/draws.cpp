@@ -284,6 +284,8 @@ InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {
   const Value* value = input.value;
   if (value == sdpa.nonpad_kv_seqlen) return InputRole::kLength;
   for (const auto& term : sdpa.terms)
+    if (term.causal && term.causal->lengths == value) return InputRole::kLength;
+  for (const auto& term : sdpa.terms)
     if (term.value == value)
       return term.kind == ScoreTerm::Kind::kBias   ? InputRole::kBias
              : term.kind == ScoreTerm::Kind::kKeep ? InputRole::kKeep

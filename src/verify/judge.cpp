@@ -165,6 +165,8 @@ JudgedOutput judged_output(const Value& existing, const Sdpa& sdpa) {
   if (sdpa.probabilities && sdpa.probabilities->value == &existing)
     return {OutputKind::kProbabilities, nullptr, existing.name};
   if (sdpa.scores_output == &existing) return {OutputKind::kScores, nullptr, existing.name};
+  for (const OperandCopy& copy : sdpa.copies)
+    if (copy.value == &existing) return {OutputKind::kCopy, nullptr, existing.name};
   for (const Operand* operand : {&sdpa.k, &sdpa.v})
     for (const auto& view : operand->views)
       if (view.present == &existing || view.value == &existing) return {OutputKind::kCopy, nullptr, existing.name};

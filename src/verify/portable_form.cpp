@@ -33,10 +33,15 @@ std::string wrong_operands(const Tensor& q, const Tensor& k, const Tensor& v) {
   return {};
 }
 
-std::string wrong_mask(const Tensor& mask, int64_t queries, int64_t keys) {
-  const bool fits = mask.rank() >= 2 && mask.rank() <= 4 && from_back(mask, 1) == queries && from_back(mask, 0) == keys;
+std::string wrong_mask(const Tensor& mask, int64_t queries, int64_t keys, const TargetRules& target) {
+  const size_t least_rank = target.takes_rank_1_masks ? 1 : 2;
+  const bool has_rank = mask.rank() >= least_rank && mask.rank() <= 4;
+  const int64_t rows = mask.rank() < 2 ? 1 : from_back(mask, 1);
+  const bool has_rows = rows == queries || (rows == 1 && target.broadcasts_mask_rows);
+  const int64_t columns = has_rank ? from_back(mask, 0) : 0;
+  const bool fits = has_rank && has_rows && (columns == keys || (columns < keys && target.takes_short_masks));
   if (!fits) return "a mask of shape " + against(mask, std::to_string(queries) + " queries and " + std::to_string(keys) + " keys");
-  if (!is_floating(mask.type())) return {};
+  if (!is_floating(mask.type()) || target.tells_lowest_from_infinity) return {};
   const std::vector<double> numbers = numbers_of(mask);
   const bool holds_lowest = std::find(numbers.begin(), numbers.end(), lowest_finite(mask.type())) != numbers.end();
   return holds_lowest ? "a mask that holds the lowest number of its type" : "";
@@ -44,7 +49,7 @@ std::string wrong_mask(const Tensor& mask, int64_t queries, int64_t keys) {
 
 }  // namespace
 
-std::string unportable(const std::vector<const Tensor*>& inputs) {
+std::string unportable(const std::vector<const Tensor*>& inputs, const TargetRules& target) {
   const Tensor *q = input(inputs, kQuery), *k = input(inputs, kKey), *v = input(inputs, kValue);
   if (!q || !k || !v) return {};
   if (std::string what = wrong_operands(*q, *k, *v); !what.empty()) return what;
@@ -52,7 +57,7 @@ std::string unportable(const std::vector<const Tensor*>& inputs) {
   if (past && past->rank() != 4) return "a past of rank " + std::to_string(past->rank());
   if (!mask) return {};
   constexpr size_t kRowAxis = 1;  // from the back, in (B, H, L, D) and in (B, L, H * D)
-  return wrong_mask(*mask, from_back(*q, kRowAxis), from_back(*k, kRowAxis) + (past ? past->dims()[2] : 0));
+  return wrong_mask(*mask, from_back(*q, kRowAxis), from_back(*k, kRowAxis) + (past ? past->dims()[2] : 0), target);
 }
 
 }  // namespace attn_opt

@@ -64,6 +64,7 @@ class RowReader {
     for (const auto& term : sdpa_.terms) add(term);
     if (sdpa_.is_causal) mask_future();
     if (sdpa_.nonpad_kv_seqlen) mask_padding();
+    if (sdpa_.left_window || sdpa_.right_window) mask_outside_window();
     summarise();
     return std::move(rows_);
   }
@@ -146,18 +147,38 @@ class RowReader {
         if (is_masked(row, key)) bias_[static_cast<size_t>(row * rows_.keys + key)] = -kInfinity;
   }
 
+  /// Lengths of the batch's sequences; empty if there are none.
+  std::vector<double> lengths() const {
+    const Tensor* lengths = contents(sdpa_.nonpad_kv_seqlen);
+    return lengths && lengths->size() == batch_ ? numbers_of(*lengths) : std::vector<double>();
+  }
+
+  size_t batch_of(int64_t row) const {
+    const int64_t rows_of_batch = static_cast<int64_t>(rows_.size()) / batch_;
+    return static_cast<size_t>(row / std::max<int64_t>(1, rows_of_batch));
+  }
+
+  /// The key at which the query of ROW stands.
+  int64_t place(int64_t row, const std::vector<double>& counts) const {
+    const int64_t first = counts.empty() ? past_ : static_cast<int64_t>(counts[batch_of(row)]) - queries_;
+    return row % queries_ + first;
+  }
+
   void mask_future() {
-    mask([&](int64_t row, int64_t key) { return key > row % queries_ + past_; });
+    mask([this, counts = lengths()](int64_t row, int64_t key) { return key > place(row, counts); });
+  }
+
+  void mask_outside_window() {
+    mask([this, counts = lengths()](int64_t row, int64_t key) {
+      const int64_t distance = place(row, counts) - key;
+      return (sdpa_.left_window && distance > *sdpa_.left_window) || (sdpa_.right_window && -distance > *sdpa_.right_window);
+    });
   }
 
   void mask_padding() {
-    const Tensor* lengths = contents(sdpa_.nonpad_kv_seqlen);
-    if (!lengths || lengths->size() != batch_) return;
-    const std::vector<double> counts = numbers_of(*lengths);
-    const int64_t rows_of_batch = static_cast<int64_t>(rows_.size()) / batch_;
-    mask([&](int64_t row, int64_t key) {
-      return static_cast<double>(key) >= counts[static_cast<size_t>(row / std::max<int64_t>(1, rows_of_batch))];
-    });
+    const std::vector<double> counts = lengths();
+    if (counts.empty()) return;
+    mask([&](int64_t row, int64_t key) { return static_cast<double>(key) >= counts[batch_of(row)]; });
   }
 
   void summarise() {

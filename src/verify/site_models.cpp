@@ -41,6 +41,7 @@ class SiteCutter {
     ATTN_OPT_CHECK(refuse_random());
     ATTN_OPT_CHECK(describe_inputs());
     choose_probes();
+    site_.target = emission_.target;
     if (emission_.attention) {
       const auto& inputs = emission_.attention->inputs;
       site_.attention_inputs.assign(inputs.begin(), inputs.end());
@@ -261,7 +262,7 @@ SiteModels write_site(const CutSite& site, const Emission& emission, const Local
   models.after = write_model(site.after, outputs_after, graph, functions);
   // Calls of local functions stand at the model's own opset.
   for (const auto& function : emission.edit.functions()) enter_function(function, models.after);
-  if (emission.edit.functions().empty()) set_opset(models.after, kEditOpset);
+  if (emission.edit.functions().empty()) set_opset(models.after, graph.model().edit_opset());
   models.after_exact = models.after;
   const Node* attention = emission.attention;
   const auto* scale = attention ? attention->attribute("scale") : nullptr;

@@ -50,7 +50,7 @@ std::string SiteRunner::unportable_input(const Feeds& feeds, const std::vector<T
     else if (site_->is_made_after(*value)) inputs.push_back(&after[made++]);
     else inputs.push_back(&feeds.at(value->name));
   }
-  return unportable(inputs);
+  return unportable(inputs, *site_->target);
 }
 
 SiteRunner::Result SiteRunner::run(const Feeds& feeds, const Sdpa& sdpa, const SizeAssignment& sizes,

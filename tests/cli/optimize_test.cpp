@@ -224,7 +224,8 @@ TEST_F(Optimize, UsageErrorsGiveTwo) {
     EXPECT_THAT(result.out, IsEmpty()) << arguments;
     EXPECT_FALSE(exists("out.onnx")) << arguments;
   }
-  EXPECT_THAT(run("in.onnxtxt --opset 25").err, HasSubstr("--opset: opset 25 cannot be written"));
+  EXPECT_THAT(run("in.onnxtxt --target ortt").err, HasSubstr("did you mean 'ort'?"));
+  EXPECT_THAT(run("in.onnxtxt --opset 26").err, HasSubstr("--opset: opset 26 cannot be written"));
 }
 
 TEST_F(Optimize, AWrongPatternNameIsAnsweredWithTheRightOne) {

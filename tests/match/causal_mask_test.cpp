@@ -10,16 +10,20 @@ namespace {
 using testing::HasSubstr;
 using P = onnx::TensorProto;
 
-/// "j <= i + OFFSET, else NUMBER"; "all"; or what is in the way. QUERIES and KEYS are sizes as dim_params spell them.
+/// "LEAST + i <= j <= i + OFFSET, else NUMBER", and what lengths have to do with it; "all"; or what is in the way. QUERIES and KEYS are sizes as dim_params spell them.
 std::string reading(FactsCase& c, double wanted, const std::string& queries = "L", const std::string& keys = "S") {
   if (!c.view) return "no model";
   const auto mask = causal_mask(*c.view->main().find("m"), wanted, Dim::parse(queries), Dim::parse(keys), *c.facts);
   if (!mask) return mask.error();
-  if (!mask->offset) return "all";
+  if (mask->keeps_all()) return "all";
   const bool is_lowest = mask->otherwise == std::numeric_limits<float>::lowest();
   std::ostringstream number;
   number << mask->otherwise;
-  return "j <= i + " + mask->offset->str() + ", else " + (is_lowest ? "lowest" : number.str());
+  const std::string from = mask->counts_from_lengths ? mask->lengths->name + " + " : "";
+  std::string rule = mask->least ? from + mask->least->str() + " + i <= j" : "";
+  if (mask->offset) rule += (rule.empty() ? "j" : "") + (" <= i + " + from + mask->offset->str());
+  if (mask->end) rule += (rule.empty() ? "" : ", ") + ("j < " + mask->lengths->name + " + " + mask->end->str());
+  return rule + ", else " + (is_lowest ? "lowest" : number.str());
 }
 
 /// What NODES compute as m from q (L rows), k (S rows), new (N rows) and past (P rows), all of (b, 2, rows, 4).
@@ -69,7 +73,7 @@ TEST(CausalMask, SeveralConditions) {
   EXPECT_EQ(of_nodes("c = LessOrEqual (columns, column_of_rows) n = Add (column_of_rows, two) d = LessOrEqual (columns, n) "
                      "m = And (c, d)", kKept), kCausal) << "the weaker condition follows";
   EXPECT_EQ(of_nodes("c = LessOrEqual (columns, column_of_rows) n = Sub (column_of_rows, two) d = Greater (columns, n) "
-                     "m = And (c, d)", kKept), "is no causal triangle") << "a window";
+                     "m = And (c, d)", kKept), "-1 + i <= j <= i + 0, else 0") << "a window";
   EXPECT_EQ(of_nodes("d = Less (columns, kn) m = Expand (d, square)", kKept), "all");
   EXPECT_EQ(of_nodes("c = Equal (columns, column_of_rows) d = Less (columns, column_of_rows) m = Or (c, d)", kKept), kCausal);
 }
@@ -82,6 +86,45 @@ TEST(CausalMask, Offsets) {
   EXPECT_EQ(of_nodes("d = Sub (kn, qn) c = Add (column_of_rows, d) m = LessOrEqual (columns, c)", kKept), "j <= i + -L + S, else 0");
   EXPECT_EQ(of_nodes("c = Add (column_of_rows, number) m = LessOrEqual (columns, c)", kKept), "j <= i + ?number[0], else 0")
       << "an offset that only the model's input tells";
+}
+
+TEST(CausalMask, Windows) {
+  EXPECT_EQ(of_nodes("d = Sub (column_of_rows, columns) a = Abs (d) m = LessOrEqual (a, two)", kKept), "-2 + i <= j <= i + 2, else 0");
+  EXPECT_EQ(of_nodes("d = Sub (columns, column_of_rows) a = Abs (d) m = Greater (two, a)", kKept), "-1 + i <= j <= i + 1, else 0");
+  EXPECT_EQ(of_nodes("d = Sub (columns, column_of_rows) a = Abs (d) m = LessOrEqual (two, a)", kKept), "hangs on 'a'") << "outside";
+  EXPECT_EQ(of_nodes("n = Sub (column_of_rows, two) m = Greater (columns, n)", kKept), "-1 + i <= j, else 0");
+}
+
+/// What NODES compute as m (b, 1, L, S) from lengths (b), length (1) and lengths_of_heads (2).
+std::string of_lengths(const std::string& nodes, const std::string& queries = "L") {
+  FactsCase c("(float[b,2,L,4] q, float[b,2,S,4] k, int64[b] lengths, int32[b] narrow, int64[1] length, int64[2] lengths_of_heads) "
+              "=> (bool[b,1,L,S] m) "
+              "<int64 zero = {0}, int64 one = {1}, int64[1] first = {0}, int64[1] second = {1}, int64[3] not_first = {1, 2, 3}, "
+              "int64[2] ends = {0, 3}, int64[2] inner = {1, 2}> {"
+              "qs = Shape <start = 2, end = 3> (q) ks = Shape <start = 2, end = 3> (k) qn = Squeeze (qs, first) kn = Squeeze (ks, first) "
+              "rows = Range (zero, qn, one) columns = Range (zero, kn, one) column_of_rows = Unsqueeze (rows, second) "
+              "by_batch = Unsqueeze (lengths, not_first) " + nodes + "}");
+  return reading(c, 1, queries, "S");
+}
+
+TEST(CausalMask, LengthsOfTheBatch) {
+  EXPECT_EQ(of_lengths("m = Less (columns, by_batch)"), "j < lengths + 0, else 0");
+  EXPECT_EQ(of_lengths("m = LessOrEqual (columns, by_batch)"), "j < lengths + 1, else 0");
+  EXPECT_EQ(of_lengths("n = GreaterOrEqual (columns, by_batch) m = Not (n)"), "j < lengths + 0, else 0");
+  EXPECT_EQ(of_lengths("w = Cast <to = 7> (narrow) u = Unsqueeze (w, not_first) m = Less (columns, u)"), "j < narrow + 0, else 0");
+  EXPECT_EQ(of_lengths("c = Less (columns, length) m = Expand (c, first)"), "j < length + 0, else 0") << "one for all";
+  EXPECT_EQ(of_lengths("m = Less (by_batch, columns)"), "is no causal triangle") << "padding on the left";
+  EXPECT_EQ(of_lengths("d = Add (by_batch, by_batch) m = Less (columns, d)"), "is no causal triangle") << "twice the length";
+  EXPECT_THAT(of_lengths("h = Unsqueeze (lengths_of_heads, inner) m = Less (columns, h)"), HasSubstr("for scores of")) << "of heads";
+}
+
+TEST(CausalMask, CausalFromLengths) {
+  const std::string placed = "o = Sub (lengths, qs) u = Unsqueeze (o, not_first) p = Add (column_of_rows, u) ";
+  EXPECT_EQ(of_lengths(placed + "m = LessOrEqual (columns, p)"), "j <= i + lengths + -L, else 0");
+  EXPECT_EQ(of_lengths(placed + "c = LessOrEqual (columns, p) d = Less (columns, by_batch) m = And (c, d)"),
+            "j <= i + lengths + -L, j < lengths + 0, else 0");
+  EXPECT_EQ(of_lengths("c = LessOrEqual (columns, column_of_rows) d = Less (columns, by_batch) m = And (c, d)"),
+            "j <= i + 0, j < lengths + 0, else 0");
 }
 
 TEST(CausalMask, OneQuery) {
@@ -159,8 +202,8 @@ TEST(CausalMask, Constants) {
   EXPECT_EQ(of_constant(P::FLOAT, {"1110", "1111"}, -INFINITY, 0, 0), "j <= i + 2, else -inf");
   EXPECT_EQ(of_constant(P::FLOAT, {"100", "111", "111"}, -INFINITY, 0, 0), "hangs on 'm'") << "blocks";
   EXPECT_EQ(of_constant(P::FLOAT, {"111", "110", "100"}, -INFINITY, 0, 0), "hangs on 'm'");
-  EXPECT_EQ(of_constant(P::FLOAT, {"011", "001", "000"}, -INFINITY, 0, 0), "is no causal triangle") << "upside down";
-  EXPECT_EQ(of_constant(P::FLOAT, {"100", "110", "011"}, -INFINITY, 0, 0), "is no causal triangle") << "a band";
+  EXPECT_EQ(of_constant(P::FLOAT, {"011", "001", "000"}, -INFINITY, 0, 0), "1 + i <= j, else -inf") << "upside down";
+  EXPECT_EQ(of_constant(P::FLOAT, {"100", "110", "011"}, -INFINITY, 0, 0), "-1 + i <= j <= i + 0, else -inf") << "a band";
   EXPECT_EQ(of_constant(P::FLOAT, {"10", "11"}, NAN, 0, 0), "hangs on 'm'");
 }
 

@@ -1,0 +1,39 @@
+// Whose rules written Attention nodes keep: one table, a row for each target. Measured with ONNX's reference 1.23,
+// ONNX Runtime 1.31 and OpenVINO 2026.4, on the CPU.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn_opt/tensor.h"
+
+namespace attn_opt {
+
+enum class Target {
+  kPortable,  ///< runs, with the same numbers, in ONNX Runtime, OpenVINO and the reference
+  kSpec,      ///< all that the operator as ONNX defines it takes
+  kOrt,
+  kOpenVino,
+};
+
+struct TargetRules {
+  std::string_view name;
+  bool takes_bfloat16;
+  bool broadcasts_mask_rows;       ///< a mask may have one row for all queries
+  bool takes_rank_1_masks;         ///< with one row: (S)
+  bool takes_short_masks;          ///< for fewer keys than there are: the others are masked
+  bool tells_lowest_from_infinity; ///< a mask's lowest number is a number and no -inf
+  bool counts_causal_from_past;    ///< is_causal counts from the past's length, however many new keys there are
+  bool shows_masked_scores;        ///< qk_matmul_output after the mask holds -inf where a key is masked, however that is said
+  bool takes_any_length;           ///< nonpad_kv_seqlen may lie outside 0 to S
+  bool infers_heads;               ///< numbers of heads of 4-D inputs need not be declared
+  bool has_windows;                ///< left_window_size, right_window_size of opset 25
+};
+
+const TargetRules& rules_of(Target target);
+std::optional<Target> target_named(std::string_view name);
+std::vector<std::string> target_names();
+
+}  // namespace attn_opt

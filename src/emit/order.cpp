@@ -1,0 +1,45 @@
+#include "src/emit/order.h"
+
+#include <unordered_set>
+
+namespace attn_opt {
+namespace {
+
+/// The node of GRAPH that READER is, or is nested in.
+Node* in_graph(const Node& reader, const Edit& edit) {
+  for (const auto& takeover : edit.takeovers())
+    for (const Use& use : takeover.existing->uses) {
+      if (use.node != &reader) continue;
+      Node* node = use.node;
+      while (node && node->graph != &edit.graph()) node = node->graph->owner();
+      return node;
+    }
+  return nullptr;
+}
+
+bool stands_above(const Node& maker, const Node& anchor) {
+  if (maker.graph != anchor.graph || maker.placement == Placement::kUnplaced) return true;
+  return maker.position < anchor.position || (maker.position == anchor.position && maker.placement == Placement::kAdded);
+}
+
+}  // namespace
+
+Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, Node** earlier) {
+  const Node* reader = nullptr;
+  if (!edit.keeps_order(removed, &reader)) {
+    *earlier = in_graph(*reader, edit);
+    return missed("emit.order", reader, "'" + reader->label() + "' stands before the product with V");
+  }
+  std::unordered_set<const Value*> taken_over;
+  for (const auto& takeover : edit.takeovers()) taken_over.insert(takeover.existing);
+  for (const Node* node : edit.nodes())
+    for (const Value* input : node->inputs) {
+      if (!input) continue;
+      if (taken_over.count(input)) return missed("emit.order", node, "'" + input->name + "' is read and made");
+      if (input->producer && !stands_above(*input->producer, edit.anchor()))
+        return missed("emit.order", input->producer, "'" + input->name + "' is made below what reads the scores");
+    }
+  return {};
+}
+
+}  // namespace attn_opt

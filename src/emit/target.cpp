@@ -1,0 +1,73 @@
+#include "attn_opt/target.h"
+
+#include <algorithm>
+#include <array>
+
+namespace attn_opt {
+namespace {
+
+// In the order of Target.
+constexpr std::array<TargetRules, 4> kRules = {{
+    {.name = "portable",
+     .takes_bfloat16 = false,
+     .broadcasts_mask_rows = false,
+     .takes_rank_1_masks = false,
+     .takes_short_masks = false,
+     .tells_lowest_from_infinity = false,
+     .counts_causal_from_past = false,
+     .shows_masked_scores = false,
+     .takes_any_length = false,
+     .infers_heads = false,
+     .has_windows = false},
+    {.name = "spec",
+     .takes_bfloat16 = true,
+     .broadcasts_mask_rows = true,
+     .takes_rank_1_masks = true,
+     .takes_short_masks = true,
+     .tells_lowest_from_infinity = true,
+     .counts_causal_from_past = true,
+     .shows_masked_scores = true,
+     .takes_any_length = true,
+     .infers_heads = true,
+     .has_windows = true},
+    {.name = "ort",
+     .takes_bfloat16 = false,
+     .broadcasts_mask_rows = false,
+     .takes_rank_1_masks = false,
+     .takes_short_masks = false,
+     .tells_lowest_from_infinity = false,
+     .counts_causal_from_past = true,
+     .shows_masked_scores = false,
+     .takes_any_length = false,
+     .infers_heads = true,
+     .has_windows = false},
+    {.name = "openvino",
+     .takes_bfloat16 = false,
+     .broadcasts_mask_rows = true,
+     .takes_rank_1_masks = false,
+     .takes_short_masks = true,
+     .tells_lowest_from_infinity = true,
+     .counts_causal_from_past = false,
+     .shows_masked_scores = false,
+     .takes_any_length = false,
+     .infers_heads = false,
+     .has_windows = false},
+}};
+
+}  // namespace
+
+const TargetRules& rules_of(Target target) { return kRules[static_cast<size_t>(target)]; }
+
+std::optional<Target> target_named(std::string_view name) {
+  const auto row = std::ranges::find(kRules, name, &TargetRules::name);
+  if (row == kRules.end()) return std::nullopt;
+  return static_cast<Target>(row - kRules.begin());
+}
+
+std::vector<std::string> target_names() {
+  std::vector<std::string> names;
+  for (const TargetRules& rules : kRules) names.emplace_back(rules.name);
+  return names;
+}
+
+}  // namespace attn_opt
