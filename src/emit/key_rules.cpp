@@ -50,8 +50,12 @@ void KeyRuleReader::offer_lengths(const ScoreTerm& mask) {
   const Dim& queries = site_.scores[2];
   // Keys beyond where the last query stands are seen by none.
   const bool is_causal = bounds.offset && bounds.counts_from_lengths;
+  if (!is_causal && !bounds.end) return;
   const Dim added = is_causal ? *bounds.offset + queries : *bounds.end;
-  if (added.is_constant() || site_.sizes.knows(added)) rules_.lengths = {bounds.lengths, added};
+  if (!added.is_constant() && !site_.sizes.knows(added)) return;
+  rules_.lengths = {bounds.lengths, added};
+  KeyRules tried = rules_;
+  if (!say_bounds(bounds, tried).empty()) rules_.lengths.reset();
 }
 
 std::string KeyRuleReader::check_frame(const ScoreTerm& mask) const {

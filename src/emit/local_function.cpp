@@ -11,6 +11,7 @@
 #include "attn_opt/canonical.h"
 #include "src/emit/frame.h"
 #include "src/emit/operands.h"
+#include "src/emit/order.h"
 #include "src/emit/outputs.h"
 #include "src/emit/plan.h"
 #include "src/io/text_format.h"
@@ -45,7 +46,7 @@ std::optional<HidingMask> hiding_mask(const ScoreTerm& term, Facts& facts) {
 /// What of the description the functions do not say; empty if nothing.
 std::string beyond_function(const Sdpa& sdpa) {
   if (sdpa.softcap != 0) return "softcap";
-  if (sdpa.is_causal || sdpa.nonpad_kv_seqlen) return "causality or lengths of an Attention node";
+  if (sdpa.is_causal || sdpa.nonpad_kv_seqlen || sdpa.left_window || sdpa.right_window) return "causality or lengths of an Attention node";
   if (sdpa.softmax_precision != onnx::TensorProto::UNDEFINED && sdpa.softmax_precision != sdpa.type)
     return "a softmax in " + type_name(sdpa.softmax_precision);
   if (sdpa.scores_output) return "scores as an output";
@@ -103,7 +104,7 @@ Matched<Emission> write_call(const WritingPlan& plan, const HidingMask& mask, co
   const Shape scores{sdpa.batch, sdpa.query_heads, plan.q->axes.size(Role::kRow), plan.k->axes.size(Role::kRow)};
   Emission emission{Edit(context.view, *match.insert_before), "4d", plan.kv_group, false, nullptr, scale, sdpa.preconditions, scores, {}};
   GraphBuilder build(emission.edit, shared, match.anchor->label());
-  Site site{match, sdpa, context.facts, build, SizeSource(build, context.facts), scores, {}};
+  Site site{match, sdpa, context.facts, rules_of(Target::kPortable), build, SizeSource(build, context.facts), scores, {}};
   ATTN_OPT_MATCH(const Operands operands, write_operands(plan, scale, site));
   if (!is_scores_frame(mask.frame, site))
     return missed("stage.mask", mask.value->producer, "it is laid over scores of " + to_string(mask.frame));

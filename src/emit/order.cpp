@@ -27,7 +27,7 @@ bool stands_above(const Node& maker, const Node& anchor) {
 Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, Node** earlier) {
   const Node* reader = nullptr;
   if (!edit.keeps_order(removed, &reader)) {
-    *earlier = in_graph(*reader, edit);
+    if (earlier) *earlier = in_graph(*reader, edit);
     return missed("emit.order", reader, "'" + reader->label() + "' stands before the product with V");
   }
   std::unordered_set<const Value*> taken_over;

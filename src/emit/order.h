@@ -10,6 +10,6 @@ namespace attn_opt {
 
 /// Miss "emit.order" if EDIT, which leaves REMOVED dead, would make a cycle or reads what stands below it. EARLIER: where it
 /// might stand instead, if it stands below a reader.
-Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, Node** earlier);
+Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, Node** earlier = nullptr);
 
 }  // namespace attn_opt

@@ -1,6 +1,5 @@
 #include "src/emit/outputs.h"
 
-#include <unordered_set>
 #include <utility>
 
 namespace attn_opt {
@@ -80,19 +79,6 @@ Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& f
   if (further.scores) edit.take_over(*further.scores, *attention.output(3));
   if (further.probabilities)
     ATTN_OPT_DONE(take_over(*further.probabilities, *attention.output(3), IoForm::k4d, site));
-  return {};
-}
-
-Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed) {
-  const Node* reader = nullptr;
-  if (!edit.keeps_order(removed, &reader))
-    return missed("emit.order", reader, "'" + reader->label() + "' stands before the product with V");
-  std::unordered_set<const Value*> taken_over;
-  for (const auto& takeover : edit.takeovers()) taken_over.insert(takeover.existing);
-  for (const Node* node : edit.nodes())
-    for (const Value* input : node->inputs)
-      if (input && taken_over.count(input))
-        return missed("emit.order", node, "'" + input->name + "' is read and made");
   return {};
 }
 

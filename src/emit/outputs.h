@@ -24,7 +24,4 @@ FurtherOutputs further_outputs(const WritingPlan& plan, Further wanted, Site& si
 Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& further, const Node& attention,
                                 Site& site);
 
-/// The miss "emit.order" if EDIT, which leaves REMOVED dead, would make a cycle.
-Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed);
-
 }  // namespace attn_opt
