@@ -77,14 +77,24 @@ class Walker {
     return missed("probabilities.many-readers", candidates[0], std::to_string(value_->uses.size()) + " readers of '" + value_->name + "'", walk_.peeled);
   }
 
+  static bool is_read_by_product(const Value& value) {
+    return std::any_of(value.uses.begin(), value.uses.end(), [](const Use& use) { return use.node && is_product(*use.node); });
+  }
+
+  static bool is_dequantized_for_product(const Value& value) {
+    return std::any_of(value.uses.begin(), value.uses.end(), [](const Use& use) {
+      return use.node && use.node->is("DequantizeLinear") && use.node->outputs[0] && is_read_by_product(*use.node->outputs[0]);
+    });
+  }
+
   /// A softmax that is no attention ends elsewhere (a classifier, a router); one whose values are changed on the way to
   /// a product is worth a miss.
   tl::unexpected<Miss> nothing_reached() const {
     for (const Use& use : value_->uses) {
       if (!use.node || use.node->outputs.empty() || !use.node->outputs[0]) continue;
-      for (const Use& then : use.node->outputs[0]->uses)
-        if (then.node && is_product(*then.node))
-          return missed("probabilities.operator", use.node, use.node->op(), walk_.peeled);
+      if (use.node->is("QuantizeLinear") && is_dequantized_for_product(*use.node->outputs[0]))
+        return missed("probabilities.quantized", use.node, "'" + value_->name + "' is quantized", walk_.peeled);
+      if (is_read_by_product(*use.node->outputs[0])) return missed("probabilities.operator", use.node, use.node->op(), walk_.peeled);
     }
     return missed(std::string(kNotAttention), nullptr, "", walk_.peeled);
   }

@@ -42,6 +42,8 @@ class Walker {
       Node* node = walk.value->producer;
       if (!node) return missed("scores.input", nullptr, "'" + walk.value->name + "' is not computed", walk.peeled);
       if (is_product(*node)) return walk;
+      if (node->is("DequantizeLinear"))
+        return missed("scores.quantized", node, "'" + walk.value->name + "' was quantized", walk.peeled);
       const auto& peels = score_peels();
       const auto row = std::find_if(peels.begin(), peels.end(), [&](const ScorePeel& peel) { return node->is(peel.op); });
       if (row == peels.end()) return missed("scores.operator", node, node->op(), walk.peeled);

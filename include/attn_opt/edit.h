@@ -113,6 +113,8 @@ class GraphBuilder {
   Edit& edit() const { return edit_; }
 
  private:
+  /// What this edit, or one before it, made as KEY; null if none did.
+  Value* made(const std::string& key) const;
   Node* fill(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes);
   Edit& edit_;
   const SharedNodes& shared_;

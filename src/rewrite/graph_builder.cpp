@@ -30,13 +30,15 @@ Node* GraphBuilder::fill(const std::string& op, const std::vector<Value*>& input
   return made;
 }
 
-Value* GraphBuilder::node(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes) {
-  const std::string key = key_of(op, inputs, attributes);
+Value* GraphBuilder::made(const std::string& key) const {
   if (auto own = edit_.made_.find(key); own != edit_.made_.end()) return own->second;
-  if (Value* shared = shared_.find(edit_.anchor_, key)) return shared;
-  Value* output = new_node(op, inputs, {true}, attributes)->outputs[0];
-  edit_.made_.emplace(key, output);
-  return output;
+  return shared_.find(edit_.anchor_, key);
+}
+
+Value* GraphBuilder::node(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes) {
+  std::string key = key_of(op, inputs, attributes);
+  if (Value* known = made(key)) return known;
+  return edit_.made_.emplace(std::move(key), new_node(op, inputs, {true}, attributes)->outputs[0]).first->second;
 }
 
 Node* GraphBuilder::new_node(const std::string& op, const std::vector<Value*>& inputs, const std::vector<bool>& wanted,
@@ -56,11 +58,17 @@ Node* GraphBuilder::new_node(const std::string& op, const std::vector<Value*>& i
 }
 
 Value* GraphBuilder::constant(const Tensor& tensor) {
+  // Every site asks for the same few: their bytes are looked up before a proto is made.
+  std::string key = "Constant " + std::to_string(tensor.type());
+  for (const int64_t dim : tensor.dims()) key += ' ' + std::to_string(dim);
+  const auto bytes = tensor.bytes();
+  (key += ':').append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (Value* known = made(key)) return known;
   onnx::AttributeProto value;
   value.set_name("value");
   value.set_type(onnx::AttributeProto::TENSOR);
   *value.mutable_t() = to_proto(tensor);
-  return node("Constant", {}, {value});
+  return edit_.made_.emplace(std::move(key), new_node("Constant", {}, {true}, {value})->outputs[0]).first->second;
 }
 
 Value* GraphBuilder::ints(const std::vector<int64_t>& values) {

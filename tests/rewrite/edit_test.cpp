@@ -209,5 +209,24 @@ TEST(Edit, AdoptsTheUnplacedNodesItReadsInOrder) {
   EXPECT_EQ(c.compacted(), "Cos:draft/Cos_output Sqrt:draft/Sqrt_output Mul:d Neg:y Tan:z");
 }
 
+TEST(Edit, CommittingAddsTheFunctionsItsNodesCall) {
+  EditCase c(kModel);
+  onnx::FunctionProto function;
+  function.set_domain("local");
+  function.set_name("Twice");
+  c.proto.set_ir_version(7);
+  for (const char* name : {"y", "z"}) {
+    Edit edit = c.edit(name);
+    GraphBuilder build(edit, c.shared, "site");
+    edit.add_function(function);
+    edit.take_over(c.value(name), *build.node("local::Twice", {&c.value("x")}));
+    edit.commit(c.shared);
+  }
+  EXPECT_EQ(c.proto.functions_size(), 1);
+  EXPECT_EQ(c.proto.ir_version(), 8) << "the first that has functions";
+  EXPECT_EQ(c.proto.opset_import(c.proto.opset_import_size() - 1).domain(), "local");
+  EXPECT_EQ(c.value("y").producer->domain(), "local");
+}
+
 }  // namespace
 }  // namespace attn_opt
