@@ -9,6 +9,7 @@ const KernelRegistry& kernel_registry() {
     register_arg_reduce(all);
     register_attention(all);
     register_compare_logic(all);
+    register_contrib_rotary(all);
     register_conv(all);
     register_conv_transpose(all);
     register_deform_conv(all);
@@ -20,6 +21,7 @@ const KernelRegistry& kernel_registry() {
     register_gather(all);
     register_generators(all);
     register_grid_sample(all);
+    register_group_query_attention(all);
     register_integer_products(all);
     register_layout(all);
     register_lp_norms(all);
@@ -33,6 +35,7 @@ const KernelRegistry& kernel_registry() {
     register_ml_features(all);
     register_ml_linear(all);
     register_ml_trees(all);
+    register_multi_head_attention(all);
     register_ngrams(all);
     register_normalization(all);
     register_optionals(all);

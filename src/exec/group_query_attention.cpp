@@ -1,0 +1,206 @@
+// com.microsoft::GroupQueryAttention.
+//
+// Query (B, S, H*D) and key, value (B, S, Hkv*D), or all in the query (B, S, (H + 2 Hkv)*D). Each batch element b has a length of
+// its own, seqlens_k[b] + 1 keys, the new ones last; a prompt (as many queries as total_sequence_length) is padded on the
+// right to the longest. past (B, Hkv, P, D) holds the keys before the new ones first; present, of max(P, total) rows, has the
+// new ones behind them and zeros after that.
+#include <algorithm>
+#include <cmath>
+
+#include "src/exec/contrib_attention.h"
+#include "src/exec/families.h"
+#include "src/exec/rotary.h"
+#include "src/exec/wide.h"
+
+namespace attn_opt {
+namespace {
+
+enum Input : size_t {
+  kQuery, kKey, kValue, kPastKey, kPastValue, kLastKeys, kTotal,
+  kCos, kSin, kPositions, kAttentionBias, kHeadSink
+};
+
+class GroupQueryAttention {
+ public:
+  explicit GroupQueryAttention(const KernelContext& context)
+      : context_(context),
+        heads_(context.attribute_int("num_heads", 0)),
+        kv_heads_(context.attribute_int("kv_num_heads", 0)),
+        window_(context.attribute_int("local_window_size", -1)) {}
+
+  Outputs run() {
+    ATTN_OPT_CHECK(check_attributes());
+    ATTN_OPT_CHECK(check_types());
+    ATTN_OPT_CHECK(read_operands());
+    ATTN_OPT_CHECK(read_lengths());
+    ATTN_OPT_CHECK(rotate());
+    ATTN_OPT_TRY(k_, present(kPastKey, k_));
+    ATTN_OPT_TRY(v_, present(kPastValue, v_));
+    ATTN_OPT_TRY(Tensor y, attend_within_lengths());
+    std::vector<Tensor> outputs{std::move(y), k_, v_};
+    for (Tensor& output : outputs) {
+      ATTN_OPT_TRY(output, in_type(context_, output, context_.input(kQuery).type()));
+    }
+    return outputs;
+  }
+
+ private:
+  Status check_attributes() const {
+    if (kv_heads_ <= 0 || heads_ <= 0 || heads_ % kv_heads_ != 0) {
+      return context_.invalid("num_heads is no multiple of kv_num_heads");
+    }
+    for (const char* name : {"smooth_softmax", "qk_output", "sliding_window_cache"}) {
+      if (context_.attribute_int(name, 0) != 0) return context_.unsupported(name);
+    }
+    for (const char* name : {"k_quant_type", "v_quant_type"}) {
+      if (context_.attribute_string(name, "NONE") != "NONE") return context_.unsupported(name);
+    }
+    if (window_ != -1 && window_ <= 0) return context_.unsupported("a local_window_size without keys");
+    return refuse_inputs(context_, kHeadSink, {"head_sink", "k_scale", "v_scale", "q_norm_weight", "k_norm_weight"});
+  }
+
+  Status check_types() const {
+    for (const size_t i : {kQuery, kKey, kValue, kPastKey, kPastValue, kCos, kSin, kAttentionBias}) {
+      if (!context_.has(i)) continue;
+      ATTN_OPT_CHECK(context_.same_type(context_.input(kQuery), context_.input(i)));
+    }
+    if (context_.has(kKey) != context_.has(kValue) || context_.has(kPastKey) != context_.has(kPastValue)) {
+      return context_.invalid("one of key and value, or of their past, is given without the other");
+    }
+    return {};
+  }
+
+  Status read_operands() {
+    const Tensor& query = context_.input(kQuery);
+    if (query.rank() != 3) return misfit(kQuery);
+    if (context_.has(kKey)) {
+      ATTN_OPT_TRY(q_, columns(kQuery, heads_, heads_, 0));
+      ATTN_OPT_TRY(k_, columns(kKey, kv_heads_, kv_heads_, 0));
+      ATTN_OPT_TRY(v_, columns(kValue, kv_heads_, kv_heads_, 0));
+    } else {
+      const int64_t all = heads_ + 2 * kv_heads_;
+      ATTN_OPT_TRY(q_, columns(kQuery, all, heads_, 0));
+      ATTN_OPT_TRY(k_, columns(kQuery, all, kv_heads_, heads_));
+      ATTN_OPT_TRY(v_, columns(kQuery, all, kv_heads_, heads_ + kv_heads_));
+    }
+    const Dims &q = q_.dims(), &k = k_.dims();
+    if (k[0] != q[0] || k[2] != q[2] || k[3] != q[3]) return misfit(kKey);
+    return k == v_.dims() ? Status{} : misfit(kValue);
+  }
+
+  /// Heads [FIRST, FIRST + COUNT) of input I, which has ALL.
+  Expected<Tensor> columns(Input i, int64_t all, int64_t count, int64_t first) const {
+    const Tensor& tensor = context_.input(i);
+    if (tensor.rank() != 3 || tensor.dims()[2] % all != 0) return misfit(i);
+    const int64_t size = tensor.dims()[2] / all;
+    return split_heads(context_, tensor, {count, size, first * size, size});
+  }
+
+  Status read_lengths() {
+    const int64_t batch = q_.dims()[0], queries = q_.dims()[2];
+    ATTN_OPT_TRY(const int64_t total, context_.integer(kTotal, 0));
+    ATTN_OPT_TRY(lengths_, context_.integers(context_.input(kLastKeys)));
+    if (static_cast<int64_t>(lengths_.size()) != batch) return misfit(kLastKeys);
+    is_prompt_ = queries == total;
+    total_ = total;
+    const int64_t rows = context_.input(kPastKey).rank() == 4 ? context_.input(kPastKey).dims()[2] : 0;
+    for (int64_t& length : lengths_) {
+      ++length;
+      const int64_t before = is_prompt_ ? 0 : length - queries;
+      if (length < 1 || length > total || before < 0 || before > rows) {
+        return context_.invalid(std::to_string(length) + " keys of " + std::to_string(total) + " behind a past of " +
+                                std::to_string(rows));
+      }
+    }
+    return {};
+  }
+
+  int64_t keys_before(int64_t batch) const {
+    return is_prompt_ ? 0 : lengths_[static_cast<size_t>(batch)] - q_.dims()[2];
+  }
+
+  Status rotate() {
+    if (context_.attribute_int("do_rotary", 0) == 0) return {};
+    ATTN_OPT_TRY(const RotaryCaches caches, RotaryCaches::read(context_, kCos, kSin));
+    ATTN_OPT_TRY(const std::vector<int64_t> positions, positions_of_rows());
+    const bool interleaved = context_.attribute_int("rotary_interleaved", 0) != 0;
+    ATTN_OPT_CHECK(caches.rotate(context_, q_, positions, interleaved));
+    return caches.rotate(context_, k_, positions, interleaved);
+  }
+
+  /// Of a prompt only the first of given positions counts.
+  Expected<std::vector<int64_t>> positions_of_rows() const {
+    const int64_t batch = q_.dims()[0], rows = q_.dims()[2];
+    std::vector<int64_t> given;
+    if (context_.has(kPositions)) {
+      ATTN_OPT_TRY(given, context_.integers(context_.input(kPositions)));
+      if (context_.input(kPositions).dims() != Dims{batch, rows}) return misfit(kPositions);
+      if (!is_prompt_) return given;
+    }
+    std::vector<int64_t> positions;
+    for (int64_t b = 0; b < batch; ++b)
+      for (int64_t row = 0; row < rows; ++row) positions.push_back((given.empty() ? keys_before(b) : given[0]) + row);
+    return positions;
+  }
+
+  /// The cache with the new rows FRESH (B, Hkv, S, D).
+  Expected<Tensor> present(Input past, const Tensor& fresh) const {
+    const Dims& now = fresh.dims();
+    Tensor before;
+    if (context_.has(past)) {
+      const Dims& dims = context_.input(past).dims();
+      if (dims.size() != 4 || dims[0] != now[0] || dims[1] != now[1] || dims[3] != now[3]) return misfit(past);
+      ATTN_OPT_TRY(before, in_double(context_, context_.input(past)));
+    }
+    const int64_t held = before.has_value() ? before.dims()[2] : 0, rows = std::max(held, total_), size = now[3];
+    ATTN_OPT_TRY(Tensor cache, context_.allocate(onnx::TensorProto::DOUBLE, {now[0], now[1], rows, size}));
+    for (int64_t head = 0; head < now[0] * now[1]; ++head) {
+      const int64_t kept = keys_before(head / now[1]);
+      double* to = cache.mutable_data<double>().data() + head * rows * size;
+      if (kept > 0) to = std::copy_n(before.data<double>().data() + head * held * size, kept * size, to);
+      std::copy_n(fresh.data<double>().data() + head * now[2] * size, now[2] * size, to);
+    }
+    return cache;
+  }
+
+  Expected<Tensor> attend_within_lengths() const {
+    const ScoreSizes sizes{q_.dims()[0], q_.dims()[2], total_};
+    ATTN_OPT_TRY(const AttentionBias bias, AttentionBias::read(context_, kAttentionBias, heads_, sizes));
+    const double cap = static_cast<double>(context_.attribute_float("softcap", 0));
+    const bool is_causal = context_.attribute_int("causal", 1) != 0;
+    const bool in_float = context_.input(kQuery).type() != onnx::TensorProto::DOUBLE;
+    AttentionScores rule{score_scale(context_, q_.dims()[3]), in_float, {}};
+    rule.finish = [&](const Query& query, std::span<double> scores) {
+      const int64_t length = lengths_[static_cast<size_t>(query.batch)];
+      const int64_t after_own = keys_before(query.batch) + query.index + 1;
+      const KeyRange range{window_ > 0 ? std::max<int64_t>(0, after_own - window_) : 0,
+                           is_causal ? std::min(after_own, length) : length};
+      for (int64_t key = range.begin; key < range.end; ++key) {
+        double& score = scores[static_cast<size_t>(key)];
+        if (cap > 0) score = rule.rounded(cap * std::tanh(score / cap));
+        score = rule.rounded(score + bias.of(query, key));
+      }
+      return range.begin < range.end ? range : KeyRange{};
+    };
+    return attend(context_, q_, k_, v_, rule);
+  }
+
+  tl::unexpected<Error> misfit(size_t i) const { return misfit_of(context_, i); }
+
+  const KernelContext& context_;
+  int64_t heads_, kv_heads_, window_;
+  Tensor q_, k_, v_;  ///< (B, H, rows, size), in double
+  std::vector<int64_t> lengths_;  ///< keys of each batch element, the new ones among them
+  int64_t total_ = 0;
+  bool is_prompt_ = false;
+};
+
+Outputs group_query_attention(const KernelContext& context) { return GroupQueryAttention(context).run(); }
+
+}  // namespace
+
+void register_group_query_attention(KernelRegistry& registry) {
+  registry.add("com.microsoft::GroupQueryAttention", 1, 1, group_query_attention);
+}
+
+}  // namespace attn_opt

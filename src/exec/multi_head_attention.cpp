@@ -1,0 +1,158 @@
+// com.microsoft::MultiHeadAttention.
+//
+// Q (B, L, H*D); K, V (B, S, H*D), or (B, H, S, D); packed: key (B, S, H, 2, D), or query (B, L, H, 3, D).
+#include <limits>
+
+#include "src/exec/contrib_attention.h"
+#include "src/exec/families.h"
+#include "src/exec/padding_mask.h"
+#include "src/exec/wide.h"
+
+namespace attn_opt {
+namespace {
+
+enum Input : size_t { kQ, kK, kV, kBias, kMask, kAttentionBias, kPastKey, kPastValue, kPastLength };
+
+/// float, and what is rounded to float or less, is computed in float.
+bool computes_in_float(const KernelContext& context) {
+  return context.input(kQ).type() != onnx::TensorProto::DOUBLE;
+}
+
+class MultiHeadAttention {
+ public:
+  explicit MultiHeadAttention(const KernelContext& context)
+      : context_(context), heads_(context.attribute_int("num_heads", 0)) {}
+
+  Outputs run() {
+    ATTN_OPT_CHECK(check());
+    ATTN_OPT_CHECK(read_operands());
+    ATTN_OPT_CHECK(add_biases());
+    ATTN_OPT_TRY(k_, join_rows(context_, context_.input(kPastKey), k_));
+    ATTN_OPT_TRY(v_, join_rows(context_, context_.input(kPastValue), v_));
+    ATTN_OPT_CHECK(check_sizes());
+    return attend_with_masks();
+  }
+
+ private:
+  Status check() const {
+    if (heads_ <= 0) return context_.invalid("num_heads is not positive");
+    ATTN_OPT_CHECK(refuse_inputs(context_, kPastLength, {"past_sequence_length", "cache_indirection"}));
+    if (context_.has(kPastKey) != context_.has(kPastValue)) {
+      return context_.invalid("past_key and past_value are not given together");
+    }
+    for (const size_t i : {kQ, kK, kV, kBias, kAttentionBias, kPastKey, kPastValue}) {
+      if (!context_.has(i)) continue;
+      ATTN_OPT_CHECK(context_.same_type(context_.input(kQ), context_.input(i)));
+    }
+    return {};
+  }
+
+  Status read_operands() {
+    if (context_.input(kQ).rank() == 5) {
+      ATTN_OPT_TRY(q_, packed(kQ, 0, 3));
+      ATTN_OPT_TRY(k_, packed(kQ, 1, 3));
+      ATTN_OPT_TRY(v_, packed(kQ, 2, 3));
+      return {};
+    }
+    ATTN_OPT_TRY(q_, merged(kQ));
+    if (context_.input(kK).rank() == 5) {
+      ATTN_OPT_TRY(k_, packed(kK, 0, 2));
+      ATTN_OPT_TRY(v_, packed(kK, 1, 2));
+    } else if (context_.input(kK).rank() == 4 && context_.input(kV).rank() == 4) {
+      ATTN_OPT_TRY(k_, in_double(context_, context_.input(kK)));
+      ATTN_OPT_TRY(v_, in_double(context_, context_.input(kV)));
+    } else {
+      ATTN_OPT_TRY(k_, merged(kK));
+      ATTN_OPT_TRY(v_, merged(kV));
+    }
+    return {};
+  }
+
+  /// (B, S, H*D).
+  Expected<Tensor> merged(Input i) const {
+    const Dims& dims = context_.input(i).dims();
+    if (dims.size() != 3 || dims[2] % heads_ != 0) return misfit(i);
+    const int64_t size = dims[2] / heads_;
+    return split_heads(context_, context_.input(i), {heads_, size, 0, size});
+  }
+
+  /// Part PART of (B, S, H, PARTS, D).
+  Expected<Tensor> packed(Input i, int64_t part, int64_t parts) const {
+    const Dims& dims = context_.input(i).dims();
+    if (dims.size() != 5 || dims[2] != heads_ || dims[3] != parts) return misfit(i);
+    return split_heads(context_, context_.input(i), {heads_, dims[4], part * dims[4], parts * dims[4]});
+  }
+
+  /// Keys and values that are given by heads are those of another projection, which has had its bias.
+  Status add_biases() {
+    if (!context_.has(kBias)) return {};
+    ATTN_OPT_TRY(const std::vector<double> bias, context_.reals(context_.input(kBias)));
+    const int64_t q_size = heads_ * q_.dims()[3], v_size = heads_ * v_.dims().back();
+    if (static_cast<int64_t>(bias.size()) != 2 * q_size + v_size) return misfit(kBias);
+    const bool in_float = computes_in_float(context_);
+    add_bias(q_, bias, 0, in_float);
+    if (context_.input(kK).rank() == 4) return {};
+    add_bias(k_, bias, q_size, in_float);
+    add_bias(v_, bias, 2 * q_size, in_float);
+    return {};
+  }
+
+  Status check_sizes() const {
+    const Dims &q = q_.dims(), &k = k_.dims(), &v = v_.dims();
+    const bool fit = k.size() == 4 && v.size() == 4 && k[0] == q[0] && v[0] == q[0] && k[1] == heads_ &&
+                     v[1] == heads_ && k[2] == v[2] && k[3] == q[3];
+    return fit ? Status{} : misfit(kK);
+  }
+
+  Outputs attend_with_masks() {
+    const ScoreSizes sizes{q_.dims()[0], q_.dims()[2], k_.dims()[2]};
+    ATTN_OPT_TRY(const PaddingMask mask, PaddingMask::read(context_, kMask, sizes, false));
+    ATTN_OPT_TRY(const AttentionBias bias, AttentionBias::read(context_, kAttentionBias, heads_, sizes));
+    const bool is_causal = context_.attribute_int("unidirectional", 0) != 0;
+    const int64_t past = context_.has(kPastKey) ? context_.input(kPastKey).dims()[2] : 0;
+    const double fill = static_cast<double>(context_.attribute_float("mask_filter_value", -10000));
+    AttentionScores rule{score_scale(context_, q_.dims()[3]), computes_in_float(context_), {}};
+    rule.finish = [&](const Query& query, std::span<double> scores) {
+      // The last query sees every key, however many there are.
+      const bool hides_later = is_causal && query.index + 1 < sizes.queries;
+      for (int64_t key = 0; key < sizes.keys; ++key) {
+        double masked = mask.is_padding(query.batch, query.index, key) ? fill : 0;
+        if (hides_later && key > past + query.index) masked = static_cast<double>(std::numeric_limits<float>::lowest());
+        masked = rule.rounded(masked + bias.of(query, key));
+        double& score = scores[static_cast<size_t>(key)];
+        score = rule.rounded(score + masked);
+      }
+      return KeyRange{0, sizes.keys};
+    };
+    Tensor scores;
+    ATTN_OPT_TRY(const Tensor y, attend(context_, q_, k_, v_, rule, context_.wants(3) ? &scores : nullptr));
+    return in_own_type({y, k_, v_, scores});
+  }
+
+  Outputs in_own_type(std::vector<Tensor> outputs) const {
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (context_.wants(static_cast<int>(i))) {
+        ATTN_OPT_TRY(outputs[i], in_type(context_, outputs[i], context_.input(kQ).type()));
+      } else {
+        outputs[i] = Tensor();
+      }
+    }
+    return outputs;
+  }
+
+  tl::unexpected<Error> misfit(size_t i) const { return misfit_of(context_, i); }
+
+  const KernelContext& context_;
+  int64_t heads_;
+  Tensor q_, k_, v_;  ///< (B, H, rows, size), in double
+};
+
+Outputs multi_head_attention(const KernelContext& context) { return MultiHeadAttention(context).run(); }
+
+}  // namespace
+
+void register_multi_head_attention(KernelRegistry& registry) {
+  registry.add("com.microsoft::MultiHeadAttention", 1, 1, multi_head_attention);
+}
+
+}  // namespace attn_opt

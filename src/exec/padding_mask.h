@@ -1,0 +1,31 @@
+// Integer masks of com.microsoft::MultiHeadAttention and Attention: which keys are padding, said in several ways.
+#pragma once
+
+#include <vector>
+
+#include "src/exec/contrib_attention.h"
+
+namespace attn_opt {
+
+class PaddingMask {
+ public:
+  enum class Kind {
+    kNone,
+    kKeyLengths,   ///< (B) or (3B + 2), whose first B count: keys from there on are padding
+    kKeyEndsStarts,  ///< (2B): ends, exclusive, and then starts
+    kKeys,         ///< (B, S): above 0 where a key is none
+    kScores,       ///< (B, L, S): the same for each query
+  };
+
+  /// Input I, which may be omitted. ENDS_STARTS: the operator knows kKeyEndsStarts, and masks (B or 1, 1) that say nothing.
+  static Expected<PaddingMask> read(const KernelContext& context, size_t i, const ScoreSizes& sizes, bool ends_starts);
+
+  bool is_padding(int64_t batch, int64_t query, int64_t key) const;
+
+ private:
+  Kind kind_ = Kind::kNone;
+  ScoreSizes sizes_;
+  std::vector<int64_t> numbers_;
+};
+
+}  // namespace attn_opt
