@@ -43,6 +43,8 @@ struct Match {
   bool is_target_form = false;
   int64_t kv_group = 1;   ///< query heads per key/value head that the anchor has
   bool has_past = false;  ///< the anchor takes a past
+  /// Further values that the anchor makes, and the unplaced values that are the same.
+  std::vector<Edit::Takeover> copies;
 };
 
 class Pattern {

@@ -156,6 +156,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   }
   emission.attention = write_attention(plan, operands, {mask, lengths, causality.rules}, further, site);
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, site));
+  for (const auto& copy : match_.copies) emission.edit.take_over(*copy.existing, *copy.made);
   declare_inputs(plan, operands, site);
   emission.edit.adopt_unplaced();
   emission.removed = emission.edit.would_remove();

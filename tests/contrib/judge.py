@@ -7,6 +7,7 @@ runs that too. All must give what ONNX Runtime gave. --write keeps the models of
 """
 import argparse
 import collections
+import json
 import pathlib
 import subprocess
 import sys
@@ -71,11 +72,14 @@ class Judge:
         self.counts["drawn"] += 1
         try:
             self.note("kernel", model, self.outputs(path, model.run_inputs()), expected)
-            result = self.tool(path, "-o", fused, "--require-fused", "1")
+            report = self.folder / "report.json"
+            result = self.tool(path, "-o", fused, "--require-fused", "1", "--report", report)
             if result.returncode:
-                self.problems.append(f"{model.operator} {model.name}: not fused: {result.stdout}{result.stderr}")
+                what = f"{result.stdout}{result.stderr}"
+                self.problems.append(f"{model.operator} {model.name} {model.dtype}: not fused: {what}")
                 return False
             self.counts["fused"] += 1
+            self.counts["verified"] += all(site["verification"]["verdict"] == "verified" for site in json.loads(report.read_text())["sites"])
             self.note("fused, here", model, self.outputs(fused, model.run_inputs()), expected)
             self.note("fused in ONNX Runtime", model, run(fused.read_bytes(), model.run_inputs()), expected)
         except Exception as error:  # also those of ONNX Runtime

@@ -1,0 +1,38 @@
+// Masks of com.microsoft::MultiHeadAttention and Attention, which are integers, as what is added to the scores.
+#pragma once
+
+#include "patterns/inner_values.h"
+
+namespace attn_opt {
+
+/// The scores (B, H, L, P + S) of a node, S being new keys.
+struct ContribScores {
+  Dim batch, heads, queries, new_keys, past;
+  Value* batch_size = nullptr;   ///< int64 [1], as those below
+  Value* query_count = nullptr;
+  Value* key_count = nullptr;    ///< P + S
+  Value* past_count = nullptr;   ///< null: no past
+  DataType type = onnx::TensorProto::UNDEFINED;
+
+  Dim keys() const { return past + new_keys; }
+  Shape frame() const { return {batch, heads, queries, keys()}; }
+};
+
+struct ContribMasking {
+  Value* padding = nullptr;  ///< the operator's integer mask; null: none
+  double fill = -10000;      ///< what it adds where a key is padding
+  bool is_causal = false;
+  bool knows_ends_and_starts = false;  ///< a mask (2B) is ends and then starts
+};
+
+/// The terms that MASKING adds to the scores, innermost first. Misses: "contrib.mask-form".
+Matched<std::vector<ScoreTerm>> mask_terms(const ContribMasking& masking, const ContribScores& scores, const Node& node,
+                                           Facts& facts, InnerValues& inner);
+
+/// Notes in PRECONDITIONS that a row without a key is another one if MASKING's fill is beyond TYPE's numbers.
+void note_fill(const ContribMasking& masking, DataType type, std::vector<Precondition>& preconditions);
+
+/// A term that adds VALUE.
+ScoreTerm added(Value* value, const ContribScores& scores);
+
+}  // namespace attn_opt

@@ -1,0 +1,244 @@
+// com.microsoft::MultiHeadAttention.
+//
+//   before  Q (B, L, H*D) ──────┐                              after  Q ─ Add ─ bias[:H*D] ──┐
+//           K (B, S, H*D) ──────┤                                     K ─ Add ─ bias[H*D:] ──┤
+//           V (B, S, H*Dv) ─────┤                                     V ─ Add ─ bias[...] ───┤
+//           bias ───────────────┼─ MultiHeadAttention ─ Y             mask > 0 ─ Where ──────┼─ Attention(24) ─ Y
+//           key_padding_mask ───┤                  └─── present       attention_bias ─ Add ──┤            └──── present
+//           attention_bias ─────┤                                     past ──────────────────┘
+//           past ───────────────┘
+//
+// K and V may also be (B, H, S, D), packed into one (B, S, H, 2, D), or with Q into (B, S, H, 3, D).
+#include <cmath>
+
+#include "patterns/causal_terms.h"
+#include "patterns/contrib_masks.h"
+#include "patterns/operand_walk.h"
+#include "patterns/preconditions.h"
+
+namespace attn_opt {
+namespace {
+
+enum Input {
+  kQuery, kKey, kValue, kBias, kMask, kAttentionBias, kPastKey, kPastValue, kPastLength, kCacheIndirection
+};
+enum Output { kY, kPresentKey, kPresentValue, kScores };
+
+constexpr int kScoresWithTerms = 2;  // of qk_matmul_output_mode
+
+class MultiHeadAttentionReader {
+ public:
+  MultiHeadAttentionReader(Node& node, MatchContext& context)
+      : node_(node), context_(context), facts_(context.facts), inner_(node, context), heads_(node.int_attribute("num_heads", 0)) {}
+
+  Matched<Match> read() {
+    ATTN_OPT_DONE(refuse_buffers());
+    ATTN_OPT_DONE(read_operands());
+    ATTN_OPT_DONE(read_sizes());
+    match_.anchor = match_.insert_before = &node_;
+    match_.peeled = {"MultiHeadAttention"};
+    ATTN_OPT_DONE(describe(match_.sdpa));
+    return std::move(match_);
+  }
+
+ private:
+  Matched<void> refuse_buffers() const {
+    if (node_.input(kPastLength) || node_.input(kCacheIndirection))
+      return missed("multi-head-attention.shared-buffer", &node_, "past_sequence_length or cache_indirection is given");
+    if (!node_.output(kY)) return missed(std::string(kNotAttention), &node_, "");
+    return {};
+  }
+
+  Matched<const Shape*> shape_of(size_t input) const {
+    const Value* value = node_.input(input);
+    const Shape* shape = value ? facts_.shape(*value) : nullptr;
+    if (!shape) return missed("contrib.rank", &node_, "the rank of input " + std::to_string(input) + " is not known");
+    return shape;
+  }
+
+  Matched<void> read_operands() {
+    ATTN_OPT_MATCH(const Shape* query, shape_of(kQuery));
+    if (query->size() == 5) return read_packed({&q_, &k_, &v_}, kQuery);
+    ATTN_OPT_MATCH(q_, merged(kQuery));
+    ATTN_OPT_MATCH(const Shape* key, shape_of(kKey));
+    if (key->size() == 5) return read_packed({&k_, &v_}, kKey);
+    if (key->size() == 4) {
+      for (auto [view, input] : {std::pair{&k_, kKey}, std::pair{&v_, kValue}}) {
+        ATTN_OPT_MATCH(const Shape* shape, shape_of(input));
+        if (shape->size() != 4) return misfit(input, *shape);
+        *view = {node_.inputs[input], AxisMap::of(*shape, {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature})};
+      }
+      return {};
+    }
+    ATTN_OPT_MATCH(k_, merged(kKey));
+    ATTN_OPT_MATCH(v_, merged(kValue));
+    return {};
+  }
+
+  /// (B, S, H*D).
+  Matched<OperandView> merged(size_t input) const {
+    ATTN_OPT_MATCH(const Shape* shape, shape_of(input));
+    const auto features = shape->size() == 3 && heads_ > 0 ? exact_quotient((*shape)[2], heads_) : std::nullopt;
+    if (!features) return misfit(input, *shape);
+    return OperandView{node_.inputs[input], by_rows((*shape)[0], (*shape)[1], *features)->regrouped(*shape).value()};
+  }
+
+  /// (B, S, H, D), and under another shape of the same order.
+  std::optional<AxisMap> by_rows(const Dim& batch, const Dim& rows, const Dim& features) const {
+    return AxisMap::of({batch, rows, heads_, features}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature});
+  }
+
+  /// The parts of (B, S, H, PARTS, D).
+  Matched<void> read_packed(const std::vector<OperandView*>& parts, size_t input) {
+    ATTN_OPT_MATCH(const Shape* shape, shape_of(input));
+    const Shape& dims = *shape;
+    if (!dims[2].is(heads_) || !dims[3].is(static_cast<int64_t>(parts.size()))) return misfit(input, dims);
+    const std::vector<Value*> values = inner_.split(node_.inputs[input], std::vector<int64_t>(parts.size(), 1), 3);
+    const auto axes = by_rows(dims[0], dims[1], dims[4])->regrouped({dims[0], dims[1], heads_, 1, dims[4]});
+    if (!axes) return misfit(input, dims);
+    for (size_t i = 0; i < parts.size(); ++i) *parts[i] = {values[i], *axes};
+    return {};
+  }
+
+  tl::unexpected<Miss> misfit(size_t input, const Shape& shape) const {
+    return missed("contrib.shape", &node_, "input " + std::to_string(input) + " of shape " + to_string(shape));
+  }
+
+  Matched<void> read_sizes() {
+    const Value& query = *node_.inputs[kQuery];
+    scores_.type = facts_.type(query);
+    scores_.batch = q_.axes.size(Role::kBatch);
+    scores_.heads = heads_;
+    scores_.queries = q_.axes.size(Role::kRow);
+    scores_.new_keys = k_.axes.size(Role::kRow);
+    const bool by_heads = k_.axes.rank() == 4;
+    scores_.batch_size = inner_.size(*node_.inputs[kQuery], 0);
+    scores_.query_count = inner_.size(*node_.inputs[kQuery], 1);
+    Value& of_keys = *node_.inputs[node_.input(kKey) ? kKey : kQuery];
+    scores_.key_count = inner_.size(of_keys, by_heads ? 2 : 1);
+    if (!node_.input(kPastKey)) return {};
+    ATTN_OPT_MATCH(const Shape* past, shape_of(kPastKey));
+    if (past->size() != 4 || !node_.input(kPastValue)) return misfit(kPastKey, *past);
+    scores_.past = (*past)[2];
+    scores_.past_count = inner_.size(*node_.inputs[kPastKey], 2);
+    scores_.key_count = inner_.sum(scores_.past_count, scores_.key_count);
+    return {};
+  }
+
+  Matched<void> describe(Sdpa& sdpa) {
+    sdpa.type = scores_.type;
+    sdpa.batch = scores_.batch;
+    sdpa.query_heads = heads_;
+    ATTN_OPT_MATCH(sdpa.scale, scale());
+    const AxisMap output = output_axes();
+    ATTN_OPT_DONE(add_biases());
+    join_caches();
+    sdpa.q = walk_operand(q_, context_);
+    sdpa.k = walk_operand(k_, context_);
+    sdpa.v = walk_operand(v_, context_);
+    match_.has_past = node_.input(kPastKey) != nullptr;
+    const ContribMasking masking{node_.input(kMask), node_.float_attribute("mask_filter_value", -10000),
+                                 node_.int_attribute("unidirectional", 0) != 0, false};
+    ATTN_OPT_DONE(describe_masks(masking, sdpa));
+    sdpa.outputs = walk_output(*node_.outputs[kY], output, context_);
+    sdpa.preconditions = preconditions_of(sdpa, context_);
+    note_fill(masking, sdpa.type, sdpa.preconditions);
+    return {};
+  }
+
+  Matched<double> scale() const {
+    const double given = node_.float_attribute("scale", 0);
+    if (given != 0) return given;
+    const Dim features = q_.axes.size(Role::kFeature);
+    if (!features.is_constant() || features.value() <= 0)
+      return missed("contrib.scale", &node_, "no scale, and the head size " + features.str() + " is no number");
+    return 1 / std::sqrt(static_cast<double>(features.value()));
+  }
+
+  AxisMap output_axes() const {
+    const Dim features = v_.axes.size(Role::kFeature);
+    return *by_rows(scores_.batch, scores_.queries, features)
+                ->regrouped({scores_.batch, scores_.queries, features * Dim(heads_)});
+  }
+
+  /// The bias is for Q, K and V, one after the other; keys and values by heads have had theirs.
+  Matched<void> add_biases() {
+    Value* bias = node_.input(kBias);
+    if (!bias) return {};
+    const Dim q_size = q_.axes.size(Role::kFeature) * Dim(heads_), v_size = v_.axes.size(Role::kFeature) * Dim(heads_);
+    if (!q_size.is_constant() || !v_size.is_constant())
+      return missed("contrib.shape", &node_, "a bias of " + q_size.str() + " and " + v_size.str() + " numbers");
+    const auto parts = inner_.split(bias, {q_size.value(), q_size.value(), v_size.value()}, 0);
+    const bool has_new_keys = !node_.input(kKey) || !k_.axes.is_bhsd();
+    add(parts[0], q_);
+    if (has_new_keys) add(parts[1], k_);
+    if (has_new_keys) add(parts[2], v_);
+    return {};
+  }
+
+  void add(Value* bias, OperandView& view) {
+    if (view.axes.rank() == 5) bias = inner_.reshaped(bias, {heads_, 1, view.axes.size(Role::kFeature).value()});
+    view.value = inner_.build().node("Add", {view.value, bias});
+  }
+
+  /// With a past the node's own presents are the operator's; without one they are K and V by heads.
+  void join_caches() {
+    for (auto [view, past, present] : {std::tuple{&k_, kPastKey, kPresentKey}, std::tuple{&v_, kPastValue, kPresentValue}}) {
+      Value* output = node_.output(static_cast<size_t>(present));
+      if (output && output->unused()) output = nullptr;
+      if (node_.input(kPastKey)) {
+        view->past = node_.inputs[past];
+        view->present = output;
+      } else if (output) {
+        match_.copies.push_back({output, by_heads(*view)});
+      }
+    }
+  }
+
+  Value* by_heads(const OperandView& view) {
+    if (view.axes.is_bhsd()) return inner_.build().node("Identity", {view.value});
+    const Dim features = view.axes.size(Role::kFeature);
+    const int64_t size = features.is_constant() ? features.value() : -1;
+    return inner_.transposed(inner_.reshaped(view.value, {0, 0, heads_, size}), {0, 2, 1, 3});
+  }
+
+  Matched<void> describe_masks(const ContribMasking& masking, Sdpa& sdpa) {
+    ATTN_OPT_MATCH(sdpa.terms, mask_terms(masking, scores_, node_, facts_, inner_));
+    if (Value* bias = node_.input(kAttentionBias)) sdpa.terms.push_back(added(bias, scores_));
+    read_causal_terms(sdpa, facts_);
+    Value* scores = node_.output(kScores);
+    if (!scores || scores->unused()) return {};
+    if (masking.is_causal)
+      return missed("multi-head-attention.scores-output", &node_, "its output qk holds the lowest number for later keys");
+    sdpa.scores_output = scores;
+    sdpa.scores_output_mode = kScoresWithTerms;
+    return {};
+  }
+
+  Node& node_;
+  MatchContext& context_;
+  Facts& facts_;
+  InnerValues inner_;
+  int64_t heads_;
+  Match match_;
+  OperandView q_, k_, v_;
+  ContribScores scores_;
+};
+
+class ContribMultiHeadAttention : public Pattern {
+ public:
+  std::string_view name() const override { return "contrib_multi_head_attention"; }
+  std::string_view summary() const override { return "com.microsoft::MultiHeadAttention"; }
+  bool is_anchor(const Node& node) const override {
+    return node.op() == "MultiHeadAttention" && node.domain() == "com.microsoft";
+  }
+  Matched<Match> match(Node& node, MatchContext& context) const override {
+    return MultiHeadAttentionReader(node, context).read();
+  }
+};
+
+}  // namespace
+
+ATTN_OPT_REGISTER_PATTERN(ContribMultiHeadAttention)
+
+}  // namespace attn_opt

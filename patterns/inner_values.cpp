@@ -1,0 +1,51 @@
+#include "patterns/inner_values.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn_opt/mask_contents.h"
+
+namespace attn_opt {
+
+Value* InnerValues::int64(Value& integers) {
+  if (context_.facts.type(integers) == onnx::TensorProto::INT64) return &integers;
+  return build_.node("Cast", {&integers}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::INT64})});
+}
+
+Value* InnerValues::number(int64_t value, DataType type) {
+  return build_.constant(*Tensor::scalar<int64_t>(value).cast(type));
+}
+
+Value* InnerValues::positions(Value* size) {
+  Value* end = build_.node("Squeeze", {size});
+  return build_.node("Range", {number(0, onnx::TensorProto::INT64), end, number(1, onnx::TensorProto::INT64)});
+}
+
+Value* InnerValues::unsqueezed(Value* value, const std::vector<int64_t>& axes) {
+  return build_.node("Unsqueeze", {value, build_.ints(axes)});
+}
+
+Value* InnerValues::reshaped(Value* value, const std::vector<int64_t>& shape) {
+  return build_.node("Reshape", {value, build_.ints(shape)});
+}
+
+Value* InnerValues::transposed(Value* value, const std::vector<int64_t>& perm) {
+  return build_.node("Transpose", {value}, {GraphBuilder::attribute("perm", perm)});
+}
+
+Value* InnerValues::slice(Value* value, Value* begin, Value* end, int64_t axis) {
+  return build_.node("Slice", {value, begin, end, build_.ints({axis})});
+}
+
+std::vector<Value*> InnerValues::split(Value* value, const std::vector<int64_t>& sizes, int64_t axis) {
+  const std::vector<bool> wanted(sizes.size(), true);
+  const Node* node = build_.new_node("Split", {value, build_.ints(sizes)}, wanted, {GraphBuilder::attribute("axis", axis)});
+  return {node->outputs.begin(), node->outputs.end()};
+}
+
+Value* InnerValues::additive(Value* keep, double fill, DataType type) {
+  const double least = std::isfinite(fill) ? std::max(fill, lowest_finite(type)) : fill;
+  return build_.node("Where", {keep, build_.scalar(0, type), build_.scalar(least, type)});
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,38 @@
+// Values that an operator computes inside and the graph has no value for: made above its node, unplaced.
+#pragma once
+
+#include "attn_opt/pattern.h"
+
+namespace attn_opt {
+
+class InnerValues {
+ public:
+  InnerValues(Node& node, MatchContext& context)
+      : context_(context), draft_(context.view, node), build_(draft_, context.unplaced, node.label()) {}
+  /// What was made is there for the next match.
+  ~InnerValues() { draft_.enter(context_.unplaced); }
+  InnerValues(const InnerValues&) = delete;
+  InnerValues& operator=(const InnerValues&) = delete;
+
+  GraphBuilder& build() { return build_; }
+  Value* size(Value& value, int64_t axis) { return build_.shape(value, axis, axis + 1); }  ///< int64 [1]
+  Value* sum(Value* one, Value* other) { return build_.node("Add", {one, other}); }
+  Value* int64(Value& integers);                                 ///< the same numbers
+  Value* number(int64_t value, DataType type);                   ///< rank 0
+  Value* positions(Value* size);                                 ///< int64 [SIZE]: 0, 1, ...
+  Value* unsqueezed(Value* value, const std::vector<int64_t>& axes);
+  Value* reshaped(Value* value, const std::vector<int64_t>& shape);
+  Value* transposed(Value* value, const std::vector<int64_t>& perm);
+  Value* slice(Value* value, Value* begin, Value* end, int64_t axis);
+  /// VALUE cut along AXIS into pieces of SIZES.
+  std::vector<Value*> split(Value* value, const std::vector<int64_t>& sizes, int64_t axis);
+  /// 0 where KEEP is true and FILL elsewhere, or the lowest number of TYPE if that is above FILL.
+  Value* additive(Value* keep, double fill, DataType type);
+
+ private:
+  MatchContext& context_;
+  Edit draft_;
+  GraphBuilder build_;
+};
+
+}  // namespace attn_opt
