@@ -1,8 +1,6 @@
 #include "patterns/contrib_masks.h"
 
-#include <cmath>
 #include <limits>
-#include <string>
 
 #include "attn_opt/mask_contents.h"
 
@@ -50,8 +48,7 @@ class MaskWriter {
 
   /// MASK over all queries and keys, whose numbers its own axes must have.
   Value* over_scores(Value* mask) {
-    Value* sizes = inner_.build().node("Concat", {inner_.build().ints({1, 1}), scores_.query_count, scores_.key_count},
-                                       {GraphBuilder::attribute("axis", int64_t{0})});
+    Value* sizes = inner_.concat({inner_.build().ints({1, 1}), scores_.query_count, scores_.key_count}, 0);
     return inner_.build().node("Expand", {mask, sizes});
   }
 
@@ -81,8 +78,7 @@ class MaskWriter {
   InnerValues& inner_;
 };
 
-}  // namespace
-
+/// A term that adds VALUE.
 ScoreTerm added(Value* value, const ContribScores& scores) {
   ScoreTerm term;
   term.value = value;
@@ -90,39 +86,43 @@ ScoreTerm added(Value* value, const ContribScores& scores) {
   return term;
 }
 
-void note_fill(const ContribMasking& masking, DataType type, std::vector<Precondition>& preconditions) {
-  if (!masking.padding || !std::isfinite(masking.fill) || masking.fill >= lowest_finite(type)) return;
-  std::erase_if(preconditions, [](const Precondition& known) { return known.id == "rows-keep-a-key"; });
-  preconditions.push_back({"rows-keep-a-key", false, "fill " + std::to_string(masking.fill) + " is beyond " + type_name(type)});
+/// Lengths are no longer than the keys, and a mask of scores has their sizes.
+void enter_legal(Value& mask, const ContribScores& scores, Facts& facts, Sdpa& sdpa) {
+  const Shape& shape = *facts.shape(mask);
+  if (shape.size() == 1) sdpa.legal_integers.push_back({&mask, 0, scores.keys()});
+  if (shape.size() > 1 && !shape.back().is(1)) sdpa.legal_sizes.emplace_back(shape.back(), scores.keys());
+  if (shape.size() == 3) sdpa.legal_sizes.emplace_back(shape[1], scores.queries);
 }
 
-Matched<std::vector<ScoreTerm>> mask_terms(const ContribMasking& masking, const ContribScores& scores, const Node& node,
-                                           Facts& facts, InnerValues& inner) {
+}  // namespace
+
+Matched<void> add_mask_terms(const ContribMasking& masking, const ContribScores& scores, const Node& node, Facts& facts,
+                             InnerValues& inner, Sdpa& sdpa) {
   MaskWriter writer(scores, node, facts, inner);
-  std::vector<ScoreTerm> terms;
+  const auto add = [&](Value* value) { sdpa.terms.push_back(added(value, scores)); };
   Value* padding = nullptr;
   if (masking.padding) {
     ATTN_OPT_MATCH(Value * keep, writer.not_padding(*masking.padding, masking.knows_ends_and_starts));
     if (keep) padding = inner.additive(keep, masking.fill, scores.type);
-  }
-  if (!masking.is_causal) {
-    if (padding) terms.push_back(added(padding, scores));
-    return terms;
+    enter_legal(*masking.padding, scores, facts, sdpa);
   }
   // The lowest number stands in the place of the padding's fill, which is the same as their sum unless that overflows.
-  if (padding && masking.fill > kFarFromLowest) {
-    terms.push_back(added(padding, scores));
-    padding = nullptr;
-  }
-  Value* otherwise = padding;
+  const bool is_one_mask = padding && masking.is_causal && masking.fill <= kFarFromLowest;
+  if (padding && !is_one_mask) add(padding);
+  if (!masking.is_causal) return {};
   Value* causal = writer.causal();
-  Value* bias = inner.additive(causal, kLowest, scores.type);
-  if (otherwise) {
-    Value* lowest = inner.build().scalar(lowest_finite(scores.type), scores.type);
-    bias = inner.build().node("Where", {causal, otherwise, lowest});
-  }
-  terms.push_back(added(bias, scores));
-  return terms;
+  Value* lowest = inner.build().scalar(lowest_finite(scores.type), scores.type);
+  add(is_one_mask ? inner.build().node("Where", {causal, padding, lowest}) : inner.additive(causal, kLowest, scores.type));
+  return {};
+}
+
+void add_attention_bias(Value* bias, const ContribScores& scores, Facts& facts, Sdpa& sdpa) {
+  if (!bias) return;
+  sdpa.terms.push_back(added(bias, scores));
+  const Shape* shape = facts.shape(*bias);
+  if (!shape || shape->size() != 4) return;
+  sdpa.legal_sizes.emplace_back((*shape)[2], scores.queries);
+  sdpa.legal_sizes.emplace_back((*shape)[3], scores.keys());
 }
 
 }  // namespace attn_opt

@@ -25,14 +25,10 @@ struct ContribMasking {
   bool knows_ends_and_starts = false;  ///< a mask (2B) is ends and then starts
 };
 
-/// The terms that MASKING adds to the scores, innermost first. Misses: "contrib.mask-form".
-Matched<std::vector<ScoreTerm>> mask_terms(const ContribMasking& masking, const ContribScores& scores, const Node& node,
-                                           Facts& facts, InnerValues& inner);
-
-/// Notes in PRECONDITIONS that a row without a key is another one if MASKING's fill is beyond TYPE's numbers.
-void note_fill(const ContribMasking& masking, DataType type, std::vector<Precondition>& preconditions);
-
-/// A term that adds VALUE.
-ScoreTerm added(Value* value, const ContribScores& scores);
+/// Enters the terms that MASKING adds to the scores in SDPA, innermost first. Misses: "contrib.mask-form".
+Matched<void> add_mask_terms(const ContribMasking& masking, const ContribScores& scores, const Node& node, Facts& facts,
+                             InnerValues& inner, Sdpa& sdpa);
+/// Enters BIAS (B or 1, H or 1, L, P + S), which may be null.
+void add_attention_bias(Value* bias, const ContribScores& scores, Facts& facts, Sdpa& sdpa);
 
 }  // namespace attn_opt

@@ -9,12 +9,7 @@
 //           past ───────────────┘
 //
 // K and V may also be (B, H, S, D), packed into one (B, S, H, 2, D), or with Q into (B, S, H, 3, D).
-#include <cmath>
-
-#include "patterns/causal_terms.h"
-#include "patterns/contrib_masks.h"
-#include "patterns/operand_walk.h"
-#include "patterns/preconditions.h"
+#include "patterns/contrib_description.h"
 
 namespace attn_opt {
 namespace {
@@ -29,7 +24,11 @@ constexpr int kScoresWithTerms = 2;  // of qk_matmul_output_mode
 class MultiHeadAttentionReader {
  public:
   MultiHeadAttentionReader(Node& node, MatchContext& context)
-      : node_(node), context_(context), facts_(context.facts), inner_(node, context), heads_(node.int_attribute("num_heads", 0)) {}
+      : node_(node),
+        context_(context),
+        facts_(context.facts),
+        inner_(node, context),
+        heads_(node.int_attribute("num_heads", 0)) {}
 
   Matched<Match> read() {
     ATTN_OPT_DONE(refuse_buffers());
@@ -80,12 +79,7 @@ class MultiHeadAttentionReader {
     ATTN_OPT_MATCH(const Shape* shape, shape_of(input));
     const auto features = shape->size() == 3 && heads_ > 0 ? exact_quotient((*shape)[2], heads_) : std::nullopt;
     if (!features) return misfit(input, *shape);
-    return OperandView{node_.inputs[input], by_rows((*shape)[0], (*shape)[1], *features)->regrouped(*shape).value()};
-  }
-
-  /// (B, S, H, D), and under another shape of the same order.
-  std::optional<AxisMap> by_rows(const Dim& batch, const Dim& rows, const Dim& features) const {
-    return AxisMap::of({batch, rows, heads_, features}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature});
+    return OperandView{node_.inputs[input], merged_axes((*shape)[0], (*shape)[1], heads_, *features)};
   }
 
   /// The parts of (B, S, H, PARTS, D).
@@ -94,7 +88,7 @@ class MultiHeadAttentionReader {
     const Shape& dims = *shape;
     if (!dims[2].is(heads_) || !dims[3].is(static_cast<int64_t>(parts.size()))) return misfit(input, dims);
     const std::vector<Value*> values = inner_.split(node_.inputs[input], std::vector<int64_t>(parts.size(), 1), 3);
-    const auto axes = by_rows(dims[0], dims[1], dims[4])->regrouped({dims[0], dims[1], heads_, 1, dims[4]});
+    const auto axes = merged_axes(dims[0], dims[1], heads_, dims[4]).regrouped({dims[0], dims[1], heads_, 1, dims[4]});
     if (!axes) return misfit(input, dims);
     for (size_t i = 0; i < parts.size(); ++i) *parts[i] = {values[i], *axes};
     return {};
@@ -126,39 +120,19 @@ class MultiHeadAttentionReader {
   }
 
   Matched<void> describe(Sdpa& sdpa) {
-    sdpa.type = scores_.type;
-    sdpa.batch = scores_.batch;
-    sdpa.query_heads = heads_;
-    ATTN_OPT_MATCH(sdpa.scale, scale());
-    const AxisMap output = output_axes();
-    ATTN_OPT_DONE(add_biases());
-    join_caches();
-    sdpa.q = walk_operand(q_, context_);
-    sdpa.k = walk_operand(k_, context_);
-    sdpa.v = walk_operand(v_, context_);
-    match_.has_past = node_.input(kPastKey) != nullptr;
     const ContribMasking masking{node_.input(kMask), node_.float_attribute("mask_filter_value", -10000),
                                  node_.int_attribute("unidirectional", 0) != 0, false};
-    ATTN_OPT_DONE(describe_masks(masking, sdpa));
-    sdpa.outputs = walk_output(*node_.outputs[kY], output, context_);
-    sdpa.preconditions = preconditions_of(sdpa, context_);
-    note_fill(masking, sdpa.type, sdpa.preconditions);
+    ATTN_OPT_DONE(add_biases());
+    join_caches();
+    match_.has_past = node_.input(kPastKey) != nullptr;
+    ATTN_OPT_DONE(describe_contrib(operands_, masking, node_.input(kAttentionBias), scores_, node_, context_, inner_, sdpa));
+    Value* scores = node_.output(kScores);
+    if (!scores || scores->unused()) return {};
+    if (masking.is_causal)
+      return missed("multi-head-attention.scores-output", &node_, "its output qk holds the lowest number for later keys");
+    sdpa.scores_output = scores;
+    sdpa.scores_output_mode = kScoresWithTerms;
     return {};
-  }
-
-  Matched<double> scale() const {
-    const double given = node_.float_attribute("scale", 0);
-    if (given != 0) return given;
-    const Dim features = q_.axes.size(Role::kFeature);
-    if (!features.is_constant() || features.value() <= 0)
-      return missed("contrib.scale", &node_, "no scale, and the head size " + features.str() + " is no number");
-    return 1 / std::sqrt(static_cast<double>(features.value()));
-  }
-
-  AxisMap output_axes() const {
-    const Dim features = v_.axes.size(Role::kFeature);
-    return *by_rows(scores_.batch, scores_.queries, features)
-                ->regrouped({scores_.batch, scores_.queries, features * Dim(heads_)});
   }
 
   /// The bias is for Q, K and V, one after the other; keys and values by heads have had theirs.
@@ -202,26 +176,14 @@ class MultiHeadAttentionReader {
     return inner_.transposed(inner_.reshaped(view.value, {0, 0, heads_, size}), {0, 2, 1, 3});
   }
 
-  Matched<void> describe_masks(const ContribMasking& masking, Sdpa& sdpa) {
-    ATTN_OPT_MATCH(sdpa.terms, mask_terms(masking, scores_, node_, facts_, inner_));
-    if (Value* bias = node_.input(kAttentionBias)) sdpa.terms.push_back(added(bias, scores_));
-    read_causal_terms(sdpa, facts_);
-    Value* scores = node_.output(kScores);
-    if (!scores || scores->unused()) return {};
-    if (masking.is_causal)
-      return missed("multi-head-attention.scores-output", &node_, "its output qk holds the lowest number for later keys");
-    sdpa.scores_output = scores;
-    sdpa.scores_output_mode = kScoresWithTerms;
-    return {};
-  }
-
   Node& node_;
   MatchContext& context_;
   Facts& facts_;
   InnerValues inner_;
   int64_t heads_;
   Match match_;
-  OperandView q_, k_, v_;
+  ContribOperands operands_;
+  OperandView &q_ = operands_.q, &k_ = operands_.k, &v_ = operands_.v;
   ContribScores scores_;
 };
 

@@ -37,6 +37,10 @@ Value* InnerValues::slice(Value* value, Value* begin, Value* end, int64_t axis) 
   return build_.node("Slice", {value, begin, end, build_.ints({axis})});
 }
 
+Value* InnerValues::concat(const std::vector<Value*>& parts, int64_t axis) {
+  return build_.node("Concat", parts, {GraphBuilder::attribute("axis", axis)});
+}
+
 std::vector<Value*> InnerValues::split(Value* value, const std::vector<int64_t>& sizes, int64_t axis) {
   const std::vector<bool> wanted(sizes.size(), true);
   const Node* node = build_.new_node("Split", {value, build_.ints(sizes)}, wanted, {GraphBuilder::attribute("axis", axis)});

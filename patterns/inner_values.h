@@ -24,6 +24,7 @@ class InnerValues {
   Value* reshaped(Value* value, const std::vector<int64_t>& shape);
   Value* transposed(Value* value, const std::vector<int64_t>& perm);
   Value* slice(Value* value, Value* begin, Value* end, int64_t axis);
+  Value* concat(const std::vector<Value*>& parts, int64_t axis);
   /// VALUE cut along AXIS into pieces of SIZES.
   std::vector<Value*> split(Value* value, const std::vector<int64_t>& sizes, int64_t axis);
   /// 0 where KEEP is true and FILL elsewhere, or the lowest number of TYPE if that is above FILL.

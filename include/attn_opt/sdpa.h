@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attn_opt/axis_map.h"
@@ -76,6 +77,12 @@ struct Precondition {
   std::string detail;  ///< what it is about, or why it is proven
 };
 
+/// Integers that the operator must be given for it to run: every element lies in [LEAST, MOST].
+struct LegalIntegers {
+  Value* value = nullptr;
+  Dim least, most;
+};
+
 struct Sdpa {
   Operand q, k, v;
   DataType type = onnx::TensorProto::UNDEFINED;  ///< of Q, K and V
@@ -103,6 +110,9 @@ struct Sdpa {
   std::vector<OperandCopy> copies;          ///< present outputs of an Attention node without a past
 
   std::vector<Precondition> preconditions;
+  /// What holds in every run of the operator that is described, since it refuses all others: drawn inputs keep to it.
+  std::vector<LegalIntegers> legal_integers;
+  std::vector<std::pair<Dim, Dim>> legal_sizes;  ///< pairs that are equal
 };
 
 }  // namespace attn_opt

@@ -41,6 +41,7 @@ void register_normalization(KernelRegistry& registry);
 void register_optionals(KernelRegistry& registry);
 void register_pad(KernelRegistry& registry);
 void register_pool(KernelRegistry& registry);
+void register_projected_attention(KernelRegistry& registry);
 void register_quantization(KernelRegistry& registry);
 void register_random(KernelRegistry& registry);
 void register_reduce(KernelRegistry& registry);

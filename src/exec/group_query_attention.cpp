@@ -9,6 +9,7 @@
 
 #include "src/exec/contrib_attention.h"
 #include "src/exec/families.h"
+#include "src/exec/padding_mask.h"
 #include "src/exec/rotary.h"
 #include "src/exec/wide.h"
 
@@ -37,11 +38,7 @@ class GroupQueryAttention {
     ATTN_OPT_TRY(k_, present(kPastKey, k_));
     ATTN_OPT_TRY(v_, present(kPastValue, v_));
     ATTN_OPT_TRY(Tensor y, attend_within_lengths());
-    std::vector<Tensor> outputs{std::move(y), k_, v_};
-    for (Tensor& output : outputs) {
-      ATTN_OPT_TRY(output, in_type(context_, output, context_.input(kQuery).type()));
-    }
-    return outputs;
+    return in_own_type(context_, {std::move(y), k_, v_});
   }
 
  private:

@@ -1,8 +1,6 @@
 // com.microsoft::MultiHeadAttention.
 //
 // Q (B, L, H*D); K, V (B, S, H*D), or (B, H, S, D); packed: key (B, S, H, 2, D), or query (B, L, H, 3, D).
-#include <limits>
-
 #include "src/exec/contrib_attention.h"
 #include "src/exec/families.h"
 #include "src/exec/padding_mask.h"
@@ -30,7 +28,7 @@ class MultiHeadAttention {
     ATTN_OPT_TRY(k_, join_rows(context_, context_.input(kPastKey), k_));
     ATTN_OPT_TRY(v_, join_rows(context_, context_.input(kPastValue), v_));
     ATTN_OPT_CHECK(check_sizes());
-    return attend_with_masks();
+    return attend();
   }
 
  private:
@@ -104,40 +102,14 @@ class MultiHeadAttention {
     return fit ? Status{} : misfit(kK);
   }
 
-  Outputs attend_with_masks() {
+  Outputs attend() const {
     const ScoreSizes sizes{q_.dims()[0], q_.dims()[2], k_.dims()[2]};
-    ATTN_OPT_TRY(const PaddingMask mask, PaddingMask::read(context_, kMask, sizes, false));
-    ATTN_OPT_TRY(const AttentionBias bias, AttentionBias::read(context_, kAttentionBias, heads_, sizes));
-    const bool is_causal = context_.attribute_int("unidirectional", 0) != 0;
-    const int64_t past = context_.has(kPastKey) ? context_.input(kPastKey).dims()[2] : 0;
-    const double fill = static_cast<double>(context_.attribute_float("mask_filter_value", -10000));
-    AttentionScores rule{score_scale(context_, q_.dims()[3]), computes_in_float(context_), {}};
-    rule.finish = [&](const Query& query, std::span<double> scores) {
-      // The last query sees every key, however many there are.
-      const bool hides_later = is_causal && query.index + 1 < sizes.queries;
-      for (int64_t key = 0; key < sizes.keys; ++key) {
-        double masked = mask.is_padding(query.batch, query.index, key) ? fill : 0;
-        if (hides_later && key > past + query.index) masked = static_cast<double>(std::numeric_limits<float>::lowest());
-        masked = rule.rounded(masked + bias.of(query, key));
-        double& score = scores[static_cast<size_t>(key)];
-        score = rule.rounded(score + masked);
-      }
-      return KeyRange{0, sizes.keys};
-    };
+    ATTN_OPT_TRY(ScoreMasks masks, ScoreMasks::read(context_, kMask, kAttentionBias, heads_, sizes, false));
+    if (context_.has(kPastKey)) masks.past = context_.input(kPastKey).dims()[2];
     Tensor scores;
-    ATTN_OPT_TRY(const Tensor y, attend(context_, q_, k_, v_, rule, context_.wants(3) ? &scores : nullptr));
-    return in_own_type({y, k_, v_, scores});
-  }
-
-  Outputs in_own_type(std::vector<Tensor> outputs) const {
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      if (context_.wants(static_cast<int>(i))) {
-        ATTN_OPT_TRY(outputs[i], in_type(context_, outputs[i], context_.input(kQ).type()));
-      } else {
-        outputs[i] = Tensor();
-      }
-    }
-    return outputs;
+    Tensor* const wanted = context_.wants(3) ? &scores : nullptr;
+    ATTN_OPT_TRY(const Tensor y, attend_with_masks(context_, q_, k_, v_, masks, wanted));
+    return in_own_type(context_, {y, k_, v_, scores});
   }
 
   tl::unexpected<Error> misfit(size_t i) const { return misfit_of(context_, i); }

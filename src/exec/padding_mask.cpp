@@ -1,5 +1,9 @@
 #include "src/exec/padding_mask.h"
 
+#include <limits>
+
+#include "src/exec/wide.h"
+
 namespace attn_opt {
 
 Expected<PaddingMask> PaddingMask::read(const KernelContext& context, size_t i, const ScoreSizes& sizes,
@@ -35,6 +39,47 @@ bool PaddingMask::is_padding(int64_t batch, int64_t query, int64_t key) const {
     case Kind::kScores: return number((batch * sizes_.queries + query) * sizes_.keys + key) <= 0;
   }
   return false;
+}
+
+Expected<ScoreMasks> ScoreMasks::read(const KernelContext& context, size_t mask, size_t bias, int64_t heads,
+                                      const ScoreSizes& sizes, bool ends_starts) {
+  ScoreMasks masks;
+  ATTN_OPT_TRY(masks.padding, PaddingMask::read(context, mask, sizes, ends_starts));
+  ATTN_OPT_TRY(masks.bias, AttentionBias::read(context, bias, heads, sizes));
+  masks.is_causal = context.attribute_int("unidirectional", 0) != 0;
+  masks.fill = static_cast<double>(context.attribute_float("mask_filter_value", -10000));
+  return masks;
+}
+
+Expected<Tensor> attend_with_masks(const KernelContext& context, const Tensor& q, const Tensor& k, const Tensor& v,
+                                   const ScoreMasks& masks, Tensor* scores) {
+  const int64_t queries = q.dims()[2], keys = k.dims()[2];
+  AttentionScores rule{score_scale(context, q.dims()[3]), context.input(0).type() != onnx::TensorProto::DOUBLE, {}};
+  rule.finish = [&](const Query& query, std::span<double> of_query) {
+    // The last query sees every key, however many there are.
+    const bool hides_later = masks.is_causal && query.index + 1 < queries;
+    for (int64_t key = 0; key < keys; ++key) {
+      double masked = masks.padding.is_padding(query.batch, query.index, key) ? masks.fill : 0;
+      if (hides_later && key > masks.past + query.index) {
+        masked = static_cast<double>(std::numeric_limits<float>::lowest());
+      }
+      double& score = of_query[static_cast<size_t>(key)];
+      score = rule.rounded(score + rule.rounded(masked + masks.bias.of(query, key)));
+    }
+    return KeyRange{0, keys};
+  };
+  return attend(context, q, k, v, rule, scores);
+}
+
+Outputs in_own_type(const KernelContext& context, std::vector<Tensor> outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (context.wants(static_cast<int>(i))) {
+      ATTN_OPT_TRY(outputs[i], in_type(context, outputs[i], context.input(0).type()));
+    } else {
+      outputs[i] = Tensor();
+    }
+  }
+  return outputs;
 }
 
 }  // namespace attn_opt

@@ -28,4 +28,24 @@ class PaddingMask {
   std::vector<int64_t> numbers_;
 };
 
+/// What MultiHeadAttention and Attention add to their scores.
+struct ScoreMasks {
+  PaddingMask padding;
+  AttentionBias bias;
+  double fill = -10000;  ///< what padding adds
+  bool is_causal = false;
+  int64_t past = 0;      ///< keys before those that come with the queries
+
+  /// Inputs MASK and BIAS and attributes of the node.
+  static Expected<ScoreMasks> read(const KernelContext& context, size_t mask, size_t bias, int64_t heads,
+                                   const ScoreSizes& sizes, bool ends_starts);
+};
+
+/// As attend(), with scale and masks; Q, K and V as there.
+Expected<Tensor> attend_with_masks(const KernelContext& context, const Tensor& q, const Tensor& k, const Tensor& v,
+                                   const ScoreMasks& masks, Tensor* scores = nullptr);
+
+/// OUTPUTS in the type of the node's first input, those that it does not ask for without value.
+Outputs in_own_type(const KernelContext& context, std::vector<Tensor> outputs);
+
 }  // namespace attn_opt

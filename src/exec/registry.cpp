@@ -41,6 +41,7 @@ const KernelRegistry& kernel_registry() {
     register_optionals(all);
     register_pad(all);
     register_pool(all);
+    register_projected_attention(all);
     register_quantization(all);
     register_random(all);
     register_reduce(all);

@@ -61,10 +61,7 @@ void Edit::adopt_unplaced() {
     return value && value->producer && value->producer->placement == Placement::kUnplaced &&
            seen.insert(value->producer).second;
   };
-  std::vector<Node*> readers = nodes_;
-  for (const Takeover& takeover : takeovers_)
-    if (is_wanted(takeover.made)) readers.push_back(takeover.made->producer);
-  for (Node* reader : readers) {
+  auto adopt_above = [&](Node* reader) {
     pending.emplace_back(reader, 0);
     while (!pending.empty()) {
       auto& [node, next] = pending.back();
@@ -76,7 +73,10 @@ void Edit::adopt_unplaced() {
       const Value* input = node->inputs[next++];
       if (is_wanted(input)) pending.emplace_back(input->producer, 0);
     }
-  }
+  };
+  for (Node* node : nodes_) adopt_above(node);
+  for (const Takeover& takeover : takeovers_)
+    if (is_wanted(takeover.made)) adopt_above(takeover.made->producer);
   nodes_.insert(nodes_.begin(), in_order.begin(), in_order.end());
 }
 

@@ -230,10 +230,28 @@ Expected<Tensor> filled(DataType type, const Dims& dims, const std::function<dou
   return numbers.cast(type);
 }
 
+const LegalIntegers* legal_integers(const SiteInput& input, const Sdpa& sdpa) {
+  const auto found = std::ranges::find(sdpa.legal_integers, input.value, &LegalIntegers::value);
+  return found == sdpa.legal_integers.end() ? nullptr : &*found;
+}
+
+/// Integers between the ends of LEGAL; where all is kept the largest.
+Expected<Tensor> within(const LegalIntegers& legal, DataType type, const Dims& dims, const DrawRequest& request,
+                        RandomNumbers random) {
+  const auto least = request.sizes.of(legal.least), most = request.sizes.of(legal.most);
+  if (!least || !most || *least > *most)
+    return fail(ErrorCode::kInvalidInput, legal.value->name, "no integers fit the sizes");
+  return filled(type, dims, [&](int64_t) {
+    const bool is_largest = request.kind == DrawKind::kAllKept;
+    return static_cast<double>(is_largest ? *most : *least + random.below(*most - *least + 1));
+  });
+}
+
 Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, uint64_t seed) {
   if (input.source == SiteInput::Source::kFixed) return input.fixed;
   const bool is_integer = !is_floating(input.type);
-  if (is_integer && input.source != SiteInput::Source::kUniform)
+  const LegalIntegers* const legal = is_integer ? legal_integers(input, request.sdpa) : nullptr;
+  if (is_integer && !legal && input.source != SiteInput::Source::kUniform)
     if (auto tensor = evaluated(input, request.sizes)) return *std::move(tensor);
   const std::string& name = input.value->name;
   const auto dims = request.sizes.of(input.shape);
@@ -247,6 +265,7 @@ Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, ui
     return filled(input.type, *dims, [&](int64_t) { return input.uniform; });
   if (input.source == SiteInput::Source::kShapeOnly)
     return filled(input.type, *dims, [](int64_t) { return 0.0; });
+  if (legal) return within(*legal, input.type, *dims, request, RandomNumbers(seed));
   InputDraw draw(request, input, *dims, number_of_keys(request), RandomNumbers(seed));
   return filled(input.type, *dims, [&](int64_t index) { return draw.element(index); });
 }

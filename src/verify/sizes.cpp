@@ -179,9 +179,13 @@ void SizeEquations::read_assumptions() {
   const auto& assumptions = facts_.assumptions();
   for (; read_ < assumptions.size(); ++read_) {
     const auto& [one, other, node] = assumptions[read_];
-    define(one, other);
-    define(other, one);
+    add(one, other);
   }
+}
+
+void SizeEquations::add(const Dim& one, const Dim& other) {
+  define(one, other);
+  define(other, one);
 }
 
 void SizeEquations::define(const Dim& symbol, const Dim& meaning) {

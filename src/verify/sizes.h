@@ -15,6 +15,8 @@ namespace attn_opt {
 class SizeEquations {
  public:
   explicit SizeEquations(Facts& facts) : facts_(facts) {}
+  /// ONE and OTHER are equal too.
+  void add(const Dim& one, const Dim& other);
   /// What SYMBOL is taken to equal; null if nothing.
   const Dim* meaning(const std::string& symbol);
 

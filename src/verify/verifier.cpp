@@ -138,6 +138,7 @@ struct Verifier::Impl {
     if (!site && site.error().code == ErrorCode::kInvalidInput)
       return without_draws(Verdict::kFailed, site.error().message());
     if (!site) return unverified(site.error());
+    for (const auto& [one, other] : sdpa.legal_sizes) equations.add(one, other);
     const auto assignments = size_assignments(*site, sdpa, equations);
     const std::string text = canonical_text({*site, emission, sdpa, assignments});
     if (auto known = verdicts.find(text); options.share_verdicts && known != verdicts.end()) {
