@@ -213,8 +213,8 @@ TEST_F(Optimize, ProgressIsForTerminalsUnlessAsked) {
 TEST_F(Optimize, UsageErrorsGiveTwo) {
   for (const std::string arguments :
        {"", "in.onnxtxt --no-such-option", "in.onnxtxt in.onnxtxt", "in.onnxtxt --form 5d",
-        "in.onnxtxt --verify never", "in.onnxtxt --opset 23", "in.onnxtxt --opset 25", "in.onnxtxt --opset x",
-        "in.onnxtxt --target ort", "in.onnxtxt --only no_such_pattern",
+        "in.onnxtxt --verify never", "in.onnxtxt --opset 22", "in.onnxtxt --opset 26", "in.onnxtxt --opset x",
+        "in.onnxtxt --target none", "in.onnxtxt --only no_such_pattern",
         "in.onnxtxt --disable no_such_pattern", "in.onnxtxt --report r.txt",
         "in.onnxtxt --require-fused some", "in.onnxtxt --require-fused -1", "in.onnxtxt --stop-after -1",
         "in.onnxtxt --on-mismatch maybe", "in.onnxtxt -v -q", "in.json --report in.json"}) {
