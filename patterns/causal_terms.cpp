@@ -1,6 +1,8 @@
 #include "patterns/causal_terms.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "patterns/addends.h"
 
@@ -12,9 +14,22 @@ using Kind = ScoreTerm::Kind;
 /// What an element is where the score is left alone.
 double neutral(const ScoreTerm& term) { return term.kind == Kind::kKeep ? 1 : 0; }
 
+/// The least element of MASK, a constant, that is not 0.
+std::optional<double> least_of_others(const Value& mask, Facts& facts) {
+  const Tensor* constant = facts.constant(mask);
+  if (!constant) return std::nullopt;
+  const Expected<Tensor> wide = constant->cast(onnx::TensorProto::DOUBLE);
+  if (!wide) return std::nullopt;
+  double least = INFINITY;
+  for (const double element : wide->data<double>())
+    if (element != 0) least = std::min(least, element);
+  return least;
+}
+
 void read(ScoreTerm& term, Facts& facts) {
   term.not_causal = "is not added or laid over the scores as it is";
-  if (term.kind == Kind::kFloor || term.frame.size() < 2 || !(term.coefficient > 0)) return;
+  const bool is_bias = term.kind == Kind::kBias;
+  if (term.kind == Kind::kFloor || term.frame.size() < 2 || !(term.coefficient > 0 || (is_bias && term.coefficient < 0))) return;
   const Dim &queries = term.frame[term.frame.size() - 2], &keys = term.frame.back();
   auto mask = causal_mask(*term.value, neutral(term), queries, keys, facts);
   if (!mask) {
@@ -22,7 +37,9 @@ void read(ScoreTerm& term, Facts& facts) {
     return;
   }
   term.causal = *std::move(mask);
-  term.causal->otherwise = term.coefficient * (term.kind == Kind::kBias ? term.causal->otherwise : term.fill);
+  const auto highest = term.coefficient > 0 ? std::optional(term.causal->otherwise) : least_of_others(*term.value, facts);
+  if (is_bias && !highest) term.causal.reset();
+  else term.causal->otherwise = term.coefficient * (is_bias ? *highest : term.fill);
 }
 
 /// True unless the node could say parts of TERM alone: it counts from the first key or from lengths, never from both.

@@ -6,10 +6,16 @@
 
 namespace attn_opt {
 
-/// True if NODE, a Reshape or the like, leaves the last two axes as they are.
-bool keeps_last_two_axes(const Node& node, Facts& facts);
+/// So many nodes are read as one.
+inline constexpr int kMaxTogether = 8;
 
-/// True if NODE, a Transpose, swaps the last two axes and nothing else.
-bool swaps_last_two_axes(const Node& node);
+/// True if NODE regroups axes: Reshape, Squeeze, Unsqueeze, Flatten.
+bool is_regrouping(const Node& node);
+
+/// The value that NODE, a regrouping, and those it reads leave the last two axes of as they are; null if there is none.
+Value* regrouped_from(Node& node, Facts& facts);
+
+/// The value of which NODE, a Transpose, with those it reads swaps the last two axes and nothing else; null if there is none.
+Value* swapped_from(Node& node, Facts& facts);
 
 }  // namespace attn_opt

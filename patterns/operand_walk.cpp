@@ -4,15 +4,13 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
+#include "patterns/layout_checks.h"
+#include "patterns/readers.h"
 
 namespace attn_opt {
 namespace {
 
 constexpr int kMaxSteps = 64;
-
-bool is_regrouping(const Node& node) {
-  return node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Flatten");
-}
 
 std::vector<int64_t> perm_of(const Node& node, size_t rank) {
   std::vector<int64_t> perm;
@@ -96,38 +94,6 @@ std::optional<OperandView> view_before(Node& node, const OperandView& view, Matc
   return OperandView{node.inputs[0], *std::move(axes), view.scale, view.past, view.present};
 }
 
-/// True if all that comes of VALUE, within a few nodes of shape arithmetic, ends in the shape that TARGET reads.
-bool only_shapes(const Value& value, const Node& target) {
-  std::vector<const Value*> pending{&value};
-  for (int step = 0; step < kMaxSteps && !pending.empty(); ++step) {
-    const Value* next = pending.back();
-    pending.pop_back();
-    if (next->is_output) return false;
-    for (const Use& use : next->uses) {
-      if (use.node == &target && use.input == 1) continue;
-      if (!use.node || use.node->graph != target.graph || !use.node->bodies.empty()) return false;
-      for (const Value* made : use.node->outputs)
-        if (made) pending.push_back(made);
-    }
-  }
-  return pending.empty();
-}
-
-/// The one node that reads VALUE as its first input, apart from readers of its sizes on behalf of that node.
-Node* only_reader(const Value& value) {
-  if (value.is_output) return nullptr;
-  Node* reader = nullptr;
-  for (const Use& use : value.uses) {
-    if (!use.node || use.node->graph != value.graph || use.input != 0) return nullptr;
-    if (use.node->is("Shape")) continue;
-    if (reader || use.node->outputs.empty() || !use.node->outputs[0]) return nullptr;
-    reader = use.node;
-  }
-  for (const Use& use : value.uses)
-    if (reader && use.node != reader && !only_shapes(*use.node->outputs[0], *reader)) return nullptr;
-  return reader;
-}
-
 }  // namespace
 
 std::optional<AxisMap> axes_after(const Node& node, const AxisMap& axes, MatchContext& context) {
@@ -162,9 +128,11 @@ std::vector<OutputView> walk_output(Value& value, const AxisMap& axes, MatchCont
   std::vector<OutputView> views{{&value, axes}};
   for (int step = 0; step < kMaxSteps; ++step) {
     const OutputView& view = views.back();
-    Node* reader = only_reader(*view.value);
-    if (!reader) break;
-    const Node& node = *reader;
+    const Readers readers = readers_of(*view.value, context.facts);
+    const Reader* reader = readers.only_one() ? &readers.all[0] : nullptr;
+    if (!reader || !reader->node || reader->node->graph != value.graph || reader->input != 0) break;
+    const Node& node = *reader->node;
+    if (node.outputs.empty() || !node.outputs[0]) break;
     auto next = axes_after(node, view.axes, context);
     if (!next) break;
     views.push_back({node.outputs[0], *std::move(next)});

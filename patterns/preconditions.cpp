@@ -18,6 +18,11 @@ std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
   return Precondition{"scores-finite", false, sdpa.hides_nan ? "a guard makes NaN 0" : "a Where hides masked scores"};
 }
 
+/// True if FILL swallows any score, in the operator too: many runtimes compute with halves in float, where no half does.
+bool absorbs_anywhere(double fill, DataType type) {
+  return type != onnx::TensorProto::FLOAT16 && fill <= absorbing_fill(type);
+}
+
 /// True if TERM keeps the first key of every row.
 bool keeps_first_key(const ScoreTerm& term) {
   if (!term.causal || term.causal->least || term.causal->lengths) return false;
@@ -33,7 +38,7 @@ std::string why_rows_may_be_empty(const Sdpa& sdpa, Facts& facts) {
     if (term.kind == ScoreTerm::Kind::kFloor) continue;
     if (term.kind != ScoreTerm::Kind::kBias) {
       if (std::isinf(term.fill) && !sdpa.guarded && !keeps_first_key(term)) return "'" + term.value->name + "' may drop every key";
-      if (std::isfinite(term.fill) && term.fill > absorbing_fill(sdpa.type))
+      if (std::isfinite(term.fill) && !absorbs_anywhere(term.fill, sdpa.type))
         return "fill " + std::to_string(term.fill) + " does not absorb the scores";
       terms_with_lowest += std::isfinite(term.fill) && !keeps_first_key(term);
       continue;

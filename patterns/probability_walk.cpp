@@ -9,6 +9,7 @@
 #include "attn_opt/canonical.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products.h"
+#include "patterns/readers.h"
 
 namespace attn_opt {
 namespace {
@@ -19,8 +20,6 @@ bool is_on_the_way(const Node& node) {
   return is_product(node) || node.is("Cast") || node.is("CastLike") || node.is("Identity") || node.is("Dropout") ||
          node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Transpose") || node.is("Concat");
 }
-
-bool reads_type_alone(const Use& use) { return use.node->is("CastLike") && use.input == 1; }
 
 class Walker {
  public:
@@ -43,10 +42,11 @@ class Walker {
  private:
   bool pass_guard() {
     if (walk_.guard) return false;
-    const auto guard = row_guard(*value_, facts_);
+    const Readers readers = readers_of(*value_, facts_);
+    const auto guard = row_guard(readers, *value_, facts_);
     if (!guard) return false;
-    const bool others_read = value_->is_output || std::any_of(value_->uses.begin(), value_->uses.end(), [&](const Use& use) {
-      return !belongs_to_guard(use, *guard->node);
+    const bool others_read = readers.is_output || std::ranges::any_of(readers.all, [&](const Reader& reader) {
+      return !belongs_to_guard(reader, *guard->node);
     });
     if (others_read) {
       note_escape();
@@ -63,18 +63,25 @@ class Walker {
     walk_.escaping = value_;
   }
 
+  /// The node to go on with; VALUE_ becomes the copy that it reads.
   Matched<Node*> next_node() {
-    std::vector<Node*> candidates, products;
-    for (const Use& use : value_->uses) {
-      if (!use.node || use.node->graph != value_->graph || !is_on_the_way(*use.node) || reads_type_alone(use)) continue;
-      if (is_product(*use.node)) products.push_back(use.node);
-      candidates.push_back(use.node);
+    const Readers readers = readers_of(*value_, facts_);
+    std::vector<Reader> candidates, products;
+    for (const Reader& reader : readers.all) {
+      if (!reader.node || reader.node->graph != value_->graph || !is_on_the_way(*reader.node) || reader.reads_type_alone())
+        continue;
+      if (is_product(*reader.node)) products.push_back(reader);
+      candidates.push_back(reader);
     }
-    if (value_->uses.size() > 1 || value_->is_output) note_escape();
-    if (products.size() == 1) return products[0];
-    if (candidates.size() == 1) return candidates[0];
-    if (candidates.empty()) return nothing_reached();
-    return missed("probabilities.many-readers", candidates[0], std::to_string(value_->uses.size()) + " readers of '" + value_->name + "'", walk_.peeled);
+    if (!readers.only_one()) note_escape();
+    if (candidates.empty()) return nothing_reached(readers);
+    const bool is_clear = products.size() == 1 || candidates.size() == 1;
+    if (!is_clear)
+      return missed("probabilities.many-readers", candidates[0].node,
+                    std::to_string(readers.all.size()) + " readers of '" + value_->name + "'", walk_.peeled);
+    const Reader& next = products.size() == 1 ? products[0] : candidates[0];
+    value_ = next.read;
+    return next.node;
   }
 
   static bool is_read_by_product(const Value& value) {
@@ -89,30 +96,49 @@ class Walker {
 
   /// A softmax that is no attention ends elsewhere (a classifier, a router); one whose values are changed on the way to
   /// a product is worth a miss.
-  tl::unexpected<Miss> nothing_reached() const {
-    for (const Use& use : value_->uses) {
-      if (!use.node || use.node->outputs.empty() || !use.node->outputs[0]) continue;
-      if (use.node->is("QuantizeLinear") && is_dequantized_for_product(*use.node->outputs[0]))
-        return missed("probabilities.quantized", use.node, "'" + value_->name + "' is quantized", walk_.peeled);
-      if (is_read_by_product(*use.node->outputs[0])) return missed("probabilities.operator", use.node, use.node->op(), walk_.peeled);
+  tl::unexpected<Miss> nothing_reached(const Readers& readers) const {
+    for (const Reader& reader : readers.all) {
+      if (!reader.node || reader.node->outputs.empty() || !reader.node->outputs[0]) continue;
+      const Value& made = *reader.node->outputs[0];
+      if (reader.node->is("QuantizeLinear") && is_dequantized_for_product(made))
+        return missed("probabilities.quantized", reader.node, "'" + value_->name + "' is quantized", walk_.peeled);
+      if (is_read_by_product(made)) return missed("probabilities.operator", reader.node, reader.node->op(), walk_.peeled);
     }
     return missed(std::string(kNotAttention), nullptr, "", walk_.peeled);
   }
 
+  /// What the last of a chain of nodes from FIRST on makes, each the only reader of the one before, which together make it
+  /// of VALUE_ as ORIGIN says; null if there is none.
+  Value* end_of_chain(Node& first, Value* (*origin)(Node&, Facts&)) const {
+    const Value& start = canonical(*value_, facts_);
+    Node* next = &first;
+    for (int step = 0; step < kMaxTogether && !next->outputs.empty() && next->outputs[0]; ++step) {
+      Value& made = *next->outputs[0];
+      if (origin(*next, facts_) == &start) return &made;
+      const Readers readers = readers_of(made, facts_);
+      if (!readers.only_one() || !readers.all[0].node || readers.all[0].node->graph != first.graph) return nullptr;
+      next = readers.all[0].node;
+    }
+    return nullptr;
+  }
+
   Matched<Value*> pass(Node& node) {
     Value* next = node.outputs[0];
+    const std::string& op_type = node.op();
     if (node.inputs[0] != value_ || !next) return missed("probabilities.operand", &node, "not its first input", walk_.peeled);
     if (node.is("Cast") || node.is("CastLike")) {
       if (!is_floating(facts_.type(*next))) return missed("probabilities.cast", &node, type_name(facts_.type(*next)), walk_.peeled);
     } else if (node.is("Transpose")) {
-      if (!swaps_last_two_axes(node)) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
+      next = end_of_chain(node, swapped_from);
+      if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
       walk_.transposed = !walk_.transposed;
     } else if (node.is("Dropout")) {
-      if (!is_no_op(node, facts_)) return missed("probabilities.dropout", &node, "in training mode", walk_.peeled);
-    } else if (!is_no_op(node, facts_) && !keeps_last_two_axes(node, facts_)) {
-      return missed("probabilities.reshape", &node, node.op() + " of queries or keys", walk_.peeled);
+      return missed("probabilities.dropout", &node, "in training mode", walk_.peeled);
+    } else {
+      next = end_of_chain(node, regrouped_from);
+      if (!next) return missed("probabilities.reshape", &node, op_type + " of queries or keys", walk_.peeled);
     }
-    walk_.peeled.push_back(node.op());
+    walk_.peeled.push_back(op_type);
     return next;
   }
 

@@ -16,16 +16,20 @@ const Matcher& minus_infinity() {
   return matcher;
 }
 
+Matcher above(const Matcher& maximum) {
+  return either({op("Greater", {maximum, minus_infinity()}), op("Less", {minus_infinity(), maximum})});
+}
+
 /// Fits a condition that is true for rows whose maximum is -inf; TESTED: what the maximum is taken of.
 Matcher row_is_minus_infinity(Value** tested) {
   const Matcher maximum = reduced_over_last("ReduceMax", any(tested));
   return either({commuted("Equal", maximum, minus_infinity()), op("LessOrEqual", {maximum, minus_infinity()}),
-                 op("Not", {op("Greater", {maximum, minus_infinity()})})});
+                 op("GreaterOrEqual", {minus_infinity(), maximum}), op("Not", {above(maximum)})});
 }
 
 Matcher row_is_above_minus_infinity(Value** tested) {
   const Matcher maximum = reduced_over_last("ReduceMax", any(tested));
-  return either({op("Greater", {maximum, minus_infinity()}), op("Not", {row_is_minus_infinity(tested)})});
+  return either({above(maximum), op("Not", {row_is_minus_infinity(tested)})});
 }
 
 std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value, Facts& facts) {
@@ -68,16 +72,15 @@ std::optional<std::vector<Value*>> added_values(const std::vector<ScoreTerm>& te
 
 }  // namespace
 
-std::optional<RowGuard> row_guard(Value& probabilities, Facts& facts) {
-  for (const Use& use : probabilities.uses)
-    if (use.node)
-      if (auto guard = guard_at(*use.node, static_cast<size_t>(use.input), probabilities, facts)) return guard;
+std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, Facts& facts) {
+  for (const Reader& reader : readers.all)
+    if (reader.node)
+      if (auto guard = guard_at(*reader.node, static_cast<size_t>(reader.input), probabilities, facts)) return guard;
   return std::nullopt;
 }
 
-bool belongs_to_guard(const Use& use, const Node& guard) {
-  if (!use.node) return false;
-  return use.node == &guard || use.node->is("IsNaN") || (use.node->is("CastLike") && use.input == 1);
+bool belongs_to_guard(const Reader& reader, const Node& guard) {
+  return reader.node && (reader.node == &guard || reader.node->is("IsNaN") || reader.reads_type_alone());
 }
 
 Matched<GuardMeaning> meaning_of_guard(const RowGuard& guard, Value& softmax_input, const std::vector<ScoreTerm>& terms,

@@ -4,10 +4,12 @@
 //   Where(ReduceMax(m, -1) == -inf, 0, p)        rows in which M, what was added to the scores, is -inf throughout
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "attn_opt/miss.h"
 #include "attn_opt/pattern.h"
+#include "patterns/readers.h"
 
 namespace attn_opt {
 
@@ -16,11 +18,11 @@ struct RowGuard {
   Value* row_maximum_of = nullptr;  ///< null: NaN is tested for
 };
 
-/// The guard of PROBABILITIES; nullopt if there is none.
-std::optional<RowGuard> row_guard(Value& probabilities, Facts& facts);
+/// The guard of PROBABILITIES, one of their READERS; nullopt if there is none.
+std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, Facts& facts);
 
-/// True for a read of probabilities that GUARD, or what it compares with, makes.
-bool belongs_to_guard(const Use& use, const Node& guard);
+/// True for a reader of probabilities that is GUARD or belongs to what it compares with.
+bool belongs_to_guard(const Reader& reader, const Node& guard);
 
 enum class GuardMeaning {
   kNothing,    ///< no row is -inf throughout

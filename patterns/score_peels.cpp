@@ -67,7 +67,7 @@ Ways peel_bias(Node& node, const ScoreWalk& walk, MatchContext& context) {
     }
     ScoreWalk way = step(walk, next, node.op() + "(bias)");
     const double sign = node.is("Sub") ? -1 : 1;
-    way.terms.push_back({ScoreTerm::Kind::kBias, &bias, sign * walk.scale, 0, *context.facts.shape(*node.outputs[0])});
+    way.terms.push_back({ScoreTerm::Kind::kBias, &canonical(bias, context.facts), sign * walk.scale, 0, *context.facts.shape(*node.outputs[0])});
     ways.push_back(std::move(way));
   }
   if (ways.empty())
@@ -93,7 +93,7 @@ Ways peel_where(Node& node, const ScoreWalk& walk, MatchContext& context) {
     }
     const bool keep = scores == 1;
     ScoreWalk way = step(walk, *node.inputs[scores], keep ? "Where(keep)" : "Where(drop)");
-    way.terms.push_back({keep ? ScoreTerm::Kind::kKeep : ScoreTerm::Kind::kDrop, node.inputs[0], walk.scale, *fill,
+    way.terms.push_back({keep ? ScoreTerm::Kind::kKeep : ScoreTerm::Kind::kDrop, &canonical(*node.inputs[0], context.facts), walk.scale, *fill,
                          *context.facts.shape(*node.outputs[0])});
     ways.push_back(std::move(way));
   }
@@ -123,27 +123,31 @@ Ways peel_floor(Node& node, const ScoreWalk& walk, MatchContext& context) {
 }
 
 Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  if (!keeps_last_two_axes(node, context.facts))
+  Value* before = regrouped_from(node, context.facts);
+  if (!before)
     return missed("scores.reshape", &node,
                   shape_text(*node.inputs[0], context.facts) + " to " + shape_text(*node.outputs[0], context.facts), walk.peeled);
-  ScoreWalk next = step(walk, *node.inputs[0], node.op());
+  ScoreWalk next = step(walk, *before, node.op());
   next.frames.push_back(*context.facts.shape(*node.outputs[0]));
   return std::vector{std::move(next)};
 }
 
 Ways peel_transpose(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  if (!swaps_last_two_axes(node) || !walk.terms.empty() || !walk.tensor_scales.empty() || walk.transposed)
+  Value* before = swapped_from(node, context.facts);
+  if (!before || walk.transposed)
     return missed("scores.transpose", &node, "more than a swap of queries and keys right after their product", walk.peeled);
-  ScoreWalk next = step(walk, *node.inputs[0], "Transpose");
+  ScoreWalk next = step(walk, *before, "Transpose");
   next.transposed = true;
   return std::vector{std::move(next)};
 }
 
-/// Mul(Tanh(x), b): softcap * tanh(scale * x / softcap). A factor above it belongs to the cap, one inside to the scale.
+/// Mul(Tanh(x), b), or Div(Tanh(x), 1 / b): softcap * tanh(scale * x / softcap). A factor above it belongs to the cap, one inside to the scale.
 std::optional<Ways> peel_softcap(Node& node, const ScoreWalk& walk, MatchContext& context) {
   Value* inside = nullptr;
   double factor = 0;
-  if (!commuted("Mul", op("Tanh", {any(&inside)}), number(&factor))(*node.outputs[0], context.facts)) return std::nullopt;
+  const Matcher tanh = op("Tanh", {any(&inside)});
+  if (op("Div", {tanh, number(&factor)})(*node.outputs[0], context.facts)) factor = 1 / factor;
+  else if (!commuted("Mul", tanh, number(&factor))(*node.outputs[0], context.facts)) return std::nullopt;
   if (!walk.tensor_scales.empty() || walk.softcap != 0 || factor * walk.scale <= 0)
     return missed("scores.softcap", &node, "scaled or capped again above", walk.peeled);
   ScoreWalk next = step(walk, *inside, "softcap");
@@ -167,8 +171,7 @@ Matched<ScoreWalk> scaled_by_tensor(Node& node, int scores, const ScoreWalk& wal
 }
 
 Ways peel_scale(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  if (node.is("Mul"))
-    if (auto softcap = peel_softcap(node, walk, context)) return *softcap;
+  if (auto softcap = peel_softcap(node, walk, context)) return *softcap;
   std::vector<ScoreWalk> ways;
   Miss miss;
   for (int scores : {0, 1}) {

@@ -19,12 +19,18 @@ bool is_read_elsewhere(const Value& value) {
 }
 
 /// Of VALUE and the copies between it and SEEN, what it copies, the one nearest to SEEN that others read.
-Value* read_copy(Value& value, Value& seen) {
+Value* read_copy(Value& value, Value& seen, Facts& facts) {
+  const auto copies_seen = [&](Value* copy) { return copy && &canonical(*copy, facts) == &seen; };
   Value* found = nullptr;
-  for (Value* copy = &value;; copy = copy->producer->inputs[0]) {
-    if (is_read_elsewhere(*copy)) found = copy;
-    if (copy == &seen) return found;
+  for (Value* copy = &value; copy;) {
+    // What stands between nodes that undo each other is no copy.
+    if (copies_seen(copy) && is_read_elsewhere(*copy)) found = copy;
+    if (copy == &seen || !copy->producer || copy->producer->inputs.empty()) break;
+    const auto& inputs = copy->producer->inputs;
+    const auto copied = std::find_if(inputs.begin(), inputs.end(), copies_seen);
+    copy = copied == inputs.end() ? inputs[0] : *copied;
   }
+  return found;
 }
 
 // Bounds the ways tried for one softmax: an Add of two Adds of two Adds ... can be read in exponentially many.
@@ -49,14 +55,21 @@ class Walker {
       if (row == peels.end()) return missed("scores.operator", node, node->op(), walk.peeled);
       if (++peels_ > kMaxPeels) return missed("scores.too-many-ways", node, "gave up", walk.peeled);
       ATTN_OPT_MATCH(auto ways, row->peel(*node, walk, context_));
+      if (walk.transposed && std::ranges::any_of(ways, [&](const ScoreWalk& way) { return lays_over(way, walk); }))
+        return missed("scores.transpose", node, "the scores are transposed behind it", walk.peeled);
       if (ways.size() > 1) return first_of(ways);
       walk = std::move(ways.front());
     }
   }
 
  private:
-  static void note_readers(ScoreWalk& walk, Value& seen) {
-    Value* value = read_copy(*walk.value, seen);
+  /// True if AFTER has a mask or factor that BEFORE has not: its axes would be those of keys by queries.
+  static bool lays_over(const ScoreWalk& after, const ScoreWalk& before) {
+    return after.terms.size() > before.terms.size() || after.tensor_scales.size() > before.tensor_scales.size();
+  }
+
+  void note_readers(ScoreWalk& walk, Value& seen) const {
+    Value* value = read_copy(*walk.value, seen, context_.facts);
     if (value)
       walk.read.push_back({value, walk.scale, walk.softcap, walk.transposed, walk.tensor_scales.size(), walk.terms.size()});
   }

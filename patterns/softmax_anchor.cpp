@@ -1,17 +1,50 @@
 #include "patterns/softmax_anchor.h"
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
 
 namespace attn_opt {
 namespace {
 
-bool made_by(const Value* value, std::string_view op_type) { return value && value->producer && value->producer->is(op_type); }
+/// Nodes that may change nothing, looked through without knowing it.
+constexpr int kMaxCopies = 8;
+
+bool may_copy(const Node& node) {
+  static const char* const kOps[] = {"Identity", "Cast",    "Concat",  "Dropout",   "Slice",     "Reshape", "Expand",
+                                     "Squeeze",  "Flatten", "Transpose", "Unsqueeze", "Add", "Sub",     "Mul",     "Div"};
+  return std::ranges::any_of(kOps, [&node](const char* op) { return node.is(op); });
+}
+
+/// True if VALUE is what an OP_TYPE makes, or may be a copy of that.
+bool made_by(const Value* value, std::initializer_list<std::string_view> op_types) {
+  for (int step = 0; step < kMaxCopies && value && value->producer; ++step) {
+    const Node& node = *value->producer;
+    if (std::ranges::any_of(op_types, [&node](std::string_view op_type) { return node.is(op_type); })) return true;
+    if (!may_copy(node)) return false;
+    const Value* first = node.input(0);
+    const bool is_number = first && (!first->producer || first->producer->is("Constant"));
+    value = is_number && node.inputs.size() == 2 ? node.input(1) : first;
+  }
+  return false;
+}
 
 /// Fits what MATCHER fits, also repeated along each row.
 Matcher in_each_row(const Matcher& matcher) { return either({matcher, op("Expand", {matcher})}); }
 
 Matcher row_sum(const Matcher& terms) { return in_each_row(reduced_over_last("ReduceSum", terms)); }
+
+/// Fits MINUEND - SUBTRAHEND, also as a sum with the negative.
+Matcher difference(const Matcher& minuend, const Matcher& subtrahend) {
+  const Matcher negative_first = [=](Value& value, Facts& facts) {
+    Value *negative = nullptr, *other = nullptr;
+    return op("Add", {any(&negative), any(&other)})(value, facts) && minuend(*other, facts) &&
+           op("Neg", {subtrahend})(*negative, facts);
+  };
+  return either({op("Sub", {minuend, subtrahend}), op("Add", {minuend, op("Neg", {subtrahend})}), negative_first});
+}
 
 /// The softmax whose exponentials are Exp(EXPONENT).
 SoftmaxSite softmax_of(Value& exponent, Facts& facts) {
@@ -19,7 +52,7 @@ SoftmaxSite softmax_of(Value& exponent, Facts& facts) {
   Value* scores = nullptr;
   double number_added = 0;
   const Matcher highest = in_each_row(reduced_over_last("ReduceMax", same(&scores)));
-  if (op("Sub", {any(&scores), highest})(exponent, facts)) {
+  if (difference(any(&scores), highest)(exponent, facts)) {
     site.exponent_offset.reset();
   } else if (op("Sub", {any(&scores), number(&number_added)})(exponent, facts)) {
     site.exponent_offset = -number_added;
@@ -58,9 +91,9 @@ std::optional<SoftmaxSite> exponential(Node& node, Facts& facts) {
   Value& result = *node.outputs[0];
   if (op("Exp", {op("LogSoftmax", {any(&scores)}, &normaliser)})(result, facts))
     return SoftmaxSite{scores, nullptr, normaliser, std::nullopt};
-  if (op("Exp", {op("Sub", {any(&exponent), log_sum})})(result, facts)) return softmax_of(*exponent, facts);
+  if (op("Exp", {difference(any(&exponent), log_sum)})(result, facts)) return softmax_of(*exponent, facts);
   // The logarithm of a sum rounds as the scores do: what is added to very low scores is lost, as exp() of them is.
-  if (op("Exp", {op("Sub", {any(&scores), log_sum_exp})})(result, facts))
+  if (op("Exp", {difference(any(&scores), log_sum_exp)})(result, facts))
     return SoftmaxSite{scores, nullptr, nullptr, 0.0};
   return std::nullopt;
 }
@@ -70,13 +103,15 @@ std::optional<SoftmaxSite> exponential(Node& node, Facts& facts) {
 bool may_be_softmax(const Node& node) {
   const Value *first = node.input(0), *second = node.input(1);
   if (node.is("Softmax")) return true;
-  if (node.is("Div")) return made_by(first, "Exp");
-  if (node.is("Exp")) return made_by(first, "LogSoftmax") || made_by(first, "Sub");
-  return node.is("Mul") && (made_by(first, "Exp") || made_by(second, "Exp"));
+  if (node.is("Div")) return made_by(first, {"Exp"});
+  if (node.is("Exp")) return made_by(first, {"LogSoftmax", "Sub", "Add"});
+  return node.is("Mul") && (made_by(first, {"Exp"}) || made_by(second, {"Exp"}));
 }
 
 std::optional<SoftmaxSite> softmax_at(Node& node, Facts& facts) {
   if (node.is("Softmax")) return SoftmaxSite{node.inputs[0], node.outputs[0], &node, std::nullopt};
+  const bool is_copy = canonical(*node.outputs[0], facts).producer != &node;
+  if (is_copy) return std::nullopt;
   auto site = node.is("Exp") ? exponential(node, facts) : quotient(node, facts);
   if (site) site->output = node.outputs[0];
   return site;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "src/cli/case_output.h"
 #include "src/cli/commands.h"
 #include "src/cli/model_argument.h"
 #include "src/cli/nearest_name.h"
@@ -13,7 +14,7 @@ using Outcome = SiteReport::Outcome;
 
 struct ExplainArguments {
   ModelArgument model;
-  std::string node;
+  std::string node, case_out;
   OptimizeArguments optimize;
   Verbosity verbosity;
 };
@@ -35,6 +36,12 @@ Status keep_node(std::vector<SiteReport>& sites, const std::string& node) {
   return fail(ErrorCode::kUsage, "--node", "no attention is called '" + node + "'", suggestion(node, names));
 }
 
+/// The first that is not fused; the first if all are.
+const SiteReport& site_to_reduce(const std::vector<SiteReport>& sites) {
+  const auto missed = std::ranges::find_if(sites, [](const SiteReport& site) { return site.outcome != Outcome::kFused; });
+  return missed == sites.end() ? sites.front() : *missed;
+}
+
 }  // namespace
 
 Expected<int> explain_command(const Arguments& arguments) {
@@ -43,6 +50,8 @@ Expected<int> explain_command(const Arguments& arguments) {
                "attn-opt explain");
   declare_model(app, "MODEL", given.model);
   app.add_option("--node", given.node, "Only the attention of this node");
+  app.add_option("--case-out", given.case_out,
+                 "Write the smallest case that still misses (of --node, or of the nearest miss)");
   declare_optimize_options(app, given.optimize);
   declare_data_folders(app, given.model.data_folders);
   declare_verbosity(app, given.verbosity);
@@ -51,6 +60,7 @@ Expected<int> explain_command(const Arguments& arguments) {
   set_up_log(given.verbosity);
   ATTN_OPT_TRY(const OptimizeOptions options, to_options(given.optimize));
   ATTN_OPT_TRY(Model model, load_valid(given.model));
+  const Model before = given.case_out.empty() ? Model{} : model;
   ATTN_OPT_TRY(Report report, optimize(model, options));
   if (!given.node.empty()) {
     ATTN_OPT_CHECK(keep_node(report.sites, given.node));
@@ -61,6 +71,9 @@ Expected<int> explain_command(const Arguments& arguments) {
     std::fputs(("nothing can be fused: opset.raise: " + reason + "\n").c_str(), stdout);
   }
   if (report.sites.empty()) std::fputs("no attention found\n", stdout);
+  if (!given.case_out.empty() && !report.sites.empty()) {
+    ATTN_OPT_CHECK(write_case(before, site_to_reduce(report.sites), given.optimize, given.case_out));
+  }
   return 0;
 }
 

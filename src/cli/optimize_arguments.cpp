@@ -57,6 +57,22 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
       ->check(CLI::NonNegativeNumber);
 }
 
+std::string to_words(const OptimizeArguments& arguments) {
+  const OptimizeArguments usual;
+  std::string words;
+  const auto say = [&words](const std::string& option) { words += (words.empty() ? "" : " ") + option; };
+  for (const std::string& pattern : arguments.only) say("--only " + pattern);
+  for (const std::string& pattern : arguments.disable) say("--disable " + pattern);
+  if (!arguments.patterns.empty()) say("--patterns " + arguments.patterns);
+  if (arguments.target != usual.target) say("--target " + arguments.target);
+  if (arguments.form != usual.form) say("--form " + arguments.form);
+  if (arguments.stage != usual.stage) say("--stage " + arguments.stage);
+  if (arguments.verify != usual.verify) say("--verify " + arguments.verify);
+  if (arguments.strict) say("--strict");
+  if (arguments.stop_after >= 0) say("--stop-after " + std::to_string(arguments.stop_after));
+  return words;
+}
+
 Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
   if (arguments.opset < kLeastOpset || arguments.opset > kGreatestOpset) {
     return fail(ErrorCode::kUsage, "--opset", "opset " + std::to_string(arguments.opset) + " cannot be written",

@@ -20,6 +20,9 @@ struct OptimizeArguments {
 
 void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments);
 
+/// The options that ARGUMENTS differ from the defaults in, as a RUN line of a case has them.
+std::string to_words(const OptimizeArguments& arguments);
+
 /// Error: kUsage (a pattern, opset or target that there is not).
 Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments);
 

@@ -42,6 +42,7 @@ void declare_options(CLI::App& app, OptimizeJob& job, Words& words) {
   declare_run_options(app, job.trial);
   app.get_option("--dim")->excludes(test_data);
   declare_list(app, "--report", job.reports, "Write a report, FILE.json (repeatable)");
+  app.add_option("--dump-matches", job.dump_matches, "Folder for a regression case of each fused site, equal ones once");
   app.add_option("--require-fused", words.require_fused, "Fail unless so many sites, or all, are fused");
   app.add_flag("--check", job.requirements.check, "Write nothing; fail if anything could be fused");
   app.add_option("--external-data", words.external_data,

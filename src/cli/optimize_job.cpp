@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "src/cli/case_output.h"
 #include "src/cli/report_files.h"
 #include "src/cli/requirements.h"
 
@@ -88,6 +89,7 @@ Status run_job(const OptimizeJob& job) {
   ATTN_OPT_TRY(Model loaded, load_valid(job.input));
   auto& [model, workings, report] = held.emplace(Held{std::move(loaded), {}, {}});
   const double seconds_read = seconds_since(begin);
+  const Model before = job.dump_matches.empty() ? Model{} : model;
   ATTN_OPT_TRY(report, optimize(model, options, &workings));
   progress.finish();
   report.seconds_read = seconds_read;
@@ -99,6 +101,10 @@ Status run_job(const OptimizeJob& job) {
   spdlog::info("read {:.3f} s, match {:.3f} s, verify {:.3f} s, write {:.3f} s", report.seconds_read,
                report.seconds_match, report.seconds_verify, report.seconds_write);
   ATTN_OPT_CHECK(reports.write(report));
+  if (!job.dump_matches.empty()) {
+    ATTN_OPT_TRY(const int cases, write_matches(before, report, job.optimize, job.dump_matches));
+    spdlog::info("wrote {} cases to {}", cases, job.dump_matches);
+  }
   return finished;
 }
 

@@ -21,6 +21,7 @@ struct OptimizeJob {
   std::string test_data;   ///< folder; empty: inputs are drawn
   Verbosity verbosity;
   std::vector<std::string> reports;
+  std::string dump_matches;  ///< folder for a case of each match; empty: none
   Requirements requirements;
   Progress::Mode progress = Progress::Mode::kAuto;
   SaveOptions save;

@@ -175,6 +175,8 @@ Matched<Emission> emit_attention(const Match& match, MatchContext& context, cons
     miss.peeled = match.peeled;
     return tl::unexpected<Miss>(std::move(miss));
   };
+  for (const ScoreTerm& term : sdpa.terms)
+    if (term.value->removed) return with_peels({"emit.order", match.anchor, "a mask is made by an attention above", {}});
   if (!is_supported(sdpa.type, rules_of(options.target))) return with_peels({"target.dtype", match.anchor, type_name(sdpa.type), {}});
   const Emitter emitter(match, context, shared, options);
   std::optional<Emission> written;

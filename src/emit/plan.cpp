@@ -28,7 +28,8 @@ const View* best_view(const std::vector<View>& views, IoForm form, int& nodes, U
   const View* best = nullptr;
   int fewest = 0;
   for (auto view = views.rbegin(); view != views.rend() && !(best && fewest == 0); ++view) {
-    if (!usable(*view)) continue;
+    // What was seen through may be gone with an attention above, which makes what its readers read.
+    if (view->value->removed || !usable(*view)) continue;
     const int needed = layout_nodes(view->axes, form);
     if (best && needed >= fewest) continue;
     best = &*view;

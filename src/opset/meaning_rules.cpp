@@ -39,7 +39,7 @@ bool has_no_infinity(int64_t type) { return type == P::FLOAT8E4M3FNUZ || type ==
 Obstacle raise_cast(Draft& draft, const RaiseSite& site) {
   const bool says_type = draft.node().op_type() == "Cast";
   const int64_t to = says_type ? draft.int_attribute("to", 0) : int64_t{site.type(1)};
-  if (!has_no_infinity(to) || draft.int_attribute("saturate", 1) == 0) return {};
+  if (!has_no_infinity(to) || site.type(0) == to || draft.int_attribute("saturate", 1) == 0) return {};
   return "infinity cast to " + type_name(static_cast<DataType>(to)) +
          " is NaN before opset 24 and the largest value from then on";
 }

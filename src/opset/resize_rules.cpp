@@ -55,9 +55,19 @@ Obstacle raise_resize_10(Draft& draft, const RaiseSite& site) {
   return {};
 }
 
+/// Of scales and sizes one had to be empty; from opset 13 on it may, and from 18 on must, be left out.
+void leave_out_empty(Draft& draft, const RaiseSite& site) {
+  if (draft.node().input_size() < 4) return;
+  for (const int input : {2, 3}) {
+    const Shape* shape = site.shape(static_cast<size_t>(input));
+    if (shape && shape->size() == 1 && shape->front().is(0)) draft.set_input(input, "");
+  }
+}
+
 /// tf_half_pixel_for_nn is half_pixel without its last term, -0.5. Rounding down what is 0.5 larger is
 /// rounding to the nearest, ties up; rounding it to the nearest, ties down, is rounding up.
-Obstacle raise_resize_13(Draft& draft, const RaiseSite&) {
+Obstacle raise_resize_13(Draft& draft, const RaiseSite& site) {
+  leave_out_empty(draft, site);
   if (draft.string_attribute(kCoordinates, "") != "tf_half_pixel_for_nn") return {};
   const std::string nearest = draft.string_attribute(kNearest, "round_prefer_floor");
   if (draft.string_attribute("mode", "nearest") != "nearest" ||

@@ -170,5 +170,26 @@ TEST(Structure, EveryMissIsDocumented) {
     EXPECT_TRUE(id.find('.') == std::string::npos || used.count(id)) << "no code gives '" << id << "'";
 }
 
+/// What a paragraph of docs/misses.md lacks: its meaning, an example, what to change.
+std::string missing_part(const std::string& paragraph) {
+  const size_t heading_end = paragraph.find('\n');
+  const size_t example = paragraph.find("\n- Example: "), remedy = paragraph.find("\n- Remedy: ");
+  if (example == std::string::npos) return "an example";
+  if (remedy == std::string::npos || remedy < example) return "a remedy";
+  constexpr size_t kShortestMeaning = 30;
+  return example - heading_end < kShortestMeaning ? "what it means" : "";
+}
+
+TEST(Structure, EveryMissHasMeaningExampleAndRemedy) {
+  const std::string manual = text_of(fs::path(ATTN_OPT_SOURCE_DIR) / "docs/misses.md");
+  int paragraphs = 0;
+  for (size_t at = manual.find("\n## "); at != std::string::npos; at = manual.find("\n## ", at + 1), ++paragraphs) {
+    const std::string paragraph = manual.substr(at + 1, manual.find("\n## ", at + 1) - at - 1);
+    EXPECT_EQ(missing_part(paragraph), "") << paragraph.substr(0, paragraph.find('\n'));
+  }
+  EXPECT_GE(paragraphs, 40);
+  EXPECT_EQ(missing_part("## a.b\n\nThe rank of a mask is not known at all.\n\n- Example: `x`."), "a remedy");
+}
+
 }  // namespace
 }  // namespace attn_opt

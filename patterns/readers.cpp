@@ -1,0 +1,114 @@
+#include "patterns/readers.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "attn_opt/canonical.h"
+
+namespace attn_opt {
+namespace {
+
+/// Nodes looked at below one reader.
+constexpr int kMaxSteps = 64;
+/// Nodes that together may make a copy: a Transpose and the one that undoes it.
+constexpr int kMaxRoundTrip = 8;
+
+class Search {
+ public:
+  Search(Value& value, Facts& facts) : source_(canonical(value, facts)), facts_(facts) { copies_.push_back(&value); }
+
+  Readers run() {
+    for (size_t i = 0; i < copies_.size() && i < kMaxSteps; ++i) visit(*copies_[i]);
+    std::erase_if(found_.all, [this](const Reader& reader) { return only_says_size(reader); });
+    return std::move(found_);
+  }
+
+ private:
+  void visit(Value& copy) {
+    found_.is_output = found_.is_output || copy.is_output;
+    for (const Use& use : copy.uses) {
+      Value* below = use.node && use.node->graph == copy.graph ? copy_below(*use.node) : nullptr;
+      if (below && std::ranges::find(copies_, below) == copies_.end()) copies_.push_back(below);
+      if (!below) found_.all.push_back({use.node, use.input, &copy});
+    }
+  }
+
+  /// The copy that NODE makes, alone or with the nodes that alone read it; null if there is none.
+  Value* copy_below(Node& node) {
+    std::vector<Node*> way;
+    Node* next = &node;
+    for (int step = 0; step < kMaxRoundTrip; ++step) {
+      if (next->outputs.empty() || !next->outputs[0] || !next->bodies.empty()) return nullptr;
+      way.push_back(next);
+      Value& made = *next->outputs[0];
+      if (&canonical(made, facts_) == &source_) {
+        makers_.insert(way.begin(), way.end());
+        return &made;
+      }
+      if (made.is_output || !(is_reversible(*next) || is_no_op(*next, facts_))) return nullptr;
+      next = only_computing_reader(made);
+      if (!next || next->graph != node.graph) return nullptr;
+    }
+    return nullptr;
+  }
+
+  /// The one node that reads VALUE, apart from those that say a size to that node; null if there are others.
+  static Node* only_computing_reader(const Value& value) {
+    Node* reader = nullptr;
+    for (const Use& use : value.uses) {
+      if (use.node && use.node->is("Shape")) continue;
+      if (!use.node || reader) return nullptr;
+      reader = use.node;
+    }
+    for (const Use& use : value.uses)
+      if (use.node->is("Shape") && !only_read_as_shape(*use.node, [&](const Node& node) { return &node == reader; })) return nullptr;
+    return reader;
+  }
+
+  static bool is_reversible(const Node& node) {
+    static const char* const kOps[] = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Cast", "Not"};
+    return std::ranges::any_of(kOps, [&node](const char* op) { return node.is(op); });
+  }
+
+  bool only_says_size(const Reader& reader) const {
+    return reader.node && reader.node->is("Shape") &&
+           only_read_as_shape(*reader.node, [this](const Node& node) { return takes_shape(node); });
+  }
+
+  /// True if all that comes of SHAPE, within a few nodes of shape arithmetic, is the second input of nodes that IS_TAKER.
+  template <class IsTaker>
+  static bool only_read_as_shape(const Node& shape, IsTaker is_taker) {
+    std::vector<const Value*> pending{shape.outputs[0]};
+    for (int step = 0; step < kMaxSteps && !pending.empty(); ++step) {
+      const Value* next = pending.back();
+      pending.pop_back();
+      if (next->is_output) return false;
+      for (const Use& use : next->uses) {
+        if (use.node && use.input == 1 && is_taker(*use.node)) continue;
+        if (!use.node || use.node->graph != shape.graph || !use.node->bodies.empty()) return false;
+        for (const Value* made : use.node->outputs)
+          if (made) pending.push_back(made);
+      }
+    }
+    return pending.empty();
+  }
+
+  /// True for a node that makes a copy, or reads one, and whose second input may be a shape.
+  bool takes_shape(const Node& node) const {
+    if (makers_.contains(&node)) return true;
+    return (node.is("Reshape") || node.is("Expand")) &&
+           std::ranges::any_of(found_.all, [&node](const Reader& reader) { return reader.node == &node && reader.input == 0; });
+  }
+
+  Value& source_;
+  Facts& facts_;
+  std::vector<Value*> copies_;
+  std::unordered_set<const Node*> makers_;  ///< of copies
+  Readers found_;
+};
+
+}  // namespace
+
+Readers readers_of(Value& value, Facts& facts) { return Search(value, facts).run(); }
+
+}  // namespace attn_opt

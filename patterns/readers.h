@@ -1,0 +1,31 @@
+// Who reads a value, seen through copies of it.
+#pragma once
+
+#include <vector>
+
+#include "attn_opt/facts.h"
+#include "attn_opt/graph.h"
+
+namespace attn_opt {
+
+struct Reader {
+  Node* node = nullptr;   ///< null: an output of a nested graph
+  int input = 0;
+  Value* read = nullptr;  ///< the value, or a copy of it
+
+  bool reads_type_alone() const { return node && node->is("CastLike") && input == 1; }
+};
+
+struct Readers {
+  std::vector<Reader> all;
+  bool is_output = false;  ///< the value, or a copy, is an output of its graph
+
+  /// True if all that is made of the value is made by one reader.
+  bool only_one() const { return all.size() == 1 && !is_output; }
+};
+
+/// What reads VALUE or a copy of it. Left out are the nodes that make the copies, and those that only say a size to one of
+/// these nodes or readers: the shape of a Reshape.
+Readers readers_of(Value& value, Facts& facts);
+
+}  // namespace attn_opt

@@ -1,0 +1,46 @@
+// The part of a model around one attention, as a small model with nothing of the user's but operators and numbers.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "attn_opt/optimizer.h"
+
+namespace attn_opt {
+
+/// A model to be made smaller. Types are those of all its values, so that each can become an input.
+struct CaseModel {
+  onnx::ModelProto proto;
+  std::unordered_map<std::string, onnx::TypeProto> types;
+};
+
+struct CutLimits {
+  size_t nodes = 400;         ///< nearest the attention first
+  int64_t constant = 64;      ///< elements of constants that are kept; larger ones become inputs
+};
+
+class CaseCutter {
+ public:
+  /// MODEL, which the cutter changes: functions with attention in them are inlined, as when it is optimised.
+  static Expected<std::unique_ptr<CaseCutter>> create(Model model, const OptimizeOptions& options);
+
+  /// What lies around SITE, whose anchor, and the node at which it stopped, are found by their names. Errors: kUnsupported
+  /// (the attention is in a local function, a value of unknown type stands in the way), kInvalidInput (no such site).
+  Expected<CaseModel> cut(const SiteReport& site, const CutLimits& limits);
+
+ private:
+  CaseCutter(Model model) : model_(std::move(model)) {}
+  const Node* find(const std::string& name, const std::string& op, const std::string& graph) const;
+
+  Model model_;
+  std::unique_ptr<ModelGraph> view_;
+  std::unique_ptr<Facts> facts_;
+};
+
+/// Drops nodes and initializers that no output needs, and inputs that nothing reads.
+void drop_unneeded(onnx::GraphProto& graph);
+
+/// All names replaced by short ones that say the role: x1 inputs, c1 constants, v1 values, y1 outputs, d1 sizes.
+void rename_all(onnx::ModelProto& model);
+
+}  // namespace attn_opt

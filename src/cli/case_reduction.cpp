@@ -1,0 +1,123 @@
+#include "src/cli/case_reduction.h"
+
+#include <fmt/format.h>
+#include <onnx/checker.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/cli/case_shrinking.h"
+#include "src/io/text_format.h"
+#include "src/report/names.h"
+
+namespace attn_opt {
+namespace {
+
+using Outcome = SiteReport::Outcome;
+
+bool near(double one, double other) { return std::abs(one - other) <= 1e-6 * std::max(1.0, std::abs(one)); }
+
+bool has_failed(const SiteReport& site) {
+  return site.verification && site.verification->verdict == Verdict::kFailed;
+}
+
+/// True if a case for ONE is a case for OTHER.
+bool shows_the_same(const SiteReport& one, const SiteReport& other) {
+  if (one.outcome != other.outcome || one.pattern != other.pattern || one.miss_id != other.miss_id) return false;
+  if (one.outcome != Outcome::kFused) return has_failed(one) == has_failed(other);
+  const bool same_verdict = !one.verification || (other.verification && one.verification->verdict == other.verification->verdict);
+  return same_verdict && one.peeled == other.peeled && one.form == other.form && one.kv_heads == other.kv_heads &&
+         one.past == other.past && one.is_causal == other.is_causal && near(one.scale, other.scale) &&
+         near(one.softcap, other.softcap);
+}
+
+bool is_valid(const onnx::ModelProto& proto) {
+  try {
+    onnx::checker::check_model(proto, true);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+/// What optimising PROTO says, if it can be optimised.
+std::optional<Report> report_of(const onnx::ModelProto& proto, const OptimizeOptions& options) {
+  Model model{proto, "-", {&inline_tensors(), [](const TensorStore*) {}}};
+  auto report = optimize(model, options);
+  if (!report) return std::nullopt;
+  return *std::move(report);
+}
+
+/// The line of REPORT that shows what SITE shows; null if there is none.
+const SiteReport* line_like(const SiteReport& site, const std::optional<Report>& report) {
+  if (!report) return nullptr;
+  const auto found = std::ranges::find_if(report->sites, [&](const SiteReport& line) { return shows_the_same(site, line); });
+  return found == report->sites.end() ? nullptr : &*found;
+}
+
+std::string expectation(const SiteReport& site, const Report& report) {
+  std::string text = fmt::format("fused={} refused={} missed={}", report.fused(), report.refused(), report.missed());
+  if (!site.miss_id.empty()) text += " miss=" + site.miss_id;
+  const bool is_alone = report.sites.size() == 1;
+  if (!is_alone || site.outcome == Outcome::kMissed) return text;
+  if (site.verification) text += " verdict=" + std::string(name_of(site.verification->verdict));
+  if (site.outcome != Outcome::kFused) return text;
+  text += fmt::format(" form={} past={} scale={}", site.form, site.past ? "yes" : "no", site.scale);
+  if (site.kv_heads > 0) text += fmt::format(" kv_heads={}", site.kv_heads);
+  if (site.softcap > 0) text += fmt::format(" softcap={}", site.softcap);
+  for (const Precondition& condition : site.preconditions)
+    text += " precondition=" + condition.id + (condition.proven ? ":proven" : ":assumed");
+  return text;
+}
+
+/// The first cut that shows what SITE shows: the nearer nodes, then ever more of them, then with their weights.
+Expected<CaseModel> first_cut(CaseCutter& cutter, const SiteReport& site, const CaseTest& holds) {
+  constexpr CutLimits kLimits[] = {{60, 64}, {400, 64}, {400, 1 << 16}, {5000, 1 << 16}};
+  for (const CutLimits& limits : kLimits) {
+    ATTN_OPT_TRY(CaseModel model, cutter.cut(site, limits));
+    drop_unneeded(*model.proto.mutable_graph());
+    if (holds(model.proto)) return model;
+  }
+  return fail(ErrorCode::kUnsupported, site.name, "no part of the model around it shows the same",
+              "the miss hangs on nodes far from it, or on bodies of control flow");
+}
+
+/// The smallest model found that shows what SITE shows, VERIFYING each as OPTIONS say or none.
+Expected<onnx::ModelProto> reduced_model(CaseCutter& cutter, const SiteReport& site, const OptimizeOptions& options,
+                                         bool verifying) {
+  OptimizeOptions trial = options;
+  SiteReport wanted = site;
+  if (!verifying) {
+    trial.verify = VerifyMode::kOff;
+    wanted.verification.reset();
+  }
+  const CaseTest holds = [&](const onnx::ModelProto& proto) {
+    return line_like(wanted, report_of(proto, trial)) && is_valid(proto);
+  };
+  ATTN_OPT_TRY(CaseModel model, first_cut(cutter, site, holds));
+  shrink(model, holds);
+  rename_all(model.proto);
+  return std::move(model.proto);
+}
+
+}  // namespace
+
+Expected<std::string> reduced_case(CaseCutter& cutter, const SiteReport& site, const OptimizeOptions& options,
+                                   const std::string& name, const std::string& run_words) {
+  OptimizeOptions quiet = options;
+  quiet.progress = nullptr;
+  ATTN_OPT_TRY(std::optional<onnx::ModelProto> small, reduced_model(cutter, site, quiet, has_failed(site)));
+  // What is fused without verification may be left because of it, if only part of it is there.
+  if (!line_like(site, report_of(*small, quiet))) {
+    ATTN_OPT_TRY(small, reduced_model(cutter, site, quiet, true));
+  }
+  const auto report = report_of(*small, quiet);
+  const SiteReport* line = line_like(site, report);
+  if (!line) return fail(ErrorCode::kUnsupported, site.name, "what is left of it depends on its names");
+  ATTN_OPT_TRY(const std::string text, print_text(*small, name));
+  return "# CASE   " + name + "\n# SOURCE reduced from a model by attn-opt\n" +
+         (run_words.empty() ? "" : "# RUN    " + run_words + "\n") + "# EXPECT " + expectation(*line, *report) + "\n" +
+         (report->fused() > 0 ? "# VERIFY off\n" : "") + text;
+}
+
+}  // namespace attn_opt
