@@ -247,12 +247,23 @@ TEST(Node, ProbabilitiesReadAboveTheProductAreTheNodesOwn) {
   EXPECT_LT(c.difference(kSizes), kTolerance);
 }
 
-TEST(Node, ReadersAboveTheProductAreAMiss) {
-  EmitCase c(kPlain);
+TEST(Node, AValueThatHangsOnWhatIsMadeIsAMiss) {
+  EmitCase c(R"(
+    mha (float[B,2,L,4] q, float[B,2,S,4] k, float[B,2,S,6] v0) => (float[B,2,L,6] y) {
+      kt = Transpose<perm = [0,1,3,2]>(k)
+      scores = MatMul(q, kt)
+      half = Constant<value = float {0.5}>()
+      scaled = Mul(scores, half)
+      largest = ReduceMax<keepdims = 0>(scores)
+      v = Add(v0, largest)
+      p = Softmax<axis = -1>(scaled)
+      y = MatMul(p, v)
+    })");
   Sdpa sdpa = plain_sdpa(c);
-  sdpa.outputs = {c.output("q", "bhsd")};
   sdpa.outputs[0].value = &c.value("scores");
-  EXPECT_EQ(c.emit(c.site("p", "y", sdpa)).error().id, "emit.order");
+  const auto emission = c.emit(c.site("p", "y", sdpa));
+  ASSERT_FALSE(emission);
+  EXPECT_EQ(emission.error().id, "emit.order");
 }
 
 TEST(Node, HalfOperandsOfAFloatAttentionAreCast) {

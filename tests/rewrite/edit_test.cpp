@@ -215,11 +215,11 @@ TEST(Edit, CommittingAddsTheFunctionsItsNodesCall) {
   function.set_domain("local");
   function.set_name("Twice");
   c.proto.set_ir_version(7);
-  for (const char* name : {"y", "z"}) {
+  for (const auto& [name, input] : {std::pair("y", "x"), std::pair("z", "a")}) {
     Edit edit = c.edit(name);
     GraphBuilder build(edit, c.shared, "site");
     edit.add_function(function);
-    edit.take_over(c.value(name), *build.node("local::Twice", {&c.value("x")}));
+    edit.take_over(c.value(name), *build.node("local::Twice", {&c.value(input)}));
     edit.commit(c.shared);
   }
   EXPECT_EQ(c.proto.functions_size(), 1);
