@@ -41,7 +41,10 @@ Expected<std::unique_ptr<ModelGraph>> ModelGraph::create(onnx::ModelProto& proto
   return model;
 }
 
-void ModelGraph::set_edit_opset(int opset) { edit_opset_ = std::max(opset, opset_version(*proto_)); }
+void ModelGraph::set_edit_opset(int opset) {
+  constexpr int kFirstWithAttention = 23;
+  edit_opset_ = std::max({opset, opset_version(*proto_), kFirstWithAttention});
+}
 
 int ModelGraph::opset(const Graph& graph, const std::string& domain) const {
   const onnx::FunctionProto* function = graph.outermost().function();

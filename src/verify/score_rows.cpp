@@ -105,7 +105,8 @@ class RowReader {
       const double product = factor * norm;
       const double score = std::isnan(product) ? kInfinity : product;
       rows_.overflows.push_back(!(score <= largest_finite(request_.type)));
-      rows_.magnitude.push_back(sdpa_.softcap > 0 ? std::min(score, sdpa_.softcap) : score);
+      // A softcap bounds the scores but not what a sum of large products that cancel was rounded by before it.
+      rows_.magnitude.push_back(score);
     }
     return true;
   }

@@ -112,7 +112,7 @@ TEST(CausalMask, LengthsOfTheBatch) {
   EXPECT_EQ(of_lengths("m = LessOrEqual (columns, by_batch)"), "j < lengths + 1, else 0");
   EXPECT_EQ(of_lengths("n = GreaterOrEqual (columns, by_batch) m = Not (n)"), "j < lengths + 0, else 0");
   EXPECT_EQ(of_lengths("w = Cast <to = 7> (narrow) u = Unsqueeze (w, not_first) m = Less (columns, u)"), "j < narrow + 0, else 0");
-  EXPECT_EQ(of_lengths("c = Less (columns, length) m = Expand (c, first)"), "j < length + 0, else 0") << "one for all";
+  EXPECT_EQ(of_lengths("c = Less (columns, length) m = Expand (c, first)"), "hangs on 'length'") << "one for all: of no batch";
   EXPECT_EQ(of_lengths("m = Less (by_batch, columns)"), "is no causal triangle") << "padding on the left";
   EXPECT_EQ(of_lengths("d = Add (by_batch, by_batch) m = Less (columns, d)"), "is no causal triangle") << "twice the length";
   EXPECT_THAT(of_lengths("h = Unsqueeze (lengths_of_heads, inner) m = Less (columns, h)"), HasSubstr("for scores of")) << "of heads";
@@ -156,7 +156,7 @@ TEST(CausalMask, FillsAreComputedAsTheModelDoes) {
   EXPECT_EQ(of("m = Mul (r, low)"), "j <= i + 0, else lowest");
   EXPECT_EQ(of("a = Mul (r, low) m = Add (a, a)"), kCausalInf) << "lowest and lowest add up to -inf";
   EXPECT_EQ(of("m = Mul (r, inf)"), "is no causal triangle") << "0 times -inf is NaN";
-  EXPECT_EQ(of("a = Mul (r, low) m = Add (a, tenth)"), "is no causal triangle") << "kept scores are changed";
+  EXPECT_EQ(of("a = Mul (r, low) m = Add (a, tenth)"), "1 + i <= j <= i + 0, else 0.1") << "kept scores are changed: none is left alone";
   EXPECT_EQ(of("b = Cast <to = 9> (r) m = Where (b, low, r)"), "j <= i + 0, else lowest");
 }
 
@@ -174,7 +174,7 @@ TEST(CausalMask, SlicedTables) {
 
 TEST(CausalMask, WhatPositionsDoNotTell) {
   EXPECT_EQ(of_nodes("c = LessOrEqual (columns, column_of_rows) m = And (c, padding)", kKept), "hangs on 'padding'");
-  EXPECT_EQ(of_nodes("d = Sub (columns, column_of_rows) e = Abs (d) m = LessOrEqual (e, two)", kKept), "hangs on 'e'");
+  EXPECT_EQ(of_nodes("d = Sub (columns, column_of_rows) e = Abs (d) m = LessOrEqual (e, two)", kKept), "-2 + i <= j <= i + 2, else 0") << "a window";
   EXPECT_THAT(of_nodes("r = Cast <to = 10> (columns) s = Cast <to = 10> (column_of_rows) m = LessOrEqual (r, s)", kKept),
               HasSubstr("hangs on")) << "half has no room for long positions";
 }

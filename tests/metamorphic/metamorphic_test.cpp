@@ -87,7 +87,9 @@ class Trial {
 
   bool apply(const Respelling& respelling, const Parent& parent, Random& random, Variant& variant) const {
     const bool is_legal = (respelling.sites == 1 || parent.one.options.stop_after < 0) &&
-                          (respelling.keeps_operators || !parent.is_of_a_rule);
+                          (respelling.keeps_operators || !parent.is_of_a_rule) &&
+                          // What calls local functions itself leaves those of the model alone.
+                          (respelling.name != "inside a local function" || parent.one.options.emit.stage == Stage::kAttention);
     if (!is_legal) return false;
     const auto spelling = Spelling::of(variant.model);
     if (!spelling) return false;
@@ -136,11 +138,17 @@ class Trial {
   mutable int told_ = 0;
 };
 
+/// Their nodes tell what their integers may hold at the very input, which a copy in front of it hides.
+bool is_of_contrib_operator(const std::filesystem::path& path) {
+  return path.parent_path().filename() == "contrib" || path.filename().string().starts_with("node_");
+}
+
 TEST(Metamorphic, EverySpellingIsFusedAlike) {
   const auto cases = find_cases({ATTN_OPT_TESTDATA "/cases"});
   ASSERT_TRUE(cases.has_value());
   Trial trial(extent());
-  for (size_t i = 0; i < cases->size(); ++i) trial.run((*cases)[i], i * 7);
+  for (size_t i = 0; i < cases->size(); ++i)
+    if (!is_of_contrib_operator((*cases)[i])) trial.run((*cases)[i], i * 7);
   trial.print();
   if (extent().prints_all) return;
   EXPECT_GE(trial.variants(), 5000);

@@ -13,6 +13,10 @@ constexpr const char* kCommutes = "the two masks are added: their order does not
 constexpr const char* kRounding = "over the few keys of a draw a softmax in float16 is off by less than its result is rounded";
 constexpr const char* kNoSoftcap = "without a softcap the stages 1 and 2 of the scores are one";
 
+constexpr const char* kNoSoftcapBelow = "without a softcap the stages 0 and 1 of the scores are one";
+constexpr const char* kStagesAreOne = "without a softcap and a mask the stages 0, 1 and 2 of the scores are one";
+constexpr const char* kZeroAnyway = "Attention nodes on both sides give 0 in rows without a key, whatever the description says";
+
 constexpr const char* kCausalAnyway = "the mask shows no query a later key as it is";
 constexpr const char* kDeepAnyway = "positions make a mask of 0 and what masks a key however often it is counted";
 constexpr const char* kKeepsItsKey = "positions leave every query a key, so that no row shows how deep the others are masked";
@@ -51,7 +55,32 @@ const std::vector<Equivalent>& equivalents() {
       {"number laid over: off by 64 ulp", "where_two_fills", kAbsorbed},
       {"guard: overlooked", "bool_mask", "a float mask of -inf gives 0 in rows without a key as the bool mask does"},
       {"guard: overlooked", "mask_of_one_row", "a float mask of -inf gives 0 in rows without a key as the bool mask does"},
+      {"guard: overlooked", "short_mask", kZeroAnyway},
+      {"guard: overlooked", "short_mask_for_spec", kZeroAnyway},
       {"scores output: the stage before", "scores_output", kNoSoftcap},
+      {"scores output: another stage of the scores", "scores_wanted", kNoSoftcapBelow},
+      {"scores output: another stage of the scores", "softmax_log_sum_exp", kNoSoftcapBelow},
+      {"scores output: another stage of the scores", "softmax_log_written_out", kNoSoftcapBelow},
+      {"scores output: another stage of the scores", "softmax_of_added_negatives", kNoSoftcapBelow},
+      {"scores output: another stage of the scores", "softmax_written_out", kNoSoftcapBelow},
+      {"scores output: another stage of the scores", "softmax_written_out_reciprocal", kNoSoftcapBelow},
+      {"Attention.qk_matmul_output_mode: + 1 modulo 4", "scores_wanted", kStagesAreOne},
+      {"Attention.qk_matmul_output_mode: + 1 modulo 4", "softmax_log_sum_exp", kStagesAreOne},
+      {"Attention.qk_matmul_output_mode: + 1 modulo 4", "softmax_log_written_out", kStagesAreOne},
+      {"Attention.qk_matmul_output_mode: + 1 modulo 4", "softmax_of_added_negatives", kStagesAreOne},
+      {"Attention.qk_matmul_output_mode: + 1 modulo 4", "softmax_written_out", kStagesAreOne},
+      {"Attention.qk_matmul_output_mode: + 1 modulo 4", "softmax_written_out_reciprocal", kStagesAreOne},
+      {"Attention.qk_matmul_output_mode: + 2 modulo 4", "scores_wanted", kStagesAreOne},
+      {"Attention.qk_matmul_output_mode: + 2 modulo 4", "softmax_log_sum_exp", kStagesAreOne},
+      {"Attention.qk_matmul_output_mode: + 2 modulo 4", "softmax_log_written_out", kStagesAreOne},
+      {"Attention.qk_matmul_output_mode: + 2 modulo 4", "softmax_of_added_negatives", kStagesAreOne},
+      {"Attention.qk_matmul_output_mode: + 2 modulo 4", "softmax_written_out", kStagesAreOne},
+      {"Attention.qk_matmul_output_mode: + 2 modulo 4", "softmax_written_out_reciprocal", kStagesAreOne},
+      {"number kept: halved", "mask_of_one_key_opset_23", kShift},
+      {"number kept: negated", "mask_of_one_key_opset_23", kShift},
+      {"terms: bias left out", "mask_of_one_key_opset_23", kShift},
+      {"terms: bias scaled as the scores are", "mask_of_one_key_opset_23", kShift},
+      {"terms: bias x 1.01", "mask_of_one_key_opset_23", kShift},
       {"Attention.qk_matmul_output_mode: + 3 modulo 4", "scores_output", kNoSoftcap},
       {"Attention.softmax_precision: left out", "bias_in_half", kRounding},
       {"Attention.softmax_precision: left out", "bias_in_single_above_half", kRounding},
