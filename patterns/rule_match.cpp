@@ -92,9 +92,11 @@ class RuleMatcher {
   RuleMatcher(const Rule& rule, MatchContext& context) : rule_(rule), context_(context) {}
 
   Matched<RuleBinding> match(Node& anchor) {
-    State state;
     const std::string& output = rule_.pattern.output(0);
-    const auto& outputs = maker_of(rule_.pattern, output)->output();
+    const onnx::NodeProto& last = *maker_of(rule_.pattern, output);
+    if (!is_commutative(last)) ATTN_OPT_DONE(check_operands(last, anchor));
+    State state;
+    const auto& outputs = last.output();
     const auto number = static_cast<size_t>(std::find(outputs.begin(), outputs.end(), output) - outputs.begin());
     Value* value = anchor.output(number);
     if (!value) return missed("rule.structure", &anchor, "it has no output " + std::to_string(number));
@@ -104,6 +106,18 @@ class RuleMatcher {
   }
 
  private:
+  /// A rule is tried at every node like its last, and nearly all of them end here.
+  Matched<void> check_operands(const onnx::NodeProto& wanted, const Node& node) const {
+    for (int i = 0; i < wanted.input_size(); ++i) {
+      const onnx::NodeProto* maker = maker_of(rule_.pattern, wanted.input(i));
+      if (!maker || maker->op_type() == "Constant") continue;
+      Value* input = node.input(static_cast<size_t>(i));
+      const Node* found = input ? canonical(*input, context_.facts).producer : nullptr;
+      if (!found || !is_operator(*maker, *found)) return missed("rule.structure", &node, "operand " + std::to_string(i) + " is no " + maker->op_type());
+    }
+    return {};
+  }
+
   Matched<RuleBinding> solve(State state) {
     while (!state.claims.empty()) {
       if (++steps_ > kMaxSteps) return missed("rule.too-many-ways", nullptr, std::to_string(kMaxSteps) + " steps were tried");
