@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "patterns/causal_terms.h"
+#include "patterns/inner_values.h"
 #include "patterns/operand_walk.h"
 
 namespace attn_opt {
@@ -53,27 +54,24 @@ Matched<double> scale_of(const Node& node, const AxisMap& q) {
 constexpr int kOpsetOfPadding = 24, kOpsetOfWindows = 25;
 
 /// The number of KEYS that MASK lacks, as [0, number]: what Pad is to add to the last axis.
-Value* missing_keys(Node& node, Value& mask, const Dim& keys, GraphBuilder& build, MatchContext& context) {
+Value* missing_keys(Node& node, Value& mask, const Dim& keys, InnerValues& inner, MatchContext& context) {
   const Dim missing = keys - context.facts.shape(mask)->back();
-  if (missing.is_constant()) return build.ints({0, missing.value()});
+  if (missing.is_constant()) return inner.build().ints({0, missing.value()});
   const auto rank = [&](const Value& value) { return static_cast<int64_t>(context.facts.shape(value)->size()); };
-  const int64_t rows = rank(*node.inputs[kK]) - 2;
-  Value* count = build.shape(*node.inputs[kK], rows, rows + 1);
-  if (Value* past = node.input(kPastKey)) count = build.node("Add", {count, build.shape(*past, 2, 3)});
-  Value* more = build.node("Sub", {count, build.shape(mask, rank(mask) - 1, rank(mask))});
-  return build.node("Concat", {build.ints({0}), more}, {GraphBuilder::attribute("axis", int64_t{0})});
+  Value* count = inner.size(*node.inputs[kK], rank(*node.inputs[kK]) - 2);
+  if (Value* past = node.input(kPastKey)) count = inner.sum(count, inner.size(*past, 2));
+  Value* more = inner.build().node("Sub", {count, inner.size(mask, rank(mask) - 1)});
+  return inner.concat({inner.build().ints({0}), more}, 0);
 }
 
 /// MASK for all KEYS of NODE: those that it lacks are masked, as the node does with them.
 Value* padded_mask(Node& node, Value& mask, const Dim& keys, MatchContext& context) {
   const DataType type = context.facts.type(mask);
-  Edit draft(context.view, node);
-  GraphBuilder build(draft, context.unplaced, node.label());
-  Value* pads = missing_keys(node, mask, keys, build, context);
+  InnerValues inner(node, context);
+  GraphBuilder& build = inner.build();
+  Value* pads = missing_keys(node, mask, keys, inner, context);
   Value* masks = build.scalar(type == onnx::TensorProto::BOOL ? 0 : -INFINITY, type);
-  Value* padded = build.node("Pad", {&mask, pads, masks, build.ints({-1})});
-  draft.enter(context.unplaced);
-  return padded;
+  return build.node("Pad", {&mask, pads, masks, build.ints({-1})});
 }
 
 Matched<ScoreTerm> mask_term(Node& node, Value& mask, const Sdpa& sdpa, MatchContext& context) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "patterns/inner_values.h"
+
 namespace attn_opt {
 namespace {
 
@@ -22,19 +24,14 @@ ProductSide expanded(const ProductSide& side, const std::vector<size_t>& axes, c
                      MatchContext& context) {
   if (axes.empty()) return side;
   const Shape& wanted = *context.facts.shape(*other.value);
-  Edit draft(context.view, reader);
-  GraphBuilder build(draft, context.unplaced, reader.label());
+  InnerValues inner(reader, context);
   std::vector<Value*> sizes;
   for (size_t axis = 0; axis < wanted.size(); ++axis) {
-    const auto begin = static_cast<int64_t>(axis);
     const bool widens = std::find(axes.begin(), axes.end(), axis) != axes.end();
-    if (!widens || wanted[axis].is_constant()) sizes.push_back(build.ints({widens ? wanted[axis].value() : 1}));
-    else sizes.push_back(build.shape(*other.value, begin, begin + 1));
+    if (!widens || wanted[axis].is_constant()) sizes.push_back(inner.build().ints({widens ? wanted[axis].value() : 1}));
+    else sizes.push_back(inner.size(*other.value, static_cast<int64_t>(axis)));
   }
-  Value* target = build.node("Concat", sizes, {GraphBuilder::attribute("axis", int64_t{0})});
-  Value* value = build.node("Expand", {side.value, target});
-  draft.enter(context.unplaced);
-  return {value, side.roles};
+  return {inner.build().node("Expand", {side.value, inner.concat(sizes, 0)}), side.roles};
 }
 
 }  // namespace

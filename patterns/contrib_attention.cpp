@@ -9,6 +9,7 @@
 //
 // past and present (2, B, H, rows, D) hold keys and then values.
 #include "patterns/contrib_description.h"
+#include "patterns/contrib_operator.h"
 
 namespace attn_opt {
 namespace {
@@ -18,6 +19,9 @@ enum Output { kY, kPresent };
 
 class ContribAttentionReader {
  public:
+  static constexpr std::string_view kName = "contrib_attention", kOperator = "Attention";
+  static constexpr std::string_view kSummary = "com.microsoft::Attention, with its projections";
+
   ContribAttentionReader(Node& node, MatchContext& context)
       : node_(node),
         context_(context),
@@ -119,17 +123,7 @@ class ContribAttentionReader {
   ContribScores scores_;
 };
 
-class ContribAttention : public Pattern {
- public:
-  std::string_view name() const override { return "contrib_attention"; }
-  std::string_view summary() const override { return "com.microsoft::Attention, with its projections"; }
-  bool is_anchor(const Node& node) const override {
-    return node.op() == "Attention" && node.domain() == "com.microsoft";
-  }
-  Matched<Match> match(Node& node, MatchContext& context) const override {
-    return ContribAttentionReader(node, context).read();
-  }
-};
+using ContribAttention = ContribOperator<ContribAttentionReader>;
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "patterns/contrib_masks.h"
+#include "patterns/contrib_operator.h"
 #include "patterns/operand_walk.h"
 #include "patterns/preconditions.h"
 
@@ -27,6 +28,9 @@ constexpr DataType kInt64 = onnx::TensorProto::INT64;
 
 class GroupQueryAttentionReader {
  public:
+  static constexpr std::string_view kName = "contrib_group_query_attention", kOperator = "GroupQueryAttention";
+  static constexpr std::string_view kSummary = "com.microsoft::GroupQueryAttention";
+
   GroupQueryAttentionReader(Node& node, MatchContext& context)
       : node_(node),
         context_(context),
@@ -296,17 +300,7 @@ class GroupQueryAttentionReader {
   Value* is_prompt_ = nullptr;  ///< bool [1]
 };
 
-class ContribGroupQueryAttention : public Pattern {
- public:
-  std::string_view name() const override { return "contrib_group_query_attention"; }
-  std::string_view summary() const override { return "com.microsoft::GroupQueryAttention"; }
-  bool is_anchor(const Node& node) const override {
-    return node.op() == "GroupQueryAttention" && node.domain() == "com.microsoft";
-  }
-  Matched<Match> match(Node& node, MatchContext& context) const override {
-    return GroupQueryAttentionReader(node, context).read();
-  }
-};
+using ContribGroupQueryAttention = ContribOperator<GroupQueryAttentionReader>;
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 //
 // K and V may also be (B, H, S, D), packed into one (B, S, H, 2, D), or with Q into (B, S, H, 3, D).
 #include "patterns/contrib_description.h"
+#include "patterns/contrib_operator.h"
 
 namespace attn_opt {
 namespace {
@@ -23,6 +24,9 @@ constexpr int kScoresWithTerms = 2;  // of qk_matmul_output_mode
 
 class MultiHeadAttentionReader {
  public:
+  static constexpr std::string_view kName = "contrib_multi_head_attention", kOperator = "MultiHeadAttention";
+  static constexpr std::string_view kSummary = "com.microsoft::MultiHeadAttention";
+
   MultiHeadAttentionReader(Node& node, MatchContext& context)
       : node_(node),
         context_(context),
@@ -187,17 +191,7 @@ class MultiHeadAttentionReader {
   ContribScores scores_;
 };
 
-class ContribMultiHeadAttention : public Pattern {
- public:
-  std::string_view name() const override { return "contrib_multi_head_attention"; }
-  std::string_view summary() const override { return "com.microsoft::MultiHeadAttention"; }
-  bool is_anchor(const Node& node) const override {
-    return node.op() == "MultiHeadAttention" && node.domain() == "com.microsoft";
-  }
-  Matched<Match> match(Node& node, MatchContext& context) const override {
-    return MultiHeadAttentionReader(node, context).read();
-  }
-};
+using ContribMultiHeadAttention = ContribOperator<MultiHeadAttentionReader>;
 
 }  // namespace
 

@@ -14,6 +14,7 @@
 
 #include "attn_opt/rules.h"
 #include "patterns/attention_description.h"
+#include "patterns/inner_values.h"
 #include "patterns/operand_walk.h"
 #include "patterns/rule_match.h"
 
@@ -26,13 +27,11 @@ namespace fs = std::filesystem;
 class RuleDraft {
  public:
   RuleDraft(const Rule& rule, const RuleBinding& binding, Node& anchor, MatchContext& context)
-      : rule_(rule), binding_(binding), anchor_(anchor), context_(context), edit_(context.view, anchor),
-        build_(edit_, context.unplaced, anchor.label()) {}
+      : rule_(rule), binding_(binding), anchor_(anchor), context_(context), inner_(anchor, context) {}
 
   Matched<Sdpa> describe() {
     for (const std::string& input : rule_.replacement.input()) made_[input] = binding_.values.at(input);
     for (const auto& node : rule_.replacement.node()) ATTN_OPT_DONE(add(node));
-    edit_.enter(context_.unplaced);
     ATTN_OPT_MATCH(Sdpa sdpa, describe_attention(*attention_, outputs_of_attention(), context_));
     ATTN_OPT_MATCH(const AxisMap axes, axes_of_output(sdpa.outputs[0].axes));
     sdpa.outputs = walk_output(*model_value(rule_.replacement.output(0)), axes, context_);
@@ -77,10 +76,10 @@ class RuleDraft {
     const std::vector<bool> wanted(static_cast<size_t>(proto.output_size()), true);
     const bool is_attention = proto.op_type() == "Attention";
     if (proto.output_size() == 1 && !is_attention) {
-      made_[proto.output(0)] = build_.node(op, inputs, attributes);
+      made_[proto.output(0)] = inner_.build().node(op, inputs, attributes);
       return {};
     }
-    Node* node = build_.new_node(op, inputs, wanted, attributes);
+    Node* node = inner_.build().new_node(op, inputs, wanted, attributes);
     if (is_attention) {
       attention_ = node;
       attention_proto_ = &proto;
@@ -106,8 +105,7 @@ class RuleDraft {
   const RuleBinding& binding_;
   Node& anchor_;
   MatchContext& context_;
-  Edit edit_;
-  GraphBuilder build_;
+  InnerValues inner_;
   std::map<std::string, Value*> made_;
   Node* attention_ = nullptr;
   const onnx::NodeProto* attention_proto_ = nullptr;
@@ -116,7 +114,10 @@ class RuleDraft {
 class RulePattern : public Pattern {
  public:
   explicit RulePattern(Rule rule)
-      : rule_(std::move(rule)), anchor_(maker_of(rule_.pattern, rule_.pattern.output(0))) {}
+      : rule_(std::move(rule)),
+        anchor_(maker_of(rule_.pattern, rule_.pattern.output(0))),
+        nodes_(std::count_if(rule_.pattern.node().begin(), rule_.pattern.node().end(),
+                             [](const auto& node) { return node.op_type() != "Constant"; })) {}
 
   std::string_view name() const override { return rule_.name; }
   std::string_view summary() const override { return rule_.about; }
@@ -141,13 +142,12 @@ class RulePattern : public Pattern {
  private:
   /// A rule is tried at every operator like its last: worth a line is only what it fits but for a node in four.
   bool is_near(const Miss& miss) const {
-    const auto nodes = std::count_if(rule_.pattern.node().begin(), rule_.pattern.node().end(),
-                                     [](const auto& node) { return node.op_type() != "Constant"; });
-    return miss.id != "rule.structure" || 4 * static_cast<int64_t>(miss.peeled.size()) >= 3 * nodes;
+    return miss.id != "rule.structure" || 4 * static_cast<int64_t>(miss.peeled.size()) >= 3 * nodes_;
   }
 
   Rule rule_;
   const onnx::NodeProto* anchor_;
+  int64_t nodes_;  ///< that are to be found; constants are not
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <iterator>
 
+#include "src/emit/local_function.h"
+
 namespace attn_opt {
 namespace {
 
@@ -27,7 +29,7 @@ SiteReport reported(const Node& anchor, const Pattern& pattern) {
 /// True within a function that stands for attention itself. (Where its call is to become a node, it was inlined before.)
 bool is_local_attention(const Graph& graph) {
   const onnx::FunctionProto* function = graph.outermost().function();
-  return function && function->domain() == "intermediate" && function->name().starts_with("LocalAttention");
+  return function && function->domain() == kLocalAttentionDomain && function->name().starts_with("LocalAttention");
 }
 
 void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Report& report,

@@ -9,24 +9,14 @@
 #include <iostream>
 #include <map>
 
+#include "tests/metamorphic/extent.h"
 #include "tests/metamorphic/respelling.h"
 #include "tests/metamorphic/variant.h"
 
 namespace attn_opt {
 namespace {
 
-struct Extent {
-  unsigned long long seed = 1;
-  int variants = 24;
-  bool prints_all = false;
-};
-
-Extent extent() {
-  Extent asked;
-  if (const char* given = std::getenv("ATTN_OPT_METAMORPHIC"))
-    asked.prints_all = std::sscanf(given, "%llu,%d", &asked.seed, &asked.variants) > 0;
-  return asked;
-}
+Extent extent() { return extent_of("ATTN_OPT_METAMORPHIC", 24); }
 
 std::vector<Respelling> all_respellings() {
   std::vector<Respelling> all;
@@ -50,7 +40,7 @@ class Trial {
     if (!*parent) return;
     ++parents_;
     Random random(extent_.seed * 1000003 + std::hash<std::string>()((*parent)->one.name));
-    for (int i = 0; i < extent_.variants; ++i) try_variant(**parent, random, number + static_cast<size_t>(i), i);
+    for (int i = 0; i < extent_.count; ++i) try_variant(**parent, random, number + static_cast<size_t>(i), i);
   }
 
   void print() const {

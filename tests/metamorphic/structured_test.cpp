@@ -12,23 +12,13 @@
 #include "src/io/text_format.h"
 #include "src/report/names.h"
 #include "tests/metamorphic/drawn_attention.h"
+#include "tests/metamorphic/extent.h"
 #include "tests/metamorphic/variant.h"
 
 namespace attn_opt {
 namespace {
 
-struct Extent {
-  unsigned long long seed = 1;
-  int draws = 2000;
-  bool prints_all = false;
-};
-
-Extent extent() {
-  Extent asked;
-  if (const char* given = std::getenv("ATTN_OPT_STRUCTURED"))
-    asked.prints_all = std::sscanf(given, "%llu,%d", &asked.seed, &asked.draws) > 0;
-  return asked;
-}
+Extent extent() { return extent_of("ATTN_OPT_STRUCTURED", 2000); }
 
 constexpr int kComparedEach = 4;  ///< of so many models one is run as a whole
 
@@ -37,17 +27,17 @@ class Trial {
   explicit Trial(Extent asked) : extent_(asked) {}
 
   void run() {
-    for (int i = 0; i < extent_.draws; ++i) {
+    for (int i = 0; i < extent_.count; ++i) {
       Random random(extent_.seed * 1000003 + static_cast<uint64_t>(i));
       const DrawnModel drawn = spelled(drawn_description(random), random);
       judge(i, drawn);
     }
   }
 
-  double fused_part() const { return static_cast<double>(fused_) / extent_.draws; }
+  double fused_part() const { return static_cast<double>(fused_) / extent_.count; }
 
   void print() const {
-    std::cout << extent_.draws << " models: " << fused_ << " fused and verified, " << compared_ << " of them run as a whole\n";
+    std::cout << extent_.count << " models: " << fused_ << " fused and verified, " << compared_ << " of them run as a whole\n";
     for (const auto& [miss, count] : misses_) std::cout << "  " << count << " " << miss << '\n';
   }
 
