@@ -38,6 +38,15 @@ function(attn_opt_shipped_rules variable)
   set(${variable} ${CMAKE_BINARY_DIR}/shipped_rules.cpp PARENT_SCOPE)
 endfunction()
 
+# attn_opt_misses_manual(TARGET): builds docs/misses.md into TARGET.
+function(attn_opt_misses_manual target)
+  set(manual ${PROJECT_SOURCE_DIR}/docs/misses.md)
+  file(READ ${manual} ATTN_OPT_MISSES_MANUAL)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manual})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/misses_manual.cpp.in ${CMAKE_BINARY_DIR}/misses_manual.cpp @ONLY)
+  target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/misses_manual.cpp)
+endfunction()
+
 function(attn_opt_compile_settings target)
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-unused-parameter)

@@ -1,9 +1,11 @@
 #include <charconv>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "src/cli/commands.h"
 #include "src/cli/optimize_job.h"
+#include "src/cli/report_files.h"
 
 namespace attn_opt {
 namespace {
@@ -41,7 +43,7 @@ void declare_options(CLI::App& app, OptimizeJob& job, Words& words) {
                                    "With --verify model: folder of input_N.pb; otherwise inputs are drawn");
   declare_run_options(app, job.trial);
   app.get_option("--dim")->excludes(test_data);
-  declare_list(app, "--report", job.reports, "Write a report, FILE.json (repeatable)");
+  declare_list(app, "--report", job.reports, "Write a report: FILE.json, .md, .sarif, .xml (JUnit), or FORMAT:FILE (repeatable)");
   app.add_option("--dump-matches", job.dump_matches, "Folder for a regression case of each fused site, equal ones once");
   app.add_option("--require-fused", words.require_fused, "Fail unless so many sites, or all, are fused");
   app.add_flag("--check", job.requirements.check, "Write nothing; fail if anything could be fused");
@@ -79,9 +81,13 @@ bool same_file(const std::string& one, const std::string& other) {
 }
 
 Status check_reports(const OptimizeJob& job) {
-  for (const std::string& report : job.reports) {
-    if (!same_file(job.input.path, report) && !same_file(job.output, report)) continue;
-    return fail(ErrorCode::kUsage, "--report", "'" + report + "' is the model", "name another file");
+  bool standard_output_is_taken = job.output == "-";
+  for (const std::string& word : job.reports) {
+    ATTN_OPT_TRY(const ReportTarget report, report_target(word));
+    if (same_file(job.input.path, report.path) || same_file(job.output, report.path))
+      return fail(ErrorCode::kUsage, "--report", "'" + report.path + "' is the model", "name another file");
+    if (report.path == "-" && std::exchange(standard_output_is_taken, true))
+      return fail(ErrorCode::kUsage, "--report", "standard output is taken already", "name a file");
   }
   return {};
 }

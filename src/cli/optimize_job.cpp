@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "src/cli/case_output.h"
@@ -58,10 +59,22 @@ std::string closing_line(const OptimizeJob& job, const Report& report) {
   return "wrote " + name + (same_bytes ? ": the input as it was" : "") + "\n";
 }
 
-void print(const OptimizeJob& job, const Report& report) {
+void print(const OptimizeJob& job, const Report& report, bool standard_output_is_taken) {
   if (job.verbosity.quiet) return;
   const std::string text = to_text(report, job.verbosity.verbose > 0) + "\n" + closing_line(job, report);
-  std::fputs(text.c_str(), job.output == "-" ? stderr : stdout);
+  std::fputs(text.c_str(), standard_output_is_taken ? stderr : stdout);
+}
+
+Status write_reports(ReportFiles& files, const Report& report, const Status& finished) {
+  if (files.empty()) return {};
+  ModelOutcome outcome = {valid_utf8(report.input), valid_utf8(report.output), 0, "", 0, to_json(report)};
+  outcome.seconds = report.seconds_read + report.seconds_match + report.seconds_verify + report.seconds_write;
+  if (!finished) {
+    outcome.status = exit_status(finished.error().code);
+    outcome.message = valid_utf8(finished.error().message());
+  }
+  ATTN_OPT_CHECK(files.add(outcome));
+  return files.finish();
 }
 
 Expected<ModelTrial> model_trial(const OptimizeJob& job) {
@@ -80,7 +93,7 @@ Expected<ModelTrial> model_trial(const OptimizeJob& job) {
 Status run_job(const OptimizeJob& job) {
   ATTN_OPT_TRY(OptimizeOptions options, to_options(job.optimize));
   ATTN_OPT_TRY(options.trial, model_trial(job));
-  ATTN_OPT_TRY(ReportFiles reports, ReportFiles::create(job.reports));
+  ATTN_OPT_TRY(ReportFiles reports, ReportFiles::create(job.reports, ReportScope::kOne));
   Progress progress(job.progress);
   options.progress = [&progress](std::string_view step, double part) { progress.update(step, part); };
 
@@ -97,10 +110,10 @@ Status run_job(const OptimizeJob& job) {
   report.input = job.input.path;
 
   const Status finished = finish(job, model, report);
-  print(job, report);
+  print(job, report, job.output == "-" || reports.use_standard_output());
   spdlog::info("read {:.3f} s, match {:.3f} s, verify {:.3f} s, write {:.3f} s", report.seconds_read,
                report.seconds_match, report.seconds_verify, report.seconds_write);
-  ATTN_OPT_CHECK(reports.write(report));
+  ATTN_OPT_CHECK(write_reports(reports, report, finished));
   if (!job.dump_matches.empty()) {
     ATTN_OPT_TRY(const int cases, write_matches(before, report, job.optimize, job.dump_matches));
     spdlog::info("wrote {} cases to {}", cases, job.dump_matches);

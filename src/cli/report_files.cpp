@@ -1,27 +1,41 @@
 #include "src/cli/report_files.h"
 
-#include <nlohmann/json.hpp>
-
 namespace attn_opt {
 
-Expected<ReportFiles> ReportFiles::create(const std::vector<std::string>& paths) {
+Expected<ReportTarget> report_target(const std::string& word) {
+  const size_t colon = word.find(':');
+  if (colon != std::string::npos) {
+    if (const auto format = report_format_named(word.substr(0, colon))) return ReportTarget{*format, word.substr(colon + 1)};
+  }
+  if (const auto format = report_format_of(word)) return ReportTarget{*format, word};
+  return fail(ErrorCode::kUsage, "--report", "'" + word + "' is of no format that reports have",
+              "the ending says which: .json, .md, .sarif or .xml (JUnit); or write json:FILE, md:FILE, sarif:FILE or junit:FILE");
+}
+
+Expected<ReportFiles> ReportFiles::create(const std::vector<std::string>& words, ReportScope scope) {
   ReportFiles reports;
-  for (const std::string& path : paths) {
-    if (std::filesystem::path(path).extension() != ".json") {
-      return fail(ErrorCode::kUsage, "--report", "'" + path + "' is of no format that reports have",
-                  "the extension says which: .json");
-    }
-    ATTN_OPT_TRY(OutputFile file, OutputFile::create(path));
-    reports.files_.push_back(std::move(file));
+  for (const std::string& word : words) {
+    ATTN_OPT_TRY(const ReportTarget target, report_target(word));
+    ATTN_OPT_TRY(OutputFile file, OutputFile::create(target.path));
+    reports.use_standard_output_ |= target.path == "-";
+    reports.files_.push_back({std::move(file), make_report_stream(target.format, scope)});
+  }
+  for (auto& [file, stream] : reports.files_) {
+    ATTN_OPT_CHECK(file.append(stream->begin()));
   }
   return reports;
 }
 
-Status ReportFiles::write(const Report& report) {
-  if (files_.empty()) return {};
-  const std::string text = to_json(report).dump(2) + "\n";
-  for (OutputFile& file : files_) {
-    ATTN_OPT_CHECK(file.append(text));
+Status ReportFiles::add(const ModelOutcome& model) {
+  for (auto& [file, stream] : files_) {
+    ATTN_OPT_CHECK(file.append(stream->add(model)));
+  }
+  return {};
+}
+
+Status ReportFiles::finish() {
+  for (auto& [file, stream] : files_) {
+    ATTN_OPT_CHECK(file.append(stream->end()));
     ATTN_OPT_CHECK(file.replace_target());
   }
   return {};

@@ -4,6 +4,8 @@
 #include "attn_opt/report.h"
 #include "src/report/effect_total.h"
 #include "src/report/names.h"
+#include "src/report/phrases.h"
+#include "src/report/report_stream.h"
 
 namespace attn_opt {
 namespace {
@@ -18,9 +20,7 @@ json number(double value) {
 }
 
 /// Names in a model are bytes, but dump() throws on what is not UTF-8.
-json text(const std::string& bytes) {
-  return json::parse(json(bytes).dump(-1, ' ', false, json::error_handler_t::replace));
-}
+json text(const std::string& bytes) { return valid_utf8(bytes); }
 
 json text_or_null(const std::string& bytes) { return bytes.empty() ? json() : text(bytes); }
 
@@ -88,6 +88,7 @@ json site_object(const SiteReport& site, const EffectTotal& total) {
           {"graph", text(site.graph)},
           {"pattern", text_or_null(site.pattern)},
           {"outcome", name_of(site.outcome)},
+          {"summary", text(site_phrase(site))},
           {"form", text_or_null(site.form)},
           {"q_heads", count_or_null(site.q_heads)},
           {"kv_heads", count_or_null(site.kv_heads)},
@@ -121,6 +122,10 @@ json model_verification(const std::optional<ModelVerification>& result) {
 json before_after(int before, int after) { return {{"before", before}, {"after", after}}; }
 
 }  // namespace
+
+std::string valid_utf8(const std::string& bytes) {
+  return json::parse(json(bytes).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
+}
 
 json to_json(const Report& report) {
   json sites = json::array();

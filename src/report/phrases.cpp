@@ -54,4 +54,10 @@ std::string miss_phrase(const SiteReport& site) {
   return fmt::format("at {} ({}): {}", node, site.miss_op, site.found);
 }
 
+std::string site_phrase(const SiteReport& site) {
+  if (!site.miss_id.empty()) return miss_phrase(site);
+  const std::string reason = site.verification ? site.verification->reason : "";
+  return form_phrase(site) + ", " + short_verdict(site) + (reason.empty() ? "" : ": " + reason);
+}
+
 }  // namespace attn_opt

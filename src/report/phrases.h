@@ -17,5 +17,7 @@ std::string short_verdict(const SiteReport& site);
 std::string verdict_phrase(const SiteReport& site);
 /// "at NODE (OP): what was found".
 std::string miss_phrase(const SiteReport& site);
+/// The miss, or else form and verdict with its reason.
+std::string site_phrase(const SiteReport& site);
 
 }  // namespace attn_opt

@@ -205,6 +205,17 @@ TEST_F(Optimize, ReportsAreValidJson) {
   EXPECT_EQ(read_file(file("one.json")), read_file(file("two.json")));
 }
 
+TEST_F(Optimize, ReportsHaveTheFormatOfTheirEndingOrOfAWord) {
+  const ToolResult result = run("in.onnxtxt --report r.sarif --report r.xml --report r.md --report junit:plain --report json:-");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(nlohmann::json::parse(read_file(file("r.sarif")))["version"], "2.1.0");
+  EXPECT_THAT(read_file(file("r.xml")), AllOf(StartsWith("<?xml"), HasSubstr("<testsuite name=\"in.onnxtxt\" tests=\"1\"")));
+  EXPECT_THAT(read_file(file("r.md")), StartsWith("### attn-opt: `in.onnxtxt`"));
+  EXPECT_EQ(read_file(file("plain")), read_file(file("r.xml")));
+  EXPECT_EQ(nlohmann::json::parse(result.out)["summary"]["fused"], 1) << "the report alone is on standard output";
+  EXPECT_THAT(result.err, HasSubstr("attention sites: 1 fused"));
+}
+
 TEST_F(Optimize, ProgressIsForTerminalsUnlessAsked) {
   EXPECT_THAT(run("in.onnxtxt --progress auto").err, IsEmpty());
   EXPECT_THAT(run("in.onnxtxt --progress always").err, StartsWith("attn-opt: "));
@@ -215,7 +226,7 @@ TEST_F(Optimize, UsageErrorsGiveTwo) {
        {"", "in.onnxtxt --no-such-option", "in.onnxtxt in.onnxtxt", "in.onnxtxt --form 5d",
         "in.onnxtxt --verify never", "in.onnxtxt --opset 22", "in.onnxtxt --opset 26", "in.onnxtxt --opset x",
         "in.onnxtxt --target none", "in.onnxtxt --only no_such_pattern",
-        "in.onnxtxt --disable no_such_pattern", "in.onnxtxt --report r.txt",
+        "in.onnxtxt --disable no_such_pattern", "in.onnxtxt --report r.txt", "in.onnxtxt --report text:r", "in.onnxtxt --report md:- --report json:-",
         "in.onnxtxt --require-fused some", "in.onnxtxt --require-fused -1", "in.onnxtxt --stop-after -1",
         "in.onnxtxt --on-mismatch maybe", "in.onnxtxt -v -q", "in.json --report in.json"}) {
     const ToolResult result = run(arguments + " -o out.onnx");

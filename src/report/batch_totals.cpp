@@ -1,0 +1,53 @@
+#include "src/report/batch_totals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace attn_opt {
+namespace {
+
+/// What models of each exit status are (docs/cli.md).
+constexpr std::array<std::string_view, 6> kStatusWords = {"done",         "unmet requirement",  "wrong usage",
+                                                         "not readable", "numbers differ", "not writable"};
+
+}  // namespace
+
+void BatchTotals::add(const ModelOutcome& model) {
+  ++models;
+  ++by_status[model.status];
+  worst_status = std::max(worst_status, model.status);
+  if (model.report.is_null()) return;
+  const auto& summary = model.report.at("summary");
+  sites += summary.at("sites").get<int>();
+  fused += summary.at("fused").get<int>();
+  refused += summary.at("refused").get<int>();
+  missed += summary.at("missed").get<int>();
+  for (const auto& site : model.report.at("sites"))
+    if (!site.at("miss").is_null()) ++misses[site.at("miss").at("id").get<std::string>()];
+}
+
+nlohmann::json to_json(const BatchTotals& totals) {
+  nlohmann::json by_status = nlohmann::json::object(), misses = nlohmann::json::object();
+  for (const auto& [status, count] : totals.by_status) by_status[std::to_string(status)] = count;
+  for (const auto& [id, count] : totals.misses) misses[id] = count;
+  return {{"status", totals.worst_status}, {"models", totals.models}, {"by_status", std::move(by_status)},
+          {"sites", totals.sites},         {"fused", totals.fused},   {"refused", totals.refused},
+          {"missed", totals.missed},       {"misses", std::move(misses)}};
+}
+
+std::string status_phrase(const BatchTotals& totals) {
+  std::string text = fmt::format("{} model{}", totals.models, totals.models == 1 ? "" : "s");
+  std::string_view separator = ": ";
+  for (const auto& [status, count] : totals.by_status) {
+    const auto known = static_cast<size_t>(status);
+    text += fmt::format("{}{} {}", separator, count,
+                        known < kStatusWords.size() ? kStatusWords[known] : std::string_view("unexpected"));
+    separator = ", ";
+  }
+  return text;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,26 @@
+// What is counted over the models of a batch.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "src/report/report_stream.h"
+
+namespace attn_opt {
+
+struct BatchTotals {
+  int models = 0;
+  std::map<int, int> by_status;        ///< exit status -> models
+  std::map<std::string, int> misses;   ///< id -> sites
+  int sites = 0, fused = 0, refused = 0, missed = 0;
+  int worst_status = 0;                ///< the highest
+
+  void add(const ModelOutcome& model);
+};
+
+/// Keys status, models, by_status, sites, fused, refused, missed, misses.
+nlohmann::json to_json(const BatchTotals& totals);
+/// "12 models: 10 done, 1 unmet requirement, 1 unreadable".
+std::string status_phrase(const BatchTotals& totals);
+
+}  // namespace attn_opt

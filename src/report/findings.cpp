@@ -1,0 +1,52 @@
+#include "src/report/findings.h"
+
+#include <optional>
+
+namespace attn_opt {
+namespace {
+
+using nlohmann::json;
+
+std::optional<Finding> finding_at(const json& site) {
+  const json& verification = site.at("verification");
+  const std::string verdict = verification.is_null() ? "" : text_of(verification.at("verdict"));
+  Finding finding;
+  finding.graph = text_of(site.at("graph"));
+  finding.name = text_of(site.at("name"));
+  finding.message = text_of(site.at("summary"));
+  if (!site.at("miss").is_null()) {
+    finding.rule = text_of(site.at("miss").at("id"));
+  } else if (verdict == "failed") {
+    finding.rule = kVerificationFailed;
+    finding.is_error = true;
+  } else if (verdict == "unverified") {
+    finding.rule = kVerificationUnverified;
+  } else {
+    return std::nullopt;
+  }
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> findings_of(const json& report) {
+  std::vector<Finding> findings;
+  for (const json& site : report.at("sites"))
+    if (auto finding = finding_at(site)) findings.push_back(*std::move(finding));
+  for (const json& reason : report.at("not_raised"))
+    findings.push_back({"opset.raise", false, text_of(reason), "", text_of(report.at("input"))});
+  if (report.at("model_verification").is_null()) return findings;
+  for (const json& output : report.at("model_verification").at("outputs"))
+    if (!output.at("agrees").get<bool>())
+      findings.push_back({kVerificationModel, true, text_of(output.at("difference")), "", text_of(output.at("name"))});
+  return findings;
+}
+
+std::string qualified_name(const json& site) {
+  const std::string graph = text_of(site.at("graph")), name = text_of(site.at("name"));
+  return graph.empty() || graph == "main" ? name : graph + ": " + name;
+}
+
+std::string text_of(const json& value) { return value.is_null() ? "" : value.get<std::string>(); }
+
+}  // namespace attn_opt

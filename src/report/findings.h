@@ -1,0 +1,30 @@
+// What a reviewer of a model should look at: sites that are not fused, and numbers that are not shown to be equal.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace attn_opt {
+
+inline constexpr const char* kVerificationFailed = "verification.failed";
+inline constexpr const char* kVerificationUnverified = "verification.unverified";
+inline constexpr const char* kVerificationModel = "verification.model";
+
+struct Finding {
+  std::string rule;       ///< a heading of docs/misses.md
+  bool is_error = false;  ///< numbers differ
+  std::string message;
+  std::string graph, name;  ///< of the site; an output's name with graph ""
+};
+
+/// Of REPORT, as to_json() makes it.
+std::vector<Finding> findings_of(const nlohmann::json& report);
+
+/// "main/If_3:then_branch: NAME", or the name alone in the main graph.
+std::string qualified_name(const nlohmann::json& site);
+
+/// JSON's text, "" for null.
+std::string text_of(const nlohmann::json& value);
+
+}  // namespace attn_opt

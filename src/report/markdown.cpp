@@ -1,0 +1,147 @@
+// GitHub-flavoured Markdown, to be posted to a pull request: short, whatever the number of sites.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/report/batch_totals.h"
+#include "src/report/findings.h"
+#include "src/report/layout.h"
+#include "src/report/miss_manual.h"
+#include "src/report/report_streams.h"
+
+namespace attn_opt {
+namespace {
+
+using nlohmann::json;
+constexpr size_t kWidestCell = 160;
+
+/// TEXT in a cell of a table.
+std::string cell(const std::string& text) {
+  std::string escaped;
+  for (const char c : elided(text, kWidestCell)) {
+    if (c == '|' || c == '<' || c == '\\' || c == '*' || c == '_') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+std::string code(const std::string& text) {
+  std::string plain = elided(text, kWidestCell);
+  std::ranges::replace(plain, '`', '\'');
+  std::ranges::replace(plain, '|', '/');
+  return "`" + plain + "`";
+}
+
+/// Sites that are told in one row: they differ in nothing but where they are.
+struct Row {
+  std::string key, outcome, summary, first;
+  int sites = 0;
+};
+
+Row row_of(const json& site) {
+  const json &miss = site.at("miss"), &verification = site.at("verification");
+  Row row;
+  row.outcome = text_of(site.at("outcome"));
+  if (!miss.is_null()) row.outcome += " " + code(text_of(miss.at("id")));
+  row.key = row.outcome;
+  for (const char* same : {"form", "q_heads", "kv_heads", "past", "is_causal"}) row.key += " " + site.at(same).dump();
+  if (!verification.is_null()) row.key += " " + text_of(verification.at("verdict"));
+  row.summary = cell(text_of(site.at("summary")));
+  row.first = code(qualified_name(site));
+  return row;
+}
+
+std::string site_table(const json& sites) {
+  std::vector<Row> rows;
+  for (const json& site : sites) {
+    Row row = row_of(site);
+    auto same = std::ranges::find(rows, row.key, &Row::key);
+    if (same == rows.end()) same = rows.insert(rows.end(), std::move(row));
+    ++same->sites;
+  }
+  if (rows.empty()) return {};
+  std::string text = "| sites | outcome | the first of them | what |\n|--:|---|---|---|\n";
+  for (const Row& row : rows)
+    text += fmt::format("| {} | {} | {} | {} |\n", row.sites, row.outcome, row.first, row.summary);
+  return text + "\n";
+}
+
+std::string operator_table(const json& operators) {
+  if (operators.empty()) return {};
+  std::string text = "<details><summary>Operators</summary>\n\n| | before | after |\n|---|--:|--:|\n";
+  for (const json& one : operators)
+    text += fmt::format("| {} | {} | {} |\n", cell(text_of(one.at("op"))), one.at("before").get<int>(),
+                        one.at("after").get<int>());
+  return text + "\n</details>\n";
+}
+
+std::string reasons(const BatchTotals& totals) {
+  if (totals.misses.empty()) return {};
+  std::string text = "Why not:\n\n";
+  for (const auto& [id, sites] : totals.misses)
+    text += fmt::format("- {} ({} site{}): {}\n", code(id), sites, sites == 1 ? "" : "s", manual_of(id).meaning);
+  return text + "\n";
+}
+
+std::string status_line(const ModelOutcome& model) {
+  return model.status == 0 ? "" : fmt::format("**Status {}**: {}\n\n", model.status, cell(model.message));
+}
+
+std::string before_after(const json& report, const char* key) {
+  const json& counts = report.at(key);
+  const int before = counts.at("before").get<int>(), after = counts.at("after").get<int>();
+  return before == after ? fmt::format("{} {}", key, before) : fmt::format("{} {} → {}", key, before, after);
+}
+
+class ModelMarkdown : public ReportStream {
+ public:
+  std::string begin() override { return {}; }
+  std::string add(const ModelOutcome& model) override {
+    std::string text = "### attn-opt: " + code(model.input) + "\n\n" + status_line(model);
+    if (model.report.is_null()) return text;
+    BatchTotals totals;
+    totals.add(model);
+    text += fmt::format("**{} of {} attention sites {}**, {}, {}.\n\n", totals.fused, totals.sites,
+                        model.output.empty() ? "can be fused" : "fused", before_after(model.report, "opset"),
+                        before_after(model.report, "nodes"));
+    text += site_table(model.report.at("sites")) + reasons(totals);
+    for (const Finding& finding : findings_of(model.report))
+      if (finding.graph.empty()) text += fmt::format("- {}: {}\n", code(finding.rule), cell(finding.message));
+    return text + operator_table(model.report.at("operators"));
+  }
+  std::string end() override { return {}; }
+};
+
+class BatchMarkdown : public ReportStream {
+ public:
+  std::string begin() override {
+    return "### attn-opt\n\n| model | status | sites | fused | refused | missed | |\n|---|--:|--:|--:|--:|--:|---|\n";
+  }
+  std::string add(const ModelOutcome& model) override {
+    totals_.add(model);
+    std::string counts = " | | |";
+    if (!model.report.is_null()) {
+      const json& summary = model.report.at("summary");
+      counts = fmt::format("{} | {} | {} | {}", summary.at("sites").get<int>(), summary.at("fused").get<int>(),
+                           summary.at("refused").get<int>(), summary.at("missed").get<int>());
+    }
+    return fmt::format("| {} | {} | {} | {} |\n", code(model.input), model.status, counts, cell(model.message));
+  }
+  std::string end() override {
+    return fmt::format("\n{}; {} of {} attention sites fused.\n\n", status_phrase(totals_), totals_.fused,
+                       totals_.sites) +
+           reasons(totals_);
+  }
+
+ private:
+  BatchTotals totals_;
+};
+
+}  // namespace
+
+std::unique_ptr<ReportStream> markdown_stream(ReportScope scope) {
+  if (scope == ReportScope::kOne) return std::make_unique<ModelMarkdown>();
+  return std::make_unique<BatchMarkdown>();
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,110 @@
+// SARIF 2.1.0 (OASIS Static Analysis Results Interchange Format): what code scanning reads.
+#include <map>
+
+#include "attn_opt/report.h"
+#include "src/report/findings.h"
+#include "src/report/miss_manual.h"
+#include "src/report/names.h"
+#include "src/report/report_streams.h"
+
+namespace attn_opt {
+namespace {
+
+using nlohmann::json;
+
+std::string dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+/// RFC 3986: PATH as a relative reference, or as a file's address if it is absolute.
+std::string uri_of(const std::string& path) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string uri = path.starts_with('/') ? "file://" : "";
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (kPlain.find(c) != std::string_view::npos) uri += c;
+    else uri += {'%', kDigits[byte / 16], kDigits[byte % 16]};
+  }
+  return uri;
+}
+
+json rule_of(const std::string& id) {
+  const MissManual manual = manual_of(id);
+  const std::string meaning = manual.meaning.empty() ? id : without_marks(manual.meaning);
+  return {{"id", id},
+          {"shortDescription", {{"text", meaning.substr(0, meaning.find(". ") + 1)}}},
+          {"fullDescription", {{"text", meaning}}},
+          {"help",
+           {{"text", manual.text.empty() ? hint_of(id) : without_marks(manual.text)},
+            {"markdown", manual.text.empty() ? hint_of(id) : manual.text}}},
+          {"defaultConfiguration", {{"level", "warning"}}}};
+}
+
+/// Readers show a result at a line; a model has none but the first.
+json location(const Finding& finding, const std::string& input, size_t artifact) {
+  const std::string path = finding.graph.empty() ? finding.name : finding.graph + "/" + finding.name;
+  return {{"physicalLocation",
+           {{"artifactLocation", {{"uri", uri_of(input)}, {"index", artifact}}}, {"region", {{"startLine", 1}}}}},
+          {"logicalLocations",
+           json::array({{{"name", finding.name}, {"fullyQualifiedName", path}, {"kind", "object"}}})}};
+}
+
+class Sarif : public ReportStream {
+ public:
+  std::string begin() override {
+    return "{\"$schema\":\"https://docs.oasis-open.org/sarif/sarif/v2.1.0/cs01/schemas/sarif-schema-2.1.0.json\","
+           "\"version\":\"2.1.0\",\"runs\":[{\"results\":[";
+  }
+
+  std::string add(const ModelOutcome& model) override {
+    artifacts_.push_back({{"location", {{"uri", uri_of(model.input)}}}, {"roles", {"analysisTarget"}}});
+    invocations_.push_back(invocation(model));
+    if (model.report.is_null()) return {};
+    version_ = text_of(model.report.at("tool").at("version"));
+    std::string text;
+    for (const Finding& finding : findings_of(model.report)) {
+      text += (any_ ? ",\n" : "\n") + dump(result(finding, model.input));
+      any_ = true;
+    }
+    return text;
+  }
+
+  std::string end() override {
+    json driver = {{"name", "attn-opt"}, {"rules", rules_}};
+    if (!version_.empty()) driver["version"] = version_;
+    return "\n],\n\"tool\":" + dump({{"driver", driver}}) + ",\n\"artifacts\":" + dump(artifacts_) +
+           ",\n\"invocations\":" + dump(invocations_) + ",\"columnKind\":\"utf16CodeUnits\"}]}\n";
+  }
+
+ private:
+  json invocation(const ModelOutcome& model) const {
+    json run = {{"executionSuccessful", model.status == 0}, {"exitCode", model.status}};
+    if (model.message.empty()) return run;
+    const json artifact = {{"artifactLocation", {{"uri", uri_of(model.input)}, {"index", artifacts_.size() - 1}}}};
+    run["toolExecutionNotifications"] = json::array({{{"level", "error"},
+                                                      {"message", {{"text", model.message}}},
+                                                      {"locations", json::array({{{"physicalLocation", artifact}}})}}});
+    return run;
+  }
+
+  json result(const Finding& finding, const std::string& input) {
+    const auto [rule, is_new] = rule_index_.emplace(finding.rule, rules_.size());
+    if (is_new) rules_.push_back(rule_of(finding.rule));
+    return {{"ruleId", finding.rule},
+            {"ruleIndex", rule->second},
+            {"level", finding.is_error ? "error" : "warning"},
+            {"message", {{"text", finding.name + ": " + finding.message}}},
+            {"locations", json::array({location(finding, input, artifacts_.size() - 1)})},
+            {"partialFingerprints", {{"attentionSite/v1", finding.graph + "/" + finding.name + " " + finding.rule}}}};
+  }
+
+  json artifacts_ = json::array(), rules_ = json::array(), invocations_ = json::array();
+  std::map<std::string, size_t> rule_index_;
+  std::string version_;
+  bool any_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<ReportStream> sarif_stream() { return std::make_unique<Sarif>(); }
+
+}  // namespace attn_opt

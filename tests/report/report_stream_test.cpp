@@ -1,0 +1,123 @@
+#include "src/report/report_stream.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/report/example_report.h"
+
+namespace attn_opt {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ModelOutcome outcome(int status = 0, const std::string& message = "") {
+  return {"in.onnx", "out.onnx", status, message, 1.5, to_json(full_report())};
+}
+
+std::string rendered(ReportFormat format, const std::vector<ModelOutcome>& models, ReportScope scope = ReportScope::kOne) {
+  const auto stream = make_report_stream(format, scope);
+  std::string text = stream->begin();
+  for (const ModelOutcome& model : models) text += stream->add(model);
+  return text + stream->end();
+}
+
+ModelOutcome unreadable() { return {"bad.onnx", "", 3, "bad.onnx: is not ONNX", 0, json()}; }
+
+TEST(ReportStream, EndingsAndNamesChooseTheFormat) {
+  EXPECT_EQ(report_format_of("a/report.json"), ReportFormat::kJson);
+  EXPECT_EQ(report_format_of("report.sarif"), ReportFormat::kSarif);
+  EXPECT_EQ(report_format_of("report.sarif.json"), ReportFormat::kSarif);
+  EXPECT_EQ(report_format_of("report.xml"), ReportFormat::kJunit);
+  EXPECT_EQ(report_format_of("report.md"), ReportFormat::kMarkdown);
+  EXPECT_EQ(report_format_of("report.txt"), std::nullopt);
+  EXPECT_EQ(report_format_named("junit"), ReportFormat::kJunit);
+  EXPECT_EQ(report_format_named("xml"), std::nullopt);
+}
+
+TEST(ReportStream, JsonOfOneModelIsItsReport) {
+  EXPECT_EQ(json::parse(rendered(ReportFormat::kJson, {outcome()})), to_json(full_report()));
+}
+
+TEST(ReportStream, JsonOfManyHasThemAllAndTheirSum) {
+  const json batch = json::parse(rendered(ReportFormat::kJson, {outcome(), unreadable(), outcome(1, "x")}, ReportScope::kMany));
+  ASSERT_EQ(batch["models"].size(), 3u);
+  EXPECT_EQ(batch["models"][1], json({{"input", "bad.onnx"}, {"output", nullptr}, {"status", 3}, {"seconds", 0.0},
+                                      {"message", "bad.onnx: is not ONNX"}, {"report", nullptr}}));
+  EXPECT_EQ(batch["summary"]["status"], 3);
+  EXPECT_EQ(batch["summary"]["by_status"], json({{"0", 1}, {"1", 1}, {"3", 1}}));
+  EXPECT_EQ(batch["summary"]["fused"], 2);
+  EXPECT_EQ(batch["summary"]["misses"], json({{"softmax.axis", 2}}));
+  EXPECT_EQ(json::parse(rendered(ReportFormat::kJson, {}, ReportScope::kMany))["summary"]["models"], 0);
+}
+
+TEST(ReportStream, SarifSaysWhatIsNotFusedAndWhatDiffers) {
+  const json run = json::parse(rendered(ReportFormat::kSarif, {outcome(1, "--require-fused all: 1 of 3")}))["runs"][0];
+  ASSERT_EQ(run["results"].size(), 2u) << "what is fused and verified is no finding";
+  const json& missed = run["results"][0];
+  EXPECT_EQ(missed["ruleId"], "softmax.axis");
+  EXPECT_EQ(missed["level"], "warning");
+  EXPECT_EQ(missed["locations"][0]["logicalLocations"][0]["fullyQualifiedName"], "main/If:else//layers.1/attn/Softmax");
+  EXPECT_EQ(missed["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "in.onnx");
+  EXPECT_EQ(run["results"][1]["ruleId"], "verification.failed");
+  EXPECT_EQ(run["results"][1]["level"], "error");
+  const json& rule = run["tool"]["driver"]["rules"][0];
+  EXPECT_EQ(rule["id"], "softmax.axis");
+  EXPECT_THAT(rule["help"]["markdown"].get<std::string>(), AllOf(HasSubstr("- Example: "), HasSubstr("- Remedy: ")));
+  EXPECT_THAT(rule["help"]["text"].get<std::string>(), Not(HasSubstr("`")));
+  EXPECT_EQ(run["invocations"][0]["exitCode"], 1);
+  EXPECT_EQ(run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"], "--require-fused all: 1 of 3");
+}
+
+TEST(ReportStream, SarifHasARuleOnceForAllModels) {
+  const json run = json::parse(rendered(ReportFormat::kSarif, {outcome(), unreadable(), outcome()}, ReportScope::kMany))["runs"][0];
+  EXPECT_EQ(run["artifacts"].size(), 3u);
+  EXPECT_EQ(run["results"].size(), 4u);
+  EXPECT_EQ(run["results"][2]["locations"][0]["physicalLocation"]["artifactLocation"]["index"], 2);
+  EXPECT_EQ(run["tool"]["driver"]["rules"].size(), 2u);
+}
+
+TEST(ReportStream, SarifWritesPathsAsAddresses) {
+  ModelOutcome model = outcome();
+  model.input = "/a b/#1%.onnx";
+  const json run = json::parse(rendered(ReportFormat::kSarif, {model}))["runs"][0];
+  EXPECT_EQ(run["artifacts"][0]["location"]["uri"], "file:///a%20b/%231%25.onnx");
+}
+
+TEST(ReportStream, JunitHasATestForEachSite) {
+  const std::string xml = rendered(ReportFormat::kJunit, {outcome()});
+  EXPECT_THAT(xml, HasSubstr("<testsuite name=\"in.onnx\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\" time=\"1.500\">"));
+  EXPECT_THAT(xml, HasSubstr("name=\"/layers.0/attn/Softmax\" time=\"0.251\"><system-out>"));
+  EXPECT_THAT(xml, HasSubstr("name=\"main/If:else: /layers.1/attn/Softmax\" time=\"0.000\"><skipped type=\"softmax.axis\""));
+  EXPECT_THAT(xml, HasSubstr("<failure type=\"verification.failed\""));
+}
+
+TEST(ReportStream, JunitTellsUnmetRequirementsFromErrors) {
+  EXPECT_THAT(rendered(ReportFormat::kJunit, {outcome(1, "<all> & \"more\"")}),
+              AllOf(HasSubstr("tests=\"4\" failures=\"2\""),
+                    HasSubstr("<failure type=\"status 1\" message=\"&lt;all&gt; &amp; &quot;more&quot;\"/>")));
+  EXPECT_THAT(rendered(ReportFormat::kJunit, {unreadable()}),
+              AllOf(HasSubstr("tests=\"1\" failures=\"0\" errors=\"1\""), HasSubstr("<error type=\"status 3\"")));
+}
+
+TEST(ReportStream, MarkdownPutsEqualSitesIntoOneRow) {
+  Report report = full_report();
+  report.sites.push_back(report.sites.front());
+  report.sites.back().name = "another|one";
+  const std::string text = rendered(ReportFormat::kMarkdown, {{"in.onnx", "out.onnx", 0, "", 0, to_json(report)}});
+  EXPECT_THAT(text, HasSubstr("### attn-opt: `in.onnx`\n\n**2 of 4 attention sites fused**, opset 17 → 24"));
+  EXPECT_THAT(text, HasSubstr("| 2 | fused | `/layers.0/attn/Softmax` | 4d, 8 heads on 2, with past, verified"));
+  EXPECT_THAT(text, HasSubstr("| 1 | missed `softmax.axis` |"));
+  EXPECT_THAT(text, HasSubstr("- `softmax.axis` (1 site): "));
+}
+
+TEST(ReportStream, MarkdownOfManyHasARowForEach) {
+  const std::string text = rendered(ReportFormat::kMarkdown, {outcome(), unreadable()}, ReportScope::kMany);
+  EXPECT_THAT(text, HasSubstr("| `in.onnx` | 0 | 3 | 1 | 1 | 1 |  |\n| `bad.onnx` | 3 |  | | |"));
+  EXPECT_THAT(text, HasSubstr("2 models: 1 done, 1 not readable; 1 of 3 attention sites fused."));
+}
+
+}  // namespace
+}  // namespace attn_opt
