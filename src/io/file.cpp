@@ -80,6 +80,13 @@ Expected<FileBytes> FileBytes::open(const std::filesystem::path& path, Kind kind
   return file;
 }
 
+FileBytes FileBytes::of(std::string bytes) {
+  FileBytes file;
+  file.identity_.size = bytes.size();
+  file.buffer_ = std::move(bytes);
+  return file;
+}
+
 bool FileBytes::is_unchanged() const {
   if (!descriptor_) return true;
   struct stat status {};

@@ -49,6 +49,9 @@ class FileBytes {
   /// "-" is standard input. Errors: kInvalidInput; kLimit for a pipe that carries more than 2 GiB.
   static Expected<FileBytes> open(const std::filesystem::path& path, Kind kind = Kind::kAny);
 
+  /// What is in memory already.
+  static FileBytes of(std::string bytes);
+
   FileBytes() = default;
   FileBytes(FileBytes&& other) noexcept;
   FileBytes& operator=(FileBytes&& other) noexcept;

@@ -1,19 +1,23 @@
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <onnx/checker.h>
 
 #include <exception>
 
+#include "attn_opt/model_bytes.h"
 #include "attn_opt/model_io.h"
 #include "src/io/deprecated_operators.h"
 #include "src/io/file.h"
 #include "src/io/model_file.h"
 #include "src/io/model_format.h"
 #include "src/io/one_line.h"
+#include "src/io/serialize.h"
 #include "src/io/text_format.h"
 
 namespace attn_opt {
 namespace {
 
 constexpr int64_t kFirstIrVersionWithOpsets = 3;
+constexpr const char* kNameInMemory = "model";
 
 /// Almost any bytes parse as some message: what every model has must be there.
 Status check_is_model(const onnx::ModelProto& model, const std::string& where) {
@@ -35,6 +39,19 @@ std::string checked(const onnx::ModelProto& proto) {
   }
 }
 
+/// The model that STRIPPED, of FILE, becomes when its tensors are in a store.
+Expected<Model> stored_model(StrippedModel stripped, FileBytes file, const std::filesystem::path& path,
+                             const LoadOptions& options) {
+  const std::string where = input_name(path);
+  ATTN_OPT_CHECK(check_is_model(stripped.proto, where));
+  auto store = std::make_shared<ModelFile>(std::move(file), path, options.allowed_data_dirs);
+  if (auto adopted = store->adopt_tensors(stripped.proto, stripped); !adopted) {
+    adopted.error().where = where + ": " + adopted.error().where;
+    return tl::unexpected<Error>(std::move(adopted.error()));
+  }
+  return Model{std::move(stripped.proto), path, std::move(store)};
+}
+
 }  // namespace
 
 Expected<Model> load_model(const std::filesystem::path& path, const LoadOptions& options) {
@@ -48,14 +65,30 @@ Expected<Model> load_model(const std::filesystem::path& path, const LoadOptions&
   } else {
     ATTN_OPT_TRY(stripped, parse_stripped(file, options.min_stripped_bytes, where));
   }
-  ATTN_OPT_CHECK(check_is_model(stripped.proto, where));
+  return stored_model(std::move(stripped), std::move(file), path, options);
+}
 
-  auto store = std::make_shared<ModelFile>(std::move(file), path, options.allowed_data_dirs);
-  if (auto adopted = store->adopt_tensors(stripped.proto, stripped); !adopted) {
-    adopted.error().where = where + ": " + adopted.error().where;
-    return tl::unexpected<Error>(std::move(adopted.error()));
+Expected<Model> parse_model(std::string bytes, const std::filesystem::path& folder, const LoadOptions& options) {
+  const std::filesystem::path path = folder / kNameInMemory;
+  if (bytes.empty()) return fail(ErrorCode::kInvalidInput, path.string(), "is empty");
+  ATTN_OPT_TRY(StrippedModel whole, parse_stripped(FileBytes::of(std::move(bytes)), UINT64_MAX, path.string()));
+  return stored_model(std::move(whole), FileBytes(), path, options);
+}
+
+Expected<std::string> serialize_model(Model model) {
+  if (const auto* source = dynamic_cast<const ModelFile*>(model.tensors.get())) {
+    ATTN_OPT_CHECK(source->restore_all(model.proto));
   }
-  return Model{std::move(stripped.proto), path, std::move(store)};
+  const size_t size = model.proto.ByteSizeLong();
+  if (size > INT32_MAX) {
+    return fail(ErrorCode::kOutput, model.path.string(), "would have " + std::to_string(size) + " bytes; protobuf stops at 2 GB",
+                "give a path, not a model in memory");
+  }
+  std::string bytes;
+  bytes.reserve(size);
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  serialize(model.proto, stream);
+  return bytes;
 }
 
 Status check_model(const Model& model) {

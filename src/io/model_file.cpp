@@ -102,6 +102,26 @@ Expected<size_t> ModelFile::data_file(const std::filesystem::path& location) {
   return found->second;
 }
 
+Status ModelFile::restore_all(onnx::ModelProto& model) const {
+  Status status;
+  for_each_tensor(model, [&](onnx::TensorProto& tensor) {
+    const StoredTensor* stored = find(tensor);
+    if (!status || stored == nullptr) return;
+    if (stored->is_stripped()) {
+      const auto raw_data = bytes(tensor);
+      if (!raw_data) {
+        status = tl::unexpected<Error>(raw_data.error());
+        return;
+      }
+      tensor.set_raw_data(raw_data->data(), raw_data->size());
+      tensor.clear_data_location();
+      if (stored->location) tensor.set_data_location(*stored->location);
+    }
+    *tensor.mutable_external_data() = stored->entries;
+  });
+  return status;
+}
+
 const ModelFile::StoredTensor* ModelFile::find(const onnx::TensorProto& tensor) const {
   if (tensor.data_location() != onnx::TensorProto::EXTERNAL || tensor.external_data_size() != 1) return nullptr;
   const std::string& token = tensor.external_data(0).value();

@@ -62,6 +62,8 @@ class ModelFile final : public TensorStore {
   /// Replaces every external location of MODEL, and every raw_data that is one of STRIPPED's tokens, by a token of this
   /// store.
   Status adopt_tensors(onnx::ModelProto& model, const StrippedModel& stripped);
+  /// Turns the tokens in MODEL into what was there before adopt_tensors(). Error: kInvalidInput.
+  Status restore_all(onnx::ModelProto& model) const;
   /// What ONNX's checker asks of raw_data, asked of the stripped tensors of MODEL, which it takes for external data.
   Status check_stripped(const onnx::ModelProto& model) const;
 

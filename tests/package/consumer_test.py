@@ -1,0 +1,50 @@
+"""Installs attn-opt into a prefix of its own and builds and runs examples/consumer against it alone.
+
+    consumer_test.py CMAKE BUILD SOURCE WORK [CMAKE_ARGUMENT...]
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+cmake, build, source, work, *arguments = sys.argv[1:]
+work = pathlib.Path(work)
+# The model has an attention that none of attn-opt's own patterns knows.
+model = pathlib.Path(source) / "testdata/cases/rules/base2.onnxtxt"
+
+
+def run(*command):
+    print("$", *command, flush=True)
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(done.stdout, flush=True)
+    if done.returncode:
+        sys.exit(f"status {done.returncode}")
+    return done.stdout
+
+
+def expect(condition, what):
+    if not condition:
+        sys.exit(f"failed: {what}")
+
+
+shutil.rmtree(work, ignore_errors=True)
+run(cmake, "--install", build, "--prefix", work / "first")
+shutil.move(work / "first", work / "prefix")  # the package must not know where it was installed
+prefix = work / "prefix"
+expect(not list(prefix.rglob("*.cpp")), "only headers and libraries are installed")
+shutil.copytree(pathlib.Path(source) / "examples/consumer", work / "consumer")
+run(cmake, "-G", "Ninja", "-S", work / "consumer", "-B", work / "build", f"-DCMAKE_PREFIX_PATH={prefix}",
+    "-DCMAKE_BUILD_TYPE=Release", *arguments)
+run(cmake, "--build", work / "build")
+
+command = next(prefix.glob("bin/attn-opt"))
+expect("0 fused" in run(command, model), "the command alone does not know the spelling")
+output = run(work / "build/fuse", model, work / "fused.onnx")
+expect("fused  [power_attention]" in output, "the consumer's own pattern fuses")
+expect("verified" in output, "and is verified")
+run(command, "compare", model, work / "fused.onnx")
+softmax = pathlib.Path(source) / "testdata/models/bert-ts14s.onnx"
+expect("[softmax_attention]" in run(work / "build/fuse", softmax, work / "bert.onnx"), "the registered patterns are linked")
+refused = subprocess.run([work / "build/fuse", os.devnull, work / "none.onnx"], stderr=subprocess.PIPE, text=True)
+expect(refused.returncode == 3 and "is empty" in refused.stderr, "an error has its exit status")
