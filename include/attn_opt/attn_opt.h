@@ -8,7 +8,9 @@
 #pragma once
 
 #include "attn_opt/attention_parts.h"
+#include "attn_opt/canonical.h"
 #include "attn_opt/executor.h"
+#include "attn_opt/matcher.h"
 #include "attn_opt/model_bytes.h"
 #include "attn_opt/model_io.h"
 #include "attn_opt/optimizer.h"

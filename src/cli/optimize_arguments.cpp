@@ -17,13 +17,31 @@ const std::map<std::string, VerifyMode> kVerifyModes = {
     {"off", VerifyMode::kOff}, {"sites", VerifyMode::kSites}, {"all-sites", VerifyMode::kAllSites},
     {"model", VerifyMode::kModel}};
 
-Status check_patterns(const std::vector<std::string>& names, const OptimizeOptions& options, const std::string& option) {
+/// What WORD, the value of OPTION, stands for. Error: kUsage.
+template <class T>
+Expected<T> meaning(const std::map<std::string, T>& words, const std::string& word, const std::string& option) {
+  if (const auto known = words.find(word); known != words.end()) return known->second;
+  std::vector<std::string> all;
+  for (const auto& [name, value] : words) all.push_back(name);
+  return fail(ErrorCode::kUsage, option, "there is no '" + word + "'", suggestion(word, all));
+}
+
+std::vector<std::string> known_patterns(const OptimizeOptions& options) {
   std::vector<std::string> known;
   for (const auto& pattern : patterns()) known.emplace_back(pattern->name());
   for (const auto& rule : options.rules) known.emplace_back(rule->name());
+  return known;
+}
+
+bool is_known(std::string_view name, const OptimizeOptions& options) {
+  const auto known = known_patterns(options);
+  return std::find(known.begin(), known.end(), name) != known.end();
+}
+
+Status check_patterns(const std::vector<std::string>& names, const OptimizeOptions& options, const std::string& option) {
   for (const std::string& name : names) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return fail(ErrorCode::kUsage, option, "there is no pattern '" + name + "'", suggestion(name, known));
+    if (is_known(name, options)) continue;
+    return fail(ErrorCode::kUsage, option, "there is no pattern '" + name + "'", suggestion(name, known_patterns(options)));
   }
   return {};
 }
@@ -87,15 +105,21 @@ Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
   if (!arguments.patterns.empty()) {
     ATTN_OPT_TRY(options.rules, load_rules(arguments.patterns));
   }
+  for (const auto& pattern : arguments.more_patterns) {
+    if (is_known(pattern->name(), options)) {
+      return fail(ErrorCode::kUsage, "--patterns", "there is another pattern '" + std::string(pattern->name()) + "'");
+    }
+    options.rules.push_back(pattern);
+  }
   ATTN_OPT_CHECK(check_patterns(arguments.only, options, "--only"));
   ATTN_OPT_CHECK(check_patterns(arguments.disable, options, "--disable"));
   options.opset = arguments.opset;
   options.only = arguments.only;
   options.disable = arguments.disable;
   options.emit.target = *target;
-  options.emit.form = kForms.at(arguments.form);
-  options.emit.stage = kStages.at(arguments.stage);
-  options.verify = kVerifyModes.at(arguments.verify);
+  ATTN_OPT_TRY(options.emit.form, meaning(kForms, arguments.form, "--form"));
+  ATTN_OPT_TRY(options.emit.stage, meaning(kStages, arguments.stage, "--stage"));
+  ATTN_OPT_TRY(options.verify, meaning(kVerifyModes, arguments.verify, "--verify"));
   options.verification.share_verdicts = options.verify != VerifyMode::kAllSites;
   options.verification.strict = arguments.strict;
   options.strict = arguments.strict;

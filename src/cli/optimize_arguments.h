@@ -13,6 +13,7 @@ struct OptimizeArguments {
   int opset = 24;
   std::vector<std::string> only, disable;
   std::string patterns;  ///< folder of rules
+  std::vector<std::shared_ptr<const Pattern>> more_patterns = {};  ///< beside those of the command and of the folder
   std::string target = "portable", form = "auto", stage = "attention", verify = "sites";
   bool strict = false;
   int stop_after = -1;

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "src/cli/case_output.h"
+#include "src/cli/job_steps.h"
 #include "src/cli/report_files.h"
-#include "src/cli/requirements.h"
 
 namespace attn_opt {
 namespace {
@@ -20,35 +20,6 @@ struct Held {
   Workings workings;
   Report report;
 };
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-Status check_result(const Model& model) {
-  if (auto valid = check_model(model); !valid) {
-    return fail(ErrorCode::kInvalidInput, model.path.string(), "its rewritten form " + valid.error().what,
-                "nothing was written; please report this model");
-  }
-  return {};
-}
-
-Status write(const OptimizeJob& job, const Model& model, Report& report) {
-  const auto begin = std::chrono::steady_clock::now();
-  ATTN_OPT_CHECK(report.changed ? save_model(model, job.output, job.save) : copy_model(model, job.output, job.save));
-  report.seconds_write = seconds_since(begin);
-  report.output = job.output;
-  return {};
-}
-
-/// Requirements, the check of what would be written, the writing.
-Status finish(const OptimizeJob& job, const Model& model, Report& report) {
-  ATTN_OPT_CHECK(check_requirements(job.requirements, report));
-  if (report.changed) {
-    ATTN_OPT_CHECK(check_result(model));
-  }
-  return job.output.empty() || job.requirements.check ? Status{} : write(job, model, report);
-}
 
 std::string closing_line(const OptimizeJob& job, const Report& report) {
   if (report.output.empty()) {
@@ -77,22 +48,10 @@ Status write_reports(ReportFiles& files, const Report& report, const Status& fin
   return files.finish();
 }
 
-Expected<ModelTrial> model_trial(const OptimizeJob& job) {
-  ModelTrial trial;
-  trial.test_data = job.test_data;
-  ATTN_OPT_TRY(trial.sizes, only_sizes_of(job.trial));
-  trial.relative = job.trial.rtol;
-  trial.absolute = job.trial.atol;
-  trial.threads = job.trial.threads;
-  trial.memory_limit = job.trial.memory_limit;
-  return trial;
-}
-
 }  // namespace
 
 Status run_job(const OptimizeJob& job) {
-  ATTN_OPT_TRY(OptimizeOptions options, to_options(job.optimize));
-  ATTN_OPT_TRY(options.trial, model_trial(job));
+  ATTN_OPT_TRY(OptimizeOptions options, options_of(job));
   ATTN_OPT_TRY(ReportFiles reports, ReportFiles::create(job.reports, ReportScope::kOne));
   Progress progress(job.progress);
   options.progress = [&progress](std::string_view step, double part) { progress.update(step, part); };

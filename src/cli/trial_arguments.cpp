@@ -89,8 +89,12 @@ TensorDifference difference_of(const TrialArguments& arguments, const Tensor& ex
 }
 
 Expected<RunnableModel> load_runnable(const std::string& path, const TrialArguments& arguments) {
-  RunnableModel runnable;
   ATTN_OPT_TRY(Model model, load_valid({path, arguments.data_folders}));
+  return make_runnable(std::move(model), arguments);
+}
+
+Expected<RunnableModel> make_runnable(Model model, const TrialArguments& arguments) {
+  RunnableModel runnable;
   runnable.model = std::make_unique<Model>(std::move(model));
   ExecutorOptions options;
   options.compute_f64 = arguments.compute == "f64";

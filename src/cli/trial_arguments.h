@@ -44,6 +44,7 @@ struct RunnableModel {
   std::unique_ptr<Model> model;
   std::optional<Executor> executor;
 };
+Expected<RunnableModel> make_runnable(Model model, const TrialArguments& arguments);
 Expected<RunnableModel> load_runnable(const std::string& path, const TrialArguments& arguments);
 
 }  // namespace attn_opt

@@ -17,7 +17,7 @@ namespace attn_opt {
 namespace {
 
 constexpr int64_t kFirstIrVersionWithOpsets = 3;
-constexpr const char* kNameInMemory = "model";
+constexpr const char* kNameInMemory = "(memory)";
 
 /// Almost any bytes parse as some message: what every model has must be there.
 Status check_is_model(const onnx::ModelProto& model, const std::string& where) {
@@ -71,8 +71,9 @@ Expected<Model> load_model(const std::filesystem::path& path, const LoadOptions&
 Expected<Model> parse_model(std::string bytes, const std::filesystem::path& folder, const LoadOptions& options) {
   const std::filesystem::path path = folder / kNameInMemory;
   if (bytes.empty()) return fail(ErrorCode::kInvalidInput, path.string(), "is empty");
-  ATTN_OPT_TRY(StrippedModel whole, parse_stripped(FileBytes::of(std::move(bytes)), UINT64_MAX, path.string()));
-  return stored_model(std::move(whole), FileBytes(), path, options);
+  FileBytes file = FileBytes::of(std::move(bytes));
+  ATTN_OPT_TRY(StrippedModel whole, parse_stripped(file, UINT64_MAX, path.string()));
+  return stored_model(std::move(whole), std::move(file), path, options);
 }
 
 Expected<std::string> serialize_model(Model model) {

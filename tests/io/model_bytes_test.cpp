@@ -50,9 +50,22 @@ TEST_F(ModelBytes, OfAModelReadFromAFile) {
   EXPECT_EQ(before.SerializeAsString(), after.SerializeAsString());
 }
 
+TEST_F(ModelBytes, CanBeSavedAndCopied) {
+  const std::string bytes = read_file(kModels / "bert-ts14s.onnx");
+  auto model = parse_model(bytes, folder_);
+  ASSERT_TRUE(model);
+  ASSERT_TRUE(copy_model(*model, folder_ / "copy.onnx"));
+  EXPECT_EQ(read_file(folder_ / "copy.onnx"), bytes);
+  model->proto.set_producer_name("another");
+  ASSERT_TRUE(save_model(*model, folder_ / "saved.onnx"));
+  const auto saved = load_model(folder_ / "saved.onnx");
+  ASSERT_TRUE(saved);
+  EXPECT_EQ(saved->proto.producer_name(), "another");
+}
+
 TEST_F(ModelBytes, MustBeAModel) {
   EXPECT_THAT(error_of(parse_model(""), ErrorCode::kInvalidInput), HasSubstr("is empty"));
-  EXPECT_THAT(error_of(parse_model("no model"), ErrorCode::kInvalidInput), HasSubstr("model: "));
+  EXPECT_THAT(error_of(parse_model("no model"), ErrorCode::kInvalidInput), HasSubstr("(memory): "));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 cmake, build, source, work, *arguments = sys.argv[1:]
-work = pathlib.Path(work)
+work = pathlib.Path(work).resolve()
 # The model has an attention that none of attn-opt's own patterns knows.
 model = pathlib.Path(source) / "testdata/cases/rules/base2.onnxtxt"
 

@@ -101,7 +101,7 @@ TEST(Structure, TheRuleOfLayersTellsUpFromDown) {
 
 TEST(Structure, FilesAreSmall) {
   std::vector<std::ptrdiff_t> sizes;
-  for (const auto& [path, text] : sources({"src", "patterns", "include", "tests"})) {
+  for (const auto& [path, text] : sources({"src", "patterns", "include", "tests", "examples"})) {
     sizes.push_back(std::count(text.begin(), text.end(), '\n'));
     EXPECT_LE(sizes.back(), kMostLines) << path;
   }
