@@ -1,5 +1,7 @@
 #include "src/cli/commands.h"
 
+#include <algorithm>
+
 namespace attn_opt {
 
 std::span<const Command> commands() {
@@ -11,6 +13,17 @@ std::span<const Command> commands() {
       {"patterns", "List the patterns", patterns_command},
   };
   return kCommands;
+}
+
+Expected<int> run_command_line(Arguments arguments) {
+  const auto known = commands();
+  const auto command = std::find_if(known.begin(), known.end(), [&](const Command& one) {
+    return !arguments.empty() && one.name == arguments.front();
+  });
+  if (command != known.end()) arguments.erase(arguments.begin());
+  const DeclaredCommand chosen = command == known.end() ? optimize_command() : command->declare();
+  ATTN_OPT_TRY(const bool go_on, parse(*chosen.app, arguments));
+  return go_on ? chosen.run() : 0;
 }
 
 }  // namespace attn_opt

@@ -11,18 +11,20 @@ namespace attn_opt {
 struct Command {
   std::string_view name;
   std::string_view summary;
-  /// Returns the exit status of a run that came to its end.
-  Expected<int> (*run)(const Arguments& arguments);
+  DeclaredCommand (*declare)();
 };
 
 /// All but the main job.
 std::span<const Command> commands();
 
-Expected<int> optimize_command(const Arguments& arguments);
-Expected<int> explain_command(const Arguments& arguments);
-Expected<int> run_command(const Arguments& arguments);
-Expected<int> compare_command(const Arguments& arguments);
-Expected<int> test_command(const Arguments& arguments);
-Expected<int> patterns_command(const Arguments& arguments);
+DeclaredCommand optimize_command();
+DeclaredCommand explain_command();
+DeclaredCommand run_command();
+DeclaredCommand compare_command();
+DeclaredCommand test_command();
+DeclaredCommand patterns_command();
+
+/// Runs what ARGUMENTS ask for: a command, or the main job. Returns the exit status of a run that came to its end.
+Expected<int> run_command_line(Arguments arguments);
 
 }  // namespace attn_opt

@@ -30,18 +30,15 @@ std::string line_of(const std::string& output, const TensorDifference& found) {
                      pattern_of("Inf", found.infinities_expected, found.infinities_elsewhere));
 }
 
-}  // namespace
-
-Expected<int> compare_command(const Arguments& arguments) {
-  CompareArguments given;
-  CLI::App app("Runs two models on the same drawn inputs and compares their outputs.", "attn-opt compare");
+void declare(CLI::App& app, CompareArguments& given) {
   app.add_option("A", given.a, "Model whose inputs are drawn and whose outputs are expected")->required();
   app.add_option("B", given.b, "Model that is compared with it")->required();
   app.add_option("--seeds", given.seeds, "How many draws with each combination of sizes")->check(CLI::PositiveNumber)->capture_default_str();
   declare_trial_options(app, given.trial);
   declare_verbosity(app, given.verbosity);
-  ATTN_OPT_TRY(const bool go_on, parse(app, arguments));
-  if (!go_on) return 0;
+}
+
+Expected<int> compare(CompareArguments& given, const CLI::App&) {
   set_up_log(given.verbosity);
   ATTN_OPT_TRY(const RunnableModel a, load_runnable(given.a, given.trial));
   ATTN_OPT_TRY(const RunnableModel b, load_runnable(given.b, given.trial));
@@ -51,6 +48,13 @@ Expected<int> compare_command(const Arguments& arguments) {
   }
   if (std::ranges::all_of(outputs, [](const OutputDifference& output) { return output.difference.agrees(); })) return 0;
   return fail(ErrorCode::kMismatch, given.b, "outputs differ from those of " + given.a);
+}
+
+}  // namespace
+
+DeclaredCommand compare_command() {
+  return declared("attn-opt compare", "Runs two models on the same drawn inputs and compares their outputs.", declare,
+                  compare);
 }
 
 }  // namespace attn_opt

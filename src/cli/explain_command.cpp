@@ -42,12 +42,7 @@ const SiteReport& site_to_reduce(const std::vector<SiteReport>& sites) {
   return missed == sites.end() ? sites.front() : *missed;
 }
 
-}  // namespace
-
-Expected<int> explain_command(const Arguments& arguments) {
-  ExplainArguments given;
-  CLI::App app("Says of every attention in a model how it is fused, or what stands in the way.",
-               "attn-opt explain");
+void declare(CLI::App& app, ExplainArguments& given) {
   declare_model(app, "MODEL", given.model);
   app.add_option("--node", given.node, "Only the attention of this node");
   app.add_option("--case-out", given.case_out,
@@ -55,8 +50,9 @@ Expected<int> explain_command(const Arguments& arguments) {
   declare_optimize_options(app, given.optimize);
   declare_data_folders(app, given.model.data_folders);
   declare_verbosity(app, given.verbosity);
-  ATTN_OPT_TRY(const bool go_on, parse(app, arguments));
-  if (!go_on) return 0;
+}
+
+Expected<int> explain_sites(ExplainArguments& given, const CLI::App&) {
   set_up_log(given.verbosity);
   ATTN_OPT_TRY(const OptimizeOptions options, to_options(given.optimize));
   ATTN_OPT_TRY(Model model, load_valid(given.model));
@@ -75,6 +71,13 @@ Expected<int> explain_command(const Arguments& arguments) {
     ATTN_OPT_CHECK(write_case(before, site_to_reduce(report.sites), given.optimize, given.case_out));
   }
   return 0;
+}
+
+}  // namespace
+
+DeclaredCommand explain_command() {
+  return declared("attn-opt explain", "Says of every attention in a model how it is fused, or what stands in the way.",
+                  declare, explain_sites);
 }
 
 }  // namespace attn_opt

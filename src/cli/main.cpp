@@ -42,18 +42,8 @@ int report_error(const Error& error) {
   return exit_status(error.code);
 }
 
-Expected<int> run(Arguments arguments) {
-  const auto known = commands();
-  const auto command = std::find_if(known.begin(), known.end(), [&](const Command& one) {
-    return !arguments.empty() && one.name == arguments.front();
-  });
-  if (command == known.end()) return optimize_command(arguments);
-  arguments.erase(arguments.begin());
-  return command->run(arguments);
-}
-
 int run_and_report(const Arguments& arguments) {
-  const Expected<int> status = run(arguments);
+  const Expected<int> status = run_command_line(arguments);
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (!status) return report_error(status.error());
   if (written) return *status;

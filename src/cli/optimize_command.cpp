@@ -16,7 +16,8 @@ const std::map<std::string, Progress::Mode> kProgressModes = {
 const std::map<std::string, ExternalData> kExternalData = {
     {"auto", ExternalData::kAuto}, {"inline", ExternalData::kInline}, {"external", ExternalData::kExternal}};
 
-struct Words {
+struct OptimizeCommandArguments {
+  OptimizeJob job;
   std::string require_fused, on_mismatch = "skip", progress = "auto", external_data = "auto";
 };
 
@@ -30,7 +31,8 @@ std::string footer() {
   return text;
 }
 
-void declare_options(CLI::App& app, OptimizeJob& job, Words& words) {
+void declare(CLI::App& app, OptimizeCommandArguments& words) {
+  OptimizeJob& job = words.job;
   declare_model(app, "INPUT", job.input);
   app.add_option("-o,--output", job.output,
                  "Where the model is written (- for standard output); without: a dry run");
@@ -101,15 +103,8 @@ Status check_trial(const CLI::App& app, const OptimizeJob& job) {
   return {};
 }
 
-}  // namespace
-
-Expected<int> optimize_command(const Arguments& arguments) {
-  OptimizeJob job;
-  Words words;
-  CLI::App app("Finds attention in an ONNX model and rewrites it into ONNX Attention nodes.", "attn-opt");
-  declare_options(app, job, words);
-  ATTN_OPT_TRY(const bool go_on, parse(app, arguments));
-  if (!go_on) return 0;
+Expected<int> optimize_model(OptimizeCommandArguments& words, const CLI::App& app) {
+  OptimizeJob& job = words.job;
   ATTN_OPT_CHECK(set_required(words.require_fused, job.requirements));
   ATTN_OPT_CHECK(check_reports(job));
   ATTN_OPT_CHECK(check_trial(app, job));
@@ -119,6 +114,13 @@ Expected<int> optimize_command(const Arguments& arguments) {
   set_up_log(job.verbosity);
   ATTN_OPT_CHECK(run_job(job));
   return 0;
+}
+
+}  // namespace
+
+DeclaredCommand optimize_command() {
+  return declared("attn-opt", "Finds attention in an ONNX model and rewrites it into ONNX Attention nodes.", declare,
+                  optimize_model);
 }
 
 }  // namespace attn_opt

@@ -7,18 +7,22 @@
 #include "src/cli/commands.h"
 
 namespace attn_opt {
+namespace {
 
-Expected<int> patterns_command(const Arguments& arguments) {
+struct PatternsArguments {
   std::string folder;
-  CLI::App app("Lists the patterns: the names that --only and --disable take.", "attn-opt patterns");
-  app.add_option("--patterns", folder, "Folder of rules to list too");
-  ATTN_OPT_TRY(const bool go_on, parse(app, arguments));
-  if (!go_on) return 0;
+};
+
+void declare(CLI::App& app, PatternsArguments& given) {
+  app.add_option("--patterns", given.folder, "Folder of rules to list too");
+}
+
+Expected<int> list_patterns(PatternsArguments& given, const CLI::App&) {
   std::vector<const Pattern*> all;
   for (const auto& pattern : patterns()) all.push_back(pattern.get());
   std::vector<std::shared_ptr<const Pattern>> rules;
-  if (!folder.empty()) {
-    ATTN_OPT_TRY(rules, load_rules(folder));
+  if (!given.folder.empty()) {
+    ATTN_OPT_TRY(rules, load_rules(given.folder));
   }
   for (const auto& rule : rules) all.push_back(rule.get());
   size_t width = 0;
@@ -27,6 +31,13 @@ Expected<int> patterns_command(const Arguments& arguments) {
     std::fputs(fmt::format("{:{}}  {}\n", pattern->name(), width, pattern->summary()).c_str(), stdout);
   }
   return 0;
+}
+
+}  // namespace
+
+DeclaredCommand patterns_command() {
+  return declared("attn-opt patterns", "Lists the patterns: the names that --only and --disable take.", declare,
+                  list_patterns);
 }
 
 }  // namespace attn_opt

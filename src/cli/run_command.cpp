@@ -122,13 +122,7 @@ Status run_once(const RunArguments& given, const RunnableModel& runnable) {
   return {};
 }
 
-}  // namespace
-
-Expected<int> run_command(const Arguments& arguments) {
-  RunArguments given;
-  CLI::App app(
-      "Runs a model on the embedded executor: on test data, on given inputs, or on inputs drawn from what it declares.",
-      "attn-opt run");
+void declare(CLI::App& app, RunArguments& given) {
   app.add_option("MODEL", given.model, "Model: .onnx, .onnxtxt, or - for standard input")->required();
   auto* test_data = app.add_option("--test-data", given.test_data,
                                    "Folder of input_N.pb and output_N.pb; outputs are compared");
@@ -140,8 +134,9 @@ Expected<int> run_command(const Arguments& arguments) {
   declare_trial_options(app, given.trial);
   app.get_option("--dim")->excludes(test_data)->excludes(inputs);
   declare_verbosity(app, given.verbosity);
-  ATTN_OPT_TRY(const bool go_on, parse(app, arguments));
-  if (!go_on) return 0;
+}
+
+Expected<int> run_model(RunArguments& given, const CLI::App&) {
   set_up_log(given.verbosity);
   Profile profile;
   if (!given.profile.empty()) given.trial.on_node = [&profile](const NodeRun& node) { profile.add(node); };
@@ -152,6 +147,15 @@ Expected<int> run_command(const Arguments& arguments) {
   }
   ATTN_OPT_CHECK(status);
   return 0;
+}
+
+}  // namespace
+
+DeclaredCommand run_command() {
+  return declared(
+      "attn-opt run",
+      "Runs a model on the embedded executor: on test data, on given inputs, or on inputs drawn from what it declares.",
+      declare, run_model);
 }
 
 }  // namespace attn_opt

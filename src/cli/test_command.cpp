@@ -28,31 +28,38 @@ void print(const CaseResult& result, const std::filesystem::path& path, const Ve
   std::fflush(stdout);
 }
 
-}  // namespace
-
-Expected<int> test_command(const Arguments& arguments) {
+struct TestArguments {
   std::vector<std::string> paths;
   bool update_golden = false;
   Verbosity verbosity;
-  CLI::App app(
-      "Runs pattern regression cases: models in ONNX's textual syntax that say what is to become of them.",
-      "attn-opt test");
-  app.add_option("PATH", paths, "Cases (.onnxtxt), or folders to search for them")->required();
-  app.add_flag("--update-golden", update_golden, "Rewrite golden outputs that differ");
-  declare_verbosity(app, verbosity);
-  ATTN_OPT_TRY(const bool go_on, parse(app, arguments));
-  if (!go_on) return 0;
-  set_up_log(verbosity);
-  ATTN_OPT_TRY(const auto cases, find_cases(paths));
+};
+
+void declare(CLI::App& app, TestArguments& given) {
+  app.add_option("PATH", given.paths, "Cases (.onnxtxt), or folders to search for them")->required();
+  app.add_flag("--update-golden", given.update_golden, "Rewrite golden outputs that differ");
+  declare_verbosity(app, given.verbosity);
+}
+
+Expected<int> test(TestArguments& given, const CLI::App&) {
+  set_up_log(given.verbosity);
+  ATTN_OPT_TRY(const auto cases, find_cases(given.paths));
   int failed = 0;
   for (const auto& path : cases) {
-    const CaseResult result = run_case(path, update_golden);
+    const CaseResult result = run_case(path, given.update_golden);
     if (!result.failures.empty()) ++failed;
-    print(result, path, verbosity);
+    print(result, path, given.verbosity);
   }
   const int passed = static_cast<int>(cases.size()) - failed;
   std::printf("%d passed, %d failed\n", passed, failed);
   return failed == 0 ? 0 : exit_status(ErrorCode::kRequirement);
+}
+
+}  // namespace
+
+DeclaredCommand test_command() {
+  return declared("attn-opt test",
+                  "Runs pattern regression cases: models in ONNX's textual syntax that say what is to become of them.",
+                  declare, test);
 }
 
 }  // namespace attn_opt
