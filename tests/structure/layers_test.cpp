@@ -36,6 +36,7 @@ std::set<std::string> below(const std::string& folder) {
       {"report", {"verify"}},
       {"optimizer", {"report", "opset", "patterns"}},
       {"cli", {"optimizer"}},
+      {"python", {"cli"}},
   };
   std::set<std::string> all{folder};
   for (auto layer = kUses.rbegin(); layer != kUses.rend(); ++layer)
@@ -55,7 +56,7 @@ std::map<std::string, std::string> sources(const std::vector<std::string>& folde
   for (const std::string& folder : folders) {
     EXPECT_TRUE(fs::is_directory(root / folder)) << folder;
     for (const auto& entry : fs::recursive_directory_iterator(root / folder))
-      if (entry.path().extension() == ".cpp" || entry.path().extension() == ".h")
+      if (const auto kind = entry.path().extension(); kind == ".cpp" || kind == ".h" || kind == ".py")
         found[fs::relative(entry.path(), root).string()] = text_of(entry.path());
   }
   return found;
@@ -72,7 +73,7 @@ std::vector<std::string> groups(const std::string& text, const std::string& patt
 std::string layer_of(const std::string& path) {
   const fs::path parts(path);
   auto part = parts.begin();
-  if (*part == "patterns") return "patterns";
+  if (*part == "patterns" || *part == "python") return *part;
   return *part == "src" ? *++part : "";
 }
 
@@ -80,13 +81,13 @@ std::string layer_of(const std::string& path) {
 std::vector<std::string> upward_includes(const std::string& path, const std::string& text) {
   const std::set<std::string> allowed = below(layer_of(path));
   std::vector<std::string> bad;
-  for (const std::string& include : groups(text, "#include \"((?:src|patterns)/[^\"]*)\""))
+  for (const std::string& include : groups(text, "#include \"((?:src|patterns|python)/[^\"]*)\""))
     if (!allowed.count(layer_of(include))) bad.push_back(path + " includes " + include);
   return bad;
 }
 
 TEST(Structure, LayersIncludeOnlyWhatIsBelow) {
-  for (const auto& [path, text] : sources({"src", "patterns", "include"}))
+  for (const auto& [path, text] : sources({"src", "patterns", "include", "python"}))
     EXPECT_THAT(upward_includes(path, text), IsEmpty());
 }
 
@@ -101,7 +102,7 @@ TEST(Structure, TheRuleOfLayersTellsUpFromDown) {
 
 TEST(Structure, FilesAreSmall) {
   std::vector<std::ptrdiff_t> sizes;
-  for (const auto& [path, text] : sources({"src", "patterns", "include", "tests", "examples"})) {
+  for (const auto& [path, text] : sources({"src", "patterns", "include", "tests", "examples", "python"})) {
     sizes.push_back(std::count(text.begin(), text.end(), '\n'));
     EXPECT_LE(sizes.back(), kMostLines) << path;
   }

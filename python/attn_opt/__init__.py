@@ -1,0 +1,22 @@
+"""Finds attention in ONNX models and rewrites it into ONNX Attention nodes.
+
+    import attn_opt
+    model, report = attn_opt.optimize("model.onnx")
+    print(report)
+
+docs/python.md is the manual.
+"""
+
+from ._api import Explanation, compare, explain, optimize, patterns, run
+from ._core import Builder, Context, Dim, Facts, Graph, Node, Value, __version__
+from ._description import Bias, Drop, Keep, Miss, Pattern, Sdpa, Term, pattern
+from ._errors import (Error, InvalidModelError, LimitError, MismatchError, OutputError, PatternError, RequirementError,
+                      UnsupportedError, UsageError)
+from ._report import Comparison, OutputDifference, Precondition, Report, Site, SiteMiss, Verification
+
+__all__ = [
+    "Bias", "Builder", "Comparison", "Context", "Dim", "Drop", "Error", "Explanation", "Facts", "Graph", "InvalidModelError", "Keep",
+    "LimitError", "MismatchError", "Miss", "Node", "OutputDifference", "OutputError", "Pattern", "PatternError", "Precondition",
+    "Report", "RequirementError", "Sdpa", "Site", "SiteMiss", "Term", "UnsupportedError", "UsageError", "Value", "Verification",
+    "__version__", "compare", "explain", "optimize", "pattern", "patterns", "run",
+]

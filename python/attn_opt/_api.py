@@ -1,0 +1,229 @@
+"""optimize(), explain(), run() and compare()."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _core
+from ._description import Pattern
+from ._errors import MismatchError, UsageError
+from ._models import given_model
+from ._report import Comparison, OutputDifference, Report, Site
+
+Patterns = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]", Pattern]]]
+Dims = Mapping[str, Union[int, Sequence[int]]]
+
+
+def _without_none(options: Dict[str, Any]) -> Dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _names(given: Union[str, Sequence[str]]) -> List[str]:
+    return given.split(",") if isinstance(given, str) else list(given)
+
+
+def _dims(given: Optional[Dims]) -> List[str]:
+    """{"batch": 2, "seq": [1, 7]} as "batch=2", "seq=1,7"."""
+    sizes = {name: [size] if isinstance(size, int) else size for name, size in (given or {}).items()}
+    return [f"{name}={','.join(map(str, all_of_it))}" for name, all_of_it in sizes.items()]
+
+
+def _patterns(given: Patterns) -> Dict[str, Any]:
+    one = isinstance(given, (str, os.PathLike, Pattern))
+    parts = [given] if one else list(given)  # type: ignore[arg-type]
+    folders = [os.fspath(part) for part in parts if isinstance(part, (str, os.PathLike))]
+    functions = [part for part in parts if not isinstance(part, (str, os.PathLike))]
+    for function in functions:
+        if not isinstance(function, Pattern):
+            raise TypeError(f"patterns are folders of rules or functions made by @attn_opt.pattern, not {function!r}")
+    if len(folders) > 1:
+        raise UsageError("patterns come of one folder of rules", "patterns")
+    return {"rules": folders[0] if folders else "", "patterns": functions}
+
+
+def _trial(dims: Optional[Dims], rtol: Optional[float], atol: Optional[float], threads: int,
+           memory_limit: Optional[int]) -> Dict[str, Any]:
+    return {"dims": _dims(dims), "rtol": rtol, "atol": atol, "threads": threads, "memory_limit": memory_limit}
+
+
+def _required(require_fused: Union[int, str, None]) -> Dict[str, Any]:
+    if require_fused is None or require_fused == "all":
+        return {"require_all_fused": require_fused == "all"}
+    if isinstance(require_fused, int) and require_fused >= 0:
+        return {"require_fused": int(require_fused)}
+    raise UsageError(f"{require_fused!r} is neither a number nor 'all'", "require_fused")
+
+
+def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *, opset: int = 24, target: str = "portable",
+             form: str = "auto", stage: str = "attention", only: Union[str, Sequence[str]] = (),
+             disable: Union[str, Sequence[str]] = (), patterns: Patterns = (), verify: str = "sites", strict: bool = False,
+             stop_after: int = -1, on_mismatch: str = "skip", require_fused: Union[int, str, None] = None, check: bool = False,
+             external_data: str = "auto", test_data: Union[str, "os.PathLike[str]", None] = None, dims: Optional[Dims] = None,
+             rtol: Optional[float] = None, atol: Optional[float] = None, threads: int = 0, memory_limit: Optional[int] = None,
+             base_dir: Union[str, "os.PathLike[str]", None] = None, allow_data_dirs: Sequence[Union[str, "os.PathLike[str]"]] = (),
+             progress: Optional[Callable[[str, float], None]] = None) -> Tuple[Any, Report]:
+    """Rewrites the attention in a model into ONNX Attention nodes and verifies that the numbers stay.
+
+    Args:
+        model: a path, an onnx.ModelProto, an onnx_ir.Model, a torch.onnx.ONNXProgram or an onnxscript function. It is not changed.
+        output: path to write to. Weights go from file to file: the model may have any size.
+        opset: the model is raised to it: 23, 24 or 25. One above it is never lowered.
+        target: whose rules the written nodes keep: "portable", "spec", "ort", "openvino".
+        form: operands of the written nodes: "auto", "3d", "4d".
+        stage: "attention", or "functions": calls of local functions at the model's opset.
+        only, disable: names of patterns to use alone, or not to use.
+        patterns: patterns made by @attn_opt.pattern, and a folder of rules (docs/rules.md).
+        verify: "sites", "all-sites" (equal ones too), "model" (and the whole model), "off".
+        strict: fuse only what is proven and verified.
+        stop_after: fuse at most so many sites; negative: all.
+        on_mismatch: a site whose numbers differ is left as it was ("skip"), or raises ("fail").
+        require_fused: so many sites, or "all", must be fused.
+        check: write nothing; raise if anything could be fused.
+        external_data: large tensors of an output: "auto", "inline", "external".
+        test_data, dims, rtol, atol, threads, memory_limit: how the whole model is run, with verify="model": folder of ONNX
+            test data, sizes of symbolic dimensions, tolerances, threads, bytes that tensors may take.
+        base_dir: folder of the external data of an onnx.ModelProto; the current one by default.
+        allow_data_dirs: further folders that links to external data may lead to.
+        progress: called with what is being done and how far it is, 0 to 1.
+
+    Returns:
+        (output, report) if an output was asked for. Else (model, report): the new model, of the kind that was given (an
+        onnx.ModelProto for a path or a function), or the very one that was given if nothing was fused.
+
+    Raises:
+        Error: with the `status` that the command exits with; `report` is set where there is one. Nothing was written then.
+        PatternError: a pattern written in Python raised.
+        TypeError: a model or an option of another type.
+    """
+    if on_mismatch not in ("skip", "fail"):
+        raise UsageError(f"there is no '{on_mismatch}'", "on_mismatch", "skip or fail")
+    given = given_model(model, base_dir, allow_data_dirs)
+    writes = output is not None and not check
+    options = dict(_trial(dims, rtol, atol, threads, memory_limit), output=os.fspath(output) if writes else "", opset=opset,
+                   target=target, form=form, stage=stage, only=_names(only), disable=_names(disable), verify=verify,
+                   strict=strict, stop_after=stop_after, fail_on_mismatch=on_mismatch == "fail", check=check,
+                   external_data=external_data, test_data="" if test_data is None else os.fspath(test_data))
+    options.update(_patterns(patterns), **_required(require_fused))
+    wants_model = output is None and not check
+    data, json_text, text, explanations, error = _core.optimize(given.source, _without_none(options), wants_model, progress)
+    report = Report(json_text, text, explanations)
+    if error is not None:
+        error.report = report
+        raise error
+    if writes:
+        return output, report
+    return (given.original if data is None else given.of_bytes(data)), report
+
+
+class Explanation(List[Site]):
+    """Sites of a model, the fused ones first, then those refused, then the misses, the nearest first. str() explains them."""
+
+    report: Report
+
+    def __str__(self) -> str:
+        reasons = [f"nothing can be fused: opset.raise: {reason}\n" for reason in self.report.not_raised]
+        return "\n".join([str(site) for site in self] + reasons) or "no attention found\n"
+
+
+def explain(model: Any, node: Optional[str] = None, **options: Any) -> Explanation:
+    """Says of every attention in a model how it is fused, or what stands in the way.
+
+    Args:
+        model: as optimize() takes it. It is not changed.
+        node: only the attention of this node.
+        **options: those of optimize().
+
+    Raises:
+        UsageError: no attention is called NODE.
+        Error: as optimize().
+    """
+    given = given_model(model, options.pop("base_dir", None), options.pop("allow_data_dirs", ()))
+    options.update(_patterns(options.get("patterns", ())))
+    options.update(only=_names(options.get("only", ())), disable=_names(options.get("disable", ())))
+    unknown = set(options) - {"opset", "target", "form", "stage", "only", "disable", "patterns", "rules", "verify", "strict", "stop_after"}
+    if unknown:
+        raise TypeError(f"explain() has no option {', '.join(sorted(unknown))}")
+    _, json_text, text, explanations, _ = _core.optimize(given.source, options, False, None)
+    report = Report(json_text, text, explanations)
+    rank = {"fused": 0, "refused": 1, "missed": 2}
+    sites = sorted(report.sites, key=lambda site: (rank[site.outcome], -len(site.peeled) if site.outcome == "missed" else 0))
+    if node is not None:
+        near = difflib.get_close_matches(node, [site.name for site in sites], 1)
+        sites = [site for site in sites if node in (site.name, site.miss.node if site.miss else None)]
+        if not sites:
+            raise UsageError(f"no attention is called '{node}'", "node", f"did you mean '{near[0]}'?" if near else "")
+    explanation = Explanation(sites)
+    explanation.report = report
+    return explanation
+
+
+def run(model: Any, inputs: Mapping[str, Any], *, compute: str = "model", threads: int = 0, memory_limit: Optional[int] = None,
+        base_dir: Union[str, "os.PathLike[str]", None] = None,
+        allow_data_dirs: Sequence[Union[str, "os.PathLike[str]"]] = ()) -> Dict[str, np.ndarray]:
+    """Runs a model on the embedded CPU executor.
+
+    Args:
+        model: as optimize() takes it.
+        inputs: an array for each input, by name (a list of arrays for a sequence, None for an optional that is empty). Types that
+            NumPy lacks are those of ml_dtypes.
+        compute: "model", or "f64": all floats are held in double.
+        threads: that operators use; 0: one for each processor. Results do not depend on it.
+        memory_limit: bytes that tensors may take (4 GB); weights that lie in files do not count.
+
+    Returns:
+        The outputs by name.
+
+    Raises:
+        UsageError: an input that the model does not have. InvalidModelError: one that is missing, or whose shape does not fit.
+        UnsupportedError: an operator that the executor lacks. LimitError: more memory than memory_limit.
+    """
+    given = given_model(model, base_dir, allow_data_dirs)
+    options = {"compute": _compute(compute), "threads": threads, "memory_limit": memory_limit}
+    return _core.run(given.source, dict(inputs), _without_none(options))
+
+
+def _compute(compute: str) -> str:
+    if compute not in ("model", "f64"):
+        raise UsageError(f"there is no '{compute}'", "compute", "model or f64")
+    return compute
+
+
+def compare(a: Any, b: Any, *, seeds: int = 3, dims: Optional[Dims] = None, rtol: Optional[float] = None,
+            atol: Optional[float] = None, compute: str = "model", threads: int = 0, memory_limit: Optional[int] = None,
+            base_dir: Union[str, "os.PathLike[str]", None] = None,
+            allow_data_dirs: Sequence[Union[str, "os.PathLike[str]"]] = (), must_agree: bool = False) -> Comparison:
+    """Runs two models on the same drawn inputs and compares their outputs, which are paired by name, or else by position.
+
+    Args:
+        a, b: models, as optimize() takes them. Inputs are drawn for `a`.
+        seeds: draws with each combination of sizes.
+        dims: sizes of symbolic dimensions: a number, or several to try.
+        rtol, atol: what values may differ by; by default what docs/cli.md says of their type.
+        compute, threads, memory_limit: as run() has them.
+        must_agree: raise where outputs differ.
+
+    Returns:
+        How far each output of `a` lies from b's; true if all agree.
+
+    Raises:
+        MismatchError: inputs or outputs that the other model does not have; with must_agree, numbers that differ.
+        Error: as run().
+    """
+    if seeds < 1:
+        raise UsageError(f"{seeds} draws compare nothing", "seeds")
+    first, second = (given_model(model, base_dir, allow_data_dirs) for model in (a, b))
+    options = dict(_trial(dims, rtol, atol, threads, memory_limit), compute=_compute(compute))
+    found = _core.compare(first.source, second.source, seeds, _without_none(options))
+    comparison = Comparison(OutputDifference(output) for output in found)
+    if must_agree and not comparison:
+        raise MismatchError("outputs differ: " + "; ".join(str(one) for one in comparison if not one.agrees))
+    return comparison
+
+
+def patterns() -> Dict[str, str]:
+    """The patterns that attn-opt has: a line about each by name."""
+    return dict(_core.pattern_names())

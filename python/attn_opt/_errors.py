@@ -1,0 +1,83 @@
+"""What attn_opt raises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional
+
+if TYPE_CHECKING:
+    from ._report import Report
+
+
+class Error(Exception):
+    """A run that failed. Its text is one line, "WHERE: WHAT; REMEDY".
+
+    Attributes:
+        status: the command's exit status for failures of this kind (docs/cli.md).
+        what: what is wrong.
+        where: the file, node or value; may be empty.
+        remedy: what to do about it; may be empty.
+        report: the report of the run, where there is one (requirements and mismatches).
+    """
+
+    status: int = 3
+
+    def __init__(self, what: str, where: str = "", remedy: str = ""):
+        if where.startswith("--"):  # an option as the command has it
+            where = where[2:].replace("-", "_")
+        super().__init__((f"{where}: " if where else "") + what + (f"; {remedy}" if remedy else ""))
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+        self.report: Optional[Report] = None
+
+    def __reduce__(self):
+        return type(self), (self.what, self.where, self.remedy)
+
+
+class RequirementError(Error):
+    """A requirement (require_fused, check) is not met. Status 1."""
+
+    status = 1
+
+
+class UsageError(Error, ValueError):
+    """An option that there is not, or a value that it cannot have. Status 2."""
+
+    status = 2
+
+
+class InvalidModelError(Error):
+    """The model cannot be read or is not valid ONNX. Status 3."""
+
+
+class UnsupportedError(Error):
+    """The executor lacks an operator or a type. Status 3."""
+
+
+class LimitError(Error):
+    """The model is beyond a limit (size, nesting, memory, time). Status 3."""
+
+
+class MismatchError(Error):
+    """Numbers differ. Status 4."""
+
+    status = 4
+
+
+class OutputError(Error):
+    """An output cannot be written. Status 5."""
+
+    status = 5
+
+
+class PatternError(Error):
+    """A pattern written in Python raised an exception, which is the __cause__. Status 2."""
+
+    status = 2
+
+
+def pattern_error(pattern: str, node: str, cause: BaseException) -> PatternError:
+    """What the extension module raises for CAUSE, raised by PATTERN at NODE."""
+    error = PatternError(f"{type(cause).__name__}: {cause}", f"pattern '{pattern}' at node '{node}'")
+    error.__cause__ = cause
+    return error

@@ -1,0 +1,200 @@
+"""What a run did: a typed view of the JSON report (docs/report.md)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+
+
+def _attribute(key: str, doc: str) -> Any:
+    return property(lambda self: self._json[key], doc=doc)
+
+
+class _View:
+    """An object of the report; `to_dict()` has all of it, keys of later versions included."""
+
+    __slots__ = ("_json",)
+
+    def __init__(self, json_object: Mapping[str, Any]):
+        self._json = dict(json_object)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The object as the JSON report has it."""
+        return json.loads(json.dumps(self._json))
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._json == other._json  # type: ignore[attr-defined]
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class SiteMiss(_View):
+    """Why a site was not fused."""
+
+    __slots__ = ()
+    id: str = _attribute("id", "Stable id; docs/misses.md has a paragraph for each.")
+    node: Optional[str] = _attribute("node", "Where recognition stopped.")
+    op: Optional[str] = _attribute("op", "Operator of that node.")
+    found: str = _attribute("found", "What was found there.")
+    hint: str = _attribute("hint", "Where the documentation describes it.")
+
+    def __repr__(self) -> str:
+        return f"<Miss {self.id} at {self.node}: {self.found}>"
+
+
+class Precondition(_View):
+    """Something that must hold for a rewrite to be exact."""
+
+    __slots__ = ()
+    id: str = _attribute("id", "As docs/verification.md describes them.")
+    proven: bool = _attribute("proven", "False: it is assumed, and strict=True refuses the site.")
+    detail: str = _attribute("detail", "What it is about, or why it is proven.")
+
+
+class Verification(_View):
+    """What came of running a site before and after."""
+
+    __slots__ = ()
+    verdict: str = _attribute("verdict", "'verified', 'failed' (numbers differ) or 'unverified' (could not be run).")
+    reason: Optional[str] = _attribute("reason", "Of the last two.")
+    algebra_difference: float = _attribute("algebra_difference", "Largest relative difference in double.")
+    type_difference_ulp: float = _attribute("type_difference_ulp", "Largest difference in the model's own type.")
+    draws: int = _attribute("draws", "Input sets that both sides ran on.")
+    seconds: float = _attribute("seconds", "Wall time.")
+    shared: bool = _attribute("shared", "The verdict is that of an equal site.")
+    explained_by: List[str] = _attribute("explained_by", "Assumed preconditions that differences were put down to.")
+
+
+class Site(_View):
+    """One attention and what came of it."""
+
+    __slots__ = ("explanation",)
+    name: str = _attribute("name", "The node at which it was found.")
+    op: str = _attribute("op", "That node's operator.")
+    graph: str = _attribute("graph", "'main', or the path of bodies.")
+    pattern: Optional[str] = _attribute("pattern", "Name of the pattern.")
+    outcome: str = _attribute("outcome", "'fused', 'refused' or 'missed'.")
+    form: Optional[str] = _attribute("form", "'3d' or '4d': operands of the written node.")
+    q_heads: Optional[int] = _attribute("q_heads", "None where the model does not fix them.")
+    kv_heads: Optional[int] = _attribute("kv_heads", "None where the model does not fix them.")
+    past: Optional[bool] = _attribute("past", "The written node has a KV cache.")
+    is_causal: Optional[bool] = _attribute("is_causal", "The written node masks later keys by its attribute.")
+    mask: Optional[str] = _attribute("mask", "Which masks is_causal says, and why not the others.")
+    scale: Optional[float] = _attribute("scale", "Of the scores.")
+    softcap: Optional[float] = _attribute("softcap", "0: none.")
+    peeled: List[str] = _attribute("peeled", "What was recognised, from the anchor on.")
+    effect: Optional[Dict[str, Any]] = _attribute("effect", "What a fused site spares each run.")
+    match_seconds: float = _attribute("match_seconds", "Wall time.")
+    explanation: str
+
+    def __init__(self, json_object: Mapping[str, Any], explanation: str):
+        super().__init__(json_object)
+        self.explanation = explanation
+
+    @property
+    def fused(self) -> bool:
+        return self.outcome == "fused"
+
+    @property
+    def miss(self) -> Optional[SiteMiss]:
+        """Why it was not fused; of missed sites, and of refused ones that could not be written."""
+        return SiteMiss(self._json["miss"]) if self._json["miss"] else None
+
+    @property
+    def verification(self) -> Optional[Verification]:
+        return Verification(self._json["verification"]) if self._json["verification"] else None
+
+    @property
+    def preconditions(self) -> List[Precondition]:
+        return [Precondition(one) for one in self._json["preconditions"]]
+
+    def __str__(self) -> str:
+        return self.explanation
+
+    def __repr__(self) -> str:
+        return f"<Site {self.name}: {self.outcome}>"
+
+
+class Report(_View):
+    """What a run did, site by site. `str(report)` is the text report of the command."""
+
+    __slots__ = ("_text", "_explanations")
+    schema_version: int = _attribute("schema_version", "Grows when a key changes its meaning or goes.")
+    input: str = _attribute("input", "Path of the model; empty for one in memory.")
+    output: Optional[str] = _attribute("output", "Path of what was written.")
+    changed: bool = _attribute("changed", "False: nothing was fused.")
+    opset: Dict[str, int] = _attribute("opset", "Version of ai.onnx: {'before': ..., 'after': ...}.")
+    nodes: Dict[str, int] = _attribute("nodes", "Number of nodes: {'before': ..., 'after': ...}.")
+    operators: List[Dict[str, Any]] = _attribute("operators", "Those whose number changed: {'op', 'before', 'after'}.")
+    effect: Dict[str, Any] = _attribute("effect", "What all fused sites spare each run.")
+    model_verification: Optional[Dict[str, Any]] = _attribute("model_verification", "With verify='model'.")
+    not_raised: List[str] = _attribute("not_raised", "What kept the model from being raised to the opset.")
+    seconds: Dict[str, float] = _attribute("seconds", "Wall time of 'read', 'match', 'verify', 'write'.")
+
+    def __init__(self, text_of_json: str, text: str = "", explanations: Sequence[str] = ()):
+        super().__init__(json.loads(text_of_json))
+        self._text = text
+        self._explanations = list(explanations) or [""] * len(self._json["sites"])
+
+    @property
+    def sites(self) -> List[Site]:
+        """Every attention that was found."""
+        return [Site(site, explanation) for site, explanation in zip(self._json["sites"], self._explanations)]
+
+    def _count(self, key: str) -> int:
+        return self._json["summary"][key]
+
+    fused = property(lambda self: self._count("fused"), doc="Number of sites that were fused.")
+    refused = property(lambda self: self._count("refused"), doc="Number of sites that were recognised and not written.")
+    missed = property(lambda self: self._count("missed"), doc="Number of sites that were not recognised.")
+
+    @property
+    def misses(self) -> List[SiteMiss]:
+        """Why sites were not fused, in the order of the sites."""
+        return [site.miss for site in self.sites if site.miss is not None]
+
+    def to_json(self, indent: Optional[int] = 2) -> str:
+        """The report as `--report FILE.json` writes it."""
+        return json.dumps(self._json, indent=indent, ensure_ascii=False)
+
+    def __iter__(self) -> Iterator[Site]:
+        return iter(self.sites)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<Report: {self.fused} fused, {self.refused} refused, {self.missed} missed>"
+
+
+class OutputDifference(_View):
+    """How far an output of one model lies from that of another."""
+
+    __slots__ = ()
+    name: str = _attribute("name", "The first model's name for it.")
+    agrees: bool = _attribute("agrees", "Within the tolerance.")
+    absolute: float = _attribute("absolute", "Largest absolute difference.")
+    relative: float = _attribute("relative", "Largest relative difference.")
+    ulp: float = _attribute("ulp", "Largest difference in units in the last place.")
+    nans_elsewhere: int = _attribute("nans_elsewhere", "Elements of which one is NaN.")
+    infinities_elsewhere: int = _attribute("infinities_elsewhere", "Elements that are not the same infinity.")
+    beyond: int = _attribute("beyond", "Elements beyond the tolerance.")
+
+    def __str__(self) -> str:
+        return f"{self.name}  {'agrees' if self.agrees else 'differs'}: {self._json['text']}"
+
+    __repr__ = __str__
+
+
+class Comparison(List[OutputDifference]):
+    """The outputs of two models on the same inputs; true if all agree."""
+
+    @property
+    def agrees(self) -> bool:
+        return all(output.agrees for output in self)
+
+    def __bool__(self) -> bool:
+        return self.agrees
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))

@@ -1,0 +1,93 @@
+// optimize(): the whole run, without the GIL but for Python's own patterns and progress.
+#include <nanobind/stl/string.h>
+
+#include <nlohmann/json.hpp>
+
+#include "attn_opt/model_bytes.h"
+#include "attn_opt/version.h"
+#include "python/src/bindings.h"
+#include "python/src/errors.h"
+#include "python/src/options.h"
+#include "src/cli/job_steps.h"
+
+namespace attn_opt::python {
+namespace {
+
+struct Run {
+  std::optional<Report> report;
+  Status status;
+  std::optional<std::string> bytes;       ///< of the model, if they were asked for and it changed
+  std::string json, text;                 ///< the report
+  std::vector<std::string> explanations;  ///< of each site
+};
+
+void write_texts(Run& run) {
+  run.json = to_json(*run.report).dump();
+  run.text = to_text(*run.report, true);
+  for (const SiteReport& site : run.report->sites) run.explanations.push_back(explain(site));
+}
+
+/// Up to the report. Error: what kept it from being made.
+Status run_job(const OptimizeJob& job, const OptimizeOptions& options, const ModelSource& source, bool wants_bytes, Run& run) {
+  const auto begin = std::chrono::steady_clock::now();
+  ATTN_OPT_TRY(Model model, source.load());
+  const double seconds_read = seconds_since(begin);
+  ATTN_OPT_TRY(run.report, optimize(model, options));
+  run.report->seconds_read = seconds_read;
+  run.report->tool_version = version();
+  run.report->input = source.bytes ? "" : source.path;
+  run.status = finish(job, model, *run.report);
+  if (run.status && wants_bytes && (run.report->changed || !source.bytes)) {
+    ATTN_OPT_TRY(run.bytes, serialize_model(std::move(model)));
+  }
+  write_texts(run);
+  return {};
+}
+
+/// Asks Python whether a signal came in (Ctrl-C), and tells PROGRESS.
+std::function<void(std::string_view, double)> watcher(const nb::object& progress) {
+  return [&progress](std::string_view step, double part) {
+    const nb::gil_scoped_acquire gil;
+    try {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (!progress.is_none()) progress(text(step), part);
+    } catch (nb::python_error& error) {
+      throw RaisedInPython{std::make_shared<nb::python_error>(std::move(error))};
+    }
+  };
+}
+
+/// (bytes of the model or None, report as JSON, report as text, explanation of each site, exception or None)
+nb::tuple optimize_model(nb::handle model, const nb::dict& given, bool wants_bytes, const nb::object& progress) {
+  const ModelSource source = source_of(model);
+  const OptimizeJob job = job_of(given);
+  OptimizeOptions options = value_or_raise(options_of(job));
+  options.progress = watcher(progress);
+  Run run;
+  Status made;
+  std::shared_ptr<nb::python_error> raised;
+  {
+    const nb::gil_scoped_release released;
+    try {
+      made = run_job(job, options, source, wants_bytes, run);
+    } catch (const RaisedInPython& exception) {
+      raised = exception.error;
+    }
+  }
+  if (raised) {
+    raised->restore();
+    throw nb::python_error();
+  }
+  if (!made) raise(exception_of(made.error()));
+  return nb::make_tuple(run.bytes ? nb::object(nb::bytes(run.bytes->data(), run.bytes->size())) : nb::none(), text(run.json),
+                        text(run.text), texts(run.explanations), run.status ? nb::none() : exception_of(run.status.error()));
+}
+
+}  // namespace
+
+void bind_optimize(nb::module_& module) {
+  module.def("optimize", optimize_model, nb::arg("model"), nb::arg("options"), nb::arg("wants_bytes"), nb::arg("progress").none(),
+             "(bytes of the model or None, report as JSON, report as text, explanation of each site, exception or None).");
+}
+
+}  // namespace attn_opt::python

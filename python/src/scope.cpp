@@ -1,0 +1,39 @@
+#include "python/src/scope.h"
+
+namespace attn_opt::python {
+
+GraphBuilder& Scope::builder() {
+  MatchContext& matching = open();
+  if (!build) {
+    draft = std::make_unique<Edit>(matching.view, *anchor);
+    build = std::make_unique<GraphBuilder>(*draft, matching.unplaced, anchor->label());
+  }
+  return *build;
+}
+
+void Scope::close() {
+  if (draft) draft->enter(context->unplaced);
+  build.reset();
+  draft.reset();
+  context = nullptr;
+}
+
+Value* value_of(nb::handle object, const ScopeRef& scope, const std::string& name) {
+  if (object.is_none()) return nullptr;
+  ValueHandle value;
+  if (!nb::try_cast(object, value)) throw nb::type_error((name + " is no Value").c_str());
+  if (value.scope != scope) throw nb::type_error((name + " is a Value of another graph, or of a match that is over").c_str());
+  return &value.get();
+}
+
+nb::str text(std::string_view bytes) {
+  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
+}
+
+nb::list texts(const std::vector<std::string>& list) {
+  nb::list all;
+  for (const std::string& one : list) all.append(text(one));
+  return all;
+}
+
+}  // namespace attn_opt::python

@@ -1,0 +1,48 @@
+"""The typed view of the report."""
+import json
+import pickle
+
+import attn_opt
+
+
+def test_everything_of_a_fused_site(bert):
+    report = attn_opt.optimize(bert)[1]
+    site = report.sites[0]
+    assert site.fused and site.outcome == "fused" and site.miss is None and site.pattern == "softmax_attention"
+    assert site.q_heads == 4 and site.kv_heads == 4 and site.past is False and abs(site.scale - 8**-0.5) < 1e-6
+    assert site.verification.verdict == "verified" and site.verification.draws > 0 and site.verification.reason is None
+    assert {precondition.id for precondition in site.preconditions} == {"rows-keep-a-key", "sizes-equal"}
+    assert site.effect["nodes_added"] >= 1 and report.effect["nodes_removed"] > 0
+    assert report.nodes["before"] > report.nodes["after"] and {"op": "Attention", "before": 0, "after": 2} in report.operators
+    assert [one.name for one in report] == [one.name for one in report.sites]
+    assert (report.fused, report.refused, report.missed, report.misses) == (2, 0, 0, [])
+
+
+def test_a_miss(base2):
+    report = attn_opt.optimize(base2)[1]
+    assert report.sites == []
+    bad = attn_opt.explain(base2, strict=True)
+    assert list(bad) == [] and str(bad) == "no attention found\n"
+
+
+def test_json_has_all_of_it(bert):
+    report = attn_opt.optimize(bert)[1]
+    parsed = json.loads(report.to_json())
+    assert parsed == report.to_dict() and parsed["schema_version"] == report.schema_version
+    assert json.loads(report.to_json(indent=None)) == parsed
+    report.to_dict()["sites"].clear()
+    assert len(report.sites) == 2
+
+
+def test_text(bert):
+    report = attn_opt.optimize(bert)[1]
+    assert "attention sites: 2 fused" in str(report) and repr(report) == "<Report: 2 fused, 0 refused, 0 missed>"
+    assert "peeled" in str(report.sites[0])
+
+
+def test_equal_and_pickled(bert):
+    report = attn_opt.optimize(bert)[1]
+    again = pickle.loads(pickle.dumps(report))
+    assert again == report and str(again) == str(report) and again.sites[0].explanation == report.sites[0].explanation
+    error = pickle.loads(pickle.dumps(attn_opt.UsageError("what", "where", "remedy")))
+    assert str(error) == "where: what; remedy" and error.status == 2
