@@ -10,6 +10,7 @@ std::span<const Command> commands() {
       {"run", "Run a model on the embedded executor", run_command},
       {"compare", "Run two models on the same inputs and compare their outputs", compare_command},
       {"test", "Run pattern regression cases (.onnxtxt)", test_command},
+      {"batch", "Optimise many models, each in a process of its own", batch_command},
       {"patterns", "List the patterns", patterns_command},
   };
   return kCommands;

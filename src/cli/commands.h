@@ -22,6 +22,7 @@ DeclaredCommand explain_command();
 DeclaredCommand run_command();
 DeclaredCommand compare_command();
 DeclaredCommand test_command();
+DeclaredCommand batch_command();
 DeclaredCommand patterns_command();
 
 /// Runs what ARGUMENTS ask for: a command, or the main job. Returns the exit status of a run that came to its end.

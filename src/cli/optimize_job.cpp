@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "src/cli/baseline.h"
 #include "src/cli/case_output.h"
 #include "src/cli/job_steps.h"
 #include "src/cli/report_files.h"
@@ -48,6 +49,12 @@ Status write_reports(ReportFiles& files, const Report& report, const Status& fin
   return files.finish();
 }
 
+Status update_baseline(const std::string& path, const Report& report) {
+  ATTN_OPT_TRY(Baseline baseline, Baseline::read_or_begin(path));
+  baseline.update(to_json(report));
+  return baseline.write();
+}
+
 }  // namespace
 
 Status run_job(const OptimizeJob& job) {
@@ -76,6 +83,9 @@ Status run_job(const OptimizeJob& job) {
   if (!job.dump_matches.empty()) {
     ATTN_OPT_TRY(const int cases, write_matches(before, report, job.optimize, job.dump_matches));
     spdlog::info("wrote {} cases to {}", cases, job.dump_matches);
+  }
+  if (finished && !job.baseline_to_update.empty()) {
+    ATTN_OPT_CHECK(update_baseline(job.baseline_to_update, report));
   }
   return finished;
 }

@@ -23,6 +23,7 @@ struct OptimizeJob {
   std::vector<std::string> reports;
   std::string dump_matches;  ///< folder for a case of each match; empty: none
   Requirements requirements;
+  std::string baseline_to_update;  ///< file; empty: none
   Progress::Mode progress = Progress::Mode::kAuto;
   SaveOptions save;
 };

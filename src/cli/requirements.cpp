@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "src/cli/baseline.h"
 
 namespace attn_opt {
 namespace {
@@ -49,9 +52,13 @@ Status check_requirements(const Requirements& required, const Report& report) {
   ATTN_OPT_CHECK(check_mismatches(required, report));
   ATTN_OPT_CHECK(check_model_verification(report));
   ATTN_OPT_CHECK(check_fused(required, report));
+  if (required.baseline) {
+    ATTN_OPT_CHECK(required.baseline->check(to_json(report)));
+  }
   if (required.check && report.fused() > 0) {
     return fail(ErrorCode::kRequirement, "--check",
-                fmt::format("{} attention sites can be fused", report.fused()));
+                fmt::format("{} attention sites can be fused", report.fused()),
+                "without --check, -o OUTPUT writes the model with them");
   }
   return {};
 }

@@ -1,17 +1,21 @@
 // What a run must have done for its model to be written.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "attn_opt/report.h"
 
 namespace attn_opt {
 
+class Baseline;
+
 struct Requirements {
   std::optional<int> fused = std::nullopt;  ///< so many sites at least
   bool all_fused = false;
   bool fail_on_mismatch = false;  ///< no site whose numbers differ
   bool check = false;             ///< nothing that could be fused
+  std::shared_ptr<const Baseline> baseline = nullptr;  ///< no site lost that it says was fused
 };
 
 /// Errors: kMismatch, kRequirement.

@@ -37,13 +37,14 @@ def own_schema(name):
     return closed(schema)
 
 
-REPORT, BATCH = own_schema("report"), own_schema("batch")
+REPORT, BATCH, BASELINE = own_schema("report"), own_schema("batch"), own_schema("baseline")
 REGISTRY = referencing.Registry().with_resources(
     [(schema["$id"], referencing.Resource.from_contents(schema)) for schema in (REPORT, BATCH)]
 )
 VALIDATORS = {
     "json": jsonschema.Draft202012Validator(REPORT, registry=REGISTRY),
     "batch": jsonschema.Draft202012Validator(BATCH, registry=REGISTRY),
+    "baseline": jsonschema.Draft202012Validator(BASELINE),
     "sarif": jsonschema.Draft4Validator(json.loads((SCHEMAS / "sarif-2.1.0.json").read_text())),
 }
 JUNIT = xmlschema.XMLSchema10(SCHEMAS / "junit-10.xsd")
@@ -110,6 +111,37 @@ def check_model(path, folder, *options):
     return report
 
 
+def check_batch(folder):
+    """All bundled models, one that cannot be read, and the awkward one."""
+    (folder / "models").mkdir()
+    (folder / "models/bad.onnx").write_text("no model")
+    awkward_model(folder / "models/awk ward #1.onnx")
+    files = {ending: folder / f"batch.{ending}" for ending in ("json", "sarif", "xml", "md")}
+    baseline = folder / "attn.json"
+    words = [word for file in files.values() for word in ("--report", file)]
+    result = run("batch", SOURCE / "testdata/models", folder / "models", "-q", "--require-fused", "all", "--baseline", baseline,
+                 "--update-baseline", *words)
+    assert result.returncode == 3, result
+    report, sarif = json.loads(files["json"].read_bytes()), json.loads(files["sarif"].read_bytes())
+    VALIDATORS["batch"].validate(report)
+    VALIDATORS["sarif"].validate(sarif)
+    JUNIT.validate(files["xml"].read_text())
+    VALIDATORS["baseline"].validate(json.loads(baseline.read_bytes()))
+    models = report["models"]
+    assert {model["status"] for model in models} == {0, 1, 3}
+    assert len(sarif["runs"][0]["artifacts"]) == len(models)
+    suites = xml.etree.ElementTree.fromstring(files["xml"].read_text()).findall("testsuite")
+    assert [suite.get("name") for suite in suites] == [model["input"] for model in models]
+    assert files["md"].read_text().count("\n| `") == len(models)
+    print(f"batch: {len(models)} models")
+
+
+def check_cases(folder):
+    result = run("test", SOURCE / "testdata/cases/softmax_attention/plain.onnxtxt", "--report", folder / "cases.xml")
+    assert result.returncode == 0, result
+    JUNIT.validate((folder / "cases.xml").read_text())
+
+
 def check_that_schemas_refuse(report):
     """A schema that takes everything would prove nothing."""
     for break_it in (
@@ -139,6 +171,8 @@ def main():
         assert check_model(folder / "awk ward #1.onnx", folder, "--require-fused", "all")["summary"]["missed"] == 1
         strict = check_model(SOURCE / "testdata/models/llama-past-ts17s.onnx", folder, "--strict", "--check")
         assert strict["summary"]["refused"] > 0, "a refused site too"
+        check_batch(folder)
+        check_cases(folder)
 
 
 main()

@@ -1,0 +1,127 @@
+#include "src/cli/baseline.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "src/io/output_file.h"
+#include "src/report/report_stream.h"
+
+namespace attn_opt {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+/// {"graph", "name"} of each fused site of a report.
+json fused_sites(const json& report) {
+  json sites = json::array();
+  for (const json& site : report.at("sites"))
+    if (site.at("outcome") == "fused") sites.push_back({{"graph", site.at("graph")}, {"name", site.at("name")}});
+  return sites;
+}
+
+bool is_same(const json& one, const json& other) {
+  return one.at("graph") == other.at("graph") && one.at("name") == other.at("name");
+}
+
+const json* find(const json& sites, const json& wanted) {
+  const auto found = std::ranges::find_if(sites, [&](const json& site) { return is_same(site, wanted); });
+  return found == sites.end() ? nullptr : &*found;
+}
+
+/// What became of the sites KNOWN to have been fused: a phrase for each that is not.
+std::vector<std::string> lost_sites(const json& known, const json& report) {
+  std::vector<std::string> lost, gone;
+  for (const json& site : known) {
+    const std::string name = "'" + site.at("name").get<std::string>() + "'";
+    const json* now = find(report.at("sites"), site);
+    if (now == nullptr) gone.push_back(name + " (no longer there)");
+    else if (now->at("outcome") != "fused") {
+      const json& miss = now->at("miss");
+      lost.push_back(name + " (" + (miss.is_null() ? "its numbers differ" : miss.at("id").get<std::string>()) + ")");
+    }
+  }
+  size_t fresh = 0;
+  for (const json& site : fused_sites(report)) fresh += find(known, site) == nullptr;
+  if (gone.size() > fresh) lost.insert(lost.end(), gone.begin() + static_cast<std::ptrdiff_t>(fresh), gone.end());
+  return lost;
+}
+
+/// Is LIST one of sites?
+bool holds_sites(const json& list) {
+  return list.is_array() && std::ranges::all_of(list, [](const json& site) {
+           return site.is_object() && site.contains("graph") && site["graph"].is_string() && site.contains("name") &&
+                  site["name"].is_string();
+         });
+}
+
+bool is_baseline(const json& document) {
+  if (!document.is_object() || document.value("schema_version", json()) != 1) return false;
+  const json models = document.value("models", json());
+  return models.is_object() && std::ranges::all_of(models, [](const json& model) {
+           return model.is_object() && holds_sites(model.value("fused", json()));
+         });
+}
+
+bool is_report(const json& document) {
+  return document.is_object() && document.contains("sites") && holds_sites(document["sites"]) &&
+         std::ranges::all_of(document["sites"], [](const json& site) { return site.contains("outcome"); });
+}
+
+}  // namespace
+
+Expected<Baseline> Baseline::read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(ErrorCode::kInvalidInput, path.string(), "cannot be read", "--update-baseline writes it");
+  const json document = json::parse(file, nullptr, false);
+  Baseline baseline(path);
+  if (is_baseline(document)) baseline.models_ = document.at("models");
+  else if (is_report(document)) baseline.any_model_ = fused_sites(document);
+  else return fail(ErrorCode::kInvalidInput, path.string(), "is no baseline", "--update-baseline writes one");
+  return baseline;
+}
+
+Expected<Baseline> Baseline::read_or_begin(const fs::path& path) {
+  std::error_code none;
+  if (!fs::exists(path, none)) return Baseline(path);
+  return read(path);
+}
+
+Status Baseline::check(const json& report) const {
+  const std::string model = report.at("input").get<std::string>();
+  if (!knows(model)) {
+    spdlog::warn("{} is not in {}: nothing to hold it against; --update-baseline enters it", model, path_.string());
+    return {};
+  }
+  const auto lost = lost_sites(any_model_.is_null() ? models_.at(key_of(model)).at("fused") : any_model_, report);
+  if (lost.empty()) return {};
+  constexpr size_t kMostNamed = 5;
+  std::string names;
+  for (size_t i = 0; i < std::min(lost.size(), kMostNamed); ++i) names += (i == 0 ? "" : ", ") + lost[i];
+  if (lost.size() > kMostNamed) names += ", ...";
+  return fail(ErrorCode::kRequirement, model,
+              fmt::format("lost {} of the fused attention sites in {}: {}", lost.size(), path_.string(), names),
+              "--update-baseline accepts that");
+}
+
+void Baseline::update(const json& report) {
+  if (!any_model_.is_null()) any_model_ = json();
+  models_[key_of(report.at("input").get<std::string>())] = {{"fused", fused_sites(report)}};
+}
+
+Status Baseline::write() const {
+  ATTN_OPT_TRY(OutputFile file, OutputFile::create(path_));
+  ATTN_OPT_CHECK(file.append(json({{"schema_version", 1}, {"models", models_}}).dump(2) + "\n"));
+  return file.replace_target();
+}
+
+std::string Baseline::key_of(const std::string& model) const {
+  std::error_code none;
+  const fs::path folder = fs::weakly_canonical(folder_of(path_), none), whole = fs::weakly_canonical(model, none);
+  return model == "-" ? model : valid_utf8(whole.lexically_relative(folder).generic_string());
+}
+
+}  // namespace attn_opt

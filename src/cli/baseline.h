@@ -1,0 +1,38 @@
+// Which sites of which models were fused: what a gate holds later runs against (docs/schema/baseline-1.schema.json).
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "attn_opt/status.h"
+
+namespace attn_opt {
+
+class Baseline {
+ public:
+  /// PATH is a baseline, or the JSON report of a single model. Error: kInvalidInput.
+  static Expected<Baseline> read(const std::filesystem::path& path);
+  /// As read(); without anything in it if there is no such file.
+  static Expected<Baseline> read_or_begin(const std::filesystem::path& path);
+
+  /// Holds REPORT, as to_json() makes it, against what is known of its model. A site counts as kept when one of another
+  /// name, and new, is fused instead: exporters rename nodes. Error: kRequirement.
+  Status check(const nlohmann::json& report) const;
+  /// Is there anything to hold MODEL against?
+  bool knows(const std::string& model) const { return !any_model_.is_null() || models_.contains(key_of(model)); }
+  /// Enters the fused sites of REPORT in place of what was known of its model.
+  void update(const nlohmann::json& report);
+  /// Error: kOutput.
+  Status write() const;
+
+ private:
+  explicit Baseline(std::filesystem::path path) : path_(std::move(path)) {}
+  std::string key_of(const std::string& model) const;
+
+  std::filesystem::path path_;
+  nlohmann::json models_ = nlohmann::json::object();  ///< by path, from the baseline's folder
+  nlohmann::json any_model_;                          ///< of a report: whatever the model is called
+};
+
+}  // namespace attn_opt

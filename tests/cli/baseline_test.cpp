@@ -1,0 +1,97 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/tool.h"
+
+namespace attn_opt {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class BaselineOption : public ToolTest {
+ protected:
+  void SetUp() override {
+    ToolTest::SetUp();
+    std::filesystem::create_directory(file("models"));
+    write_file(file("models/a.onnxtxt"), attention_model());
+    ASSERT_EQ(run("models/a.onnxtxt --baseline attn.json --update-baseline -q").status, 0);
+  }
+
+  /// The model with its softmax's output called NAME.
+  static std::string renamed(const std::string& name) {
+    std::string text = attention_model();
+    text.replace(text.find("  p = "), 6, "  " + name + " = ");
+    return text.replace(text.find("(p, v)"), 6, "(" + name + ", v)");
+  }
+};
+
+TEST_F(BaselineOption, ModelsAreNamedFromItsFolder) {
+  const auto baseline = nlohmann::json::parse(read_file(file("attn.json")));
+  ASSERT_TRUE(baseline["models"].contains("models/a.onnxtxt")) << baseline;
+  EXPECT_EQ(baseline["models"]["models/a.onnxtxt"]["fused"].size(), 1u);
+  const std::string whole = file("models/a.onnxtxt").string();
+  EXPECT_EQ(run("'" + whole + "' --baseline attn.json").status, 0);
+  EXPECT_THAT(run("'" + whole + "' --baseline attn.json").err, IsEmpty());
+}
+
+TEST_F(BaselineOption, ALostFusionGivesOneAndNamesTheSite) {
+  write_file(file("models/a.onnxtxt"), other_model());
+  const ToolResult result = run("models/a.onnxtxt --baseline attn.json -o out.onnx --report r.xml");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, AllOf(IsOneErrorLine(), HasSubstr("models/a.onnxtxt: lost 1 of the fused attention sites in attn.json"),
+                                HasSubstr("(softmax.axis)"), HasSubstr("--update-baseline accepts that")));
+  EXPECT_FALSE(exists("out.onnx"));
+  EXPECT_THAT(read_file(file("r.xml")), HasSubstr("<failure type=\"status 1\""));
+  EXPECT_EQ(run("models/a.onnxtxt --baseline attn.json --update-baseline").status, 0);
+  EXPECT_EQ(run("models/a.onnxtxt --baseline attn.json").status, 0);
+}
+
+TEST_F(BaselineOption, ASiteThatIsGoneIsLostUnlessAnotherCameInstead) {
+  write_file(file("models/a.onnxtxt"), renamed("other"));
+  EXPECT_EQ(run("models/a.onnxtxt --baseline attn.json").status, 0) << "exporters rename nodes";
+  write_file(file("models/a.onnxtxt"),
+             "<ir_version: 8, opset_import: [\"\" : 18]>\ng (float[2] x) => (float[2] y) { y = Identity (x) }\n");
+  const ToolResult result = run("models/a.onnxtxt --baseline attn.json");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("(no longer there)"));
+}
+
+TEST_F(BaselineOption, AModelThatIsNotInItIsSaid) {
+  write_file(file("models/b.onnxtxt"), attention_model());
+  const ToolResult result = run("models/b.onnxtxt --baseline attn.json");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.err, HasSubstr("models/b.onnxtxt is not in attn.json"));
+  ASSERT_EQ(run("models/b.onnxtxt --baseline attn.json --update-baseline").status, 0);
+  EXPECT_EQ(nlohmann::json::parse(read_file(file("attn.json")))["models"].size(), 2u) << "the other one stays";
+}
+
+TEST_F(BaselineOption, AReportServesAsOne) {
+  ASSERT_EQ(run("models/a.onnxtxt --report report.json").status, 0);
+  EXPECT_EQ(run("models/a.onnxtxt --baseline report.json").status, 0);
+  write_file(file("models/a.onnxtxt"), other_model());
+  EXPECT_EQ(run("models/a.onnxtxt --baseline report.json").status, 1);
+}
+
+TEST_F(BaselineOption, AnUnmetRequirementDoesNotUpdateIt) {
+  const std::string before = read_file(file("attn.json"));
+  write_file(file("models/a.onnxtxt"), other_model());
+  EXPECT_EQ(run("models/a.onnxtxt --require-fused all --baseline attn.json --update-baseline").status, 1);
+  EXPECT_EQ(read_file(file("attn.json")), before);
+}
+
+TEST_F(BaselineOption, WhatIsNoBaselineIsRefused) {
+  EXPECT_EQ(run("models/a.onnxtxt --baseline missing.json").status, 3);
+  for (const std::string text : {"", "{", "[]", "{\"schema_version\": 2, \"models\": {}}", "{\"sites\": 3}",
+                                 "{\"schema_version\": 1, \"models\": {\"a\": {\"fused\": [{\"name\": 1}]}}}"}) {
+    write_file(file("bad.json"), text);
+    const ToolResult result = run("models/a.onnxtxt --baseline bad.json");
+    EXPECT_EQ(result.status, 3) << text;
+    EXPECT_THAT(result.err, AllOf(IsOneErrorLine(), HasSubstr("is no baseline"))) << text;
+  }
+  EXPECT_EQ(run("models/a.onnxtxt --update-baseline").status, 2);
+}
+
+}  // namespace
+}  // namespace attn_opt
