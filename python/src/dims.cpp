@@ -42,13 +42,13 @@ void bind_dims(nb::module_& module) {
              if (nb::try_cast(other, second)) return nb::cast(dim == second);
              if (nb::try_cast(other, number)) return nb::cast(dim.is(number));
              return nb::borrow(Py_NotImplemented);
-           }, nb::arg("other").none())
-      .def("__add__", [](const Dim& dim, nb::handle other) { return size_object(dim + dim_of(other)); }, nb::arg("other"))
-      .def("__radd__", [](const Dim& dim, nb::handle other) { return size_object(dim_of(other) + dim); }, nb::arg("other"))
-      .def("__sub__", [](const Dim& dim, nb::handle other) { return size_object(dim - dim_of(other)); }, nb::arg("other"))
-      .def("__rsub__", [](const Dim& dim, nb::handle other) { return size_object(dim_of(other) - dim); }, nb::arg("other"))
-      .def("__mul__", [](const Dim& dim, nb::handle other) { return size_object(dim * dim_of(other)); }, nb::arg("other"))
-      .def("__rmul__", [](const Dim& dim, nb::handle other) { return size_object(dim_of(other) * dim); }, nb::arg("other"))
+           }, nb::arg("other").none(), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__add__", [](const Dim& dim, nb::handle other) { return size_object(dim + dim_of(other)); }, nb::arg("other"), nb::sig("def __add__(self, other: int | Dim) -> int | Dim"))
+      .def("__radd__", [](const Dim& dim, nb::handle other) { return size_object(dim_of(other) + dim); }, nb::arg("other"), nb::sig("def __radd__(self, other: int | Dim) -> int | Dim"))
+      .def("__sub__", [](const Dim& dim, nb::handle other) { return size_object(dim - dim_of(other)); }, nb::arg("other"), nb::sig("def __sub__(self, other: int | Dim) -> int | Dim"))
+      .def("__rsub__", [](const Dim& dim, nb::handle other) { return size_object(dim_of(other) - dim); }, nb::arg("other"), nb::sig("def __rsub__(self, other: int | Dim) -> int | Dim"))
+      .def("__mul__", [](const Dim& dim, nb::handle other) { return size_object(dim * dim_of(other)); }, nb::arg("other"), nb::sig("def __mul__(self, other: int | Dim) -> int | Dim"))
+      .def("__rmul__", [](const Dim& dim, nb::handle other) { return size_object(dim_of(other) * dim); }, nb::arg("other"), nb::sig("def __rmul__(self, other: int | Dim) -> int | Dim"))
       .def("__floordiv__",
            [](const Dim& dim, nb::handle other) {
              const Dim divisor = dim_of(other);
@@ -57,7 +57,7 @@ void bind_dims(nb::module_& module) {
                throw nb::python_error();
              }
              return size_object(floor_quotient(dim, divisor));
-           }, nb::arg("other"));
+           }, nb::arg("other"), nb::sig("def __floordiv__(self, other: int | Dim) -> int | Dim"));
 }
 
 }  // namespace attn_opt::python
