@@ -1,0 +1,55 @@
+"""docs/python.md: every block of Python in it is run, in order."""
+import contextlib
+import io
+import re
+import textwrap
+
+import onnx
+import onnx.parser
+import onnx_ir as ir
+from conftest import MODELS, ROOT, count
+
+import attn_opt
+
+MANUAL = (ROOT / "docs" / "python.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", MANUAL, re.S)
+
+
+def run_blocks(folder, monkeypatch):
+    """What the blocks define and what each prints."""
+    (folder / "testdata").symlink_to(ROOT / "testdata")
+    monkeypatch.chdir(folder)
+    names, printed = {}, []
+    for block in BLOCKS:
+        if "FuseAttention" in block:
+            names["model"] = ir.load(MODELS / "bert-ts14s.onnx")
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            exec(compile(block, "docs/python.md", "exec"), names)
+        printed.append(output.getvalue())
+    return names, printed
+
+
+def test_blocks_do_what_the_text_says(tmp_path, monkeypatch):
+    names, printed = run_blocks(tmp_path, monkeypatch)
+    assert "attention sites: 2 fused (2 verified)" in printed[0]
+    assert count(names["fuse"] and ir.to_proto(names["model"]), "Attention") == 2 and (tmp_path / "report.json").exists()
+    walk_through = next(text for text in printed if "power_attention" in text)
+    assert textwrap.indent(walk_through.strip(), "    ") in MANUAL
+    assert names["report"].sites[0].verification.verdict == "verified"
+
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17, "acme" : 1]>
+        g (float[b,2,l,8] q, float[b,2,s,8] k, float[b,2,s,8] v, float[8] bias, int64[b] lengths) => (float[b,2,l,8] y) {
+          y = acme.BiasedAttention (q, k, v, bias, lengths) }""")
+    fused, report = attn_opt.optimize(model, patterns=names["biased_attention"])
+    assert sorted(node.op_type for node in fused.graph.node) == ["Add", "Attention"], report.sites[0].explanation
+    assert report.sites[0].verification.verdict == "unverified"
+    onnx.checker.check_model(fused, full_check=True)
+    assert attn_opt.optimize(model, patterns=names["biased_attention"], strict=True)[1].refused == 1
+
+
+def test_every_name_is_described():
+    for name in attn_opt.__all__:
+        if not isinstance(getattr(attn_opt, name), type) or issubclass(getattr(attn_opt, name), attn_opt.Error):
+            assert re.search(rf"\b{name}\b", MANUAL), name
+    for name in attn_opt.__all__:
+        assert getattr(attn_opt, name).__doc__, name
