@@ -28,16 +28,16 @@ void write_texts(Run& run) {
 }
 
 /// Up to the report. Error: what kept it from being made.
-Status run_job(const OptimizeJob& job, const OptimizeOptions& options, const ModelSource& source, bool wants_bytes, Run& run) {
+Status run_job(const OptimizeJob& job, const OptimizeOptions& options, ModelSource& source, bool wants_bytes, Run& run) {
   const auto begin = std::chrono::steady_clock::now();
   ATTN_OPT_TRY(Model model, source.load());
   const double seconds_read = seconds_since(begin);
   ATTN_OPT_TRY(run.report, optimize(model, options));
   run.report->seconds_read = seconds_read;
   run.report->tool_version = version();
-  run.report->input = source.bytes ? "" : source.path;
+  run.report->input = source.in_memory() ? "" : source.path;
   run.status = finish(job, model, *run.report);
-  if (run.status && wants_bytes && (run.report->changed || !source.bytes)) {
+  if (run.status && wants_bytes && (run.report->changed || !source.in_memory())) {
     ATTN_OPT_TRY(run.bytes, serialize_model(std::move(model)));
   }
   write_texts(run);
@@ -59,7 +59,7 @@ std::function<void(std::string_view, double)> watcher(const nb::object& progress
 
 /// (bytes of the model or None, report as JSON, report as text, explanation of each site, exception or None)
 nb::tuple optimize_model(nb::handle model, const nb::dict& given, bool wants_bytes, const nb::object& progress) {
-  const ModelSource source = source_of(model);
+  ModelSource source = source_of(model);
   const OptimizeJob job = job_of(given);
   OptimizeOptions options = value_or_raise(options_of(job));
   options.progress = watcher(progress);

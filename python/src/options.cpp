@@ -36,11 +36,11 @@ const std::map<std::string, ExternalData> kExternalData = {
 
 }  // namespace
 
-Expected<Model> ModelSource::load() const {
+Expected<Model> ModelSource::load() {
   if (!bytes) return load_valid({path, data_folders});
   LoadOptions options;
   options.allowed_data_dirs.assign(data_folders.begin(), data_folders.end());
-  ATTN_OPT_TRY(Model model, parse_model(*bytes, path, options));
+  ATTN_OPT_TRY(Model model, parse_model(std::move(*bytes), path, options));
   ATTN_OPT_CHECK(check_model(model));
   return model;
 }

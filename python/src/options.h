@@ -12,8 +12,9 @@ struct ModelSource {
   std::optional<std::string> bytes = std::nullopt;
   std::vector<std::string> data_folders = {};
 
-  /// The model, if it is valid ONNX.
-  Expected<Model> load() const;
+  bool in_memory() const { return bytes.has_value(); }
+  /// The model, if it is valid ONNX. Takes the bytes.
+  Expected<Model> load();
 };
 
 ModelSource source_of(nb::handle model);

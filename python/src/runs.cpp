@@ -11,7 +11,7 @@
 namespace attn_opt::python {
 namespace {
 
-Expected<RunnableModel> runnable_of(const ModelSource& source, const TrialArguments& trial) {
+Expected<RunnableModel> runnable_of(ModelSource& source, const TrialArguments& trial) {
   ATTN_OPT_TRY(Model model, source.load());
   return make_runnable(std::move(model), trial);
 }
@@ -31,7 +31,7 @@ struct Results {
   std::vector<Tensor> outputs;
 };
 
-Expected<Results> run_on_feeds(const ModelSource& source, const TrialArguments& trial, const Feeds& feeds) {
+Expected<Results> run_on_feeds(ModelSource& source, const TrialArguments& trial, const Feeds& feeds) {
   Results results;
   ATTN_OPT_TRY(results.runnable, runnable_of(source, trial));
   ATTN_OPT_CHECK(check_feeds(results.runnable->model->proto.graph(), feeds));
@@ -51,7 +51,7 @@ nb::object own_array(const Tensor& tensor) {
 }
 
 nb::dict run_model(nb::handle model, const nb::dict& inputs, const nb::dict& options) {
-  const ModelSource source = source_of(model);
+  ModelSource source = source_of(model);
   const TrialArguments trial = trial_of(options);
   nb::list kept;
   Feeds feeds;
@@ -73,7 +73,7 @@ nb::dict run_model(nb::handle model, const nb::dict& inputs, const nb::dict& opt
   return outputs;
 }
 
-Expected<std::vector<OutputDifference>> compared(const ModelSource& a, const ModelSource& b, int seeds, const TrialArguments& trial) {
+Expected<std::vector<OutputDifference>> compared(ModelSource& a, ModelSource& b, int seeds, const TrialArguments& trial) {
   ATTN_OPT_TRY(const RunnableModel first, runnable_of(a, trial));
   ATTN_OPT_TRY(const RunnableModel second, runnable_of(b, trial));
   return compare_models({first, "the first model"}, {second, "the second model"}, seeds, trial);
@@ -95,7 +95,7 @@ nb::dict difference_dict(const OutputDifference& output) {
 }
 
 nb::list compare(nb::handle a, nb::handle b, int seeds, const nb::dict& options) {
-  const ModelSource first = source_of(a), second = source_of(b);
+  ModelSource first = source_of(a), second = source_of(b);
   const TrialArguments trial = trial_of(options);
   Expected<std::vector<OutputDifference>> results;
   {
