@@ -12,6 +12,7 @@
 #include "src/cli/batch_inputs.h"
 #include "src/cli/batch_state.h"
 #include "src/cli/child_process.h"
+#include "src/cli/color.h"
 #include "src/cli/commands.h"
 #include "src/cli/job_arguments.h"
 #include "src/cli/report_files.h"
@@ -117,7 +118,7 @@ class Batch {
       totals.add(outcome);
       ATTN_OPT_CHECK(reports.add(outcome));
       if (outcome.status != 0) {
-        std::fputs(fmt::format("attn-opt: {}: {}\n", outcome.input, message_of(outcome)).c_str(), stderr);
+        std::fputs(fmt::format("{}{}: {}\n", painted_error_begin(), outcome.input, message_of(outcome)).c_str(), stderr);
       } else if (baseline) {
         baseline->update(outcome.report);
       } else if (given_.job.requirements.baseline && !given_.job.requirements.baseline->knows(outcome.input)) {
@@ -149,7 +150,7 @@ class Batch {
 
   std::vector<std::string> arguments_for(const BatchInput& input) const {
     const std::string path = input.path.string();
-    std::vector<std::string> arguments = {path.starts_with('-') ? "./" + path : path, "--progress=never",
+    std::vector<std::string> arguments = {path.starts_with('-') ? "./" + path : path, "--progress=never", "--no-config", "--color=never",
                                           "--report=json:" + state_.report_path(input).string()};
     if (writes()) arguments.push_back("--output=" + output_of(input).string());
     arguments.insert(arguments.end(), words_.begin(), words_.end());
@@ -188,7 +189,7 @@ class Batch {
 
   void say(const std::string& text) const {
     if (given_.job.verbosity.quiet) return;
-    std::fputs(text.c_str(), stream_);
+    std::fputs(painted(text, stream_).c_str(), stream_);
     std::fflush(stream_);
   }
 

@@ -6,9 +6,25 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "src/cli/nearest_name.h"
 #include "src/io/one_line.h"
 
 namespace attn_opt {
+namespace {
+
+/// What to do about words that APP did not expect: an option may be misspelt.
+std::string remedy_for(const CLI::App& app, const std::vector<std::string>& unexpected) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  for (const std::string& word : unexpected) {
+    if (!word.starts_with("--")) continue;
+    if (const auto near = nearest_name(word.substr(0, word.find('=')), known)) return "did you mean '" + *near + "'?";
+  }
+  return app.get_name() + " --help lists the options";
+}
+
+}  // namespace
 
 Expected<bool> parse(CLI::App& app, const Arguments& arguments) {
   Arguments last_first(arguments.rbegin(), arguments.rend());
@@ -21,6 +37,8 @@ Expected<bool> parse(CLI::App& app, const Arguments& arguments) {
   } catch (const CLI::CallForVersion& version) {
     std::printf("%s\n", version.what());
     return false;
+  } catch (const CLI::ExtrasError& error) {
+    return fail(ErrorCode::kUsage, "usage", one_line(error.what()), remedy_for(app, app.remaining()));
   } catch (const CLI::ParseError& error) {
     return fail(ErrorCode::kUsage, "usage", one_line(error.what()),
                 app.get_name() + " --help lists the options");

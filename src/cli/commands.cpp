@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "src/cli/dispatch.h"
+#include "src/cli/option_table.h"
+
 namespace attn_opt {
 
 std::span<const Command> commands() {
@@ -12,19 +15,19 @@ std::span<const Command> commands() {
       {"test", "Run pattern regression cases (.onnxtxt)", test_command},
       {"batch", "Optimise many models, each in a process of its own", batch_command},
       {"patterns", "List the patterns", patterns_command},
+      {"completion", "Print the completions of a shell: bash, zsh or fish", completion_command, true},
+      {"man", "Print the manual page", man_command, true},
   };
   return kCommands;
 }
 
-Expected<int> run_command_line(Arguments arguments) {
+DeclaredCommand declare_command(const std::string& name) {
   const auto known = commands();
-  const auto command = std::find_if(known.begin(), known.end(), [&](const Command& one) {
-    return !arguments.empty() && one.name == arguments.front();
-  });
-  if (command != known.end()) arguments.erase(arguments.begin());
-  const DeclaredCommand chosen = command == known.end() ? optimize_command() : command->declare();
-  ATTN_OPT_TRY(const bool go_on, parse(*chosen.app, arguments));
-  return go_on ? chosen.run() : 0;
+  const auto command = std::ranges::find(known, name, &Command::name);
+  DeclaredCommand declared = command == known.end() ? optimize_command() : command->declare();
+  declare_common_options(*declared.app);
+  polish(*declared.app);
+  return declared;
 }
 
 }  // namespace attn_opt

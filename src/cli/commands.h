@@ -12,6 +12,7 @@ struct Command {
   std::string_view name;
   std::string_view summary;
   DeclaredCommand (*declare)();
+  bool makes_text = false;  ///< writes about attn-opt itself: takes no options from attn-opt.toml
 };
 
 /// All but the main job.
@@ -24,6 +25,12 @@ DeclaredCommand compare_command();
 DeclaredCommand test_command();
 DeclaredCommand batch_command();
 DeclaredCommand patterns_command();
+
+DeclaredCommand completion_command();
+DeclaredCommand man_command();
+
+/// The command NAME, "" being the main job, with the options that all have.
+DeclaredCommand declare_command(const std::string& name);
 
 /// Runs what ARGUMENTS ask for: a command, or the main job. Returns the exit status of a run that came to its end.
 Expected<int> run_command_line(Arguments arguments);

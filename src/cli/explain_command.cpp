@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "src/cli/case_output.h"
+#include "src/cli/color.h"
 #include "src/cli/commands.h"
 #include "src/cli/model_argument.h"
 #include "src/cli/nearest_name.h"
@@ -62,7 +63,7 @@ Expected<int> explain_sites(ExplainArguments& given, const CLI::App&) {
     ATTN_OPT_CHECK(keep_node(report.sites, given.node));
   }
   std::stable_sort(report.sites.begin(), report.sites.end(), is_better);
-  for (const SiteReport& site : report.sites) std::fputs((explain(site) + "\n").c_str(), stdout);
+  for (const SiteReport& site : report.sites) std::fputs(painted(explain(site) + "\n", stdout).c_str(), stdout);
   for (const std::string& reason : report.not_raised) {
     std::fputs(("nothing can be fused: opset.raise: " + reason + "\n").c_str(), stdout);
   }

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #endif
 
+#include "src/cli/color.h"
 #include "src/cli/commands.h"
 
 namespace attn_opt {
@@ -38,7 +39,7 @@ void prefer_large_pages() {
 }
 
 int report_error(const Error& error) {
-  std::fprintf(stderr, "attn-opt: %s\n", error.message().c_str());
+  std::fprintf(stderr, "%s%s\n", painted_error_begin().c_str(), error.message().c_str());
   return exit_status(error.code);
 }
 

@@ -23,8 +23,8 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string suggestion(const std::string& name, const std::vector<std::string>& known) {
-  if (known.empty()) return "there are none";
+std::optional<std::string> nearest_name(const std::string& name, const std::vector<std::string>& known) {
+  if (known.empty()) return std::nullopt;
   constexpr size_t kLongestCompared = 200;
   const auto distance = [&](const std::string& candidate) {
     return edit_distance(name.substr(0, kLongestCompared), candidate.substr(0, kLongestCompared));
@@ -37,7 +37,13 @@ std::string suggestion(const std::string& name, const std::vector<std::string>& 
       nearest = &candidate;
     }
   }
-  if (least <= std::max<size_t>(2, nearest->size() / 3)) return "did you mean '" + *nearest + "'?";
+  if (least > std::max<size_t>(2, nearest->size() / 3)) return std::nullopt;
+  return *nearest;
+}
+
+std::string suggestion(const std::string& name, const std::vector<std::string>& known) {
+  if (known.empty()) return "there are none";
+  if (const auto nearest = nearest_name(name, known)) return "did you mean '" + *nearest + "'?";
   constexpr size_t kMostListed = 20;
   std::string list;
   for (size_t i = 0; i < std::min(known.size(), kMostListed); ++i) list += (i == 0 ? "" : ", ") + known[i];

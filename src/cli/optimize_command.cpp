@@ -20,7 +20,7 @@ std::string footer() {
   std::string text = "Commands (attn-opt COMMAND --help says more):\n";
   for (const Command& command : commands()) {
     std::string name(command.name);
-    name.resize(10, ' ');
+    name.resize(12, ' ');
     text += "  " + name + std::string(command.summary) + "\n";
   }
   return text;

@@ -9,6 +9,7 @@
 
 #include "src/cli/baseline.h"
 #include "src/cli/case_output.h"
+#include "src/cli/color.h"
 #include "src/cli/job_steps.h"
 #include "src/cli/report_files.h"
 
@@ -34,7 +35,8 @@ std::string closing_line(const OptimizeJob& job, const Report& report) {
 void print(const OptimizeJob& job, const Report& report, bool standard_output_is_taken) {
   if (job.verbosity.quiet) return;
   const std::string text = to_text(report, job.verbosity.verbose > 0) + "\n" + closing_line(job, report);
-  std::fputs(text.c_str(), standard_output_is_taken ? stderr : stdout);
+  std::FILE* stream = standard_output_is_taken ? stderr : stdout;
+  std::fputs(painted(text, stream).c_str(), stream);
 }
 
 Status write_reports(ReportFiles& files, const Report& report, const Status& finished) {
@@ -65,17 +67,19 @@ Status run_job(const OptimizeJob& job) {
 
   const auto begin = std::chrono::steady_clock::now();
   static std::optional<Held> held;
+  progress.update("reading");
   ATTN_OPT_TRY(Model loaded, load_valid(job.input));
   auto& [model, workings, report] = held.emplace(Held{std::move(loaded), {}, {}});
   const double seconds_read = seconds_since(begin);
   const Model before = job.dump_matches.empty() ? Model{} : model;
   ATTN_OPT_TRY(report, optimize(model, options, &workings));
-  progress.finish();
   report.seconds_read = seconds_read;
   report.tool_version = ATTN_OPT_VERSION;
   report.input = job.input.path;
 
+  progress.update("writing");
   const Status finished = finish(job, model, report);
+  progress.finish();
   print(job, report, job.output == "-" || reports.use_standard_output());
   spdlog::info("read {:.3f} s, match {:.3f} s, verify {:.3f} s, write {:.3f} s", report.seconds_read,
                report.seconds_match, report.seconds_verify, report.seconds_write);

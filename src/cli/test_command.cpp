@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "src/cli/case_runner.h"
+#include "src/cli/color.h"
 #include "src/cli/commands.h"
 #include "src/cli/report_files.h"
 #include "src/report/junit_suite.h"
@@ -28,7 +29,7 @@ void print(const CaseResult& result, const std::filesystem::path& path, const Ve
     text = "pass " + result.name + "\n";
   }
   if (result.golden_written) text += "wrote the golden file of " + result.name + "\n";
-  std::fputs(text.c_str(), stdout);
+  std::fputs(painted(text, stdout).c_str(), stdout);
   std::fflush(stdout);
 }
 

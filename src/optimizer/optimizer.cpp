@@ -32,6 +32,7 @@ class Run {
     const auto start = Clock::now();
     report_.opset_before = report_.opset_after = opset_version(model_.proto);
     ATTN_OPT_TRY(const auto chosen, chosen_patterns(options_));
+    if (options_.progress) options_.progress("matching", 0);
     sites_ = find_sites(context_, chosen, report_);
     if (!sites_.matched.empty()) {
       if (options_.emit.stage == Stage::kFunctions)
@@ -53,7 +54,7 @@ class Run {
     const std::vector<MatchedSite>& matched = sites_.matched;
     for (size_t i = 0; i < matched.size() && committed != options_.stop_after; ++i) {
       committed += fuse(matched[i]);
-      if (options_.progress) options_.progress("fusing", static_cast<double>(i + 1) / static_cast<double>(matched.size()));
+      if (options_.progress) options_.progress(options_.verify == VerifyMode::kOff ? "fusing" : "verifying", static_cast<double>(i + 1) / static_cast<double>(matched.size()));
     }
     for (const MatchedSite& site : matched) note_if_stopped(report_.sites[site.report]);
     if (committed == 0) return;

@@ -145,7 +145,7 @@ def test_explain_orders_and_picks(bert):
 def test_progress_is_told_and_can_stop(bert):
     told = []
     attn_opt.optimize(bert, progress=lambda step, part: told.append((step, part)))
-    assert told[-1] == ("fusing", 1.0)
+    assert told[-1] == ("verifying", 1.0)
 
     def stop(step, part):
         raise StopIteration("enough")

@@ -1,0 +1,128 @@
+#include "src/cli/option_table.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "attn_opt/pattern.h"
+#include "attn_opt/target.h"
+
+namespace attn_opt {
+namespace {
+
+struct Row {
+  std::string_view option, group, value;  ///< value: empty as declared; FILE, DIR, PATTERN and TARGET say more
+};
+
+constexpr std::string_view kMatching = "Matching", kVerification = "Verification", kGates = "Gates", kOutput = "Output",
+                           kBatch = "Batch", kGeneral = "General";
+
+constexpr std::array kTable = {
+    Row{"--opset", kMatching, "23|24|25"}, Row{"--only", kMatching, "PATTERN"}, Row{"--disable", kMatching, "PATTERN"},
+    Row{"--patterns", kMatching, "DIR"}, Row{"--target", kMatching, "TARGET"}, Row{"--form", kMatching, ""},
+    Row{"--stage", kMatching, ""}, Row{"--stop-after", kMatching, "N"}, Row{"--node", kMatching, "NAME"},
+    Row{"--verify", kVerification, ""}, Row{"--strict", kVerification, ""}, Row{"--on-mismatch", kVerification, ""},
+    Row{"--test-data", kVerification, "DIR"}, Row{"--dim", kVerification, "NAME=N"}, Row{"--rtol", kVerification, "R"},
+    Row{"--atol", kVerification, "A"}, Row{"--threads", kVerification, "N"}, Row{"--memory-limit", kVerification, "SIZE"},
+    Row{"--compute", kVerification, ""}, Row{"--seeds", kVerification, "N"}, Row{"--inputs", kVerification, "FILE"},
+    Row{"--expected", kVerification, "FILE"}, Row{"--require-fused", kGates, "N|all"}, Row{"--check", kGates, ""},
+    Row{"--baseline", kGates, "FILE"}, Row{"--update-baseline", kGates, ""}, Row{"--output", kOutput, "FILE"},
+    Row{"--external-data", kOutput, ""}, Row{"--allow-data-dir", kOutput, "DIR"}, Row{"--report", kOutput, "FILE"},
+    Row{"--dump-matches", kOutput, "DIR"}, Row{"--case-out", kOutput, "FILE"}, Row{"--outputs", kOutput, "FILE"},
+    Row{"--profile", kOutput, "FILE"}, Row{"--update-golden", kOutput, ""}, Row{"--root", kBatch, "DIR"},
+    Row{"--jobs", kBatch, "N"}, Row{"--timeout", kBatch, "SECONDS"}, Row{"--process-memory", kBatch, "SIZE"},
+    Row{"--fresh", kBatch, ""}, Row{"--progress", kGeneral, ""}, Row{"--color", kGeneral, ""},
+    Row{"--config", kGeneral, "FILE"}, Row{"--no-config", kGeneral, ""}, Row{"--verbose", kGeneral, ""},
+    Row{"--quiet", kGeneral, ""}, Row{"--version", kGeneral, ""}, Row{"--help", kGeneral, ""},
+};
+
+const Row* row_of(std::string_view option) {
+  const auto row = std::ranges::find(kTable, option, &Row::option);
+  return row == kTable.end() ? nullptr : &*row;
+}
+
+const std::map<std::string, std::string_view> kExamples = {
+    {"attn-opt", "  attn-opt model.onnx                                  what could be fused; nothing is written\n"
+                 "  attn-opt model.onnx -o fused.onnx                    fuse it\n"
+                 "  attn-opt model.onnx -o fused.onnx --require-fused all --report report.sarif\n"
+                 "  attn-opt model.onnx --check                          status 1 if anything could be fused\n"},
+    {"attn-opt explain", "  attn-opt explain model.onnx\n"
+                         "  attn-opt explain model.onnx --node /layers.0/attn/Softmax --case-out case.onnxtxt\n"},
+    {"attn-opt run", "  attn-opt run model.onnx --dim batch=2 --dim seq=16\n"
+                     "  attn-opt run model.onnx --inputs in.npz --expected out.npz\n"},
+    {"attn-opt compare", "  attn-opt compare model.onnx fused.onnx --dim seq=7,64\n"},
+    {"attn-opt test", "  attn-opt test cases --report cases.xml\n"},
+    {"attn-opt batch", "  attn-opt batch models -o fused --jobs 4 --report summary.json\n"
+                       "  attn-opt batch @list.txt --check\n"
+                       "  attn-opt batch models --baseline attn.json --update-baseline\n"},
+    {"attn-opt patterns", "  attn-opt patterns --patterns my_rules\n"},
+    {"attn-opt completion", "  attn-opt completion bash > ~/.local/share/bash-completion/completions/attn-opt\n"
+                            "  attn-opt completion zsh > \"${fpath[1]}/_attn-opt\"\n"
+                            "  attn-opt completion fish > ~/.config/fish/completions/attn-opt.fish\n"},
+    {"attn-opt man", "  attn-opt man | man -l -\n"},
+};
+
+/// Help with the values that options take, and nothing of how CLI11 checks them.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string value = value_label(*option), given = option->get_default_str();
+    if (value.empty() || option->get_positional()) return {};
+    return " " + value + (given.empty() ? "" : " (" + given + ")");
+  }
+};
+
+}  // namespace
+
+std::string value_label(const CLI::Option& option) {
+  if (option.get_items_expected_max() == 0) return {};
+  const Row* row = row_of(name_of(option));
+  if (row != nullptr && !row->value.empty()) return std::string(row->value);
+  std::string label;
+  for (const std::string& choice : choices_of(option)) label += (label.empty() ? "" : "|") + choice;
+  return label.empty() ? "VALUE" : label;
+}
+
+void polish(CLI::App& app) {
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.set_help_flag();  // declared anew, it comes last
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  for (CLI::Option* option : app.get_options()) {
+    const Row* row = row_of(name_of(*option));
+    if (row == nullptr) continue;
+    option->group(std::string(row->group));
+    if (!row->value.empty()) option->type_name(std::string(row->value));
+  }
+  const auto examples = kExamples.find(app.get_name());
+  if (examples != kExamples.end()) app.footer(app.get_footer() + (app.get_footer().empty() ? "" : "\n") + "Examples:\n" + std::string(examples->second));
+}
+
+bool names_path(const CLI::Option& option) {
+  const Row* row = row_of(name_of(option));
+  return row != nullptr && (row->value == "FILE" || row->value == "DIR");
+}
+
+std::vector<std::string> choices_of(const CLI::Option& option) {
+  const std::string name = name_of(option);
+  const Row* row = row_of(name);
+  std::vector<std::string> choices;
+  if (row != nullptr && row->value == "TARGET") return target_names();
+  if (row != nullptr && row->value == "PATTERN") {
+    for (const auto& pattern : patterns()) choices.emplace_back(pattern->name());
+    return choices;
+  }
+  if (name == "--opset") return {"23", "24", "25"};
+  const std::string type = option.get_type_name();  // CLI11 says the values of IsMember as {a,b}
+  const size_t open = type.find('{'), close = type.find('}');
+  if (open == std::string::npos || close == std::string::npos) return {};
+  for (const std::string& value : CLI::detail::split(type.substr(open + 1, close - open - 1), ',')) choices.push_back(value);
+  return choices;
+}
+
+std::string name_of(const CLI::Option& option) {
+  const auto& long_names = option.get_lnames();
+  return long_names.empty() ? option.get_name() : "--" + long_names.front();
+}
+
+}  // namespace attn_opt
