@@ -1,0 +1,3 @@
+"""The recipes of docs/fleet.md."""
+
+FLEET = ()
