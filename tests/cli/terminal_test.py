@@ -108,7 +108,7 @@ class Completions(unittest.TestCase):
 
     def test_zsh(self):
         self.shell("zsh")
-        script = "autoload -U compinit; compinit -u -d /dev/null; " + 'eval "$(%s completion zsh)"; print $_comps[attn-opt]' % ATTN_OPT
+        script = "autoload -U compinit; compinit -u -D; " + 'eval "$(%s completion zsh)"; print $_comps[attn-opt]' % ATTN_OPT
         made = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, check=False)
         self.assertEqual(made.stdout.strip(), "_attn_opt", made.stderr)
 
