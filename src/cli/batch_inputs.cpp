@@ -71,6 +71,8 @@ Expected<std::vector<BatchInput>> batch_inputs(const std::vector<std::string>& w
   for (const std::string& word : words) {
     ATTN_OPT_CHECK(word.starts_with('@') ? add_list(word.substr(1), outputs, models) : add_path(word, outputs, models));
   }
+  const bool has_list = std::ranges::any_of(words, [](const std::string& word) { return word.starts_with('@'); });
+  if (models.empty() && has_list) return std::vector<BatchInput>();
   if (models.empty()) return fail(ErrorCode::kUsage, "batch", "there are no models", "folders are searched for .onnx files");
   const fs::path begin = root.empty() ? common_folder(models) : whole(root);
   std::vector<BatchInput> inputs;

@@ -99,6 +99,9 @@ TEST_F(Batch, TakesListsAndFiles) {
   write_file(file("list.txt"), "models/a.onnx\n\nmodels/deep\n");
   EXPECT_THAT(run("batch @list.txt -o one").out, HasSubstr("2 models"));
   EXPECT_TRUE(exists("one/a.onnx") && exists("one/deep/b.onnx"));
+  const ToolResult none = run("batch @- -o none --report r.json </dev/null");
+  EXPECT_EQ(none.status, 0) << none.err << "a part of a list may be empty";
+  EXPECT_EQ(report("r.json")["summary"]["models"], 0);
   EXPECT_THAT(run("batch @- -o two <list.txt").out, HasSubstr("2 models"));
   EXPECT_EQ(run("batch models/a.onnx models/a.onnx -o three").status, 0);
   EXPECT_TRUE(exists("three/a.onnx"));

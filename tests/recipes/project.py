@@ -23,13 +23,23 @@ def slot_attention(path):
     onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8), path)
 
 
+def environment_with(attn_opt):
+    return {**os.environ, "PATH": f"{attn_opt.parent}:{os.environ['PATH']}", "NO_COLOR": "1"}
+
+
+def shell(attn_opt, folder, script, *arguments, **environment):
+    """Runs SCRIPT as CI systems do: any command that fails ends it."""
+    return subprocess.run(["bash", "-eo", "pipefail", "-c", script, "bash", *map(str, arguments)], cwd=folder, text=True,
+                          env=environment_with(attn_opt) | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+
+
 class Project:
     """The example of a regression suite, copied; its models can lose their fusion."""
 
     def __init__(self, attn_opt, source, folder):
         self.folder = pathlib.Path(folder) / "project"
         shutil.copytree(source / "examples/regression-suite", self.folder)
-        self.environment = {**os.environ, "PATH": f"{attn_opt.parent}:{os.environ['PATH']}", "NO_COLOR": "1"}
+        self.attn_opt, self.environment = attn_opt, {}
 
     def lose_a_fusion(self):
         slot_attention(self.folder / "models/sdpa.onnx")
@@ -38,10 +48,8 @@ class Project:
         case = self.folder / "cases/softmax_over_queries.onnxtxt"
         case.write_text(case.read_text().replace("fused=0 missed=1", "fused=1 missed=0"))
 
-    def bash(self, script, *arguments, **environment):
-        """Runs SCRIPT as CI systems do: any command that fails ends it."""
-        return subprocess.run(["bash", "-eo", "pipefail", "-c", script, "bash", *arguments], cwd=self.folder, text=True,
-                              env={**self.environment, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    def bash(self, script, **environment):
+        return shell(self.attn_opt, self.folder, script, **self.environment, **environment)
 
 
 @contextlib.contextmanager

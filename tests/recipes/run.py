@@ -15,7 +15,7 @@ import xml.etree.ElementTree
 import yaml
 
 from fleet import FLEET
-from project import Project, expect, project
+from project import Project, environment_with, expect, project
 
 ATTN_OPT, SOURCE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 PYTHON_BIN = pathlib.Path(sys.executable).parent
@@ -132,7 +132,7 @@ def pre_commit():
         hooks.mkdir()
         shutil.copy(SOURCE / ".pre-commit-hooks.yaml", hooks)
         user = Project(ATTN_OPT, SOURCE, folder)
-        user.environment |= {"PRE_COMMIT_HOME": folder + "/cache", "PATH": f"{PYTHON_BIN}:{user.environment['PATH']}"}
+        user.environment = {"PRE_COMMIT_HOME": folder + "/cache", "PATH": f"{PYTHON_BIN}:{environment_with(ATTN_OPT)['PATH']}"}
         identity = "git -c user.name=user -c user.email=user@localhost"
         start = f"git init -q -b main . && git add -A && {identity} commit -q -m begin"
         made = user.bash(f"(cd ../attn-opt && {start}) && {start} && git -C ../attn-opt rev-parse HEAD")
