@@ -102,8 +102,8 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
     if on_mismatch not in ("skip", "fail"):
         raise UsageError(f"there is no '{on_mismatch}'", "on_mismatch", "skip or fail")
     given = given_model(model, base_dir, allow_data_dirs)
-    writes = output is not None and not check
-    options = dict(_trial(dims, rtol, atol, threads, memory_limit), output=os.fspath(output) if writes else "", opset=opset,
+    path = "" if output is None or check else os.fspath(output)
+    options = dict(_trial(dims, rtol, atol, threads, memory_limit), output=path, opset=opset,
                    target=target, form=form, stage=stage, only=_names(only), disable=_names(disable), verify=verify,
                    strict=strict, stop_after=stop_after, fail_on_mismatch=on_mismatch == "fail", check=check,
                    external_data=external_data, test_data="" if test_data is None else os.fspath(test_data))
@@ -114,7 +114,7 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
     if error is not None:
         error.report = report
         raise error
-    if writes:
+    if path:
         return output, report
     return (given.original if data is None else given.of_bytes(data)), report
 

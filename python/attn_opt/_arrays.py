@@ -30,7 +30,7 @@ def type_number(name: Any) -> int:
     return _NUMBERS[name]
 
 
-def _dtype(name: str) -> np.dtype:
+def _dtype(name: str) -> np.dtype[Any]:
     try:
         return np.dtype(name)
     except TypeError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Optional, Tuple
 
 if TYPE_CHECKING:
     from ._report import Report
@@ -30,7 +30,7 @@ class Error(Exception):
         self.remedy = remedy
         self.report: Optional[Report] = None
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[type, Tuple[str, str, str]]:
         return type(self), (self.what, self.where, self.remedy)
 
 

@@ -36,7 +36,7 @@ def _proto_of_bytes(data: bytes) -> Any:
 
 def _bytes_of(proto: Any) -> bytes:
     try:
-        return proto.SerializeToString(deterministic=True)
+        return bytes(proto.SerializeToString(deterministic=True))
     except Exception as error:  # protobuf says it differently in each of its implementations
         raise UsageError(f"the model cannot be serialized: {error}",
                          remedy="protobuf stops at 2 GB: save the model with external data and give its path") from error

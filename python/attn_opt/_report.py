@@ -20,10 +20,10 @@ class _View:
 
     def to_dict(self) -> Dict[str, Any]:
         """The object as the JSON report has it."""
-        return json.loads(json.dumps(self._json))
+        return dict(json.loads(json.dumps(self._json)))
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._json == other._json  # type: ignore[attr-defined]
+        return isinstance(other, type(self)) and self._json == other._json
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -141,12 +141,20 @@ class Report(_View):
         """Every attention that was found."""
         return [Site(site, explanation) for site, explanation in zip(self._json["sites"], self._explanations)]
 
-    def _count(self, key: str) -> int:
-        return self._json["summary"][key]
+    @property
+    def fused(self) -> int:
+        """Number of sites that were fused."""
+        return int(self._json["summary"]["fused"])
 
-    fused = property(lambda self: self._count("fused"), doc="Number of sites that were fused.")
-    refused = property(lambda self: self._count("refused"), doc="Number of sites that were recognised and not written.")
-    missed = property(lambda self: self._count("missed"), doc="Number of sites that were not recognised.")
+    @property
+    def refused(self) -> int:
+        """Number of sites that were recognised and not written."""
+        return int(self._json["summary"]["refused"])
+
+    @property
+    def missed(self) -> int:
+        """Number of sites that were not recognised."""
+        return int(self._json["summary"]["missed"])
 
     @property
     def misses(self) -> List[SiteMiss]:

@@ -47,6 +47,15 @@ def test_blocks_do_what_the_text_says(tmp_path, monkeypatch):
     assert attn_opt.optimize(model, patterns=names["biased_attention"], strict=True)[1].refused == 1
 
 
+def test_the_rule_of_the_manual_fuses_what_the_core_misses(base2, tmp_path):
+    rule = re.search(r"```\n(# RULE.*?)```", (ROOT / "docs" / "rules.md").read_text(), re.S).group(1)
+    (tmp_path / "mine.rule").write_text(rule)
+    assert attn_opt.optimize(base2)[1].sites == []
+    fused, report = attn_opt.optimize(base2, patterns=tmp_path)
+    assert report.sites[0].pattern == "base2_attention" and report.sites[0].verification.verdict == "verified"
+    assert attn_opt.compare(base2, fused)
+
+
 def test_every_name_is_described():
     for name in attn_opt.__all__:
         if not isinstance(getattr(attn_opt, name), type) or issubclass(getattr(attn_opt, name), attn_opt.Error):

@@ -2,6 +2,7 @@
 import json
 import shutil
 import threading
+import time
 
 import numpy as np
 import onnx
@@ -162,6 +163,27 @@ def test_other_threads_run_meanwhile(bert):
     for thread in threads:
         thread.join()
     assert results == [2, 2, 2, 2]
+
+
+def test_the_interpreter_is_free_meanwhile():
+    """Another thread runs on while C++ works: without the GIL released it would stand still for the whole call."""
+    running, ticks = threading.Event(), [0]
+    done = threading.Event()
+
+    def tick():
+        while not done.is_set():
+            if running.is_set():
+                ticks[0] += 1
+            time.sleep(0.001)
+
+    other = threading.Thread(target=tick)
+    other.start()
+    running.set()
+    attn_opt.optimize(MODELS / "llama-past-ts17s.onnx", verify="all-sites")
+    running.clear()
+    done.set()
+    other.join()
+    assert ticks[0] > 10
 
 
 def test_the_report_is_that_of_the_command(bert_path, tmp_path):
