@@ -36,7 +36,8 @@ def _dtype(name: str) -> np.dtype[Any]:
     except TypeError:
         import ml_dtypes  # NumPy itself has none of these
 
-        return np.dtype(getattr(ml_dtypes, name))
+        of_ml_dtypes: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        return of_ml_dtypes
 
 
 def array(data: np.ndarray, number: int, dims: Sequence[int]) -> np.ndarray:
