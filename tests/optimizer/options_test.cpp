@@ -120,7 +120,7 @@ TEST(Options, ProgressEndsAtOne) {
   Model model = two_attentions();
   std::vector<double> parts;
   optimized(model, with([&](auto& o) { o.progress = [&](std::string_view, double part) { parts.push_back(part); }; }));
-  EXPECT_THAT(parts, ElementsAre(0.5, 1));
+  EXPECT_THAT(parts, ElementsAre(0, 0.5, 1));
 }
 
 TEST(Options, PatternsAreListedByName) {
