@@ -2,7 +2,6 @@
 
     consumer_test.py CMAKE BUILD SOURCE WORK [CMAKE_ARGUMENT...]
 """
-import os
 import pathlib
 import shutil
 import subprocess
@@ -46,5 +45,6 @@ expect("verified" in output, "and is verified")
 run(command, "compare", model, work / "fused.onnx")
 softmax = pathlib.Path(source) / "testdata/models/bert-ts14s.onnx"
 expect("[softmax_attention]" in run(work / "build/fuse", softmax, work / "bert.onnx"), "the registered patterns are linked")
-refused = subprocess.run([work / "build/fuse", os.devnull, work / "none.onnx"], stderr=subprocess.PIPE, text=True)
+(work / "empty.onnx").touch()
+refused = subprocess.run([work / "build/fuse", work / "empty.onnx", work / "none.onnx"], stderr=subprocess.PIPE, text=True)
 expect(refused.returncode == 3 and "is empty" in refused.stderr, "an error has its exit status")
