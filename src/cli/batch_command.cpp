@@ -96,7 +96,7 @@ class Batch {
       ATTN_OPT_CHECK(state_.begin(input));
       ATTN_OPT_CHECK(make_output_folder(input));
       pending_.push_back(&input);
-      stamps_.push_back(stamp_of(output_of(input)));
+      stamps_.push_back({stamp_of(input.path), stamp_of(output_of(input))});
     }
     done_ = inputs_.size() - pending_.size();
     if (done_ > 0) say(fmt::format("{} finished before and unchanged\n", done_));
@@ -137,6 +137,11 @@ class Batch {
   void say_to(std::FILE* stream) { stream_ = stream; }
 
  private:
+  /// Of a model and of what was at its output, before it runs.
+  struct Stamps {
+    std::string model, output;
+  };
+
   bool writes() const { return !given_.output.empty() && !given_.job.requirements.check; }
   fs::path output_of(const BatchInput& input) const { return fs::path(given_.output) / input.below_root; }
 
@@ -158,20 +163,25 @@ class Batch {
   }
 
   /// A model that was ended between the writing of its output and its own end has none.
-  void drop_output(const BatchInput& input, const std::string& stamp_before) const {
+  void drop_output(const BatchInput& input, const Stamps& before) const {
     std::error_code none;
-    if (!writes() || stamp_of(output_of(input)) == stamp_before) return;
-    if (!fs::equivalent(output_of(input), input.path, none)) fs::remove(output_of(input), none);
+    if (!writes() || is_in_place(input) || stamp_of(output_of(input)) == before.output) return;
+    fs::remove(output_of(input), none);
   }
 
-  Status finish(const BatchInput& input, const std::string& stamp_before, const ChildResult& result) {
-    if (result.status != 0) drop_output(input, stamp_before);
+  bool is_in_place(const BatchInput& input) const {
+    std::error_code none;
+    return writes() && fs::equivalent(output_of(input), input.path, none);
+  }
+
+  Status finish(const BatchInput& input, const Stamps& before, const ChildResult& result) {
+    if (result.status != 0) drop_output(input, before);
     ModelOutcome outcome;
     outcome.status = result.status;
     outcome.message = valid_utf8(result.message);
     outcome.seconds = result.seconds;
     if (writes() && result.status == 0) outcome.output = output_of(input).string();
-    ATTN_OPT_CHECK(state_.enter(input, outcome));
+    ATTN_OPT_CHECK(state_.enter(input, is_in_place(input) ? stamp_of(input.path) : before.model, outcome));
     const nlohmann::json report = state_.outcome(input).report;
     const std::string fused = report.is_null() ? "" : fmt::format("{} of {} fused", report["summary"]["fused"].get<int>(),
                                                                    report["summary"]["sites"].get<int>());
@@ -198,7 +208,7 @@ class Batch {
   std::vector<std::string> words_;
   BatchState state_;
   std::vector<const BatchInput*> pending_;
-  std::vector<std::string> stamps_;  ///< of the outputs of before
+  std::vector<Stamps> stamps_;
   size_t done_ = 0;
   std::FILE* stream_ = stdout;
 };

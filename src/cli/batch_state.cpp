@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <vector>
 
@@ -30,6 +31,16 @@ json read(const fs::path& path) {
 std::string text_at(const json& state, const char* key) {
   const json value = state.is_null() ? json() : state.value(key, json());
   return value.is_string() ? value.get<std::string>() : "";
+}
+
+/// The report at PATH; null if there is none that a batch can sum up.
+json read_report(const fs::path& path) {
+  json report = read(path);
+  const json summary = report.is_null() ? json() : report.value("summary", json());
+  const bool has_counts = summary.is_object() && std::ranges::all_of(std::array{"sites", "fused", "refused", "missed"}, [&](const char* key) {
+    return summary.value(key, json()).is_number_integer();
+  });
+  return has_counts && report.value("sites", json()).is_array() ? report : json();
 }
 
 constexpr int kUnknownStatus = 3;
@@ -66,8 +77,7 @@ bool BatchState::is_finished(const BatchInput& input) const {
   if (state.is_null() || (status != 0 && status != kUnmet && status != kMismatch)) return false;
   if (text_at(state, "fingerprint") != fingerprint_ || text_at(state, "model") != stamp_of(input.path)) return false;
   const std::string output = text_at(state, "output");
-  std::error_code none;
-  return fs::exists(report_path(input), none) && (output.empty() || text_at(state, "written") == stamp_of(output));
+  return !read_report(report_path(input)).is_null() && (output.empty() || text_at(state, "written") == stamp_of(output));
 }
 
 Status BatchState::begin(const BatchInput& input) const {
@@ -80,8 +90,8 @@ Status BatchState::begin(const BatchInput& input) const {
   return {};
 }
 
-Status BatchState::enter(const BatchInput& input, const ModelOutcome& outcome) const {
-  json state = {{"fingerprint", fingerprint_}, {"model", stamp_of(input.path)}, {"status", outcome.status},
+Status BatchState::enter(const BatchInput& input, const std::string& stamp, const ModelOutcome& outcome) const {
+  json state = {{"fingerprint", fingerprint_}, {"model", stamp}, {"status", outcome.status},
                 {"message", outcome.message},  {"seconds", outcome.seconds},    {"output", outcome.output}};
   if (!outcome.output.empty()) state["written"] = stamp_of(outcome.output);
   ATTN_OPT_TRY(OutputFile file, OutputFile::create(path_of(input, ".state.json")));
@@ -98,7 +108,7 @@ ModelOutcome BatchState::outcome(const BatchInput& input) const {
   outcome.message = text_at(state, "message");
   const json seconds = state.is_null() ? json() : state.value("seconds", json());
   outcome.seconds = seconds.is_number() ? seconds.get<double>() : 0;
-  outcome.report = read(report_path(input));
+  outcome.report = read_report(report_path(input));
   return outcome;
 }
 

@@ -23,8 +23,8 @@ class BatchState {
   bool is_finished(const BatchInput& input) const;
   /// Forgets INPUT, whose run is about to begin. Error: kOutput.
   Status begin(const BatchInput& input) const;
-  /// OUTCOME's report is at report_path() already. Error: kOutput.
-  Status enter(const BatchInput& input, const ModelOutcome& outcome) const;
+  /// OUTCOME is that of INPUT when it had STAMP; its report is at report_path() already. Error: kOutput.
+  Status enter(const BatchInput& input, const std::string& stamp, const ModelOutcome& outcome) const;
   /// What was entered, and the report.
   ModelOutcome outcome(const BatchInput& input) const;
 

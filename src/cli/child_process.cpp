@@ -1,6 +1,7 @@
 #include "src/cli/child_process.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -70,8 +71,7 @@ ChildResult result_of(const Child& child, int waited, const ChildLimits& limits)
   const std::string said = last_error(child.errors.get());
   const int killed = exit_status(ErrorCode::kLimit);
   if (child.is_too_late) {
-    result = {killed, "took longer than " + std::to_string(static_cast<long>(limits.time.count())) + " s (--timeout)",
-              result.seconds};
+    result = {killed, fmt::format("took longer than {:g} s (--timeout)", limits.time.count()), result.seconds};
   } else if (WIFSIGNALED(waited)) {
     result.status = killed;
     result.message = std::string("was ended by a signal: ") + strsignal(WTERMSIG(waited)) + (said.empty() ? "" : "; " + said);

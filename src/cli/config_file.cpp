@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <map>
 
 #include "src/cli/commands.h"
 #include "src/cli/nearest_name.h"
 #include "src/cli/option_table.h"
 #include "src/cli/report_files.h"
+#include "src/cli/toml.h"
 
 namespace attn_opt {
 namespace {
@@ -15,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kMainJob = "optimize";
-using Settings = std::vector<CLI::ConfigItem>;
+using Settings = std::vector<Setting>;
 
 /// The apps of all commands that take options from the file, by the names of their tables.
 std::map<std::string, std::unique_ptr<CLI::App>> apps() {
@@ -44,37 +46,34 @@ std::vector<std::string> keys_of(const std::vector<const CLI::App*>& apps) {
 }
 
 Expected<Settings> read(const fs::path& path) {
-  std::ifstream file(path);
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file) return fail(ErrorCode::kInvalidInput, path.string(), "cannot be read");
-  try {
-    Settings settings = CLI::ConfigTOML().from_config(file);
-    std::erase_if(settings, [](const CLI::ConfigItem& item) { return item.name == "++" || item.name == "--"; });
-    return settings;
-  } catch (const CLI::Error& error) {
-    return fail(ErrorCode::kUsage, path.string(), error.what());
-  }
+  return parse_toml(text, path.string());
 }
+
+std::string place_of(const fs::path& path, const Setting& setting) { return path.string() + ":" + std::to_string(setting.line); }
 
 /// Every key must be one of its table.
 Status check_keys(const fs::path& path, const Settings& settings) {
   const auto all = apps();
-  for (const CLI::ConfigItem& item : settings) {
+  for (const Setting& item : settings) {
     std::vector<const CLI::App*> owners;
-    if (item.parents.empty()) {
+    if (item.table.empty()) {
       for (const char* name : {kMainJob, "explain", "batch"}) owners.push_back(all.at(name).get());
     } else {
-      const auto table = all.find(item.parents.front());
-      if (item.parents.size() > 1 || table == all.end()) {
+      const auto table = all.find(item.table);
+      if (table == all.end()) {
         std::vector<std::string> tables;
         for (const auto& [name, app] : all) tables.push_back(name);
-        return fail(ErrorCode::kUsage, path.string(), "there is no table '" + item.parents.front() + "'",
-                    suggestion(item.parents.front(), tables));
+        return fail(ErrorCode::kUsage, place_of(path, item), "there is no table '" + item.table + "'",
+                    suggestion(item.table, tables));
       }
       owners.push_back(table->second.get());
     }
-    if (std::ranges::any_of(owners, [&](const CLI::App* app) { return option_named(*app, item.name) != nullptr; })) continue;
-    return fail(ErrorCode::kUsage, path.string(), "there is no option '" + item.name + "'",
-                suggestion(item.name, keys_of(owners)));
+    if (std::ranges::any_of(owners, [&](const CLI::App* app) { return option_named(*app, item.key) != nullptr; })) continue;
+    return fail(ErrorCode::kUsage, place_of(path, item), "there is no option '" + item.key + "'",
+                suggestion(item.key, keys_of(owners)));
   }
   return {};
 }
@@ -91,15 +90,15 @@ std::string from_folder(const fs::path& folder, const CLI::Option& option, const
   return value == "-" ? value : (folder / value).string();
 }
 
-Status add_words(const fs::path& path, const CLI::ConfigItem& item, const CLI::Option& option, Arguments& words) {
+Status add_words(const fs::path& path, const Setting& item, const CLI::Option& option, Arguments& words) {
   const std::string name = name_of(option);
   if (option.get_items_expected_max() > 0) {
-    for (const std::string& value : item.inputs) words.push_back(name + "=" + from_folder(path.parent_path(), option, value));
+    for (const std::string& value : item.values) words.push_back(name + "=" + from_folder(path.parent_path(), option, value));
     return {};
   }
-  const std::string value = item.inputs.empty() ? "true" : item.inputs.front();
+  const std::string value = item.values.size() == 1 ? item.values.front() : "an array";
   if (value == "true") words.push_back(name);
-  else if (value != "false") return fail(ErrorCode::kUsage, path.string(), item.name + " is true or false, not '" + value + "'");
+  else if (value != "false") return fail(ErrorCode::kUsage, place_of(path, item), item.key + " is true or false, not '" + value + "'");
   return {};
 }
 
@@ -126,12 +125,11 @@ Expected<Arguments> config_words(const fs::path& path, const std::string& comman
   ATTN_OPT_CHECK(check_keys(path, settings));
   const std::string own_table = command.empty() ? kMainJob : command;
   const bool takes_common = own_table == kMainJob || own_table == "explain" || own_table == "batch";
-  std::map<const CLI::Option*, const CLI::ConfigItem*> chosen;
+  std::map<const CLI::Option*, const Setting*> chosen;
   for (const bool of_table : {false, true}) {
-    for (const CLI::ConfigItem& item : settings) {
-      const bool applies = of_table ? !item.parents.empty() && item.parents.front() == own_table
-                                    : item.parents.empty() && takes_common;
-      const CLI::Option* option = applies ? option_named(parsed, item.name) : nullptr;
+    for (const Setting& item : settings) {
+      const bool applies = of_table ? item.table == own_table : item.table.empty() && takes_common;
+      const CLI::Option* option = applies ? option_named(parsed, item.key) : nullptr;
       if (option != nullptr && !is_overruled(parsed, *option)) chosen[option] = &item;
     }
   }

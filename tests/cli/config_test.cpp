@@ -32,6 +32,11 @@ TEST_F(ConfigFile, GivesOptionsThatTheCommandLineOverrules) {
 TEST_F(ConfigFile, TakesFlagsAndLists) {
   config("check = true\nstrict = false\nonly = [\"softmax_attention\", \"attention_node\"]\n");
   EXPECT_EQ(run("in.onnxtxt").status, 1) << "--check";
+  config("\"check\" = true # yes\r\nonly = [ # these\n  \"softmax_attention\",\n  'attention_node', # both\n]\nreport = \"a#b.json\"");
+  EXPECT_EQ(run("in.onnxtxt").status, 1) << "--check";
+  EXPECT_TRUE(exists("a#b.json"));
+  config("only = []\n");
+  EXPECT_EQ(run("in.onnxtxt --require-fused 1").status, 0);
   config("quiet = true\ndisable = [\"softmax_attention\"]\n");
   EXPECT_THAT(run("in.onnxtxt").out, IsEmpty());
   EXPECT_EQ(run("in.onnxtxt -v").status, 0) << "-v leaves no place for quiet = true";
@@ -70,7 +75,17 @@ TEST_F(ConfigFile, UnknownKeysAndTablesAreErrorsThatNameTheNearest) {
            {"[batch]\njob = 1\n", "did you mean 'jobs'?"},
            {"seeds = 1\n", "there is no option 'seeds'"},
            {"config = \"x\"\n", "there is no option 'config'"},
-           {"what is this\n", "there is no option"}}) {
+           {"what is this\n", "attn-opt.toml:1: '=' is wanted behind a key"},
+           {"\n\nverify = off\n", "attn-opt.toml:3: 'off' is no value: texts stand in quotes"},
+           {"verify = \"off\n", "is wanted at the end of a text"},
+           {"only = [\"a\" \"b\"]\n", "',' is wanted between"},
+           {"only = [\"a\"\n", "',' is wanted between"},
+           {"verify = \"off\" strict = true\n", "a line ends here"},
+           {"verify = \"off\"\nverify = \"off\"\n", "there is a second 'verify'"},
+           {"[batch]\n[batch]\n", "there is a second table 'batch'"},
+           {"[[batch]]\n", "a name is wanted"},
+           {"batch.jobs = 3\n", "'=' is wanted behind a key"},
+           {"only = \"\\x\"\n", "of escapes"}}) {
     config(text);
     const ToolResult result = run("in.onnxtxt");
     EXPECT_EQ(result.status, 2) << text;

@@ -38,6 +38,13 @@ run(cmake, "-G", "Ninja", "-S", work / "consumer", "-B", work / "build", f"-DCMA
 run(cmake, "--build", work / "build")
 
 command = next(prefix.glob("bin/attn-opt"))
+for file, words in (("share/bash-completion/completions/attn-opt", ["completion", "bash"]),
+                    ("share/zsh/site-functions/_attn-opt", ["completion", "zsh"]),
+                    ("share/fish/vendor_completions.d/attn-opt.fish", ["completion", "fish"]),
+                    ("share/man/man1/attn-opt.1", ["man"])):
+    expect((prefix / file).read_text() == run(command, *words), f"{file} is what the command prints")
+for kind in ("report", "batch", "baseline"):
+    expect((prefix / f"share/attn-opt/schema/{kind}-1.schema.json").is_file(), f"the schema of a {kind} is installed")
 expect("0 fused" in run(command, model), "the command alone does not know the spelling")
 output = run(work / "build/fuse", model, work / "fused.onnx")
 expect("fused  [power_attention]" in output, "the consumer's own pattern fuses")
