@@ -63,6 +63,7 @@ class Description {
   Matched<Match> match() {
     ATTN_OPT_DONE(check_values());
     ATTN_OPT_DONE(check_types());
+    ATTN_OPT_DONE(check_numbers());
     Match match;
     match.anchor = &anchor_;
     match.insert_before = parts_.output.value->producer;
@@ -87,13 +88,20 @@ class Description {
       return missed("parts.order", &anchor_, "Q, K, V, the output or a term has no value");
     if ((parts_.past_key == nullptr) != (parts_.past_value == nullptr))
       return missed("parts.order", &anchor_, "a past has both keys and values");
+    for (const Value* made : {parts_.output.value, parts_.present_key, parts_.present_value})
+      if (made && !is_made_beside(*made)) return missed("parts.order", &anchor_, "no node beside it makes '" + made->name + "'");
     const Node* maker = parts_.output.value->producer;
-    if (!maker || maker->graph != anchor_.graph || maker->placement != Placement::kOfFile)
-      return missed("parts.order", &anchor_, "no node beside it makes the output '" + parts_.output.value->name + "'");
+    for (const Value* present : {parts_.present_key, parts_.present_value})
+      if (present && !parts_.past_key && present->producer != maker)
+        return missed("parts.order", maker, "without a past '" + present->name + "' is K or V, and no output of this node");
     for (const Value* value : values)
       if (!anchor_.graph->sees(*value) || (value->producer && value->graph == maker->graph && !is_above(*value->producer, *maker)))
         return missed("parts.order", maker, "'" + value->name + "' does not stand above it");
     return {};
+  }
+
+  bool is_made_beside(const Value& value) const {
+    return value.producer && value.graph == anchor_.graph && value.producer->placement == Placement::kOfFile;
   }
 
   static bool is_above(const Node& node, const Node& reader) {
@@ -102,14 +110,25 @@ class Description {
 
   Matched<void> check_types() const {
     const DataType type = context_.facts.type(*parts_.q.value);
-    for (const Value* value : {parts_.q.value, parts_.k.value, parts_.v.value})
-      if (context_.facts.type(*value) != type || !is_floating(type)) return wrong_type(*value);
+    for (const Value* value : {parts_.q.value, parts_.k.value, parts_.v.value, parts_.output.value, parts_.past_key, parts_.past_value})
+      if (value && (context_.facts.type(*value) != type || !is_floating(type))) return wrong_type(*value);
     for (const ScoreTerm& term : parts_.terms) {
       const DataType found = context_.facts.type(*term.value);
       if (term.kind == ScoreTerm::Kind::kBias ? !is_floating(found) : found != onnx::TensorProto::BOOL) return wrong_type(*term.value);
     }
+    if (parts_.softmax_precision != onnx::TensorProto::UNDEFINED && !is_floating(parts_.softmax_precision))
+      return missed("parts.type", &anchor_, "a softmax in " + type_name(parts_.softmax_precision));
     if (parts_.nonpad_kv_seqlen && context_.facts.type(*parts_.nonpad_kv_seqlen) != onnx::TensorProto::INT64)
       return wrong_type(*parts_.nonpad_kv_seqlen);
+    return {};
+  }
+
+  Matched<void> check_numbers() const {
+    const auto is_number = [](double number) { return std::isfinite(number); };
+    if (!is_number(parts_.scale.value_or(1)) || !is_number(parts_.softcap) || parts_.softcap < 0)
+      return missed("parts.scale", &anchor_, "the scale is a number, the softcap one that is not negative");
+    for (const ScoreTerm& term : parts_.terms)
+      if (!is_number(term.coefficient) || std::isnan(term.fill)) return missed("parts.scale", &anchor_, "a term's coefficient or fill is NaN");
     return {};
   }
 
@@ -168,9 +187,10 @@ class Description {
   Matched<void> add_terms(const AxisMap& q, const AxisMap& k, Sdpa& sdpa) const {
     Dim keys = k.size(Role::kRow);
     if (parts_.past_key) {
-      const Shape* past = context_.facts.shape(*parts_.past_key);
-      if (!past || past->size() != 4) return missed("parts.rank", &anchor_, "'" + parts_.past_key->name + "' is no (B, H, P, D)");
-      keys = keys + (*past)[2];
+      for (const Value* value : {parts_.past_key, parts_.past_value})
+        if (const Shape* past = context_.facts.shape(*value); !past || past->size() != 4)
+          return missed("parts.rank", &anchor_, "'" + value->name + "' is no (B, H, P, D)");
+      keys = keys + (*context_.facts.shape(*parts_.past_key))[2];
     }
     sdpa.terms = parts_.terms;
     for (ScoreTerm& term : sdpa.terms) term.frame = {sdpa.batch, sdpa.query_heads, q.size(Role::kRow), keys};

@@ -38,7 +38,8 @@ struct AttentionParts {
   bool is_causal = false;          ///< query i sees keys j <= i + length of the past
   Value* nonpad_kv_seqlen = nullptr;                 ///< int64 (B): keys from there on are masked
   Value *past_key = nullptr, *past_value = nullptr;  ///< (B, Hkv, P, D): K is past_key and then k along the rows
-  Value *present_key = nullptr, *present_value = nullptr;  ///< what the model makes of both, if it does
+  /// What the model makes of both, if it does; without a past: outputs of the node that makes OUTPUT, which are K and V.
+  Value *present_key = nullptr, *present_value = nullptr;
   DataType softmax_precision = onnx::TensorProto::UNDEFINED;  ///< type of the softmax if it is not that of Q
   bool guarded = false;            ///< probabilities of a row without a key are made 0 (else they are NaN)
   bool subtracts_maximum = true;   ///< false: the softmax takes exp() of the scores as they are

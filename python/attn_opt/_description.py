@@ -60,7 +60,7 @@ class Sdpa:
         is_causal: query i sees the keys j <= i + length of the past.
         nonpad_kv_seqlen: int64 (B); keys from there on are masked.
         past_key, past_value: (B, Hkv, P, D); K is past_key and then k.
-        present_key, present_value: what the model makes of both.
+        present_key, present_value: what the model makes of both; without a past outputs of the node that makes `output`.
         softmax_precision: type of the softmax ("float32"), if it is not that of Q.
         guarded: probabilities of rows without a key are made 0; else they are NaN.
         subtracts_maximum: False if the softmax takes exp() of the scores as they are.

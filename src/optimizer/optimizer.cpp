@@ -75,6 +75,8 @@ class Run {
   bool fuse(const MatchedSite& site) {
     if (site.match.anchor->removed) return false;
     SiteReport& line = report_.sites[site.report];
+    if (site.match.insert_before->removed)
+      return refuse(line, {"site.taken", site.match.anchor, "another site makes its output already", line.peeled});
     EmitOptions writing = options_.emit;
     writing.strict = options_.strict;
     auto emission = emit_attention(site.match, context_, shared_, writing);

@@ -105,6 +105,7 @@ Judgement judge_rows(const Compared& compared, double limit, const std::string& 
         continue;
       }
     judgement.difference = std::max(judgement.difference, difference_of_row);
+    judgement.has_equal_rows = judgement.has_equal_rows || !rows.are_score_rows || !compared.rows.is_empty[row];
   }
   if (judgement.difference == kInfinity) judgement.failure = "NaN or infinity on one side alone";
   else if (judgement.difference > limit) judgement.failure = "differs by " + shown(judgement.difference) + unit;
@@ -187,6 +188,7 @@ void Judgement::merge(const Judgement& other) {
   difference = std::max(difference, other.difference);
   if (failure.empty()) failure = other.failure;
   explained_by.insert(other.explained_by.begin(), other.explained_by.end());
+  has_equal_rows = has_equal_rows || other.has_equal_rows;
 }
 
 Judgement judge_algebra(const Compared& compared) {

@@ -36,6 +36,7 @@ struct Judgement {
   double difference = 0;            ///< largest unexplained: relative for algebra(), in ulps of the row's bound for in_type()
   std::string failure;              ///< empty: equal enough
   std::set<std::string> explained_by;  ///< ids of the preconditions that explain the rest
+  bool has_equal_rows = false;         ///< some row that keeps a key is equal, and so no precondition was needed for it
 
   void merge(const Judgement& other);
 };

@@ -53,6 +53,8 @@ class SiteCheck {
       result_.verdict = Verdict::kVerified;
       result_.reason.clear();
     }
+    if (ran > 0 && !result_.explained_by.empty() && !has_equal_rows_)
+      failed("nothing was compared: in every row " + result_.explained_by.front() + " does not hold, which is assumed");
     return std::move(result_);
   }
 
@@ -84,6 +86,7 @@ class SiteCheck {
       if (!judgement->failure.empty())
         return failed(judgement->failure + on_draw(request.kind, request.sizes));
       for (const auto& id : judgement->explained_by) explain(id);
+      has_equal_rows_ = has_equal_rows_ || judgement->has_equal_rows;
     }
     return Step::kGoOn;
   }
@@ -111,6 +114,7 @@ class SiteCheck {
   const SiteRunner& runner_;
   const Assumed& assumed_;
   size_t memory_limit_;
+  bool has_equal_rows_ = false;
   Verification result_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <functional>
 
 #include "tests/optimizer/optimizer_case.h"
@@ -70,7 +71,7 @@ TEST(AttentionParts, AreFusedAndVerified) {
 }
 
 TEST(AttentionParts, AWrongDescriptionIsRefused) {
-  const std::vector<Fill> wrong = {
+  std::vector<Fill> wrong = {
       [](Node&, MatchContext&, AttentionParts& parts) { parts.scale = 0.5; },
       [](Node&, MatchContext&, AttentionParts& parts) { parts.softcap = 3; },
       [](Node&, MatchContext&, AttentionParts& parts) { std::swap(parts.k.value, parts.v.value); },
@@ -78,6 +79,13 @@ TEST(AttentionParts, AWrongDescriptionIsRefused) {
         parts.terms = {keep(anchor.graph->find("m"), -std::numeric_limits<double>::infinity())};
       },
   };
+  // No row keeps a key: what is assumed of rows, or of exp(), would excuse every difference.
+  for (const double fill : {-std::numeric_limits<double>::infinity(), 1.0})
+    wrong.push_back([fill](Node& anchor, MatchContext&, AttentionParts& parts) {
+      Value* mask = anchor.graph->find("m");
+      parts.terms = {keep(mask, fill), drop(mask, -std::numeric_limits<double>::infinity())};
+      parts.subtracts_maximum = false;
+    });
   for (const Fill& fill : wrong) {
     Model model = attention(kInputs + ", bool[7] m", kNodes);
     const SiteReport site = site_of(model, fill);
@@ -113,13 +121,23 @@ TEST(AttentionParts, WhatDoesNotFitIsAMiss) {
   EXPECT_THAT(miss_of([](Node&, MatchContext&, AttentionParts& parts) { parts.q.axes = "bhsx"; }), HasSubstr("parts.axes"));
   EXPECT_THAT(miss_of([](Node&, MatchContext&, AttentionParts& parts) { parts.v.value = nullptr; }), HasSubstr("parts.order"));
   EXPECT_THAT(miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.output.value = anchor.graph->find("q"); }),
-              HasSubstr("parts.order: no node beside it makes"));
+              HasSubstr("parts.order: no node beside it makes 'q'"));
+  EXPECT_THAT(miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.present_key = anchor.graph->find("k"); }),
+              HasSubstr("parts.order: no node beside it makes 'k'"));
+  EXPECT_THAT(miss_of([](Node&, MatchContext&, AttentionParts& parts) { parts.scale = NAN; }), HasSubstr("parts.scale"));
+  EXPECT_THAT(miss_of([](Node&, MatchContext&, AttentionParts& parts) { parts.softcap = -1; }), HasSubstr("parts.scale"));
+  EXPECT_THAT(miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.terms = {keep(anchor.graph->find("m"), NAN)}; }),
+              HasSubstr("parts.scale"));
+  EXPECT_THAT(miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.past_key = anchor.graph->find("k"); }),
+              HasSubstr("parts.order: a past has both"));
   EXPECT_THAT(miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.q.value = anchor.graph->find("y"); }),
               HasSubstr("parts.order: 'y' does not stand above it"));
   EXPECT_THAT(miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.terms = {bias(anchor.graph->find("m"))}; }),
               HasSubstr("parts.type: 'm' is of type bool"));
   EXPECT_THAT(miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.terms = {drop(anchor.graph->find("n"), 0)}; }),
               HasSubstr("parts.type: 'n' is of type int32"));
+  EXPECT_THAT(miss_of([](Node&, MatchContext&, AttentionParts& parts) { parts.softmax_precision = onnx::TensorProto::INT64; }),
+              HasSubstr("parts.type: a softmax in int64"));
 }
 
 TEST(AttentionParts, AxesAreSpelled) {
