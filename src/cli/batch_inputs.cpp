@@ -35,6 +35,7 @@ Status add_folder(const fs::path& folder, const fs::path& outputs, std::vector<f
 
 Status add_path(const std::string& word, const fs::path& outputs, std::vector<fs::path>& models) {
   std::error_code none;
+  if (word == "-") return fail(ErrorCode::kUsage, "batch", "a model of a batch is a file", "@- reads a list of them from standard input");
   if (fs::is_directory(word, none)) return add_folder(word, outputs, models);
   models.emplace_back(word);
   return {};

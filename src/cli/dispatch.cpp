@@ -39,6 +39,15 @@ Status check_first_word(const Arguments& arguments) {
   return fail(ErrorCode::kUsage, "usage", "there is no command and no file '" + word + "'", "did you mean '" + *near + "'?");
 }
 
+/// "help COMMAND" is "COMMAND --help".
+Arguments without_help_word(Arguments arguments) {
+  std::error_code none;
+  if (arguments.empty() || arguments.front() != "help" || fs::exists("help", none)) return arguments;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
+  return arguments;
+}
+
 /// The words that attn-opt.toml, or the file that PARSED names, adds.
 Expected<Arguments> configured(const std::string& command, const CLI::App& parsed) {
   const bool is_named = parsed.count("--config") > 0;
@@ -59,6 +68,7 @@ void declare_common_options(CLI::App& app) {
 }
 
 Expected<int> run_command_line(Arguments arguments) {
+  arguments = without_help_word(std::move(arguments));
   const auto known = commands();
   const auto command = std::find_if(known.begin(), known.end(), [&](const Command& one) {
     return !arguments.empty() && one.name == arguments.front();

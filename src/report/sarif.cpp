@@ -27,11 +27,16 @@ std::string uri_of(const std::string& path) {
   return uri;
 }
 
+std::string first_sentence(const std::string& text) {
+  const size_t end = text.find(". ");
+  return end == std::string::npos ? text : text.substr(0, end + 1);
+}
+
 json rule_of(const std::string& id) {
   const MissManual manual = manual_of(id);
   const std::string meaning = manual.meaning.empty() ? id : without_marks(manual.meaning);
   return {{"id", id},
-          {"shortDescription", {{"text", meaning.substr(0, meaning.find(". ") + 1)}}},
+          {"shortDescription", {{"text", first_sentence(meaning)}}},
           {"fullDescription", {{"text", meaning}}},
           {"help",
            {{"text", manual.text.empty() ? hint_of(id) : without_marks(manual.text)},

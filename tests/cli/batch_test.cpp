@@ -91,8 +91,11 @@ TEST_F(Batch, AKilledBatchLeavesWholeOutputsAndGoesOn) {
   ASSERT_EQ(run("models/a.onnx -o single.onnx").status, 0);
   run("--version; timeout -s KILL 0.4 '" ATTN_OPT_BINARY "' batch models -o out --jobs 2");
   const std::string whole = read_file(file("single.onnx"));
-  for (const auto& entry : std::filesystem::directory_iterator(file("out")))
-    if (entry.is_regular_file()) EXPECT_EQ(read_file(entry.path()), whole) << entry.path();
+  for (const auto& entry : std::filesystem::directory_iterator(file("out"))) {
+    if (entry.is_regular_file()) {
+      EXPECT_EQ(read_file(entry.path()), whole) << entry.path();
+    }
+  }
   const ToolResult result = run("batch models -o out");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("42 models: 42 done; 41 of 42 attention sites fused\n"));
@@ -165,7 +168,7 @@ TEST_F(Batch, HoldsEachModelAgainstTheBaseline) {
 
 TEST_F(Batch, UsageErrorsEndItBeforeAModelIsRun) {
   std::filesystem::create_directory(file("empty"));
-  for (const std::string arguments : {"batch -o out", "batch empty -o out", "batch models -o out --only none",
+  for (const std::string arguments : {"batch -o out", "batch - -o out", "batch empty -o out", "batch models -o out --only none",
                                       "batch models -o out --jobs 0", "batch models --root empty -o out",
                                       "batch models -o out --report r.txt", "batch models -o out --timeout -1"}) {
     const ToolResult result = run(arguments);

@@ -110,6 +110,8 @@ TEST_F(CommandLineHelp, IsGroupedWithExamples) {
   for (const std::string text : {"\nMatching:\n", "\nVerification:\n", "\nGates:\n", "\nOutput:\n", "\nGeneral:\n",
                                  "\nCommands (", "\nExamples:\n", "--form 3d|4d|auto (auto)", "--baseline FILE"})
     EXPECT_THAT(help, HasSubstr(text));
+  EXPECT_EQ(run("help").out, help);
+  EXPECT_EQ(run("help batch").out, run("batch --help").out);
   EXPECT_THAT(run("batch --help").out, AllOf(HasSubstr("\nBatch:\n"), HasSubstr("attn-opt batch models -o fused")));
 }
 

@@ -66,6 +66,7 @@ TEST(ReportStream, SarifSaysWhatIsNotFusedAndWhatDiffers) {
   const json& rule = run["tool"]["driver"]["rules"][0];
   EXPECT_EQ(rule["id"], "softmax.axis");
   EXPECT_THAT(rule["help"]["markdown"].get<std::string>(), AllOf(HasSubstr("- Example: "), HasSubstr("- Remedy: ")));
+  EXPECT_THAT(rule["shortDescription"]["text"].get<std::string>(), ::testing::EndsWith("."));
   EXPECT_THAT(rule["help"]["text"].get<std::string>(), Not(HasSubstr("`")));
   EXPECT_EQ(run["invocations"][0]["exitCode"], 1);
   EXPECT_EQ(run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"], "--require-fused all: 1 of 3");

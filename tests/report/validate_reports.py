@@ -73,6 +73,8 @@ def check_sarif(sarif, report):
     for result in single["results"]:
         rule = rules[result["ruleIndex"]]
         assert rule["id"] == result["ruleId"], result
+        short, full = rule["shortDescription"]["text"], rule["fullDescription"]["text"]
+        assert short.endswith((".", ":")) and full.startswith(short) and len(short) > 20, rule
         assert len(rule["help"]["markdown"]) > 60, f"no help for {rule['id']}"
         (place,) = result["locations"]
         artifact = place["physicalLocation"]["artifactLocation"]
