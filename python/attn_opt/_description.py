@@ -68,7 +68,7 @@ class Sdpa:
         peeled: what was recognised, for the report.
 
     Raises:
-        UsageError: axes that are spelled wrong.
+        UsageError: axes that are spelled wrong, heads that are less than none.
     """
 
     def __init__(self, q: Part, k: Part, v: Part, output: Part, *, scale: Optional[float] = None, heads: int = 0,
@@ -81,6 +81,8 @@ class Sdpa:
         self.k, self.k_axes = _part("k", k)
         self.v, self.v_axes = _part("v", v)
         self.output, self.output_axes = _part("output", output)
+        if heads < 0 or kv_heads < 0:
+            raise UsageError(f"{min(heads, kv_heads)} heads", "Sdpa", "0: as the axes say")
         self.scale = None if scale is None else float(scale)
         self.heads = heads
         self.kv_heads = kv_heads

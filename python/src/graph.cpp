@@ -42,13 +42,6 @@ nb::list uses_of(const ValueHandle& value) {
   return uses;
 }
 
-/// "Op" of ai.onnx or "domain::Op".
-bool is_operator(const Node& node, const std::string& op) {
-  const size_t colons = op.find("::");
-  if (colons == std::string::npos) return node.is(op);
-  return node.domain() == op.substr(0, colons) && node.op() == op.substr(colons + 2);
-}
-
 template <class T>
 size_t hash_of(const Handle<T>& handle) {
   return std::hash<const T*>()(handle.object) >> 1;

@@ -108,11 +108,7 @@ class PythonPattern : public Pattern {
   std::string_view summary() const override { return summary_; }
 
   bool is_anchor(const Node& node) const override {
-    return std::any_of(anchors_.begin(), anchors_.end(), [&](const std::string& anchor) {
-      const size_t colons = anchor.find("::");
-      if (colons == std::string::npos) return node.is(anchor);
-      return node.op() == std::string_view(anchor).substr(colons + 2) && node.domain() == std::string_view(anchor).substr(0, colons);
-    });
+    return std::any_of(anchors_.begin(), anchors_.end(), [&](const std::string& anchor) { return is_operator(node, anchor); });
   }
 
   Matched<Match> match(Node& anchor, MatchContext& context) const override {

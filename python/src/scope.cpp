@@ -26,6 +26,12 @@ Value* value_of(nb::handle object, const ScopeRef& scope, const std::string& nam
   return &value.get();
 }
 
+bool is_operator(const Node& node, std::string_view op) {
+  const size_t colons = op.find("::");
+  if (colons == std::string_view::npos) return node.is(op);
+  return node.domain() == op.substr(0, colons) && node.op() == op.substr(colons + 2);
+}
+
 nb::str text(std::string_view bytes) {
   return nb::steal<nb::str>(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
 }

@@ -69,6 +69,9 @@ nb::object handle_or_none(const ScopeRef& scope, T* object) {
 /// The value that OBJECT, a handle, stands for; null for None. NAME is what it is called in exceptions. It must be of SCOPE.
 Value* value_of(nb::handle object, const ScopeRef& scope, const std::string& name);
 
+/// True if NODE is of OP: "Op" of ai.onnx or "domain::Op".
+bool is_operator(const Node& node, std::string_view op);
+
 /// Names in a model are bytes: what is not UTF-8 is replaced.
 nb::str text(std::string_view bytes);
 nb::list texts(const std::vector<std::string>& list);

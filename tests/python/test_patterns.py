@@ -294,5 +294,7 @@ def test_axes_are_checked_where_they_are_told(base2):
             attn_opt.Sdpa(None, node.inputs[0], node.inputs[0], node.outputs[0])
         with pytest.raises(TypeError):
             attn_opt.Bias(None)
+        with pytest.raises(attn_opt.UsageError, match="heads"):
+            attn_opt.Sdpa(node.inputs[0], node.inputs[0], node.inputs[0], node.outputs[0], heads=-1)
 
     run_with(base2, match)
