@@ -94,7 +94,6 @@ class RuleMatcher {
   Matched<RuleBinding> match(Node& anchor) {
     const std::string& output = rule_.pattern.output(0);
     const onnx::NodeProto& last = *maker_of(rule_.pattern, output);
-    if (!is_commutative(last)) ATTN_OPT_DONE(check_operands(last, anchor));
     State state;
     const auto& outputs = last.output();
     const auto number = static_cast<size_t>(std::find(outputs.begin(), outputs.end(), output) - outputs.begin());
@@ -106,18 +105,6 @@ class RuleMatcher {
   }
 
  private:
-  /// A rule is tried at every node like its last, and nearly all of them end here.
-  Matched<void> check_operands(const onnx::NodeProto& wanted, const Node& node) const {
-    for (int i = 0; i < wanted.input_size(); ++i) {
-      const onnx::NodeProto* maker = maker_of(rule_.pattern, wanted.input(i));
-      if (!maker || maker->op_type() == "Constant") continue;
-      Value* input = node.input(static_cast<size_t>(i));
-      const Node* found = input ? canonical(*input, context_.facts).producer : nullptr;
-      if (!found || !is_operator(*maker, *found)) return missed("rule.structure", &node, "operand " + std::to_string(i) + " is no " + maker->op_type());
-    }
-    return {};
-  }
-
   Matched<RuleBinding> solve(State state) {
     while (!state.claims.empty()) {
       if (++steps_ > kMaxSteps) return missed("rule.too-many-ways", nullptr, std::to_string(kMaxSteps) + " steps were tried");
@@ -142,10 +129,6 @@ class RuleMatcher {
       claim_inputs(*wanted, *node, false, state);
     }
     return std::move(state.binding);
-  }
-
-  static bool is_commutative(const onnx::NodeProto& node) {
-    return is_onnx(node.domain()) && std::find(kCommutative.begin(), kCommutative.end(), node.op_type()) != kCommutative.end();
   }
 
   /// The node behind CLAIM if it is as WANTED; null if it was bound before, by another of its outputs.
@@ -274,6 +257,10 @@ class RuleMatcher {
 };
 
 }  // namespace
+
+bool is_commutative(const onnx::NodeProto& node) {
+  return is_onnx(node.domain()) && std::find(kCommutative.begin(), kCommutative.end(), node.op_type()) != kCommutative.end();
+}
 
 bool is_operator(const onnx::NodeProto& wanted, const Node& node) {
   return wanted.op_type() == node.op() && (is_onnx(wanted.domain()) ? node.domain().empty() : node.domain() == wanted.domain());

@@ -20,6 +20,9 @@ struct RuleBinding {
 /// True if NODE is of the operator of WANTED, a node of a pattern.
 bool is_operator(const onnx::NodeProto& wanted, const Node& node);
 
+/// True if the operands of NODE's operator may be exchanged.
+bool is_commutative(const onnx::NodeProto& node);
+
 /// The pattern of RULE, its first output being made by ANCHOR. Operands of commutative operators are tried both ways.
 /// Misses: "rule.structure" (what does not fit, PEELED being what did), "rule.where", "rule.too-many-ways".
 Matched<RuleBinding> match_rule(const Rule& rule, Node& anchor, MatchContext& context);

@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "attn_opt/canonical.h"
 #include "attn_opt/rules.h"
 #include "patterns/attention_description.h"
 #include "patterns/inner_values.h"
@@ -117,7 +118,13 @@ class RulePattern : public Pattern {
       : rule_(std::move(rule)),
         anchor_(maker_of(rule_.pattern, rule_.pattern.output(0))),
         nodes_(std::count_if(rule_.pattern.node().begin(), rule_.pattern.node().end(),
-                             [](const auto& node) { return node.op_type() != "Constant"; })) {}
+                             [](const auto& node) { return node.op_type() != "Constant"; })) {
+    if (is_commutative(*anchor_)) return;
+    for (const std::string& input : anchor_->input()) {
+      const onnx::NodeProto* maker = maker_of(rule_.pattern, input);
+      operands_.push_back(maker && maker->op_type() != "Constant" ? maker : nullptr);
+    }
+  }
 
   std::string_view name() const override { return rule_.name; }
   std::string_view summary() const override { return rule_.about; }
@@ -126,6 +133,7 @@ class RulePattern : public Pattern {
   }
 
   Matched<Match> match(Node& anchor, MatchContext& context) const override {
+    if (!has_operands(anchor, context.facts)) return missed(std::string(kNotAttention), &anchor, "");
     auto binding = match_rule(rule_, anchor, context);
     if (!binding) {
       Miss& miss = binding.error();
@@ -140,6 +148,19 @@ class RulePattern : public Pattern {
   }
 
  private:
+  /// A rule is tried at every node like its last, and nearly all of them end here.
+  bool has_operands(const Node& anchor, Facts& facts) const {
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      if (!operands_[i]) continue;
+      Value* input = anchor.input(i);
+      if (!input || !input->producer) return false;
+      if (is_operator(*operands_[i], *input->producer)) continue;
+      const Node* found = canonical(*input, facts).producer;
+      if (!found || !is_operator(*operands_[i], *found)) return false;
+    }
+    return true;
+  }
+
   /// A rule is tried at every operator like its last: worth a line is only what it fits but for a node in four.
   bool is_near(const Miss& miss) const {
     return miss.id != "rule.structure" || 4 * static_cast<int64_t>(miss.peeled.size()) >= 3 * nodes_;
@@ -147,6 +168,7 @@ class RulePattern : public Pattern {
 
   Rule rule_;
   const onnx::NodeProto* anchor_;
+  std::vector<const onnx::NodeProto*> operands_;  ///< what makes the anchor's inputs; null: no matter
   int64_t nodes_;  ///< that are to be found; constants are not
 };
 

@@ -62,6 +62,7 @@ class Facts {
   static constexpr int64_t kMaxConstantElements = 1 << 16;
 
  private:
+  friend Value& canonical(Value& value, Facts& facts);  // what it finds is kept here
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

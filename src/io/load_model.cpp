@@ -7,6 +7,7 @@
 #include "attn_opt/model_io.h"
 #include "src/io/deprecated_operators.h"
 #include "src/io/file.h"
+#include "src/io/flat_check.h"
 #include "src/io/model_file.h"
 #include "src/io/model_format.h"
 #include "src/io/one_line.h"
@@ -96,7 +97,7 @@ Status check_model(const Model& model) {
   const auto invalid = [&model](const std::string& reason) {
     return fail(ErrorCode::kInvalidInput, input_name(model.path), "is not valid ONNX: " + reason);
   };
-  std::string wrong = checked(model.proto);
+  std::string wrong = is_valid_flat_model(model.proto) ? "" : checked(model.proto);
   if (wrong.starts_with("Op registered for GroupNormalization is deprecated"))
     wrong = checked(without_deprecated_operators(model.proto));
   if (!wrong.empty()) return invalid(wrong);

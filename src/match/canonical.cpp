@@ -2,17 +2,26 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
+
+#include "src/match/fact_store.h"
 
 namespace attn_opt {
 namespace {
 
 /// Nodes that are looked at for one that undoes what others did.
 constexpr int kMaxRoundTrip = 8;
-/// Round trips within round trips.
-constexpr int kMaxNesting = 2;
 
-Value& seen_through(Value& value, Facts& facts, int nesting);
+/// A search NESTING deep within others, which keep what they found in NOTES.
+struct Search {
+  Facts& facts;
+  CopyNotes& notes;
+  int nesting = 0;
+};
+
+Value& seen_through(Value& value, const Search& search);
 
 bool same_shape(const Value& one, const Value& other, Facts& facts) {
   const Shape* a = facts.shape(one);
@@ -39,7 +48,7 @@ bool pads_nothing(const Node& node, Facts& facts) {
          std::all_of(pads->values.begin(), pads->values.end(), [](const Dim& count) { return count.is(0); });
 }
 
-bool transposes_nothing(const Node& node) {
+bool transposes_nothing(const Node& node, Facts&) {
   const auto* perm = node.ints_attribute("perm");
   if (!perm) return false;
   for (int i = 0; i < perm->size(); ++i)
@@ -90,20 +99,20 @@ Value& source_of(Value& value, Facts& facts) {
 
 /// What a chain of nodes that TAKES makes of a value, up from the last, until IS_BACK says of a value that VALUE repeats it.
 template <class Takes, class IsBack>
-Value* before_chain(Value& value, Facts& facts, int nesting, Takes takes, IsBack is_back) {
+Value* before_chain(Value& value, const Search& search, Takes takes, IsBack is_back) {
   Value* seen = &value;
   for (int step = 0; step < kMaxRoundTrip; ++step) {
     Node* node = seen->producer;
     if (!node || seen->output != 0 || !node->domain().empty() || node->inputs.empty() || !node->inputs[0] || !takes(*node))
       return nullptr;
-    seen = &seen_through(*node->inputs[0], facts, nesting + 1);
+    seen = &seen_through(*node->inputs[0], {search.facts, search.notes, search.nesting + 1});
     if (is_back(*seen)) return seen;
   }
   return nullptr;
 }
 
 /// Transposes that together exchange nothing.
-Value* before_transposes(Value& value, Facts& facts, int nesting) {
+Value* before_transposes(Value& value, const Search& search) {
   std::vector<int64_t> axes;
   const auto permutes = [&axes](const Node& node) {
     const auto* perm = node.is("Transpose") ? node.ints_attribute("perm") : nullptr;
@@ -118,32 +127,57 @@ Value* before_transposes(Value& value, Facts& facts, int nesting) {
     }
     return true;
   };
-  return before_chain(value, facts, nesting, permutes, [&axes](const Value&) { return std::is_sorted(axes.begin(), axes.end()); });
+  return before_chain(value, search, permutes, [&axes](const Value&) { return std::is_sorted(axes.begin(), axes.end()); });
 }
 
 /// What VALUE is a copy of by several nodes of which the last undo what the first did; null if it is none.
-Value* before_round_trip(Value& value, Facts& facts, int nesting) {
-  if (!value.producer || value.output != 0 || nesting > kMaxNesting) return nullptr;
+Value* before_round_trip(Value& value, const Search& search) {
+  if (!value.producer || value.output != 0) return nullptr;
   const Node& last = *value.producer;
   const auto is_not = [](const Node& node) { return node.is("Not"); };
   const auto in_pairs = [calls = 0](const Value&) mutable { return ++calls % 2 == 0; };
-  if (last.is("Transpose")) return before_transposes(value, facts, nesting);
-  if (last.is("Not")) return before_chain(value, facts, nesting, is_not, in_pairs);
+  if (last.is("Transpose")) return before_transposes(value, search);
+  if (last.is("Not")) return before_chain(value, search, is_not, in_pairs);
   if (is_regrouping(last))
-    return before_chain(value, facts, nesting, is_regrouping,
-                        [&](const Value& before) { return same_shape(before, value, facts); });
+    return before_chain(value, search, is_regrouping,
+                        [&](const Value& before) { return same_shape(before, value, search.facts); });
   if (!last.is("Cast")) return nullptr;
+  Facts& facts = search.facts;
   const DataType type = facts.type(value);
   const auto widens = [&](const Node& node) {
     return node.is("Cast") && (node.outputs[0] == &value || holds(facts.type(*node.outputs[0]), type));
   };
-  return before_chain(value, facts, nesting, widens, [&](const Value& before) { return facts.type(before) == type; });
+  return before_chain(value, search, widens, [&](const Value& before) { return facts.type(before) == type; });
 }
 
-Value& seen_through(Value& value, Facts& facts, int nesting) {
-  Value* seen = &source_of(value, facts);
-  while (Value* before = before_round_trip(*seen, facts, nesting)) seen = &source_of(*before, facts);
+Value& seen_through(Value& value, const Search& search) {
+  if (!value.producer || value.output != 0) return value;
+  if (search.nesting > kMaxRoundTripNesting) return source_of(value, search.facts);
+  CopyNote& note = search.notes[value][static_cast<size_t>(search.nesting)];
+  if (note.source && note.producer == value.producer && !note.source->removed) return *note.source;
+  Value* seen = &source_of(value, search.facts);
+  while (Value* before = before_round_trip(*seen, search)) seen = &source_of(*before, search.facts);
+  note = {seen, value.producer};
   return *seen;
+}
+
+bool is_always(const Node&, Facts&) { return true; }
+bool takes_one(const Node& node, Facts&) { return node.inputs.size() == 1; }
+bool is_neutral_behind(const Node& node, Facts& facts) { return is_neutral(node, 1, facts); }
+bool keeps_shape(const Node& node, Facts& facts) { return same_shape(*node.inputs[0], *node.outputs[0], facts); }
+bool slices_nothing(const Node& node, Facts& facts) { return steps_are_one(node, facts) && keeps_shape(node, facts); }
+
+/// By operator: when a node of it changes nothing.
+const std::unordered_map<std::string_view, bool (*)(const Node&, Facts&)>& no_op_checks() {
+  static const auto* const checks = new std::unordered_map<std::string_view, bool (*)(const Node&, Facts&)>{
+      {"Identity", is_always},      {"Cast", keeps_type},         {"CastLike", keeps_type},
+      {"Dropout", drops_nothing},   {"Pad", pads_nothing},        {"Concat", takes_one},
+      {"Sum", takes_one},           {"Transpose", transposes_nothing}, {"Add", is_neutral_behind},
+      {"Sub", is_neutral_behind},   {"Mul", is_neutral_behind},   {"Div", is_neutral_behind},
+      {"Slice", slices_nothing},    {"Reshape", keeps_shape},     {"Expand", keeps_shape},
+      {"Tile", keeps_shape},        {"Squeeze", keeps_shape},     {"Unsqueeze", keeps_shape},
+      {"Flatten", keeps_shape}};
+  return *checks;
 }
 
 }  // namespace
@@ -151,20 +185,10 @@ Value& seen_through(Value& value, Facts& facts, int nesting) {
 bool is_no_op(const Node& node, Facts& facts) {
   if (!node.domain().empty() || node.inputs.empty() || !node.inputs[0] || node.outputs.empty() || !node.outputs[0])
     return false;
-  const std::string& op = node.op();
-  if (op == "Identity") return true;
-  if (op == "Cast" || op == "CastLike") return keeps_type(node, facts);
-  if (op == "Dropout") return drops_nothing(node, facts);
-  if (op == "Pad") return pads_nothing(node, facts);
-  if (op == "Concat" || op == "Sum") return node.inputs.size() == 1;
-  if (op == "Transpose") return transposes_nothing(node);
-  if (op == "Add" || op == "Sub" || op == "Mul" || op == "Div") return is_neutral(node, 1, facts);
-  if (op == "Slice") return steps_are_one(node, facts) && same_shape(*node.inputs[0], *node.outputs[0], facts);
-  if (op == "Reshape" || op == "Expand" || op == "Tile" || op == "Squeeze" || op == "Unsqueeze" || op == "Flatten")
-    return same_shape(*node.inputs[0], *node.outputs[0], facts);
-  return false;
+  const auto known = no_op_checks().find(node.op());
+  return known != no_op_checks().end() && known->second(node, facts);
 }
 
-Value& canonical(Value& value, Facts& facts) { return seen_through(value, facts, 0); }
+Value& canonical(Value& value, Facts& facts) { return seen_through(value, {facts, facts.impl_->store.copies()}); }
 
 }  // namespace attn_opt

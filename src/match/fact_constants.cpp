@@ -111,12 +111,12 @@ std::optional<Tensor> constant_attribute(const Node& node, const TensorStore& te
 const Tensor* FactStore::constant(const Value& value) {
   if (!fact(value).foldable) return nullptr;
   post_order(
-      value, [&](const Value& v) { return constants_.contains(&v) || !computed(v).foldable; },
+      value, [&](const Value& v) { return constants_.find(v) || !computed(v).foldable; },
       [&](const Value& v, int stage) {
         return stage == 0 ? constant_inputs(v) : std::vector<const Value*>{};
       },
       [&](const Value& v) { fold(v); });
-  const Tensor& tensor = constants_[&value];
+  const Tensor& tensor = constants_[value];
   return tensor.has_value() ? &tensor : nullptr;
 }
 
@@ -136,7 +136,7 @@ std::vector<const Value*> FactStore::constant_inputs(const Value& value) {
 void FactStore::fold(const Value& value) {
   Tensor tensor = constant_elements_ < kMaxHeldElements ? folded(value) : Tensor();
   if (tensor.has_value()) constant_elements_ += tensor.size();
-  constants_[&value] = std::move(tensor);
+  constants_[value] = std::move(tensor);
 }
 
 Tensor FactStore::folded(const Value& value) {
@@ -145,7 +145,7 @@ Tensor FactStore::folded(const Value& value) {
     Tensor tensor = tensor_of(*known.integers, known.type);
     if (tensor.has_value()) return tensor;
   }
-  if (known.same_as) return constants_[known.same_as];
+  if (known.same_as) return constants_[*known.same_as];
   if (value.initializer) {
     Expected<Tensor> tensor = to_tensor(*value.initializer, tensors_);
     return tensor ? *std::move(tensor) : Tensor();
@@ -154,12 +154,12 @@ Tensor FactStore::folded(const Value& value) {
   const Node& node = *value.producer;
   if (node.is("Constant")) return constant_attribute(node, tensors_).value_or(Tensor());
   if (node.is("CastLike")) {
-    const Expected<Tensor> cast = constants_[node.inputs[0]].cast(known.type);
+    const Expected<Tensor> cast = node.input(0) ? constants_[*node.inputs[0]].cast(known.type) : Tensor();
     return cast ? *cast : Tensor();
   }
   std::vector<Tensor> inputs;
   for (const Value* input : node.inputs) {
-    inputs.push_back(input ? constants_[input] : Tensor());
+    inputs.push_back(input ? constants_[*input] : Tensor());
     if (input && !inputs.back().has_value()) return {};
   }
   Expected<std::vector<Tensor>> outputs = run_node(*node.proto, inputs, opsets(node));

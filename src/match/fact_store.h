@@ -4,6 +4,7 @@
 //   uniform   the one element that a whole tensor repeats
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,16 @@ struct ValueFact {
   const Value* same_as = nullptr;  ///< the value it is a copy of, if that is known
   bool foldable = false;           ///< its contents can be computed from the model alone
 };
+
+/// What a value was found to be a copy of (canonical.h), while PRODUCER made it.
+struct CopyNote {
+  Value* source = nullptr;
+  const Node* producer = nullptr;
+};
+
+/// Round trips within round trips that canonical() looks for.
+inline constexpr int kMaxRoundTripNesting = 2;
+using CopyNotes = FactTable<std::array<CopyNote, kMaxRoundTripNesting + 1>>;  // by depth of nesting
 
 class RuleContext;
 
@@ -58,6 +69,7 @@ class FactStore {
   const Opsets& opsets(const Node& node);
   const TensorStore& tensors() const { return tensors_; }
   ModelGraph& view() const { return view_; }
+  CopyNotes& copies() { return copies_; }
   /// VALUE's name, with a number if another value of the model has the same.
   const std::string& hint(const Value& value);
   /// The body of the model-local function that NODE calls; null if it calls none.
@@ -86,8 +98,9 @@ class FactStore {
   ModelGraph& view_;
   const TensorStore& tensors_;
   FactTable<ValueFact> facts_;
-  std::unordered_map<const Value*, Tensor> constants_;  ///< without value: not constant
-  std::unordered_map<const Value*, Tensor> uniforms_;
+  FactTable<Tensor> constants_;  ///< without value: not constant
+  FactTable<Tensor> uniforms_;
+  CopyNotes copies_;
   std::unordered_map<const Graph*, Opsets> opsets_;
   std::unordered_map<const Value*, std::string> hints_;
   std::unordered_map<std::string, int> hint_counts_;
@@ -103,6 +116,10 @@ class FactStore {
   std::string hint_prefix_;
   int64_t own_nodes_in_calls_ = 0;
   int64_t* nodes_in_calls_ = nullptr;  ///< the outermost store's count
+};
+
+struct Facts::Impl {
+  FactStore store;
 };
 
 /// The number of elements; nullopt if a dim is no number, negative, or the product overflows.

@@ -56,14 +56,13 @@ Tensor shape_fill(const Node& node, const TensorStore& tensors) {
 }  // namespace
 
 const Tensor* FactStore::uniform(const Value& value) {
-  if (const auto known = uniforms_.find(&value); known != uniforms_.end())
-    return known->second.has_value() ? &known->second : nullptr;
+  if (const Tensor* known = uniforms_.find(value)) return known->has_value() ? known : nullptr;
   fact(value);
   post_order(
-      value, [&](const Value& v) { return uniforms_.contains(&v); },
+      value, [&](const Value& v) { return uniforms_.find(v) != nullptr; },
       [&](const Value& v, int stage) { return uniform_inputs(v, stage); },
       [&](const Value& v) { find_uniform(v); });
-  const Tensor& element = uniforms_[&value];
+  const Tensor& element = uniforms_[value];
   return element.has_value() ? &element : nullptr;
 }
 
@@ -77,13 +76,13 @@ std::vector<const Value*> FactStore::uniform_inputs(const Value& value, int stag
   if (!passes_through(node) && !is_pointwise(node) && !node.is("Concat") && !node.is("CastLike")) return {};
   if (!node.input(input)) return {};
   // Input 0 decides about the others, but a product with 0 is 0 whichever comes first.
-  if (stage > 0 && !node.is("Mul") && !uniforms_[node.inputs[0]].has_value()) return {};
+  if (stage > 0 && !node.is("Mul") && !(node.input(0) && uniforms_[*node.inputs[0]].has_value())) return {};
   return {node.inputs[input]};
 }
 
 void FactStore::find_uniform(const Value& value) {
   const ValueFact& known = computed(value);
-  Tensor& element = uniforms_[&value];
+  Tensor& element = uniforms_[value];
   if (known.foldable) {
     if (const Tensor* tensor = constant(value)) element = common_element(*tensor);
     return;
@@ -91,13 +90,13 @@ void FactStore::find_uniform(const Value& value) {
   if (!value.producer) return;
   const Node& node = *value.producer;
   if (known.same_as) {
-    element = Tensor(uniforms_[known.same_as]);
+    element = Tensor(uniforms_[*known.same_as]);
   } else if (node.is("ConstantOfShape")) {
     element = shape_fill(node, tensors_);
   } else if (passes_through(node)) {
-    if (node.input(0)) element = Tensor(uniforms_[node.inputs[0]]);
+    if (node.input(0)) element = Tensor(uniforms_[*node.inputs[0]]);
   } else if (node.is("CastLike")) {
-    const Expected<Tensor> cast = node.input(0) ? uniforms_[node.inputs[0]].cast(known.type) : Tensor();
+    const Expected<Tensor> cast = node.input(0) ? uniforms_[*node.inputs[0]].cast(known.type) : Tensor();
     if (cast) element = *cast;
   } else if (node.is("Mul") && is_zero_product(node)) {
     element = Tensor(known.type, {});
@@ -110,7 +109,7 @@ bool FactStore::is_zero_product(const Node& node) {
   for (const size_t input : {0u, 1u}) {
     const Value* other = node.input(1 - input);
     if (!node.input(input) || !other) return false;
-    const Tensor& element = uniforms_[node.inputs[input]];
+    const Tensor& element = uniforms_[*node.inputs[input]];
     if (!element.has_value() || number_of(element) != 0 || std::signbit(number_of(element))) continue;
     const ValueFact& fact_of_other = computed(*other);
     if (is_integer(fact_of_other.type)) return true;
@@ -122,7 +121,7 @@ Tensor FactStore::uniform_result(const Node& node) {
   if (!node.is("Concat") && !is_pointwise(node)) return {};
   std::vector<Tensor> elements;
   for (const Value* input : node.inputs) {
-    elements.push_back(input ? uniforms_[input] : Tensor());
+    elements.push_back(input ? uniforms_[*input] : Tensor());
     if (node.is("Where") && elements.size() == 2 && elements[0].has_value() && number_of(elements[0]) != 0) {
       return elements[1];
     }

@@ -13,10 +13,6 @@ std::optional<double> number_of(const Tensor* tensor) {
 
 }  // namespace
 
-struct Facts::Impl {
-  FactStore store;
-};
-
 Facts::Facts(ModelGraph& view, const TensorStore& tensors) : impl_(new Impl{FactStore(view, tensors)}) {}
 Facts::~Facts() = default;
 

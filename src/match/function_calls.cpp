@@ -63,7 +63,7 @@ void FactStore::bind(const Value& parameter, FactStore& caller, const Value* arg
   const bool passed = bound.foldable && count && *count <= kMaxPassedElements;
   const Tensor* tensor = passed ? caller.constant(*argument) : nullptr;
   bound.foldable = tensor != nullptr;
-  if (tensor) constants_[&parameter] = *tensor;
+  if (tensor) constants_[parameter] = *tensor;
 }
 
 }  // namespace attn_opt
