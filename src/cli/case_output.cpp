@@ -24,26 +24,32 @@ Status write_case(Model model, const SiteReport& site, const OptimizeArguments& 
   ATTN_OPT_TRY(const OptimizeOptions options, to_options(arguments));
   ATTN_OPT_TRY(const auto cutter, CaseCutter::create(std::move(model), options));
   const std::string name = path == "-" ? "reduced" : path.stem().string();
-  ATTN_OPT_TRY(const std::string text, reduced_case(*cutter, site, options, name, to_words(arguments)));
+  ATTN_OPT_TRY(const std::string text, reduced_case(*cutter, site, arguments, name));
   return write_file(path, text);
 }
 
-Expected<int> write_matches(Model model, const Report& report, const OptimizeArguments& arguments, const fs::path& folder) {
+Expected<WrittenMatches> write_matches(Model model, const Report& report, const OptimizeArguments& arguments,
+                                       const fs::path& folder) {
   ATTN_OPT_TRY(const OptimizeOptions options, to_options(arguments));
   ATTN_OPT_TRY(const auto cutter, CaseCutter::create(std::move(model), options));
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return fail(ErrorCode::kOutput, folder.string(), "cannot be made: " + error.message());
+  WrittenMatches matches;
   std::set<std::string> written;
   for (const SiteReport& site : report.sites) {
     if (site.outcome != SiteReport::Outcome::kFused || is_repeated(site)) continue;
-    ATTN_OPT_TRY(const std::string unnamed, reduced_case(*cutter, site, options, "match", to_words(arguments)));
-    if (!written.insert(unnamed).second) continue;
-    const std::string name = "match_" + std::to_string(written.size());
-    const std::string text = "# CASE   " + name + unnamed.substr(unnamed.find('\n'));
+    const auto unnamed = reduced_case(*cutter, site, arguments, "match");
+    if (!unnamed) {
+      matches.left_out.push_back(unnamed.error());
+      continue;
+    }
+    if (!written.insert(*unnamed).second) continue;
+    const std::string name = "match_" + std::to_string(++matches.cases);
+    const std::string text = "# CASE   " + name + unnamed->substr(unnamed->find('\n'));
     ATTN_OPT_CHECK(write_file(folder / (name + ".onnxtxt"), text));
   }
-  return static_cast<int>(written.size());
+  return matches;
 }
 
 }  // namespace attn_opt

@@ -13,9 +13,14 @@ namespace attn_opt {
 /// Errors: those of reduced_case(), kOutput.
 Status write_case(Model model, const SiteReport& site, const OptimizeArguments& arguments, const std::filesystem::path& path);
 
+struct WrittenMatches {
+  int cases = 0;
+  std::vector<Error> left_out;  ///< sites of which no part of the model shows the same
+};
+
 /// Writes a case for every fused site of REPORT, equal ones once, to FOLDER/match_N.onnxtxt. MODEL is as it was before.
-/// Returns how many there are. Errors: kOutput, kUnsupported.
-Expected<int> write_matches(Model model, const Report& report, const OptimizeArguments& arguments,
-                            const std::filesystem::path& folder);
+/// Error: kOutput.
+Expected<WrittenMatches> write_matches(Model model, const Report& report, const OptimizeArguments& arguments,
+                                       const std::filesystem::path& folder);
 
 }  // namespace attn_opt

@@ -95,28 +95,32 @@ Expected<onnx::ModelProto> reduced_model(CaseCutter& cutter, const SiteReport& s
     return line_like(wanted, report_of(proto, trial)) && is_valid(proto);
   };
   ATTN_OPT_TRY(CaseModel model, first_cut(cutter, site, holds));
-  shrink(model, holds);
+  shrink(model, holds, site.outcome == Outcome::kFused ? Integers::kStay : Integers::kMayBeInputs);
   rename_all(model.proto);
   return std::move(model.proto);
 }
 
 }  // namespace
 
-Expected<std::string> reduced_case(CaseCutter& cutter, const SiteReport& site, const OptimizeOptions& options,
-                                   const std::string& name, const std::string& run_words) {
-  OptimizeOptions quiet = options;
-  quiet.progress = nullptr;
-  ATTN_OPT_TRY(std::optional<onnx::ModelProto> small, reduced_model(cutter, site, quiet, has_failed(site)));
-  // What is fused without verification may be left because of it, if only part of it is there.
-  if (!line_like(site, report_of(*small, quiet))) {
-    ATTN_OPT_TRY(small, reduced_model(cutter, site, quiet, true));
+Expected<std::string> reduced_case(CaseCutter& cutter, const SiteReport& site, OptimizeArguments arguments,
+                                   const std::string& name) {
+  ATTN_OPT_TRY(OptimizeOptions options, to_options(arguments));
+  ATTN_OPT_TRY(const onnx::ModelProto small, reduced_model(cutter, site, options, has_failed(site)));
+  SiteReport wanted = site;
+  auto report = report_of(small, options);
+  if (!line_like(wanted, report) && site.outcome == Outcome::kFused) {
+    // Sizes that the whole model has, and its verification with them, may be told by nodes that are not needed for the match.
+    arguments.verify = "off";
+    options.verify = VerifyMode::kOff;
+    wanted.verification.reset();
+    report = report_of(small, options);
   }
-  const auto report = report_of(*small, quiet);
-  const SiteReport* line = line_like(site, report);
+  const SiteReport* line = line_like(wanted, report);
   if (!line) return fail(ErrorCode::kUnsupported, site.name, "what is left of it depends on its names");
-  ATTN_OPT_TRY(const std::string text, print_text(*small, name));
+  ATTN_OPT_TRY(const std::string text, print_text(small, name));
+  const std::string words = to_words(arguments);
   return "# CASE   " + name + "\n# SOURCE reduced from a model by attn-opt\n" +
-         (run_words.empty() ? "" : "# RUN    " + run_words + "\n") + "# EXPECT " + expectation(*line, *report) + "\n" +
+         (words.empty() ? "" : "# RUN    " + words + "\n") + "# EXPECT " + expectation(*line, *report) + "\n" +
          (report->fused() > 0 ? "# VERIFY off\n" : "") + text;
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 class Shrinking {
  public:
-  Shrinking(CaseModel& model, const CaseTest& holds) : model_(model), holds_(holds) {}
+  Shrinking(CaseModel& model, const CaseTest& holds, Integers integers) : model_(model), holds_(holds), integers_(integers) {}
 
   void run() {
     drop_declarations();
@@ -92,7 +92,7 @@ class Shrinking {
       if (name.empty()) continue;
       const auto type = model_.types.find(name);
       const bool is_output = std::ranges::any_of(changed.output(), [&](const auto& output) { return output.name() == name; });
-      if (type == model_.types.end() || is_output) return false;
+      if (type == model_.types.end() || is_output || !may_be_input(type->second)) return false;
       auto* input = changed.add_input();
       input->set_name(name);
       *input->mutable_type() = type->second;
@@ -158,7 +158,7 @@ class Shrinking {
       const auto& tensor = graph().initializer(i);
       const onnx::TypeProto* type = type_of(tensor.name());
       const bool is_number = std::ranges::all_of(tensor.dims(), [](int64_t size) { return size == 1; });
-      if (!type || is_number) continue;
+      if (!type || is_number || !may_be_input(*type)) continue;
       onnx::ModelProto changed = model_.proto;
       auto* input = changed.mutable_graph()->add_input();
       input->set_name(tensor.name());
@@ -168,14 +168,19 @@ class Shrinking {
     }
   }
 
+  bool may_be_input(const onnx::TypeProto& type) const {
+    return integers_ == Integers::kMayBeInputs || type.tensor_type().elem_type() != onnx::TensorProto::INT64;
+  }
+
   CaseModel& model_;
   const CaseTest& holds_;
+  Integers integers_;
 };
 
 }  // namespace
 
-void shrink(CaseModel& model, const CaseTest& holds) {
-  Shrinking(model, holds).run();
+void shrink(CaseModel& model, const CaseTest& holds, Integers integers) {
+  Shrinking(model, holds, integers).run();
   shrink_sizes(model, holds);
 }
 

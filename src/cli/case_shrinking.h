@@ -10,8 +10,11 @@ namespace attn_opt {
 /// True if a model still shows what a case is made for.
 using CaseTest = std::function<bool(const onnx::ModelProto&)>;
 
+/// Shapes and axes, without which a site is matched but cannot be verified.
+enum class Integers { kMayBeInputs, kStay };
+
 /// Cuts producers off, leaves nodes and outputs out, makes constants inputs and sizes small.
-void shrink(CaseModel& model, const CaseTest& holds);
+void shrink(CaseModel& model, const CaseTest& holds, Integers integers);
 
 /// Sizes above 4 in inputs and in integer constants replaced by small ones, products of them by the products.
 void shrink_sizes(CaseModel& model, const CaseTest& holds);

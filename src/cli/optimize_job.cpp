@@ -85,8 +85,9 @@ Status run_job(const OptimizeJob& job) {
                report.seconds_match, report.seconds_verify, report.seconds_write);
   ATTN_OPT_CHECK(write_reports(reports, report, finished));
   if (!job.dump_matches.empty()) {
-    ATTN_OPT_TRY(const int cases, write_matches(before, report, job.optimize, job.dump_matches));
-    spdlog::info("wrote {} cases to {}", cases, job.dump_matches);
+    ATTN_OPT_TRY(const auto matches, write_matches(before, report, job.optimize, job.dump_matches));
+    for (const Error& error : matches.left_out) spdlog::warn("no case: {}", error.message());
+    spdlog::info("wrote {} cases to {}", matches.cases, job.dump_matches);
   }
   if (finished && !job.baseline_to_update.empty()) {
     ATTN_OPT_CHECK(update_baseline(job.baseline_to_update, report));
