@@ -4,7 +4,9 @@
 #include <cmath>
 #include <optional>
 
+#include "attn_opt/canonical.h"
 #include "patterns/addends.h"
+#include "patterns/conditions.h"
 
 namespace attn_opt {
 namespace {
@@ -47,17 +49,54 @@ bool is_one_rule(const ScoreTerm& term) {
   return term.causal && (!term.causal->lengths || term.causal->counts_from_lengths || !(term.causal->offset || term.causal->least));
 }
 
-/// The biases that TERM, a sum, adds up, if positions tell some of them; else none.
-std::vector<ScoreTerm> parts_of(const ScoreTerm& term, Facts& facts) {
-  if (term.kind != Kind::kBias) return {};
-  std::vector<ScoreTerm> parts;
-  for (Value* addend : addends_of(*term.value, facts)) {
-    ScoreTerm& part = parts.emplace_back(term);
-    part.value = addend;
-    read(part, facts);
+/// What must hold of a key for TERM to leave its score alone, if it fills or adds -inf elsewhere; nullopt for other terms.
+std::optional<Condition> condition_of(const ScoreTerm& term, Facts& facts) {
+  if (term.kind == Kind::kKeep || term.kind == Kind::kDrop) return Condition{term.value, term.kind == Kind::kKeep};
+  const Node* where = canonical(*term.value, facts).producer;
+  if (term.kind != Kind::kBias || term.coefficient <= 0 || !where || !where->is("Where")) return std::nullopt;
+  const auto if_true = facts.uniform(*where->inputs[1]), if_false = facts.uniform(*where->inputs[2]);
+  if (if_true == 0.0 && if_false == -INFINITY) return Condition{where->inputs[0], true};
+  if (if_true == -INFINITY && if_false == 0.0) return Condition{where->inputs[0], false};
+  return std::nullopt;
+}
+
+bool tells_positions(const std::vector<ScoreTerm>& terms) {
+  return std::any_of(terms.begin(), terms.end(), [](const ScoreTerm& term) { return term.causal.has_value(); });
+}
+
+/// Conditions within conditions that are looked at.
+constexpr int kMaxDepth = 4;
+
+/// TERM, a mask, as masks of which positions tell some; itself if they tell nothing of it, or all.
+std::vector<ScoreTerm> masks_in(ScoreTerm term, Facts& facts, int depth = 0) {
+  read(term, facts);
+  const auto whole = depth < kMaxDepth && !is_one_rule(term) ? condition_of(term, facts) : std::nullopt;
+  const auto conditions = whole ? conditions_of(*whole, facts) : std::nullopt;
+  if (!conditions) return {std::move(term)};
+  std::vector<ScoreTerm> masks;
+  for (const Condition& condition : *conditions) {
+    ScoreTerm mask = term;
+    mask.value = condition.value;
+    mask.kind = condition.is_true ? Kind::kKeep : Kind::kDrop;
+    if (term.kind == Kind::kBias) mask.fill = -INFINITY;
+    const auto parts = masks_in(std::move(mask), facts, depth + 1);
+    masks.insert(masks.end(), parts.begin(), parts.end());
   }
-  const bool gains = parts.size() > 1 && std::any_of(parts.begin(), parts.end(), [](const ScoreTerm& part) { return part.causal.has_value(); });
-  return gains ? parts : std::vector<ScoreTerm>();
+  return tells_positions(masks) ? masks : std::vector{std::move(term)};
+}
+
+/// The terms that TERM, a sum or a mask, is made of, if positions tell some of them; else none.
+std::vector<ScoreTerm> parts_of(const ScoreTerm& term, Facts& facts) {
+  std::vector<Value*> addends{term.value};
+  if (term.kind == Kind::kBias) addends = addends_of(*term.value, facts);
+  std::vector<ScoreTerm> parts;
+  for (Value* addend : addends) {
+    ScoreTerm part = term;
+    part.value = addend;
+    const auto masks = masks_in(std::move(part), facts);
+    parts.insert(parts.end(), masks.begin(), masks.end());
+  }
+  return parts.size() > 1 && tells_positions(parts) ? parts : std::vector<ScoreTerm>();
 }
 
 }  // namespace

@@ -271,10 +271,10 @@ class GroupQueryAttentionReader {
 
   void enter_legal(Sdpa& sdpa) const {
     const Dim keys = scores_.keys();
-    sdpa.legal_integers.push_back({node_.inputs[kTotal], keys, keys});
+    enter_legal_integers(*node_.inputs[kTotal], keys, keys, facts_, sdpa);
     // Behind a past all queries have their keys; a prompt may be shorter than its padding.
     const Dim least = minimum(scores_.past, 1) * (scores_.queries - 1);
-    sdpa.legal_integers.push_back({node_.inputs[kLastKeys], least, keys - 1});
+    enter_legal_integers(*node_.inputs[kLastKeys], least, keys - 1, facts_, sdpa);
     if (const IntegerData* total = facts_.integers(*node_.inputs[kTotal]); total && total->values.size() == 1)
       sdpa.legal_sizes.emplace_back(total->values[0], keys);
     if (Value* bias = node_.input(kAttentionBias))
@@ -284,7 +284,7 @@ class GroupQueryAttentionReader {
       }
     if (const Shape* cache = node_.input(kCos) ? facts_.shape(*node_.inputs[kCos]) : nullptr; cache && cache->size() == 2)
       sdpa.legal_sizes.emplace_back((*cache)[0], keys);
-    if (Value* positions = node_.input(kPositions)) sdpa.legal_integers.push_back({positions, 0, 1});
+    if (Value* positions = node_.input(kPositions)) enter_legal_integers(*positions, 0, 1, facts_, sdpa);
   }
 
   Node& node_;

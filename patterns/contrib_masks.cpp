@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "attn_opt/canonical.h"
 #include "attn_opt/mask_contents.h"
 
 namespace attn_opt {
@@ -89,12 +90,17 @@ ScoreTerm added(Value* value, const ContribScores& scores) {
 /// Lengths are no longer than the keys, and a mask of scores has their sizes.
 void enter_legal(Value& mask, const ContribScores& scores, Facts& facts, Sdpa& sdpa) {
   const Shape& shape = *facts.shape(mask);
-  if (shape.size() == 1) sdpa.legal_integers.push_back({&mask, 0, scores.keys()});
+  if (shape.size() == 1) enter_legal_integers(mask, 0, scores.keys(), facts, sdpa);
   if (shape.size() > 1 && !shape.back().is(1)) sdpa.legal_sizes.emplace_back(shape.back(), scores.keys());
   if (shape.size() == 3) sdpa.legal_sizes.emplace_back(shape[1], scores.queries);
 }
 
 }  // namespace
+
+void enter_legal_integers(Value& value, const Dim& least, const Dim& most, Facts& facts, Sdpa& sdpa) {
+  sdpa.legal_integers.push_back({&value, least, most});
+  if (Value& source = canonical(value, facts); &source != &value) sdpa.legal_integers.push_back({&source, least, most});
+}
 
 Matched<void> add_mask_terms(const ContribMasking& masking, const ContribScores& scores, const Node& node, Facts& facts,
                              InnerValues& inner, Sdpa& sdpa) {

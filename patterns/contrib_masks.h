@@ -25,6 +25,8 @@ struct ContribMasking {
   bool knows_ends_and_starts = false;  ///< a mask (2B) is ends and then starts
 };
 
+/// Enters that in every run the operator is given integers VALUE from LEAST to MOST; what VALUE copies is given them then.
+void enter_legal_integers(Value& value, const Dim& least, const Dim& most, Facts& facts, Sdpa& sdpa);
 /// Enters the terms that MASKING adds to the scores in SDPA, innermost first. Misses: "contrib.mask-form".
 Matched<void> add_mask_terms(const ContribMasking& masking, const ContribScores& scores, const Node& node, Facts& facts,
                              InnerValues& inner, Sdpa& sdpa);

@@ -12,21 +12,35 @@ namespace {
 /// Nodes that may change nothing, looked through without knowing it.
 constexpr int kMaxCopies = 8;
 
+bool is_one_of(const Node& node, std::initializer_list<std::string_view> op_types) {
+  return std::ranges::any_of(op_types, [&node](std::string_view op_type) { return node.is(op_type); });
+}
+
+bool may_add_nothing(const Node& node) { return is_one_of(node, {"Add", "Sub", "Mul", "Div"}); }
+
 bool may_copy(const Node& node) {
-  static const char* const kOps[] = {"Identity", "Cast",    "Concat",  "Dropout",   "Slice",     "Reshape", "Expand",
-                                     "Squeeze",  "Flatten", "Transpose", "Unsqueeze", "Add", "Sub",     "Mul",     "Div"};
-  return std::ranges::any_of(kOps, [&node](const char* op) { return node.is(op); });
+  return is_one_of(node, {"Identity", "Cast", "CastLike", "Concat", "Dropout", "Pad", "Slice", "Reshape", "Expand",
+                          "Tile", "Squeeze", "Flatten", "Transpose", "Unsqueeze", "Sum"});
+}
+
+/// True if VALUE is an initializer or an input, or may be a copy of one.
+bool may_be_number(const Value* value) {
+  for (int step = 0; step < kMaxCopies && value; ++step) {
+    if (!value->producer || is_one_of(*value->producer, {"Constant", "ConstantOfShape"})) return true;
+    if (!may_copy(*value->producer)) return false;
+    value = value->producer->input(0);
+  }
+  return false;
 }
 
 /// True if VALUE is what an OP_TYPE makes, or may be a copy of that.
 bool made_by(const Value* value, std::initializer_list<std::string_view> op_types) {
   for (int step = 0; step < kMaxCopies && value && value->producer; ++step) {
     const Node& node = *value->producer;
-    if (std::ranges::any_of(op_types, [&node](std::string_view op_type) { return node.is(op_type); })) return true;
-    if (!may_copy(node)) return false;
-    const Value* first = node.input(0);
-    const bool is_number = first && (!first->producer || first->producer->is("Constant"));
-    value = is_number && node.inputs.size() == 2 ? node.input(1) : first;
+    if (is_one_of(node, op_types)) return true;
+    const bool adds = may_add_nothing(node);
+    if (!adds && !may_copy(node)) return false;
+    value = node.input(adds && may_be_number(node.input(0)) ? 1 : 0);
   }
   return false;
 }

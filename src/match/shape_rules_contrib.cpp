@@ -24,12 +24,29 @@ void fused_mat_mul(RuleContext& context) {
   context.set_shape(0, std::move(result));
 }
 
+/// Output PRESENT is (b, heads, P + S, size): the rows of input PAST and then those of input ROWS, (b, S, heads * size).
+void present_of_heads(RuleContext& context, size_t rows, size_t past, size_t present) {
+  const Shape *now = context.shape(rows), *before = context.shape(past);
+  context.set_type(present, context.type(0));
+  if (!now || now->size() != 3 || (context.has(past) && (!before || before->size() != 4))) return;
+  const Dim heads(context.node().int_attribute("num_heads", 1));
+  const auto size = exact_quotient((*now)[2], heads);
+  if (before)
+    context.set_shape(present, {(*before)[0], (*before)[1], (*before)[2] + (*now)[1], (*before)[3]});
+  else if (size)
+    context.set_shape(present, {(*now)[0], heads, (*now)[1], *size});
+}
+
 /// Query (b, L, hidden); value (b, S, v_hidden). Other layouts: open.
 void multi_head_attention(RuleContext& context) {
+  constexpr size_t kPastLength = 8;  // caches are then buffers that are written into
   const Shape* query = context.shape(0);
   const Shape* value = context.shape(2);
   if (!query || !value || query->size() != 3 || value->size() != 3) return;
   context.set_shape(0, {(*query)[0], (*query)[1], (*value)[2]});
+  if (context.has(kPastLength)) return;
+  present_of_heads(context, 1, 6, 1);
+  present_of_heads(context, 2, 7, 2);
 }
 
 /// Query (b, L, hidden) unless keys and values are packed into it.

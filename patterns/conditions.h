@@ -1,0 +1,22 @@
+// What a mask of booleans is true of.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "attn_opt/facts.h"
+#include "attn_opt/graph.h"
+
+namespace attn_opt {
+
+/// That the elements of VALUE are true, or that they are false.
+struct Condition {
+  Value* value = nullptr;
+  bool is_true = true;
+};
+
+/// The two conditions that both hold where WHOLE does, which And or Or made of them; nullopt if there are none. Seen
+/// through Not and nodes that change nothing.
+std::optional<std::array<Condition, 2>> conditions_of(const Condition& whole, Facts& facts);
+
+}  // namespace attn_opt
