@@ -53,8 +53,11 @@ class Cut {
     for (const auto& import : view_.proto().opset_import())
       if (domains_.contains(import.domain()) || import.domain().empty()) *proto.add_opset_import() = import;
     for (const Node* node : nodes_)
-      for (const Value* input : node->inputs)
-        if (input && !made_.contains(input)) ATTN_OPT_CHECK(write_leaf(*input));
+      for (const Value* input : node->inputs) {
+        if (input && !made_.contains(input)) {
+          ATTN_OPT_CHECK(write_leaf(*input));
+        }
+      }
     for (const Node* node : nodes_)
       for (const Value* output : node->outputs)
         if (output && is_wanted(*output)) write_output(*output);

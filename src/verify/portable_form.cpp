@@ -34,7 +34,7 @@ std::string wrong_operands(const Tensor& q, const Tensor& k, const Tensor& v) {
 }
 
 std::string wrong_mask(const Tensor& mask, int64_t queries, int64_t keys, const TargetRules& target) {
-  const size_t least_rank = target.takes_rank_1_masks ? 1 : 2;
+  const int64_t least_rank = target.takes_rank_1_masks ? 1 : 2;
   const bool has_rank = mask.rank() >= least_rank && mask.rank() <= 4;
   const int64_t rows = mask.rank() < 2 ? 1 : from_back(mask, 1);
   const bool has_rows = rows == queries || (rows == 1 && target.broadcasts_mask_rows);
