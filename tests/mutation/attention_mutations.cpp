@@ -72,6 +72,11 @@ std::vector<EditMutation> attribute_mutations() {
     all.push_back(becomes(name, "1", -1, [](int64_t) -> int64_t { return 1; }));
     all.push_back(without(name));
   }
+  for (const char* name : {"left_window_size", "right_window_size"}) {
+    all.push_back(becomes(name, "+ 1", -1, [](int64_t keys) { return keys + 1; }));
+    all.push_back(becomes(name, "- 1", -1, [](int64_t keys) { return keys - 1; }));
+    all.push_back(without(name));
+  }
   all.push_back(becomes("is_causal", "left out", 0, [](int64_t) -> int64_t { return 0; }));
   all.push_back(becomes("is_causal", "added", 0, [](int64_t) -> int64_t { return 1; }));
   all.push_back(of_node("Attention.softcap", "30 where there is none",

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "attn_opt/model_io.h"
+#include "src/cli/case_file.h"
 #include "src/optimizer/sites.h"
 
 namespace attn_opt {
@@ -41,19 +42,27 @@ VerifyOptions each_on_its_own() {
 }  // namespace
 
 std::unique_ptr<MutatedModel> MutatedModel::load(const std::filesystem::path& path) {
+  OptimizeOptions options;
+  if (path.extension() == ".onnxtxt") {
+    const auto one = read_case(path);
+    if (!one || one->expect.fused == 0) return nullptr;
+    options = one->options;
+  }
   auto loaded = load_model(path);
   if (!loaded) return nullptr;
   auto model = std::make_unique<Model>(*std::move(loaded));
   auto view = ModelGraph::create(model->proto);
   if (!view) return nullptr;
-  return std::unique_ptr<MutatedModel>(new MutatedModel(std::move(model), *std::move(view)));
+  (*view)->set_edit_opset(options.opset);
+  return std::unique_ptr<MutatedModel>(new MutatedModel(std::move(model), *std::move(view), options.emit));
 }
 
-MutatedModel::MutatedModel(std::unique_ptr<Model> model, std::unique_ptr<ModelGraph> view)
+MutatedModel::MutatedModel(std::unique_ptr<Model> model, std::unique_ptr<ModelGraph> view, const EmitOptions& emission)
     : model_(std::move(model)),
       view_(std::move(view)),
       facts_(*view_, *model_->tensors),
       context_{*view_, facts_},
+      emission_(emission),
       verifier_(context_, *model_->tensors, each_on_its_own()) {}
 
 std::vector<RightSite> MutatedModel::right_sites(std::vector<std::string>& failures) {
@@ -74,7 +83,7 @@ std::vector<RightSite> MutatedModel::right_sites(std::vector<std::string>& failu
 }
 
 Matched<Emission> MutatedModel::emit(const Match& match) {
-  return emit_attention(match, context_, nothing_shared_, EmitOptions{});
+  return emit_attention(match, context_, nothing_shared_, emission_);
 }
 
 Outcome MutatedModel::judge(const std::string& right, const Emission& wrong, const Sdpa& sdpa) {

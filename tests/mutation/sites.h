@@ -34,7 +34,7 @@ struct RightSite {
 /// A model whose sites are to be got wrong.
 class MutatedModel {
  public:
-  /// Null if the model cannot be loaded.
+  /// Null if the model cannot be loaded, or is a case of which nothing is fused. Of a case the options are its own.
   static std::unique_ptr<MutatedModel> load(const std::filesystem::path& path);
 
   /// The sites that are verified as they are, equal ones once; FAILURES gets a line for each that is not.
@@ -48,7 +48,7 @@ class MutatedModel {
   Outcome verify_mutant(const RightSite& site, const Change<Emission>& change);
 
  private:
-  MutatedModel(std::unique_ptr<Model> model, std::unique_ptr<ModelGraph> view);
+  MutatedModel(std::unique_ptr<Model> model, std::unique_ptr<ModelGraph> view, const EmitOptions& emission);
   Matched<Emission> emit(const Match& match);
   Outcome judge(const std::string& right, const Emission& wrong, const Sdpa& sdpa);
 
@@ -57,6 +57,7 @@ class MutatedModel {
   Facts facts_;
   MatchContext context_;
   SharedNodes nothing_shared_;
+  EmitOptions emission_;
   Verifier verifier_;
 };
 
