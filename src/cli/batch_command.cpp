@@ -92,7 +92,7 @@ class Batch {
 
   Status run() {
     for (const BatchInput& input : inputs_) {
-      if (!given_.fresh && state_.is_finished(input)) continue;
+      if (!given_.fresh && state_.is_finished(input, output_of(input))) continue;
       ATTN_OPT_CHECK(state_.begin(input));
       ATTN_OPT_CHECK(make_output_folder(input));
       pending_.push_back(&input);
@@ -180,8 +180,8 @@ class Batch {
     outcome.status = result.status;
     outcome.message = valid_utf8(result.message);
     outcome.seconds = result.seconds;
-    if (writes() && result.status == 0) outcome.output = output_of(input).string();
-    ATTN_OPT_CHECK(state_.enter(input, is_in_place(input) ? stamp_of(input.path) : before.model, outcome));
+    if (writes() && result.status == 0) outcome.output = valid_utf8(output_of(input).string());
+    ATTN_OPT_CHECK(state_.enter(input, is_in_place(input) ? stamp_of(input.path) : before.model, output_of(input), outcome));
     const nlohmann::json report = state_.outcome(input).report;
     const std::string fused = report.is_null() ? "" : fmt::format("{} of {} fused", report["summary"]["fused"].get<int>(),
                                                                    report["summary"]["sites"].get<int>());
@@ -217,7 +217,8 @@ class Batch {
 std::string fingerprint_of(const std::vector<std::string>& words, const BatchArguments& given) {
   std::string text = ATTN_OPT_VERSION;
   for (const std::string& word : words) text += " " + word;
-  for (const std::string& path : {given.baseline, given.job.optimize.patterns})
+  const std::string baseline = given.update_baseline ? "" : given.baseline;
+  for (const std::string& path : {baseline, given.job.optimize.patterns})
     if (!path.empty()) text += " " + stamp_of(path);
   return text;
 }
@@ -230,7 +231,7 @@ Expected<int> run_batch(BatchArguments& given, const CLI::App& app) {
   ATTN_OPT_TRY(ReportFiles reports, ReportFiles::create(given.reports, ReportScope::kMany));
   TemporaryFolder temporary;
   fs::path folder = fs::path(given.output) / ".attn-opt";
-  if (given.output.empty()) {
+  if (given.output.empty() || given.job.requirements.check) {
     ATTN_OPT_TRY(folder, temporary.make());
   }
   auto words = job_words(app, given.update_baseline);

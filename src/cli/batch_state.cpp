@@ -70,14 +70,14 @@ fs::path BatchState::path_of(const BatchInput& input, const char* kind) const {
 
 fs::path BatchState::report_path(const BatchInput& input) const { return path_of(input, ".report.json"); }
 
-bool BatchState::is_finished(const BatchInput& input) const {
+bool BatchState::is_finished(const BatchInput& input, const fs::path& output) const {
   constexpr int kUnmet = 1, kMismatch = 4;
   const json state = read(path_of(input, ".state.json"));
   const int status = status_of(state);
   if (state.is_null() || (status != 0 && status != kUnmet && status != kMismatch)) return false;
   if (text_at(state, "fingerprint") != fingerprint_ || text_at(state, "model") != stamp_of(input.path)) return false;
-  const std::string output = text_at(state, "output");
-  return !read_report(report_path(input)).is_null() && (output.empty() || text_at(state, "written") == stamp_of(output));
+  const std::string written = text_at(state, "written");
+  return !read_report(report_path(input)).is_null() && (written.empty() || written == stamp_of(output));
 }
 
 Status BatchState::begin(const BatchInput& input) const {
@@ -90,10 +90,11 @@ Status BatchState::begin(const BatchInput& input) const {
   return {};
 }
 
-Status BatchState::enter(const BatchInput& input, const std::string& stamp, const ModelOutcome& outcome) const {
+Status BatchState::enter(const BatchInput& input, const std::string& stamp, const fs::path& output,
+                         const ModelOutcome& outcome) const {
   json state = {{"fingerprint", fingerprint_}, {"model", stamp}, {"status", outcome.status},
                 {"message", outcome.message},  {"seconds", outcome.seconds},    {"output", outcome.output}};
-  if (!outcome.output.empty()) state["written"] = stamp_of(outcome.output);
+  if (!outcome.output.empty()) state["written"] = stamp_of(output);
   ATTN_OPT_TRY(OutputFile file, OutputFile::create(path_of(input, ".state.json")));
   ATTN_OPT_CHECK(file.append(state.dump(2, ' ', false, json::error_handler_t::replace) + "\n"));
   return file.replace_target();

@@ -18,13 +18,15 @@ class BatchState {
 
   /// Where the JSON report of INPUT is.
   std::filesystem::path report_path(const BatchInput& input) const;
-  /// Was INPUT, as it is now, finished with this fingerprint, and is its output still there? What could not be read,
+  /// Was INPUT, as it is now, finished with this fingerprint, and is what it wrote to OUTPUT, if anything, still there? What could not be read,
   /// written or run within limits never counts as finished: another try may do better.
-  bool is_finished(const BatchInput& input) const;
+  bool is_finished(const BatchInput& input, const std::filesystem::path& output) const;
   /// Forgets INPUT, whose run is about to begin. Error: kOutput.
   Status begin(const BatchInput& input) const;
-  /// OUTCOME is that of INPUT when it had STAMP; its report is at report_path() already. Error: kOutput.
-  Status enter(const BatchInput& input, const std::string& stamp, const ModelOutcome& outcome) const;
+  /// OUTCOME is that of INPUT when it had STAMP, and OUTPUT what it wrote, if anything; its report is at report_path() already.
+  /// Error: kOutput.
+  Status enter(const BatchInput& input, const std::string& stamp, const std::filesystem::path& output,
+               const ModelOutcome& outcome) const;
   /// What was entered, and the report.
   ModelOutcome outcome(const BatchInput& input) const;
 

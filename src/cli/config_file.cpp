@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kMainJob = "optimize";
-using Settings = std::vector<Setting>;
+using Settings = std::vector<TomlSetting>;
 
 /// The apps of all commands that take options from the file, by the names of their tables.
 std::map<std::string, std::unique_ptr<CLI::App>> apps() {
@@ -52,12 +52,12 @@ Expected<Settings> read(const fs::path& path) {
   return parse_toml(text, path.string());
 }
 
-std::string place_of(const fs::path& path, const Setting& setting) { return path.string() + ":" + std::to_string(setting.line); }
+std::string place_of(const fs::path& path, const TomlSetting& setting) { return path.string() + ":" + std::to_string(setting.line); }
 
 /// Every key must be one of its table.
 Status check_keys(const fs::path& path, const Settings& settings) {
   const auto all = apps();
-  for (const Setting& item : settings) {
+  for (const TomlSetting& item : settings) {
     std::vector<const CLI::App*> owners;
     if (item.table.empty()) {
       for (const char* name : {kMainJob, "explain", "batch"}) owners.push_back(all.at(name).get());
@@ -90,7 +90,7 @@ std::string from_folder(const fs::path& folder, const CLI::Option& option, const
   return value == "-" ? value : (folder / value).string();
 }
 
-Status add_words(const fs::path& path, const Setting& item, const CLI::Option& option, Arguments& words) {
+Status add_words(const fs::path& path, const TomlSetting& item, const CLI::Option& option, Arguments& words) {
   const std::string name = name_of(option);
   if (option.get_items_expected_max() > 0) {
     for (const std::string& value : item.values) words.push_back(name + "=" + from_folder(path.parent_path(), option, value));
@@ -125,9 +125,9 @@ Expected<Arguments> config_words(const fs::path& path, const std::string& comman
   ATTN_OPT_CHECK(check_keys(path, settings));
   const std::string own_table = command.empty() ? kMainJob : command;
   const bool takes_common = own_table == kMainJob || own_table == "explain" || own_table == "batch";
-  std::map<const CLI::Option*, const Setting*> chosen;
+  std::map<const CLI::Option*, const TomlSetting*> chosen;
   for (const bool of_table : {false, true}) {
-    for (const Setting& item : settings) {
+    for (const TomlSetting& item : settings) {
       const bool applies = of_table ? item.table == own_table : item.table.empty() && takes_common;
       const CLI::Option* option = applies ? option_named(parsed, item.key) : nullptr;
       if (option != nullptr && !is_overruled(parsed, *option)) chosen[option] = &item;

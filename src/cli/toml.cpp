@@ -21,8 +21,8 @@ class Reader {
  public:
   Reader(std::string_view text, const std::string& path) : text_(text), path_(path) {}
 
-  Expected<std::vector<Setting>> read() {
-    std::vector<Setting> settings;
+  Expected<std::vector<TomlSetting>> read() {
+    std::vector<TomlSetting> settings;
     std::set<std::pair<std::string, std::string>> known;
     std::set<std::string> tables;
     std::string table;
@@ -31,7 +31,7 @@ class Reader {
         ATTN_OPT_TRY(table, read_table());
         if (!tables.insert(table).second) return error("there is a second table '" + table + "'");
       } else {
-        ATTN_OPT_TRY(Setting setting, read_setting());
+        ATTN_OPT_TRY(TomlSetting setting, read_setting());
         setting.table = table;
         if (!known.emplace(table, setting.key).second) return error("there is a second '" + setting.key + "'");
         settings.push_back(std::move(setting));
@@ -94,8 +94,8 @@ class Reader {
     return std::string(text_.substr(begin, at_ - begin));
   }
 
-  Expected<Setting> read_setting() {
-    Setting setting;
+  Expected<TomlSetting> read_setting() {
+    TomlSetting setting;
     setting.line = line_;
     ATTN_OPT_TRY(setting.key, read_key());
     skip_blanks();
@@ -152,6 +152,6 @@ class Reader {
 
 }  // namespace
 
-Expected<std::vector<Setting>> parse_toml(std::string_view text, const std::string& path) { return Reader(text, path).read(); }
+Expected<std::vector<TomlSetting>> parse_toml(std::string_view text, const std::string& path) { return Reader(text, path).read(); }
 
 }  // namespace attn_opt

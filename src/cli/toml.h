@@ -10,7 +10,7 @@
 
 namespace attn_opt {
 
-struct Setting {
+struct TomlSetting {
   std::string table;  ///< "" above all tables
   std::string key;
   std::vector<std::string> values;  ///< numbers and booleans as they are written
@@ -18,6 +18,6 @@ struct Setting {
 };
 
 /// The settings of TEXT, which stands in PATH. Error: kUsage, with the line.
-Expected<std::vector<Setting>> parse_toml(std::string_view text, const std::string& path);
+Expected<std::vector<TomlSetting>> parse_toml(std::string_view text, const std::string& path);
 
 }  // namespace attn_opt

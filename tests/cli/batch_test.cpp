@@ -137,6 +137,14 @@ TEST_F(Batch, TakesListsAndFiles) {
   EXPECT_THAT(run("batch models -o models/deep/out").out, HasSubstr("2 models")) << "its own outputs are no inputs";
 }
 
+TEST_F(Batch, NamesNeedNotBeText) {
+  std::filesystem::rename(file("models/a.onnx"), file("models/\xff.onnx"));
+  ASSERT_EQ(run("batch models -o out --report r.json").status, 0);
+  EXPECT_EQ(report("r.json")["models"].size(), 2u);
+  EXPECT_TRUE(exists("out/\xff.onnx"));
+  EXPECT_THAT(run("batch models -o out").out, HasSubstr("2 finished before"));
+}
+
 TEST_F(Batch, MayWriteInPlace) {
   EXPECT_EQ(run("batch models -o models").status, 0);
   EXPECT_THAT(run("batch models -o models").out, HasSubstr("2 finished before and unchanged"));
@@ -151,12 +159,16 @@ TEST_F(Batch, WithoutOutputNothingIsWritten) {
   EXPECT_THAT(result.out, AllOf(HasSubstr("### attn-opt\n"), HasSubstr("| `models/a.onnx` | 1 | 1 | 1 | 0 | 0 |")));
   EXPECT_THAT(result.err, AllOf(HasSubstr("models/a.onnx: --check"), HasSubstr("1 of 2 attention sites can be fused")));
   EXPECT_FALSE(exists("models/.attn-opt"));
+  EXPECT_EQ(run("batch models -o out --check").status, 1);
+  EXPECT_FALSE(exists("out"));
   EXPECT_EQ(run("batch models/deep --check -q").status, 0);
 }
 
 TEST_F(Batch, HoldsEachModelAgainstTheBaseline) {
   ASSERT_EQ(run("batch models --baseline attn.json --update-baseline").status, 0);
   EXPECT_EQ(report("attn.json")["models"]["models/a.onnx"]["fused"].size(), 1u);
+  ASSERT_EQ(run("batch models -o out --baseline attn.json --update-baseline").status, 0);
+  EXPECT_THAT(run("batch models -o out --baseline attn.json --update-baseline").out, HasSubstr("2 finished before"));
   EXPECT_EQ(run("batch models -o out --baseline attn.json").status, 0);
   write_model("models/a.onnx", other_model());
   write_model("models/c.onnx", attention_model());
