@@ -156,12 +156,8 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   }
   emission.attention = write_attention(plan, operands, {mask, lengths, causality.rules}, further, site);
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, site));
-  for (const auto& copy : match_.copies) emission.edit.take_over(*copy.existing, *copy.made);
   declare_inputs(plan, operands, site);
-  emission.edit.adopt_unplaced();
-  emission.removed = emission.edit.would_remove();
-  ATTN_OPT_DONE(check_order(emission.edit, emission.removed, earlier));
-  emission.preconditions.insert(emission.preconditions.end(), site.assumed.begin(), site.assumed.end());
+  ATTN_OPT_DONE(complete(emission, site, earlier));
   return emission;
 }
 

@@ -125,10 +125,7 @@ Matched<Emission> write_call(const WritingPlan& plan, const HidingMask& mask, co
   Node* call = build.new_node(std::string(kLocalAttentionDomain) + "::" + name, inputs, {true}, {});
   emission.edit.add_function(*std::move(function));
   ATTN_OPT_DONE(take_over_outputs(plan, {}, *call, site));
-  emission.edit.adopt_unplaced();
-  emission.removed = emission.edit.would_remove();
-  ATTN_OPT_DONE(check_order(emission.edit, emission.removed));
-  emission.preconditions.insert(emission.preconditions.end(), site.assumed.begin(), site.assumed.end());
+  ATTN_OPT_DONE(complete(emission, site));
   return emission;
 }
 

@@ -22,8 +22,6 @@ bool stands_above(const Node& maker, const Node& anchor) {
   return maker.position < anchor.position || (maker.position == anchor.position && maker.placement == Placement::kAdded);
 }
 
-}  // namespace
-
 Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, Node** earlier) {
   const Node* reader = nullptr;
   if (!edit.keeps_order(removed, &reader)) {
@@ -40,6 +38,16 @@ Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, N
         return missed("emit.order", input->producer, "'" + input->name + "' is made below what reads the scores");
     }
   return {};
+}
+
+}  // namespace
+
+Matched<void> complete(Emission& emission, const Site& site, Node** earlier) {
+  for (const auto& copy : site.match.copies) emission.edit.take_over(*copy.existing, *copy.made);
+  emission.edit.adopt_unplaced();
+  emission.removed = emission.edit.would_remove();
+  emission.preconditions.insert(emission.preconditions.end(), site.assumed.begin(), site.assumed.end());
+  return check_order(emission.edit, emission.removed, earlier);
 }
 
 }  // namespace attn_opt

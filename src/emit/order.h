@@ -1,15 +1,15 @@
-// Where an edit stands: below all that it reads, above all that reads what it takes over.
+// The end of an emission: all that it replaces is taken over, and it stands below all that it reads and above all that reads
+// what it takes over.
 #pragma once
 
-#include <vector>
-
-#include "attn_opt/edit.h"
-#include "attn_opt/miss.h"
+#include "attn_opt/emit.h"
+#include "src/emit/site.h"
 
 namespace attn_opt {
 
-/// Miss "emit.order" if EDIT, which leaves REMOVED dead, would make a cycle or reads what stands below it. EARLIER: where it
-/// might stand instead, if it stands below a reader.
-Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, Node** earlier = nullptr);
+/// Takes over what the match makes beside the attention, adopts the unplaced nodes that are read, and notes what goes and what
+/// was assumed. Miss "emit.order" if the edit would make a cycle or reads what stands below it. EARLIER: where it might stand
+/// instead, if it stands below a reader.
+Matched<void> complete(Emission& emission, const Site& site, Node** earlier = nullptr);
 
 }  // namespace attn_opt
