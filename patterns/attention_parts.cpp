@@ -166,7 +166,7 @@ class Description {
     if (!parts_.subtracts_maximum) sdpa.exponent_offset = 0;
     sdpa.outputs = walk_output(*parts_.output.value, y, context_);
     sdpa.preconditions = preconditions_of(sdpa, context_);
-    for (const std::string& id : parts_.assumed) sdpa.preconditions.push_back({id, false, "assumed by the pattern"});
+    for (const std::string& id : parts_.assumed) assume(id, "assumed by the pattern", sdpa);
     return sdpa;
   }
 

@@ -109,4 +109,10 @@ std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& conte
   return found;
 }
 
+void assume(const std::string& id, std::string detail, Sdpa& sdpa) {
+  // That exp() stays in its range is assumed only of scores that are not lowered before.
+  if (id == "exp-in-range" && !sdpa.exponent_offset) sdpa.exponent_offset = 0;
+  sdpa.preconditions.push_back({id, false, std::move(detail)});
+}
+
 }  // namespace attn_opt

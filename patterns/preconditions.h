@@ -1,6 +1,7 @@
 // What must hold for an attention around a softmax to equal the operator.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "attn_opt/pattern.h"
@@ -17,5 +18,8 @@ std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& conte
 
 /// The miss "scores.plus-inf" where a bias makes whole rows NaN that a guard then makes 0: no assumption covers that.
 Matched<void> check_no_plus_inf(const Sdpa& sdpa, MatchContext& context);
+
+/// Enters the precondition ID in SDPA, which nothing proves; DETAIL says by whom.
+void assume(const std::string& id, std::string detail, Sdpa& sdpa);
 
 }  // namespace attn_opt

@@ -17,6 +17,7 @@
 #include "patterns/attention_description.h"
 #include "patterns/inner_values.h"
 #include "patterns/operand_walk.h"
+#include "patterns/preconditions.h"
 #include "patterns/rule_match.h"
 
 namespace attn_opt {
@@ -36,10 +37,7 @@ class RuleDraft {
     ATTN_OPT_MATCH(Sdpa sdpa, describe_attention(*attention_, outputs_of_attention(), context_));
     ATTN_OPT_MATCH(const AxisMap axes, axes_of_output(sdpa.outputs[0].axes));
     sdpa.outputs = walk_output(*model_value(rule_.replacement.output(0)), axes, context_);
-    for (const std::string& id : rule_.assumed) {
-      sdpa.preconditions.push_back({id, false, "assumed by the rule " + rule_.name});
-      if (id == "exp-in-range") sdpa.exponent_offset = 0;
-    }
+    for (const std::string& id : rule_.assumed) assume(id, "assumed by the rule " + rule_.name, sdpa);
     return sdpa;
   }
 

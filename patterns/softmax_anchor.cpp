@@ -23,12 +23,14 @@ bool may_copy(const Node& node) {
                           "Tile", "Squeeze", "Flatten", "Transpose", "Unsqueeze", "Sum"});
 }
 
-/// True if VALUE is an initializer or an input, or may be a copy of one.
-bool may_be_number(const Value* value) {
-  for (int step = 0; step < kMaxCopies && value; ++step) {
+/// True if VALUE is an initializer or an input, or may be a copy of one or a number computed from some.
+bool may_be_number(const Value* value, int steps = kMaxCopies) {
+  for (; steps > 0 && value; --steps) {
     if (!value->producer || is_one_of(*value->producer, {"Constant", "ConstantOfShape"})) return true;
-    if (!may_copy(*value->producer)) return false;
-    value = value->producer->input(0);
+    const Node& node = *value->producer;
+    if (may_add_nothing(node) && !may_be_number(node.input(1), steps / 2)) return false;
+    if (!may_add_nothing(node) && !may_copy(node)) return false;
+    value = node.input(0);
   }
   return false;
 }

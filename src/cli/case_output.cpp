@@ -24,7 +24,7 @@ Status write_case(Model model, const SiteReport& site, const OptimizeArguments& 
   ATTN_OPT_TRY(const OptimizeOptions options, to_options(arguments));
   ATTN_OPT_TRY(const auto cutter, CaseCutter::create(std::move(model), options));
   const std::string name = path == "-" ? "reduced" : path.stem().string();
-  ATTN_OPT_TRY(const std::string text, reduced_case(*cutter, site, arguments, name));
+  ATTN_OPT_TRY(const std::string text, reduced_case(*cutter, site, arguments, {name, path == "-" ? "." : path.parent_path()}));
   return write_file(path, text);
 }
 
@@ -39,7 +39,7 @@ Expected<WrittenMatches> write_matches(Model model, const Report& report, const 
   std::set<std::string> written;
   for (const SiteReport& site : report.sites) {
     if (site.outcome != SiteReport::Outcome::kFused || is_repeated(site)) continue;
-    const auto unnamed = reduced_case(*cutter, site, arguments, "match");
+    const auto unnamed = reduced_case(*cutter, site, arguments, {"match", folder});
     if (!unnamed) {
       matches.left_out.push_back(unnamed.error());
       continue;

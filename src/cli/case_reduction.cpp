@@ -100,10 +100,17 @@ Expected<onnx::ModelProto> reduced_model(CaseCutter& cutter, const SiteReport& s
   return std::move(model.proto);
 }
 
+/// PATH, which is relative to the working directory, as it is called in FOLDER.
+std::string path_from(const std::filesystem::path& folder, const std::string& path) {
+  std::error_code error;
+  const auto whole = std::filesystem::absolute(path, error), base = std::filesystem::absolute(folder, error);
+  return error ? path : std::filesystem::proximate(whole, base, error).generic_string();
+}
+
 }  // namespace
 
 Expected<std::string> reduced_case(CaseCutter& cutter, const SiteReport& site, OptimizeArguments arguments,
-                                   const std::string& name) {
+                                   const CasePlace& place) {
   ATTN_OPT_TRY(OptimizeOptions options, to_options(arguments));
   ATTN_OPT_TRY(const onnx::ModelProto small, reduced_model(cutter, site, options, has_failed(site)));
   SiteReport wanted = site;
@@ -117,9 +124,10 @@ Expected<std::string> reduced_case(CaseCutter& cutter, const SiteReport& site, O
   }
   const SiteReport* line = line_like(wanted, report);
   if (!line) return fail(ErrorCode::kUnsupported, site.name, "what is left of it depends on its names");
-  ATTN_OPT_TRY(const std::string text, print_text(small, name));
+  ATTN_OPT_TRY(const std::string text, print_text(small, place.name));
+  if (!arguments.patterns.empty()) arguments.patterns = path_from(place.folder, arguments.patterns);
   const std::string words = to_words(arguments);
-  return "# CASE   " + name + "\n# SOURCE reduced from a model by attn-opt\n" +
+  return "# CASE   " + place.name + "\n# SOURCE reduced from a model by attn-opt\n" +
          (words.empty() ? "" : "# RUN    " + words + "\n") + "# EXPECT " + expectation(*line, *report) + "\n" +
          (report->fused() > 0 ? "# VERIFY off\n" : "") + text;
 }

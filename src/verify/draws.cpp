@@ -299,6 +299,29 @@ std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa) {
   return kinds;
 }
 
+namespace {
+
+/// True if VALUE, which a description made, is computed from what INPUT holds.
+bool is_made_from(const Value& value, const Value& input, int depth = 0) {
+  constexpr int kMaxDepth = 8;
+  if (!value.is_new || !value.producer || depth == kMaxDepth) return false;
+  if (value.producer->is("Shape") || value.producer->is("Size")) return false;
+  const auto& inputs = value.producer->inputs;
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [&](const Value* read) { return read && (read == &input || is_made_from(*read, input, depth + 1)); });
+}
+
+/// True if INPUT is of the form of TERM, a bias that a description made from it: what masks a key there masks it here.
+bool is_mask_behind(const ScoreTerm& term, const SiteInput& input) {
+  if (term.kind != ScoreTerm::Kind::kBias || !is_floating(input.type) || input.shape.empty() || term.frame.size() < 2) return false;
+  const size_t rank = input.shape.size();
+  const bool has_keys = input.shape[rank - 1] == term.frame.back();
+  const bool has_queries = rank < 2 || input.shape[rank - 2].is(1) || input.shape[rank - 2] == term.frame[term.frame.size() - 2];
+  return has_keys && has_queries && is_made_from(*term.value, *input.value);
+}
+
+}  // namespace
+
 InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {
   const Value* value = input.value;
   if (value == sdpa.nonpad_kv_seqlen) return InputRole::kLength;
@@ -315,7 +338,8 @@ InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {
     if (view.value == value) return InputRole::kQuery;
   for (const auto& view : sdpa.k.views)
     if (view.value == value) return InputRole::kKey;
-  return InputRole::kOther;
+  const bool masks = std::any_of(sdpa.terms.begin(), sdpa.terms.end(), [&](const ScoreTerm& term) { return is_mask_behind(term, input); });
+  return masks ? InputRole::kBias : InputRole::kOther;
 }
 
 Expected<Feeds> draw_inputs(const DrawRequest& request) {

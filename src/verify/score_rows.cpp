@@ -72,15 +72,22 @@ class RowReader {
  private:
   const Tensor* contents(const Value* value) const { return value ? request_.contents(value) : nullptr; }
 
+  /// The first view of OPERAND that has contents: what a description made for itself may have none.
+  const OperandView& view_of(const Operand& operand) const {
+    const auto found = std::find_if(operand.views.begin(), operand.views.end(),
+                                    [this](const OperandView& view) { return contents(view.value) != nullptr; });
+    return found == operand.views.end() ? operand.views.front() : *found;
+  }
+
   std::optional<LogicalTensor> operand(const Operand& operand) const {
     if (operand.views.empty()) return std::nullopt;
-    const auto& view = operand.views.front();
+    const OperandView& view = view_of(operand);
     const Tensor* tensor = contents(view.value);
     return tensor ? to_logical(*tensor, view.axes, request_.sizes) : std::nullopt;
   }
 
-  /// Contents of the past of OPERAND, which its first view does not hold; null if there is none.
-  const Tensor* past_of(const Operand& operand) const { return contents(operand.views.front().past); }
+  /// Contents of the past of OPERAND, which its view does not hold; null if there is none.
+  const Tensor* past_of(const Operand& operand) const { return contents(view_of(operand).past); }
 
   bool read_products() {
     const auto q = operand(sdpa_.q), k = operand(sdpa_.k), v = operand(sdpa_.v);
@@ -112,7 +119,7 @@ class RowReader {
   }
 
   double scale() const {
-    double scale = sdpa_.scale * sdpa_.q.views.front().scale * sdpa_.k.views.front().scale;
+    double scale = sdpa_.scale * view_of(sdpa_.q).scale * view_of(sdpa_.k).scale;
     for (const auto& factor : sdpa_.tensor_scales) {
       const Tensor* tensor = contents(factor.value);
       if (!tensor) continue;

@@ -181,6 +181,13 @@ class SiteCutter {
     return {};
   }
 
+  /// True for what a side is given or makes.
+  bool is_there(const Value& value) const {
+    const bool is_given = std::any_of(site_.inputs.begin(), site_.inputs.end(),
+                                      [&](const SiteInput& input) { return input.value == &value; });
+    return is_given || made_before(value) || site_.is_made_after(value);
+  }
+
   /// Operands and terms that a side computes, for the bounds of the judgement.
   void choose_probes() {
     site_.probes = site_.handed_over;
@@ -190,9 +197,11 @@ class SiteCutter {
       if (std::find(probes.begin(), probes.end(), value) == probes.end()) probes.push_back(value);
     };
     for (const Operand* operand : {&sdpa_.q, &sdpa_.k, &sdpa_.v})
-      if (!operand->views.empty()) {
-        probe(operand->views.front().value);
-        probe(operand->views.front().past);
+      for (const auto& view : operand->views) {
+        if (!is_there(*view.value)) continue;  // a description's own value that nothing needs
+        probe(view.value);
+        probe(view.past);
+        break;
       }
     for (const auto& term : sdpa_.terms) probe(term.value);
     for (const auto& scale : sdpa_.tensor_scales) probe(scale.value);

@@ -117,6 +117,18 @@ TEST_F(ToolTest, DumpMatchesWritesEachOnce) {
   EXPECT_EQ(run("test cases").status, 0);
 }
 
+TEST_F(ToolTest, CasesNameTheirRulesFromWhereTheyStand) {
+  std::filesystem::create_directories(file("my/rules"));
+  for (const char* rule : {"base2_attention", "fused_attention"})
+    std::filesystem::copy_file(std::string(ATTN_OPT_TESTDATA "/cases/rules/acme/") + rule + ".rule", file("my/rules/" + std::string(rule) + ".rule"));
+  std::filesystem::copy_file(ATTN_OPT_TESTDATA "/cases/rules/base2.onnxtxt", file("in.onnxtxt"));
+  const ToolResult result = run("in.onnxtxt --patterns my/rules --dump-matches cases/of/it");
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(read_file(file("cases/of/it/match_1.onnxtxt")), HasSubstr("--patterns ../../../my/rules"));
+  const ToolResult tested = run("test cases");
+  EXPECT_EQ(tested.status, 0) << tested.out << tested.err;
+}
+
 TEST_F(ToolTest, DumpMatchesWithoutAny) {
   write_file(file("in.onnxtxt"), other_model());
   EXPECT_EQ(run("in.onnxtxt --dump-matches cases").status, 0);
