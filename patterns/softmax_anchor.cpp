@@ -18,18 +18,12 @@ bool is_one_of(const Node& node, std::initializer_list<std::string_view> op_type
 
 bool may_add_nothing(const Node& node) { return is_one_of(node, {"Add", "Sub", "Mul", "Div"}); }
 
-bool may_copy(const Node& node) {
-  return is_one_of(node, {"Identity", "Cast", "CastLike", "Concat", "Dropout", "Pad", "Slice", "Reshape", "Expand",
-                          "Tile", "Squeeze", "Flatten", "Transpose", "Unsqueeze", "Sum"});
-}
-
 /// True if VALUE is an initializer or an input, or may be a copy of one or a number computed from some.
 bool may_be_number(const Value* value, int steps = kMaxCopies) {
   for (; steps > 0 && value; --steps) {
     if (!value->producer || is_one_of(*value->producer, {"Constant", "ConstantOfShape"})) return true;
     const Node& node = *value->producer;
-    if (may_add_nothing(node) && !may_be_number(node.input(1), steps / 2)) return false;
-    if (!may_add_nothing(node) && !may_copy(node)) return false;
+    if (!may_be_no_op(node) || (may_add_nothing(node) && !may_be_number(node.input(1), steps / 2))) return false;
     value = node.input(0);
   }
   return false;
@@ -40,9 +34,8 @@ bool made_by(const Value* value, std::initializer_list<std::string_view> op_type
   for (int step = 0; step < kMaxCopies && value && value->producer; ++step) {
     const Node& node = *value->producer;
     if (is_one_of(node, op_types)) return true;
-    const bool adds = may_add_nothing(node);
-    if (!adds && !may_copy(node)) return false;
-    value = node.input(adds && may_be_number(node.input(0)) ? 1 : 0);
+    if (!may_be_no_op(node)) return false;
+    value = node.input(may_add_nothing(node) && may_be_number(node.input(0)) ? 1 : 0);
   }
   return false;
 }

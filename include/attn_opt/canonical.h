@@ -10,6 +10,9 @@ namespace attn_opt {
 /// Expand or Slice to the same shape, a Concat of one, Dropout at inference, ...
 bool is_no_op(const Node& node, Facts& facts);
 
+/// True for nodes of the operators that is_no_op() knows: told by NODE alone, without facts.
+bool may_be_no_op(const Node& node);
+
 /// VALUE, or what it is a mere copy of.
 Value& canonical(Value& value, Facts& facts);
 

@@ -189,6 +189,8 @@ bool is_no_op(const Node& node, Facts& facts) {
   return known != no_op_checks().end() && known->second(node, facts);
 }
 
+bool may_be_no_op(const Node& node) { return node.domain().empty() && no_op_checks().contains(node.op()); }
+
 Value& canonical(Value& value, Facts& facts) { return seen_through(value, {facts, facts.impl_->store.copies()}); }
 
 }  // namespace attn_opt
