@@ -1,6 +1,7 @@
 // optimize(): the whole run, without the GIL but for Python's own patterns and progress.
 #include <nanobind/stl/string.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "attn_opt/model_bytes.h"
@@ -9,6 +10,7 @@
 #include "python/src/errors.h"
 #include "python/src/options.h"
 #include "src/cli/job_steps.h"
+#include "src/verify/seconds.h"
 
 namespace attn_opt::python {
 namespace {

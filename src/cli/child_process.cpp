@@ -14,6 +14,8 @@
 #include <map>
 #include <memory>
 
+#include "src/verify/seconds.h"
+
 namespace attn_opt {
 namespace {
 
@@ -67,7 +69,7 @@ std::string last_error(std::FILE* errors) {
 
 ChildResult result_of(const Child& child, int waited, const ChildLimits& limits) {
   ChildResult result;
-  result.seconds = std::chrono::duration<double>(Clock::now() - child.begin).count();
+  result.seconds = seconds_since(child.begin);
   const std::string said = last_error(child.errors.get());
   const int killed = exit_status(ErrorCode::kLimit);
   if (child.is_too_late) {

@@ -1,5 +1,9 @@
 #include "src/cli/job_steps.h"
 
+#include <chrono>
+
+#include "src/verify/seconds.h"
+
 namespace attn_opt {
 namespace {
 
@@ -31,10 +35,6 @@ Expected<ModelTrial> model_trial(const OptimizeJob& job) {
 }
 
 }  // namespace
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 Expected<OptimizeOptions> options_of(const OptimizeJob& job) {
   ATTN_OPT_TRY(OptimizeOptions options, to_options(job.optimize));

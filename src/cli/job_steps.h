@@ -1,13 +1,9 @@
 // What a job does before and after optimize(): for callers that print nothing themselves.
 #pragma once
 
-#include <chrono>
-
 #include "src/cli/optimize_job.h"
 
 namespace attn_opt {
-
-double seconds_since(std::chrono::steady_clock::time_point begin);
 
 /// What JOB asks of optimize(), but for progress. Error: kUsage.
 Expected<OptimizeOptions> options_of(const OptimizeJob& job);

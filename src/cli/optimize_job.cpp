@@ -12,6 +12,7 @@
 #include "src/cli/color.h"
 #include "src/cli/job_steps.h"
 #include "src/cli/report_files.h"
+#include "src/verify/seconds.h"
 
 namespace attn_opt {
 namespace {

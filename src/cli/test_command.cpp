@@ -8,6 +8,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/report_files.h"
 #include "src/report/junit_suite.h"
+#include "src/verify/seconds.h"
 
 namespace attn_opt {
 namespace {
@@ -75,7 +76,6 @@ Expected<int> test(TestArguments& given, const CLI::App&) {
   ATTN_OPT_TRY(auto report, report_file(given.report));
   JunitSuite suite("attn-opt test");
   using Clock = std::chrono::steady_clock;
-  const auto seconds_since = [](Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   const auto begin = Clock::now();
   int failed = 0;
   for (const auto& path : cases) {

@@ -11,6 +11,7 @@
 #include "src/optimizer/model_verification.h"
 #include "src/optimizer/operator_counts.h"
 #include "src/optimizer/sites.h"
+#include "src/verify/seconds.h"
 
 namespace attn_opt {
 namespace {
@@ -43,7 +44,7 @@ class Run {
         refuse_all(plan.error());
     }
     report_.opset_after = opset_version(model_.proto);
-    report_.seconds_match = std::chrono::duration<double>(Clock::now() - start).count() - report_.seconds_verify;
+    report_.seconds_match = seconds_since(start) - report_.seconds_verify;
     return std::move(report_);
   }
 

@@ -5,13 +5,12 @@
 #include <iterator>
 
 #include "src/emit/local_function.h"
+#include "src/verify/seconds.h"
 
 namespace attn_opt {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

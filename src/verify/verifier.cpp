@@ -5,6 +5,7 @@
 
 #include "src/exec/random_numbers.h"
 #include "src/verify/canonical_text.h"
+#include "src/verify/seconds.h"
 #include "src/verify/site_run.h"
 
 namespace attn_opt {
@@ -172,7 +173,7 @@ struct Verifier::Impl {
       result.verdict = Verdict::kFailed;
       result.reason = "differs where " + result.explained_by.front() + " does not hold, which is assumed";
     }
-    result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    result.seconds = seconds_since(start);
     return result;
   }
 
