@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 #include "attn_opt/model.h"
@@ -43,6 +44,8 @@ struct SaveOptions {
   /// A model file of more bytes is refused: protobuf, and with it every reader of ONNX, stops below 2 GiB.
   uint64_t max_file_bytes = INT32_MAX;
   ExternalData external_data = ExternalData::kAuto;
+  /// Called with the part that is written, 0 to 1; never where the model's weights are not in files. May throw: then nothing is kept.
+  std::function<void(double part)> progress{};
 };
 
 /// Reads PATH ("-": standard input, whose external data is looked for in the current folder).

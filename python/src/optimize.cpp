@@ -38,7 +38,8 @@ Status run_job(const OptimizeJob& job, const OptimizeOptions& options, ModelSour
   run.report->seconds_read = seconds_read;
   run.report->tool_version = version();
   run.report->input = source.in_memory() ? "" : source.path;
-  run.status = finish(job, model, *run.report);
+  const auto& tell = options.progress;
+  run.status = finish(job, model, *run.report, [&tell](double part) { if (tell) tell("writing", part); });
   if (run.status && wants_bytes && (run.report->changed || !source.in_memory())) {
     ATTN_OPT_TRY(run.bytes, serialize_model(std::move(model)));
   }

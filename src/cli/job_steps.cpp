@@ -15,9 +15,12 @@ Status check_result(const Model& model) {
   return {};
 }
 
-Status write(const OptimizeJob& job, const Model& model, Report& report) {
+Status write(const OptimizeJob& job, const Model& model, Report& report,
+             const std::function<void(double part)>& progress) {
   const auto begin = std::chrono::steady_clock::now();
-  ATTN_OPT_CHECK(report.changed ? save_model(model, job.output, job.save) : copy_model(model, job.output, job.save));
+  SaveOptions save = job.save;
+  save.progress = progress;
+  ATTN_OPT_CHECK(report.changed ? save_model(model, job.output, save) : copy_model(model, job.output, save));
   report.seconds_write = seconds_since(begin);
   report.output = job.output;
   return {};
@@ -47,9 +50,10 @@ Status check_outcome(const OptimizeJob& job, const Model& model, const Report& r
   return report.changed ? check_result(model) : Status{};
 }
 
-Status finish(const OptimizeJob& job, const Model& model, Report& report) {
+Status finish(const OptimizeJob& job, const Model& model, Report& report,
+              const std::function<void(double part)>& progress) {
   ATTN_OPT_CHECK(check_outcome(job, model, report));
-  return job.output.empty() || job.requirements.check ? Status{} : write(job, model, report);
+  return job.output.empty() || job.requirements.check ? Status{} : write(job, model, report, progress);
 }
 
 }  // namespace attn_opt

@@ -79,7 +79,8 @@ Status run_job(const OptimizeJob& job) {
   report.input = job.input.path;
 
   progress.update("writing");
-  const Status finished = finish(job, model, report);
+  const Status finished =
+      finish(job, model, report, [&progress](double part) { progress.update("writing", part); });
   progress.finish();
   print(job, report, job.output == "-" || reports.use_standard_output());
   spdlog::info("read {:.3f} s, match {:.3f} s, verify {:.3f} s, write {:.3f} s", report.seconds_read,

@@ -39,8 +39,11 @@ bool same_content(const FileBytes& source, const fs::path& target) {
 
 }  // namespace
 
-DataFileCopies::DataFileCopies(const ModelFile& source, const fs::path& output)
-    : source_(source), output_(output), stays_(is_stream(output) || same_file(source.folder(), folder_of(output))) {}
+DataFileCopies::DataFileCopies(const ModelFile& source, const fs::path& output, WriteProgress& progress)
+    : source_(source),
+      output_(output),
+      progress_(progress),
+      stay_(is_stream(output) || same_file(source.folder(), folder_of(output))) {}
 
 DataFileCopies::~DataFileCopies() {
   std::error_code ignored;
@@ -68,7 +71,7 @@ Status DataFileCopies::check_output(const onnx::ModelProto& model) const {
 }
 
 Status DataFileCopies::place(const onnx::ModelProto& model) {
-  if (stays_) return {};
+  if (stay_) return {};
   for (const size_t index : used_files(model)) {
     ATTN_OPT_CHECK(place_file(index));
   }
@@ -98,7 +101,7 @@ Expected<bool> DataFileCopies::copy_to(const DataFile& file, const fs::path& tar
   ATTN_OPT_TRY(const FileBytes source, file.open());
   if (is_taken(target)) return same_content(source, target);
   ATTN_OPT_CHECK(make_folder(target.parent_path()));
-  ATTN_OPT_TRY(OutputFile copy, OutputFile::create(target));
+  ATTN_OPT_TRY(OutputFile copy, OutputFile::create(target, &progress_));
   ATTN_OPT_CHECK(copy.append(source, 0, source.bytes().size()));
   return become(copy, target);
 }

@@ -16,8 +16,8 @@ namespace attn_opt {
 /// Copies data files to where an output refers to them. What it created is removed again unless keep() is called.
 class DataFileCopies {
  public:
-  /// Where the data files stay, nothing is copied: OUTPUT is in SOURCE's folder, or a stream.
-  DataFileCopies(const ModelFile& source, const std::filesystem::path& output);
+  /// Where the data files stay, nothing is copied: OUTPUT is in SOURCE's folder, or a stream. All must outlive it.
+  DataFileCopies(const ModelFile& source, const std::filesystem::path& output, WriteProgress& progress);
   DataFileCopies(const DataFileCopies&) = delete;
   ~DataFileCopies();
 
@@ -29,7 +29,10 @@ class DataFileCopies {
   /// of the same content is free). Returns its location. Error: kOutput.
   Expected<std::string> place_new(OutputFile data);
   void keep();
+  WriteProgress& progress() { return progress_; }
 
+  /// Are the data files used where they are?
+  bool stay() const { return stay_; }
   /// Does a data file have another location than in the source?
   bool any_renamed() const { return !renamed_.empty(); }
   /// The entries of TENSOR as in the source, with the location of the copy.
@@ -45,7 +48,8 @@ class DataFileCopies {
 
   const ModelFile& source_;
   std::filesystem::path output_;
-  bool stays_;
+  WriteProgress& progress_;
+  bool stay_;
   std::map<size_t, std::string> renamed_;       ///< data file index -> location
   std::vector<std::filesystem::path> created_;  ///< in the order of their creation
 };

@@ -44,8 +44,8 @@ fs::path folder_of(const fs::path& output) {
   return folder.empty() ? fs::path(".") : folder;
 }
 
-Expected<OutputFile> OutputFile::create(const fs::path& target) {
-  OutputFile file(target);
+Expected<OutputFile> OutputFile::create(const fs::path& target, WriteProgress* progress) {
+  OutputFile file(target, progress);
   if (target == "-") {
     file.descriptor_ = FileDescriptor(dup(STDOUT_FILENO));
   } else if (is_stream(target)) {
@@ -75,6 +75,7 @@ void OutputFile::open_temporary() {
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : target_(std::move(other.target_)),
+      progress_(other.progress_),
       temporary_(std::exchange(other.temporary_, {})),
       descriptor_(std::move(other.descriptor_)),
       writeback_begun_(other.writeback_begun_) {}
@@ -89,14 +90,17 @@ Error OutputFile::error(int error_number) const {
 
 Status OutputFile::append(std::string_view bytes) {
   const int failed = write_all(descriptor(), std::as_bytes(std::span(bytes)));
+  if (progress_) progress_->add(bytes.size());
   return failed == 0 ? Status() : tl::unexpected<Error>(error(failed));
 }
 
 Status OutputFile::append(const FileBytes& from, uint64_t offset, uint64_t size) {
   int failed = 0;
   for (uint64_t done = 0; done < size && failed == 0; done += kWritebackStep) {
-    failed = copy_range(from, offset + done, std::min<uint64_t>(size - done, kWritebackStep), descriptor());
+    const uint64_t step = std::min<uint64_t>(size - done, kWritebackStep);
+    failed = copy_range(from, offset + done, step, descriptor());
     start_writeback();
+    if (progress_) progress_->add(step);
   }
   if (!from.is_unchanged()) {
     return fail(ErrorCode::kInvalidInput, output_name(target_), "what it is made from was changed meanwhile",

@@ -6,6 +6,7 @@
 
 #include "attn_opt/status.h"
 #include "src/io/file.h"
+#include "src/io/write_progress.h"
 
 namespace attn_opt {
 
@@ -20,8 +21,8 @@ std::filesystem::path folder_of(const std::filesystem::path& output);
 /// its name when it is complete. Dropped before that, nothing of it remains.
 class OutputFile {
  public:
-  /// Error: kOutput, also when TARGET is a folder.
-  static Expected<OutputFile> create(const std::filesystem::path& target);
+  /// PROGRESS, which must outlive it, is told of what is appended. Error: kOutput, also when TARGET is a folder.
+  static Expected<OutputFile> create(const std::filesystem::path& target, WriteProgress* progress = nullptr);
 
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
@@ -45,13 +46,14 @@ class OutputFile {
   Error error(int error_number) const;
 
  private:
-  explicit OutputFile(std::filesystem::path target) : target_(std::move(target)) {}
+  OutputFile(std::filesystem::path target, WriteProgress* progress) : target_(std::move(target)), progress_(progress) {}
   void open_temporary();
   Status give_temporary_name();
   void start_writeback();
   void sync_folder() const;
 
   std::filesystem::path target_;
+  WriteProgress* progress_;
   std::filesystem::path temporary_;  ///< empty while it has no name
   FileDescriptor descriptor_;
   off_t writeback_begun_ = 0;  ///< so much of the file is on its way to disk

@@ -47,8 +47,8 @@ Status write_proto(const onnx::ModelProto& proto, const std::filesystem::path& o
   return file.replace_target();
 }
 
-Status write_original(const ModelFile& source, const std::filesystem::path& output) {
-  ATTN_OPT_TRY(OutputFile file, OutputFile::create(output));
+Status write_original(const ModelFile& source, const std::filesystem::path& output, WriteProgress& progress) {
+  ATTN_OPT_TRY(OutputFile file, OutputFile::create(output, &progress));
   ATTN_OPT_CHECK(file.append(source.original(), 0, source.original().bytes().size()));
   return file.replace_target();
 }
@@ -68,14 +68,14 @@ Status write_whole_text(const Model& model, TensorPlacement& placement, const st
 }
 
 Status write_spliced(const Model& model, TensorPlacement& placement, const std::filesystem::path& output,
-                     const SaveOptions& options) {
+                     const SaveOptions& options, WriteProgress& progress) {
   ATTN_OPT_TRY(auto spliced, SplicedModel::create(model.proto, placement, output_name(output)));
   if (spliced.size() > options.max_file_bytes && options.external_data == ExternalData::kAuto) {
     ATTN_OPT_CHECK(placement.move_out(model.proto, output));
     ATTN_OPT_TRY(spliced, SplicedModel::create(model.proto, placement, output_name(output)));
   }
   ATTN_OPT_CHECK(check_size(spliced.size(), output, options));
-  ATTN_OPT_TRY(OutputFile file, OutputFile::create(output));
+  ATTN_OPT_TRY(OutputFile file, OutputFile::create(output, &progress));
   ATTN_OPT_CHECK(spliced.write(file));
   return file.replace_target();
 }
@@ -89,17 +89,22 @@ Status write_model(const Model& model, const std::filesystem::path& output, cons
                    bool is_unchanged) {
   const auto* source = dynamic_cast<const ModelFile*>(model.tensors.get());
   if (source == nullptr) return write_proto(model.proto, output, options);
-  DataFileCopies copies(*source, output);
+  WriteProgress progress(options.progress);
+  DataFileCopies copies(*source, output, progress);
+  progress.expect(source->original().bytes().size());
+  for (const auto& file : source->data_files()) {
+    if (!copies.stay() || options.external_data == ExternalData::kInline) progress.expect(file->size());
+  }
   TensorPlacement placement(*source, copies, options.external_data);
   ATTN_OPT_CHECK(placement.make_data_files(model.proto, output));
   if (is_unchanged && placement.keeps_all(model.proto)) {
-    ATTN_OPT_CHECK(is_input(model, output) ? Status() : write_original(*source, output));
+    ATTN_OPT_CHECK(is_input(model, output) ? Status() : write_original(*source, output, progress));
   } else if (!source->stores_tensors()) {
     ATTN_OPT_CHECK(write_proto(model.proto, output, options));
   } else if (is_text(output)) {
     ATTN_OPT_CHECK(write_whole_text(model, placement, output));
   } else {
-    ATTN_OPT_CHECK(write_spliced(model, placement, output, options));
+    ATTN_OPT_CHECK(write_spliced(model, placement, output, options, progress));
   }
   copies.keep();
   return {};

@@ -42,7 +42,7 @@ Status TensorPlacement::move_out(const onnx::ModelProto& model, const std::files
   if (is_stream(output)) {
     return fail(ErrorCode::kOutput, output_name(output), "cannot have a data file beside it", "give a file with -o");
   }
-  ATTN_OPT_TRY(OutputFile data, OutputFile::create(output));
+  ATTN_OPT_TRY(OutputFile data, OutputFile::create(output, &copies_.progress()));
   for (const StoredTensor* tensor : moved) {
     if (lseek(data.descriptor(), static_cast<off_t>(new_offsets_[tensor]), SEEK_SET) < 0) {
       return tl::unexpected<Error>(data.error(errno));

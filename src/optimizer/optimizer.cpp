@@ -33,7 +33,7 @@ class Run {
     const auto start = Clock::now();
     report_.opset_before = report_.opset_after = opset_version(model_.proto);
     ATTN_OPT_TRY(const auto chosen, chosen_patterns(options_));
-    if (options_.progress) options_.progress("matching", 0);
+    tell("matching", 0, 1);
     sites_ = find_sites(context_, chosen, report_);
     if (!sites_.matched.empty()) {
       if (options_.emit.stage == Stage::kFunctions)
@@ -49,13 +49,17 @@ class Run {
   }
 
  private:
+  void tell(std::string_view step, size_t done, size_t all) const {
+    if (options_.progress) options_.progress(step, static_cast<double>(done) / static_cast<double>(all));
+  }
+
   /// Fuses the sites; PLAN, if there is one, raises what is around them.
   void rewrite(RaisePlan* plan) {
     int committed = 0;
     const std::vector<MatchedSite>& matched = sites_.matched;
     for (size_t i = 0; i < matched.size() && committed != options_.stop_after; ++i) {
       committed += fuse(matched[i]);
-      if (options_.progress) options_.progress(options_.verify == VerifyMode::kOff ? "fusing" : "verifying", static_cast<double>(i + 1) / static_cast<double>(matched.size()));
+      tell(options_.verify == VerifyMode::kOff ? "fusing" : "verifying", i + 1, matched.size());
     }
     for (const MatchedSite& site : matched) note_if_stopped(report_.sites[site.report]);
     if (committed == 0) return;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <fstream>
 
 #include "attn_opt/model_walk.h"
@@ -7,8 +8,13 @@
 namespace attn_opt {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::Gt;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Le;
+using testing::Not;
 
 /// Models of stripped tensors, written with and without external data.
 class PlacementTest : public StrippedTest {
@@ -48,6 +54,31 @@ TEST_F(PlacementTest, ExternalMovesTensorsToAFileBesideTheModel) {
     EXPECT_EQ(contents(*saved), contents(model));
     EXPECT_TRUE(check_model(*saved));
   }
+}
+
+TEST_F(PlacementTest, ProgressGrowsToOne) {
+  ASSERT_TRUE(save_model(input(), folder_ / "external.onnx", {.external_data = ExternalData::kExternal}));
+  for (const auto external_data : {ExternalData::kAuto, ExternalData::kInline, ExternalData::kExternal}) {
+    for (const bool is_external : {false, true}) {
+      const Model model = is_external ? load_model(folder_ / "external.onnx").value() : input();
+      std::vector<double> parts;
+      const auto saved = save_model(model, out() / "o.onnx",
+                                    {.external_data = external_data, .progress = [&](double part) { parts.push_back(part); }});
+      ASSERT_TRUE(saved) << saved.error().message();
+      fs::remove_all(out());
+      fs::create_directory(out());
+      ASSERT_THAT(parts, Not(IsEmpty()));
+      EXPECT_TRUE(std::ranges::is_sorted(parts));
+      const bool leaves_gaps_out = is_external && external_data == ExternalData::kInline;
+      EXPECT_THAT(parts.back(), AllOf(Gt(leaves_gaps_out ? 0 : 0.9), Le(1.0))) << is_external << ", external data " << static_cast<int>(external_data);
+    }
+  }
+}
+
+TEST_F(PlacementTest, NothingIsKeptWhenProgressThrows) {
+  const SaveOptions stopped{.external_data = ExternalData::kExternal, .progress = [](double) { throw std::exception(); }};
+  EXPECT_THROW((void)save_model(input(), out() / "o.onnx", stopped), std::exception);
+  EXPECT_THAT(files_in(out()), IsEmpty());
 }
 
 TEST_F(PlacementTest, MovedTensorsAreAlignedAndSparseOnesStay) {
