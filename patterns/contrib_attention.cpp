@@ -10,6 +10,7 @@
 // past and present (2, B, H, rows, D) hold keys and then values.
 #include "patterns/contrib_description.h"
 #include "patterns/contrib_operator.h"
+#include "src/graph/operator_name.h"
 
 namespace attn_opt {
 namespace {
@@ -34,7 +35,7 @@ class ContribAttentionReader {
     ATTN_OPT_DONE(read_sizes());
     Match match;
     match.anchor = match.insert_before = &node_;
-    match.peeled = {"Attention"};
+    match.peeled = {operator_name(node_)};
     match.has_past = node_.input(kPast) != nullptr;
     ContribOperands operands = project();
     join_caches(operands, match);

@@ -14,6 +14,7 @@
 #include "patterns/contrib_operator.h"
 #include "patterns/operand_walk.h"
 #include "patterns/preconditions.h"
+#include "src/graph/operator_name.h"
 
 namespace attn_opt {
 namespace {
@@ -45,7 +46,7 @@ class GroupQueryAttentionReader {
     ATTN_OPT_DONE(read_sizes());
     Match match;
     match.anchor = match.insert_before = &node_;
-    match.peeled = {"GroupQueryAttention"};
+    match.peeled = {operator_name(node_)};
     match.kv_group = heads_ / kv_heads_;
     match.has_past = node_.input(kPastKey) != nullptr;
     ATTN_OPT_DONE(describe(match));

@@ -11,6 +11,7 @@
 // K and V may also be (B, H, S, D), packed into one (B, S, H, 2, D), or with Q into (B, S, H, 3, D).
 #include "patterns/contrib_description.h"
 #include "patterns/contrib_operator.h"
+#include "src/graph/operator_name.h"
 
 namespace attn_opt {
 namespace {
@@ -39,7 +40,7 @@ class MultiHeadAttentionReader {
     ATTN_OPT_DONE(read_operands());
     ATTN_OPT_DONE(read_sizes());
     match_.anchor = match_.insert_before = &node_;
-    match_.peeled = {"MultiHeadAttention"};
+    match_.peeled = {operator_name(node_)};
     ATTN_OPT_DONE(describe(match_.sdpa));
     return std::move(match_);
   }

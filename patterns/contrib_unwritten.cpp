@@ -39,7 +39,7 @@ class ContribUnwritten : public Pattern {
   bool is_anchor(const Node& node) const override { return find(node) != nullptr; }
   Matched<Match> match(Node& node, MatchContext&) const override {
     const Unwritten& known = *find(node);
-    return missed(std::string(known.id), &node, node.op() + ": " + std::string(known.why));
+    return missed(std::string(known.id), &node, std::string(known.why));
   }
 };
 

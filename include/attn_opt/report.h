@@ -19,10 +19,16 @@ struct Effect {
   int nodes_removed = 0, nodes_added = 0;
 };
 
+/// What a further pattern missed at a site.
+struct OtherMiss {
+  std::string pattern, id, node, op, found;
+  std::vector<std::string> peeled;
+};
+
 struct SiteReport {
   enum class Outcome { kFused, kMissed, kRefused };  ///< refused: recognised, but verification or --strict said no
   std::string name;     ///< label of the anchor node
-  std::string op;       ///< operator of the anchor node
+  std::string op;       ///< operator of the anchor node: "Softmax", "com.microsoft::MultiHeadAttention"
   std::string graph;    ///< "main", or the path of bodies: "main/If_3:then_branch"
   std::string pattern;
   Outcome outcome = Outcome::kMissed;
@@ -41,6 +47,7 @@ struct SiteReport {
 
   // missed: the miss that got furthest
   std::string miss_id, miss_node, miss_op, found;
+  std::vector<OtherMiss> other_misses;  ///< of further patterns at the same node
   double match_seconds = 0;
 };
 

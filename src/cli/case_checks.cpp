@@ -83,7 +83,9 @@ void check_sites(const Expectations& expect, const Report& report, Failures& fai
 void check_misses(const Expectations& expect, const Report& report, Failures& failures) {
   std::vector<std::string> found;
   for (const SiteReport& site : report.sites) {
-    if (site.outcome != Outcome::kFused) found.push_back(site.miss_id);
+    if (site.outcome == Outcome::kFused) continue;
+    found.push_back(site.miss_id);
+    for (const OtherMiss& other : site.other_misses) found.push_back(other.id);
   }
   if (!report.not_raised.empty()) found.push_back("opset.raise");
   for (const std::string& id : expect.misses) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "src/graph/operator_name.h"
 #include "src/optimizer/function_inlining.h"
 #include "src/optimizer/sites.h"
 
@@ -172,7 +173,7 @@ const Node* CaseCutter::find(const std::string& name, const std::string& op, con
   for (const auto& candidate : view_->graphs()) {
     if (!graph.empty() && graph_path(*candidate) != graph) continue;
     for (const Node* node : candidate->nodes())
-      if (node->op() == op && node->label() == name) return node;
+      if (node->label() == name && operator_name(*node) == op) return node;
   }
   return nullptr;
 }

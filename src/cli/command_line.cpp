@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "src/cli/nearest_name.h"
+#include "src/io/nearest_name.h"
 #include "src/io/one_line.h"
 
 namespace attn_opt {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "src/cli/commands.h"
-#include "src/cli/nearest_name.h"
+#include "src/io/nearest_name.h"
 #include "src/cli/option_table.h"
 #include "src/cli/report_files.h"
 #include "src/cli/toml.h"

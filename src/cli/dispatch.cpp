@@ -7,7 +7,7 @@
 #include "src/cli/color.h"
 #include "src/cli/commands.h"
 #include "src/cli/config_file.h"
-#include "src/cli/nearest_name.h"
+#include "src/io/nearest_name.h"
 
 namespace attn_opt {
 namespace {

@@ -5,7 +5,7 @@
 #include "src/cli/color.h"
 #include "src/cli/commands.h"
 #include "src/cli/model_argument.h"
-#include "src/cli/nearest_name.h"
+#include "src/io/nearest_name.h"
 #include "src/cli/optimize_arguments.h"
 
 namespace attn_opt {
@@ -31,8 +31,10 @@ bool is_better(const SiteReport& one, const SiteReport& other) {
 Status keep_node(std::vector<SiteReport>& sites, const std::string& node) {
   std::vector<std::string> names;
   for (const SiteReport& site : sites) names.push_back(site.name);
-  std::erase_if(sites,
-                [&node](const SiteReport& site) { return site.name != node && site.miss_node != node; });
+  std::erase_if(sites, [&node](const SiteReport& site) {
+    return site.name != node && site.miss_node != node &&
+           std::ranges::none_of(site.other_misses, [&node](const OtherMiss& other) { return other.node == node; });
+  });
   if (!sites.empty()) return {};
   return fail(ErrorCode::kUsage, "--node", "no attention is called '" + node + "'", suggestion(node, names));
 }

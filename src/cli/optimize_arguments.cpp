@@ -4,7 +4,7 @@
 #include <map>
 
 #include "attn_opt/rules.h"
-#include "src/cli/nearest_name.h"
+#include "src/io/nearest_name.h"
 
 namespace attn_opt {
 namespace {

@@ -4,13 +4,16 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "attn_opt/opset_raise.h"
 #include "src/optimizer/effect.h"
 #include "src/optimizer/function_inlining.h"
+#include "src/optimizer/imports.h"
 #include "src/optimizer/model_verification.h"
 #include "src/optimizer/operator_counts.h"
 #include "src/optimizer/sites.h"
+#include "src/report/names.h"
 #include "src/verify/seconds.h"
 
 namespace attn_opt {
@@ -35,13 +38,12 @@ class Run {
     ATTN_OPT_TRY(const auto chosen, chosen_patterns(options_));
     tell("matching", 0, 1);
     sites_ = find_sites(context_, chosen, report_);
-    if (!sites_.matched.empty()) {
-      if (options_.emit.stage == Stage::kFunctions)
-        rewrite(nullptr);
-      else if (auto plan = plan_raise(*view_, facts_, *model_.tensors, view_->edit_opset()))
-        rewrite(&*plan);
-      else
-        refuse_all(plan.error());
+    std::optional<RaisePlan> plan;
+    report_.changed = fuse_sites(plan);
+    merge_lines(sites_, report_);
+    if (report_.changed) {
+      if (plan) plan->apply(*view_);
+      view_->compact();
     }
     report_.opset_after = opset_version(model_.proto);
     report_.seconds_match = seconds_since(start) - report_.seconds_verify;
@@ -53,28 +55,22 @@ class Run {
     if (options_.progress) options_.progress(step, static_cast<double>(done) / static_cast<double>(all));
   }
 
-  /// Fuses the sites; PLAN, if there is one, raises what is around them.
-  void rewrite(RaisePlan* plan) {
-    int committed = 0;
+  /// False: none was fused. PLAN, if operators are to be raised, is how those around the sites are.
+  bool fuse_sites(std::optional<RaisePlan>& plan) {
     const std::vector<MatchedSite>& matched = sites_.matched;
+    if (matched.empty()) return false;
+    if (options_.emit.stage != Stage::kFunctions) {
+      auto raise = plan_raise(*view_, facts_, *model_.tensors, view_->edit_opset());
+      if (!raise) return refuse_all(raise.error());
+      plan = *std::move(raise);
+    }
+    int committed = 0;
     for (size_t i = 0; i < matched.size() && committed != options_.stop_after; ++i) {
       committed += fuse(matched[i]);
       tell(options_.verify == VerifyMode::kOff ? "fusing" : "verifying", i + 1, matched.size());
     }
     for (const MatchedSite& site : matched) note_if_stopped(report_.sites[site.report]);
-    if (committed == 0) return;
-    drop_what_others_fused();
-    if (plan) plan->apply(*view_);
-    view_->compact();
-    report_.changed = true;
-  }
-
-  /// Attention can be an anchor's to several patterns; the first that fuses it removes the other anchors.
-  void drop_what_others_fused() {
-    size_t line = 0;
-    std::erase_if(report_.sites, [&](const SiteReport& site) {
-      return sites_.anchors[line++]->removed && site.outcome != SiteReport::Outcome::kFused;
-    });
+    return committed > 0;
   }
 
   bool fuse(const MatchedSite& site) {
@@ -99,20 +95,21 @@ class Run {
       for (const Precondition& precondition : line.preconditions)
         if (!precondition.proven)
           return refuse(line, {"strict.assumed", site.match.anchor, precondition.id + ": " + precondition.detail, line.peeled});
-    if (options_.verify != VerifyMode::kOff && !verified(*emission, site.match.sdpa, line)) return false;
+    if (options_.verify != VerifyMode::kOff && !verified(*emission, site, line)) return false;
     line.effect = effect_of(*emission, facts_);
     emission->edit.commit(shared_);
     line.outcome = SiteReport::Outcome::kFused;
     return true;
   }
 
-  bool verified(const Emission& emission, const Sdpa& sdpa, SiteReport& line) {
-    line.verification = verifier_->verify(emission, sdpa);
+  bool verified(const Emission& emission, const MatchedSite& site, SiteReport& line) {
+    line.verification = verifier_->verify(emission, site.match.sdpa);
     report_.seconds_verify += line.verification->seconds;
     const Verdict verdict = line.verification->verdict;
-    const bool passes = verdict == Verdict::kVerified || (verdict == Verdict::kUnverified && !options_.strict);
-    if (!passes) line.outcome = SiteReport::Outcome::kRefused;
-    return passes;
+    if (verdict == Verdict::kUnverified && options_.strict)
+      return refuse(line, {std::string(miss_id_of(verdict)), site.match.anchor, line.verification->reason, line.peeled});
+    if (verdict == Verdict::kFailed) line.outcome = SiteReport::Outcome::kRefused;
+    return verdict != Verdict::kFailed;
   }
 
   bool refuse(SiteReport& line, const Miss& miss) {
@@ -120,9 +117,10 @@ class Run {
     return false;
   }
 
-  void refuse_all(const Miss& miss) {
+  bool refuse_all(const Miss& miss) {
     for (const MatchedSite& site : sites_.matched) refuse(report_.sites[site.report], miss);
     report_.not_raised.push_back((miss.node ? "'" + miss.node->label() + "' (" + miss.node->op() + "): " : "") + miss.found);
+    return false;
   }
 
   /// A matched site that --stop-after never got to.
@@ -161,6 +159,7 @@ bool assumes_rows_keep_a_key(const Report& report) {
 
 Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings) {
   const OperatorCounts before = count_operators(model.proto);
+  const std::set<std::string> domains = used_domains(model.proto);
   const onnx::ModelProto original = options.verify == VerifyMode::kModel ? model.proto : onnx::ModelProto();
   std::optional<onnx::ModelProto> before_inlining;
   if (options.emit.stage == Stage::kAttention) {
@@ -171,7 +170,8 @@ Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings
   const auto run = std::make_shared<Run>(model, options, std::move(view));
   if (workings) *workings = run;
   ATTN_OPT_TRY(Report report, run->run());
-  if (before_inlining && !report.changed) model.proto.Swap(&*before_inlining);
+  if (report.changed) drop_imports(domains, model.proto);
+  else if (before_inlining) model.proto.Swap(&*before_inlining);
   enter_counts(before, count_operators(model.proto), report);
   if (options.verify == VerifyMode::kModel && report.changed) {
     ATTN_OPT_TRY(report.model_verification, verify_model(original, model.proto, *model.tensors, options.trial,

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <unordered_set>
 
 #include "src/emit/local_function.h"
+#include "src/graph/operator_name.h"
+#include "src/report/names.h"
 #include "src/verify/seconds.h"
 
 namespace attn_opt {
@@ -19,7 +22,7 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 SiteReport reported(const Node& anchor, const Pattern& pattern) {
   SiteReport site;
   site.name = anchor.label();
-  site.op = anchor.op();
+  site.op = operator_name(anchor);
   site.graph = graph_path(*anchor.graph);
   site.pattern = std::string(pattern.name());
   return site;
@@ -53,7 +56,52 @@ void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Repo
   found.anchors.push_back(&node);
 }
 
+using Outcome = SiteReport::Outcome;
+
+bool got_further(const SiteReport& one, const SiteReport& other) {
+  if (one.outcome != other.outcome) return one.outcome == Outcome::kRefused;
+  return one.outcome == Outcome::kMissed && one.peeled.size() > other.peeled.size();
+}
+
+OtherMiss other_miss(const SiteReport& site) {
+  if (!site.miss_id.empty()) return {site.pattern, site.miss_id, site.miss_node, site.miss_op, site.found, site.peeled};
+  return {site.pattern, std::string(miss_id_of(site.verification->verdict)), site.name, site.op, site.verification->reason, site.peeled};
+}
+
+/// SITE and LINE are of one node, and neither was fused.
+void merge(SiteReport&& site, SiteReport& line) {
+  const double seconds = line.match_seconds + site.match_seconds;
+  if (got_further(site, line)) {
+    std::swap(site, line);
+    line.other_misses.push_back(other_miss(site));
+    line.other_misses.insert(line.other_misses.end(), site.other_misses.begin(), site.other_misses.end());
+  } else {
+    line.other_misses.push_back(other_miss(site));
+  }
+  line.match_seconds = seconds;
+}
+
 }  // namespace
+
+void merge_lines(const FoundSites& found, Report& report) {
+  std::unordered_set<const Node*> fused;
+  for (size_t i = 0; i < report.sites.size(); ++i)
+    if (report.sites[i].outcome == Outcome::kFused) fused.insert(found.anchors[i]);
+  std::vector<SiteReport> lines;
+  const Node* last = nullptr;  // patterns are tried node by node
+  for (size_t i = 0; i < report.sites.size(); ++i) {
+    SiteReport& site = report.sites[i];
+    const Node* anchor = found.anchors[i];
+    if (site.outcome == Outcome::kFused) {
+      lines.push_back(std::move(site));
+    } else if (!anchor->removed && !fused.contains(anchor)) {
+      if (anchor == last) merge(std::move(site), lines.back());
+      else lines.push_back(std::move(site));
+      last = anchor;
+    }
+  }
+  report.sites = std::move(lines);
+}
 
 void enter_miss(const Miss& miss, SiteReport::Outcome outcome, SiteReport& site) {
   site.outcome = outcome;
@@ -62,7 +110,7 @@ void enter_miss(const Miss& miss, SiteReport::Outcome outcome, SiteReport& site)
   if (!miss.peeled.empty()) site.peeled = miss.peeled;
   if (!miss.node) return;
   site.miss_node = miss.node->label();
-  site.miss_op = miss.node->op();
+  site.miss_op = operator_name(*miss.node);
 }
 
 std::string graph_path(const Graph& graph) {

@@ -26,6 +26,10 @@ Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& opt
 /// Tries every pattern at every node of the main graph and the bodies, and enters what is attention into REPORT.
 FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report);
 
+/// Leaves a line for each node: those that fused it, or what is in the way of the pattern that got furthest, with the misses of
+/// the others. Nodes that were fused from elsewhere have none.
+void merge_lines(const FoundSites& found, Report& report);
+
 /// Enters MISS into a line of the report that is no fusion: kMissed or kRefused.
 void enter_miss(const Miss& miss, SiteReport::Outcome outcome, SiteReport& site);
 

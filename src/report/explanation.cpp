@@ -19,6 +19,11 @@ std::string entry(const std::string& key, const std::string& text) {
   return lines.replace(0, kIndent, fmt::format("  {:<{}}", key, kKeyWidth));
 }
 
+/// Nothing where the operator that was fused made no scores either.
+std::string scores_spared(const Effect& effect) {
+  return effect.score_bytes == Dim(0) ? "" : fmt::format("{} bytes of scores a run; ", effect.score_bytes.str());
+}
+
 std::string recognised(const SiteReport& site) {
   std::string form = fmt::format("{}, scale {:.9g}", form_phrase(site), site.scale);
   if (site.softcap != 0) form += fmt::format(", softcap {:.9g}", site.softcap);
@@ -28,12 +33,19 @@ std::string recognised(const SiteReport& site) {
     text += entry(one.proven ? "proven" : "assumed", one.id + detail);
   }
   if (site.effect)
-    text += entry("effect", fmt::format("{} bytes of scores a run; nodes: {} become {}", site.effect->score_bytes.str(),
-                                        site.effect->nodes_removed, site.effect->nodes_added));
+    text += entry("effect", fmt::format("{}nodes: {} become {}", scores_spared(*site.effect), site.effect->nodes_removed,
+                                        site.effect->nodes_added));
   if (!site.verification) return text;
   text += entry("verdict", verdict_phrase(site));
-  text += entry("reason", site.verification->reason);
+  if (site.miss_id.empty() && site.verification->verdict != Verdict::kVerified)
+    text += entry("reason", site.verification->reason) + entry("hint", hint_of(std::string(miss_id_of(site.verification->verdict))));
   return text + entry("explained", joined(site.verification->explained_by, ", "));
+}
+
+/// The id is in the hint, if the manual has it.
+std::string stopped(const SiteReport& site) {
+  const std::string hint = hint_of(site.miss_id);
+  return entry("stopped", miss_phrase(site)) + (hint.empty() ? entry("miss", site.miss_id) : entry("hint", hint));
 }
 
 }  // namespace
@@ -45,8 +57,9 @@ std::string explain(const SiteReport& site) {
   if (!site.pattern.empty()) text += "  [" + site.pattern + "]";
   text += "\n" + entry("peeled", joined(site.peeled, " -> "));
   if (site.outcome != Outcome::kMissed) text += recognised(site);
-  if (!site.miss_id.empty())
-    text += entry("stopped", miss_phrase(site)) + entry("hint", hint_of(site.miss_id));
+  if (!site.miss_id.empty()) text += stopped(site);
+  for (const OtherMiss& other : site.other_misses)
+    text += entry("also", miss_phrase(other)) + entry("hint", hint_of(other.id));
   return text;
 }
 

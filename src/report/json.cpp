@@ -52,13 +52,19 @@ json verification(const std::optional<Verification>& result) {
           {"explained_by", texts(result->explained_by)}};
 }
 
-json miss(const SiteReport& site) {
-  if (site.miss_id.empty()) return {};
-  return {{"id", text(site.miss_id)},
-          {"node", text_or_null(site.miss_node)},
-          {"op", text_or_null(site.miss_op)},
-          {"found", text(site.found)},
-          {"hint", text(hint_of(site.miss_id))}};
+json miss(const std::string& id, const std::string& node, const std::string& op, const std::string& found) {
+  if (id.empty()) return {};
+  return {{"id", text(id)}, {"node", text_or_null(node)}, {"op", text_or_null(op)}, {"found", text(found)}, {"hint", text_or_null(hint_of(id))}};
+}
+
+json other_misses(const std::vector<OtherMiss>& misses) {
+  json array = json::array();
+  for (const OtherMiss& other : misses) {
+    array.push_back(miss(other.id, other.node, other.op, other.found));
+    array.back()["pattern"] = text(other.pattern);
+    array.back()["peeled"] = texts(other.peeled);
+  }
+  return array;
 }
 
 json bytes_or_null(const std::optional<int64_t>& bytes) { return bytes ? json(*bytes) : json(); }
@@ -101,7 +107,8 @@ json site_object(const SiteReport& site, const EffectTotal& total) {
           {"preconditions", preconditions(site.preconditions)},
           {"verification", verification(site.verification)},
           {"effect", effect(site.effect, total)},
-          {"miss", miss(site)},
+          {"miss", miss(site.miss_id, site.miss_node, site.miss_op, site.found)},
+          {"other_misses", other_misses(site.other_misses)},
           {"match_seconds", number(site.match_seconds)}};
 }
 

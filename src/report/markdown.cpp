@@ -78,8 +78,10 @@ std::string operator_table(const json& operators) {
 std::string reasons(const BatchTotals& totals) {
   if (totals.misses.empty()) return {};
   std::string text = "Why not:\n\n";
-  for (const auto& [id, sites] : totals.misses)
-    text += fmt::format("- {} ({} site{}): {}\n", code(id), sites, sites == 1 ? "" : "s", manual_of(id).meaning);
+  for (const auto& [id, sites] : totals.misses) {
+    const std::string meaning = manual_of(id).meaning;
+    text += fmt::format("- {} ({} site{}){}\n", code(id), sites, sites == 1 ? "" : "s", meaning.empty() ? "" : ": " + meaning);
+  }
   return text + "\n";
 }
 

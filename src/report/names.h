@@ -10,7 +10,10 @@ namespace attn_opt {
 std::string_view name_of(SiteReport::Outcome outcome);  ///< "fused", "missed", "refused"
 std::string_view name_of(Verdict verdict);              ///< "verified", "failed", "unverified"
 
-/// Where docs/misses.md speaks of the miss MISS_ID.
+/// What docs/misses.md calls a verdict that is not kVerified.
+std::string_view miss_id_of(Verdict verdict);
+
+/// Where docs/misses.md speaks of the miss MISS_ID; empty if it does not: a pattern of the user's has ids of its own.
 std::string hint_of(const std::string& miss_id);
 
 }  // namespace attn_opt

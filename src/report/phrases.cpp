@@ -48,10 +48,15 @@ std::string verdict_phrase(const SiteReport& site) {
                      result.shared ? ", as an equal site" : "");
 }
 
-std::string miss_phrase(const SiteReport& site) {
-  const std::string node = elided(site.miss_node, kWidestNode);
-  if (node.empty()) return "at an input of the graph: " + site.found;
-  return fmt::format("at {} ({}): {}", node, site.miss_op, site.found);
+std::string miss_phrase(const std::string& node, const std::string& op, const std::string& found) {
+  if (node.empty()) return "at an input of the graph: " + found;
+  return fmt::format("at {} ({}): {}", elided(node, kWidestNode), op, found);
+}
+
+std::string miss_phrase(const SiteReport& site) { return miss_phrase(site.miss_node, site.miss_op, site.found); }
+
+std::string miss_phrase(const OtherMiss& miss) {
+  return fmt::format("[{}] {} {}", miss.pattern, miss.id, miss_phrase(miss.node, miss.op, miss.found));
 }
 
 std::string site_phrase(const SiteReport& site) {

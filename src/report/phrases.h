@@ -16,7 +16,10 @@ std::string short_verdict(const SiteReport& site);
 /// "verified (algebra 3e-16, 0.4 ulp, 12 draws)", "not verified".
 std::string verdict_phrase(const SiteReport& site);
 /// "at NODE (OP): what was found".
+std::string miss_phrase(const std::string& node, const std::string& op, const std::string& found);
 std::string miss_phrase(const SiteReport& site);
+/// "[PATTERN] ID at NODE (OP): what was found".
+std::string miss_phrase(const OtherMiss& miss);
 /// The miss, or else form and verdict with its reason.
 std::string site_phrase(const SiteReport& site);
 

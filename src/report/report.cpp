@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/report/findings.h"
+#include "src/report/miss_manual.h"
 #include "src/report/names.h"
 
 namespace attn_opt {
@@ -36,6 +38,12 @@ std::string_view name_of(Verdict verdict) {
   return "unverified";
 }
 
-std::string hint_of(const std::string& miss_id) { return "docs/misses.md#" + miss_id; }
+std::string_view miss_id_of(Verdict verdict) {
+  return verdict == Verdict::kFailed ? kVerificationFailed : kVerificationUnverified;
+}
+
+std::string hint_of(const std::string& miss_id) {
+  return manual_of(miss_id).text.empty() ? "" : "docs/misses.md#" + miss_id;
+}
 
 }  // namespace attn_opt

@@ -35,13 +35,12 @@ std::string first_sentence(const std::string& text) {
 json rule_of(const std::string& id) {
   const MissManual manual = manual_of(id);
   const std::string meaning = manual.meaning.empty() ? id : without_marks(manual.meaning);
-  return {{"id", id},
-          {"shortDescription", {{"text", first_sentence(meaning)}}},
-          {"fullDescription", {{"text", meaning}}},
-          {"help",
-           {{"text", manual.text.empty() ? hint_of(id) : without_marks(manual.text)},
-            {"markdown", manual.text.empty() ? hint_of(id) : manual.text}}},
-          {"defaultConfiguration", {{"level", "warning"}}}};
+  json rule = {{"id", id},
+               {"shortDescription", {{"text", first_sentence(meaning)}}},
+               {"fullDescription", {{"text", meaning}}},
+               {"defaultConfiguration", {{"level", "warning"}}}};
+  if (!manual.text.empty()) rule["help"] = {{"text", without_marks(manual.text)}, {"markdown", manual.text}};
+  return rule;
 }
 
 /// Readers show a result at a line; a model has none but the first.

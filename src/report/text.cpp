@@ -55,6 +55,7 @@ std::string rounded_bytes(int64_t bytes) {
 std::string effect_lines(const Report& report) {
   if (report.fused() == 0) return {};
   const EffectTotal total = total_effect(report);
+  if (total.score_bytes == Dim(0)) return {};
   std::string text = fmt::format("no longer made at each run: tensors as large as the scores, {} bytes", total.score_bytes.str());
   if (!total.sizes.empty() && total.example_score_bytes) {
     std::vector<std::string> sizes;
@@ -83,9 +84,14 @@ struct SiteText {
   std::string together;  ///< both, if there is no room
 };
 
+std::string with_hint(const std::string& phrase, const std::string& miss_id) {
+  const std::string hint = hint_of(miss_id);
+  return hint.empty() ? phrase : phrase + "; " + hint;
+}
+
 SiteText describe(const SiteReport& site) {
   if (!site.miss_id.empty()) {
-    const std::string below = miss_phrase(site) + "; " + hint_of(site.miss_id);
+    const std::string below = with_hint(miss_phrase(site), site.miss_id);
     return {site.miss_id, below, site.miss_id + " " + below};
   }
   const std::string line = form_phrase(site) + ", " + short_verdict(site);
@@ -112,6 +118,8 @@ std::string site_lines(const Report& report) {
     } else {
       text += name + "\n" + wrapped(described.together, kOutcomeWidth);
     }
+    for (const OtherMiss& other : site.other_misses)
+      text += wrapped("also " + with_hint(miss_phrase(other), other.id), kOutcomeWidth);
   }
   return text;
 }
@@ -121,7 +129,7 @@ std::string site_lines(const Report& report) {
 std::string to_text(const Report& report, bool with_sites) {
   std::string text = table(report) + "\n" + sites_line(report) + effect_lines(report) + model_lines(report);
   for (const std::string& reason : report.not_raised) {
-    text += wrapped("opset.raise: " + reason + "; " + hint_of("opset.raise"), 0);
+    text += wrapped(with_hint("opset.raise: " + reason, "opset.raise"), 0);
   }
   if (with_sites && !report.sites.empty()) text += "\n" + site_lines(report);
   return text;

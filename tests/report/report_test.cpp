@@ -60,7 +60,7 @@ TEST(ReportJson, HoldsAFusedSite) {
                      "draws": 12, "seconds": 0.25, "shared": false, "explained_by": ["rows-keep-a-key"]},
     "effect": {"score_bytes": "96*batch*seq*seq", "example_score_bytes": 100663296, "nodes_removed": 34,
                "nodes_added": 4},
-    "miss": null, "match_seconds": 0.001})json");
+    "miss": null, "other_misses": [], "match_seconds": 0.001})json");
   EXPECT_EQ(to_json(full_report())["sites"][0], expected);
 }
 
@@ -94,6 +94,17 @@ TEST(ReportJson, HoldsAMissedSite) {
                                 {"op", "Softmax"},
                                 {"found", "axis -2, the queries"},
                                 {"hint", "docs/misses.md#softmax.axis"}}));
+}
+
+/// What a pattern of the user's found, with an id of its own.
+OtherMiss own_miss() { return {"power_attention", "power.base", "powers", "Pow", "the base is 3", {"Div"}}; }
+
+TEST(ReportJson, HoldsWhatOtherPatternsMissed) {
+  Report report = full_report();
+  report.sites[1].other_misses = {own_miss()};
+  EXPECT_EQ(to_json(report)["sites"][1]["other_misses"],
+            json::parse(R"([{"pattern": "power_attention", "id": "power.base", "node": "powers", "op": "Pow",
+                             "found": "the base is 3", "hint": null, "peeled": ["Div"]}])"));
 }
 
 TEST(ReportJson, IsValidWhateverTheNumbersAndNames) {
@@ -195,6 +206,33 @@ TEST(Explain, SaysWhereAMissStopped) {
             "  hint      docs/misses.md#softmax.axis\n");
 }
 
+TEST(Explain, AnIdThatTheManualLacksHasNoHint) {
+  SiteReport site = missed_site();
+  site.miss_id = "power.scale";
+  EXPECT_THAT(explain(site), AllOf(HasSubstr("  miss      power.scale\n"), Not(HasSubstr("misses.md"))));
+  Report report;
+  report.sites = {site};
+  EXPECT_THAT(to_text(report, true), AllOf(HasSubstr("power.scale"), Not(HasSubstr("misses.md"))));
+}
+
+TEST(Explain, SaysWhatOtherPatternsMissed) {
+  SiteReport site = missed_site();
+  site.other_misses = {own_miss(), {"b", "score.product", "mm", "MatMul", "none", {}}};
+  EXPECT_THAT(explain(site), HasSubstr("  hint      docs/misses.md#softmax.axis\n"
+                                       "  also      [power_attention] power.base at powers (Pow): the base is 3\n"
+                                       "  also      [b] score.product at mm (MatMul): none\n"));
+  Report report;
+  report.sites = {site};
+  EXPECT_THAT(to_text(report, true), HasSubstr("also [power_attention] power.base at powers (Pow): the base is 3\n"));
+}
+
+TEST(Explain, SaysNothingOfScoresWhereNoneAreSpared) {
+  Report report = full_report();
+  report.sites[0].effect->score_bytes = 0;
+  EXPECT_THAT(explain(report.sites[0]), HasSubstr("  effect    nodes: 34 become 4\n"));
+  EXPECT_THAT(to_text(report, true), Not(HasSubstr("no longer made")));
+}
+
 TEST(Explain, SaysHowASiteIsFused) {
   EXPECT_EQ(explain(fused_site()),
             "/layers.0/attn/Softmax  fused  [softmax_attention]\n"
@@ -216,7 +254,12 @@ TEST(Explain, SaysHowMasksWereRead) {
 }
 
 TEST(Explain, SaysWhyASiteIsRefused) {
-  EXPECT_THAT(explain(refused_site()), HasSubstr("  reason    draw 3 (all keys masked): 0.3 off\n"));
+  EXPECT_THAT(explain(refused_site()), HasSubstr("  reason    draw 3 (all keys masked): 0.3 off\n"
+                                                 "  hint      docs/misses.md#verification.failed\n"));
+  SiteReport unverified = fused_site();
+  unverified.verification->verdict = Verdict::kUnverified;
+  unverified.verification->reason = "there is no kernel";
+  EXPECT_THAT(explain(unverified), HasSubstr("  reason    there is no kernel\n  hint      docs/misses.md#verification.unverified\n"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "src/cli/nearest_name.h"
+#include "src/io/nearest_name.h"
 
 #include <algorithm>
 #include <numeric>

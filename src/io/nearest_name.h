@@ -1,3 +1,4 @@
+// What a misspelt name may have been meant to be.
 #pragma once
 
 #include <optional>

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "attn_opt/graph.h"
+
+namespace attn_opt {
+
+/// "Softmax", or "com.microsoft::MultiHeadAttention".
+inline std::string operator_name(const Node& node) {
+  return node.domain().empty() ? node.op() : std::string(node.domain()) + "::" + node.op();
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,149 @@
+// What several patterns say of one node, and what strict says of what cannot be run.
+#include "attn_opt/rules.h"
+#include "tests/optimizer/optimizer_case.h"
+
+namespace attn_opt {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Misses at every Softmax, having peeled PEELED.
+class Misses : public Pattern {
+ public:
+  Misses(std::string name, std::vector<std::string> peeled) : name_(std::move(name)), peeled_(std::move(peeled)) {}
+  std::string_view name() const override { return name_; }
+  std::string_view summary() const override { return "finds nothing"; }
+  bool is_anchor(const Node& node) const override { return node.is("Softmax"); }
+  Matched<Match> match(Node& anchor, MatchContext&) const override { return missed(name_ + ".none", &anchor, "nothing", peeled_); }
+
+ private:
+  std::string name_;
+  std::vector<std::string> peeled_;
+};
+
+OptimizeOptions with_misses(const std::vector<size_t>& depths) {
+  OptimizeOptions options;
+  for (size_t i = 0; i < depths.size(); ++i)
+    options.rules.push_back(std::make_shared<Misses>("own" + std::to_string(i), std::vector<std::string>(depths[i], "Op")));
+  return options;
+}
+
+std::vector<std::string> other_ids(const SiteReport& site) {
+  std::vector<std::string> ids;
+  for (const OtherMiss& other : site.other_misses) ids.push_back(other.pattern + ": " + other.id);
+  return ids;
+}
+
+TEST(Sites, AreOneForEachNodeWhateverMissesThere) {
+  Model model = attention_in_text(attention_nodes("", "-2"));
+  const Report alone = optimized(model), report = optimized(model, with_misses({0, 9, 8}));
+  ASSERT_EQ(alone.sites.size(), 1u);
+  ASSERT_EQ(report.sites.size(), 1u);
+  EXPECT_EQ(report.sites[0].miss_id, "own1.none") << "it got furthest";
+  EXPECT_EQ(report.sites[0].pattern, "own1");
+  EXPECT_THAT(other_ids(report.sites[0]),
+              ::testing::UnorderedElementsAre("softmax_attention: " + alone.sites[0].miss_id, "own0: own0.none", "own2: own2.none"));
+  EXPECT_EQ(optimized(model, with_misses({0})).sites[0].miss_id, alone.sites[0].miss_id);
+}
+
+TEST(Sites, ThatAreFusedHaveNoMisses) {
+  Model model = attention_in_text("unread = Softmax (q)" + attention_nodes());
+  const Report report = optimized(model, with_misses({9}));
+  EXPECT_EQ(report.fused(), 1);
+  EXPECT_THAT(not_fused(report), ElementsAre("unread: own0.none"));
+  for (const SiteReport& site : report.sites)
+    if (site.outcome == SiteReport::Outcome::kFused) {
+      EXPECT_THAT(site.other_misses, IsEmpty());
+    }
+}
+
+TEST(Sites, ThatAreRefusedComeBeforeMisses) {
+  Model model = attention_in_text();
+  OptimizeOptions options = with_misses({9});
+  options.stop_after = 0;
+  const Report report = optimized(model, options);
+  EXPECT_THAT(not_fused(report), ElementsAre("w: site.stopped"));
+  EXPECT_THAT(other_ids(report.sites[0]), ElementsAre("own0: own0.none"));
+  EXPECT_EQ(report.refused(), 1);
+}
+
+std::vector<std::string> imports(const Model& model) {
+  std::vector<std::string> domains;
+  for (const auto& import : model.proto.opset_import()) domains.push_back(import.domain());
+  return domains;
+}
+
+/// An attention whose product is an operator that nothing can run.
+Model of_unknown_operator() {
+  return attention_in_text("s = other.Scores (q, k) w = Softmax (s) y = MatMul (w, v)");
+}
+
+TEST(Sites, StrictSaysWhichOperatorCannotBeRun) {
+  auto rule = parse_rule(R"(# RULE scores
+<domain: "rule", opset_import: ["" : 18, "other" : 3]>
+pattern (q, k, v) => (y) { s = other.Scores (q, k) w = Softmax (s) y = MatMul (w, v) }
+<domain: "rule", opset_import: ["" : 24]>
+replacement (q, k, v) => (y) { y = Attention (q, k, v) })", "r.rule");
+  ASSERT_TRUE(rule.has_value()) << rule.error().message();
+  OptimizeOptions options;
+  options.only = {"scores"};
+  options.rules = {std::shared_ptr<const Pattern>(*std::move(rule))};
+  options.strict = true;
+  Model model = of_unknown_operator(), loose = model;
+  const Report report = optimized(model, options);
+  EXPECT_THAT(not_fused(report), ElementsAre("y: verification.unverified"));
+  EXPECT_EQ(report.refused(), 1);
+  EXPECT_THAT(report.sites[0].found, HasSubstr("other::Scores"));
+  EXPECT_THAT(explain(report.sites[0]), HasSubstr("docs/misses.md#verification.unverified"));
+  options.strict = false;
+  EXPECT_EQ(optimized(loose, options).fused(), 1);
+  EXPECT_THAT(imports(loose), ElementsAre("")) << "no node is of 'other' any more";
+}
+
+void import_domain(Model& model, const std::string& domain) {
+  auto* import = model.proto.add_opset_import();
+  import->set_domain(domain);
+  import->set_version(1);
+}
+
+/// A product of com.microsoft in an attention, and NODES.
+Model with_contrib(const std::string& nodes = "") {
+  Model model = attention_in_text("s = com.microsoft.FusedMatMul <transB = 1> (q, k) w = Softmax (s) y = MatMul (w, v)" + nodes);
+  import_domain(model, "com.microsoft");
+  return model;
+}
+
+TEST(Imports, GoWithTheirLastNode) {
+  Model model = with_contrib();
+  ASSERT_EQ(optimized(model).fused(), 1);
+  EXPECT_THAT(imports(model), ElementsAre("", "other")) << "what was unused before stays";
+  expect_valid(model.proto);
+}
+
+TEST(Imports, StayWhileAnythingUsesThem) {
+  Model model = with_contrib(" dead = com.microsoft.FusedMatMul (q, k)");
+  ASSERT_EQ(optimized(model).fused(), 1);
+  EXPECT_THAT(imports(model), ElementsAre("", "other", "com.microsoft"));
+  for (const std::string domain : {"com.microsoft", "own"}) {
+    Model with_function = with_contrib();
+    const std::string text = "<domain: \"" + domain + "\", opset_import: [\"\": 18, \"com.microsoft\": 1]> F (x) => (y) { y = Identity (x) }";
+    ASSERT_TRUE(onnx::OnnxParser::Parse(*with_function.proto.add_functions(), text.c_str()).IsOK());
+    if (domain != "com.microsoft") import_domain(with_function, domain);
+    ASSERT_EQ(optimized(with_function).fused(), 1);
+    EXPECT_THAT(imports(with_function), ::testing::Contains("com.microsoft")) << domain;
+  }
+}
+
+TEST(Imports, OfAnUntouchedModelStay) {
+  Model model = with_contrib();
+  const std::string before = model.proto.SerializeAsString();
+  OptimizeOptions options;
+  options.stop_after = 0;
+  EXPECT_FALSE(optimized(model, options).changed);
+  EXPECT_EQ(model.proto.SerializeAsString(), before);
+}
+
+}  // namespace
+}  // namespace attn_opt
