@@ -5,12 +5,15 @@
 #include <set>
 #include <sstream>
 
+#include "src/io/nearest_name.h"
 #include "src/io/text_format.h"
+#include "src/rewrite/operator_check.h"
 
 namespace attn_opt {
 namespace {
 
 constexpr int kMaxNodes = 256;
+const std::vector<std::string> kKeys = {"RULE", "ABOUT", "WHERE", "ASSUME"};
 constexpr std::array<std::string_view, 3> kPreconditions = {"rows-keep-a-key", "scores-finite", "exp-in-range"};
 constexpr std::array<std::string_view, 6> kLayout = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"};
 
@@ -20,12 +23,29 @@ std::string trimmed(std::string_view text) {
                                          : std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
 }
 
+std::string upper(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
+  return text;
+}
+
+/// Comments are free text, but for those whose first word is in capitals, or spells a key otherwise and is followed by what it takes.
+bool is_meant_as_key(const std::string& word, const std::string& rest) {
+  constexpr size_t kShortestKey = 4;
+  if (word.size() < kShortestKey || !std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isalpha(c); })) return false;
+  if (word == upper(word)) return true;
+  const std::string first = rest.substr(0, rest.find(' '));
+  const bool is_where = upper(word) == "WHERE" && first.ends_with(':');
+  return is_where || (upper(word) == "ASSUME" && std::find(kPreconditions.begin(), kPreconditions.end(), rest) != kPreconditions.end());
+}
+
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> parts;
   std::istringstream stream(text);
   for (std::string part; std::getline(stream, part, at);) parts.push_back(trimmed(part));
   return parts;
 }
+
+bool is_onnx(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
 bool is_size(const std::string& dim) {
   return dim == "?" || (!dim.empty() && std::all_of(dim.begin(), dim.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; }));
@@ -35,7 +55,7 @@ bool is_size(const std::string& dim) {
 Expected<RuleConstraint> read_constraint(const std::string& text, const std::string& where) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos) return fail(ErrorCode::kInvalidInput, where, "'" + text + "' is no WHERE", "NAME: TYPE [DIMS]");
-  RuleConstraint constraint{trimmed(text.substr(0, colon)), false, {}, {}};
+  RuleConstraint constraint{where, trimmed(text.substr(0, colon)), false, {}, {}};
   std::string rest = trimmed(text.substr(colon + 1));
   if (const size_t open = rest.find('['); open != std::string::npos) {
     const size_t close = rest.find(']', open);
@@ -53,9 +73,7 @@ Expected<RuleConstraint> read_constraint(const std::string& text, const std::str
     }
     for (const std::string& type : split(word, '|')) {
       onnx::TensorProto::DataType known = onnx::TensorProto::UNDEFINED;
-      std::string upper = type;
-      std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
-      if (!onnx::TensorProto::DataType_Parse(upper, &known) || known == onnx::TensorProto::UNDEFINED)
+      if (!onnx::TensorProto::DataType_Parse(upper(type), &known) || known == onnx::TensorProto::UNDEFINED)
         return fail(ErrorCode::kInvalidInput, where, "'" + type + "' is no type", "float, float16, bool, int64, ...");
       constraint.types.push_back(known);
     }
@@ -81,6 +99,8 @@ Status read_header(std::string_view text, const std::string& path, Rule& rule) {
       ATTN_OPT_TRY(RuleConstraint constraint, read_constraint(rest, where));
       rule.constraints.push_back(std::move(constraint));
     }
+    if (is_meant_as_key(key, rest) && std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
+      return fail(ErrorCode::kInvalidInput, where, "'" + key + "' is no key of a rule's header", suggestion(upper(key), kKeys));
     if (key != "ASSUME") continue;
     if (std::find(kPreconditions.begin(), kPreconditions.end(), rest) == kPreconditions.end())
       return fail(ErrorCode::kInvalidInput, where, "there is no precondition '" + rest + "'", "rows-keep-a-key, scores-finite or exp-in-range");
@@ -148,7 +168,8 @@ Status check_pattern(const Rule& rule, const std::string& where) {
                   "the first output is where matching begins");
   for (const auto& constraint : rule.constraints)
     if (!values.count(constraint.value))
-      return fail(ErrorCode::kInvalidInput, where, "WHERE names '" + constraint.value + "', which the pattern does not have");
+      return fail(ErrorCode::kInvalidInput, constraint.where, "WHERE names '" + constraint.value + "', which the pattern does not have",
+                  suggestion(constraint.value, {values.begin(), values.end()}));
   return {};
 }
 
@@ -178,6 +199,44 @@ Status check_replacement(const Rule& rule, const std::string& where) {
   return {};
 }
 
+/// What @NAME can stand for in the pattern, or in the replacement.
+std::vector<std::string> parameters_of(const Rule& rule, bool with_sizes) {
+  std::vector<std::string> names(rule.pattern.attribute().begin(), rule.pattern.attribute().end());
+  for (const auto& with_default : rule.pattern.attribute_proto()) names.push_back(with_default.name());
+  for (const auto& constraint : rule.constraints)
+    if (with_sizes && constraint.dims) names.insert(names.end(), constraint.dims->begin(), constraint.dims->end());
+  return names;
+}
+
+Status check_parameters(const onnx::NodeProto& node, const std::vector<std::string>& known, const std::string& where) {
+  for (const auto& attribute : node.attribute()) {
+    const std::string& name = attribute.ref_attr_name();
+    if (!name.empty() && std::find(known.begin(), known.end(), name) == known.end())
+      return fail(ErrorCode::kInvalidInput, where, "'@" + name + "' is no parameter of the pattern, nor a size of a WHERE line",
+                  suggestion(name, known));
+  }
+  return {};
+}
+
+/// The nodes of FUNCTION, which stand at LINES of the file (null: not known), against the schemas of the opsets that it imports.
+/// PARAMETERS is what its attributes can refer to.
+Status check_operators(const onnx::FunctionProto& function, const std::vector<std::string>& parameters, const int* lines,
+                       const std::string& file) {
+  for (int i = 0; i < function.node_size(); ++i) {
+    const onnx::NodeProto& node = function.node(i);
+    const std::string where = lines ? file + ":" + std::to_string(lines[i]) : file;
+    const auto import = std::find_if(function.opset_import().begin(), function.opset_import().end(), [&](const auto& known) {
+      return known.domain() == node.domain() || (is_onnx(known.domain()) && is_onnx(node.domain()));
+    });
+    if (import == function.opset_import().end())
+      return fail(ErrorCode::kInvalidInput, where, node.op_type() + " is of " + (is_onnx(node.domain()) ? "ai.onnx" : "'" + node.domain() + "'") +
+                  ", which opset_import of '" + function.name() + "' does not name", "a line <domain: \"rule\", opset_import: [\"" + node.domain() + "\" : VERSION]>");
+    ATTN_OPT_CHECK(check_operator(node, static_cast<int>(import->version()), where));
+    ATTN_OPT_CHECK(check_parameters(node, parameters, where));
+  }
+  return {};
+}
+
 }  // namespace
 
 const onnx::NodeProto* maker_of(const onnx::FunctionProto& function, const std::string& value) {
@@ -190,7 +249,9 @@ Expected<Rule> read_rule(std::string_view text, const std::string& where) {
   Rule rule;
   ATTN_OPT_CHECK(read_header(text, where, rule));
   ATTN_OPT_TRY(auto functions, parse_functions(text, where));
+  std::vector<std::string> order;
   for (auto& function : functions) {
+    order.push_back(function.name());
     if (function.name() == "pattern") rule.pattern = std::move(function);
     else if (function.name() == "replacement") rule.replacement = std::move(function);
     else return fail(ErrorCode::kInvalidInput, where, "there is a function '" + function.name() + "'", "a rule has 'pattern' and 'replacement'");
@@ -199,6 +260,15 @@ Expected<Rule> read_rule(std::string_view text, const std::string& where) {
     return fail(ErrorCode::kInvalidInput, where, "a rule has two functions, 'pattern' and 'replacement'");
   ATTN_OPT_CHECK(check_pattern(rule, where));
   ATTN_OPT_CHECK(check_replacement(rule, where));
+  const std::vector<int> lines = operator_lines(text);
+  const bool are_known = lines.size() == static_cast<size_t>(rule.pattern.node_size() + rule.replacement.node_size());
+  const int* next = are_known ? lines.data() : nullptr;
+  for (const std::string& name : order) {
+    const bool is_pattern = name == "pattern";
+    const onnx::FunctionProto& function = is_pattern ? rule.pattern : rule.replacement;
+    ATTN_OPT_CHECK(check_operators(function, parameters_of(rule, !is_pattern), next, where));
+    if (next) next += function.node_size();
+  }
   return rule;
 }
 

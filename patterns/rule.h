@@ -23,6 +23,7 @@ namespace attn_opt {
 
 /// What a WHERE line asks of a value.
 struct RuleConstraint {
+  std::string where;  ///< file and line
   std::string value;
   bool is_constant = false;
   std::vector<DataType> types;                   ///< one of them; empty: any

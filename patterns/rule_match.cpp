@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
+#include "src/graph/operator_name.h"
 
 namespace attn_opt {
 namespace {
@@ -213,7 +214,7 @@ class RuleMatcher {
 
   tl::unexpected<Miss> misfit(const State& state, const Claim& claim, std::string found) const {
     std::vector<std::string> peeled;
-    for (const auto& [name, node] : state.binding.nodes) peeled.push_back(node->op());
+    for (const auto& [name, node] : state.binding.nodes) peeled.push_back(operator_name(*node));
     return missed("rule.structure", claim.value->producer, std::move(found), std::move(peeled));
   }
 

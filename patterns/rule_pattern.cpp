@@ -19,6 +19,7 @@
 #include "patterns/operand_walk.h"
 #include "patterns/preconditions.h"
 #include "patterns/rule_match.h"
+#include "src/graph/operator_name.h"
 
 namespace attn_opt {
 namespace {
@@ -140,7 +141,7 @@ class RulePattern : public Pattern {
     }
     Match match;
     match.anchor = match.insert_before = &anchor;
-    for (const auto& [name, node] : binding->nodes) match.peeled.push_back(node->op());
+    for (const auto& [name, node] : binding->nodes) match.peeled.push_back(operator_name(*node));
     ATTN_OPT_MATCH(match.sdpa, RuleDraft(rule_, *binding, anchor, context).describe());
     return match;
   }
@@ -170,14 +171,8 @@ class RulePattern : public Pattern {
   int64_t nodes_;  ///< that are to be found; constants are not
 };
 
-}  // namespace
-
-Expected<std::unique_ptr<Pattern>> parse_rule(std::string_view text, const std::string& where) {
-  ATTN_OPT_TRY(Rule rule, read_rule(text, where));
-  return std::make_unique<RulePattern>(std::move(rule));
-}
-
-Expected<std::vector<std::shared_ptr<const Pattern>>> load_rules(const std::string& folder) {
+/// The files *.rule of FOLDER, by name.
+Expected<std::vector<fs::path>> rule_files(const std::string& folder) {
   std::error_code error;
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder, error))
@@ -185,17 +180,34 @@ Expected<std::vector<std::shared_ptr<const Pattern>>> load_rules(const std::stri
   if (error) return fail(ErrorCode::kInvalidInput, folder, "cannot be read: " + error.message());
   if (files.empty()) return fail(ErrorCode::kInvalidInput, folder, "holds no rule", "rules are files *.rule (docs/rules.md)");
   std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Pattern>> parse_rule(std::string_view text, const std::string& where) {
+  ATTN_OPT_TRY(Rule rule, read_rule(text, where));
+  return std::make_unique<RulePattern>(std::move(rule));
+}
+
+Expected<std::vector<std::shared_ptr<const Pattern>>> load_rules(const std::vector<std::string>& folders) {
   std::set<std::string, std::less<>> names;
   for (const auto& pattern : patterns()) names.emplace(pattern->name());
+  std::set<fs::path> read;
   std::vector<std::shared_ptr<const Pattern>> rules;
-  for (const fs::path& file : files) {
-    std::ifstream stream(file, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(stream), {}};
-    if (!stream.is_open() || stream.bad()) return fail(ErrorCode::kInvalidInput, file.string(), "cannot be read");
-    ATTN_OPT_TRY(auto rule, parse_rule(text, file.string()));
-    if (!names.emplace(rule->name()).second)
-      return fail(ErrorCode::kInvalidInput, file.string(), "there is another pattern '" + std::string(rule->name()) + "'", "call the rule otherwise");
-    rules.push_back(std::move(rule));
+  for (const std::string& folder : folders) {
+    std::error_code none;
+    if (!read.insert(fs::weakly_canonical(folder, none)).second) continue;
+    ATTN_OPT_TRY(const auto files, rule_files(folder));
+    for (const fs::path& file : files) {
+      std::ifstream stream(file, std::ios::binary);
+      const std::string text{std::istreambuf_iterator<char>(stream), {}};
+      if (!stream.is_open() || stream.bad()) return fail(ErrorCode::kInvalidInput, file.string(), "cannot be read");
+      ATTN_OPT_TRY(auto rule, parse_rule(text, file.string()));
+      if (!names.emplace(rule->name()).second)
+        return fail(ErrorCode::kInvalidInput, file.string(), "there is another pattern '" + std::string(rule->name()) + "'", "call the rule otherwise");
+      rules.push_back(std::move(rule));
+    }
   }
   return rules;
 }

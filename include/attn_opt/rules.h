@@ -14,8 +14,8 @@ namespace attn_opt {
 /// The rule that TEXT, of a file called WHERE, spells. Errors: kInvalidInput, kLimit; `where` has the line if one is to blame.
 Expected<std::unique_ptr<Pattern>> parse_rule(std::string_view text, const std::string& where);
 
-/// The rules of the files *.rule in FOLDER, by name. Errors: kInvalidInput (no such folder, none in it, one cannot be
-/// read or is called like another pattern), kLimit.
-Expected<std::vector<std::shared_ptr<const Pattern>>> load_rules(const std::string& folder);
+/// The rules of the files *.rule in FOLDERS: folder after folder, in each by the name of the file. A folder that is given twice
+/// is read once. Errors: kInvalidInput (no such folder, none in it, one cannot be read or is called like another pattern), kLimit.
+Expected<std::vector<std::shared_ptr<const Pattern>>> load_rules(const std::vector<std::string>& folders);
 
 }  // namespace attn_opt

@@ -217,9 +217,9 @@ class Batch {
 std::string fingerprint_of(const std::vector<std::string>& words, const BatchArguments& given) {
   std::string text = ATTN_OPT_VERSION;
   for (const std::string& word : words) text += " " + word;
-  const std::string baseline = given.update_baseline ? "" : given.baseline;
-  for (const std::string& path : {baseline, given.job.optimize.patterns})
-    if (!path.empty()) text += " " + stamp_of(path);
+  std::vector<std::string> paths = given.job.optimize.patterns;
+  if (!given.update_baseline && !given.baseline.empty()) paths.push_back(given.baseline);
+  for (const std::string& path : paths) text += " " + stamp_of(path);
   return text;
 }
 

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 /// Reads the header, line by line, into a Case.
 class HeaderReader {
  public:
-  explicit HeaderReader(Case& result) : case_(result) {}
+  HeaderReader(Case& result, const CasePatterns& patterns) : case_(result), patterns_(patterns) {}
 
   static bool is_key(const std::string& word) { return readers().contains(word); }
 
@@ -78,7 +78,9 @@ class HeaderReader {
     OptimizeArguments arguments;
     declare_optimize_options(app, arguments);
     if (const auto parsed = parse(app, run_words_); !parsed) return bad_word("RUN: " + parsed.error().what);
-    if (!arguments.patterns.empty()) arguments.patterns = (case_.path.parent_path() / arguments.patterns).string();
+    for (std::string& folder : arguments.patterns) folder = (case_.path.parent_path() / folder).string();
+    arguments.patterns.insert(arguments.patterns.begin(), patterns_.rules.begin(), patterns_.rules.end());
+    arguments.more_patterns = patterns_.others;
     ATTN_OPT_TRY(case_.options, to_options(arguments));
     return {};
   }
@@ -144,13 +146,14 @@ class HeaderReader {
   }
 
   Case& case_;
+  const CasePatterns& patterns_;
   std::vector<std::string> run_words_;
   bool fused_is_said_ = false;
 };
 
 /// Reads the comments above the model, and makes sure that no line of a header hides below.
-Status read_header(std::istream& stream, Case& result) {
-  HeaderReader header(result);
+Status read_header(std::istream& stream, const CasePatterns& patterns, Case& result) {
+  HeaderReader header(result, patterns);
   bool above_model = true;
   int number = 0;
   for (std::string line; std::getline(stream, line);) {
@@ -185,12 +188,12 @@ Status read_header(std::istream& stream, Case& result) {
 
 }  // namespace
 
-Expected<Case> read_case(const fs::path& path) {
+Expected<Case> read_case(const fs::path& path, const CasePatterns& patterns) {
   std::ifstream stream(path);
   if (!stream) return fail(ErrorCode::kInvalidInput, path.string(), "cannot be read");
   Case result;
   result.path = path;
-  ATTN_OPT_CHECK(read_header(stream, result));
+  ATTN_OPT_CHECK(read_header(stream, patterns, result));
   return result;
 }
 

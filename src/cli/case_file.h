@@ -43,6 +43,12 @@ struct Expectations {
   std::vector<bool> past;
 };
 
+/// What all cases of a run have beside what their RUN lines say. Rules that a RUN line names come behind these.
+struct CasePatterns {
+  std::vector<std::string> rules = {};  ///< folders
+  std::vector<std::shared_ptr<const Pattern>> others = {};
+};
+
 /// How the outputs before and after are compared.
 struct OutputCheck {
   bool compute_f64 = false;
@@ -63,7 +69,7 @@ struct Case {
 
 /// Errors: kInvalidInput (cannot be read), kUsage (a header that says what is not understood; `where` has the
 /// line).
-Expected<Case> read_case(const std::filesystem::path& path);
+Expected<Case> read_case(const std::filesystem::path& path, const CasePatterns& patterns = {});
 
 /// Every case at PATHS, folders searched recursively, each folder's sorted.
 /// Errors: kInvalidInput (no such path), kUsage (a file that is no .onnxtxt, a folder without any).

@@ -125,7 +125,7 @@ Expected<std::string> reduced_case(CaseCutter& cutter, const SiteReport& site, O
   const SiteReport* line = line_like(wanted, report);
   if (!line) return fail(ErrorCode::kUnsupported, site.name, "what is left of it depends on its names");
   ATTN_OPT_TRY(const std::string text, print_text(small, place.name));
-  if (!arguments.patterns.empty()) arguments.patterns = path_from(place.folder, arguments.patterns);
+  for (std::string& folder : arguments.patterns) folder = path_from(place.folder, folder);
   const std::string words = to_words(arguments);
   return "# CASE   " + place.name + "\n# SOURCE reduced from a model by attn-opt\n" +
          (words.empty() ? "" : "# RUN    " + words + "\n") + "# EXPECT " + expectation(*line, *report) + "\n" +

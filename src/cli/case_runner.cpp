@@ -2,6 +2,7 @@
 
 #include <onnx/checker.h>
 
+#include <chrono>
 #include <exception>
 #include <fstream>
 #include <sstream>
@@ -10,6 +11,7 @@
 #include "src/cli/case_checks.h"
 #include "src/io/one_line.h"
 #include "src/io/text_format.h"
+#include "src/verify/seconds.h"
 
 namespace attn_opt {
 namespace {
@@ -109,19 +111,40 @@ Status run(const Case& one, bool update_golden, CaseResult& result) {
   return {};
 }
 
+std::string indented(const std::string& text) {
+  std::istringstream lines(text);
+  std::string result;
+  for (std::string line; std::getline(lines, line);) result += "  " + line + "\n";
+  return result;
+}
+
 }  // namespace
 
-CaseResult run_case(const std::filesystem::path& path, bool update_golden) {
-  CaseResult result{path.string(), {}, false};
-  const Expected<Case> one = read_case(path);
-  if (!one) {
-    result.failures.push_back(one.error().message());
-    return result;
-  }
-  result.name = one->name;
-  if (const Status ran = run(*one, update_golden, result); !ran)
-    result.failures.push_back(ran.error().message());
+CaseResult run_case(const std::filesystem::path& path, const CaseSettings& settings) {
+  const auto begin = std::chrono::steady_clock::now();
+  CaseResult result{path, path.string()};
+  const Expected<Case> one = read_case(path, settings.patterns);
+  if (one) result.name = one->name;
+  const Status ran = one ? run(*one, settings.update_golden, result) : Status(tl::unexpected<Error>(one.error()));
+  if (!ran) result.failures.push_back(ran.error().message());
+  result.seconds = seconds_since(begin);
   return result;
+}
+
+std::string text_of(const CaseResult& result, bool verbose) {
+  std::string text;
+  if (!result.failures.empty()) {
+    text = "FAIL " + result.name + " (" + result.path.string() + ")\n";
+    for (const std::string& failure : result.failures) text += indented(failure);
+  } else if (verbose) {
+    text = "pass " + result.name + "\n";
+  }
+  if (result.golden_written) text += "wrote the golden file of " + result.name + "\n";
+  return text;
+}
+
+std::string summary_of(size_t cases, size_t failed) {
+  return std::to_string(cases - failed) + " passed, " + std::to_string(failed) + " failed";
 }
 
 }  // namespace attn_opt

@@ -55,7 +55,7 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
                true);
   declare_list(app, "--disable", arguments.disable,
                "Do without this pattern (repeatable, or a list with commas)", true);
-  app.add_option("--patterns", arguments.patterns, "Folder of rules to use beside the patterns (docs/rules.md)");
+  declare_rule_folders(app, arguments.patterns);
   app.add_option("--target", arguments.target,
                  "Whose rules the written nodes keep: portable (all runtimes agree), spec, ort or openvino")
       ->capture_default_str();
@@ -75,13 +75,17 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
       ->check(CLI::NonNegativeNumber);
 }
 
+void declare_rule_folders(CLI::App& app, std::vector<std::string>& folders) {
+  declare_list(app, "--patterns", folders, "Folder of rules to use beside the patterns (docs/rules.md; repeatable)");
+}
+
 std::string to_words(const OptimizeArguments& arguments) {
   const OptimizeArguments usual;
   std::string words;
   const auto say = [&words](const std::string& option) { words += (words.empty() ? "" : " ") + option; };
   for (const std::string& pattern : arguments.only) say("--only " + pattern);
   for (const std::string& pattern : arguments.disable) say("--disable " + pattern);
-  if (!arguments.patterns.empty()) say("--patterns " + arguments.patterns);
+  for (const std::string& folder : arguments.patterns) say("--patterns " + folder);
   if (arguments.target != usual.target) say("--target " + arguments.target);
   if (arguments.form != usual.form) say("--form " + arguments.form);
   if (arguments.stage != usual.stage) say("--stage " + arguments.stage);
@@ -102,9 +106,7 @@ Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
                 suggestion(arguments.target, target_names()));
   }
   OptimizeOptions options;
-  if (!arguments.patterns.empty()) {
-    ATTN_OPT_TRY(options.rules, load_rules(arguments.patterns));
-  }
+  ATTN_OPT_TRY(options.rules, load_rules(arguments.patterns));
   for (const auto& pattern : arguments.more_patterns) {
     if (is_known(pattern->name(), options)) {
       return fail(ErrorCode::kUsage, "--patterns", "there is another pattern '" + std::string(pattern->name()) + "'");

@@ -12,14 +12,16 @@ namespace attn_opt {
 struct OptimizeArguments {
   int opset = 24;
   std::vector<std::string> only, disable;
-  std::string patterns;  ///< folder of rules
-  std::vector<std::shared_ptr<const Pattern>> more_patterns = {};  ///< beside those of the command and of the folder
+  std::vector<std::string> patterns;                               ///< folders of rules
+  std::vector<std::shared_ptr<const Pattern>> more_patterns = {};  ///< beside those of the command and of the folders
   std::string target = "portable", form = "auto", stage = "attention", verify = "sites";
   bool strict = false;
   int stop_after = -1;
 };
 
 void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments);
+/// --patterns, which lists and tests of patterns have too.
+void declare_rule_folders(CLI::App& app, std::vector<std::string>& folders);
 
 /// The options that ARGUMENTS differ from the defaults in, as a RUN line of a case has them.
 std::string to_words(const OptimizeArguments& arguments);

@@ -5,25 +5,23 @@
 
 #include "attn_opt/rules.h"
 #include "src/cli/commands.h"
+#include "src/cli/optimize_arguments.h"
 
 namespace attn_opt {
 namespace {
 
 struct PatternsArguments {
-  std::string folder;
+  std::vector<std::string> folders;
 };
 
 void declare(CLI::App& app, PatternsArguments& given) {
-  app.add_option("--patterns", given.folder, "Folder of rules to list too");
+  declare_rule_folders(app, given.folders);
 }
 
 Expected<int> list_patterns(PatternsArguments& given, const CLI::App&) {
   std::vector<const Pattern*> all;
   for (const auto& pattern : patterns()) all.push_back(pattern.get());
-  std::vector<std::shared_ptr<const Pattern>> rules;
-  if (!given.folder.empty()) {
-    ATTN_OPT_TRY(rules, load_rules(given.folder));
-  }
+  ATTN_OPT_TRY(const auto rules, load_rules(given.folders));
   for (const auto& rule : rules) all.push_back(rule.get());
   size_t width = 0;
   for (const Pattern* pattern : all) width = std::max(width, pattern->name().size());

@@ -1,11 +1,12 @@
 #include <chrono>
 #include <cstdio>
 #include <optional>
-#include <sstream>
 
+#include "attn_opt/rules.h"
 #include "src/cli/case_runner.h"
 #include "src/cli/color.h"
 #include "src/cli/commands.h"
+#include "src/cli/optimize_arguments.h"
 #include "src/cli/report_files.h"
 #include "src/report/junit_suite.h"
 #include "src/verify/seconds.h"
@@ -13,37 +14,23 @@
 namespace attn_opt {
 namespace {
 
-std::string indented(const std::string& text) {
-  std::istringstream lines(text);
-  std::string result;
-  for (std::string line; std::getline(lines, line);) result += "  " + line + "\n";
-  return result;
-}
-
-void print(const CaseResult& result, const std::filesystem::path& path, const Verbosity& verbosity) {
+void print(const CaseResult& result, const Verbosity& verbosity) {
   if (verbosity.quiet) return;
-  std::string text;
-  if (!result.failures.empty()) {
-    text = "FAIL " + result.name + " (" + path.string() + ")\n";
-    for (const std::string& failure : result.failures) text += indented(failure);
-  } else if (verbosity.verbose > 0) {
-    text = "pass " + result.name + "\n";
-  }
-  if (result.golden_written) text += "wrote the golden file of " + result.name + "\n";
-  std::fputs(painted(text, stdout).c_str(), stdout);
+  std::fputs(painted(text_of(result, verbosity.verbose > 0), stdout).c_str(), stdout);
   std::fflush(stdout);
 }
 
 struct TestArguments {
   std::vector<std::string> paths;
   std::string report;
-  bool update_golden = false;
+  CaseSettings cases;
   Verbosity verbosity;
 };
 
 void declare(CLI::App& app, TestArguments& given) {
   app.add_option("PATH", given.paths, "Cases (.onnxtxt), or folders to search for them")->required();
-  app.add_flag("--update-golden", given.update_golden, "Rewrite golden outputs that differ");
+  app.add_flag("--update-golden", given.cases.update_golden, "Rewrite golden outputs that differ");
+  declare_rule_folders(app, given.cases.patterns.rules);
   app.add_option("--report", given.report, "Write the results as JUnit XML, FILE.xml or junit:FILE");
   declare_verbosity(app, given.verbosity);
 }
@@ -62,12 +49,12 @@ Status write_report(OutputFile& file, const std::string& suite) {
   return file.replace_target();
 }
 
-void enter(const CaseResult& result, double seconds, JunitSuite& suite) {
+void enter(const CaseResult& result, JunitSuite& suite) {
   std::string failures;
   for (const std::string& failure : result.failures) failures += (failures.empty() ? "" : "; ") + failure;
   const std::string name = valid_utf8(result.name);
-  if (failures.empty()) suite.pass(name, seconds);
-  else suite.failure(name, seconds, "case", valid_utf8(failures));
+  if (failures.empty()) suite.pass(name, result.seconds);
+  else suite.failure(name, result.seconds, "case", valid_utf8(failures));
 }
 
 Expected<int> test(TestArguments& given, const CLI::App&) {
@@ -75,21 +62,19 @@ Expected<int> test(TestArguments& given, const CLI::App&) {
   ATTN_OPT_TRY(const auto cases, find_cases(given.paths));
   ATTN_OPT_TRY(auto report, report_file(given.report));
   JunitSuite suite("attn-opt test");
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
-  int failed = 0;
+  ATTN_OPT_TRY(const auto rules, load_rules(given.cases.patterns.rules));  // said once, and not for each case
+  const auto begin = std::chrono::steady_clock::now();
+  size_t failed = 0;
   for (const auto& path : cases) {
-    const auto case_begin = Clock::now();
-    const CaseResult result = run_case(path, given.update_golden);
-    if (!result.failures.empty()) ++failed;
-    enter(result, seconds_since(case_begin), suite);
-    print(result, path, given.verbosity);
+    const CaseResult result = run_case(path, given.cases);
+    failed += !result.failures.empty();
+    enter(result, suite);
+    print(result, given.verbosity);
   }
   if (report) {
     ATTN_OPT_CHECK(write_report(*report, suite.xml(seconds_since(begin))));
   }
-  const int passed = static_cast<int>(cases.size()) - failed;
-  std::printf("%d passed, %d failed\n", passed, failed);
+  std::puts(summary_of(cases.size(), failed).c_str());
   return failed == 0 ? 0 : exit_status(ErrorCode::kRequirement);
 }
 

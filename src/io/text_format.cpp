@@ -3,6 +3,8 @@
 #include <onnx/defs/parser.h>
 #include <onnx/defs/printer.h>
 
+#include <algorithm>
+#include <cctype>
 #include <exception>
 
 #include "attn_opt/model_walk.h"
@@ -14,9 +16,10 @@ namespace {
 // ONNX's parser recurses once a bracket. What is within this limit is also within protobuf's when it is written.
 constexpr int kMaxBracketDepth = 30;
 
-/// Line (from 1) of the first bracket that is nested too deep; 0 if none is.
-int line_nested_too_deep(std::string_view text) {
-  int depth = 0, line = 1;
+/// Calls VISIT(c, line) for what of TEXT stands neither in comments nor in strings, until it returns false.
+template <class Visit>
+void for_each_sign(std::string_view text, Visit visit) {
+  int line = 1;
   bool in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -28,13 +31,24 @@ int line_nested_too_deep(std::string_view text) {
       in_string = true;
     } else if (c == '#') {
       i = std::min(text.find('\n', i), text.size()) - 1;
-    } else if (c == '(' || c == '[' || c == '{') {
-      if (++depth > kMaxBracketDepth) return line;
+    } else if (!visit(c, line)) {
+      return;
+    }
+  }
+}
+
+/// Line (from 1) of the first bracket that is nested too deep; 0 if none is.
+int line_nested_too_deep(std::string_view text) {
+  int depth = 0, found = 0;
+  for_each_sign(text, [&](char c, int line) {
+    if (c == '(' || c == '[' || c == '{') {
+      if (++depth > kMaxBracketDepth) found = line;
     } else if (c == ')' || c == ']' || c == '}') {
       --depth;
     }
-  }
-  return 0;
+    return found == 0;
+  });
+  return found;
 }
 
 /// ONNX says "[ParseError at position (line: L column: C)]\nError context: TEXT\nREASON".
@@ -96,6 +110,22 @@ Expected<std::vector<onnx::FunctionProto>> parse_functions(std::string_view text
     while (status.IsOK() && !parser.EndOfInput()) status = parser.Parse(functions.emplace_back());
     return status;
   });
+}
+
+std::vector<int> operator_lines(std::string_view text) {
+  std::vector<int> lines;
+  bool in_body = false, in_attributes = false, is_next = false;
+  for_each_sign(text, [&](char c, int line) {
+    if (is_next && !std::isspace(static_cast<unsigned char>(c))) {
+      lines.push_back(line);
+      is_next = false;
+    }
+    if (c == '{' || c == '}') in_body = c == '{';
+    if (c == '<' || c == '>') in_attributes = c == '<';
+    if (c == '=' && in_body && !in_attributes) is_next = true;  // of the attributes' signs none stands outside of <>
+    return true;
+  });
+  return lines;
 }
 
 Expected<std::string> print_text(const onnx::ModelProto& model, const std::string& where) {

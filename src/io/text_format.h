@@ -17,6 +17,9 @@ Expected<onnx::ModelProto> parse_text(std::string_view text, const std::string& 
 /// The functions of a text that holds nothing else. Errors as parse_text().
 Expected<std::vector<onnx::FunctionProto>> parse_functions(std::string_view text, const std::string& where);
 
+/// The lines (from 1) at which the operators of the nodes of such a text stand, in its order.
+std::vector<int> operator_lines(std::string_view text);
+
 /// Error: kOutput if the model holds what the syntax cannot express (sparse tensors, training information, packed
 /// types, ...). Documentation strings of nodes and graphs and quantization annotations are left out.
 Expected<std::string> print_text(const onnx::ModelProto& model, const std::string& where);

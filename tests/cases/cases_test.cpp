@@ -24,7 +24,7 @@ std::string test_name(const ::testing::TestParamInfo<std::filesystem::path>& inf
 class Cases : public ::testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(Cases, Pass) {
-  for (const std::string& failure : run_case(GetParam(), false).failures) ADD_FAILURE() << failure;
+  for (const std::string& failure : run_case(GetParam()).failures) ADD_FAILURE() << failure;
 }
 
 INSTANTIATE_TEST_SUITE_P(Testdata, Cases, ::testing::ValuesIn(all_cases()), test_name);

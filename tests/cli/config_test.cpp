@@ -103,6 +103,49 @@ TEST_F(ConfigFile, CanBeNamed) {
   EXPECT_EQ(run("in.onnxtxt --config other.toml --no-config").status, 2);
 }
 
+/// A rule called NAME that no attention_model() has.
+std::string rule_text(const std::string& name) {
+  return "# RULE " + name + "\n<domain: \"rule\", opset_import: [\"\" : 18]>\n"
+         "pattern (q, k, v) => (y) { s = Sub (q, k) p = Softmax (s) y = MatMul (p, v) }\n"
+         "<domain: \"rule\", opset_import: [\"\" : 24]>\nreplacement (q, k, v) => (y) { y = Attention (q, k, v) }\n";
+}
+
+class RuleFolders : public ToolTest {
+ protected:
+  void SetUp() override {
+    ToolTest::SetUp();
+    write_file(file("in.onnxtxt"), attention_model());
+    for (const std::string name : {"one", "two"}) {
+      std::filesystem::create_directories(file(name));
+      write_file(file(name) / "it.rule", rule_text(name));
+    }
+  }
+};
+
+TEST_F(RuleFolders, AreTakenSeveralTimesByAllCommands) {
+  const std::string both = " --patterns two --patterns one";
+  const std::string listed = run("patterns" + both).out;
+  EXPECT_LT(listed.find("\ntwo "), listed.find("\none "));
+  EXPECT_NE(listed.find("\none "), std::string::npos);
+  write_file(file("case.onnxtxt"), "# CASE it\n# RUN --disable one --disable two\n# EXPECT fused=1\n" + attention_model());
+  write_file(file("own.onnxtxt"), "# CASE it\n# RUN --patterns one --patterns two --disable one,two\n# EXPECT fused=1\n" + attention_model());
+  for (const std::string command : {"in.onnxtxt --disable one,two", "explain in.onnxtxt --disable one,two", "test case.onnxtxt own.onnxtxt",
+                                    "batch in.onnxtxt -o out --disable one,two"}) {
+    const ToolResult result = run(command + both);
+    EXPECT_EQ(result.status, 0) << command << result.out << result.err;
+  }
+  EXPECT_THAT(run("in.onnxtxt --patterns one --disable one,two").err, HasSubstr("no pattern 'two'"));
+  EXPECT_THAT(run("test case.onnxtxt --patterns one").out, HasSubstr("no pattern 'two'"));
+  EXPECT_EQ(run("test case.onnxtxt --patterns three").status, 3);
+}
+
+TEST_F(RuleFolders, OfTheFileOfOptions) {
+  write_file(file("attn-opt.toml"), "patterns = [\"one\", \"two\"]\ndisable = [\"one\", \"two\"]\n");
+  EXPECT_EQ(run("in.onnxtxt").status, 0);
+  write_file(file("attn-opt.toml"), "patterns = \"one\"\ndisable = [\"one\", \"two\"]\n");
+  EXPECT_THAT(run("in.onnxtxt").err, HasSubstr("no pattern 'two'"));
+}
+
 class CommandLineHelp : public ToolTest {};
 
 TEST_F(CommandLineHelp, IsGroupedWithExamples) {

@@ -43,7 +43,7 @@ TEST(Rules, HeadersAreChecked) {
   EXPECT_THAT(refusal("# RULE r\n# WHERE q float"), HasSubstr("is no WHERE"));
   EXPECT_THAT(refusal("# RULE r\n# WHERE q: [B, H"), HasSubstr("no ']'"));
   EXPECT_THAT(refusal("# RULE r\n# WHERE q: [B, 2*H]"), HasSubstr("'2*H' is no size"));
-  EXPECT_THAT(refusal("# RULE r\n# WHERE mask: bool"), HasSubstr("'mask', which the pattern does not have"));
+  EXPECT_THAT(refusal("# RULE r\n# WHERE mask: bool"), HasSubstr("r.rule:2: WHERE names 'mask', which the pattern does not have; there are k, p, q, s, v, y"));
   EXPECT_THAT(refusal("# RULE r\n# ASSUME luck"), HasSubstr("no precondition 'luck'"));
 }
 
@@ -70,13 +70,61 @@ TEST(Rules, ReplacementsAreChecked) {
               HasSubstr("input 'w' is none of the pattern's"));
 }
 
+TEST(Rules, KeysOfTheHeaderAreChecked) {
+  EXPECT_THAT(refusal("# RULE r\n# WEHRE q: float"), HasSubstr("r.rule:2: 'WEHRE' is no key of a rule's header; did you mean 'WHERE'?"));
+  EXPECT_THAT(refusal("# RULE r\n# Where q: float"), HasSubstr("r.rule:2: 'Where' is no key of a rule's header; did you mean 'WHERE'?"));
+  EXPECT_THAT(refusal("# RULE r\n# assume scores-finite"), HasSubstr("did you mean 'ASSUME'?"));
+  EXPECT_THAT(refusal("# RULE r\n# VERIFY off"), HasSubstr("there are RULE, ABOUT, WHERE, ASSUME"));
+  EXPECT_EQ(refusal("# RULE r\n#\n# before: K and V\n# Where it is from\n# ---- QK"), "");
+}
+
+/// What is wrong with a rule whose pattern has BODY behind its first line.
+std::string refused_body(const std::string& body, const std::string& imports = "\"\" : 17") {
+  return refusal("# RULE r", "<domain: \"rule\", opset_import: [" + imports + "]>\npattern (q, k, v) => (y) {\n" + body + "}\n");
+}
+
+TEST(Rules, OperatorsAreThoseOfTheOpset) {
+  EXPECT_EQ(refused_body("s = MatMul (q, k)\np = Softmax <axis: int = -1> (s)\ny = MatMul (p, v)\n"), "");
+  EXPECT_THAT(refused_body("s = MatMul (q, k)\np = # = Softmax\n  Sofmax (s)\ny = MatMul (p, v)\n"),
+              ::testing::StartsWith("r.rule:6: there is no operator 'Sofmax' in opset 17; did you mean 'Softmax'?"));
+  EXPECT_THAT(refused_body("s = MatMul (q, k)\np = Gelu (s)\ny = MatMul (p, v)\n"), HasSubstr("r.rule:5: there is no operator 'Gelu' in opset 17; it came with opset 20"));
+  EXPECT_THAT(refused_body("s = MatMul (q, k)\np = Softmax <axes: int = -1> (s)\ny = MatMul (p, v)\n"),
+              HasSubstr("r.rule:5: Softmax has no attribute 'axes'; did you mean 'axis'?"));
+  EXPECT_THAT(refused_body("s = MatMul (q, k)\np = Softmax <axis: float = 1.0> (s)\ny = MatMul (p, v)\n"), HasSubstr("r.rule:5: Softmax: "));
+  EXPECT_THAT(refused_body("s = MatMul (q, k)\np = Softmax (s, s)\ny = MatMul (p, v)\n"), HasSubstr("r.rule:5: Softmax: "));
+  EXPECT_THAT(refused_body("y = Zzzzzzzzzzzz (q, k, v)\n"), HasSubstr("written with its domain"));
+  EXPECT_THAT(refused_body("y = MatMul (q, k, v)\n", "\"\" : 99"), HasSubstr("r.rule:4: MatMul: there is no opset 99"));
+  EXPECT_THAT(refusal("# RULE r", kPattern, replacement("\n\ny = Attention <scales: float = 1.0> (q, k, v)")),
+              HasSubstr("r.rule:7: Attention has no attribute 'scales'; did you mean 'scale'?"));
+  EXPECT_THAT(refusal("# RULE r", replacement("y = Attenion (q, k, v)"), kPattern), HasSubstr("0 Attention nodes"));
+}
+
+TEST(Rules, ParametersAreThoseOfThePattern) {
+  const auto with = [](const std::string& parameter, const std::string& used, const std::string& made) {
+    return refusal("# RULE r\n# WHERE q: [B, heads, L, D]", "<domain: \"rule\", opset_import: [\"\" : 17]>\npattern <" + parameter + "> (q, k, v) => (y) {\n"
+                   "s = MatMul (q, k) p = Softmax <axis: int = @" + used + "> (s) y = MatMul (p, v) }\n", replacement("y = Attention <q_num_heads: int = @" + made + "> (q, k, v)"));
+  };
+  EXPECT_EQ(with("axis", "axis", "heads"), "");
+  EXPECT_EQ(with("axis: int = -1", "axis", "axis"), "");
+  EXPECT_THAT(with("axis", "axes", "axis"), HasSubstr("r.rule:5: '@axes' is no parameter of the pattern, nor a size of a WHERE line; did you mean 'axis'?"));
+  EXPECT_THAT(with("axis", "heads", "axis"), HasSubstr("'@heads' is no parameter"));
+  EXPECT_THAT(with("axis", "axis", "haeds"), HasSubstr("r.rule:7: '@haeds' is no parameter of the pattern, nor a size of a WHERE line; did you mean 'heads'?"));
+}
+
+TEST(Rules, OtherDomainsAreFreeButNamed) {
+  const std::string body = "s = my.Scores <anything: int = 1> (q, k, v)\ny = ai.onnx.ml.Scaler (s)\n";
+  EXPECT_EQ(refused_body(body, "\"ai.onnx\" : 17, \"my\" : 3, \"ai.onnx.ml\" : 1"), "");
+  EXPECT_THAT(refused_body(body, "\"\" : 17, \"ai.onnx.ml\" : 1"), HasSubstr("r.rule:4: Scores is of 'my', which opset_import of 'pattern' does not name"));
+  EXPECT_THAT(refused_body("y = ai.onnx.ml.Scalr (q, k, v)\n", "\"ai.onnx.ml\" : 1"), HasSubstr("in opset 1 of ai.onnx.ml; did you mean 'Scaler'?"));
+}
+
 TEST(Rules, FoldersAreChecked) {
   const auto folder = std::filesystem::temp_directory_path() / "attn_opt_rules_test";
   std::filesystem::remove_all(folder);
-  EXPECT_FALSE(load_rules(folder.string()));
+  EXPECT_FALSE(load_rules({folder.string()}));
   std::filesystem::create_directories(folder);
   const auto error = [&] {
-    const auto rules = load_rules(folder.string());
+    const auto rules = load_rules({folder.string()});
     return rules ? std::string() : rules.error().message();
   };
   EXPECT_THAT(error(), HasSubstr("holds no rule"));
@@ -87,6 +135,32 @@ TEST(Rules, FoldersAreChecked) {
   std::ofstream(folder / "b.rule") << "# RULE softmax_attention\n" << kPattern << kReplacement;
   EXPECT_THAT(error(), HasSubstr("another pattern 'softmax_attention'"));
   std::filesystem::remove_all(folder);
+}
+
+TEST(Rules, ComeFolderAfterFolder) {
+  const auto top = std::filesystem::temp_directory_path() / "attn_opt_rule_folders_test";
+  std::filesystem::remove_all(top);
+  const auto write = [&](const std::string& file, const std::string& name) {
+    std::filesystem::create_directories((top / file).parent_path());
+    std::ofstream(top / file) << "# RULE " + name + "\n" << kPattern << kReplacement;
+  };
+  write("b/2.rule", "b2");
+  write("b/1.rule", "b1");
+  write("a/1.rule", "a1");
+  const auto names = [&](const std::vector<std::string>& folders) {
+    std::vector<std::string> paths, found;
+    for (const std::string& folder : folders) paths.push_back((top / folder).string());
+    const auto rules = load_rules(paths);
+    if (!rules) return std::vector{rules.error().message()};
+    for (const auto& rule : *rules) found.emplace_back(rule->name());
+    return found;
+  };
+  EXPECT_THAT(names({"b", "a"}), ::testing::ElementsAre("b1", "b2", "a1"));
+  EXPECT_THAT(names({"a", "b", "a/../a"}), ::testing::ElementsAre("a1", "b1", "b2")) << "a folder is read once";
+  EXPECT_THAT(names({}), ::testing::IsEmpty());
+  write("c/1.rule", "a1");
+  EXPECT_THAT(names({"a", "c"}), ::testing::ElementsAre(HasSubstr("another pattern 'a1'")));
+  std::filesystem::remove_all(top);
 }
 
 TEST(Rules, ThoseThatShipAreRegistered) {

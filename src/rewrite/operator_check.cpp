@@ -1,0 +1,80 @@
+#include "src/rewrite/operator_check.h"
+
+#include <onnx/defs/schema.h>
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "src/io/nearest_name.h"
+#include "src/io/one_line.h"
+
+namespace attn_opt {
+namespace {
+
+using Registry = onnx::OpSchemaRegistry;
+
+std::string domain_of(const onnx::NodeProto& node) { return node.domain() == "ai.onnx" ? "" : node.domain(); }
+
+/// The operators of each domain that ONNX has.
+const std::map<std::string, std::vector<std::string>>& operators() {
+  static const auto kOperators = [] {
+    std::map<std::string, std::set<std::string>> names;
+    for (const auto& schema : Registry::get_all_schemas_with_history()) names[schema.domain()].insert(schema.Name());
+    std::map<std::string, std::vector<std::string>> all;
+    for (const auto& [domain, of_domain] : names) all[domain].assign(of_domain.begin(), of_domain.end());
+    return all;
+  }();
+  return kOperators;
+}
+
+std::string opset_name(const std::string& domain, int version) {
+  return "opset " + std::to_string(version) + (domain.empty() ? "" : " of " + domain);
+}
+
+Status no_operator(const onnx::NodeProto& node, const std::string& domain, int version, const std::string& where) {
+  const std::string missing = "there is no operator '" + node.op_type() + "' in " + opset_name(domain, version);
+  if (const auto* newest = Registry::Schema(node.op_type(), domain)) {
+    int first = newest->SinceVersion();
+    for (const auto& schema : Registry::get_all_schemas_with_history())
+      if (schema.Name() == node.op_type() && schema.domain() == domain) first = std::min(first, schema.SinceVersion());
+    return fail(ErrorCode::kInvalidInput, where, missing, "it came with opset " + std::to_string(first));
+  }
+  const auto near = nearest_name(node.op_type(), operators().at(domain));
+  return fail(ErrorCode::kInvalidInput, where, missing,
+              near ? "did you mean '" + *near + "'?" : "an operator of another domain is written with its domain");
+}
+
+Status check_attributes(const onnx::NodeProto& node, const onnx::OpSchema& schema, const std::string& where) {
+  std::vector<std::string> known;
+  for (const auto& [name, attribute] : schema.attributes()) known.push_back(name);
+  for (const auto& attribute : node.attribute())
+    if (!schema.attributes().contains(attribute.name()))
+      return fail(ErrorCode::kInvalidInput, where, node.op_type() + " has no attribute '" + attribute.name() + "'",
+                  suggestion(attribute.name(), known));
+  return {};
+}
+
+}  // namespace
+
+Status check_operator(const onnx::NodeProto& node, int version, const std::string& where) {
+  const std::string domain = domain_of(node);
+  if (!operators().contains(domain)) return {};
+  const auto& [first, last] = Registry::DomainToVersionRange::Instance().Map().at(domain);
+  if (version < first || version > last)
+    return fail(ErrorCode::kInvalidInput, where, node.op_type() + ": there is no " + opset_name(domain, version),
+                "those from " + std::to_string(first) + " to " + std::to_string(last) + " are known");
+  const auto* schema = Registry::Schema(node.op_type(), version, domain);
+  if (!schema) return no_operator(node, domain, version, where);
+  ATTN_OPT_CHECK(check_attributes(node, *schema, where));
+  try {
+    schema->Verify(node);
+  } catch (const std::exception& error) {
+    return fail(ErrorCode::kInvalidInput, where, node.op_type() + ": " + one_line(error.what()));
+  }
+  return {};
+}
+
+}  // namespace attn_opt
