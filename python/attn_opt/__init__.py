@@ -7,16 +7,17 @@
 docs/python.md is the manual.
 """
 
-from ._api import Explanation, compare, explain, optimize, patterns, run
+from ._api import Explanation, compare, explain, optimize, patterns, run, test
 from ._core import Builder, Context, Dim, Facts, Graph, Node, Value, __version__
 from ._description import Bias, Drop, Keep, Miss, Pattern, Sdpa, Term, pattern
 from ._errors import (Error, InvalidModelError, LimitError, MismatchError, OutputError, PatternError, RequirementError,
                       UnsupportedError, UsageError)
-from ._report import Comparison, OutputDifference, Precondition, Report, Site, SiteMiss, Verification
+from ._report import (CaseResult, Comparison, OtherMiss, OutputDifference, Precondition, Report, Site, SiteMiss, TestResults,
+                      Verification)
 
 __all__ = [
-    "Bias", "Builder", "Comparison", "Context", "Dim", "Drop", "Error", "Explanation", "Facts", "Graph", "InvalidModelError", "Keep",
-    "LimitError", "MismatchError", "Miss", "Node", "OutputDifference", "OutputError", "Pattern", "PatternError", "Precondition",
-    "Report", "RequirementError", "Sdpa", "Site", "SiteMiss", "Term", "UnsupportedError", "UsageError", "Value", "Verification",
-    "__version__", "compare", "explain", "optimize", "pattern", "patterns", "run",
+    "Bias", "Builder", "CaseResult", "Comparison", "Context", "Dim", "Drop", "Error", "Explanation", "Facts", "Graph", "InvalidModelError", "Keep",
+    "LimitError", "MismatchError", "Miss", "Node", "OtherMiss", "OutputDifference", "OutputError", "Pattern", "PatternError", "Precondition",
+    "Report", "RequirementError", "Sdpa", "Site", "SiteMiss", "Term", "TestResults", "UnsupportedError", "UsageError", "Value", "Verification",
+    "__version__", "compare", "explain", "optimize", "pattern", "patterns", "run", "test",
 ]

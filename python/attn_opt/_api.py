@@ -1,10 +1,10 @@
-"""optimize(), explain(), run() and compare()."""
+"""optimize(), explain(), run(), compare(), patterns() and test()."""
 
 from __future__ import annotations
 
 import difflib
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from . import _core
 from ._description import Pattern
 from ._errors import MismatchError, UsageError
 from ._models import given_model
-from ._report import Comparison, OutputDifference, Report, Site
+from ._report import Comparison, OutputDifference, Report, Site, TestResults
 
 Patterns = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]", Pattern]]]
 Dims = Mapping[str, Union[int, Sequence[int]]]
@@ -32,17 +32,28 @@ def _dims(given: Optional[Dims]) -> List[str]:
     return [f"{name}={','.join(map(str, all_of_it))}" for name, all_of_it in sizes.items()]
 
 
+def _no_pattern(given: Any, name: str) -> TypeError:
+    if callable(given):
+        called = getattr(given, "__name__", type(given).__name__)
+        return TypeError(f"{name}: {called}() is no pattern yet: decorate it with @attn_opt.pattern(anchor=...), "
+                         "the operator that it is to be tried at")
+    return TypeError(f"{name} is {given!r}, a {type(given).__name__}: patterns are functions with @attn_opt.pattern(anchor=...), "
+                     "folders of rules, or a list of these")
+
+
 def _patterns(given: Patterns) -> Dict[str, Any]:
-    one = isinstance(given, (str, os.PathLike, Pattern))
-    parts = [given] if one else list(given)  # type: ignore[arg-type]
-    folders = [os.fspath(part) for part in parts if isinstance(part, (str, os.PathLike))]
-    functions = [part for part in parts if not isinstance(part, (str, os.PathLike))]
-    for function in functions:
-        if not isinstance(function, Pattern):
-            raise TypeError(f"patterns are folders of rules or functions made by @attn_opt.pattern, not {function!r}")
-    if len(folders) > 1:
-        raise UsageError("patterns come of one folder of rules", "patterns")
-    return {"rules": folders[0] if folders else "", "patterns": functions}
+    members = (str, os.PathLike, Pattern)
+    if isinstance(given, members):
+        parts: List[Any] = [given]
+    elif isinstance(given, Iterable) and not isinstance(given, (bytes, Mapping)):
+        parts = list(given)
+    else:
+        raise _no_pattern(given, "patterns")
+    for index, part in enumerate(parts):
+        if not isinstance(part, members):
+            raise _no_pattern(part, f"patterns[{index}]")
+    return {"rules": [os.fspath(part) for part in parts if isinstance(part, (str, os.PathLike))],
+            "patterns": [part for part in parts if isinstance(part, Pattern)]}
 
 
 def _trial(dims: Optional[Dims], rtol: Optional[float], atol: Optional[float], threads: int,
@@ -76,7 +87,7 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
         form: operands of the written nodes: "auto", "3d", "4d".
         stage: "attention", or "functions": calls of local functions at the model's opset.
         only, disable: names of patterns to use alone, or not to use.
-        patterns: patterns made by @attn_opt.pattern, and a folder of rules (docs/rules.md).
+        patterns: patterns made by @attn_opt.pattern and folders of rules (docs/rules.md): one, or a list of them.
         verify: "sites", "all-sites" (equal ones too), "model" (and the whole model), "off".
         strict: fuse only what is proven and verified.
         stop_after: fuse at most so many sites; negative: all.
@@ -153,7 +164,7 @@ def explain(model: Any, node: Optional[str] = None, **options: Any) -> Explanati
     sites = sorted(report.sites, key=lambda site: (rank[site.outcome], -len(site.peeled) if site.outcome == "missed" else 0))
     if node is not None:
         near = difflib.get_close_matches(node, [site.name for site in sites], 1)
-        sites = [site for site in sites if node in (site.name, site.miss.node if site.miss else None)]
+        sites = [site for site in sites if node in (site.name, *(miss.node for miss in (site.miss, *site.other_misses) if miss))]
         if not sites:
             raise UsageError(f"no attention is called '{node}'", "node", f"did you mean '{near[0]}'?" if near else "")
     explanation = Explanation(sites)
@@ -224,6 +235,32 @@ def compare(a: Any, b: Any, *, seeds: int = 3, dims: Optional[Dims] = None, rtol
     return comparison
 
 
-def patterns() -> Dict[str, str]:
-    """The patterns that attn-opt has: a line about each by name."""
-    return dict(_core.pattern_names())
+def patterns(patterns: Patterns = ()) -> Dict[str, str]:
+    """The patterns that attn-opt has, and those that are given as optimize() takes them: a line about each by name."""
+    given = _patterns(patterns)
+    return dict(_core.pattern_names(given["rules"], given["patterns"]))
+
+
+def test(paths: Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]]], *, patterns: Patterns = (),
+         update_golden: bool = False) -> TestResults:
+    """Runs pattern regression cases (docs/cases.md), as `attn-opt test` does.
+
+    Args:
+        paths: cases (.onnxtxt), or folders that are searched for them: one, or several.
+        patterns: as optimize() takes them, for all cases, beside the rules that a case names itself. Cases call them by their
+            names: `# RUN --only my_pattern`.
+        update_golden: rewrite golden outputs that differ.
+
+    Returns:
+        What came of each case; true if all passed. str() is what the command prints. A pattern that raises fails the case.
+
+    Raises:
+        UsageError, InvalidModelError: there is no such path, or no case; patterns that cannot be used.
+    """
+    given = _patterns(patterns)
+    where = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    results, summary = _core.test([os.fspath(path) for path in where], given["rules"], given["patterns"], update_golden)
+    return TestResults(results, summary)
+
+
+setattr(test, "__test__", False)  # for pytest: it is no test itself

@@ -118,6 +118,8 @@ class Miss:
     """
 
     def __init__(self, id: str, detail: str = "", node: Optional[Node] = None, peeled: Sequence[str] = ()):
+        if not id or any(c.isspace() for c in id):
+            raise UsageError(f"{id!r} is no id of a miss", "Miss", "a word such as 'power.scores'")
         self.id = id
         self.detail = detail
         self.node = node

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import traceback
 from typing import TYPE_CHECKING, Optional, Tuple
 
 if TYPE_CHECKING:
@@ -78,6 +80,9 @@ class PatternError(Error):
 
 def pattern_error(pattern: str, node: str, cause: BaseException) -> PatternError:
     """What the extension module raises for CAUSE, raised by PATTERN at NODE."""
-    error = PatternError(f"{type(cause).__name__}: {cause}", f"pattern '{pattern}' at node '{node}'")
+    package = os.path.dirname(__file__)
+    places = [place for place in traceback.extract_tb(cause.__traceback__) if os.path.dirname(place.filename) != package]
+    line = f", {places[-1].filename}:{places[-1].lineno}" if places else ""
+    error = PatternError(f"{type(cause).__name__}: {cause}", f"pattern '{pattern}' at node '{node}'{line}")
     error.__cause__ = cause
     return error

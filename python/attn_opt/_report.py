@@ -36,10 +36,18 @@ class SiteMiss(_View):
     node: Optional[str] = _attribute("node", "Where recognition stopped.")
     op: Optional[str] = _attribute("op", "Operator of that node.")
     found: str = _attribute("found", "What was found there.")
-    hint: str = _attribute("hint", "Where the documentation describes it.")
+    hint: Optional[str] = _attribute("hint", "Where the documentation describes it; None for an id of a pattern of one's own.")
 
     def __repr__(self) -> str:
         return f"<Miss {self.id} at {self.node}: {self.found}>"
+
+
+class OtherMiss(SiteMiss):
+    """What a further pattern missed at a site."""
+
+    __slots__ = ()
+    pattern: str = _attribute("pattern", "Name of the pattern.")
+    peeled: List[str] = _attribute("peeled", "What it had recognised.")
 
 
 class Precondition(_View):
@@ -101,6 +109,11 @@ class Site(_View):
         return SiteMiss(self._json["miss"]) if self._json["miss"] else None
 
     @property
+    def other_misses(self) -> List[OtherMiss]:
+        """What further patterns missed at the same node."""
+        return [OtherMiss(one) for one in self._json["other_misses"]]
+
+    @property
     def verification(self) -> Optional[Verification]:
         return Verification(self._json["verification"]) if self._json["verification"] else None
 
@@ -158,8 +171,8 @@ class Report(_View):
 
     @property
     def misses(self) -> List[SiteMiss]:
-        """Why sites were not fused, in the order of the sites."""
-        return [site.miss for site in self.sites if site.miss is not None]
+        """Why sites were not fused, in the order of the sites: of each the miss that got furthest, then those of other patterns."""
+        return [miss for site in self.sites if site.miss is not None for miss in (site.miss, *site.other_misses)]
 
     def to_json(self, indent: Optional[int] = 2) -> str:
         """The report as `--report FILE.json` writes it."""
@@ -206,3 +219,41 @@ class Comparison(List[OutputDifference]):
 
     def __str__(self) -> str:
         return "\n".join(map(str, self))
+
+
+class CaseResult(_View):
+    """What came of a pattern regression case."""
+
+    __slots__ = ()
+    name: str = _attribute("name", "As its CASE line has it.")
+    path: str = _attribute("path", "Its file.")
+    failures: List[str] = _attribute("failures", "What was not as expected; empty: the case passed.")
+    seconds: float = _attribute("seconds", "Wall time.")
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+    def __repr__(self) -> str:
+        return f"<Case {self.name}: {'passed' if self.passed else 'failed'}>"
+
+
+class TestResults(List[CaseResult]):
+    """What came of pattern regression cases; true if all passed."""
+
+    __test__ = False  # for pytest
+
+    def __init__(self, results: Sequence[Mapping[str, Any]], summary: str):
+        super().__init__(CaseResult(result) for result in results)
+        self._text = "".join(result["text"] for result in results) + summary
+
+    @property
+    def failed(self) -> List[CaseResult]:
+        """The cases that did not pass."""
+        return [result for result in self if not result.passed]
+
+    def __bool__(self) -> bool:
+        return not self.failed
+
+    def __str__(self) -> str:
+        return self._text

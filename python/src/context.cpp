@@ -6,7 +6,9 @@
 #include "python/src/attributes.h"
 #include "python/src/bindings.h"
 #include "python/src/dims.h"
+#include "python/src/errors.h"
 #include "python/src/tensors.h"
+#include "src/rewrite/operator_check.h"
 
 namespace attn_opt::python {
 namespace {
@@ -50,16 +52,41 @@ std::vector<Value*> inputs_of(const BuilderHandle& build, nb::handle inputs) {
 
 ValueHandle made(const BuilderHandle& build, Value* value) { return {build.scope, value}; }
 
+/// Python's exception where no model could have a node of OP as it is drafted.
+void check_drafted(const BuilderHandle& build, const std::string& op, const std::vector<Value*>& inputs, int outputs,
+                   const GraphBuilder::Attributes& attributes) {
+  onnx::NodeProto node;
+  const size_t colons = op.find("::");
+  node.set_op_type(colons == std::string::npos ? op : op.substr(colons + 2));
+  if (colons != std::string::npos) node.set_domain(op.substr(0, colons));
+  for (const Value* input : inputs) node.add_input(input ? input->name : "");
+  for (int i = 0; i < outputs; ++i) node.add_output(std::to_string(i));
+  for (const auto& attribute : attributes) *node.add_attribute() = attribute;
+  MatchContext& matching = build.scope->open();
+  const bool is_onnx = node.domain().empty() || node.domain() == "ai.onnx";
+  const int version = is_onnx ? matching.view.edit_opset() : static_cast<int>(matching.view.opset(*build.scope->anchor->graph, node.domain()));
+  const std::string where = "the drafted node " + op;
+  if (version == 0) raise(exception_of({ErrorCode::kUsage, where, "the model does not import the domain '" + node.domain() + "'", "draft operators of ai.onnx, or of domains that the model has"}));
+  if (Status valid = check_operator(node, version, where); !valid)
+    raise(exception_of({ErrorCode::kUsage, valid.error().where, valid.error().what, valid.error().remedy}));
+}
+
 ValueHandle drafted(const BuilderHandle& build, const std::string& op, nb::handle inputs, const nb::kwargs& attributes) {
   GraphBuilder& builder = build.scope->builder();
-  return made(build, builder.node(op, inputs_of(build, inputs), attributes_of(attributes)));
+  const auto values = inputs_of(build, inputs);
+  const auto given = attributes_of(attributes);
+  check_drafted(build, op, values, 1, given);
+  return made(build, builder.node(op, values, given));
 }
 
 nb::list drafted_many(const BuilderHandle& build, const std::string& op, nb::handle inputs, int outputs, const nb::kwargs& attributes) {
   if (outputs < 1 || outputs > 1024) throw nb::value_error("a node has 1 to 1024 outputs");
   GraphBuilder& builder = build.scope->builder();
   const std::vector<bool> wanted(static_cast<size_t>(outputs), true);
-  const Node* node = builder.new_node(op, inputs_of(build, inputs), wanted, attributes_of(attributes));
+  const auto read = inputs_of(build, inputs);
+  const auto given = attributes_of(attributes);
+  check_drafted(build, op, read, outputs, given);
+  const Node* node = builder.new_node(op, read, wanted, given);
   nb::list values;
   for (Value* value : node->outputs) values.append(made(build, value));
   return values;

@@ -12,5 +12,6 @@ NB_MODULE(_core, module) {
   bind_context(module);
   bind_patterns(module);
   bind_optimize(module);
+  bind_cases(module);
   bind_runs(module);
 }

@@ -10,6 +10,7 @@
 #include "python/src/bindings.h"
 #include "python/src/errors.h"
 #include "python/src/tensors.h"
+#include "src/cli/optimize_arguments.h"
 
 namespace attn_opt::python {
 namespace {
@@ -155,6 +156,18 @@ class PythonPattern : public Pattern {
   std::vector<std::string> anchors_;
 };
 
+nb::list pattern_names(const std::vector<std::string>& rules, nb::handle of_python) {
+  OptimizeArguments arguments;
+  arguments.patterns = rules;
+  arguments.more_patterns = patterns_of(of_python);
+  const OptimizeOptions options = value_or_raise(to_options(arguments));
+  nb::list names;
+  const auto add = [&names](const Pattern& pattern) { names.append(nb::make_tuple(text(pattern.name()), text(pattern.summary()))); };
+  for (const auto& pattern : patterns()) add(*pattern);
+  for (const auto& pattern : options.rules) add(*pattern);
+  return names;
+}
+
 }  // namespace
 
 std::vector<std::shared_ptr<const Pattern>> patterns_of(nb::handle patterns) {
@@ -165,11 +178,8 @@ std::vector<std::shared_ptr<const Pattern>> patterns_of(nb::handle patterns) {
 
 void bind_patterns(nb::module_& module) {
   module.def("wrong_axes", [](const std::string& axes) { return wrong_axes(axes); }, nb::arg("axes"), "What is wrong with the spelling AXES; \"\" if nothing is.");
-  module.def("pattern_names", [] {
-    nb::list names;
-    for (const auto& pattern : patterns()) names.append(nb::make_tuple(text(pattern->name()), text(pattern->summary())));
-    return names;
-  }, "(name, summary) of each pattern that attn-opt has.");
+  module.def("pattern_names", pattern_names, nb::arg("rules"), nb::arg("patterns"),
+             "(name, summary) of each pattern that attn-opt has, of those in the folders RULES, and of PATTERNS.");
 }
 
 }  // namespace attn_opt::python

@@ -1,4 +1,5 @@
 """Descriptions drawn at random: whatever a pattern tells, nothing crashes, and no site is fused whose numbers would change."""
+import contextlib
 import math
 import random
 
@@ -33,7 +34,9 @@ class Draw:
             return context.main.find(name)
         if self.random.random() < 0.2:
             operator = self.random.choice(["Neg", "Add", "MatMul", "Transpose", "Concat", "NoOperator"])
-            return context.build.node(operator, [context.main.find(self.random.choice(NAMES)) for _ in range(self.random.randint(0, 2))])
+            inputs = [context.main.find(self.random.choice(NAMES)) for _ in range(self.random.randint(0, 2))]
+            with contextlib.suppress(attn_opt.UsageError):  # no such operator, or not with so many inputs
+                return context.build.node(operator, inputs, **({"axis": 1} if operator == "Concat" else {}))
         nodes = self.random.choice([context.main, context.anchor.graph]).nodes
         inner = [value for node in nodes for value in (*node.inputs, *node.outputs) if value]
         return self.random.choice([context.main.find(self.random.choice(NAMES)), *inner])
