@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <map>
 #include <set>
 #include <vector>
 
@@ -18,16 +17,12 @@ using Registry = onnx::OpSchemaRegistry;
 
 std::string domain_of(const onnx::NodeProto& node) { return node.domain() == "ai.onnx" ? "" : node.domain(); }
 
-/// The operators of each domain that ONNX has.
-const std::map<std::string, std::vector<std::string>>& operators() {
-  static const auto kOperators = [] {
-    std::map<std::string, std::set<std::string>> names;
-    for (const auto& schema : Registry::get_all_schemas_with_history()) names[schema.domain()].insert(schema.Name());
-    std::map<std::string, std::vector<std::string>> all;
-    for (const auto& [domain, of_domain] : names) all[domain].assign(of_domain.begin(), of_domain.end());
-    return all;
-  }();
-  return kOperators;
+/// The operators that ONNX has in DOMAIN. Slow: every schema is copied.
+std::vector<std::string> operators_of(const std::string& domain) {
+  std::set<std::string> names;
+  for (const auto& schema : Registry::get_all_schemas_with_history())
+    if (schema.domain() == domain) names.insert(schema.Name());
+  return {names.begin(), names.end()};
 }
 
 std::string opset_name(const std::string& domain, int version) {
@@ -42,7 +37,7 @@ Status no_operator(const onnx::NodeProto& node, const std::string& domain, int v
       if (schema.Name() == node.op_type() && schema.domain() == domain) first = std::min(first, schema.SinceVersion());
     return fail(ErrorCode::kInvalidInput, where, missing, "it came with opset " + std::to_string(first));
   }
-  const auto near = nearest_name(node.op_type(), operators().at(domain));
+  const auto near = nearest_name(node.op_type(), operators_of(domain));
   return fail(ErrorCode::kInvalidInput, where, missing,
               near ? "did you mean '" + *near + "'?" : "an operator of another domain is written with its domain");
 }
@@ -61,8 +56,10 @@ Status check_attributes(const onnx::NodeProto& node, const onnx::OpSchema& schem
 
 Status check_operator(const onnx::NodeProto& node, int version, const std::string& where) {
   const std::string domain = domain_of(node);
-  if (!operators().contains(domain)) return {};
-  const auto& [first, last] = Registry::DomainToVersionRange::Instance().Map().at(domain);
+  const auto& domains = Registry::DomainToVersionRange::Instance().Map();
+  const auto range = domains.find(domain);
+  if (range == domains.end()) return {};
+  const auto [first, last] = range->second;
   if (version < first || version > last)
     return fail(ErrorCode::kInvalidInput, where, node.op_type() + ": there is no " + opset_name(domain, version),
                 "those from " + std::to_string(first) + " to " + std::to_string(last) + " are known");
