@@ -28,6 +28,7 @@ struct PartView {
   std::string axes = "bhsd";
 };
 
+/// Attention by its parts, each a value with the names of its axes; match_of() makes a Match of it.
 struct AttentionParts {
   PartView q, k, v;
   PartView output;                 ///< the product of the probabilities with V, or a layout of it

@@ -20,14 +20,17 @@
 
 namespace attn_opt {
 
+/// What a factor of a logical operand counts; kRow is queries or keys.
 enum class Role : uint8_t { kBatch, kHead, kRow, kFeature };
 
+/// One factor of a logical operand: repeated where one entry serves all of them (an expanded axis).
 struct Factor {
   Role role = Role::kBatch;
   Dim size;
   bool repeated = false;
 };
 
+/// The factors that each axis of a value holds, outermost first.
 class AxisMap {
  public:
   /// Axes of one factor each, with the given roles and the sizes of SHAPE. Axes of size 1 hold nothing.

@@ -29,8 +29,10 @@ struct Atom {
   bool unknown = false;          ///< a symbol that the model does not name
   bool may_be_negative = false;  ///< not proven to be at least 0; of a symbol: it is data, not a size
 };
+/// Atoms are shared and never change.
 using AtomRef = std::shared_ptr<const Atom>;
 
+/// A size: a polynomial of atoms with integer coefficients.
 class Dim {
  public:
   /// A product: COEFFICIENT times FACTORS, which are sorted by name.
@@ -89,10 +91,14 @@ class Dim {
 std::optional<Dim> exact_quotient(const Dim& a, const Dim& b);
 /// floor(a / b): exact where it comes out, a number for numbers, else an opaque atom.
 Dim floor_quotient(const Dim& a, const Dim& b);
+/// The smaller of two, or an opaque atom where that is not proven.
 Dim minimum(const Dim& a, const Dim& b);
+/// The greater of two, or an opaque atom where that is not proven.
 Dim maximum(const Dim& a, const Dim& b);
+/// 1 for no DIMS.
 Dim product(std::span<const Dim> dims);
 
+/// Sizes of the axes, outermost first.
 using Shape = std::vector<Dim>;
 /// The size of AXIS, counted from the last; 1 where SHAPE has no such axis, as in broadcasting.
 Dim from_last(const Shape& shape, size_t axis);

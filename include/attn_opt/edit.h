@@ -37,10 +37,12 @@ class SharedNodes {
   std::map<std::pair<const Graph*, std::string>, Value*> made_;
 };
 
+/// New nodes that stand before an anchor, and the values they take over.
 class Edit {
  public:
   Edit(ModelGraph& model, Node& anchor) : model_(model), anchor_(anchor) {}
 
+  /// EXISTING is made by MADE's producer from commit() on.
   struct Takeover {
     Value* existing;
     Value* made;
@@ -88,6 +90,7 @@ class Edit {
 /// Adds FUNCTION to MODEL unless it has one of its name, and the import of its domain.
 void enter_function(const onnx::FunctionProto& function, onnx::ModelProto& model);
 
+/// Makes the nodes of an Edit; equal nodes are made once.
 class GraphBuilder {
  public:
   /// STEM begins the names of what is made.

@@ -12,10 +12,12 @@
 
 namespace attn_opt {
 
+/// Ranks of Q, K, V and Y: (B, L, H*D) or (B, H, L, D); auto: 3-D where that takes no node around the operator, else 4-D.
 enum class Form { kAuto, k3d, k4d };
 /// kFunctions: calls of local functions LocalAttention… of the domain "intermediate", at the model's own opset.
 enum class Stage { kAttention, kFunctions };
 
+/// How a match is to be written.
 struct EmitOptions {
   Target target = Target::kPortable;
   Form form = Form::kAuto;
@@ -23,6 +25,7 @@ struct EmitOptions {
   bool strict = false;  ///< no way of writing that assumes more than the match does
 };
 
+/// What was written for a match, not yet committed.
 struct Emission {
   Edit edit;
   std::string form;             ///< "3d" or "4d"
@@ -38,7 +41,8 @@ struct Emission {
   std::string mask_reading = {};  ///< which masks is_causal says, and why not the others; empty if there are none
 };
 
-/// Plans the nodes for MATCH. Misses: "target.dtype", "stage.*" (what a local function cannot say), "emit.*" when the form asked for, or any, cannot be written.
+/// Plans the nodes for MATCH. Misses: "target.dtype", "stage.*" (what a local function cannot say), "emit.*" when the form
+/// asked for, or any, cannot be written.
 Matched<Emission> emit_attention(const Match& match, MatchContext& context, const SharedNodes& shared,
                                  const EmitOptions& options);
 

@@ -45,6 +45,7 @@ enum class SchemaBodies {
   kAlways,         ///< all of them, to test kernels against
 };
 
+/// How a model is run, and its limits.
 struct ExecutorOptions {
   /// Every floating tensor is held and computed in double, constants widened from the value they have in their type.
   bool compute_f64 = false;
@@ -55,8 +56,10 @@ struct ExecutorOptions {
   SchemaBodies schema_bodies = SchemaBodies::kWithoutKernel;
 };
 
+/// Inputs by name.
 using Feeds = std::unordered_map<std::string, Tensor>;
 
+/// One model, ready to be run any number of times.
 class Executor {
  public:
   /// MODEL and TENSORS must outlive the executor. Initializers are read on first use.

@@ -33,6 +33,7 @@ struct SizeAssumption {
   const Node* node = nullptr;
 };
 
+/// What is known of the values of one view, found out when it is first asked for.
 class Facts {
  public:
   /// VIEW and TENSORS must outlive the facts.

@@ -36,6 +36,7 @@ struct Use {
   int input = 0;
 };
 
+/// A value of a graph: an input, an initializer, an output of a node, or what a body reads from outside.
 struct Value {
   explicit Value(std::pmr::memory_resource* memory) : uses(memory) {}
 
@@ -65,6 +66,7 @@ enum class Placement : uint8_t {
 /// Version of ai.onnx that edits write unless ModelGraph::set_edit_opset() says otherwise.
 inline constexpr int kEditOpset = 24;
 
+/// A NodeProto with its values.
 struct Node {
   explicit Node(std::pmr::memory_resource* memory) : inputs(memory), outputs(memory), use_slots(memory) {}
 
@@ -138,6 +140,7 @@ class Graph {
   NameTable<Value*> values_;
 };
 
+/// The view of a whole model.
 class ModelGraph {
  public:
   /// Builds the view in one pass. Errors (kInvalidInput): a name that nothing defines, a value defined twice, nodes

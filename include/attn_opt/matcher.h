@@ -16,6 +16,7 @@
 
 namespace attn_opt {
 
+/// Does the value fit? Sets captures only if it does.
 using Matcher = std::function<bool(Value&, Facts&)>;
 
 /// Fits every value.
@@ -24,6 +25,7 @@ Matcher any(Value** capture = nullptr);
 Matcher same(Value* const* bound);
 /// Fits a value all of whose elements are one number known beforehand.
 Matcher number(double* capture = nullptr);
+/// number() of one that equals WANTED.
 Matcher number_is(double wanted);
 /// Fits the first output of an ai.onnx node OP_TYPE whose first inputs fit; more inputs may follow.
 Matcher op(std::string op_type, std::vector<Matcher> inputs, Node** capture = nullptr);

@@ -15,6 +15,7 @@
 
 namespace attn_opt {
 
+/// A condition that kept a pattern from matching.
 struct Miss {
   std::string id;
   const Node* node = nullptr;  ///< where; null: at a graph input or initializer
@@ -26,6 +27,7 @@ struct Miss {
 template <class T>
 using Matched = tl::expected<T, Miss>;
 
+/// A Miss, to be returned as a Matched of any type.
 inline tl::unexpected<Miss> missed(std::string id, const Node* node, std::string found,
                                    std::vector<std::string> peeled = {}) {
   return tl::unexpected<Miss>(Miss{std::move(id), node, std::move(found), std::move(peeled)});

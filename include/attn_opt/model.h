@@ -30,6 +30,7 @@ class TensorStore {
 /// A store for models that hold all their tensors themselves (no external data).
 const TensorStore& inline_tensors();
 
+/// A model and the store of its tensors' bytes.
 struct Model {
   onnx::ModelProto proto;
   std::filesystem::path path;                  ///< as given by the user; "-" for standard input

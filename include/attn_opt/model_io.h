@@ -25,6 +25,7 @@
 
 namespace attn_opt {
 
+/// What load_model() may read, and how much of it stays in the file.
 struct LoadOptions {
   /// Further folders into which links to external data may lead.
   std::vector<std::filesystem::path> allowed_data_dirs;
@@ -40,11 +41,13 @@ enum class ExternalData {
   kExternal,  ///< in a data file STEM.data (values of sparse tensors, which readers want inline, do not move)
 };
 
+/// Where save_model() puts tensors.
 struct SaveOptions {
   /// A model file of more bytes is refused: protobuf, and with it every reader of ONNX, stops below 2 GiB.
   uint64_t max_file_bytes = INT32_MAX;
   ExternalData external_data = ExternalData::kAuto;
-  /// Called with the part that is written, 0 to 1; never where the model's weights are not in files. May throw: then nothing is kept.
+  /// Called with the part that is written, 0 to 1; never where the model's weights are not in files. May throw: then
+  /// nothing is kept.
   std::function<void(double part)> progress{};
 };
 

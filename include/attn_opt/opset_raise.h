@@ -16,6 +16,7 @@
 
 namespace attn_opt {
 
+/// What raising a model will change; nothing is changed before apply().
 class RaisePlan {
  public:
   RaisePlan();

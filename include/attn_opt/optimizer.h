@@ -30,6 +30,7 @@ struct ModelTrial {
   size_t memory_limit = ExecutorOptions().memory_limit;
 };
 
+/// What optimize() is to do; the defaults are those of the command.
 struct OptimizeOptions {
   int opset = 24;                          ///< a floor: a model above it is never lowered
   std::vector<std::string> only, disable;  ///< names of patterns

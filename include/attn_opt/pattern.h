@@ -34,6 +34,7 @@ struct MatchContext {
   SharedNodes unplaced = {};
 };
 
+/// A recognised attention and where it stands.
 struct Match {
   Node* anchor = nullptr;        ///< what the site is called after
   Node* insert_before = nullptr; ///< where the new nodes go: everything they read stands above it
@@ -47,6 +48,7 @@ struct Match {
   std::vector<Edit::Takeover> copies;
 };
 
+/// A front end. Stateless: match() is called for many nodes, in any order.
 class Pattern {
  public:
   virtual ~Pattern() = default;
@@ -60,12 +62,15 @@ class Pattern {
 
 /// All registered patterns, by name.
 const std::vector<std::unique_ptr<Pattern>>& patterns();
+/// Adds PATTERN to patterns(); true, so that a constant can hold the call.
 bool register_pattern(std::unique_ptr<Pattern> pattern);
 
+/// Id of the miss of an anchor that belongs to no attention: not a site, and not reported.
 inline constexpr std::string_view kNotAttention = "not-attention";
 
 }  // namespace attn_opt
 
+/// Registers the Pattern class TYPE before main().
 #define ATTN_OPT_REGISTER_PATTERN(type)                     \
   namespace {                                               \
   [[maybe_unused]] const bool type##_is_registered =        \

@@ -25,6 +25,7 @@ struct OtherMiss {
   std::vector<std::string> peeled;
 };
 
+/// What became of one site.
 struct SiteReport {
   enum class Outcome { kFused, kMissed, kRefused };  ///< refused: recognised, but verification or --strict said no
   std::string name;     ///< label of the anchor node
@@ -51,6 +52,7 @@ struct SiteReport {
   double match_seconds = 0;
 };
 
+/// How many nodes of an operator the model had and has.
 struct OperatorCount {
   std::string op;  ///< "MatMul", "com.microsoft::FusedMatMul"
   int before = 0, after = 0;
@@ -58,6 +60,7 @@ struct OperatorCount {
 
 /// The whole model, run as it was and as it is to be written.
 struct ModelVerification {
+  /// How one output differs between the two.
   struct Output {
     std::string name;
     bool agrees = false;
@@ -68,6 +71,7 @@ struct ModelVerification {
   std::vector<Output> outputs;  ///< the worst of all runs
 };
 
+/// What a run did with one model.
 struct Report {
   static constexpr int kSchemaVersion = 1;
   std::string tool_version, input, output;

@@ -42,6 +42,7 @@ struct TensorScale {
   Shape frame;  ///< of the scores where it was met
 };
 
+/// A step between the scores and the softmax: a bias, or a fill where a mask says so.
 struct ScoreTerm {
   enum class Kind {
     kBias,  ///< scores + coefficient * value
@@ -59,6 +60,7 @@ struct ScoreTerm {
   std::string not_causal = {};  ///< else: what is in the way
 };
 
+/// A value that holds Y, in whatever layout.
 struct OutputView {
   Value* value = nullptr;
   AxisMap axes;  ///< rows are queries, features those of V
@@ -83,6 +85,7 @@ struct LegalIntegers {
   Dim least, most;
 };
 
+/// Scaled dot-product attention as the graph computes it.
 struct Sdpa {
   Operand q, k, v;
   DataType type = onnx::TensorProto::UNDEFINED;  ///< of Q, K and V

@@ -22,6 +22,7 @@ enum class ErrorCode {
   kOutput,        ///< the output cannot be written: 5
 };
 
+/// What went wrong.
 struct Error {
   ErrorCode code = ErrorCode::kInvalidInput;
   std::string where;   ///< file, node or value; may be empty
@@ -32,10 +33,13 @@ struct Error {
   std::string message() const;
 };
 
+/// A T, or why there is none.
 template <class T>
 using Expected = tl::expected<T, Error>;
+/// Nothing, or what went wrong.
 using Status = Expected<void>;
 
+/// An Error, to be returned as an Expected of any type.
 inline tl::unexpected<Error> fail(ErrorCode code, std::string where, std::string what, std::string remedy = {}) {
   return tl::unexpected<Error>(Error{code, std::move(where), std::move(what), std::move(remedy)});
 }

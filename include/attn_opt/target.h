@@ -11,6 +11,7 @@
 
 namespace attn_opt {
 
+/// What is to run the model.
 enum class Target {
   kPortable,  ///< runs, with the same numbers, in ONNX Runtime, OpenVINO and the reference
   kSpec,      ///< all that the operator as ONNX defines it takes
@@ -18,6 +19,7 @@ enum class Target {
   kOpenVino,
 };
 
+/// What a target's Attention takes.
 struct TargetRules {
   std::string_view name;
   bool takes_bfloat16;
@@ -32,8 +34,11 @@ struct TargetRules {
   bool has_windows;                ///< left_window_size, right_window_size of opset 25
 };
 
+/// The row of TARGET.
 const TargetRules& rules_of(Target target);
+/// None if there is no target of that NAME.
 std::optional<Target> target_named(std::string_view name);
+/// In the order of the enumeration.
 std::vector<std::string> target_names();
 
 }  // namespace attn_opt

@@ -19,6 +19,7 @@ namespace attn_opt {
 
 /// Element type: onnx.TensorProto.DataType.
 using DataType = onnx::TensorProto_DataType;
+/// Sizes of the axes, outermost first.
 using Dims = std::vector<int64_t>;
 
 /// Product of DIMS; -1 if one is negative or the product passes 2^62.
@@ -40,6 +41,7 @@ struct Half {
   explicit Half(float value);
   operator float() const;
 };
+/// A BFLOAT16 element: float with 7 bits of fraction.
 struct BFloat16 {
   uint16_t bits = 0;
   BFloat16() = default;

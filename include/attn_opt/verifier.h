@@ -15,12 +15,14 @@
 
 namespace attn_opt {
 
+/// What verification says of a site.
 enum class Verdict {
   kVerified,
   kFailed,      ///< numbers differ: must not be applied
   kUnverified,  ///< could not be run (unknown rank, unsupported operator, over a limit)
 };
 
+/// A verdict and what it stands on.
 struct Verification {
   Verdict verdict = Verdict::kUnverified;
   std::string reason;             ///< of kFailed and kUnverified: what differed and on which draw, or what was in the way
@@ -32,6 +34,7 @@ struct Verification {
   std::vector<std::string> explained_by;  ///< ids of assumed preconditions that differences were put down to
 };
 
+/// Limits of the verification of one site.
 struct VerifyOptions {
   size_t memory_limit = size_t{1} << 30;               ///< bytes a site's run may hold
   std::chrono::milliseconds time_limit{10'000};        ///< for a site, all draws together
@@ -39,6 +42,7 @@ struct VerifyOptions {
   bool share_verdicts = true; ///< equal sites are run once
 };
 
+/// Verifies the sites of one model.
 class Verifier {
  public:
   Verifier(MatchContext context, const TensorStore& tensors, VerifyOptions options);
