@@ -54,11 +54,17 @@ function(attn_opt_compile_settings target)
     # GCC 12 warns of overlapping copies inside its own std::string.
     target_compile_options(${target} PRIVATE -Wno-restrict)
   endif()
-  # A compiler cache serves several build folders at once, but not through precompiled headers.
   if(ATTN_OPT_CCACHE)
     set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER ${ATTN_OPT_CCACHE})
-  else()
-    target_precompile_headers(${target} PRIVATE <onnx/onnx_pb.h> <string> <vector> <unordered_map>)
+  endif()
+  attn_opt_precompile(${target} <onnx/onnx_pb.h> <string> <vector> <unordered_map>)
+endfunction()
+
+# attn_opt_precompile(TARGET header...): precompiles the headers where there is no compiler cache, which serves several build
+# folders at once, but not through precompiled headers.
+function(attn_opt_precompile target)
+  if(NOT ATTN_OPT_CCACHE)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
   endif()
 endfunction()
 
