@@ -259,6 +259,8 @@ def test(paths: Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[
     """
     given = _patterns(patterns)
     where = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    if not isinstance(where, Iterable):
+        raise TypeError(f"paths is {paths!r}, a {type(paths).__name__}: cases and folders of cases are str or os.PathLike, or a list of these")
     results, summary = _core.test([os.fspath(path) for path in where], given["rules"], given["patterns"], update_golden)
     return TestResults(results, summary)
 

@@ -144,6 +144,8 @@ class Pattern:
             raise UsageError(f"'{name}' is no name of a pattern", remedy="letters, digits, _ and -")
         if not self.anchor:
             raise UsageError("a pattern has an operator that it is tried at", f"pattern '{name}'", "give anchor=('Softmax',)")
+        for operator in self.anchor:
+            _core.check_anchor(operator, f"pattern '{name}', anchor")
 
     def __call__(self, node: Node, context: Context) -> Any:
         return self.match(node, context)
@@ -152,7 +154,7 @@ class Pattern:
         return f"<Pattern {self.name} at {', '.join(self.anchor)}>"
 
 
-def pattern(*, anchor: Union[str, Sequence[str]], name: Optional[str] = None,
+def pattern(bare: None = None, /, *, anchor: Union[str, Sequence[str]], name: Optional[str] = None,
             summary: Optional[str] = None) -> Callable[[Match], Pattern]:
     """Makes a function match(node, context) a pattern, which is tried at every node whose operator is one of `anchor`.
 
@@ -161,6 +163,9 @@ def pattern(*, anchor: Union[str, Sequence[str]], name: Optional[str] = None,
         name: for only=, disable= and reports; by default the function's.
         summary: one line; by default the first of the function's docstring.
     """
+    if bare is not None:  # without anchor= Python says what is missing
+        raise TypeError("a function is decorated with @attn_opt.pattern(anchor=...), not handed to it")
+
     def make(match: Match) -> Pattern:
         described = (match.__doc__ or "").strip().split("\n")[0]
         return Pattern(match, name or match.__name__, summary or described, anchor)

@@ -8,6 +8,7 @@
 #include "python/src/dims.h"
 #include "python/src/errors.h"
 #include "python/src/tensors.h"
+#include "src/graph/operator_text.h"
 #include "src/rewrite/operator_check.h"
 
 namespace attn_opt::python {
@@ -56,15 +57,14 @@ ValueHandle made(const BuilderHandle& build, Value* value) { return {build.scope
 void check_drafted(const BuilderHandle& build, const std::string& op, const std::vector<Value*>& inputs, int outputs,
                    const GraphBuilder::Attributes& attributes) {
   onnx::NodeProto node;
-  const size_t colons = op.find("::");
-  node.set_op_type(colons == std::string::npos ? op : op.substr(colons + 2));
-  if (colons != std::string::npos) node.set_domain(op.substr(0, colons));
+  const OperatorText wanted(op);
+  node.set_op_type(std::string(wanted.op));
+  node.set_domain(std::string(wanted.domain));
   for (const Value* input : inputs) node.add_input(input ? input->name : "");
   for (int i = 0; i < outputs; ++i) node.add_output(std::to_string(i));
   for (const auto& attribute : attributes) *node.add_attribute() = attribute;
   MatchContext& matching = build.scope->open();
-  const bool is_onnx = node.domain().empty() || node.domain() == "ai.onnx";
-  const int version = is_onnx ? matching.view.edit_opset() : static_cast<int>(matching.view.opset(*build.scope->anchor->graph, node.domain()));
+  const int version = wanted.domain.empty() ? matching.view.edit_opset() : static_cast<int>(matching.view.opset(*build.scope->anchor->graph, node.domain()));
   const std::string where = "the drafted node " + op;
   if (version == 0) raise(exception_of({ErrorCode::kUsage, where, "the model does not import the domain '" + node.domain() + "'", "draft operators of ai.onnx, or of domains that the model has"}));
   if (Status valid = check_operator(node, version, where); !valid)

@@ -11,6 +11,7 @@
 #include "python/src/errors.h"
 #include "python/src/tensors.h"
 #include "src/cli/optimize_arguments.h"
+#include "src/rewrite/operator_check.h"
 
 namespace attn_opt::python {
 namespace {
@@ -178,6 +179,10 @@ std::vector<std::shared_ptr<const Pattern>> patterns_of(nb::handle patterns) {
 
 void bind_patterns(nb::module_& module) {
   module.def("wrong_axes", [](const std::string& axes) { return wrong_axes(axes); }, nb::arg("axes"), "What is wrong with the spelling AXES; \"\" if nothing is.");
+  module.def("check_anchor", [](const std::string& op, const std::string& where) {
+    if (const Status known = check_operator_name(op, where); !known)
+      raise(exception_of({ErrorCode::kUsage, known.error().where, known.error().what, known.error().remedy}));
+  }, nb::arg("op"), nb::arg("where"), "Raises where no version of ONNX has the operator OP. Those of other domains are not known.");
   module.def("pattern_names", pattern_names, nb::arg("rules"), nb::arg("patterns"),
              "(name, summary) of each pattern that attn-opt has, of those in the folders RULES, and of PATTERNS.");
 }

@@ -1,5 +1,7 @@
 #include "python/src/scope.h"
 
+#include "src/graph/operator_text.h"
+
 namespace attn_opt::python {
 
 GraphBuilder& Scope::builder() {
@@ -27,9 +29,8 @@ Value* value_of(nb::handle object, const ScopeRef& scope, const std::string& nam
 }
 
 bool is_operator(const Node& node, std::string_view op) {
-  const size_t colons = op.find("::");
-  if (colons == std::string_view::npos) return node.is(op);
-  return node.domain() == op.substr(0, colons) && node.op() == op.substr(colons + 2);
+  const OperatorText wanted(op);
+  return node.op() == wanted.op && node.domain() == wanted.domain;
 }
 
 nb::str text(std::string_view bytes) {

@@ -1,4 +1,5 @@
 #include "attn_opt/edit.h"
+#include "src/graph/operator_text.h"
 
 namespace attn_opt {
 namespace {
@@ -17,9 +18,9 @@ std::string key_of(const std::string& op, const std::vector<Value*>& inputs, con
 
 Node* GraphBuilder::fill(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes) {
   Node* made = edit_.model_.new_node(edit_.graph());
-  const size_t colons = op.find("::");
-  const std::string op_type = colons == std::string::npos ? op : op.substr(colons + 2);
-  if (colons != std::string::npos) made->proto->set_domain(op.substr(0, colons));
+  const OperatorText wanted(op);
+  const std::string op_type(wanted.op);
+  if (!wanted.domain.empty()) made->proto->set_domain(std::string(wanted.domain));
   made->proto->set_op_type(op_type);
   made->proto->set_name(edit_.model_.fresh_name(stem_ + "/" + op_type));
   for (const auto& attribute : attributes) *made->proto->add_attribute() = attribute;

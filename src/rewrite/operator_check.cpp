@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "src/graph/operator_text.h"
 #include "src/io/nearest_name.h"
 #include "src/io/one_line.h"
 
@@ -29,17 +30,20 @@ std::string opset_name(const std::string& domain, int version) {
   return "opset " + std::to_string(version) + (domain.empty() ? "" : " of " + domain);
 }
 
-Status no_operator(const onnx::NodeProto& node, const std::string& domain, int version, const std::string& where) {
-  const std::string missing = "there is no operator '" + node.op_type() + "' in " + opset_name(domain, version);
-  if (const auto* newest = Registry::Schema(node.op_type(), domain)) {
-    int first = newest->SinceVersion();
-    for (const auto& schema : Registry::get_all_schemas_with_history())
-      if (schema.Name() == node.op_type() && schema.domain() == domain) first = std::min(first, schema.SinceVersion());
-    return fail(ErrorCode::kInvalidInput, where, missing, "it came with opset " + std::to_string(first));
-  }
-  const auto near = nearest_name(node.op_type(), operators_of(domain));
+tl::unexpected<Error> misspelt(const std::string& missing, const std::string& op, const std::string& domain, const std::string& where) {
+  const auto near = nearest_name(op, operators_of(domain));
   return fail(ErrorCode::kInvalidInput, where, missing,
               near ? "did you mean '" + *near + "'?" : "an operator of another domain is written with its domain");
+}
+
+Status no_operator(const onnx::NodeProto& node, const std::string& domain, int version, const std::string& where) {
+  const std::string missing = "there is no operator '" + node.op_type() + "' in " + opset_name(domain, version);
+  const auto* newest = Registry::Schema(node.op_type(), domain);
+  if (!newest) return misspelt(missing, node.op_type(), domain, where);
+  int first = newest->SinceVersion();
+  for (const auto& schema : Registry::get_all_schemas_with_history())
+    if (schema.Name() == node.op_type() && schema.domain() == domain) first = std::min(first, schema.SinceVersion());
+  return fail(ErrorCode::kInvalidInput, where, missing, "it came with opset " + std::to_string(first));
 }
 
 Status check_attributes(const onnx::NodeProto& node, const onnx::OpSchema& schema, const std::string& where) {
@@ -72,6 +76,13 @@ Status check_operator(const onnx::NodeProto& node, int version, const std::strin
     return fail(ErrorCode::kInvalidInput, where, node.op_type() + ": " + one_line(error.what()));
   }
   return {};
+}
+
+Status check_operator_name(const std::string& op, const std::string& where) {
+  const OperatorText wanted(op);
+  const std::string name(wanted.op), domain(wanted.domain);
+  if (!Registry::DomainToVersionRange::Instance().Map().contains(domain) || Registry::Schema(name, domain)) return {};
+  return misspelt("there is no operator '" + name + "'" + (domain.empty() ? "" : " in " + domain), name, domain, where);
 }
 
 }  // namespace attn_opt

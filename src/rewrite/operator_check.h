@@ -14,4 +14,7 @@ namespace attn_opt {
 /// Of domains that ONNX has no schemas for anything is taken. Error: kInvalidInput at WHERE, with the nearest name.
 Status check_operator(const onnx::NodeProto& node, int version, const std::string& where);
 
+/// That some version of its domain has OP: "Op" of ai.onnx, or "domain::Op". Otherwise as check_operator().
+Status check_operator_name(const std::string& op, const std::string& where);
+
 }  // namespace attn_opt

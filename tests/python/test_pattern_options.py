@@ -148,6 +148,8 @@ def test_cases_that_fail(tmp_path):
         attn_opt.test(path, patterns=at_div(stops))
     with pytest.raises(attn_opt.UsageError, match="another pattern 'softmax_attention'"):
         attn_opt.test(path, patterns=at_div(power_attention, "softmax_attention"))
+    with pytest.raises(TypeError, match="paths is 3, a int"):
+        attn_opt.test(3)
     with pytest.raises(attn_opt.InvalidModelError, match="there is nothing of that name"):
         attn_opt.test(tmp_path / "none")
 

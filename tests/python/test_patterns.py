@@ -91,6 +91,12 @@ def test_decorator():
     assert (found.name, found.summary, found.anchor) == ("found", "What it finds.", ["Div", "acme::Attention"])
     with pytest.raises(attn_opt.UsageError):
         attn_opt.pattern(anchor=(), name="x")(power_attention)
+    with pytest.raises(attn_opt.UsageError, match="pattern 'power_attention', anchor: there is no operator 'Sofmax'; did you mean 'Softmax'?"):
+        attn_opt.pattern(anchor=["Div", "Sofmax"])(power_attention)
+    with pytest.raises(TypeError, match="anchor"):
+        attn_opt.pattern(power_attention)
+    with pytest.raises(TypeError, match="anchor"):
+        attn_opt.pattern(power_attention, anchor="Div")
     with pytest.raises(attn_opt.UsageError):
         attn_opt.pattern(anchor="Div", name="two words")(power_attention)
 
