@@ -15,9 +15,19 @@ constexpr int64_t kLargeInput = int64_t{1} << 14;
 constexpr std::array<std::array<int64_t, 5>, TrialInputs::kDraws> kSizes{
     {{2, 3, 5, 4, 6}, {3, 4, 2, 7, 5}, {1, 2, 1, 3, 1}}};
 
+/// Symbols grow up to this for sizes that are positive only then: samples of audio before strided convolutions.
+constexpr int64_t kLargestSymbol = int64_t{1} << 16;
+
 int64_t size_number(const TrialChoice& choice, size_t i) {
   const auto& sizes = kSizes[static_cast<size_t>(choice.draw)];
   return sizes[i % sizes.size()];
+}
+
+std::optional<int64_t> evaluated(const Dim& size, const std::unordered_map<std::string, int64_t>& numbers) {
+  return size.evaluate([&](const Atom& atom) -> std::optional<int64_t> {
+    const auto found = numbers.find(atom.name);
+    return found == numbers.end() ? std::nullopt : std::optional(found->second);
+  });
 }
 
 /// Equal sizes stay equal and different ones mostly different; what divides evenly may no longer do so.
@@ -77,16 +87,36 @@ TrialInputs::TrialInputs(const onnx::NodeProto& node, const RaiseSite& site)
   }
 }
 
-Expected<Dims> TrialInputs::dims_of(const Input& input, const TrialChoice& choice) const {
+TrialInputs::Numbers TrialInputs::numbers_for(const TrialChoice& choice) const {
+  Numbers numbers;
+  for (const auto& [symbol, i] : symbols_) numbers[symbol] = size_number(choice, i);
+  const auto grow_for = [&](const Dim& size) {
+    bool grown = false;
+    const auto value = evaluated(size, numbers);
+    if (value && *value > 0) return false;
+    for (const AtomRef& atom : size.atoms()) {
+      const auto number = numbers.find(atom->name);
+      if (number == numbers.end() || number->second > kLargestSymbol / 2) continue;
+      number->second *= 2;
+      grown = true;
+    }
+    return grown;
+  };
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (const Input& input : inputs_)
+      for (const Dim& size : input.shape && !input.constant ? *input.shape : Shape()) grown |= grow_for(size);
+  }
+  return numbers;
+}
+
+Expected<Dims> TrialInputs::dims_of(const Input& input, const Numbers& numbers, const TrialChoice& choice) const {
   Dims dims;
   if (input.shape == nullptr) {
     for (int i = 0; i < choice.unknown_rank; ++i) dims.push_back(size_number(choice, static_cast<size_t>(i)));
   }
   for (const Dim& size : input.shape ? *input.shape : Shape()) {
-    const auto value = size.evaluate([&](const Atom& atom) -> std::optional<int64_t> {
-      const auto found = symbols_.find(atom.name);
-      return found == symbols_.end() ? std::nullopt : std::optional(size_number(choice, found->second));
-    });
+    const auto value = evaluated(size, numbers);
     if (!value || *value < 0)
       return fail(ErrorCode::kUnsupported, "", "no small sizes were found for its inputs");
     dims.push_back(*value);
@@ -110,6 +140,7 @@ void TrialInputs::fit(Dims& dims) const {
 Expected<std::vector<Tensor>> TrialInputs::draw(const TrialChoice& choice) const {
   RandomNumbers random(static_cast<uint64_t>(choice.draw));
   std::vector<Tensor> tensors;
+  const Numbers numbers = numbers_for(choice);
   for (const Input& input : inputs_) {
     Tensor& tensor = tensors.emplace_back();
     if (!input.given) continue;
@@ -117,13 +148,13 @@ Expected<std::vector<Tensor>> TrialInputs::draw(const TrialChoice& choice) const
       tensor = *input.constant;
       continue;
     }
-    ATTN_OPT_TRY(Dims dims, dims_of(input, choice));
+    ATTN_OPT_TRY(Dims dims, dims_of(input, numbers, choice));
     const size_t at = tensors.size() - 1;
-    const bool numbers = resizes_ && at > 0;
-    if (numbers) dims = {tensors[0].rank() * (at == 1 && inputs_.size() > 2 ? 2 : 1)};
+    const bool steers = resizes_ && at > 0;
+    if (steers) dims = {tensors[0].rank() * (at == 1 && inputs_.size() > 2 ? 2 : 1)};
     const int64_t count = element_count(dims);
     if (count < 0 || count > kMaxElements) return fail(ErrorCode::kLimit, "", "its inputs are too large");
-    ATTN_OPT_TRY(tensor, draw_tensor(input.type, dims, numbers, random));
+    ATTN_OPT_TRY(tensor, draw_tensor(input.type, dims, steers, random));
   }
   return tensors;
 }

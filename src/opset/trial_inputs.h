@@ -35,7 +35,10 @@ class TrialInputs {
     const Shape* shape = nullptr;
     const Tensor* constant = nullptr;
   };
-  Expected<Dims> dims_of(const Input& input, const TrialChoice& choice) const;
+  using Numbers = std::unordered_map<std::string, int64_t>;
+  /// Small numbers for the symbols, in which sizes are positive where they can be.
+  Numbers numbers_for(const TrialChoice& choice) const;
+  Expected<Dims> dims_of(const Input& input, const Numbers& numbers, const TrialChoice& choice) const;
   void fit(Dims& dims) const;
 
   std::vector<Input> inputs_;

@@ -70,8 +70,8 @@ class SiteCutter {
   Status cut_before() {
     const ValueSet boundary(site_.after.leaves.begin(), site_.after.leaves.end());
     const std::function<bool(Value&)> is_leaf = [&](Value& value) {
-      if (value.producer && !is_of_file(*value.producer)) return true;
       if (computed_.count(&value)) return false;
+      if (value.producer && !is_of_file(*value.producer)) return true;
       if (boundary.count(&value) && read_by_after_.count(&value)) return true;
       return known(value).source != SiteInput::Source::kDrawn;
     };
@@ -89,15 +89,18 @@ class SiteCutter {
   }
 
   /// Where the side after reads a value that the side before does not, being cut below it, the cuts below it are none:
-  /// they are computed from it. False if there are none.
+  /// they are computed from it. So are scores that an Attention node of an earlier edit makes. False if there are none.
   bool uncut_dependent() {
     const ValueSet reached(site_.before.leaves.begin(), site_.before.leaves.end());
+    const ValueSet read_after(site_.after.leaves.begin(), site_.after.leaves.end());
     bool found = false;
     for (Value* value : site_.after.leaves) {
       if (reached.count(value) || made_before(*value) || !read_by_after_.count(value)) continue;
       if (known(*value).source != SiteInput::Source::kDrawn) continue;
-      for (Value* below : site_.after.leaves)
-        if (below != value && reached.count(below) && depends(*below, *value)) found |= computed_.insert(below).second;
+      for (Value* below : site_.before.leaves) {
+        const bool is_cut = read_after.count(below) || (below->producer && !is_of_file(*below->producer));
+        if (below != value && is_cut && depends(*below, *value)) found |= computed_.insert(below).second;
+      }
     }
     return found;
   }

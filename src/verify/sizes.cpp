@@ -279,10 +279,11 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
     assignments.insert(assignments.end(), more.begin(), more.end());
   };
   add_all(shrunk);
-  if (shrunk.empty()) return assignments;
   const size_t as_in_model = assignments.size();
-  add_all({});
+  if (!shrunk.empty()) add_all({});
   for (size_t i = as_in_model; i < assignments.size(); ++i) assignments[i].make_fallback();
+  // Behind strided convolutions a short input leaves no query: that shows nothing, and the operator's body cannot run.
+  std::erase_if(assignments, [&](const SizeAssignment& assignment) { return assignment.of(rows_of(sdpa.q)) == 0; });
   return assignments;
 }
 
