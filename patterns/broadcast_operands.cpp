@@ -7,31 +7,52 @@
 namespace attn_opt {
 namespace {
 
-/// The axes of SIDE of size 1 where OTHER, of the same leading roles, has another size; empty if the roles differ.
-std::vector<size_t> broadcast_axes(const ProductSide& side, const ProductSide& other, Facts& facts) {
+/// An axis of one side, and that of the other side which holds the same part.
+struct AxisPair {
+  size_t own, wanted;
+};
+
+bool is_leading(Role role) { return role == Role::kBatch || role == Role::kHead; }
+
+/// The leading axes of both sides, paired in the order of their factors; empty if there are others on each.
+std::vector<AxisPair> leading_pairs(const ProductSide& side, const ProductSide& other) {
+  const auto leading = [](const ProductSide& from) {
+    std::vector<size_t> axes;
+    for (size_t i = 0; i < from.roles.size(); ++i) {
+      const size_t axis = from.order.empty() ? i : static_cast<size_t>(from.order[i]);
+      if (is_leading(from.roles[axis])) axes.push_back(axis);
+    }
+    return axes;
+  };
+  const std::vector<size_t> own = leading(side), wanted = leading(other);
+  std::vector<AxisPair> pairs;
+  if (own.size() != wanted.size()) return pairs;
+  for (size_t i = 0; i < own.size(); ++i) {
+    if (side.roles[own[i]] != other.roles[wanted[i]]) return {};
+    pairs.push_back({own[i], wanted[i]});
+  }
+  return pairs;
+}
+
+/// The leading axes of SIDE of size 1 where OTHER has another size.
+std::vector<AxisPair> broadcast_axes(const ProductSide& side, const ProductSide& other, Facts& facts) {
   const Shape &own = *facts.shape(*side.value), &wanted = *facts.shape(*other.value);
-  if (own.size() < 3 || own.size() != wanted.size() ||
-      !std::equal(side.roles.begin(), side.roles.end() - 2, other.roles.begin()))
-    return {};
-  std::vector<size_t> axes;
-  for (size_t axis = 0; axis + 2 < own.size(); ++axis)
-    if (own[axis].is(1) && !wanted[axis].is(1)) axes.push_back(axis);
+  std::vector<AxisPair> axes = leading_pairs(side, other);
+  std::erase_if(axes, [&](const AxisPair& pair) { return !own[pair.own].is(1) || wanted[pair.wanted].is(1); });
   return axes;
 }
 
 /// SIDE with AXES at the size they have in OTHER.
-ProductSide expanded(const ProductSide& side, const std::vector<size_t>& axes, const ProductSide& other, Node& reader,
+ProductSide expanded(const ProductSide& side, const std::vector<AxisPair>& axes, const ProductSide& other, Node& reader,
                      MatchContext& context) {
   if (axes.empty()) return side;
   const Shape& wanted = *context.facts.shape(*other.value);
   InnerValues inner(reader, context);
-  std::vector<Value*> sizes;
-  for (size_t axis = 0; axis < wanted.size(); ++axis) {
-    const bool widens = std::find(axes.begin(), axes.end(), axis) != axes.end();
-    if (!widens || wanted[axis].is_constant()) sizes.push_back(inner.build().ints({widens ? wanted[axis].value() : 1}));
-    else sizes.push_back(inner.size(*other.value, static_cast<int64_t>(axis)));
-  }
-  return {inner.build().node("Expand", {side.value, inner.concat(sizes, 0)}), side.roles};
+  std::vector<Value*> sizes(side.roles.size(), inner.build().ints({1}));
+  for (const AxisPair& pair : axes)
+    sizes[pair.own] = wanted[pair.wanted].is_constant() ? inner.build().ints({wanted[pair.wanted].value()})
+                                                        : inner.size(*other.value, static_cast<int64_t>(pair.wanted));
+  return {inner.build().node("Expand", {side.value, inner.concat(sizes, 0)}), side.roles, side.order};
 }
 
 }  // namespace
@@ -41,11 +62,11 @@ ProductSide broadcast_query(const ProductSide& query, const ProductSide& key, No
 }
 
 ProductSide broadcast_batch(const ProductSide& operand, const ProductSide& query, Node& reader, MatchContext& context) {
-  std::vector<size_t> axes = broadcast_axes(operand, query, context.facts);
-  std::erase_if(axes, [&](size_t axis) { return operand.roles[axis] != Role::kBatch; });
+  std::vector<AxisPair> axes = broadcast_axes(operand, query, context.facts);
+  std::erase_if(axes, [&](const AxisPair& pair) { return operand.roles[pair.own] != Role::kBatch; });
   const Shape& shape = *context.facts.shape(*operand.value);
   bool has_batch = false;
-  for (size_t axis = 0; axis + 2 < shape.size(); ++axis) has_batch |= operand.roles[axis] == Role::kBatch && !shape[axis].is(1);
+  for (size_t axis = 0; axis < shape.size(); ++axis) has_batch |= operand.roles[axis] == Role::kBatch && !shape[axis].is(1);
   return has_batch ? expanded(operand, axes, query, reader, context) : operand;
 }
 

@@ -54,17 +54,17 @@ Matched<ScoreProduct> gemm_score_product(Node& product, bool transposed, MatchCo
   return read;
 }
 
-Matched<ValueProduct> gemm_value_product(Node& product, Value& probabilities, bool transposed, MatchContext& context) {
-  const int expected = transposed ? 1 : 0;
-  if (product.inputs[expected] != &probabilities || product.inputs[1 - expected] == &probabilities)
-    return missed("product.probabilities-on-wrong-side", &product, "the product is not that of probabilities and values");
-  ATTN_OPT_DONE(check_weights(product, 1 - expected, context));
-  if (is_transposed(product, expected)) return missed("product.gemm", &product, "the probabilities are transposed");
+Matched<ValueProduct> gemm_value_product(Node& product, size_t probabilities, MatchContext& context) {
+  const bool behind = probabilities == 1;
+  const int value = behind ? 0 : 1;
+  ATTN_OPT_DONE(check_weights(product, value, context));
   if (product.float_attribute("alpha", 1) != 1) return missed("product.gemm", &product, "alpha is not 1");
   if (addend_of(product, context)) return missed("product.gemm", &product, "a bias is added to the result");
+  const Role rows = behind ? Role::kFeature : Role::kRow, columns = behind ? Role::kRow : Role::kFeature;
   ValueProduct read;
-  read.value = transposed ? side(product, 0, Role::kFeature, Role::kRow) : side(product, 1, Role::kRow, Role::kFeature);
-  read.output = {product.outputs[0], transposed ? std::vector{Role::kFeature, Role::kRow} : std::vector{Role::kRow, Role::kFeature}};
+  read.value = side(product, value, rows, columns);
+  read.output = {product.outputs[0], {rows, columns}};
+  if (behind != is_transposed(product, 1 - value)) read.probabilities = ScoreLayout::keys_by_queries(2);
   return read;
 }
 

@@ -5,8 +5,8 @@
 
 namespace attn_opt {
 
-/// Misses: "product.gemm", "product.unknown-rank".
+/// Misses: "product.gemm", "product.unknown-rank". PROBABILITIES: which operand they are.
 Matched<ScoreProduct> gemm_score_product(Node& product, bool transposed, MatchContext& context);
-Matched<ValueProduct> gemm_value_product(Node& product, Value& probabilities, bool transposed, MatchContext& context);
+Matched<ValueProduct> gemm_value_product(Node& product, size_t probabilities, MatchContext& context);
 
 }  // namespace attn_opt

@@ -13,6 +13,7 @@ namespace attn_opt {
 ///                     gives it other weights
 ///   exp-in-range      a softmax written out without the row's maximum overflows, or has nothing left to divide by, where
 ///                     the operator does not
+///   scores-above-fill a mask is repeated behind the softmax: no other score is as low as its fill (by who reads the site)
 ///   sizes-equal       sizes that broadcast against each other are taken for equal
 std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& context);
 

@@ -1,7 +1,8 @@
 // What may stand between the softmax and its product with V.
 //
-//   Cast, CastLike, Identity, Dropout at inference      a guard (row_guard.h)
+//   Cast, CastLike, Identity, Dropout at inference      guards (row_guard.h)
 //   Reshape, Squeeze, Unsqueeze of the leading axes     Transpose of the last two axes
+//   Mul, Div                                            by a number, or one for each head
 #include "patterns/probability_walk.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ class Walker {
 
   Matched<ProbabilityWalk> run() {
     for (int step = 0; step < kMaxSteps; ++step) {
-      if (pass_guard()) continue;
+      if (pass_guard() || pass_infinity_guard() || pass_factor()) continue;
       ATTN_OPT_MATCH(Node * next, next_node());
       if (is_product(*next)) {
         walk_.product = next;
@@ -53,8 +54,35 @@ class Walker {
       walk_.escapes_before_guard = true;
     }
     walk_.guard = guard;
-    walk_.peeled.push_back(guard->row_maximum_of ? "Where(row of -inf)" : "Where(IsNaN)");
+    walk_.peeled.push_back(guard->mask ? "Where(mask)" : guard->row_maximum_of ? "Where(row of -inf)" : "Where(IsNaN)");
     value_ = guard->node->outputs[0];
+    return true;
+  }
+
+  bool pass_infinity_guard() {
+    const Readers readers = readers_of(*value_, facts_);
+    Node* guard = infinity_guard(readers, *value_);
+    if (!guard) return false;
+    if (readers.is_output || !std::ranges::all_of(readers.all, [&](const Reader& reader) { return belongs_to_guard(reader, *guard); }))
+      note_escape();
+    walk_.peeled.emplace_back("Where(IsInf)");
+    value_ = guard->outputs[0];
+    return true;
+  }
+
+  bool pass_factor() {
+    const Readers readers = readers_of(*value_, facts_);
+    Node* node = readers.only_one() ? readers.all[0].node : nullptr;
+    if (!node || node->graph != value_->graph || !(node->is("Mul") || (node->is("Div") && readers.all[0].input == 0))) return false;
+    Value& factor = *node->inputs[static_cast<size_t>(1 - readers.all[0].input)];
+    const Shape *own = facts_.shape(*value_), *after = facts_.shape(*node->outputs[0]), *shape = facts_.shape(factor);
+    if (!own || !after || !shape || *own != *after || shape->size() > own->size()) return false;
+    const auto is_one = [](const Dim& size) { return size.is(1); };
+    if (!std::all_of(shape->end() - std::min<std::ptrdiff_t>(2, std::ssize(*shape)), shape->end(), is_one)) return false;
+    const bool is_number = std::all_of(shape->begin(), shape->end(), is_one);
+    walk_.factors.push_back({&factor, node->is("Div"), is_number, own->size()});
+    walk_.peeled.push_back(node->op() + "(values)");
+    value_ = node->outputs[0];
     return true;
   }
 

@@ -11,6 +11,14 @@
 
 namespace attn_opt {
 
+/// A number, or one for each head, that probabilities were multiplied with: V may be instead.
+struct ValueFactor {
+  Value* value = nullptr;
+  bool divides = false;
+  bool is_number = false;
+  size_t rank = 0;  ///< of the probabilities there
+};
+
 struct ProbabilityWalk {
   Node* product = nullptr;        ///< the MatMul or Einsum with V
   Value* probabilities = nullptr; ///< what that reads
@@ -19,6 +27,7 @@ struct ProbabilityWalk {
   Value* escaping = nullptr;      ///< the one value on the way that others read too
   bool escapes_often = false;     ///< several values on the way are read by others
   bool escapes_before_guard = false;
+  std::vector<ValueFactor> factors;
   std::vector<std::string> peeled;
 };
 

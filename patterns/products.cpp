@@ -40,15 +40,15 @@ Matched<std::pair<Shape, Shape>> operand_shapes(Node& product, MatchContext& con
 
 }  // namespace
 
-bool is_product(const Node& node) { 
+bool is_product(const Node& node) {
   return node.is("MatMul") || node.is("Einsum") || node.is("Gemm") || is_fused_matmul(node);
 }
 
-Matched<ScoreProduct> score_product(Node& product, bool transposed, MatchContext& context) {
-  if (product.is("Einsum")) {
-    if (transposed) return missed("product.transposed-einsum", &product, product.string_attribute("equation", ""));
-    return einsum_score_product(product, context);
-  }
+Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, MatchContext& context) {
+  if (product.is("Einsum")) return einsum_score_product(product, layout, context);
+  const bool transposed = layout.swaps_last_two();
+  if (!transposed && !layout.order.empty())
+    return missed("scores.transpose", &product, "more than queries and keys change places behind the product");
   if (product.is("Gemm")) return gemm_score_product(product, transposed, context);
   ATTN_OPT_MATCH(const auto shapes, operand_shapes(product, context));
   const size_t rank = shapes.first.size();
@@ -59,32 +59,29 @@ Matched<ScoreProduct> score_product(Node& product, bool transposed, MatchContext
   read.key = transposed ? rows : columns;
   const Shape* scores = context.facts.shape(*product.outputs[0]);
   if (!scores) return missed("product.unknown-rank", &product, "the scores' rank is not known");
-  read.scores = *scores;
-  if (transposed) std::swap(read.scores[rank - 1], read.scores[rank - 2]);
+  read.scores = layout.placed(*scores);
   if (is_fused_matmul(product)) read.scale = product.float_attribute("alpha", 1);
   if (read.scale == 0) return missed("product.fused", &product, "alpha is 0");
   return read;
 }
 
-Matched<ValueProduct> value_product(Node& product, Value& probabilities, bool transposed, MatchContext& context) {
-  if (product.is("Einsum")) {
-    if (transposed) return missed("product.transposed-einsum", &product, product.string_attribute("equation", ""));
-    return einsum_value_product(product, probabilities, context);
-  }
-  if (product.is("Gemm")) return gemm_value_product(product, probabilities, transposed, context);
+Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchContext& context) {
+  const size_t at = product.inputs[0] == &probabilities ? 0 : 1;
+  if (product.inputs[1 - at] == &probabilities)
+    return missed("product.probabilities-on-wrong-side", &product, "the product is that of probabilities and themselves");
+  if (product.is("Einsum")) return einsum_value_product(product, at, context);
+  if (product.is("Gemm")) return gemm_value_product(product, at, context);
   ATTN_OPT_MATCH(const auto shapes, operand_shapes(product, context));
   const size_t rank = shapes.first.size();
-  const int expected = transposed ? 1 : 0;
-  if (product.inputs[expected] != &probabilities || product.inputs[1 - expected] == &probabilities)
-    return missed("product.probabilities-on-wrong-side", &product, "the product is not that of probabilities and values");
-  if (product.int_attribute(expected == 0 ? "transA" : "transB", 0) != 0)
-    return missed("product.fused", &product, "the probabilities are transposed");
   if (is_fused_matmul(product) && product.float_attribute("alpha", 1) != 1)
     return missed("product.fused", &product, "alpha is not 1");
   ValueProduct read;
-  const Role rows = transposed ? Role::kFeature : Role::kRow, columns = transposed ? Role::kRow : Role::kFeature;
-  read.value = side_of(product, static_cast<size_t>(1 - expected), rank, rows, columns);
+  const bool behind = at == 1;
+  const Role rows = behind ? Role::kFeature : Role::kRow, columns = behind ? Role::kRow : Role::kFeature;
+  read.value = side_of(product, 1 - at, rank, rows, columns);
   read.output = {product.outputs[0], matmul_roles(rank, rows, columns)};
+  const bool is_transposed = product.int_attribute(behind ? "transB" : "transA", 0) != 0;
+  if (behind != is_transposed) read.probabilities = ScoreLayout::keys_by_queries(rank);
   return read;
 }
 
@@ -92,7 +89,14 @@ AxisMap axes_of(const ProductSide& side, const std::optional<LeadingSplit>& spli
   const Shape& shape = *context.facts.shape(*side.value);
   if (split && shape.size() == 3 && side.roles[0] == Role::kHead)
     return AxisMap::of_merged(shape, split->batch, split->heads, side.roles[1], side.roles[2]);
-  return AxisMap::of(shape, side.roles);
+  if (side.order.empty()) return AxisMap::of(shape, side.roles);
+  Shape ordered;
+  std::vector<Role> roles;
+  for (const int64_t axis : side.order) {
+    ordered.push_back(shape[static_cast<size_t>(axis)]);
+    roles.push_back(side.roles[static_cast<size_t>(axis)]);
+  }
+  return AxisMap::of(ordered, roles).before_transpose(side.order);
 }
 
 }  // namespace attn_opt

@@ -6,6 +6,7 @@
 
 #include "attn_opt/miss.h"
 #include "attn_opt/pattern.h"
+#include "patterns/score_layout.h"
 
 namespace attn_opt {
 
@@ -13,11 +14,12 @@ namespace attn_opt {
 struct ProductSide {
   Value* value = nullptr;
   std::vector<Role> roles;
+  std::vector<int64_t> order = {};  ///< the axes in the order of their factors, where that is not the value's own
 };
 
 struct ScoreProduct {
   ProductSide query, key;
-  Shape scores;              ///< leading axes, queries, keys
+  Shape scores;              ///< batch axes, head axes, queries, keys
   double scale = 1;          ///< that the product itself multiplies by
   Value* addend = nullptr;   ///< a bias that the product itself adds, times addend_scale
   double addend_scale = 1;
@@ -25,6 +27,7 @@ struct ScoreProduct {
 
 struct ValueProduct {
   ProductSide value, output;
+  ScoreLayout probabilities;
 };
 
 /// How a single leading axis of B*H falls apart.
@@ -35,11 +38,12 @@ struct LeadingSplit {
 /// True for the operators that the functions below read.
 bool is_product(const Node& node);
 
-/// Reads PRODUCT, a MatMul (also fused with transposes and a factor), Einsum or Gemm, as Q K^T; TRANSPOSED: as K Q^T. Misses: "product.*".
-Matched<ScoreProduct> score_product(Node& product, bool transposed, MatchContext& context);
+/// Reads PRODUCT, a MatMul (also fused with transposes and a factor), Einsum or Gemm, as Q K^T where its result has LAYOUT.
+/// Misses: "product.*"; "scores.transpose": only an Einsum has such a layout.
+Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, MatchContext& context);
 
-/// Reads PRODUCT as PROBABILITIES V; TRANSPOSED: as V^T PROBABILITIES. Misses: "product.*".
-Matched<ValueProduct> value_product(Node& product, Value& probabilities, bool transposed, MatchContext& context);
+/// Reads PRODUCT as that of PROBABILITIES and V, which may stand first: V^T PROBABILITIES. Misses: "product.*".
+Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchContext& context);
 
 /// The map of SIDE's axes; a single leading axis is split as SPLIT says.
 AxisMap axes_of(const ProductSide& side, const std::optional<LeadingSplit>& split, MatchContext& context);

@@ -43,7 +43,54 @@ std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value,
   if ((keeps ? op("Not", {is_nan}) : is_nan)(condition, facts)) return RowGuard{&node, nullptr};
   if ((keeps ? row_is_above_minus_infinity(&found) : row_is_minus_infinity(&found))(condition, facts))
     return RowGuard{&node, found};
-  return std::nullopt;
+  return RowGuard{&node, nullptr, &condition, keeps};
+}
+
+/// A mask, and whether it is true for the keys that stay.
+struct Polarised {
+  Value* mask = nullptr;
+  bool keeps = false;
+  bool operator==(const Polarised&) const = default;
+};
+
+Polarised without_not(Value& mask, bool keeps, Facts& facts) {
+  Polarised seen{&canonical(mask, facts), keeps};
+  while (seen.mask->producer && seen.mask->producer->is("Not"))
+    seen = {&canonical(*seen.mask->producer->inputs[0], facts), !seen.keeps};
+  return seen;
+}
+
+/// True for a reader that asks whether probabilities are infinite, or of which sign.
+bool tests_for_infinity(const Reader& reader) {
+  const Node& node = *reader.node;
+  const Value* made = node.outputs.empty() ? nullptr : node.outputs[0];
+  const auto read_by = [&](std::string_view op_type) {
+    return made && !made->is_output && !made->uses.empty() &&
+           std::ranges::all_of(made->uses, [&](const Use& use) { return use.node && use.node->is(op_type); });
+  };
+  if (node.is("IsInf")) return true;
+  if (node.is("Cast")) return read_by("IsInf");
+  return (node.is("Less") || node.is("Greater")) && (read_by("And") || read_by("Cast"));
+}
+
+/// True if VALUE is computed from an IsInf by Casts and Ands.
+bool needs_infinity(const Value* value, int steps = 6) {
+  const Node* node = value ? value->producer : nullptr;
+  if (!node || steps == 0) return false;
+  if (node->is("IsInf")) return true;
+  if (node->is("Cast")) return needs_infinity(node->input(0), steps - 1);
+  return node->is("And") && (needs_infinity(node->input(0), steps / 2) || needs_infinity(node->input(1), steps / 2));
+}
+
+/// What an IsInf that VALUE needs looks at, seen through Casts.
+const Value* tested_for_infinity(const Value* value) {
+  while (value && value->producer && !value->producer->is("IsInf")) {
+    const Node& node = *value->producer;
+    value = node.is("And") && !needs_infinity(node.input(0)) ? node.input(1) : node.input(0);
+  }
+  value = value && value->producer ? value->producer->input(0) : nullptr;
+  while (value && value->producer && value->producer->is("Cast")) value = value->producer->input(0);
+  return value;
 }
 
 bool is_never_empty(Value& tested, Facts& facts) {
@@ -80,7 +127,33 @@ std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, 
 }
 
 bool belongs_to_guard(const Reader& reader, const Node& guard) {
-  return reader.node && (reader.node == &guard || reader.node->is("IsNaN") || reader.reads_type_alone());
+  return reader.node &&
+         (reader.node == &guard || reader.node->is("IsNaN") || reader.reads_type_alone() || tests_for_infinity(reader));
+}
+
+Node* infinity_guard(const Readers& readers, Value& probabilities) {
+  for (const Reader& reader : readers.all) {
+    if (!reader.node || !reader.node->is("Where") || reader.input != 2 || !needs_infinity(reader.node->inputs[0])) continue;
+    // What is tested is this value or what it was before another guard.
+    const Value* tested = tested_for_infinity(reader.node->inputs[0]);
+    for (const Value* value = &probabilities; value; value = value->producer->is("Where") ? value->producer->input(2) : nullptr)
+      if (value == tested) return reader.node;
+      else if (!value->producer) break;
+  }
+  return nullptr;
+}
+
+ScoreTerm* masked_again(const RowGuard& guard, std::vector<ScoreTerm>& terms, Facts& facts) {
+  const Polarised wanted = without_not(*guard.mask, guard.keeps, facts);
+  for (ScoreTerm& term : terms) {
+    if (term.kind == ScoreTerm::Kind::kFloor) return nullptr;
+    if (term.kind == ScoreTerm::Kind::kBias) continue;
+    if (without_not(*term.value, term.kind == ScoreTerm::Kind::kKeep, facts) != wanted) continue;
+    term.value = wanted.mask;
+    term.kind = wanted.keeps ? ScoreTerm::Kind::kKeep : ScoreTerm::Kind::kDrop;
+    return &term;
+  }
+  return nullptr;
 }
 
 Matched<GuardMeaning> meaning_of_guard(const RowGuard& guard, Value& softmax_input, const std::vector<ScoreTerm>& terms,

@@ -2,6 +2,7 @@
 //
 //   Where(IsNaN(p), 0, p)                        NaN of any origin becomes 0
 //   Where(ReduceMax(m, -1) == -inf, 0, p)        rows in which M, what was added to the scores, is -inf throughout
+//   Where(m, 0, p)                               keys that M masked in the scores too
 #pragma once
 
 #include <optional>
@@ -15,7 +16,9 @@ namespace attn_opt {
 
 struct RowGuard {
   Node* node = nullptr;           ///< the Where
-  Value* row_maximum_of = nullptr;  ///< null: NaN is tested for
+  Value* row_maximum_of = nullptr;
+  Value* mask = nullptr;  ///< both null: NaN is tested for
+  bool keeps = false;     ///< MASK is true for what stays as it is
 };
 
 /// The guard of PROBABILITIES, one of their READERS; nullopt if there is none.
@@ -23,6 +26,12 @@ std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, 
 
 /// True for a reader of probabilities that is GUARD or belongs to what it compares with.
 bool belongs_to_guard(const Reader& reader, const Node& guard);
+
+/// The Where among READERS of PROBABILITIES that makes infinities finite, which they never are: of nan_to_num. Null if none.
+Node* infinity_guard(const Readers& readers, Value& probabilities);
+
+/// The mask among TERMS, outermost first, that GUARD repeats, which now reads what GUARD reads; null if there is none.
+ScoreTerm* masked_again(const RowGuard& guard, std::vector<ScoreTerm>& terms, Facts& facts);
 
 enum class GuardMeaning {
   kNothing,    ///< no row is -inf throughout

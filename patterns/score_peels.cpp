@@ -1,7 +1,7 @@
 // What may stand between the product of Q and K and the softmax.
 //
 //   Cast, CastLike          float to float            Reshape, Squeeze, Unsqueeze   of the leading axes
-//   Add, Sub, Sum           a bias                    Transpose                     of the last two axes
+//   Add, Sub, Sum           a bias                    Transpose
 //   Where                   a fill where not kept     Mul, Div                      scale: a number, or a tensor per
 //   Mul(Tanh(x / a), b)     softcap                                                 head, query or key
 //   Max, Clip               a floor below every score
@@ -12,6 +12,7 @@
 #include "attn_opt/matcher.h"
 #include "patterns/layout_checks.h"
 #include "patterns/score_walk.h"
+#include "patterns/zero_one_mask.h"
 
 namespace attn_opt {
 namespace {
@@ -41,6 +42,17 @@ bool keeps_shape(const Value& result, const Value& operand, Facts& facts) {
   return true;
 }
 
+/// TERM, met at NODE, as WALK's terms lie.
+Matched<Value*> placed_term(Value& term, Node& node, const ScoreWalk& walk, MatchContext& context) {
+  Value* value = placed(canonical(term, context.facts), walk.layout, node, context);
+  if (!value) return missed("scores.transpose", &node, "the rank of '" + term.name + "' is not known", walk.peeled);
+  return value;
+}
+
+Shape frame_at(const Node& node, const ScoreWalk& walk, MatchContext& context) {
+  return walk.layout.placed(*context.facts.shape(*node.outputs[0]));
+}
+
 std::string shape_text(const Value& value, Facts& facts) {
   const Shape* shape = facts.shape(value);
   return shape ? to_string(*shape) : "unknown rank";
@@ -67,7 +79,8 @@ Ways peel_bias(Node& node, const ScoreWalk& walk, MatchContext& context) {
     }
     ScoreWalk way = step(walk, next, node.op() + "(bias)");
     const double sign = node.is("Sub") ? -1 : 1;
-    way.terms.push_back({ScoreTerm::Kind::kBias, &canonical(bias, context.facts), sign * walk.scale, 0, *context.facts.shape(*node.outputs[0])});
+    ATTN_OPT_MATCH(Value * term, placed_term(bias, node, walk, context));
+    way.terms.push_back({ScoreTerm::Kind::kBias, term, sign * walk.scale, 0, frame_at(node, walk, context)});
     ways.push_back(std::move(way));
   }
   if (ways.empty())
@@ -93,19 +106,27 @@ Ways peel_where(Node& node, const ScoreWalk& walk, MatchContext& context) {
     }
     const bool keep = scores == 1;
     ScoreWalk way = step(walk, *node.inputs[scores], keep ? "Where(keep)" : "Where(drop)");
-    way.terms.push_back({keep ? ScoreTerm::Kind::kKeep : ScoreTerm::Kind::kDrop, &canonical(*node.inputs[0], context.facts), walk.scale, *fill,
-                         *context.facts.shape(*node.outputs[0])});
+    ATTN_OPT_MATCH(Value * mask, placed_term(*node.inputs[0], node, walk, context));
+    way.terms.push_back({keep ? ScoreTerm::Kind::kKeep : ScoreTerm::Kind::kDrop, mask, walk.scale, *fill, frame_at(node, walk, context)});
     ways.push_back(std::move(way));
   }
   if (ways.empty()) return missed("scores.where", &node, found, walk.peeled);
   return ways;
 }
 
+/// True if BOUND, an upper one, is the highest number or near it.
+bool reaches_no_score(Value& bound, Facts& facts) {
+  const auto most = facts.uniform(bound);
+  return most && -*most <= absorbing_fill(facts.type(bound));
+}
+
 /// Max(scores, lowest), or Clip from below: gives masks that add up to -inf a finite value.
 Ways peel_floor(Node& node, const ScoreWalk& walk, MatchContext& context) {
   const bool clips = node.is("Clip");
-  if (node.inputs.size() != 2 && !(clips && !node.input(2)))
-    return missed("scores.floor", &node, "not two inputs", walk.peeled);
+  const bool is_bounded = clips && node.input(2) && !reaches_no_score(*node.input(2), context.facts);
+  if ((node.inputs.size() != 2 && !clips) || is_bounded)
+    return missed("scores.floor", &node, clips ? "a bound from above that scores may reach" : "not two inputs", walk.peeled);
+  if (clips && !node.input(1)) return std::vector{step(walk, *node.inputs[0], "Clip(nothing)")};
   if (walk.softcap != 0 || !walk.tensor_scales.empty() || walk.scale <= 0)
     return missed("scores.floor-below-scale", &node, node.op(), walk.peeled);
   const DataType type = context.facts.type(*node.outputs[0]);
@@ -116,28 +137,55 @@ Ways peel_floor(Node& node, const ScoreWalk& walk, MatchContext& context) {
     if (!number || !(*number <= absorbing_fill(type)) || !keeps_shape(*node.outputs[0], *node.inputs[scores], context.facts))
       continue;
     ScoreWalk next = step(walk, *node.inputs[scores], node.op() + "(floor)");
-    next.terms.push_back({ScoreTerm::Kind::kFloor, least, walk.scale, *number, *context.facts.shape(*node.outputs[0])});
+    ATTN_OPT_MATCH(least, placed_term(*least, node, walk, context));
+    next.terms.push_back({ScoreTerm::Kind::kFloor, least, walk.scale, *number, frame_at(node, walk, context)});
     return std::vector{std::move(next)};
   }
   return missed("scores.floor", &node, "no operand is a number below every score", walk.peeled);
 }
 
+/// A Reshape that splits queries and keys, or joins them again above what splits them.
+std::optional<Ways> peel_split(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  Value& before = canonical(*node.inputs[0], context.facts);
+  const Shape* shape = context.facts.shape(before);
+  if (walk.split) {
+    if (!shape || *shape != walk.split->merged) return std::nullopt;
+    ScoreWalk next = step(walk, before, "Reshape(split)");
+    auto terms = merged_terms(*walk.split, walk.terms, node, context);
+    if (!terms) return tl::unexpected<Miss>(terms.error());
+    next.terms = *std::move(terms);
+    next.split.reset();
+    return Ways(std::vector{std::move(next)});
+  }
+  auto split = split_below(node, context.facts);
+  if (!split || !walk.layout.order.empty()) return std::nullopt;
+  ScoreWalk next = step(walk, before, "Reshape(merged)");
+  next.split = std::move(split);
+  next.split->first_term = walk.terms.size();
+  return Ways(std::vector{std::move(next)});
+}
+
 Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  Value* before = regrouped_from(node, context.facts);
+  Value* before = walk.split ? nullptr : regrouped_from(node, context.facts);
+  const bool keeps_places = walk.layout.order.empty() || walk.layout.swaps_last_two();
   if (!before)
+    if (auto ways = peel_split(node, walk, context)) return *std::move(ways);
+  if (!before || !keeps_places)
     return missed("scores.reshape", &node,
                   shape_text(*node.inputs[0], context.facts) + " to " + shape_text(*node.outputs[0], context.facts), walk.peeled);
   ScoreWalk next = step(walk, *before, node.op());
-  next.frames.push_back(*context.facts.shape(*node.outputs[0]));
+  next.frames.push_back(frame_at(node, walk, context));
+  if (!walk.layout.order.empty()) next.layout = ScoreLayout::keys_by_queries(context.facts.shape(*before)->size());
   return std::vector{std::move(next)};
 }
 
 Ways peel_transpose(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  Value* before = swapped_from(node, context.facts);
-  if (!before || walk.transposed)
-    return missed("scores.transpose", &node, "more than a swap of queries and keys right after their product", walk.peeled);
-  ScoreWalk next = step(walk, *before, "Transpose");
-  next.transposed = true;
+  const Shape* after = context.facts.shape(*node.outputs[0]);
+  const auto* perm = node.ints_attribute("perm");
+  if (!after || !perm || std::ssize(*perm) != std::ssize(*after) || walk.split)
+    return missed("scores.transpose", &node, shape_text(*node.outputs[0], context.facts), walk.peeled);
+  ScoreWalk next = step(walk, *node.inputs[0], "Transpose");
+  next.layout = walk.layout.before_transpose({perm->begin(), perm->end()});
   return std::vector{std::move(next)};
 }
 
@@ -158,20 +206,37 @@ std::optional<Ways> peel_softcap(Node& node, const ScoreWalk& walk, MatchContext
 
 /// Scores times a tensor: (..., L or 1, 1) scales queries, (..., 1, S) keys.
 Matched<ScoreWalk> scaled_by_tensor(Node& node, int scores, const ScoreWalk& walk, MatchContext& context) {
-  Value& factor = *node.inputs[1 - scores];
-  const Shape* shape = context.facts.shape(factor);
+  ATTN_OPT_MATCH(Value * factor, placed_term(*node.inputs[1 - scores], node, walk, context));
+  const Shape* shape = context.facts.shape(*factor);
   if (!shape || !keeps_shape(*node.outputs[0], *node.inputs[scores], context.facts))
-    return missed("scores.scale-shape", &node, shape_text(factor, context.facts), walk.peeled);
+    return missed("scores.scale-shape", &node, shape_text(*factor, context.facts), walk.peeled);
+  if (walk.split) return missed("scores.reshape", &node, "a factor of scores whose queries and keys are split", walk.peeled);
   const bool on_query = shape->empty() || shape->back().is(1);
   const bool on_key = shape->size() == 1 || (shape->size() >= 2 && (*shape)[shape->size() - 2].is(1));
   if (!on_query && !on_key) return missed("scores.scale-per-score", &node, to_string(*shape), walk.peeled);
   ScoreWalk next = step(walk, *node.inputs[scores], node.op() + (on_query ? "(query scale)" : "(key scale)"));
-  next.tensor_scales.push_back({&factor, node.is("Div"), !on_query, *context.facts.shape(*node.outputs[0])});
+  next.tensor_scales.push_back({factor, node.is("Div"), !on_query, frame_at(node, walk, context)});
   return next;
+}
+
+/// Scores times a mask of ones and zeros, for which a number was added where it is 0.
+std::optional<Ways> peel_zero_one_mask(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  const bool lies_straight = walk.layout.order.empty() && !walk.split;
+  if (!node.is("Mul") || !lies_straight || walk.softcap != 0 || !walk.tensor_scales.empty()) return std::nullopt;
+  for (int scores : {0, 1}) {
+    if (!keeps_shape(*node.outputs[0], *node.inputs[scores], context.facts)) continue;
+    auto terms = masked_by_factor(*node.inputs[1 - scores], walk.terms, node, context);
+    if (!terms || !(terms->back().coefficient * terms->back().fill <= kHighestMaskFill)) continue;
+    ScoreWalk next = step(walk, *node.inputs[scores], "Mul(keep)");
+    next.terms = *std::move(terms);
+    return Ways(std::vector{std::move(next)});
+  }
+  return std::nullopt;
 }
 
 Ways peel_scale(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (auto softcap = peel_softcap(node, walk, context)) return *softcap;
+  if (auto masked = peel_zero_one_mask(node, walk, context)) return *masked;
   std::vector<ScoreWalk> ways;
   Miss miss;
   for (int scores : {0, 1}) {
@@ -185,7 +250,7 @@ Ways peel_scale(Node& node, const ScoreWalk& walk, MatchContext& context) {
     auto way = scaled_by_tensor(node, scores, walk, context);
     if (way)
       ways.push_back(std::move(*way));
-    else
+    else if (miss.id != "scores.scale-per-score")
       miss = way.error();
   }
   if (ways.empty()) return tl::unexpected<Miss>(miss);

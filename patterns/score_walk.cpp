@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "attn_opt/canonical.h"
 #include "patterns/products.h"
@@ -47,7 +48,7 @@ class Walker {
       walk.value = &seen;
       Node* node = walk.value->producer;
       if (!node) return missed("scores.input", nullptr, "'" + walk.value->name + "' is not computed", walk.peeled);
-      if (is_product(*node)) return walk;
+      if (is_product(*node) && !walk.split) return walk;
       if (node->is("DequantizeLinear"))
         return missed("scores.quantized", node, "'" + walk.value->name + "' was quantized", walk.peeled);
       const auto& peels = score_peels();
@@ -55,23 +56,16 @@ class Walker {
       if (row == peels.end()) return missed("scores.operator", node, node->op(), walk.peeled);
       if (++peels_ > kMaxPeels) return missed("scores.too-many-ways", node, "gave up", walk.peeled);
       ATTN_OPT_MATCH(auto ways, row->peel(*node, walk, context_));
-      if (walk.transposed && std::ranges::any_of(ways, [&](const ScoreWalk& way) { return lays_over(way, walk); }))
-        return missed("scores.transpose", node, "the scores are transposed behind it", walk.peeled);
       if (ways.size() > 1) return first_of(ways);
       walk = std::move(ways.front());
     }
   }
 
  private:
-  /// True if AFTER has a mask or factor that BEFORE has not: its axes would be those of keys by queries.
-  static bool lays_over(const ScoreWalk& after, const ScoreWalk& before) {
-    return after.terms.size() > before.terms.size() || after.tensor_scales.size() > before.tensor_scales.size();
-  }
-
   void note_readers(ScoreWalk& walk, Value& seen) const {
     Value* value = read_copy(*walk.value, seen, context_.facts);
     if (value)
-      walk.read.push_back({value, walk.scale, walk.softcap, walk.transposed, walk.tensor_scales.size(), walk.terms.size()});
+      walk.read.push_back({value, walk.scale, walk.softcap, walk.layout.order.empty(), walk.tensor_scales.size(), walk.terms.size()});
   }
 
   Matched<ScoreWalk> first_of(const std::vector<ScoreWalk>& ways) {
@@ -90,8 +84,9 @@ class Walker {
 
 }  // namespace
 
-Matched<ScoreWalk> walk_scores(Value& softmax_input, MatchContext& context) {
+Matched<ScoreWalk> walk_scores(Value& softmax_input, ScoreLayout layout, MatchContext& context) {
   ScoreWalk start;
+  start.layout = std::move(layout);
   start.value = &softmax_input;
   return Walker(context).walk(start);
 }
@@ -102,7 +97,7 @@ std::optional<ScoresOutput> scores_output(const ScoreWalk& walk) {
     return term.kind == ScoreTerm::Kind::kBias || (term.kind != ScoreTerm::Kind::kFloor && term.fill == -INFINITY);
   });
   for (auto read = walk.read.rbegin(); read != walk.read.rend(); ++read) {
-    if (read->scale != 1 || read->tensor_scales != 0 || read->transposed || !walk.frames.empty()) continue;
+    if (read->scale != 1 || read->tensor_scales != 0 || !read->is_placed || !walk.frames.empty()) continue;
     const bool has_no_mask = read->terms == walk.terms.size();
     if (has_no_mask && read->softcap == walk.softcap) return ScoresOutput{read->value, 0};
     if (has_no_mask && read->softcap == 0) return ScoresOutput{read->value, 1};

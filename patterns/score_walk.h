@@ -6,6 +6,8 @@
 
 #include "attn_opt/miss.h"
 #include "attn_opt/pattern.h"
+#include "patterns/score_layout.h"
+#include "patterns/score_split.h"
 
 namespace attn_opt {
 
@@ -14,7 +16,7 @@ struct ReadScores {
   Value* value = nullptr;
   double scale = 1;
   double softcap = 0;
-  bool transposed = false;
+  bool is_placed = true;  ///< its axes stand where those of the operator's output do
   size_t tensor_scales = 0, terms = 0;
 };
 
@@ -25,7 +27,8 @@ struct ScoreWalk {
   Value* value = nullptr;
   double scale = 1;
   double softcap = 0;
-  bool transposed = false;  ///< VALUE is keys by queries
+  ScoreLayout layout;       ///< of VALUE; terms and factors are placed already
+  std::optional<ScoreSplit> split;  ///< VALUE has its axes for queries and keys
   std::vector<TensorScale> tensor_scales;
   std::vector<ScoreTerm> terms;  ///< outermost first
   std::vector<ReadScores> read;  ///< from the softmax upward
@@ -33,8 +36,8 @@ struct ScoreWalk {
   std::vector<std::string> peeled;
 };
 
-/// Peels from SOFTMAX_INPUT to a MatMul or Einsum whose result the walk's VALUE then is. Misses: "scores.*".
-Matched<ScoreWalk> walk_scores(Value& softmax_input, MatchContext& context);
+/// Peels from SOFTMAX_INPUT of LAYOUT to a MatMul or Einsum whose result the walk's VALUE then is. Misses: "scores.*".
+Matched<ScoreWalk> walk_scores(Value& softmax_input, ScoreLayout layout, MatchContext& context);
 
 /// The value that qk_matmul_output can make.
 struct ScoresOutput {

@@ -126,18 +126,20 @@ std::optional<SoftmaxSite> softmax_at(Node& node, Facts& facts) {
   return site;
 }
 
-Matched<void> check_softmax_axis(const Node* normaliser, MatchContext& context) {
-  if (!normaliser) return {};
-  const Node& node = *normaliser;
+Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& layout, MatchContext& context) {
+  const Node* node = softmax.normaliser;
   // Before opset 13 the default was 1 and the axes from there on were flattened: for the last axis that is the same.
-  const int64_t axis = node.int_attribute("axis", context.view.opset(*node.graph) < 13 ? 1 : -1);
-  if (axis == -1) return {};
-  const Shape* shape = context.facts.shape(*node.inputs[0]);
-  if (!shape) return missed("softmax.unknown-rank", &node, "axis " + std::to_string(axis) + " of '" + node.inputs[0]->name + "'");
-  const int64_t last = static_cast<int64_t>(shape->size()) - 1;
-  if (axis != last)
-    return missed("softmax.axis", &node, "axis " + std::to_string(axis) + " of " + to_string(*shape) + " is not the last");
-  return {};
+  const bool flattens = node && context.view.opset(*node->graph) < 13;
+  const int64_t axis = node ? node->int_attribute("axis", flattens ? 1 : -1) : -1;
+  if (axis == -1 && layout.order.empty()) return {};
+  const Shape* shape = context.facts.shape(*softmax.input);
+  if (!shape) return missed("softmax.unknown-rank", node, "axis " + std::to_string(axis) + " of '" + softmax.input->name + "'");
+  const int64_t rank = std::ssize(*shape), own = axis < 0 ? axis + rank : axis;
+  const int64_t keys = layout.order.empty() ? rank - 1 : layout.order.back();
+  if (own == keys && (own == rank - 1 || !flattens)) return {};
+  if (own == rank - 1)
+    return missed("product.probabilities-on-wrong-side", node, "the product with V does not sum over the last axis of the softmax");
+  return missed("softmax.axis", node, "axis " + std::to_string(axis) + " of " + to_string(*shape) + " is not that of the keys");
 }
 
 }  // namespace attn_opt

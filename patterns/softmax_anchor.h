@@ -5,6 +5,7 @@
 
 #include "attn_opt/miss.h"
 #include "attn_opt/pattern.h"
+#include "patterns/score_layout.h"
 
 namespace attn_opt {
 
@@ -26,7 +27,8 @@ bool may_be_softmax(const Node& node);
 /// where e is x - ReduceMax(x), x with a number added, or x.
 std::optional<SoftmaxSite> softmax_at(Node& node, Facts& facts);
 
-/// Misses: "softmax.axis", "softmax.unknown-rank".
-Matched<void> check_softmax_axis(const Node* normaliser, MatchContext& context);
+/// Whether SOFTMAX runs over the keys, where LAYOUT is that of its result. Misses: "softmax.axis", "softmax.unknown-rank";
+/// "product.probabilities-on-wrong-side": over the last axis, which the product with V does not sum over.
+Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& layout, MatchContext& context);
 
 }  // namespace attn_opt

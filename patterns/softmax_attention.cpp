@@ -9,12 +9,16 @@
 //
 // Anchored at the softmax: down to the product with V, up to the product of Q and K, then up from Q, K and V.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/mask_contents.h"
 #include "attn_opt/pattern.h"
 #include "patterns/broadcast_operands.h"
 #include "patterns/causal_terms.h"
+#include "patterns/inner_values.h"
 #include "patterns/operand_walk.h"
 #include "patterns/preconditions.h"
 #include "patterns/probability_walk.h"
@@ -31,6 +35,7 @@ struct Reading {
   ScoreProduct score_product;
   ValueProduct value_product;
   GuardMeaning guard = GuardMeaning::kNothing;
+  std::optional<double> fill_above;  ///< that masked keys have until they are masked again behind the softmax
 };
 
 /// Batch and heads where some value of the site keeps them apart.
@@ -61,14 +66,18 @@ std::optional<LeadingSplit> leading_split(const Reading& reading, MatchContext& 
   return split_by_query(reading.score_product, context);
 }
 
-void set_leading_sizes(const Shape& scores, const std::optional<LeadingSplit>& split, Sdpa& sdpa) {
+void set_leading_sizes(const Reading& reading, const std::optional<LeadingSplit>& split, Sdpa& sdpa) {
   sdpa.batch = sdpa.query_heads = 1;
   if (split) {
     sdpa.batch = split->batch;
     sdpa.query_heads = split->heads;
-  } else if (scores.size() >= 3) {
-    sdpa.query_heads = scores[scores.size() - 3];
-    for (size_t axis = 0; axis + 3 < scores.size(); ++axis) sdpa.batch = sdpa.batch * scores[axis];
+    return;
+  }
+  const Shape& scores = reading.score_product.scores;
+  const size_t leading = scores.size() - 2, heads = std::min(reading.scores.layout.head_axes, leading);
+  for (size_t axis = 0; axis < leading; ++axis) {
+    Dim& size = axis + heads < leading ? sdpa.batch : sdpa.query_heads;
+    size = size * scores[axis];
   }
 }
 
@@ -87,26 +96,61 @@ Matched<void> add_what_product_adds(Reading& reading) {
   return {};
 }
 
+/// A mask that is laid over the probabilities too: a fill that leaves masked keys some weight is -inf.
+Matched<GuardMeaning> read_mask_above(const RowGuard& guard, Reading& reading, MatchContext& context) {
+  ScoreTerm* term = reading.scores.frames.empty() ? masked_again(guard, reading.scores.terms, context.facts) : nullptr;
+  if (!term) return missed("probabilities.mask", guard.node, "'" + guard.mask->name + "' masks no scores", reading.probabilities.peeled);
+  const bool is_alone = reading.scores.terms.size() == 1;
+  const bool absorbs = term->fill <= absorbing_fill(context.facts.type(*reading.score_product.query.value));
+  if (std::isfinite(term->fill) && !(is_alone && absorbs)) reading.fill_above = term->fill;
+  term->fill = -std::numeric_limits<double>::infinity();
+  return is_alone ? GuardMeaning::kEmptyRows : GuardMeaning::kNothing;
+}
+
 /// NaN is made 0 where all scores are -inf, and a guard that tests for NaN does no less.
-Matched<GuardMeaning> read_guard(const Reading& reading, Value& softmax_input, MatchContext& context) {
+Matched<GuardMeaning> read_guard(Reading& reading, Value& softmax_input, MatchContext& context) {
   const auto& guard = reading.probabilities.guard;
   if (!guard) return GuardMeaning::kNothing;
+  if (guard->mask) return read_mask_above(*guard, reading, context);
   if (!guard->row_maximum_of) return GuardMeaning::kScores;
   if (!reading.scores.frames.empty())
     return missed("probabilities.guard", guard->node, "the scores are regrouped above it", reading.probabilities.peeled);
   return meaning_of_guard(*guard, softmax_input, reading.scores.terms, context.facts);
 }
 
+/// V, multiplied with what the probabilities were multiplied with.
+Matched<ProductSide> scaled_values(const ProbabilityWalk& walk, ProductSide values, MatchContext& context) {
+  const size_t rank = context.facts.shape(*values.value)->size();
+  for (const ValueFactor& factor : walk.factors) {
+    if (!factor.is_number && (walk.product->is("Einsum") || factor.rank != rank))
+      return missed("probabilities.operator", factor.value->producer, "a factor of probabilities that V cannot have", walk.peeled);
+    InnerValues inner(*walk.product, context);
+    const bool has_more_axes = context.facts.shape(*factor.value)->size() > rank;
+    Value* fitting = has_more_axes ? inner.reshaped(factor.value, {}) : factor.value;
+    values.value = inner.build().node(factor.divides ? "Div" : "Mul", {values.value, fitting});
+  }
+  return values;
+}
+
+/// The layout that the softmax's result must have for what PRODUCT makes of it to be attention.
+ScoreLayout layout_at_softmax(const ProbabilityWalk& walk, const ScoreLayout& at_product, MatchContext& context) {
+  if (!walk.transposed) return at_product;
+  return at_product.swapped(context.facts.shape(*walk.probabilities)->size());
+}
+
 Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   Reading reading;
   ATTN_OPT_MATCH(reading.probabilities, walk_probabilities(*softmax.output, context));
-  ATTN_OPT_DONE(check_softmax_axis(softmax.normaliser, context));
-  ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, context));
-  ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.transposed, context));
+  const ProbabilityWalk& probabilities = reading.probabilities;
+  auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
+  const ScoreLayout layout = product ? layout_at_softmax(probabilities, product->probabilities, context) : ScoreLayout();
+  ATTN_OPT_DONE(check_softmax_axis(softmax, layout, context));
+  ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, layout, context));
+  ATTN_OPT_MATCH(reading.value_product, std::move(product));
+  ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.layout, context));
   ATTN_OPT_DONE(add_what_product_adds(reading));
   ATTN_OPT_MATCH(reading.guard, read_guard(reading, *softmax.input, context));
-  ATTN_OPT_MATCH(reading.value_product, value_product(*reading.probabilities.product, *reading.probabilities.probabilities,
-                                                      reading.probabilities.transposed, context));
+  ATTN_OPT_MATCH(reading.value_product.value, scaled_values(probabilities, reading.value_product.value, context));
   return reading;
 }
 
@@ -114,7 +158,8 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
 std::optional<OutputView> readable_probabilities(const Reading& reading, const std::optional<LeadingSplit>& split,
                                                  MatchContext& context) {
   const ProbabilityWalk& walk = reading.probabilities;
-  if (!walk.escaping || walk.escapes_often || walk.escapes_before_guard || walk.transposed) return std::nullopt;
+  if (!walk.escaping || walk.escapes_often || walk.escapes_before_guard) return std::nullopt;
+  if (walk.transposed || !reading.value_product.probabilities.order.empty()) return std::nullopt;
   const Shape* shape = context.facts.shape(*walk.escaping);
   if (!shape || (shape->size() != 4 && !(split && shape->size() == 3))) return std::nullopt;
   // Probabilities have the roles of the product's first operand with keys in the place of features.
@@ -175,7 +220,7 @@ class SoftmaxAttention : public Pattern {
     const ProductSide& output = reading.value_product.output;
     sdpa.outputs = walk_output(*output.value, axes_of(output, split, context), context);
     sdpa.type = context.facts.type(*reading.score_product.query.value);
-    set_leading_sizes(reading.score_product.scores, split, sdpa);
+    set_leading_sizes(reading, split, sdpa);
     sdpa.scale = reading.scores.scale;
     sdpa.softcap = reading.scores.softcap;
     sdpa.tensor_scales = reading.scores.tensor_scales;
@@ -189,6 +234,7 @@ class SoftmaxAttention : public Pattern {
     sdpa.probabilities = readable_probabilities(reading, split, context);
     set_scores_output(reading, softmax, context, sdpa);
     sdpa.preconditions = preconditions_of(sdpa, context);
+    if (reading.fill_above) assume("scores-above-fill", "masked keys have " + std::to_string(*reading.fill_above) + " in the softmax", sdpa);
     return sdpa;
   }
 };

@@ -10,6 +10,7 @@
 #include "src/io/flat_check.h"
 #include "src/io/model_file.h"
 #include "src/io/model_format.h"
+#include "src/io/node_order.h"
 #include "src/io/one_line.h"
 #include "src/io/serialize.h"
 #include "src/io/text_format.h"
@@ -50,6 +51,7 @@ Expected<Model> stored_model(StrippedModel stripped, FileBytes file, const std::
     adopted.error().where = where + ": " + adopted.error().where;
     return tl::unexpected<Error>(std::move(adopted.error()));
   }
+  sort_nodes(stripped.proto);
   return Model{std::move(stripped.proto), path, std::move(store)};
 }
 

@@ -60,7 +60,7 @@ bool drops_nothing(const Node& node, Facts& facts) {
   const int opset = node.graph->model().onnx_opset(node);
   if (opset < 7) return node.int_attribute("is_test", 0) != 0;
   const Value* training = node.input(2);
-  return !training || facts.uniform(*training) == 0.0;
+  return !training || facts.uniform(*training) == 0.0 || (node.input(1) && facts.uniform(*node.input(1)) == 0.0);
 }
 
 /// True if NODE's input number NUMBER is the number that leaves the other operand as it is.

@@ -37,7 +37,7 @@ std::optional<std::vector<size_t>> axes_of(const RuleContext& context, size_t ra
 bool is_inference_dropout(const RuleContext& context) {
   if (context.opset() < 12 || !context.has(2)) return true;
   const std::optional<double> training = context.scalar(2);
-  return training && *training == 0;
+  return (training && *training == 0) || (context.has(1) && context.scalar(1) == 0.0);
 }
 
 std::vector<size_t> all_axes(size_t rank) {

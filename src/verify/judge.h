@@ -29,6 +29,7 @@ struct Assumed {
   bool rows_keep_a_key = false;
   bool scores_finite = false;
   bool exp_in_range = false;
+  bool scores_above_fill = false;
   explicit Assumed(std::span<const Precondition> preconditions);
 };
 

@@ -10,6 +10,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// A bias below this absorbs every score exactly: no rounding of the scores is left.
 constexpr double kAbsorbing = -1e30;
+/// Keys with a bias below this are meant to be masked; one that does not absorb the scores leaves them their weight.
+constexpr double kHiding = -1000;
 /// exp(-100) is nothing beside 1.
 constexpr double kNegligibleGap = 100;
 
@@ -193,10 +195,12 @@ class RowReader {
     const size_t keys = static_cast<size_t>(rows_.keys);
     for (size_t row = 0; row < rows_.size(); ++row) {
       double top = -kInfinity;
-      bool is_empty = true;
+      bool is_empty = true, is_hidden = true, hides_keys = false;
       for (size_t i = row * keys; i < (row + 1) * keys; ++i) {
         top = std::max(top, bias_[i]);
         is_empty &= is_masked_[i] || bias_[i] == -kInfinity;
+        is_hidden &= is_masked_[i] || (bias_[i] <= kHiding && bias_[i] > kAbsorbing);
+        hides_keys |= is_masked_[i] && bias_[i] == -kInfinity;
       }
       note_exp_range(row, top);
       double relevant = 0;
@@ -204,7 +208,9 @@ class RowReader {
         if (bias_[i] > kAbsorbing && bias_[i] >= top - 2 * rows_.magnitude[row] - kNegligibleGap)
           relevant = std::max(relevant, std::abs(bias_[i]));
       rows_.magnitude[row] += relevant;
+      rows_.reaches_fill.push_back(hides_keys && top <= kHiding);
       rows_.is_empty.push_back(is_empty);
+      rows_.is_hidden.push_back(is_hidden);
     }
   }
 

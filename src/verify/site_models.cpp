@@ -27,9 +27,9 @@ class SiteCutter {
       : emission_(emission), sdpa_(sdpa), context_(context) {}
 
   Expected<CutSite> cut() {
-    // A mask that positions make is not drawn: the model's own is what both sides have.
+    // A mask that positions make is not drawn: the model's own is what both sides have. Nor is one of ones and zeros.
     for (const ScoreTerm& term : sdpa_.terms)
-      if (term.causal) computed_.insert(term.value);
+      if (term.causal || is_cast_by_edit(*term.value)) compute(*term.value);
     for (const auto& takeover : emission_.edit.takeovers()) {
       site_.replaced.push_back(takeover.existing);
       site_.written.push_back(takeover.made);
@@ -50,6 +50,22 @@ class SiteCutter {
   }
 
  private:
+  static bool is_cast_by_edit(const Value& value) {
+    return value.producer && !is_of_file(*value.producer) && value.producer->is("Cast");
+  }
+
+  /// VALUE is no cut, nor what a pattern made it of.
+  void compute(Value& value) {
+    std::vector<Value*> pending{&value};
+    while (!pending.empty()) {
+      Value* next = pending.back();
+      pending.pop_back();
+      if (!computed_.insert(next).second || !next->producer || is_of_file(*next->producer)) continue;
+      for (Value* input : next->producer->inputs)
+        if (input) pending.push_back(input);
+    }
+  }
+
   Status cut_after() {
     const std::unordered_set<const Node*> own(emission_.edit.nodes().begin(), emission_.edit.nodes().end());
     const std::function<bool(Value&)> is_existing = [&](Value& value) {

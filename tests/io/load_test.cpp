@@ -41,6 +41,42 @@ TEST_F(LoadTest, UnreadableFileIsRefused) {
 
 TEST_F(LoadTest, EmptyFileIsRefused) { EXPECT_THAT(input_error(load_bytes("")), EndsWith("is empty")); }
 
+std::string text_model(const std::string& nodes) {
+  return "<ir_version: 8, opset_import: [\"\" : 17]>\nm (float[2] x, bool c) => (float[2] y) {\n" + nodes + "}\n";
+}
+
+std::vector<std::string> operators_of(const Model& model) {
+  std::vector<std::string> operators;
+  for (const auto& node : model.proto.graph().node()) operators.push_back(node.op_type());
+  return operators;
+}
+
+TEST_F(LoadTest, NodesAreSortedAsRuntimesDo) {
+  write_file(folder_ / "m.onnxtxt", text_model("y = Neg (b)\nb = Abs (a)\nunread = Cos (x)\na = Sin (x)\n"));
+  const auto model = load_model(folder_ / "m.onnxtxt");
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_THAT(operators_of(*model), testing::ElementsAre("Cos", "Sin", "Abs", "Neg"));
+  EXPECT_TRUE(check_model(*model));
+}
+
+TEST_F(LoadTest, WhatABodyReadsStandsAboveIt) {
+  write_file(folder_ / "m.onnxtxt",
+             text_model("y = If (c) <then_branch = t () => (float[2] p) { p = Neg (q)\n q = Abs (a) },\n"
+                        "  else_branch = e () => (float[2] r) { r = Identity (a) }>\na = Sin (x)\n"));
+  const auto model = load_model(folder_ / "m.onnxtxt");
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_THAT(operators_of(*model), testing::ElementsAre("Sin", "If"));
+  EXPECT_TRUE(check_model(*model));
+}
+
+TEST_F(LoadTest, NodesThatWaitForEachOtherAreRefused) {
+  write_file(folder_ / "m.onnxtxt", text_model("y = Add (a, x)\na = Neg (b)\nb = Neg (a)\n"));
+  const auto model = load_model(folder_ / "m.onnxtxt");
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_THAT(operators_of(*model), testing::ElementsAre("Add", "Neg", "Neg"));
+  EXPECT_FALSE(check_model(*model));
+}
+
 TEST_F(LoadTest, EveryTruncationIsAnError) {
   const std::string whole = read_file(kModels / "bert-ts14s.onnx");
   for (size_t size = 0; size < whole.size(); size += 997) {

@@ -53,7 +53,8 @@ EditMutation operands_exchanged(const std::string& op, size_t one, size_t other,
 }
 
 EditMutation takes_alone(const std::string& op, int input, std::string change) {
-  return at_each(op, std::move(change), is_op(op), [=](Emission&, Node& node) { bypass(node, input); });
+  const auto fits = [=](const Node& node) { return node.is(op.c_str()) && node.input(static_cast<size_t>(input)); };
+  return at_each(op, std::move(change), fits, [=](Emission&, Node& node) { bypass(node, input); });
 }
 
 EditMutation cast_to(DataType type, std::string change) {

@@ -1,0 +1,34 @@
+// How the axes of scores and probabilities lie between the two products.
+//
+// Most exporters write (leading axes, queries, keys). Others multiply K by Q, or let an Einsum put its letters in any order,
+// and run the softmax over the axis that is the keys' there.
+#pragma once
+
+#include <vector>
+
+#include "attn_opt/pattern.h"
+
+namespace attn_opt {
+
+struct ScoreLayout {
+  /// Axis ORDER[i] of the value is axis i of (batch axes, head axes, queries, keys); empty: each stands where it is.
+  std::vector<int64_t> order;
+  size_t head_axes = 1;
+
+  /// Of a value of RANK axes whose last two are keys and queries.
+  static ScoreLayout keys_by_queries(size_t rank);
+  /// True if nothing but the last two axes change places.
+  bool swaps_last_two() const;
+  /// SHAPE of a value, with its axes in their places.
+  Shape placed(const Shape& shape) const;
+  /// The layout of X where that of Transpose(X, PERM) is this.
+  ScoreLayout before_transpose(const std::vector<int64_t>& perm) const;
+  /// The layout of Y where Y is X with its last two axes swapped, X being of RANK axes, and that of X is this.
+  ScoreLayout swapped(size_t rank) const;
+};
+
+/// VALUE, which is laid over scores that READER reads in LAYOUT, with its axes in their places: itself, or transposed in an
+/// unplaced node. Null if its rank is not known.
+Value* placed(Value& value, const ScoreLayout& layout, Node& reader, MatchContext& context);
+
+}  // namespace attn_opt

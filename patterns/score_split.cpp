@@ -1,0 +1,111 @@
+#include "patterns/score_split.h"
+
+#include <algorithm>
+
+#include "attn_opt/canonical.h"
+#include "patterns/inner_values.h"
+
+namespace attn_opt {
+namespace {
+
+Dim product_of(const Shape& shape, size_t from, size_t to) {
+  Dim product = 1;
+  for (size_t axis = from; axis < to; ++axis) product = product * shape[axis];
+  return product;
+}
+
+/// A value and its shape with as many axes as the parts have.
+struct Laid {
+  Value* value = nullptr;
+  Shape shape;
+};
+
+class Merger {
+ public:
+  Merger(const ScoreSplit& split, Node& node, MatchContext& context)
+      : split_(split), leading_(split.merged.size() - 2), facts_(context.facts), inner_(node, context) {}
+
+  std::optional<Laid> laid(Value& value) {
+    const Shape* own = facts_.shape(value);
+    if (!own || own->size() > split_.parts.size()) return std::nullopt;
+    Laid laid{&value, Shape(split_.parts.size() - own->size(), 1)};
+    laid.shape.insert(laid.shape.end(), own->begin(), own->end());
+    return laid;
+  }
+
+  Laid sum(const Laid& one, const Laid& other) {
+    Laid sum{inner_.build().node("Add", {one.value, other.value}), one.shape};
+    for (size_t axis = 0; axis < sum.shape.size(); ++axis)
+      if (sum.shape[axis].is(1)) sum.shape[axis] = other.shape[axis];
+    return sum;
+  }
+
+  /// LAID with one axis for the queries and one for the keys; null if a size stands nowhere.
+  Value* merged(Laid laid) {
+    if (laid.shape == split_.parts) return inner_.build().node("Reshape", {laid.value, split_.merges->inputs[1]});
+    if (!std::ranges::all_of(split_.parts.begin() + std::ssize(split_.merged) - 2, split_.parts.end(),
+                             [](const Dim& size) { return size.is_constant(); }))
+      return nullptr;
+    std::vector<int64_t> sizes(laid.shape.size(), 1), target(leading_, 0);
+    bool expands = false;
+    const auto complete = [&](size_t from, size_t to) {
+      const bool varies = !product_of(laid.shape, from, to).is(1);
+      for (size_t axis = from; varies && axis < to; ++axis) {
+        sizes[axis] = split_.parts[axis].value();
+        expands |= laid.shape[axis] != split_.parts[axis];
+      }
+      target.push_back(varies ? product_of(split_.parts, from, to).value() : 1);
+    };
+    complete(leading_, leading_ + split_.rows);
+    complete(leading_ + split_.rows, split_.parts.size());
+    // Expand gives it all axes, which what is reshaped by zeros must have.
+    const bool lacks_axes = facts_.shape(*laid.value) && facts_.shape(*laid.value)->size() != laid.shape.size();
+    if (expands || lacks_axes) laid.value = inner_.build().node("Expand", {laid.value, inner_.build().ints(sizes)});
+    return inner_.reshaped(laid.value, target);
+  }
+
+ private:
+  const ScoreSplit& split_;
+  size_t leading_;
+  Facts& facts_;
+  InnerValues inner_;
+};
+
+bool are_summed(const ScoreTerm& one, const ScoreTerm& other) {
+  return one.kind == ScoreTerm::Kind::kBias && other.kind == one.kind && other.coefficient == one.coefficient;
+}
+
+}  // namespace
+
+std::optional<ScoreSplit> split_below(Node& node, Facts& facts) {
+  const Shape* merged = facts.shape(*node.outputs[0]);
+  const Shape* parts = facts.shape(canonical(*node.inputs[0], facts));
+  if (!node.is("Reshape") || !merged || !parts || merged->size() < 2 || parts->size() <= merged->size()) return std::nullopt;
+  const size_t leading = merged->size() - 2;
+  if (!std::equal(merged->begin(), merged->begin() + static_cast<std::ptrdiff_t>(leading), parts->begin())) return std::nullopt;
+  for (size_t rows = 1; leading + rows < parts->size(); ++rows)
+    if (product_of(*parts, leading, leading + rows) == (*merged)[leading] &&
+        product_of(*parts, leading + rows, parts->size()) == (*merged)[leading + 1])
+      return ScoreSplit{&node, *merged, *parts, rows};
+  return std::nullopt;
+}
+
+Matched<std::vector<ScoreTerm>> merged_terms(const ScoreSplit& split, std::vector<ScoreTerm> terms, Node& node, MatchContext& context) {
+  Merger merger(split, node, context);
+  std::vector<ScoreTerm> merged(terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(split.first_term));
+  for (size_t i = split.first_term; i < terms.size(); ++i) {
+    ScoreTerm term = terms[i];
+    auto laid = merger.laid(*term.value);
+    while (laid && i + 1 < terms.size() && are_summed(term, terms[i + 1])) {
+      const auto next = merger.laid(*terms[++i].value);
+      laid = next ? std::optional(merger.sum(*laid, *next)) : std::nullopt;
+    }
+    term.value = laid ? merger.merged(*std::move(laid)) : nullptr;
+    if (!term.value) return missed("scores.reshape", &node, "what is added to " + to_string(split.parts) + " cannot be reshaped");
+    term.frame = split.merged;
+    merged.push_back(std::move(term));
+  }
+  return merged;
+}
+
+}  // namespace attn_opt

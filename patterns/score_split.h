@@ -1,0 +1,29 @@
+// Scores whose queries and keys are told apart into several axes for a while.
+//
+//   (…, L, S)  ─ Reshape ─  (…, h, w, h', w')  ─ Add rel_h (…, h, w, h', 1) ─ Add rel_w (…, h, w, 1, w')  ─ Reshape ─  (…, L, S)
+//
+// as the decomposed relative positions of images are added (SAM, ViTDet). What was laid over the scores in between becomes
+// terms of (…, L, S): biases are added up, all are reshaped in unplaced nodes.
+#pragma once
+
+#include <optional>
+
+#include "attn_opt/miss.h"
+#include "attn_opt/pattern.h"
+
+namespace attn_opt {
+
+struct ScoreSplit {
+  Node* merges = nullptr;  ///< the Reshape to (…, L, S)
+  Shape merged, parts;     ///< shapes below and above it
+  size_t rows = 0;         ///< how many axes of PARTS are L, behind the leading ones; those that follow are S
+  size_t first_term = 0;   ///< of the terms that were met since
+};
+
+/// The split that NODE, a Reshape below it, ends; nullopt if its input's axes do not make up queries and keys.
+std::optional<ScoreSplit> split_below(Node& node, Facts& facts);
+
+/// TERMS of SPLIT as such of the scores that NODE splits. Miss "scores.reshape".
+Matched<std::vector<ScoreTerm>> merged_terms(const ScoreSplit& split, std::vector<ScoreTerm> terms, Node& node, MatchContext& context);
+
+}  // namespace attn_opt

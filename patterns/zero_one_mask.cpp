@@ -1,0 +1,89 @@
+#include "patterns/zero_one_mask.h"
+
+#include <algorithm>
+#include <array>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/matcher.h"
+#include "patterns/inner_values.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int kMaxCopies = 16;
+constexpr std::array kCopies = {"Slice", "Expand", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Gather", "Tile"};
+
+bool holds_zeros_and_ones(const Tensor& tensor) {
+  const auto numbers = tensor.cast(onnx::TensorProto::DOUBLE);
+  return numbers && std::ranges::all_of(numbers->data<double>(), [](double number) { return number == 0 || number == 1; });
+}
+
+bool is_zero_or_one(Value& value, Facts& facts) {
+  Value* seen = &value;
+  for (int step = 0; step < kMaxCopies; ++step) {
+    seen = &canonical(*seen, facts);
+    if (const Tensor* constant = facts.constant(*seen)) return holds_zeros_and_ones(*constant);
+    Node* node = seen->producer;
+    if (!node || !node->input(0)) return false;
+    const bool copies = std::ranges::any_of(kCopies, [&](const char* op_type) { return node->is(op_type); });
+    if (node->is("Cast") && facts.type(*node->inputs[0]) == onnx::TensorProto::BOOL) return true;
+    if (!copies && !node->is("Cast")) return false;
+    seen = node->inputs[0];
+  }
+  return false;
+}
+
+Value* as_bool(Value& mask, Node& reader, MatchContext& context) {
+  Node* cast = mask.producer;
+  if (cast && cast->is("Cast") && context.facts.type(*cast->inputs[0]) == onnx::TensorProto::BOOL) return cast->inputs[0];
+  InnerValues inner(reader, context);
+  return inner.build().node("Cast", {&mask}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::BOOL})});
+}
+
+/// The number that ADDED is where FACTOR is 0, being 0 elsewhere, both constants of one shape.
+std::optional<double> number_where_zero(const Tensor& added, const Tensor& factor) {
+  const auto numbers = added.cast(onnx::TensorProto::DOUBLE), factors = factor.cast(onnx::TensorProto::DOUBLE);
+  if (!numbers || !factors || added.dims() != factor.dims()) return std::nullopt;
+  std::optional<double> found;
+  for (size_t i = 0; i < numbers->data<double>().size(); ++i) {
+    const double number = numbers->data<double>()[i];
+    const bool is_zero = factors->data<double>()[i] == 0;
+    if (is_zero ? found.value_or(number) != number : number != 0) return std::nullopt;
+    if (is_zero) found = number;
+  }
+  return found;
+}
+
+/// What TERM adds where FACTOR is 0, if it is a number, and nothing where FACTOR is 1.
+std::optional<double> added_where_zero(const ScoreTerm& term, Value& factor, Facts& facts) {
+  if (term.kind != ScoreTerm::Kind::kBias) return std::nullopt;
+  Value* same_factor = &factor;
+  double added = 0;
+  const Matcher inverse = op("Sub", {number_is(1), same(&same_factor)});
+  if (commuted("Mul", inverse, number(&added))(*term.value, facts)) return added;
+  const Tensor *constant = facts.constant(*term.value), *own = facts.constant(factor);
+  return constant && own ? number_where_zero(*constant, *own) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::vector<ScoreTerm>> masked_by_factor(Value& factor, std::vector<ScoreTerm> terms, Node& reader, MatchContext& context) {
+  Value& seen = canonical(factor, context.facts);
+  for (auto term = terms.begin(); term != terms.end(); ++term) {
+    const auto fill = added_where_zero(*term, seen, context.facts);
+    if (!fill) continue;
+    if (!is_zero_or_one(seen, context.facts)) return std::nullopt;
+    ScoreTerm mask = *term;
+    mask.kind = ScoreTerm::Kind::kKeep;
+    const double sign = term->coefficient < 0 ? -1 : 1;  // of what is subtracted
+    mask.coefficient *= sign;
+    mask.fill = sign * *fill;
+    mask.value = as_bool(seen, reader, context);
+    terms.erase(term);
+    terms.push_back(std::move(mask));
+    return terms;
+  }
+  return std::nullopt;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,17 @@
+// A mask of ones and zeros that scores are multiplied with, as GPT and old exports of GPT-2 have it.
+//
+//   scores * m + (1 - m) * -10000        is        Where(m, scores, -10000)
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "attn_opt/pattern.h"
+
+namespace attn_opt {
+
+/// TERMS without the bias that stands for the fill where FACTOR is 0, and with a mask instead, innermost; READER multiplies the
+/// scores with FACTOR. nullopt if FACTOR is not known to be 0 or 1 everywhere, or nothing is added where it is 0.
+std::optional<std::vector<ScoreTerm>> masked_by_factor(Value& factor, std::vector<ScoreTerm> terms, Node& reader, MatchContext& context);
+
+}  // namespace attn_opt
