@@ -47,13 +47,14 @@ class Walker {
     const auto guard = row_guard(readers, *value_, facts_);
     if (!guard) return false;
     const bool others_read = readers.is_output || std::ranges::any_of(readers.all, [&](const Reader& reader) {
-      return !belongs_to_guard(reader, *guard->node);
+      return !belongs_to_guard(reader, *guard->node, facts_);
     });
     if (others_read) {
       note_escape();
       walk_.escapes_before_guard = true;
     }
     walk_.guard = guard;
+    seen_.push_back(&canonical(*value_, facts_));
     walk_.peeled.push_back(guard->mask ? "Where(mask)" : guard->row_maximum_of ? "Where(row of -inf)" : "Where(IsNaN)");
     value_ = guard->node->outputs[0];
     return true;
@@ -61,10 +62,11 @@ class Walker {
 
   bool pass_infinity_guard() {
     const Readers readers = readers_of(*value_, facts_);
-    Node* guard = infinity_guard(readers, *value_);
+    seen_.push_back(&canonical(*value_, facts_));
+    Node* guard = infinity_guard(readers, seen_, facts_);
     if (!guard) return false;
-    if (readers.is_output || !std::ranges::all_of(readers.all, [&](const Reader& reader) { return belongs_to_guard(reader, *guard); }))
-      note_escape();
+    const bool only_guards = std::ranges::all_of(readers.all, [&](const Reader& reader) { return belongs_to_guard(reader, *guard, facts_); });
+    if (readers.is_output || !only_guards) note_escape();
     walk_.peeled.emplace_back("Where(IsInf)");
     value_ = guard->outputs[0];
     return true;
@@ -173,6 +175,7 @@ class Walker {
   Value* value_;
   Facts& facts_;
   ProbabilityWalk walk_;
+  std::vector<Value*> seen_;  ///< probabilities on the way
 };
 
 }  // namespace

@@ -60,37 +60,34 @@ Polarised without_not(Value& mask, bool keeps, Facts& facts) {
   return seen;
 }
 
+constexpr int kMaxSteps = 8;
+
+/// The node that makes VALUE, seen through copies; null if none does.
+Node* maker(Value& value, Facts& facts) { return canonical(value, facts).producer; }
+
+bool is_cast(const Node& node) { return node.is("Cast") || node.is("CastLike"); }
+
 /// True for a reader that asks whether probabilities are infinite, or of which sign.
-bool tests_for_infinity(const Reader& reader) {
-  const Node& node = *reader.node;
-  const Value* made = node.outputs.empty() ? nullptr : node.outputs[0];
-  const auto read_by = [&](std::string_view op_type) {
-    return made && !made->is_output && !made->uses.empty() &&
-           std::ranges::all_of(made->uses, [&](const Use& use) { return use.node && use.node->is(op_type); });
-  };
-  if (node.is("IsInf")) return true;
-  if (node.is("Cast")) return read_by("IsInf");
-  return (node.is("Less") || node.is("Greater")) && (read_by("And") || read_by("Cast"));
+bool tests_for_infinity(const Node& node, Facts& facts, int steps = kMaxSteps) {
+  if (node.is("IsInf") || node.is("Less") || node.is("Greater")) return true;
+  if (!is_cast(node) || !node.outputs[0] || steps == 0) return false;
+  const Readers readers = readers_of(*node.outputs[0], facts);
+  return std::ranges::any_of(readers.all, [&](const Reader& reader) { return reader.node && tests_for_infinity(*reader.node, facts, steps - 1); });
 }
 
-/// True if VALUE is computed from an IsInf by Casts and Ands.
-bool needs_infinity(const Value* value, int steps = 6) {
-  const Node* node = value ? value->producer : nullptr;
-  if (!node || steps == 0) return false;
-  if (node->is("IsInf")) return true;
-  if (node->is("Cast")) return needs_infinity(node->input(0), steps - 1);
-  return node->is("And") && (needs_infinity(node->input(0), steps / 2) || needs_infinity(node->input(1), steps / 2));
-}
-
-/// What an IsInf that VALUE needs looks at, seen through Casts.
-const Value* tested_for_infinity(const Value* value) {
-  while (value && value->producer && !value->producer->is("IsInf")) {
-    const Node& node = *value->producer;
-    value = node.is("And") && !needs_infinity(node.input(0)) ? node.input(1) : node.input(0);
-  }
-  value = value && value->producer ? value->producer->input(0) : nullptr;
-  while (value && value->producer && value->producer->is("Cast")) value = value->producer->input(0);
-  return value;
+/// What CONDITION tells to be infinite where it holds, seen through Casts; null if it may hold elsewhere.
+Value* infinite_value(Value& condition, Facts& facts, int steps = kMaxSteps) {
+  const Node* node = maker(condition, facts);
+  if (!node || steps == 0) return nullptr;
+  if (is_cast(*node)) return infinite_value(*node->inputs[0], facts, steps - 1);
+  if (node->is("And"))
+    for (Value* input : node->inputs)
+      if (Value* found = input ? infinite_value(*input, facts, steps / 2) : nullptr) return found;
+  if (!node->is("IsInf")) return nullptr;
+  Value* tested = &canonical(*node->inputs[0], facts);
+  while (tested->producer && is_cast(*tested->producer) && is_floating(facts.type(*tested->producer->inputs[0])))
+    tested = &canonical(*tested->producer->inputs[0], facts);
+  return tested;
 }
 
 bool is_never_empty(Value& tested, Facts& facts) {
@@ -126,19 +123,22 @@ std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, 
   return std::nullopt;
 }
 
-bool belongs_to_guard(const Reader& reader, const Node& guard) {
-  return reader.node &&
-         (reader.node == &guard || reader.node->is("IsNaN") || reader.reads_type_alone() || tests_for_infinity(reader));
+bool belongs_to_guard(const Reader& reader, const Node& guard, Facts& facts) {
+  return reader.node && (reader.node == &guard || reader.node->is("IsNaN") || reader.reads_type_alone() ||
+                         tests_for_infinity(*reader.node, facts));
 }
 
-Node* infinity_guard(const Readers& readers, Value& probabilities) {
+Node* infinity_guard(const Readers& readers, const std::vector<Value*>& probabilities, Facts& facts) {
   for (const Reader& reader : readers.all) {
-    if (!reader.node || !reader.node->is("Where") || reader.input != 2 || !needs_infinity(reader.node->inputs[0])) continue;
-    // What is tested is this value or what it was before another guard.
-    const Value* tested = tested_for_infinity(reader.node->inputs[0]);
-    for (const Value* value = &probabilities; value; value = value->producer->is("Where") ? value->producer->input(2) : nullptr)
-      if (value == tested) return reader.node;
-      else if (!value->producer) break;
+    if (!reader.node || !reader.node->is("Where") || (reader.input != 1 && reader.input != 2)) continue;
+    Value* condition = reader.node->inputs[0];
+    if (reader.input == 1) {
+      const Node* inverse = maker(*condition, facts);
+      if (!inverse || !inverse->is("Not")) continue;
+      condition = inverse->inputs[0];
+    }
+    Value* infinite = infinite_value(*condition, facts);
+    if (infinite && std::ranges::find(probabilities, infinite) != probabilities.end()) return reader.node;
   }
   return nullptr;
 }

@@ -25,10 +25,11 @@ struct RowGuard {
 std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, Facts& facts);
 
 /// True for a reader of probabilities that is GUARD or belongs to what it compares with.
-bool belongs_to_guard(const Reader& reader, const Node& guard);
+bool belongs_to_guard(const Reader& reader, const Node& guard, Facts& facts);
 
-/// The Where among READERS of PROBABILITIES that makes infinities finite, which they never are: of nan_to_num. Null if none.
-Node* infinity_guard(const Readers& readers, Value& probabilities);
+/// The Where among READERS that makes infinities of one of PROBABILITIES finite, which they never are: of nan_to_num. Null if
+/// there is none. A copy must be given as what it copies.
+Node* infinity_guard(const Readers& readers, const std::vector<Value*>& probabilities, Facts& facts);
 
 /// The mask among TERMS, outermost first, that GUARD repeats, which now reads what GUARD reads; null if there is none.
 ScoreTerm* masked_again(const RowGuard& guard, std::vector<ScoreTerm>& terms, Facts& facts);

@@ -146,11 +146,10 @@ Ways peel_floor(Node& node, const ScoreWalk& walk, MatchContext& context) {
 
 /// A Reshape that splits queries and keys, or joins them again above what splits them.
 std::optional<Ways> peel_split(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  Value& before = canonical(*node.inputs[0], context.facts);
-  const Shape* shape = context.facts.shape(before);
   if (walk.split) {
-    if (!shape || *shape != walk.split->merged) return std::nullopt;
-    ScoreWalk next = step(walk, before, "Reshape(split)");
+    Value* before = regrouped_to(*node.inputs[0], walk.split->merged, context.facts);
+    if (!before) return std::nullopt;
+    ScoreWalk next = step(walk, *before, "Reshape(split)");
     auto terms = merged_terms(*walk.split, walk.terms, node, context);
     if (!terms) return tl::unexpected<Miss>(terms.error());
     next.terms = *std::move(terms);
@@ -159,7 +158,7 @@ std::optional<Ways> peel_split(Node& node, const ScoreWalk& walk, MatchContext& 
   }
   auto split = split_below(node, context.facts);
   if (!split || !walk.layout.order.empty()) return std::nullopt;
-  ScoreWalk next = step(walk, before, "Reshape(merged)");
+  ScoreWalk next = step(walk, *split->source, "Reshape(merged)");
   next.split = std::move(split);
   next.split->first_term = walk.terms.size();
   return Ways(std::vector{std::move(next)});

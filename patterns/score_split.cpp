@@ -1,9 +1,11 @@
 #include "patterns/score_split.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "attn_opt/canonical.h"
 #include "patterns/inner_values.h"
+#include "patterns/layout_checks.h"
 
 namespace attn_opt {
 namespace {
@@ -42,7 +44,8 @@ class Merger {
 
   /// LAID with one axis for the queries and one for the keys; null if a size stands nowhere.
   Value* merged(Laid laid) {
-    if (laid.shape == split_.parts) return inner_.build().node("Reshape", {laid.value, split_.merges->inputs[1]});
+    const bool reshapes_parts = &canonical(*split_.merges->inputs[0], facts_) == split_.source;
+    if (reshapes_parts && laid.shape == split_.parts) return inner_.build().node("Reshape", {laid.value, split_.merges->inputs[1]});
     if (!std::ranges::all_of(split_.parts.begin() + std::ssize(split_.merged) - 2, split_.parts.end(),
                              [](const Dim& size) { return size.is_constant(); }))
       return nullptr;
@@ -75,19 +78,42 @@ bool are_summed(const ScoreTerm& one, const ScoreTerm& other) {
   return one.kind == ScoreTerm::Kind::kBias && other.kind == one.kind && other.coefficient == one.coefficient;
 }
 
+/// How many axes of PARTS, behind the leading ones, make up the queries of MERGED, where the rest make up the keys; 0 if none do.
+size_t rows_of(const Shape& parts, const Shape& merged) {
+  const size_t leading = merged.size() - 2;
+  if (parts.size() <= merged.size() || !std::equal(merged.begin(), merged.end() - 2, parts.begin())) return 0;
+  for (size_t rows = 1; leading + rows < parts.size(); ++rows)
+    if (product_of(parts, leading, leading + rows) == merged[leading] &&
+        product_of(parts, leading + rows, parts.size()) == merged[leading + 1])
+      return rows;
+  return 0;
+}
+
+/// The first of VALUE and what it was regrouped from whose shape FITS; null if none does.
+Value* regrouped_where(Value& value, Facts& facts, const std::function<bool(const Shape&)>& fits) {
+  Value* seen = &canonical(value, facts);
+  for (int step = 0; step < kMaxTogether; ++step) {
+    const Shape* shape = facts.shape(*seen);
+    if (shape && fits(*shape)) return seen;
+    if (!seen->producer || !is_regrouping(*seen->producer)) return nullptr;
+    seen = &canonical(*seen->producer->inputs[0], facts);
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+Value* regrouped_to(Value& value, const Shape& shape, Facts& facts) {
+  return regrouped_where(value, facts, [&](const Shape& own) { return own == shape; });
+}
 
 std::optional<ScoreSplit> split_below(Node& node, Facts& facts) {
   const Shape* merged = facts.shape(*node.outputs[0]);
-  const Shape* parts = facts.shape(canonical(*node.inputs[0], facts));
-  if (!node.is("Reshape") || !merged || !parts || merged->size() < 2 || parts->size() <= merged->size()) return std::nullopt;
-  const size_t leading = merged->size() - 2;
-  if (!std::equal(merged->begin(), merged->begin() + static_cast<std::ptrdiff_t>(leading), parts->begin())) return std::nullopt;
-  for (size_t rows = 1; leading + rows < parts->size(); ++rows)
-    if (product_of(*parts, leading, leading + rows) == (*merged)[leading] &&
-        product_of(*parts, leading + rows, parts->size()) == (*merged)[leading + 1])
-      return ScoreSplit{&node, *merged, *parts, rows};
-  return std::nullopt;
+  if (!node.is("Reshape") || !merged || merged->size() < 2) return std::nullopt;
+  Value* source = regrouped_where(*node.inputs[0], facts, [&](const Shape& own) { return rows_of(own, *merged) > 0; });
+  if (!source) return std::nullopt;
+  const Shape& parts = *facts.shape(*source);
+  return ScoreSplit{&node, source, *merged, parts, rows_of(parts, *merged)};
 }
 
 Matched<std::vector<ScoreTerm>> merged_terms(const ScoreSplit& split, std::vector<ScoreTerm> terms, Node& node, MatchContext& context) {

@@ -15,10 +15,14 @@ namespace attn_opt {
 
 struct ScoreSplit {
   Node* merges = nullptr;  ///< the Reshape to (…, L, S)
+  Value* source = nullptr; ///< what is reshaped, of shape PARTS
   Shape merged, parts;     ///< shapes below and above it
   size_t rows = 0;         ///< how many axes of PARTS are L, behind the leading ones; those that follow are S
   size_t first_term = 0;   ///< of the terms that were met since
 };
+
+/// VALUE, or what it was regrouped from, where that has SHAPE; null if nothing has.
+Value* regrouped_to(Value& value, const Shape& shape, Facts& facts);
 
 /// The split that NODE, a Reshape below it, ends; nullopt if its input's axes do not make up queries and keys.
 std::optional<ScoreSplit> split_below(Node& node, Facts& facts);

@@ -48,7 +48,11 @@ class Walker {
       walk.value = &seen;
       Node* node = walk.value->producer;
       if (!node) return missed("scores.input", nullptr, "'" + walk.value->name + "' is not computed", walk.peeled);
-      if (is_product(*node) && !walk.split) return walk;
+      if (is_product(*node) && !walk.split) {
+        // What is no Q K^T may be a bias of the scores that another operand of an addition holds.
+        ATTN_OPT_DONE(score_product(*node, walk.layout, context_));
+        return walk;
+      }
       if (node->is("DequantizeLinear"))
         return missed("scores.quantized", node, "'" + walk.value->name + "' was quantized", walk.peeled);
       const auto& peels = score_peels();

@@ -59,8 +59,11 @@ std::optional<double> added_where_zero(const ScoreTerm& term, Value& factor, Fac
   if (term.kind != ScoreTerm::Kind::kBias) return std::nullopt;
   Value* same_factor = &factor;
   double added = 0;
-  const Matcher inverse = op("Sub", {number_is(1), same(&same_factor)});
-  if (commuted("Mul", inverse, number(&added))(*term.value, facts)) return added;
+  const Matcher inverse = either({op("Sub", {number_is(1), same(&same_factor)}),
+                                  commuted("Add", number_is(1), op("Neg", {same(&same_factor)}))});
+  const Matcher fills = commuted("Mul", inverse, number(&added));
+  if (fills(*term.value, facts)) return added;
+  if (op("Neg", {fills})(*term.value, facts)) return -added;
   const Tensor *constant = facts.constant(*term.value), *own = facts.constant(factor);
   return constant && own ? number_where_zero(*constant, *own) : std::nullopt;
 }
