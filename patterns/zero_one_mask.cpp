@@ -11,7 +11,7 @@ namespace attn_opt {
 namespace {
 
 constexpr int kMaxCopies = 16;
-constexpr std::array kCopies = {"Slice", "Expand", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Gather", "Tile"};
+constexpr std::array kCopies = {"Slice", "Expand", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Gather", "Tile", "Trilu"};
 
 bool holds_zeros_and_ones(const Tensor& tensor) {
   const auto numbers = tensor.cast(onnx::TensorProto::DOUBLE);
@@ -23,6 +23,7 @@ bool is_zero_or_one(Value& value, Facts& facts) {
   for (int step = 0; step < kMaxCopies; ++step) {
     seen = &canonical(*seen, facts);
     if (const Tensor* constant = facts.constant(*seen)) return holds_zeros_and_ones(*constant);
+    if (const auto number = facts.uniform(*seen)) return *number == 0 || *number == 1;
     Node* node = seen->producer;
     if (!node || !node->input(0)) return false;
     const bool copies = std::ranges::any_of(kCopies, [&](const char* op_type) { return node->is(op_type); });

@@ -10,7 +10,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// A bias below this absorbs every score exactly: no rounding of the scores is left.
 constexpr double kAbsorbing = -1e30;
-/// Keys with a bias below this are meant to be masked; one that does not absorb the scores leaves them their weight.
+/// Keys with a bias below this are meant to be masked.
 constexpr double kHiding = -1000;
 /// exp(-100) is nothing beside 1.
 constexpr double kNegligibleGap = 100;
@@ -199,7 +199,7 @@ class RowReader {
       for (size_t i = row * keys; i < (row + 1) * keys; ++i) {
         top = std::max(top, bias_[i]);
         is_empty &= is_masked_[i] || bias_[i] == -kInfinity;
-        is_hidden &= is_masked_[i] || (bias_[i] <= kHiding && bias_[i] > kAbsorbing);
+        is_hidden &= is_masked_[i] || bias_[i] <= kHiding;
         hides_keys |= is_masked_[i] && bias_[i] == -kInfinity;
       }
       note_exp_range(row, top);

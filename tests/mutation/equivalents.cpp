@@ -39,6 +39,8 @@ const std::vector<Equivalent>& equivalents() {
       {"operands: V read below its layout", "heads_tiled_expanded", kReshapeBetween},
       {"operands: K read below its layout", "keys_from_attention_above", "two Transposes that undo each other lie between"},
       {"fill: -1e4 for lowest", "where_two_fills", kEmptyRowsAlone},
+      {"fill: -1e4 for lowest", "where_over_bias", kEmptyRowsAlone},
+      {"fill: -1e4 for lowest", "where_then_bias", kEmptyRowsAlone},
       {"fill: halved", "where_two_fills", kAbsorbed},
       {"fill: halved", "where_drop_lowest", kAbsorbed},
       {"fill: halved", "where_lowest_float16", kAbsorbed},
