@@ -75,15 +75,17 @@ bool tests_for_infinity(const Node& node, Facts& facts, int steps = kMaxSteps) {
   return std::ranges::any_of(readers.all, [&](const Reader& reader) { return reader.node && tests_for_infinity(*reader.node, facts, steps - 1); });
 }
 
-/// What CONDITION tells to be infinite where it holds, seen through Casts; null if it may hold elsewhere.
-Value* infinite_value(Value& condition, Facts& facts, int steps = kMaxSteps) {
+/// What CONDITION tells to be infinite where it HOLDS (or, if not, where it does not), seen through Casts; null if it may be
+/// so elsewhere.
+Value* infinite_value(Value& condition, Facts& facts, bool holds = true, int steps = kMaxSteps) {
   const Node* node = maker(condition, facts);
   if (!node || steps == 0) return nullptr;
-  if (is_cast(*node)) return infinite_value(*node->inputs[0], facts, steps - 1);
-  if (node->is("And"))
+  if (is_cast(*node)) return infinite_value(*node->inputs[0], facts, holds, steps - 1);
+  if (node->is("Not")) return infinite_value(*node->inputs[0], facts, !holds, steps - 1);
+  if (node->is(holds ? "And" : "Or"))
     for (Value* input : node->inputs)
-      if (Value* found = input ? infinite_value(*input, facts, steps / 2) : nullptr) return found;
-  if (!node->is("IsInf")) return nullptr;
+      if (Value* found = input ? infinite_value(*input, facts, holds, steps / 2) : nullptr) return found;
+  if (!node->is("IsInf") || !holds) return nullptr;
   Value* tested = &canonical(*node->inputs[0], facts);
   while (tested->producer && is_cast(*tested->producer) && is_floating(facts.type(*tested->producer->inputs[0])))
     tested = &canonical(*tested->producer->inputs[0], facts);

@@ -63,6 +63,38 @@ KeyAxis key_axis(const Value* value, const Dims& dims, const Sdpa& sdpa) {
   return {};
 }
 
+/// True if VALUE, which a description made, is computed from what INPUT holds.
+bool is_made_from(const Value& value, const Value& input, int depth = 0) {
+  constexpr int kMaxDepth = 8;
+  if (!value.is_new || !value.producer || depth == kMaxDepth) return false;
+  if (value.producer->is("Shape") || value.producer->is("Size")) return false;
+  const auto& inputs = value.producer->inputs;
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [&](const Value* read) { return read && (read == &input || is_made_from(*read, input, depth + 1)); });
+}
+
+/// The axis, counted from the last, that holds the keys of a mask in what TERM's value is made from: a description transposes
+/// masks whose scores lie otherwise than the operator's.
+size_t keys_from_last(const ScoreTerm& term) {
+  size_t from_last = 0;
+  for (const Value* value = term.value; value && value->is_new && value->producer; value = value->producer->input(0)) {
+    if (!value->producer->is("Transpose")) continue;
+    const auto* perm = value->producer->ints_attribute("perm");
+    if (!perm || static_cast<int>(from_last) >= perm->size()) continue;
+    const int last = perm->size() - 1;
+    from_last = static_cast<size_t>(last - perm->Get(last - static_cast<int>(from_last)));
+  }
+  return from_last;
+}
+
+/// The axis of INPUT, which has DIMS, that holds keys if it is a mask: the last, or that which a description makes the last.
+size_t key_axis_of_mask(const Value& input, const Dims& dims, const Sdpa& sdpa) {
+  if (dims.empty()) return 0;
+  for (const ScoreTerm& term : sdpa.terms)
+    if (is_made_from(*term.value, input)) return dims.size() - 1 - std::min(keys_from_last(term), dims.size() - 1);
+  return dims.size() - 1;
+}
+
 /// Operators that can give the same for a score whatever it is.
 bool hides_scores(const Node& node) {
   return std::any_of(kHiding.begin(), kHiding.end(), [&](std::string_view op) { return node.is(op); });
@@ -79,8 +111,10 @@ class InputDraw {
         keys_(keys),
         term_(static_cast<int64_t>(term_index(input.value, request.sdpa))),
         terms_(static_cast<int64_t>(std::max<size_t>(1, request.sdpa.terms.size()))),
-        columns_(dims.empty() ? 1 : dims.back()),
-        queries_(dims.size() < 2 ? 1 : dims[dims.size() - 2]),
+        key_axis_(key_axis_of_mask(*input.value, dims, request.sdpa)),
+        columns_(key_axis_ < dims.size() ? dims[key_axis_] : 1),
+        column_stride_(key_axis_ < dims.size() ? element_count(std::span(dims).subspan(key_axis_ + 1)) : 1),
+        queries_(dims.size() < 2 ? 1 : column_stride_ > 1 ? dims.back() : dims[dims.size() - 2]),
         rows_(columns_ ? element_count(dims) / columns_ : 0),
         lowest_(lowest_of(input, request.sdpa)),
         extremes_(input.extremes),
@@ -91,7 +125,8 @@ class InputDraw {
   double element(int64_t index) {
     if (role_ == InputRole::kLength) return length(index);
     if (role_ == InputRole::kTensorScale) return 0.5 + 1.5 * random_.uniform();
-    const int64_t row = index / columns_, column = index % columns_;
+    const int64_t block = columns_ * column_stride_;
+    const int64_t row = index / block * column_stride_ + index % column_stride_, column = index % block / column_stride_;
     if (role_ == InputRole::kBias) return sign_ * within_extremes(bias(row, column));
     if (!is_floating_) return masks(row, column) == (role_ == InputRole::kDrop) ? 1 : 0;
     if (request_.kind == DrawKind::kNotFinite && is_no_number(index)) return kNoNumber;
@@ -194,7 +229,9 @@ class InputDraw {
   const DrawRequest& request_;
   InputRole role_;
   RandomNumbers random_;
-  int64_t keys_, term_, terms_, columns_, queries_, rows_;
+  int64_t keys_, term_, terms_;
+  size_t key_axis_;
+  int64_t columns_, column_stride_, queries_, rows_;
   double lowest_;
   MaskContents extremes_;
   bool is_floating_;
@@ -301,23 +338,15 @@ std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa) {
 
 namespace {
 
-/// True if VALUE, which a description made, is computed from what INPUT holds.
-bool is_made_from(const Value& value, const Value& input, int depth = 0) {
-  constexpr int kMaxDepth = 8;
-  if (!value.is_new || !value.producer || depth == kMaxDepth) return false;
-  if (value.producer->is("Shape") || value.producer->is("Size")) return false;
-  const auto& inputs = value.producer->inputs;
-  return std::any_of(inputs.begin(), inputs.end(),
-                     [&](const Value* read) { return read && (read == &input || is_made_from(*read, input, depth + 1)); });
-}
-
 /// True if INPUT is of the form of TERM, a bias that a description made from it: what masks a key there masks it here.
 bool is_mask_behind(const ScoreTerm& term, const SiteInput& input) {
   if (term.kind != ScoreTerm::Kind::kBias || !is_floating(input.type) || input.shape.empty() || term.frame.size() < 2) return false;
-  const size_t rank = input.shape.size();
-  const bool has_keys = input.shape[rank - 1] == term.frame.back();
-  const bool has_queries = rank < 2 || input.shape[rank - 2].is(1) || input.shape[rank - 2] == term.frame[term.frame.size() - 2];
-  return has_keys && has_queries && is_made_from(*term.value, *input.value);
+  const size_t from_last = keys_from_last(term);
+  if (from_last >= input.shape.size() || input.shape[input.shape.size() - 1 - from_last] != term.frame.back()) return false;
+  const bool is_of_frame = std::ranges::all_of(input.shape, [&](const Dim& size) {
+    return size.is(1) || std::ranges::find(term.frame, size) != term.frame.end();
+  });
+  return is_of_frame && is_made_from(*term.value, *input.value);
 }
 
 }  // namespace
