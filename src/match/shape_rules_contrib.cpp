@@ -49,6 +49,26 @@ void multi_head_attention(RuleContext& context) {
   present_of_heads(context, 2, 7, 2);
 }
 
+/// Input (b, S, hidden) and weights of Q, K and V side by side. Presents: open.
+void attention(RuleContext& context) {
+  const Shape *input = context.shape(0), *weights = context.shape(1);
+  if (!input || !weights || input->size() != 3 || weights->size() != 2) return;
+  const auto* sizes = context.node().ints_attribute("qkv_hidden_sizes");
+  const auto value_size = sizes && sizes->size() == 3 ? std::optional(Dim(sizes->Get(2))) : exact_quotient((*weights)[1], Dim(3));
+  if (value_size) context.set_shape(0, {(*input)[0], (*input)[1], *value_size});
+}
+
+/// Ids (b, S) and a table (words, hidden); output 1 counts the keys of each batch element, output 2 is the sum of embeddings.
+void embed_normalization(RuleContext& context) {
+  constexpr size_t kIds = 0, kTable = 2;
+  for (const size_t output : {0, 2}) context.set_type(output, context.type(kTable));
+  context.set_type(1, onnx::TensorProto::INT32);
+  const Shape *ids = context.shape(kIds), *table = context.shape(kTable);
+  if (!ids || !table || ids->size() != 2 || table->size() != 2) return;
+  for (const size_t output : {0, 2}) context.set_shape(output, {(*ids)[0], (*ids)[1], (*table)[1]});
+  context.set_shape(1, {(*ids)[0]});
+}
+
 /// Query (b, L, hidden) unless keys and values are packed into it.
 void group_query_attention(RuleContext& context) {
   const Shape* query = context.shape(0);
@@ -56,7 +76,9 @@ void group_query_attention(RuleContext& context) {
 }
 
 constexpr ShapeRule kRules[] = {
+    {"Attention", attention},
     {"BiasGelu", like_input_0},
+    {"EmbedLayerNormalization", embed_normalization, ResultType::kSetByRule},
     {"FastGelu", like_input_0},
     {"Gelu", like_input_0},
     {"QuickGelu", like_input_0},

@@ -54,13 +54,16 @@ class SiteCutter {
     return value.producer && !is_of_file(*value.producer) && value.producer->is("Cast");
   }
 
-  /// VALUE is no cut, nor what a pattern made it of.
+  /// VALUE is no cut, nor what a pattern made it of: shapes tell the same whatever is drawn, and integers are drawn as the site
+  /// may have them.
   void compute(Value& value) {
     std::vector<Value*> pending{&value};
     while (!pending.empty()) {
       Value* next = pending.back();
       pending.pop_back();
+      if (std::ranges::find(sdpa_.legal_integers, next, &LegalIntegers::value) != sdpa_.legal_integers.end()) continue;
       if (!computed_.insert(next).second || !next->producer || is_of_file(*next->producer)) continue;
+      if (next->producer->is("Shape")) continue;
       for (Value* input : next->producer->inputs)
         if (input) pending.push_back(input);
     }

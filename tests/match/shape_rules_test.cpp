@@ -230,6 +230,21 @@ const RuleCase kAttention[] = {
      "(float[b,s,64] x, float[b,s,64] z, float[64] g) => (y) "
      "{ y = com.microsoft.SkipLayerNormalization(x, z, g) }",
      "(b, s, 64)"},
+    {"Embeddings", 18,
+     "(int32[b,s] ids, float[words,64] w, float[n,64] p, float[64] g) => (y) "
+     "{ y, lengths = com.microsoft.EmbedLayerNormalization(ids, , w, p, , g, g) }",
+     "(b, s, 64)"},
+    {"LengthsOfEmbeddings", 18,
+     "(int32[b,s] ids, float[words,64] w, float[n,64] p, float[64] g, int32[b,s] m) => (y) "
+     "{ z, y = com.microsoft.EmbedLayerNormalization(ids, , w, p, , g, g, m) }",
+     "(b)"},
+    {"ContribAttention", 18,
+     "(float[b,s,64] x, float[64,96] w) => (y) { y = com.microsoft.Attention<num_heads=2>(x, w) }",
+     "(b, s, 32)"},
+    {"ContribAttentionOfSizes", 18,
+     "(float[b,s,64] x, float[64,44] w) => (y) "
+     "{ y = com.microsoft.Attention<num_heads=2, qkv_hidden_sizes=[16, 16, 12]>(x, w) }",
+     "(b, s, 12)"},
     {"BySchema", 18, "(float[b,s] x, bool[n] c) => (y) { y = Compress<axis=0>(x, c) }", "(?y.0, s)"},
 };
 
