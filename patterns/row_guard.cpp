@@ -133,13 +133,7 @@ bool belongs_to_guard(const Reader& reader, const Node& guard, Facts& facts) {
 Node* infinity_guard(const Readers& readers, const std::vector<Value*>& probabilities, Facts& facts) {
   for (const Reader& reader : readers.all) {
     if (!reader.node || !reader.node->is("Where") || (reader.input != 1 && reader.input != 2)) continue;
-    Value* condition = reader.node->inputs[0];
-    if (reader.input == 1) {
-      const Node* inverse = maker(*condition, facts);
-      if (!inverse || !inverse->is("Not")) continue;
-      condition = inverse->inputs[0];
-    }
-    Value* infinite = infinite_value(*condition, facts);
+    Value* infinite = infinite_value(*reader.node->inputs[0], facts, reader.input == 2);
     if (infinite && std::ranges::find(probabilities, infinite) != probabilities.end()) return reader.node;
   }
   return nullptr;
