@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "attn_opt/name_table.h"
+
 namespace attn_opt {
 namespace {
 
@@ -14,7 +16,8 @@ using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 using Makers = std::unordered_map<std::string_view, int>;  // the node that makes a value, by the value's name
 
 /// Calls READ for every name that NODE, or a body of it, reads. Bodies nest no deeper than the parser allows.
-void for_each_read(const onnx::NodeProto& node, const std::function<void(std::string_view)>& read) {
+template <class Read>
+void for_each_read(const onnx::NodeProto& node, const Read& read) {
   for (const auto& name : node.input()) read(name);
   const auto read_body = [&read](const onnx::GraphProto& body) {
     for (const auto& inner : body.node()) for_each_read(inner, read);
@@ -33,6 +36,20 @@ Makers makers_of(const Nodes& nodes) {
     for (const auto& name : nodes[i].output())
       if (!name.empty()) makers.emplace(name, i);
   return makers;
+}
+
+/// False if a value is made below a node that reads one of its name: nearly all graphs are sorted, and this is soon said of them.
+bool is_plainly_sorted(const Nodes& nodes) {
+  NameTable<std::string_view> names;  // read or made so far
+  const auto add = [&names](std::string_view name) {
+    return names.insert(name_hash(name), name, [name](std::string_view known) { return known == name; });
+  };
+  for (const auto& node : nodes) {
+    for_each_read(node, [&add](std::string_view name) { add(name); });
+    for (const auto& name : node.output())
+      if (!name.empty() && !add(name)) return false;
+  }
+  return true;
 }
 
 bool is_sorted(const Nodes& nodes, const Makers& makers) {
@@ -71,6 +88,7 @@ std::vector<int> sorted_order(const Nodes& nodes, const Makers& makers) {
 }
 
 void sort(Nodes& nodes) {
+  if (is_plainly_sorted(nodes)) return;
   const Makers makers = makers_of(nodes);
   if (is_sorted(nodes, makers)) return;
   const std::vector<int> order = sorted_order(nodes, makers);
