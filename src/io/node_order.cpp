@@ -52,16 +52,6 @@ bool is_plainly_sorted(const Nodes& nodes) {
   return true;
 }
 
-bool is_sorted(const Nodes& nodes, const Makers& makers) {
-  bool sorted = true;
-  for (int i = 0; i < nodes.size() && sorted; ++i)
-    for_each_read(nodes[i], [&](std::string_view name) {
-      const auto maker = makers.find(name);
-      sorted &= maker == makers.end() || maker->second < i;
-    });
-  return sorted;
-}
-
 /// The order in which every node follows those that it reads, of those that could be next the first; short if there is none.
 std::vector<int> sorted_order(const Nodes& nodes, const Makers& makers) {
   std::vector<std::vector<int>> readers(static_cast<size_t>(nodes.size()));
@@ -90,7 +80,6 @@ std::vector<int> sorted_order(const Nodes& nodes, const Makers& makers) {
 void sort(Nodes& nodes) {
   if (is_plainly_sorted(nodes)) return;
   const Makers makers = makers_of(nodes);
-  if (is_sorted(nodes, makers)) return;
   const std::vector<int> order = sorted_order(nodes, makers);
   if (static_cast<int>(order.size()) != nodes.size()) return;
   std::vector<onnx::NodeProto*> taken(order.size());
