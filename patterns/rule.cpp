@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "src/graph/operator_name.h"
 #include "src/io/nearest_name.h"
 #include "src/io/text_format.h"
 #include "src/rewrite/operator_check.h"
@@ -44,8 +45,6 @@ std::vector<std::string> split(const std::string& text, char at) {
   for (std::string part; std::getline(stream, part, at);) parts.push_back(trimmed(part));
   return parts;
 }
-
-bool is_onnx(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
 bool is_size(const std::string& dim) {
   return dim == "?" || (!dim.empty() && std::all_of(dim.begin(), dim.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; }));

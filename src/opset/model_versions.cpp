@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "attn_opt/model.h"
+#include "src/graph/operator_name.h"
 
 namespace attn_opt {
 namespace {
@@ -22,8 +23,6 @@ int64_t ir_version_of(int opset) {
       std::ranges::find_if(kReleases, [opset](const auto& one) { return opset <= one.opset; });
   return release == std::end(kReleases) ? 14 : release->ir_version;
 }
-
-bool is_onnx(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
 /// True if there was something to raise.
 bool raise(Imports& imports, int opset) {

@@ -3,6 +3,7 @@
 
 #include "attn_opt/model_walk.h"
 #include "attn_opt/opset_raise.h"
+#include "src/graph/operator_name.h"
 #include "src/opset/draft_writer.h"
 #include "src/opset/model_versions.h"
 #include "src/opset/node_raiser.h"
@@ -16,8 +17,6 @@ struct PlannedNode {
   Node* node;
   std::shared_ptr<const Draft> draft;
 };
-
-bool is_onnx(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
 std::string headed(const onnx::NodeProto& node, int from, int to, const std::string& what) {
   return node.op_type() + " of opset " + std::to_string(from) + " at opset " + std::to_string(to) + ": " +

@@ -1,13 +1,14 @@
 #include "src/optimizer/imports.h"
 
 #include "attn_opt/model_walk.h"
+#include "src/graph/operator_name.h"
 
 namespace attn_opt {
 
 std::set<std::string> used_domains(const onnx::ModelProto& model) {
   std::set<std::string> domains;
   const auto add = [&domains](const std::string& domain) {
-    if (!domain.empty() && domain != "ai.onnx") domains.insert(domain);
+    if (!is_onnx(domain)) domains.insert(domain);
   };
   for_each_node(model, [&](const onnx::NodeProto& node) { add(node.domain()); });
   for (const auto& function : model.functions()) {

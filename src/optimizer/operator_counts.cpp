@@ -3,13 +3,14 @@
 #include <numeric>
 
 #include "attn_opt/model_walk.h"
+#include "src/graph/operator_name.h"
 
 namespace attn_opt {
 
 OperatorCounts count_operators(const onnx::ModelProto& model) {
   OperatorCounts counts;
   for_each_node(model, [&](const onnx::NodeProto& node) {
-    const bool standard = node.domain().empty() || node.domain() == "ai.onnx";
+    const bool standard = is_onnx(node.domain());
     if (!standard)
       ++counts[node.domain() + "::" + node.op_type()];
     else if (const auto known = counts.find(std::string_view(node.op_type())); known != counts.end())
