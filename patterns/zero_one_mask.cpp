@@ -57,7 +57,6 @@ std::optional<double> number_where_zero(const Tensor& added, const Tensor& facto
 
 /// What TERM adds where FACTOR is 0, if it is a number, and nothing where FACTOR is 1.
 std::optional<double> added_where_zero(const ScoreTerm& term, Value& factor, Facts& facts) {
-  if (term.kind != ScoreTerm::Kind::kBias) return std::nullopt;
   Value* same_factor = &factor;
   double added = 0;
   const Matcher inverse = either({op("Sub", {number_is(1), same(&same_factor)}),
@@ -71,12 +70,15 @@ std::optional<double> added_where_zero(const ScoreTerm& term, Value& factor, Fac
 
 }  // namespace
 
-std::optional<std::vector<ScoreTerm>> masked_by_factor(Value& factor, std::vector<ScoreTerm> terms, Node& reader, MatchContext& context) {
+std::optional<std::vector<ScoreTerm>> masked_by_factor(Value& factor, const std::vector<ScoreTerm>& before, Node& reader,
+                                                       MatchContext& context) {
+  if (before.empty()) return std::nullopt;
   Value& seen = canonical(factor, context.facts);
+  if (!is_zero_or_one(seen, context.facts)) return std::nullopt;
+  std::vector<ScoreTerm> terms = before;
   for (auto term = terms.begin(); term != terms.end(); ++term) {
-    const auto fill = added_where_zero(*term, seen, context.facts);
+    const auto fill = term->kind == ScoreTerm::Kind::kBias ? added_where_zero(*term, seen, context.facts) : std::nullopt;
     if (!fill) continue;
-    if (!is_zero_or_one(seen, context.facts)) return std::nullopt;
     ScoreTerm mask = *term;
     mask.kind = ScoreTerm::Kind::kKeep;
     const double sign = term->coefficient < 0 ? -1 : 1;  // of what is subtracted

@@ -10,8 +10,9 @@
 
 namespace attn_opt {
 
-/// TERMS without the bias that stands for the fill where FACTOR is 0, and with a mask instead, innermost; READER multiplies the
-/// scores with FACTOR. nullopt if FACTOR is not known to be 0 or 1 everywhere, or nothing is added where it is 0.
-std::optional<std::vector<ScoreTerm>> masked_by_factor(Value& factor, std::vector<ScoreTerm> terms, Node& reader, MatchContext& context);
+/// The terms BEFORE without the bias that stands for the fill where FACTOR is 0, and with a mask instead, innermost; READER
+/// multiplies the scores with FACTOR. nullopt if FACTOR is not known to be 0 or 1 everywhere, or nothing is added where it is 0.
+std::optional<std::vector<ScoreTerm>> masked_by_factor(Value& factor, const std::vector<ScoreTerm>& before, Node& reader,
+                                                       MatchContext& context);
 
 }  // namespace attn_opt
