@@ -35,6 +35,8 @@ class Merger {
     return laid;
   }
 
+  size_t key_axes() const { return split_.parts.size() - leading_ - split_.rows; }
+
   Laid sum(const Laid& one, const Laid& other) {
     Laid sum{inner_.build().node("Add", {one.value, other.value}), one.shape};
     for (size_t axis = 0; axis < sum.shape.size(); ++axis)
@@ -122,8 +124,10 @@ Matched<std::vector<ScoreTerm>> merged_terms(const ScoreSplit& split, std::vecto
   for (size_t i = split.first_term; i < terms.size(); ++i) {
     ScoreTerm term = terms[i];
     auto laid = merger.laid(*term.value);
+    term.parts = {{term.value}, merger.key_axes()};
     while (laid && i + 1 < terms.size() && are_summed(term, terms[i + 1])) {
       const auto next = merger.laid(*terms[++i].value);
+      term.parts.values.push_back(terms[i].value);
       laid = next ? std::optional(merger.sum(*laid, *next)) : std::nullopt;
     }
     term.value = laid ? merger.merged(*std::move(laid)) : nullptr;

@@ -42,6 +42,12 @@ struct TensorScale {
   Shape frame;  ///< of the scores where it was met
 };
 
+/// The values that a description sums up, having more axes than the scores, for one term: on the last KEY_AXES of each lie the keys.
+struct BiasParts {
+  std::vector<const Value*> values;
+  size_t key_axes = 0;
+};
+
 /// A step between the scores and the softmax: a bias, or a fill where a mask says so.
 struct ScoreTerm {
   enum class Kind {
@@ -58,6 +64,7 @@ struct ScoreTerm {
   /// Which scores it leaves alone, and what at most it adds to or puts in the place of the others, if positions tell.
   std::optional<CausalMask> causal = std::nullopt;
   std::string not_causal = {};  ///< else: what is in the way
+  BiasParts parts = {};         ///< none: VALUE is what the model adds
 };
 
 /// A value that holds Y, in whatever layout.

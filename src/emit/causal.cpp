@@ -14,13 +14,11 @@ using Terms = std::vector<const ScoreTerm*>;
 constexpr double kModest = 1e6;
 /// exp() of less is 0 in every type.
 constexpr double kVanishing = -1000;
-/// qk_matmul_output_mode of scores with all masks.
-constexpr int kMaskedScores = 2;
 
 class CausalReader {
  public:
   CausalReader(const WritingPlan& plan, bool strict, Site& site)
-      : strict_(strict), site_(site), rules_(plan, site), shows_masks_(shows_masked_scores(site.sdpa)) {}
+      : strict_(strict), site_(site), rules_(plan, site), shows_masks_(site.shows_masked_scores()) {}
 
   Causality read(Terms terms) {
     const bool has_floor = std::any_of(terms.begin(), terms.end(), [](auto* term) { return term->kind == ScoreTerm::Kind::kFloor; });
@@ -38,8 +36,6 @@ class CausalReader {
   }
 
  private:
-  static bool shows_masked_scores(const Sdpa& sdpa) { return sdpa.scores_output && sdpa.scores_output_mode == kMaskedScores; }
-
   bool keeps_all(const ScoreTerm& term) {
     const bool all = term.causal && term.causal->keeps_all();
     if (all) note(term, "keeps every key");

@@ -28,10 +28,7 @@ Matched<Shape> shape_of_term(const ScoreTerm& term, Site& site) {
 bool empty_rows_give_zero(const Site& site) { return site.sdpa.guarded || site.match_lists("rows-keep-a-key"); }
 
 /// A bool mask shows in the scores as -inf in some runtimes and as the lowest number in others.
-bool may_be_bool(const Site& site) {
-  const Sdpa& sdpa = site.sdpa;
-  return site.target.shows_masked_scores || !sdpa.scores_output || sdpa.scores_output_mode != 2;
-}
+bool may_be_bool(const Site& site) { return site.target.shows_masked_scores || !site.shows_masked_scores(); }
 
 bool is_bool_mask(const std::vector<const ScoreTerm*>& terms, const Site& site) {
   if (!may_be_bool(site)) return false;
@@ -65,13 +62,21 @@ double rounded(double number, DataType type) {
   return Tensor::scalar<double>(number).cast(type)->cast(onnx::TensorProto::DOUBLE)->data<double>()[0];
 }
 
+/// FILL as a number that scores are added to: below the lowest of float16 is -inf, and a row of that is NaN. Half of it hides
+/// keys as well.
+double addable(double fill, const Site& site) {
+  const DataType type = site.sdpa.type;
+  const bool is_exact = type != onnx::TensorProto::FLOAT16 || std::isinf(fill) || site.shows_masked_scores();
+  if (!is_exact) fill = std::max(fill, lowest_finite(type) / 2);
+  return fill == lowest_finite(type) && !site.target.tells_lowest_from_infinity ? next_above_lowest(type) : fill;
+}
+
 /// Where(condition, BELOW, fill) or the reverse: a fill lies over what is below it and is never added to it.
 Matched<FloatMask> lay_over(const ScoreTerm& term, const std::optional<FloatMask>& below, Site& site) {
   const DataType type = site.sdpa.type;
   ATTN_OPT_MATCH(const Shape shape, shape_of_term(term, site));
   ATTN_OPT_MATCH(Placed condition, to_scores_frame({term.value, shape}, term.frame, site));
-  double fill = rounded(term.coefficient * term.fill, type);
-  if (fill == lowest_finite(type) && !site.target.tells_lowest_from_infinity) fill = next_above_lowest(type);
+  const double fill = addable(rounded(term.coefficient * term.fill, type), site);
   Value* kept = below ? below->placed.value : site.build.scalar(0, type);
   Value* filled = site.build.scalar(fill, type);
   if (term.kind == ScoreTerm::Kind::kDrop) std::swap(kept, filled);

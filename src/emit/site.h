@@ -39,6 +39,11 @@ struct Site {
     return std::any_of(sdpa.preconditions.begin(), sdpa.preconditions.end(),
                        [&](const Precondition& known) { return known.id == id; });
   }
+  /// True if the scores are read as the masks leave them.
+  bool shows_masked_scores() const {
+    constexpr int kAfterMasks = 2;
+    return sdpa.scores_output && sdpa.scores_output_mode == kAfterMasks;
+  }
   /// VALUE in the type of the attention.
   Value* cast(Value& value) {
     const DataType type = facts.type(value);

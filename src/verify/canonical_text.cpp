@@ -5,6 +5,7 @@
 
 #include "src/exec/random_numbers.h"
 #include "src/verify/draws.h"
+#include "src/verify/mask_axes.h"
 
 namespace attn_opt {
 namespace {
@@ -73,6 +74,9 @@ class SiteWriter {
     add("type", input.type);
     add("source", static_cast<int64_t>(input.source));
     add("role", static_cast<int64_t>(role_of(input, given_.sdpa)));
+    const AxisRange keys = key_axes_of_mask(*input.value, input.shape.size(), given_.sdpa);
+    add("keys from", static_cast<int64_t>(keys.begin));
+    add("keys to", static_cast<int64_t>(keys.end));
     add_real(input.uniform);
     add_shape(input.shape);
     for (const Dim& dim : input.integers.values) add_dim(dim);

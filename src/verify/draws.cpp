@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "src/exec/random_numbers.h"
+#include "src/verify/mask_axes.h"
 
 namespace attn_opt {
 namespace {
@@ -32,6 +33,14 @@ size_t term_index(const Value* value, const Sdpa& sdpa) {
   for (size_t i = 0; i < sdpa.terms.size(); ++i)
     if (sdpa.terms[i].value == value) return i;
   return 0;
+}
+
+/// True if VALUE is one of the parts of a bias, and not the first.
+bool is_further_part(const Value* value, const Sdpa& sdpa) {
+  return std::ranges::any_of(sdpa.terms, [&](const ScoreTerm& term) {
+    const auto& parts = term.parts.values;
+    return !parts.empty() && std::find(parts.begin() + 1, parts.end(), value) != parts.end();
+  });
 }
 
 /// What VALUE is multiplied by before it is added to the scores.
@@ -63,38 +72,6 @@ KeyAxis key_axis(const Value* value, const Dims& dims, const Sdpa& sdpa) {
   return {};
 }
 
-/// True if VALUE, which a description made, is computed from what INPUT holds.
-bool is_made_from(const Value& value, const Value& input, int depth = 0) {
-  constexpr int kMaxDepth = 8;
-  if (!value.is_new || !value.producer || depth == kMaxDepth) return false;
-  if (value.producer->is("Shape") || value.producer->is("Size")) return false;
-  const auto& inputs = value.producer->inputs;
-  return std::any_of(inputs.begin(), inputs.end(),
-                     [&](const Value* read) { return read && (read == &input || is_made_from(*read, input, depth + 1)); });
-}
-
-/// The axis, counted from the last, that holds the keys of a mask in what TERM's value is made from: a description transposes
-/// masks whose scores lie otherwise than the operator's.
-size_t keys_from_last(const ScoreTerm& term) {
-  size_t from_last = 0;
-  for (const Value* value = term.value; value && value->is_new && value->producer; value = value->producer->input(0)) {
-    if (!value->producer->is("Transpose")) continue;
-    const auto* perm = value->producer->ints_attribute("perm");
-    if (!perm || static_cast<int>(from_last) >= perm->size()) continue;
-    const int last = perm->size() - 1;
-    from_last = static_cast<size_t>(last - perm->Get(last - static_cast<int>(from_last)));
-  }
-  return from_last;
-}
-
-/// The axis of INPUT, which has DIMS, that holds keys if it is a mask: the last, or that which a description makes the last.
-size_t key_axis_of_mask(const Value& input, const Dims& dims, const Sdpa& sdpa) {
-  if (dims.empty()) return 0;
-  for (const ScoreTerm& term : sdpa.terms)
-    if (is_made_from(*term.value, input)) return dims.size() - 1 - std::min(keys_from_last(term), dims.size() - 1);
-  return dims.size() - 1;
-}
-
 /// Operators that can give the same for a score whatever it is.
 bool hides_scores(const Node& node) {
   return std::any_of(kHiding.begin(), kHiding.end(), [&](std::string_view op) { return node.is(op); });
@@ -111,14 +88,16 @@ class InputDraw {
         keys_(keys),
         term_(static_cast<int64_t>(term_index(input.value, request.sdpa))),
         terms_(static_cast<int64_t>(std::max<size_t>(1, request.sdpa.terms.size()))),
-        key_axis_(key_axis_of_mask(*input.value, dims, request.sdpa)),
-        columns_(key_axis_ < dims.size() ? dims[key_axis_] : 1),
-        column_stride_(key_axis_ < dims.size() ? element_count(std::span(dims).subspan(key_axis_ + 1)) : 1),
-        queries_(dims.size() < 2 ? 1 : column_stride_ > 1 ? dims.back() : dims[dims.size() - 2]),
+        key_axes_(key_axes_of_mask(*input.value, dims.size(), request.sdpa)),
+        columns_(element_count(std::span(dims).subspan(key_axes_.begin, key_axes_.end - key_axes_.begin))),
+        column_stride_(element_count(std::span(dims).subspan(key_axes_.end))),
+        queries_(column_stride_ > 1 ? dims.back() : key_axes_.begin == 0 ? 1 : dims[key_axes_.begin - 1]),
         rows_(columns_ ? element_count(dims) / columns_ : 0),
         lowest_(lowest_of(input, request.sdpa)),
         extremes_(input.extremes),
         is_floating_(is_floating(input.type)),
+        is_lost_beside_lowest_(input.type == P::FLOAT16 && terms_ > 1),
+        is_further_part_(is_further_part(input.value, request.sdpa)),
         keys_of_input_(key_axis(input.value, dims, request.sdpa)),
         sign_(coefficient_of(input.value, request.sdpa) < 0 ? -1 : 1) {}
 
@@ -163,7 +142,8 @@ class InputDraw {
   }
 
   double bias(int64_t row, int64_t column) {
-    const double normal = random_.normal();
+    const bool is_plain = request_.kind == DrawKind::kRandom || request_.kind == DrawKind::kLarge;
+    const double drawn = random_.normal(), normal = is_lost_beside_lowest_ && !is_plain ? 0 : drawn;
     switch (request_.kind) {
       case DrawKind::kAllKept: return 0;
       case DrawKind::kMixed: return row == empty_row() ? fill() : mixed(normal);
@@ -171,6 +151,7 @@ class InputDraw {
         if (empties(row) || (is_split_row(row) && masks_in_turn(column))) return -kInfinity;
         return normal;
       case DrawKind::kLowestRow:
+        if (is_further_part_) return normal;  // two lowest numbers make -inf
         if (row == empty_row() || (is_split_row(row) && masks_in_turn(column))) return lowest_;
         if (row == (empty_row() + 2) % rows_) return around_lowest(column);
         return normal;
@@ -230,11 +211,13 @@ class InputDraw {
   InputRole role_;
   RandomNumbers random_;
   int64_t keys_, term_, terms_;
-  size_t key_axis_;
+  AxisRange key_axes_;
   int64_t columns_, column_stride_, queries_, rows_;
   double lowest_;
   MaskContents extremes_;
   bool is_floating_;
+  bool is_lost_beside_lowest_;  ///< a normal number added to the lowest, in the type; double would keep it
+  bool is_further_part_;
   KeyAxis keys_of_input_;
   double sign_;  ///< of a bias: what masks a key when it is subtracted lies at the other end
 };
@@ -336,21 +319,6 @@ std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa) {
   return kinds;
 }
 
-namespace {
-
-/// True if INPUT is of the form of TERM, a bias that a description made from it: what masks a key there masks it here.
-bool is_mask_behind(const ScoreTerm& term, const SiteInput& input) {
-  if (term.kind != ScoreTerm::Kind::kBias || !is_floating(input.type) || input.shape.empty() || term.frame.size() < 2) return false;
-  const size_t from_last = keys_from_last(term);
-  if (from_last >= input.shape.size() || input.shape[input.shape.size() - 1 - from_last] != term.frame.back()) return false;
-  const bool is_of_frame = std::ranges::all_of(input.shape, [&](const Dim& size) {
-    return size.is(1) || std::ranges::find(term.frame, size) != term.frame.end();
-  });
-  return is_of_frame && is_made_from(*term.value, *input.value);
-}
-
-}  // namespace
-
 InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {
   const Value* value = input.value;
   if (value == sdpa.nonpad_kv_seqlen) return InputRole::kLength;
@@ -367,8 +335,7 @@ InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {
     if (view.value == value) return InputRole::kQuery;
   for (const auto& view : sdpa.k.views)
     if (view.value == value) return InputRole::kKey;
-  const bool masks = std::any_of(sdpa.terms.begin(), sdpa.terms.end(), [&](const ScoreTerm& term) { return is_mask_behind(term, input); });
-  return masks ? InputRole::kBias : InputRole::kOther;
+  return is_behind_bias(input, sdpa) ? InputRole::kBias : InputRole::kOther;
 }
 
 Expected<Feeds> draw_inputs(const DrawRequest& request) {

@@ -78,10 +78,10 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
   const ScoreRows& rows = compared.rows;
   const auto before = aligned_rows.before_row(row), after = aligned_rows.after_row(row);
   const bool nan_became_zero = all_of_row(before, is_nan) && all_of_row(after, is_zero);
-  const bool fill_was_added = rows.has_shallow_fill[row] && all_of_row(before, is_finite) && all_of_row(after, is_finite);
-  if (compared.assumed.rows_keep_a_key &&
-      ((rows.is_empty[row] && nan_became_zero) || (rows.is_hidden[row] && fill_was_added)))
-    return "rows-keep-a-key";
+  const bool are_finite = all_of_row(before, is_finite) && all_of_row(after, is_finite);
+  const bool keeps_no_key = (rows.is_empty[row] && nan_became_zero) ||
+                            (are_finite && (rows.is_beyond_type[row] || (rows.is_hidden[row] && rows.has_shallow_fill[row])));
+  if (compared.assumed.rows_keep_a_key && keeps_no_key) return "rows-keep-a-key";
   if (compared.assumed.scores_above_fill && rows.reaches_fill[row]) return "scores-above-fill";
   if (compared.assumed.exp_in_range && rows.leaves_exp_range[row]) return "exp-in-range";
   if (compared.assumed.scores_finite && rows.overflows[row]) return "scores-finite";

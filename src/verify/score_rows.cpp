@@ -62,6 +62,7 @@ class RowReader {
     if (!read_products()) return {};
     bias_.assign(rows_.size() * static_cast<size_t>(rows_.keys), 0);
     is_masked_.assign(bias_.size(), false);
+    added_.assign(bias_.size(), 0);
     rows_.has_shallow_fill.assign(rows_.size(), false);
     for (const auto& term : sdpa_.terms) add(term);
     if (sdpa_.is_causal) mask_future();
@@ -141,8 +142,10 @@ class RowReader {
     if (!values) return;
     for (size_t i = 0; i < bias_.size(); ++i) {
       if (term.kind == ScoreTerm::Kind::kBias) {
+        added_[i] += term.coefficient * (*values)[i];
         bias_[i] = rounded(bias_[i] + term.coefficient * (*values)[i], request_.type);
       } else if (((*values)[i] != 0) == (term.kind == ScoreTerm::Kind::kDrop)) {
+        added_[i] = term.coefficient * term.fill;
         bias_[i] = rounded(term.coefficient * term.fill, request_.type);
         is_masked_[i] = true;
         if (bias_[i] > kAbsorbing) rows_.has_shallow_fill[i / static_cast<size_t>(rows_.keys)] = true;
@@ -194,10 +197,11 @@ class RowReader {
   void summarise() {
     const size_t keys = static_cast<size_t>(rows_.keys);
     for (size_t row = 0; row < rows_.size(); ++row) {
-      double top = -kInfinity;
+      double top = -kInfinity, most_added = -kInfinity;
       bool is_empty = true, is_hidden = true, hides_keys = false;
       for (size_t i = row * keys; i < (row + 1) * keys; ++i) {
         top = std::max(top, bias_[i]);
+        most_added = std::max(most_added, added_[i]);
         is_empty &= is_masked_[i] || bias_[i] == -kInfinity;
         is_hidden &= is_masked_[i] || bias_[i] <= kHiding;
         hides_keys |= is_masked_[i] && bias_[i] == -kInfinity;
@@ -210,6 +214,7 @@ class RowReader {
       rows_.magnitude[row] += relevant;
       rows_.reaches_fill.push_back(hides_keys && top <= kHiding);
       rows_.is_empty.push_back(is_empty);
+      rows_.is_beyond_type.push_back(std::isfinite(most_added) && std::isinf(rounded(most_added, request_.model_type)));
       rows_.is_hidden.push_back(is_hidden);
     }
   }
@@ -226,6 +231,7 @@ class RowReader {
   const Sdpa& sdpa_;
   ScoreRows rows_;
   std::vector<double> bias_;
+  std::vector<double> added_;  ///< as bias_, not rounded
   std::vector<bool> is_masked_;
   int64_t queries_ = 1, batch_ = 1;
   int64_t past_ = 0;  ///< keys before those that come with the queries

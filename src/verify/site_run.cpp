@@ -89,8 +89,9 @@ tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, con
     auto found = contents.find(value);
     return found == contents.end() ? nullptr : found->second;
   };
-  const DataType type = mode == Mode::kExact ? DataType(onnx::TensorProto::DOUBLE) : coarsest(sdpa, before->front());
-  const ScoreRows rows = score_rows({sdpa, sizes, find, type});
+  const DataType coarse = coarsest(sdpa, before->front());
+  const DataType type = mode == Mode::kExact ? DataType(onnx::TensorProto::DOUBLE) : coarse;
+  const ScoreRows rows = score_rows({sdpa, sizes, find, type, coarse});
   Judgement judgement;
   for (size_t i = 0; i < outputs; ++i) {
     const JudgedOutput output = judged_output(*site_->replaced[i], sdpa);

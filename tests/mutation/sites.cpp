@@ -39,6 +39,34 @@ VerifyOptions each_on_its_own() {
   return options;
 }
 
+/// Keeps nodes as they are: what a match made beside its graph is in every edit of that match, and outlives this mutant.
+class KeptNodes {
+ public:
+  KeptNodes(const std::vector<Node*>& nodes, Facts& facts) {
+    for (Node* node : nodes) {
+      kept_.push_back({node, *node->proto, {node->inputs.begin(), node->inputs.end()}});
+      for (Value* output : node->outputs)
+        if (output) facts.shape(*output), facts.constant(*output), facts.uniform(*output);
+    }
+  }
+  ~KeptNodes() {
+    for (Kept& kept : kept_) {
+      *kept.node->proto = std::move(kept.proto);
+      kept.node->inputs.assign(kept.inputs.begin(), kept.inputs.end());
+    }
+  }
+  KeptNodes(const KeptNodes&) = delete;
+  KeptNodes& operator=(const KeptNodes&) = delete;
+
+ private:
+  struct Kept {
+    Node* node;
+    onnx::NodeProto proto;
+    std::vector<Value*> inputs;
+  };
+  std::vector<Kept> kept_;
+};
+
 }  // namespace
 
 std::unique_ptr<MutatedModel> MutatedModel::load(const std::filesystem::path& path) {
@@ -113,6 +141,7 @@ Outcome MutatedModel::verify_mutant(const RightSite& site, const Change<Sdpa>& c
 Outcome MutatedModel::verify_mutant(const RightSite& site, const Change<Emission>& change) {
   auto mutant = emit(site.match);
   if (!mutant) return {};
+  const KeptNodes unchanged(mutant->edit.nodes(), facts_);
   change(*mutant);
   return judge(site.written, *mutant, site.match.sdpa);
 }

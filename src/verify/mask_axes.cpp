@@ -1,0 +1,65 @@
+#include "src/verify/mask_axes.h"
+
+#include <algorithm>
+
+namespace attn_opt {
+namespace {
+
+/// True if VALUE, which a description made, is computed from what INPUT holds.
+bool is_made_from(const Value& value, const Value& input, int depth = 0) {
+  constexpr int kMaxDepth = 8;
+  if (!value.is_new || !value.producer || depth == kMaxDepth) return false;
+  if (value.producer->is("Shape") || value.producer->is("Size")) return false;
+  const auto& inputs = value.producer->inputs;
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [&](const Value* read) { return read && (read == &input || is_made_from(*read, input, depth + 1)); });
+}
+
+bool is_part_of(const ScoreTerm& term, const Value& value) {
+  return term.kind == ScoreTerm::Kind::kBias && std::ranges::find(term.parts.values, &value) != term.parts.values.end();
+}
+
+/// The axis, counted from the last, that holds the keys in what TERM's value is transposed from.
+size_t keys_from_last(const ScoreTerm& term) {
+  size_t from_last = 0;
+  for (const Value* value = term.value; value && value->is_new && value->producer; value = value->producer->input(0)) {
+    if (!value->producer->is("Transpose")) continue;
+    const auto* perm = value->producer->ints_attribute("perm");
+    if (!perm || static_cast<int>(from_last) >= perm->size()) continue;
+    const int last = perm->size() - 1;
+    from_last = static_cast<size_t>(last - perm->Get(last - static_cast<int>(from_last)));
+  }
+  return from_last;
+}
+
+/// True if INPUT is of the form of TERM, a bias that a description transposed it for.
+bool is_turned_for(const ScoreTerm& term, const SiteInput& input) {
+  if (term.kind != ScoreTerm::Kind::kBias || input.shape.empty() || term.frame.size() < 2) return false;
+  const size_t from_last = keys_from_last(term);
+  if (from_last >= input.shape.size() || input.shape[input.shape.size() - 1 - from_last] != term.frame.back()) return false;
+  const bool is_of_frame = std::ranges::all_of(input.shape, [&](const Dim& size) {
+    return size.is(1) || std::ranges::find(term.frame, size) != term.frame.end();
+  });
+  return is_of_frame && is_made_from(*term.value, *input.value);
+}
+
+}  // namespace
+
+AxisRange key_axes_of_mask(const Value& value, size_t rank, const Sdpa& sdpa) {
+  if (rank == 0) return {};
+  for (const ScoreTerm& term : sdpa.terms) {
+    if (is_part_of(term, value)) return {rank - std::min(term.parts.key_axes, rank), rank};
+    if (!is_made_from(*term.value, value)) continue;
+    const size_t axis = rank - 1 - std::min(keys_from_last(term), rank - 1);
+    return {axis, axis + 1};
+  }
+  return {rank - 1, rank};
+}
+
+bool is_behind_bias(const SiteInput& input, const Sdpa& sdpa) {
+  return is_floating(input.type) && std::ranges::any_of(sdpa.terms, [&](const ScoreTerm& term) {
+    return is_part_of(term, *input.value) || is_turned_for(term, input);
+  });
+}
+
+}  // namespace attn_opt

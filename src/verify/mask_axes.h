@@ -1,0 +1,22 @@
+// Where the keys lie in what a description computes its masks from: it transposes some, and puts some together from parts.
+#pragma once
+
+#include <cstddef>
+
+#include "src/verify/site_models.h"
+
+namespace attn_opt {
+
+/// Axes [BEGIN, END).
+struct AxisRange {
+  size_t begin = 0, end = 0;
+};
+
+/// The axes of VALUE, which has RANK, that hold keys together if it is a mask: the last, or those that a description makes
+/// the last.
+AxisRange key_axes_of_mask(const Value& value, size_t rank, const Sdpa& sdpa);
+
+/// True if a description made a bias from INPUT: what masks a key there masks it here.
+bool is_behind_bias(const SiteInput& input, const Sdpa& sdpa);
+
+}  // namespace attn_opt
