@@ -77,10 +77,11 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
   if (!aligned_rows.are_score_rows) return {};
   const ScoreRows& rows = compared.rows;
   const auto before = aligned_rows.before_row(row), after = aligned_rows.after_row(row);
-  const bool nan_became_zero = all_of_row(before, is_nan) && all_of_row(after, is_zero);
-  const bool are_finite = all_of_row(before, is_finite) && all_of_row(after, is_finite);
-  const bool keeps_no_key = (rows.is_empty[row] && nan_became_zero) ||
-                            (are_finite && (rows.is_beyond_type[row] || (rows.is_hidden[row] && rows.has_shallow_fill[row])));
+  const bool was_nan = all_of_row(before, is_nan), is_number = all_of_row(after, is_finite);
+  const bool stays_number = is_number && all_of_row(before, is_finite);
+  const bool keeps_no_key = (rows.is_empty[row] && was_nan && all_of_row(after, is_zero)) ||
+                            (rows.is_hidden[row] && rows.has_shallow_fill[row] && stays_number) ||
+                            (rows.leaves_type[row] && is_number && (was_nan || stays_number));
   if (compared.assumed.rows_keep_a_key && keeps_no_key) return "rows-keep-a-key";
   if (compared.assumed.scores_above_fill && rows.reaches_fill[row]) return "scores-above-fill";
   if (compared.assumed.exp_in_range && rows.leaves_exp_range[row]) return "exp-in-range";

@@ -206,6 +206,8 @@ class RowReader {
         is_hidden &= is_masked_[i] || bias_[i] <= kHiding;
         hides_keys |= is_masked_[i] && bias_[i] == -kInfinity;
       }
+      const double least = most_added - rows_.magnitude[row];
+      rows_.leaves_type.push_back(most_added <= kHiding && std::isfinite(least) && std::isinf(rounded(least, request_.model_type)));
       note_exp_range(row, top);
       double relevant = 0;
       for (size_t i = row * keys; i < (row + 1) * keys; ++i)
@@ -214,7 +216,6 @@ class RowReader {
       rows_.magnitude[row] += relevant;
       rows_.reaches_fill.push_back(hides_keys && top <= kHiding);
       rows_.is_empty.push_back(is_empty);
-      rows_.is_beyond_type.push_back(std::isfinite(most_added) && std::isinf(rounded(most_added, request_.model_type)));
       rows_.is_hidden.push_back(is_hidden);
     }
   }

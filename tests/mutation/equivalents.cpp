@@ -225,6 +225,11 @@ const std::vector<Equivalent>& equivalents() {
       {"number laid over: x 1.01", "scores_split_partial_bias", kAbsorbed},
       {"number laid over: x 1.01", "where_and_bias_of_modest_fill", kAbsorbed},
       {"reads: another value of the same shape", "tf_batch_matmul", "what is read in its place is never the lowest number either"},
+      {"fill: -1e4 for lowest", "where_lowest_few_keys_float16", kAbsorbed},
+      {"Attention inputs: mask x 1.01", "where_lowest_few_keys_float16", kAbsorbed},
+      {"number kept: + 1", "where_lowest_few_keys_float16", kShift},
+      {"number laid over: halved", "where_lowest_few_keys_float16", kAbsorbed},
+      {"number laid over: x 1.01", "where_lowest_few_keys_float16", kAbsorbed},
   };
   return all;
 }
