@@ -81,7 +81,9 @@ struct OperandCopy {
 
 /// Something that must hold for the rewrite to be exact.
 struct Precondition {
-  std::string id;      ///< "scores-finite", "rows-keep-a-key", "exp-in-range", "sizes-equal", "lengths-in-range"
+  /// "scores-finite", "scores-above-fill", "scores-within-clamp", "rows-keep-a-key", "exp-in-range", "sizes-equal",
+  /// "lengths-in-range"
+  std::string id;
   bool proven = false;
   std::string detail;  ///< what it is about, or why it is proven
 };
@@ -110,6 +112,9 @@ struct Sdpa {
   DataType softmax_precision = onnx::TensorProto::UNDEFINED; ///< UNDEFINED: that of the scores
   /// The softmax takes exp() of the scores plus this; none: of the scores less the largest of their row.
   std::optional<double> exponent_offset;
+  /// The model holds scores within this, and its negative, before the softmax; none: it does not.
+  std::optional<double> clamp;
+  bool less_largest_of_all = false;  ///< the model subtracts the largest score of all rows, which softmax does not see
   bool guarded = false;          ///< probabilities of rows that the terms leave no key are 0
   bool hides_nan = false;        ///< so are those that are NaN for another reason
 
