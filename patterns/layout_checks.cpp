@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "attn_opt/canonical.h"
@@ -9,8 +10,17 @@
 namespace attn_opt {
 namespace {
 
+Dim leading_product(const Shape& shape) { return product(std::span(shape).first(shape.size() - 2)); }
+
+/// Of AFTER, which BEFORE is regrouped to. One size of the two need not be the same symbol: it is what the others leave of all
+/// elements.
 bool keep_last_two_axes(const Shape* before, const Shape* after) {
-  return before && before->size() >= 2 && after->size() >= 2 && std::equal(before->end() - 2, before->end(), after->end() - 2);
+  if (!before || before->size() < 2 || after->size() < 2) return false;
+  const bool keeps_first = (*before)[before->size() - 2] == (*after)[after->size() - 2], keeps_last = before->back() == after->back();
+  if (keeps_first && keeps_last) return true;
+  const Dim& other = keeps_first ? before->back() : (*before)[before->size() - 2];
+  const bool is_left_over = !other.is_constant() && leading_product(*before) == leading_product(*after);
+  return (keeps_first || keeps_last) && is_left_over;
 }
 
 }  // namespace

@@ -14,8 +14,10 @@ enum Part { kBatchPart, kHeadPart };
 /// For each leading axis of a frame, which of batch and heads it has a part of.
 using LeadingParts = std::vector<std::vector<Part>>;
 
-std::optional<LeadingParts> leading_parts(const Shape& frame, const Shape& scores) {
+std::optional<LeadingParts> leading_parts(Shape frame, const Shape& scores) {
   const AxisMap base = AxisMap::of(scores, {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature});
+  // The last two are L and S in every frame, whatever symbols say so.
+  std::copy(scores.end() - 2, scores.end(), frame.end() - 2);
   const auto map = base.regrouped(frame);
   if (!map) return std::nullopt;
   LeadingParts parts(frame.size() - 2);

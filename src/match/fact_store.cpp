@@ -236,11 +236,21 @@ const IntegerData* FactStore::elements(const Value& value) {
   return &*found->integers;
 }
 
+namespace {
+
+std::string equation_text(const Dim& one, const Dim& other) { return one.str() + " = " + other.str(); }
+
+}  // namespace
+
 void FactStore::assume_equal(const Dim& one, const Dim& other, const Node& node) {
-  if (one == other || !assumed_.insert(one.str() + " = " + other.str()).second) return;
+  if (one == other || !assumed_.insert(equation_text(one, other)).second) return;
   for (const Dim* dim : {&one, &other})
     for (const AtomRef& atom : dim->atoms()) assumptions_of_symbol_[atom->name].push_back(assumptions_.size());
   assumptions_.push_back({one, other, &node});
+}
+
+bool FactStore::is_assumed_equal(const Dim& one, const Dim& other) const {
+  return !assumed_.empty() && (assumed_.count(equation_text(one, other)) || assumed_.count(equation_text(other, one)));
 }
 
 std::vector<const SizeAssumption*> FactStore::assumptions_about(const std::set<std::string>& symbols) const {

@@ -62,6 +62,8 @@ class FactStore {
   const Tensor* uniform(const Value& value);
 
   void assume_equal(const Dim& one, const Dim& other, const Node& node);
+  /// True if just that has been assumed so far.
+  bool is_assumed_equal(const Dim& one, const Dim& other) const;
   const std::vector<SizeAssumption>& assumptions() const { return assumptions_; }
   std::vector<const SizeAssumption*> assumptions_about(const std::set<std::string>& symbols) const;
 

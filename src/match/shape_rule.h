@@ -46,6 +46,7 @@ class RuleContext {
   Dim fresh(size_t output, size_t axis) const;
   Shape fresh_shape(size_t output, size_t rank) const;
   void assume_equal(const Dim& one, const Dim& other) const { store_.assume_equal(one, other, node_); }
+  bool is_assumed_equal(const Dim& one, const Dim& other) const { return store_.is_assumed_equal(one, other); }
   /// max(DIM, 0); an expression of sizes is taken to be at least 0.
   Dim not_negative(Dim dim) const;
   /// The size of an axis over which A and B broadcast.

@@ -1,16 +1,17 @@
 // Operators that rearrange elements: Reshape, Transpose, Expand, Concat, ...
 #include <algorithm>
+#include <functional>
 
 #include "src/match/node_forms.h"
 
 namespace attn_opt {
 namespace {
 
-/// The entry of a Reshape's target that is -1: elements left over by the others. Equal factors cancel before
-/// anything is multiplied out.
-Dim left_over(Shape from, Shape others) {
+/// Takes out of both what FROM and OTHERS have in common, by ARE_EQUAL.
+template <class AreEqual>
+void cancel(Shape& from, Shape& others, const AreEqual& are_equal) {
   for (auto other = others.begin(); other != others.end();) {
-    const auto same = std::find(from.begin(), from.end(), *other);
+    const auto same = std::ranges::find_if(from, [&](const Dim& size) { return are_equal(size, *other); });
     if (same == from.end() || other->is(1)) {
       ++other;
       continue;
@@ -18,6 +19,13 @@ Dim left_over(Shape from, Shape others) {
     from.erase(same);
     other = others.erase(other);
   }
+}
+
+/// The entry of a Reshape's target that is -1: elements left over by the others. Equal factors cancel before
+/// anything is multiplied out, then those that are taken for equal.
+Dim left_over(Shape from, Shape others, const RuleContext& context) {
+  cancel(from, others, std::equal_to<>());
+  cancel(from, others, [&context](const Dim& one, const Dim& other) { return context.is_assumed_equal(one, other); });
   return floor_quotient(product(from), product(others));
 }
 
@@ -49,7 +57,7 @@ void reshape(RuleContext& context) {
   if (open && from) {
     Shape others = to;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(*open));
-    to[*open] = left_over(*from, std::move(others));
+    to[*open] = left_over(*from, std::move(others), context);
   }
   context.set_shape(0, std::move(to));
 }

@@ -230,6 +230,9 @@ const std::vector<Equivalent>& equivalents() {
       {"number kept: + 1", "where_lowest_few_keys_float16", kShift},
       {"number laid over: halved", "where_lowest_few_keys_float16", kAbsorbed},
       {"number laid over: x 1.01", "where_lowest_few_keys_float16", kAbsorbed},
+      {"operands: Q read above its layout", "mask_then_merged_heads", kReshapeBetween},
+      {"Expand: left out", "mask_then_merged_heads", kLargeAlready},
+      {"Expand: left out", "alibi_merged_heads_past", kLargeAlready},
   };
   return all;
 }
