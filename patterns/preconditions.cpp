@@ -14,8 +14,11 @@ namespace {
 std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
   const bool laid_over = std::any_of(sdpa.terms.begin(), sdpa.terms.end(),
                                      [](const ScoreTerm& term) { return term.kind != ScoreTerm::Kind::kBias && term.kind != ScoreTerm::Kind::kFloor; });
-  if (!sdpa.hides_nan && !laid_over) return std::nullopt;
-  return Precondition{"scores-finite", false, sdpa.hides_nan ? "a guard makes NaN 0" : "a Where hides masked scores"};
+  if (!sdpa.hides_nan && !laid_over && !sdpa.less_largest_of_all) return std::nullopt;
+  return Precondition{"scores-finite", false,
+                      sdpa.hides_nan ? "a guard makes NaN 0"
+                      : laid_over    ? "a Where hides masked scores"
+                                     : "the largest of all scores is subtracted from each"};
 }
 
 /// True if FILL swallows any score, in the operator too: many runtimes compute with halves in float, where no half does.
@@ -31,6 +34,7 @@ bool keeps_first_key(const ScoreTerm& term) {
 
 /// Why some row might be left without a key; empty if none can.
 std::string why_rows_may_be_empty(const Sdpa& sdpa, Facts& facts) {
+  if (sdpa.clamp && !std::ranges::all_of(sdpa.terms, keeps_first_key)) return "a clamp gives masked keys other weights";
   // A floor above all masks makes every -inf below it finite.
   if (!sdpa.terms.empty() && sdpa.terms.back().kind == ScoreTerm::Kind::kFloor) return "";
   int terms_with_lowest = 0;
@@ -70,6 +74,11 @@ std::optional<Precondition> exp_in_range(const Sdpa& sdpa) {
   return Precondition{"exp-in-range", false, "exp() is taken of scores that are not lowered by the largest of their row"};
 }
 
+std::optional<Precondition> scores_within_clamp(const Sdpa& sdpa) {
+  if (!sdpa.clamp) return std::nullopt;
+  return Precondition{"scores-within-clamp", false, "scores are clamped at " + std::to_string(*sdpa.clamp)};
+}
+
 void add_symbols(const Shape* shape, std::set<std::string>& symbols) {
   if (!shape) return;
   for (const Dim& dim : *shape)
@@ -105,6 +114,7 @@ std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& conte
   if (auto finite = scores_finite(sdpa)) found.push_back(*finite);
   if (auto rows = rows_keep_a_key(sdpa, context.facts)) found.push_back(*rows);
   if (auto range = exp_in_range(sdpa)) found.push_back(*range);
+  if (auto within = scores_within_clamp(sdpa)) found.push_back(*within);
   add_assumed_sizes(sdpa, context.facts, found);
   return found;
 }

@@ -8,12 +8,15 @@
 
 namespace attn_opt {
 
-///   scores-finite     a guard, or a Where over the scores, hides NaN and Inf of Q K^T that the operator shows
+///   scores-finite     a guard, or a Where over the scores, hides NaN and Inf of Q K^T that the operator shows; the maximum of
+///                     all scores spreads them
 ///   rows-keep-a-key   a row without a key is NaN here and 0 in the operator; a fill that does not absorb the scores
 ///                     gives it other weights
 ///   exp-in-range      a softmax written out without the row's maximum overflows, or has nothing left to divide by, where
 ///                     the operator does not
-///   scores-above-fill a mask is repeated behind the softmax: no other score is as low as its fill (by who reads the site)
+///   scores-above-fill a mask is repeated behind the softmax, or scores were shifted before a fill was laid over them: no other
+///                     score is as low as the fill (by who reads the site)
+///   scores-within-clamp  scores are clamped at a number that they are not expected to reach
 ///   sizes-equal       sizes that broadcast against each other are taken for equal
 std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& context);
 

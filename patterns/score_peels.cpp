@@ -4,54 +4,18 @@
 //   Add, Sub, Sum           a bias                    Transpose
 //   Where                   a fill where not kept     Mul, Div                      scale: a number, or a tensor per
 //   Mul(Tanh(x / a), b)     softcap                                                 head, query or key
-//   Max, Clip               a floor below every score
+//   Max, Min, Clip          a floor or clamp          Sub                           of their maximum (score_bounds.h)
 #include <cmath>
 
 #include "attn_opt/canonical.h"
-#include "attn_opt/mask_contents.h"
 #include "attn_opt/matcher.h"
 #include "patterns/layout_checks.h"
-#include "patterns/score_walk.h"
+#include "patterns/peel_steps.h"
+#include "patterns/score_bounds.h"
 #include "patterns/zero_one_mask.h"
 
 namespace attn_opt {
 namespace {
-
-using Ways = Matched<std::vector<ScoreWalk>>;
-
-// A fill above this leaves a masked key some weight: the Where is no mask.
-constexpr double kHighestMaskFill = -1000;
-
-ScoreWalk step(const ScoreWalk& walk, Value& next, const std::string& what) {
-  ScoreWalk after = walk;
-  after.value = &next;
-  after.peeled.push_back(what);
-  return after;
-}
-
-/// True if an elementwise RESULT has the shape of its OPERAND: equal, or unequal only in sizes that are not both known.
-bool keeps_shape(const Value& result, const Value& operand, Facts& facts) {
-  const Shape* after = facts.shape(result);
-  const Shape* before = facts.shape(operand);
-  if (!after || !before || after->size() != before->size() || before->size() < 2) return false;
-  for (size_t axis = 0; axis < after->size(); ++axis) {
-    const Dim &was = (*before)[axis], &is = (*after)[axis];
-    if (was == is) continue;
-    if (was.is(1) || (was.is_constant() && is.is_constant())) return false;
-  }
-  return true;
-}
-
-/// TERM, met at NODE, as WALK's terms lie.
-Matched<Value*> placed_term(Value& term, Node& node, const ScoreWalk& walk, MatchContext& context) {
-  Value* value = placed(canonical(term, context.facts), walk.layout, node, context);
-  if (!value) return missed("scores.transpose", &node, "the rank of '" + term.name + "' is not known", walk.peeled);
-  return value;
-}
-
-Shape frame_at(const Node& node, const ScoreWalk& walk, MatchContext& context) {
-  return walk.layout.placed(*context.facts.shape(*node.outputs[0]));
-}
 
 std::string shape_text(const Value& value, Facts& facts) {
   const Shape* shape = facts.shape(value);
@@ -68,6 +32,7 @@ Ways peel_bias(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (node.inputs.size() != 2) return missed("scores.sum-of-many", &node, std::to_string(node.inputs.size()) + " inputs", walk.peeled);
   if (walk.softcap != 0) return missed("scores.bias-below-softcap", &node, node.op(), walk.peeled);
   if (!walk.tensor_scales.empty()) return missed("scores.bias-below-tensor-scale", &node, node.op(), walk.peeled);
+  if (auto lowered = peel_maximum(node, walk, context)) return std::vector{*std::move(lowered)};
   std::vector<ScoreWalk> ways;
   for (int scores : {0, 1}) {
     if (node.is("Sub") && scores == 1) break;
@@ -112,36 +77,6 @@ Ways peel_where(Node& node, const ScoreWalk& walk, MatchContext& context) {
   }
   if (ways.empty()) return missed("scores.where", &node, found, walk.peeled);
   return ways;
-}
-
-/// True if BOUND, an upper one, is the highest number or near it.
-bool reaches_no_score(Value& bound, Facts& facts) {
-  const auto most = facts.uniform(bound);
-  return most && -*most <= absorbing_fill(facts.type(bound));
-}
-
-/// Max(scores, lowest), or Clip from below: gives masks that add up to -inf a finite value.
-Ways peel_floor(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  const bool clips = node.is("Clip");
-  const bool is_bounded = clips && node.input(2) && !reaches_no_score(*node.input(2), context.facts);
-  if ((node.inputs.size() != 2 && !clips) || is_bounded)
-    return missed("scores.floor", &node, clips ? "a bound from above that scores may reach" : "not two inputs", walk.peeled);
-  if (clips && !node.input(1)) return std::vector{step(walk, *node.inputs[0], "Clip(nothing)")};
-  if (walk.softcap != 0 || !walk.tensor_scales.empty() || walk.scale <= 0)
-    return missed("scores.floor-below-scale", &node, node.op(), walk.peeled);
-  const DataType type = context.facts.type(*node.outputs[0]);
-  for (int scores : {0, 1}) {
-    if (clips && scores == 1) break;
-    Value* least = node.input(1 - scores);
-    const auto number = least ? context.facts.uniform(*least) : std::nullopt;
-    if (!number || !(*number <= absorbing_fill(type)) || !keeps_shape(*node.outputs[0], *node.inputs[scores], context.facts))
-      continue;
-    ScoreWalk next = step(walk, *node.inputs[scores], node.op() + "(floor)");
-    ATTN_OPT_MATCH(least, placed_term(*least, node, walk, context));
-    next.terms.push_back({ScoreTerm::Kind::kFloor, least, walk.scale, *number, frame_at(node, walk, context)});
-    return std::vector{std::move(next)};
-  }
-  return missed("scores.floor", &node, "no operand is a number below every score", walk.peeled);
 }
 
 /// A Reshape that splits queries and keys, or joins them again above what splits them.
@@ -263,7 +198,7 @@ const std::vector<ScorePeel>& score_peels() {
       {"Cast", peel_cast},       {"CastLike", peel_cast},   {"Add", peel_bias},       {"Sub", peel_bias},
       {"Sum", peel_bias},        {"Where", peel_where},     {"Reshape", peel_reshape}, {"Squeeze", peel_reshape},
       {"Unsqueeze", peel_reshape}, {"Transpose", peel_transpose}, {"Mul", peel_scale}, {"Div", peel_scale},
-      {"Max", peel_floor},       {"Clip", peel_floor},
+      {"Max", peel_bound},       {"Min", peel_bound},       {"Clip", peel_bound},
   };
   return peels;
 }

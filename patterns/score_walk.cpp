@@ -67,6 +67,7 @@ class Walker {
 
  private:
   void note_readers(ScoreWalk& walk, Value& seen) const {
+    if (&seen == walk.lowered_value) return;
     Value* value = read_copy(*walk.value, seen, context_.facts);
     if (value)
       walk.read.push_back({value, walk.scale, walk.softcap, walk.layout.order.empty(), walk.tensor_scales.size(), walk.terms.size()});

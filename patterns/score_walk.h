@@ -33,6 +33,10 @@ struct ScoreWalk {
   std::vector<ScoreTerm> terms;  ///< outermost first
   std::vector<ReadScores> read;  ///< from the softmax upward
   std::vector<Shape> frames;     ///< shapes that the scores had before leading axes were regrouped
+  std::optional<double> clamp;   ///< see Sdpa
+  bool lowered = false;          ///< the maximum of a row, or of all, was subtracted
+  bool lowered_by_largest_of_all = false;
+  const Value* lowered_value = nullptr;  ///< read by nothing but the maximum and what subtracts it
   std::vector<std::string> peeled;
 };
 

@@ -118,6 +118,14 @@ Matched<GuardMeaning> read_guard(Reading& reading, Value& softmax_input, MatchCo
   return meaning_of_guard(*guard, softmax_input, reading.scores.terms, context.facts);
 }
 
+/// The fill that masked keys have in the model beside scores that are others in the operator; nullopt if there is none.
+std::optional<double> fill_that_scores_stay_above(const Reading& reading) {
+  if (reading.fill_above || !(reading.scores.lowered || reading.scores.clamp)) return reading.fill_above;
+  for (const ScoreTerm& term : reading.scores.terms)
+    if ((term.kind == ScoreTerm::Kind::kKeep || term.kind == ScoreTerm::Kind::kDrop) && std::isfinite(term.fill)) return term.fill;
+  return std::nullopt;
+}
+
 /// V, multiplied with what the probabilities were multiplied with.
 Matched<ProductSide> scaled_values(const ProbabilityWalk& walk, ProductSide values, MatchContext& context) {
   const size_t rank = context.facts.shape(*values.value)->size();
@@ -231,10 +239,13 @@ class SoftmaxAttention : public Pattern {
     sdpa.exponent_offset = softmax.exponent_offset;
     sdpa.guarded = reading.guard != GuardMeaning::kNothing;
     sdpa.hides_nan = reading.guard == GuardMeaning::kScores;
+    sdpa.clamp = reading.scores.clamp;
+    sdpa.less_largest_of_all = reading.scores.lowered_by_largest_of_all;
     sdpa.probabilities = readable_probabilities(reading, split, context);
     set_scores_output(reading, softmax, context, sdpa);
     sdpa.preconditions = preconditions_of(sdpa, context);
-    if (reading.fill_above) assume("scores-above-fill", "masked keys have " + std::to_string(*reading.fill_above) + " in the softmax", sdpa);
+    if (const auto fill = fill_that_scores_stay_above(reading))
+      assume("scores-above-fill", "masked keys have " + std::to_string(*fill) + " in the softmax", sdpa);
     return sdpa;
   }
 };

@@ -84,6 +84,7 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
                             (rows.leaves_type[row] && is_number && (was_nan || stays_number));
   if (compared.assumed.rows_keep_a_key && keeps_no_key) return "rows-keep-a-key";
   if (compared.assumed.scores_above_fill && rows.reaches_fill[row]) return "scores-above-fill";
+  if (compared.assumed.scores_within_clamp && rows.passes_clamp[row] && stays_number) return "scores-within-clamp";
   if (compared.assumed.exp_in_range && rows.leaves_exp_range[row]) return "exp-in-range";
   if (compared.assumed.scores_finite && rows.overflows[row]) return "scores-finite";
   return {};
@@ -186,6 +187,7 @@ Assumed::Assumed(std::span<const Precondition> preconditions) {
   scores_finite = holds("scores-finite");
   exp_in_range = holds("exp-in-range");
   scores_above_fill = holds("scores-above-fill");
+  scores_within_clamp = holds("scores-within-clamp");
 }
 
 void Judgement::merge(const Judgement& other) {

@@ -30,6 +30,7 @@ struct Assumed {
   bool scores_finite = false;
   bool exp_in_range = false;
   bool scores_above_fill = false;
+  bool scores_within_clamp = false;
   explicit Assumed(std::span<const Precondition> preconditions);
 };
 

@@ -63,7 +63,8 @@ class RowReader {
     bias_.assign(rows_.size() * static_cast<size_t>(rows_.keys), 0);
     is_masked_.assign(bias_.size(), false);
     added_.assign(bias_.size(), 0);
-    rows_.has_shallow_fill.assign(rows_.size(), false);
+    // A clamp lays its own number over masked keys.
+    rows_.has_shallow_fill.assign(rows_.size(), sdpa_.clamp.has_value());
     for (const auto& term : sdpa_.terms) add(term);
     if (sdpa_.is_causal) mask_future();
     if (sdpa_.nonpad_kv_seqlen) mask_padding();
@@ -195,12 +196,15 @@ class RowReader {
   }
 
   void summarise() {
+    const double most = rows_.size() && sdpa_.less_largest_of_all ? *std::ranges::max_element(rows_.magnitude) : 0;
+    for (double& magnitude : rows_.magnitude) magnitude += most;
     const size_t keys = static_cast<size_t>(rows_.keys);
     for (size_t row = 0; row < rows_.size(); ++row) {
-      double top = -kInfinity, most_added = -kInfinity;
+      double top = -kInfinity, most_added = -kInfinity, top_of_kept = -kInfinity;
       bool is_empty = true, is_hidden = true, hides_keys = false;
       for (size_t i = row * keys; i < (row + 1) * keys; ++i) {
         top = std::max(top, bias_[i]);
+        if (!is_masked_[i]) top_of_kept = std::max(top_of_kept, bias_[i]);
         most_added = std::max(most_added, added_[i]);
         is_empty &= is_masked_[i] || bias_[i] == -kInfinity;
         is_hidden &= is_masked_[i] || bias_[i] <= kHiding;
@@ -208,6 +212,7 @@ class RowReader {
       }
       const double least = most_added - rows_.magnitude[row];
       rows_.leaves_type.push_back(most_added <= kHiding && std::isfinite(least) && std::isinf(rounded(least, request_.model_type)));
+      note_clamp(row, top_of_kept);
       note_exp_range(row, top);
       double relevant = 0;
       for (size_t i = row * keys; i < (row + 1) * keys; ++i)
@@ -218,6 +223,12 @@ class RowReader {
       rows_.is_empty.push_back(is_empty);
       rows_.is_hidden.push_back(is_hidden);
     }
+  }
+
+  /// TOP is the largest bias of ROW's keys that no fill is laid over. Keys beside it that are clamped from below have the probability 0.
+  void note_clamp(size_t row, double top) {
+    const double reach = 2 * rows_.magnitude[row] + (std::isfinite(top) ? std::abs(top) : 0) + kNegligibleGap;
+    rows_.passes_clamp.push_back(sdpa_.clamp && !(reach <= *sdpa_.clamp));
   }
 
   /// ROW's largest bias is TOP.

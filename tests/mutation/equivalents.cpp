@@ -25,6 +25,8 @@ constexpr const char* kListedByTheEdit = "the edit lists it itself where is_caus
 constexpr const char* kLeavesExpRange = "rows that differ leave the range of exp(), which is assumed not to happen";
 constexpr const char* kOnesAndZeros = "the mask that scores are multiplied with holds ones and zeros";
 constexpr const char* kNoInfinity = "the bias is a product of what is drawn finite: no row is empty but those that are masked again, 0 on both sides";
+constexpr const char* kEmptyBelowClamp = "only rows differ in which every key is masked below the clamp, and that there are none is assumed";
+constexpr const char* kNoNumberInAnyRow = "what is no number is in every row of both sides: in the largest score of all, and in the last key";
 constexpr const char* kLargeAlready = "the mask is as large as the scores: that it is could only not be proven";
 
 }  // namespace
@@ -233,6 +235,23 @@ const std::vector<Equivalent>& equivalents() {
       {"operands: Q read above its layout", "mask_then_merged_heads", kReshapeBetween},
       {"Expand: left out", "mask_then_merged_heads", kLargeAlready},
       {"Expand: left out", "alibi_merged_heads_past", kLargeAlready},
+      {"fill: -inf for a finite one", "clamp_above_fill", kAbsorbed},
+      {"fill: halved", "clamp_above_fill", kAbsorbed},
+      {"fill: lowest for a finite one", "clamp_above_fill", kAbsorbed},
+      {"Attention inputs: mask through float16", "clamp_above_fill", kAbsorbed},
+      {"Attention inputs: mask x 1.01", "clamp_above_fill", kAbsorbed},
+      {"number kept: + 1", "clamp_above_fill", kShift},
+      {"number laid over: + 1", "clamp_above_fill", kAbsorbed},
+      {"number laid over: doubled", "clamp_above_fill", kAbsorbed},
+      {"number laid over: halved", "clamp_above_fill", kAbsorbed},
+      {"number laid over: off by 64 ulp", "clamp_above_fill", kAbsorbed},
+      {"number laid over: x 1.01", "clamp_above_fill", kAbsorbed},
+      {"number kept: doubled", "clamp_from_below_then_above", kEmptyBelowClamp},
+      {"number kept: halved", "clamp_from_below_then_above", kEmptyBelowClamp},
+      {"number kept: off by 64 ulp", "clamp_from_below_then_above", kEmptyBelowClamp},
+      {"number kept: x 1.01", "clamp_from_below_then_above", kEmptyBelowClamp},
+      {"preconditions: 'scores-finite' left out", "clamp_less_maximum_of_all", kNoNumberInAnyRow},
+      {"Mul: Div in its place", "lowered_by_query_maximum", "the factor is -1"},
   };
   return all;
 }

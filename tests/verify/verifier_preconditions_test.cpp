@@ -9,6 +9,7 @@ namespace attn_opt {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -84,6 +85,41 @@ TEST(VerifierPreconditions, EmptyRowsDoNotExplainAnotherFill) {
                                              build.node("Where", {site.value("m"), zero, deep})};
                 })),
                 "NaN or infinity on one side alone");
+}
+
+constexpr char kClamp[] =
+    "  least = Constant<value = float {-30}>()\n  most = Constant<value = float {30}>()\n  scaled = Mul(product, c)\n"
+    "  scores = Clip(scaled, least, most)\n";
+
+TEST(VerifierPreconditions, ScoresBeyondAClamp) {
+  SiteFixture site(AttentionModel{.scores = kClamp});
+  site.sdpa.clamp = 30;
+  expect_failed(site.verify(site.attention({"q", "kh", "vh"})), "large scores");
+  site.assume("scores-within-clamp");
+  const Verification listed = site.verify(site.attention({"q", "kh", "vh"}));
+  EXPECT_EQ(listed.verdict, Verdict::kVerified) << listed.reason;
+  EXPECT_THAT(listed.explained_by, ElementsAre("scores-within-clamp"));
+}
+
+TEST(VerifierPreconditions, WideClampExplainsNoOtherScale) {
+  SiteFixture site(AttentionModel{.scores = "  scores = Mul(product, c)\n"});
+  site.sdpa.clamp = 50000;
+  site.assume("scores-within-clamp");
+  site.scale *= 1.01;
+  expect_failed(site.verify(site.attention({"q", "kh", "vh"})), "differs by");
+}
+
+TEST(VerifierPreconditions, KeysThatAreMaskedBelowAClamp) {
+  SiteFixture site(AttentionModel{.scores = "  least = Constant<value = float {-1000}>()\n  scaled = Mul(product, c)\n"
+                                            "  masked = Add(scaled, m)\n  scores = Max(masked, least)\n",
+                                  .inputs = ", float[B,1,L,S] m"});
+  site.add_term(ScoreTerm::Kind::kBias, "m");
+  site.sdpa.clamp = 1000;
+  site.assume("scores-within-clamp");
+  expect_failed(site.verify(site.masked_attention()), "one row empty");
+  site.assume("rows-keep-a-key");
+  const Verification listed = site.verify(site.masked_attention());
+  EXPECT_EQ(listed.verdict, Verdict::kVerified) << listed.reason;
 }
 
 /// The mask's own length is past + new keys, which nothing says: sizes are found under which the model runs.

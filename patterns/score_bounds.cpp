@@ -1,0 +1,132 @@
+#include "patterns/score_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/mask_contents.h"
+#include "attn_opt/matcher.h"
+#include "patterns/inner_values.h"
+#include "patterns/readers.h"
+
+namespace attn_opt {
+namespace {
+
+struct Bounds {
+  Value* scores = nullptr;
+  Value* least_value = nullptr;  ///< null: an attribute
+  std::optional<double> least, most;
+};
+
+/// The number that a Clip has as the input INDEX, or up to opset 10 as the attribute NAME; nullopt if none. Sets IS_KNOWN to false if
+/// it is not known.
+std::optional<double> clip_bound(const Node& node, size_t index, const char* name, Facts& facts, bool& is_known) {
+  if (const auto* attribute = node.attribute(name)) return attribute->f();
+  const Value* bound = node.input(static_cast<int>(index));
+  if (!bound) return std::nullopt;
+  const auto number = facts.uniform(*bound);
+  is_known = is_known && number;
+  return number;
+}
+
+/// Nullopt if NODE bounds by something that is no number.
+std::optional<Bounds> bounds_of(Node& node, Facts& facts) {
+  Bounds bounds;
+  bounds.scores = node.inputs[0];
+  if (node.is("Clip")) {
+    bool is_known = true;
+    bounds.least = clip_bound(node, 1, "min", facts, is_known);
+    bounds.most = clip_bound(node, 2, "max", facts, is_known);
+    bounds.least_value = node.input(1);
+    return is_known ? std::optional(bounds) : std::nullopt;
+  }
+  for (const size_t scores : {0, 1}) {
+    Value& other = *node.inputs[1 - scores];
+    const auto number = facts.uniform(other);
+    if (!number || !keeps_shape(*node.outputs[0], *node.inputs[scores], facts)) continue;
+    bounds.scores = node.inputs[scores];
+    (node.is("Max") ? bounds.least : bounds.most) = number;
+    if (node.is("Max")) bounds.least_value = &other;
+    return bounds;
+  }
+  return std::nullopt;
+}
+
+/// The smallest size at which a score is clamped, by a bound that is not beyond all numbers of the scores.
+std::optional<double> clamp_of(const Bounds& bounds, double absorbing) {
+  std::optional<double> clamp;
+  if (bounds.least && !(*bounds.least <= absorbing)) clamp = -*bounds.least;
+  if (bounds.most && !(-*bounds.most <= absorbing)) clamp = clamp ? std::min(*clamp, *bounds.most) : *bounds.most;
+  return clamp;
+}
+
+/// A lowest number that scores have at least.
+Matched<ScoreTerm> floor_term(const Bounds& bounds, Node& node, const ScoreWalk& walk, MatchContext& context) {
+  Value* value = bounds.least_value;
+  if (!value) value = InnerValues(node, context).build().scalar(*bounds.least, context.facts.type(*node.outputs[0]));
+  ATTN_OPT_MATCH(Value * least, placed_term(*value, node, walk, context));
+  return ScoreTerm{ScoreTerm::Kind::kFloor, least, walk.scale, *bounds.least, frame_at(node, walk, context)};
+}
+
+/// True if VALUE, which is subtracted from SCORES of LAYOUT, is one number for all keys of a row.
+bool is_one_for_all_keys(const Value& value, const Value& scores, const ScoreLayout& layout, Facts& facts) {
+  const Shape *own = facts.shape(value), *whole = facts.shape(scores);
+  if (!own || !whole || own->size() > whole->size()) return false;
+  const size_t keys = layout.order.empty() ? whole->size() - 1 : static_cast<size_t>(layout.order.back());
+  const size_t absent = whole->size() - own->size();
+  return keys < absent || (*own)[keys - absent].is(1);
+}
+
+/// True if SCORES are read by LOWERING and MAXIMUM alone, and what MAXIMUM makes by LOWERING.
+bool is_read_by(Value& scores, const Node& lowering, const Node& maximum, Facts& facts) {
+  const Readers readers = readers_of(canonical(scores, facts), facts), of_maximum = readers_of(*maximum.outputs[0], facts);
+  const auto is_lowering = [&](const Reader& reader) { return reader.node == &lowering; };
+  const auto is_known = [&](const Reader& reader) { return is_lowering(reader) || reader.node == &maximum; };
+  return !readers.is_output && !of_maximum.is_output && std::ranges::all_of(readers.all, is_known) &&
+         std::ranges::all_of(of_maximum.all, is_lowering);
+}
+
+}  // namespace
+
+Ways peel_bound(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  if (!node.is("Clip") && node.inputs.size() != 2) return missed("scores.floor", &node, "not two inputs", walk.peeled);
+  const auto bounds = bounds_of(node, context.facts);
+  if (!bounds) return missed("scores.floor", &node, "scores are bounded by something that is no number", walk.peeled);
+  const double absorbing = absorbing_fill(context.facts.type(*node.outputs[0]));
+  const bool has_floor = bounds->least && *bounds->least <= absorbing;
+  const auto clamp = clamp_of(*bounds, absorbing);
+  if (!has_floor && !clamp) return std::vector{step(walk, *bounds->scores, node.op() + "(nothing)")};
+  if (walk.softcap != 0 || !walk.tensor_scales.empty() || (has_floor && walk.scale <= 0))
+    return missed("scores.floor-below-scale", &node, node.op(), walk.peeled);
+  if (clamp && !(*clamp * std::abs(walk.scale) >= -kHighestMaskFill))
+    return missed("scores.floor", &node, "scores may reach " + std::to_string(*clamp), walk.peeled);
+  ScoreWalk next = step(walk, *bounds->scores, node.op() + (clamp ? "(clamp)" : "(floor)"));
+  if (has_floor) {
+    ATTN_OPT_MATCH(auto term, floor_term(*bounds, node, walk, context));
+    next.terms.push_back(std::move(term));
+  }
+  if (clamp) {
+    next.clamp = std::min(walk.clamp.value_or(std::numeric_limits<double>::infinity()), *clamp * std::abs(walk.scale));
+    next.read.clear();  // what is clamped the operator has nowhere
+  }
+  return std::vector{std::move(next)};
+}
+
+std::optional<ScoreWalk> peel_maximum(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  if (!node.is("Sub") || walk.split || walk.softcap != 0 || !walk.tensor_scales.empty()) return std::nullopt;
+  Value *scores = node.inputs[0], *lowered_by = node.inputs[1];
+  Node* maximum = nullptr;
+  if (!op("ReduceMax", {same(&scores)}, &maximum)(*lowered_by, context.facts)) return std::nullopt;
+  if (!keeps_shape(*node.outputs[0], *scores, context.facts)) return std::nullopt;
+  if (!is_one_for_all_keys(*lowered_by, *scores, walk.layout, context.facts)) return std::nullopt;
+  const bool is_of_row = walk.layout.order.empty() && reduced_over_last("ReduceMax", any())(*lowered_by, context.facts);
+  ScoreWalk next = step(walk, *scores, is_of_row ? "Sub(row maximum)" : "Sub(maximum)");
+  next.lowered = true;
+  next.lowered_by_largest_of_all = walk.lowered_by_largest_of_all || !is_of_row;
+  if (is_read_by(*scores, node, *maximum, context.facts)) next.lowered_value = &canonical(*scores, context.facts);
+  next.read.clear();
+  return next;
+}
+
+}  // namespace attn_opt
