@@ -1,6 +1,7 @@
 #include "patterns/products.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "patterns/einsum_product.h"
 #include "patterns/gemm_product.h"
@@ -19,11 +20,25 @@ std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last) {
   return roles;
 }
 
+bool is_transposed(const Node& product, size_t operand) {
+  return product.int_attribute(operand == 0 ? "transA" : "transB", 0) != 0;
+}
+
+/// True if a FusedMatMul takes OPERAND's first axis for the last but one.
+bool has_batch_behind(const Node& product, size_t operand) {
+  return product.int_attribute(operand == 0 ? "transBatchA" : "transBatchB", 0) != 0;
+}
+
 /// OPERAND of a MatMul or FusedMatMul, where ROWS and COLUMNS are the axes of what is multiplied.
 ProductSide side_of(const Node& product, size_t operand, size_t rank, Role rows, Role columns) {
-  const bool is_transposed = product.int_attribute(operand == 0 ? "transA" : "transB", 0) != 0;
-  if (is_transposed) std::swap(rows, columns);
-  return {product.inputs[operand], matmul_roles(rank, rows, columns)};
+  if (is_transposed(product, operand)) std::swap(rows, columns);
+  ProductSide side{product.inputs[operand], matmul_roles(rank, rows, columns)};
+  if (!has_batch_behind(product, operand)) return side;
+  side.order.resize(rank);
+  std::iota(side.order.begin(), side.order.end(), int64_t{0});
+  std::rotate(side.order.begin(), side.order.begin() + 1, side.order.end() - 1);
+  std::rotate(side.roles.begin(), side.roles.end() - 2, side.roles.end() - 1);
+  return side;
 }
 
 /// Shapes of both operands of a MatMul, if their ranks allow a product of heads.
@@ -33,8 +48,9 @@ Matched<std::pair<Shape, Shape>> operand_shapes(Node& product, MatchContext& con
   if (!one || !other) return missed("product.unknown-rank", &product, "an operand's rank is not known");
   if (one->size() < 2 || one->size() != other->size())
     return missed("product.rank", &product, to_string(*one) + " and " + to_string(*other));
-  for (const char* flag : {"transBatchA", "transBatchB"})
-    if (product.int_attribute(flag, 0) != 0) return missed("product.fused", &product, std::string(flag) + " is set");
+  for (const size_t operand : {0, 1})
+    if (has_batch_behind(product, operand) && one->size() < 3)
+      return missed("product.fused", &product, "an operand without batch axes has them moved");
   return std::make_pair(*one, *other);
 }
 
@@ -75,28 +91,31 @@ Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchCo
   const size_t rank = shapes.first.size();
   if (is_fused_matmul(product) && product.float_attribute("alpha", 1) != 1)
     return missed("product.fused", &product, "alpha is not 1");
+  if (has_batch_behind(product, at)) return missed("product.fused", &product, "batch axes of the probabilities are moved");
   ValueProduct read;
   const bool behind = at == 1;
   const Role rows = behind ? Role::kFeature : Role::kRow, columns = behind ? Role::kRow : Role::kFeature;
   read.value = side_of(product, 1 - at, rank, rows, columns);
   read.output = {product.outputs[0], matmul_roles(rank, rows, columns)};
-  const bool is_transposed = product.int_attribute(behind ? "transB" : "transA", 0) != 0;
-  if (behind != is_transposed) read.probabilities = ScoreLayout::keys_by_queries(rank);
+  if (behind != is_transposed(product, at)) read.probabilities = ScoreLayout::keys_by_queries(rank);
   return read;
 }
 
 AxisMap axes_of(const ProductSide& side, const std::optional<LeadingSplit>& split, MatchContext& context) {
   const Shape& shape = *context.facts.shape(*side.value);
-  if (split && shape.size() == 3 && side.roles[0] == Role::kHead)
-    return AxisMap::of_merged(shape, split->batch, split->heads, side.roles[1], side.roles[2]);
-  if (side.order.empty()) return AxisMap::of(shape, side.roles);
+  const auto map_of = [&split](const Shape& sizes, const std::vector<Role>& roles) {
+    if (split && sizes.size() == 3 && roles[0] == Role::kHead)
+      return AxisMap::of_merged(sizes, split->batch, split->heads, roles[1], roles[2]);
+    return AxisMap::of(sizes, roles);
+  };
+  if (side.order.empty()) return map_of(shape, side.roles);
   Shape ordered;
   std::vector<Role> roles;
   for (const int64_t axis : side.order) {
     ordered.push_back(shape[static_cast<size_t>(axis)]);
     roles.push_back(side.roles[static_cast<size_t>(axis)]);
   }
-  return AxisMap::of(ordered, roles).before_transpose(side.order);
+  return map_of(ordered, roles).before_transpose(side.order);
 }
 
 }  // namespace attn_opt

@@ -88,21 +88,32 @@ Expected<Tensor> with_last_axes_swapped(const KernelContext& context, const Tens
   return transposed(context, tensor, order);
 }
 
+/// The axes behind the first but for the last moved before it: the first becomes the last but one.
+Expected<Tensor> with_batch_first(const KernelContext& context, const Tensor& tensor) {
+  if (tensor.rank() < 3) return context.invalid("a factor without batch axes has them moved");
+  std::vector<int64_t> order(tensor.rank());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::rotate(order.begin(), order.begin() + 1, order.end() - 1);
+  return transposed(context, tensor, order);
+}
+
+/// Factor I of a FusedMatMul as it is multiplied.
+Expected<Tensor> fused_factor(const KernelContext& context, size_t i) {
+  Tensor factor = context.input(i);
+  ATTN_OPT_TRY(factor, in_type(context, factor, product_type(factor.type())));
+  if (context.attribute_int(i == 0 ? "transBatchA" : "transBatchB", 0) != 0) {
+    ATTN_OPT_TRY(factor, with_batch_first(context, factor));
+  }
+  if (context.attribute_int(i == 0 ? "transA" : "transB", 0) != 0) return with_last_axes_swapped(context, factor);
+  return factor;
+}
+
 /// com.microsoft: alpha * op(A) op(B).
 Outputs fused_matmul(const KernelContext& context) {
-  for (const char* flag : {"transBatchA", "transBatchB"})
-    if (context.attribute_int(flag, 0) != 0) return context.unsupported(std::string(flag) + " of FusedMatMul");
-  Tensor a = context.input(0), b = context.input(1);
-  const DataType type = a.type();
-  ATTN_OPT_CHECK(context.same_type(a, b));
-  ATTN_OPT_TRY(a, in_type(context, a, product_type(type)));
-  ATTN_OPT_TRY(b, in_type(context, b, product_type(type)));
-  if (context.attribute_int("transA", 0) != 0) {
-    ATTN_OPT_TRY(a, with_last_axes_swapped(context, a));
-  }
-  if (context.attribute_int("transB", 0) != 0) {
-    ATTN_OPT_TRY(b, with_last_axes_swapped(context, b));
-  }
+  const DataType type = context.input(0).type();
+  ATTN_OPT_CHECK(context.same_type(context.input(0), context.input(1)));
+  ATTN_OPT_TRY(const Tensor a, fused_factor(context, 0));
+  ATTN_OPT_TRY(const Tensor b, fused_factor(context, 1));
   ATTN_OPT_TRY(Tensor product, matmul(context, a, b));
   const float alpha = context.attribute_float("alpha", 1.0f);
   return dispatch(context, product.type(), TypeList<float, double>{}, [&]<class T>() -> Outputs {

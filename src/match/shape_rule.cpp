@@ -21,8 +21,11 @@ const RuleTable& rules_of(std::string_view domain) {
       new RuleTable(table_of({elementwise_rules(), layout_rules(), indexing_rules(), generator_rules(),
                               reduction_rules(), contraction_rules(), spatial_rules(), attention_rules()}));
   static const auto* const microsoft_rules = new RuleTable(table_of({contrib_rules()}));
+  static const auto* const blocked_rules = new RuleTable(table_of({nchwc_rules()}));
   static const RuleTable kNone;
-  return domain.empty() ? *onnx_rules : domain == "com.microsoft" ? *microsoft_rules : kNone;
+  if (domain.empty()) return *onnx_rules;
+  if (domain == "com.microsoft") return *microsoft_rules;
+  return domain == "com.microsoft.nchwc" ? *blocked_rules : kNone;
 }
 
 /// Of two sizes that must be equal, or are taken so, the one to go on with.

@@ -81,6 +81,8 @@ std::span<const ShapeRule> contraction_rules();
 std::span<const ShapeRule> spatial_rules();
 std::span<const ShapeRule> attention_rules();
 std::span<const ShapeRule> contrib_rules();  ///< of com.microsoft
+/// Of com.microsoft.nchwc: what ONNX Runtime makes of convolutions, over blocks of channels.
+std::span<const ShapeRule> nchwc_rules();
 
 /// The rule of operators whose output has the shape of their first input.
 void like_input_0(RuleContext& context);

@@ -1,4 +1,6 @@
 // Operators of com.microsoft whose shapes are plain. All others: what the model declares.
+#include <algorithm>
+
 #include "src/match/shape_rule.h"
 
 namespace attn_opt {
@@ -11,16 +13,25 @@ void skip_normalization(RuleContext& context) {
   if (const Shape* shape = context.shape(0)) context.set_shape(3, *shape);
 }
 
-void fused_mat_mul(RuleContext& context) {
+/// The shape of factor INPUT as it is multiplied; nullopt if it is not known.
+std::optional<Shape> fused_factor(const RuleContext& context, size_t input) {
   const Node& node = context.node();
-  if (node.int_attribute("transBatchA", 0) != 0 || node.int_attribute("transBatchB", 0) != 0) return;
-  const Shape* left = context.shape(0);
-  const Shape* right = context.shape(1);
-  if (!left || !right || left->size() < 2 || right->size() < 2) return;
+  const bool moves_batch = node.int_attribute(input == 0 ? "transBatchA" : "transBatchB", 0) != 0;
+  const Shape* given = context.shape(input);
+  if (!given || given->size() < (moves_batch ? 3 : 2)) return std::nullopt;
+  Shape factor = *given;
+  if (moves_batch) std::rotate(factor.begin(), factor.begin() + 1, factor.end() - 1);
+  if (node.int_attribute(input == 0 ? "transA" : "transB", 0) != 0) std::swap(factor.rbegin()[0], factor.rbegin()[1]);
+  return factor;
+}
+
+void fused_mat_mul(RuleContext& context) {
+  const auto left = fused_factor(context, 0), right = fused_factor(context, 1);
+  if (!left || !right) return;
   Shape result =
       context.broadcast(Shape(left->begin(), left->end() - 2), Shape(right->begin(), right->end() - 2));
-  result.push_back(left->rbegin()[node.int_attribute("transA", 0) != 0 ? 0 : 1]);
-  result.push_back(right->rbegin()[node.int_attribute("transB", 0) != 0 ? 1 : 0]);
+  result.push_back(left->rbegin()[1]);
+  result.push_back(right->rbegin()[0]);
   context.set_shape(0, std::move(result));
 }
 

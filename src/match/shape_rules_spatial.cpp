@@ -1,4 +1,5 @@
 // Convolutions, pooling and resizing: tensors (N, C, D1, D2, ...).
+#include <algorithm>
 #include <cmath>
 
 #include "src/match/node_forms.h"
@@ -165,6 +166,35 @@ void resize(RuleContext& context) {
   context.set_shape(0, std::move(result));
 }
 
+/// To blocks of channels, which are padded to whole ones.
+void reorder_input(RuleContext& context) {
+  const Shape* shape = context.shape(0);
+  if (!shape || shape->size() < 2) return;
+  Shape result = *shape;
+  if (context.node().int_attribute("channels_last", 0) != 0) std::rotate(result.begin() + 1, result.end() - 1, result.end());
+  result[1] = context.fresh(0, 1);
+  context.set_shape(0, std::move(result));
+}
+
+/// From blocks of channels.
+void reorder_output(RuleContext& context) {
+  const Shape* shape = context.shape(0);
+  if (!shape || shape->size() < 2) return;
+  Shape result = *shape;
+  result[1] = context.node().int_attribute("channels", 0);
+  if (context.node().int_attribute("channels_last", 0) != 0) std::rotate(result.begin() + 1, result.begin() + 2, result.end());
+  context.set_shape(0, std::move(result));
+}
+
+void upsample_blocks(RuleContext& context) {
+  const Shape* shape = context.shape(0);
+  const auto* scales = context.node().ints_attribute("scales");
+  if (!shape || !scales || scales->size() != static_cast<int>(shape->size())) return;
+  Shape result = *shape;
+  for (size_t axis = 0; axis < result.size(); ++axis) result[axis] = result[axis] * scales->Get(static_cast<int>(axis));
+  context.set_shape(0, std::move(result));
+}
+
 using enum ResultType;
 constexpr ShapeRule kRules[] = {
     {"Conv", conv},
@@ -179,8 +209,20 @@ constexpr ShapeRule kRules[] = {
     {"Upsample", resize},
 };
 
+constexpr ShapeRule kNchwcRules[] = {
+    {"Conv", conv},
+    {"AveragePool", pool},
+    {"MaxPool", pool},
+    {"GlobalAveragePool", global_pool},
+    {"GlobalMaxPool", global_pool},
+    {"ReorderInput", reorder_input},
+    {"ReorderOutput", reorder_output},
+    {"Upsample", upsample_blocks},
+};
+
 }  // namespace
 
 std::span<const ShapeRule> spatial_rules() { return kRules; }
+std::span<const ShapeRule> nchwc_rules() { return kNchwcRules; }
 
 }  // namespace attn_opt

@@ -24,11 +24,25 @@ TEST(FusedMatMul, TransposesBothFactorsAndScales) {
                                                                        5.5f, 12.25f, 19, -2, 7, 16, 25));
 }
 
-TEST(FusedMatMul, BatchAxesAreNotMoved) {
-  const Tensor one = Tensor::of<float>({1, 1, 1}, {1});
+/// A of shape (2, 3, 1) is three rows-by-columns factors (2, 1), one behind the other in each row.
+TEST(FusedMatMul, TakesTheFirstAxisForRows) {
+  const Tensor a = Tensor::of<float>({2, 3, 1}, {1, 2, 3, 4, 5, 6}), b = Tensor::of<float>({3, 1, 2}, {1, 10, 1, 100, 1, 1000});
+  const std::vector<float> product{1, 10, 4, 40, 2, 200, 5, 500, 3, 3000, 6, 6000};
+  const auto y = run("transBatchA: int = 1", {a, b});
+  ASSERT_TRUE(y) << y.error().message();
+  EXPECT_EQ((*y)[0].dims(), (Dims{3, 2, 2}));
+  EXPECT_THAT((*y)[0].data<float>(), ::testing::ElementsAreArray(product));
+  const Tensor columns = Tensor::of<float>({2, 3, 1}, {1, 1, 1, 10, 100, 1000});
+  const auto same = run("transBatchA: int = 1, transBatchB: int = 1, transB: int = 1", {a, columns});
+  ASSERT_TRUE(same) << same.error().message();
+  EXPECT_THAT((*same)[0].data<float>(), ::testing::ElementsAreArray(product));
+}
+
+TEST(FusedMatMul, MovesBatchAxesThatThereAre) {
+  const Tensor one = Tensor::of<float>({1, 1}, {1});
   const auto y = run("transBatchA: int = 1", {one, one});
   ASSERT_FALSE(y);
-  EXPECT_EQ(y.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(y.error().code, ErrorCode::kInvalidInput);
 }
 
 }  // namespace
