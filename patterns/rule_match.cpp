@@ -10,6 +10,7 @@
 
 #include "attn_opt/canonical.h"
 #include "src/graph/operator_name.h"
+#include "src/io/runtime_operators.h"
 
 namespace attn_opt {
 namespace {
@@ -69,7 +70,7 @@ bool holds(const Tensor& wanted, const Value& value, Facts& facts) {
 /// The attribute NAME of NODE, as given or by its schema's default; null if it has neither.
 const onnx::AttributeProto* attribute_of(const Node& node, const std::string& name, int opset) {
   if (const auto* given = node.attribute(name)) return given;
-  const auto* schema = onnx::OpSchemaRegistry::Schema(node.op(), opset, std::string(node.domain()));
+  const auto* schema = find_schema(node.op(), opset, std::string(node.domain()));
   if (!schema) return nullptr;
   const auto known = schema->attributes().find(name);
   return known == schema->attributes().end() || known->second.default_value.type() == onnx::AttributeProto::UNDEFINED
@@ -179,7 +180,7 @@ class RuleMatcher {
     for (const auto& given : node.proto->attribute()) {
       const auto mentioned = std::any_of(wanted.attribute().begin(), wanted.attribute().end(),
                                          [&](const auto& attribute) { return attribute.name() == given.name(); });
-      const auto* schema = onnx::OpSchemaRegistry::Schema(node.op(), opset, std::string(node.domain()));
+      const auto* schema = find_schema(node.op(), opset, std::string(node.domain()));
       const bool is_default = schema && schema->attributes().count(given.name()) &&
                               same_value(schema->attributes().at(given.name()).default_value, given);
       if (!mentioned && !is_default)

@@ -10,6 +10,7 @@
 #include "attn_opt/model_io.h"
 #include "src/cli/case_checks.h"
 #include "src/io/one_line.h"
+#include "src/io/runtime_operators.h"
 #include "src/io/text_format.h"
 #include "src/verify/seconds.h"
 
@@ -19,7 +20,8 @@ namespace {
 /// ONNX's checker with shape inference; empty if PROTO is valid.
 std::string full_check(const onnx::ModelProto& proto) {
   try {
-    onnx::checker::check_model(proto, true);
+    const auto rest = without_runtime_operators(proto);
+    onnx::checker::check_model(rest ? *rest : proto, true);
     return {};
   } catch (const std::exception& error) {
     return one_line(error.what());

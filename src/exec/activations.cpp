@@ -108,7 +108,7 @@ void register_activations(KernelRegistry& registry) {
   registry.add("Celu", 12, 12, celu);
   registry.add("Selu", 1, 22, selu);
   registry.add("LeakyRelu", 1, 16, leaky_relu);
-  registry.add("ThresholdedRelu", 10, 22, thresholded_relu);
+  registry.add("ThresholdedRelu", 1, 22, thresholded_relu);
   registry.add("HardSigmoid", 1, 22, hard_sigmoid);
   registry.add("HardSwish", 14, 22, hard_swish);
   registry.add("Swish", 24, 24, swish);

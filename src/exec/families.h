@@ -23,6 +23,7 @@ void register_generators(KernelRegistry& registry);
 void register_grid_sample(KernelRegistry& registry);
 void register_group_query_attention(KernelRegistry& registry);
 void register_integer_products(KernelRegistry& registry);
+void register_layer_normalization(KernelRegistry& registry);
 void register_layout(KernelRegistry& registry);
 void register_lp_norms(KernelRegistry& registry);
 void register_lrn(KernelRegistry& registry);

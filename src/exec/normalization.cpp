@@ -1,10 +1,10 @@
-// BatchNormalization, InstanceNormalization, LayerNormalization.
+// BatchNormalization, InstanceNormalization.
 #include <algorithm>
 #include <cmath>
 
-#include "src/exec/broadcast.h"
 #include "src/exec/dispatch.h"
 #include "src/exec/families.h"
+#include "src/exec/moments.h"
 
 namespace attn_opt {
 namespace {
@@ -109,24 +109,6 @@ Outputs batch_normalization(const KernelContext& context) {
   return outputs;
 }
 
-/// Mean and 1 / sqrt(variance + epsilon) of COUNT values.
-struct Moments {
-  double mean = 0, inverse_deviation = 0;
-};
-
-template <class T>
-Moments moments_of(const T* values, int64_t count, double epsilon) {
-  double sum = 0;
-  for (int64_t i = 0; i < count; ++i) sum += static_cast<double>(static_cast<Compute<T>>(values[i]));
-  const double mean = sum / static_cast<double>(count);
-  double squares = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const double centred = static_cast<double>(static_cast<Compute<T>>(values[i])) - mean;
-    squares += centred * centred;
-  }
-  return {mean, 1 / std::sqrt(squares / static_cast<double>(count) + epsilon)};
-}
-
 Outputs instance_normalization(const KernelContext& context) {
   const Tensor& x = context.input(0);
   if (x.rank() < 3) return context.invalid("input of shape " + print_dims(x.dims()) + " has no spatial axes");
@@ -142,65 +124,15 @@ Outputs instance_normalization(const KernelContext& context) {
     T* to = out.mutable_data<T>().data();
     for (int64_t row = 0; row < x.size() / inner; ++row) {
       const size_t c = static_cast<size_t>(row % channels);
-      const Moments moments = moments_of(from, inner, epsilon);
+      const double mean = mean_of(from, inner);
+      const double inverse = inverse_deviation(from, inner, mean, epsilon);
       for (int64_t i = 0; i < inner; ++i) {
-        const double centred = static_cast<double>(static_cast<Compute<T>>(*from++)) - moments.mean;
-        *to++ = round_to<T>(scale[c] * centred * moments.inverse_deviation + bias[c]);
+        const double centred = static_cast<double>(static_cast<Compute<T>>(*from++)) - mean;
+        *to++ = round_to<T>(scale[c] * centred * inverse + bias[c]);
       }
     }
     return std::move(out);
   }));
-}
-
-/// Scale or bias of LayerNormalization over the axes from AXIS on, to be repeated over those before.
-Expected<std::vector<double>> trailing_operand(const KernelContext& context, size_t i, int64_t axis) {
-  const Tensor& x = context.input(0);
-  const Tensor& operand = context.input(i);
-  ATTN_OPT_CHECK(context.same_type(x, operand));
-  const Dims dims(x.dims().begin() + (operand.rank() <= x.rank() - axis ? axis : 0), x.dims().end());
-  ATTN_OPT_TRY(const Dims joint, broadcast_dims(context, dims, operand.dims()));
-  if (joint != dims) return context.invalid("scale or bias does not broadcast to " + print_dims(x.dims()));
-  ATTN_OPT_TRY(const Tensor full, expand(context, operand, dims));
-  return context.reals(full);
-}
-
-/// Y = (X - mean) / deviation * scale + bias over the axes from the given one on; also the mean and 1 /
-/// deviation.
-Outputs layer_normalization(const KernelContext& context) {
-  const Tensor& x = context.input(0);
-  ATTN_OPT_TRY(const int64_t axis, context.axis(context.attribute_int("axis", -1), x.rank()));
-  const double epsilon = context.attribute_float("epsilon", 1e-5f);
-  const int64_t count = element_count(std::span(x.dims()).subspan(static_cast<size_t>(axis)));
-  ATTN_OPT_TRY(const auto scale, trailing_operand(context, 1, axis));
-  std::vector<double> bias(1, 0);
-  if (context.has(2)) {
-    ATTN_OPT_TRY(bias, trailing_operand(context, 2, axis));
-  }
-  Dims row_dims = x.dims();
-  std::fill(row_dims.begin() + axis, row_dims.end(), 1);
-  ATTN_OPT_TRY(Tensor mean, context.allocate(onnx::TensorProto::DOUBLE, row_dims));
-  ATTN_OPT_TRY(Tensor inverse, context.allocate(onnx::TensorProto::DOUBLE, row_dims));
-  ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), x.dims()));
-  return dispatch(context, x.type(), FloatTypes{}, [&]<class T>() -> Outputs {
-    const T* from = x.data<T>().data();
-    T* to = out.mutable_data<T>().data();
-    for (int64_t row = 0; row < mean.size() && count > 0; ++row) {
-      const Moments moments = moments_of(from + row * count, count, epsilon);
-      mean.mutable_data<double>()[static_cast<size_t>(row)] = moments.mean;
-      inverse.mutable_data<double>()[static_cast<size_t>(row)] = moments.inverse_deviation;
-      for (int64_t at = row * count; at < (row + 1) * count; ++at) {
-        const double normal = (static_cast<double>(static_cast<Compute<T>>(from[at])) - moments.mean) *
-                              moments.inverse_deviation;
-        const size_t i = static_cast<size_t>(at);
-        to[i] = round_to<T>(normal * scale[i % scale.size()] + bias[i % bias.size()]);
-      }
-    }
-    const auto given = static_cast<DataType>(context.attribute_int("stash_type", onnx::TensorProto::FLOAT));
-    const DataType stash = context.compute_f64 ? onnx::TensorProto::DOUBLE : given;
-    ATTN_OPT_TRY(mean, mean.cast(stash));
-    ATTN_OPT_TRY(inverse, inverse.cast(stash));
-    return std::vector<Tensor>{std::move(out), std::move(mean), std::move(inverse)};
-  });
 }
 
 }  // namespace
@@ -208,7 +140,6 @@ Outputs layer_normalization(const KernelContext& context) {
 void register_normalization(KernelRegistry& registry) {
   registry.add("BatchNormalization", 1, 15, batch_normalization);
   registry.add("InstanceNormalization", 1, 22, instance_normalization);
-  registry.add("LayerNormalization", 17, 17, layer_normalization);
 }
 
 }  // namespace attn_opt

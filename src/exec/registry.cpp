@@ -23,6 +23,7 @@ const KernelRegistry& kernel_registry() {
     register_grid_sample(all);
     register_group_query_attention(all);
     register_integer_products(all);
+    register_layer_normalization(all);
     register_layout(all);
     register_lp_norms(all);
     register_lrn(all);

@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "src/io/runtime_operators.h"
+
 namespace attn_opt {
 namespace {
 
@@ -21,7 +23,7 @@ bool prefers_body(const onnx::OpSchema& schema, int opset, SchemaBodies bodies) 
 ResolvedOp look_up(const std::string& name, const std::string& op_type, const std::string& domain,
                    int opset, SchemaBodies bodies) {
   ResolvedOp op;
-  op.schema = onnx::OpSchemaRegistry::Schema(op_type, opset, domain);
+  op.schema = find_schema(op_type, opset, domain);
   op.version = op.schema != nullptr ? op.schema->since_version() : opset;
   if (op.schema == nullptr) {
     if (!domain.empty()) op.kernel = kernel_registry().find(name, op.version);

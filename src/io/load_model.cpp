@@ -5,13 +5,13 @@
 
 #include "attn_opt/model_bytes.h"
 #include "attn_opt/model_io.h"
-#include "src/io/deprecated_operators.h"
 #include "src/io/file.h"
 #include "src/io/flat_check.h"
 #include "src/io/model_file.h"
 #include "src/io/model_format.h"
 #include "src/io/node_order.h"
 #include "src/io/one_line.h"
+#include "src/io/runtime_operators.h"
 #include "src/io/serialize.h"
 #include "src/io/text_format.h"
 
@@ -31,10 +31,12 @@ Status check_is_model(const onnx::ModelProto& model, const std::string& where) {
   return fail(ErrorCode::kInvalidInput, where, "is not an ONNX model: it has no " + missing);
 }
 
-/// What ONNX's checker says; empty if all is well.
+/// What ONNX's checker says, but of operators that only runtimes have; empty if all is well.
 std::string checked(const onnx::ModelProto& proto) {
   try {
-    onnx::checker::check_model(proto);
+    const auto rest = without_runtime_operators(proto);
+    const auto& model = rest ? *rest : proto;
+    if (!is_valid_flat_model(model)) onnx::checker::check_model(model);
     return {};
   } catch (const std::exception& error) {
     return one_line(error.what());
@@ -99,10 +101,7 @@ Status check_model(const Model& model) {
   const auto invalid = [&model](const std::string& reason) {
     return fail(ErrorCode::kInvalidInput, input_name(model.path), "is not valid ONNX: " + reason);
   };
-  std::string wrong = is_valid_flat_model(model.proto) ? "" : checked(model.proto);
-  if (wrong.starts_with("Op registered for GroupNormalization is deprecated"))
-    wrong = checked(without_deprecated_operators(model.proto));
-  if (!wrong.empty()) return invalid(wrong);
+  if (const std::string wrong = checked(model.proto); !wrong.empty()) return invalid(wrong);
   if (const auto* file = dynamic_cast<const ModelFile*>(model.tensors.get())) {
     if (const auto spliced = file->check_stripped(model.proto); !spliced) return invalid(spliced.error().message());
   }

@@ -176,7 +176,7 @@ const std::unordered_map<std::string_view, bool (*)(const Node&, Facts&)>& no_op
       {"Sub", is_neutral_behind},   {"Mul", is_neutral_behind},   {"Div", is_neutral_behind},
       {"Slice", slices_nothing},    {"Reshape", keeps_shape},     {"Expand", keeps_shape},
       {"Tile", keeps_shape},        {"Squeeze", keeps_shape},     {"Unsqueeze", keeps_shape},
-      {"Flatten", keeps_shape}};
+      {"Flatten", keeps_shape},     {"MemcpyFromHost", is_always}, {"MemcpyToHost", is_always}};
   return *checks;
 }
 

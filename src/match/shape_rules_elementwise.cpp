@@ -47,10 +47,39 @@ void dropout(RuleContext& context) {
   context.set_type(1, context.opset() < 10 ? context.type(0) : onnx::TensorProto::BOOL);
 }
 
+/// What of each row was subtracted or divided by, which is as wide as AXIS and those behind it are not.
+void set_row_values(RuleContext& context, size_t output) {
+  const Shape* shape = context.shape(0);
+  const int64_t rank = shape ? static_cast<int64_t>(shape->size()) : 0;
+  const int64_t said = context.node().int_attribute("axis", -1);
+  const int64_t axis = said < 0 ? said + rank : said;
+  context.set_type(output, static_cast<DataType>(context.node().int_attribute("stash_type", onnx::TensorProto::FLOAT)));
+  if (!shape || axis < 0 || axis > rank) return;
+  Shape rows(shape->begin(), shape->begin() + axis);
+  rows.resize(shape->size(), Dim(1));
+  context.set_shape(output, std::move(rows));
+}
+
+/// Before opset 17 it is ONNX Runtime's, whose result is of the scale's type.
+void layer_normalization(RuleContext& context) {
+  constexpr int kFirstOfOnnx = 17;
+  like_input_0(context);
+  context.set_type(0, context.type(context.opset() < kFirstOfOnnx ? 1 : 0));
+  for (const size_t output : {1, 2}) set_row_values(context, output);
+}
+
+void simplified_layer_normalization(RuleContext& context) {
+  like_input_0(context);
+  context.set_type(0, context.type(1));
+  set_row_values(context, 1);
+}
+
 using enum ResultType;
 
 constexpr ShapeRule kRules[] = {
     {"Identity", identity},
+    {"MemcpyFromHost", identity},
+    {"MemcpyToHost", identity},
     {"Dropout", dropout},
     {"Cast", cast, kSetByRule, true},
     {"CastLike", like_input_0, kOfInput1},
@@ -128,12 +157,12 @@ constexpr ShapeRule kRules[] = {
     {"Hardmax", like_input_0},
     {"InstanceNormalization", like_input_0},
     {"LRN", like_input_0},
-    {"LayerNormalization", like_input_0},
+    {"LayerNormalization", layer_normalization, kSetByRule},
     {"LogSoftmax", like_input_0},
     {"LpNormalization", like_input_0},
     {"MeanVarianceNormalization", like_input_0},
     {"RMSNormalization", like_input_0},
-    {"SimplifiedLayerNormalization", like_input_0},
+    {"SimplifiedLayerNormalization", simplified_layer_normalization, kSetByRule},
     {"ReverseSequence", like_input_0},
     {"Scatter", like_input_0},
     {"ScatterElements", like_input_0},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "src/io/runtime_operators.h"
 #include "src/opset/onnx_conversion.h"
 #include "src/opset/runtime_kernels.h"
 #include "src/opset/site_key.h"
@@ -38,7 +39,7 @@ bool has_rule(const std::string& op, const std::vector<SchemaStep>& steps) {
 
 /// True if NODE has all that its schema requires, on which the rules rely.
 bool is_complete(const onnx::NodeProto& node, int opset) {
-  const auto* schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset, "");
+  const auto* schema = find_schema(node.op_type(), opset, "");
   if (schema == nullptr) return true;
   if (node.input_size() < schema->min_input() || node.output_size() < schema->min_output()) return false;
   return std::ranges::all_of(schema->attributes(), [&node](const auto& named) {
@@ -121,7 +122,7 @@ std::optional<std::string> NodeRaiser::objection(const Draft& draft, bool by_onn
                                                  const onnx::NodeProto& canonical, int from,
                                                  const RaiseSite& site) const {
   try {
-    const auto* schema = onnx::OpSchemaRegistry::Schema(draft.node().op_type(), to_, "");
+    const auto* schema = find_schema(draft.node().op_type(), to_, "");
     if (schema != nullptr) schema->Verify(draft.node());
   } catch (const std::exception& error) {
     return std::string("converted, it is not valid: ") + error.what();
@@ -143,7 +144,8 @@ NodeRaiser::Outcome NodeRaiser::convert(const RaiseSite& site, int from) {
   if (!is_complete(canonical, from)) return Failure("it lacks an input, output or attribute");
   auto own = draft_of(canonical, from, site);
   if (own && !own->changed()) return nullptr;
-  if (!own && !own.error().told_by_schema) return Failure(std::move(own.error().what));
+  const bool is_known_to_onnx = onnx::OpSchemaRegistry::Schema(canonical.op_type(), from, "") != nullptr;
+  if (!own && !(own.error().told_by_schema && is_known_to_onnx)) return Failure(std::move(own.error().what));
   const bool by_onnx = !own;
   if (by_onnx) {
     auto converted = convert_with_onnx(canonical, from, to_, site);

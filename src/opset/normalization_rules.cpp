@@ -85,6 +85,23 @@ Obstacle raise_mean_variance_normalization(Draft& draft, const RaiseSite&) {
   return {};
 }
 
+bool is_wider(DataType type, DataType than) {
+  using Types = onnx::TensorProto;
+  const bool is_half = than == Types::FLOAT16 || than == Types::BFLOAT16;
+  return (type == Types::DOUBLE && (is_half || than == Types::FLOAT)) || (type == Types::FLOAT && is_half);
+}
+
+/// ONNX Runtime's own of before 17 gives the type of the scale, whatever that of the input.
+Obstacle raise_layer_normalization(Draft& draft, const RaiseSite& site) {
+  const DataType input = site.type(0), scale = site.type(1);
+  if (input == onnx::TensorProto::UNDEFINED || scale == onnx::TensorProto::UNDEFINED)
+    return "the types of its input and scale are not known";
+  if (input == scale) return {};
+  if (!is_wider(scale, input)) return "its scale is of a type that does not hold its input";
+  draft.set_input(0, draft.add("Cast", {draft.node().input(0)}, {GraphBuilder::attribute("to", static_cast<int64_t>(scale))}));
+  return {};
+}
+
 }  // namespace
 
 void add_normalization_rules(StepRules& rules) {
@@ -92,6 +109,7 @@ void add_normalization_rules(StepRules& rules) {
   rules[{"BatchNormalization", 9}] = raise_batch_normalization_9;
   rules[{"BatchNormalization", 14}] = raise_batch_normalization_14;
   rules[{"MeanVarianceNormalization", 13}] = raise_mean_variance_normalization;
+  rules[{"LayerNormalization", 17}] = raise_layer_normalization;
   rules[{"GroupNormalization", 21}] = raise_group_normalization;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "src/io/runtime_operators.h"
+
 namespace attn_opt {
 namespace {
 
@@ -124,12 +126,12 @@ std::string to_string(const SchemaChange& change) {
 const std::vector<SchemaStep>* SchemaHistory::steps(const std::string& op, int from, int to) {
   auto& known = steps_[{from, to}];
   if (const auto found = known.find(op); found != known.end()) return &found->second;
-  const OpSchema* schema = onnx::OpSchemaRegistry::Schema(op, from, "");
-  const OpSchema* last = onnx::OpSchemaRegistry::Schema(op, to, "");
+  const OpSchema* schema = find_schema(op, from, "");
+  const OpSchema* last = find_schema(op, to, "");
   if (schema == nullptr || (schema->deprecated() && last->deprecated())) return nullptr;
   std::vector<SchemaStep> steps;
   for (int version = from + 1; version <= to; ++version) {
-    const OpSchema* next = onnx::OpSchemaRegistry::Schema(op, version, "");
+    const OpSchema* next = find_schema(op, version, "");
     if (next == nullptr || next->since_version() == schema->since_version()) continue;
     steps.push_back({version, compare(*schema, *next)});
     if (next->deprecated()) break;

@@ -19,6 +19,18 @@ TEST(Obstacle, OperatorThatTheOpsetDoesNotHave) {
             "y: Gelu of opset 17 at opset 24: opset 17 has no operator Gelu");
 }
 
+TEST(Obstacle, AnotherOperatorOfThatName) {
+  EXPECT_THAT(miss_of(8, "(float[1,2,3,4] x) => (float[1,2,3,4] y) { y = MeanVarianceNormalization (x) }"),
+              HasSubstr("is gone since opset 9"));
+}
+
+TEST(Obstacle, ResultOfAnotherTypeThanTheInput) {
+  const std::string narrower = "(float[2,4] x, float16[4] s) => (float16[2,4] y) { y = LayerNormalization (x, s) }";
+  EXPECT_THAT(miss_of(14, narrower), HasSubstr("its scale is of a type that does not hold its input"));
+  const std::string unknown = "(float[2,4] x, float[4] s) => (y) { z = own.F (x) y = LayerNormalization (z, s) }";
+  EXPECT_THAT(miss_of(14, unknown), HasSubstr("the types of its input and scale are not known"));
+}
+
 TEST(Obstacle, NodesWithoutWhatTheyNeed) {
   const std::pair<int, std::string> nodes[] = {{10, "Resize (x)"}, {10, "Resize ()"},   {10, "Softmax ()"},
                                                {9, "Slice (x)"},   {7, "Upsample (x)"}, {9, "TopK (x)"}};

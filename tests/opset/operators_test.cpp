@@ -217,6 +217,18 @@ std::vector<OperatorCase> new_meanings() {
        "(double[2,4,5] x, double[4] s, double[4] b) => (double[2,4,5] y) "
        "{ y = GroupNormalization <num_groups = 4> (x, s, b) }",
        "GroupNormalization", 1},
+      {"LayerNormalizationOfOnnxRuntime", 11,
+       "(float[2,3,4] x, float[4] s) => (float[2,3,4] y, float[2,3,1] m, float[2,3,1] v) "
+       "{ y, m, v = LayerNormalization <epsilon = 0.5> (x, s) }",
+       "LayerNormalization", 0},
+      {"LayerNormalizationOfAWiderScale", 16,
+       "(float16[2,3,4] x, float[3,4] s) => (float[2,3,4] y, float[2,1,1] m) "
+       "{ y, m = LayerNormalization <axis = 1> (x, s, s) }",
+       "Cast LayerNormalization", 1},
+      {"SimplifiedLayerNormalization", 11,
+       "(float[2,3,4] x, float[4] s) => (float[2,3,4] y, float[2,3,1] v) { y, v = SimplifiedLayerNormalization (x, s) }",
+       "SimplifiedLayerNormalization", 0},
+      {"ThresholdedReluOfOnnxRuntime", 9, "(float[3] x) => (float[3] y) { y = ThresholdedRelu (x) }", "ThresholdedRelu", 0},
       {"Scatter", 9,
        "(float[3] x, float[2] u) => (float[3] y) { i = Constant <value = int64[2] {2, 0}> () "
        "y = Scatter (x, i, u) }",

@@ -162,6 +162,21 @@ TEST(Fuses, BesideGroupNormalizationOfOpset18) {
   expect_valid(model.proto);
 }
 
+/// As ONNX Runtime saves models: no raise touches its nodes, and the output is accepted as the input is.
+TEST(Fuses, BesideOperatorsOfOnnxRuntime) {
+  Model model = attention_in_text("n = LayerNormalization <epsilon = 0.01> (x, scale) g = SimplifiedLayerNormalization (n, scale)" +
+                                      attention_nodes(),
+                                  ", float[2,6] x, float[6] scale", ", float[2,6] g", 14);
+  EXPECT_TRUE(check_model(model));
+  const std::string normal = model.proto.graph().node(0).SerializeAsString();
+  const std::string simplified = model.proto.graph().node(1).SerializeAsString();
+  EXPECT_EQ(optimized(model).fused(), 1);
+  EXPECT_EQ(opset_version(model.proto), 24);
+  EXPECT_EQ(model.proto.graph().node(0).SerializeAsString(), normal);
+  EXPECT_EQ(model.proto.graph().node(1).SerializeAsString(), simplified);
+  EXPECT_TRUE(check_model(model));
+}
+
 TEST(Fuses, InsideBranches) {
   Model model = attention_in_text("y = If (c) <then_branch = t () => (float[2,2,5,8] py) {" + attention_nodes("p") +
                                       "}, else_branch = e () => (float[2,2,5,8] ny) {" + attention_nodes("n") + "}>",
