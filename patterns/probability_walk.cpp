@@ -24,7 +24,7 @@ bool is_on_the_way(const Node& node) {
 
 class Walker {
  public:
-  Walker(Value& start, MatchContext& context) : value_(&start), facts_(context.facts) {}
+  Walker(Value& start, const Node* sum, MatchContext& context) : value_(&start), sum_(sum), facts_(context.facts) {}
 
   Matched<ProbabilityWalk> run() {
     for (int step = 0; step < kMaxSteps; ++step) {
@@ -43,7 +43,7 @@ class Walker {
  private:
   bool pass_guard() {
     if (walk_.guard) return false;
-    const Readers readers = readers_of(*value_, facts_);
+    const Readers readers = readers_here();
     const auto guard = row_guard(readers, *value_, facts_);
     if (!guard) return false;
     const bool others_read = readers.is_output || std::ranges::any_of(readers.all, [&](const Reader& reader) {
@@ -61,7 +61,7 @@ class Walker {
   }
 
   bool pass_infinity_guard() {
-    const Readers readers = readers_of(*value_, facts_);
+    const Readers readers = readers_here();
     seen_.push_back(&canonical(*value_, facts_));
     Node* guard = infinity_guard(readers, seen_, facts_);
     if (!guard) return false;
@@ -73,7 +73,7 @@ class Walker {
   }
 
   bool pass_factor() {
-    const Readers readers = readers_of(*value_, facts_);
+    const Readers readers = readers_here();
     Node* node = readers.only_one() ? readers.all[0].node : nullptr;
     if (!node || node->graph != value_->graph || !(node->is("Mul") || (node->is("Div") && readers.all[0].input == 0))) return false;
     Value& factor = *node->inputs[static_cast<size_t>(1 - readers.all[0].input)];
@@ -88,6 +88,12 @@ class Walker {
     return true;
   }
 
+  Readers readers_here() const {
+    Readers readers = readers_of(*value_, facts_);
+    if (sum_) std::erase_if(readers.all, [this](const Reader& reader) { return reader.node == sum_; });
+    return readers;
+  }
+
   void note_escape() {
     walk_.escapes_often = walk_.escapes_often || walk_.escaping != nullptr;
     walk_.escaping = value_;
@@ -95,7 +101,7 @@ class Walker {
 
   /// The node to go on with; VALUE_ becomes the copy that it reads.
   Matched<Node*> next_node() {
-    const Readers readers = readers_of(*value_, facts_);
+    const Readers readers = readers_here();
     std::vector<Reader> candidates, products;
     for (const Reader& reader : readers.all) {
       if (!reader.node || reader.node->graph != value_->graph || !is_on_the_way(*reader.node) || reader.reads_type_alone())
@@ -173,6 +179,7 @@ class Walker {
   }
 
   Value* value_;
+  const Node* sum_;
   Facts& facts_;
   ProbabilityWalk walk_;
   std::vector<Value*> seen_;  ///< probabilities on the way
@@ -180,8 +187,8 @@ class Walker {
 
 }  // namespace
 
-Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, MatchContext& context) {
-  return Walker(softmax_output, context).run();
+Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, const Node* sum, MatchContext& context) {
+  return Walker(softmax_output, sum, context).run();
 }
 
 }  // namespace attn_opt

@@ -31,7 +31,8 @@ struct ProbabilityWalk {
   std::vector<std::string> peeled;
 };
 
-/// Walks from SOFTMAX_OUTPUT. Misses: "probabilities.*"; "not-attention" if no product is reached.
-Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, MatchContext& context);
+/// Walks from SOFTMAX_OUTPUT, past SUM, a reader that divides behind the product. Misses: "probabilities.*"; "not-attention" if no
+/// product is reached.
+Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, const Node* sum, MatchContext& context);
 
 }  // namespace attn_opt

@@ -5,6 +5,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
+#include "patterns/products.h"
 
 namespace attn_opt {
 namespace {
@@ -38,6 +39,14 @@ bool made_by(const Value* value, std::initializer_list<std::string_view> op_type
     value = node.input(may_add_nothing(node) && may_be_number(node.input(0)) ? 1 : 0);
   }
   return false;
+}
+
+bool divides_product(const Value* product, const Value* sum) {
+  return made_by(product, {"MatMul", "Einsum"}) && made_by(sum, {"ReduceSum", "MatMul"});
+}
+
+bool multiplies_product(const Value* product, const Value* reciprocal) {
+  return made_by(product, {"MatMul", "Einsum"}) && made_by(reciprocal, {"Reciprocal"});
 }
 
 /// Fits what MATCHER fits, also repeated along each row.
@@ -91,6 +100,40 @@ std::optional<SoftmaxSite> quotient(Node& node, Facts& facts) {
   return std::nullopt;
 }
 
+/// Fits the sum of each row of TERMS, one number in the place of the keys, and captures what adds them up.
+Matcher total_of_row(const Matcher& terms, const Node** sum) {
+  return [=](Value& value, Facts& facts) {
+    const Value& seen = canonical(value, facts);
+    const Shape* shape = facts.shape(seen);
+    const Matcher times_ones = op("MatMul", {terms, number_is(1)});
+    const bool is_one_a_row = shape && !shape->empty() && shape->back().is(1);
+    *sum = seen.producer;
+    return reduced_over_last("ReduceSum", terms)(value, facts) || (is_one_a_row && times_ones(value, facts));
+  };
+}
+
+/// Exponentials times V, divided by their sum: at the input NUMERATOR of NODE.
+std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, Facts& facts) {
+  const Node* product = canonical(*node.inputs[numerator], facts).producer;
+  if (!product || !is_product(*product) || product->inputs.size() != 2) return std::nullopt;
+  for (Value* operand : product->inputs) {
+    if (!operand) continue;
+    Value *exponent = nullptr, *exponential = &canonical(*operand, facts);
+    if (Node* cast = exponential->producer; cast && cast->is("Cast")) exponential = &canonical(*cast->inputs[0], facts);
+    if (!op("Exp", {any(&exponent)})(*exponential, facts)) continue;
+    const Node* sum = nullptr;
+    const Matcher total = total_of_row(either({same(&exponential), same(&operand)}), &sum);
+    if (!(node.is("Div") ? total : op("Reciprocal", {total}))(*node.inputs[1 - numerator], facts)) continue;
+    SoftmaxSite site = softmax_of(*exponent, facts);
+    site.output = exponential;
+    site.sum = sum;
+    site.product = product;
+    site.divided = node.outputs[0];
+    return site;
+  }
+  return std::nullopt;
+}
+
 /// The exponential of logarithms of probabilities.
 std::optional<SoftmaxSite> exponential(Node& node, Facts& facts) {
   Value *scores = nullptr, *exponent = nullptr;
@@ -112,9 +155,11 @@ std::optional<SoftmaxSite> exponential(Node& node, Facts& facts) {
 bool may_be_softmax(const Node& node) {
   const Value *first = node.input(0), *second = node.input(1);
   if (node.is("Softmax")) return true;
+  if (node.is("Div") && divides_product(first, second)) return true;
   if (node.is("Div")) return made_by(first, {"Exp"});
   if (node.is("Exp")) return made_by(first, {"LogSoftmax", "Sub", "Add"});
-  return node.is("Mul") && (made_by(first, {"Exp"}) || made_by(second, {"Exp"}));
+  if (!node.is("Mul")) return false;
+  return made_by(first, {"Exp"}) || made_by(second, {"Exp"}) || multiplies_product(first, second) || multiplies_product(second, first);
 }
 
 std::optional<SoftmaxSite> softmax_at(Node& node, Facts& facts) {
@@ -122,8 +167,14 @@ std::optional<SoftmaxSite> softmax_at(Node& node, Facts& facts) {
   const bool is_copy = canonical(*node.outputs[0], facts).producer != &node;
   if (is_copy) return std::nullopt;
   auto site = node.is("Exp") ? exponential(node, facts) : quotient(node, facts);
-  if (site) site->output = node.outputs[0];
-  return site;
+  if (site) {
+    site->output = node.outputs[0];
+    return site;
+  }
+  if (node.is("Div")) return divided_product(node, 0, facts);
+  if (!node.is("Mul")) return std::nullopt;
+  site = divided_product(node, 0, facts);
+  return site ? site : divided_product(node, 1, facts);
 }
 
 Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& layout, MatchContext& context) {

@@ -14,6 +14,9 @@ struct SoftmaxSite {
   Value* output = nullptr;
   const Node* normaliser = nullptr;       ///< Softmax or LogSoftmax; null: written out, over the last axis
   std::optional<double> exponent_offset;  ///< see Sdpa
+  const Node* sum = nullptr;              ///< what adds up OUTPUT, which are exponentials then, for the division behind V
+  const Node* product = nullptr;          ///< of OUTPUT and V
+  Value* divided = nullptr;               ///< the product divided by the sum
 };
 
 /// Cheap: true for Softmax, and for nodes that may end a written-out one.
@@ -22,6 +25,7 @@ bool may_be_softmax(const Node& node);
 /// The softmax that NODE is or ends, over whatever axis; nullopt if it is none.
 ///
 ///   Softmax(x)      Exp(e) / ReduceSum(Exp(e))      Exp(e) * Reciprocal(ReduceSum(Exp(e)))
+///   (Exp(e) V) / ReduceSum(Exp(e))      (Exp(e) V) * Reciprocal(ReduceSum(Exp(e)))      the sum also as Exp(e) times ones
 ///   Exp(LogSoftmax(x))      Exp(e - Log(ReduceSum(Exp(e))))      Exp(x - ReduceLogSumExp(x))
 ///
 /// where e is x - ReduceMax(x), x with a number added, or x.

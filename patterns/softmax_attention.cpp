@@ -146,15 +146,36 @@ ScoreLayout layout_at_softmax(const ProbabilityWalk& walk, const ScoreLayout& at
   return at_product.swapped(context.facts.shape(*walk.probabilities)->size());
 }
 
+/// Takes what is divided by the sum of exponentials for what the product makes.
+Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading, MatchContext& context) {
+  if (!softmax.divided) return {};
+  const ProbabilityWalk& walk = reading.probabilities;
+  ProductSide& output = reading.value_product.output;
+  const auto miss = [&](const char* why) { return missed("softmax.divided-late", softmax.divided->producer, why, walk.peeled); };
+  if (walk.product != softmax.product) return miss("another product of the exponentials is divided");
+  if (walk.guard) return miss("the exponentials are changed before the product");
+  const Shape *one = context.facts.shape(*output.value), *other = context.facts.shape(*softmax.divided);
+  const Shape *summed = context.facts.shape(*softmax.output), *read = context.facts.shape(*walk.probabilities);
+  if (!one || !other || *one != *other || !summed || !read || *summed != *read) return miss("sizes that are not known to be equal");
+  const std::vector<Role>& roles = output.roles;
+  const bool keeps_order = output.order.empty() && reading.value_product.probabilities.order.empty() && !walk.transposed;
+  const bool has_rows = roles.size() == summed->size() && roles[roles.size() - 2] == Role::kRow && roles.back() == Role::kFeature &&
+                        std::is_sorted(roles.begin(), roles.end() - 2);
+  if (!keeps_order || !has_rows) return miss("the sums do not lie as the rows of the product do");
+  output.value = softmax.divided;
+  return {};
+}
+
 Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   Reading reading;
-  ATTN_OPT_MATCH(reading.probabilities, walk_probabilities(*softmax.output, context));
+  ATTN_OPT_MATCH(reading.probabilities, walk_probabilities(*softmax.output, softmax.sum, context));
   const ProbabilityWalk& probabilities = reading.probabilities;
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
   const ScoreLayout layout = product ? layout_at_softmax(probabilities, product->probabilities, context) : ScoreLayout();
   ATTN_OPT_DONE(check_softmax_axis(softmax, layout, context));
   ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, layout, context));
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
+  ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.layout, context));
   ATTN_OPT_DONE(add_what_product_adds(reading));
   ATTN_OPT_MATCH(reading.guard, read_guard(reading, *softmax.input, context));
@@ -241,9 +262,11 @@ class SoftmaxAttention : public Pattern {
     sdpa.hides_nan = reading.guard == GuardMeaning::kScores;
     sdpa.clamp = reading.scores.clamp;
     sdpa.less_largest_of_all = reading.scores.lowered_by_largest_of_all;
-    sdpa.probabilities = readable_probabilities(reading, split, context);
+    if (!softmax.divided) sdpa.probabilities = readable_probabilities(reading, split, context);
     set_scores_output(reading, softmax, context, sdpa);
     sdpa.preconditions = preconditions_of(sdpa, context);
+    if (softmax.divided && !sdpa.exponent_offset && context.facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
+      sdpa.preconditions.push_back({"exp-in-range", false, "float16 holds sums of exponentials, which are divided behind the product"});
     if (const auto fill = fill_that_scores_stay_above(reading))
       assume("scores-above-fill", "masked keys have " + std::to_string(*fill) + " in the softmax", sdpa);
     return sdpa;
