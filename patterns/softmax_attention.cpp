@@ -198,12 +198,30 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
   return OutputView{walk.escaping, axes_of({walk.escaping, roles}, split, context)};
 }
 
+/// True if what is made of SCORES only serves END: nothing of it is left where END is replaced.
+bool serves_only(const Value& scores, const Node& end) {
+  constexpr size_t kMaxNodes = 32;
+  std::vector<const Value*> values{&scores};
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i]->is_output || values.size() > kMaxNodes) return false;
+    for (const Use& use : values[i]->uses) {
+      if (use.node == &end) continue;
+      if (!use.node || use.node->graph != end.graph || !use.node->bodies.empty()) return false;
+      for (const Value* made : use.node->outputs)
+        if (made && std::ranges::find(values, made) == values.end()) values.push_back(made);
+    }
+  }
+  return true;
+}
+
 /// The scores that others read, if an output of the Attention node can be them.
 void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, MatchContext& context, Sdpa& sdpa) {
   const auto found = scores_output(reading.scores);
   if (!found || reading.score_product.addend || sdpa.probabilities) return;
   // A softmax written out, and a guard that looks at the scores, read them several times.
   if (found->mode == 2 && (!softmax.normaliser || reading.guard == GuardMeaning::kScores)) return;
+  const Node& end = softmax.divided ? *softmax.divided->producer : *reading.probabilities.product;
+  if (serves_only(*found->value, end)) return;
   const Shape* shape = context.facts.shape(*found->value);
   if (!shape || shape->size() != 4 || context.facts.type(*found->value) != sdpa.type) return;
   if ((*shape)[0] != sdpa.batch || (*shape)[1] != sdpa.query_heads) return;
