@@ -5,6 +5,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
+#include "patterns/layout_checks.h"
 #include "patterns/products.h"
 
 namespace attn_opt {
@@ -42,11 +43,11 @@ bool made_by(const Value* value, std::initializer_list<std::string_view> op_type
 }
 
 bool divides_product(const Value* product, const Value* sum) {
-  return made_by(product, {"MatMul", "Einsum"}) && made_by(sum, {"ReduceSum", "MatMul"});
+  return made_by(product, {"MatMul", "Einsum", "Transpose"}) && made_by(sum, {"ReduceSum", "MatMul"});
 }
 
 bool multiplies_product(const Value* product, const Value* reciprocal) {
-  return made_by(product, {"MatMul", "Einsum"}) && made_by(reciprocal, {"Reciprocal"});
+  return made_by(product, {"MatMul", "Einsum", "Transpose"}) && made_by(reciprocal, {"Reciprocal"});
 }
 
 /// Fits what MATCHER fits, also repeated along each row.
@@ -112,23 +113,41 @@ Matcher total_of_row(const Matcher& terms, const Node** sum) {
   };
 }
 
+/// What OPERAND is a cast of, or its last two axes swapped; sets SWAPPED if they are.
+Value& uncast(Value& operand, bool& swapped, Facts& facts) {
+  constexpr int kMaxLayers = 3;
+  Value* value = &canonical(operand, facts);
+  for (int layer = 0; layer < kMaxLayers && value->producer; ++layer) {
+    Node& node = *value->producer;
+    Value* source = node.is("Cast") ? &canonical(*node.inputs[0], facts) : node.is("Transpose") ? swapped_from(node, facts) : nullptr;
+    if (!source) break;
+    swapped = swapped != node.is("Transpose");
+    value = source;
+  }
+  return *value;
+}
+
 /// Exponentials times V, divided by their sum: at the input NUMERATOR of NODE.
 std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, Facts& facts) {
+  bool swapped = false;
   const Node* product = canonical(*node.inputs[numerator], facts).producer;
+  if (product && product->is("Transpose")) product = uncast(*node.inputs[numerator], swapped, facts).producer;
   if (!product || !is_product(*product) || product->inputs.size() != 2) return std::nullopt;
   for (Value* operand : product->inputs) {
     if (!operand) continue;
-    Value *exponent = nullptr, *exponential = &canonical(*operand, facts);
-    if (Node* cast = exponential->producer; cast && cast->is("Cast")) exponential = &canonical(*cast->inputs[0], facts);
+    bool is_turned = false;
+    Value *exponent = nullptr, *exponential = &uncast(*operand, is_turned, facts);
     if (!op("Exp", {any(&exponent)})(*exponential, facts)) continue;
     const Node* sum = nullptr;
-    const Matcher total = total_of_row(either({same(&exponential), same(&operand)}), &sum);
+    Value* also = is_turned ? exponential : operand;
+    const Matcher total = total_of_row(either({same(&exponential), same(&also)}), &sum);
     if (!(node.is("Div") ? total : op("Reciprocal", {total}))(*node.inputs[1 - numerator], facts)) continue;
     SoftmaxSite site = softmax_of(*exponent, facts);
     site.output = exponential;
     site.sum = sum;
     site.product = product;
     site.divided = node.outputs[0];
+    site.swapped = swapped;
     return site;
   }
   return std::nullopt;

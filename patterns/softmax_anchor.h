@@ -16,7 +16,8 @@ struct SoftmaxSite {
   std::optional<double> exponent_offset;  ///< see Sdpa
   const Node* sum = nullptr;              ///< what adds up OUTPUT, which are exponentials then, for the division behind V
   const Node* product = nullptr;          ///< of OUTPUT and V
-  Value* divided = nullptr;               ///< the product divided by the sum
+  Value* divided = nullptr;               ///< the product, or its last two axes SWAPPED, divided by the sum
+  bool swapped = false;
 };
 
 /// Cheap: true for Softmax, and for nodes that may end a written-out one.

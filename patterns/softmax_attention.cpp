@@ -146,6 +146,14 @@ ScoreLayout layout_at_softmax(const ProbabilityWalk& walk, const ScoreLayout& at
   return at_product.swapped(context.facts.shape(*walk.probabilities)->size());
 }
 
+/// SHAPE with its last two axes swapped if IS_SWAPPED.
+Shape turned(const Shape* shape, bool is_swapped) {
+  if (!shape || shape->size() < 2) return {};
+  Shape turned = *shape;
+  if (is_swapped) std::swap(turned[turned.size() - 2], turned.back());
+  return turned;
+}
+
 /// Takes what is divided by the sum of exponentials for what the product makes.
 Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading, MatchContext& context) {
   if (!softmax.divided) return {};
@@ -154,15 +162,19 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
   const auto miss = [&](const char* why) { return missed("softmax.divided-late", softmax.divided->producer, why, walk.peeled); };
   if (walk.product != softmax.product) return miss("another product of the exponentials is divided");
   if (walk.guard) return miss("the exponentials are changed before the product");
-  const Shape *one = context.facts.shape(*output.value), *other = context.facts.shape(*softmax.divided);
-  const Shape *summed = context.facts.shape(*softmax.output), *read = context.facts.shape(*walk.probabilities);
-  if (!one || !other || *one != *other || !summed || !read || *summed != *read) return miss("sizes that are not known to be equal");
-  const std::vector<Role>& roles = output.roles;
-  const bool keeps_order = output.order.empty() && reading.value_product.probabilities.order.empty() && !walk.transposed;
-  const bool has_rows = roles.size() == summed->size() && roles[roles.size() - 2] == Role::kRow && roles.back() == Role::kFeature &&
+  const Shape made = turned(context.facts.shape(*output.value), softmax.swapped), divided = turned(context.facts.shape(*softmax.divided), false);
+  const Shape summed = turned(context.facts.shape(*softmax.output), false);
+  const Shape read = turned(context.facts.shape(*walk.probabilities), walk.transposed);
+  if (made.empty() || made != divided || summed.empty() || summed != read) return miss("sizes that are not known to be equal");
+  std::vector<Role> roles = output.roles;
+  if (softmax.swapped) std::swap(roles[roles.size() - 2], roles.back());
+  const bool keeps_order =
+      output.order.empty() && layout_at_softmax(walk, reading.value_product.probabilities, context).order.empty();
+  const bool has_rows = roles.size() == summed.size() && roles[roles.size() - 2] == Role::kRow && roles.back() == Role::kFeature &&
                         std::is_sorted(roles.begin(), roles.end() - 2);
   if (!keeps_order || !has_rows) return miss("the sums do not lie as the rows of the product do");
   output.value = softmax.divided;
+  output.roles = std::move(roles);
   return {};
 }
 
