@@ -36,6 +36,15 @@ class RandomNumbers {
     const double radius = std::sqrt(-2 * std::log(1 - uniform()));
     return radius * std::cos(2 * std::numbers::pi * uniform());
   }
+  /// Four uniform numbers added up, of mean 0 and variance 1: like normal() within 3.4, and many times cheaper.
+  double bell() {
+    constexpr int kParts = 4, kBits = 16;
+    constexpr double kSteps = 1 << kBits, kMean = kParts * (kSteps - 1) / 2;
+    const uint64_t parts = bits();
+    uint64_t sum = 0;
+    for (int part = 0; part < kParts; ++part) sum += parts >> (part * kBits) & ((1u << kBits) - 1);
+    return (static_cast<double>(sum) - kMean) * std::sqrt(12.0 / kParts) / kSteps;
+  }
   /// In [0, COUNT).
   int64_t below(int64_t count) { return static_cast<int64_t>(bits() % static_cast<uint64_t>(count)); }
 

@@ -110,7 +110,7 @@ class InputDraw {
     if (!is_floating_) return masks(row, column) == (role_ == InputRole::kDrop) ? 1 : 0;
     if (request_.kind == DrawKind::kNotFinite && is_no_number(index)) return kNoNumber;
     const bool is_large = request_.kind == DrawKind::kLarge && role_ == InputRole::kQuery;
-    return random_.normal() * (is_large ? kLargeFactor : 1);
+    return random_.bell() * (is_large ? kLargeFactor : 1);
   }
 
  private:
@@ -143,7 +143,7 @@ class InputDraw {
 
   double bias(int64_t row, int64_t column) {
     const bool is_plain = request_.kind == DrawKind::kRandom || request_.kind == DrawKind::kLarge;
-    const double drawn = random_.normal(), normal = is_lost_beside_lowest_ && !is_plain ? 0 : drawn;
+    const double drawn = random_.bell(), normal = is_lost_beside_lowest_ && !is_plain ? 0 : drawn;
     switch (request_.kind) {
       case DrawKind::kAllKept: return 0;
       case DrawKind::kMixed: return row == empty_row() ? fill() : mixed(normal);
