@@ -1,13 +1,12 @@
 #include "src/cli/case_reduction.h"
 
 #include <fmt/format.h>
-#include <onnx/checker.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "src/cli/case_shrinking.h"
-#include "src/io/runtime_operators.h"
+#include "src/io/full_check.h"
 #include "src/io/text_format.h"
 #include "src/report/names.h"
 
@@ -32,15 +31,7 @@ bool shows_the_same(const SiteReport& one, const SiteReport& other) {
          near(one.softcap, other.softcap);
 }
 
-bool is_valid(const onnx::ModelProto& proto) {
-  try {
-    const auto rest = without_runtime_operators(proto);
-    onnx::checker::check_model(rest ? *rest : proto, true);
-    return true;
-  } catch (const std::exception&) {
-    return false;
-  }
-}
+bool is_valid(const onnx::ModelProto& proto) { return full_check(proto).empty(); }
 
 /// What optimising PROTO says, if it can be optimised.
 std::optional<Report> report_of(const onnx::ModelProto& proto, const OptimizeOptions& options) {

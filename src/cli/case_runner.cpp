@@ -1,49 +1,20 @@
 #include "src/cli/case_runner.h"
 
 #include <onnx/checker.h>
-#include <onnx/shape_inference/implementation.h>
 
 #include <chrono>
 #include <exception>
 #include <fstream>
-#include <functional>
 #include <sstream>
 
 #include "attn_opt/model_io.h"
 #include "src/cli/case_checks.h"
-#include "src/io/one_line.h"
-#include "src/io/runtime_operators.h"
+#include "src/io/full_check.h"
 #include "src/io/text_format.h"
 #include "src/verify/seconds.h"
 
 namespace attn_opt {
 namespace {
-
-/// What CHECK throws, in one line; empty if it throws nothing.
-std::string thrown_by(const std::function<void()>& check) {
-  try {
-    check();
-    return {};
-  } catch (const std::exception& error) {
-    return one_line(error.what());
-  }
-}
-
-/// ONNX's checker with shape inference; empty if PROTO is valid. Inference that does not follow the contents of shapes takes
-/// some for empty that are not: what it refuses and the other takes is valid.
-std::string full_check(const onnx::ModelProto& proto) {
-  const auto rest = without_runtime_operators(proto);
-  const onnx::ModelProto& checked = rest ? *rest : proto;
-  const std::string wrong = thrown_by([&] { onnx::checker::check_model(checked, true); });
-  if (wrong.empty()) return {};
-  const bool is_right = thrown_by([&] {
-    onnx::checker::check_model(checked, false);
-    onnx::ModelProto inferred = checked;
-    const onnx::ShapeInferenceOptions following_contents(true, 1, true);
-    onnx::shape_inference::InferShapes(inferred, onnx::OpSchemaRegistry::Instance(), following_contents);
-  }).empty();
-  return is_right ? "" : wrong;
-}
 
 void check_raise(const OptimizeOptions& options, const onnx::ModelProto& before,
                  const onnx::ModelProto& after, const Report& report, Failures& failures) {

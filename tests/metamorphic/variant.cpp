@@ -1,7 +1,5 @@
 #include "tests/metamorphic/variant.h"
 
-#include <onnx/checker.h>
-
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -11,7 +9,7 @@
 #include "attn_opt/model_io.h"
 #include "attn_opt/rules.h"
 #include "patterns/shipped_rules.h"
-#include "src/io/runtime_operators.h"
+#include "src/io/full_check.h"
 #include "src/io/text_format.h"
 #include "src/report/names.h"
 
@@ -70,16 +68,6 @@ bool has_rule(const Report& report, const OptimizeOptions& options) {
   });
 }
 
-std::string invalid(const Model& model) {
-  try {
-    const auto rest = without_runtime_operators(model.proto);
-    onnx::checker::check_model(rest ? *rest : model.proto, true);
-    return {};
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-}
-
 }  // namespace
 
 std::vector<FusedSite> fused_sites(const Report& report) {
@@ -107,7 +95,7 @@ Expected<std::optional<Parent>> read_parent(const std::filesystem::path& path) {
   return Parent{std::move(one), shared_header(path), std::move(model), fused_sites(report), is_of_a_rule};
 }
 
-bool is_valid(const Model& model) { return invalid(model).empty(); }
+bool is_valid(const Model& model) { return full_check(model.proto).empty(); }
 
 Failures differences(const Parent& parent, const Model& model, int sites, bool compare) {
   Failures failures;
@@ -115,7 +103,7 @@ Failures differences(const Parent& parent, const Model& model, int sites, bool c
   const auto report = optimize(after, parent.one.options);
   if (!report) return {report.error().message()};
   compare_sites(parent, *report, sites, failures);
-  if (const std::string reason = invalid(after); !reason.empty()) failures.push_back("the result is not valid: " + reason);
+  if (const std::string reason = full_check(after.proto); !reason.empty()) failures.push_back("the result is not valid: " + reason);
   if (compare && parent.one.verify) {
     Failures of_spelling;
     check_outputs(parent.one, parent.model, model, of_spelling);
