@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <functional>
+#include <optional>
 
 #include "src/io/one_line.h"
 #include "src/io/runtime_operators.h"
@@ -25,13 +26,15 @@ std::string thrown_by(const std::function<void()>& check) {
 }  // namespace
 
 std::string full_check(const onnx::ModelProto& proto) {
-  const auto rest = without_runtime_operators(proto);
-  const onnx::ModelProto& checked = rest ? *rest : proto;
-  const std::string wrong = thrown_by([&] { onnx::checker::check_model(checked, true); });
+  std::optional<onnx::ModelProto> rest;
+  const std::string wrong = thrown_by([&] {
+    rest = without_runtime_operators(proto);
+    onnx::checker::check_model(rest ? *rest : proto, true);
+  });
   if (wrong.empty()) return {};
   const bool is_right = thrown_by([&] {
-    onnx::checker::check_model(checked, false);
-    onnx::ModelProto inferred = checked;
+    onnx::ModelProto inferred = rest ? *rest : proto;
+    onnx::checker::check_model(inferred, false);
     const onnx::ShapeInferenceOptions following_contents(true, 1, true);
     onnx::shape_inference::InferShapes(inferred, onnx::OpSchemaRegistry::Instance(), following_contents);
   }).empty();

@@ -1,6 +1,7 @@
 // Models with operators that ONNX Runtime has in the domain of ONNX.
 #include "src/io/runtime_operators.h"
 
+#include "src/io/full_check.h"
 #include "tests/io/io_test.h"
 
 namespace attn_opt {
@@ -49,6 +50,12 @@ TEST_F(RuntimeOperators, AreHeldAgainstTheirForm) {
   EXPECT_THAT(refusal("y = LayerNormalization <epsilom = 1.0> (x, s)", 14), HasSubstr("epsilom"));
   EXPECT_THAT(refusal("y = LayerNormalization <axis = 0.5> (x, s)", 14), HasSubstr("axis"));
   EXPECT_THAT(refusal("y = PyramidROIAlign_TRT <pooled_size = 7> (x, x, x, x, x)", 18), HasSubstr("plugin_version"));
+}
+
+TEST_F(RuntimeOperators, OfAWrongFormAreToldOfByTheFullCheck) {
+  const auto right = model_of("y = SimplifiedLayerNormalization (x, s)", 14), wrong = model_of("y = SimplifiedLayerNormalization (x)", 14);
+  EXPECT_EQ(full_check(right->proto), "");
+  EXPECT_THAT(full_check(wrong->proto), HasSubstr("SimplifiedLayerNormalization"));
 }
 
 TEST_F(RuntimeOperators, LeaveTheRestToTheChecker) {
