@@ -33,10 +33,10 @@ Status check_is_model(const onnx::ModelProto& model, const std::string& where) {
 
 /// What ONNX's checker says, but of operators that only runtimes have; empty if all is well.
 std::string checked(const onnx::ModelProto& proto) {
+  if (is_valid_flat_model(proto)) return {};
   try {
     const auto rest = without_runtime_operators(proto);
-    const auto& model = rest ? *rest : proto;
-    if (!is_valid_flat_model(model)) onnx::checker::check_model(model);
+    onnx::checker::check_model(rest ? *rest : proto);
     return {};
   } catch (const std::exception& error) {
     return one_line(error.what());
