@@ -79,6 +79,8 @@ bool all_numbers(const IntegerData& data) {
                      [](const Dim& dim) { return dim.is_constant(); });
 }
 
+std::string equation_text(const Dim& one, const Dim& other) { return one.str() + " = " + other.str(); }
+
 }  // namespace
 
 const ValueFact& FactStore::fact(const Value& value) {
@@ -235,12 +237,6 @@ const IntegerData* FactStore::elements(const Value& value) {
   found->integers = std::move(data);
   return &*found->integers;
 }
-
-namespace {
-
-std::string equation_text(const Dim& one, const Dim& other) { return one.str() + " = " + other.str(); }
-
-}  // namespace
 
 void FactStore::assume_equal(const Dim& one, const Dim& other, const Node& node) {
   if (one == other || !assumed_.insert(equation_text(one, other)).second) return;

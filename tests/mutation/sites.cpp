@@ -45,7 +45,7 @@ class KeptNodes {
   KeptNodes(const std::vector<Node*>& nodes, Facts& facts) {
     for (Node* node : nodes) {
       kept_.push_back({node, *node->proto, {node->inputs.begin(), node->inputs.end()}});
-      for (Value* output : node->outputs)
+      for (Value* output : node->outputs)  // what facts hold of it is held of the node as it is
         if (output) facts.shape(*output), facts.constant(*output), facts.uniform(*output);
     }
   }
