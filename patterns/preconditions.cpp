@@ -86,6 +86,7 @@ void add_symbols(const Shape* shape, std::set<std::string>& symbols) {
 }
 
 void add_assumed_sizes(const Sdpa& sdpa, Facts& facts, std::vector<Precondition>& found) {
+  if (facts.assumptions().empty()) return;
   std::set<std::string> symbols;
   for (const Operand* operand : {&sdpa.q, &sdpa.k, &sdpa.v}) add_symbols(facts.shape(*operand->views[0].value), symbols);
   for (const ScoreTerm& term : sdpa.terms) add_symbols(facts.shape(*term.value), symbols);

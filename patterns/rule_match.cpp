@@ -30,8 +30,6 @@ struct State {
   std::vector<Claim> claims;
 };
 
-bool is_onnx(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
-
 /// The contents of a Constant node of a rule; without value for one that is no tensor or number.
 Tensor constant_of(const onnx::NodeProto& node) {
   for (const auto& attribute : node.attribute()) {
@@ -81,6 +79,9 @@ const onnx::AttributeProto* attribute_of(const Node& node, const std::string& na
 bool same_value(const onnx::AttributeProto& wanted, const onnx::AttributeProto& found) {
   if (wanted.type() != found.type()) return false;
   if (wanted.type() == onnx::AttributeProto::FLOAT) return is_near(wanted.f(), found.f());
+  if (wanted.type() == onnx::AttributeProto::INT) return wanted.i() == found.i();
+  if (wanted.type() == onnx::AttributeProto::INTS)
+    return std::equal(wanted.ints().begin(), wanted.ints().end(), found.ints().begin(), found.ints().end());
   onnx::AttributeProto one = wanted, other = found;
   for (auto* attribute : {&one, &other}) {
     attribute->clear_name();

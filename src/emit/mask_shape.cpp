@@ -9,14 +9,14 @@ namespace attn_opt {
 namespace {
 
 Matched<void> check_leading(const Placed& mask, Site& site) {
-  const std::string detail = "mask " + to_string(mask.shape) + " against " + to_string(site.scores);
-  if (mask.shape.size() > 4) return missed("emit.mask-shape", mask.value->producer, detail);
+  const auto detail = [&] { return "mask " + to_string(mask.shape) + " against " + to_string(site.scores); };
+  if (mask.shape.size() > 4) return missed("emit.mask-shape", mask.value->producer, detail());
   for (size_t axis = 0; axis < mask.shape.size(); ++axis) {
     const Dim size = from_last(mask.shape, axis), full = from_last(site.scores, axis);
     if (size.is(1) || size == full) continue;
     if ((axis >= 2 && full.is(1)) || !may_be_equal(size, full))
-      return missed("emit.mask-shape", mask.value->producer, detail);
-    site.assume_equal(detail);
+      return missed("emit.mask-shape", mask.value->producer, detail());
+    site.assume_equal(detail());
   }
   return {};
 }

@@ -38,19 +38,25 @@ Makers makers_of(const Nodes& nodes) {
   return makers;
 }
 
-/// False if a value is made below a node that reads one of its name: nearly all graphs are sorted, and this is soon said of them.
-bool is_plainly_sorted(const Nodes& nodes) {
-  NameTable<std::string_view> names;  // read or made so far
-  const auto add = [&names](std::string_view name) {
-    return names.insert(name_hash(name), name, [name](std::string_view known) { return known == name; });
-  };
-  for (const auto& node : nodes) {
-    for_each_read(node, [&add](std::string_view name) { add(name); });
+/// Told of one node after the other, knows whether a value is made below a node that reads one of its name: nearly all
+/// graphs are sorted, and this is soon said of them.
+class PlainOrder {
+ public:
+  void add(const onnx::NodeProto& node) {
+    for_each_read(node, [this](std::string_view name) { add(name); });
     for (const auto& name : node.output())
-      if (!name.empty() && !add(name)) return false;
+      if (!name.empty() && !add(name)) is_sorted_ = false;
   }
-  return true;
-}
+  bool is_sorted() const { return is_sorted_; }
+
+ private:
+  bool add(std::string_view name) {
+    return names_.insert(name_hash(name), name, [name](std::string_view known) { return known == name; });
+  }
+
+  NameTable<std::string_view> names_;  ///< read or made so far
+  bool is_sorted_ = true;
+};
 
 /// The order in which every node follows those that it reads, of those that could be next the first; short if there is none.
 std::vector<int> sorted_order(const Nodes& nodes, const Makers& makers) {
@@ -77,8 +83,7 @@ std::vector<int> sorted_order(const Nodes& nodes, const Makers& makers) {
   return order;
 }
 
-void sort(Nodes& nodes) {
-  if (is_plainly_sorted(nodes)) return;
+void reorder(Nodes& nodes) {
   const Makers makers = makers_of(nodes);
   const std::vector<int> order = sorted_order(nodes, makers);
   if (static_cast<int>(order.size()) != nodes.size()) return;
@@ -87,27 +92,24 @@ void sort(Nodes& nodes) {
   for (const int node : order) nodes.AddAllocated(taken[static_cast<size_t>(node)]);
 }
 
-void sort_bodies(Nodes& nodes) {
-  const auto sort_body = [](onnx::GraphProto& body) {
-    sort_bodies(*body.mutable_node());
-    sort(*body.mutable_node());
-  };
-  for (auto& node : nodes)
+/// Bodies first: what they read does not depend on their order.
+void sort(Nodes& nodes) {
+  PlainOrder order;
+  for (auto& node : nodes) {
     for (auto& attribute : *node.mutable_attribute()) {
-      if (attribute.has_g()) sort_body(*attribute.mutable_g());
-      for (auto& body : *attribute.mutable_graphs()) sort_body(body);
+      if (attribute.has_g()) sort(*attribute.mutable_g()->mutable_node());
+      for (auto& body : *attribute.mutable_graphs()) sort(*body.mutable_node());
     }
+    order.add(node);
+  }
+  if (!order.is_sorted()) reorder(nodes);
 }
 
 }  // namespace
 
 void sort_nodes(onnx::ModelProto& model) {
-  sort_bodies(*model.mutable_graph()->mutable_node());
   sort(*model.mutable_graph()->mutable_node());
-  for (auto& function : *model.mutable_functions()) {
-    sort_bodies(*function.mutable_node());
-    sort(*function.mutable_node());
-  }
+  for (auto& function : *model.mutable_functions()) sort(*function.mutable_node());
 }
 
 }  // namespace attn_opt

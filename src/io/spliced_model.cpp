@@ -58,7 +58,7 @@ Expected<SplicedModel> SplicedModel::create(const onnx::ModelProto& model, Tenso
     spliced.add(std::move(tensor), tokens);
     return true;
   };
-  auto outline = outline_model(source, select);
+  auto outline = outline_model(source, {.takes = select});
   if (!outline) return fail(ErrorCode::kOutput, where, "the model " + outline.error().what);
   spliced.outline_ = *std::move(outline);
   return spliced;

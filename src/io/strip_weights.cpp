@@ -84,11 +84,11 @@ Expected<StrippedModel> parse_stripped(const FileBytes& file, uint64_t min_bytes
   StrippedModel model;
   WireSource source(file);
   const auto strip = [&](const FieldDescriptor* enclosing, const FieldDescriptor& field, const WireField& place) {
-    if (&field != raw_data || place.size < min_bytes || enclosing == indices) return false;
+    if (&field != raw_data || enclosing == indices) return false;
     model.ranges.push_back({place.begin, place.size, enclosing == values});
     return true;
   };
-  ATTN_OPT_TRY(const WireOutline outline, outline_model(source, strip).map_error(at_model));
+  ATTN_OPT_TRY(const WireOutline outline, outline_model(source, {min_bytes, strip}).map_error(at_model));
   if (model.ranges.empty()) {
     const auto bytes = file.bytes();
     ATTN_OPT_TRY(model.proto, parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, where));

@@ -14,10 +14,12 @@ using google::protobuf::FieldDescriptor;
 enum WireType : uint32_t { kVarint, kFixed64, kLengthDelimited, kStartGroup, kEndGroup, kFixed32 };
 
 constexpr size_t kLongestTag = 5, kLongestVarint = 10;
+constexpr uint64_t kBytesOfSmallestPart = 2;  // its tag, and a length of 0
 
 class WirePass {
  public:
-  WirePass(WireSource& source, const WireSelector& select) : source_(source), select_(select) {
+  WirePass(WireSource& source, const WireSelector& select)
+      : source_(source), select_(select), counts_all_(source.size() > kBytesOfSmallestPart * kMaxParts) {
     outline_.size = source.size();
     open_.push_back({onnx::ModelProto::descriptor(), nullptr, {0, 0, source.size()}});
   }
@@ -73,16 +75,23 @@ class WirePass {
     }
     if (*length > open_.back().field.end() - at_) return not_onnx();
     ATTN_OPT_CHECK(count_part());
+    if (is_without_matter(*length)) return skip(*length);
     const Open& parent = open_.back();
     const FieldDescriptor* field = parent.message ? parent.message->FindFieldByNumber(number) : nullptr;
     const WireField place{length_at, at_, *length};
     if (field == nullptr) return skip(*length);
-    if (select_(parent.through, *field, place)) {
+    if (*length >= select_.min_bytes && select_.takes(parent.through, *field, place)) {
       keep(place);
       return skip(*length);
     }
     if (field->message_type() == nullptr) return skip(*length);
     return enter({field->message_type(), field, place});
+  }
+
+  /// SIZE bytes have no room for contents to replace, nor for messages in messages beyond the limit, and need no count.
+  bool is_without_matter(uint64_t size) const {
+    return !counts_all_ && size < select_.min_bytes &&
+           size / kBytesOfSmallestPart + open_.size() < static_cast<size_t>(kMaxMessageDepth);
   }
 
   Status enter(const Open& next) {
@@ -144,6 +153,7 @@ class WirePass {
 
   WireSource& source_;
   const WireSelector& select_;
+  const bool counts_all_;  ///< a smaller model cannot have too many parts
   WireOutline outline_;
   uint64_t at_ = 0;
   uint64_t parts_ = 0;

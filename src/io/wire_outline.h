@@ -41,14 +41,20 @@ struct WireOutline {
   uint64_t size = 0;          ///< of the whole model
 };
 
-/// Is the content of FIELD to be replaced? ENCLOSING is the field through which its message was entered, nullptr for
-/// that of the ModelProto.
-using WireSelector = std::function<bool(const google::protobuf::FieldDescriptor* enclosing,
-                                        const google::protobuf::FieldDescriptor& field, const WireField& place)>;
+/// Which contents are to be replaced.
+struct WireSelector {
+  uint64_t min_bytes = 0;  ///< none that is smaller
+  /// Is the content of FIELD? ENCLOSING is the field through which its message was entered, nullptr for that of the
+  /// ModelProto.
+  std::function<bool(const google::protobuf::FieldDescriptor* enclosing, const google::protobuf::FieldDescriptor& field,
+                     const WireField& place)>
+      takes;
+};
 
-/// Outlines the ModelProto in SOURCE. Fields that are not selected are entered if they are messages, and skipped
-/// otherwise. What protobuf parses is never refused for its form. Errors, with an empty `where`: kInvalidInput:
-/// truncated or no protobuf message; kLimit: nested too deep, too many parts.
+/// Outlines the ModelProto in SOURCE. Fields that are not selected are entered if they are messages that can matter, and
+/// skipped otherwise: what small ones hold is not looked at, so that it is for protobuf to refuse it. What protobuf parses
+/// is never refused for its form. Errors, with an empty `where`: kInvalidInput: truncated or no protobuf message; kLimit:
+/// nested too deep, too many parts.
 Expected<WireOutline> outline_model(WireSource& source, const WireSelector& select);
 
 }  // namespace attn_opt

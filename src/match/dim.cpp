@@ -79,6 +79,24 @@ std::optional<int64_t> evaluate_atom(const Atom& atom, const SizeOf& size_of) {
   return quotient.is_constant() ? std::optional(quotient.value()) : std::nullopt;
 }
 
+/// Sorts TERMS, makes one of those with the same factors, and drops those that are 0. False if a coefficient overflows.
+bool merge_like(std::vector<Dim::Term>& terms) {
+  std::sort(terms.begin(), terms.end(),
+            [](const Dim::Term& a, const Dim::Term& b) { return compare_factors(a.factors, b.factors) < 0; });
+  size_t last = 0;
+  for (size_t i = 1; i < terms.size(); ++i) {
+    Dim::Term& term = terms[i];
+    if (compare_factors(terms[last].factors, term.factors) != 0) {
+      if (++last != i) terms[last] = std::move(term);
+    } else if (__builtin_add_overflow(terms[last].coefficient, term.coefficient, &terms[last].coefficient)) {
+      return false;
+    }
+  }
+  terms.resize(last + 1);
+  std::erase_if(terms, [](const Dim::Term& term) { return term.coefficient == 0; });
+  return true;
+}
+
 }  // namespace
 
 int compare_factors(const std::vector<AtomRef>& a, const std::vector<AtomRef>& b) {
@@ -139,25 +157,13 @@ Dim Dim::unknown_integer(const std::string& hint, int number) {
 }
 
 std::optional<Dim> Dim::sum(std::vector<Term> terms) {
-  std::sort(terms.begin(), terms.end(),
-            [](const Term& a, const Term& b) { return compare_factors(a.factors, b.factors) < 0; });
-  std::vector<Term> merged;
-  for (Term& term : terms) {
-    if (merged.empty() || compare_factors(merged.back().factors, term.factors) != 0) {
-      if (!merged.empty() && merged.back().coefficient == 0) merged.pop_back();
-      if (term.factors.size() > kMaxDegree) return std::nullopt;
-      merged.push_back(std::move(term));
-    } else if (__builtin_add_overflow(merged.back().coefficient, term.coefficient,
-                                      &merged.back().coefficient)) {
-      return std::nullopt;
-    }
-  }
-  if (!merged.empty() && merged.back().coefficient == 0) merged.pop_back();
-  if (merged.size() > kMaxTerms) return std::nullopt;
-  if (merged.empty()) return Dim();
-  if (merged.size() == 1 && merged[0].factors.empty()) return Dim(merged[0].coefficient);
+  if (terms.size() > 1 && !merge_like(terms)) return std::nullopt;
+  if (terms.empty() || terms[0].coefficient == 0) return Dim();
+  if (terms.size() == 1 && terms[0].factors.empty()) return Dim(terms[0].coefficient);
+  const auto is_too_large = [](const Term& term) { return term.factors.size() > kMaxDegree; };
+  if (terms.size() > kMaxTerms || std::any_of(terms.begin(), terms.end(), is_too_large)) return std::nullopt;
   Dim result;
-  result.terms_ = std::make_shared<const std::vector<Term>>(std::move(merged));
+  result.terms_ = std::make_shared<const std::vector<Term>>(std::move(terms));
   return result;
 }
 

@@ -31,6 +31,19 @@ bool is_unmanageable(const Dim& dim) {
   return dim.terms().size() == 1 && !dim.is_constant() && dim.terms()[0].factors[0]->name.starts_with("?#");
 }
 
+/// nullopt where a sum is among DIMS, or the product is too large to handle.
+std::optional<Dim> product_of_terms(std::span<const Dim> dims) {
+  Term product{1, {}};
+  for (const Dim& dim : dims) {
+    if (dim.terms().size() != 1) return std::nullopt;
+    const Term& term = dim.terms()[0];
+    if (__builtin_mul_overflow(product.coefficient, term.coefficient, &product.coefficient)) return std::nullopt;
+    product.factors.insert(product.factors.end(), term.factors.begin(), term.factors.end());
+  }
+  std::sort(product.factors.begin(), product.factors.end(), by_name);
+  return Dim::sum({std::move(product)});
+}
+
 int64_t floor_of(int64_t a, int64_t b) {
   const int64_t quotient = a / b;
   return quotient * b != a && (a < 0) != (b < 0) ? quotient - 1 : quotient;
@@ -114,6 +127,10 @@ std::optional<Dim> exact_quotient(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant() && b.value() != -1) {
     return a.value() % b.value() == 0 ? std::optional<Dim>(a.value() / b.value()) : std::nullopt;
   }
+  if (a.terms().size() == 1 && b.terms().size() == 1) {
+    std::optional<Term> quotient = term_quotient(a.terms()[0], b.terms()[0]);
+    return quotient ? std::optional(of_term(*std::move(quotient))) : std::nullopt;
+  }
   Dim rest = a, quotient;
   while (!rest.terms().empty()) {
     const std::optional<Term> lead = term_quotient(rest.terms()[0], b.terms()[0]);
@@ -150,6 +167,7 @@ Dim minimum(const Dim& a, const Dim& b) { return smaller_or_larger(Atom::Kind::k
 Dim maximum(const Dim& a, const Dim& b) { return smaller_or_larger(Atom::Kind::kMax, a, b); }
 
 Dim product(std::span<const Dim> dims) {
+  if (std::optional<Dim> of_terms = product_of_terms(dims)) return *std::move(of_terms);
   Dim result = 1;
   for (const Dim& dim : dims) result = result * dim;
   return result;

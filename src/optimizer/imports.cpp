@@ -1,29 +1,32 @@
 #include "src/optimizer/imports.h"
 
-#include "attn_opt/model_walk.h"
-#include "src/graph/operator_name.h"
+#include <algorithm>
 
 namespace attn_opt {
+namespace {
 
-std::set<std::string> used_domains(const onnx::ModelProto& model) {
-  std::set<std::string> domains;
-  const auto add = [&domains](const std::string& domain) {
-    if (!is_onnx(domain)) domains.insert(domain);
-  };
-  for_each_node(model, [&](const onnx::NodeProto& node) { add(node.domain()); });
-  for (const auto& function : model.functions()) {
-    add(function.domain());
-    for (const auto& import : function.opset_import()) add(import.domain());
-  }
-  return domains;
+bool has_operator_of(const OperatorCounts& counts, const std::string& domain) {
+  const std::string prefix = domain + "::";
+  const auto first = counts.lower_bound(prefix);
+  return first != counts.end() && first->first.starts_with(prefix);
 }
 
-void drop_imports(const std::set<std::string>& used_before, onnx::ModelProto& model) {
-  const std::set<std::string> used = used_domains(model);
+bool is_of_functions(const onnx::ModelProto& model, const std::string& domain) {
+  return std::ranges::any_of(model.functions(), [&domain](const onnx::FunctionProto& function) {
+    return function.domain() == domain || std::ranges::any_of(function.opset_import(), [&domain](const auto& import) {
+             return import.domain() == domain;
+           });
+  });
+}
+
+}  // namespace
+
+void drop_imports(const OperatorCounts& before, const OperatorCounts& after, onnx::ModelProto& model) {
   auto& imports = *model.mutable_opset_import();
   for (int i = imports.size(); i-- > 0;) {
     const std::string& domain = imports[i].domain();
-    if (used_before.contains(domain) && !used.contains(domain)) imports.DeleteSubrange(i, 1);
+    if (has_operator_of(before, domain) && !has_operator_of(after, domain) && !is_of_functions(model, domain))
+      imports.DeleteSubrange(i, 1);
   }
 }
 

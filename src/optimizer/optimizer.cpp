@@ -4,7 +4,6 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "attn_opt/opset_raise.h"
 #include "src/optimizer/effect.h"
@@ -159,7 +158,6 @@ bool assumes_rows_keep_a_key(const Report& report) {
 
 Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings) {
   const OperatorCounts before = count_operators(model.proto);
-  const std::set<std::string> domains = used_domains(model.proto);
   const onnx::ModelProto original = options.verify == VerifyMode::kModel ? model.proto : onnx::ModelProto();
   std::optional<onnx::ModelProto> before_inlining;
   if (options.emit.stage == Stage::kAttention) {
@@ -170,9 +168,10 @@ Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings
   const auto run = std::make_shared<Run>(model, options, std::move(view));
   if (workings) *workings = run;
   ATTN_OPT_TRY(Report report, run->run());
-  if (report.changed) drop_imports(domains, model.proto);
-  else if (before_inlining) model.proto.Swap(&*before_inlining);
-  enter_counts(before, count_operators(model.proto), report);
+  if (!report.changed && before_inlining) model.proto.Swap(&*before_inlining);
+  const OperatorCounts after = report.changed ? count_operators(model.proto) : before;
+  if (report.changed) drop_imports(before, after, model.proto);
+  enter_counts(before, after, report);
   if (options.verify == VerifyMode::kModel && report.changed) {
     ATTN_OPT_TRY(report.model_verification, verify_model(original, model.proto, *model.tensors, options.trial,
                                                          assumes_rows_keep_a_key(report)));

@@ -64,6 +64,29 @@ std::string any_name(std::mt19937& random) {
   return names[random() % names.size()];
 }
 
+void change_attributes(onnx::NodeProto& node, std::mt19937& random) {
+  for (auto& attribute : *node.mutable_attribute()) switch (random() % 9) {
+      case 0: attribute.clear_type(); break;
+      case 1: attribute.set_type(static_cast<onnx::AttributeProto::AttributeType>(random() % 15)); break;
+      case 2: attribute.set_f(1); break;
+      case 3: attribute.add_ints(1); break;
+      case 4: attribute.clear_ints(); break;
+      case 5: attribute.set_ref_attr_name("axis"); break;
+      case 6: attribute.set_name(random() % 2 ? "perm" : ""); break;
+      case 7: attribute.mutable_t()->set_data_type(static_cast<int>(random() % 3)); break;
+      default: attribute.clear_i();
+    }
+}
+
+/// A node like another one that makes other values.
+onnx::NodeProto& add_copy(ModelProto& model, std::mt19937& random) {
+  const onnx::NodeProto copied = any_node(model, random);
+  onnx::NodeProto& copy = *model.mutable_graph()->add_node();
+  copy = copied;
+  for (auto& name : *copy.mutable_output()) name += std::to_string(model.graph().node_size());
+  return copy;
+}
+
 std::vector<Change> changes() {
   return {
       [](ModelProto& m, std::mt19937& r) { *any_node(m, r).mutable_input()->Add() = any_name(r); },
@@ -73,6 +96,10 @@ std::vector<Change> changes() {
       [](ModelProto& m, std::mt19937& r) { any_node(m, r).clear_input(); },
       [](ModelProto& m, std::mt19937& r) { any_node(m, r).clear_attribute(); },
       [](ModelProto& m, std::mt19937& r) { any_node(m, r).add_attribute()->set_name("axis"); },
+      [](ModelProto& m, std::mt19937& r) { any_node(m, r).mutable_attribute()->CopyFrom(any_node(m, r).attribute()); },
+      [](ModelProto& m, std::mt19937& r) { change_attributes(any_node(m, r), r); },
+      [](ModelProto& m, std::mt19937& r) { add_copy(m, r); },
+      [](ModelProto& m, std::mt19937& r) { change_attributes(add_copy(m, r), r); },
       [](ModelProto& m, std::mt19937& r) { any_node(m, r).set_op_type(r() % 2 ? "Softmax" : "Nothing"); },
       [](ModelProto& m, std::mt19937& r) { any_node(m, r).set_domain(r() % 2 ? "elsewhere" : "com.microsoft"); },
       [](ModelProto& m, std::mt19937& r) { any_node(m, r).Swap(&any_node(m, r)); },

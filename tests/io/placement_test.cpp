@@ -188,9 +188,9 @@ void write_huge(const fs::path& path, uint64_t length) {
   tensor->set_raw_data(raw_data);
   const std::string bytes = model.SerializeAsString();
   WireSource source(std::as_bytes(std::span(bytes)));
-  const auto outline = outline_model(source, [](const auto*, const auto& field, const WireField&) {
+  const auto outline = outline_model(source, {.takes = [](const auto*, const auto& field, const WireField&) {
     return field.name() == "raw_data";
-  });
+  }});
   ASSERT_TRUE(outline);
   std::ofstream file(path, std::ios::binary);
   const auto append = [&file](std::string_view piece) -> Status {
