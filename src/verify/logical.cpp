@@ -13,14 +13,16 @@ class StridedOrder {
     strides_.push_back(stride);
   }
   std::vector<double> of(const std::vector<double>& source) const {
+    const size_t outer_axes = sizes_.empty() ? 0 : sizes_.size() - 1;
+    const int64_t row = sizes_.empty() ? 1 : sizes_.back(), stride = sizes_.empty() ? 0 : strides_.back();
     const int64_t count = element_count(sizes_);
     std::vector<double> values;
     values.reserve(static_cast<size_t>(count));
-    std::vector<int64_t> index(sizes_.size(), 0);
+    std::vector<int64_t> index(outer_axes, 0);
     int64_t offset = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      values.push_back(source[static_cast<size_t>(offset)]);
-      for (size_t axis = sizes_.size(); axis-- > 0;) {
+    while (static_cast<int64_t>(values.size()) < count) {
+      for (int64_t i = 0; i < row; ++i) values.push_back(source[static_cast<size_t>(offset + i * stride)]);
+      for (size_t axis = outer_axes; axis-- > 0;) {
         offset += strides_[axis];
         if (++index[axis] < sizes_[axis]) break;
         offset -= strides_[axis] * sizes_[axis];

@@ -9,13 +9,16 @@ namespace {
 
 constexpr int kMaxSubstitutions = 32;
 
-/// Distinct numbers: small and without common factors; multiples of each other, for what divides them; others again.
+/// Distinct numbers: small and without common factors; multiples of each other, for what divides them; smaller ones.
 constexpr std::array<std::array<int64_t, 12>, 3> kSequences = {{
     {3, 5, 7, 4, 6, 2, 9, 11, 8, 10, 13, 14},
     {12, 24, 16, 8, 48, 36, 32, 40, 20, 28, 44, 4},
     {2, 7, 4, 9, 3, 8, 5, 6, 10, 12, 11, 15},
 }};
 constexpr int64_t kOneForAll = 4;
+/// Scores of a site up to which the multiples are tried: where windows and images have sizes of their own, a large batch
+/// costs time and shows nothing new.
+constexpr int64_t kMaxScoresOfMultiples = int64_t{1} << 21;
 /// For symbols that sizes are quotients of (samples of audio before strided convolutions).
 constexpr std::array<int64_t, 3> kDividendFactors = {16, 256, 4096};
 
@@ -41,6 +44,12 @@ std::string past_symbol(const Sdpa& sdpa) {
   for (const auto& view : sdpa.k.views)
     if (view.past) return symbol_name(rows_of(sdpa.k) - view.axes.size(Role::kRow));
   return symbol_name(rows_of(sdpa.k) - rows_of(sdpa.q));
+}
+
+Dim scores_of(const Sdpa& sdpa) {
+  if (sdpa.q.views.empty()) return 0;
+  const AxisMap& queries = sdpa.q.views.front().axes;
+  return queries.size(Role::kBatch) * queries.size(Role::kHead) * queries.size(Role::kRow) * rows_of(sdpa.k);
 }
 
 /// The symbols that some size in SITE divides.
@@ -73,7 +82,10 @@ std::vector<SizeAssignment> symbolic_assignments(const CutSite& site, const std:
     return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
   };
   add(from_sequence(0));
-  add(from_sequence(1));
+  if (add(from_sequence(1)).of(scores_of(sdpa)).value_or(0) > kMaxScoresOfMultiples) {
+    assignments.pop_back();
+    add(from_sequence(2));
+  }
   auto add_case = [&](const std::string& symbol, int64_t number) {
     if (!is_free(symbol)) return;
     add(from_sequence(0)).set(symbol, number);

@@ -1,0 +1,48 @@
+// The numbers that symbols get.
+#include "src/verify/sizes.h"
+
+#include <gmock/gmock.h>
+
+#include "src/verify/site_models.h"
+#include "tests/verify/site_fixture.h"
+
+namespace attn_opt {
+namespace {
+
+using testing::ElementsAre;
+
+/// The numbers of the batch that are tried whatever others show.
+std::vector<int64_t> batches(SiteFixture& site) {
+  site.sdpa = site.plain_sdpa();
+  const Emission emission = site.attention({"q", "k", "v"});
+  const auto cut = cut_site(emission, site.sdpa, {site.facts(), inline_tensors()});
+  EXPECT_TRUE(cut);
+  SizeEquations equations(site.facts());
+  std::vector<int64_t> numbers;
+  for (const SizeAssignment& sizes : size_assignments(*cut, site.sdpa, equations))
+    if (!sizes.is_fallback()) numbers.push_back(sizes.of(Dim::symbol("B")).value_or(-1));
+  return numbers;
+}
+
+std::string with_lengths(std::string text, const std::string& length) {
+  for (const std::string name : {",L,8]", ",S,8]"})
+    for (size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), "," + length + ",8]");
+  return text;
+}
+
+AttentionModel with_fixed_lengths(const std::string& length) {
+  return {.heads = "  sizes = Constant<value = int64[4] {0, 0, " + length + ", 8}>()\n  kh = Reshape(k, sizes)\n  vh = Identity(v)\n"};
+}
+
+TEST(Sizes, BatchesAreSmallAndAMultiple) {
+  SiteFixture site(with_lengths(with_fixed_lengths("49").text(), "49"));
+  EXPECT_THAT(batches(site), ElementsAre(3, 12));
+}
+
+TEST(Sizes, BatchesOfManyScoresAreSmall) {
+  SiteFixture site(with_lengths(with_fixed_lengths("512").text(), "512"));
+  EXPECT_THAT(batches(site), ElementsAre(3, 2));
+}
+
+}  // namespace
+}  // namespace attn_opt
