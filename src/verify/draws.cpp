@@ -28,11 +28,16 @@ bool can_mask(const SiteInput& input, const Sdpa& sdpa) {
          role == InputRole::kLength || !is_floating(input.type);
 }
 
-/// Number of TERMS' entry that reads VALUE; 0 if none does.
-size_t term_index(const Value* value, const Sdpa& sdpa) {
-  for (size_t i = 0; i < sdpa.terms.size(); ++i)
-    if (sdpa.terms[i].value == value) return i;
-  return 0;
+/// The term that VALUE is; null if it is none.
+const ScoreTerm* term_of(const Value* value, const Sdpa& sdpa) {
+  const auto term = std::ranges::find(sdpa.terms, value, &ScoreTerm::value);
+  return term == sdpa.terms.end() ? nullptr : &*term;
+}
+
+/// 0 if it is none.
+int64_t term_index(const Value* value, const Sdpa& sdpa) {
+  const ScoreTerm* term = term_of(value, sdpa);
+  return term ? term - sdpa.terms.data() : 0;
 }
 
 /// True if VALUE is one of the parts of a bias, and not the first.
@@ -45,9 +50,8 @@ bool is_further_part(const Value* value, const Sdpa& sdpa) {
 
 /// What VALUE is multiplied by before it is added to the scores.
 double coefficient_of(const Value* value, const Sdpa& sdpa) {
-  const auto term = std::find_if(sdpa.terms.begin(), sdpa.terms.end(),
-                                 [&](const ScoreTerm& t) { return t.value == value; });
-  return term == sdpa.terms.end() ? 1 : term->coefficient;
+  const ScoreTerm* term = term_of(value, sdpa);
+  return term ? term->coefficient : 1;
 }
 
 /// The lowest number that does not become -inf on its way to the scores.
@@ -86,7 +90,7 @@ class InputDraw {
         role_(role_of(input, request.sdpa)),
         random_(random),
         keys_(keys),
-        term_(static_cast<int64_t>(term_index(input.value, request.sdpa))),
+        term_(term_index(input.value, request.sdpa)),
         terms_(static_cast<int64_t>(std::max<size_t>(1, request.sdpa.terms.size()))),
         key_axes_(key_axes_of_mask(*input.value, dims.size(), request.sdpa)),
         columns_(element_count(std::span(dims).subspan(key_axes_.begin, key_axes_.end - key_axes_.begin))),
@@ -324,11 +328,10 @@ InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {
   if (value == sdpa.nonpad_kv_seqlen) return InputRole::kLength;
   for (const auto& term : sdpa.terms)
     if (term.causal && term.causal->lengths == value) return InputRole::kLength;
-  for (const auto& term : sdpa.terms)
-    if (term.value == value)
-      return term.kind == ScoreTerm::Kind::kBias   ? InputRole::kBias
-             : term.kind == ScoreTerm::Kind::kKeep ? InputRole::kKeep
-                                                   : InputRole::kDrop;
+  if (const ScoreTerm* term = term_of(value, sdpa))
+    return term->kind == ScoreTerm::Kind::kBias   ? InputRole::kBias
+           : term->kind == ScoreTerm::Kind::kKeep ? InputRole::kKeep
+                                                  : InputRole::kDrop;
   for (const auto& scale : sdpa.tensor_scales)
     if (scale.value == value) return InputRole::kTensorScale;
   for (const auto& view : sdpa.q.views)
