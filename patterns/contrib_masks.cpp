@@ -87,6 +87,14 @@ ScoreTerm added(Value* value, const ContribScores& scores) {
   return term;
 }
 
+/// A term that puts FILL in the place of the scores where KEEP is false.
+ScoreTerm laid_over(Value* keep, double fill, const ContribScores& scores) {
+  ScoreTerm term = added(keep, scores);
+  term.kind = ScoreTerm::Kind::kKeep;
+  term.fill = fill;
+  return term;
+}
+
 /// Lengths are no longer than the keys, and a mask of scores has their sizes.
 void enter_legal(Value& mask, const ContribScores& scores, Facts& facts, Sdpa& sdpa) {
   const Shape& shape = *facts.shape(mask);
@@ -109,7 +117,10 @@ Matched<void> add_mask_terms(const ContribMasking& masking, const ContribScores&
   Value* padding = nullptr;
   if (masking.padding) {
     ATTN_OPT_MATCH(Value * keep, writer.not_padding(*masking.padding, masking.knows_ends_and_starts));
-    if (keep) padding = inner.additive(keep, masking.fill, scores.type);
+    // The operator adds floats: what no number of the scores' type is swallows them.
+    const bool is_beyond_type = std::isfinite(masking.fill) && masking.fill < lowest_finite(scores.type);
+    if (keep && is_beyond_type) sdpa.terms.push_back(laid_over(keep, masking.fill, scores));
+    else if (keep) padding = inner.additive(keep, masking.fill, scores.type);
     enter_legal(*masking.padding, scores, facts, sdpa);
   }
   // The lowest number stands in the place of the padding's fill, which is the same as their sum unless that overflows.

@@ -7,6 +7,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/mask_contents.h"
+#include "src/io/number_text.h"
 
 namespace attn_opt {
 namespace {
@@ -43,7 +44,7 @@ std::string why_rows_may_be_empty(const Sdpa& sdpa, Facts& facts) {
     if (term.kind != ScoreTerm::Kind::kBias) {
       if (std::isinf(term.fill) && !sdpa.guarded && !keeps_first_key(term)) return "'" + term.value->name + "' may drop every key";
       if (std::isfinite(term.fill) && !absorbs_anywhere(term.fill, sdpa.type))
-        return "fill " + std::to_string(term.fill) + " does not absorb the scores";
+        return "fill " + number_text(term.fill) + " does not absorb the scores";
       terms_with_lowest += std::isfinite(term.fill) && !keeps_first_key(term);
       continue;
     }
@@ -76,7 +77,7 @@ std::optional<Precondition> exp_in_range(const Sdpa& sdpa) {
 
 std::optional<Precondition> scores_within_clamp(const Sdpa& sdpa) {
   if (!sdpa.clamp) return std::nullopt;
-  return Precondition{"scores-within-clamp", false, "scores are clamped at " + std::to_string(*sdpa.clamp)};
+  return Precondition{"scores-within-clamp", false, "scores are clamped at " + number_text(*sdpa.clamp)};
 }
 
 void add_symbols(const Shape* shape, std::set<std::string>& symbols) {

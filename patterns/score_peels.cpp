@@ -13,6 +13,7 @@
 #include "patterns/peel_steps.h"
 #include "patterns/score_bounds.h"
 #include "patterns/zero_one_mask.h"
+#include "src/io/number_text.h"
 
 namespace attn_opt {
 namespace {
@@ -62,7 +63,7 @@ Ways peel_where(Node& node, const ScoreWalk& walk, MatchContext& context) {
     const auto fill = context.facts.uniform(*node.inputs[3 - scores]);
     if (!fill) continue;
     if (!(*fill <= kHighestMaskFill)) {
-      found = "fill " + std::to_string(*fill) + " is no mask value";
+      found = "fill " + number_text(*fill) + " is no mask value";
       continue;
     }
     if (!keeps_shape(*node.outputs[0], *node.inputs[scores], context.facts)) {

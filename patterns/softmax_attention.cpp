@@ -25,6 +25,7 @@
 #include "patterns/products.h"
 #include "patterns/score_walk.h"
 #include "patterns/softmax_anchor.h"
+#include "src/io/number_text.h"
 
 namespace attn_opt {
 namespace {
@@ -298,7 +299,7 @@ class SoftmaxAttention : public Pattern {
     if (softmax.divided && !sdpa.exponent_offset && context.facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
       sdpa.preconditions.push_back({"exp-in-range", false, "float16 holds sums of exponentials, which are divided behind the product"});
     if (const auto fill = fill_that_scores_stay_above(reading))
-      assume("scores-above-fill", "masked keys have " + std::to_string(*fill) + " in the softmax", sdpa);
+      assume("scores-above-fill", "masked keys have " + number_text(*fill) + " in the softmax", sdpa);
     return sdpa;
   }
 };

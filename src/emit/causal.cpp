@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attn_opt/mask_contents.h"
+#include "src/io/number_text.h"
 
 namespace attn_opt {
 namespace {
@@ -73,11 +74,11 @@ class CausalReader {
       return "";
     }
     if (strict_) return "that its fill absorbs every score is assumed";
-    if (shows_masks_) return "its fill " + std::to_string(fill) + " is read with the scores";
-    if (!rules_.keeps_own_key(*term.causal)) return "its fill " + std::to_string(fill) + " may be all that a query sees";
+    if (shows_masks_) return "its fill " + number_text(fill) + " is read with the scores";
+    if (!rules_.keeps_own_key(*term.causal)) return "its fill " + number_text(fill) + " may be all that a query sees";
     const bool is_sole = terms.size() == 1;
     if (!absorbs(fill) && !(is_sole && vanishes(fill)))
-      return "its fill " + std::to_string(fill) + " may not absorb every score";
+      return "its fill " + number_text(fill) + " may not absorb every score";
     for (const ScoreTerm* other : terms)
       if (!is_modest(*other) && !masks_the_same(*other, term))
         return "'" + other->value->name + "' may mask all that it keeps";

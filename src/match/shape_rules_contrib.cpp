@@ -48,13 +48,23 @@ void present_of_heads(RuleContext& context, size_t rows, size_t past, size_t pre
     context.set_shape(present, {(*now)[0], heads, (*now)[1], *size});
 }
 
-/// Query (b, L, hidden); value (b, S, v_hidden). Other layouts: open.
+/// The features of all heads of V: (b, S, v_hidden), (b, heads, S, v_size), with K in (b, S, heads, 2, size) or with Q and K
+/// in (b, S, heads, 3, size).
+std::optional<Dim> value_features(const RuleContext& context) {
+  const Shape *query = context.shape(0), *key = context.shape(1), *value = context.shape(2);
+  if (value && value->size() == 3) return (*value)[2];
+  if (value && value->size() == 4) return (*value)[1] * (*value)[3];
+  const Shape* packed = context.has(1) ? key : query;
+  return !context.has(2) && packed && packed->size() == 5 ? std::optional((*packed)[2] * (*packed)[4]) : std::nullopt;
+}
+
+/// Query (b, L, hidden) or (b, L, heads, 3, size).
 void multi_head_attention(RuleContext& context) {
   constexpr size_t kPastLength = 8;  // caches are then buffers that are written into
   const Shape* query = context.shape(0);
-  const Shape* value = context.shape(2);
-  if (!query || !value || query->size() != 3 || value->size() != 3) return;
-  context.set_shape(0, {(*query)[0], (*query)[1], (*value)[2]});
+  const auto features = value_features(context);
+  if (!query || !features || (query->size() != 3 && query->size() != 5)) return;
+  context.set_shape(0, {(*query)[0], (*query)[1], *features});
   if (context.has(kPastLength)) return;
   present_of_heads(context, 1, 6, 1);
   present_of_heads(context, 2, 7, 2);
