@@ -4,11 +4,27 @@
 
 namespace attn_opt {
 
-std::optional<std::array<Condition, 2>> conditions_of(const Condition& whole, Facts& facts) {
+namespace {
+
+/// WHOLE without a Not and without nodes that change nothing.
+Condition affirmed(const Condition& whole, Facts& facts) {
   Condition seen{&canonical(*whole.value, facts), whole.is_true};
   // Two in a row change nothing, and canonical() has seen through them.
   if (const Node* node = seen.value->producer; node && node->is("Not") && node->input(0))
     seen = {&canonical(*node->inputs[0], facts), !seen.is_true};
+  return seen;
+}
+
+}  // namespace
+
+std::optional<Condition> condition_of_number(Value& number, Facts& facts) {
+  const Node* node = canonical(number, facts).producer;
+  if (!node || !node->is("Cast") || !node->input(0) || facts.type(*node->inputs[0]) != onnx::TensorProto::BOOL) return std::nullopt;
+  return affirmed({node->inputs[0], true}, facts);
+}
+
+std::optional<std::array<Condition, 2>> conditions_of(const Condition& whole, Facts& facts) {
+  const Condition seen = affirmed(whole, facts);
   const Node* node = seen.value->producer;
   if (!node || !node->is(seen.is_true ? "And" : "Or") || !node->input(0) || !node->input(1)) return std::nullopt;
   return std::array{Condition{node->inputs[0], seen.is_true}, Condition{node->inputs[1], seen.is_true}};

@@ -19,4 +19,7 @@ struct Condition {
 /// through Not and nodes that change nothing.
 std::optional<std::array<Condition, 2>> conditions_of(const Condition& whole, Facts& facts);
 
+/// What NUMBER, a Cast of booleans to numbers, is 1 where it holds and 0 elsewhere; nullopt if it is no such Cast.
+std::optional<Condition> condition_of_number(Value& number, Facts& facts);
+
 }  // namespace attn_opt

@@ -71,7 +71,8 @@ class Search {
   }
 
   bool only_says_size(const Reader& reader) const {
-    return reader.node && reader.node->is("Shape") &&
+    if (!reader.node || !reader.node->is("Shape")) return false;
+    return facts_.integers(*reader.node->outputs[0]) ||
            only_read_as_shape(*reader.node, [this](const Node& node) { return takes_shape(node); });
   }
 

@@ -12,6 +12,7 @@
 #include "patterns/layout_checks.h"
 #include "patterns/peel_steps.h"
 #include "patterns/score_bounds.h"
+#include "patterns/selection.h"
 #include "patterns/zero_one_mask.h"
 #include "src/io/number_text.h"
 
@@ -34,6 +35,7 @@ Ways peel_bias(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (walk.softcap != 0) return missed("scores.bias-below-softcap", &node, node.op(), walk.peeled);
   if (!walk.tensor_scales.empty()) return missed("scores.bias-below-tensor-scale", &node, node.op(), walk.peeled);
   if (auto lowered = peel_maximum(node, walk, context)) return std::vector{*std::move(lowered)};
+  if (Value* selected = selected_by_sum(node, walk, context)) return std::vector{step(walk, *selected, "Add(selection)")};
   std::vector<ScoreWalk> ways;
   for (int scores : {0, 1}) {
     if (node.is("Sub") && scores == 1) break;
@@ -57,6 +59,7 @@ Ways peel_bias(Node& node, const ScoreWalk& walk, MatchContext& context) {
 Ways peel_where(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (walk.softcap != 0) return missed("scores.mask-below-softcap", &node, node.op(), walk.peeled);
   if (!walk.tensor_scales.empty()) return missed("scores.mask-below-tensor-scale", &node, node.op(), walk.peeled);
+  if (auto shifted = peel_shifted_scores(node, walk, context)) return *std::move(shifted);
   std::vector<ScoreWalk> ways;
   std::string found = "no branch is a number";
   for (int scores : {1, 2}) {

@@ -7,6 +7,7 @@
 #include "attn_opt/matcher.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products.h"
+#include "patterns/row_reduction.h"
 
 namespace attn_opt {
 namespace {
@@ -70,7 +71,7 @@ SoftmaxSite softmax_of(Value& exponent, Facts& facts) {
   SoftmaxSite site{&exponent, nullptr, nullptr, 0.0};
   Value* scores = nullptr;
   double number_added = 0;
-  const Matcher highest = in_each_row(reduced_over_last("ReduceMax", same(&scores)));
+  const Matcher highest = reduction_of_rows("ReduceMax", &scores);
   if (difference(any(&scores), highest)(exponent, facts)) {
     site.exponent_offset.reset();
   } else if (op("Sub", {any(&scores), number(&number_added)})(exponent, facts)) {
@@ -92,7 +93,7 @@ std::optional<SoftmaxSite> quotient(Node& node, Facts& facts) {
     exponential = &value;
     return exp(value, f);
   };
-  const Matcher sum = row_sum(same(&exponential));
+  const Matcher sum = reduction_of_rows("ReduceSum", &exponential);
   const Matcher reciprocal = in_each_row(op("Reciprocal", {sum}));
   Value& result = *node.outputs[0];
   if (op("Div", {numerator, sum})(result, facts) || op("Mul", {numerator, reciprocal})(result, facts) ||
@@ -101,15 +102,17 @@ std::optional<SoftmaxSite> quotient(Node& node, Facts& facts) {
   return std::nullopt;
 }
 
-/// Fits the sum of each row of TERMS, one number in the place of the keys, and captures what adds them up.
-Matcher total_of_row(const Matcher& terms, const Node** sum) {
+/// Fits the sum of each row of TERMS, or of what ROWS holds by then, one number in the place of the keys, and captures what
+/// adds them up.
+Matcher total_of_row(const Matcher& terms, Value* const* rows, const Node** sum) {
   return [=](Value& value, Facts& facts) {
     const Value& seen = canonical(value, facts);
     const Shape* shape = facts.shape(seen);
     const Matcher times_ones = op("MatMul", {terms, number_is(1)});
     const bool is_one_a_row = shape && !shape->empty() && shape->back().is(1);
     *sum = seen.producer;
-    return reduced_over_last("ReduceSum", terms)(value, facts) || (is_one_a_row && times_ones(value, facts));
+    if (reduced_over_last("ReduceSum", terms)(value, facts) || (is_one_a_row && times_ones(value, facts))) return true;
+    return is_one_a_row && reduction_of_rows("ReduceSum", rows, sum)(value, facts);
   };
 }
 
@@ -140,7 +143,7 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, Facts& 
     if (!op("Exp", {any(&exponent)})(*exponential, facts)) continue;
     const Node* sum = nullptr;
     Value* also = is_turned ? exponential : operand;
-    const Matcher total = total_of_row(either({same(&exponential), same(&also)}), &sum);
+    const Matcher total = total_of_row(either({same(&exponential), same(&also)}), &exponential, &sum);
     if (!(node.is("Div") ? total : op("Reciprocal", {total}))(*node.inputs[1 - numerator], facts)) continue;
     SoftmaxSite site = softmax_of(*exponent, facts);
     site.output = exponential;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "attn_opt/opset_raise.h"
+#include "src/emit/read_sizes.h"
 #include "src/optimizer/effect.h"
 #include "src/optimizer/function_inlining.h"
 #include "src/optimizer/imports.h"
@@ -96,7 +97,9 @@ class Run {
           return refuse(line, {"strict.assumed", site.match.anchor, precondition.id + ": " + precondition.detail, line.peeled});
     if (options_.verify != VerifyMode::kOff && !verified(*emission, site, line)) return false;
     line.effect = effect_of(*emission, facts_);
+    const std::vector<Node*> read_for_sizes = nodes_read_for_sizes(*emission);
     emission->edit.commit(shared_);
+    say_sizes(read_for_sizes, context_, shared_);
     line.outcome = SiteReport::Outcome::kFused;
     return true;
   }

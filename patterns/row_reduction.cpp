@@ -1,0 +1,152 @@
+#include "patterns/row_reduction.h"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "attn_opt/canonical.h"
+#include "patterns/layout_checks.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int kMaxSteps = 12;
+/// An axis of size 1, which lies nowhere.
+constexpr int kUnit = -1;
+
+/// A value and which axis of the rows each of its axes is.
+struct Placed {
+  Value* value = nullptr;
+  std::vector<int> axes;
+};
+
+std::optional<Placed> identified(Value& value, Facts& facts) {
+  Placed placed{&canonical(value, facts), {}};
+  const Shape* shape = facts.shape(value);
+  if (!shape) return std::nullopt;
+  placed.axes.resize(shape->size());
+  std::iota(placed.axes.begin(), placed.axes.end(), 0);
+  for (size_t axis = 0; axis < shape->size(); ++axis)
+    if ((*shape)[axis].is(1)) placed.axes[axis] = kUnit;
+  return placed;
+}
+
+std::optional<Placed> before_transpose(const Node& node, const Placed& after, Facts& facts) {
+  const auto* perm = node.ints_attribute("perm");
+  if (!perm || static_cast<size_t>(perm->size()) != after.axes.size()) return std::nullopt;
+  Placed before{&canonical(*node.inputs[0], facts), std::vector<int>(after.axes.size())};
+  for (int axis = 0; axis < perm->size(); ++axis) before.axes[static_cast<size_t>(perm->Get(axis))] = after.axes[static_cast<size_t>(axis)];
+  return before;
+}
+
+/// AFTER is regrouped, or repeated along axes, of which neither moves axes of a size other than 1.
+std::optional<Placed> before_same_axes(const Node& node, const Placed& after, Facts& facts) {
+  const Shape *is = facts.shape(*after.value), *was = facts.shape(*node.inputs[0]);
+  if (!is || !was) return std::nullopt;
+  Placed before{&canonical(*node.inputs[0], facts), std::vector<int>(was->size(), kUnit)};
+  const bool expands = node.is("Expand");
+  if (expands && was->size() != is->size()) return std::nullopt;
+  size_t at = 0;
+  for (size_t axis = 0; axis < was->size(); ++axis) {
+    if (expands) at = axis;
+    if ((*was)[axis].is(1)) continue;
+    while (!expands && at < is->size() && (*is)[at].is(1)) ++at;
+    if (at == is->size() || (*is)[at] != (*was)[axis]) return std::nullopt;
+    before.axes[axis] = after.axes[at++];
+  }
+  while (!expands && at < is->size() && (*is)[at].is(1)) ++at;
+  return expands || at == is->size() ? std::optional(before) : std::nullopt;
+}
+
+/// The axis that NODE reduces, counted from the front; nullopt if it is not one alone.
+std::optional<size_t> reduced_axis(const Node& node, size_t rank, Facts& facts) {
+  std::vector<int64_t> axes;
+  if (const auto* attribute = node.ints_attribute("axes")) axes.assign(attribute->begin(), attribute->end());
+  if (const Value* listed = node.input(1)) {
+    const IntegerData* data = facts.integers(*listed);
+    if (!data) return std::nullopt;
+    for (const Dim& axis : data->values) axes.push_back(axis.is_constant() ? axis.value() : std::numeric_limits<int64_t>::min());
+  }
+  if (axes.size() != 1) return std::nullopt;
+  const int64_t axis = axes[0] < 0 ? axes[0] + static_cast<int64_t>(rank) : axes[0];
+  return axis >= 0 && axis < static_cast<int64_t>(rank) ? std::optional(static_cast<size_t>(axis)) : std::nullopt;
+}
+
+std::optional<Placed> before_reduction(const Node& node, const Placed& after, int row_axis, Facts& facts) {
+  const Shape* shape = facts.shape(*node.inputs[0]);
+  const auto axis = shape ? reduced_axis(node, shape->size(), facts) : std::nullopt;
+  if (!axis) return std::nullopt;
+  Placed before{&canonical(*node.inputs[0], facts), after.axes};
+  const auto at = before.axes.begin() + static_cast<std::ptrdiff_t>(*axis);
+  if (node.int_attribute("keepdims", 1) != 0) *at = row_axis;
+  else before.axes.insert(at, row_axis);
+  return before.axes.size() == shape->size() ? std::optional(before) : std::nullopt;
+}
+
+/// The operand of NODE, a Max, beside -inf; null if it has another.
+Value* above_minus_inf(const Node& node, Facts& facts) {
+  for (const size_t at : {0, 1})
+    if (node.inputs.size() == 2 && facts.uniform(*node.inputs[at]) == -INFINITY) return node.inputs[1 - at];
+  return nullptr;
+}
+
+/// FOUND as the value that Transposes made it of.
+Placed untransposed(Placed found, Facts& facts) {
+  for (int step = 0; step < kMaxSteps && found.value->producer && found.value->producer->is("Transpose"); ++step) {
+    auto before = before_transpose(*found.value->producer, found, facts);
+    if (!before) break;
+    found = *std::move(before);
+  }
+  return found;
+}
+
+bool are_one(const Placed& one, const Placed& other, Facts& facts) {
+  const Shape* shape = facts.shape(*one.value);
+  if (one.value != other.value || !shape) return false;
+  for (size_t axis = 0; axis < shape->size(); ++axis)
+    if (!(*shape)[axis].is(1) && one.axes[axis] != other.axes[axis]) return false;
+  return true;
+}
+
+/// The rows that VALUE holds a number of OP_TYPE for, and where their axes lie among RANK.
+std::optional<Placed> reduced_from(const std::string& op_type, Value& value, size_t rank, const Node** reduces, Facts& facts) {
+  auto placed = identified(value, facts);
+  const int row_axis = static_cast<int>(rank) - 1;
+  if (!placed || placed->axes.size() != rank) return std::nullopt;
+  for (int step = 0; placed && step < kMaxSteps; ++step) {
+    const Node* node = placed->value->producer;
+    if (!node || placed->value->output != 0 || !node->domain().empty() || !node->input(0)) return std::nullopt;
+    if (node->is(op_type)) {
+      if (reduces) *reduces = node;
+      return before_reduction(*node, *placed, row_axis, facts);
+    }
+    if (node->is("Transpose")) {
+      placed = before_transpose(*node, *placed, facts);
+    } else if (node->is("Max") && op_type == "ReduceMax") {
+      Value* above = above_minus_inf(*node, facts);
+      if (!above || !facts.shape(*above) || facts.shape(*above)->size() != placed->axes.size()) return std::nullopt;
+      placed->value = &canonical(*above, facts);
+    } else if (is_regrouping(*node) || node->is("Expand")) {
+      placed = before_same_axes(*node, *placed, facts);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Matcher reduction_of_rows(std::string op_type, Value* const* terms, const Node** reduces) {
+  return [=](Value& value, Facts& facts) {
+    const auto rows = identified(**terms, facts);
+    if (!rows || rows->axes.empty()) return false;
+    auto placed = reduced_from(op_type, value, rows->axes.size(), reduces, facts);
+    return placed && are_one(untransposed(*std::move(placed), facts), untransposed(*rows, facts), facts);
+  };
+}
+
+}  // namespace attn_opt

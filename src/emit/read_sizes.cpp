@@ -1,0 +1,87 @@
+#include "src/emit/read_sizes.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_set>
+
+#include "src/emit/sizes.h"
+
+namespace attn_opt {
+namespace {
+
+/// Nodes looked at above one site.
+constexpr size_t kMaxNodes = 64;
+/// More readers than this are no few sizes: a mask that all layers share.
+constexpr size_t kMaxReaders = 16;
+
+bool reads_sizes(const Use& use) { return use.node && use.node->is("Shape"); }
+
+bool is_read_for_sizes(const Node& node) {
+  return std::ranges::any_of(node.outputs, [](const Value* made) {
+    return made && made->uses.size() <= kMaxReaders && std::ranges::any_of(made->uses, reads_sizes);
+  });
+}
+
+/// The Shapes that read what NODE makes; empty if there are none or others read it too.
+std::vector<Node*> only_shapes(const Node& node) {
+  std::vector<Node*> shapes;
+  for (const Value* made : node.outputs) {
+    if (!made) continue;
+    if (made->is_output || made->uses.size() > kMaxReaders) return {};
+    for (const Use& use : made->uses) {
+      if (!reads_sizes(use)) return {};
+      shapes.push_back(use.node);
+    }
+  }
+  return shapes;
+}
+
+/// Makes what SHAPE makes of graph inputs; false if those do not say it.
+bool say(Node& shape, MatchContext& context, SharedNodes& shared) {
+  const IntegerData* numbers = context.facts.integers(*shape.outputs[0]);
+  if (!numbers) return false;
+  Edit edit(context.view, shape);
+  GraphBuilder build(edit, shared, shape.label());
+  Value* said = SizeSource(build, context.facts).sizes(numbers->values);
+  if (!said) return false;
+  // Takeovers need a node of the edit's own.
+  const bool is_own = std::ranges::find(edit.nodes(), said->producer) != edit.nodes().end();
+  if (!is_own) said = build.new_node("Identity", {said}, {true}, {})->outputs[0];
+  edit.take_over(*shape.outputs[0], *said);
+  edit.commit(shared);
+  return true;
+}
+
+/// NODES and those above them in their graph, from the last upward.
+std::vector<Node*> with_makers(std::vector<Node*> nodes) {
+  std::unordered_set<const Node*> seen(nodes.begin(), nodes.end());
+  for (size_t i = 0; i < nodes.size() && nodes.size() < kMaxNodes; ++i)
+    for (const Value* input : nodes[i]->inputs)
+      if (input && input->producer && input->graph == nodes[i]->graph && seen.insert(input->producer).second)
+        nodes.push_back(input->producer);
+  std::ranges::sort(nodes, std::greater(), &Node::position);
+  return nodes;
+}
+
+}  // namespace
+
+std::vector<Node*> nodes_read_for_sizes(const Emission& emission) {
+  const std::unordered_set<const Node*> gone(emission.removed.begin(), emission.removed.end());
+  std::vector<Node*> found;
+  for (const Node* node : emission.removed)
+    for (const Value* input : node->inputs) {
+      Node* maker = input ? input->producer : nullptr;
+      if (maker && maker->placement == Placement::kOfFile && !gone.contains(maker) && is_read_for_sizes(*maker)) found.push_back(maker);
+    }
+  return found;
+}
+
+void say_sizes(const std::vector<Node*>& nodes, MatchContext& context, SharedNodes& shared) {
+  for (const Node* node : with_makers(nodes)) {
+    if (node->removed) continue;
+    for (Node* shape : only_shapes(*node))
+      if (!say(*shape, context, shared)) break;
+  }
+}
+
+}  // namespace attn_opt

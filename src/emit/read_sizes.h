@@ -1,0 +1,22 @@
+// Sizes that the model reads of values which nothing else needs once attention is one node.
+//
+//   Softmax ─ MatMul(V)                     Attention
+//      └───── Shape ─ Gather ─ …            Shape(input) ─ Concat ─ Gather ─ …
+//
+// A Shape keeps all alive that makes what it reads. Where its numbers follow from the inputs, they are taken from those.
+#pragma once
+
+#include <vector>
+
+#include "attn_opt/edit.h"
+#include "attn_opt/emit.h"
+
+namespace attn_opt {
+
+/// Of the nodes that EMISSION does not remove, those that made something for removed ones, and whose sizes are read.
+std::vector<Node*> nodes_read_for_sizes(const Emission& emission);
+
+/// Replaces the Shapes that alone read what NODES, and those above them, make, and removes these. Once EMISSION is committed.
+void say_sizes(const std::vector<Node*>& nodes, MatchContext& context, SharedNodes& shared);
+
+}  // namespace attn_opt
