@@ -1,14 +1,16 @@
 // What may stand between the softmax and its product with V.
 //
 //   Cast, CastLike, Identity, Dropout at inference      guards (row_guard.h)
-//   Reshape, Squeeze, Unsqueeze of the leading axes     Transpose of the last two axes
+//   Reshape, Squeeze, Unsqueeze of the leading axes     Transpose of the last two axes, also around axes of size 1
 //   Mul, Div                                            by a number, or one for each head
+//   Mul, ReduceSum, Div                                 a mask, and what it leaves divided by its sum (renormalised_mask.h)
 #include "patterns/probability_walk.h"
 
 #include <algorithm>
 
 #include "attn_opt/canonical.h"
 #include "patterns/layout_checks.h"
+#include "patterns/operand_walk.h"
 #include "patterns/products.h"
 #include "patterns/readers.h"
 
@@ -24,12 +26,13 @@ bool is_on_the_way(const Node& node) {
 
 class Walker {
  public:
-  Walker(Value& start, const Node* sum, MatchContext& context) : value_(&start), sum_(sum), facts_(context.facts) {}
+  Walker(Value& start, const Node* sum, MatchContext& context) : value_(&start), sum_(sum), context_(context), facts_(context.facts) {}
 
   Matched<ProbabilityWalk> run() {
     for (int step = 0; step < kMaxSteps; ++step) {
-      if (pass_guard() || pass_infinity_guard() || pass_factor()) continue;
-      ATTN_OPT_MATCH(Node * next, next_node());
+      const Readers readers = readers_here();
+      if (pass_mask(readers) || pass_factor(readers) || pass_guard(readers) || pass_infinity_guard(readers)) continue;
+      ATTN_OPT_MATCH(Node * next, next_node(readers));
       if (is_product(*next)) {
         walk_.product = next;
         walk_.probabilities = value_;
@@ -41,9 +44,8 @@ class Walker {
   }
 
  private:
-  bool pass_guard() {
+  bool pass_guard(const Readers& readers) {
     if (walk_.guard) return false;
-    const Readers readers = readers_here();
     const auto guard = row_guard(readers, *value_, facts_);
     if (!guard) return false;
     const bool others_read = readers.is_output || std::ranges::any_of(readers.all, [&](const Reader& reader) {
@@ -60,8 +62,7 @@ class Walker {
     return true;
   }
 
-  bool pass_infinity_guard() {
-    const Readers readers = readers_here();
+  bool pass_infinity_guard(const Readers& readers) {
     seen_.push_back(&canonical(*value_, facts_));
     Node* guard = infinity_guard(readers, seen_, facts_);
     if (!guard) return false;
@@ -72,8 +73,7 @@ class Walker {
     return true;
   }
 
-  bool pass_factor() {
-    const Readers readers = readers_here();
+  bool pass_factor(const Readers& readers) {
     Node* node = readers.only_one() ? readers.all[0].node : nullptr;
     if (!node || node->graph != value_->graph || !(node->is("Mul") || (node->is("Div") && readers.all[0].input == 0))) return false;
     Value& factor = *node->inputs[static_cast<size_t>(1 - readers.all[0].input)];
@@ -85,6 +85,17 @@ class Walker {
     walk_.factors.push_back({&factor, node->is("Div"), is_number, own->size()});
     walk_.peeled.push_back(node->op() + "(values)");
     value_ = node->outputs[0];
+    return true;
+  }
+
+  bool pass_mask(const Readers& readers) {
+    if (walk_.mask || walk_.transposed || walk_.guard) return false;
+    auto mask = renormalised_mask(readers, *value_, context_);
+    if (!mask) return false;
+    walk_.masked_shape = *facts_.shape(*value_);
+    walk_.peeled.emplace_back("Mul(mask) / ReduceSum");
+    value_ = mask->result;
+    walk_.mask = std::move(mask);
     return true;
   }
 
@@ -100,8 +111,7 @@ class Walker {
   }
 
   /// The node to go on with; VALUE_ becomes the copy that it reads.
-  Matched<Node*> next_node() {
-    const Readers readers = readers_here();
+  Matched<Node*> next_node(const Readers& readers) {
     std::vector<Reader> candidates, products;
     for (const Reader& reader : readers.all) {
       if (!reader.node || reader.node->graph != value_->graph || !is_on_the_way(*reader.node) || reader.reads_type_alone())
@@ -158,6 +168,51 @@ class Walker {
     return nullptr;
   }
 
+  /// What a chain of layout operators from FIRST on makes, each the only reader of the one before, where queries and keys are
+  /// the last two axes again and the leading ones in their order; turns the walk if they are swapped. Null if there is none.
+  Value* end_of_layout(Node& first) {
+    const Shape* own = facts_.shape(*value_);
+    if (!own || own->size() < 2) return nullptr;
+    std::vector<Role> roles(own->size(), Role::kBatch);
+    roles[own->size() - 2] = Role::kRow;
+    roles.back() = Role::kFeature;
+    std::optional<AxisMap> axes = AxisMap::of(*own, roles);
+    Node* next = &first;
+    for (int step = 0; step < kMaxTogether; ++step) {
+      axes = axes_after(*next, *axes, context_);
+      if (!axes) return nullptr;
+      Value& made = *next->outputs[0];
+      const bool is_straight = lie_last(*axes, Role::kRow, Role::kFeature);
+      if (is_straight || lie_last(*axes, Role::kFeature, Role::kRow)) {
+        walk_.transposed = walk_.transposed == is_straight;
+        return &made;
+      }
+      const Readers readers = readers_of(made, facts_);
+      if (!readers.only_one() || !readers.all[0].node || readers.all[0].input != 0 || readers.all[0].node->graph != first.graph) return nullptr;
+      next = readers.all[0].node;
+      if (next->outputs.empty() || !next->outputs[0]) return nullptr;
+    }
+    return nullptr;
+  }
+
+  /// True if the last two of AXES are those of LAST_BUT_ONE and LAST, and all others lie before them in their order.
+  static bool lie_last(const AxisMap& axes, Role last_but_one, Role last) {
+    if (axes.rank() < 2) return false;
+    std::vector<int> in_order;
+    for (const Role role : {Role::kBatch, last_but_one, last})
+      for (size_t factor = 0; factor < axes.factors().size(); ++factor)
+        if (axes.factors()[factor].role == role) in_order.push_back(static_cast<int>(factor));
+    std::vector<int> found;
+    for (size_t axis = 0; axis < axes.rank(); ++axis) found.insert(found.end(), axes.axis(axis).begin(), axes.axis(axis).end());
+    const auto holds_only = [&](size_t axis, Role role) {
+      return std::ranges::all_of(axes.axis(axis), [&](int factor) { return axes.factors()[static_cast<size_t>(factor)].role == role; });
+    };
+    const auto leads = [&](size_t axis) { return axis + 2 >= axes.rank() || holds_only(axis, Role::kBatch); };
+    for (size_t axis = 0; axis < axes.rank(); ++axis)
+      if (!leads(axis)) return false;
+    return found == in_order && holds_only(axes.rank() - 2, last_but_one) && holds_only(axes.rank() - 1, last);
+  }
+
   Matched<Value*> pass(Node& node) {
     Value* next = node.outputs[0];
     const std::string& op_type = node.op();
@@ -166,12 +221,14 @@ class Walker {
       if (!is_floating(facts_.type(*next))) return missed("probabilities.cast", &node, type_name(facts_.type(*next)), walk_.peeled);
     } else if (node.is("Transpose")) {
       next = end_of_chain(node, swapped_from);
+      if (next) walk_.transposed = !walk_.transposed;
+      else next = end_of_layout(node);
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
-      walk_.transposed = !walk_.transposed;
     } else if (node.is("Dropout")) {
       return missed("probabilities.dropout", &node, "in training mode", walk_.peeled);
     } else {
       next = end_of_chain(node, regrouped_from);
+      if (!next) next = end_of_layout(node);
       if (!next) return missed("probabilities.reshape", &node, op_type + " of queries or keys", walk_.peeled);
     }
     walk_.peeled.push_back(op_type);
@@ -180,6 +237,7 @@ class Walker {
 
   Value* value_;
   const Node* sum_;
+  MatchContext& context_;
   Facts& facts_;
   ProbabilityWalk walk_;
   std::vector<Value*> seen_;  ///< probabilities on the way

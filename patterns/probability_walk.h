@@ -7,6 +7,7 @@
 
 #include "attn_opt/miss.h"
 #include "attn_opt/pattern.h"
+#include "patterns/renormalised_mask.h"
 #include "patterns/row_guard.h"
 
 namespace attn_opt {
@@ -28,6 +29,8 @@ struct ProbabilityWalk {
   bool escapes_often = false;     ///< several values on the way are read by others
   bool escapes_before_guard = false;
   std::vector<ValueFactor> factors;
+  std::optional<RenormalisedMask> mask;  ///< laid over the probabilities, of MASKED_SHAPE, which are divided by what it leaves
+  Shape masked_shape;
   std::vector<std::string> peeled;
 };
 

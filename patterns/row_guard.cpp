@@ -7,6 +7,7 @@
 #include "attn_opt/mask_contents.h"
 #include "attn_opt/matcher.h"
 #include "patterns/addends.h"
+#include "patterns/conditions.h"
 
 namespace attn_opt {
 namespace {
@@ -32,7 +33,14 @@ Matcher row_is_above_minus_infinity(Value** tested) {
   return either({above(maximum), op("Not", {row_is_minus_infinity(tested)})});
 }
 
+/// PROBABILITIES times ones and zeros, which other sums of NODE's reader leave as they are.
+std::optional<RowGuard> factor_at(Node& node, size_t probabilities, Facts& facts) {
+  const auto condition = condition_of_number(*node.inputs[1 - probabilities], facts);
+  return condition ? std::optional(RowGuard{&node, nullptr, condition->value, condition->is_true}) : std::nullopt;
+}
+
 std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value, Facts& facts) {
+  if (node.is("Mul") && node.inputs.size() == 2 && probabilities < 2) return factor_at(node, probabilities, facts);
   if (!node.is("Where") || node.inputs.size() != 3 || (probabilities != 1 && probabilities != 2)) return std::nullopt;
   Value &condition = *node.inputs[0], &otherwise = *node.inputs[3 - probabilities];
   if (facts.uniform(otherwise) != 0.0) return std::nullopt;
@@ -99,7 +107,7 @@ bool is_never_empty(Value& tested, Facts& facts) {
 /// True if the guard NODE does not make the probabilities larger.
 bool keeps_shape(const Node& node, Facts& facts) {
   const Shape* after = facts.shape(*node.outputs[0]);
-  return after && std::any_of(node.inputs.begin() + 1, node.inputs.end(), [&](const Value* input) {
+  return after && std::any_of(node.inputs.begin() + (node.is("Where") ? 1 : 0), node.inputs.end(), [&](const Value* input) {
            const Shape* before = facts.shape(*input);
            return before && *before == *after;
          });

@@ -2,7 +2,7 @@
 //
 //   Where(IsNaN(p), 0, p)                        NaN of any origin becomes 0
 //   Where(ReduceMax(m, -1) == -inf, 0, p)        rows in which M, what was added to the scores, is -inf throughout
-//   Where(m, 0, p)                               keys that M masked in the scores too
+//   Where(m, 0, p), Mul(Cast(not m), p)          keys that M masked in the scores too
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 namespace attn_opt {
 
 struct RowGuard {
-  Node* node = nullptr;           ///< the Where
+  Node* node = nullptr;           ///< the Where or Mul
   Value* row_maximum_of = nullptr;
   Value* mask = nullptr;  ///< both null: NaN is tested for
   bool keeps = false;     ///< MASK is true for what stays as it is

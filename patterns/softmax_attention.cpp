@@ -108,9 +108,25 @@ Matched<GuardMeaning> read_mask_above(const RowGuard& guard, Reading& reading, M
   return is_alone ? GuardMeaning::kEmptyRows : GuardMeaning::kNothing;
 }
 
+/// A mask that probabilities were divided behind hides keys as -inf in the scores does.
+Matched<void> add_renormalised_mask(const ScoreLayout& layout, Reading& reading) {
+  const auto& mask = reading.probabilities.mask;
+  if (!mask) return {};
+  if (!layout.order.empty())
+    return missed("probabilities.mask", reading.probabilities.product, "axes change places behind the mask", reading.probabilities.peeled);
+  constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
+  auto& terms = reading.scores.terms;
+  terms.insert(terms.begin(), {ScoreTerm::Kind::kKeep, mask->keep, 1, kMinusInf, reading.probabilities.masked_shape});
+  return {};
+}
+
 /// NaN is made 0 where all scores are -inf, and a guard that tests for NaN does no less.
 Matched<GuardMeaning> read_guard(Reading& reading, Value& softmax_input, MatchContext& context) {
   const auto& guard = reading.probabilities.guard;
+  if (const auto& mask = reading.probabilities.mask; mask && !guard) {
+    if (mask->guards_nan) return GuardMeaning::kScores;
+    return mask->guards_empty_rows && reading.scores.terms.size() == 1 ? GuardMeaning::kEmptyRows : GuardMeaning::kNothing;
+  }
   if (!guard) return GuardMeaning::kNothing;
   if (guard->mask) return read_mask_above(*guard, reading, context);
   if (!guard->row_maximum_of) return GuardMeaning::kScores;
@@ -141,10 +157,15 @@ Matched<ProductSide> scaled_values(const ProbabilityWalk& walk, ProductSide valu
   return values;
 }
 
-/// The layout that the softmax's result must have for what PRODUCT makes of it to be attention.
-ScoreLayout layout_at_softmax(const ProbabilityWalk& walk, const ScoreLayout& at_product, MatchContext& context) {
-  if (!walk.transposed) return at_product;
-  return at_product.swapped(context.facts.shape(*walk.probabilities)->size());
+/// The layout that OUTPUT, the softmax's result, must have for what PRODUCT makes of it to be attention.
+ScoreLayout layout_at_softmax(const ProbabilityWalk& walk, const ScoreLayout& at_product, const Value& output, MatchContext& context) {
+  const bool swaps = at_product.swaps_last_two();
+  if (!at_product.order.empty() && !swaps)
+    return walk.transposed ? at_product.swapped(context.facts.shape(*walk.probabilities)->size()) : at_product;
+  const Shape* shape = context.facts.shape(output);
+  ScoreLayout layout = swaps == walk.transposed || !shape ? ScoreLayout() : ScoreLayout::keys_by_queries(shape->size());
+  layout.head_axes = at_product.head_axes;
+  return layout;
 }
 
 /// SHAPE with its last two axes swapped if IS_SWAPPED.
@@ -170,7 +191,7 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
   std::vector<Role> roles = output.roles;
   if (softmax.swapped) std::swap(roles[roles.size() - 2], roles.back());
   const bool keeps_order =
-      output.order.empty() && layout_at_softmax(walk, reading.value_product.probabilities, context).order.empty();
+      output.order.empty() && layout_at_softmax(walk, reading.value_product.probabilities, *softmax.output, context).order.empty();
   const bool has_rows = roles.size() == summed.size() && roles[roles.size() - 2] == Role::kRow && roles.back() == Role::kFeature &&
                         std::is_sorted(roles.begin(), roles.end() - 2);
   if (!keeps_order || !has_rows) return miss("the sums do not lie as the rows of the product do");
@@ -184,13 +205,14 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   ATTN_OPT_MATCH(reading.probabilities, walk_probabilities(*softmax.output, softmax.sum, context));
   const ProbabilityWalk& probabilities = reading.probabilities;
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
-  const ScoreLayout layout = product ? layout_at_softmax(probabilities, product->probabilities, context) : ScoreLayout();
+  const ScoreLayout layout = product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
   ATTN_OPT_DONE(check_softmax_axis(softmax, layout, context));
   ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, layout, context));
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
   ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.layout, context));
   ATTN_OPT_DONE(add_what_product_adds(reading));
+  ATTN_OPT_DONE(add_renormalised_mask(layout, reading));
   ATTN_OPT_MATCH(reading.guard, read_guard(reading, *softmax.input, context));
   ATTN_OPT_MATCH(reading.value_product.value, scaled_values(probabilities, reading.value_product.value, context));
   return reading;
@@ -298,6 +320,7 @@ class SoftmaxAttention : public Pattern {
     sdpa.preconditions = preconditions_of(sdpa, context);
     if (softmax.divided && !sdpa.exponent_offset && context.facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
       sdpa.preconditions.push_back({"exp-in-range", false, "float16 holds sums of exponentials, which are divided behind the product"});
+    if (reading.probabilities.mask) assume("exp-in-range", "what a mask leaves of probabilities is divided by its sum", sdpa);
     if (const auto fill = fill_that_scores_stay_above(reading))
       assume("scores-above-fill", "masked keys have " + number_text(*fill) + " in the softmax", sdpa);
     return sdpa;

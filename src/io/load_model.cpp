@@ -7,6 +7,7 @@
 #include "attn_opt/model_io.h"
 #include "src/io/file.h"
 #include "src/io/flat_check.h"
+#include "src/io/missing_shapes.h"
 #include "src/io/model_file.h"
 #include "src/io/model_format.h"
 #include "src/io/node_order.h"
@@ -31,11 +32,15 @@ Status check_is_model(const onnx::ModelProto& model, const std::string& where) {
   return fail(ErrorCode::kInvalidInput, where, "is not an ONNX model: it has no " + missing);
 }
 
-/// What ONNX's checker says, but of operators that only runtimes have; empty if all is well.
+/// What ONNX's checker says, but of operators that only runtimes have and of missing shapes; empty if all is well.
 std::string checked(const onnx::ModelProto& proto) {
   if (is_valid_flat_model(proto)) return {};
   try {
-    const auto rest = without_runtime_operators(proto);
+    auto rest = without_runtime_operators(proto);
+    if (lacks_shapes(proto)) {
+      if (!rest) rest = proto;
+      give_shapes(*rest);
+    }
     onnx::checker::check_model(rest ? *rest : proto);
     return {};
   } catch (const std::exception& error) {

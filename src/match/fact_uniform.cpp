@@ -111,8 +111,9 @@ bool FactStore::is_zero_product(const Node& node) {
     if (!node.input(input) || !other) return false;
     const Tensor& element = uniforms_[*node.inputs[input]];
     if (!element.has_value() || number_of(element) != 0 || std::signbit(number_of(element))) continue;
-    const ValueFact& fact_of_other = computed(*other);
-    if (is_integer(fact_of_other.type)) return true;
+    if (is_integer(computed(*other).type)) return true;
+    const Node* cast = other->producer;
+    if (cast && cast->is("Cast") && cast->input(0) && computed(*cast->inputs[0]).type == onnx::TensorProto::BOOL) return true;
   }
   return false;
 }

@@ -12,6 +12,7 @@
 #include "src/optimizer/imports.h"
 #include "src/optimizer/model_verification.h"
 #include "src/optimizer/operator_counts.h"
+#include "src/optimizer/output_shapes.h"
 #include "src/optimizer/sites.h"
 #include "src/report/names.h"
 #include "src/verify/seconds.h"
@@ -42,6 +43,7 @@ class Run {
     report_.changed = fuse_sites(plan);
     merge_lines(sites_, report_);
     if (report_.changed) {
+      declare_output_shapes(*view_, facts_);
       if (plan) plan->apply(*view_);
       view_->compact();
     }

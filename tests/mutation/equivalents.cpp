@@ -29,6 +29,9 @@ constexpr const char* kEmptyBelowClamp = "only rows differ in which every key is
 constexpr const char* kNoNumberInAnyRow = "what is no number is in every row of both sides: in the largest score of all, and in the last key";
 constexpr const char* kLargeAlready = "the mask is as large as the scores: that it is could only not be proven";
 
+constexpr const char* kTimesZero = "what is no number is none in the model either, where it is multiplied with 0";
+constexpr const char* kExactInHalf = "0 and -3 are numbers of float16 too";
+
 }  // namespace
 
 bool Equivalent::is_for(const std::string& other_model) const {
@@ -237,6 +240,20 @@ const std::vector<Equivalent>& equivalents() {
       {"number kept: doubled", "scores_split_partial_bias", kEmptyRowsAlone},
       {"number kept: off by 64 ulp", "scores_split_partial_bias", kEmptyRowsAlone},
       {"number kept: x 1.01", "scores_split_partial_bias", kEmptyRowsAlone},
+      {"operands: V read above its layout", "sizes_of_probabilities_unknown", kReshapeBetween},
+      {"preconditions: 'scores-finite' left out", "jax_mask_behind_softmax", kLeavesExpRange},
+      {"preconditions: 'scores-finite' left out", "masked_softmax_divided", kTimesZero},
+      {"preconditions: 'scores-finite' left out", "tf_select_by_sum", kTimesZero},
+      {"fill: halved", "tf_select_by_sum", kAbsorbed},
+      {"fill: lowest for a finite one", "tf_select_by_sum", kAbsorbed},
+      {"Attention inputs: mask through float16", "tf_select_by_sum", kEmptyRowsAlone},
+      {"Attention inputs: mask through float16", "where_scores_less_number", kExactInHalf},
+      {"Attention inputs: mask x 1.01", "tf_select_by_sum", kAbsorbed},
+      {"number kept: + 1", "*tf_select_by_sum", kShift},
+      {"number laid over: doubled", "*tf_select_by_sum", kAbsorbed},
+      {"number laid over: halved", "tf_select_by_sum", kAbsorbed},
+      {"number laid over: off by 64 ulp", "*tf_select_by_sum", kAbsorbed},
+      {"number laid over: x 1.01", "*tf_select_by_sum", kAbsorbed},
   };
   return all;
 }

@@ -1,0 +1,79 @@
+#include "patterns/renormalised_mask.h"
+
+#include <algorithm>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/matcher.h"
+#include "patterns/conditions.h"
+#include "patterns/inner_values.h"
+#include "patterns/peel_steps.h"
+#include "patterns/row_reduction.h"
+
+namespace attn_opt {
+namespace {
+
+/// The only node OP_TYPE that reads VALUE as input number INPUT; null if there is none or several.
+Node* reader_of(Value& value, const char* op_type, int input, Facts& facts) {
+  Node* found = nullptr;
+  for (const Reader& reader : readers_of(value, facts).all) {
+    if (!reader.node || reader.node->graph != value.graph || !reader.node->is(op_type) || reader.input != input) continue;
+    if (found) return nullptr;
+    found = reader.node;
+  }
+  return found;
+}
+
+/// The denominator that DIVIDES what is left of probabilities.
+struct Denominator {
+  Value* is_positive = nullptr;  ///< that the sum is; null if it is not asked
+};
+
+std::optional<Denominator> denominator_of(Value& divisor, Value& left, Facts& facts) {
+  Value* rows = &left;
+  Value *positive = nullptr, *sum = nullptr;
+  const Matcher total = reduction_of_rows("ReduceSum", &rows);
+  if (total(divisor, facts)) return Denominator{};
+  const bool chooses = op("Where", {any(&positive), any(&sum), number_is(1)})(divisor, facts);
+  if (!chooses || !total(*sum, facts) || !op("Greater", {same(&sum), number_is(0)})(*positive, facts)) return std::nullopt;
+  return Denominator{&canonical(*positive, facts)};
+}
+
+/// True if every reader of LEFT is DIVIDES or a sum that only DIVIDES sees.
+bool serves_only(Value& left, const Node& divides, Facts& facts) {
+  const Readers readers = readers_of(left, facts);
+  return !readers.is_output && std::ranges::all_of(readers.all, [&](const Reader& reader) {
+    return reader.node && (reader.node == &divides || reader.node->is("ReduceSum"));
+  });
+}
+
+/// Where(IS_POSITIVE, QUOTIENT, 0); null if QUOTIENT is read otherwise.
+Value* guarded(Value& quotient, Value& is_positive, Facts& facts) {
+  const Node* where = reader_of(quotient, "Where", 1, facts);
+  const bool zeroes = where && &canonical(*where->inputs[0], facts) == &is_positive && facts.uniform(*where->inputs[2]) == 0.0;
+  return zeroes && readers_of(quotient, facts).only_one() ? where->outputs[0] : nullptr;
+}
+
+}  // namespace
+
+std::optional<RenormalisedMask> renormalised_mask(const Readers& readers, Value& probabilities, MatchContext& context) {
+  Facts& facts = context.facts;
+  Node* node = readers.only_one() ? readers.all[0].node : nullptr;
+  if (!node || node->graph != probabilities.graph || !node->is("Mul")) return std::nullopt;
+  const auto condition = condition_of_number(*node->inputs[static_cast<size_t>(1 - readers.all[0].input)], facts);
+  Value& left = *node->outputs[0];
+  if (!condition || !keeps_shape(left, probabilities, facts)) return std::nullopt;
+  Node* divides = reader_of(left, "Div", 0, facts);
+  const auto denominator = divides ? denominator_of(*divides->inputs[1], left, facts) : std::nullopt;
+  if (!denominator || !serves_only(left, *divides, facts)) return std::nullopt;
+  RenormalisedMask mask{condition->value, divides->outputs[0]};
+  if (denominator->is_positive) {
+    Value* rows = guarded(*mask.result, *denominator->is_positive, facts);
+    mask.guards_empty_rows = true;  // 0 divided by 1
+    mask.guards_nan = rows != nullptr;
+    if (rows) mask.result = rows;
+  }
+  if (!condition->is_true) mask.keep = InnerValues(*node, context).build().node("Not", {condition->value});
+  return mask;
+}
+
+}  // namespace attn_opt
