@@ -163,10 +163,11 @@ std::optional<Ways> peel_zero_one_mask(Node& node, const ScoreWalk& walk, MatchC
   if (!node.is("Mul") || !lies_straight || walk.softcap != 0 || !walk.tensor_scales.empty()) return std::nullopt;
   for (int scores : {0, 1}) {
     if (!keeps_shape(*node.outputs[0], *node.inputs[scores], context.facts)) continue;
-    auto terms = masked_by_factor(*node.inputs[1 - scores], walk.terms, node, context);
-    if (!terms || !(terms->back().coefficient * terms->back().fill <= kHighestMaskFill)) continue;
+    auto mask = masked_by_factor(*node.inputs[1 - scores], walk.terms, node, context);
+    if (!mask || !(mask->terms.back().coefficient * mask->terms.back().fill <= kHighestMaskFill)) continue;
     ScoreWalk next = step(walk, *node.inputs[scores], "Mul(keep)");
-    next.terms = *std::move(terms);
+    next.terms = std::move(mask->terms);
+    next.scale = walk.scale * mask->number;
     return Ways(std::vector{std::move(next)});
   }
   return std::nullopt;

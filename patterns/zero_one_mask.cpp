@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
@@ -13,25 +14,39 @@ namespace {
 constexpr int kMaxCopies = 16;
 constexpr std::array kCopies = {"Slice", "Expand", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Gather", "Tile", "Trilu"};
 
-bool holds_zeros_and_ones(const Tensor& tensor) {
+/// The only number beside 0 that TENSOR holds, 1 if there is none; nullopt if there are several.
+std::optional<double> number_beside_zero(const Tensor& tensor) {
   const auto numbers = tensor.cast(onnx::TensorProto::DOUBLE);
-  return numbers && std::ranges::all_of(numbers->data<double>(), [](double number) { return number == 0 || number == 1; });
+  if (!numbers) return std::nullopt;
+  std::optional<double> found;
+  for (const double number : numbers->data<double>()) {
+    if (number == 0) continue;
+    if (!std::isfinite(number) || found.value_or(number) != number) return std::nullopt;
+    found = number;
+  }
+  return found.value_or(1);
 }
 
-bool is_zero_or_one(Value& value, Facts& facts) {
+/// The only number beside 0 that VALUE may hold; nullopt if it may hold others.
+std::optional<double> number_of_mask(Value& value, Facts& facts) {
   Value* seen = &value;
+  bool is_cast = false;  // which may round other numbers than 0 and 1
   for (int step = 0; step < kMaxCopies; ++step) {
     seen = &canonical(*seen, facts);
-    if (const Tensor* constant = facts.constant(*seen)) return holds_zeros_and_ones(*constant);
-    if (const auto number = facts.uniform(*seen)) return *number == 0 || *number == 1;
+    if (const Tensor* constant = facts.constant(*seen)) {
+      const auto number = number_beside_zero(*constant);
+      return is_cast && number != 1.0 ? std::nullopt : number;
+    }
+    if (const auto number = facts.uniform(*seen)) return *number == 0 || *number == 1 ? std::optional(1.0) : std::nullopt;
     Node* node = seen->producer;
-    if (!node || !node->input(0)) return false;
+    if (!node || !node->input(0)) return std::nullopt;
     const bool copies = std::ranges::any_of(kCopies, [&](const char* op_type) { return node->is(op_type); });
-    if (node->is("Cast") && facts.type(*node->inputs[0]) == onnx::TensorProto::BOOL) return true;
-    if (!copies && !node->is("Cast")) return false;
+    if (node->is("Cast") && facts.type(*node->inputs[0]) == onnx::TensorProto::BOOL) return 1;
+    if (!copies && !node->is("Cast")) return std::nullopt;
+    is_cast |= node->is("Cast");
     seen = node->inputs[0];
   }
-  return false;
+  return std::nullopt;
 }
 
 Value* as_bool(Value& mask, Node& reader, MatchContext& context) {
@@ -70,11 +85,11 @@ std::optional<double> added_where_zero(const ScoreTerm& term, Value& factor, Fac
 
 }  // namespace
 
-std::optional<std::vector<ScoreTerm>> masked_by_factor(Value& factor, const std::vector<ScoreTerm>& before, Node& reader,
-                                                       MatchContext& context) {
+std::optional<FactorMask> masked_by_factor(Value& factor, const std::vector<ScoreTerm>& before, Node& reader, MatchContext& context) {
   if (before.empty()) return std::nullopt;
   Value& seen = canonical(factor, context.facts);
-  if (!is_zero_or_one(seen, context.facts)) return std::nullopt;
+  const auto number = number_of_mask(seen, context.facts);
+  if (!number) return std::nullopt;
   std::vector<ScoreTerm> terms = before;
   for (auto term = terms.begin(); term != terms.end(); ++term) {
     const auto fill = term->kind == ScoreTerm::Kind::kBias ? added_where_zero(*term, seen, context.facts) : std::nullopt;
@@ -87,7 +102,7 @@ std::optional<std::vector<ScoreTerm>> masked_by_factor(Value& factor, const std:
     mask.value = as_bool(seen, reader, context);
     terms.erase(term);
     terms.push_back(std::move(mask));
-    return terms;
+    return FactorMask{std::move(terms), *number};
   }
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/executor.h"
 #include "src/match/fact_store.h"
+#include "src/match/node_forms.h"
 #include "src/match/position_reader.h"
 
 namespace attn_opt {
@@ -51,6 +52,11 @@ std::optional<PositionTable> equal(const IndexForm& one, const IndexForm& other)
   return run("Xor", std::array{*not_less, *greater});
 }
 
+bool holds_positions(DataType type) {
+  using P = onnx::TensorProto;
+  return type == P::INT64 || type == P::INT32 || type == P::FLOAT || type == P::DOUBLE;
+}
+
 template <class T>
 std::optional<Reading> as_reading(std::optional<T> found) {
   return found ? std::optional<Reading>(*std::move(found)) : std::nullopt;
@@ -67,14 +73,39 @@ PositionReader::Found PositionReader::range(Node& node) {
   return result;
 }
 
+/// Of one number along an axis: its multiples.
+PositionReader::Found PositionReader::running_sum(Node& node) {
+  const Shape* shape = facts_.shape(*node.outputs[0]);
+  const auto number = node.input(0) && node.input(1) ? form(node.input(0)) : std::nullopt;
+  const auto place = number ? form(node.input(1)) : std::nullopt;
+  const bool is_known = place && place->is_one_number() && place->offset.is_constant() && number->is_one_number() && number->offset.is_constant();
+  if (!shape || !is_known || node.int_attribute("reverse", 0) != 0 || !holds_positions(facts_.type(*node.outputs[0]))) return std::nullopt;
+  const auto axis = axis_in(place->offset.value(), shape->size());
+  if (!axis) return std::nullopt;
+  IndexForm sum{{}, node.int_attribute("exclusive", 0) != 0 ? Dim(0) : number->offset};
+  sum.set_factor(shape->size() - 1 - *axis, number->offset.value());
+  return sum;
+}
+
+/// Mod or Div of 0, 1, 2, ... laid out as a matrix, by the length of its rows: the column or the row, as MatrixBandPart is exported.
+PositionReader::Found PositionReader::part_of_flat_index(Node& node) {
+  if (!node.is("Mod") && !node.is("Div")) return std::nullopt;
+  const Node* matrix = node.input(0) ? canonical(*node.inputs[0], facts_).producer : nullptr;
+  const DataType type = facts_.type(*node.outputs[0]);
+  if (!matrix || !matrix->is("Reshape") || !is_integer(type) || !holds_positions(type)) return std::nullopt;
+  const Shape *shape = facts_.shape(*matrix->outputs[0]), *listed = facts_.shape(*matrix->inputs[0]);
+  const auto flat = listed && listed->size() == 1 ? form(matrix->inputs[0]) : std::nullopt;
+  const auto width = flat && shape && shape->size() == 2 ? form(node.input(1)) : std::nullopt;
+  if (!width || *flat != IndexForm{{1}, 0} || !width->is_one_number() || width->offset != shape->back()) return std::nullopt;
+  return node.is("Mod") ? IndexForm{{1}, 0} : IndexForm{{0, 1}, 0};
+}
+
 /// Positions are taken for small enough for every type but the narrow ones.
 PositionReader::Found PositionReader::cast(Node& node) {
-  using P = onnx::TensorProto;
   Found found = follow(node.input(0));
   const DataType to = facts_.type(*node.outputs[0]);
   if (!found) return std::nullopt;
-  const bool is_wide = to == P::INT64 || to == P::INT32 || to == P::FLOAT || to == P::DOUBLE;
-  if (std::holds_alternative<IndexForm>(*found) && is_wide) return found;
+  if (std::holds_alternative<IndexForm>(*found) && holds_positions(to)) return found;
   auto numbers = table(node.input(0));
   if (!numbers || (!is_floating(to) && !is_integer(to))) return std::nullopt;
   const auto values = numbers->values.cast(to);
@@ -96,6 +127,7 @@ PositionReader::Found PositionReader::triangle(Node& node) {
 }
 
 PositionReader::Found PositionReader::pointwise(Node& node) {
+  if (auto found = part_of_flat_index(node)) return found;
   if (auto found = arithmetic(node)) return found;
   if (auto found = comparison(node)) return found;
   if (auto found = distance(node)) return found;

@@ -41,6 +41,8 @@ class PositionReader {
   Found computed(Node& node);
   // position_arithmetic.cpp
   Found range(Node& node);
+  Found running_sum(Node& node);
+  Found part_of_flat_index(Node& node);
   Found cast(Node& node);
   Found triangle(Node& node);
   Found pointwise(Node& node);

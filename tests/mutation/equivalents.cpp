@@ -254,6 +254,18 @@ const std::vector<Equivalent>& equivalents() {
       {"number laid over: halved", "tf_select_by_sum", kAbsorbed},
       {"number laid over: off by 64 ulp", "*tf_select_by_sum", kAbsorbed},
       {"number laid over: x 1.01", "*tf_select_by_sum", kAbsorbed},
+      {"operands: V read above its layout", "tf_einsum_keys_by_queries", kReshapeBetween},
+      {"fill: -1e4 for -inf", "jax_mask_behind_softmax", kLeavesExpRange},
+      {"fill: lowest for -inf", "jax_mask_behind_softmax", kLeavesExpRange},
+      {"fill: negated", "jax_mask_behind_softmax", kLeavesExpRange},
+      {"fill: -1e4 for -inf", "masked_softmax_divided", kLeavesExpRange},
+      {"fill: lowest for -inf", "masked_softmax_divided", kLeavesExpRange},
+      {"fill: negated", "masked_softmax_divided", kLeavesExpRange},
+      {"guard: seen where there is none", "masked_softmax_divided", kLeavesExpRange},
+      {"preconditions: 'rows-keep-a-key' left out", "masked_softmax_divided", kLeavesExpRange},
+      {"preconditions: 'rows-keep-a-key' taken for proven", "masked_softmax_divided", kLeavesExpRange},
+      {"preconditions: 'scores-finite' left out", "keras_softmax_with_mask", kTimesZero},
+      {"causal: where it is not", "tf_band_part_causal", kCausalAnyway},
   };
   return all;
 }
