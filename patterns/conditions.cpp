@@ -4,9 +4,6 @@
 
 namespace attn_opt {
 
-namespace {
-
-/// WHOLE without a Not and without nodes that change nothing.
 Condition affirmed(const Condition& whole, Facts& facts) {
   Condition seen{&canonical(*whole.value, facts), whole.is_true};
   // Two in a row change nothing, and canonical() has seen through them.
@@ -14,8 +11,6 @@ Condition affirmed(const Condition& whole, Facts& facts) {
     seen = {&canonical(*node->inputs[0], facts), !seen.is_true};
   return seen;
 }
-
-}  // namespace
 
 std::optional<Condition> condition_of_number(Value& number, Facts& facts) {
   const Node* node = canonical(number, facts).producer;

@@ -15,8 +15,11 @@ struct Condition {
   bool is_true = true;
 };
 
+/// WHOLE seen through Not and nodes that change nothing.
+Condition affirmed(const Condition& whole, Facts& facts);
+
 /// The two conditions that both hold where WHOLE does, which And or Or made of them; nullopt if there are none. Seen
-/// through Not and nodes that change nothing.
+/// through as affirmed() does.
 std::optional<std::array<Condition, 2>> conditions_of(const Condition& whole, Facts& facts);
 
 /// What NUMBER, a Cast of booleans to numbers, is 1 where it holds and 0 elsewhere; nullopt if it is no such Cast.

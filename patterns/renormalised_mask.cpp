@@ -12,15 +12,27 @@
 namespace attn_opt {
 namespace {
 
-/// The only node OP_TYPE that reads VALUE as input number INPUT; null if there is none or several.
-Node* reader_of(Value& value, const char* op_type, int input, Facts& facts) {
+/// The only Div that divides VALUE; null if there is none or several.
+Node* division_of(Value& value, Facts& facts) {
   Node* found = nullptr;
   for (const Reader& reader : readers_of(value, facts).all) {
-    if (!reader.node || reader.node->graph != value.graph || !reader.node->is(op_type) || reader.input != input) continue;
+    if (!reader.node || reader.node->graph != value.graph || !reader.node->is("Div") || reader.input != 0) continue;
     if (found) return nullptr;
     found = reader.node;
   }
   return found;
+}
+
+/// What NODE, a Where, takes where CONDITION holds and where it does not.
+struct Choice {
+  Value* condition = nullptr;
+  Value *held = nullptr, *otherwise = nullptr;
+};
+
+std::optional<Choice> choice_of(const Node* node, Facts& facts) {
+  if (!node || !node->is("Where") || node->inputs.size() != 3) return std::nullopt;
+  const Condition condition = affirmed({node->inputs[0], true}, facts);
+  return Choice{condition.value, node->inputs[condition.is_true ? 1 : 2], node->inputs[condition.is_true ? 2 : 1]};
 }
 
 /// The denominator that DIVIDES what is left of probabilities.
@@ -30,12 +42,13 @@ struct Denominator {
 
 std::optional<Denominator> denominator_of(Value& divisor, Value& left, Facts& facts) {
   Value* rows = &left;
-  Value *positive = nullptr, *sum = nullptr;
   const Matcher total = reduction_of_rows("ReduceSum", &rows);
   if (total(divisor, facts)) return Denominator{};
-  const bool chooses = op("Where", {any(&positive), any(&sum), number_is(1)})(divisor, facts);
-  if (!chooses || !total(*sum, facts) || !op("Greater", {same(&sum), number_is(0)})(*positive, facts)) return std::nullopt;
-  return Denominator{&canonical(*positive, facts)};
+  const auto choice = choice_of(canonical(divisor, facts).producer, facts);
+  if (!choice || facts.uniform(*choice->otherwise) != 1.0 || !total(*choice->held, facts)) return std::nullopt;
+  Value* sum = choice->held;
+  const Matcher is_positive = either({op("Greater", {same(&sum), number_is(0)}), op("Less", {number_is(0), same(&sum)})});
+  return is_positive(*choice->condition, facts) ? std::optional(Denominator{choice->condition}) : std::nullopt;
 }
 
 /// True if every reader of LEFT is DIVIDES or a sum that only DIVIDES sees.
@@ -48,9 +61,10 @@ bool serves_only(Value& left, const Node& divides, Facts& facts) {
 
 /// Where(IS_POSITIVE, QUOTIENT, 0); null if QUOTIENT is read otherwise.
 Value* guarded(Value& quotient, Value& is_positive, Facts& facts) {
-  const Node* where = reader_of(quotient, "Where", 1, facts);
-  const bool zeroes = where && &canonical(*where->inputs[0], facts) == &is_positive && facts.uniform(*where->inputs[2]) == 0.0;
-  return zeroes && readers_of(quotient, facts).only_one() ? where->outputs[0] : nullptr;
+  const Readers readers = readers_of(quotient, facts);
+  const auto choice = readers.only_one() ? choice_of(readers.all[0].node, facts) : std::nullopt;
+  if (!choice || choice->condition != &is_positive || facts.uniform(*choice->otherwise) != 0.0) return nullptr;
+  return &canonical(*choice->held, facts) == &canonical(quotient, facts) ? readers.all[0].node->outputs[0] : nullptr;
 }
 
 }  // namespace
@@ -62,7 +76,7 @@ std::optional<RenormalisedMask> renormalised_mask(const Readers& readers, Value&
   const auto condition = condition_of_number(*node->inputs[static_cast<size_t>(1 - readers.all[0].input)], facts);
   Value& left = *node->outputs[0];
   if (!condition || !keeps_shape(left, probabilities, facts)) return std::nullopt;
-  Node* divides = reader_of(left, "Div", 0, facts);
+  Node* divides = division_of(left, facts);
   const auto denominator = divides ? denominator_of(*divides->inputs[1], left, facts) : std::nullopt;
   if (!denominator || !serves_only(left, *divides, facts)) return std::nullopt;
   RenormalisedMask mask{condition->value, divides->outputs[0]};

@@ -61,6 +61,16 @@ std::optional<Placed> before_same_axes(const Node& node, const Placed& after, Fa
   return expands || at == is->size() ? std::optional(before) : std::nullopt;
 }
 
+/// AFTER, what NODE and other regroupings above it make, before those that together move no axes of a size other than 1.
+std::optional<Placed> before_regroupings(const Node& node, const Placed& after, Facts& facts) {
+  const Node* next = &node;
+  for (int step = 0; next && is_regrouping(*next) && step < kMaxTogether; ++step) {
+    if (auto before = before_same_axes(*next, after, facts)) return before;
+    next = canonical(*next->inputs[0], facts).producer;
+  }
+  return std::nullopt;
+}
+
 /// The axis that NODE reduces, counted from the front; nullopt if it is not one alone.
 std::optional<size_t> reduced_axis(const Node& node, size_t rank, Facts& facts) {
   std::vector<int64_t> axes;
@@ -129,7 +139,9 @@ std::optional<Placed> reduced_from(const std::string& op_type, Value& value, siz
       Value* above = above_minus_inf(*node, facts);
       if (!above || !facts.shape(*above) || facts.shape(*above)->size() != placed->axes.size()) return std::nullopt;
       placed->value = &canonical(*above, facts);
-    } else if (is_regrouping(*node) || node->is("Expand")) {
+    } else if (is_regrouping(*node)) {
+      placed = before_regroupings(*node, *placed, facts);
+    } else if (node->is("Expand")) {
       placed = before_same_axes(*node, *placed, facts);
     } else {
       return std::nullopt;

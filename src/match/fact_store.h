@@ -95,6 +95,7 @@ class FactStore {
   std::vector<const Value*> uniform_inputs(const Value& value, int stage);
   void find_uniform(const Value& value);
   bool is_zero_product(const Node& node);
+  bool is_cast_of_booleans(const Value& value);
   Tensor uniform_result(const Node& node);
 
   ModelGraph& view_;

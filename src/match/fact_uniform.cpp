@@ -105,6 +105,14 @@ void FactStore::find_uniform(const Value& value) {
   }
 }
 
+/// Such numbers are finite.
+bool FactStore::is_cast_of_booleans(const Value& value) {
+  constexpr int kMaxLayout = 8;
+  const Node* node = value.producer;
+  for (int step = 0; step < kMaxLayout && node && passes_through(*node) && node->input(0); ++step) node = node->inputs[0]->producer;
+  return node && node->is("Cast") && node->input(0) && computed(*node->inputs[0]).type == onnx::TensorProto::BOOL;
+}
+
 bool FactStore::is_zero_product(const Node& node) {
   for (const size_t input : {0u, 1u}) {
     const Value* other = node.input(1 - input);
@@ -112,8 +120,7 @@ bool FactStore::is_zero_product(const Node& node) {
     const Tensor& element = uniforms_[*node.inputs[input]];
     if (!element.has_value() || number_of(element) != 0 || std::signbit(number_of(element))) continue;
     if (is_integer(computed(*other).type)) return true;
-    const Node* cast = other->producer;
-    if (cast && cast->is("Cast") && cast->input(0) && computed(*cast->inputs[0]).type == onnx::TensorProto::BOOL) return true;
+    if (is_cast_of_booleans(*other)) return true;
   }
   return false;
 }
