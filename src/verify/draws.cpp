@@ -272,7 +272,7 @@ Expected<Tensor> within(const LegalIntegers& legal, DataType type, const Dims& d
 }
 
 Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, uint64_t seed) {
-  if (input.source == SiteInput::Source::kFixed) return input.fixed;
+  if (input.source == SiteInput::Source::kFixed) return request.sizes.renumbered(input.fixed);
   const bool is_integer = !is_floating(input.type);
   const LegalIntegers* const legal = is_integer ? legal_integers(input, request.sdpa) : nullptr;
   if (is_integer && !legal && input.source != SiteInput::Source::kUniform)

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
+#include <utility>
+
+#include "src/verify/shrinking.h"
 
 namespace attn_opt {
 namespace {
@@ -46,10 +50,14 @@ std::string past_symbol(const Sdpa& sdpa) {
   return symbol_name(rows_of(sdpa.k) - rows_of(sdpa.q));
 }
 
-Dim scores_of(const Sdpa& sdpa) {
+/// 0 if a size is not known.
+int64_t number_of_scores(const Sdpa& sdpa, const SizeAssignment& sizes) {
   if (sdpa.q.views.empty()) return 0;
   const AxisMap& queries = sdpa.q.views.front().axes;
-  return queries.size(Role::kBatch) * queries.size(Role::kHead) * queries.size(Role::kRow) * rows_of(sdpa.k);
+  int64_t number = 1;
+  for (const Dim& size : {queries.size(Role::kBatch), queries.size(Role::kHead), queries.size(Role::kRow), rows_of(sdpa.k)})
+    if (__builtin_mul_overflow(number, sizes.of(size).value_or(0), &number)) return std::numeric_limits<int64_t>::max();
+  return number;
 }
 
 /// The symbols that some size in SITE divides.
@@ -65,10 +73,10 @@ std::set<std::string> dividends(const CutSite& site) {
 }
 
 std::vector<SizeAssignment> symbolic_assignments(const CutSite& site, const std::vector<std::string>& symbols,
-                                                 const Sdpa& sdpa, SizeEquations& equations, const std::map<int64_t, int64_t>& shrunk) {
+                                                 const Sdpa& sdpa, SizeEquations& equations, const Shrinking& shrinking) {
   std::vector<SizeAssignment> assignments;
   auto add = [&](const std::function<int64_t(size_t)>& number) -> SizeAssignment& {
-    auto& assignment = assignments.emplace_back(equations, shrunk);
+    auto& assignment = assignments.emplace_back(equations, shrinking);
     for (size_t i = 0; i < symbols.size(); ++i) assignment.set(symbols[i], number(i));
     return assignment;
   };
@@ -82,7 +90,7 @@ std::vector<SizeAssignment> symbolic_assignments(const CutSite& site, const std:
     return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
   };
   add(from_sequence(0));
-  if (add(from_sequence(1)).of(scores_of(sdpa)).value_or(0) > kMaxScoresOfMultiples) {
+  if (number_of_scores(sdpa, add(from_sequence(1))) > kMaxScoresOfMultiples) {
     assignments.pop_back();
     add(from_sequence(2));
   }
@@ -106,77 +114,6 @@ std::vector<SizeAssignment> symbolic_assignments(const CutSite& site, const std:
   for (int64_t factor : kDividendFactors)
     add([&](size_t i) { return from_sequence(0)(i) * (divided.count(symbols[i]) ? factor : 1); }).make_fallback();
   return assignments;
-}
-
-constexpr int64_t kLargeExtent = 64;
-constexpr int64_t kMaxScannedElements = 4096;
-
-/// Extents that must stay as they are since a constant or an attribute may mean them.
-class FixedExtents {
- public:
-  FixedExtents(const CutSite& site, const Sdpa& sdpa) {
-    for (const auto& input : site.inputs) enter_input(input);
-    for (const Cone* cone : {&site.before, &site.after})
-      for (const Node* node : cone->nodes)
-        for (const auto& attribute : node->proto->attribute()) enter_attribute(attribute);
-    for (const Operand* operand : {&sdpa.q, &sdpa.k, &sdpa.v})
-      for (const auto& view : operand->views) enter_widths(view.axes);
-    for (const auto& view : sdpa.outputs) enter_widths(view.axes);
-  }
-  bool has(int64_t extent) const { return extents_.count(extent) > 0; }
-
- private:
-  void enter(const Dim& dim) {
-    if (dim.is_constant()) extents_.insert(dim.value());
-  }
-  void enter_input(const SiteInput& input) {
-    if (input.source == SiteInput::Source::kFixed) enter_tensor(input.fixed);
-    for (const Dim& dim : input.integers.values) enter(dim);
-    for (const Dim& dim : input.shape)
-      if (!dim.is_constant())
-        for (const auto& term : dim.terms()) extents_.insert(term.coefficient);
-  }
-  void enter_tensor(const Tensor& tensor) {
-    extents_.insert(tensor.dims().begin(), tensor.dims().end());
-    const auto as_int64 = tensor.type() == onnx::TensorProto::INT32 ? tensor.cast(onnx::TensorProto::INT64) : tensor;
-    if (!as_int64 || as_int64->type() != onnx::TensorProto::INT64 || as_int64->size() > kMaxScannedElements) return;
-    const auto values = as_int64->data<int64_t>();
-    extents_.insert(values.begin(), values.end());
-  }
-  void enter_attribute(const onnx::AttributeProto& attribute) {
-    extents_.insert(attribute.i());
-    extents_.insert(attribute.ints().begin(), attribute.ints().end());
-    if (!attribute.has_t()) return;
-    if (auto tensor = to_tensor(attribute.t(), inline_tensors())) enter_tensor(*tensor);
-    else extents_.insert(attribute.t().dims().begin(), attribute.t().dims().end());
-  }
-  /// Extents of the axes that hold heads or features.
-  void enter_widths(const AxisMap& map) {
-    for (size_t axis = 0; axis < map.rank(); ++axis) {
-      Dim extent = 1;
-      bool is_width = false;
-      for (int index : map.axis(axis)) {
-        const Factor& factor = map.factors()[static_cast<size_t>(index)];
-        extent = extent * factor.size;
-        is_width |= factor.role == Role::kHead || factor.role == Role::kFeature;
-      }
-      if (is_width) enter(extent);
-    }
-  }
-  std::set<int64_t> extents_;
-};
-
-/// Smaller numbers for large constant extents of batch and sequence.
-std::map<int64_t, int64_t> shrinkable(const CutSite& site, const Sdpa& sdpa) {
-  const FixedExtents fixed(site, sdpa);
-  std::map<int64_t, int64_t> shrunk;
-  for (const auto& input : site.inputs)
-    if (input.source == SiteInput::Source::kDrawn)
-      for (const Dim& dim : input.shape)
-        if (dim.is_constant() && dim.value() > kLargeExtent && !fixed.has(dim.value())) shrunk[dim.value()] = 0;
-  int64_t next = 17;
-  for (auto& [extent, number] : shrunk) number = next += 2;
-  return shrunk;
 }
 
 }  // namespace
@@ -229,11 +166,19 @@ std::optional<int64_t> SizeAssignment::number_of(const Atom& atom, int depth) co
   return found->second;
 }
 
+int64_t SizeAssignment::number_of(int64_t extent) const {
+  const auto found = shrinking_.numbers.find(extent);
+  return found == shrinking_.numbers.end() ? extent : found->second;
+}
+
+Tensor SizeAssignment::renumbered(const Tensor& constant) const {
+  if (!renumbers()) return constant;
+  const auto number = [this](int64_t extent) { return number_of(extent); };
+  return is_size_list(constant) ? with_sizes(constant, number) : corner(constant, number);
+}
+
 std::optional<int64_t> SizeAssignment::of(const Dim& dim) const {
-  if (dim.is_constant()) {
-    auto found = shrunk_.find(dim.value());
-    return found == shrunk_.end() ? dim.value() : found->second;
-  }
+  if (dim.is_constant()) return number_of(dim.value());
   return dim.evaluate([&](const Atom& atom) { return number_of(atom, 0); });
 }
 
@@ -253,7 +198,7 @@ std::string SizeAssignment::str() const {
     text += (text.empty() ? "" : " ") + name + "=" + std::to_string(number);
   };
   for (const auto& [name, number] : numbers_) add(name, number);
-  for (const auto& [extent, number] : shrunk_) add(std::to_string(extent), number);
+  for (const auto& [extent, number] : shrinking_.numbers) add(std::to_string(extent), number);
   return text.empty() ? "as in the model" : text;
 }
 
@@ -280,22 +225,33 @@ std::vector<std::string> symbols_of(const CutSite& site, SizeEquations& equation
 
 std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sdpa, SizeEquations& equations) {
   const auto symbols = symbols_of(site, equations);
-  const auto shrunk = shrinkable(site, sdpa);
   std::vector<SizeAssignment> assignments;
-  auto add_all = [&](const std::map<int64_t, int64_t>& extents) {
+  auto add_all = [&](const Shrinking& shrinking) {
     if (symbols.empty()) {
-      assignments.emplace_back(equations, extents);
+      assignments.emplace_back(equations, shrinking);
       return;
     }
-    auto more = symbolic_assignments(site, symbols, sdpa, equations, extents);
+    auto more = symbolic_assignments(site, symbols, sdpa, equations, shrinking);
     assignments.insert(assignments.end(), more.begin(), more.end());
   };
-  add_all(shrunk);
+  const Shrinking kept = shrinkable(site, sdpa, false);
+  add_all(kept);
+  if (number_of_scores(sdpa, assignments.front()) > kMaxScoresOfMultiples) {
+    const Shrinking renumbered = shrinkable(site, sdpa, true);
+    if (renumbered.numbers.size() > kept.numbers.size()) {
+      std::vector<SizeAssignment> large = std::exchange(assignments, {});
+      add_all(renumbered);
+      if (symbols.empty()) add_all(with_other_numbers(renumbered));
+      for (SizeAssignment& assignment : large) assignment.make_fallback();
+      assignments.insert(assignments.end(), large.begin(), large.end());
+    }
+  }
   const size_t as_in_model = assignments.size();
-  if (!shrunk.empty()) add_all({});
+  if (!kept.numbers.empty()) add_all({});
   for (size_t i = as_in_model; i < assignments.size(); ++i) assignments[i].make_fallback();
   // Behind strided convolutions a short input leaves no query: that shows nothing, and the operator's body cannot run.
-  std::erase_if(assignments, [&](const SizeAssignment& assignment) { return assignment.of(rows_of(sdpa.q)) == 0; });
+  if (const Dim rows = rows_of(sdpa.q); !rows.is_constant())
+    std::erase_if(assignments, [&](const SizeAssignment& assignment) { return assignment.of(rows) == 0; });
   return assignments;
 }
 

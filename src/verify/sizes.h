@@ -29,11 +29,17 @@ class SizeEquations {
   std::map<std::string, Dim> meanings_;
 };
 
+/// Smaller numbers for large constant extents.
+struct Shrinking {
+  std::map<int64_t, int64_t> numbers;
+  bool renumbers = false;  ///< constants are cut to them, and lists of sizes have them
+};
+
 /// One choice of numbers.
 class SizeAssignment {
  public:
-  SizeAssignment(SizeEquations& equations, std::map<int64_t, int64_t> shrunk) :
-      equations_(&equations), shrunk_(std::move(shrunk)) {}
+  SizeAssignment(SizeEquations& equations, Shrinking shrinking) :
+      equations_(&equations), shrinking_(std::move(shrinking)) {}
 
   void set(const std::string& symbol, int64_t number) { numbers_[symbol] = number; }
   /// nullopt if a symbol has no number.
@@ -41,13 +47,18 @@ class SizeAssignment {
   std::optional<Dims> of(const Shape& shape) const;
   /// "batch=3 seq=5" for messages.
   std::string str() const;
+  /// Are constants others than in the model?
+  bool renumbers() const { return shrinking_.renumbers; }
+  /// What CONSTANT is then: a list of sizes has their numbers, another tensor is cut to them.
+  Tensor renumbered(const Tensor& constant) const;
   bool is_fallback() const { return is_fallback_; }
   void make_fallback() { is_fallback_ = true; }
 
  private:
   std::optional<int64_t> number_of(const Atom& atom, int depth) const;
+  int64_t number_of(int64_t extent) const;
   SizeEquations* equations_;
-  std::map<int64_t, int64_t> shrunk_;  ///< of large constant extents
+  Shrinking shrinking_;
   std::map<std::string, int64_t> numbers_;
   bool is_fallback_ = false;  ///< to be tried where too few others run
 };

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "src/exec/random_numbers.h"
 #include "src/verify/canonical_text.h"
 #include "src/verify/seconds.h"
+#include "src/verify/shrinking.h"
 #include "src/verify/site_run.h"
 
 namespace attn_opt {
@@ -31,17 +33,56 @@ std::string does_not_run(const SiteRunner::Failure& failure) {
   return "what is written does not run: " + failure.error.message();
 }
 
+/// The executors of a site for all sizes: those that constants get other numbers for have their own.
+class SiteRunners {
+ public:
+  SiteRunners(const CutSite& site, const SiteModels& models, const TensorStore& tensors, const RunLimits& limits)
+      : site_(site), models_(models), tensors_(tensors), limits_(limits) {}
+
+  /// The failure if it cannot be made.
+  tl::expected<const SiteRunner*, SiteRunner::Failure> runner_for(const SizeAssignment& sizes) {
+    if (!sizes.renumbers()) return made(plain_, models_);
+    renumbered_.reset();
+    renumbered_models_ = models_;
+    for (auto* model : {&renumbered_models_.before, &renumbered_models_.after, &renumbered_models_.after_exact})
+      renumber_constants(sizes, *model);
+    return made(renumbered_, renumbered_models_);
+  }
+
+ private:
+  tl::expected<const SiteRunner*, SiteRunner::Failure> made(std::optional<SiteRunner>& runner, const SiteModels& models) const {
+    if (!runner) {
+      auto created = SiteRunner::create(site_, models, tensors_, limits_);
+      if (!created) return tl::unexpected<SiteRunner::Failure>(std::move(created.error()));
+      runner = *std::move(created);
+    }
+    return &*runner;
+  }
+
+  const CutSite& site_;
+  const SiteModels& models_;
+  const TensorStore& tensors_;
+  RunLimits limits_;
+  SiteModels renumbered_models_;
+  std::optional<SiteRunner> plain_, renumbered_;
+};
+
 /// Draws and runs a site until it fails or enough is shown.
 class SiteCheck {
  public:
-  SiteCheck(const CutSite& site, const Sdpa& sdpa, const SiteRunner& runner, const Assumed& assumed,
-            size_t memory_limit)
-      : site_(site), sdpa_(sdpa), runner_(runner), assumed_(assumed), memory_limit_(memory_limit) {}
+  SiteCheck(const CutSite& site, const Sdpa& sdpa, SiteRunners& runners, const Assumed& assumed, size_t memory_limit)
+      : site_(site), sdpa_(sdpa), runners_(runners), assumed_(assumed), memory_limit_(memory_limit) {}
 
   Verification check(const std::vector<SizeAssignment>& assignments, uint64_t seed) {
     int ran = 0;
     for (const auto& sizes : assignments) {
       if (sizes.is_fallback() && ran >= kWantedAssignments) break;
+      const auto runner = runners_.runner_for(sizes);
+      if (!runner) {
+        if (not_run(runner.error(), sizes) == Step::kStop) return std::move(result_);
+        continue;
+      }
+      runner_ = *runner;
       for (const DrawKind kind : kinds(ran == 0)) {
         const Step step =
             run({site_, sdpa_, sizes, kind, seed + static_cast<uint64_t>(result_.draws), memory_limit_});
@@ -74,12 +115,8 @@ class SiteCheck {
   Step run(const DrawRequest& request) {
     auto feeds = draw_inputs(request);
     if (!feeds) return not_run(feeds.error());
-    const auto result = runner_.run(*feeds, sdpa_, request.sizes, assumed_);
-    if (!result) {
-      if (is_wrong(result.error()))
-        return failed(does_not_run(result.error()) + on_draw(request.kind, request.sizes));
-      return not_run(result.error().error);
-    }
+    const auto result = runner_->run(*feeds, sdpa_, request.sizes, assumed_);
+    if (!result) return not_run(result.error(), request.sizes, on_draw(request.kind, request.sizes));
     ++result_.draws;
     result_.algebra_difference = std::max(result_.algebra_difference, result->algebra.difference);
     result_.type_difference_ulp = std::max(result_.type_difference_ulp, result->in_type.difference);
@@ -98,6 +135,12 @@ class SiteCheck {
     return Step::kStop;
   }
 
+  /// Numbers that are not the model's own may fit nothing: that says nothing of what is written.
+  Step not_run(const SiteRunner::Failure& failure, const SizeAssignment& sizes, const std::string& when = {}) {
+    if (is_wrong(failure) && !sizes.renumbers()) return failed(does_not_run(failure) + when);
+    return not_run(failure.error);
+  }
+
   /// The first reason is kept. A limit holds for the whole site.
   Step not_run(const Error& error) {
     if (result_.reason.empty() || error.code == ErrorCode::kLimit) result_.reason = error.message();
@@ -112,7 +155,8 @@ class SiteCheck {
 
   const CutSite& site_;
   const Sdpa& sdpa_;
-  const SiteRunner& runner_;
+  SiteRunners& runners_;
+  const SiteRunner* runner_ = nullptr;
   const Assumed& assumed_;
   size_t memory_limit_;
   bool has_equal_rows_ = false;
@@ -161,14 +205,9 @@ struct Verifier::Impl {
                    const std::vector<SizeAssignment>& assignments, uint64_t seed) {
     const auto start = Clock::now();
     const SiteModels models = write_site(site, emission, functions);
-    const auto runner =
-        SiteRunner::create(site, models, tensors, {options.memory_limit, start + options.time_limit});
-    if (!runner && is_wrong(runner.error()))
-      return without_draws(Verdict::kFailed, does_not_run(runner.error()));
-    if (!runner) return unverified(runner.error().error);
+    SiteRunners runners(site, models, tensors, {options.memory_limit, start + options.time_limit});
     const Assumed assumed(emission.preconditions);
-    Verification result =
-        SiteCheck(site, sdpa, *runner, assumed, options.memory_limit).check(assignments, seed);
+    Verification result = SiteCheck(site, sdpa, runners, assumed, options.memory_limit).check(assignments, seed);
     if (options.strict && result.verdict == Verdict::kVerified && !result.explained_by.empty()) {
       result.verdict = Verdict::kFailed;
       result.reason = "differs where " + result.explained_by.front() + " does not hold, which is assumed";

@@ -40,8 +40,15 @@ TEST(Sizes, BatchesAreSmallAndAMultiple) {
 }
 
 TEST(Sizes, BatchesOfManyScoresAreSmall) {
+  AttentionModel model = with_fixed_lengths("512");
+  model.scores = "  scaled = Mul(product, c)\n  scores = Dropout<seed = 512>(scaled)\n";
+  SiteFixture site(with_lengths(model.text(), "512"));
+  EXPECT_THAT(batches(site), ElementsAre(3, 2)) << "an attribute means the length";
+}
+
+TEST(Sizes, LargeLengthsInListsOfSizesGetOtherNumbers) {
   SiteFixture site(with_lengths(with_fixed_lengths("512").text(), "512"));
-  EXPECT_THAT(batches(site), ElementsAre(3, 2));
+  EXPECT_THAT(batches(site), ElementsAre(3, 12));
 }
 
 }  // namespace

@@ -109,6 +109,46 @@ TEST(VerifierSites, LargeStaticSequencesAreShrunk) {
   EXPECT_LT(result.seconds, 1);
 }
 
+/// Attention over 512 queries and keys, which a list of sizes holds and a constant mask has.
+std::string with_lengths_in_constants() {
+  AttentionModel model;
+  model.heads =
+      "  sizes = Constant<value = int64[4] {0, 0, 512, 8}>()\n  kh = Reshape(k, sizes)\n  vh = Identity(v)\n"
+      "  square = Constant<value = int64[2] {512, 512}>()\n  ones = ConstantOfShape<value = float[1] {-3}>(square)\n"
+      "  m = Trilu<upper = 1>(ones)\n";
+  model.scores = "  scaled = Mul(product, c)\n  scores = Add(scaled, m)\n";
+  std::string text = model.text();
+  for (const std::string name : {",L,8]", ",S,8]"})
+    for (size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), ",512,8]");
+  return text;
+}
+
+/// Too little for 512 times 512 scores.
+VerifyOptions little_memory() {
+  VerifyOptions options;
+  options.memory_limit = 8'000'000;
+  return options;
+}
+
+Verification verified_with_little_memory(const std::vector<std::string>& inputs) {
+  SiteFixture site(with_lengths_in_constants());
+  site.sdpa = site.plain_sdpa();
+  site.add_term(ScoreTerm::Kind::kBias, "m");
+  return site.verify(site.attention(inputs), little_memory());
+}
+
+TEST(VerifierSites, LargeLengthsInConstantsAreShrunk) {
+  const Verification result = verified_with_little_memory({"q", "kh", "v", "m"});
+  EXPECT_EQ(result.verdict, Verdict::kVerified) << result.reason;
+}
+
+TEST(VerifierSites, WrongOperandsOfLargeLengthsAreSeen) {
+  for (const std::vector<std::string>& inputs : {std::vector<std::string>{"q", "v", "v", "m"}, {"q", "kh", "v"}, {"k", "q", "v", "m"}}) {
+    const Verification result = verified_with_little_memory(inputs);
+    EXPECT_EQ(result.verdict, Verdict::kFailed) << result.reason;
+  }
+}
+
 TEST(VerifierSites, ReadsAValueAboveAnotherThatIsRead) {
   AttentionModel model;
   model.heads = "  double32 = Constant<value = float {2}>()\n  kh = Mul(k, double32)\n  vh = Identity(v)\n";

@@ -1,0 +1,146 @@
+#include "src/verify/shrinking.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "attn_opt/model_walk.h"
+#include "src/exec/strided.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int64_t kLargeExtent = 64;
+constexpr int64_t kMaxScannedElements = 4096;
+constexpr int64_t kLongestSizeList = 16;
+constexpr int64_t kSmallestNumber = 19, kOtherSmallestNumber = 12;
+
+/// Extents that must stay as they are since a constant or an attribute may mean them.
+class FixedExtents {
+ public:
+  /// What lists of sizes hold and extents of constants are not fixed if constants are RENUMBERED.
+  FixedExtents(const CutSite& site, const Sdpa& sdpa, bool renumbered) : renumbered_(renumbered) {
+    for (const auto& input : site.inputs) enter_input(input);
+    for (const Cone* cone : {&site.before, &site.after})
+      for (const Node* node : cone->nodes)
+        for (const auto& attribute : node->proto->attribute()) enter_attribute(attribute, node->is("Constant"));
+    for (const Operand* operand : {&sdpa.q, &sdpa.k, &sdpa.v})
+      for (const auto& view : operand->views) enter_widths(view.axes);
+    for (const auto& view : sdpa.outputs) enter_widths(view.axes);
+  }
+  bool has(int64_t extent) const { return extents_.count(extent) > 0; }
+
+ private:
+  void enter(const Dim& dim) {
+    if (dim.is_constant()) extents_.insert(dim.value());
+  }
+  /// A product of an extent and a symbol keeps it.
+  void enter_factors(const Dim& dim) {
+    if (dim.is_constant()) return;
+    for (const auto& term : dim.terms()) extents_.insert(term.coefficient);
+  }
+  void enter_input(const SiteInput& input) {
+    if (input.source == SiteInput::Source::kFixed) enter_contents(input.fixed);
+    for (const Dim& dim : input.integers.values) {
+      if (!renumbered_) enter(dim);
+      enter_factors(dim);
+    }
+    for (const Dim& dim : input.shape) enter_factors(dim);
+  }
+  void enter_contents(const Tensor& tensor) {
+    if (!renumbered_ || !is_size_list(tensor)) enter_tensor(tensor);
+  }
+  void enter_tensor(const Tensor& tensor) {
+    if (!renumbered_) extents_.insert(tensor.dims().begin(), tensor.dims().end());
+    const auto as_int64 = tensor.type() == onnx::TensorProto::INT32 ? tensor.cast(onnx::TensorProto::INT64) : tensor;
+    if (!as_int64 || as_int64->type() != onnx::TensorProto::INT64 || as_int64->size() > kMaxScannedElements) return;
+    const auto values = as_int64->data<int64_t>();
+    extents_.insert(values.begin(), values.end());
+  }
+  void enter_attribute(const onnx::AttributeProto& attribute, bool is_contents) {
+    extents_.insert(attribute.i());
+    extents_.insert(attribute.ints().begin(), attribute.ints().end());
+    if (!attribute.has_t()) return;
+    if (auto tensor = to_tensor(attribute.t(), inline_tensors())) is_contents ? enter_contents(*tensor) : enter_tensor(*tensor);
+    else extents_.insert(attribute.t().dims().begin(), attribute.t().dims().end());
+  }
+  /// Extents of the axes that hold heads or features.
+  void enter_widths(const AxisMap& map) {
+    for (size_t axis = 0; axis < map.rank(); ++axis) {
+      Dim extent = 1;
+      bool is_width = false;
+      for (int index : map.axis(axis)) {
+        const Factor& factor = map.factors()[static_cast<size_t>(index)];
+        extent = extent * factor.size;
+        is_width |= factor.role == Role::kHead || factor.role == Role::kFeature;
+      }
+      if (is_width) enter(extent);
+    }
+  }
+  bool renumbered_;
+  std::set<int64_t> extents_;
+};
+
+void number(Shrinking& shrinking, int64_t first) {
+  for (auto& [extent, number] : shrinking.numbers) {
+    number = first;
+    first += 2;
+  }
+}
+
+}  // namespace
+
+bool is_size_list(const Tensor& tensor) {
+  const bool is_integer = tensor.type() == onnx::TensorProto::INT64 || tensor.type() == onnx::TensorProto::INT32;
+  return is_integer && tensor.rank() <= 1 && tensor.size() <= kLongestSizeList;
+}
+
+Tensor with_sizes(const Tensor& sizes, const NumberOf& number) {
+  auto numbers = sizes.cast(onnx::TensorProto::INT64);
+  if (!numbers) return sizes;
+  for (int64_t& size : numbers->mutable_data<int64_t>()) size = number(size);
+  return numbers->cast(sizes.type()).value_or(sizes);
+}
+
+Tensor corner(const Tensor& tensor, const NumberOf& number) {
+  Dims dims;
+  for (const int64_t extent : tensor.dims()) dims.push_back(std::min(extent, number(extent)));
+  const size_t width = element_size(tensor.type());
+  if (dims == tensor.dims() || width == 0) return tensor;
+  Tensor cut(tensor.type(), dims);
+  const std::byte* const from = tensor.bytes().data();
+  std::byte* to = cut.mutable_bytes().data();
+  StridedLoop<1>(dims, {strides_of(tensor.dims())}).elements([&](const std::array<int64_t, 1>& offset) {
+    std::memcpy(to, from + static_cast<size_t>(offset[0]) * width, width);
+    to += width;
+  });
+  return cut;
+}
+
+Shrinking shrinkable(const CutSite& site, const Sdpa& sdpa, bool renumbers) {
+  const FixedExtents fixed(site, sdpa, renumbers);
+  Shrinking shrinking{.numbers = {}, .renumbers = renumbers};
+  for (const auto& input : site.inputs)
+    if (input.source == SiteInput::Source::kDrawn)
+      for (const Dim& dim : input.shape)
+        if (dim.is_constant() && dim.value() > kLargeExtent && !fixed.has(dim.value())) shrinking.numbers[dim.value()] = 0;
+  number(shrinking, kSmallestNumber);
+  return shrinking;
+}
+
+Shrinking with_other_numbers(Shrinking shrinking) {
+  number(shrinking, kOtherSmallestNumber);
+  return shrinking;
+}
+
+void renumber_constants(const SizeAssignment& sizes, onnx::ModelProto& model) {
+  for_each_node(model, [&sizes](onnx::NodeProto& node) {
+    if (node.op_type() != "Constant" || !node.domain().empty()) return;
+    for (auto& attribute : *node.mutable_attribute())
+      if (attribute.has_t())
+        if (const auto contents = to_tensor(attribute.t(), inline_tensors()))
+          *attribute.mutable_t() = to_proto(sizes.renumbered(*contents), attribute.t().name());
+  });
+}
+
+}  // namespace attn_opt
