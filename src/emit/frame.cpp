@@ -78,7 +78,7 @@ Matched<void> complete_parts(Placed& value, const Shape& frame, const LeadingPar
       if (!may_be_equal(value.shape[axis], frame[axis]))
         return missed("emit.mask-shape", value.value->producer,
                       to_string(value.shape) + " in " + to_string(frame));
-      site.assume_equal("mask " + to_string(value.shape) + " against " + to_string(frame));
+      site.assume_equal(value.shape[axis], frame[axis], "mask " + to_string(value.shape) + " against " + to_string(frame));
       continue;
     }
     target[axis] = value.shape[axis] = frame[axis];

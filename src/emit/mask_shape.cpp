@@ -16,7 +16,7 @@ Matched<void> check_leading(const Placed& mask, Site& site) {
     if (size.is(1) || size == full) continue;
     if ((axis >= 2 && full.is(1)) || !may_be_equal(size, full))
       return missed("emit.mask-shape", mask.value->producer, detail());
-    site.assume_equal(detail());
+    site.assume_equal(size, full, detail());
   }
   return {};
 }

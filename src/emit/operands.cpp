@@ -26,8 +26,9 @@ Matched<void> expand(Placed& operand, const Placed& q, bool batch, bool heads, c
     if (!(axis == 0 ? batch : heads)) continue;
     target[axis] = q.shape[axis];
     if (!operand.shape[axis].is(1))
-      site.assume_equal(std::string(axis_names[axis]) + " " + operand.shape[axis].str() + " of " + name +
-                        " against " + q.shape[axis].str() + " of Q");
+      site.assume_equal(operand.shape[axis], q.shape[axis],
+                        std::string(axis_names[axis]) + " " + operand.shape[axis].str() + " of " + name + " against " +
+                            q.shape[axis].str() + " of Q");
     operand.shape[axis] = q.shape[axis];
   }
   Value* sizes = site.sizes.sizes(target);

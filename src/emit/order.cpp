@@ -47,6 +47,7 @@ Matched<void> complete(Emission& emission, const Site& site, Node** earlier) {
   emission.edit.adopt_unplaced();
   emission.removed = emission.edit.would_remove();
   emission.preconditions.insert(emission.preconditions.end(), site.assumed.begin(), site.assumed.end());
+  emission.equal_sizes = site.equal_sizes;
   return check_order(emission.edit, emission.removed, earlier);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attn_opt/edit.h"
@@ -28,8 +29,11 @@ struct Site {
   SizeSource sizes;
   Shape scores;                       ///< (B, Hq, L, S)
   std::vector<Precondition> assumed;  ///< what the written form adds
+  std::vector<std::pair<Dim, Dim>> equal_sizes = {};
 
-  void assume_equal(const std::string& what) {
+  /// ONE is OTHER, of WHAT.
+  void assume_equal(const Dim& one, const Dim& other, const std::string& what) {
+    equal_sizes.emplace_back(one, other);
     for (const Precondition& known : assumed)
       if (known.detail == what) return;
     assumed.push_back({"sizes-equal", false, what});

@@ -1,6 +1,10 @@
 #include "src/verify/model_writer.h"
 
+#include <algorithm>
 #include <unordered_set>
+
+#include "attn_opt/edit.h"
+#include "src/io/onnx_domain.h"
 
 namespace attn_opt {
 namespace {
@@ -62,6 +66,33 @@ const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports_of(c
   return function ? function->opset_import() : graph.model().proto().opset_import();
 }
 
+constexpr const char* kOwnOpsetDomain = "attn_opt.own_opset";
+
+/// NODE as the body of a function NAME that imports OPSET; inputs and outputs that NODE lacks the function lacks too.
+onnx::FunctionProto function_of(const onnx::NodeProto& node, int opset, const std::string& name) {
+  onnx::FunctionProto function;
+  function.set_domain(kOwnOpsetDomain);
+  function.set_name(name);
+  auto* import = function.add_opset_import();
+  import->set_version(opset);
+  for (const auto& input : node.input())
+    if (!input.empty() && std::ranges::find(function.input(), input) == function.input().end()) function.add_input(input);
+  for (const auto& output : node.output())
+    if (!output.empty()) function.add_output(output);
+  *function.add_node() = node;
+  return function;
+}
+
+onnx::NodeProto call_of(const onnx::FunctionProto& function, const std::string& name) {
+  onnx::NodeProto call;
+  call.set_domain(function.domain());
+  call.set_op_type(function.name());
+  call.set_name(name);
+  *call.mutable_input() = function.input();
+  *call.mutable_output() = function.output();
+  return call;
+}
+
 }  // namespace
 
 LocalFunctionGraphs::LocalFunctionGraphs(const ModelGraph& view) {
@@ -110,6 +141,19 @@ onnx::ModelProto write_model(const Cone& cone, const std::vector<Value*>& output
   for (const Value* output : outputs) proto.add_output()->set_name(output->name);
   for (const Node* node : cone.nodes) *proto.add_node() = write_node(*node);
   return model;
+}
+
+void stand_at_own_opsets(const std::vector<Node*>& nodes, onnx::ModelProto& model) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const Node& node = *nodes[i];
+    if (node.placement == Placement::kOfFile || !is_onnx(node.proto->domain())) continue;
+    const int opset = node.graph->model().onnx_opset(node);
+    if (opset == opset_version(model)) continue;
+    onnx::NodeProto& proto = *model.mutable_graph()->mutable_node(static_cast<int>(i));
+    const onnx::FunctionProto function = function_of(proto, opset, "Node" + std::to_string(i));
+    enter_function(function, model);
+    proto = call_of(function, proto.name());
+  }
 }
 
 }  // namespace attn_opt

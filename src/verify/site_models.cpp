@@ -1,6 +1,7 @@
 #include "src/verify/site_models.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <unordered_set>
 
@@ -74,7 +75,11 @@ class SiteCutter {
     const std::function<bool(Value&)> is_existing = [&](Value& value) {
       return !own.count(value.producer) && !is_made_by_edit(value);
     };
-    ATTN_OPT_TRY(site_.after, cone_of(site_.written, is_existing, kMaxSiteNodes));
+    std::vector<Value*> made = site_.written;
+    // A mask that the node says by an attribute, where the description made it: rows that it leaves no key are told by it.
+    for (const ScoreTerm& term : sdpa_.terms)
+      if (term.causal && is_made_by_edit(*term.value)) made.push_back(term.value);
+    ATTN_OPT_TRY(site_.after, cone_of(made, is_existing, kMaxSiteNodes));
     for (const Node* node : site_.after.nodes)
       if (!node->is("Shape") && !node->is("Size"))
         for (const Value* value : node->inputs)
@@ -126,10 +131,20 @@ class SiteCutter {
 
   bool made_before(const Value& value) const { return value.producer && before_nodes_.count(value.producer); }
 
+  /// True if a few nodes at most lead from ABOVE to BELOW: the nearest are asked first, what stands above all of them is not.
   static bool depends(Value& below, const Value& above) {
-    const std::function<bool(Value&)> is_above = [&](Value& value) { return &value == &above; };
-    const auto cone = cone_of({&below}, is_above, kMaxDependenceNodes);
-    return cone && std::find(cone->leaves.begin(), cone->leaves.end(), &above) != cone->leaves.end();
+    std::deque<Value*> pending{&below};
+    ValueSet seen{&below};
+    for (size_t nodes = 0; !pending.empty() && nodes < kMaxDependenceNodes; pending.pop_front()) {
+      const Node* producer = pending.front()->producer;
+      if (!producer) continue;
+      ++nodes;
+      for (Value* read : reads_of(*producer)) {
+        if (read == &above) return true;
+        if (seen.insert(read).second) pending.push_back(read);
+      }
+    }
+    return false;
   }
 
   /// What is known of VALUE's contents without running anything.
@@ -286,6 +301,7 @@ SiteModels write_site(const CutSite& site, const Emission& emission, const Local
   outputs.insert(outputs.end(), site.probes.begin(), site.probes.end());
   SiteModels models;
   models.before = write_model(site.before, outputs, graph, functions);
+  stand_at_own_opsets(site.before.nodes, models.before);
   std::vector<Value*> outputs_after = site.written;
   outputs_after.insert(outputs_after.end(), site.probes_after.begin(), site.probes_after.end());
   std::copy_if(site.attention_inputs.begin(), site.attention_inputs.end(), std::back_inserter(outputs_after),

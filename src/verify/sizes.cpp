@@ -125,7 +125,7 @@ const Dim* SizeEquations::meaning(const std::string& symbol) {
 }
 
 void SizeEquations::read_assumptions() {
-  const auto& assumptions = facts_.assumptions();
+  const auto& assumptions = facts_->assumptions();
   for (; read_ < assumptions.size(); ++read_) {
     const auto& [one, other, node] = assumptions[read_];
     add(one, other);

@@ -14,7 +14,7 @@ namespace attn_opt {
 /// What symbols stand for by the assumptions that the facts have made: equal sizes get one number.
 class SizeEquations {
  public:
-  explicit SizeEquations(Facts& facts) : facts_(facts) {}
+  explicit SizeEquations(Facts& facts) : facts_(&facts) {}
   /// ONE and OTHER are equal too.
   void add(const Dim& one, const Dim& other);
   /// What SYMBOL is taken to equal; null if nothing.
@@ -24,7 +24,7 @@ class SizeEquations {
   void read_assumptions();
   void define(const Dim& symbol, const Dim& meaning);
   bool leads_to(const Dim& start, const std::string& symbol) const;
-  Facts& facts_;
+  Facts* facts_;
   size_t read_ = 0;
   std::map<std::string, Dim> meanings_;
 };

@@ -188,7 +188,11 @@ struct Verifier::Impl {
       return without_draws(Verdict::kFailed, site.error().message());
     if (!site) return unverified(site.error());
     for (const auto& [one, other] : sdpa.legal_sizes) equations.add(one, other);
-    const auto assignments = size_assignments(*site, sdpa, equations);
+    // What this site takes for equal is no fact for others.
+    std::optional<SizeEquations> own;
+    if (!emission.equal_sizes.empty()) own = equations;
+    for (const auto& [one, other] : emission.equal_sizes) own->add(one, other);
+    const auto assignments = size_assignments(*site, sdpa, own ? *own : equations);
     const std::string text = canonical_text({*site, emission, sdpa, assignments});
     if (auto known = verdicts.find(text); options.share_verdicts && known != verdicts.end()) {
       Verification shared = known->second;
