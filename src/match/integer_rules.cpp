@@ -23,6 +23,7 @@ std::vector<size_t> moved_inputs(const Node& node) {
     return {0};
   }
   if (node.op() == "Where") return {1, 2};
+  if (node.op() == "OneHot") return {2};
   if (is_one_of(node, {"ScatterND", "ScatterElements"}) &&
       node.string_attribute("reduction", "none") == "none") {
     return {0, 2};
