@@ -4,6 +4,7 @@
 //   Reshape, Squeeze, Unsqueeze of the leading axes     Transpose of the last two axes, also around axes of size 1
 //   Mul, Div                                            by a number, or one for each head
 //   Mul, ReduceSum, Div                                 a mask, and what it leaves divided by its sum (renormalised_mask.h)
+//   Slice that cuts off sinks (sinks.h)
 #include "patterns/probability_walk.h"
 
 #include <algorithm>
@@ -89,7 +90,7 @@ class Walker {
   }
 
   bool pass_mask(const Readers& readers) {
-    if (walk_.mask || walk_.transposed || walk_.guard) return false;
+    if (walk_.mask || walk_.transposed || walk_.guard || walk_.sinks) return false;
     auto mask = renormalised_mask(readers, *value_, context_);
     if (!mask) return false;
     walk_.masked_shape = *facts_.shape(*value_);
@@ -114,8 +115,8 @@ class Walker {
   Matched<Node*> next_node(const Readers& readers) {
     std::vector<Reader> candidates, products;
     for (const Reader& reader : readers.all) {
-      if (!reader.node || reader.node->graph != value_->graph || !is_on_the_way(*reader.node) || reader.reads_type_alone())
-        continue;
+      if (!reader.node || reader.node->graph != value_->graph || reader.reads_type_alone()) continue;
+      if (!is_on_the_way(*reader.node) && !(readers.only_one() && columns_cut_off(*reader.node, facts_))) continue;
       if (is_product(*reader.node)) products.push_back(reader);
       candidates.push_back(reader);
     }
@@ -224,6 +225,10 @@ class Walker {
       if (next) walk_.transposed = !walk_.transposed;
       else next = end_of_layout(node);
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
+    } else if (node.is("Slice")) {
+      if (walk_.sinks || walk_.transposed || walk_.guard || walk_.mask || !walk_.factors.empty())
+        return missed("probabilities.operator", &node, "columns cut off probabilities that were changed", walk_.peeled);
+      walk_.sinks = columns_cut_off(node, facts_);
     } else if (node.is("Dropout")) {
       return missed("probabilities.dropout", &node, "in training mode", walk_.peeled);
     } else {

@@ -9,6 +9,7 @@
 #include "attn_opt/pattern.h"
 #include "patterns/renormalised_mask.h"
 #include "patterns/row_guard.h"
+#include "patterns/sinks.h"
 
 namespace attn_opt {
 
@@ -31,6 +32,7 @@ struct ProbabilityWalk {
   std::vector<ValueFactor> factors;
   std::optional<RenormalisedMask> mask;  ///< laid over the probabilities, of MASKED_SHAPE, which are divided by what it leaves
   Shape masked_shape;
+  std::optional<SinkColumns> sinks;  ///< were cut off on the way
   std::vector<std::string> peeled;
 };
 

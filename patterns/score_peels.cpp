@@ -5,6 +5,7 @@
 //   Where                   a fill where not kept     Mul, Div                      scale: a number, or a tensor per
 //   Mul(Tanh(x / a), b)     softcap                                                 head, query or key
 //   Max, Min, Clip          a floor or clamp          Sub                           of their maximum (score_bounds.h)
+//   Concat                  sinks (sinks.h)
 #include <cmath>
 
 #include "attn_opt/canonical.h"
@@ -86,18 +87,20 @@ Ways peel_where(Node& node, const ScoreWalk& walk, MatchContext& context) {
 /// A Reshape that splits queries and keys, or joins them again above what splits them.
 std::optional<Ways> peel_split(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (walk.split) {
-    Value* before = regrouped_to(*node.inputs[0], walk.split->merged, context.facts);
+    Value* before = walk.split->whole_above(*node.inputs[0], context.facts);
     if (!before) return std::nullopt;
     ScoreWalk next = step(walk, *before, "Reshape(split)");
     auto terms = merged_terms(*walk.split, walk.terms, node, context);
     if (!terms) return tl::unexpected<Miss>(terms.error());
     next.terms = *std::move(terms);
+    if (*context.facts.shape(*before) != walk.split->merged) next.frames.push_back(walk.split->merged);
     next.split.reset();
     return Ways(std::vector{std::move(next)});
   }
   auto split = split_below(node, context.facts);
   if (!split || !walk.layout.order.empty()) return std::nullopt;
   ScoreWalk next = step(walk, *split->source, "Reshape(merged)");
+  if (split->regroups(context.facts)) next.frames.push_back(frame_at(node, walk, context));
   next.split = std::move(split);
   next.split->first_term = walk.terms.size();
   return Ways(std::vector{std::move(next)});
@@ -173,6 +176,24 @@ std::optional<Ways> peel_zero_one_mask(Node& node, const ScoreWalk& walk, MatchC
   return std::nullopt;
 }
 
+/// Sinks beside the scores, of what is cut off behind the softmax.
+Ways peel_sinks(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  if (!walk.cut_off || walk.sinks || node.inputs.size() != 2) return missed("scores.operator", &node, node.op(), walk.peeled);
+  const Shape* after = context.facts.shape(*node.outputs[0]);
+  const int64_t axis = node.int_attribute("axis", 0);
+  Value &sinks = *node.inputs[walk.cut_off->in_front ? 0 : 1], &scores = *node.inputs[walk.cut_off->in_front ? 1 : 0];
+  const Shape* shape = context.facts.shape(sinks);
+  const bool is_last = after && (axis == -1 || axis == std::ssize(*after) - 1);
+  if (!is_last || !shape || shape->back() != walk.cut_off->count)
+    return missed("scores.sinks", &node, shape_text(sinks, context.facts) + " beside the scores", walk.peeled);
+  const bool is_plain = walk.softcap == 0 && walk.tensor_scales.empty() && !walk.clamp;
+  if (!is_plain || !walk.layout.order.empty() || walk.split || !walk.frames.empty())
+    return missed("scores.sinks", &node, "scores and sinks are changed together", walk.peeled);
+  ScoreWalk next = step(walk, scores, "Concat(sinks)");
+  next.sinks = {&sinks, *walk.cut_off, walk.scale, walk.terms.size()};
+  return std::vector{std::move(next)};
+}
+
 Ways peel_scale(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (auto softcap = peel_softcap(node, walk, context)) return *softcap;
   if (auto masked = peel_zero_one_mask(node, walk, context)) return *masked;
@@ -203,7 +224,7 @@ const std::vector<ScorePeel>& score_peels() {
       {"Cast", peel_cast},       {"CastLike", peel_cast},   {"Add", peel_bias},       {"Sub", peel_bias},
       {"Sum", peel_bias},        {"Where", peel_where},     {"Reshape", peel_reshape}, {"Squeeze", peel_reshape},
       {"Unsqueeze", peel_reshape}, {"Transpose", peel_transpose}, {"Mul", peel_scale}, {"Div", peel_scale},
-      {"Max", peel_bound},       {"Min", peel_bound},       {"Clip", peel_bound},
+      {"Max", peel_bound},       {"Min", peel_bound},       {"Clip", peel_bound},     {"Concat", peel_sinks},
   };
   return peels;
 }

@@ -46,7 +46,7 @@ class Merger {
 
   /// LAID with one axis for the queries and one for the keys; null if a size stands nowhere.
   Value* merged(Laid laid) {
-    const bool reshapes_parts = &canonical(*split_.merges->inputs[0], facts_) == split_.source;
+    const bool reshapes_parts = &canonical(*split_.merges->inputs[0], facts_) == split_.source && !split_.regroups(facts_);
     if (reshapes_parts && laid.shape == split_.parts) return inner_.build().node("Reshape", {laid.value, split_.merges->inputs[1]});
     if (!std::ranges::all_of(split_.parts.begin() + std::ssize(split_.merged) - 2, split_.parts.end(),
                              [](const Dim& size) { return size.is_constant(); }))
@@ -80,15 +80,24 @@ bool are_summed(const ScoreTerm& one, const ScoreTerm& other) {
   return one.kind == ScoreTerm::Kind::kBias && other.kind == one.kind && other.coefficient == one.coefficient;
 }
 
-/// How many axes of PARTS, behind the leading ones, make up the queries of MERGED, where the rest make up the keys; 0 if none do.
-size_t rows_of(const Shape& parts, const Shape& merged) {
-  const size_t leading = merged.size() - 2;
-  if (parts.size() <= merged.size() || !std::equal(merged.begin(), merged.end() - 2, parts.begin())) return 0;
-  for (size_t rows = 1; leading + rows < parts.size(); ++rows)
-    if (product_of(parts, leading, leading + rows) == merged[leading] &&
-        product_of(parts, leading + rows, parts.size()) == merged[leading + 1])
-      return rows;
-  return 0;
+/// How PARTS make up (…, L, S): the first LEADING axes what stands before L, ROWS behind them L, the rest S. No rows: they do not.
+struct PartCounts {
+  size_t leading = 0, rows = 0;
+};
+
+PartCounts part_counts(const Shape& parts, const Shape& whole) {
+  const size_t leading_of_whole = whole.size() - 2;
+  const Dim batch = product_of(whole, 0, leading_of_whole);
+  // Axes of 1 go with the leading ones where those are as many as in WHOLE.
+  for (size_t leading = std::min(leading_of_whole, parts.size()), tried = 0; tried <= parts.size(); ++tried) {
+    if (product_of(parts, 0, leading) == batch && parts.size() > leading + 2)
+      for (size_t rows = 1; leading + rows < parts.size(); ++rows)
+        if (product_of(parts, leading, leading + rows) == whole[leading_of_whole] &&
+            product_of(parts, leading + rows, parts.size()) == whole.back())
+          return {leading, rows};
+    leading = tried;
+  }
+  return {};
 }
 
 /// The first of VALUE and what it was regrouped from whose shape FITS; null if none does.
@@ -105,17 +114,28 @@ Value* regrouped_where(Value& value, Facts& facts, const std::function<bool(cons
 
 }  // namespace
 
-Value* regrouped_to(Value& value, const Shape& shape, Facts& facts) {
-  return regrouped_where(value, facts, [&](const Shape& own) { return own == shape; });
+bool ScoreSplit::regroups(Facts& facts) const { return merged != *facts.shape(*merges->outputs[0]); }
+
+Value* ScoreSplit::whole_above(Value& value, Facts& facts) const {
+  const Dim leading = product_of(merged, 0, merged.size() - 2);
+  return regrouped_where(value, facts, [&](const Shape& own) {
+    return own.size() >= 2 && std::equal(own.end() - 2, own.end(), merged.end() - 2) && product_of(own, 0, own.size() - 2) == leading;
+  });
 }
 
 std::optional<ScoreSplit> split_below(Node& node, Facts& facts) {
-  const Shape* merged = facts.shape(*node.outputs[0]);
-  if (!node.is("Reshape") || !merged || merged->size() < 2) return std::nullopt;
-  Value* source = regrouped_where(*node.inputs[0], facts, [&](const Shape& own) { return rows_of(own, *merged) > 0; });
+  const Shape* whole = facts.shape(*node.outputs[0]);
+  if (!node.is("Reshape") || !whole || whole->size() < 2) return std::nullopt;
+  PartCounts counts;
+  Value* source = regrouped_where(*node.inputs[0], facts, [&](const Shape& own) {
+    counts = part_counts(own, *whole);
+    return counts.rows > 0;
+  });
   if (!source) return std::nullopt;
   const Shape& parts = *facts.shape(*source);
-  return ScoreSplit{&node, source, *merged, parts, rows_of(parts, *merged)};
+  Shape merged(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(counts.leading));
+  merged.insert(merged.end(), whole->end() - 2, whole->end());
+  return ScoreSplit{&node, source, std::move(merged), parts, counts.rows};
 }
 
 Matched<std::vector<ScoreTerm>> merged_terms(const ScoreSplit& split, std::vector<ScoreTerm> terms, Node& node, MatchContext& context) {

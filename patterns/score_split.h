@@ -14,15 +14,17 @@
 namespace attn_opt {
 
 struct ScoreSplit {
-  Node* merges = nullptr;  ///< the Reshape to (…, L, S)
+  Node* merges = nullptr;  ///< the Reshape to (…, L, S); the leading axes there may be others than those of MERGED
   Value* source = nullptr; ///< what is reshaped, of shape PARTS
-  Shape merged, parts;     ///< shapes below and above it
+  Shape merged, parts;     ///< (…, L, S) and above it, with the same leading axes
   size_t rows = 0;         ///< how many axes of PARTS are L, behind the leading ones; those that follow are S
   size_t first_term = 0;   ///< of the terms that were met since
-};
 
-/// VALUE, or what it was regrouped from, where that has SHAPE; null if nothing has.
-Value* regrouped_to(Value& value, const Shape& shape, Facts& facts);
+  /// True if MERGES makes other leading axes of those of PARTS as well.
+  bool regroups(Facts& facts) const;
+  /// VALUE, or what it was regrouped from, where that is (…, L, S) again, whatever its leading axes; null if nothing is.
+  Value* whole_above(Value& value, Facts& facts) const;
+};
 
 /// The split that NODE, a Reshape below it, ends; nullopt if its input's axes do not make up queries and keys.
 std::optional<ScoreSplit> split_below(Node& node, Facts& facts);

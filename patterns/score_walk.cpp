@@ -51,6 +51,7 @@ class Walker {
       if (is_product(*node) && !walk.split) {
         // What is no Q K^T may be a bias of the scores that another operand of an addition holds.
         ATTN_OPT_DONE(score_product(*node, walk.layout, context_));
+        if (walk.cut_off && !walk.sinks) return missed("scores.sinks", node, "no sinks are what is cut off the probabilities", walk.peeled);
         return walk;
       }
       if (node->is("DequantizeLinear"))
@@ -89,8 +90,9 @@ class Walker {
 
 }  // namespace
 
-Matched<ScoreWalk> walk_scores(Value& softmax_input, ScoreLayout layout, MatchContext& context) {
+Matched<ScoreWalk> walk_scores(Value& softmax_input, ScoreLayout layout, const std::optional<SinkColumns>& cut_off, MatchContext& context) {
   ScoreWalk start;
+  start.cut_off = cut_off;
   start.layout = std::move(layout);
   start.value = &softmax_input;
   return Walker(context).walk(start);

@@ -8,6 +8,7 @@
 #include "attn_opt/pattern.h"
 #include "patterns/score_layout.h"
 #include "patterns/score_split.h"
+#include "patterns/sinks.h"
 
 namespace attn_opt {
 
@@ -37,11 +38,14 @@ struct ScoreWalk {
   bool lowered = false;          ///< the maximum of a row, or of all, was subtracted
   bool lowered_by_largest_of_all = false;
   const Value* lowered_value = nullptr;  ///< read by nothing but the maximum and what subtracts it
+  std::optional<SinkColumns> cut_off;  ///< behind the softmax
+  std::optional<JoinedSinks> sinks;    ///< what stood where CUT_OFF says
   std::vector<std::string> peeled;
 };
 
-/// Peels from SOFTMAX_INPUT of LAYOUT to a MatMul or Einsum whose result the walk's VALUE then is. Misses: "scores.*".
-Matched<ScoreWalk> walk_scores(Value& softmax_input, ScoreLayout layout, MatchContext& context);
+/// Peels from SOFTMAX_INPUT of LAYOUT, of which CUT_OFF is dropped behind the softmax, to a MatMul or Einsum whose result the walk's
+/// VALUE then is. Misses: "scores.*".
+Matched<ScoreWalk> walk_scores(Value& softmax_input, ScoreLayout layout, const std::optional<SinkColumns>& cut_off, MatchContext& context);
 
 /// The value that qk_matmul_output can make.
 struct ScoresOutput {

@@ -207,7 +207,7 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
   const ScoreLayout layout = product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
   ATTN_OPT_DONE(check_softmax_axis(softmax, layout, context));
-  ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, layout, context));
+  ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, layout, probabilities.sinks, context));
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
   ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.layout, context));
@@ -281,13 +281,13 @@ class SoftmaxAttention : public Pattern {
     match.insert_before = reading.probabilities.product;
     match.peeled = reading.scores.peeled;
     match.peeled.insert(match.peeled.end(), reading.probabilities.peeled.begin(), reading.probabilities.peeled.end());
-    match.sdpa = describe(reading, *softmax, context);
+    ATTN_OPT_MATCH(match.sdpa, describe(reading, *softmax, context));
     ATTN_OPT_DONE(check_no_plus_inf(match.sdpa, context));
     return match;
   }
 
  private:
-  static Sdpa describe(const Reading& reading, const SoftmaxSite& softmax, MatchContext& context) {
+  static Matched<Sdpa> describe(const Reading& reading, const SoftmaxSite& softmax, MatchContext& context) {
     Sdpa sdpa;
     const auto split = leading_split(reading, context);
     const auto operand = [&](const ProductSide& side) {
@@ -307,17 +307,20 @@ class SoftmaxAttention : public Pattern {
     sdpa.softcap = reading.scores.softcap;
     sdpa.tensor_scales = reading.scores.tensor_scales;
     sdpa.terms.assign(reading.scores.terms.rbegin(), reading.scores.terms.rend());
+    sdpa.clamp = reading.scores.clamp;
+    const auto& sinks = reading.scores.sinks;
+    if (sinks) ATTN_OPT_DONE(add_sinks(*sinks, sdpa, reader, context));
     read_causal_terms(sdpa, context.facts);
     const DataType scores_type = context.facts.type(*softmax.input);
     if (is_floating(scores_type) && scores_type != sdpa.type) sdpa.softmax_precision = scores_type;
     sdpa.exponent_offset = softmax.exponent_offset;
     sdpa.guarded = reading.guard != GuardMeaning::kNothing;
     sdpa.hides_nan = reading.guard == GuardMeaning::kScores;
-    sdpa.clamp = reading.scores.clamp;
     sdpa.less_largest_of_all = reading.scores.lowered_by_largest_of_all;
-    if (!softmax.divided) sdpa.probabilities = readable_probabilities(reading, split, context);
-    set_scores_output(reading, softmax, context, sdpa);
+    if (!softmax.divided && !sinks) sdpa.probabilities = readable_probabilities(reading, split, context);
+    if (!sinks) set_scores_output(reading, softmax, context, sdpa);
     sdpa.preconditions = preconditions_of(sdpa, context);
+    if (sinks) assume_of_sinks(*sinks, sdpa, context);
     if (softmax.divided && !sdpa.exponent_offset && context.facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
       sdpa.preconditions.push_back({"exp-in-range", false, "float16 holds sums of exponentials, which are divided behind the product"});
     if (reading.probabilities.mask) assume("exp-in-range", "what a mask leaves of probabilities is divided by its sum", sdpa);

@@ -28,6 +28,8 @@ constexpr const char* kNoInfinity = "the bias is a product of what is drawn fini
 constexpr const char* kEmptyBelowClamp = "only rows differ in which every key is masked below the clamp, and that there are none is assumed";
 constexpr const char* kNoNumberInAnyRow = "what is no number is in every row of both sides: in the largest score of all, and in the last key";
 constexpr const char* kLargeAlready = "the mask is as large as the scores: that it is could only not be proven";
+constexpr const char* kSinksKeepRows = "rows that the masks leave no key keep their sinks, whatever the fill";
+constexpr const char* kInfiniteQueryAlone = "only a query that is infinite has no score of 0 with a key of zeros, and none is drawn";
 
 constexpr const char* kTimesZero = "what is no number is none in the model either, where it is multiplied with 0";
 constexpr const char* kExactInHalf = "0 and -3 are numbers of float16 too";
@@ -266,6 +268,25 @@ const std::vector<Equivalent>& equivalents() {
       {"preconditions: 'rows-keep-a-key' taken for proven", "masked_softmax_divided", kLeavesExpRange},
       {"preconditions: 'scores-finite' left out", "keras_softmax_with_mask", kTimesZero},
       {"causal: where it is not", "tf_band_part_causal", kCausalAnyway},
+      {"fill: -1e4 for lowest", "sinks_in_front", kSinksKeepRows},
+      {"fill: halved", "sinks_in_front", kSinksKeepRows},
+      {"number laid over: halved", "sinks_in_front", kSinksKeepRows},
+      {"number laid over: off by 64 ulp", "sinks_in_front", kSinksKeepRows},
+      {"terms: order exchanged", "sinks_in_front", kSinksKeepRows},
+      {"number kept: doubled", "*sinks", kAbsorbed},
+      {"number kept: halved", "*sinks", kAbsorbed},
+      {"number kept: off by 64 ulp", "*sinks", kAbsorbed},
+      {"number kept: x 1.01", "*sinks", kAbsorbed},
+      {"guard: seen where there is none", "sinks", "without a mask every row keeps its keys beside the sinks"},
+      {"preconditions: 'rows-keep-a-key' left out", "sinks", "without a mask every row keeps its keys beside the sinks"},
+      {"preconditions: 'rows-keep-a-key' taken for proven", "sinks", "without a mask every row keeps its keys beside the sinks"},
+      {"preconditions: 'scores-finite' left out", "*sinks", kInfiniteQueryAlone},
+      {"terms: masks exchanged", "sinks_of_shared_heads", kCommutes},
+      {"factor: off by 64 ulp", "sinks_scaled", "a sink is one key of several: its score is off by less than the result is rounded"},
+      {"scores output: another stage of the scores", "scores_swapped_of_site_above", kNoSoftcapBelow},
+      {"Attention.qk_matmul_output_mode: + 1 modulo 4", "scores_swapped_of_site_above", kStagesAreOne},
+      {"Attention.qk_matmul_output_mode: + 2 modulo 4", "scores_swapped_of_site_above", kStagesAreOne},
+      {"Expand: left out", "bias_of_one_length", kLargeAlready},
   };
   return all;
 }
