@@ -14,17 +14,19 @@ namespace {
 constexpr int kMaxCopies = 16;
 constexpr std::array kCopies = {"Slice", "Expand", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Gather", "Tile", "Trilu"};
 
-/// The only number beside 0 that TENSOR holds, 1 if there is none; nullopt if there are several.
+/// The only number beside 0 that TENSOR holds, 1 if there is none; nullopt if there are several, or if it is a scale of all.
 std::optional<double> number_beside_zero(const Tensor& tensor) {
   const auto numbers = tensor.cast(onnx::TensorProto::DOUBLE);
   if (!numbers) return std::nullopt;
   std::optional<double> found;
+  bool has_zero = false;
   for (const double number : numbers->data<double>()) {
+    has_zero |= number == 0;
     if (number == 0) continue;
     if (!std::isfinite(number) || found.value_or(number) != number) return std::nullopt;
     found = number;
   }
-  return found.value_or(1);
+  return has_zero || found == 1 ? std::optional(found.value_or(1)) : std::nullopt;
 }
 
 /// The only number beside 0 that VALUE may hold; nullopt if it may hold others.
