@@ -196,6 +196,15 @@ class Walker {
     return nullptr;
   }
 
+  /// Takes NODE for one that puts the axes of the softmax's result in the product's places. What stood above would lie otherwise.
+  bool moves_all_axes(const Node& node) {
+    const auto* perm = node.ints_attribute("perm");
+    const bool is_first = !walk_.transposed && walk_.perm.empty() && !walk_.guard && !walk_.mask && walk_.factors.empty();
+    if (!perm || !is_first || walk_.regrouped) return false;
+    walk_.perm.assign(perm->begin(), perm->end());
+    return true;
+  }
+
   /// True if the last two of AXES are those of LAST_BUT_ONE and LAST, and all others lie before them in their order.
   static bool lie_last(const AxisMap& axes, Role last_but_one, Role last) {
     if (axes.rank() < 2) return false;
@@ -224,6 +233,7 @@ class Walker {
       next = end_of_chain(node, swapped_from);
       if (next) walk_.transposed = !walk_.transposed;
       else next = end_of_layout(node);
+      if (!next && moves_all_axes(node)) next = node.outputs[0];
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
     } else if (node.is("Slice")) {
       if (walk_.sinks || walk_.transposed || walk_.guard || walk_.mask || !walk_.factors.empty())
@@ -234,6 +244,7 @@ class Walker {
     } else {
       next = end_of_chain(node, regrouped_from);
       if (!next) next = end_of_layout(node);
+      walk_.regrouped = true;
       if (!next) return missed("probabilities.reshape", &node, op_type + " of queries or keys", walk_.peeled);
     }
     walk_.peeled.push_back(op_type);

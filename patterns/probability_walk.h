@@ -25,6 +25,8 @@ struct ProbabilityWalk {
   Node* product = nullptr;        ///< the MatMul or Einsum with V
   Value* probabilities = nullptr; ///< what that reads
   bool transposed = false;        ///< PROBABILITIES is keys by queries
+  std::vector<int64_t> perm;      ///< of a Transpose of all axes, behind which all else stands; empty if there is none
+  bool regrouped = false;
   std::optional<RowGuard> guard;  ///< what makes rows without a key 0 on the way
   Value* escaping = nullptr;      ///< the one value on the way that others read too
   bool escapes_often = false;     ///< several values on the way are read by others

@@ -160,12 +160,15 @@ Matched<ProductSide> scaled_values(const ProbabilityWalk& walk, ProductSide valu
 /// The layout that OUTPUT, the softmax's result, must have for what PRODUCT makes of it to be attention.
 ScoreLayout layout_at_softmax(const ProbabilityWalk& walk, const ScoreLayout& at_product, const Value& output, MatchContext& context) {
   const bool swaps = at_product.swaps_last_two();
-  if (!at_product.order.empty() && !swaps)
-    return walk.transposed ? at_product.swapped(context.facts.shape(*walk.probabilities)->size()) : at_product;
-  const Shape* shape = context.facts.shape(output);
-  ScoreLayout layout = swaps == walk.transposed || !shape ? ScoreLayout() : ScoreLayout::keys_by_queries(shape->size());
-  layout.head_axes = at_product.head_axes;
-  return layout;
+  ScoreLayout layout = at_product;
+  if (at_product.order.empty() || swaps) {
+    const Shape* shape = context.facts.shape(output);
+    layout = swaps == walk.transposed || !shape ? ScoreLayout() : ScoreLayout::keys_by_queries(shape->size());
+    layout.head_axes = at_product.head_axes;
+  } else if (walk.transposed) {
+    layout = at_product.swapped(context.facts.shape(*walk.probabilities)->size());
+  }
+  return walk.perm.empty() ? layout : layout.before_transpose(walk.perm);
 }
 
 /// SHAPE with its last two axes swapped if IS_SWAPPED.
@@ -223,7 +226,7 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
                                                  MatchContext& context) {
   const ProbabilityWalk& walk = reading.probabilities;
   if (!walk.escaping || walk.escapes_often || walk.escapes_before_guard) return std::nullopt;
-  if (walk.transposed || !reading.value_product.probabilities.order.empty()) return std::nullopt;
+  if (walk.transposed || !walk.perm.empty() || !reading.value_product.probabilities.order.empty()) return std::nullopt;
   const Shape* shape = context.facts.shape(*walk.escaping);
   if (!shape || (shape->size() != 4 && !(split && shape->size() == 3))) return std::nullopt;
   // Probabilities have the roles of the product's first operand with keys in the place of features.
