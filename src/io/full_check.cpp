@@ -7,7 +7,7 @@
 #include <functional>
 #include <optional>
 
-#include "src/io/missing_shapes.h"
+#include "src/io/left_out.h"
 #include "src/io/one_line.h"
 #include "src/io/runtime_operators.h"
 
@@ -34,9 +34,10 @@ std::string full_check(const onnx::ModelProto& proto) {
   });
   if (wrong.empty()) return {};
   const bool is_right = thrown_by([&] {
-    onnx::ModelProto inferred = rest ? *rest : proto, complete = inferred;
-    give_shapes(complete);
-    onnx::checker::check_model(complete, false);
+    onnx::ModelProto inferred = rest ? *rest : proto, completed = inferred;
+    complete_imports(inferred);
+    complete(completed);
+    onnx::checker::check_model(completed, false);
     const onnx::ShapeInferenceOptions following_contents(true, 1, true);
     onnx::shape_inference::InferShapes(inferred, onnx::OpSchemaRegistry::Instance(), following_contents);
   }).empty();

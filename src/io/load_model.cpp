@@ -2,12 +2,13 @@
 #include <onnx/checker.h>
 
 #include <exception>
+#include <optional>
 
 #include "attn_opt/model_bytes.h"
 #include "attn_opt/model_io.h"
 #include "src/io/file.h"
 #include "src/io/flat_check.h"
-#include "src/io/missing_shapes.h"
+#include "src/io/left_out.h"
 #include "src/io/model_file.h"
 #include "src/io/model_format.h"
 #include "src/io/node_order.h"
@@ -32,20 +33,30 @@ Status check_is_model(const onnx::ModelProto& model, const std::string& where) {
   return fail(ErrorCode::kInvalidInput, where, "is not an ONNX model: it has no " + missing);
 }
 
-/// What ONNX's checker says, but of operators that only runtimes have and of missing shapes; empty if all is well.
-std::string checked(const onnx::ModelProto& proto) {
-  if (is_valid_flat_model(proto)) return {};
+/// What ONNX's checker says of PROTO; empty if all is well.
+std::string refusal_of(const onnx::ModelProto& proto) {
   try {
-    auto rest = without_runtime_operators(proto);
-    if (lacks_shapes(proto)) {
-      if (!rest) rest = proto;
-      give_shapes(*rest);
-    }
-    onnx::checker::check_model(rest ? *rest : proto);
+    onnx::checker::check_model(proto);
     return {};
   } catch (const std::exception& error) {
     return one_line(error.what());
   }
+}
+
+/// What ONNX's checker says, but of operators that only runtimes have and of what they do without; empty if all is well.
+std::string checked(const onnx::ModelProto& proto) {
+  if (is_valid_flat_model(proto)) return {};
+  std::optional<onnx::ModelProto> rest;
+  try {
+    rest = without_runtime_operators(proto);
+  } catch (const std::exception& error) {
+    return one_line(error.what());
+  }
+  const std::string wrong = refusal_of(rest ? *rest : proto);
+  if (wrong.empty() || !leaves_out(proto)) return wrong;
+  if (!rest) rest = proto;
+  complete(*rest);
+  return refusal_of(*rest);
 }
 
 /// The model that STRIPPED, of FILE, becomes when its tensors are in a store.

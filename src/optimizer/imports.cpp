@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/io/left_out.h"
+
 namespace attn_opt {
 namespace {
 
@@ -21,13 +23,14 @@ bool is_of_functions(const onnx::ModelProto& model, const std::string& domain) {
 
 }  // namespace
 
-void drop_imports(const OperatorCounts& before, const OperatorCounts& after, onnx::ModelProto& model) {
+void update_imports(const OperatorCounts& before, const OperatorCounts& after, onnx::ModelProto& model) {
   auto& imports = *model.mutable_opset_import();
   for (int i = imports.size(); i-- > 0;) {
     const std::string& domain = imports[i].domain();
     if (has_operator_of(before, domain) && !has_operator_of(after, domain) && !is_of_functions(model, domain))
       imports.DeleteSubrange(i, 1);
   }
+  if (has_operator_of(after, "com.microsoft")) complete_imports(model);
 }
 
 }  // namespace attn_opt

@@ -1,4 +1,4 @@
-// Imports of operator sets that fusing leaves without a user.
+// Imports of operator sets: those that fusing leaves without a user, and that of com.microsoft, which exporters may leave out.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -8,7 +8,7 @@
 namespace attn_opt {
 
 /// Drops the imports of MODEL that operators counted in BEFORE needed and none in AFTER does, nor a local function. One
-/// that the model came with unused stays.
-void drop_imports(const OperatorCounts& before, const OperatorCounts& after, onnx::ModelProto& model);
+/// that the model came with unused stays. Adds that of com.microsoft where it lacks.
+void update_imports(const OperatorCounts& before, const OperatorCounts& after, onnx::ModelProto& model);
 
 }  // namespace attn_opt

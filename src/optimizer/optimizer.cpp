@@ -175,7 +175,7 @@ Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings
   ATTN_OPT_TRY(Report report, run->run());
   if (!report.changed && before_inlining) model.proto.Swap(&*before_inlining);
   const OperatorCounts after = report.changed ? count_operators(model.proto) : before;
-  if (report.changed) drop_imports(before, after, model.proto);
+  if (report.changed) update_imports(before, after, model.proto);
   enter_counts(before, after, report);
   if (options.verify == VerifyMode::kModel && report.changed) {
     ATTN_OPT_TRY(report.model_verification, verify_model(original, model.proto, *model.tensors, options.trial,
