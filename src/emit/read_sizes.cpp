@@ -22,14 +22,14 @@ bool is_read_for_sizes(const Node& node) {
   });
 }
 
-/// The Shapes that read what NODE makes; empty if there are none or others read it too.
+/// The Shapes of the file that read what NODE makes; empty if there are none or others read it too.
 std::vector<Node*> only_shapes(const Node& node) {
   std::vector<Node*> shapes;
   for (const Value* made : node.outputs) {
     if (!made) continue;
     if (made->is_output || made->uses.size() > kMaxReaders) return {};
     for (const Use& use : made->uses) {
-      if (!reads_sizes(use)) return {};
+      if (!reads_sizes(use) || use.node->placement != Placement::kOfFile) return {};
       shapes.push_back(use.node);
     }
   }
@@ -39,7 +39,7 @@ std::vector<Node*> only_shapes(const Node& node) {
 /// Makes what SHAPE makes of graph inputs; false if those do not say it.
 bool say(Node& shape, MatchContext& context, SharedNodes& shared) {
   const IntegerData* numbers = context.facts.integers(*shape.outputs[0]);
-  if (!numbers) return false;
+  if (!numbers || numbers->values.empty()) return false;
   Edit edit(context.view, shape);
   GraphBuilder build(edit, shared, shape.label());
   Value* said = SizeSource(build, context.facts).sizes(numbers->values);
