@@ -25,8 +25,10 @@ class FixedExtents {
       for (const Node* node : cone->nodes)
         for (const auto& attribute : node->proto->attribute()) enter_attribute(attribute, node->is("Constant"));
     for (const Operand* operand : {&sdpa.q, &sdpa.k, &sdpa.v})
-      for (const auto& view : operand->views) enter_widths(view.axes);
-    for (const auto& view : sdpa.outputs) enter_widths(view.axes);
+      for (const auto& view : operand->views) enter_axes(view.axes);
+    for (const auto& view : sdpa.outputs) enter_axes(view.axes);
+    for (const ScoreTerm& term : sdpa.terms)
+      for (const Dim& dim : term.frame) enter_factors(dim);
   }
   bool has(int64_t extent) const { return extents_.count(extent) > 0; }
 
@@ -65,7 +67,8 @@ class FixedExtents {
     else extents_.insert(attribute.t().dims().begin(), attribute.t().dims().end());
   }
   /// Extents of the axes that hold heads or features.
-  void enter_widths(const AxisMap& map) {
+  void enter_axes(const AxisMap& map) {
+    for (const Factor& factor : map.factors()) enter_factors(factor.size);
     for (size_t axis = 0; axis < map.rank(); ++axis) {
       Dim extent = 1;
       bool is_width = false;

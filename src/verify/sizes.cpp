@@ -4,7 +4,6 @@
 #include <array>
 #include <limits>
 #include <set>
-#include <utility>
 
 #include "src/verify/shrinking.h"
 
@@ -239,11 +238,8 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
   if (number_of_scores(sdpa, assignments.front()) > kMaxScoresOfMultiples) {
     const Shrinking renumbered = shrinkable(site, sdpa, true);
     if (renumbered.numbers.size() > kept.numbers.size()) {
-      std::vector<SizeAssignment> large = std::exchange(assignments, {});
       add_all(renumbered);
       if (symbols.empty()) add_all(with_other_numbers(renumbered));
-      for (SizeAssignment& assignment : large) assignment.make_fallback();
-      assignments.insert(assignments.end(), large.begin(), large.end());
     }
   }
   const size_t as_in_model = assignments.size();

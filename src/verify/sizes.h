@@ -63,7 +63,8 @@ class SizeAssignment {
   bool is_fallback_ = false;  ///< to be tried where too few others run
 };
 
-/// The assignments to try, the most general first. Without symbols there is one, or two if extents can be shrunk.
+/// The assignments to try, the most general first. Without symbols there is one, or two if extents can be shrunk. Those that
+/// change constants stand for themselves: they are to be tried before all others.
 std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sdpa, SizeEquations& equations);
 
 /// Names of the symbols in SITE's shapes, in the order in which they occur.

@@ -211,7 +211,17 @@ struct Verifier::Impl {
     const SiteModels models = write_site(site, emission, functions);
     SiteRunners runners(site, models, tensors, {options.memory_limit, start + options.time_limit});
     const Assumed assumed(emission.preconditions);
-    Verification result = SiteCheck(site, sdpa, runners, assumed, options.memory_limit).check(assignments, seed);
+    const auto check = [&](bool renumbered) {
+      std::vector<SizeAssignment> chosen = assignments;
+      std::erase_if(chosen, [renumbered](const SizeAssignment& sizes) { return sizes.renumbers() != renumbered; });
+      return SiteCheck(site, sdpa, runners, assumed, options.memory_limit).check(chosen, seed);
+    };
+    // Numbers that are not the model's own may fit a site so badly that its sides differ: its own decide, where they can be run.
+    Verification result = check(true);
+    if (result.verdict != Verdict::kVerified) {
+      Verification own = check(false);
+      if (own.verdict != Verdict::kUnverified || result.verdict != Verdict::kFailed) result = std::move(own);
+    }
     if (options.strict && result.verdict == Verdict::kVerified && !result.explained_by.empty()) {
       result.verdict = Verdict::kFailed;
       result.reason = "differs where " + result.explained_by.front() + " does not hold, which is assumed";
