@@ -1,4 +1,4 @@
-// If, and calls of model-local functions.
+// If, what a Loop carries, and calls of model-local functions.
 #include <algorithm>
 
 #include "src/match/shape_rule.h"
@@ -33,6 +33,16 @@ const Graph* selected_branch(FactStore& store, const Node& node) {
   const Dim& value = condition.integers->values[0];
   if (!value.is_constant()) return nullptr;
   return branch_called(node, value.is(0) ? "else_branch" : "then_branch");
+}
+
+const Value* initial_of_carried(const Value& value) {
+  constexpr std::ptrdiff_t kFirstCarried = 2;
+  if (value.declared_type || !value.is_input) return nullptr;
+  const Node* owner = value.graph->owner();
+  if (!owner || !owner->is("Loop")) return nullptr;
+  const auto& inputs = value.graph->inputs();
+  const auto at = std::ranges::find(inputs, &value) - inputs.begin();
+  return at >= kFirstCarried ? owner->input(static_cast<size_t>(at)) : nullptr;
 }
 
 void apply_if_rule(RuleContext& context) {

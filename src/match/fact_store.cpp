@@ -104,7 +104,10 @@ const ValueFact& FactStore::computed(const Value& value) {
 }
 
 std::vector<const Value*> FactStore::inputs_of(const Value& value, int stage) {
-  if (!value.producer) return {};
+  if (!value.producer) {
+    const Value* initial = stage == 0 ? initial_of_carried(value) : nullptr;
+    return initial ? std::vector{initial} : std::vector<const Value*>{};
+  }
   const Node& node = *value.producer;
   std::vector<const Value*> values;
   if (stage == 0) {
@@ -166,6 +169,8 @@ ValueFact FactStore::leaf(const Value& value) {
   ValueFact fact;
   if (!value.initializer) {
     merge_declared(value, fact);
+    // Its shape may be another in each iteration.
+    if (const Value* initial = initial_of_carried(value)) fact.type = computed(*initial).type;
     return fact;
   }
   const onnx::TensorProto& initializer = *value.initializer;

@@ -93,6 +93,8 @@ void apply_shape_rule(RuleContext& context);
 void apply_integer_rule(RuleContext& context);
 /// Fills in what is open by ONNX's shape inference for the node.
 void apply_schema_inference(RuleContext& context);
+/// The value that a Loop starts VALUE with, an input of its body that says no type; null for all else.
+const Value* initial_of_carried(const Value& value);
 /// If: the branch that its condition selects, or what both branches agree in.
 void apply_if_rule(RuleContext& context);
 /// The branch of If node NODE that its condition selects; null if that is not known.
