@@ -83,7 +83,10 @@ struct Node {
 
   const std::string& op() const { return proto->op_type(); }
   /// "" for ai.onnx.
-  std::string_view domain() const;
+  std::string_view domain() const {
+    const std::string& name = proto->domain();
+    return name.empty() || name == "ai.onnx" ? std::string_view() : std::string_view(name);
+  }
   /// True for OP of the ai.onnx domain.
   bool is(std::string_view op_type) const { return op() == op_type && domain().empty(); }
   Value* input(size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }

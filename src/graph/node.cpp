@@ -2,11 +2,6 @@
 
 namespace attn_opt {
 
-std::string_view Node::domain() const {
-  const std::string& name = proto->domain();
-  return name == "ai.onnx" ? std::string_view() : std::string_view(name);
-}
-
 const onnx::AttributeProto* Node::attribute(std::string_view name) const {
   for (const auto& attribute : proto->attribute())
     if (attribute.name() == name) return &attribute;

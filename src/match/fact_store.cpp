@@ -112,7 +112,7 @@ std::vector<const Value*> FactStore::inputs_of(const Value& value, int stage) {
   std::vector<const Value*> values;
   if (stage == 0) {
     for (const Value* input : node.inputs) {
-      if (input) values.push_back(input);
+      if (input && !facts_.find(*input)) values.push_back(input);
     }
     if (!values.empty()) return values;
   }
