@@ -122,6 +122,7 @@ class Trial {
       EXPECT_GT(tally.mutants, 0) << name << ": no site has it";
       for (const auto& [model, count] : tally.survivors)
         EXPECT_TRUE(is_equivalent(name, model)) << name << " survives in " << model;
+      for (const auto& [model, reason] : tally.not_run) ADD_FAILURE() << name << " is not run in " << model << ": " << reason;
     }
     for (const Equivalent& known : equivalents()) {
       const auto tally = tallies_.find(known.mutation);
