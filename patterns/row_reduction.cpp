@@ -1,7 +1,6 @@
 #include "patterns/row_reduction.h"
 
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -9,6 +8,7 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/layout_checks.h"
+#include "src/match/reduced_axis.h"
 
 namespace attn_opt {
 namespace {
@@ -69,20 +69,6 @@ std::optional<Placed> before_regroupings(const Node& node, const Placed& after, 
     next = canonical(*next->inputs[0], facts).producer;
   }
   return std::nullopt;
-}
-
-/// The axis that NODE reduces, counted from the front; nullopt if it is not one alone.
-std::optional<size_t> reduced_axis(const Node& node, size_t rank, Facts& facts) {
-  std::vector<int64_t> axes;
-  if (const auto* attribute = node.ints_attribute("axes")) axes.assign(attribute->begin(), attribute->end());
-  if (const Value* listed = node.input(1)) {
-    const IntegerData* data = facts.integers(*listed);
-    if (!data) return std::nullopt;
-    for (const Dim& axis : data->values) axes.push_back(axis.is_constant() ? axis.value() : std::numeric_limits<int64_t>::min());
-  }
-  if (axes.size() != 1) return std::nullopt;
-  const int64_t axis = axes[0] < 0 ? axes[0] + static_cast<int64_t>(rank) : axes[0];
-  return axis >= 0 && axis < static_cast<int64_t>(rank) ? std::optional(static_cast<size_t>(axis)) : std::nullopt;
 }
 
 std::optional<Placed> before_reduction(const Node& node, const Placed& after, int row_axis, Facts& facts) {

@@ -4,6 +4,7 @@
 
 #include "attn_opt/dim.h"
 #include "src/match/dim_internal.h"
+#include "src/match/sole_atom.h"
 
 namespace attn_opt {
 namespace {
@@ -96,9 +97,8 @@ Dim take_whole_part(Dim& a, const Dim& b) {
 
 /// floor(floor(x / m) / n) = floor(x / (m n)) for positive numbers m and n.
 const Atom* nested_quotient(const Dim& a, const Dim& b) {
-  if (a.terms().size() != 1 || a.terms()[0].coefficient != 1 || a.terms()[0].factors.size() != 1)
-    return nullptr;
-  const Atom* atom = a.terms()[0].factors[0].get();
+  const Atom* atom = sole_atom(a);
+  if (!atom) return nullptr;
   const bool numbers =
       atom->kind == Atom::Kind::kFloorDiv && atom->operands[1].is_constant() && b.is_constant();
   return numbers && atom->operands[1].value() > 0 && b.value() > 0 ? atom : nullptr;
@@ -109,10 +109,8 @@ Dim smaller_or_larger(Atom::Kind kind, const Dim& a, const Dim& b) {
   if ((b - a).never_negative()) return smaller ? a : b;
   if ((a - b).never_negative()) return smaller ? b : a;
   for (const auto& [whole, part] : {std::pair(&a, &b), std::pair(&b, &a)}) {
-    const auto& terms = whole->terms();
-    if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].factors.size() != 1) continue;
-    const Atom& atom = *terms[0].factors[0];
-    if (atom.kind == kind && (atom.operands[0] == *part || atom.operands[1] == *part)) return *whole;
+    const Atom* atom = sole_atom(*whole);
+    if (atom && atom->kind == kind && (atom->operands[0] == *part || atom->operands[1] == *part)) return *whole;
   }
   const bool known_sign =
       smaller ? a.never_negative() && b.never_negative() : a.never_negative() || b.never_negative();

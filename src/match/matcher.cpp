@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
+#include "src/match/reduced_axis.h"
 
 namespace attn_opt {
 
@@ -58,18 +59,8 @@ Matcher reduced_over_last(std::string op_type, Matcher input) {
     if (!op(op_type, {input}, &node)(value, facts) || node->int_attribute("keepdims", 1) != 1) return false;
     const Shape* shape = facts.shape(*node->inputs[0]);
     if (!shape) return false;
-    std::vector<int64_t> axes;
-    if (const auto* attribute = node->ints_attribute("axes")) axes.assign(attribute->begin(), attribute->end());
-    if (const Value* listed = node->input(1)) {
-      const IntegerData* data = facts.integers(*listed);
-      if (!data) return false;
-      for (const Dim& axis : data->values) {
-        if (!axis.is_constant()) return false;
-        axes.push_back(axis.value());
-      }
-    }
-    const int64_t last = static_cast<int64_t>(shape->size()) - 1;
-    return axes.size() == 1 && (axes[0] == -1 || axes[0] == last);
+    const auto axis = reduced_axis(*node, shape->size(), facts);
+    return axis && *axis + 1 == shape->size();
   };
 }
 

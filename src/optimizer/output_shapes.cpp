@@ -1,14 +1,14 @@
 #include "src/optimizer/output_shapes.h"
 
+#include "src/match/sole_atom.h"
+
 namespace attn_opt {
 namespace {
 
 /// The name of a symbol of the model's that SIZE is; empty if it is none.
 std::string name_of(const Dim& size) {
-  const auto terms = size.terms();
-  const bool is_atom = terms.size() == 1 && terms[0].coefficient == 1 && terms[0].factors.size() == 1;
-  if (!is_atom || terms[0].factors[0]->kind != Atom::Kind::kSymbol || terms[0].factors[0]->unknown) return "";
-  return terms[0].factors[0]->name;
+  const Atom* atom = sole_atom(size);
+  return atom && atom->kind == Atom::Kind::kSymbol && !atom->unknown ? atom->name : "";
 }
 
 void declare(const Shape& shape, onnx::TensorShapeProto& declared) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "attn_opt/report.h"
+#include "src/io/number_text.h"
 #include "src/report/layout.h"
 #include "src/report/names.h"
 #include "src/report/phrases.h"
@@ -25,8 +26,8 @@ std::string scores_spared(const Effect& effect) {
 }
 
 std::string recognised(const SiteReport& site) {
-  std::string form = fmt::format("{}, scale {:.9g}", form_phrase(site), site.scale);
-  if (site.softcap != 0) form += fmt::format(", softcap {:.9g}", site.softcap);
+  std::string form = form_phrase(site) + ", scale " + number_text(site.scale);
+  if (site.softcap != 0) form += ", softcap " + number_text(site.softcap);
   std::string text = entry("form", form) + entry("mask", site.mask_reading);
   for (const Precondition& one : site.preconditions) {
     const std::string detail = one.detail.empty() ? "" : ": " + one.detail;

@@ -15,6 +15,38 @@ constexpr int64_t kMaxScannedElements = 4096;
 constexpr int64_t kLongestSizeList = 16;
 constexpr int64_t kSmallestNumber = 19, kOtherSmallestNumber = 12;
 
+using NumberOf = std::function<int64_t(int64_t)>;
+
+/// Integers that may tell sizes: at most one axis, and no more of them than a tensor has axes.
+bool is_size_list(const Tensor& tensor) {
+  const bool is_integer = tensor.type() == onnx::TensorProto::INT64 || tensor.type() == onnx::TensorProto::INT32;
+  return is_integer && tensor.rank() <= 1 && tensor.size() <= kLongestSizeList;
+}
+
+/// SIZES with NUMBER of each.
+Tensor with_sizes(const Tensor& sizes, const NumberOf& number) {
+  auto numbers = sizes.cast(onnx::TensorProto::INT64);
+  if (!numbers) return sizes;
+  for (int64_t& size : numbers->mutable_data<int64_t>()) size = number(size);
+  return numbers->cast(sizes.type()).value_or(sizes);
+}
+
+/// TENSOR up to NUMBER of each of its extents, which is none that is larger.
+Tensor corner(const Tensor& tensor, const NumberOf& number) {
+  Dims dims;
+  for (const int64_t extent : tensor.dims()) dims.push_back(std::min(extent, number(extent)));
+  const size_t width = element_size(tensor.type());
+  if (dims == tensor.dims() || width == 0) return tensor;
+  Tensor cut(tensor.type(), dims);
+  const std::byte* const from = tensor.bytes().data();
+  std::byte* to = cut.mutable_bytes().data();
+  StridedLoop<1>(dims, {strides_of(tensor.dims())}).elements([&](const std::array<int64_t, 1>& offset) {
+    std::memcpy(to, from + static_cast<size_t>(offset[0]) * width, width);
+    to += width;
+  });
+  return cut;
+}
+
 /// Extents that must stay as they are since a constant or an attribute may mean them.
 class FixedExtents {
  public:
@@ -93,31 +125,10 @@ void number(Shrinking& shrinking, int64_t first) {
 
 }  // namespace
 
-bool is_size_list(const Tensor& tensor) {
-  const bool is_integer = tensor.type() == onnx::TensorProto::INT64 || tensor.type() == onnx::TensorProto::INT32;
-  return is_integer && tensor.rank() <= 1 && tensor.size() <= kLongestSizeList;
-}
-
-Tensor with_sizes(const Tensor& sizes, const NumberOf& number) {
-  auto numbers = sizes.cast(onnx::TensorProto::INT64);
-  if (!numbers) return sizes;
-  for (int64_t& size : numbers->mutable_data<int64_t>()) size = number(size);
-  return numbers->cast(sizes.type()).value_or(sizes);
-}
-
-Tensor corner(const Tensor& tensor, const NumberOf& number) {
-  Dims dims;
-  for (const int64_t extent : tensor.dims()) dims.push_back(std::min(extent, number(extent)));
-  const size_t width = element_size(tensor.type());
-  if (dims == tensor.dims() || width == 0) return tensor;
-  Tensor cut(tensor.type(), dims);
-  const std::byte* const from = tensor.bytes().data();
-  std::byte* to = cut.mutable_bytes().data();
-  StridedLoop<1>(dims, {strides_of(tensor.dims())}).elements([&](const std::array<int64_t, 1>& offset) {
-    std::memcpy(to, from + static_cast<size_t>(offset[0]) * width, width);
-    to += width;
-  });
-  return cut;
+Tensor SizeAssignment::renumbered(const Tensor& constant) const {
+  if (!renumbers()) return constant;
+  const auto number = [this](int64_t extent) { return number_of(extent); };
+  return is_size_list(constant) ? with_sizes(constant, number) : corner(constant, number);
 }
 
 Shrinking shrinkable(const CutSite& site, const Sdpa& sdpa, bool renumbers) {

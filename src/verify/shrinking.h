@@ -5,15 +5,6 @@
 
 namespace attn_opt {
 
-/// Integers that may tell sizes: at most one axis, and no more of them than a tensor has axes.
-bool is_size_list(const Tensor& tensor);
-
-using NumberOf = std::function<int64_t(int64_t)>;
-/// SIZES with NUMBER of each.
-Tensor with_sizes(const Tensor& sizes, const NumberOf& number);
-/// TENSOR up to NUMBER of each of its extents, which is none that is larger.
-Tensor corner(const Tensor& tensor, const NumberOf& number);
-
 /// The large constant extents of batch and sequence that no attribute or integer of SITE means, nor, unless constants are
 /// changed too (RENUMBERS), a list of sizes or the extent of a constant.
 Shrinking shrinkable(const CutSite& site, const Sdpa& sdpa, bool renumbers);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "src/match/sole_atom.h"
 #include "src/verify/shrinking.h"
 
 namespace attn_opt {
@@ -27,10 +28,8 @@ constexpr std::array<int64_t, 3> kDividendFactors = {16, 256, 4096};
 
 /// The name of the symbol that DIM is; empty if it is none.
 std::string symbol_name(const Dim& dim) {
-  const auto& terms = dim.terms();
-  if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].factors.size() != 1) return {};
-  const Atom& atom = *terms[0].factors[0];
-  return atom.kind == Atom::Kind::kSymbol ? atom.name : std::string();
+  const Atom* atom = sole_atom(dim);
+  return atom && atom->kind == Atom::Kind::kSymbol ? atom->name : std::string();
 }
 
 bool holds(const Dim& dim, const std::string& symbol) {
@@ -168,12 +167,6 @@ std::optional<int64_t> SizeAssignment::number_of(const Atom& atom, int depth) co
 int64_t SizeAssignment::number_of(int64_t extent) const {
   const auto found = shrinking_.numbers.find(extent);
   return found == shrinking_.numbers.end() ? extent : found->second;
-}
-
-Tensor SizeAssignment::renumbered(const Tensor& constant) const {
-  if (!renumbers()) return constant;
-  const auto number = [this](int64_t extent) { return number_of(extent); };
-  return is_size_list(constant) ? with_sizes(constant, number) : corner(constant, number);
 }
 
 std::optional<int64_t> SizeAssignment::of(const Dim& dim) const {

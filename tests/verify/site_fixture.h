@@ -28,6 +28,13 @@ struct AttentionModel {
   std::string text() const;
 };
 
+/// TEXT of an AttentionModel with LENGTH queries and keys.
+inline std::string with_lengths(std::string text, const std::string& length) {
+  for (const std::string name : {",L,8]", ",S,8]"})
+    for (size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), "," + length + ",8]");
+  return text;
+}
+
 class SiteFixture {
  public:
   explicit SiteFixture(const std::string& text) {

@@ -24,12 +24,6 @@ std::vector<int64_t> batches(SiteFixture& site, bool renumbered = false) {
   return numbers;
 }
 
-std::string with_lengths(std::string text, const std::string& length) {
-  for (const std::string name : {",L,8]", ",S,8]"})
-    for (size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), "," + length + ",8]");
-  return text;
-}
-
 AttentionModel with_fixed_lengths(const std::string& length) {
   return {.heads = "  sizes = Constant<value = int64[4] {0, 0, " + length + ", 8}>()\n  kh = Reshape(k, sizes)\n  vh = Identity(v)\n"};
 }

@@ -99,10 +99,7 @@ TEST(VerifierSites, BranchAboveTheScores) {
 }
 
 TEST(VerifierSites, LargeStaticSequencesAreShrunk) {
-  std::string text = AttentionModel{}.text();
-  for (const std::string name : {",L,8]", ",S,8]"})
-    for (size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), ",30000,8]");
-  SiteFixture site(text);
+  SiteFixture site(with_lengths(AttentionModel{}.text(), "30000"));
   site.sdpa = site.plain_sdpa();
   const Verification result = site.verify(site.attention({"q", "k", "v"}));
   EXPECT_EQ(result.verdict, Verdict::kVerified) << result.reason;
@@ -117,10 +114,7 @@ std::string with_lengths_in_constants() {
       "  square = Constant<value = int64[2] {512, 512}>()\n  ones = ConstantOfShape<value = float[1] {-3}>(square)\n"
       "  m = Trilu<upper = 1>(ones)\n";
   model.scores = "  scaled = Mul(product, c)\n  scores = Add(scaled, m)\n";
-  std::string text = model.text();
-  for (const std::string name : {",L,8]", ",S,8]"})
-    for (size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), ",512,8]");
-  return text;
+  return with_lengths(model.text(), "512");
 }
 
 /// Too little for 512 times 512 scores.
