@@ -1,5 +1,3 @@
-find_program(ATTN_OPT_CCACHE ccache)
-
 # attn_opt_layer(NAME USES target...): the static library attn_opt_NAME of src/NAME/*.cpp, but for main.cpp.
 # Sources are globbed so that adding a file (an operator family, a pattern) needs no edit here.
 function(attn_opt_layer name)
@@ -54,23 +52,21 @@ function(attn_opt_compile_settings target)
     # GCC 12 warns of overlapping copies inside its own std::string.
     target_compile_options(${target} PRIVATE -Wno-restrict)
   endif()
-  if(ATTN_OPT_CCACHE)
-    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER ${ATTN_OPT_CCACHE})
-  endif()
   attn_opt_precompile(${target} <onnx/onnx_pb.h> <string> <vector> <unordered_map>)
 endfunction()
 
-# attn_opt_precompile(TARGET header...): precompiles the headers where there is no compiler cache, which serves several build
-# folders at once, but not through precompiled headers.
+# attn_opt_precompile(TARGET header...): precompiles the headers, unless the user names a compiler launcher: a compiler cache
+# serves several build folders at once, but not through precompiled headers.
 function(attn_opt_precompile target)
-  if(NOT ATTN_OPT_CCACHE)
+  if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
     target_precompile_headers(${target} PRIVATE ${ARGN})
   endif()
 endfunction()
 
-# attn_opt_test(NAME USES target...): the test program NAME_tests of tests/NAME/*.cpp.
+# attn_opt_test(NAME USES target... [OF_NODE_TESTS filter]): the test program NAME_tests of tests/NAME/*.cpp. Tests that FILTER
+# names read ONNX's node tests: attn_opt_node_tests registers them.
 function(attn_opt_test name)
-  cmake_parse_arguments(TEST "" "" "USES" ${ARGN})
+  cmake_parse_arguments(TEST "" "OF_NODE_TESTS" "USES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*.cpp)
   if(NOT sources)
     return()
@@ -79,11 +75,14 @@ function(attn_opt_test name)
   attn_opt_compile_settings(${name}_tests)
   target_compile_definitions(${name}_tests PRIVATE ATTN_OPT_TESTDATA="${PROJECT_SOURCE_DIR}/testdata")
   target_link_libraries(${name}_tests PRIVATE ${TEST_USES} GTest::gtest GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${name}_tests DISCOVERY_TIMEOUT 60)
+  if(TEST_OF_NODE_TESTS)
+    set(others TEST_FILTER "-${TEST_OF_NODE_TESTS}")
+  endif()
+  gtest_discover_tests(${name}_tests DISCOVERY_TIMEOUT 60 ${others})
 endfunction()
 
-# attn_opt_node_tests(): writes ONNX's backend node tests before the test that runs them all, if scripts/test has installed
-# the onnx package for it.
+# attn_opt_node_tests(): the tests that read ONNX's backend node tests, and one before them that writes those, if scripts/test
+# has installed the onnx package for it.
 function(attn_opt_node_tests)
   set(python "${attn_opt_cache}/test-python/bin/python")
   if(NOT EXISTS "${python}")
@@ -93,9 +92,12 @@ function(attn_opt_node_tests)
   set(folder ${CMAKE_BINARY_DIR}/node_tests)
   add_test(NAME NodeTests.AreWritten
            COMMAND "${python}" ${PROJECT_SOURCE_DIR}/tests/exec/write_node_tests.py ${folder})
-  add_test(NAME NodeTests.All COMMAND exec_tests --gtest_filter=NodeTests.*)
-  add_test(NAME NodeTests.ExpandedAttention COMMAND optimizer_tests --gtest_filter=ExpandedAttention.*)
   set_tests_properties(NodeTests.AreWritten PROPERTIES FIXTURES_SETUP node_tests)
-  set_tests_properties(NodeTests.All NodeTests.ExpandedAttention PROPERTIES FIXTURES_REQUIRED node_tests
-                       ENVIRONMENT ATTN_OPT_NODE_TESTS=${folder})
+  foreach(program_and_filter "exec_tests NodeTests.*" "optimizer_tests ExpandedAttention.*")
+    string(REPLACE " " ";" parts "${program_and_filter}")
+    list(GET parts 0 program)
+    list(GET parts 1 filter)
+    gtest_discover_tests(${program} DISCOVERY_TIMEOUT 60 TEST_FILTER "${filter}" TEST_LIST ${program}_of_node_tests
+                         PROPERTIES FIXTURES_REQUIRED node_tests ENVIRONMENT "ATTN_OPT_NODE_TESTS=${folder}")
+  endforeach()
 endfunction()
