@@ -60,6 +60,7 @@ class Planner {
   std::optional<Miss> broadcast_batch(WritingPlan& plan) const;
   std::optional<Miss> check_form(const WritingPlan& plan) const;
   std::optional<Miss> check_past(const WritingPlan& plan) const;
+  bool has_equal_pasts(const WritingPlan& plan) const;
 
   const Sdpa& sdpa_;
   Facts& facts_;
@@ -158,7 +159,16 @@ std::optional<Miss> Planner::check_past(const WritingPlan& plan) const {
     const Shape* shape = facts_.shape(*view->past);
     if (!shape || shape->size() != 4) return miss_at(*view, "emit.past", "cache of another rank");
   }
+  if (!has_equal_pasts(plan))
+    return miss_at(*plan.v, "emit.past", (*facts_.shape(*plan.v->past))[2].str() + " past values and " +
+                                             (*facts_.shape(*plan.k->past))[2].str() + " past keys");
   return std::nullopt;
+}
+
+/// As many past keys as past values: proven of them, or of the new ones, since there are as many keys as values in all.
+bool Planner::has_equal_pasts(const WritingPlan& plan) const {
+  return (*facts_.shape(*plan.k->past))[2] == (*facts_.shape(*plan.v->past))[2] ||
+         plan.k->axes.size(Role::kRow) == plan.v->axes.size(Role::kRow);
 }
 
 /// ONNX's shape inference takes an unknown hidden size of V for 0: it must be declared, or free to be.

@@ -33,6 +33,16 @@ std::string wrong_operands(const Tensor& q, const Tensor& k, const Tensor& v) {
   return {};
 }
 
+/// Of (B, Hkv, P, D) and (B, Hkv, P, Dv), both or none.
+std::string wrong_past(const Tensor* key, const Tensor* value) {
+  if (!key && !value) return {};
+  if (!key || !value) return "a past of one of keys and values";
+  for (const Tensor* past : {key, value})
+    if (past->rank() != 4) return "a past of rank " + std::to_string(past->rank());
+  if (from_back(*key, 1) == from_back(*value, 1)) return {};
+  return "a past of " + std::to_string(from_back(*key, 1)) + " keys and " + std::to_string(from_back(*value, 1)) + " values";
+}
+
 std::string wrong_mask(const Tensor& mask, int64_t queries, int64_t keys, const TargetRules& target) {
   const int64_t least_rank = target.takes_rank_1_masks ? 1 : 2;
   const bool has_rank = mask.rank() >= least_rank && mask.rank() <= 4;
@@ -54,7 +64,7 @@ std::string unportable(const std::vector<const Tensor*>& inputs, const TargetRul
   if (!q || !k || !v) return {};
   if (std::string what = wrong_operands(*q, *k, *v); !what.empty()) return what;
   const Tensor *mask = input(inputs, kMask), *past = input(inputs, kPastKey);
-  if (past && past->rank() != 4) return "a past of rank " + std::to_string(past->rank());
+  if (std::string what = wrong_past(past, input(inputs, kPastValue)); !what.empty()) return what;
   if (!mask) return {};
   constexpr size_t kRowAxis = 1;  // from the back, in (B, H, L, D) and in (B, L, H * D)
   return wrong_mask(*mask, from_back(*q, kRowAxis), from_back(*k, kRowAxis) + (past ? past->dims()[2] : 0), target);

@@ -46,6 +46,14 @@ TEST(VerifierPortable, ValuesOfAnotherRank) {
   EXPECT_EQ(site.verify(emission).verdict, Verdict::kFailed);
 }
 
+TEST(VerifierPortable, PastsOfTwoLengths) {
+  AttentionModel model;
+  model.heads = "  kh = Concat<axis = 2>(pk, k)\n  vh = Concat<axis = 2>(v, pv)\n";
+  model.inputs = ", float[B,4,P,8] pk, float[B,4,P,8] pv";
+  SiteFixture site(model);
+  expect_unportable(site.verify(site.attention({"q", "k", "pv", "", "pk", "v"})), "a past of");
+}
+
 TEST(VerifierPortable, KeysOfOneBatch) {
   AttentionModel model;
   std::string text = model.text();
