@@ -18,6 +18,7 @@
 #include "attn_opt/pattern.h"
 #include "patterns/broadcast_operands.h"
 #include "patterns/causal_terms.h"
+#include "patterns/computed_type.h"
 #include "patterns/inner_values.h"
 #include "patterns/operand_walk.h"
 #include "patterns/preconditions.h"
@@ -314,6 +315,7 @@ class SoftmaxAttention : public Pattern {
     const auto& sinks = reading.scores.sinks;
     if (sinks) ATTN_OPT_DONE(add_sinks(*sinks, sdpa, reader, context));
     read_causal_terms(sdpa, context.facts);
+    sdpa.type = computed_type(sdpa.type, sdpa.terms, context.facts);
     const DataType scores_type = context.facts.type(*softmax.input);
     if (is_floating(scores_type) && scores_type != sdpa.type) sdpa.softmax_precision = scores_type;
     sdpa.exponent_offset = softmax.exponent_offset;

@@ -97,7 +97,7 @@ struct LegalIntegers {
 /// Scaled dot-product attention as the graph computes it.
 struct Sdpa {
   Operand q, k, v;
-  DataType type = onnx::TensorProto::UNDEFINED;  ///< of Q, K and V
+  DataType type = onnx::TensorProto::UNDEFINED;  ///< that attention is computed in: Q, K and V are cast to it, Y back
   Dim batch, query_heads;                        ///< leading sizes of the scores
 
   double scale = 1;

@@ -20,6 +20,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double kDeepMask = -1e4;
 constexpr double kNearLowest = 0.75;
+/// What biases that grow with positions reach (ALiBi adds half of a key's position).
+constexpr std::array<double, 4> kFarBiases = {0, 500, -500, 60};
 
 bool can_mask(const SiteInput& input, const Sdpa& sdpa) {
   if (input.source != SiteInput::Source::kDrawn) return false;
@@ -110,7 +112,7 @@ class InputDraw {
     if (role_ == InputRole::kTensorScale) return 0.5 + 1.5 * random_.uniform();
     const int64_t block = columns_ * column_stride_;
     const int64_t row = index / block * column_stride_ + index % column_stride_, column = index % block / column_stride_;
-    if (role_ == InputRole::kBias) return sign_ * within_extremes(bias(row, column));
+    if (role_ == InputRole::kBias) return within_range(sign_ * within_extremes(bias(row, column)));
     if (!is_floating_) return masks(row, column) == (role_ == InputRole::kDrop) ? 1 : 0;
     if (request_.kind == DrawKind::kNotFinite && is_no_number(index)) return kNoNumber;
     const bool is_large = request_.kind == DrawKind::kLarge && role_ == InputRole::kQuery;
@@ -129,6 +131,12 @@ class InputDraw {
     if (value <= kNearLowest * lowest_ && std::isfinite(value) && !extremes_.may_hold_lowest)
       value = kDeepMask;
     return value;
+  }
+
+  /// VALUE, or the nearest that the model's own mask can hold beside its extremes.
+  double within_range(double value) const {
+    const bool is_extreme = std::isinf(value) || std::abs(value) >= std::abs(kNearLowest * lowest_);
+    return is_extreme || extremes_.least > extremes_.greatest ? value : std::clamp(value, extremes_.least, extremes_.greatest);
   }
 
   int64_t empty_row() const { return rows_ / 2; }
@@ -159,6 +167,7 @@ class InputDraw {
         if (row == empty_row() || (is_split_row(row) && masks_in_turn(column))) return lowest_;
         if (row == (empty_row() + 2) % rows_) return around_lowest(column);
         return normal;
+      case DrawKind::kFar: return far(row) + normal;
       case DrawKind::kCausal:
         if (queries_ == 1) return around_lowest(column);
         return is_future(row, column) ? -kInfinity : normal;
@@ -167,6 +176,10 @@ class InputDraw {
       case DrawKind::kNotFinite: break;
     }
     return normal;
+  }
+
+  double far(int64_t row) const {
+    return row == empty_row() ? kDeepMask : kFarBiases[static_cast<size_t>(row) % kFarBiases.size()];
   }
 
   double around_lowest(int64_t column) const { return lowest_ * (column % 2 ? kNearLowest : 1); }
@@ -199,6 +212,7 @@ class InputDraw {
       case DrawKind::kRandom:
       case DrawKind::kNotFinite: return masked || (row % 2 == 0 && column == columns_ - 1);
       case DrawKind::kMixed:
+      case DrawKind::kFar:
       case DrawKind::kLarge: break;
     }
     return masked;
@@ -304,6 +318,7 @@ std::string_view name_of(DrawKind kind) {
     case DrawKind::kEmptyRow: return "one row empty";
     case DrawKind::kLowestRow: return "one row lowest";
     case DrawKind::kCausal: return "causal";
+    case DrawKind::kFar: return "far biases";
     case DrawKind::kLarge: return "large scores";
     case DrawKind::kNotFinite: return "a query that is no number";
   }
@@ -320,6 +335,8 @@ std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa) {
   const auto& before = site.before.nodes;
   if (std::any_of(before.begin(), before.end(), [](const Node* node) { return hides_scores(*node); }))
     kinds.push_back(DrawKind::kNotFinite);
+  if (std::ranges::any_of(site.inputs, [&](const SiteInput& input) { return role_of(input, sdpa) == InputRole::kBias; }))
+    kinds.push_back(DrawKind::kFar);
   return kinds;
 }
 

@@ -27,6 +27,7 @@ enum class DrawKind {
   kEmptyRow,   ///< one row without a key, one for each term that it alone empties, one that they empty in turn
   kLowestRow,  ///< one row of a bias all lowest, one of the lowest and what lies a quarter above it
   kCausal,     ///< a bias that is the same for all queries: the lowest and what lies a quarter above it
+  kFar,        ///< each row of a bias normal around a number of its own, 500 or -1e4 among them
   kLarge,      ///< queries thirty times as large
   kNotFinite,  ///< one query and the last keys are no numbers: a row is one only where that is hidden
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 #include "src/trial/tensor_difference.h"
@@ -36,15 +37,16 @@ double difference(double one, double other) {
   return std::isfinite(one) ? std::abs(one - other) : 0;
 }
 
-/// The two tensors of an output row by row.
+/// The tensors of an output row by row.
 struct AlignedRows {
-  std::vector<double> before, after;
+  std::vector<double> before, after, exact;
   size_t width = 1;
   bool are_score_rows = false;  ///< row I is row I of the scores
 
   size_t count() const { return before.size() / width; }
   std::span<const double> before_row(size_t row) const { return std::span(before).subspan(row * width, width); }
   std::span<const double> after_row(size_t row) const { return std::span(after).subspan(row * width, width); }
+  std::span<const double> exact_row(size_t row) const { return std::span(exact).subspan(row * width, width); }
 };
 
 AlignedRows aligned(const Compared& compared) {
@@ -55,10 +57,12 @@ AlignedRows aligned(const Compared& compared) {
   if (before && after) {
     rows.before = before->values;
     rows.after = after->values;
+    if (compared.exact) rows.exact = to_logical(*compared.exact, *axes, compared.sizes)->values;
     rows.width = static_cast<size_t>(std::max<int64_t>(1, before->features));
   } else {
     rows.before = numbers_of(compared.before);
     rows.after = numbers_of(compared.after);
+    if (compared.exact) rows.exact = numbers_of(*compared.exact);
     const Dims& dims = compared.before.dims();
     rows.width = static_cast<size_t>(dims.empty() ? 1 : std::max<int64_t>(1, dims.back()));
   }
@@ -98,11 +102,10 @@ std::string shown(double number) {
 
 /// Compares row by row: MEASURE gives the difference of a row, which is to be at most LIMIT.
 template <class Measure>
-Judgement judge_rows(const Compared& compared, double limit, const std::string& unit, const Measure& measure) {
+Judgement judge_rows(const Compared& compared, const AlignedRows& rows, double limit, const std::string& unit, const Measure& measure) {
   Judgement judgement;
-  const AlignedRows rows = aligned(compared);
   for (size_t row = 0; row < rows.count(); ++row) {
-    const double difference_of_row = measure(rows, row);
+    const double difference_of_row = measure(row);
     if (difference_of_row > limit)
       if (const std::string id = explanation(compared, rows, row); !id.empty()) {
         judgement.explained_by.insert(id);
@@ -140,12 +143,11 @@ Judgement unlike(std::string what) {
   return judgement;
 }
 
-/// The size of an error of one ulp in ROW.
-double row_unit(const Compared& compared, const AlignedRows& rows, size_t row, double epsilon) {
+/// The size of an error of one ulp in ROW, of whose scores MAGNITUDES are the largest.
+double row_unit(const Compared& compared, const AlignedRows& rows, size_t row, const std::vector<double>& magnitudes, double epsilon) {
   double magnitude = kUnknownMagnitude;
-  if (rows.are_score_rows) magnitude = compared.rows.magnitude[row];
-  else if (compared.rows.size() > 0)
-    magnitude = *std::max_element(compared.rows.magnitude.begin(), compared.rows.magnitude.end());
+  if (rows.are_score_rows) magnitude = magnitudes[row];
+  else if (compared.rows.size() > 0) magnitude = *std::ranges::max_element(magnitudes);
   switch (compared.output.kind) {
     case OutputKind::kRows: return epsilon * (1 + magnitude) * compared.rows.value_magnitude;
     case OutputKind::kScores: return epsilon * std::max(1 + magnitude, largest(rows.before_row(row)));
@@ -155,11 +157,47 @@ double row_unit(const Compared& compared, const AlignedRows& rows, size_t row, d
   return epsilon * (1 + magnitude);
 }
 
-double largest_difference(const AlignedRows& rows, size_t row) {
+double largest_difference(std::span<const double> one, std::span<const double> other) {
   double most = 0;
-  const auto before = rows.before_row(row), after = rows.after_row(row);
-  for (size_t i = 0; i < before.size(); ++i) most = std::max(most, difference(before[i], after[i]));
+  for (size_t i = 0; i < one.size(); ++i) most = std::max(most, difference(one[i], other[i]));
   return most;
+}
+
+/// How far each side of a row lies from the exact result, and what rounding may make of the row: of its scores, and of the product
+/// of Q and K alone.
+struct RowErrors {
+  size_t row = 0;
+  double before = 0, after = 0, unit = 0, unit_of_product = 0;
+};
+
+/// The errors of all rows that can be measured, those with the largest scores first.
+std::vector<RowErrors> row_errors(const Compared& compared, const AlignedRows& rows, double epsilon) {
+  std::vector<RowErrors> errors;
+  for (size_t row = 0; row < rows.count(); ++row) {
+    const RowErrors of_row{row, largest_difference(rows.before_row(row), rows.exact_row(row)),
+                           largest_difference(rows.after_row(row), rows.exact_row(row)),
+                           row_unit(compared, rows, row, compared.rows.magnitude, epsilon),
+                           row_unit(compared, rows, row, compared.rows.product, epsilon)};
+    if (std::isfinite(of_row.before) && std::isfinite(of_row.unit)) errors.push_back(of_row);
+  }
+  std::ranges::sort(errors, std::greater(), &RowErrors::unit);
+  return errors;
+}
+
+/// Judgement (b), second half: fails where AFTER is much worse than BEFORE is in any row whose scores are about as large, or larger.
+std::string much_worse(const Compared& compared, const AlignedRows& rows, double epsilon) {
+  constexpr double kAboutAsLarge = 0.5;
+  const std::vector<RowErrors> errors = row_errors(compared, rows, epsilon);
+  double worst_before = 0;  // of the rows before NEXT, in their units
+  auto next = errors.begin();
+  for (const auto& [row, before, after, unit, unit_of_product] : errors) {
+    for (; next != errors.end() && next->unit >= kAboutAsLarge * unit; ++next)
+      if (next->before <= kUlpLimit * next->unit) worst_before = std::max(worst_before, next->before / next->unit);
+    const double allowed = kWorseLimit * std::max(before, worst_before * unit) + unit_of_product;
+    if (after <= allowed || !explanation(compared, rows, row).empty()) continue;
+    return "is off by " + shown(after / unit) + " where the model itself is by " + shown(std::max(before / unit, worst_before));
+  }
+  return {};
 }
 
 }  // namespace
@@ -202,8 +240,9 @@ Judgement judge_algebra(const Compared& compared) {
   if (compared.output.kind == OutputKind::kCopy) return judge_copy(compared);
   const std::vector<double> all = numbers_of(compared.before);
   const double floor = std::max(kRowFloor * largest(all), std::numeric_limits<double>::min());
-  return judge_rows(compared, kAlgebraLimit, "", [&](const AlignedRows& rows, size_t row) {
-    return largest_difference(rows, row) / std::max(floor, largest(rows.before_row(row)));
+  const AlignedRows rows = aligned(compared);
+  return judge_rows(compared, rows, kAlgebraLimit, "", [&](size_t row) {
+    return largest_difference(rows.before_row(row), rows.after_row(row)) / std::max(floor, largest(rows.before_row(row)));
   });
 }
 
@@ -211,11 +250,16 @@ Judgement judge_in_type(const Compared& compared, DataType type) {
   if (std::string what = mismatch(compared); !what.empty()) return unlike(std::move(what));
   if (compared.output.kind == OutputKind::kCopy) return judge_copy(compared);
   const double epsilon = type_epsilon(type);
-  return judge_rows(compared, kUlpLimit, " ulp of its row in " + type_name(type),
-                    [&](const AlignedRows& rows, size_t row) {
-                      const double most = largest_difference(rows, row);
-                      return std::isfinite(most) ? most / row_unit(compared, rows, row, epsilon) : most;
-                    });
+  const AlignedRows rows = aligned(compared);
+  const std::string unit = " ulp of its row in " + type_name(type);
+  Judgement judgement = judge_rows(compared, rows, kUlpLimit, unit, [&](size_t row) {
+    const double most = largest_difference(rows.before_row(row), rows.after_row(row));
+    return std::isfinite(most) ? most / row_unit(compared, rows, row, compared.rows.magnitude, epsilon) : most;
+  });
+  // In double the exact result is no better than the model's own.
+  if (!judgement.failure.empty() || !compared.exact || type == onnx::TensorProto::DOUBLE) return judgement;
+  if (const std::string worse = much_worse(compared, rows, epsilon); !worse.empty()) judgement.failure = worse + unit;
+  return judgement;
 }
 
 double type_epsilon(DataType type) {

@@ -51,10 +51,15 @@ inline constexpr double kAlgebraLimit = 1e-6;
 /// which makes 7 ulps at worst; right rewrites of exported models measure up to 0.3.
 inline constexpr double kUlpLimit = 8;
 
+/// By how much further than the model's own result is at its worst row the written one may lie from the exact result, beside what
+/// rounding the product of Q and K alone makes of a row. Right rewrites measure up to 2.
+inline constexpr double kWorseLimit = 4;
+
 struct Compared {
   const JudgedOutput& output;
   const Tensor& before;
   const Tensor& after;
+  const Tensor* exact;  ///< what BEFORE is in double; null where that is no measure
   const ScoreRows& rows;
   const SizeAssignment& sizes;
   const Assumed& assumed;
@@ -62,7 +67,9 @@ struct Compared {
 
 /// Judgement (a): both tensors are double.
 Judgement judge_algebra(const Compared& compared);
-/// Judgement (b): COMPARISON's tensors in the model's type, which rounds to multiples of type_epsilon(TYPE).
+/// Judgement (b): COMPARISON's tensors in the model's type, which rounds to multiples of type_epsilon(TYPE). AFTER is as near to
+/// BEFORE as the rounding of a row of its scores allows, and not much further from the exact result than BEFORE is: a sum that the
+/// model makes in a wider type may not be made in a narrower one.
 Judgement judge_in_type(const Compared& compared, DataType type);
 
 /// Distance from 1 to the next number of TYPE.

@@ -197,6 +197,7 @@ class RowReader {
 
   void summarise() {
     const double most = rows_.size() && sdpa_.less_largest_of_all ? *std::ranges::max_element(rows_.magnitude) : 0;
+    rows_.product = rows_.magnitude;
     for (double& magnitude : rows_.magnitude) magnitude += most;
     const size_t keys = static_cast<size_t>(rows_.keys);
     for (size_t row = 0; row < rows_.size(); ++row) {

@@ -12,6 +12,7 @@ struct ScoreRows {
   int64_t keys = 0;
   double value_magnitude = 1;     ///< largest |V|
   std::vector<double> magnitude;  ///< largest score that rounding can matter of, biases included
+  std::vector<double> product;    ///< as magnitude, of Q K^T times the scale alone
   std::vector<bool> is_empty;     ///< every key is masked, by -inf or by a fill
   std::vector<bool> is_hidden;    ///< as is_empty, or by a number so low that it is meant as a mask
   std::vector<bool> has_shallow_fill;  ///< some key's score is replaced by a fill that, added, would leave a trace of it

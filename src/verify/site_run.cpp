@@ -1,5 +1,7 @@
 #include "src/verify/site_run.h"
 
+#include <algorithm>
+
 #include "src/verify/portable_form.h"
 
 namespace attn_opt {
@@ -11,6 +13,11 @@ DataType coarsest(const Sdpa& sdpa, const Tensor& output) {
   for (const DataType type : {sdpa.type, sdpa.softmax_precision})
     if (is_floating(type) && type_epsilon(type) > type_epsilon(coarse)) coarse = type;
   return coarse;
+}
+
+/// How an operator of a runtime rounds inside is for that runtime to say: its exact result is no measure.
+bool rounds_as_written(const CutSite& site) {
+  return std::ranges::all_of(site.before.nodes, [](const Node* node) { return node->domain().empty(); });
 }
 
 }  // namespace
@@ -41,6 +48,9 @@ tl::expected<SiteRunner, SiteRunner::Failure> SiteRunner::create(const CutSite& 
   return SiteRunner(site, *std::move(in_double), *std::move(as_written));
 }
 
+SiteRunner::SiteRunner(const CutSite& site, Sides exact, Sides typed)
+    : site_(&site), exact_(std::move(exact)), typed_(std::move(typed)), rounds_as_written_(rounds_as_written(site)) {}
+
 /// AFTER: the outputs of the side after, of which the inputs of the Attention node are the last.
 std::string SiteRunner::unportable_input(const Feeds& feeds, const std::vector<Tensor>& after) const {
   std::vector<const Tensor*> inputs;
@@ -56,19 +66,20 @@ std::string SiteRunner::unportable_input(const Feeds& feeds, const std::vector<T
 SiteRunner::Result SiteRunner::run(const Feeds& feeds, const Sdpa& sdpa, const SizeAssignment& sizes,
                                    const Assumed& assumed) const {
   RunResult result;
-  auto algebra = run_mode(Mode::kExact, feeds, sdpa, sizes, assumed);
+  std::vector<Tensor> exact;
+  auto algebra = run_mode(Mode::kExact, feeds, sdpa, sizes, assumed, exact);
   if (!algebra) return tl::unexpected<Failure>(std::move(algebra.error()));
   result.algebra = *std::move(algebra);
   if (!result.algebra.failure.empty()) return result;
-  auto in_type = run_mode(Mode::kTyped, feeds, sdpa, sizes, assumed);
+  auto in_type = run_mode(Mode::kTyped, feeds, sdpa, sizes, assumed, exact);
   if (!in_type) return tl::unexpected<Failure>(std::move(in_type.error()));
   result.in_type = *std::move(in_type);
   return result;
 }
 
 tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, const Feeds& feeds, const Sdpa& sdpa,
-                                                                  const SizeAssignment& sizes,
-                                                                  const Assumed& assumed) const {
+                                                                  const SizeAssignment& sizes, const Assumed& assumed,
+                                                                  std::vector<Tensor>& exact) const {
   const Sides& sides = mode == Mode::kExact ? exact_ : typed_;
   auto before = sides.before.run(feeds);
   if (!before) return tl::unexpected<Failure>(Failure{std::move(before.error()), false});
@@ -95,12 +106,14 @@ tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, con
   Judgement judgement;
   for (size_t i = 0; i < outputs; ++i) {
     const JudgedOutput output = judged_output(*site_->replaced[i], sdpa);
-    const Compared compared{output, (*before)[i], (*after)[i], rows, sizes, assumed};
+    const Tensor* in_double = mode == Mode::kTyped && rounds_as_written_ ? &exact[i] : nullptr;
+    const Compared compared{output, (*before)[i], (*after)[i], in_double, rows, sizes, assumed};
     Judgement of_output = mode == Mode::kExact ? judge_algebra(compared) : judge_in_type(compared, type);
     if (!of_output.failure.empty()) of_output.failure = output.name + " " + of_output.failure;
     judgement.merge(of_output);
   }
-  if (mode == Mode::kTyped && judgement.failure.empty())
+  if (mode == Mode::kExact) exact = *std::move(before);
+  else if (judgement.failure.empty())
     if (const std::string what = unportable_input(feeds_after, *after); !what.empty())
       judgement.failure = "the node is given " + what;
   return judgement;

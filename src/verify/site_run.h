@@ -38,18 +38,19 @@ class SiteRunner {
   struct Sides {
     Executor before, after;
   };
-  SiteRunner(const CutSite& site, Sides exact, Sides typed)
-      : site_(&site), exact_(std::move(exact)), typed_(std::move(typed)) {}
+  SiteRunner(const CutSite& site, Sides exact, Sides typed);
 
   enum class Mode { kExact, kTyped };
   static tl::expected<Sides, Failure> sides(const onnx::ModelProto& before, const onnx::ModelProto& after,
                                             const TensorStore& tensors, const ExecutorOptions& options);
   std::string unportable_input(const Feeds& feeds, const std::vector<Tensor>& after) const;
-  tl::expected<Judgement, Failure> run_mode(Mode mode, const Feeds& feeds, const Sdpa& sdpa,
-                                            const SizeAssignment& sizes, const Assumed& assumed) const;
+  /// EXACT: what the side before makes in double, which the mode of that name fills in and the other is judged by.
+  tl::expected<Judgement, Failure> run_mode(Mode mode, const Feeds& feeds, const Sdpa& sdpa, const SizeAssignment& sizes,
+                                            const Assumed& assumed, std::vector<Tensor>& exact) const;
 
   const CutSite* site_;
   Sides exact_, typed_;
+  bool rounds_as_written_;  ///< the side before is made of ONNX's operators alone
 };
 
 }  // namespace attn_opt

@@ -65,6 +65,14 @@ DescriptionMutation without_precondition(std::string id) {
           }};
 }
 
+/// Sums of scores and biases rounded to the type of Q, where the model makes them in a wider one.
+DescriptionMutation in_type_of_query() {
+  return {"type", "that of Q, narrower than the model's sums", [](const Sdpa& sdpa, Facts& facts) {
+            const DataType type = facts.type(*sdpa.q.views.front().value);
+            return once_if<Sdpa>(type != sdpa.type, [type](Sdpa& changed) { changed.type = type; });
+          }};
+}
+
 std::vector<DescriptionMutation> scale_mutations() {
   const auto none = [](double) { return 1.0; };
   const auto twice = [](double scale) { return scale * scale; };
@@ -115,6 +123,7 @@ std::vector<DescriptionMutation> score_mutations() {
               [](Sdpa& s) { s.scores_output_mode = (s.scores_output_mode + 1) % 4; }),
       only_if("scores output", "the stage before", [](const Sdpa& s) { return s.scores_output != nullptr; },
               [](Sdpa& s) { s.scores_output_mode = (s.scores_output_mode + 3) % 4; }),
+      in_type_of_query(),
       without_precondition(kRowsKeepAKey),
       without_precondition("scores-finite"),
   };

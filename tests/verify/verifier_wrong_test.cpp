@@ -36,6 +36,31 @@ TEST(VerifierWrong, ScaleOffByOnePercentInHalf) {
   expect_failed(site.verify(site.attention({"q", "k", "v"})));
 }
 
+/// float16 products, to which the model adds M in float32.
+AttentionModel bias_in_single_above_half() {
+  AttentionModel model{.scores = "  scaled = Mul(product, c)\n  single = Cast<to = 1>(scaled)\n  scores = Add(single, m)\n",
+                       .inputs = kBiasInput,
+                       .weights = "  p32 = Softmax<axis = -1>(scores)\n  p = Cast<to = 10>(p32)\n"};
+  model.type = "float16";
+  return model;
+}
+
+TEST(VerifierWrong, SumOfAnUpcastSoftmaxMadeInHalf) {
+  SiteFixture site(bias_in_single_above_half());
+  site.scale = 0.353515625;  // as the model rounds it
+  site.add_term(ScoreTerm::Kind::kBias, "m");
+  site.assume("rows-keep-a-key");
+  const auto in_type = [&](int64_t type) {
+    return site.attention([&](GraphBuilder& build) {
+      std::vector<Value*> inputs;
+      for (const char* name : {"q", "k", "v", "m"})
+        inputs.push_back(build.node("Cast", {site.value(name)}, {GraphBuilder::attribute("to", type)}));
+      return inputs;
+    });
+  };
+  expect_failed(site.verify(in_type(onnx::TensorProto::FLOAT16)), "where the model itself is by");
+}
+
 TEST(VerifierWrong, ScaleOfADoubleModelRoundedToFloat) {
   AttentionModel model;
   model.type = "double";
