@@ -40,7 +40,7 @@ struct Emission {
   bool is_causal = false;       ///< the node's attribute
   const TargetRules* target = &rules_of(Target::kPortable);  ///< what was written keeps its rules
   std::string mask_reading = {};  ///< which masks is_causal says, and why not the others; empty if there are none
-  std::vector<std::pair<Dim, Dim>> equal_sizes = {};  ///< what "sizes-equal" takes for equal in the written form
+  std::vector<std::pair<Dim, Dim>> equal_sizes = {};  ///< sizes that broadcast against numbers: verified where they are those
 };
 
 /// Plans the nodes for MATCH. Misses: "target.dtype", "stage.*" (what a local function cannot say), "emit.*" when the form

@@ -6,7 +6,9 @@
 
 #include "src/emit/causal.h"
 #include "src/emit/local_function.h"
+#include "src/emit/joint_sizes.h"
 #include "src/emit/mask.h"
+#include "src/emit/mask_shape.h"
 #include "src/emit/operands.h"
 #include "src/emit/order.h"
 #include "src/emit/outputs.h"
@@ -90,6 +92,17 @@ Dim key_rows(const WritingPlan& plan, const Sdpa& sdpa, Facts& facts) {
   return view.past ? (*facts.shape(*view.past))[2] + rows : rows;
 }
 
+/// TERMS as the node's mask, null if there are none, and OPERANDS of the sizes that they have together.
+Matched<Value*> join_mask(const std::vector<const ScoreTerm*>& terms, const WritingPlan& plan, Operands& operands, Site& site) {
+  if (terms.empty()) {
+    ATTN_OPT_DONE(join_sizes(plan, nullptr, operands, site));
+    return nullptr;
+  }
+  ATTN_OPT_MATCH(Placed mask, write_mask(terms, site));
+  ATTN_OPT_DONE(join_sizes(plan, &mask, operands, site));
+  return fit_to_scores(std::move(mask), site);
+}
+
 class Emitter {
  public:
   Emitter(const Match& match, MatchContext& context, const SharedNodes& shared, const EmitOptions& options)
@@ -140,13 +153,13 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
       SizeSource(build, context_.facts),
       emission.scores,
       {}};
-  ATTN_OPT_MATCH(const Operands operands, write_operands(plan, emission.scale, site));
+  ATTN_OPT_MATCH(Operands operands, write_operands(plan, emission.scale, site));
   if (plan.has_past) site.sizes.add(*plan.k->past, *context_.facts.shape(*plan.k->past));
   const Causality causality = causality_of(terms_that_count(site), plan, strict_, site);
   emission.target = &target_;
   emission.is_causal = causality.rules.is_causal;
   emission.mask_reading = causality.reading;
-  ATTN_OPT_MATCH(Value * mask, write_mask(causality.masks, site));
+  ATTN_OPT_MATCH(Value * mask, join_mask(causality.masks, plan, operands, site));
   const FurtherOutputs further = further_outputs(plan, further_wanted, site);
   Value* lengths = nullptr;
   if (causality.rules.lengths) {

@@ -8,8 +8,8 @@
 
 #include "attn_opt/mask_contents.h"
 #include "src/emit/frame.h"
+#include "src/emit/joint_sizes.h"
 #include "src/emit/mask_bounds.h"
-#include "src/emit/mask_shape.h"
 
 namespace attn_opt {
 namespace {
@@ -36,12 +36,11 @@ bool is_bool_mask(const std::vector<const ScoreTerm*>& terms, const Site& site) 
   return terms[0]->coefficient * terms[0]->fill == -INFINITY && empty_rows_give_zero(site);
 }
 
-Matched<Value*> write_bool_mask(const ScoreTerm& term, Site& site) {
+Matched<Placed> write_bool_mask(const ScoreTerm& term, Site& site) {
   ATTN_OPT_MATCH(const Shape shape, shape_of_term(term, site));
   Placed condition{term.value, shape};
   if (term.kind == ScoreTerm::Kind::kDrop) condition.value = site.build.node("Not", {condition.value});
-  ATTN_OPT_MATCH(condition, to_scores_frame(std::move(condition), term.frame, site));
-  return fit_to_scores(std::move(condition), site);
+  return to_scores_frame(std::move(condition), term.frame, site);
 }
 
 Matched<FloatMask> write_bias(const ScoreTerm& term, Site& site) {
@@ -71,6 +70,13 @@ double addable(double fill, const Site& site) {
   return fill == lowest_finite(type) && !site.target.tells_lowest_from_infinity ? next_above_lowest(type) : fill;
 }
 
+Shape joint_shape(const Shape& one, const Shape& other) {
+  Shape shape(std::max(one.size(), other.size()));
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    shape[shape.size() - 1 - axis] = joint_size(from_last(one, axis), from_last(other, axis));
+  return shape;
+}
+
 /// Where(condition, BELOW, fill) or the reverse: a fill lies over what is below it and is never added to it.
 Matched<FloatMask> lay_over(const ScoreTerm& term, const std::optional<FloatMask>& below, Site& site) {
   const DataType type = site.sdpa.type;
@@ -83,7 +89,7 @@ Matched<FloatMask> lay_over(const ScoreTerm& term, const std::optional<FloatMask
   FloatMask mask{{site.build.node("Where", {condition.value, kept, filled}), condition.shape},
                  std::isfinite(fill) ? std::min(fill, 0.0) : 0.0};
   if (below) {
-    mask.placed.shape = broadcast_within_scores(condition.shape, below->placed.shape, site);
+    mask.placed.shape = joint_shape(condition.shape, below->placed.shape);
     mask.least = std::min(mask.least, below->least);
   }
   return mask;
@@ -99,7 +105,7 @@ FloatMask raised(const FloatMask& mask, const ScoreTerm& term, Site& site) {
 
 FloatMask sum(const FloatMask& one, const FloatMask& other, Site& site) {
   return {{site.build.node("Add", {one.placed.value, other.placed.value}),
-           broadcast_within_scores(one.placed.shape, other.placed.shape, site)},
+           joint_shape(one.placed.shape, other.placed.shape)},
           least_of_sum(one.least, other.least, site.sdpa.type)};
 }
 
@@ -127,8 +133,7 @@ std::vector<const ScoreTerm*> terms_that_count(Site& site) {
   return terms;
 }
 
-Matched<Value*> write_mask(const std::vector<const ScoreTerm*>& terms, Site& site) {
-  if (terms.empty()) return nullptr;
+Matched<Placed> write_mask(const std::vector<const ScoreTerm*>& terms, Site& site) {
   if (is_bool_mask(terms, site)) return write_bool_mask(*terms[0], site);
   std::optional<FloatMask> mask;
   for (const ScoreTerm* term : terms) {
@@ -143,7 +148,7 @@ Matched<Value*> write_mask(const std::vector<const ScoreTerm*>& terms, Site& sit
     ATTN_OPT_MATCH(FloatMask bias, write_bias(*term, site));
     mask = mask ? sum(*mask, bias, site) : bias;
   }
-  return fit_to_scores({without_lowest(*mask, site), mask->placed.shape}, site);
+  return Placed{without_lowest(*mask, site), mask->placed.shape};
 }
 
 }  // namespace attn_opt

@@ -8,7 +8,8 @@ namespace attn_opt {
 /// The attention's terms but for those that change nothing.
 std::vector<const ScoreTerm*> terms_that_count(Site& site);
 
-/// TERMS as a mask; null if there are none. Misses "emit.frame", "emit.shape", "emit.mask-shape".
-Matched<Value*> write_mask(const std::vector<const ScoreTerm*>& terms, Site& site);
+/// TERMS, of which there is one at least, as a mask that broadcasts against the scores. Misses "emit.frame", "emit.shape",
+/// "emit.mask-shape".
+Matched<Placed> write_mask(const std::vector<const ScoreTerm*>& terms, Site& site);
 
 }  // namespace attn_opt

@@ -16,7 +16,6 @@ Matched<void> check_leading(const Placed& mask, Site& site) {
     if (size.is(1) || size == full) continue;
     if ((axis >= 2 && full.is(1)) || !may_be_equal(size, full))
       return missed("emit.mask-shape", mask.value->producer, detail());
-    site.assume_equal(size, full, detail());
   }
   return {};
 }
@@ -77,16 +76,6 @@ Matched<Value*> fit_to_scores(Placed mask, Site& site) {
   if (!sizes)
     return missed("emit.shape", mask.value->producer, "no value at hand has a size of " + to_string(target));
   return site.build.node("Expand", {mask.value, sizes});
-}
-
-Shape broadcast_within_scores(const Shape& one, const Shape& other, const Site& site) {
-  Shape shape(std::max(one.size(), other.size()));
-  for (size_t axis = 0; axis < shape.size(); ++axis) {
-    const Dim a = from_last(one, axis), b = from_last(other, axis);
-    const bool b_is_full = b == from_last(site.scores, axis);
-    shape[shape.size() - 1 - axis] = a.is(1) || b_is_full ? b : a;
-  }
-  return shape;
 }
 
 }  // namespace attn_opt

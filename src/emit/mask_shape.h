@@ -9,7 +9,4 @@ namespace attn_opt {
 /// Misses "emit.mask-shape", "emit.shape".
 Matched<Value*> fit_to_scores(Placed mask, Site& site);
 
-/// The shape of ONE and OTHER together, both of which broadcast against the scores.
-Shape broadcast_within_scores(const Shape& one, const Shape& other, const Site& site);
-
 }  // namespace attn_opt

@@ -17,28 +17,6 @@ Matched<Placed> write_operand(const OperandView& view, IoForm form, Site& site) 
   return Placed{value, shape_of(view.axes, target)};
 }
 
-/// OPERAND with the axes that broadcast at the product at the size they have in Q; all others keep theirs.
-Matched<void> expand(Placed& operand, const Placed& q, bool batch, bool heads, const char* name, Site& site) {
-  if (!batch && !heads) return {};
-  Shape target(operand.shape.size(), 1);
-  const char* const axis_names[] = {"batch", "heads"};
-  for (size_t axis : {0, 1}) {
-    if (!(axis == 0 ? batch : heads)) continue;
-    target[axis] = q.shape[axis];
-    if (!operand.shape[axis].is(1))
-      site.assume_equal(operand.shape[axis], q.shape[axis],
-                        std::string(axis_names[axis]) + " " + operand.shape[axis].str() + " of " + name + " against " +
-                            q.shape[axis].str() + " of Q");
-    operand.shape[axis] = q.shape[axis];
-  }
-  Value* sizes = site.sizes.sizes(target);
-  if (!sizes)
-    return missed("emit.shape", operand.value->producer,
-                  "no value at hand has a size of " + to_string(target));
-  operand.value = site.build.node("Expand", {operand.value, sizes});
-  return {};
-}
-
 tl::unexpected<Miss> scale_miss(const TensorScale& scale, const Shape& shape) {
   return missed("emit.tensor-scale", scale.value->producer,
                 to_string(shape) + " in a frame " + to_string(scale.frame));
@@ -98,9 +76,6 @@ Matched<Operands> write_operands(const WritingPlan& plan, double scale, Site& si
   ATTN_OPT_MATCH(operands.v, write_operand(*plan.v, plan.form, site));
   for (const Placed* operand : {&operands.q, &operands.k, &operands.v})
     site.sizes.add(*operand->value, operand->shape);
-  ATTN_OPT_DONE(expand(operands.k, operands.q, plan.expands_key_batch, plan.expands_key_heads, "K", site));
-  ATTN_OPT_DONE(
-      expand(operands.v, operands.q, plan.expands_value_batch, plan.expands_value_heads, "V", site));
   ATTN_OPT_DONE(apply_tensor_scales(plan, operands, site));
   apply_scale(scale, operands, site);
   return operands;

@@ -31,11 +31,12 @@ SizeSource::Found SizeSource::axis_of(const Dim& size, bool with_local) const {
 
 SizeSource::Found SizeSource::of_atom(const AtomRef& atom, bool with_local, int depth) const {
   if (Found axis = axis_of(Dim::of_atom(atom), with_local)) return axis;
-  if (atom->kind != Atom::Kind::kFloorDiv) return std::nullopt;
-  Found dividend = composed(atom->operands[0], with_local, depth + 1);
-  Found divisor = composed(atom->operands[1], with_local, depth + 1);
-  if (!dividend || !divisor) return std::nullopt;
-  return Expression{Expression::Kind::kDiv, 0, nullptr, {*std::move(dividend), *std::move(divisor)}};
+  const bool is_quotient = atom->kind == Atom::Kind::kFloorDiv;
+  if (!is_quotient && atom->kind != Atom::Kind::kMax) return std::nullopt;
+  Found one = composed(atom->operands[0], with_local, depth + 1), other = composed(atom->operands[1], with_local, depth + 1);
+  if (!one || !other) return std::nullopt;
+  const auto kind = is_quotient ? Expression::Kind::kDiv : Expression::Kind::kMax;
+  return Expression{kind, 0, nullptr, {*std::move(one), *std::move(other)}};
 }
 
 SizeSource::Found SizeSource::composed(const Dim& size, bool with_local, int depth) const {
@@ -87,6 +88,7 @@ Value* SizeSource::write(const Expression& expression) {
   }
   const char* op = expression.kind == Expression::Kind::kAdd   ? "Add"
                    : expression.kind == Expression::Kind::kMul ? "Mul"
+                   : expression.kind == Expression::Kind::kMax ? "Max"
                                                                : "Div";
   Value* result = write(expression.operands[0]);
   for (size_t i = 1; i < expression.operands.size(); ++i)

@@ -30,7 +30,7 @@ class SizeSource {
     Shape shape;
   };
   struct Expression {
-    enum class Kind { kNumber, kAxis, kAdd, kMul, kDiv };
+    enum class Kind { kNumber, kAxis, kAdd, kMul, kDiv, kMax };
     Kind kind = Kind::kNumber;
     int64_t number = 0;      ///< of kNumber; of kAxis: which axis
     Value* value = nullptr;  ///< of kAxis

@@ -156,6 +156,7 @@ bool SizeEquations::leads_to(const Dim& start, const std::string& symbol) const 
 }
 
 std::optional<int64_t> SizeAssignment::number_of(const Atom& atom, int depth) const {
+  if (const auto apart = apart_.find(atom.name); apart != apart_.end()) return apart->second;
   const Dim* meaning = equations_->meaning(atom.name);
   if (meaning && depth < kMaxSubstitutions)
     return meaning->evaluate([&](const Atom& inner) { return number_of(inner, depth + 1); });
@@ -189,7 +190,9 @@ std::string SizeAssignment::str() const {
   auto add = [&](const std::string& name, int64_t number) {
     text += (text.empty() ? "" : " ") + name + "=" + std::to_string(number);
   };
-  for (const auto& [name, number] : numbers_) add(name, number);
+  for (const auto& [name, number] : numbers_)
+    if (!apart_.contains(name)) add(name, number);
+  for (const auto& [name, number] : apart_) add(name, number);
   for (const auto& [extent, number] : shrinking_.numbers) add(std::to_string(extent), number);
   return text.empty() ? "as in the model" : text;
 }
@@ -213,6 +216,25 @@ std::vector<std::string> symbols_of(const CutSite& site, SizeEquations& equation
     }
   }
   return symbols;
+}
+
+std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equations, const SizeAssignment& first) {
+  std::vector<SizeAssignment> apart;
+  std::set<std::string> seen;
+  for (const auto& input : site.inputs)
+    for (const Dim& dim : input.shape) {
+      const std::string name = symbol_name(dim);
+      if (name.empty() || name.starts_with('?') || !seen.insert(name).second) continue;
+      const Dim* meaning = equations.meaning(name);
+      const std::string other = meaning ? symbol_name(*meaning) : std::string();
+      if (other.empty()) continue;
+      const int64_t size = std::max<int64_t>(2, first.of(*meaning).value_or(0));
+      apart.emplace_back(first).set_apart(name, 1);
+      SizeAssignment& reversed = apart.emplace_back(first);
+      reversed.set_apart(name, size);
+      reversed.set_apart(other, 1);
+    }
+  return apart;
 }
 
 std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sdpa, SizeEquations& equations) {

@@ -42,6 +42,10 @@ class SizeAssignment {
       equations_(&equations), shrinking_(std::move(shrinking)) {}
 
   void set(const std::string& symbol, int64_t number) { numbers_[symbol] = number; }
+  /// SYMBOL is NUMBER, whatever it is assumed to equal.
+  void set_apart(const std::string& symbol, int64_t number) { apart_[symbol] = number; }
+  /// Does it break what is assumed of sizes? A model that runs all the same must run after the rewrite.
+  bool breaks_assumptions() const { return !apart_.empty(); }
   /// nullopt if a symbol has no number.
   std::optional<int64_t> of(const Dim& dim) const;
   std::optional<Dims> of(const Shape& shape) const;
@@ -59,13 +63,16 @@ class SizeAssignment {
   int64_t number_of(int64_t extent) const;
   SizeEquations* equations_;
   Shrinking shrinking_;
-  std::map<std::string, int64_t> numbers_;
+  std::map<std::string, int64_t> numbers_, apart_;
   bool is_fallback_ = false;  ///< to be tried where too few others run
 };
 
 /// The assignments to try, the most general first. Without symbols there is one, or two if extents can be shrunk. Those that
 /// change constants stand for themselves: they are to be tried before all others.
 std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sdpa, SizeEquations& equations);
+
+/// Sizes as in FIRST, but for one name of SITE's shapes each that is assumed to equal another: it is 1, or the other is.
+std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equations, const SizeAssignment& first);
 
 /// Names of the symbols in SITE's shapes, in the order in which they occur.
 std::vector<std::string> symbols_of(const CutSite& site, SizeEquations& equations);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 
 #include "src/exec/random_numbers.h"
@@ -66,6 +67,22 @@ class SiteRunners {
   SiteModels renumbered_models_;
   std::optional<SiteRunner> plain_, renumbered_;
 };
+
+/// What sizes that break an assumption show of a site: why what is written is wrong, empty if nothing does. Sizes with which the
+/// model itself does not run, and rows that one side makes no number, show nothing.
+std::string fault_beyond_assumptions(const CutSite& site, const Sdpa& sdpa, SiteRunners& runners, const Assumed& assumed,
+                                     const std::vector<SizeAssignment>& apart, uint64_t seed, size_t memory_limit) {
+  for (const auto& sizes : apart) {
+    const auto runner = runners.runner_for(sizes);
+    auto feeds = draw_inputs({site, sdpa, sizes, DrawKind::kRandom, seed, memory_limit});
+    if (!runner || !feeds) continue;
+    const auto result = (*runner)->run(*feeds, sdpa, sizes, assumed);
+    if (!result && is_wrong(result.error())) return does_not_run(result.error()) + on_draw(DrawKind::kRandom, sizes);
+    if (!result || result->algebra.failure.empty() || !std::isfinite(result->algebra.difference)) continue;
+    return result->algebra.failure + on_draw(DrawKind::kRandom, sizes);
+  }
+  return {};
+}
 
 /// Draws and runs a site until it fails or enough is shown.
 class SiteCheck {
@@ -224,6 +241,11 @@ struct Verifier::Impl {
     if (result.verdict != Verdict::kVerified) {
       Verification own = check(false);
       if (own.verdict != Verdict::kUnverified || result.verdict != Verdict::kFailed) result = std::move(own);
+    }
+    if (result.verdict == Verdict::kVerified) {
+      const auto apart = sizes_apart(site, equations, assignments.front());
+      result.reason = fault_beyond_assumptions(site, sdpa, runners, assumed, apart, seed, options.memory_limit);
+      if (!result.reason.empty()) result.verdict = Verdict::kFailed;
     }
     if (options.strict && result.verdict == Verdict::kVerified && !result.explained_by.empty()) {
       result.verdict = Verdict::kFailed;

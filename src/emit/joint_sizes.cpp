@@ -1,0 +1,94 @@
+#include "src/emit/joint_sizes.h"
+
+#include <algorithm>
+
+#include "src/match/sole_atom.h"
+
+namespace attn_opt {
+namespace {
+
+/// A name that the model gives a size of its inputs, or the largest of such.
+bool is_named(const Dim& size) {
+  const Atom* atom = sole_atom(size);
+  if (atom && atom->kind == Atom::Kind::kMax) return std::ranges::all_of(atom->operands, is_named);
+  return atom && atom->kind == Atom::Kind::kSymbol && !atom->unknown;
+}
+
+enum Axis : size_t { kBatch, kHeads, kQueries, kKeys };
+
+/// The axis of the scores that axis NUMBER of an operand is; the features are on none.
+std::optional<Axis> axis_of(const Placed& operand, size_t number, bool is_query) {
+  constexpr size_t kRows = 1;  // from the back
+  if (number == 0) return kBatch;
+  if (number + 1 + kRows == operand.shape.size()) return is_query ? kQueries : kKeys;
+  return number == 1 && operand.shape.size() == 4 ? std::optional(kHeads) : std::nullopt;
+}
+
+/// Keys and values of fewer heads than queries keep them, and rows behind a past are no axis of the scores.
+bool is_joint(Axis axis, bool is_query, const WritingPlan& plan) {
+  if (axis == kHeads) return is_query || plan.kv_group == 1;
+  return axis != kKeys || !plan.has_past;
+}
+
+Shape joint_shape(const WritingPlan& plan, const Placed* mask, const Operands& operands, const Site& site) {
+  Shape joint = site.scores;
+  for (const Placed* operand : {&operands.q, &operands.k, &operands.v})
+    for (size_t i = 0; i < operand->shape.size(); ++i)
+      if (const auto axis = axis_of(*operand, i, operand == &operands.q); axis && is_joint(*axis, operand == &operands.q, plan))
+        joint[*axis] = joint_size(joint[*axis], operand->shape[i]);
+  for (size_t back = 0; mask && back < std::min<size_t>(mask->shape.size(), 4); ++back)
+    joint[3 - back] = joint_size(joint[3 - back], from_last(mask->shape, back));
+  // A MatMul with V takes as many keys as V has rows, whatever the mask broadcasts to; an Einsum broadcasts.
+  const Node* product = site.sdpa.outputs.front().value->producer;
+  const bool is_given_by_values = !plan.has_past && !joint[kKeys].is_constant() && product && !product->is("Einsum");
+  if (is_given_by_values) joint[kKeys] = operands.v.shape[operands.v.shape.size() - 2];
+  return joint;
+}
+
+/// True if SIZE on AXIS of an operand may differ from JOINT where the model runs.
+bool must_expand(const Dim& size, Axis axis, const Dim& joint) {
+  if (size == joint) return false;
+  return axis == kBatch || axis == kHeads || size.is(1) || joint.is_constant() || is_named(size);
+}
+
+Matched<void> expand(Placed& operand, bool is_query, const WritingPlan& plan, Site& site) {
+  Shape target(operand.shape.size(), 1);
+  bool expands = false;
+  for (size_t i = 0; i < operand.shape.size(); ++i) {
+    const auto axis = axis_of(operand, i, is_query);
+    if (!axis || !is_joint(*axis, is_query, plan) || !must_expand(operand.shape[i], *axis, site.scores[*axis])) continue;
+    if (site.scores[*axis].is_constant()) site.equal_sizes.emplace_back(operand.shape[i], site.scores[*axis]);
+    target[i] = operand.shape[i] = site.scores[*axis];
+    expands = true;
+  }
+  if (!expands) return {};
+  if (plan.has_past)
+    return missed("emit.past", operand.value->producer, "'" + operand.value->name + "' broadcasts to " + to_string(operand.shape));
+  Value* sizes = site.sizes.sizes(target);
+  if (!sizes) return missed("emit.shape", operand.value->producer, "no value at hand has a size of " + to_string(target));
+  operand.value = site.build.node("Expand", {operand.value, sizes});
+  return {};
+}
+
+}  // namespace
+
+Dim joint_size(const Dim& one, const Dim& other) {
+  if (one == other || other.is(1)) return one;
+  if (one.is(1)) return other;
+  // A size that broadcasts against a number above 1 is that number, or 1.
+  if (one.is_constant()) return one;
+  if (other.is_constant()) return other;
+  return is_named(one) && is_named(other) ? maximum(one, other) : one;
+}
+
+Matched<void> join_sizes(const WritingPlan& plan, const Placed* mask, Operands& operands, Site& site) {
+  const Shape before = site.scores;
+  site.scores = joint_shape(plan, mask, operands, site);
+  if (plan.form == IoForm::k3d && site.scores[kHeads] != before[kHeads])
+    return missed("emit.form", operands.q.value->producer, "no 3-D form: " + before[kHeads].str() + " heads broadcast");
+  ATTN_OPT_DONE(expand(operands.q, true, plan, site));
+  ATTN_OPT_DONE(expand(operands.k, false, plan, site));
+  return expand(operands.v, false, plan, site);
+}
+
+}  // namespace attn_opt
