@@ -61,6 +61,7 @@ class Planner {
   std::optional<Miss> check_form(const WritingPlan& plan) const;
   std::optional<Miss> check_past(const WritingPlan& plan) const;
   bool has_equal_pasts(const WritingPlan& plan) const;
+  bool may_add_no_keys(const WritingPlan& plan) const;
 
   const Sdpa& sdpa_;
   Facts& facts_;
@@ -159,10 +160,18 @@ std::optional<Miss> Planner::check_past(const WritingPlan& plan) const {
     const Shape* shape = facts_.shape(*view->past);
     if (!shape || shape->size() != 4) return miss_at(*view, "emit.past", "cache of another rank");
   }
+  if (may_add_no_keys(plan))
+    return miss_at(*plan.k, "emit.past", "'" + plan.k->value->name + "' of " + plan.k->axes.size(Role::kRow).str() + " rows may be empty");
   if (!has_equal_pasts(plan))
     return miss_at(*plan.v, "emit.past", (*facts_.shape(*plan.v->past))[2].str() + " past values and " +
                                              (*facts_.shape(*plan.k->past))[2].str() + " past keys");
   return std::nullopt;
+}
+
+/// A caller may give no rows for what stands behind the past, as for a past that stands behind the new rows: runtimes refuse that.
+bool Planner::may_add_no_keys(const WritingPlan& plan) const {
+  const Dim rows = plan.k->axes.size(Role::kRow);
+  return plan.k->value->is_input && !rows.is_constant() && rows != plan.q->axes.size(Role::kRow);
 }
 
 /// As many past keys as past values: proven of them, or of the new ones, since there are as many keys as values in all.
