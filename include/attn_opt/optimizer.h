@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,9 @@ struct OptimizeOptions {
   VerifyOptions verification;
   bool strict = false;                     ///< only preconditions that are proven, only verified sites
   int stop_after = -1;                     ///< commit at most so many sites; negative: all
+  std::set<std::string> leave;             ///< names of sites that are left as they are
+  /// Called with the model's view and the name of the site after each commit.
+  std::function<void(const ModelGraph& view, const std::string& site)> on_commit;
   /// Called with what is being done and how far it is, 0 to 1.
   std::function<void(std::string_view step, double part)> progress;
 };

@@ -15,6 +15,8 @@
 
 namespace attn_opt {
 
+class InlinedCalls;
+
 /// What verification says of a site.
 enum class Verdict {
   kVerified,
@@ -40,6 +42,8 @@ struct VerifyOptions {
   std::chrono::milliseconds time_limit{10'000};        ///< for a site, all draws together
   bool strict = false;       ///< a difference that an assumed precondition explains is a failure
   bool share_verdicts = true; ///< equal sites are run once
+  /// Calls that were inlined: what lay in a function runs as the model that was read has it. Null if there are none.
+  const InlinedCalls* calls = nullptr;
 };
 
 /// Verifies the sites of one model.

@@ -17,6 +17,7 @@ void bind_attributes(onnx::NodeProto& node, const BoundAttributes& bound) {
     onnx::AttributeProto& attribute = attributes[i];
     if (attribute.ref_attr_name().empty()) {
       if (attribute.has_g()) bind_attributes(*attribute.mutable_g()->mutable_node(), bound);
+      for (auto& graph : *attribute.mutable_graphs()) bind_attributes(*graph.mutable_node(), bound);
       continue;
     }
     const auto found = bound.find(attribute.ref_attr_name());
@@ -99,6 +100,10 @@ std::string cache_key(const onnx::NodeProto& node, const ResolvedOp& op, std::sp
 
 }  // namespace
 
+onnx::FunctionProto bound_function(const onnx::FunctionProto& function, const onnx::NodeProto& call) {
+  return bound_to(function, call, nullptr);
+}
+
 Expected<onnx::FunctionProto> schema_function(const onnx::NodeProto& node, const onnx::OpSchema& schema,
                                               int opset, const std::vector<onnx::TypeProto>& types) {
   try {
@@ -128,7 +133,7 @@ Expected<std::shared_ptr<const FunctionBody>> FunctionCache::body(const onnx::No
   if (const auto found = bodies_.find(key); found != bodies_.end()) return found->second;
   auto made = std::make_shared<FunctionBody>();
   if (op.function != nullptr) {
-    made->proto = bound_to(*op.function, node, nullptr);
+    made->proto = bound_function(*op.function, node);
   } else {
     std::vector<onnx::TypeProto> types;
     for (const Tensor& input : inputs) types.push_back(type_of(input));

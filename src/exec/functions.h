@@ -32,6 +32,10 @@ class FunctionCache {
   std::unordered_map<std::string, std::shared_ptr<const FunctionBody>> bodies_;
 };
 
+/// FUNCTION, a model's own, as CALL calls it: values in place of references to its attributes, those of CALL or else FUNCTION's
+/// defaults. A reference to an attribute without a value is dropped.
+onnx::FunctionProto bound_function(const onnx::FunctionProto& function, const onnx::NodeProto& call);
+
 /// The body of the schema function that NODE is, for inputs of TYPES (unset: omitted or unknown), attributes
 /// bound. Errors: kUnsupported if the schema has no body for them.
 Expected<onnx::FunctionProto> schema_function(const onnx::NodeProto& node, const onnx::OpSchema& schema,

@@ -5,12 +5,18 @@
 
 #include "attn_opt/model.h"
 #include "attn_opt/optimizer.h"
+#include "src/rewrite/function_inliner.h"
 
 namespace attn_opt {
 
+/// The model as it was before its functions were inlined, and where its nodes are now.
+struct Inlining {
+  onnx::ModelProto before;
+  InlinedCalls calls;
+};
+
 /// Inlines those local functions of MODEL whose nodes some site that can be written covers, and the functions that call
-/// them; all others stay. Returns the model as it was; nothing, and MODEL is as it was, if there are none, or if ONNX's
-/// inliner refuses the model (functions that import other versions of a domain than the model).
-Expected<std::optional<onnx::ModelProto>> inline_attention_functions(Model& model, const OptimizeOptions& options);
+/// them; all others stay. Nothing, and MODEL is as it was, if there are none.
+Expected<std::optional<Inlining>> inline_attention_functions(Model& model, const OptimizeOptions& options);
 
 }  // namespace attn_opt

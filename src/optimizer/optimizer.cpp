@@ -24,11 +24,13 @@ using Clock = std::chrono::steady_clock;
 
 class Run {
  public:
-  Run(Model& model, const OptimizeOptions& options, std::unique_ptr<ModelGraph> view)
+  /// CALLS: that were inlined in MODEL; null if there are none.
+  Run(Model& model, const OptimizeOptions& options, std::unique_ptr<ModelGraph> view, const InlinedCalls* calls)
       : model_(model), options_(options), view_(std::move(view)), facts_(*view_, *model.tensors), context_{*view_, facts_} {
     if (options.verify == VerifyMode::kOff) return;
     VerifyOptions verification = options.verification;
     verification.strict = options.strict;
+    verification.calls = calls;
     verification.share_verdicts = options.verify != VerifyMode::kAllSites;
     verifier_.emplace(context_, *model.tensors, verification);
   }
@@ -78,6 +80,8 @@ class Run {
   bool fuse(const MatchedSite& site) {
     if (site.match.anchor->removed) return false;
     SiteReport& line = report_.sites[site.report];
+    if (options_.leave.contains(line.name))
+      return refuse(line, {"site.invalid", site.match.anchor, "with it the model is not valid any more; please report this model", line.peeled});
     if (site.match.insert_before->removed)
       return refuse(line, {"site.taken", site.match.anchor, "another site makes its output already", line.peeled});
     EmitOptions writing = options_.emit;
@@ -102,6 +106,7 @@ class Run {
     const std::vector<Node*> read_for_sizes = nodes_read_for_sizes(*emission);
     emission->edit.commit(shared_);
     say_sizes(read_for_sizes, context_, shared_);
+    if (options_.on_commit) options_.on_commit(*view_, line.name);
     line.outcome = SiteReport::Outcome::kFused;
     return true;
   }
@@ -164,16 +169,16 @@ bool assumes_rows_keep_a_key(const Report& report) {
 Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings) {
   const OperatorCounts before = count_operators(model.proto);
   const onnx::ModelProto original = options.verify == VerifyMode::kModel ? model.proto : onnx::ModelProto();
-  std::optional<onnx::ModelProto> before_inlining;
+  std::optional<Inlining> inlining;
   if (options.emit.stage == Stage::kAttention) {
-    ATTN_OPT_TRY(before_inlining, inline_attention_functions(model, options));
+    ATTN_OPT_TRY(inlining, inline_attention_functions(model, options));
   }
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
   view->set_edit_opset(options.opset);
-  const auto run = std::make_shared<Run>(model, options, std::move(view));
+  const auto run = std::make_shared<Run>(model, options, std::move(view), inlining ? &inlining->calls : nullptr);
   if (workings) *workings = run;
   ATTN_OPT_TRY(Report report, run->run());
-  if (!report.changed && before_inlining) model.proto.Swap(&*before_inlining);
+  if (!report.changed && inlining) model.proto.Swap(&inlining->before);
   const OperatorCounts after = report.changed ? count_operators(model.proto) : before;
   if (report.changed) update_imports(before, after, model.proto);
   enter_counts(before, after, report);

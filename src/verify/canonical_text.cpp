@@ -90,6 +90,7 @@ class SiteWriter {
     text_ += node.proto->domain() + '.' + node.op() + ':' + node.proto->overload() + '\n';
     add("opset", node.graph->model().opset(*node.graph, std::string(node.domain())));
     for (const auto& attribute : node.proto->attribute()) add_bytes(attribute.SerializeAsString());
+    add_bytes(given_.read.text(node));
     for (const Value* value : reads_of(node)) add("reads", number_of(value));
     for (size_t i = 0; i < node.inputs.size(); ++i) add("in", number_of(node.inputs[i]));
     for (const Value* output : node.outputs) add("out", number_of(output));

@@ -10,6 +10,7 @@ struct SiteText {
   const Emission& emission;
   const Sdpa& sdpa;
   const std::vector<SizeAssignment>& assignments;
+  const ReadNodes& read;
 };
 
 std::string canonical_text(const SiteText& text);

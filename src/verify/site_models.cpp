@@ -97,10 +97,26 @@ class SiteCutter {
       if (computed_.count(&value)) return false;
       if (value.producer && !is_of_file(*value.producer)) return true;
       if (boundary.count(&value) && read_by_after_.count(&value)) return true;
-      return known(value).source != SiteInput::Source::kDrawn;
+      return known(value).source != SiteInput::Source::kDrawn && !is_known_by_calls(value);
     };
     ATTN_OPT_TRY(site_.before, cone_of(site_.replaced, is_leaf, kMaxSiteNodes));
     return {};
+  }
+
+  /// True if what is known of VALUE hangs on attributes that calls of functions tell: the side before makes it as the model that
+  /// was read does.
+  bool is_known_by_calls(Value& value) {
+    std::vector<Value*> pending{&value};
+    ValueSet seen{&value};
+    for (size_t nodes = 0; !pending.empty() && nodes < kMaxDependenceNodes; ++nodes) {
+      const Node* producer = pending.back()->producer;
+      pending.pop_back();
+      if (!producer) continue;
+      if (context_.read.takes_attributes(*producer)) return true;
+      for (Value* input : reads_of(*producer))
+        if (known(*input).source != SiteInput::Source::kDrawn && seen.insert(input).second) pending.push_back(input);
+    }
+    return false;
   }
 
   /// A cut value that another output's node in the cone makes as well is no cut. False if there is none.
@@ -295,12 +311,13 @@ Expected<CutSite> cut_site(const Emission& emission, const Sdpa& sdpa, const Cut
   return SiteCutter(emission, sdpa, context).cut();
 }
 
-SiteModels write_site(const CutSite& site, const Emission& emission, const LocalFunctionGraphs& functions) {
+SiteModels write_site(const CutSite& site, const Emission& emission, const LocalFunctionGraphs& functions, const ReadNodes& read) {
   const Graph& graph = emission.edit.graph();
   std::vector<Value*> outputs = site.replaced;
   outputs.insert(outputs.end(), site.probes.begin(), site.probes.end());
   SiteModels models;
   models.before = write_model(site.before, outputs, graph, functions);
+  read.restore(site.before.nodes, models.before);
   stand_at_own_opsets(site.before.nodes, models.before);
   std::vector<Value*> outputs_after = site.written;
   outputs_after.insert(outputs_after.end(), site.probes_after.begin(), site.probes_after.end());

@@ -7,6 +7,7 @@
 #include "attn_opt/executor.h"
 #include "attn_opt/mask_contents.h"
 #include "src/verify/model_writer.h"
+#include "src/verify/read_nodes.h"
 
 namespace attn_opt {
 
@@ -46,6 +47,7 @@ struct CutSite {
 struct CutContext {
   Facts& facts;
   const TensorStore& tensors;
+  const ReadNodes& read;
 };
 
 inline constexpr size_t kMaxSiteNodes = 4000;
@@ -59,7 +61,8 @@ struct SiteModels {
   onnx::ModelProto after_exact;
 };
 
+/// Nodes of the side before that lay in functions are those of the model that was READ.
 /// The side after has its probes and the inputs of its Attention node that it makes as further outputs, in their order.
-SiteModels write_site(const CutSite& site, const Emission& emission, const LocalFunctionGraphs& functions);
+SiteModels write_site(const CutSite& site, const Emission& emission, const LocalFunctionGraphs& functions, const ReadNodes& read);
 
 }  // namespace attn_opt

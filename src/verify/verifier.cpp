@@ -197,20 +197,23 @@ struct Verifier::Impl {
         tensors(store),
         options(chosen),
         functions(given.view),
+        read(chosen.calls),
         equations(given.facts) {}
 
   Verification verify(const Emission& emission, const Sdpa& sdpa) {
-    const auto site = cut_site(emission, sdpa, {context.facts, tensors});
+    const auto site = cut_site(emission, sdpa, {context.facts, tensors, read});
     if (!site && site.error().code == ErrorCode::kInvalidInput)
       return without_draws(Verdict::kFailed, site.error().message());
     if (!site) return unverified(site.error());
+    if (const std::string fault = read.wiring_fault(site->before.nodes); !fault.empty())
+      return without_draws(Verdict::kFailed, fault);
     for (const auto& [one, other] : sdpa.legal_sizes) equations.add(one, other);
     // What this site takes for equal is no fact for others.
     std::optional<SizeEquations> own;
     if (!emission.equal_sizes.empty()) own = equations;
     for (const auto& [one, other] : emission.equal_sizes) own->add(one, other);
     const auto assignments = size_assignments(*site, sdpa, own ? *own : equations);
-    const std::string text = canonical_text({*site, emission, sdpa, assignments});
+    const std::string text = canonical_text({*site, emission, sdpa, assignments, read});
     if (auto known = verdicts.find(text); options.share_verdicts && known != verdicts.end()) {
       Verification shared = known->second;
       shared.shared = true;
@@ -228,7 +231,7 @@ struct Verifier::Impl {
   Verification run(const CutSite& site, const Emission& emission, const Sdpa& sdpa,
                    const std::vector<SizeAssignment>& assignments, uint64_t seed) {
     const auto start = Clock::now();
-    const SiteModels models = write_site(site, emission, functions);
+    const SiteModels models = write_site(site, emission, functions, read);
     SiteRunners runners(site, models, tensors, {options.memory_limit, start + options.time_limit});
     const Assumed assumed(emission.preconditions);
     const auto check = [&](bool renumbered) {
@@ -259,6 +262,7 @@ struct Verifier::Impl {
   const TensorStore& tensors;
   VerifyOptions options;
   LocalFunctionGraphs functions;
+  ReadNodes read;
   SizeEquations equations;
   std::unordered_map<std::string, Verification> verdicts;
 };

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 std::vector<int64_t> batches(SiteFixture& site, bool renumbered = false) {
   site.sdpa = site.plain_sdpa();
   const Emission emission = site.attention({"q", "k", "v"});
-  const auto cut = cut_site(emission, site.sdpa, {site.facts(), inline_tensors()});
+  const auto cut = cut_site(emission, site.sdpa, {site.facts(), inline_tensors(), ReadNodes(nullptr)});
   EXPECT_TRUE(cut);
   SizeEquations equations(site.facts());
   std::vector<int64_t> numbers;
