@@ -185,8 +185,15 @@ class ModelGraph {
   /// Writes removals and additions into the protos, once, after the last edit. Node and Value pointers stay valid.
   void compact();
 
+  /// That the view holds together, edits that are not in the protos yet included: what is read or is an output is there and
+  /// made above its readers, by one node that knows of it; use lists and names are those of the nodes. Linear in the size of
+  /// the model. Error: kInvalidInput with the first node that is wrong.
+  Status check() const;
+
  private:
   friend class GraphReader;
+  /// The nodes of GRAPH as compact() will list them, removed ones included.
+  static std::vector<Node*> in_order(const Graph& graph);
   void add_use(Value& value, Node* node, int input);
   void drop_use(Node& node, int input);
   void drop_unread(Value& value, std::vector<Node*>& pending);

@@ -95,7 +95,11 @@ Status run(const Case& one, bool update_golden, CaseResult& result) {
     return fail(ErrorCode::kInvalidInput, one.path.string(), "the case's own model is not valid: " + invalid);
   }
   Model after = before;
-  ATTN_OPT_TRY(const Report report, optimize(after, one.options));
+  OptimizeOptions options = one.options;
+  options.on_commit = [&](const ModelGraph& view, const std::string& site) {
+    if (const Status whole = view.check(); !whole) result.failures.push_back("after " + site + " was fused: " + whole.error().message());
+  };
+  ATTN_OPT_TRY(const Report report, optimize(after, options));
   check_result(one, before, after, report, result.failures);
   if (!one.golden.empty()) check_golden(one, after, update_golden, result);
   return {};

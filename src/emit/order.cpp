@@ -5,14 +5,15 @@
 namespace attn_opt {
 namespace {
 
-/// The node of GRAPH that READER is, or is nested in.
+/// The node of the edit's graph that READER is, or is nested in: what the edit can stand before. Null for one that an earlier
+/// edit wrote, since what stands before the same node stands behind it.
 Node* in_graph(const Node& reader, const Edit& edit) {
   for (const auto& takeover : edit.takeovers())
     for (const Use& use : takeover.existing->uses) {
       if (use.node != &reader) continue;
       Node* node = use.node;
       while (node && node->graph != &edit.graph()) node = node->graph->owner();
-      return node;
+      return node && node->placement == Placement::kOfFile ? node : nullptr;
     }
   return nullptr;
 }
@@ -29,10 +30,14 @@ Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, N
     return missed("emit.order", reader, "'" + reader->label() + "' stands before the product with V");
   }
   std::unordered_set<const Value*> taken_over;
-  for (const auto& takeover : edit.takeovers()) taken_over.insert(takeover.existing);
+  for (const auto& takeover : edit.takeovers()) {
+    if (takeover.existing->removed) return missed("emit.order", &edit.anchor(), "'" + takeover.existing->name + "' is there no more");
+    taken_over.insert(takeover.existing);
+  }
   for (const Node* node : edit.nodes())
     for (const Value* input : node->inputs) {
       if (!input) continue;
+      if (input->removed) return missed("emit.order", node, "'" + input->name + "' is there no more");
       if (taken_over.count(input)) return missed("emit.order", node, "'" + input->name + "' is read and made");
       if (input->producer && !stands_above(*input->producer, edit.anchor()))
         return missed("emit.order", input->producer, "'" + input->name + "' is made below what reads the scores");

@@ -100,12 +100,8 @@ void ModelGraph::compact() {
       node->proto = unlisted_protos_.at(node).release();
       unlisted_protos_.erase(node);
     }
-    std::stable_sort(g.added_.begin(), g.added_.end(),
-                     [](const Node* a, const Node* b) { return a->position < b->position; });
     release_elements(field);
-    std::vector<Node*> order;
-    std::merge(g.added_.begin(), g.added_.end(), g.nodes_.begin(), g.nodes_.end(), std::back_inserter(order),
-               [](const Node* a, const Node* b) { return a->position < b->position; });
+    const std::vector<Node*> order = in_order(g);
     g.nodes_.clear();
     for (Node* node : order) {
       if (node->removed) {

@@ -5,6 +5,24 @@
 #include <unordered_set>
 
 namespace attn_opt {
+namespace {
+
+/// The nodes that read VALUE, those among them whose bodies have it for an output of their own.
+std::vector<const Node*> readers_of(const Value& value, const ModelGraph& model) {
+  std::vector<const Node*> readers;
+  bool is_output_of_body = false;
+  for (const Use& use : value.uses) {
+    if (use.node) readers.push_back(use.node);
+    else is_output_of_body = true;
+  }
+  if (!is_output_of_body) return readers;
+  for (const auto& graph : model.graphs())
+    if (graph->owner() && graph.get() != value.graph && std::ranges::find(graph->outputs(), &value) != graph->outputs().end())
+      readers.push_back(graph->owner());
+  return readers;
+}
+
+}  // namespace
 
 Value* SharedNodes::find(const Node& reader, const std::string& key) const {
   auto found = made_.find({reader.graph, key});
@@ -84,13 +102,14 @@ bool Edit::keeps_order(const std::vector<Node*>& removed, const Node** first_rea
   const std::unordered_set<const Node*> gone(removed.begin(), removed.end());
   auto stands_behind_anchor = [&](const Node* reader) {
     while (reader && reader->graph != &graph()) reader = reader->graph->owner();
-    // Others at the anchor's position were put before it by earlier edits: they stand above this one.
-    return !reader || gone.count(reader) || reader == &anchor_ || reader->position > anchor_.position;
+    // Others at the anchor's position were put before it by earlier edits: they stand above this one, one that is the anchor too.
+    const bool is_anchor = reader == &anchor_ && anchor_.placement == Placement::kOfFile;
+    return !reader || gone.count(reader) || is_anchor || reader->position > anchor_.position;
   };
   for (const auto& takeover : takeovers_)
-    for (const Use& use : takeover.existing->uses)
-      if (use.node && !gone.count(use.node) && !stands_behind_anchor(use.node)) {
-        if (first_reader) *first_reader = use.node;
+    for (const Node* reader : readers_of(*takeover.existing, model_))
+      if (!gone.count(reader) && !stands_behind_anchor(reader)) {
+        if (first_reader) *first_reader = reader;
         return false;
       }
   return true;
@@ -115,7 +134,9 @@ void Edit::commit(SharedNodes& shared) {
 void enter_function(const onnx::FunctionProto& function, onnx::ModelProto& model) {
   constexpr int64_t kFirstIrVersionWithFunctions = 8;
   model.set_ir_version(std::max(model.ir_version(), kFirstIrVersionWithFunctions));
-  const auto is_same = [&](const auto& other) { return other.domain() == function.domain() && other.name() == function.name(); };
+  const auto is_same = [&](const auto& other) {
+    return other.domain() == function.domain() && other.name() == function.name() && other.overload() == function.overload();
+  };
   if (std::none_of(model.functions().begin(), model.functions().end(), is_same)) *model.add_functions() = function;
   for (const auto& import : model.opset_import())
     if (import.domain() == function.domain()) return;

@@ -17,7 +17,12 @@ class Models : public ::testing::TestWithParam<ModelCase> {};
 
 TEST_P(Models, AreFusedAndVerified) {
   Model model = load_testdata(GetParam().file);
-  const Report report = optimized(model);
+  OptimizeOptions options;
+  options.on_commit = [](const ModelGraph& view, const std::string& site) {
+    const Status whole = view.check();
+    EXPECT_TRUE(whole) << "after " << site << ": " << whole.error().message();
+  };
+  const Report report = optimized(model, options);
   EXPECT_THAT(not_fused(report), IsEmpty());
   EXPECT_EQ(report.fused(), GetParam().attentions);
   for (const SiteReport& site : report.sites) {
