@@ -57,6 +57,10 @@ struct SaveOptions {
 /// weights is larger than 2 GiB, nested deeper than protobuf reads, or has more than 20 million messages and names.
 Expected<Model> load_model(const std::filesystem::path& path, const LoadOptions& options = {});
 
+/// The model that MODEL was read as, of the same bytes and with the same store. Errors: kUnsupported (MODEL was not read by
+/// load_model or parse_model), kInvalidInput.
+Expected<Model> as_it_was_read(const Model& model);
+
 /// Runs onnx.checker.check_model (without shape inference). Error: kInvalidInput with the checker's reason on one line.
 Status check_model(const Model& model);
 

@@ -34,7 +34,7 @@ Status run_job(const OptimizeJob& job, const OptimizeOptions& options, ModelSour
   const auto begin = std::chrono::steady_clock::now();
   ATTN_OPT_TRY(Model model, source.load());
   const double seconds_read = seconds_since(begin);
-  ATTN_OPT_TRY(run.report, optimize(model, options));
+  ATTN_OPT_TRY(run.report, optimize_to_valid(model, options));
   run.report->seconds_read = seconds_read;
   run.report->tool_version = version();
   run.report->input = source.in_memory() ? "" : source.path;

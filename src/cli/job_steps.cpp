@@ -7,14 +7,6 @@
 namespace attn_opt {
 namespace {
 
-Status check_result(const Model& model) {
-  if (auto valid = check_model(model); !valid) {
-    return fail(ErrorCode::kInvalidInput, model.path.string(), "its rewritten form " + valid.error().what,
-                "nothing was written; please report this model");
-  }
-  return {};
-}
-
 Status write(const OptimizeJob& job, const Model& model, Report& report,
              const std::function<void(double part)>& progress) {
   const auto begin = std::chrono::steady_clock::now();
@@ -37,7 +29,44 @@ Expected<ModelTrial> model_trial(const OptimizeJob& job) {
   return trial;
 }
 
+bool is_valid(const Model& model, const Report& report) { return !report.changed || check_model(model).has_value(); }
+
+/// How many sites have to be fused for the result to be invalid, where it is with FUSED of them; the fewest found.
+Expected<int> fewest_invalid(const Model& model, OptimizeOptions options, int fused) {
+  options.progress = {};
+  for (int valid = 0; valid + 1 < fused;) {
+    options.stop_after = (valid + fused) / 2;
+    ATTN_OPT_TRY(Model tried, as_it_was_read(model));
+    ATTN_OPT_TRY(const Report report, optimize(tried, options));
+    (is_valid(tried, report) ? valid : fused) = options.stop_after;
+  }
+  return fused;
+}
+
 }  // namespace
+
+Expected<Report> optimize_to_valid(Model& model, OptimizeOptions options, Workings* workings) {
+  constexpr size_t kMostLeft = 4;
+  std::vector<std::string> fused;
+  const OptimizeOptions given = options;
+  options.on_commit = [&](const ModelGraph& view, const std::string& site) {
+    fused.push_back(site);
+    if (given.on_commit) given.on_commit(view, site);
+  };
+  ATTN_OPT_TRY(Report report, optimize(model, options, workings));
+  while (!is_valid(model, report)) {
+    OptimizeOptions again = given;
+    again.leave = options.leave;
+    ATTN_OPT_TRY(const int fewest, fewest_invalid(model, again, static_cast<int>(fused.size())));
+    options.leave.insert(fused[static_cast<size_t>(fewest - 1)]);
+    if (options.leave.size() > kMostLeft) options.leave.insert(fused.begin(), fused.end());
+    fused.clear();
+    if (workings) workings->reset();
+    ATTN_OPT_TRY(model, as_it_was_read(model));
+    ATTN_OPT_TRY(report, optimize(model, options, workings));
+  }
+  return report;
+}
 
 Expected<OptimizeOptions> options_of(const OptimizeJob& job) {
   ATTN_OPT_TRY(OptimizeOptions options, to_options(job.optimize));
@@ -45,14 +74,9 @@ Expected<OptimizeOptions> options_of(const OptimizeJob& job) {
   return options;
 }
 
-Status check_outcome(const OptimizeJob& job, const Model& model, const Report& report) {
-  ATTN_OPT_CHECK(check_requirements(job.requirements, report));
-  return report.changed ? check_result(model) : Status{};
-}
-
 Status finish(const OptimizeJob& job, const Model& model, Report& report,
               const std::function<void(double part)>& progress) {
-  ATTN_OPT_CHECK(check_outcome(job, model, report));
+  ATTN_OPT_CHECK(check_requirements(job.requirements, report));
   return job.output.empty() || job.requirements.check ? Status{} : write(job, model, report, progress);
 }
 

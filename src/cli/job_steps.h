@@ -8,11 +8,12 @@ namespace attn_opt {
 /// What JOB asks of optimize(), but for progress. Error: kUsage.
 Expected<OptimizeOptions> options_of(const OptimizeJob& job);
 
-/// Its requirements, and that what would be written is valid ONNX. Errors: kRequirement, kMismatch, kInvalidInput.
-Status check_outcome(const OptimizeJob& job, const Model& model, const Report& report);
+/// optimize(), and what it makes is valid ONNX: a site that is in the way of that is left, with the miss "site.invalid". MODEL
+/// was read by load_model or parse_model. Errors: those of optimize().
+Expected<Report> optimize_to_valid(Model& model, OptimizeOptions options, Workings* workings = nullptr);
 
-/// check_outcome(), and the writing if JOB has an output, which REPORT then names. PROGRESS as in SaveOptions. Errors:
-/// those, and kOutput.
+/// Checks JOB's requirements, and writes MODEL if JOB has an output, which REPORT then names. PROGRESS as in SaveOptions. Errors:
+/// kRequirement, kMismatch, kOutput.
 Status finish(const OptimizeJob& job, const Model& model, Report& report,
               const std::function<void(double part)>& progress = {});
 

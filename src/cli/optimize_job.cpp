@@ -73,7 +73,7 @@ Status run_job(const OptimizeJob& job) {
   auto& [model, workings, report] = held.emplace(Held{std::move(loaded), {}, {}});
   const double seconds_read = seconds_since(begin);
   const Model before = job.dump_matches.empty() ? Model{} : model;
-  ATTN_OPT_TRY(report, optimize(model, options, &workings));
+  ATTN_OPT_TRY(report, optimize_to_valid(model, options, &workings));
   report.seconds_read = seconds_read;
   report.tool_version = ATTN_OPT_VERSION;
   report.input = job.input.path;

@@ -59,12 +59,23 @@ std::string checked(const onnx::ModelProto& proto) {
   return refusal_of(*rest);
 }
 
-/// The model that STRIPPED, of FILE, becomes when its tensors are in a store.
-Expected<Model> stored_model(StrippedModel stripped, FileBytes file, const std::filesystem::path& path,
-                             const LoadOptions& options) {
+/// The model of FILE, called PATH, without raw_data of MIN_STRIPPED bytes and more.
+Expected<StrippedModel> parse_file(const FileBytes& file, const std::filesystem::path& path, uint64_t min_stripped) {
   const std::string where = input_name(path);
+  if (!is_text(path)) return parse_stripped(file, min_stripped, where);
+  const auto bytes = file.bytes();
+  StrippedModel stripped;
+  ATTN_OPT_TRY(stripped.proto, parse_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, where));
+  return stripped;
+}
+
+/// The model of FILE, with its tensors in a store.
+Expected<Model> stored_model(FileBytes file, const std::filesystem::path& path, uint64_t min_stripped, const LoadOptions& options) {
+  const std::string where = input_name(path);
+  if (file.bytes().empty()) return fail(ErrorCode::kInvalidInput, where, "is empty");
+  ATTN_OPT_TRY(StrippedModel stripped, parse_file(file, path, min_stripped));
   ATTN_OPT_CHECK(check_is_model(stripped.proto, where));
-  auto store = std::make_shared<ModelFile>(std::move(file), path, options.allowed_data_dirs);
+  auto store = std::make_shared<ModelFile>(std::move(file), path, options.allowed_data_dirs, min_stripped);
   if (auto adopted = store->adopt_tensors(stripped.proto, stripped); !adopted) {
     adopted.error().where = where + ": " + adopted.error().where;
     return tl::unexpected<Error>(std::move(adopted.error()));
@@ -76,25 +87,21 @@ Expected<Model> stored_model(StrippedModel stripped, FileBytes file, const std::
 }  // namespace
 
 Expected<Model> load_model(const std::filesystem::path& path, const LoadOptions& options) {
-  const std::string where = input_name(path);
   ATTN_OPT_TRY(FileBytes file, FileBytes::open(path));
-  const auto bytes = file.bytes();
-  if (bytes.empty()) return fail(ErrorCode::kInvalidInput, where, "is empty");
-  StrippedModel stripped;
-  if (is_text(path)) {
-    ATTN_OPT_TRY(stripped.proto, parse_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, where));
-  } else {
-    ATTN_OPT_TRY(stripped, parse_stripped(file, options.min_stripped_bytes, where));
-  }
-  return stored_model(std::move(stripped), std::move(file), path, options);
+  return stored_model(std::move(file), path, options.min_stripped_bytes, options);
 }
 
 Expected<Model> parse_model(std::string bytes, const std::filesystem::path& folder, const LoadOptions& options) {
-  const std::filesystem::path path = folder / kNameInMemory;
-  if (bytes.empty()) return fail(ErrorCode::kInvalidInput, path.string(), "is empty");
-  FileBytes file = FileBytes::of(std::move(bytes));
-  ATTN_OPT_TRY(StrippedModel whole, parse_stripped(file, UINT64_MAX, path.string()));
-  return stored_model(std::move(whole), std::move(file), path, options);
+  return stored_model(FileBytes::of(std::move(bytes)), folder / kNameInMemory, UINT64_MAX, options);
+}
+
+Expected<Model> as_it_was_read(const Model& model) {
+  const auto* source = dynamic_cast<const ModelFile*>(model.tensors.get());
+  if (!source) return fail(ErrorCode::kUnsupported, input_name(model.path), "was not read from a file");
+  ATTN_OPT_TRY(StrippedModel stripped, parse_file(source->original(), model.path, source->min_stripped()));
+  source->give_tokens(stripped.proto, stripped);
+  sort_nodes(stripped.proto);
+  return Model{std::move(stripped.proto), model.path, model.tensors};
 }
 
 Expected<std::string> serialize_model(Model model) {

@@ -15,6 +15,14 @@ tl::unexpected<Error> located(Error error, const std::string& where) {
   return tl::unexpected<Error>(std::move(error));
 }
 
+/// TENSOR has the bytes of the stored tensor number INDEX, and no other entries.
+void set_token(onnx::TensorProto& tensor, size_t index) {
+  tensor.clear_external_data();
+  auto* token = tensor.add_external_data();
+  token->set_key("location");
+  token->set_value(kTokenMark + std::to_string(index));
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<DataFile>> DataFile::find(const std::filesystem::path& location, const DataFolders& folders) {
@@ -43,9 +51,9 @@ Expected<std::span<const std::byte>> DataFile::bytes() const {
   return mapped_->bytes();
 }
 
-ModelFile::ModelFile(FileBytes bytes, const std::filesystem::path& path,
-                     const std::vector<std::filesystem::path>& allowed)
-    : original_(std::move(bytes)), folders_(path, allowed) {}
+ModelFile::ModelFile(FileBytes bytes, const std::filesystem::path& path, const std::vector<std::filesystem::path>& allowed,
+                     uint64_t min_stripped)
+    : original_(std::move(bytes)), min_stripped_(min_stripped), folders_(path, allowed) {}
 
 Status ModelFile::adopt_tensors(onnx::ModelProto& model, const StrippedModel& stripped) {
   Status status;
@@ -87,10 +95,19 @@ Status ModelFile::adopt_external(onnx::TensorProto& tensor) {
 /// Gives TENSOR the token of STORED, which takes TENSOR's entries over.
 void ModelFile::store(StoredTensor stored, onnx::TensorProto& tensor) {
   stored.entries.Swap(tensor.mutable_external_data());
-  auto* token = tensor.add_external_data();
-  token->set_key("location");
-  token->set_value(kTokenMark + std::to_string(stored_.size()));
+  set_token(tensor, stored_.size());
   stored_.push_back(std::move(stored));
+}
+
+void ModelFile::give_tokens(onnx::ModelProto& model, const StrippedModel& stripped) const {
+  size_t next = 0;
+  for_each_tensor(model, [&](onnx::TensorProto& tensor) {
+    const bool was_stripped = stripped.tokens.index(tensor.raw_data()).has_value();
+    if (!was_stripped && tensor.data_location() != onnx::TensorProto::EXTERNAL) return;
+    tensor.clear_raw_data();
+    tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+    set_token(tensor, next++);
+  });
 }
 
 Expected<size_t> ModelFile::data_file(const std::filesystem::path& location) {

@@ -57,11 +57,15 @@ class ModelFile final : public TensorStore {
     bool is_stripped() const { return file == kModelItself; }
   };
 
-  ModelFile(FileBytes bytes, const std::filesystem::path& path, const std::vector<std::filesystem::path>& allowed);
+  /// raw_data of fewer than MIN_STRIPPED bytes is left in protos.
+  ModelFile(FileBytes bytes, const std::filesystem::path& path, const std::vector<std::filesystem::path>& allowed,
+            uint64_t min_stripped);
 
   /// Replaces every external location of MODEL, and every raw_data that is one of STRIPPED's tokens, by a token of this
   /// store.
   Status adopt_tensors(onnx::ModelProto& model, const StrippedModel& stripped);
+  /// Puts the tokens of the model that was adopted into MODEL, which was read from the same bytes.
+  void give_tokens(onnx::ModelProto& model, const StrippedModel& stripped) const;
   /// Turns the tokens in MODEL into what was there before adopt_tensors(). Error: kInvalidInput.
   Status restore_all(onnx::ModelProto& model) const;
   /// What ONNX's checker asks of raw_data, asked of the stripped tensors of MODEL, which it takes for external data.
@@ -70,6 +74,7 @@ class ModelFile final : public TensorStore {
   Expected<std::span<const std::byte>> bytes(const onnx::TensorProto& tensor) const override;
 
   const FileBytes& original() const { return original_; }
+  uint64_t min_stripped() const { return min_stripped_; }
   /// Had the model tensors whose bytes are not in its proto?
   bool stores_tensors() const { return !stored_.empty(); }
   const std::filesystem::path& folder() const { return folders_.base(); }
@@ -84,6 +89,7 @@ class ModelFile final : public TensorStore {
   Expected<size_t> data_file(const std::filesystem::path& location);
 
   FileBytes original_;
+  uint64_t min_stripped_;
   DataFolders folders_;
   std::vector<std::unique_ptr<DataFile>> data_files_;
   std::map<std::filesystem::path, size_t> file_of_location_;
