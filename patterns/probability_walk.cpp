@@ -52,10 +52,7 @@ class Walker {
     const bool others_read = readers.is_output || std::ranges::any_of(readers.all, [&](const Reader& reader) {
       return !belongs_to_guard(reader, *guard->node, facts_);
     });
-    if (others_read) {
-      note_escape();
-      walk_.escapes_before_guard = true;
-    }
+    if (others_read) note_escape();
     walk_.guard = guard;
     seen_.push_back(&canonical(*value_, facts_));
     walk_.peeled.push_back(guard->mask ? "Where(mask)" : guard->row_maximum_of ? "Where(row of -inf)" : "Where(IsNaN)");
@@ -107,8 +104,7 @@ class Walker {
   }
 
   void note_escape() {
-    walk_.escapes_often = walk_.escapes_often || walk_.escaping != nullptr;
-    walk_.escaping = value_;
+    walk_.escaping.push_back({value_, walk_.transposed, walk_.factors.size(), walk_.guard.has_value(), walk_.mask.has_value()});
   }
 
   /// The node to go on with; VALUE_ becomes the copy that it reads.

@@ -21,6 +21,15 @@ struct ValueFactor {
   size_t rank = 0;  ///< of the probabilities there
 };
 
+/// A value on the way that others than the next step read, and what has become of the probabilities where it stands.
+struct EscapingValue {
+  Value* value = nullptr;
+  bool transposed = false;  ///< keys by queries
+  size_t factors = 0;       ///< that it was multiplied with
+  bool guarded = false;     ///< stands behind the guard
+  bool masked = false;      ///< stands behind the mask that is laid over probabilities
+};
+
 struct ProbabilityWalk {
   Node* product = nullptr;        ///< the MatMul or Einsum with V
   Value* probabilities = nullptr; ///< what that reads
@@ -28,9 +37,7 @@ struct ProbabilityWalk {
   std::vector<int64_t> perm;      ///< of a Transpose of all axes, behind which all else stands; empty if there is none
   bool regrouped = false;
   std::optional<RowGuard> guard;  ///< what makes rows without a key 0 on the way
-  Value* escaping = nullptr;      ///< the one value on the way that others read too
-  bool escapes_often = false;     ///< several values on the way are read by others
-  bool escapes_before_guard = false;
+  std::vector<EscapingValue> escaping;  ///< what others read too, from the softmax on
   std::vector<ValueFactor> factors;
   std::optional<RenormalisedMask> mask;  ///< laid over the probabilities, of MASKED_SHAPE, which are divided by what it leaves
   Shape masked_shape;

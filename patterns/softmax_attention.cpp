@@ -222,19 +222,30 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   return reading;
 }
 
-/// The probabilities that others read too, if an output of the Attention node can be them.
+/// The value on the way that others read too, if there is one alone and it is what the softmax of the whole site gives: every
+/// guard and mask stands above it, and no factor.
+Value* escaping_probabilities(const ProbabilityWalk& walk) {
+  if (walk.escaping.size() != 1) return nullptr;
+  const EscapingValue& escaping = walk.escaping[0];
+  const bool is_whole = escaping.guarded == walk.guard.has_value() && escaping.masked == walk.mask.has_value();
+  return is_whole && !escaping.transposed && escaping.factors == 0 ? escaping.value : nullptr;
+}
+
+/// The probabilities that others read too, if an output of the Attention node of BATCH and HEADS can be them.
 std::optional<OutputView> readable_probabilities(const Reading& reading, const std::optional<LeadingSplit>& split,
-                                                 MatchContext& context) {
+                                                 const Dim& batch, const Dim& heads, MatchContext& context) {
   const ProbabilityWalk& walk = reading.probabilities;
-  if (!walk.escaping || walk.escapes_often || walk.escapes_before_guard) return std::nullopt;
-  if (walk.transposed || !walk.perm.empty() || !reading.value_product.probabilities.order.empty()) return std::nullopt;
-  const Shape* shape = context.facts.shape(*walk.escaping);
+  Value* escaping = escaping_probabilities(walk);
+  if (!escaping || !walk.perm.empty() || !reading.value_product.probabilities.order.empty()) return std::nullopt;
+  const Shape* shape = context.facts.shape(*escaping);
   if (!shape || (shape->size() != 4 && !(split && shape->size() == 3))) return std::nullopt;
+  const bool has_sizes = shape->size() == 4 ? (*shape)[0] == batch && (*shape)[1] == heads : (*shape)[0] == batch * heads;
+  if (!has_sizes) return std::nullopt;
   // Probabilities have the roles of the product's first operand with keys in the place of features.
   const std::vector<Role> roles = shape->size() == 4
                                       ? std::vector{Role::kBatch, Role::kHead, Role::kRow, Role::kFeature}
                                       : std::vector{Role::kHead, Role::kRow, Role::kFeature};
-  return OutputView{walk.escaping, axes_of({walk.escaping, roles}, split, context)};
+  return OutputView{escaping, axes_of({escaping, roles}, split, context)};
 }
 
 /// True if what is made of SCORES only serves END: nothing of it is left where END is replaced.
@@ -322,7 +333,7 @@ class SoftmaxAttention : public Pattern {
     sdpa.guarded = reading.guard != GuardMeaning::kNothing;
     sdpa.hides_nan = reading.guard == GuardMeaning::kScores;
     sdpa.less_largest_of_all = reading.scores.lowered_by_largest_of_all;
-    if (!softmax.divided && !sinks) sdpa.probabilities = readable_probabilities(reading, split, context);
+    if (!softmax.divided && !sinks) sdpa.probabilities = readable_probabilities(reading, split, sdpa.batch, sdpa.query_heads, context);
     if (!sinks) set_scores_output(reading, softmax, context, sdpa);
     sdpa.preconditions = preconditions_of(sdpa, context);
     if (sinks) assume_of_sinks(*sinks, sdpa, context);
