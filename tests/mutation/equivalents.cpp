@@ -12,6 +12,7 @@ constexpr const char* kShift = "every key that is kept, or every one that is not
 constexpr const char* kCommutes = "the two masks are added: their order does not matter";
 constexpr const char* kExpandPutsAxes = "the Expand behind it puts axes in front as well";
 constexpr const char* kRounding = "over the few keys of a draw a softmax in float16 is off by less than its result is rounded";
+constexpr const char* kSoftmaxItself = "the softmax's own result, which they are; what is made of it is an output";
 constexpr const char* kNoSoftcap = "without a softcap the stages 1 and 2 of the scores are one";
 
 constexpr const char* kNoSoftcapBelow = "without a softcap the stages 0 and 1 of the scores are one";
@@ -64,6 +65,9 @@ const std::vector<Equivalent>& equivalents() {
       {"number laid over: doubled", "where_two_fills", kAbsorbed},
       {"number laid over: x 1.01", "where_two_fills", kAbsorbed},
       {"number laid over: off by 64 ulp", "where_two_fills", kAbsorbed},
+      {"probabilities: a value that others read further on taken for them", "probabilities_times_number_wanted", kSoftmaxItself},
+      {"probabilities: a value that others read further on taken for them", "probabilities_times_number_wanted_not_verified", kSoftmaxItself},
+      {"probabilities: a value that others read further on taken for them", "probabilities_wanted_turned", kSoftmaxItself},
       {"guard: overlooked", "bool_mask", "a float mask of -inf gives 0 in rows without a key as the bool mask does"},
       {"guard: overlooked", "mask_of_one_row", "a float mask of -inf gives 0 in rows without a key as the bool mask does"},
       {"guard: overlooked", "short_mask", kZeroAnyway},

@@ -38,6 +38,7 @@ std::vector<DescriptionMutation> operand_mutations();
 std::vector<DescriptionMutation> layout_mutations();
 std::vector<DescriptionMutation> score_mutations();
 std::vector<DescriptionMutation> term_mutations();
+std::vector<DescriptionMutation> escape_mutations();
 std::vector<EditMutation> attention_mutations();
 std::vector<EditMutation> layout_node_mutations();
 std::vector<EditMutation> arithmetic_mutations();

@@ -146,13 +146,14 @@ void expect_refused(const std::vector<std::vector<Mutation<Subject>>>& families)
 
 TEST(Mutants, OfOperandsAndLayouts) { expect_refused<Sdpa>({operand_mutations(), layout_mutations()}); }
 TEST(Mutants, OfScoresAndTerms) { expect_refused<Sdpa>({score_mutations(), term_mutations()}); }
+TEST(Mutants, OfWhatIsReadOfTheProbabilities) { expect_refused<Sdpa>({escape_mutations()}); }
 TEST(Mutants, OfTheAttentionNode) { expect_refused<Emission>({attention_mutations()}); }
 TEST(Mutants, OfTheNodesAround) { expect_refused<Emission>({layout_node_mutations(), arithmetic_mutations()}); }
 
 /// An entry for a mutation that there is not would never be looked at.
 TEST(Mutants, EquivalentsNameMutations) {
   std::set<std::string> names;
-  for (const auto& family : {operand_mutations(), layout_mutations(), score_mutations(), term_mutations()})
+  for (const auto& family : {operand_mutations(), layout_mutations(), score_mutations(), term_mutations(), escape_mutations()})
     for (const auto& mutation : family) EXPECT_TRUE(names.insert(mutation.name()).second) << mutation.name();
   for (const auto& family : {attention_mutations(), layout_node_mutations(), arithmetic_mutations()})
     for (const auto& mutation : family) EXPECT_TRUE(names.insert(mutation.name()).second) << mutation.name();
