@@ -30,7 +30,7 @@ struct TargetRules {
   bool counts_causal_from_past;    ///< is_causal counts from the past's length, however many new keys there are
   bool shows_masked_scores;        ///< qk_matmul_output after the mask holds -inf where a key is masked, however that is said
   bool takes_any_length;           ///< nonpad_kv_seqlen may lie outside 0 to S
-  bool infers_heads;               ///< numbers of heads of 4-D inputs need not be declared
+  bool infers_shared_heads;        ///< that query heads share those of K and V need not be said beside 4-D inputs
   bool has_windows;                ///< left_window_size, right_window_size of opset 25
 };
 

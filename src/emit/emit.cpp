@@ -1,6 +1,5 @@
 #include "attn_opt/emit.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "src/emit/order.h"
 #include "src/emit/outputs.h"
 #include "src/emit/plan.h"
+#include "src/match/declared_type.h"
 
 namespace attn_opt {
 namespace {
@@ -20,6 +20,13 @@ namespace {
 bool is_supported(DataType type, const TargetRules& target) {
   return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::FLOAT16 || type == onnx::TensorProto::DOUBLE ||
          (type == onnx::TensorProto::BFLOAT16 && target.takes_bfloat16);
+}
+
+/// TYPE, and by which option it is written.
+std::string unsupported(DataType type) {
+  for (const std::string& name : target_names())
+    if (is_supported(type, rules_of(*target_named(name)))) return type_name(type) + ", which --target " + name + " takes";
+  return type_name(type);
 }
 
 GraphBuilder::Attributes attributes_of(const WritingPlan& plan, const Operands& operands,
@@ -64,25 +71,9 @@ Node* write_attention(const WritingPlan& plan, const Operands& operands, const M
                              attributes_of(plan, operands, further, masking.rules, site.sdpa));
 }
 
-/// Records OPERAND's type and the sizes of it that are numbers.
-void declare(const Placed& operand, Site& site) {
-  onnx::TypeProto type;
-  type.mutable_tensor_type()->set_elem_type(site.sdpa.type);
-  for (const Dim& size : operand.shape) {
-    auto* dim = type.mutable_tensor_type()->mutable_shape()->add_dim();
-    if (size.is_constant()) dim->set_dim_value(size.value());
-  }
-  site.build.edit().declare(*operand.value, std::move(type));
-}
-
-/// 4-D: some runtimes need to know at load time how many heads there are, where they differ. 3-D: ONNX's
-/// shape inference needs the hidden size of V and may not find it by itself.
+/// 3-D: ONNX's shape inference needs the hidden size of V and may not find it by itself.
 void declare_inputs(const WritingPlan& plan, const Operands& operands, Site& site) {
-  if (plan.form == IoForm::k3d) declare(operands.v, site);
-  if (plan.form == IoForm::k3d || plan.kv_group == 1 || site.target.infers_heads) return;
-  const std::vector<Node*>& made = site.build.edit().nodes();
-  for (const Placed* operand : {&operands.q, &operands.k, &operands.v})
-    if (std::find(made.begin(), made.end(), operand->value->producer) != made.end()) declare(*operand, site);
+  if (plan.form == IoForm::k3d) site.build.edit().declare(*operands.v.value, declared_type(site.sdpa.type, operands.v.shape));
 }
 
 /// Keys at the product: rows of K and of the past before them.
@@ -186,7 +177,7 @@ Matched<Emission> emit_attention(const Match& match, MatchContext& context, cons
   };
   for (const ScoreTerm& term : sdpa.terms)
     if (term.value->removed) return with_peels({"emit.order", match.anchor, "a mask is made by an attention above", {}});
-  if (!is_supported(sdpa.type, rules_of(options.target))) return with_peels({"target.dtype", match.anchor, type_name(sdpa.type), {}});
+  if (!is_supported(sdpa.type, rules_of(options.target))) return with_peels({"target.dtype", match.anchor, unsupported(sdpa.type), {}});
   const Emitter emitter(match, context, shared, options);
   std::optional<Emission> written;
   Miss reason;

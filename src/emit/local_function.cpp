@@ -143,6 +143,7 @@ Matched<Emission> emit_local_function(const Match& match, MatchContext& context,
   Miss reason{"emit.operands", match.anchor, "K and V have no views at one level", match.peeled};
   EmitOptions options;
   options.form = Form::k4d;
+  options.target = Target::kSpec;  // the body repeats heads by itself
   auto planned = try_plans(sdpa, options, context.facts, [&](const WritingPlan& plan) {
     if (plan.has_past) return false;  // the cache stays outside
     auto emission = write_call(plan, *mask, match, context, shared);

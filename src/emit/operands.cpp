@@ -38,17 +38,18 @@ Matched<Value*> beside_key(const TensorScale& scale, const Shape& shape, const W
   return site.build.node("Transpose", {value}, {GraphBuilder::attribute("perm", order)});
 }
 
-Matched<void> apply_tensor_scales(const WritingPlan& plan, Operands& operands, Site& site) {
+/// OPERAND, Q or (ON_KEY) K in four dimensions, times what scales it.
+Matched<void> apply_tensor_scales(const WritingPlan& plan, bool on_key, Placed& operand, Site& site) {
   for (const TensorScale& scale : site.sdpa.tensor_scales) {
+    if (scale.on_key != on_key) continue;
     const Shape* shape = site.facts.shape(*scale.value);
     if (!shape) return missed("emit.tensor-scale", scale.value->producer, "unknown rank");
     const bool is_number =
         std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim.is(1); });
     if (shape->size() > 4 || !(is_number || is_scores_frame(scale.frame, site)))
       return scale_miss(scale, *shape);
-    Placed& operand = scale.on_key ? operands.k : operands.q;
     Value* factor = site.cast(*scale.value);
-    if (scale.on_key) {
+    if (on_key) {
       ATTN_OPT_MATCH(factor, beside_key(scale, *shape, plan, site));
     } else if (!shape->empty() && !shape->back().is(1)) {
       return scale_miss(scale, *shape);
@@ -56,6 +57,20 @@ Matched<void> apply_tensor_scales(const WritingPlan& plan, Operands& operands, S
     operand.value = site.build.node(scale.divides ? "Div" : "Mul", {operand.value, factor});
   }
   return {};
+}
+
+/// Q or (ON_KEY) K, scaled by tensors in four dimensions.
+Matched<Placed> write_scaled(const OperandView& view, bool on_key, const WritingPlan& plan, Site& site) {
+  const auto& scales = site.sdpa.tensor_scales;
+  if (std::none_of(scales.begin(), scales.end(), [&](const TensorScale& scale) { return scale.on_key == on_key; }))
+    return write_operand(view, plan.form, site);
+  ATTN_OPT_MATCH(Placed operand, write_operand(view, IoForm::k4d, site));
+  site.sizes.add(*operand.value, operand.shape);
+  ATTN_OPT_DONE(apply_tensor_scales(plan, on_key, operand, site));
+  const Grouping wanted = grouping_for(view.axes, plan.form);
+  ATTN_OPT_MATCH(operand.value, LayoutChange(grouping_for(view.axes, IoForm::k4d), wanted).write(*operand.value, view.axes, site));
+  operand.shape = shape_of(view.axes, wanted);
+  return operand;
 }
 
 /// The attribute is a float and, for some runtimes, must be positive; what it cannot say goes to Q.
@@ -71,12 +86,11 @@ void apply_scale(double total, Operands& operands, Site& site) {
 
 Matched<Operands> write_operands(const WritingPlan& plan, double scale, Site& site) {
   Operands operands;
-  ATTN_OPT_MATCH(operands.q, write_operand(*plan.q, plan.form, site));
-  ATTN_OPT_MATCH(operands.k, write_operand(*plan.k, plan.form, site));
+  ATTN_OPT_MATCH(operands.q, write_scaled(*plan.q, false, plan, site));
+  ATTN_OPT_MATCH(operands.k, write_scaled(*plan.k, true, plan, site));
   ATTN_OPT_MATCH(operands.v, write_operand(*plan.v, plan.form, site));
   for (const Placed* operand : {&operands.q, &operands.k, &operands.v})
     site.sizes.add(*operand->value, operand->shape);
-  ATTN_OPT_DONE(apply_tensor_scales(plan, operands, site));
   apply_scale(scale, operands, site);
   return operands;
 }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "src/match/declared_type.h"
+
 namespace attn_opt {
 namespace {
 
@@ -27,11 +29,25 @@ Value* present_of(const OperandView& view, Site& site) {
   return may_be_equal((*present)[2], (*past)[2] + view.axes.size(Role::kRow)) ? view.present : nullptr;
 }
 
-/// True unless ONNX's shape inference finds a wrong shape of qk_matmul_output: it forgets a past of unknown length where the
-/// number of new keys is known.
-bool infers_scores(const WritingPlan& plan, Facts& facts) {
-  if (!plan.has_past || !plan.k->axes.size(Role::kRow).is_constant()) return true;
-  return (*facts.shape(*plan.k->past))[2].is_constant();
+/// Declares EXISTING: inference may have found its shape by what the node stands for.
+void declare(Value& existing, Site& site) {
+  const Shape* shape = site.facts.shape(existing);
+  if (shape) site.build.edit().declare(existing, declared_type(site.facts.type(existing), *shape));
+}
+
+/// True where ONNX's shape inference finds the number of keys of qk_matmul_output. One that is no number it takes for 0, and a
+/// past of unknown length before a known number of new keys it forgets.
+bool infers_keys(const WritingPlan& plan, Facts& facts) {
+  if (!plan.k->axes.size(Role::kRow).is_constant()) return false;
+  return !plan.has_past || (*facts.shape(*plan.k->past))[2].is_constant();
+}
+
+/// qk_matmul_output of ATTENTION with the sizes that it has at run time: inference does not look through a Reshape to what is
+/// computed.
+Value* scores_of(const WritingPlan& plan, const Node& attention, Site& site) {
+  Value* made = attention.output(3);
+  if (infers_keys(plan, site.facts)) return made;
+  return site.build.node("Reshape", {made, site.sizes.sizes({0, 0, 0, site.scores[3]})});
 }
 
 /// COPY's value is made from the operand itself.
@@ -55,8 +71,7 @@ FurtherOutputs further_outputs(const WritingPlan& plan, Further wanted, Site& si
   }
   const Graph* graph = &site.build.edit().graph();
   const Sdpa& sdpa = site.sdpa;
-  const bool is_inferred = infers_scores(plan, site.facts) || site.match.anchor->is("Attention");
-  if (!is_inferred) return further;
+  if (!infers_keys(plan, site.facts) && !site.sizes.knows(site.scores[3])) return further;
   if (sdpa.scores_output && sdpa.scores_output->graph == graph) {
     further.scores = sdpa.scores_output;
     further.qk_matmul_output_mode = sdpa.scores_output_mode;
@@ -72,13 +87,16 @@ Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& f
                                 Site& site) {
   Edit& edit = site.build.edit();
   ATTN_OPT_DONE(take_over(*plan.output, *attention.output(0), plan.form, site));
+  declare(*plan.output->value, site);
   for (const OperandCopy& copy : site.sdpa.copies) ATTN_OPT_DONE(take_over_copy(copy, site));
   if (further.present_key) edit.take_over(*further.present_key, *attention.output(1));
   if (further.present_value && further.present_value != further.present_key)
     edit.take_over(*further.present_value, *attention.output(2));
-  if (further.scores) edit.take_over(*further.scores, *attention.output(3));
-  if (further.probabilities)
-    ATTN_OPT_DONE(take_over(*further.probabilities, *attention.output(3), IoForm::k4d, site));
+  if (!further.wants_scores()) return {};
+  declare(further.scores ? *further.scores : *further.probabilities->value, site);
+  Value* scores = scores_of(plan, attention, site);
+  if (further.scores) edit.take_over(*further.scores, *scores);
+  if (further.probabilities) ATTN_OPT_DONE(take_over(*further.probabilities, *scores, IoForm::k4d, site));
   return {};
 }
 

@@ -48,7 +48,7 @@ bool repeats_are_shared_heads(const AxisMap& axes) {
 
 class Planner {
  public:
-  Planner(const Sdpa& sdpa, Facts& facts) : sdpa_(sdpa), facts_(facts) {}
+  Planner(const Sdpa& sdpa, const TargetRules& target, Facts& facts) : sdpa_(sdpa), target_(target), facts_(facts) {}
 
   Matched<WritingPlan> plan(const Level& level, IoForm form) const;
 
@@ -64,6 +64,7 @@ class Planner {
   bool may_add_no_keys(const WritingPlan& plan) const;
 
   const Sdpa& sdpa_;
+  const TargetRules& target_;
   Facts& facts_;
 };
 
@@ -115,7 +116,11 @@ std::optional<Miss> Planner::share_heads(WritingPlan& plan, const Level& level) 
   if (level.repeats && key * plan.k->axes.size(Role::kHead, true) != query)
     return miss_at(*plan.k, "emit.heads", plan.k->axes.str() + " against " + query.str() + " query heads");
   if (key == value && key == query) return std::nullopt;
-  if (key == value && divides(key, query)) {
+  const bool tells_shared_heads = plan.form == IoForm::k3d || target_.infers_shared_heads;
+  if (level.repeats && !tells_shared_heads)
+    return miss_at(*plan.k, "emit.form", "no 4-D form for " + std::string(target_.name) + ": " + query.str() +
+                                             " query heads share " + key.str() + " of K and V");
+  if (key == value && divides(key, query) && tells_shared_heads) {
     plan.kv_group = query.value() / key.value();
     return std::nullopt;
   }
@@ -194,7 +199,7 @@ std::optional<Miss> Planner::check_form(const WritingPlan& plan) const {
   std::string obstacle;
   if (!sdpa_.query_heads.is_constant()) obstacle = sdpa_.query_heads.str() + " query heads";
   if (expands_heads) obstacle = "heads of K or V broadcast";
-  if (!sdpa_.tensor_scales.empty()) obstacle = "a factor of the scores is a tensor";
+  if (plan.expands_key_batch && !sdpa_.tensor_scales.empty()) obstacle = "a factor of the scores is a tensor, and K broadcasts";
   if (!shows_hidden_size(*plan.v)) obstacle = "the hidden size of V is not declared";
   if (obstacle.empty()) return std::nullopt;
   return miss_at(*plan.q, "emit.form", "no 3-D form: " + obstacle);
@@ -213,11 +218,15 @@ Matched<WritingPlan> Planner::plan(const Level& level, IoForm form) const {
   return plan;
 }
 
+/// True if PLAN takes no node around the operator.
+bool is_free(const WritingPlan& plan, const Sdpa& sdpa) { return plan.layout_nodes == 0 && sdpa.tensor_scales.empty(); }
+
 }  // namespace
 
 Matched<void> try_plans(const Sdpa& sdpa, const EmitOptions& options, Facts& facts,
                         const std::function<bool(const WritingPlan&)>& write) {
-  const Planner planner(sdpa, facts);
+  const TargetRules& target = rules_of(options.target);
+  const Planner planner(sdpa, target, facts);
   bool any = false;
   Miss reason{kNoViews, nullptr, "K and V have no views at one level", {}};
   for (const Level& level : kLevels)
@@ -227,7 +236,7 @@ Matched<void> try_plans(const Sdpa& sdpa, const EmitOptions& options, Facts& fac
       const bool optional_form = form == IoForm::k3d && options.form == Form::kAuto;
       if (!plan) {
         if (!optional_form && plan.error().id != kNoViews) reason = plan.error();
-      } else if (!optional_form || plan->layout_nodes == 0) {
+      } else if (!optional_form || is_free(*plan, sdpa) || (plan->kv_group > 1 && !target.infers_shared_heads)) {
         any = true;
         if (write(*plan)) return {};
       }

@@ -36,6 +36,13 @@ std::vector<Node*> only_shapes(const Node& node) {
   return shapes;
 }
 
+/// Lets what reads MADE read SAME instead. Inference follows sizes through no Identity.
+void replace(Value& made, Value& same, ModelGraph& model) {
+  const std::vector<Use> uses(made.uses.begin(), made.uses.end());
+  for (const Use& use : uses) model.set_input(*use.node, use.input, same);
+  model.remove_if_dead(*made.producer);
+}
+
 /// Makes what SHAPE makes of graph inputs; false if those do not say it.
 bool say(Node& shape, MatchContext& context, SharedNodes& shared) {
   const IntegerData* numbers = context.facts.integers(*shape.outputs[0]);
@@ -44,10 +51,16 @@ bool say(Node& shape, MatchContext& context, SharedNodes& shared) {
   GraphBuilder build(edit, shared, shape.label());
   Value* said = SizeSource(build, context.facts).sizes(numbers->values);
   if (!said) return false;
+  Value& made = *shape.outputs[0];
   // Takeovers need a node of the edit's own.
   const bool is_own = std::ranges::find(edit.nodes(), said->producer) != edit.nodes().end();
+  const bool is_replaceable = !is_own && edit.nodes().empty() && !made.is_output && std::ranges::all_of(made.uses, &Use::node);
+  if (is_replaceable) {
+    replace(made, *said, context.view);
+    return true;
+  }
   if (!is_own) said = build.new_node("Identity", {said}, {true}, {})->outputs[0];
-  edit.take_over(*shape.outputs[0], *said);
+  edit.take_over(made, *said);
   edit.commit(shared);
   return true;
 }

@@ -211,7 +211,7 @@ TEST(Node, ValidLengthsAreNotGivenBesideAPast) {
 
 TEST(Node, ProbabilitiesReadByOthersComeFromTheNode) {
   EmitCase c(R"(
-    mha (float[B,2,L,4] q, float[B,2,S,4] k, float[B,2,S,6] v) => (float[B,2,L,6] y, float[B,2,L,S] p) {
+    mha (float[B,2,L,4] q, float[B,2,3,4] k, float[B,2,3,6] v) => (float[B,2,L,6] y, float[B,2,L,3] p) {
       kt = Transpose<perm = [0,1,3,2]>(k)
       scores = MatMul(q, kt)
       half = Constant<value = float {0.5}>()
@@ -225,6 +225,25 @@ TEST(Node, ProbabilitiesReadByOthersComeFromTheNode) {
   EXPECT_THAT(c.ops(), ElementsAre("Attention"));
   EXPECT_EQ(c.attributes(), "qk_matmul_output_mode=3 scale=0.5");
   EXPECT_THAT(c.attention().output(), ElementsAre("y", "", "", "p"));
+  EXPECT_LT(c.difference(kSizes), kTolerance);
+}
+
+TEST(Node, KeysOfReadProbabilitiesAreCountedAtRunTime) {
+  EmitCase c(R"(
+    mha (float[B,2,L,4] q, float[B,2,S,4] k, float[B,2,S,6] v) => (float[B,2,L,6] y, float[B,2,L,S] p) {
+      kt = Transpose<perm = [0,1,3,2]>(k)
+      scores = MatMul(q, kt)
+      half = Constant<value = float {0.5}>()
+      scaled = Mul(scores, half)
+      p = Softmax<axis = -1>(scaled)
+      y = MatMul(p, v)
+    })");
+  Sdpa sdpa = plain_sdpa(c);
+  sdpa.probabilities = c.output("p", "bhsd");
+  c.rewrite({c.site("p", "y", sdpa)});
+  EXPECT_THAT(c.ops(), ElementsAre("Attention", "Shape", "Concat", "Reshape"));
+  EXPECT_EQ(c.attributes(), "qk_matmul_output_mode=3 scale=0.5");
+  EXPECT_EQ(c.maker("p").op_type(), "Reshape") << "shape inference says that the node makes 0 keys";
   EXPECT_LT(c.difference(kSizes), kTolerance);
 }
 
