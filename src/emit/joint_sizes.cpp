@@ -30,14 +30,19 @@ bool is_joint(Axis axis, bool is_query, const WritingPlan& plan) {
   return axis != kKeys || !plan.has_past;
 }
 
+/// Most sizes are the same, and most of these one symbol.
+void widen(Dim& joint, const Dim& size) {
+  if (joint != size) joint = joint_size(joint, size);
+}
+
 Shape joint_shape(const WritingPlan& plan, const Placed* mask, const Operands& operands, const Site& site) {
   Shape joint = site.scores;
   for (const Placed* operand : {&operands.q, &operands.k, &operands.v})
     for (size_t i = 0; i < operand->shape.size(); ++i)
       if (const auto axis = axis_of(*operand, i, operand == &operands.q); axis && is_joint(*axis, operand == &operands.q, plan))
-        joint[*axis] = joint_size(joint[*axis], operand->shape[i]);
+        widen(joint[*axis], operand->shape[i]);
   for (size_t back = 0; mask && back < std::min<size_t>(mask->shape.size(), 4); ++back)
-    joint[3 - back] = joint_size(joint[3 - back], from_last(mask->shape, back));
+    widen(joint[3 - back], mask->shape[mask->shape.size() - 1 - back]);
   // A MatMul with V takes as many keys as V has rows, whatever the mask broadcasts to; an Einsum broadcasts.
   const Node* product = site.sdpa.outputs.front().value->producer;
   const bool is_given_by_values = !plan.has_past && !joint[kKeys].is_constant() && product && !product->is("Einsum");
@@ -82,10 +87,10 @@ Dim joint_size(const Dim& one, const Dim& other) {
 }
 
 Matched<void> join_sizes(const WritingPlan& plan, const Placed* mask, Operands& operands, Site& site) {
-  const Shape before = site.scores;
+  const Dim heads = site.scores[kHeads];
   site.scores = joint_shape(plan, mask, operands, site);
-  if (plan.form == IoForm::k3d && site.scores[kHeads] != before[kHeads])
-    return missed("emit.form", operands.q.value->producer, "no 3-D form: " + before[kHeads].str() + " heads broadcast");
+  if (plan.form == IoForm::k3d && site.scores[kHeads] != heads)
+    return missed("emit.form", operands.q.value->producer, "no 3-D form: " + heads.str() + " heads broadcast");
   ATTN_OPT_DONE(expand(operands.q, true, plan, site));
   ATTN_OPT_DONE(expand(operands.k, false, plan, site));
   return expand(operands.v, false, plan, site);
