@@ -64,14 +64,15 @@ Matched<Value*> fit_to_scores(Placed mask, Site& site) {
   const bool has_keys = is_short || (mask.shape.size() > 0 && mask.shape.back() == site.scores[3]);
   if (mask.shape.size() == 1 && has_keys && site.target.takes_rank_1_masks) return mask.value;
   if (mask.shape.size() < 2) add_axes(mask, site);
-  Shape target(2, 1);
+  // All axes of the scores: OpenVINO 2026.4 does not compile an Expand to fewer of them in front of Attention.
+  Shape target(site.scores.size(), 1);
   for (size_t axis : {0, 1}) {
     const Dim& full = site.scores[2 + axis];
     const Dim& size = mask.shape[mask.shape.size() - 2 + axis];
     const bool is_taken = axis == 0 ? size.is(1) && site.target.broadcasts_mask_rows : is_short;
-    if (size != full && !is_taken) target[axis] = full;
+    if (size != full && !is_taken) target[2 + axis] = full;
   }
-  if (target[0].is(1) && target[1].is(1)) return mask.value;
+  if (target == Shape(target.size(), 1)) return mask.value;
   Value* sizes = site.sizes.sizes(target);
   if (!sizes)
     return missed("emit.shape", mask.value->producer, "no value at hand has a size of " + to_string(target));
