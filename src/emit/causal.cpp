@@ -50,11 +50,17 @@ class CausalReader {
   /// A mask that is causal without lengths can be said only where no lengths are.
   void offer_lengths(const Terms& terms) {
     const auto is_plain = [](const ScoreTerm* term) { return term->causal && term->causal->offset && !term->causal->counts_from_lengths; };
-    if (std::any_of(terms.begin(), terms.end(), is_plain) || (strict_ && !site_.target.takes_any_length)) return;
+    if (std::any_of(terms.begin(), terms.end(), is_plain)) return;
     const auto counts = [](const ScoreTerm* term) { return term->causal && term->causal->counts_from_lengths; };
     for (const bool causal_first : {true, false})
       for (const ScoreTerm* term : terms)
-        if (term->causal && counts(term) == causal_first && why_unsound(*term, terms).empty()) rules_.offer_lengths(*term);
+        if (term->causal && counts(term) == causal_first && why_unsound(*term, terms).empty() && !is_assumed(*term))
+          rules_.offer_lengths(*term);
+  }
+
+  /// True if TERM must not be said since that lengths lie in 0 to S would be assumed: it counts queries from them.
+  bool is_assumed(const ScoreTerm& term) const {
+    return strict_ && !site_.target.takes_any_length && term.causal->counts_from_lengths;
   }
 
   /// Why the node cannot say TERM; empty if it does from now on.
@@ -62,6 +68,7 @@ class CausalReader {
     if (!term.causal) return term.not_causal.empty() ? "was not read" : term.not_causal;
     if (site_.sdpa.is_causal) return "the operator is causal as it is";
     if (std::string why = why_unsound(term, terms); !why.empty()) return why;
+    if (is_assumed(term)) return "that '" + term.causal->lengths->name + "' lies within the keys is assumed";
     return rules_.say(term);
   }
 
@@ -118,8 +125,8 @@ class CausalReader {
 
   void assume_lengths_in_range() {
     const auto& lengths = rules_.rules().lengths;
-    const bool says_them = std::any_of(taken_.begin(), taken_.end(), [](const ScoreTerm* term) { return term->causal->lengths != nullptr; });
-    if (says_them && !site_.target.takes_any_length)
+    const bool counts = std::any_of(taken_.begin(), taken_.end(), [](const ScoreTerm* term) { return term->causal->counts_from_lengths; });
+    if (counts && !site_.target.takes_any_length)
       site_.assumed.push_back({"lengths-in-range", false, "'" + lengths->list->name + "' is 0 to " + site_.scores[3].str()});
   }
 

@@ -39,13 +39,12 @@ KeyRuleReader::KeyRuleReader(const WritingPlan& plan, Site& site) : plan_(plan),
   rules_.is_causal = site.sdpa.is_causal;
   rules_.left_window = site.sdpa.left_window;
   rules_.right_window = site.sdpa.right_window;
-  if (site.sdpa.nonpad_kv_seqlen) rules_.lengths = {site.sdpa.nonpad_kv_seqlen, 0};
+  if (site.sdpa.nonpad_kv_seqlen) rules_.lengths = {site.sdpa.nonpad_kv_seqlen, 0, false};
 }
 
 void KeyRuleReader::offer_lengths(const ScoreTerm& mask) {
   const CausalMask& bounds = *mask.causal;
-  const bool is_bound = rules_.is_causal || rules_.left_window || rules_.right_window;
-  if (!bounds.lengths || rules_.lengths || is_bound || plan_.has_past) return;
+  if (!bounds.lengths || rules_.lengths || rules_.is_bound() || plan_.has_past) return;
   if (site_.build.edit().graph().model().edit_opset() < kOpsetOfLengths || !check_frame(mask).empty()) return;
   const Dim& queries = site_.scores[2];
   // Keys beyond where the last query stands are seen by none.
@@ -53,7 +52,7 @@ void KeyRuleReader::offer_lengths(const ScoreTerm& mask) {
   if (!is_causal && !bounds.end) return;
   const Dim added = is_causal ? *bounds.offset + queries : *bounds.end;
   if (!added.is_constant() && !site_.sizes.knows(added)) return;
-  rules_.lengths = {bounds.lengths, added};
+  rules_.lengths = {bounds.lengths, added, true};
   KeyRules tried = rules_;
   if (!say_bounds(bounds, tried).empty()) rules_.lengths.reset();
 }
@@ -115,20 +114,38 @@ bool KeyRuleReader::keeps_own_key(const CausalMask& mask) const {
   return !mask.least || (site_.scores[3] - site_.scores[2] - stand()).never_negative();
 }
 
+namespace {
+
+Matched<Value*> size_value(const Dim& size, const KeyLengths& lengths, Site& site) {
+  Value* value = site.sizes.sizes({size});
+  if (!value) return missed("emit.shape", lengths.list->producer, "no value at hand has the size " + size.str());
+  return value;
+}
+
+/// VALUE within 0 to S: a mask keeps no key for less than 0, and every key for more than S.
+Matched<Value*> within_keys(Value* value, const KeyLengths& lengths, Site& site) {
+  ATTN_OPT_MATCH(Value * keys, size_value(site.scores[3], lengths, site));
+  value = site.build.node("Max", {value, site.build.ints({0})});
+  return site.build.node("Min", {value, keys});
+}
+
+}  // namespace
+
 Matched<Value*> write_lengths(const KeyLengths& lengths, Site& site) {
   Value* value = lengths.list;
   if (site.facts.type(*value) != onnx::TensorProto::INT64)
     value = site.build.node("Cast", {value}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::INT64})});
   if (!lengths.added.is(0)) {
-    Value* added = site.sizes.sizes({lengths.added});
-    if (!added) return missed("emit.shape", lengths.list->producer, "no value at hand has the size " + lengths.added.str());
+    ATTN_OPT_MATCH(Value * added, size_value(lengths.added, lengths, site));
     value = site.build.node("Add", {value, added});
+  }
+  if (lengths.is_of_mask && !site.target.takes_any_length) {
+    ATTN_OPT_MATCH(value, within_keys(value, lengths, site));
   }
   const Shape* list = site.facts.shape(*lengths.list);
   const Dim& batch = site.scores[0];
   if (!list || !list->front().is(1) || batch.is(1)) return value;
-  Value* sizes = site.sizes.sizes({batch});
-  if (!sizes) return missed("emit.shape", lengths.list->producer, "no value at hand has the size " + batch.str());
+  ATTN_OPT_MATCH(Value * sizes, size_value(batch, lengths, site));
   return site.build.node("Expand", {value, sizes});
 }
 

@@ -17,6 +17,7 @@ inline constexpr int kOpsetOfLengths = 24;
 struct KeyLengths {
   Value* list = nullptr;
   Dim added;
+  bool is_of_mask = false;  ///< what a mask compares keys with may lie outside 0 to S, the input may not
 };
 
 struct KeyRules {
@@ -24,6 +25,7 @@ struct KeyRules {
   std::optional<KeyLengths> lengths;
   std::optional<int64_t> left_window, right_window;
 
+  bool is_bound() const { return is_causal || left_window || right_window; }
 };
 
 class KeyRuleReader {
@@ -54,7 +56,7 @@ class KeyRuleReader {
 /// "keeps key j of query i if j <= i".
 std::string text_of(const CausalMask& mask);
 
-/// LENGTHS as nonpad_kv_seqlen: int64 (B). Miss "emit.shape".
+/// LENGTHS as nonpad_kv_seqlen: int64 (B), those of a mask within what the target takes. Miss "emit.shape".
 Matched<Value*> write_lengths(const KeyLengths& lengths, Site& site);
 
 }  // namespace attn_opt

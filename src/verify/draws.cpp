@@ -83,6 +83,22 @@ bool hides_scores(const Node& node) {
   return std::any_of(kHiding.begin(), kHiding.end(), [&](std::string_view op) { return node.is(op); });
 }
 
+/// The mask that counts queries from the lengths VALUE: "lengths-in-range" is assumed of these. Null if there is none.
+const ScoreTerm* mask_that_counts_from(const Value* value, const Sdpa& sdpa) {
+  const auto found = std::ranges::find_if(sdpa.terms, [&](const ScoreTerm& term) {
+    return term.causal && term.causal->lengths == value && term.causal->counts_from_lengths && term.causal->offset;
+  });
+  return found == sdpa.terms.end() ? nullptr : &*found;
+}
+
+/// The most that lengths VALUE may be among KEYS, so that the last query stands at a key.
+int64_t most_length(const Value* value, int64_t keys, const DrawRequest& request) {
+  const ScoreTerm* mask = mask_that_counts_from(value, request.sdpa);
+  if (!mask || mask->frame.size() < 2) return keys;
+  const auto added = request.sizes.of(*mask->causal->offset + mask->frame[mask->frame.size() - 2]);
+  return added ? keys - *added : keys;
+}
+
 /// Draws one input, element by element, in double.
 class InputDraw {
  public:
@@ -105,7 +121,9 @@ class InputDraw {
         is_lost_beside_lowest_(input.type == P::FLOAT16 && terms_ > 1),
         is_further_part_(is_further_part(input.value, request.sdpa)),
         keys_of_input_(key_axis(input.value, dims, request.sdpa)),
-        sign_(coefficient_of(input.value, request.sdpa) < 0 ? -1 : 1) {}
+        sign_(coefficient_of(input.value, request.sdpa) < 0 ? -1 : 1),
+        most_length_(std::max<int64_t>(0, most_length(input.value, keys, request))),
+        may_leave_range_(input.value != request.sdpa.nonpad_kv_seqlen && !mask_that_counts_from(input.value, request.sdpa)) {}
 
   double element(int64_t index) {
     if (role_ == InputRole::kLength) return length(index);
@@ -219,10 +237,11 @@ class InputDraw {
   }
 
   double length(int64_t index) {
-    if (request_.kind == DrawKind::kAllKept || keys_ < 1)
-      return static_cast<double>(std::max<int64_t>(0, keys_));
+    if (request_.kind == DrawKind::kAllKept || most_length_ < 1) return static_cast<double>(most_length_);
     if (request_.kind == DrawKind::kEmptyRow && index == empty_row()) return 0;
-    return static_cast<double>(1 + random_.below(keys_));
+    if (request_.kind == DrawKind::kMixed && may_leave_range_)
+      return static_cast<double>(index % 2 == 0 ? keys_ + 1 + random_.below(keys_) : -keys_ - random_.below(keys_));
+    return static_cast<double>(1 + random_.below(most_length_));
   }
 
   const DrawRequest& request_;
@@ -238,6 +257,8 @@ class InputDraw {
   bool is_further_part_;
   KeyAxis keys_of_input_;
   double sign_;  ///< of a bias: what masks a key when it is subtracted lies at the other end
+  int64_t most_length_;
+  bool may_leave_range_;  ///< of lengths: negative, or more than there are keys
 };
 
 /// Sizes of a value whose contents are expressions; an unknown integer that some shape holds has a number.
@@ -304,6 +325,8 @@ Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, ui
   if (input.source == SiteInput::Source::kShapeOnly)
     return filled(input.type, *dims, [](int64_t) { return 0.0; });
   if (legal) return within(*legal, input.type, *dims, request, RandomNumbers(seed));
+  if (most_length(input.value, number_of_keys(request), request) < 0)
+    return fail(ErrorCode::kInvalidInput, name, "no lengths fit the sizes");
   InputDraw draw(request, input, *dims, number_of_keys(request), RandomNumbers(seed));
   return filled(input.type, *dims, [&](int64_t index) { return draw.element(index); });
 }

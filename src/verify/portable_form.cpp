@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "attn_opt/mask_contents.h"
+#include "src/io/number_text.h"
 #include "src/trial/tensor_difference.h"
 #include "src/verify/logical.h"
 
 namespace attn_opt {
 namespace {
 
-enum Input : size_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue };
+enum Input : size_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kLengths };
 
 const Tensor* input(const std::vector<const Tensor*>& inputs, Input which) {
   return which < inputs.size() ? inputs[which] : nullptr;
@@ -57,6 +58,14 @@ std::string wrong_mask(const Tensor& mask, int64_t queries, int64_t keys, const 
   return holds_lowest ? "a mask that holds the lowest number of its type" : "";
 }
 
+std::string wrong_lengths(const Tensor& lengths, int64_t keys, const TargetRules& target) {
+  if (target.takes_any_length) return {};
+  for (const double length : numbers_of(lengths))
+    if (length < 0 || length > static_cast<double>(keys))
+      return "a length of " + number_text(length) + " among " + std::to_string(keys) + " keys";
+  return {};
+}
+
 }  // namespace
 
 std::string unportable(const std::vector<const Tensor*>& inputs, const TargetRules& target) {
@@ -65,6 +74,8 @@ std::string unportable(const std::vector<const Tensor*>& inputs, const TargetRul
   if (std::string what = wrong_operands(*q, *k, *v); !what.empty()) return what;
   const Tensor *mask = input(inputs, kMask), *past = input(inputs, kPastKey);
   if (std::string what = wrong_past(past, input(inputs, kPastValue)); !what.empty()) return what;
+  if (const Tensor* lengths = input(inputs, kLengths))
+    if (std::string what = wrong_lengths(*lengths, from_back(*k, 1), target); !what.empty()) return what;
   if (!mask) return {};
   constexpr size_t kRowAxis = 1;  // from the back, in (B, H, L, D) and in (B, L, H * D)
   return wrong_mask(*mask, from_back(*q, kRowAxis), from_back(*k, kRowAxis) + (past ? past->dims()[2] : 0), target);

@@ -118,6 +118,7 @@ std::vector<EditMutation> arithmetic_mutations() {
       takes_alone("Add", 0, "the first operand alone"),
       takes_alone("Add", 1, "the second operand alone"),
       takes_alone("Max", 0, "left out"),
+      takes_alone("Min", 0, "left out"),
       at_each("Where", "condition negated", is_op("Where"),
               [](Emission& emission, Node& node) { insert_before(emission, node, 0, "Not"); }),
       cast_to(P::DOUBLE, "to double"),

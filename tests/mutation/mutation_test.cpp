@@ -1,6 +1,6 @@
 // Verification alone refuses every mutant: each step of describing and writing a site is got wrong in turn.
 //
-// The models are those of testdata, the cases of softmax_attention, producers and attention_node, and those of windows.
+// The models are those of testdata, the cases of softmax_attention, producers and attention_node, and those of windows and lengths.
 // ATTN_OPT_MUTATION_MODELS=FOLDER takes every FOLDER/*/model.onnx instead, and lists what survives.
 #include <gmock/gmock.h>
 
@@ -37,7 +37,7 @@ std::vector<fs::path> model_paths() {
     };
     for (const char* cases : {"attention_node", "producers", "softmax_attention"}) add_all(testdata / "cases" / cases, is_fused_case);
     add_all(testdata / "cases" / "onnx_attention", [&](const fs::path& path) {
-      return is_fused_case(path) && path.filename().string().starts_with("window");
+      return is_fused_case(path) && (path.filename().string().starts_with("window") || path.stem() == "lengths");
     });
   }
   std::sort(paths.begin(), paths.end());
