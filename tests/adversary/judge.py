@@ -1,0 +1,221 @@
+"""Judges what attn-opt makes of one drawn model: findings are whatever a user would call wrong."""
+import dataclasses
+import pathlib
+
+import numpy as np
+
+import compare
+import runtimes
+from feeds import draw_feeds, jittered
+
+SINGLE = float(np.finfo(np.float32).eps)  # OpenVINO computes doubles in float32
+
+
+@dataclasses.dataclass
+class Finding:
+    seed: int
+    kind: str       # status, load, run, wrong; with the options and the runtime
+    text: str
+    feed: str = ""
+    assumed: tuple = ()
+    verdicts: tuple = ()
+
+    def line(self):
+        listed = f" assumed={','.join(self.assumed)}" if self.assumed else ""
+        return f"{self.seed} {self.kind} [{self.feed}] {' '.join(self.verdicts)}{listed}: {self.text}"
+
+
+@dataclasses.dataclass
+class Run:
+    """One feed on which the original runs: its results, those of float64, and those of inputs that are a rounding off."""
+    position: int
+    feed: object
+    before: dict
+    truth: dict
+    others: list
+    facts: dict
+    rounded: dict = None  # by ONNX's reference, once it is asked for
+
+    def difference(self, name, result, unit=0.0):
+        """Of output NAME, if it is RESULT; UNIT: see compare."""
+        others = [other[name] for other in [*self.others, *([self.rounded] if self.rounded else [])]]
+        return compare.Difference(name, self.before[name], self.truth[name], result, others, unit)
+
+
+class Judge:
+    def __init__(self, binary, folder, use_openvino=True):
+        self.binary, self.folder = binary, pathlib.Path(folder)
+        self.use_openvino = use_openvino and runtimes.openvino is not None
+        self.counts = {}
+        self.skips_zero = False            # sizes of 0 crash a runtime on some originals
+        self.stage = lambda text: None     # told before each step that may crash
+
+    def count(self, what, number=1):
+        self.counts[what] = self.counts.get(what, 0) + number
+
+    def original_runs(self, drawn):
+        """The feeds on which DRAWN runs as it is; raises if it does not load."""
+        model, truth = runtimes.OnnxRuntime(drawn.model.SerializeToString()), runtimes.OnnxRuntime(drawn.truth.SerializeToString())
+        random, kept = np.random.default_rng(drawn.seed), []
+        for position, feed in enumerate(draw_feeds(drawn)):
+            if self.skips_zero and feed.kind == "zero":
+                continue
+            self.stage(f"original on feed {position}")
+            try:
+                before, exact = model.run(feed.arrays), truth.run(feed.in_double())
+                others = [model.run(jittered(random, feed, drawn.graph.inputs).arrays) for _ in range(3)]
+            except Exception:  # pylint: disable=broad-except: the runtime's own kinds; what does not run judges nothing
+                continue
+            probes = {kind: exact[name] for kind, name in drawn.probes.items()}
+            given = [feed.arrays[i.name] for i in drawn.graph.inputs if i.role in ("float", "past")]
+            types = [np.dtype(i.name) for i in (a.dtype for a in given)] or [np.dtype(np.float32)]
+            facts = compare.breached(probes, given, min(types, key=lambda t: t.itemsize))
+            kept.append(Run(position, feed, before, exact, others, facts))
+        return kept
+
+    def judge(self, drawn):
+        """Findings of DRAWN, and how many feeds it was judged on."""
+        path = self.folder / f"{drawn.seed}.onnx"
+        path.write_bytes(drawn.model.SerializeToString())
+        try:
+            runs = self.original_runs(drawn)
+        except Exception:  # pylint: disable=broad-except: a model that the runtime does not take
+            runs = []
+            self.count("originals that do not load")
+        found = []
+        default = runtimes.ToolRun(self.binary, path, drawn.options)
+        found += self.judge_tool(drawn, default, runs, "")
+        if default.assumed or any(v != "verified" for v in verdicts(default)):
+            found += self.judge_tool(drawn, runtimes.ToolRun(self.binary, path, [*drawn.options, "--strict"]), runs, "strict ")
+        self.count("feeds", len(runs))
+        return found
+
+    def judge_tool(self, drawn, tool, runs, prefix):
+        made = {"assumed": tuple(sorted(tool.assumed)), "verdicts": tuple(sorted(set(verdicts(tool))))}
+        if tool.status != 0:
+            return [Finding(drawn.seed, f"{prefix}status {tool.status}", tool.error[:300])] if runs else []
+        for site in tool.report["sites"]:
+            self.count(f"{prefix}{site['outcome']}")
+            if site["outcome"] == "fused":
+                self.count(f"{prefix}fused {site['verification']['verdict']}")
+            else:
+                self.count(f"{prefix}miss {site['miss']['id'] if site['miss'] else 'failed'}")
+        if not tool.report["changed"] or not runs:
+            return []
+        found = []
+        for runtime in self.runtimes_of(drawn.options):
+            known = {finding.kind.split()[-2] for finding in found}
+            found += [finding for finding in self.in_runtime(drawn, tool, runs, prefix, runtime, made)
+                      if finding.kind.split()[-2] not in known]
+        return found
+
+    def runtimes_of(self, options):
+        """The runtimes that a target promises."""
+        names = [] if "openvino" in options else ["ort-off", "ort-all"]
+        return names + ["openvino"] * (self.use_openvino and "ort" not in options)
+
+    def in_runtime(self, drawn, tool, runs, prefix, runtime, made):
+        """Findings of RUNTIME, at most one of each kind."""
+        def load(model):
+            return runtimes.OpenVino(model) if runtime == "openvino" else runtimes.OnnxRuntime(model, runtime[4:])
+
+        self.stage(f"original in {runtime}")
+        original = Lazy(lambda: load(drawn.model.SerializeToString()))
+        if runtime == "openvino" and not original.get():
+            return []
+        self.stage(f"after in {runtime}")
+        try:
+            after = load(tool.output)
+        except Exception as error:  # pylint: disable=broad-except
+            return [Finding(drawn.seed, f"{prefix}load {runtime}", brief(error), **made)] if original.get() else []
+        found = {}
+        for run in runs:
+            finding = self.on_feed(drawn, after, original, run, prefix, runtime, made)
+            if finding:
+                found.setdefault(finding.kind, finding)
+        return list(found.values())
+
+    def on_feed(self, drawn, after, original, run, prefix, runtime, made):
+        where = f"{run.position} {run.feed.kind} {run.feed.sizes}"
+        if run.feed.kind == "zero" and runtime != "ort-off" and not self.zero_runs(original, run, runtime):
+            return None
+        self.stage(f"after in {runtime} on feed {where}")
+        try:
+            results = after.run(run.feed.arrays)
+        except Exception as error:  # pylint: disable=broad-except
+            if runtime != "ort-off" and not runs_on(original, run.feed.arrays):
+                return None
+            what = "run-zero" if run.feed.kind == "zero" else "run"
+            return Finding(drawn.seed, f"{prefix}{what} {runtime}", brief(error), where, **made)
+        for name in drawn.outputs:
+            if name not in results:
+                return Finding(drawn.seed, f"{prefix}output {runtime}", f"no output {name}", where, **made)
+            unit = SINGLE if runtime == "openvino" else 0.0
+            difference = run.difference(name, results[name], unit)
+            if not difference or compare.covered(difference, set(made["assumed"]), run.facts):
+                continue
+            if not self.rounded_difference(drawn, run, name, results[name]):
+                continue
+            if runtime != "ort-off" and self.original_differs(original, run, name, difference):
+                continue
+            kind = "nan" if difference.nan_only else "wrong"
+            return Finding(drawn.seed, f"{prefix}{kind} {runtime}", difference.text, where, **made)
+        return None
+
+    @staticmethod
+    def rounded_difference(drawn, run, name, result):
+        """Does RESULT differ too where each node rounds to its type? ONNX Runtime computes half types in float32."""
+        flattens = drawn.graph.opset < 13 and {"softmax=default", "softmax=other"} & set(drawn.graph.notes)
+        if drawn.graph.dtype[name] != "f16" or flattens:  # the reference knows no flattening Softmax
+            return True
+        if run.rounded is None:
+            run.rounded = runtimes.Reference(drawn.graph.model()).run(run.feed.arrays)
+        return bool(run.difference(name, result))
+
+    def zero_runs(self, original, run, runtime):
+        self.stage(f"original in {runtime} on sizes of 0")
+        return runs_on(original, run.feed.arrays)
+
+    @staticmethod
+    def original_differs(original, run, name, difference):
+        """Does the original differ as much in this runtime? Then the runtime is off, not the rewrite."""
+        try:
+            own = original.get().run(run.feed.arrays)[name]
+        except Exception:  # pylint: disable=broad-except
+            return True
+        mine = run.difference(name, own, SINGLE if isinstance(original.get(), runtimes.OpenVino) else 0.0)
+        return bool(mine) and (mine.worst >= difference.worst / 4 or mine.fraction >= difference.fraction)
+
+
+class Lazy:
+    """What MAKE makes, once; None if it raises."""
+
+    def __init__(self, make):
+        self.make, self.value, self.is_made = make, None, False
+
+    def get(self):
+        if not self.is_made:
+            self.is_made = True
+            try:
+                self.value = self.make()
+            except Exception:  # pylint: disable=broad-except
+                self.value = None
+        return self.value
+
+
+def brief(error):
+    """The part of a runtime's message that says what is wrong."""
+    text = " ".join(str(error).split())
+    return text if len(text) < 320 else text[:60] + " ... " + text[-250:]
+
+
+def runs_on(original, arrays):
+    try:
+        original.get().run(arrays)
+        return True
+    except Exception:  # pylint: disable=broad-except
+        return False
+
+
+def verdicts(tool):
+    return [site["verification"]["verdict"] if site["verification"] else "none" for site in tool.fused]

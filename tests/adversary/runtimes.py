@@ -1,0 +1,83 @@
+"""Runs models: ONNX Runtime, OpenVINO, ONNX's reference, and attn-opt itself."""
+import json
+import subprocess
+
+import numpy as np
+import onnxruntime
+from onnx.reference import ReferenceEvaluator
+
+try:
+    import openvino
+except ImportError:  # judged without it
+    openvino = None
+
+onnxruntime.set_default_logger_severity(4)
+LEVELS = {"off": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL, "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL}
+
+
+class OnnxRuntime:
+    """MODEL (bytes) in ONNX Runtime on the CPU; raises if it does not load."""
+
+    def __init__(self, model, level="off"):
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.graph_optimization_level = LEVELS[level]
+        self.session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self.names = [output.name for output in self.session.get_outputs()]
+        self.inputs = [given.name for given in self.session.get_inputs()]
+
+    def run(self, arrays):
+        """Outputs by name; raises if the model does not run on ARRAYS."""
+        given = {name: arrays[name] for name in self.inputs}
+        return dict(zip(self.names, self.session.run(self.names, given)))
+
+
+class Reference:
+    """MODEL in ONNX's reference evaluator, which rounds after each node: half types as they are meant."""
+
+    def __init__(self, model):
+        self.session = ReferenceEvaluator(model)
+
+    def run(self, arrays):
+        with np.errstate(all="ignore"):
+            return dict(zip(self.session.output_names, self.session.run(None, arrays)))
+
+
+class OpenVino:
+    """MODEL (bytes) in OpenVINO on the CPU, in float32; raises if it does not compile."""
+
+    def __init__(self, model):
+        core = openvino.Core()
+        core.set_property("CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1})
+        self.model = core.compile_model(core.read_model(model), "CPU")
+        self.names = [sorted(output.get_names())[0] if output.get_names() else "" for output in self.model.outputs]
+
+    def run(self, arrays):
+        given = {port.get_any_name(): arrays[port.get_any_name()] for port in self.model.inputs}
+        results = self.model(given)
+        return {name: np.array(results[port]) for port in self.model.outputs for name in port.get_names()}
+
+
+class ToolRun:
+    """attn-opt on the file INPUT: `status` (None: it hung), `error`, `report`, and `output` (bytes)."""
+
+    def __init__(self, binary, path, options=()):
+        output, report = path.with_suffix(".after.onnx"), path.with_suffix(".json")
+        for file in (output, report):
+            file.unlink(missing_ok=True)
+        command = [binary, str(path), "-o", str(output), "--report", str(report), "-q", "--no-config", *options]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+            self.status, self.error = done.returncode, done.stderr.strip()
+        except subprocess.TimeoutExpired:
+            self.status, self.error = None, "no end within 120 s"
+        self.report = json.loads(report.read_text()) if report.exists() else None
+        self.output = output.read_bytes() if output.exists() else None
+
+    @property
+    def fused(self):
+        return [site for site in (self.report or {}).get("sites", []) if site["outcome"] == "fused"]
+
+    @property
+    def assumed(self):
+        return {p["id"] for site in self.fused for p in site["preconditions"] if not p["proven"]}
