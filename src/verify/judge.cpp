@@ -256,8 +256,7 @@ Judgement judge_in_type(const Compared& compared, DataType type) {
     const double most = largest_difference(rows.before_row(row), rows.after_row(row));
     return std::isfinite(most) ? most / row_unit(compared, rows, row, compared.rows.magnitude, epsilon) : most;
   });
-  // In double the exact result is no better than the model's own.
-  if (!judgement.failure.empty() || !compared.exact || type == onnx::TensorProto::DOUBLE) return judgement;
+  if (!judgement.failure.empty() || !compared.exact) return judgement;
   if (const std::string worse = much_worse(compared, rows, epsilon); !worse.empty()) judgement.failure = worse + unit;
   return judgement;
 }

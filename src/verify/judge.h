@@ -59,7 +59,7 @@ struct Compared {
   const JudgedOutput& output;
   const Tensor& before;
   const Tensor& after;
-  const Tensor* exact;  ///< what BEFORE is in double; null where that is no measure
+  const Tensor* exact;  ///< what BEFORE is in double; null where the model computes all in one type
   const ScoreRows& rows;
   const SizeAssignment& sizes;
   const Assumed& assumed;
@@ -68,8 +68,8 @@ struct Compared {
 /// Judgement (a): both tensors are double.
 Judgement judge_algebra(const Compared& compared);
 /// Judgement (b): COMPARISON's tensors in the model's type, which rounds to multiples of type_epsilon(TYPE). AFTER is as near to
-/// BEFORE as the rounding of a row of its scores allows, and not much further from the exact result than BEFORE is: a sum that the
-/// model makes in a wider type may not be made in a narrower one.
+/// BEFORE as the rounding of a row of its scores allows. Where the exact result is given, it is not much further from that than BEFORE
+/// is: a sum that the model makes in a wider type may not be made in a narrower one.
 Judgement judge_in_type(const Compared& compared, DataType type);
 
 /// Distance from 1 to the next number of TYPE.

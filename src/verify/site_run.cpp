@@ -15,9 +15,15 @@ DataType coarsest(const Sdpa& sdpa, const Tensor& output) {
   return coarse;
 }
 
-/// How an operator of a runtime rounds inside is for that runtime to say: its exact result is no measure.
-bool rounds_as_written(const CutSite& site) {
-  return std::ranges::all_of(site.before.nodes, [](const Node* node) { return node->domain().empty(); });
+/// The finest type that SITE's nodes cast to. None if some are a runtime's own: how those round inside is for it to say.
+std::optional<DataType> finest_cast(const CutSite& site) {
+  std::optional<DataType> finest;
+  for (const Node* node : site.before.nodes) {
+    if (!node->domain().empty()) return std::nullopt;
+    const auto to = static_cast<DataType>(node->is("Cast") ? node->int_attribute("to", 0) : 0);
+    if (is_floating(to) && (!finest || type_epsilon(to) < type_epsilon(*finest))) finest = to;
+  }
+  return finest;
 }
 
 }  // namespace
@@ -49,7 +55,7 @@ tl::expected<SiteRunner, SiteRunner::Failure> SiteRunner::create(const CutSite& 
 }
 
 SiteRunner::SiteRunner(const CutSite& site, Sides exact, Sides typed)
-    : site_(&site), exact_(std::move(exact)), typed_(std::move(typed)), rounds_as_written_(rounds_as_written(site)) {}
+    : site_(&site), exact_(std::move(exact)), typed_(std::move(typed)), finest_cast_(finest_cast(site)) {}
 
 /// AFTER: the outputs of the side after, of which the inputs of the Attention node are the last.
 std::string SiteRunner::unportable_input(const Feeds& feeds, const std::vector<Tensor>& after) const {
@@ -103,10 +109,12 @@ tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, con
   const DataType coarse = coarsest(sdpa, before->front());
   const DataType type = mode == Mode::kExact ? DataType(onnx::TensorProto::DOUBLE) : coarse;
   const ScoreRows rows = score_rows({sdpa, sizes, find, type, coarse});
+  // A model that computes part of it in a wider type than it holds the rest in is nearer to the exact result than that type tells.
+  const bool is_finer = mode == Mode::kTyped && finest_cast_ && type_epsilon(*finest_cast_) < type_epsilon(coarse);
   Judgement judgement;
   for (size_t i = 0; i < outputs; ++i) {
     const JudgedOutput output = judged_output(*site_->replaced[i], sdpa);
-    const Tensor* in_double = mode == Mode::kTyped && rounds_as_written_ ? &exact[i] : nullptr;
+    const Tensor* in_double = is_finer ? &exact[i] : nullptr;
     const Compared compared{output, (*before)[i], (*after)[i], in_double, rows, sizes, assumed};
     Judgement of_output = mode == Mode::kExact ? judge_algebra(compared) : judge_in_type(compared, type);
     if (!of_output.failure.empty()) of_output.failure = output.name + " " + of_output.failure;

@@ -50,7 +50,7 @@ class SiteRunner {
 
   const CutSite* site_;
   Sides exact_, typed_;
-  bool rounds_as_written_;  ///< the side before is made of ONNX's operators alone
+  std::optional<DataType> finest_cast_;
 };
 
 }  // namespace attn_opt

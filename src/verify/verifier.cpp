@@ -78,8 +78,10 @@ std::string fault_beyond_assumptions(const CutSite& site, const Sdpa& sdpa, Site
     if (!runner || !feeds) continue;
     const auto result = (*runner)->run(*feeds, sdpa, sizes, assumed);
     if (!result && is_wrong(result.error())) return does_not_run(result.error()) + on_draw(DrawKind::kRandom, sizes);
-    if (!result || result->algebra.failure.empty() || !std::isfinite(result->algebra.difference)) continue;
-    return result->algebra.failure + on_draw(DrawKind::kRandom, sizes);
+    if (!result) continue;
+    for (const Judgement* judgement : {&result->algebra, &result->in_type})
+      if (!judgement->failure.empty() && std::isfinite(judgement->difference))
+        return judgement->failure + on_draw(DrawKind::kRandom, sizes);
   }
   return {};
 }
