@@ -118,6 +118,7 @@ class InputDraw {
         lowest_(lowest_of(input, request.sdpa)),
         extremes_(input.extremes),
         is_floating_(is_floating(input.type)),
+        is_cast_down_(is_floating(input.type) && element_size(input.type) > element_size(request.sdpa.type)),
         is_lost_beside_lowest_(input.type == P::FLOAT16 && terms_ > 1),
         is_further_part_(is_further_part(input.value, request.sdpa)),
         keys_of_input_(key_axis(input.value, dims, request.sdpa)),
@@ -151,8 +152,10 @@ class InputDraw {
     return value;
   }
 
-  /// VALUE, or the nearest that the model's own mask can hold beside its extremes.
+  /// VALUE, or the nearest that the model's own mask can hold beside its extremes: where it is cast to the type of Q, K and V, that it
+  /// holds nothing else may be why.
   double within_range(double value) const {
+    if (!is_cast_down_) return value;
     const bool is_extreme = std::isinf(value) || std::abs(value) >= std::abs(kNearLowest * lowest_);
     return is_extreme || extremes_.least > extremes_.greatest ? value : std::clamp(value, extremes_.least, extremes_.greatest);
   }
@@ -197,7 +200,8 @@ class InputDraw {
   }
 
   double far(int64_t row) const {
-    return row == empty_row() ? kDeepMask : kFarBiases[static_cast<size_t>(row) % kFarBiases.size()];
+    const double number = row == empty_row() ? kDeepMask : kFarBiases[static_cast<size_t>(row) % kFarBiases.size()];
+    return extremes_.least <= extremes_.greatest ? std::clamp(number, extremes_.least, extremes_.greatest) : 0;
   }
 
   double around_lowest(int64_t column) const { return lowest_ * (column % 2 ? kNearLowest : 1); }
@@ -253,6 +257,7 @@ class InputDraw {
   double lowest_;
   MaskContents extremes_;
   bool is_floating_;
+  bool is_cast_down_;
   bool is_lost_beside_lowest_;  ///< a normal number added to the lowest, in the type; double would keep it
   bool is_further_part_;
   KeyAxis keys_of_input_;
