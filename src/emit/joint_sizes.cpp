@@ -87,6 +87,8 @@ Dim joint_size(const Dim& one, const Dim& other) {
 }
 
 Matched<void> join_sizes(const WritingPlan& plan, const Placed* mask, Operands& operands, Site& site) {
+  // A runtime's own operator broadcasts nothing but its mask: it runs where the sizes of Q, K and V are equal.
+  if (!site.match.anchor->domain().empty()) return {};
   const Dim heads = site.scores[kHeads];
   site.scores = joint_shape(plan, mask, operands, site);
   if (plan.form == IoForm::k3d && site.scores[kHeads] != heads)
