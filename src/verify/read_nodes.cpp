@@ -137,8 +137,9 @@ void ReadNodes::restore(const std::vector<Node*>& nodes, onnx::ModelProto& model
     }
     for (auto& input : *read.mutable_input()) input = calls_->resolved(from->scope, input);
     read.clear_output();
+    // The node itself leaves out outputs by their place, a function of it does not have them.
     for (const auto& output : written.output())
-      if (!output.empty()) read.add_output(output);
+      if (depth == 0 || !output.empty()) read.add_output(output);
     written = std::move(read);
   }
 }
