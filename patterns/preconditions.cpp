@@ -33,33 +33,53 @@ bool keeps_first_key(const ScoreTerm& term) {
   return !term.causal->offset || term.causal->offset->never_negative();
 }
 
-/// Why some row might be left without a key; empty if none can.
-std::string why_rows_may_be_empty(const Sdpa& sdpa, Facts& facts) {
+/// True if a floor lies above all masks: every -inf below it becomes finite.
+bool has_floor(const Sdpa& sdpa) { return !sdpa.terms.empty() && sdpa.terms.back().kind == ScoreTerm::Kind::kFloor; }
+
+/// Why a row that keeps no key may have other numbers as weights; empty if it has not.
+std::string why_weights_may_change(const Sdpa& sdpa) {
   if (sdpa.clamp && !std::ranges::all_of(sdpa.terms, keeps_first_key)) return "a clamp gives masked keys other weights";
-  // A floor above all masks makes every -inf below it finite.
-  if (!sdpa.terms.empty() && sdpa.terms.back().kind == ScoreTerm::Kind::kFloor) return "";
+  if (has_floor(sdpa)) return "";
+  for (const ScoreTerm& term : sdpa.terms) {
+    const bool is_fill = term.kind != ScoreTerm::Kind::kFloor && term.kind != ScoreTerm::Kind::kBias;
+    if (is_fill && std::isfinite(term.fill) && !absorbs_anywhere(term.fill, sdpa.type))
+      return "fill " + number_text(term.fill) + " does not absorb the scores";
+  }
+  return "";
+}
+
+/// Why all of a row may be -inf, which makes it NaN; empty if it cannot.
+std::string why_rows_may_be_nan(const Sdpa& sdpa, Facts& facts) {
+  if (sdpa.guarded || has_floor(sdpa)) return "";
   int terms_with_lowest = 0;
   for (const ScoreTerm& term : sdpa.terms) {
-    if (term.kind == ScoreTerm::Kind::kFloor) continue;
+    if (term.kind == ScoreTerm::Kind::kFloor || keeps_first_key(term)) continue;
     if (term.kind != ScoreTerm::Kind::kBias) {
-      if (std::isinf(term.fill) && !sdpa.guarded && !keeps_first_key(term)) return "'" + term.value->name + "' may drop every key";
-      if (std::isfinite(term.fill) && !absorbs_anywhere(term.fill, sdpa.type))
-        return "fill " + number_text(term.fill) + " does not absorb the scores";
-      terms_with_lowest += std::isfinite(term.fill) && !keeps_first_key(term);
+      if (std::isinf(term.fill)) return "'" + term.value->name + "' may drop every key";
+      ++terms_with_lowest;
       continue;
     }
-    if (keeps_first_key(term)) continue;
     const MaskContents contents = mask_contents(*term.value, facts);
-    if (contents.may_hold_minus_inf && !sdpa.guarded) return "'" + term.value->name + "' may hold -inf";
+    if (contents.may_hold_minus_inf) return "'" + term.value->name + "' may hold -inf";
     terms_with_lowest += contents.may_hold_lowest;
   }
-  return terms_with_lowest > 1 && !sdpa.guarded ? "masks that add up may reach -inf" : "";
+  return terms_with_lowest > 1 ? "masks that add up may reach -inf" : "";
+}
+
+/// True if a term may hold the lowest half, which scores that are added to it take to -inf: by the order of the sums a row is then
+/// NaN, or one key of it has all the weight.
+bool adds_up_in_halves(const Sdpa& sdpa, Facts& facts) {
+  return sdpa.type == onnx::TensorProto::FLOAT16 && std::ranges::any_of(sdpa.terms, [&](const ScoreTerm& term) {
+    if (term.kind == ScoreTerm::Kind::kBias) return mask_contents(*term.value, facts).may_hold_lowest;
+    return term.kind != ScoreTerm::Kind::kFloor && std::isfinite(term.fill);
+  });
 }
 
 std::optional<Precondition> rows_keep_a_key(const Sdpa& sdpa, Facts& facts) {
   if (sdpa.terms.empty()) return std::nullopt;
-  const std::string why = why_rows_may_be_empty(sdpa, facts);
-  if (!why.empty()) return Precondition{"rows-keep-a-key", false, why};
+  if (const std::string why = why_weights_may_change(sdpa); !why.empty()) return Precondition{"rows-keep-a-key", false, why};
+  if (const std::string why = why_rows_may_be_nan(sdpa, facts); !why.empty())
+    return Precondition{"rows-keep-a-key", false, why, !adds_up_in_halves(sdpa, facts)};
   return Precondition{"rows-keep-a-key", true, sdpa.guarded ? "a guard makes empty rows 0" : "no mask empties a row"};
 }
 

@@ -23,7 +23,7 @@ struct EmitOptions {
   Target target = Target::kPortable;
   Form form = Form::kAuto;
   Stage stage = Stage::kAttention;
-  bool strict = false;  ///< no way of writing that assumes more than the match does
+  AcceptedAssumptions accepted = {};  ///< beyond what the match assumes, the written form assumes only these
 };
 
 /// What was written for a match, not yet committed.

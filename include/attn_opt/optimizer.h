@@ -40,7 +40,10 @@ struct OptimizeOptions {
   VerifyMode verify = VerifyMode::kSites;
   ModelTrial trial;                        ///< with kModel
   VerifyOptions verification;
-  bool strict = false;                     ///< only preconditions that are proven, only verified sites
+  bool strict = false;                     ///< assume nothing: only proven preconditions and refinements, only verified sites
+  bool exact = false;                      ///< as strict, and without refinements: what was NaN stays NaN
+  std::optional<std::vector<std::string>> assume;  ///< ids of the preconditions that may be assumed; without: all, or none if strict
+  bool allow_unverified = false;           ///< fuse sites that could not be run, too; not if strict
   int stop_after = -1;                     ///< commit at most so many sites; negative: all
   std::set<std::string> leave;             ///< names of sites that are left as they are
   /// Called with the model's view and the name of the site after each commit.
@@ -49,12 +52,15 @@ struct OptimizeOptions {
   std::function<void(std::string_view step, double part)> progress;
 };
 
+/// What OPTIONS let be assumed. Error: kUsage (an id in `assume` that no precondition has).
+Expected<AcceptedAssumptions> accepted_by(const OptimizeOptions& options);
+
 /// What a run builds over a model. Freeing it node by node takes half as long as matching: a program that ends with its
 /// process may hold it till then.
 using Workings = std::shared_ptr<const void>;
 
 /// Rewrites MODEL in place. If nothing is fused, or the opset cannot be raised, the model is left as it was (report.changed
-/// is false). Errors: kInvalidInput (the graph does not hold together), kUsage (unknown pattern name); with kModel also those
+/// is false). Errors: kInvalidInput (the graph does not hold together), kUsage (unknown name of a pattern or a precondition); with kModel also those
 /// of running the model (kUnsupported, kLimit, kInvalidInput). That outputs differ is no error but in the report.
 /// What was built over MODEL is freed at the end, or left to WORKINGS.
 Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings = nullptr);

@@ -16,6 +16,7 @@
 #include "attn_opt/axis_map.h"
 #include "attn_opt/causal_mask.h"
 #include "attn_opt/graph.h"
+#include "attn_opt/precondition.h"
 #include "attn_opt/tensor.h"
 
 namespace attn_opt {
@@ -77,15 +78,6 @@ struct OutputView {
 struct OperandCopy {
   Value* value = nullptr;
   OperandView of;
-};
-
-/// Something that must hold for the rewrite to be exact.
-struct Precondition {
-  /// "scores-finite", "scores-above-fill", "scores-within-clamp", "rows-keep-a-key", "exp-in-range", "sizes-equal",
-  /// "lengths-in-range"
-  std::string id;
-  bool proven = false;
-  std::string detail;  ///< what it is about, or why it is proven
 };
 
 /// Integers that the operator must be given for it to run: every element lies in [LEAST, MOST].

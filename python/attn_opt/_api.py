@@ -26,6 +26,11 @@ def _names(given: Union[str, Sequence[str]]) -> List[str]:
     return given.split(",") if isinstance(given, str) else list(given)
 
 
+def _assumed(given: Union[str, Sequence[str], None]) -> List[str]:
+    """As --assume has it, where an empty list is the word none."""
+    return [] if given is None else _names(given) or ["none"]
+
+
 def _dims(given: Optional[Dims]) -> List[str]:
     """{"batch": 2, "seq": [1, 7]} as "batch=2", "seq=1,7"."""
     sizes = {name: [size] if isinstance(size, int) else size for name, size in (given or {}).items()}
@@ -72,7 +77,7 @@ def _required(require_fused: Union[int, str, None]) -> Dict[str, Any]:
 def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *, opset: int = 24, target: str = "portable",
              form: str = "auto", stage: str = "attention", only: Union[str, Sequence[str]] = (),
              disable: Union[str, Sequence[str]] = (), patterns: Patterns = (), verify: str = "sites", strict: bool = False,
-             stop_after: int = -1, on_mismatch: str = "skip", require_fused: Union[int, str, None] = None, check: bool = False,
+             exact: bool = False, assume: Union[str, Sequence[str], None] = None, allow_unverified: bool = False, stop_after: int = -1, on_mismatch: str = "skip", require_fused: Union[int, str, None] = None, check: bool = False,
              external_data: str = "auto", test_data: Union[str, "os.PathLike[str]", None] = None, dims: Optional[Dims] = None,
              rtol: Optional[float] = None, atol: Optional[float] = None, threads: int = 0, memory_limit: Optional[int] = None,
              base_dir: Union[str, "os.PathLike[str]", None] = None, allow_data_dirs: Sequence[Union[str, "os.PathLike[str]"]] = (),
@@ -89,7 +94,10 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
         only, disable: names of patterns to use alone, or not to use.
         patterns: patterns made by @attn_opt.pattern and folders of rules (docs/rules.md): one, or a list of them.
         verify: "sites", "all-sites" (equal ones too), "model" (and the whole model), "off".
-        strict: fuse only what is proven and verified.
+        strict: assume nothing but what ASSUME lists.
+        exact: as strict, and what is NaN stays NaN.
+        assume: ids of the only preconditions to assume (docs/verification.md); none of them: ().
+        allow_unverified: fuse sites that cannot be run, too.
         stop_after: fuse at most so many sites; negative: all.
         on_mismatch: a site whose numbers differ is left as it was ("skip"), or raises ("fail").
         require_fused: so many sites, or "all", must be fused.
@@ -116,7 +124,7 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
     path = "" if output is None or check else os.fspath(output)
     options = dict(_trial(dims, rtol, atol, threads, memory_limit), output=path, opset=opset,
                    target=target, form=form, stage=stage, only=_names(only), disable=_names(disable), verify=verify,
-                   strict=strict, stop_after=stop_after, fail_on_mismatch=on_mismatch == "fail", check=check,
+                   strict=strict, exact=exact, assume=_assumed(assume), allow_unverified=allow_unverified, stop_after=stop_after, fail_on_mismatch=on_mismatch == "fail", check=check,
                    external_data=external_data, test_data="" if test_data is None else os.fspath(test_data))
     options.update(_patterns(patterns), **_required(require_fused))
     wants_model = output is None and not check
@@ -154,8 +162,10 @@ def explain(model: Any, node: Optional[str] = None, **options: Any) -> Explanati
     """
     given = given_model(model, options.pop("base_dir", None), options.pop("allow_data_dirs", ()))
     options.update(_patterns(options.get("patterns", ())))
-    options.update(only=_names(options.get("only", ())), disable=_names(options.get("disable", ())))
-    unknown = set(options) - {"opset", "target", "form", "stage", "only", "disable", "patterns", "rules", "verify", "strict", "stop_after"}
+    options.update(only=_names(options.get("only", ())), disable=_names(options.get("disable", ())),
+                   assume=_assumed(options.get("assume")))
+    unknown = set(options) - {"opset", "target", "form", "stage", "only", "disable", "patterns", "rules", "verify", "strict", "exact",
+                              "assume", "allow_unverified", "stop_after"}
     if unknown:
         raise TypeError(f"explain() has no option {', '.join(sorted(unknown))}")
     _, json_text, text, explanations, _ = _core.optimize(given.source, options, False, None)

@@ -55,7 +55,8 @@ class Precondition(_View):
 
     __slots__ = ()
     id: str = _attribute("id", "As docs/verification.md describes them.")
-    proven: bool = _attribute("proven", "False: it is assumed, and strict=True refuses the site.")
+    proven: bool = _attribute("proven", "False: it is assumed, and strict=True refuses the site unless it is a refinement.")
+    refinement: bool = _attribute("refinement", "Where it does not hold NaN becomes a number, and nothing else differs.")
     detail: str = _attribute("detail", "What it is about, or why it is proven.")
 
 
@@ -168,6 +169,21 @@ class Report(_View):
     def missed(self) -> int:
         """Number of sites that were not recognised."""
         return int(self._json["summary"]["missed"])
+
+    @property
+    def assumed(self) -> Dict[str, int]:
+        """Fused sites that depend on each precondition that is assumed, by its id."""
+        return dict(self._json["summary"]["assumed"])
+
+    @property
+    def refined(self) -> int:
+        """Number of fused sites at which NaN may become a number."""
+        return int(self._json["summary"]["refined"])
+
+    @property
+    def unverified(self) -> int:
+        """Number of fused sites that were not verified."""
+        return int(self._json["summary"]["unverified"])
 
     @property
     def misses(self) -> List[SiteMiss]:

@@ -69,6 +69,9 @@ OptimizeJob job_of(const nb::dict& options) {
   read("stage", optimize.stage);
   read("verify", optimize.verify);
   read("strict", optimize.strict);
+  read("exact", optimize.exact);
+  read("assume", optimize.assume);
+  read("allow_unverified", optimize.allow_unverified);
   read("stop_after", optimize.stop_after);
   read("require_fused", job.requirements.fused);
   read("require_all_fused", job.requirements.all_fused);

@@ -101,14 +101,14 @@ void check_preconditions(const Expectations& expect, const Report& report, Failu
   for (const SiteReport& site : report.sites) {
     for (const Precondition& one : site.preconditions) {
       listed.push_back(one);
-      texts.push_back(one.id + (one.proven ? ":proven" : ":assumed"));
+      texts.push_back(one.id + ":" + std::string(state_of(one)));
     }
   }
   for (const ExpectedPrecondition& wish : expect.preconditions) {
     const bool met = std::ranges::any_of(listed, [&wish](const Precondition& one) {
-      return one.id == wish.id && (!wish.proven || *wish.proven == one.proven);
+      return one.id == wish.id && (wish.state.empty() || wish.state == state_of(one));
     });
-    const std::string state = !wish.proven ? "" : *wish.proven ? ":proven" : ":assumed";
+    const std::string state = wish.state.empty() ? "" : ":" + wish.state;
     if (!met) failures.push_back("precondition: expected " + wish.id + state + ", was " + texts_of(texts));
   }
 }

@@ -1,5 +1,6 @@
 // The words of EXPECT lines.
 #include <algorithm>
+#include <array>
 
 #include "src/cli/case_words.h"
 
@@ -50,13 +51,14 @@ Status add_operators(const Setting& setting, std::map<std::string, int>& operato
   return {};
 }
 
+constexpr std::array<std::string_view, 3> kStates = {"proven", "refined", "assumed"};
+
 Status add_precondition(const Setting& setting, std::vector<ExpectedPrecondition>& preconditions) {
   const size_t colon = setting.value.find(':');
-  ExpectedPrecondition expected{setting.value.substr(0, colon), std::nullopt};
+  ExpectedPrecondition expected{setting.value.substr(0, colon), {}};
   if (colon != std::string::npos) {
-    const std::string state = setting.value.substr(colon + 1);
-    if (state != "proven" && state != "assumed") return bad_value(setting, "ID, ID:proven or ID:assumed");
-    expected.proven = state == "proven";
+    expected.state = setting.value.substr(colon + 1);
+    if (std::ranges::find(kStates, expected.state) == kStates.end()) return bad_value(setting, "ID, ID:proven, ID:refined or ID:assumed");
   }
   return add(std::move(expected), preconditions);
 }

@@ -25,7 +25,7 @@ struct ExpectedNumber {
 
 struct ExpectedPrecondition {
   std::string id;
-  std::optional<bool> proven;
+  std::string state;  ///< as state_of() says it; empty: any
 };
 
 /// What EXPECT lines ask for. Lists for sites name all the values there are: every recognised site has one of

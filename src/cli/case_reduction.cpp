@@ -59,7 +59,7 @@ std::string expectation(const SiteReport& site, const Report& report) {
   if (site.kv_heads > 0) text += fmt::format(" kv_heads={}", site.kv_heads);
   if (site.softcap > 0) text += fmt::format(" softcap={}", site.softcap);
   for (const Precondition& condition : site.preconditions)
-    text += " precondition=" + condition.id + (condition.proven ? ":proven" : ":assumed");
+    text += " precondition=" + condition.id + ":" + std::string(state_of(condition));
   return text;
 }
 

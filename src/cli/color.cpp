@@ -25,7 +25,7 @@ constexpr std::string_view kGreen = "\033[32m", kYellow = "\033[33m", kRed = "\0
 std::string_view color_of(std::string_view word) {
   static const std::map<std::string_view, std::string_view> kColors = {
       {"fused", kGreen},  {"verified", kGreen},    {"pass", kGreen}, {"agrees", kGreen}, {"done", kGreen}, {"proven", kGreen},
-      {"refused", kYellow}, {"unverified", kYellow}, {"assumed", kYellow},
+      {"refused", kYellow}, {"unverified", kYellow}, {"assumed", kYellow}, {"refined", kYellow},
       {"missed", kRed},   {"failed", kRed},        {"FAIL", kRed},   {"differs", kRed},  {"status", kRed}, {"stopped", kRed}};
   const auto color = kColors.find(word);
   return color == kColors.end() ? std::string_view() : color->second;

@@ -13,6 +13,8 @@ constexpr int kLeastOpset = 23, kGreatestOpset = 25;
 
 const std::map<std::string, Form> kForms = {{"auto", Form::kAuto}, {"3d", Form::k3d}, {"4d", Form::k4d}};
 const std::map<std::string, Stage> kStages = {{"attention", Stage::kAttention}, {"functions", Stage::kFunctions}};
+/// What --assume is given where it lists nothing.
+const std::vector<std::string> kNothing = {"none"};
 const std::map<std::string, VerifyMode> kVerifyModes = {
     {"off", VerifyMode::kOff}, {"sites", VerifyMode::kSites}, {"all-sites", VerifyMode::kAllSites},
     {"model", VerifyMode::kModel}};
@@ -70,7 +72,10 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
                  "What is run before and after: off, sites, all-sites (equal ones too), model (sites and the whole model)")
       ->check(CLI::IsMember(kVerifyModes))
       ->capture_default_str();
-  app.add_flag("--strict", arguments.strict, "Fuse only what is proven and verified");
+  auto* strict = app.add_flag("--strict", arguments.strict, "Assume nothing but what --assume lists");
+  auto* exact = app.add_flag("--exact", arguments.exact, "As --strict, and what is NaN stays NaN");
+  declare_list(app, "--assume", arguments.assume, "Assume only these preconditions (repeatable, or a list with commas); none: nothing", true);
+  app.add_flag("--allow-unverified", arguments.allow_unverified, "Fuse sites that cannot be run, too")->excludes(strict)->excludes(exact);
   app.add_option("--stop-after", arguments.stop_after, "Fuse at most so many sites")
       ->check(CLI::NonNegativeNumber);
 }
@@ -91,6 +96,9 @@ std::string to_words(const OptimizeArguments& arguments) {
   if (arguments.stage != usual.stage) say("--stage " + arguments.stage);
   if (arguments.verify != usual.verify) say("--verify " + arguments.verify);
   if (arguments.strict) say("--strict");
+  if (arguments.exact) say("--exact");
+  for (const std::string& id : arguments.assume) say("--assume " + id);
+  if (arguments.allow_unverified) say("--allow-unverified");
   if (arguments.stop_after >= 0) say("--stop-after " + std::to_string(arguments.stop_after));
   return words;
 }
@@ -123,8 +131,11 @@ Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
   ATTN_OPT_TRY(options.emit.stage, meaning(kStages, arguments.stage, "--stage"));
   ATTN_OPT_TRY(options.verify, meaning(kVerifyModes, arguments.verify, "--verify"));
   options.verification.share_verdicts = options.verify != VerifyMode::kAllSites;
-  options.verification.strict = arguments.strict;
   options.strict = arguments.strict;
+  options.exact = arguments.exact;
+  options.allow_unverified = arguments.allow_unverified;
+  if (!arguments.assume.empty()) options.assume = arguments.assume == kNothing ? std::vector<std::string>() : arguments.assume;
+  ATTN_OPT_CHECK(accepted_by(options));
   options.stop_after = arguments.stop_after;
   return options;
 }

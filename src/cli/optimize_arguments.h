@@ -15,7 +15,8 @@ struct OptimizeArguments {
   std::vector<std::string> patterns;                               ///< folders of rules
   std::vector<std::shared_ptr<const Pattern>> more_patterns = {};  ///< beside those of the command and of the folders
   std::string target = "portable", form = "auto", stage = "attention", verify = "sites";
-  bool strict = false;
+  std::vector<std::string> assume;  ///< ids, or the word "none"
+  bool strict = false, exact = false, allow_unverified = false;
   int stop_after = -1;
 };
 

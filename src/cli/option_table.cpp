@@ -6,13 +6,14 @@
 #include <string_view>
 
 #include "attn_opt/pattern.h"
+#include "attn_opt/precondition.h"
 #include "attn_opt/target.h"
 
 namespace attn_opt {
 namespace {
 
 struct Row {
-  std::string_view option, group, value;  ///< value: empty as declared; FILE, DIR, PATTERN and TARGET say more
+  std::string_view option, group, value;  ///< value: empty as declared; FILE, DIR, PATTERN, PRECONDITION and TARGET say more
 };
 
 constexpr std::string_view kMatching = "Matching", kVerification = "Verification", kGates = "Gates", kOutput = "Output",
@@ -22,7 +23,8 @@ constexpr std::array kTable = {
     Row{"--opset", kMatching, "23|24|25"}, Row{"--only", kMatching, "PATTERN"}, Row{"--disable", kMatching, "PATTERN"},
     Row{"--patterns", kMatching, "DIR"}, Row{"--target", kMatching, "TARGET"}, Row{"--form", kMatching, ""},
     Row{"--stage", kMatching, ""}, Row{"--stop-after", kMatching, "N"}, Row{"--node", kMatching, "NAME"},
-    Row{"--verify", kVerification, ""}, Row{"--strict", kVerification, ""}, Row{"--on-mismatch", kVerification, ""},
+    Row{"--verify", kVerification, ""}, Row{"--strict", kVerification, ""}, Row{"--exact", kVerification, ""},
+    Row{"--assume", kVerification, "PRECONDITION"}, Row{"--allow-unverified", kVerification, ""}, Row{"--on-mismatch", kVerification, ""},
     Row{"--test-data", kVerification, "DIR"}, Row{"--dim", kVerification, "NAME=N"}, Row{"--rtol", kVerification, "R"},
     Row{"--atol", kVerification, "A"}, Row{"--threads", kVerification, "N"}, Row{"--memory-limit", kVerification, "SIZE"},
     Row{"--compute", kVerification, ""}, Row{"--seeds", kVerification, "N"}, Row{"--inputs", kVerification, "FILE"},
@@ -110,6 +112,11 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
   if (row != nullptr && row->value == "TARGET") return target_names();
   if (row != nullptr && row->value == "PATTERN") {
     for (const auto& pattern : patterns()) choices.emplace_back(pattern->name());
+    return choices;
+  }
+  if (row != nullptr && row->value == "PRECONDITION") {
+    choices.assign(kPreconditionIds.begin(), kPreconditionIds.end());
+    choices.emplace_back("none");
     return choices;
   }
   if (name == "--opset") return {"23", "24", "25"};

@@ -18,8 +18,8 @@ constexpr double kVanishing = -1000;
 
 class CausalReader {
  public:
-  CausalReader(const WritingPlan& plan, bool strict, Site& site)
-      : strict_(strict), site_(site), rules_(plan, site), shows_masks_(site.shows_masked_scores()) {}
+  CausalReader(const WritingPlan& plan, const AcceptedAssumptions& accepted, Site& site)
+      : accepted_(accepted), site_(site), rules_(plan, site), shows_masks_(site.shows_masked_scores()) {}
 
   Causality read(Terms terms) {
     const bool has_floor = std::any_of(terms.begin(), terms.end(), [](auto* term) { return term->kind == ScoreTerm::Kind::kFloor; });
@@ -80,7 +80,7 @@ class CausalReader {
         if (may_lift(**above)) return "'" + (*above)->value->name + "' lays a finite fill over it";
       return "";
     }
-    if (strict_) return "that its fill absorbs every score is assumed";
+    if (!accepted_.accepts("scores-finite")) return "that its fill absorbs every score is assumed";
     if (shows_masks_) return "its fill " + number_text(fill) + " is read with the scores";
     if (!rules_.keeps_own_key(*term.causal)) return "its fill " + number_text(fill) + " may be all that a query sees";
     const bool is_sole = terms.size() == 1;
@@ -130,7 +130,7 @@ class CausalReader {
       site_.assumed.push_back({"lengths-in-range", false, "'" + lengths->list->name + "' is 0 to " + site_.scores[3].str()});
   }
 
-  bool strict_;
+  const AcceptedAssumptions& accepted_;
   Site& site_;
   KeyRuleReader rules_;
   bool shows_masks_;
@@ -140,8 +140,9 @@ class CausalReader {
 
 }  // namespace
 
-Causality causality_of(std::vector<const ScoreTerm*> terms, const WritingPlan& plan, bool strict, Site& site) {
-  return CausalReader(plan, strict, site).read(std::move(terms));
+Causality causality_of(std::vector<const ScoreTerm*> terms, const WritingPlan& plan, const AcceptedAssumptions& accepted,
+                       Site& site) {
+  return CausalReader(plan, accepted, site).read(std::move(terms));
 }
 
 }  // namespace attn_opt

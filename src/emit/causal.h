@@ -11,7 +11,8 @@ struct Causality {
   std::string reading;                  ///< what was made of the masks, for people
 };
 
-/// STRICT: only what adds no assumption.
-Causality causality_of(std::vector<const ScoreTerm*> terms, const WritingPlan& plan, bool strict, Site& site);
+/// What a way of writing assumes is among ACCEPTED.
+Causality causality_of(std::vector<const ScoreTerm*> terms, const WritingPlan& plan, const AcceptedAssumptions& accepted,
+                       Site& site);
 
 }  // namespace attn_opt

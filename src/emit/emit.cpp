@@ -97,7 +97,7 @@ Matched<Value*> join_mask(const std::vector<const ScoreTerm*>& terms, const Writ
 class Emitter {
  public:
   Emitter(const Match& match, MatchContext& context, const SharedNodes& shared, const EmitOptions& options)
-      : match_(match), context_(context), shared_(shared), strict_(options.strict), target_(rules_of(options.target)) {}
+      : match_(match), context_(context), shared_(shared), accepted_(options.accepted), target_(rules_of(options.target)) {}
 
   /// The edit stands before ANCHOR; EARLIER: where it would have to stand, if it stands too low.
   Matched<Emission> write(const WritingPlan& plan, Further further_wanted, Node& anchor, Node** earlier) const;
@@ -108,7 +108,7 @@ class Emitter {
   const Match& match_;
   MatchContext& context_;
   const SharedNodes& shared_;
-  bool strict_;
+  AcceptedAssumptions accepted_;
   const TargetRules& target_;
 };
 
@@ -146,7 +146,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
       {}};
   ATTN_OPT_MATCH(Operands operands, write_operands(plan, emission.scale, site));
   if (plan.has_past) site.sizes.add(*plan.k->past, *context_.facts.shape(*plan.k->past));
-  const Causality causality = causality_of(terms_that_count(site), plan, strict_, site);
+  const Causality causality = causality_of(terms_that_count(site), plan, accepted_, site);
   emission.target = &target_;
   emission.is_causal = causality.rules.is_causal;
   emission.mask_reading = causality.reading;

@@ -7,6 +7,7 @@
 
 #include "attn_opt/opset_raise.h"
 #include "src/emit/read_sizes.h"
+#include "src/io/nearest_name.h"
 #include "src/optimizer/effect.h"
 #include "src/optimizer/function_inlining.h"
 #include "src/optimizer/imports.h"
@@ -25,11 +26,12 @@ using Clock = std::chrono::steady_clock;
 class Run {
  public:
   /// CALLS: that were inlined in MODEL; null if there are none.
-  Run(Model& model, const OptimizeOptions& options, std::unique_ptr<ModelGraph> view, const InlinedCalls* calls)
-      : model_(model), options_(options), view_(std::move(view)), facts_(*view_, *model.tensors), context_{*view_, facts_} {
+  Run(Model& model, const OptimizeOptions& options, AcceptedAssumptions accepted, std::unique_ptr<ModelGraph> view,
+      const InlinedCalls* calls)
+      : model_(model), options_(options), accepted_(std::move(accepted)), view_(std::move(view)), facts_(*view_, *model.tensors), context_{*view_, facts_} {
     if (options.verify == VerifyMode::kOff) return;
     VerifyOptions verification = options.verification;
-    verification.strict = options.strict;
+    verification.accepted = accepted_;
     verification.calls = calls;
     verification.share_verdicts = options.verify != VerifyMode::kAllSites;
     verifier_.emplace(context_, *model.tensors, verification);
@@ -85,7 +87,7 @@ class Run {
     if (site.match.insert_before->removed)
       return refuse(line, {"site.taken", site.match.anchor, "another site makes its output already", line.peeled});
     EmitOptions writing = options_.emit;
-    writing.strict = options_.strict;
+    writing.accepted = accepted_;
     auto emission = emit_attention(site.match, context_, shared_, writing);
     if (!emission) return refuse(line, emission.error());
     line.form = emission->form;
@@ -97,10 +99,9 @@ class Run {
     set_heads(site.match.sdpa, emission->kv_group, line);
     if (site.match.is_target_form && emission->kv_group <= site.match.kv_group && emission->has_past == site.match.has_past)
       return refuse(line, {"site.nothing-gained", site.match.anchor, "the node would be written as it is", line.peeled});
-    if (options_.strict)
-      for (const Precondition& precondition : line.preconditions)
-        if (!precondition.proven)
-          return refuse(line, {"strict.assumed", site.match.anchor, precondition.id + ": " + precondition.detail, line.peeled});
+    for (const Precondition& precondition : line.preconditions)
+      if (!accepted_.accepts(precondition))
+        return refuse(line, {"strict.assumed", site.match.anchor, precondition.id + ": " + precondition.detail, line.peeled});
     if (options_.verify != VerifyMode::kOff && !verified(*emission, site, line)) return false;
     line.effect = effect_of(*emission, facts_);
     const std::vector<Node*> read_for_sizes = nodes_read_for_sizes(*emission);
@@ -115,7 +116,7 @@ class Run {
     line.verification = verifier_->verify(emission, site.match.sdpa);
     report_.seconds_verify += line.verification->seconds;
     const Verdict verdict = line.verification->verdict;
-    if (verdict == Verdict::kUnverified && options_.strict)
+    if (verdict == Verdict::kUnverified && !(options_.allow_unverified && !options_.strict && !options_.exact))
       return refuse(line, {std::string(miss_id_of(verdict)), site.match.anchor, line.verification->reason, line.peeled});
     if (verdict == Verdict::kFailed) line.outcome = SiteReport::Outcome::kRefused;
     return verdict != Verdict::kFailed;
@@ -146,6 +147,7 @@ class Run {
 
   Model& model_;
   const OptimizeOptions& options_;
+  AcceptedAssumptions accepted_;
   std::unique_ptr<ModelGraph> view_;
   Facts facts_;
   MatchContext context_;
@@ -166,7 +168,20 @@ bool assumes_rows_keep_a_key(const Report& report) {
 
 }  // namespace
 
+Expected<AcceptedAssumptions> accepted_by(const OptimizeOptions& options) {
+  AcceptedAssumptions accepted{.all = !options.assume && !options.strict && !options.exact, .refinements = !options.exact};
+  if (!options.assume) return accepted;
+  const std::vector<std::string> known(kPreconditionIds.begin(), kPreconditionIds.end());
+  for (const std::string& id : *options.assume) {
+    if (std::ranges::find(known, id) == known.end())
+      return fail(ErrorCode::kUsage, "--assume", "there is no precondition '" + id + "'", suggestion(id, known));
+    accepted.ids.insert(id);
+  }
+  return accepted;
+}
+
 Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings) {
+  ATTN_OPT_TRY(AcceptedAssumptions accepted, accepted_by(options));
   const OperatorCounts before = count_operators(model.proto);
   const onnx::ModelProto original = options.verify == VerifyMode::kModel ? model.proto : onnx::ModelProto();
   std::optional<Inlining> inlining;
@@ -175,7 +190,7 @@ Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings
   }
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
   view->set_edit_opset(options.opset);
-  const auto run = std::make_shared<Run>(model, options, std::move(view), inlining ? &inlining->calls : nullptr);
+  const auto run = std::make_shared<Run>(model, options, std::move(accepted), std::move(view), inlining ? &inlining->calls : nullptr);
   if (workings) *workings = run;
   ATTN_OPT_TRY(Report report, run->run());
   if (!report.changed && inlining) model.proto.Swap(&inlining->before);

@@ -25,6 +25,10 @@ void BatchTotals::add(const ModelOutcome& model) {
   fused += summary.at("fused").get<int>();
   refused += summary.at("refused").get<int>();
   missed += summary.at("missed").get<int>();
+  // A report of an earlier run may be older than these counts.
+  refined += summary.value("refined", 0);
+  unverified += summary.value("unverified", 0);
+  for (const auto& [id, count] : summary.value("assumed", nlohmann::json::object()).items()) assumed[id] += count.get<int>();
   for (const auto& site : model.report.at("sites"))
     if (!site.at("miss").is_null()) ++misses[site.at("miss").at("id").get<std::string>()];
 }
@@ -35,7 +39,8 @@ nlohmann::json to_json(const BatchTotals& totals) {
   for (const auto& [id, count] : totals.misses) misses[id] = count;
   return {{"status", totals.worst_status}, {"models", totals.models}, {"by_status", std::move(by_status)},
           {"sites", totals.sites},         {"fused", totals.fused},   {"refused", totals.refused},
-          {"missed", totals.missed},       {"misses", std::move(misses)}};
+          {"missed", totals.missed},       {"assumed", totals.assumed}, {"refined", totals.refined},
+          {"unverified", totals.unverified}, {"misses", std::move(misses)}};
 }
 
 std::string status_phrase(const BatchTotals& totals) {

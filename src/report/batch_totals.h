@@ -13,12 +13,14 @@ struct BatchTotals {
   std::map<int, int> by_status;        ///< exit status -> models
   std::map<std::string, int> misses;   ///< id -> sites
   int sites = 0, fused = 0, refused = 0, missed = 0;
+  std::map<std::string, int> assumed;  ///< id of a precondition -> fused sites
+  int refined = 0, unverified = 0;     ///< fused sites
   int worst_status = 0;                ///< the highest
 
   void add(const ModelOutcome& model);
 };
 
-/// Keys status, models, by_status, sites, fused, refused, missed, misses.
+/// Keys status, models, by_status, sites, fused, refused, missed, assumed, refined, unverified, misses.
 nlohmann::json to_json(const BatchTotals& totals);
 /// "12 models: 10 done, 1 unmet requirement, 1 unreadable".
 std::string status_phrase(const BatchTotals& totals);

@@ -31,7 +31,7 @@ std::string recognised(const SiteReport& site) {
   std::string text = entry("form", form) + entry("mask", site.mask_reading);
   for (const Precondition& one : site.preconditions) {
     const std::string detail = one.detail.empty() ? "" : ": " + one.detail;
-    text += entry(one.proven ? "proven" : "assumed", one.id + detail);
+    text += entry(std::string(state_of(one)), one.id + detail);
   }
   if (site.effect)
     text += entry("effect", fmt::format("{}nodes: {} become {}", scores_spared(*site.effect), site.effect->nodes_removed,

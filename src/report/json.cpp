@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn_opt/report.h"
+#include "src/report/assumption_counts.h"
 #include "src/report/effect_total.h"
 #include "src/report/names.h"
 #include "src/report/phrases.h"
@@ -35,7 +36,7 @@ json texts(const std::vector<std::string>& list) {
 json preconditions(const std::vector<Precondition>& list) {
   json array = json::array();
   for (const Precondition& one : list) {
-    array.push_back({{"id", text(one.id)}, {"proven", one.proven}, {"detail", text(one.detail)}});
+    array.push_back({{"id", text(one.id)}, {"proven", one.proven}, {"refinement", one.is_refinement}, {"detail", text(one.detail)}});
   }
   return array;
 }
@@ -126,6 +127,13 @@ json model_verification(const std::optional<ModelVerification>& result) {
   return {{"runs", result->runs}, {"outputs", std::move(outputs)}};
 }
 
+json summary(const Report& report) {
+  const AssumptionCounts counts = count_assumptions(report);
+  return {{"sites", report.sites.size()},   {"fused", report.fused()},    {"refused", report.refused()},
+          {"missed", report.missed()},      {"assumed", counts.assumed}, {"refined", counts.refined},
+          {"unverified", counts.unverified}};
+}
+
 json before_after(int before, int after) { return {{"before", before}, {"after", after}}; }
 
 }  // namespace
@@ -150,11 +158,7 @@ json to_json(const Report& report) {
           {"opset", before_after(report.opset_before, report.opset_after)},
           {"nodes", before_after(report.nodes_before, report.nodes_after)},
           {"operators", std::move(operators)},
-          {"summary",
-           {{"sites", report.sites.size()},
-            {"fused", report.fused()},
-            {"refused", report.refused()},
-            {"missed", report.missed()}}},
+          {"summary", summary(report)},
           {"effect", effect(total)},
           {"model_verification", model_verification(report.model_verification)},
           {"not_raised", texts(report.not_raised)},

@@ -10,6 +10,9 @@ namespace attn_opt {
 std::string_view name_of(SiteReport::Outcome outcome);  ///< "fused", "missed", "refused"
 std::string_view name_of(Verdict verdict);              ///< "verified", "failed", "unverified"
 
+/// "proven", "refined" (where it does not hold NaN becomes a number) or "assumed".
+std::string_view state_of(const Precondition& condition);
+
 /// What docs/misses.md calls a verdict that is not kVerified.
 std::string_view miss_id_of(Verdict verdict);
 

@@ -38,6 +38,10 @@ std::string_view name_of(Verdict verdict) {
   return "unverified";
 }
 
+std::string_view state_of(const Precondition& condition) {
+  return condition.proven ? "proven" : condition.is_refinement ? "refined" : "assumed";
+}
+
 std::string_view miss_id_of(Verdict verdict) {
   return verdict == Verdict::kFailed ? kVerificationFailed : kVerificationUnverified;
 }

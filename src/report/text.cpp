@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn_opt/report.h"
+#include "src/report/assumption_counts.h"
 #include "src/report/effect_total.h"
 #include "src/report/layout.h"
 #include "src/report/names.h"
@@ -127,7 +128,7 @@ std::string site_lines(const Report& report) {
 }  // namespace
 
 std::string to_text(const Report& report, bool with_sites) {
-  std::string text = table(report) + "\n" + sites_line(report) + effect_lines(report) + model_lines(report);
+  std::string text = table(report) + "\n" + sites_line(report) + wrapped(assumption_phrase(count_assumptions(report)), 0) + effect_lines(report) + model_lines(report);
   for (const std::string& reason : report.not_raised) {
     text += wrapped(with_hint("opset.raise: " + reason, "opset.raise"), 0);
   }

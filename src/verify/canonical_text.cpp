@@ -134,7 +134,7 @@ class SiteWriter {
       add("output", number_of(output.value));
       add_axes(output.axes);
     }
-    for (const auto& condition : given_.emission.preconditions) add(condition.id, condition.proven);
+    for (const auto& condition : given_.emission.preconditions) add(condition.id, condition.proven ? 1 : condition.is_refinement ? 2 : 0);
   }
 
   const SiteText& given_;

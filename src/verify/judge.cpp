@@ -86,7 +86,8 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
   const bool keeps_no_key = (rows.is_empty[row] && was_nan && all_of_row(after, is_zero)) ||
                             (rows.is_hidden[row] && rows.has_shallow_fill[row] && stays_number) ||
                             (rows.leaves_type[row] && is_number && (was_nan || stays_number));
-  if (compared.assumed.rows_keep_a_key && keeps_no_key) return "rows-keep-a-key";
+  const bool is_waived = compared.assumed.rows_keep_a_key && keeps_no_key && (was_nan || !compared.assumed.empty_rows_were_nan);
+  if (is_waived) return "rows-keep-a-key";
   if (compared.assumed.scores_above_fill && rows.reaches_fill[row]) return "scores-above-fill";
   if (compared.assumed.scores_within_clamp && rows.passes_clamp[row] && stays_number) return "scores-within-clamp";
   if (compared.assumed.exp_in_range && rows.leaves_exp_range[row]) return "exp-in-range";
@@ -222,6 +223,9 @@ Assumed::Assumed(std::span<const Precondition> preconditions) {
                        [&](const Precondition& precondition) { return precondition.id == id && !precondition.proven; });
   };
   rows_keep_a_key = holds("rows-keep-a-key");
+  empty_rows_were_nan = std::ranges::all_of(preconditions, [](const Precondition& precondition) {
+    return precondition.id != "rows-keep-a-key" || precondition.proven || precondition.is_refinement;
+  });
   scores_finite = holds("scores-finite");
   exp_in_range = holds("exp-in-range");
   scores_above_fill = holds("scores-above-fill");

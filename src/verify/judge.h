@@ -27,6 +27,7 @@ JudgedOutput judged_output(const Value& existing, const Sdpa& sdpa);
 /// Assumed preconditions that may explain a difference.
 struct Assumed {
   bool rows_keep_a_key = false;
+  bool empty_rows_were_nan = false;  ///< rows-keep-a-key is a refinement: it explains nothing but NaN that becomes a number
   bool scores_finite = false;
   bool exp_in_range = false;
   bool scores_above_fill = false;

@@ -252,12 +252,20 @@ struct Verifier::Impl {
       result.reason = fault_beyond_assumptions(site, sdpa, runners, assumed, apart, seed, options.memory_limit);
       if (!result.reason.empty()) result.verdict = Verdict::kFailed;
     }
-    if (options.strict && result.verdict == Verdict::kVerified && !result.explained_by.empty()) {
+    const auto refused = std::ranges::find_if(result.explained_by, [&](const std::string& id) { return !may_explain(id, emission); });
+    if (result.verdict == Verdict::kVerified && refused != result.explained_by.end()) {
       result.verdict = Verdict::kFailed;
-      result.reason = "differs where " + result.explained_by.front() + " does not hold, which is assumed";
+      result.reason = "differs where " + *refused + " does not hold, which is assumed";
     }
     result.seconds = seconds_since(start);
     return result;
+  }
+
+  /// True if every precondition ID that EMISSION lists may be assumed.
+  bool may_explain(const std::string& id, const Emission& emission) const {
+    return std::ranges::all_of(emission.preconditions, [&](const Precondition& condition) {
+      return condition.id != id || options.accepted.accepts(condition);
+    });
   }
 
   MatchContext context;

@@ -43,9 +43,26 @@ TEST(ReportJson, HoldsTheRun) {
   EXPECT_EQ(whole["opset"], json({{"before", 17}, {"after", 24}}));
   EXPECT_EQ(whole["nodes"], json({{"before", 120}, {"after", 90}}));
   EXPECT_EQ(whole["operators"][0], json({{"op", "Attention"}, {"before", 0}, {"after", 1}}));
-  EXPECT_EQ(whole["summary"], json({{"sites", 3}, {"fused", 1}, {"refused", 1}, {"missed", 1}}));
+  EXPECT_EQ(whole["summary"], json({{"sites", 3}, {"fused", 1}, {"refused", 1}, {"missed", 1}, {"assumed", {{"scores-finite", 1}}}, {"refined", 0}, {"unverified", 0}}));
   EXPECT_EQ(whole["seconds"]["read"], 0.5);
   EXPECT_EQ(whole["not_raised"], json::array());
+}
+
+TEST(ReportJson, CountsTheFusedSitesThatDependOnEachAssumption) {
+  Report report = full_report();
+  SiteReport site = fused_site();
+  site.preconditions = {{"scores-finite", false, ""}, {"scores-finite", false, "twice"}, {"exp-in-range", false, ""},
+                        {"rows-keep-a-key", false, "", true}};
+  site.verification.reset();
+  report.sites.push_back(site);
+  site.outcome = SiteReport::Outcome::kRefused;
+  report.sites.push_back(site);
+  const json summary = to_json(report)["summary"];
+  EXPECT_EQ(summary["assumed"], json({{"scores-finite", 2}, {"exp-in-range", 1}}));
+  EXPECT_EQ(summary["refined"], 1);
+  EXPECT_EQ(summary["unverified"], 1);
+  EXPECT_THAT(to_text(report, false), HasSubstr("depends on: exp-in-range (1 site), scores-finite (2 sites), NaN may become a number (1 site)\n"));
+  EXPECT_THAT(explain(report.sites[report.sites.size() - 2]), HasSubstr("  refined   rows-keep-a-key\n"));
 }
 
 TEST(ReportJson, HoldsAFusedSite) {
@@ -54,8 +71,8 @@ TEST(ReportJson, HoldsAFusedSite) {
     "outcome": "fused", "summary": "4d, 8 heads on 2, with past, verified (3e-16, 0.5 ulp)", "form": "4d", "q_heads": 8, "kv_heads": 2, "past": true, "scale": 0.125, "softcap": 0.0,
     "is_causal": false, "mask": null,
     "peeled": ["Cast", "bias", "scale"],
-    "preconditions": [{"id": "scores-finite", "proven": false, "detail": "nothing bounds Q K^T"},
-                      {"id": "sizes-equal", "proven": true, "detail": "both are seq"}],
+    "preconditions": [{"id": "scores-finite", "proven": false, "refinement": false, "detail": "nothing bounds Q K^T"},
+                      {"id": "sizes-equal", "proven": true, "refinement": false, "detail": "both are seq"}],
     "verification": {"verdict": "verified", "reason": null, "algebra_difference": 3e-16, "type_difference_ulp": 0.5,
                      "draws": 12, "seconds": 0.25, "shared": false, "explained_by": ["rows-keep-a-key"]},
     "effect": {"score_bytes": "96*batch*seq*seq", "example_score_bytes": 100663296, "nodes_removed": 34,

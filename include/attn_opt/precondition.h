@@ -1,0 +1,37 @@
+// What must hold for a rewrite to be exact, and what of it a user accepts without proof.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace attn_opt {
+
+/// Every id that a Precondition can have; docs/verification.md describes them.
+inline constexpr std::array<std::string_view, 7> kPreconditionIds = {
+    "scores-finite", "scores-above-fill", "scores-within-clamp", "rows-keep-a-key", "exp-in-range", "sizes-equal", "lengths-in-range"};
+
+/// Something that must hold for the rewrite to be exact.
+struct Precondition {
+  std::string id;      ///< one of kPreconditionIds
+  bool proven = false;
+  std::string detail;  ///< what it is about, or why it is proven
+  /// Where it does not hold, the model computes NaN and the rewrite a number; nothing else differs. Of those that are not proven.
+  bool is_refinement = false;
+};
+
+/// The preconditions that may be assumed.
+struct AcceptedAssumptions {
+  bool all = true;
+  std::set<std::string, std::less<>> ids = {};  ///< beside refinements, unless ALL
+  bool refinements = true;                      ///< those that are refinements
+
+  bool accepts(std::string_view id) const { return all || ids.contains(id); }
+  bool accepts(const Precondition& condition) const {
+    return condition.proven || accepts(condition.id) || (condition.is_refinement && refinements);
+  }
+};
+
+}  // namespace attn_opt
