@@ -106,13 +106,20 @@ void add_symbols(const Shape* shape, std::set<std::string>& symbols) {
     for (const AtomRef& atom : dim.atoms()) symbols.insert(atom->name);
 }
 
+std::vector<Value*> operands_and_terms(const Sdpa& sdpa) {
+  std::vector<Value*> values;
+  for (const Operand* operand : {&sdpa.q, &sdpa.k, &sdpa.v}) values.push_back(operand->views[0].value);
+  for (const ScoreTerm& term : sdpa.terms) values.push_back(term.value);
+  return values;
+}
+
 void add_assumed_sizes(const Sdpa& sdpa, Facts& facts, std::vector<Precondition>& found) {
   if (facts.assumptions().empty()) return;
   std::set<std::string> symbols;
-  for (const Operand* operand : {&sdpa.q, &sdpa.k, &sdpa.v}) add_symbols(facts.shape(*operand->views[0].value), symbols);
-  for (const ScoreTerm& term : sdpa.terms) add_symbols(facts.shape(*term.value), symbols);
+  const std::vector<Value*> read = operands_and_terms(sdpa);
+  for (const Value* value : read) add_symbols(facts.shape(*value), symbols);
   for (const SizeAssumption* assumption : facts.assumptions_about(symbols))
-    found.push_back({"sizes-equal", false, assumption->one.str() + " = " + assumption->other.str()});
+    found.push_back({"sizes-equal", facts.proves(*assumption, read), assumption->one.str() + " = " + assumption->other.str()});
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,8 @@ class Facts {
   const std::vector<SizeAssumption>& assumptions() const;
   /// Those that say something of one of SYMBOLS (names of atoms), in the order in which they were made.
   std::vector<const SizeAssumption*> assumptions_about(const std::set<std::string>& symbols) const;
+  /// True if ASSUMPTION holds in each run of the model in which no axis of the values READ, all of one graph, has the size 0.
+  bool proves(const SizeAssumption& assumption, std::span<Value* const> read);
 
   static constexpr int64_t kMaxConstantElements = 1 << 16;
 

@@ -79,8 +79,6 @@ bool all_numbers(const IntegerData& data) {
                      [](const Dim& dim) { return dim.is_constant(); });
 }
 
-std::string equation_text(const Dim& one, const Dim& other) { return one.str() + " = " + other.str(); }
-
 }  // namespace
 
 const ValueFact& FactStore::fact(const Value& value) {
@@ -241,6 +239,14 @@ const IntegerData* FactStore::elements(const Value& value) {
   if (!found) return nullptr;
   found->integers = std::move(data);
   return &*found->integers;
+}
+
+std::string equation_text(const Dim& one, const Dim& other) { return one.str() + " = " + other.str(); }
+
+void FactStore::demand(const Dim& one, const Dim& other, bool broadcasts, const Node& node) {
+  if (!proven_ || one == other) return;
+  const std::string text = (broadcasts ? "~ " : "") + equation_text(one, other);
+  if (demanded_.emplace(node.graph, text).second) demands_.push_back({one, other, broadcasts, &node});
 }
 
 void FactStore::assume_equal(const Dim& one, const Dim& other, const Node& node) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,6 +17,7 @@
 #include "attn_opt/executor.h"
 #include "attn_opt/facts.h"
 #include "src/match/fact_table.h"
+#include "src/match/size_proofs.h"
 
 namespace attn_opt {
 
@@ -37,6 +39,16 @@ struct CopyNote {
   Value* source = nullptr;
   const Node* producer = nullptr;
 };
+
+/// What a node asks of two sizes: that they are equal or, if it BROADCASTS, that one of them may be 1.
+struct SizeDemand {
+  Dim one, other;
+  bool broadcasts = false;
+  const Node* node = nullptr;
+};
+
+/// "ONE = OTHER".
+std::string equation_text(const Dim& one, const Dim& other);
 
 /// Round trips within round trips that canonical() looks for.
 inline constexpr int kMaxRoundTripNesting = 2;
@@ -62,6 +74,17 @@ class FactStore {
   const Tensor* uniform(const Value& value);
 
   void assume_equal(const Dim& one, const Dim& other, const Node& node);
+  /// Nothing is assumed from now on but EQUATIONS, which outlive the store; what nodes demand is kept.
+  void assume_only(const std::set<std::string>& equations) { proven_ = &equations; }
+  /// True unless ONE = OTHER is to be assumed and may not be.
+  bool may_assume(const Dim& one, const Dim& other) const { return !proven_ || one == other || is_proven(one, other); }
+  /// True if ONE = OTHER is one of the equations given.
+  bool is_proven(const Dim& one, const Dim& other) const {
+    return proven_ && (proven_->contains(equation_text(one, other)) || proven_->contains(equation_text(other, one)));
+  }
+  void demand(const Dim& one, const Dim& other, bool broadcasts, const Node& node);
+  /// Those of one graph once.
+  const std::vector<SizeDemand>& demands() const { return demands_; }
   /// True if just that has been assumed so far.
   bool is_assumed_equal(const Dim& one, const Dim& other) const;
   const std::vector<SizeAssumption>& assumptions() const { return assumptions_; }
@@ -110,6 +133,9 @@ class FactStore {
   std::unordered_set<std::string> assumed_;
   std::vector<SizeAssumption> assumptions_;
   std::unordered_map<std::string, std::vector<size_t>> assumptions_of_symbol_;  ///< indices
+  const std::set<std::string>* proven_ = nullptr;  ///< null: everything may be assumed
+  std::vector<SizeDemand> demands_;
+  std::set<std::pair<const Graph*, std::string>> demanded_;
   int64_t constant_elements_ = 0;
   int64_t integer_elements_ = 0;
   bool functions_read_ = false;
@@ -123,6 +149,7 @@ class FactStore {
 
 struct Facts::Impl {
   FactStore store;
+  SizeProofs proofs;
 };
 
 /// The number of elements; nullopt if a dim is no number, negative, or the product overflows.

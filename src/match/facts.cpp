@@ -13,7 +13,7 @@ std::optional<double> number_of(const Tensor* tensor) {
 
 }  // namespace
 
-Facts::Facts(ModelGraph& view, const TensorStore& tensors) : impl_(new Impl{FactStore(view, tensors)}) {}
+Facts::Facts(ModelGraph& view, const TensorStore& tensors) : impl_(new Impl{FactStore(view, tensors), SizeProofs(view, tensors)}) {}
 Facts::~Facts() = default;
 
 const Shape* Facts::shape(const Value& value) {
@@ -43,5 +43,7 @@ const std::vector<SizeAssumption>& Facts::assumptions() const { return impl_->st
 std::vector<const SizeAssumption*> Facts::assumptions_about(const std::set<std::string>& symbols) const {
   return impl_->store.assumptions_about(symbols);
 }
+
+bool Facts::proves(const SizeAssumption& assumption, std::span<Value* const> read) { return impl_->proofs.holds(assumption, read); }
 
 }  // namespace attn_opt

@@ -39,6 +39,7 @@ void FactStore::infer_call(RuleContext& context, const Graph& body) {
   FactStore callee(view_, tensors_);
   callee.nodes_in_calls_ = &looked_into;
   callee.depth_ = depth_ + 1;
+  callee.proven_ = proven_;
   callee.hint_prefix_ = hint(*node.outputs[0]) + "/";
   for (size_t i = 0; i < body.inputs().size(); ++i) {
     callee.bind(*body.inputs()[i], *this, node.input(i));

@@ -99,7 +99,8 @@ std::optional<Dim> divided(const RuleContext& context, const Elements& x) {
   if (!x[1].is_constant() ? !x[1].never_negative() : x[1].value() <= 0) return std::nullopt;
   if (x[0].is_constant() && x[1].is_constant()) return Dim(x[0].value() / x[1].value());
   if (!x[0].from_sizes()) return std::nullopt;
-  return floor_quotient(context.not_negative(x[0]), x[1]);
+  const Dim dividend = context.not_negative(x[0]);
+  return dividend == x[0] ? std::optional(floor_quotient(dividend, x[1])) : std::nullopt;
 }
 
 std::optional<Dim> remainder(const RuleContext& context, const Elements& x) {

@@ -34,6 +34,12 @@ const Dim& simpler(const Dim& a, const Dim& b) {
   return left.size() != right.size() ? (left.size() < right.size() ? a : b) : (left <= right ? a : b);
 }
 
+/// The size that ONE and OTHER broadcast to, of which nothing else is known: a symbol that holds the two.
+Dim broadcast_size(const Dim& one, const Dim& other) {
+  const std::string name = "?broadcast(" + one.str() + ", " + other.str() + ")";
+  return Dim::of_atom(std::make_shared<const Atom>(Atom{Atom::Kind::kSymbol, name, {one, other}, true, false}));
+}
+
 }  // namespace
 
 RuleContext::RuleContext(FactStore& store, const Node& node)
@@ -116,21 +122,27 @@ Shape RuleContext::fresh_shape(size_t output, size_t rank) const {
   return shape;
 }
 
+bool RuleContext::assume_equal(const Dim& one, const Dim& other) const {
+  if (!store_.may_assume(one, other)) return false;
+  store_.assume_equal(one, other, node_);
+  return true;
+}
+
 Dim RuleContext::not_negative(Dim dim) const {
   if (dim.never_negative()) return dim;
   const Dim bounded = maximum(dim, 0);
   if (dim.is_constant() || !dim.from_sizes()) return bounded;
-  assume_equal(dim, bounded);
-  return dim;
+  return assume_equal(dim, bounded) ? dim : bounded;
 }
 
 Dim RuleContext::broadcast(const Dim& a, const Dim& b) const {
   if (a.is(1) || a == b) return b;
-  if (b.is(1) || a.is_constant()) return a;
-  if (b.is_constant()) return b;
+  if (b.is(1)) return a;
+  store_.demand(a, b, true, node_);
+  if (a.is_constant() || b.is_constant()) return a.is_constant() ? a : b;
   const Dim& one = simpler(a, b);
-  assume_equal(one, &one == &a ? b : a);
-  return one;
+  const Dim& other = &one == &a ? b : a;
+  return assume_equal(one, other) ? one : broadcast_size(one, other);
 }
 
 Shape RuleContext::broadcast(const Shape& a, const Shape& b) const {

@@ -45,7 +45,10 @@ class RuleContext {
   /// A size of which nothing is known.
   Dim fresh(size_t output, size_t axis) const;
   Shape fresh_shape(size_t output, size_t rank) const;
-  void assume_equal(const Dim& one, const Dim& other) const { store_.assume_equal(one, other, node_); }
+  /// Assumes that ONE and OTHER are equal; false if that may not be assumed.
+  bool assume_equal(const Dim& one, const Dim& other) const;
+  /// The node fails unless ONE and OTHER are equal.
+  void require_equal(const Dim& one, const Dim& other) const { store_.demand(one, other, false, node_); }
   bool is_assumed_equal(const Dim& one, const Dim& other) const { return store_.is_assumed_equal(one, other); }
   /// max(DIM, 0); an expression of sizes is taken to be at least 0.
   Dim not_negative(Dim dim) const;

@@ -1,23 +1,12 @@
 // MatMul, Gemm, Einsum.
 #include <map>
 
-#include "src/match/shape_rule.h"
+#include "src/match/product_shape.h"
 
 namespace attn_opt {
 namespace {
 
-void mat_mul(RuleContext& context) {
-  const Shape* left = context.shape(0);
-  const Shape* right = context.shape(1);
-  if (!left || !right || left->empty() || right->empty()) return;
-  const bool row = left->size() == 1, column = right->size() == 1;
-  const Shape left_batch(left->begin(), left->end() - (row ? 1 : 2));
-  const Shape right_batch(right->begin(), right->end() - (column ? 1 : 2));
-  Shape result = context.broadcast(left_batch, right_batch);
-  if (!row) result.push_back((*left)[left->size() - 2]);
-  if (!column) result.push_back(right->back());
-  context.set_shape(0, std::move(result));
-}
+void mat_mul(RuleContext& context) { set_product_shape(context, 0, 1); }
 
 void mat_mul_integer(RuleContext& context) {
   context.set_type(0, onnx::TensorProto::INT32);
@@ -88,6 +77,20 @@ constexpr ShapeRule kRules[] = {
 };
 
 }  // namespace
+
+void set_product_shape(RuleContext& context, size_t left_input, size_t right_input) {
+  const Shape* left = context.shape(left_input);
+  const Shape* right = context.shape(right_input);
+  if (!left || !right || left->empty() || right->empty()) return;
+  const bool row = left->size() == 1, column = right->size() == 1;
+  const Shape left_batch(left->begin(), left->end() - (row ? 1 : 2));
+  const Shape right_batch(right->begin(), right->end() - (column ? 1 : 2));
+  context.require_equal(left->back(), (*right)[right->size() - (column ? 1 : 2)]);
+  Shape result = context.broadcast(left_batch, right_batch);
+  if (!row) result.push_back((*left)[left->size() - 2]);
+  if (!column) result.push_back(right->back());
+  context.set_shape(0, std::move(result));
+}
 
 std::span<const ShapeRule> contraction_rules() { return kRules; }
 

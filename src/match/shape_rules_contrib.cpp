@@ -1,7 +1,7 @@
 // Operators of com.microsoft whose shapes are plain. All others: what the model declares.
 #include <algorithm>
 
-#include "src/match/shape_rule.h"
+#include "src/match/product_shape.h"
 
 namespace attn_opt {
 namespace {
@@ -96,9 +96,40 @@ void group_query_attention(RuleContext& context) {
   if (query && context.has(1) && query->size() == 3) context.set_shape(0, *query);
 }
 
+/// Weights of few bits: A (…, K) becomes (…, N).
+void low_bit_product(RuleContext& context) {
+  const Shape* shape = context.shape(0);
+  const int64_t features = context.node().int_attribute("N", 0);
+  if (!shape || shape->empty() || features < 1) return;
+  Shape result = *shape;
+  result.back() = features;
+  context.set_shape(0, std::move(result));
+}
+
+void dynamic_quantized_product(RuleContext& context) { set_product_shape(context, 0, 1); }
+
+/// The result is of the type of its scales.
+void product_to_float(RuleContext& context) {
+  context.set_type(0, context.type(2));
+  set_product_shape(context, 0, 1);
+}
+
+/// Each operand is followed by its scale and its zero point.
+void quantized_broadcast(RuleContext& context) {
+  const Shape *left = context.shape(0), *right = context.shape(3);
+  if (left && right) context.set_shape(0, context.broadcast(*left, *right));
+}
+
+void quantize(RuleContext& context) {
+  context.set_type(0, context.has(2) ? context.type(2) : DataType(onnx::TensorProto::UINT8));
+  like_input_0(context);
+}
+
 constexpr ShapeRule kRules[] = {
     {"Attention", attention},
     {"BiasGelu", like_input_0},
+    {"DequantizeLinear", like_input_0, ResultType::kOfInput1},
+    {"DynamicQuantizeMatMul", dynamic_quantized_product},
     {"EmbedLayerNormalization", embed_normalization, ResultType::kSetByRule},
     {"FastGelu", like_input_0},
     {"Gelu", like_input_0},
@@ -106,7 +137,15 @@ constexpr ShapeRule kRules[] = {
     {"RotaryEmbedding", like_input_0},
     {"FusedMatMul", fused_mat_mul},
     {"GroupQueryAttention", group_query_attention},
+    {"MatMulBnb4", low_bit_product},
+    {"MatMulIntegerToFloat", product_to_float, ResultType::kSetByRule},
+    {"MatMulNBits", low_bit_product},
     {"MultiHeadAttention", multi_head_attention},
+    {"QLinearAdd", quantized_broadcast},
+    {"QLinearMul", quantized_broadcast},
+    {"QLinearSigmoid", like_input_0},
+    {"QLinearSoftmax", like_input_0},
+    {"QuantizeLinear", quantize, ResultType::kSetByRule},
     {"SkipLayerNormalization", skip_normalization},
     {"SkipSimplifiedLayerNormalization", skip_normalization},
 };

@@ -14,18 +14,21 @@ Dim taken(const RuleContext& context, const Dim& n, const Dim& size) {
   if ((size - n).never_negative()) return n;
   if ((n - size).never_negative()) return size;
   const bool usual = n.is(1) || (size.is_constant() && !n.is_constant());
-  if (usual) context.assume_equal(n, minimum(n, size));
-  return usual ? n : minimum(n, size);
+  return usual && context.assume_equal(n, minimum(n, size)) ? n : minimum(n, size);
 }
 
-/// An index that counts from the end of an axis, as the number of elements from there to the end. An
-/// expression of sizes counts from the end if it is never positive, and is then taken not to be 0.
-std::optional<Dim> from_end(const RuleContext& context, const Dim& index) {
+/// An index that counts from the end of an axis, as the number of elements from there to the end.
+std::optional<Dim> from_end(const Dim& index) {
   const Dim count = Dim(0) - index;
   if (index.is_constant()) return index.value() < 0 ? std::optional(count) : std::nullopt;
-  if (!count.never_negative()) return std::nullopt;
-  context.assume_equal(count, maximum(count, 1));
-  return count;
+  return count.never_negative() ? std::optional(count) : std::nullopt;
+}
+
+/// False if INDEX counts from the start or from the end, by its sign, and neither may be assumed.
+bool has_one_meaning(const RuleContext& context, const Dim& index) {
+  if (index.is_constant()) return true;
+  if (const Dim count = Dim(0) - index; count.never_negative()) return context.assume_equal(count, maximum(count, 1));
+  return context.assume_equal(index, maximum(index, 0));
 }
 
 /// Elements from BEGIN to END with step 1 of an axis of SIZE.
@@ -35,8 +38,9 @@ std::optional<Dim> unit_slice(const RuleContext& context, const Dim& begin, cons
   const bool to_end = (end.is_constant() && end.value() >= kFarAway) || end == size;
   if (from_start && to_end) return size;
   if (end.is_constant() && end.value() <= -kFarAway) return Dim(0);
-  const std::optional<Dim> kept = from_start ? std::nullopt : from_end(context, begin);
-  const std::optional<Dim> dropped = to_end ? std::nullopt : from_end(context, end);
+  if (!(from_start || has_one_meaning(context, begin)) || !(to_end || has_one_meaning(context, end))) return std::nullopt;
+  const std::optional<Dim> kept = from_start ? std::nullopt : from_end(begin);
+  const std::optional<Dim> dropped = to_end ? std::nullopt : from_end(end);
   if (kept) {
     const Dim last = taken(context, *kept, size);
     if (to_end) return last;

@@ -178,6 +178,7 @@ void concat(RuleContext& context) {
     const Shape* shape = context.shape(i);
     if (!shape || shape->size() != result.size()) return;
     for (size_t k = 0; k < result.size(); ++k) {
+      if (k != *axis) context.require_equal(result[k], (*shape)[k]);
       result[k] = k == *axis ? result[k] + (*shape)[k] : better_known(result[k], (*shape)[k]);
     }
   }

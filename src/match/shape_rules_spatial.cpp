@@ -39,14 +39,14 @@ std::optional<Window> window_of(const RuleContext& context, size_t spatial, cons
   return window;
 }
 
-/// Positions of the window along spatial axis I of size DIM.
-Dim positions(const RuleContext& context, const Window& window, size_t i, const Dim& dim) {
+/// Positions of the window along spatial axis I of size DIM. Where it does not fit there are none, or the node fails.
+Dim positions(const Window& window, size_t i, const Dim& dim) {
   const int64_t stride = window.strides[i];
   if (window.auto_pad.starts_with("SAME")) return floor_quotient(dim + (stride - 1), stride);
   const Dim reach = (window.kernel[i] - 1) * window.dilations[i] + 1;
   Dim room = dim - reach;
   if (window.auto_pad != "VALID") room = room + window.pads[i] + window.pads[i + window.strides.size()];
-  return floor_quotient(context.not_negative(room), stride) + 1;
+  return floor_quotient(room, stride) + 1;
 }
 
 void conv(RuleContext& context) {
@@ -58,7 +58,7 @@ void conv(RuleContext& context) {
   result[0] = (*shape)[0];
   if (weights && !weights->empty()) result[1] = (*weights)[0];
   if (const std::optional<Window> window = window_of(context, spatial, weights)) {
-    for (size_t i = 0; i < spatial; ++i) result[i + 2] = positions(context, *window, i, (*shape)[i + 2]);
+    for (size_t i = 0; i < spatial; ++i) result[i + 2] = positions(*window, i, (*shape)[i + 2]);
   }
   context.set_shape(0, std::move(result));
 }
@@ -99,7 +99,7 @@ void pool(RuleContext& context) {
   if (!window) return;
   Shape result = *shape;
   for (size_t i = 0; i + 2 < shape->size(); ++i)
-    result[i + 2] = positions(context, *window, i, (*shape)[i + 2]);
+    result[i + 2] = positions(*window, i, (*shape)[i + 2]);
   context.set_shape(1, result);
   context.set_shape(0, std::move(result));
 }

@@ -190,7 +190,7 @@ const RuleCase kGenerators[] = {
 const RuleCase kSpatial[] = {
     {"Conv", 18,
      "(float[b,3,h,224] x, float[16,3,3,3] w) => (y) { y = Conv<strides=[2,2], pads=[1,1,1,1]>(x, w) }",
-     "(b, 16, floor((h + 1)/2), 112)", "", "h - 1 = max(0, h - 1)"},
+     "(b, 16, floor((h + 1)/2), 112)"},
     {"ConvSame", 18,
      "(float[b,3,w] x, float[8,3,5] k) => (y) { y = Conv<auto_pad=\"SAME_UPPER\", strides=[2]>(x, k) }",
      "(b, 8, floor((w + 1)/2))"},
@@ -249,7 +249,7 @@ const RuleCase kAttention[] = {
      "(float[b,3,h,w] x, float[16,3,2,2] k) => (y) "
      "{ z = com.microsoft.nchwc.Conv<strides=[2,2], activation=\"Relu\">(x, k) "
      "y = com.microsoft.nchwc.ReorderOutput<channels=12>(z) }",
-     "(b, 12, floor(h/2), floor(w/2))", "", "h - 2 = max(0, h - 2); w - 2 = max(0, w - 2)"},
+     "(b, 12, floor(h/2), floor(w/2))"},
     {"BlockedChannels", 18,
      "(float[b,h,w,3] x) => (y) { z = com.microsoft.nchwc.ReorderInput<channels_last=1>(x) "
      "y = com.microsoft.nchwc.ReorderOutput<channels=3, channels_last=1>(z) }",
@@ -257,6 +257,19 @@ const RuleCase kAttention[] = {
     {"BlockedUpsampling", 18,
      "(float[b,16,h,w] x) => (y) { y = com.microsoft.nchwc.Upsample<scales=[1,1,2,3]>(x) }",
      "(b, 16, 2*h, 3*w)"},
+    {"FourBitWeights", 18,
+     "(float16[b,s,64] x, uint8[96,2,16] w, float16[192] scales) => (y) "
+     "{ y = com.microsoft.MatMulNBits<K=64, N=96, bits=4, block_size=32>(x, w, scales) }",
+     "(b, s, 96)"},
+    {"QuantizedProducts", 18,
+     "(float[b,s,64] x, int8[64,96] w, float scale, int8[96,32] u) => (y) "
+     "{ z = com.microsoft.DynamicQuantizeMatMul(x, w, scale) i = com.microsoft.QuantizeLinear(z, scale) "
+     "y = com.microsoft.MatMulIntegerToFloat(i, u, scale, scale) }",
+     "(b, s, 32)"},
+    {"QuantizedSum", 18,
+     "(uint8[b,1,64] x, uint8[s,64] z, float scale, uint8 zero) => (y) "
+     "{ w = com.microsoft.QLinearAdd(x, scale, zero, z, scale, zero, scale, zero) y = com.microsoft.DequantizeLinear(w, scale, zero) }",
+     "(b, s, 64)"},
     {"Contrib", 18,
      "(float[b,s,64] x, float[b,s,64] z, float[64] g) => (y) "
      "{ y = com.microsoft.SkipLayerNormalization(x, z, g) }",

@@ -87,6 +87,34 @@ TEST(VerifierPreconditions, EmptyRowsDoNotExplainAnotherFill) {
                 "NaN or infinity on one side alone");
 }
 
+/// Rows without a key as a refinement: NaN may become a number, a number may not become another.
+TEST(VerifierPreconditions, ARefinementExplainsRowsThatWereNaNAlone) {
+  const VerifyOptions nothing_assumed{.accepted = {.all = false}};
+  SiteFixture emptied(AttentionModel{.scores = "  scaled = Mul(product, c)\n  scores = Add(scaled, m)\n", .inputs = ", float[B,1,L,S] m"});
+  emptied.add_term(ScoreTerm::Kind::kBias, "m");
+  emptied.sdpa.preconditions.push_back({"rows-keep-a-key", false, "", true});
+  const Verification refined = emptied.verify(emptied.masked_attention(), nothing_assumed);
+  EXPECT_EQ(refined.verdict, Verdict::kVerified) << refined.reason;
+  EXPECT_THAT(refined.explained_by, ElementsAre("rows-keep-a-key"));
+  expect_failed(emptied.verify(emptied.masked_attention(), {.accepted = {.all = false, .refinements = false}}), "rows-keep-a-key");
+
+  SiteFixture filled(AttentionModel{.scores = "  fill = Constant<value = float {-1e4}>()\n  scaled = Mul(product, c)\n  scores = Where(m, scaled, fill)\n",
+                                    .inputs = ", bool[B,1,L,S] m"});
+  filled.add_term(ScoreTerm::Kind::kKeep, "m", -1e4);
+  filled.assume("scores-finite");
+  const auto added = [&] {
+    return filled.attention([&](GraphBuilder& build) {
+      Value* fills = build.node("Where", {filled.value("m"), build.scalar(0, onnx::TensorProto::FLOAT), build.scalar(-1e4, onnx::TensorProto::FLOAT)});
+      return std::vector<Value*>{filled.value("q"), filled.value("k"), filled.value("v"), fills};
+    });
+  };
+  filled.sdpa.preconditions.push_back({"rows-keep-a-key", false, "", true});
+  expect_failed(filled.verify(added()), "differs by");
+  filled.sdpa.preconditions.back().is_refinement = false;
+  const Verification assumed = filled.verify(added());
+  EXPECT_EQ(assumed.verdict, Verdict::kVerified) << assumed.reason;
+}
+
 constexpr char kClamp[] =
     "  least = Constant<value = float {-30}>()\n  most = Constant<value = float {30}>()\n  scaled = Mul(product, c)\n"
     "  scores = Clip(scaled, least, most)\n";
