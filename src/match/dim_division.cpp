@@ -95,13 +95,15 @@ Dim take_whole_part(Dim& a, const Dim& b) {
   return *Dim::sum(std::move(whole));
 }
 
-/// floor(floor(x / m) / n) = floor(x / (m n)) for positive numbers m and n.
-const Atom* nested_quotient(const Dim& a, const Dim& b) {
-  const Atom* atom = sole_atom(a);
-  if (!atom) return nullptr;
-  const bool numbers =
-      atom->kind == Atom::Kind::kFloorDiv && atom->operands[1].is_constant() && b.is_constant();
-  return numbers && atom->operands[1].value() > 0 && b.value() > 0 ? atom : nullptr;
+/// floor((floor(x / m) + k) / n) = floor((x + k m) / (m n)) for numbers k, m and n, m and n positive.
+std::optional<Dim> nested_quotient(const Dim& a, const Dim& n) {
+  const auto terms = a.terms();
+  const int64_t k = terms.size() == 2 && terms[1].factors.empty() ? terms[1].coefficient : 0;
+  const Atom* atom = sole_atom(a - k);
+  if (!atom || atom->kind != Atom::Kind::kFloorDiv || !n.is_constant() || n.value() <= 0) return std::nullopt;
+  const Dim &x = atom->operands[0], &m = atom->operands[1];
+  if (!m.is_constant() || m.value() <= 0) return std::nullopt;
+  return floor_quotient(x + m * k, m * n);
 }
 
 Dim smaller_or_larger(Atom::Kind kind, const Dim& a, const Dim& b) {
@@ -154,9 +156,7 @@ Dim floor_quotient(const Dim& a, const Dim& b) {
   if (rest.terms().empty()) return whole;
   if (rest.is_constant() && divisor.is_constant()) return whole + floor_quotient(rest, divisor);
   if (cancel_common(rest, divisor)) return whole + floor_quotient(rest, divisor);
-  if (const Atom* inner = nested_quotient(rest, divisor)) {
-    return whole + floor_quotient(inner->operands[0], inner->operands[1] * divisor);
-  }
+  if (const std::optional<Dim> nested = nested_quotient(rest, divisor)) return whole + *nested;
   const bool known_sign = rest.never_negative() && divisor.never_negative();
   return whole + opaque(Atom::Kind::kFloorDiv, rest, divisor, !known_sign);
 }

@@ -1,11 +1,16 @@
 // Expressions in the dim_params of exporters.
-//   sum     = ["-"] product {("+" | " - ") product}
-//   product = factor {("*" | "//") factor}
-//   factor  = number | name | "(" sum ")" | "floor(" factor "/" factor ")" | ("min" | "max") "(" sum "," sum
-//   ")"
+//   sum      = ["-"] product {("+" | " - ") product}
+//   product  = power {("*" | "//" | "%") power}
+//   power    = factor ["**" number]
+//   factor   = number | name | "(" sum ")" | "floor(" factor "/" factor ")" | binary "(" sum "," sum ")" | rounding "(" quotient ")"
+//   binary   = "min" | "max" | "FloorDiv" | "CleanDiv" | "CeilDiv" | "Mod" | "PythonMod"   (or "Min", "Max")
+//   rounding = "CeilToInt" | "FloorToInt" | "TruncToInt"
+//   quotient = ("FloatTrueDiv" | "IntTrueDiv") "(" sum "," sum ")"
+// A number may be written as a float (2.0), and "ToFloat(" sum ")" is its sum. A divisor is a size: it is taken to be positive.
 #include <cctype>
 #include <charconv>
 #include <string_view>
+#include <unordered_map>
 
 #include "attn_opt/dim.h"
 
@@ -14,6 +19,7 @@ namespace {
 
 constexpr size_t kMaxLength = 256;
 constexpr int kMaxNesting = 32;
+constexpr int64_t kMaxExponent = 4;
 
 class Parser {
  public:
@@ -40,14 +46,26 @@ class Parser {
   }
 
   std::optional<Dim> product() {
-    std::optional<Dim> total = factor();
+    std::optional<Dim> total = power();
     while (total) {
-      const bool division = take("//");
-      if (!division && !take("*")) break;
-      const std::optional<Dim> next = factor();
-      total = !next ? std::nullopt : std::optional(division ? floor_quotient(*total, *next) : *total * *next);
+      const char operation = take("//") ? '/' : take("%") ? '%' : take("*") ? '*' : 0;
+      if (operation == 0) break;
+      const std::optional<Dim> next = power();
+      if (!next) return std::nullopt;
+      total = operation == '/' ? floor_quotient(*total, *next) : operation == '%' ? remainder(*total, *next) : *total * *next;
     }
     return total;
+  }
+
+  std::optional<Dim> power() {
+    const std::optional<Dim> base = factor();
+    if (!base || !take("**")) return base;
+    skip_blanks();
+    const std::optional<Dim> exponent = number();
+    if (!exponent || exponent->value() < 1 || exponent->value() > kMaxExponent) return std::nullopt;
+    Dim result = *base;
+    for (int64_t i = 1; i < exponent->value(); ++i) result = result * *base;
+    return result;
   }
 
   std::optional<Dim> factor() {
@@ -68,12 +86,38 @@ class Parser {
       const std::optional<Dim> b = factor();
       return b ? closed(floor_quotient(*a, *b)) : std::nullopt;
     }
-    const bool smaller = function == "min" || function == "Min";
-    if (!smaller && function != "max" && function != "Max") return std::nullopt;
+    if (function == "ToFloat") return closed(nested());
+    if (function == "CeilToInt") return closed(true_quotient(ceiling));
+    if (function == "FloorToInt") return closed(true_quotient(floor_quotient));
+    if (function == "TruncToInt") return closed(true_quotient(truncated));
+    static const std::unordered_map<std::string_view, Dim (*)(const Dim&, const Dim&)> kBinary = {
+        {"min", minimum}, {"Min", minimum}, {"max", maximum}, {"Max", maximum}, {"FloorDiv", floor_quotient},
+        {"CleanDiv", floor_quotient}, {"CeilDiv", ceiling}, {"Mod", remainder}, {"PythonMod", remainder}};
+    const auto binary = kBinary.find(function);
+    return binary == kBinary.end() ? std::nullopt : closed(applied(*binary->second));
+  }
+
+  /// OPERATION of what stands between the parenthesis that was read and a comma, and of what follows to the next one.
+  template <class Operation>
+  std::optional<Dim> applied(const Operation& operation) {
     const std::optional<Dim> a = nested();
     if (!a || !take(",")) return std::nullopt;
     const std::optional<Dim> b = nested();
-    return b ? closed(smaller ? minimum(*a, *b) : maximum(*a, *b)) : std::nullopt;
+    return b ? std::optional<Dim>(operation(*a, *b)) : std::nullopt;
+  }
+
+  /// The quotient of two sizes in floats, which ROUNDED makes an integer.
+  template <class Rounded>
+  std::optional<Dim> true_quotient(const Rounded& rounded) {
+    if (!take("FloatTrueDiv(") && !take("IntTrueDiv(")) return std::nullopt;
+    return closed(applied(rounded));
+  }
+
+  static Dim remainder(const Dim& a, const Dim& b) { return a - b * floor_quotient(a, b); }
+  static Dim ceiling(const Dim& a, const Dim& b) { return floor_quotient(a + b - 1, b); }
+  /// Rounds towards 0.
+  static Dim truncated(const Dim& a, const Dim& b) {
+    return a.never_negative() ? floor_quotient(a, b) : maximum(floor_quotient(a, b), 0) + minimum(ceiling(a, b), 0);
   }
 
   std::optional<Dim> nested() {
@@ -89,9 +133,10 @@ class Parser {
     int64_t value = 0;
     const char* const end = text_.data() + text_.size();
     const auto [rest, error] = std::from_chars(text_.data() + at_, end, value);
-    if (error != std::errc() || (rest != end && is_name(*rest))) return std::nullopt;
+    if (error != std::errc()) return std::nullopt;
     at_ = static_cast<size_t>(rest - text_.data());
-    return Dim(value);
+    if (text_.substr(at_).starts_with(".0")) at_ += 2;
+    return at_ != text_.size() && is_name(text_[at_]) ? std::nullopt : std::optional<Dim>(value);
   }
 
   std::string identifier() {
@@ -129,7 +174,8 @@ class Parser {
 
 Dim Dim::parse(const std::string& dim_param) {
   if (dim_param.size() <= kMaxLength) {
-    if (std::optional<Dim> dim = Parser(dim_param).whole()) return *std::move(dim);
+    // "-1" is the name that some tools give to what they do not know.
+    if (std::optional<Dim> dim = Parser(dim_param).whole(); dim && dim->may_be_size()) return *std::move(dim);
   }
   return symbol(dim_param);
 }

@@ -24,7 +24,7 @@ constexpr int64_t kOneForAll = 4;
 /// costs time and shows nothing new.
 constexpr int64_t kMaxScoresOfMultiples = int64_t{1} << 21;
 /// For symbols that sizes are quotients of (samples of audio before strided convolutions).
-constexpr std::array<int64_t, 3> kDividendFactors = {16, 256, 4096};
+constexpr std::array<int64_t, 8> kDividendFactors = {4, 8, 16, 32, 64, 256, 1024, 4096};
 
 /// The name of the symbol that DIM is; empty if it is none.
 std::string symbol_name(const Dim& dim) {
@@ -250,11 +250,19 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
   };
   const Shrinking kept = shrinkable(site, sdpa, false);
   add_all(kept);
+  if (symbols.empty() && !kept.numbers.empty()) add_all(with_other_numbers(kept));
   if (number_of_scores(sdpa, assignments.front()) > kMaxScoresOfMultiples) {
     const Shrinking renumbered = shrinkable(site, sdpa, true);
     if (renumbered.numbers.size() > kept.numbers.size()) {
       add_all(renumbered);
       if (symbols.empty()) add_all(with_other_numbers(renumbered));
+      // One extent may be the product of others that stay.
+      if (renumbered.numbers.size() > 1)
+        for (const auto& one : renumbered.numbers) {
+          const size_t first = assignments.size();
+          add_all({{one}, true});
+          for (size_t i = first; i < assignments.size(); ++i) assignments[i].make_fallback();
+        }
     }
   }
   const size_t as_in_model = assignments.size();

@@ -138,6 +138,31 @@ TEST(Dim, ParsesExpressions) {
   EXPECT_TRUE(Dim::parse("batch") == kBatch);
 }
 
+TEST(Dim, ParsesWhatSympyPrints) {
+  EXPECT_TRUE(Dim::parse("CeilToInt(FloatTrueDiv(seq, 16))") == floor_quotient(kSeq + 15, 16));
+  EXPECT_TRUE(Dim::parse("CeilToInt(FloatTrueDiv(ToFloat(seq), 16.0))") == floor_quotient(kSeq + 15, 16));
+  EXPECT_TRUE(Dim::parse("TruncToInt(IntTrueDiv(seq, 2))*past") == floor_quotient(kSeq, 2) * kPast);
+  EXPECT_TRUE(Dim::parse("FloorDiv(seq, 2) + CeilDiv(past, 2)") == floor_quotient(kSeq, 2) + floor_quotient(kPast + 1, 2));
+  EXPECT_TRUE(Dim::parse("seq + PythonMod(-seq, 7)") == kSeq + (Dim(0) - kSeq - floor_quotient(Dim(0) - kSeq, 7) * 7));
+  EXPECT_TRUE(Dim::parse("Mod(seq, 4)") == Dim::parse("seq % 4"));
+  EXPECT_TRUE(Dim::parse("seq**2 + past") == kSeq * kSeq + kPast);
+  const auto at = [](const std::string& text, int64_t seq) { return *Dim::parse(text).evaluate([seq](const Atom&) { return seq; }); };
+  EXPECT_EQ(at("TruncToInt(IntTrueDiv(4 - seq, 3))", 9), -1) << "towards 0";
+  EXPECT_EQ(at("PythonMod(-seq, 7)", 9), 5);
+}
+
+TEST(Dim, ANegativeNumberIsAName) {
+  EXPECT_TRUE(Dim::parse("-1") == Dim::symbol("-1"));
+  EXPECT_FALSE(Dim::parse("-1").is_constant());
+}
+
+TEST(Dim, NestedCeilingsAreOne) {
+  const auto half = [](const Dim& dim) { return floor_quotient(dim + 1, 2); };
+  EXPECT_TRUE(half(half(kSeq)) == floor_quotient(kSeq + 3, 4));
+  EXPECT_TRUE(half(half(half(kSeq))) == floor_quotient(kSeq + 7, 8));
+  EXPECT_FALSE(half(floor_quotient(kSeq, 2)) == floor_quotient(kSeq + 3, 4)) << "1: 0, and 1";
+}
+
 TEST(Dim, ParsesItsOwnText) {
   const Dim dim = floor_quotient(kSeq * 3 + kPast - 1, 4) * kBatch - minimum(kSeq, kPast - 2) * 2 + 7;
   EXPECT_TRUE(Dim::parse(dim.str()) == dim) << dim.str();
@@ -145,7 +170,7 @@ TEST(Dim, ParsesItsOwnText) {
 
 TEST(Dim, WhatDoesNotParseIsOneSymbol) {
   for (const char* text : {"seq-len", "batch size", "a/b", "seq +", "(seq", "seq)", "2x", "f(seq)",
-                           "floor(seq)", "", "99999999999999999999", "*", "a // ", "seq ** 2"}) {
+                           "floor(seq)", "", "99999999999999999999", "*", "a // ", "seq ** past", "seq ** 9", "2.5", "CeilToInt(seq)", "IntTrueDiv(seq, 2)"}) {
     EXPECT_TRUE(Dim::parse(text) == Dim::symbol(text)) << text;
   }
   EXPECT_EQ(Dim::parse("seq-len").atoms().size(), 1u);

@@ -106,6 +106,20 @@ TEST(VerifierSites, LargeStaticSequencesAreShrunk) {
   EXPECT_LT(result.seconds, 1);
 }
 
+/// Q, K and V are inputs of the graph, and no size is a symbol.
+TEST(VerifierSites, WhatNeedsNoRunOfItsOwnSizesGetsNone) {
+  std::string text = with_lengths(AttentionModel().text(), "4608");
+  for (size_t at; (at = text.find("[B,")) != std::string::npos;) text.replace(at, 3, "[1,");
+  SiteFixture site(text);
+  site.sdpa = site.plain_sdpa();
+  VerifyOptions options;
+  options.memory_limit = 8'000'000;
+  const Verification result = site.verify(site.attention({"q", "kh", "vh"}), options);
+  EXPECT_EQ(result.verdict, Verdict::kVerified) << result.reason;
+  site.scale *= 1.01;
+  EXPECT_EQ(site.verify(site.attention({"q", "kh", "vh"}), options).verdict, Verdict::kFailed);
+}
+
 /// Attention over 512 queries and keys, which a list of sizes holds and a constant mask has.
 std::string with_lengths_in_constants() {
   AttentionModel model;
