@@ -63,6 +63,7 @@ class RowReader {
     bias_.assign(rows_.size() * static_cast<size_t>(rows_.keys), 0);
     is_masked_.assign(bias_.size(), false);
     added_.assign(bias_.size(), 0);
+    summed_.assign(bias_.size(), 0);
     // A clamp lays its own number over masked keys.
     rows_.has_shallow_fill.assign(rows_.size(), sdpa_.clamp.has_value());
     for (const auto& term : sdpa_.terms) add(term);
@@ -144,9 +145,11 @@ class RowReader {
     for (size_t i = 0; i < bias_.size(); ++i) {
       if (term.kind == ScoreTerm::Kind::kBias) {
         added_[i] += term.coefficient * (*values)[i];
+        summed_[i] += std::abs(term.coefficient * (*values)[i]);
         bias_[i] = rounded(bias_[i] + term.coefficient * (*values)[i], request_.type);
       } else if (((*values)[i] != 0) == (term.kind == ScoreTerm::Kind::kDrop)) {
         added_[i] = term.coefficient * term.fill;
+        summed_[i] = std::abs(added_[i]);
         bias_[i] = rounded(term.coefficient * term.fill, request_.type);
         is_masked_[i] = true;
         if (bias_[i] > kAbsorbing) rows_.has_shallow_fill[i / static_cast<size_t>(rows_.keys)] = true;
@@ -218,7 +221,7 @@ class RowReader {
       double relevant = 0;
       for (size_t i = row * keys; i < (row + 1) * keys; ++i)
         if (bias_[i] > kAbsorbing && bias_[i] >= top - 2 * rows_.magnitude[row] - kNegligibleGap)
-          relevant = std::max(relevant, std::abs(bias_[i]));
+          relevant = std::max({relevant, std::abs(bias_[i]), std::isfinite(summed_[i]) ? summed_[i] : 0});
       rows_.magnitude[row] += relevant;
       rows_.reaches_fill.push_back(hides_keys && top <= kHiding);
       rows_.is_empty.push_back(is_empty);
@@ -244,7 +247,8 @@ class RowReader {
   const Sdpa& sdpa_;
   ScoreRows rows_;
   std::vector<double> bias_;
-  std::vector<double> added_;  ///< as bias_, not rounded
+  std::vector<double> added_;   ///< as bias_, not rounded
+  std::vector<double> summed_;  ///< of absolute numbers: what sums in any order round by, where biases cancel
   std::vector<bool> is_masked_;
   int64_t queries_ = 1, batch_ = 1;
   int64_t past_ = 0;  ///< keys before those that come with the queries
