@@ -270,12 +270,19 @@ class GroupQueryAttentionReader {
     return op("Pad", {bias, inner_.concat({none, extra}, 0)});
   }
 
+  /// Of KEYS that the caches have room for, those that the bias has columns for.
+  Dim biased_keys(const Dim& keys) const {
+    const Value* bias = node_.input(kAttentionBias);
+    const Shape* shape = bias ? facts_.shape(*bias) : nullptr;
+    return shape && shape->size() == 4 ? minimum((*shape)[3], keys) : keys;
+  }
+
   void enter_legal(Sdpa& sdpa) const {
-    const Dim keys = scores_.keys();
-    enter_legal_integers(*node_.inputs[kTotal], keys, keys, facts_, sdpa);
+    const Dim keys = scores_.keys(), total_keys = biased_keys(keys);
+    enter_legal_integers(*node_.inputs[kTotal], total_keys, total_keys, facts_, sdpa);
     // Behind a past all queries have their keys; a prompt may be shorter than its padding.
     const Dim least = minimum(scores_.past, 1) * (scores_.queries - 1);
-    enter_legal_integers(*node_.inputs[kLastKeys], least, keys - 1, facts_, sdpa);
+    enter_legal_integers(*node_.inputs[kLastKeys], least, total_keys - 1, facts_, sdpa);
     if (const IntegerData* total = facts_.integers(*node_.inputs[kTotal]); total && total->values.size() == 1)
       sdpa.legal_sizes.emplace_back(total->values[0], keys);
     if (Value* bias = node_.input(kAttentionBias))
