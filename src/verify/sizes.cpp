@@ -227,6 +227,7 @@ std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equa
       if (name.empty() || name.starts_with('?') || !seen.insert(name).second) continue;
       const Dim* meaning = equations.meaning(name);
       const std::string other = meaning ? symbol_name(*meaning) : std::string();
+      if (meaning && meaning->is_constant() && !meaning->is(1)) apart.emplace_back(first).set_apart(name, 1);
       if (other.empty()) continue;
       const int64_t size = std::max<int64_t>(2, first.of(*meaning).value_or(0));
       apart.emplace_back(first).set_apart(name, 1);
@@ -248,9 +249,14 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
     auto more = symbolic_assignments(site, symbols, sdpa, equations, shrinking);
     assignments.insert(assignments.end(), more.begin(), more.end());
   };
+  auto add_fallbacks = [&](const Shrinking& shrinking) {
+    const size_t first = assignments.size();
+    add_all(shrinking);
+    for (size_t i = first; i < assignments.size(); ++i) assignments[i].make_fallback();
+  };
   const Shrinking kept = shrinkable(site, sdpa, false);
   add_all(kept);
-  if (symbols.empty() && !kept.numbers.empty()) add_all(with_other_numbers(kept));
+  if (symbols.empty() && !kept.numbers.empty()) add_fallbacks(with_other_numbers(kept));
   if (number_of_scores(sdpa, assignments.front()) > kMaxScoresOfMultiples) {
     const Shrinking renumbered = shrinkable(site, sdpa, true);
     if (renumbered.numbers.size() > kept.numbers.size()) {
@@ -258,16 +264,10 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
       if (symbols.empty()) add_all(with_other_numbers(renumbered));
       // One extent may be the product of others that stay.
       if (renumbered.numbers.size() > 1)
-        for (const auto& one : renumbered.numbers) {
-          const size_t first = assignments.size();
-          add_all({{one}, true});
-          for (size_t i = first; i < assignments.size(); ++i) assignments[i].make_fallback();
-        }
+        for (const auto& one : renumbered.numbers) add_fallbacks({{one}, true});
     }
   }
-  const size_t as_in_model = assignments.size();
-  if (!kept.numbers.empty()) add_all({});
-  for (size_t i = as_in_model; i < assignments.size(); ++i) assignments[i].make_fallback();
+  if (!kept.numbers.empty()) add_fallbacks({});
   // Behind strided convolutions a short input leaves no query: that shows nothing, and the operator's body cannot run.
   if (const Dim rows = rows_of(sdpa.q); !rows.is_constant())
     std::erase_if(assignments, [&](const SizeAssignment& assignment) { return assignment.of(rows) == 0; });

@@ -71,7 +71,7 @@ class SizeAssignment {
 /// change constants stand for themselves: they are to be tried before all others.
 std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sdpa, SizeEquations& equations);
 
-/// Sizes as in FIRST, but for one name of SITE's shapes each that is assumed to equal another: it is 1, or the other is.
+/// Sizes as in FIRST, but for one name of SITE's shapes each that is assumed to equal another, or a number: it is 1, or the other is.
 std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equations, const SizeAssignment& first);
 
 /// Names of the symbols in SITE's shapes, in the order in which they occur.

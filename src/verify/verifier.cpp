@@ -97,17 +97,19 @@ class SiteCheck {
     for (const auto& sizes : assignments) {
       if (sizes.is_fallback() && ran >= kWantedAssignments) break;
       const auto runner = runners_.runner_for(sizes);
+      // What more sizes would take is no reason to doubt those that were run.
+      const auto stopped = [&] {
+        return result_.verdict == Verdict::kUnverified && sizes.is_fallback() && ran > 0 ? verified() : std::move(result_);
+      };
       if (!runner) {
-        if (not_run(runner.error(), sizes) == Step::kStop) return std::move(result_);
+        if (not_run(runner.error(), sizes) == Step::kStop) return stopped();
         continue;
       }
       runner_ = *runner;
       for (const DrawKind kind : kinds(ran == 0)) {
         const Step step =
             run({site_, sdpa_, sizes, kind, seed + static_cast<uint64_t>(result_.draws), memory_limit_});
-        // What more sizes would take is no reason to doubt those that were run.
-        if (step == Step::kStop && result_.verdict == Verdict::kUnverified && sizes.is_fallback() && ran > 0) return verified();
-        if (step == Step::kStop) return std::move(result_);
+        if (step == Step::kStop) return stopped();
         if (step == Step::kNextSizes) break;
         ran += kind == kinds(ran == 0).front();
       }
@@ -219,7 +221,8 @@ struct Verifier::Impl {
     std::optional<SizeEquations> own;
     if (!emission.equal_sizes.empty()) own = equations;
     for (const auto& [one, other] : emission.equal_sizes) own->add(one, other);
-    const auto assignments = size_assignments(*site, sdpa, own ? *own : equations);
+    SizeEquations& chosen = own ? *own : equations;
+    const auto assignments = size_assignments(*site, sdpa, chosen);
     const std::string text = canonical_text({*site, emission, sdpa, assignments, read});
     if (auto known = verdicts.find(text); options.share_verdicts && known != verdicts.end()) {
       Verification shared = known->second;
@@ -227,24 +230,24 @@ struct Verifier::Impl {
       shared.seconds = 0;
       return shared;
     }
-    Verification result = run(*site, emission, sdpa, assignments, hash_bytes(text));
+    Verification result = run(*site, emission, sdpa, chosen, assignments, hash_bytes(text));
     // What the model cannot run with sizes that were taken for equal may differ where it does run.
     if (own && result.verdict == Verdict::kUnverified && result.draws == 0)
-      result = run(*site, emission, sdpa, size_assignments(*site, sdpa, equations), hash_bytes(text));
+      result = run(*site, emission, sdpa, equations, size_assignments(*site, sdpa, equations), hash_bytes(text));
     if (options.share_verdicts) verdicts.emplace(text, result);
     return result;
   }
 
-  Verification run(const CutSite& site, const Emission& emission, const Sdpa& sdpa,
+  Verification run(const CutSite& site, const Emission& emission, const Sdpa& sdpa, SizeEquations& chosen,
                    const std::vector<SizeAssignment>& assignments, uint64_t seed) {
     const auto start = Clock::now();
     const SiteModels models = write_site(site, emission, functions, read);
     SiteRunners runners(site, models, tensors, {options.memory_limit, start + options.time_limit});
     const Assumed assumed(emission.preconditions);
     const auto check = [&](bool renumbered) {
-      std::vector<SizeAssignment> chosen = assignments;
-      std::erase_if(chosen, [renumbered](const SizeAssignment& sizes) { return sizes.renumbers() != renumbered; });
-      return SiteCheck(site, sdpa, runners, assumed, options.memory_limit).check(chosen, seed);
+      std::vector<SizeAssignment> of_kind = assignments;
+      std::erase_if(of_kind, [renumbered](const SizeAssignment& sizes) { return sizes.renumbers() != renumbered; });
+      return SiteCheck(site, sdpa, runners, assumed, options.memory_limit).check(of_kind, seed);
     };
     // Numbers that are not the model's own may fit a site so badly that its sides differ: its own decide, where they can be run.
     Verification result = check(true);
@@ -253,7 +256,7 @@ struct Verifier::Impl {
       if (own.verdict != Verdict::kUnverified || result.verdict != Verdict::kFailed) result = std::move(own);
     }
     if (result.verdict == Verdict::kVerified) {
-      const auto apart = sizes_apart(site, equations, assignments.front());
+      const auto apart = sizes_apart(site, chosen, assignments.front());
       result.reason = fault_beyond_assumptions(site, sdpa, runners, assumed, apart, seed, options.memory_limit);
       if (!result.reason.empty()) result.verdict = Verdict::kFailed;
     }
