@@ -60,7 +60,7 @@ class CausalReader {
 
   /// True if TERM must not be said since that lengths lie in 0 to S would be assumed: it counts queries from them.
   bool is_assumed(const ScoreTerm& term) const {
-    return strict_ && !site_.target.takes_any_length && term.causal->counts_from_lengths;
+    return !accepted_.accepts("lengths-in-range") && !site_.target.takes_any_length && term.causal->counts_from_lengths;
   }
 
   /// Why the node cannot say TERM; empty if it does from now on.
