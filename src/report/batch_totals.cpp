@@ -28,7 +28,8 @@ void BatchTotals::add(const ModelOutcome& model) {
   // A report of an earlier run may be older than these counts.
   refined += summary.value("refined", 0);
   unverified += summary.value("unverified", 0);
-  for (const auto& [id, count] : summary.value("assumed", nlohmann::json::object()).items()) assumed[id] += count.get<int>();
+  const nlohmann::json sites_by_id = summary.value("assumed", nlohmann::json::object());
+  for (const auto& [id, count] : sites_by_id.items()) assumed[id] += count.get<int>();
   for (const auto& site : model.report.at("sites"))
     if (!site.at("miss").is_null()) ++misses[site.at("miss").at("id").get<std::string>()];
 }

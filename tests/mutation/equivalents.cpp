@@ -126,8 +126,6 @@ const std::vector<Equivalent>& equivalents() {
       {"operands: V read below its layout", "heads_tiled_expanded", kReshapeBetween},
       {"operands: K read below its layout", "keys_from_attention_above", "two Transposes that undo each other lie between"},
       {"fill: -1e4 for lowest", "where_two_fills", kEmptyRowsAlone},
-      {"fill: -1e4 for lowest", "where_over_bias", kEmptyRowsAlone},
-      {"fill: -1e4 for lowest", "where_then_bias", kEmptyRowsAlone},
       {"fill: halved", "where_two_fills", kAbsorbed},
       {"fill: halved", "where_drop_lowest", kAbsorbed},
       {"fill: halved", "where_lowest_float16", kAbsorbed},
@@ -220,7 +218,6 @@ const std::vector<Equivalent>& equivalents() {
       {"number kept: x 1.01", "bias_in_single_above_half", kNoLowest},
       {"operands: Q read below its layout", "scores_split_of_symbols", kReshapeBetween},
       {"causal: where it is not", "tril_buffer", kCausalAnyway},
-      {"fill: -1e4 for -inf", "mask_repeated_beside_bias", kAbsorbed},
       {"fill: -1e4 for -inf", "tril_buffer", kKeepsItsKey},
       {"fill: -inf for a finite one", "*causal_multiplied", kKeepsItsKey},
       {"fill: halved", "jax_written_out_softmax", kAbsorbed},
@@ -339,7 +336,6 @@ const std::vector<Equivalent>& equivalents() {
       {"preconditions: 'rows-keep-a-key' taken for proven", "masked_softmax_divided", kLeavesExpRange},
       {"preconditions: 'scores-finite' left out", "keras_softmax_with_mask", kTimesZero},
       {"causal: where it is not", "tf_band_part_causal", kCausalAnyway},
-      {"fill: -1e4 for lowest", "sinks_in_front", kSinksKeepRows},
       {"fill: halved", "sinks_in_front", kSinksKeepRows},
       {"number laid over: halved", "sinks_in_front", kSinksKeepRows},
       {"number laid over: off by 64 ulp", "sinks_in_front", kSinksKeepRows},
@@ -357,6 +353,7 @@ const std::vector<Equivalent>& equivalents() {
       {"Attention.qk_matmul_output_mode: + 1 modulo 4", "scores_swapped_of_site_above", kStagesAreOne},
       {"Attention.qk_matmul_output_mode: + 2 modulo 4", "scores_swapped_of_site_above", kStagesAreOne},
       {"Expand: left out", "bias_of_one_length", kLargeAlready},
+      {"Expand: left out", "bias_of_one_length_strict", kLargeAlready},
   };
   return all;
 }

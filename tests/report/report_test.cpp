@@ -151,6 +151,7 @@ TEST(ReportText, IsATable) {
             "  Softmax           3         2\n"
             "\n"
             "attention sites: 1 fused (1 verified), 1 refused, 1 missed\n"
+            "depends on: scores-finite (1 site)\n"
             "no longer made at each run: tensors as large as the scores, 96*batch*seq*seq bytes; 101 MB where\n"
             "batch = 1, seq = 1024\n");
 }
