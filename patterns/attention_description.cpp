@@ -14,7 +14,7 @@ enum Input { kQ, kK, kV, kMask, kPastKey, kPastValue, kNonpad };
 
 /// (B, L, H*D) or (B, H, L, D).
 std::optional<AxisMap> operand_axes(const Value& value, const char* heads_attribute, const Node& node, Facts& facts) {
-  const Shape* shape = facts.shape(value);
+  const MaybeShape shape = facts.shape(value);
   if (!shape) return std::nullopt;
   const std::vector<Role> four_axes{Role::kBatch, Role::kHead, Role::kRow, Role::kFeature};
   if (shape->size() == 4) return AxisMap::of(*shape, four_axes);
@@ -35,11 +35,12 @@ void keep_caches_outside(Operand& operand) {
 AxisMap output_axes(Node& node, const AxisMap& q, const AxisMap& v, MatchContext& context) {
   const Dim batch = q.size(Role::kBatch), heads = q.size(Role::kHead), rows = q.size(Role::kRow);
   const Dim features = v.size(Role::kFeature);
-  const bool three = context.facts.shape(*node.inputs[kQ])->size() == 3;
+  const bool three = context.facts.shape(*node.inputs[kQ]).known().size() == 3;
   if (!three)
     return AxisMap::of({batch, heads, rows, features}, {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature});
-  return *AxisMap::of({batch, rows, heads, features}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
-              .regrouped({batch, rows, heads * features});
+  return AxisMap::of({batch, rows, heads, features}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
+      .regrouped({batch, rows, heads * features})
+      .value();
 }
 
 /// Without the attribute 1 / sqrt(D).
@@ -55,9 +56,9 @@ constexpr int kOpsetOfPadding = 24, kOpsetOfWindows = 25;
 
 /// The number of KEYS that MASK lacks, as [0, number]: what Pad is to add to the last axis.
 Value* missing_keys(Node& node, Value& mask, const Dim& keys, InnerValues& inner, MatchContext& context) {
-  const Dim missing = keys - context.facts.shape(mask)->back();
+  const Dim missing = keys - context.facts.shape(mask).known().back();
   if (missing.is_constant()) return inner.build().ints({0, missing.value()});
-  const auto rank = [&](const Value& value) { return static_cast<int64_t>(context.facts.shape(value)->size()); };
+  const auto rank = [&](const Value& value) { return static_cast<int64_t>(context.facts.shape(value).known().size()); };
   Value* count = inner.size(*node.inputs[kK], rank(*node.inputs[kK]) - 2);
   if (Value* past = node.input(kPastKey)) count = inner.sum(count, inner.size(*past, 2));
   Value* more = inner.build().node("Sub", {count, inner.size(mask, rank(mask) - 1)});
@@ -75,11 +76,11 @@ Value* padded_mask(Node& node, Value& mask, const Dim& keys, MatchContext& conte
 }
 
 Matched<ScoreTerm> mask_term(Node& node, Value& mask, const Sdpa& sdpa, MatchContext& context) {
-  const Shape* shape = context.facts.shape(mask);
+  const MaybeShape shape = context.facts.shape(mask);
   if (!shape) return missed("attention-node.mask-rank", &node, "the rank of '" + mask.name + "' is not known");
   Dim keys = sdpa.k.views.front().axes.size(Role::kRow);
   if (Value* past = node.input(kPastKey)) {
-    const Shape* past_shape = context.facts.shape(*past);
+    const MaybeShape past_shape = context.facts.shape(*past);
     if (!past_shape || past_shape->size() != 4) return missed("attention-node.past-rank", &node, past->name);
     keys = keys + (*past_shape)[2];
   }

@@ -38,7 +38,7 @@ Matched<Shape> sizes_of(const std::string& group, const Dim& size, int64_t heads
 
 Matched<AxisMap> axes_of(const PartView& part, int64_t heads, const Node& anchor, MatchContext& context) {
   if (const std::string wrong = wrong_axes(part.axes); !wrong.empty()) return missed("parts.axes", &anchor, wrong);
-  const Shape* shape = context.facts.shape(*part.value);
+  const MaybeShape shape = context.facts.shape(*part.value);
   const std::vector<std::string> groups = split_axes(part.axes);
   if (!shape || shape->size() != groups.size())
     return missed("parts.rank", &anchor, "'" + part.value->name + "' is " + (shape ? to_string(*shape) : "of no known rank") +
@@ -188,9 +188,9 @@ class Description {
     Dim keys = k.size(Role::kRow);
     if (parts_.past_key) {
       for (const Value* value : {parts_.past_key, parts_.past_value})
-        if (const Shape* past = context_.facts.shape(*value); !past || past->size() != 4)
+        if (const MaybeShape past = context_.facts.shape(*value); !past || past->size() != 4)
           return missed("parts.rank", &anchor_, "'" + value->name + "' is no (B, H, P, D)");
-      keys = keys + (*context_.facts.shape(*parts_.past_key))[2];
+      keys = keys + context_.facts.shape(*parts_.past_key).known()[2];
     }
     sdpa.terms = parts_.terms;
     for (ScoreTerm& term : sdpa.terms) term.frame = {sdpa.batch, sdpa.query_heads, q.size(Role::kRow), keys};

@@ -36,7 +36,7 @@ std::vector<AxisPair> leading_pairs(const ProductSide& side, const ProductSide& 
 
 /// The leading axes of SIDE of size 1 where OTHER has another size.
 std::vector<AxisPair> broadcast_axes(const ProductSide& side, const ProductSide& other, Facts& facts) {
-  const Shape &own = *facts.shape(*side.value), &wanted = *facts.shape(*other.value);
+  const Shape &own = facts.shape(*side.value).known(), &wanted = facts.shape(*other.value).known();
   std::vector<AxisPair> axes = leading_pairs(side, other);
   std::erase_if(axes, [&](const AxisPair& pair) { return !own[pair.own].is(1) || wanted[pair.wanted].is(1); });
   return axes;
@@ -46,7 +46,7 @@ std::vector<AxisPair> broadcast_axes(const ProductSide& side, const ProductSide&
 ProductSide expanded(const ProductSide& side, const std::vector<AxisPair>& axes, const ProductSide& other, Node& reader,
                      MatchContext& context) {
   if (axes.empty()) return side;
-  const Shape& wanted = *context.facts.shape(*other.value);
+  const Shape& wanted = context.facts.shape(*other.value).known();
   InnerValues inner(reader, context);
   std::vector<Value*> sizes(side.roles.size(), inner.build().ints({1}));
   for (const AxisPair& pair : axes)
@@ -64,7 +64,7 @@ ProductSide broadcast_query(const ProductSide& query, const ProductSide& key, No
 ProductSide broadcast_batch(const ProductSide& operand, const ProductSide& query, Node& reader, MatchContext& context) {
   std::vector<AxisPair> axes = broadcast_axes(operand, query, context.facts);
   std::erase_if(axes, [&](const AxisPair& pair) { return operand.roles[pair.own] != Role::kBatch; });
-  const Shape& shape = *context.facts.shape(*operand.value);
+  const Shape& shape = context.facts.shape(*operand.value).known();
   bool has_batch = false;
   for (size_t axis = 0; axis < shape.size(); ++axis) has_batch |= operand.roles[axis] == Role::kBatch && !shape[axis].is(1);
   return has_batch ? expanded(operand, axes, query, reader, context) : operand;

@@ -10,6 +10,7 @@
 // past and present (2, B, H, rows, D) hold keys and then values.
 #include "patterns/contrib_description.h"
 #include "patterns/contrib_operator.h"
+#include "patterns/contrib_ranks.h"
 #include "src/graph/operator_name.h"
 
 namespace attn_opt {
@@ -17,6 +18,10 @@ namespace {
 
 enum Input { kX, kWeights, kBias, kMask, kPast, kAttentionBias, kPastLength };
 enum Output { kY, kPresent };
+
+constexpr InputRank kRanks[] = {
+    {kX, "input", 3}, {kWeights, "weights", 2}, {kBias, "bias", 1}, {kPast, "past", 5}, {kAttentionBias, "attention_bias", 4},
+};
 
 class ContribAttentionReader {
  public:
@@ -32,6 +37,7 @@ class ContribAttentionReader {
 
   Matched<Match> read() {
     ATTN_OPT_DONE(refuse());
+    ATTN_OPT_DONE(check_ranks(node_, kRanks, facts_));
     ATTN_OPT_DONE(read_sizes());
     Match match;
     match.anchor = match.insert_before = &node_;
@@ -57,26 +63,22 @@ class ContribAttentionReader {
   }
 
   Matched<void> read_sizes() {
-    const Shape *x = facts_.shape(*node_.inputs[kX]), *weights = facts_.shape(*node_.inputs[kWeights]);
-    if (!x || !weights || x->size() != 3 || weights->size() != 2)
-      return missed("contrib.rank", &node_, "the input or the weights are not known to have 3 and 2 axes");
+    const Shape &x = facts_.shape(*node_.inputs[kX]).known(), &weights = facts_.shape(*node_.inputs[kWeights]).known();
     if (const auto* sizes = node_.ints_attribute("qkv_hidden_sizes")) sizes_.assign(sizes->begin(), sizes->end());
-    const Dim& width = (*weights)[1];
+    const Dim& width = weights[1];
     if (sizes_.empty() && width.is_constant()) sizes_.assign(3, width.value() / 3);
     const bool fit = sizes_.size() == 3 && heads_ > 0 && sizes_[0] == sizes_[1] && sizes_[0] > 0 && sizes_[2] > 0 &&
                      sizes_[0] % heads_ == 0 && sizes_[2] % heads_ == 0;
     if (!fit)
-      return missed("contrib.shape", &node_, "weights " + to_string(*weights) + " for " + std::to_string(heads_) + " heads");
+      return missed("contrib.shape", &node_, "weights " + to_string(weights) + " for " + std::to_string(heads_) + " heads");
     scores_.type = facts_.type(*node_.inputs[kX]);
-    scores_.batch = (*x)[0];
+    scores_.batch = x[0];
     scores_.heads = heads_;
-    scores_.queries = scores_.new_keys = (*x)[1];
+    scores_.queries = scores_.new_keys = x[1];
     scores_.batch_size = inner_.size(*node_.inputs[kX], 0);
     scores_.query_count = scores_.key_count = inner_.size(*node_.inputs[kX], 1);
     if (!node_.input(kPast)) return {};
-    const Shape* past = facts_.shape(*node_.inputs[kPast]);
-    if (!past || past->size() != 5) return missed("contrib.rank", &node_, "past is not known to have 5 axes");
-    scores_.past = (*past)[3];
+    scores_.past = facts_.shape(*node_.inputs[kPast]).known()[3];
     scores_.past_count = inner_.size(*node_.inputs[kPast], 3);
     scores_.key_count = inner_.sum(scores_.past_count, scores_.key_count);
     return {};

@@ -20,8 +20,9 @@ Matched<double> scale_of(const Node& node, const Dim& features) {
 }  // namespace
 
 AxisMap merged_axes(const Dim& batch, const Dim& rows, int64_t heads, const Dim& features) {
-  return *AxisMap::of({batch, rows, heads, features}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
-              .regrouped({batch, rows, features * Dim(heads)});
+  return AxisMap::of({batch, rows, heads, features}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
+      .regrouped({batch, rows, features * Dim(heads)})
+      .value();
 }
 
 Matched<void> describe_contrib(const ContribOperands& operands, const ContribMasking& masking, Value* attention_bias,

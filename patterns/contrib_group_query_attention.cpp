@@ -12,6 +12,7 @@
 
 #include "patterns/contrib_masks.h"
 #include "patterns/contrib_operator.h"
+#include "patterns/contrib_ranks.h"
 #include "patterns/operand_walk.h"
 #include "patterns/preconditions.h"
 #include "src/graph/operator_name.h"
@@ -24,6 +25,13 @@ enum Input {
   kHeadSink, kKeyScale, kValueScale, kQueryNorm, kKeyNorm
 };
 enum Output { kY, kPresentKey, kPresentValue, kScores };
+
+constexpr InputRank kRanks[] = {
+    {kQuery, "query", 3},          {kKey, "key", 3},           {kValue, "value", 3},
+    {kPastKey, "past_key", 4},     {kPastValue, "past_value", 4}, {kLastKeys, "seqlens_k", 1},
+    {kCos, "cos_cache", 2},        {kSin, "sin_cache", 2},     {kPositions, "position_ids", 2},
+    {kAttentionBias, "attention_bias", 4},
+};
 
 constexpr DataType kInt64 = onnx::TensorProto::INT64;
 
@@ -43,6 +51,7 @@ class GroupQueryAttentionReader {
 
   Matched<Match> read() {
     ATTN_OPT_DONE(refuse());
+    ATTN_OPT_DONE(check_ranks(node_, kRanks, facts_));
     ATTN_OPT_DONE(read_sizes());
     Match match;
     match.anchor = match.insert_before = &node_;
@@ -85,23 +94,20 @@ class GroupQueryAttentionReader {
   }
 
   Matched<void> read_sizes() {
-    const Shape* query = facts_.shape(*node_.inputs[kQuery]);
-    if (!query || query->size() != 3) return missed("contrib.rank", &node_, "query is not known to have 3 axes");
+    const Shape& query = facts_.shape(*node_.inputs[kQuery]).known();
     const int64_t all = node_.input(kKey) ? heads_ : heads_ + 2 * kv_heads_;
-    const auto size = exact_quotient((*query)[2], Dim(all));
+    const auto size = exact_quotient(query[2], Dim(all));
     if (!size || !size->is_constant() || size->value() <= 0)
-      return missed("contrib.shape", &node_, "the head size of a query " + to_string(*query) + " is no number");
+      return missed("contrib.shape", &node_, "the head size of a query " + to_string(query) + " is no number");
     size_ = size->value();
     scores_.type = facts_.type(*node_.inputs[kQuery]);
-    scores_.batch = (*query)[0];
+    scores_.batch = query[0];
     scores_.heads = heads_;
-    scores_.queries = scores_.new_keys = (*query)[1];
+    scores_.queries = scores_.new_keys = query[1];
     scores_.batch_size = inner_.size(*node_.inputs[kQuery], 0);
     scores_.query_count = inner_.size(*node_.inputs[kQuery], 1);
     if (!node_.input(kPastKey)) return {};
-    const Shape* past = facts_.shape(*node_.inputs[kPastKey]);
-    if (!past || past->size() != 4) return missed("contrib.rank", &node_, "past_key is not known to have 4 axes");
-    scores_.past = (*past)[2];
+    scores_.past = facts_.shape(*node_.inputs[kPastKey]).known()[2];
     if (facts_.type(*node_.inputs[kPastKey]) != scores_.type)
       return miss("group-query-attention.quantized-cache", "the cache is of another type");
     return {};
@@ -132,9 +138,10 @@ class GroupQueryAttentionReader {
     sdpa.k = walk_operand({key, by_heads(*key)}, context_);
     sdpa.v = walk_operand({value, by_heads(*value)}, context_);
     add_mask(*key, sdpa);
-    const AxisMap output = *AxisMap::of({scores_.batch, scores_.queries, heads_, size_},
-                                        {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
-                                .regrouped({scores_.batch, scores_.queries, heads_ * size_});
+    const AxisMap output =
+        AxisMap::of({scores_.batch, scores_.queries, heads_, size_}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
+            .regrouped({scores_.batch, scores_.queries, heads_ * size_})
+            .value();
     sdpa.outputs = walk_output(*node_.outputs[kY], output, context_);
     if (!sdpa.guarded) sdpa.preconditions = preconditions_of(sdpa, context_);
     enter_legal(sdpa);
@@ -142,7 +149,7 @@ class GroupQueryAttentionReader {
   }
 
   AxisMap by_heads(const Value& value) const {
-    return AxisMap::of(*facts_.shape(value), {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature});
+    return AxisMap::of(facts_.shape(value).known(), {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature});
   }
 
   /// Q, K and V as (B, heads, S, D).
@@ -188,7 +195,7 @@ class GroupQueryAttentionReader {
   }
 
   Value* rotated(Value* heads) {
-    const Shape* cache = facts_.shape(*node_.inputs[kCos]);
+    const MaybeShape cache = facts_.shape(*node_.inputs[kCos]);
     GraphBuilder::Attributes attributes{
         GraphBuilder::attribute("interleaved", node_.int_attribute("rotary_interleaved", 0) != 0 ? int64_t{1} : 0)};
     if (cache && cache->size() == 2 && (*cache)[1].is_constant() && (*cache)[1].value() * 2 != size_)
@@ -239,7 +246,7 @@ class GroupQueryAttentionReader {
 
   /// Which of the rows of KEY each query sees: (B, 1, S, rows).
   void add_mask(Value& key, Sdpa& sdpa) {
-    const Dim rows = (*facts_.shape(key))[2];
+    const Dim rows = facts_.shape(key).known()[2];
     const Shape frame{scores_.batch, scores_.heads, scores_.queries, rows};
     if (Value* bias = node_.input(kAttentionBias)) {
       ScoreTerm term;
@@ -273,7 +280,7 @@ class GroupQueryAttentionReader {
   /// Of KEYS that the caches have room for, those that the bias has columns for.
   Dim biased_keys(const Dim& keys) const {
     const Value* bias = node_.input(kAttentionBias);
-    const Shape* shape = bias ? facts_.shape(*bias) : nullptr;
+    const MaybeShape shape = bias ? facts_.shape(*bias) : nullptr;
     return shape && shape->size() == 4 ? minimum((*shape)[3], keys) : keys;
   }
 
@@ -286,11 +293,11 @@ class GroupQueryAttentionReader {
     if (const IntegerData* total = facts_.integers(*node_.inputs[kTotal]); total && total->values.size() == 1)
       sdpa.legal_sizes.emplace_back(total->values[0], keys);
     if (Value* bias = node_.input(kAttentionBias))
-      if (const Shape* shape = facts_.shape(*bias); shape && shape->size() == 4) {
+      if (const MaybeShape shape = facts_.shape(*bias); shape && shape->size() == 4) {
         sdpa.legal_sizes.emplace_back((*shape)[2], scores_.queries);
         sdpa.legal_sizes.emplace_back((*shape)[3], keys);
       }
-    if (const Shape* cache = node_.input(kCos) ? facts_.shape(*node_.inputs[kCos]) : nullptr; cache && cache->size() == 2)
+    if (const MaybeShape cache = node_.input(kCos) ? facts_.shape(*node_.inputs[kCos]) : nullptr; cache && cache->size() == 2)
       sdpa.legal_sizes.emplace_back((*cache)[0], keys);
     if (Value* positions = node_.input(kPositions)) enter_legal_integers(*positions, 0, 1, facts_, sdpa);
   }

@@ -19,7 +19,7 @@ class MaskWriter {
 
   /// True where a key is none of the padding; null where the mask says nothing.
   Matched<Value*> not_padding(Value& mask, bool knows_ends_and_starts) {
-    const Shape* shape = facts_.shape(mask);
+    const MaybeShape shape = facts_.shape(mask);
     if (!shape) return missed("contrib.mask-form", &node_, "the rank of '" + mask.name + "' is not known");
     if (shape->size() == 1) return within_lengths(mask, (*shape)[0], knows_ends_and_starts);
     if (shape->size() == 2 && (*shape)[1].is(1)) return nullptr;  // moves all scores of a row alike
@@ -97,7 +97,7 @@ ScoreTerm laid_over(Value* keep, double fill, const ContribScores& scores) {
 
 /// Lengths are no longer than the keys, and a mask of scores has their sizes.
 void enter_legal(Value& mask, const ContribScores& scores, Facts& facts, Sdpa& sdpa) {
-  const Shape& shape = *facts.shape(mask);
+  const Shape& shape = facts.shape(mask).known();
   if (shape.size() == 1) enter_legal_integers(mask, 0, scores.keys(), facts, sdpa);
   if (shape.size() > 1 && !shape.back().is(1)) sdpa.legal_sizes.emplace_back(shape.back(), scores.keys());
   if (shape.size() == 3) sdpa.legal_sizes.emplace_back(shape[1], scores.queries);
@@ -136,7 +136,7 @@ Matched<void> add_mask_terms(const ContribMasking& masking, const ContribScores&
 void add_attention_bias(Value* bias, const ContribScores& scores, Facts& facts, Sdpa& sdpa) {
   if (!bias) return;
   sdpa.terms.push_back(added(bias, scores));
-  const Shape* shape = facts.shape(*bias);
+  const MaybeShape shape = facts.shape(*bias);
   if (!shape || shape->size() != 4) return;
   sdpa.legal_sizes.emplace_back((*shape)[2], scores.queries);
   sdpa.legal_sizes.emplace_back((*shape)[3], scores.keys());

@@ -11,6 +11,7 @@
 // K and V may also be (B, H, S, D), packed into one (B, S, H, 2, D), or with Q into (B, S, H, 3, D).
 #include "patterns/contrib_description.h"
 #include "patterns/contrib_operator.h"
+#include "patterns/contrib_ranks.h"
 #include "src/graph/operator_name.h"
 
 namespace attn_opt {
@@ -20,6 +21,10 @@ enum Input {
   kQuery, kKey, kValue, kBias, kMask, kAttentionBias, kPastKey, kPastValue, kPastLength, kCacheIndirection
 };
 enum Output { kY, kPresentKey, kPresentValue, kScores };
+
+constexpr InputRank kRanks[] = {
+    {kBias, "bias", 1}, {kAttentionBias, "attention_bias", 4}, {kPastKey, "past_key", 4}, {kPastValue, "past_value", 4},
+};
 
 constexpr int kScoresWithTerms = 2;  // of qk_matmul_output_mode
 
@@ -37,6 +42,7 @@ class MultiHeadAttentionReader {
 
   Matched<Match> read() {
     ATTN_OPT_DONE(refuse_buffers());
+    ATTN_OPT_DONE(check_ranks(node_, kRanks, facts_));
     ATTN_OPT_DONE(read_operands());
     ATTN_OPT_DONE(read_sizes());
     match_.anchor = match_.insert_before = &node_;
@@ -53,22 +59,22 @@ class MultiHeadAttentionReader {
     return {};
   }
 
-  Matched<const Shape*> shape_of(size_t input) const {
+  Matched<MaybeShape> shape_of(size_t input) const {
     const Value* value = node_.input(input);
-    const Shape* shape = value ? facts_.shape(*value) : nullptr;
+    const MaybeShape shape = value ? facts_.shape(*value) : nullptr;
     if (!shape) return missed("contrib.rank", &node_, "the rank of input " + std::to_string(input) + " is not known");
     return shape;
   }
 
   Matched<void> read_operands() {
-    ATTN_OPT_MATCH(const Shape* query, shape_of(kQuery));
+    ATTN_OPT_MATCH(const MaybeShape query, shape_of(kQuery));
     if (query->size() == 5) return read_packed({&q_, &k_, &v_}, kQuery);
     ATTN_OPT_MATCH(q_, merged(kQuery));
-    ATTN_OPT_MATCH(const Shape* key, shape_of(kKey));
+    ATTN_OPT_MATCH(const MaybeShape key, shape_of(kKey));
     if (key->size() == 5) return read_packed({&k_, &v_}, kKey);
     if (key->size() == 4) {
       for (auto [view, input] : {std::pair{&k_, kKey}, std::pair{&v_, kValue}}) {
-        ATTN_OPT_MATCH(const Shape* shape, shape_of(input));
+        ATTN_OPT_MATCH(const MaybeShape shape, shape_of(input));
         if (shape->size() != 4) return misfit(input, *shape);
         *view = {node_.inputs[input], AxisMap::of(*shape, {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature})};
       }
@@ -81,7 +87,7 @@ class MultiHeadAttentionReader {
 
   /// (B, S, H*D).
   Matched<OperandView> merged(size_t input) const {
-    ATTN_OPT_MATCH(const Shape* shape, shape_of(input));
+    ATTN_OPT_MATCH(const MaybeShape shape, shape_of(input));
     const auto features = shape->size() == 3 && heads_ > 0 ? exact_quotient((*shape)[2], heads_) : std::nullopt;
     if (!features) return misfit(input, *shape);
     return OperandView{node_.inputs[input], merged_axes((*shape)[0], (*shape)[1], heads_, *features)};
@@ -89,7 +95,7 @@ class MultiHeadAttentionReader {
 
   /// The parts of (B, S, H, PARTS, D).
   Matched<void> read_packed(const std::vector<OperandView*>& parts, size_t input) {
-    ATTN_OPT_MATCH(const Shape* shape, shape_of(input));
+    ATTN_OPT_MATCH(const MaybeShape shape, shape_of(input));
     const Shape& dims = *shape;
     if (!dims[2].is(heads_) || !dims[3].is(static_cast<int64_t>(parts.size()))) return misfit(input, dims);
     const std::vector<Value*> values = inner_.split(node_.inputs[input], std::vector<int64_t>(parts.size(), 1), 3);
@@ -116,7 +122,7 @@ class MultiHeadAttentionReader {
     Value& of_keys = *node_.inputs[node_.input(kKey) ? kKey : kQuery];
     scores_.key_count = inner_.size(of_keys, by_heads ? 2 : 1);
     if (!node_.input(kPastKey)) return {};
-    ATTN_OPT_MATCH(const Shape* past, shape_of(kPastKey));
+    ATTN_OPT_MATCH(const MaybeShape past, shape_of(kPastKey));
     if (past->size() != 4 || !node_.input(kPastValue)) return misfit(kPastKey, *past);
     scores_.past = (*past)[2];
     scores_.past_count = inner_.size(*node_.inputs[kPastKey], 2);

@@ -33,7 +33,7 @@ Matched<Equation> equation_of(Node& product, MatchContext& context) {
   const size_t comma = text.find(','), arrow = text.find("->");
   if (product.inputs.size() != 2 || comma == std::string::npos || arrow == std::string::npos || arrow < comma) return miss();
   Equation equation{text.substr(0, comma), text.substr(comma + 1, arrow - comma - 1), text.substr(arrow + 2)};
-  const Shape* shapes[2] = {context.facts.shape(*product.inputs[0]), context.facts.shape(*product.inputs[1])};
+  const MaybeShape shapes[2] = {context.facts.shape(*product.inputs[0]), context.facts.shape(*product.inputs[1])};
   if (!shapes[0] || !shapes[1]) return miss();
   std::string ellipsis;
   if (equation.one.find("...") != std::string::npos) {
@@ -140,7 +140,7 @@ Matched<ScoreProduct> einsum_score_product(Node& product, const ScoreLayout& lay
   for (size_t i = 0; i < layout.order.size(); ++i) result[i] = equation.result[static_cast<size_t>(layout.order[i])];
   const size_t leading = result.size() - 2, heads = std::min(layout.head_axes, leading);
   const char query = result[leading], key = result[leading + 1];
-  const Shape* scores = context.facts.shape(*product.outputs[0]);
+  const MaybeShape scores = context.facts.shape(*product.outputs[0]);
   const bool query_first = has(equation.one, query) && !has(equation.other, query);
   if (!scores) return miss();
   const std::string& query_term = query_first ? equation.one : equation.other;
@@ -163,7 +163,7 @@ Matched<ValueProduct> einsum_value_product(Node& product, size_t probabilities, 
   const std::string& scores = probabilities == 0 ? equation.one : equation.other;
   const std::string& values = probabilities == 0 ? equation.other : equation.one;
   const std::string keys = contracted(equation);
-  const Shape& sizes = *context.facts.shape(*product.inputs[probabilities]);
+  const Shape& sizes = context.facts.shape(*product.inputs[probabilities]).known();
   const std::string features = letters(values, [&](char letter) { return !has(scores, letter); });
   const char query = query_letter(scores, values, sizes);
   if (keys.size() != 1 || scores.size() < 2 || !query || features.empty()) return miss();

@@ -32,13 +32,22 @@ Matched<void> check_weights(Node& gemm, int operand, MatchContext& context) {
   return missed("product.gemm", &gemm, "'" + gemm.inputs[operand]->name + "' is constant: a linear layer");
 }
 
+/// Both operands of a Gemm have two axes, whatever is known of them.
+Matched<void> check_ranks(Node& gemm, MatchContext& context) {
+  for (const size_t operand : {0, 1})
+    if (!context.facts.shape(*gemm.inputs[operand]).has_rank(2))
+      return missed("product.unknown-rank", &gemm, "'" + gemm.inputs[operand]->name + "' is not known to have 2 axes");
+  return {};
+}
+
 }  // namespace
 
 Matched<ScoreProduct> gemm_score_product(Node& product, bool transposed, MatchContext& context) {
   const int query = transposed ? 1 : 0;
   ATTN_OPT_DONE(check_weights(product, 1 - query, context));
-  const Shape* scores = context.facts.shape(*product.outputs[0]);
-  if (!scores) return missed("product.unknown-rank", &product, "the scores' sizes are not known");
+  ATTN_OPT_DONE(check_ranks(product, context));
+  const MaybeShape scores = context.facts.shape(*product.outputs[0]);
+  if (!scores.has_rank(2)) return missed("product.unknown-rank", &product, "the scores' sizes are not known");
   ScoreProduct read;
   const ProductSide rows = side(product, 0, Role::kRow, Role::kFeature);
   const ProductSide columns = side(product, 1, Role::kFeature, Role::kRow);
@@ -58,6 +67,7 @@ Matched<ValueProduct> gemm_value_product(Node& product, size_t probabilities, Ma
   const bool behind = probabilities == 1;
   const int value = behind ? 0 : 1;
   ATTN_OPT_DONE(check_weights(product, value, context));
+  ATTN_OPT_DONE(check_ranks(product, context));
   if (product.float_attribute("alpha", 1) != 1) return missed("product.gemm", &product, "alpha is not 1");
   if (addend_of(product, context)) return missed("product.gemm", &product, "a bias is added to the result");
   const Role rows = behind ? Role::kFeature : Role::kRow, columns = behind ? Role::kRow : Role::kFeature;

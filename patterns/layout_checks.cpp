@@ -14,7 +14,7 @@ Dim leading_product(const Shape& shape) { return product(std::span(shape).first(
 
 /// Of AFTER, which BEFORE is regrouped to. One size of the two need not be the same symbol: it is what the others leave of all
 /// elements.
-bool keep_last_two_axes(const Shape* before, const Shape* after) {
+bool keep_last_two_axes(MaybeShape before, MaybeShape after) {
   if (!before || before->size() < 2 || after->size() < 2) return false;
   const bool keeps_first = (*before)[before->size() - 2] == (*after)[after->size() - 2], keeps_last = before->back() == after->back();
   if (keeps_first && keeps_last) return true;
@@ -30,7 +30,7 @@ bool is_regrouping(const Node& node) {
 }
 
 Value* regrouped_from(Node& node, Facts& facts) {
-  const Shape* after = facts.shape(*node.outputs[0]);
+  const MaybeShape after = facts.shape(*node.outputs[0]);
   Node* next = &node;
   for (int step = 0; after && next && is_regrouping(*next) && step < kMaxTogether; ++step) {
     Value& source = canonical(*next->inputs[0], facts);

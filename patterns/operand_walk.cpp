@@ -25,11 +25,11 @@ std::vector<int64_t> perm_of(const Node& node, size_t rank) {
 std::optional<OperandView> before_scale(Node& node, const OperandView& view, MatchContext& context) {
   const bool divides = node.is("Div");
   if (!divides && !node.is("Mul")) return std::nullopt;
-  const Shape* shape = context.facts.shape(*node.outputs[0]);
+  const MaybeShape shape = context.facts.shape(*node.outputs[0]);
   for (int scaled : {0, 1}) {
     if (divides && scaled == 1) break;
     const auto factor = context.facts.uniform(*node.inputs[1 - scaled]);
-    const Shape* before = context.facts.shape(*node.inputs[scaled]);
+    const MaybeShape before = context.facts.shape(*node.inputs[scaled]);
     if (!factor || *factor == 0 || !shape || !before || *before != *shape) continue;
     OperandView next = view;
     next.value = node.inputs[scaled];
@@ -58,7 +58,7 @@ bool comes_from_graph_input(Value& value, Facts& facts) {
 std::optional<OperandView> before_cache(Node& node, const OperandView& view, MatchContext& context) {
   if (!node.is("Concat") || node.inputs.size() != 2 || !view.axes.is_bhsd())
     return std::nullopt;
-  const Shape* fresh = context.facts.shape(*node.inputs[1]);
+  const MaybeShape fresh = context.facts.shape(*node.inputs[1]);
   if (!fresh || fresh->size() != 4) return std::nullopt;
   const int64_t axis = node.int_attribute("axis", 0);
   if ((axis != 2 && axis != -2) || !comes_from_graph_input(*node.inputs[0], context.facts)) return std::nullopt;
@@ -70,7 +70,7 @@ std::optional<OperandView> before_cache(Node& node, const OperandView& view, Mat
 
 std::optional<AxisMap> axes_before(Node& node, const OperandView& view, MatchContext& context) {
   const AxisMap& axes = view.axes;
-  const Shape* before = context.facts.shape(*node.inputs[0]);
+  const MaybeShape before = context.facts.shape(*node.inputs[0]);
   if (!before) return std::nullopt;
   if (node.is("Transpose")) {
     const auto perm = perm_of(node, before->size());
@@ -78,7 +78,7 @@ std::optional<AxisMap> axes_before(Node& node, const OperandView& view, MatchCon
     return axes.before_transpose(perm);
   }
   if (is_regrouping(node)) return axes.regrouped(*before);
-  const Shape* after = context.facts.shape(*node.outputs[0]);
+  const MaybeShape after = context.facts.shape(*node.outputs[0]);
   if (after && !view.past && (node.is("Expand") || node.is("Tile"))) return axes.before_expand(*before, *after);
   return std::nullopt;
 }
@@ -103,7 +103,7 @@ std::optional<AxisMap> axes_after(const Node& node, const AxisMap& axes, MatchCo
     if (perm.size() != axes.rank()) return std::nullopt;
     return axes.after_transpose(perm);
   }
-  const Shape* after = context.facts.shape(*node.outputs[0]);
+  const MaybeShape after = context.facts.shape(*node.outputs[0]);
   if (!is_regrouping(node) || !after) return std::nullopt;
   return axes.regrouped(*after);
 }

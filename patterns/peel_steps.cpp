@@ -12,8 +12,8 @@ ScoreWalk step(const ScoreWalk& walk, Value& next, const std::string& what) {
 }
 
 bool keeps_shape(const Value& result, const Value& operand, Facts& facts) {
-  const Shape* after = facts.shape(result);
-  const Shape* before = facts.shape(operand);
+  const MaybeShape after = facts.shape(result);
+  const MaybeShape before = facts.shape(operand);
   if (!after || !before || after->size() != before->size() || before->size() < 2) return false;
   for (size_t axis = 0; axis < after->size(); ++axis) {
     const Dim &was = (*before)[axis], &is = (*after)[axis];
@@ -30,7 +30,7 @@ Matched<Value*> placed_term(Value& term, Node& node, const ScoreWalk& walk, Matc
 }
 
 Shape frame_at(const Node& node, const ScoreWalk& walk, MatchContext& context) {
-  return walk.layout.placed(*context.facts.shape(*node.outputs[0]));
+  return walk.layout.placed(context.facts.shape(*node.outputs[0]).known());
 }
 
 }  // namespace attn_opt

@@ -100,7 +100,7 @@ std::optional<Precondition> scores_within_clamp(const Sdpa& sdpa) {
   return Precondition{"scores-within-clamp", false, "scores are clamped at " + number_text(*sdpa.clamp)};
 }
 
-void add_symbols(const Shape* shape, std::set<std::string>& symbols) {
+void add_symbols(MaybeShape shape, std::set<std::string>& symbols) {
   if (!shape) return;
   for (const Dim& dim : *shape)
     for (const AtomRef& atom : dim.atoms()) symbols.insert(atom->name);

@@ -75,7 +75,7 @@ class Walker {
     Node* node = readers.only_one() ? readers.all[0].node : nullptr;
     if (!node || node->graph != value_->graph || !(node->is("Mul") || (node->is("Div") && readers.all[0].input == 0))) return false;
     Value& factor = *node->inputs[static_cast<size_t>(1 - readers.all[0].input)];
-    const Shape *own = facts_.shape(*value_), *after = facts_.shape(*node->outputs[0]), *shape = facts_.shape(factor);
+    const MaybeShape own = facts_.shape(*value_), after = facts_.shape(*node->outputs[0]), shape = facts_.shape(factor);
     if (!own || !after || !shape || *own != *after || shape->size() > own->size()) return false;
     const auto is_one = [](const Dim& size) { return size.is(1); };
     if (!std::all_of(shape->end() - std::min<std::ptrdiff_t>(2, std::ssize(*shape)), shape->end(), is_one)) return false;
@@ -90,7 +90,7 @@ class Walker {
     if (walk_.mask || walk_.transposed || walk_.guard || walk_.sinks) return false;
     auto mask = renormalised_mask(readers, *value_, context_);
     if (!mask) return false;
-    walk_.masked_shape = *facts_.shape(*value_);
+    walk_.masked_shape = facts_.shape(*value_).known();
     walk_.peeled.emplace_back("Mul(mask) / ReduceSum");
     value_ = mask->result;
     walk_.mask = std::move(mask);
@@ -168,7 +168,7 @@ class Walker {
   /// What a chain of layout operators from FIRST on makes, each the only reader of the one before, where queries and keys are
   /// the last two axes again and the leading ones in their order; turns the walk if they are swapped. Null if there is none.
   Value* end_of_layout(Node& first) {
-    const Shape* own = facts_.shape(*value_);
+    const MaybeShape own = facts_.shape(*value_);
     if (!own || own->size() < 2) return nullptr;
     std::vector<Role> roles(own->size(), Role::kBatch);
     roles[own->size() - 2] = Role::kRow;

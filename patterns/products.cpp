@@ -43,8 +43,8 @@ ProductSide side_of(const Node& product, size_t operand, size_t rank, Role rows,
 
 /// Shapes of both operands of a MatMul, if their ranks allow a product of heads.
 Matched<std::pair<Shape, Shape>> operand_shapes(Node& product, MatchContext& context) {
-  const Shape* one = context.facts.shape(*product.inputs[0]);
-  const Shape* other = context.facts.shape(*product.inputs[1]);
+  const MaybeShape one = context.facts.shape(*product.inputs[0]);
+  const MaybeShape other = context.facts.shape(*product.inputs[1]);
   if (!one || !other) return missed("product.unknown-rank", &product, "an operand's rank is not known");
   if (one->size() < 2 || one->size() != other->size())
     return missed("product.rank", &product, to_string(*one) + " and " + to_string(*other));
@@ -73,7 +73,7 @@ Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, Ma
   const ProductSide columns = side_of(product, 1, rank, Role::kFeature, Role::kRow);
   read.query = transposed ? columns : rows;
   read.key = transposed ? rows : columns;
-  const Shape* scores = context.facts.shape(*product.outputs[0]);
+  const MaybeShape scores = context.facts.shape(*product.outputs[0]);
   if (!scores) return missed("product.unknown-rank", &product, "the scores' rank is not known");
   read.scores = layout.placed(*scores);
   if (is_fused_matmul(product)) read.scale = product.float_attribute("alpha", 1);
@@ -102,7 +102,7 @@ Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchCo
 }
 
 AxisMap axes_of(const ProductSide& side, const std::optional<LeadingSplit>& split, MatchContext& context) {
-  const Shape& shape = *context.facts.shape(*side.value);
+  const Shape& shape = context.facts.shape(*side.value).known();
   const auto map_of = [&split](const Shape& sizes, const std::vector<Role>& roles) {
     if (split && sizes.size() == 3 && roles[0] == Role::kHead)
       return AxisMap::of_merged(sizes, split->batch, split->heads, roles[1], roles[2]);

@@ -106,9 +106,9 @@ bool is_never_empty(Value& tested, Facts& facts) {
 
 /// True if the guard NODE does not make the probabilities larger.
 bool keeps_shape(const Node& node, Facts& facts) {
-  const Shape* after = facts.shape(*node.outputs[0]);
+  const MaybeShape after = facts.shape(*node.outputs[0]);
   return after && std::any_of(node.inputs.begin() + (node.is("Where") ? 1 : 0), node.inputs.end(), [&](const Value* input) {
-           const Shape* before = facts.shape(*input);
+           const MaybeShape before = facts.shape(*input);
            return before && *before == *after;
          });
 }

@@ -25,7 +25,7 @@ struct Placed {
 
 std::optional<Placed> identified(Value& value, Facts& facts) {
   Placed placed{&canonical(value, facts), {}};
-  const Shape* shape = facts.shape(value);
+  const MaybeShape shape = facts.shape(value);
   if (!shape) return std::nullopt;
   placed.axes.resize(shape->size());
   std::iota(placed.axes.begin(), placed.axes.end(), 0);
@@ -44,7 +44,7 @@ std::optional<Placed> before_transpose(const Node& node, const Placed& after, Fa
 
 /// AFTER is regrouped, or repeated along axes, of which neither moves axes of a size other than 1.
 std::optional<Placed> before_same_axes(const Node& node, const Placed& after, Facts& facts) {
-  const Shape *is = facts.shape(*after.value), *was = facts.shape(*node.inputs[0]);
+  const MaybeShape is = facts.shape(*after.value), was = facts.shape(*node.inputs[0]);
   if (!is || !was) return std::nullopt;
   Placed before{&canonical(*node.inputs[0], facts), std::vector<int>(was->size(), kUnit)};
   const bool expands = node.is("Expand");
@@ -72,7 +72,7 @@ std::optional<Placed> before_regroupings(const Node& node, const Placed& after, 
 }
 
 std::optional<Placed> before_reduction(const Node& node, const Placed& after, int row_axis, Facts& facts) {
-  const Shape* shape = facts.shape(*node.inputs[0]);
+  const MaybeShape shape = facts.shape(*node.inputs[0]);
   const auto axis = shape ? reduced_axis(node, shape->size(), facts) : std::nullopt;
   if (!axis) return std::nullopt;
   Placed before{&canonical(*node.inputs[0], facts), after.axes};
@@ -100,7 +100,7 @@ Placed untransposed(Placed found, Facts& facts) {
 }
 
 bool are_one(const Placed& one, const Placed& other, Facts& facts) {
-  const Shape* shape = facts.shape(*one.value);
+  const MaybeShape shape = facts.shape(*one.value);
   if (one.value != other.value || !shape) return false;
   for (size_t axis = 0; axis < shape->size(); ++axis)
     if (!(*shape)[axis].is(1) && one.axes[axis] != other.axes[axis]) return false;
@@ -123,7 +123,7 @@ std::optional<Placed> reduced_from(const std::string& op_type, Value& value, siz
       placed = before_transpose(*node, *placed, facts);
     } else if (node->is("Max") && op_type == "ReduceMax") {
       Value* above = above_minus_inf(*node, facts);
-      if (!above || !facts.shape(*above) || facts.shape(*above)->size() != placed->axes.size()) return std::nullopt;
+      if (!above || !facts.shape(*above) || facts.shape(*above).known().size() != placed->axes.size()) return std::nullopt;
       placed->value = &canonical(*above, facts);
     } else if (is_regrouping(*node)) {
       placed = before_regroupings(*node, *placed, facts);

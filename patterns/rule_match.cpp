@@ -233,7 +233,7 @@ class RuleMatcher {
       if (!constraint.types.empty() && std::find(constraint.types.begin(), constraint.types.end(), type) == constraint.types.end())
         return violated("is " + type_name(type));
       if (!constraint.dims) continue;
-      const Shape* shape = facts.shape(value);
+      const MaybeShape shape = facts.shape(value);
       if (!shape) return violated("has no known rank");
       if (!fits(*constraint.dims, *shape, sizes)) return violated("is of " + to_string(*shape));
     }

@@ -71,7 +71,7 @@ Matched<ScoreTerm> floor_term(const Bounds& bounds, Node& node, const ScoreWalk&
 
 /// True if VALUE, which is subtracted from SCORES of LAYOUT, is one number for all keys of a row.
 bool is_one_for_all_keys(const Value& value, const Value& scores, const ScoreLayout& layout, Facts& facts) {
-  const Shape *own = facts.shape(value), *whole = facts.shape(scores);
+  const MaybeShape own = facts.shape(value), whole = facts.shape(scores);
   if (!own || !whole || own->size() > whole->size()) return false;
   const size_t keys = layout.order.empty() ? whole->size() - 1 : static_cast<size_t>(layout.order.back());
   const size_t absent = whole->size() - own->size();

@@ -46,7 +46,7 @@ ScoreLayout ScoreLayout::swapped(size_t rank) const { return before_transpose(la
 
 Value* placed(Value& value, const ScoreLayout& layout, Node& reader, MatchContext& context) {
   if (layout.order.empty()) return &value;
-  const Shape* shape = context.facts.shape(value);
+  const MaybeShape shape = context.facts.shape(value);
   if (!shape || shape->size() > layout.order.size()) return nullptr;
   if (std::ranges::all_of(*shape, [](const Dim& size) { return size.is(1); })) return &value;
   InnerValues inner(reader, context);

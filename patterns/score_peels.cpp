@@ -21,7 +21,7 @@ namespace attn_opt {
 namespace {
 
 std::string shape_text(const Value& value, Facts& facts) {
-  const Shape* shape = facts.shape(value);
+  const MaybeShape shape = facts.shape(value);
   return shape ? to_string(*shape) : "unknown rank";
 }
 
@@ -93,7 +93,7 @@ std::optional<Ways> peel_split(Node& node, const ScoreWalk& walk, MatchContext& 
     auto terms = merged_terms(*walk.split, walk.terms, node, context);
     if (!terms) return tl::unexpected<Miss>(terms.error());
     next.terms = *std::move(terms);
-    if (*context.facts.shape(*before) != walk.split->merged) next.frames.push_back(walk.split->merged);
+    if (context.facts.shape(*before).known() != walk.split->merged) next.frames.push_back(walk.split->merged);
     next.split.reset();
     return Ways(std::vector{std::move(next)});
   }
@@ -116,12 +116,12 @@ Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
                   shape_text(*node.inputs[0], context.facts) + " to " + shape_text(*node.outputs[0], context.facts), walk.peeled);
   ScoreWalk next = step(walk, *before, node.op());
   next.frames.push_back(frame_at(node, walk, context));
-  if (!walk.layout.order.empty()) next.layout = ScoreLayout::keys_by_queries(context.facts.shape(*before)->size());
+  if (!walk.layout.order.empty()) next.layout = ScoreLayout::keys_by_queries(context.facts.shape(*before).known().size());
   return std::vector{std::move(next)};
 }
 
 Ways peel_transpose(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  const Shape* after = context.facts.shape(*node.outputs[0]);
+  const MaybeShape after = context.facts.shape(*node.outputs[0]);
   const auto* perm = node.ints_attribute("perm");
   if (!after || !perm || std::ssize(*perm) != std::ssize(*after) || walk.split)
     return missed("scores.transpose", &node, shape_text(*node.outputs[0], context.facts), walk.peeled);
@@ -148,7 +148,7 @@ std::optional<Ways> peel_softcap(Node& node, const ScoreWalk& walk, MatchContext
 /// Scores times a tensor: (..., L or 1, 1) scales queries, (..., 1, S) keys.
 Matched<ScoreWalk> scaled_by_tensor(Node& node, int scores, const ScoreWalk& walk, MatchContext& context) {
   ATTN_OPT_MATCH(Value * factor, placed_term(*node.inputs[1 - scores], node, walk, context));
-  const Shape* shape = context.facts.shape(*factor);
+  const MaybeShape shape = context.facts.shape(*factor);
   if (!shape || !keeps_shape(*node.outputs[0], *node.inputs[scores], context.facts))
     return missed("scores.scale-shape", &node, shape_text(*factor, context.facts), walk.peeled);
   if (walk.split) return missed("scores.reshape", &node, "a factor of scores whose queries and keys are split", walk.peeled);
@@ -179,10 +179,10 @@ std::optional<Ways> peel_zero_one_mask(Node& node, const ScoreWalk& walk, MatchC
 /// Sinks beside the scores, of what is cut off behind the softmax.
 Ways peel_sinks(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (!walk.cut_off || walk.sinks || node.inputs.size() != 2) return missed("scores.operator", &node, node.op(), walk.peeled);
-  const Shape* after = context.facts.shape(*node.outputs[0]);
+  const MaybeShape after = context.facts.shape(*node.outputs[0]);
   const int64_t axis = node.int_attribute("axis", 0);
   Value &sinks = *node.inputs[walk.cut_off->in_front ? 0 : 1], &scores = *node.inputs[walk.cut_off->in_front ? 1 : 0];
-  const Shape* shape = context.facts.shape(sinks);
+  const MaybeShape shape = context.facts.shape(sinks);
   const bool is_last = after && (axis == -1 || axis == std::ssize(*after) - 1);
   if (!is_last || !shape || shape->back() != walk.cut_off->count)
     return missed("scores.sinks", &node, shape_text(sinks, context.facts) + " beside the scores", walk.peeled);

@@ -28,7 +28,7 @@ class Merger {
       : split_(split), leading_(split.merged.size() - 2), facts_(context.facts), inner_(node, context) {}
 
   std::optional<Laid> laid(Value& value) {
-    const Shape* own = facts_.shape(value);
+    const MaybeShape own = facts_.shape(value);
     if (!own || own->size() > split_.parts.size()) return std::nullopt;
     Laid laid{&value, Shape(split_.parts.size() - own->size(), 1)};
     laid.shape.insert(laid.shape.end(), own->begin(), own->end());
@@ -64,7 +64,7 @@ class Merger {
     complete(leading_, leading_ + split_.rows);
     complete(leading_ + split_.rows, split_.parts.size());
     // Expand gives it all axes, which what is reshaped by zeros must have.
-    const bool lacks_axes = facts_.shape(*laid.value) && facts_.shape(*laid.value)->size() != laid.shape.size();
+    const bool lacks_axes = facts_.shape(*laid.value) && facts_.shape(*laid.value).known().size() != laid.shape.size();
     if (expands || lacks_axes) laid.value = inner_.build().node("Expand", {laid.value, inner_.build().ints(sizes)});
     return inner_.reshaped(laid.value, target);
   }
@@ -104,7 +104,7 @@ PartCounts part_counts(const Shape& parts, const Shape& whole) {
 Value* regrouped_where(Value& value, Facts& facts, const std::function<bool(const Shape&)>& fits) {
   Value* seen = &canonical(value, facts);
   for (int step = 0; step < kMaxTogether; ++step) {
-    const Shape* shape = facts.shape(*seen);
+    const MaybeShape shape = facts.shape(*seen);
     if (shape && fits(*shape)) return seen;
     if (!seen->producer || !is_regrouping(*seen->producer)) return nullptr;
     seen = &canonical(*seen->producer->inputs[0], facts);
@@ -114,7 +114,7 @@ Value* regrouped_where(Value& value, Facts& facts, const std::function<bool(cons
 
 }  // namespace
 
-bool ScoreSplit::regroups(Facts& facts) const { return merged != *facts.shape(*merges->outputs[0]); }
+bool ScoreSplit::regroups(Facts& facts) const { return merged != facts.shape(*merges->outputs[0]).known(); }
 
 Value* ScoreSplit::whole_above(Value& value, Facts& facts) const {
   const Dim leading = product_of(merged, 0, merged.size() - 2);
@@ -124,7 +124,7 @@ Value* ScoreSplit::whole_above(Value& value, Facts& facts) const {
 }
 
 std::optional<ScoreSplit> split_below(Node& node, Facts& facts) {
-  const Shape* whole = facts.shape(*node.outputs[0]);
+  const MaybeShape whole = facts.shape(*node.outputs[0]);
   if (!node.is("Reshape") || !whole || whole->size() < 2) return std::nullopt;
   PartCounts counts;
   Value* source = regrouped_where(*node.inputs[0], facts, [&](const Shape& own) {
@@ -132,7 +132,7 @@ std::optional<ScoreSplit> split_below(Node& node, Facts& facts) {
     return counts.rows > 0;
   });
   if (!source) return std::nullopt;
-  const Shape& parts = *facts.shape(*source);
+  const Shape& parts = facts.shape(*source).known();
   Shape merged(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(counts.leading));
   merged.insert(merged.end(), whole->end() - 2, whole->end());
   return ScoreSplit{&node, source, std::move(merged), parts, counts.rows};

@@ -30,13 +30,13 @@ class Padding {
 
   /// SINKS with zeros where the KEYS stand.
   Value* among_keys(Value& sinks, Value* keys) {
-    return padded(sinks, facts_.shape(sinks)->size() - 1, keys, !columns_.in_front, false);
+    return padded(sinks, facts_.shape(sinks).known().size() - 1, keys, !columns_.in_front, false);
   }
 
  private:
   /// COUNT: int64 [1].
   Value* padded(Value& value, size_t axis, Value* count, bool in_front, bool with_true) {
-    std::vector<Value*> inputs{&value, pads_of(facts_.shape(value)->size(), axis, count, in_front)};
+    std::vector<Value*> inputs{&value, pads_of(facts_.shape(value).known().size(), axis, count, in_front)};
     if (with_true) inputs.push_back(inner_.number(1, onnx::TensorProto::BOOL));
     return inner_.build().node("Pad", inputs);
   }
@@ -79,7 +79,7 @@ Value& unexpanded(Value& sinks, int64_t count, Facts& facts) {
   Value* seen = &canonical(sinks, facts);
   for (int step = 0; step < kMaxExpands && seen->producer && seen->producer->is("Expand"); ++step) {
     Value& before = canonical(*seen->producer->inputs[0], facts);
-    const Shape* shape = facts.shape(before);
+    const MaybeShape shape = facts.shape(before);
     if (!shape || shape->empty() || shape->back() != count) break;
     seen = &before;
   }
@@ -97,7 +97,7 @@ Value* count_of(const OperandView& keys, size_t axis, Padding& padding) {
 Matched<void> widen(ScoreTerm& term, const SinkColumns& columns, Value* keys, Padding& padding, Node& reader, MatchContext& context) {
   const auto miss = [&](const char* why) { return missed("scores.sinks", &reader, why); };
   if (term.kind == ScoreTerm::Kind::kFloor || !term.parts.values.empty()) return miss("beside a floor, or a bias of split scores");
-  const Shape* shape = context.facts.shape(*term.value);
+  const MaybeShape shape = context.facts.shape(*term.value);
   if (!shape || term.frame.empty()) return miss("beside a mask whose rank is not known");
   const size_t rank = std::max<size_t>(1, shape->size());
   const bool has_keys = !shape->empty() && !shape->back().is(1);
@@ -112,7 +112,7 @@ Matched<void> widen(ScoreTerm& term, const SinkColumns& columns, Value* keys, Pa
 
 std::optional<SinkColumns> columns_cut_off(const Node& node, Facts& facts) {
   if (!node.is("Slice") || node.inputs.size() < 3 || !node.outputs[0]) return std::nullopt;
-  const Shape *before = facts.shape(*node.inputs[0]), *after = facts.shape(*node.outputs[0]);
+  const MaybeShape before = facts.shape(*node.inputs[0]), after = facts.shape(*node.outputs[0]);
   if (!before || !after || before->empty() || before->size() != after->size()) return std::nullopt;
   const Dim cut = before->back() - after->back();
   if (!cut.is_constant() || cut.value() <= 0 || !std::equal(before->begin(), before->end() - 1, after->begin())) return std::nullopt;

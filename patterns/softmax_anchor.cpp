@@ -107,7 +107,7 @@ std::optional<SoftmaxSite> quotient(Node& node, Facts& facts) {
 Matcher total_of_row(const Matcher& terms, Value* const* rows, const Node** sum) {
   return [=](Value& value, Facts& facts) {
     const Value& seen = canonical(value, facts);
-    const Shape* shape = facts.shape(seen);
+    const MaybeShape shape = facts.shape(seen);
     const Matcher times_ones = op("MatMul", {terms, number_is(1)});
     const bool is_one_a_row = shape && !shape->empty() && shape->back().is(1);
     *sum = seen.producer;
@@ -205,7 +205,7 @@ Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& 
   const bool flattens = node && context.view.opset(*node->graph) < 13;
   const int64_t axis = node ? node->int_attribute("axis", flattens ? 1 : -1) : -1;
   if (axis == -1 && layout.order.empty()) return {};
-  const Shape* shape = context.facts.shape(*softmax.input);
+  const MaybeShape shape = context.facts.shape(*softmax.input);
   if (!shape) return missed("softmax.unknown-rank", node, "axis " + std::to_string(axis) + " of '" + softmax.input->name + "'");
   const int64_t rank = std::ssize(*shape), own = axis < 0 ? axis + rank : axis;
   const int64_t keys = layout.order.empty() ? rank - 1 : layout.order.back();

@@ -42,10 +42,10 @@ struct Reading {
 
 /// Batch and heads where some value of the site keeps them apart.
 std::optional<LeadingSplit> split_by_four_axes(const Reading& reading, MatchContext& context) {
-  const Shape* probabilities = context.facts.shape(*reading.probabilities.probabilities);
-  std::vector<const Shape*> shapes{&reading.score_product.scores, probabilities};
-  for (const Shape& frame : reading.scores.frames) shapes.push_back(&frame);
-  for (const Shape* shape : shapes)
+  const MaybeShape probabilities = context.facts.shape(*reading.probabilities.probabilities);
+  std::vector<MaybeShape> shapes{reading.score_product.scores, probabilities};
+  for (const Shape& frame : reading.scores.frames) shapes.push_back(frame);
+  for (const MaybeShape shape : shapes)
     if (shape && shape->size() == 4) return LeadingSplit{(*shape)[0], (*shape)[1]};
   return std::nullopt;
 }
@@ -146,12 +146,12 @@ std::optional<double> fill_that_scores_stay_above(const Reading& reading) {
 
 /// V, multiplied with what the probabilities were multiplied with.
 Matched<ProductSide> scaled_values(const ProbabilityWalk& walk, ProductSide values, MatchContext& context) {
-  const size_t rank = context.facts.shape(*values.value)->size();
+  const size_t rank = context.facts.shape(*values.value).known().size();
   for (const ValueFactor& factor : walk.factors) {
     if (!factor.is_number && (walk.product->is("Einsum") || factor.rank != rank))
       return missed("probabilities.operator", factor.value->producer, "a factor of probabilities that V cannot have", walk.peeled);
     InnerValues inner(*walk.product, context);
-    const bool has_more_axes = context.facts.shape(*factor.value)->size() > rank;
+    const bool has_more_axes = context.facts.shape(*factor.value).known().size() > rank;
     Value* fitting = has_more_axes ? inner.reshaped(factor.value, {}) : factor.value;
     values.value = inner.build().node(factor.divides ? "Div" : "Mul", {values.value, fitting});
   }
@@ -163,17 +163,17 @@ ScoreLayout layout_at_softmax(const ProbabilityWalk& walk, const ScoreLayout& at
   const bool swaps = at_product.swaps_last_two();
   ScoreLayout layout = at_product;
   if (at_product.order.empty() || swaps) {
-    const Shape* shape = context.facts.shape(output);
+    const MaybeShape shape = context.facts.shape(output);
     layout = swaps == walk.transposed || !shape ? ScoreLayout() : ScoreLayout::keys_by_queries(shape->size());
     layout.head_axes = at_product.head_axes;
   } else if (walk.transposed) {
-    layout = at_product.swapped(context.facts.shape(*walk.probabilities)->size());
+    layout = at_product.swapped(context.facts.shape(*walk.probabilities).known().size());
   }
   return walk.perm.empty() ? layout : layout.before_transpose(walk.perm);
 }
 
 /// SHAPE with its last two axes swapped if IS_SWAPPED.
-Shape turned(const Shape* shape, bool is_swapped) {
+Shape turned(MaybeShape shape, bool is_swapped) {
   if (!shape || shape->size() < 2) return {};
   Shape turned = *shape;
   if (is_swapped) std::swap(turned[turned.size() - 2], turned.back());
@@ -237,7 +237,7 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
   const ProbabilityWalk& walk = reading.probabilities;
   Value* escaping = escaping_probabilities(walk);
   if (!escaping || !walk.perm.empty() || !reading.value_product.probabilities.order.empty()) return std::nullopt;
-  const Shape* shape = context.facts.shape(*escaping);
+  const MaybeShape shape = context.facts.shape(*escaping);
   if (!shape || (shape->size() != 4 && !(split && shape->size() == 3))) return std::nullopt;
   const bool has_sizes = shape->size() == 4 ? (*shape)[0] == batch && (*shape)[1] == heads : (*shape)[0] == batch * heads;
   if (!has_sizes) return std::nullopt;
@@ -272,7 +272,7 @@ void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, Match
   if (found->mode == 2 && (!softmax.normaliser || reading.guard == GuardMeaning::kScores)) return;
   const Node& end = softmax.divided ? *softmax.divided->producer : *reading.probabilities.product;
   if (serves_only(*found->value, end)) return;
-  const Shape* shape = context.facts.shape(*found->value);
+  const MaybeShape shape = context.facts.shape(*found->value);
   if (!shape || shape->size() != 4 || context.facts.type(*found->value) != sdpa.type) return;
   if ((*shape)[0] != sdpa.batch || (*shape)[1] != sdpa.query_heads) return;
   sdpa.scores_output = found->value;

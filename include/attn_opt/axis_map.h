@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "attn_opt/dim.h"
+#include "attn_opt/shape.h"
 
 namespace attn_opt {
 

@@ -98,11 +98,4 @@ Dim maximum(const Dim& a, const Dim& b);
 /// 1 for no DIMS.
 Dim product(std::span<const Dim> dims);
 
-/// Sizes of the axes, outermost first.
-using Shape = std::vector<Dim>;
-/// The size of AXIS, counted from the last; 1 where SHAPE has no such axis, as in broadcasting.
-Dim from_last(const Shape& shape, size_t axis);
-/// "(batch, 8, past + seq, 64)".
-std::string to_string(const Shape& shape);
-
 }  // namespace attn_opt

@@ -3,7 +3,7 @@
 // once.
 //
 //   Facts facts(view, *model.tensors);
-//   if (const Shape* shape = facts.shape(*value)) ...
+//   if (const MaybeShape shape = facts.shape(*value)) ...
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "attn_opt/dim.h"
 #include "attn_opt/graph.h"
 #include "attn_opt/model.h"
+#include "attn_opt/shape.h"
 #include "attn_opt/tensor.h"
 
 namespace attn_opt {
@@ -24,7 +24,7 @@ namespace attn_opt {
 /// element is an unknown of the expression, ?NAME[I] for element I of the value NAME, which may be negative.
 struct IntegerData {
   std::vector<int64_t> dims;
-  std::vector<Dim> values;
+  DimList values;
 };
 
 /// Two sizes that are taken for equal though that is not proven. NODE is where. A slice or range taken to lie
@@ -41,8 +41,8 @@ class Facts {
   Facts(ModelGraph& view, const TensorStore& tensors);
   ~Facts();
 
-  /// Null if the rank is not known.
-  const Shape* shape(const Value& value);
+  /// None if the rank is not known.
+  MaybeShape shape(const Value& value);
   /// UNDEFINED if not known.
   DataType type(const Value& value);
   /// Contents of a small integer tensor (at most 256 elements) as expressions; null if nothing is known of

@@ -23,7 +23,7 @@ Value& needed(nb::handle object, const ScopeRef& scope) {
 }
 
 nb::object shape_or_none(const FactsHandle& facts, nb::handle value) {
-  const Shape* shape = facts_of(facts).shape(needed(value, facts.scope));
+  const MaybeShape shape = facts_of(facts).shape(needed(value, facts.scope));
   return shape ? nb::object(shape_tuple(*shape)) : nb::none();
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attn_opt/dim.h"
+#include "attn_opt/shape.h"
 #include "python/src/scope.h"
 
 namespace attn_opt::python {

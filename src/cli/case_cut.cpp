@@ -112,7 +112,7 @@ class Cut {
     if (type == onnx::TensorProto::UNDEFINED) return std::nullopt;
     onnx::TypeProto proto;
     proto.mutable_tensor_type()->set_elem_type(type);
-    if (const Shape* shape = facts_.shape(value)) declare_dims(*shape, *proto.mutable_tensor_type()->mutable_shape());
+    if (const MaybeShape shape = facts_.shape(value)) declare_dims(*shape, *proto.mutable_tensor_type()->mutable_shape());
     return proto;
   }
 

@@ -1,7 +1,7 @@
 // Names that say nothing of where a case comes from.
 #include <map>
 
-#include "attn_opt/dim.h"
+#include "attn_opt/shape.h"
 #include "src/cli/case_cut.h"
 
 namespace attn_opt {

@@ -80,7 +80,7 @@ void declare_inputs(const WritingPlan& plan, const Operands& operands, Site& sit
 Dim key_rows(const WritingPlan& plan, const Sdpa& sdpa, Facts& facts) {
   const OperandView& view = sdpa.k.views[0].past ? *plan.k : sdpa.k.views[0];
   const Dim rows = view.axes.size(Role::kRow);
-  return view.past ? (*facts.shape(*view.past))[2] + rows : rows;
+  return view.past ? facts.shape(*view.past).known()[2] + rows : rows;
 }
 
 /// TERMS as the node's mask, null if there are none, and OPERANDS of the sizes that they have together.
@@ -145,7 +145,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
       emission.scores,
       {}};
   ATTN_OPT_MATCH(Operands operands, write_operands(plan, emission.scale, site));
-  if (plan.has_past) site.sizes.add(*plan.k->past, *context_.facts.shape(*plan.k->past));
+  if (plan.has_past) site.sizes.add(*plan.k->past, context_.facts.shape(*plan.k->past).known());
   const Causality causality = causality_of(terms_that_count(site), plan, accepted_, site);
   emission.target = &target_;
   emission.is_causal = causality.rules.is_causal;

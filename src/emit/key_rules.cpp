@@ -62,7 +62,7 @@ std::string KeyRuleReader::check_frame(const ScoreTerm& mask) const {
   const bool has_rows = frame.size() >= 2 && frame[frame.size() - 2] == site_.scores[2] && frame.back() == site_.scores[3];
   if (!has_rows) return "is laid out for " + to_string(frame) + ", not " + to_string(site_.scores);
   if (!mask.causal->lengths) return {};
-  const Shape* list = site_.facts.shape(*mask.causal->lengths);
+  const MaybeShape list = site_.facts.shape(*mask.causal->lengths);
   const bool fits = frame.size() == 4 && may_be_equal(frame[0], site_.scores[0]) && list && list->size() == 1 &&
                     (list->front().is(1) || list->front() == site_.scores[0]);
   return fits ? "" : "has lengths '" + mask.causal->lengths->name + "' that are not those of the batch";
@@ -70,7 +70,7 @@ std::string KeyRuleReader::check_frame(const ScoreTerm& mask) const {
 
 Dim KeyRuleReader::stand() const {
   if (rules_.lengths) return rules_.lengths->added - site_.scores[2];
-  return plan_.has_past ? (*site_.facts.shape(*plan_.k->past))[2] : Dim(0);
+  return plan_.has_past ? site_.facts.shape(*plan_.k->past).known()[2] : Dim(0);
 }
 
 std::string KeyRuleReader::say(const ScoreTerm& mask) {
@@ -142,7 +142,7 @@ Matched<Value*> write_lengths(const KeyLengths& lengths, Site& site) {
   if (lengths.is_of_mask && !site.target.takes_any_length) {
     ATTN_OPT_MATCH(value, within_keys(value, lengths, site));
   }
-  const Shape* list = site.facts.shape(*lengths.list);
+  const MaybeShape list = site.facts.shape(*lengths.list);
   const Dim& batch = site.scores[0];
   if (!list || !list->front().is(1) || batch.is(1)) return value;
   ATTN_OPT_MATCH(Value * sizes, size_value(batch, lengths, site));

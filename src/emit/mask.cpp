@@ -20,7 +20,7 @@ struct FloatMask {
 };
 
 Matched<Shape> shape_of_term(const ScoreTerm& term, Site& site) {
-  if (const Shape* shape = site.facts.shape(*term.value)) return *shape;
+  if (const MaybeShape shape = site.facts.shape(*term.value)) return *shape;
   return missed("emit.mask-shape", term.value->producer, "'" + term.value->name + "' is of unknown rank");
 }
 

@@ -32,7 +32,7 @@ Value* before_padding(const Value& mask, Site& site) {
   for (size_t i = 0; i + 1 < pads->values.size(); ++i)
     if (!pads->values[i].is(0)) return nullptr;
   const IntegerData* axes = pad->input(3) ? site.facts.integers(*pad->inputs[3]) : nullptr;
-  if (pad->input(3) && !(axes && (axes->values.back().is(-1) || axes->values.back() == static_cast<int64_t>(site.facts.shape(mask)->size()) - 1)))
+  if (pad->input(3) && !(axes && (axes->values.back().is(-1) || axes->values.back() == static_cast<int64_t>(site.facts.shape(mask).known().size()) - 1)))
     return nullptr;
   const auto fill = site.facts.uniform(*pad->inputs[2]);
   const double masks = type == onnx::TensorProto::BOOL ? 0 : -INFINITY;
@@ -43,7 +43,7 @@ Value* before_padding(const Value& mask, Site& site) {
 bool leave_padding_to_node(Placed& mask, Site& site) {
   if (!site.target.takes_short_masks || site.build.edit().graph().model().edit_opset() < kOpsetOfShortMasks) return false;
   Value* given = before_padding(*mask.value, site);
-  const Shape* shape = given ? site.facts.shape(*given) : nullptr;
+  const MaybeShape shape = given ? site.facts.shape(*given) : nullptr;
   if (!shape || shape->size() != mask.shape.size() || shape->empty()) return false;
   mask = {given, *shape};
   return true;

@@ -42,7 +42,7 @@ Matched<Value*> beside_key(const TensorScale& scale, const Shape& shape, const W
 Matched<void> apply_tensor_scales(const WritingPlan& plan, bool on_key, Placed& operand, Site& site) {
   for (const TensorScale& scale : site.sdpa.tensor_scales) {
     if (scale.on_key != on_key) continue;
-    const Shape* shape = site.facts.shape(*scale.value);
+    const MaybeShape shape = site.facts.shape(*scale.value);
     if (!shape) return missed("emit.tensor-scale", scale.value->producer, "unknown rank");
     const bool is_number =
         std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim.is(1); });

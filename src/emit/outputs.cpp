@@ -21,8 +21,8 @@ Matched<void> take_over(const OutputView& existing, Value& made, IoForm form, Si
 /// The model's own concatenation of past and new rows, if it is what the node's output is.
 Value* present_of(const OperandView& view, Site& site) {
   if (!view.present || view.present->graph != &site.build.edit().graph()) return nullptr;
-  const Shape* present = site.facts.shape(*view.present);
-  const Shape* past = site.facts.shape(*view.past);
+  const MaybeShape present = site.facts.shape(*view.present);
+  const MaybeShape past = site.facts.shape(*view.past);
   if (!present || !past || present->size() != 4) return nullptr;
   for (size_t axis : {0, 1, 3})
     if (!may_be_equal((*present)[axis], (*past)[axis])) return nullptr;
@@ -31,7 +31,7 @@ Value* present_of(const OperandView& view, Site& site) {
 
 /// Declares EXISTING: inference may have found its shape by what the node stands for.
 void declare(Value& existing, Site& site) {
-  const Shape* shape = site.facts.shape(existing);
+  const MaybeShape shape = site.facts.shape(existing);
   if (shape) site.build.edit().declare(existing, declared_type(site.facts.type(existing), *shape));
 }
 
@@ -39,7 +39,7 @@ void declare(Value& existing, Site& site) {
 /// past of unknown length before a known number of new keys it forgets.
 bool infers_keys(const WritingPlan& plan, Facts& facts) {
   if (!plan.k->axes.size(Role::kRow).is_constant()) return false;
-  return !plan.has_past || (*facts.shape(*plan.k->past))[2].is_constant();
+  return !plan.has_past || facts.shape(*plan.k->past).known()[2].is_constant();
 }
 
 /// qk_matmul_output of ATTENTION with the sizes that it has at run time: inference does not look through a Reshape to what is

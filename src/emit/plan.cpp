@@ -162,14 +162,14 @@ std::optional<Miss> Planner::check_past(const WritingPlan& plan) const {
   for (const OperandView* view : {plan.k, plan.v}) {
     for (const Value* value : {view->value, view->past})
       if (facts_.type(*value) != sdpa_.type) return miss_at(*view, "emit.past", "cache of another type");
-    const Shape* shape = facts_.shape(*view->past);
+    const MaybeShape shape = facts_.shape(*view->past);
     if (!shape || shape->size() != 4) return miss_at(*view, "emit.past", "cache of another rank");
   }
   if (may_add_no_keys(plan))
     return miss_at(*plan.k, "emit.past", "'" + plan.k->value->name + "' of " + plan.k->axes.size(Role::kRow).str() + " rows may be empty");
   if (!has_equal_pasts(plan))
-    return miss_at(*plan.v, "emit.past", (*facts_.shape(*plan.v->past))[2].str() + " past values and " +
-                                             (*facts_.shape(*plan.k->past))[2].str() + " past keys");
+    return miss_at(*plan.v, "emit.past", facts_.shape(*plan.v->past).known()[2].str() + " past values and " +
+                                             facts_.shape(*plan.k->past).known()[2].str() + " past keys");
   return std::nullopt;
 }
 
@@ -181,7 +181,7 @@ bool Planner::may_add_no_keys(const WritingPlan& plan) const {
 
 /// As many past keys as past values: proven of them, or of the new ones, since there are as many keys as values in all.
 bool Planner::has_equal_pasts(const WritingPlan& plan) const {
-  return (*facts_.shape(*plan.k->past))[2] == (*facts_.shape(*plan.v->past))[2] ||
+  return facts_.shape(*plan.k->past).known()[2] == facts_.shape(*plan.v->past).known()[2] ||
          plan.k->axes.size(Role::kRow) == plan.v->axes.size(Role::kRow);
 }
 

@@ -14,7 +14,7 @@ SizeSource::SizeSource(GraphBuilder& build, Facts& facts) : build_(build) {
   for (const Graph* graph = &build.edit().graph(); graph; graph = graph->parent())
     for (Value* input : graph->inputs()) {
       if (inputs_.size() == kMaxInputs) return;
-      if (const Shape* shape = facts.shape(*input)) inputs_.push_back({input, *shape});
+      if (const MaybeShape shape = facts.shape(*input)) inputs_.push_back({input, *shape});
     }
 }
 

@@ -24,8 +24,8 @@ struct Search {
 Value& seen_through(Value& value, const Search& search);
 
 bool same_shape(const Value& one, const Value& other, Facts& facts) {
-  const Shape* a = facts.shape(one);
-  const Shape* b = facts.shape(other);
+  const MaybeShape a = facts.shape(one);
+  const MaybeShape b = facts.shape(other);
   return a && b && *a == *b;
 }
 

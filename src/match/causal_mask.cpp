@@ -113,7 +113,7 @@ tl::expected<CausalMask, std::string> causal_mask(Value& mask, double wanted, co
                                                   Facts& facts) {
   PositionReader reader(facts);
   const auto table = reader.read(mask);
-  const Shape* shape = facts.shape(mask);
+  const MaybeShape shape = facts.shape(mask);
   if (!table || !shape) {
     const Value* obstacle = reader.obstacle();
     return Reason("hangs on '" + (obstacle ? obstacle : &mask)->name + "'");

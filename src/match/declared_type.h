@@ -3,7 +3,7 @@
 
 #include <onnx/onnx_pb.h>
 
-#include "attn_opt/dim.h"
+#include "attn_opt/shape.h"
 #include "attn_opt/tensor.h"
 
 namespace attn_opt {

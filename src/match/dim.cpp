@@ -291,14 +291,4 @@ std::optional<int64_t> Dim::evaluate(const SizeOf& size_of) const {
   return total;
 }
 
-Dim from_last(const Shape& shape, size_t axis) {
-  return axis < shape.size() ? shape[shape.size() - 1 - axis] : Dim(1);
-}
-
-std::string to_string(const Shape& shape) {
-  std::string text = "(";
-  for (const Dim& dim : shape) text += (text.size() > 1 ? ", " : "") + dim.str();
-  return text + ")";
-}
-
 }  // namespace attn_opt

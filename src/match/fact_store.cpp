@@ -88,7 +88,7 @@ const ValueFact& FactStore::fact(const Value& value) {
       [&](const Value& v, int stage) { return inputs_of(v, stage); },
       [&](const Value& v) {
         if (facts_.find(v)) return;
-        if (v.producer) compute(*v.producer);
+        if (v.producer) compute_or_leave_open(*v.producer);
         if (!facts_.find(v)) facts_[v] = leaf(v);
       });
   return facts_[value];
@@ -123,6 +123,14 @@ std::vector<const Value*> FactStore::inputs_of(const Value& value, int stage) {
     }
   }
   return values;
+}
+
+void FactStore::compute_or_leave_open(const Node& node) {
+  try {
+    compute(node);
+  } catch (const std::exception&) {
+    // A rule's defect, which costs no more than what the rule would have found.
+  }
 }
 
 void FactStore::compute(const Node& node) {

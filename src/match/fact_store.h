@@ -34,6 +34,8 @@ struct ValueFact {
   bool foldable = false;           ///< its contents can be computed from the model alone
 };
 
+inline MaybeShape shape_of(const ValueFact& fact) { return fact.shape ? MaybeShape(*fact.shape) : nullptr; }
+
 /// What a value was found to be a copy of (canonical.h), while PRODUCER made it.
 struct CopyNote {
   Value* source = nullptr;
@@ -108,6 +110,7 @@ class FactStore {
   void bind(const Value& parameter, FactStore& caller, const Value* argument);
   std::vector<const Value*> inputs_of(const Value& value, int stage);
   std::vector<const Value*> constant_inputs(const Value& value);
+  void compute_or_leave_open(const Node& node);
   void compute(const Node& node);
   void complete(const Value& value, ValueFact& fact);
   ValueFact leaf(const Value& value);

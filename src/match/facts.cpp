@@ -16,10 +16,7 @@ std::optional<double> number_of(const Tensor* tensor) {
 Facts::Facts(ModelGraph& view, const TensorStore& tensors) : impl_(new Impl{FactStore(view, tensors), SizeProofs(view, tensors)}) {}
 Facts::~Facts() = default;
 
-const Shape* Facts::shape(const Value& value) {
-  const ValueFact& fact = impl_->store.fact(value);
-  return fact.shape ? &*fact.shape : nullptr;
-}
+MaybeShape Facts::shape(const Value& value) { return shape_of(impl_->store.fact(value)); }
 
 DataType Facts::type(const Value& value) { return impl_->store.fact(value).type; }
 
@@ -33,7 +30,7 @@ const Tensor* Facts::constant(const Value& value) { return impl_->store.constant
 std::optional<double> Facts::uniform(const Value& value) { return number_of(impl_->store.uniform(value)); }
 
 std::optional<double> Facts::scalar(const Value& value) {
-  const Shape* dims = shape(value);
+  const MaybeShape dims = shape(value);
   if (!dims || element_count(*dims) != 1) return std::nullopt;
   return number_of(constant(value));
 }

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "attn_opt/dim.h"
+#include "attn_opt/shape.h"
 #include "attn_opt/graph.h"
 
 namespace attn_opt {

@@ -57,7 +57,7 @@ Matcher reduced_over_last(std::string op_type, Matcher input) {
   return [=](Value& value, Facts& facts) {
     Node* node = nullptr;
     if (!op(op_type, {input}, &node)(value, facts) || node->int_attribute("keepdims", 1) != 1) return false;
-    const Shape* shape = facts.shape(*node->inputs[0]);
+    const MaybeShape shape = facts.shape(*node->inputs[0]);
     if (!shape) return false;
     const auto axis = reduced_axis(*node, shape->size(), facts);
     return axis && *axis + 1 == shape->size();

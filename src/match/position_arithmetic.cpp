@@ -75,7 +75,7 @@ PositionReader::Found PositionReader::range(Node& node) {
 
 /// Of one number along an axis: its multiples.
 PositionReader::Found PositionReader::running_sum(Node& node) {
-  const Shape* shape = facts_.shape(*node.outputs[0]);
+  const MaybeShape shape = facts_.shape(*node.outputs[0]);
   const auto number = node.input(0) && node.input(1) ? form(node.input(0)) : std::nullopt;
   const auto place = number ? form(node.input(1)) : std::nullopt;
   const bool is_known = place && place->is_one_number() && place->offset.is_constant() && number->is_one_number() && number->offset.is_constant();
@@ -93,7 +93,7 @@ PositionReader::Found PositionReader::part_of_flat_index(Node& node) {
   const Node* matrix = node.input(0) ? canonical(*node.inputs[0], facts_).producer : nullptr;
   const DataType type = facts_.type(*node.outputs[0]);
   if (!matrix || !matrix->is("Reshape") || !is_integer(type) || !holds_positions(type)) return std::nullopt;
-  const Shape *shape = facts_.shape(*matrix->outputs[0]), *listed = facts_.shape(*matrix->inputs[0]);
+  const MaybeShape shape = facts_.shape(*matrix->outputs[0]), listed = facts_.shape(*matrix->inputs[0]);
   const auto flat = listed && listed->size() == 1 ? form(matrix->inputs[0]) : std::nullopt;
   const auto width = flat && shape && shape->size() == 2 ? form(node.input(1)) : std::nullopt;
   if (!width || *flat != IndexForm{{1}, 0} || !width->is_one_number() || width->offset != shape->back()) return std::nullopt;
@@ -161,7 +161,7 @@ PositionReader::Found PositionReader::distance(Node& node) {
   if (!magnitude || !bound) return std::nullopt;
   Node* abs = canonical(*magnitude, facts_).producer;
   if (!abs || !abs->is("Abs")) return std::nullopt;
-  const Shape *own = facts_.shape(*magnitude), *all = facts_.shape(*node.outputs[0]);
+  const MaybeShape own = facts_.shape(*magnitude), all = facts_.shape(*node.outputs[0]);
   if (!own || !all || *own != *all) return std::nullopt;
   const auto x = form(abs->input(0)), number = form(bound);
   const bool is_strict = node.is("Less") || node.is("Greater");

@@ -68,7 +68,7 @@ std::optional<IndexForm> indexed(const IndexForm& form, size_t axis, size_t rank
 PositionReader::Found PositionReader::regrouped(Node& node) {
   Found found = follow(node.input(0));
   if (!found) return std::nullopt;
-  const Shape *before = facts_.shape(*node.inputs[0]), *after = facts_.shape(*node.outputs[0]);
+  const MaybeShape before = facts_.shape(*node.inputs[0]), after = facts_.shape(*node.outputs[0]);
   if (!before || !after) return std::nullopt;
   const Axes from = longer_than_one(*before), to = longer_than_one(*after);
   const auto same_size = [&](size_t a, size_t b) { return from_last(*before, a) == from_last(*after, b); };
@@ -79,7 +79,7 @@ PositionReader::Found PositionReader::regrouped(Node& node) {
 
 PositionReader::Found PositionReader::transposed(Node& node) {
   Found found = follow(node.input(0));
-  const Shape* shape = facts_.shape(*node.inputs[0]);
+  const MaybeShape shape = facts_.shape(*node.inputs[0]);
   const auto* perm = node.ints_attribute("perm");
   if (!found || !shape || (perm && static_cast<size_t>(perm->size()) != shape->size())) return std::nullopt;
   const size_t rank = shape->size();
@@ -97,12 +97,13 @@ PositionReader::Found PositionReader::transposed(Node& node) {
 std::vector<Dim> PositionReader::list(const Node& node, const char* attribute, size_t input) {
   if (const auto* ints = node.ints_attribute(attribute)) return {ints->begin(), ints->end()};
   const IntegerData* data = node.input(input) ? facts_.integers(*node.input(input)) : nullptr;
-  return data ? data->values : std::vector<Dim>();
+  if (data) return data->values;
+  return {};
 }
 
 PositionReader::Found PositionReader::slice(Node& node) {
   Found found = follow(node.input(0));
-  const Shape* shape = facts_.shape(*node.inputs[0]);
+  const MaybeShape shape = facts_.shape(*node.inputs[0]);
   if (!found || !shape) return std::nullopt;
   const std::vector<Dim> starts = list(node, "starts", 1), axes = list(node, "axes", 3), steps = list(node, "steps", 4);
   const bool says_axes = node.input(3) || node.attribute("axes");
@@ -122,7 +123,7 @@ PositionReader::Found PositionReader::gather(Node& node) {
   Found found = follow(node.input(0));
   const auto index = found ? form(node.input(1)) : std::nullopt;
   if (!index) return std::nullopt;
-  const Shape *data = facts_.shape(*node.inputs[0]), *indices = facts_.shape(*node.inputs[1]);
+  const MaybeShape data = facts_.shape(*node.inputs[0]), indices = facts_.shape(*node.inputs[1]);
   if (!data || !indices || is_never_negative(*index, *indices) != true) return std::nullopt;
   const auto axis = axis_in(node.int_attribute("axis", 0), data->size());
   if (!axis) return std::nullopt;

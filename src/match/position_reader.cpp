@@ -39,7 +39,7 @@ PositionReader::Found PositionReader::follow(Value* value) {
   Found found = known(seen);
   if (!found && seen.producer && seen.output == 0 && seen.producer->domain().empty()) found = computed(*seen.producer);
   if (!found) found = list_of_lengths(seen);
-  const Shape* shape = facts_.shape(seen);
+  const MaybeShape shape = facts_.shape(seen);
   found = found && shape ? in_normal_form(*std::move(found), *shape) : std::nullopt;
   if (!found && !obstacle_) obstacle_ = &seen;
   known_[&seen] = found;
@@ -59,7 +59,7 @@ PositionReader::Found PositionReader::known_integer(Value& value) {
 
 PositionReader::Found PositionReader::list_of_lengths(Value& value) {
   const DataType type = facts_.type(value);
-  const Shape* shape = facts_.shape(value);
+  const MaybeShape shape = facts_.shape(value);
   const bool is_list = shape && shape->size() == 1 && !facts_.constant(value);
   if (!is_list || (type != onnx::TensorProto::INT64 && type != onnx::TensorProto::INT32)) return std::nullopt;
   if (!obstacle_) obstacle_ = &value;
@@ -121,7 +121,7 @@ std::optional<PositionTable> PositionReader::table(Value* value) {
 PositionReader::Found PositionReader::aligned_input(Node& node, size_t input) {
   Found found = follow(node.input(input));
   if (!found) return std::nullopt;
-  const Shape *own = facts_.shape(*node.inputs[input]), *all = facts_.shape(*node.outputs[0]);
+  const MaybeShape own = facts_.shape(*node.inputs[input]), all = facts_.shape(*node.outputs[0]);
   if (!own || !all) return std::nullopt;
   bool aligned = true;
   for_each_form(*found, [&](const IndexForm& form) {

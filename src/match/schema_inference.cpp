@@ -62,7 +62,7 @@ class NodeInference : public onnx::InferenceContext {
     // Schema functions read the type of an input that is there without asking whether it is known.
     auto* type = input_types_[i].mutable_tensor_type();
     if (context_.type(i) != onnx::TensorProto::UNDEFINED) type->set_elem_type(context_.type(i));
-    if (const Shape* shape = context_.shape(i)) {
+    if (const MaybeShape shape = context_.shape(i)) {
       for (const Dim& dim : *shape) write(dim, *type->mutable_shape()->add_dim());
       type->mutable_shape();
     }
@@ -126,7 +126,7 @@ bool is_misinferred(const Node& node) { return node.is("STFT") && !node.attribut
 
 /// Some of ONNX's functions (LayerNormalization's) use an axis without checking that the input has it.
 bool has_valid_axis(const RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   const onnx::AttributeProto* axis = context.node().attribute("axis");
   if (!shape || !axis) return true;
   const int64_t rank = static_cast<int64_t>(shape->size());

@@ -52,9 +52,9 @@ const ValueFact* RuleContext::input_fact(size_t input) const {
   return has(input) ? &store_.computed(*node_.inputs[input]) : nullptr;
 }
 
-const Shape* RuleContext::shape(size_t input) const {
+MaybeShape RuleContext::shape(size_t input) const {
   const ValueFact* fact = input_fact(input);
-  return fact && fact->shape ? &*fact->shape : nullptr;
+  return fact ? shape_of(*fact) : nullptr;
 }
 
 DataType RuleContext::type(size_t input) const {
@@ -157,7 +157,7 @@ Shape RuleContext::broadcast(const Shape& a, const Shape& b) const {
 }
 
 void like_input_0(RuleContext& context) {
-  if (const Shape* shape = context.shape(0)) context.set_shape(0, *shape);
+  if (const MaybeShape shape = context.shape(0)) context.set_shape(0, *shape);
 }
 
 void apply_shape_rule(RuleContext& context) {

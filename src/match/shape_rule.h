@@ -25,8 +25,8 @@ class RuleContext {
   bool has(size_t input) const { return node_.input(input) != nullptr; }
   bool wants(size_t output) const { return node_.output(output) != nullptr; }
 
-  /// Null if the rank is not known or the input is omitted.
-  const Shape* shape(size_t input) const;
+  /// None if the rank is not known or the input is omitted.
+  MaybeShape shape(size_t input) const;
   DataType type(size_t input) const;
   /// See FactStore::elements.
   const IntegerData* elements(size_t input) const;

@@ -14,7 +14,7 @@ std::optional<Shape> by_heads(const Shape& shape, int64_t heads) {
 
 void attention(RuleContext& context) {
   const Node& node = context.node();
-  const Shape *q_shape = context.shape(0), *k_shape = context.shape(1), *v_shape = context.shape(2);
+  const MaybeShape q_shape = context.shape(0), k_shape = context.shape(1), v_shape = context.shape(2);
   context.set_type(1, context.type(1));
   context.set_type(2, context.type(2));
   context.set_type(3, context.type(0));
@@ -31,7 +31,7 @@ void attention(RuleContext& context) {
   const auto with_past = [&](const Shape& now, size_t past_input, size_t output) {
     Shape present = now;
     if (!context.has(past_input)) return present;
-    const Shape* past = context.shape(past_input);
+    const MaybeShape past = context.shape(past_input);
     present[2] = past && past->size() == 4 ? now[2] + (*past)[2] : context.fresh(output, 2);
     return present;
   };

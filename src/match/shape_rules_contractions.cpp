@@ -14,8 +14,8 @@ void mat_mul_integer(RuleContext& context) {
 }
 
 void gemm(RuleContext& context) {
-  const Shape* left = context.shape(0);
-  const Shape* right = context.shape(1);
+  const MaybeShape left = context.shape(0);
+  const MaybeShape right = context.shape(1);
   if ((left && left->size() != 2) || (right && right->size() != 2)) return;
   Shape result = context.fresh_shape(0, 2);
   if (left) result[0] = (*left)[context.node().int_attribute("transA", 0) != 0 ? 1 : 0];
@@ -45,7 +45,7 @@ void einsum(RuleContext& context) {
   std::map<char, int> counts;
   if (terms.size() != context.node().inputs.size()) return;
   for (size_t i = 0; i < terms.size(); ++i) {
-    const Shape* shape = context.shape(i);
+    const MaybeShape shape = context.shape(i);
     if (!shape || shape->size() != terms[i].size()) return;
     for (size_t axis = 0; axis < shape->size(); ++axis) {
       const char letter = terms[i][axis];
@@ -79,8 +79,8 @@ constexpr ShapeRule kRules[] = {
 }  // namespace
 
 void set_product_shape(RuleContext& context, size_t left_input, size_t right_input) {
-  const Shape* left = context.shape(left_input);
-  const Shape* right = context.shape(right_input);
+  const MaybeShape left = context.shape(left_input);
+  const MaybeShape right = context.shape(right_input);
   if (!left || !right || left->empty() || right->empty()) return;
   const bool row = left->size() == 1, column = right->size() == 1;
   const Shape left_batch(left->begin(), left->end() - (row ? 1 : 2));

@@ -10,14 +10,14 @@ namespace {
 void skip_normalization(RuleContext& context) {
   like_input_0(context);
   context.set_type(3, context.type(0));
-  if (const Shape* shape = context.shape(0)) context.set_shape(3, *shape);
+  if (const MaybeShape shape = context.shape(0)) context.set_shape(3, *shape);
 }
 
 /// The shape of factor INPUT as it is multiplied; nullopt if it is not known.
 std::optional<Shape> fused_factor(const RuleContext& context, size_t input) {
   const Node& node = context.node();
   const bool moves_batch = node.int_attribute(input == 0 ? "transBatchA" : "transBatchB", 0) != 0;
-  const Shape* given = context.shape(input);
+  const MaybeShape given = context.shape(input);
   if (!given || given->size() < (moves_batch ? 3 : 2)) return std::nullopt;
   Shape factor = *given;
   if (moves_batch) std::rotate(factor.begin(), factor.begin() + 1, factor.end() - 1);
@@ -37,7 +37,7 @@ void fused_mat_mul(RuleContext& context) {
 
 /// Output PRESENT is (b, heads, P + S, size): the rows of input PAST and then those of input ROWS, (b, S, heads * size).
 void present_of_heads(RuleContext& context, size_t rows, size_t past, size_t present) {
-  const Shape *now = context.shape(rows), *before = context.shape(past);
+  const MaybeShape now = context.shape(rows), before = context.shape(past);
   context.set_type(present, context.type(0));
   if (!now || now->size() != 3 || (context.has(past) && (!before || before->size() != 4))) return;
   const Dim heads(context.node().int_attribute("num_heads", 1));
@@ -51,17 +51,17 @@ void present_of_heads(RuleContext& context, size_t rows, size_t past, size_t pre
 /// The features of all heads of V: (b, S, v_hidden), (b, heads, S, v_size), with K in (b, S, heads, 2, size) or with Q and K
 /// in (b, S, heads, 3, size).
 std::optional<Dim> value_features(const RuleContext& context) {
-  const Shape *query = context.shape(0), *key = context.shape(1), *value = context.shape(2);
+  const MaybeShape query = context.shape(0), key = context.shape(1), value = context.shape(2);
   if (value && value->size() == 3) return (*value)[2];
   if (value && value->size() == 4) return (*value)[1] * (*value)[3];
-  const Shape* packed = context.has(1) ? key : query;
+  const MaybeShape packed = context.has(1) ? key : query;
   return !context.has(2) && packed && packed->size() == 5 ? std::optional((*packed)[2] * (*packed)[4]) : std::nullopt;
 }
 
 /// Query (b, L, hidden) or (b, L, heads, 3, size).
 void multi_head_attention(RuleContext& context) {
   constexpr size_t kPastLength = 8;  // caches are then buffers that are written into
-  const Shape* query = context.shape(0);
+  const MaybeShape query = context.shape(0);
   const auto features = value_features(context);
   if (!query || !features || (query->size() != 3 && query->size() != 5)) return;
   context.set_shape(0, {(*query)[0], (*query)[1], *features});
@@ -72,7 +72,7 @@ void multi_head_attention(RuleContext& context) {
 
 /// Input (b, S, hidden) and weights of Q, K and V side by side. Presents: open.
 void attention(RuleContext& context) {
-  const Shape *input = context.shape(0), *weights = context.shape(1);
+  const MaybeShape input = context.shape(0), weights = context.shape(1);
   if (!input || !weights || input->size() != 3 || weights->size() != 2) return;
   const auto* sizes = context.node().ints_attribute("qkv_hidden_sizes");
   const auto value_size = sizes && sizes->size() == 3 ? std::optional(Dim(sizes->Get(2))) : exact_quotient((*weights)[1], Dim(3));
@@ -84,7 +84,7 @@ void embed_normalization(RuleContext& context) {
   constexpr size_t kIds = 0, kTable = 2;
   for (const size_t output : {0, 2}) context.set_type(output, context.type(kTable));
   context.set_type(1, onnx::TensorProto::INT32);
-  const Shape *ids = context.shape(kIds), *table = context.shape(kTable);
+  const MaybeShape ids = context.shape(kIds), table = context.shape(kTable);
   if (!ids || !table || ids->size() != 2 || table->size() != 2) return;
   for (const size_t output : {0, 2}) context.set_shape(output, {(*ids)[0], (*ids)[1], (*table)[1]});
   context.set_shape(1, {(*ids)[0]});
@@ -92,13 +92,13 @@ void embed_normalization(RuleContext& context) {
 
 /// Query (b, L, hidden) unless keys and values are packed into it.
 void group_query_attention(RuleContext& context) {
-  const Shape* query = context.shape(0);
+  const MaybeShape query = context.shape(0);
   if (query && context.has(1) && query->size() == 3) context.set_shape(0, *query);
 }
 
 /// Weights of few bits: A (…, K) becomes (…, N).
 void low_bit_product(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   const int64_t features = context.node().int_attribute("N", 0);
   if (!shape || shape->empty() || features < 1) return;
   Shape result = *shape;
@@ -116,7 +116,7 @@ void product_to_float(RuleContext& context) {
 
 /// Each operand is followed by its scale and its zero point.
 void quantized_broadcast(RuleContext& context) {
-  const Shape *left = context.shape(0), *right = context.shape(3);
+  const MaybeShape left = context.shape(0), right = context.shape(3);
   if (left && right) context.set_shape(0, context.broadcast(*left, *right));
 }
 

@@ -7,7 +7,7 @@ namespace {
 void broadcast_all(RuleContext& context) {
   Shape result;
   for (size_t i = 0; i < context.node().inputs.size(); ++i) {
-    const Shape* shape = context.shape(i);
+    const MaybeShape shape = context.shape(i);
     if (!shape) return;
     result = context.broadcast(result, *shape);
   }
@@ -43,13 +43,13 @@ void dropout(RuleContext& context) {
     like_input_0(context);
   }
   if (!context.shape(0)) return;
-  context.set_shape(1, *context.shape(0));
+  context.set_shape(1, context.shape(0).known());
   context.set_type(1, context.opset() < 10 ? context.type(0) : onnx::TensorProto::BOOL);
 }
 
 /// What of each row was subtracted or divided by, which is as wide as AXIS and those behind it are not.
 void set_row_values(RuleContext& context, size_t output) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   const int64_t rank = shape ? static_cast<int64_t>(shape->size()) : 0;
   const int64_t said = context.node().int_attribute("axis", -1);
   const int64_t axis = said < 0 ? said + rank : said;

@@ -30,7 +30,7 @@ void constant(RuleContext& context) {
 }
 
 void shape(RuleContext& context) {
-  const Shape* of = context.shape(0);
+  const MaybeShape of = context.shape(0);
   if (!of) return context.set_shape(0, context.fresh_shape(0, 1));
   const int64_t rank = static_cast<int64_t>(of->size());
   const auto bounded = [&](int64_t at) {
@@ -44,7 +44,7 @@ void shape(RuleContext& context) {
 
 void size(RuleContext& context) {
   context.set_shape(0, {});
-  if (const Shape* of = context.shape(0)) context.set_integers(0, {{}, {product(*of)}});
+  if (const MaybeShape of = context.shape(0)) context.set_integers(0, {{}, {product(*of)}});
 }
 
 void range(RuleContext& context) {
@@ -91,7 +91,7 @@ void constant_of_shape(RuleContext& context) {
     }
     return context.set_shape(0, std::move(result));
   }
-  const Shape* count = context.shape(0);
+  const MaybeShape count = context.shape(0);
   if (count && count->size() == 1 && (*count)[0].is_constant() && (*count)[0].value() <= kMaxIntegers) {
     context.set_shape(0, context.fresh_shape(0, static_cast<size_t>((*count)[0].value())));
   }
@@ -99,14 +99,14 @@ void constant_of_shape(RuleContext& context) {
 
 void non_zero(RuleContext& context) {
   Shape result = context.fresh_shape(0, 2);
-  if (const Shape* of = context.shape(0))
+  if (const MaybeShape of = context.shape(0))
     result[0] = of->empty() ? Dim(1) : Dim(static_cast<int64_t>(of->size()));
   context.set_shape(0, std::move(result));
 }
 
 void one_hot(RuleContext& context) {
   context.set_type(0, context.type(2));
-  const Shape* indices = context.shape(0);
+  const MaybeShape indices = context.shape(0);
   if (!indices) return;
   const std::optional<size_t> axis = axis_in(context.node().int_attribute("axis", -1), indices->size() + 1);
   if (!axis) return;

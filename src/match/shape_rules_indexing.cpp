@@ -102,12 +102,12 @@ SliceBounds bounds_of(const RuleContext& context) {
   const IntegerList axes = integer_list(context, "axes", 3);
   bounds.axes = axes.values;
   if (!axes.given) {
-    const Shape* starts = by_attribute ? nullptr : context.shape(1);
+    const MaybeShape starts = by_attribute ? nullptr : context.shape(1);
     const bool counted = starts && starts->size() == 1 && (*starts)[0].is_constant();
     const size_t count = !bounds.begins.empty() ? bounds.begins.size()
                          : counted              ? static_cast<size_t>((*starts)[0].value())
-                                                : context.shape(0)->size();
-    const std::vector<size_t> leading = all_axes(std::min(count, context.shape(0)->size()));
+                                                : context.shape(0).known().size();
+    const std::vector<size_t> leading = all_axes(std::min(count, context.shape(0).known().size()));
     bounds.axes.emplace(leading.begin(), leading.end());
   }
   const IntegerList steps = integer_list(context, "steps", 4);
@@ -117,7 +117,7 @@ SliceBounds bounds_of(const RuleContext& context) {
 }
 
 void slice(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   if (!shape) return;
   const SliceBounds bounds = bounds_of(context);
   if (!bounds.axes) return context.set_shape(0, context.fresh_shape(0, shape->size()));
@@ -140,8 +140,8 @@ void slice(RuleContext& context) {
 }
 
 void gather(RuleContext& context) {
-  const Shape* data = context.shape(0);
-  const Shape* indices = context.shape(1);
+  const MaybeShape data = context.shape(0);
+  const MaybeShape indices = context.shape(1);
   if (!data || !indices) return;
   const std::optional<size_t> axis = axis_in(context.node().int_attribute("axis", 0), data->size());
   if (!axis) return;
@@ -152,12 +152,12 @@ void gather(RuleContext& context) {
 }
 
 void gather_elements(RuleContext& context) {
-  if (const Shape* indices = context.shape(1)) context.set_shape(0, *indices);
+  if (const MaybeShape indices = context.shape(1)) context.set_shape(0, *indices);
 }
 
 void gather_nd(RuleContext& context) {
-  const Shape* data = context.shape(0);
-  const Shape* indices = context.shape(1);
+  const MaybeShape data = context.shape(0);
+  const MaybeShape indices = context.shape(1);
   if (!data || !indices || indices->empty() || !indices->back().is_constant()) return;
   const int64_t batch = context.node().int_attribute("batch_dims", 0);
   const int64_t depth = indices->back().value();
@@ -170,7 +170,7 @@ void gather_nd(RuleContext& context) {
 
 void top_k(RuleContext& context) {
   context.set_type(1, onnx::TensorProto::INT64);
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   if (!shape) return;
   const std::optional<size_t> axis = axis_in(context.node().int_attribute("axis", -1), shape->size());
   if (!axis) return;

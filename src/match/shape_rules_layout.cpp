@@ -30,10 +30,10 @@ Dim left_over(Shape from, Shape others, const RuleContext& context) {
 }
 
 void reshape(RuleContext& context) {
-  const Shape* from = context.shape(0);
+  const MaybeShape from = context.shape(0);
   const IntegerData* target = context.elements(1);
   if (!target) {
-    const Shape* target_shape = context.shape(1);
+    const MaybeShape target_shape = context.shape(1);
     const bool rank_known = target_shape && target_shape->size() == 1 && (*target_shape)[0].is_constant();
     if (rank_known && (*target_shape)[0].value() <= kMaxIntegers) {
       context.set_shape(0, context.fresh_shape(0, static_cast<size_t>((*target_shape)[0].value())));
@@ -63,7 +63,7 @@ void reshape(RuleContext& context) {
 }
 
 void flatten(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   if (!shape) return context.set_shape(0, context.fresh_shape(0, 2));
   int64_t axis = context.node().int_attribute("axis", 1);
   const int64_t rank = static_cast<int64_t>(shape->size());
@@ -75,7 +75,7 @@ void flatten(RuleContext& context) {
 }
 
 void transpose(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   if (!shape) return;
   Shape result(shape->rbegin(), shape->rend());
   if (const auto* perm = context.node().ints_attribute("perm")) {
@@ -90,7 +90,7 @@ void transpose(RuleContext& context) {
 }
 
 void unsqueeze(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   const IntegerList list = integer_list(context, "axes", 1);
   if (!shape || !list.values) return;
   const std::optional<std::vector<size_t>> axes = axes_of(context, shape->size() + list.values->size(), {});
@@ -101,7 +101,7 @@ void unsqueeze(RuleContext& context) {
 }
 
 void squeeze(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   if (!shape) return;
   std::vector<size_t> ones;
   bool certain = true;
@@ -120,10 +120,10 @@ void squeeze(RuleContext& context) {
 }
 
 void expand(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   const IntegerData* target = context.elements(1);
   if (!target) {
-    const Shape* count = context.shape(1);
+    const MaybeShape count = context.shape(1);
     if (!shape || !count || count->size() != 1 || !(*count)[0].is_constant()) return;
     if ((*count)[0].value() > kMaxIntegers) return;
     return context.set_shape(
@@ -146,7 +146,7 @@ void expand(RuleContext& context) {
 }
 
 void tile(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   if (!shape) return;
   const IntegerData* repeats = context.elements(1);
   if (!repeats || repeats->values.size() != shape->size())
@@ -170,12 +170,12 @@ const Dim& better_known(const Dim& a, const Dim& b) {
 void concat(RuleContext& context) {
   const size_t count = context.node().inputs.size();
   if (count == 0 || !context.shape(0)) return;
-  Shape result = *context.shape(0);
+  Shape result = context.shape(0).known();
   const std::optional<size_t> axis = axis_in(context.node().int_attribute("axis", 0), result.size());
   if (!axis) return;
   if (count == 1) return context.set_same(0, *context.node().inputs[0]);
   for (size_t i = 1; i < count; ++i) {
-    const Shape* shape = context.shape(i);
+    const MaybeShape shape = context.shape(i);
     if (!shape || shape->size() != result.size()) return;
     for (size_t k = 0; k < result.size(); ++k) {
       if (k != *axis) context.require_equal(result[k], (*shape)[k]);
@@ -188,7 +188,7 @@ void concat(RuleContext& context) {
 void split(RuleContext& context) {
   const size_t count = context.node().outputs.size();
   for (size_t i = 0; i < count; ++i) context.set_type(i, context.type(0));
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   if (!shape || count == 0) return;
   const std::optional<size_t> axis = axis_in(context.node().int_attribute("axis", 0), shape->size());
   if (!axis) return;
@@ -215,7 +215,7 @@ void split(RuleContext& context) {
 }
 
 void pad(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   if (!shape) return;
   const bool by_attribute = context.node().ints_attribute("pads") != nullptr;
   std::vector<size_t> axes = all_axes(shape->size());
@@ -248,7 +248,7 @@ void pad(RuleContext& context) {
 }
 
 void depth_to_space(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   const int64_t block = context.node().int_attribute("blocksize", 0);
   if (!shape || shape->size() != 4 || block <= 0) return;
   const bool to_space = context.node().op() == "DepthToSpace";

@@ -7,7 +7,7 @@ namespace attn_opt {
 namespace {
 
 void set_reduced(RuleContext& context, const std::vector<size_t>& axes, bool keep) {
-  const Shape& shape = *context.shape(0);
+  const Shape& shape = context.shape(0).known();
   Shape result;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     const bool reduced = std::binary_search(axes.begin(), axes.end(), axis);
@@ -18,7 +18,7 @@ void set_reduced(RuleContext& context, const std::vector<size_t>& axes, bool kee
 }
 
 void reduce(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   if (!shape) return;
   const bool keep = context.node().int_attribute("keepdims", 1) != 0;
   const bool no_op = context.node().int_attribute("noop_with_empty_axes", 0) != 0;
@@ -26,7 +26,7 @@ void reduce(RuleContext& context) {
   std::optional<std::vector<size_t>> axes = axes_of(context, shape->size(), unnamed);
   if (axes && axes->empty()) axes = unnamed;
   if (axes) return set_reduced(context, *axes, keep);
-  const Shape* count = context.shape(1);
+  const MaybeShape count = context.shape(1);
   const bool counted = count && count->size() == 1 && (*count)[0].is_constant() && !(*count)[0].is(0);
   if (keep) {
     context.set_shape(0, context.fresh_shape(0, shape->size()));
@@ -36,7 +36,7 @@ void reduce(RuleContext& context) {
 }
 
 void arg_reduce(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   if (!shape) return;
   const std::optional<size_t> axis = axis_in(context.node().int_attribute("axis", 0), shape->size());
   if (axis) set_reduced(context, {*axis}, context.node().int_attribute("keepdims", 1) != 0);

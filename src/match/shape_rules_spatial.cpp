@@ -19,7 +19,7 @@ std::vector<int64_t> ints_or(const Node& node, std::string_view name, size_t cou
   return std::vector<int64_t>(ints->begin(), ints->end());
 }
 
-std::optional<Window> window_of(const RuleContext& context, size_t spatial, const Shape* weights) {
+std::optional<Window> window_of(const RuleContext& context, size_t spatial, MaybeShape weights) {
   const Node& node = context.node();
   Window window;
   if (const auto* kernel = node.ints_attribute("kernel_shape")) {
@@ -50,8 +50,8 @@ Dim positions(const Window& window, size_t i, const Dim& dim) {
 }
 
 void conv(RuleContext& context) {
-  const Shape* shape = context.shape(0);
-  const Shape* weights = context.shape(1);
+  const MaybeShape shape = context.shape(0);
+  const MaybeShape weights = context.shape(1);
   if (!shape || shape->size() < 3) return;
   const size_t spatial = shape->size() - 2;
   Shape result = context.fresh_shape(0, shape->size());
@@ -64,8 +64,8 @@ void conv(RuleContext& context) {
 }
 
 void conv_transpose(RuleContext& context) {
-  const Shape* shape = context.shape(0);
-  const Shape* weights = context.shape(1);
+  const MaybeShape shape = context.shape(0);
+  const MaybeShape weights = context.shape(1);
   if (!shape || shape->size() < 3) return;
   const Node& node = context.node();
   const size_t spatial = shape->size() - 2;
@@ -93,7 +93,7 @@ void conv_transpose(RuleContext& context) {
 
 void pool(RuleContext& context) {
   context.set_type(1, onnx::TensorProto::INT64);
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   if (!shape || shape->size() < 3 || context.node().int_attribute("ceil_mode", 0) != 0) return;
   const std::optional<Window> window = window_of(context, shape->size() - 2, nullptr);
   if (!window) return;
@@ -105,7 +105,7 @@ void pool(RuleContext& context) {
 }
 
 void global_pool(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   if (!shape || shape->size() < 2) return;
   Shape result(shape->size(), Dim(1));
   result[0] = (*shape)[0];
@@ -134,7 +134,7 @@ std::optional<std::vector<double>> scales_of(const RuleContext& context, size_t 
 }
 
 void resize(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   const Node& node = context.node();
   if (!shape || node.string_attribute("keep_aspect_ratio_policy", "stretch") != "stretch") return;
   std::vector<size_t> axes = all_axes(shape->size());
@@ -168,7 +168,7 @@ void resize(RuleContext& context) {
 
 /// To blocks of channels, which are padded to whole ones.
 void reorder_input(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   if (!shape || shape->size() < 2) return;
   Shape result = *shape;
   if (context.node().int_attribute("channels_last", 0) != 0) std::rotate(result.begin() + 1, result.end() - 1, result.end());
@@ -178,7 +178,7 @@ void reorder_input(RuleContext& context) {
 
 /// From blocks of channels.
 void reorder_output(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   if (!shape || shape->size() < 2) return;
   Shape result = *shape;
   result[1] = context.node().int_attribute("channels", 0);
@@ -187,7 +187,7 @@ void reorder_output(RuleContext& context) {
 }
 
 void upsample_blocks(RuleContext& context) {
-  const Shape* shape = context.shape(0);
+  const MaybeShape shape = context.shape(0);
   const auto* scales = context.node().ints_attribute("scales");
   if (!shape || !scales || scales->size() != static_cast<int>(shape->size())) return;
   Shape result = *shape;

@@ -13,8 +13,8 @@ std::optional<Dim> key_count(const RaiseSite& site) {
   Dim count;
   for (const int input : {kKey, kPastKey}) {
     if (site.node().input(input) == nullptr) continue;
-    const Shape* shape = site.shape(input);
-    if (shape == nullptr || shape->size() < 3) return std::nullopt;
+    const MaybeShape shape = site.shape(input);
+    if (!shape || shape->size() < 3) return std::nullopt;
     count = count + (*shape)[shape->size() - 2];
   }
   return count;
@@ -24,9 +24,9 @@ std::optional<Dim> key_count(const RaiseSite& site) {
 /// with -inf. A mask that may be of that kind is expanded.
 Obstacle raise_attention_24(Draft& draft, const RaiseSite& site) {
   if (!draft.has_input(kMask)) return {};
-  const Shape* mask = site.shape(kMask);
+  const MaybeShape mask = site.shape(kMask);
   const auto keys = key_count(site);
-  if (mask != nullptr && !mask->empty()) {
+  if (mask && !mask->empty()) {
     const Dim& last = mask->back();
     if ((last.is_constant() && !last.is(1)) || (keys && last == *keys)) return {};
   }
@@ -45,8 +45,8 @@ Obstacle raise_attention_24(Draft& draft, const RaiseSite& site) {
 Obstacle raise_attention_25(Draft& draft, const RaiseSite& site) {
   const bool says_heads =
       draft.attribute("q_num_heads") != nullptr || draft.attribute("kv_num_heads") != nullptr;
-  const Shape* query = site.shape(0);
-  if (!says_heads || (query != nullptr && query->size() == 3)) return {};
+  const MaybeShape query = site.shape(0);
+  if (!says_heads || (query && query->size() == 3)) return {};
   return "it gives numbers of heads for inputs that are not of rank 3";
 }
 

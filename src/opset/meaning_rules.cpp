@@ -48,8 +48,8 @@ Obstacle raise_scan(Draft&, const RaiseSite&) { return "its batch axis is gone";
 
 /// A slope of rank 1 belonged to the channels, and is broadcast against the last axis since 7.
 Obstacle raise_prelu(Draft&, const RaiseSite& site) {
-  const Shape* slope = site.shape(1);
-  if (slope != nullptr && product(*slope).is(1)) return {};
+  const MaybeShape slope = site.shape(1);
+  if (slope && product(*slope).is(1)) return {};
   return "its slope belongs to the channels before opset 7";
 }
 

@@ -21,8 +21,8 @@ bool is_last_axis(const Shape& shape, int64_t axis) {
 Obstacle raise_softmax(Draft& draft, const RaiseSite& site) {
   const bool says_axis = draft.attribute("axis") != nullptr;
   const int64_t axis = draft.int_attribute("axis", 1);
-  const Shape* shape = site.shape(0);
-  if (axis == -1 || (shape != nullptr && is_last_axis(*shape, axis))) {
+  const MaybeShape shape = site.shape(0);
+  if (axis == -1 || (shape && is_last_axis(*shape, axis))) {
     if (!says_axis) draft.set(GraphBuilder::attribute("axis", axis));
     return {};
   }
@@ -58,9 +58,9 @@ Obstacle raise_batch_normalization_14(Draft& draft, const RaiseSite& site) {
 /// Scale and bias were one for each group, and are one for each channel since 21. Stage one was computed in
 /// the type of the input and is in float32 by default since.
 Obstacle raise_group_normalization(Draft& draft, const RaiseSite& site) {
-  const Shape* shape = site.shape(0);
+  const MaybeShape shape = site.shape(0);
   const int64_t groups = draft.int_attribute("num_groups", 0);
-  if (shape == nullptr || shape->size() < 2 || !(*shape)[1].is_constant())
+  if (!shape || shape->size() < 2 || !(*shape)[1].is_constant())
     return "the number of channels is not known";
   const int64_t channels = (*shape)[1].value();
   if (groups < 1 || channels % groups != 0) return "its groups do not divide the channels";

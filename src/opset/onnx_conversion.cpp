@@ -20,7 +20,7 @@ void describe_input(const RaiseSite& site, size_t i, onnx::GraphProto& graph) {
   input->set_name(draft_input(i));
   auto* type = input->mutable_type()->mutable_tensor_type();
   type->set_elem_type(site.type(i));
-  if (const Shape* shape = site.shape(i)) {
+  if (const MaybeShape shape = site.shape(i)) {
     type->mutable_shape();
     for (const Dim& size : *shape) {
       auto* dim = type->mutable_shape()->add_dim();

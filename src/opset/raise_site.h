@@ -15,7 +15,7 @@ class RaiseSite {
 
   const Node& node() const { return node_; }
   /// Null if input I is omitted or its rank is not known.
-  const Shape* shape(size_t i) const { return node_.input(i) ? facts_.shape(*node_.input(i)) : nullptr; }
+  MaybeShape shape(size_t i) const { return node_.input(i) ? facts_.shape(*node_.input(i)) : nullptr; }
   DataType type(size_t i) const { return type_of(node_.input(i)); }
   DataType output_type(size_t i) const { return type_of(node_.output(i)); }
   /// Null if input I is not constant or has too many elements.

@@ -59,7 +59,7 @@ Obstacle raise_resize_10(Draft& draft, const RaiseSite& site) {
 void leave_out_empty(Draft& draft, const RaiseSite& site) {
   if (draft.node().input_size() < 4) return;
   for (const int input : {2, 3}) {
-    const Shape* shape = site.shape(static_cast<size_t>(input));
+    const MaybeShape shape = site.shape(static_cast<size_t>(input));
     if (shape && shape->size() == 1 && shape->front().is(0)) draft.set_input(input, "");
   }
 }

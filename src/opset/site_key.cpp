@@ -11,8 +11,8 @@ class SizeTexts {
  public:
   explicit SizeTexts(const RaiseSite& site) {
     for (size_t i = 0; i < site.node().inputs.size(); ++i) {
-      const Shape* shape = site.shape(i);
-      if (shape != nullptr) by_name_ |= std::ranges::any_of(*shape, is_computed);
+      const MaybeShape shape = site.shape(i);
+      if (shape) by_name_ |= std::ranges::any_of(*shape, is_computed);
     }
   }
 
@@ -51,7 +51,7 @@ void append_input(const RaiseSite& site, size_t i, SizeTexts& sizes, std::string
   key += std::to_string(site.type(i));
   if (const Tensor* constant = site.constant(i))
     key += '=' + to_proto(*constant).SerializeAsString();
-  else if (const Shape* shape = site.shape(i))
+  else if (const MaybeShape shape = site.shape(i))
     sizes.append(*shape, key);
   else
     key += '?';

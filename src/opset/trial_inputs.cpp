@@ -75,7 +75,7 @@ TrialInputs::TrialInputs(const onnx::NodeProto& node, const RaiseSite& site)
     input.shape = site.shape(number);
     input.constant = site.constant(number);
     if (input.constant != nullptr) continue;
-    if (input.shape == nullptr) {
+    if (!input.shape) {
       has_unknown_rank_ = true;
       continue;
     }
@@ -112,7 +112,7 @@ TrialInputs::Numbers TrialInputs::numbers_for(const TrialChoice& choice) const {
 
 Expected<Dims> TrialInputs::dims_of(const Input& input, const Numbers& numbers, const TrialChoice& choice) const {
   Dims dims;
-  if (input.shape == nullptr) {
+  if (!input.shape) {
     for (int i = 0; i < choice.unknown_rank; ++i) dims.push_back(size_number(choice, static_cast<size_t>(i)));
   }
   for (const Dim& size : input.shape ? *input.shape : Shape()) {

@@ -32,7 +32,7 @@ class TrialInputs {
   struct Input {
     bool given = false;
     DataType type = onnx::TensorProto::FLOAT;
-    const Shape* shape = nullptr;
+    MaybeShape shape;
     const Tensor* constant = nullptr;
   };
   using Numbers = std::unordered_map<std::string, int64_t>;

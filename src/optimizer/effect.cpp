@@ -27,7 +27,7 @@ Effect effect_of(const Emission& emission, Facts& facts) {
   for (const Node* node : emission.removed) {
     if (renames_only(*node)) continue;
     for (const Value* made : node->outputs) {
-      const Shape* shape = made ? facts.shape(*made) : nullptr;
+      const MaybeShape shape = made ? facts.shape(*made) : nullptr;
       if (!shape || (*shape != emission.scores && product(*shape) != elements)) continue;
       if (is_taken_over(*made, emission.edit)) continue;
       bytes_per_score += static_cast<int64_t>(element_size(facts.type(*made)));

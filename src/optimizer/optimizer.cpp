@@ -88,7 +88,7 @@ class Run {
       return refuse(line, {"site.taken", site.match.anchor, "another site makes its output already", line.peeled});
     EmitOptions writing = options_.emit;
     writing.accepted = accepted_;
-    auto emission = emit_attention(site.match, context_, shared_, writing);
+    auto emission = guarded(*site.match.anchor, [&] { return emit_attention(site.match, context_, shared_, writing); });
     if (!emission) return refuse(line, emission.error());
     line.form = emission->form;
     line.past = emission->has_past;
@@ -113,7 +113,10 @@ class Run {
   }
 
   bool verified(const Emission& emission, const MatchedSite& site, SiteReport& line) {
-    line.verification = verifier_->verify(emission, site.match.sdpa);
+    const auto verification =
+        guarded(*site.match.anchor, [&] { return Matched<Verification>(verifier_->verify(emission, site.match.sdpa)); });
+    if (!verification) return refuse(line, verification.error());
+    line.verification = *verification;
     report_.seconds_verify += line.verification->seconds;
     const Verdict verdict = line.verification->verdict;
     if (verdict == Verdict::kUnverified && !(options_.allow_unverified && !options_.strict && !options_.exact))

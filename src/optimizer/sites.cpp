@@ -37,7 +37,7 @@ bool is_local_attention(const Graph& graph) {
 void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Report& report,
                  FoundSites& found) {
   const auto start = Clock::now();
-  Matched<Match> match = pattern.match(node, context);
+  Matched<Match> match = guarded(node, [&] { return pattern.match(node, context); });
   if (!match && match.error().id == kNotAttention) return;
   SiteReport site = reported(node, pattern);
   site.match_seconds = seconds_since(start);

@@ -1,6 +1,7 @@
 // The places where a pattern may match, and what came of them.
 #pragma once
 
+#include <exception>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,6 +30,17 @@ FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& 
 /// Leaves a line for each node: those that fused it, or what is in the way of the pattern that got furthest, with the misses of
 /// the others. Nodes that were fused from elsewhere have none.
 void merge_lines(const FoundSites& found, Report& report);
+
+/// What STEP, which returns a Matched of one site's ANCHOR, makes; where it throws, which is a defect of attn-opt, a miss of
+/// the id "internal.defect". The model is untouched by such a step: recognising and writing make data.
+template <class Step>
+auto guarded(const Node& anchor, Step step) -> decltype(step()) {
+  try {
+    return step();
+  } catch (const std::exception& defect) {
+    return missed("internal.defect", &anchor, defect.what());
+  }
+}
 
 /// Enters MISS into a line of the report that is no fusion: kMissed or kRefused.
 void enter_miss(const Miss& miss, SiteReport::Outcome outcome, SiteReport& site);

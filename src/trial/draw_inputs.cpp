@@ -3,7 +3,7 @@
 #include <array>
 #include <unordered_set>
 
-#include "attn_opt/dim.h"
+#include "attn_opt/shape.h"
 
 namespace attn_opt {
 namespace {

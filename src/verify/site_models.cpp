@@ -170,7 +170,7 @@ class SiteCutter {
     if (!is_new) return input;
     input.value = &value;
     input.type = context_.facts.type(value);
-    if (const Shape* shape = context_.facts.shape(value)) input.shape = *shape;
+    if (const MaybeShape shape = context_.facts.shape(value)) input.shape = *shape;
     if (fill_fixed(value, input)) {
       input.source = SiteInput::Source::kFixed;
     } else if (fill_integers(value, input)) {

@@ -23,7 +23,7 @@ class EmitCase {
   explicit EmitCase(const std::string& text);
 
   Value& value(const std::string& name);
-  Shape shape(const std::string& name) { return *facts_->shape(value(name)); }
+  Shape shape(const std::string& name) { return facts_->shape(value(name)).known(); }
   /// NAME with one role an axis: b batch, h head, s row, d feature.
   AxisMap axes(const std::string& name, const std::string& roles);
   OperandView view(const std::string& name, const std::string& roles) {

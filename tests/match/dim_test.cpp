@@ -1,4 +1,4 @@
-#include "attn_opt/dim.h"
+#include "attn_opt/shape.h"
 
 #include <gtest/gtest.h>
 

@@ -34,7 +34,7 @@ class FactsCase {
 
   /// "(b, 8)"; "unknown" where the rank is not known.
   std::string shape(const std::string& name) {
-    const Shape* known = facts ? facts->shape(value(name)) : nullptr;
+    const MaybeShape known = facts ? facts->shape(value(name)) : nullptr;
     return known ? to_string(*known) : "unknown";
   }
 

@@ -11,7 +11,7 @@ constexpr int kFirstThatCountsFromTheBack = 11;
 constexpr int kFirstWithAxesAsInput = 13;
 
 std::optional<int64_t> rank_of(Spelling& spelling, const Value* value) {
-  const Shape* shape = value ? spelling.facts().shape(*value) : nullptr;
+  const MaybeShape shape = value ? spelling.facts().shape(*value) : nullptr;
   if (!shape) return std::nullopt;
   return static_cast<int64_t>(shape->size());
 }

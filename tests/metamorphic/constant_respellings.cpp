@@ -99,7 +99,7 @@ size_t rank_of_others(Spelling& spelling, const Node& node, int input) {
   size_t highest = 0;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (static_cast<int>(i) == input) continue;
-    const Shape* shape = node.inputs[i] ? spelling.facts().shape(*node.inputs[i]) : nullptr;
+    const MaybeShape shape = node.inputs[i] ? spelling.facts().shape(*node.inputs[i]) : nullptr;
     if (!shape) return 0;
     highest = std::max(highest, shape->size());
   }

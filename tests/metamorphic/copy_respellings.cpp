@@ -17,7 +17,7 @@ using Copy = std::function<Nodes(Spelling&, const std::string& from, const std::
 using CopyOf = std::optional<Copy> (*)(Spelling&, const Value& value, int opset, Random&);
 
 size_t rank_of(Spelling& spelling, const Value& value) {
-  const Shape* shape = spelling.facts().shape(value);
+  const MaybeShape shape = spelling.facts().shape(value);
   return shape ? shape->size() : 0;
 }
 
@@ -71,7 +71,7 @@ std::optional<Copy> slice(Spelling& spelling, const Value& value, int opset, Ran
 
 /// Reshape to zeros, which keep each size, one of them perhaps left to be inferred.
 std::optional<Copy> reshape(Spelling& spelling, const Value& value, int opset, Random& random) {
-  const Shape* shape = spelling.facts().shape(value);
+  const MaybeShape shape = spelling.facts().shape(value);
   if (!shape || shape->empty() || opset < kFirstWithIntegerConstants) return std::nullopt;
   std::vector<int64_t> sizes(shape->size(), 0);
   bool may_be_empty = false;
@@ -112,7 +112,7 @@ std::optional<Copy> transposes(Spelling& spelling, const Value& value, int, Rand
 
 /// Unsqueeze and Squeeze of one axis.
 std::optional<Copy> unsqueeze_and_squeeze(Spelling& spelling, const Value& value, int opset, Random& random) {
-  const Shape* shape = spelling.facts().shape(value);
+  const MaybeShape shape = spelling.facts().shape(value);
   if (!shape || opset < 13) return std::nullopt;
   const int64_t axis = static_cast<int64_t>(random.below(shape->size() + 1));
   return [axis](Spelling& d, const std::string& from, const std::string& to) {

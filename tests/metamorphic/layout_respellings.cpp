@@ -28,8 +28,8 @@ std::vector<Change> transposed_products(Spelling& spelling, Random&) {
   std::vector<Change> changes;
   for (Node* node : spelling.nodes()) {
     if (!node->is("MatMul")) continue;
-    const Shape* one = spelling.facts().shape(*node->inputs[0]);
-    const Shape* other = spelling.facts().shape(*node->inputs[1]);
+    const MaybeShape one = spelling.facts().shape(*node->inputs[0]);
+    const MaybeShape other = spelling.facts().shape(*node->inputs[1]);
     if (!one || !other || one->size() != other->size() || one->size() < 2) continue;
     changes.push_back([node, perm = swap_of_last_two(one->size())](Spelling& d) {
       const std::string output = node->proto->output(0), made = d.fresh("transposed");
@@ -57,7 +57,7 @@ std::vector<int64_t> perm_of(const Node& node, size_t rank) {
 std::vector<Change> split_transposes(Spelling& spelling, Random& random) {
   std::vector<Change> changes;
   for (Node* node : spelling.nodes()) {
-    const Shape* shape = node->is("Transpose") ? spelling.facts().shape(*node->inputs[0]) : nullptr;
+    const MaybeShape shape = node->is("Transpose") ? spelling.facts().shape(*node->inputs[0]) : nullptr;
     if (!shape || shape->size() < 2) continue;
     const size_t rank = shape->size();
     const auto whole = perm_of(*node, rank);
@@ -106,8 +106,8 @@ std::vector<Change> reshapes(Spelling& spelling, Random& random) {
   for (Node* node : spelling.nodes()) {
     const bool regroups = node->is("Reshape") || node->is("Squeeze") || node->is("Unsqueeze") || node->is("Flatten");
     if (!regroups || spelling.opset(*node) < kFirstWithIntegerConstants) continue;
-    const Shape* before = spelling.facts().shape(*node->inputs[0]);
-    const Shape* after = spelling.facts().shape(*node->outputs[0]);
+    const MaybeShape before = spelling.facts().shape(*node->inputs[0]);
+    const MaybeShape after = spelling.facts().shape(*node->outputs[0]);
     const auto target = before && after ? reshape_target(*before, *after, random) : std::nullopt;
     if (target) changes.push_back([node, target](Spelling& d) { read_target(d, *node, *target); });
   }
@@ -131,8 +131,8 @@ std::vector<Change> reshapes_of_one_axis(Spelling& spelling, Random&) {
   std::vector<Change> changes;
   for (Node* node : spelling.nodes()) {
     if (!node->is("Reshape") || spelling.opset(*node) < kFirstWithAxesAsInput) continue;
-    const Shape* before = spelling.facts().shape(*node->inputs[0]);
-    const Shape* after = spelling.facts().shape(*node->outputs[0]);
+    const MaybeShape before = spelling.facts().shape(*node->inputs[0]);
+    const MaybeShape after = spelling.facts().shape(*node->outputs[0]);
     if (!before || !after) continue;
     const int64_t added = extra_axis(*before, *after), dropped = extra_axis(*after, *before);
     if (added < 0 && dropped < 0) continue;
@@ -148,7 +148,7 @@ std::vector<Change> reshapes_of_one_axis(Spelling& spelling, Random&) {
 std::vector<Change> split_reshapes(Spelling& spelling, Random&) {
   std::vector<Change> changes;
   for (Node* node : spelling.nodes()) {
-    const Shape* after = node->is("Reshape") ? spelling.facts().shape(*node->outputs[0]) : nullptr;
+    const MaybeShape after = node->is("Reshape") ? spelling.facts().shape(*node->outputs[0]) : nullptr;
     const IntegerData* target = after ? spelling.facts().integers(*node->inputs[1]) : nullptr;
     if (!target || spelling.opset(*node) < kFirstWithIntegerConstants) continue;
     // A 0 copies a size of the input, which the flat tensor does not have.

@@ -72,7 +72,7 @@ std::vector<Change> other_names(Spelling& spelling, Random& random) {
 
 /// TYPE and sizes of VALUE as far as numbers and the model's own symbols say them.
 void declare(const Value& value, Facts& facts, onnx::GraphProto& graph) {
-  const Shape* shape = facts.shape(value);
+  const MaybeShape shape = facts.shape(value);
   if (!shape || facts.type(value) == onnx::TensorProto::UNDEFINED || value.declared_type) return;
   auto* info = graph.add_value_info();
   info->set_name(value.name);

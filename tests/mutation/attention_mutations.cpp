@@ -32,7 +32,7 @@ EditMutation times(const std::string& name, std::string change, float factor) {
 
 /// What the operator takes for the scale where none is given; 0 if the head size is not known.
 float default_scale(const Node& attention, Facts& facts) {
-  const Shape* q = facts.shape(*attention.inputs[0]);
+  const MaybeShape q = facts.shape(*attention.inputs[0]);
   if (!q || !q->back().is_constant()) return 0;
   const int64_t heads = q->size() == 3 ? attention.int_attribute("q_num_heads", 1) : 1;
   return 1 / std::sqrt(static_cast<float>(q->back().value() / heads));
@@ -182,7 +182,7 @@ EditMutation shifted(size_t input, std::string change, std::string op, double nu
 EditMutation mask_transposed() {
   return {"Attention inputs", "mask transposed", [](const Emission& emission, Facts& facts) {
             const Value* mask = emission.attention->input(3);
-            const Shape* shape = mask ? facts.shape(*mask) : nullptr;
+            const MaybeShape shape = mask ? facts.shape(*mask) : nullptr;
             if (!shape || shape->size() < 2) return EditChanges{};
             std::vector<int64_t> perm;
             for (size_t axis = 0; axis < shape->size(); ++axis) perm.push_back(static_cast<int64_t>(axis));

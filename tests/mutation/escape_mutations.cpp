@@ -51,7 +51,7 @@ std::vector<Change<Sdpa>> taken_for_probabilities(const Sdpa& sdpa, Facts& facts
   std::vector<Change<Sdpa>> changes;
   if (sdpa.scores_output) return changes;
   for (Value* value : escaping_values(sdpa)) {
-    const Shape* shape = facts.shape(*value);
+    const MaybeShape shape = facts.shape(*value);
     const bool is_right = sdpa.probabilities && sdpa.probabilities->value == value;
     if (is_right || !shape || shape->size() != 4 || facts.type(*value) != sdpa.type) continue;
     changes.emplace_back([value, axes = AxisMap::of(*shape, {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature})](Sdpa& changed) {

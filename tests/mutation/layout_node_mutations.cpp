@@ -129,8 +129,8 @@ EditChanges reads_exchanged(const Emission& emission, Facts& facts) {
       Value* read = nodes[i]->inputs[input];
       if (!read || is_new(read) || !facts.shape(*read)) continue;
       for (Value* other : known) {
-        const Shape* shape = facts.shape(*other);
-        if (other == read || !shape || *shape != *facts.shape(*read) || facts.type(*other) != facts.type(*read)) continue;
+        const MaybeShape shape = facts.shape(*other);
+        if (other == read || !shape || *shape != facts.shape(*read).known() || facts.type(*other) != facts.type(*read)) continue;
         changes.push_back([=](Emission& changed) { changed.edit.nodes()[i]->inputs[input] = other; });
       }
     }

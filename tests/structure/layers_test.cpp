@@ -192,5 +192,37 @@ TEST(Structure, EveryMissHasMeaningExampleAndRemedy) {
   EXPECT_EQ(missing_part("## a.b\n\nThe rank of a mask is not known at all.\n\n- Example: `x`."), "a remedy");
 }
 
+/// True if REST, what follows the declaration of the MaybeShape NAME, reads the shape before it asks whether there is one.
+bool reads_untested(const std::string& rest, const std::string& name) {
+  std::smatch read, test;
+  if (!std::regex_search(rest, read, std::regex("\\*" + name + "\\b|\\b" + name + "->"))) return false;
+  const std::string before = rest.substr(0, static_cast<size_t>(read.position()));
+  return !std::regex_search(before, test, std::regex("!" + name + "\\b|\\b" + name + "( &&| \\?| \\|\\||\\)|\\.has_rank|\\.rank)"));
+}
+
+/// Declarations of MaybeShape in TEXT that are read and not tested.
+std::vector<std::string> untested_shapes(const std::string& text) {
+  static const std::regex kDeclaration("(if \\()?(?:const )?MaybeShape ([^;{}]*);");
+  std::vector<std::string> bad;
+  for (std::sregex_iterator found(text.begin(), text.end(), kDeclaration), end; found != end; ++found) {
+    if ((*found)[1].matched) continue;
+    const std::string rest = text.substr(static_cast<size_t>(found->position() + found->length()), 4000);
+    for (const std::string& name : groups((*found)[2].str(), "(\\w+) = "))
+      if (reads_untested(rest, name)) bad.push_back((*found)[0].str());
+  }
+  return bad;
+}
+
+TEST(Structure, ShapesAreTestedBeforeTheyAreRead) {
+  for (const auto& [path, text] : sources({"src", "patterns", "python"})) EXPECT_THAT(untested_shapes(text), IsEmpty()) << path;
+}
+
+TEST(Structure, TheRuleOfShapesFindsUntestedOnes) {
+  EXPECT_THAT(untested_shapes("const MaybeShape a = f(x);\nreturn a->size();"), ::testing::SizeIs(1));
+  EXPECT_THAT(untested_shapes("const MaybeShape a = f(x), b = f(y);\nif (!a) return;\nuse(*a, *b);"), ::testing::SizeIs(1));
+  EXPECT_THAT(untested_shapes("const MaybeShape a = f(x);\nif (!a || a->size() != 3) return;"), IsEmpty());
+  EXPECT_THAT(untested_shapes("if (const MaybeShape a = f(x)) use(*a);"), IsEmpty());
+}
+
 }  // namespace
 }  // namespace attn_opt

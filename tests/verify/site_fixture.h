@@ -55,7 +55,7 @@ class SiteFixture {
 
   OperandView view_of(const std::string& name, Role third = Role::kRow) {
     Value* read = value(name);
-    return {read, AxisMap::of(*facts_->shape(*read), {Role::kBatch, Role::kHead, third, Role::kFeature}), 1, nullptr,
+    return {read, AxisMap::of(facts_->shape(*read).known(), {Role::kBatch, Role::kHead, third, Role::kFeature}), 1, nullptr,
             nullptr};
   }
 
@@ -65,8 +65,8 @@ class SiteFixture {
     plain.k.views = {view_of("kh")};
     plain.v.views = {view_of("vh")};
     plain.type = facts_->type(*value("q"));
-    plain.batch = (*facts_->shape(*value("q")))[0];
-    plain.query_heads = (*facts_->shape(*value("q")))[1];
+    plain.batch = facts_->shape(*value("q")).known()[0];
+    plain.query_heads = facts_->shape(*value("q")).known()[1];
     plain.scale = scale;
     const OperandView output = view_of("y");
     plain.outputs = {{output.value, output.axes}};
@@ -78,7 +78,7 @@ class SiteFixture {
     term.kind = kind;
     term.value = value(name);
     term.fill = fill;
-    term.frame = *facts_->shape(*value("product"));
+    term.frame = facts_->shape(*value("product")).known();
     sdpa.terms.push_back(term);
   }
 

@@ -1,0 +1,17 @@
+#include "patterns/contrib_ranks.h"
+
+namespace attn_opt {
+
+Matched<void> check_ranks(const Node& node, std::span<const InputRank> ranks, Facts& facts) {
+  for (const InputRank& wanted : ranks) {
+    const Value* value = node.input(wanted.input);
+    if (!value) continue;
+    const MaybeShape shape = facts.shape(*value);
+    if (shape.has_rank(wanted.rank)) continue;
+    return missed("contrib.rank", &node, std::string(wanted.name) + " '" + value->name + "' is " + (shape ? to_string(*shape) : "of no known rank") +
+                                             ", not of rank " + std::to_string(wanted.rank));
+  }
+  return {};
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,22 @@
+// Ranks that the inputs of an operator of com.microsoft have by its documentation, and that the operator's schema leaves
+// open.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "attn_opt/pattern.h"
+
+namespace attn_opt {
+
+/// Input number INPUT, which is called NAME, has RANK axes.
+struct InputRank {
+  size_t input = 0;
+  std::string_view name;
+  size_t rank = 0;
+};
+
+/// Those of NODE's inputs in RANKS that are given are known to have their ranks. Miss: contrib.rank.
+Matched<void> check_ranks(const Node& node, std::span<const InputRank> ranks, Facts& facts);
+
+}  // namespace attn_opt
