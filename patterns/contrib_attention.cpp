@@ -20,7 +20,7 @@ enum Input { kX, kWeights, kBias, kMask, kPast, kAttentionBias, kPastLength };
 enum Output { kY, kPresent };
 
 constexpr InputRank kRanks[] = {
-    {kX, "input", 3}, {kWeights, "weights", 2}, {kBias, "bias", 1}, {kPast, "past", 5}, {kAttentionBias, "attention_bias", 4},
+    {kX, "input", 3, true}, {kWeights, "weights", 2, true}, {kBias, "bias", 1}, {kPast, "past", 5}, {kAttentionBias, "attention_bias", 4},
 };
 
 class ContribAttentionReader {

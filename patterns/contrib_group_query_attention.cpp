@@ -27,7 +27,7 @@ enum Input {
 enum Output { kY, kPresentKey, kPresentValue, kScores };
 
 constexpr InputRank kRanks[] = {
-    {kQuery, "query", 3},          {kKey, "key", 3},           {kValue, "value", 3},
+    {kQuery, "query", 3, true},    {kKey, "key", 3},           {kValue, "value", 3},
     {kPastKey, "past_key", 4},     {kPastValue, "past_value", 4}, {kLastKeys, "seqlens_k", 1},
     {kCos, "cos_cache", 2},        {kSin, "sin_cache", 2},     {kPositions, "position_ids", 2},
     {kAttentionBias, "attention_bias", 4},

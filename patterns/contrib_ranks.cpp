@@ -5,7 +5,8 @@ namespace attn_opt {
 Matched<void> check_ranks(const Node& node, std::span<const InputRank> ranks, Facts& facts) {
   for (const InputRank& wanted : ranks) {
     const Value* value = node.input(wanted.input);
-    if (!value) continue;
+    if (!value && !wanted.is_required) continue;
+    if (!value) return missed("contrib.rank", &node, "there is no " + std::string(wanted.name));
     const MaybeShape shape = facts.shape(*value);
     if (shape.has_rank(wanted.rank)) continue;
     return missed("contrib.rank", &node, std::string(wanted.name) + " '" + value->name + "' is " + (shape ? to_string(*shape) : "of no known rank") +

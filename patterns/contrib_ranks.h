@@ -14,9 +14,10 @@ struct InputRank {
   size_t input = 0;
   std::string_view name;
   size_t rank = 0;
+  bool is_required = false;
 };
 
-/// Those of NODE's inputs in RANKS that are given are known to have their ranks. Miss: contrib.rank.
+/// NODE's inputs in RANKS are known to have their ranks, or are not required and not given. Miss: contrib.rank.
 Matched<void> check_ranks(const Node& node, std::span<const InputRank> ranks, Facts& facts);
 
 }  // namespace attn_opt

@@ -43,6 +43,7 @@ ProductSide side_of(const Node& product, size_t operand, size_t rank, Role rows,
 
 /// Shapes of both operands of a MatMul, if their ranks allow a product of heads.
 Matched<std::pair<Shape, Shape>> operand_shapes(Node& product, MatchContext& context) {
+  if (!product.input(0) || !product.input(1)) return missed("product.unknown-rank", &product, "an operand is left out");
   const MaybeShape one = context.facts.shape(*product.inputs[0]);
   const MaybeShape other = context.facts.shape(*product.inputs[1]);
   if (!one || !other) return missed("product.unknown-rank", &product, "an operand's rank is not known");

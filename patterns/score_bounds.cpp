@@ -63,6 +63,7 @@ std::optional<double> clamp_of(const Bounds& bounds, double absorbing) {
 
 /// A lowest number that scores have at least.
 Matched<ScoreTerm> floor_term(const Bounds& bounds, Node& node, const ScoreWalk& walk, MatchContext& context) {
+  if (!context.facts.shape(*node.outputs[0])) return missed("product.unknown-rank", &node, "the rank of the scores is not known", walk.peeled);
   Value* value = bounds.least_value;
   if (!value) value = InnerValues(node, context).build().scalar(*bounds.least, context.facts.type(*node.outputs[0]));
   ATTN_OPT_MATCH(Value * least, placed_term(*value, node, walk, context));

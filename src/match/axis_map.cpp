@@ -55,13 +55,13 @@ bool AxisMap::repeats_interleave() const {
 
 AxisMap AxisMap::after_transpose(const std::vector<int64_t>& perm) const {
   AxisMap after = *this;
-  for (size_t axis = 0; axis < perm.size(); ++axis) after.axes_[axis] = axes_[perm[axis]];
+  for (size_t axis = 0; axis < perm.size(); ++axis) after.axes_.at(axis) = axes_.at(static_cast<size_t>(perm[axis]));
   return after;
 }
 
 AxisMap AxisMap::before_transpose(const std::vector<int64_t>& perm) const {
   AxisMap before = *this;
-  for (size_t axis = 0; axis < perm.size(); ++axis) before.axes_[perm[axis]] = axes_[axis];
+  for (size_t axis = 0; axis < perm.size(); ++axis) before.axes_.at(static_cast<size_t>(perm[axis])) = axes_.at(axis);
   return before;
 }
 

@@ -12,6 +12,7 @@
 #include "src/optimizer/function_inlining.h"
 #include "src/optimizer/imports.h"
 #include "src/optimizer/model_verification.h"
+#include "src/optimizer/node_checks.h"
 #include "src/optimizer/operator_counts.h"
 #include "src/optimizer/output_shapes.h"
 #include "src/optimizer/sites.h"
@@ -192,6 +193,7 @@ Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings
     ATTN_OPT_TRY(inlining, inline_attention_functions(model, options));
   }
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
+  ATTN_OPT_CHECK(check_nodes(*view));
   view->set_edit_opset(options.opset);
   const auto run = std::make_shared<Run>(model, options, std::move(accepted), std::move(view), inlining ? &inlining->calls : nullptr);
   if (workings) *workings = run;

@@ -34,11 +34,16 @@ bool is_local_attention(const Graph& graph) {
   return function && function->domain() == kLocalAttentionDomain && function->name().starts_with("LocalAttention");
 }
 
+/// True for a node of which nothing is read.
+bool is_dead(const Node& node) {
+  return std::ranges::all_of(node.outputs, [](const Value* output) { return !output || output->unused(); });
+}
+
 void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Report& report,
                  FoundSites& found) {
   const auto start = Clock::now();
   Matched<Match> match = guarded(node, [&] { return pattern.match(node, context); });
-  if (!match && match.error().id == kNotAttention) return;
+  if (match ? is_dead(node) : match.error().id == kNotAttention) return;
   SiteReport site = reported(node, pattern);
   site.match_seconds = seconds_since(start);
   if (match && node.graph->function())

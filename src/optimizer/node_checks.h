@@ -1,0 +1,13 @@
+// What ONNX's checker lets pass though no runtime runs it, and what everything here relies on.
+#pragma once
+
+#include "attn_opt/graph.h"
+#include "attn_opt/status.h"
+
+namespace attn_opt {
+
+/// No node of VIEW leaves out an input that its operator's schema requires, and every `perm` of a Transpose is a permutation.
+/// Error: kInvalidInput, with the node.
+Status check_nodes(const ModelGraph& view);
+
+}  // namespace attn_opt
