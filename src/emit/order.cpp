@@ -2,6 +2,8 @@
 
 #include <unordered_set>
 
+#include "src/emit/outputs.h"
+
 namespace attn_opt {
 namespace {
 
@@ -47,8 +49,8 @@ Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, N
 
 }  // namespace
 
-Matched<void> complete(Emission& emission, const Site& site, Node** earlier) {
-  for (const auto& copy : site.match.copies) emission.edit.take_over(*copy.existing, *copy.made);
+Matched<void> complete(Emission& emission, Site& site, Node** earlier) {
+  for (const auto& copy : site.match.copies) take_over_once(*copy.existing, *copy.made, site.build);
   emission.edit.adopt_unplaced();
   emission.removed = emission.edit.would_remove();
   emission.preconditions.insert(emission.preconditions.end(), site.assumed.begin(), site.assumed.end());

@@ -10,6 +10,6 @@ namespace attn_opt {
 /// Takes over what the match makes beside the attention, adopts the unplaced nodes that are read, and notes what goes and what
 /// was assumed. Miss "emit.order" if the edit would make a cycle or reads what stands below it. EARLIER: where it might stand
 /// instead, if it stands below a reader.
-Matched<void> complete(Emission& emission, const Site& site, Node** earlier = nullptr);
+Matched<void> complete(Emission& emission, Site& site, Node** earlier = nullptr);
 
 }  // namespace attn_opt

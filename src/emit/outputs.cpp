@@ -1,5 +1,6 @@
 #include "src/emit/outputs.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/match/declared_type.h"
@@ -14,7 +15,7 @@ Matched<void> take_over(const OutputView& existing, Value& made, IoForm form, Si
   const DataType type = site.facts.type(*existing.value);
   if (type != onnx::TensorProto::UNDEFINED && type != site.sdpa.type)
     value = site.build.node("Cast", {value}, {GraphBuilder::attribute("to", int64_t{type})});
-  site.build.edit().take_over(*existing.value, *value);
+  take_over_once(*existing.value, *value, site.build);
   return {};
 }
 
@@ -56,11 +57,18 @@ Matched<void> take_over_copy(const OperandCopy& copy, Site& site) {
   const LayoutChange change(grouping_of(axes), grouping_for(axes, IoForm::k4d));
   ATTN_OPT_MATCH(Value * made, change.write(*copy.of.value, axes, site));
   if (made == copy.of.value) made = site.build.new_node("Identity", {made}, {true}, {})->outputs[0];
-  site.build.edit().take_over(*copy.value, *made);
+  take_over_once(*copy.value, *made, site.build);
   return {};
 }
 
 }  // namespace
+
+void take_over_once(Value& existing, Value& made, GraphBuilder& build) {
+  const auto& takeovers = build.edit().takeovers();
+  const bool is_taken = std::ranges::any_of(takeovers, [&made](const Edit::Takeover& other) { return other.made == &made; });
+  Value* own = is_taken ? build.new_node("Identity", {&made}, {true}, {})->outputs[0] : &made;
+  build.edit().take_over(existing, *own);
+}
 
 FurtherOutputs further_outputs(const WritingPlan& plan, Further wanted, Site& site) {
   FurtherOutputs further;

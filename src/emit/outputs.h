@@ -24,4 +24,7 @@ FurtherOutputs further_outputs(const WritingPlan& plan, Further wanted, Site& si
 Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& further, const Node& attention,
                                 Site& site);
 
+/// EXISTING is made by MADE's producer from commit() on; by an Identity behind it, if that makes another one already.
+void take_over_once(Value& existing, Value& made, GraphBuilder& build);
+
 }  // namespace attn_opt
