@@ -8,6 +8,7 @@
 #include "patterns/probability_walk.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "attn_opt/canonical.h"
 #include "patterns/layout_checks.h"
@@ -192,12 +193,21 @@ class Walker {
     return nullptr;
   }
 
-  /// Takes NODE for one that puts the axes of the softmax's result in the product's places. What stood above would lie otherwise.
+  /// Takes NODE for one that puts the axes of the softmax's result in the product's places, or for the next of several that do
+  /// together. What stood above would lie otherwise.
   bool moves_all_axes(const Node& node) {
     const auto* perm = node.ints_attribute("perm");
-    const bool is_first = !walk_.transposed && walk_.perm.empty() && !walk_.guard && !walk_.mask && walk_.factors.empty();
-    if (!perm || !is_first || walk_.regrouped) return false;
-    walk_.perm.assign(perm->begin(), perm->end());
+    if (!perm || perm->size() < 2 || walk_.guard || walk_.mask || !walk_.factors.empty() || walk_.regrouped) return false;
+    std::vector<int64_t> before = walk_.perm;
+    if (before.empty()) {
+      before.resize(static_cast<size_t>(perm->size()));
+      std::iota(before.begin(), before.end(), 0);
+    }
+    if (before.size() != static_cast<size_t>(perm->size())) return false;
+    if (walk_.transposed) std::swap(before[before.size() - 2], before.back());
+    walk_.transposed = false;
+    walk_.perm.clear();
+    for (const int64_t axis : *perm) walk_.perm.push_back(before[static_cast<size_t>(axis)]);
     return true;
   }
 
