@@ -129,21 +129,25 @@ class SiteCutter {
   }
 
   /// Where the side after reads a value that the side before does not, being cut below it, the cuts below it are none:
-  /// they are computed from it. So are scores that an Attention node of an earlier edit makes. False if there are none.
+  /// they are computed from it. So are scores that an Attention node of an earlier edit makes, and copies of a cut value, for
+  /// which it may have been read. False if there are none.
   bool uncut_dependent() {
     const ValueSet reached(site_.before.leaves.begin(), site_.before.leaves.end());
     const ValueSet read_after(site_.after.leaves.begin(), site_.after.leaves.end());
     bool found = false;
     for (Value* value : site_.after.leaves) {
-      if (reached.count(value) || made_before(*value) || !read_by_after_.count(value)) continue;
+      if (made_before(*value) || !read_by_after_.count(value)) continue;
       if (known(*value).source != SiteInput::Source::kDrawn) continue;
       for (Value* below : site_.before.leaves) {
         const bool is_cut = read_after.count(below) || (below->producer && !is_of_file(*below->producer));
-        if (below != value && is_cut && depends(*below, *value)) found |= computed_.insert(below).second;
+        if (below == value || !is_cut || (reached.count(value) && !are_copies(*below, *value))) continue;
+        if (depends(*below, *value)) found |= computed_.insert(below).second;
       }
     }
     return found;
   }
+
+  bool are_copies(Value& one, Value& other) const { return &canonical(one, context_.facts) == &canonical(other, context_.facts); }
 
   bool made_before(const Value& value) const { return value.producer && before_nodes_.count(value.producer); }
 
