@@ -12,6 +12,7 @@ namespace attn_opt {
 namespace {
 
 constexpr int kOldestWithInitializersThatAreNoInputs = 4;
+constexpr size_t kWidestElement = 16;  // complex128
 
 void declare_dims(const Shape& shape, onnx::TensorShapeProto& dims) {
   for (const Dim& size : shape) {
@@ -119,8 +120,10 @@ class Cut {
   Status write_leaf(const Value& value) {
     if (!leaves_.insert(&value).second) return {};
     const int64_t elements = value.initializer ? element_count({value.initializer->dims().data(), static_cast<size_t>(value.initializer->dims_size())}) : -1;
-    if (value.initializer && elements >= 0 && elements <= limits_.constant) {
+    const size_t left = limits_.bytes - constant_bytes_;
+    if (value.initializer && elements >= 0 && elements <= limits_.constant && static_cast<size_t>(elements) * kWidestElement <= left) {
       ATTN_OPT_TRY(const Tensor tensor, to_tensor(*value.initializer, tensors_));
+      constant_bytes_ += static_cast<size_t>(elements) * kWidestElement;
       *result_.proto.mutable_graph()->add_initializer() = to_proto(tensor, value.name);
       if (const auto type = type_of(value)) result_.types[value.name] = *type;
       return {};
@@ -156,6 +159,7 @@ class Cut {
   std::unordered_set<const Node*> chosen_;
   std::unordered_set<const Value*> made_, leaves_;
   std::set<std::string> domains_;
+  size_t constant_bytes_ = 0;  ///< no more than those of the constants kept
   CaseModel result_;
 };
 

@@ -20,11 +20,12 @@ bool is_repeated(const SiteReport& site) { return site.verification && site.veri
 
 }  // namespace
 
-Status write_case(Model model, const SiteReport& site, const OptimizeArguments& arguments, const fs::path& path) {
+Status write_case(Model model, const SiteReport& site, const OptimizeArguments& arguments, const fs::path& path,
+                  const CaseBudget& budget) {
   ATTN_OPT_TRY(const OptimizeOptions options, to_options(arguments));
   ATTN_OPT_TRY(const auto cutter, CaseCutter::create(std::move(model), options));
   const std::string name = path == "-" ? "reduced" : path.stem().string();
-  ATTN_OPT_TRY(const std::string text, reduced_case(*cutter, site, arguments, {name, path == "-" ? "." : path.parent_path()}));
+  ATTN_OPT_TRY(const std::string text, reduced_case(*cutter, site, arguments, {name, path == "-" ? "." : path.parent_path()}, budget));
   return write_file(path, text);
 }
 
@@ -39,7 +40,7 @@ Expected<WrittenMatches> write_matches(Model model, const Report& report, const 
   std::set<std::string> written;
   for (const SiteReport& site : report.sites) {
     if (site.outcome != SiteReport::Outcome::kFused || is_repeated(site)) continue;
-    const auto unnamed = reduced_case(*cutter, site, arguments, {"match", folder});
+    const auto unnamed = reduced_case(*cutter, site, arguments, {"match", folder}, {});
     if (!unnamed) {
       matches.left_out.push_back(unnamed.error());
       continue;

@@ -11,14 +11,15 @@ namespace attn_opt {
 
 /// Writes the case of SITE, a line of what MODEL was optimised to, to PATH; "-" is standard output.
 /// Errors: those of reduced_case(), kOutput.
-Status write_case(Model model, const SiteReport& site, const OptimizeArguments& arguments, const std::filesystem::path& path);
+Status write_case(Model model, const SiteReport& site, const OptimizeArguments& arguments, const std::filesystem::path& path,
+                  const CaseBudget& budget);
 
 struct WrittenMatches {
   int cases = 0;
   std::vector<Error> left_out;  ///< sites of which no part of the model shows the same
 };
 
-/// Writes a case for every fused site of REPORT, equal ones once, to FOLDER/match_N.onnxtxt. MODEL is as it was before.
+/// Writes a case for every fused site of REPORT, equal ones once, to FOLDER/match_N.onnxtxt, each within the default budget. MODEL is as it was before.
 /// Error: kOutput.
 Expected<WrittenMatches> write_matches(Model model, const Report& report, const OptimizeArguments& arguments,
                                        const std::filesystem::path& folder);

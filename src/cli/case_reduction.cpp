@@ -64,30 +64,39 @@ std::string expectation(const SiteReport& site, const Report& report) {
 }
 
 /// The first cut that shows what SITE shows: the nearer nodes, then ever more of them, then with their weights.
-Expected<CaseModel> first_cut(CaseCutter& cutter, const SiteReport& site, const CaseTest& holds) {
+Expected<CaseModel> first_cut(CaseCutter& cutter, const SiteReport& site, const CaseBudget& budget, const CaseTest& holds) {
   constexpr CutLimits kLimits[] = {{60, 64}, {400, 64}, {400, 1 << 16}, {5000, 1 << 16}};
-  for (const CutLimits& limits : kLimits) {
+  for (CutLimits limits : kLimits) {
+    limits.bytes = budget.bytes;
     ATTN_OPT_TRY(CaseModel model, cutter.cut(site, limits));
     drop_unneeded(*model.proto.mutable_graph());
     if (holds(model.proto)) return model;
+    if (holds.is_over())
+      return fail(ErrorCode::kLimit, site.name, fmt::format("no part of the model that shows the same was found in {} s", budget.seconds),
+                  "give more with --case-seconds");
   }
   return fail(ErrorCode::kUnsupported, site.name, "no part of the model around it shows the same",
               "the miss hangs on nodes far from it, or on bodies of control flow");
 }
 
+CaseTest::Clock::time_point deadline_of(const CaseBudget& budget) {
+  if (budget.seconds <= 0) return CaseTest::Clock::time_point::max();
+  return CaseTest::Clock::now() + std::chrono::duration_cast<CaseTest::Clock::duration>(std::chrono::duration<double>(budget.seconds));
+}
+
 /// The smallest model found that shows what SITE shows, VERIFYING each as OPTIONS say or none.
 Expected<onnx::ModelProto> reduced_model(CaseCutter& cutter, const SiteReport& site, const OptimizeOptions& options,
-                                         bool verifying) {
+                                         bool verifying, const CaseBudget& budget) {
   OptimizeOptions trial = options;
+  trial.verification.memory_limit = std::min(trial.verification.memory_limit, budget.bytes);
   SiteReport wanted = site;
   if (!verifying) {
     trial.verify = VerifyMode::kOff;
     wanted.verification.reset();
   }
-  const CaseTest holds = [&](const onnx::ModelProto& proto) {
-    return line_like(wanted, report_of(proto, trial)) && is_valid(proto);
-  };
-  ATTN_OPT_TRY(CaseModel model, first_cut(cutter, site, holds));
+  const auto shows_it = [&](const onnx::ModelProto& proto) { return line_like(wanted, report_of(proto, trial)) && is_valid(proto); };
+  const CaseTest holds(shows_it, deadline_of(budget));
+  ATTN_OPT_TRY(CaseModel model, first_cut(cutter, site, budget, holds));
   shrink(model, holds, site.outcome == Outcome::kFused ? Integers::kStay : Integers::kMayBeInputs);
   rename_all(model.proto);
   return std::move(model.proto);
@@ -103,9 +112,9 @@ std::string path_from(const std::filesystem::path& folder, const std::string& pa
 }  // namespace
 
 Expected<std::string> reduced_case(CaseCutter& cutter, const SiteReport& site, OptimizeArguments arguments,
-                                   const CasePlace& place) {
+                                   const CasePlace& place, const CaseBudget& budget) {
   ATTN_OPT_TRY(OptimizeOptions options, to_options(arguments));
-  ATTN_OPT_TRY(const onnx::ModelProto small, reduced_model(cutter, site, options, has_failed(site)));
+  ATTN_OPT_TRY(const onnx::ModelProto small, reduced_model(cutter, site, options, has_failed(site), budget));
   SiteReport wanted = site;
   auto report = report_of(small, options);
   if (!line_like(wanted, report) && site.outcome == Outcome::kFused) {

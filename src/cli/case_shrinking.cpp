@@ -14,7 +14,7 @@ class Shrinking {
     drop_outputs();
     cut_front();
     constexpr int kMaxRounds = 6;
-    for (int round = 0; round < kMaxRounds; ++round) {
+    for (int round = 0; round < kMaxRounds && !holds_.is_over(); ++round) {
       const int before = size();
       drop_outputs();
       lift_outputs();
@@ -46,7 +46,7 @@ class Shrinking {
   }
 
   void drop_outputs() {
-    for (int i = graph().output_size(); i-- > 0 && graph().output_size() > 1;) {
+    for (int i = graph().output_size(); i-- > 0 && graph().output_size() > 1 && !holds_.is_over();) {
       onnx::ModelProto changed = model_.proto;
       changed.mutable_graph()->mutable_output()->DeleteSubrange(i, 1);
       try_out(std::move(changed));
@@ -66,7 +66,7 @@ class Shrinking {
       if (std::ranges::find(node.output(), old) == node.output().end()) continue;
       for (const std::string& name : node.input()) {
         const onnx::TypeProto* type = type_of(name);
-        if (!type || !is_made(name)) continue;
+        if (!type || !is_made(name) || holds_.is_over()) continue;
         onnx::ModelProto changed = model_.proto;
         auto& output = *changed.mutable_graph()->mutable_output(number);
         output.set_name(name);
@@ -112,13 +112,13 @@ class Shrinking {
 
   /// The most of the first nodes that can go at once: what stands far above is seldom part of it.
   void cut_front() {
-    for (int count = graph().node_size() / 2; count > 0; count /= 2)
+    for (int count = graph().node_size() / 2; count > 0 && !holds_.is_over(); count /= 2)
       while (count < graph().node_size() && cut_range(0, count)) {
       }
   }
 
   void cut_producers() {
-    for (int i = graph().node_size(); i-- > 0;) {
+    for (int i = graph().node_size(); i-- > 0 && !holds_.is_over();) {
       i = std::min(i, graph().node_size() - 1);
       if (i >= 0 && graph().node_size() > 1) cut_range(i, i + 1);
     }
@@ -146,14 +146,14 @@ class Shrinking {
   }
 
   void leave_out_nodes() {
-    for (int i = graph().node_size(); i-- > 0;)
+    for (int i = graph().node_size(); i-- > 0 && !holds_.is_over();)
       for (int input = 0; i < graph().node_size() && input < graph().node(i).input_size(); ++input)
         if (leave_out(i, input)) break;
   }
 
   /// Constants of more than one element as inputs.
   void free_constants() {
-    for (int i = graph().initializer_size(); i-- > 0;) {
+    for (int i = graph().initializer_size(); i-- > 0 && !holds_.is_over();) {
       if (i >= graph().initializer_size()) continue;
       const auto& tensor = graph().initializer(i);
       const onnx::TypeProto* type = type_of(tensor.name());

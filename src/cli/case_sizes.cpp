@@ -51,9 +51,11 @@ std::set<int64_t> large_sizes(onnx::ModelProto model) {
 
 /// The two sizes whose product SIZE is; {0, 0} if there are none.
 std::pair<int64_t, int64_t> factors_of(int64_t size, const std::set<int64_t>& sizes) {
-  for (const int64_t one : sizes)
-    for (int64_t other = 2; other <= one; ++other)
-      if (one * other == size && (other <= kSmall || sizes.contains(other))) return {one, other};
+  for (const int64_t one : sizes) {
+    const int64_t other = size / one;
+    const bool is_factor = other >= 2 && other <= one && one * other == size;
+    if (is_factor && (other <= kSmall || sizes.contains(other))) return {one, other};
+  }
   return {0, 0};
 }
 
@@ -92,9 +94,11 @@ void shrink_sizes(CaseModel& model, const CaseTest& holds) {
   for (size_t i = 0; i < prime.size(); ++i)
     if (i < std::size(kReplacements) && kReplacements[i] < prime[i]) together[prime[i]] = kReplacements[i];
   if (!together.empty() && try_sizes(model, holds, together)) return;
-  for (const int64_t size : prime)
+  for (const int64_t size : prime) {
+    if (holds.is_over()) return;
     for (const int64_t replacement : kReplacements)
       if (replacement < size && try_sizes(model, holds, {{size, replacement}})) break;
+  }
 }
 
 }  // namespace attn_opt

@@ -16,6 +16,7 @@ using Outcome = SiteReport::Outcome;
 struct ExplainArguments {
   ModelArgument model;
   std::string node, case_out;
+  CaseBudget budget;
   OptimizeArguments optimize;
   Verbosity verbosity;
 };
@@ -50,6 +51,11 @@ void declare(CLI::App& app, ExplainArguments& given) {
   app.add_option("--node", given.node, "Only the attention of this node");
   app.add_option("--case-out", given.case_out,
                  "Write the smallest case that still misses (of --node, or of the nearest miss)");
+  app.add_option("--case-seconds", given.budget.seconds, "Time that --case-out may take; the smallest case found by then is written; 0: any")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--case-memory", given.budget.bytes, "Most memory for the constants of a model that --case-out tries, and for verifying it, as 1GB (256MB)")
+      ->transform(CLI::AsSizeValue(false));
   declare_optimize_options(app, given.optimize);
   declare_data_folders(app, given.model.data_folders);
   declare_verbosity(app, given.verbosity);
@@ -71,7 +77,7 @@ Expected<int> explain_sites(ExplainArguments& given, const CLI::App&) {
   }
   if (report.sites.empty()) std::fputs("no attention found\n", stdout);
   if (!given.case_out.empty() && !report.sites.empty()) {
-    ATTN_OPT_CHECK(write_case(before, site_to_reduce(report.sites), given.optimize, given.case_out));
+    ATTN_OPT_CHECK(write_case(before, site_to_reduce(report.sites), given.optimize, given.case_out, given.budget));
   }
   return 0;
 }

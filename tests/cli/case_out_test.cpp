@@ -1,4 +1,6 @@
 // Cases that are written: explain --case-out and --dump-matches.
+#include <chrono>
+
 #include "src/cli/case_runner.h"
 #include "tests/cli/tool.h"
 
@@ -74,6 +76,47 @@ TEST_F(ToolTest, CaseOutOfAFusedSite) {
   const std::string text = read_file(file("out.onnxtxt"));
   EXPECT_THAT(text, AllOf(HasSubstr("fused=1"), HasSubstr("scale=0.25"), Not(HasSubstr("secret"))));
   EXPECT_EQ(run("test out.onnxtxt").status, 0) << text;
+}
+
+TEST_F(ToolTest, CaseOutWithoutTimeSaysHowToGiveMore) {
+  write_file(file("in.onnxtxt"), named_model());
+  const ToolResult result = run("explain in.onnxtxt --case-out out.onnxtxt --case-seconds 0.000001");
+  EXPECT_EQ(result.status, 3);
+  EXPECT_THAT(result.err, AllOf(IsOneErrorLine(), HasSubstr("--case-seconds")));
+}
+
+/// What is found in time is a case, though not the smallest.
+TEST_F(ToolTest, CaseOutIsWholeWhereTimeRunsOut) {
+  std::string chain;
+  for (int i = 0; i < 300; ++i) chain += "  s" + std::to_string(i + 1) + " = Sin (s" + std::to_string(i) + ")\n";
+  std::string model = named_model();
+  const std::string hidden = "  hidden = Relu (secret_input)\n";
+  model.replace(model.find(hidden), hidden.size(), "  s0 = Relu (secret_input)\n" + chain + "  hidden = Identity (s300)\n");
+  write_file(file("in.onnxtxt"), model);
+  int written = 0;
+  for (const char* seconds : {"0.02", "0.1", "0.5", "2", "0"}) {
+    const ToolResult result = run(std::string("explain in.onnxtxt --case-out out.onnxtxt --case-seconds ") + seconds);
+    if (result.status == 3) continue;
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(run_case(file("out.onnxtxt")).failures, IsEmpty()) << seconds;
+    ++written;
+  }
+  EXPECT_GE(written, 1);
+}
+
+/// A number that Slice takes for "to the end" has no factors worth a search.
+TEST_F(ToolTest, CaseOutOfHugeSizesIsQuick) {
+  std::string model = named_model();
+  const std::string hidden = "  hidden = Relu (secret_input)\n";
+  model.replace(model.find(hidden), hidden.size(),
+                "  zero = Constant <value = int64[1] {0}> ()\n  end = Constant <value = int64[1] {2147483647}> ()\n"
+                "  axis = Constant <value = int64[1] {1}> ()\n  hidden = Slice (secret_input, zero, end, axis)\n");
+  const std::string relu = "second_positive = Relu (second_scores)";
+  model.replace(model.find(relu), relu.size(), "second_kept = Slice (second_scores, zero, end, axis)\n  second_positive = Relu (second_kept)");
+  write_file(file("in.onnxtxt"), model);
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_EQ(run("explain in.onnxtxt --case-out out.onnxtxt").status, 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
 TEST_F(ToolTest, CaseOutThatCannotBeWritten) {
