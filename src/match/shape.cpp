@@ -1,12 +1,28 @@
 #include "attn_opt/shape.h"
 
-namespace attn_opt {
+#include <cstdio>
+#include <cstdlib>
 
-void DimList::lacks(size_t i) const {
-  throw Defect("element " + std::to_string(static_cast<int64_t>(i)) + " of a list of " + std::to_string(size()) + " sizes was read");
+namespace attn_opt {
+namespace {
+
+/// A fuzzer is to find what a run survives.
+[[noreturn]] void stop(const std::string& what) {
+#ifdef ATTN_OPT_ABORT_ON_DEFECT
+  std::fprintf(stderr, "defect: %s\n", what.c_str());
+  std::abort();
+#else
+  throw Defect(what);
+#endif
 }
 
-void MaybeShape::lacks() { throw Defect("a shape that is not known was read"); }
+}  // namespace
+
+void DimList::lacks(size_t i) const {
+  stop("element " + std::to_string(static_cast<int64_t>(i)) + " of a list of " + std::to_string(size()) + " sizes was read");
+}
+
+void MaybeShape::lacks() { stop("a shape that is not known was read"); }
 
 Dim from_last(const Shape& shape, size_t axis) {
   return axis < shape.size() ? shape[shape.size() - 1 - axis] : Dim(1);
