@@ -3,6 +3,8 @@
 namespace attn_opt {
 
 Matched<void> check_ranks(const Node& node, std::span<const InputRank> ranks, Facts& facts) {
+  const DataType type = node.input(0) ? facts.type(*node.input(0)) : onnx::TensorProto::UNDEFINED;
+  if (!is_floating(type)) return missed("contrib.type", &node, "the first input is of type " + type_name(type));
   for (const InputRank& wanted : ranks) {
     const Value* value = node.input(wanted.input);
     if (!value && !wanted.is_required) continue;

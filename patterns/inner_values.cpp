@@ -13,7 +13,7 @@ Value* InnerValues::int64(Value& integers) {
 }
 
 Value* InnerValues::number(int64_t value, DataType type) {
-  return build_.constant(*Tensor::scalar<int64_t>(value).cast(type));
+  return build_.constant(Tensor::scalar<int64_t>(value).cast(type).value());
 }
 
 Value* InnerValues::positions(Value* size) {

@@ -77,7 +77,7 @@ Value* GraphBuilder::ints(const std::vector<int64_t>& values) {
 }
 
 Value* GraphBuilder::scalar(double value, DataType type) {
-  return constant(*Tensor::scalar<double>(value).cast(type));
+  return constant(Tensor::scalar<double>(value).cast(type).value());
 }
 
 Value* GraphBuilder::shape(Value& value, int64_t begin, int64_t end) {
