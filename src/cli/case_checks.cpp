@@ -144,7 +144,9 @@ void check_operators(const Expectations& expect, const onnx::ModelProto& result,
 }
 
 void check_attributes(const Expectations& expect, const onnx::ModelProto& result, Failures& failures) {
-  for (const auto& [name, wishes] : expect.attributes) {
+  for (const auto& wanted : expect.attributes) {
+    const auto& name = wanted.first;
+    const auto& wishes = wanted.second;
     std::vector<std::string> found;
     for_each_node(result, [&](const onnx::NodeProto& node) {
       if (node.op_type() == "Attention" && node.domain().empty()) found.push_back(attribute_text(node, name));

@@ -26,9 +26,9 @@ class LstmCell {
     for (const auto& [b, gates] : active) {
       const T* own = from_state_.data() + 4 * b * hidden_;
       for (int64_t i = 0; i < hidden_; ++i) {
-        const auto gate = [&](int64_t which) {
+        const auto gate = [&, given = gates](int64_t which) {  // Clang 14 captures no structured binding by reference
           const int64_t at = which * hidden_ + i;
-          return static_cast<double>(gates[at]) + static_cast<double>(own[at]);
+          return static_cast<double>(given[at]) + static_cast<double>(own[at]);
         };
         const auto peephole = [&](int64_t which) {
           return static_cast<double>(peepholes_[which * hidden_ + i]);

@@ -33,8 +33,9 @@ std::vector<Literal> common_literals(const PossibleValues& possible, double want
 /// The largest element that is not WANTED; nullopt unless exactly those are wanted for which all LITERALS hold.
 std::optional<double> largest_unwanted(const PossibleValues& possible, double wanted, const std::vector<Literal>& literals) {
   double largest = -INFINITY;
-  for (const auto& [truths, value] : possible.cases) {
-    const bool all = std::all_of(literals.begin(), literals.end(), [&](const Literal& l) { return holds(l, truths); });
+  for (const auto& possibility : possible.cases) {
+    const double value = possibility.value;
+    const bool all = std::all_of(literals.begin(), literals.end(), [&](const Literal& l) { return holds(l, possibility.truths); });
     if (std::isnan(value) || (value == wanted) != all) return std::nullopt;
     if (!all) largest = std::max(largest, value);
   }
