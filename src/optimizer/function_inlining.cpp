@@ -8,6 +8,7 @@
 
 #include "attn_opt/model_walk.h"
 #include "src/exec/plan.h"
+#include "src/optimizer/node_checks.h"
 #include "src/optimizer/sites.h"
 #include "src/verify/read_nodes.h"
 
@@ -64,7 +65,7 @@ std::set<FunctionName> covered_functions(const InlinedCalls& calls, const std::v
   std::set<FunctionName> covered;
   const SharedNodes none;
   for (const MatchedSite& site : found) {
-    const auto emission = emit_attention(site.match, context, none, options);
+    const auto emission = guarded(*site.match.anchor, [&] { return emit_attention(site.match, context, none, options); });
     if (!emission) continue;
     for (const Node* node : emission->removed)
       if (const auto* origin = calls.origin(*node->proto)) {
@@ -104,7 +105,7 @@ Expected<std::set<FunctionName>> functions_to_inline(Model& model, const Optimiz
                                                      const std::vector<const Pattern*>& chosen) {
   InlinedModel trial = inline_functions(model.proto, all_functions(model.proto));
   auto created = ModelGraph::create(trial.proto);
-  if (!created) return std::set<FunctionName>();
+  if (!created || !check_nodes(**created)) return std::set<FunctionName>();
   const auto view = *std::move(created);
   view->set_edit_opset(options.opset);
   Facts facts(*view, *model.tensors);
