@@ -89,7 +89,7 @@ class MultiHeadAttentionReader {
   Matched<OperandView> merged(size_t input) const {
     ATTN_OPT_MATCH(const MaybeShape shape, shape_of(input));
     const auto features = shape->size() == 3 && heads_ > 0 ? exact_quotient((*shape)[2], heads_) : std::nullopt;
-    if (!features) return misfit(input, *shape);
+    if (!features || features->is(0)) return misfit(input, *shape);
     return OperandView{node_.inputs[input], merged_axes((*shape)[0], (*shape)[1], heads_, *features)};
   }
 
@@ -97,7 +97,7 @@ class MultiHeadAttentionReader {
   Matched<void> read_packed(const std::vector<OperandView*>& parts, size_t input) {
     ATTN_OPT_MATCH(const MaybeShape shape, shape_of(input));
     const Shape& dims = *shape;
-    if (!dims[2].is(heads_) || !dims[3].is(static_cast<int64_t>(parts.size()))) return misfit(input, dims);
+    if (!dims[2].is(heads_) || !dims[3].is(static_cast<int64_t>(parts.size())) || dims[4].is(0)) return misfit(input, dims);
     const std::vector<Value*> values = inner_.split(node_.inputs[input], std::vector<int64_t>(parts.size(), 1), 3);
     const auto axes = merged_axes(dims[0], dims[1], heads_, dims[4]).regrouped({dims[0], dims[1], heads_, 1, dims[4]});
     if (!axes) return misfit(input, dims);

@@ -1,10 +1,21 @@
 #include "patterns/contrib_ranks.h"
 
 namespace attn_opt {
+namespace {
+
+bool holds_numbers(DataType type) {
+  using P = onnx::TensorProto;
+  return type != P::UNDEFINED && type != P::STRING && type != P::COMPLEX64 && type != P::COMPLEX128;
+}
+
+}  // namespace
 
 Matched<void> check_ranks(const Node& node, std::span<const InputRank> ranks, Facts& facts) {
   const DataType type = node.input(0) ? facts.type(*node.input(0)) : onnx::TensorProto::UNDEFINED;
   if (!is_floating(type)) return missed("contrib.type", &node, "the first input is of type " + type_name(type));
+  for (const Value* value : node.inputs)
+    if (value && !holds_numbers(facts.type(*value)))
+      return missed("contrib.type", &node, "the input '" + value->name + "' is of type " + type_name(facts.type(*value)));
   for (const InputRank& wanted : ranks) {
     const Value* value = node.input(wanted.input);
     if (!value && !wanted.is_required) continue;
