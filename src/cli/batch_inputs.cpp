@@ -83,8 +83,8 @@ Expected<std::vector<BatchInput>> batch_inputs(const std::vector<std::string>& w
     inputs.push_back({model, whole(model).lexically_relative(begin)});
   }
   std::ranges::stable_sort(inputs, {}, &BatchInput::below_root);
-  const auto again = std::ranges::unique(inputs, {}, &BatchInput::below_root);
-  inputs.erase(again.begin(), again.end());
+  const auto is_same = [](const BatchInput& a, const BatchInput& b) { return a.below_root == b.below_root; };
+  inputs.erase(std::unique(inputs.begin(), inputs.end(), is_same), inputs.end());
   return inputs;
 }
 
