@@ -13,9 +13,13 @@ Condition affirmed(const Condition& whole, Facts& facts) {
 }
 
 std::optional<Condition> condition_of_number(Value& number, Facts& facts) {
+  constexpr int kMaxCasts = 8;  // 0 and 1 are the same in every type
   const Node* node = canonical(number, facts).producer;
-  if (!node || !node->is("Cast") || !node->input(0) || facts.type(*node->inputs[0]) != onnx::TensorProto::BOOL) return std::nullopt;
-  return affirmed({node->inputs[0], true}, facts);
+  for (int casts = 0; casts < kMaxCasts && node && node->is("Cast") && node->input(0); ++casts) {
+    if (facts.type(*node->inputs[0]) == onnx::TensorProto::BOOL) return affirmed({node->inputs[0], true}, facts);
+    node = canonical(*node->inputs[0], facts).producer;
+  }
+  return std::nullopt;
 }
 
 std::optional<std::array<Condition, 2>> conditions_of(const Condition& whole, Facts& facts) {

@@ -105,12 +105,21 @@ void FactStore::find_uniform(const Value& value) {
   }
 }
 
-/// Such numbers are finite.
+/// Such numbers are finite: 0 and 1, which every type has, so that further casts change nothing.
 bool FactStore::is_cast_of_booleans(const Value& value) {
-  constexpr int kMaxLayout = 8;
-  const Node* node = value.producer;
-  for (int step = 0; step < kMaxLayout && node && passes_through(*node) && node->input(0); ++step) node = node->inputs[0]->producer;
-  return node && node->is("Cast") && node->input(0) && computed(*node->inputs[0]).type == onnx::TensorProto::BOOL;
+  constexpr int kMaxSteps = 8;
+  const Value* seen = &value;
+  for (int step = 0; step < kMaxSteps; ++step) {
+    if (const Value* same = computed(*seen).same_as) {
+      seen = same;
+      continue;
+    }
+    const Node* node = seen->producer;
+    if (!node || !node->input(0) || !(node->is("Cast") || passes_through(*node))) return false;
+    seen = node->inputs[0];
+    if (node->is("Cast") && computed(*seen).type == onnx::TensorProto::BOOL) return true;
+  }
+  return false;
 }
 
 bool FactStore::is_zero_product(const Node& node) {
