@@ -152,7 +152,9 @@ class RowReader {
         summed_[i] = std::abs(added_[i]);
         bias_[i] = rounded(term.coefficient * term.fill, request_.type);
         is_masked_[i] = true;
-        if (bias_[i] > kAbsorbing) rows_.has_shallow_fill[i / static_cast<size_t>(rows_.keys)] = true;
+        // No fill is written lower than half of the lowest half, so that other biases may lie below it.
+        const bool is_half = request_.model_type == onnx::TensorProto::FLOAT16 && std::isfinite(term.fill);
+        if (bias_[i] > kAbsorbing || is_half) rows_.has_shallow_fill[i / static_cast<size_t>(rows_.keys)] = true;
       }
     }
   }
