@@ -10,8 +10,11 @@
 namespace attn_opt {
 
 /// Every id that a Precondition can have; docs/verification.md describes them.
-inline constexpr std::array<std::string_view, 7> kPreconditionIds = {
-    "scores-finite", "scores-above-fill", "scores-within-clamp", "rows-keep-a-key", "exp-in-range", "sizes-equal", "lengths-in-range"};
+inline constexpr std::array<std::string_view, 8> kPreconditionIds = {
+    "scores-finite", "scores-above-fill", "scores-within-clamp", "rows-keep-a-key",
+    "exp-in-range",  "sizes-equal",       "sizes-not-empty",     "lengths-in-range"};
+/// Batch, heads, queries and keys are at least 1. What is proven of sizes rests on it, too.
+inline constexpr std::string_view kSizesNotEmpty = "sizes-not-empty";
 
 /// Something that must hold for the rewrite to be exact.
 struct Precondition {
@@ -26,9 +29,9 @@ struct Precondition {
 struct AcceptedAssumptions {
   bool all = true;
   std::set<std::string, std::less<>> ids = {};  ///< beside refinements, unless ALL
-  bool refinements = true;                      ///< those that are refinements
+  bool refinements = true;                      ///< those that are refinements, and that no size is 0
 
-  bool accepts(std::string_view id) const { return all || ids.contains(id); }
+  bool accepts(std::string_view id) const { return all || ids.contains(id) || (id == kSizesNotEmpty && refinements); }
   bool accepts(const Precondition& condition) const {
     return condition.proven || accepts(condition.id) || (condition.is_refinement && refinements);
   }

@@ -30,6 +30,8 @@ struct TargetRules {
   bool counts_causal_from_past;    ///< is_causal counts from the past's length, however many new keys there are
   bool shows_masked_scores;        ///< qk_matmul_output after the mask holds -inf where a key is masked, however that is said
   bool takes_any_length;           ///< nonpad_kv_seqlen may lie outside 0 to S
+  bool takes_past_without_present; ///< present_key and present_value need not be asked for beside past_key
+  bool takes_empty_sizes;          ///< batch, queries or keys of which there are none
   bool infers_shared_heads;        ///< that query heads share those of K and V need not be said beside 4-D inputs
   bool has_windows;                ///< left_window_size, right_window_size of opset 25
 };

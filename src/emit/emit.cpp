@@ -1,5 +1,6 @@
 #include "attn_opt/emit.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -94,6 +95,16 @@ Matched<Value*> join_mask(const std::vector<const ScoreTerm*>& terms, const Writ
   return fit_to_scores(std::move(mask), site);
 }
 
+/// What ran without a batch, queries or keys fails in a runtime whose Attention refuses them.
+void assume_not_empty(Site& site) {
+  if (site.target.takes_empty_sizes) return;
+  std::string sizes;
+  for (auto size = site.scores.begin(); size != site.scores.end(); ++size)
+    if (!(*size - 1).never_negative() && std::find(site.scores.begin(), size, *size) == size)
+      sizes += (sizes.empty() ? "" : ", ") + size->str();
+  if (!sizes.empty()) site.assumed.push_back({std::string(kSizesNotEmpty), false, sizes});
+}
+
 class Emitter {
  public:
   Emitter(const Match& match, MatchContext& context, const SharedNodes& shared, const EmitOptions& options)
@@ -161,6 +172,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   emission.attention = write_attention(plan, operands, {mask, lengths, causality.rules}, further, site);
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, site));
   declare_inputs(plan, operands, site);
+  assume_not_empty(site);
   ATTN_OPT_DONE(complete(emission, site, earlier));
   return emission;
 }

@@ -29,8 +29,10 @@ std::string assumption_phrase(const AssumptionCounts& counts) {
   const auto add = [&text](const std::string& what, int sites) {
     text += fmt::format("{}{} ({} site{})", text.empty() ? "depends on: " : ", ", what, sites, sites == 1 ? "" : "s");
   };
-  for (const auto& [id, sites] : counts.assumed) add(id, sites);
+  for (const auto& [id, sites] : counts.assumed)
+    if (id != kSizesNotEmpty) add(id, sites);
   if (counts.refined > 0) add("NaN may become a number", counts.refined);
+  if (const auto found = counts.assumed.find(kSizesNotEmpty); found != counts.assumed.end()) add("no size is 0", found->second);
   return text;
 }
 

@@ -9,7 +9,7 @@
 namespace attn_opt {
 
 struct AssumptionCounts {
-  std::map<std::string, int> assumed;  ///< id -> sites; without refinements
+  std::map<std::string, int, std::less<>> assumed;  ///< id -> sites; without refinements
   int refined = 0;                     ///< sites at which NaN may become a number
   int unverified = 0;                  ///< sites that were not run, or could not be
 };

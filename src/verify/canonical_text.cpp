@@ -134,7 +134,9 @@ class SiteWriter {
       add("output", number_of(output.value));
       add_axes(output.axes);
     }
-    for (const auto& condition : given_.emission.preconditions) add(condition.id, condition.proven ? 1 : condition.is_refinement ? 2 : 0);
+    for (const auto& condition : given_.emission.preconditions)
+      if (condition.id != kSizesNotEmpty)  // no run has such sizes
+        add(condition.id, condition.proven ? 1 : condition.is_refinement ? 2 : 0);
   }
 
   const SiteText& given_;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -55,6 +56,10 @@ class EmitCase {
   double difference(const std::map<std::string, int64_t>& sizes, const Feeds& fixed = {}) const;
 
   const std::vector<Precondition>& preconditions() const { return preconditions_; }
+  /// True if nothing is assumed but that no size is 0.
+  bool assumes_nothing_else() const {
+    return std::ranges::all_of(preconditions_, [](const Precondition& condition) { return condition.proven || condition.id == kSizesNotEmpty; });
+  }
 
  private:
   onnx::ModelProto original_, proto_;

@@ -223,7 +223,7 @@ TEST(Form, OneHeadOfKAloneAndABatchOfOneAreExpanded) {
     })");
   c.rewrite({c.site("p", "y", plain_sdpa(c))});
   EXPECT_EQ(c.count("Expand"), 2);
-  EXPECT_TRUE(c.preconditions().empty());
+  EXPECT_TRUE(c.assumes_nothing_else());
   EXPECT_LT(c.difference(kSizes), kTolerance);
 }
 

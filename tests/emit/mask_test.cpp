@@ -46,7 +46,7 @@ TEST(Mask, FullBiasIsTakenAsItIs) {
   c.rewrite({c.site("p", "y", with_terms(c, {bias}))});
   EXPECT_EQ(c.count("Expand"), 0);
   EXPECT_EQ(c.count("Where"), 1) << "it may hold the lowest number";
-  EXPECT_TRUE(c.preconditions().empty());
+  EXPECT_TRUE(c.assumes_nothing_else());
   EXPECT_LT(c.difference(kSizes), kTolerance);
 }
 
@@ -106,7 +106,7 @@ TEST(Mask, SmallRanksAreUnsqueezedAndExpanded) {
 TEST(Mask, UnprovenSizesAreExpandedAndNotAssumed) {
   EmitCase c(masked("float[B,1,L,T] bias", "masked = Add(scores, bias)"));
   c.rewrite({c.site("p", "y", with_terms(c, {c.term(Kind::kBias, "bias", "product")}))});
-  EXPECT_TRUE(c.preconditions().empty());
+  EXPECT_TRUE(c.assumes_nothing_else());
   for (int64_t t : {1, 5}) EXPECT_LT(c.difference({{"B", 2}, {"L", 3}, {"S", 5}, {"T", t}}), kTolerance);
 }
 

@@ -40,7 +40,7 @@ def test_fuses_what_the_core_misses(base2):
     fused, report = run_with(base2, power_attention)
     site = report.sites[0]
     assert site.pattern == "mine" and site.fused and site.peeled == ["Div", "Pow(2)"] and site.verification.verdict == "verified"
-    assert [precondition.id for precondition in site.preconditions] == ["exp-in-range"]
+    assert [precondition.id for precondition in site.preconditions] == ["exp-in-range", "sizes-not-empty"]
     assert [node.op_type for node in fused.graph.node] == ["Attention"]
     assert attn_opt.compare(base2, fused)
 

@@ -11,7 +11,7 @@ def test_everything_of_a_fused_site(bert):
     assert site.fused and site.outcome == "fused" and site.miss is None and site.pattern == "softmax_attention"
     assert site.q_heads == 4 and site.kv_heads == 4 and site.past is False and abs(site.scale - 8**-0.5) < 1e-6
     assert site.verification.verdict == "verified" and site.verification.draws > 0 and site.verification.reason is None
-    assert {precondition.id for precondition in site.preconditions} == {"rows-keep-a-key", "sizes-equal"}
+    assert {precondition.id for precondition in site.preconditions} == {"rows-keep-a-key", "sizes-equal", "sizes-not-empty"}
     assert site.effect["nodes_added"] >= 1 and report.effect["nodes_removed"] > 0
     assert report.nodes["before"] > report.nodes["after"] and {"op": "Attention", "before": 0, "after": 2} in report.operators
     assert [one.name for one in report] == [one.name for one in report.sites]
