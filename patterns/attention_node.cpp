@@ -7,10 +7,11 @@
 //                                                                   past ─────┘
 //
 // The operands are walked like those of any attention, so that repeated heads, caches and layouts in front of the node
-// go into it. A node of opset 24 is a site only if that gains something.
+// go into it. A node of the opset that is written is a site only if that gains something, or if it breaks a rule of the target.
 #include "attn_opt/pattern.h"
 #include "patterns/attention_description.h"
 #include "patterns/operand_walk.h"
+#include "patterns/target_breach.h"
 
 namespace attn_opt {
 namespace {
@@ -36,7 +37,7 @@ class AttentionNode : public Pattern {
  public:
   std::string_view name() const override { return "attention_node"; }
   std::string_view summary() const override {
-    return "Attention nodes of opset 23, and of 24 behind repeated heads or a KV cache";
+    return "Attention nodes of opset 23, and of 24 behind repeated heads or a KV cache or against the target's rules";
   }
   bool is_anchor(const Node& node) const override { return node.is("Attention"); }
 
@@ -49,7 +50,8 @@ class AttentionNode : public Pattern {
     ATTN_OPT_MATCH(match.sdpa, describe_attention(node, outputs, context));
     Sdpa& sdpa = match.sdpa;
     sdpa.outputs = walk_output(*sdpa.outputs[0].value, sdpa.outputs[0].axes, context);
-    if (match.is_target_form && !gains_something(sdpa.k) && !gains_something(sdpa.v))
+    match.breaks_target = match.is_target_form && !target_breach(node, sdpa, context).empty();
+    if (match.is_target_form && !match.breaks_target && !gains_something(sdpa.k) && !gains_something(sdpa.v))
       return missed(std::string(kNotAttention), &node, "");
     const Dim group = sdpa.k.views.front().axes.size(Role::kHead);
     if (auto heads = exact_quotient(sdpa.query_heads, group); heads && heads->is_constant()) match.kv_group = heads->value();

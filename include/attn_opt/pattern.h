@@ -18,6 +18,7 @@
 #include "attn_opt/graph.h"
 #include "attn_opt/miss.h"
 #include "attn_opt/sdpa.h"
+#include "attn_opt/target.h"
 
 namespace attn_opt {
 
@@ -32,6 +33,8 @@ struct MatchContext {
   ///   Value* biased = build.node("Add", {q, bias});
   ///   draft.enter(context.unplaced);  // the next match finds the same nodes
   SharedNodes unplaced = {};
+  /// Whose rules the model is to keep.
+  const TargetRules& target = rules_of(Target::kPortable);
 };
 
 /// A recognised attention and where it stands.
@@ -42,6 +45,7 @@ struct Match {
   std::vector<std::string> peeled;  ///< what was recognised, from the anchor on
   /// The anchor is in the target's form already: it is worth rewriting only for more than this.
   bool is_target_form = false;
+  bool breaks_target = false;  ///< yet it breaks a rule of the target's
   int64_t kv_group = 1;   ///< query heads per key/value head that the anchor has
   bool has_past = false;  ///< the anchor takes a past
   /// Further values that the anchor makes, and the unplaced values that are the same.

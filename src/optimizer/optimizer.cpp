@@ -29,7 +29,7 @@ class Run {
   /// CALLS: that were inlined in MODEL; null if there are none.
   Run(Model& model, const OptimizeOptions& options, AcceptedAssumptions accepted, std::unique_ptr<ModelGraph> view,
       const InlinedCalls* calls)
-      : model_(model), options_(options), accepted_(std::move(accepted)), view_(std::move(view)), facts_(*view_, *model.tensors), context_{*view_, facts_} {
+      : model_(model), options_(options), accepted_(std::move(accepted)), view_(std::move(view)), facts_(*view_, *model.tensors), context_{*view_, facts_, {}, rules_of(options.emit.target)} {
     if (options.verify == VerifyMode::kOff) return;
     VerifyOptions verification = options.verification;
     verification.accepted = accepted_;
@@ -98,7 +98,7 @@ class Run {
     line.scale = emission->scale;
     line.preconditions = emission->preconditions;
     set_heads(site.match.sdpa, emission->kv_group, line);
-    if (site.match.is_target_form && emission->kv_group <= site.match.kv_group && emission->has_past == site.match.has_past)
+    if (site.match.is_target_form && !site.match.breaks_target && emission->kv_group <= site.match.kv_group && emission->has_past == site.match.has_past)
       return refuse(line, {"site.nothing-gained", site.match.anchor, "the node would be written as it is", line.peeled});
     for (const Precondition& precondition : line.preconditions)
       if (!accepted_.accepts(precondition))
