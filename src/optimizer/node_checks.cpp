@@ -3,6 +3,9 @@
 #include <onnx/defs/schema.h>
 
 #include <algorithm>
+#include <cctype>
+#include <sstream>
+#include <string_view>
 
 #include "src/graph/operator_name.h"
 
@@ -40,6 +43,30 @@ Status check_permutation(const Node& node) {
   return {};
 }
 
+/// TEXT without its first PART.
+std::string without(std::string text, std::string_view part) {
+  if (const size_t at = text.find(part); at != std::string::npos) text.erase(at, part.size());
+  return text;
+}
+
+/// Of terms of letters, one for each input, with at most one ellipsis in each and one arrow: ONNX's own shape inference does not come
+/// back from a sign that it does not expect.
+Status check_equation(const Node& node) {
+  const auto* attribute = node.is("Einsum") ? node.attribute("equation") : nullptr;
+  if (!attribute) return {};
+  const std::string& equation = attribute->s();
+  const size_t arrow = equation.find("->");
+  const auto is_term = [](std::string term) {
+    return std::ranges::all_of(without(std::move(term), "..."), [](char sign) { return std::isalpha(static_cast<unsigned char>(sign)) || sign == ' '; });
+  };
+  size_t terms = 0;
+  bool is_valid = arrow == std::string::npos || is_term(equation.substr(arrow + 2));
+  std::istringstream operands(equation.substr(0, arrow) + ',');
+  for (std::string term; std::getline(operands, term, ','); ++terms) is_valid = is_valid && is_term(term);
+  if (is_valid && terms == node.inputs.size()) return {};
+  return fail(ErrorCode::kInvalidInput, node.label(), "the equation '" + equation + "' of an Einsum is none for " + std::to_string(node.inputs.size()) + " inputs");
+}
+
 }  // namespace
 
 Status check_nodes(const ModelGraph& view) {
@@ -47,6 +74,7 @@ Status check_nodes(const ModelGraph& view) {
     for (const Node* node : graph->nodes()) {
       ATTN_OPT_CHECK(check_inputs(*node, view));
       ATTN_OPT_CHECK(check_permutation(*node));
+      ATTN_OPT_CHECK(check_equation(*node));
     }
   return {};
 }

@@ -6,7 +6,8 @@
 
 namespace attn_opt {
 
-/// No node of VIEW leaves out an input that its operator's schema requires, and every `perm` of a Transpose is a permutation.
+/// No node of VIEW leaves out an input that its operator's schema requires, every `perm` of a Transpose is a permutation, and every
+/// `equation` of an Einsum one for its inputs.
 /// Error: kInvalidInput, with the node.
 Status check_nodes(const ModelGraph& view);
 
