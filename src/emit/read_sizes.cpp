@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "src/emit/sizes.h"
+#include "src/match/sole_atom.h"
 
 namespace attn_opt {
 namespace {
@@ -43,13 +44,29 @@ void replace(Value& made, Value& same, ModelGraph& model) {
   model.remove_if_dead(*made.producer);
 }
 
+/// SIZE, a name that is taken for the same as others: the largest of them, since one of two that broadcast may be 1.
+Dim largest_of_equals(const Dim& size, Facts& facts) {
+  const Atom* name = sole_atom(size);
+  if (!name || name->kind != Atom::Kind::kSymbol) return size;
+  Dim largest = size;
+  for (const SizeAssumption* equal : facts.assumptions_about({name->name})) {
+    const Dim& other = equal->one == size ? equal->other : equal->one;
+    const Atom* other_name = sole_atom(other);
+    if ((equal->one == size || equal->other == size) && other_name && other_name->kind == Atom::Kind::kSymbol)
+      largest = maximum(largest, other);
+  }
+  return largest;
+}
+
 /// Makes what SHAPE makes of graph inputs; false if those do not say it.
 bool say(Node& shape, MatchContext& context, SharedNodes& shared) {
   const IntegerData* numbers = context.facts.integers(*shape.outputs[0]);
   if (!numbers || numbers->values.empty()) return false;
   Edit edit(context.view, shape);
   GraphBuilder build(edit, shared, shape.label());
-  Value* said = SizeSource(build, context.facts).sizes(numbers->values);
+  Shape sizes;
+  for (const Dim& size : numbers->values) sizes.push_back(largest_of_equals(size, context.facts));
+  Value* said = SizeSource(build, context.facts).sizes(sizes);
   if (!said) return false;
   Value& made = *shape.outputs[0];
   // Takeovers need a node of the edit's own.
