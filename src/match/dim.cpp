@@ -67,6 +67,32 @@ std::optional<int64_t> least_value(const Dim::Term& term) {
   return positive ? std::optional<int64_t>(0) : std::nullopt;
 }
 
+constexpr int kMaxFloors = 4;
+
+bool is_never_negative(const Dim& dim, int floors);
+
+/// n * floor(x / m) with a negative n and a positive number m is at least n * x / m, so that DIM, m times which then has no floor,
+/// is never negative where the rest is not.
+bool is_never_negative_without_floor(const Dim& dim, int floors) {
+  for (const Dim::Term& term : dim.terms()) {
+    if (term.coefficient >= 0 || term.factors.size() != 1 || term.factors[0]->kind != Atom::Kind::kFloorDiv) continue;
+    const Dim floor = Dim::of_atom(term.factors[0]) * term.coefficient;
+    const Dim &x = term.factors[0]->operands[0], &m = term.factors[0]->operands[1];
+    if (!m.is_constant() || m.value() <= 0) continue;
+    return is_never_negative((dim - floor) * m + x * term.coefficient, floors - 1);
+  }
+  return false;
+}
+
+bool is_never_negative(const Dim& dim, int floors) {
+  int64_t total = 0;
+  for (const Dim::Term& term : dim.terms()) {
+    const std::optional<int64_t> least = least_value(term);
+    if (!least || __builtin_add_overflow(total, *least, &total)) return floors > 0 && is_never_negative_without_floor(dim, floors);
+  }
+  return total >= 0;
+}
+
 using SizeOf = std::function<std::optional<int64_t>(const Atom&)>;
 
 std::optional<int64_t> evaluate_atom(const Atom& atom, const SizeOf& size_of) {
@@ -233,14 +259,7 @@ bool Dim::may_be_size() const {
          std::any_of(terms.begin(), terms.end(), [](const Term& term) { return term.coefficient > 0; });
 }
 
-bool Dim::never_negative() const {
-  int64_t total = 0;
-  for (const Term& term : this->terms()) {
-    const std::optional<int64_t> least = least_value(term);
-    if (!least || __builtin_add_overflow(total, *least, &total)) return false;
-  }
-  return total >= 0;
-}
+bool Dim::never_negative() const { return is_never_negative(*this, kMaxFloors); }
 
 bool Dim::from_sizes() const {
   for (const Term& term : this->terms()) {

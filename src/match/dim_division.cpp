@@ -26,8 +26,9 @@ std::optional<Term> term_quotient(const Term& a, const Term& b) {
   return quotient;
 }
 
-Dim of_term(Term term) { return *Dim::sum({std::move(term)}); }
+Dim of_term(Term term) { return Dim::sum({std::move(term)}).value(); }
 
+/// Also true of a product with an earlier result that was unmanageable: then a quotient may be missed that there is.
 bool is_unmanageable(const Dim& dim) {
   return dim.terms().size() == 1 && !dim.is_constant() && dim.terms()[0].factors[0]->name.starts_with("?#");
 }
@@ -68,8 +69,10 @@ bool cancel_common(Dim& a, Dim& b) {
   std::erase_if(factors, [](const AtomRef& factor) { return factor->may_be_negative; });
   const Dim divisor = of_term({common, factors});
   if (divisor.is(1)) return false;
-  a = *exact_quotient(a, divisor);
-  b = *exact_quotient(b, divisor);
+  std::optional<Dim> smaller_a = exact_quotient(a, divisor), smaller_b = exact_quotient(b, divisor);
+  if (!smaller_a || !smaller_b) return false;
+  a = *std::move(smaller_a);
+  b = *std::move(smaller_b);
   return true;
 }
 
@@ -91,8 +94,8 @@ Dim take_whole_part(Dim& a, const Dim& b) {
       rest.push_back(term);
     }
   }
-  a = *Dim::sum(std::move(rest));
-  return *Dim::sum(std::move(whole));
+  a = Dim::sum(std::move(rest)).value();
+  return Dim::sum(std::move(whole)).value();
 }
 
 /// floor((floor(x / m) + k) / n) = floor((x + k m) / (m n)) for numbers k, m and n, m and n positive.

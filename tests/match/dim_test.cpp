@@ -124,6 +124,11 @@ TEST(Dim, SignOfExpressions) {
   EXPECT_FALSE((Dim(15) - minimum(kSeq, 16)).never_negative());
   EXPECT_TRUE((maximum(kSeq - kPast, 3) - 3).never_negative());
   EXPECT_FALSE((maximum(kSeq - kPast, -3) + 2).never_negative());
+  const Dim columns = floor_quotient(kSeq, 4);
+  EXPECT_TRUE((columns * 4 - floor_quotient(columns * 3, 4) * 4).never_negative()) << "what is left of a shifted window";
+  EXPECT_TRUE((kSeq - floor_quotient(kSeq, 3) - floor_quotient(kSeq * 2, 3)).never_negative());
+  EXPECT_FALSE((columns * 4 - floor_quotient(columns * 5, 4) * 4).never_negative());
+  EXPECT_FALSE((kSeq - floor_quotient(kSeq + 3, 4) * 4).never_negative());
 }
 
 TEST(Dim, ParsesExpressions) {
@@ -186,6 +191,12 @@ TEST(Dim, OverflowBecomesAnUnknown) {
   }
   EXPECT_TRUE(Dim(kMax) + 1 == Dim(kMax) + 1);
   EXPECT_FALSE(Dim(kMax) + 1 == Dim(kMax) + 2);
+}
+
+TEST(Dim, QuotientsOfWhatGrewOutOfHand) {
+  const Dim lost = Dim::unknown("#lost", 0), x = Dim::symbol("x"), y = Dim::symbol("y"), z = Dim::symbol("z");
+  const Dim quotient = floor_quotient((x * y * z + x * lost) * 4, (x * kSeq + x * kPast) * 4);
+  EXPECT_FALSE(quotient.is_constant());
 }
 
 TEST(Dim, GrowthIsBounded) {
