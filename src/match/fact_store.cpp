@@ -257,6 +257,10 @@ void FactStore::demand(const Dim& one, const Dim& other, bool broadcasts, const 
   if (demanded_.emplace(node.graph, text).second) demands_.push_back({one, other, broadcasts, &node});
 }
 
+void FactStore::demand_positive(const Dim& size, const Node& node) {
+  if (proven_ && !size.is_constant() && demanded_.emplace(node.graph, "> " + size.str()).second) positive_demands_.push_back({size, &node});
+}
+
 void FactStore::assume_equal(const Dim& one, const Dim& other, const Node& node) {
   if (one == other || !assumed_.insert(equation_text(one, other)).second) return;
   for (const Dim* dim : {&one, &other})

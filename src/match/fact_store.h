@@ -49,6 +49,12 @@ struct SizeDemand {
   const Node* node = nullptr;
 };
 
+/// What a node asks of a size: that it is at least 1.
+struct PositiveDemand {
+  Dim size;
+  const Node* node = nullptr;
+};
+
 /// "ONE = OTHER".
 std::string equation_text(const Dim& one, const Dim& other);
 
@@ -85,8 +91,10 @@ class FactStore {
     return proven_ && (proven_->contains(equation_text(one, other)) || proven_->contains(equation_text(other, one)));
   }
   void demand(const Dim& one, const Dim& other, bool broadcasts, const Node& node);
+  void demand_positive(const Dim& size, const Node& node);
   /// Those of one graph once.
   const std::vector<SizeDemand>& demands() const { return demands_; }
+  const std::vector<PositiveDemand>& positive_demands() const { return positive_demands_; }
   /// True if just that has been assumed so far.
   bool is_assumed_equal(const Dim& one, const Dim& other) const;
   const std::vector<SizeAssumption>& assumptions() const { return assumptions_; }
@@ -138,6 +146,7 @@ class FactStore {
   std::unordered_map<std::string, std::vector<size_t>> assumptions_of_symbol_;  ///< indices
   const std::set<std::string>* proven_ = nullptr;  ///< null: everything may be assumed
   std::vector<SizeDemand> demands_;
+  std::vector<PositiveDemand> positive_demands_;
   std::set<std::pair<const Graph*, std::string>> demanded_;
   int64_t constant_elements_ = 0;
   int64_t integer_elements_ = 0;

@@ -49,6 +49,8 @@ class RuleContext {
   bool assume_equal(const Dim& one, const Dim& other) const;
   /// The node fails unless ONE and OTHER are equal.
   void require_equal(const Dim& one, const Dim& other) const { store_.demand(one, other, false, node_); }
+  /// The node fails where SIZE is not at least 1.
+  void require_positive(const Dim& size) const { store_.demand_positive(size, node_); }
   bool is_assumed_equal(const Dim& one, const Dim& other) const { return store_.is_assumed_equal(one, other); }
   /// max(DIM, 0); an expression of sizes is taken to be at least 0.
   Dim not_negative(Dim dim) const;

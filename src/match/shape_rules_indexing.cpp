@@ -1,4 +1,5 @@
 // Operators that pick elements: Slice, Gather, TopK, ...
+#include <algorithm>
 #include <limits>
 
 #include "src/match/node_forms.h"
@@ -31,6 +32,22 @@ bool has_one_meaning(const RuleContext& context, const Dim& index) {
   return context.assume_equal(index, maximum(index, 0));
 }
 
+/// True if all that reads the slice joins it with another slice of the same tensor: a roll, whose length does not hang on how long
+/// either part is. A special case: other sizes are simpler, and known in more places, where a slice is taken to begin in its axis.
+bool is_part_of_roll(const Node& slice) {
+  const Value& part = *slice.outputs[0];
+  const Node* joined = part.uses.size() == 1 && !part.is_output ? part.uses.begin()->node : nullptr;
+  if (!joined || !joined->is("Concat") || joined->inputs.size() != 2) return false;
+  return std::ranges::all_of(joined->inputs, [&](const Value* input) {
+    return input && input->producer && input->producer->is("Slice") && input->producer->inputs[0] == slice.inputs[0];
+  });
+}
+
+/// LENGTH, or none where it is negative.
+Dim left_over(const RuleContext& context, const Dim& length) {
+  return is_part_of_roll(context.node()) ? maximum(length, 0) : context.not_negative(length);
+}
+
 /// Elements from BEGIN to END with step 1 of an axis of SIZE.
 std::optional<Dim> unit_slice(const RuleContext& context, const Dim& begin, const Dim& end, const Dim& size) {
   if (!begin.from_sizes() || !end.from_sizes()) return std::nullopt;
@@ -47,9 +64,9 @@ std::optional<Dim> unit_slice(const RuleContext& context, const Dim& begin, cons
     return dropped ? std::optional(context.not_negative(last - *dropped)) : std::nullopt;
   }
   const Dim first = from_start ? Dim(0) : context.not_negative(begin);
-  if (to_end) return context.not_negative(size - first);
+  if (to_end) return left_over(context, size - first);
   const Dim stop = dropped ? size - *dropped : taken(context, context.not_negative(end), size);
-  return context.not_negative(stop - first);
+  return left_over(context, stop - first);
 }
 
 /// As ONNX defines it, for numbers.

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "src/match/node_forms.h"
+#include "src/match/sole_atom.h"
 
 namespace attn_opt {
 namespace {
@@ -167,6 +168,19 @@ const Dim& better_known(const Dim& a, const Dim& b) {
   return unknowns(b) < unknowns(a) ? b : a;
 }
 
+/// ONE + OTHER; both parts that a roll exchanges are the whole: min(x, n) + max(x - n, 0) = x.
+Dim joined_size(const Dim& one, const Dim& other) {
+  const Atom *smaller = sole_atom(one), *left = sole_atom(other);
+  if (smaller && left && smaller->kind == Atom::Kind::kMax) std::swap(smaller, left);
+  if (!smaller || !left || smaller->kind != Atom::Kind::kMin || left->kind != Atom::Kind::kMax) return one + other;
+  for (const size_t whole : {0, 1}) {
+    const Dim &x = smaller->operands[whole], &n = smaller->operands[1 - whole];
+    const Atom* rest = sole_atom(maximum(x - n, 0));
+    if (rest && rest->name == left->name) return x;
+  }
+  return one + other;
+}
+
 void concat(RuleContext& context) {
   const size_t count = context.node().inputs.size();
   if (count == 0 || !context.shape(0)) return;
@@ -179,7 +193,7 @@ void concat(RuleContext& context) {
     if (!shape || shape->size() != result.size()) return;
     for (size_t k = 0; k < result.size(); ++k) {
       if (k != *axis) context.require_equal(result[k], (*shape)[k]);
-      result[k] = k == *axis ? result[k] + (*shape)[k] : better_known(result[k], (*shape)[k]);
+      result[k] = k == *axis ? joined_size(result[k], (*shape)[k]) : better_known(result[k], (*shape)[k]);
     }
   }
   context.set_shape(0, std::move(result));

@@ -39,14 +39,24 @@ std::optional<Window> window_of(const RuleContext& context, size_t spatial, Mayb
   return window;
 }
 
+/// Where the window may begin along spatial axis I of size DIM, less the first place: negative where it does not fit.
+Dim room_of(const Window& window, size_t i, const Dim& dim) {
+  const Dim reach = (window.kernel[i] - 1) * window.dilations[i] + 1;
+  const Dim room = dim - reach;
+  return window.auto_pad == "VALID" ? room : room + window.pads[i] + window.pads[i + window.strides.size()];
+}
+
+bool pads_to_same(const Window& window) { return window.auto_pad.starts_with("SAME"); }
+
 /// Positions of the window along spatial axis I of size DIM. Where it does not fit there are none, or the node fails.
 Dim positions(const Window& window, size_t i, const Dim& dim) {
   const int64_t stride = window.strides[i];
-  if (window.auto_pad.starts_with("SAME")) return floor_quotient(dim + (stride - 1), stride);
-  const Dim reach = (window.kernel[i] - 1) * window.dilations[i] + 1;
-  Dim room = dim - reach;
-  if (window.auto_pad != "VALID") room = room + window.pads[i] + window.pads[i + window.strides.size()];
-  return floor_quotient(room, stride) + 1;
+  return pads_to_same(window) ? floor_quotient(dim + (stride - 1), stride) : floor_quotient(room_of(window, i, dim), stride) + 1;
+}
+
+/// Runtimes refuse to convolve or to pool an axis of no rows.
+void require_rows(RuleContext& context, const Shape& shape) {
+  for (size_t axis = 2; axis < shape.size(); ++axis) context.require_positive(shape[axis]);
 }
 
 void conv(RuleContext& context) {
@@ -57,8 +67,14 @@ void conv(RuleContext& context) {
   Shape result = context.fresh_shape(0, shape->size());
   result[0] = (*shape)[0];
   if (weights && !weights->empty()) result[1] = (*weights)[0];
+  require_rows(context, *shape);
   if (const std::optional<Window> window = window_of(context, spatial, weights)) {
-    for (size_t i = 0; i < spatial; ++i) result[i + 2] = positions(*window, i, (*shape)[i + 2]);
+    for (size_t i = 0; i < spatial; ++i) {
+      result[i + 2] = positions(*window, i, (*shape)[i + 2]);
+      // A kernel that reaches beyond the padded axis is refused too.
+      context.require_positive(result[i + 2]);
+      if (!pads_to_same(*window)) context.require_positive(room_of(*window, i, (*shape)[i + 2]) + 1);
+    }
   }
   context.set_shape(0, std::move(result));
 }
@@ -97,6 +113,7 @@ void pool(RuleContext& context) {
   if (!shape || shape->size() < 3 || context.node().int_attribute("ceil_mode", 0) != 0) return;
   const std::optional<Window> window = window_of(context, shape->size() - 2, nullptr);
   if (!window) return;
+  require_rows(context, *shape);
   Shape result = *shape;
   for (size_t i = 0; i + 2 < shape->size(); ++i)
     result[i + 2] = positions(*window, i, (*shape)[i + 2]);

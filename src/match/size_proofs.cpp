@@ -53,11 +53,28 @@ std::set<std::string> positive_sizes(std::span<Value* const> values, FactStore& 
   return positive;
 }
 
+/// A number that SIZE, a sum of products of sizes, is never below where all POSITIVE are at least 1.
+std::optional<int64_t> least_of(const Dim& size, const std::set<std::string>& positive) {
+  int64_t least = 0;
+  for (const Dim::Term& term : size.terms()) {
+    const auto is_positive = [&](const AtomRef& factor) { return positive.contains(factor->name); };
+    const bool counts = std::ranges::all_of(term.factors, is_positive);
+    const bool is_size = std::ranges::none_of(term.factors, &Atom::may_be_negative);
+    if (term.coefficient < 0 ? !term.factors.empty() : !counts && !is_size) return std::nullopt;
+    if (counts && __builtin_add_overflow(least, term.coefficient, &least)) return std::nullopt;
+  }
+  return least;
+}
+
 /// What follows from sizes that are at least 1:
-///   max(x, 0) >= 1  =>  x = max(x, 0)        x >= 1  =>  x = max(x, 1)        s >= 1  =>  1 = min(1, s)
+///   max(x, 0) >= 1, or x + 1 >= 1  =>  x = max(x, 0)        x >= n  =>  x = max(x, n)        s >= 1  =>  1 = min(1, s)
 bool follows_from_sizes(const Dim& one, const Dim& other, const std::set<std::string>& positive) {
-  if (const Dim* bound = bound_of(other, one, Atom::Kind::kMax))
-    return (bound->is(0) && positive.contains(other.str())) || (bound->is(1) && positive.contains(one.str()));
+  if (const Dim* bound = bound_of(other, one, Atom::Kind::kMax)) {
+    if (bound->is(0) && (positive.contains(other.str()) || positive.contains((one + 1).str()))) return true;
+    if ((bound->is(0) || bound->is(1)) && positive.contains(one.str())) return true;
+    const std::optional<int64_t> least = least_of(one, positive);
+    return least && bound->is_constant() && *least >= bound->value();
+  }
   const Dim* bound = bound_of(other, one, Atom::Kind::kMin);
   return bound && one.is(1) && positive.contains(bound->str());
 }
@@ -98,11 +115,21 @@ bool SizeProofs::enter(const SizeAssumption& assumption) {
 
 bool SizeProofs::holds_now(const SizeAssumption& assumption, std::span<Value* const> read) {
   if (store_->is_proven(assumption.one, assumption.other)) return true;
-  const std::set<std::string> positive = positive_sizes(read, *store_);
+  std::set<std::string> positive = positive_sizes(read, *store_);
+  enter_demanded(read, positive);
   if (follows_from_sizes(assumption.one, assumption.other, positive)) return true;
   visit_consumers(*assumption.node);
   const bool has_graph = !read.empty() && encloses(assumption.node->graph, read.front()->graph);
   return has_graph && follows_from_demands(assumption, *read.front()->graph, positive);
+}
+
+/// Sizes that nodes, without which there is no run, need to be at least 1.
+void SizeProofs::enter_demanded(std::span<Value* const> read, std::set<std::string>& positive) {
+  for (const PositiveDemand& demand : store_->positive_demands()) {
+    if (read.empty() || !encloses(demand.node->graph, read.front()->graph) || !is_needed(*demand.node)) continue;
+    enter_positive(demand.size, positive);
+    positive.insert(demand.size.str());
+  }
 }
 
 bool SizeProofs::follows_from_demands(const SizeAssumption& assumption, const Graph& graph, const std::set<std::string>& positive) {

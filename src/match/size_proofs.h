@@ -30,6 +30,7 @@ class SizeProofs {
   bool holds_now(const SizeAssumption& assumption, std::span<Value* const> read);
   void visit_consumers(const Node& node);
   bool follows_from_demands(const SizeAssumption& assumption, const Graph& graph, const std::set<std::string>& positive);
+  void enter_demanded(std::span<Value* const> read, std::set<std::string>& positive);
   bool is_needed(const Node& node);
 
   ModelGraph& view_;

@@ -74,6 +74,36 @@ TEST(SizeProofs, WhatIsLeftOfASliceIsNotEmptyWhereTheAttentionReadsIt) {
   EXPECT_EQ(proofs(std::string(kLastRows) + "y = Concat<axis = 1>(x, cut) }"), "s - 8 = max(0, s - 8)") << "nothing may be joined";
 }
 
+TEST(SizeProofs, ARollIsAsLongWhateverItsPartsAre) {
+  const auto rolled = [](const std::string& at, const std::string& last) {
+    return "(float[b,s,8] x) => (float[b,n,8] y) <int64[1] at = {" + at + "}, int64[1] first = {0}, int64[1] far = {9000000000}, int64[1] axis = {1}> {"
+           " tail = Slice(x, at, far, axis) head = Slice(x, first, at, axis) " + last + " }";
+  };
+  EXPECT_EQ(proofs(rolled("3", "y = Concat<axis = 1>(tail, head)")), "");
+  EXPECT_EQ(proofs(rolled("-3", "y = Concat<axis = 1>(tail, head)")), "");
+  EXPECT_EQ(proofs(rolled("3", "z = Concat<axis = 1>(tail, head) y = Identity(tail)")), "+s - 3 = max(0, s - 3)") << "read on its own";
+}
+
+TEST(SizeProofs, SumsOfSizesThatAreNotEmptyAreNotNegative) {
+  const auto numbers = [](const std::string& less) {
+    return "(float[b,s,8] x) => (float[b,s,8] y) <int64 one = {1}, int64 two = {2}, int64 zero = {0}, int64 less = {" + less + "}> {"
+           " sizes = Shape(x) s0 = Gather(sizes, one) s2 = Mul(s0, two) s3 = Sub(s2, less) all = Range(zero, s3, one)"
+           " floats = Cast<to = 1>(all) sum = ReduceSum<keepdims = 0>(floats) y = Add(x, sum) }";
+  };
+  EXPECT_EQ(proofs(numbers("2")), "+2*s - 2 = max(0, 2*s - 2)");
+  EXPECT_EQ(proofs(numbers("3")), "2*s - 3 = max(0, 2*s - 3)");
+}
+
+TEST(SizeProofs, AConvolutionNeedsRowsForItsKernel) {
+  const auto convolved = [](const std::string& read) {
+    return "(float[b,8,s,8] x, float[8,8,3,3] w) => (float[b,8,n,8] y) <int64 two = {2}, int64 axis = {2}, int64[1] first = {0}, int64 zero = {0}, int64 one = {1}> {"
+           " sizes = Shape(x) s0 = Gather(sizes, axis) s2 = Sub(s0, two) all = Range(zero, s2, one) floats = Cast<to = 1>(all)"
+           " sum = ReduceSum<keepdims = 0>(floats) c = Conv(x, w) z = Add(" + read + ", sum) y = Identity(z) }";
+  };
+  EXPECT_EQ(proofs(convolved("c")), "+s - 2 = max(0, s - 2)");
+  EXPECT_EQ(proofs(convolved("x")), "s - 2 = max(0, s - 2)") << "runtimes leave out dead nodes";
+}
+
 TEST(SizeProofs, WhatBroadcastsToASizeThatIsNotEmptyIsNotEmpty) {
   const auto offset = [](const std::string& last) {
     return "(float[b,p,8] x, float[b,t,8] table, float[b,s,8] q) => (float[b,n,8] y) <int64 one = {1}, int64[1] first = {0},"
