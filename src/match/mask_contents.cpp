@@ -82,7 +82,7 @@ class Follower {
     if (!node || !node->domain().empty() || ++nodes_ > kMaxNodes) return {};
     if (std::find(kCopies.begin(), kCopies.end(), node->op()) != kCopies.end()) return follow(node->input(0));
     if (node->is("Concat")) return of_all(*node, 0);
-    if (node->is("Where")) return of_all(*node, 1);
+    if (node->is("Where")) return of_choice(*node, type);
     if (node->is("ScatterND")) return of_scatter(*node);
     if (node->is("Trilu")) return either_of(follow(node->input(0)), of_number(0, type));
     if (node->is("Cast")) return of_cast(*node, type);
@@ -96,6 +96,24 @@ class Follower {
     Contents contents = kNothing;
     for (size_t i = first; i < node.inputs.size(); ++i) contents = either_of(contents, follow(node.inputs[i]));
     return contents;
+  }
+
+  /// Where(bool(x), a, x) holds a and 0.
+  Contents of_choice(const Node& where, DataType type) {
+    const Value* tested = tested_for_zero(where.input(0));
+    if (tested && where.input(2) && tested == &canonical(*where.inputs[2], facts_)) return either_of(follow(where.input(1)), of_number(0, type));
+    return of_all(where, 1);
+  }
+
+  /// The number that CONDITION is the Cast to bool of; null if it is none.
+  const Value* tested_for_zero(Value* condition) {
+    for (int casts = 0; condition && casts < kMaxNodes; ++casts) {
+      Value& seen = canonical(*condition, facts_);
+      if (facts_.type(seen) != onnx::TensorProto::BOOL) return &seen;
+      if (!seen.producer || !seen.producer->is("Cast")) return nullptr;
+      condition = seen.producer->inputs[0];
+    }
+    return nullptr;
   }
 
   Contents of_scatter(const Node& node) {

@@ -62,6 +62,13 @@ TEST(MaskContents, Fills) {
   EXPECT_EQ(contents("m = Where (c, x, small)"), kBoth) << "x holds anything";
 }
 
+TEST(MaskContents, WhatIsChosenForZeroIsZero) {
+  EXPECT_EQ(contents("b = Cast <to = 9> (x) m = Where (b, low, x)"), kLowest);
+  EXPECT_EQ(contents("b = Cast <to = 9> (x) again = Cast <to = 9> (b) same = Identity (x) m = Where (again, low, same)"), kLowest);
+  EXPECT_EQ(contents("b = Cast <to = 9> (x) m = Where (b, x, low)"), kBoth) << "x where it is not 0";
+  EXPECT_EQ(contents("y = Neg (x) b = Cast <to = 9> (y) m = Where (b, low, x)"), kBoth) << "another number is tested";
+}
+
 TEST(MaskContents, LayoutChangesNothing) {
   EXPECT_EQ(contents(R"(w = Where (c, low, zero) s = Constant <value_ints = [2, 2]> () a = Reshape (w, s)
                         t = Transpose <perm = [1, 0]> (a) f = Constant <value_ints = [-1]> () m = Reshape (t, f))"),
