@@ -7,6 +7,7 @@
 
 #include "src/match/sole_atom.h"
 #include "src/verify/shrinking.h"
+#include "src/verify/solved_sizes.h"
 
 namespace attn_opt {
 namespace {
@@ -23,6 +24,9 @@ constexpr int64_t kOneForAll = 4;
 /// Scores of a site up to which the multiples are tried: where windows and images have sizes of their own, a large batch
 /// costs time and shows nothing new.
 constexpr int64_t kMaxScoresOfMultiples = int64_t{1} << 21;
+/// Numbers of a site's inputs and scores beyond which sizes that are tried for want of better ones are not: they are held several
+/// times, in double.
+constexpr int64_t kMaxElements = int64_t{1} << 22;
 /// For symbols that sizes are quotients of (samples of audio before strided convolutions).
 constexpr std::array<int64_t, 8> kDividendFactors = {4, 8, 16, 32, 64, 256, 1024, 4096};
 
@@ -48,14 +52,33 @@ std::string past_symbol(const Sdpa& sdpa) {
   return symbol_name(rows_of(sdpa.k) - rows_of(sdpa.q));
 }
 
+/// Batch, heads, queries, keys; empty if Q is not known.
+std::vector<Dim> sizes_of_scores(const Sdpa& sdpa) {
+  if (sdpa.q.views.empty()) return {};
+  const AxisMap& queries = sdpa.q.views.front().axes;
+  return {queries.size(Role::kBatch), queries.size(Role::kHead), queries.size(Role::kRow), rows_of(sdpa.k)};
+}
+
 /// 0 if a size is not known.
 int64_t number_of_scores(const Sdpa& sdpa, const SizeAssignment& sizes) {
   if (sdpa.q.views.empty()) return 0;
-  const AxisMap& queries = sdpa.q.views.front().axes;
   int64_t number = 1;
-  for (const Dim& size : {queries.size(Role::kBatch), queries.size(Role::kHead), queries.size(Role::kRow), rows_of(sdpa.k)})
+  for (const Dim& size : sizes_of_scores(sdpa))
     if (__builtin_mul_overflow(number, sizes.of(size).value_or(0), &number)) return std::numeric_limits<int64_t>::max();
   return number;
+}
+
+/// About how many numbers a run of SITE holds; as many as there can be if a size is not known.
+int64_t elements_of(const CutSite& site, const Sdpa& sdpa, const SizeAssignment& sizes) {
+  int64_t all = number_of_scores(sdpa, sizes);
+  for (const SiteInput& input : site.inputs) {
+    const std::optional<Dims> dims = sizes.of(input.shape);
+    int64_t number = 1;
+    for (size_t axis = 0; dims && axis < dims->size(); ++axis)
+      if (__builtin_mul_overflow(number, (*dims)[axis], &number)) return std::numeric_limits<int64_t>::max();
+    if (!dims || __builtin_add_overflow(all, number, &all)) return std::numeric_limits<int64_t>::max();
+  }
+  return all;
 }
 
 /// The symbols that some size in SITE divides.
@@ -133,6 +156,20 @@ void SizeEquations::read_assumptions() {
 void SizeEquations::add(const Dim& one, const Dim& other) {
   define(one, other);
   define(other, one);
+  define_product(one, other);
+  define_product(other, one);
+}
+
+/// Of unknown sizes whose product is known, the first is that and the others are 1.
+void SizeEquations::define_product(const Dim& product, const Dim& meaning) {
+  if (product.terms().size() != 1 || product.terms()[0].coefficient != 1 || product.terms()[0].factors.size() < 2) return;
+  const std::vector<AtomRef>& factors = product.terms()[0].factors;
+  const auto is_open = [this](const AtomRef& factor) {
+    return factor->kind == Atom::Kind::kSymbol && factor->unknown && !meanings_.contains(factor->name);
+  };
+  if (!std::ranges::all_of(factors, is_open)) return;
+  define(Dim::of_atom(factors.front()), meaning);
+  for (size_t i = 1; i < factors.size(); ++i) define(Dim::of_atom(factors[i]), 1);
 }
 
 void SizeEquations::define(const Dim& symbol, const Dim& meaning) {
@@ -221,6 +258,7 @@ std::vector<std::string> symbols_of(const CutSite& site, SizeEquations& equation
 std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equations, const SizeAssignment& first) {
   std::vector<SizeAssignment> apart;
   std::set<std::string> seen;
+  std::map<std::string, std::vector<std::string>> equals;  ///< of a name that several are assumed to equal
   for (const auto& input : site.inputs)
     for (const Dim& dim : input.shape) {
       const std::string name = symbol_name(dim);
@@ -234,7 +272,14 @@ std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equa
       SizeAssignment& reversed = apart.emplace_back(first);
       reversed.set_apart(name, size);
       reversed.set_apart(other, 1);
+      equals[other].push_back(name);
     }
+  for (const auto& [one, others] : equals) {
+    if (others.size() < 2) continue;
+    SizeAssignment& alone = apart.emplace_back(first);
+    alone.set_apart(one, 1);
+    for (const std::string& other : others) alone.set_apart(other, std::max<int64_t>(2, first.of(Dim::symbol(one)).value_or(0)));
+  }
   return apart;
 }
 
@@ -268,9 +313,13 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
     }
   }
   if (!kept.numbers.empty()) add_fallbacks({});
-  // Behind strided convolutions a short input leaves no query: that shows nothing, and the operator's body cannot run.
-  if (const Dim rows = rows_of(sdpa.q); !rows.is_constant())
-    std::erase_if(assignments, [&](const SizeAssignment& assignment) { return assignment.of(rows) == 0; });
+  solve(number_equations(site, equations.facts()), assignments);
+  std::erase_if(assignments, [&](const SizeAssignment& sizes) { return sizes.is_fallback() && elements_of(site, sdpa, sizes) > kMaxElements; });
+  // Behind strided convolutions a short input leaves no query, key or window: that shows nothing, and the operator's body cannot run.
+  const std::vector<Dim> scores = sizes_of_scores(sdpa);
+  std::erase_if(assignments, [&](const SizeAssignment& assignment) {
+    return std::ranges::any_of(scores, [&](const Dim& size) { return !size.is_constant() && assignment.of(size) == 0; });
+  });
   return assignments;
 }
 

@@ -15,6 +15,7 @@ namespace attn_opt {
 class SizeEquations {
  public:
   explicit SizeEquations(Facts& facts) : facts_(&facts) {}
+  Facts& facts() const { return *facts_; }
   /// ONE and OTHER are equal too.
   void add(const Dim& one, const Dim& other);
   /// What SYMBOL is taken to equal; null if nothing.
@@ -23,6 +24,7 @@ class SizeEquations {
  private:
   void read_assumptions();
   void define(const Dim& symbol, const Dim& meaning);
+  void define_product(const Dim& product, const Dim& meaning);
   bool leads_to(const Dim& start, const std::string& symbol) const;
   Facts* facts_;
   size_t read_ = 0;
@@ -71,7 +73,7 @@ class SizeAssignment {
 /// change constants stand for themselves: they are to be tried before all others.
 std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sdpa, SizeEquations& equations);
 
-/// Sizes as in FIRST, but for one name of SITE's shapes each that is assumed to equal another, or a number: it is 1, or the other is.
+/// Sizes as in FIRST, but for one name of SITE's shapes each that is assumed to equal others, or a number: it is 1, or the others are.
 std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equations, const SizeAssignment& first);
 
 /// Names of the symbols in SITE's shapes, in the order in which they occur.

@@ -114,6 +114,7 @@ class SiteCheck {
         ran += kind == kinds(ran == 0).front();
       }
     }
+    if (assignments.empty()) result_.reason = "no small sizes leave the site queries, keys and a batch";
     return ran > 0 ? verified() : std::move(result_);
   }
 

@@ -1,0 +1,96 @@
+#include "src/verify/solved_sizes.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace attn_opt {
+namespace {
+
+constexpr size_t kMaxSolutions = 4;
+/// Patches, windows and strides are of these; an image is some of them.
+constexpr std::array<int64_t, 12> kUnits = {1, 2, 4, 7, 8, 14, 16, 28, 32, 48, 64, 128};
+constexpr int64_t kMaxUnits = 16;
+
+using Solution = std::map<std::string, int64_t>;
+
+void add_equation(const Dim& one, const Dim& other, std::vector<NumberEquation>& equations) {
+  if (one.is_constant() == other.is_constant()) return;
+  const Dim &number = one.is_constant() ? one : other, &size = one.is_constant() ? other : one;
+  if (number.value() > 1) equations.push_back({size, number.value()});
+}
+
+void add_broadcasts(const Shape& one, const Shape& other, size_t skipped, std::vector<NumberEquation>& equations) {
+  for (size_t back = skipped; back < std::min(one.size(), other.size()); ++back)
+    add_equation(from_last(one, back), from_last(other, back), equations);
+}
+
+void add_equations(const Node& node, Facts& facts, std::vector<NumberEquation>& equations) {
+  static constexpr std::array<std::string_view, 6> kBroadcasting = {"Add", "Sub", "Mul", "Div", "Where", "MatMul"};
+  if (!node.domain().empty() || std::ranges::find(kBroadcasting, node.op()) == kBroadcasting.end()) return;
+  const bool is_product = node.is("MatMul");
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
+    if (!node.inputs[i - 1] || !node.inputs[i]) continue;
+    const MaybeShape one = facts.shape(*node.inputs[i - 1]), other = facts.shape(*node.inputs[i]);
+    if (!one || !other) continue;
+    add_broadcasts(*one, *other, is_product ? 2 : 0, equations);
+    if (is_product && one->size() > 1 && other->size() > 1) add_equation(one->back(), from_last(*other, 1), equations);
+  }
+}
+
+bool holds(const std::vector<NumberEquation>& equations, const SizeAssignment& sizes) {
+  return std::ranges::all_of(equations, [&](const NumberEquation& equation) { return sizes.of(equation.size) == equation.number; });
+}
+
+/// The symbols that sizes in EQUATIONS are quotients of; all symbols if none are.
+std::vector<std::string> unknowns_of(const std::vector<NumberEquation>& equations) {
+  std::vector<std::string> dividends, all;
+  const auto add = [](const Atom& symbol, std::vector<std::string>& names) {
+    if (symbol.kind == Atom::Kind::kSymbol && std::ranges::find(names, symbol.name) == names.end()) names.push_back(symbol.name);
+  };
+  for (const NumberEquation& equation : equations)
+    for (const AtomRef& atom : equation.size.atoms()) {
+      add(*atom, all);
+      if (atom->kind != Atom::Kind::kFloorDiv) continue;
+      for (const AtomRef& divided : atom->operands[0].atoms()) add(*divided, dividends);
+    }
+  return dividends.empty() ? all : dividends;
+}
+
+/// Sizes of one or two axes that are small multiples of one unit.
+std::vector<Solution> solutions(const std::vector<NumberEquation>& equations, SizeAssignment sizes) {
+  const std::vector<std::string> unknowns = unknowns_of(equations);
+  std::vector<Solution> found;
+  if (unknowns.empty() || unknowns.size() > 2) return found;
+  for (const int64_t unit : kUnits)
+    for (int64_t first = 1; first <= kMaxUnits; ++first)
+      for (int64_t last = 1; last <= (unknowns.size() == 2 ? kMaxUnits : 1); ++last) {
+        sizes.set(unknowns.front(), first * unit);
+        if (unknowns.size() == 2) sizes.set(unknowns.back(), last * unit);
+        if (!holds(equations, sizes)) continue;
+        Solution& solution = found.emplace_back();
+        solution.emplace(unknowns.front(), first * unit);
+        solution.emplace(unknowns.back(), last * unit);
+        if (found.size() == kMaxSolutions) return found;
+      }
+  return found;
+}
+
+}  // namespace
+
+std::vector<NumberEquation> number_equations(const CutSite& site, Facts& facts) {
+  std::vector<NumberEquation> equations;
+  for (const Node* node : site.before.nodes) add_equations(*node, facts, equations);
+  return equations;
+}
+
+void solve(const std::vector<NumberEquation>& equations, std::vector<SizeAssignment>& assignments) {
+  if (equations.empty() || assignments.empty() || holds(equations, assignments.front())) return;
+  const std::vector<Solution> found = solutions(equations, assignments.front());
+  for (size_t i = 0; i < assignments.size() && !found.empty(); ++i) {
+    if (holds(equations, assignments[i])) continue;
+    for (const auto& [symbol, number] : found[i % found.size()]) assignments[i].set(symbol, number);
+  }
+}
+
+}  // namespace attn_opt
