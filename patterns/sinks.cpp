@@ -28,6 +28,15 @@ class Padding {
     return padded(value, axis, inner_.build().ints({columns_.count}), columns_.in_front, with_true);
   }
 
+  /// VALUE with COUNT entries along AXIS, of which it has as many or one.
+  Value* stretched(Value& value, size_t axis, Value* count) {
+    const size_t behind = std::max<size_t>(1, facts_.shape(value).known().size()) - 1 - axis;
+    std::vector<Value*> sizes{count};
+    if (axis > 0) sizes.insert(sizes.begin(), inner_.build().ints(std::vector<int64_t>(axis, 1)));
+    if (behind > 0) sizes.push_back(inner_.build().ints(std::vector<int64_t>(behind, 1)));
+    return inner_.build().node("Expand", {&value, sizes.size() == 1 ? count : inner_.concat(sizes, 0)});
+  }
+
   /// SINKS with zeros where the KEYS stand.
   Value* among_keys(Value& sinks, Value* keys) {
     return padded(sinks, facts_.shape(sinks).known().size() - 1, keys, !columns_.in_front, false);
@@ -93,15 +102,21 @@ Value* count_of(const OperandView& keys, size_t axis, Padding& padding) {
   return padding.inner().size(*keys.value, static_cast<int64_t>(axis));
 }
 
-/// TERM, of as many keys as KEYS, a value of one integer, which is nothing to the sinks.
-Matched<void> widen(ScoreTerm& term, const SinkColumns& columns, Value* keys, Padding& padding, Node& reader, MatchContext& context) {
+/// How many keys there are: as many as V has rows, since these are multiplied by what a mask of other sizes broadcasts to.
+struct KeyCount {
+  Dim size;
+  Value* value;  ///< int64 [1]
+};
+
+/// TERM, of the keys, which is nothing to the sinks.
+Matched<void> widen(ScoreTerm& term, const SinkColumns& columns, const KeyCount& keys, Padding& padding, Node& reader, MatchContext& context) {
   const auto miss = [&](const char* why) { return missed("scores.sinks", &reader, why); };
   if (term.kind == ScoreTerm::Kind::kFloor || !term.parts.values.empty()) return miss("beside a floor, or a bias of split scores");
   const MaybeShape shape = context.facts.shape(*term.value);
   if (!shape || term.frame.empty()) return miss("beside a mask whose rank is not known");
   const size_t rank = std::max<size_t>(1, shape->size());
-  const bool has_keys = !shape->empty() && !shape->back().is(1);
-  Value& full = has_keys ? *term.value : *padding.inner().build().node("Expand", {term.value, keys});
+  const bool has_keys = !shape->empty() && shape->back() == keys.size;
+  Value& full = has_keys ? *term.value : *padding.stretched(*term.value, rank - 1, keys.value);
   if (term.kind == ScoreTerm::Kind::kBias) term.parts = {{term.value}, 1};
   term.value = padding.widened(full, rank - 1, term.kind == ScoreTerm::Kind::kKeep);
   term.frame.back() = term.frame.back() + columns.count;
@@ -133,16 +148,18 @@ Matched<void> add_sinks(const JoinedSinks& sinks, Sdpa& sdpa, Node& reader, Matc
   Padding padding(columns, reader, context);
   Value& column = unexpanded(*sinks.value, columns.count, context.facts);
   const OperandView* keys = widest_view(sdpa.k);
-  if (!keys || !widest_view(sdpa.v)) return miss("keys or values whose rows have no axis of their own");
-  const Dim all = keys->axes.size(Role::kRow) + columns.count;
-  Value* const count = count_of(*keys, *row_axis(*keys), padding);
+  const OperandView* values = widest_view(sdpa.v);
+  if (!keys || !values) return miss("keys or values whose rows have no axis of their own");
+  const KeyCount count{values->axes.size(Role::kRow), count_of(*values, *row_axis(*values), padding)};
+  const Dim all = count.size + columns.count;
   const auto outer = sdpa.terms.end() - static_cast<std::ptrdiff_t>(sinks.terms);
   for (auto term = sdpa.terms.begin(); term != outer; ++term) ATTN_OPT_DONE(widen(*term, columns, count, padding, reader, context));
-  Value* added = padding.among_keys(column, count);
+  Value* added = padding.among_keys(column, count.value);
   const Shape frame{sdpa.batch, sdpa.query_heads, sdpa.q.views.front().axes.size(Role::kRow), all};
   for (Operand* operand : {&sdpa.k, &sdpa.v}) {
     OperandView view = *widest_view(*operand);
     const size_t axis = *row_axis(view);
+    if (view.axes.size(Role::kRow) != count.size) view.value = padding.stretched(*view.value, axis, count.value);
     view.value = padding.widened(*view.value, axis);
     view.axes = *view.axes.with_rows(axis, all);
     operand->views = {std::move(view)};
