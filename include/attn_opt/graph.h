@@ -47,7 +47,7 @@ struct Value {
   int output = 0;            ///< which output of the producer
   std::pmr::vector<Use> uses;  ///< reads in this graph and, captured, in nested ones
   const onnx::TensorProto* initializer = nullptr;  ///< null too if the caller may override it (it is also an input)
-  const onnx::TypeProto* declared_type = nullptr;  ///< of graph inputs, outputs and value_info; may be null
+  onnx::TypeProto* declared_type = nullptr;  ///< of graph inputs, outputs and value_info; may be null
   bool is_input = false;                           ///< input of its graph (also: initializer that is an input)
   bool is_output = false;                          ///< output of its graph
   bool removed = false;

@@ -72,9 +72,15 @@ Node* write_attention(const WritingPlan& plan, const Operands& operands, const M
                              attributes_of(plan, operands, further, masking.rules, site.sdpa));
 }
 
-/// 3-D: ONNX's shape inference needs the hidden size of V and may not find it by itself.
-void declare_inputs(const WritingPlan& plan, const Operands& operands, Site& site) {
-  if (plan.form == IoForm::k3d) site.build.edit().declare(*operands.v.value, declared_type(site.sdpa.type, operands.v.shape));
+/// ONNX's shape inference needs the hidden size of a V that is 3-D, and of any V (and its past) the number of keys for the shape of
+/// qk_matmul_output: it may find neither by itself, and takes both for 0 then.
+void declare_inputs(const WritingPlan& plan, const Operands& operands, const FurtherOutputs& further, Site& site) {
+  if (plan.form != IoForm::k3d && !further.wants_scores()) return;
+  const auto declare = [&site](Value& value, const Shape& shape) {
+    site.build.edit().declare(value, declared_type(site.sdpa.type, shape));
+  };
+  declare(*operands.v.value, operands.v.shape);
+  if (further.wants_scores() && plan.has_past) declare(*plan.v->past, site.facts.shape(*plan.v->past).known());
 }
 
 /// Keys at the product: rows of K and of the past before them.
@@ -171,7 +177,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   }
   emission.attention = write_attention(plan, operands, {mask, lengths, causality.rules}, further, site);
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, site));
-  declare_inputs(plan, operands, site);
+  declare_inputs(plan, operands, further, site);
   assume_not_empty(site);
   ATTN_OPT_DONE(complete(emission, site, earlier));
   return emission;

@@ -44,11 +44,12 @@ bool infers_keys(const WritingPlan& plan, Facts& facts) {
 }
 
 /// qk_matmul_output of ATTENTION with the sizes that it has at run time: inference does not look through a Reshape to what is
-/// computed.
+/// computed. The Max hides that one size alone is: ONNX Runtime's optimiser writes -1 for that, which the inferred 0 makes 0 again.
 Value* scores_of(const WritingPlan& plan, const Node& attention, Site& site) {
   Value* made = attention.output(3);
   if (infers_keys(plan, site.facts)) return made;
-  return site.build.node("Reshape", {made, site.sizes.sizes({0, 0, 0, site.scores[3]})});
+  Value* sizes = site.build.node("Max", {site.sizes.sizes({0, 0, 0, site.scores[3]}), site.build.ints({0})});
+  return site.build.node("Reshape", {made, sizes});
 }
 
 /// COPY's value is made from the operand itself.

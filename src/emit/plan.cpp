@@ -176,7 +176,7 @@ std::optional<Miss> Planner::check_past(const WritingPlan& plan) const {
 /// A caller may give no rows for what stands behind the past, as for a past that stands behind the new rows: runtimes refuse that.
 bool Planner::may_add_no_keys(const WritingPlan& plan) const {
   const Dim rows = plan.k->axes.size(Role::kRow);
-  return plan.k->value->is_input && !rows.is_constant() && rows != plan.q->axes.size(Role::kRow);
+  return rows.is(0) || (plan.k->value->is_input && !rows.is_constant() && rows != plan.q->axes.size(Role::kRow));
 }
 
 /// As many past keys as past values: proven of them, or of the new ones, since there are as many keys as values in all.
@@ -188,7 +188,8 @@ bool Planner::has_equal_pasts(const WritingPlan& plan) const {
 /// ONNX's shape inference takes an unknown hidden size of V for 0: it must be declared, or free to be.
 bool shows_hidden_size(const OperandView& v) {
   if (!v.axes.size(Role::kFeature).is_constant()) return false;
-  if (!v.axes.is_three_dimensional() || !v.value->declared_type) return true;
+  const bool is_free = !v.value->declared_type || !(v.value->is_input || v.value->is_output);
+  if (!v.axes.is_three_dimensional() || is_free) return true;
   const auto& declared = v.value->declared_type->tensor_type().shape();
   return declared.dim_size() == 3 && declared.dim(2).has_dim_value();
 }

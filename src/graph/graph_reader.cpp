@@ -157,11 +157,11 @@ Expected<Value*> GraphReader::define(Graph& graph, const std::string& name) {
   return &value;
 }
 
-void GraphReader::declare_types(Graph& graph, const onnx::GraphProto& proto) {
-  for (const auto* infos : {&proto.value_info(), &proto.output(), &proto.input()})
-    for (const auto& info : *infos) {
+void GraphReader::declare_types(Graph& graph, onnx::GraphProto& proto) {
+  for (auto* infos : {proto.mutable_value_info(), proto.mutable_output(), proto.mutable_input()})
+    for (auto& info : *infos) {
       Value* found = info.has_type() ? graph.find_own(info.name()) : nullptr;
-      if (found) found->declared_type = &info.type();
+      if (found) found->declared_type = info.mutable_type();
     }
 }
 

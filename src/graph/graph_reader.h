@@ -21,7 +21,7 @@ class GraphReader {
   Status read_bodies(Node& node, int depth);
   Status connect_outputs(Graph& graph);
   Expected<Value*> define(Graph& graph, const std::string& name);
-  void declare_types(Graph& graph, const onnx::GraphProto& proto);
+  void declare_types(Graph& graph, onnx::GraphProto& proto);
 
   ModelGraph& model_;
 };

@@ -5,6 +5,22 @@
 #include "src/graph/graph_reader.h"
 
 namespace attn_opt {
+namespace {
+
+/// Enters the numbers of KNOWN that DECLARED, of the same rank, leaves open.
+void complete_sizes(const onnx::TypeProto& known, onnx::TypeProto& declared) {
+  if (!declared.has_tensor_type() || !known.tensor_type().has_shape()) return;
+  const onnx::TensorShapeProto& sizes = known.tensor_type().shape();
+  onnx::TypeProto_Tensor& tensor = *declared.mutable_tensor_type();
+  if (!tensor.has_shape()) *tensor.mutable_shape() = sizes;
+  if (tensor.shape().dim_size() != sizes.dim_size()) return;
+  for (int axis = 0; axis < sizes.dim_size(); ++axis) {
+    auto& dim = *tensor.mutable_shape()->mutable_dim(axis);
+    if (sizes.dim(axis).has_dim_value() && !dim.has_dim_value()) dim.set_dim_value(sizes.dim(axis).dim_value());
+  }
+}
+
+}  // namespace
 
 Value* Graph::find(std::string_view name) const {
   for (const Graph* graph = this; graph; graph = graph->parent_)
@@ -150,11 +166,15 @@ void ModelGraph::set_input(Node& node, int input, Value& value) {
 }
 
 void ModelGraph::declare(Value& value, const onnx::TypeProto& type) {
-  if (!value.graph->proto_ || value.declared_type) return;
+  if (!value.graph->proto_) return;
+  if (value.declared_type) {
+    if (!value.is_input && !value.is_output) complete_sizes(type, *value.declared_type);
+    return;
+  }
   auto* info = value.graph->proto_->add_value_info();
   info->set_name(value.name);
-  *info->mutable_type() = type;
-  value.declared_type = &info->type();
+  value.declared_type = info->mutable_type();
+  *value.declared_type = type;
 }
 
 }  // namespace attn_opt
