@@ -12,6 +12,8 @@ namespace {
 
 /// Nodes looked at above one site.
 constexpr size_t kMaxNodes = 64;
+/// Values looked at above one whose size is said.
+constexpr size_t kMaxValues = 1024;
 /// More readers than this are no few sizes: a mask that all layers share.
 constexpr size_t kMaxReaders = 16;
 
@@ -44,29 +46,46 @@ void replace(Value& made, Value& same, ModelGraph& model) {
   model.remove_if_dead(*made.producer);
 }
 
-/// SIZE, a name that is taken for the same as others: the largest of them, since one of two that broadcast may be 1.
-Dim largest_of_equals(const Dim& size, Facts& facts) {
-  const Atom* name = sole_atom(size);
-  if (!name || name->kind != Atom::Kind::kSymbol) return size;
-  Dim largest = size;
-  for (const SizeAssumption* equal : facts.assumptions_about({name->name})) {
-    const Dim& other = equal->one == size ? equal->other : equal->one;
-    const Atom* other_name = sole_atom(other);
-    if ((equal->one == size || equal->other == size) && other_name && other_name->kind == Atom::Kind::kSymbol)
-      largest = maximum(largest, other);
-  }
-  return largest;
+bool is_name(const Dim& size) {
+  const Atom* atom = sole_atom(size);
+  return atom && atom->kind == Atom::Kind::kSymbol;
 }
 
-/// Makes what SHAPE makes of graph inputs; false if those do not say it.
+/// True if VALUE is computed from what NODE makes, or from too much to tell.
+bool is_made_from(const Value& value, const Node& node) {
+  if (node.graph != value.graph) return true;
+  std::vector<const Value*> pending{&value};
+  std::unordered_set<const Value*> seen{&value};
+  for (size_t i = 0; i < pending.size(); ++i) {
+    const Node* maker = pending[i]->producer;
+    if (maker == &node || i == kMaxValues) return true;
+    if (!maker || maker->position < node.position) continue;
+    for (const Value* input : maker->inputs)
+      if (input && input->graph == value.graph && seen.insert(input).second) pending.push_back(input);
+  }
+  return false;
+}
+
+/// True if a name in SIZE was taken for the same as another where VALUE, of that size, is made. Of two names that broadcast one may
+/// be 1 in a run, and then the value has the other size.
+bool is_one_of_equals(const Dim& size, const Value& value, Facts& facts) {
+  if (!is_name(size)) return false;
+  return std::ranges::any_of(facts.assumptions_about({sole_atom(size)->name}), [&](const SizeAssumption* equal) {
+    const bool is_about_size = equal->one == size || equal->other == size;
+    return is_about_size && is_name(equal->one) && is_name(equal->other) && is_made_from(value, *equal->node);
+  });
+}
+
+/// Makes what SHAPE makes of graph inputs; false if those do not say it for every run.
 bool say(Node& shape, MatchContext& context, SharedNodes& shared) {
   const IntegerData* numbers = context.facts.integers(*shape.outputs[0]);
   if (!numbers || numbers->values.empty()) return false;
+  const Value& measured = *shape.inputs[0];
+  const auto may_be_other = [&](const Dim& size) { return is_one_of_equals(size, measured, context.facts); };
+  if (std::ranges::any_of(numbers->values, may_be_other)) return false;
   Edit edit(context.view, shape);
   GraphBuilder build(edit, shared, shape.label());
-  Shape sizes;
-  for (const Dim& size : numbers->values) sizes.push_back(largest_of_equals(size, context.facts));
-  Value* said = SizeSource(build, context.facts).sizes(sizes);
+  Value* said = SizeSource(build, context.facts).sizes(numbers->values);
   if (!said) return false;
   Value& made = *shape.outputs[0];
   // Takeovers need a node of the edit's own.
