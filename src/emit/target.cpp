@@ -57,7 +57,7 @@ constexpr std::array<TargetRules, 4> kRules = {{
      .shows_masked_scores = false,
      .takes_any_length = false,
      .takes_past_without_present = true,
-     .takes_empty_sizes = true,
+     .takes_empty_sizes = false,
      .infers_shared_heads = false,
      .has_windows = false},
 }};
