@@ -64,7 +64,7 @@ class Run {
 
   /// False: none was fused. PLAN, if operators are to be raised, is how those around the sites are.
   bool fuse_sites(std::optional<RaisePlan>& plan) {
-    const std::vector<MatchedSite>& matched = sites_.matched;
+    std::vector<MatchedSite>& matched = sites_.matched;
     if (matched.empty()) return false;
     if (options_.emit.stage != Stage::kFunctions) {
       auto raise = plan_raise(*view_, facts_, *model_.tensors, view_->edit_opset());
@@ -80,13 +80,24 @@ class Run {
     return committed > 0;
   }
 
-  bool fuse(const MatchedSite& site) {
+  /// Matches SITE again where an earlier one took away what it reads: a sum of scores that are an output of that one now.
+  Matched<void> renew(MatchedSite& site) {
+    const auto is_gone = [](const ScoreTerm& term) { return term.value->removed; };
+    if (std::ranges::none_of(site.match.sdpa.terms, is_gone)) return {};
+    Node& anchor = *site.match.anchor;
+    ATTN_OPT_MATCH(site.match, guarded(anchor, [&] { return site.pattern->match(anchor, context_); }));
+    enter_match(site.match, report_.sites[site.report]);
+    return {};
+  }
+
+  bool fuse(MatchedSite& site) {
     if (site.match.anchor->removed) return false;
     SiteReport& line = report_.sites[site.report];
     if (options_.leave.contains(line.name))
       return refuse(line, {"site.invalid", site.match.anchor, "with it the model is not valid any more; please report this model", line.peeled});
     if (site.match.insert_before->removed)
       return refuse(line, {"site.taken", site.match.anchor, "another site makes its output already", line.peeled});
+    if (auto renewed = renew(site); !renewed) return refuse(line, renewed.error());
     EmitOptions writing = options_.emit;
     writing.accepted = accepted_;
     auto emission = guarded(*site.match.anchor, [&] { return emit_attention(site.match, context_, shared_, writing); });

@@ -49,11 +49,8 @@ void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Repo
   if (match && node.graph->function())
     match = missed("site.in-function", &node, "a model-local function is not rewritten");
   if (match) {
-    site.peeled = match->peeled;
-    site.preconditions = match->sdpa.preconditions;
-    site.scale = match->sdpa.scale;
-    site.softcap = match->sdpa.softcap;
-    found.matched.push_back({*std::move(match), report.sites.size()});
+    enter_match(*match, site);
+    found.matched.push_back({*std::move(match), &pattern, report.sites.size()});
   } else {
     enter_miss(match.error(), SiteReport::Outcome::kMissed, site);
   }
@@ -106,6 +103,13 @@ void merge_lines(const FoundSites& found, Report& report) {
     }
   }
   report.sites = std::move(lines);
+}
+
+void enter_match(const Match& match, SiteReport& line) {
+  line.peeled = match.peeled;
+  line.preconditions = match.sdpa.preconditions;
+  line.scale = match.sdpa.scale;
+  line.softcap = match.sdpa.softcap;
 }
 
 void enter_miss(const Miss& miss, SiteReport::Outcome outcome, SiteReport& site) {

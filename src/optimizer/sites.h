@@ -13,8 +13,12 @@ namespace attn_opt {
 /// A pattern that matched, and its line in the report.
 struct MatchedSite {
   Match match;
+  const Pattern* pattern = nullptr;
   size_t report = 0;
 };
+
+/// Enters what MATCH recognised.
+void enter_match(const Match& match, SiteReport& line);
 
 struct FoundSites {
   std::vector<MatchedSite> matched;  ///< in the order in which their nodes can be written: by graph, then by place in it
