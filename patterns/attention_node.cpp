@@ -50,13 +50,14 @@ class AttentionNode : public Pattern {
     ATTN_OPT_MATCH(match.sdpa, describe_attention(node, outputs, context));
     Sdpa& sdpa = match.sdpa;
     sdpa.outputs = walk_output(*sdpa.outputs[0].value, sdpa.outputs[0].axes, context);
-    match.breaks_target = match.is_target_form && !target_breach(node, sdpa, context).empty();
+    const std::string breach = match.is_target_form ? target_breach(node, sdpa, context) : "";
+    match.breaks_target = !breach.empty();
     if (match.is_target_form && !match.breaks_target && !gains_something(sdpa.k) && !gains_something(sdpa.v))
       return missed(std::string(kNotAttention), &node, "");
     const Dim group = sdpa.k.views.front().axes.size(Role::kHead);
     if (auto heads = exact_quotient(sdpa.query_heads, group); heads && heads->is_constant()) match.kv_group = heads->value();
     match.has_past = sdpa.k.views.front().past != nullptr;
-    match.peeled = {"Attention"};
+    match.peeled = {match.breaks_target ? "Attention(" + breach + ")" : "Attention"};
     return match;
   }
 };
