@@ -34,6 +34,8 @@ constexpr InputRank kRanks[] = {
 };
 
 constexpr DataType kInt64 = onnx::TensorProto::INT64;
+/// More are no attributes of a real model, and their sums no int64.
+constexpr int64_t kMostHeads = int64_t{1} << 32;
 
 class GroupQueryAttentionReader {
  public:
@@ -79,7 +81,7 @@ class GroupQueryAttentionReader {
       return miss("group-query-attention.normalized", "Q and K are normalized inside");
     if (const Value* scores = node_.output(kScores); scores && !scores->unused())
       return miss("group-query-attention.scores-output", "output_qk is read");
-    if (heads_ <= 0 || kv_heads_ <= 0 || heads_ % kv_heads_ != 0 || window_ == 0 || window_ < -1)
+    if (heads_ <= 0 || heads_ > kMostHeads || kv_heads_ <= 0 || heads_ % kv_heads_ != 0 || window_ == 0 || window_ < -1)
       return miss("group-query-attention.attributes", "num_heads, kv_num_heads or local_window_size");
     const bool given = node_.input(kLastKeys) && node_.input(kTotal);
     return given && (node_.input(kKey) == nullptr) == (node_.input(kValue) == nullptr) &&

@@ -9,7 +9,6 @@
 //   if (!shape || shape->size() != 3) return missed(...);
 #pragma once
 
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -62,7 +61,6 @@ class MaybeShape {
   MaybeShape(const Shape&&) = delete;
 
   explicit operator bool() const { return shape_ != nullptr; }
-  std::optional<size_t> rank() const { return shape_ ? std::optional(shape_->size()) : std::nullopt; }
   /// True if it is known and has RANK axes.
   bool has_rank(size_t rank) const { return shape_ && shape_->size() == rank; }
   /// The shape. Error: Defect, if it is not known. For where what was recognised before says that it is.

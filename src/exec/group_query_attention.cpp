@@ -43,7 +43,8 @@ class GroupQueryAttention {
 
  private:
   Status check_attributes() const {
-    if (kv_heads_ <= 0 || heads_ <= 0 || heads_ % kv_heads_ != 0) {
+    constexpr int64_t kMostHeads = int64_t{1} << 32;
+    if (kv_heads_ <= 0 || heads_ <= 0 || heads_ > kMostHeads || heads_ % kv_heads_ != 0) {
       return context_.invalid("num_heads is no multiple of kv_num_heads");
     }
     for (const char* name : {"smooth_softmax", "qk_output", "sliding_window_cache"}) {

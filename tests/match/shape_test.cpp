@@ -20,7 +20,6 @@ static_assert(!std::is_constructible_v<MaybeShape, Shape>, "it would refer to wh
 TEST(MaybeShape, WhatIsNotKnownIsADefectToRead) {
   const MaybeShape unknown;
   EXPECT_FALSE(unknown);
-  EXPECT_EQ(unknown.rank(), std::nullopt);
   EXPECT_FALSE(unknown.has_rank(0));
   EXPECT_THROW(unknown.known(), Defect);
   EXPECT_THROW((void)*unknown, Defect);
@@ -31,7 +30,6 @@ TEST(MaybeShape, RefersToTheShapeItWasMadeOf) {
   const Shape shape{2, Dim::symbol("s")};
   const MaybeShape known = shape;
   EXPECT_TRUE(known);
-  EXPECT_EQ(known.rank(), 2u);
   EXPECT_TRUE(known.has_rank(2));
   EXPECT_EQ(&known.known(), &shape);
   EXPECT_EQ(known->back(), Dim::symbol("s"));
