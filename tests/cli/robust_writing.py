@@ -153,7 +153,7 @@ class Test:
 
     def test_read_only_folder(self):
         if os.geteuid() == 0:
-            process = self.run(self.inputs[0], "/sys/out.onnx")
+            process = self.run(self.inputs[0], "/proc/out.onnx")
             self.check(process.returncode == OUTPUT_STATUS, f"a folder that takes no files: {process.returncode}")
             return
         folder = self.path("closed")
