@@ -3,6 +3,8 @@ import json
 import subprocess
 
 import numpy as np
+import onnx
+import onnx.version_converter
 import onnxruntime
 from onnx.reference import ReferenceEvaluator
 
@@ -13,6 +15,12 @@ except ImportError:  # judged without it
 
 onnxruntime.set_default_logger_severity(4)
 LEVELS = {"off": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL, "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL}
+
+
+def raised(model, after):
+    """MODEL at the opset of AFTER (bytes), by ONNX's converter: optimisers do more, and other things, to newer opsets."""
+    opset = next(one.version for one in onnx.load_from_string(after).opset_import if not one.domain)
+    return onnx.version_converter.convert_version(model, opset).SerializeToString()
 
 
 class OnnxRuntime:
