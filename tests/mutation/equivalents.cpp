@@ -38,6 +38,9 @@ constexpr const char* kExactInHalf = "0 and -3 are numbers of float16 too";
 constexpr const char* kHalfBefore = "it is float16 before it is cast up";
 constexpr const char* kMasksAlone = "the mask holds 0 and -inf alone, and what is 0 or -inf stays that";
 constexpr const char* kForInference = "the Reshape leaves the scores as they are: it tells shape inference how many keys there are";
+constexpr const char* kHidesSizes = "sizes are 0, which copies the axis, or as they were: it keeps an optimiser from writing -1";
+constexpr const char* kNothingInEither = "a past of no rows: neither holds anything";
+constexpr const char* kNoKeyAlone = "a key alone does not run, since V has as many rows as there are probabilities: all are there already";
 constexpr const char* kTwoZeros = "the sizes are 0, which copies the axis, in more than one place";
 constexpr const char* kOtherViews = "the operands are taken where their heads are repeated, which the change leaves as it is";
 constexpr const char* kExpandWidens = "Expand keeps the larger of the size it is given and of the size that is there";
@@ -65,6 +68,18 @@ const std::vector<Equivalent>& equivalents() {
       {"Attention.qk_matmul_output_mode: + 1 modulo 4", "scores_of_each_other_second_first", kNoSoftcapBelow},
       {"Attention.softmax_precision: left out", "mask_in_single_above_half", kMasksAlone},
       {"Max: left out", "names_that_broadcast", kExpandWidens},
+      {"Max: Min in its place", "divided_behind_einsum", kHidesSizes},
+      {"Max: left out", "divided_behind_einsum", kHidesSizes},
+      {"Max: Min in its place", "probabilities_averaged", kHidesSizes},
+      {"Max: left out", "probabilities_averaged", kHidesSizes},
+      {"Max: Min in its place", "probabilities_averaged_before_product", kHidesSizes},
+      {"Max: left out", "probabilities_averaged_before_product", kHidesSizes},
+      {"Max: Min in its place", "probabilities_wanted", kHidesSizes},
+      {"Max: left out", "probabilities_wanted", kHidesSizes},
+      {"Max: Min in its place", "scores_output", kHidesSizes},
+      {"Max: left out", "scores_output", kHidesSizes},
+      {"Max: Min in its place", "scores_wanted", kHidesSizes},
+      {"Max: left out", "scores_wanted", kHidesSizes},
       {"Reshape: left out", "divided_behind_einsum", kForInference},
       {"Reshape: left out", "probabilities_averaged", kForInference},
       {"Reshape: left out", "probabilities_averaged_before_product", kForInference},
@@ -165,12 +180,15 @@ const std::vector<Equivalent>& equivalents() {
       {"Attention.softmax_precision: left out", "bias_in_half", kRounding},
       {"Attention.softmax_precision: left out", "bias_in_single_above_half", kRounding},
       {"tensor scale: beside the other operand", "scale_per_head", "a factor for each head scales Q K^T beside either"},
+      {"reads: another value of the same shape", "past_behind_of_no_rows", kNothingInEither},
       {"terms: masks exchanged", "bias_two", kCommutes},
+      {"terms: masks exchanged", "sinks_of_broadcast_keys", kCommutes},
       {"terms: masks exchanged", "floor_above_two_masks", kCommutes},
       {"terms: masks exchanged", "where_two_fills", kEmptyRowsAlone},
       {"terms: order exchanged", "where_two_fills", kEmptyRowsAlone},
       {"terms: fills exchanged", "where_two_fills", kEmptyRowsAlone},
       {"Expand: left out", "cache_and_mask", kLargeAlready},
+      {"Expand: left out", "image_of_so_many_tokens", kNoKeyAlone},
       {"causal: where it is not", "*causal_", kCausalAnyway},
       {"causal: where it is not", "gpt2-past-ts17s", kCausalAnyway},
       {"causal: where it is not", "llama-past-ts17s", kCausalAnyway},
