@@ -36,11 +36,11 @@ class Run:
     others: list
     facts: dict
     cancels: bool        # scores of another site are subtracted from those of one
-    rounded: dict = None  # by ONNX's reference, once it is asked for
+    rounded: tuple = ()  # by ONNX's reference, of the feed and of inputs that are a rounding off, once it is asked for
 
     def difference(self, name, result, unit=0.0):
         """Of output NAME, if it is RESULT; UNIT: see compare."""
-        others = [other[name] for other in [*self.others, *([self.rounded] if self.rounded else [])]]
+        others = [other[name] for other in [*self.others, *self.rounded]]
         own = float(np.finfo(self.before[name].dtype).eps) if self.before[name].dtype.kind == "f" else 0.0
         # In double the truth rounds large scores as the model does. Scores that a model subtracts from each other leave no trace of
         # how they were rounded.
@@ -179,8 +179,10 @@ class Judge:
         flattens = drawn.graph.opset < 13 and {"softmax=default", "softmax=other"} & set(drawn.graph.notes)
         if drawn.graph.dtype[name] != "f16" or flattens:  # the reference knows no flattening Softmax
             return True
-        if run.rounded is None:
-            run.rounded = runtimes.Reference(drawn.graph.model()).run(run.feed.arrays)
+        if not run.rounded:
+            reference, random = runtimes.Reference(drawn.graph.model()), np.random.default_rng(drawn.seed)
+            feeds = [run.feed, *(jittered(random, run.feed, drawn.graph.inputs) for _ in range(3))]
+            run.rounded = tuple(reference.run(feed.arrays) for feed in feeds)
         return bool(run.difference(name, result))
 
     def zero_runs(self, original, run, runtime):
