@@ -119,7 +119,7 @@ void add_assumed_sizes(const Sdpa& sdpa, Facts& facts, std::vector<Precondition>
   const std::vector<Value*> read = operands_and_terms(sdpa);
   for (const Value* value : read) add_symbols(facts.shape(*value), symbols);
   for (const SizeAssumption* assumption : facts.assumptions_about(symbols))
-    found.push_back({"sizes-equal", facts.proves(*assumption, read), assumption->one.str() + " = " + assumption->other.str()});
+    found.push_back({std::string(kSizesEqual), facts.proves(*assumption, read), assumption->one.str() + " = " + assumption->other.str()});
 }
 
 }  // namespace

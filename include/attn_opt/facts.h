@@ -37,10 +37,13 @@ struct SizeAssumption {
 /// What is known of the values of one view, found out when it is first asked for.
 class Facts {
  public:
-  /// VIEW and TENSORS must outlive the facts.
-  Facts(ModelGraph& view, const TensorStore& tensors);
+  /// VIEW and TENSORS must outlive the facts. Unless they may ASSUME that sizes are equal, what two that broadcast come to is a size
+  /// of its own: less is recognised, for every run.
+  Facts(ModelGraph& view, const TensorStore& tensors, bool assume = true);
   ~Facts();
 
+  /// False if nothing is assumed.
+  bool may_assume() const;
   /// None if the rank is not known.
   MaybeShape shape(const Value& value);
   /// UNDEFINED if not known.

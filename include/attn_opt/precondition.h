@@ -13,6 +13,8 @@ namespace attn_opt {
 inline constexpr std::array<std::string_view, 8> kPreconditionIds = {
     "scores-finite", "scores-above-fill", "scores-within-clamp", "rows-keep-a-key",
     "exp-in-range",  "sizes-equal",       "sizes-not-empty",     "lengths-in-range"};
+/// Two sizes are taken for equal.
+inline constexpr std::string_view kSizesEqual = "sizes-equal";
 /// Batch, heads, queries and keys are at least 1. What is proven of sizes rests on it, too.
 inline constexpr std::string_view kSizesNotEmpty = "sizes-not-empty";
 

@@ -75,6 +75,25 @@ Matched<void> expand(Placed& operand, bool is_query, const WritingPlan& plan, Si
   return {};
 }
 
+/// Misses what may broadcast in some run: the written node takes sizes that are equal in all.
+Matched<void> check_for_all_sizes(const WritingPlan& plan, const Placed* mask, const Operands& operands, const Site& site) {
+  const auto miss = [&](const Placed& placed) {
+    return missed("emit.shape", placed.value->producer,
+                  "'" + placed.value->name + "' of shape " + to_string(placed.shape) + " may broadcast to " + to_string(site.scores));
+  };
+  for (const Placed* operand : {&operands.q, &operands.k, &operands.v})
+    for (size_t i = 0; i < operand->shape.size(); ++i)
+      if (const auto axis = axis_of(*operand, i, operand == &operands.q); axis && is_joint(*axis, operand == &operands.q, plan))
+        if (operand->shape[i] != site.scores[*axis]) return miss(*operand);
+  for (size_t back = 0; mask && back < std::min<size_t>(mask->shape.size(), 4); ++back)
+    if (const Dim size = from_last(mask->shape, back); !size.is(1) && size != site.scores[3 - back]) return miss(*mask);
+  if (!plan.has_past) return {};
+  const Shape &key = site.facts.shape(*plan.k->past).known(), &value = site.facts.shape(*plan.v->past).known();
+  const bool is_equal = key[0] == site.scores[kBatch] && value[0] == key[0] && key[1] == value[1] && key[2] == value[2] &&
+                        plan.k->axes.size(Role::kRow) == plan.v->axes.size(Role::kRow);
+  return is_equal ? Matched<void>{} : miss(operands.k);
+}
+
 }  // namespace
 
 Dim joint_size(const Dim& one, const Dim& other) {
@@ -95,7 +114,8 @@ Matched<void> join_sizes(const WritingPlan& plan, const Placed* mask, Operands& 
     return missed("emit.form", operands.q.value->producer, "no 3-D form: " + heads.str() + " heads broadcast");
   ATTN_OPT_DONE(expand(operands.q, true, plan, site));
   ATTN_OPT_DONE(expand(operands.k, false, plan, site));
-  return expand(operands.v, false, plan, site);
+  ATTN_OPT_DONE(expand(operands.v, false, plan, site));
+  return site.facts.may_assume() ? Matched<void>{} : check_for_all_sizes(plan, mask, operands, site);
 }
 
 }  // namespace attn_opt

@@ -36,7 +36,7 @@ struct Site {
     equal_sizes.emplace_back(one, other);
     for (const Precondition& known : assumed)
       if (known.detail == what) return;
-    assumed.push_back({"sizes-equal", false, what});
+    assumed.push_back({std::string(kSizesEqual), false, what});
   }
   /// True if the match lists the precondition ID.
   bool match_lists(std::string_view id) const {

@@ -84,6 +84,7 @@ class FactStore {
   void assume_equal(const Dim& one, const Dim& other, const Node& node);
   /// Nothing is assumed from now on but EQUATIONS, which outlive the store; what nodes demand is kept.
   void assume_only(const std::set<std::string>& equations) { proven_ = &equations; }
+  bool may_assume() const { return !proven_; }
   /// True unless ONE = OTHER is to be assumed and may not be.
   bool may_assume(const Dim& one, const Dim& other) const { return !proven_ || one == other || is_proven(one, other); }
   /// True if ONE = OTHER is one of the equations given.

@@ -13,8 +13,14 @@ std::optional<double> number_of(const Tensor* tensor) {
 
 }  // namespace
 
-Facts::Facts(ModelGraph& view, const TensorStore& tensors) : impl_(new Impl{FactStore(view, tensors), SizeProofs(view, tensors)}) {}
+Facts::Facts(ModelGraph& view, const TensorStore& tensors, bool assume)
+    : impl_(new Impl{FactStore(view, tensors), SizeProofs(view, tensors)}) {
+  static const std::set<std::string> kNoEquations;
+  if (!assume) impl_->store.assume_only(kNoEquations);
+}
 Facts::~Facts() = default;
+
+bool Facts::may_assume() const { return impl_->store.may_assume(); }
 
 MaybeShape Facts::shape(const Value& value) { return shape_of(impl_->store.fact(value)); }
 

@@ -24,18 +24,31 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// The model as patterns read it, and what verifies the sites that they describe by that.
+struct Reading {
+  Reading(ModelGraph& view, const TensorStore& tensors, Target target, bool assume)
+      : facts(view, tensors, assume), context{view, facts, {}, rules_of(target)} {}
+
+  Facts facts;
+  MatchContext context;
+  std::optional<Verifier> verifier;
+};
+
+/// Sizes that SITE takes for equal; empty if it takes none.
+std::string sizes_taken_for_equal(const MatchedSite& site) {
+  for (const Precondition& condition : site.match.sdpa.preconditions)
+    if (condition.id == kSizesEqual && !condition.proven) return condition.detail;
+  return {};
+}
+
 class Run {
  public:
   /// CALLS: that were inlined in MODEL; null if there are none.
   Run(Model& model, const OptimizeOptions& options, AcceptedAssumptions accepted, std::unique_ptr<ModelGraph> view,
       const InlinedCalls* calls)
-      : model_(model), options_(options), accepted_(std::move(accepted)), view_(std::move(view)), facts_(*view_, *model.tensors), context_{*view_, facts_, {}, rules_of(options.emit.target)} {
-    if (options.verify == VerifyMode::kOff) return;
-    VerifyOptions verification = options.verification;
-    verification.accepted = accepted_;
-    verification.calls = calls;
-    verification.share_verdicts = options.verify != VerifyMode::kAllSites;
-    verifier_.emplace(context_, *model.tensors, verification);
+      : model_(model), options_(options), accepted_(std::move(accepted)), view_(std::move(view)), calls_(calls),
+        usual_(*view_, *model.tensors, options.emit.target, true) {
+    add_verifier(usual_);
   }
 
   Expected<Report> run() {
@@ -43,12 +56,13 @@ class Run {
     report_.opset_before = report_.opset_after = opset_version(model_.proto);
     ATTN_OPT_TRY(const auto chosen, chosen_patterns(options_));
     tell("matching", 0, 1);
-    sites_ = find_sites(context_, chosen, report_);
+    sites_ = find_sites(usual_.context, chosen, report_);
+    if (!accepted_.accepts(kSizesEqual)) describe_for_all_sizes();
     std::optional<RaisePlan> plan;
     report_.changed = fuse_sites(plan);
     merge_lines(sites_, report_);
     if (report_.changed) {
-      declare_output_shapes(*view_, facts_);
+      declare_output_shapes(*view_, usual_.facts);
       if (plan) plan->apply(*view_);
       view_->compact();
     }
@@ -58,6 +72,35 @@ class Run {
   }
 
  private:
+  void add_verifier(Reading& reading) {
+    if (options_.verify == VerifyMode::kOff) return;
+    VerifyOptions verification = options_.verification;
+    verification.accepted = accepted_;
+    verification.calls = calls_;
+    verification.share_verdicts = options_.verify != VerifyMode::kAllSites;
+    reading.verifier.emplace(reading.context, *model_.tensors, verification);
+  }
+
+  /// Sites that hang on sizes which may not be taken for equal are described anew by what holds in every run, where that will do.
+  void describe_for_all_sizes() {
+    for (MatchedSite& site : sites_.matched) {
+      std::string equal_sizes = sizes_taken_for_equal(site);
+      if (equal_sizes.empty()) continue;
+      if (!for_all_sizes_) {
+        for_all_sizes_ = std::make_unique<Reading>(*view_, *model_.tensors, options_.emit.target, false);
+        add_verifier(*for_all_sizes_);
+      }
+      Node& anchor = *site.match.anchor;
+      auto match = guarded(anchor, [&] { return site.pattern->match(anchor, for_all_sizes_->context); });
+      if (!match) continue;
+      site.match = *std::move(match);
+      site.equal_sizes = std::move(equal_sizes);
+      enter_match(site.match, report_.sites[site.report]);
+    }
+  }
+
+  Reading& reading_of(const MatchedSite& site) { return site.equal_sizes.empty() ? usual_ : *for_all_sizes_; }
+
   void tell(std::string_view step, size_t done, size_t all) const {
     if (options_.progress) options_.progress(step, static_cast<double>(done) / static_cast<double>(all));
   }
@@ -67,7 +110,7 @@ class Run {
     std::vector<MatchedSite>& matched = sites_.matched;
     if (matched.empty()) return false;
     if (options_.emit.stage != Stage::kFunctions) {
-      auto raise = plan_raise(*view_, facts_, *model_.tensors, view_->edit_opset());
+      auto raise = plan_raise(*view_, usual_.facts, *model_.tensors, view_->edit_opset());
       if (!raise) return refuse_all(raise.error());
       plan = *std::move(raise);
     }
@@ -85,7 +128,7 @@ class Run {
     const auto is_gone = [](const ScoreTerm& term) { return term.value->removed; };
     if (std::ranges::none_of(site.match.sdpa.terms, is_gone)) return {};
     Node& anchor = *site.match.anchor;
-    ATTN_OPT_MATCH(site.match, guarded(anchor, [&] { return site.pattern->match(anchor, context_); }));
+    ATTN_OPT_MATCH(site.match, guarded(anchor, [&] { return site.pattern->match(anchor, reading_of(site).context); }));
     enter_match(site.match, report_.sites[site.report]);
     return {};
   }
@@ -98,10 +141,12 @@ class Run {
     if (site.match.insert_before->removed)
       return refuse(line, {"site.taken", site.match.anchor, "another site makes its output already", line.peeled});
     if (auto renewed = renew(site); !renewed) return refuse(line, renewed.error());
+    Reading& reading = reading_of(site);
     EmitOptions writing = options_.emit;
     writing.accepted = accepted_;
-    auto emission = guarded(*site.match.anchor, [&] { return emit_attention(site.match, context_, shared_, writing); });
-    if (!emission) return refuse(line, emission.error());
+    auto emission = guarded(*site.match.anchor, [&] { return emit_attention(site.match, reading.context, shared_, writing); });
+    const Miss needs_equal_sizes{"strict.assumed", site.match.anchor, std::string(kSizesEqual) + ": " + site.equal_sizes, line.peeled};
+    if (!emission) return refuse(line, site.equal_sizes.empty() ? emission.error() : needs_equal_sizes);
     line.form = emission->form;
     line.past = emission->has_past;
     line.is_causal = emission->is_causal;
@@ -114,11 +159,15 @@ class Run {
     for (const Precondition& precondition : line.preconditions)
       if (!accepted_.accepts(precondition))
         return refuse(line, {"strict.assumed", site.match.anchor, precondition.id + ": " + precondition.detail, line.peeled});
-    if (options_.verify != VerifyMode::kOff && !verified(*emission, site, line)) return false;
-    line.effect = effect_of(*emission, facts_);
+    if (options_.verify != VerifyMode::kOff && !verified(*emission, site, line)) {
+      if (site.equal_sizes.empty()) return false;
+      line.verification.reset();
+      return refuse(line, needs_equal_sizes);
+    }
+    line.effect = effect_of(*emission, reading.facts);
     const std::vector<Node*> read_for_sizes = nodes_read_for_sizes(*emission);
     emission->edit.commit(shared_);
-    say_sizes(read_for_sizes, context_, shared_);
+    say_sizes(read_for_sizes, reading.context, shared_);
     if (options_.on_commit) options_.on_commit(*view_, line.name);
     line.outcome = SiteReport::Outcome::kFused;
     return true;
@@ -126,7 +175,7 @@ class Run {
 
   bool verified(const Emission& emission, const MatchedSite& site, SiteReport& line) {
     const auto verification =
-        guarded(*site.match.anchor, [&] { return Matched<Verification>(verifier_->verify(emission, site.match.sdpa)); });
+        guarded(*site.match.anchor, [&] { return Matched<Verification>(reading_of(site).verifier->verify(emission, site.match.sdpa)); });
     if (!verification) return refuse(line, verification.error());
     line.verification = *verification;
     report_.seconds_verify += line.verification->seconds;
@@ -164,11 +213,11 @@ class Run {
   const OptimizeOptions& options_;
   AcceptedAssumptions accepted_;
   std::unique_ptr<ModelGraph> view_;
-  Facts facts_;
-  MatchContext context_;
+  const InlinedCalls* calls_;
+  Reading usual_;
+  std::unique_ptr<Reading> for_all_sizes_;  ///< made when it is wanted
   FoundSites sites_;
   SharedNodes shared_;
-  std::optional<Verifier> verifier_;
   Report report_;
 };
 

@@ -15,6 +15,8 @@ struct MatchedSite {
   Match match;
   const Pattern* pattern = nullptr;
   size_t report = 0;
+  /// Sizes that it would have to take for equal, had it not been described without; empty if it is described as usual.
+  std::string equal_sizes = {};
 };
 
 /// Enters what MATCH recognised.
