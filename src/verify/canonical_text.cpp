@@ -1,7 +1,9 @@
 #include "src/verify/canonical_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <unordered_map>
+#include <utility>
 
 #include "src/exec/random_numbers.h"
 #include "src/verify/draws.h"
@@ -61,7 +63,14 @@ class SiteWriter {
   }
 
   void add_dim(const Dim& dim) {
+    const auto known = std::ranges::find(dims_, dim, &std::pair<Dim, std::string>::first);
+    if (known != dims_.end()) {
+      text_ += known->second;
+      return;
+    }
+    const size_t start = text_.size();
     for (const auto& sizes : given_.assignments) add("dim", sizes.of(dim).value_or(-1));
+    dims_.emplace_back(dim, text_.substr(start));
   }
 
   void add_shape(const Shape& shape) {
@@ -142,6 +151,7 @@ class SiteWriter {
   const SiteText& given_;
   std::string text_;
   std::unordered_map<const Value*, int64_t> numbers_;
+  std::vector<std::pair<Dim, std::string>> dims_;  ///< few, each in many places, and what was written of it
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "src/verify/site_models.h"
@@ -28,7 +29,7 @@ class SizeEquations {
   bool leads_to(const Dim& start, const std::string& symbol) const;
   Facts* facts_;
   size_t read_ = 0;
-  std::map<std::string, Dim> meanings_;
+  std::unordered_map<std::string, Dim> meanings_;
 };
 
 /// Smaller numbers for large constant extents.
