@@ -33,6 +33,7 @@ struct TargetRules {
   bool takes_past_without_present; ///< present_key and present_value need not be asked for beside past_key
   bool takes_empty_sizes;          ///< batch, queries or keys of which there are none
   bool infers_shared_heads;        ///< that query heads share those of K and V need not be said beside 4-D inputs
+  bool folds_linear_masks;         ///< x * a + b + c becomes x * a + (b + c) where a, b and c are constants: a fill rounds c away
   bool has_windows;                ///< left_window_size, right_window_size of opset 25
 };
 

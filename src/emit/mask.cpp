@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "attn_opt/canonical.h"
 #include "attn_opt/mask_contents.h"
 #include "src/emit/frame.h"
 #include "src/emit/joint_sizes.h"
@@ -103,8 +104,24 @@ FloatMask raised(const FloatMask& mask, const ScoreTerm& term, Site& site) {
           std::min(least, 0.0)};
 }
 
+/// True if VALUE ends in a sum or product with a number: (1 - m) * -10000.
+bool is_linear(Value& value, Facts& facts) {
+  const Node* node = canonical(value, facts).producer;
+  const bool adds_or_scales = node && (node->is("Add") || node->is("Sub") || node->is("Mul") || node->is("Div"));
+  return adds_or_scales && node->inputs.size() == 2 && std::ranges::any_of(node->inputs, [&](Value* operand) {
+           return operand && facts.uniform(*operand);
+         });
+}
+
+/// MASK's value as an addend that no constant is added to before the mask is known.
+Value* addend(const FloatMask& mask, Site& site) {
+  Value* value = mask.placed.value;
+  if (!site.target.folds_linear_masks || !is_linear(*value, site.facts)) return value;
+  return site.build.node("Max", {value, site.build.scalar(-INFINITY, site.sdpa.type)});
+}
+
 FloatMask sum(const FloatMask& one, const FloatMask& other, Site& site) {
-  return {{site.build.node("Add", {one.placed.value, other.placed.value}),
+  return {{site.build.node("Add", {addend(one, site), addend(other, site)}),
            joint_shape(one.placed.shape, other.placed.shape)},
           least_of_sum(one.least, other.least, site.sdpa.type)};
 }
