@@ -4,6 +4,7 @@ import numpy as np
 MULTIPLE = {"float16": 8, "float32": 4, "float64": 4}  # of the error that the original has itself
 UNITS = 16               # in the last place of what a row holds
 DEEP = -700.0            # a row whose scores are all below has no key left, or may have none
+LOWEST_FILL = 1e6        # rows that hold nothing but larger ones keep nothing of their scores
 
 
 def rows(array):
@@ -80,18 +81,22 @@ class Difference:
 
 
 def breached(probes, arrays, dtype):
-    """What PROBES (scores in double, by kind) say of a feed: how many rows are empty, whether scores pass a range."""
-    deep, largest = 0, 0.0
+    """What PROBES (scores in double, by kind) say of a feed: how many rows are empty, whether scores pass a range, and by how large
+    a sum they were rounded, fills in rows of nothing else among them."""
+    deep, largest, summed = 0, 0.0, 0.0
     is_finite = all(np.isfinite(a).all() for a in arrays)
     for kind, scores in probes.items():
         with np.errstate(invalid="ignore"):
             flat = rows(scores)
             if kind.startswith("scores") and flat.size:
-                deep += int(np.sum(~(np.max(flat, axis=-1, initial=-np.inf) > DEEP)))
+                highest = np.max(flat, axis=-1, initial=-np.inf)
+                deep += int(np.sum(~(highest > DEEP)))
+                summed = max(summed, float(np.max(np.abs(highest), where=np.abs(highest) < LOWEST_FILL, initial=0)))
             if flat.size:
                 flat = np.where(flat > DEEP, flat, 0) if kind.startswith("scores") else flat
                 largest = max(largest, float(np.nanmax(np.abs(flat), initial=0)))
-    return {"empty": deep, "largest": largest, "finite": is_finite and largest < float(np.finfo(dtype).max)}
+    return {"empty": deep, "largest": largest, "summed": max(summed, largest),
+            "finite": is_finite and largest < float(np.finfo(dtype).max)}
 
 
 def covered(difference, assumed, facts):

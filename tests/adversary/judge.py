@@ -45,7 +45,7 @@ class Run:
         # In double the truth rounds large scores as the model does. Scores that a model subtracts from each other leave no trace of
         # how they were rounded.
         if self.before[name].dtype == np.float64 or self.cancels:
-            unit = max(unit, own) * max(1.0, self.facts["largest"] / 4)
+            unit = max(unit, own) * max(1.0, self.facts["summed"] / 4)
         return compare.Difference(name, self.before[name], self.truth[name], result, others, unit)
 
 
