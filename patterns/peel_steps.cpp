@@ -1,6 +1,9 @@
 #include "patterns/peel_steps.h"
 
+#include <utility>
+
 #include "attn_opt/canonical.h"
+#include "patterns/form_terms.h"
 
 namespace attn_opt {
 
@@ -24,13 +27,28 @@ bool keeps_shape(const Value& result, const Value& operand, Facts& facts) {
 }
 
 Matched<Value*> placed_term(Value& term, Node& node, const ScoreWalk& walk, MatchContext& context) {
-  Value* value = placed(canonical(term, context.facts), walk.layout, node, context);
+  Value* value = placed(canonical(term, context.facts), walk.layout, *walk.reader, context);
   if (!value) return missed("scores.transpose", &node, "the rank of '" + term.name + "' is not known", walk.peeled);
   return value;
 }
 
 Shape frame_at(const Node& node, const ScoreWalk& walk, MatchContext& context) {
   return walk.layout.placed(context.facts.shape(*node.outputs[0]).known());
+}
+
+Matched<ScoreWalk> settled(ScoreWalk walk, MatchContext& context) {
+  const ScoreForm form = std::exchange(walk.form, core_form());
+  auto read = terms_of(form, context.facts.type(*walk.value), *walk.reader, context);
+  if (!read) {
+    read.error().peeled = walk.peeled;
+    return tl::unexpected<Miss>(std::move(read.error()));
+  }
+  for (ScoreTerm& term : read->terms) {
+    term.coefficient *= walk.scale;
+    walk.terms.push_back(std::move(term));
+  }
+  walk.scale *= read->scale;
+  return walk;
 }
 
 }  // namespace attn_opt

@@ -22,6 +22,9 @@ Matched<Value*> placed_term(Value& term, Node& node, const ScoreWalk& walk, Matc
 /// The shape that the scores have at NODE.
 Shape frame_at(const Node& node, const ScoreWalk& walk, MatchContext& context);
 
+/// WALK with terms in the place of its form. Misses: those of terms_of().
+Matched<ScoreWalk> settled(ScoreWalk walk, MatchContext& context);
+
 /// A fill above this leaves a masked key some weight, and scores may reach a bound below it: neither is there for masks alone.
 inline constexpr double kHighestMaskFill = -1000;
 

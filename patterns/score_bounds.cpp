@@ -8,6 +8,7 @@
 #include "attn_opt/mask_contents.h"
 #include "attn_opt/matcher.h"
 #include "patterns/inner_values.h"
+#include "patterns/peel_form.h"
 #include "patterns/readers.h"
 
 namespace attn_opt {
@@ -90,9 +91,12 @@ bool is_read_by(Value& scores, const Node& lowering, const Node& maximum, Facts&
 
 }  // namespace
 
-Ways peel_bound(Node& node, const ScoreWalk& walk, MatchContext& context) {
+Ways peel_bound(Node& node, const ScoreWalk& below, MatchContext& context) {
+  ATTN_OPT_MATCH(const ScoreWalk walk, settled(below, context));
   if (!node.is("Clip") && node.inputs.size() != 2) return missed("scores.floor", &node, "not two inputs", walk.peeled);
   const auto bounds = bounds_of(node, context.facts);
+  if (!bounds && node.is("Min"))
+    if (auto ways = peel_form(node, walk, context)) return ways;
   if (!bounds) return missed("scores.floor", &node, "scores are bounded by something that is no number", walk.peeled);
   const double absorbing = absorbing_fill(context.facts.type(*node.outputs[0]));
   const bool has_floor = bounds->least && *bounds->least <= absorbing;
@@ -106,6 +110,7 @@ Ways peel_bound(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (has_floor) {
     ATTN_OPT_MATCH(auto term, floor_term(*bounds, node, walk, context));
     next.terms.push_back(std::move(term));
+    ++next.changes;
   }
   if (clamp) {
     next.clamp = std::min(walk.clamp.value_or(std::numeric_limits<double>::infinity()), *clamp * std::abs(walk.scale));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
+#include "patterns/peel_steps.h"
 #include "patterns/products.h"
 
 namespace attn_opt {
@@ -17,6 +18,17 @@ bool is_read_elsewhere(const Value& value) {
     return !use.node->is("Shape") && !use.node->is("Size") && !(use.node->is("CastLike") && use.input == 1);
   };
   return value.is_output || std::count_if(value.uses.begin(), value.uses.end(), reads_contents) > 1;
+}
+
+/// What FORM multiplies its core with; 0 if that differs by cases.
+double scale_of(const ScoreForm& form) {
+  double scale = 0;
+  for (const ScoreCase& one : form) {
+    if (one.scale == 0) continue;
+    if (scale != 0 && one.scale != scale) return 0;
+    scale = one.scale;
+  }
+  return scale;
 }
 
 /// Of VALUE and the copies between it and SEEN, what it copies, the one nearest to SEEN that others read.
@@ -48,9 +60,11 @@ class Walker {
       walk.value = &seen;
       Node* node = walk.value->producer;
       if (!node) return missed("scores.input", nullptr, "'" + walk.value->name + "' is not computed", walk.peeled);
+      if (!walk.reader) walk.reader = node;
       if (is_product(*node) && !walk.split) {
         // What is no Q K^T may be a bias of the scores that another operand of an addition holds.
         ATTN_OPT_DONE(score_product(*node, walk.layout, context_));
+        ATTN_OPT_MATCH(walk, settled(std::move(walk), context_));
         if (walk.cut_off && !walk.sinks) return missed("scores.sinks", node, "no sinks are what is cut off the probabilities", walk.peeled);
         return walk;
       }
@@ -71,7 +85,7 @@ class Walker {
     if (&seen == walk.lowered_value) return;
     Value* value = read_copy(*walk.value, seen, context_.facts);
     if (value)
-      walk.read.push_back({value, walk.scale, walk.softcap, walk.layout.order.empty(), walk.tensor_scales.size(), walk.terms.size()});
+      walk.read.push_back({value, walk.scale * scale_of(walk.form), walk.softcap, walk.layout.order.empty(), walk.tensor_scales.size(), walk.changes});
   }
 
   Matched<ScoreWalk> first_of(const std::vector<ScoreWalk>& ways) {
@@ -105,10 +119,10 @@ std::optional<ScoresOutput> scores_output(const ScoreWalk& walk) {
   });
   for (auto read = walk.read.rbegin(); read != walk.read.rend(); ++read) {
     if (read->scale != 1 || read->tensor_scales != 0 || !read->is_placed || !walk.frames.empty()) continue;
-    const bool has_no_mask = read->terms == walk.terms.size();
+    const bool has_no_mask = read->changes == walk.changes;
     if (has_no_mask && read->softcap == walk.softcap) return ScoresOutput{read->value, 0};
     if (has_no_mask && read->softcap == 0) return ScoresOutput{read->value, 1};
-    if (read->terms == 0 && read->softcap == 0 && masks_add) return ScoresOutput{read->value, 2};
+    if (read->changes == 0 && read->softcap == 0 && masks_add) return ScoresOutput{read->value, 2};
   }
   return std::nullopt;
 }

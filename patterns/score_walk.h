@@ -6,6 +6,7 @@
 
 #include "attn_opt/miss.h"
 #include "attn_opt/pattern.h"
+#include "patterns/score_form.h"
 #include "patterns/score_layout.h"
 #include "patterns/score_split.h"
 #include "patterns/sinks.h"
@@ -18,14 +19,17 @@ struct ReadScores {
   double scale = 1;
   double softcap = 0;
   bool is_placed = true;  ///< its axes stand where those of the operator's output do
-  size_t tensor_scales = 0, terms = 0;
+  size_t tensor_scales = 0, changes = 0;
 };
 
 /// What has been peeled so far: the softmax's input is the scores described here, made of VALUE.
 ///
-///   input = terms(softcap(scale * VALUE))
+///   input = terms(softcap(scale * form(VALUE)))
 struct ScoreWalk {
   Value* value = nullptr;
+  Node* reader = nullptr;        ///< makes the softmax's input: what is made for terms stands above it
+  ScoreForm form = core_form();  ///< what no term says yet
+  size_t changes = 0;            ///< steps that did more than scale
   double scale = 1;
   double softcap = 0;
   ScoreLayout layout;       ///< of VALUE; terms and factors are placed already
@@ -37,6 +41,7 @@ struct ScoreWalk {
   std::optional<double> clamp;   ///< see Sdpa
   bool lowered = false;          ///< the maximum of a row, or of all, was subtracted
   bool lowered_by_largest_of_all = false;
+  bool lies_above_fill = false;  ///< the lesser of scores and a fill was taken
   const Value* lowered_value = nullptr;  ///< read by nothing but the maximum and what subtracts it
   std::optional<SinkColumns> cut_off;  ///< behind the softmax
   std::optional<JoinedSinks> sinks;    ///< what stood where CUT_OFF says

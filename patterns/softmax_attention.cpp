@@ -138,7 +138,7 @@ Matched<GuardMeaning> read_guard(Reading& reading, Value& softmax_input, MatchCo
 
 /// The fill that masked keys have in the model beside scores that are others in the operator; nullopt if there is none.
 std::optional<double> fill_that_scores_stay_above(const Reading& reading) {
-  if (reading.fill_above || !(reading.scores.lowered || reading.scores.clamp)) return reading.fill_above;
+  if (reading.fill_above || !(reading.scores.lowered || reading.scores.clamp || reading.scores.lies_above_fill)) return reading.fill_above;
   for (const ScoreTerm& term : reading.scores.terms)
     if ((term.kind == ScoreTerm::Kind::kKeep || term.kind == ScoreTerm::Kind::kDrop) && std::isfinite(term.fill)) return term.fill;
   return std::nullopt;

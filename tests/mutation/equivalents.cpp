@@ -1,53 +1,8 @@
 #include "tests/mutation/equivalents.h"
 
+#include "tests/mutation/equivalent_reasons.h"
+
 namespace attn_opt {
-namespace {
-
-constexpr const char* kReshapeBetween = "only a Reshape lies between the two values, and what is written reshapes either";
-constexpr const char* kAbsorbed = "any fill this deep leaves a masked key the probability 0, whatever the number";
-constexpr const char* kEmptyRowsAlone =
-    "only rows differ in which every key is masked by one Where or the other, and that there are none is assumed";
-constexpr const char* kNoLowest = "the mask holds 0 and -1e4: the Where that replaces the lowest number replaces nothing";
-constexpr const char* kShift = "every key that is kept, or every one that is not, shifts alike, which softmax does not see";
-constexpr const char* kCommutes = "the two masks are added: their order does not matter";
-constexpr const char* kExpandPutsAxes = "the Expand behind it puts axes in front as well";
-constexpr const char* kRounding = "over the few keys of a draw a softmax in float16 is off by less than its result is rounded";
-constexpr const char* kSoftmaxItself = "the softmax's own result, which they are; what is made of it is an output";
-constexpr const char* kNoSoftcap = "without a softcap the stages 1 and 2 of the scores are one";
-
-constexpr const char* kNoSoftcapBelow = "without a softcap the stages 0 and 1 of the scores are one";
-constexpr const char* kStagesAreOne = "without a softcap and a mask the stages 0, 1 and 2 of the scores are one";
-constexpr const char* kZeroAnyway = "Attention nodes on both sides give 0 in rows without a key, whatever the description says";
-
-constexpr const char* kCausalAnyway = "the mask shows no query a later key as it is";
-constexpr const char* kDeepAnyway = "positions make a mask of 0 and what masks a key however often it is counted";
-constexpr const char* kKeepsItsKey = "positions leave every query a key, so that no row shows how deep the others are masked";
-constexpr const char* kListedByTheEdit = "the edit lists it itself where is_causal stands for a fill";
-constexpr const char* kLeavesExpRange = "rows that differ leave the range of exp(), which is assumed not to happen";
-constexpr const char* kOnesAndZeros = "the mask that scores are multiplied with holds ones and zeros";
-constexpr const char* kNoInfinity = "the bias is a product of what is drawn finite: no row is empty but those that are masked again, 0 on both sides";
-constexpr const char* kEmptyBelowClamp = "only rows differ in which every key is masked below the clamp, and that there are none is assumed";
-constexpr const char* kNoNumberInAnyRow = "what is no number is in every row of both sides: in the largest score of all, and in the last key";
-constexpr const char* kLargeAlready = "the mask is as large as the scores: that it is could only not be proven";
-constexpr const char* kSinksKeepRows = "rows that the masks leave no key keep their sinks, whatever the fill";
-constexpr const char* kInfiniteQueryAlone = "only a query that is infinite has no score of 0 with a key of zeros, and none is drawn";
-
-constexpr const char* kTimesZero = "what is no number is none in the model either, where it is multiplied with 0";
-constexpr const char* kExactInHalf = "0 and -3 are numbers of float16 too";
-
-constexpr const char* kHalfBefore = "it is float16 before it is cast up";
-constexpr const char* kMasksAlone = "the mask holds 0 and -inf alone, and what is 0 or -inf stays that";
-constexpr const char* kForInference = "the Reshape leaves the scores as they are: it tells shape inference how many keys there are";
-constexpr const char* kHidesSizes = "sizes are 0, which copies the axis, or as they were: it keeps an optimiser from writing -1";
-constexpr const char* kNothingInEither = "a past of no rows: neither holds anything";
-constexpr const char* kNoKeyAlone = "a key alone does not run, since V has as many rows as there are probabilities: all are there already";
-constexpr const char* kTwoZeros = "the sizes are 0, which copies the axis, in more than one place";
-constexpr const char* kOtherViews = "the operands are taken where their heads are repeated, which the change leaves as it is";
-constexpr const char* kExpandWidens = "Expand keeps the larger of the size it is given and of the size that is there";
-constexpr const char* kOneNumber = "a factor that is one number scales either operand alike";
-constexpr const char* kNoneHidden = "no key that is no number is masked in what is drawn for this model";
-
-}  // namespace
 
 bool Equivalent::is_for(const std::string& other_model) const {
   if (!model.starts_with('*')) return model == other_model;
@@ -56,6 +11,40 @@ bool Equivalent::is_for(const std::string& other_model) const {
 
 const std::vector<Equivalent>& equivalents() {
   static const std::vector<Equivalent> all = {
+      {"Attention inputs: mask through float16", "*form_mask_", kAbsorbed},
+      {"Attention inputs: mask x 1.01", "*form_mask_", kAbsorbed},
+      {"Max: left out", "bias_and_linear_mask", kOthersFold},
+      {"Max: left out", "sinks_scaled", kOthersFold},
+      {"Where: the second branch alone", "bias_below_tensor_scale", kNoneIsLowest},
+      {"fill: -inf for a finite one", "form_mask_lesser_of_fill", kEmptyRowsAlone},
+      {"fill: -inf for a finite one", "form_mask_two_factors", kEmptyRowsAlone},
+      {"fill: halved", "*form_mask_", kAbsorbed},
+      {"fill: lowest for a finite one", "*form_mask_", kAbsorbed},
+      {"guard: seen where there is none", "form_bias_where_kept", kDrawnFinite},
+      {"number kept: + 1", "*form_mask_", kShift},
+      {"number kept: 0", "bias_below_tensor_scale", kNoneIsLowest},
+      {"number kept: doubled", "bias_below_tensor_scale", kNoneIsLowest},
+      {"number kept: doubled", "form_bias_where_kept", kIsZero},
+      {"number kept: halved", "bias_below_tensor_scale", kNoneIsLowest},
+      {"number kept: halved", "bias_sum_of_many", kNoneIsLowest},
+      {"number kept: halved", "form_bias_where_kept", kIsZero},
+      {"number kept: negated", "bias_below_tensor_scale", kNoneIsLowest},
+      {"number kept: off by 64 ulp", "bias_below_tensor_scale", kNoneIsLowest},
+      {"number kept: off by 64 ulp", "form_bias_where_kept", kIsZero},
+      {"number kept: x 1.01", "bias_below_tensor_scale", kNoneIsLowest},
+      {"number kept: x 1.01", "form_bias_where_kept", kIsZero},
+      {"number laid over: doubled", "*form_mask_", kAbsorbed},
+      {"number laid over: halved", "*form_mask_", kAbsorbed},
+      {"number laid over: off by 64 ulp", "*form_mask_", kAbsorbed},
+      {"number laid over: x 1.01", "*form_mask_", kAbsorbed},
+      {"preconditions: 'rows-keep-a-key' left out", "form_bias_where_kept", kDrawnFinite},
+      {"preconditions: 'rows-keep-a-key' taken for proven", "form_bias_where_kept", kDrawnFinite},
+      {"preconditions: 'scores-finite' left out", "*form_mask_", kTimesZero},
+      {"tensor scale: beside the other operand", "bias_below_tensor_scale", kPerHead},
+      {"terms: masks exchanged", "*bias_and_linear_mask", kCommutes},
+      {"terms: masks exchanged", "bias_sum_of_many", kCommutes},
+      {"terms: masks exchanged", "form_mask_two_factors", kOneFill},
+      {"terms: order exchanged", "form_mask_two_factors", kOneFill},
       {"Attention inputs: K through float16", "alibi_in_single_above_half", kHalfBefore},
       {"Attention inputs: K through float16", "bias_in_single_above_half", kHalfBefore},
       {"Attention inputs: Q through float16", "alibi_in_single_above_half", kHalfBefore},

@@ -1,0 +1,244 @@
+#include "patterns/form_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "attn_opt/canonical.h"
+#include "patterns/conditions.h"
+#include "patterns/inner_values.h"
+#include "patterns/peel_steps.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int kMaxDepth = 24;
+constexpr int kMaxCopies = 16;
+constexpr std::array kCopies = {"Slice", "Expand", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Gather", "Tile", "Trilu"};
+
+template <size_t N>
+bool is_one_of(const Node& node, const std::array<const char*, N>& operators) {
+  return std::ranges::any_of(operators, [&node](const char* name) { return node.is(name); });
+}
+
+/// The only number beside 0 that TENSOR holds, 1 if there is none; nullopt if there are several, or if it is a scale of all.
+std::optional<double> number_beside_zero(const Tensor& tensor) {
+  const auto numbers = tensor.cast(onnx::TensorProto::DOUBLE);
+  if (!numbers) return std::nullopt;
+  std::optional<double> found;
+  bool has_zero = false;
+  for (const double number : numbers->data<double>()) {
+    has_zero |= number == 0;
+    if (number == 0) continue;
+    if (!std::isfinite(number) || found.value_or(number) != number) return std::nullopt;
+    found = number;
+  }
+  return has_zero || found == 1 ? std::optional(found.value_or(1)) : std::nullopt;
+}
+
+/// The only number beside 0 that VALUE, or what it is copied from, may hold; nullopt if it may hold others.
+std::optional<double> number_of_mask(Value& value, Facts& facts) {
+  Value* seen = &value;
+  bool is_cast = false;  // which may round other numbers than 0 and 1
+  for (int step = 0; step < kMaxCopies; ++step) {
+    seen = &canonical(*seen, facts);
+    if (const Tensor* constant = facts.constant(*seen)) {
+      const auto number = number_beside_zero(*constant);
+      return is_cast && number != 1.0 ? std::nullopt : number;
+    }
+    if (const auto number = facts.uniform(*seen)) return *number == 0 || *number == 1 ? std::optional(1.0) : std::nullopt;
+    Node* node = seen->producer;
+    if (!node || !node->input(0)) return std::nullopt;
+    if (node->is("Cast") && facts.type(*node->inputs[0]) == onnx::TensorProto::BOOL) return 1;
+    if (!is_one_of(*node, kCopies) && !node->is("Cast")) return std::nullopt;
+    is_cast |= node->is("Cast");
+    seen = node->inputs[0];
+  }
+  return std::nullopt;
+}
+
+/// The number that ADDED is in each place where FACTOR is, or is not, 0, both being constants of one shape.
+std::optional<double> number_beside(const Tensor& added, const Tensor& factor, bool where_zero) {
+  const auto numbers = added.cast(onnx::TensorProto::DOUBLE), factors = factor.cast(onnx::TensorProto::DOUBLE);
+  if (!numbers || !factors || added.dims() != factor.dims()) return std::nullopt;
+  std::optional<double> found;
+  for (size_t i = 0; i < numbers->data<double>().size(); ++i) {
+    if ((factors->data<double>()[i] == 0) != where_zero) continue;
+    if (found.value_or(numbers->data<double>()[i]) != numbers->data<double>()[i]) return std::nullopt;
+    found = numbers->data<double>()[i];
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<size_t> form_operands(const Node& node) {
+  if (!node.domain().empty()) return {};
+  if (node.is("Where")) return {1, 2};
+  if (node.is("Neg") || node.is("Cast") || node.is("Reciprocal")) return {0};
+  constexpr std::array kAll = {"Add", "Sub", "Mul", "Div", "Sum", "Mean", "Min", "Max"};
+  std::vector<size_t> operands;
+  for (size_t i = 0; is_one_of(node, kAll) && i < node.inputs.size(); ++i) operands.push_back(i);
+  return operands;
+}
+
+std::optional<ScoreForm> FormReader::in_terms_of(Value& core, Value& value) {
+  auto form = read(value, &canonical(core, facts_));
+  return form && !is_numbers(*form) ? form : std::nullopt;
+}
+
+std::optional<ScoreForm> FormReader::one_step(Node& node, size_t core) {
+  Value& followed = canonical(*node.inputs[core], facts_);
+  for (Value* operand : node.inputs)
+    if (operand && &canonical(*operand, facts_) != &followed) holds_[{&canonical(*operand, facts_), &followed}] = false;
+  return computed(*node.outputs[0], &followed);
+}
+
+std::optional<ScoreForm> FormReader::numbers(Value& value) { return read(value, nullptr); }
+
+std::optional<double> FormReader::number_where(const Addend& addend, const std::vector<Literal>& known) {
+  if (const auto form = numbers(*addend.value))
+    if (const auto number = attn_opt::number_where(*form, known)) return addend.coefficient * *number;
+  const Tensor* constant = facts_.constant(*addend.value);
+  for (const Literal& literal : known) {
+    const Node* cast = constant ? literal.condition->producer : nullptr;
+    const Tensor* factor = cast && cast->is("Cast") ? facts_.constant(*cast->inputs[0]) : nullptr;
+    const auto number = factor ? number_beside(*constant, *factor, !literal.holds) : std::nullopt;
+    if (number) return addend.coefficient * *number;
+  }
+  return std::nullopt;
+}
+
+/// True if VALUE is made of CORE by operators of forms alone.
+bool FormReader::holds(Value& value, const Value& core) {
+  Value& seen = canonical(value, facts_);
+  if (&seen == &core) return true;
+  const auto [known, is_new] = holds_.try_emplace({&seen, &core}, false);
+  if (!is_new || !seen.producer || depth_ > kMaxDepth) return known->second;
+  ++depth_;
+  const Node& node = *seen.producer;
+  const bool found = std::ranges::any_of(form_operands(node), [&](size_t number) { return node.inputs[number] && holds(*node.inputs[number], core); });
+  --depth_;
+  return holds_[{&seen, &core}] = found;
+}
+
+/// VALUE in terms of CORE; as numbers if that is null, or if VALUE has nothing of it and is none otherwise.
+std::optional<ScoreForm> FormReader::read(Value& value, Value* core) {
+  Value& seen = canonical(value, facts_);
+  if (&seen == core) return core_form();
+  if (const auto number = facts_.uniform(seen)) return number_form(*number);
+  if (core && !holds(seen, *core)) return value_form(seen);
+  const auto [known, is_new] = known_.try_emplace({&seen, core}, std::nullopt);
+  if (!is_new || depth_ > kMaxDepth) return known->second;
+  ++depth_;
+  auto form = computed(seen, core);
+  --depth_;
+  return known_[{&seen, core}] = std::move(form);
+}
+
+std::optional<ScoreForm> FormReader::operand(const Node& node, size_t number, Value* core) {
+  return node.input(static_cast<int>(number)) ? read(*node.inputs[number], core) : std::nullopt;
+}
+
+std::optional<ScoreForm> FormReader::computed(Value& value, Value* core) {
+  Node* node = value.producer;
+  if (!core) {
+    if (auto form = node && value.output == 0 ? moved(*node) : std::nullopt) return form;
+    if (auto mask = one_or_zero(value)) return mask;
+  }
+  if (!node || value.output != 0 || !node->domain().empty()) return std::nullopt;
+  if (node->is("Add") || node->is("Sub") || node->is("Sum") || node->is("Mean")) return total(*node, core);
+  if (node->is("Mul") || node->is("Div")) return multiplied(*node, core);
+  if (node->is("Where")) return chosen(*node, core);
+  // Neg(a)  =>  -1 * a
+  if (node->is("Neg")) {
+    const auto form = operand(*node, 0, core);
+    return form ? product(number_form(-1), *form) : std::nullopt;
+  }
+  // Cast(a)  =>  a, from one floating type to another
+  if (node->is("Cast") && is_floating(facts_.type(*node->inputs[0])) && is_floating(facts_.type(value))) return operand(*node, 0, core);
+  // Min(a, m ? inf : f)  =>  m ? a : f, where every a is at least f
+  if (node->is("Min") && core && node->inputs.size() == 2) {
+    const size_t bounded = node->input(0) && holds(*node->inputs[0], *core) ? 0 : 1;
+    const auto form = operand(*node, bounded, core), bound = operand(*node, 1 - bounded, nullptr);
+    return form && bound ? lesser(*bound, *form, kHighestMaskFill) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// a + b - c ...  =>  the sums of their cases
+std::optional<ScoreForm> FormReader::total(const Node& node, Value* core) {
+  auto form = operand(node, 0, core);
+  for (size_t i = 1; form && i < node.inputs.size(); ++i) {
+    const auto more = operand(node, i, core);
+    form = more ? sum(*form, *more, node.is("Sub") ? -1 : 1) : std::nullopt;
+  }
+  return form && node.is("Mean") ? product(number_form(1.0 / static_cast<double>(node.inputs.size())), *form) : form;
+}
+
+/// (m ? x : y) * a  =>  m ? x * a : y * a, x and y being numbers; a / x  =>  a * (1 / x)
+std::optional<ScoreForm> FormReader::multiplied(const Node& node, Value* core) {
+  const bool divides = node.is("Div");
+  const auto first_holds = core && node.input(0) && holds(*node.inputs[0], *core);
+  const size_t form_at = divides || first_holds ? 0 : 1;
+  if (!node.input(static_cast<int>(1 - form_at))) return std::nullopt;
+  const auto form = operand(node, form_at, core);
+  auto factor = numbers(*node.inputs[1 - form_at]);
+  if (!form || !factor || !is_numbers(*factor)) return std::nullopt;
+  if (divides)
+    for (ScoreCase& one : *factor) {
+      if (one.number == 0) return std::nullopt;
+      one.number = 1 / one.number;
+    }
+  return product(*factor, *form);
+}
+
+/// Where(m, a, b)  =>  m ? a : b
+std::optional<ScoreForm> FormReader::chosen(const Node& node, Value* core) {
+  if (!node.input(0)) return std::nullopt;
+  const auto held = operand(node, 1, core), otherwise = operand(node, 2, core);
+  return held && otherwise ? selection(literal(*node.inputs[0]), *held, *otherwise) : std::nullopt;
+}
+
+/// Transpose(m ? x : y)  =>  Transpose(m) ? x : y, and so of all that only moves elements
+std::optional<ScoreForm> FormReader::moved(Node& node) {
+  if (!node.domain().empty() || !is_one_of(node, kCopies) || node.is("Trilu") || !node.input(0)) return std::nullopt;
+  auto form = numbers(*node.inputs[0]);
+  if (!form) return std::nullopt;
+  for (ScoreCase& one : *form)
+    for (Literal& literal : one.guard) literal.condition = moved(*literal.condition, node);
+  return form;
+}
+
+/// What NODE would make of CONDITION in the place of its input; Transposes of Transposes are one.
+Value* FormReader::moved(Value& condition, Node& node) {
+  std::vector<Value*> inputs(node.inputs.begin(), node.inputs.end());
+  inputs[0] = &condition;
+  InnerValues inner(reader_, context_);
+  const Node* before = canonical(condition, facts_).producer;
+  const auto *perm = node.ints_attribute("perm"), *perm_before = before ? before->ints_attribute("perm") : nullptr;
+  if (!node.is("Transpose") || !perm || !before || !before->is("Transpose") || !perm_before || perm->size() != perm_before->size()) {
+    const auto& attributes = node.proto->attribute();
+    return inner.build().node(node.op(), inputs, {attributes.begin(), attributes.end()});
+  }
+  std::vector<int64_t> joined;
+  for (const int64_t axis : *perm) joined.push_back(perm_before->Get(static_cast<int>(axis)));
+  return std::ranges::is_sorted(joined) ? before->inputs[0] : inner.transposed(before->inputs[0], joined);
+}
+
+/// Ones and zeros, or a number and zeros, that are booleans or a constant.
+std::optional<ScoreForm> FormReader::one_or_zero(Value& value) {
+  const auto number = number_of_mask(value, facts_);
+  if (!number) return std::nullopt;
+  const auto condition = condition_of_number(value, facts_);
+  Value* booleans = condition ? condition->value : nullptr;
+  if (!condition) booleans = InnerValues(reader_, context_).build().node("Cast", {&value}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::BOOL})});
+  return selection({booleans, !condition || condition->is_true}, number_form(*number), number_form(0));
+}
+
+Literal FormReader::literal(Value& condition) {
+  const Condition seen = affirmed({&condition, true}, facts_);
+  return {seen.value, seen.is_true};
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,52 @@
+// Reads values as forms (score_form.h), an operator at a time: the equation of each stands above it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "attn_opt/pattern.h"
+#include "patterns/score_form.h"
+
+namespace attn_opt {
+
+class FormReader {
+ public:
+  /// What is made for conditions that the graph has no booleans for stands above READER.
+  FormReader(Node& reader, MatchContext& context) : reader_(reader), context_(context), facts_(context.facts) {}
+
+  /// VALUE, made elementwise of CORE and others; nullopt if it is no form of CORE.
+  std::optional<ScoreForm> in_terms_of(Value& core, Value& value);
+  /// What NODE makes of its operand number CORE, whatever that has in common with the others.
+  std::optional<ScoreForm> one_step(Node& node, size_t core);
+  /// VALUE as numbers by conditions: ones and zeros cast from booleans, 1 - m, Where(m, 0, -1e4), a constant of 0 and another
+  /// number. Nullopt if it may hold others.
+  std::optional<ScoreForm> numbers(Value& value);
+  /// The number that ADDEND comes to where all of KNOWN hold.
+  std::optional<double> number_where(const Addend& addend, const std::vector<Literal>& known);
+
+ private:
+  std::optional<ScoreForm> read(Value& value, Value* core);
+  std::optional<ScoreForm> computed(Value& value, Value* core);
+  std::optional<ScoreForm> operand(const Node& node, size_t number, Value* core);
+  std::optional<ScoreForm> total(const Node& node, Value* core);
+  std::optional<ScoreForm> multiplied(const Node& node, Value* core);
+  std::optional<ScoreForm> chosen(const Node& node, Value* core);
+  std::optional<ScoreForm> moved(Node& node);
+  Value* moved(Value& condition, Node& node);
+  std::optional<ScoreForm> one_or_zero(Value& value);
+  bool holds(Value& value, const Value& core);
+  Literal literal(Value& condition);
+
+  Node& reader_;
+  MatchContext& context_;
+  Facts& facts_;
+  int depth_ = 0;
+  std::map<std::pair<Value*, Value*>, std::optional<ScoreForm>> known_;
+  std::map<std::pair<Value*, const Value*>, bool> holds_;
+};
+
+/// The operands of NODE that a form follows, by number; empty if it is no operator of forms.
+std::vector<size_t> form_operands(const Node& node);
+
+}  // namespace attn_opt

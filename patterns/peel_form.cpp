@@ -1,0 +1,198 @@
+#include "patterns/peel_form.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "attn_opt/canonical.h"
+#include "patterns/form_reader.h"
+#include "patterns/inner_values.h"
+#include "patterns/products.h"
+
+namespace attn_opt {
+namespace {
+
+/// Nodes looked at for a product, and values for one that several operands are made of.
+constexpr size_t kMaxSearched = 64;
+
+std::string shape_text(const Value& value, Facts& facts) {
+  const MaybeShape shape = facts.shape(value);
+  return shape ? to_string(*shape) : "unknown rank";
+}
+
+/// True for what may stand between a product and scores.
+bool may_carry_scores(const Node& node) {
+  constexpr std::array kOthers = {"CastLike", "Clip",      "Tanh",    "Transpose", "Reshape", "Squeeze",
+                                  "Unsqueeze", "Flatten", "Concat", "Identity",  "Dropout"};
+  return !form_operands(node).empty() || std::ranges::any_of(kOthers, [&](const char* name) { return node.is(name); });
+}
+
+/// True if a product is among what VALUE is made of by operators that scores may pass.
+bool may_be_scores(Value& value, Facts& facts) {
+  std::vector<Value*> values{&value};
+  for (size_t i = 0; i < values.size() && values.size() < kMaxSearched; ++i) {
+    Node* node = canonical(*values[i], facts).producer;
+    if (!node) continue;
+    if (is_product(*node)) return true;
+    if (!may_carry_scores(*node)) continue;
+    for (Value* input : node->inputs)
+      if (input && std::ranges::find(values, input) == values.end()) values.push_back(input);
+  }
+  return false;
+}
+
+/// VALUE and what it is made of by operators of forms, nearest first.
+std::vector<Value*> sources(Value& value, Facts& facts) {
+  std::vector<Value*> found{&canonical(value, facts)};
+  for (size_t i = 0; i < found.size() && found.size() < kMaxSearched; ++i) {
+    const Node* node = found[i]->producer;
+    if (!node) continue;
+    for (const size_t number : form_operands(*node)) {
+      Value* operand = node->input(static_cast<int>(number)) ? &canonical(*node->inputs[number], facts) : nullptr;
+      if (operand && std::ranges::find(found, operand) == found.end()) found.push_back(operand);
+    }
+  }
+  return found;
+}
+
+/// The nearest scores that both ONE and OTHER are made of; null if there are none.
+Value* common_scores(Value& one, Value& other, Facts& facts) {
+  const std::vector<Value*> of_other = sources(other, facts);
+  for (Value* value : sources(one, facts)) {
+    const bool is_shared = std::ranges::find(of_other, value) != of_other.end();
+    if (is_shared && !facts.uniform(*value) && may_be_scores(*value, facts)) return value;
+  }
+  return nullptr;
+}
+
+/// Scores times a tensor: (..., L or 1, 1) scales queries, (..., 1, S) keys.
+Matched<ScoreWalk> scaled_by_tensor(Node& node, int scores, const ScoreWalk& walk, MatchContext& context) {
+  ATTN_OPT_MATCH(Value * factor, placed_term(*node.inputs[1 - scores], node, walk, context));
+  const MaybeShape shape = context.facts.shape(*factor);
+  if (!shape || !keeps_shape(*node.outputs[0], *node.inputs[scores], context.facts))
+    return missed("scores.scale-shape", &node, shape_text(*factor, context.facts), walk.peeled);
+  if (walk.split) return missed("scores.reshape", &node, "a factor of scores whose queries and keys are split", walk.peeled);
+  const bool on_query = shape->empty() || shape->back().is(1);
+  const bool on_key = shape->size() == 1 || (shape->size() >= 2 && (*shape)[shape->size() - 2].is(1));
+  if (!on_query && !on_key) return missed("scores.scale-per-score", &node, to_string(*shape), walk.peeled);
+  ScoreWalk next = step(walk, *node.inputs[scores], node.op() + (on_query ? "(query scale)" : "(key scale)"));
+  next.tensor_scales.push_back({factor, node.is("Div"), !on_query, frame_at(node, walk, context)});
+  return next;
+}
+
+std::string word(const Node& node, const ScoreForm& form) {
+  if (is_scale(form)) return node.op() + (form[0].scale == 1 ? "(0)" : "(scale)");
+  if (form.size() == 1) return node.op() + "(bias)";
+  const bool keeps = form.front().scale == 0 && form.front().guard.size() == 1 && !form.front().guard[0].holds;
+  return node.op() + (form.front().scale != 0 ? "(cases)" : keeps ? "(keep)" : "(drop)");
+}
+
+class Peel {
+ public:
+  Peel(Node& node, const ScoreWalk& walk, MatchContext& context)
+      : node_(node), walk_(walk), context_(context), facts_(context.facts), reader_(*walk.reader, context) {}
+
+  Ways run() {
+    const std::vector<size_t> operands = scores_among_operands();
+    if (operands.empty()) return enlarged();
+    if (operands.size() > 1) try_common(*node_.inputs[operands[0]], *node_.inputs[operands[1]]);
+    if (ways_.empty())
+      for (const size_t operand : operands) try_operand(operand);
+    if (ways_.empty()) return tl::unexpected<Miss>(miss_);
+    return std::move(ways_);
+  }
+
+ private:
+  /// Operands that may be the scores: all that keep the shape, or those that a product leads to if there are any.
+  std::vector<size_t> scores_among_operands() {
+    std::vector<size_t> all, led_to;
+    for (const size_t number : form_operands(node_)) {
+      Value* operand = node_.input(static_cast<int>(number));
+      const bool divides = node_.is("Div") && number == 1;
+      if (!operand || divides || facts_.uniform(*operand) || !keeps_shape(*node_.outputs[0], *operand, facts_)) continue;
+      all.push_back(number);
+    }
+    if (all.size() < 2) return all;
+    std::ranges::copy_if(all, std::back_inserter(led_to), [&](size_t number) { return may_be_scores(*node_.inputs[number], facts_); });
+    return led_to.empty() ? all : led_to;
+  }
+
+  Ways enlarged() const {
+    const std::string made = shape_text(*node_.outputs[0], facts_);
+    if (node_.is("Where")) return missed("scores.where", &node_, "no branch is a number, or the Where enlarges the scores to " + made, walk_.peeled);
+    if (node_.is("Mul") || node_.is("Div")) return missed("scores.scale-shape", &node_, made, walk_.peeled);
+    return missed("scores.enlarged", &node_, "no operand that may be scores has the result's shape " + made, walk_.peeled);
+  }
+
+  void try_common(Value& one, Value& other) {
+    Value* core = common_scores(one, other, facts_);
+    if (!core || !keeps_shape(*node_.outputs[0], *core, facts_)) return;
+    if (auto form = reader_.in_terms_of(*core, *node_.outputs[0])) enter(way_through(*std::move(form), *core));
+  }
+
+  void try_operand(size_t operand) {
+    if (auto form = reader_.one_step(node_, operand)) return enter(way_through(*std::move(form), *node_.inputs[operand]));
+    if (node_.is("Mul") || node_.is("Div")) return enter(scaled_by_tensor(node_, static_cast<int>(operand), walk_, context_));
+    enter(missed("scores.operator", &node_, node_.op(), walk_.peeled));
+  }
+
+  void enter(Matched<ScoreWalk> way) {
+    if (way) ways_.push_back(*std::move(way));
+    else if (miss_.id != "scores.scale-per-score") miss_ = std::move(way.error());
+  }
+
+  Matched<ScoreWalk> way_through(ScoreForm form, Value& core) {
+    const std::string what = word(node_, form);
+    if (!is_scale(form)) ATTN_OPT_DONE(check_place(form));
+    ATTN_OPT_DONE(place(form));
+    ScoreWalk next = step(walk_, core, what);
+    auto made = substituted(walk_.form, form);
+    if (!made) return missed("scores.too-many-ways", &node_, "scores in more cases than are followed", walk_.peeled);
+    next.form = *std::move(made);
+    next.changes += is_scale(form) ? 0 : 1;
+    next.lies_above_fill |= node_.is("Min");
+    return next;
+  }
+
+  Matched<void> check_place(const ScoreForm& form) const {
+    const auto has_fill = [](const ScoreCase& one) { return one.scale == 0 && one.number != 0; };
+    if (walk_.softcap != 0)
+      return missed(form.size() > 1 ? "scores.mask-below-softcap" : "scores.bias-below-softcap", &node_, node_.op(), walk_.peeled);
+    if (!walk_.tensor_scales.empty() && std::ranges::any_of(form, has_fill))
+      return missed("scores.mask-below-tensor-scale", &node_, node_.op(), walk_.peeled);
+    return {};
+  }
+
+  /// What FORM adds and asks, as it lies at the softmax, and times the tensors that the scores are multiplied with below.
+  Matched<void> place(ScoreForm& form) {
+    const Shape frame = frame_at(node_, walk_, context_);
+    for (ScoreCase& one : form) {
+      if (one.scale == 0) one.met = &node_;
+      for (Literal& literal : one.guard) {
+        ATTN_OPT_MATCH(literal.condition, placed_term(*literal.condition, node_, walk_, context_));
+        literal.frame = frame;
+      }
+      for (Addend& addend : one.addends) {
+        ATTN_OPT_MATCH(addend.value, placed_term(*addend.value, node_, walk_, context_));
+        addend.frame = frame;
+        for (const TensorScale& scale : walk_.tensor_scales)
+          addend.value = InnerValues(*walk_.reader, context_).build().node(scale.divides ? "Div" : "Mul", {addend.value, scale.value});
+      }
+    }
+    return {};
+  }
+
+  Node& node_;
+  const ScoreWalk& walk_;
+  MatchContext& context_;
+  Facts& facts_;
+  FormReader reader_;
+  std::vector<ScoreWalk> ways_;
+  Miss miss_;
+};
+
+}  // namespace
+
+Ways peel_form(Node& node, const ScoreWalk& walk, MatchContext& context) { return Peel(node, walk, context).run(); }
+
+}  // namespace attn_opt

@@ -1,0 +1,13 @@
+// Elementwise operators between the product of Q and K and the softmax: forms of the scores.
+#pragma once
+
+#include "patterns/peel_steps.h"
+
+namespace attn_opt {
+
+/// What NODE makes of the scores among its operands, or of those that several of them are made of. Misses: "scores.enlarged",
+/// "scores.where", "scores.scale-shape", "scores.scale-per-score", "scores.bias-below-softcap", "scores.mask-below-softcap",
+/// "scores.mask-below-tensor-scale", "scores.too-many-ways".
+Ways peel_form(Node& node, const ScoreWalk& walk, MatchContext& context);
+
+}  // namespace attn_opt
