@@ -102,7 +102,8 @@ Dim take_whole_part(Dim& a, const Dim& b) {
 std::optional<Dim> nested_quotient(const Dim& a, const Dim& n) {
   const auto terms = a.terms();
   const int64_t k = terms.size() == 2 && terms[1].factors.empty() ? terms[1].coefficient : 0;
-  const Atom* atom = sole_atom(a - k);
+  const Dim quotient = a - k;
+  const Atom* atom = sole_atom(quotient);
   if (!atom || atom->kind != Atom::Kind::kFloorDiv || !n.is_constant() || n.value() <= 0) return std::nullopt;
   const Dim &x = atom->operands[0], &m = atom->operands[1];
   if (!m.is_constant() || m.value() <= 0) return std::nullopt;

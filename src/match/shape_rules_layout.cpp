@@ -175,8 +175,9 @@ Dim joined_size(const Dim& one, const Dim& other) {
   if (!smaller || !left || smaller->kind != Atom::Kind::kMin || left->kind != Atom::Kind::kMax) return one + other;
   for (const size_t whole : {0, 1}) {
     const Dim &x = smaller->operands[whole], &n = smaller->operands[1 - whole];
-    const Atom* rest = sole_atom(maximum(x - n, 0));
-    if (rest && rest->name == left->name) return x;
+    const Dim rest = maximum(x - n, 0);
+    const Atom* atom = sole_atom(rest);
+    if (atom && atom->name == left->name) return x;
   }
   return one + other;
 }

@@ -11,5 +11,6 @@ inline const Atom* sole_atom(const Dim& dim) {
   const bool is_atom = terms.size() == 1 && terms[0].coefficient == 1 && terms[0].factors.size() == 1;
   return is_atom ? terms[0].factors[0].get() : nullptr;
 }
+const Atom* sole_atom(Dim&& dim) = delete;  // the atom would go with it
 
 }  // namespace attn_opt
