@@ -1,33 +1,69 @@
 #include "patterns/addends.h"
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include "attn_opt/canonical.h"
 
 namespace attn_opt {
 namespace {
 
 constexpr size_t kMaxAddends = 16;
+constexpr int kMaxDepth = 16;
 
-bool adds_two(const Value& value) {
-  const Node* node = value.producer;
-  return node && value.output == 0 && node->is("Add") && node->input(0) && node->input(1);
-}
+class Sum {
+ public:
+  explicit Sum(Facts& facts) : facts_(facts) {}
+
+  void add(Value& value, double coefficient, int depth = 0) {
+    Value& seen = canonical(value, facts_);
+    if (facts_.uniform(seen) == 0.0) return;
+    const Node* node = seen.producer;
+    const bool is_followed = node && seen.output == 0 && depth < kMaxDepth && addends_.size() < kMaxAddends && has_all_inputs(*node);
+    if (!is_followed || !add_operands(*node, coefficient, depth + 1)) addends_.emplace_back(&seen, coefficient);
+  }
+
+  const std::vector<std::pair<Value*, double>>& addends() const { return addends_; }
+
+ private:
+  static bool has_all_inputs(const Node& node) {
+    return node.domain().empty() && std::ranges::all_of(node.inputs, [](const Value* input) { return input != nullptr; });
+  }
+
+  /// False if NODE makes no sum.
+  bool add_operands(const Node& node, double coefficient, int depth) {
+    const double count = static_cast<double>(node.inputs.size());
+    if (node.is("Mul") && node.inputs.size() == 2) {
+      const auto factor = facts_.uniform(*node.inputs[1]);
+      const Node* scaled = canonical(*node.inputs[0], facts_).producer;
+      if (!factor || !std::isfinite(*factor) || !scaled || !scaled->is("Mean")) return false;
+      add(*node.inputs[0], coefficient * *factor, depth);
+      return true;
+    }
+    if (!(node.is("Add") || node.is("Sub") || node.is("Sum") || node.is("Mean") || node.is("Neg"))) return false;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const double sign = node.is("Neg") || (node.is("Sub") && i == 1) ? -1 : 1;
+      add(*node.inputs[i], sign * coefficient / (node.is("Mean") ? count : 1), depth);
+    }
+    return true;
+  }
+
+  Facts& facts_;
+  std::vector<std::pair<Value*, double>> addends_;
+};
 
 }  // namespace
 
 std::vector<Value*> addends_of(Value& sum, Facts& facts) {
-  std::vector<Value*> pending{&sum}, addends;
-  while (!pending.empty()) {
-    Value& seen = canonical(*pending.back(), facts);
-    pending.pop_back();
-    if (facts.uniform(seen) == 0.0) continue;
-    if (!adds_two(seen) || pending.size() + addends.size() >= kMaxAddends) {
-      addends.push_back(&seen);
-      continue;
-    }
-    pending.push_back(seen.producer->inputs[1]);
-    pending.push_back(seen.producer->inputs[0]);
+  Sum found(facts);
+  found.add(sum, 1);
+  std::vector<Value*> values;
+  for (const auto& [value, coefficient] : found.addends()) {
+    if (coefficient != 1) return {&canonical(sum, facts)};
+    values.push_back(value);
   }
-  return addends;
+  return values;
 }
 
 }  // namespace attn_opt

@@ -14,11 +14,26 @@ namespace {
 
 constexpr int kMaxDepth = 24;
 constexpr int kMaxCopies = 16;
+constexpr size_t kMaxSources = 64;
 constexpr std::array kCopies = {"Slice", "Expand", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Gather", "Tile", "Trilu"};
 
 template <size_t N>
 bool is_one_of(const Node& node, const std::array<const char*, N>& operators) {
   return std::ranges::any_of(operators, [&node](const char* name) { return node.is(name); });
+}
+
+/// VALUE and what it is made of by operators of forms, nearest first.
+std::vector<Value*> sources(Value& value, Facts& facts) {
+  std::vector<Value*> found{&canonical(value, facts)};
+  for (size_t i = 0; i < found.size() && found.size() < kMaxSources; ++i) {
+    const Node* node = found[i]->producer;
+    if (!node) continue;
+    for (const size_t number : form_operands(*node)) {
+      Value* operand = node->input(static_cast<int>(number)) ? &canonical(*node->inputs[number], facts) : nullptr;
+      if (operand && std::ranges::find(found, operand) == found.end()) found.push_back(operand);
+    }
+  }
+  return found;
 }
 
 /// The only number beside 0 that TENSOR holds, 1 if there is none; nullopt if there are several, or if it is a scale of all.
@@ -80,6 +95,13 @@ std::vector<size_t> form_operands(const Node& node) {
   std::vector<size_t> operands;
   for (size_t i = 0; is_one_of(node, kAll) && i < node.inputs.size(); ++i) operands.push_back(i);
   return operands;
+}
+
+Value* common_source(Value& one, Value& other, const std::function<bool(Value&)>& fits, Facts& facts) {
+  const std::vector<Value*> of_other = sources(other, facts);
+  for (Value* value : sources(one, facts))
+    if (std::ranges::find(of_other, value) != of_other.end() && fits(*value)) return value;
+  return nullptr;
 }
 
 std::optional<ScoreForm> FormReader::in_terms_of(Value& core, Value& value) {

@@ -1,9 +1,11 @@
 // Reads values as forms (score_form.h), an operator at a time: the equation of each stands above it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "attn_opt/pattern.h"
 #include "patterns/score_form.h"
@@ -48,5 +50,7 @@ class FormReader {
 
 /// The operands of NODE that a form follows, by number; empty if it is no operator of forms.
 std::vector<size_t> form_operands(const Node& node);
+/// The nearest value that both ONE and OTHER are made of by operators of forms, and that FITS; null if there is none.
+Value* common_source(Value& one, Value& other, const std::function<bool(Value&)>& fits, Facts& facts);
 
 }  // namespace attn_opt

@@ -1,9 +1,11 @@
 #include "patterns/operand_walk.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
+#include "patterns/form_reader.h"
 #include "patterns/layout_checks.h"
 #include "patterns/readers.h"
 
@@ -21,22 +23,34 @@ std::vector<int64_t> perm_of(const Node& node, size_t rank) {
   return perm;
 }
 
+/// What NODE multiplies with a number, however it says so, and which; null if it does something else.
+std::pair<Value*, double> scaled_by(Node& node, MatchContext& context) {
+  Facts& facts = context.facts;
+  std::vector<size_t> operands = form_operands(node);
+  std::erase_if(operands, [&](size_t number) { return !node.input(static_cast<int>(number)) || facts.uniform(*node.inputs[number]); });
+  if (operands.empty() || operands.size() > 2 || node.is("Cast") || node.is("Where")) return {};
+  FormReader reader(node, context);
+  std::optional<ScoreForm> form;
+  Value* core = node.inputs[operands[0]];
+  if (operands.size() == 1) {
+    form = reader.one_step(node, operands[0]);
+  } else if (node.is("Add") || node.is("Sub") || node.is("Sum") || node.is("Mean")) {
+    core = common_source(*core, *node.inputs[operands[1]], [](Value&) { return true; }, facts);
+    form = core ? reader.in_terms_of(*core, *node.outputs[0]) : std::nullopt;
+  }
+  return form && is_scale(*form) && std::isfinite((*form)[0].scale) ? std::pair(core, (*form)[0].scale) : std::pair<Value*, double>();
+}
+
 /// The view of the operand that a number is multiplied with, if NODE does that.
 std::optional<OperandView> before_scale(Node& node, const OperandView& view, MatchContext& context) {
-  const bool divides = node.is("Div");
-  if (!divides && !node.is("Mul")) return std::nullopt;
-  const MaybeShape shape = context.facts.shape(*node.outputs[0]);
-  for (int scaled : {0, 1}) {
-    if (divides && scaled == 1) break;
-    const auto factor = context.facts.uniform(*node.inputs[1 - scaled]);
-    const MaybeShape before = context.facts.shape(*node.inputs[scaled]);
-    if (!factor || *factor == 0 || !shape || !before || *before != *shape) continue;
-    OperandView next = view;
-    next.value = node.inputs[scaled];
-    next.scale = divides ? view.scale / *factor : view.scale * *factor;
-    return next;
-  }
-  return std::nullopt;
+  const auto [scaled, factor] = scaled_by(node, context);
+  if (!scaled) return std::nullopt;
+  const MaybeShape after = context.facts.shape(*node.outputs[0]), before = context.facts.shape(*scaled);
+  if (!after || !before || *before != *after) return std::nullopt;
+  OperandView next = view;
+  next.value = scaled;
+  next.scale = view.scale * factor;
+  return next;
 }
 
 /// True if VALUE is a graph input seen through layout and selection: a past, or a past whose beams were reordered.

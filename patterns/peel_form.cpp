@@ -12,7 +12,7 @@
 namespace attn_opt {
 namespace {
 
-/// Nodes looked at for a product, and values for one that several operands are made of.
+/// Nodes looked at for a product.
 constexpr size_t kMaxSearched = 64;
 
 std::string shape_text(const Value& value, Facts& facts) {
@@ -39,30 +39,6 @@ bool may_be_scores(Value& value, Facts& facts) {
       if (input && std::ranges::find(values, input) == values.end()) values.push_back(input);
   }
   return false;
-}
-
-/// VALUE and what it is made of by operators of forms, nearest first.
-std::vector<Value*> sources(Value& value, Facts& facts) {
-  std::vector<Value*> found{&canonical(value, facts)};
-  for (size_t i = 0; i < found.size() && found.size() < kMaxSearched; ++i) {
-    const Node* node = found[i]->producer;
-    if (!node) continue;
-    for (const size_t number : form_operands(*node)) {
-      Value* operand = node->input(static_cast<int>(number)) ? &canonical(*node->inputs[number], facts) : nullptr;
-      if (operand && std::ranges::find(found, operand) == found.end()) found.push_back(operand);
-    }
-  }
-  return found;
-}
-
-/// The nearest scores that both ONE and OTHER are made of; null if there are none.
-Value* common_scores(Value& one, Value& other, Facts& facts) {
-  const std::vector<Value*> of_other = sources(other, facts);
-  for (Value* value : sources(one, facts)) {
-    const bool is_shared = std::ranges::find(of_other, value) != of_other.end();
-    if (is_shared && !facts.uniform(*value) && may_be_scores(*value, facts)) return value;
-  }
-  return nullptr;
 }
 
 /// Scores times a tensor: (..., L or 1, 1) scales queries, (..., 1, S) keys.
@@ -125,7 +101,8 @@ class Peel {
   }
 
   void try_common(Value& one, Value& other) {
-    Value* core = common_scores(one, other, facts_);
+    const auto is_score = [this](Value& value) { return !facts_.uniform(value) && may_be_scores(value, facts_); };
+    Value* core = common_source(one, other, is_score, facts_);
     if (!core || !keeps_shape(*node_.outputs[0], *core, facts_)) return;
     if (auto form = reader_.in_terms_of(*core, *node_.outputs[0])) enter(way_through(*std::move(form), *core));
   }
@@ -144,7 +121,7 @@ class Peel {
   Matched<ScoreWalk> way_through(ScoreForm form, Value& core) {
     const std::string what = word(node_, form);
     if (!is_scale(form)) ATTN_OPT_DONE(check_place(form));
-    ATTN_OPT_DONE(place(form));
+    ATTN_OPT_DONE(place(form, node_, walk_, context_));
     ScoreWalk next = step(walk_, core, what);
     auto made = substituted(walk_.form, form);
     if (!made) return missed("scores.too-many-ways", &node_, "scores in more cases than are followed", walk_.peeled);
@@ -160,25 +137,6 @@ class Peel {
       return missed(form.size() > 1 ? "scores.mask-below-softcap" : "scores.bias-below-softcap", &node_, node_.op(), walk_.peeled);
     if (!walk_.tensor_scales.empty() && std::ranges::any_of(form, has_fill))
       return missed("scores.mask-below-tensor-scale", &node_, node_.op(), walk_.peeled);
-    return {};
-  }
-
-  /// What FORM adds and asks, as it lies at the softmax, and times the tensors that the scores are multiplied with below.
-  Matched<void> place(ScoreForm& form) {
-    const Shape frame = frame_at(node_, walk_, context_);
-    for (ScoreCase& one : form) {
-      if (one.scale == 0) one.met = &node_;
-      for (Literal& literal : one.guard) {
-        ATTN_OPT_MATCH(literal.condition, placed_term(*literal.condition, node_, walk_, context_));
-        literal.frame = frame;
-      }
-      for (Addend& addend : one.addends) {
-        ATTN_OPT_MATCH(addend.value, placed_term(*addend.value, node_, walk_, context_));
-        addend.frame = frame;
-        for (const TensorScale& scale : walk_.tensor_scales)
-          addend.value = InnerValues(*walk_.reader, context_).build().node(scale.divides ? "Div" : "Mul", {addend.value, scale.value});
-      }
-    }
     return {};
   }
 

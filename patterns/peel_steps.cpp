@@ -4,6 +4,7 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/form_terms.h"
+#include "patterns/inner_values.h"
 
 namespace attn_opt {
 
@@ -36,9 +37,37 @@ Shape frame_at(const Node& node, const ScoreWalk& walk, MatchContext& context) {
   return walk.layout.placed(context.facts.shape(*node.outputs[0]).known());
 }
 
+Matched<void> place(ScoreForm& form, Node& node, const ScoreWalk& walk, MatchContext& context) {
+  const Shape frame = frame_at(node, walk, context);
+  for (ScoreCase& one : form) {
+    if (one.scale == 0) one.met = &node;
+    for (Literal& literal : one.guard) {
+      ATTN_OPT_MATCH(literal.condition, placed_term(*literal.condition, node, walk, context));
+      literal.frame = frame;
+    }
+    for (Addend& addend : one.addends) {
+      ATTN_OPT_MATCH(addend.value, placed_term(*addend.value, node, walk, context));
+      addend.frame = frame;
+      for (const TensorScale& scale : walk.tensor_scales)
+        addend.value = InnerValues(*walk.reader, context).build().node(scale.divides ? "Div" : "Mul", {addend.value, scale.value});
+    }
+  }
+  return {};
+}
+
+namespace {
+
+/// The wider of the types of ONE and OTHER.
+DataType wider_type(const Value& one, const Value& other, Facts& facts) {
+  const DataType a = facts.type(one), b = facts.type(other);
+  return element_size(b) > element_size(a) ? b : a;
+}
+
+}  // namespace
+
 Matched<ScoreWalk> settled(ScoreWalk walk, MatchContext& context) {
   const ScoreForm form = std::exchange(walk.form, core_form());
-  auto read = terms_of(form, context.facts.type(*walk.value), *walk.reader, context);
+  auto read = terms_of(form, wider_type(*walk.value, *walk.reader->outputs[0], context.facts), *walk.reader, context);
   if (!read) {
     read.error().peeled = walk.peeled;
     return tl::unexpected<Miss>(std::move(read.error()));

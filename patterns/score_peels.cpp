@@ -2,7 +2,7 @@
 //
 //   Add, Sub, Sum, Mean, Neg, Mul, Div, Where, Min   biases, masks, scales (peel_form.h)
 //   Cast, CastLike          float to float            Reshape, Squeeze, Unsqueeze   of the leading axes
-//   Mul(Tanh(x / a), b)     softcap                   Transpose
+//   Tanh                    softcap                   Transpose
 //   Max, Min, Clip          a floor or clamp          Sub                           of their maximum (score_bounds.h)
 //   Concat                  sinks (sinks.h)
 #include <cmath>
@@ -77,22 +77,14 @@ Ways peel_transpose(Node& node, const ScoreWalk& walk, MatchContext& context) {
   return std::vector{std::move(next)};
 }
 
-/// Mul(Tanh(x), b), or Div(Tanh(x), 1 / b): softcap * tanh(scale * x / softcap). A factor above it belongs to the cap, one inside to the scale.
-std::optional<Ways> peel_softcap(Node& node, const ScoreWalk& below, MatchContext& context) {
-  Value* inside = nullptr;
-  double factor = 0;
-  const Matcher tanh = op("Tanh", {any(&inside)});
-  if (op("Div", {tanh, number(&factor)})(*node.outputs[0], context.facts)) factor = 1 / factor;
-  else if (!commuted("Mul", tanh, number(&factor))(*node.outputs[0], context.facts)) return std::nullopt;
-  auto walk_or_miss = settled(below, context);
-  if (!walk_or_miss) return tl::unexpected<Miss>(std::move(walk_or_miss.error()));
-  const ScoreWalk& walk = *walk_or_miss;
-  if (!walk.tensor_scales.empty() || walk.softcap != 0 || factor * walk.scale <= 0)
+/// b * Tanh(x)  =>  softcap * tanh(scale * x / softcap): a factor above it belongs to the cap, one inside to the scale.
+Ways peel_softcap(Node& node, const ScoreWalk& below, MatchContext& context) {
+  ATTN_OPT_MATCH(const ScoreWalk walk, settled(below, context));
+  if (!walk.tensor_scales.empty() || walk.softcap != 0 || walk.scale <= 0)
     return missed("scores.softcap", &node, "scaled or capped again above", walk.peeled);
-  ScoreWalk next = step(walk, *inside, "softcap");
-  next.softcap = factor * walk.scale;
-  next.scale = next.softcap;
-  return Ways(std::vector{std::move(next)});
+  ScoreWalk next = step(walk, *node.inputs[0], "softcap");
+  next.softcap = walk.scale;
+  return std::vector{std::move(next)};
 }
 
 /// Sinks beside the scores, of what is cut off behind the softmax.
@@ -114,10 +106,9 @@ Ways peel_sinks(Node& node, const ScoreWalk& below, MatchContext& context) {
   return std::vector{std::move(next)};
 }
 
-/// A maximum that is subtracted, a softcap, or a form of scores.
+/// A maximum that is subtracted, or a form of scores.
 Ways peel_elementwise(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (auto lowered = peel_maximum(node, walk, context)) return std::vector{*std::move(lowered)};
-  if (auto softcap = peel_softcap(node, walk, context)) return *std::move(softcap);
   return peel_form(node, walk, context);
 }
 
@@ -129,7 +120,7 @@ const std::vector<ScorePeel>& score_peels() {
       {"Sum", peel_elementwise},   {"Mean", peel_elementwise},     {"Neg", peel_elementwise},   {"Where", peel_elementwise},
       {"Mul", peel_elementwise},   {"Div", peel_elementwise},      {"Max", peel_bound},         {"Min", peel_bound},
       {"Clip", peel_bound},        {"Reshape", peel_reshape},      {"Squeeze", peel_reshape},   {"Unsqueeze", peel_reshape},
-      {"Transpose", peel_transpose}, {"Concat", peel_sinks},
+      {"Transpose", peel_transpose}, {"Concat", peel_sinks},      {"Tanh", peel_softcap},
   };
   return peels;
 }

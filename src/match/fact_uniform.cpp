@@ -41,6 +41,12 @@ Tensor common_element(const Tensor& tensor) {
   return element;
 }
 
+/// Bit for bit; false if OTHER is not known.
+bool same_element(const Tensor& one, const Tensor& other) {
+  return other.has_value() && one.type() == other.type() &&
+         std::memcmp(one.bytes().data(), other.bytes().data(), one.bytes().size()) == 0;
+}
+
 double number_of(const Tensor& element) {
   const Expected<Tensor> number = element.cast(onnx::TensorProto::DOUBLE);
   return number ? number->data<double>()[0] : std::nan("");
@@ -75,8 +81,9 @@ std::vector<const Value*> FactStore::uniform_inputs(const Value& value, int stag
   if (stage > 0 && (passes_through(node) || node.is("CastLike"))) return {};
   if (!passes_through(node) && !is_pointwise(node) && !node.is("Concat") && !node.is("CastLike")) return {};
   if (!node.input(input)) return {};
-  // Input 0 decides about the others, but a product with 0 is 0 whichever comes first.
-  if (stage > 0 && !node.is("Mul") && !(node.input(0) && uniforms_[*node.inputs[0]].has_value())) return {};
+  // Input 0 decides about the others, but a product with 0 is 0 whichever comes first, and two equal branches need no condition.
+  const bool has_branch = node.is("Where") && (stage == 1 || (stage == 2 && node.input(1) && uniforms_[*node.inputs[1]].has_value()));
+  if (stage > 0 && !has_branch && !node.is("Mul") && !(node.input(0) && uniforms_[*node.inputs[0]].has_value())) return {};
   return {node.inputs[input]};
 }
 
@@ -136,6 +143,10 @@ bool FactStore::is_zero_product(const Node& node) {
 
 Tensor FactStore::uniform_result(const Node& node) {
   if (!node.is("Concat") && !is_pointwise(node)) return {};
+  if (node.is("Where") && node.input(1) && node.input(2)) {
+    const Tensor& held = uniforms_[*node.inputs[1]];
+    if (held.has_value() && same_element(held, uniforms_[*node.inputs[2]])) return Tensor(held);
+  }
   std::vector<Tensor> elements;
   for (const Value* input : node.inputs) {
     elements.push_back(input ? uniforms_[*input] : Tensor());
@@ -150,10 +161,7 @@ Tensor FactStore::uniform_result(const Node& node) {
   }
   if (elements.empty()) return {};
   if (node.is("Concat")) {
-    const bool equal = std::all_of(elements.begin(), elements.end(), [&](const Tensor& element) {
-      return element.has_value() && element.type() == elements[0].type() &&
-             std::memcmp(element.bytes().data(), elements[0].bytes().data(), element.bytes().size()) == 0;
-    });
+    const bool equal = std::all_of(elements.begin(), elements.end(), [&](const Tensor& element) { return same_element(elements[0], element); });
     return equal ? elements[0] : Tensor();
   }
   Expected<std::vector<Tensor>> outputs = run_node(*node.proto, elements, opsets(node));

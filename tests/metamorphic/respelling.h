@@ -20,6 +20,8 @@ struct Respelling {
   /// What is written stays the same operators with the same operands and attributes: a rule, which is for one spelling,
   /// still fits.
   bool keeps_operators = true;
+  /// It writes another formula: not every one of those is known, where several come together.
+  bool is_algebra = false;
 };
 
 std::vector<Respelling> copy_respellings();
@@ -28,5 +30,6 @@ std::vector<Respelling> constant_respellings();
 std::vector<Respelling> axis_respellings();
 std::vector<Respelling> layout_respellings();
 std::vector<Respelling> model_respellings();
+std::vector<Respelling> algebra_respellings();
 
 }  // namespace attn_opt

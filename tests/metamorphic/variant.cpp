@@ -97,20 +97,20 @@ Expected<std::optional<Parent>> read_parent(const std::filesystem::path& path) {
 
 bool is_valid(const Model& model) { return full_check(model.proto).empty(); }
 
-Failures differences(const Parent& parent, const Model& model, int sites, bool compare) {
-  Failures failures;
+Differences differences(const Parent& parent, const Model& model, int sites, bool compare) {
+  Differences found;
   Model after = model;
   const auto report = optimize(after, parent.one.options);
-  if (!report) return {report.error().message()};
-  compare_sites(parent, *report, sites, failures);
-  if (const std::string reason = full_check(after.proto); !reason.empty()) failures.push_back("the result is not valid: " + reason);
+  if (!report) return {{}, {report.error().message()}};
+  compare_sites(parent, *report, sites, found.sites);
+  if (const std::string reason = full_check(after.proto); !reason.empty()) found.wrong.push_back("the result is not valid: " + reason);
   if (compare && parent.one.verify) {
     Failures of_spelling;
     check_outputs(parent.one, parent.model, model, of_spelling);
-    for (const std::string& failure : of_spelling) failures.push_back("the respelling is not the same model: " + failure);
-    check_outputs(parent.one, model, after, failures);
+    for (const std::string& failure : of_spelling) found.wrong.push_back("the respelling is not the same model: " + failure);
+    check_outputs(parent.one, model, after, found.wrong);
   }
-  return failures;
+  return found;
 }
 
 std::string case_text(const Parent& parent, const Model& model, const std::string& source) {

@@ -33,8 +33,13 @@ Expected<std::optional<Parent>> read_parent(const std::filesystem::path& path);
 /// True if ONNX's checker, with shape inference, takes MODEL.
 bool is_valid(const Model& model);
 
+/// What is not as it was: SITES that are described otherwise or left, which makes a model no worse than before, and what is WRONG.
+struct Differences {
+  Failures sites, wrong;
+};
+
 /// What of MODEL, each site of PARENT being SITES of it, is not as in PARENT; COMPARE runs the models as well.
-Failures differences(const Parent& parent, const Model& model, int sites, bool compare);
+Differences differences(const Parent& parent, const Model& model, int sites, bool compare);
 
 /// MODEL as a case file; SOURCE says what it was made by.
 std::string case_text(const Parent& parent, const Model& model, const std::string& source);
