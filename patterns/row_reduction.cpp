@@ -23,8 +23,20 @@ struct Placed {
   std::vector<int> axes;
 };
 
+bool is_float_cast(const Node& node, Facts& facts) {
+  return node.is("Cast") && is_floating(facts.type(*node.inputs[0])) && is_floating(facts.type(*node.outputs[0]));
+}
+
+/// VALUE before it was cast to other floating types: a sum or maximum may be taken in a wider one.
+Value& uncast(Value& value, Facts& facts) {
+  Value* seen = &canonical(value, facts);
+  for (int step = 0; step < kMaxSteps && seen->producer && seen->output == 0 && is_float_cast(*seen->producer, facts); ++step)
+    seen = &canonical(*seen->producer->inputs[0], facts);
+  return *seen;
+}
+
 std::optional<Placed> identified(Value& value, Facts& facts) {
-  Placed placed{&canonical(value, facts), {}};
+  Placed placed{&uncast(value, facts), {}};
   const MaybeShape shape = facts.shape(value);
   if (!shape) return std::nullopt;
   placed.axes.resize(shape->size());
@@ -91,10 +103,12 @@ Value* above_minus_inf(const Node& node, Facts& facts) {
 
 /// FOUND as the value that Transposes made it of.
 Placed untransposed(Placed found, Facts& facts) {
+  found.value = &uncast(*found.value, facts);
   for (int step = 0; step < kMaxSteps && found.value->producer && found.value->producer->is("Transpose"); ++step) {
     auto before = before_transpose(*found.value->producer, found, facts);
     if (!before) break;
     found = *std::move(before);
+    found.value = &uncast(*found.value, facts);
   }
   return found;
 }
@@ -119,7 +133,9 @@ std::optional<Placed> reduced_from(const std::string& op_type, Value& value, siz
       if (reduces) *reduces = node;
       return before_reduction(*node, *placed, row_axis, facts);
     }
-    if (node->is("Transpose")) {
+    if (is_float_cast(*node, facts)) {
+      placed->value = &canonical(*node->inputs[0], facts);
+    } else if (node->is("Transpose")) {
       placed = before_transpose(*node, *placed, facts);
     } else if (node->is("Max") && op_type == "ReduceMax") {
       Value* above = above_minus_inf(*node, facts);
@@ -145,6 +161,12 @@ Matcher reduction_of_rows(std::string op_type, Value* const* terms, const Node**
     auto placed = reduced_from(op_type, value, rows->axes.size(), reduces, facts);
     return placed && are_one(untransposed(*std::move(placed), facts), untransposed(*rows, facts), facts);
   };
+}
+
+Value* reduced_rows(const std::string& op_type, Value& value, size_t rank, Facts& facts) {
+  const auto placed = reduced_from(op_type, value, rank, nullptr, facts);
+  const auto straight = placed ? identified(*placed->value, facts) : std::nullopt;
+  return straight && straight->axes == placed->axes ? placed->value : nullptr;
 }
 
 }  // namespace attn_opt

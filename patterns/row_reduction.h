@@ -1,5 +1,5 @@
 // A number for each row: its sum or its maximum, with the row's axis kept, put back, or repeated; the rows may have been
-// transposed before or after.
+// transposed before or after, and cast from one floating type to another.
 //
 //   ReduceMax<keepdims=0> ─ Max(-inf) ─ Transpose ─ Reshape ─ Expand      as jax.nn.softmax is exported
 #pragma once
@@ -11,5 +11,8 @@ namespace attn_opt {
 /// Fits OP_TYPE (ReduceSum, ReduceMax, ...) of the rows, along the last axis, of what TERMS holds by then: a value that
 /// broadcasts to it with the row's number in each of its elements. REDUCES is the node that does.
 Matcher reduction_of_rows(std::string op_type, Value* const* terms, const Node** reduces = nullptr);
+
+/// The rows, along the last of RANK axes, that VALUE holds a number of OP_TYPE for; null if there are none, or if they lie otherwise.
+Value* reduced_rows(const std::string& op_type, Value& value, size_t rank, Facts& facts);
 
 }  // namespace attn_opt

@@ -104,12 +104,22 @@ class Walker {
 
 }  // namespace
 
-Matched<ScoreWalk> walk_scores(Value& softmax_input, ScoreLayout layout, const std::optional<SinkColumns>& cut_off, MatchContext& context) {
+Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, ScoreLayout layout, const std::optional<SinkColumns>& cut_off,
+                               MatchContext& context) {
   ScoreWalk start;
   start.cut_off = cut_off;
   start.layout = std::move(layout);
   start.value = &softmax_input;
-  return Walker(context).walk(start);
+  start.form = form;
+  if (form.size() > 1) {
+    start.peeled.emplace_back("Where(weights)");
+    ++start.changes;
+    start.reader = softmax_input.producer;
+    if (!start.reader || softmax_input.output != 0 || !context.facts.shape(softmax_input))
+      return missed("scores.input", start.reader, "'" + softmax_input.name + "' is not computed, or of unknown rank");
+    ATTN_OPT_DONE(place(start.form, *start.reader, start, context));
+  }
+  return Walker(context).walk(std::move(start));
 }
 
 std::optional<ScoresOutput> scores_output(const ScoreWalk& walk) {

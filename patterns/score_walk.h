@@ -48,9 +48,10 @@ struct ScoreWalk {
   std::vector<std::string> peeled;
 };
 
-/// Peels from SOFTMAX_INPUT of LAYOUT, of which CUT_OFF is dropped behind the softmax, to a MatMul or Einsum whose result the walk's
+/// Peels from SOFTMAX_INPUT of LAYOUT, which the softmax takes as FORM and of which CUT_OFF is dropped behind the softmax, to a MatMul or Einsum whose result the walk's
 /// VALUE then is. Misses: "scores.*".
-Matched<ScoreWalk> walk_scores(Value& softmax_input, ScoreLayout layout, const std::optional<SinkColumns>& cut_off, MatchContext& context);
+Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, ScoreLayout layout, const std::optional<SinkColumns>& cut_off,
+                               MatchContext& context);
 
 /// The value that qk_matmul_output can make.
 struct ScoresOutput {

@@ -1,10 +1,12 @@
 #include "patterns/softmax_anchor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
+#include "patterns/form_reader.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products.h"
 #include "patterns/row_reduction.h"
@@ -37,6 +39,10 @@ bool made_by(const Value* value, std::initializer_list<std::string_view> op_type
   for (int step = 0; step < kMaxCopies && value && value->producer; ++step) {
     const Node& node = *value->producer;
     if (is_one_of(node, op_types)) return true;
+    if (node.is("Where")) {
+      value = node.input(may_be_number(node.input(1)) ? 2 : 1);
+      continue;
+    }
     if (!may_be_no_op(node)) return false;
     value = node.input(may_add_nothing(node) && may_be_number(node.input(0)) ? 1 : 0);
   }
@@ -66,18 +72,44 @@ Matcher difference(const Matcher& minuend, const Matcher& subtrahend) {
   return either({op("Sub", {minuend, subtrahend}), op("Add", {minuend, op("Neg", {subtrahend})}), negative_first});
 }
 
-/// The softmax whose exponentials are Exp(EXPONENT).
-SoftmaxSite softmax_of(Value& exponent, Facts& facts) {
+/// The scores that MASKED, of which a maximum was taken, are where no mask hides them, and these masks; nullopt if they are others.
+std::optional<ScoreForm> hidden_in(Value& masked, Value& scores, Node& reader, MatchContext& context) {
+  const auto form = FormReader(reader, context).in_terms_of(scores, masked);
+  const auto is_hidden_or_score = [](const ScoreCase& one) {
+    return one.addends.empty() && (one.scale == 0 || (one.scale == 1 && one.number == 0));
+  };
+  return form && std::ranges::all_of(*form, is_hidden_or_score) ? form : std::nullopt;
+}
+
+bool same_cases(const ScoreForm& one, const ScoreForm& other) {
+  return std::ranges::equal(one, other, [](const ScoreCase& a, const ScoreCase& b) { return a.guard == b.guard && a.scale == b.scale; });
+}
+
+/// True if VALUE is one number for each row of SCORES.
+bool is_one_a_row(const Value& value, const Value& scores, Facts& facts) {
+  const MaybeShape own = facts.shape(value), whole = facts.shape(scores);
+  return own && whole && own->size() == whole->size() && own->size() > 1 && own->back().is(1);
+}
+
+/// The softmax whose exponentials are those of EXPONENT, WEIGHTS of which are kept. What each row is less by it does not see.
+SoftmaxSite softmax_of(Value& exponent, const ScoreForm& weights, Node& reader, MatchContext& context) {
+  Facts& facts = context.facts;
   SoftmaxSite site{&exponent, nullptr, nullptr, 0.0};
-  Value* scores = nullptr;
+  site.weights = weights;
+  Value *scores = nullptr, *lowered = nullptr;
   double number_added = 0;
   const Matcher highest = reduction_of_rows("ReduceMax", &scores);
   if (difference(any(&scores), highest)(exponent, facts)) {
-    site.exponent_offset.reset();
+    // Scores that are kept may lie far below the largest of all.
+    if (weights.size() == 1) site.exponent_offset.reset();
   } else if (op("Sub", {any(&scores), number(&number_added)})(exponent, facts)) {
     site.exponent_offset = -number_added;
   } else if (commuted("Add", any(&scores), number(&number_added))(exponent, facts)) {
     site.exponent_offset = number_added;
+  } else if (difference(any(&scores), any(&lowered))(exponent, facts) && is_one_a_row(*lowered, *scores, facts)) {
+    Value* rows = reduced_rows("ReduceMax", *lowered, facts.shape(*scores).known().size(), facts);
+    const auto hidden = rows ? hidden_in(*rows, *scores, reader, context) : std::nullopt;
+    if (hidden && same_cases(*hidden, weights)) site.exponent_offset.reset();
   } else {
     return site;
   }
@@ -85,20 +117,42 @@ SoftmaxSite softmax_of(Value& exponent, Facts& facts) {
   return site;
 }
 
+/// What exponentials have that WEIGHTS, made of them, are where they are not 0: scores, and -inf. Nullopt if they are more.
+std::optional<ScoreForm> masked_scores(const ScoreForm& weights) {
+  ScoreForm scores;
+  double scale = 0;
+  for (const ScoreCase& one : weights) {
+    if (one.number != 0 || !one.addends.empty()) return std::nullopt;
+    if (one.scale != 0 && scale != 0 && one.scale != scale) return std::nullopt;
+    scale = one.scale != 0 ? one.scale : scale;
+    scores.push_back({one.guard, one.scale != 0 ? 1.0 : 0.0, one.scale != 0 ? 0.0 : -INFINITY});
+  }
+  return scale > 0 ? std::optional(scores) : std::nullopt;
+}
+
+/// NUMERATOR, made elementwise of exponentials, divided by its sum.
+std::optional<SoftmaxSite> quotient_of(Value& numerator, Node& node, MatchContext& context) {
+  Facts& facts = context.facts;
+  const auto is_exponential = [](Value& value) { return value.producer && value.producer->is("Exp"); };
+  Value* exponential = common_source(numerator, numerator, is_exponential, facts);
+  if (!exponential) return std::nullopt;
+  auto weights = FormReader(node, context).in_terms_of(*exponential, numerator);
+  weights = weights ? masked_scores(*weights) : std::nullopt;
+  const MaybeShape before = facts.shape(*exponential), after = facts.shape(numerator);
+  if (!weights || !before || !after || *before != *after) return std::nullopt;
+  return softmax_of(*exponential->producer->inputs[0], *weights, node, context);
+}
+
 /// Exponentials divided by their sum.
-std::optional<SoftmaxSite> quotient(Node& node, Facts& facts) {
-  Value *exponent = nullptr, *exponential = nullptr;
-  const Matcher exp = op("Exp", {any(&exponent)});
-  const Matcher numerator = [&](Value& value, Facts& f) {
-    exponential = &value;
-    return exp(value, f);
-  };
-  const Matcher sum = reduction_of_rows("ReduceSum", &exponential);
+std::optional<SoftmaxSite> quotient(Node& node, MatchContext& context) {
+  Value* numerator = nullptr;
+  const Matcher sum = reduction_of_rows("ReduceSum", &numerator);
   const Matcher reciprocal = in_each_row(op("Reciprocal", {sum}));
-  Value& result = *node.outputs[0];
-  if (op("Div", {numerator, sum})(result, facts) || op("Mul", {numerator, reciprocal})(result, facts) ||
-      (node.is("Mul") && numerator(*node.inputs[1], facts) && reciprocal(*node.inputs[0], facts)))
-    return softmax_of(*exponent, facts);
+  for (const size_t at : {0, 1}) {
+    if (node.inputs.size() != 2 || (node.is("Div") && at == 1) || !node.inputs[0] || !node.inputs[1]) return std::nullopt;
+    numerator = node.inputs[at];
+    if ((node.is("Div") ? sum : reciprocal)(*node.inputs[1 - at], context.facts)) return quotient_of(*numerator, node, context);
+  }
   return std::nullopt;
 }
 
@@ -131,7 +185,8 @@ Value& uncast(Value& operand, bool& swapped, Facts& facts) {
 }
 
 /// Exponentials times V, divided by their sum: at the input NUMERATOR of NODE.
-std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, Facts& facts) {
+std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchContext& context) {
+  Facts& facts = context.facts;
   bool swapped = false;
   const Node* product = canonical(*node.inputs[numerator], facts).producer;
   if (product && product->is("Transpose")) product = uncast(*node.inputs[numerator], swapped, facts).producer;
@@ -145,7 +200,7 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, Facts& 
     Value* also = is_turned ? exponential : operand;
     const Matcher total = total_of_row(either({same(&exponential), same(&also)}), &exponential, &sum);
     if (!(node.is("Div") ? total : op("Reciprocal", {total}))(*node.inputs[1 - numerator], facts)) continue;
-    SoftmaxSite site = softmax_of(*exponent, facts);
+    SoftmaxSite site = softmax_of(*exponent, core_form(), node, context);
     site.output = exponential;
     site.sum = sum;
     site.product = product;
@@ -157,7 +212,8 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, Facts& 
 }
 
 /// The exponential of logarithms of probabilities.
-std::optional<SoftmaxSite> exponential(Node& node, Facts& facts) {
+std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
+  Facts& facts = context.facts;
   Value *scores = nullptr, *exponent = nullptr;
   Node* normaliser = nullptr;
   const Matcher log_sum = in_each_row(op("Log", {row_sum(op("Exp", {same(&exponent)}))}));
@@ -165,7 +221,7 @@ std::optional<SoftmaxSite> exponential(Node& node, Facts& facts) {
   Value& result = *node.outputs[0];
   if (op("Exp", {op("LogSoftmax", {any(&scores)}, &normaliser)})(result, facts))
     return SoftmaxSite{scores, nullptr, normaliser, std::nullopt};
-  if (op("Exp", {difference(any(&exponent), log_sum)})(result, facts)) return softmax_of(*exponent, facts);
+  if (op("Exp", {difference(any(&exponent), log_sum)})(result, facts)) return softmax_of(*exponent, core_form(), node, context);
   // The logarithm of a sum rounds as the scores do: what is added to very low scores is lost, as exp() of them is.
   if (op("Exp", {difference(any(&scores), log_sum_exp)})(result, facts))
     return SoftmaxSite{scores, nullptr, nullptr, 0.0};
@@ -184,19 +240,19 @@ bool may_be_softmax(const Node& node) {
   return made_by(first, {"Exp"}) || made_by(second, {"Exp"}) || multiplies_product(first, second) || multiplies_product(second, first);
 }
 
-std::optional<SoftmaxSite> softmax_at(Node& node, Facts& facts) {
+std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
   if (node.is("Softmax")) return SoftmaxSite{node.inputs[0], node.outputs[0], &node, std::nullopt};
-  const bool is_copy = canonical(*node.outputs[0], facts).producer != &node;
+  const bool is_copy = canonical(*node.outputs[0], context.facts).producer != &node;
   if (is_copy) return std::nullopt;
-  auto site = node.is("Exp") ? exponential(node, facts) : quotient(node, facts);
+  auto site = node.is("Exp") ? exponential(node, context) : quotient(node, context);
   if (site) {
     site->output = node.outputs[0];
     return site;
   }
-  if (node.is("Div")) return divided_product(node, 0, facts);
+  if (node.is("Div")) return divided_product(node, 0, context);
   if (!node.is("Mul")) return std::nullopt;
-  site = divided_product(node, 0, facts);
-  return site ? site : divided_product(node, 1, facts);
+  site = divided_product(node, 0, context);
+  return site ? site : divided_product(node, 1, context);
 }
 
 Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& layout, MatchContext& context) {

@@ -5,6 +5,7 @@
 
 #include "attn_opt/miss.h"
 #include "attn_opt/pattern.h"
+#include "patterns/score_form.h"
 #include "patterns/score_layout.h"
 
 namespace attn_opt {
@@ -16,6 +17,7 @@ struct SoftmaxSite {
   std::optional<double> exponent_offset;  ///< see Sdpa
   const Node* sum = nullptr;              ///< what adds up OUTPUT, which are exponentials then, for the division behind V
   const Node* product = nullptr;          ///< of OUTPUT and V
+  ScoreForm weights = core_form();        ///< INPUT, and -inf where the exponentials were masked
   Value* divided = nullptr;               ///< the product, or its last two axes SWAPPED, divided by the sum
   bool swapped = false;
 };
@@ -29,8 +31,9 @@ bool may_be_softmax(const Node& node);
 ///   (Exp(e) V) / ReduceSum(Exp(e))      (Exp(e) V) * Reciprocal(ReduceSum(Exp(e)))      the sum also as Exp(e) times ones
 ///   Exp(LogSoftmax(x))      Exp(e - Log(ReduceSum(Exp(e))))      Exp(x - ReduceLogSumExp(x))
 ///
-/// where e is x - ReduceMax(x), x with a number added, or x.
-std::optional<SoftmaxSite> softmax_at(Node& node, Facts& facts);
+/// where e is x - ReduceMax(x), x less any number for each row, x with a number added, or x, and Exp(e) may be masked by Where or by
+/// ones and zeros before it is summed up. Sums and maxima may be taken in another floating type.
+std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context);
 
 /// Whether SOFTMAX runs over the keys, where LAYOUT is that of its result. Misses: "softmax.axis", "softmax.unknown-rank";
 /// "product.probabilities-on-wrong-side": over the last axis, which the product with V does not sum over.

@@ -211,7 +211,7 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
   const ScoreLayout layout = product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
   ATTN_OPT_DONE(check_softmax_axis(softmax, layout, context));
-  ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, layout, probabilities.sinks, context));
+  ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, softmax.weights, layout, probabilities.sinks, context));
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
   ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.layout, context));
@@ -288,7 +288,7 @@ class SoftmaxAttention : public Pattern {
   bool is_anchor(const Node& node) const override { return may_be_softmax(node); }
 
   Matched<Match> match(Node& anchor, MatchContext& context) const override {
-    const auto softmax = softmax_at(anchor, context.facts);
+    const auto softmax = softmax_at(anchor, context);
     if (!softmax) return missed(std::string(kNotAttention), &anchor, "");
     ATTN_OPT_MATCH(const Reading reading, read_site(*softmax, context));
     Match match;
