@@ -48,6 +48,9 @@ std::string why_weights_may_change(const Sdpa& sdpa) {
   return "";
 }
 
+/// True if FILL is -inf in TYPE, whatever it is in the model's own.
+bool is_infinite_in(DataType type, double fill) { return fill < lowest_finite(type); }
+
 /// Why all of a row may be -inf, which makes it NaN; empty if it cannot.
 std::string why_rows_may_be_nan(const Sdpa& sdpa, Facts& facts) {
   if (sdpa.guarded || has_floor(sdpa)) return "";
@@ -55,12 +58,14 @@ std::string why_rows_may_be_nan(const Sdpa& sdpa, Facts& facts) {
   for (const ScoreTerm& term : sdpa.terms) {
     if (term.kind == ScoreTerm::Kind::kFloor || keeps_first_key(term)) continue;
     if (term.kind != ScoreTerm::Kind::kBias) {
-      if (std::isinf(term.fill)) return "'" + term.value->name + "' may drop every key";
+      if (is_infinite_in(sdpa.type, term.coefficient * term.fill)) return "'" + term.value->name + "' may drop every key";
       ++terms_with_lowest;
       continue;
     }
     const MaskContents contents = mask_contents(*term.value, facts);
-    if (contents.may_hold_minus_inf) return "'" + term.value->name + "' may hold -inf";
+    const bool is_wider = element_size(facts.type(*term.value)) > element_size(sdpa.type);
+    if (contents.may_hold_minus_inf || (is_wider && (contents.may_hold_lowest || is_infinite_in(sdpa.type, contents.least))))
+      return "'" + term.value->name + "' may hold -inf";
     terms_with_lowest += contents.may_hold_lowest;
   }
   return terms_with_lowest > 1 ? "masks that add up may reach -inf" : "";
