@@ -138,15 +138,22 @@ class Walker {
     });
   }
 
+  /// True if MADE, by NODE of probabilities, has their axes still where a product reads it.
+  bool reaches_product(const Node& node, Value& made) const {
+    if (is_read_by_product(made)) return true;
+    const MaybeShape before = facts_.shape(*value_), after = facts_.shape(made);
+    return before && after && *before == *after && !node.is("Shape") && product_behind(made, facts_);
+  }
+
   /// A softmax that is no attention ends elsewhere (a classifier, a router); one whose values are changed on the way to
   /// a product is worth a miss.
   tl::unexpected<Miss> nothing_reached(const Readers& readers) const {
     for (const Reader& reader : readers.all) {
       if (!reader.node || reader.node->outputs.empty() || !reader.node->outputs[0]) continue;
-      const Value& made = *reader.node->outputs[0];
+      Value& made = *reader.node->outputs[0];
       if (reader.node->is("QuantizeLinear") && is_dequantized_for_product(made))
         return missed("probabilities.quantized", reader.node, "'" + value_->name + "' is quantized", walk_.peeled);
-      if (is_read_by_product(made)) return missed("probabilities.operator", reader.node, reader.node->op(), walk_.peeled);
+      if (reader.node->graph == value_->graph && reaches_product(*reader.node, made)) return missed("probabilities.operator", reader.node, reader.node->op(), walk_.peeled);
     }
     return missed(std::string(kNotAttention), nullptr, "", walk_.peeled);
   }

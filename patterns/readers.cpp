@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "attn_opt/canonical.h"
+#include "patterns/products.h"
 
 namespace attn_opt {
 namespace {
@@ -111,5 +112,21 @@ class Search {
 }  // namespace
 
 Readers readers_of(Value& value, Facts& facts) { return Search(value, facts).run(); }
+
+Node* product_behind(Value& value, Facts& facts) {
+  constexpr size_t kMaxValues = 16;
+  std::vector<Value*> values{&value};
+  const MaybeShape shape = facts.shape(value);
+  for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i)
+    for (const Use& use : values[i]->uses) {
+      if (!use.node || use.node->graph != value.graph || use.node->outputs.empty() || !use.node->outputs[0]) continue;
+      if (is_product(*use.node)) return use.node;
+      Value& made = *use.node->outputs[0];
+      const MaybeShape after = facts.shape(made);
+      const bool keeps_axes = shape && after && shape->size() == after->size() && shape->back() == after->back();
+      if (keeps_axes && std::ranges::find(values, &made) == values.end()) values.push_back(&made);
+    }
+  return nullptr;
+}
 
 }  // namespace attn_opt

@@ -28,4 +28,7 @@ struct Readers {
 /// these nodes or readers: the shape of a Reshape.
 Readers readers_of(Value& value, Facts& facts);
 
+/// The product that reads VALUE behind a few nodes that leave its axes as many as they are; null if there is none.
+Node* product_behind(Value& value, Facts& facts);
+
 }  // namespace attn_opt

@@ -14,6 +14,10 @@
 namespace attn_opt {
 namespace {
 
+bool is_layout(const Node& node) {
+  return is_regrouping(node) || node.is("Transpose") || node.is("Expand") || node.is("Max") || node.is("Clip");
+}
+
 /// Nodes that may change nothing, looked through without knowing it.
 constexpr int kMaxCopies = 8;
 
@@ -234,7 +238,7 @@ bool may_be_softmax(const Node& node) {
   const Value *first = node.input(0), *second = node.input(1);
   if (node.is("Softmax")) return true;
   if (node.is("Div") && divides_product(first, second)) return true;
-  if (node.is("Div")) return made_by(first, {"Exp"});
+  if (node.is("Div")) return made_by(first, {"Exp"}) || made_by(second, {"ReduceSum"});
   if (node.is("Exp")) return made_by(first, {"LogSoftmax", "Sub", "Add"});
   if (!node.is("Mul")) return false;
   return made_by(first, {"Exp"}) || made_by(second, {"Exp"}) || multiplies_product(first, second) || multiplies_product(second, first);
@@ -253,6 +257,27 @@ std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
   if (!node.is("Mul")) return std::nullopt;
   site = divided_product(node, 0, context);
   return site ? site : divided_product(node, 1, context);
+}
+
+const Node* unread_sum(const Node& node, Facts& facts) {
+  if (!node.is("Div") || node.inputs.size() != 2 || !node.inputs[1]) return nullptr;
+  // What stands between the exponentials and their sum, or between the sum and the division, is what could not be read.
+  constexpr size_t kMaxValues = 32;
+  std::vector<Value*> values{node.inputs[1]};
+  const Node* sum = nullptr;
+  for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i) {
+    const Node* maker = canonical(*values[i], facts).producer;
+    if (!maker || !maker->domain().empty()) continue;
+    if (maker->is("Exp") && sum) return sum;
+    const bool is_sum = maker->is("ReduceSum");
+    if (!is_sum && form_operands(*maker).empty() && !is_layout(*maker)) continue;
+    if (is_sum) sum = maker;
+    const std::vector<size_t> followed = form_operands(*maker);
+    if (followed.empty()) values.push_back(maker->inputs[0]);
+    for (const size_t operand : followed)
+      if (Value* input = maker->input(static_cast<int>(operand))) values.push_back(input);
+  }
+  return nullptr;
 }
 
 Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& layout, MatchContext& context) {

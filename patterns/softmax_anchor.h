@@ -35,6 +35,9 @@ bool may_be_softmax(const Node& node);
 /// ones and zeros before it is summed up. Sums and maxima may be taken in another floating type.
 std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context);
 
+/// The sum of exponentials that NODE, a division which is no softmax that can be read, divides by; null if there is none.
+const Node* unread_sum(const Node& node, Facts& facts);
+
 /// Whether SOFTMAX runs over the keys, where LAYOUT is that of its result. Misses: "softmax.axis", "softmax.unknown-rank";
 /// "product.probabilities-on-wrong-side": over the last axis, which the product with V does not sum over.
 Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& layout, MatchContext& context);

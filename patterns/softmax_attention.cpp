@@ -279,6 +279,13 @@ void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, Match
   sdpa.scores_output_mode = found->mode;
 }
 
+/// A division by a sum of exponentials in front of a product is worth a line even where it cannot be read.
+tl::unexpected<Miss> no_softmax(Node& anchor, MatchContext& context) {
+  const Node* sum = unread_sum(anchor, context.facts);
+  if (!sum || !product_behind(*anchor.outputs[0], context.facts)) return missed(std::string(kNotAttention), &anchor, "");
+  return missed("softmax.unread", sum, "'" + anchor.label() + "' divides by sums of exponentials, and not their own sums");
+}
+
 class SoftmaxAttention : public Pattern {
  public:
   std::string_view name() const override { return "softmax_attention"; }
@@ -289,7 +296,7 @@ class SoftmaxAttention : public Pattern {
 
   Matched<Match> match(Node& anchor, MatchContext& context) const override {
     const auto softmax = softmax_at(anchor, context);
-    if (!softmax) return missed(std::string(kNotAttention), &anchor, "");
+    if (!softmax) return no_softmax(anchor, context);
     ATTN_OPT_MATCH(const Reading reading, read_site(*softmax, context));
     Match match;
     match.anchor = &anchor;
