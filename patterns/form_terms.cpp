@@ -161,8 +161,9 @@ class Writer {
       Value* own = added(*one, inner);
       bias = bias ? inner.build().node("Where", {all_of(one->guard, inner), own, bias}) : own;
     }
-    const Shape& frame = left_.front().guard.empty() ? context_.facts.shape(*node_.outputs[0]).known() : left_.front().guard[0].frame;
-    found_.terms.push_back({Kind::kBias, bias, 1, 0, frame});
+    const MaybeShape whole = context_.facts.shape(*node_.outputs[0]);
+    if (left_.front().guard.empty() && !whole) return missed("product.unknown-rank", &node_, "the rank of the scores is not known");
+    found_.terms.push_back({Kind::kBias, bias, 1, 0, left_.front().guard.empty() ? *whole : left_.front().guard[0].frame});
     return {};
   }
 

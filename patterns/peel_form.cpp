@@ -6,7 +6,6 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/form_reader.h"
-#include "patterns/inner_values.h"
 #include "patterns/products.h"
 
 namespace attn_opt {
@@ -14,11 +13,6 @@ namespace {
 
 /// Nodes looked at for a product.
 constexpr size_t kMaxSearched = 64;
-
-std::string shape_text(const Value& value, Facts& facts) {
-  const MaybeShape shape = facts.shape(value);
-  return shape ? to_string(*shape) : "unknown rank";
-}
 
 /// True for what may stand between a product and scores.
 bool may_carry_scores(const Node& node) {

@@ -15,6 +15,11 @@ ScoreWalk step(const ScoreWalk& walk, Value& next, const std::string& what) {
   return after;
 }
 
+std::string shape_text(const Value& value, Facts& facts) {
+  const MaybeShape shape = facts.shape(value);
+  return shape ? to_string(*shape) : "unknown rank";
+}
+
 bool keeps_shape(const Value& result, const Value& operand, Facts& facts) {
   const MaybeShape after = facts.shape(result);
   const MaybeShape before = facts.shape(operand);

@@ -13,6 +13,9 @@ using Ways = Matched<std::vector<ScoreWalk>>;
 /// WALK gone on to NEXT through what is called WHAT.
 ScoreWalk step(const ScoreWalk& walk, Value& next, const std::string& what);
 
+/// The shape of VALUE for a miss.
+std::string shape_text(const Value& value, Facts& facts);
+
 /// True if an elementwise RESULT has the shape of its OPERAND: equal, or unequal only in sizes that are not both known.
 bool keeps_shape(const Value& result, const Value& operand, Facts& facts);
 

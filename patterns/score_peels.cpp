@@ -5,10 +5,6 @@
 //   Tanh                    softcap                   Transpose
 //   Max, Min, Clip          a floor or clamp          Sub                           of their maximum (score_bounds.h)
 //   Concat                  sinks (sinks.h)
-#include <cmath>
-
-#include "attn_opt/canonical.h"
-#include "attn_opt/matcher.h"
 #include "patterns/layout_checks.h"
 #include "patterns/peel_form.h"
 #include "patterns/peel_steps.h"
@@ -17,11 +13,6 @@
 namespace attn_opt {
 namespace {
 
-std::string shape_text(const Value& value, Facts& facts) {
-  const MaybeShape shape = facts.shape(value);
-  return shape ? to_string(*shape) : "unknown rank";
-}
-
 Ways peel_cast(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (!is_floating(context.facts.type(*node.inputs[0])) || !is_floating(context.facts.type(*node.outputs[0])))
     return missed("scores.cast", &node, "from or to a type that is not floating", walk.peeled);
@@ -29,10 +20,7 @@ Ways peel_cast(Node& node, const ScoreWalk& walk, MatchContext& context) {
 }
 
 /// A Reshape that splits queries and keys, or joins them again above what splits them.
-std::optional<Ways> peel_split(Node& node, const ScoreWalk& below, MatchContext& context) {
-  auto walk_or_miss = settled(below, context);
-  if (!walk_or_miss) return tl::unexpected<Miss>(std::move(walk_or_miss.error()));
-  const ScoreWalk& walk = *walk_or_miss;
+std::optional<Ways> peel_split(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (walk.split) {
     Value* before = walk.split->whole_above(*node.inputs[0], context.facts);
     if (!before) return std::nullopt;
@@ -56,8 +44,10 @@ std::optional<Ways> peel_split(Node& node, const ScoreWalk& below, MatchContext&
 Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
   Value* before = walk.split ? nullptr : regrouped_from(node, context.facts);
   const bool keeps_places = walk.layout.order.empty() || walk.layout.swaps_last_two();
-  if (!before)
-    if (auto ways = peel_split(node, walk, context)) return *std::move(ways);
+  if (!before) {
+    ATTN_OPT_MATCH(const ScoreWalk whole, settled(walk, context));
+    if (auto ways = peel_split(node, whole, context)) return *std::move(ways);
+  }
   if (!before || !keeps_places)
     return missed("scores.reshape", &node,
                   shape_text(*node.inputs[0], context.facts) + " to " + shape_text(*node.outputs[0], context.facts), walk.peeled);
