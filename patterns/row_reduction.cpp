@@ -27,16 +27,8 @@ bool is_float_cast(const Node& node, Facts& facts) {
   return node.is("Cast") && is_floating(facts.type(*node.inputs[0])) && is_floating(facts.type(*node.outputs[0]));
 }
 
-/// VALUE before it was cast to other floating types: a sum or maximum may be taken in a wider one.
-Value& uncast(Value& value, Facts& facts) {
-  Value* seen = &canonical(value, facts);
-  for (int step = 0; step < kMaxSteps && seen->producer && seen->output == 0 && is_float_cast(*seen->producer, facts); ++step)
-    seen = &canonical(*seen->producer->inputs[0], facts);
-  return *seen;
-}
-
 std::optional<Placed> identified(Value& value, Facts& facts) {
-  Placed placed{&uncast(value, facts), {}};
+  Placed placed{&before_float_casts(value, facts), {}};
   const MaybeShape shape = facts.shape(value);
   if (!shape) return std::nullopt;
   placed.axes.resize(shape->size());
@@ -103,12 +95,12 @@ Value* above_minus_inf(const Node& node, Facts& facts) {
 
 /// FOUND as the value that Transposes made it of.
 Placed untransposed(Placed found, Facts& facts) {
-  found.value = &uncast(*found.value, facts);
+  found.value = &before_float_casts(*found.value, facts);
   for (int step = 0; step < kMaxSteps && found.value->producer && found.value->producer->is("Transpose"); ++step) {
     auto before = before_transpose(*found.value->producer, found, facts);
     if (!before) break;
     found = *std::move(before);
-    found.value = &uncast(*found.value, facts);
+    found.value = &before_float_casts(*found.value, facts);
   }
   return found;
 }
@@ -153,6 +145,13 @@ std::optional<Placed> reduced_from(const std::string& op_type, Value& value, siz
 }
 
 }  // namespace
+
+Value& before_float_casts(Value& value, Facts& facts) {
+  Value* seen = &canonical(value, facts);
+  for (int step = 0; step < kMaxSteps && seen->producer && seen->output == 0 && is_float_cast(*seen->producer, facts); ++step)
+    seen = &canonical(*seen->producer->inputs[0], facts);
+  return *seen;
+}
 
 Matcher reduction_of_rows(std::string op_type, Value* const* terms, const Node** reduces) {
   return [=](Value& value, Facts& facts) {

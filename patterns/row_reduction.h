@@ -8,6 +8,9 @@
 
 namespace attn_opt {
 
+/// VALUE before it was cast from one floating type to another: a sum or a maximum may be taken in a wider one.
+Value& before_float_casts(Value& value, Facts& facts);
+
 /// Fits OP_TYPE (ReduceSum, ReduceMax, ...) of the rows, along the last axis, of what TERMS holds by then: a value that
 /// broadcasts to it with the row's number in each of its elements. REDUCES is the node that does.
 Matcher reduction_of_rows(std::string op_type, Value* const* terms, const Node** reduces = nullptr);

@@ -1,6 +1,7 @@
 #include "patterns/score_bounds.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -10,6 +11,7 @@
 #include "patterns/inner_values.h"
 #include "patterns/peel_form.h"
 #include "patterns/readers.h"
+#include "patterns/row_reduction.h"
 
 namespace attn_opt {
 namespace {
@@ -80,6 +82,14 @@ bool is_one_for_all_keys(const Value& value, const Value& scores, const ScoreLay
   return keys < absent || (*own)[keys - absent].is(1);
 }
 
+/// What reduces SCORES, or what they are cast from or to, to NUMBER; null if nothing does.
+Node* reduction_of(Value& scores, Value& number, Facts& facts) {
+  static constexpr std::array kReductions = {"ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp"};
+  Node* node = before_float_casts(number, facts).producer;
+  const bool reduces = node && node->input(0) && std::ranges::any_of(kReductions, [&](const char* op_type) { return node->is(op_type); });
+  return reduces && &before_float_casts(*node->inputs[0], facts) == &before_float_casts(scores, facts) ? node : nullptr;
+}
+
 /// True if SCORES are read by LOWERING and MAXIMUM alone, and what MAXIMUM makes by LOWERING.
 bool is_read_by(Value& scores, const Node& lowering, const Node& maximum, Facts& facts) {
   const Readers readers = readers_of(canonical(scores, facts), facts), of_maximum = readers_of(*maximum.outputs[0], facts);
@@ -122,15 +132,14 @@ Ways peel_bound(Node& node, const ScoreWalk& below, MatchContext& context) {
 std::optional<ScoreWalk> peel_maximum(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (!node.is("Sub") || walk.split || walk.softcap != 0 || !walk.tensor_scales.empty()) return std::nullopt;
   Value *scores = node.inputs[0], *lowered_by = node.inputs[1];
-  Node* maximum = nullptr;
-  if (!op("ReduceMax", {same(&scores)}, &maximum)(*lowered_by, context.facts)) return std::nullopt;
-  if (!keeps_shape(*node.outputs[0], *scores, context.facts)) return std::nullopt;
+  const Node* reduction = reduction_of(*scores, *lowered_by, context.facts);
+  if (!reduction || !keeps_shape(*node.outputs[0], *scores, context.facts)) return std::nullopt;
   if (!is_one_for_all_keys(*lowered_by, *scores, walk.layout, context.facts)) return std::nullopt;
-  const bool is_of_row = walk.layout.order.empty() && reduced_over_last("ReduceMax", any())(*lowered_by, context.facts);
-  ScoreWalk next = step(walk, *scores, is_of_row ? "Sub(row maximum)" : "Sub(maximum)");
+  const bool is_of_row = walk.layout.order.empty() && reduced_over_last(reduction->op(), any())(*reduction->outputs[0], context.facts);
+  ScoreWalk next = step(walk, *scores, std::string("Sub(") + (is_of_row ? "row " : "") + (reduction->is("ReduceMax") ? "maximum)" : "number)"));
   next.lowered = true;
   next.lowered_by_largest_of_all = walk.lowered_by_largest_of_all || !is_of_row;
-  if (is_read_by(*scores, node, *maximum, context.facts)) next.lowered_value = &canonical(*scores, context.facts);
+  if (is_read_by(*scores, node, *reduction, context.facts)) next.lowered_value = &canonical(*scores, context.facts);
   next.read.clear();
   return next;
 }
