@@ -88,10 +88,14 @@ class Walker {
   }
 
   bool pass_mask(const Readers& readers) {
-    if (walk_.mask || walk_.transposed || walk_.guard || walk_.sinks) return false;
+    if (walk_.mask || walk_.transposed || (walk_.guard && walk_.guard->mask)) return false;
     auto mask = renormalised_mask(readers, *value_, context_);
     if (!mask) return false;
     walk_.masked_shape = facts_.shape(*value_).known();
+    // Rows that a guard made 0 are 0 / 0 again, or 0 / 1; what sinks took of a row's weight is divided by as well.
+    mask->guards_nan |= walk_.guard && mask->guards_empty_rows;
+    walk_.guard.reset();
+    walk_.drops_sinks = walk_.sinks.has_value();
     walk_.peeled.emplace_back("Mul(mask) / ReduceSum");
     value_ = mask->result;
     walk_.mask = std::move(mask);

@@ -42,6 +42,7 @@ struct ProbabilityWalk {
   std::optional<RenormalisedMask> mask;  ///< laid over the probabilities, of MASKED_SHAPE, which are divided by what it leaves
   Shape masked_shape;
   std::optional<SinkColumns> sinks;  ///< were cut off on the way
+  bool drops_sinks = false;          ///< and what was left was divided by its sum
   std::vector<std::string> peeled;
 };
 

@@ -76,9 +76,10 @@ std::optional<size_t> row_axis(const OperandView& view) {
   return std::nullopt;
 }
 
-/// The furthest view of OPERAND that has all rows, on an axis of their own; null if none has.
-const OperandView* widest_view(const Operand& operand) {
-  const auto fits = [](const OperandView& view) { return !view.past && row_axis(view); };
+/// The furthest view of OPERAND, perhaps of one that is multiplied with a number, that has all rows on an axis of their own; null if
+/// none has.
+const OperandView* widest_view(const Operand& operand, bool may_scale) {
+  const auto fits = [&](const OperandView& view) { return !view.past && row_axis(view) && (may_scale || view.scale == 1); };
   const auto found = std::find_if(operand.views.rbegin(), operand.views.rend(), fits);
   return found == operand.views.rend() ? nullptr : &*found;
 }
@@ -144,11 +145,10 @@ std::optional<SinkColumns> columns_cut_off(const Node& node, Facts& facts) {
 Matched<void> add_sinks(const JoinedSinks& sinks, Sdpa& sdpa, Node& reader, MatchContext& context) {
   const SinkColumns& columns = sinks.columns;
   const auto miss = [&](const char* why) { return missed("scores.sinks", &reader, why); };
-  if (sdpa.clamp) return miss("beside scores that are clamped");
   Padding padding(columns, reader, context);
   Value& column = unexpanded(*sinks.value, columns.count, context.facts);
-  const OperandView* keys = widest_view(sdpa.k);
-  const OperandView* values = widest_view(sdpa.v);
+  const OperandView* keys = widest_view(sdpa.k, true);
+  const OperandView* values = widest_view(sdpa.v, false);
   if (!keys || !values) return miss("keys or values whose rows have no axis of their own");
   const KeyCount count{values->axes.size(Role::kRow), count_of(*values, *row_axis(*values), padding)};
   const Dim all = count.size + columns.count;
@@ -157,7 +157,7 @@ Matched<void> add_sinks(const JoinedSinks& sinks, Sdpa& sdpa, Node& reader, Matc
   Value* added = padding.among_keys(column, count.value);
   const Shape frame{sdpa.batch, sdpa.query_heads, sdpa.q.views.front().axes.size(Role::kRow), all};
   for (Operand* operand : {&sdpa.k, &sdpa.v}) {
-    OperandView view = *widest_view(*operand);
+    OperandView view = *widest_view(*operand, operand == &sdpa.k);
     const size_t axis = *row_axis(view);
     if (view.axes.size(Role::kRow) != count.size) view.value = padding.stretched(*view.value, axis, count.value);
     view.value = padding.widened(*view.value, axis);

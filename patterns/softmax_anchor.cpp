@@ -134,10 +134,11 @@ std::optional<ScoreForm> masked_scores(const ScoreForm& weights) {
   return scale > 0 ? std::optional(scores) : std::nullopt;
 }
 
+bool is_exponential(Value& value) { return value.producer && value.producer->is("Exp"); }
+
 /// NUMERATOR, made elementwise of exponentials, divided by its sum.
 std::optional<SoftmaxSite> quotient_of(Value& numerator, Node& node, MatchContext& context) {
   Facts& facts = context.facts;
-  const auto is_exponential = [](Value& value) { return value.producer && value.producer->is("Exp"); };
   Value* exponential = common_source(numerator, numerator, is_exponential, facts);
   if (!exponential) return std::nullopt;
   auto weights = FormReader(node, context).in_terms_of(*exponential, numerator);
@@ -188,7 +189,15 @@ Value& uncast(Value& operand, bool& swapped, Facts& facts) {
   return *value;
 }
 
-/// Exponentials times V, divided by their sum: at the input NUMERATOR of NODE.
+/// The exponentials that VALUE is another number times; null if it is none.
+Value* scaled_exponential(Value& value, Node& reader, MatchContext& context) {
+  Value* exponential = common_source(value, value, is_exponential, context.facts);
+  if (!exponential || exponential == &value) return nullptr;
+  const auto form = FormReader(reader, context).in_terms_of(*exponential, value);
+  return form && is_scale(*form) ? exponential : nullptr;
+}
+
+/// Exponentials times V, perhaps with a number, divided by their sum: at the input NUMERATOR of NODE.
 std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchContext& context) {
   Facts& facts = context.facts;
   bool swapped = false;
@@ -199,9 +208,11 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
     if (!operand) continue;
     bool is_turned = false;
     Value *exponent = nullptr, *exponential = &uncast(*operand, is_turned, facts);
+    Value* scaled = scaled_exponential(*exponential, node, context);
+    if (scaled) exponential = scaled;
     if (!op("Exp", {any(&exponent)})(*exponential, facts)) continue;
     const Node* sum = nullptr;
-    Value* also = is_turned ? exponential : operand;
+    Value* also = is_turned || scaled ? exponential : operand;
     const Matcher total = total_of_row(either({same(&exponential), same(&also)}), &exponential, &sum);
     if (!(node.is("Div") ? total : op("Reciprocal", {total}))(*node.inputs[1 - numerator], facts)) continue;
     SoftmaxSite site = softmax_of(*exponent, core_form(), node, context);

@@ -212,6 +212,7 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   const ScoreLayout layout = product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
   ATTN_OPT_DONE(check_softmax_axis(softmax, layout, context));
   ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, softmax.weights, layout, probabilities.sinks, context));
+  if (probabilities.drops_sinks) reading.scores.sinks.reset();
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
   ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.layout, context));
@@ -279,10 +280,18 @@ void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, Match
   sdpa.scores_output_mode = found->mode;
 }
 
-/// A division by a sum of exponentials in front of a product is worth a line even where it cannot be read.
+/// True if NODE divides what a product makes.
+bool divides_product(const Node& node, Facts& facts) {
+  const Node* maker = canonical(*node.inputs[0], facts).producer;
+  if (maker && maker->is("Transpose")) maker = canonical(*maker->inputs[0], facts).producer;
+  return maker && is_product(*maker);
+}
+
+/// A division by a sum of exponentials in front of a product, or behind it, is worth a line even where it cannot be read.
 tl::unexpected<Miss> no_softmax(Node& anchor, MatchContext& context) {
   const Node* sum = unread_sum(anchor, context.facts);
-  if (!sum || !product_behind(*anchor.outputs[0], context.facts)) return missed(std::string(kNotAttention), &anchor, "");
+  const bool is_attention = sum && (divides_product(anchor, context.facts) || product_behind(*anchor.outputs[0], context.facts));
+  if (!is_attention) return missed(std::string(kNotAttention), &anchor, "");
   return missed("softmax.unread", sum, "'" + anchor.label() + "' divides by sums of exponentials, and not their own sums");
 }
 
