@@ -28,7 +28,8 @@ bool is_on_the_way(const Node& node) {
 
 class Walker {
  public:
-  Walker(Value& start, const Node* sum, MatchContext& context) : value_(&start), sum_(sum), context_(context), facts_(context.facts) {}
+  Walker(Value& start, size_t keys, const Node* sum, MatchContext& context)
+      : value_(&start), keys_(keys), sum_(sum), context_(context), facts_(context.facts) {}
 
   Matched<ProbabilityWalk> run() {
     for (int step = 0; step < kMaxSteps; ++step) {
@@ -88,8 +89,8 @@ class Walker {
   }
 
   bool pass_mask(const Readers& readers) {
-    if (walk_.mask || walk_.transposed || (walk_.guard && walk_.guard->mask)) return false;
-    auto mask = renormalised_mask(readers, *value_, context_);
+    if (walk_.mask || walk_.transposed || !walk_.perm.empty() || (walk_.guard && walk_.guard->mask)) return false;
+    auto mask = renormalised_mask(readers, *value_, keys_, context_);
     if (!mask) return false;
     walk_.masked_shape = facts_.shape(*value_).known();
     // Rows that a guard made 0 are 0 / 0 again, or 0 / 1; what sinks took of a row's weight is divided by as well.
@@ -117,7 +118,7 @@ class Walker {
     std::vector<Reader> candidates, products;
     for (const Reader& reader : readers.all) {
       if (!reader.node || reader.node->graph != value_->graph || reader.reads_type_alone()) continue;
-      if (!is_on_the_way(*reader.node) && !(readers.only_one() && columns_cut_off(*reader.node, facts_))) continue;
+      if (!is_on_the_way(*reader.node) && !(readers.only_one() && columns_cut_off(*reader.node, keys_, facts_))) continue;
       if (is_product(*reader.node)) products.push_back(reader);
       candidates.push_back(reader);
     }
@@ -146,7 +147,8 @@ class Walker {
   bool reaches_product(const Node& node, Value& made) const {
     if (is_read_by_product(made)) return true;
     const MaybeShape before = facts_.shape(*value_), after = facts_.shape(made);
-    return before && after && *before == *after && !node.is("Shape") && product_behind(made, facts_);
+    const bool keeps_axes = before && after && before->size() == after->size() && (*before == *after || node.is("Slice"));
+    return keeps_axes && !node.is("Shape") && product_behind(made, facts_);
   }
 
   /// A softmax that is no attention ends elsewhere (a classifier, a router); one whose values are changed on the way to
@@ -253,9 +255,9 @@ class Walker {
       if (!next && moves_all_axes(node)) next = node.outputs[0];
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
     } else if (node.is("Slice")) {
-      if (walk_.sinks || walk_.transposed || walk_.guard || walk_.mask || !walk_.factors.empty())
+      if (walk_.sinks || walk_.transposed || !walk_.perm.empty() || walk_.guard || walk_.mask || !walk_.factors.empty())
         return missed("probabilities.operator", &node, "columns cut off probabilities that were changed", walk_.peeled);
-      walk_.sinks = columns_cut_off(node, facts_);
+      walk_.sinks = columns_cut_off(node, keys_, facts_);
     } else if (node.is("Dropout")) {
       return missed("probabilities.dropout", &node, "in training mode", walk_.peeled);
     } else {
@@ -269,6 +271,7 @@ class Walker {
   }
 
   Value* value_;
+  size_t keys_;  ///< of the softmax's result; where they are asked for, no axis has moved
   const Node* sum_;
   MatchContext& context_;
   Facts& facts_;
@@ -278,8 +281,8 @@ class Walker {
 
 }  // namespace
 
-Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, const Node* sum, MatchContext& context) {
-  return Walker(softmax_output, sum, context).run();
+Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, size_t keys, const Node* sum, MatchContext& context) {
+  return Walker(softmax_output, keys, sum, context).run();
 }
 
 }  // namespace attn_opt

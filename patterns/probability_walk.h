@@ -46,8 +46,8 @@ struct ProbabilityWalk {
   std::vector<std::string> peeled;
 };
 
-/// Walks from SOFTMAX_OUTPUT, past SUM, a reader that divides behind the product. Misses: "probabilities.*"; "not-attention" if no
+/// Walks from SOFTMAX_OUTPUT, whose keys lie along the axis KEYS before the last, past SUM, a reader that divides behind the product. Misses: "probabilities.*"; "not-attention" if no
 /// product is reached.
-Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, const Node* sum, MatchContext& context);
+Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, size_t keys, const Node* sum, MatchContext& context);
 
 }  // namespace attn_opt

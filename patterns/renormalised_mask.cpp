@@ -40,9 +40,9 @@ struct Denominator {
   Value* is_positive = nullptr;  ///< that the sum is; null if it is not asked
 };
 
-std::optional<Denominator> denominator_of(Value& divisor, Value& left, Facts& facts) {
+std::optional<Denominator> denominator_of(Value& divisor, Value& left, size_t keys, Facts& facts) {
   Value* rows = &left;
-  const Matcher total = reduction_of_rows("ReduceSum", &rows);
+  const Matcher total = reduction_of_rows("ReduceSum", &rows, nullptr, keys);
   if (total(divisor, facts)) return Denominator{};
   const auto choice = choice_of(canonical(divisor, facts).producer, facts);
   if (!choice || facts.uniform(*choice->otherwise) != 1.0 || !total(*choice->held, facts)) return std::nullopt;
@@ -69,7 +69,7 @@ Value* guarded(Value& quotient, Value& is_positive, Facts& facts) {
 
 }  // namespace
 
-std::optional<RenormalisedMask> renormalised_mask(const Readers& readers, Value& probabilities, MatchContext& context) {
+std::optional<RenormalisedMask> renormalised_mask(const Readers& readers, Value& probabilities, size_t keys, MatchContext& context) {
   Facts& facts = context.facts;
   Node* node = readers.only_one() ? readers.all[0].node : nullptr;
   if (!node || node->graph != probabilities.graph || !node->is("Mul")) return std::nullopt;
@@ -77,7 +77,7 @@ std::optional<RenormalisedMask> renormalised_mask(const Readers& readers, Value&
   Value& left = *node->outputs[0];
   if (!condition || !keeps_shape(left, probabilities, facts)) return std::nullopt;
   Node* divides = division_of(left, facts);
-  const auto denominator = divides ? denominator_of(*divides->inputs[1], left, facts) : std::nullopt;
+  const auto denominator = divides ? denominator_of(*divides->inputs[1], left, keys, facts) : std::nullopt;
   if (!denominator || !serves_only(left, *divides, facts)) return std::nullopt;
   RenormalisedMask mask{condition->value, divides->outputs[0]};
   if (denominator->is_positive) {

@@ -22,7 +22,7 @@ struct RenormalisedMask {
   bool guards_nan = false;        ///< so are rows that are NaN
 };
 
-/// What READERS, of PROBABILITIES along whose last axis the keys lie, do so; nullopt if they do something else.
-std::optional<RenormalisedMask> renormalised_mask(const Readers& readers, Value& probabilities, MatchContext& context);
+/// What READERS, of PROBABILITIES whose keys lie along the axis KEYS before the last, do so; nullopt if they do something else.
+std::optional<RenormalisedMask> renormalised_mask(const Readers& readers, Value& probabilities, size_t keys, MatchContext& context);
 
 }  // namespace attn_opt

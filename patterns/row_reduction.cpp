@@ -114,9 +114,10 @@ bool are_one(const Placed& one, const Placed& other, Facts& facts) {
 }
 
 /// The rows that VALUE holds a number of OP_TYPE for, and where their axes lie among RANK.
-std::optional<Placed> reduced_from(const std::string& op_type, Value& value, size_t rank, const Node** reduces, Facts& facts) {
+std::optional<Placed> reduced_from(const std::string& op_type, Value& value, size_t rank, const Node** reduces, Facts& facts,
+                                   size_t before_last = 0) {
   auto placed = identified(value, facts);
-  const int row_axis = static_cast<int>(rank) - 1;
+  const int row_axis = static_cast<int>(rank - 1 - before_last);
   if (!placed || placed->axes.size() != rank) return std::nullopt;
   for (int step = 0; placed && step < kMaxSteps; ++step) {
     const Node* node = placed->value->producer;
@@ -153,11 +154,11 @@ Value& before_float_casts(Value& value, Facts& facts) {
   return *seen;
 }
 
-Matcher reduction_of_rows(std::string op_type, Value* const* terms, const Node** reduces) {
+Matcher reduction_of_rows(std::string op_type, Value* const* terms, const Node** reduces, size_t before_last) {
   return [=](Value& value, Facts& facts) {
     const auto rows = identified(**terms, facts);
-    if (!rows || rows->axes.empty()) return false;
-    auto placed = reduced_from(op_type, value, rows->axes.size(), reduces, facts);
+    if (!rows || rows->axes.size() <= before_last) return false;
+    auto placed = reduced_from(op_type, value, rows->axes.size(), reduces, facts, before_last);
     return placed && are_one(untransposed(*std::move(placed), facts), untransposed(*rows, facts), facts);
   };
 }

@@ -85,14 +85,16 @@ Ways peel_sinks(Node& node, const ScoreWalk& below, MatchContext& context) {
   const int64_t axis = node.int_attribute("axis", 0);
   Value &sinks = *node.inputs[walk.cut_off->in_front ? 0 : 1], &scores = *node.inputs[walk.cut_off->in_front ? 1 : 0];
   const MaybeShape shape = context.facts.shape(sinks);
-  const bool is_last = after && (axis == -1 || axis == std::ssize(*after) - 1);
-  if (!is_last || !shape || shape->back() != walk.cut_off->count)
+  const int64_t rank = after ? std::ssize(*after) : 0, keys = walk.layout.order.empty() ? rank - 1 : walk.layout.order.back();
+  const bool is_along_keys = after && (axis == keys || axis + rank == keys);
+  if (!is_along_keys || !shape || std::ssize(*shape) != rank || (*shape)[static_cast<size_t>(keys)] != walk.cut_off->count)
     return missed("scores.sinks", &node, shape_text(sinks, context.facts) + " beside the scores", walk.peeled);
   const bool is_plain = walk.softcap == 0 && walk.tensor_scales.empty() && !walk.clamp;
-  if (!is_plain || !walk.layout.order.empty() || walk.split || !walk.frames.empty())
+  if (!is_plain || walk.split || !walk.frames.empty())
     return missed("scores.sinks", &node, "scores and sinks are changed together", walk.peeled);
   ScoreWalk next = step(walk, scores, "Concat(sinks)");
-  next.sinks = {&sinks, *walk.cut_off, walk.scale, walk.terms.size()};
+  ATTN_OPT_MATCH(Value * placed, placed_term(sinks, node, walk, context));
+  next.sinks = {placed, *walk.cut_off, walk.scale, walk.terms.size()};
   return std::vector{std::move(next)};
 }
 

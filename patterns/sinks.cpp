@@ -126,17 +126,20 @@ Matched<void> widen(ScoreTerm& term, const SinkColumns& columns, const KeyCount&
 
 }  // namespace
 
-std::optional<SinkColumns> columns_cut_off(const Node& node, Facts& facts) {
+std::optional<SinkColumns> columns_cut_off(const Node& node, size_t keys, Facts& facts) {
   if (!node.is("Slice") || node.inputs.size() < 3 || !node.outputs[0]) return std::nullopt;
   const MaybeShape before = facts.shape(*node.inputs[0]), after = facts.shape(*node.outputs[0]);
-  if (!before || !after || before->empty() || before->size() != after->size()) return std::nullopt;
-  const Dim cut = before->back() - after->back();
-  if (!cut.is_constant() || cut.value() <= 0 || !std::equal(before->begin(), before->end() - 1, after->begin())) return std::nullopt;
+  if (!before || !after || before->size() <= keys || before->size() != after->size()) return std::nullopt;
+  const size_t axis = before->size() - 1 - keys;
+  const Dim cut = (*before)[axis] - (*after)[axis];
+  if (!cut.is_constant() || cut.value() <= 0) return std::nullopt;
+  for (size_t other = 0; other < before->size(); ++other)
+    if (other != axis && (*before)[other] != (*after)[other]) return std::nullopt;
   const IntegerData *starts = facts.integers(*node.inputs[1]), *axes = node.input(3) ? facts.integers(*node.inputs[3]) : nullptr;
   const IntegerData* steps = node.input(4) ? facts.integers(*node.inputs[4]) : nullptr;
   const auto is_only = [](const IntegerData* data, const Dim& value) { return data && data->values.size() == 1 && data->values[0] == value; };
-  const bool is_last = is_only(axes, -1) || is_only(axes, static_cast<int64_t>(before->size()) - 1);
-  if (!is_last || (node.input(4) && !is_only(steps, 1))) return std::nullopt;
+  const bool is_along_keys = is_only(axes, -1 - static_cast<int64_t>(keys)) || is_only(axes, static_cast<int64_t>(axis));
+  if (!is_along_keys || (node.input(4) && !is_only(steps, 1))) return std::nullopt;
   if (is_only(starts, 0)) return SinkColumns{cut.value(), false};
   if (is_only(starts, cut)) return SinkColumns{cut.value(), true};
   return std::nullopt;

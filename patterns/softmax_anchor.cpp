@@ -270,6 +270,14 @@ std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
   return site ? site : divided_product(node, 1, context);
 }
 
+size_t keys_before_last(const SoftmaxSite& softmax, MatchContext& context) {
+  const Node* node = softmax.normaliser;
+  const MaybeShape shape = context.facts.shape(*softmax.output);
+  if (!node || !shape || context.view.opset(*node->graph) < 13) return 0;
+  const int64_t axis = node->int_attribute("axis", -1), rank = std::ssize(*shape), own = axis < 0 ? axis + rank : axis;
+  return own < 0 || own >= rank ? 0 : static_cast<size_t>(rank - 1 - own);
+}
+
 const Node* unread_sum(const Node& node, Facts& facts) {
   if (!node.is("Div") || node.inputs.size() != 2 || !node.inputs[1]) return nullptr;
   // What stands between the exponentials and their sum, or between the sum and the division, is what could not be read.

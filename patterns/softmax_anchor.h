@@ -35,6 +35,9 @@ bool may_be_softmax(const Node& node);
 /// ones and zeros before it is summed up. Sums and maxima may be taken in another floating type.
 std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context);
 
+/// How many axes of the softmax's result lie behind the one that it runs over.
+size_t keys_before_last(const SoftmaxSite& softmax, MatchContext& context);
+
 /// The sum of exponentials that NODE, a division which is no softmax that can be read, divides by; null if there is none.
 const Node* unread_sum(const Node& node, Facts& facts);
 

@@ -110,14 +110,14 @@ Matched<GuardMeaning> read_mask_above(const RowGuard& guard, Reading& reading, M
 }
 
 /// A mask that probabilities were divided behind hides keys as -inf in the scores does.
-Matched<void> add_renormalised_mask(const ScoreLayout& layout, Reading& reading) {
+Matched<void> add_renormalised_mask(const ScoreLayout& layout, Reading& reading, MatchContext& context) {
   const auto& mask = reading.probabilities.mask;
   if (!mask) return {};
-  if (!layout.order.empty())
-    return missed("probabilities.mask", reading.probabilities.product, "axes change places behind the mask", reading.probabilities.peeled);
+  Value* keep = placed(*mask->keep, layout, *reading.probabilities.product, context);
+  if (!keep) return missed("probabilities.mask", reading.probabilities.product, "the mask's rank is not known", reading.probabilities.peeled);
   constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
   auto& terms = reading.scores.terms;
-  terms.insert(terms.begin(), {ScoreTerm::Kind::kKeep, mask->keep, 1, kMinusInf, reading.probabilities.masked_shape});
+  terms.insert(terms.begin(), {ScoreTerm::Kind::kKeep, keep, 1, kMinusInf, layout.placed(reading.probabilities.masked_shape)});
   return {};
 }
 
@@ -206,7 +206,7 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
 
 Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   Reading reading;
-  ATTN_OPT_MATCH(reading.probabilities, walk_probabilities(*softmax.output, softmax.sum, context));
+  ATTN_OPT_MATCH(reading.probabilities, walk_probabilities(*softmax.output, keys_before_last(softmax, context), softmax.sum, context));
   const ProbabilityWalk& probabilities = reading.probabilities;
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
   const ScoreLayout layout = product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
@@ -217,7 +217,7 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.layout, context));
   ATTN_OPT_DONE(add_what_product_adds(reading));
-  ATTN_OPT_DONE(add_renormalised_mask(layout, reading));
+  ATTN_OPT_DONE(add_renormalised_mask(layout, reading, context));
   ATTN_OPT_MATCH(reading.guard, read_guard(reading, *softmax.input, context));
   ATTN_OPT_MATCH(reading.value_product.value, scaled_values(probabilities, reading.value_product.value, context));
   return reading;
