@@ -97,11 +97,16 @@ std::vector<size_t> form_operands(const Node& node) {
   return operands;
 }
 
+Value* nearest_source(Value& value, const std::function<bool(Value&)>& fits, Facts& facts) {
+  const std::vector<Value*> all = sources(value, facts);
+  const auto found = std::ranges::find_if(all, [&](Value* source) { return fits(*source); });
+  return found == all.end() ? nullptr : *found;
+}
+
 Value* common_source(Value& one, Value& other, const std::function<bool(Value&)>& fits, Facts& facts) {
   const std::vector<Value*> of_other = sources(other, facts);
-  for (Value* value : sources(one, facts))
-    if (std::ranges::find(of_other, value) != of_other.end() && fits(*value)) return value;
-  return nullptr;
+  const auto is_common = [&](Value& value) { return std::ranges::find(of_other, &value) != of_other.end() && fits(value); };
+  return nearest_source(one, is_common, facts);
 }
 
 std::optional<ScoreForm> FormReader::in_terms_of(Value& core, Value& value) {
@@ -139,7 +144,10 @@ bool FormReader::holds(Value& value, const Value& core) {
   if (!is_new || !seen.producer || depth_ > kMaxDepth) return known->second;
   ++depth_;
   const Node& node = *seen.producer;
-  const bool found = std::ranges::any_of(form_operands(node), [&](size_t number) { return node.inputs[number] && holds(*node.inputs[number], core); });
+  const bool found = std::ranges::any_of(form_operands(node), [&](size_t number) {
+    Value* operand = node.input(static_cast<int>(number));
+    return operand && holds(*operand, core);
+  });
   --depth_;
   return holds_[{&seen, &core}] = found;
 }

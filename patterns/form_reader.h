@@ -50,6 +50,8 @@ class FormReader {
 
 /// The operands of NODE that a form follows, by number; empty if it is no operator of forms.
 std::vector<size_t> form_operands(const Node& node);
+/// The nearest of VALUE and what it is made of by operators of forms that FITS; null if none does.
+Value* nearest_source(Value& value, const std::function<bool(Value&)>& fits, Facts& facts);
 /// The nearest value that both ONE and OTHER are made of by operators of forms, and that FITS; null if there is none.
 Value* common_source(Value& one, Value& other, const std::function<bool(Value&)>& fits, Facts& facts);
 

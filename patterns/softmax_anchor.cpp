@@ -139,7 +139,7 @@ bool is_exponential(Value& value) { return value.producer && value.producer->is(
 /// NUMERATOR, made elementwise of exponentials, divided by its sum.
 std::optional<SoftmaxSite> quotient_of(Value& numerator, Node& node, MatchContext& context) {
   Facts& facts = context.facts;
-  Value* exponential = common_source(numerator, numerator, is_exponential, facts);
+  Value* exponential = nearest_source(numerator, is_exponential, facts);
   if (!exponential) return std::nullopt;
   auto weights = FormReader(node, context).in_terms_of(*exponential, numerator);
   weights = weights ? masked_scores(*weights) : std::nullopt;
@@ -191,8 +191,9 @@ Value& uncast(Value& operand, bool& swapped, Facts& facts) {
 
 /// The exponentials that VALUE is another number times; null if it is none.
 Value* scaled_exponential(Value& value, Node& reader, MatchContext& context) {
-  Value* exponential = common_source(value, value, is_exponential, context.facts);
-  if (!exponential || exponential == &value) return nullptr;
+  if (is_exponential(value)) return nullptr;
+  Value* exponential = nearest_source(value, is_exponential, context.facts);
+  if (!exponential) return nullptr;
   const auto form = FormReader(reader, context).in_terms_of(*exponential, value);
   return form && is_scale(*form) ? exponential : nullptr;
 }
