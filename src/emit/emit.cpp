@@ -101,12 +101,14 @@ Matched<Value*> join_mask(const std::vector<const ScoreTerm*>& terms, const Writ
   return fit_to_scores(std::move(mask), site);
 }
 
-/// What ran without a batch, queries or keys fails in a runtime whose Attention refuses them.
-void assume_not_empty(Site& site) {
+/// What ran without a batch, queries or keys fails in a runtime whose Attention refuses them; it asks for new keys behind a past too.
+void assume_not_empty(const WritingPlan& plan, Site& site) {
   if (site.target.takes_empty_sizes) return;
+  std::vector<Dim> asked = site.scores;
+  if (plan.has_past) asked.back() = plan.k->axes.size(Role::kRow);
   std::string sizes;
-  for (auto size = site.scores.begin(); size != site.scores.end(); ++size)
-    if (!(*size - 1).never_negative() && std::find(site.scores.begin(), size, *size) == size)
+  for (auto size = asked.begin(); size != asked.end(); ++size)
+    if (!(*size - 1).never_negative() && std::find(asked.begin(), size, *size) == size)
       sizes += (sizes.empty() ? "" : ", ") + size->str();
   if (!sizes.empty()) site.assumed.push_back({std::string(kSizesNotEmpty), false, sizes});
 }
@@ -178,7 +180,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   emission.attention = write_attention(plan, operands, {mask, lengths, causality.rules}, further, site);
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, site));
   declare_inputs(plan, operands, further, site);
-  assume_not_empty(site);
+  assume_not_empty(plan, site);
   ATTN_OPT_DONE(complete(emission, site, earlier));
   return emission;
 }
