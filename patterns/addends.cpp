@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 
 namespace attn_opt {
 namespace {
@@ -41,7 +42,7 @@ class Sum {
       add(*node.inputs[0], coefficient * *factor, depth);
       return true;
     }
-    if (!(node.is("Add") || node.is("Sub") || node.is("Sum") || node.is("Mean") || node.is("Neg"))) return false;
+    if (!has(node, Trait::kAdds)) return false;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const double sign = node.is("Neg") || (node.is("Sub") && i == 1) ? -1 : 1;
       add(*node.inputs[i], sign * coefficient / (node.is("Mean") ? count : 1), depth);

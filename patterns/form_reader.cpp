@@ -1,10 +1,11 @@
 #include "patterns/form_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <numeric>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/conditions.h"
 #include "patterns/inner_values.h"
 #include "patterns/peel_steps.h"
@@ -15,12 +16,6 @@ namespace {
 constexpr int kMaxDepth = 24;
 constexpr int kMaxCopies = 16;
 constexpr size_t kMaxSources = 64;
-constexpr std::array kCopies = {"Slice", "Expand", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Gather", "Tile", "Trilu"};
-
-template <size_t N>
-bool is_one_of(const Node& node, const std::array<const char*, N>& operators) {
-  return std::ranges::any_of(operators, [&node](const char* name) { return node.is(name); });
-}
 
 /// VALUE and what it is made of by operators of forms, nearest first.
 std::vector<Value*> sources(Value& value, Facts& facts) {
@@ -65,7 +60,7 @@ std::optional<double> number_of_mask(Value& value, Facts& facts) {
     Node* node = seen->producer;
     if (!node || !node->input(0)) return std::nullopt;
     if (node->is("Cast") && facts.type(*node->inputs[0]) == onnx::TensorProto::BOOL) return 1;
-    if (!is_one_of(*node, kCopies) && !node->is("Cast")) return std::nullopt;
+    if (!has(*node, Trait::kMoves) && !node->is("Trilu") && !node->is("Cast")) return std::nullopt;
     is_cast |= node->is("Cast");
     seen = node->inputs[0];
   }
@@ -90,10 +85,10 @@ std::optional<double> number_beside(const Tensor& added, const Tensor& factor, b
 std::vector<size_t> form_operands(const Node& node) {
   if (!node.domain().empty()) return {};
   if (node.is("Where")) return {1, 2};
-  if (node.is("Neg") || node.is("Cast") || node.is("Reciprocal")) return {0};
-  constexpr std::array kAll = {"Add", "Sub", "Mul", "Div", "Sum", "Mean", "Min", "Max"};
-  std::vector<size_t> operands;
-  for (size_t i = 0; is_one_of(node, kAll) && i < node.inputs.size(); ++i) operands.push_back(i);
+  if (node.is("Cast") || node.is("Reciprocal")) return {0};
+  if (!has(node, Trait::kAdds) && !has(node, Trait::kMultiplies) && !has(node, Trait::kSelects)) return {};
+  std::vector<size_t> operands(node.inputs.size());
+  std::iota(operands.begin(), operands.end(), 0);
   return operands;
 }
 
@@ -177,14 +172,9 @@ std::optional<ScoreForm> FormReader::computed(Value& value, Value* core) {
     if (auto mask = one_or_zero(value)) return mask;
   }
   if (!node || value.output != 0 || !node->domain().empty()) return std::nullopt;
-  if (node->is("Add") || node->is("Sub") || node->is("Sum") || node->is("Mean")) return total(*node, core);
-  if (node->is("Mul") || node->is("Div")) return multiplied(*node, core);
+  if (has(*node, Trait::kAdds)) return total(*node, core);
+  if (has(*node, Trait::kMultiplies)) return multiplied(*node, core);
   if (node->is("Where")) return chosen(*node, core);
-  // Neg(a)  =>  -1 * a
-  if (node->is("Neg")) {
-    const auto form = operand(*node, 0, core);
-    return form ? product(number_form(-1), *form) : std::nullopt;
-  }
   // Cast(a)  =>  a, from one floating type to another
   if (node->is("Cast") && is_floating(facts_.type(*node->inputs[0])) && is_floating(facts_.type(value))) return operand(*node, 0, core);
   // Min(a, m ? inf : f)  =>  m ? a : f, where every a is at least f
@@ -196,9 +186,10 @@ std::optional<ScoreForm> FormReader::computed(Value& value, Value* core) {
   return std::nullopt;
 }
 
-/// a + b - c ...  =>  the sums of their cases
+/// a + b - c ...  =>  the sums of their cases        -a  =>  -1 * a
 std::optional<ScoreForm> FormReader::total(const Node& node, Value* core) {
   auto form = operand(node, 0, core);
+  if (form && node.is("Neg")) return product(number_form(-1), *form);
   for (size_t i = 1; form && i < node.inputs.size(); ++i) {
     const auto more = operand(node, i, core);
     form = more ? sum(*form, *more, node.is("Sub") ? -1 : 1) : std::nullopt;
@@ -232,7 +223,7 @@ std::optional<ScoreForm> FormReader::chosen(const Node& node, Value* core) {
 
 /// Transpose(m ? x : y)  =>  Transpose(m) ? x : y, and so of all that only moves elements
 std::optional<ScoreForm> FormReader::moved(Node& node) {
-  if (!node.domain().empty() || !is_one_of(node, kCopies) || node.is("Trilu") || !node.input(0)) return std::nullopt;
+  if (!has(node, Trait::kMoves) || !node.input(0)) return std::nullopt;
   auto form = numbers(*node.inputs[0]);
   if (!form) return std::nullopt;
   for (ScoreCase& one : *form)

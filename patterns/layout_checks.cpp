@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 
 namespace attn_opt {
 namespace {
@@ -25,14 +26,10 @@ bool keep_last_two_axes(MaybeShape before, MaybeShape after) {
 
 }  // namespace
 
-bool is_regrouping(const Node& node) {
-  return node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Flatten");
-}
-
 Value* regrouped_from(Node& node, Facts& facts) {
   const MaybeShape after = facts.shape(*node.outputs[0]);
   Node* next = &node;
-  for (int step = 0; after && next && is_regrouping(*next) && step < kMaxTogether; ++step) {
+  for (int step = 0; after && next && has(*next, Trait::kRegroups) && step < kMaxTogether; ++step) {
     Value& source = canonical(*next->inputs[0], facts);
     if (keep_last_two_axes(facts.shape(source), after)) return &source;
     next = source.producer;

@@ -9,9 +9,6 @@ namespace attn_opt {
 /// So many nodes are read as one.
 inline constexpr int kMaxTogether = 8;
 
-/// True if NODE regroups axes: Reshape, Squeeze, Unsqueeze, Flatten.
-bool is_regrouping(const Node& node);
-
 /// The value that NODE, a regrouping, and those it reads leave the last two axes of as they are; null if there is none.
 Value* regrouped_from(Node& node, Facts& facts);
 

@@ -5,6 +5,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/form_reader.h"
 #include "patterns/layout_checks.h"
 #include "patterns/readers.h"
@@ -34,7 +35,7 @@ std::pair<Value*, double> scaled_by(Node& node, MatchContext& context) {
   Value* core = node.inputs[operands[0]];
   if (operands.size() == 1) {
     form = reader.one_step(node, operands[0]);
-  } else if (node.is("Add") || node.is("Sub") || node.is("Sum") || node.is("Mean")) {
+  } else if (has(node, Trait::kAdds)) {
     core = common_source(*core, *node.inputs[operands[1]], [](Value&) { return true; }, facts);
     form = core ? reader.in_terms_of(*core, *node.outputs[0]) : std::nullopt;
   }
@@ -60,9 +61,7 @@ bool comes_from_graph_input(Value& value, Facts& facts) {
     seen = &canonical(*seen, facts);
     if (!seen->producer) return seen->is_input;
     const Node& node = *seen->producer;
-    if (!is_regrouping(node) && !node.is("Transpose") && !node.is("Gather") && !node.is("Slice") && !node.is("Split") &&
-        !node.is("Cast"))
-      return false;
+    if (!has(node, Trait::kMoves) && !node.is("Split") && !node.is("Cast")) return false;
     seen = node.inputs[0];
   }
   return false;
@@ -91,7 +90,7 @@ std::optional<AxisMap> axes_before(Node& node, const OperandView& view, MatchCon
     if (perm.size() != axes.rank()) return std::nullopt;
     return axes.before_transpose(perm);
   }
-  if (is_regrouping(node)) return axes.regrouped(*before);
+  if (has(node, Trait::kRegroups)) return axes.regrouped(*before);
   const MaybeShape after = context.facts.shape(*node.outputs[0]);
   if (after && !view.past && (node.is("Expand") || node.is("Tile"))) return axes.before_expand(*before, *after);
   return std::nullopt;
@@ -118,7 +117,7 @@ std::optional<AxisMap> axes_after(const Node& node, const AxisMap& axes, MatchCo
     return axes.after_transpose(perm);
   }
   const MaybeShape after = context.facts.shape(*node.outputs[0]);
-  if (!is_regrouping(node) || !after) return std::nullopt;
+  if (!has(node, Trait::kRegroups) || !after) return std::nullopt;
   return axes.regrouped(*after);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/form_reader.h"
 #include "patterns/products.h"
 
@@ -16,9 +17,9 @@ constexpr size_t kMaxSearched = 64;
 
 /// True for what may stand between a product and scores.
 bool may_carry_scores(const Node& node) {
-  constexpr std::array kOthers = {"CastLike", "Clip",      "Tanh",    "Transpose", "Reshape", "Squeeze",
-                                  "Unsqueeze", "Flatten", "Concat", "Identity",  "Dropout"};
-  return !form_operands(node).empty() || std::ranges::any_of(kOthers, [&](const char* name) { return node.is(name); });
+  constexpr std::array kOthers = {"CastLike", "Clip", "Tanh", "Concat", "Dropout"};
+  return !form_operands(node).empty() || has(node, Trait::kKeepsAll) ||
+         std::ranges::any_of(kOthers, [&](const char* name) { return node.is(name); });
 }
 
 /// True if a product is among what VALUE is made of by operators that scores may pass.
@@ -90,7 +91,7 @@ class Peel {
   Ways enlarged() const {
     const std::string made = shape_text(*node_.outputs[0], facts_);
     if (node_.is("Where")) return missed("scores.where", &node_, "no branch is a number, or the Where enlarges the scores to " + made, walk_.peeled);
-    if (node_.is("Mul") || node_.is("Div")) return missed("scores.scale-shape", &node_, made, walk_.peeled);
+    if (has(node_, Trait::kMultiplies)) return missed("scores.scale-shape", &node_, made, walk_.peeled);
     return missed("scores.enlarged", &node_, "no operand that may be scores has the result's shape " + made, walk_.peeled);
   }
 
@@ -103,7 +104,7 @@ class Peel {
 
   void try_operand(size_t operand) {
     if (auto form = reader_.one_step(node_, operand)) return enter(way_through(*std::move(form), *node_.inputs[operand]));
-    if (node_.is("Mul") || node_.is("Div")) return enter(scaled_by_tensor(node_, static_cast<int>(operand), walk_, context_));
+    if (has(node_, Trait::kMultiplies)) return enter(scaled_by_tensor(node_, static_cast<int>(operand), walk_, context_));
     enter(missed("scores.operator", &node_, node_.op(), walk_.peeled));
   }
 

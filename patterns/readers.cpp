@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/products.h"
 
 namespace attn_opt {
@@ -67,8 +68,7 @@ class Search {
   }
 
   static bool is_reversible(const Node& node) {
-    static const char* const kOps[] = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Cast", "Not"};
-    return std::ranges::any_of(kOps, [&node](const char* op) { return node.is(op); });
+    return has(node, Trait::kKeepsAll) || node.is("Cast") || node.is("Not");
   }
 
   bool only_says_size(const Reader& reader) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/layout_checks.h"
 #include "src/match/reduced_axis.h"
 
@@ -68,7 +69,7 @@ std::optional<Placed> before_same_axes(const Node& node, const Placed& after, Fa
 /// AFTER, what NODE and other regroupings above it make, before those that together move no axes of a size other than 1.
 std::optional<Placed> before_regroupings(const Node& node, const Placed& after, Facts& facts) {
   const Node* next = &node;
-  for (int step = 0; next && is_regrouping(*next) && step < kMaxTogether; ++step) {
+  for (int step = 0; next && has(*next, Trait::kRegroups) && step < kMaxTogether; ++step) {
     if (auto before = before_same_axes(*next, after, facts)) return before;
     next = canonical(*next->inputs[0], facts).producer;
   }
@@ -134,7 +135,7 @@ std::optional<Placed> reduced_from(const std::string& op_type, Value& value, siz
       Value* above = above_minus_inf(*node, facts);
       if (!above || !facts.shape(*above) || facts.shape(*above).known().size() != placed->axes.size()) return std::nullopt;
       placed->value = &canonical(*above, facts);
-    } else if (is_regrouping(*node)) {
+    } else if (has(*node, Trait::kRegroups)) {
       placed = before_regroupings(*node, *placed, facts);
     } else if (node->is("Expand")) {
       placed = before_same_axes(*node, *placed, facts);

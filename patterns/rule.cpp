@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "attn_opt/operator_traits.h"
 #include "src/graph/operator_name.h"
 #include "src/io/nearest_name.h"
 #include "src/io/text_format.h"
@@ -16,7 +17,6 @@ namespace {
 constexpr int kMaxNodes = 256;
 const std::vector<std::string> kKeys = {"RULE", "ABOUT", "WHERE", "ASSUME"};
 constexpr std::array<std::string_view, 3> kPreconditions = {"rows-keep-a-key", "scores-finite", "exp-in-range"};
-constexpr std::array<std::string_view, 6> kLayout = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"};
 
 std::string trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r");
@@ -187,7 +187,7 @@ Status check_replacement(const Rule& rule, const std::string& where) {
     return fail(ErrorCode::kInvalidInput, where, "the Attention node has no Q, K and V");
   const onnx::NodeProto* maker = maker_of(made, made.output(0));
   while (maker->op_type() != "Attention") {
-    const bool is_layout = std::find(kLayout.begin(), kLayout.end(), maker->op_type()) != kLayout.end();
+    const bool is_layout = operator_has(maker->op_type(), Trait::kKeepsAll);
     const onnx::NodeProto* above = is_layout && maker->input_size() > 0 ? maker_of(made, maker->input(0)) : nullptr;
     if (!above) return fail(ErrorCode::kInvalidInput, where, "'" + made.output(0) + "' comes of " + maker->op_type(), "only Transpose, Reshape and the like may follow the Attention node");
     maker = above;

@@ -3,12 +3,12 @@
 #include <onnx/defs/schema.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "src/graph/operator_name.h"
 #include "src/io/runtime_operators.h"
 
@@ -16,9 +16,6 @@ namespace attn_opt {
 namespace {
 
 constexpr int kMaxSteps = 10'000;
-constexpr std::array<std::string_view, 11> kCommutative = {"Add", "Mul", "And", "Or", "Xor", "Equal",
-                                                           "Max", "Min", "Sum", "Mean", "BitwiseAnd"};
-
 /// A value of the pattern is to be one of the graph.
 struct Claim {
   std::string name;
@@ -262,7 +259,7 @@ class RuleMatcher {
 }  // namespace
 
 bool is_commutative(const onnx::NodeProto& node) {
-  return is_onnx(node.domain()) && std::find(kCommutative.begin(), kCommutative.end(), node.op_type()) != kCommutative.end();
+  return is_onnx(node.domain()) && operator_has(node.op_type(), Trait::kCommutes);
 }
 
 bool is_operator(const onnx::NodeProto& wanted, const Node& node) {

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 
@@ -106,7 +107,7 @@ Value* regrouped_where(Value& value, Facts& facts, const std::function<bool(cons
   for (int step = 0; step < kMaxTogether; ++step) {
     const MaybeShape shape = facts.shape(*seen);
     if (shape && fits(*shape)) return seen;
-    if (!seen->producer || !is_regrouping(*seen->producer)) return nullptr;
+    if (!seen->producer || !has(*seen->producer, Trait::kRegroups)) return nullptr;
     seen = &canonical(*seen->producer->inputs[0], facts);
   }
   return nullptr;

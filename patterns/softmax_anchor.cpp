@@ -6,6 +6,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/form_reader.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products.h"
@@ -15,7 +16,7 @@ namespace attn_opt {
 namespace {
 
 bool is_layout(const Node& node) {
-  return is_regrouping(node) || node.is("Transpose") || node.is("Expand") || node.is("Max") || node.is("Clip");
+  return has(node, Trait::kMoves) || node.is("Max") || node.is("Clip");
 }
 
 /// Nodes that may change nothing, looked through without knowing it.
@@ -25,7 +26,7 @@ bool is_one_of(const Node& node, std::initializer_list<std::string_view> op_type
   return std::ranges::any_of(op_types, [&node](std::string_view op_type) { return node.is(op_type); });
 }
 
-bool may_add_nothing(const Node& node) { return is_one_of(node, {"Add", "Sub", "Mul", "Div"}); }
+bool may_add_nothing(const Node& node) { return has(node, Trait::kAdds) || has(node, Trait::kMultiplies); }
 
 /// True if VALUE is an initializer or an input, or may be a copy of one or a number computed from some.
 bool may_be_number(const Value* value, int steps = kMaxCopies) {

@@ -8,6 +8,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/mask_contents.h"
+#include "attn_opt/operator_traits.h"
 #include "src/emit/frame.h"
 #include "src/emit/joint_sizes.h"
 #include "src/emit/mask_bounds.h"
@@ -107,7 +108,7 @@ FloatMask raised(const FloatMask& mask, const ScoreTerm& term, Site& site) {
 /// True if VALUE ends in a sum or product with a number: (1 - m) * -10000.
 bool is_linear(Value& value, Facts& facts) {
   const Node* node = canonical(value, facts).producer;
-  const bool adds_or_scales = node && (node->is("Add") || node->is("Sub") || node->is("Mul") || node->is("Div"));
+  const bool adds_or_scales = node && (has(*node, Trait::kAdds) || has(*node, Trait::kMultiplies));
   return adds_or_scales && node->inputs.size() == 2 && std::ranges::any_of(node->inputs, [&](Value* operand) {
            return operand && facts.uniform(*operand);
          });

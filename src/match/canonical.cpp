@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "attn_opt/operator_traits.h"
 #include "src/match/fact_store.h"
 
 namespace attn_opt {
@@ -72,9 +73,7 @@ bool is_neutral(const Node& node, size_t number, Facts& facts) {
          same_shape(*node.inputs[1 - number], *node.outputs[0], facts);
 }
 
-bool is_regrouping(const Node& node) {
-  return node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Flatten");
-}
+bool is_regrouping(const Node& node) { return has(node, Trait::kRegroups); }
 
 /// True if every number of type FROM is one of type TO.
 bool holds(DataType to, DataType from) {

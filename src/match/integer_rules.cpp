@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "attn_opt/operator_traits.h"
 #include "src/match/node_forms.h"
 
 namespace attn_opt {
@@ -12,19 +13,12 @@ namespace {
 
 constexpr int64_t kMaxInputs = 64;
 
-bool is_one_of(const Node& node, std::initializer_list<std::string_view> ops) {
-  return std::find(ops.begin(), ops.end(), node.op()) != ops.end();
-}
-
 /// The inputs of NODE that hold the elements it moves; empty if it does more than move.
 std::vector<size_t> moved_inputs(const Node& node) {
-  if (is_one_of(node, {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Expand", "Tile", "Slice",
-                       "Split", "Gather", "GatherND", "GatherElements"})) {
-    return {0};
-  }
+  if (has(node, Trait::kMoves) || node.is("Split")) return {0};
   if (node.op() == "Where") return {1, 2};
   if (node.op() == "OneHot") return {2};
-  if (is_one_of(node, {"ScatterND", "ScatterElements"}) &&
+  if ((node.is("ScatterND") || node.is("ScatterElements")) &&
       node.string_attribute("reduction", "none") == "none") {
     return {0, 2};
   }

@@ -1,19 +1,16 @@
 #include "attn_opt/mask_contents.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 
 namespace attn_opt {
 namespace {
 
 constexpr int kMaxNodes = 64;
-
-constexpr std::array<std::string_view, 9> kCopies = {"Identity", "Expand",  "Reshape", "Unsqueeze", "Squeeze",
-                                                     "Slice",    "Transpose", "Tile",  "Flatten"};
 
 /// Extremes, and the range of all else: what is no extreme may become one in a sum or a product.
 struct Contents {
@@ -80,7 +77,7 @@ class Follower {
     if (const Tensor* constant = facts_.constant(seen)) return of_tensor(*constant, type);
     Node* node = seen.producer;
     if (!node || !node->domain().empty() || ++nodes_ > kMaxNodes) return {};
-    if (std::find(kCopies.begin(), kCopies.end(), node->op()) != kCopies.end()) return follow(node->input(0));
+    if (has(*node, Trait::kMoves)) return follow(node->input(0));
     if (node->is("Concat")) return of_all(*node, 0);
     if (node->is("Where")) return of_choice(*node, type);
     if (node->is("ScatterND")) return of_scatter(*node);

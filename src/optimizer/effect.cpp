@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "attn_opt/operator_traits.h"
+
 namespace attn_opt {
 namespace {
-
-bool renames_only(const Node& node) {
-  return node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Flatten") || node.is("Identity");
-}
 
 bool is_taken_over(const Value& value, const Edit& edit) {
   const auto& takeovers = edit.takeovers();
@@ -25,7 +23,7 @@ Effect effect_of(const Emission& emission, Facts& facts) {
   const Dim elements = product(emission.scores);
   int64_t bytes_per_score = 0;
   for (const Node* node : emission.removed) {
-    if (renames_only(*node)) continue;
+    if (has(*node, Trait::kRegroups)) continue;
     for (const Value* made : node->outputs) {
       const MaybeShape shape = made ? facts.shape(*made) : nullptr;
       if (!shape || (*shape != emission.scores && product(*shape) != elements)) continue;

@@ -4,6 +4,8 @@
 #include <array>
 #include <map>
 
+#include "attn_opt/operator_traits.h"
+
 namespace attn_opt {
 namespace {
 
@@ -26,9 +28,8 @@ void add_broadcasts(const Shape& one, const Shape& other, size_t skipped, std::v
 }
 
 void add_equations(const Node& node, Facts& facts, std::vector<NumberEquation>& equations) {
-  static constexpr std::array<std::string_view, 6> kBroadcasting = {"Add", "Sub", "Mul", "Div", "Where", "MatMul"};
-  if (!node.domain().empty() || std::ranges::find(kBroadcasting, node.op()) == kBroadcasting.end()) return;
   const bool is_product = node.is("MatMul");
+  if (!is_product && !has(node, Trait::kElementwise)) return;
   for (size_t i = 1; i < node.inputs.size(); ++i) {
     if (!node.inputs[i - 1] || !node.inputs[i]) continue;
     const MaybeShape one = facts.shape(*node.inputs[i - 1]), other = facts.shape(*node.inputs[i]);

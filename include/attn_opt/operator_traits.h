@@ -1,0 +1,28 @@
+// What is true of an operator whatever its attributes and inputs: the one list of names behind the recogniser's questions.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "attn_opt/graph.h"
+
+namespace attn_opt {
+
+enum class Trait : uint32_t {
+  kRegroups = 1 << 0,     ///< the first input's elements in their order, with other axes
+  kKeepsAll = 1 << 1,     ///< each element of the first input once, in whatever order
+  kMoves = 1 << 2,        ///< elements of the first input and nothing else: repeated, left out or moved
+  kCommutes = 1 << 3,     ///< the order of its operands does not matter
+  kAdds = 1 << 4,         ///< a sum of its operands, each times a number that is the same for all elements
+  kMultiplies = 1 << 5,   ///< a product of its first operand and the second, or what is one divided by that
+  kElementwise = 1 << 6,  ///< an element of the result depends on those of its operands, which broadcast, in its place
+  kSelects = 1 << 7,      ///< an element of the result is that of an operand in its place
+};
+
+/// Whether OP_TYPE, an operator of ONNX's own domain, has TRAIT.
+bool operator_has(std::string_view op_type, Trait trait);
+
+/// Whether NODE's operator has TRAIT; none of another domain has.
+inline bool has(const Node& node, Trait trait) { return node.domain().empty() && operator_has(node.op(), trait); }
+
+}  // namespace attn_opt

@@ -1,0 +1,62 @@
+#include "attn_opt/operator_traits.h"
+
+#include <unordered_map>
+
+namespace attn_opt {
+namespace {
+
+using Traits = uint32_t;
+
+constexpr Traits operator|(Trait one, Trait other) { return static_cast<Traits>(one) | static_cast<Traits>(other); }
+constexpr Traits operator|(Traits all, Trait one) { return all | static_cast<Traits>(one); }
+
+const std::unordered_map<std::string_view, Traits>& table() {
+  using enum Trait;
+  constexpr Traits regroups = kRegroups | kKeepsAll | kMoves;
+  constexpr Traits reorders = kKeepsAll | kMoves;
+  constexpr Traits moves = static_cast<Traits>(kMoves);
+  constexpr Traits selects = kElementwise | kSelects;
+  constexpr Traits combines = kElementwise | kCommutes;
+  static const std::unordered_map<std::string_view, Traits> traits{
+      {"Identity", regroups},
+      {"Reshape", regroups},
+      {"Squeeze", regroups},
+      {"Unsqueeze", regroups},
+      {"Flatten", regroups},
+      {"Transpose", reorders},
+      {"Expand", moves},
+      {"Tile", moves},
+      {"Slice", moves},
+      {"Gather", moves},
+      {"GatherND", moves},
+      {"GatherElements", moves},
+      {"Cast", static_cast<Traits>(kElementwise)},
+      {"Where", selects},
+      {"Min", selects | kCommutes},
+      {"Max", selects | kCommutes},
+      {"Add", combines | kAdds},
+      {"Sum", combines | kAdds},
+      {"Mean", combines | kAdds},
+      {"Sub", kElementwise | kAdds},
+      {"Neg", kElementwise | kAdds},
+      {"Mul", combines | kMultiplies},
+      {"Div", kElementwise | kMultiplies},
+      {"And", combines},
+      {"Or", combines},
+      {"Xor", combines},
+      {"Equal", combines},
+      {"BitwiseAnd", combines},
+      {"BitwiseOr", combines},
+      {"BitwiseXor", combines},
+  };
+  return traits;
+}
+
+}  // namespace
+
+bool operator_has(std::string_view op_type, Trait trait) {
+  const auto found = table().find(op_type);
+  return found != table().end() && (found->second & static_cast<Traits>(trait)) != 0;
+}
+
+}  // namespace attn_opt
