@@ -24,6 +24,12 @@ struct Placed {
   std::vector<int> axes;
 };
 
+/// False where a declared shape is of another rank than what the nodes make.
+bool has_its_rank(const Placed& placed, Facts& facts) {
+  const MaybeShape shape = facts.shape(*placed.value);
+  return shape && shape->size() == placed.axes.size();
+}
+
 bool is_float_cast(const Node& node, Facts& facts) {
   return node.is("Cast") && is_floating(facts.type(*node.inputs[0])) && is_floating(facts.type(*node.outputs[0]));
 }
@@ -80,11 +86,13 @@ std::optional<Placed> before_reduction(const Node& node, const Placed& after, in
   const MaybeShape shape = facts.shape(*node.inputs[0]);
   const auto axis = shape ? reduced_axis(node, shape->size(), facts) : std::nullopt;
   if (!axis) return std::nullopt;
+  const bool keeps_axis = node.int_attribute("keepdims", 1) != 0;
+  if (after.axes.size() + (keeps_axis ? 0 : 1) != shape->size()) return std::nullopt;
   Placed before{&canonical(*node.inputs[0], facts), after.axes};
   const auto at = before.axes.begin() + static_cast<std::ptrdiff_t>(*axis);
-  if (node.int_attribute("keepdims", 1) != 0) *at = row_axis;
+  if (keeps_axis) *at = row_axis;
   else before.axes.insert(at, row_axis);
-  return before.axes.size() == shape->size() ? std::optional(before) : std::nullopt;
+  return before;
 }
 
 /// The operand of NODE, a Max, beside -inf; null if it has another.
@@ -107,10 +115,10 @@ Placed untransposed(Placed found, Facts& facts) {
 }
 
 bool are_one(const Placed& one, const Placed& other, Facts& facts) {
-  const MaybeShape shape = facts.shape(*one.value);
-  if (one.value != other.value || !shape) return false;
-  for (size_t axis = 0; axis < shape->size(); ++axis)
-    if (!(*shape)[axis].is(1) && one.axes[axis] != other.axes[axis]) return false;
+  if (one.value != other.value || !has_its_rank(one, facts) || !has_its_rank(other, facts)) return false;
+  const Shape& shape = facts.shape(*one.value).known();
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    if (!shape[axis].is(1) && one.axes[axis] != other.axes[axis]) return false;
   return true;
 }
 
@@ -120,7 +128,7 @@ std::optional<Placed> reduced_from(const std::string& op_type, Value& value, siz
   auto placed = identified(value, facts);
   const int row_axis = static_cast<int>(rank - 1 - before_last);
   if (!placed || placed->axes.size() != rank) return std::nullopt;
-  for (int step = 0; placed && step < kMaxSteps; ++step) {
+  for (int step = 0; placed && has_its_rank(*placed, facts) && step < kMaxSteps; ++step) {
     const Node* node = placed->value->producer;
     if (!node || placed->value->output != 0 || !node->domain().empty() || !node->input(0)) return std::nullopt;
     if (node->is(op_type)) {
@@ -133,7 +141,7 @@ std::optional<Placed> reduced_from(const std::string& op_type, Value& value, siz
       placed = before_transpose(*node, *placed, facts);
     } else if (node->is("Max") && op_type == "ReduceMax") {
       Value* above = above_minus_inf(*node, facts);
-      if (!above || !facts.shape(*above) || facts.shape(*above).known().size() != placed->axes.size()) return std::nullopt;
+      if (!above) return std::nullopt;
       placed->value = &canonical(*above, facts);
     } else if (has(*node, Trait::kRegroups)) {
       placed = before_regroupings(*node, *placed, facts);
