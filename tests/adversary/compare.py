@@ -66,7 +66,8 @@ class Difference:
         self.nan_only = bool(self.bad.any()) and not (finite | infinite | far).any()
         if self.bad.any():
             worst = int(np.argmax(np.where(self.bad, np.where(far, gap / allowed, 1), 0)))
-            self.worst = float(gap[worst] / allowed[worst])
+            with np.errstate(over="ignore"):
+                self.worst = float(gap[worst] / allowed[worst])
             kind = [name for name, rows_ in (("number->inf/nan", finite), ("inf->other", infinite), ("nan->number", from_nan),
                                              ("off", far)) if rows_.any()]
             self.text = (f"{self.name}: {'+'.join(kind)} in {int(self.bad.sum())} of {self.count} rows, {self.worst:.3g} times too far: "

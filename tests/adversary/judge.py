@@ -47,8 +47,8 @@ class Run:
         # how they were rounded.
         if self.before[name].dtype == np.float64 or self.cancels:
             unit = max(unit, own) * max(1.0, self.facts["summed"] / 4)
-        if self.before[name].dtype == np.float32:  # which sum is rounded first is luck
-            unit = max(unit, own * self.facts["largest"] / 16)
+        if self.before[name].dtype == np.float32:  # which sum is rounded first is luck, of fills too where a row holds nothing else
+            unit = max(unit, own * self.facts["summed"] / 16)
         return compare.Difference(name, self.before[name], self.truth[name], result, others, unit)
 
 
