@@ -36,11 +36,21 @@ bool keeps_first_key(const ScoreTerm& term) {
 /// True if a floor lies above all masks: every -inf below it becomes finite.
 bool has_floor(const Sdpa& sdpa) { return !sdpa.terms.empty() && sdpa.terms.back().kind == ScoreTerm::Kind::kFloor; }
 
+/// True if exp(), taken of scores that are not lowered, may be 0 of all that TERM is added to.
+bool may_vanish(const ScoreTerm& term, Facts& facts) {
+  constexpr double kVanishing = -100;
+  if (term.kind != ScoreTerm::Kind::kBias) return false;
+  const MaskContents contents = mask_contents(*term.value, facts);
+  return contents.may_hold_lowest || !(std::min(term.coefficient * contents.least, term.coefficient * contents.greatest) > kVanishing);
+}
+
 /// Why a row that keeps no key may have other numbers as weights; empty if it has not.
-std::string why_weights_may_change(const Sdpa& sdpa) {
+std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
   if (sdpa.clamp && !std::ranges::all_of(sdpa.terms, keeps_first_key)) return "a clamp gives masked keys other weights";
   if (has_floor(sdpa)) return "";
   for (const ScoreTerm& term : sdpa.terms) {
+    if (sdpa.exponent_offset && sdpa.guarded && may_vanish(term, facts))
+      return "a guard makes rows 0 that '" + term.value->name + "' takes out of the range of exp()";
     const bool is_fill = term.kind != ScoreTerm::Kind::kFloor && term.kind != ScoreTerm::Kind::kBias;
     if (is_fill && std::isfinite(term.fill) && !absorbs_anywhere(term.fill, sdpa.type))
       return "fill " + number_text(term.fill) + " does not absorb the scores";
@@ -54,21 +64,21 @@ bool is_infinite_in(DataType type, double fill) { return fill < lowest_finite(ty
 /// Why all of a row may be -inf, which makes it NaN; empty if it cannot.
 std::string why_rows_may_be_nan(const Sdpa& sdpa, Facts& facts) {
   if (sdpa.guarded || has_floor(sdpa)) return "";
-  int terms_with_lowest = 0;
+  int most_lowest = 0;  // that add up in one score
   for (const ScoreTerm& term : sdpa.terms) {
     if (term.kind == ScoreTerm::Kind::kFloor || keeps_first_key(term)) continue;
     if (term.kind != ScoreTerm::Kind::kBias) {
       if (is_infinite_in(sdpa.type, term.coefficient * term.fill)) return "'" + term.value->name + "' may drop every key";
-      ++terms_with_lowest;
+      most_lowest = std::max(most_lowest, 1);  // what a fill is laid over does not show
       continue;
     }
     const MaskContents contents = mask_contents(*term.value, facts);
     const bool is_wider = element_size(facts.type(*term.value)) > element_size(sdpa.type);
     if (contents.may_hold_minus_inf || (is_wider && (contents.may_hold_lowest || is_infinite_in(sdpa.type, contents.least))))
       return "'" + term.value->name + "' may hold -inf";
-    terms_with_lowest += contents.may_hold_lowest;
+    most_lowest += contents.may_hold_lowest;
   }
-  return terms_with_lowest > 1 ? "masks that add up may reach -inf" : "";
+  return most_lowest > 1 ? "masks that add up may reach -inf" : "";
 }
 
 /// True if a term may hold the lowest half, which scores that are added to it take to -inf: by the order of the sums a row is then
@@ -82,7 +92,7 @@ bool adds_up_in_halves(const Sdpa& sdpa, Facts& facts) {
 
 std::optional<Precondition> rows_keep_a_key(const Sdpa& sdpa, Facts& facts) {
   if (sdpa.terms.empty()) return std::nullopt;
-  if (const std::string why = why_weights_may_change(sdpa); !why.empty()) return Precondition{"rows-keep-a-key", false, why};
+  if (const std::string why = why_weights_may_change(sdpa, facts); !why.empty()) return Precondition{"rows-keep-a-key", false, why};
   if (const std::string why = why_rows_may_be_nan(sdpa, facts); !why.empty())
     return Precondition{"rows-keep-a-key", false, why, !adds_up_in_halves(sdpa, facts)};
   return Precondition{"rows-keep-a-key", true, sdpa.guarded ? "a guard makes empty rows 0" : "no mask empties a row"};

@@ -19,6 +19,7 @@
 #include "patterns/broadcast_operands.h"
 #include "patterns/causal_terms.h"
 #include "patterns/computed_type.h"
+#include "patterns/fills.h"
 #include "patterns/inner_values.h"
 #include "patterns/operand_walk.h"
 #include "patterns/preconditions.h"
@@ -351,12 +352,13 @@ class SoftmaxAttention : public Pattern {
     sdpa.less_largest_of_all = reading.scores.lowered_by_largest_of_all;
     if (!softmax.divided && !sinks) sdpa.probabilities = readable_probabilities(reading, split, sdpa.batch, sdpa.query_heads, context);
     if (!sinks) set_scores_output(reading, softmax, context, sdpa);
+    const auto own_fill = sinks ? std::nullopt : deepen_fills(sdpa);
     sdpa.preconditions = preconditions_of(sdpa, context);
     if (sinks) assume_of_sinks(*sinks, sdpa, context);
     if (softmax.divided && !sdpa.exponent_offset && context.facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
       sdpa.preconditions.push_back({"exp-in-range", false, "float16 holds sums of exponentials, which are divided behind the product"});
     if (reading.probabilities.mask) assume("exp-in-range", "what a mask leaves of probabilities is divided by its sum", sdpa);
-    if (const auto fill = fill_that_scores_stay_above(reading))
+    if (const auto fill = own_fill ? own_fill : fill_that_scores_stay_above(reading))
       assume("scores-above-fill", "masked keys have " + number_text(*fill) + " in the softmax", sdpa);
     return sdpa;
   }

@@ -225,7 +225,8 @@ class RowReader {
         if (bias_[i] > kAbsorbing && bias_[i] >= top - 2 * rows_.magnitude[row] - kNegligibleGap)
           relevant = std::max({relevant, std::abs(bias_[i]), std::isfinite(summed_[i]) ? summed_[i] : 0});
       rows_.magnitude[row] += relevant;
-      rows_.reaches_fill.push_back(hides_keys && top <= kHiding);
+      const bool keeps_low_keys = std::isfinite(top_of_kept) && top_of_kept <= kHiding;
+      rows_.reaches_fill.push_back((hides_keys && top <= kHiding) || keeps_low_keys);
       rows_.is_empty.push_back(is_empty);
       rows_.is_hidden.push_back(is_hidden);
     }
