@@ -96,7 +96,7 @@ def breached(probes, arrays, dtype):
             if flat.size:
                 flat = np.where(flat > DEEP, flat, 0) if kind.startswith("scores") else flat
                 largest = max(largest, float(np.nanmax(np.abs(flat), initial=0)))
-    return {"empty": deep, "largest": largest, "summed": max(summed, largest),
+    return {"eps": float(np.finfo(dtype).eps), "empty": deep, "largest": largest, "summed": max(summed, largest),
             "finite": is_finite and largest < float(np.finfo(dtype).max)}
 
 

@@ -44,9 +44,9 @@ class Run:
         others = [other[name] for other in [*self.others, *self.rounded]]
         own = float(np.finfo(self.before[name].dtype).eps) if self.before[name].dtype.kind == "f" else 0.0
         # In double the truth rounds large scores as the model does. Scores that a model subtracts from each other leave no trace of
-        # how they were rounded.
+        # how they were rounded, in the type of its inputs.
         if self.before[name].dtype == np.float64 or self.cancels:
-            unit = max(unit, own) * max(1.0, self.facts["summed"] / 4)
+            unit = max(unit, own, self.facts["eps"] if self.cancels else 0) * max(1.0, self.facts["summed"] / 4)
         if self.before[name].dtype == np.float32:  # which sum is rounded first is luck, of fills too where a row holds nothing else
             unit = max(unit, own * self.facts["summed"] / 16)
         return compare.Difference(name, self.before[name], self.truth[name], result, others, unit)
