@@ -2,7 +2,7 @@
 //
 //   Cast, CastLike, Identity, Dropout at inference      guards (row_guard.h)
 //   Reshape, Squeeze, Unsqueeze of the leading axes     Transpose of the last two axes, also around axes of size 1
-//   Mul, Div                                            by a number, or one for each head
+//   Mul, Div, Where with 0                              of whole rows, or of keys of all rows alike (linear_steps.h)
 //   Mul, ReduceSum, Div                                 a mask, and what it leaves divided by its sum (renormalised_mask.h)
 //   Slice that cuts off sinks (sinks.h)
 #include "patterns/probability_walk.h"
@@ -20,6 +20,8 @@ namespace attn_opt {
 namespace {
 
 constexpr int kMaxSteps = 32;
+/// An axis that no value has.
+constexpr size_t kNowhere = 64;
 
 bool is_on_the_way(const Node& node) {
   return is_product(node) || node.is("Cast") || node.is("CastLike") || node.is("Identity") || node.is("Dropout") ||
@@ -34,7 +36,7 @@ class Walker {
   Matched<ProbabilityWalk> run() {
     for (int step = 0; step < kMaxSteps; ++step) {
       const Readers readers = readers_here();
-      if (pass_mask(readers) || pass_factor(readers) || pass_guard(readers) || pass_infinity_guard(readers)) continue;
+      if (pass_mask(readers) || pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers)) continue;
       ATTN_OPT_MATCH(Node * next, next_node(readers));
       if (is_product(*next)) {
         walk_.product = next;
@@ -49,15 +51,19 @@ class Walker {
  private:
   bool pass_guard(const Readers& readers) {
     if (walk_.guard) return false;
-    const auto guard = row_guard(readers, *value_, facts_);
-    if (!guard) return false;
+    const auto guard = row_guard(readers, *value_, keys_from_last().value_or(kNowhere), facts_);
+    const auto step = guard ? linear_step(readers, *value_, keys_from_last(), facts_) : std::nullopt;
+    // A mask that is the same for all keys of a row masks no scores.
+    if (!guard || !walk_.steps.empty() || (guard->mask && step && (step->is_of_rows || step->is_number))) return false;
     const bool others_read = readers.is_output || std::ranges::any_of(readers.all, [&](const Reader& reader) {
       return !belongs_to_guard(reader, *guard->node, facts_);
     });
     if (others_read) note_escape();
     walk_.guard = guard;
+    walk_.guard_step = step;
+    walk_.guard_transposed = walk_.transposed;
     seen_.push_back(&canonical(*value_, facts_));
-    walk_.peeled.push_back(guard->mask ? "Where(mask)" : guard->row_maximum_of ? "Where(row of -inf)" : "Where(IsNaN)");
+    walk_.peeled.push_back(guard->mask ? "Where(mask)" : guard->test ? "Where(row)" : "Where(IsNaN)");
     value_ = guard->node->outputs[0];
     return true;
   }
@@ -73,23 +79,23 @@ class Walker {
     return true;
   }
 
-  bool pass_factor(const Readers& readers) {
-    Node* node = readers.only_one() ? readers.all[0].node : nullptr;
-    if (!node || node->graph != value_->graph || !(node->is("Mul") || (node->is("Div") && readers.all[0].input == 0))) return false;
-    Value& factor = *node->inputs[static_cast<size_t>(1 - readers.all[0].input)];
-    const MaybeShape own = facts_.shape(*value_), after = facts_.shape(*node->outputs[0]), shape = facts_.shape(factor);
-    if (!own || !after || !shape || *own != *after || shape->size() > own->size()) return false;
-    const auto is_one = [](const Dim& size) { return size.is(1); };
-    if (!std::all_of(shape->end() - std::min<std::ptrdiff_t>(2, std::ssize(*shape)), shape->end(), is_one)) return false;
-    const bool is_number = std::all_of(shape->begin(), shape->end(), is_one);
-    walk_.factors.push_back({&factor, node->is("Div"), is_number, own->size()});
-    walk_.peeled.push_back(node->op() + "(values)");
-    value_ = node->outputs[0];
+  /// Where the keys lie; nullopt where it is not known.
+  std::optional<size_t> keys_from_last() const {
+    if (!walk_.perm.empty() || keys_ > 1) return std::nullopt;
+    return walk_.transposed ? 1 - keys_ : keys_;
+  }
+
+  bool pass_step(const Readers& readers) {
+    const auto step = linear_step(readers, *value_, keys_from_last(), facts_);
+    if (!step) return false;
+    walk_.steps.push_back(*step);
+    walk_.peeled.push_back(step->node->op() + (step->is_of_rows ? "(rows)" : "(values)"));
+    value_ = step->node->outputs[0];
     return true;
   }
 
   bool pass_mask(const Readers& readers) {
-    if (walk_.mask || walk_.transposed || !walk_.perm.empty() || (walk_.guard && walk_.guard->mask)) return false;
+    if (walk_.mask || !walk_.steps.empty() || walk_.transposed || !walk_.perm.empty() || (walk_.guard && walk_.guard->mask)) return false;
     auto mask = renormalised_mask(readers, *value_, keys_, context_);
     if (!mask) return false;
     walk_.masked_shape = facts_.shape(*value_).known();
@@ -110,7 +116,7 @@ class Walker {
   }
 
   void note_escape() {
-    walk_.escaping.push_back({value_, walk_.transposed, walk_.factors.size(), walk_.guard.has_value(), walk_.mask.has_value()});
+    walk_.escaping.push_back({value_, walk_.transposed, walk_.steps.size(), walk_.guard.has_value(), walk_.mask.has_value()});
   }
 
   /// The node to go on with; VALUE_ becomes the copy that it reads.
@@ -210,7 +216,7 @@ class Walker {
   /// together. What stood above would lie otherwise.
   bool moves_all_axes(const Node& node) {
     const auto* perm = node.ints_attribute("perm");
-    if (!perm || perm->size() < 2 || walk_.guard || walk_.mask || !walk_.factors.empty() || walk_.regrouped) return false;
+    if (!perm || perm->size() < 2 || walk_.guard || walk_.mask || !walk_.steps.empty() || walk_.regrouped) return false;
     std::vector<int64_t> before = walk_.perm;
     if (before.empty()) {
       before.resize(static_cast<size_t>(perm->size()));
@@ -255,7 +261,7 @@ class Walker {
       if (!next && moves_all_axes(node)) next = node.outputs[0];
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
     } else if (node.is("Slice")) {
-      if (walk_.sinks || walk_.transposed || !walk_.perm.empty() || walk_.guard || walk_.mask || !walk_.factors.empty())
+      if (walk_.sinks || walk_.transposed || !walk_.perm.empty() || walk_.guard || walk_.mask || !walk_.steps.empty())
         return missed("probabilities.operator", &node, "columns cut off probabilities that were changed", walk_.peeled);
       walk_.sinks = columns_cut_off(node, keys_, facts_);
     } else if (node.is("Dropout")) {

@@ -7,25 +7,18 @@
 
 #include "attn_opt/miss.h"
 #include "attn_opt/pattern.h"
+#include "patterns/linear_steps.h"
 #include "patterns/renormalised_mask.h"
 #include "patterns/row_guard.h"
 #include "patterns/sinks.h"
 
 namespace attn_opt {
 
-/// A number, or one for each head, that probabilities were multiplied with: V may be instead.
-struct ValueFactor {
-  Value* value = nullptr;
-  bool divides = false;
-  bool is_number = false;
-  size_t rank = 0;  ///< of the probabilities there
-};
-
 /// A value on the way that others than the next step read, and what has become of the probabilities where it stands.
 struct EscapingValue {
   Value* value = nullptr;
   bool transposed = false;  ///< keys by queries
-  size_t factors = 0;       ///< that it was multiplied with
+  size_t steps = 0;         ///< that stand above it
   bool guarded = false;     ///< stands behind the guard
   bool masked = false;      ///< stands behind the mask that is laid over probabilities
 };
@@ -36,9 +29,11 @@ struct ProbabilityWalk {
   bool transposed = false;        ///< PROBABILITIES is keys by queries
   std::vector<int64_t> perm;      ///< of a Transpose of all axes, behind which all else stands; empty if there is none
   bool regrouped = false;
-  std::optional<RowGuard> guard;  ///< what makes rows without a key 0 on the way
+  std::optional<RowGuard> guard;        ///< what makes rows without a key 0 on the way
+  std::optional<LinearStep> guard_step; ///< the same as a step, if it is one
+  bool guard_transposed = false;        ///< the guard is of keys by queries that were queries by keys, or the reverse
   std::vector<EscapingValue> escaping;  ///< what others read too, from the softmax on
-  std::vector<ValueFactor> factors;
+  std::vector<LinearStep> steps;
   std::optional<RenormalisedMask> mask;  ///< laid over the probabilities, of MASKED_SHAPE, which are divided by what it leaves
   Shape masked_shape;
   std::optional<SinkColumns> sinks;  ///< were cut off on the way

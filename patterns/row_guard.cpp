@@ -8,50 +8,36 @@
 #include "attn_opt/matcher.h"
 #include "patterns/addends.h"
 #include "patterns/conditions.h"
+#include "patterns/row_reduction.h"
 
 namespace attn_opt {
 namespace {
 
-const Matcher& minus_infinity() {
-  static const Matcher matcher = number_is(-INFINITY);
-  return matcher;
-}
-
-Matcher above(const Matcher& maximum) {
-  return either({op("Greater", {maximum, minus_infinity()}), op("Less", {minus_infinity(), maximum})});
-}
-
-/// Fits a condition that is true for rows whose maximum is -inf; TESTED: what the maximum is taken of.
-Matcher row_is_minus_infinity(Value** tested) {
-  const Matcher maximum = reduced_over_last("ReduceMax", any(tested));
-  return either({commuted("Equal", maximum, minus_infinity()), op("LessOrEqual", {maximum, minus_infinity()}),
-                 op("GreaterOrEqual", {minus_infinity(), maximum}), op("Not", {above(maximum)})});
-}
-
-Matcher row_is_above_minus_infinity(Value** tested) {
-  const Matcher maximum = reduced_over_last("ReduceMax", any(tested));
-  return either({above(maximum), op("Not", {row_is_minus_infinity(tested)})});
+/// What CONDITION tests of rows, if the guard KEEPS those in which it is true.
+std::optional<RowTest> test_of(Value& condition, bool keeps, size_t keys_from_last, Facts& facts) {
+  const auto test = row_test(condition, keys_from_last, facts);
+  return test && test->holds_for_kept == keeps ? test : std::nullopt;
 }
 
 /// PROBABILITIES times ones and zeros, which other sums of NODE's reader leave as they are.
-std::optional<RowGuard> factor_at(Node& node, size_t probabilities, Facts& facts) {
+std::optional<RowGuard> factor_at(Node& node, size_t probabilities, size_t keys_from_last, Facts& facts) {
   const auto condition = condition_of_number(*node.inputs[1 - probabilities], facts);
-  return condition ? std::optional(RowGuard{&node, nullptr, condition->value, condition->is_true}) : std::nullopt;
+  if (!condition) return std::nullopt;
+  if (auto test = test_of(*condition->value, condition->is_true, keys_from_last, facts)) return RowGuard{&node, test};
+  return RowGuard{&node, std::nullopt, condition->value, condition->is_true};
 }
 
-std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value, Facts& facts) {
-  if (node.is("Mul") && node.inputs.size() == 2 && probabilities < 2) return factor_at(node, probabilities, facts);
+std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value, size_t keys_from_last, Facts& facts) {
+  if (node.is("Mul") && node.inputs.size() == 2 && probabilities < 2) return factor_at(node, probabilities, keys_from_last, facts);
   if (!node.is("Where") || node.inputs.size() != 3 || (probabilities != 1 && probabilities != 2)) return std::nullopt;
   Value &condition = *node.inputs[0], &otherwise = *node.inputs[3 - probabilities];
   if (facts.uniform(otherwise) != 0.0) return std::nullopt;
-  Value* found = nullptr;
   const bool keeps = probabilities == 1;
   Value* own = &value;
   const Matcher is_nan = op("IsNaN", {same(&own)});
-  if ((keeps ? op("Not", {is_nan}) : is_nan)(condition, facts)) return RowGuard{&node, nullptr};
-  if ((keeps ? row_is_above_minus_infinity(&found) : row_is_minus_infinity(&found))(condition, facts))
-    return RowGuard{&node, found};
-  return RowGuard{&node, nullptr, &condition, keeps};
+  if ((keeps ? op("Not", {is_nan}) : is_nan)(condition, facts)) return RowGuard{&node, std::nullopt};
+  if (auto test = test_of(condition, keeps, keys_from_last, facts)) return RowGuard{&node, test};
+  return RowGuard{&node, std::nullopt, &condition, keeps};
 }
 
 /// A mask, and whether it is true for the keys that stay.
@@ -126,10 +112,10 @@ std::optional<std::vector<Value*>> added_values(const std::vector<ScoreTerm>& te
 
 }  // namespace
 
-std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, Facts& facts) {
+std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, size_t keys_from_last, Facts& facts) {
   for (const Reader& reader : readers.all)
     if (reader.node)
-      if (auto guard = guard_at(*reader.node, static_cast<size_t>(reader.input), probabilities, facts)) return guard;
+      if (auto guard = guard_at(*reader.node, static_cast<size_t>(reader.input), probabilities, keys_from_last, facts)) return guard;
   return std::nullopt;
 }
 
@@ -162,8 +148,8 @@ ScoreTerm* masked_again(const RowGuard& guard, std::vector<ScoreTerm>& terms, Fa
 
 Matched<GuardMeaning> meaning_of_guard(const RowGuard& guard, Value& softmax_input, const std::vector<ScoreTerm>& terms,
                                        Facts& facts) {
-  Value& tested = *guard.row_maximum_of;
-  if (&canonical(tested, facts) == &canonical(softmax_input, facts)) return GuardMeaning::kScores;
+  Value& tested = *guard.test->rows;
+  if (&before_float_casts(tested, facts) == &before_float_casts(softmax_input, facts)) return GuardMeaning::kScores;
   if (is_never_empty(tested, facts) && keeps_shape(*guard.node, facts)) return GuardMeaning::kNothing;
   auto added = added_values(terms, facts);
   std::vector<Value*> wanted = addends_of(tested, facts);

@@ -1,7 +1,7 @@
 // Guards behind a softmax: what gives rows without any key the probability 0 instead of NaN.
 //
 //   Where(IsNaN(p), 0, p)                        NaN of any origin becomes 0
-//   Where(ReduceMax(m, -1) == -inf, 0, p)        rows in which M, what was added to the scores, is -inf throughout
+//   Where(ReduceMax(m, -1) == -inf, 0, p)        rows in which M, what was added to the scores, is -inf throughout (row_test.h)
 //   Where(m, 0, p), Mul(Cast(not m), p)          keys that M masked in the scores too
 #pragma once
 
@@ -11,18 +11,19 @@
 #include "attn_opt/miss.h"
 #include "attn_opt/pattern.h"
 #include "patterns/readers.h"
+#include "patterns/row_test.h"
 
 namespace attn_opt {
 
 struct RowGuard {
-  Node* node = nullptr;           ///< the Where or Mul
-  Value* row_maximum_of = nullptr;
-  Value* mask = nullptr;  ///< both null: NaN is tested for
+  Node* node = nullptr;         ///< the Where or Mul
+  std::optional<RowTest> test;  ///< of rows
+  Value* mask = nullptr;        ///< neither: NaN is tested for
   bool keeps = false;     ///< MASK is true for what stays as it is
 };
 
-/// The guard of PROBABILITIES, one of their READERS; nullopt if there is none.
-std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, Facts& facts);
+/// The guard of PROBABILITIES, whose keys lie KEYS_FROM_LAST, one of their READERS; nullopt if there is none.
+std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, size_t keys_from_last, Facts& facts);
 
 /// True for a reader of probabilities that is GUARD or belongs to what it compares with.
 bool belongs_to_guard(const Reader& reader, const Node& guard, Facts& facts);

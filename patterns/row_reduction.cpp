@@ -172,8 +172,8 @@ Matcher reduction_of_rows(std::string op_type, Value* const* terms, const Node**
   };
 }
 
-Value* reduced_rows(const std::string& op_type, Value& value, size_t rank, Facts& facts) {
-  const auto placed = reduced_from(op_type, value, rank, nullptr, facts);
+Value* reduced_rows(const std::string& op_type, Value& value, size_t rank, Facts& facts, size_t before_last) {
+  const auto placed = reduced_from(op_type, value, rank, nullptr, facts, before_last);
   const auto straight = placed ? identified(*placed->value, facts) : std::nullopt;
   return straight && straight->axes == placed->axes ? placed->value : nullptr;
 }

@@ -15,7 +15,8 @@ Value& before_float_casts(Value& value, Facts& facts);
 /// a value that broadcasts to it with the row's number in each of its elements. REDUCES is the node that does.
 Matcher reduction_of_rows(std::string op_type, Value* const* terms, const Node** reduces = nullptr, size_t before_last = 0);
 
-/// The rows, along the last of RANK axes, that VALUE holds a number of OP_TYPE for; null if there are none, or if they lie otherwise.
-Value* reduced_rows(const std::string& op_type, Value& value, size_t rank, Facts& facts);
+/// The rows, along the axis BEFORE_LAST the last of RANK, that VALUE holds a number of OP_TYPE for; null if there are none, or if they
+/// lie otherwise.
+Value* reduced_rows(const std::string& op_type, Value& value, size_t rank, Facts& facts, size_t before_last = 0);
 
 }  // namespace attn_opt

@@ -10,7 +10,6 @@
 // Anchored at the softmax: down to the product with V, up to the product of Q and K, then up from Q, K and V.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "attn_opt/canonical.h"
@@ -20,7 +19,8 @@
 #include "patterns/causal_terms.h"
 #include "patterns/computed_type.h"
 #include "patterns/fills.h"
-#include "patterns/inner_values.h"
+#include "patterns/guard_meaning.h"
+#include "patterns/linear_steps.h"
 #include "patterns/operand_walk.h"
 #include "patterns/preconditions.h"
 #include "patterns/probability_walk.h"
@@ -31,15 +31,6 @@
 
 namespace attn_opt {
 namespace {
-
-struct Reading {
-  ProbabilityWalk probabilities;
-  ScoreWalk scores;
-  ScoreProduct score_product;
-  ValueProduct value_product;
-  GuardMeaning guard = GuardMeaning::kNothing;
-  std::optional<double> fill_above;  ///< that masked keys have until they are masked again behind the softmax
-};
 
 /// Batch and heads where some value of the site keeps them apart.
 std::optional<LeadingSplit> split_by_four_axes(const Reading& reading, MatchContext& context) {
@@ -99,64 +90,24 @@ Matched<void> add_what_product_adds(Reading& reading) {
   return {};
 }
 
-/// A mask that is laid over the probabilities too: a fill that leaves masked keys some weight is -inf.
-Matched<GuardMeaning> read_mask_above(const RowGuard& guard, Reading& reading, MatchContext& context) {
-  ScoreTerm* term = reading.scores.frames.empty() ? masked_again(guard, reading.scores.terms, context.facts) : nullptr;
-  if (!term) return missed("probabilities.mask", guard.node, "'" + guard.mask->name + "' masks no scores", reading.probabilities.peeled);
-  const bool is_alone = reading.scores.terms.size() == 1;
-  const bool absorbs = term->fill <= absorbing_fill(context.facts.type(*reading.score_product.query.value));
-  if (std::isfinite(term->fill) && !(is_alone && absorbs)) reading.fill_above = term->fill;
-  term->fill = -std::numeric_limits<double>::infinity();
-  return is_alone ? GuardMeaning::kEmptyRows : GuardMeaning::kNothing;
-}
-
-/// A mask that probabilities were divided behind hides keys as -inf in the scores does.
-Matched<void> add_renormalised_mask(const ScoreLayout& layout, Reading& reading, MatchContext& context) {
-  const auto& mask = reading.probabilities.mask;
-  if (!mask) return {};
-  Value* keep = placed(*mask->keep, layout, *reading.probabilities.product, context);
-  if (!keep) return missed("probabilities.mask", reading.probabilities.product, "the mask's rank is not known", reading.probabilities.peeled);
-  constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
-  auto& terms = reading.scores.terms;
-  terms.insert(terms.begin(), {ScoreTerm::Kind::kKeep, keep, 1, kMinusInf, layout.placed(reading.probabilities.masked_shape)});
-  return {};
-}
-
-/// NaN is made 0 where all scores are -inf, and a guard that tests for NaN does no less.
-Matched<GuardMeaning> read_guard(Reading& reading, Value& softmax_input, MatchContext& context) {
-  const auto& guard = reading.probabilities.guard;
-  if (const auto& mask = reading.probabilities.mask; mask && !guard) {
-    if (mask->guards_nan) return GuardMeaning::kScores;
-    return mask->guards_empty_rows && reading.scores.terms.size() == 1 ? GuardMeaning::kEmptyRows : GuardMeaning::kNothing;
-  }
-  if (!guard) return GuardMeaning::kNothing;
-  if (guard->mask) return read_mask_above(*guard, reading, context);
-  if (!guard->row_maximum_of) return GuardMeaning::kScores;
-  if (!reading.scores.frames.empty())
-    return missed("probabilities.guard", guard->node, "the scores are regrouped above it", reading.probabilities.peeled);
-  return meaning_of_guard(*guard, softmax_input, reading.scores.terms, context.facts);
-}
-
-/// The fill that masked keys have in the model beside scores that are others in the operator; nullopt if there is none.
-std::optional<double> fill_that_scores_stay_above(const Reading& reading) {
-  if (reading.fill_above || !(reading.scores.lowered || reading.scores.clamp || reading.scores.lies_above_fill)) return reading.fill_above;
-  for (const ScoreTerm& term : reading.scores.terms)
-    if ((term.kind == ScoreTerm::Kind::kKeep || term.kind == ScoreTerm::Kind::kDrop) && std::isfinite(term.fill)) return term.fill;
-  return std::nullopt;
-}
-
-/// V, multiplied with what the probabilities were multiplied with.
-Matched<ProductSide> scaled_values(const ProbabilityWalk& walk, ProductSide values, MatchContext& context) {
-  const size_t rank = context.facts.shape(*values.value).known().size();
-  for (const ValueFactor& factor : walk.factors) {
-    if (!factor.is_number && (walk.product->is("Einsum") || factor.rank != rank))
-      return missed("probabilities.operator", factor.value->producer, "a factor of probabilities that V cannot have", walk.peeled);
-    InnerValues inner(*walk.product, context);
-    const bool has_more_axes = context.facts.shape(*factor.value).known().size() > rank;
-    Value* fitting = has_more_axes ? inner.reshaped(factor.value, {}) : factor.value;
-    values.value = inner.build().node(factor.divides ? "Div" : "Mul", {values.value, fitting});
+/// V behind the steps of keys.
+Matched<ProductSide> stepped_values(const ProbabilityWalk& walk, ProductSide values, MatchContext& context) {
+  for (const LinearStep& step : walk.steps) {
+    if (step.is_of_rows) continue;
+    ATTN_OPT_MATCH(values.value, before_product(step, values, *walk.product, context));
   }
   return values;
+}
+
+/// The steps of rows, of Y.
+Matched<std::vector<OutputStep>> output_steps(const ProbabilityWalk& walk, const ProductSide& output, MatchContext& context) {
+  std::vector<OutputStep> steps;
+  for (const LinearStep& step : walk.steps) {
+    if (!step.is_of_rows) continue;
+    ATTN_OPT_MATCH(OutputStep made, behind_product(step, output, *walk.product, context));
+    steps.push_back(std::move(made));
+  }
+  return steps;
 }
 
 /// The layout that OUTPUT, the softmax's result, must have for what PRODUCT makes of it to be attention.
@@ -219,8 +170,8 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.layout, context));
   ATTN_OPT_DONE(add_what_product_adds(reading));
   ATTN_OPT_DONE(add_renormalised_mask(layout, reading, context));
-  ATTN_OPT_MATCH(reading.guard, read_guard(reading, *softmax.input, context));
-  ATTN_OPT_MATCH(reading.value_product.value, scaled_values(probabilities, reading.value_product.value, context));
+  ATTN_OPT_MATCH(reading.guard, read_guard(reading, layout, *softmax.input, context));
+  ATTN_OPT_MATCH(reading.value_product.value, stepped_values(probabilities, reading.value_product.value, context));
   return reading;
 }
 
@@ -230,7 +181,7 @@ Value* escaping_probabilities(const ProbabilityWalk& walk) {
   if (walk.escaping.size() != 1) return nullptr;
   const EscapingValue& escaping = walk.escaping[0];
   const bool is_whole = escaping.guarded == walk.guard.has_value() && escaping.masked == walk.mask.has_value();
-  return is_whole && !escaping.transposed && escaping.factors == 0 ? escaping.value : nullptr;
+  return is_whole && !escaping.transposed && escaping.steps == 0 ? escaping.value : nullptr;
 }
 
 /// The probabilities that others read too, if an output of the Attention node of BATCH and HEADS can be them.
@@ -333,6 +284,8 @@ class SoftmaxAttention : public Pattern {
     sdpa.v = operand(broadcast_batch(reading.value_product.value, query, *reading.probabilities.product, context));
     const ProductSide& output = reading.value_product.output;
     sdpa.outputs = walk_output(*output.value, axes_of(output, split, context), context);
+    ATTN_OPT_MATCH(sdpa.output_steps, output_steps(reading.probabilities, output, context));
+    if (!sdpa.output_steps.empty()) sdpa.outputs.resize(1);
     sdpa.type = context.facts.type(*reading.score_product.query.value);
     set_leading_sizes(reading, split, sdpa);
     sdpa.scale = reading.scores.scale;

@@ -8,6 +8,7 @@
 
 namespace attn_opt {
 
+/// What may be true of an operator.
 enum class Trait : uint32_t {
   kRegroups = 1 << 0,     ///< the first input's elements in their order, with other axes
   kKeepsAll = 1 << 1,     ///< each element of the first input once, in whatever order

@@ -74,6 +74,12 @@ struct OutputView {
   AxisMap axes;  ///< rows are queries, features those of V
 };
 
+/// What is done to Y, each row alike: an operator of the result so far, which null stands for, and values that broadcast to it.
+struct OutputStep {
+  std::string op_type;
+  std::vector<Value*> operands;
+};
+
 /// A value that is OF in the operator's own layout, (B, Hkv, S, D).
 struct OperandCopy {
   Value* value = nullptr;
@@ -111,6 +117,7 @@ struct Sdpa {
   bool hides_nan = false;        ///< so are those that are NaN for another reason
 
   std::vector<OutputView> outputs;          ///< from the product with V downward
+  std::vector<OutputStep> output_steps;     ///< that outputs[0], which is alone then, is behind
   std::optional<OutputView> probabilities;  ///< read by others than the product with V; shape (B, Hq, L, S)
   Value* scores_output = nullptr;           ///< (B, Hq, L, S): what is read of the scores, as the operator's output
   int scores_output_mode = 0;

@@ -8,14 +8,24 @@
 namespace attn_opt {
 namespace {
 
-/// EXISTING, of the layout AXES, is made from MADE, an output of the node in FORM.
-Matched<void> take_over(const OutputView& existing, Value& made, IoForm form, Site& site) {
+/// VALUE behind STEPS.
+Value* behind(const std::vector<OutputStep>& steps, Value* value, Site& site) {
+  for (const OutputStep& step : steps) {
+    std::vector<Value*> operands = step.operands;
+    std::ranges::replace(operands, static_cast<Value*>(nullptr), value);
+    value = site.build.node(step.op_type, operands);
+  }
+  return value;
+}
+
+/// EXISTING, of the layout AXES, is made from MADE, an output of the node in FORM, by STEPS.
+Matched<void> take_over(const OutputView& existing, Value& made, IoForm form, Site& site, const std::vector<OutputStep>& steps = {}) {
   const LayoutChange change(grouping_for(existing.axes, form), grouping_of(existing.axes));
   ATTN_OPT_MATCH(Value * value, change.write(made, existing.axes, site));
   const DataType type = site.facts.type(*existing.value);
   if (type != onnx::TensorProto::UNDEFINED && type != site.sdpa.type)
     value = site.build.node("Cast", {value}, {GraphBuilder::attribute("to", int64_t{type})});
-  take_over_once(*existing.value, *value, site.build);
+  take_over_once(*existing.value, *behind(steps, value, site), site.build);
   return {};
 }
 
@@ -95,7 +105,7 @@ FurtherOutputs further_outputs(const WritingPlan& plan, Further wanted, Site& si
 Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& further, const Node& attention,
                                 Site& site) {
   Edit& edit = site.build.edit();
-  ATTN_OPT_DONE(take_over(*plan.output, *attention.output(0), plan.form, site));
+  ATTN_OPT_DONE(take_over(*plan.output, *attention.output(0), plan.form, site, site.sdpa.output_steps));
   declare(*plan.output->value, site);
   for (const OperandCopy& copy : site.sdpa.copies) ATTN_OPT_DONE(take_over_copy(copy, site));
   if (further.present_key) edit.take_over(*further.present_key, *attention.output(1));

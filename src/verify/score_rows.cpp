@@ -214,7 +214,7 @@ class RowReader {
         most_added = std::max(most_added, added_[i]);
         is_empty &= is_masked_[i] || bias_[i] == -kInfinity;
         is_hidden &= is_masked_[i] || bias_[i] <= kHiding;
-        hides_keys |= is_masked_[i] && bias_[i] == -kInfinity;
+        hides_keys |= is_masked_[i];
       }
       const double least = most_added - rows_.magnitude[row];
       rows_.leaves_type.push_back(most_added <= kHiding && std::isfinite(least) && std::isinf(rounded(least, request_.model_type)));
@@ -225,8 +225,7 @@ class RowReader {
         if (bias_[i] > kAbsorbing && bias_[i] >= top - 2 * rows_.magnitude[row] - kNegligibleGap)
           relevant = std::max({relevant, std::abs(bias_[i]), std::isfinite(summed_[i]) ? summed_[i] : 0});
       rows_.magnitude[row] += relevant;
-      const bool keeps_low_keys = std::isfinite(top_of_kept) && top_of_kept <= kHiding;
-      rows_.reaches_fill.push_back((hides_keys && top <= kHiding) || keeps_low_keys);
+      rows_.reaches_fill.push_back(hides_keys && std::isfinite(top_of_kept) && top_of_kept <= kHiding);
       rows_.is_empty.push_back(is_empty);
       rows_.is_hidden.push_back(is_hidden);
     }

@@ -1,0 +1,32 @@
+// A site read around its softmax, and what masks and guards behind the softmax mean to it.
+#pragma once
+
+#include <optional>
+
+#include "patterns/probability_walk.h"
+#include "patterns/products.h"
+#include "patterns/score_walk.h"
+
+namespace attn_opt {
+
+struct Reading {
+  ProbabilityWalk probabilities;
+  ScoreWalk scores;
+  ScoreProduct score_product;
+  ValueProduct value_product;
+  GuardMeaning guard = GuardMeaning::kNothing;
+  std::optional<double> fill_above;  ///< that masked keys have until they are masked again behind the softmax
+};
+
+/// Adds the mask that probabilities were divided behind: it hides keys as -inf in the scores, of LAYOUT, does. Miss
+/// "probabilities.mask": its rank is not known.
+Matched<void> add_renormalised_mask(const ScoreLayout& layout, Reading& reading, MatchContext& context);
+
+/// What READING's guard makes of rows of SOFTMAX_INPUT, of LAYOUT; one that tests for something else becomes a step. Misses:
+/// "probabilities.mask", "probabilities.guard".
+Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, Value& softmax_input, MatchContext& context);
+
+/// The fill that masked keys have in the model beside scores that are others in the operator; nullopt if there is none.
+std::optional<double> fill_that_scores_stay_above(const Reading& reading);
+
+}  // namespace attn_opt
