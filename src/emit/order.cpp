@@ -25,6 +25,17 @@ bool stands_above(const Node& maker, const Node& anchor) {
   return maker.position < anchor.position || (maker.position == anchor.position && maker.placement == Placement::kAdded);
 }
 
+/// A node that makes a taken-over value goes: with another output read it would compute the attention beside what is written for it.
+Matched<void> check_replaced(const Edit& edit, const std::vector<Node*>& removed) {
+  const std::unordered_set<const Node*> gone(removed.begin(), removed.end());
+  for (const auto& takeover : edit.takeovers()) {
+    const Node* maker = takeover.existing->producer;
+    if (!maker || gone.count(maker)) continue;
+    return missed("emit.outputs", maker, "'" + takeover.existing->name + "' is written, what else is read of its node is not");
+  }
+  return {};
+}
+
 Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, Node** earlier) {
   const Node* reader = nullptr;
   if (!edit.keeps_order(removed, &reader)) {
@@ -55,6 +66,7 @@ Matched<void> complete(Emission& emission, Site& site, Node** earlier) {
   emission.removed = emission.edit.would_remove();
   emission.preconditions.insert(emission.preconditions.end(), site.assumed.begin(), site.assumed.end());
   emission.equal_sizes = site.equal_sizes;
+  ATTN_OPT_DONE(check_replaced(emission.edit, emission.removed));
   return check_order(emission.edit, emission.removed, earlier);
 }
 

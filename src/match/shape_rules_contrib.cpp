@@ -35,27 +35,42 @@ void fused_mat_mul(RuleContext& context) {
   context.set_shape(0, std::move(result));
 }
 
-/// Output PRESENT is (b, heads, P + S, size): the rows of input PAST and then those of input ROWS, (b, S, heads * size).
-void present_of_heads(RuleContext& context, size_t rows, size_t past, size_t present) {
-  const MaybeShape now = context.shape(rows), before = context.shape(past);
-  context.set_type(present, context.type(0));
-  if (!now || now->size() != 3 || (context.has(past) && (!before || before->size() != 4))) return;
-  const Dim heads(context.node().int_attribute("num_heads", 1));
-  const auto size = exact_quotient((*now)[2], heads);
-  if (before)
-    context.set_shape(present, {(*before)[0], (*before)[1], (*before)[2] + (*now)[1], (*before)[3]});
-  else if (size)
-    context.set_shape(present, {(*now)[0], heads, (*now)[1], *size});
+/// What keys (INPUT 1) or values (INPUT 2) are given in: (b, S, heads * size), by heads (b, heads, S, size), or packed with those
+/// before them into (b, S, heads, parts, size). Null if that is not known.
+MaybeShape given_rows(const RuleContext& context, size_t input) {
+  constexpr size_t kPackedRank = 5;
+  if (context.has(input)) return context.shape(input);
+  const MaybeShape packed = context.shape(context.has(input - 1) ? input - 1 : 0);
+  return packed && packed->size() == kPackedRank ? packed : nullptr;
 }
 
-/// The features of all heads of V: (b, S, v_hidden), (b, heads, S, v_size), with K in (b, S, heads, 2, size) or with Q and K
-/// in (b, S, heads, 3, size).
+/// GIVEN, as given_rows() says, by HEADS: (b, heads, S, size).
+std::optional<Shape> rows_by_heads(const Shape& given, const Dim& heads) {
+  if (given.size() == 4) return given;
+  if (given.size() == 5) return Shape{given[0], given[2], given[1], given[4]};
+  const auto size = given.size() == 3 ? exact_quotient(given[2], heads) : std::nullopt;
+  if (!size) return std::nullopt;
+  return Shape{given[0], heads, given[1], *size};
+}
+
+/// Output PRESENT is (b, heads, P + S, size): the rows of input PAST and then those of input ROWS.
+void present_of_heads(RuleContext& context, size_t rows, size_t past, size_t present) {
+  const MaybeShape now = given_rows(context, rows), before = context.shape(past);
+  context.set_type(present, context.type(0));
+  if (!now || now->size() < 3 || (context.has(past) && (!before || before->size() != 4))) return;
+  if (before)
+    context.set_shape(present, {(*before)[0], (*before)[1], (*before)[2] + (*now)[now->size() == 4 ? 2 : 1], (*before)[3]});
+  else if (auto heads = rows_by_heads(*now, Dim(context.node().int_attribute("num_heads", 1))))
+    context.set_shape(present, *std::move(heads));
+}
+
+/// The features of all heads of V.
 std::optional<Dim> value_features(const RuleContext& context) {
-  const MaybeShape query = context.shape(0), key = context.shape(1), value = context.shape(2);
-  if (value && value->size() == 3) return (*value)[2];
-  if (value && value->size() == 4) return (*value)[1] * (*value)[3];
-  const MaybeShape packed = context.has(1) ? key : query;
-  return !context.has(2) && packed && packed->size() == 5 ? std::optional((*packed)[2] * (*packed)[4]) : std::nullopt;
+  const MaybeShape value = given_rows(context, 2);
+  if (!value) return std::nullopt;
+  if (value->size() == 3) return (*value)[2];
+  const auto heads = rows_by_heads(*value, Dim(1));
+  return heads ? std::optional((*heads)[1] * (*heads)[3]) : std::nullopt;
 }
 
 /// Query (b, L, hidden) or (b, L, heads, 3, size).
