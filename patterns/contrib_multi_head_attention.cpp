@@ -9,6 +9,8 @@
 //           past ───────────────┘
 //
 // K and V may also be (B, H, S, D), packed into one (B, S, H, 2, D), or with Q into (B, S, H, 3, D).
+#include <initializer_list>
+
 #include "patterns/contrib_description.h"
 #include "patterns/contrib_operator.h"
 #include "patterns/contrib_ranks.h"
@@ -42,6 +44,8 @@ class MultiHeadAttentionReader {
 
   Matched<Match> read() {
     ATTN_OPT_DONE(refuse_buffers());
+    if ((node_.input(kPastKey) == nullptr) != (node_.input(kPastValue) == nullptr))
+      return missed("multi-head-attention.inputs", &node_, "one of past_key and past_value");
     ATTN_OPT_DONE(check_ranks(node_, kRanks, facts_));
     ATTN_OPT_DONE(read_operands());
     ATTN_OPT_DONE(read_sizes());
@@ -68,20 +72,34 @@ class MultiHeadAttentionReader {
 
   Matched<void> read_operands() {
     ATTN_OPT_MATCH(const MaybeShape query, shape_of(kQuery));
-    if (query->size() == 5) return read_packed({&q_, &k_, &v_}, kQuery);
+    if (query->size() == 5) {
+      ATTN_OPT_DONE(refuse_beside_packed({kKey, kValue, kPastKey, kPastValue}));
+      return read_packed({&q_, &k_, &v_}, kQuery);
+    }
     ATTN_OPT_MATCH(q_, merged(kQuery));
     ATTN_OPT_MATCH(const MaybeShape key, shape_of(kKey));
-    if (key->size() == 5) return read_packed({&k_, &v_}, kKey);
+    if (key->size() == 5) {
+      ATTN_OPT_DONE(refuse_beside_packed({kValue, kBias, kPastKey, kPastValue}));
+      return read_packed({&k_, &v_}, kKey);
+    }
     if (key->size() == 4) {
       for (auto [view, input] : {std::pair{&k_, kKey}, std::pair{&v_, kValue}}) {
         ATTN_OPT_MATCH(const MaybeShape shape, shape_of(input));
-        if (shape->size() != 4) return misfit(input, *shape);
+        if (shape->size() != 4 || ((*shape)[1].is_constant() && !(*shape)[1].is(heads_))) return misfit(input, *shape);
         *view = {node_.inputs[input], AxisMap::of(*shape, {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature})};
       }
       return {};
     }
     ATTN_OPT_MATCH(k_, merged(kKey));
     ATTN_OPT_MATCH(v_, merged(kValue));
+    return {};
+  }
+
+  /// Packed values have no place for INPUTS.
+  Matched<void> refuse_beside_packed(std::initializer_list<Input> inputs) const {
+    for (const Input input : inputs)
+      if (node_.input(input))
+        return missed("multi-head-attention.inputs", &node_, "input " + std::to_string(input) + " beside packed keys and values");
     return {};
   }
 
@@ -122,9 +140,7 @@ class MultiHeadAttentionReader {
     Value& of_keys = *node_.inputs[node_.input(kKey) ? kKey : kQuery];
     scores_.key_count = inner_.size(of_keys, by_heads ? 2 : 1);
     if (!node_.input(kPastKey)) return {};
-    ATTN_OPT_MATCH(const MaybeShape past, shape_of(kPastKey));
-    if (past->size() != 4 || !node_.input(kPastValue)) return misfit(kPastKey, *past);
-    scores_.past = (*past)[2];
+    scores_.past = facts_.shape(*node_.inputs[kPastKey]).known()[2];
     scores_.past_count = inner_.size(*node_.inputs[kPastKey], 2);
     scores_.key_count = inner_.sum(scores_.past_count, scores_.key_count);
     return {};

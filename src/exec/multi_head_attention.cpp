@@ -1,6 +1,8 @@
 // com.microsoft::MultiHeadAttention.
 //
 // Q (B, L, H*D); K, V (B, S, H*D), or (B, H, S, D); packed: key (B, S, H, 2, D), or query (B, L, H, 3, D).
+#include <initializer_list>
+
 #include "src/exec/contrib_attention.h"
 #include "src/exec/families.h"
 #include "src/exec/padding_mask.h"
@@ -10,6 +12,7 @@ namespace attn_opt {
 namespace {
 
 enum Input : size_t { kQ, kK, kV, kBias, kMask, kAttentionBias, kPastKey, kPastValue, kPastLength };
+constexpr size_t kPackedRank = 5;
 
 /// float, and what is rounded to float or less, is computed in float.
 bool computes_in_float(const KernelContext& context) {
@@ -42,18 +45,28 @@ class MultiHeadAttention {
       if (!context_.has(i)) continue;
       ATTN_OPT_CHECK(context_.same_type(context_.input(kQ), context_.input(i)));
     }
+    if (context_.input(kQ).rank() == kPackedRank) return refuse_beside_packed({kK, kV, kPastKey, kPastValue});
+    if (context_.input(kK).rank() == kPackedRank) return refuse_beside_packed({kV, kBias, kPastKey, kPastValue});
+    return {};
+  }
+
+  /// Packed values have no place for INPUTS.
+  Status refuse_beside_packed(std::initializer_list<Input> inputs) const {
+    for (const Input i : inputs) {
+      if (context_.has(i)) return context_.invalid("input " + std::to_string(i) + " is given beside packed keys and values");
+    }
     return {};
   }
 
   Status read_operands() {
-    if (context_.input(kQ).rank() == 5) {
+    if (context_.input(kQ).rank() == kPackedRank) {
       ATTN_OPT_TRY(q_, packed(kQ, 0, 3));
       ATTN_OPT_TRY(k_, packed(kQ, 1, 3));
       ATTN_OPT_TRY(v_, packed(kQ, 2, 3));
       return {};
     }
     ATTN_OPT_TRY(q_, merged(kQ));
-    if (context_.input(kK).rank() == 5) {
+    if (context_.input(kK).rank() == kPackedRank) {
       ATTN_OPT_TRY(k_, packed(kK, 0, 2));
       ATTN_OPT_TRY(v_, packed(kK, 1, 2));
     } else if (context_.input(kK).rank() == 4 && context_.input(kV).rank() == 4) {
