@@ -1,7 +1,6 @@
 #include "patterns/einsum_product.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
 #include "patterns/inner_values.h"
@@ -95,10 +94,8 @@ std::pair<Value*, std::string> with_leading(Value& query, const std::string& ter
                                             MatchContext& context) {
   const std::string missing = letters(leading, [&](char letter) { return !has(term, letter); });
   if (missing.empty()) return {&query, term};
-  std::vector<int64_t> axes(missing.size());
-  std::iota(axes.begin(), axes.end(), 0);
   InnerValues inner(product, context);
-  return {inner.unsqueezed(&query, axes), missing + term};
+  return {inner.raised(&query, missing.size() + term.size()), missing + term};
 }
 
 /// The letter of the queries among those of the scores that V has not: that before the keys', if its size is no number or

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "attn_opt/mask_contents.h"
 
@@ -23,6 +24,12 @@ Value* InnerValues::positions(Value* size) {
 
 Value* InnerValues::unsqueezed(Value* value, const std::vector<int64_t>& axes) {
   return build_.node("Unsqueeze", {value, build_.ints(axes)});
+}
+
+Value* InnerValues::raised(Value* value, size_t rank) {
+  std::vector<int64_t> axes(rank - context_.facts.shape(*value).known().size());
+  std::iota(axes.begin(), axes.end(), int64_t{0});
+  return axes.empty() ? value : unsqueezed(value, axes);
 }
 
 Value* InnerValues::reshaped(Value* value, const std::vector<int64_t>& shape) {

@@ -5,6 +5,7 @@
 
 #include "patterns/einsum_product.h"
 #include "patterns/gemm_product.h"
+#include "patterns/inner_values.h"
 
 namespace attn_opt {
 namespace {
@@ -29,10 +30,11 @@ bool has_batch_behind(const Node& product, size_t operand) {
   return product.int_attribute(operand == 0 ? "transBatchA" : "transBatchB", 0) != 0;
 }
 
-/// OPERAND of a MatMul or FusedMatMul, where ROWS and COLUMNS are the axes of what is multiplied.
-ProductSide side_of(const Node& product, size_t operand, size_t rank, Role rows, Role columns) {
+/// OPERAND of a MatMul or FusedMatMul of RANK axes, where ROWS and COLUMNS are the axes of what is multiplied.
+ProductSide side_of(Node& product, size_t operand, size_t rank, Role rows, Role columns, MatchContext& context) {
   if (is_transposed(product, operand)) std::swap(rows, columns);
-  ProductSide side{product.inputs[operand], matmul_roles(rank, rows, columns)};
+  InnerValues inner(product, context);
+  ProductSide side{inner.raised(product.inputs[operand], rank), matmul_roles(rank, rows, columns)};
   if (!has_batch_behind(product, operand)) return side;
   side.order.resize(rank);
   std::iota(side.order.begin(), side.order.end(), int64_t{0});
@@ -41,18 +43,17 @@ ProductSide side_of(const Node& product, size_t operand, size_t rank, Role rows,
   return side;
 }
 
-/// Shapes of both operands of a MatMul, if their ranks allow a product of heads.
-Matched<std::pair<Shape, Shape>> operand_shapes(Node& product, MatchContext& context) {
+/// How many axes PRODUCT has, if the ranks of its operands allow a product of heads.
+Matched<size_t> rank_of(Node& product, MatchContext& context) {
   if (!product.input(0) || !product.input(1)) return missed("product.unknown-rank", &product, "an operand is left out");
   const MaybeShape one = context.facts.shape(*product.inputs[0]);
   const MaybeShape other = context.facts.shape(*product.inputs[1]);
   if (!one || !other) return missed("product.unknown-rank", &product, "an operand's rank is not known");
-  if (one->size() < 2 || one->size() != other->size())
+  const bool moves_batch = has_batch_behind(product, 0) || has_batch_behind(product, 1);
+  if (one->size() < 2 || other->size() < 2 || (moves_batch && one->size() != other->size()))
     return missed("product.rank", &product, to_string(*one) + " and " + to_string(*other));
-  for (const size_t operand : {0, 1})
-    if (has_batch_behind(product, operand) && one->size() < 3)
-      return missed("product.fused", &product, "an operand without batch axes has them moved");
-  return std::make_pair(*one, *other);
+  if (moves_batch && one->size() < 3) return missed("product.fused", &product, "an operand without batch axes has them moved");
+  return std::max(one->size(), other->size());
 }
 
 }  // namespace
@@ -61,17 +62,22 @@ bool is_product(const Node& node) {
   return node.is("MatMul") || node.is("Einsum") || node.is("Gemm") || is_fused_matmul(node);
 }
 
+bool has_equal_ranks(const Node& product, Facts& facts) {
+  if (product.is("Einsum")) return true;
+  const MaybeShape one = facts.shape(*product.inputs[0]), other = facts.shape(*product.inputs[1]);
+  return one && other && one->size() == other->size();
+}
+
 Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, MatchContext& context) {
   if (product.is("Einsum")) return einsum_score_product(product, layout, context);
   const bool transposed = layout.swaps_last_two();
   if (!transposed && !layout.order.empty())
     return missed("scores.transpose", &product, "more than queries and keys change places behind the product");
   if (product.is("Gemm")) return gemm_score_product(product, transposed, context);
-  ATTN_OPT_MATCH(const auto shapes, operand_shapes(product, context));
-  const size_t rank = shapes.first.size();
+  ATTN_OPT_MATCH(const size_t rank, rank_of(product, context));
   ScoreProduct read;
-  const ProductSide rows = side_of(product, 0, rank, Role::kRow, Role::kFeature);
-  const ProductSide columns = side_of(product, 1, rank, Role::kFeature, Role::kRow);
+  const ProductSide rows = side_of(product, 0, rank, Role::kRow, Role::kFeature, context);
+  const ProductSide columns = side_of(product, 1, rank, Role::kFeature, Role::kRow, context);
   read.query = transposed ? columns : rows;
   read.key = transposed ? rows : columns;
   const MaybeShape scores = context.facts.shape(*product.outputs[0]);
@@ -90,15 +96,16 @@ Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchCo
     return missed("product.probabilities-on-wrong-side", &product, "the product is that of probabilities and themselves");
   if (product.is("Einsum")) return einsum_value_product(product, at, context);
   if (product.is("Gemm")) return gemm_value_product(product, at, context);
-  ATTN_OPT_MATCH(const auto shapes, operand_shapes(product, context));
-  const size_t rank = shapes.first.size();
+  ATTN_OPT_MATCH(const size_t rank, rank_of(product, context));
   if (is_fused_matmul(product) && product.float_attribute("alpha", 1) != 1)
     return missed("product.fused", &product, "alpha is not 1");
   if (has_batch_behind(product, at)) return missed("product.fused", &product, "batch axes of the probabilities are moved");
+  if (context.facts.shape(probabilities).known().size() != rank)
+    return missed("product.rank", &product, "V has more axes than the probabilities");
   ValueProduct read;
   const bool behind = at == 1;
   const Role rows = behind ? Role::kFeature : Role::kRow, columns = behind ? Role::kRow : Role::kFeature;
-  read.value = side_of(product, 1 - at, rank, rows, columns);
+  read.value = side_of(product, 1 - at, rank, rows, columns, context);
   read.output = {product.outputs[0], matmul_roles(rank, rows, columns)};
   if (behind != is_transposed(product, at)) read.probabilities = ScoreLayout::keys_by_queries(rank);
   return read;
@@ -108,7 +115,8 @@ AxisMap axes_of(const ProductSide& side, const std::optional<LeadingSplit>& spli
   const Shape& shape = context.facts.shape(*side.value).known();
   const auto map_of = [&split](const Shape& sizes, const std::vector<Role>& roles) {
     if (split && sizes.size() == 3 && roles[0] == Role::kHead)
-      return AxisMap::of_merged(sizes, split->batch, split->heads, roles[1], roles[2]);
+      return sizes[0].is(1) ? AxisMap::of_merged(sizes, 1, 1, roles[1], roles[2])
+                            : AxisMap::of_merged(sizes, split->batch, split->heads, roles[1], roles[2]);
     return AxisMap::of(sizes, roles);
   };
   if (side.order.empty()) return map_of(shape, side.roles);

@@ -38,6 +38,9 @@ struct LeadingSplit {
 /// True for the operators that the functions below read.
 bool is_product(const Node& node);
 
+/// False if PRODUCT is a MatMul of which an operand has fewer axes than the other: it is the same for all of the leading ones.
+bool has_equal_ranks(const Node& product, Facts& facts);
+
 /// Reads PRODUCT, a MatMul (also fused with transposes and a factor), Einsum or Gemm, as Q K^T where its result has LAYOUT.
 /// Misses: "product.*"; "scores.transpose": only an Einsum has such a layout.
 Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, MatchContext& context);

@@ -50,9 +50,7 @@ Value* placed(Value& value, const ScoreLayout& layout, Node& reader, MatchContex
   if (!shape || shape->size() > layout.order.size()) return nullptr;
   if (std::ranges::all_of(*shape, [](const Dim& size) { return size.is(1); })) return &value;
   InnerValues inner(reader, context);
-  const size_t absent = layout.order.size() - shape->size();
-  Value* wide = absent ? inner.unsqueezed(&value, identity(absent)) : &value;
-  return inner.transposed(wide, layout.order);
+  return inner.transposed(inner.raised(&value, layout.order.size()), layout.order);
 }
 
 }  // namespace attn_opt

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "attn_opt/canonical.h"
@@ -90,11 +91,14 @@ class Walker {
 
   Matched<ScoreWalk> first_of(const std::vector<ScoreWalk>& ways) {
     Miss miss;
+    std::optional<ScoreWalk> with_table;  // its product may be that of positions, and the one of keys another operand
     for (const ScoreWalk& way : ways) {
       auto found = walk(way);
-      if (found) return found;
-      miss = miss.id.empty() ? found.error() : deeper(miss, found.error());
+      if (found && has_equal_ranks(*found->value->producer, context_.facts)) return found;
+      if (found && !with_table) with_table = *std::move(found);
+      if (!found) miss = miss.id.empty() ? found.error() : deeper(miss, found.error());
     }
+    if (with_table) return *std::move(with_table);
     return tl::unexpected<Miss>(miss);
   }
 
