@@ -111,6 +111,25 @@ Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchCo
   return read;
 }
 
+bool join_head_axes(ScoreProduct& scores, ValueProduct& values, Facts& facts) {
+  constexpr size_t kLeastRank = 5;  // batch, heads, those that share one, rows and features
+  ProductSide* const sides[] = {&scores.query, &scores.key, &values.value, &values.output};
+  const size_t rank = scores.query.roles.size();
+  for (const ProductSide* side : sides)
+    if (rank < kLeastRank || side->roles.size() != rank || !side->order.empty() || side->roles[rank - 3] != Role::kHead ||
+        side->roles[rank - 4] != Role::kBatch)
+      return false;
+  const Shape& query = facts.shape(*scores.query.value).known();
+  const Dim &own = query[rank - 4], &sharing = query[rank - 3];
+  if (!own.is_constant() || !sharing.is_constant() || sharing.is(1)) return false;
+  for (const ProductSide* shared : {&scores.key, &values.value}) {
+    const Shape& shape = facts.shape(*shared->value).known();
+    if (shape[rank - 4] != own || !shape[rank - 3].is(1)) return false;
+  }
+  for (ProductSide* side : sides) side->roles[rank - 4] = Role::kHead;
+  return true;
+}
+
 AxisMap axes_of(const ProductSide& side, const std::optional<LeadingSplit>& split, MatchContext& context) {
   const Shape& shape = context.facts.shape(*side.value).known();
   const auto map_of = [&split](const Shape& sizes, const std::vector<Role>& roles) {

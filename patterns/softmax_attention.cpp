@@ -168,6 +168,9 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
   ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.layout, context));
+  const bool keeps_leading_axes = reading.scores.frames.empty() && !probabilities.regrouped && probabilities.perm.empty();
+  if (keeps_leading_axes && join_head_axes(reading.score_product, reading.value_product, context.facts))
+    reading.scores.layout.head_axes = 2;
   ATTN_OPT_DONE(add_what_product_adds(reading));
   ATTN_OPT_DONE(add_renormalised_mask(layout, reading, context));
   ATTN_OPT_MATCH(reading.guard, read_guard(reading, layout, *softmax.input, context));
