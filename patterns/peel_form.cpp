@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/form_reader.h"
+#include "patterns/inner_values.h"
 #include "patterns/products.h"
 
 namespace attn_opt {
@@ -65,7 +67,10 @@ class Peel {
 
   Ways run() {
     const std::vector<size_t> operands = scores_among_operands();
-    if (operands.empty()) return enlarged();
+    if (operands.empty()) {
+      Value* raised = raised_operand();
+      return raised ? Ways(std::vector{step(walk_, *raised, node_.op() + "(leading 1s)")}) : enlarged();
+    }
     if (operands.size() > 1) try_common(*node_.inputs[operands[0]], *node_.inputs[operands[1]]);
     if (ways_.empty())
       for (const size_t operand : operands) try_operand(operand);
@@ -86,6 +91,24 @@ class Peel {
     if (all.size() < 2) return all;
     std::ranges::copy_if(all, std::back_inserter(led_to), [&](size_t number) { return may_be_scores(*node_.inputs[number], facts_); });
     return led_to.empty() ? all : led_to;
+  }
+
+  /// The result once more, of scores with the leading axes of size 1 that they lack; null if another operand enlarges them.
+  Value* raised_operand() {
+    const MaybeShape after = facts_.shape(*node_.outputs[0]);
+    for (const size_t number : form_operands(node_)) {
+      Value* operand = node_.input(static_cast<int>(number));
+      const MaybeShape before = operand ? facts_.shape(*operand) : nullptr;
+      if (!after || !before || before->size() < 2 || before->size() >= after->size() || node_.proto->attribute_size() != 0) continue;
+      const auto leading = std::span(*after).first(after->size() - before->size());
+      const bool has_ones = std::ranges::all_of(leading, [](const Dim& size) { return size.is(1); });
+      if (!has_ones || !may_be_scores(*operand, facts_)) continue;
+      InnerValues inner(node_, context_);
+      std::vector<Value*> inputs(node_.inputs.begin(), node_.inputs.end());
+      inputs[number] = inner.raised(operand, after->size());
+      if (keeps_shape(*node_.outputs[0], *inputs[number], facts_)) return inner.build().node(node_.op(), inputs);
+    }
+    return nullptr;
   }
 
   Ways enlarged() const {
