@@ -1,7 +1,12 @@
 #include "patterns/einsum_product.h"
 
 #include <algorithm>
+#include <cctype>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "patterns/inner_values.h"
 
@@ -10,8 +15,11 @@ namespace {
 
 constexpr size_t kMaxRank = 8;
 
+/// Two operands and the result, by letters, and what all is multiplied with.
 struct Equation {
   std::string one, other, result;
+  Value *one_value = nullptr, *other_value = nullptr;
+  Value* factor = nullptr;  ///< a scalar; null if there is none
 };
 
 std::string removed(std::string text, const std::string& what) {
@@ -26,24 +34,64 @@ std::string without_ellipsis(std::string term, const std::string& letters) {
   return term;
 }
 
+/// The result of OPERANDS, terms with commas between them, where the equation has no arrow: the letters that stand once, in the order
+/// of the alphabet. nullopt if that depends on whether capital letters come first, in which runtimes differ.
+std::optional<std::string> implied_result(const std::string& operands) {
+  std::string once;
+  std::ranges::copy_if(operands, std::back_inserter(once),
+                       [&](char letter) { return std::isalpha(letter) && std::ranges::count(operands, letter) == 1; });
+  std::ranges::sort(once);
+  const auto is_capital = [](char letter) { return std::isupper(letter) != 0; };
+  if (std::ranges::any_of(once, is_capital) && !std::ranges::all_of(once, is_capital)) return std::nullopt;
+  return (operands.find("...") == std::string::npos ? "" : "...") + once;
+}
+
+/// The Equation of PRODUCT, whose operands have the terms OPERANDS, without result; nullopt if they are not two and at most a scalar.
+std::optional<Equation> with_operands(const std::string& operands, const Node& product, Facts& facts) {
+  std::vector<std::string> terms(1);
+  for (const char c : operands) {
+    if (c == ',') terms.emplace_back();
+    else terms.back() += c;
+  }
+  if (terms.size() != product.inputs.size()) return std::nullopt;
+  Equation equation;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    Value* value = product.inputs[i];
+    if (!value || !facts.shape(*value)) return std::nullopt;
+    if (terms[i].empty() && !equation.factor && facts.shape(*value).has_rank(0)) equation.factor = value;
+    else if (!equation.one_value) std::tie(equation.one, equation.one_value) = std::pair(terms[i], value);
+    else if (!equation.other_value) std::tie(equation.other, equation.other_value) = std::pair(terms[i], value);
+    else return std::nullopt;
+  }
+  return equation.other_value ? std::optional(equation) : std::nullopt;
+}
+
 Matched<Equation> equation_of(Node& product, MatchContext& context) {
   const std::string text = removed(product.string_attribute("equation", ""), " ");
   const auto miss = [&] { return missed("product.einsum", &product, text); };
-  const size_t comma = text.find(','), arrow = text.find("->");
-  if (product.inputs.size() != 2 || comma == std::string::npos || arrow == std::string::npos || arrow < comma) return miss();
-  Equation equation{text.substr(0, comma), text.substr(comma + 1, arrow - comma - 1), text.substr(arrow + 2)};
-  const MaybeShape shapes[2] = {context.facts.shape(*product.inputs[0]), context.facts.shape(*product.inputs[1])};
-  if (!shapes[0] || !shapes[1]) return miss();
+  const size_t arrow = text.find("->");
+  const std::string operands = text.substr(0, arrow);
+  const auto result = arrow == std::string::npos ? implied_result(operands) : std::optional(text.substr(arrow + 2));
+  auto read = with_operands(operands, product, context.facts);
+  if (!result || !read) return miss();
+  Equation& equation = *read;
+  equation.result = *result;
+  const MaybeShape one = context.facts.shape(*equation.one_value), other = context.facts.shape(*equation.other_value);
   std::string ellipsis;
   if (equation.one.find("...") != std::string::npos) {
     const size_t named = equation.one.size() - 3;
-    for (size_t i = 0; named + i < shapes[0]->size(); ++i) ellipsis += static_cast<char>('A' + i);
+    for (size_t i = 0; named + i < one->size(); ++i) ellipsis += static_cast<char>('A' + i);
   }
   for (std::string* term : {&equation.one, &equation.other, &equation.result}) *term = without_ellipsis(*term, ellipsis);
-  if (equation.one.size() != shapes[0]->size() || equation.other.size() != shapes[1]->size() || equation.result.size() < 2 ||
+  if (equation.one.size() != one->size() || equation.other.size() != other->size() || equation.result.size() < 2 ||
       equation.result.size() > kMaxRank)
     return miss();
-  return equation;
+  return *std::move(read);
+}
+
+/// VALUE times FACTOR, if there is one.
+Value* scaled(Value* value, Value* factor, Node& product, MatchContext& context) {
+  return factor ? InnerValues(product, context).build().node("Mul", {value, factor}) : value;
 }
 
 bool has(const std::string& term, char letter) { return term.find(letter) != std::string::npos; }
@@ -145,22 +193,24 @@ Matched<ScoreProduct> einsum_score_product(Node& product, const ScoreLayout& lay
   if (has(key_term, query) || has(query_term, key)) return miss();
   Letters letters{result.substr(0, leading - heads), result.substr(leading - heads, heads), contracted(equation), query};
   if (letters.features.empty()) return miss();
-  const auto [query_value, whole_term] =
-      with_leading(*product.inputs[query_first ? 0 : 1], query_term, result.substr(0, leading), product, context);
+  Value* scaled_query = scaled(query_first ? equation.one_value : equation.other_value, equation.factor, product, context);
+  const auto [query_value, whole_term] = with_leading(*scaled_query, query_term, result.substr(0, leading), product, context);
   const auto q = side_of(*query_value, whole_term, letters);
   letters.row = key;
-  const auto k = side_of(*product.inputs[query_first ? 1 : 0], key_term, letters);
+  const auto k = side_of(query_first ? *equation.other_value : *equation.one_value, key_term, letters);
   if (!q || !k) return miss();
   return ScoreProduct{*q, *k, layout.placed(*scores)};
 }
 
-Matched<ValueProduct> einsum_value_product(Node& product, size_t probabilities, MatchContext& context) {
+Matched<ValueProduct> einsum_value_product(Node& product, Value& probabilities, MatchContext& context) {
   ATTN_OPT_MATCH(const Equation equation, equation_of(product, context));
   const auto miss = [&] { return missed("product.einsum", &product, product.string_attribute("equation", "")); };
-  const std::string& scores = probabilities == 0 ? equation.one : equation.other;
-  const std::string& values = probabilities == 0 ? equation.other : equation.one;
+  const bool comes_first = equation.one_value == &probabilities;
+  if (!comes_first && equation.other_value != &probabilities) return miss();
+  const std::string& scores = comes_first ? equation.one : equation.other;
+  const std::string& values = comes_first ? equation.other : equation.one;
   const std::string keys = contracted(equation);
-  const Shape& sizes = context.facts.shape(*product.inputs[probabilities]).known();
+  const Shape& sizes = context.facts.shape(probabilities).known();
   const std::string features = letters(values, [&](char letter) { return !has(scores, letter); });
   const char query = query_letter(scores, values, sizes);
   if (keys.size() != 1 || scores.size() < 2 || !query || features.empty()) return miss();
@@ -168,7 +218,8 @@ Matched<ValueProduct> einsum_value_product(Node& product, size_t probabilities, 
   Letters letters = by_role(leading, values, features[0]);
   letters.features = features;
   letters.row = keys[0];
-  const auto value = side_of(*product.inputs[1 - probabilities], values, letters);
+  Value* scaled_values = scaled(comes_first ? equation.other_value : equation.one_value, equation.factor, product, context);
+  const auto value = side_of(*scaled_values, values, letters);
   letters.row = query;
   const auto output = side_of(*product.outputs[0], equation.result, letters);
   if (!value || !output || output->roles.size() != leading.size() + 1 + features.size()) return miss();

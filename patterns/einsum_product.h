@@ -5,8 +5,8 @@
 
 namespace attn_opt {
 
-/// Misses: "product.einsum". PROBABILITIES: which operand they are.
+/// Misses: "product.einsum".
 Matched<ScoreProduct> einsum_score_product(Node& product, const ScoreLayout& layout, MatchContext& context);
-Matched<ValueProduct> einsum_value_product(Node& product, size_t probabilities, MatchContext& context);
+Matched<ValueProduct> einsum_value_product(Node& product, Value& probabilities, MatchContext& context);
 
 }  // namespace attn_opt

@@ -89,12 +89,10 @@ Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, Ma
 }
 
 Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchContext& context) {
-  const size_t at = product.inputs[0] == &probabilities ? 0 : 1;
-  const Value* other = product.input(static_cast<int>(1 - at));
-  if (!other) return missed("product.unknown-rank", &product, "an operand is left out");
-  if (other == &probabilities)
+  if (std::ranges::count(product.inputs, &probabilities) > 1)
     return missed("product.probabilities-on-wrong-side", &product, "the product is that of probabilities and themselves");
-  if (product.is("Einsum")) return einsum_value_product(product, at, context);
+  if (product.is("Einsum")) return einsum_value_product(product, probabilities, context);
+  const size_t at = product.inputs[0] == &probabilities ? 0 : 1;
   if (product.is("Gemm")) return gemm_value_product(product, at, context);
   ATTN_OPT_MATCH(const size_t rank, rank_of(product, context));
   if (is_fused_matmul(product) && product.float_attribute("alpha", 1) != 1)
