@@ -9,12 +9,14 @@
 // Each batch element has a length of its own: its new keys lie behind those that it has, and what lies behind them is masked.
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "patterns/contrib_masks.h"
 #include "patterns/contrib_operator.h"
 #include "patterns/contrib_ranks.h"
 #include "patterns/operand_walk.h"
 #include "patterns/preconditions.h"
+#include "patterns/sinks.h"
 #include "src/graph/operator_name.h"
 
 namespace attn_opt {
@@ -28,7 +30,7 @@ enum Output { kY, kPresentKey, kPresentValue, kScores };
 
 constexpr InputRank kRanks[] = {
     {kQuery, "query", 3, true},    {kKey, "key", 3},           {kValue, "value", 3},
-    {kPastKey, "past_key", 4},     {kPastValue, "past_value", 4}, {kLastKeys, "seqlens_k", 1},
+    {kPastKey, "past_key", 4},     {kPastValue, "past_value", 4}, {kHeadSink, "head_sink", 1},
     {kCos, "cos_cache", 2},        {kSin, "sin_cache", 2},     {kPositions, "position_ids", 2},
     {kAttentionBias, "attention_bias", 4},
 };
@@ -54,6 +56,7 @@ class GroupQueryAttentionReader {
   Matched<Match> read() {
     ATTN_OPT_DONE(refuse());
     ATTN_OPT_DONE(check_ranks(node_, kRanks, facts_));
+    ATTN_OPT_DONE(check_lengths());
     ATTN_OPT_DONE(read_sizes());
     Match match;
     match.anchor = match.insert_before = &node_;
@@ -71,8 +74,6 @@ class GroupQueryAttentionReader {
 
   Matched<void> refuse() const {
     if (!node_.output(kY)) return missed(std::string(kNotAttention), &node_, "");
-    if (node_.input(kHeadSink) || node_.int_attribute("smooth_softmax", 0) != 0)
-      return miss("group-query-attention.head-sink", "head_sink or smooth_softmax enlarges the denominator");
     if (node_.input(kKeyScale) || node_.input(kValueScale) || is_quantized("k_quant_type") || is_quantized("v_quant_type"))
       return miss("group-query-attention.quantized-cache", "the cache is quantized");
     if (node_.int_attribute("sliding_window_cache", 0) != 0)
@@ -88,6 +89,15 @@ class GroupQueryAttentionReader {
                    (node_.input(kPastKey) == nullptr) == (node_.input(kPastValue) == nullptr)
                ? Matched<void>{}
                : miss("group-query-attention.inputs", "seqlens_k, or one of key and value or of their past");
+  }
+
+  /// seqlens_k (B), or (B, 1) as ONNX Runtime takes it too.
+  Matched<void> check_lengths() const {
+    const Value& lengths = *node_.inputs[kLastKeys];
+    const MaybeShape shape = facts_.shape(lengths);
+    if (shape.has_rank(1) || (shape.has_rank(2) && (*shape)[1].is(1))) return {};
+    return missed("contrib.rank", &node_, "seqlens_k '" + lengths.name + "' is " + (shape ? to_string(*shape) : "of no known rank") +
+                                              ", not of rank 1");
   }
 
   bool is_quantized(const char* name) const {
@@ -140,12 +150,15 @@ class GroupQueryAttentionReader {
     sdpa.k = walk_operand({key, by_heads(*key)}, context_);
     sdpa.v = walk_operand({value, by_heads(*value)}, context_);
     add_mask(*key, sdpa);
+    ATTN_OPT_MATCH(const auto sinks, sinks_of_heads());
+    if (sinks) ATTN_OPT_DONE(add_sinks(*sinks, sdpa, node_, context_));
     const AxisMap output =
         AxisMap::of({scores_.batch, scores_.queries, heads_, size_}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
             .regrouped({scores_.batch, scores_.queries, heads_ * size_})
             .value();
     sdpa.outputs = walk_output(*node_.outputs[kY], output, context_);
     if (!sdpa.guarded) sdpa.preconditions = preconditions_of(sdpa, context_);
+    if (sinks) assume_of_sinks(*sinks, sdpa, context_);
     enter_legal(sdpa);
     return {};
   }
@@ -171,7 +184,8 @@ class GroupQueryAttentionReader {
 
   /// Lengths, int64 (B, 1): keys that there were before, and with the new ones. A prompt starts anew.
   void read_lengths() {
-    Value* last = inner_.unsqueezed(inner_.int64(*node_.inputs[kLastKeys]), {1});
+    Value* last = inner_.int64(*node_.inputs[kLastKeys]);
+    if (facts_.shape(*last).has_rank(1)) last = inner_.unsqueezed(last, {1});
     length_ = inner_.sum(last, inner_.number(1, kInt64));
     total_ = inner_.reshaped(inner_.int64(*node_.inputs[kTotal]), {1});
     is_prompt_ = op("Equal", {total_, scores_.query_count});
@@ -272,6 +286,17 @@ class GroupQueryAttentionReader {
     sdpa.terms.push_back(term);
   }
 
+  /// One score more for each head, which head_sink gives, or is 0 for smooth_softmax.
+  Matched<std::optional<JoinedSinks>> sinks_of_heads() {
+    Value* sinks = node_.input(kHeadSink);
+    if (!sinks && node_.int_attribute("smooth_softmax", 0) != 1) return std::optional<JoinedSinks>();
+    const SinkColumns column{1, false};
+    if (!sinks) return JoinedSinks{inner_.reshaped(inner_.build().scalar(0, scores_.type), {1, 1, 1, 1}), column};
+    const Dim heads = facts_.shape(*sinks).known()[0];
+    if (heads.is_constant() && !heads.is(heads_)) return missed("contrib.shape", &node_, "head_sink of " + heads.str() + " heads");
+    return JoinedSinks{inner_.reshaped(sinks, {1, heads_, 1, 1}), column};
+  }
+
   /// BIAS, of as many keys as there are at most, with zeros for the further rows of KEY.
   Value* over_rows(Value* bias, Value& key) {
     Value* extra = op("Sub", {inner_.size(key, 2), inner_.size(*bias, 3)});
@@ -301,6 +326,7 @@ class GroupQueryAttentionReader {
       }
     if (const MaybeShape cache = node_.input(kCos) ? facts_.shape(*node_.inputs[kCos]) : nullptr; cache && cache->size() == 2)
       sdpa.legal_sizes.emplace_back((*cache)[0], keys);
+    if (Value* sinks = node_.input(kHeadSink)) sdpa.legal_sizes.emplace_back(facts_.shape(*sinks).known()[0], heads_);
     if (Value* positions = node_.input(kPositions)) enter_legal_integers(*positions, 0, 1, facts_, sdpa);
   }
 

@@ -11,11 +11,14 @@
 namespace attn_opt {
 namespace {
 
-/// Weights of the scores in RANGE, in place.
-void soften(std::span<double> scores, const KeyRange& range) {
+constexpr double kNoSink = -std::numeric_limits<double>::infinity();
+
+/// Weights of the scores in RANGE, in place, beside one score more, SINK, that may be -inf for none.
+void soften(std::span<double> scores, const KeyRange& range, double sink) {
   const auto seen = scores.subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.end - range.begin));
-  const double most = seen.empty() ? 0 : *std::ranges::max_element(seen);
-  double sum = 0;
+  if (seen.empty()) return;
+  const double most = std::max(*std::ranges::max_element(seen), sink);
+  double sum = std::exp(sink - most);
   for (double& score : seen) sum += score = std::exp(score - most);
   for (double& score : seen) score /= sum;
 }
@@ -107,7 +110,7 @@ Expected<Tensor> attend(const KernelContext& context, const Tensor& q, const Ten
     }
     const KeyRange range = rule.finish(query, weights);
     if (kept != nullptr) std::copy_n(weights.data(), keys, kept + row * keys);
-    soften(weights, range);
+    soften(weights, range, rule.sinks.empty() ? kNoSink : rule.sinks[static_cast<size_t>(query.head)]);
     double* y = to + ((query.batch * queries + query.index) * heads + query.head) * v_rows.size;
     for (int64_t key = range.begin; key < range.end; ++key)
       for (int64_t i = 0; i < v_rows.size; ++i)

@@ -35,6 +35,7 @@ struct Query {
 struct AttentionScores {
   double scale = 1;
   bool in_float = true;
+  std::vector<double> sinks = {};  ///< of each head: one score more in the softmax, without a value; empty: none
   /// Turns a query's scaled products with all keys into its scores and says which of them count.
   std::function<KeyRange(const Query&, std::span<double>)> finish;
 

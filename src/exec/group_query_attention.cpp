@@ -18,7 +18,7 @@ namespace {
 
 enum Input : size_t {
   kQuery, kKey, kValue, kPastKey, kPastValue, kLastKeys, kTotal,
-  kCos, kSin, kPositions, kAttentionBias, kHeadSink
+  kCos, kSin, kPositions, kAttentionBias, kHeadSink, kKeyScale
 };
 
 class GroupQueryAttention {
@@ -47,18 +47,18 @@ class GroupQueryAttention {
     if (kv_heads_ <= 0 || heads_ <= 0 || heads_ > kMostHeads || heads_ % kv_heads_ != 0) {
       return context_.invalid("num_heads is no multiple of kv_num_heads");
     }
-    for (const char* name : {"smooth_softmax", "qk_output", "sliding_window_cache"}) {
+    for (const char* name : {"qk_output", "sliding_window_cache"}) {
       if (context_.attribute_int(name, 0) != 0) return context_.unsupported(name);
     }
     for (const char* name : {"k_quant_type", "v_quant_type"}) {
       if (context_.attribute_string(name, "NONE") != "NONE") return context_.unsupported(name);
     }
     if (window_ != -1 && window_ <= 0) return context_.unsupported("a local_window_size without keys");
-    return refuse_inputs(context_, kHeadSink, {"head_sink", "k_scale", "v_scale", "q_norm_weight", "k_norm_weight"});
+    return refuse_inputs(context_, kKeyScale, {"k_scale", "v_scale", "q_norm_weight", "k_norm_weight"});
   }
 
   Status check_types() const {
-    for (const size_t i : {kQuery, kKey, kValue, kPastKey, kPastValue, kCos, kSin, kAttentionBias}) {
+    for (const size_t i : {kQuery, kKey, kValue, kPastKey, kPastValue, kCos, kSin, kAttentionBias, kHeadSink}) {
       if (!context_.has(i)) continue;
       ATTN_OPT_CHECK(context_.same_type(context_.input(kQuery), context_.input(i)));
     }
@@ -161,13 +161,24 @@ class GroupQueryAttention {
     return cache;
   }
 
+  /// Scores beside those of the keys: 0 for smooth_softmax, unless each head has its own.
+  Expected<std::vector<double>> sinks_of_heads() const {
+    if (!context_.has(kHeadSink)) {
+      const bool is_smooth = context_.attribute_int("smooth_softmax", 0) == 1;
+      return is_smooth ? std::vector<double>(static_cast<size_t>(heads_)) : std::vector<double>{};
+    }
+    if (context_.input(kHeadSink).dims() != Dims{heads_}) return misfit(kHeadSink);
+    return context_.reals(context_.input(kHeadSink));
+  }
+
   Expected<Tensor> attend_within_lengths() const {
     const ScoreSizes sizes{q_.dims()[0], q_.dims()[2], total_};
     ATTN_OPT_TRY(const AttentionBias bias, AttentionBias::read(context_, kAttentionBias, heads_, sizes));
     const double cap = static_cast<double>(context_.attribute_float("softcap", 0));
     const bool is_causal = context_.attribute_int("causal", 1) != 0;
     const bool in_float = context_.input(kQuery).type() != onnx::TensorProto::DOUBLE;
-    AttentionScores rule{score_scale(context_, q_.dims()[3]), in_float, {}};
+    ATTN_OPT_TRY(std::vector<double> sinks, sinks_of_heads());
+    AttentionScores rule{score_scale(context_, q_.dims()[3]), in_float, std::move(sinks), {}};
     rule.finish = [&](const Query& query, std::span<double> scores) {
       const int64_t length = lengths_[static_cast<size_t>(query.batch)];
       const int64_t after_own = keys_before(query.batch) + query.index + 1;

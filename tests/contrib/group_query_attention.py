@@ -56,6 +56,10 @@ def draw(random, dtype):
     has_bias = random.random() < 0.3
     bias_shape = (random.choice([1, batch]), random.choice([1, heads]), queries, total)
     model.inputs(attention_bias=(normal(*bias_shape), ". . L T") if has_bias else None)
+    sinks = random.choice(["no", "no", "sinks", "smooth", "sinks_smooth"])
+    model.inputs(head_sink=(normal(heads), ".") if sinks.startswith("sinks") else None)
+    if sinks.endswith("smooth"):
+        model.attributes["smooth_softmax"] = 1
     has_window = random.random() < 0.3
     if has_window:
         model.attributes["local_window_size"] = int(random.integers(1, 5))
@@ -65,5 +69,5 @@ def draw(random, dtype):
         model.attributes["scale"] = float(random.uniform(0.1, 1))
     model.outputs = ["output", "present_key", "present_value"] if past or random.random() < 0.7 else ["output"]
     model.name = "_".join([stage, "packed" * is_packed, "rotary" * has_rotary, "positions" * has_positions,
-                           "window" * has_window, "attention_bias" * has_bias])
+                           "window" * has_window, "attention_bias" * has_bias, sinks * (sinks != "no")])
     return model
