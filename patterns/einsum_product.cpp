@@ -76,14 +76,15 @@ Matched<Equation> equation_of(Node& product, MatchContext& context) {
   if (!result || !read) return miss();
   Equation& equation = *read;
   equation.result = *result;
-  const MaybeShape one = context.facts.shape(*equation.one_value), other = context.facts.shape(*equation.other_value);
+  const Shape& one = context.facts.shape(*equation.one_value).known();
+  const Shape& other = context.facts.shape(*equation.other_value).known();
   std::string ellipsis;
   if (equation.one.find("...") != std::string::npos) {
     const size_t named = equation.one.size() - 3;
-    for (size_t i = 0; named + i < one->size(); ++i) ellipsis += static_cast<char>('A' + i);
+    for (size_t i = 0; named + i < one.size(); ++i) ellipsis += static_cast<char>('A' + i);
   }
   for (std::string* term : {&equation.one, &equation.other, &equation.result}) *term = without_ellipsis(*term, ellipsis);
-  if (equation.one.size() != one->size() || equation.other.size() != other->size() || equation.result.size() < 2 ||
+  if (equation.one.size() != one.size() || equation.other.size() != other.size() || equation.result.size() < 2 ||
       equation.result.size() > kMaxRank)
     return miss();
   return *std::move(read);

@@ -10,7 +10,7 @@ inline constexpr const char* kEmptyRowsAlone =
 inline constexpr const char* kNoLowest = "the mask holds 0 and -1e4: the Where that replaces the lowest number replaces nothing";
 inline constexpr const char* kShift = "every key that is kept, or every one that is not, shifts alike, which softmax does not see";
 inline constexpr const char* kCommutes = "the two masks are added: their order does not matter";
-inline constexpr const char* kExpandPutsAxes = "the Expand behind it puts axes in front as well";
+inline constexpr const char* kExpandPutsAxes = "the Expand or product behind it puts axes in front as well";
 inline constexpr const char* kRounding = "over the few keys of a draw a softmax in float16 is off by less than its result is rounded";
 inline constexpr const char* kSoftmaxItself = "the softmax's own result, which they are; what is made of it is an output";
 inline constexpr const char* kNoSoftcap = "without a softcap the stages 1 and 2 of the scores are one";
@@ -48,7 +48,7 @@ inline constexpr const char* kPerHead = "a factor per head scales either operand
 inline constexpr const char* kOthersFold = "it keeps a runtime from folding a sum, which nothing does here";
 inline constexpr const char* kOneFill = "both fills are one number: which lies above the other does not matter";
 inline constexpr const char* kKeysBesideSinks = "without a mask every row keeps its keys beside the sinks";
-inline constexpr const char* kUnitAxes = "the axes of the mask that change places have one element";
+inline constexpr const char* kUnitAxes = "one of the axes that change places has one element";
 inline constexpr const char* kDrawnFinite = "what is drawn for the bias is finite: no row is empty";
 
 }  // namespace attn_opt
