@@ -67,10 +67,10 @@ class Peel {
 
   Ways run() {
     const std::vector<size_t> operands = scores_among_operands();
-    if (operands.empty()) {
-      Value* raised = raised_operand();
-      return raised ? Ways(std::vector{step(walk_, *raised, node_.op() + "(leading 1s)")}) : enlarged();
-    }
+    const bool has_scores = std::ranges::any_of(operands, [&](size_t number) { return may_be_scores(*node_.inputs[number], facts_); });
+    if (!has_scores)
+      if (Value* raised = raised_operand()) return std::vector{step(walk_, *raised, node_.op() + "(leading 1s)")};
+    if (operands.empty()) return enlarged();
     if (operands.size() > 1) try_common(*node_.inputs[operands[0]], *node_.inputs[operands[1]]);
     if (ways_.empty())
       for (const size_t operand : operands) try_operand(operand);
