@@ -1,8 +1,24 @@
 #include "src/cli/model_argument.h"
 
+#include <spdlog/spdlog.h>
+
 #include "attn_opt/model_io.h"
+#include "src/io/file.h"
+#include "src/io/model_file.h"
 
 namespace attn_opt {
+namespace {
+
+/// Only commands have a log; a library says nothing.
+void warn_of_repairs(const Model& model) {
+  const auto log = spdlog::get("attn-opt");
+  const auto* file = dynamic_cast<const ModelFile*>(model.tensors.get());
+  if (!log || !file || file->repairs().empty()) return;
+  const size_t others = file->repairs().size() - 1;
+  log->warn("{}: {}{}", input_name(model.path), file->repairs().front(), others ? fmt::format(" ({} more of the kind)", others) : "");
+}
+
+}  // namespace
 
 void declare_model(CLI::App& app, const std::string& name, ModelArgument& model) {
   app.add_option(name, model.path, "Model: .onnx, .onnxtxt, or - for standard input")->required();
@@ -18,6 +34,7 @@ Expected<Model> load_valid(const ModelArgument& argument) {
   options.allowed_data_dirs.assign(argument.data_folders.begin(), argument.data_folders.end());
   ATTN_OPT_TRY(Model model, load_model(argument.path, options));
   ATTN_OPT_CHECK(check_model(model));
+  warn_of_repairs(model);
   return model;
 }
 

@@ -13,6 +13,7 @@
 #include "src/io/model_format.h"
 #include "src/io/node_order.h"
 #include "src/io/one_line.h"
+#include "src/io/repair.h"
 #include "src/io/runtime_operators.h"
 #include "src/io/serialize.h"
 #include "src/io/text_format.h"
@@ -80,6 +81,7 @@ Expected<Model> stored_model(FileBytes file, const std::filesystem::path& path, 
     adopted.error().where = where + ": " + adopted.error().where;
     return tl::unexpected<Error>(std::move(adopted.error()));
   }
+  store->note_repairs(repair(stripped.proto));
   sort_nodes(stripped.proto);
   return Model{std::move(stripped.proto), path, std::move(store)};
 }
@@ -100,6 +102,7 @@ Expected<Model> as_it_was_read(const Model& model) {
   if (!source) return fail(ErrorCode::kUnsupported, input_name(model.path), "was not read from a file");
   ATTN_OPT_TRY(StrippedModel stripped, parse_file(source->original(), model.path, source->min_stripped()));
   source->give_tokens(stripped.proto, stripped);
+  repair(stripped.proto);
   sort_nodes(stripped.proto);
   return Model{std::move(stripped.proto), model.path, model.tensors};
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attn_opt/model.h"
@@ -74,6 +75,9 @@ class ModelFile final : public TensorStore {
   Expected<std::span<const std::byte>> bytes(const onnx::TensorProto& tensor) const override;
 
   const FileBytes& original() const { return original_; }
+  /// What the model that was read had to be repaired in; it is not the original then.
+  const std::vector<std::string>& repairs() const { return repairs_; }
+  void note_repairs(std::vector<std::string> repairs) { repairs_ = std::move(repairs); }
   uint64_t min_stripped() const { return min_stripped_; }
   /// Had the model tensors whose bytes are not in its proto?
   bool stores_tensors() const { return !stored_.empty(); }
@@ -94,6 +98,7 @@ class ModelFile final : public TensorStore {
   std::vector<std::unique_ptr<DataFile>> data_files_;
   std::map<std::filesystem::path, size_t> file_of_location_;
   std::vector<StoredTensor> stored_;
+  std::vector<std::string> repairs_;
 };
 
 }  // namespace attn_opt

@@ -97,7 +97,7 @@ Status write_model(const Model& model, const std::filesystem::path& output, cons
   }
   TensorPlacement placement(*source, copies, options.external_data);
   ATTN_OPT_CHECK(placement.make_data_files(model.proto, output));
-  if (is_unchanged && placement.keeps_all(model.proto)) {
+  if (is_unchanged && source->repairs().empty() && placement.keeps_all(model.proto)) {
     ATTN_OPT_CHECK(is_input(model, output) ? Status() : write_original(*source, output, progress));
   } else if (!source->stores_tensors()) {
     ATTN_OPT_CHECK(write_proto(model.proto, output, options));

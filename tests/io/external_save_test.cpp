@@ -152,6 +152,7 @@ TEST_F(ExternalSaveTest, ManyFilesNeedFewDescriptors) {
     const std::string name = std::to_string(i);
     write_file(folder_ / "in" / name, "bytes" + std::to_string(100 + i));
     *proto.mutable_graph()->add_initializer() = tensor;
+    proto.mutable_graph()->mutable_initializer(i + 1)->set_name(name);
     proto.mutable_graph()->mutable_initializer(i + 1)->mutable_external_data(0)->set_value(name);
   }
   proto.mutable_graph()->mutable_initializer()->DeleteSubrange(0, 1);
