@@ -6,6 +6,7 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/axis_copies.h"
 #include "patterns/form_reader.h"
 #include "patterns/layout_checks.h"
 #include "patterns/readers.h"
@@ -42,14 +43,16 @@ std::pair<Value*, double> scaled_by(Node& node, MatchContext& context) {
   return form && is_scale(*form) && std::isfinite((*form)[0].scale) ? std::pair(core, (*form)[0].scale) : std::pair<Value*, double>();
 }
 
-/// The view of the operand that a number is multiplied with, if NODE does that.
+/// The view of the operand that a number is multiplied with, if NODE does that; factors with more axes repeat it.
 std::optional<OperandView> before_scale(Node& node, const OperandView& view, MatchContext& context) {
   const auto [scaled, factor] = scaled_by(node, context);
   if (!scaled) return std::nullopt;
   const MaybeShape after = context.facts.shape(*node.outputs[0]), before = context.facts.shape(*scaled);
-  if (!after || !before || *before != *after) return std::nullopt;
+  auto axes = after && before ? view.axes.before_expand(*before, *after) : std::nullopt;
+  if (!axes) return std::nullopt;
   OperandView next = view;
   next.value = scaled;
+  next.axes = *std::move(axes);
   next.scale = view.scale * factor;
   return next;
 }
@@ -96,6 +99,15 @@ std::optional<AxisMap> axes_before(Node& node, const OperandView& view, MatchCon
   return std::nullopt;
 }
 
+/// The view of what NODE repeats, entry by entry.
+std::optional<OperandView> before_copies(Node& node, const OperandView& view, MatchContext& context) {
+  const MaybeShape after = context.facts.shape(*node.outputs[0]);
+  const auto copies = after ? copies_along_axis(*node.outputs[0], context.facts) : std::nullopt;
+  auto axes = copies ? axes_before_copies(view.axes, *after, *copies) : std::nullopt;
+  if (!axes) return std::nullopt;
+  return OperandView{copies->source, *std::move(axes), view.scale};
+}
+
 std::optional<OperandView> view_before(Node& node, const OperandView& view, MatchContext& context) {
   if (!node.domain().empty() || node.inputs.empty() || !node.inputs[0]) return std::nullopt;
   if (!view.past) {
@@ -103,7 +115,7 @@ std::optional<OperandView> view_before(Node& node, const OperandView& view, Matc
     if (auto cached = before_cache(node, view, context)) return cached;
   }
   auto axes = axes_before(node, view, context);
-  if (!axes) return std::nullopt;
+  if (!axes) return view.past ? std::nullopt : before_copies(node, view, context);
   return OperandView{node.inputs[0], *std::move(axes), view.scale, view.past, view.present};
 }
 

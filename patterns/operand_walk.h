@@ -8,7 +8,7 @@ namespace attn_opt {
 /// Every view on the way up from START that the operand can be read from. Peeled:
 ///
 ///   scale (number)   Mul, Div                       layout   Transpose, Reshape, Squeeze, Unsqueeze, Flatten
-///   repeat-kv        Expand, Tile of an axis of 1   cache    Concat(past, new) along the rows, the past a graph input
+///   repeat-kv        Expand, any copies of entries   cache    Concat(past, new) along the rows, the past a graph input
 ///
 /// What is none of these is where the operand comes from. Behind a past only layout is peeled: what else is done to the
 /// new rows is not done to the past ones.
