@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/axis_copies.h"
 #include "patterns/form_reader.h"
+#include "patterns/head_region.h"
 #include "patterns/layout_checks.h"
 #include "patterns/readers.h"
 
@@ -80,8 +82,9 @@ std::optional<OperandView> before_cache(Node& node, const OperandView& view, Mat
   if ((axis != 2 && axis != -2) || !comes_from_graph_input(*node.inputs[0], context.facts)) return std::nullopt;
   auto axes = view.axes.with_rows(2, (*fresh)[2]);
   if (!axes) return std::nullopt;
-  return OperandView{node.inputs[1], *std::move(axes), view.scale, &canonical(*node.inputs[0], context.facts),
-                     node.outputs[0]};
+  // What a description made is no present of the model's.
+  Value* present = node.placement == Placement::kUnplaced ? nullptr : node.outputs[0];
+  return OperandView{node.inputs[1], *std::move(axes), view.scale, &canonical(*node.inputs[0], context.facts), present};
 }
 
 std::optional<AxisMap> axes_before(Node& node, const OperandView& view, MatchContext& context) {
@@ -99,24 +102,72 @@ std::optional<AxisMap> axes_before(Node& node, const OperandView& view, MatchCon
   return std::nullopt;
 }
 
-/// The view of what NODE repeats, entry by entry.
-std::optional<OperandView> before_copies(Node& node, const OperandView& view, MatchContext& context) {
-  const MaybeShape after = context.facts.shape(*node.outputs[0]);
-  const auto copies = after ? copies_along_axis(*node.outputs[0], context.facts) : std::nullopt;
-  auto axes = copies ? axes_before_copies(view.axes, *after, *copies) : std::nullopt;
+/// The view of what VIEW.value holds copies of, entry by entry.
+std::optional<OperandView> before_copies(const OperandView& view, const std::optional<AxisCopies>& copies, Facts& facts) {
+  const MaybeShape after = facts.shape(*view.value);
+  auto axes = copies && after ? axes_before_copies(view.axes, *after, *copies) : std::nullopt;
   if (!axes) return std::nullopt;
   return OperandView{copies->source, *std::move(axes), view.scale};
 }
 
-std::optional<OperandView> view_before(Node& node, const OperandView& view, MatchContext& context) {
-  if (!node.domain().empty() || node.inputs.empty() || !node.inputs[0]) return std::nullopt;
-  if (!view.past) {
-    if (auto scaled = before_scale(node, view, context)) return scaled;
-    if (auto cached = before_cache(node, view, context)) return cached;
+/// The view before a node that only moves or repeats what it reads.
+std::optional<OperandView> before_movement(Node& node, const OperandView& view, MatchContext& context) {
+  if (auto axes = axes_before(node, view, context))
+    return OperandView{node.inputs[0], *std::move(axes), view.scale, view.past, view.present};
+  return view.past ? std::nullopt : before_copies(view, copies_along_axis(*view.value, context.facts), context.facts);
+}
+
+/// True if what OPERAND was seen through serves nothing but OPERAND.
+bool serves_alone(const Operand& operand, Facts& facts) {
+  return std::ranges::all_of(operand.views, [&](const OperandView& view) {
+    const Readers readers = readers_of(*view.value, facts);  // none reads what a description made
+    return readers.all.size() <= 1 && !readers.is_output && !is_sized(*view.value);
+  });
+}
+
+/// The view of what is repeated before a region that acts within each head.
+std::optional<OperandView> before_region(const Operand& operand, MatchContext& context) {
+  const OperandView& view = operand.views.back();
+  const auto axis = view.axes.axis_of(Role::kHead, std::vector<bool>(view.axes.rank()));
+  if (!axis || view.axes.size(Role::kHead).is(1) || !serves_alone(operand, context.facts)) return std::nullopt;
+  return before_copies(view, copies_of_region(*view.value, static_cast<size_t>(*axis), context), context.facts);
+}
+
+/// What OPERAND, which NODE makes, can be read from too; empty if NODE is where it comes from. The walk goes on from the last.
+std::vector<OperandView> views_before(Node& node, const Operand& operand, MatchContext& context) {
+  const OperandView& view = operand.views.back();
+  std::vector<OperandView> found;
+  const auto add = [&found](std::optional<OperandView> next) {
+    if (next) found.push_back(*std::move(next));
+    return !found.empty();
+  };
+  if (view.past) {
+    add(before_movement(node, view, context));
+    return found;
   }
-  auto axes = axes_before(node, view, context);
-  if (!axes) return view.past ? std::nullopt : before_copies(node, view, context);
-  return OperandView{node.inputs[0], *std::move(axes), view.scale, view.past, view.present};
+  if (add(before_scale(node, view, context))) return found;
+  // A past and new rows that are both repeated are a cache of what they repeat, too.
+  if (add(before_cache(node, view, context)) || !add(before_movement(node, view, context))) add(before_region(operand, context));
+  return found;
+}
+
+/// The views on the way up from START, each of those BEFORE the node that makes the one below.
+template <class Before>
+Operand walk_up(OperandView start, Facts& facts, Before before) {
+  Operand operand{{std::move(start)}};
+  for (int step = 0; step < kMaxSteps; ++step) {
+    Value& source = canonical(*operand.views.back().value, facts);
+    if (&source != operand.views.back().value) {
+      operand.views.push_back(OperandView(operand.views.back()));
+      operand.views.back().value = &source;
+    }
+    Node* node = source.producer;
+    if (!node || source.output != 0 || !node->domain().empty() || node->inputs.empty() || !node->inputs[0]) break;
+    std::vector<OperandView> next = before(*node, operand);
+    if (next.empty()) break;
+    std::ranges::move(next, std::back_inserter(operand.views));
+  }
+  return operand;
 }
 
 }  // namespace
@@ -134,19 +185,14 @@ std::optional<AxisMap> axes_after(const Node& node, const AxisMap& axes, MatchCo
 }
 
 Operand walk_operand(OperandView start, MatchContext& context) {
-  Operand operand{{std::move(start)}};
-  for (int step = 0; step < kMaxSteps; ++step) {
-    Value& source = canonical(*operand.views.back().value, context.facts);
-    if (&source != operand.views.back().value) {
-      operand.views.push_back(OperandView(operand.views.back()));
-      operand.views.back().value = &source;
-    }
-    if (!source.producer || source.output != 0) break;
-    auto next = view_before(*source.producer, operand.views.back(), context);
-    if (!next) break;
-    operand.views.push_back(*std::move(next));
-  }
-  return operand;
+  return walk_up(std::move(start), context.facts, [&](Node& node, const Operand& operand) { return views_before(node, operand, context); });
+}
+
+Operand walk_movement(OperandView start, MatchContext& context) {
+  return walk_up(std::move(start), context.facts, [&](Node& node, const Operand& operand) {
+    auto next = before_movement(node, operand.views.back(), context);
+    return next ? std::vector{*std::move(next)} : std::vector<OperandView>();
+  });
 }
 
 std::vector<OutputView> walk_output(Value& value, const AxisMap& axes, MatchContext& context) {

@@ -113,6 +113,10 @@ class Search {
 
 Readers readers_of(Value& value, Facts& facts) { return Search(value, facts).run(); }
 
+bool is_sized(const Value& value) {
+  return std::ranges::any_of(value.uses, [](const Use& use) { return use.node && use.node->is("Shape"); });
+}
+
 Node* product_behind(Value& value, Facts& facts) {
   constexpr size_t kMaxValues = 16;
   std::vector<Value*> values{&value};

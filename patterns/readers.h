@@ -28,6 +28,9 @@ struct Readers {
 /// these nodes or readers: the shape of a Reshape.
 Readers readers_of(Value& value, Facts& facts);
 
+/// True if a node asks for the size of VALUE, which what makes it may stay for.
+bool is_sized(const Value& value);
+
 /// The product that reads VALUE behind a few nodes that leave its axes as many as they are; null if there is none.
 Node* product_behind(Value& value, Facts& facts);
 

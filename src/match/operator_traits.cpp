@@ -15,6 +15,7 @@ const std::unordered_map<std::string_view, Traits>& table() {
   constexpr Traits regroups = kRegroups | kKeepsAll | kMoves;
   constexpr Traits reorders = kKeepsAll | kMoves;
   constexpr Traits moves = static_cast<Traits>(kMoves);
+  constexpr Traits maps = static_cast<Traits>(kElementwise);
   constexpr Traits selects = kElementwise | kSelects;
   constexpr Traits combines = kElementwise | kCommutes;
   static const std::unordered_map<std::string_view, Traits> traits{
@@ -30,7 +31,7 @@ const std::unordered_map<std::string_view, Traits>& table() {
       {"Gather", moves},
       {"GatherND", moves},
       {"GatherElements", moves},
-      {"Cast", static_cast<Traits>(kElementwise)},
+      {"Cast", maps},
       {"Where", selects},
       {"Min", selects | kCommutes},
       {"Max", selects | kCommutes},
@@ -48,6 +49,18 @@ const std::unordered_map<std::string_view, Traits>& table() {
       {"BitwiseAnd", combines},
       {"BitwiseOr", combines},
       {"BitwiseXor", combines},
+      {"Pow", maps},
+      {"Sqrt", maps},
+      {"Reciprocal", maps},
+      {"Abs", maps},
+      {"Exp", maps},
+      {"Log", maps},
+      {"Tanh", maps},
+      {"Sigmoid", maps},
+      {"Relu", maps},
+      {"Erf", maps},
+      {"Cos", maps},
+      {"Sin", maps},
   };
   return traits;
 }
