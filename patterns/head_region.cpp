@@ -98,6 +98,7 @@ class HeadInputs {
   bool keeps_heads() const {
     if (has(node_, Trait::kRegroups)) return axis_ < axes_kept(node_, facts_);
     if (node_.is("Gather")) return takes_from_later_axis();
+    if (node_.is("RotaryEmbedding")) return result_.size() == 4 && axis_ == 1;
     if (node_.is("Split")) return has_other_axis(0);
     if (node_.is("Softmax") || node_.is("LogSoftmax") || node_.is("LpNormalization")) return has_other_axis(-1);
     if (node_.is("LayerNormalization") || node_.is("RMSNormalization")) return normalises_later_axes();
@@ -152,13 +153,13 @@ class Region {
     add(value_, axis);
     for (size_t i = 0; i < values_.size(); ++i)
       if (!enter(*values_[i])) return false;
-    std::ranges::sort(nodes_, {}, [](const Node* node) { return std::pair(node->position, node->id); });
-    return copies_.source && std::ranges::none_of(nodes_, [&](const Node* node) { return is_read_outside(*node); });
+    std::ranges::sort(nodes_, {}, [](const ActingNode& acting) { return std::pair(acting.node->position, acting.node->id); });
+    return copies_.source && std::ranges::none_of(nodes_, [&](const ActingNode& acting) { return is_read_outside(*acting.node); });
   }
 
   AxisCopies write(size_t axis) {
     InnerValues inner(*value_.producer, context_);
-    for (Node* node : nodes_) write(*node, inner);
+    for (const ActingNode& acting : nodes_) write(acting, inner);
     AxisCopies copies = copies_;
     copies.source = written_.at(&value_);
     copies.axis = axis;
@@ -166,6 +167,15 @@ class Region {
   }
 
  private:
+  struct ActingNode {
+    const Node* node;
+    std::vector<HeadInput> inputs;
+  };
+
+  bool holds(const Node* node) const {
+    return std::ranges::find(nodes_, node, &ActingNode::node) != nodes_.end();
+  }
+
   bool add(Value& value, size_t axis) {
     const auto [known, is_new] = axes_.emplace(&value, axis);
     if (is_new) values_.push_back(&value);
@@ -184,8 +194,8 @@ class Region {
     Node* node = value.producer;
     const MaybeShape shape = facts_.shape(value);
     if (!node || !shape || node->graph != value_.graph || !node->domain().empty() || !may_be_written(*node, value)) return false;
-    if (std::ranges::find(nodes_, node) == nodes_.end()) nodes_.push_back(node);
     const std::vector<HeadInput> inputs = HeadInputs(*node, *shape, axis, facts_).find();
+    if (!holds(node)) nodes_.push_back({node, inputs});
     const auto follow = [&](const HeadInput& input) { return add(canonical(*node->inputs[input.input], facts_), input.axis); };
     return !inputs.empty() && nodes_.size() <= kMaxNodes && std::ranges::all_of(inputs, follow);
   }
@@ -218,8 +228,8 @@ class Region {
 
   bool is_read_outside(Value& made) {
     const Readers readers = readers_of(made, facts_);
-    const auto is_outside = [&](const Reader& reader) { return std::ranges::find(nodes_, reader.node) == nodes_.end(); };
-    return readers.is_output || is_sized(made) || std::ranges::any_of(readers.all, is_outside);
+    const auto is_outside = [&](const Reader& reader) { return !holds(reader.node); };
+    return readers.is_output || readers.is_sized || std::ranges::any_of(readers.all, is_outside);
   }
 
   std::optional<std::vector<int64_t>> sizes_of_parts(const Node& split) {
@@ -233,13 +243,11 @@ class Region {
     return sizes;
   }
 
-  /// NODE on heads that are not repeated, as the opset of edits has it.
-  void write(const Node& node, InnerValues& inner) {
-    std::vector<Value*> inputs;
-    for (Value* input : node.inputs) {
-      const auto found = input ? written_.find(&canonical(*input, facts_)) : written_.end();
-      inputs.push_back(found == written_.end() ? input : found->second);
-    }
+  /// The node of ACTING on heads that are not repeated, as the opset of edits has it.
+  void write(const ActingNode& acting, InnerValues& inner) {
+    const Node& node = *acting.node;
+    std::vector<Value*> inputs(node.inputs.begin(), node.inputs.end());
+    for (const HeadInput& heads : acting.inputs) inputs[heads.input] = written_.at(&canonical(*inputs[heads.input], facts_));
     if (node.is("Split")) {
       const auto parts = inner.split(inputs[0], *sizes_of_parts(node), node.int_attribute("axis", 0));
       for (size_t i = 0; i < parts.size(); ++i) written_[node.outputs[i]] = parts[i];
@@ -260,10 +268,10 @@ class Region {
   Value& value_;
   MatchContext& context_;
   Facts& facts_;
-  std::vector<Value*> values_;                         ///< that have all heads, from the value upward
-  std::unordered_map<const Value*, size_t> axes_;      ///< on which their heads lie
+  std::vector<Value*> values_;                        ///< that have all heads, from the value upward
+  std::unordered_map<const Value*, size_t> axes_;     ///< on which their heads lie
   std::unordered_map<const Value*, Value*> written_;  ///< with heads that are not repeated
-  std::vector<Node*> nodes_;
+  std::vector<ActingNode> nodes_;
   AxisCopies copies_;
 };
 

@@ -121,7 +121,7 @@ std::optional<OperandView> before_movement(Node& node, const OperandView& view, 
 bool serves_alone(const Operand& operand, Facts& facts) {
   return std::ranges::all_of(operand.views, [&](const OperandView& view) {
     const Readers readers = readers_of(*view.value, facts);  // none reads what a description made
-    return readers.all.size() <= 1 && !readers.is_output && !is_sized(*view.value);
+    return readers.all.size() <= 1 && !readers.is_output && !readers.is_sized;
   });
 }
 

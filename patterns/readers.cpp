@@ -21,6 +21,7 @@ class Search {
 
   Readers run() {
     for (size_t i = 0; i < copies_.size() && i < kMaxSteps; ++i) visit(*copies_[i]);
+    found_.is_sized = std::ranges::any_of(found_.all, [this](const Reader& reader) { return is_shape(reader) && !serves_these(reader); });
     std::erase_if(found_.all, [this](const Reader& reader) { return only_says_size(reader); });
     return std::move(found_);
   }
@@ -71,10 +72,15 @@ class Search {
     return has(node, Trait::kKeepsAll) || node.is("Cast") || node.is("Not");
   }
 
+  static bool is_shape(const Reader& reader) { return reader.node && reader.node->is("Shape"); }
+
+  /// True if SHAPE serves nothing but copies, and nodes that read one.
+  bool serves_these(const Reader& shape) const {
+    return only_read_as_shape(*shape.node, [this](const Node& node) { return takes_shape(node); });
+  }
+
   bool only_says_size(const Reader& reader) const {
-    if (!reader.node || !reader.node->is("Shape")) return false;
-    return facts_.integers(*reader.node->outputs[0]) ||
-           only_read_as_shape(*reader.node, [this](const Node& node) { return takes_shape(node); });
+    return is_shape(reader) && (facts_.integers(*reader.node->outputs[0]) || serves_these(reader));
   }
 
   /// True if all that comes of SHAPE, within a few nodes of shape arithmetic, is the second input of nodes that IS_TAKER.
@@ -112,10 +118,6 @@ class Search {
 }  // namespace
 
 Readers readers_of(Value& value, Facts& facts) { return Search(value, facts).run(); }
-
-bool is_sized(const Value& value) {
-  return std::ranges::any_of(value.uses, [](const Use& use) { return use.node && use.node->is("Shape"); });
-}
 
 Node* product_behind(Value& value, Facts& facts) {
   constexpr size_t kMaxValues = 16;

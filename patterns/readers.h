@@ -19,6 +19,7 @@ struct Reader {
 struct Readers {
   std::vector<Reader> all;
   bool is_output = false;  ///< the value, or a copy, is an output of its graph
+  bool is_sized = false;   ///< sizes of it serve other nodes, for which what makes it may stay
 
   /// True if all that is made of the value is made by one reader.
   bool only_one() const { return all.size() == 1 && !is_output; }
@@ -27,9 +28,6 @@ struct Readers {
 /// What reads VALUE or a copy of it. Left out are the nodes that make the copies, and those that only say a size to one of
 /// these nodes or readers: the shape of a Reshape.
 Readers readers_of(Value& value, Facts& facts);
-
-/// True if a node asks for the size of VALUE, which what makes it may stay for.
-bool is_sized(const Value& value);
 
 /// The product that reads VALUE behind a few nodes that leave its axes as many as they are; null if there is none.
 Node* product_behind(Value& value, Facts& facts);
