@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "tests/mutation/deep_fills.h"
 #include "tests/mutation/equivalents.h"
 #include "tests/mutation/sites.h"
 
@@ -89,7 +90,8 @@ class Trial {
         tally.refused += outcome.fate == Fate::kRefused;
         tally.unverified += outcome.fate == Fate::kUnverified;
         if (outcome.fate == Fate::kUnverified) tally.not_run[name] = outcome.reason;
-        if (outcome.fate == Fate::kSurvived) ++tally.survivors[name];
+        if (outcome.fate != Fate::kSurvived || leaves_keys_hidden(mutation.name(), site.match.sdpa)) continue;
+        ++tally.survivors[name];
       }
     }
   }

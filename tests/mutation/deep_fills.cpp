@@ -1,0 +1,25 @@
+#include "tests/mutation/deep_fills.h"
+
+#include <algorithm>
+
+namespace attn_opt {
+namespace {
+
+constexpr double kHidesByHalf = -4000;
+
+bool changes_depth(const std::string& mutation) {
+  const bool is_of_number = mutation.starts_with("number laid over: ") || mutation.starts_with("number kept: ");
+  if (is_of_number) return !mutation.ends_with(": negated") && !mutation.ends_with(": 0");
+  return mutation == "fill: halved" || mutation == "fill: lowest for a finite one" ||
+         mutation == "Attention inputs: mask x 1.01" || mutation == "Attention inputs: mask through float16";
+}
+
+}  // namespace
+
+bool leaves_keys_hidden(const std::string& mutation, const Sdpa& sdpa) {
+  const auto is_fill = [](const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kKeep || term.kind == ScoreTerm::Kind::kDrop; };
+  const auto hides = [&](const ScoreTerm& term) { return !is_fill(term) || term.coefficient * term.fill <= kHidesByHalf; };
+  return changes_depth(mutation) && std::ranges::any_of(sdpa.terms, is_fill) && std::ranges::all_of(sdpa.terms, hides);
+}
+
+}  // namespace attn_opt
