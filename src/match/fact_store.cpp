@@ -22,9 +22,8 @@ bool is_named(const Dim& dim) {
   return std::none_of(atoms.begin(), atoms.end(), [](const AtomRef& atom) { return atom->unknown; });
 }
 
-/// Attributes of a function's body that take their value from the call.
+/// Attributes of a function's body, and of graphs nested in it, that take their value from the call.
 bool has_attribute_reference(const Node& node) {
-  if (!node.graph->function()) return false;
   const auto& attributes = node.proto->attribute();
   return std::any_of(attributes.begin(), attributes.end(), [](const onnx::AttributeProto& attribute) {
     return !attribute.ref_attr_name().empty();

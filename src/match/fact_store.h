@@ -131,6 +131,7 @@ class FactStore {
   void find_uniform(const Value& value);
   bool is_zero_product(const Node& node);
   bool is_cast_of_booleans(const Value& value);
+  bool is_zero(const Value& value);
   Tensor uniform_result(const Node& node);
 
   ModelGraph& view_;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "attn_opt/operator_traits.h"
 #include "src/match/fact_store.h"
 #include "src/match/node_forms.h"
 #include "src/match/post_order.h"
@@ -112,6 +113,13 @@ void FactStore::find_uniform(const Value& value) {
   }
 }
 
+/// True for a constant of nothing but 0.
+bool FactStore::is_zero(const Value& value) {
+  const Tensor* tensor = constant(value);
+  const Tensor element = tensor ? common_element(*tensor) : Tensor();
+  return element.has_value() && number_of(element) == 0;
+}
+
 /// Such numbers are finite: 0 and 1, which every type has, so that further casts change nothing.
 bool FactStore::is_cast_of_booleans(const Value& value) {
   constexpr int kMaxSteps = 8;
@@ -122,7 +130,14 @@ bool FactStore::is_cast_of_booleans(const Value& value) {
       continue;
     }
     const Node* node = seen->producer;
-    if (!node || !node->input(0) || !(node->is("Cast") || passes_through(*node))) return false;
+    if (!node || !node->input(0)) return false;
+    if (has(*node, Trait::kAdds) && node->inputs.size() == 2 && node->inputs[1]) {
+      const size_t number = is_zero(*node->inputs[1]) ? 1 : 0;
+      if (!is_zero(*node->inputs[number])) return false;
+      seen = node->inputs[1 - number];
+      continue;
+    }
+    if (!(node->is("Cast") || passes_through(*node))) return false;
     seen = node->inputs[0];
     if (node->is("Cast") && computed(*seen).type == onnx::TensorProto::BOOL) return true;
   }
