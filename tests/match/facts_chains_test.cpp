@@ -1,4 +1,6 @@
 // Shape arithmetic as exporters write it around attention.
+#include <map>
+
 #include "tests/match/facts_case.h"
 
 namespace attn_opt {
@@ -85,6 +87,19 @@ TEST(FactsChains, AttributesThatACallGivesAreNotTakenForDefaults) {
     <domain: "local", opset_import: ["": 18]> sum <k> (u) => (v) {
       v = ArgMax<axis: int = @k, keepdims = 0>(u) })");
   EXPECT_EQ(facts.shape("y"), "unknown");
+}
+
+TEST(FactsChains, NumbersThatACallGivesAreNotKnownInBranches) {
+  FactsCase facts(R"((float[a] x, bool c) => (y) { y = local.scaled<factor = 3.0>(x, c) }
+    <domain: "local", opset_import: ["": 18]> scaled <factor> (u, c) => (v) {
+      v = If(c) <then_branch = t () => (p) { given = Constant<value_float: float = @factor>() p = Mul(u, given) },
+                 else_branch = e () => (q) { known = Constant<value_float = 2.0>() q = Mul(u, known) }> })");
+  std::map<std::string, std::optional<double>> numbers;
+  for (const auto& graph : facts.view->graphs())
+    for (const char* name : {"given", "known"})
+      if (const Value* value = graph->find(name)) numbers[name] = facts.facts->uniform(*value);
+  const std::map<std::string, std::optional<double>> expected{{"given", std::nullopt}, {"known", 2.0}};
+  EXPECT_EQ(numbers, expected);
 }
 
 }  // namespace
