@@ -1,6 +1,7 @@
 #include "attn_opt/operator_traits.h"
 
-#include <unordered_map>
+#include <algorithm>
+#include <array>
 
 namespace attn_opt {
 namespace {
@@ -10,7 +11,12 @@ using Traits = uint32_t;
 constexpr Traits operator|(Trait one, Trait other) { return static_cast<Traits>(one) | static_cast<Traits>(other); }
 constexpr Traits operator|(Traits all, Trait one) { return all | static_cast<Traits>(one); }
 
-const std::unordered_map<std::string_view, Traits>& table() {
+struct Row {
+  std::string_view op_type;
+  Traits traits;
+};
+
+constexpr auto rows() {
   using enum Trait;
   constexpr Traits regroups = kRegroups | kKeepsAll | kMoves;
   constexpr Traits reorders = kKeepsAll | kMoves;
@@ -18,7 +24,7 @@ const std::unordered_map<std::string_view, Traits>& table() {
   constexpr Traits maps = static_cast<Traits>(kElementwise);
   constexpr Traits selects = kElementwise | kSelects;
   constexpr Traits combines = kElementwise | kCommutes;
-  static const std::unordered_map<std::string_view, Traits> traits{
+  return std::to_array<Row>({
       {"Identity", regroups},
       {"Reshape", regroups},
       {"Squeeze", regroups},
@@ -61,15 +67,36 @@ const std::unordered_map<std::string_view, Traits>& table() {
       {"Erf", maps},
       {"Cos", maps},
       {"Sin", maps},
-  };
-  return traits;
+  });
 }
+
+/// The rows by the length of their names, which tells most operators apart: it is asked of every node, many times.
+constexpr auto kByLength = [] {
+  auto by_length = rows();
+  std::ranges::sort(by_length, {}, [](const Row& row) { return row.op_type.size(); });
+  return by_length;
+}();
+
+constexpr size_t kLongest = kByLength.back().op_type.size();
+
+/// Where the names of a length begin in kByLength.
+constexpr auto kBegin = [] {
+  std::array<size_t, kLongest + 2> begin{};
+  for (size_t length = 0; length < begin.size(); ++length)
+    begin[length] = static_cast<size_t>(std::ranges::count_if(kByLength, [&](const Row& row) { return row.op_type.size() < length; }));
+  return begin;
+}();
 
 }  // namespace
 
 bool operator_has(std::string_view op_type, Trait trait) {
-  const auto found = table().find(op_type);
-  return found != table().end() && (found->second & static_cast<Traits>(trait)) != 0;
+  const size_t length = op_type.size();
+  if (length == 0 || length > kLongest) return false;
+  for (size_t at = kBegin[length]; at < kBegin[length + 1]; ++at) {
+    const Row& row = kByLength[at];
+    if (row.op_type.back() == op_type.back() && row.op_type == op_type) return (row.traits & static_cast<Traits>(trait)) != 0;
+  }
+  return false;
 }
 
 }  // namespace attn_opt
