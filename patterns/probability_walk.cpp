@@ -30,8 +30,8 @@ bool is_on_the_way(const Node& node) {
 
 class Walker {
  public:
-  Walker(Value& start, size_t keys, const Node* sum, MatchContext& context)
-      : value_(&start), keys_(keys), sum_(sum), context_(context), facts_(context.facts) {}
+  Walker(Value& start, size_t keys, const Node* sum, const Node* wanted, MatchContext& context)
+      : value_(&start), keys_(keys), sum_(sum), wanted_(wanted), context_(context), facts_(context.facts) {}
 
   Matched<ProbabilityWalk> run() {
     for (int step = 0; step < kMaxSteps; ++step) {
@@ -41,6 +41,7 @@ class Walker {
       if (is_product(*next)) {
         walk_.product = next;
         walk_.probabilities = value_;
+        if (!walk_.is_last_product()) walk_.escaping.clear();
         return walk_;
       }
       ATTN_OPT_MATCH(value_, pass(*next));
@@ -128,15 +129,34 @@ class Walker {
       if (is_product(*reader.node)) products.push_back(reader);
       candidates.push_back(reader);
     }
-    if (!readers.only_one()) note_escape();
+    if (products.size() > 1) keep_readable(products);
+    if (readers.is_output || readers.all.size() > std::max<size_t>(1, products.size())) note_escape();
     if (candidates.empty()) return nothing_reached(readers);
-    const bool is_clear = products.size() == 1 || candidates.size() == 1;
-    if (!is_clear)
+    if (products.empty() && candidates.size() > 1)
       return missed("probabilities.many-readers", candidates[0].node,
                     std::to_string(readers.all.size()) + " readers of '" + value_->name + "'", walk_.peeled);
-    const Reader& next = products.size() == 1 ? products[0] : candidates[0];
+    for (const Reader& product : products) walk_.products.push_back(product.node);
+    const auto wanted = std::ranges::find(products, wanted_, &Reader::node);
+    const Reader& next = products.empty() ? candidates[0] : wanted == products.end() ? products[0] : *wanted;
     value_ = next.read;
     return next.node;
+  }
+
+  /// Leaves those of PRODUCTS that sum over the keys, first to last, or one if there are none.
+  void keep_readable(std::vector<Reader>& products) {
+    std::ranges::stable_sort(products, {}, [](const Reader& reader) { return reader.node->position; });
+    const Reader first = products[0];
+    std::erase_if(products, [this](const Reader& reader) { return !sums_over_keys(reader); });
+    if (products.empty()) products.push_back(first);
+  }
+
+  bool sums_over_keys(const Reader& product) const {
+    const auto read = value_product(*product.node, *product.read, context_);
+    if (!read) return false;
+    const ScoreLayout& layout = read->probabilities;
+    if (!layout.order.empty() && !layout.swaps_last_two()) return true;
+    const size_t summed = layout.order.empty() ? 0 : 1;
+    return keys_from_last().value_or(summed) == summed;
   }
 
   static bool is_read_by_product(const Value& value) {
@@ -279,6 +299,7 @@ class Walker {
   Value* value_;
   size_t keys_;  ///< of the softmax's result; where they are asked for, no axis has moved
   const Node* sum_;
+  const Node* wanted_;  ///< of several products; null: the first
   MatchContext& context_;
   Facts& facts_;
   ProbabilityWalk walk_;
@@ -287,8 +308,9 @@ class Walker {
 
 }  // namespace
 
-Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, size_t keys, const Node* sum, MatchContext& context) {
-  return Walker(softmax_output, keys, sum, context).run();
+Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, size_t keys, const Node* sum, const Node* wanted,
+                                            MatchContext& context) {
+  return Walker(softmax_output, keys, sum, wanted, context).run();
 }
 
 }  // namespace attn_opt

@@ -25,6 +25,7 @@ struct EscapingValue {
 
 struct ProbabilityWalk {
   Node* product = nullptr;        ///< the MatMul or Einsum with V
+  std::vector<Node*> products;    ///< all that are read as such, first to last: each is an attention of the same scores
   Value* probabilities = nullptr; ///< what that reads
   bool transposed = false;        ///< PROBABILITIES is keys by queries
   std::vector<int64_t> perm;      ///< of a Transpose of all axes, behind which all else stands; empty if there is none
@@ -39,10 +40,14 @@ struct ProbabilityWalk {
   std::optional<SinkColumns> sinks;  ///< were cut off on the way
   bool drops_sinks = false;          ///< and what was left was divided by its sum
   std::vector<std::string> peeled;
+
+  /// What others read is kept by the last site of a softmax alone: at the ones before it, the softmax is still there for them.
+  bool is_last_product() const { return product == products.back(); }
 };
 
-/// Walks from SOFTMAX_OUTPUT, whose keys lie along the axis KEYS before the last, past SUM, a reader that divides behind the product. Misses: "probabilities.*"; "not-attention" if no
-/// product is reached.
-Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, size_t keys, const Node* sum, MatchContext& context);
+/// Walks from SOFTMAX_OUTPUT, whose keys lie along the axis KEYS before the last, past SUM, a reader that divides behind the product,
+/// to WANTED, or to the first product if that is null. Misses: "probabilities.*"; "not-attention" if no product is reached.
+Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, size_t keys, const Node* sum, const Node* wanted,
+                                            MatchContext& context);
 
 }  // namespace attn_opt

@@ -7,7 +7,8 @@
 //                              MatMul ─ transpose, reshape ─ Y
 //   V ─────────────────────────┘
 //
-// Anchored at the softmax: down to the product with V, up to the product of Q and K, then up from Q, K and V.
+// Anchored at the softmax: down to the product with V, up to the product of Q and K, then up from Q, K and V. Where several products
+// read the probabilities, each is an attention of the same scores; all but the first are anchors themselves.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "patterns/causal_terms.h"
 #include "patterns/computed_type.h"
 #include "patterns/fills.h"
+#include "patterns/further_product.h"
 #include "patterns/guard_meaning.h"
 #include "patterns/linear_steps.h"
 #include "patterns/operand_walk.h"
@@ -156,9 +158,11 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
   return {};
 }
 
-Matched<Reading> read_site(const SoftmaxSite& softmax, MatchContext& context) {
+/// WANTED: the product to be read where there are several; null for the first.
+Matched<Reading> read_site(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context) {
   Reading reading;
-  ATTN_OPT_MATCH(reading.probabilities, walk_probabilities(*softmax.output, keys_before_last(softmax, context), softmax.sum, context));
+  ATTN_OPT_MATCH(reading.probabilities,
+                 walk_probabilities(*softmax.output, keys_before_last(softmax, context), softmax.sum, wanted, context));
   const ProbabilityWalk& probabilities = reading.probabilities;
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
   const ScoreLayout layout = product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
@@ -204,15 +208,15 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
   return OutputView{escaping, axes_of({escaping, roles}, split, context)};
 }
 
-/// True if what is made of SCORES only serves END: nothing of it is left where END is replaced.
-bool serves_only(const Value& scores, const Node& end) {
+/// True if what is made of SCORES only serves ENDS: nothing of it is left where these are replaced.
+bool serves_only(const Value& scores, const std::vector<const Node*>& ends) {
   constexpr size_t kMaxNodes = 32;
   std::vector<const Value*> values{&scores};
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i]->is_output || values.size() > kMaxNodes) return false;
     for (const Use& use : values[i]->uses) {
-      if (use.node == &end) continue;
-      if (!use.node || use.node->graph != end.graph || !use.node->bodies.empty()) return false;
+      if (std::ranges::find(ends, use.node) != ends.end()) continue;
+      if (!use.node || use.node->graph != scores.graph || !use.node->bodies.empty()) return false;
       for (const Value* made : use.node->outputs)
         if (made && std::ranges::find(values, made) == values.end()) values.push_back(made);
     }
@@ -223,11 +227,12 @@ bool serves_only(const Value& scores, const Node& end) {
 /// The scores that others read, if an output of the Attention node can be them.
 void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, MatchContext& context, Sdpa& sdpa) {
   const auto found = scores_output(reading.scores);
-  if (!found || reading.score_product.addend || sdpa.probabilities) return;
+  if (!found || reading.score_product.addend || sdpa.probabilities || !reading.probabilities.is_last_product()) return;
   // A softmax written out, and a guard that looks at the scores, read them several times.
   if (found->mode == 2 && (!softmax.normaliser || reading.guard == GuardMeaning::kScores)) return;
-  const Node& end = softmax.divided ? *softmax.divided->producer : *reading.probabilities.product;
-  if (serves_only(*found->value, end)) return;
+  std::vector<const Node*> ends(reading.probabilities.products.begin(), reading.probabilities.products.end());
+  if (softmax.divided) ends = {softmax.divided->producer};
+  if (serves_only(*found->value, ends)) return;
   const MaybeShape shape = context.facts.shape(*found->value);
   if (!shape || shape->size() != 4 || context.facts.type(*found->value) != sdpa.type) return;
   if ((*shape)[0] != sdpa.batch || (*shape)[1] != sdpa.query_heads) return;
@@ -256,23 +261,34 @@ class SoftmaxAttention : public Pattern {
   std::string_view summary() const override {
     return "attention around a softmax: any order of scale, softcap, bias and mask; repeated heads; KV caches";
   }
-  bool is_anchor(const Node& node) const override { return may_be_softmax(node); }
+  bool is_anchor(const Node& node) const override { return may_be_softmax(node) || is_product(node); }
 
   Matched<Match> match(Node& anchor, MatchContext& context) const override {
+    if (is_product(anchor)) return match_further_product(anchor, context);
     const auto softmax = softmax_at(anchor, context);
     if (!softmax) return no_softmax(anchor, context);
-    ATTN_OPT_MATCH(const Reading reading, read_site(*softmax, context));
+    return match_product(anchor, *softmax, softmax->product, context);
+  }
+
+ private:
+  static Matched<Match> match_further_product(Node& product, MatchContext& context) {
+    const auto softmax = softmax_of_further_product(product, context);
+    if (!softmax) return missed(std::string(kNotAttention), &product, "");
+    return match_product(product, *softmax, &product, context);
+  }
+
+  static Matched<Match> match_product(Node& anchor, const SoftmaxSite& softmax, const Node* product, MatchContext& context) {
+    ATTN_OPT_MATCH(const Reading reading, read_site(softmax, product, context));
     Match match;
     match.anchor = &anchor;
     match.insert_before = reading.probabilities.product;
     match.peeled = reading.scores.peeled;
     match.peeled.insert(match.peeled.end(), reading.probabilities.peeled.begin(), reading.probabilities.peeled.end());
-    ATTN_OPT_MATCH(match.sdpa, describe(reading, *softmax, context));
+    ATTN_OPT_MATCH(match.sdpa, describe(reading, softmax, context));
     ATTN_OPT_DONE(check_no_plus_inf(match.sdpa, context));
     return match;
   }
 
- private:
   static Matched<Sdpa> describe(const Reading& reading, const SoftmaxSite& softmax, MatchContext& context) {
     Sdpa sdpa;
     const auto split = leading_split(reading, context);

@@ -1,0 +1,54 @@
+#include "patterns/further_product.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "patterns/probability_walk.h"
+#include "patterns/products.h"
+#include "patterns/readers.h"
+
+namespace attn_opt {
+namespace {
+
+/// True for what may stand between a softmax and the products that share it.
+bool may_pass_probabilities(const Node& node) {
+  constexpr const char* kOperators[] = {"Cast",      "CastLike",  "Identity", "Dropout", "Reshape", "Squeeze",
+                                        "Unsqueeze", "Transpose", "Slice",    "Where",   "Mul",     "Div"};
+  return std::ranges::any_of(kOperators, [&node](const char* name) { return node.is(name); });
+}
+
+/// True if another product reads VALUE as well: cheap, since this is asked of every product.
+bool is_shared(Value& value, const Node& product, Facts& facts) {
+  if (!value.producer) return false;
+  return std::ranges::any_of(readers_of(value, facts).all, [&product](const Reader& reader) {
+    return reader.node && reader.node != &product && reader.node->graph == product.graph && is_product(*reader.node);
+  });
+}
+
+/// True if SOFTMAX is followed by products of which PRODUCT is one, and not the first.
+bool is_further(const SoftmaxSite& softmax, const Node& product, MatchContext& context) {
+  if (softmax.divided) return false;
+  const auto walk = walk_probabilities(*softmax.output, keys_before_last(softmax, context), softmax.sum, &product, context);
+  return walk && walk->product == &product && walk->products.front() != &product;
+}
+
+}  // namespace
+
+std::optional<SoftmaxSite> softmax_of_further_product(Node& product, MatchContext& context) {
+  constexpr size_t kMaxValues = 32;
+  std::vector<Value*> values;
+  for (Value* input : product.inputs)
+    if (input && is_shared(*input, product, context.facts)) values.push_back(input);
+  for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i) {
+    Node* maker = values[i]->producer;
+    if (!maker || maker->graph != product.graph) continue;
+    const auto softmax = may_be_softmax(*maker) ? softmax_at(*maker, context) : std::nullopt;
+    if (softmax && is_further(*softmax, product, context)) return softmax;
+    if (!may_pass_probabilities(*maker)) continue;
+    for (Value* input : maker->inputs)
+      if (input && std::ranges::find(values, input) == values.end()) values.push_back(input);
+  }
+  return std::nullopt;
+}
+
+}  // namespace attn_opt
