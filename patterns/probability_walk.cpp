@@ -1,7 +1,8 @@
 // What may stand between the softmax and its product with V.
 //
 //   Cast, CastLike, Identity, Dropout at inference      guards (row_guard.h)
-//   Reshape, Squeeze, Unsqueeze of the leading axes     Transpose of the last two axes, also around axes of size 1
+//   Reshape, Flatten, (Un)squeeze of the leading axes   Transpose of the last two axes, also around axes of size 1
+//   the same, of rows, in front of all others
 //   Mul, Div, Where with 0                              of whole rows, or of keys of all rows alike (linear_steps.h)
 //   Mul, ReduceSum, Div                                 a mask, and what it leaves divided by its sum (renormalised_mask.h)
 //   Slice that cuts off sinks (sinks.h)
@@ -11,6 +12,7 @@
 #include <numeric>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/layout_checks.h"
 #include "patterns/operand_walk.h"
 #include "patterns/products.h"
@@ -25,7 +27,7 @@ constexpr size_t kNowhere = 64;
 
 bool is_on_the_way(const Node& node) {
   return is_product(node) || node.is("Cast") || node.is("CastLike") || node.is("Identity") || node.is("Dropout") ||
-         node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Transpose") || node.is("Concat");
+         node.is("Reshape") || node.is("Flatten") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Transpose") || node.is("Concat");
 }
 
 class Walker {
@@ -51,7 +53,7 @@ class Walker {
 
  private:
   bool pass_guard(const Readers& readers) {
-    if (walk_.guard) return false;
+    if (walk_.guard || walk_.row_split) return false;
     const auto guard = row_guard(readers, *value_, keys_from_last().value_or(kNowhere), facts_);
     const auto step = guard ? linear_step(readers, *value_, keys_from_last(), facts_) : std::nullopt;
     // A mask that is the same for all keys of a row masks no scores.
@@ -70,6 +72,7 @@ class Walker {
   }
 
   bool pass_infinity_guard(const Readers& readers) {
+    if (walk_.row_split) return false;
     seen_.push_back(&canonical(*value_, facts_));
     Node* guard = infinity_guard(readers, seen_, facts_);
     if (!guard) return false;
@@ -96,7 +99,7 @@ class Walker {
   }
 
   bool pass_mask(const Readers& readers) {
-    if (walk_.mask || !walk_.steps.empty() || walk_.transposed || !walk_.perm.empty() || (walk_.guard && walk_.guard->mask)) return false;
+    if (walk_.mask || walk_.row_split || !walk_.steps.empty() || walk_.transposed || !walk_.perm.empty() || (walk_.guard && walk_.guard->mask)) return false;
     auto mask = renormalised_mask(readers, *value_, keys_, context_);
     if (!mask) return false;
     walk_.masked_shape = facts_.shape(*value_).known();
@@ -250,6 +253,17 @@ class Walker {
     return true;
   }
 
+  /// Takes NODE for one that regroups rows and leaves the keys their axis: the softmax takes each row by itself. What stood above it
+  /// would be of other rows.
+  bool regroups_rows(const Node& node) {
+    const MaybeShape before = facts_.shape(*value_), after = facts_.shape(*node.outputs[0]);
+    if (!has(node, Trait::kRegroups) || !before || !after || before->empty() || after->size() < 2 || before->back() != after->back())
+      return false;
+    if (keys_from_last() != 0 || walk_.guard || walk_.mask || walk_.sinks || !walk_.steps.empty() || walk_.regrouped) return false;
+    walk_.row_split = rows_regrouped(*before, *after);
+    return true;
+  }
+
   /// True if the last two of AXES are those of LAST_BUT_ONE and LAST, and all others lie before them in their order.
   static bool lie_last(const AxisMap& axes, Role last_but_one, Role last) {
     if (axes.rank() < 2) return false;
@@ -289,6 +303,7 @@ class Walker {
     } else {
       next = end_of_chain(node, regrouped_from);
       if (!next) next = end_of_layout(node);
+      if (!next && regroups_rows(node)) next = node.outputs[0];
       walk_.regrouped = true;
       if (!next) return missed("probabilities.reshape", &node, op_type + " of queries or keys", walk_.peeled);
     }

@@ -10,6 +10,7 @@
 #include "patterns/linear_steps.h"
 #include "patterns/renormalised_mask.h"
 #include "patterns/row_guard.h"
+#include "patterns/score_split.h"
 #include "patterns/sinks.h"
 
 namespace attn_opt {
@@ -30,6 +31,7 @@ struct ProbabilityWalk {
   bool transposed = false;        ///< PROBABILITIES is keys by queries
   std::vector<int64_t> perm;      ///< of a Transpose of all axes, behind which all else stands; empty if there is none
   bool regrouped = false;
+  std::optional<ScoreSplit> row_split;  ///< rows that are regrouped, first of all, to those of the product
   std::optional<RowGuard> guard;        ///< what makes rows without a key 0 on the way
   std::optional<LinearStep> guard_step; ///< the same as a step, if it is one
   bool guard_transposed = false;        ///< the guard is of keys by queries that were queries by keys, or the reverse

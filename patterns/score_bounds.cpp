@@ -130,7 +130,7 @@ Ways peel_bound(Node& node, const ScoreWalk& below, MatchContext& context) {
 }
 
 std::optional<ScoreWalk> peel_maximum(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  if (!node.is("Sub") || walk.split || walk.softcap != 0 || !walk.tensor_scales.empty()) return std::nullopt;
+  if (!node.is("Sub") || (walk.split && !walk.split->keeps_keys()) || walk.softcap != 0 || !walk.tensor_scales.empty()) return std::nullopt;
   Value *scores = node.inputs[0], *lowered_by = node.inputs[1];
   const Node* reduction = reduction_of(*scores, *lowered_by, context.facts);
   if (!reduction || !keeps_shape(*node.outputs[0], *scores, context.facts)) return std::nullopt;

@@ -1,7 +1,7 @@
 // What may stand between the product of Q and K and the softmax.
 //
 //   Add, Sub, Sum, Mean, Neg, Mul, Div, Where, Min   biases, masks, scales (peel_form.h)
-//   Cast, CastLike          float to float            Reshape, Squeeze, Unsqueeze   of the leading axes
+//   Cast, CastLike          float to float            Reshape, Flatten, (Un)squeeze   of the leading axes, or of rows
 //   Tanh                    softcap                   Transpose
 //   Max, Min, Clip          a floor or clamp          Sub                           of their maximum (score_bounds.h)
 //   Concat                  sinks (sinks.h)
@@ -22,13 +22,15 @@ Ways peel_cast(Node& node, const ScoreWalk& walk, MatchContext& context) {
 /// A Reshape that splits queries and keys, or joins them again above what splits them.
 std::optional<Ways> peel_split(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (walk.split) {
-    Value* before = walk.split->whole_above(*node.inputs[0], context.facts);
+    Value* whole = walk.split->whole_above(*node.inputs[0], context.facts);
+    Value* before = whole ? whole : walk.split->column_above(*node.inputs[0], context.facts);
     if (!before) return std::nullopt;
     ScoreWalk next = step(walk, *before, "Reshape(split)");
     auto terms = merged_terms(*walk.split, walk.terms, node, context);
     if (!terms) return tl::unexpected<Miss>(terms.error());
     next.terms = *std::move(terms);
     if (context.facts.shape(*before).known() != walk.split->merged) next.frames.push_back(walk.split->merged);
+    if (!whole) next.layout = ScoreLayout::keys_by_queries(walk.split->merged.size());
     next.split.reset();
     return Ways(std::vector{std::move(next)});
   }
@@ -111,7 +113,7 @@ const std::vector<ScorePeel>& score_peels() {
       {"Cast", peel_cast},         {"CastLike", peel_cast},        {"Add", peel_elementwise},   {"Sub", peel_elementwise},
       {"Sum", peel_elementwise},   {"Mean", peel_elementwise},     {"Neg", peel_elementwise},   {"Where", peel_elementwise},
       {"Mul", peel_elementwise},   {"Div", peel_elementwise},      {"Max", peel_bound},         {"Min", peel_bound},
-      {"Clip", peel_bound},        {"Reshape", peel_reshape},      {"Squeeze", peel_reshape},   {"Unsqueeze", peel_reshape},
+      {"Clip", peel_bound},        {"Reshape", peel_reshape},      {"Squeeze", peel_reshape},   {"Unsqueeze", peel_reshape},   {"Flatten", peel_reshape},
       {"Transpose", peel_transpose}, {"Concat", peel_sinks},      {"Tanh", peel_softcap},
   };
   return peels;

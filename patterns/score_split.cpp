@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
@@ -36,7 +37,7 @@ class Merger {
     return laid;
   }
 
-  size_t key_axes() const { return split_.parts.size() - leading_ - split_.rows; }
+  size_t key_axes() const { return split_.keeps_keys() ? 1 : split_.parts.size() - leading_ - split_.rows; }
 
   Laid sum(const Laid& one, const Laid& other) {
     Laid sum{inner_.build().node("Add", {one.value, other.value}), one.shape};
@@ -47,6 +48,7 @@ class Merger {
 
   /// LAID with one axis for the queries and one for the keys; null if a size stands nowhere.
   Value* merged(Laid laid) {
+    if (split_.keeps_keys()) return with_rows_regrouped(laid);
     const bool reshapes_parts = &canonical(*split_.merges->inputs[0], facts_) == split_.source && !split_.regroups(facts_);
     if (reshapes_parts && laid.shape == split_.parts) return inner_.build().node("Reshape", {laid.value, split_.merges->inputs[1]});
     if (!std::ranges::all_of(split_.parts.begin() + std::ssize(split_.merged) - 2, split_.parts.end(),
@@ -71,6 +73,42 @@ class Merger {
   }
 
  private:
+  /// LAID over the scores before their rows were regrouped; null if that takes more than one size that is not known.
+  Value* with_rows_regrouped(const Laid& laid) {
+    const Shape &parts = split_.parts, &merged = split_.merged;
+    const size_t rows_end = parts.size() - 1, merged_end = merged.size() - 1;
+    const auto is_one = [](const Dim& size) { return size.is(1); };
+    if (std::all_of(laid.shape.begin(), laid.shape.end() - 1, is_one))
+      return facts_.shape(*laid.value).known().size() <= 1 ? laid.value : inner_.reshaped(laid.value, {-1});
+    size_t kept = 0;
+    while (kept < std::min(rows_end, merged_end) && parts[kept] == merged[kept]) ++kept;
+    const bool varies = !std::all_of(laid.shape.begin() + static_cast<std::ptrdiff_t>(kept), laid.shape.end() - 1, is_one);
+    std::vector<int64_t> target(kept, 0);
+    for (size_t axis = kept; axis < merged_end; ++axis)
+      target.push_back(!varies ? 1 : merged[axis].is_constant() ? merged[axis].value() : -1);
+    if (std::ranges::count(target, -1) > 1) return nullptr;
+    Value* whole = varies ? with_all_rows(laid, kept) : inner_.raised(laid.value, parts.size());
+    if (!whole) return nullptr;
+    if (laid.shape.back().is_constant()) {
+      target.push_back(laid.shape.back().value());
+      return inner_.reshaped(whole, target);
+    }
+    Value* sizes = inner_.concat({inner_.build().ints(target), inner_.size(*whole, std::ssize(parts) - 1)}, 0);
+    return inner_.build().node("Reshape", {whole, sizes});
+  }
+
+  /// LAID with every row from the axis KEPT on; null if a size that it lacks is not known.
+  Value* with_all_rows(const Laid& laid, size_t kept) {
+    std::vector<int64_t> sizes(laid.shape.size(), 1);
+    for (size_t axis = kept; axis + 1 < laid.shape.size(); ++axis) {
+      if (laid.shape[axis] == split_.parts[axis]) continue;
+      if (!split_.parts[axis].is_constant()) return nullptr;
+      sizes[axis] = split_.parts[axis].value();
+    }
+    // Expand gives it all axes, too.
+    return inner_.build().node("Expand", {laid.value, inner_.build().ints(sizes)});
+  }
+
   const ScoreSplit& split_;
   size_t leading_;
   Facts& facts_;
@@ -123,6 +161,15 @@ Value* ScoreSplit::whole_above(Value& value, Facts& facts) const {
     return own.size() >= 2 && std::equal(own.end() - 2, own.end(), merged.end() - 2) && product_of(own, 0, own.size() - 2) == leading;
   });
 }
+
+Value* ScoreSplit::column_above(Value& value, Facts& facts) const {
+  if (!keeps_keys() || !merged[merged.size() - 2].is(1)) return nullptr;
+  Shape column = merged;
+  std::swap(column[column.size() - 2], column.back());
+  return regrouped_where(value, facts, [&column](const Shape& own) { return own == column; });
+}
+
+ScoreSplit rows_regrouped(Shape parts, Shape merged) { return {nullptr, nullptr, std::move(merged), std::move(parts)}; }
 
 std::optional<ScoreSplit> split_below(Node& node, Facts& facts) {
   const MaybeShape whole = facts.shape(*node.outputs[0]);

@@ -4,6 +4,9 @@
 //
 // as the decomposed relative positions of images are added (SAM, ViTDet). What was laid over the scores in between becomes
 // terms of (…, L, S): biases are added up, all are reshaped in unplaced nodes.
+//
+// Rows alone may also be regrouped until behind the softmax, which takes each row by itself: (B, L*H, S) as (B, L, H, S), or (…, S)
+// as (-1, S).
 #pragma once
 
 #include <optional>
@@ -14,17 +17,24 @@
 namespace attn_opt {
 
 struct ScoreSplit {
-  Node* merges = nullptr;  ///< the Reshape to (…, L, S); the leading axes there may be others than those of MERGED
+  Node* merges = nullptr;  ///< the Reshape to (…, L, S), whose leading axes may be others than those of MERGED; null: behind the softmax
   Value* source = nullptr; ///< what is reshaped, of shape PARTS
   Shape merged, parts;     ///< (…, L, S) and above it, with the same leading axes
-  size_t rows = 0;         ///< how many axes of PARTS are L, behind the leading ones; those that follow are S
+  size_t rows = 0;         ///< how many axes of PARTS are L, behind the leading ones; those that follow are S. 0: rows are regrouped
   size_t first_term = 0;   ///< of the terms that were met since
 
+  /// True if the keys are one axis as they were.
+  bool keeps_keys() const { return !merges; }
   /// True if MERGES makes other leading axes of those of PARTS as well.
   bool regroups(Facts& facts) const;
   /// VALUE, or what it was regrouped from, where that is (…, L, S) again, whatever its leading axes; null if nothing is.
   Value* whole_above(Value& value, Facts& facts) const;
+  /// The same of (…, S, 1), where that is (…, 1, S) here.
+  Value* column_above(Value& value, Facts& facts) const;
 };
+
+/// Of scores (…, L, S) of shape MERGED whose rows are regrouped to PARTS until behind the softmax.
+ScoreSplit rows_regrouped(Shape parts, Shape merged);
 
 /// The split that NODE, a Reshape below it, ends; nullopt if its input's axes do not make up queries and keys.
 std::optional<ScoreSplit> split_below(Node& node, Facts& facts);

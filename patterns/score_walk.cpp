@@ -108,10 +108,10 @@ class Walker {
 
 }  // namespace
 
-Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, ScoreLayout layout, const std::optional<SinkColumns>& cut_off,
-                               MatchContext& context) {
+Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, ScoreLayout layout, ScoresEnd end, MatchContext& context) {
   ScoreWalk start;
-  start.cut_off = cut_off;
+  start.cut_off = end.cut_off;
+  start.split = std::move(end.split);
   start.layout = std::move(layout);
   start.value = &softmax_input;
   start.form = form;

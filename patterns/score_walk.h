@@ -48,10 +48,15 @@ struct ScoreWalk {
   std::vector<std::string> peeled;
 };
 
-/// Peels from SOFTMAX_INPUT of LAYOUT, which the softmax takes as FORM and of which CUT_OFF is dropped behind the softmax, to a MatMul or Einsum whose result the walk's
-/// VALUE then is. Misses: "scores.*".
-Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, ScoreLayout layout, const std::optional<SinkColumns>& cut_off,
-                               MatchContext& context);
+/// What is done behind the softmax to what it makes of the scores.
+struct ScoresEnd {
+  std::optional<SinkColumns> cut_off;
+  std::optional<ScoreSplit> split;  ///< rows that are regrouped there
+};
+
+/// Peels from SOFTMAX_INPUT of LAYOUT, which the softmax takes as FORM and of which END becomes the product's operand, to a MatMul or
+/// Einsum whose result the walk's VALUE then is. Misses: "scores.*".
+Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, ScoreLayout layout, ScoresEnd end, MatchContext& context);
 
 /// The value that qk_matmul_output can make.
 struct ScoresOutput {

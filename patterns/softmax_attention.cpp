@@ -167,7 +167,10 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, const Node* wanted, Match
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
   const ScoreLayout layout = product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
   ATTN_OPT_DONE(check_softmax_axis(softmax, layout, context));
-  ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, softmax.weights, layout, probabilities.sinks, context));
+  if (probabilities.row_split && !layout.order.empty())
+    return missed("probabilities.reshape", probabilities.product, "rows regrouped in front of a product of keys by queries", probabilities.peeled);
+  ATTN_OPT_MATCH(reading.scores,
+                 walk_scores(*softmax.input, softmax.weights, layout, {probabilities.sinks, probabilities.row_split}, context));
   if (probabilities.drops_sinks) reading.scores.sinks.reset();
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
   ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
