@@ -5,7 +5,7 @@
 //   the same, of rows, in front of all others
 //   Mul, Div, Where with 0                              of whole rows, or of keys of all rows alike (linear_steps.h)
 //   Mul, ReduceSum, Div                                 a mask, and what it leaves divided by its sum (renormalised_mask.h)
-//   Slice that cuts off sinks (sinks.h)
+//   Slice, Split, Gather, Pad that cut off sinks (cut_columns.h)
 #include "patterns/probability_walk.h"
 
 #include <algorithm>
@@ -282,6 +282,14 @@ class Walker {
     return found == in_order && holds_only(axes.rank() - 2, last_but_one) && holds_only(axes.rank() - 1, last);
   }
 
+  /// True if each of STEPS does the same to all keys, whichever are left.
+  bool are_alike_for_keys(const std::vector<LinearStep>& steps) const {
+    return std::ranges::all_of(steps, [this](const LinearStep& step) {
+      const MaybeShape shape = facts_.shape(step.operand());
+      return shape && (shape->size() <= keys_ || from_last(*shape, keys_).is(1));
+    });
+  }
+
   Matched<Value*> pass(Node& node) {
     Value* next = node.outputs[0];
     const std::string& op_type = node.op();
@@ -294,10 +302,11 @@ class Walker {
       else next = end_of_layout(node);
       if (!next && moves_all_axes(node)) next = node.outputs[0];
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
-    } else if (node.is("Slice")) {
-      if (walk_.sinks || walk_.transposed || !walk_.perm.empty() || walk_.guard || walk_.mask || !walk_.steps.empty())
+    } else if (const auto cut = columns_cut_off(node, keys_, facts_)) {
+      if (walk_.sinks || walk_.transposed || !walk_.perm.empty() || walk_.guard || walk_.mask || !are_alike_for_keys(walk_.steps))
         return missed("probabilities.operator", &node, "columns cut off probabilities that were changed", walk_.peeled);
-      walk_.sinks = columns_cut_off(node, keys_, facts_);
+      walk_.sinks = cut->columns;
+      next = cut->rest;
     } else if (node.is("Dropout")) {
       return missed("probabilities.dropout", &node, "in training mode", walk_.peeled);
     } else {

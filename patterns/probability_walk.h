@@ -7,11 +7,11 @@
 
 #include "attn_opt/miss.h"
 #include "attn_opt/pattern.h"
+#include "patterns/cut_columns.h"
 #include "patterns/linear_steps.h"
 #include "patterns/renormalised_mask.h"
 #include "patterns/row_guard.h"
 #include "patterns/score_split.h"
-#include "patterns/sinks.h"
 
 namespace attn_opt {
 
@@ -39,7 +39,7 @@ struct ProbabilityWalk {
   std::vector<LinearStep> steps;
   std::optional<RenormalisedMask> mask;  ///< laid over the probabilities, of MASKED_SHAPE, which are divided by what it leaves
   Shape masked_shape;
-  std::optional<SinkColumns> sinks;  ///< were cut off on the way
+  std::optional<CutColumns> sinks;  ///< were cut off on the way
   bool drops_sinks = false;          ///< and what was left was divided by its sum
   std::vector<std::string> peeled;
 

@@ -4,11 +4,12 @@
 //   Cast, CastLike          float to float            Reshape, Flatten, (Un)squeeze   of the leading axes, or of rows
 //   Tanh                    softcap                   Transpose
 //   Max, Min, Clip          a floor or clamp          Sub                           of their maximum (score_bounds.h)
-//   Concat                  sinks (sinks.h)
+//   Concat, Pad             sinks (sinks.h)
 #include "patterns/layout_checks.h"
 #include "patterns/peel_form.h"
 #include "patterns/peel_steps.h"
 #include "patterns/score_bounds.h"
+#include "patterns/sink_peels.h"
 
 namespace attn_opt {
 namespace {
@@ -79,27 +80,6 @@ Ways peel_softcap(Node& node, const ScoreWalk& below, MatchContext& context) {
   return std::vector{std::move(next)};
 }
 
-/// Sinks beside the scores, of what is cut off behind the softmax.
-Ways peel_sinks(Node& node, const ScoreWalk& below, MatchContext& context) {
-  ATTN_OPT_MATCH(const ScoreWalk walk, settled(below, context));
-  if (!walk.cut_off || walk.sinks || node.inputs.size() != 2) return missed("scores.operator", &node, node.op(), walk.peeled);
-  const MaybeShape after = context.facts.shape(*node.outputs[0]);
-  const int64_t axis = node.int_attribute("axis", 0);
-  Value &sinks = *node.inputs[walk.cut_off->in_front ? 0 : 1], &scores = *node.inputs[walk.cut_off->in_front ? 1 : 0];
-  const MaybeShape shape = context.facts.shape(sinks);
-  const int64_t rank = after ? std::ssize(*after) : 0, keys = walk.layout.order.empty() ? rank - 1 : walk.layout.order.back();
-  const bool is_along_keys = after && (axis == keys || axis + rank == keys);
-  if (!is_along_keys || !shape || std::ssize(*shape) != rank || (*shape)[static_cast<size_t>(keys)] != walk.cut_off->count)
-    return missed("scores.sinks", &node, shape_text(sinks, context.facts) + " beside the scores", walk.peeled);
-  const bool is_plain = walk.softcap == 0 && walk.tensor_scales.empty() && !walk.clamp;
-  if (!is_plain || walk.split || !walk.frames.empty())
-    return missed("scores.sinks", &node, "scores and sinks are changed together", walk.peeled);
-  ScoreWalk next = step(walk, scores, "Concat(sinks)");
-  ATTN_OPT_MATCH(Value * placed, placed_term(sinks, node, walk, context));
-  next.sinks = {placed, *walk.cut_off, walk.scale, walk.terms.size()};
-  return std::vector{std::move(next)};
-}
-
 /// A maximum that is subtracted, or a form of scores.
 Ways peel_elementwise(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (auto lowered = peel_maximum(node, walk, context)) return std::vector{*std::move(lowered)};
@@ -114,7 +94,8 @@ const std::vector<ScorePeel>& score_peels() {
       {"Sum", peel_elementwise},   {"Mean", peel_elementwise},     {"Neg", peel_elementwise},   {"Where", peel_elementwise},
       {"Mul", peel_elementwise},   {"Div", peel_elementwise},      {"Max", peel_bound},         {"Min", peel_bound},
       {"Clip", peel_bound},        {"Reshape", peel_reshape},      {"Squeeze", peel_reshape},   {"Unsqueeze", peel_reshape},   {"Flatten", peel_reshape},
-      {"Transpose", peel_transpose}, {"Concat", peel_sinks},      {"Tanh", peel_softcap},
+      {"Transpose", peel_transpose}, {"Concat", peel_sinks},      {"Pad", peel_padding},
+      {"Tanh", peel_softcap},
   };
   return peels;
 }

@@ -66,7 +66,7 @@ class Walker {
         // What is no Q K^T may be a bias of the scores that another operand of an addition holds.
         ATTN_OPT_DONE(score_product(*node, walk.layout, context_));
         ATTN_OPT_MATCH(walk, settled(std::move(walk), context_));
-        if (walk.cut_off && !walk.sinks) return missed("scores.sinks", node, "no sinks are what is cut off the probabilities", walk.peeled);
+        if (walk.cut_off && !walk.cut_off->is_none()) return missed("scores.sinks", node, "no sinks are what is cut off the probabilities", walk.peeled);
         return walk;
       }
       if (node->is("DequantizeLinear"))

@@ -6,6 +6,7 @@
 
 #include "attn_opt/miss.h"
 #include "attn_opt/pattern.h"
+#include "patterns/cut_columns.h"
 #include "patterns/score_form.h"
 #include "patterns/score_layout.h"
 #include "patterns/score_split.h"
@@ -43,14 +44,14 @@ struct ScoreWalk {
   bool lowered_by_largest_of_all = false;
   bool lies_above_fill = false;  ///< the lesser of scores and a fill was taken
   const Value* lowered_value = nullptr;  ///< read by nothing but the maximum and what subtracts it
-  std::optional<SinkColumns> cut_off;  ///< behind the softmax
-  std::optional<JoinedSinks> sinks;    ///< what stood where CUT_OFF says
+  std::optional<CutColumns> cut_off;  ///< behind the softmax, and not found beside the scores yet
+  std::optional<JoinedSinks> sinks;   ///< what was found there
   std::vector<std::string> peeled;
 };
 
 /// What is done behind the softmax to what it makes of the scores.
 struct ScoresEnd {
-  std::optional<SinkColumns> cut_off;
+  std::optional<CutColumns> cut_off;
   std::optional<ScoreSplit> split;  ///< rows that are regrouped there
 };
 

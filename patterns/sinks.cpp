@@ -112,9 +112,15 @@ struct KeyCount {
 /// TERM, of the keys, which is nothing to the sinks.
 Matched<void> widen(ScoreTerm& term, const SinkColumns& columns, const KeyCount& keys, Padding& padding, Node& reader, MatchContext& context) {
   const auto miss = [&](const char* why) { return missed("scores.sinks", &reader, why); };
-  if (term.kind == ScoreTerm::Kind::kFloor || !term.parts.values.empty()) return miss("beside a floor, or a bias of split scores");
+  if (!term.parts.values.empty()) return miss("beside a bias of split scores");
   const MaybeShape shape = context.facts.shape(*term.value);
   if (!shape || term.frame.empty()) return miss("beside a mask whose rank is not known");
+  if (term.kind == ScoreTerm::Kind::kFloor) {
+    // The keys of sinks have scores of 0, which are above every floor.
+    if (std::ranges::any_of(*shape, [](const Dim& size) { return !size.is(1); })) return miss("beside a floor that is no number");
+    term.frame.back() = term.frame.back() + columns.count;
+    return {};
+  }
   const size_t rank = std::max<size_t>(1, shape->size());
   const bool has_keys = !shape->empty() && shape->back() == keys.size;
   Value& full = has_keys ? *term.value : *padding.stretched(*term.value, rank - 1, keys.value);
@@ -125,25 +131,6 @@ Matched<void> widen(ScoreTerm& term, const SinkColumns& columns, const KeyCount&
 }
 
 }  // namespace
-
-std::optional<SinkColumns> columns_cut_off(const Node& node, size_t keys, Facts& facts) {
-  if (!node.is("Slice") || node.inputs.size() < 3 || !node.outputs[0]) return std::nullopt;
-  const MaybeShape before = facts.shape(*node.inputs[0]), after = facts.shape(*node.outputs[0]);
-  if (!before || !after || before->size() <= keys || before->size() != after->size()) return std::nullopt;
-  const size_t axis = before->size() - 1 - keys;
-  const Dim cut = (*before)[axis] - (*after)[axis];
-  if (!cut.is_constant() || cut.value() <= 0) return std::nullopt;
-  for (size_t other = 0; other < before->size(); ++other)
-    if (other != axis && (*before)[other] != (*after)[other]) return std::nullopt;
-  const IntegerData *starts = facts.integers(*node.inputs[1]), *axes = node.input(3) ? facts.integers(*node.inputs[3]) : nullptr;
-  const IntegerData* steps = node.input(4) ? facts.integers(*node.inputs[4]) : nullptr;
-  const auto is_only = [](const IntegerData* data, const Dim& value) { return data && data->values.size() == 1 && data->values[0] == value; };
-  const bool is_along_keys = is_only(axes, -1 - static_cast<int64_t>(keys)) || is_only(axes, static_cast<int64_t>(axis));
-  if (!is_along_keys || (node.input(4) && !is_only(steps, 1))) return std::nullopt;
-  if (is_only(starts, 0)) return SinkColumns{cut.value(), false};
-  if (is_only(starts, cut)) return SinkColumns{cut.value(), true};
-  return std::nullopt;
-}
 
 Matched<void> add_sinks(const JoinedSinks& sinks, Sdpa& sdpa, Node& reader, MatchContext& context) {
   const SinkColumns& columns = sinks.columns;

@@ -28,9 +28,6 @@ struct JoinedSinks {
   size_t terms = 0;  ///< how many of the terms, from the outermost on, were laid over both
 };
 
-/// What NODE, a Slice, cuts off its input at one end of the axis KEYS before the last; nullopt if it does anything else.
-std::optional<SinkColumns> columns_cut_off(const Node& node, size_t keys, Facts& facts);
-
 /// Makes SDPA, of the scores beside SINKS, that of both: in Q K^T, in V and in all that is added to the scores alone. READER stands
 /// below them. Miss "scores.sinks".
 Matched<void> add_sinks(const JoinedSinks& sinks, Sdpa& sdpa, Node& reader, MatchContext& context);

@@ -1,0 +1,114 @@
+#include "patterns/cut_columns.h"
+
+#include <algorithm>
+
+#include "attn_opt/canonical.h"
+
+namespace attn_opt {
+namespace {
+
+bool is_only(const IntegerData* data, const Dim& value) { return data && data->values.size() == 1 && data->values[0] == value; }
+
+const IntegerData* integers_of(const Node& node, size_t input, Facts& facts) {
+  return node.input(input) ? facts.integers(*node.inputs[input]) : nullptr;
+}
+
+/// AXIS of RANK axes, counted from the front.
+int64_t from_front(int64_t axis, size_t rank) { return axis < 0 ? axis + static_cast<int64_t>(rank) : axis; }
+
+/// BEFORE without columns of its axis AXIS, of which FIRST is the number of those in front of AFTER. Nullopt if AFTER has other axes
+/// changed as well.
+std::optional<CutColumns> without(MaybeShape before, MaybeShape after, size_t axis, int64_t first) {
+  if (!before || !after || before->size() != after->size()) return std::nullopt;
+  for (size_t other = 0; other < before->size(); ++other)
+    if (other != axis && (*before)[other] != (*after)[other]) return std::nullopt;
+  const Dim cut = (*before)[axis] - (*after)[axis];
+  if (!cut.is_constant() || cut.value() <= 0 || first < 0 || first > cut.value()) return std::nullopt;
+  return CutColumns{first, cut.value() - first};
+}
+
+/// The first column that a Slice along AXIS leaves; nullopt if it slices anything else.
+std::optional<int64_t> start_of_slice(const Node& node, size_t axis, size_t rank, Facts& facts) {
+  const IntegerData *starts = integers_of(node, 1, facts), *axes = integers_of(node, 3, facts);
+  const bool is_along_keys = axes && axes->values.size() == 1 && axes->values[0].is_constant() &&
+                             from_front(axes->values[0].value(), rank) == static_cast<int64_t>(axis);
+  if (!is_along_keys || (node.input(4) && !is_only(integers_of(node, 4, facts), 1))) return std::nullopt;
+  if (!starts || starts->values.size() != 1 || !starts->values[0].is_constant()) return std::nullopt;
+  return starts->values[0].value();
+}
+
+/// The first of the columns that INDICES name, if each of the others follows the one before.
+std::optional<int64_t> start_of_sequence(Value& indices, Facts& facts) {
+  const MaybeShape shape = facts.shape(indices);
+  if (!shape || shape->size() != 1) return std::nullopt;
+  if (const IntegerData* numbers = facts.integers(indices); numbers && !numbers->values.empty()) {
+    const Dim& first = numbers->values[0];
+    for (size_t i = 0; i < numbers->values.size(); ++i)
+      if (numbers->values[i] != first + static_cast<int64_t>(i)) return std::nullopt;
+    return first.is_constant() ? std::optional(first.value()) : std::nullopt;
+  }
+  const Node* range = canonical(indices, facts).producer;
+  if (!range || !range->is("Range") || !is_only(integers_of(*range, 2, facts), 1)) return std::nullopt;
+  const IntegerData* start = integers_of(*range, 0, facts);
+  return start && start->values.size() == 1 && start->values[0].is_constant() ? std::optional(start->values[0].value()) : std::nullopt;
+}
+
+std::optional<Cut> cut_by_split(const Node& node, size_t axis, Facts& facts) {
+  const MaybeShape whole = facts.shape(*node.inputs[0]);
+  const auto is_read = [](const Value* part) { return part && !part->unused(); };
+  if (from_front(node.int_attribute("axis", 0), whole->size()) != static_cast<int64_t>(axis)) return std::nullopt;
+  if (std::ranges::count_if(node.outputs, is_read) != 1) return std::nullopt;
+  const auto rest = std::ranges::find_if(node.outputs, is_read);
+  Dim first = 0;
+  for (auto part = node.outputs.begin(); part != rest; ++part) {
+    const MaybeShape shape = *part ? facts.shape(**part) : MaybeShape();
+    if (!shape || shape->size() != whole->size()) return std::nullopt;
+    first = first + (*shape)[axis];
+  }
+  if (!first.is_constant()) return std::nullopt;
+  const auto columns = without(whole, facts.shape(**rest), axis, first.value());
+  return columns ? std::optional(Cut{*rest, *columns}) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Cut> columns_cut_off(const Node& node, size_t keys, Facts& facts) {
+  const bool may_cut = node.is("Slice") || node.is("Split") || node.is("Gather") || node.is("Pad");
+  const MaybeShape before = may_cut && node.input(0) ? facts.shape(*node.inputs[0]) : MaybeShape();
+  if (!before || before->size() <= keys) return std::nullopt;
+  const size_t axis = before->size() - 1 - keys;
+  if (node.is("Split")) return cut_by_split(node, axis, facts);
+  Value* rest = node.output(0);
+  std::optional<int64_t> first;
+  if (node.is("Slice")) first = start_of_slice(node, axis, before->size(), facts);
+  if (node.is("Gather") && node.input(1) && from_front(node.int_attribute("axis", 0), before->size()) == static_cast<int64_t>(axis))
+    first = start_of_sequence(*node.inputs[1], facts);
+  if (node.is("Pad"))
+    if (const auto added = padded_columns(node, keys, facts); added && added->behind <= 0) first = -added->in_front;
+  if (!rest || !first) return std::nullopt;
+  const auto columns = without(before, facts.shape(*rest), axis, *first);
+  return columns ? std::optional(Cut{rest, *columns}) : std::nullopt;
+}
+
+std::optional<CutColumns> padded_columns(const Node& node, size_t keys, Facts& facts) {
+  const MaybeShape shape = facts.shape(*node.inputs[0]);
+  const IntegerData* pads = integers_of(node, 1, facts);
+  if (!shape || shape->size() <= keys || !pads || node.string_attribute("mode", "constant") != "constant") return std::nullopt;
+  std::vector<int64_t> axes;
+  if (const IntegerData* given = integers_of(node, 3, facts)) {
+    for (const Dim& axis : given->values) axes.push_back(axis.is_constant() ? from_front(axis.value(), shape->size()) : -1);
+  } else if (!node.input(3)) {
+    for (size_t axis = 0; axis < shape->size(); ++axis) axes.push_back(static_cast<int64_t>(axis));
+  }
+  if (axes.empty() || pads->values.size() != 2 * axes.size()) return std::nullopt;
+  CutColumns columns;
+  for (size_t i = 0; i < pads->values.size(); ++i) {
+    const Dim& count = pads->values[i];
+    if (count.is(0)) continue;
+    if (!count.is_constant() || axes[i % axes.size()] != static_cast<int64_t>(shape->size() - 1 - keys)) return std::nullopt;
+    (i < axes.size() ? columns.in_front : columns.behind) += count.value();
+  }
+  return columns;
+}
+
+}  // namespace attn_opt

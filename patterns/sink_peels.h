@@ -1,0 +1,14 @@
+// Sinks beside the scores, of what is cut off behind the softmax.
+#pragma once
+
+#include "patterns/peel_steps.h"
+
+namespace attn_opt {
+
+/// A Concat of scores and sinks, at either end or at both. Misses: "scores.operator", "scores.sinks".
+Ways peel_sinks(Node& node, const ScoreWalk& below, MatchContext& context);
+
+/// A Pad of scores: sinks of one number, or nothing where that is -inf. The same misses.
+Ways peel_padding(Node& node, const ScoreWalk& below, MatchContext& context);
+
+}  // namespace attn_opt
