@@ -99,14 +99,34 @@ bool is_read_by(Value& scores, const Node& lowering, const Node& maximum, Facts&
          std::ranges::all_of(of_maximum.all, is_lowering);
 }
 
+/// Min(a, b, c)  =>  Min(Min(a, b), c)
+Value* by_twos(Node& node, MatchContext& context) {
+  InnerValues inner(node, context);
+  Value* made = node.inputs[0];
+  for (size_t i = 1; i < node.inputs.size(); ++i) made = inner.build().node(node.op(), {made, node.inputs[i]});
+  return made;
+}
+
+/// -Max(a, b)  =>  Min(-a, -b), and the reverse: WALK, which turns the sign of what NODE makes.
+ScoreWalk with_sign_inside(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  InnerValues inner(node, context);
+  std::vector<Value*> turned;
+  for (Value* input : node.inputs) turned.push_back(inner.build().node("Neg", {input}));
+  ScoreWalk next = step(walk, *inner.build().node(node.is("Max") ? "Min" : "Max", turned), node.op() + "(-1)");
+  next.scale = -walk.scale;
+  return next;
+}
+
 }  // namespace
 
 Ways peel_bound(Node& node, const ScoreWalk& below, MatchContext& context) {
   ATTN_OPT_MATCH(const ScoreWalk walk, settled(below, context));
+  if (!node.is("Clip") && node.inputs.size() > 2) return std::vector{step(walk, *by_twos(node, context), node.op())};
   if (!node.is("Clip") && node.inputs.size() != 2) return missed("scores.floor", &node, "not two inputs", walk.peeled);
   const auto bounds = bounds_of(node, context.facts);
   if (!bounds && node.is("Min"))
     if (auto ways = peel_form(node, walk, context)) return ways;
+  if (!bounds && walk.scale < 0) return std::vector{with_sign_inside(node, walk, context)};
   if (!bounds) return missed("scores.floor", &node, "scores are bounded by something that is no number", walk.peeled);
   const double absorbing = absorbing_fill(context.facts.type(*node.outputs[0]));
   const bool has_floor = bounds->least && *bounds->least <= absorbing;

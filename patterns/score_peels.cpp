@@ -5,6 +5,8 @@
 //   Tanh                    softcap                   Transpose
 //   Max, Min, Clip          a floor or clamp          Sub                           of their maximum (score_bounds.h)
 //   Concat, Pad             sinks (sinks.h)
+#include <cmath>
+
 #include "patterns/layout_checks.h"
 #include "patterns/peel_form.h"
 #include "patterns/peel_steps.h"
@@ -70,13 +72,14 @@ Ways peel_transpose(Node& node, const ScoreWalk& walk, MatchContext& context) {
   return std::vector{std::move(next)};
 }
 
-/// b * Tanh(x)  =>  softcap * tanh(scale * x / softcap): a factor above it belongs to the cap, one inside to the scale.
+/// b * Tanh(x)  =>  softcap * tanh(scale * x / softcap): a factor above it belongs to the cap, one inside to the scale. Tanh is odd:
+/// the sign of b is the scale's.
 Ways peel_softcap(Node& node, const ScoreWalk& below, MatchContext& context) {
   ATTN_OPT_MATCH(const ScoreWalk walk, settled(below, context));
-  if (!walk.tensor_scales.empty() || walk.softcap != 0 || walk.scale <= 0)
+  if (!walk.tensor_scales.empty() || walk.softcap != 0 || walk.scale == 0)
     return missed("scores.softcap", &node, "scaled or capped again above", walk.peeled);
   ScoreWalk next = step(walk, *node.inputs[0], "softcap");
-  next.softcap = walk.scale;
+  next.softcap = std::abs(walk.scale);
   return std::vector{std::move(next)};
 }
 
