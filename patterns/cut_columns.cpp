@@ -53,20 +53,20 @@ std::optional<int64_t> start_of_sequence(Value& indices, Facts& facts) {
   return start && start->values.size() == 1 && start->values[0].is_constant() ? std::optional(start->values[0].value()) : std::nullopt;
 }
 
-std::optional<Cut> cut_by_split(const Node& node, size_t axis, Facts& facts) {
-  const MaybeShape whole = facts.shape(*node.inputs[0]);
+/// NODE splits what has the shape WHOLE.
+std::optional<Cut> cut_by_split(const Node& node, const Shape& whole, size_t axis, Facts& facts) {
   const auto is_read = [](const Value* part) { return part && !part->unused(); };
-  if (from_front(node.int_attribute("axis", 0), whole->size()) != static_cast<int64_t>(axis)) return std::nullopt;
+  if (from_front(node.int_attribute("axis", 0), whole.size()) != static_cast<int64_t>(axis)) return std::nullopt;
   if (std::ranges::count_if(node.outputs, is_read) != 1) return std::nullopt;
   const auto rest = std::ranges::find_if(node.outputs, is_read);
   Dim first = 0;
   for (auto part = node.outputs.begin(); part != rest; ++part) {
     const MaybeShape shape = *part ? facts.shape(**part) : MaybeShape();
-    if (!shape || shape->size() != whole->size()) return std::nullopt;
+    if (!shape || shape->size() != whole.size()) return std::nullopt;
     first = first + (*shape)[axis];
   }
   if (!first.is_constant()) return std::nullopt;
-  const auto columns = without(whole, facts.shape(**rest), axis, first.value());
+  const auto columns = without(facts.shape(*node.inputs[0]), facts.shape(**rest), axis, first.value());
   return columns ? std::optional(Cut{*rest, *columns}) : std::nullopt;
 }
 
@@ -77,7 +77,7 @@ std::optional<Cut> columns_cut_off(const Node& node, size_t keys, Facts& facts) 
   const MaybeShape before = may_cut && node.input(0) ? facts.shape(*node.inputs[0]) : MaybeShape();
   if (!before || before->size() <= keys) return std::nullopt;
   const size_t axis = before->size() - 1 - keys;
-  if (node.is("Split")) return cut_by_split(node, axis, facts);
+  if (node.is("Split")) return cut_by_split(node, *before, axis, facts);
   Value* rest = node.output(0);
   std::optional<int64_t> first;
   if (node.is("Slice")) first = start_of_slice(node, axis, before->size(), facts);

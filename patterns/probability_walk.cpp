@@ -148,6 +148,8 @@ class Walker {
   /// Leaves those of PRODUCTS that sum over the keys, first to last, or one if there are none.
   void keep_readable(std::vector<Reader>& products) {
     std::ranges::stable_sort(products, {}, [](const Reader& reader) { return reader.node->position; });
+    const auto twice = std::ranges::unique(products, {}, &Reader::node);
+    products.erase(twice.begin(), twice.end());
     const Reader first = products[0];
     std::erase_if(products, [this](const Reader& reader) { return !sums_over_keys(reader); });
     if (products.empty()) products.push_back(first);
