@@ -51,6 +51,13 @@ std::optional<RowGuard> guard_of_output(const ProductSide& output, Facts& facts)
   return is_all ? guard : std::nullopt;
 }
 
+/// True if TERMS are one mask of -inf.
+bool empties_rows_alone(const std::vector<ScoreTerm>& terms) {
+  if (terms.size() != 1) return false;
+  const bool selects = terms[0].kind == ScoreTerm::Kind::kKeep || terms[0].kind == ScoreTerm::Kind::kDrop;
+  return selects && terms[0].fill == -std::numeric_limits<double>::infinity();
+}
+
 /// A guard behind the product means what it would mean in front of it; one that means something else stays.
 GuardMeaning read_guard_behind(Reading& reading, const ScoreLayout& layout, Value& softmax_input, MatchContext& context) {
   ProductSide& output = reading.value_product.output;
@@ -77,14 +84,17 @@ Matched<void> add_renormalised_mask(const ScoreLayout& layout, Reading& reading,
 }
 
 /// NaN is made 0 where all scores are -inf, and a guard that tests for NaN does no less. One that tests for something else is a step.
-Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, Value& softmax_input, MatchContext& context) {
+Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, const SoftmaxSite& softmax, MatchContext& context) {
   const auto& guard = reading.probabilities.guard;
   if (const auto& mask = reading.probabilities.mask; mask && !guard) {
     if (mask->guards_nan) return GuardMeaning::kScores;
     return mask->guards_empty_rows && reading.scores.terms.size() == 1 ? GuardMeaning::kEmptyRows : GuardMeaning::kNothing;
   }
-  if (!guard) return read_guard_behind(reading, layout, softmax_input, context);
-  auto meaning = meaning_in(*guard, reading, layout, softmax_input, context);
+  if (!guard) {
+    const GuardMeaning behind = read_guard_behind(reading, layout, *softmax.input, context);
+    return behind == GuardMeaning::kNothing && softmax.guards_empty_rows && empties_rows_alone(reading.scores.terms) ? GuardMeaning::kEmptyRows : behind;
+  }
+  auto meaning = meaning_in(*guard, reading, layout, *softmax.input, context);
   const auto& step = reading.probabilities.guard_step;
   if (meaning || !step) return meaning;
   reading.probabilities.steps.insert(reading.probabilities.steps.begin(), *step);

@@ -6,6 +6,7 @@
 #include "patterns/probability_walk.h"
 #include "patterns/products.h"
 #include "patterns/score_walk.h"
+#include "patterns/softmax_anchor.h"
 
 namespace attn_opt {
 
@@ -22,9 +23,9 @@ struct Reading {
 /// "probabilities.mask": its rank is not known.
 Matched<void> add_renormalised_mask(const ScoreLayout& layout, Reading& reading, MatchContext& context);
 
-/// What READING's guard makes of rows of SOFTMAX_INPUT, of LAYOUT; one that tests for something else becomes a step. Misses:
+/// What READING's guard makes of rows of SOFTMAX, of LAYOUT; one that tests for something else becomes a step. Misses:
 /// "probabilities.mask", "probabilities.guard".
-Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, Value& softmax_input, MatchContext& context);
+Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, const SoftmaxSite& softmax, MatchContext& context);
 
 /// The fill that masked keys have in the model beside scores that are others in the operator; nullopt if there is none.
 std::optional<double> fill_that_scores_stay_above(const Reading& reading);

@@ -42,7 +42,7 @@ struct Denominator {
 
 std::optional<Denominator> denominator_of(Value& divisor, Value& left, size_t keys, Facts& facts) {
   Value* rows = &left;
-  const Matcher total = reduction_of_rows("ReduceSum", &rows, nullptr, keys);
+  const Matcher total = reduction_of_rows("ReduceSum", &rows, keys);
   if (total(divisor, facts)) return Denominator{};
   const auto choice = choice_of(canonical(divisor, facts).producer, facts);
   if (!choice || facts.uniform(*choice->otherwise) != 1.0 || !total(*choice->held, facts)) return std::nullopt;

@@ -1,5 +1,6 @@
 #include "patterns/row_reduction.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -8,7 +9,9 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/conditions.h"
 #include "patterns/layout_checks.h"
+#include "patterns/peel_steps.h"
 #include "src/match/reduced_axis.h"
 
 namespace attn_opt {
@@ -18,11 +21,7 @@ constexpr int kMaxSteps = 12;
 /// An axis of size 1, which lies nowhere.
 constexpr int kUnit = -1;
 
-/// A value and which axis of the rows each of its axes is.
-struct Placed {
-  Value* value = nullptr;
-  std::vector<int> axes;
-};
+using Placed = RowReduction;
 
 /// False where a declared shape is of another rank than what the nodes make.
 bool has_its_rank(const Placed& placed, Facts& facts) {
@@ -35,7 +34,7 @@ bool is_float_cast(const Node& node, Facts& facts) {
 }
 
 std::optional<Placed> identified(Value& value, Facts& facts) {
-  Placed placed{&before_float_casts(value, facts), {}};
+  Placed placed{&before_float_casts(value, facts), {}, nullptr};
   const MaybeShape shape = facts.shape(value);
   if (!shape) return std::nullopt;
   placed.axes.resize(shape->size());
@@ -48,7 +47,7 @@ std::optional<Placed> identified(Value& value, Facts& facts) {
 std::optional<Placed> before_transpose(const Node& node, const Placed& after, Facts& facts) {
   const auto* perm = node.ints_attribute("perm");
   if (!perm || static_cast<size_t>(perm->size()) != after.axes.size()) return std::nullopt;
-  Placed before{&canonical(*node.inputs[0], facts), std::vector<int>(after.axes.size())};
+  Placed before{&canonical(*node.inputs[0], facts), std::vector<int>(after.axes.size()), after.node};
   for (int axis = 0; axis < perm->size(); ++axis) before.axes[static_cast<size_t>(perm->Get(axis))] = after.axes[static_cast<size_t>(axis)];
   return before;
 }
@@ -57,7 +56,7 @@ std::optional<Placed> before_transpose(const Node& node, const Placed& after, Fa
 std::optional<Placed> before_same_axes(const Node& node, const Placed& after, Facts& facts) {
   const MaybeShape is = facts.shape(*after.value), was = facts.shape(*node.inputs[0]);
   if (!is || !was) return std::nullopt;
-  Placed before{&canonical(*node.inputs[0], facts), std::vector<int>(was->size(), kUnit)};
+  Placed before{&canonical(*node.inputs[0], facts), std::vector<int>(was->size(), kUnit), after.node};
   const bool expands = node.is("Expand");
   if (expands && was->size() != is->size()) return std::nullopt;
   size_t at = 0;
@@ -82,26 +81,6 @@ std::optional<Placed> before_regroupings(const Node& node, const Placed& after, 
   return std::nullopt;
 }
 
-std::optional<Placed> before_reduction(const Node& node, const Placed& after, int row_axis, Facts& facts) {
-  const MaybeShape shape = facts.shape(*node.inputs[0]);
-  const auto axis = shape ? reduced_axis(node, shape->size(), facts) : std::nullopt;
-  if (!axis) return std::nullopt;
-  const bool keeps_axis = node.int_attribute("keepdims", 1) != 0;
-  if (after.axes.size() + (keeps_axis ? 0 : 1) != shape->size()) return std::nullopt;
-  Placed before{&canonical(*node.inputs[0], facts), after.axes};
-  const auto at = before.axes.begin() + static_cast<std::ptrdiff_t>(*axis);
-  if (keeps_axis) *at = row_axis;
-  else before.axes.insert(at, row_axis);
-  return before;
-}
-
-/// The operand of NODE, a Max, beside -inf; null if it has another.
-Value* above_minus_inf(const Node& node, Facts& facts) {
-  for (const size_t at : {0, 1})
-    if (node.inputs.size() == 2 && facts.uniform(*node.inputs[at]) == -INFINITY) return node.inputs[1 - at];
-  return nullptr;
-}
-
 /// FOUND as the value that Transposes made it of.
 Placed untransposed(Placed found, Facts& facts) {
   found.value = &before_float_casts(*found.value, facts);
@@ -122,36 +101,38 @@ bool are_one(const Placed& one, const Placed& other, Facts& facts) {
   return true;
 }
 
-/// The rows that VALUE holds a number of OP_TYPE for, and where their axes lie among RANK.
-std::optional<Placed> reduced_from(const std::string& op_type, Value& value, size_t rank, const Node** reduces, Facts& facts,
-                                   size_t before_last = 0) {
-  auto placed = identified(value, facts);
-  const int row_axis = static_cast<int>(rank - 1 - before_last);
-  if (!placed || placed->axes.size() != rank) return std::nullopt;
-  for (int step = 0; placed && has_its_rank(*placed, facts) && step < kMaxSteps; ++step) {
-    const Node* node = placed->value->producer;
-    if (!node || placed->value->output != 0 || !node->domain().empty() || !node->input(0)) return std::nullopt;
-    if (node->is(op_type)) {
-      if (reduces) *reduces = node;
-      return before_reduction(*node, *placed, row_axis, facts);
-    }
-    if (is_float_cast(*node, facts)) {
-      placed->value = &canonical(*node->inputs[0], facts);
-    } else if (node->is("Transpose")) {
-      placed = before_transpose(*node, *placed, facts);
-    } else if (node->is("Max") && op_type == "ReduceMax") {
-      Value* above = above_minus_inf(*node, facts);
-      if (!above) return std::nullopt;
-      placed->value = &canonical(*above, facts);
-    } else if (has(*node, Trait::kRegroups)) {
-      placed = before_regroupings(*node, *placed, facts);
-    } else if (node->is("Expand")) {
-      placed = before_same_axes(*node, *placed, facts);
-    } else {
-      return std::nullopt;
-    }
-  }
-  return std::nullopt;
+/// REDUCTION of rows of RANK axes where the one taken away is BEFORE_LAST the last; nullopt if that lies elsewhere in them already.
+std::optional<Placed> taken_along(const Placed& reduction, size_t rank, size_t before_last) {
+  Placed placed = reduction;
+  const int axis = static_cast<int>(rank - 1 - before_last);
+  if (std::ranges::find(placed.axes, axis) != placed.axes.end()) return std::nullopt;
+  std::ranges::replace(placed.axes, RowReduction::kTaken, axis);
+  return placed;
+}
+
+/// True if REDUCTION takes the axis BEFORE_LAST the last of RANK away from ROWS.
+bool is_along(const Placed& reduction, const Placed& rows, size_t rank, size_t before_last, Facts& facts) {
+  auto placed = taken_along(reduction, rank, before_last);
+  return placed && are_one(untransposed(*std::move(placed), facts), rows, facts);
+}
+
+/// Max(t, x)  =>  t, x being below all scores      Where(t == -inf, x, t)  =>  t, x being a number; null for others.
+Value* before_lower_bound(Value& value, Facts& facts) {
+  const Node& node = *value.producer;
+  for (const size_t at : {0, 1})
+    if (node.is("Max") && node.inputs.size() == 2 && facts.uniform(*node.inputs[at]).value_or(0) <= kHighestMaskFill) return node.inputs[1 - at];
+  if (!node.is("Where")) return nullptr;
+  const Condition condition = affirmed({node.inputs[0], true}, facts);
+  Value* maximum = node.inputs[condition.is_true ? 2 : 1];
+  const bool is_of_infinity = either({commuted("Equal", same(&maximum), number_is(-INFINITY)), op("IsInf", {same(&maximum)})})(*condition.value, facts);
+  return is_of_infinity && std::isfinite(facts.uniform(*node.inputs[condition.is_true ? 1 : 2]).value_or(INFINITY)) ? maximum : nullptr;
+}
+
+/// reduction_in() of a Reduce*.
+std::optional<Placed> reduced_by(const std::string& op_type, Value& value, size_t rank, Facts& facts) {
+  const ElementStep maximum = [&](Value& seen) { return op_type == "ReduceMax" ? before_lower_bound(seen, facts) : nullptr; };
+  const TakenAxis taken = [&](const Node& node, const Placed& after) { return node.is(op_type) ? before_reduction(node, after, facts) : std::nullopt; };
+  return reduction_in(value, rank, taken, maximum, facts);
 }
 
 }  // namespace
@@ -163,17 +144,77 @@ Value& before_float_casts(Value& value, Facts& facts) {
   return *seen;
 }
 
-Matcher reduction_of_rows(std::string op_type, Value* const* terms, const Node** reduces, size_t before_last) {
+std::optional<RowReduction> before_reduction(const Node& node, const RowReduction& after, Facts& facts) {
+  const MaybeShape shape = facts.shape(*node.inputs[0]);
+  const auto axis = shape ? reduced_axis(node, shape->size(), facts) : std::nullopt;
+  if (!axis) return std::nullopt;
+  const bool keeps_axis = node.int_attribute("keepdims", 1) != 0;
+  if (after.axes.size() + (keeps_axis ? 0 : 1) != shape->size()) return std::nullopt;
+  Placed before{&canonical(*node.inputs[0], facts), after.axes, &node};
+  const auto at = before.axes.begin() + static_cast<std::ptrdiff_t>(*axis);
+  if (keeps_axis) *at = RowReduction::kTaken;
+  else before.axes.insert(at, RowReduction::kTaken);
+  return before;
+}
+
+std::optional<RowReduction> reduction_in(Value& value, size_t rank, const TakenAxis& taken, const ElementStep& next, Facts& facts) {
+  auto placed = identified(value, facts);
+  if (!placed || placed->axes.size() != rank) return std::nullopt;
+  for (int step = 0; placed && has_its_rank(*placed, facts) && step < kMaxSteps; ++step) {
+    const Node* node = placed->value->producer;
+    if (!node || placed->value->output != 0 || !node->domain().empty() || !node->input(0)) return std::nullopt;
+    if (auto before = taken(*node, *placed)) return before;
+    if (is_float_cast(*node, facts)) {
+      placed->value = &canonical(*node->inputs[0], facts);
+    } else if (node->is("Transpose")) {
+      placed = before_transpose(*node, *placed, facts);
+    } else if (has(*node, Trait::kRegroups)) {
+      placed = before_regroupings(*node, *placed, facts);
+    } else if (node->is("Expand")) {
+      placed = before_same_axes(*node, *placed, facts);
+    } else {
+      Value* made_of = next(*placed->value);
+      if (!made_of) return std::nullopt;
+      placed->value = &canonical(*made_of, facts);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<size_t> axis_in(const RowReduction& reduction, Value& terms, bool swapped, Facts& facts) {
+  auto rows = identified(terms, facts);
+  if (!rows || (swapped && rows->axes.size() < 2)) return std::nullopt;
+  const size_t rank = rows->axes.size();
+  // Seen in the order of the divided value, where the last two have changed places.
+  if (swapped)
+    for (int& axis : rows->axes)
+      if (axis >= static_cast<int>(rank) - 2) axis = 2 * static_cast<int>(rank) - 3 - axis;
+  const Placed whole = untransposed(*std::move(rows), facts);
+  for (size_t before_last = 0; before_last < rank; ++before_last) {
+    if (is_along(reduction, whole, rank, before_last, facts)) return before_last;
+  }
+  return std::nullopt;
+}
+
+std::optional<size_t> reduced_axis_of(const std::string& op_type, Value& value, Value& terms, Facts& facts) {
+  const MaybeShape shape = facts.shape(terms);
+  const auto reduction = shape ? reduced_by(op_type, value, shape->size(), facts) : std::nullopt;
+  return reduction ? axis_in(*reduction, terms, false, facts) : std::nullopt;
+}
+
+Matcher reduction_of_rows(std::string op_type, Value* const* terms, size_t before_last) {
   return [=](Value& value, Facts& facts) {
-    const auto rows = identified(**terms, facts);
+    auto rows = identified(**terms, facts);
     if (!rows || rows->axes.size() <= before_last) return false;
-    auto placed = reduced_from(op_type, value, rows->axes.size(), reduces, facts, before_last);
-    return placed && are_one(untransposed(*std::move(placed), facts), untransposed(*rows, facts), facts);
+    const size_t rank = rows->axes.size();
+    const auto reduction = reduced_by(op_type, value, rank, facts);
+    return reduction && is_along(*reduction, untransposed(*std::move(rows), facts), rank, before_last, facts);
   };
 }
 
 Value* reduced_rows(const std::string& op_type, Value& value, size_t rank, Facts& facts, size_t before_last) {
-  const auto placed = reduced_from(op_type, value, rank, nullptr, facts, before_last);
+  const auto reduction = reduced_by(op_type, value, rank, facts);
+  const auto placed = reduction ? taken_along(*reduction, rank, before_last) : std::nullopt;
   const auto straight = placed ? identified(*placed->value, facts) : std::nullopt;
   return straight && straight->axes == placed->axes ? placed->value : nullptr;
 }

@@ -10,13 +10,19 @@
 #include "patterns/form_reader.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products.h"
-#include "patterns/row_reduction.h"
+#include "patterns/row_sum.h"
 
 namespace attn_opt {
 namespace {
 
 bool is_layout(const Node& node) {
-  return has(node, Trait::kMoves) || node.is("Max") || node.is("Clip");
+  return has(node, Trait::kMoves) || node.is("Max") || node.is("Clip") || node.is("Pow");
+}
+
+/// True if NODE adds up elements: a Reduce*, or a product with ones.
+bool adds_up(const Node& node, Facts& facts) {
+  if (node.is("ReduceSum") || node.is("ReduceL1") || node.is("ReduceMean") || node.is("ReduceSumSquare")) return true;
+  return is_product(node) && std::ranges::any_of(node.inputs, [&](Value* input) { return node.inputs.size() == 1 || (input && facts.uniform(*input) == 1.0); });
 }
 
 /// Nodes that may change nothing, looked through without knowing it.
@@ -54,18 +60,17 @@ bool made_by(const Value* value, std::initializer_list<std::string_view> op_type
   return false;
 }
 
-bool divides_product(const Value* product, const Value* sum) {
-  return made_by(product, {"MatMul", "Einsum", "Transpose"}) && made_by(sum, {"ReduceSum", "MatMul"});
+bool may_be_product(const Value* value) { return made_by(value, {"MatMul", "Einsum", "Transpose"}); }
+
+bool may_be_sum(const Value* value) {
+  return made_by(value, {"ReduceSum", "ReduceL1", "ReduceMean", "MatMul", "Einsum", "Max", "Clip", "Where", "Add", "Mul", "Transpose"});
 }
 
-bool multiplies_product(const Value* product, const Value* reciprocal) {
-  return made_by(product, {"MatMul", "Einsum", "Transpose"}) && made_by(reciprocal, {"Reciprocal"});
+bool may_be_reciprocal(const Value* value) { return made_by(value, {"Reciprocal", "Div", "Pow"}); }
+
+bool is_reciprocal(Value& value, Facts& facts) {
+  return either({op("Reciprocal", {any()}), op("Div", {number_is(1), any()}), op("Pow", {any(), number_is(-1)})})(value, facts);
 }
-
-/// Fits what MATCHER fits, also repeated along each row.
-Matcher in_each_row(const Matcher& matcher) { return either({matcher, op("Expand", {matcher})}); }
-
-Matcher row_sum(const Matcher& terms) { return in_each_row(reduced_over_last("ReduceSum", terms)); }
 
 /// Fits MINUEND - SUBTRAHEND, also as a sum with the negative.
 Matcher difference(const Matcher& minuend, const Matcher& subtrahend) {
@@ -75,6 +80,19 @@ Matcher difference(const Matcher& minuend, const Matcher& subtrahend) {
            op("Neg", {subtrahend})(*negative, facts);
   };
   return either({op("Sub", {minuend, subtrahend}), op("Add", {minuend, op("Neg", {subtrahend})}), negative_first});
+}
+
+/// True if NODE, a Softmax or LogSoftmax, takes the axes from its own on for one, as it did before opset 13.
+bool flattens(const Node& node, MatchContext& context) { return context.view.opset(*node.graph) < 13; }
+
+/// The softmax that NODE is.
+SoftmaxSite operator_site(Node& node, MatchContext& context) {
+  SoftmaxSite site{node.inputs[0], node.outputs[0], &node, std::nullopt, std::nullopt};
+  const int64_t axis = node.int_attribute("axis", flattens(node, context) ? 1 : -1);
+  const MaybeShape shape = context.facts.shape(*site.input);
+  const int64_t rank = shape ? std::ssize(*shape) : 0;
+  if (axis < 0 ? !shape || axis >= -rank : axis < rank) site.keys = static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis);
+  return site;
 }
 
 /// The scores that MASKED, of which a maximum was taken, are where no mask hides them, and these masks; nullopt if they are others.
@@ -90,20 +108,21 @@ bool same_cases(const ScoreForm& one, const ScoreForm& other) {
   return std::ranges::equal(one, other, [](const ScoreCase& a, const ScoreCase& b) { return a.guard == b.guard && a.scale == b.scale; });
 }
 
-/// True if VALUE is one number for each row of SCORES.
-bool is_one_a_row(const Value& value, const Value& scores, Facts& facts) {
+/// True if VALUE is one number for each row, along the axis KEYS before the last, of SCORES.
+bool is_one_a_row(const Value& value, const Value& scores, size_t keys, Facts& facts) {
   const MaybeShape own = facts.shape(value), whole = facts.shape(scores);
-  return own && whole && own->size() == whole->size() && own->size() > 1 && own->back().is(1);
+  return own && whole && own->size() == whole->size() && own->size() > std::max<size_t>(1, keys) && (*own)[own->size() - 1 - keys].is(1);
 }
 
-/// The softmax whose exponentials are those of EXPONENT, WEIGHTS of which are kept. What each row is less by it does not see.
-SoftmaxSite softmax_of(Value& exponent, const ScoreForm& weights, Node& reader, MatchContext& context) {
+/// The softmax along the axis KEYS before the last whose exponentials are those of EXPONENT, WEIGHTS of which are kept. What each row
+/// is less by it does not see.
+SoftmaxSite softmax_of(Value& exponent, size_t keys, const ScoreForm& weights, Node& reader, MatchContext& context) {
   Facts& facts = context.facts;
-  SoftmaxSite site{&exponent, nullptr, nullptr, 0.0};
+  SoftmaxSite site{&exponent, nullptr, nullptr, keys, 0.0};
   site.weights = weights;
   Value *scores = nullptr, *lowered = nullptr;
   double number_added = 0;
-  const Matcher highest = reduction_of_rows("ReduceMax", &scores);
+  const Matcher highest = reduction_of_rows("ReduceMax", &scores, keys);
   if (difference(any(&scores), highest)(exponent, facts)) {
     // Scores that are kept may lie far below the largest of all.
     if (weights.size() == 1) site.exponent_offset.reset();
@@ -111,8 +130,8 @@ SoftmaxSite softmax_of(Value& exponent, const ScoreForm& weights, Node& reader, 
     site.exponent_offset = -number_added;
   } else if (commuted("Add", any(&scores), number(&number_added))(exponent, facts)) {
     site.exponent_offset = number_added;
-  } else if (difference(any(&scores), any(&lowered))(exponent, facts) && is_one_a_row(*lowered, *scores, facts)) {
-    Value* rows = reduced_rows("ReduceMax", *lowered, facts.shape(*scores).known().size(), facts);
+  } else if (difference(any(&scores), any(&lowered))(exponent, facts) && is_one_a_row(*lowered, *scores, keys, facts)) {
+    Value* rows = reduced_rows("ReduceMax", *lowered, facts.shape(*scores).known().size(), facts, keys);
     const auto hidden = rows ? hidden_in(*rows, *scores, reader, context) : std::nullopt;
     if (hidden && same_cases(*hidden, weights)) site.exponent_offset.reset();
   } else {
@@ -122,58 +141,80 @@ SoftmaxSite softmax_of(Value& exponent, const ScoreForm& weights, Node& reader, 
   return site;
 }
 
-/// What exponentials have that WEIGHTS, made of them, are where they are not 0: scores, and -inf. Nullopt if they are more.
-std::optional<ScoreForm> masked_scores(const ScoreForm& weights) {
-  ScoreForm scores;
-  double scale = 0;
-  for (const ScoreCase& one : weights) {
-    if (one.number != 0 || !one.addends.empty()) return std::nullopt;
-    if (one.scale != 0 && scale != 0 && one.scale != scale) return std::nullopt;
-    scale = one.scale != 0 ? one.scale : scale;
-    scores.push_back({one.guard, one.scale != 0 ? 1.0 : 0.0, one.scale != 0 ? 0.0 : -INFINITY});
-  }
-  return scale > 0 ? std::optional(scores) : std::nullopt;
-}
-
 bool is_exponential(Value& value) { return value.producer && value.producer->is("Exp"); }
 
-/// NUMERATOR, made elementwise of exponentials, divided by its sum.
-std::optional<SoftmaxSite> quotient_of(Value& numerator, Node& node, MatchContext& context) {
+/// Exponentials, WEIGHTS of which are kept, times FACTOR: 0 or that.
+struct MaskedExponentials {
+  Value* exponential = nullptr;
+  ScoreForm weights;  ///< of what they are exp() of: that, and -inf
+  double factor = 1;
+
+  Value& exponent() const { return *exponential->producer->inputs[0]; }
+};
+
+/// VALUE, made elementwise of exponentials and numbers of which none is negative, perhaps with the shape of more; nullopt if it is more.
+std::optional<MaskedExponentials> masked_exponentials(Value& value, Node& reader, MatchContext& context) {
+  MaskedExponentials read{nearest_source(value, is_exponential, context.facts), {}, 0};
+  if (!read.exponential) return std::nullopt;
+  const auto form = FormReader(reader, context).in_terms_of(*read.exponential, value);
+  const MaybeShape before = context.facts.shape(*read.exponential), after = context.facts.shape(value);
+  if (!form || !before || !after || *before != *after) return std::nullopt;
+  for (const ScoreCase& one : *form) {
+    if (one.number != 0 || !one.addends.empty()) return std::nullopt;
+    if (one.scale != 0 && read.factor != 0 && one.scale != read.factor) return std::nullopt;
+    read.factor = one.scale != 0 ? one.scale : read.factor;
+    read.weights.push_back({one.guard, one.scale != 0 ? 1.0 : 0.0, one.scale != 0 ? 0.0 : -INFINITY});
+  }
+  return read.factor > 0 ? std::optional(std::move(read)) : std::nullopt;
+}
+
+/// How many axes of TERMS, which READ says, lie behind the one that SUM adds up, of TERMS or of the same in other words.
+std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const MaskedExponentials& read, bool swapped, Node& node, MatchContext& context) {
+  constexpr double kRounding = 1e-6;
   Facts& facts = context.facts;
-  Value* exponential = nearest_source(numerator, is_exponential, facts);
-  if (!exponential) return std::nullopt;
-  auto weights = FormReader(node, context).in_terms_of(*exponential, numerator);
-  weights = weights ? masked_scores(*weights) : std::nullopt;
-  const MaybeShape before = facts.shape(*exponential), after = facts.shape(numerator);
-  if (!weights || !before || !after || *before != *after) return std::nullopt;
-  return softmax_of(*exponential->producer->inputs[0], *weights, node, context);
+  const auto axis = axis_in(sum.rows, terms, swapped, facts);
+  const std::optional<MaskedExponentials> summed = axis ? read : masked_exponentials(*sum.rows.value, node, context);
+  if (!summed || std::abs(summed->factor * sum.factor / read.factor - 1) > kRounding) return std::nullopt;
+  if (axis || !same_cases(read.weights, summed->weights) || !computes_same(*read.exponential, *summed->exponential, facts)) return axis;
+  RowReduction rows = sum.rows;
+  rows.value = &terms;
+  return axis_in(rows, terms, swapped, facts);
+}
+
+/// True if a row whose exponents are all -inf, or whose EXPONENTIALS are all masked, has nothing but 0 in EXPONENTIALS: what it is less
+/// by is a number then.
+bool vanish_without_keys(const MaskedExponentials& exponentials, const SoftmaxSite& softmax, Facts& facts) {
+  Value* lowered = nullptr;
+  if (softmax.input == &exponentials.exponent() || !difference(any(), any(&lowered))(exponentials.exponent(), facts)) return true;
+  if (facts.uniform(*lowered)) return true;
+  const bool is_of_kept = reduced_axis_of("ReduceMax", *lowered, *softmax.input, facts).has_value();
+  double bound = -INFINITY;
+  Value& maximum = before_float_casts(*lowered, facts);
+  const bool is_bounded = op("Where", {})(maximum, facts) || (commuted("Max", any(), number(&bound))(maximum, facts) && std::isfinite(bound));
+  return is_of_kept && (is_bounded || exponentials.weights.size() > 1);
+}
+
+/// The softmax along the axis KEYS before the last of EXPONENTIALS, divided by their SUM; nullopt if that may be as small as what is
+/// added to it.
+std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const MaskedExponentials& exponentials, Node& node, MatchContext& context) {
+  SoftmaxSite site = softmax_of(exponentials.exponent(), keys, exponentials.weights, node, context);
+  if (sum.is_inexact && site.exponent_offset) return std::nullopt;
+  site.guards_empty_rows = sum.is_never_zero && vanish_without_keys(exponentials, site, context.facts);
+  return site;
 }
 
 /// Exponentials divided by their sum.
 std::optional<SoftmaxSite> quotient(Node& node, MatchContext& context) {
-  Value* numerator = nullptr;
-  const Matcher sum = reduction_of_rows("ReduceSum", &numerator);
-  const Matcher reciprocal = in_each_row(op("Reciprocal", {sum}));
   for (const size_t at : {0, 1}) {
     if (node.inputs.size() != 2 || (node.is("Div") && at == 1) || !node.inputs[0] || !node.inputs[1]) return std::nullopt;
-    numerator = node.inputs[at];
-    if ((node.is("Div") ? sum : reciprocal)(*node.inputs[1 - at], context.facts)) return quotient_of(*numerator, node, context);
+    Value& numerator = *node.inputs[at];
+    const auto read = masked_exponentials(numerator, node, context);
+    if (!read) continue;
+    const auto sum = row_sum(*node.inputs[1 - at], !node.is("Div"), context.facts.shape(numerator).known().size(), context.facts);
+    const auto keys = sum ? summed_axis(*sum, numerator, *read, false, node, context) : std::nullopt;
+    if (keys) return softmax_over(*sum, *keys, *read, node, context);
   }
   return std::nullopt;
-}
-
-/// Fits the sum of each row of TERMS, or of what ROWS holds by then, one number in the place of the keys, and captures what
-/// adds them up.
-Matcher total_of_row(const Matcher& terms, Value* const* rows, const Node** sum) {
-  return [=](Value& value, Facts& facts) {
-    const Value& seen = canonical(value, facts);
-    const MaybeShape shape = facts.shape(seen);
-    const Matcher times_ones = op("MatMul", {terms, number_is(1)});
-    const bool is_one_a_row = shape && !shape->empty() && shape->back().is(1);
-    *sum = seen.producer;
-    if (reduced_over_last("ReduceSum", terms)(value, facts) || (is_one_a_row && times_ones(value, facts))) return true;
-    return is_one_a_row && reduction_of_rows("ReduceSum", rows, sum)(value, facts);
-  };
 }
 
 /// What OPERAND is a cast of, or its last two axes swapped; sets SWAPPED if they are.
@@ -190,13 +231,32 @@ Value& uncast(Value& operand, bool& swapped, Facts& facts) {
   return *value;
 }
 
-/// The exponentials that VALUE is another number times; null if it is none.
-Value* scaled_exponential(Value& value, Node& reader, MatchContext& context) {
-  if (is_exponential(value)) return nullptr;
-  Value* exponential = nearest_source(value, is_exponential, context.facts);
-  if (!exponential) return nullptr;
-  const auto form = FormReader(reader, context).in_terms_of(*exponential, value);
-  return form && is_scale(*form) ? exponential : nullptr;
+/// Exponentials divided by the sum of their absolute values, which is theirs.
+std::optional<SoftmaxSite> normalised(Node& node, MatchContext& context) {
+  const auto read = node.int_attribute("p", 2) == 1 ? masked_exponentials(*node.inputs[0], node, context) : std::nullopt;
+  if (!read) return std::nullopt;
+  const int64_t rank = std::ssize(context.facts.shape(*node.inputs[0]).known()), axis = node.int_attribute("axis", -1);
+  if (axis < -rank || axis >= rank) return std::nullopt;
+  return softmax_of(read->exponent(), static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis), read->weights, node, context);
+}
+
+/// Masked exponentials TERMS of PRODUCT, which stands at the input NUMERATOR of NODE, divided by their sum.
+std::optional<SoftmaxSite> divided_by_sum_of(Value& terms, Node& node, size_t numerator, MatchContext& context) {
+  const auto read = masked_exponentials(terms, node, context);
+  if (!read) return std::nullopt;
+  const auto sum = row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), context.facts);
+  for (const bool swapped : {false, true}) {
+    const auto features = sum ? summed_axis(*sum, terms, *read, swapped, node, context) : std::nullopt;
+    if (!features || *features > 1) continue;
+    auto site = softmax_over(*sum, swapped ? 1 - *features : *features, *read, node, context);
+    if (!site) return std::nullopt;
+    site->output = &terms;
+    site->sum = sum->rows.node;
+    site->divided = node.outputs[0];
+    site->features = *features;
+    return site;
+  }
+  return std::nullopt;
 }
 
 /// Exponentials times V, perhaps with a number, divided by their sum: at the input NUMERATOR of NODE.
@@ -209,40 +269,49 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
   for (Value* operand : product->inputs) {
     if (!operand) continue;
     bool is_turned = false;
-    Value *exponent = nullptr, *exponential = &uncast(*operand, is_turned, facts);
-    Value* scaled = scaled_exponential(*exponential, node, context);
-    if (scaled) exponential = scaled;
-    if (!op("Exp", {any(&exponent)})(*exponential, facts)) continue;
-    const Node* sum = nullptr;
-    Value* also = is_turned || scaled ? exponential : operand;
-    const Matcher total = total_of_row(either({same(&exponential), same(&also)}), &exponential, &sum);
-    if (!(node.is("Div") ? total : op("Reciprocal", {total}))(*node.inputs[1 - numerator], facts)) continue;
-    SoftmaxSite site = softmax_of(*exponent, core_form(), node, context);
-    site.output = exponential;
-    site.sum = sum;
-    site.product = product;
-    site.divided = node.outputs[0];
-    site.swapped = swapped;
+    Value& terms = uncast(*operand, is_turned, facts);
+    auto site = divided_by_sum_of(terms, node, numerator, context);
+    Value* exponential = site ? nullptr : nearest_source(terms, is_exponential, facts);
+    if (exponential && exponential != &terms) site = divided_by_sum_of(*exponential, node, numerator, context);
+    if (!site) continue;
+    site->product = product;
+    site->swapped = swapped;
     return site;
   }
   return std::nullopt;
 }
 
+/// The exponential of EXPONENT less LOG, the logarithm of its own exponentials' sum.
+std::optional<SoftmaxSite> less_log_of_sum(Value& exponent, Value& log, Node& node, MatchContext& context) {
+  Facts& facts = context.facts;
+  const MaybeShape shape = facts.shape(exponent);
+  bool is_log = false;
+  const ElementStep logarithm = [&](Value& seen) -> Value* {
+    if (is_log || !seen.producer->is("Log")) return nullptr;
+    is_log = true;
+    return seen.producer->inputs[0];
+  };
+  const TakenAxis sum = [&](const Node& reduces, const RowReduction& after) {
+    return reduces.is("ReduceSum") ? before_reduction(reduces, after, facts) : std::nullopt;
+  };
+  auto sums = shape ? reduction_in(log, shape->size(), sum, logarithm, facts) : std::nullopt;
+  if (!sums || !is_log || !is_exponential(*sums->value)) return std::nullopt;
+  sums->value = &canonical(*sums->value->producer->inputs[0], facts);
+  const auto keys = axis_in(*sums, exponent, false, facts);
+  return keys ? std::optional(softmax_of(exponent, *keys, core_form(), node, context)) : std::nullopt;
+}
+
 /// The exponential of logarithms of probabilities.
 std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
   Facts& facts = context.facts;
-  Value *scores = nullptr, *exponent = nullptr;
+  Value *scores = nullptr, *lowered_by = nullptr;
   Node* normaliser = nullptr;
-  const Matcher log_sum = in_each_row(op("Log", {row_sum(op("Exp", {same(&exponent)}))}));
-  const Matcher log_sum_exp = in_each_row(reduced_over_last("ReduceLogSumExp", same(&scores)));
   Value& result = *node.outputs[0];
-  if (op("Exp", {op("LogSoftmax", {any(&scores)}, &normaliser)})(result, facts))
-    return SoftmaxSite{scores, nullptr, normaliser, std::nullopt};
-  if (op("Exp", {difference(any(&exponent), log_sum)})(result, facts)) return softmax_of(*exponent, core_form(), node, context);
+  if (op("Exp", {op("LogSoftmax", {any(&scores)}, &normaliser)})(result, facts)) return operator_site(*normaliser, context);
+  if (!op("Exp", {difference(any(&scores), any(&lowered_by))})(result, facts)) return std::nullopt;
   // The logarithm of a sum rounds as the scores do: what is added to very low scores is lost, as exp() of them is.
-  if (op("Exp", {difference(any(&scores), log_sum_exp)})(result, facts))
-    return SoftmaxSite{scores, nullptr, nullptr, 0.0};
-  return std::nullopt;
+  if (const auto keys = reduced_axis_of("ReduceLogSumExp", *lowered_by, *scores, facts)) return SoftmaxSite{scores, nullptr, nullptr, keys, 0.0};
+  return less_log_of_sum(*scores, *lowered_by, node, context);
 }
 
 }  // namespace
@@ -250,18 +319,19 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
 bool may_be_softmax(const Node& node) {
   const Value *first = node.input(0), *second = node.input(1);
   if (node.is("Softmax")) return true;
-  if (node.is("Div") && divides_product(first, second)) return true;
-  if (node.is("Div")) return made_by(first, {"Exp"}) || made_by(second, {"ReduceSum"});
+  if (node.is("Div")) return made_by(first, {"Exp"}) || made_by(second, {"ReduceSum"}) || (may_be_product(first) && may_be_sum(second));
   if (node.is("Exp")) return made_by(first, {"LogSoftmax", "Sub", "Add"});
+  if (node.is("LpNormalization")) return made_by(first, {"Exp"});
   if (!node.is("Mul")) return false;
-  return made_by(first, {"Exp"}) || made_by(second, {"Exp"}) || multiplies_product(first, second) || multiplies_product(second, first);
+  const bool is_behind_product = (may_be_product(first) && may_be_reciprocal(second)) || (may_be_product(second) && may_be_reciprocal(first));
+  return made_by(first, {"Exp"}) || made_by(second, {"Exp"}) || is_behind_product;
 }
 
 std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
-  if (node.is("Softmax")) return SoftmaxSite{node.inputs[0], node.outputs[0], &node, std::nullopt};
+  if (node.is("Softmax")) return operator_site(node, context);
   const bool is_copy = canonical(*node.outputs[0], context.facts).producer != &node;
   if (is_copy) return std::nullopt;
-  auto site = node.is("Exp") ? exponential(node, context) : quotient(node, context);
+  auto site = node.is("Exp") ? exponential(node, context) : node.is("LpNormalization") ? normalised(node, context) : quotient(node, context);
   if (site) {
     site->output = node.outputs[0];
     return site;
@@ -272,29 +342,22 @@ std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
   return site ? site : divided_product(node, 1, context);
 }
 
-size_t keys_before_last(const SoftmaxSite& softmax, MatchContext& context) {
-  const Node* node = softmax.normaliser;
-  const MaybeShape shape = context.facts.shape(*softmax.output);
-  if (!node || !shape || context.view.opset(*node->graph) < 13) return 0;
-  const int64_t axis = node->int_attribute("axis", -1), rank = std::ssize(*shape), own = axis < 0 ? axis + rank : axis;
-  return own < 0 || own >= rank ? 0 : static_cast<size_t>(rank - 1 - own);
-}
-
 const Node* unread_sum(const Node& node, Facts& facts) {
-  if (!node.is("Div") || node.inputs.size() != 2 || !node.inputs[1]) return nullptr;
+  if ((!node.is("Div") && !node.is("Mul")) || node.inputs.size() != 2 || !node.inputs[0] || !node.inputs[1]) return nullptr;
   // What stands between the exponentials and their sum, or between the sum and the division, is what could not be read.
   constexpr size_t kMaxValues = 32;
-  std::vector<Value*> values{node.inputs[1]};
+  std::vector<Value*> values;
+  for (const size_t at : {0, 1})
+    if (node.is("Div") ? at == 1 : is_reciprocal(*node.inputs[at], facts)) values.push_back(node.inputs[at]);
   const Node* sum = nullptr;
   for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i) {
     const Node* maker = canonical(*values[i], facts).producer;
     if (!maker || !maker->domain().empty()) continue;
     if (maker->is("Exp") && sum) return sum;
-    const bool is_sum = maker->is("ReduceSum");
-    if (!is_sum && form_operands(*maker).empty() && !is_layout(*maker)) continue;
+    const bool is_sum = adds_up(*maker, facts);
+    std::vector<size_t> followed = form_operands(*maker);
+    if (is_sum || is_layout(*maker)) followed = is_product(*maker) ? std::vector<size_t>{0, 1} : std::vector<size_t>{0};
     if (is_sum) sum = maker;
-    const std::vector<size_t> followed = form_operands(*maker);
-    if (followed.empty()) values.push_back(maker->inputs[0]);
     for (const size_t operand : followed)
       if (Value* input = maker->input(static_cast<int>(operand))) values.push_back(input);
   }
@@ -302,19 +365,18 @@ const Node* unread_sum(const Node& node, Facts& facts) {
 }
 
 Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& layout, MatchContext& context) {
-  const Node* node = softmax.normaliser;
-  // Before opset 13 the default was 1 and the axes from there on were flattened: for the last axis that is the same.
-  const bool flattens = node && context.view.opset(*node->graph) < 13;
-  const int64_t axis = node ? node->int_attribute("axis", flattens ? 1 : -1) : -1;
-  if (axis == -1 && layout.order.empty()) return {};
+  if (softmax.keys == 0 && layout.order.empty()) return {};
+  const Node* node = softmax.normaliser ? softmax.normaliser : softmax.output->producer;
   const MaybeShape shape = context.facts.shape(*softmax.input);
-  if (!shape) return missed("softmax.unknown-rank", node, "axis " + std::to_string(axis) + " of '" + softmax.input->name + "'");
-  const int64_t rank = std::ssize(*shape), own = axis < 0 ? axis + rank : axis;
-  const int64_t keys = layout.order.empty() ? rank - 1 : layout.order.back();
-  if (own == keys && (own == rank - 1 || !flattens)) return {};
-  if (own == rank - 1)
+  if (!shape || !softmax.keys) return missed("softmax.unknown-rank", node, "'" + softmax.input->name + "'");
+  const int64_t last = std::ssize(*shape) - 1, own = last - static_cast<int64_t>(*softmax.keys);
+  const int64_t keys = layout.order.empty() ? last : layout.order.back();
+  // Axes from there on that are taken for one are the same for the last axis.
+  const bool is_flattened = softmax.normaliser && flattens(*node, context);
+  if (own == keys && (own == last || !is_flattened)) return {};
+  if (own == last)
     return missed("product.probabilities-on-wrong-side", node, "the product with V does not sum over the last axis of the softmax");
-  return missed("softmax.axis", node, "axis " + std::to_string(axis) + " of " + to_string(*shape) + " is not that of the keys");
+  return missed("softmax.axis", node, "axis " + std::to_string(own) + " of " + to_string(*shape) + " is not that of the keys");
 }
 
 }  // namespace attn_opt

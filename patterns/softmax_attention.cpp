@@ -148,9 +148,11 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
   if (made.empty() || made != divided || summed.empty() || summed != read) return miss("sizes that are not known to be equal");
   std::vector<Role> roles = output.roles;
   if (softmax.swapped) std::swap(roles[roles.size() - 2], roles.back());
-  const bool keeps_order =
-      output.order.empty() && layout_at_softmax(walk, reading.value_product.probabilities, *softmax.output, context).order.empty();
-  const bool has_rows = roles.size() == summed.size() && roles[roles.size() - 2] == Role::kRow && roles.back() == Role::kFeature &&
+  const ScoreLayout& layout = reading.value_product.probabilities;
+  const bool keeps_order = output.order.empty() && walk.perm.empty() && (layout.order.empty() || layout.swaps_last_two());
+  const auto features = roles.end() - 1 - static_cast<std::ptrdiff_t>(softmax.features);
+  const auto rows = roles.end() - 2 + static_cast<std::ptrdiff_t>(softmax.features);
+  const bool has_rows = roles.size() == summed.size() && *rows == Role::kRow && *features == Role::kFeature &&
                         std::is_sorted(roles.begin(), roles.end() - 2);
   if (!keeps_order || !has_rows) return miss("the sums do not lie as the rows of the product do");
   output.value = softmax.divided;
@@ -162,7 +164,7 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
 Matched<Reading> read_site(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context) {
   Reading reading;
   ATTN_OPT_MATCH(reading.probabilities,
-                 walk_probabilities(*softmax.output, keys_before_last(softmax, context), softmax.sum, wanted, context));
+                 walk_probabilities(*softmax.output, softmax.keys.value_or(0), softmax.sum, wanted, context));
   const ProbabilityWalk& probabilities = reading.probabilities;
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
   const ScoreLayout layout = product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
@@ -180,7 +182,7 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, const Node* wanted, Match
     reading.scores.layout.head_axes = 2;
   ATTN_OPT_DONE(add_what_product_adds(reading));
   ATTN_OPT_DONE(add_renormalised_mask(layout, reading, context));
-  ATTN_OPT_MATCH(reading.guard, read_guard(reading, layout, *softmax.input, context));
+  ATTN_OPT_MATCH(reading.guard, read_guard(reading, layout, softmax, context));
   ATTN_OPT_MATCH(reading.value_product.value, stepped_values(probabilities, reading.value_product.value, context));
   return reading;
 }
@@ -243,11 +245,13 @@ void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, Match
   sdpa.scores_output_mode = found->mode;
 }
 
-/// True if NODE divides what a product makes.
+/// True if NODE divides what a product makes, or multiplies it.
 bool divides_product(const Node& node, Facts& facts) {
-  const Node* maker = canonical(*node.inputs[0], facts).producer;
-  if (maker && maker->is("Transpose")) maker = canonical(*maker->inputs[0], facts).producer;
-  return maker && is_product(*maker);
+  return std::ranges::any_of(node.inputs, [&](Value* input) {
+    const Node* maker = input ? canonical(*input, facts).producer : nullptr;
+    if (maker && maker->is("Transpose")) maker = canonical(*maker->inputs[0], facts).producer;
+    return maker && is_product(*maker);
+  });
 }
 
 /// A division by a sum of exponentials in front of a product, or behind it, is worth a line even where it cannot be read.
