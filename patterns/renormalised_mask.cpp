@@ -7,21 +7,10 @@
 #include "patterns/conditions.h"
 #include "patterns/inner_values.h"
 #include "patterns/peel_steps.h"
-#include "patterns/row_reduction.h"
+#include "patterns/row_sum.h"
 
 namespace attn_opt {
 namespace {
-
-/// The only Div that divides VALUE; null if there is none or several.
-Node* division_of(Value& value, Facts& facts) {
-  Node* found = nullptr;
-  for (const Reader& reader : readers_of(value, facts).all) {
-    if (!reader.node || reader.node->graph != value.graph || !reader.node->is("Div") || reader.input != 0) continue;
-    if (found) return nullptr;
-    found = reader.node;
-  }
-  return found;
-}
 
 /// What NODE, a Where, takes where CONDITION holds and where it does not.
 struct Choice {
@@ -35,28 +24,33 @@ std::optional<Choice> choice_of(const Node* node, Facts& facts) {
   return Choice{condition.value, node->inputs[condition.is_true ? 1 : 2], node->inputs[condition.is_true ? 2 : 1]};
 }
 
-/// The denominator that DIVIDES what is left of probabilities.
-struct Denominator {
-  Value* is_positive = nullptr;  ///< that the sum is; null if it is not asked
-};
-
-std::optional<Denominator> denominator_of(Value& divisor, Value& left, size_t keys, Facts& facts) {
-  Value* rows = &left;
-  const Matcher total = reduction_of_rows("ReduceSum", &rows, keys);
-  if (total(divisor, facts)) return Denominator{};
-  const auto choice = choice_of(canonical(divisor, facts).producer, facts);
-  if (!choice || facts.uniform(*choice->otherwise) != 1.0 || !total(*choice->held, facts)) return std::nullopt;
-  Value* sum = choice->held;
-  const Matcher is_positive = either({op("Greater", {same(&sum), number_is(0)}), op("Less", {number_is(0), same(&sum)})});
-  return is_positive(*choice->condition, facts) ? std::optional(Denominator{choice->condition}) : std::nullopt;
+/// Where NODE, which reads PROBABILITIES, leaves them as they are; elsewhere it makes them 0. Nullopt if it does anything else.
+std::optional<Condition> kept_by(const Node& node, const Reader& probabilities, Facts& facts) {
+  if (node.is("Mul")) return condition_of_number(*node.inputs[static_cast<size_t>(1 - probabilities.input)], facts);
+  const auto choice = choice_of(&node, facts);
+  if (!choice || node.inputs[0] == probabilities.read) return std::nullopt;
+  const bool is_held = choice->held == probabilities.read;
+  return facts.uniform(is_held ? *choice->otherwise : *choice->held) == 0.0 ? std::optional(Condition{choice->condition, is_held}) : std::nullopt;
 }
 
-/// True if every reader of LEFT is DIVIDES or a sum that only DIVIDES sees.
-bool serves_only(Value& left, const Node& divides, Facts& facts) {
+/// A division by the sum of what it divides.
+struct Division {
+  Node* node = nullptr;
+  RowSum sum;
+};
+
+/// The division of LEFT by its sum along the axis KEYS before the last, if nothing else reads it.
+std::optional<Division> division_of(Value& left, size_t keys, Facts& facts) {
   const Readers readers = readers_of(left, facts);
-  return !readers.is_output && std::ranges::all_of(readers.all, [&](const Reader& reader) {
-    return reader.node && (reader.node == &divides || reader.node->is("ReduceSum"));
-  });
+  std::optional<Division> found;
+  for (const Reader& reader : readers.all) {
+    Node* node = reader.node;
+    if (!node || node->graph != left.graph || !(node->is("Mul") || (node->is("Div") && reader.input == 0))) continue;
+    auto sum = row_sum(*node->inputs[static_cast<size_t>(1 - reader.input)], node->is("Mul"), facts.shape(left).known().size(), facts);
+    if (sum && !sum->is_inexact && sum->factor == 1 && axis_in(sum->rows, left, false, facts) == keys) found = Division{node, *std::move(sum)};
+  }
+  const auto serves = [&](const Reader& reader) { return reader.node && (reader.node == found->node || reader.node == found->sum.rows.node); };
+  return found && !readers.is_output && std::ranges::all_of(readers.all, serves) ? found : std::nullopt;
 }
 
 /// Where(IS_POSITIVE, QUOTIENT, 0); null if QUOTIENT is read otherwise.
@@ -72,20 +66,17 @@ Value* guarded(Value& quotient, Value& is_positive, Facts& facts) {
 std::optional<RenormalisedMask> renormalised_mask(const Readers& readers, Value& probabilities, size_t keys, MatchContext& context) {
   Facts& facts = context.facts;
   Node* node = readers.only_one() ? readers.all[0].node : nullptr;
-  if (!node || node->graph != probabilities.graph || !node->is("Mul")) return std::nullopt;
-  const auto condition = condition_of_number(*node->inputs[static_cast<size_t>(1 - readers.all[0].input)], facts);
+  if (!node || node->graph != probabilities.graph || !(node->is("Mul") || node->is("Where"))) return std::nullopt;
+  const auto condition = kept_by(*node, readers.all[0], facts);
   Value& left = *node->outputs[0];
   if (!condition || !keeps_shape(left, probabilities, facts)) return std::nullopt;
-  Node* divides = division_of(left, facts);
-  const auto denominator = divides ? denominator_of(*divides->inputs[1], left, keys, facts) : std::nullopt;
-  if (!denominator || !serves_only(left, *divides, facts)) return std::nullopt;
-  RenormalisedMask mask{condition->value, divides->outputs[0]};
-  if (denominator->is_positive) {
-    Value* rows = guarded(*mask.result, *denominator->is_positive, facts);
-    mask.guards_empty_rows = true;  // 0 divided by 1
-    mask.guards_nan = rows != nullptr;
-    if (rows) mask.result = rows;
-  }
+  const auto division = division_of(left, keys, facts);
+  if (!division) return std::nullopt;
+  RenormalisedMask mask{condition->value, division->node->outputs[0]};
+  mask.guards_empty_rows = division->sum.is_never_zero;  // 0 divided by another number
+  Value* rows = division->sum.is_positive ? guarded(*mask.result, *division->sum.is_positive, facts) : nullptr;
+  mask.guards_nan = rows != nullptr;
+  if (rows) mask.result = rows;
   if (!condition->is_true) mask.keep = InnerValues(*node, context).build().node("Not", {condition->value});
   return mask;
 }

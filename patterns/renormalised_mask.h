@@ -3,7 +3,7 @@
 //   Softmax ─ Mul(mask) ─┬─────────────── Div ─ MatMul(V)           flax.nnx by jax2onnx
 //                        └─ ReduceSum ─────┘
 //
-//   the sum s also as Where(s > 0, s, 1), and behind the Div Where(s > 0, ·, 0): rows without a key are 0
+//   the mask also as Where(mask, ·, 0), the sum in any words (row_sum.h); behind the Div Where(s > 0, ·, 0): rows without a key are 0
 //
 // Where all keys that are kept have probabilities too small for their type the model has 0, the operator has not.
 #pragma once
