@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
-#include "attn_opt/operator_traits.h"
 #include "patterns/form_reader.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products.h"
@@ -14,63 +12,6 @@
 
 namespace attn_opt {
 namespace {
-
-bool is_layout(const Node& node) {
-  return has(node, Trait::kMoves) || node.is("Max") || node.is("Clip") || node.is("Pow");
-}
-
-/// True if NODE adds up elements: a Reduce*, or a product with ones.
-bool adds_up(const Node& node, Facts& facts) {
-  if (node.is("ReduceSum") || node.is("ReduceL1") || node.is("ReduceMean") || node.is("ReduceSumSquare")) return true;
-  return is_product(node) && std::ranges::any_of(node.inputs, [&](Value* input) { return node.inputs.size() == 1 || (input && facts.uniform(*input) == 1.0); });
-}
-
-/// Nodes that may change nothing, looked through without knowing it.
-constexpr int kMaxCopies = 8;
-
-bool is_one_of(const Node& node, std::initializer_list<std::string_view> op_types) {
-  return std::ranges::any_of(op_types, [&node](std::string_view op_type) { return node.is(op_type); });
-}
-
-bool may_add_nothing(const Node& node) { return has(node, Trait::kAdds) || has(node, Trait::kMultiplies); }
-
-/// True if VALUE is an initializer or an input, or may be a copy of one or a number computed from some.
-bool may_be_number(const Value* value, int steps = kMaxCopies) {
-  for (; steps > 0 && value; --steps) {
-    if (!value->producer || is_one_of(*value->producer, {"Constant", "ConstantOfShape"})) return true;
-    const Node& node = *value->producer;
-    if (!may_be_no_op(node) || (may_add_nothing(node) && !may_be_number(node.input(1), steps / 2))) return false;
-    value = node.input(0);
-  }
-  return false;
-}
-
-/// True if VALUE is what an OP_TYPE makes, or may be a copy of that.
-bool made_by(const Value* value, std::initializer_list<std::string_view> op_types) {
-  for (int step = 0; step < kMaxCopies && value && value->producer; ++step) {
-    const Node& node = *value->producer;
-    if (is_one_of(node, op_types)) return true;
-    if (node.is("Where")) {
-      value = node.input(may_be_number(node.input(1)) ? 2 : 1);
-      continue;
-    }
-    if (!may_be_no_op(node)) return false;
-    value = node.input(may_add_nothing(node) && may_be_number(node.input(0)) ? 1 : 0);
-  }
-  return false;
-}
-
-bool may_be_product(const Value* value) { return made_by(value, {"MatMul", "Einsum", "Transpose"}); }
-
-bool may_be_sum(const Value* value) {
-  return made_by(value, {"ReduceSum", "ReduceL1", "ReduceMean", "MatMul", "Einsum", "Max", "Clip", "Where", "Add", "Mul", "Transpose"});
-}
-
-bool may_be_reciprocal(const Value* value) { return made_by(value, {"Reciprocal", "Div", "Pow"}); }
-
-bool is_reciprocal(Value& value, Facts& facts) {
-  return either({op("Reciprocal", {any()}), op("Div", {number_is(1), any()}), op("Pow", {any(), number_is(-1)})})(value, facts);
-}
 
 /// Fits MINUEND - SUBTRAHEND, also as a sum with the negative.
 Matcher difference(const Matcher& minuend, const Matcher& subtrahend) {
@@ -281,24 +222,45 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
   return std::nullopt;
 }
 
-/// The exponential of EXPONENT less LOG, the logarithm of its own exponentials' sum.
-std::optional<SoftmaxSite> less_log_of_sum(Value& exponent, Value& log, Node& node, MatchContext& context) {
-  Facts& facts = context.facts;
-  const MaybeShape shape = facts.shape(exponent);
+/// The exponents, of rows of RANK axes, of whose exponentials' sums LOG holds the logarithms.
+std::optional<RowReduction> log_of_sums(Value& log, size_t rank, Facts& facts) {
   bool is_log = false;
+  // Log(t)  =>  t
   const ElementStep logarithm = [&](Value& seen) -> Value* {
     if (is_log || !seen.producer->is("Log")) return nullptr;
     is_log = true;
     return seen.producer->inputs[0];
   };
-  const TakenAxis sum = [&](const Node& reduces, const RowReduction& after) {
-    return reduces.is("ReduceSum") ? before_reduction(reduces, after, facts) : std::nullopt;
+  const TakenAxis sum = [&](const Node& node, const RowReduction& after) {
+    return node.is(is_log ? "ReduceSum" : "ReduceLogSum") ? before_reduction(node, after, facts) : std::nullopt;
   };
-  auto sums = shape ? reduction_in(log, shape->size(), sum, logarithm, facts) : std::nullopt;
-  if (!sums || !is_log || !is_exponential(*sums->value)) return std::nullopt;
-  sums->value = &canonical(*sums->value->producer->inputs[0], facts);
-  const auto keys = axis_in(*sums, exponent, false, facts);
-  return keys ? std::optional(softmax_of(exponent, *keys, core_form(), node, context)) : std::nullopt;
+  auto sums = reduction_in(log, rank, sum, logarithm, facts);
+  if (!sums) return std::nullopt;
+  Value& summed = before_float_casts(*sums->value, facts);
+  if (!is_exponential(summed)) return std::nullopt;
+  sums->value = &canonical(*summed.producer->inputs[0], facts);
+  return sums;
+}
+
+/// The exponential of SCORES less LOWERED_BY.
+///
+///   Exp(e - log(sum(Exp(e))))  =>  e      Exp(x - (m + log(sum(Exp(x - m)))))  =>  x - m
+std::optional<SoftmaxSite> less_log_of_sums(Value& scores, Value& lowered_by, Node& node, MatchContext& context) {
+  Facts& facts = context.facts;
+  const MaybeShape shape = facts.shape(scores);
+  if (!shape) return std::nullopt;
+  Value *one = nullptr, *other = nullptr, *whole = &scores;
+  const auto softmax = [&](const std::optional<RowReduction>& sums, Value& exponent) -> std::optional<SoftmaxSite> {
+    const auto keys = sums ? axis_in(*sums, exponent, false, facts) : std::nullopt;
+    return keys ? std::optional(softmax_of(exponent, *keys, core_form(), node, context)) : std::nullopt;
+  };
+  if (!op("Add", {any(&one), any(&other)})(before_float_casts(lowered_by, facts), facts))
+    return softmax(log_of_sums(lowered_by, shape->size(), facts), scores);
+  for (int at = 0; at < 2; ++at, std::swap(one, other)) {
+    const auto sums = log_of_sums(*one, shape->size(), facts);
+    if (sums && difference(same(&whole), same(&other))(*sums->value, facts)) return softmax(sums, *sums->value);
+  }
+  return std::nullopt;
 }
 
 /// The exponential of logarithms of probabilities.
@@ -311,21 +273,10 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
   if (!op("Exp", {difference(any(&scores), any(&lowered_by))})(result, facts)) return std::nullopt;
   // The logarithm of a sum rounds as the scores do: what is added to very low scores is lost, as exp() of them is.
   if (const auto keys = reduced_axis_of("ReduceLogSumExp", *lowered_by, *scores, facts)) return SoftmaxSite{scores, nullptr, nullptr, keys, 0.0};
-  return less_log_of_sum(*scores, *lowered_by, node, context);
+  return less_log_of_sums(*scores, *lowered_by, node, context);
 }
 
 }  // namespace
-
-bool may_be_softmax(const Node& node) {
-  const Value *first = node.input(0), *second = node.input(1);
-  if (node.is("Softmax")) return true;
-  if (node.is("Div")) return made_by(first, {"Exp"}) || made_by(second, {"ReduceSum"}) || (may_be_product(first) && may_be_sum(second));
-  if (node.is("Exp")) return made_by(first, {"LogSoftmax", "Sub", "Add"});
-  if (node.is("LpNormalization")) return made_by(first, {"Exp"});
-  if (!node.is("Mul")) return false;
-  const bool is_behind_product = (may_be_product(first) && may_be_reciprocal(second)) || (may_be_product(second) && may_be_reciprocal(first));
-  return made_by(first, {"Exp"}) || made_by(second, {"Exp"}) || is_behind_product;
-}
 
 std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
   if (node.is("Softmax")) return operator_site(node, context);
@@ -340,28 +291,6 @@ std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
   if (!node.is("Mul")) return std::nullopt;
   site = divided_product(node, 0, context);
   return site ? site : divided_product(node, 1, context);
-}
-
-const Node* unread_sum(const Node& node, Facts& facts) {
-  if ((!node.is("Div") && !node.is("Mul")) || node.inputs.size() != 2 || !node.inputs[0] || !node.inputs[1]) return nullptr;
-  // What stands between the exponentials and their sum, or between the sum and the division, is what could not be read.
-  constexpr size_t kMaxValues = 32;
-  std::vector<Value*> values;
-  for (const size_t at : {0, 1})
-    if (node.is("Div") ? at == 1 : is_reciprocal(*node.inputs[at], facts)) values.push_back(node.inputs[at]);
-  const Node* sum = nullptr;
-  for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i) {
-    const Node* maker = canonical(*values[i], facts).producer;
-    if (!maker || !maker->domain().empty()) continue;
-    if (maker->is("Exp") && sum) return sum;
-    const bool is_sum = adds_up(*maker, facts);
-    std::vector<size_t> followed = form_operands(*maker);
-    if (is_sum || is_layout(*maker)) followed = is_product(*maker) ? std::vector<size_t>{0, 1} : std::vector<size_t>{0};
-    if (is_sum) sum = maker;
-    for (const size_t operand : followed)
-      if (Value* input = maker->input(static_cast<int>(operand))) values.push_back(input);
-  }
-  return nullptr;
 }
 
 Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& layout, MatchContext& context) {

@@ -32,7 +32,8 @@ bool may_be_softmax(const Node& node);
 ///
 ///   Softmax(x)      Exp(e) / sum(Exp(e))      Exp(e) * (1 / sum(Exp(e)))      LpNormalization<p = 1>(Exp(e))
 ///   (Exp(e) V) / sum(Exp(e))      (Exp(e) V) * (1 / sum(Exp(e)))
-///   Exp(LogSoftmax(x))      Exp(e - Log(ReduceSum(Exp(e))))      Exp(x - ReduceLogSumExp(x))
+///   Exp(LogSoftmax(x))      Exp(e - Log(ReduceSum(Exp(e))))      Exp(x - (m + Log(ReduceSum(Exp(x - m)))))
+///   Exp(x - ReduceLogSumExp(x))      Exp(e - ReduceLogSum(Exp(e)))
 ///
 /// where e is x - ReduceMax(x), x less any number for each row, x with a number added, or x, and Exp(e) may be masked by Where or by
 /// ones and zeros before it is summed up, and be computed anew for the sum (row_sum.h). Sums and maxima may be taken in another

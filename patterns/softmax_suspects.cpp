@@ -1,0 +1,109 @@
+// What may be a softmax, told by few nodes, and what looks like one that cannot be read.
+#include <algorithm>
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/matcher.h"
+#include "attn_opt/operator_traits.h"
+#include "patterns/form_reader.h"
+#include "patterns/products.h"
+#include "patterns/softmax_anchor.h"
+
+namespace attn_opt {
+namespace {
+
+bool is_layout(const Node& node) {
+  return has(node, Trait::kMoves) || node.is("Max") || node.is("Clip") || node.is("Pow");
+}
+
+/// True if NODE adds up elements: a Reduce*, or a product with ones.
+bool adds_up(const Node& node, Facts& facts) {
+  if (node.is("ReduceSum") || node.is("ReduceL1") || node.is("ReduceMean") || node.is("ReduceSumSquare")) return true;
+  return is_product(node) && std::ranges::any_of(node.inputs, [&](Value* input) { return node.inputs.size() == 1 || (input && facts.uniform(*input) == 1.0); });
+}
+
+/// Nodes that may change nothing, looked through without knowing it.
+constexpr int kMaxCopies = 8;
+
+bool is_one_of(const Node& node, std::initializer_list<std::string_view> op_types) {
+  return std::ranges::any_of(op_types, [&node](std::string_view op_type) { return node.is(op_type); });
+}
+
+bool may_add_nothing(const Node& node) { return has(node, Trait::kAdds) || has(node, Trait::kMultiplies); }
+
+/// True if VALUE is an initializer or an input, or may be a copy of one or a number computed from some.
+bool may_be_number(const Value* value, int steps = kMaxCopies) {
+  for (; steps > 0 && value; --steps) {
+    if (!value->producer || is_one_of(*value->producer, {"Constant", "ConstantOfShape"})) return true;
+    const Node& node = *value->producer;
+    if (!may_be_no_op(node) || (may_add_nothing(node) && !may_be_number(node.input(1), steps / 2))) return false;
+    value = node.input(0);
+  }
+  return false;
+}
+
+/// True if VALUE is what an OP_TYPE makes, or may be a copy of that.
+bool made_by(const Value* value, std::initializer_list<std::string_view> op_types) {
+  for (int step = 0; step < kMaxCopies && value && value->producer; ++step) {
+    const Node& node = *value->producer;
+    if (is_one_of(node, op_types)) return true;
+    if (node.is("Where")) {
+      value = node.input(may_be_number(node.input(1)) ? 2 : 1);
+      continue;
+    }
+    if (!may_be_no_op(node)) return false;
+    value = node.input(may_add_nothing(node) && may_be_number(node.input(0)) ? 1 : 0);
+  }
+  return false;
+}
+
+bool may_be_product(const Value* value) { return made_by(value, {"MatMul", "Einsum", "Transpose"}); }
+
+bool may_be_sum(const Value* value) {
+  return made_by(value, {"ReduceSum", "ReduceL1", "ReduceMean", "MatMul", "Einsum", "Max", "Clip", "Where", "Add", "Mul", "Transpose"});
+}
+
+bool may_be_reciprocal(const Value* value) { return made_by(value, {"Reciprocal", "Div", "Pow"}); }
+
+bool is_reciprocal(Value& value, Facts& facts) {
+  return either({op("Reciprocal", {any()}), op("Div", {number_is(1), any()}), op("Pow", {any(), number_is(-1)})})(value, facts);
+}
+
+}  // namespace
+
+bool may_be_softmax(const Node& node) {
+  const Value *first = node.input(0), *second = node.input(1);
+  if (node.is("Softmax")) return true;
+  if (node.is("Div")) return made_by(first, {"Exp"}) || made_by(second, {"ReduceSum"}) || (may_be_product(first) && may_be_sum(second));
+  if (node.is("Exp")) return made_by(first, {"LogSoftmax", "Sub", "Add"});
+  if (node.is("LpNormalization")) return made_by(first, {"Exp"});
+  if (!node.is("Mul")) return false;
+  const bool is_behind_product = (may_be_product(first) && may_be_reciprocal(second)) || (may_be_product(second) && may_be_reciprocal(first));
+  return made_by(first, {"Exp"}) || made_by(second, {"Exp"}) || is_behind_product;
+}
+
+const Node* unread_sum(const Node& node, Facts& facts) {
+  if ((!node.is("Div") && !node.is("Mul")) || node.inputs.size() != 2 || !node.inputs[0] || !node.inputs[1]) return nullptr;
+  // What stands between the exponentials and their sum, or between the sum and the division, is what could not be read.
+  constexpr size_t kMaxValues = 32;
+  std::vector<Value*> values;
+  for (const size_t at : {0, 1})
+    if (node.is("Div") ? at == 1 : is_reciprocal(*node.inputs[at], facts)) values.push_back(node.inputs[at]);
+  const Node* sum = nullptr;
+  for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i) {
+    const Node* maker = canonical(*values[i], facts).producer;
+    if (!maker || !maker->domain().empty()) continue;
+    if (maker->is("Exp") && sum) return sum;
+    const bool is_sum = adds_up(*maker, facts);
+    std::vector<size_t> followed = form_operands(*maker);
+    if (is_sum || is_layout(*maker)) followed = is_product(*maker) ? std::vector<size_t>{0, 1} : std::vector<size_t>{0};
+    if (is_sum) sum = maker;
+    for (const size_t operand : followed)
+      if (Value* input = maker->input(static_cast<int>(operand))) values.push_back(input);
+  }
+  return nullptr;
+}
+
+}  // namespace attn_opt
