@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/mask_contents.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/conditions.h"
 #include "patterns/layout_checks.h"
-#include "patterns/peel_steps.h"
 #include "src/match/reduced_axis.h"
 
 namespace attn_opt {
@@ -119,8 +119,9 @@ bool is_along(const Placed& reduction, const Placed& rows, size_t rank, size_t b
 /// Max(t, x)  =>  t, x being below all scores      Where(t == -inf, x, t)  =>  t, x being a number; null for others.
 Value* before_lower_bound(Value& value, Facts& facts) {
   const Node& node = *value.producer;
+  const double below_scores = std::max(-1e30, lowest_finite(facts.type(value)));
   for (const size_t at : {0, 1})
-    if (node.is("Max") && node.inputs.size() == 2 && facts.uniform(*node.inputs[at]).value_or(0) <= kHighestMaskFill) return node.inputs[1 - at];
+    if (node.is("Max") && node.inputs.size() == 2 && facts.uniform(*node.inputs[at]).value_or(0) <= below_scores) return node.inputs[1 - at];
   if (!node.is("Where")) return nullptr;
   const Condition condition = affirmed({node.inputs[0], true}, facts);
   Value* maximum = node.inputs[condition.is_true ? 2 : 1];
