@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "attn_opt/canonical.h"
 #include "patterns/probability_walk.h"
 #include "patterns/products.h"
 #include "patterns/readers.h"
@@ -37,8 +38,10 @@ bool is_further(const SoftmaxSite& softmax, const Node& product, MatchContext& c
 std::optional<SoftmaxSite> softmax_of_further_product(Node& product, MatchContext& context) {
   constexpr size_t kMaxValues = 32;
   std::vector<Value*> values;
-  for (Value* input : product.inputs)
-    if (input && is_shared(*input, product, context.facts)) values.push_back(input);
+  for (Value* input : product.inputs) {
+    Value* source = input ? &canonical(*input, context.facts) : nullptr;
+    if (source && is_shared(*source, product, context.facts)) values.push_back(source);
+  }
   for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i) {
     Node* maker = values[i]->producer;
     if (!maker || maker->graph != product.graph) continue;

@@ -110,7 +110,7 @@ Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& f
   for (const OperandCopy& copy : site.sdpa.copies) ATTN_OPT_DONE(take_over_copy(copy, site));
   // Inference finds no present where it cannot tell that K has as many rows as V.
   for (Value* present : {further.present_key, further.present_value})
-    if (present) declare(*present, site);
+    if (present && !present->is_output) declare(*present, site);
   if (further.present_key) edit.take_over(*further.present_key, *attention.output(1));
   if (further.present_value && further.present_value != further.present_key)
     edit.take_over(*further.present_value, *attention.output(2));
