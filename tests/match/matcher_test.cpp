@@ -174,5 +174,65 @@ TEST(Matcher, ReducedOverLastOfUnknownRank) {
   EXPECT_FALSE(c.fits(reduced_over_last("ReduceSum", any())));
 }
 
+TEST(Matcher, CapturesOfAnAlternativeThatFailsAreTakenBack) {
+  MatcherCase c("n = Neg (x) y = Abs (n)");
+  Value *x = nullptr, *other = nullptr;
+  const Matcher wanted = either({op("Abs", {op("Neg", {any(&other)}), any()}), op("Abs", {where(op("Neg", {any(&other)}), attribute_is("no", 1))}),
+                                 op("Abs", {any(&x)})});
+  EXPECT_TRUE(c.fits(wanted));
+  EXPECT_EQ(x, &c.at("n"));
+  EXPECT_EQ(other, nullptr);
+}
+
+TEST(Matcher, NumbersNear) {
+  MatcherCase c("y = Abs (x)");
+  EXPECT_TRUE(c.fits(number_near(2.001), "two"));
+  EXPECT_FALSE(c.fits(number_near(2.01), "two"));
+  EXPECT_FALSE(c.fits(number_near(2), "varied"));
+}
+
+TEST(Matcher, OperandsThatMayBeAbsent) {
+  double most = 0;
+  const Matcher clip = op("Clip", {any(), optional(number()), optional(number(&most))});
+  EXPECT_TRUE(MatcherCase("y = Clip (x)").fits(clip));
+  EXPECT_TRUE(MatcherCase("y = Clip (x, , two)").fits(clip));
+  EXPECT_EQ(most, 2);
+  EXPECT_FALSE(MatcherCase("m = Neg (two) y = Clip (x, , z)").fits(clip));
+  EXPECT_FALSE(MatcherCase("y = Clip (x)").fits(op("Clip", {any(), number()})));
+}
+
+TEST(Matcher, Repeated) {
+  Value* x = nullptr;
+  const Matcher negated = repeated("Neg", op("Abs", {any(&x)}), 2);
+  EXPECT_TRUE(MatcherCase("y = Abs (x)").fits(negated));
+  EXPECT_TRUE(MatcherCase("a = Abs (x) b = Neg (a) y = Neg (b)").fits(negated));
+  EXPECT_FALSE(MatcherCase("a = Abs (x) b = Neg (a) c = Neg (b) y = Neg (c)").fits(negated));
+}
+
+TEST(Matcher, Products) {
+  double number_seen = 0;
+  Value *x = nullptr, *tanh = nullptr;
+  const Matcher product = product_of({any(&x), op("Tanh", {any(&tanh)})}, &number_seen);
+  EXPECT_TRUE(MatcherCase("t = Tanh (z) a = Mul (t, two) b = Mul (twos, a) y = Mul (x, b)").fits(product));
+  EXPECT_EQ(number_seen, 4);
+  EXPECT_EQ(x->name, "x");
+  EXPECT_TRUE(MatcherCase("t = Tanh (z) a = Div (x, two) y = Mul (a, t)").fits(product));
+  EXPECT_EQ(number_seen, 0.5);
+  EXPECT_FALSE(MatcherCase("t = Tanh (z) a = Div (two, x) y = Div (a, t)").fits(product)) << "a divisor that is no number";
+  EXPECT_TRUE(MatcherCase("t = Tanh (z) p = Mul (x, z) y = Mul (p, t)").fits(product)) << "a factor may be a product";
+  EXPECT_FALSE(MatcherCase("p = Mul (x, z) y = Mul (p, two)").fits(product));
+  EXPECT_TRUE(MatcherCase("a = Mul (x, two) y = Mul (x, a)").fits(product_near(2, {any(&x), same(&x)})));
+  EXPECT_FALSE(MatcherCase("a = Mul (x, two) y = Mul (z, a)").fits(product_near(2, {any(&x), same(&x)})));
+}
+
+TEST(Matcher, TheMissSaysWhatWasFoundWhereItGotFurthest) {
+  MatcherCase c("e = Exp (x) n = Neg (e) y = Abs (n)");
+  const auto miss = attn_opt::fits(op("Abs", {either({op("Neg", {op("Tanh", {any()})}), op("Exp", {any()})})}), c.at("y"), *c.facts, "some.id");
+  ASSERT_FALSE(miss.has_value());
+  EXPECT_EQ(miss.error().id, "some.id");
+  EXPECT_EQ(miss.error().found, "'e' is Exp, not Tanh");
+  EXPECT_TRUE(attn_opt::fits(op("Abs", {any()}), c.at("y"), *c.facts, "some.id"));
+}
+
 }  // namespace
 }  // namespace attn_opt
