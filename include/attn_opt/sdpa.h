@@ -129,4 +129,7 @@ struct Sdpa {
   std::vector<std::pair<Dim, Dim>> legal_sizes;  ///< pairs that are equal
 };
 
+/// False for a description of nothing, which stands for what a rewrite replaces.
+inline bool is_attention(const Sdpa& sdpa) { return !sdpa.q.views.empty(); }
+
 }  // namespace attn_opt

@@ -53,6 +53,8 @@ class Verifier {
   ~Verifier();
 
   Verification verify(const Emission& emission, const Sdpa& sdpa);
+  /// An edit of no attention: what it takes over, whatever that is, against what it makes of the same inputs.
+  Verification verify(const Emission& emission);
 
  private:
   struct Impl;

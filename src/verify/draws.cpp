@@ -7,13 +7,13 @@
 
 #include "src/exec/random_numbers.h"
 #include "src/verify/mask_axes.h"
+#include "src/verify/value_draw.h"
 
 namespace attn_opt {
 namespace {
 
 using P = onnx::TensorProto;
 
-constexpr std::array<std::string_view, 5> kHiding = {"Where", "IsNaN", "Max", "Min", "Clip"};
 constexpr double kMaskedShare = 0.3;
 constexpr double kLargeFactor = 30;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -22,13 +22,6 @@ constexpr double kDeepMask = -1e4;
 constexpr double kNearLowest = 0.75;
 /// What biases that grow with positions reach (ALiBi adds half of a key's position).
 constexpr std::array<double, 4> kFarBiases = {0, 500, -500, 60};
-
-bool can_mask(const SiteInput& input, const Sdpa& sdpa) {
-  if (input.source != SiteInput::Source::kDrawn) return false;
-  const InputRole role = role_of(input, sdpa);
-  return role == InputRole::kBias || role == InputRole::kKeep || role == InputRole::kDrop ||
-         role == InputRole::kLength || !is_floating(input.type);
-}
 
 /// The term that VALUE is; null if it is none.
 const ScoreTerm* term_of(const Value* value, const Sdpa& sdpa) {
@@ -76,11 +69,6 @@ KeyAxis key_axis(const Value* value, const Dims& dims, const Sdpa& sdpa) {
     return {element_count(Dims(rows + 1, dims.end())), *rows};
   }
   return {};
-}
-
-/// Operators that can give the same for a score whatever it is.
-bool hides_scores(const Node& node) {
-  return std::any_of(kHiding.begin(), kHiding.end(), [&](std::string_view op) { return node.is(op); });
 }
 
 /// The mask that counts queries from the lengths VALUE: "lengths-in-range" is assumed of these. Null if there is none.
@@ -329,6 +317,8 @@ Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, ui
     return filled(input.type, *dims, [&](int64_t) { return input.uniform; });
   if (input.source == SiteInput::Source::kShapeOnly)
     return filled(input.type, *dims, [](int64_t) { return 0.0; });
+  if (!is_attention(request.sdpa))
+    return filled(input.type, *dims, ValueDraw(request.kind, input.type, *dims, RandomNumbers(seed)));
   if (legal) return within(*legal, input.type, *dims, request, RandomNumbers(seed));
   if (most_length(input.value, number_of_keys(request), request) < 0)
     return fail(ErrorCode::kInvalidInput, name, "no lengths fit the sizes");
@@ -337,36 +327,6 @@ Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, ui
 }
 
 }  // namespace
-
-std::string_view name_of(DrawKind kind) {
-  switch (kind) {
-    case DrawKind::kRandom: return "random";
-    case DrawKind::kAllKept: return "all kept";
-    case DrawKind::kMixed: return "mixed fills";
-    case DrawKind::kEmptyRow: return "one row empty";
-    case DrawKind::kLowestRow: return "one row lowest";
-    case DrawKind::kCausal: return "causal";
-    case DrawKind::kFar: return "far biases";
-    case DrawKind::kLarge: return "large scores";
-    case DrawKind::kNotFinite: return "a query that is no number";
-  }
-  return "";
-}
-
-std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa) {
-  const bool has_mask = std::any_of(site.inputs.begin(), site.inputs.end(),
-                                    [&](const SiteInput& input) { return can_mask(input, sdpa); });
-  std::vector<DrawKind> kinds{DrawKind::kRandom, DrawKind::kLarge};
-  if (has_mask)
-    kinds = {DrawKind::kRandom,    DrawKind::kAllKept, DrawKind::kMixed, DrawKind::kEmptyRow,
-             DrawKind::kLowestRow, DrawKind::kCausal,  DrawKind::kLarge};
-  const auto& before = site.before.nodes;
-  if (std::any_of(before.begin(), before.end(), [](const Node* node) { return hides_scores(*node); }))
-    kinds.push_back(DrawKind::kNotFinite);
-  if (std::ranges::any_of(site.inputs, [&](const SiteInput& input) { return role_of(input, sdpa) == InputRole::kBias; }))
-    kinds.push_back(DrawKind::kFar);
-  return kinds;
-}
 
 InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {
   const Value* value = input.value;

@@ -30,6 +30,7 @@ enum class DrawKind {
   kFar,        ///< each row of a bias normal around a number of its own, 500 or -1e4 among them
   kLarge,      ///< queries thirty times as large
   kNotFinite,  ///< one query and the last keys are no numbers: a row is one only where that is hidden
+  kWide,       ///< of what is no attention: rows of zeros, and of numbers from tiny to large
 };
 
 std::string_view name_of(DrawKind kind);

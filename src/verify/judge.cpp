@@ -17,6 +17,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kUnknownMagnitude = 256;
 /// A row's own size counts down to this part of the largest element.
 constexpr double kRowFloor = 1e-3;
+/// The same of values of no attention, whose rows are drawn of very different sizes.
+constexpr double kValueFloor = 1e-9;
 
 double finite_magnitude(double value) { return std::isfinite(value) ? std::abs(value) : 0; }
 
@@ -152,6 +154,7 @@ double row_unit(const Compared& compared, const AlignedRows& rows, size_t row, c
   switch (compared.output.kind) {
     case OutputKind::kRows: return epsilon * (1 + magnitude) * compared.rows.value_magnitude;
     case OutputKind::kScores: return epsilon * std::max(1 + magnitude, largest(rows.before_row(row)));
+    case OutputKind::kValue: return epsilon * std::max(largest(rows.exact_row(row)), std::numeric_limits<double>::min() / epsilon);
     case OutputKind::kProbabilities:
     case OutputKind::kCopy: break;
   }
@@ -201,9 +204,34 @@ std::string much_worse(const Compared& compared, const AlignedRows& rows, double
   return {};
 }
 
+/// Judgement of what is not floating: it must be equal.
+Judgement judge_exactly(const Compared& compared) {
+  const TensorDifference found = attn_opt::difference(compared.before, compared.after, {});
+  return found.agrees() ? Judgement{} : unlike("differs: " + to_string(found));
+}
+
+/// Judgement (b) of a value of no attention: rounding may put AFTER as far from BEFORE as that is from the exact result, in the same
+/// row or, within reason, in others. What is beyond that is measured.
+Judgement judge_value(const Compared& compared, double epsilon, const std::string& unit) {
+  constexpr double kMostOfOthers = 16;
+  const AlignedRows rows = aligned(compared);
+  std::vector<double> own;  // the error of each row, in its ulps
+  for (size_t row = 0; row < rows.count(); ++row)
+    own.push_back(largest_difference(rows.before_row(row), rows.exact_row(row)) / row_unit(compared, rows, row, {}, epsilon));
+  double others = 0;
+  for (const double error : own) others = std::max(others, std::min(finite_magnitude(error), kMostOfOthers));
+  return judge_rows(compared, rows, kUlpLimit, unit, [&](size_t row) {
+    const double most = largest_difference(rows.before_row(row), rows.after_row(row));
+    if (!std::isfinite(most)) return most;
+    const double expected = kWorseLimit * std::max(finite_magnitude(own[row]), others);
+    return std::max(0.0, most / row_unit(compared, rows, row, {}, epsilon) - expected);
+  });
+}
+
 }  // namespace
 
 JudgedOutput judged_output(const Value& existing, const Sdpa& sdpa) {
+  if (!is_attention(sdpa)) return {OutputKind::kValue, nullptr, existing.name};
   for (const auto& output : sdpa.outputs)
     if (output.value == &existing) return {OutputKind::kRows, &output.axes, existing.name};
   if (sdpa.probabilities && sdpa.probabilities->value == &existing)
@@ -242,10 +270,12 @@ void Judgement::merge(const Judgement& other) {
 Judgement judge_algebra(const Compared& compared) {
   if (std::string what = mismatch(compared); !what.empty()) return unlike(std::move(what));
   if (compared.output.kind == OutputKind::kCopy) return judge_copy(compared);
+  if (!is_floating(compared.before.type())) return judge_exactly(compared);
   const std::vector<double> all = numbers_of(compared.before);
-  const double floor = std::max(kRowFloor * largest(all), std::numeric_limits<double>::min());
+  const double row_floor = compared.output.kind == OutputKind::kValue ? kValueFloor : kRowFloor;
+  const double floor = std::max(row_floor * largest(all), std::numeric_limits<double>::min());
   const AlignedRows rows = aligned(compared);
-  return judge_rows(compared, rows, kAlgebraLimit, "", [&](size_t row) {
+  return judge_rows(compared, rows, compared.algebra_limit, "", [&](size_t row) {
     return largest_difference(rows.before_row(row), rows.after_row(row)) / std::max(floor, largest(rows.before_row(row)));
   });
 }
@@ -253,9 +283,11 @@ Judgement judge_algebra(const Compared& compared) {
 Judgement judge_in_type(const Compared& compared, DataType type) {
   if (std::string what = mismatch(compared); !what.empty()) return unlike(std::move(what));
   if (compared.output.kind == OutputKind::kCopy) return judge_copy(compared);
+  if (!is_floating(compared.before.type())) return judge_exactly(compared);
   const double epsilon = type_epsilon(type);
-  const AlignedRows rows = aligned(compared);
   const std::string unit = " ulp of its row in " + type_name(type);
+  if (compared.output.kind == OutputKind::kValue) return judge_value(compared, epsilon, unit);
+  const AlignedRows rows = aligned(compared);
   Judgement judgement = judge_rows(compared, rows, kUlpLimit, unit, [&](size_t row) {
     const double most = largest_difference(rows.before_row(row), rows.after_row(row));
     return std::isfinite(most) ? most / row_unit(compared, rows, row, compared.rows.magnitude, epsilon) : most;

@@ -14,6 +14,7 @@ enum class OutputKind {
   kProbabilities,
   kScores,
   kCopy,           ///< a present: must be equal to the bit
+  kValue,          ///< of no attention: what is known of it is how far the model's own result lies from the exact one
 };
 
 struct JudgedOutput {
@@ -64,6 +65,7 @@ struct Compared {
   const ScoreRows& rows;
   const SizeAssignment& sizes;
   const Assumed& assumed;
+  double algebra_limit = kAlgebraLimit;  ///< of values of no attention: beyond what rounding their constants makes
 };
 
 /// Judgement (a): both tensors are double.

@@ -26,6 +26,14 @@ std::optional<DataType> finest_cast(const CutSite& site) {
   return finest;
 }
 
+/// The largest relative error of SITE's constants. Double does not undo it: 1 / sqrt(2) in half precision is another number.
+double rounding_of_constants(const CutSite& site) {
+  double rounding = 0;
+  for (const SiteInput& input : site.inputs)
+    if (input.source != SiteInput::Source::kDrawn && is_floating(input.type)) rounding = std::max(rounding, type_epsilon(input.type));
+  return rounding;
+}
+
 }  // namespace
 
 tl::expected<SiteRunner::Sides, SiteRunner::Failure> SiteRunner::sides(const onnx::ModelProto& before,
@@ -55,7 +63,8 @@ tl::expected<SiteRunner, SiteRunner::Failure> SiteRunner::create(const CutSite& 
 }
 
 SiteRunner::SiteRunner(const CutSite& site, Sides exact, Sides typed)
-    : site_(&site), exact_(std::move(exact)), typed_(std::move(typed)), finest_cast_(finest_cast(site)) {}
+    : site_(&site), exact_(std::move(exact)), typed_(std::move(typed)), finest_cast_(finest_cast(site)),
+      constant_rounding_(rounding_of_constants(site)) {}
 
 /// AFTER: the outputs of the side after, of which the inputs of the Attention node are the last.
 std::string SiteRunner::unportable_input(const Feeds& feeds, const std::vector<Tensor>& after) const {
@@ -107,6 +116,7 @@ tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, con
     return found == contents.end() ? nullptr : found->second;
   };
   const DataType coarse = coarsest(sdpa, before->front());
+  const bool is_value = !is_attention(sdpa);
   const DataType type = mode == Mode::kExact ? DataType(onnx::TensorProto::DOUBLE) : coarse;
   const ScoreRows rows = score_rows({sdpa, sizes, find, type, coarse});
   // A model that computes part of it in a wider type than it holds the rest in is nearer to the exact result than that type tells.
@@ -114,9 +124,10 @@ tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, con
   Judgement judgement;
   for (size_t i = 0; i < outputs; ++i) {
     const JudgedOutput output = judged_output(*site_->replaced[i], sdpa);
-    const Tensor* in_double = is_finer ? &exact[i] : nullptr;
-    const Compared compared{output, (*before)[i], (*after)[i], in_double, rows, sizes, assumed};
-    Judgement of_output = mode == Mode::kExact ? judge_algebra(compared) : judge_in_type(compared, type);
+    const Tensor* in_double = is_finer || (is_value && mode == Mode::kTyped) ? &exact[i] : nullptr;
+    const double limit = is_value ? std::max(kAlgebraLimit, constant_rounding_) : kAlgebraLimit;
+    const Compared compared{output, (*before)[i], (*after)[i], in_double, rows, sizes, assumed, limit};
+    Judgement of_output = mode == Mode::kExact ? judge_algebra(compared) : judge_in_type(compared, is_value ? (*before)[i].type() : type);
     if (!of_output.failure.empty()) of_output.failure = output.name + " " + of_output.failure;
     judgement.merge(of_output);
   }

@@ -51,6 +51,7 @@ class SiteRunner {
   const CutSite* site_;
   Sides exact_, typed_;
   std::optional<DataType> finest_cast_;
+  double constant_rounding_;  ///< of the coarsest type that a constant of the site is held in
 };
 
 }  // namespace attn_opt

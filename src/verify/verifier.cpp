@@ -294,4 +294,6 @@ Verification Verifier::verify(const Emission& emission, const Sdpa& sdpa) {
   return impl_->verify(emission, sdpa);
 }
 
+Verification Verifier::verify(const Emission& emission) { return impl_->verify(emission, Sdpa()); }
+
 }  // namespace attn_opt

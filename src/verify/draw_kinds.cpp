@@ -1,0 +1,57 @@
+#include <algorithm>
+#include <array>
+
+#include "src/verify/draws.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr std::array<std::string_view, 5> kHiding = {"Where", "IsNaN", "Max", "Min", "Clip"};
+
+bool can_mask(const SiteInput& input, const Sdpa& sdpa) {
+  if (input.source != SiteInput::Source::kDrawn) return false;
+  const InputRole role = role_of(input, sdpa);
+  return role == InputRole::kBias || role == InputRole::kKeep || role == InputRole::kDrop ||
+         role == InputRole::kLength || !is_floating(input.type);
+}
+
+/// Operators that can give the same for a score whatever it is.
+bool hides_scores(const Node& node) {
+  return std::any_of(kHiding.begin(), kHiding.end(), [&](std::string_view op) { return node.is(op); });
+}
+
+}  // namespace
+
+std::string_view name_of(DrawKind kind) {
+  switch (kind) {
+    case DrawKind::kRandom: return "random";
+    case DrawKind::kAllKept: return "all kept";
+    case DrawKind::kMixed: return "mixed fills";
+    case DrawKind::kEmptyRow: return "one row empty";
+    case DrawKind::kLowestRow: return "one row lowest";
+    case DrawKind::kCausal: return "causal";
+    case DrawKind::kFar: return "far biases";
+    case DrawKind::kLarge: return "large scores";
+    case DrawKind::kNotFinite: return "a query that is no number";
+    case DrawKind::kWide: return "rows of all sizes";
+  }
+  return "";
+}
+
+std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa) {
+  if (!is_attention(sdpa)) return {DrawKind::kRandom, DrawKind::kWide};
+  const bool has_mask = std::any_of(site.inputs.begin(), site.inputs.end(),
+                                    [&](const SiteInput& input) { return can_mask(input, sdpa); });
+  std::vector<DrawKind> kinds{DrawKind::kRandom, DrawKind::kLarge};
+  if (has_mask)
+    kinds = {DrawKind::kRandom,    DrawKind::kAllKept, DrawKind::kMixed, DrawKind::kEmptyRow,
+             DrawKind::kLowestRow, DrawKind::kCausal,  DrawKind::kLarge};
+  const auto& before = site.before.nodes;
+  if (std::any_of(before.begin(), before.end(), [](const Node* node) { return hides_scores(*node); }))
+    kinds.push_back(DrawKind::kNotFinite);
+  if (std::ranges::any_of(site.inputs, [&](const SiteInput& input) { return role_of(input, sdpa) == InputRole::kBias; }))
+    kinds.push_back(DrawKind::kFar);
+  return kinds;
+}
+
+}  // namespace attn_opt
