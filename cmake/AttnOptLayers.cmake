@@ -12,11 +12,11 @@ function(attn_opt_layer name)
   target_link_libraries(attn_opt_${name} PUBLIC ${LAYER_USES})
 endfunction()
 
-# attn_opt_patterns(USES target...): the objects of patterns/*.cpp. Each registers itself, so that all must be linked
+# attn_opt_patterns(USES target...): the objects of patterns/*.cpp and patterns/around/*.cpp. Each registers itself, so that all must be linked
 # and not only what is called.
 function(attn_opt_patterns)
   cmake_parse_arguments(PATTERNS "" "" "USES" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/patterns/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/patterns/*.cpp ${PROJECT_SOURCE_DIR}/patterns/around/*.cpp)
   attn_opt_shipped_rules(shipped_rules)
   add_library(attn_opt_patterns OBJECT ${sources} ${shipped_rules})
   attn_opt_compile_settings(attn_opt_patterns)

@@ -180,6 +180,10 @@ Status check_replacement(const Rule& rule, const std::string& where) {
       return fail(ErrorCode::kInvalidInput, where, "the replacement's input '" + input + "' is none of the pattern's");
   if (!std::equal(made.output().begin(), made.output().end(), rule.pattern.output().begin(), rule.pattern.output().end()))
     return fail(ErrorCode::kInvalidInput, where, "pattern and replacement have different outputs");
+  if (!writes_attention(rule)) {
+    if (!rule.assumed.empty()) return fail(ErrorCode::kInvalidInput, where, "ASSUME is of attention, and the replacement has none");
+    return {};
+  }
   const auto attentions = std::count_if(made.node().begin(), made.node().end(), [](const auto& node) { return node.op_type() == "Attention"; });
   if (attentions != 1) return fail(ErrorCode::kInvalidInput, where, "the replacement has " + std::to_string(attentions) + " Attention nodes", "one is needed");
   const auto& attention = *std::find_if(made.node().begin(), made.node().end(), [](const auto& node) { return node.op_type() == "Attention"; });
@@ -237,6 +241,11 @@ Status check_operators(const onnx::FunctionProto& function, const std::vector<st
 }
 
 }  // namespace
+
+bool writes_attention(const Rule& rule) {
+  const auto& nodes = rule.replacement.node();
+  return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.op_type() == "Attention" && is_onnx(node.domain()); });
+}
 
 const onnx::NodeProto* maker_of(const onnx::FunctionProto& function, const std::string& value) {
   for (const auto& node : function.node())

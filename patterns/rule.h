@@ -40,6 +40,9 @@ struct Rule {
 /// The node of FUNCTION that makes VALUE; null for an input.
 const onnx::NodeProto* maker_of(const onnx::FunctionProto& function, const std::string& value);
 
+/// False for a rule that is a rewrite: its replacement has no Attention node of ai.onnx.
+bool writes_attention(const Rule& rule);
+
 /// Parses and checks the text of a rule. Errors as parse_rule().
 Expected<Rule> read_rule(std::string_view text, const std::string& where);
 

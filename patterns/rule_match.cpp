@@ -89,9 +89,9 @@ bool same_value(const onnx::AttributeProto& wanted, const onnx::AttributeProto& 
 
 class RuleMatcher {
  public:
-  RuleMatcher(const Rule& rule, MatchContext& context) : rule_(rule), context_(context) {}
+  RuleMatcher(const Rule& rule, const ModelGraph& view, Facts& facts) : rule_(rule), view_(view), facts_(facts) {}
 
-  Matched<RuleBinding> match(Node& anchor) {
+  Matched<RuleBinding> match(const Node& anchor) {
     const std::string& output = rule_.pattern.output(0);
     const onnx::NodeProto& last = *maker_of(rule_.pattern, output);
     State state;
@@ -112,14 +112,14 @@ class RuleMatcher {
       state.claims.pop_back();
       const onnx::NodeProto* wanted = maker_of(rule_.pattern, claim.name);
       if (const auto bound = state.binding.values.find(claim.name); bound != state.binding.values.end()) {
-        if (&canonical(*bound->second, context_.facts) != &canonical(*claim.value, context_.facts))
+        if (&canonical(*bound->second, facts_) != &canonical(*claim.value, facts_))
           return misfit(state, claim, "'" + claim.name + "' is '" + bound->second->name + "' elsewhere");
         continue;
       }
       state.binding.values[claim.name] = claim.value;
       if (!wanted) continue;
       if (wanted->op_type() == "Constant" && is_onnx(wanted->domain())) {
-        if (!holds(constant_of(*wanted), *claim.value, context_.facts))
+        if (!holds(constant_of(*wanted), *claim.value, facts_))
           return misfit(state, claim, "'" + claim.value->name + "' is not the constant '" + claim.name + "'");
         continue;
       }
@@ -133,7 +133,7 @@ class RuleMatcher {
 
   /// The node behind CLAIM if it is as WANTED; null if it was bound before, by another of its outputs.
   Matched<Node*> fit(const onnx::NodeProto& wanted, const Claim& claim, State& state) {
-    Value& seen = canonical(*claim.value, context_.facts);
+    Value& seen = canonical(*claim.value, facts_);
     Node* node = seen.producer;
     if (!node) return misfit(state, claim, "'" + seen.name + "' is an input or a constant, no " + wanted.op_type());
     if (!is_operator(wanted, *node)) return misfit(state, claim, "'" + node->label() + "' is no " + wanted.op_type());
@@ -161,8 +161,8 @@ class RuleMatcher {
 
   /// Attributes that the pattern does not mention must have their default.
   Matched<void> fit_attributes(const onnx::NodeProto& wanted, const Node& node, const Claim& claim, State& state) const {
-    const int opset = node.domain().empty() ? context_.view.onnx_opset(node)
-                                            : context_.view.opset(*node.graph, std::string(node.domain()));
+    const int opset = node.domain().empty() ? view_.onnx_opset(node)
+                                            : view_.opset(*node.graph, std::string(node.domain()));
     for (const auto& attribute : wanted.attribute()) {
       const auto* found = attribute_of(node, attribute.name(), opset);
       if (!found) found = parameter_default(attribute.ref_attr_name());
@@ -212,9 +212,7 @@ class RuleMatcher {
   }
 
   tl::unexpected<Miss> misfit(const State& state, const Claim& claim, std::string found) const {
-    std::vector<std::string> peeled;
-    for (const auto& [name, node] : state.binding.nodes) peeled.push_back(operator_name(*node));
-    return missed("rule.structure", claim.value->producer, std::move(found), std::move(peeled));
+    return missed("rule.structure", claim.value->producer, std::move(found), state.binding.operators());
   }
 
   Matched<void> check_constraints(RuleBinding& binding) const {
@@ -224,13 +222,12 @@ class RuleMatcher {
       const auto violated = [&](const std::string& found) {
         return missed("rule.where", value.producer, "'" + value.name + "' (" + constraint.value + ") " + found);
       };
-      Facts& facts = context_.facts;
-      if (constraint.is_constant && !facts.uniform(value) && !facts.constant(value)) return violated("is no constant");
-      const DataType type = facts.type(value);
+      if (constraint.is_constant && !facts_.uniform(value) && !facts_.constant(value)) return violated("is no constant");
+      const DataType type = facts_.type(value);
       if (!constraint.types.empty() && std::find(constraint.types.begin(), constraint.types.end(), type) == constraint.types.end())
         return violated("is " + type_name(type));
       if (!constraint.dims) continue;
-      const MaybeShape shape = facts.shape(value);
+      const MaybeShape shape = facts_.shape(value);
       if (!shape) return violated("has no known rank");
       if (!fits(*constraint.dims, *shape, sizes)) return violated("is of " + to_string(*shape));
     }
@@ -252,11 +249,18 @@ class RuleMatcher {
   }
 
   const Rule& rule_;
-  MatchContext& context_;
+  const ModelGraph& view_;
+  Facts& facts_;
   int steps_ = 0;
 };
 
 }  // namespace
+
+std::vector<std::string> RuleBinding::operators() const {
+  std::vector<std::string> all;
+  for (const auto& [name, node] : nodes) all.push_back(operator_name(*node));
+  return all;
+}
 
 bool is_commutative(const onnx::NodeProto& node) {
   return is_onnx(node.domain()) && operator_has(node.op_type(), Trait::kCommutes);
@@ -266,8 +270,8 @@ bool is_operator(const onnx::NodeProto& wanted, const Node& node) {
   return wanted.op_type() == node.op() && (is_onnx(wanted.domain()) ? node.domain().empty() : node.domain() == wanted.domain());
 }
 
-Matched<RuleBinding> match_rule(const Rule& rule, Node& anchor, MatchContext& context) {
-  return RuleMatcher(rule, context).match(anchor);
+Matched<RuleBinding> match_rule(const Rule& rule, const Node& anchor, const ModelGraph& view, Facts& facts) {
+  return RuleMatcher(rule, view, facts).match(anchor);
 }
 
 }  // namespace attn_opt

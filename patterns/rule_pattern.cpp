@@ -6,25 +6,17 @@
 //
 // The nodes of the replacement above its Attention node are unplaced: an emission takes those it reads.
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <set>
 #include <utility>
 
-#include "attn_opt/canonical.h"
 #include "attn_opt/rules.h"
 #include "patterns/attention_description.h"
 #include "patterns/inner_values.h"
 #include "patterns/operand_walk.h"
 #include "patterns/preconditions.h"
-#include "patterns/rule_match.h"
-#include "src/graph/operator_name.h"
+#include "patterns/rule_search.h"
 
 namespace attn_opt {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// The replacement of a rule, drafted in place of one match of its pattern.
 class RuleDraft {
@@ -43,14 +35,7 @@ class RuleDraft {
   }
 
  private:
-  /// What the pattern's output NAME is in the model; null if it is none of its outputs.
-  Value* model_value(const std::string& name) const {
-    const auto& outputs = rule_.pattern.output();
-    if (std::find(outputs.begin(), outputs.end(), name) == outputs.end()) return nullptr;
-    const onnx::NodeProto* maker = maker_of(rule_.pattern, name);
-    const auto number = std::find(maker->output().begin(), maker->output().end(), name) - maker->output().begin();
-    return binding_.nodes.at(maker->output(0))->output(static_cast<size_t>(number));
-  }
+  Value* model_value(const std::string& name) const { return value_of_output(name, rule_, binding_); }
 
   AttentionOutputs outputs_of_attention() const {
     const auto wanted = [&](int output) -> Value* {
@@ -62,17 +47,8 @@ class RuleDraft {
   Matched<void> add(const onnx::NodeProto& proto) {
     std::vector<Value*> inputs;
     for (const std::string& input : proto.input()) inputs.push_back(input.empty() ? nullptr : made_.at(input));
-    GraphBuilder::Attributes attributes;
-    for (const auto& attribute : proto.attribute()) {
-      attributes.push_back(attribute);
-      if (attribute.ref_attr_name().empty()) continue;
-      const auto bound = binding_.attributes.find(attribute.ref_attr_name());
-      if (bound == binding_.attributes.end() || bound->second.type() != attribute.type())
-        return missed("rule.parameter", &anchor_, "'" + attribute.ref_attr_name() + "' of " + rule_.name + " has no value of that type");
-      attributes.back() = bound->second;
-      attributes.back().set_name(attribute.name());
-    }
-    const std::string op = proto.domain().empty() ? proto.op_type() : proto.domain() + "::" + proto.op_type();
+    ATTN_OPT_MATCH(const GraphBuilder::Attributes attributes, attributes_of(proto, rule_, binding_, &anchor_));
+    const std::string op = operator_of(proto);
     const std::vector<bool> wanted(static_cast<size_t>(proto.output_size()), true);
     const bool is_attention = proto.op_type() == "Attention";
     if (proto.output_size() == 1 && !is_attention) {
@@ -113,103 +89,37 @@ class RuleDraft {
 
 class RulePattern : public Pattern {
  public:
-  explicit RulePattern(Rule rule)
-      : rule_(std::move(rule)),
-        anchor_(maker_of(rule_.pattern, rule_.pattern.output(0))),
-        nodes_(std::count_if(rule_.pattern.node().begin(), rule_.pattern.node().end(),
-                             [](const auto& node) { return node.op_type() != "Constant"; })) {
-    if (is_commutative(*anchor_)) return;
-    for (const std::string& input : anchor_->input()) {
-      const onnx::NodeProto* maker = maker_of(rule_.pattern, input);
-      operands_.push_back(maker && maker->op_type() != "Constant" ? maker : nullptr);
-    }
-  }
+  explicit RulePattern(Rule rule) : rule_(std::move(rule)), search_(rule_) {}
 
   std::string_view name() const override { return rule_.name; }
   std::string_view summary() const override { return rule_.about; }
-  bool is_anchor(const Node& node) const override {
-    return is_operator(*anchor_, node);
-  }
+  bool is_anchor(const Node& node) const override { return search_.is_anchor(node); }
 
   Matched<Match> match(Node& anchor, MatchContext& context) const override {
-    if (!has_operands(anchor, context.facts)) return missed(std::string(kNotAttention), &anchor, "");
-    auto binding = match_rule(rule_, anchor, context);
-    if (!binding) {
-      Miss& miss = binding.error();
-      if (!is_near(miss)) miss.id = kNotAttention;
-      return tl::unexpected<Miss>(std::move(miss));
-    }
+    ATTN_OPT_MATCH(const RuleBinding binding, search_.find(anchor, context.view, context.facts, kNotAttention));
     Match match;
     match.anchor = match.insert_before = &anchor;
-    for (const auto& [name, node] : binding->nodes) match.peeled.push_back(operator_name(*node));
-    ATTN_OPT_MATCH(match.sdpa, RuleDraft(rule_, *binding, anchor, context).describe());
+    match.peeled = binding.operators();
+    ATTN_OPT_MATCH(match.sdpa, RuleDraft(rule_, binding, anchor, context).describe());
     return match;
   }
 
  private:
-  /// A rule is tried at every node like its last, and nearly all of them end here.
-  bool has_operands(const Node& anchor, Facts& facts) const {
-    for (size_t i = 0; i < operands_.size(); ++i) {
-      if (!operands_[i]) continue;
-      Value* input = anchor.input(i);
-      if (!input || !input->producer) return false;
-      if (is_operator(*operands_[i], *input->producer)) continue;
-      const Node* found = canonical(*input, facts).producer;
-      if (!found || !is_operator(*operands_[i], *found)) return false;
-    }
-    return true;
-  }
-
-  /// A rule is tried at every operator like its last: worth a line is only what it fits but for a node in four.
-  bool is_near(const Miss& miss) const {
-    return miss.id != "rule.structure" || 4 * static_cast<int64_t>(miss.peeled.size()) >= 3 * nodes_;
-  }
-
   Rule rule_;
-  const onnx::NodeProto* anchor_;
-  std::vector<const onnx::NodeProto*> operands_;  ///< what makes the anchor's inputs; null: no matter
-  int64_t nodes_;  ///< that are to be found; constants are not
+  RuleSearch search_;
 };
-
-/// The files *.rule of FOLDER, by name.
-Expected<std::vector<fs::path>> rule_files(const std::string& folder) {
-  std::error_code error;
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == ".rule") files.push_back(entry.path());
-  if (error) return fail(ErrorCode::kInvalidInput, folder, "cannot be read: " + error.message());
-  if (files.empty()) return fail(ErrorCode::kInvalidInput, folder, "holds no rule", "rules are files *.rule (docs/rules.md)");
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 }  // namespace
 
 Expected<std::unique_ptr<Pattern>> parse_rule(std::string_view text, const std::string& where) {
   ATTN_OPT_TRY(Rule rule, read_rule(text, where));
-  return std::make_unique<RulePattern>(std::move(rule));
+  return pattern_of(std::move(rule), where);
 }
 
-Expected<std::vector<std::shared_ptr<const Pattern>>> load_rules(const std::vector<std::string>& folders) {
-  std::set<std::string, std::less<>> names;
-  for (const auto& pattern : patterns()) names.emplace(pattern->name());
-  std::set<fs::path> read;
-  std::vector<std::shared_ptr<const Pattern>> rules;
-  for (const std::string& folder : folders) {
-    std::error_code none;
-    if (!read.insert(fs::weakly_canonical(folder, none)).second) continue;
-    ATTN_OPT_TRY(const auto files, rule_files(folder));
-    for (const fs::path& file : files) {
-      std::ifstream stream(file, std::ios::binary);
-      const std::string text{std::istreambuf_iterator<char>(stream), {}};
-      if (!stream.is_open() || stream.bad()) return fail(ErrorCode::kInvalidInput, file.string(), "cannot be read");
-      ATTN_OPT_TRY(auto rule, parse_rule(text, file.string()));
-      if (!names.emplace(rule->name()).second)
-        return fail(ErrorCode::kInvalidInput, file.string(), "there is another pattern '" + std::string(rule->name()) + "'", "call the rule otherwise");
-      rules.push_back(std::move(rule));
-    }
-  }
-  return rules;
+Expected<std::unique_ptr<Pattern>> pattern_of(Rule rule, const std::string& where) {
+  if (!writes_attention(rule))
+    return fail(ErrorCode::kInvalidInput, where, "the replacement has no Attention node: the rule is a rewrite, not a pattern of attention");
+  return std::make_unique<RulePattern>(std::move(rule));
 }
 
 }  // namespace attn_opt

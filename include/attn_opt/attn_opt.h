@@ -16,5 +16,6 @@
 #include "attn_opt/optimizer.h"
 #include "attn_opt/pattern.h"
 #include "attn_opt/report.h"
+#include "attn_opt/rewrite.h"
 #include "attn_opt/rules.h"
 #include "attn_opt/version.h"

@@ -14,6 +14,7 @@
 #include "attn_opt/executor.h"
 #include "attn_opt/model.h"
 #include "attn_opt/report.h"
+#include "attn_opt/rewrite.h"
 #include "attn_opt/verifier.h"
 
 namespace attn_opt {
@@ -34,8 +35,12 @@ struct ModelTrial {
 /// What optimize() is to do; the defaults are those of the command.
 struct OptimizeOptions {
   int opset = 24;                          ///< a floor: a model above it is never lowered
-  std::vector<std::string> only, disable;  ///< names of patterns
+  std::vector<std::string> only, disable;  ///< names of patterns and rewrites
   std::vector<std::shared_ptr<const Pattern>> rules;  ///< patterns beside the registered ones (rules.h)
+  std::vector<std::shared_ptr<const Rewrite>> rewrites;  ///< beside the registered ones (rewrite.h): these are on
+  std::vector<std::string> also;           ///< names of registered rewrites that are on, too, or "all"
+  std::map<std::string, int> priorities;   ///< of rewrites, by name: in the place of their own
+  int most_rounds = 16;                    ///< of rewriting, each over the whole model; what is left then is in the report
   EmitOptions emit;
   VerifyMode verify = VerifyMode::kSites;
   ModelTrial trial;                        ///< with kModel
@@ -44,10 +49,12 @@ struct OptimizeOptions {
   bool exact = false;                      ///< as strict, and without refinements: what was NaN stays NaN
   std::optional<std::vector<std::string>> assume;  ///< ids of the preconditions that may be assumed; without: all, or none if strict
   bool allow_unverified = false;           ///< fuse sites that could not be run, too; not if strict
-  int stop_after = -1;                     ///< commit at most so many sites; negative: all
-  std::set<std::string> leave;             ///< names of sites that are left as they are
-  /// Called with the model's view and the name of the site after each commit.
+  int stop_after = -1;                     ///< commit at most so many sites and rewrites; negative: all
+  std::set<std::string> leave;             ///< names of sites, and of rewrites' commits, that are left as they are
+  /// Called with the model's view and the name of the site after each commit; a rewrite's is "REWRITE at NODE".
   std::function<void(const ModelGraph& view, const std::string& site)> on_commit;
+  /// Called with each condition that kept a pattern or rewrite, by name, from matching at a node.
+  std::function<void(std::string_view pattern, const Node& node, const Miss& miss)> trace;
   /// Called with what is being done and how far it is, 0 to 1.
   std::function<void(std::string_view step, double part)> progress;
 };

@@ -52,6 +52,21 @@ struct SiteReport {
   double match_seconds = 0;
 };
 
+/// What became of one place where a rewrite (rewrite.h) matched.
+struct RewriteReport {
+  SiteReport::Outcome outcome = SiteReport::Outcome::kMissed;  ///< kFused: applied
+  std::string name;     ///< label of the node at which it matched
+  std::string op;       ///< operator of that node
+  std::string graph;    ///< as of a SiteReport
+  std::string pattern;  ///< name of the rewrite
+  std::vector<std::string> nodes;  ///< labels of those that are replaced
+  std::vector<std::string> operators;  ///< those that are written instead
+  std::vector<std::string> peeled;
+  std::optional<Verification> verification;
+  std::string miss_id, miss_node, miss_op, found;  ///< of those that were refused or missed
+  double match_seconds = 0;
+};
+
 /// How many nodes of an operator the model had and has.
 struct OperatorCount {
   std::string op;  ///< "MatMul", "com.microsoft::FusedMatMul"
@@ -77,6 +92,8 @@ struct Report {
   std::string tool_version, input, output;
   int opset_before = 0, opset_after = 0;
   std::vector<SiteReport> sites;
+  std::vector<RewriteReport> rewrites;   ///< by round; of the last alone those that were refused or missed
+  bool has_rewrites_left = false;        ///< the rounds were not enough
   std::vector<std::string> not_raised;  ///< misses "opset.raise": what kept the model from being raised
   int nodes_before = 0, nodes_after = 0;
   std::vector<OperatorCount> operators;  ///< those whose number changed
@@ -87,6 +104,7 @@ struct Report {
   int fused() const;
   int missed() const;
   int refused() const;
+  int rewritten() const;  ///< rewrites that were applied
 };
 
 /// The JSON report; docs/report.md describes its schema.
@@ -95,5 +113,6 @@ nlohmann::json to_json(const Report& report);
 std::string to_text(const Report& report, bool with_sites);
 /// SITE in a few lines: what was peeled, then its form, preconditions and verdict, or where and why recognition stopped.
 std::string explain(const SiteReport& site);
+std::string explain(const RewriteReport& rewrite);
 
 }  // namespace attn_opt

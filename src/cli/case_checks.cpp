@@ -63,14 +63,19 @@ auto recognised(const Report& report, MemberOf member_of) {
   return values;
 }
 
-std::string verdict_of(const SiteReport& site) {
+/// Of a rewrite, or of attention.
+template <class Site>
+std::string verdict_of(const Site& site) {
   return site.verification ? std::string(name_of(site.verification->verdict)) : "none";
 }
 
 void check_sites(const Expectations& expect, const Report& report, Failures& failures) {
   check_values("form", expect.forms, recognised(report, [](const auto& site) { return site.form; }),
                failures);
-  check_values("verdict", expect.verdicts, recognised(report, verdict_of), failures);
+  auto verdicts = recognised(report, [](const auto& site) { return verdict_of(site); });
+  for (const RewriteReport& rewrite : report.rewrites)
+    if (rewrite.outcome != Outcome::kMissed) verdicts.push_back(verdict_of(rewrite));
+  check_values("verdict", expect.verdicts, verdicts, failures);
   check_values("scale", expect.scales, recognised(report, [](const auto& site) { return site.scale; }),
                failures);
   check_values("softcap", expect.softcaps, recognised(report, [](const auto& site) { return site.softcap; }),
@@ -87,6 +92,8 @@ void check_misses(const Expectations& expect, const Report& report, Failures& fa
     found.push_back(site.miss_id);
     for (const OtherMiss& other : site.other_misses) found.push_back(other.id);
   }
+  for (const RewriteReport& rewrite : report.rewrites)
+    if (!rewrite.miss_id.empty()) found.push_back(rewrite.miss_id);
   if (!report.not_raised.empty()) found.push_back("opset.raise");
   for (const std::string& id : expect.misses) {
     if (std::ranges::find(found, id) == found.end()) {
@@ -177,6 +184,7 @@ void check_expectations(const Expectations& expect, const Report& report, const 
   check_count("fused", expect.fused, report.fused());
   check_count("refused", expect.refused, report.refused());
   check_count("missed", expect.missed, report.missed());
+  check_count("rewritten", expect.rewritten, report.rewritten());
   check_count("opset", expect.opset, opset_version(result));
   check_misses(expect, report, failures);
   check_sites(expect, report, failures);
@@ -187,6 +195,8 @@ void check_expectations(const Expectations& expect, const Report& report, const 
   for (const SiteReport& site : report.sites) {
     if (site.outcome != Outcome::kFused) failures.push_back(explain(site));
   }
+  for (const RewriteReport& rewrite : report.rewrites)
+    if (rewrite.outcome != Outcome::kFused) failures.push_back(explain(rewrite));
   for (const std::string& reason : report.not_raised) failures.push_back("opset.raise: " + reason);
 }
 

@@ -83,6 +83,7 @@ Status add_expectation(const Setting& setting, Expectations& expect) {
   if (key == "fused") return set_count(setting, expect.fused);
   if (key == "refused") return set_count(setting, expect.refused);
   if (key == "missed") return set_count(setting, expect.missed);
+  if (key == "rewritten") return set_count(setting, expect.rewritten);
   if (key == "opset") return set_count(setting, expect.opset);
   if (key == "miss") return add(setting.value, expect.misses);
   if (key == "ops") return add_operators(setting, expect.operators);
@@ -99,7 +100,7 @@ Status add_expectation(const Setting& setting, Expectations& expect) {
   return bad_word(
       "'" + key + "' cannot be expected",
       "EXPECT knows fused, refused, missed, miss, ops, form, scale, softcap, precondition, verdict, "
-      "attr.NAME, kv_heads, past, opset");
+      "attr.NAME, kv_heads, past, opset, rewritten");
 }
 
 }  // namespace attn_opt

@@ -81,6 +81,7 @@ class HeaderReader {
     for (std::string& folder : arguments.patterns) folder = (case_.path.parent_path() / folder).string();
     arguments.patterns.insert(arguments.patterns.begin(), patterns_.rules.begin(), patterns_.rules.end());
     arguments.more_patterns = patterns_.others;
+    arguments.more_rewrites = patterns_.rewrites;
     ATTN_OPT_TRY(case_.options, to_options(arguments));
     return {};
   }

@@ -32,7 +32,7 @@ struct ExpectedPrecondition {
 /// them, and every one of them has a site.
 struct Expectations {
   int fused = 0;
-  std::optional<int> refused, missed, opset;
+  std::optional<int> refused, missed, opset, rewritten;
   std::vector<std::string> misses;                  ///< each is the id of some site that is not fused
   std::vector<ExpectedPrecondition> preconditions;  ///< each is listed by some site
   std::map<std::string, int> operators;             ///< nodes of the result
@@ -47,6 +47,7 @@ struct Expectations {
 struct CasePatterns {
   std::vector<std::string> rules = {};  ///< folders
   std::vector<std::shared_ptr<const Pattern>> others = {};
+  std::vector<std::shared_ptr<const Rewrite>> rewrites = {};
 };
 
 /// How the outputs before and after are compared.

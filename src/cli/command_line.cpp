@@ -46,7 +46,7 @@ Expected<bool> parse(CLI::App& app, const Arguments& arguments) {
 }
 
 void declare_verbosity(CLI::App& app, Verbosity& verbosity) {
-  auto* verbose = app.add_flag("-v,--verbose", verbosity.verbose, "Say more; -vv says all");
+  auto* verbose = app.add_flag("-v,--verbose", verbosity.verbose, "Say more; -vv also why each pattern does not match at each node");
   app.add_flag("-q,--quiet", verbosity.quiet, "Say nothing but errors")->excludes(verbose);
 }
 

@@ -27,7 +27,7 @@ std::vector<const CLI::Option*> options_of(const CLI::App& app) {
 
 std::vector<std::string> names_of(const CLI::Option& option) {
   std::vector<std::string> names;
-  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  for (const std::string& name : listed_names(option)) names.push_back("--" + name);
   for (const std::string& name : option.get_snames()) names.push_back("-" + name);
   return names;
 }
@@ -177,7 +177,7 @@ std::string fish_completions() {
     for (const CLI::Option* option : options_of(app)) {
       std::string line = "complete -c attn-opt -n " + when;
       for (const std::string& name : option->get_snames()) line += " -s " + name;
-      for (const std::string& name : option->get_lnames()) line += " -l " + name;
+      for (const std::string& name : listed_names(*option)) line += " -l " + name;
       const auto choices = choices_of(*option);
       if (takes_value(*option)) line += names_path(*option) ? " -r" : " -x";
       if (!choices.empty()) line += " -a " + quoted(fmt::format("{}", fmt::join(choices, " ")));

@@ -7,6 +7,7 @@
 #include "src/cli/model_argument.h"
 #include "src/io/nearest_name.h"
 #include "src/cli/optimize_arguments.h"
+#include "src/cli/trace_log.h"
 
 namespace attn_opt {
 namespace {
@@ -63,7 +64,8 @@ void declare(CLI::App& app, ExplainArguments& given) {
 
 Expected<int> explain_sites(ExplainArguments& given, const CLI::App&) {
   set_up_log(given.verbosity);
-  ATTN_OPT_TRY(const OptimizeOptions options, to_options(given.optimize));
+  ATTN_OPT_TRY(OptimizeOptions options, to_options(given.optimize));
+  options.trace = trace_to_log(given.verbosity);
   ATTN_OPT_TRY(Model model, load_valid(given.model));
   const Model before = given.case_out.empty() ? Model{} : model;
   ATTN_OPT_TRY(Report report, optimize(model, options));
@@ -75,6 +77,8 @@ Expected<int> explain_sites(ExplainArguments& given, const CLI::App&) {
   for (const std::string& reason : report.not_raised) {
     std::fputs(("nothing can be fused: opset.raise: " + reason + "\n").c_str(), stdout);
   }
+  for (const RewriteReport& rewrite : report.rewrites)
+    if (given.node.empty() || rewrite.name == given.node) std::fputs(painted(explain(rewrite) + "\n", stdout).c_str(), stdout);
   if (report.sites.empty()) std::fputs("no attention found\n", stdout);
   if (!given.case_out.empty() && !report.sites.empty()) {
     ATTN_OPT_CHECK(write_case(before, site_to_reduce(report.sites), given.optimize, given.case_out, given.budget));

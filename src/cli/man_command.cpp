@@ -27,7 +27,7 @@ std::string roff(const std::string& text) {
 std::string heading(const CLI::Option& option) {
   std::string names;
   for (const std::string& name : option.get_snames()) names += (names.empty() ? "" : ", ") + ("\\fB" + roff("-" + name) + "\\fR");
-  for (const std::string& name : option.get_lnames()) names += (names.empty() ? "" : ", ") + ("\\fB" + roff("--" + name) + "\\fR");
+  for (const std::string& name : listed_names(option)) names += (names.empty() ? "" : ", ") + ("\\fB" + roff("--" + name) + "\\fR");
   if (names.empty()) return "\\fI" + roff(option.get_name()) + "\\fR";
   const std::string value = value_label(option);
   return value.empty() ? names : names + " \\fI" + roff(value) + "\\fR";

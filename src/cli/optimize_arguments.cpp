@@ -1,10 +1,12 @@
 #include "src/cli/optimize_arguments.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 
 #include "attn_opt/rules.h"
 #include "src/io/nearest_name.h"
+#include "src/optimizer/rewriting.h"
 
 namespace attn_opt {
 namespace {
@@ -32,12 +34,36 @@ std::vector<std::string> known_patterns(const OptimizeOptions& options) {
   std::vector<std::string> known;
   for (const auto& pattern : patterns()) known.emplace_back(pattern->name());
   for (const auto& rule : options.rules) known.emplace_back(rule->name());
+  for (const auto& rewrite : options.rewrites) known.emplace_back(rewrite->name());
+  for (const auto& rewrite : rewrites()) known.emplace_back(rewrite->name());
   return known;
 }
 
 bool is_known(std::string_view name, const OptimizeOptions& options) {
   const auto known = known_patterns(options);
   return std::find(known.begin(), known.end(), name) != known.end();
+}
+
+/// Adds MORE, by names that nothing else has.
+template <class T>
+Status add_named(const std::vector<T>& more, std::vector<T>& to, const OptimizeOptions& options) {
+  for (const auto& one : more) {
+    if (is_known(one->name(), options))
+      return fail(ErrorCode::kUsage, "patterns", "there is another pattern '" + std::string(one->name()) + "'");
+    to.push_back(one);
+  }
+  return {};
+}
+
+/// What NAME=N of --priority says.
+Status read_priority(const std::string& text, OptimizeOptions& options) {
+  const size_t equals = text.find('=');
+  int number = 0;
+  const char* end = text.data() + text.size();
+  const bool is_number = equals != std::string::npos && std::from_chars(text.data() + equals + 1, end, number).ptr == end && equals + 1 < text.size();
+  if (!is_number) return fail(ErrorCode::kUsage, "--priority", "'" + text + "' is no priority", "NAME=N, as --priority rms-norm=200");
+  options.priorities[text.substr(0, equals)] = number;
+  return {};
 }
 
 Status check_patterns(const std::vector<std::string>& names, const OptimizeOptions& options, const std::string& option) {
@@ -57,6 +83,8 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
                true);
   declare_list(app, "--disable", arguments.disable,
                "Do without this pattern (repeatable, or a list with commas)", true);
+  declare_list(app, "--also", arguments.also, "Apply this rewrite that attn-opt has, too, or all (repeatable, or a list with commas)", true);
+  declare_list(app, "--priority", arguments.priorities, "Priority of a rewrite; those above 100 run before attention is fused (repeatable)");
   declare_rule_folders(app, arguments.patterns);
   app.add_option("--target", arguments.target,
                  "Whose rules the written nodes keep: portable (all runtimes agree), spec, ort or openvino")
@@ -81,7 +109,7 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
 }
 
 void declare_rule_folders(CLI::App& app, std::vector<std::string>& folders) {
-  declare_list(app, "--patterns", folders, "Folder of rules to use beside the patterns (docs/rules.md; repeatable)");
+  declare_list(app, "--rules,--patterns", folders, "Folder of rules to use beside the patterns (docs/rules.md; repeatable)");
 }
 
 std::string to_words(const OptimizeArguments& arguments) {
@@ -90,7 +118,9 @@ std::string to_words(const OptimizeArguments& arguments) {
   const auto say = [&words](const std::string& option) { words += (words.empty() ? "" : " ") + option; };
   for (const std::string& pattern : arguments.only) say("--only " + pattern);
   for (const std::string& pattern : arguments.disable) say("--disable " + pattern);
-  for (const std::string& folder : arguments.patterns) say("--patterns " + folder);
+  for (const std::string& folder : arguments.patterns) say("--rules " + folder);
+  for (const std::string& rewrite : arguments.also) say("--also " + rewrite);
+  for (const std::string& priority : arguments.priorities) say("--priority " + priority);
   if (arguments.target != usual.target) say("--target " + arguments.target);
   if (arguments.form != usual.form) say("--form " + arguments.form);
   if (arguments.stage != usual.stage) say("--stage " + arguments.stage);
@@ -114,18 +144,19 @@ Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
                 suggestion(arguments.target, target_names()));
   }
   OptimizeOptions options;
-  ATTN_OPT_TRY(options.rules, load_rules(arguments.patterns));
-  for (const auto& pattern : arguments.more_patterns) {
-    if (is_known(pattern->name(), options)) {
-      return fail(ErrorCode::kUsage, "--patterns", "there is another pattern '" + std::string(pattern->name()) + "'");
-    }
-    options.rules.push_back(pattern);
-  }
+  ATTN_OPT_TRY(Rules rules, load_rules(arguments.patterns));
+  options.rules = std::move(rules.patterns);
+  options.rewrites = std::move(rules.rewrites);
+  ATTN_OPT_CHECK(add_named(arguments.more_patterns, options.rules, options));
+  ATTN_OPT_CHECK(add_named(arguments.more_rewrites, options.rewrites, options));
   ATTN_OPT_CHECK(check_patterns(arguments.only, options, "--only"));
   ATTN_OPT_CHECK(check_patterns(arguments.disable, options, "--disable"));
   options.opset = arguments.opset;
   options.only = arguments.only;
   options.disable = arguments.disable;
+  options.also = arguments.also;
+  for (const std::string& priority : arguments.priorities) ATTN_OPT_CHECK(read_priority(priority, options));
+  ATTN_OPT_CHECK(chosen_rewrites(options));
   options.emit.target = *target;
   ATTN_OPT_TRY(options.emit.form, meaning(kForms, arguments.form, "--form"));
   ATTN_OPT_TRY(options.emit.stage, meaning(kStages, arguments.stage, "--stage"));

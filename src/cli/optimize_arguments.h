@@ -12,8 +12,10 @@ namespace attn_opt {
 struct OptimizeArguments {
   int opset = 24;
   std::vector<std::string> only, disable;
+  std::vector<std::string> also, priorities;  ///< of rewrites: names, and NAME=N
   std::vector<std::string> patterns;                               ///< folders of rules
   std::vector<std::shared_ptr<const Pattern>> more_patterns = {};  ///< beside those of the command and of the folders
+  std::vector<std::shared_ptr<const Rewrite>> more_rewrites = {};  ///< beside those of the command and of the folders
   std::string target = "portable", form = "auto", stage = "attention", verify = "sites";
   std::vector<std::string> assume;  ///< ids, or the word "none"
   bool strict = false, exact = false, allow_unverified = false;
@@ -21,7 +23,7 @@ struct OptimizeArguments {
 };
 
 void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments);
-/// --patterns, which lists and tests of patterns have too.
+/// --rules, which lists and tests of patterns have too.
 void declare_rule_folders(CLI::App& app, std::vector<std::string>& folders);
 
 /// The options that ARGUMENTS differ from the defaults in, as a RUN line of a case has them.

@@ -12,6 +12,7 @@
 #include "src/cli/color.h"
 #include "src/cli/job_steps.h"
 #include "src/cli/report_files.h"
+#include "src/cli/trace_log.h"
 #include "src/verify/seconds.h"
 
 namespace attn_opt {
@@ -64,6 +65,7 @@ Status run_job(const OptimizeJob& job) {
   ATTN_OPT_TRY(OptimizeOptions options, options_of(job));
   ATTN_OPT_TRY(ReportFiles reports, ReportFiles::create(job.reports, ReportScope::kOne));
   Progress progress(job.progress);
+  options.trace = trace_to_log(job.verbosity);
   options.progress = [&progress](std::string_view step, double part) { progress.update(step, part); };
 
   const auto begin = std::chrono::steady_clock::now();

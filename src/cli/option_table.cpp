@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "attn_opt/pattern.h"
+#include "attn_opt/rewrite.h"
 #include "attn_opt/precondition.h"
 #include "attn_opt/target.h"
 
@@ -21,7 +22,8 @@ constexpr std::string_view kMatching = "Matching", kVerification = "Verification
 
 constexpr std::array kTable = {
     Row{"--opset", kMatching, "23|24|25"}, Row{"--only", kMatching, "PATTERN"}, Row{"--disable", kMatching, "PATTERN"},
-    Row{"--patterns", kMatching, "DIR"}, Row{"--target", kMatching, "TARGET"}, Row{"--form", kMatching, ""},
+    Row{"--also", kMatching, "REWRITE"},
+    Row{"--priority", kMatching, "NAME=N"}, Row{"--rules", kMatching, "DIR"}, Row{"--target", kMatching, "TARGET"}, Row{"--form", kMatching, ""},
     Row{"--stage", kMatching, ""}, Row{"--stop-after", kMatching, "N"}, Row{"--node", kMatching, "NAME"},
     Row{"--verify", kVerification, ""}, Row{"--strict", kVerification, ""}, Row{"--exact", kVerification, ""},
     Row{"--assume", kVerification, "PRECONDITION"}, Row{"--allow-unverified", kVerification, ""}, Row{"--on-mismatch", kVerification, ""},
@@ -59,16 +61,23 @@ const std::map<std::string, std::string_view> kExamples = {
     {"attn-opt batch", "  attn-opt batch models -o fused --jobs 4 --report summary.json\n"
                        "  attn-opt batch @list.txt --check\n"
                        "  attn-opt batch models --baseline attn.json --update-baseline\n"},
-    {"attn-opt patterns", "  attn-opt patterns --patterns my_rules\n"},
+    {"attn-opt patterns", "  attn-opt patterns --rules my_rules\n"},
     {"attn-opt completion", "  attn-opt completion bash > ~/.local/share/bash-completion/completions/attn-opt\n"
                             "  attn-opt completion zsh > \"${fpath[1]}/_attn-opt\"\n"
                             "  attn-opt completion fish > ~/.config/fish/completions/attn-opt.fish\n"},
     {"attn-opt man", "  attn-opt man | man -l -\n"},
 };
 
+/// Names that options had once. They are taken, and listed nowhere.
+constexpr std::array<std::string_view, 1> kFormerNames = {"patterns"};
+
 /// Help with the values that options take, and nothing of how CLI11 checks them.
 class HelpFormatter : public CLI::Formatter {
  public:
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    if (listed_names(*option).size() == option->get_lnames().size()) return CLI::Formatter::make_option_name(option, is_positional);
+    return name_of(*option);
+  }
   std::string make_option_opts(const CLI::Option* option) const override {
     const std::string value = value_label(*option), given = option->get_default_str();
     if (value.empty() || option->get_positional()) return {};
@@ -113,6 +122,12 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
   if (row != nullptr && row->value == "TARGET") return target_names();
   if (row != nullptr && row->value == "PATTERN") {
     for (const auto& pattern : patterns()) choices.emplace_back(pattern->name());
+    for (const auto& rewrite : rewrites()) choices.emplace_back(rewrite->name());
+    return choices;
+  }
+  if (row != nullptr && row->value == "REWRITE") {
+    for (const auto& rewrite : rewrites()) choices.emplace_back(rewrite->name());
+    choices.emplace_back("all");
     return choices;
   }
   if (row != nullptr && row->value == "PRECONDITION") {
@@ -128,8 +143,14 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
   return choices;
 }
 
+std::vector<std::string> listed_names(const CLI::Option& option) {
+  std::vector<std::string> names = option.get_lnames();
+  if (names.size() > 1) std::erase_if(names, [](const std::string& name) { return std::ranges::find(kFormerNames, name) != kFormerNames.end(); });
+  return names;
+}
+
 std::string name_of(const CLI::Option& option) {
-  const auto& long_names = option.get_lnames();
+  const auto long_names = listed_names(option);
   return long_names.empty() ? option.get_name() : "--" + long_names.front();
 }
 

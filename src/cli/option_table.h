@@ -17,6 +17,8 @@ bool names_path(const CLI::Option& option);
 std::vector<std::string> choices_of(const CLI::Option& option);
 /// What stands for OPTION's value: "FILE", "auto|3d|4d"; empty for a flag.
 std::string value_label(const CLI::Option& option);
+/// The long names of OPTION, without those that it had once.
+std::vector<std::string> listed_names(const CLI::Option& option);
 /// "--only"; the long name if there is one.
 std::string name_of(const CLI::Option& option);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "attn_opt/pattern.h"
 #include "attn_opt/rules.h"
 #include "src/cli/commands.h"
 #include "src/cli/optimize_arguments.h"
@@ -19,22 +20,25 @@ void declare(CLI::App& app, PatternsArguments& given) {
 }
 
 Expected<int> list_patterns(PatternsArguments& given, const CLI::App&) {
-  std::vector<const Pattern*> all;
-  for (const auto& pattern : patterns()) all.push_back(pattern.get());
-  ATTN_OPT_TRY(const auto rules, load_rules(given.folders));
-  for (const auto& rule : rules) all.push_back(rule.get());
+  std::vector<std::pair<std::string_view, std::string>> all;
+  const auto add = [&all](const auto& list, const std::string& note) {
+    for (const auto& one : list) all.emplace_back(one->name(), std::string(one->summary()) + note);
+  };
+  ATTN_OPT_TRY(const Rules rules, load_rules(given.folders));
+  add(patterns(), "");
+  add(rewrites(), " (rewrite, with --also)");
+  add(rules.patterns, "");
+  add(rules.rewrites, " (rewrite)");
   size_t width = 0;
-  for (const Pattern* pattern : all) width = std::max(width, pattern->name().size());
-  for (const Pattern* pattern : all) {
-    std::fputs(fmt::format("{:{}}  {}\n", pattern->name(), width, pattern->summary()).c_str(), stdout);
-  }
+  for (const auto& [name, summary] : all) width = std::max(width, name.size());
+  for (const auto& [name, summary] : all) std::fputs(fmt::format("{:{}}  {}\n", name, width, summary).c_str(), stdout);
   return 0;
 }
 
 }  // namespace
 
 DeclaredCommand patterns_command() {
-  return declared("attn-opt patterns", "Lists the patterns: the names that --only and --disable take.", declare,
+  return declared("attn-opt patterns", "Lists the patterns and rewrites: the names that --only, --disable and --also take.", declare,
                   list_patterns);
 }
 

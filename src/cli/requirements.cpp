@@ -12,16 +12,24 @@ namespace {
 
 using Outcome = SiteReport::Outcome;
 
-bool numbers_differ(const SiteReport& site) {
+/// SITE is a rewrite, or of attention.
+template <class Site>
+bool numbers_differ(const Site& site) {
   return site.outcome == Outcome::kRefused && site.verification &&
          site.verification->verdict == Verdict::kFailed;
 }
 
 Status check_mismatches(const Requirements& required, const Report& report) {
-  const auto site = std::find_if(report.sites.begin(), report.sites.end(), numbers_differ);
-  if (!required.fail_on_mismatch || site == report.sites.end()) return {};
-  return fail(ErrorCode::kMismatch, site->name, "numbers differ: " + site->verification->reason,
-              "--on-mismatch skip leaves such sites as they are");
+  const auto check_all = [](const auto& sites) -> Status {
+    for (const auto& site : sites)
+      if (numbers_differ(site))
+        return fail(ErrorCode::kMismatch, site.name, "numbers differ: " + site.verification->reason,
+                    "--on-mismatch skip leaves such sites as they are");
+    return {};
+  };
+  if (!required.fail_on_mismatch) return {};
+  ATTN_OPT_CHECK(check_all(report.sites));
+  return check_all(report.rewrites);
 }
 
 Status check_model_verification(const Report& report) {
@@ -58,6 +66,10 @@ Status check_requirements(const Requirements& required, const Report& report) {
   if (required.check && report.fused() > 0) {
     return fail(ErrorCode::kRequirement, "--check",
                 fmt::format("{} attention sites can be fused", report.fused()),
+                "without --check, -o OUTPUT writes the model with them");
+  }
+  if (required.check && report.rewritten() > 0) {
+    return fail(ErrorCode::kRequirement, "--check", fmt::format("{} rewrites can be applied", report.rewritten()),
                 "without --check, -o OUTPUT writes the model with them");
   }
   return {};

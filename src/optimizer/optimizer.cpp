@@ -15,6 +15,7 @@
 #include "src/optimizer/node_checks.h"
 #include "src/optimizer/operator_counts.h"
 #include "src/optimizer/output_shapes.h"
+#include "src/optimizer/rewriting.h"
 #include "src/optimizer/sites.h"
 #include "src/report/names.h"
 #include "src/verify/seconds.h"
@@ -56,7 +57,7 @@ class Run {
     report_.opset_before = report_.opset_after = opset_version(model_.proto);
     ATTN_OPT_TRY(const auto chosen, chosen_patterns(options_));
     tell("matching", 0, 1);
-    sites_ = find_sites(usual_.context, chosen, report_);
+    sites_ = find_sites(usual_.context, chosen, report_, options_.trace);
     if (!accepted_.accepts(kSizesEqual)) describe_for_all_sizes();
     std::optional<RaisePlan> plan;
     report_.changed = fuse_sites(plan);
@@ -230,6 +231,53 @@ bool assumes_rows_keep_a_key(const Report& report) {
   });
 }
 
+/// Fuses the attention of MODEL.
+Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, AcceptedAssumptions accepted, Workings* workings) {
+  std::optional<Inlining> inlining;
+  if (options.emit.stage == Stage::kAttention) {
+    ATTN_OPT_TRY(inlining, inline_attention_functions(model, options));
+  }
+  ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
+  ATTN_OPT_CHECK(check_nodes(*view));
+  view->set_edit_opset(options.opset);
+  const auto run = std::make_shared<Run>(model, options, std::move(accepted), std::move(view), inlining ? &inlining->calls : nullptr);
+  if (workings) *workings = run;
+  ATTN_OPT_TRY(Report report, run->run());
+  if (!report.changed && inlining) model.proto.Swap(&inlining->before);
+  return report;
+}
+
+/// Enters into REPORT, that of the attention, what REWRITTEN says.
+void merge(Report&& rewritten, Report& report) {
+  report.changed = report.changed || rewritten.changed;
+  report.rewrites = std::move(rewritten.rewrites);
+  report.has_rewrites_left = rewritten.has_rewrites_left;
+  report.seconds_match += rewritten.seconds_match;
+  report.seconds_verify += rewritten.seconds_verify;
+  for (std::string& reason : rewritten.not_raised)
+    if (std::ranges::find(report.not_raised, reason) == report.not_raised.end()) report.not_raised.push_back(std::move(reason));
+}
+
+/// Rewrites what is of higher priority than attention, fuses that, and rewrites the rest.
+Expected<Report> rewrite_and_fuse(Model& model, const OptimizeOptions& options, AcceptedAssumptions accepted, Workings* workings) {
+  ATTN_OPT_TRY(std::vector<ChosenRewrite> first, chosen_rewrites(options));
+  if (first.empty()) return fuse_attention(model, options, std::move(accepted), workings);
+  const auto behind = std::ranges::find_if(first, [](const ChosenRewrite& one) { return one.priority <= kAttentionPriority; });
+  const std::vector<ChosenRewrite> last(behind, first.end());
+  first.erase(behind, first.end());
+  OptimizeOptions within = options;
+  Report rewritten;
+  const int opset_before = opset_version(model.proto);
+  ATTN_OPT_CHECK(rewrite_model(model, first, options, within.stop_after, rewritten));
+  ATTN_OPT_TRY(Report report, fuse_attention(model, within, std::move(accepted), workings));
+  if (within.stop_after > 0) within.stop_after -= report.fused();
+  ATTN_OPT_CHECK(rewrite_model(model, last, options, within.stop_after, rewritten));
+  merge(std::move(rewritten), report);
+  report.opset_before = opset_before;
+  report.opset_after = opset_version(model.proto);
+  return report;
+}
+
 }  // namespace
 
 Expected<AcceptedAssumptions> accepted_by(const OptimizeOptions& options) {
@@ -248,17 +296,7 @@ Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings
   ATTN_OPT_TRY(AcceptedAssumptions accepted, accepted_by(options));
   const OperatorCounts before = count_operators(model.proto);
   const onnx::ModelProto original = options.verify == VerifyMode::kModel ? model.proto : onnx::ModelProto();
-  std::optional<Inlining> inlining;
-  if (options.emit.stage == Stage::kAttention) {
-    ATTN_OPT_TRY(inlining, inline_attention_functions(model, options));
-  }
-  ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
-  ATTN_OPT_CHECK(check_nodes(*view));
-  view->set_edit_opset(options.opset);
-  const auto run = std::make_shared<Run>(model, options, std::move(accepted), std::move(view), inlining ? &inlining->calls : nullptr);
-  if (workings) *workings = run;
-  ATTN_OPT_TRY(Report report, run->run());
-  if (!report.changed && inlining) model.proto.Swap(&inlining->before);
+  ATTN_OPT_TRY(Report report, rewrite_and_fuse(model, options, std::move(accepted), workings));
   const OperatorCounts after = report.changed ? count_operators(model.proto) : before;
   if (report.changed) update_imports(before, after, model.proto);
   enter_counts(before, after, report);

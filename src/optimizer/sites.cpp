@@ -34,15 +34,11 @@ bool is_local_attention(const Graph& graph) {
   return function && function->domain() == kLocalAttentionDomain && function->name().starts_with("LocalAttention");
 }
 
-/// True for a node of which nothing is read.
-bool is_dead(const Node& node) {
-  return std::ranges::all_of(node.outputs, [](const Value* output) { return !output || output->unused(); });
-}
-
 void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Report& report,
-                 FoundSites& found) {
+                 FoundSites& found, const MissTrace& trace) {
   const auto start = Clock::now();
   Matched<Match> match = guarded(node, [&] { return pattern.match(node, context); });
+  if (!match && trace) trace(pattern.name(), node, match.error());
   if (match ? is_dead(node) : match.error().id == kNotAttention) return;
   SiteReport site = reported(node, pattern);
   site.match_seconds = seconds_since(start);
@@ -105,6 +101,10 @@ void merge_lines(const FoundSites& found, Report& report) {
   report.sites = std::move(lines);
 }
 
+bool is_dead(const Node& node) {
+  return std::ranges::all_of(node.outputs, [](const Value* output) { return !output || output->unused(); });
+}
+
 void enter_match(const Match& match, SiteReport& line) {
   line.peeled = match.peeled;
   line.preconditions = match.sdpa.preconditions;
@@ -140,9 +140,13 @@ Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& opt
   std::vector<const Pattern*> all, chosen;
   for (const auto& pattern : patterns()) all.push_back(pattern.get());
   for (const auto& rule : options.rules) all.push_back(rule.get());
+  const auto is_called = [](const std::string& name) { return [&name](const auto* one) { return one->name() == name; }; };
+  std::vector<const Rewrite*> around;
+  for (const auto& rewrite : rewrites()) around.push_back(rewrite.get());
+  for (const auto& rewrite : options.rewrites) around.push_back(rewrite.get());
   for (const auto& names : {options.only, options.disable})
     for (const std::string& name : names)
-      if (std::none_of(all.begin(), all.end(), [&](const Pattern* pattern) { return pattern->name() == name; }))
+      if (std::ranges::none_of(all, is_called(name)) && std::ranges::none_of(around, is_called(name)))
         return fail(ErrorCode::kUsage, "pattern '" + name + "'", "there is no such pattern", "see `attn-opt patterns`");
   std::copy_if(all.begin(), all.end(), std::back_inserter(chosen), [&](const Pattern* pattern) {
     return (options.only.empty() || contains(options.only, pattern->name())) && !contains(options.disable, pattern->name());
@@ -150,7 +154,7 @@ Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& opt
   return chosen;
 }
 
-FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report) {
+FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report, const MissTrace& trace) {
   FoundSites found;
   std::vector<MatchedSite>& matched = found.matched;
   for (const auto& graph : context.view.graphs()) {
@@ -158,7 +162,7 @@ FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& 
     const size_t first = matched.size();
     for (Node* node : graph->nodes())
       for (const Pattern* pattern : chosen)
-        if (pattern->is_anchor(*node)) try_pattern(*pattern, *node, context, report, found);
+        if (pattern->is_anchor(*node)) try_pattern(*pattern, *node, context, report, found, trace);
     // What one site shares with a later one must stand above it, whatever the order of their anchors.
     std::stable_sort(matched.begin() + static_cast<std::ptrdiff_t>(first), matched.end(),
                      [](const MatchedSite& a, const MatchedSite& b) {

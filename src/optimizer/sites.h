@@ -19,6 +19,12 @@ struct MatchedSite {
   std::string equal_sizes = {};
 };
 
+/// As OptimizeOptions::trace.
+using MissTrace = decltype(OptimizeOptions::trace);
+
+/// True for a node of which nothing is read.
+bool is_dead(const Node& node);
+
 /// Enters what MATCH recognised.
 void enter_match(const Match& match, SiteReport& line);
 
@@ -31,7 +37,7 @@ struct FoundSites {
 Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& options);
 
 /// Tries every pattern at every node of the main graph and the bodies, and enters what is attention into REPORT.
-FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report);
+FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report, const MissTrace& trace = {});
 
 /// Leaves a line for each node: those that fused it, or what is in the way of the pattern that got furthest, with the misses of
 /// the others. Nodes that were fused from elsewhere have none.

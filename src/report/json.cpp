@@ -7,6 +7,7 @@
 #include "src/report/names.h"
 #include "src/report/phrases.h"
 #include "src/report/report_stream.h"
+#include "src/report/rewrites.h"
 
 namespace attn_opt {
 namespace {
@@ -90,7 +91,8 @@ json effect(const EffectTotal& total) {
 
 json site_object(const SiteReport& site, const EffectTotal& total) {
   const bool recognised = site.outcome != SiteReport::Outcome::kMissed;
-  return {{"name", text(site.name)},
+  return {{"kind", "attention"},
+          {"name", text(site.name)},
           {"op", text(site.op)},
           {"graph", text(site.graph)},
           {"pattern", text_or_null(site.pattern)},
@@ -113,6 +115,22 @@ json site_object(const SiteReport& site, const EffectTotal& total) {
           {"match_seconds", number(site.match_seconds)}};
 }
 
+json rewrite_object(const RewriteReport& rewrite) {
+  return {{"kind", "rewrite"},
+          {"name", text(rewrite.name)},
+          {"op", text(rewrite.op)},
+          {"graph", text(rewrite.graph)},
+          {"pattern", text(rewrite.pattern)},
+          {"outcome", outcome_of(rewrite)},
+          {"summary", text(rewrite_phrase(rewrite))},
+          {"nodes", texts(rewrite.nodes)},
+          {"written", texts(rewrite.operators)},
+          {"peeled", texts(rewrite.peeled)},
+          {"verification", verification(rewrite.verification)},
+          {"miss", miss(rewrite.miss_id, rewrite.miss_node, rewrite.miss_op, rewrite.found)},
+          {"match_seconds", number(rewrite.match_seconds)}};
+}
+
 json model_verification(const std::optional<ModelVerification>& result) {
   if (!result) return {};
   json outputs = json::array();
@@ -131,7 +149,7 @@ json summary(const Report& report) {
   const AssumptionCounts counts = count_assumptions(report);
   return {{"sites", report.sites.size()},   {"fused", report.fused()},    {"refused", report.refused()},
           {"missed", report.missed()},      {"assumed", counts.assumed}, {"refined", counts.refined},
-          {"unverified", counts.unverified}};
+          {"unverified", counts.unverified}, {"rewritten", report.rewritten()}};
 }
 
 json before_after(int before, int after) { return {{"before", before}, {"after", after}}; }
@@ -146,6 +164,8 @@ json to_json(const Report& report) {
   json sites = json::array();
   const EffectTotal total = total_effect(report);
   for (const SiteReport& site : report.sites) sites.push_back(site_object(site, total));
+  json rewritten = json::array();
+  for (const RewriteReport& rewrite : report.rewrites) rewritten.push_back(rewrite_object(rewrite));
   json operators = json::array();
   for (const OperatorCount& count : report.operators) {
     operators.push_back({{"op", text(count.op)}, {"before", count.before}, {"after", count.after}});
@@ -167,7 +187,9 @@ json to_json(const Report& report) {
             {"match", number(report.seconds_match)},
             {"verify", number(report.seconds_verify)},
             {"write", number(report.seconds_write)}}},
-          {"sites", std::move(sites)}};
+          {"sites", std::move(sites)},
+          {"rewrites", std::move(rewritten)},
+          {"rewrites_left", report.has_rewrites_left}};
 }
 
 }  // namespace attn_opt

@@ -44,14 +44,16 @@ Row row_of(const json& site) {
   row.outcome = text_of(site.at("outcome"));
   if (!miss.is_null()) row.outcome += " " + code(text_of(miss.at("id")));
   row.key = row.outcome;
-  for (const char* same : {"form", "q_heads", "kv_heads", "past", "is_causal"}) row.key += " " + site.at(same).dump();
+  for (const char* same : {"form", "q_heads", "kv_heads", "past", "is_causal", "written"})
+    if (site.contains(same)) row.key += " " + site.at(same).dump();
   if (!verification.is_null()) row.key += " " + text_of(verification.at("verdict"));
   row.summary = cell(text_of(site.at("summary")));
   row.first = code(qualified_name(site));
   return row;
 }
 
-std::string site_table(const json& sites) {
+/// SITES: those of attention, or the rewrites.
+std::string site_table(const json& sites, std::string_view heading) {
   std::vector<Row> rows;
   for (const json& site : sites) {
     Row row = row_of(site);
@@ -60,7 +62,7 @@ std::string site_table(const json& sites) {
     ++same->sites;
   }
   if (rows.empty()) return {};
-  std::string text = "| sites | outcome | the first of them | what |\n|--:|---|---|---|\n";
+  std::string text = fmt::format("| {} | outcome | the first of them | what |\n|--:|---|---|---|\n", heading);
   for (const Row& row : rows)
     text += fmt::format("| {} | {} | {} | {} |\n", row.sites, row.outcome, row.first, row.summary);
   return text + "\n";
@@ -106,7 +108,8 @@ class ModelMarkdown : public ReportStream {
     text += fmt::format("**{} of {} attention sites {}**, {}, {}.\n\n", totals.fused, totals.sites,
                         model.output.empty() ? "can be fused" : "fused", before_after(model.report, "opset"),
                         before_after(model.report, "nodes"));
-    text += site_table(model.report.at("sites")) + reasons(totals);
+    text += site_table(model.report.at("sites"), "sites") + reasons(totals);
+    text += site_table(model.report.value("rewrites", json::array()), "rewrites");
     for (const Finding& finding : findings_of(model.report))
       if (finding.graph.empty()) text += fmt::format("- {}: {}\n", code(finding.rule), cell(finding.message));
     return text + operator_table(model.report.at("operators"));

@@ -20,6 +20,10 @@ int Report::fused() const { return count(*this, SiteReport::Outcome::kFused); }
 int Report::missed() const { return count(*this, SiteReport::Outcome::kMissed); }
 int Report::refused() const { return count(*this, SiteReport::Outcome::kRefused); }
 
+int Report::rewritten() const {
+  return static_cast<int>(std::ranges::count(rewrites, SiteReport::Outcome::kFused, &RewriteReport::outcome));
+}
+
 std::string_view name_of(SiteReport::Outcome outcome) {
   switch (outcome) {
     case SiteReport::Outcome::kFused: return "fused";

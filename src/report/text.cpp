@@ -8,6 +8,7 @@
 #include "src/report/layout.h"
 #include "src/report/names.h"
 #include "src/report/phrases.h"
+#include "src/report/rewrites.h"
 
 namespace attn_opt {
 namespace {
@@ -128,11 +129,13 @@ std::string site_lines(const Report& report) {
 }  // namespace
 
 std::string to_text(const Report& report, bool with_sites) {
-  std::string text = table(report) + "\n" + sites_line(report) + wrapped(assumption_phrase(count_assumptions(report)), 0) + effect_lines(report) + model_lines(report);
+  std::string text = table(report) + "\n" + sites_line(report) + wrapped(assumption_phrase(count_assumptions(report)), 0) + effect_lines(report) +
+                     rewrites_total(report) + model_lines(report);
   for (const std::string& reason : report.not_raised) {
     text += wrapped(with_hint("opset.raise: " + reason, "opset.raise"), 0);
   }
   if (with_sites && !report.sites.empty()) text += "\n" + site_lines(report);
+  if (with_sites && !report.rewrites.empty()) text += "\n" + rewrite_lines(report);
   return text;
 }
 

@@ -43,7 +43,8 @@ TEST(ReportJson, HoldsTheRun) {
   EXPECT_EQ(whole["opset"], json({{"before", 17}, {"after", 24}}));
   EXPECT_EQ(whole["nodes"], json({{"before", 120}, {"after", 90}}));
   EXPECT_EQ(whole["operators"][0], json({{"op", "Attention"}, {"before", 0}, {"after", 1}}));
-  EXPECT_EQ(whole["summary"], json({{"sites", 3}, {"fused", 1}, {"refused", 1}, {"missed", 1}, {"assumed", {{"scores-finite", 1}}}, {"refined", 0}, {"unverified", 0}}));
+  EXPECT_EQ(whole["summary"], json({{"sites", 3}, {"fused", 1}, {"refused", 1}, {"missed", 1}, {"assumed", {{"scores-finite", 1}}}, {"refined", 0}, {"unverified", 0},
+                                   {"rewritten", 0}}));
   EXPECT_EQ(whole["seconds"]["read"], 0.5);
   EXPECT_EQ(whole["not_raised"], json::array());
 }
@@ -67,7 +68,7 @@ TEST(ReportJson, CountsTheFusedSitesThatDependOnEachAssumption) {
 
 TEST(ReportJson, HoldsAFusedSite) {
   const json expected = json::parse(R"json({
-    "name": "/layers.0/attn/Softmax", "op": "Softmax", "graph": "main", "pattern": "softmax_attention",
+    "kind": "attention", "name": "/layers.0/attn/Softmax", "op": "Softmax", "graph": "main", "pattern": "softmax_attention",
     "outcome": "fused", "summary": "4d, 8 heads on 2, with past, verified (3e-16, 0.5 ulp)", "form": "4d", "q_heads": 8, "kv_heads": 2, "past": true, "scale": 0.125, "softcap": 0.0,
     "is_causal": false, "mask": null,
     "peeled": ["Cast", "bias", "scale"],

@@ -1,0 +1,194 @@
+#include "src/optimizer/rewriting.h"
+
+#include <algorithm>
+#include <chrono>
+#include <unordered_set>
+
+#include "attn_opt/opset_raise.h"
+#include "src/graph/operator_name.h"
+#include "src/optimizer/output_shapes.h"
+#include "src/optimizer/rewrite_edit.h"
+#include "src/optimizer/sites.h"
+#include "src/report/names.h"
+#include "src/verify/seconds.h"
+
+namespace attn_opt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Outcome = SiteReport::Outcome;
+
+void enter_miss(const Miss& miss, Outcome outcome, RewriteReport& line) {
+  line.outcome = outcome;
+  line.miss_id = miss.id;
+  line.found = miss.found;
+  if (!miss.peeled.empty()) line.peeled = miss.peeled;
+  if (!miss.node) return;
+  line.miss_node = miss.node->label();
+  line.miss_op = operator_name(*miss.node);
+}
+
+/// A place where a rewrite matched.
+struct Candidate {
+  const Rewrite* rewrite;
+  Node* node;
+  RewriteMatch match;
+  RewriteReport line;
+};
+
+/// One pass over the model as it is now: everything is matched, and then applied as far as earlier ones left it.
+class Round {
+ public:
+  Round(Model& model, const OptimizeOptions& options, std::unique_ptr<ModelGraph> view, int& left, Report& report)
+      : model_(model), options_(options), view_(std::move(view)), facts_(*view_, *model.tensors), left_(left), report_(report) {
+    if (options.verify == VerifyMode::kOff) return;
+    VerifyOptions verification = options.verification;
+    verification.share_verdicts = options.verify != VerifyMode::kAllSites;
+    verifier_.emplace(MatchContext{*view_, facts_}, *model.tensors, verification);
+  }
+
+  /// How many rewrites were committed.
+  int run(const std::vector<ChosenRewrite>& chosen) {
+    const auto start = Clock::now();
+    const double verified_before = report_.seconds_verify;
+    for (const ChosenRewrite& one : chosen) find(*one.rewrite);
+    if (!candidates_.empty()) apply_all();
+    report_.seconds_match += seconds_since(start) - (report_.seconds_verify - verified_before);
+    return committed_;
+  }
+
+ private:
+  void find(const Rewrite& rewrite) {
+    for (const auto& graph : view_->graphs()) {
+      if (graph->outermost().function()) continue;
+      for (Node* node : graph->nodes())
+        if (rewrite.is_anchor(*node) && !is_dead(*node)) try_at(rewrite, *node);
+    }
+  }
+
+  Matched<RewriteMatch> match(const Rewrite& rewrite, const Node& node) {
+    RewriteContext context{*view_, facts_};
+    return guarded(node, [&] { return rewrite.match(node, context); });
+  }
+
+  void try_at(const Rewrite& rewrite, Node& node) {
+    const auto start = Clock::now();
+    Matched<RewriteMatch> matched = match(rewrite, node);
+    if (!matched && options_.trace) options_.trace(rewrite.name(), node, matched.error());
+    if (!matched && matched.error().id == kNoMatch) return;
+    RewriteReport line;
+    line.name = node.label();
+    line.op = operator_name(node);
+    line.graph = graph_path(*node.graph);
+    line.pattern = std::string(rewrite.name());
+    line.match_seconds = seconds_since(start);
+    if (matched) {
+      line.peeled = matched->peeled;
+      candidates_.push_back({&rewrite, &node, *std::move(matched), std::move(line)});
+    } else {
+      enter_miss(matched.error(), Outcome::kMissed, line);
+      report_.rewrites.push_back(std::move(line));
+    }
+  }
+
+  void apply_all() {
+    auto raise = plan_raise(*view_, facts_, *model_.tensors, view_->edit_opset());
+    if (!raise) return refuse_all(raise.error());
+    for (Candidate& candidate : candidates_) {
+      if (left_ == 0) candidate_refused(candidate, {"site.stopped", nullptr, "--stop-after was reached", {}});
+      else if (is_as_matched(candidate)) apply(candidate);
+    }
+    if (committed_ == 0) return;
+    declare_output_shapes(*view_, facts_);
+    raise->apply(*view_);
+    view_->compact();
+  }
+
+  /// False where others of this round took something away: the next round looks again.
+  bool is_as_matched(Candidate& candidate) {
+    if (candidate.node->removed) return false;
+    if (committed_ == 0) return true;
+    auto again = match(*candidate.rewrite, *candidate.node);
+    if (!again) return false;
+    candidate.match = *std::move(again);
+    return true;
+  }
+
+  void apply(Candidate& candidate) {
+    Node& place = candidate.match.insert_before ? *candidate.match.insert_before : *candidate.node;
+    Emission emission{.edit = Edit(*view_, place)};
+    auto removed = guarded(*candidate.node, [&] { return fill_edit(*candidate.rewrite, candidate.match, *candidate.node, shared_, emission.edit); });
+    if (!removed) return candidate_refused(candidate, removed.error());
+    // What an edit of this round made is of no file yet; verification takes it as it is. The next round sees it like any other.
+    if (std::ranges::any_of(*removed, [](const Node* node) { return node->placement != Placement::kOfFile; })) return;
+    emission.removed = *std::move(removed);
+    for (const Node* node : emission.removed) candidate.line.nodes.push_back(node->label());
+    for (const Node* node : emission.edit.nodes()) candidate.line.operators.push_back(operator_name(*node));
+    const std::string commit_name = candidate.line.pattern + " at " + candidate.line.name;
+    if (options_.leave.contains(commit_name))
+      return candidate_refused(candidate, {"site.invalid", candidate.node, "with it the model is not valid any more", candidate.line.peeled});
+    if (!is_verified(emission, candidate)) return;
+    emission.edit.commit(shared_);
+    ++committed_;
+    --left_;
+    if (options_.on_commit) options_.on_commit(*view_, commit_name);
+    candidate.line.outcome = Outcome::kFused;
+    report_.rewrites.push_back(std::move(candidate.line));
+  }
+
+  bool is_verified(const Emission& emission, Candidate& candidate) {
+    if (!verifier_) return true;
+    const auto verification =
+        guarded(*candidate.node, [&] { return Matched<Verification>(verifier_->verify(emission)); });
+    if (!verification) return candidate_refused(candidate, verification.error()), false;
+    candidate.line.verification = *verification;
+    report_.seconds_verify += verification->seconds;
+    if (verification->verdict == Verdict::kVerified) return true;
+    if (verification->verdict == Verdict::kUnverified && options_.allow_unverified && !options_.strict && !options_.exact) return true;
+    candidate_refused(candidate, {std::string(miss_id_of(verification->verdict)), candidate.node, verification->reason, candidate.line.peeled});
+    return false;
+  }
+
+  void candidate_refused(Candidate& candidate, const Miss& miss) {
+    enter_miss(miss, Outcome::kRefused, candidate.line);
+    report_.rewrites.push_back(std::move(candidate.line));
+  }
+
+  void refuse_all(const Miss& miss) {
+    for (Candidate& candidate : candidates_) candidate_refused(candidate, miss);
+    const std::string reason = (miss.node ? "'" + miss.node->label() + "' (" + miss.node->op() + "): " : "") + miss.found;
+    if (std::ranges::find(report_.not_raised, reason) == report_.not_raised.end()) report_.not_raised.push_back(reason);
+  }
+
+  Model& model_;
+  const OptimizeOptions& options_;
+  std::unique_ptr<ModelGraph> view_;
+  Facts facts_;
+  std::optional<Verifier> verifier_;
+  SharedNodes shared_;
+  std::vector<Candidate> candidates_;
+  int& left_;
+  Report& report_;
+  int committed_ = 0;
+};
+
+}  // namespace
+
+Status rewrite_model(Model& model, const std::vector<ChosenRewrite>& chosen, const OptimizeOptions& options, int& left, Report& report) {
+  if (chosen.empty()) return {};
+  const auto first = static_cast<std::ptrdiff_t>(report.rewrites.size());
+  for (int round = 0; round < options.most_rounds; ++round) {
+    report.rewrites.erase(std::remove_if(report.rewrites.begin() + first, report.rewrites.end(),
+                                         [](const RewriteReport& line) { return line.outcome != Outcome::kFused; }),
+                          report.rewrites.end());
+    ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
+    view->set_edit_opset(options.opset);
+    const int committed = Round(model, options, std::move(view), left, report).run(chosen);
+    report.changed = report.changed || committed > 0;
+    if (committed == 0 || left == 0) return {};
+  }
+  report.has_rewrites_left = true;
+  return {};
+}
+
+}  // namespace attn_opt

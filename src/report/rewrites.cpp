@@ -1,0 +1,89 @@
+#include "src/report/rewrites.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/report/layout.h"
+#include "src/report/names.h"
+#include "src/report/phrases.h"
+
+namespace attn_opt {
+namespace {
+
+using Outcome = SiteReport::Outcome;
+constexpr size_t kWidestName = 60, kOutcomeWidth = 11;
+
+/// What phrases.h says of a site's place, verdict and miss, of REWRITE.
+SiteReport as_site(const RewriteReport& rewrite) {
+  SiteReport site;
+  site.name = rewrite.name;
+  site.graph = rewrite.graph;
+  site.verification = rewrite.verification;
+  site.miss_id = rewrite.miss_id;
+  site.miss_node = rewrite.miss_node;
+  site.miss_op = rewrite.miss_op;
+  site.found = rewrite.found;
+  return site;
+}
+
+std::string change_phrase(const RewriteReport& rewrite) {
+  const size_t nodes = rewrite.nodes.size();
+  const std::string written = rewrite.operators.empty() ? "none" : joined(rewrite.operators, ", ");
+  return fmt::format("{} node{} become{} {}", nodes, nodes == 1 ? "" : "s", nodes == 1 ? "s" : "", written);
+}
+
+int count(const Report& report, Outcome outcome) {
+  return static_cast<int>(std::ranges::count(report.rewrites, outcome, &RewriteReport::outcome));
+}
+
+}  // namespace
+
+std::string_view outcome_of(const RewriteReport& rewrite) {
+  return rewrite.outcome == Outcome::kFused ? "rewritten" : name_of(rewrite.outcome);
+}
+
+std::string rewrite_phrase(const RewriteReport& rewrite) {
+  const SiteReport site = as_site(rewrite);
+  if (!rewrite.miss_id.empty()) return rewrite.pattern + ": " + rewrite.miss_id + " " + miss_phrase(site);
+  return rewrite.pattern + ": " + change_phrase(rewrite) + ", " + short_verdict(site);
+}
+
+std::string rewrites_total(const Report& report) {
+  if (report.rewrites.empty()) return {};
+  const auto verified = std::ranges::count_if(report.rewrites, [](const RewriteReport& rewrite) {
+    return rewrite.outcome == Outcome::kFused && rewrite.verification && rewrite.verification->verdict == Verdict::kVerified;
+  });
+  return fmt::format("rewrites: {} applied ({} verified), {} refused, {} missed{}\n", report.rewritten(), verified,
+                     count(report, Outcome::kRefused), count(report, Outcome::kMissed),
+                     report.has_rewrites_left ? "; the rounds were not enough, and more may be left" : "");
+}
+
+std::string rewrite_lines(const Report& report) {
+  std::string text;
+  for (const RewriteReport& rewrite : report.rewrites)
+    text += fmt::format("{:<{}}{}\n", outcome_of(rewrite), kOutcomeWidth, site_name(as_site(rewrite), kWidestName)) +
+            wrapped(rewrite_phrase(rewrite), kOutcomeWidth);
+  return text;
+}
+
+std::string explain(const RewriteReport& rewrite) {
+  const SiteReport site = as_site(rewrite);
+  std::string text = fmt::format("{}  {}  [{}]\n", site_name(site, kWidestName), outcome_of(rewrite), rewrite.pattern);
+  const auto entry = [&text](std::string_view key, const std::string& what) {
+    constexpr size_t kIndent = 12;
+    std::string lines = wrapped(what, kIndent);
+    if (!lines.empty()) text += lines.replace(0, kIndent, fmt::format("  {:<10}", key));
+  };
+  entry("peeled", joined(rewrite.peeled, " -> "));
+  entry("nodes", joined(rewrite.nodes, ", "));
+  entry("written", joined(rewrite.operators, ", "));
+  if (rewrite.verification) entry("verdict", verdict_phrase(site));
+  if (rewrite.miss_id.empty()) return text;
+  entry("stopped", miss_phrase(site));
+  const std::string hint = hint_of(rewrite.miss_id);
+  entry(hint.empty() ? "miss" : "hint", hint.empty() ? rewrite.miss_id : hint);
+  return text;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,86 @@
+// Rewrites in reports: beside the sites, and counted apart.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "attn_opt/report.h"
+
+namespace attn_opt {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Outcome = SiteReport::Outcome;
+
+RewriteReport applied() {
+  RewriteReport line;
+  line.outcome = Outcome::kFused;
+  line.name = "/norm/Mul";
+  line.op = "Mul";
+  line.graph = "main";
+  line.pattern = "rms-norm";
+  line.nodes = {"/norm/Mul", "/norm/Sqrt"};
+  line.operators = {"RMSNormalization"};
+  line.verification = Verification{Verdict::kVerified, "", 1e-16, 0.5, 4, 0.1, false, {}};
+  return line;
+}
+
+RewriteReport refused() {
+  RewriteReport line = applied();
+  line.outcome = Outcome::kRefused;
+  line.verification = Verification{Verdict::kFailed, "y differs by 2", 2, 0, 1, 0.1, false, {}};
+  line.miss_id = "verification.failed";
+  line.miss_node = line.name;
+  line.miss_op = line.op;
+  line.found = "y differs by 2";
+  return line;
+}
+
+Report with(std::vector<RewriteReport> rewrites) {
+  Report report;
+  report.rewrites = std::move(rewrites);
+  return report;
+}
+
+TEST(ReportRewrites, AreNoSites) {
+  const Report report = with({applied(), refused()});
+  EXPECT_EQ(report.rewritten(), 1);
+  EXPECT_EQ(report.fused() + report.refused() + report.missed(), 0);
+  EXPECT_EQ(to_json(report)["summary"]["rewritten"], 1);
+  EXPECT_EQ(to_json(report)["summary"]["sites"], 0);
+}
+
+TEST(ReportRewrites, InJson) {
+  const json lines = to_json(with({applied(), refused()}))["rewrites"];
+  EXPECT_EQ(lines[0]["kind"], "rewrite");
+  EXPECT_EQ(lines[0]["outcome"], "rewritten");
+  EXPECT_EQ(lines[0]["pattern"], "rms-norm");
+  EXPECT_EQ(lines[0]["nodes"], json({"/norm/Mul", "/norm/Sqrt"}));
+  EXPECT_EQ(lines[0]["written"], json({"RMSNormalization"}));
+  EXPECT_EQ(lines[0]["verification"]["verdict"], "verified");
+  EXPECT_EQ(lines[0]["summary"], "rms-norm: 2 nodes become RMSNormalization, verified (1e-16, 0.5 ulp)");
+  EXPECT_TRUE(lines[0]["miss"].is_null());
+  EXPECT_EQ(lines[1]["outcome"], "refused");
+  EXPECT_EQ(lines[1]["miss"]["id"], "verification.failed");
+}
+
+TEST(ReportRewrites, InText) {
+  Report report = with({applied(), refused()});
+  EXPECT_THAT(to_text(report, false), HasSubstr("rewrites: 1 applied (1 verified), 1 refused, 0 missed\n"));
+  EXPECT_THAT(to_text(report, false), Not(HasSubstr("/norm/Mul")));
+  EXPECT_THAT(to_text(report, true), HasSubstr("rewritten  /norm/Mul\n           rms-norm: 2 nodes become RMSNormalization"));
+  EXPECT_THAT(to_text(report, true), HasSubstr("refused    /norm/Mul\n           rms-norm: verification.failed at /norm/Mul (Mul): y differs by 2"));
+  report.has_rewrites_left = true;
+  EXPECT_THAT(to_text(report, false), HasSubstr("the rounds were not enough"));
+  EXPECT_THAT(to_text({}, true), Not(HasSubstr("rewrites")));
+}
+
+TEST(ReportRewrites, Explained) {
+  EXPECT_THAT(explain(applied()), HasSubstr("/norm/Mul  rewritten  [rms-norm]\n  nodes     /norm/Mul, /norm/Sqrt\n  written   RMSNormalization\n"));
+  EXPECT_THAT(explain(refused()), HasSubstr("  stopped   at /norm/Mul (Mul): y differs by 2\n  hint      docs/misses.md#verification.failed\n"));
+}
+
+}  // namespace
+}  // namespace attn_opt
