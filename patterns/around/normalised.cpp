@@ -1,0 +1,96 @@
+#include "patterns/around/normalised.h"
+
+#include <algorithm>
+
+namespace attn_opt {
+namespace {
+
+/// The node that alone reads VALUE, which is no output of a graph, in the graph of MAKER; null if there is none.
+Node* sole_reader(const Value& value, const Node& maker) {
+  Node* reader = value.is_output || value.uses.size() != 1 ? nullptr : value.uses[0].node;
+  return reader && reader->graph == maker.graph ? reader : nullptr;
+}
+
+/// NODE's other operand than VALUE, where NODE is OP of two; null if it is not.
+Value* other_operand(const Node* node, const Value& value, std::string_view op) {
+  if (!node || !node->is(op) || node->inputs.size() != 2 || node->inputs[0] == node->inputs[1]) return nullptr;
+  return node->inputs[node->inputs[0] == &value ? 1 : 0];
+}
+
+/// True for a value of rank 1 that has SIZE elements of TYPE.
+bool is_vector(const Value& value, const Dim& size, DataType type, Facts& facts) {
+  const MaybeShape shape = facts.shape(value);
+  return shape && shape->size() == 1 && (*shape)[0] == size && facts.type(value) == type;
+}
+
+}  // namespace
+
+Matcher normalised(Value** x, double* epsilon) {
+  const Matcher square = either({op("Pow", {same(x), number_is(2)}), op("Mul", {same(x), same(x)})});
+  const Matcher sum = commuted("Add", reduced_over_last("ReduceMean", square), number(epsilon));
+  const Matcher root = either({op("Sqrt", {sum}), op("Pow", {sum, number_is(0.5)})});
+  const Matcher inverse = either({op("Reciprocal", {root}), op("Div", {number_is(1), root}), op("Pow", {sum, number_is(-0.5)})});
+  // What stands in front tells which value is x: it is captured before the root is read.
+  const Matcher inverse_first = [=](Value& value, Facts& facts) {
+    Node* product = nullptr;
+    if (!op("Mul", {any(), any(x)}, &product)(value, facts)) return false;
+    return inverse(*product->inputs[0], facts);
+  };
+  return either({op("Mul", {any(x), inverse}), op("Div", {any(x), root}), inverse_first});
+}
+
+Matcher centred(Value** x) { return op("Sub", {any(x), reduced_over_last("ReduceMean", same(x))}); }
+
+NormEnds ends_of(Value& x, Value& normalised, const Dim& size, bool with_bias, Facts& facts) {
+  NormEnds ends{&x, &normalised, nullptr, nullptr, normalised.producer};
+  const auto take = [&ends](Node* node) {
+    ends.place = node;
+    ends.y = node->outputs[0];
+  };
+  Node* back = sole_reader(*ends.y, *ends.place);
+  const Node* widening = x.producer;
+  const bool is_wide = widening && widening->is("Cast") && facts.type(x) == onnx::TensorProto::FLOAT && is_floating(facts.type(*widening->inputs[0]));
+  if (is_wide && back && back->is("Cast") && facts.type(*back->outputs[0]) == facts.type(*widening->inputs[0])) {
+    ends.from = widening->inputs[0];
+    take(back);
+  }
+  const DataType type = facts.type(*ends.y);
+  Node* product = sole_reader(*ends.y, *ends.place);
+  Value* weight = other_operand(product, *ends.y, "Mul");
+  if (!weight || !is_vector(*weight, size, type, facts)) return ends;
+  ends.weight = weight;
+  take(product);
+  Node* sum = with_bias ? sole_reader(*ends.y, *ends.place) : nullptr;
+  Value* bias = other_operand(sum, *ends.y, "Add");
+  if (!bias || !is_vector(*bias, size, type, facts)) return ends;
+  ends.bias = bias;
+  take(sum);
+  return ends;
+}
+
+Matched<void> enter(const NormEnds& ends, double epsilon, const Dim& size, const Node& node, Facts& facts, RewriteMatch& match) {
+  match.insert_before = ends.place;
+  match.numbers["epsilon"] = epsilon;
+  match.values = {{"x", ends.from}, {"y", ends.y}};
+  if (ends.weight) match.values["weight"] = ends.weight;
+  if (ends.bias) match.values["bias"] = ends.bias;
+  if (ends.weight) return {};
+  if (!size.is_constant()) return missed("norm.size", &node, "there is no weight, and the size of the last axis is no number");
+  match.numbers["size"] = static_cast<double>(size.value());
+  match.numbers["type"] = facts.type(*ends.y);
+  return {};
+}
+
+Value* weight_of(const RewriteMatch& match, GraphBuilder& build) {
+  if (Value* weight = match.value("weight")) return weight;
+  const auto size = static_cast<int64_t>(match.number("size"));
+  const std::vector<float> ones(static_cast<size_t>(size), 1.0F);
+  return build.constant(Tensor::of<float>({size}, ones).cast(static_cast<DataType>(match.number("type"))).value());
+}
+
+GraphBuilder::Attributes norm_attributes(const RewriteMatch& match) {
+  return {GraphBuilder::attribute("axis", int64_t{-1}), GraphBuilder::attribute("epsilon", static_cast<float>(match.number("epsilon"))),
+          GraphBuilder::attribute("stash_type", int64_t{onnx::TensorProto::FLOAT})};
+}
+
+}  // namespace attn_opt
