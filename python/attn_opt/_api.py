@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 import numpy as np
 
 from . import _core
-from ._description import Pattern
+from ._description import Pattern, Rewrite
 from ._errors import MismatchError, UsageError
 from ._models import given_model
 from ._report import Comparison, OutputDifference, Report, Site, TestResults
@@ -47,7 +47,7 @@ def _no_pattern(given: Any, name: str) -> TypeError:
 
 
 def _patterns(given: Patterns) -> Dict[str, Any]:
-    members = (str, os.PathLike, Pattern)
+    members = (str, os.PathLike, Pattern, Rewrite)
     if isinstance(given, members):
         parts: List[Any] = [given]
     elif isinstance(given, Iterable) and not isinstance(given, (bytes, Mapping)):
@@ -58,7 +58,12 @@ def _patterns(given: Patterns) -> Dict[str, Any]:
         if not isinstance(part, members):
             raise _no_pattern(part, f"patterns[{index}]")
     return {"rules": [os.fspath(part) for part in parts if isinstance(part, (str, os.PathLike))],
-            "patterns": [part for part in parts if isinstance(part, Pattern)]}
+            "patterns": [part for part in parts if isinstance(part, Pattern)],
+            "rewrites": [part for part in parts if isinstance(part, Rewrite)]}
+
+
+def _priorities(given: Optional[Mapping[str, int]]) -> List[str]:
+    return [f"{name}={int(priority)}" for name, priority in (given or {}).items()]
 
 
 def _trial(dims: Optional[Dims], rtol: Optional[float], atol: Optional[float], threads: int,
@@ -76,7 +81,8 @@ def _required(require_fused: Union[int, str, None]) -> Dict[str, Any]:
 
 def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *, opset: int = 24, target: str = "portable",
              form: str = "auto", stage: str = "attention", only: Union[str, Sequence[str]] = (),
-             disable: Union[str, Sequence[str]] = (), patterns: Patterns = (), verify: str = "sites", strict: bool = False,
+             disable: Union[str, Sequence[str]] = (), patterns: Patterns = (), also: Union[str, Sequence[str]] = (),
+             priorities: Optional[Mapping[str, int]] = None, verify: str = "sites", strict: bool = False,
              exact: bool = False, assume: Union[str, Sequence[str], None] = None, allow_unverified: bool = False, stop_after: int = -1, on_mismatch: str = "skip", require_fused: Union[int, str, None] = None, check: bool = False,
              external_data: str = "auto", test_data: Union[str, "os.PathLike[str]", None] = None, dims: Optional[Dims] = None,
              rtol: Optional[float] = None, atol: Optional[float] = None, threads: int = 0, memory_limit: Optional[int] = None,
@@ -91,8 +97,11 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
         target: whose rules the written nodes keep: "portable", "spec", "ort", "openvino".
         form: operands of the written nodes: "auto", "3d", "4d".
         stage: "attention", or "functions": calls of local functions at the model's opset.
-        only, disable: names of patterns to use alone, or not to use.
-        patterns: patterns made by @attn_opt.pattern and folders of rules (docs/rules.md): one, or a list of them.
+        only, disable: names of patterns and rewrites to use alone, or not to use.
+        patterns: patterns made by @attn_opt.pattern, rewrites made by @attn_opt.rewrite, and folders of rules (docs/rules.md): one, or
+            a list of them.
+        also: names of rewrites that attn-opt has to apply, too, or "all".
+        priorities: of rewrites, by name, in the place of their own; those above 100 run before attention is fused.
         verify: "sites", "all-sites" (equal ones too), "model" (and the whole model), "off".
         strict: assume nothing but what ASSUME lists.
         exact: as strict, and what is NaN stays NaN.
@@ -123,7 +132,7 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
     given = given_model(model, base_dir, allow_data_dirs)
     path = "" if output is None or check else os.fspath(output)
     options = dict(_trial(dims, rtol, atol, threads, memory_limit), output=path, opset=opset,
-                   target=target, form=form, stage=stage, only=_names(only), disable=_names(disable), verify=verify,
+                   target=target, form=form, stage=stage, only=_names(only), disable=_names(disable), also=_names(also), priorities=_priorities(priorities), verify=verify,
                    strict=strict, exact=exact, assume=_assumed(assume), allow_unverified=allow_unverified, stop_after=stop_after, fail_on_mismatch=on_mismatch == "fail", check=check,
                    external_data=external_data, test_data="" if test_data is None else os.fspath(test_data))
     options.update(_patterns(patterns), **_required(require_fused))
@@ -163,8 +172,9 @@ def explain(model: Any, node: Optional[str] = None, **options: Any) -> Explanati
     given = given_model(model, options.pop("base_dir", None), options.pop("allow_data_dirs", ()))
     options.update(_patterns(options.get("patterns", ())))
     options.update(only=_names(options.get("only", ())), disable=_names(options.get("disable", ())),
+                   also=_names(options.get("also", ())), priorities=_priorities(options.get("priorities")),
                    assume=_assumed(options.get("assume")))
-    unknown = set(options) - {"opset", "target", "form", "stage", "only", "disable", "patterns", "rules", "verify", "strict", "exact",
+    unknown = set(options) - {"opset", "target", "form", "stage", "only", "disable", "patterns", "rules", "rewrites", "also", "priorities", "verify", "strict", "exact",
                               "assume", "allow_unverified", "stop_after"}
     if unknown:
         raise TypeError(f"explain() has no option {', '.join(sorted(unknown))}")
@@ -248,7 +258,7 @@ def compare(a: Any, b: Any, *, seeds: int = 3, dims: Optional[Dims] = None, rtol
 def patterns(patterns: Patterns = ()) -> Dict[str, str]:
     """The patterns that attn-opt has, and those that are given as optimize() takes them: a line about each by name."""
     given = _patterns(patterns)
-    return dict(_core.pattern_names(given["rules"], given["patterns"]))
+    return dict(_core.pattern_names(given["rules"], given["patterns"], given["rewrites"]))
 
 
 def test(paths: Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]]], *, patterns: Patterns = (),
@@ -271,7 +281,7 @@ def test(paths: Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[
     where = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     if not isinstance(where, Iterable):
         raise TypeError(f"paths is {paths!r}, a {type(paths).__name__}: cases and folders of cases are str or os.PathLike, or a list of these")
-    results, summary = _core.test([os.fspath(path) for path in where], given["rules"], given["patterns"], update_golden)
+    results, summary = _core.test([os.fspath(path) for path in where], given["rules"], given["patterns"], given["rewrites"], update_golden)
     return TestResults(results, summary)
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any, Callable, Optional, Sequence, Tuple, Union
 
 from . import _core
-from ._core import Context, Node, Value
+from ._core import Builder, Context, Node, Value
 from ._errors import UsageError
 
 Part = Union[Value, Tuple[Value, str]]
@@ -129,6 +129,15 @@ class Miss:
         return f"Miss({self.id!r}, {self.detail!r})"
 
 
+def _check_tried_at(kind: str, name: str, anchor: Sequence[str]) -> None:
+    if not name or not all(c.isalnum() or c in "_-" for c in name):
+        raise UsageError(f"'{name}' is no name of a {kind}", remedy="letters, digits, _ and -")
+    if not anchor:
+        raise UsageError(f"a {kind} has an operator that it is tried at", f"{kind} '{name}'", "give anchor=('Softmax',)")
+    for operator in anchor:
+        _core.check_anchor(operator, f"{kind} '{name}', anchor")
+
+
 Match = Callable[[Node, Context], Union[Sdpa, Miss, None]]
 
 
@@ -140,12 +149,7 @@ class Pattern:
         self.name = name
         self.summary = summary
         self.anchor = [anchor] if isinstance(anchor, str) else list(anchor)
-        if not name or not all(c.isalnum() or c in "_-" for c in name):
-            raise UsageError(f"'{name}' is no name of a pattern", remedy="letters, digits, _ and -")
-        if not self.anchor:
-            raise UsageError("a pattern has an operator that it is tried at", f"pattern '{name}'", "give anchor=('Softmax',)")
-        for operator in self.anchor:
-            _core.check_anchor(operator, f"pattern '{name}', anchor")
+        _check_tried_at("pattern", name, self.anchor)
 
     def __call__(self, node: Node, context: Context) -> Any:
         return self.match(node, context)
@@ -169,5 +173,50 @@ def pattern(bare: None = None, /, *, anchor: Union[str, Sequence[str]], name: Op
     def make(match: Match) -> Pattern:
         described = (match.__doc__ or "").strip().split("\n")[0]
         return Pattern(match, name or match.__name__, summary or described, anchor)
+
+    return make
+
+
+class Rewrite:
+    """A rewrite written in Python: give it to optimize(patterns=[...])."""
+
+    def __init__(self, match: Callable[[Node, Context], Any], apply: Callable[[Any, Builder], Any], name: str, summary: str,
+                 anchor: Union[str, Sequence[str]], priority: int = 0):
+        self.match = match
+        self.apply = apply
+        self.name = name
+        self.summary = summary
+        self.anchor = [anchor] if isinstance(anchor, str) else list(anchor)
+        self.priority = int(priority)
+        _check_tried_at("rewrite", name, self.anchor)
+
+    def __repr__(self) -> str:
+        return f"<Rewrite {self.name} at {', '.join(self.anchor)}>"
+
+
+def rewrite(bare: None = None, /, *, anchor: Union[str, Sequence[str]], name: Optional[str] = None, summary: Optional[str] = None,
+            priority: int = 0) -> Callable[[type], Rewrite]:
+    """Makes a class with match(self, node, context) and apply(self, match, build) a rewrite.
+
+    match() is tried at every node whose operator is one of `anchor`. It returns None where there is nothing to rewrite, a Miss where
+    something is in the way, or whatever apply() needs. apply() makes nodes with `build` and returns {value: new value}: each value of
+    the model that is replaced, and what it is from now on. What is written is run against what it replaces, and refused if numbers differ.
+
+    Args:
+        anchor: operators: "Relu" of ai.onnx, "domain::Op" of others.
+        name: for only=, disable= and reports; by default the class's.
+        summary: one line; by default the first of the class's docstring.
+        priority: the highest is tried first; those above 100 run before attention is fused.
+    """
+    if bare is not None:
+        raise TypeError("a class is decorated with @attn_opt.rewrite(anchor=...), not handed to it")
+
+    def make(written: type) -> Rewrite:
+        for function in ("match", "apply"):
+            if not callable(getattr(written, function, None)):
+                raise TypeError(f"{written.__name__} has no {function}()")
+        one = written()
+        described = (written.__doc__ or "").strip().split("\n")[0]
+        return Rewrite(one.match, one.apply, name or written.__name__, summary or described, anchor, priority)
 
     return make

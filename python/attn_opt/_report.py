@@ -129,6 +129,38 @@ class Site(_View):
         return f"<Site {self.name}: {self.outcome}>"
 
 
+class Rewritten(_View):
+    """What became of one place where a rewrite matched."""
+
+    __slots__ = ()
+    name: str = _attribute("name", "Of the node at which it matched.")
+    op: str = _attribute("op", "Operator of that node.")
+    graph: str = _attribute("graph", "'main', or the path of bodies.")
+    pattern: str = _attribute("pattern", "Name of the rewrite.")
+    outcome: str = _attribute("outcome", "'rewritten', 'refused' or 'missed'.")
+    summary: str = _attribute("summary", "What happened, in one line.")
+    nodes: List[str] = _attribute("nodes", "Names of the nodes that were replaced.")
+    written: List[str] = _attribute("written", "Operators of those that were written.")
+
+    @property
+    def applied(self) -> bool:
+        return bool(self._json["outcome"] == "rewritten")
+
+    @property
+    def verification(self) -> Optional[Verification]:
+        return None if self._json["verification"] is None else Verification(self._json["verification"])
+
+    @property
+    def miss(self) -> Optional[SiteMiss]:
+        return None if self._json["miss"] is None else SiteMiss(self._json["miss"])
+
+    def __str__(self) -> str:
+        return f"{self.name}  {self.summary}"
+
+    def __repr__(self) -> str:
+        return f"<Rewritten {self.name}: {self.outcome}>"
+
+
 class Report(_View):
     """What a run did, site by site. `str(report)` is the text report of the command."""
 
@@ -154,6 +186,16 @@ class Report(_View):
     def sites(self) -> List[Site]:
         """Every attention that was found."""
         return [Site(site, explanation) for site, explanation in zip(self._json["sites"], self._explanations)]
+
+    @property
+    def rewrites(self) -> List[Rewritten]:
+        """Every place where a rewrite matched."""
+        return [Rewritten(one) for one in self._json["rewrites"]]
+
+    @property
+    def rewritten(self) -> int:
+        """Number of rewrites that were applied."""
+        return int(self._json["summary"]["rewritten"])
 
     @property
     def fused(self) -> int:

@@ -36,13 +36,14 @@ nb::dict result_dict(const CaseResult& result) {
 }
 
 /// (a dict for each case, how many passed and failed as the command says it)
-nb::tuple test_cases(const std::vector<std::string>& paths, const std::vector<std::string>& rules, nb::handle patterns,
+nb::tuple test_cases(const std::vector<std::string>& paths, const std::vector<std::string>& rules, nb::handle patterns, nb::handle rewrites,
                      bool update_golden) {
   OptimizeArguments arguments;
   arguments.patterns = rules;
   arguments.more_patterns = patterns_of(patterns);
+  arguments.more_rewrites = rewrites_of(rewrites);
   value_or_raise(to_options(arguments));  // what is wrong with the patterns is said once
-  const CaseSettings settings{{arguments.patterns, arguments.more_patterns}, update_golden};
+  const CaseSettings settings{{arguments.patterns, arguments.more_patterns, arguments.more_rewrites}, update_golden};
   const auto cases = value_or_raise(find_cases(paths));
   nb::list results;
   size_t failed = 0;
@@ -58,7 +59,7 @@ nb::tuple test_cases(const std::vector<std::string>& paths, const std::vector<st
 }  // namespace
 
 void bind_cases(nb::module_& module) {
-  module.def("test", test_cases, nb::arg("paths"), nb::arg("rules"), nb::arg("patterns"), nb::arg("update_golden"),
+  module.def("test", test_cases, nb::arg("paths"), nb::arg("rules"), nb::arg("patterns"), nb::arg("rewrites"), nb::arg("update_golden"),
              "(a dict for each case, how many passed and failed).");
 }
 

@@ -63,6 +63,8 @@ OptimizeJob job_of(const nb::dict& options) {
   read("opset", optimize.opset);
   read("only", optimize.only);
   read("disable", optimize.disable);
+  read("also", optimize.also);
+  read("priorities", optimize.priorities);
   read("rules", optimize.patterns);
   read("target", optimize.target);
   read("form", optimize.form);
@@ -84,6 +86,7 @@ OptimizeJob job_of(const nb::dict& options) {
   else raise(exception_of({ErrorCode::kUsage, "external_data", "there is no '" + external_data + "'", "auto, inline or external"}));
   job.trial = trial_of(options);
   if (options.contains("patterns")) optimize.more_patterns = patterns_of(nb::object(options["patterns"]));
+  if (options.contains("rewrites")) optimize.more_rewrites = rewrites_of(nb::object(options["rewrites"]));
   return job;
 }
 

@@ -8,6 +8,7 @@
 
 #include "attn_opt/attention_parts.h"
 #include "python/src/bindings.h"
+#include "python/src/calls.h"
 #include "python/src/errors.h"
 #include "python/src/tensors.h"
 #include "src/cli/optimize_arguments.h"
@@ -15,14 +16,6 @@
 
 namespace attn_opt::python {
 namespace {
-
-/// The field NAME of OBJECT, an attn_opt.KIND.
-template <class T>
-T field_of(nb::handle object, const std::string& kind, const char* name) {
-  T read;
-  if (!nb::try_cast(nb::object(object.attr(name)), read)) throw nb::type_error((kind + "." + name + " is of another type").c_str());
-  return read;
-}
 
 /// Reads the fields of an attn_opt.Sdpa.
 class PartsReader {
@@ -72,32 +65,6 @@ class PartsReader {
   const ScopeRef& scope_;
 };
 
-Miss miss_of(nb::handle given, Node& anchor, const ScopeRef& scope) {
-  Miss miss;
-  miss.id = field_of<std::string>(given, "Miss", "id");
-  miss.found = field_of<std::string>(given, "Miss", "detail");
-  miss.peeled = field_of<std::vector<std::string>>(given, "Miss", "peeled");
-  miss.node = &anchor;
-  if (nb::object node = given.attr("node"); !node.is_none()) {
-    NodeHandle handle;
-    if (!nb::try_cast(node, handle) || handle.scope != scope) throw nb::type_error("Miss.node is no Node of this match");
-    miss.node = &handle.get();
-  }
-  return miss;
-}
-
-/// The exception object that ERROR holds, with its traceback.
-nb::object exception_in(nb::python_error& error) {
-  error.restore();
-  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  if (traceback) PyException_SetTraceback(value, traceback);
-  Py_XDECREF(type);
-  Py_XDECREF(traceback);
-  return nb::steal(value);
-}
-
 class PythonPattern : public Pattern {
  public:
   explicit PythonPattern(nb::handle pattern)
@@ -116,19 +83,7 @@ class PythonPattern : public Pattern {
   Matched<Match> match(Node& anchor, MatchContext& context) const override {
     const nb::gil_scoped_acquire gil;
     const auto scope = std::make_shared<Scope>(Scope{&context, &anchor});
-    try {
-      auto matched = call(anchor, context, scope);
-      scope->close();
-      return matched;
-    } catch (nb::python_error& error) {
-      scope->close();
-      throw RaisedInPython{explained(error, anchor)};
-    } catch (const std::exception& error) {  // what nanobind would turn into a Python exception at its own border
-      scope->close();
-      PyErr_SetString(PyExc_TypeError, error.what());
-      nb::python_error raised;
-      throw RaisedInPython{explained(raised, anchor)};
-    }
+    return called(name_, anchor, scope, [&] { return call(anchor, context, scope); });
   }
 
  private:
@@ -141,31 +96,23 @@ class PythonPattern : public Pattern {
     return match_of(PartsReader(found, scope).read(), anchor, context);
   }
 
-  /// ERROR as a PatternError that says where, unless it ends the program.
-  std::shared_ptr<nb::python_error> explained(nb::python_error& error, const Node& anchor) const {
-    if (!error.matches(PyExc_Exception)) return std::make_shared<nb::python_error>(std::move(error));
-    try {
-      const nb::object cause = exception_in(error);
-      raise(nb::module_::import_("attn_opt._errors").attr("pattern_error")(text(name_), text(anchor.label()), cause));
-    } catch (nb::python_error& raised) {
-      return std::make_shared<nb::python_error>(std::move(raised));
-    }
-  }
-
   nb::object pattern_;
   std::string name_, summary_;
   std::vector<std::string> anchors_;
 };
 
-nb::list pattern_names(const std::vector<std::string>& rules, nb::handle of_python) {
+nb::list pattern_names(const std::vector<std::string>& rules, nb::handle of_python, nb::handle rewrites_of_python) {
   OptimizeArguments arguments;
   arguments.patterns = rules;
   arguments.more_patterns = patterns_of(of_python);
+  arguments.more_rewrites = rewrites_of(rewrites_of_python);
   const OptimizeOptions options = value_or_raise(to_options(arguments));
   nb::list names;
-  const auto add = [&names](const Pattern& pattern) { names.append(nb::make_tuple(text(pattern.name()), text(pattern.summary()))); };
+  const auto add = [&names](const auto& pattern) { names.append(nb::make_tuple(text(pattern.name()), text(pattern.summary()))); };
   for (const auto& pattern : patterns()) add(*pattern);
+  for (const auto& rewrite : rewrites()) add(*rewrite);
   for (const auto& pattern : options.rules) add(*pattern);
+  for (const auto& rewrite : options.rewrites) add(*rewrite);
   return names;
 }
 
@@ -183,8 +130,8 @@ void bind_patterns(nb::module_& module) {
     if (const Status known = check_operator_name(op, where); !known)
       raise(exception_of({ErrorCode::kUsage, known.error().where, known.error().what, known.error().remedy}));
   }, nb::arg("op"), nb::arg("where"), "Raises where no version of ONNX has the operator OP. Those of other domains are not known.");
-  module.def("pattern_names", pattern_names, nb::arg("rules"), nb::arg("patterns"),
-             "(name, summary) of each pattern that attn-opt has, of those in the folders RULES, and of PATTERNS.");
+  module.def("pattern_names", pattern_names, nb::arg("rules"), nb::arg("patterns"), nb::arg("rewrites"),
+             "(name, summary) of each pattern and rewrite that attn-opt has, of those in the folders RULES, of PATTERNS and REWRITES.");
 }
 
 }  // namespace attn_opt::python

@@ -6,6 +6,8 @@ namespace attn_opt::python {
 
 GraphBuilder& Scope::builder() {
   MatchContext& matching = open();
+  if (given) return *given;
+  if (!may_build) throw nb::type_error("match() of a rewrite makes no nodes: apply() does");
   if (!build) {
     draft = std::make_unique<Edit>(matching.view, *anchor);
     build = std::make_unique<GraphBuilder>(*draft, matching.unplaced, anchor->label());
@@ -16,6 +18,7 @@ GraphBuilder& Scope::builder() {
 void Scope::close() {
   if (draft) draft->enter(context->unplaced);
   build.reset();
+  given = nullptr;
   draft.reset();
   context = nullptr;
 }

@@ -21,6 +21,8 @@ struct Scope {
   Node* anchor = nullptr;
   std::unique_ptr<Edit> draft = nullptr;
   std::unique_ptr<GraphBuilder> build = nullptr;
+  GraphBuilder* given = nullptr;  ///< what is to be used in the place of one's own: a rewrite makes nodes of the model
+  bool may_build = true;          ///< false while a rewrite matches
 
   MatchContext& open() const {
     if (!context) throw nb::type_error("this belongs to a graph that is gone: nodes and values are valid while their pattern matches");

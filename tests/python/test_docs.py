@@ -1,7 +1,9 @@
 """docs/python.md: every block of Python in it is run, in order."""
 import contextlib
 import io
+import pathlib
 import re
+import tempfile
 import textwrap
 
 import onnx
@@ -63,3 +65,13 @@ def test_every_name_is_described():
             assert re.search(rf"\b{name}\b", MANUAL), name
     for name in attn_opt.__all__:
         assert getattr(attn_opt, name).__doc__, name
+
+
+def test_the_rewrite_of_the_manual():
+    manual = (ROOT / "docs" / "rewrites.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", manual, re.S)
+    exec(compile(block, "docs/rewrites.md", "exec"), {})
+    (rule,) = re.findall(r"```\n(# RULE.*?)```", manual, re.S)
+    model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 18]> g (float[b,4] x) => (float[b,4] y) { n = Neg(x) y = Relu(n) }')
+    (folder := pathlib.Path(tempfile.mkdtemp())).joinpath("its.rule").write_text(rule)
+    assert attn_opt.optimize(model, patterns=folder)[1].rewritten == 1

@@ -1,0 +1,101 @@
+// Rewrites whose match() and apply() are Python functions.
+#include <algorithm>
+
+#include "python/src/calls.h"
+#include "python/src/patterns.h"
+
+namespace attn_opt::python {
+namespace {
+
+/// What match() gave, and the graph that it was lent: apply() may still use it.
+struct Found {
+  Found(MatchContext of_match, Node& at) : context(std::move(of_match)), scope(std::make_shared<Scope>(Scope{&context, &at})) {
+    scope->may_build = false;
+  }
+  Found(const Found&) = delete;
+  Found& operator=(const Found&) = delete;
+  ~Found() {
+    const nb::gil_scoped_acquire gil;
+    scope->close();
+    object.reset();
+  }
+
+  MatchContext context;
+  ScopeRef scope;
+  nb::object object;
+};
+
+/// NODE, which has an output: engines try no other. What is lent to Python can be read, and not changed.
+Node& node_of(const Node& node) {
+  const auto made = std::ranges::find_if(node.outputs, [](const Value* output) { return output != nullptr; });
+  return *(*made)->producer;
+}
+
+class PythonRewrite : public Rewrite {
+ public:
+  explicit PythonRewrite(nb::handle rewrite)
+      : rewrite_(nb::borrow(rewrite)),
+        name_(field_of<std::string>(rewrite, "Rewrite", "name")),
+        summary_(field_of<std::string>(rewrite, "Rewrite", "summary")),
+        anchors_(field_of<std::vector<std::string>>(rewrite, "Rewrite", "anchor")),
+        priority_(field_of<int>(rewrite, "Rewrite", "priority")) {}
+
+  std::string_view name() const override { return name_; }
+  std::string_view summary() const override { return summary_; }
+  int priority() const override { return priority_; }
+
+  bool is_anchor(const Node& node) const override {
+    return std::any_of(anchors_.begin(), anchors_.end(), [&](const std::string& anchor) { return is_operator(node, anchor); });
+  }
+
+  Matched<RewriteMatch> match(const Node& node, RewriteContext& context) const override {
+    const nb::gil_scoped_acquire gil;
+    Node& anchor = node_of(node);
+    const auto found = std::make_shared<Found>(MatchContext{node.graph->model(), context.facts}, anchor);
+    return called(name_, node, found->scope, [&]() -> Matched<RewriteMatch> {
+      found->object = rewrite_.attr("match")(NodeHandle{found->scope, &anchor}, ContextHandle{found->scope});
+      if (found->object.is_none()) return missed(std::string(kNoMatch), &node, "");
+      if (nb::isinstance(found->object, nb::module_::import_("attn_opt._description").attr("Miss")))
+        return tl::unexpected<Miss>(miss_of(found->object, anchor, found->scope));
+      RewriteMatch match;
+      match.more = found;
+      return match;
+    }, true);
+  }
+
+  Matched<std::vector<Replacement>> apply(const RewriteMatch& match, GraphBuilder& build) const override {
+    const nb::gil_scoped_acquire gil;
+    const auto found = std::any_cast<std::shared_ptr<Found>>(match.more);
+    found->scope->given = &build;
+    return called(name_, *found->scope->anchor, found->scope, [&]() -> Matched<std::vector<Replacement>> {
+      const nb::object made = rewrite_.attr("apply")(found->object, BuilderHandle{found->scope});
+      if (nb::isinstance(made, nb::module_::import_("attn_opt._description").attr("Miss")))
+        return tl::unexpected<Miss>(miss_of(made, *found->scope->anchor, found->scope));
+      return replacements_of(made, found->scope);
+    });
+  }
+
+ private:
+  static std::vector<Replacement> replacements_of(nb::handle made, const ScopeRef& scope) {
+    if (!nb::isinstance<nb::dict>(made)) throw nb::type_error("apply() returns a dict: {value of the model: what it is from now on}, or a Miss");
+    std::vector<Replacement> replacements;
+    for (const auto& [existing, value] : nb::borrow<nb::dict>(made))
+      replacements.push_back({value_of(existing, scope, "what apply() replaces"), value_of(value, scope, "what apply() makes")});
+    return replacements;
+  }
+
+  nb::object rewrite_;
+  std::string name_, summary_;
+  std::vector<std::string> anchors_;
+  int priority_;
+};
+
+}  // namespace
+
+std::vector<std::shared_ptr<const Rewrite>> rewrites_of(nb::handle rewrites) {
+  std::vector<std::shared_ptr<const Rewrite>> all;
+  for (nb::handle rewrite : rewrites) all.push_back(std::make_shared<PythonRewrite>(rewrite));
+  return all;
+}
+
+}  // namespace attn_opt::python

@@ -1,0 +1,106 @@
+"""Rewrites written in Python: what they see, what they make, and what becomes of what they do wrong."""
+import onnx
+import onnx.parser
+import pytest
+from conftest import count
+
+import attn_opt
+
+
+def model_of(nodes):
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> g (float[b,4] x) => (float[b,4] y) {{ {nodes} }}')
+
+
+@attn_opt.rewrite(anchor="Relu")
+class negated:
+    """Relu(-x) by what is negative."""
+
+    def match(self, node, context):
+        below = context.facts.canonical(node.inputs[0]).producer
+        if below is None or not below.is_op("Neg"):
+            return None
+        return {"x": below.inputs[0], "y": node.outputs[0]}
+
+    def apply(self, match, build):
+        return {match["y"]: build.node("Neg", [build.node("Min", [match["x"], build.scalar(0)])])}
+
+
+def changed(**functions):
+    """`negated` with other functions."""
+    written = {"match": lambda self, node, context: negated.match(node, context),
+               "apply": lambda self, match, build: negated.apply(match, build), **functions}
+    return attn_opt.rewrite(anchor="Relu", name="changed")(type("changed", (), written))
+
+
+NEGATED = "n = Neg(x) y = Relu(n)"
+
+
+def test_is_applied_and_reported():
+    model, report = attn_opt.optimize(model_of(NEGATED), patterns=negated)
+    assert count(model, "Relu") == 0 and count(model, "Min") == 1
+    (one,) = report.rewrites
+    assert one.applied and one.pattern == "negated" and one.verification.verdict == "verified" and one.nodes == ["y", "n"]
+    assert report.rewritten == 1 and report.fused == 0 and report.changed and "rewrites: 1 applied" in str(report)
+    assert attn_opt.compare(model_of(NEGATED), model)
+
+
+def test_wrong_numbers_change_nothing():
+    given = model_of(NEGATED)
+    wrong = changed(apply=lambda self, match, build: {match["y"]: build.node("Relu", [match["x"]])})
+    same, report = attn_opt.optimize(given, patterns=[wrong])
+    assert same is given and report.rewritten == 0
+    (one,) = report.rewrites
+    assert one.outcome == "refused" and one.miss.id == "verification.failed" and "differs by 1" in one.miss.found
+    with pytest.raises(attn_opt.MismatchError):
+        attn_opt.optimize(given, patterns=[wrong], on_mismatch="fail")
+
+
+def test_a_miss_is_reported_and_none_is_not():
+    missed = changed(match=lambda self, node, context: attn_opt.Miss("mine.no", "not today", node))
+    _, report = attn_opt.optimize(model_of(NEGATED), patterns=[missed])
+    assert [one.miss.id for one in report.rewrites] == ["mine.no"]
+    _, report = attn_opt.optimize(model_of("y = Relu(x)"), patterns=[negated])
+    assert report.rewrites == []
+
+
+def test_options_know_it():
+    assert attn_opt.patterns(negated)["negated"] == "Relu(-x) by what is negative."
+    assert attn_opt.optimize(model_of(NEGATED), patterns=negated, disable="negated")[1].rewrites == []
+    assert attn_opt.optimize(model_of(NEGATED), patterns=negated, only="negated", priorities={"negated": 200})[1].rewritten == 1
+    with pytest.raises(attn_opt.UsageError):
+        attn_opt.optimize(model_of(NEGATED), also="no-such")
+
+
+def test_built_in_ones_are_off_unless_asked_for():
+    gelu = "h = Constant<value_float = 0.5>() o = Constant<value_float = 1.0>() r = Constant<value_float = 1.41421354>() " \
+           "s = Div(x, r) e = Erf(s) m = Add(e, o) p = Mul(x, m) y = Mul(p, h)"
+    assert attn_opt.optimize(model_of(gelu))[1].rewritten == 0
+    model, report = attn_opt.optimize(model_of(gelu), also="gelu")
+    assert [node.op_type for node in model.graph.node] == ["Gelu"] and report.rewritten == 1
+
+
+@pytest.mark.parametrize("functions", [
+    {"match": lambda self, node, context: 1 / 0},
+    {"match": lambda self, node, context: context.build.scalar(0)},
+    {"apply": lambda self, match, build: None},
+    {"apply": lambda self, match, build: {"y": match["x"]}},
+    {"apply": lambda self, match, build: {match["y"]: build.node("NoSuchOperator", [match["x"]])}},
+])
+def test_what_raises(functions):
+    with pytest.raises(attn_opt.PatternError, match="changed"):
+        attn_opt.optimize(model_of(NEGATED), patterns=[changed(**functions)])
+
+
+def test_nothing_outlives_the_graph():
+    kept = []
+
+    def match(self, node, context):
+        kept.append((node, node.outputs[0]))
+        return negated.match(node, context)
+
+    attn_opt.optimize(model_of(NEGATED), patterns=[changed(match=match)])
+    for node, value in kept:
+        with pytest.raises(TypeError):
+            node.op_type
+        with pytest.raises(TypeError):
+            value.name
