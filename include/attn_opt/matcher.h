@@ -56,6 +56,7 @@ Matcher repeated(std::string op_type, Matcher inner, int most = 8);
 Matcher where(Matcher inner, NodeTest test);
 /// True for nodes whose attribute NAME is WANTED; one that is absent is OTHERWISE.
 NodeTest attribute_is(std::string name, int64_t wanted, int64_t otherwise = 0);
+/// The same of an attribute that is a string.
 NodeTest attribute_is(std::string name, std::string wanted, std::string otherwise = {});
 /// Fits a product, in any order and nesting of Mul, and of Div by a number, of values that fit FACTORS, one each. The numbers in it
 /// multiply to COEFFICIENT, which is captured.

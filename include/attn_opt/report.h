@@ -113,6 +113,7 @@ nlohmann::json to_json(const Report& report);
 std::string to_text(const Report& report, bool with_sites);
 /// SITE in a few lines: what was peeled, then its form, preconditions and verdict, or where and why recognition stopped.
 std::string explain(const SiteReport& site);
+/// REWRITE in a few lines: what was recognised, what is replaced by what, the verdict, or what is in the way.
 std::string explain(const RewriteReport& rewrite);
 
 }  // namespace attn_opt

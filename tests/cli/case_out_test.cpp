@@ -167,7 +167,7 @@ TEST_F(ToolTest, CasesNameTheirRulesFromWhereTheyStand) {
   std::filesystem::copy_file(ATTN_OPT_TESTDATA "/cases/rules/base2.onnxtxt", file("in.onnxtxt"));
   const ToolResult result = run("in.onnxtxt --patterns my/rules --dump-matches cases/of/it");
   ASSERT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(read_file(file("cases/of/it/match_1.onnxtxt")), HasSubstr("--patterns ../../../my/rules"));
+  EXPECT_THAT(read_file(file("cases/of/it/match_1.onnxtxt")), HasSubstr("--rules ../../../my/rules"));
   const ToolResult tested = run("test cases");
   EXPECT_EQ(tested.status, 0) << tested.out << tested.err;
 }

@@ -53,9 +53,9 @@ def _case(path, cases):
         del options[at:at + 2]
     if "--stage" in options:
         judged.targets = ("portable",)
-    if "--patterns" in options:
-        at = options.index("--patterns")
-        options[at + 1] = str(path.parent / options[at + 1])
+    for at, option in enumerate(options):
+        if option in ("--rules", "--patterns"):
+            options[at + 1] = str(path.parent / options[at + 1])
     judged.options = options
     return judged
 

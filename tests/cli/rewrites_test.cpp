@@ -1,0 +1,73 @@
+// The command's options for rewrites.
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/tool.h"
+
+namespace attn_opt {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class RewriteOptions : public ToolTest {
+ protected:
+  void SetUp() override {
+    ToolTest::SetUp();
+    std::filesystem::copy_file(ATTN_OPT_TESTDATA "/cases/rewrites/gelu.onnxtxt", file("gelu.onnxtxt"));
+    std::filesystem::copy_file(ATTN_OPT_TESTDATA "/cases/rewrites/rule_careless.onnxtxt", file("wrong.onnxtxt"));
+  }
+  nlohmann::json rewrites(const std::string& words) {
+    const ToolResult result = run(words + " --report report.json");
+    EXPECT_EQ(result.status, 0) << result.err;
+    return nlohmann::json::parse(read_file(file("report.json"))).at("rewrites");
+  }
+  const std::string kRules = std::string(" --rules ") + ATTN_OPT_TESTDATA "/cases/rewrites/relu";
+};
+
+TEST_F(RewriteOptions, AlsoOnlyAndDisable) {
+  EXPECT_EQ(rewrites("gelu.onnxtxt").size(), 0U);
+  EXPECT_EQ(rewrites("gelu.onnxtxt --also gelu").size(), 1U);
+  EXPECT_EQ(rewrites("gelu.onnxtxt --also rms-norm,gelu").size(), 1U);
+  EXPECT_EQ(rewrites("gelu.onnxtxt --also all").size(), 1U);
+  EXPECT_EQ(rewrites("gelu.onnxtxt --only gelu").size(), 1U);
+  EXPECT_EQ(rewrites("gelu.onnxtxt --also all --disable gelu").size(), 0U);
+  EXPECT_EQ(rewrites("gelu.onnxtxt --also all --priority gelu=200").size(), 1U);
+}
+
+TEST_F(RewriteOptions, NamesThatThereAreNot) {
+  EXPECT_THAT(run("gelu.onnxtxt --also gulu").err, HasSubstr("did you mean 'gelu'"));
+  EXPECT_EQ(run("gelu.onnxtxt --also gulu").status, 2);
+  EXPECT_EQ(run("gelu.onnxtxt --priority gelu").status, 2);
+  EXPECT_EQ(run("gelu.onnxtxt --priority gelu=high").status, 2);
+  EXPECT_EQ(run("gelu.onnxtxt --priority gulu=1").status, 2);
+}
+
+TEST_F(RewriteOptions, GatesOfAttentionDoNotAskForThem) {
+  EXPECT_EQ(run("gelu.onnxtxt --also gelu --require-fused 1").status, 1);
+  EXPECT_EQ(run("gelu.onnxtxt --also gelu --require-fused all").status, 0);
+  EXPECT_EQ(run("gelu.onnxtxt --also gelu --check").status, 1);
+  EXPECT_EQ(run("gelu.onnxtxt --check").status, 0);
+  EXPECT_EQ(run("wrong.onnxtxt" + kRules + " --on-mismatch fail").status, 4);
+  EXPECT_EQ(run("wrong.onnxtxt" + kRules).status, 0);
+}
+
+TEST_F(RewriteOptions, WhatWasCalledPatternsIsTakenAndNotListed) {
+  const nlohmann::json one = rewrites("wrong.onnxtxt --patterns " ATTN_OPT_TESTDATA "/cases/rewrites/relu");
+  EXPECT_EQ(one.at(0).at("outcome"), "refused");
+  const std::string help = run("--help").out;
+  EXPECT_THAT(help, HasSubstr("--rules DIR"));
+  EXPECT_THAT(help, Not(HasSubstr("--patterns")));
+  EXPECT_THAT(run("completion bash").out, Not(HasSubstr("--patterns")));
+  EXPECT_THAT(run("patterns" + kRules).out, HasSubstr("negated_relu"));
+}
+
+TEST_F(RewriteOptions, ExplainedAndTraced) {
+  EXPECT_THAT(run("explain gelu.onnxtxt --also gelu").out, HasSubstr("y  rewritten  [gelu]"));
+  const std::string traced = run("wrong.onnxtxt -vv --also gelu,rms-norm" + kRules).err;
+  EXPECT_THAT(traced, HasSubstr("y (Relu): [negated_relu]"));
+  EXPECT_THAT(run("wrong.onnxtxt -v" + kRules).err, Not(HasSubstr("[negated_relu]")));
+  EXPECT_THAT(run("wrong.onnxtxt -v" + kRules).out, HasSubstr("refused    y\n           careless_relu: verification.failed"));
+}
+
+}  // namespace
+}  // namespace attn_opt

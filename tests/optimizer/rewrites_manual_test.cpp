@@ -1,0 +1,57 @@
+// The rewrite of docs/rewrites.md: it stands here as it stands there, and does what the text says.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "attn_opt/matcher.h"
+#include "tests/optimizer/optimizer_case.h"
+
+namespace attn_opt {
+namespace {
+
+class NegatedRelu : public attn_opt::Rewrite {
+ public:
+  std::string_view name() const override { return "negated_relu"; }
+  std::string_view summary() const override { return "Relu(-x) = -min(x, 0)"; }
+  bool is_anchor(const Node& node) const override { return node.is("Relu"); }
+
+  Matched<RewriteMatch> match(const Node& node, RewriteContext& context) const override {
+    Value* x = nullptr;
+    ATTN_OPT_DONE(fits(op("Relu", {op("Neg", {any(&x)})}), *node.outputs[0], context.facts, std::string(kNoMatch)));
+    RewriteMatch match;
+    match.values = {{"x", x}, {"y", node.outputs[0]}};
+    return match;
+  }
+
+  Matched<std::vector<Replacement>> apply(const RewriteMatch& match, GraphBuilder& build) const override {
+    Value* least = build.node("Min", {match.value("x"), build.scalar(0, onnx::TensorProto::FLOAT)});
+    return std::vector<Replacement>{{match.value("y"), build.node("Neg", {least})}};
+  }
+};
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream stream(path);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+TEST(RewritesManual, ItsRewriteIsThisOne) {
+  const std::string manual = text_of(std::filesystem::path(ATTN_OPT_TESTDATA) / "../docs/rewrites.md");
+  const std::string fence = "```cpp\n";
+  const size_t begin = manual.find(fence) + fence.size();
+  const std::string block = manual.substr(begin, manual.find("```", begin) - begin);
+  ASSERT_THAT(block, ::testing::HasSubstr("class NegatedRelu"));
+  EXPECT_THAT(text_of(__FILE__), ::testing::HasSubstr(block));
+}
+
+TEST(RewritesManual, ItsRewriteIsApplied) {
+  Model model = in_memory(model_of_graph("(float[b, 4] x) => (float[b, 4] y) { n = Neg (x) y = Relu (n) }"));
+  OptimizeOptions options;
+  options.rewrites = {std::make_shared<NegatedRelu>()};
+  const Report report = optimized(model, options);
+  ASSERT_EQ(report.rewritten(), 1);
+  EXPECT_EQ(report.rewrites[0].verification->verdict, Verdict::kVerified);
+  EXPECT_EQ(count_of(model.proto, "Min"), 1);
+}
+
+}  // namespace
+}  // namespace attn_opt

@@ -1,0 +1,83 @@
+// Edits that are no attention: what is drawn for them, and how they are judged.
+#include <gmock/gmock.h>
+
+#include "tests/verify/site_fixture.h"
+
+namespace attn_opt {
+namespace {
+
+using ::testing::HasSubstr;
+using Make = std::function<Value*(GraphBuilder& build, SiteFixture& site)>;
+
+/// y, of NODES over x and the indices i, against what MAKE makes.
+Verification verdict(const std::string& nodes, const Make& make, const std::string& type = "float") {
+  SiteFixture site("<ir_version: 8, opset_import: [\"\" : 24]> g (" + type + "[b, 8] x, int64[b] i) => (" + type + "[b, 8] y) {" + nodes + "}");
+  Emission emission{.edit = site.edit()};
+  const SharedNodes none;
+  GraphBuilder build(emission.edit, none, "made");
+  Value* made = make(build, site);
+  emission.edit.take_over(*site.value("y"), *made);
+  emission.removed = emission.edit.would_remove();
+  Verifier verifier(site.context(), inline_tensors(), {});
+  return verifier.verify(emission);
+}
+
+Make unary(const std::string& op) {
+  return [op](GraphBuilder& build, SiteFixture& site) { return build.node(op, {site.value("x")}); };
+}
+
+TEST(VerifierValues, RightOnesInEveryType) {
+  for (const std::string type : {"float", "float16", "double", "bfloat16", "int32"}) {
+    const auto result = verdict("n = Neg (x) y = Neg (n)", unary("Identity"), type);
+    EXPECT_EQ(result.verdict, Verdict::kVerified) << type << ": " << result.reason;
+    EXPECT_GE(result.draws, 2) << type;
+  }
+}
+
+TEST(VerifierValues, WrongOnesSayByHowMuch) {
+  const auto result = verdict("n = Neg (x) y = Relu (n)", unary("Relu"));
+  EXPECT_EQ(result.verdict, Verdict::kFailed);
+  EXPECT_THAT(result.reason, HasSubstr("y differs by 1.7 (draw 'random'"));
+}
+
+TEST(VerifierValues, IntegersMustBeEqualAndAreNegativeToo) {
+  EXPECT_EQ(verdict("y = Abs (x)", unary("Identity"), "int64").verdict, Verdict::kFailed);
+  EXPECT_EQ(verdict("n = Abs (x) y = Abs (n)", unary("Abs"), "int64").verdict, Verdict::kVerified);
+}
+
+TEST(VerifierValues, IndicesAreWithinRange) {
+  const auto result = verdict("y = Gather (x, i)", [](GraphBuilder& build, SiteFixture& site) {
+    return build.node("Identity", {build.node("Gather", {site.value("x"), site.value("i")})});
+  });
+  EXPECT_EQ(result.verdict, Verdict::kVerified) << result.reason;
+}
+
+/// Exact in double, and not in the type: a sum of large numbers takes the small ones away.
+TEST(VerifierValues, WhatRoundingMakesMuchWorse) {
+  const auto worse = [](GraphBuilder& build, SiteFixture& site) {
+    Value* large = build.scalar(1e6, onnx::TensorProto::FLOAT);
+    return build.node("Sub", {build.node("Add", {site.value("x"), large}), large});
+  };
+  const auto result = verdict("y = Identity (x)", worse);
+  EXPECT_EQ(result.verdict, Verdict::kFailed);
+  EXPECT_THAT(result.reason, HasSubstr("ulp"));
+}
+
+/// What the model itself rounds away may be written exactly.
+TEST(VerifierValues, WhatIsMoreExactThanTheModel) {
+  const std::string nodes = "c = Constant <value_float = 100.0> () s = Add (x, c) y = Sub (s, c)";
+  const auto result = verdict(nodes, unary("Identity"));
+  EXPECT_EQ(result.verdict, Verdict::kVerified) << result.reason;
+}
+
+TEST(VerifierValues, OtherShapesAndTypes) {
+  const auto transposed = verdict("y = Identity (x)", unary("Transpose"));
+  EXPECT_THAT(transposed.reason, HasSubstr("shape"));
+  const auto cast = verdict("y = Identity (x)", [](GraphBuilder& build, SiteFixture& site) {
+    return build.node("Cast", {site.value("x")}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::FLOAT16})});
+  });
+  EXPECT_EQ(cast.verdict, Verdict::kFailed) << cast.reason;
+}
+
+}  // namespace
+}  // namespace attn_opt
