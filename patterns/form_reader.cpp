@@ -13,8 +13,8 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kMaxDepth = 24;
-constexpr int kMaxCopies = 16;
+constexpr int kMaxFormDepth = 24;
+constexpr int kMaxFormCopies = 16;
 constexpr size_t kMaxSources = 64;
 
 /// VALUE and what it is made of by operators of forms, nearest first.
@@ -50,7 +50,7 @@ std::optional<double> number_beside_zero(const Tensor& tensor) {
 std::optional<double> number_of_mask(Value& value, Facts& facts) {
   Value* seen = &value;
   bool is_cast = false;  // which may round other numbers than 0 and 1
-  for (int step = 0; step < kMaxCopies; ++step) {
+  for (int step = 0; step < kMaxFormCopies; ++step) {
     seen = &canonical(*seen, facts);
     if (const Tensor* constant = facts.constant(*seen)) {
       const auto number = number_beside_zero(*constant);
@@ -136,7 +136,7 @@ bool FormReader::holds(Value& value, const Value& core) {
   Value& seen = canonical(value, facts_);
   if (&seen == &core) return true;
   const auto [known, is_new] = holds_.try_emplace({&seen, &core}, false);
-  if (!is_new || !seen.producer || depth_ > kMaxDepth) return known->second;
+  if (!is_new || !seen.producer || depth_ > kMaxFormDepth) return known->second;
   ++depth_;
   const Node& node = *seen.producer;
   const bool found = std::ranges::any_of(form_operands(node), [&](size_t number) {
@@ -154,7 +154,7 @@ std::optional<ScoreForm> FormReader::read(Value& value, Value* core) {
   if (const auto number = facts_.uniform(seen)) return number_form(*number);
   if (core && !holds(seen, *core)) return value_form(seen);
   const auto [known, is_new] = known_.try_emplace({&seen, core}, std::nullopt);
-  if (!is_new || depth_ > kMaxDepth) return known->second;
+  if (!is_new || depth_ > kMaxFormDepth) return known->second;
   ++depth_;
   auto form = computed(seen, core);
   --depth_;

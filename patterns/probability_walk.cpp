@@ -21,7 +21,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kMaxSteps = 32;
+constexpr int kMaxProbabilitySteps = 32;
 /// An axis that no value has.
 constexpr size_t kNowhere = 64;
 
@@ -30,13 +30,13 @@ bool is_on_the_way(const Node& node) {
          node.is("Reshape") || node.is("Flatten") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Transpose") || node.is("Concat");
 }
 
-class Walker {
+class ProbabilityWalker {
  public:
-  Walker(Value& start, size_t keys, const Node* sum, const Node* wanted, MatchContext& context)
+  ProbabilityWalker(Value& start, size_t keys, const Node* sum, const Node* wanted, MatchContext& context)
       : value_(&start), keys_(keys), sum_(sum), wanted_(wanted), context_(context), facts_(context.facts) {}
 
   Matched<ProbabilityWalk> run() {
-    for (int step = 0; step < kMaxSteps; ++step) {
+    for (int step = 0; step < kMaxProbabilitySteps; ++step) {
       const Readers readers = readers_here();
       if (pass_mask(readers) || pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers)) continue;
       ATTN_OPT_MATCH(Node * next, next_node(readers));
@@ -336,7 +336,7 @@ class Walker {
 
 Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, size_t keys, const Node* sum, const Node* wanted,
                                             MatchContext& context) {
-  return Walker(softmax_output, keys, sum, wanted, context).run();
+  return ProbabilityWalker(softmax_output, keys, sum, wanted, context).run();
 }
 
 }  // namespace attn_opt

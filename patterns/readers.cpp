@@ -11,7 +11,7 @@ namespace attn_opt {
 namespace {
 
 /// Nodes looked at below one reader.
-constexpr int kMaxSteps = 64;
+constexpr int kMaxReaderSteps = 64;
 /// Nodes that together may make a copy: a Transpose and the one that undoes it.
 constexpr int kMaxRoundTrip = 8;
 
@@ -20,7 +20,7 @@ class Search {
   Search(Value& value, Facts& facts) : source_(canonical(value, facts)), facts_(facts) { copies_.push_back(&value); }
 
   Readers run() {
-    for (size_t i = 0; i < copies_.size() && i < kMaxSteps; ++i) visit(*copies_[i]);
+    for (size_t i = 0; i < copies_.size() && i < kMaxReaderSteps; ++i) visit(*copies_[i]);
     found_.is_sized = std::ranges::any_of(found_.all, [this](const Reader& reader) { return is_shape(reader) && !serves_these(reader); });
     std::erase_if(found_.all, [this](const Reader& reader) { return only_says_size(reader); });
     return std::move(found_);
@@ -87,7 +87,7 @@ class Search {
   template <class IsTaker>
   static bool only_read_as_shape(const Node& shape, IsTaker is_taker) {
     std::vector<const Value*> pending{shape.outputs[0]};
-    for (int step = 0; step < kMaxSteps && !pending.empty(); ++step) {
+    for (int step = 0; step < kMaxReaderSteps && !pending.empty(); ++step) {
       const Value* next = pending.back();
       pending.pop_back();
       if (next->is_output) return false;

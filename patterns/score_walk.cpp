@@ -50,9 +50,9 @@ Value* read_copy(Value& value, Value& seen, Facts& facts) {
 // Bounds the ways tried for one softmax: an Add of two Adds of two Adds ... can be read in exponentially many.
 constexpr int kMaxPeels = 512;
 
-class Walker {
+class ScoreWalker {
  public:
-  explicit Walker(MatchContext& context) : context_(context) {}
+  explicit ScoreWalker(MatchContext& context) : context_(context) {}
 
   Matched<ScoreWalk> walk(ScoreWalk walk) {
     for (;;) {
@@ -123,7 +123,7 @@ Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, Scor
       return missed("scores.input", start.reader, "'" + softmax_input.name + "' is not computed, or of unknown rank");
     ATTN_OPT_DONE(place(start.form, *start.reader, start, context));
   }
-  return Walker(context).walk(std::move(start));
+  return ScoreWalker(context).walk(std::move(start));
 }
 
 std::optional<ScoresOutput> scores_output(const ScoreWalk& walk) {

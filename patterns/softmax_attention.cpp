@@ -215,10 +215,10 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
 
 /// True if what is made of SCORES only serves ENDS: nothing of it is left where these are replaced.
 bool serves_only(const Value& scores, const std::vector<const Node*>& ends) {
-  constexpr size_t kMaxNodes = 32;
+  constexpr size_t kMaxFollowers = 32;
   std::vector<const Value*> values{&scores};
   for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i]->is_output || values.size() > kMaxNodes) return false;
+    if (values[i]->is_output || values.size() > kMaxFollowers) return false;
     for (const Use& use : values[i]->uses) {
       if (std::ranges::find(ends, use.node) != ends.end()) continue;
       if (!use.node || use.node->graph != scores.graph || !use.node->bodies.empty()) return false;

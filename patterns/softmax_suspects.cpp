@@ -25,7 +25,7 @@ bool adds_up(const Node& node, Facts& facts) {
 }
 
 /// Nodes that may change nothing, looked through without knowing it.
-constexpr int kMaxCopies = 8;
+constexpr int kMaxSuspectCopies = 8;
 
 bool is_one_of(const Node& node, std::initializer_list<std::string_view> op_types) {
   return std::ranges::any_of(op_types, [&node](std::string_view op_type) { return node.is(op_type); });
@@ -34,7 +34,7 @@ bool is_one_of(const Node& node, std::initializer_list<std::string_view> op_type
 bool may_add_nothing(const Node& node) { return has(node, Trait::kAdds) || has(node, Trait::kMultiplies); }
 
 /// True if VALUE is an initializer or an input, or may be a copy of one or a number computed from some.
-bool may_be_number(const Value* value, int steps = kMaxCopies) {
+bool may_be_number(const Value* value, int steps = kMaxSuspectCopies) {
   for (; steps > 0 && value; --steps) {
     if (!value->producer || is_one_of(*value->producer, {"Constant", "ConstantOfShape"})) return true;
     const Node& node = *value->producer;
@@ -46,7 +46,7 @@ bool may_be_number(const Value* value, int steps = kMaxCopies) {
 
 /// True if VALUE is what an OP_TYPE makes, or may be a copy of that.
 bool made_by(const Value* value, std::initializer_list<std::string_view> op_types) {
-  for (int step = 0; step < kMaxCopies && value && value->producer; ++step) {
+  for (int step = 0; step < kMaxSuspectCopies && value && value->producer; ++step) {
     const Node& node = *value->producer;
     if (is_one_of(node, op_types)) return true;
     if (node.is("Where")) {

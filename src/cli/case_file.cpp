@@ -10,6 +10,8 @@
 namespace attn_opt {
 namespace {
 
+using P = onnx::TensorProto;
+
 namespace fs = std::filesystem;
 
 /// Reads the header, line by line, into a Case.
@@ -125,7 +127,6 @@ class HeaderReader {
 
   /// False: there is no such word.
   static bool set_output_check(const std::string& word, OutputCheck& check) {
-    using P = onnx::TensorProto;
     static const std::map<std::string, DataType> kTypes = {
         {"f32", P::FLOAT}, {"f16", P::FLOAT16}, {"bf16", P::BFLOAT16}};
     const size_t equals = word.find('=');

@@ -12,6 +12,8 @@
 namespace attn_opt {
 namespace {
 
+using P = onnx::TensorProto;
+
 /// Nodes that are looked at for one that undoes what others did.
 constexpr int kMaxRoundTrip = 8;
 
@@ -77,7 +79,6 @@ bool is_regrouping(const Node& node) { return has(node, Trait::kRegroups); }
 
 /// True if every number of type FROM is one of type TO.
 bool holds(DataType to, DataType from) {
-  using P = onnx::TensorProto;
   if (from == P::BOOL) return to == P::FLOAT || to == P::DOUBLE || to == P::FLOAT16 || to == P::INT32 || to == P::INT64;
   if (from == P::INT32) return to == P::INT64 || to == P::DOUBLE;
   if (from == P::FLOAT16 || from == P::BFLOAT16) return to == P::FLOAT || to == P::DOUBLE;

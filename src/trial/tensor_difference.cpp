@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "src/trial/infinity.h"
 
 namespace attn_opt {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using P = onnx::TensorProto;
+
 
 /// Bits of the mantissa that are stored, and the exponent of the smallest normal number.
 struct Precision {
@@ -17,7 +19,6 @@ struct Precision {
 };
 
 Precision precision_of(DataType type) {
-  using P = onnx::TensorProto;
   switch (type) {
     case P::FLOAT16: return {10, -14};
     case P::BFLOAT16: return {7, -126};
@@ -138,7 +139,6 @@ TensorDifference worse(const TensorDifference& one, const TensorDifference& othe
 }
 
 Tolerance model_tolerance(DataType type) {
-  using P = onnx::TensorProto;
   switch (type) {
     case P::DOUBLE: return {1e-7, 1e-9};
     case P::FLOAT: return {1e-3, 1e-5};
