@@ -5,6 +5,7 @@
 #include <map>
 
 #include "src/cli/case_words.h"
+#include "src/cli/command_line.h"
 #include "src/cli/optimize_arguments.h"
 
 namespace attn_opt {

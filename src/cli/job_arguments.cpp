@@ -4,6 +4,7 @@
 #include <map>
 
 #include "src/cli/baseline.h"
+#include "src/cli/command_line.h"
 
 namespace attn_opt {
 namespace {

@@ -13,7 +13,7 @@
 #endif
 
 #include "src/cli/color.h"
-#include "src/cli/commands.h"
+#include "src/cli/dispatch.h"
 
 namespace attn_opt {
 namespace {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "attn_opt/rules.h"
+#include "src/cli/command_line.h"
 #include "src/io/nearest_name.h"
 
 namespace attn_opt {

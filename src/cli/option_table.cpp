@@ -8,6 +8,7 @@
 #include "attn_opt/pattern.h"
 #include "attn_opt/precondition.h"
 #include "attn_opt/target.h"
+#include "src/cli/command_line.h"
 
 namespace attn_opt {
 namespace {
