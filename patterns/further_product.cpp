@@ -20,7 +20,7 @@ bool may_pass_probabilities(const Node& node) {
 
 /// True if another product reads VALUE as well: cheap, since this is asked of every product.
 bool is_shared(Value& value, const Node& product, Facts& facts) {
-  if (!value.producer) return false;
+  if (!value.producer || (value.uses.size() == 1 && value.uses[0].node == &product)) return false;
   return std::ranges::any_of(readers_of(value, facts).all, [&product](const Reader& reader) {
     return reader.node && reader.node != &product && reader.node->graph == product.graph && is_product(*reader.node);
   });

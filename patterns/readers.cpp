@@ -41,7 +41,7 @@ class Search {
     std::vector<Node*> way;
     Node* next = &node;
     for (int step = 0; step < kMaxRoundTrip; ++step) {
-      if (next->outputs.empty() || !next->outputs[0] || !next->bodies.empty()) return nullptr;
+      if (!may_be_copy(*next) || next->outputs.empty() || !next->outputs[0]) return nullptr;
       way.push_back(next);
       Value& made = *next->outputs[0];
       if (&canonical(made, facts_) == &source_) {
@@ -67,6 +67,9 @@ class Search {
       if (use.node->is("Shape") && !only_read_as_shape(*use.node, [&](const Node& node) { return &node == reader; })) return nullptr;
     return reader;
   }
+
+  /// Cheap, since it is asked of every reader: false for what is no part of a copy.
+  static bool may_be_copy(const Node& node) { return may_be_no_op(node) || is_reversible(node); }
 
   static bool is_reversible(const Node& node) {
     return has(node, Trait::kKeepsAll) || node.is("Cast") || node.is("Not");
