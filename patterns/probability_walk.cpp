@@ -32,8 +32,10 @@ bool is_on_the_way(const Node& node) {
 
 class Walker {
  public:
-  Walker(Value& start, size_t keys, const Node* sum, const Node* wanted, MatchContext& context)
-      : value_(&start), keys_(keys), sum_(sum), wanted_(wanted), context_(context), facts_(context.facts) {}
+  Walker(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context)
+      : value_(softmax.output), keys_(softmax.keys.value_or(0)), sum_(softmax.sum), wanted_(wanted), context_(context), facts_(context.facts) {
+    walk_.sinks = softmax.cut_off;
+  }
 
   Matched<ProbabilityWalk> run() {
     for (int step = 0; step < kMaxSteps; ++step) {
@@ -324,7 +326,7 @@ class Walker {
 
   Value* value_;
   size_t keys_;  ///< of the softmax's result; where they are asked for, no axis has moved
-  const Node* sum_;
+  const Node* sum_;  ///< adds up what is divided behind the product
   const Node* wanted_;  ///< of several products; null: the first
   MatchContext& context_;
   Facts& facts_;
@@ -334,9 +336,8 @@ class Walker {
 
 }  // namespace
 
-Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, size_t keys, const Node* sum, const Node* wanted,
-                                            MatchContext& context) {
-  return Walker(softmax_output, keys, sum, wanted, context).run();
+Matched<ProbabilityWalk> walk_probabilities(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context) {
+  return Walker(softmax, wanted, context).run();
 }
 
 }  // namespace attn_opt

@@ -12,6 +12,7 @@
 #include "patterns/renormalised_mask.h"
 #include "patterns/row_guard.h"
 #include "patterns/score_split.h"
+#include "patterns/softmax_anchor.h"
 
 namespace attn_opt {
 
@@ -47,9 +48,8 @@ struct ProbabilityWalk {
   bool is_last_product() const { return product == products.back(); }
 };
 
-/// Walks from SOFTMAX_OUTPUT, whose keys lie along the axis KEYS before the last, past SUM, a reader that divides behind the product,
-/// to WANTED, or to the first product if that is null. Misses: "probabilities.*"; "not-attention" if no product is reached.
-Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, size_t keys, const Node* sum, const Node* wanted,
-                                            MatchContext& context);
+/// Walks from the result of SOFTMAX to WANTED, or to the first product if that is null. Misses: "probabilities.*"; "not-attention" if no
+/// product is reached.
+Matched<ProbabilityWalk> walk_probabilities(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context);
 
 }  // namespace attn_opt

@@ -47,7 +47,7 @@ std::optional<Division> division_of(Value& left, size_t keys, Facts& facts) {
     Node* node = reader.node;
     if (!node || node->graph != left.graph || !(node->is("Mul") || (node->is("Div") && reader.input == 0))) continue;
     auto sum = row_sum(*node->inputs[static_cast<size_t>(1 - reader.input)], node->is("Mul"), facts.shape(left).known().size(), facts);
-    if (sum && !sum->is_inexact && sum->factor == 1 && axis_in(sum->rows, left, false, facts) == keys) found = Division{node, *std::move(sum)};
+    if (sum && !sum->is_inexact && sum->others.empty() && sum->factor == 1 && axis_in(sum->rows, left, false, facts) == keys) found = Division{node, *std::move(sum)};
   }
   const auto serves = [&](const Reader& reader) { return reader.node && (reader.node == found->node || reader.node == found->sum.rows.node); };
   return found && !readers.is_output && std::ranges::all_of(readers.all, serves) ? found : std::nullopt;

@@ -8,6 +8,7 @@
 #include "attn_opt/canonical.h"
 #include "patterns/peel_steps.h"
 #include "patterns/products.h"
+#include "patterns/sink_peels.h"
 
 namespace attn_opt {
 namespace {
@@ -122,6 +123,12 @@ Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, Scor
     if (!start.reader || softmax_input.output != 0 || !context.facts.shape(softmax_input))
       return missed("scores.input", start.reader, "'" + softmax_input.name + "' is not computed, or of unknown rank");
     ATTN_OPT_DONE(place(start.form, *start.reader, start, context));
+  }
+  if (!end.sinks.empty()) {
+    start.reader = softmax_input.producer;
+    if (!start.reader) return missed("scores.input", nullptr, "'" + softmax_input.name + "' is not computed");
+    ATTN_OPT_MATCH(start.sinks, sinks_beside(std::move(end.sinks), start, context));
+    start.peeled.emplace_back("Add(sinks)");
   }
   return Walker(context).walk(std::move(start));
 }

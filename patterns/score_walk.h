@@ -53,6 +53,7 @@ struct ScoreWalk {
 struct ScoresEnd {
   std::optional<CutColumns> cut_off;
   std::optional<ScoreSplit> split;  ///< rows that are regrouped there
+  std::vector<Value*> sinks;        ///< columns that the softmax runs over as well
 };
 
 /// Peels from SOFTMAX_INPUT of LAYOUT, which the softmax takes as FORM and of which END becomes the product's operand, to a MatMul or

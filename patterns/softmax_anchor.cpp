@@ -5,23 +5,16 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
+#include "patterns/cut_columns.h"
+#include "patterns/exponentials.h"
 #include "patterns/form_reader.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products.h"
 #include "patterns/row_sum.h"
+#include "patterns/written_sinks.h"
 
 namespace attn_opt {
 namespace {
-
-/// Fits MINUEND - SUBTRAHEND, also as a sum with the negative.
-Matcher difference(const Matcher& minuend, const Matcher& subtrahend) {
-  const Matcher negative_first = [=](Value& value, Facts& facts) {
-    Value *negative = nullptr, *other = nullptr;
-    return op("Add", {any(&negative), any(&other)})(value, facts) && minuend(*other, facts) &&
-           op("Neg", {subtrahend})(*negative, facts);
-  };
-  return either({op("Sub", {minuend, subtrahend}), op("Add", {minuend, op("Neg", {subtrahend})}), negative_first});
-}
 
 /// True if NODE, a Softmax or LogSoftmax, takes the axes from its own on for one, as it did before opset 13.
 bool flattens(const Node& node, MatchContext& context) { return context.view.opset(*node.graph) < 13; }
@@ -61,52 +54,25 @@ SoftmaxSite softmax_of(Value& exponent, size_t keys, const ScoreForm& weights, N
   Facts& facts = context.facts;
   SoftmaxSite site{&exponent, nullptr, nullptr, keys, 0.0};
   site.weights = weights;
-  Value *scores = nullptr, *lowered = nullptr;
+  Value *scores = nullptr, *lowered_by = nullptr;
   double number_added = 0;
-  const Matcher highest = reduction_of_rows("ReduceMax", &scores, keys);
-  if (difference(any(&scores), highest)(exponent, facts)) {
-    // Scores that are kept may lie far below the largest of all.
-    if (weights.size() == 1) site.exponent_offset.reset();
-  } else if (op("Sub", {any(&scores), number(&number_added)})(exponent, facts)) {
+  if (op("Sub", {any(&scores), number(&number_added)})(exponent, facts)) {
     site.exponent_offset = -number_added;
   } else if (commuted("Add", any(&scores), number(&number_added))(exponent, facts)) {
     site.exponent_offset = number_added;
-  } else if (difference(any(&scores), any(&lowered))(exponent, facts) && is_one_a_row(*lowered, *scores, keys, facts)) {
-    Value* rows = reduced_rows("ReduceMax", *lowered, facts.shape(*scores).known().size(), facts, keys);
+  } else if (difference(any(&scores), any(&lowered_by))(exponent, facts)) {
+    const bool is_highest = reduction_of_rows("ReduceMax", &scores, keys)(*lowered_by, facts);
+    if (!is_highest && !is_one_a_row(*lowered_by, *scores, keys, facts)) return site;
+    site.lowered_by = lowered_by;
+    Value* rows = is_highest ? nullptr : reduced_rows("ReduceMax", *lowered_by, facts.shape(*scores).known().size(), facts, keys);
     const auto hidden = rows ? hidden_in(*rows, *scores, reader, context) : std::nullopt;
-    if (hidden && same_cases(*hidden, weights)) site.exponent_offset.reset();
+    // Scores that are kept may lie far below the largest of all.
+    if (is_highest ? weights.size() == 1 : hidden && same_cases(*hidden, weights)) site.exponent_offset.reset();
   } else {
     return site;
   }
   site.input = scores;
   return site;
-}
-
-bool is_exponential(Value& value) { return value.producer && value.producer->is("Exp"); }
-
-/// Exponentials, WEIGHTS of which are kept, times FACTOR: 0 or that.
-struct MaskedExponentials {
-  Value* exponential = nullptr;
-  ScoreForm weights;  ///< of what they are exp() of: that, and -inf
-  double factor = 1;
-
-  Value& exponent() const { return *exponential->producer->inputs[0]; }
-};
-
-/// VALUE, made elementwise of exponentials and numbers of which none is negative, perhaps with the shape of more; nullopt if it is more.
-std::optional<MaskedExponentials> masked_exponentials(Value& value, Node& reader, MatchContext& context) {
-  MaskedExponentials read{nearest_source(value, is_exponential, context.facts), {}, 0};
-  if (!read.exponential) return std::nullopt;
-  const auto form = FormReader(reader, context).in_terms_of(*read.exponential, value);
-  const MaybeShape before = context.facts.shape(*read.exponential), after = context.facts.shape(value);
-  if (!form || !before || !after || *before != *after) return std::nullopt;
-  for (const ScoreCase& one : *form) {
-    if (one.number != 0 || !one.addends.empty()) return std::nullopt;
-    if (one.scale != 0 && read.factor != 0 && one.scale != read.factor) return std::nullopt;
-    read.factor = one.scale != 0 ? one.scale : read.factor;
-    read.weights.push_back({one.guard, one.scale != 0 ? 1.0 : 0.0, one.scale != 0 ? 0.0 : -INFINITY});
-  }
-  return read.factor > 0 ? std::optional(std::move(read)) : std::nullopt;
 }
 
 /// How many axes of TERMS, which READ says, lie behind the one that SUM adds up, of TERMS or of the same in other words.
@@ -125,35 +91,71 @@ std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const MaskedE
 /// True if a row whose exponents are all -inf, or whose EXPONENTIALS are all masked, has nothing but 0 in EXPONENTIALS: what it is less
 /// by is a number then.
 bool vanish_without_keys(const MaskedExponentials& exponentials, const SoftmaxSite& softmax, Facts& facts) {
-  Value* lowered = nullptr;
-  if (softmax.input == &exponentials.exponent() || !difference(any(), any(&lowered))(exponentials.exponent(), facts)) return true;
-  if (facts.uniform(*lowered)) return true;
-  const bool is_of_kept = reduced_axis_of("ReduceMax", *lowered, *softmax.input, facts).has_value();
+  if (!softmax.lowered_by || facts.uniform(*softmax.lowered_by)) return true;
+  const bool is_of_kept = reduced_axis_of("ReduceMax", *softmax.lowered_by, *softmax.input, facts).has_value();
   double bound = -INFINITY;
-  Value& maximum = before_float_casts(*lowered, facts);
+  Value& maximum = before_float_casts(*softmax.lowered_by, facts);
   const bool is_bounded = op("Where", {})(maximum, facts) || (commuted("Max", any(), number(&bound))(maximum, facts) && std::isfinite(bound));
   return is_of_kept && (is_bounded || exponentials.weights.size() > 1);
+}
+
+/// True if what the scores of SOFTMAX are lowered by is the largest of each row and of its sinks.
+bool is_largest_beside(const SoftmaxSite& softmax, Facts& facts) {
+  Value *maximum = softmax.lowered_by, *largest = nullptr, *sink = nullptr;
+  if (!maximum || softmax.sinks.size() != 1) return false;
+  for (const bool is_first : {true, false}) {
+    const std::vector<Matcher> operands = is_first ? std::vector{any(&largest), any(&sink)} : std::vector{any(&sink), any(&largest)};
+    if (!op("Max", operands)(before_float_casts(*maximum, facts), facts) || !reduced_axis_of("ReduceMax", *largest, *softmax.input, facts)) continue;
+    const auto number = facts.uniform(*sink);
+    return number ? number == facts.uniform(*softmax.sinks[0]) : &unmoved(*sink, facts) == &unmoved(*softmax.sinks[0], facts);
+  }
+  return op("Relu", {any(&largest)})(*maximum, facts) && facts.uniform(*softmax.sinks[0]) == 0.0 &&
+         reduced_axis_of("ReduceMax", *largest, *softmax.input, facts);
 }
 
 /// The softmax along the axis KEYS before the last of EXPONENTIALS, divided by their SUM; nullopt if that may be as small as what is
 /// added to it.
 std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const MaskedExponentials& exponentials, Node& node, MatchContext& context) {
-  SoftmaxSite site = softmax_of(exponentials.exponent(), keys, exponentials.weights, node, context);
+  SoftmaxSite site = softmax_of(*exponentials.exponent, keys, exponentials.weights, node, context);
   if (sum.is_inexact && site.exponent_offset) return std::nullopt;
   site.guards_empty_rows = sum.is_never_zero && vanish_without_keys(exponentials, site, context.facts);
+  const size_t rank = context.facts.shape(*exponentials.exponential).known().size();
+  for (AddedToSum added : sum.others) {
+    added.raised -= std::log(exponentials.factor / sum.factor);
+    Value* column = column_of(added, {site.lowered_by, -site.exponent_offset.value_or(0)}, {rank, rank - 1 - keys}, node, context);
+    if (!column) return std::nullopt;
+    site.sinks.push_back(column);
+  }
+  if (is_largest_beside(site, context.facts)) site.exponent_offset.reset();
+  // Of a product each factor may leave the range of exp().
+  if (!canonical(*exponentials.exponential, context.facts).producer->is("Exp")) site.exponent_offset = site.exponent_offset.value_or(0);
   return site;
 }
 
-/// Exponentials divided by their sum.
+/// What VALUE was cut off from; VALUE if it was not.
+Value& uncut(Value& value, Facts& facts) {
+  const Node* node = canonical(value, facts).producer;
+  const bool may_cut = node && (node->is("Slice") || node->is("Split") || node->is("Gather") || node->is("Pad"));
+  return may_cut ? *node->inputs[0] : value;
+}
+
+/// Exponentials, or what is left of them where others are cut off, divided by the sum of all.
 std::optional<SoftmaxSite> quotient(Node& node, MatchContext& context) {
   for (const size_t at : {0, 1}) {
     if (node.inputs.size() != 2 || (node.is("Div") && at == 1) || !node.inputs[0] || !node.inputs[1]) return std::nullopt;
-    Value& numerator = *node.inputs[at];
-    const auto read = masked_exponentials(numerator, node, context);
+    Value& numerator = canonical(*node.inputs[at], context.facts);
+    Value& terms = uncut(numerator, context.facts);
+    const auto read = masked_exponentials(terms, node, context);
     if (!read) continue;
-    const auto sum = row_sum(*node.inputs[1 - at], !node.is("Div"), context.facts.shape(numerator).known().size(), context.facts);
-    const auto keys = sum ? summed_axis(*sum, numerator, *read, false, node, context) : std::nullopt;
-    if (keys) return softmax_over(*sum, *keys, *read, node, context);
+    const auto sum = row_sum(*node.inputs[1 - at], !node.is("Div"), context.facts.shape(terms).known().size(), context.facts);
+    const auto keys = sum ? summed_axis(*sum, terms, *read, false, node, context) : std::nullopt;
+    if (!keys) continue;
+    auto site = softmax_over(*sum, *keys, *read, node, context);
+    if (&terms == node.inputs[at] || &terms == &numerator) return site;
+    const auto cut = columns_cut_off(*numerator.producer, *keys, context.facts);
+    if (!site || !cut || cut->rest != &numerator) return std::nullopt;
+    site->cut_off = cut->columns;
+    return site;
   }
   return std::nullopt;
 }
@@ -178,7 +180,7 @@ std::optional<SoftmaxSite> normalised(Node& node, MatchContext& context) {
   if (!read) return std::nullopt;
   const int64_t rank = std::ssize(context.facts.shape(*node.inputs[0]).known()), axis = node.int_attribute("axis", -1);
   if (axis < -rank || axis >= rank) return std::nullopt;
-  return softmax_of(read->exponent(), static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis), read->weights, node, context);
+  return softmax_of(*read->exponent, static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis), read->weights, node, context);
 }
 
 /// Masked exponentials TERMS of PRODUCT, which stands at the input NUMERATOR of NODE, divided by their sum.
@@ -210,9 +212,9 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
   for (Value* operand : product->inputs) {
     if (!operand) continue;
     bool is_turned = false;
-    Value& terms = uncast(*operand, is_turned, facts);
+    Value& terms = uncut(uncast(*operand, is_turned, facts), facts);
     auto site = divided_by_sum_of(terms, node, numerator, context);
-    Value* exponential = site ? nullptr : nearest_source(terms, is_exponential, facts);
+    Value* exponential = site ? nullptr : nearest_source(terms, [&](Value& source) { return is_exponential(source, facts); }, facts);
     if (exponential && exponential != &terms) site = divided_by_sum_of(*exponential, node, numerator, context);
     if (!site) continue;
     site->product = product;
@@ -223,7 +225,8 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
 }
 
 /// The exponents, of rows of RANK axes, of whose exponentials' sums LOG holds the logarithms.
-std::optional<RowReduction> log_of_sums(Value& log, size_t rank, Facts& facts) {
+std::optional<RowReduction> log_of_sums(Value& log, size_t rank, Node& reader, MatchContext& context) {
+  Facts& facts = context.facts;
   bool is_log = false;
   // Log(t)  =>  t
   const ElementStep logarithm = [&](Value& seen) -> Value* {
@@ -237,8 +240,9 @@ std::optional<RowReduction> log_of_sums(Value& log, size_t rank, Facts& facts) {
   auto sums = reduction_in(log, rank, sum, logarithm, facts);
   if (!sums) return std::nullopt;
   Value& summed = before_float_casts(*sums->value, facts);
-  if (!is_exponential(summed)) return std::nullopt;
-  sums->value = &canonical(*summed.producer->inputs[0], facts);
+  Value* exponent = exponent_of(summed, reader, context);
+  if (!exponent) return std::nullopt;
+  sums->value = &canonical(*exponent, facts);
   return sums;
 }
 
@@ -255,9 +259,9 @@ std::optional<SoftmaxSite> less_log_of_sums(Value& scores, Value& lowered_by, No
     return keys ? std::optional(softmax_of(exponent, *keys, core_form(), node, context)) : std::nullopt;
   };
   if (!op("Add", {any(&one), any(&other)})(before_float_casts(lowered_by, facts), facts))
-    return softmax(log_of_sums(lowered_by, shape->size(), facts), scores);
+    return softmax(log_of_sums(lowered_by, shape->size(), node, context), scores);
   for (int at = 0; at < 2; ++at, std::swap(one, other)) {
-    const auto sums = log_of_sums(*one, shape->size(), facts);
+    const auto sums = log_of_sums(*one, shape->size(), node, context);
     if (sums && difference(same(&whole), same(&other))(*sums->value, facts)) return softmax(sums, *sums->value);
   }
   return std::nullopt;
@@ -270,7 +274,8 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
   Node* normaliser = nullptr;
   Value& result = *node.outputs[0];
   if (op("Exp", {op("LogSoftmax", {any(&scores)}, &normaliser)})(result, facts)) return operator_site(*normaliser, context);
-  if (!op("Exp", {difference(any(&scores), any(&lowered_by))})(result, facts)) return std::nullopt;
+  Value* exponent = exponent_of(result, node, context);
+  if (!exponent || !difference(any(&scores), any(&lowered_by))(*exponent, facts)) return std::nullopt;
   // The logarithm of a sum rounds as the scores do: what is added to very low scores is lost, as exp() of them is.
   if (const auto keys = reduced_axis_of("ReduceLogSumExp", *lowered_by, *scores, facts)) return SoftmaxSite{scores, nullptr, nullptr, keys, 0.0};
   return less_log_of_sums(*scores, *lowered_by, node, context);
@@ -282,7 +287,8 @@ std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
   if (node.is("Softmax")) return operator_site(node, context);
   const bool is_copy = canonical(*node.outputs[0], context.facts).producer != &node;
   if (is_copy) return std::nullopt;
-  auto site = node.is("Exp") ? exponential(node, context) : node.is("LpNormalization") ? normalised(node, context) : quotient(node, context);
+  auto site = is_exponential(*node.outputs[0], context.facts) ? exponential(node, context) : std::nullopt;
+  if (!site && !node.is("Exp")) site = node.is("LpNormalization") ? normalised(node, context) : quotient(node, context);
   if (site) {
     site->output = node.outputs[0];
     return site;

@@ -143,8 +143,9 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
   if (walk.product != softmax.product) return miss("another product of the exponentials is divided");
   if (walk.guard) return miss("the exponentials are changed before the product");
   const Shape made = turned(context.facts.shape(*output.value), softmax.swapped), divided = turned(context.facts.shape(*softmax.divided), false);
-  const Shape summed = turned(context.facts.shape(*softmax.output), false);
+  Shape summed = turned(context.facts.shape(*softmax.output), false);
   const Shape read = turned(context.facts.shape(*walk.probabilities), walk.transposed);
+  if (walk.sinks && !read.empty()) summed.back() = read.back();
   if (made.empty() || made != divided || summed.empty() || summed != read) return miss("sizes that are not known to be equal");
   std::vector<Role> roles = output.roles;
   if (softmax.swapped) std::swap(roles[roles.size() - 2], roles.back());
@@ -164,7 +165,7 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
 Matched<Reading> read_site(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context) {
   Reading reading;
   ATTN_OPT_MATCH(reading.probabilities,
-                 walk_probabilities(*softmax.output, softmax.keys.value_or(0), softmax.sum, wanted, context));
+                 walk_probabilities(softmax, wanted, context));
   const ProbabilityWalk& probabilities = reading.probabilities;
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
   const ScoreLayout layout = product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
@@ -172,7 +173,7 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, const Node* wanted, Match
   if (probabilities.row_split && !layout.order.empty())
     return missed("probabilities.reshape", probabilities.product, "rows regrouped in front of a product of keys by queries", probabilities.peeled);
   ATTN_OPT_MATCH(reading.scores,
-                 walk_scores(*softmax.input, softmax.weights, layout, {probabilities.sinks, probabilities.row_split}, context));
+                 walk_scores(*softmax.input, softmax.weights, layout, {probabilities.sinks, probabilities.row_split, softmax.sinks}, context));
   if (probabilities.drops_sinks) reading.scores.sinks.reset();
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
   ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
