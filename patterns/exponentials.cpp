@@ -1,9 +1,6 @@
 #include "patterns/exponentials.h"
 
-#include <cmath>
-
 #include "attn_opt/canonical.h"
-#include "patterns/form_reader.h"
 #include "patterns/inner_values.h"
 
 namespace attn_opt {
@@ -34,24 +31,6 @@ Value* exponent_of(Value& value, Node& reader, MatchContext& context) {
   InnerValues inner(reader, context);
   if (!second) return inner.build().node("Neg", {first});
   return inner.build().node(node.is("Mul") ? "Add" : "Sub", {first, second});
-}
-
-std::optional<MaskedExponentials> masked_exponentials(Value& value, Node& reader, MatchContext& context) {
-  MaskedExponentials read{nearest_source(value, [&](Value& source) { return is_exponential(source, context.facts); }, context.facts)};
-  if (!read.exponential) return std::nullopt;
-  const auto form = FormReader(reader, context).in_terms_of(*read.exponential, value);
-  const MaybeShape before = context.facts.shape(*read.exponential), after = context.facts.shape(value);
-  if (!form || !before || !after || *before != *after) return std::nullopt;
-  read.factor = 0;
-  for (const ScoreCase& one : *form) {
-    if (one.number != 0 || !one.addends.empty()) return std::nullopt;
-    if (one.scale != 0 && read.factor != 0 && one.scale != read.factor) return std::nullopt;
-    read.factor = one.scale != 0 ? one.scale : read.factor;
-    read.weights.push_back({one.guard, one.scale != 0 ? 1.0 : 0.0, one.scale != 0 ? 0.0 : -INFINITY});
-  }
-  if (read.factor <= 0) return std::nullopt;
-  read.exponent = exponent_of(*read.exponential, reader, context);
-  return read;
 }
 
 Matcher difference(const Matcher& minuend, const Matcher& subtrahend) {

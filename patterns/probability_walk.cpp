@@ -4,7 +4,6 @@
 //   Reshape, Flatten, (Un)squeeze of the leading axes   Transpose of the last two axes, also around axes of size 1
 //   the same, of rows, in front of all others
 //   Mul, Div, Where with 0                              of whole rows, or of keys of all rows alike (linear_steps.h)
-//   Mul, ReduceSum, Div                                 a mask, and what it leaves divided by its sum (renormalised_mask.h)
 //   Slice, Split, Gather, Pad that cut off sinks (cut_columns.h)
 #include "patterns/probability_walk.h"
 
@@ -40,7 +39,7 @@ class Walker {
   Matched<ProbabilityWalk> run() {
     for (int step = 0; step < kMaxSteps; ++step) {
       const Readers readers = readers_here();
-      if (pass_mask(readers) || pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers)) continue;
+      if (pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers)) continue;
       ATTN_OPT_MATCH(Node * next, next_node(readers));
       if (is_product(*next)) {
         walk_.product = next;
@@ -100,21 +99,6 @@ class Walker {
     return true;
   }
 
-  bool pass_mask(const Readers& readers) {
-    if (walk_.mask || walk_.row_split || !walk_.steps.empty() || walk_.transposed || !walk_.perm.empty() || (walk_.guard && walk_.guard->mask)) return false;
-    auto mask = renormalised_mask(readers, *value_, keys_, context_);
-    if (!mask) return false;
-    walk_.masked_shape = facts_.shape(*value_).known();
-    // Rows that a guard made 0 are 0 / 0 again, or 0 / 1; what sinks took of a row's weight is divided by as well.
-    mask->guards_nan |= walk_.guard && mask->guards_empty_rows;
-    walk_.guard.reset();
-    walk_.drops_sinks = walk_.sinks.has_value();
-    walk_.peeled.emplace_back("Mul(mask) / ReduceSum");
-    value_ = mask->result;
-    walk_.mask = std::move(mask);
-    return true;
-  }
-
   Readers readers_here() const {
     Readers readers = readers_of(*value_, facts_);
     if (sum_) std::erase_if(readers.all, [this](const Reader& reader) { return reader.node == sum_; });
@@ -122,7 +106,7 @@ class Walker {
   }
 
   void note_escape() {
-    walk_.escaping.push_back({value_, walk_.transposed, walk_.steps.size(), walk_.guard.has_value(), walk_.mask.has_value()});
+    walk_.escaping.push_back({value_, walk_.transposed, walk_.steps.size(), walk_.guard.has_value()});
   }
 
   /// The node to go on with; VALUE_ becomes the copy that it reads.
@@ -243,7 +227,7 @@ class Walker {
   /// together. What stood above would lie otherwise.
   bool moves_all_axes(const Node& node) {
     const auto* perm = node.ints_attribute("perm");
-    if (!perm || perm->size() < 2 || walk_.guard || walk_.mask || !walk_.steps.empty() || walk_.regrouped) return false;
+    if (!perm || perm->size() < 2 || walk_.guard || !walk_.steps.empty() || walk_.regrouped) return false;
     std::vector<int64_t> before = walk_.perm;
     if (before.empty()) {
       before.resize(static_cast<size_t>(perm->size()));
@@ -263,7 +247,7 @@ class Walker {
     const MaybeShape before = facts_.shape(*value_), after = facts_.shape(*node.outputs[0]);
     if (!has(node, Trait::kRegroups) || !before || !after || before->empty() || after->size() < 2 || before->back() != after->back())
       return false;
-    if (keys_from_last() != 0 || walk_.guard || walk_.mask || walk_.sinks || !walk_.steps.empty() || walk_.regrouped) return false;
+    if (keys_from_last() != 0 || walk_.guard || walk_.sinks || !walk_.steps.empty() || walk_.regrouped) return false;
     walk_.row_split = rows_regrouped(*before, *after);
     return true;
   }
@@ -307,7 +291,7 @@ class Walker {
       if (!next && moves_all_axes(node)) next = node.outputs[0];
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
     } else if (const auto cut = columns_cut_off(node, keys_, facts_)) {
-      if (walk_.sinks || walk_.transposed || !walk_.perm.empty() || walk_.guard || walk_.mask || !are_alike_for_keys(walk_.steps))
+      if (walk_.sinks || walk_.transposed || !walk_.perm.empty() || walk_.guard || !are_alike_for_keys(walk_.steps))
         return missed("probabilities.operator", &node, "columns cut off probabilities that were changed", walk_.peeled);
       walk_.sinks = cut->columns;
       next = cut->rest;

@@ -54,6 +54,7 @@ struct ScoresEnd {
   std::optional<CutColumns> cut_off;
   std::optional<ScoreSplit> split;  ///< rows that are regrouped there
   std::vector<Value*> sinks;        ///< columns that the softmax runs over as well
+  bool drops_sinks = false;         ///< what is cut off is no more when masks are laid over the rest, which is divided by its sum
 };
 
 /// Peels from SOFTMAX_INPUT of LAYOUT, which the softmax takes as FORM and of which END becomes the product's operand, to a MatMul or

@@ -10,7 +10,9 @@
 #include "patterns/form_reader.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products.h"
+#include "patterns/readers.h"
 #include "patterns/row_sum.h"
+#include "patterns/weights.h"
 #include "patterns/written_sinks.h"
 
 namespace attn_opt {
@@ -48,12 +50,12 @@ bool is_one_a_row(const Value& value, const Value& scores, size_t keys, Facts& f
   return own && whole && own->size() == whole->size() && own->size() > std::max<size_t>(1, keys) && (*own)[own->size() - 1 - keys].is(1);
 }
 
-/// The softmax along the axis KEYS before the last whose exponentials are those of EXPONENT, WEIGHTS of which are kept. What each row
+/// The softmax along the axis KEYS before the last whose exponentials are those of EXPONENT, KEPT of which are kept. What each row
 /// is less by it does not see.
-SoftmaxSite softmax_of(Value& exponent, size_t keys, const ScoreForm& weights, Node& reader, MatchContext& context) {
+SoftmaxSite softmax_of(Value& exponent, size_t keys, const ScoreForm& kept, Node& reader, MatchContext& context) {
   Facts& facts = context.facts;
   SoftmaxSite site{&exponent, nullptr, nullptr, keys, 0.0};
-  site.weights = weights;
+  site.weights = kept;
   Value *scores = nullptr, *lowered_by = nullptr;
   double number_added = 0;
   if (op("Sub", {any(&scores), number(&number_added)})(exponent, facts)) {
@@ -67,7 +69,7 @@ SoftmaxSite softmax_of(Value& exponent, size_t keys, const ScoreForm& weights, N
     Value* rows = is_highest ? nullptr : reduced_rows("ReduceMax", *lowered_by, facts.shape(*scores).known().size(), facts, keys);
     const auto hidden = rows ? hidden_in(*rows, *scores, reader, context) : std::nullopt;
     // Scores that are kept may lie far below the largest of all.
-    if (is_highest ? weights.size() == 1 : hidden && same_cases(*hidden, weights)) site.exponent_offset.reset();
+    if (is_highest ? kept.size() == 1 : hidden && same_cases(*hidden, kept)) site.exponent_offset.reset();
   } else {
     return site;
   }
@@ -76,27 +78,27 @@ SoftmaxSite softmax_of(Value& exponent, size_t keys, const ScoreForm& weights, N
 }
 
 /// How many axes of TERMS, which READ says, lie behind the one that SUM adds up, of TERMS or of the same in other words.
-std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const MaskedExponentials& read, bool swapped, Node& node, MatchContext& context) {
+std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const Weights& read, bool swapped, Node& node, MatchContext& context) {
   constexpr double kRounding = 1e-6;
   Facts& facts = context.facts;
   const auto axis = axis_in(sum.rows, terms, swapped, facts);
-  const std::optional<MaskedExponentials> summed = axis ? read : masked_exponentials(*sum.rows.value, node, context);
+  const std::optional<Weights> summed = axis ? read : weights_in(*sum.rows.value, node, context);
   if (!summed || std::abs(summed->factor * sum.factor / read.factor - 1) > kRounding) return std::nullopt;
-  if (axis || !same_cases(read.weights, summed->weights) || !computes_same(*read.exponential, *summed->exponential, facts)) return axis;
+  if (axis || !same_cases(read.form, summed->form) || !computes_same(*read.core, *summed->core, facts)) return axis;
   RowReduction rows = sum.rows;
   rows.value = &terms;
   return axis_in(rows, terms, swapped, facts);
 }
 
-/// True if a row whose exponents are all -inf, or whose EXPONENTIALS are all masked, has nothing but 0 in EXPONENTIALS: what it is less
+/// True if a row whose exponents are all -inf, or whose WEIGHTS are all masked, has nothing but 0 in WEIGHTS: what it is less
 /// by is a number then.
-bool vanish_without_keys(const MaskedExponentials& exponentials, const SoftmaxSite& softmax, Facts& facts) {
+bool vanish_without_keys(const Weights& weights, const SoftmaxSite& softmax, Facts& facts) {
   if (!softmax.lowered_by || facts.uniform(*softmax.lowered_by)) return true;
   const bool is_of_kept = reduced_axis_of("ReduceMax", *softmax.lowered_by, *softmax.input, facts).has_value();
   double bound = -INFINITY;
   Value& maximum = before_float_casts(*softmax.lowered_by, facts);
   const bool is_bounded = op("Where", {})(maximum, facts) || (commuted("Max", any(), number(&bound))(maximum, facts) && std::isfinite(bound));
-  return is_of_kept && (is_bounded || exponentials.weights.size() > 1);
+  return is_of_kept && (is_bounded || weights.form.size() > 1);
 }
 
 /// True if what the scores of SOFTMAX are lowered by is the largest of each row and of its sinks.
@@ -113,49 +115,66 @@ bool is_largest_beside(const SoftmaxSite& softmax, Facts& facts) {
          reduced_axis_of("ReduceMax", *largest, *softmax.input, facts);
 }
 
-/// The softmax along the axis KEYS before the last of EXPONENTIALS, divided by their SUM; nullopt if that may be as small as what is
+/// The softmax along the axis KEYS before the last of WEIGHTS of another softmax, divided by their SUM; nullopt if that was taken along
+/// another axis, or if the sum may be as small as what is added to it. What was cut off in front of the sum has no share in it.
+std::optional<SoftmaxSite> softmax_again(const RowSum& sum, size_t keys, const Weights& weights) {
+  SoftmaxSite site = *weights.softmax;
+  auto form = substituted(weights.form, site.weights);
+  if (site.keys != keys || !form || sum.is_inexact || !sum.others.empty()) return std::nullopt;
+  if (site.cut_off && site.weights.size() > 1) return std::nullopt;
+  site.weights = *std::move(form);
+  site.drops_sinks |= site.cut_off || !site.sinks.empty();
+  site.sinks.clear();
+  site.guards_empty_rows = sum.is_never_zero;
+  site.is_positive = sum.is_positive;
+  // What is left may be far less than what was cut off, or masked.
+  if (site.weights.size() > 1 || site.drops_sinks) site.exponent_offset = site.exponent_offset.value_or(0);
+  return site;
+}
+
+/// The softmax along the axis KEYS before the last of WEIGHTS, divided by their SUM; nullopt if that may be as small as what is
 /// added to it.
-std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const MaskedExponentials& exponentials, Node& node, MatchContext& context) {
-  SoftmaxSite site = softmax_of(*exponentials.exponent, keys, exponentials.weights, node, context);
+std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const Weights& weights, Node& node, MatchContext& context) {
+  if (weights.softmax) return softmax_again(sum, keys, weights);
+  SoftmaxSite site = softmax_of(*weights.exponent, keys, weights.form, node, context);
   if (sum.is_inexact && site.exponent_offset) return std::nullopt;
-  site.guards_empty_rows = sum.is_never_zero && vanish_without_keys(exponentials, site, context.facts);
-  const size_t rank = context.facts.shape(*exponentials.exponential).known().size();
+  site.guards_empty_rows = sum.is_never_zero && vanish_without_keys(weights, site, context.facts);
+  const size_t rank = context.facts.shape(*weights.core).known().size();
   for (AddedToSum added : sum.others) {
-    added.raised -= std::log(exponentials.factor / sum.factor);
+    added.raised -= std::log(weights.factor / sum.factor);
     Value* column = column_of(added, {site.lowered_by, -site.exponent_offset.value_or(0)}, {rank, rank - 1 - keys}, node, context);
     if (!column) return std::nullopt;
     site.sinks.push_back(column);
   }
   if (is_largest_beside(site, context.facts)) site.exponent_offset.reset();
   // Of a product each factor may leave the range of exp().
-  if (!canonical(*exponentials.exponential, context.facts).producer->is("Exp")) site.exponent_offset = site.exponent_offset.value_or(0);
+  if (!canonical(*weights.core, context.facts).producer->is("Exp")) site.exponent_offset = site.exponent_offset.value_or(0);
   return site;
 }
 
-/// What VALUE was cut off from; VALUE if it was not.
-Value& uncut(Value& value, Facts& facts) {
-  const Node* node = canonical(value, facts).producer;
-  const bool may_cut = node && (node->is("Slice") || node->is("Split") || node->is("Gather") || node->is("Pad"));
-  return may_cut ? *node->inputs[0] : value;
+/// TERMS, the input NUMERATOR of NODE or what that was cut off from, divided by the sum of TERMS.
+std::optional<SoftmaxSite> share_of(Value& terms, Node& node, size_t numerator, MatchContext& context) {
+  const auto read = weights_in(terms, node, context);
+  if (!read) return std::nullopt;
+  const auto sum = row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), context.facts);
+  const auto keys = sum ? summed_axis(*sum, terms, *read, false, node, context) : std::nullopt;
+  auto site = keys ? softmax_over(*sum, *keys, *read, node, context) : std::nullopt;
+  Value& rest = canonical(*node.inputs[numerator], context.facts);
+  if (!site || &rest == &canonical(terms, context.facts)) return site;
+  const auto cut = site->cut_off ? std::nullopt : columns_cut_off(*rest.producer, *keys, context.facts);
+  if (!cut || cut->rest != &rest) return std::nullopt;
+  site->cut_off = cut->columns;
+  return site;
 }
 
-/// Exponentials, or what is left of them where others are cut off, divided by the sum of all.
+/// Weights, or what is left of them where others are cut off, divided by the sum of all.
 std::optional<SoftmaxSite> quotient(Node& node, MatchContext& context) {
   for (const size_t at : {0, 1}) {
     if (node.inputs.size() != 2 || (node.is("Div") && at == 1) || !node.inputs[0] || !node.inputs[1]) return std::nullopt;
-    Value& numerator = canonical(*node.inputs[at], context.facts);
-    Value& terms = uncut(numerator, context.facts);
-    const auto read = masked_exponentials(terms, node, context);
-    if (!read) continue;
-    const auto sum = row_sum(*node.inputs[1 - at], !node.is("Div"), context.facts.shape(terms).known().size(), context.facts);
-    const auto keys = sum ? summed_axis(*sum, terms, *read, false, node, context) : std::nullopt;
-    if (!keys) continue;
-    auto site = softmax_over(*sum, *keys, *read, node, context);
-    if (&terms == node.inputs[at] || &terms == &numerator) return site;
-    const auto cut = columns_cut_off(*numerator.producer, *keys, context.facts);
-    if (!site || !cut || cut->rest != &numerator) return std::nullopt;
-    site->cut_off = cut->columns;
-    return site;
+    Value& whole = uncut(*node.inputs[at], context.facts);
+    auto site = share_of(*node.inputs[at], node, at, context);
+    if (!site && &whole != node.inputs[at]) site = share_of(whole, node, at, context);
+    if (site) return site;
   }
   return std::nullopt;
 }
@@ -174,18 +193,18 @@ Value& uncast(Value& operand, bool& swapped, Facts& facts) {
   return *value;
 }
 
-/// Exponentials divided by the sum of their absolute values, which is theirs.
+/// Weights divided by the sum of their absolute values, which is theirs.
 std::optional<SoftmaxSite> normalised(Node& node, MatchContext& context) {
-  const auto read = node.int_attribute("p", 2) == 1 ? masked_exponentials(*node.inputs[0], node, context) : std::nullopt;
+  const auto read = node.int_attribute("p", 2) == 1 ? weights_in(*node.inputs[0], node, context) : std::nullopt;
   if (!read) return std::nullopt;
   const int64_t rank = std::ssize(context.facts.shape(*node.inputs[0]).known()), axis = node.int_attribute("axis", -1);
   if (axis < -rank || axis >= rank) return std::nullopt;
-  return softmax_of(*read->exponent, static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis), read->weights, node, context);
+  return softmax_over({}, static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis), *read, node, context);
 }
 
 /// Masked exponentials TERMS of PRODUCT, which stands at the input NUMERATOR of NODE, divided by their sum.
 std::optional<SoftmaxSite> divided_by_sum_of(Value& terms, Node& node, size_t numerator, MatchContext& context) {
-  const auto read = masked_exponentials(terms, node, context);
+  const auto read = weights_in(terms, node, context);
   if (!read) return std::nullopt;
   const auto sum = row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), context.facts);
   for (const bool swapped : {false, true}) {
@@ -281,6 +300,16 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
   return less_log_of_sums(*scores, *lowered_by, node, context);
 }
 
+/// Where(IS_POSITIVE, SHARES, 0); null if SHARES are read otherwise.
+Value* guarded(Value& shares, Value& is_positive, Facts& facts) {
+  const Readers readers = readers_of(shares, facts);
+  Value* whole = readers.only_one() && readers.all[0].node ? readers.all[0].node->output(0) : nullptr;
+  Value *condition = &is_positive, *kept = &shares;
+  const bool is_guard = whole && either({op("Where", {same(&condition), same(&kept), number_is(0)}),
+                                         op("Where", {op("Not", {same(&condition)}), number_is(0), same(&kept)})})(*whole, facts);
+  return is_guard ? whole : nullptr;
+}
+
 }  // namespace
 
 std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
@@ -290,7 +319,9 @@ std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
   auto site = is_exponential(*node.outputs[0], context.facts) ? exponential(node, context) : std::nullopt;
   if (!site && !node.is("Exp")) site = node.is("LpNormalization") ? normalised(node, context) : quotient(node, context);
   if (site) {
-    site->output = node.outputs[0];
+    Value* rows = site->is_positive ? guarded(*node.outputs[0], *site->is_positive, context.facts) : nullptr;
+    site->output = rows ? rows : node.outputs[0];
+    site->guards_nan = rows != nullptr;
     return site;
   }
   if (node.is("Div")) return divided_product(node, 0, context);

@@ -173,8 +173,7 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, const Node* wanted, Match
   if (probabilities.row_split && !layout.order.empty())
     return missed("probabilities.reshape", probabilities.product, "rows regrouped in front of a product of keys by queries", probabilities.peeled);
   ATTN_OPT_MATCH(reading.scores,
-                 walk_scores(*softmax.input, softmax.weights, layout, {probabilities.sinks, probabilities.row_split, softmax.sinks}, context));
-  if (probabilities.drops_sinks) reading.scores.sinks.reset();
+                 walk_scores(*softmax.input, softmax.weights, layout, {probabilities.sinks, probabilities.row_split, softmax.sinks, softmax.drops_sinks}, context));
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
   ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.layout, context));
@@ -182,7 +181,6 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, const Node* wanted, Match
   if (keeps_leading_axes && join_head_axes(reading.score_product, reading.value_product, context.facts))
     reading.scores.layout.head_axes = 2;
   ATTN_OPT_DONE(add_what_product_adds(reading));
-  ATTN_OPT_DONE(add_renormalised_mask(layout, reading, context));
   ATTN_OPT_MATCH(reading.guard, read_guard(reading, layout, softmax, context));
   ATTN_OPT_MATCH(reading.value_product.value, stepped_values(probabilities, reading.value_product.value, context));
   return reading;
@@ -193,7 +191,7 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, const Node* wanted, Match
 Value* escaping_probabilities(const ProbabilityWalk& walk) {
   if (walk.escaping.size() != 1) return nullptr;
   const EscapingValue& escaping = walk.escaping[0];
-  const bool is_whole = escaping.guarded == walk.guard.has_value() && escaping.masked == walk.mask.has_value();
+  const bool is_whole = escaping.guarded == walk.guard.has_value();
   return is_whole && !escaping.transposed && escaping.steps == 0 ? escaping.value : nullptr;
 }
 
@@ -337,7 +335,6 @@ class SoftmaxAttention : public Pattern {
     if (sinks) assume_of_sinks(*sinks, sdpa, context);
     if (softmax.divided && !sdpa.exponent_offset && context.facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
       sdpa.preconditions.push_back({"exp-in-range", false, "float16 holds sums of exponentials, which are divided behind the product"});
-    if (reading.probabilities.mask) assume("exp-in-range", "what a mask leaves of probabilities is divided by its sum", sdpa);
     if (const auto fill = own_fill ? own_fill : fill_that_scores_stay_above(reading))
       assume("scores-above-fill", "masked keys have " + number_text(*fill) + " in the softmax", sdpa);
     return sdpa;

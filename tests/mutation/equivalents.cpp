@@ -324,6 +324,7 @@ const std::vector<Equivalent>& equivalents() {
       {"preconditions: 'scores-finite' left out", "keras_softmax_with_mask", kTimesZero},
       {"causal: where it is not", "tf_band_part_causal", kCausalAnyway},
       {"terms: order exchanged", "sinks_in_front", kSinksKeepRows},
+      {"terms: order exchanged", "sinks_written", kSinksKeepRows},
       {"number kept: doubled", "*sinks", kAbsorbed},
       {"number kept: halved", "*sinks", kAbsorbed},
       {"number kept: off by 64 ulp", "*sinks", kAbsorbed},
