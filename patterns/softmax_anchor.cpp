@@ -21,16 +21,6 @@ namespace {
 /// True if NODE, a Softmax or LogSoftmax, takes the axes from its own on for one, as it did before opset 13.
 bool flattens(const Node& node, MatchContext& context) { return context.view.opset(*node.graph) < 13; }
 
-/// The softmax that NODE is.
-SoftmaxSite operator_site(Node& node, MatchContext& context) {
-  SoftmaxSite site{node.inputs[0], node.outputs[0], &node, std::nullopt, std::nullopt};
-  const int64_t axis = node.int_attribute("axis", flattens(node, context) ? 1 : -1);
-  const MaybeShape shape = context.facts.shape(*site.input);
-  const int64_t rank = shape ? std::ssize(*shape) : 0;
-  if (axis < 0 ? !shape || axis >= -rank : axis < rank) site.keys = static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis);
-  return site;
-}
-
 /// The scores that MASKED, of which a maximum was taken, are where no mask hides them, and these masks; nullopt if they are others.
 std::optional<ScoreForm> hidden_in(Value& masked, Value& scores, Node& reader, MatchContext& context) {
   const auto form = FormReader(reader, context).in_terms_of(scores, masked);
@@ -292,7 +282,7 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
   Value *scores = nullptr, *lowered_by = nullptr;
   Node* normaliser = nullptr;
   Value& result = *node.outputs[0];
-  if (op("Exp", {op("LogSoftmax", {any(&scores)}, &normaliser)})(result, facts)) return operator_site(*normaliser, context);
+  if (op("Exp", {op("LogSoftmax", {any(&scores)}, &normaliser)})(result, facts)) return softmax_operator(*normaliser, context);
   Value* exponent = exponent_of(result, node, context);
   if (!exponent || !difference(any(&scores), any(&lowered_by))(*exponent, facts)) return std::nullopt;
   // The logarithm of a sum rounds as the scores do: what is added to very low scores is lost, as exp() of them is.
@@ -312,8 +302,17 @@ Value* guarded(Value& shares, Value& is_positive, Facts& facts) {
 
 }  // namespace
 
+SoftmaxSite softmax_operator(Node& node, MatchContext& context) {
+  SoftmaxSite site{node.inputs[0], node.outputs[0], &node, std::nullopt, std::nullopt};
+  const int64_t axis = node.int_attribute("axis", flattens(node, context) ? 1 : -1);
+  const MaybeShape shape = context.facts.shape(*site.input);
+  const int64_t rank = shape ? std::ssize(*shape) : 0;
+  if (axis < 0 ? !shape || axis >= -rank : axis < rank) site.keys = static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis);
+  return site;
+}
+
 std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
-  if (node.is("Softmax")) return operator_site(node, context);
+  if (node.is("Softmax")) return softmax_operator(node, context);
   const bool is_copy = canonical(*node.outputs[0], context.facts).producer != &node;
   if (is_copy) return std::nullopt;
   auto site = is_exponential(*node.outputs[0], context.facts) ? exponential(node, context) : std::nullopt;

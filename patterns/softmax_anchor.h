@@ -48,6 +48,9 @@ bool may_be_softmax(const Node& node);
 /// the sum (row_sum.h). Sums and maxima may be taken in another floating type, and sinks added to the sum (written_sinks.h).
 std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context);
 
+/// The softmax that NODE, a Softmax or LogSoftmax, takes.
+SoftmaxSite softmax_operator(Node& node, MatchContext& context);
+
 /// The sum of exponentials that NODE, which is no softmax that can be read, divides by; null if there is none.
 const Node* unread_sum(const Node& node, Facts& facts);
 

@@ -325,6 +325,7 @@ class SoftmaxAttention : public Pattern {
     const DataType scores_type = context.facts.type(*softmax.input);
     if (is_floating(scores_type) && scores_type != sdpa.type) sdpa.softmax_precision = scores_type;
     sdpa.exponent_offset = softmax.exponent_offset;
+    if (reading.scores.leaves_exp_range) sdpa.exponent_offset = sdpa.exponent_offset.value_or(0);
     sdpa.guarded = reading.guard != GuardMeaning::kNothing;
     sdpa.hides_nan = reading.guard == GuardMeaning::kScores;
     sdpa.less_largest_of_all = reading.scores.lowered_by_largest_of_all;
