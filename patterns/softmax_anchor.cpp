@@ -117,6 +117,7 @@ std::optional<SoftmaxSite> softmax_again(const RowSum& sum, size_t keys, const W
   site.sinks.clear();
   site.guards_empty_rows = sum.is_never_zero;
   site.is_positive = sum.is_positive;
+  site.output = nullptr;
   // What is left may be far less than what was cut off, or masked.
   if (site.weights.size() > 1 || site.drops_sinks) site.exponent_offset = site.exponent_offset.value_or(0);
   return site;
@@ -142,12 +143,39 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const We
   return site;
 }
 
+/// What alone is made of MADE, if that leaves of it what WEIGHTS are left of their core, and else 0; null if it does not.
+Value* masked_alike(Value& made, const Weights& weights, MatchContext& context) {
+  const Readers readers = readers_of(made, context.facts);
+  Node* node = readers.only_one() ? readers.all[0].node : nullptr;
+  if (!node || node->graph != made.graph || weights.form.size() < 2) return nullptr;
+  const auto masked = FormReader(*node, context).in_terms_of(made, *node->outputs[0]);
+  const MaybeShape before = context.facts.shape(made), after = context.facts.shape(*node->outputs[0]);
+  const bool is_mask = masked && before && after && *before == *after && std::ranges::all_of(*masked, [](const ScoreCase& one) {
+    return one.number == 0 && one.addends.empty() && (one.scale == 0 || one.scale == 1);
+  });
+  return is_mask && same_cases(*masked, weights.form) ? node->outputs[0] : nullptr;
+}
+
+/// WHOLE, the input NUMERATOR of NODE, divided by SUM, which is of what a mask leaves of it, and masked behind.
+///
+///   m * (e / sum(m * e))  =>  (m * e) / sum(m * e)
+std::optional<SoftmaxSite> share_masked_late(const RowSum& sum, const Weights& whole, Node& node, MatchContext& context) {
+  const auto left = weights_in(*sum.rows.value, node, context);
+  if (!left || left->softmax || !computes_same(*left->core, *whole.core, context.facts)) return std::nullopt;
+  Value* masked = masked_alike(*node.outputs[0], *left, context);
+  const auto keys = masked ? summed_axis(sum, *sum.rows.value, *left, false, node, context) : std::nullopt;
+  auto site = keys ? softmax_over(sum, *keys, *left, node, context) : std::nullopt;
+  if (site) site->output = masked;
+  return site;
+}
+
 /// TERMS, the input NUMERATOR of NODE or what that was cut off from, divided by the sum of TERMS.
 std::optional<SoftmaxSite> share_of(Value& terms, Node& node, size_t numerator, MatchContext& context) {
   const auto read = weights_in(terms, node, context);
   if (!read) return std::nullopt;
   const auto sum = row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), context.facts);
   const auto keys = sum ? summed_axis(*sum, terms, *read, false, node, context) : std::nullopt;
+  if (sum && !keys && read->form.size() == 1) return share_masked_late(*sum, *read, node, context);
   auto site = keys ? softmax_over(*sum, *keys, *read, node, context) : std::nullopt;
   Value& rest = canonical(*node.inputs[numerator], context.facts);
   if (!site || &rest == &canonical(terms, context.facts)) return site;
@@ -282,7 +310,11 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
   Value *scores = nullptr, *lowered_by = nullptr;
   Node* normaliser = nullptr;
   Value& result = *node.outputs[0];
-  if (op("Exp", {op("LogSoftmax", {any(&scores)}, &normaliser)})(result, facts)) return softmax_operator(*normaliser, context);
+  if (op("Exp", {op("LogSoftmax", {any(&scores)}, &normaliser)})(result, facts)) {
+    SoftmaxSite site = softmax_operator(*normaliser, context);
+    site.output = &result;
+    return site;
+  }
   Value* exponent = exponent_of(result, node, context);
   if (!exponent || !difference(any(&scores), any(&lowered_by))(*exponent, facts)) return std::nullopt;
   // The logarithm of a sum rounds as the scores do: what is added to very low scores is lost, as exp() of them is.
@@ -319,7 +351,7 @@ std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
   if (!site && !node.is("Exp")) site = node.is("LpNormalization") ? normalised(node, context) : quotient(node, context);
   if (site) {
     Value* rows = site->is_positive ? guarded(*node.outputs[0], *site->is_positive, context.facts) : nullptr;
-    site->output = rows ? rows : node.outputs[0];
+    if (!site->output) site->output = rows ? rows : node.outputs[0];
     site->guards_nan = rows != nullptr;
     return site;
   }
