@@ -164,7 +164,10 @@ class Walker {
   bool reaches_product(const Node& node, Value& made) const {
     if (is_read_by_product(made)) return true;
     const MaybeShape before = facts_.shape(*value_), after = facts_.shape(made);
-    const bool keeps_axes = before && after && before->size() == after->size() && (*before == *after || node.is("Slice"));
+    if (!before || !after || after->empty()) return false;
+    // Some of the heads, in two axes.
+    const bool picks = node.is("Gather") && before->size() > 4 && before->back() == after->back();
+    const bool keeps_axes = picks || (before->size() == after->size() && (*before == *after || node.is("Slice")));
     return keeps_axes && !node.is("Shape") && product_behind(made, facts_);
   }
 

@@ -6,6 +6,7 @@
 #include "attn_opt/matcher.h"
 #include "patterns/exponentials.h"
 #include "patterns/form_reader.h"
+#include "patterns/inner_values.h"
 #include "patterns/readers.h"
 
 namespace attn_opt {
@@ -18,10 +19,29 @@ Value& unguarded(Value& value, Facts& facts) {
   return guard(value, facts) ? *guarded : value;
 }
 
+std::optional<SoftmaxSite> softmax_in(Value& value, Node& reader, MatchContext& context);
+
+/// Softmax(x) * Exp(y)  =>  Softmax(x + y), but for a number for each row
+std::optional<SoftmaxSite> weighed_softmax(const Node& node, Node& reader, MatchContext& context) {
+  for (const size_t at : {0, 1}) {
+    if (!node.is("Mul")) break;
+    Value* added = exponent_of(*node.inputs[1 - at], reader, context);
+    auto site = added ? softmax_in(*node.inputs[at], reader, context) : std::nullopt;
+    const MaybeShape before = context.facts.shape(*node.inputs[at]), after = context.facts.shape(*node.outputs[0]);
+    if (!site || site->cut_off || site->weights.size() > 1 || !before || !after || *before != *after) continue;
+    site->input = InnerValues(reader, context).sum(site->input, added);
+    site->exponent_offset = site->exponent_offset.value_or(0);
+    return site;
+  }
+  return std::nullopt;
+}
+
 /// The softmax that VALUE is, or is what is left of.
-std::optional<SoftmaxSite> softmax_in(Value& value, MatchContext& context) {
+std::optional<SoftmaxSite> softmax_in(Value& value, Node& reader, MatchContext& context) {
   Facts& facts = context.facts;
   Value& rest = canonical(unguarded(value, facts), facts);
+  if (rest.producer)
+    if (auto weighed = weighed_softmax(*rest.producer, reader, context)) return weighed;
   Value& whole = canonical(uncut(rest, facts), facts);
   Node* node = whole.producer;
   if (!node || node->is("Exp") || !may_be_softmax(*node)) return std::nullopt;
@@ -61,7 +81,7 @@ std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& cont
   Weights weights;
   const auto is_core = [&](Value& source) {
     if (is_exponential(source, facts)) return true;
-    weights.softmax = softmax_in(source, context);
+    weights.softmax = softmax_in(source, reader, context);
     return weights.softmax.has_value();
   };
   weights.core = nearest_source(value, is_core, facts);
