@@ -29,7 +29,7 @@ bool is_shared(Value& value, const Node& product, Facts& facts) {
 /// True if SOFTMAX is followed by products of which PRODUCT is one, and not the first.
 bool is_further(const SoftmaxSite& softmax, const Node& product, MatchContext& context) {
   if (softmax.divided) return false;
-  const auto walk = walk_probabilities(*softmax.output, softmax.keys.value_or(0), softmax.sum, &product, context);
+  const auto walk = walk_probabilities(softmax, &product, context);
   return walk && walk->product == &product && walk->products.front() != &product;
 }
 

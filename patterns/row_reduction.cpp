@@ -145,6 +145,13 @@ Value& before_float_casts(Value& value, Facts& facts) {
   return *seen;
 }
 
+Value& unmoved(Value& value, Facts& facts) {
+  Value* seen = &before_float_casts(value, facts);
+  for (int step = 0; step < kMaxSteps && seen->producer && (has(*seen->producer, Trait::kKeepsAll) || seen->producer->is("Expand")); ++step)
+    seen = &before_float_casts(*seen->producer->inputs[0], facts);
+  return *seen;
+}
+
 std::optional<RowReduction> before_reduction(const Node& node, const RowReduction& after, Facts& facts) {
   const MaybeShape shape = facts.shape(*node.inputs[0]);
   const auto axis = shape ? reduced_axis(node, shape->size(), facts) : std::nullopt;
