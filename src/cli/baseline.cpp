@@ -4,7 +4,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
+#include <map>
+#include <set>
 
 #include "src/io/output_file.h"
 #include "src/report/report_stream.h"
@@ -15,38 +18,72 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-/// {"graph", "name"} of each fused site of a report.
+/// "module" of a site; empty in a baseline of before modules were known, and where the exporter wrote none.
+std::string module_of(const json& site) {
+  const json module = site.value("module", json());
+  return module.is_string() ? module.get<std::string>() : "";
+}
+
+bool is_fused(const json& site) { return site.at("outcome") == "fused"; }
+
+/// {"graph", "name", "module" if there is one} of each fused site of a report.
 json fused_sites(const json& report) {
   json sites = json::array();
-  for (const json& site : report.at("sites"))
-    if (site.at("outcome") == "fused") sites.push_back({{"graph", site.at("graph")}, {"name", site.at("name")}});
+  for (const json& site : report.at("sites")) {
+    if (!is_fused(site)) continue;
+    sites.push_back({{"graph", site.at("graph")}, {"name", site.at("name")}});
+    if (const std::string module = module_of(site); !module.empty()) sites.back()["module"] = module;
+  }
   return sites;
 }
 
-bool is_same(const json& one, const json& other) {
-  return one.at("graph") == other.at("graph") && one.at("name") == other.at("name");
+/// How sure it is that SITE, of a report, is the one KNOWN: 0, that it is not. Modules count more than names, in which exporters
+/// count nodes; in one module a name or a fusion tells sites apart.
+int likeness(const json& known, const json& site) {
+  if (known.at("graph") != site.at("graph")) return 0;
+  const bool same_name = known.at("name") == site.at("name");
+  const std::string was = module_of(known), is = module_of(site);
+  if (was.empty() || is.empty()) return same_name ? 3 : 0;
+  if (was != is) return 0;
+  return same_name ? 3 : is_fused(site) ? 2 : 1;
 }
 
-const json* find(const json& sites, const json& wanted) {
-  const auto found = std::ranges::find_if(sites, [&](const json& site) { return is_same(site, wanted); });
-  return found == sites.end() ? nullptr : &*found;
+/// What sites that may be the same have in common: a name or a module.
+std::array<std::string, 2> keys_of(const json& site) {
+  return {"name " + site.at("name").get<std::string>(), "module " + module_of(site)};
+}
+
+/// For each of the sites KNOWN the one of SITES that it is now, each of which is taken once; null: none.
+std::vector<const json*> counterparts(const json& known, const json& sites) {
+  std::map<std::string, std::vector<const json*>> by_key;
+  for (const json& site : sites)
+    for (const std::string& key : keys_of(site)) by_key[key].push_back(&site);
+  std::vector<const json*> now(known.size(), nullptr);
+  std::set<const json*> taken;
+  for (const int wanted : {3, 2, 1})
+    for (size_t i = 0; i < known.size(); ++i)
+      for (const std::string& key : keys_of(known[i]))
+        for (const json* site : by_key[key])
+          if (now[i] == nullptr && likeness(known[i], *site) == wanted && taken.insert(site).second) now[i] = site;
+  return now;
 }
 
 /// What became of the sites KNOWN to have been fused: a phrase for each that is not.
 std::vector<std::string> lost_sites(const json& known, const json& report) {
+  const json& sites = report.at("sites");
+  const std::vector<const json*> now = counterparts(known, sites);
   std::vector<std::string> lost, gone;
-  for (const json& site : known) {
-    const std::string name = "'" + site.at("name").get<std::string>() + "'";
-    const json* now = find(report.at("sites"), site);
-    if (now == nullptr) gone.push_back(name + " (no longer there)");
-    else if (now->at("outcome") != "fused") {
-      const json& miss = now->at("miss");
+  auto fresh = std::ranges::count_if(sites, is_fused);
+  for (size_t i = 0; i < known.size(); ++i) {
+    const std::string name = "'" + known[i].at("name").get<std::string>() + "'";
+    if (now[i] == nullptr) gone.push_back(name + " (no longer there)");
+    else if (is_fused(*now[i])) --fresh;
+    else {
+      const json& miss = now[i]->at("miss");
       lost.push_back(name + " (" + (miss.is_null() ? "its numbers differ" : miss.at("id").get<std::string>()) + ")");
     }
   }
-  size_t fresh = 0;
-  for (const json& site : fused_sites(report)) fresh += find(known, site) == nullptr;
-  if (gone.size() > fresh) lost.insert(lost.end(), gone.begin() + static_cast<std::ptrdiff_t>(fresh), gone.end());
+  if (std::ssize(gone) > fresh) lost.insert(lost.end(), gone.begin() + fresh, gone.end());
   return lost;
 }
 

@@ -54,7 +54,7 @@ std::string stopped(const SiteReport& site) {
 std::string explain(const SiteReport& site) {
   const std::string outcome =
       site.outcome == Outcome::kMissed ? "not fused" : std::string(name_of(site.outcome));
-  std::string text = site_name(site, kWidestHeading) + "  " + outcome;
+  std::string text = site_label(site, kWidestHeading) + "  " + outcome;
   if (!site.pattern.empty()) text += "  [" + site.pattern + "]";
   text += "\n" + entry("peeled", joined(site.peeled, " -> "));
   if (site.outcome != Outcome::kMissed) text += recognised(site);

@@ -2,10 +2,14 @@
 
 #include <optional>
 
+#include "src/report/phrases.h"
+
 namespace attn_opt {
 namespace {
 
 using nlohmann::json;
+
+int line_of(const json& site) { return site.at("source_line").is_null() ? 0 : site.at("source_line").get<int>(); }
 
 std::optional<Finding> finding_at(const json& site) {
   const json& verification = site.at("verification");
@@ -14,6 +18,9 @@ std::optional<Finding> finding_at(const json& site) {
   finding.graph = text_of(site.at("graph"));
   finding.name = text_of(site.at("name"));
   finding.message = text_of(site.at("summary"));
+  finding.module = text_of(site.at("module"));
+  finding.source_file = text_of(site.at("source_file"));
+  finding.source_line = line_of(site);
   if (!site.at("miss").is_null()) {
     finding.rule = text_of(site.at("miss").at("id"));
   } else if (verdict == "failed") {
@@ -45,6 +52,10 @@ std::vector<Finding> findings_of(const json& report) {
 std::string qualified_name(const json& site) {
   const std::string graph = text_of(site.at("graph")), name = text_of(site.at("name"));
   return graph.empty() || graph == "main" ? name : graph + ": " + name;
+}
+
+std::string place_of(const json& site) {
+  return place_phrase(text_of(site.at("name")), text_of(site.at("module")), text_of(site.at("source_file")), line_of(site));
 }
 
 std::string text_of(const json& value) { return value.is_null() ? "" : value.get<std::string>(); }

@@ -16,6 +16,8 @@ struct Finding {
   bool is_error = false;  ///< numbers differ
   std::string message;
   std::string graph, name;  ///< of the site; an output's name with graph ""
+  std::string module, source_file;  ///< of the site, as far as they are known
+  int source_line = 0;
 };
 
 /// Of REPORT, as to_json() makes it.
@@ -23,6 +25,8 @@ std::vector<Finding> findings_of(const nlohmann::json& report);
 
 /// "main/If_3:then_branch: NAME", or the name alone in the main graph.
 std::string qualified_name(const nlohmann::json& site);
+/// "layers.0.attn (model.py:10)"; empty where nothing but the name is known.
+std::string place_of(const nlohmann::json& site);
 
 /// JSON's text, "" for null.
 std::string text_of(const nlohmann::json& value);

@@ -47,7 +47,8 @@ Row row_of(const json& site) {
   for (const char* same : {"form", "q_heads", "kv_heads", "past", "is_causal"}) row.key += " " + site.at(same).dump();
   if (!verification.is_null()) row.key += " " + text_of(verification.at("verdict"));
   row.summary = cell(text_of(site.at("summary")));
-  row.first = code(qualified_name(site));
+  const std::string place = place_of(site);
+  row.first = (place.empty() ? "" : code(place) + " ") + code(qualified_name(site));
   return row;
 }
 

@@ -27,6 +27,17 @@ std::string site_name(const SiteReport& site, size_t width) {
   return elided(nested ? site.graph + ": " + site.name : site.name, width);
 }
 
+std::string place_phrase(const std::string& name, const std::string& module, const std::string& source_file, int64_t source_line) {
+  const std::string line = source_file.empty() ? "" : fmt::format("({}:{})", source_file.substr(source_file.find_last_of("/\\") + 1), source_line);
+  const bool is_said = module.empty() || name.starts_with('/');
+  return is_said || line.empty() ? (is_said ? line : module) : module + " " + line;
+}
+
+std::string site_label(const SiteReport& site, size_t width) {
+  const std::string place = place_phrase(site.name, site.module, site.source_file, site.source_line), name = site_name(site, width);
+  return place.empty() ? name : elided(place, width) + "  " + name;
+}
+
 std::string form_phrase(const SiteReport& site) {
   return (site.form.empty() ? "not written" : site.form) + heads_phrase(site) +
          (site.past ? ", with past" : "") + (site.is_causal ? ", causal" : "");

@@ -9,6 +9,11 @@ namespace attn_opt {
 
 /// The site's name, with its graph if that is not the main one, within WIDTH columns.
 std::string site_name(const SiteReport& site, size_t width);
+/// What the user calls the place: "layers.0.attn (model.py:10)", or a part of it; empty where nothing is known or NAME, the
+/// site's own, says the module already.
+std::string place_phrase(const std::string& name, const std::string& module, const std::string& source_file, int64_t source_line);
+/// "layers.0.attn (model.py:10)  NAME", or the name alone.
+std::string site_label(const SiteReport& site, size_t width);
 /// "4d, 32 heads on 8, with past".
 std::string form_phrase(const SiteReport& site);
 /// "verified (3e-16, 0.4 ulp)", "not verified".

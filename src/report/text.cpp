@@ -103,7 +103,7 @@ SiteText describe(const SiteReport& site) {
 std::string site_lines(const Report& report) {
   size_t name_width = 0, line_width = 0;
   for (const SiteReport& site : report.sites) {
-    name_width = std::max(name_width, site_name(site, kWidestName).size());
+    name_width = std::max(name_width, site_label(site, kWidestName).size());
     line_width = std::max(line_width, describe(site).line.size());
   }
   constexpr std::string_view kGap = "  ";
@@ -111,7 +111,7 @@ std::string site_lines(const Report& report) {
   std::string text;
   for (const SiteReport& site : report.sites) {
     const SiteText described = describe(site);
-    const std::string name = site_name(site, kWidestName);
+    const std::string name = site_label(site, kWidestName);
     text += fmt::format("{:<{}}", name_of(site.outcome), kOutcomeWidth);
     if (all_fit) {
       text += fmt::format("{:<{}}{}{}\n", name, name_width, kGap, described.line) +

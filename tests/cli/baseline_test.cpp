@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "attn_opt/model_io.h"
 #include "tests/cli/tool.h"
 
 namespace attn_opt {
@@ -56,6 +57,50 @@ TEST_F(BaselineOption, ASiteThatIsGoneIsLostUnlessAnotherCameInstead) {
   const ToolResult result = run("models/a.onnxtxt --baseline attn.json");
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, HasSubstr("(no longer there)"));
+}
+
+/// Two attentions in the modules "b.0" and "b.1", whose nodes are called NAMES, the second by keys if SECOND_IS_FUSED, else by
+/// queries.
+class BaselineOfModules : public BaselineOption {
+ protected:
+  void write(const std::array<std::string, 2>& names, bool second_is_fused) {
+    const std::string axis = second_is_fused ? "-1" : "-2";
+    write_file(file("two.onnxtxt"), R"(<ir_version: 10, opset_import: ["" : 18]>
+g (float[2,2,5,8] q, float[2,2,5,8] k, float[2,2,5,8] v) => (float[2,2,5,8] y, float[2,2,5,8] z) {
+  kt = Transpose <perm = [0, 1, 3, 2]> (k) s = MatMul (q, kt) t = Add (s, s) p = Softmax <axis = -1> (s) y = MatMul (p, v)
+  r = Softmax <axis = )" + axis + "> (t) z = MatMul (r, v) }");
+    auto model = load_model(file("two.onnxtxt"));
+    ASSERT_TRUE(model.has_value());
+    size_t softmaxes = 0;
+    for (auto& node : *model->proto.mutable_graph()->mutable_node()) {
+      if (node.op_type() != "Softmax") continue;
+      auto* scopes = node.add_metadata_props();
+      scopes->set_key("pkg.torch.onnx.name_scopes");
+      scopes->set_value("['', 'b." + std::to_string(softmaxes) + "', 'softmax']");
+      node.set_name(names[softmaxes++]);
+    }
+    ASSERT_TRUE(save_model(*model, file("two.onnx")).has_value());
+  }
+};
+
+TEST_F(BaselineOfModules, ModulesTellSitesAndNotNumberedNames) {
+  write({"node_softmax", "node_softmax_1"}, true);
+  ASSERT_EQ(run("two.onnx --baseline two.json --update-baseline -q").status, 0);
+  EXPECT_EQ(nlohmann::json::parse(read_file(file("two.json")))["models"]["two.onnx"]["fused"][1]["module"], "b.1");
+  write({"node_softmax_1", "node_softmax_2"}, true);
+  EXPECT_EQ(run("two.onnx --baseline two.json").status, 0);
+  write({"node_softmax_1", "node_softmax_2"}, false);
+  const ToolResult lost = run("two.onnx --baseline two.json");
+  EXPECT_EQ(lost.status, 1);
+  EXPECT_THAT(lost.err, AllOf(HasSubstr("'node_softmax_1' (softmax.axis)"), Not(HasSubstr("'node_softmax'"))));
+}
+
+TEST_F(BaselineOfModules, OneOfBeforeModulesWereKnownGoesByNames) {
+  write({"first", "second"}, true);
+  write_file(file("two.json"), R"({"schema_version": 1, "models": {"two.onnx": {"fused": [{"graph": "main", "name": "second"}]}}})");
+  EXPECT_EQ(run("two.onnx --baseline two.json").status, 0);
+  write({"first", "second"}, false);
+  EXPECT_EQ(run("two.onnx --baseline two.json").status, 1);
 }
 
 TEST_F(BaselineOption, AModelThatIsNotInItIsSaid) {

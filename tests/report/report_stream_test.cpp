@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "tests/report/example_report.h"
 
@@ -85,6 +89,53 @@ TEST(ReportStream, SarifWritesPathsAsAddresses) {
   model.input = "/a b/#1%.onnx";
   const json run = json::parse(rendered(ReportFormat::kSarif, {model}))["runs"][0];
   EXPECT_EQ(run["artifacts"][0]["location"]["uri"], "file:///a%20b/%231%25.onnx");
+}
+
+/// A report with one site, which is not fused, of line 10 of FILE.
+ModelOutcome missed_in(const std::string& file) {
+  Report report = full_report();
+  report.sites = {missed_site()};
+  report.sites[0].module = "b.5";
+  report.sites[0].source_file = file;
+  report.sites[0].source_line = 10;
+  return {"in.onnx", "", 0, "", 0, to_json(report)};
+}
+
+json sarif_result(const std::string& source_file) {
+  return json::parse(rendered(ReportFormat::kSarif, {missed_in(source_file)}))["runs"][0]["results"][0];
+}
+
+TEST(ReportStream, SarifPointsAtTheUsersSourceLine) {
+  const json result = sarif_result("src/model.py");
+  const json& place = result["locations"][0];
+  EXPECT_EQ(place["physicalLocation"]["artifactLocation"]["uri"], "src/model.py");
+  EXPECT_EQ(place["physicalLocation"]["region"]["startLine"], 10);
+  EXPECT_EQ(place["logicalLocations"][1], json({{"name", "b.5"}, {"kind", "module"}}));
+  EXPECT_EQ(result["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"], "in.onnx");
+  const json installed = sarif_result("lib/site-packages/torch/a.py");
+  EXPECT_EQ(installed["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "in.onnx") << "no pull request has that file";
+  EXPECT_FALSE(installed.contains("relatedLocations"));
+}
+
+TEST(ReportStream, SarifFindsASourceFileOfAnotherMachineFromHere) {
+  namespace fs = std::filesystem;
+  const fs::path before = fs::current_path(), folder = fs::temp_directory_path() / ("attn-opt-sarif-" + std::to_string(getpid()));
+  fs::create_directories(folder / "src");
+  std::ofstream(folder / "src/model.py") << "x";
+  fs::current_path(folder);
+  const json result = sarif_result("/home/other/project/src/model.py"), elsewhere = sarif_result("/home/other/none.py");
+  fs::current_path(before);
+  fs::remove_all(folder);
+  const auto uri = [](const json& one) { return one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]; };
+  EXPECT_EQ(uri(result), "src/model.py");
+  EXPECT_EQ(uri(elsewhere), "file:///home/other/none.py");
+}
+
+TEST(ReportStream, MarkdownAndJunitSayModuleAndSourceLine) {
+  ModelOutcome model = missed_in("src/model.py");
+  model.report["sites"][0]["name"] = "node_softmax_5";
+  EXPECT_THAT(rendered(ReportFormat::kMarkdown, {model}), HasSubstr("| `b.5 (model.py:10)` `main/If:else: node_softmax_5` |"));
+  EXPECT_THAT(rendered(ReportFormat::kJunit, {model}), HasSubstr("message=\"softmax.axis: b.5 (model.py:10): at "));
 }
 
 TEST(ReportStream, JunitHasATestForEachSite) {

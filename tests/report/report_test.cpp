@@ -67,8 +67,8 @@ TEST(ReportJson, CountsTheFusedSitesThatDependOnEachAssumption) {
 
 TEST(ReportJson, HoldsAFusedSite) {
   const json expected = json::parse(R"json({
-    "name": "/layers.0/attn/Softmax", "op": "Softmax", "graph": "main", "pattern": "softmax_attention",
-    "outcome": "fused", "summary": "4d, 8 heads on 2, with past, verified (3e-16, 0.5 ulp)", "form": "4d", "q_heads": 8, "kv_heads": 2, "past": true, "scale": 0.125, "softcap": 0.0,
+    "name": "/layers.0/attn/Softmax", "op": "Softmax", "graph": "main", "module": null, "source_file": null, "source_line": null,
+    "pattern": "softmax_attention", "outcome": "fused", "summary": "4d, 8 heads on 2, with past, verified (3e-16, 0.5 ulp)", "form": "4d", "q_heads": 8, "kv_heads": 2, "past": true, "scale": 0.125, "softcap": 0.0,
     "is_causal": false, "mask": null,
     "peeled": ["Cast", "bias", "scale"],
     "preconditions": [{"id": "scores-finite", "proven": false, "refinement": false, "detail": "nothing bounds Q K^T"},
@@ -231,6 +231,35 @@ TEST(Explain, AnIdThatTheManualLacksHasNoHint) {
   Report report;
   report.sites = {site};
   EXPECT_THAT(to_text(report, true), AllOf(HasSubstr("power.scale"), Not(HasSubstr("misses.md"))));
+}
+
+/// As a dynamo exporter names its node and its place.
+SiteReport named_by_user(SiteReport site) {
+  site.name = "node_softmax_5";
+  site.module = "b.5";
+  site.source_file = "src/model.py";
+  site.source_line = 10;
+  return site;
+}
+
+TEST(ReportJson, HoldsModuleAndSourceLine) {
+  Report report;
+  report.sites = {named_by_user(fused_site())};
+  const json site = to_json(report)["sites"][0];
+  EXPECT_EQ(site["module"], "b.5");
+  EXPECT_EQ(site["source_file"], "src/model.py");
+  EXPECT_EQ(site["source_line"], 10);
+}
+
+TEST(ReportText, SaysModuleAndSourceLineBeforeTheName) {
+  Report report;
+  report.sites = {named_by_user(fused_site())};
+  EXPECT_THAT(to_text(report, true), HasSubstr("fused   b.5 (model.py:10)  node_softmax_5  4d, 8 heads"));
+  EXPECT_THAT(explain(report.sites[0]), testing::StartsWith("b.5 (model.py:10)  node_softmax_5  fused  [softmax_attention]\n"));
+  report.sites[0].source_file.clear();
+  EXPECT_THAT(explain(report.sites[0]), testing::StartsWith("b.5  node_softmax_5  fused"));
+  report.sites[0].name = "/b.5/Softmax";
+  EXPECT_THAT(explain(report.sites[0]), testing::StartsWith("/b.5/Softmax  fused")) << "the name says it";
 }
 
 TEST(Explain, SaysWhatOtherPatternsMissed) {
