@@ -75,6 +75,7 @@ OptimizeJob job_of(const nb::dict& options) {
   read("stop_after", optimize.stop_after);
   read("require_fused", job.requirements.fused);
   read("require_all_fused", job.requirements.all_fused);
+  read("allow_none", job.requirements.allow_none);
   read("check", job.requirements.check);
   read("fail_on_mismatch", job.requirements.fail_on_mismatch);
   read("test_data", job.test_data);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "src/io/output_file.h"
+#include "src/report/findings.h"
 #include "src/report/report_stream.h"
 
 namespace attn_opt {
@@ -68,23 +69,41 @@ std::vector<const json*> counterparts(const json& known, const json& sites) {
   return now;
 }
 
-/// What became of the sites KNOWN to have been fused: a phrase for each that is not.
-std::vector<std::string> lost_sites(const json& known, const json& report) {
+/// A site that was fused and is not.
+struct LostSite {
+  const json* known;  ///< in the baseline
+  const json* now;    ///< in the report; null: it is no longer there
+};
+
+/// What became of the sites KNOWN to have been fused.
+std::vector<LostSite> lost_sites(const json& known, const json& report) {
   const json& sites = report.at("sites");
   const std::vector<const json*> now = counterparts(known, sites);
-  std::vector<std::string> lost, gone;
+  std::vector<LostSite> lost, gone;
   auto fresh = std::ranges::count_if(sites, is_fused);
   for (size_t i = 0; i < known.size(); ++i) {
-    const std::string name = "'" + known[i].at("name").get<std::string>() + "'";
-    if (now[i] == nullptr) gone.push_back(name + " (no longer there)");
+    if (now[i] == nullptr) gone.push_back({&known[i], nullptr});
     else if (is_fused(*now[i])) --fresh;
-    else {
-      const json& miss = now[i]->at("miss");
-      lost.push_back(name + " (" + (miss.is_null() ? "its numbers differ" : miss.at("id").get<std::string>()) + ")");
-    }
+    else lost.push_back({&known[i], now[i]});
   }
   if (std::ssize(gone) > fresh) lost.insert(lost.end(), gone.begin() + fresh, gone.end());
   return lost;
+}
+
+/// "b.5 (model.py:10) is no longer fused: Elu between ...".
+std::string phrase_of(const LostSite& site) {
+  if (site.now != nullptr) return title_of(*site.now) + " is no longer fused: " + reason_of(*site.now);
+  const std::string module = module_of(*site.known);
+  return (module.empty() ? site.known->at("name").get<std::string>() : module) + " is no longer there";
+}
+
+tl::unexpected<Error> loss(const std::vector<LostSite>& lost, const std::string& model, const std::string& baseline) {
+  constexpr size_t kMostNamed = 5;
+  std::string what = lost.size() == 1 ? "attention " : fmt::format("lost {} of the attentions in {}: ", lost.size(), baseline), run;
+  for (size_t i = 0; i < std::min(lost.size(), kMostNamed); ++i) what += (i == 0 ? "" : "; ") + phrase_of(lost[i]);
+  if (lost.size() > kMostNamed) what += "; ...";
+  if (const json* first = lost.front().now) run = "run: " + explain_command(model, *first) + "; ";
+  return fail(ErrorCode::kRequirement, model, what, run + "--update-baseline accepts that");
 }
 
 /// Is LIST one of sites?
@@ -130,18 +149,23 @@ Expected<Baseline> Baseline::read_or_begin(const fs::path& path) {
 Status Baseline::check(const json& report) const {
   const std::string model = report.at("input").get<std::string>();
   if (!knows(model)) {
-    spdlog::warn("{} is not in {}: nothing to hold it against; --update-baseline enters it", model, path_.string());
+    const std::string unknown = "is not in " + path_.string() + ": nothing to hold it against";
+    if (new_models_ == NewModels::kFail)
+      return fail(ErrorCode::kRequirement, model, unknown, "--update-baseline enters it, --baseline-new warn or accept lets it pass");
+    if (new_models_ == NewModels::kWarn) spdlog::warn("{} {}; --update-baseline enters it", model, unknown);
     return {};
   }
-  const auto lost = lost_sites(any_model_.is_null() ? models_.at(key_of(model)).at("fused") : any_model_, report);
-  if (lost.empty()) return {};
-  constexpr size_t kMostNamed = 5;
-  std::string names;
-  for (size_t i = 0; i < std::min(lost.size(), kMostNamed); ++i) names += (i == 0 ? "" : ", ") + lost[i];
-  if (lost.size() > kMostNamed) names += ", ...";
-  return fail(ErrorCode::kRequirement, model,
-              fmt::format("lost {} of the fused attention sites in {}: {}", lost.size(), path_.string(), names),
-              "--update-baseline accepts that");
+  const auto lost = lost_sites(known_of(model), report);
+  return lost.empty() ? Status{} : loss(lost, model, path_.string());
+}
+
+void Baseline::mark_lost(json& report) const {
+  for (json& site : report.at("sites")) site["lost"] = false;
+  const std::string model = report.at("input").get<std::string>();
+  if (!knows(model)) return;
+  for (const LostSite& site : lost_sites(known_of(model), report))
+    for (json& one : report.at("sites"))
+      if (&one == site.now) one["lost"] = true;
 }
 
 void Baseline::update(const json& report) {
@@ -149,10 +173,33 @@ void Baseline::update(const json& report) {
   models_[key_of(report.at("input").get<std::string>())] = {{"fused", fused_sites(report)}};
 }
 
+std::vector<std::string> Baseline::vanished(const std::vector<std::string>& folders, const std::vector<fs::path>& models) const {
+  std::set<std::string> there;
+  for (const fs::path& model : models) there.insert(key_of(model.string()));
+  std::vector<std::string> gone;
+  for (const auto& [key, unused] : models_.items()) {
+    const fs::path path = (folder_of(path_) / key).lexically_normal();
+    const auto is_above = [&](const std::string& folder) {
+      const std::string rest = fs::path(key).lexically_relative(key_of(folder)).generic_string();
+      return !rest.empty() && rest != ".." && !rest.starts_with("../");
+    };
+    if (!there.contains(key) && std::ranges::any_of(folders, is_above)) gone.push_back(path.string());
+  }
+  return gone;
+}
+
+void Baseline::forget(const std::vector<std::string>& models) {
+  for (const std::string& model : models) models_.erase(key_of(model));
+}
+
 Status Baseline::write() const {
   ATTN_OPT_TRY(OutputFile file, OutputFile::create(path_));
   ATTN_OPT_CHECK(file.append(json({{"schema_version", 1}, {"models", models_}}).dump(2) + "\n"));
   return file.replace_target();
+}
+
+const json& Baseline::known_of(const std::string& model) const {
+  return any_model_.is_null() ? models_.at(key_of(model)).at("fused") : any_model_;
 }
 
 std::string Baseline::key_of(const std::string& model) const {

@@ -40,10 +40,11 @@ void print(const OptimizeJob& job, const Report& report, bool standard_output_is
   std::fputs(painted(text, stream).c_str(), stream);
 }
 
-Status write_reports(ReportFiles& files, const Report& report, const Status& finished) {
+Status write_reports(const OptimizeJob& job, ReportFiles& files, const Report& report, const Status& finished) {
   if (files.empty()) return {};
   ModelOutcome outcome = {valid_utf8(report.input), valid_utf8(report.output), 0, "", 0, to_json(report)};
   outcome.seconds = report.seconds_read + report.seconds_match + report.seconds_verify + report.seconds_write;
+  if (job.requirements.baseline) job.requirements.baseline->mark_lost(outcome.report);
   if (!finished) {
     outcome.status = exit_status(finished.error().code);
     outcome.message = valid_utf8(finished.error().message());
@@ -85,7 +86,7 @@ Status run_job(const OptimizeJob& job) {
   print(job, report, job.output == "-" || reports.use_standard_output());
   spdlog::info("read {:.3f} s, match {:.3f} s, verify {:.3f} s, write {:.3f} s", report.seconds_read,
                report.seconds_match, report.seconds_verify, report.seconds_write);
-  ATTN_OPT_CHECK(write_reports(reports, report, finished));
+  ATTN_OPT_CHECK(write_reports(job, reports, report, finished));
   if (!job.dump_matches.empty()) {
     ATTN_OPT_TRY(const auto matches, write_matches(before, report, job.optimize, job.dump_matches));
     for (const Error& error : matches.left_out) spdlog::warn("no case: {}", error.message());

@@ -98,6 +98,7 @@ json site_object(const SiteReport& site, const EffectTotal& total) {
           {"source_line", count_or_null(site.source_line)},
           {"pattern", text_or_null(site.pattern)},
           {"outcome", name_of(site.outcome)},
+          {"lost", nullptr},
           {"summary", text(site_phrase(site))},
           {"form", text_or_null(site.form)},
           {"q_heads", count_or_null(site.q_heads)},

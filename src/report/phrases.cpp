@@ -16,6 +16,15 @@ std::string heads_phrase(const SiteReport& site) {
   return fmt::format(", {} heads on {}", site.q_heads, site.kv_heads);
 }
 
+/// WORD as a POSIX shell reads it.
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/+:@%,=";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 bool has_differences(const SiteReport& site) {
   return site.verification && site.verification->verdict != Verdict::kUnverified;
 }
@@ -36,6 +45,10 @@ std::string place_phrase(const std::string& name, const std::string& module, con
 std::string site_label(const SiteReport& site, size_t width) {
   const std::string place = place_phrase(site.name, site.module, site.source_file, site.source_line), name = site_name(site, width);
   return place.empty() ? name : elided(place, width) + "  " + name;
+}
+
+std::string explain_words(const std::string& model, const std::string& graph, const std::string& name) {
+  return "attn-opt explain " + shell_word(model) + " --node " + shell_word(graph.empty() || graph == "main" ? name : graph + "/" + name);
 }
 
 std::string form_phrase(const SiteReport& site) {

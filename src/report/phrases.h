@@ -14,6 +14,8 @@ std::string site_name(const SiteReport& site, size_t width);
 std::string place_phrase(const std::string& name, const std::string& module, const std::string& source_file, int64_t source_line);
 /// "layers.0.attn (model.py:10)  NAME", or the name alone.
 std::string site_label(const SiteReport& site, size_t width);
+/// "attn-opt explain MODEL --node GRAPH/NAME", without "main/", for a shell.
+std::string explain_words(const std::string& model, const std::string& graph, const std::string& name);
 /// "4d, 32 heads on 8, with past".
 std::string form_phrase(const SiteReport& site);
 /// "verified (3e-16, 0.4 ulp)", "not verified".

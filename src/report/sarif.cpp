@@ -14,6 +14,9 @@ namespace {
 
 using nlohmann::json;
 
+/// Of the operator that everything is about: what is said of each rule is in the file itself.
+constexpr const char* kHomepage = "https://onnx.ai/onnx/operators/onnx__Attention.html";
+
 std::string dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 /// RFC 3986: PATH as a relative reference, or as a file's address if it is absolute.
@@ -38,6 +41,7 @@ json rule_of(const std::string& id) {
   const MissManual manual = manual_of(id);
   const std::string meaning = manual.meaning.empty() ? id : without_marks(manual.meaning);
   json rule = {{"id", id},
+               {"helpUri", kHomepage},
                {"shortDescription", {{"text", first_sentence(meaning)}}},
                {"fullDescription", {{"text", meaning}}},
                {"defaultConfiguration", {{"level", "warning"}}}};
@@ -76,6 +80,9 @@ std::string path_from_here(const std::string& file) {
   return file;
 }
 
+/// What a finding is about: "Attention " begins what is said of a site.
+std::string subject_of(const Finding& finding) { return finding.graph.empty() ? finding.name + ": " : "Attention "; }
+
 bool has_own_source(const Finding& finding) { return finding.source_line > 0 && !is_installed(finding.source_file); }
 
 class Sarif : public ReportStream {
@@ -99,7 +106,7 @@ class Sarif : public ReportStream {
   }
 
   std::string end() override {
-    json driver = {{"name", "attn-opt"}, {"rules", rules_}};
+    json driver = {{"name", "attn-opt"}, {"informationUri", kHomepage}, {"rules", rules_}};
     if (!version_.empty()) driver["version"] = version_;
     return "\n],\n\"tool\":" + dump({{"driver", driver}}) + ",\n\"artifacts\":" + dump(artifacts_) +
            ",\n\"invocations\":" + dump(invocations_) + ",\"columnKind\":\"utf16CodeUnits\"}]}\n";
@@ -124,7 +131,7 @@ class Sarif : public ReportStream {
     json result = {{"ruleId", finding.rule},
                    {"ruleIndex", rule->second},
                    {"level", finding.is_error ? "error" : "warning"},
-                   {"message", {{"text", finding.name + ": " + finding.message}}},
+                   {"message", {{"text", subject_of(finding) + finding.message}}},
                    {"partialFingerprints", {{"attentionSite/v1", finding.graph + "/" + finding.name + " " + finding.rule}}}};
     if (has_own_source(finding)) {  // GitHub shows the first location alone, and pull requests at lines of text
       place["physicalLocation"] = physical_location({{"uri", uri_of(path_from_here(finding.source_file))}}, finding.source_line);

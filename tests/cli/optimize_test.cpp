@@ -180,6 +180,11 @@ TEST_F(Optimize, RequireFusedGivesOneAndNoOutput) {
   EXPECT_EQ(run("in.onnxtxt --require-fused all -o all.onnx").status, 0);
   EXPECT_EQ(run("other.onnxtxt --require-fused all -o none.onnx").status, 1);
   EXPECT_FALSE(exists("none.onnx"));
+  write_file(file("none.onnxtxt"), "<ir_version: 8, opset_import: [\"\" : 18]>\ng (float[2] x) => (float[2] y) { y = Relu (x) }\n");
+  const ToolResult nothing = run("none.onnxtxt --require-fused all");
+  EXPECT_EQ(nothing.status, 1);
+  EXPECT_THAT(nothing.err, AllOf(IsOneErrorLine(), HasSubstr("no attention was found in the model; --allow-none lets")));
+  EXPECT_EQ(run("none.onnxtxt --require-fused all --allow-none").status, 0);
 }
 
 TEST_F(Optimize, CheckGivesOneIfAnythingCanBeFused) {
@@ -263,6 +268,10 @@ TEST_F(Optimize, UnreadableInputsGiveThree) {
     EXPECT_FALSE(exists("out.onnx")) << input;
   }
   EXPECT_THAT(run("missing.onnx").err, HasSubstr("missing.onnx"));
+  write_file(file("pointer.onnx"), "version https://git-lfs.github.com/spec/v1\noid sha256:0123456789abcdef\nsize 12345\n");
+  const ToolResult pointer = run("pointer.onnx");
+  EXPECT_EQ(pointer.status, 3);
+  EXPECT_THAT(pointer.err, HasSubstr("pointer.onnx: is a Git LFS pointer, not the model; run `git lfs pull`\n"));
 }
 
 TEST_F(Optimize, UnwritableOutputsGiveFive) {

@@ -29,7 +29,13 @@ TEST(Requirements, CountFusedSites) {
   EXPECT_EQ(status_of({.fused = 3}, report), 1);
   EXPECT_EQ(status_of({.all_fused = true}, report), 1);
   EXPECT_EQ(status_of({.all_fused = true}, report_of({Outcome::kFused})), 0);
-  EXPECT_EQ(status_of({.all_fused = true}, report_of({})), 0);
+}
+
+TEST(Requirements, AllOfNoAttentionIsTakenForAFault) {
+  EXPECT_EQ(status_of({.all_fused = true}, report_of({})), 1) << "a recogniser or a model that is no longer what it was";
+  EXPECT_EQ(status_of({.all_fused = true, .allow_none = true}, report_of({})), 0);
+  EXPECT_EQ(status_of({.all_fused = true, .allow_none = true}, report_of({Outcome::kMissed})), 1);
+  EXPECT_EQ(status_of({.fused = 0}, report_of({})), 0);
 }
 
 TEST(Requirements, AModelThatCannotBeRaisedIsNotAllFused) {

@@ -86,7 +86,7 @@ def test_external_data_stays_external(tmp_path):
     (dict(assume="sizes-equal"), lambda model, report: report.fused == 2),
     (dict(allow_unverified=True), lambda model, report: report.fused == 2 and report.unverified == 0),
     (dict(stop_after=1), lambda model, report: report.fused == 1),
-    (dict(require_fused="all"), lambda model, report: report.fused == 2),
+    (dict(require_fused="all", allow_none=True), lambda model, report: report.fused == 2),
     (dict(require_fused=2, on_mismatch="fail", external_data="inline"), lambda model, report: report.fused == 2),
     (dict(patterns=CASES / "rules/acme"), lambda model, report: report.fused == 2),
 ])

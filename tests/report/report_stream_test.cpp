@@ -63,17 +63,31 @@ TEST(ReportStream, SarifSaysWhatIsNotFusedAndWhatDiffers) {
   const json& missed = run["results"][0];
   EXPECT_EQ(missed["ruleId"], "softmax.axis");
   EXPECT_EQ(missed["level"], "warning");
+  EXPECT_EQ(missed["message"]["text"],
+            "Attention main/If:else: /layers.1/attn/Softmax is not fused: axis -2, the queries (Softmax) [softmax.axis]. "
+            "Run: attn-opt explain in.onnx --node main/If:else//layers.1/attn/Softmax");
+  EXPECT_THAT(run["tool"]["driver"]["informationUri"].get<std::string>(), testing::StartsWith("https://"));
   EXPECT_EQ(missed["locations"][0]["logicalLocations"][0]["fullyQualifiedName"], "main/If:else//layers.1/attn/Softmax");
   EXPECT_EQ(missed["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "in.onnx");
   EXPECT_EQ(run["results"][1]["ruleId"], "verification.failed");
   EXPECT_EQ(run["results"][1]["level"], "error");
   const json& rule = run["tool"]["driver"]["rules"][0];
   EXPECT_EQ(rule["id"], "softmax.axis");
+  EXPECT_EQ(rule["helpUri"], run["tool"]["driver"]["informationUri"]);
   EXPECT_THAT(rule["help"]["markdown"].get<std::string>(), AllOf(HasSubstr("- Example: "), HasSubstr("- Remedy: ")));
   EXPECT_THAT(rule["shortDescription"]["text"].get<std::string>(), ::testing::EndsWith("."));
   EXPECT_THAT(rule["help"]["text"].get<std::string>(), Not(HasSubstr("`")));
   EXPECT_EQ(run["invocations"][0]["exitCode"], 1);
   EXPECT_EQ(run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"], "--require-fused all: 1 of 3");
+}
+
+TEST(ReportStream, SarifTellsWhatWasLostAndQuotesItsCommand) {
+  ModelOutcome model = outcome();
+  model.report["input"] = model.input = "my model's.onnx";
+  model.report["sites"][1]["lost"] = true;
+  const json result = json::parse(rendered(ReportFormat::kSarif, {model}))["runs"][0]["results"][0];
+  EXPECT_EQ(result["level"], "error");
+  EXPECT_THAT(result["message"]["text"].get<std::string>(), AllOf(HasSubstr(" is no longer fused: "), HasSubstr("explain 'my model'\\''s.onnx' --node")));
 }
 
 TEST(ReportStream, SarifHasARuleOnceForAllModels) {
