@@ -23,6 +23,7 @@ constexpr std::array kTable = {
     Row{"--opset", kMatching, "23|24|25"}, Row{"--only", kMatching, "PATTERN"}, Row{"--disable", kMatching, "PATTERN"},
     Row{"--patterns", kMatching, "DIR"}, Row{"--target", kMatching, "TARGET"}, Row{"--form", kMatching, ""},
     Row{"--stage", kMatching, ""}, Row{"--stop-after", kMatching, "N"}, Row{"--node", kMatching, "NAME"},
+    Row{"--id", kMatching, "ID"},
     Row{"--verify", kVerification, ""}, Row{"--strict", kVerification, ""}, Row{"--exact", kVerification, ""},
     Row{"--assume", kVerification, "PRECONDITION"}, Row{"--allow-unverified", kVerification, ""}, Row{"--on-mismatch", kVerification, ""},
     Row{"--test-data", kVerification, "DIR"}, Row{"--dim", kVerification, "NAME=N"}, Row{"--rtol", kVerification, "R"},
@@ -52,7 +53,8 @@ const std::map<std::string, std::string_view> kExamples = {
                  "  attn-opt model.onnx -o fused.onnx --require-fused all --report report.sarif\n"
                  "  attn-opt model.onnx --check                          status 1 if anything could be fused\n"},
     {"attn-opt explain", "  attn-opt explain model.onnx\n"
-                         "  attn-opt explain model.onnx --node /layers.0/attn/Softmax --case-out case.onnxtxt\n"},
+                         "  attn-opt explain model.onnx --node /layers.0/attn/Softmax --case-out case.onnxtxt\n"
+                         "  attn-opt explain --id scores.operator\n"},
     {"attn-opt run", "  attn-opt run model.onnx --dim batch=2 --dim seq=16\n"
                      "  attn-opt run model.onnx --inputs in.npz --expected out.npz\n"},
     {"attn-opt compare", "  attn-opt compare model.onnx fused.onnx --dim seq=7,64\n"},

@@ -9,7 +9,13 @@ namespace {
 
 using nlohmann::json;
 
-int line_of(const json& site) { return site.at("source_line").is_null() ? 0 : site.at("source_line").get<int>(); }
+/// Reports of an earlier run, which a batch goes on from, may be older than these keys.
+std::string field(const json& site, const char* key) { return text_of(site.value(key, json())); }
+
+int line_of(const json& site) {
+  const json line = site.value("source_line", json());
+  return line.is_null() ? 0 : line.get<int>();
+}
 
 bool is_lost(const json& site) { return site.value("lost", json()) == true; }
 
@@ -22,8 +28,8 @@ std::optional<Finding> finding_at(const json& site, const std::string& model) {
   finding.is_error = is_lost(site);
   finding.message = title_of(site) + (finding.is_error ? " is no longer fused: " : " is not fused: ") + reason_of(site) +
                     ". Run: " + explain_command(model, site);
-  finding.module = text_of(site.at("module"));
-  finding.source_file = text_of(site.at("source_file"));
+  finding.module = field(site, "module");
+  finding.source_file = field(site, "source_file");
   finding.source_line = line_of(site);
   if (!site.at("miss").is_null()) {
     finding.rule = text_of(site.at("miss").at("id"));
@@ -55,11 +61,11 @@ std::vector<Finding> findings_of(const json& report) {
 
 std::string qualified_name(const json& site) {
   const std::string graph = text_of(site.at("graph")), name = text_of(site.at("name"));
-  return graph.empty() || graph == "main" ? name : graph + ": " + name;
+  return graph.empty() || graph == "main" ? name : graph + "/" + name;
 }
 
 std::string place_of(const json& site) {
-  return place_phrase(text_of(site.at("name")), text_of(site.at("module")), text_of(site.at("source_file")), line_of(site));
+  return place_phrase(text_of(site.at("name")), field(site, "module"), field(site, "source_file"), line_of(site));
 }
 
 std::string title_of(const json& site) {
@@ -71,10 +77,8 @@ std::string reason_of(const json& site) {
   const json& miss = site.at("miss");
   const std::string summary = text_of(site.at("summary"));
   if (miss.is_null()) return site.at("outcome") == "refused" ? "its numbers differ: " + summary : summary;
-  const std::string id = text_of(miss.at("id")), op = text_of(miss.at("op")), node = text_of(miss.at("node"));
-  const std::string found = text_of(miss.at("found")), at = node.empty() || node == site.at("name") ? "" : " at '" + node + "'";
-  if (id == "scores.operator" && !op.empty()) return op + at + " between Q·Kᵀ and the softmax [" + id + "]";
-  return found + at + (op.empty() || op == found ? "" : " (" + op + ")") + " [" + id + "]";
+  return reason_phrase(text_of(site.at("name")), text_of(miss.at("id")), text_of(miss.at("node")), text_of(miss.at("op")),
+                       text_of(miss.at("found")));
 }
 
 std::string explain_command(const std::string& model, const json& site) {

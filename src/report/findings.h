@@ -23,7 +23,7 @@ struct Finding {
 /// Of REPORT, as to_json() makes it.
 std::vector<Finding> findings_of(const nlohmann::json& report);
 
-/// "main/If_3:then_branch: NAME", or the name alone in the main graph.
+/// "main/If_3:then_branch/NAME", or the name alone in the main graph.
 std::string qualified_name(const nlohmann::json& site);
 /// "layers.0.attn (model.py:10)"; empty where nothing but the name is known.
 std::string place_of(const nlohmann::json& site);

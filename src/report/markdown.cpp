@@ -46,7 +46,7 @@ Row row_of(const json& site) {
   row.key = row.outcome;
   for (const char* same : {"form", "q_heads", "kv_heads", "past", "is_causal"}) row.key += " " + site.at(same).dump();
   if (!verification.is_null()) row.key += " " + text_of(verification.at("verdict"));
-  row.summary = cell(text_of(site.at("summary")));
+  row.summary = cell(miss.is_null() ? text_of(site.at("summary")) : reason_of(site));
   const std::string place = place_of(site);
   row.first = (place.empty() ? "" : code(place) + " ") + code(qualified_name(site));
   return row;
@@ -74,6 +74,11 @@ std::string operator_table(const json& operators) {
     text += fmt::format("| {} | {} | {} |\n", cell(text_of(one.at("op"))), one.at("before").get<int>(),
                         one.at("after").get<int>());
   return text + "\n</details>\n";
+}
+
+std::string assurance_line(const BatchTotals& totals) {
+  const std::string phrase = assurance_phrase(totals);
+  return phrase.empty() ? "" : cell(phrase) + ".\n\n";
 }
 
 std::string reasons(const BatchTotals& totals) {
@@ -107,6 +112,7 @@ class ModelMarkdown : public ReportStream {
     text += fmt::format("**{} of {} attention sites {}**, {}, {}.\n\n", totals.fused, totals.sites,
                         model.output.empty() ? "can be fused" : "fused", before_after(model.report, "opset"),
                         before_after(model.report, "nodes"));
+    text += assurance_line(totals);
     text += site_table(model.report.at("sites")) + reasons(totals);
     for (const Finding& finding : findings_of(model.report))
       if (finding.graph.empty()) text += fmt::format("- {}: {}\n", code(finding.rule), cell(finding.message));
@@ -133,7 +139,7 @@ class BatchMarkdown : public ReportStream {
   std::string end() override {
     return fmt::format("\n{}; {} of {} attention sites fused.\n\n", status_phrase(totals_), totals_.fused,
                        totals_.sites) +
-           reasons(totals_);
+           assurance_line(totals_) + reasons(totals_);
   }
 
  private:

@@ -8,8 +8,6 @@
 namespace attn_opt {
 namespace {
 
-constexpr size_t kWidestNode = 80;
-
 std::string heads_phrase(const SiteReport& site) {
   if (site.q_heads == 0) return site.kv_heads == 0 ? "" : fmt::format(", {} key/value heads", site.kv_heads);
   if (site.kv_heads == 0 || site.kv_heads == site.q_heads) return fmt::format(", {} heads", site.q_heads);
@@ -31,9 +29,9 @@ bool has_differences(const SiteReport& site) {
 
 }  // namespace
 
-std::string site_name(const SiteReport& site, size_t width) {
+std::string site_name(const SiteReport& site) {
   const bool nested = !site.graph.empty() && site.graph != "main";
-  return elided(nested ? site.graph + ": " + site.name : site.name, width);
+  return printable(nested ? site.graph + "/" + site.name : site.name);
 }
 
 std::string place_phrase(const std::string& name, const std::string& module, const std::string& source_file, int64_t source_line) {
@@ -42,9 +40,9 @@ std::string place_phrase(const std::string& name, const std::string& module, con
   return is_said || line.empty() ? (is_said ? line : module) : module + " " + line;
 }
 
-std::string site_label(const SiteReport& site, size_t width) {
-  const std::string place = place_phrase(site.name, site.module, site.source_file, site.source_line), name = site_name(site, width);
-  return place.empty() ? name : elided(place, width) + "  " + name;
+std::string site_label(const SiteReport& site) {
+  const std::string place = place_phrase(site.name, site.module, site.source_file, site.source_line), name = site_name(site);
+  return place.empty() ? name : printable(place) + "  " + name;
 }
 
 std::string explain_words(const std::string& model, const std::string& graph, const std::string& name) {
@@ -74,13 +72,23 @@ std::string verdict_phrase(const SiteReport& site) {
 
 std::string miss_phrase(const std::string& node, const std::string& op, const std::string& found) {
   if (node.empty()) return "at an input of the graph: " + found;
-  return fmt::format("at {} ({}): {}", elided(node, kWidestNode), op, found);
+  return fmt::format("at {} ({}): {}", printable(node), op, found);
 }
 
 std::string miss_phrase(const SiteReport& site) { return miss_phrase(site.miss_node, site.miss_op, site.found); }
 
 std::string miss_phrase(const OtherMiss& miss) {
   return fmt::format("[{}] {} {}", miss.pattern, miss.id, miss_phrase(miss.node, miss.op, miss.found));
+}
+
+std::string reason_phrase(const std::string& name, const std::string& id, const std::string& node, const std::string& op, const std::string& found) {
+  const std::string at = node.empty() || node == name ? "" : " at '" + node + "'";
+  if (id == "scores.operator" && !op.empty()) return op + at + " between Q·Kᵀ and the softmax [" + id + "]";
+  return found + at + (op.empty() || op == found ? "" : " (" + op + ")") + " [" + id + "]";
+}
+
+std::string reason_phrase(const SiteReport& site) {
+  return reason_phrase(site.name, site.miss_id, site.miss_node, site.miss_op, site.found);
 }
 
 std::string site_phrase(const SiteReport& site) {

@@ -64,7 +64,7 @@ TEST(ReportStream, SarifSaysWhatIsNotFusedAndWhatDiffers) {
   EXPECT_EQ(missed["ruleId"], "softmax.axis");
   EXPECT_EQ(missed["level"], "warning");
   EXPECT_EQ(missed["message"]["text"],
-            "Attention main/If:else: /layers.1/attn/Softmax is not fused: axis -2, the queries (Softmax) [softmax.axis]. "
+            "Attention main/If:else//layers.1/attn/Softmax is not fused: axis -2, the queries (Softmax) [softmax.axis]. "
             "Run: attn-opt explain in.onnx --node main/If:else//layers.1/attn/Softmax");
   EXPECT_THAT(run["tool"]["driver"]["informationUri"].get<std::string>(), testing::StartsWith("https://"));
   EXPECT_EQ(missed["locations"][0]["logicalLocations"][0]["fullyQualifiedName"], "main/If:else//layers.1/attn/Softmax");
@@ -148,7 +148,7 @@ TEST(ReportStream, SarifFindsASourceFileOfAnotherMachineFromHere) {
 TEST(ReportStream, MarkdownAndJunitSayModuleAndSourceLine) {
   ModelOutcome model = missed_in("src/model.py");
   model.report["sites"][0]["name"] = "node_softmax_5";
-  EXPECT_THAT(rendered(ReportFormat::kMarkdown, {model}), HasSubstr("| `b.5 (model.py:10)` `main/If:else: node_softmax_5` |"));
+  EXPECT_THAT(rendered(ReportFormat::kMarkdown, {model}), HasSubstr("| `b.5 (model.py:10)` `main/If:else/node_softmax_5` |"));
   EXPECT_THAT(rendered(ReportFormat::kJunit, {model}), HasSubstr("message=\"softmax.axis: b.5 (model.py:10): at "));
 }
 
@@ -156,7 +156,7 @@ TEST(ReportStream, JunitHasATestForEachSite) {
   const std::string xml = rendered(ReportFormat::kJunit, {outcome()});
   EXPECT_THAT(xml, HasSubstr("<testsuite name=\"in.onnx\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\" time=\"1.500\">"));
   EXPECT_THAT(xml, HasSubstr("name=\"/layers.0/attn/Softmax\" time=\"0.251\"><system-out>"));
-  EXPECT_THAT(xml, HasSubstr("name=\"main/If:else: /layers.1/attn/Softmax\" time=\"0.000\"><skipped type=\"softmax.axis\""));
+  EXPECT_THAT(xml, HasSubstr("name=\"main/If:else//layers.1/attn/Softmax\" time=\"0.000\"><skipped type=\"softmax.axis\""));
   EXPECT_THAT(xml, HasSubstr("<failure type=\"verification.failed\""));
 }
 
@@ -175,6 +175,7 @@ TEST(ReportStream, MarkdownPutsEqualSitesIntoOneRow) {
   const std::string text = rendered(ReportFormat::kMarkdown, {{"in.onnx", "out.onnx", 0, "", 0, to_json(report)}});
   EXPECT_THAT(text, HasSubstr("### attn-opt: `in.onnx`\n\n**2 of 4 attention sites fused**, opset 17 → 24"));
   EXPECT_THAT(text, HasSubstr("| 2 | fused | `/layers.0/attn/Softmax` | 4d, 8 heads on 2, with past, verified"));
+  EXPECT_THAT(text, HasSubstr("\n\n2 of 2 verified; 2 assume that scores are finite (explain says why, --strict refuses).\n\n"));
   EXPECT_THAT(text, HasSubstr("| 1 | missed `softmax.axis` |"));
   EXPECT_THAT(text, HasSubstr("- `softmax.axis` (1 site): "));
 }
@@ -182,7 +183,8 @@ TEST(ReportStream, MarkdownPutsEqualSitesIntoOneRow) {
 TEST(ReportStream, MarkdownOfManyHasARowForEach) {
   const std::string text = rendered(ReportFormat::kMarkdown, {outcome(), unreadable()}, ReportScope::kMany);
   EXPECT_THAT(text, HasSubstr("| `in.onnx` | 0 | 3 | 1 | 1 | 1 |  |\n| `bad.onnx` | 3 |  | | |"));
-  EXPECT_THAT(text, HasSubstr("2 models: 1 done, 1 not readable; 1 of 3 attention sites fused."));
+  EXPECT_THAT(text, HasSubstr("2 models: 1 done, 1 not readable; 1 of 3 attention sites fused.\n\n1 of 1 verified; 1 assumes that scores are finite "
+                              "(explain says why, --strict refuses).\n\n"));
 }
 
 }  // namespace
