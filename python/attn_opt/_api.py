@@ -154,7 +154,7 @@ def explain(model: Any, node: Optional[str] = None, **options: Any) -> Explanati
 
     Args:
         model: as optimize() takes it. It is not changed.
-        node: only the attention of this node.
+        node: only the attention of this node (or GRAPH/NODE), or those of this module.
         **options: those of optimize().
 
     Raises:
@@ -175,7 +175,8 @@ def explain(model: Any, node: Optional[str] = None, **options: Any) -> Explanati
     sites = sorted(report.sites, key=lambda site: (rank[site.outcome], -len(site.peeled) if site.outcome == "missed" else 0))
     if node is not None:
         near = difflib.get_close_matches(node, [site.name for site in sites], 1)
-        sites = [site for site in sites if node in (site.name, *(miss.node for miss in (site.miss, *site.other_misses) if miss))]
+        sites = [site for site in sites if node in (site.name, f"{site.graph}/{site.name}", site.module,
+                                                    *(miss.node for miss in (site.miss, *site.other_misses) if miss))]
         if not sites:
             raise UsageError(f"no attention is called '{node}'", "node", f"did you mean '{near[0]}'?" if near else "")
     explanation = Explanation(sites)

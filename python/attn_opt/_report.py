@@ -36,7 +36,7 @@ class SiteMiss(_View):
     node: Optional[str] = _attribute("node", "Where recognition stopped.")
     op: Optional[str] = _attribute("op", "Operator of that node.")
     found: str = _attribute("found", "What was found there.")
-    hint: Optional[str] = _attribute("hint", "Where the documentation describes it; None for an id of a pattern of one's own.")
+    hint: Optional[str] = _attribute("hint", "The command that prints what the manual says of it; None for an id of a pattern of one's own.")
 
     def __repr__(self) -> str:
         return f"<Miss {self.id} at {self.node}: {self.found}>"

@@ -48,7 +48,7 @@ struct Frame {
   int line = 0;
 };
 
-/// Of a line of Python's traceback: File "src/a.py" line 10, in forward.
+/// Of a line of Python's traceback: File "src/a.py", line 10, in forward.
 Frame frame_of(std::string_view line) {
   constexpr std::string_view kFile = "File \"", kLine = "\", line ";
   const size_t begin = line.find(kFile), end = line.find(kLine);

@@ -40,7 +40,7 @@ TEST_F(Optimize, WritesTheFusedModel) {
   EXPECT_THAT(result.err, IsEmpty());
   EXPECT_THAT(result.out, HasSubstr("attention sites: 1 of 1 fused"));
   EXPECT_THAT(result.out, ContainsRegex("Attention +0 +1\n"));
-  EXPECT_THAT(result.out, HasSubstr("wrote out.onnx\n"));
+  EXPECT_THAT(result.out, ContainsRegex("wrote out.onnx \\([0-9.]+ [a-z]+ before, [0-9.]+ [a-zA-Z]+ now\\) in [0-9.]+ s\n"));
   EXPECT_EQ(opset_of("out.onnx"), 24);
 }
 
@@ -243,6 +243,58 @@ TEST_F(Optimize, UsageErrorsGiveTwo) {
   }
   EXPECT_THAT(run("in.onnxtxt --target ortt").err, HasSubstr("did you mean 'ort'?"));
   EXPECT_THAT(run("in.onnxtxt --opset 26").err, HasSubstr("--opset: opset 26 cannot be written"));
+  EXPECT_THAT(run("in.onnxtxt --opset latest").err, HasSubstr("--opset: 'latest' is no value of it; it takes 23|24|25\n"));
+}
+
+TEST_F(Optimize, FirstTriesAreAnsweredWithWhatWasMeant) {
+  const ToolResult result = run("in.onnxtxt out.onnx");
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, AllOf(IsOneErrorLine(), HasSubstr("to write there: -o out.onnx\n")));
+  for (const std::string option : {"--html r", "--format json", "--json"})
+    EXPECT_THAT(run("in.onnxtxt " + option).err, HasSubstr("; --report FILE writes a report; ")) << option;
+  EXPECT_THAT(run("in.onnxtxt --formm 3d").err, HasSubstr("did you mean '--form'?"));
+  EXPECT_THAT(run("in.onnxtxt --quantise").err, Not(HasSubstr("did you mean"))) << "nothing is near";
+  EXPECT_THAT(run("--list-patterns").err, AllOf(HasSubstr("there is no option --list-patterns; attn-opt patterns lists them"), Not(HasSubstr("INPUT"))));
+  EXPECT_THAT(run("").err, HasSubstr("INPUT is required"));
+}
+
+TEST_F(Optimize, TheMainJobMayBeNamed) {
+  for (const std::string word : {"optimize", "optimise"}) {
+    EXPECT_THAT(run(word + " in.onnxtxt").out, HasSubstr("attention sites: 1 of 1 fused")) << word;
+  }
+  write_file(file("optimize"), "no model");
+  EXPECT_EQ(run("optimize").status, 3) << "a file of that name is the model";
+}
+
+TEST_F(Optimize, DryRunWritesNothing) {
+  const ToolResult result = run("in.onnxtxt -o out.onnx --dry-run");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("nothing was written"));
+  EXPECT_FALSE(exists("out.onnx"));
+}
+
+TEST_F(Optimize, TheOutputIsLookedAtBeforeTheWork) {
+  const ToolResult none = run("in.onnxtxt -o no/such/out.onnx");
+  EXPECT_EQ(none.status, 5);
+  EXPECT_THAT(none.out, IsEmpty());
+  EXPECT_THAT(none.err, HasSubstr("no/such/out.onnx: cannot be written: there is no folder no/such\n"));
+  const ToolResult json = run("in.onnxtxt -o out.json");
+  EXPECT_EQ(json.status, 0);
+  EXPECT_THAT(json.err, HasSubstr("warning: out.json: is written as an ONNX model"));
+  EXPECT_THAT(run("in.onnxtxt -o out.onnxtxt").err, IsEmpty());
+}
+
+TEST_F(Optimize, HelpNamesTheUsualChoiceFirst) {
+  const std::string help = run("--help").out;
+  for (const std::string choices : {"--form auto|3d|4d (auto)", "--verify sites|all-sites|model|off (sites)", "--external-data auto|inline|external (auto)",
+                                    "--progress auto|always|never (auto)"})
+    EXPECT_THAT(help, HasSubstr(choices));
+}
+
+TEST_F(Optimize, TheManualPageSaysWhatCommandsTake) {
+  const std::string page = run("man").out;
+  EXPECT_THAT(page, AllOf(HasSubstr(".B attn\\-opt compare\n[\\fIoptions\\fR] \\fIA\\fR \\fIB\\fR\n"),
+                          HasSubstr(".B attn\\-opt batch\n[\\fIoptions\\fR] \\fIMODELS\\fR ...\n")));
 }
 
 TEST_F(Optimize, AWrongPatternNameIsAnsweredWithTheRightOne) {

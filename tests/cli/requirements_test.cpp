@@ -1,5 +1,6 @@
 #include "src/cli/requirements.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace attn_opt {
@@ -27,6 +28,8 @@ TEST(Requirements, CountFusedSites) {
   const Report report = report_of({Outcome::kFused, Outcome::kMissed, Outcome::kFused});
   EXPECT_EQ(status_of({.fused = 2}, report), 0);
   EXPECT_EQ(status_of({.fused = 3}, report), 1);
+  EXPECT_THAT(check_requirements({.fused = 3}, report).error().message(), testing::HasSubstr("explain"));
+  EXPECT_THAT(check_requirements({.fused = 3}, report_of({Outcome::kFused})).error().message(), testing::EndsWith("1 of 1 attention sites are fused; more were not found"));
   EXPECT_EQ(status_of({.all_fused = true}, report), 1);
   EXPECT_EQ(status_of({.all_fused = true}, report_of({Outcome::kFused})), 0);
 }

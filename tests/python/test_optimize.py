@@ -109,8 +109,10 @@ def test_wrong_options_are_usage_errors(bert, options, where):
 
 @pytest.mark.parametrize("options", [dict(strict="yes"), dict(opset="24"), dict(patterns=[3]), dict(nonsense=1), dict(only=3)])
 def test_options_of_another_type(bert, options):
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError) as raised:
         attn_opt.optimize(bert, **options)
+    ((name, value),) = options.items()
+    assert name in str(raised.value) and (name in ("patterns", "nonsense", "only") or f"{name}={value!r}" in str(raised.value))
 
 
 def test_errors_carry_the_exit_status(bert, bert_path, tmp_path):
