@@ -14,11 +14,12 @@ namespace {
 
 using nlohmann::json;
 constexpr size_t kWidestCell = 160;
+constexpr size_t kWidestMessage = 1000;  ///< an error says what was found and what to run
 
 /// TEXT in a cell of a table.
-std::string cell(const std::string& text) {
+std::string cell(const std::string& text, size_t width = kWidestCell) {
   std::string escaped;
-  for (const char c : elided(text, kWidestCell)) {
+  for (const char c : elided(text, width)) {
     if (c == '|' || c == '<' || c == '\\' || c == '*' || c == '_') escaped += '\\';
     escaped += c;
   }
@@ -92,7 +93,7 @@ std::string reasons(const BatchTotals& totals) {
 }
 
 std::string status_line(const ModelOutcome& model) {
-  return model.status == 0 ? "" : fmt::format("**Status {}**: {}\n\n", model.status, cell(model.message));
+  return model.status == 0 ? "" : fmt::format("**Status {}**: {}\n\n", model.status, cell(model.message, kWidestMessage));
 }
 
 std::string before_after(const json& report, const char* key) {
@@ -134,7 +135,7 @@ class BatchMarkdown : public ReportStream {
       counts = fmt::format("{} | {} | {} | {}", summary.at("sites").get<int>(), summary.at("fused").get<int>(),
                            summary.at("refused").get<int>(), summary.at("missed").get<int>());
     }
-    return fmt::format("| {} | {} | {} | {} |\n", code(model.input), model.status, counts, cell(model.message));
+    return fmt::format("| {} | {} | {} | {} |\n", code(model.input), model.status, counts, cell(model.message, kWidestMessage));
   }
   std::string end() override {
     return fmt::format("\n{}; {} of {} attention sites fused.\n\n", status_phrase(totals_), totals_.fused,

@@ -180,6 +180,12 @@ TEST(ReportStream, MarkdownPutsEqualSitesIntoOneRow) {
   EXPECT_THAT(text, HasSubstr("- `softmax.axis` (1 site): "));
 }
 
+TEST(ReportStream, MarkdownKeepsErrorsWhole) {
+  const std::string message = "attention is no longer fused: " + std::string(300, 'x') + "; run: this";
+  EXPECT_THAT(rendered(ReportFormat::kMarkdown, {outcome(1, message)}), HasSubstr(message));
+  EXPECT_THAT(rendered(ReportFormat::kMarkdown, {outcome(1, message)}, ReportScope::kMany), HasSubstr(message));
+}
+
 TEST(ReportStream, MarkdownOfManyHasARowForEach) {
   const std::string text = rendered(ReportFormat::kMarkdown, {outcome(), unreadable()}, ReportScope::kMany);
   EXPECT_THAT(text, HasSubstr("| `in.onnx` | 0 | 3 | 1 | 1 | 1 |  |\n| `bad.onnx` | 3 |  | | |"));
