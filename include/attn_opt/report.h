@@ -31,6 +31,9 @@ struct SiteReport {
   std::string name;     ///< label of the anchor node
   std::string op;       ///< operator of the anchor node: "Softmax", "com.microsoft::MultiHeadAttention"
   std::string graph;    ///< "main", or the path of bodies: "main/If_3:then_branch"
+  std::string module;   ///< of the user's program: "model.layers.0.self_attn"; empty: not known
+  std::string source_file;  ///< of the user's program; empty: not known
+  int source_line = 0;      ///< from 1
   std::string pattern;
   Outcome outcome = Outcome::kMissed;
 

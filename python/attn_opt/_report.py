@@ -36,7 +36,7 @@ class SiteMiss(_View):
     node: Optional[str] = _attribute("node", "Where recognition stopped.")
     op: Optional[str] = _attribute("op", "Operator of that node.")
     found: str = _attribute("found", "What was found there.")
-    hint: Optional[str] = _attribute("hint", "Where the documentation describes it; None for an id of a pattern of one's own.")
+    hint: Optional[str] = _attribute("hint", "The command that prints what the manual says of it; None for an id of a pattern of one's own.")
 
     def __repr__(self) -> str:
         return f"<Miss {self.id} at {self.node}: {self.found}>"
@@ -81,6 +81,9 @@ class Site(_View):
     name: str = _attribute("name", "The node at which it was found.")
     op: str = _attribute("op", "That node's operator.")
     graph: str = _attribute("graph", "'main', or the path of bodies.")
+    module: Optional[str] = _attribute("module", "Module of the user's program, 'model.layers.0.self_attn'; None: not known.")
+    source_file: Optional[str] = _attribute("source_file", "The user's file; None: not known.")
+    source_line: Optional[int] = _attribute("source_line", "From 1.")
     pattern: Optional[str] = _attribute("pattern", "Name of the pattern.")
     outcome: str = _attribute("outcome", "'fused', 'refused' or 'missed'.")
     form: Optional[str] = _attribute("form", "'3d' or '4d': operands of the written node.")

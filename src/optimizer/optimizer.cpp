@@ -7,6 +7,7 @@
 
 #include "attn_opt/opset_raise.h"
 #include "src/emit/read_sizes.h"
+#include "src/graph/provenance.h"
 #include "src/io/nearest_name.h"
 #include "src/optimizer/effect.h"
 #include "src/optimizer/function_inlining.h"
@@ -39,6 +40,14 @@ std::string sizes_taken_for_equal(const MatchedSite& site) {
   for (const Precondition& condition : site.match.sdpa.preconditions)
     if (condition.id == kSizesEqual && !condition.proven) return condition.detail;
   return {};
+}
+
+/// What EMISSION stands for: ANCHOR, then the nodes that it leaves dead, from first to last.
+std::vector<const Node*> replaced_by(const Emission& emission, const Node& anchor) {
+  std::vector<const Node*> replaced = {&anchor};
+  replaced.insert(replaced.end(), emission.removed.begin(), emission.removed.end());
+  std::ranges::sort(replaced.begin() + 1, replaced.end(), {}, &Node::position);
+  return replaced;
 }
 
 class Run {
@@ -166,6 +175,7 @@ class Run {
     }
     line.effect = effect_of(*emission, reading.facts);
     const std::vector<Node*> read_for_sizes = nodes_read_for_sizes(*emission);
+    carry_metadata(replaced_by(*emission, *site.match.anchor), emission->edit.nodes());
     emission->edit.commit(shared_);
     say_sizes(read_for_sizes, reading.context, shared_);
     if (options_.on_commit) options_.on_commit(*view_, line.name);

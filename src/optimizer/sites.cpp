@@ -7,6 +7,7 @@
 
 #include "src/emit/local_function.h"
 #include "src/graph/operator_name.h"
+#include "src/graph/provenance.h"
 #include "src/report/names.h"
 #include "src/verify/seconds.h"
 
@@ -24,6 +25,10 @@ SiteReport reported(const Node& anchor, const Pattern& pattern) {
   site.name = anchor.label();
   site.op = operator_name(anchor);
   site.graph = graph_path(*anchor.graph);
+  Provenance provenance = provenance_of(anchor);
+  site.module = std::move(provenance.module);
+  site.source_file = std::move(provenance.source_file);
+  site.source_line = provenance.source_line;
   site.pattern = std::string(pattern.name());
   return site;
 }

@@ -14,11 +14,12 @@ namespace {
 
 using nlohmann::json;
 constexpr size_t kWidestCell = 160;
+constexpr size_t kWidestMessage = 1000;  ///< an error says what was found and what to run
 
 /// TEXT in a cell of a table.
-std::string cell(const std::string& text) {
+std::string cell(const std::string& text, size_t width = kWidestCell) {
   std::string escaped;
-  for (const char c : elided(text, kWidestCell)) {
+  for (const char c : elided(text, width)) {
     if (c == '|' || c == '<' || c == '\\' || c == '*' || c == '_') escaped += '\\';
     escaped += c;
   }
@@ -46,8 +47,9 @@ Row row_of(const json& site) {
   row.key = row.outcome;
   for (const char* same : {"form", "q_heads", "kv_heads", "past", "is_causal"}) row.key += " " + site.at(same).dump();
   if (!verification.is_null()) row.key += " " + text_of(verification.at("verdict"));
-  row.summary = cell(text_of(site.at("summary")));
-  row.first = code(qualified_name(site));
+  row.summary = cell(miss.is_null() ? text_of(site.at("summary")) : reason_of(site));
+  const std::string place = place_of(site);
+  row.first = (place.empty() ? "" : code(place) + " ") + code(qualified_name(site));
   return row;
 }
 
@@ -75,6 +77,11 @@ std::string operator_table(const json& operators) {
   return text + "\n</details>\n";
 }
 
+std::string assurance_line(const BatchTotals& totals) {
+  const std::string phrase = assurance_phrase(totals);
+  return phrase.empty() ? "" : cell(phrase) + ".\n\n";
+}
+
 std::string reasons(const BatchTotals& totals) {
   if (totals.misses.empty()) return {};
   std::string text = "Why not:\n\n";
@@ -86,7 +93,7 @@ std::string reasons(const BatchTotals& totals) {
 }
 
 std::string status_line(const ModelOutcome& model) {
-  return model.status == 0 ? "" : fmt::format("**Status {}**: {}\n\n", model.status, cell(model.message));
+  return model.status == 0 ? "" : fmt::format("**Status {}**: {}\n\n", model.status, cell(model.message, kWidestMessage));
 }
 
 std::string before_after(const json& report, const char* key) {
@@ -106,6 +113,7 @@ class ModelMarkdown : public ReportStream {
     text += fmt::format("**{} of {} attention sites {}**, {}, {}.\n\n", totals.fused, totals.sites,
                         model.output.empty() ? "can be fused" : "fused", before_after(model.report, "opset"),
                         before_after(model.report, "nodes"));
+    text += assurance_line(totals);
     text += site_table(model.report.at("sites")) + reasons(totals);
     for (const Finding& finding : findings_of(model.report))
       if (finding.graph.empty()) text += fmt::format("- {}: {}\n", code(finding.rule), cell(finding.message));
@@ -127,12 +135,12 @@ class BatchMarkdown : public ReportStream {
       counts = fmt::format("{} | {} | {} | {}", summary.at("sites").get<int>(), summary.at("fused").get<int>(),
                            summary.at("refused").get<int>(), summary.at("missed").get<int>());
     }
-    return fmt::format("| {} | {} | {} | {} |\n", code(model.input), model.status, counts, cell(model.message));
+    return fmt::format("| {} | {} | {} | {} |\n", code(model.input), model.status, counts, cell(model.message, kWidestMessage));
   }
   std::string end() override {
     return fmt::format("\n{}; {} of {} attention sites fused.\n\n", status_phrase(totals_), totals_.fused,
                        totals_.sites) +
-           reasons(totals_);
+           assurance_line(totals_) + reasons(totals_);
   }
 
  private:

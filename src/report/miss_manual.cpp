@@ -29,6 +29,17 @@ MissManual manual_of(std::string_view miss_id) {
   return {std::move(meaning), std::string(section)};
 }
 
+std::vector<std::string> manual_ids() {
+  constexpr std::string_view kHeading = "\n## ";
+  const std::string_view manual = kMissesManual;
+  std::vector<std::string> ids;
+  for (size_t at = manual.find(kHeading); at != std::string_view::npos; at = manual.find(kHeading, at)) {
+    at += kHeading.size();
+    ids.emplace_back(manual.substr(at, manual.find('\n', at) - at));
+  }
+  return ids;
+}
+
 std::string without_marks(const std::string& text) {
   std::string plain = text;
   std::erase(plain, '`');

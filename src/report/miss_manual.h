@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace attn_opt {
 
@@ -11,6 +12,9 @@ struct MissManual {
   std::string meaning;  ///< its first paragraph, on one line
   std::string text;     ///< all but the heading
 };
+
+/// All ids that have a section.
+std::vector<std::string> manual_ids();
 
 /// Empty if MISS_ID has no section.
 MissManual manual_of(std::string_view miss_id);

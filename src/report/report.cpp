@@ -47,7 +47,7 @@ std::string_view miss_id_of(Verdict verdict) {
 }
 
 std::string hint_of(const std::string& miss_id) {
-  return manual_of(miss_id).text.empty() ? "" : "docs/misses.md#" + miss_id;
+  return manual_of(miss_id).text.empty() ? "" : "attn-opt explain --id " + miss_id;
 }
 
 }  // namespace attn_opt

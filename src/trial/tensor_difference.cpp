@@ -176,8 +176,9 @@ std::string to_string(const Dims& dims) { return fmt::format("({})", fmt::join(d
 
 std::string to_string(const TensorDifference& difference) {
   if (!difference.incomparable.empty()) return difference.incomparable;
-  std::string text = fmt::format("largest difference {:.3g} (relative {:.3g}, {:.3g} ulp)", difference.absolute,
-                                 difference.relative, difference.ulp);
+  // Units in the last place of numbers near 0 are many and mean nothing where the tolerance holds.
+  const std::string ulp = difference.agrees() ? "" : fmt::format(", {:.3g} ulp", difference.ulp);
+  std::string text = fmt::format("largest difference {:.3g} (relative {:.3g}{})", difference.absolute, difference.relative, ulp);
   if (difference.absolute > 0 && difference.beyond == 0) text += " at " + to_string(difference.worst);
   if (difference.nans_elsewhere > 0)
     text += fmt::format(", {} NaN on one side only", difference.nans_elsewhere);

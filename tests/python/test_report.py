@@ -36,7 +36,7 @@ def test_json_has_all_of_it(bert):
 
 def test_text(bert):
     report = attn_opt.optimize(bert)[1]
-    assert "attention sites: 2 fused" in str(report) and repr(report) == "<Report: 2 fused, 0 refused, 0 missed>"
+    assert "attention sites: 2 of 2 fused" in str(report) and repr(report) == "<Report: 2 fused, 0 refused, 0 missed>"
     assert "peeled" in str(report.sites[0])
 
 
