@@ -38,11 +38,14 @@ Status run_job(const OptimizeJob& job, const OptimizeOptions& options, ModelSour
   run.report->seconds_read = seconds_read;
   run.report->tool_version = version();
   run.report->input = source.in_memory() ? "" : source.path;
+  run.report->input_bytes = bytes_of_file(run.report->input);
+  run.report->options = to_words(job.optimize);
   const auto& tell = options.progress;
   run.status = finish(job, model, *run.report, [&tell](double part) { if (tell) tell("writing", part); });
   if (run.status && wants_bytes && (run.report->changed || !source.in_memory())) {
     ATTN_OPT_TRY(run.bytes, serialize_model(std::move(model)));
   }
+  run.report->seconds_total = seconds_since(begin);
   write_texts(run);
   return {};
 }
@@ -66,6 +69,7 @@ nb::tuple optimize_model(nb::handle model, const nb::dict& given, bool wants_byt
   const OptimizeJob job = job_of(given);
   OptimizeOptions options = value_or_raise(options_of(job));
   options.progress = watcher(progress);
+  options.draw = true;
   Run run;
   Status made;
   std::shared_ptr<nb::python_error> raised;

@@ -215,7 +215,7 @@ class Batch {
 
 /// What decides what becomes of a model: this version, the options, and the files that they name.
 std::string fingerprint_of(const std::vector<std::string>& words, const BatchArguments& given) {
-  std::string text = ATTN_OPT_VERSION;
+  std::string text = ATTN_OPT_VERSION " with drawings";  // of which reports of earlier builds have none
   for (const std::string& word : words) text += " " + word;
   std::vector<std::string> paths = given.job.optimize.patterns;
   if (!given.update_baseline && !given.baseline.empty()) paths.push_back(given.baseline);
