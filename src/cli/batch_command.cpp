@@ -42,7 +42,7 @@ void declare(CLI::App& app, BatchArguments& given) {
   app.add_option("--process-memory", given.process_memory, "Address space that a model may take, as 8GB")
       ->transform(CLI::AsSizeValue(false));
   app.add_flag("--fresh", given.fresh, "Run what is finished and unchanged again");
-  declare_list(app, "--report", given.reports, "Write a report on all: FILE.json, .md, .sarif, .xml (JUnit), or FORMAT:FILE");
+  declare_list(app, "--report", given.reports, "Write a report on all: FILE.html, .json, .md, .sarif, .xml (JUnit), .svg, .dot, or FORMAT:FILE");
   declare_job_options(app, given);
   declare_verbosity(app, given.job.verbosity);
 }
