@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using Box = Diagram::Box;
 
-constexpr size_t kWidestLine = 26, kWidestSize = 12, kMostLines = 4;
+constexpr size_t kWidestLine = 22, kWidestSize = 12, kMostLines = 4;
 constexpr double kHeadingColumn = 8, kLineColumn = 6.3;  ///< width of a character
 
 /// TEXT's last WIDTH characters, which tell names apart.

@@ -11,9 +11,9 @@ using nlohmann::json;
 
 std::string caption_of(const json& report, const json& group, const std::string& side) {
   const json& sites = group.at("sites");
-  const std::string name = qualified_name(report.at("sites").at(sites.at(0).get<size_t>()));
-  if (sites.size() == 1) return name + ", " + side;
-  return fmt::format("{} and {} equal site{}, {}", name, sites.size() - 1, sites.size() == 2 ? "" : "s", side);
+  std::string caption = qualified_name(report.at("sites").at(sites.at(0).get<size_t>()));
+  if (sites.size() > 1) caption += fmt::format(" and {} equal site{}", sites.size() - 1, sites.size() == 2 ? "" : "s");
+  return group.at("after").is_null() ? caption : caption + ", " + side;
 }
 
 }  // namespace

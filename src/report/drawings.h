@@ -11,7 +11,7 @@ namespace attn_opt {
 struct GroupDrawing {
   size_t group = 0;
   std::string side;     ///< "before", "after"
-  std::string caption;  ///< "NAME and 11 equal sites, before"
+  std::string caption;  ///< "NAME and 11 equal sites, before"; of what has no other side without the side
   const nlohmann::json* graph = nullptr;
 };
 

@@ -1,7 +1,7 @@
 "use strict";
 // A card for each group of equal sites.
 
-const kLeastScale = .8;
+const kLeastScale = .75;
 const kStates = {proven: "proven", refined: "NaN may become a number", assumed: "assumed"};
 
 function qualifiedName(site) {
