@@ -28,6 +28,7 @@ struct OtherMiss {
 
 /// A part of a model, to be drawn.
 struct SiteGraph {
+  /// An operator.
   struct Node {
     enum class Role {
       kPlain,
@@ -40,6 +41,7 @@ struct SiteGraph {
     Role role = Role::kPlain;
     std::vector<std::pair<std::string, std::string>> attributes;  ///< short ones, as texts
   };
+  /// What flows between nodes, in or out.
   struct Tensor {
     std::string name;
     std::string type;                               ///< "float16"; empty: not known

@@ -24,7 +24,7 @@ class Dot : public ReportStream {
     if (!model.report.is_null()) {
       for_each_drawing(model.report, [&text](const GroupDrawing& drawing) {
         const std::string name = fmt::format("g{}_{}", drawing.group, drawing.side);
-        text += fmt::format("  subgraph cluster_{} {{\n    label={};\n{}  }}\n", name, dot_quoted(drawing.caption),
+        text += fmt::format("  subgraph cluster_{} {{\n    label={};\n{}  }}\n", name, dot_quoted(drawing.caption()),
                             dot_statements(diagram_of(*drawing.graph), name + "_"));
       });
     }
@@ -38,7 +38,7 @@ class Svg : public ReportStream {
  public:
   std::string begin() override { return {}; }
   std::string add(const ModelOutcome& model) override {
-    caption(model.input);
+    heading(model.input);
     if (model.report.is_null()) return {};
     for_each_drawing(model.report, [this](const GroupDrawing& drawing) { draw(drawing); });
     end_row();
@@ -57,8 +57,12 @@ class Svg : public ReportStream {
   static constexpr double kGap = 24, kCaption = 22;
 
   void caption(const std::string& words) {
-    drawn_ += fmt::format("<text class=\"caption\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", left_, top_ + 14, xml_escaped(words));
-    if (left_ == kGap) top_ += kCaption;
+    drawn_ += fmt::format("<text class=\"caption\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", left_, top_, xml_escaped(words));
+  }
+
+  void heading(const std::string& words) {
+    caption(words);
+    top_ += kCaption;
   }
 
   void draw(const GroupDrawing& drawing) {
@@ -66,12 +70,13 @@ class Svg : public ReportStream {
     const auto place = placed(diagram);
     if (drawing.side == "before") {
       end_row();
-      caption(drawing.caption + (place ? "" : ": this attn-opt was built without Graphviz, which places drawings"));
+      heading(drawing.name + (place ? "" : ": this attn-opt was built without Graphviz, which places drawings"));
     }
     if (!place) return;
-    drawn_ += svg_element(diagram, *place, drawing.caption, left_, top_) + "\n";
+    caption(drawing.has_both_sides ? drawing.side : "as it was found");
+    drawn_ += svg_element(diagram, *place, drawing.caption(), left_, top_ + kCaption / 2) + "\n";
     left_ += place->width + 2 * kGap;
-    row_height_ = std::max(row_height_, place->height + kGap);
+    row_height_ = std::max(row_height_, place->height + kCaption + kGap);
     width_ = std::max(width_, left_);
   }
 

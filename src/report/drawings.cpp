@@ -9,11 +9,11 @@ namespace {
 
 using nlohmann::json;
 
-std::string caption_of(const json& report, const json& group, const std::string& side) {
+std::string name_of(const json& report, const json& group) {
   const json& sites = group.at("sites");
-  std::string caption = qualified_name(report.at("sites").at(sites.at(0).get<size_t>()));
-  if (sites.size() > 1) caption += fmt::format(" and {} equal site{}", sites.size() - 1, sites.size() == 2 ? "" : "s");
-  return group.at("after").is_null() ? caption : caption + ", " + side;
+  const std::string name = qualified_name(report.at("sites").at(sites.at(0).get<size_t>()));
+  if (sites.size() == 1) return name;
+  return fmt::format("{} and {} equal site{}", name, sites.size() - 1, sites.size() == 2 ? "" : "s");
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ void for_each_drawing(const json& report, const std::function<void(const GroupDr
     for (const char* side : {"before", "after"}) {
       const json& graph = groups[i].at(side);
       if (graph.is_null() || graph.at("nodes").empty()) continue;
-      draw({i, side, caption_of(report, groups[i], side), &graph});
+      draw({i, side, name_of(report, groups[i]), !groups[i].at("after").is_null(), &graph});
     }
   }
 }

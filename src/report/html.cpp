@@ -42,7 +42,7 @@ std::string drawings_of(const json& report, int model) {
     const auto place = placed(diagram);
     if (!place) return;
     text += fmt::format("<template data-drawing=\"{}-{}-{}\">{}</template>\n", model, drawing.group, drawing.side,
-                        svg_element(diagram, *place, drawing.caption));
+                        svg_element(diagram, *place, drawing.caption()));
   });
   return text;
 }

@@ -75,7 +75,7 @@ std::string pictures(const json& report) {
   std::string text;
   for_each_drawing(report, [&text](const GroupDrawing& drawing) {
     if (drawing.group >= kMostGroups) return;
-    text += fmt::format("<details><summary>{}</summary>\n\n```mermaid\n{}```\n\n</details>\n", xml_escaped(drawing.caption), mermaid(diagram_of(*drawing.graph)));
+    text += fmt::format("<details><summary>{}</summary>\n\n```mermaid\n{}```\n\n</details>\n", xml_escaped(drawing.caption()), mermaid(diagram_of(*drawing.graph)));
   });
   return text;
 }
