@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using Box = Diagram::Box;
 
-constexpr size_t kWidestLine = 22, kWidestSize = 12, kMostLines = 4;
+constexpr size_t kWidestLine = 22, kWidestHeading = 40, kWidestSize = 12, kMostLines = 4;
 constexpr double kHeadingColumn = 8, kLineColumn = 6.3;  ///< width of a character
 
 /// TEXT's last WIDTH characters, which tell names apart.
@@ -77,12 +77,15 @@ void measure(Box& box) {
 
 Box operator_box(const json& node, const std::vector<std::string>& numbers) {
   Box box;
-  box.heading = elided(text_of(node.at("op")), kWidestLine);
+  const std::string op = text_of(node.at("op"));
+  const size_t domain = op.rfind("::");
+  box.heading = elided(domain == std::string::npos ? op : op.substr(domain + 2), kWidestHeading);
   box.role = text_of(node.at("role"));
   const std::string name = text_of(node.at("name"));
   const std::vector<std::string> parts = details(node, numbers);
   box.lines = packed(parts);
   box.lines.insert(box.lines.begin(), tail(name, kWidestLine));
+  if (domain != std::string::npos) box.lines.insert(box.lines.begin(), elided(op.substr(0, domain), kWidestHeading));
   box.title = joined({name, joined(parts, ", ")}, "\n");
   return box;
 }

@@ -70,6 +70,14 @@ TEST(Diagram, NumbersStandInTheNodesThatReadThem) {
   EXPECT_EQ(diagram.arrows[1].label, "[batch, 8, seq]");
 }
 
+TEST(Diagram, DomainsStandBelowTheOperator) {
+  Report report = full_report();
+  report.sites[0].before->nodes[0].op = "com.microsoft::DecoderMaskedMultiHeadAttention";
+  const Diagram diagram = diagram_of(to_json(report)["groups"][0]["before"]);
+  EXPECT_EQ(diagram.boxes[0].heading, "DecoderMaskedMultiHeadAttention");
+  EXPECT_EQ(diagram.boxes[0].lines[0], "com.microsoft");
+}
+
 TEST(Diagram, LongNamesKeepTheirEnds) {
   Report report = full_report();
   report.sites[0].before->nodes[0].name = std::string(200, 'a') + "/\xC3\xA9\xC3\xA9\xC3\xA9/Softmax";
