@@ -53,13 +53,12 @@ function(attn_opt_shipped_rules variable)
   set(${variable} ${CMAKE_BINARY_DIR}/shipped_rules.cpp PARENT_SCOPE)
 endfunction()
 
-# attn_opt_misses_manual(TARGET): builds docs/misses.md into TARGET.
-function(attn_opt_misses_manual target)
-  set(manual ${PROJECT_SOURCE_DIR}/docs/misses.md)
-  file(READ ${manual} ATTN_OPT_MISSES_MANUAL)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manual})
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/misses_manual.cpp.in ${CMAKE_BINARY_DIR}/misses_manual.cpp @ONLY)
-  target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/misses_manual.cpp)
+# attn_opt_embed(TARGET VARIABLE FILE): TARGET defines attn_opt::VARIABLE, a const char* const with the text of FILE.
+function(attn_opt_embed target ATTN_OPT_VARIABLE file)
+  file(READ ${file} ATTN_OPT_TEXT)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/embedded_text.cpp.in ${CMAKE_BINARY_DIR}/${ATTN_OPT_VARIABLE}.cpp @ONLY)
+  target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/${ATTN_OPT_VARIABLE}.cpp)
 endfunction()
 
 function(attn_opt_compile_settings target)

@@ -43,7 +43,7 @@ void declare(CLI::App& app, BatchArguments& given) {
   app.add_option("--process-memory", given.process_memory, "Address space that a model may take, as 8GB")
       ->transform(CLI::AsSizeValue(false));
   app.add_flag("--fresh", given.fresh, "Run what is finished and unchanged again");
-  declare_list(app, "--report", given.reports, "Write a report on all: FILE.json, .md, .sarif, .xml (JUnit), or FORMAT:FILE");
+  declare_list(app, "--report", given.reports, "Write a report on all: FILE.html, .json, .md, .sarif, .xml (JUnit), .svg, .dot, or FORMAT:FILE");
   declare_job_options(app, given);
   declare_verbosity(app, given.job.verbosity);
 }
@@ -248,7 +248,7 @@ class Batch {
 
 /// What decides what becomes of a model: this version, the options, and the files that they name.
 std::string fingerprint_of(const std::vector<std::string>& words, const BatchArguments& given) {
-  std::string text = ATTN_OPT_VERSION;
+  std::string text = ATTN_OPT_VERSION " with drawings";  // of which reports of earlier builds have none
   for (const std::string& word : words) text += " " + word;
   std::vector<std::string> paths = given.job.optimize.patterns;
   if (!given.update_baseline && !given.baseline.empty()) paths.push_back(given.baseline);

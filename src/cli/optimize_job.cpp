@@ -79,6 +79,7 @@ Status run_job(const OptimizeJob& job) {
   ATTN_OPT_TRY(OptimizeOptions options, options_of(job));
   ATTN_OPT_TRY(ReportFiles reports, ReportFiles::create(job.reports, ReportScope::kOne));
   Progress progress(job.progress);
+  options.draw = !job.reports.empty();
   options.progress = [&progress](std::string_view step, double part) { progress.update(step, part); };
 
   const auto begin = std::chrono::steady_clock::now();
@@ -92,11 +93,14 @@ Status run_job(const OptimizeJob& job) {
   report.seconds_read = seconds_read;
   report.tool_version = ATTN_OPT_VERSION;
   report.input = job.input.path;
+  report.input_bytes = bytes_of_file(job.input.path);
+  report.options = to_words(job.optimize);
 
   progress.update("writing");
   const Status finished =
       finish(job, model, report, [&progress](double part) { progress.update("writing", part); });
   progress.finish();
+  report.seconds_total = seconds_since(begin);
   print(job, report, job.output == "-" || reports.use_standard_output());
   spdlog::info("read {:.3f} s, match {:.3f} s, verify {:.3f} s, write {:.3f} s", report.seconds_read,
                report.seconds_match, report.seconds_verify, report.seconds_write);

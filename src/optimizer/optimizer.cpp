@@ -16,6 +16,7 @@
 #include "src/optimizer/node_checks.h"
 #include "src/optimizer/operator_counts.h"
 #include "src/optimizer/output_shapes.h"
+#include "src/optimizer/site_graphs.h"
 #include "src/optimizer/sites.h"
 #include "src/report/names.h"
 #include "src/verify/seconds.h"
@@ -58,6 +59,7 @@ class Run {
       : model_(model), options_(options), accepted_(std::move(accepted)), view_(std::move(view)), calls_(calls),
         usual_(*view_, *model.tensors, options.emit.target, true) {
     add_verifier(usual_);
+    if (options_.draw) graphs_.emplace(*view_, *model_.tensors);
   }
 
   Expected<Report> run() {
@@ -65,7 +67,7 @@ class Run {
     report_.opset_before = report_.opset_after = opset_version(model_.proto);
     ATTN_OPT_TRY(const auto chosen, chosen_patterns(options_));
     tell("matching", 0, 1);
-    sites_ = find_sites(usual_.context, chosen, report_);
+    sites_ = find_sites(usual_.context, chosen, report_, graphs_ ? &*graphs_ : nullptr);
     if (!accepted_.accepts(kSizesEqual)) describe_for_all_sizes();
     std::optional<RaisePlan> plan;
     report_.changed = fuse_sites(plan);
@@ -162,6 +164,7 @@ class Run {
     line.mask_reading = emission->mask_reading;
     line.scale = emission->scale;
     line.preconditions = emission->preconditions;
+    draw(*emission, site.match, line);
     set_heads(site.match.sdpa, emission->kv_group, line);
     if (site.match.is_target_form && !site.match.breaks_target && emission->kv_group <= site.match.kv_group && emission->has_past == site.match.has_past)
       return refuse(line, {"site.nothing-gained", site.match.anchor, "the node would be written as it is", line.peeled});
@@ -183,6 +186,12 @@ class Run {
     return true;
   }
 
+  void draw(const Emission& emission, const Match& match, SiteReport& line) {
+    if (!graphs_) return;
+    line.before = graphs_->before(emission, match.sdpa);
+    line.after = graphs_->after(emission, match.sdpa);
+  }
+
   bool verified(const Emission& emission, const MatchedSite& site, SiteReport& line) {
     const auto verification =
         guarded(*site.match.anchor, [&] { return Matched<Verification>(reading_of(site).verifier->verify(emission, site.match.sdpa)); });
@@ -197,6 +206,7 @@ class Run {
   }
 
   bool refuse(SiteReport& line, const Miss& miss) {
+    if (graphs_ && !line.before && miss.node) line.before = graphs_->around(*miss.node, miss.node);
     enter_miss(miss, SiteReport::Outcome::kRefused, line);
     return false;
   }
@@ -228,6 +238,7 @@ class Run {
   std::unique_ptr<Reading> for_all_sizes_;  ///< made when it is wanted
   FoundSites sites_;
   SharedNodes shared_;
+  std::optional<SiteGraphs> graphs_;  ///< none: nothing is drawn
   Report report_;
 };
 
@@ -257,6 +268,7 @@ Expected<AcceptedAssumptions> accepted_by(const OptimizeOptions& options) {
 Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings) {
   ATTN_OPT_TRY(AcceptedAssumptions accepted, accepted_by(options));
   const OperatorCounts before = count_operators(model.proto);
+  const int64_t weight_bytes = weight_bytes_of(model.proto);
   const onnx::ModelProto original = options.verify == VerifyMode::kModel ? model.proto : onnx::ModelProto();
   std::optional<Inlining> inlining;
   if (options.emit.stage == Stage::kAttention) {
@@ -272,6 +284,7 @@ Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings
   const OperatorCounts after = report.changed ? count_operators(model.proto) : before;
   if (report.changed) update_imports(before, after, model.proto);
   enter_counts(before, after, report);
+  report.weight_bytes = weight_bytes;
   if (options.verify == VerifyMode::kModel && report.changed) {
     ATTN_OPT_TRY(report.model_verification, verify_model(original, model.proto, *model.tensors, options.trial,
                                                          assumes_rows_keep_a_key(report)));

@@ -44,8 +44,8 @@ bool is_dead(const Node& node) {
   return std::ranges::all_of(node.outputs, [](const Value* output) { return !output || output->unused(); });
 }
 
-void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Report& report,
-                 FoundSites& found) {
+void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Report& report, FoundSites& found,
+                 SiteGraphs* graphs) {
   const auto start = Clock::now();
   Matched<Match> match = guarded(node, [&] { return pattern.match(node, context); });
   if (match ? is_dead(node) : match.error().id == kNotAttention) return;
@@ -58,6 +58,7 @@ void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Repo
     found.matched.push_back({*std::move(match), &pattern, report.sites.size()});
   } else {
     enter_miss(match.error(), SiteReport::Outcome::kMissed, site);
+    if (graphs) site.before = graphs->around(node, match.error().node);
   }
   report.sites.push_back(std::move(site));
   found.anchors.push_back(&node);
@@ -115,6 +116,7 @@ void enter_match(const Match& match, SiteReport& line) {
   line.preconditions = match.sdpa.preconditions;
   line.scale = match.sdpa.scale;
   line.softcap = match.sdpa.softcap;
+  if (match.sdpa.type != onnx::TensorProto::UNDEFINED) line.type = type_name(match.sdpa.type);
 }
 
 void enter_miss(const Miss& miss, SiteReport::Outcome outcome, SiteReport& site) {
@@ -155,7 +157,7 @@ Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& opt
   return chosen;
 }
 
-FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report) {
+FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report, SiteGraphs* graphs) {
   FoundSites found;
   std::vector<MatchedSite>& matched = found.matched;
   for (const auto& graph : context.view.graphs()) {
@@ -163,7 +165,7 @@ FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& 
     const size_t first = matched.size();
     for (Node* node : graph->nodes())
       for (const Pattern* pattern : chosen)
-        if (pattern->is_anchor(*node)) try_pattern(*pattern, *node, context, report, found);
+        if (pattern->is_anchor(*node)) try_pattern(*pattern, *node, context, report, found, graphs);
     // What one site shares with a later one must stand above it, whatever the order of their anchors.
     std::stable_sort(matched.begin() + static_cast<std::ptrdiff_t>(first), matched.end(),
                      [](const MatchedSite& a, const MatchedSite& b) {

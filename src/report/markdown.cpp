@@ -4,10 +4,13 @@
 #include <algorithm>
 
 #include "src/report/batch_totals.h"
+#include "src/report/dot.h"
+#include "src/report/drawings.h"
 #include "src/report/findings.h"
 #include "src/report/layout.h"
 #include "src/report/miss_manual.h"
 #include "src/report/report_streams.h"
+#include "src/report/xml.h"
 
 namespace attn_opt {
 namespace {
@@ -68,6 +71,17 @@ std::string site_table(const json& sites) {
   return text + "\n";
 }
 
+/// A drawing of the first site of each of the first groups, folded: GitHub makes pictures of them.
+std::string pictures(const json& report) {
+  constexpr size_t kMostGroups = 4;
+  std::string text;
+  for_each_drawing(report, [&text](const GroupDrawing& drawing) {
+    if (drawing.group >= kMostGroups) return;
+    text += fmt::format("<details><summary>{}</summary>\n\n```mermaid\n{}```\n\n</details>\n", xml_escaped(drawing.caption()), mermaid(diagram_of(*drawing.graph)));
+  });
+  return text;
+}
+
 std::string operator_table(const json& operators) {
   if (operators.empty()) return {};
   std::string text = "<details><summary>Operators</summary>\n\n| | before | after |\n|---|--:|--:|\n";
@@ -117,7 +131,7 @@ class ModelMarkdown : public ReportStream {
     text += site_table(model.report.at("sites")) + reasons(totals);
     for (const Finding& finding : findings_of(model.report))
       if (finding.graph.empty()) text += fmt::format("- {}: {}\n", code(finding.rule), cell(finding.message));
-    return text + operator_table(model.report.at("operators"));
+    return text + pictures(model.report) + operator_table(model.report.at("operators"));
   }
   std::string end() override { return {}; }
 };

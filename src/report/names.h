@@ -8,6 +8,7 @@
 namespace attn_opt {
 
 std::string_view name_of(SiteReport::Outcome outcome);  ///< "fused", "missed", "refused"
+std::string_view name_of(SiteGraph::Node::Role role);   ///< "plain", "anchor", "walked", "stopped", "written"
 std::string_view name_of(Verdict verdict);              ///< "verified", "failed", "unverified"
 
 /// "proven", "refined" (where it does not hold NaN becomes a number) or "assumed".

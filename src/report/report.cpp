@@ -1,6 +1,7 @@
 #include "attn_opt/report.h"
 
 #include <algorithm>
+#include <array>
 
 #include "src/report/findings.h"
 #include "src/report/miss_manual.h"
@@ -27,6 +28,11 @@ std::string_view name_of(SiteReport::Outcome outcome) {
     case SiteReport::Outcome::kRefused: return "refused";
   }
   return "missed";
+}
+
+std::string_view name_of(SiteGraph::Node::Role role) {
+  constexpr std::array kNames = {"plain", "anchor", "walked", "stopped", "written"};
+  return kNames.at(static_cast<size_t>(role));
 }
 
 std::string_view name_of(Verdict verdict) {

@@ -36,6 +36,9 @@ TEST(ReportStream, EndingsAndNamesChooseTheFormat) {
   EXPECT_EQ(report_format_of("report.sarif.json"), ReportFormat::kSarif);
   EXPECT_EQ(report_format_of("report.xml"), ReportFormat::kJunit);
   EXPECT_EQ(report_format_of("report.md"), ReportFormat::kMarkdown);
+  EXPECT_EQ(report_format_of("report.html"), ReportFormat::kHtml);
+  EXPECT_EQ(report_format_of("report.svg"), ReportFormat::kSvg);
+  EXPECT_EQ(report_format_of("report.dot"), ReportFormat::kDot);
   EXPECT_EQ(report_format_of("report.txt"), std::nullopt);
   EXPECT_EQ(report_format_named("junit"), ReportFormat::kJunit);
   EXPECT_EQ(report_format_named("xml"), std::nullopt);

@@ -72,7 +72,9 @@ TEST(ReportJson, HoldsAFusedSite) {
   const json expected = json::parse(R"json({
     "name": "/layers.0/attn/Softmax", "op": "Softmax", "graph": "main", "module": null, "source_file": null, "source_line": null,
     "pattern": "softmax_attention", "outcome": "fused", "lost": null, "summary": "4d, 8 heads on 2, with past, verified (3e-16, 0.5 ulp)", "form": "4d", "q_heads": 8, "kv_heads": 2, "past": true, "scale": 0.125, "softcap": 0.0,
-    "is_causal": false, "mask": null,
+    "is_causal": false, "mask": null, "group": 0, "type": "float16",
+    "tensors": {"Q": ["q"], "output": ["y"]}, "nodes_before": ["/layers.0/attn/Softmax", "/layers.0/attn/MatMul"],
+    "nodes_after": ["attention"],
     "peeled": ["Cast", "bias", "scale"],
     "preconditions": [{"id": "scores-finite", "proven": false, "refinement": false, "detail": "nothing bounds Q K^T"},
                       {"id": "sizes-equal", "proven": true, "refinement": false, "detail": "both are seq"}],
