@@ -1,15 +1,32 @@
-# attn_opt_layer(NAME USES target...): the static library attn_opt_NAME of src/NAME/*.cpp, but for main.cpp.
-# Sources are globbed so that adding a file (an operator family, a pattern) needs no edit here.
+# attn_opt_layer(NAME USES target... [DEAR header]): the static library attn_opt_NAME of src/NAME/*.cpp, but for main.cpp.
+# Sources are globbed so that adding a file (an operator family, a pattern) needs no edit here. Those that include the header,
+# which takes long to read, share batches.
 function(attn_opt_layer name)
-  cmake_parse_arguments(LAYER "" "" "USES" ${ARGN})
+  cmake_parse_arguments(LAYER "" "DEAR" "USES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/main[.]cpp$")
   if(NOT sources)
     return()
   endif()
+  if(LAYER_DEAR)
+    attn_opt_readers_first(sources "${LAYER_DEAR}")
+  endif()
   add_library(attn_opt_${name} STATIC ${sources})
   attn_opt_compile_settings(attn_opt_${name})
   target_link_libraries(attn_opt_${name} PUBLIC ${LAYER_USES})
+endfunction()
+
+# attn_opt_readers_first(VARIABLE header): VARIABLE's sources in another order, those first that include what begins with HEADER.
+function(attn_opt_readers_first variable header)
+  set(readers "")
+  foreach(source IN LISTS ${variable})
+    file(STRINGS ${source} found REGEX "^#include [<\"]${header}" LIMIT_COUNT 1)
+    if(found)
+      list(APPEND readers ${source})
+    endif()
+  endforeach()
+  list(REMOVE_ITEM ${variable} ${readers})
+  set(${variable} ${readers} ${${variable}} PARENT_SCOPE)
 endfunction()
 
 # attn_opt_patterns(USES target...): the objects of patterns/*.cpp and patterns/around/*.cpp. Each registers itself, so that all must be linked
@@ -36,13 +53,12 @@ function(attn_opt_shipped_rules variable)
   set(${variable} ${CMAKE_BINARY_DIR}/shipped_rules.cpp PARENT_SCOPE)
 endfunction()
 
-# attn_opt_misses_manual(TARGET): builds docs/misses.md into TARGET.
-function(attn_opt_misses_manual target)
-  set(manual ${PROJECT_SOURCE_DIR}/docs/misses.md)
-  file(READ ${manual} ATTN_OPT_MISSES_MANUAL)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manual})
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/misses_manual.cpp.in ${CMAKE_BINARY_DIR}/misses_manual.cpp @ONLY)
-  target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/misses_manual.cpp)
+# attn_opt_embed(TARGET VARIABLE FILE): TARGET defines attn_opt::VARIABLE, a const char* const with the text of FILE.
+function(attn_opt_embed target ATTN_OPT_VARIABLE file)
+  file(READ ${file} ATTN_OPT_TEXT)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/embedded_text.cpp.in ${CMAKE_BINARY_DIR}/${ATTN_OPT_VARIABLE}.cpp @ONLY)
+  target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/${ATTN_OPT_VARIABLE}.cpp)
 endfunction()
 
 function(attn_opt_compile_settings target)
@@ -52,24 +68,25 @@ function(attn_opt_compile_settings target)
     # GCC 12 warns of overlapping copies inside its own std::string.
     target_compile_options(${target} PRIVATE -Wno-restrict)
   endif()
-  attn_opt_precompile(${target} <onnx/onnx_pb.h> <string> <vector> <unordered_map>)
-endfunction()
-
-# attn_opt_precompile(TARGET header...): precompiles the headers, unless the user names a compiler launcher: a compiler cache
-# serves several build folders at once, but not through precompiled headers.
-function(attn_opt_precompile target)
-  if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    target_precompile_headers(${target} PRIVATE ${ARGN})
+  # Precompiling takes longer than the few batches of a unity build take to read the same. A compiler cache serves several
+  # build folders at once, but not through precompiled headers.
+  get_target_property(in_batches ${target} UNITY_BUILD)
+  if(NOT in_batches AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    target_precompile_headers(${target} PRIVATE <onnx/onnx_pb.h> <string> <vector> <unordered_map>)
   endif()
 endfunction()
 
-# attn_opt_test(NAME USES target... [OF_NODE_TESTS filter]): the test program NAME_tests of tests/NAME/*.cpp. Tests that FILTER
-# names read ONNX's node tests: attn_opt_node_tests registers them.
+# attn_opt_test(NAME USES target... [OF_NODE_TESTS filter] [ONE_BY_ONE]): the test program NAME_tests of tests/NAME/*.cpp. Tests
+# that FILTER names read ONNX's node tests: attn_opt_node_tests registers them. Files that repeat names of each other are compiled
+# one by one.
 function(attn_opt_test name)
-  cmake_parse_arguments(TEST "" "OF_NODE_TESTS" "USES" ${ARGN})
+  cmake_parse_arguments(TEST "ONE_BY_ONE" "OF_NODE_TESTS" "USES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*.cpp)
   if(NOT sources)
     return()
+  endif()
+  if(TEST_ONE_BY_ONE)
+    set(CMAKE_UNITY_BUILD OFF)
   endif()
   add_executable(${name}_tests ${sources})
   attn_opt_compile_settings(${name}_tests)

@@ -57,3 +57,13 @@ else()
     attn_opt_library(re2 "$<IF:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>,${ATTN_OPT_RE2},${ATTN_OPT_RE2_SHARED}>")
   endif()
 endif()
+# Graphviz places the drawings of reports. Its layout is a plugin, which lies in a folder of its own; it is linked, so that no file
+# of the machine need say where it is.
+find_path(ATTN_OPT_GRAPHVIZ_INCLUDE graphviz/gvc.h)
+find_library(ATTN_OPT_GVC NAMES gvc)
+find_library(ATTN_OPT_CGRAPH NAMES cgraph)
+find_library(ATTN_OPT_CDT NAMES cdt)
+find_library(ATTN_OPT_DOT_LAYOUT NAMES gvplugin_dot_layout PATH_SUFFIXES graphviz)
+if(ATTN_OPT_GRAPHVIZ_INCLUDE AND ATTN_OPT_GVC AND ATTN_OPT_CGRAPH AND ATTN_OPT_CDT AND ATTN_OPT_DOT_LAYOUT)
+  attn_opt_library(graphviz "${ATTN_OPT_DOT_LAYOUT};${ATTN_OPT_GVC};${ATTN_OPT_CGRAPH};${ATTN_OPT_CDT}")
+endif()

@@ -11,7 +11,7 @@ namespace attn_opt {
 namespace {
 
 constexpr size_t kMaxAddends = 16;
-constexpr int kMaxDepth = 16;
+constexpr int kMaxAddendDepth = 16;
 
 class Sum {
  public:
@@ -21,7 +21,7 @@ class Sum {
     Value& seen = canonical(value, facts_);
     if (facts_.uniform(seen) == 0.0) return;
     const Node* node = seen.producer;
-    const bool is_followed = node && seen.output == 0 && depth < kMaxDepth && addends_.size() < kMaxAddends && has_all_inputs(*node);
+    const bool is_followed = node && seen.output == 0 && depth < kMaxAddendDepth && addends_.size() < kMaxAddends && has_all_inputs(*node);
     if (!is_followed || !add_operands(*node, coefficient, depth + 1)) addends_.emplace_back(&seen, coefficient);
   }
 

@@ -3,14 +3,13 @@
 #include <cmath>
 #include <limits>
 
+#include "patterns/attention_slots.h"
 #include "patterns/causal_terms.h"
 #include "patterns/inner_values.h"
 #include "patterns/operand_walk.h"
 
 namespace attn_opt {
 namespace {
-
-enum Input { kQ, kK, kV, kMask, kPastKey, kPastValue, kNonpad };
 
 /// (B, L, H*D) or (B, H, L, D).
 std::optional<AxisMap> operand_axes(const Value& value, const char* heads_attribute, const Node& node, Facts& facts) {

@@ -10,13 +10,12 @@
 // go into it. A node of the opset that is written is a site only if that gains something, or if it breaks a rule of the target.
 #include "attn_opt/pattern.h"
 #include "patterns/attention_description.h"
+#include "patterns/attention_slots.h"
 #include "patterns/operand_walk.h"
 #include "patterns/target_breach.h"
 
 namespace attn_opt {
 namespace {
-
-enum Output { kY, kPresentKey, kPresentValue, kScores };
 
 Value* output_read(const Node& node, size_t output) {
   Value* value = node.output(output);

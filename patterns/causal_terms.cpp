@@ -65,12 +65,12 @@ bool tells_positions(const std::vector<ScoreTerm>& terms) {
 }
 
 /// Conditions within conditions that are looked at.
-constexpr int kMaxDepth = 4;
+constexpr int kMaxConditionDepth = 4;
 
 /// TERM, a mask, as masks of which positions tell some; itself if they tell nothing of it, or all.
 std::vector<ScoreTerm> masks_in(ScoreTerm term, Facts& facts, int depth = 0) {
   read(term, facts);
-  const auto whole = depth < kMaxDepth && !is_one_rule(term) ? condition_of(term, facts) : std::nullopt;
+  const auto whole = depth < kMaxConditionDepth && !is_one_rule(term) ? condition_of(term, facts) : std::nullopt;
   const auto conditions = whole ? conditions_of(*whole, facts) : std::nullopt;
   if (!conditions) return {std::move(term)};
   std::vector<ScoreTerm> masks;

@@ -16,11 +16,13 @@
 namespace attn_opt {
 namespace {
 
-enum Input { kX, kWeights, kBias, kMask, kPast, kAttentionBias, kPastLength };
-enum Output { kY, kPresent };
+enum ProjectedInput { kProjectedX, kProjectedWeights, kProjectedBias, kProjectedMask, kProjectedPast,
+                      kProjectedAttentionBias, kProjectedPastLength };
+enum ProjectedOutput { kProjectedY, kProjectedPresent };
 
-constexpr InputRank kRanks[] = {
-    {kX, "input", 3, true}, {kWeights, "weights", 2, true}, {kBias, "bias", 1}, {kPast, "past", 5}, {kAttentionBias, "attention_bias", 4},
+constexpr InputRank kProjectedRanks[] = {
+    {kProjectedX, "input", 3, true}, {kProjectedWeights, "weights", 2, true}, {kProjectedBias, "bias", 1},
+    {kProjectedPast, "past", 5}, {kProjectedAttentionBias, "attention_bias", 4},
 };
 
 class ContribAttentionReader {
@@ -37,33 +39,33 @@ class ContribAttentionReader {
 
   Matched<Match> read() {
     ATTN_OPT_DONE(refuse());
-    ATTN_OPT_DONE(check_ranks(node_, kRanks, facts_));
+    ATTN_OPT_DONE(check_ranks(node_, kProjectedRanks, facts_));
     ATTN_OPT_DONE(read_sizes());
     Match match;
     match.anchor = match.insert_before = &node_;
     match.peeled = {operator_name(node_)};
-    match.has_past = node_.input(kPast) != nullptr;
+    match.has_past = node_.input(kProjectedPast) != nullptr;
     ContribOperands operands = project();
     join_caches(operands, match);
-    const ContribMasking masking{node_.input(kMask), node_.float_attribute("mask_filter_value", -10000),
+    const ContribMasking masking{node_.input(kProjectedMask), node_.float_attribute("mask_filter_value", -10000),
                                  node_.int_attribute("unidirectional", 0) != 0, true};
-    Value* const bias = node_.input(kAttentionBias);
+    Value* const bias = node_.input(kProjectedAttentionBias);
     ATTN_OPT_DONE(describe_contrib(operands, masking, bias, scores_, node_, context_, inner_, match.sdpa));
     return match;
   }
 
  private:
   Matched<void> refuse() const {
-    if (!node_.output(kY)) return missed(std::string(kNotAttention), &node_, "");
+    if (!node_.output(kProjectedY)) return missed(std::string(kNotAttention), &node_, "");
     if (node_.int_attribute("do_rotary", 0) != 0)
       return missed("contrib-attention.rotary", &node_, "do_rotary, whose caches the node makes itself");
-    if (node_.input(kPastLength) || node_.int_attribute("past_present_share_buffer", 0) != 0)
+    if (node_.input(kProjectedPastLength) || node_.int_attribute("past_present_share_buffer", 0) != 0)
       return missed("contrib-attention.shared-buffer", &node_, "past and present are one buffer");
     return {};
   }
 
   Matched<void> read_sizes() {
-    const Shape &x = facts_.shape(*node_.inputs[kX]).known(), &weights = facts_.shape(*node_.inputs[kWeights]).known();
+    const Shape &x = facts_.shape(*node_.inputs[kProjectedX]).known(), &weights = facts_.shape(*node_.inputs[kProjectedWeights]).known();
     if (const auto* sizes = node_.ints_attribute("qkv_hidden_sizes")) sizes_.assign(sizes->begin(), sizes->end());
     const Dim& width = weights[1];
     if (sizes_.empty() && width.is_constant()) sizes_.assign(3, width.value() / 3);
@@ -71,22 +73,22 @@ class ContribAttentionReader {
                      sizes_[0] % heads_ == 0 && sizes_[2] % heads_ == 0;
     if (!fit)
       return missed("contrib.shape", &node_, "weights " + to_string(weights) + " for " + std::to_string(heads_) + " heads");
-    scores_.type = facts_.type(*node_.inputs[kX]);
+    scores_.type = facts_.type(*node_.inputs[kProjectedX]);
     scores_.batch = x[0];
     scores_.heads = heads_;
     scores_.queries = scores_.new_keys = x[1];
-    scores_.batch_size = inner_.size(*node_.inputs[kX], 0);
-    scores_.query_count = scores_.key_count = inner_.size(*node_.inputs[kX], 1);
-    if (!node_.input(kPast)) return {};
-    scores_.past = facts_.shape(*node_.inputs[kPast]).known()[3];
-    scores_.past_count = inner_.size(*node_.inputs[kPast], 3);
+    scores_.batch_size = inner_.size(*node_.inputs[kProjectedX], 0);
+    scores_.query_count = scores_.key_count = inner_.size(*node_.inputs[kProjectedX], 1);
+    if (!node_.input(kProjectedPast)) return {};
+    scores_.past = facts_.shape(*node_.inputs[kProjectedPast]).known()[3];
+    scores_.past_count = inner_.size(*node_.inputs[kProjectedPast], 3);
     scores_.key_count = inner_.sum(scores_.past_count, scores_.key_count);
     return {};
   }
 
   ContribOperands project() {
-    Value* product = inner_.build().node("MatMul", {node_.inputs[kX], node_.inputs[kWeights]});
-    if (Value* bias = node_.input(kBias)) product = inner_.build().node("Add", {product, bias});
+    Value* product = inner_.build().node("MatMul", {node_.inputs[kProjectedX], node_.inputs[kProjectedWeights]});
+    if (Value* bias = node_.input(kProjectedBias)) product = inner_.build().node("Add", {product, bias});
     const auto parts = inner_.split(product, sizes_, 2);
     const auto view = [&](size_t part) {
       return OperandView{parts[part], merged_axes(scores_.batch, scores_.queries, heads_, sizes_[part] / heads_)};
@@ -96,10 +98,10 @@ class ContribAttentionReader {
 
   /// With a past K and V are what the present stacks; so they are if a present is read.
   void join_caches(ContribOperands& operands, Match& match) {
-    Value* present = node_.output(kPresent);
+    Value* present = node_.output(kProjectedPresent);
     const bool is_read = present && !present->unused();
     std::vector<Value*> past;
-    if (Value* given = node_.input(kPast)) past = inner_.split(given, {1, 1}, 0);
+    if (Value* given = node_.input(kProjectedPast)) past = inner_.split(given, {1, 1}, 0);
     if (past.empty() && !is_read) return;
     std::vector<Value*> stacked;
     for (size_t part : {0, 1}) {

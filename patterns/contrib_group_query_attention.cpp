@@ -11,6 +11,7 @@
 #include <limits>
 #include <optional>
 
+#include "patterns/attention_slots.h"
 #include "patterns/contrib_masks.h"
 #include "patterns/contrib_operator.h"
 #include "patterns/contrib_ranks.h"
@@ -22,17 +23,17 @@
 namespace attn_opt {
 namespace {
 
-enum Input {
-  kQuery, kKey, kValue, kPastKey, kPastValue, kLastKeys, kTotal, kCos, kSin, kPositions, kAttentionBias,
-  kHeadSink, kKeyScale, kValueScale, kQueryNorm, kKeyNorm
+enum GroupQueryInput {
+  kGroupedQuery, kGroupedKey, kGroupedValue, kGroupedPastKey, kGroupedPastValue, kGroupedLastKeys, kGroupedTotal,
+  kGroupedCos, kGroupedSin, kGroupedPositions, kGroupedAttentionBias, kGroupedHeadSink,
+  kGroupedKeyScale, kGroupedValueScale, kGroupedQueryNorm, kGroupedKeyNorm
 };
-enum Output { kY, kPresentKey, kPresentValue, kScores };
 
-constexpr InputRank kRanks[] = {
-    {kQuery, "query", 3, true},    {kKey, "key", 3},           {kValue, "value", 3},
-    {kPastKey, "past_key", 4},     {kPastValue, "past_value", 4}, {kHeadSink, "head_sink", 1},
-    {kCos, "cos_cache", 2},        {kSin, "sin_cache", 2},     {kPositions, "position_ids", 2},
-    {kAttentionBias, "attention_bias", 4},
+constexpr InputRank kGroupQueryRanks[] = {
+    {kGroupedQuery, "query", 3, true}, {kGroupedKey, "key", 3},               {kGroupedValue, "value", 3},
+    {kGroupedPastKey, "past_key", 4},  {kGroupedPastValue, "past_value", 4},  {kGroupedHeadSink, "head_sink", 1},
+    {kGroupedCos, "cos_cache", 2},     {kGroupedSin, "sin_cache", 2},         {kGroupedPositions, "position_ids", 2},
+    {kGroupedAttentionBias, "attention_bias", 4},
 };
 
 constexpr DataType kInt64 = onnx::TensorProto::INT64;
@@ -55,14 +56,14 @@ class GroupQueryAttentionReader {
 
   Matched<Match> read() {
     ATTN_OPT_DONE(refuse());
-    ATTN_OPT_DONE(check_ranks(node_, kRanks, facts_));
+    ATTN_OPT_DONE(check_ranks(node_, kGroupQueryRanks, facts_));
     ATTN_OPT_DONE(check_lengths());
     ATTN_OPT_DONE(read_sizes());
     Match match;
     match.anchor = match.insert_before = &node_;
     match.peeled = {operator_name(node_)};
     match.kv_group = heads_ / kv_heads_;
-    match.has_past = node_.input(kPastKey) != nullptr;
+    match.has_past = node_.input(kGroupedPastKey) != nullptr;
     ATTN_OPT_DONE(describe(match));
     return match;
   }
@@ -74,26 +75,26 @@ class GroupQueryAttentionReader {
 
   Matched<void> refuse() const {
     if (!node_.output(kY)) return missed(std::string(kNotAttention), &node_, "");
-    if (node_.input(kKeyScale) || node_.input(kValueScale) || is_quantized("k_quant_type") || is_quantized("v_quant_type"))
+    if (node_.input(kGroupedKeyScale) || node_.input(kGroupedValueScale) || is_quantized("k_quant_type") || is_quantized("v_quant_type"))
       return miss("group-query-attention.quantized-cache", "the cache is quantized");
     if (node_.int_attribute("sliding_window_cache", 0) != 0)
       return miss("group-query-attention.window-cache", "the cache holds a window only");
-    if (node_.input(kQueryNorm) || node_.input(kKeyNorm))
+    if (node_.input(kGroupedQueryNorm) || node_.input(kGroupedKeyNorm))
       return miss("group-query-attention.normalized", "Q and K are normalized inside");
     if (const Value* scores = node_.output(kScores); scores && !scores->unused())
       return miss("group-query-attention.scores-output", "output_qk is read");
     if (heads_ <= 0 || heads_ > kMostHeads || kv_heads_ <= 0 || heads_ % kv_heads_ != 0 || window_ == 0 || window_ < -1)
       return miss("group-query-attention.attributes", "num_heads, kv_num_heads or local_window_size");
-    const bool given = node_.input(kLastKeys) && node_.input(kTotal);
-    return given && (node_.input(kKey) == nullptr) == (node_.input(kValue) == nullptr) &&
-                   (node_.input(kPastKey) == nullptr) == (node_.input(kPastValue) == nullptr)
+    const bool given = node_.input(kGroupedLastKeys) && node_.input(kGroupedTotal);
+    return given && (node_.input(kGroupedKey) == nullptr) == (node_.input(kGroupedValue) == nullptr) &&
+                   (node_.input(kGroupedPastKey) == nullptr) == (node_.input(kGroupedPastValue) == nullptr)
                ? Matched<void>{}
                : miss("group-query-attention.inputs", "seqlens_k, or one of key and value or of their past");
   }
 
   /// seqlens_k (B), or (B, 1) as ONNX Runtime takes it too.
   Matched<void> check_lengths() const {
-    const Value& lengths = *node_.inputs[kLastKeys];
+    const Value& lengths = *node_.inputs[kGroupedLastKeys];
     const MaybeShape shape = facts_.shape(lengths);
     if (shape.has_rank(1) || (shape.has_rank(2) && (*shape)[1].is(1))) return {};
     return missed("contrib.rank", &node_, "seqlens_k '" + lengths.name + "' is " + (shape ? to_string(*shape) : "of no known rank") +
@@ -106,21 +107,21 @@ class GroupQueryAttentionReader {
   }
 
   Matched<void> read_sizes() {
-    const Shape& query = facts_.shape(*node_.inputs[kQuery]).known();
-    const int64_t all = node_.input(kKey) ? heads_ : heads_ + 2 * kv_heads_;
+    const Shape& query = facts_.shape(*node_.inputs[kGroupedQuery]).known();
+    const int64_t all = node_.input(kGroupedKey) ? heads_ : heads_ + 2 * kv_heads_;
     const auto size = exact_quotient(query[2], Dim(all));
     if (!size || !size->is_constant() || size->value() <= 0)
       return missed("contrib.shape", &node_, "the head size of a query " + to_string(query) + " is no number");
     size_ = size->value();
-    scores_.type = facts_.type(*node_.inputs[kQuery]);
+    scores_.type = facts_.type(*node_.inputs[kGroupedQuery]);
     scores_.batch = query[0];
     scores_.heads = heads_;
     scores_.queries = scores_.new_keys = query[1];
-    scores_.batch_size = inner_.size(*node_.inputs[kQuery], 0);
-    scores_.query_count = inner_.size(*node_.inputs[kQuery], 1);
-    if (!node_.input(kPastKey)) return {};
-    scores_.past = facts_.shape(*node_.inputs[kPastKey]).known()[2];
-    if (facts_.type(*node_.inputs[kPastKey]) != scores_.type)
+    scores_.batch_size = inner_.size(*node_.inputs[kGroupedQuery], 0);
+    scores_.query_count = inner_.size(*node_.inputs[kGroupedQuery], 1);
+    if (!node_.input(kGroupedPastKey)) return {};
+    scores_.past = facts_.shape(*node_.inputs[kGroupedPastKey]).known()[2];
+    if (facts_.type(*node_.inputs[kGroupedPastKey]) != scores_.type)
       return miss("group-query-attention.quantized-cache", "the cache is of another type");
     return {};
   }
@@ -134,13 +135,13 @@ class GroupQueryAttentionReader {
     sdpa.scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(size_));
     sdpa.softcap = std::max(0.0f, static_cast<float>(node_.float_attribute("softcap", 0)));
     // A query without keys gives 0; one whose keys a bias drops gives NaN, which Attention does not.
-    sdpa.guarded = node_.input(kAttentionBias) == nullptr;
+    sdpa.guarded = node_.input(kGroupedAttentionBias) == nullptr;
     const auto [q, k, v] = operands();
     read_lengths();
     Value* q_turned = q;
     Value* k_turned = k;
     if (node_.int_attribute("do_rotary", 0) != 0) {
-      if (!node_.input(kCos) || !node_.input(kSin))
+      if (!node_.input(kGroupedCos) || !node_.input(kGroupedSin))
         return miss("group-query-attention.inputs", "do_rotary without its caches");
       q_turned = rotated(q);
       k_turned = rotated(k);
@@ -169,10 +170,10 @@ class GroupQueryAttentionReader {
 
   /// Q, K and V as (B, heads, S, D).
   std::tuple<Value*, Value*, Value*> operands() {
-    if (node_.input(kKey))
-      return {split_heads(node_.inputs[kQuery], heads_), split_heads(node_.inputs[kKey], kv_heads_),
-              split_heads(node_.inputs[kValue], kv_heads_)};
-    const auto parts = inner_.split(node_.inputs[kQuery], {heads_ * size_, kv_heads_ * size_, kv_heads_ * size_}, 2);
+    if (node_.input(kGroupedKey))
+      return {split_heads(node_.inputs[kGroupedQuery], heads_), split_heads(node_.inputs[kGroupedKey], kv_heads_),
+              split_heads(node_.inputs[kGroupedValue], kv_heads_)};
+    const auto parts = inner_.split(node_.inputs[kGroupedQuery], {heads_ * size_, kv_heads_ * size_, kv_heads_ * size_}, 2);
     return {split_heads(parts[0], heads_), split_heads(parts[1], kv_heads_), split_heads(parts[2], kv_heads_)};
   }
 
@@ -184,12 +185,12 @@ class GroupQueryAttentionReader {
 
   /// Lengths, int64 (B, 1): keys that there were before, and with the new ones. A prompt starts anew.
   void read_lengths() {
-    Value* last = inner_.int64(*node_.inputs[kLastKeys]);
+    Value* last = inner_.int64(*node_.inputs[kGroupedLastKeys]);
     if (facts_.shape(*last).has_rank(1)) last = inner_.unsqueezed(last, {1});
     length_ = inner_.sum(last, inner_.number(1, kInt64));
-    total_ = inner_.reshaped(inner_.int64(*node_.inputs[kTotal]), {1});
+    total_ = inner_.reshaped(inner_.int64(*node_.inputs[kGroupedTotal]), {1});
     is_prompt_ = op("Equal", {total_, scores_.query_count});
-    if (!node_.input(kPastKey)) return;
+    if (!node_.input(kGroupedPastKey)) return;
     Value* before = op("Sub", {length_, scores_.query_count});
     before_ = op("Where", {is_prompt_, inner_.number(0, kInt64), before});
   }
@@ -203,7 +204,7 @@ class GroupQueryAttentionReader {
   /// Of a prompt only the first of given positions counts.
   Value* rotary_positions() {
     Value* positions = places();
-    if (Value* given = node_.input(kPositions)) {
+    if (Value* given = node_.input(kGroupedPositions)) {
       Value* first = inner_.slice(inner_.reshaped(given, {-1}), inner_.build().ints({0}), inner_.build().ints({1}), 0);
       positions = op("Where", {is_prompt_, inner_.sum(first, inner_.positions(scores_.query_count)), given});
     }
@@ -211,22 +212,22 @@ class GroupQueryAttentionReader {
   }
 
   Value* rotated(Value* heads) {
-    const MaybeShape cache = facts_.shape(*node_.inputs[kCos]);
+    const MaybeShape cache = facts_.shape(*node_.inputs[kGroupedCos]);
     GraphBuilder::Attributes attributes{
         GraphBuilder::attribute("interleaved", node_.int_attribute("rotary_interleaved", 0) != 0 ? int64_t{1} : 0)};
     if (cache && cache->size() == 2 && (*cache)[1].is_constant() && (*cache)[1].value() * 2 != size_)
       attributes.push_back(GraphBuilder::attribute("rotary_embedding_dim", (*cache)[1].value() * 2));
-    return inner_.build().node("RotaryEmbedding", {heads, node_.inputs[kCos], node_.inputs[kSin], rotary_positions()},
+    return inner_.build().node("RotaryEmbedding", {heads, node_.inputs[kGroupedCos], node_.inputs[kGroupedSin], rotary_positions()},
                                attributes);
   }
 
   /// K and V with the past in front of them, as the present outputs are.
   std::pair<Value*, Value*> join_caches(Value* key, Value* value, Match& match) {
-    Value* k = node_.input(kPastKey) ? present(node_.inputs[kPastKey], key) : key;
-    Value* v = node_.input(kPastKey) ? present(node_.inputs[kPastValue], value) : value;
+    Value* k = node_.input(kGroupedPastKey) ? present(node_.inputs[kGroupedPastKey], key) : key;
+    Value* v = node_.input(kGroupedPastKey) ? present(node_.inputs[kGroupedPastValue], value) : value;
     for (auto [output, made] : {std::pair{kPresentKey, k}, std::pair{kPresentValue, v}})
       if (Value* existing = node_.output(output); existing && !existing->unused())
-        match.copies.push_back({existing, node_.input(kPastKey) ? made : op("Identity", {made})});
+        match.copies.push_back({existing, node_.input(kGroupedPastKey) ? made : op("Identity", {made})});
     return {k, v};
   }
 
@@ -264,9 +265,9 @@ class GroupQueryAttentionReader {
   void add_mask(Value& key, Sdpa& sdpa) {
     const Dim rows = facts_.shape(key).known()[2];
     const Shape frame{scores_.batch, scores_.heads, scores_.queries, rows};
-    if (Value* bias = node_.input(kAttentionBias)) {
+    if (Value* bias = node_.input(kGroupedAttentionBias)) {
       ScoreTerm term;
-      term.value = node_.input(kPastKey) ? over_rows(bias, key) : bias;
+      term.value = node_.input(kGroupedPastKey) ? over_rows(bias, key) : bias;
       term.frame = frame;
       sdpa.terms.push_back(term);
     }
@@ -288,7 +289,7 @@ class GroupQueryAttentionReader {
 
   /// One score more for each head, which head_sink gives, or is 0 for smooth_softmax.
   Matched<std::optional<JoinedSinks>> sinks_of_heads() {
-    Value* sinks = node_.input(kHeadSink);
+    Value* sinks = node_.input(kGroupedHeadSink);
     if (!sinks && node_.int_attribute("smooth_softmax", 0) != 1) return std::optional<JoinedSinks>();
     const SinkColumns column{1, false};
     if (!sinks) return JoinedSinks{inner_.reshaped(inner_.build().scalar(0, scores_.type), {1, 1, 1, 1}), column};
@@ -306,28 +307,28 @@ class GroupQueryAttentionReader {
 
   /// Of KEYS that the caches have room for, those that the bias has columns for.
   Dim biased_keys(const Dim& keys) const {
-    const Value* bias = node_.input(kAttentionBias);
+    const Value* bias = node_.input(kGroupedAttentionBias);
     const MaybeShape shape = bias ? facts_.shape(*bias) : nullptr;
     return shape && shape->size() == 4 ? minimum((*shape)[3], keys) : keys;
   }
 
   void enter_legal(Sdpa& sdpa) const {
     const Dim keys = scores_.keys(), total_keys = biased_keys(keys);
-    enter_legal_integers(*node_.inputs[kTotal], total_keys, total_keys, facts_, sdpa);
+    enter_legal_integers(*node_.inputs[kGroupedTotal], total_keys, total_keys, facts_, sdpa);
     // Behind a past all queries have their keys; a prompt may be shorter than its padding.
     const Dim least = minimum(scores_.past, 1) * (scores_.queries - 1);
-    enter_legal_integers(*node_.inputs[kLastKeys], least, total_keys - 1, facts_, sdpa);
-    if (const IntegerData* total = facts_.integers(*node_.inputs[kTotal]); total && total->values.size() == 1)
+    enter_legal_integers(*node_.inputs[kGroupedLastKeys], least, total_keys - 1, facts_, sdpa);
+    if (const IntegerData* total = facts_.integers(*node_.inputs[kGroupedTotal]); total && total->values.size() == 1)
       sdpa.legal_sizes.emplace_back(total->values[0], keys);
-    if (Value* bias = node_.input(kAttentionBias))
+    if (Value* bias = node_.input(kGroupedAttentionBias))
       if (const MaybeShape shape = facts_.shape(*bias); shape && shape->size() == 4) {
         sdpa.legal_sizes.emplace_back((*shape)[2], scores_.queries);
         sdpa.legal_sizes.emplace_back((*shape)[3], keys);
       }
-    if (const MaybeShape cache = node_.input(kCos) ? facts_.shape(*node_.inputs[kCos]) : nullptr; cache && cache->size() == 2)
+    if (const MaybeShape cache = node_.input(kGroupedCos) ? facts_.shape(*node_.inputs[kGroupedCos]) : nullptr; cache && cache->size() == 2)
       sdpa.legal_sizes.emplace_back((*cache)[0], keys);
-    if (Value* sinks = node_.input(kHeadSink)) sdpa.legal_sizes.emplace_back(facts_.shape(*sinks).known()[0], heads_);
-    if (Value* positions = node_.input(kPositions)) enter_legal_integers(*positions, 0, 1, facts_, sdpa);
+    if (Value* sinks = node_.input(kGroupedHeadSink)) sdpa.legal_sizes.emplace_back(facts_.shape(*sinks).known()[0], heads_);
+    if (Value* positions = node_.input(kGroupedPositions)) enter_legal_integers(*positions, 0, 1, facts_, sdpa);
   }
 
   Node& node_;

@@ -11,6 +11,7 @@
 // K and V may also be (B, H, S, D), packed into one (B, S, H, 2, D), or with Q into (B, S, H, 3, D).
 #include <initializer_list>
 
+#include "patterns/attention_slots.h"
 #include "patterns/contrib_description.h"
 #include "patterns/contrib_operator.h"
 #include "patterns/contrib_ranks.h"
@@ -19,13 +20,14 @@
 namespace attn_opt {
 namespace {
 
-enum Input {
-  kQuery, kKey, kValue, kBias, kMask, kAttentionBias, kPastKey, kPastValue, kPastLength, kCacheIndirection
+enum MultiHeadInput {
+  kMultiHeadQuery, kMultiHeadKey, kMultiHeadValue, kMultiHeadBias, kMultiHeadMask, kMultiHeadAttentionBias,
+  kMultiHeadPastKey, kMultiHeadPastValue, kMultiHeadPastLength, kMultiHeadCacheIndirection
 };
-enum Output { kY, kPresentKey, kPresentValue, kScores };
 
-constexpr InputRank kRanks[] = {
-    {kBias, "bias", 1}, {kAttentionBias, "attention_bias", 4}, {kPastKey, "past_key", 4}, {kPastValue, "past_value", 4},
+constexpr InputRank kMultiHeadRanks[] = {
+    {kMultiHeadBias, "bias", 1}, {kMultiHeadAttentionBias, "attention_bias", 4},
+    {kMultiHeadPastKey, "past_key", 4}, {kMultiHeadPastValue, "past_value", 4},
 };
 
 constexpr int kScoresWithTerms = 2;  // of qk_matmul_output_mode
@@ -44,9 +46,9 @@ class MultiHeadAttentionReader {
 
   Matched<Match> read() {
     ATTN_OPT_DONE(refuse_buffers());
-    if ((node_.input(kPastKey) == nullptr) != (node_.input(kPastValue) == nullptr))
+    if ((node_.input(kMultiHeadPastKey) == nullptr) != (node_.input(kMultiHeadPastValue) == nullptr))
       return missed("multi-head-attention.inputs", &node_, "one of past_key and past_value");
-    ATTN_OPT_DONE(check_ranks(node_, kRanks, facts_));
+    ATTN_OPT_DONE(check_ranks(node_, kMultiHeadRanks, facts_));
     ATTN_OPT_DONE(read_operands());
     ATTN_OPT_DONE(read_sizes());
     match_.anchor = match_.insert_before = &node_;
@@ -57,7 +59,7 @@ class MultiHeadAttentionReader {
 
  private:
   Matched<void> refuse_buffers() const {
-    if (node_.input(kPastLength) || node_.input(kCacheIndirection))
+    if (node_.input(kMultiHeadPastLength) || node_.input(kMultiHeadCacheIndirection))
       return missed("multi-head-attention.shared-buffer", &node_, "past_sequence_length or cache_indirection is given");
     if (!node_.output(kY)) return missed(std::string(kNotAttention), &node_, "");
     return {};
@@ -71,33 +73,33 @@ class MultiHeadAttentionReader {
   }
 
   Matched<void> read_operands() {
-    ATTN_OPT_MATCH(const MaybeShape query, shape_of(kQuery));
+    ATTN_OPT_MATCH(const MaybeShape query, shape_of(kMultiHeadQuery));
     if (query->size() == 5) {
-      ATTN_OPT_DONE(refuse_beside_packed({kKey, kValue, kPastKey, kPastValue}));
-      return read_packed({&q_, &k_, &v_}, kQuery);
+      ATTN_OPT_DONE(refuse_beside_packed({kMultiHeadKey, kMultiHeadValue, kMultiHeadPastKey, kMultiHeadPastValue}));
+      return read_packed({&q_, &k_, &v_}, kMultiHeadQuery);
     }
-    ATTN_OPT_MATCH(q_, merged(kQuery));
-    ATTN_OPT_MATCH(const MaybeShape key, shape_of(kKey));
+    ATTN_OPT_MATCH(q_, merged(kMultiHeadQuery));
+    ATTN_OPT_MATCH(const MaybeShape key, shape_of(kMultiHeadKey));
     if (key->size() == 5) {
-      ATTN_OPT_DONE(refuse_beside_packed({kValue, kBias, kPastKey, kPastValue}));
-      return read_packed({&k_, &v_}, kKey);
+      ATTN_OPT_DONE(refuse_beside_packed({kMultiHeadValue, kMultiHeadBias, kMultiHeadPastKey, kMultiHeadPastValue}));
+      return read_packed({&k_, &v_}, kMultiHeadKey);
     }
     if (key->size() == 4) {
-      for (auto [view, input] : {std::pair{&k_, kKey}, std::pair{&v_, kValue}}) {
+      for (auto [view, input] : {std::pair{&k_, kMultiHeadKey}, std::pair{&v_, kMultiHeadValue}}) {
         ATTN_OPT_MATCH(const MaybeShape shape, shape_of(input));
         if (shape->size() != 4 || ((*shape)[1].is_constant() && !(*shape)[1].is(heads_))) return misfit(input, *shape);
         *view = {node_.inputs[input], AxisMap::of(*shape, {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature})};
       }
       return {};
     }
-    ATTN_OPT_MATCH(k_, merged(kKey));
-    ATTN_OPT_MATCH(v_, merged(kValue));
+    ATTN_OPT_MATCH(k_, merged(kMultiHeadKey));
+    ATTN_OPT_MATCH(v_, merged(kMultiHeadValue));
     return {};
   }
 
   /// Packed values have no place for INPUTS.
-  Matched<void> refuse_beside_packed(std::initializer_list<Input> inputs) const {
-    for (const Input input : inputs)
+  Matched<void> refuse_beside_packed(std::initializer_list<MultiHeadInput> inputs) const {
+    for (const MultiHeadInput input : inputs)
       if (node_.input(input))
         return missed("multi-head-attention.inputs", &node_, "input " + std::to_string(input) + " beside packed keys and values");
     return {};
@@ -128,31 +130,31 @@ class MultiHeadAttentionReader {
   }
 
   Matched<void> read_sizes() {
-    const Value& query = *node_.inputs[kQuery];
+    const Value& query = *node_.inputs[kMultiHeadQuery];
     scores_.type = facts_.type(query);
     scores_.batch = q_.axes.size(Role::kBatch);
     scores_.heads = heads_;
     scores_.queries = q_.axes.size(Role::kRow);
     scores_.new_keys = k_.axes.size(Role::kRow);
     const bool by_heads = k_.axes.rank() == 4;
-    scores_.batch_size = inner_.size(*node_.inputs[kQuery], 0);
-    scores_.query_count = inner_.size(*node_.inputs[kQuery], 1);
-    Value& of_keys = *node_.inputs[node_.input(kKey) ? kKey : kQuery];
+    scores_.batch_size = inner_.size(*node_.inputs[kMultiHeadQuery], 0);
+    scores_.query_count = inner_.size(*node_.inputs[kMultiHeadQuery], 1);
+    Value& of_keys = *node_.inputs[node_.input(kMultiHeadKey) ? kMultiHeadKey : kMultiHeadQuery];
     scores_.key_count = inner_.size(of_keys, by_heads ? 2 : 1);
-    if (!node_.input(kPastKey)) return {};
-    scores_.past = facts_.shape(*node_.inputs[kPastKey]).known()[2];
-    scores_.past_count = inner_.size(*node_.inputs[kPastKey], 2);
+    if (!node_.input(kMultiHeadPastKey)) return {};
+    scores_.past = facts_.shape(*node_.inputs[kMultiHeadPastKey]).known()[2];
+    scores_.past_count = inner_.size(*node_.inputs[kMultiHeadPastKey], 2);
     scores_.key_count = inner_.sum(scores_.past_count, scores_.key_count);
     return {};
   }
 
   Matched<void> describe(Sdpa& sdpa) {
-    const ContribMasking masking{node_.input(kMask), node_.float_attribute("mask_filter_value", -10000),
+    const ContribMasking masking{node_.input(kMultiHeadMask), node_.float_attribute("mask_filter_value", -10000),
                                  node_.int_attribute("unidirectional", 0) != 0, false};
     ATTN_OPT_DONE(add_biases());
     join_caches();
-    match_.has_past = node_.input(kPastKey) != nullptr;
-    ATTN_OPT_DONE(describe_contrib(operands_, masking, node_.input(kAttentionBias), scores_, node_, context_, inner_, sdpa));
+    match_.has_past = node_.input(kMultiHeadPastKey) != nullptr;
+    ATTN_OPT_DONE(describe_contrib(operands_, masking, node_.input(kMultiHeadAttentionBias), scores_, node_, context_, inner_, sdpa));
     Value* scores = node_.output(kScores);
     if (!scores || scores->unused()) return {};
     if (masking.is_causal)
@@ -164,13 +166,13 @@ class MultiHeadAttentionReader {
 
   /// The bias is for Q, K and V, one after the other; keys and values by heads have had theirs.
   Matched<void> add_biases() {
-    Value* bias = node_.input(kBias);
+    Value* bias = node_.input(kMultiHeadBias);
     if (!bias) return {};
     const Dim q_size = q_.axes.size(Role::kFeature) * Dim(heads_), v_size = v_.axes.size(Role::kFeature) * Dim(heads_);
     if (!q_size.is_constant() || !v_size.is_constant())
       return missed("contrib.shape", &node_, "a bias of " + q_size.str() + " and " + v_size.str() + " numbers");
     const auto parts = inner_.split(bias, {q_size.value(), q_size.value(), v_size.value()}, 0);
-    const bool has_new_keys = !node_.input(kKey) || !k_.axes.is_bhsd();
+    const bool has_new_keys = !node_.input(kMultiHeadKey) || !k_.axes.is_bhsd();
     add(parts[0], q_);
     if (has_new_keys) add(parts[1], k_);
     if (has_new_keys) add(parts[2], v_);
@@ -184,10 +186,10 @@ class MultiHeadAttentionReader {
 
   /// With a past the node's own presents are the operator's; without one they are K and V by heads.
   void join_caches() {
-    for (auto [view, past, present] : {std::tuple{&k_, kPastKey, kPresentKey}, std::tuple{&v_, kPastValue, kPresentValue}}) {
+    for (auto [view, past, present] : {std::tuple{&k_, kMultiHeadPastKey, kPresentKey}, std::tuple{&v_, kMultiHeadPastValue, kPresentValue}}) {
       Value* output = node_.output(static_cast<size_t>(present));
       if (output && output->unused()) output = nullptr;
-      if (node_.input(kPastKey)) {
+      if (node_.input(kMultiHeadPastKey)) {
         view->past = node_.inputs[past];
         view->present = output;
       } else if (output) {

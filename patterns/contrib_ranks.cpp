@@ -3,8 +3,9 @@
 namespace attn_opt {
 namespace {
 
+using P = onnx::TensorProto;
+
 bool holds_numbers(DataType type) {
-  using P = onnx::TensorProto;
   return type != P::UNDEFINED && type != P::STRING && type != P::COMPLEX64 && type != P::COMPLEX128;
 }
 

@@ -13,8 +13,8 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kMaxDepth = 24;
-constexpr int kMaxCopies = 16;
+constexpr int kMaxFormDepth = 24;
+constexpr int kMaxFormCopies = 16;
 constexpr size_t kMaxSources = 64;
 
 /// VALUE and what it is made of by operators of forms, nearest first.
@@ -50,7 +50,7 @@ std::optional<double> number_beside_zero(const Tensor& tensor) {
 std::optional<double> number_of_mask(Value& value, Facts& facts) {
   Value* seen = &value;
   bool is_cast = false;  // which may round other numbers than 0 and 1
-  for (int step = 0; step < kMaxCopies; ++step) {
+  for (int step = 0; step < kMaxFormCopies; ++step) {
     seen = &canonical(*seen, facts);
     if (const Tensor* constant = facts.constant(*seen)) {
       const auto number = number_beside_zero(*constant);
@@ -118,13 +118,12 @@ std::optional<ScoreForm> FormReader::one_step(Node& node, size_t core) {
 
 std::optional<ScoreForm> FormReader::numbers(Value& value) { return read(value, nullptr); }
 
-std::optional<double> FormReader::number_where(const Addend& addend, const std::vector<Literal>& known) {
+std::optional<double> FormReader::number_where(const Addend& addend, const Known& known) {
   if (const auto form = numbers(*addend.value))
     if (const auto number = attn_opt::number_where(*form, known)) return addend.coefficient * *number;
   const Tensor* constant = facts_.constant(*addend.value);
-  for (const Literal& literal : known) {
-    const Node* cast = constant ? literal.condition->producer : nullptr;
-    const Tensor* factor = cast && cast->is("Cast") ? facts_.constant(*cast->inputs[0]) : nullptr;
+  for (const Literal& literal : known.hold) {
+    const Tensor* factor = constant ? facts_.constant(*literal.condition) : nullptr;
     const auto number = factor ? number_beside(*constant, *factor, !literal.holds) : std::nullopt;
     if (number) return addend.coefficient * *number;
   }
@@ -136,7 +135,7 @@ bool FormReader::holds(Value& value, const Value& core) {
   Value& seen = canonical(value, facts_);
   if (&seen == &core) return true;
   const auto [known, is_new] = holds_.try_emplace({&seen, &core}, false);
-  if (!is_new || !seen.producer || depth_ > kMaxDepth) return known->second;
+  if (!is_new || !seen.producer || depth_ > kMaxFormDepth) return known->second;
   ++depth_;
   const Node& node = *seen.producer;
   const bool found = std::ranges::any_of(form_operands(node), [&](size_t number) {
@@ -154,7 +153,7 @@ std::optional<ScoreForm> FormReader::read(Value& value, Value* core) {
   if (const auto number = facts_.uniform(seen)) return number_form(*number);
   if (core && !holds(seen, *core)) return value_form(seen);
   const auto [known, is_new] = known_.try_emplace({&seen, core}, std::nullopt);
-  if (!is_new || depth_ > kMaxDepth) return known->second;
+  if (!is_new || depth_ > kMaxFormDepth) return known->second;
   ++depth_;
   auto form = computed(seen, core);
   --depth_;
@@ -177,6 +176,7 @@ std::optional<ScoreForm> FormReader::computed(Value& value, Value* core) {
   if (node->is("Where")) return chosen(*node, core);
   // Cast(a)  =>  a, from one floating type to another
   if (node->is("Cast") && is_floating(facts_.type(*node->inputs[0])) && is_floating(facts_.type(value))) return operand(*node, 0, core);
+  if (!core && (node->is("Max") || node->is("Min") || node->is("Clip"))) return bounded(*node);
   // Min(a, m ? inf : f)  =>  m ? a : f, where every a is at least f
   if (node->is("Min") && core && node->inputs.size() == 2) {
     const size_t bounded = node->input(0) && holds(*node->inputs[0], *core) ? 0 : 1;
@@ -219,6 +219,20 @@ std::optional<ScoreForm> FormReader::chosen(const Node& node, Value* core) {
   if (!node.input(0)) return std::nullopt;
   const auto held = operand(node, 1, core), otherwise = operand(node, 2, core);
   return held && otherwise ? selection(literal(*node.inputs[0]), *held, *otherwise) : std::nullopt;
+}
+
+/// Max(m ? x : y, a)  =>  m ? Max(x, a) : Max(y, a), and so Min and Clip, all of numbers
+std::optional<ScoreForm> FormReader::bounded(const Node& node) {
+  const auto least = [](double a, double b) { return std::max(a, b); };
+  const auto most = [](double a, double b) { return std::min(a, b); };
+  auto form = operand(node, 0, nullptr);
+  for (size_t i = 1; form && i < node.inputs.size(); ++i) {
+    if (node.is("Clip") && !node.inputs[i]) continue;
+    const auto bound = operand(node, i, nullptr);
+    const bool is_least = node.is("Max") || (node.is("Clip") && i == 1);
+    form = bound ? (is_least ? mapped(*form, *bound, least) : mapped(*form, *bound, most)) : std::nullopt;
+  }
+  return form;
 }
 
 /// Transpose(m ? x : y)  =>  Transpose(m) ? x : y, and so of all that only moves elements

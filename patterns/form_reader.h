@@ -24,8 +24,8 @@ class FormReader {
   /// VALUE as numbers by conditions: ones and zeros cast from booleans, 1 - m, Where(m, 0, -1e4), a constant of 0 and another
   /// number. Nullopt if it may hold others.
   std::optional<ScoreForm> numbers(Value& value);
-  /// The number that ADDEND comes to where all of KNOWN hold.
-  std::optional<double> number_where(const Addend& addend, const std::vector<Literal>& known);
+  /// The number that ADDEND comes to where that is KNOWN.
+  std::optional<double> number_where(const Addend& addend, const Known& known);
 
  private:
   std::optional<ScoreForm> read(Value& value, Value* core);
@@ -34,6 +34,7 @@ class FormReader {
   std::optional<ScoreForm> total(const Node& node, Value* core);
   std::optional<ScoreForm> multiplied(const Node& node, Value* core);
   std::optional<ScoreForm> chosen(const Node& node, Value* core);
+  std::optional<ScoreForm> bounded(const Node& node);
   std::optional<ScoreForm> moved(Node& node);
   Value* moved(Value& condition, Node& node);
   std::optional<ScoreForm> one_or_zero(Value& value);

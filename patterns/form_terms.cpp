@@ -63,7 +63,8 @@ class Writer {
       add_fill(left_.front());
       const std::vector<Literal> guard = left_.front().guard;
       left_.erase(left_.begin());
-      if (guard.size() == 1) context_known_.push_back(guard[0].negated());
+      if (guard.size() == 1) behind_.hold.push_back(guard[0].negated());
+      behind_.excluded.push_back(guard);
     }
     ATTN_OPT_DONE(add_kept());
     return std::move(found_);
@@ -80,15 +81,16 @@ class Writer {
     return common;
   }
 
-  std::vector<Literal> with_context(std::vector<Literal> known) const {
-    known.insert(known.end(), context_known_.begin(), context_known_.end());
+  Known with_fills(Known known) const {
+    known.hold.insert(known.hold.end(), behind_.hold.begin(), behind_.hold.end());
+    known.excluded.insert(known.excluded.end(), behind_.excluded.begin(), behind_.excluded.end());
     return known;
   }
 
   /// ONE, where KNOWN holds, without addends: they are numbers there.
-  Matched<void> make_numbers(ScoreCase& one, const std::vector<Literal>& known) {
+  Matched<void> make_numbers(ScoreCase& one, const Known& known) {
     for (const Addend& addend : one.addends) {
-      const auto number = reader_.number_where(addend, with_context(known));
+      const auto number = reader_.number_where(addend, with_fills(known));
       if (!number) return missed("scores.where", one.met, "no branch is a number: '" + addend.value->name + "'");
       one.number += *number;
     }
@@ -109,12 +111,12 @@ class Writer {
   bool absorb(const Addend& addend) {
     std::vector<double> numbers;
     for (size_t i = 0; i < left_.size() && !is_kept(left_[i]); ++i) {
-      const auto number = reader_.number_where(addend, with_context(known_in(left_, i)));
+      const auto number = reader_.number_where(addend, with_fills(known_in(left_, i)));
       if (!number) return false;
       numbers.push_back(*number);
     }
     for (size_t i = 0; i < left_.size(); ++i) {
-      const auto number = i < numbers.size() ? std::optional(numbers[i]) : reader_.number_where(addend, with_context(known_in(left_, i)));
+      const auto number = i < numbers.size() ? std::optional(numbers[i]) : reader_.number_where(addend, with_fills(known_in(left_, i)));
       if (number) left_[i].number += *number;
       else left_[i].addends.insert(left_[i].addends.begin(), addend);
     }
@@ -183,7 +185,7 @@ class Writer {
   Node& node_;
   FormReader reader_;
   MatchContext& context_;
-  std::vector<Literal> context_known_;  ///< what holds behind the fills so far
+  Known behind_;  ///< what is known behind the fills so far
   FormTerms found_;
 };
 

@@ -20,7 +20,7 @@ bool may_pass_probabilities(const Node& node) {
 
 /// True if another product reads VALUE as well: cheap, since this is asked of every product.
 bool is_shared(Value& value, const Node& product, Facts& facts) {
-  if (!value.producer) return false;
+  if (!value.producer || (value.uses.size() == 1 && value.uses[0].node == &product)) return false;
   return std::ranges::any_of(readers_of(value, facts).all, [&product](const Reader& reader) {
     return reader.node && reader.node != &product && reader.node->graph == product.graph && is_product(*reader.node);
   });
@@ -29,7 +29,7 @@ bool is_shared(Value& value, const Node& product, Facts& facts) {
 /// True if SOFTMAX is followed by products of which PRODUCT is one, and not the first.
 bool is_further(const SoftmaxSite& softmax, const Node& product, MatchContext& context) {
   if (softmax.divided) return false;
-  const auto walk = walk_probabilities(*softmax.output, softmax.keys.value_or(0), softmax.sum, &product, context);
+  const auto walk = walk_probabilities(softmax, &product, context);
   return walk && walk->product == &product && walk->products.front() != &product;
 }
 

@@ -72,24 +72,10 @@ GuardMeaning read_guard_behind(Reading& reading, const ScoreLayout& layout, Valu
 
 }  // namespace
 
-Matched<void> add_renormalised_mask(const ScoreLayout& layout, Reading& reading, MatchContext& context) {
-  const auto& mask = reading.probabilities.mask;
-  if (!mask) return {};
-  Value* keep = placed(*mask->keep, layout, *reading.probabilities.product, context);
-  if (!keep) return missed("probabilities.mask", reading.probabilities.product, "the mask's rank is not known", reading.probabilities.peeled);
-  constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
-  auto& terms = reading.scores.terms;
-  terms.insert(terms.begin(), {ScoreTerm::Kind::kKeep, keep, 1, kMinusInf, layout.placed(reading.probabilities.masked_shape)});
-  return {};
-}
-
 /// NaN is made 0 where all scores are -inf, and a guard that tests for NaN does no less. One that tests for something else is a step.
 Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, const SoftmaxSite& softmax, MatchContext& context) {
   const auto& guard = reading.probabilities.guard;
-  if (const auto& mask = reading.probabilities.mask; mask && !guard) {
-    if (mask->guards_nan) return GuardMeaning::kScores;
-    return mask->guards_empty_rows && reading.scores.terms.size() == 1 ? GuardMeaning::kEmptyRows : GuardMeaning::kNothing;
-  }
+  if (softmax.guards_nan && !guard) return GuardMeaning::kScores;
   if (!guard) {
     const GuardMeaning behind = read_guard_behind(reading, layout, *softmax.input, context);
     return behind == GuardMeaning::kNothing && softmax.guards_empty_rows && empties_rows_alone(reading.scores.terms) ? GuardMeaning::kEmptyRows : behind;

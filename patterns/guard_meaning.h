@@ -19,10 +19,6 @@ struct Reading {
   std::optional<double> fill_above;  ///< that masked keys have until they are masked again behind the softmax
 };
 
-/// Adds the mask that probabilities were divided behind: it hides keys as -inf in the scores, of LAYOUT, does. Miss
-/// "probabilities.mask": its rank is not known.
-Matched<void> add_renormalised_mask(const ScoreLayout& layout, Reading& reading, MatchContext& context);
-
 /// What READING's guard makes of rows of SOFTMAX, of LAYOUT; one that tests for something else becomes a step. Misses:
 /// "probabilities.mask", "probabilities.guard".
 Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, const SoftmaxSite& softmax, MatchContext& context);

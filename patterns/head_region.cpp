@@ -16,7 +16,7 @@ namespace attn_opt {
 namespace {
 
 /// Of a region: RoPE and RMSNorm written out are 16.
-constexpr size_t kMaxNodes = 32;
+constexpr size_t kMaxRegionNodes = 32;
 /// Operators have had their present inputs and attributes since, but for those that are written anew below.
 constexpr int kFirstOpset = 13;
 
@@ -197,7 +197,7 @@ class Region {
     const std::vector<HeadInput> inputs = HeadInputs(*node, *shape, axis, facts_).find();
     if (!holds(node)) nodes_.push_back({node, inputs});
     const auto follow = [&](const HeadInput& input) { return add(canonical(*node->inputs[input.input], facts_), input.axis); };
-    return !inputs.empty() && nodes_.size() <= kMaxNodes && std::ranges::all_of(inputs, follow);
+    return !inputs.empty() && nodes_.size() <= kMaxRegionNodes && std::ranges::all_of(inputs, follow);
   }
 
   bool may_be_written(const Node& node, const Value& value) {

@@ -16,7 +16,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kMaxSteps = 64;
+constexpr int kMaxOperandSteps = 64;
 
 std::vector<int64_t> perm_of(const Node& node, size_t rank) {
   std::vector<int64_t> perm;
@@ -155,7 +155,7 @@ std::vector<OperandView> views_before(Node& node, const Operand& operand, MatchC
 template <class Before>
 Operand walk_up(OperandView start, Facts& facts, Before before) {
   Operand operand{{std::move(start)}};
-  for (int step = 0; step < kMaxSteps; ++step) {
+  for (int step = 0; step < kMaxOperandSteps; ++step) {
     Value& source = canonical(*operand.views.back().value, facts);
     if (&source != operand.views.back().value) {
       operand.views.push_back(OperandView(operand.views.back()));
@@ -197,7 +197,7 @@ Operand walk_movement(OperandView start, MatchContext& context) {
 
 std::vector<OutputView> walk_output(Value& value, const AxisMap& axes, MatchContext& context) {
   std::vector<OutputView> views{{&value, axes}};
-  for (int step = 0; step < kMaxSteps; ++step) {
+  for (int step = 0; step < kMaxOperandSteps; ++step) {
     const OutputView& view = views.back();
     const Readers readers = readers_of(*view.value, context.facts);
     const Reader* reader = readers.only_one() ? &readers.all[0] : nullptr;

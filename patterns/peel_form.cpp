@@ -19,7 +19,7 @@ constexpr size_t kMaxSearched = 64;
 
 /// True for what may stand between a product and scores.
 bool may_carry_scores(const Node& node) {
-  constexpr std::array kOthers = {"CastLike", "Clip", "Tanh", "Concat", "Dropout"};
+  constexpr std::array kOthers = {"CastLike", "Clip", "Tanh", "Concat", "Dropout", "Log", "LogSoftmax", "Softmax", "Exp"};
   return !form_operands(node).empty() || has(node, Trait::kKeepsAll) ||
          std::ranges::any_of(kOthers, [&](const char* name) { return node.is(name); });
 }

@@ -4,7 +4,6 @@
 //   Reshape, Flatten, (Un)squeeze of the leading axes   Transpose of the last two axes, also around axes of size 1
 //   the same, of rows, in front of all others
 //   Mul, Div, Where with 0                              of whole rows, or of keys of all rows alike (linear_steps.h)
-//   Mul, ReduceSum, Div                                 a mask, and what it leaves divided by its sum (renormalised_mask.h)
 //   Slice, Split, Gather, Pad that cut off sinks (cut_columns.h)
 #include "patterns/probability_walk.h"
 
@@ -21,7 +20,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kMaxSteps = 32;
+constexpr int kMaxProbabilitySteps = 32;
 /// An axis that no value has.
 constexpr size_t kNowhere = 64;
 
@@ -30,15 +29,17 @@ bool is_on_the_way(const Node& node) {
          node.is("Reshape") || node.is("Flatten") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Transpose") || node.is("Concat");
 }
 
-class Walker {
+class ProbabilityWalker {
  public:
-  Walker(Value& start, size_t keys, const Node* sum, const Node* wanted, MatchContext& context)
-      : value_(&start), keys_(keys), sum_(sum), wanted_(wanted), context_(context), facts_(context.facts) {}
+  ProbabilityWalker(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context)
+      : value_(softmax.output), keys_(softmax.keys.value_or(0)), sum_(softmax.sum), wanted_(wanted), context_(context), facts_(context.facts) {
+    walk_.sinks = softmax.cut_off;
+  }
 
   Matched<ProbabilityWalk> run() {
-    for (int step = 0; step < kMaxSteps; ++step) {
+    for (int step = 0; step < kMaxProbabilitySteps; ++step) {
       const Readers readers = readers_here();
-      if (pass_mask(readers) || pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers)) continue;
+      if (pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers)) continue;
       ATTN_OPT_MATCH(Node * next, next_node(readers));
       if (is_product(*next)) {
         walk_.product = next;
@@ -98,21 +99,6 @@ class Walker {
     return true;
   }
 
-  bool pass_mask(const Readers& readers) {
-    if (walk_.mask || walk_.row_split || !walk_.steps.empty() || walk_.transposed || !walk_.perm.empty() || (walk_.guard && walk_.guard->mask)) return false;
-    auto mask = renormalised_mask(readers, *value_, keys_, context_);
-    if (!mask) return false;
-    walk_.masked_shape = facts_.shape(*value_).known();
-    // Rows that a guard made 0 are 0 / 0 again, or 0 / 1; what sinks took of a row's weight is divided by as well.
-    mask->guards_nan |= walk_.guard && mask->guards_empty_rows;
-    walk_.guard.reset();
-    walk_.drops_sinks = walk_.sinks.has_value();
-    walk_.peeled.emplace_back("Mul(mask) / ReduceSum");
-    value_ = mask->result;
-    walk_.mask = std::move(mask);
-    return true;
-  }
-
   Readers readers_here() const {
     Readers readers = readers_of(*value_, facts_);
     if (sum_) std::erase_if(readers.all, [this](const Reader& reader) { return reader.node == sum_; });
@@ -120,7 +106,7 @@ class Walker {
   }
 
   void note_escape() {
-    walk_.escaping.push_back({value_, walk_.transposed, walk_.steps.size(), walk_.guard.has_value(), walk_.mask.has_value()});
+    walk_.escaping.push_back({value_, walk_.transposed, walk_.steps.size(), walk_.guard.has_value()});
   }
 
   /// The node to go on with; VALUE_ becomes the copy that it reads.
@@ -178,7 +164,10 @@ class Walker {
   bool reaches_product(const Node& node, Value& made) const {
     if (is_read_by_product(made)) return true;
     const MaybeShape before = facts_.shape(*value_), after = facts_.shape(made);
-    const bool keeps_axes = before && after && before->size() == after->size() && (*before == *after || node.is("Slice"));
+    if (!before || !after || after->empty()) return false;
+    // Some of the heads, in two axes.
+    const bool picks = node.is("Gather") && before->size() > 4 && before->back() == after->back();
+    const bool keeps_axes = picks || (before->size() == after->size() && (*before == *after || node.is("Slice")));
     return keeps_axes && !node.is("Shape") && product_behind(made, facts_);
   }
 
@@ -241,7 +230,7 @@ class Walker {
   /// together. What stood above would lie otherwise.
   bool moves_all_axes(const Node& node) {
     const auto* perm = node.ints_attribute("perm");
-    if (!perm || perm->size() < 2 || walk_.guard || walk_.mask || !walk_.steps.empty() || walk_.regrouped) return false;
+    if (!perm || perm->size() < 2 || walk_.guard || !walk_.steps.empty() || walk_.regrouped) return false;
     std::vector<int64_t> before = walk_.perm;
     if (before.empty()) {
       before.resize(static_cast<size_t>(perm->size()));
@@ -261,7 +250,7 @@ class Walker {
     const MaybeShape before = facts_.shape(*value_), after = facts_.shape(*node.outputs[0]);
     if (!has(node, Trait::kRegroups) || !before || !after || before->empty() || after->size() < 2 || before->back() != after->back())
       return false;
-    if (keys_from_last() != 0 || walk_.guard || walk_.mask || walk_.sinks || !walk_.steps.empty() || walk_.regrouped) return false;
+    if (keys_from_last() != 0 || walk_.guard || walk_.sinks || !walk_.steps.empty() || walk_.regrouped) return false;
     walk_.row_split = rows_regrouped(*before, *after);
     return true;
   }
@@ -305,7 +294,7 @@ class Walker {
       if (!next && moves_all_axes(node)) next = node.outputs[0];
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
     } else if (const auto cut = columns_cut_off(node, keys_, facts_)) {
-      if (walk_.sinks || walk_.transposed || !walk_.perm.empty() || walk_.guard || walk_.mask || !are_alike_for_keys(walk_.steps))
+      if (walk_.sinks || walk_.transposed || !walk_.perm.empty() || walk_.guard || !are_alike_for_keys(walk_.steps))
         return missed("probabilities.operator", &node, "columns cut off probabilities that were changed", walk_.peeled);
       walk_.sinks = cut->columns;
       next = cut->rest;
@@ -324,7 +313,7 @@ class Walker {
 
   Value* value_;
   size_t keys_;  ///< of the softmax's result; where they are asked for, no axis has moved
-  const Node* sum_;
+  const Node* sum_;  ///< adds up what is divided behind the product
   const Node* wanted_;  ///< of several products; null: the first
   MatchContext& context_;
   Facts& facts_;
@@ -334,9 +323,8 @@ class Walker {
 
 }  // namespace
 
-Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, size_t keys, const Node* sum, const Node* wanted,
-                                            MatchContext& context) {
-  return Walker(softmax_output, keys, sum, wanted, context).run();
+Matched<ProbabilityWalk> walk_probabilities(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context) {
+  return ProbabilityWalker(softmax, wanted, context).run();
 }
 
 }  // namespace attn_opt

@@ -9,9 +9,9 @@
 #include "attn_opt/pattern.h"
 #include "patterns/cut_columns.h"
 #include "patterns/linear_steps.h"
-#include "patterns/renormalised_mask.h"
 #include "patterns/row_guard.h"
 #include "patterns/score_split.h"
+#include "patterns/softmax_anchor.h"
 
 namespace attn_opt {
 
@@ -21,7 +21,6 @@ struct EscapingValue {
   bool transposed = false;  ///< keys by queries
   size_t steps = 0;         ///< that stand above it
   bool guarded = false;     ///< stands behind the guard
-  bool masked = false;      ///< stands behind the mask that is laid over probabilities
 };
 
 struct ProbabilityWalk {
@@ -37,19 +36,15 @@ struct ProbabilityWalk {
   bool guard_transposed = false;        ///< the guard is of keys by queries that were queries by keys, or the reverse
   std::vector<EscapingValue> escaping;  ///< what others read too, from the softmax on
   std::vector<LinearStep> steps;
-  std::optional<RenormalisedMask> mask;  ///< laid over the probabilities, of MASKED_SHAPE, which are divided by what it leaves
-  Shape masked_shape;
   std::optional<CutColumns> sinks;  ///< were cut off on the way
-  bool drops_sinks = false;          ///< and what was left was divided by its sum
   std::vector<std::string> peeled;
 
   /// What others read is kept by the last site of a softmax alone: at the ones before it, the softmax is still there for them.
   bool is_last_product() const { return product == products.back(); }
 };
 
-/// Walks from SOFTMAX_OUTPUT, whose keys lie along the axis KEYS before the last, past SUM, a reader that divides behind the product,
-/// to WANTED, or to the first product if that is null. Misses: "probabilities.*"; "not-attention" if no product is reached.
-Matched<ProbabilityWalk> walk_probabilities(Value& softmax_output, size_t keys, const Node* sum, const Node* wanted,
-                                            MatchContext& context);
+/// Walks from the result of SOFTMAX to WANTED, or to the first product if that is null. Misses: "probabilities.*"; "not-attention" if no
+/// product is reached.
+Matched<ProbabilityWalk> walk_probabilities(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context);
 
 }  // namespace attn_opt

@@ -11,7 +11,7 @@ namespace attn_opt {
 namespace {
 
 /// Nodes looked at below one reader.
-constexpr int kMaxSteps = 64;
+constexpr int kMaxReaderSteps = 64;
 /// Nodes that together may make a copy: a Transpose and the one that undoes it.
 constexpr int kMaxRoundTrip = 8;
 
@@ -20,7 +20,7 @@ class Search {
   Search(Value& value, Facts& facts) : source_(canonical(value, facts)), facts_(facts) { copies_.push_back(&value); }
 
   Readers run() {
-    for (size_t i = 0; i < copies_.size() && i < kMaxSteps; ++i) visit(*copies_[i]);
+    for (size_t i = 0; i < copies_.size() && i < kMaxReaderSteps; ++i) visit(*copies_[i]);
     found_.is_sized = std::ranges::any_of(found_.all, [this](const Reader& reader) { return is_shape(reader) && !serves_these(reader); });
     std::erase_if(found_.all, [this](const Reader& reader) { return only_says_size(reader); });
     return std::move(found_);
@@ -41,7 +41,7 @@ class Search {
     std::vector<Node*> way;
     Node* next = &node;
     for (int step = 0; step < kMaxRoundTrip; ++step) {
-      if (next->outputs.empty() || !next->outputs[0] || !next->bodies.empty()) return nullptr;
+      if (!may_be_copy(*next) || next->outputs.empty() || !next->outputs[0]) return nullptr;
       way.push_back(next);
       Value& made = *next->outputs[0];
       if (&canonical(made, facts_) == &source_) {
@@ -68,6 +68,9 @@ class Search {
     return reader;
   }
 
+  /// Cheap, since it is asked of every reader: false for what is no part of a copy.
+  static bool may_be_copy(const Node& node) { return may_be_no_op(node) || is_reversible(node); }
+
   static bool is_reversible(const Node& node) {
     return has(node, Trait::kKeepsAll) || node.is("Cast") || node.is("Not");
   }
@@ -87,7 +90,7 @@ class Search {
   template <class IsTaker>
   static bool only_read_as_shape(const Node& shape, IsTaker is_taker) {
     std::vector<const Value*> pending{shape.outputs[0]};
-    for (int step = 0; step < kMaxSteps && !pending.empty(); ++step) {
+    for (int step = 0; step < kMaxReaderSteps && !pending.empty(); ++step) {
       const Value* next = pending.back();
       pending.pop_back();
       if (next->is_output) return false;

@@ -54,7 +54,7 @@ Polarised without_not(Value& mask, bool keeps, Facts& facts) {
   return seen;
 }
 
-constexpr int kMaxSteps = 8;
+constexpr int kMaxGuardSteps = 8;
 
 /// The node that makes VALUE, seen through copies; null if none does.
 Node* maker(Value& value, Facts& facts) { return canonical(value, facts).producer; }
@@ -62,7 +62,7 @@ Node* maker(Value& value, Facts& facts) { return canonical(value, facts).produce
 bool is_cast(const Node& node) { return node.is("Cast") || node.is("CastLike"); }
 
 /// True for a reader that asks whether probabilities are infinite, or of which sign.
-bool tests_for_infinity(const Node& node, Facts& facts, int steps = kMaxSteps) {
+bool tests_for_infinity(const Node& node, Facts& facts, int steps = kMaxGuardSteps) {
   if (node.is("IsInf") || node.is("Less") || node.is("Greater")) return true;
   if (!is_cast(node) || !node.outputs[0] || steps == 0) return false;
   const Readers readers = readers_of(*node.outputs[0], facts);
@@ -71,7 +71,7 @@ bool tests_for_infinity(const Node& node, Facts& facts, int steps = kMaxSteps) {
 
 /// What CONDITION tells to be infinite where it HOLDS (or, if not, where it does not), seen through Casts; null if it may be
 /// so elsewhere.
-Value* infinite_value(Value& condition, Facts& facts, bool holds = true, int steps = kMaxSteps) {
+Value* infinite_value(Value& condition, Facts& facts, bool holds = true, int steps = kMaxGuardSteps) {
   const Node* node = maker(condition, facts);
   if (!node || steps == 0) return nullptr;
   if (is_cast(*node)) return infinite_value(*node->inputs[0], facts, holds, steps - 1);

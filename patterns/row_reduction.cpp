@@ -17,7 +17,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kMaxSteps = 12;
+constexpr int kMaxReductionSteps = 12;
 /// An axis of size 1, which lies nowhere.
 constexpr int kUnit = -1;
 
@@ -84,7 +84,7 @@ std::optional<Placed> before_regroupings(const Node& node, const Placed& after, 
 /// FOUND as the value that Transposes made it of.
 Placed untransposed(Placed found, Facts& facts) {
   found.value = &before_float_casts(*found.value, facts);
-  for (int step = 0; step < kMaxSteps && found.value->producer && found.value->producer->is("Transpose"); ++step) {
+  for (int step = 0; step < kMaxReductionSteps && found.value->producer && found.value->producer->is("Transpose"); ++step) {
     auto before = before_transpose(*found.value->producer, found, facts);
     if (!before) break;
     found = *std::move(before);
@@ -140,8 +140,15 @@ std::optional<Placed> reduced_by(const std::string& op_type, Value& value, size_
 
 Value& before_float_casts(Value& value, Facts& facts) {
   Value* seen = &canonical(value, facts);
-  for (int step = 0; step < kMaxSteps && seen->producer && seen->output == 0 && is_float_cast(*seen->producer, facts); ++step)
+  for (int step = 0; step < kMaxReductionSteps && seen->producer && seen->output == 0 && is_float_cast(*seen->producer, facts); ++step)
     seen = &canonical(*seen->producer->inputs[0], facts);
+  return *seen;
+}
+
+Value& unmoved(Value& value, Facts& facts) {
+  Value* seen = &before_float_casts(value, facts);
+  for (int step = 0; step < kMaxSteps && seen->producer && (has(*seen->producer, Trait::kKeepsAll) || seen->producer->is("Expand")); ++step)
+    seen = &before_float_casts(*seen->producer->inputs[0], facts);
   return *seen;
 }
 
@@ -161,7 +168,7 @@ std::optional<RowReduction> before_reduction(const Node& node, const RowReductio
 std::optional<RowReduction> reduction_in(Value& value, size_t rank, const TakenAxis& taken, const ElementStep& next, Facts& facts) {
   auto placed = identified(value, facts);
   if (!placed || placed->axes.size() != rank) return std::nullopt;
-  for (int step = 0; placed && has_its_rank(*placed, facts) && step < kMaxSteps; ++step) {
+  for (int step = 0; placed && has_its_rank(*placed, facts) && step < kMaxReductionSteps; ++step) {
     const Node* node = placed->value->producer;
     if (!node || placed->value->output != 0 || !node->domain().empty() || !node->input(0)) return std::nullopt;
     if (auto before = taken(*node, *placed)) return before;

@@ -16,6 +16,9 @@ namespace attn_opt {
 /// VALUE before it was cast from one floating type to another: a sum or a maximum may be taken in a wider one.
 Value& before_float_casts(Value& value, Facts& facts);
 
+/// VALUE before its elements were moved, repeated or cast from one floating type to another.
+Value& unmoved(Value& value, Facts& facts);
+
 /// What a value holds a number of each row of, VALUE, and which axis of the rows each axis of that is.
 struct RowReduction {
   /// The axis that was taken away, wherever it lies in the rows.

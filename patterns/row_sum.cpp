@@ -8,6 +8,7 @@
 #include "attn_opt/matcher.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/conditions.h"
+#include "patterns/exponentials.h"
 
 namespace attn_opt {
 namespace {
@@ -23,11 +24,15 @@ class SumReader {
   explicit SumReader(Facts& facts) : facts_(facts) {}
 
   std::optional<RowSum> read(Value& value, bool inverse, size_t rank) {
-    const TakenAxis sum = [this](const Node& node, const RowReduction& after) { return before_sum(node, after); };
+    const TakenAxis sum = [this](const Node& node, const RowReduction& after) {
+      axes_ = after.axes;
+      return before_sum(node, after);
+    };
     auto rows = reduction_in(value, rank, sum, [this](Value& seen) { return before_step(*seen.producer); }, facts_);
     if (!rows || is_inverse_ != inverse) return std::nullopt;
     read_.rows = *std::move(rows);
     if (inverse) read_.factor = 1 / read_.factor;
+    for (AddedToSum& other : read_.others) other.raised -= std::log(read_.factor);
     return read_;
   }
 
@@ -74,9 +79,23 @@ class SumReader {
       const auto number = facts_.uniform(*bound);
       read_.is_inexact = number && *number > 0 && *number <= kMostAdded;
       read_.is_never_zero = read_.is_inexact || (node.is("Add") && is_one_for_zero(*bound, *sum));
-      if (read_.is_never_zero) return sum;
+      if (read_.is_never_zero || (node.is("Add") && add(*bound, *sum, *node.outputs[0]))) return sum;
     }
     return nullptr;
+  }
+
+  /// t + Exp(x)  =>  t      t + 1  =>  t, where the other, which OTHER is entered for, does not make SUM larger
+  bool add(Value& other, Value& sum, Value& whole) {
+    const auto number = facts_.uniform(other);
+    const MaybeShape before = facts_.shape(sum), after = facts_.shape(whole);
+    if (number ? !(*number > 0) : !is_exponential(unmoved(other, facts_), facts_)) return false;
+    if (!before || !after || *before != *after) return false;
+    enter(other, axes_);
+    return true;
+  }
+
+  void enter(Value& other, const std::vector<int>& axes) {
+    read_.others.push_back({&other, axes, std::log(is_inverse_ ? 1 / read_.factor : read_.factor)});
   }
 
   /// True if NUMBER is 1 where SUM is 0, and 0 elsewhere.
@@ -107,10 +126,30 @@ class SumReader {
   }
 
   std::optional<RowReduction> before_sum(const Node& node, const RowReduction& after) {
-    if (node.is("ReduceSum") || node.is("ReduceL1")) return before_reduction(node, after, facts_);
+    if (node.is("ReduceSum") || node.is("ReduceL1")) return before_concat(before_reduction(node, after, facts_));
     if (node.is("ReduceMean")) return before_mean(node, after);
     if (node.is("MatMul")) return before_ones(node, after);
     return node.is("Einsum") ? before_einsum(node, after) : std::nullopt;
+  }
+
+  /// ROWS, or what they hold beside single columns that are put there, which are entered.
+  ///
+  ///   sum(Concat(e, Exp(x)))  =>  sum(e) + Exp(x)
+  std::optional<RowReduction> before_concat(std::optional<RowReduction> rows) {
+    const Node* node = rows ? rows->value->producer : nullptr;
+    const MaybeShape whole = node && node->is("Concat") ? facts_.shape(*rows->value) : nullptr;
+    const auto axis = rows ? std::ranges::find(rows->axes, RowReduction::kTaken) - rows->axes.begin() : 0;
+    if (!whole || whole->size() != rows->axes.size() || (node->int_attribute("axis", 0) + std::ssize(*whole)) % std::ssize(*whole) != axis) return rows;
+    const auto is_column = [&](Value* input) {
+      const MaybeShape shape = facts_.shape(*input);
+      return shape && shape->size() == whole->size() && (*shape)[static_cast<size_t>(axis)].is(1);
+    };
+    if (std::ranges::count_if(node->inputs, is_column) + 1 != std::ssize(node->inputs)) return rows;
+    for (Value* input : node->inputs) {
+      if (is_column(input)) enter(*input, rows->axes);
+      else rows->value = &canonical(*input, facts_);
+    }
+    return rows;
   }
 
   /// ReduceMean(e)  =>  1 / S times the sum of S elements
@@ -166,6 +205,7 @@ class SumReader {
 
   Facts& facts_;
   RowSum read_;
+  std::vector<int> axes_;  ///< of the rows, where those of what is looked at lie
   bool is_inverse_ = false;
 };
 

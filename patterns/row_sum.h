@@ -5,11 +5,22 @@
 // where no e is negative; also times a number, as Reciprocal(t), 1 / t or t^-1. A sum t of 0 may be another number:
 //
 //   Where(t > 0, t, 1)      Where(t == 0, 1, t)      t + Cast(t == 0)      Max(t, 1e-9)      Clip(t, 1e-9)      t + 1e-9
+//
+// Exponentials of a number for each row, and numbers, may be added to the sum: t + Exp(x), t + 1.
 #pragma once
+
+#include <vector>
 
 #include "patterns/row_reduction.h"
 
 namespace attn_opt {
+
+/// Exponentials, or a number, beside those that were added up.
+struct AddedToSum {
+  Value* value = nullptr;
+  std::vector<int> axes;  ///< of the rows, in which those of what it was added to lie; less than 0: of size 1
+  double raised = 0;      ///< what their exponents are less by than where all is multiplied with the factor of the sum
+};
 
 struct RowSum {
   RowReduction rows;
@@ -17,6 +28,7 @@ struct RowSum {
   bool is_never_zero = false;    ///< a sum of 0 is another number: what is divided by it is 0, being terms of that sum
   bool is_inexact = false;       ///< which very small sums are, too
   Value* is_positive = nullptr;  ///< the booleans that a sum that is never 0 was selected by; null if others were
+  std::vector<AddedToSum> others = {};
 };
 
 /// What VALUE, or 1 / VALUE if INVERSE, has for rows of RANK axes, none of whose elements is negative; nullopt if that is no sum of them.

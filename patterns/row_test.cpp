@@ -61,9 +61,9 @@ Value& uncast(Value& value, Facts& facts) {
   return *seen;
 }
 
-class Reader {
+class RowTestReader {
  public:
-  Reader(size_t keys_from_last, Facts& facts) : keys_from_last_(keys_from_last), facts_(facts) {}
+  RowTestReader(size_t keys_from_last, Facts& facts) : keys_from_last_(keys_from_last), facts_(facts) {}
 
   std::optional<RowTest> read(Value& condition) {
     const Condition seen = affirmed({&condition, true}, facts_);
@@ -125,6 +125,6 @@ class Reader {
 
 }  // namespace
 
-std::optional<RowTest> row_test(Value& condition, size_t keys_from_last, Facts& facts) { return Reader(keys_from_last, facts).read(condition); }
+std::optional<RowTest> row_test(Value& condition, size_t keys_from_last, Facts& facts) { return RowTestReader(keys_from_last, facts).read(condition); }
 
 }  // namespace attn_opt

@@ -14,7 +14,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kMaxNodes = 256;
+constexpr int kMaxRuleNodes = 256;
 const std::vector<std::string> kKeys = {"RULE", "ABOUT", "WHERE", "ASSUME"};
 constexpr std::array<std::string_view, 3> kPreconditions = {"rows-keep-a-key", "scores-finite", "exp-in-range"};
 
@@ -118,8 +118,8 @@ using Names = std::set<std::string>;
 /// Every value that FUNCTION's nodes can read. Error: one is read before it is made, or made twice.
 Expected<Names> values_of(const onnx::FunctionProto& function, const std::string& where) {
   Names values(function.input().begin(), function.input().end());
-  if (function.node_size() > kMaxNodes)
-    return fail(ErrorCode::kLimit, where, "'" + function.name() + "' has more than " + std::to_string(kMaxNodes) + " nodes");
+  if (function.node_size() > kMaxRuleNodes)
+    return fail(ErrorCode::kLimit, where, "'" + function.name() + "' has more than " + std::to_string(kMaxRuleNodes) + " nodes");
   for (const auto& node : function.node()) {
     for (const auto& attribute : node.attribute())
       if (attribute.has_g() || attribute.graphs_size() > 0)

@@ -15,7 +15,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kMaxSteps = 10'000;
+constexpr int kMaxRuleSteps = 10'000;
 /// A value of the pattern is to be one of the graph.
 struct Claim {
   std::string name;
@@ -107,7 +107,7 @@ class RuleMatcher {
  private:
   Matched<RuleBinding> solve(State state) {
     while (!state.claims.empty()) {
-      if (++steps_ > kMaxSteps) return missed("rule.too-many-ways", nullptr, std::to_string(kMaxSteps) + " steps were tried");
+      if (++steps_ > kMaxRuleSteps) return missed("rule.too-many-ways", nullptr, std::to_string(kMaxRuleSteps) + " steps were tried");
       const Claim claim = state.claims.back();
       state.claims.pop_back();
       const onnx::NodeProto* wanted = maker_of(rule_.pattern, claim.name);

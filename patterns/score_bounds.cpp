@@ -8,10 +8,12 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/mask_contents.h"
 #include "attn_opt/matcher.h"
+#include "patterns/exponentials.h"
 #include "patterns/inner_values.h"
 #include "patterns/peel_form.h"
 #include "patterns/readers.h"
 #include "patterns/row_reduction.h"
+#include "patterns/softmax_anchor.h"
 
 namespace attn_opt {
 namespace {
@@ -117,7 +119,37 @@ ScoreWalk with_sign_inside(Node& node, const ScoreWalk& walk, MatchContext& cont
   return next;
 }
 
+/// The axis of the keys in what NODE makes.
+size_t axis_of_keys(const Node& node, const ScoreWalk& walk, MatchContext& context) {
+  if (!walk.layout.order.empty()) return static_cast<size_t>(walk.layout.order.back());
+  return context.facts.shape(*node.outputs[0]).known().size() - 1;
+}
+
+/// What NODE holds logarithms of a softmax over the keys of, or of the exponentials of; null if it does not.
+Value* before_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  const MaybeShape shape = context.facts.shape(*node.outputs[0]);
+  Node* maker = node.is("LogSoftmax") ? &node : canonical(*node.inputs[0], context.facts).producer;
+  if (!shape || !maker) return nullptr;
+  if (Value* exponent = maker != &node ? exponent_of(*node.inputs[0], node, context) : nullptr) return exponent;
+  const auto softmax = node.is("LogSoftmax") ? softmax_operator(node, context) : softmax_at(*maker, context);
+  const bool is_whole = softmax && !softmax->divided && softmax->weights.size() == 1 && softmax->sinks.empty() && !softmax->cut_off;
+  return is_whole && softmax->keys && *softmax->keys + axis_of_keys(node, walk, context) + 1 == shape->size() ? softmax->input : nullptr;
+}
+
 }  // namespace
+
+/// Log(Softmax(x))  =>  x - a number for each row, which a softmax does not see      Log(Exp(x))  =>  x
+Ways peel_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  const bool is_plain = walk.softcap == 0 && walk.tensor_scales.empty() && !walk.split;
+  Value* scores = is_plain ? before_logarithm(node, walk, context) : nullptr;
+  if (!scores) return missed("scores.operator", &node, node.op(), walk.peeled);
+  if (walk.sinks) return missed("scores.sinks", &node, "the scores are less by a number of their own, and the sinks are not", walk.peeled);
+  ScoreWalk next = step(walk, *scores, node.op() + "(row number)");
+  next.lowered = true;
+  next.leaves_exp_range |= node.is("Log");
+  next.read.clear();
+  return std::vector{std::move(next)};
+}
 
 Ways peel_bound(Node& node, const ScoreWalk& below, MatchContext& context) {
   ATTN_OPT_MATCH(const ScoreWalk walk, settled(below, context));

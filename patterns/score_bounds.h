@@ -15,4 +15,8 @@ Ways peel_bound(Node& node, const ScoreWalk& walk, MatchContext& context);
 /// NODE, a Sub, if it lowers scores by their own maximum, minimum or mean; nullopt if it does not.
 std::optional<ScoreWalk> peel_maximum(Node& node, const ScoreWalk& walk, MatchContext& context);
 
+/// Logarithms of a softmax of scores, or of their exponentials: the scores, but for a number that is the same for all keys of a row.
+/// Misses: "scores.operator", "scores.sinks".
+Ways peel_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context);
+
 }  // namespace attn_opt

@@ -7,6 +7,8 @@
 namespace attn_opt {
 namespace {
 
+/// No score is as large.
+constexpr double kAboveScores = 1e30;
 constexpr size_t kMaxCases = 16;
 
 bool contains(const std::vector<Literal>& literals, const Literal& literal) {
@@ -120,9 +122,14 @@ std::optional<ScoreForm> selection(const Literal& literal, const ScoreForm& a, c
   return unless_too_large(std::move(form));
 }
 
+std::optional<ScoreForm> mapped(const ScoreForm& a, const ScoreForm& b, double (*f)(double, double)) {
+  if (!is_numbers(a) || !is_numbers(b)) return std::nullopt;
+  return by_cases(a, b, [f](const ScoreCase& one, const ScoreCase& other) { return std::optional(ScoreCase{{}, 0, f(one.number, other.number)}); });
+}
+
 std::optional<ScoreForm> lesser(const ScoreForm& bound, const ScoreForm& form, double below_scores) {
   return by_cases(bound, form, [&](const ScoreCase& one, const ScoreCase& other) -> std::optional<ScoreCase> {
-    if (one.number == INFINITY) return other;
+    if (one.number >= kAboveScores) return other;
     return one.number <= below_scores && other.scale > 0 ? std::optional(one) : std::nullopt;
   });
 }
@@ -147,15 +154,21 @@ std::optional<ScoreForm> substituted(const ScoreForm& outer, const ScoreForm& in
   return unless_too_large(std::move(form));
 }
 
-std::vector<Literal> known_in(const ScoreForm& form, size_t index) { return both(known_behind(form, index), form[index].guard); }
+Known known_in(const ScoreForm& form, size_t index) {
+  Known known{both(known_behind(form, index), form[index].guard)};
+  for (size_t earlier = 0; earlier < index; ++earlier) known.excluded.push_back(form[earlier].guard);
+  return known;
+}
 
-std::optional<double> number_where(const ScoreForm& numbers, const std::vector<Literal>& known) {
+std::optional<double> number_where(const ScoreForm& numbers, const Known& known) {
   std::optional<double> found;
   for (const ScoreCase& one : numbers) {
-    if (contradicts(known, one.guard)) continue;
+    const auto there = both(known.hold, one.guard);
+    const auto is_all = [&](const std::vector<Literal>& guard) { return contains_all(there, guard); };
+    if (contradicts(known.hold, one.guard) || std::ranges::any_of(known.excluded, is_all)) continue;
     if (found.value_or(one.number) != one.number) return std::nullopt;
     found = one.number;
-    if (contains_all(known, one.guard)) break;
+    if (contains_all(known.hold, one.guard)) break;
   }
   return found;
 }

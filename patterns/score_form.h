@@ -64,14 +64,22 @@ std::optional<ScoreForm> sum(const ScoreForm& a, const ScoreForm& b, double f = 
 std::optional<ScoreForm> product(const ScoreForm& numbers, const ScoreForm& form);
 /// m ? a : b
 std::optional<ScoreForm> selection(const Literal& literal, const ScoreForm& a, const ScoreForm& b);
-/// The lesser of BOUND, which is +inf or lower than every score in each case, and FORM.
+/// f(m ? x : y, a)  =>  m ? f(x, a) : f(y, a), all being numbers
+std::optional<ScoreForm> mapped(const ScoreForm& a, const ScoreForm& b, double (*f)(double, double));
+/// The lesser of BOUND, which is above all scores or lower than every score in each case, and FORM.
 std::optional<ScoreForm> lesser(const ScoreForm& bound, const ScoreForm& form, double below_scores);
 /// OUTER, whose core is INNER.
 std::optional<ScoreForm> substituted(const ScoreForm& outer, const ScoreForm& inner);
 
-/// What is known to hold where the case INDEX of FORM does.
-std::vector<Literal> known_in(const ScoreForm& form, size_t index);
-/// The number that NUMBERS come to where all of KNOWN hold; nullopt if that depends on more.
-std::optional<double> number_where(const ScoreForm& numbers, const std::vector<Literal>& known);
+/// That all of HOLD do, and of each of EXCLUDED not all.
+struct Known {
+  std::vector<Literal> hold = {};
+  std::vector<std::vector<Literal>> excluded = {};
+};
+
+/// What is known where the case INDEX of FORM holds.
+Known known_in(const ScoreForm& form, size_t index);
+/// The number that NUMBERS come to where that is KNOWN; nullopt if that depends on more.
+std::optional<double> number_where(const ScoreForm& numbers, const Known& known);
 
 }  // namespace attn_opt

@@ -4,7 +4,7 @@
 //   Cast, CastLike          float to float            Reshape, Flatten, (Un)squeeze   of the leading axes, or of rows
 //   Tanh                    softcap                   Transpose
 //   Max, Min, Clip          a floor or clamp          Sub                           of their maximum (score_bounds.h)
-//   Concat, Pad             sinks (sinks.h)
+//   Concat, Pad             sinks (sinks.h)         Log, LogSoftmax               of a softmax of them (score_bounds.h)
 #include <cmath>
 
 #include "patterns/layout_checks.h"
@@ -85,7 +85,10 @@ Ways peel_softcap(Node& node, const ScoreWalk& below, MatchContext& context) {
 
 /// A maximum that is subtracted, or a form of scores.
 Ways peel_elementwise(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  if (auto lowered = peel_maximum(node, walk, context)) return std::vector{*std::move(lowered)};
+  if (auto lowered = peel_maximum(node, walk, context)) {
+    if (walk.sinks) return missed("scores.sinks", &node, "the scores are less by a number of their own, and the sinks are not", walk.peeled);
+    return std::vector{*std::move(lowered)};
+  }
   return peel_form(node, walk, context);
 }
 
@@ -98,7 +101,7 @@ const std::vector<ScorePeel>& score_peels() {
       {"Mul", peel_elementwise},   {"Div", peel_elementwise},      {"Max", peel_bound},         {"Min", peel_bound},
       {"Clip", peel_bound},        {"Reshape", peel_reshape},      {"Squeeze", peel_reshape},   {"Unsqueeze", peel_reshape},   {"Flatten", peel_reshape},
       {"Transpose", peel_transpose}, {"Concat", peel_sinks},      {"Pad", peel_padding},
-      {"Tanh", peel_softcap},
+      {"Tanh", peel_softcap},     {"Log", peel_logarithm},    {"LogSoftmax", peel_logarithm},
   };
   return peels;
 }

@@ -8,6 +8,7 @@
 #include "attn_opt/canonical.h"
 #include "patterns/peel_steps.h"
 #include "patterns/products.h"
+#include "patterns/sink_peels.h"
 
 namespace attn_opt {
 namespace {
@@ -50,9 +51,9 @@ Value* read_copy(Value& value, Value& seen, Facts& facts) {
 // Bounds the ways tried for one softmax: an Add of two Adds of two Adds ... can be read in exponentially many.
 constexpr int kMaxPeels = 512;
 
-class Walker {
+class ScoreWalker {
  public:
-  explicit Walker(MatchContext& context) : context_(context) {}
+  explicit ScoreWalker(MatchContext& context) : context_(context) {}
 
   Matched<ScoreWalk> walk(ScoreWalk walk) {
     for (;;) {
@@ -106,6 +107,12 @@ class Walker {
   int peels_ = 0;
 };
 
+/// Takes COLUMNS of the keys off the frames of FORM.
+void narrow(ScoreForm& form, const CutColumns& columns) {
+  for (ScoreCase& one : form)
+    for (Literal& literal : one.guard) literal.frame.back() = literal.frame.back() - (columns.in_front + columns.behind);
+}
+
 }  // namespace
 
 Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, ScoreLayout layout, ScoresEnd end, MatchContext& context) {
@@ -122,8 +129,17 @@ Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, Scor
     if (!start.reader || softmax_input.output != 0 || !context.facts.shape(softmax_input))
       return missed("scores.input", start.reader, "'" + softmax_input.name + "' is not computed, or of unknown rank");
     ATTN_OPT_DONE(place(start.form, *start.reader, start, context));
+    if (end.drops_sinks && end.cut_off) narrow(start.form, *end.cut_off);
   }
-  return Walker(context).walk(std::move(start));
+  if (!end.sinks.empty()) {
+    start.reader = softmax_input.producer;
+    if (!start.reader) return missed("scores.input", nullptr, "'" + softmax_input.name + "' is not computed");
+    ATTN_OPT_MATCH(start.sinks, sinks_beside(std::move(end.sinks), start, context));
+    start.peeled.emplace_back("Add(sinks)");
+  }
+  ATTN_OPT_MATCH(ScoreWalk walked, ScoreWalker(context).walk(std::move(start)));
+  if (end.drops_sinks) walked.sinks.reset();
+  return walked;
 }
 
 std::optional<ScoresOutput> scores_output(const ScoreWalk& walk) {

@@ -42,6 +42,7 @@ struct ScoreWalk {
   std::optional<double> clamp;   ///< see Sdpa
   bool lowered = false;          ///< the maximum of a row, or of all, was subtracted
   bool lowered_by_largest_of_all = false;
+  bool leaves_exp_range = false; ///< exp() was taken of them on the way
   bool lies_above_fill = false;  ///< the lesser of scores and a fill was taken
   const Value* lowered_value = nullptr;  ///< read by nothing but the maximum and what subtracts it
   std::optional<CutColumns> cut_off;  ///< behind the softmax, and not found beside the scores yet
@@ -53,6 +54,8 @@ struct ScoreWalk {
 struct ScoresEnd {
   std::optional<CutColumns> cut_off;
   std::optional<ScoreSplit> split;  ///< rows that are regrouped there
+  std::vector<Value*> sinks;        ///< columns that the softmax runs over as well
+  bool drops_sinks = false;         ///< what is cut off is no more when masks are laid over the rest, which is divided by its sum
 };
 
 /// Peels from SOFTMAX_INPUT of LAYOUT, which the softmax takes as FORM and of which END becomes the product's operand, to a MatMul or

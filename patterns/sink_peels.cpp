@@ -121,4 +121,18 @@ Ways peel_padding(Node& node, const ScoreWalk& below, MatchContext& context) {
   return std::vector{std::move(next)};
 }
 
+Matched<JoinedSinks> sinks_beside(std::vector<Value*> columns, const ScoreWalk& walk, MatchContext& context) {
+  Node& node = *walk.reader;
+  const DataType type = context.facts.type(*walk.value);
+  InnerValues inner(node, context);
+  for (Value*& column : columns) {
+    if (context.facts.type(*column) != type) column = inner.build().node("Cast", {column}, {GraphBuilder::attribute("to", int64_t{type})});
+    ATTN_OPT_MATCH(column, placed_term(*column, node, walk, context));
+    if (context.facts.shape(*column).known() != context.facts.shape(*columns[0]).known())
+      return missed("scores.sinks", &node, "sinks of several shapes");
+  }
+  Value* joined = columns.size() == 1 ? columns[0] : inner.concat(columns, -1);
+  return JoinedSinks{joined, {std::ssize(columns), false}};
+}
+
 }  // namespace attn_opt

@@ -5,36 +5,21 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
+#include "patterns/cut_columns.h"
+#include "patterns/exponentials.h"
 #include "patterns/form_reader.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products.h"
+#include "patterns/readers.h"
 #include "patterns/row_sum.h"
+#include "patterns/weights.h"
+#include "patterns/written_sinks.h"
 
 namespace attn_opt {
 namespace {
 
-/// Fits MINUEND - SUBTRAHEND, also as a sum with the negative.
-Matcher difference(const Matcher& minuend, const Matcher& subtrahend) {
-  const Matcher negative_first = [=](Value& value, Facts& facts) {
-    Value *negative = nullptr, *other = nullptr;
-    return op("Add", {any(&negative), any(&other)})(value, facts) && minuend(*other, facts) &&
-           op("Neg", {subtrahend})(*negative, facts);
-  };
-  return either({op("Sub", {minuend, subtrahend}), op("Add", {minuend, op("Neg", {subtrahend})}), negative_first});
-}
-
 /// True if NODE, a Softmax or LogSoftmax, takes the axes from its own on for one, as it did before opset 13.
 bool flattens(const Node& node, MatchContext& context) { return context.view.opset(*node.graph) < 13; }
-
-/// The softmax that NODE is.
-SoftmaxSite operator_site(Node& node, MatchContext& context) {
-  SoftmaxSite site{node.inputs[0], node.outputs[0], &node, std::nullopt, std::nullopt};
-  const int64_t axis = node.int_attribute("axis", flattens(node, context) ? 1 : -1);
-  const MaybeShape shape = context.facts.shape(*site.input);
-  const int64_t rank = shape ? std::ssize(*shape) : 0;
-  if (axis < 0 ? !shape || axis >= -rank : axis < rank) site.keys = static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis);
-  return site;
-}
 
 /// The scores that MASKED, of which a maximum was taken, are where no mask hides them, and these masks; nullopt if they are others.
 std::optional<ScoreForm> hidden_in(Value& masked, Value& scores, Node& reader, MatchContext& context) {
@@ -55,26 +40,26 @@ bool is_one_a_row(const Value& value, const Value& scores, size_t keys, Facts& f
   return own && whole && own->size() == whole->size() && own->size() > std::max<size_t>(1, keys) && (*own)[own->size() - 1 - keys].is(1);
 }
 
-/// The softmax along the axis KEYS before the last whose exponentials are those of EXPONENT, WEIGHTS of which are kept. What each row
+/// The softmax along the axis KEYS before the last whose exponentials are those of EXPONENT, KEPT of which are kept. What each row
 /// is less by it does not see.
-SoftmaxSite softmax_of(Value& exponent, size_t keys, const ScoreForm& weights, Node& reader, MatchContext& context) {
+SoftmaxSite softmax_of(Value& exponent, size_t keys, const ScoreForm& kept, Node& reader, MatchContext& context) {
   Facts& facts = context.facts;
   SoftmaxSite site{&exponent, nullptr, nullptr, keys, 0.0};
-  site.weights = weights;
-  Value *scores = nullptr, *lowered = nullptr;
+  site.weights = kept;
+  Value *scores = nullptr, *lowered_by = nullptr;
   double number_added = 0;
-  const Matcher highest = reduction_of_rows("ReduceMax", &scores, keys);
-  if (difference(any(&scores), highest)(exponent, facts)) {
-    // Scores that are kept may lie far below the largest of all.
-    if (weights.size() == 1) site.exponent_offset.reset();
-  } else if (op("Sub", {any(&scores), number(&number_added)})(exponent, facts)) {
+  if (op("Sub", {any(&scores), number(&number_added)})(exponent, facts)) {
     site.exponent_offset = -number_added;
   } else if (commuted("Add", any(&scores), number(&number_added))(exponent, facts)) {
     site.exponent_offset = number_added;
-  } else if (difference(any(&scores), any(&lowered))(exponent, facts) && is_one_a_row(*lowered, *scores, keys, facts)) {
-    Value* rows = reduced_rows("ReduceMax", *lowered, facts.shape(*scores).known().size(), facts, keys);
+  } else if (difference(any(&scores), any(&lowered_by))(exponent, facts)) {
+    const bool is_highest = reduction_of_rows("ReduceMax", &scores, keys)(*lowered_by, facts);
+    if (!is_highest && !is_one_a_row(*lowered_by, *scores, keys, facts)) return site;
+    site.lowered_by = lowered_by;
+    Value* rows = is_highest ? nullptr : reduced_rows("ReduceMax", *lowered_by, facts.shape(*scores).known().size(), facts, keys);
     const auto hidden = rows ? hidden_in(*rows, *scores, reader, context) : std::nullopt;
-    if (hidden && same_cases(*hidden, weights)) site.exponent_offset.reset();
+    // Scores that are kept may lie far below the largest of all.
+    if (is_highest ? kept.size() == 1 : hidden && same_cases(*hidden, kept)) site.exponent_offset.reset();
   } else {
     return site;
   }
@@ -82,78 +67,132 @@ SoftmaxSite softmax_of(Value& exponent, size_t keys, const ScoreForm& weights, N
   return site;
 }
 
-bool is_exponential(Value& value) { return value.producer && value.producer->is("Exp"); }
-
-/// Exponentials, WEIGHTS of which are kept, times FACTOR: 0 or that.
-struct MaskedExponentials {
-  Value* exponential = nullptr;
-  ScoreForm weights;  ///< of what they are exp() of: that, and -inf
-  double factor = 1;
-
-  Value& exponent() const { return *exponential->producer->inputs[0]; }
-};
-
-/// VALUE, made elementwise of exponentials and numbers of which none is negative, perhaps with the shape of more; nullopt if it is more.
-std::optional<MaskedExponentials> masked_exponentials(Value& value, Node& reader, MatchContext& context) {
-  MaskedExponentials read{nearest_source(value, is_exponential, context.facts), {}, 0};
-  if (!read.exponential) return std::nullopt;
-  const auto form = FormReader(reader, context).in_terms_of(*read.exponential, value);
-  const MaybeShape before = context.facts.shape(*read.exponential), after = context.facts.shape(value);
-  if (!form || !before || !after || *before != *after) return std::nullopt;
-  for (const ScoreCase& one : *form) {
-    if (one.number != 0 || !one.addends.empty()) return std::nullopt;
-    if (one.scale != 0 && read.factor != 0 && one.scale != read.factor) return std::nullopt;
-    read.factor = one.scale != 0 ? one.scale : read.factor;
-    read.weights.push_back({one.guard, one.scale != 0 ? 1.0 : 0.0, one.scale != 0 ? 0.0 : -INFINITY});
-  }
-  return read.factor > 0 ? std::optional(std::move(read)) : std::nullopt;
-}
-
 /// How many axes of TERMS, which READ says, lie behind the one that SUM adds up, of TERMS or of the same in other words.
-std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const MaskedExponentials& read, bool swapped, Node& node, MatchContext& context) {
+std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const Weights& read, bool swapped, Node& node, MatchContext& context) {
   constexpr double kRounding = 1e-6;
   Facts& facts = context.facts;
   const auto axis = axis_in(sum.rows, terms, swapped, facts);
-  const std::optional<MaskedExponentials> summed = axis ? read : masked_exponentials(*sum.rows.value, node, context);
+  const std::optional<Weights> summed = axis ? read : weights_in(*sum.rows.value, node, context);
   if (!summed || std::abs(summed->factor * sum.factor / read.factor - 1) > kRounding) return std::nullopt;
-  if (axis || !same_cases(read.weights, summed->weights) || !computes_same(*read.exponential, *summed->exponential, facts)) return axis;
+  if (axis || !same_cases(read.form, summed->form) || !computes_same(*read.core, *summed->core, facts)) return axis;
   RowReduction rows = sum.rows;
   rows.value = &terms;
   return axis_in(rows, terms, swapped, facts);
 }
 
-/// True if a row whose exponents are all -inf, or whose EXPONENTIALS are all masked, has nothing but 0 in EXPONENTIALS: what it is less
+/// True if a row whose exponents are all -inf, or whose WEIGHTS are all masked, has nothing but 0 in WEIGHTS: what it is less
 /// by is a number then.
-bool vanish_without_keys(const MaskedExponentials& exponentials, const SoftmaxSite& softmax, Facts& facts) {
-  Value* lowered = nullptr;
-  if (softmax.input == &exponentials.exponent() || !difference(any(), any(&lowered))(exponentials.exponent(), facts)) return true;
-  if (facts.uniform(*lowered)) return true;
-  const bool is_of_kept = reduced_axis_of("ReduceMax", *lowered, *softmax.input, facts).has_value();
+bool vanish_without_keys(const Weights& weights, const SoftmaxSite& softmax, Facts& facts) {
+  if (!softmax.lowered_by || facts.uniform(*softmax.lowered_by)) return true;
+  const bool is_of_kept = reduced_axis_of("ReduceMax", *softmax.lowered_by, *softmax.input, facts).has_value();
   double bound = -INFINITY;
-  Value& maximum = before_float_casts(*lowered, facts);
+  Value& maximum = before_float_casts(*softmax.lowered_by, facts);
   const bool is_bounded = op("Where", {})(maximum, facts) || (commuted("Max", any(), number(&bound))(maximum, facts) && std::isfinite(bound));
-  return is_of_kept && (is_bounded || exponentials.weights.size() > 1);
+  return is_of_kept && (is_bounded || weights.form.size() > 1);
 }
 
-/// The softmax along the axis KEYS before the last of EXPONENTIALS, divided by their SUM; nullopt if that may be as small as what is
-/// added to it.
-std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const MaskedExponentials& exponentials, Node& node, MatchContext& context) {
-  SoftmaxSite site = softmax_of(exponentials.exponent(), keys, exponentials.weights, node, context);
-  if (sum.is_inexact && site.exponent_offset) return std::nullopt;
-  site.guards_empty_rows = sum.is_never_zero && vanish_without_keys(exponentials, site, context.facts);
+/// True if what the scores of SOFTMAX are lowered by is the largest of each row and of its sinks.
+bool is_largest_beside(const SoftmaxSite& softmax, Facts& facts) {
+  Value *maximum = softmax.lowered_by, *largest = nullptr, *sink = nullptr;
+  if (!maximum || softmax.sinks.size() != 1) return false;
+  for (const bool is_first : {true, false}) {
+    const std::vector<Matcher> operands = is_first ? std::vector{any(&largest), any(&sink)} : std::vector{any(&sink), any(&largest)};
+    if (!op("Max", operands)(before_float_casts(*maximum, facts), facts) || !reduced_axis_of("ReduceMax", *largest, *softmax.input, facts)) continue;
+    const auto number = facts.uniform(*sink);
+    return number ? number == facts.uniform(*softmax.sinks[0]) : &unmoved(*sink, facts) == &unmoved(*softmax.sinks[0], facts);
+  }
+  return op("Relu", {any(&largest)})(*maximum, facts) && facts.uniform(*softmax.sinks[0]) == 0.0 &&
+         reduced_axis_of("ReduceMax", *largest, *softmax.input, facts);
+}
+
+/// The softmax along the axis KEYS before the last of WEIGHTS of another softmax, divided by their SUM; nullopt if that was taken along
+/// another axis, or if the sum may be as small as what is added to it. What was cut off in front of the sum has no share in it.
+std::optional<SoftmaxSite> softmax_again(const RowSum& sum, size_t keys, const Weights& weights) {
+  SoftmaxSite site = *weights.softmax;
+  auto form = substituted(weights.form, site.weights);
+  if (site.keys != keys || !form || sum.is_inexact || !sum.others.empty()) return std::nullopt;
+  if (site.cut_off && site.weights.size() > 1) return std::nullopt;
+  site.weights = *std::move(form);
+  site.drops_sinks |= site.cut_off || !site.sinks.empty();
+  site.sinks.clear();
+  site.guards_empty_rows = sum.is_never_zero;
+  site.is_positive = sum.is_positive;
+  site.output = nullptr;
+  // What is left may be far less than what was cut off, or masked.
+  if (site.weights.size() > 1 || site.drops_sinks) site.exponent_offset = site.exponent_offset.value_or(0);
   return site;
 }
 
-/// Exponentials divided by their sum.
+/// The softmax along the axis KEYS before the last of WEIGHTS, divided by their SUM; nullopt if that may be as small as what is
+/// added to it.
+std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const Weights& weights, Node& node, MatchContext& context) {
+  if (weights.softmax) return softmax_again(sum, keys, weights);
+  SoftmaxSite site = softmax_of(*weights.exponent, keys, weights.form, node, context);
+  if (sum.is_inexact && site.exponent_offset) return std::nullopt;
+  site.guards_empty_rows = sum.is_never_zero && vanish_without_keys(weights, site, context.facts);
+  const size_t rank = context.facts.shape(*weights.core).known().size();
+  for (AddedToSum added : sum.others) {
+    added.raised -= std::log(weights.factor / sum.factor);
+    Value* column = column_of(added, {site.lowered_by, -site.exponent_offset.value_or(0)}, {rank, rank - 1 - keys}, node, context);
+    if (!column) return std::nullopt;
+    site.sinks.push_back(column);
+  }
+  if (is_largest_beside(site, context.facts)) site.exponent_offset.reset();
+  // Of a product each factor may leave the range of exp().
+  if (!canonical(*weights.core, context.facts).producer->is("Exp")) site.exponent_offset = site.exponent_offset.value_or(0);
+  return site;
+}
+
+/// What alone is made of MADE, if that leaves of it what WEIGHTS are left of their core, and else 0; null if it does not.
+Value* masked_alike(Value& made, const Weights& weights, MatchContext& context) {
+  const Readers readers = readers_of(made, context.facts);
+  Node* node = readers.only_one() ? readers.all[0].node : nullptr;
+  if (!node || node->graph != made.graph || weights.form.size() < 2) return nullptr;
+  const auto masked = FormReader(*node, context).in_terms_of(made, *node->outputs[0]);
+  const MaybeShape before = context.facts.shape(made), after = context.facts.shape(*node->outputs[0]);
+  const bool is_mask = masked && before && after && *before == *after && std::ranges::all_of(*masked, [](const ScoreCase& one) {
+    return one.number == 0 && one.addends.empty() && (one.scale == 0 || one.scale == 1);
+  });
+  return is_mask && same_cases(*masked, weights.form) ? node->outputs[0] : nullptr;
+}
+
+/// WHOLE, the input NUMERATOR of NODE, divided by SUM, which is of what a mask leaves of it, and masked behind.
+///
+///   m * (e / sum(m * e))  =>  (m * e) / sum(m * e)
+std::optional<SoftmaxSite> share_masked_late(const RowSum& sum, const Weights& whole, Node& node, MatchContext& context) {
+  const auto left = weights_in(*sum.rows.value, node, context);
+  if (!left || left->softmax || !computes_same(*left->core, *whole.core, context.facts)) return std::nullopt;
+  Value* masked = masked_alike(*node.outputs[0], *left, context);
+  const auto keys = masked ? summed_axis(sum, *sum.rows.value, *left, false, node, context) : std::nullopt;
+  auto site = keys ? softmax_over(sum, *keys, *left, node, context) : std::nullopt;
+  if (site) site->output = masked;
+  return site;
+}
+
+/// TERMS, the input NUMERATOR of NODE or what that was cut off from, divided by the sum of TERMS.
+std::optional<SoftmaxSite> share_of(Value& terms, Node& node, size_t numerator, MatchContext& context) {
+  const auto read = weights_in(terms, node, context);
+  if (!read) return std::nullopt;
+  const auto sum = row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), context.facts);
+  const auto keys = sum ? summed_axis(*sum, terms, *read, false, node, context) : std::nullopt;
+  if (sum && !keys && read->form.size() == 1) return share_masked_late(*sum, *read, node, context);
+  auto site = keys ? softmax_over(*sum, *keys, *read, node, context) : std::nullopt;
+  Value& rest = canonical(*node.inputs[numerator], context.facts);
+  if (!site || &rest == &canonical(terms, context.facts)) return site;
+  const auto cut = site->cut_off ? std::nullopt : columns_cut_off(*rest.producer, *keys, context.facts);
+  if (!cut || cut->rest != &rest) return std::nullopt;
+  site->cut_off = cut->columns;
+  return site;
+}
+
+/// Weights, or what is left of them where others are cut off, divided by the sum of all.
 std::optional<SoftmaxSite> quotient(Node& node, MatchContext& context) {
   for (const size_t at : {0, 1}) {
     if (node.inputs.size() != 2 || (node.is("Div") && at == 1) || !node.inputs[0] || !node.inputs[1]) return std::nullopt;
-    Value& numerator = *node.inputs[at];
-    const auto read = masked_exponentials(numerator, node, context);
-    if (!read) continue;
-    const auto sum = row_sum(*node.inputs[1 - at], !node.is("Div"), context.facts.shape(numerator).known().size(), context.facts);
-    const auto keys = sum ? summed_axis(*sum, numerator, *read, false, node, context) : std::nullopt;
-    if (keys) return softmax_over(*sum, *keys, *read, node, context);
+    Value& whole = uncut(*node.inputs[at], context.facts);
+    auto site = share_of(*node.inputs[at], node, at, context);
+    if (!site && &whole != node.inputs[at]) site = share_of(whole, node, at, context);
+    if (site) return site;
   }
   return std::nullopt;
 }
@@ -172,18 +211,18 @@ Value& uncast(Value& operand, bool& swapped, Facts& facts) {
   return *value;
 }
 
-/// Exponentials divided by the sum of their absolute values, which is theirs.
+/// Weights divided by the sum of their absolute values, which is theirs.
 std::optional<SoftmaxSite> normalised(Node& node, MatchContext& context) {
-  const auto read = node.int_attribute("p", 2) == 1 ? masked_exponentials(*node.inputs[0], node, context) : std::nullopt;
+  const auto read = node.int_attribute("p", 2) == 1 ? weights_in(*node.inputs[0], node, context) : std::nullopt;
   if (!read) return std::nullopt;
   const int64_t rank = std::ssize(context.facts.shape(*node.inputs[0]).known()), axis = node.int_attribute("axis", -1);
   if (axis < -rank || axis >= rank) return std::nullopt;
-  return softmax_of(read->exponent(), static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis), read->weights, node, context);
+  return softmax_over({}, static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis), *read, node, context);
 }
 
 /// Masked exponentials TERMS of PRODUCT, which stands at the input NUMERATOR of NODE, divided by their sum.
 std::optional<SoftmaxSite> divided_by_sum_of(Value& terms, Node& node, size_t numerator, MatchContext& context) {
-  const auto read = masked_exponentials(terms, node, context);
+  const auto read = weights_in(terms, node, context);
   if (!read) return std::nullopt;
   const auto sum = row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), context.facts);
   for (const bool swapped : {false, true}) {
@@ -210,9 +249,9 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
   for (Value* operand : product->inputs) {
     if (!operand) continue;
     bool is_turned = false;
-    Value& terms = uncast(*operand, is_turned, facts);
+    Value& terms = uncut(uncast(*operand, is_turned, facts), facts);
     auto site = divided_by_sum_of(terms, node, numerator, context);
-    Value* exponential = site ? nullptr : nearest_source(terms, is_exponential, facts);
+    Value* exponential = site ? nullptr : nearest_source(terms, [&](Value& source) { return is_exponential(source, facts); }, facts);
     if (exponential && exponential != &terms) site = divided_by_sum_of(*exponential, node, numerator, context);
     if (!site) continue;
     site->product = product;
@@ -223,7 +262,8 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
 }
 
 /// The exponents, of rows of RANK axes, of whose exponentials' sums LOG holds the logarithms.
-std::optional<RowReduction> log_of_sums(Value& log, size_t rank, Facts& facts) {
+std::optional<RowReduction> log_of_sums(Value& log, size_t rank, Node& reader, MatchContext& context) {
+  Facts& facts = context.facts;
   bool is_log = false;
   // Log(t)  =>  t
   const ElementStep logarithm = [&](Value& seen) -> Value* {
@@ -237,8 +277,9 @@ std::optional<RowReduction> log_of_sums(Value& log, size_t rank, Facts& facts) {
   auto sums = reduction_in(log, rank, sum, logarithm, facts);
   if (!sums) return std::nullopt;
   Value& summed = before_float_casts(*sums->value, facts);
-  if (!is_exponential(summed)) return std::nullopt;
-  sums->value = &canonical(*summed.producer->inputs[0], facts);
+  Value* exponent = exponent_of(summed, reader, context);
+  if (!exponent) return std::nullopt;
+  sums->value = &canonical(*exponent, facts);
   return sums;
 }
 
@@ -255,9 +296,9 @@ std::optional<SoftmaxSite> less_log_of_sums(Value& scores, Value& lowered_by, No
     return keys ? std::optional(softmax_of(exponent, *keys, core_form(), node, context)) : std::nullopt;
   };
   if (!op("Add", {any(&one), any(&other)})(before_float_casts(lowered_by, facts), facts))
-    return softmax(log_of_sums(lowered_by, shape->size(), facts), scores);
+    return softmax(log_of_sums(lowered_by, shape->size(), node, context), scores);
   for (int at = 0; at < 2; ++at, std::swap(one, other)) {
-    const auto sums = log_of_sums(*one, shape->size(), facts);
+    const auto sums = log_of_sums(*one, shape->size(), node, context);
     if (sums && difference(same(&whole), same(&other))(*sums->value, facts)) return softmax(sums, *sums->value);
   }
   return std::nullopt;
@@ -269,22 +310,49 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
   Value *scores = nullptr, *lowered_by = nullptr;
   Node* normaliser = nullptr;
   Value& result = *node.outputs[0];
-  if (op("Exp", {op("LogSoftmax", {any(&scores)}, &normaliser)})(result, facts)) return operator_site(*normaliser, context);
-  if (!op("Exp", {difference(any(&scores), any(&lowered_by))})(result, facts)) return std::nullopt;
+  if (op("Exp", {op("LogSoftmax", {any(&scores)}, &normaliser)})(result, facts)) {
+    SoftmaxSite site = softmax_operator(*normaliser, context);
+    site.output = &result;
+    return site;
+  }
+  Value* exponent = exponent_of(result, node, context);
+  if (!exponent || !difference(any(&scores), any(&lowered_by))(*exponent, facts)) return std::nullopt;
   // The logarithm of a sum rounds as the scores do: what is added to very low scores is lost, as exp() of them is.
   if (const auto keys = reduced_axis_of("ReduceLogSumExp", *lowered_by, *scores, facts)) return SoftmaxSite{scores, nullptr, nullptr, keys, 0.0};
   return less_log_of_sums(*scores, *lowered_by, node, context);
 }
 
+/// Where(IS_POSITIVE, SHARES, 0); null if SHARES are read otherwise.
+Value* guarded(Value& shares, Value& is_positive, Facts& facts) {
+  const Readers readers = readers_of(shares, facts);
+  Value* whole = readers.only_one() && readers.all[0].node ? readers.all[0].node->output(0) : nullptr;
+  Value *condition = &is_positive, *kept = &shares;
+  const bool is_guard = whole && either({op("Where", {same(&condition), same(&kept), number_is(0)}),
+                                         op("Where", {op("Not", {same(&condition)}), number_is(0), same(&kept)})})(*whole, facts);
+  return is_guard ? whole : nullptr;
+}
+
 }  // namespace
 
+SoftmaxSite softmax_operator(Node& node, MatchContext& context) {
+  SoftmaxSite site{node.inputs[0], node.outputs[0], &node, std::nullopt, std::nullopt};
+  const int64_t axis = node.int_attribute("axis", flattens(node, context) ? 1 : -1);
+  const MaybeShape shape = context.facts.shape(*site.input);
+  const int64_t rank = shape ? std::ssize(*shape) : 0;
+  if (axis < 0 ? !shape || axis >= -rank : axis < rank) site.keys = static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis);
+  return site;
+}
+
 std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
-  if (node.is("Softmax")) return operator_site(node, context);
+  if (node.is("Softmax")) return softmax_operator(node, context);
   const bool is_copy = canonical(*node.outputs[0], context.facts).producer != &node;
   if (is_copy) return std::nullopt;
-  auto site = node.is("Exp") ? exponential(node, context) : node.is("LpNormalization") ? normalised(node, context) : quotient(node, context);
+  auto site = is_exponential(*node.outputs[0], context.facts) ? exponential(node, context) : std::nullopt;
+  if (!site && !node.is("Exp")) site = node.is("LpNormalization") ? normalised(node, context) : quotient(node, context);
   if (site) {
-    site->output = node.outputs[0];
+    Value* rows = site->is_positive ? guarded(*node.outputs[0], *site->is_positive, context.facts) : nullptr;
+    if (!site->output) site->output = rows ? rows : node.outputs[0];
+    site->guards_nan = rows != nullptr;
     return site;
   }
   if (node.is("Div")) return divided_product(node, 0, context);

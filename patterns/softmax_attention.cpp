@@ -143,8 +143,9 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
   if (walk.product != softmax.product) return miss("another product of the exponentials is divided");
   if (walk.guard) return miss("the exponentials are changed before the product");
   const Shape made = turned(context.facts.shape(*output.value), softmax.swapped), divided = turned(context.facts.shape(*softmax.divided), false);
-  const Shape summed = turned(context.facts.shape(*softmax.output), false);
+  Shape summed = turned(context.facts.shape(*softmax.output), false);
   const Shape read = turned(context.facts.shape(*walk.probabilities), walk.transposed);
+  if (walk.sinks && !read.empty()) summed.back() = read.back();
   if (made.empty() || made != divided || summed.empty() || summed != read) return miss("sizes that are not known to be equal");
   std::vector<Role> roles = output.roles;
   if (softmax.swapped) std::swap(roles[roles.size() - 2], roles.back());
@@ -164,7 +165,7 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
 Matched<Reading> read_site(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context) {
   Reading reading;
   ATTN_OPT_MATCH(reading.probabilities,
-                 walk_probabilities(*softmax.output, softmax.keys.value_or(0), softmax.sum, wanted, context));
+                 walk_probabilities(softmax, wanted, context));
   const ProbabilityWalk& probabilities = reading.probabilities;
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
   const ScoreLayout layout = product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
@@ -172,8 +173,7 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, const Node* wanted, Match
   if (probabilities.row_split && !layout.order.empty())
     return missed("probabilities.reshape", probabilities.product, "rows regrouped in front of a product of keys by queries", probabilities.peeled);
   ATTN_OPT_MATCH(reading.scores,
-                 walk_scores(*softmax.input, softmax.weights, layout, {probabilities.sinks, probabilities.row_split}, context));
-  if (probabilities.drops_sinks) reading.scores.sinks.reset();
+                 walk_scores(*softmax.input, softmax.weights, layout, {probabilities.sinks, probabilities.row_split, softmax.sinks, softmax.drops_sinks}, context));
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
   ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.layout, context));
@@ -181,7 +181,6 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, const Node* wanted, Match
   if (keeps_leading_axes && join_head_axes(reading.score_product, reading.value_product, context.facts))
     reading.scores.layout.head_axes = 2;
   ATTN_OPT_DONE(add_what_product_adds(reading));
-  ATTN_OPT_DONE(add_renormalised_mask(layout, reading, context));
   ATTN_OPT_MATCH(reading.guard, read_guard(reading, layout, softmax, context));
   ATTN_OPT_MATCH(reading.value_product.value, stepped_values(probabilities, reading.value_product.value, context));
   return reading;
@@ -192,7 +191,7 @@ Matched<Reading> read_site(const SoftmaxSite& softmax, const Node* wanted, Match
 Value* escaping_probabilities(const ProbabilityWalk& walk) {
   if (walk.escaping.size() != 1) return nullptr;
   const EscapingValue& escaping = walk.escaping[0];
-  const bool is_whole = escaping.guarded == walk.guard.has_value() && escaping.masked == walk.mask.has_value();
+  const bool is_whole = escaping.guarded == walk.guard.has_value();
   return is_whole && !escaping.transposed && escaping.steps == 0 ? escaping.value : nullptr;
 }
 
@@ -215,10 +214,10 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
 
 /// True if what is made of SCORES only serves ENDS: nothing of it is left where these are replaced.
 bool serves_only(const Value& scores, const std::vector<const Node*>& ends) {
-  constexpr size_t kMaxNodes = 32;
+  constexpr size_t kMaxFollowers = 32;
   std::vector<const Value*> values{&scores};
   for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i]->is_output || values.size() > kMaxNodes) return false;
+    if (values[i]->is_output || values.size() > kMaxFollowers) return false;
     for (const Use& use : values[i]->uses) {
       if (std::ranges::find(ends, use.node) != ends.end()) continue;
       if (!use.node || use.node->graph != scores.graph || !use.node->bodies.empty()) return false;
@@ -326,6 +325,7 @@ class SoftmaxAttention : public Pattern {
     const DataType scores_type = context.facts.type(*softmax.input);
     if (is_floating(scores_type) && scores_type != sdpa.type) sdpa.softmax_precision = scores_type;
     sdpa.exponent_offset = softmax.exponent_offset;
+    if (reading.scores.leaves_exp_range) sdpa.exponent_offset = sdpa.exponent_offset.value_or(0);
     sdpa.guarded = reading.guard != GuardMeaning::kNothing;
     sdpa.hides_nan = reading.guard == GuardMeaning::kScores;
     sdpa.less_largest_of_all = reading.scores.lowered_by_largest_of_all;
@@ -336,7 +336,6 @@ class SoftmaxAttention : public Pattern {
     if (sinks) assume_of_sinks(*sinks, sdpa, context);
     if (softmax.divided && !sdpa.exponent_offset && context.facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
       sdpa.preconditions.push_back({"exp-in-range", false, "float16 holds sums of exponentials, which are divided behind the product"});
-    if (reading.probabilities.mask) assume("exp-in-range", "what a mask leaves of probabilities is divided by its sum", sdpa);
     if (const auto fill = own_fill ? own_fill : fill_that_scores_stay_above(reading))
       assume("scores-above-fill", "masked keys have " + number_text(*fill) + " in the softmax", sdpa);
     return sdpa;

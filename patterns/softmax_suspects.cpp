@@ -25,7 +25,7 @@ bool adds_up(const Node& node, Facts& facts) {
 }
 
 /// Nodes that may change nothing, looked through without knowing it.
-constexpr int kMaxCopies = 8;
+constexpr int kMaxSuspectCopies = 8;
 
 bool is_one_of(const Node& node, std::initializer_list<std::string_view> op_types) {
   return std::ranges::any_of(op_types, [&node](std::string_view op_type) { return node.is(op_type); });
@@ -34,7 +34,7 @@ bool is_one_of(const Node& node, std::initializer_list<std::string_view> op_type
 bool may_add_nothing(const Node& node) { return has(node, Trait::kAdds) || has(node, Trait::kMultiplies); }
 
 /// True if VALUE is an initializer or an input, or may be a copy of one or a number computed from some.
-bool may_be_number(const Value* value, int steps = kMaxCopies) {
+bool may_be_number(const Value* value, int steps = kMaxSuspectCopies) {
   for (; steps > 0 && value; --steps) {
     if (!value->producer || is_one_of(*value->producer, {"Constant", "ConstantOfShape"})) return true;
     const Node& node = *value->producer;
@@ -46,7 +46,7 @@ bool may_be_number(const Value* value, int steps = kMaxCopies) {
 
 /// True if VALUE is what an OP_TYPE makes, or may be a copy of that.
 bool made_by(const Value* value, std::initializer_list<std::string_view> op_types) {
-  for (int step = 0; step < kMaxCopies && value && value->producer; ++step) {
+  for (int step = 0; step < kMaxSuspectCopies && value && value->producer; ++step) {
     const Node& node = *value->producer;
     if (is_one_of(node, op_types)) return true;
     if (node.is("Where")) {
@@ -59,6 +59,14 @@ bool made_by(const Value* value, std::initializer_list<std::string_view> op_type
   return false;
 }
 
+/// True if VALUE is what an Exp or a Softmax makes, or may be that masked.
+bool may_be_weights(const Value* value) {
+  const Node* maker = value ? value->producer : nullptr;
+  if (made_by(value, {"Exp", "Softmax"})) return true;
+  if (!maker || !is_one_of(*maker, {"Mul", "Where"})) return false;
+  return std::ranges::any_of(maker->inputs, [](const Value* input) { return made_by(input, {"Exp", "Softmax"}); });
+}
+
 bool may_be_product(const Value* value) { return made_by(value, {"MatMul", "Einsum", "Transpose"}); }
 
 bool may_be_sum(const Value* value) {
@@ -66,6 +74,13 @@ bool may_be_sum(const Value* value) {
 }
 
 bool may_be_reciprocal(const Value* value) { return made_by(value, {"Reciprocal", "Div", "Pow"}); }
+
+/// True if VALUE is what something is divided by a sum with.
+bool may_be_inverse_sum(const Value* value) {
+  const Node* maker = value ? value->producer : nullptr;
+  if (!maker || !is_one_of(*maker, {"Reciprocal", "Div", "Pow"})) return false;
+  return made_by(maker->input(0), {"ReduceSum"}) || made_by(maker->input(1), {"ReduceSum"});
+}
 
 bool is_reciprocal(Value& value, Facts& facts) {
   return either({op("Reciprocal", {any()}), op("Div", {number_is(1), any()}), op("Pow", {any(), number_is(-1)})})(value, facts);
@@ -76,12 +91,12 @@ bool is_reciprocal(Value& value, Facts& facts) {
 bool may_be_softmax(const Node& node) {
   const Value *first = node.input(0), *second = node.input(1);
   if (node.is("Softmax")) return true;
-  if (node.is("Div")) return made_by(first, {"Exp"}) || made_by(second, {"ReduceSum"}) || (may_be_product(first) && may_be_sum(second));
+  if (node.is("Div")) return may_be_weights(first) || made_by(second, {"ReduceSum"}) || (may_be_product(first) && may_be_sum(second));
   if (node.is("Exp")) return made_by(first, {"LogSoftmax", "Sub", "Add"});
-  if (node.is("LpNormalization")) return made_by(first, {"Exp"});
+  if (node.is("LpNormalization")) return true;
   if (!node.is("Mul")) return false;
   const bool is_behind_product = (may_be_product(first) && may_be_reciprocal(second)) || (may_be_product(second) && may_be_reciprocal(first));
-  return made_by(first, {"Exp"}) || made_by(second, {"Exp"}) || is_behind_product;
+  return may_be_weights(first) || may_be_weights(second) || is_behind_product || may_be_inverse_sum(first) || may_be_inverse_sum(second);
 }
 
 const Node* unread_sum(const Node& node, Facts& facts) {

@@ -1,12 +1,10 @@
 #include "patterns/target_breach.h"
 
 #include "attn_opt/target.h"
+#include "patterns/attention_slots.h"
 
 namespace attn_opt {
 namespace {
-
-enum Input { kQ, kK, kV, kMask, kPastKey, kPastValue };
-enum Output { kY, kPresentKey, kPresentValue };
 
 std::string mask_breach(const Value& mask, const Sdpa& sdpa, Facts& facts, const TargetRules& target) {
   const MaybeShape shape = facts.shape(mask);

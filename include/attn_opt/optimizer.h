@@ -50,6 +50,7 @@ struct OptimizeOptions {
   std::optional<std::vector<std::string>> assume;  ///< ids of the preconditions that may be assumed; without: all, or none if strict
   bool allow_unverified = false;           ///< fuse sites that could not be run, too; not if strict
   int stop_after = -1;                     ///< commit at most so many sites and rewrites; negative: all
+  bool draw = false;                       ///< enter into the report what each site was and became
   std::set<std::string> leave;             ///< names of sites, and of rewrites' commits, that are left as they are
   /// Called with the model's view and the name of the site after each commit; a rewrite's is "REWRITE at NODE".
   std::function<void(const ModelGraph& view, const std::string& site)> on_commit;

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attn_opt/status.h"
@@ -25,14 +26,51 @@ struct OtherMiss {
   std::vector<std::string> peeled;
 };
 
+/// A part of a model, to be drawn.
+struct SiteGraph {
+  /// An operator.
+  struct Node {
+    enum class Role {
+      kPlain,
+      kAnchor,   ///< at which the attention was looked for
+      kWalked,   ///< between that and where recognition stopped
+      kStopped,  ///< where it stopped
+      kWritten,  ///< not of the file
+    };
+    std::string name, op;
+    Role role = Role::kPlain;
+    std::vector<std::pair<std::string, std::string>> attributes;  ///< short ones, as texts
+  };
+  /// What flows between nodes, in or out.
+  struct Tensor {
+    std::string name;
+    std::string type;                               ///< "float16"; empty: not known
+    std::optional<std::vector<std::string>> shape;  ///< sizes as the model has them; none: rank not known
+    std::string role;                               ///< "Q", "mask", "output"; empty: none
+    std::optional<double> number;                   ///< the one element that a constant has
+    int from = -1;                                  ///< the node that makes it; -1: none of those drawn
+    std::vector<int> to;                            ///< nodes that read it, each once
+  };
+  std::vector<Node> nodes;  ///< each after those it reads
+  std::vector<Tensor> tensors;
+  bool is_cut = false;      ///< what is further from the output than kMostNodes reach is left out
+
+  static constexpr size_t kMostNodes = 64;
+};
+
 /// What became of one site.
 struct SiteReport {
   enum class Outcome { kFused, kMissed, kRefused };  ///< refused: recognised, but verification or --strict said no
   std::string name;     ///< label of the anchor node
   std::string op;       ///< operator of the anchor node: "Softmax", "com.microsoft::MultiHeadAttention"
   std::string graph;    ///< "main", or the path of bodies: "main/If_3:then_branch"
+  std::string module;   ///< of the user's program: "model.layers.0.self_attn"; empty: not known
+  std::string source_file;  ///< of the user's program; empty: not known
+  int source_line = 0;      ///< from 1
   std::string pattern;
   Outcome outcome = Outcome::kMissed;
+  std::string type;                        ///< of Q, K and V: "float16"; empty: not known
+  std::optional<SiteGraph> before, after;  ///< with OptimizeOptions::draw
 
   // fused or refused
   std::string form;     ///< "3d" or "4d"
@@ -90,6 +128,9 @@ struct ModelVerification {
 struct Report {
   static constexpr int kSchemaVersion = 1;
   std::string tool_version, input, output;
+  std::string options;  ///< those of the command that are not their defaults
+  std::optional<int64_t> input_bytes, output_bytes;  ///< of files, without external data
+  int64_t weight_bytes = 0;                          ///< of the model's initializers as it was read
   int opset_before = 0, opset_after = 0;
   std::vector<SiteReport> sites;
   std::vector<RewriteReport> rewrites;   ///< by round; of the last alone those that were refused or missed
@@ -98,6 +139,7 @@ struct Report {
   int nodes_before = 0, nodes_after = 0;
   std::vector<OperatorCount> operators;  ///< those whose number changed
   double seconds_read = 0, seconds_match = 0, seconds_verify = 0, seconds_write = 0;
+  double seconds_total = 0;  ///< from start to report
   bool changed = false;
   std::optional<ModelVerification> model_verification;
 

@@ -83,7 +83,7 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
              form: str = "auto", stage: str = "attention", only: Union[str, Sequence[str]] = (),
              disable: Union[str, Sequence[str]] = (), patterns: Patterns = (), also: Union[str, Sequence[str]] = (),
              priorities: Optional[Mapping[str, int]] = None, verify: str = "sites", strict: bool = False,
-             exact: bool = False, assume: Union[str, Sequence[str], None] = None, allow_unverified: bool = False, stop_after: int = -1, on_mismatch: str = "skip", require_fused: Union[int, str, None] = None, check: bool = False,
+             exact: bool = False, assume: Union[str, Sequence[str], None] = None, allow_unverified: bool = False, stop_after: int = -1, on_mismatch: str = "skip", require_fused: Union[int, str, None] = None, allow_none: bool = False, check: bool = False,
              external_data: str = "auto", test_data: Union[str, "os.PathLike[str]", None] = None, dims: Optional[Dims] = None,
              rtol: Optional[float] = None, atol: Optional[float] = None, threads: int = 0, memory_limit: Optional[int] = None,
              base_dir: Union[str, "os.PathLike[str]", None] = None, allow_data_dirs: Sequence[Union[str, "os.PathLike[str]"]] = (),
@@ -110,6 +110,7 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
         stop_after: fuse at most so many sites; negative: all.
         on_mismatch: a site whose numbers differ is left as it was ("skip"), or raises ("fail").
         require_fused: so many sites, or "all", must be fused.
+        allow_none: with require_fused="all", a model in which no attention is found passes.
         check: write nothing; raise if anything could be fused.
         external_data: large tensors of an output: "auto", "inline", "external".
         test_data, dims, rtol, atol, threads, memory_limit: how the whole model is run, with verify="model": folder of ONNX
@@ -133,7 +134,7 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
     path = "" if output is None or check else os.fspath(output)
     options = dict(_trial(dims, rtol, atol, threads, memory_limit), output=path, opset=opset,
                    target=target, form=form, stage=stage, only=_names(only), disable=_names(disable), also=_names(also), priorities=_priorities(priorities), verify=verify,
-                   strict=strict, exact=exact, assume=_assumed(assume), allow_unverified=allow_unverified, stop_after=stop_after, fail_on_mismatch=on_mismatch == "fail", check=check,
+                   strict=strict, exact=exact, assume=_assumed(assume), allow_unverified=allow_unverified, stop_after=stop_after, fail_on_mismatch=on_mismatch == "fail", allow_none=allow_none, check=check,
                    external_data=external_data, test_data="" if test_data is None else os.fspath(test_data))
     options.update(_patterns(patterns), **_required(require_fused))
     wants_model = output is None and not check
@@ -162,7 +163,7 @@ def explain(model: Any, node: Optional[str] = None, **options: Any) -> Explanati
 
     Args:
         model: as optimize() takes it. It is not changed.
-        node: only the attention of this node.
+        node: only the attention of this node (or GRAPH/NODE), or those of this module.
         **options: those of optimize().
 
     Raises:
@@ -184,7 +185,8 @@ def explain(model: Any, node: Optional[str] = None, **options: Any) -> Explanati
     sites = sorted(report.sites, key=lambda site: (rank[site.outcome], -len(site.peeled) if site.outcome == "missed" else 0))
     if node is not None:
         near = difflib.get_close_matches(node, [site.name for site in sites], 1)
-        sites = [site for site in sites if node in (site.name, *(miss.node for miss in (site.miss, *site.other_misses) if miss))]
+        sites = [site for site in sites if node in (site.name, f"{site.graph}/{site.name}", site.module,
+                                                    *(miss.node for miss in (site.miss, *site.other_misses) if miss))]
         if not sites:
             raise UsageError(f"no attention is called '{node}'", "node", f"did you mean '{near[0]}'?" if near else "")
     explanation = Explanation(sites)

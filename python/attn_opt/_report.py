@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+
+from . import _core
 
 
 def _attribute(key: str, doc: str) -> Any:
@@ -36,7 +39,7 @@ class SiteMiss(_View):
     node: Optional[str] = _attribute("node", "Where recognition stopped.")
     op: Optional[str] = _attribute("op", "Operator of that node.")
     found: str = _attribute("found", "What was found there.")
-    hint: Optional[str] = _attribute("hint", "Where the documentation describes it; None for an id of a pattern of one's own.")
+    hint: Optional[str] = _attribute("hint", "The command that prints what the manual says of it; None for an id of a pattern of one's own.")
 
     def __repr__(self) -> str:
         return f"<Miss {self.id} at {self.node}: {self.found}>"
@@ -81,6 +84,9 @@ class Site(_View):
     name: str = _attribute("name", "The node at which it was found.")
     op: str = _attribute("op", "That node's operator.")
     graph: str = _attribute("graph", "'main', or the path of bodies.")
+    module: Optional[str] = _attribute("module", "Module of the user's program, 'model.layers.0.self_attn'; None: not known.")
+    source_file: Optional[str] = _attribute("source_file", "The user's file; None: not known.")
+    source_line: Optional[int] = _attribute("source_line", "From 1.")
     pattern: Optional[str] = _attribute("pattern", "Name of the pattern.")
     outcome: str = _attribute("outcome", "'fused', 'refused' or 'missed'.")
     form: Optional[str] = _attribute("form", "'3d' or '4d': operands of the written node.")
@@ -92,6 +98,11 @@ class Site(_View):
     scale: Optional[float] = _attribute("scale", "Of the scores.")
     softcap: Optional[float] = _attribute("softcap", "0: none.")
     peeled: List[str] = _attribute("peeled", "What was recognised, from the anchor on.")
+    group: int = _attribute("group", "Its place in `Report.groups`.")
+    type: Optional[str] = _attribute("type", "Of Q, K and V.")
+    tensors: Dict[str, List[str]] = _attribute("tensors", "Names by role: 'Q', 'K', 'V', 'mask', 'output', ...")
+    nodes_before: Optional[List[str]] = _attribute("nodes_before", "What the site replaces, or the way to where it was missed.")
+    nodes_after: Optional[List[str]] = _attribute("nodes_after", "What is written.")
     effect: Optional[Dict[str, Any]] = _attribute("effect", "What a fused site spares each run.")
     match_seconds: float = _attribute("match_seconds", "Wall time.")
     explanation: str
@@ -175,7 +186,11 @@ class Report(_View):
     effect: Dict[str, Any] = _attribute("effect", "What all fused sites spare each run.")
     model_verification: Optional[Dict[str, Any]] = _attribute("model_verification", "With verify='model'.")
     not_raised: List[str] = _attribute("not_raised", "What kept the model from being raised to the opset.")
-    seconds: Dict[str, float] = _attribute("seconds", "Wall time of 'read', 'match', 'verify', 'write'.")
+    seconds: Dict[str, float] = _attribute("seconds", "Wall time of 'read', 'match', 'verify', 'write', and the 'total'.")
+    options: str = _attribute("options", "Those that are not their defaults.")
+    bytes: Dict[str, Optional[int]] = _attribute("bytes", "Sizes of the files 'input' and 'output', and of all 'weights'.")
+    groups: List[Dict[str, Any]] = _attribute("groups", "Equal sites, and what is drawn of them.")
+    manual: Dict[str, Any] = _attribute("manual", "What the documentation says of the ids that occur.")
 
     def __init__(self, text_of_json: str, text: str = "", explanations: Sequence[str] = ()):
         super().__init__(json.loads(text_of_json))
@@ -235,6 +250,14 @@ class Report(_View):
     def to_json(self, indent: Optional[int] = 2) -> str:
         """The report as `--report FILE.json` writes it."""
         return json.dumps(self._json, indent=indent, ensure_ascii=False)
+
+    def to_html(self) -> str:
+        """The page that `--report FILE.html` writes: one that needs nothing but itself."""
+        return str(_core.page(json.dumps(self._json)))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return f'<iframe srcdoc="{html.escape(self.to_html())}" style="width: 100%; height: 40rem; border: 0"></iframe>'
 
     def __iter__(self) -> Iterator[Site]:
         return iter(self.sites)

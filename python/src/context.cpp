@@ -39,7 +39,7 @@ nb::object constant_or_none(const FactsHandle& facts, nb::handle value) {
 
 nb::object number_or_none(const std::optional<double>& number) { return number ? nb::cast(*number) : nb::none(); }
 
-GraphBuilder::Attributes attributes_of(const nb::kwargs& given) {
+GraphBuilder::Attributes given_attributes(const nb::kwargs& given) {
   GraphBuilder::Attributes attributes;
   for (const auto& [name, value] : given) attributes.push_back(attribute_of(nb::cast<std::string>(name), value));
   return attributes;
@@ -74,7 +74,7 @@ void check_drafted(const BuilderHandle& build, const std::string& op, const std:
 ValueHandle drafted(const BuilderHandle& build, const std::string& op, nb::handle inputs, const nb::kwargs& attributes) {
   GraphBuilder& builder = build.scope->builder();
   const auto values = inputs_of(build, inputs);
-  const auto given = attributes_of(attributes);
+  const auto given = given_attributes(attributes);
   check_drafted(build, op, values, 1, given);
   return made(build, builder.node(op, values, given));
 }
@@ -84,7 +84,7 @@ nb::list drafted_many(const BuilderHandle& build, const std::string& op, nb::han
   GraphBuilder& builder = build.scope->builder();
   const std::vector<bool> wanted(static_cast<size_t>(outputs), true);
   const auto read = inputs_of(build, inputs);
-  const auto given = attributes_of(attributes);
+  const auto given = given_attributes(attributes);
   check_drafted(build, op, read, outputs, given);
   const Node* node = builder.new_node(op, read, wanted, given);
   nb::list values;

@@ -10,6 +10,7 @@
 #include "python/src/errors.h"
 #include "python/src/options.h"
 #include "src/cli/job_steps.h"
+#include "src/report/report_stream.h"
 #include "src/verify/seconds.h"
 
 namespace attn_opt::python {
@@ -38,11 +39,14 @@ Status run_job(const OptimizeJob& job, const OptimizeOptions& options, ModelSour
   run.report->seconds_read = seconds_read;
   run.report->tool_version = version();
   run.report->input = source.in_memory() ? "" : source.path;
+  run.report->input_bytes = bytes_of_file(run.report->input);
+  run.report->options = to_words(job.optimize);
   const auto& tell = options.progress;
   run.status = finish(job, model, *run.report, [&tell](double part) { if (tell) tell("writing", part); });
   if (run.status && wants_bytes && (run.report->changed || !source.in_memory())) {
     ATTN_OPT_TRY(run.bytes, serialize_model(std::move(model)));
   }
+  run.report->seconds_total = seconds_since(begin);
   write_texts(run);
   return {};
 }
@@ -66,6 +70,7 @@ nb::tuple optimize_model(nb::handle model, const nb::dict& given, bool wants_byt
   const OptimizeJob job = job_of(given);
   OptimizeOptions options = value_or_raise(options_of(job));
   options.progress = watcher(progress);
+  options.draw = true;
   Run run;
   Status made;
   std::shared_ptr<nb::python_error> raised;
@@ -86,9 +91,27 @@ nb::tuple optimize_model(nb::handle model, const nb::dict& given, bool wants_byt
                         text(run.text), texts(run.explanations), run.status ? nb::none() : exception_of(run.status.error()));
 }
 
+/// The page of a report, which is JSON.
+nb::object page_of(const std::string& json_text) {
+  ModelOutcome outcome;
+  outcome.report = nlohmann::json::parse(json_text);
+  outcome.input = outcome.report.at("input").get<std::string>();
+  if (const auto& output = outcome.report.at("output"); output.is_string()) outcome.output = output.get<std::string>();
+  std::string page;
+  {
+    const nb::gil_scoped_release released;
+    const auto stream = make_report_stream(ReportFormat::kHtml, ReportScope::kOne);
+    page = stream->begin();
+    page += stream->add(outcome);
+    page += stream->end();
+  }
+  return text(page);
+}
+
 }  // namespace
 
 void bind_optimize(nb::module_& module) {
+  module.def("page", page_of, nb::arg("report"), "The HTML page of a report, which is given as JSON.");
   module.def("optimize", optimize_model, nb::arg("model"), nb::arg("options"), nb::arg("wants_bytes"), nb::arg("progress").none(),
              "(bytes of the model or None, report as JSON, report as text, explanation of each site, exception or None).");
 }

@@ -22,9 +22,10 @@ class OptionReader {
   template <class T>
   void operator()(const char* name, T& field) const {
     if (!options_.contains(name)) return;
-    if (!nb::try_cast(nb::object(options_[name]), field)) {
-      throw nb::type_error(("option '" + std::string(name) + "' is of another type").c_str());
-    }
+    const nb::object given(options_[name]);
+    if (nb::try_cast(given, field)) return;
+    const std::string value = nb::cast<std::string>(nb::repr(given)), type = nb::cast<std::string>(given.type().attr("__name__"));
+    throw nb::type_error((std::string(name) + "=" + value + ": a " + type + " is no value of it").c_str());
   }
 
  private:
@@ -77,6 +78,7 @@ OptimizeJob job_of(const nb::dict& options) {
   read("stop_after", optimize.stop_after);
   read("require_fused", job.requirements.fused);
   read("require_all_fused", job.requirements.all_fused);
+  read("allow_none", job.requirements.allow_none);
   read("check", job.requirements.check);
   read("fail_on_mismatch", job.requirements.fail_on_mismatch);
   read("test_data", job.test_data);

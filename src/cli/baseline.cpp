@@ -4,9 +4,13 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
+#include <map>
+#include <set>
 
 #include "src/io/output_file.h"
+#include "src/report/findings.h"
 #include "src/report/report_stream.h"
 
 namespace attn_opt {
@@ -15,39 +19,91 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-/// {"graph", "name"} of each fused site of a report.
+/// "module" of a site; empty in a baseline of before modules were known, and where the exporter wrote none.
+std::string module_of(const json& site) {
+  const json module = site.value("module", json());
+  return module.is_string() ? module.get<std::string>() : "";
+}
+
+bool is_fused(const json& site) { return site.at("outcome") == "fused"; }
+
+/// {"graph", "name", "module" if there is one} of each fused site of a report.
 json fused_sites(const json& report) {
   json sites = json::array();
-  for (const json& site : report.at("sites"))
-    if (site.at("outcome") == "fused") sites.push_back({{"graph", site.at("graph")}, {"name", site.at("name")}});
+  for (const json& site : report.at("sites")) {
+    if (!is_fused(site)) continue;
+    sites.push_back({{"graph", site.at("graph")}, {"name", site.at("name")}});
+    if (const std::string module = module_of(site); !module.empty()) sites.back()["module"] = module;
+  }
   return sites;
 }
 
-bool is_same(const json& one, const json& other) {
-  return one.at("graph") == other.at("graph") && one.at("name") == other.at("name");
+/// How sure it is that SITE, of a report, is the one KNOWN: 0, that it is not. Modules count more than names, in which exporters
+/// count nodes; in one module a name or a fusion tells sites apart.
+int likeness(const json& known, const json& site) {
+  if (known.at("graph") != site.at("graph")) return 0;
+  const bool same_name = known.at("name") == site.at("name");
+  const std::string was = module_of(known), is = module_of(site);
+  if (was.empty() || is.empty()) return same_name ? 3 : 0;
+  if (was != is) return 0;
+  return same_name ? 3 : is_fused(site) ? 2 : 1;
 }
 
-const json* find(const json& sites, const json& wanted) {
-  const auto found = std::ranges::find_if(sites, [&](const json& site) { return is_same(site, wanted); });
-  return found == sites.end() ? nullptr : &*found;
+/// What sites that may be the same have in common: a name or a module.
+std::array<std::string, 2> keys_of(const json& site) {
+  return {"name " + site.at("name").get<std::string>(), "module " + module_of(site)};
 }
 
-/// What became of the sites KNOWN to have been fused: a phrase for each that is not.
-std::vector<std::string> lost_sites(const json& known, const json& report) {
-  std::vector<std::string> lost, gone;
-  for (const json& site : known) {
-    const std::string name = "'" + site.at("name").get<std::string>() + "'";
-    const json* now = find(report.at("sites"), site);
-    if (now == nullptr) gone.push_back(name + " (no longer there)");
-    else if (now->at("outcome") != "fused") {
-      const json& miss = now->at("miss");
-      lost.push_back(name + " (" + (miss.is_null() ? "its numbers differ" : miss.at("id").get<std::string>()) + ")");
-    }
+/// For each of the sites KNOWN the one of SITES that it is now, each of which is taken once; null: none.
+std::vector<const json*> counterparts(const json& known, const json& sites) {
+  std::map<std::string, std::vector<const json*>> by_key;
+  for (const json& site : sites)
+    for (const std::string& key : keys_of(site)) by_key[key].push_back(&site);
+  std::vector<const json*> now(known.size(), nullptr);
+  std::set<const json*> taken;
+  for (const int wanted : {3, 2, 1})
+    for (size_t i = 0; i < known.size(); ++i)
+      for (const std::string& key : keys_of(known[i]))
+        for (const json* site : by_key[key])
+          if (now[i] == nullptr && likeness(known[i], *site) == wanted && taken.insert(site).second) now[i] = site;
+  return now;
+}
+
+/// A site that was fused and is not.
+struct LostSite {
+  const json* known;  ///< in the baseline
+  const json* now;    ///< in the report; null: it is no longer there
+};
+
+/// What became of the sites KNOWN to have been fused.
+std::vector<LostSite> lost_sites(const json& known, const json& report) {
+  const json& sites = report.at("sites");
+  const std::vector<const json*> now = counterparts(known, sites);
+  std::vector<LostSite> lost, gone;
+  auto fresh = std::ranges::count_if(sites, is_fused);
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (now[i] == nullptr) gone.push_back({&known[i], nullptr});
+    else if (is_fused(*now[i])) --fresh;
+    else lost.push_back({&known[i], now[i]});
   }
-  size_t fresh = 0;
-  for (const json& site : fused_sites(report)) fresh += find(known, site) == nullptr;
-  if (gone.size() > fresh) lost.insert(lost.end(), gone.begin() + static_cast<std::ptrdiff_t>(fresh), gone.end());
+  if (std::ssize(gone) > fresh) lost.insert(lost.end(), gone.begin() + fresh, gone.end());
   return lost;
+}
+
+/// "b.5 (model.py:10) is no longer fused: Elu between ...".
+std::string phrase_of(const LostSite& site) {
+  if (site.now != nullptr) return title_of(*site.now) + " is no longer fused: " + reason_of(*site.now);
+  const std::string module = module_of(*site.known);
+  return (module.empty() ? site.known->at("name").get<std::string>() : module) + " is no longer there";
+}
+
+tl::unexpected<Error> loss(const std::vector<LostSite>& lost, const std::string& model, const std::string& baseline) {
+  constexpr size_t kMostNamed = 5;
+  std::string what = lost.size() == 1 ? "attention " : fmt::format("lost {} of the attentions in {}: ", lost.size(), baseline), run;
+  for (size_t i = 0; i < std::min(lost.size(), kMostNamed); ++i) what += (i == 0 ? "" : "; ") + phrase_of(lost[i]);
+  if (lost.size() > kMostNamed) what += "; ...";
+  if (const json* first = lost.front().now) run = "run: " + explain_command(model, *first) + "; ";
+  return fail(ErrorCode::kRequirement, model, what, run + "--update-baseline accepts that");
 }
 
 /// Is LIST one of sites?
@@ -93,18 +149,23 @@ Expected<Baseline> Baseline::read_or_begin(const fs::path& path) {
 Status Baseline::check(const json& report) const {
   const std::string model = report.at("input").get<std::string>();
   if (!knows(model)) {
-    spdlog::warn("{} is not in {}: nothing to hold it against; --update-baseline enters it", model, path_.string());
+    const std::string unknown = "is not in " + path_.string() + ": nothing to hold it against";
+    if (new_models_ == NewModels::kFail)
+      return fail(ErrorCode::kRequirement, model, unknown, "--update-baseline enters it, --baseline-new warn or accept lets it pass");
+    if (new_models_ == NewModels::kWarn) spdlog::warn("{} {}; --update-baseline enters it", model, unknown);
     return {};
   }
-  const auto lost = lost_sites(any_model_.is_null() ? models_.at(key_of(model)).at("fused") : any_model_, report);
-  if (lost.empty()) return {};
-  constexpr size_t kMostNamed = 5;
-  std::string names;
-  for (size_t i = 0; i < std::min(lost.size(), kMostNamed); ++i) names += (i == 0 ? "" : ", ") + lost[i];
-  if (lost.size() > kMostNamed) names += ", ...";
-  return fail(ErrorCode::kRequirement, model,
-              fmt::format("lost {} of the fused attention sites in {}: {}", lost.size(), path_.string(), names),
-              "--update-baseline accepts that");
+  const auto lost = lost_sites(known_of(model), report);
+  return lost.empty() ? Status{} : loss(lost, model, path_.string());
+}
+
+void Baseline::mark_lost(json& report) const {
+  for (json& site : report.at("sites")) site["lost"] = false;
+  const std::string model = report.at("input").get<std::string>();
+  if (!knows(model)) return;
+  for (const LostSite& site : lost_sites(known_of(model), report))
+    for (json& one : report.at("sites"))
+      if (&one == site.now) one["lost"] = true;
 }
 
 void Baseline::update(const json& report) {
@@ -112,10 +173,33 @@ void Baseline::update(const json& report) {
   models_[key_of(report.at("input").get<std::string>())] = {{"fused", fused_sites(report)}};
 }
 
+std::vector<std::string> Baseline::vanished(const std::vector<std::string>& folders, const std::vector<fs::path>& models) const {
+  std::set<std::string> there;
+  for (const fs::path& model : models) there.insert(key_of(model.string()));
+  std::vector<std::string> gone;
+  for (const auto& [key, unused] : models_.items()) {
+    const fs::path path = (folder_of(path_) / key).lexically_normal();
+    const auto is_above = [&](const std::string& folder) {
+      const std::string rest = fs::path(key).lexically_relative(key_of(folder)).generic_string();
+      return !rest.empty() && rest != ".." && !rest.starts_with("../");
+    };
+    if (!there.contains(key) && std::ranges::any_of(folders, is_above)) gone.push_back(path.string());
+  }
+  return gone;
+}
+
+void Baseline::forget(const std::vector<std::string>& models) {
+  for (const std::string& model : models) models_.erase(key_of(model));
+}
+
 Status Baseline::write() const {
   ATTN_OPT_TRY(OutputFile file, OutputFile::create(path_));
   ATTN_OPT_CHECK(file.append(json({{"schema_version", 1}, {"models", models_}}).dump(2) + "\n"));
   return file.replace_target();
+}
+
+const json& Baseline::known_of(const std::string& model) const {
+  return any_model_.is_null() ? models_.at(key_of(model)).at("fused") : any_model_;
 }
 
 std::string Baseline::key_of(const std::string& model) const {

@@ -4,10 +4,14 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "attn_opt/status.h"
 
 namespace attn_opt {
+
+/// What becomes of a model that a baseline does not have.
+enum class NewModels { kFail, kWarn, kAccept };
 
 class Baseline {
  public:
@@ -16,21 +20,31 @@ class Baseline {
   /// As read(); without anything in it if there is no such file.
   static Expected<Baseline> read_or_begin(const std::filesystem::path& path);
 
-  /// Holds REPORT, as to_json() makes it, against what is known of its model. A site counts as kept when one of another
-  /// name, and new, is fused instead: exporters rename nodes. Error: kRequirement.
+  /// Holds REPORT, as to_json() makes it, against what is known of its model; of one that is not known the new models' rule
+  /// decides. A site counts as kept when one of another name, and new, is fused instead: exporters rename nodes.
+  /// Error: kRequirement.
   Status check(const nlohmann::json& report) const;
   /// Is there anything to hold MODEL against?
   bool knows(const std::string& model) const { return !any_model_.is_null() || models_.contains(key_of(model)); }
+  void set_new_models(NewModels new_models) { new_models_ = new_models; }
+  /// Sets "lost" of each site of REPORT: true if it was fused and is not.
+  void mark_lost(nlohmann::json& report) const;
   /// Enters the fused sites of REPORT in place of what was known of its model.
   void update(const nlohmann::json& report);
+  /// The models that it has below one of FOLDERS, and that are none of MODELS: paths, from the working directory.
+  std::vector<std::string> vanished(const std::vector<std::string>& folders, const std::vector<std::filesystem::path>& models) const;
+  /// Forgets the models that vanished() gives.
+  void forget(const std::vector<std::string>& models);
   /// Error: kOutput.
   Status write() const;
 
  private:
   explicit Baseline(std::filesystem::path path) : path_(std::move(path)) {}
   std::string key_of(const std::string& model) const;
+  const nlohmann::json& known_of(const std::string& model) const;
 
   std::filesystem::path path_;
+  NewModels new_models_ = NewModels::kFail;
   nlohmann::json models_ = nlohmann::json::object();  ///< by path, from the baseline's folder
   nlohmann::json any_model_;                          ///< of a report: whatever the model is called
 };

@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "src/cli/annotation.h"
 #include "src/cli/baseline.h"
 #include "src/cli/batch_inputs.h"
 #include "src/cli/batch_state.h"
@@ -42,7 +43,7 @@ void declare(CLI::App& app, BatchArguments& given) {
   app.add_option("--process-memory", given.process_memory, "Address space that a model may take, as 8GB")
       ->transform(CLI::AsSizeValue(false));
   app.add_flag("--fresh", given.fresh, "Run what is finished and unchanged again");
-  declare_list(app, "--report", given.reports, "Write a report on all: FILE.json, .md, .sarif, .xml (JUnit), or FORMAT:FILE");
+  declare_list(app, "--report", given.reports, "Write a report on all: FILE.html, .json, .md, .sarif, .xml (JUnit), .svg, .dot, or FORMAT:FILE");
   declare_job_options(app, given);
   declare_verbosity(app, given.job.verbosity);
 }
@@ -118,14 +119,20 @@ class Batch {
       totals.add(outcome);
       ATTN_OPT_CHECK(reports.add(outcome));
       if (outcome.status != 0) {
-        std::fputs(fmt::format("{}{}: {}\n", painted_error_begin(), outcome.input, message_of(outcome)).c_str(), stderr);
+        say_error(outcome);
       } else if (baseline) {
         baseline->update(outcome.report);
-      } else if (given_.job.requirements.baseline && !given_.job.requirements.baseline->knows(outcome.input)) {
+      } else if (given_.baseline_new == "warn" && !given_.job.requirements.baseline->knows(outcome.input)) {
         spdlog::warn("{} is not in {}; --update-baseline enters it", outcome.input, given_.baseline);
       }
     }
+    for (const ModelOutcome& gone : vanished_models()) {
+      totals.add(gone);
+      ATTN_OPT_CHECK(reports.add(gone));
+      say_error(gone);
+    }
     if (baseline) {
+      baseline->forget(vanished_from(*baseline));
       ATTN_OPT_CHECK(baseline->write());
     }
     ATTN_OPT_CHECK(reports.finish());
@@ -144,6 +151,32 @@ class Batch {
 
   bool writes() const { return !given_.output.empty() && !given_.job.requirements.check; }
   fs::path output_of(const BatchInput& input) const { return fs::path(given_.output) / input.below_root; }
+
+  /// Models of BASELINE that were in folders of this batch and are not.
+  std::vector<std::string> vanished_from(const Baseline& baseline) const {
+    std::vector<std::string> folders;
+    std::vector<fs::path> models;
+    std::error_code none;
+    std::ranges::copy_if(given_.words, std::back_inserter(folders), [&](const std::string& word) { return fs::is_directory(word, none); });
+    for (const BatchInput& input : inputs_) models.push_back(input.path);
+    return baseline.vanished(folders, models);
+  }
+
+  /// An entry in the reports for each model that the baseline to be held has and that is gone.
+  std::vector<ModelOutcome> vanished_models() const {
+    std::vector<ModelOutcome> models;
+    const auto& baseline = given_.job.requirements.baseline;
+    if (!baseline) return models;
+    const Error gone{ErrorCode::kRequirement, {}, "is in " + given_.baseline + " and no longer there", "--update-baseline drops it"};
+    for (const std::string& model : vanished_from(*baseline))
+      models.push_back({valid_utf8(model), "", exit_status(gone.code), gone.message(), 0, nullptr});
+    return models;
+  }
+
+  static void say_error(const ModelOutcome& outcome) {
+    const std::string message = outcome.input + ": " + message_of(outcome);
+    std::fputs((github_annotation(message) + painted_error_begin() + message + "\n").c_str(), stderr);
+  }
 
   Status make_output_folder(const BatchInput& input) const {
     if (!writes()) return {};
@@ -215,7 +248,7 @@ class Batch {
 
 /// What decides what becomes of a model: this version, the options, and the files that they name.
 std::string fingerprint_of(const std::vector<std::string>& words, const BatchArguments& given) {
-  std::string text = ATTN_OPT_VERSION;
+  std::string text = ATTN_OPT_VERSION " with drawings";  // of which reports of earlier builds have none
   for (const std::string& word : words) text += " " + word;
   std::vector<std::string> paths = given.job.optimize.patterns;
   if (!given.update_baseline && !given.baseline.empty()) paths.push_back(given.baseline);

@@ -22,7 +22,7 @@ std::string stamp_of_file(const fs::path& path) {
   return fmt::format("{}:{}", size, modified);
 }
 
-json read(const fs::path& path) {
+json read_state(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   json document = file ? json::parse(file, nullptr, false) : json();
   return document.is_object() ? document : json();
@@ -35,7 +35,7 @@ std::string text_at(const json& state, const char* key) {
 
 /// The report at PATH; null if there is none that a batch can sum up.
 json read_report(const fs::path& path) {
-  json report = read(path);
+  json report = read_state(path);
   const json summary = report.is_null() ? json() : report.value("summary", json());
   const bool has_counts = summary.is_object() && std::ranges::all_of(std::array{"sites", "fused", "refused", "missed"}, [&](const char* key) {
     return summary.value(key, json()).is_number_integer();
@@ -72,7 +72,7 @@ fs::path BatchState::report_path(const BatchInput& input) const { return path_of
 
 bool BatchState::is_finished(const BatchInput& input, const fs::path& output) const {
   constexpr int kUnmet = 1, kMismatch = 4;
-  const json state = read(path_of(input, ".state.json"));
+  const json state = read_state(path_of(input, ".state.json"));
   const int status = status_of(state);
   if (state.is_null() || (status != 0 && status != kUnmet && status != kMismatch)) return false;
   if (text_at(state, "fingerprint") != fingerprint_ || text_at(state, "model") != stamp_of(input.path)) return false;
@@ -101,7 +101,7 @@ Status BatchState::enter(const BatchInput& input, const std::string& stamp, cons
 }
 
 ModelOutcome BatchState::outcome(const BatchInput& input) const {
-  const json state = read(path_of(input, ".state.json"));
+  const json state = read_state(path_of(input, ".state.json"));
   ModelOutcome outcome;
   outcome.input = valid_utf8(input.path.string());
   outcome.output = text_at(state, "output");

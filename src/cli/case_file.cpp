@@ -5,10 +5,13 @@
 #include <map>
 
 #include "src/cli/case_words.h"
+#include "src/cli/command_line.h"
 #include "src/cli/optimize_arguments.h"
 
 namespace attn_opt {
 namespace {
+
+using P = onnx::TensorProto;
 
 namespace fs = std::filesystem;
 
@@ -126,7 +129,6 @@ class HeaderReader {
 
   /// False: there is no such word.
   static bool set_output_check(const std::string& word, OutputCheck& check) {
-    using P = onnx::TensorProto;
     static const std::map<std::string, DataType> kTypes = {
         {"f32", P::FLOAT}, {"f16", P::FLOAT16}, {"bf16", P::BFLOAT16}};
     const size_t equals = word.find('=');

@@ -7,9 +7,10 @@
 namespace attn_opt {
 namespace {
 
+using P = onnx::TensorProto;
+
 /// What outputs of small models, with values about 1, may differ by.
 Tolerance case_tolerance(const OutputCheck& check, DataType type) {
-  using P = onnx::TensorProto;
   Tolerance tolerance;
   if (type == P::DOUBLE)
     tolerance = {1e-9, 1e-10};

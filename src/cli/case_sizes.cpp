@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kSmall = 4;
 
-using Sizes = std::map<int64_t, int64_t>;
+using NewSizes = std::map<int64_t, int64_t>;
 
 /// Changes every size in MODEL with CHANGE: those that values are declared with and the numbers in int64 constants.
 template <class Change>
@@ -60,8 +60,8 @@ std::pair<int64_t, int64_t> factors_of(int64_t size, const std::set<int64_t>& si
 }
 
 /// SMALLER for every size: products become products.
-Sizes with_products(const std::set<int64_t>& sizes, const Sizes& smaller) {
-  Sizes all;
+NewSizes with_products(const std::set<int64_t>& sizes, const NewSizes& smaller) {
+  NewSizes all;
   for (const int64_t size : sizes) {
     const auto value = [&all](int64_t factor) { return all.contains(factor) ? all[factor] : factor; };
     const auto [one, other] = factors_of(size, sizes);
@@ -71,8 +71,8 @@ Sizes with_products(const std::set<int64_t>& sizes, const Sizes& smaller) {
   return all;
 }
 
-bool try_sizes(CaseModel& model, const CaseTest& holds, const Sizes& smaller) {
-  const Sizes all = with_products(large_sizes(model.proto), smaller);
+bool try_sizes(CaseModel& model, const CaseTest& holds, const NewSizes& smaller) {
+  const NewSizes all = with_products(large_sizes(model.proto), smaller);
   onnx::ModelProto changed = model.proto;
   for_each_size(changed, [&all](int64_t& size) {
     if (const auto found = all.find(size); found != all.end()) size = found->second;
@@ -89,7 +89,7 @@ void shrink_sizes(CaseModel& model, const CaseTest& holds) {
   std::vector<int64_t> prime;
   for (const int64_t size : sizes)
     if (factors_of(size, sizes).first == 0) prime.push_back(size);
-  Sizes together;
+  NewSizes together;
   constexpr int64_t kReplacements[] = {4, 3, 5, 2, 6, 7};
   for (size_t i = 0; i < prime.size(); ++i)
     if (i < std::size(kReplacements) && kReplacements[i] < prime[i]) together[prime[i]] = kReplacements[i];

@@ -1,4 +1,4 @@
-// What the commands share: how they parse their arguments, and how loud they are.
+// What the commands share: how they parse their arguments.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "attn_opt/status.h"
+#include "src/cli/arguments.h"
 
 namespace attn_opt {
-
-using Arguments = std::vector<std::string>;
 
 /// A command whose options are declared, bound to where their values go.
 struct DeclaredCommand {
@@ -33,16 +32,6 @@ DeclaredCommand declared(const std::string& name, const std::string& description
 
 /// False: --help or --version was asked for and has been printed. Error: kUsage.
 Expected<bool> parse(CLI::App& app, const Arguments& arguments);
-
-struct Verbosity {
-  int verbose = 0;
-  bool quiet = false;
-};
-
-/// -v and -q.
-void declare_verbosity(CLI::App& app, Verbosity& verbosity);
-/// Log lines go to standard error.
-void set_up_log(const Verbosity& verbosity);
 
 /// An option that takes one value at each use, and may be used repeatedly; VALUES may hold commas only if
 /// SPLIT.

@@ -32,7 +32,4 @@ DeclaredCommand man_command();
 /// The command NAME, "" being the main job, with the options that all have.
 DeclaredCommand declare_command(const std::string& name);
 
-/// Runs what ARGUMENTS ask for: a command, or the main job. Returns the exit status of a run that came to its end.
-Expected<int> run_command_line(Arguments arguments);
-
 }  // namespace attn_opt

@@ -45,7 +45,7 @@ std::vector<std::string> keys_of(const std::vector<const CLI::App*>& apps) {
   return keys;
 }
 
-Expected<Settings> read(const fs::path& path) {
+Expected<Settings> read_settings(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file) return fail(ErrorCode::kInvalidInput, path.string(), "cannot be read");
@@ -121,7 +121,7 @@ std::optional<fs::path> find_config(const fs::path& folder) {
 }
 
 Expected<Arguments> config_words(const fs::path& path, const std::string& command, const CLI::App& parsed) {
-  ATTN_OPT_TRY(const Settings settings, read(path));
+  ATTN_OPT_TRY(const Settings settings, read_settings(path));
   ATTN_OPT_CHECK(check_keys(path, settings));
   const std::string own_table = command.empty() ? kMainJob : command;
   const bool takes_common = own_table == kMainJob || own_table == "explain" || own_table == "batch";

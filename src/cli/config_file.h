@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/command_line.h"
+#include "attn_opt/status.h"
+#include "src/cli/arguments.h"
 
 namespace attn_opt {
 

@@ -39,6 +39,14 @@ Status check_first_word(const Arguments& arguments) {
   return fail(ErrorCode::kUsage, "usage", "there is no command and no file '" + word + "'", "did you mean '" + *near + "'?");
 }
 
+/// The main job has no name, but people give it one.
+Arguments without_main_job(Arguments arguments) {
+  std::error_code none;
+  const bool is_named = !arguments.empty() && (arguments.front() == "optimize" || arguments.front() == "optimise");
+  if (is_named && !fs::exists(arguments.front(), none)) arguments.erase(arguments.begin());
+  return arguments;
+}
+
 /// "help COMMAND" is "COMMAND --help".
 Arguments without_help_word(Arguments arguments) {
   std::error_code none;
@@ -68,7 +76,7 @@ void declare_common_options(CLI::App& app) {
 }
 
 Expected<int> run_command_line(Arguments arguments) {
-  arguments = without_help_word(std::move(arguments));
+  arguments = without_main_job(without_help_word(std::move(arguments)));
   const auto known = commands();
   const auto command = std::find_if(known.begin(), known.end(), [&](const Command& one) {
     return !arguments.empty() && one.name == arguments.front();

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "src/cli/case_output.h"
 #include "src/cli/color.h"
@@ -8,6 +9,7 @@
 #include "src/io/nearest_name.h"
 #include "src/cli/optimize_arguments.h"
 #include "src/cli/trace_log.h"
+#include "src/report/miss_manual.h"
 
 namespace attn_opt {
 namespace {
@@ -16,7 +18,7 @@ using Outcome = SiteReport::Outcome;
 
 struct ExplainArguments {
   ModelArgument model;
-  std::string node, case_out;
+  std::string node, id, case_out;
   CaseBudget budget;
   OptimizeArguments optimize;
   Verbosity verbosity;
@@ -30,15 +32,29 @@ bool is_better(const SiteReport& one, const SiteReport& other) {
   return one.outcome == Outcome::kMissed && one.peeled.size() > other.peeled.size();
 }
 
+/// Is SITE called WORD: by its node, with its graph where several branches have one of that name, or by its module?
+bool is_called(const SiteReport& site, const std::string& word) {
+  return site.name == word || site.graph + "/" + site.name == word || (!site.module.empty() && site.module == word);
+}
+
+/// Was something found at NODE that kept SITE from being fused?
+bool stopped_at(const SiteReport& site, const std::string& node) {
+  return site.miss_node == node || std::ranges::any_of(site.other_misses, [&node](const OtherMiss& other) { return other.node == node; });
+}
+
 Status keep_node(std::vector<SiteReport>& sites, const std::string& node) {
-  std::vector<std::string> names;
-  for (const SiteReport& site : sites) names.push_back(site.name);
-  std::erase_if(sites, [&node](const SiteReport& site) {
-    return site.name != node && site.miss_node != node &&
-           std::ranges::none_of(site.other_misses, [&node](const OtherMiss& other) { return other.node == node; });
-  });
+  std::set<std::string> names;
+  for (const SiteReport& site : sites) names.insert(site.graph == "main" ? site.name : site.graph + "/" + site.name);
+  std::erase_if(sites, [&node](const SiteReport& site) { return !is_called(site, node) && !stopped_at(site, node); });
   if (!sites.empty()) return {};
-  return fail(ErrorCode::kUsage, "--node", "no attention is called '" + node + "'", suggestion(node, names));
+  return fail(ErrorCode::kUsage, "--node", "no attention is called '" + node + "'", suggestion(node, {names.begin(), names.end()}));
+}
+
+Expected<int> print_manual(const std::string& id) {
+  const std::string text = manual_of(id).text;
+  if (text.empty()) return fail(ErrorCode::kUsage, "--id", "there is no miss '" + id + "'", suggestion(id, manual_ids()));
+  std::fputs((id + "\n\n" + without_marks(text) + "\n").c_str(), stdout);
+  return 0;
 }
 
 /// The first that is not fused; the first if all are.
@@ -49,7 +65,9 @@ const SiteReport& site_to_reduce(const std::vector<SiteReport>& sites) {
 
 void declare(CLI::App& app, ExplainArguments& given) {
   declare_model(app, "MODEL", given.model);
-  app.add_option("--node", given.node, "Only the attention of this node");
+  app.get_option("MODEL")->required(false);  // --id does without
+  app.add_option("--node", given.node, "Only the attention of this node (or GRAPH/NODE), or those of this module");
+  app.add_option("--id", given.id, "Print what the manual says of a miss, as scores.operator; without MODEL")->excludes("MODEL");
   app.add_option("--case-out", given.case_out,
                  "Write the smallest case that still misses (of --node, or of the nearest miss)");
   app.add_option("--case-seconds", given.budget.seconds, "Time that --case-out may take; the smallest case found by then is written; 0: any")
@@ -64,6 +82,8 @@ void declare(CLI::App& app, ExplainArguments& given) {
 
 Expected<int> explain_sites(ExplainArguments& given, const CLI::App&) {
   set_up_log(given.verbosity);
+  if (!given.id.empty()) return print_manual(given.id);
+  if (given.model.path.empty()) return fail(ErrorCode::kUsage, "usage", "MODEL is required", "or --id, of a miss");
   ATTN_OPT_TRY(OptimizeOptions options, to_options(given.optimize));
   options.trace = trace_to_log(given.verbosity);
   ATTN_OPT_TRY(Model model, load_valid(given.model));

@@ -4,12 +4,16 @@
 #include <map>
 
 #include "src/cli/baseline.h"
+#include "src/cli/command_line.h"
 
 namespace attn_opt {
 namespace {
 
 const std::map<std::string, ExternalData> kExternalData = {
     {"auto", ExternalData::kAuto}, {"inline", ExternalData::kInline}, {"external", ExternalData::kExternal}};
+
+const std::map<std::string, NewModels> kNewModels = {
+    {"fail", NewModels::kFail}, {"warn", NewModels::kWarn}, {"accept", NewModels::kAccept}};
 
 Status set_required(const std::string& word, Requirements& required) {
   if (word.empty() || word == "all") {
@@ -44,9 +48,14 @@ void declare_job_options(CLI::App& app, JobArguments& given) {
       ->capture_default_str();
   declare_run_options(app, given.job.trial);
   app.add_option("--require-fused", given.require_fused, "Fail unless so many sites, or all, are fused");
+  app.add_flag("--allow-none", given.job.requirements.allow_none, "With --require-fused all: a model without any attention passes");
   app.add_flag("--check", given.job.requirements.check, "Write nothing; fail if anything could be fused");
   auto* baseline =
       app.add_option("--baseline", given.baseline, "Fail if a site is not fused that this file says was (docs/ci.md)");
+  app.add_option("--baseline-new", given.baseline_new, "A model that the baseline does not have fails, passes with a warning (warn) or passes (accept)")
+      ->check(CLI::IsMember({"fail", "warn", "accept"}))
+      ->capture_default_str()
+      ->needs(baseline);
   app.add_flag("--update-baseline", given.update_baseline, "Enter the model into the baseline instead")->needs(baseline);
   app.add_option("--external-data", given.external_data,
                  "Large tensors: in the model, but in a file beside it above 2 GB (auto); inline; external")
@@ -61,6 +70,7 @@ Status settle(JobArguments& given, const CLI::App& app) {
   ATTN_OPT_CHECK(check_trial(app, job));
   if (!given.baseline.empty() && !given.update_baseline) {
     ATTN_OPT_TRY(Baseline baseline, Baseline::read(given.baseline));
+    baseline.set_new_models(kNewModels.at(given.baseline_new));
     job.requirements.baseline = std::make_shared<const Baseline>(std::move(baseline));
   }
   job.requirements.fail_on_mismatch = given.on_mismatch == "fail";

@@ -9,7 +9,7 @@ namespace attn_opt {
 
 struct JobArguments {
   OptimizeJob job;
-  std::string require_fused, baseline, on_mismatch = "skip", external_data = "auto";
+  std::string require_fused, baseline, baseline_new = "fail", on_mismatch = "skip", external_data = "auto";
   bool update_baseline = false;
 };
 

@@ -1,6 +1,7 @@
 #include "src/cli/job_steps.h"
 
 #include <chrono>
+#include <filesystem>
 
 #include "src/verify/seconds.h"
 
@@ -15,6 +16,7 @@ Status write(const OptimizeJob& job, const Model& model, Report& report,
   ATTN_OPT_CHECK(report.changed ? save_model(model, job.output, save) : copy_model(model, job.output, save));
   report.seconds_write = seconds_since(begin);
   report.output = job.output;
+  report.output_bytes = bytes_of_file(job.output);
   return {};
 }
 
@@ -66,6 +68,13 @@ Expected<Report> optimize_to_valid(Model& model, OptimizeOptions options, Workin
     ATTN_OPT_TRY(report, optimize(model, options, workings));
   }
   return report;
+}
+
+std::optional<int64_t> bytes_of_file(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  const auto bytes = std::filesystem::file_size(path, error);
+  return error ? std::nullopt : std::optional(static_cast<int64_t>(bytes));
 }
 
 Expected<OptimizeOptions> options_of(const OptimizeJob& job) {

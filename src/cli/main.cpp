@@ -12,8 +12,9 @@
 #include <sys/resource.h>
 #endif
 
+#include "src/cli/annotation.h"
 #include "src/cli/color.h"
-#include "src/cli/commands.h"
+#include "src/cli/dispatch.h"
 
 namespace attn_opt {
 namespace {
@@ -39,7 +40,8 @@ void prefer_large_pages() {
 }
 
 int report_error(const Error& error) {
-  std::fprintf(stderr, "%s%s\n", painted_error_begin().c_str(), error.message().c_str());
+  // The error itself comes last: it is what a batch reads of the runs that it starts.
+  std::fprintf(stderr, "%s%s%s\n", github_annotation(error.message()).c_str(), painted_error_begin().c_str(), error.message().c_str());
   return exit_status(error.code);
 }
 

@@ -33,6 +33,17 @@ std::string heading(const CLI::Option& option) {
   return value.empty() ? names : names + " \\fI" + roff(value) + "\\fR";
 }
 
+/// What APP takes beside options: "MODEL", "[FILE]", "PATH ...".
+std::string operands(const CLI::App& app) {
+  std::string text;
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_positional()) continue;
+    const std::string name = "\\fI" + roff(option->get_name()) + "\\fR" + (option->get_items_expected_max() > 1 ? " ..." : "");
+    text += option->get_required() ? " " + name : " [" + name + "]";
+  }
+  return text;
+}
+
 std::string option_lines(const CLI::App& app) {
   std::string text;
   for (const CLI::Option* option : app.get_options())
@@ -81,6 +92,9 @@ The command line counts more. A key that there is not is an error.
 .TP
 NO_COLOR
 If set and not empty: no colour, unless \-\-color always.
+.TP
+GITHUB_ACTIONS
+If it is true: errors are written as ::error too, which the page of a job shows.
 )";
 
 Expected<int> print_man_page(ManArguments&, const CLI::App&) {
@@ -89,7 +103,8 @@ Expected<int> print_man_page(ManArguments&, const CLI::App&) {
                      ".SH NAME\nattn\\-opt \\- rewrite attention in ONNX models into ONNX Attention nodes\n.SH SYNOPSIS\n"
                      ".B attn\\-opt\n.I INPUT\n[\\fB\\-o\\fR \\fIOUTPUT\\fR] [\\fIoptions\\fR]\n";
   for (const Command& command : commands())
-    text += fmt::format(".br\n.B attn\\-opt {}\n[\\fIoptions\\fR]\n", roff(std::string(command.name)));
+    text += fmt::format(".br\n.B attn\\-opt {}\n[\\fIoptions\\fR]{}\n", roff(std::string(command.name)),
+                        operands(*declare_command(std::string(command.name)).app));
   text += ".SH DESCRIPTION\nFinds attention in an ONNX model, whichever exporter spelled it, rewrites it into ONNX Attention nodes,\n"
           "shows on an embedded executor that the numbers did not change, and writes the model.\n" + examples(*main_job.app) +
           ".SH OPTIONS\n" + option_lines(*main_job.app) + ".SH COMMANDS\n";

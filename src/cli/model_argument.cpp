@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "attn_opt/model_io.h"
+#include "src/cli/command_line.h"
 #include "src/io/file.h"
 #include "src/io/model_file.h"
 

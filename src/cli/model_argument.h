@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attn_opt/model.h"
-#include "src/cli/command_line.h"
+#include "src/cli/arguments.h"
 
 namespace attn_opt {
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "attn_opt/rules.h"
+#include "src/cli/command_line.h"
 #include "src/io/nearest_name.h"
 #include "src/optimizer/rewriting.h"
 

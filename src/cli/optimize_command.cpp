@@ -1,3 +1,5 @@
+#include <spdlog/spdlog.h>
+
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -5,6 +7,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/job_arguments.h"
 #include "src/cli/report_files.h"
+#include "src/io/model_format.h"
 
 namespace attn_opt {
 namespace {
@@ -14,6 +17,7 @@ const std::map<std::string, Progress::Mode> kProgressModes = {
 
 struct OptimizeCommandArguments : JobArguments {
   std::string progress = "auto";
+  bool dry_run = false;
 };
 
 std::string footer() {
@@ -31,11 +35,12 @@ void declare(CLI::App& app, OptimizeCommandArguments& given) {
   declare_model(app, "INPUT", job.input);
   app.add_option("-o,--output", job.output,
                  "Where the model is written (- for standard output); without: a dry run");
+  app.add_flag("--dry-run", given.dry_run, "Write no model, even with -o");
   declare_job_options(app, given);
   auto* test_data = app.add_option("--test-data", job.test_data,
                                    "With --verify model: folder of input_N.pb; otherwise inputs are drawn");
   app.get_option("--dim")->excludes(test_data);
-  declare_list(app, "--report", job.reports, "Write a report: FILE.json, .md, .sarif, .xml (JUnit), or FORMAT:FILE (repeatable)");
+  declare_list(app, "--report", job.reports, "Write a report: FILE.html, .json, .md, .sarif, .xml (JUnit), .svg, .dot, or FORMAT:FILE (repeatable)");
   app.add_option("--dump-matches", job.dump_matches, "Folder for a regression case of each fused site, equal ones once");
   app.add_option("--progress", given.progress, "Show progress: auto, always or never")
       ->check(CLI::IsMember(kProgressModes))
@@ -63,13 +68,28 @@ Status check_reports(const OptimizeJob& job) {
   return {};
 }
 
+/// A run may take long: what is written at its end is looked at first.
+Status check_output(const OptimizeJob& job) {
+  namespace fs = std::filesystem;
+  const fs::path output = job.output, folder = output.parent_path(), ending = output.extension();
+  if (job.output.empty() || job.output == "-" || job.requirements.check) return {};
+  std::error_code none;
+  if (!folder.empty() && !fs::is_directory(folder, none))
+    return fail(ErrorCode::kOutput, job.output, "cannot be written: there is no folder " + folder.string());
+  if (ending != ".onnx" && !is_text(output) && (!fs::exists(output, none) || fs::is_regular_file(output, none)))
+    spdlog::warn("{}: is written as an ONNX model; its name does not end in .onnx", job.output);
+  return {};
+}
+
 Expected<int> optimize_model(OptimizeCommandArguments& given, const CLI::App& app) {
   OptimizeJob& job = given.job;
   ATTN_OPT_CHECK(settle(given, app));
   ATTN_OPT_CHECK(check_reports(job));
+  if (given.dry_run) job.output.clear();
   if (given.update_baseline) job.baseline_to_update = given.baseline;
   job.progress = kProgressModes.at(given.progress);
   set_up_log(job.verbosity);
+  ATTN_OPT_CHECK(check_output(job));
   ATTN_OPT_CHECK(run_job(job));
   return 0;
 }

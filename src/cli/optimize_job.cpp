@@ -1,9 +1,11 @@
 #include "src/cli/optimize_job.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -13,6 +15,7 @@
 #include "src/cli/job_steps.h"
 #include "src/cli/report_files.h"
 #include "src/cli/trace_log.h"
+#include "src/report/layout.h"
 #include "src/verify/seconds.h"
 
 namespace attn_opt {
@@ -25,13 +28,24 @@ struct Held {
   Report report;
 };
 
+/// " (195 kB before, 190 kB now)" of the files of models, without their data files; nothing of streams.
+std::string sizes_phrase(const Report& report) {
+  std::error_code failed;
+  const auto before = std::filesystem::file_size(report.input, failed);
+  if (failed) return {};
+  const auto after = std::filesystem::file_size(report.output, failed);
+  if (failed) return {};
+  return fmt::format(" ({} before, {} now)", rounded_bytes(static_cast<int64_t>(before)), rounded_bytes(static_cast<int64_t>(after)));
+}
+
 std::string closing_line(const OptimizeJob& job, const Report& report) {
   if (report.output.empty()) {
     return job.output.empty() ? "dry run: nothing was written (-o OUTPUT writes)\n" : "nothing was written\n";
   }
   const std::string name = report.output == "-" ? "standard output" : report.output;
   const bool same_bytes = !report.changed && job.save.external_data == ExternalData::kAuto;
-  return "wrote " + name + (same_bytes ? ": the input as it was" : "") + "\n";
+  const double seconds = report.seconds_read + report.seconds_match + report.seconds_verify + report.seconds_write;
+  return "wrote " + name + (same_bytes ? ": the input as it was" : sizes_phrase(report)) + fmt::format(" in {:.2f} s\n", seconds);
 }
 
 void print(const OptimizeJob& job, const Report& report, bool standard_output_is_taken) {
@@ -41,10 +55,11 @@ void print(const OptimizeJob& job, const Report& report, bool standard_output_is
   std::fputs(painted(text, stream).c_str(), stream);
 }
 
-Status write_reports(ReportFiles& files, const Report& report, const Status& finished) {
+Status write_reports(const OptimizeJob& job, ReportFiles& files, const Report& report, const Status& finished) {
   if (files.empty()) return {};
   ModelOutcome outcome = {valid_utf8(report.input), valid_utf8(report.output), 0, "", 0, to_json(report)};
   outcome.seconds = report.seconds_read + report.seconds_match + report.seconds_verify + report.seconds_write;
+  if (job.requirements.baseline) job.requirements.baseline->mark_lost(outcome.report);
   if (!finished) {
     outcome.status = exit_status(finished.error().code);
     outcome.message = valid_utf8(finished.error().message());
@@ -66,6 +81,7 @@ Status run_job(const OptimizeJob& job) {
   ATTN_OPT_TRY(ReportFiles reports, ReportFiles::create(job.reports, ReportScope::kOne));
   Progress progress(job.progress);
   options.trace = trace_to_log(job.verbosity);
+  options.draw = !job.reports.empty();
   options.progress = [&progress](std::string_view step, double part) { progress.update(step, part); };
 
   const auto begin = std::chrono::steady_clock::now();
@@ -79,15 +95,18 @@ Status run_job(const OptimizeJob& job) {
   report.seconds_read = seconds_read;
   report.tool_version = ATTN_OPT_VERSION;
   report.input = job.input.path;
+  report.input_bytes = bytes_of_file(job.input.path);
+  report.options = to_words(job.optimize);
 
   progress.update("writing");
   const Status finished =
       finish(job, model, report, [&progress](double part) { progress.update("writing", part); });
   progress.finish();
+  report.seconds_total = seconds_since(begin);
   print(job, report, job.output == "-" || reports.use_standard_output());
   spdlog::info("read {:.3f} s, match {:.3f} s, verify {:.3f} s, write {:.3f} s", report.seconds_read,
                report.seconds_match, report.seconds_verify, report.seconds_write);
-  ATTN_OPT_CHECK(write_reports(reports, report, finished));
+  ATTN_OPT_CHECK(write_reports(job, reports, report, finished));
   if (!job.dump_matches.empty()) {
     ATTN_OPT_TRY(const auto matches, write_matches(before, report, job.optimize, job.dump_matches));
     for (const Error& error : matches.left_out) spdlog::warn("no case: {}", error.message());

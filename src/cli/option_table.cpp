@@ -9,6 +9,7 @@
 #include "attn_opt/rewrite.h"
 #include "attn_opt/precondition.h"
 #include "attn_opt/target.h"
+#include "src/cli/command_line.h"
 
 namespace attn_opt {
 namespace {
@@ -22,22 +23,24 @@ constexpr std::string_view kMatching = "Matching", kVerification = "Verification
 
 constexpr std::array kTable = {
     Row{"--opset", kMatching, "23|24|25"}, Row{"--only", kMatching, "PATTERN"}, Row{"--disable", kMatching, "PATTERN"},
-    Row{"--also", kMatching, "REWRITE"},
-    Row{"--priority", kMatching, "NAME=N"}, Row{"--rules", kMatching, "DIR"}, Row{"--target", kMatching, "TARGET"}, Row{"--form", kMatching, ""},
-    Row{"--stage", kMatching, ""}, Row{"--stop-after", kMatching, "N"}, Row{"--node", kMatching, "NAME"},
-    Row{"--verify", kVerification, ""}, Row{"--strict", kVerification, ""}, Row{"--exact", kVerification, ""},
+    Row{"--also", kMatching, "REWRITE"}, Row{"--priority", kMatching, "NAME=N"}, Row{"--rules", kMatching, "DIR"},
+    Row{"--target", kMatching, "TARGET"}, Row{"--form", kMatching, "auto|3d|4d"},
+    Row{"--stage", kMatching, "attention|functions"}, Row{"--stop-after", kMatching, "N"}, Row{"--node", kMatching, "NAME"},
+    Row{"--id", kMatching, "ID"},
+    Row{"--verify", kVerification, "sites|all-sites|model|off"}, Row{"--strict", kVerification, ""}, Row{"--exact", kVerification, ""},
     Row{"--assume", kVerification, "PRECONDITION"}, Row{"--allow-unverified", kVerification, ""}, Row{"--on-mismatch", kVerification, ""},
     Row{"--test-data", kVerification, "DIR"}, Row{"--dim", kVerification, "NAME=N"}, Row{"--rtol", kVerification, "R"},
     Row{"--atol", kVerification, "A"}, Row{"--threads", kVerification, "N"}, Row{"--memory-limit", kVerification, "SIZE"},
     Row{"--compute", kVerification, ""}, Row{"--seeds", kVerification, "N"}, Row{"--inputs", kVerification, "FILE"},
-    Row{"--expected", kVerification, "FILE"}, Row{"--require-fused", kGates, "N|all"}, Row{"--check", kGates, ""},
-    Row{"--baseline", kGates, "FILE"}, Row{"--update-baseline", kGates, ""}, Row{"--output", kOutput, "FILE"},
-    Row{"--external-data", kOutput, ""}, Row{"--allow-data-dir", kOutput, "DIR"}, Row{"--report", kOutput, "FILE"},
+    Row{"--expected", kVerification, "FILE"}, Row{"--require-fused", kGates, "N|all"}, Row{"--allow-none", kGates, ""},
+    Row{"--check", kGates, ""},
+    Row{"--baseline", kGates, "FILE"}, Row{"--baseline-new", kGates, ""}, Row{"--update-baseline", kGates, ""}, Row{"--output", kOutput, "FILE"}, Row{"--dry-run", kOutput, ""},
+    Row{"--external-data", kOutput, "auto|inline|external"}, Row{"--allow-data-dir", kOutput, "DIR"}, Row{"--report", kOutput, "FILE"},
     Row{"--dump-matches", kOutput, "DIR"}, Row{"--case-out", kOutput, "FILE"}, Row{"--case-seconds", kOutput, "N"},
     Row{"--case-memory", kOutput, "SIZE"}, Row{"--outputs", kOutput, "FILE"},
     Row{"--profile", kOutput, "FILE"}, Row{"--update-golden", kOutput, ""}, Row{"--root", kBatch, "DIR"},
     Row{"--jobs", kBatch, "N"}, Row{"--timeout", kBatch, "SECONDS"}, Row{"--process-memory", kBatch, "SIZE"},
-    Row{"--fresh", kBatch, ""}, Row{"--progress", kGeneral, ""}, Row{"--color", kGeneral, ""},
+    Row{"--fresh", kBatch, ""}, Row{"--progress", kGeneral, "auto|always|never"}, Row{"--color", kGeneral, "auto|always|never"},
     Row{"--config", kGeneral, "FILE"}, Row{"--no-config", kGeneral, ""}, Row{"--verbose", kGeneral, ""},
     Row{"--quiet", kGeneral, ""}, Row{"--version", kGeneral, ""}, Row{"--help", kGeneral, ""},
 };
@@ -53,7 +56,8 @@ const std::map<std::string, std::string_view> kExamples = {
                  "  attn-opt model.onnx -o fused.onnx --require-fused all --report report.sarif\n"
                  "  attn-opt model.onnx --check                          status 1 if anything could be fused\n"},
     {"attn-opt explain", "  attn-opt explain model.onnx\n"
-                         "  attn-opt explain model.onnx --node /layers.0/attn/Softmax --case-out case.onnxtxt\n"},
+                         "  attn-opt explain model.onnx --node /layers.0/attn/Softmax --case-out case.onnxtxt\n"
+                         "  attn-opt explain --id scores.operator\n"},
     {"attn-opt run", "  attn-opt run model.onnx --dim batch=2 --dim seq=16\n"
                      "  attn-opt run model.onnx --inputs in.npz --expected out.npz\n"},
     {"attn-opt compare", "  attn-opt compare model.onnx fused.onnx --dim seq=7,64\n"},
@@ -135,7 +139,11 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
     choices.emplace_back("none");
     return choices;
   }
-  if (name == "--opset") return {"23", "24", "25"};
+  if (row != nullptr && row->value.find('|') != std::string_view::npos) {
+    for (std::string& value : CLI::detail::split(std::string(row->value), '|'))
+      if (value != "N") choices.push_back(std::move(value));  // a number
+    return choices;
+  }
   const std::string type = option.get_type_name();  // CLI11 says the values of IsMember as {a,b}
   const size_t open = type.find('{'), close = type.find('}');
   if (open == std::string::npos || close == std::string::npos) return {};

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/command_line.h"
+#include "src/cli/arguments.h"
 
 namespace attn_opt {
 

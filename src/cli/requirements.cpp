@@ -47,9 +47,12 @@ Status check_fused(const Requirements& required, const Report& report) {
   const auto unmet = [&](const std::string& count) {
     return fail(ErrorCode::kRequirement, "--require-fused " + count,
                 fmt::format("{} of {} attention sites are fused", fused, sites),
-                "attn-opt explain says what stands in the way");
+                fused < sites || !report.not_raised.empty() ? "attn-opt explain says what stands in the way" : "more were not found");
   };
   if (required.fused && fused < *required.fused) return unmet(std::to_string(*required.fused));
+  if (required.all_fused && !required.allow_none && sites == 0 && report.not_raised.empty())
+    return fail(ErrorCode::kRequirement, "--require-fused all", "no attention was found in the model",
+                "--allow-none lets models without any pass");
   if (required.all_fused && (fused < sites || !report.not_raised.empty())) return unmet("all");
   return {};
 }

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "src/cli/command_line.h"
+
 namespace attn_opt {
 
 void declare_run_options(CLI::App& app, TrialArguments& arguments) {

@@ -33,9 +33,9 @@ struct Division {
 };
 
 template <class C>
-class Run {
+class AttentionRun {
  public:
-  Run(const KernelContext& context, const AttentionProblem& problem, const AttentionBias<C>& bias, Tensor& y,
+  AttentionRun(const KernelContext& context, const AttentionProblem& problem, const AttentionBias<C>& bias, Tensor& y,
       Tensor* scores)
       : context_(context),
         problem_(problem),
@@ -86,7 +86,7 @@ class Run {
 template <class C>
 Status compute(const KernelContext& context, const AttentionProblem& problem, Tensor& y, Tensor* scores) {
   ATTN_OPT_TRY(const auto bias, AttentionBias<C>::create(context, problem));
-  return Run<C>(context, problem, bias, y, scores).run();
+  return AttentionRun<C>(context, problem, bias, y, scores).run();
 }
 
 Outputs attention(const KernelContext& context) {

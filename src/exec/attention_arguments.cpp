@@ -7,7 +7,7 @@
 namespace attn_opt {
 namespace {
 
-enum Input : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kNonpad };
+enum AttentionInput : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kNonpad };
 
 /// [B, H, S, D] of a tensor, whose rows lie at LAYOUT.
 struct HeadShape {
@@ -39,7 +39,7 @@ class Reader {
 
  private:
   Status check_types() {
-    for (const Input i : {kQ, kK, kV}) {
+    for (const AttentionInput i : {kQ, kK, kV}) {
       if (!is_floating(context_.input(i).type())) {
         return context_.unsupported("element type " + type_name(context_.input(i).type()));
       }
@@ -55,7 +55,7 @@ class Reader {
   }
 
   /// The heads of input I by attribute NAME, which inputs of rank 4 need not have.
-  Expected<HeadShape> heads_of(Input i, const char* name) const {
+  Expected<HeadShape> heads_of(AttentionInput i, const char* name) const {
     const Dims& dims = context_.input(i).dims();
     const auto* attribute = context_.attribute(name);
     if (dims.size() == 4) {
@@ -73,12 +73,12 @@ class Reader {
     return of_three(dims, heads);
   }
 
-  tl::unexpected<Error> misfit(Input i) const {
+  tl::unexpected<Error> misfit(AttentionInput i) const {
     return context_.invalid("input " + std::to_string(static_cast<int>(i)) + " of shape " +
                             print_dims(context_.input(i).dims()) + " does not fit");
   }
 
-  HeadRows rows(Input i, const HeadLayout& layout) const {
+  HeadRows rows(AttentionInput i, const HeadLayout& layout) const {
     return {context_.input(i).type(), context_.input(i).bytes().data(), layout};
   }
 
@@ -113,7 +113,7 @@ class Reader {
   Status read_past() {
     if (!context_.has(kPastKey)) return {};
     const AttentionProblem& p = problem_;
-    for (const Input i : {kPastKey, kPastValue}) {
+    for (const AttentionInput i : {kPastKey, kPastValue}) {
       const Tensor& past = context_.input(i);
       ATTN_OPT_CHECK(context_.same_type(past, context_.input(i == kPastKey ? kK : kV)));
       const int64_t width = i == kPastKey ? p.head_size : p.v_head_size;

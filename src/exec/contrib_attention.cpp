@@ -14,7 +14,7 @@ namespace {
 constexpr double kNoSink = -std::numeric_limits<double>::infinity();
 
 /// Weights of the scores in RANGE, in place, beside one score more, SINK, that may be -inf for none.
-void soften(std::span<double> scores, const KeyRange& range, double sink) {
+void soften(std::span<double> scores, const KeysSeen& range, double sink) {
   const auto seen = scores.subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.end - range.begin));
   if (seen.empty()) return;
   const double most = std::max(*std::ranges::max_element(seen), sink);
@@ -23,13 +23,13 @@ void soften(std::span<double> scores, const KeyRange& range, double sink) {
   for (double& score : seen) score /= sum;
 }
 
-struct Rows {
+struct HeadRowsView {
   const double* data;
   int64_t count, size;
 };
 
 /// Rows of head HEAD, of HEADS, of batch element BATCH of X (B, H, rows, size).
-Rows rows_of(const Tensor& x, int64_t batch, int64_t head, int64_t heads) {
+HeadRowsView rows_of(const Tensor& x, int64_t batch, int64_t head, int64_t heads) {
   const Dims& dims = x.dims();
   const int64_t shared = head / (heads / dims[1]);
   return {x.data<double>().data() + (batch * dims[1] + shared) * dims[2] * dims[3], dims[2], dims[3]};
@@ -100,15 +100,16 @@ Expected<Tensor> attend(const KernelContext& context, const Tensor& q, const Ten
   double* const kept = scores != nullptr ? scores->mutable_data<double>().data() : nullptr;
   context.threads.parallel_for(batch * heads * queries, [&](int64_t row) {
     const Query query{row / (heads * queries), row / queries % heads, row % queries};
-    const Rows q_rows = rows_of(q, query.batch, query.head, heads);
-    const Rows k_rows = rows_of(k, query.batch, query.head, heads), v_rows = rows_of(v, query.batch, query.head, heads);
+    const HeadRowsView q_rows = rows_of(q, query.batch, query.head, heads);
+    const HeadRowsView k_rows = rows_of(k, query.batch, query.head, heads);
+    const HeadRowsView v_rows = rows_of(v, query.batch, query.head, heads);
     std::vector<double> weights(static_cast<size_t>(keys));
     for (int64_t key = 0; key < keys; ++key) {
       const double* of_query = q_rows.data + query.index * q_rows.size;
       weights[static_cast<size_t>(key)] =
           rule.rounded(rule.scale * dot(of_query, k_rows.data + key * k_rows.size, q_rows.size));
     }
-    const KeyRange range = rule.finish(query, weights);
+    const KeysSeen range = rule.finish(query, weights);
     if (kept != nullptr) std::copy_n(weights.data(), keys, kept + row * keys);
     soften(weights, range, rule.sinks.empty() ? kNoSink : rule.sinks[static_cast<size_t>(query.head)]);
     double* y = to + ((query.batch * queries + query.index) * heads + query.head) * v_rows.size;
@@ -119,9 +120,9 @@ Expected<Tensor> attend(const KernelContext& context, const Tensor& q, const Ten
   return output;
 }
 
-Expected<AttentionBias> AttentionBias::read(const KernelContext& context, size_t i, int64_t heads,
+Expected<ScoreBias> ScoreBias::read(const KernelContext& context, size_t i, int64_t heads,
                                             const ScoreSizes& sizes) {
-  AttentionBias bias;
+  ScoreBias bias;
   if (!context.has(i)) return bias;
   bias.dims_ = context.input(i).dims();
   const Dims& dims = bias.dims_;
@@ -132,7 +133,7 @@ Expected<AttentionBias> AttentionBias::read(const KernelContext& context, size_t
   return bias;
 }
 
-double AttentionBias::of(const Query& query, int64_t key) const {
+double ScoreBias::of(const Query& query, int64_t key) const {
   if (values_.empty()) return 0;
   const int64_t matrix = query.batch % dims_[0] * dims_[1] + query.head % dims_[1];
   return values_[static_cast<size_t>((matrix * dims_[2] + query.index) * dims_[3] + key)];

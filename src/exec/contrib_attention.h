@@ -25,7 +25,7 @@ Expected<Tensor> join_rows(const KernelContext& context, const Tensor& past, con
 void add_bias(Tensor& x, std::span<const double> bias, int64_t first, bool in_float);
 
 /// The keys [begin, end) that a query sees; all others have no weight.
-struct KeyRange {
+struct KeysSeen {
   int64_t begin = 0, end = 0;
 };
 struct Query {
@@ -37,7 +37,7 @@ struct AttentionScores {
   bool in_float = true;
   std::vector<double> sinks = {};  ///< of each head: one score more in the softmax, without a value; empty: none
   /// Turns a query's scaled products with all keys into its scores and says which of them count.
-  std::function<KeyRange(const Query&, std::span<double>)> finish;
+  std::function<KeysSeen(const Query&, std::span<double>)> finish = {};
 
   double rounded(double score) const { return in_float ? static_cast<double>(static_cast<float>(score)) : score; }
 };
@@ -53,10 +53,10 @@ struct ScoreSizes {
 };
 
 /// What is added to the scores: (B or 1, H or 1, L, S).
-class AttentionBias {
+class ScoreBias {
  public:
   /// Input I, which may be omitted.
-  static Expected<AttentionBias> read(const KernelContext& context, size_t i, int64_t heads, const ScoreSizes& sizes);
+  static Expected<ScoreBias> read(const KernelContext& context, size_t i, int64_t heads, const ScoreSizes& sizes);
   double of(const Query& query, int64_t key) const;
 
  private:

@@ -16,9 +16,9 @@
 namespace attn_opt {
 namespace {
 
-enum Input : size_t {
-  kQuery, kKey, kValue, kPastKey, kPastValue, kLastKeys, kTotal,
-  kCos, kSin, kPositions, kAttentionBias, kHeadSink, kKeyScale
+enum GroupQueryInput : size_t {
+  kGroupedQuery, kGroupedKey, kGroupedValue, kGroupedPastKey, kGroupedPastValue, kGroupedLastKeys, kGroupedTotal,
+  kGroupedCos, kGroupedSin, kGroupedPositions, kGroupedAttentionBias, kGroupedHeadSink, kGroupedKeyScale
 };
 
 class GroupQueryAttention {
@@ -35,8 +35,8 @@ class GroupQueryAttention {
     ATTN_OPT_CHECK(read_operands());
     ATTN_OPT_CHECK(read_lengths());
     ATTN_OPT_CHECK(rotate());
-    ATTN_OPT_TRY(k_, present(kPastKey, k_));
-    ATTN_OPT_TRY(v_, present(kPastValue, v_));
+    ATTN_OPT_TRY(k_, present(kGroupedPastKey, k_));
+    ATTN_OPT_TRY(v_, present(kGroupedPastValue, v_));
     ATTN_OPT_TRY(Tensor y, attend_within_lengths());
     return in_own_type(context_, {std::move(y), k_, v_});
   }
@@ -54,40 +54,41 @@ class GroupQueryAttention {
       if (context_.attribute_string(name, "NONE") != "NONE") return context_.unsupported(name);
     }
     if (window_ != -1 && window_ <= 0) return context_.unsupported("a local_window_size without keys");
-    return refuse_inputs(context_, kKeyScale, {"k_scale", "v_scale", "q_norm_weight", "k_norm_weight"});
+    return refuse_inputs(context_, kGroupedKeyScale, {"k_scale", "v_scale", "q_norm_weight", "k_norm_weight"});
   }
 
   Status check_types() const {
-    for (const size_t i : {kQuery, kKey, kValue, kPastKey, kPastValue, kCos, kSin, kAttentionBias, kHeadSink}) {
+    for (const size_t i : {kGroupedQuery, kGroupedKey, kGroupedValue, kGroupedPastKey, kGroupedPastValue, kGroupedCos,
+                           kGroupedSin, kGroupedAttentionBias, kGroupedHeadSink}) {
       if (!context_.has(i)) continue;
-      ATTN_OPT_CHECK(context_.same_type(context_.input(kQuery), context_.input(i)));
+      ATTN_OPT_CHECK(context_.same_type(context_.input(kGroupedQuery), context_.input(i)));
     }
-    if (context_.has(kKey) != context_.has(kValue) || context_.has(kPastKey) != context_.has(kPastValue)) {
+    if (context_.has(kGroupedKey) != context_.has(kGroupedValue) || context_.has(kGroupedPastKey) != context_.has(kGroupedPastValue)) {
       return context_.invalid("one of key and value, or of their past, is given without the other");
     }
     return {};
   }
 
   Status read_operands() {
-    const Tensor& query = context_.input(kQuery);
-    if (query.rank() != 3) return misfit(kQuery);
-    if (context_.has(kKey)) {
-      ATTN_OPT_TRY(q_, columns(kQuery, heads_, heads_, 0));
-      ATTN_OPT_TRY(k_, columns(kKey, kv_heads_, kv_heads_, 0));
-      ATTN_OPT_TRY(v_, columns(kValue, kv_heads_, kv_heads_, 0));
+    const Tensor& query = context_.input(kGroupedQuery);
+    if (query.rank() != 3) return misfit(kGroupedQuery);
+    if (context_.has(kGroupedKey)) {
+      ATTN_OPT_TRY(q_, columns(kGroupedQuery, heads_, heads_, 0));
+      ATTN_OPT_TRY(k_, columns(kGroupedKey, kv_heads_, kv_heads_, 0));
+      ATTN_OPT_TRY(v_, columns(kGroupedValue, kv_heads_, kv_heads_, 0));
     } else {
       const int64_t all = heads_ + 2 * kv_heads_;
-      ATTN_OPT_TRY(q_, columns(kQuery, all, heads_, 0));
-      ATTN_OPT_TRY(k_, columns(kQuery, all, kv_heads_, heads_));
-      ATTN_OPT_TRY(v_, columns(kQuery, all, kv_heads_, heads_ + kv_heads_));
+      ATTN_OPT_TRY(q_, columns(kGroupedQuery, all, heads_, 0));
+      ATTN_OPT_TRY(k_, columns(kGroupedQuery, all, kv_heads_, heads_));
+      ATTN_OPT_TRY(v_, columns(kGroupedQuery, all, kv_heads_, heads_ + kv_heads_));
     }
     const Dims &q = q_.dims(), &k = k_.dims();
-    if (k[0] != q[0] || k[2] != q[2] || k[3] != q[3]) return misfit(kKey);
-    return k == v_.dims() ? Status{} : misfit(kValue);
+    if (k[0] != q[0] || k[2] != q[2] || k[3] != q[3]) return misfit(kGroupedKey);
+    return k == v_.dims() ? Status{} : misfit(kGroupedValue);
   }
 
   /// Heads [FIRST, FIRST + COUNT) of input I, which has ALL.
-  Expected<Tensor> columns(Input i, int64_t all, int64_t count, int64_t first) const {
+  Expected<Tensor> columns(GroupQueryInput i, int64_t all, int64_t count, int64_t first) const {
     const Tensor& tensor = context_.input(i);
     if (tensor.rank() != 3 || tensor.dims()[2] % all != 0) return misfit(i);
     const int64_t size = tensor.dims()[2] / all;
@@ -96,12 +97,12 @@ class GroupQueryAttention {
 
   Status read_lengths() {
     const int64_t batch = q_.dims()[0], queries = q_.dims()[2];
-    ATTN_OPT_TRY(const int64_t total, context_.integer(kTotal, 0));
-    ATTN_OPT_TRY(lengths_, context_.integers(context_.input(kLastKeys)));
-    if (static_cast<int64_t>(lengths_.size()) != batch) return misfit(kLastKeys);
+    ATTN_OPT_TRY(const int64_t total, context_.integer(kGroupedTotal, 0));
+    ATTN_OPT_TRY(lengths_, context_.integers(context_.input(kGroupedLastKeys)));
+    if (static_cast<int64_t>(lengths_.size()) != batch) return misfit(kGroupedLastKeys);
     is_prompt_ = queries == total;
     total_ = total;
-    const int64_t rows = context_.input(kPastKey).rank() == 4 ? context_.input(kPastKey).dims()[2] : 0;
+    const int64_t rows = context_.input(kGroupedPastKey).rank() == 4 ? context_.input(kGroupedPastKey).dims()[2] : 0;
     for (int64_t& length : lengths_) {
       ++length;
       const int64_t before = is_prompt_ ? 0 : length - queries;
@@ -119,7 +120,7 @@ class GroupQueryAttention {
 
   Status rotate() {
     if (context_.attribute_int("do_rotary", 0) == 0) return {};
-    ATTN_OPT_TRY(const RotaryCaches caches, RotaryCaches::read(context_, kCos, kSin));
+    ATTN_OPT_TRY(const RotaryCaches caches, RotaryCaches::read(context_, kGroupedCos, kGroupedSin));
     ATTN_OPT_TRY(const std::vector<int64_t> positions, positions_of_rows());
     const bool interleaved = context_.attribute_int("rotary_interleaved", 0) != 0;
     ATTN_OPT_CHECK(caches.rotate(context_, q_, positions, interleaved));
@@ -130,9 +131,9 @@ class GroupQueryAttention {
   Expected<std::vector<int64_t>> positions_of_rows() const {
     const int64_t batch = q_.dims()[0], rows = q_.dims()[2];
     std::vector<int64_t> given;
-    if (context_.has(kPositions)) {
-      ATTN_OPT_TRY(given, context_.integers(context_.input(kPositions)));
-      if (context_.input(kPositions).dims() != Dims{batch, rows}) return misfit(kPositions);
+    if (context_.has(kGroupedPositions)) {
+      ATTN_OPT_TRY(given, context_.integers(context_.input(kGroupedPositions)));
+      if (context_.input(kGroupedPositions).dims() != Dims{batch, rows}) return misfit(kGroupedPositions);
       if (!is_prompt_) return given;
     }
     std::vector<int64_t> positions;
@@ -142,7 +143,7 @@ class GroupQueryAttention {
   }
 
   /// The cache with the new rows FRESH (B, Hkv, S, D).
-  Expected<Tensor> present(Input past, const Tensor& fresh) const {
+  Expected<Tensor> present(GroupQueryInput past, const Tensor& fresh) const {
     const Dims& now = fresh.dims();
     Tensor before;
     if (context_.has(past)) {
@@ -163,33 +164,33 @@ class GroupQueryAttention {
 
   /// Scores beside those of the keys: 0 for smooth_softmax, unless each head has its own.
   Expected<std::vector<double>> sinks_of_heads() const {
-    if (!context_.has(kHeadSink)) {
+    if (!context_.has(kGroupedHeadSink)) {
       const bool is_smooth = context_.attribute_int("smooth_softmax", 0) == 1;
       return is_smooth ? std::vector<double>(static_cast<size_t>(heads_)) : std::vector<double>{};
     }
-    if (context_.input(kHeadSink).dims() != Dims{heads_}) return misfit(kHeadSink);
-    return context_.reals(context_.input(kHeadSink));
+    if (context_.input(kGroupedHeadSink).dims() != Dims{heads_}) return misfit(kGroupedHeadSink);
+    return context_.reals(context_.input(kGroupedHeadSink));
   }
 
   Expected<Tensor> attend_within_lengths() const {
     const ScoreSizes sizes{q_.dims()[0], q_.dims()[2], total_};
-    ATTN_OPT_TRY(const AttentionBias bias, AttentionBias::read(context_, kAttentionBias, heads_, sizes));
+    ATTN_OPT_TRY(const ScoreBias bias, ScoreBias::read(context_, kGroupedAttentionBias, heads_, sizes));
     const double cap = static_cast<double>(context_.attribute_float("softcap", 0));
     const bool is_causal = context_.attribute_int("causal", 1) != 0;
-    const bool in_float = context_.input(kQuery).type() != onnx::TensorProto::DOUBLE;
+    const bool in_float = context_.input(kGroupedQuery).type() != onnx::TensorProto::DOUBLE;
     ATTN_OPT_TRY(std::vector<double> sinks, sinks_of_heads());
     AttentionScores rule{score_scale(context_, q_.dims()[3]), in_float, std::move(sinks), {}};
     rule.finish = [&](const Query& query, std::span<double> scores) {
       const int64_t length = lengths_[static_cast<size_t>(query.batch)];
       const int64_t after_own = keys_before(query.batch) + query.index + 1;
-      const KeyRange range{window_ > 0 ? std::max<int64_t>(0, after_own - window_) : 0,
+      const KeysSeen range{window_ > 0 ? std::max<int64_t>(0, after_own - window_) : 0,
                            is_causal ? std::min(after_own, length) : length};
       for (int64_t key = range.begin; key < range.end; ++key) {
         double& score = scores[static_cast<size_t>(key)];
         if (cap > 0) score = rule.rounded(cap * std::tanh(score / cap));
         score = rule.rounded(score + bias.of(query, key));
       }
-      return range.begin < range.end ? range : KeyRange{};
+      return range.begin < range.end ? range : KeysSeen{};
     };
     return attend(context_, q_, k_, v_, rule);
   }

@@ -11,10 +11,11 @@
 namespace attn_opt {
 namespace {
 
+using P = onnx::TensorProto;
+
 using ByteTypes = TypeList<int8_t, uint8_t>;
 
 bool is_float8(DataType type) {
-  using P = onnx::TensorProto;
   return type == P::FLOAT8E4M3FN || type == P::FLOAT8E4M3FNUZ || type == P::FLOAT8E5M2 ||
          type == P::FLOAT8E5M2FNUZ;
 }

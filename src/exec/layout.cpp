@@ -69,11 +69,11 @@ Outputs split(const KernelContext& context) {
 }
 
 /// Start, step and count of elements that Slice takes of an axis of EXTENT.
-struct Range {
+struct SliceRange {
   int64_t start = 0, step = 1, count = 0;
 };
 
-Range clamp_range(int64_t start, int64_t end, int64_t step, int64_t extent) {
+SliceRange clamp_range(int64_t start, int64_t end, int64_t step, int64_t extent) {
   const auto place = [extent](int64_t i, int64_t low, int64_t high) {
     if (i < 0) i = i < -extent ? -1 : i + extent;
     return std::clamp(i, low, high);
@@ -112,7 +112,7 @@ Outputs slice(const KernelContext& context) {
     ATTN_OPT_TRY(const int64_t axis, context.axis(axes[i], x.rank()));
     if (steps[i] == 0) return context.invalid("a step is 0");
     const size_t at = static_cast<size_t>(axis);
-    const Range range = clamp_range(starts[i], ends[i], steps[i], x.dims()[at]);
+    const SliceRange range = clamp_range(starts[i], ends[i], steps[i], x.dims()[at]);
     from[at] = range.start;
     step[at] = range.count > 1 ? range.step : 1;
     dims[at] = range.count;

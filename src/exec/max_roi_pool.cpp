@@ -39,8 +39,8 @@ namespace {
 /// one.
 std::vector<Range> bin_ranges(double first, double last, int64_t bins, int64_t extent) {
   const auto rounded = [](double coordinate) {
-    constexpr double kFar = 0x1p30;  // no image is that large
-    return static_cast<int64_t>(std::round(std::clamp(std::isnan(coordinate) ? 0 : coordinate, -kFar, kFar)));
+    constexpr double kFarthest = 0x1p30;  // no image is that large
+    return static_cast<int64_t>(std::round(std::clamp(std::isnan(coordinate) ? 0 : coordinate, -kFarthest, kFarthest)));
   };
   const int64_t start = rounded(first);
   const int64_t length = std::max<int64_t>(rounded(last) - start + 1, 1);

@@ -45,7 +45,7 @@ Expected<ScoreMasks> ScoreMasks::read(const KernelContext& context, size_t mask,
                                       const ScoreSizes& sizes, bool ends_starts) {
   ScoreMasks masks;
   ATTN_OPT_TRY(masks.padding, PaddingMask::read(context, mask, sizes, ends_starts));
-  ATTN_OPT_TRY(masks.bias, AttentionBias::read(context, bias, heads, sizes));
+  ATTN_OPT_TRY(masks.bias, ScoreBias::read(context, bias, heads, sizes));
   masks.is_causal = context.attribute_int("unidirectional", 0) != 0;
   masks.fill = static_cast<double>(context.attribute_float("mask_filter_value", -10000));
   return masks;
@@ -66,7 +66,7 @@ Expected<Tensor> attend_with_masks(const KernelContext& context, const Tensor& q
       double& score = of_query[static_cast<size_t>(key)];
       score = rule.rounded(score + rule.rounded(masked + masks.bias.of(query, key)));
     }
-    return KeyRange{0, keys};
+    return KeysSeen{0, keys};
   };
   return attend(context, q, k, v, rule, scores);
 }

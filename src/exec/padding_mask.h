@@ -31,7 +31,7 @@ class PaddingMask {
 /// What MultiHeadAttention and Attention add to their scores.
 struct ScoreMasks {
   PaddingMask padding;
-  AttentionBias bias;
+  ScoreBias bias;
   double fill = -10000;  ///< what padding adds
   bool is_causal = false;
   int64_t past = 0;      ///< keys before those that come with the queries

@@ -13,7 +13,8 @@
 namespace attn_opt {
 namespace {
 
-enum Input : size_t { kX, kWeights, kBias, kMask, kPast, kAttentionBias, kPastLength };
+enum ProjectedInput : size_t { kProjectedX, kProjectedWeights, kProjectedBias, kProjectedMask, kProjectedPast,
+                              kProjectedAttentionBias, kProjectedPastLength };
 
 class ProjectedAttention {
  public:
@@ -26,7 +27,7 @@ class ProjectedAttention {
     ATTN_OPT_TRY(k_, behind_past(k_, 0));
     ATTN_OPT_TRY(v_, behind_past(v_, 1));
     const ScoreSizes sizes{q_.dims()[0], q_.dims()[2], k_.dims()[2]};
-    ATTN_OPT_TRY(ScoreMasks masks, ScoreMasks::read(context_, kMask, kAttentionBias, heads_, sizes, true));
+    ATTN_OPT_TRY(ScoreMasks masks, ScoreMasks::read(context_, kProjectedMask, kProjectedAttentionBias, heads_, sizes, true));
     masks.past = sizes.keys - sizes.queries;
     ATTN_OPT_TRY(const Tensor y, attend_with_masks(context_, q_, k_, v_, masks));
     Tensor present;
@@ -42,16 +43,16 @@ class ProjectedAttention {
     for (const char* name : {"do_rotary", "past_present_share_buffer"}) {
       if (context_.attribute_int(name, 0) != 0) return context_.unsupported(name);
     }
-    for (const size_t i : {kX, kWeights, kBias, kPast, kAttentionBias}) {
+    for (const size_t i : {kProjectedX, kProjectedWeights, kProjectedBias, kProjectedPast, kProjectedAttentionBias}) {
       if (!context_.has(i)) continue;
-      ATTN_OPT_CHECK(context_.same_type(context_.input(kX), context_.input(i)));
+      ATTN_OPT_CHECK(context_.same_type(context_.input(kProjectedX), context_.input(i)));
     }
-    return refuse_inputs(context_, kPastLength, {"past_sequence_length"});
+    return refuse_inputs(context_, kProjectedPastLength, {"past_sequence_length"});
   }
 
   Status project() {
-    const Dims &x = context_.input(kX).dims(), &weights = context_.input(kWeights).dims();
-    if (x.size() != 3 || weights.size() != 2 || x[2] != weights[0]) return misfit_of(context_, kWeights);
+    const Dims &x = context_.input(kProjectedX).dims(), &weights = context_.input(kProjectedWeights).dims();
+    if (x.size() != 3 || weights.size() != 2 || x[2] != weights[0]) return misfit_of(context_, kProjectedWeights);
     ATTN_OPT_TRY(const std::vector<int64_t> sizes, hidden_sizes(weights[1]));
     ATTN_OPT_TRY(const Tensor all, product(x, weights[1]));
     int64_t first = 0;
@@ -73,16 +74,16 @@ class ProjectedAttention {
 
   /// X weights + bias: (B, L, WIDTH), in double and rounded to what is computed in.
   Expected<Tensor> product(const Dims& x_dims, int64_t width) const {
-    ATTN_OPT_TRY(const std::vector<double> x, context_.reals(context_.input(kX)));
-    ATTN_OPT_TRY(const std::vector<double> weights, context_.reals(context_.input(kWeights)));
+    ATTN_OPT_TRY(const std::vector<double> x, context_.reals(context_.input(kProjectedX)));
+    ATTN_OPT_TRY(const std::vector<double> weights, context_.reals(context_.input(kProjectedWeights)));
     std::vector<double> bias(static_cast<size_t>(width), 0);
-    if (context_.has(kBias)) {
-      ATTN_OPT_TRY(bias, context_.reals(context_.input(kBias)));
-      if (static_cast<int64_t>(bias.size()) != width) return misfit_of(context_, kBias);
+    if (context_.has(kProjectedBias)) {
+      ATTN_OPT_TRY(bias, context_.reals(context_.input(kProjectedBias)));
+      if (static_cast<int64_t>(bias.size()) != width) return misfit_of(context_, kProjectedBias);
     }
     ATTN_OPT_TRY(Tensor all, context_.allocate(onnx::TensorProto::DOUBLE, {x_dims[0], x_dims[1], width}));
     double* row = all.mutable_data<double>().data();
-    const bool in_float = context_.input(kX).type() != onnx::TensorProto::DOUBLE;
+    const bool in_float = context_.input(kProjectedX).type() != onnx::TensorProto::DOUBLE;
     for (int64_t r = 0; r < x_dims[0] * x_dims[1]; ++r, row += width) {
       std::ranges::copy(bias, row);
       for (int64_t i = 0; i < x_dims[2]; ++i)
@@ -98,10 +99,10 @@ class ProjectedAttention {
 
   /// FRESH (B, H, L, D) behind part PART of the past.
   Expected<Tensor> behind_past(const Tensor& fresh, int64_t part) const {
-    if (!context_.has(kPast)) return fresh;
-    const Dims& dims = context_.input(kPast).dims();
-    if (dims.size() != 5 || dims[0] != 2) return misfit_of(context_, kPast);
-    ATTN_OPT_TRY(const Tensor wide, in_double(context_, context_.input(kPast)));
+    if (!context_.has(kProjectedPast)) return fresh;
+    const Dims& dims = context_.input(kProjectedPast).dims();
+    if (dims.size() != 5 || dims[0] != 2) return misfit_of(context_, kProjectedPast);
+    ATTN_OPT_TRY(const Tensor wide, in_double(context_, context_.input(kProjectedPast)));
     ATTN_OPT_TRY(Tensor past, context_.allocate(onnx::TensorProto::DOUBLE, Dims(dims.begin() + 1, dims.end())));
     std::copy_n(wide.data<double>().data() + part * past.size(), past.size(), past.mutable_data<double>().data());
     return join_rows(context_, past, fresh);

@@ -65,21 +65,21 @@ Expected<std::vector<double>> parameters(const KernelContext& context, const Ten
   return std::vector<double>(values.begin(), values.end());
 }
 
-struct Range {
+struct IntegerRange {
   double low = 0, high = 0;
 };
 
 /// Of the integer types that QuantizeLinear makes.
-Expected<Range> integer_range(const KernelContext& context, DataType type) {
+Expected<IntegerRange> integer_range(const KernelContext& context, DataType type) {
   switch (type) {
-    case P::UINT8: return Range{0, 255};
-    case P::INT8: return Range{-128, 127};
-    case P::UINT16: return Range{0, 65535};
-    case P::INT16: return Range{-32768, 32767};
-    case P::UINT4: return Range{0, 15};
-    case P::INT4: return Range{-8, 7};
-    case P::UINT2: return Range{0, 3};
-    case P::INT2: return Range{-2, 1};
+    case P::UINT8: return IntegerRange{0, 255};
+    case P::INT8: return IntegerRange{-128, 127};
+    case P::UINT16: return IntegerRange{0, 65535};
+    case P::INT16: return IntegerRange{-32768, 32767};
+    case P::UINT4: return IntegerRange{0, 15};
+    case P::INT4: return IntegerRange{-8, 7};
+    case P::UINT2: return IntegerRange{0, 3};
+    case P::INT2: return IntegerRange{-2, 1};
     default: return context.unsupported("output type " + type_name(type));
   }
 }
@@ -103,7 +103,7 @@ Outputs quantize(const KernelContext& context) {
   ATTN_OPT_CHECK(context.within_budget(x.size(), 2 * sizeof(double)));
   ATTN_OPT_TRY(Tensor wide, x.cast(P::DOUBLE));
   const bool to_float = is_cast_only(type) && !is_cast_only_integer(type);
-  Range range;
+  IntegerRange range;
   if (!to_float) {
     ATTN_OPT_TRY(range, integer_range(context, type));
   }

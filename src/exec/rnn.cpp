@@ -6,7 +6,7 @@
 namespace attn_opt {
 namespace {
 
-using ProductTypes = TypeList<float, double>;
+using RecurrentTypes = TypeList<float, double>;
 
 /// H = f(X * W + H * R + biases)
 template <class T>
@@ -85,7 +85,7 @@ class GruCell {
 
 Outputs rnn(const KernelContext& context) {
   ATTN_OPT_TRY(const Recurrence r, read_recurrence(context, {1, {"tanh"}}));
-  return dispatch(context, r.x.type(), ProductTypes{}, [&]<class T>() -> Outputs {
+  return dispatch(context, r.x.type(), RecurrentTypes{}, [&]<class T>() -> Outputs {
     return run_recurrence<T>(context, r, [&](int64_t direction) { return RnnCell<T>(r, direction); });
   });
 }
@@ -93,7 +93,7 @@ Outputs rnn(const KernelContext& context) {
 Outputs gru(const KernelContext& context) {
   ATTN_OPT_TRY(const Recurrence r, read_recurrence(context, {3, {"sigmoid", "tanh"}}));
   const bool linear_before_reset = context.attribute_int("linear_before_reset", 0) != 0;
-  return dispatch(context, r.x.type(), ProductTypes{}, [&]<class T>() -> Outputs {
+  return dispatch(context, r.x.type(), RecurrentTypes{}, [&]<class T>() -> Outputs {
     return run_recurrence<T>(
         context, r, [&](int64_t direction) { return GruCell<T>(r, direction, linear_before_reset); });
   });

@@ -8,12 +8,12 @@
 namespace attn_opt {
 namespace {
 
-enum Input : size_t { kX, kPositions, kCos, kSin };
+enum RotaryInput : size_t { kRotaryX, kRotaryPositions, kRotaryCos, kRotarySin };
 
 /// Position of each row of each batch element: given for each, or the first of them.
 Expected<std::vector<int64_t>> positions_of(const KernelContext& context, int64_t batch, int64_t rows) {
-  ATTN_OPT_TRY(std::vector<int64_t> given, context.integers(context.input(kPositions)));
-  if (context.input(kPositions).dims() == Dims{batch, rows}) return given;
+  ATTN_OPT_TRY(std::vector<int64_t> given, context.integers(context.input(kRotaryPositions)));
+  if (context.input(kRotaryPositions).dims() == Dims{batch, rows}) return given;
   if (given.size() != 1) return context.invalid("position_ids are neither (1) nor (batch, sequence)");
   std::vector<int64_t> positions(static_cast<size_t>(batch * rows));
   for (size_t i = 0; i < positions.size(); ++i) positions[i] = given[0] + static_cast<int64_t>(i) % rows;
@@ -22,7 +22,7 @@ Expected<std::vector<int64_t>> positions_of(const KernelContext& context, int64_
 
 /// X (B, S, heads * size) or (B, heads, S, size), by heads.
 Expected<Tensor> by_heads(const KernelContext& context, const RotaryCaches& caches) {
-  const Tensor& x = context.input(kX);
+  const Tensor& x = context.input(kRotaryX);
   if (x.rank() == 4) {
     ATTN_OPT_TRY(const Tensor wide, in_double(context, x));
     ATTN_OPT_TRY(Tensor own, context.allocate(onnx::TensorProto::DOUBLE, x.dims()));
@@ -39,13 +39,13 @@ Expected<Tensor> by_heads(const KernelContext& context, const RotaryCaches& cach
 Outputs rotary_embedding(const KernelContext& context) {
   if (context.attribute_int("is_packed_batching", 0) != 0) return context.unsupported("is_packed_batching");
   if (context.attribute_float("scale", 1) != 1) return context.unsupported("scale");
-  ATTN_OPT_TRY(const RotaryCaches caches, RotaryCaches::read(context, kCos, kSin));
+  ATTN_OPT_TRY(const RotaryCaches caches, RotaryCaches::read(context, kRotaryCos, kRotarySin));
   ATTN_OPT_TRY(Tensor x, by_heads(context, caches));
   ATTN_OPT_TRY(const auto positions, positions_of(context, x.dims()[0], x.dims()[2]));
   ATTN_OPT_CHECK(caches.rotate(context, x, positions, context.attribute_int("interleaved", 0) != 0));
-  if (context.input(kX).rank() == 3) {
+  if (context.input(kRotaryX).rank() == 3) {
     const Dims& dims = x.dims();
-    ATTN_OPT_TRY(Tensor merged, context.allocate(onnx::TensorProto::DOUBLE, context.input(kX).dims()));
+    ATTN_OPT_TRY(Tensor merged, context.allocate(onnx::TensorProto::DOUBLE, context.input(kRotaryX).dims()));
     const Dims strides{dims[1] * dims[2] * dims[3], dims[3], dims[2] * dims[3], 1};
     double* to = merged.mutable_data<double>().data();
     StridedLoop<1>({dims[0], dims[2], dims[1], dims[3]}, {strides}).elements([&](std::array<int64_t, 1> at) {
@@ -53,7 +53,7 @@ Outputs rotary_embedding(const KernelContext& context) {
     });
     x = std::move(merged);
   }
-  return single(in_type(context, x, context.input(kX).type()));
+  return single(in_type(context, x, context.input(kRotaryX).type()));
 }
 
 }  // namespace

@@ -9,20 +9,20 @@ namespace attn_opt {
 namespace {
 
 /// OUTER * INNER rows of COUNT elements that lie INNER apart.
-struct Rows {
+struct SoftmaxRows {
   int64_t outer = 1, count = 1, inner = 1;
 };
 
-Expected<Rows> rows_of(const KernelContext& context) {
+Expected<SoftmaxRows> rows_of(const KernelContext& context) {
   const std::span<const int64_t> dims(context.input(0).dims());
   const int64_t rank = context.input(0).rank();
   const bool flattened = context.version < 13;
-  if (rank == 0) return Rows{};
+  if (rank == 0) return SoftmaxRows{};
   const int64_t given = context.attribute_int("axis", flattened ? 1 : -1);
   ATTN_OPT_TRY(const int64_t axis, context.axis(given, flattened && given >= 0 ? rank + 1 : rank));
   const size_t at = static_cast<size_t>(axis);
-  if (flattened) return Rows{element_count(dims.first(at)), element_count(dims.subspan(at)), 1};
-  return Rows{element_count(dims.first(at)), dims[at], element_count(dims.subspan(at + 1))};
+  if (flattened) return SoftmaxRows{element_count(dims.first(at)), element_count(dims.subspan(at)), 1};
+  return SoftmaxRows{element_count(dims.first(at)), dims[at], element_count(dims.subspan(at + 1))};
 }
 
 /// Largest of ROW, NaN if it holds one.
@@ -77,7 +77,7 @@ struct HardmaxRow {
 template <class RowOp>
 Outputs by_rows(const KernelContext& context) {
   const Tensor& x = context.input(0);
-  ATTN_OPT_TRY(const Rows rows, rows_of(context));
+  ATTN_OPT_TRY(const SoftmaxRows rows, rows_of(context));
   ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), x.dims()));
   if (out.size() == 0) return single(std::move(out));
   return single(dispatch(context, x.type(), FloatTypes{}, [&]<class T>() -> Expected<Tensor> {

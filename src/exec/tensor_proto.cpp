@@ -8,6 +8,8 @@
 namespace attn_opt {
 namespace {
 
+using P = onnx::TensorProto;
+
 static_assert(std::endian::native == std::endian::little, "tensor bytes are little-endian");
 
 template <class To, class Field>
@@ -51,7 +53,6 @@ Expected<Tensor> from_codes(const onnx::TensorProto& proto, Dims dims) {
 }
 
 Expected<Tensor> from_fields(const onnx::TensorProto& proto, Dims dims) {
-  using P = onnx::TensorProto;
   switch (proto.data_type()) {
     case P::FLOAT: return from_field<float>(proto, std::move(dims), proto.float_data());
     case P::DOUBLE: return from_field<double>(proto, std::move(dims), proto.double_data());

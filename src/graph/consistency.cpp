@@ -92,8 +92,10 @@ std::vector<Node*> ModelGraph::in_order(const Graph& graph) {
 
 Status ModelGraph::check() const {
   ConsistencyCheck check;
-  for (const auto& graph : graphs_)
-    if (!graph->parent()) ATTN_OPT_CHECK(check.check_graph(*graph, in_order));
+  for (const auto& graph : graphs_) {
+    if (graph->parent()) continue;
+    ATTN_OPT_CHECK(check.check_graph(*graph, in_order));
+  }
   return check.check_uses();
 }
 

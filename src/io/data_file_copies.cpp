@@ -9,7 +9,7 @@ namespace attn_opt {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kNameAttempts = 1000;
+constexpr int kCopyNameAttempts = 1000;
 
 bool same_file(const fs::path& a, const fs::path& b) {
   std::error_code none;
@@ -83,7 +83,7 @@ bool DataFileCopies::is_output(const fs::path& target) const {
 
 Status DataFileCopies::place_file(size_t index) {
   const DataFile& file = *source_.data_files()[index];
-  for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kCopyNameAttempts; ++attempt) {
     const fs::path location = candidate(file.location(), output_.stem().string(), attempt);
     const fs::path target = folder_of(output_) / location;
     if (is_output(target)) continue;
@@ -112,7 +112,7 @@ Expected<bool> DataFileCopies::become(OutputFile& copy, const fs::path& target) 
 }
 
 Expected<std::string> DataFileCopies::place_new(OutputFile data) {
-  for (int attempt = 1; attempt <= kNameAttempts; ++attempt) {
+  for (int attempt = 1; attempt <= kCopyNameAttempts; ++attempt) {
     const fs::path location = candidate("data", output_.stem().string(), attempt);
     const fs::path target = folder_of(output_) / location;
     if (is_output(target)) continue;

@@ -26,7 +26,7 @@ bool is_plain(const onnx::ModelProto& model) {
 }
 
 /// The names that are there so far, which stay where they are.
-class Names {
+class KnownNames {
  public:
   bool has(const std::string& name) const {
     return names_.find(name_hash(name), [&](const std::string* known) { return *known == name; });
@@ -44,7 +44,7 @@ class Names {
 class Definitions {
  public:
   bool hold_above_nodes(const onnx::GraphProto& graph) {
-    Names initializers;
+    KnownNames initializers;
     for (const auto& input : graph.input())
       if (!values_.add(input.name())) return false;
     for (const auto& tensor : graph.initializer()) {
@@ -65,7 +65,7 @@ class Definitions {
   }
 
  private:
-  Names values_;
+  KnownNames values_;
 };
 
 /// Throws what the checker says of the model without its nodes, initializers and outputs.

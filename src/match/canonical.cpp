@@ -1,16 +1,19 @@
 #include "attn_opt/canonical.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "attn_opt/operator_traits.h"
 #include "src/match/fact_store.h"
+#include "src/match/operator_map.h"
 
 namespace attn_opt {
 namespace {
+
+using P = onnx::TensorProto;
 
 /// Nodes that are looked at for one that undoes what others did.
 constexpr int kMaxRoundTrip = 8;
@@ -66,9 +69,10 @@ bool drops_nothing(const Node& node, Facts& facts) {
 
 /// True if NODE's input number NUMBER is the number that leaves the other operand as it is.
 bool is_neutral(const Node& node, size_t number, Facts& facts) {
-  const bool adds = node.is("Add") || (node.is("Sub") && number == 1);
-  const bool multiplies = node.is("Mul") || (node.is("Div") && number == 1);
-  if (node.inputs.size() != 2 || !node.inputs[0] || !node.inputs[1] || !(adds || multiplies)) return false;
+  if (node.inputs.size() != 2 || !node.inputs[0] || !node.inputs[1]) return false;
+  const bool adds = node.is("Add") || (number == 1 && node.is("Sub"));
+  const bool multiplies = !adds && (node.is("Mul") || (number == 1 && node.is("Div")));
+  if (!adds && !multiplies) return false;
   return facts.uniform(*node.inputs[number]) == (adds ? 0.0 : 1.0) &&
          same_shape(*node.inputs[1 - number], *node.outputs[0], facts);
 }
@@ -77,7 +81,6 @@ bool is_regrouping(const Node& node) { return has(node, Trait::kRegroups); }
 
 /// True if every number of type FROM is one of type TO.
 bool holds(DataType to, DataType from) {
-  using P = onnx::TensorProto;
   if (from == P::BOOL) return to == P::FLOAT || to == P::DOUBLE || to == P::FLOAT16 || to == P::INT32 || to == P::INT64;
   if (from == P::INT32) return to == P::INT64 || to == P::DOUBLE;
   if (from == P::FLOAT16 || from == P::BFLOAT16) return to == P::FLOAT || to == P::DOUBLE;
@@ -166,29 +169,29 @@ bool is_neutral_behind(const Node& node, Facts& facts) { return is_neutral(node,
 bool keeps_shape(const Node& node, Facts& facts) { return same_shape(*node.inputs[0], *node.outputs[0], facts); }
 bool slices_nothing(const Node& node, Facts& facts) { return steps_are_one(node, facts) && keeps_shape(node, facts); }
 
+using NoOpCheck = bool (*)(const Node&, Facts&);
+
 /// By operator: when a node of it changes nothing.
-const std::unordered_map<std::string_view, bool (*)(const Node&, Facts&)>& no_op_checks() {
-  static const auto* const checks = new std::unordered_map<std::string_view, bool (*)(const Node&, Facts&)>{
-      {"Identity", is_always},      {"Cast", keeps_type},         {"CastLike", keeps_type},
-      {"Dropout", drops_nothing},   {"Pad", pads_nothing},        {"Concat", takes_one},
-      {"Sum", takes_one},           {"Transpose", transposes_nothing}, {"Add", is_neutral_behind},
-      {"Sub", is_neutral_behind},   {"Mul", is_neutral_behind},   {"Div", is_neutral_behind},
-      {"Slice", slices_nothing},    {"Reshape", keeps_shape},     {"Expand", keeps_shape},
-      {"Tile", keeps_shape},        {"Squeeze", keeps_shape},     {"Unsqueeze", keeps_shape},
-      {"Flatten", keeps_shape},     {"MemcpyFromHost", is_always}, {"MemcpyToHost", is_always}};
-  return *checks;
-}
+constexpr OperatorMap<NoOpCheck> kNoOpChecks(std::to_array<OperatorMap<NoOpCheck>::Row>({
+    {"Identity", is_always},         {"Cast", keeps_type},            {"CastLike", keeps_type},
+    {"Dropout", drops_nothing},      {"Pad", pads_nothing},           {"Concat", takes_one},
+    {"Sum", takes_one},              {"Transpose", transposes_nothing}, {"Add", is_neutral_behind},
+    {"Sub", is_neutral_behind},      {"Mul", is_neutral_behind},      {"Div", is_neutral_behind},
+    {"Slice", slices_nothing},       {"Reshape", keeps_shape},        {"Expand", keeps_shape},
+    {"Tile", keeps_shape},           {"Squeeze", keeps_shape},        {"Unsqueeze", keeps_shape},
+    {"Flatten", keeps_shape},        {"MemcpyFromHost", is_always},   {"MemcpyToHost", is_always},
+}));
 
 }  // namespace
 
 bool is_no_op(const Node& node, Facts& facts) {
   if (!node.domain().empty() || node.inputs.empty() || !node.inputs[0] || node.outputs.empty() || !node.outputs[0])
     return false;
-  const auto known = no_op_checks().find(node.op());
-  return known != no_op_checks().end() && known->second(node, facts);
+  const NoOpCheck* changes_nothing = kNoOpChecks.find(node.op());
+  return changes_nothing && (*changes_nothing)(node, facts);
 }
 
-bool may_be_no_op(const Node& node) { return node.domain().empty() && no_op_checks().contains(node.op()); }
+bool may_be_no_op(const Node& node) { return node.domain().empty() && kNoOpChecks.find(node.op()) != nullptr; }
 
 Value& canonical(Value& value, Facts& facts) { return seen_through(value, {facts, facts.impl_->store.copies()}); }
 

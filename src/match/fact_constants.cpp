@@ -8,6 +8,8 @@
 namespace attn_opt {
 namespace {
 
+using P = onnx::TensorProto;
+
 /// Elements of all constants that are held at one time; what would exceed it is not computed.
 constexpr int64_t kMaxHeldElements = int64_t{1} << 26;
 
@@ -47,7 +49,6 @@ Tensor list_tensor(const Values& values, bool scalar) {
 }  // namespace
 
 bool is_integer(DataType type) {
-  using P = onnx::TensorProto;
   switch (type) {
     case P::BOOL:
     case P::INT8:
@@ -63,7 +64,6 @@ bool is_integer(DataType type) {
 }
 
 Tensor tensor_of(const IntegerData& data, DataType type) {
-  using P = onnx::TensorProto;
   switch (type) {
     case P::BOOL: return numbers_as<bool>(data);
     case P::INT8: return numbers_as<int8_t>(data);
@@ -79,7 +79,6 @@ Tensor tensor_of(const IntegerData& data, DataType type) {
 }
 
 std::optional<IntegerData> integers_of(const Tensor& tensor) {
-  using P = onnx::TensorProto;
   switch (tensor.type()) {
     case P::BOOL: return values_of<bool>(tensor);
     case P::INT8: return values_of<int8_t>(tensor);

@@ -1,7 +1,8 @@
 #include "attn_opt/operator_traits.h"
 
-#include <algorithm>
 #include <array>
+
+#include "src/match/operator_map.h"
 
 namespace attn_opt {
 namespace {
@@ -11,10 +12,7 @@ using Traits = uint32_t;
 constexpr Traits operator|(Trait one, Trait other) { return static_cast<Traits>(one) | static_cast<Traits>(other); }
 constexpr Traits operator|(Traits all, Trait one) { return all | static_cast<Traits>(one); }
 
-struct Row {
-  std::string_view op_type;
-  Traits traits;
-};
+using Row = OperatorMap<Traits>::Row;
 
 constexpr auto rows() {
   using enum Trait;
@@ -70,33 +68,13 @@ constexpr auto rows() {
   });
 }
 
-/// The rows by the length of their names, which tells most operators apart: it is asked of every node, many times.
-constexpr auto kByLength = [] {
-  auto by_length = rows();
-  std::ranges::sort(by_length, {}, [](const Row& row) { return row.op_type.size(); });
-  return by_length;
-}();
-
-constexpr size_t kLongest = kByLength.back().op_type.size();
-
-/// Where the names of a length begin in kByLength.
-constexpr auto kBegin = [] {
-  std::array<size_t, kLongest + 2> begin{};
-  for (size_t length = 0; length < begin.size(); ++length)
-    begin[length] = static_cast<size_t>(std::ranges::count_if(kByLength, [&](const Row& row) { return row.op_type.size() < length; }));
-  return begin;
-}();
+constexpr OperatorMap<Traits> kTraits(rows());
 
 }  // namespace
 
 bool operator_has(std::string_view op_type, Trait trait) {
-  const size_t length = op_type.size();
-  if (length == 0 || length > kLongest) return false;
-  for (size_t at = kBegin[length]; at < kBegin[length + 1]; ++at) {
-    const Row& row = kByLength[at];
-    if (row.op_type.back() == op_type.back() && row.op_type == op_type) return (row.traits & static_cast<Traits>(trait)) != 0;
-  }
-  return false;
+  const Traits* traits = kTraits.find(op_type);
+  return traits && (*traits & static_cast<Traits>(trait)) != 0;
 }
 
 }  // namespace attn_opt

@@ -11,6 +11,8 @@
 namespace attn_opt {
 namespace {
 
+using P = onnx::TensorProto;
+
 constexpr std::array<std::string_view, 21> kElementwise = {
     "Add", "Sub",   "Mul",         "Div",     "Neg",            "Not", "And", "Or",   "Xor",   "Equal", "Less",
     "Min", "Where", "LessOrEqual", "Greater", "GreaterOrEqual", "Max", "Abs", "Clip", "IsNaN", "IsInf"};
@@ -53,7 +55,6 @@ std::optional<PositionTable> equal(const IndexForm& one, const IndexForm& other)
 }
 
 bool holds_positions(DataType type) {
-  using P = onnx::TensorProto;
   return type == P::INT64 || type == P::INT32 || type == P::FLOAT || type == P::DOUBLE;
 }
 

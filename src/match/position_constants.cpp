@@ -6,10 +6,9 @@
 namespace attn_opt {
 namespace {
 
-constexpr size_t kMaxChanges = 4;
-constexpr double kLargestInteger = 0x1p53;
+using P = onnx::TensorProto;
 
-bool is_integral(double number) { return std::abs(number) < kLargestInteger && std::nearbyint(number) == number; }
+constexpr size_t kMaxChanges = 4;
 
 /// The axis, counted from the last, that alone has more than one element.
 std::optional<size_t> only_long_axis(const Dims& dims) {
@@ -36,7 +35,6 @@ std::vector<double> along_diagonals(std::span<const T> data, size_t rows, size_t
 }
 
 std::vector<double> along_diagonals(const Tensor& constant) {
-  using P = onnx::TensorProto;
   const Dims& dims = constant.dims();
   if (dims.size() < 2 || constant.size() == 0) return {};
   const size_t rows = static_cast<size_t>(dims[dims.size() - 2]), columns = static_cast<size_t>(dims.back());

@@ -11,10 +11,9 @@ namespace attn_opt {
 namespace {
 
 constexpr size_t kMaxValues = 256;
-constexpr double kLargestInteger = 0x1p53;
 
 std::optional<int64_t> whole(double number) {
-  if (!(std::abs(number) < kLargestInteger) || std::nearbyint(number) != number) return std::nullopt;
+  if (!is_integral(number)) return std::nullopt;
   return static_cast<int64_t>(number);
 }
 

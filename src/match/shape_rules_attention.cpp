@@ -42,13 +42,13 @@ void attention(RuleContext& context) {
   context.set_shape(3, {(*q)[0], (*q)[1], (*q)[2], present_key[2]});
 }
 
-constexpr ShapeRule kRules[] = {
+constexpr ShapeRule kAttentionRules[] = {
     {"Attention", attention},
     {"RotaryEmbedding", like_input_0},
 };
 
 }  // namespace
 
-std::span<const ShapeRule> attention_rules() { return kRules; }
+std::span<const ShapeRule> attention_rules() { return kAttentionRules; }
 
 }  // namespace attn_opt

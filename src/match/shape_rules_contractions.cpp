@@ -69,7 +69,7 @@ void einsum(RuleContext& context) {
   context.set_shape(0, std::move(result));
 }
 
-constexpr ShapeRule kRules[] = {
+constexpr ShapeRule kContractionRules[] = {
     {"Einsum", einsum},
     {"Gemm", gemm},
     {"MatMul", mat_mul},
@@ -92,6 +92,6 @@ void set_product_shape(RuleContext& context, size_t left_input, size_t right_inp
   context.set_shape(0, std::move(result));
 }
 
-std::span<const ShapeRule> contraction_rules() { return kRules; }
+std::span<const ShapeRule> contraction_rules() { return kContractionRules; }
 
 }  // namespace attn_opt

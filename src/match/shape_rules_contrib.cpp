@@ -86,7 +86,7 @@ void multi_head_attention(RuleContext& context) {
 }
 
 /// Input (b, S, hidden) and weights of Q, K and V side by side. Presents: open.
-void attention(RuleContext& context) {
+void projected_attention(RuleContext& context) {
   const MaybeShape input = context.shape(0), weights = context.shape(1);
   if (!input || !weights || input->size() != 3 || weights->size() != 2) return;
   const auto* sizes = context.node().ints_attribute("qkv_hidden_sizes");
@@ -140,8 +140,8 @@ void quantize(RuleContext& context) {
   like_input_0(context);
 }
 
-constexpr ShapeRule kRules[] = {
-    {"Attention", attention},
+constexpr ShapeRule kContribRules[] = {
+    {"Attention", projected_attention},
     {"BiasGelu", like_input_0},
     {"DequantizeLinear", like_input_0, ResultType::kOfInput1},
     {"DynamicQuantizeMatMul", dynamic_quantized_product},
@@ -167,6 +167,6 @@ constexpr ShapeRule kRules[] = {
 
 }  // namespace
 
-std::span<const ShapeRule> contrib_rules() { return kRules; }
+std::span<const ShapeRule> contrib_rules() { return kContribRules; }
 
 }  // namespace attn_opt

@@ -76,7 +76,7 @@ void simplified_layer_normalization(RuleContext& context) {
 
 using enum ResultType;
 
-constexpr ShapeRule kRules[] = {
+constexpr ShapeRule kElementwiseRules[] = {
     {"Identity", identity},
     {"MemcpyFromHost", identity},
     {"MemcpyToHost", identity},
@@ -178,6 +178,6 @@ constexpr ShapeRule kRules[] = {
 
 }  // namespace
 
-std::span<const ShapeRule> elementwise_rules() { return kRules; }
+std::span<const ShapeRule> elementwise_rules() { return kElementwiseRules; }
 
 }  // namespace attn_opt

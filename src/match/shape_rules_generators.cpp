@@ -119,7 +119,7 @@ void one_hot(RuleContext& context) {
 }
 
 using enum ResultType;
-constexpr ShapeRule kRules[] = {
+constexpr ShapeRule kGeneratorRules[] = {
     {"Constant", constant, kSetByRule},
     {"ConstantOfShape", constant_of_shape, kSetByRule},
     {"NonZero", non_zero, kInt64},
@@ -131,6 +131,6 @@ constexpr ShapeRule kRules[] = {
 
 }  // namespace
 
-std::span<const ShapeRule> generator_rules() { return kRules; }
+std::span<const ShapeRule> generator_rules() { return kGeneratorRules; }
 
 }  // namespace attn_opt

@@ -203,13 +203,13 @@ void top_k(RuleContext& context) {
   context.set_shape(0, std::move(result));
 }
 
-constexpr ShapeRule kRules[] = {
+constexpr ShapeRule kIndexingRules[] = {
     {"Slice", slice},        {"Gather", gather}, {"GatherElements", gather_elements},
     {"GatherND", gather_nd}, {"TopK", top_k},
 };
 
 }  // namespace
 
-std::span<const ShapeRule> indexing_rules() { return kRules; }
+std::span<const ShapeRule> indexing_rules() { return kIndexingRules; }
 
 }  // namespace attn_opt

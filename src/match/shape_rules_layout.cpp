@@ -275,7 +275,7 @@ void depth_to_space(RuleContext& context) {
                   : Shape{(*shape)[0], (*shape)[1] * area, smaller(2, block), smaller(3, block)});
 }
 
-constexpr ShapeRule kRules[] = {
+constexpr ShapeRule kLayoutRules[] = {
     {"Reshape", reshape},
     {"Flatten", flatten},
     {"Transpose", transpose},
@@ -292,6 +292,6 @@ constexpr ShapeRule kRules[] = {
 
 }  // namespace
 
-std::span<const ShapeRule> layout_rules() { return kRules; }
+std::span<const ShapeRule> layout_rules() { return kLayoutRules; }
 
 }  // namespace attn_opt

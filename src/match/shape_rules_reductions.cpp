@@ -43,7 +43,7 @@ void arg_reduce(RuleContext& context) {
 }
 
 using enum ResultType;
-constexpr ShapeRule kRules[] = {
+constexpr ShapeRule kReductionRules[] = {
     {"ReduceL1", reduce},        {"ReduceL2", reduce},           {"ReduceLogSum", reduce},
     {"ReduceLogSumExp", reduce}, {"ReduceMax", reduce},          {"ReduceMean", reduce},
     {"ReduceMin", reduce},       {"ReduceProd", reduce},         {"ReduceSum", reduce},
@@ -52,6 +52,6 @@ constexpr ShapeRule kRules[] = {
 
 }  // namespace
 
-std::span<const ShapeRule> reduction_rules() { return kRules; }
+std::span<const ShapeRule> reduction_rules() { return kReductionRules; }
 
 }  // namespace attn_opt

@@ -213,7 +213,7 @@ void upsample_blocks(RuleContext& context) {
 }
 
 using enum ResultType;
-constexpr ShapeRule kRules[] = {
+constexpr ShapeRule kSpatialRules[] = {
     {"Conv", conv},
     {"ConvTranspose", conv_transpose},
     {"AveragePool", pool},
@@ -239,7 +239,7 @@ constexpr ShapeRule kNchwcRules[] = {
 
 }  // namespace
 
-std::span<const ShapeRule> spatial_rules() { return kRules; }
+std::span<const ShapeRule> spatial_rules() { return kSpatialRules; }
 std::span<const ShapeRule> nchwc_rules() { return kNchwcRules; }
 
 }  // namespace attn_opt

@@ -88,7 +88,7 @@ Obstacle raise_dft(Draft& draft, const RaiseSite&) {
   return {};
 }
 
-Obstacle raise_upsample(Draft& draft, const RaiseSite&) {
+Obstacle make_scales_an_input(Draft& draft, const RaiseSite&) {
   const auto* scales = draft.attribute("scales");
   if (scales == nullptr) return "it has no scales";
   const std::vector<float> values(scales->floats().begin(), scales->floats().end());
@@ -113,7 +113,7 @@ void add_input_rules(StepRules& rules) {
   rules[{"Dropout", 12}] = raise_dropout;
   rules[{"TopK", 10}] = raise_top_k;
   rules[{"DFT", 20}] = raise_dft;
-  rules[{"Upsample", 9}] = raise_upsample;
+  rules[{"Upsample", 9}] = make_scales_an_input;
 }
 
 }  // namespace attn_opt

@@ -9,14 +9,15 @@
 #include "src/opset/node_raiser.h"
 
 namespace attn_opt {
-namespace {
-
-constexpr const char* kMissId = "opset.raise";
 
 struct PlannedNode {
   Node* node;
   std::shared_ptr<const Draft> draft;
 };
+
+namespace {
+
+constexpr const char* kMissId = "opset.raise";
 
 std::string headed(const onnx::NodeProto& node, int from, int to, const std::string& what) {
   return node.op_type() + " of opset " + std::to_string(from) + " at opset " + std::to_string(to) + ": " +

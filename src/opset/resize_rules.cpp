@@ -10,7 +10,7 @@ using Obstacle = std::optional<std::string>;
 constexpr const char* kCoordinates = "coordinate_transformation_mode";
 constexpr const char* kNearest = "nearest_mode";
 
-Obstacle raise_upsample(Draft& draft, const RaiseSite&) {
+Obstacle make_resize(Draft& draft, const RaiseSite&) {
   draft.set_op("Resize");
   return {};
 }
@@ -81,7 +81,7 @@ Obstacle raise_resize_13(Draft& draft, const RaiseSite& site) {
 }  // namespace
 
 void add_resize_rules(StepRules& rules) {
-  rules[{"Upsample", 10}] = raise_upsample;
+  rules[{"Upsample", 10}] = make_resize;
   rules[{"Resize", 11}] = raise_resize_10;
   rules[{"Resize", 13}] = raise_resize_13;
 }

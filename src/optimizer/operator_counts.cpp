@@ -1,8 +1,10 @@
 #include "src/optimizer/operator_counts.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "attn_opt/model_walk.h"
+#include "attn_opt/tensor.h"
 #include "src/graph/operator_name.h"
 
 namespace attn_opt {
@@ -19,6 +21,17 @@ OperatorCounts count_operators(const onnx::ModelProto& model) {
       counts.emplace(node.op_type(), 1);
   });
   return counts;
+}
+
+int64_t weight_bytes_of(const onnx::ModelProto& model) {
+  double bytes = 0;  // a few wrong sizes must not overflow
+  for_each_tensor(model, [&bytes](const onnx::TensorProto& tensor) {
+    const int64_t count = element_count({tensor.dims().data(), static_cast<size_t>(tensor.dims_size())});
+    const auto type = static_cast<DataType>(tensor.data_type());
+    if (count > 0) bytes += static_cast<double>(count) * static_cast<double>(element_size(type));
+  });
+  constexpr double kMost = 9e15;
+  return static_cast<int64_t>(std::min(bytes, kMost));
 }
 
 void enter_counts(const OperatorCounts& before, const OperatorCounts& after, Report& report) {

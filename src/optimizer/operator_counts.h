@@ -1,4 +1,4 @@
-// How many nodes of each operator a model has.
+// How many nodes of each operator a model has, and how large its weights are.
 #pragma once
 
 #include <map>
@@ -11,6 +11,9 @@ namespace attn_opt {
 /// By "Op" for ai.onnx, else "domain::Op"; bodies and functions included.
 using OperatorCounts = std::map<std::string, int, std::less<>>;
 OperatorCounts count_operators(const onnx::ModelProto& model);
+
+/// Of all tensors that MODEL holds, external data included; those whose size is not legal count nothing.
+int64_t weight_bytes_of(const onnx::ModelProto& model);
 
 /// Enters the node totals and the operators whose number changed.
 void enter_counts(const OperatorCounts& before, const OperatorCounts& after, Report& report);

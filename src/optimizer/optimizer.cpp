@@ -7,6 +7,7 @@
 
 #include "attn_opt/opset_raise.h"
 #include "src/emit/read_sizes.h"
+#include "src/graph/provenance.h"
 #include "src/io/nearest_name.h"
 #include "src/optimizer/effect.h"
 #include "src/optimizer/function_inlining.h"
@@ -16,6 +17,7 @@
 #include "src/optimizer/operator_counts.h"
 #include "src/optimizer/output_shapes.h"
 #include "src/optimizer/rewriting.h"
+#include "src/optimizer/site_graphs.h"
 #include "src/optimizer/sites.h"
 #include "src/report/names.h"
 #include "src/verify/seconds.h"
@@ -42,6 +44,14 @@ std::string sizes_taken_for_equal(const MatchedSite& site) {
   return {};
 }
 
+/// What EMISSION stands for: ANCHOR, then the nodes that it leaves dead, from first to last.
+std::vector<const Node*> replaced_by(const Emission& emission, const Node& anchor) {
+  std::vector<const Node*> replaced = {&anchor};
+  replaced.insert(replaced.end(), emission.removed.begin(), emission.removed.end());
+  std::ranges::sort(replaced.begin() + 1, replaced.end(), {}, &Node::position);
+  return replaced;
+}
+
 class Run {
  public:
   /// CALLS: that were inlined in MODEL; null if there are none.
@@ -50,6 +60,7 @@ class Run {
       : model_(model), options_(options), accepted_(std::move(accepted)), view_(std::move(view)), calls_(calls),
         usual_(*view_, *model.tensors, options.emit.target, true) {
     add_verifier(usual_);
+    if (options_.draw) graphs_.emplace(*view_, *model_.tensors);
   }
 
   Expected<Report> run() {
@@ -57,7 +68,7 @@ class Run {
     report_.opset_before = report_.opset_after = opset_version(model_.proto);
     ATTN_OPT_TRY(const auto chosen, chosen_patterns(options_));
     tell("matching", 0, 1);
-    sites_ = find_sites(usual_.context, chosen, report_, options_.trace);
+    sites_ = find_sites(usual_.context, chosen, report_, {options_.trace, graphs_ ? &*graphs_ : nullptr});
     if (!accepted_.accepts(kSizesEqual)) describe_for_all_sizes();
     std::optional<RaisePlan> plan;
     report_.changed = fuse_sites(plan);
@@ -154,6 +165,7 @@ class Run {
     line.mask_reading = emission->mask_reading;
     line.scale = emission->scale;
     line.preconditions = emission->preconditions;
+    draw(*emission, site.match, line);
     set_heads(site.match.sdpa, emission->kv_group, line);
     if (site.match.is_target_form && !site.match.breaks_target && emission->kv_group <= site.match.kv_group && emission->has_past == site.match.has_past)
       return refuse(line, {"site.nothing-gained", site.match.anchor, "the node would be written as it is", line.peeled});
@@ -167,11 +179,18 @@ class Run {
     }
     line.effect = effect_of(*emission, reading.facts);
     const std::vector<Node*> read_for_sizes = nodes_read_for_sizes(*emission);
+    carry_metadata(replaced_by(*emission, *site.match.anchor), emission->edit.nodes());
     emission->edit.commit(shared_);
     say_sizes(read_for_sizes, reading.context, shared_);
     if (options_.on_commit) options_.on_commit(*view_, line.name);
     line.outcome = SiteReport::Outcome::kFused;
     return true;
+  }
+
+  void draw(const Emission& emission, const Match& match, SiteReport& line) {
+    if (!graphs_) return;
+    line.before = graphs_->before(emission, match.sdpa);
+    line.after = graphs_->after(emission, match.sdpa);
   }
 
   bool verified(const Emission& emission, const MatchedSite& site, SiteReport& line) {
@@ -188,6 +207,7 @@ class Run {
   }
 
   bool refuse(SiteReport& line, const Miss& miss) {
+    if (graphs_ && !line.before && miss.node) line.before = graphs_->around(*miss.node, miss.node);
     enter_miss(miss, SiteReport::Outcome::kRefused, line);
     return false;
   }
@@ -219,6 +239,7 @@ class Run {
   std::unique_ptr<Reading> for_all_sizes_;  ///< made when it is wanted
   FoundSites sites_;
   SharedNodes shared_;
+  std::optional<SiteGraphs> graphs_;  ///< none: nothing is drawn
   Report report_;
 };
 
@@ -295,11 +316,13 @@ Expected<AcceptedAssumptions> accepted_by(const OptimizeOptions& options) {
 Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings) {
   ATTN_OPT_TRY(AcceptedAssumptions accepted, accepted_by(options));
   const OperatorCounts before = count_operators(model.proto);
+  const int64_t weight_bytes = weight_bytes_of(model.proto);
   const onnx::ModelProto original = options.verify == VerifyMode::kModel ? model.proto : onnx::ModelProto();
   ATTN_OPT_TRY(Report report, rewrite_and_fuse(model, options, std::move(accepted), workings));
   const OperatorCounts after = report.changed ? count_operators(model.proto) : before;
   if (report.changed) update_imports(before, after, model.proto);
   enter_counts(before, after, report);
+  report.weight_bytes = weight_bytes;
   if (options.verify == VerifyMode::kModel && report.changed) {
     ATTN_OPT_TRY(report.model_verification, verify_model(original, model.proto, *model.tensors, options.trial,
                                                          assumes_rows_keep_a_key(report)));

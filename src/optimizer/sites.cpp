@@ -7,6 +7,7 @@
 
 #include "src/emit/local_function.h"
 #include "src/graph/operator_name.h"
+#include "src/graph/provenance.h"
 #include "src/report/names.h"
 #include "src/verify/seconds.h"
 
@@ -24,6 +25,10 @@ SiteReport reported(const Node& anchor, const Pattern& pattern) {
   site.name = anchor.label();
   site.op = operator_name(anchor);
   site.graph = graph_path(*anchor.graph);
+  Provenance provenance = provenance_of(anchor);
+  site.module = std::move(provenance.module);
+  site.source_file = std::move(provenance.source_file);
+  site.source_line = provenance.source_line;
   site.pattern = std::string(pattern.name());
   return site;
 }
@@ -34,11 +39,16 @@ bool is_local_attention(const Graph& graph) {
   return function && function->domain() == kLocalAttentionDomain && function->name().starts_with("LocalAttention");
 }
 
-void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Report& report,
-                 FoundSites& found, const MissTrace& trace) {
+/// True for a node of which nothing is read.
+bool is_dead(const Node& node) {
+  return std::ranges::all_of(node.outputs, [](const Value* output) { return !output || output->unused(); });
+}
+
+void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Report& report, FoundSites& found,
+                 const SiteListeners& listeners) {
   const auto start = Clock::now();
   Matched<Match> match = guarded(node, [&] { return pattern.match(node, context); });
-  if (!match && trace) trace(pattern.name(), node, match.error());
+  if (!match && listeners.trace) listeners.trace(pattern.name(), node, match.error());
   if (match ? is_dead(node) : match.error().id == kNotAttention) return;
   SiteReport site = reported(node, pattern);
   site.match_seconds = seconds_since(start);
@@ -49,6 +59,7 @@ void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Repo
     found.matched.push_back({*std::move(match), &pattern, report.sites.size()});
   } else {
     enter_miss(match.error(), SiteReport::Outcome::kMissed, site);
+    if (listeners.graphs) site.before = listeners.graphs->around(node, match.error().node);
   }
   report.sites.push_back(std::move(site));
   found.anchors.push_back(&node);
@@ -110,6 +121,7 @@ void enter_match(const Match& match, SiteReport& line) {
   line.preconditions = match.sdpa.preconditions;
   line.scale = match.sdpa.scale;
   line.softcap = match.sdpa.softcap;
+  if (match.sdpa.type != onnx::TensorProto::UNDEFINED) line.type = type_name(match.sdpa.type);
 }
 
 void enter_miss(const Miss& miss, SiteReport::Outcome outcome, SiteReport& site) {
@@ -154,7 +166,7 @@ Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& opt
   return chosen;
 }
 
-FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report, const MissTrace& trace) {
+FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report, const SiteListeners& listeners) {
   FoundSites found;
   std::vector<MatchedSite>& matched = found.matched;
   for (const auto& graph : context.view.graphs()) {
@@ -162,7 +174,7 @@ FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& 
     const size_t first = matched.size();
     for (Node* node : graph->nodes())
       for (const Pattern* pattern : chosen)
-        if (pattern->is_anchor(*node)) try_pattern(*pattern, *node, context, report, found, trace);
+        if (pattern->is_anchor(*node)) try_pattern(*pattern, *node, context, report, found, listeners);
     // What one site shares with a later one must stand above it, whatever the order of their anchors.
     std::stable_sort(matched.begin() + static_cast<std::ptrdiff_t>(first), matched.end(),
                      [](const MatchedSite& a, const MatchedSite& b) {

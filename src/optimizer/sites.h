@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attn_opt/optimizer.h"
+#include "src/optimizer/site_graphs.h"
 
 namespace attn_opt {
 
@@ -36,8 +37,14 @@ struct FoundSites {
 /// The patterns that ONLY and DISABLE leave. Error: kUsage for a name that no pattern has.
 Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& options);
 
+/// Who is told of what does not match.
+struct SiteListeners {
+  MissTrace trace = {};          ///< called with every condition that failed
+  SiteGraphs* graphs = nullptr;  ///< draws what is missed
+};
+
 /// Tries every pattern at every node of the main graph and the bodies, and enters what is attention into REPORT.
-FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report, const MissTrace& trace = {});
+FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report, const SiteListeners& listeners = {});
 
 /// Leaves a line for each node: those that fused it, or what is in the way of the pattern that got furthest, with the misses of
 /// the others. Nodes that were fused from elsewhere have none.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <set>
 
 namespace attn_opt {
@@ -24,15 +25,38 @@ AssumptionCounts count_assumptions(const Report& report) {
   return counts;
 }
 
-std::string assumption_phrase(const AssumptionCounts& counts) {
-  std::string text;
-  const auto add = [&text](const std::string& what, int sites) {
-    text += fmt::format("{}{} ({} site{})", text.empty() ? "depends on: " : ", ", what, sites, sites == 1 ? "" : "s");
-  };
+namespace {
+
+/// What the precondition ID says; ID itself if it is none of ours.
+std::string in_words(const std::string& id) {
+  static const std::map<std::string, std::string, std::less<>> kWords = {
+      {"scores-finite", "scores are finite"},
+      {"scores-above-fill", "scores are above the mask's fill"},
+      {"scores-within-clamp", "scores are within a clamp"},
+      {"rows-keep-a-key", "each row keeps a key"},
+      {"exp-in-range", "exp() stays in its range"},
+      {"sizes-equal", "sizes are equal"},
+      {"sizes-not-empty", "no size is 0"},
+      {"lengths-in-range", "lengths are in their range"}};
+  const auto words = kWords.find(id);
+  return words == kWords.end() ? id : words->second;
+}
+
+std::string assumed_of(int sites, const std::string& id, bool is_first) {
+  return fmt::format("{} {}that {}", sites, !is_first ? "" : sites == 1 ? "assumes " : "assume ", in_words(id));
+}
+
+}  // namespace
+
+std::string assurance_phrase(int fused, const AssumptionCounts& counts) {
+  if (fused == 0) return {};
+  std::string text = fmt::format("{} of {} verified", fused - counts.unverified, fused), assumed;
   for (const auto& [id, sites] : counts.assumed)
-    if (id != kSizesNotEmpty) add(id, sites);
-  if (counts.refined > 0) add("NaN may become a number", counts.refined);
-  if (const auto found = counts.assumed.find(kSizesNotEmpty); found != counts.assumed.end()) add("no size is 0", found->second);
+    if (id != kSizesNotEmpty) assumed += (assumed.empty() ? "; " : ", ") + assumed_of(sites, id, assumed.empty());
+  if (!assumed.empty()) text += assumed + " (explain says why, --strict refuses)";
+  if (counts.refined > 0) text += fmt::format("; at {} NaN may become a number", counts.refined);
+  if (const auto found = counts.assumed.find(kSizesNotEmpty); found != counts.assumed.end())
+    text += "; " + assumed_of(found->second, found->first, true);
   return text;
 }
 

@@ -15,7 +15,8 @@ struct AssumptionCounts {
 };
 
 AssumptionCounts count_assumptions(const Report& report);
-/// "depends on: scores-finite (12 sites), sizes-equal (1 site)"; empty if the fused sites depend on nothing.
-std::string assumption_phrase(const AssumptionCounts& counts);
+/// Of the FUSED sites how many are verified and what they assume, in words: "12 of 12 verified; 12 assume that each row keeps a
+/// key (explain says why, --strict refuses)"; empty if none is fused.
+std::string assurance_phrase(int fused, const AssumptionCounts& counts);
 
 }  // namespace attn_opt

@@ -6,6 +6,8 @@
 #include <array>
 #include <string_view>
 
+#include "src/report/assumption_counts.h"
+
 namespace attn_opt {
 namespace {
 
@@ -42,6 +44,10 @@ nlohmann::json to_json(const BatchTotals& totals) {
           {"sites", totals.sites},         {"fused", totals.fused},   {"refused", totals.refused},
           {"missed", totals.missed},       {"assumed", totals.assumed}, {"refined", totals.refined},
           {"unverified", totals.unverified}, {"misses", std::move(misses)}};
+}
+
+std::string assurance_phrase(const BatchTotals& totals) {
+  return assurance_phrase(totals.fused, {{totals.assumed.begin(), totals.assumed.end()}, totals.refined, totals.unverified});
 }
 
 std::string status_phrase(const BatchTotals& totals) {

@@ -22,6 +22,8 @@ struct BatchTotals {
 
 /// Keys status, models, by_status, sites, fused, refused, missed, assumed, refined, unverified, misses.
 nlohmann::json to_json(const BatchTotals& totals);
+/// What assurance_phrase() says of all fused sites.
+std::string assurance_phrase(const BatchTotals& totals);
 /// "12 models: 10 done, 1 unmet requirement, 1 unreadable".
 std::string status_phrase(const BatchTotals& totals);
 

@@ -10,7 +10,7 @@ namespace attn_opt {
 namespace {
 
 using Outcome = SiteReport::Outcome;
-constexpr size_t kWidestHeading = 60, kKeyWidth = 10;
+constexpr size_t kKeyWidth = 10;
 
 /// "  KEY      TEXT", further lines of TEXT below its first.
 std::string entry(const std::string& key, const std::string& text) {
@@ -54,7 +54,7 @@ std::string stopped(const SiteReport& site) {
 std::string explain(const SiteReport& site) {
   const std::string outcome =
       site.outcome == Outcome::kMissed ? "not fused" : std::string(name_of(site.outcome));
-  std::string text = site_name(site, kWidestHeading) + "  " + outcome;
+  std::string text = site_label(site) + "  " + outcome;
   if (!site.pattern.empty()) text += "  [" + site.pattern + "]";
   text += "\n" + entry("peeled", joined(site.peeled, " -> "));
   if (site.outcome != Outcome::kMissed) text += recognised(site);

@@ -2,18 +2,35 @@
 
 #include <optional>
 
+#include "src/report/phrases.h"
+
 namespace attn_opt {
 namespace {
 
 using nlohmann::json;
 
-std::optional<Finding> finding_at(const json& site) {
+/// Reports of an earlier run, which a batch goes on from, may be older than these keys.
+std::string field(const json& site, const char* key) { return text_of(site.value(key, json())); }
+
+int line_of(const json& site) {
+  const json line = site.value("source_line", json());
+  return line.is_null() ? 0 : line.get<int>();
+}
+
+bool is_lost(const json& site) { return site.value("lost", json()) == true; }
+
+std::optional<Finding> finding_at(const json& site, const std::string& model) {
   const json& verification = site.at("verification");
   const std::string verdict = verification.is_null() ? "" : text_of(verification.at("verdict"));
   Finding finding;
   finding.graph = text_of(site.at("graph"));
   finding.name = text_of(site.at("name"));
-  finding.message = text_of(site.at("summary"));
+  finding.is_error = is_lost(site);
+  finding.message = title_of(site) + (finding.is_error ? " is no longer fused: " : " is not fused: ") + reason_of(site) +
+                    ". Run: " + explain_command(model, site);
+  finding.module = field(site, "module");
+  finding.source_file = field(site, "source_file");
+  finding.source_line = line_of(site);
   if (!site.at("miss").is_null()) {
     finding.rule = text_of(site.at("miss").at("id"));
   } else if (verdict == "failed") {
@@ -32,9 +49,9 @@ std::optional<Finding> finding_at(const json& site) {
 std::vector<Finding> findings_of(const json& report) {
   std::vector<Finding> findings;
   for (const json& site : report.at("sites"))
-    if (auto finding = finding_at(site)) findings.push_back(*std::move(finding));
+    if (auto finding = finding_at(site, text_of(report.at("input")))) findings.push_back(*std::move(finding));
   for (const json& reason : report.at("not_raised"))
-    findings.push_back({"opset.raise", false, text_of(reason), "", text_of(report.at("input"))});
+    findings.push_back({"opset.raise", false, "nothing can be fused: " + text_of(reason), "", text_of(report.at("input"))});
   if (report.at("model_verification").is_null()) return findings;
   for (const json& output : report.at("model_verification").at("outputs"))
     if (!output.at("agrees").get<bool>())
@@ -44,7 +61,28 @@ std::vector<Finding> findings_of(const json& report) {
 
 std::string qualified_name(const json& site) {
   const std::string graph = text_of(site.at("graph")), name = text_of(site.at("name"));
-  return graph.empty() || graph == "main" ? name : graph + ": " + name;
+  return graph.empty() || graph == "main" ? name : graph + "/" + name;
+}
+
+std::string place_of(const json& site) {
+  return place_phrase(text_of(site.at("name")), field(site, "module"), field(site, "source_file"), line_of(site));
+}
+
+std::string title_of(const json& site) {
+  const std::string place = place_of(site), name = qualified_name(site);
+  return place.empty() ? name : place.starts_with('(') ? name + " " + place : place;
+}
+
+std::string reason_of(const json& site) {
+  const json& miss = site.at("miss");
+  const std::string summary = text_of(site.at("summary"));
+  if (miss.is_null()) return site.at("outcome") == "refused" ? "its numbers differ: " + summary : summary;
+  return reason_phrase(text_of(site.at("name")), text_of(miss.at("id")), text_of(miss.at("node")), text_of(miss.at("op")),
+                       text_of(miss.at("found")));
+}
+
+std::string explain_command(const std::string& model, const json& site) {
+  return explain_words(model, text_of(site.at("graph")), text_of(site.at("name")));
 }
 
 std::string text_of(const json& value) { return value.is_null() ? "" : value.get<std::string>(); }

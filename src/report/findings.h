@@ -13,16 +13,27 @@ inline constexpr const char* kVerificationModel = "verification.model";
 
 struct Finding {
   std::string rule;       ///< a heading of docs/misses.md
-  bool is_error = false;  ///< numbers differ
+  bool is_error = false;  ///< numbers differ, or a fusion was lost
   std::string message;
   std::string graph, name;  ///< of the site; an output's name with graph ""
+  std::string module, source_file;  ///< of the site, as far as they are known
+  int source_line = 0;
 };
 
 /// Of REPORT, as to_json() makes it.
 std::vector<Finding> findings_of(const nlohmann::json& report);
 
-/// "main/If_3:then_branch: NAME", or the name alone in the main graph.
+/// "main/If_3:then_branch/NAME", or the name alone in the main graph.
 std::string qualified_name(const nlohmann::json& site);
+/// "layers.0.attn (model.py:10)"; empty where nothing but the name is known.
+std::string place_of(const nlohmann::json& site);
+
+/// What to call a site in a sentence: its place in the user's program, or its name.
+std::string title_of(const nlohmann::json& site);
+/// Why a site is not fused, with what was found: "Elu between Q·Kᵀ and the softmax [scores.operator]".
+std::string reason_of(const nlohmann::json& site);
+/// The command that says more: "attn-opt explain MODEL --node NAME".
+std::string explain_command(const std::string& model, const nlohmann::json& site);
 
 /// JSON's text, "" for null.
 std::string text_of(const nlohmann::json& value);

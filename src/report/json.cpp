@@ -1,9 +1,11 @@
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "attn_opt/report.h"
 #include "src/report/assumption_counts.h"
 #include "src/report/effect_total.h"
+#include "src/report/json_groups.h"
+#include "src/report/json_manual.h"
+#include "src/report/json_values.h"
 #include "src/report/names.h"
 #include "src/report/phrases.h"
 #include "src/report/report_stream.h"
@@ -13,26 +15,6 @@ namespace attn_opt {
 namespace {
 
 using nlohmann::json;
-
-/// JSON has no word for what is not finite; dump() would write null for all of it.
-json number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
-}
-
-/// Names in a model are bytes, but dump() throws on what is not UTF-8.
-json text(const std::string& bytes) { return valid_utf8(bytes); }
-
-json text_or_null(const std::string& bytes) { return bytes.empty() ? json() : text(bytes); }
-
-json count_or_null(int64_t count) { return count > 0 ? json(count) : json(); }
-
-json texts(const std::vector<std::string>& list) {
-  json array = json::array();
-  for (const std::string& element : list) array.push_back(text(element));
-  return array;
-}
 
 json preconditions(const std::vector<Precondition>& list) {
   json array = json::array();
@@ -69,8 +51,6 @@ json other_misses(const std::vector<OtherMiss>& misses) {
   return array;
 }
 
-json bytes_or_null(const std::optional<int64_t>& bytes) { return bytes ? json(*bytes) : json(); }
-
 json effect(const std::optional<Effect>& effect, const EffectTotal& total) {
   if (!effect) return {};
   return {{"score_bytes", text(effect->score_bytes.str())},
@@ -89,14 +69,23 @@ json effect(const EffectTotal& total) {
           {"nodes_added", total.nodes_added}};
 }
 
-json site_object(const SiteReport& site, const EffectTotal& total) {
+json site_object(const SiteReport& site, const EffectTotal& total, SiteGroups& groups) {
   const bool recognised = site.outcome != SiteReport::Outcome::kMissed;
   return {{"kind", "attention"},
           {"name", text(site.name)},
           {"op", text(site.op)},
           {"graph", text(site.graph)},
+          {"module", text_or_null(site.module)},
+          {"source_file", text_or_null(site.source_file)},
+          {"source_line", count_or_null(site.source_line)},
           {"pattern", text_or_null(site.pattern)},
           {"outcome", name_of(site.outcome)},
+          {"lost", nullptr},
+          {"group", groups.group_of(site)},
+          {"type", text_or_null(site.type)},
+          {"tensors", tensors_by_role(site)},
+          {"nodes_before", node_names(site.before)},
+          {"nodes_after", node_names(site.after)},
           {"summary", text(site_phrase(site))},
           {"form", text_or_null(site.form)},
           {"q_heads", count_or_null(site.q_heads)},
@@ -156,14 +145,11 @@ json before_after(int before, int after) { return {{"before", before}, {"after",
 
 }  // namespace
 
-std::string valid_utf8(const std::string& bytes) {
-  return json::parse(json(bytes).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
-}
-
 json to_json(const Report& report) {
   json sites = json::array();
   const EffectTotal total = total_effect(report);
-  for (const SiteReport& site : report.sites) sites.push_back(site_object(site, total));
+  SiteGroups groups;
+  for (const SiteReport& site : report.sites) sites.push_back(site_object(site, total, groups));
   json rewritten = json::array();
   for (const RewriteReport& rewrite : report.rewrites) rewritten.push_back(rewrite_object(rewrite));
   json operators = json::array();
@@ -174,6 +160,11 @@ json to_json(const Report& report) {
           {"tool", {{"name", "attn-opt"}, {"version", text(report.tool_version)}}},
           {"input", text(report.input)},
           {"output", text_or_null(report.output)},
+          {"options", text(report.options)},
+          {"bytes",
+           {{"input", bytes_or_null(report.input_bytes)},
+            {"output", bytes_or_null(report.output_bytes)},
+            {"weights", report.weight_bytes}}},
           {"changed", report.changed},
           {"opset", before_after(report.opset_before, report.opset_after)},
           {"nodes", before_after(report.nodes_before, report.nodes_after)},
@@ -186,8 +177,11 @@ json to_json(const Report& report) {
            {{"read", number(report.seconds_read)},
             {"match", number(report.seconds_match)},
             {"verify", number(report.seconds_verify)},
-            {"write", number(report.seconds_write)}}},
+            {"write", number(report.seconds_write)},
+            {"total", number(report.seconds_total)}}},
           {"sites", std::move(sites)},
+          {"groups", groups.list()},
+          {"manual", manual_for(report)},
           {"rewrites", std::move(rewritten)},
           {"rewrites_left", report.has_rewrites_left}};
 }

@@ -1,4 +1,5 @@
 #include "src/report/batch_totals.h"
+#include "src/report/model_entry.h"
 #include "src/report/report_streams.h"
 
 namespace attn_opt {
@@ -24,13 +25,7 @@ class BatchJson : public ReportStream {
   std::string add(const ModelOutcome& model) override {
     const std::string separator = totals_.models == 0 ? "\n" : ",\n";
     totals_.add(model);
-    const json entry = {{"input", model.input},
-                        {"output", model.output.empty() ? json() : json(model.output)},
-                        {"status", model.status},
-                        {"message", model.message.empty() ? json() : json(model.message)},
-                        {"seconds", model.seconds},
-                        {"report", model.report}};
-    return separator + entry.dump(-1, ' ', false, json::error_handler_t::replace);
+    return separator + entry_of(model).dump(-1, ' ', false, json::error_handler_t::replace);
   }
   std::string end() override { return "\n],\n\"summary\": " + to_json(totals_).dump() + "\n}\n"; }
 

@@ -15,9 +15,15 @@ double seconds_at(const json& site) {
   return seconds_of(site.at("match_seconds")) + (verification.is_null() ? 0 : seconds_of(verification.at("seconds")));
 }
 
+/// The place goes with the message: a test whose name has a line in it would be another test after each edit.
+std::string message_of(const json& site) {
+  const std::string place = place_of(site), summary = text_of(site.at("summary"));
+  return place.empty() ? summary : place + ": " + summary;
+}
+
 void add_site(JunitSuite& suite, const json& site) {
   const json &miss = site.at("miss"), &verification = site.at("verification");
-  const std::string summary = text_of(site.at("summary")), name = qualified_name(site);
+  const std::string summary = message_of(site), name = qualified_name(site);
   const double seconds = seconds_at(site);
   if (!miss.is_null()) {
     const std::string id = text_of(miss.at("id"));

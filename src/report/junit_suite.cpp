@@ -2,32 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "src/report/xml.h"
+
 namespace attn_opt {
 namespace {
-
-/// TEXT, which is UTF-8, in an attribute or between tags. Control characters, U+FFFE and U+FFFF have no form in XML 1.0.
-std::string escaped(std::string text) {
-  for (const char* none : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"})
-    for (size_t at = text.find(none); at != std::string::npos; at = text.find(none)) text.replace(at, 3, "?");
-  std::string xml;
-  for (const char c : text) {
-    switch (c) {
-      case '&': xml += "&amp;"; break;
-      case '<': xml += "&lt;"; break;
-      case '>': xml += "&gt;"; break;
-      case '"': xml += "&quot;"; break;
-      case '\t': case '\n': xml += ' '; break;
-      default: xml += static_cast<unsigned char>(c) < ' ' ? '?' : c;
-    }
-  }
-  return xml;
-}
 
 /// SECONDS as the schema takes them: at most three digits behind the point.
 std::string seconds_text(double seconds) { return fmt::format("{:.3f}", seconds < 0 ? 0 : seconds); }
 
 std::string element(const std::string& tag, const std::string& type, const std::string& message) {
-  return fmt::format("<{} type=\"{}\" message=\"{}\"/>", tag, escaped(type), escaped(message));
+  return fmt::format("<{} type=\"{}\" message=\"{}\"/>", tag, xml_escaped(type), xml_escaped(message));
 }
 
 }  // namespace
@@ -36,7 +20,7 @@ std::string junit_begin() { return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n
 std::string junit_end() { return "</testsuites>\n"; }
 
 void JunitSuite::pass(const std::string& test, double seconds, const std::string& output) {
-  add(test, seconds, output.empty() ? "" : "<system-out>" + escaped(output) + "</system-out>");
+  add(test, seconds, output.empty() ? "" : "<system-out>" + xml_escaped(output) + "</system-out>");
 }
 
 void JunitSuite::skip(const std::string& test, double seconds, const std::string& type, const std::string& message) {
@@ -55,8 +39,8 @@ void JunitSuite::error(const std::string& test, double seconds, const std::strin
 }
 
 void JunitSuite::add(const std::string& test, double seconds, const std::string& inside) {
-  tests_ += fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{}\">{}</testcase>\n", escaped(name_),
-                        escaped(test), seconds_text(seconds), inside);
+  tests_ += fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{}\">{}</testcase>\n", xml_escaped(name_),
+                        xml_escaped(test), seconds_text(seconds), inside);
   ++count_;
 }
 
@@ -64,7 +48,7 @@ std::string JunitSuite::xml(double seconds) const {
   return fmt::format(
       "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{}\">\n{}"
       "  </testsuite>\n",
-      escaped(name_), count_, failures_, errors_, skipped_, seconds_text(seconds), tests_);
+      xml_escaped(name_), count_, failures_, errors_, skipped_, seconds_text(seconds), tests_);
 }
 
 }  // namespace attn_opt

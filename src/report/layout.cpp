@@ -1,6 +1,9 @@
 #include "src/report/layout.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <sstream>
 #include <string_view>
 
@@ -18,9 +21,14 @@ bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; 
 
 }  // namespace
 
-std::string elided(const std::string& text, size_t width) {
+std::string printable(const std::string& text) {
   std::string line = text;
   std::replace_if(line.begin(), line.end(), is_control, '?');
+  return line;
+}
+
+std::string elided(const std::string& text, size_t width) {
+  const std::string line = printable(text);
   constexpr std::string_view kGap = "...";
   if (line.size() <= width) return line;
   const size_t kept = width - kGap.size();
@@ -44,6 +52,17 @@ std::string wrapped(const std::string& text, size_t indent) {
   }
   flush();
   return lines;
+}
+
+std::string rounded_bytes(int64_t bytes) {
+  static constexpr const char* kUnits[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
+  double amount = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (amount >= 1000 && unit + 1 < std::size(kUnits)) {
+    amount /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.3g} {}", amount, kUnits[unit]);
 }
 
 std::string joined(const std::vector<std::string>& parts, const std::string& separator) {

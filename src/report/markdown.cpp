@@ -4,21 +4,25 @@
 #include <algorithm>
 
 #include "src/report/batch_totals.h"
+#include "src/report/dot.h"
+#include "src/report/drawings.h"
 #include "src/report/findings.h"
 #include "src/report/layout.h"
 #include "src/report/miss_manual.h"
 #include "src/report/report_streams.h"
+#include "src/report/xml.h"
 
 namespace attn_opt {
 namespace {
 
 using nlohmann::json;
 constexpr size_t kWidestCell = 160;
+constexpr size_t kWidestMessage = 1000;  ///< an error says what was found and what to run
 
 /// TEXT in a cell of a table.
-std::string cell(const std::string& text) {
+std::string cell(const std::string& text, size_t width = kWidestCell) {
   std::string escaped;
-  for (const char c : elided(text, kWidestCell)) {
+  for (const char c : elided(text, width)) {
     if (c == '|' || c == '<' || c == '\\' || c == '*' || c == '_') escaped += '\\';
     escaped += c;
   }
@@ -47,8 +51,9 @@ Row row_of(const json& site) {
   for (const char* same : {"form", "q_heads", "kv_heads", "past", "is_causal", "written"})
     if (site.contains(same)) row.key += " " + site.at(same).dump();
   if (!verification.is_null()) row.key += " " + text_of(verification.at("verdict"));
-  row.summary = cell(text_of(site.at("summary")));
-  row.first = code(qualified_name(site));
+  row.summary = cell(miss.is_null() ? text_of(site.at("summary")) : reason_of(site));
+  const std::string place = place_of(site);
+  row.first = (place.empty() ? "" : code(place) + " ") + code(qualified_name(site));
   return row;
 }
 
@@ -68,6 +73,17 @@ std::string site_table(const json& sites, std::string_view heading) {
   return text + "\n";
 }
 
+/// A drawing of the first site of each of the first groups, folded: GitHub makes pictures of them.
+std::string pictures(const json& report) {
+  constexpr size_t kMostGroups = 4;
+  std::string text;
+  for_each_drawing(report, [&text](const GroupDrawing& drawing) {
+    if (drawing.group >= kMostGroups) return;
+    text += fmt::format("<details><summary>{}</summary>\n\n```mermaid\n{}```\n\n</details>\n", xml_escaped(drawing.caption()), mermaid(diagram_of(*drawing.graph)));
+  });
+  return text;
+}
+
 std::string operator_table(const json& operators) {
   if (operators.empty()) return {};
   std::string text = "<details><summary>Operators</summary>\n\n| | before | after |\n|---|--:|--:|\n";
@@ -75,6 +91,11 @@ std::string operator_table(const json& operators) {
     text += fmt::format("| {} | {} | {} |\n", cell(text_of(one.at("op"))), one.at("before").get<int>(),
                         one.at("after").get<int>());
   return text + "\n</details>\n";
+}
+
+std::string assurance_line(const BatchTotals& totals) {
+  const std::string phrase = assurance_phrase(totals);
+  return phrase.empty() ? "" : cell(phrase) + ".\n\n";
 }
 
 std::string reasons(const BatchTotals& totals) {
@@ -88,7 +109,7 @@ std::string reasons(const BatchTotals& totals) {
 }
 
 std::string status_line(const ModelOutcome& model) {
-  return model.status == 0 ? "" : fmt::format("**Status {}**: {}\n\n", model.status, cell(model.message));
+  return model.status == 0 ? "" : fmt::format("**Status {}**: {}\n\n", model.status, cell(model.message, kWidestMessage));
 }
 
 std::string before_after(const json& report, const char* key) {
@@ -108,11 +129,12 @@ class ModelMarkdown : public ReportStream {
     text += fmt::format("**{} of {} attention sites {}**, {}, {}.\n\n", totals.fused, totals.sites,
                         model.output.empty() ? "can be fused" : "fused", before_after(model.report, "opset"),
                         before_after(model.report, "nodes"));
+    text += assurance_line(totals);
     text += site_table(model.report.at("sites"), "sites") + reasons(totals);
     text += site_table(model.report.value("rewrites", json::array()), "rewrites");
     for (const Finding& finding : findings_of(model.report))
       if (finding.graph.empty()) text += fmt::format("- {}: {}\n", code(finding.rule), cell(finding.message));
-    return text + operator_table(model.report.at("operators"));
+    return text + pictures(model.report) + operator_table(model.report.at("operators"));
   }
   std::string end() override { return {}; }
 };
@@ -130,12 +152,12 @@ class BatchMarkdown : public ReportStream {
       counts = fmt::format("{} | {} | {} | {}", summary.at("sites").get<int>(), summary.at("fused").get<int>(),
                            summary.at("refused").get<int>(), summary.at("missed").get<int>());
     }
-    return fmt::format("| {} | {} | {} | {} |\n", code(model.input), model.status, counts, cell(model.message));
+    return fmt::format("| {} | {} | {} | {} |\n", code(model.input), model.status, counts, cell(model.message, kWidestMessage));
   }
   std::string end() override {
     return fmt::format("\n{}; {} of {} attention sites fused.\n\n", status_phrase(totals_), totals_.fused,
                        totals_.sites) +
-           reasons(totals_);
+           assurance_line(totals_) + reasons(totals_);
   }
 
  private:

@@ -4,7 +4,8 @@
 
 namespace attn_opt {
 
-extern const char* const kMissesManual;  // made from docs/misses.md
+extern const char* const kMissesManual;        // made from docs/misses.md
+extern const char* const kVerificationManual;  // made from docs/verification.md
 
 namespace {
 
@@ -13,6 +14,24 @@ std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
+}
+
+std::string on_one_line(std::string_view text) {
+  std::string line;
+  for (const char c : trimmed(text)) {
+    const char next = c == '\n' ? ' ' : c;
+    if (next != ' ' || !line.ends_with(' ')) line += next;
+  }
+  return line;
+}
+
+/// What SECTION's list has behind "- NAME: ".
+std::string item(std::string_view section, const std::string& name) {
+  const std::string begin = "\n- " + name + ": ";
+  const size_t found = section.find(begin);
+  if (found == std::string_view::npos) return {};
+  const std::string_view rest = section.substr(found + begin.size());
+  return on_one_line(rest.substr(0, std::min(rest.find("\n- "), rest.find("\n\n"))));
 }
 
 }  // namespace
@@ -24,9 +43,27 @@ MissManual manual_of(std::string_view miss_id) {
   if (found == std::string_view::npos) return {};
   const std::string_view below = manual.substr(found + heading.size());
   const std::string_view section = trimmed(below.substr(0, below.find("\n## ")));
-  std::string meaning(section.substr(0, section.find("\n\n")));
-  std::ranges::replace(meaning, '\n', ' ');
-  return {std::move(meaning), std::string(section)};
+  return {on_one_line(section.substr(0, section.find("\n\n"))), std::string(section), item(section, "Example"), item(section, "Remedy")};
+}
+
+std::string meaning_of_precondition(std::string_view id) {
+  const std::string_view manual = kVerificationManual;
+  const std::string begin = "\n| `" + std::string(id) + "` | ";
+  const size_t found = manual.find(begin);
+  if (found == std::string_view::npos) return {};
+  const std::string_view row = manual.substr(found + begin.size());
+  return std::string(row.substr(0, row.find(" |\n")));
+}
+
+std::vector<std::string> manual_ids() {
+  constexpr std::string_view kHeading = "\n## ";
+  const std::string_view manual = kMissesManual;
+  std::vector<std::string> ids;
+  for (size_t at = manual.find(kHeading); at != std::string_view::npos; at = manual.find(kHeading, at)) {
+    at += kHeading.size();
+    ids.emplace_back(manual.substr(at, manual.find('\n', at) - at));
+  }
+  return ids;
 }
 
 std::string without_marks(const std::string& text) {

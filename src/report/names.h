@@ -8,6 +8,7 @@
 namespace attn_opt {
 
 std::string_view name_of(SiteReport::Outcome outcome);  ///< "fused", "missed", "refused"
+std::string_view name_of(SiteGraph::Node::Role role);   ///< "plain", "anchor", "walked", "stopped", "written"
 std::string_view name_of(Verdict verdict);              ///< "verified", "failed", "unverified"
 
 /// "proven", "refined" (where it does not hold NaN becomes a number) or "assumed".
@@ -16,7 +17,7 @@ std::string_view state_of(const Precondition& condition);
 /// What docs/misses.md calls a verdict that is not kVerified.
 std::string_view miss_id_of(Verdict verdict);
 
-/// Where docs/misses.md speaks of the miss MISS_ID; empty if it does not: a pattern of the user's has ids of its own.
+/// The command that prints what docs/misses.md says of the miss MISS_ID; empty if it says nothing: a pattern of the user's has ids of its own.
 std::string hint_of(const std::string& miss_id);
 
 }  // namespace attn_opt

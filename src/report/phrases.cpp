@@ -8,12 +8,19 @@
 namespace attn_opt {
 namespace {
 
-constexpr size_t kWidestNode = 80;
-
 std::string heads_phrase(const SiteReport& site) {
   if (site.q_heads == 0) return site.kv_heads == 0 ? "" : fmt::format(", {} key/value heads", site.kv_heads);
   if (site.kv_heads == 0 || site.kv_heads == site.q_heads) return fmt::format(", {} heads", site.q_heads);
   return fmt::format(", {} heads on {}", site.q_heads, site.kv_heads);
+}
+
+/// WORD as a POSIX shell reads it.
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/+:@%,=";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
 }
 
 bool has_differences(const SiteReport& site) {
@@ -22,9 +29,24 @@ bool has_differences(const SiteReport& site) {
 
 }  // namespace
 
-std::string site_name(const SiteReport& site, size_t width) {
+std::string site_name(const SiteReport& site) {
   const bool nested = !site.graph.empty() && site.graph != "main";
-  return elided(nested ? site.graph + ": " + site.name : site.name, width);
+  return printable(nested ? site.graph + "/" + site.name : site.name);
+}
+
+std::string place_phrase(const std::string& name, const std::string& module, const std::string& source_file, int64_t source_line) {
+  const std::string line = source_file.empty() ? "" : fmt::format("({}:{})", source_file.substr(source_file.find_last_of("/\\") + 1), source_line);
+  const bool is_said = module.empty() || name.starts_with('/');
+  return is_said || line.empty() ? (is_said ? line : module) : module + " " + line;
+}
+
+std::string site_label(const SiteReport& site) {
+  const std::string place = place_phrase(site.name, site.module, site.source_file, site.source_line), name = site_name(site);
+  return place.empty() ? name : printable(place) + "  " + name;
+}
+
+std::string explain_words(const std::string& model, const std::string& graph, const std::string& name) {
+  return "attn-opt explain " + shell_word(model) + " --node " + shell_word(graph.empty() || graph == "main" ? name : graph + "/" + name);
 }
 
 std::string form_phrase(const SiteReport& site) {
@@ -50,13 +72,23 @@ std::string verdict_phrase(const SiteReport& site) {
 
 std::string miss_phrase(const std::string& node, const std::string& op, const std::string& found) {
   if (node.empty()) return "at an input of the graph: " + found;
-  return fmt::format("at {} ({}): {}", elided(node, kWidestNode), op, found);
+  return fmt::format("at {} ({}): {}", printable(node), op, found);
 }
 
 std::string miss_phrase(const SiteReport& site) { return miss_phrase(site.miss_node, site.miss_op, site.found); }
 
 std::string miss_phrase(const OtherMiss& miss) {
   return fmt::format("[{}] {} {}", miss.pattern, miss.id, miss_phrase(miss.node, miss.op, miss.found));
+}
+
+std::string reason_phrase(const std::string& name, const std::string& id, const std::string& node, const std::string& op, const std::string& found) {
+  const std::string at = node.empty() || node == name ? "" : " at '" + node + "'";
+  if (id == "scores.operator" && !op.empty()) return op + at + " between Q·Kᵀ and the softmax [" + id + "]";
+  return found + at + (op.empty() || op == found ? "" : " (" + op + ")") + " [" + id + "]";
+}
+
+std::string reason_phrase(const SiteReport& site) {
+  return reason_phrase(site.name, site.miss_id, site.miss_node, site.miss_op, site.found);
 }
 
 std::string site_phrase(const SiteReport& site) {

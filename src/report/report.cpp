@@ -1,6 +1,7 @@
 #include "attn_opt/report.h"
 
 #include <algorithm>
+#include <array>
 
 #include "src/report/findings.h"
 #include "src/report/miss_manual.h"
@@ -33,6 +34,11 @@ std::string_view name_of(SiteReport::Outcome outcome) {
   return "missed";
 }
 
+std::string_view name_of(SiteGraph::Node::Role role) {
+  constexpr std::array kNames = {"plain", "anchor", "walked", "stopped", "written"};
+  return kNames.at(static_cast<size_t>(role));
+}
+
 std::string_view name_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::kVerified: return "verified";
@@ -51,7 +57,7 @@ std::string_view miss_id_of(Verdict verdict) {
 }
 
 std::string hint_of(const std::string& miss_id) {
-  return manual_of(miss_id).text.empty() ? "" : "docs/misses.md#" + miss_id;
+  return manual_of(miss_id).text.empty() ? "" : "attn-opt explain --id " + miss_id;
 }
 
 }  // namespace attn_opt

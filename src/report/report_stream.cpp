@@ -11,11 +11,14 @@ namespace {
 using Named = std::pair<std::string_view, ReportFormat>;
 
 constexpr std::array kNames = {Named("json", ReportFormat::kJson), Named("md", ReportFormat::kMarkdown),
-                               Named("sarif", ReportFormat::kSarif), Named("junit", ReportFormat::kJunit)};
+                               Named("sarif", ReportFormat::kSarif), Named("junit", ReportFormat::kJunit),
+                               Named("html", ReportFormat::kHtml), Named("svg", ReportFormat::kSvg),
+                               Named("dot", ReportFormat::kDot)};
 /// The first that fits counts.
 constexpr std::array kEndings = {Named(".sarif.json", ReportFormat::kSarif), Named(".sarif", ReportFormat::kSarif),
                                  Named(".json", ReportFormat::kJson), Named(".md", ReportFormat::kMarkdown),
-                                 Named(".xml", ReportFormat::kJunit)};
+                                 Named(".xml", ReportFormat::kJunit), Named(".html", ReportFormat::kHtml),
+                                 Named(".svg", ReportFormat::kSvg), Named(".dot", ReportFormat::kDot)};
 
 }  // namespace
 
@@ -25,6 +28,9 @@ std::unique_ptr<ReportStream> make_report_stream(ReportFormat format, ReportScop
     case ReportFormat::kMarkdown: return markdown_stream(scope);
     case ReportFormat::kSarif: return sarif_stream();
     case ReportFormat::kJunit: return junit_stream();
+    case ReportFormat::kHtml: return html_stream(scope);
+    case ReportFormat::kSvg: return svg_stream();
+    case ReportFormat::kDot: return dot_stream();
   }
   return json_stream(scope);
 }

@@ -10,7 +10,7 @@
 
 namespace attn_opt {
 
-enum class ReportFormat { kJson, kMarkdown, kSarif, kJunit };
+enum class ReportFormat { kJson, kMarkdown, kSarif, kJunit, kHtml, kSvg, kDot };
 
 /// What became of one model. Texts are UTF-8.
 struct ModelOutcome {
@@ -34,9 +34,9 @@ class ReportStream {
 enum class ReportScope { kOne, kMany };
 std::unique_ptr<ReportStream> make_report_stream(ReportFormat format, ReportScope scope);
 
-/// Of the names "json", "md", "sarif" and "junit".
+/// Of the names "json", "md", "sarif", "junit", "html", "svg" and "dot".
 std::optional<ReportFormat> report_format_named(std::string_view name);
-/// By the ending of a file's name: .json, .md, .sarif, .sarif.json or .xml.
+/// By the ending of a file's name: .json, .md, .sarif, .sarif.json, .xml, .html, .svg or .dot.
 std::optional<ReportFormat> report_format_of(std::string_view path);
 
 /// BYTES with U+FFFD in place of what is not UTF-8.

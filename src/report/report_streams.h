@@ -9,5 +9,8 @@ std::unique_ptr<ReportStream> json_stream(ReportScope scope);
 std::unique_ptr<ReportStream> markdown_stream(ReportScope scope);
 std::unique_ptr<ReportStream> sarif_stream();
 std::unique_ptr<ReportStream> junit_stream();
+std::unique_ptr<ReportStream> html_stream(ReportScope scope);
+std::unique_ptr<ReportStream> svg_stream();
+std::unique_ptr<ReportStream> dot_stream();
 
 }  // namespace attn_opt

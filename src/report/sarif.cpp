@@ -1,7 +1,9 @@
 // SARIF 2.1.0 (OASIS Static Analysis Results Interchange Format): what code scanning reads.
+#include <filesystem>
 #include <map>
 
 #include "attn_opt/report.h"
+#include "src/graph/provenance.h"
 #include "src/report/findings.h"
 #include "src/report/miss_manual.h"
 #include "src/report/names.h"
@@ -11,6 +13,9 @@ namespace attn_opt {
 namespace {
 
 using nlohmann::json;
+
+/// Of the operator that everything is about: what is said of each rule is in the file itself.
+constexpr const char* kHomepage = "https://onnx.ai/onnx/operators/onnx__Attention.html";
 
 std::string dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
@@ -36,6 +41,7 @@ json rule_of(const std::string& id) {
   const MissManual manual = manual_of(id);
   const std::string meaning = manual.meaning.empty() ? id : without_marks(manual.meaning);
   json rule = {{"id", id},
+               {"helpUri", kHomepage},
                {"shortDescription", {{"text", first_sentence(meaning)}}},
                {"fullDescription", {{"text", meaning}}},
                {"defaultConfiguration", {{"level", "warning"}}}};
@@ -43,14 +49,41 @@ json rule_of(const std::string& id) {
   return rule;
 }
 
-/// Readers show a result at a line; a model has none but the first.
-json location(const Finding& finding, const std::string& input, size_t artifact) {
-  const std::string path = finding.graph.empty() ? finding.name : finding.graph + "/" + finding.name;
-  return {{"physicalLocation",
-           {{"artifactLocation", {{"uri", uri_of(input)}, {"index", artifact}}}, {"region", {{"startLine", 1}}}}},
-          {"logicalLocations",
-           json::array({{{"name", finding.name}, {"fullyQualifiedName", path}, {"kind", "object"}}})}};
+json physical_location(json artifact, int line) {
+  return {{"artifactLocation", std::move(artifact)}, {"region", {{"startLine", line}}}};
 }
+
+/// Readers show a result at a line; a model has none but the first.
+json model_location(const std::string& input, size_t artifact) {
+  return physical_location({{"uri", uri_of(input)}, {"index", artifact}}, 1);
+}
+
+json logical_locations(const Finding& finding) {
+  const std::string path = finding.graph.empty() ? finding.name : finding.graph + "/" + finding.name;
+  json places = json::array({{{"name", finding.name}, {"fullyQualifiedName", path}, {"kind", "object"}}});
+  if (!finding.module.empty()) places.push_back({{"name", finding.module}, {"kind", "module"}});
+  return places;
+}
+
+/// FILE as it is called from the folder that reports are written for: an exporter that ran elsewhere had the same project in
+/// another folder.
+std::string path_from_here(const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  const fs::path path(file);
+  if (path.is_relative()) return file;
+  for (auto first = path.begin(); first != path.end(); ++first) {
+    fs::path rest;
+    for (auto part = first; part != path.end(); ++part) rest /= *part;
+    if (rest.is_relative() && fs::is_regular_file(rest, none)) return rest.string();
+  }
+  return file;
+}
+
+/// What a finding is about: "Attention " begins what is said of a site.
+std::string subject_of(const Finding& finding) { return finding.graph.empty() ? finding.name + ": " : "Attention "; }
+
+bool has_own_source(const Finding& finding) { return finding.source_line > 0 && !is_installed(finding.source_file); }
 
 class Sarif : public ReportStream {
  public:
@@ -73,7 +106,7 @@ class Sarif : public ReportStream {
   }
 
   std::string end() override {
-    json driver = {{"name", "attn-opt"}, {"rules", rules_}};
+    json driver = {{"name", "attn-opt"}, {"informationUri", kHomepage}, {"rules", rules_}};
     if (!version_.empty()) driver["version"] = version_;
     return "\n],\n\"tool\":" + dump({{"driver", driver}}) + ",\n\"artifacts\":" + dump(artifacts_) +
            ",\n\"invocations\":" + dump(invocations_) + ",\"columnKind\":\"utf16CodeUnits\"}]}\n";
@@ -93,12 +126,19 @@ class Sarif : public ReportStream {
   json result(const Finding& finding, const std::string& input) {
     const auto [rule, is_new] = rule_index_.emplace(finding.rule, rules_.size());
     if (is_new) rules_.push_back(rule_of(finding.rule));
-    return {{"ruleId", finding.rule},
-            {"ruleIndex", rule->second},
-            {"level", finding.is_error ? "error" : "warning"},
-            {"message", {{"text", finding.name + ": " + finding.message}}},
-            {"locations", json::array({location(finding, input, artifacts_.size() - 1)})},
-            {"partialFingerprints", {{"attentionSite/v1", finding.graph + "/" + finding.name + " " + finding.rule}}}};
+    const json in_model = model_location(input, artifacts_.size() - 1);
+    json place = {{"physicalLocation", in_model}, {"logicalLocations", logical_locations(finding)}};
+    json result = {{"ruleId", finding.rule},
+                   {"ruleIndex", rule->second},
+                   {"level", finding.is_error ? "error" : "warning"},
+                   {"message", {{"text", subject_of(finding) + finding.message}}},
+                   {"partialFingerprints", {{"attentionSite/v1", finding.graph + "/" + finding.name + " " + finding.rule}}}};
+    if (has_own_source(finding)) {  // GitHub shows the first location alone, and pull requests at lines of text
+      place["physicalLocation"] = physical_location({{"uri", uri_of(path_from_here(finding.source_file))}}, finding.source_line);
+      result["relatedLocations"] = json::array({{{"physicalLocation", in_model}, {"message", {{"text", "the model"}}}}});
+    }
+    result["locations"] = json::array({std::move(place)});
+    return result;
   }
 
   json artifacts_ = json::array(), rules_ = json::array(), invocations_ = json::array();

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <functional>
 
 #include "attn_opt/report.h"
 #include "src/report/assumption_counts.h"
@@ -14,13 +17,26 @@ namespace attn_opt {
 namespace {
 
 using Outcome = SiteReport::Outcome;
-constexpr size_t kWidestLabel = 60, kOutcomeWidth = 8, kWidestName = kColumns - kOutcomeWidth;
+constexpr size_t kWidestLabel = 60, kOutcomeWidth = 8, kMostOperators = 8, kMostNamed = 5;
 
-std::string table(const Report& report) {
+/// Of OPERATORS the MOST whose number changed most, Attention before all, in the order that they have.
+std::vector<OperatorCount> most_changed(const std::vector<OperatorCount>& operators, size_t most) {
+  const auto change = [](const OperatorCount& one) { return one.op == "Attention" ? INT_MAX : std::abs(one.after - one.before); };
+  std::vector<const OperatorCount*> chosen;
+  for (const OperatorCount& one : operators) chosen.push_back(&one);
+  std::ranges::stable_sort(chosen, std::ranges::greater(), [&](const OperatorCount* one) { return change(*one); });
+  chosen.resize(std::min(most, chosen.size()));
+  std::ranges::sort(chosen);
+  std::vector<OperatorCount> rows;
+  for (const OperatorCount* one : chosen) rows.push_back(*one);
+  return rows;
+}
+
+std::string table(const Report& report, size_t most_operators) {
   size_t width = 0;
   std::vector<OperatorCount> rows = {{"opset", report.opset_before, report.opset_after},
                                      {"nodes", report.nodes_before, report.nodes_after}};
-  for (const OperatorCount& count : report.operators)
+  for (const OperatorCount& count : most_changed(report.operators, most_operators))
     rows.push_back({"  " + count.op, count.before, count.after});
   for (OperatorCount& row : rows) {
     row.op = elided(row.op, kWidestLabel);
@@ -30,28 +46,13 @@ std::string table(const Report& report) {
   for (const OperatorCount& row : rows) {
     text += fmt::format("{:{}}  {:>8}  {:>8}\n", row.op, width, row.before, row.after);
   }
+  if (report.operators.size() > most_operators) text += fmt::format("  {} more\n", report.operators.size() - most_operators);
   return text;
 }
 
 std::string sites_line(const Report& report) {
-  const auto verified = std::count_if(report.sites.begin(), report.sites.end(), [](const SiteReport& site) {
-    return site.outcome == Outcome::kFused && site.verification &&
-           site.verification->verdict == Verdict::kVerified;
-  });
-  return fmt::format("attention sites: {} fused ({} verified), {} refused, {} missed\n", report.fused(),
-                     verified, report.refused(), report.missed());
-}
-
-/// "1.5 GB".
-std::string rounded_bytes(int64_t bytes) {
-  static constexpr const char* kUnits[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
-  double amount = static_cast<double>(bytes);
-  size_t unit = 0;
-  while (amount >= 1000 && unit + 1 < std::size(kUnits)) {
-    amount /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.3g} {}", amount, kUnits[unit]);
+  return fmt::format("attention sites: {} of {} fused, {} refused, {} missed\n", report.fused(), report.sites.size(), report.refused(),
+                     report.missed());
 }
 
 std::string effect_lines(const Report& report) {
@@ -86,14 +87,15 @@ struct SiteText {
   std::string together;  ///< both, if there is no room
 };
 
-std::string with_hint(const std::string& phrase, const std::string& miss_id) {
+/// PHRASE after INDENT blanks and, in a line of its own so that it can be copied, what to run.
+std::string with_hint(const std::string& phrase, const std::string& miss_id, size_t indent) {
   const std::string hint = hint_of(miss_id);
-  return hint.empty() ? phrase : phrase + "; " + hint;
+  return wrapped(phrase, indent) + (hint.empty() ? "" : std::string(indent, ' ') + hint + "\n");
 }
 
 SiteText describe(const SiteReport& site) {
   if (!site.miss_id.empty()) {
-    const std::string below = with_hint(miss_phrase(site), site.miss_id);
+    const std::string below = miss_phrase(site);
     return {site.miss_id, below, site.miss_id + " " + below};
   }
   const std::string line = form_phrase(site) + ", " + short_verdict(site);
@@ -101,10 +103,26 @@ SiteText describe(const SiteReport& site) {
   return {line, below, below.empty() ? line : line + ": " + below};
 }
 
+/// The first sites that are not fused, and what to do next. Only commands know their model's path.
+std::string missed_lines(const Report& report) {
+  std::string text;
+  const SiteReport* first = nullptr;
+  size_t named = 0;
+  for (const SiteReport& site : report.sites) {
+    if (site.outcome == Outcome::kFused || ++named > kMostNamed) continue;
+    if (first == nullptr) first = &site;
+    text += fmt::format("{:<{}}{}\n", name_of(site.outcome), kOutcomeWidth, site_label(site)) +
+            wrapped(site.miss_id.empty() ? site_phrase(site) : reason_phrase(site), kOutcomeWidth);
+  }
+  if (first == nullptr) return {};
+  if (named > kMostNamed) text += fmt::format("{} more\n", named - kMostNamed);
+  return "\n" + text + (report.input.empty() ? "" : "run: " + explain_words(report.input, first->graph, first->name) + "\n");
+}
+
 std::string site_lines(const Report& report) {
   size_t name_width = 0, line_width = 0;
   for (const SiteReport& site : report.sites) {
-    name_width = std::max(name_width, site_name(site, kWidestName).size());
+    name_width = std::max(name_width, site_label(site).size());
     line_width = std::max(line_width, describe(site).line.size());
   }
   constexpr std::string_view kGap = "  ";
@@ -112,16 +130,16 @@ std::string site_lines(const Report& report) {
   std::string text;
   for (const SiteReport& site : report.sites) {
     const SiteText described = describe(site);
-    const std::string name = site_name(site, kWidestName);
+    const std::string name = site_label(site);
     text += fmt::format("{:<{}}", name_of(site.outcome), kOutcomeWidth);
     if (all_fit) {
       text += fmt::format("{:<{}}{}{}\n", name, name_width, kGap, described.line) +
-              wrapped(described.below, kOutcomeWidth);
+              with_hint(described.below, site.miss_id, kOutcomeWidth);
     } else {
-      text += name + "\n" + wrapped(described.together, kOutcomeWidth);
+      text += name + "\n" + with_hint(described.together, site.miss_id, kOutcomeWidth);
     }
     for (const OtherMiss& other : site.other_misses)
-      text += wrapped("also " + with_hint(miss_phrase(other), other.id), kOutcomeWidth);
+      text += with_hint("also " + miss_phrase(other), other.id, kOutcomeWidth);
   }
   return text;
 }
@@ -129,13 +147,16 @@ std::string site_lines(const Report& report) {
 }  // namespace
 
 std::string to_text(const Report& report, bool with_sites) {
-  std::string text = table(report) + "\n" + sites_line(report) + wrapped(assumption_phrase(count_assumptions(report)), 0) + effect_lines(report) +
+  const size_t most_operators = with_sites ? report.operators.size() : kMostOperators;
+  std::string text = sites_line(report) + wrapped(assurance_phrase(report.fused(), count_assumptions(report)), 0) + effect_lines(report) +
                      rewrites_total(report) + model_lines(report);
   for (const std::string& reason : report.not_raised) {
-    text += wrapped(with_hint("opset.raise: " + reason, "opset.raise"), 0);
+    text += with_hint("opset.raise: " + reason, "opset.raise", 0);
   }
-  if (with_sites && !report.sites.empty()) text += "\n" + site_lines(report);
-  if (with_sites && !report.rewrites.empty()) text += "\n" + rewrite_lines(report);
+  text += "\n" + table(report, most_operators);
+  if (!with_sites) return text + missed_lines(report);
+  if (!report.sites.empty()) text += "\n" + site_lines(report);
+  if (!report.rewrites.empty()) text += "\n" + rewrite_lines(report);
   return text;
 }
 

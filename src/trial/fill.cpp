@@ -5,11 +5,14 @@
 #include <limits>
 #include <optional>
 
+#include "src/trial/infinity.h"
+
 namespace attn_opt {
 namespace {
 
+using P = onnx::TensorProto;
+
 using Kind = Fill::Kind;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLowest = std::numeric_limits<double>::lowest();
 
 struct FillName {
@@ -70,7 +73,6 @@ std::optional<std::vector<double>> parse_arguments(std::string_view text) {
 
 /// Range of the finite values of TYPE.
 double largest_of(DataType type) {
-  using P = onnx::TensorProto;
   if (type == P::FLOAT) return std::numeric_limits<float>::max();
   if (type == P::FLOAT16) return 65504;
   if (type == P::BFLOAT16) return 0x1.fep127;

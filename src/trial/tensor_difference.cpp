@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "src/trial/infinity.h"
 
 namespace attn_opt {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using P = onnx::TensorProto;
+
 
 /// Bits of the mantissa that are stored, and the exponent of the smallest normal number.
 struct Precision {
@@ -17,7 +19,6 @@ struct Precision {
 };
 
 Precision precision_of(DataType type) {
-  using P = onnx::TensorProto;
   switch (type) {
     case P::FLOAT16: return {10, -14};
     case P::BFLOAT16: return {7, -126};
@@ -138,7 +139,6 @@ TensorDifference worse(const TensorDifference& one, const TensorDifference& othe
 }
 
 Tolerance model_tolerance(DataType type) {
-  using P = onnx::TensorProto;
   switch (type) {
     case P::DOUBLE: return {1e-7, 1e-9};
     case P::FLOAT: return {1e-3, 1e-5};
@@ -176,8 +176,9 @@ std::string to_string(const Dims& dims) { return fmt::format("({})", fmt::join(d
 
 std::string to_string(const TensorDifference& difference) {
   if (!difference.incomparable.empty()) return difference.incomparable;
-  std::string text = fmt::format("largest difference {:.3g} (relative {:.3g}, {:.3g} ulp)", difference.absolute,
-                                 difference.relative, difference.ulp);
+  // Units in the last place of numbers near 0 are many and mean nothing where the tolerance holds.
+  const std::string ulp = difference.agrees() ? "" : fmt::format(", {:.3g} ulp", difference.ulp);
+  std::string text = fmt::format("largest difference {:.3g} (relative {:.3g}{})", difference.absolute, difference.relative, ulp);
   if (difference.absolute > 0 && difference.beyond == 0) text += " at " + to_string(difference.worst);
   if (difference.nans_elsewhere > 0)
     text += fmt::format(", {} NaN on one side only", difference.nans_elsewhere);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "src/exec/random_numbers.h"
+#include "src/trial/infinity.h"
 #include "src/verify/mask_axes.h"
 #include "src/verify/value_draw.h"
 
@@ -16,7 +17,6 @@ using P = onnx::TensorProto;
 
 constexpr double kMaskedShare = 0.3;
 constexpr double kLargeFactor = 30;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double kDeepMask = -1e4;
 constexpr double kNearLowest = 0.75;

@@ -7,12 +7,12 @@
 #include <functional>
 #include <limits>
 
+#include "src/trial/infinity.h"
 #include "src/trial/tensor_difference.h"
 
 namespace attn_opt {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Taken for the scores of a row whose operands cannot be read.
 constexpr double kUnknownMagnitude = 256;
 /// A row's own size counts down to this part of the largest element.

@@ -4,14 +4,15 @@
 #include <cmath>
 #include <limits>
 
+#include "src/trial/infinity.h"
+
 namespace attn_opt {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// A bias below this absorbs every score exactly: no rounding of the scores is left.
 constexpr double kAbsorbing = -1e30;
 /// Keys with a bias below this are meant to be masked.
-constexpr double kHiding = -1000;
+constexpr double kMasking = -1000;
 /// exp(-100) is nothing beside 1.
 constexpr double kNegligibleGap = 100;
 
@@ -213,11 +214,11 @@ class RowReader {
         if (!is_masked_[i]) top_of_kept = std::max(top_of_kept, bias_[i]);
         most_added = std::max(most_added, added_[i]);
         is_empty &= is_masked_[i] || bias_[i] == -kInfinity;
-        is_hidden &= is_masked_[i] || bias_[i] <= kHiding;
+        is_hidden &= is_masked_[i] || bias_[i] <= kMasking;
         hides_keys |= is_masked_[i];
       }
       const double least = most_added - rows_.magnitude[row];
-      rows_.leaves_type.push_back(most_added <= kHiding && std::isfinite(least) && std::isinf(rounded(least, request_.model_type)));
+      rows_.leaves_type.push_back(most_added <= kMasking && std::isfinite(least) && std::isinf(rounded(least, request_.model_type)));
       note_clamp(row, top_of_kept);
       note_exp_range(row, top);
       double relevant = 0;
@@ -225,7 +226,7 @@ class RowReader {
         if (bias_[i] > kAbsorbing && bias_[i] >= top - 2 * rows_.magnitude[row] - kNegligibleGap)
           relevant = std::max({relevant, std::abs(bias_[i]), std::isfinite(summed_[i]) ? summed_[i] : 0});
       rows_.magnitude[row] += relevant;
-      rows_.reaches_fill.push_back(hides_keys && std::isfinite(top_of_kept) && top_of_kept <= kHiding);
+      rows_.reaches_fill.push_back(hides_keys && std::isfinite(top_of_kept) && top_of_kept <= kMasking);
       rows_.is_empty.push_back(is_empty);
       rows_.is_hidden.push_back(is_hidden);
     }

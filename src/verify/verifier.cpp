@@ -12,27 +12,6 @@
 #include "src/verify/site_run.h"
 
 namespace attn_opt {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-/// Sizes under which a site must have run where some are free, and draws for those beyond the first.
-constexpr int kWantedAssignments = 2;
-constexpr std::array kBriefKinds = {DrawKind::kMixed, DrawKind::kEmptyRow, DrawKind::kRandom};
-
-std::string on_draw(DrawKind kind, const SizeAssignment& sizes) {
-  return " (draw '" + std::string(name_of(kind)) + "', sizes " + sizes.str() + ")";
-}
-
-/// An edit that cannot run where the model can is wrong; one that takes too much, or an operator that we
-/// lack, is not.
-bool is_wrong(const SiteRunner::Failure& failure) {
-  return failure.is_after && failure.error.code == ErrorCode::kInvalidInput;
-}
-
-std::string does_not_run(const SiteRunner::Failure& failure) {
-  return "what is written does not run: " + failure.error.message();
-}
 
 /// The executors of a site for all sizes: those that constants get other numbers for have their own.
 class SiteRunners {
@@ -67,6 +46,28 @@ class SiteRunners {
   SiteModels renumbered_models_;
   std::optional<SiteRunner> plain_, renumbered_;
 };
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Sizes under which a site must have run where some are free, and draws for those beyond the first.
+constexpr int kWantedAssignments = 2;
+constexpr std::array kBriefKinds = {DrawKind::kMixed, DrawKind::kEmptyRow, DrawKind::kRandom};
+
+std::string on_draw(DrawKind kind, const SizeAssignment& sizes) {
+  return " (draw '" + std::string(name_of(kind)) + "', sizes " + sizes.str() + ")";
+}
+
+/// An edit that cannot run where the model can is wrong; one that takes too much, or an operator that we
+/// lack, is not.
+bool is_wrong(const SiteRunner::Failure& failure) {
+  return failure.is_after && failure.error.code == ErrorCode::kInvalidInput;
+}
+
+std::string does_not_run(const SiteRunner::Failure& failure) {
+  return "what is written does not run: " + failure.error.message();
+}
 
 /// What sizes that break an assumption show of a site: why what is written is wrong, empty if nothing does. Sizes with which the
 /// model itself does not run, and rows that one side makes no number, show nothing.

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "attn_opt/model_io.h"
 #include "tests/cli/tool.h"
 
 namespace attn_opt {
@@ -40,8 +41,8 @@ TEST_F(BaselineOption, ALostFusionGivesOneAndNamesTheSite) {
   write_file(file("models/a.onnxtxt"), other_model());
   const ToolResult result = run("models/a.onnxtxt --baseline attn.json -o out.onnx --report r.xml");
   EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.err, AllOf(IsOneErrorLine(), HasSubstr("models/a.onnxtxt: lost 1 of the fused attention sites in attn.json"),
-                                HasSubstr("(softmax.axis)"), HasSubstr("--update-baseline accepts that")));
+  EXPECT_THAT(result.err, AllOf(IsOneErrorLine(), HasSubstr("models/a.onnxtxt: attention p is no longer fused: axis "), HasSubstr("[softmax.axis]"),
+                                HasSubstr("; run: attn-opt explain models/a.onnxtxt --node p; --update-baseline accepts that")));
   EXPECT_FALSE(exists("out.onnx"));
   EXPECT_THAT(read_file(file("r.xml")), HasSubstr("<failure type=\"status 1\""));
   EXPECT_EQ(run("models/a.onnxtxt --baseline attn.json --update-baseline").status, 0);
@@ -55,16 +56,109 @@ TEST_F(BaselineOption, ASiteThatIsGoneIsLostUnlessAnotherCameInstead) {
              "<ir_version: 8, opset_import: [\"\" : 18]>\ng (float[2] x) => (float[2] y) { y = Identity (x) }\n");
   const ToolResult result = run("models/a.onnxtxt --baseline attn.json");
   EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.err, HasSubstr("(no longer there)"));
+  EXPECT_THAT(result.err, HasSubstr("attention p is no longer there"));
 }
 
-TEST_F(BaselineOption, AModelThatIsNotInItIsSaid) {
+/// Two attentions in the modules "b.0" and "b.1", whose nodes are called NAMES, the second by keys if SECOND_IS_FUSED, else by
+/// queries.
+class BaselineOfModules : public BaselineOption {
+ protected:
+  void write(const std::array<std::string, 2>& names, bool second_is_fused) {
+    const std::string axis = second_is_fused ? "-1" : "-2";
+    write_file(file("two.onnxtxt"), R"(<ir_version: 10, opset_import: ["" : 18]>
+g (float[2,2,5,8] q, float[2,2,5,8] k, float[2,2,5,8] v) => (float[2,2,5,8] y, float[2,2,5,8] z) {
+  kt = Transpose <perm = [0, 1, 3, 2]> (k) s = MatMul (q, kt) t = Add (s, s) p = Softmax <axis = -1> (s) y = MatMul (p, v)
+  r = Softmax <axis = )" + axis + "> (t) z = MatMul (r, v) }");
+    auto model = load_model(file("two.onnxtxt"));
+    ASSERT_TRUE(model.has_value());
+    size_t softmaxes = 0;
+    for (auto& node : *model->proto.mutable_graph()->mutable_node()) {
+      if (node.op_type() != "Softmax") continue;
+      auto* scopes = node.add_metadata_props();
+      scopes->set_key("pkg.torch.onnx.name_scopes");
+      scopes->set_value("['', 'b." + std::to_string(softmaxes) + "', 'softmax']");
+      node.set_name(names[softmaxes++]);
+    }
+    ASSERT_TRUE(save_model(*model, file("two.onnx")).has_value());
+  }
+};
+
+TEST_F(BaselineOfModules, ModulesTellSitesAndNotNumberedNames) {
+  write({"node_softmax", "node_softmax_1"}, true);
+  ASSERT_EQ(run("two.onnx --baseline two.json --update-baseline -q").status, 0);
+  EXPECT_EQ(nlohmann::json::parse(read_file(file("two.json")))["models"]["two.onnx"]["fused"][1]["module"], "b.1");
+  write({"node_softmax_1", "node_softmax_2"}, true);
+  EXPECT_EQ(run("two.onnx --baseline two.json").status, 0);
+  write({"node_softmax_1", "node_softmax_2"}, false);
+  const ToolResult lost = run("two.onnx --baseline two.json");
+  EXPECT_EQ(lost.status, 1);
+  EXPECT_THAT(lost.err, AllOf(HasSubstr("attention b.1 is no longer fused: "), Not(HasSubstr("b.0"))));
+}
+
+TEST_F(BaselineOfModules, OneOfBeforeModulesWereKnownGoesByNames) {
+  write({"first", "second"}, true);
+  write_file(file("two.json"), R"({"schema_version": 1, "models": {"two.onnx": {"fused": [{"graph": "main", "name": "second"}]}}})");
+  EXPECT_EQ(run("two.onnx --baseline two.json").status, 0);
+  write({"first", "second"}, false);
+  EXPECT_EQ(run("two.onnx --baseline two.json").status, 1);
+}
+
+TEST_F(BaselineOption, AModelThatIsNotInItFailsUnlessItMayBeNew) {
   write_file(file("models/b.onnxtxt"), attention_model());
-  const ToolResult result = run("models/b.onnxtxt --baseline attn.json");
-  EXPECT_EQ(result.status, 0);
-  EXPECT_THAT(result.err, HasSubstr("models/b.onnxtxt is not in attn.json"));
+  for (const std::string fails : {"", " --baseline-new fail"}) {
+    const ToolResult result = run("models/b.onnxtxt --baseline attn.json" + fails);
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.err, AllOf(IsOneErrorLine(), HasSubstr("models/b.onnxtxt: is not in attn.json"), HasSubstr("--baseline-new")));
+  }
+  const ToolResult warned = run("models/b.onnxtxt --baseline attn.json --baseline-new warn");
+  EXPECT_EQ(warned.status, 0);
+  EXPECT_THAT(warned.err, HasSubstr("models/b.onnxtxt is not in attn.json"));
+  const ToolResult accepted = run("models/b.onnxtxt --baseline attn.json --baseline-new accept");
+  EXPECT_EQ(accepted.status, 0);
+  EXPECT_THAT(accepted.err, IsEmpty());
+  EXPECT_EQ(run("models/b.onnxtxt --baseline-new accept").status, 2) << "there is no baseline";
   ASSERT_EQ(run("models/b.onnxtxt --baseline attn.json --update-baseline").status, 0);
   EXPECT_EQ(nlohmann::json::parse(read_file(file("attn.json")))["models"].size(), 2u) << "the other one stays";
+}
+
+/// As the report's issue has it: an operator that is none of attention's, in a module of the user's program.
+TEST_F(BaselineOfModules, TheErrorSaysWhatWasFoundAndWhatToRun) {
+  write({"node_softmax", "node_softmax_5"}, true);
+  ASSERT_EQ(run("two.onnx --baseline two.json --update-baseline -q").status, 0);
+  auto model = load_model(file("two.onnx"));
+  ASSERT_TRUE(model.has_value());
+  for (auto& node : *model->proto.mutable_graph()->mutable_node()) {
+    if (node.op_type() == "Add") node.set_op_type("Elu"), node.mutable_input()->DeleteSubrange(1, 1);
+    if (node.name() != "node_softmax_5") continue;
+    auto* trace = node.add_metadata_props();
+    trace->set_key("pkg.torch.onnx.stack_trace");
+    trace->set_value("File \"model.py\", line 10, in forward");
+  }
+  ASSERT_TRUE(save_model(*model, file("two.onnx")).has_value());
+  const ToolResult lost = run("two.onnx --baseline two.json --report r.sarif --report r.json");
+  EXPECT_EQ(lost.status, 1);
+  EXPECT_THAT(lost.err, AllOf(HasSubstr("attention b.1 (model.py:10) is no longer fused: Elu at 't' between Q·Kᵀ and the softmax [scores.operator]; "),
+                              HasSubstr("run: attn-opt explain two.onnx --node node_softmax_5;")));
+  const auto result = nlohmann::json::parse(read_file(file("r.sarif")))["runs"][0]["results"][0];
+  EXPECT_EQ(result["level"], "error") << "a lost fusion is no warning";
+  EXPECT_THAT(result["message"]["text"].get<std::string>(), testing::StartsWith("Attention b.1 (model.py:10) is no longer fused: Elu "));
+  EXPECT_EQ(result["locations"][0]["physicalLocation"]["region"]["startLine"], 10);
+  const auto report = nlohmann::json::parse(read_file(file("r.json")));
+  EXPECT_EQ(report["sites"][0]["lost"], false);
+  EXPECT_EQ(report["sites"][1]["lost"], true);
+}
+
+TEST_F(BaselineOption, GitHubShowsTheErrorOfAJob) {
+  write_file(file("models/a.onnxtxt"), other_model());
+  setenv("GITHUB_ACTIONS", "true", 1);
+  const ToolResult result = run("models/a.onnxtxt --baseline attn.json"), batch = run("batch models/a.onnxtxt --baseline attn.json");
+  setenv("GITHUB_ACTIONS", "false", 1);
+  const ToolResult elsewhere = run("models/a.onnxtxt --baseline attn.json");
+  unsetenv("GITHUB_ACTIONS");
+  EXPECT_THAT(result.err, testing::StartsWith("::error title=attn-opt::models/a.onnxtxt: attention p is no longer fused"));
+  EXPECT_THAT(result.err, HasSubstr("\nattn-opt: models/a.onnxtxt: attention p"));
+  EXPECT_THAT(batch.err, testing::StartsWith("::error title=attn-opt::models/a.onnxtxt: attention p is no longer fused"));
+  EXPECT_THAT(elsewhere.err, IsOneErrorLine());
 }
 
 TEST_F(BaselineOption, AReportServesAsOne) {

@@ -176,8 +176,25 @@ TEST_F(Batch, HoldsEachModelAgainstTheBaseline) {
   write_model("models/c.onnx", attention_model());
   const ToolResult lost = run("batch models -o out --baseline attn.json");
   EXPECT_EQ(lost.status, 1);
-  EXPECT_THAT(lost.err, AllOf(HasSubstr("attn-opt: models/a.onnx: lost 1 of the fused attention sites"),
-                              HasSubstr("models/c.onnx is not in attn.json")));
+  EXPECT_THAT(lost.err, AllOf(HasSubstr("attn-opt: models/a.onnx: attention p is no longer fused: "),
+                              HasSubstr("attn-opt: models/c.onnx: is not in attn.json")));
+  EXPECT_THAT(run("batch models/c.onnx --baseline attn.json --baseline-new warn").err, HasSubstr("warning: models/c.onnx is not in attn.json"));
+}
+
+TEST_F(Batch, AModelOfTheBaselineThatIsGoneFails) {
+  ASSERT_EQ(run("batch models --baseline models/attn.json --update-baseline").status, 0);
+  std::filesystem::rename(file("models/deep/b.onnx"), file("models/renamed.onnx"));
+  const ToolResult gone = run("batch models --baseline models/attn.json --baseline-new accept --report r.json --report r.md");
+  EXPECT_EQ(gone.status, 1);
+  EXPECT_THAT(gone.err, HasSubstr("attn-opt: models/deep/b.onnx: is in models/attn.json and no longer there; --update-baseline drops it"));
+  EXPECT_THAT(read_file(file("r.md")), HasSubstr("| `models/deep/b.onnx` | 1 |"));
+  EXPECT_EQ(report("r.json")["models"][2]["input"], "models/deep/b.onnx");
+  EXPECT_EQ(report("r.json")["summary"]["status"], 1);
+  EXPECT_EQ(run("batch models/deep --baseline models/attn.json").status, 2) << "there are no models";
+  EXPECT_EQ(run("batch models/a.onnx --baseline models/attn.json").status, 0) << "a part, as hooks give it";
+  ASSERT_EQ(run("batch models --baseline models/attn.json --update-baseline").status, 0);
+  EXPECT_FALSE(report("models/attn.json")["models"].contains("deep/b.onnx"));
+  EXPECT_EQ(run("batch models --baseline models/attn.json").status, 0);
 }
 
 TEST_F(Batch, UsageErrorsEndItBeforeAModelIsRun) {

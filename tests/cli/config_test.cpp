@@ -151,7 +151,7 @@ class CommandLineHelp : public ToolTest {};
 TEST_F(CommandLineHelp, IsGroupedWithExamples) {
   const std::string help = run("--help").out;
   for (const std::string text : {"\nMatching:\n", "\nVerification:\n", "\nGates:\n", "\nOutput:\n", "\nGeneral:\n",
-                                 "\nCommands (", "\nExamples:\n", "--form 3d|4d|auto (auto)", "--baseline FILE"})
+                                 "\nCommands (", "\nExamples:\n", "--form auto|3d|4d (auto)", "--baseline FILE"})
     EXPECT_THAT(help, HasSubstr(text));
   EXPECT_EQ(run("help").out, help);
   EXPECT_EQ(run("help batch").out, run("batch --help").out);

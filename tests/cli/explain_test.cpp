@@ -21,7 +21,7 @@ TEST_F(ToolTest, ExplainSaysWhatStandsInTheWay) {
   const ToolResult result = run("explain other.onnxtxt");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("p  not fused  [softmax_attention]\n"),
-                                HasSubstr("  stopped   at "), HasSubstr("  hint      docs/misses.md#")));
+                                HasSubstr("  stopped   at "), HasSubstr("  hint      attn-opt explain --id softmax.axis\n")));
 }
 
 TEST_F(ToolTest, ExplainTakesOneNode) {
@@ -30,6 +30,46 @@ TEST_F(ToolTest, ExplainTakesOneNode) {
   const ToolResult wrong = run("explain other.onnxtxt --node q");
   EXPECT_EQ(wrong.status, 2);
   EXPECT_THAT(wrong.err, AllOf(IsOneErrorLine(), HasSubstr("did you mean 'p'?")));
+}
+
+/// One attention in each branch of an If, both with the same names.
+std::string branches() {
+  const std::string body = "(float[2,2,5,8] y) { kt = Transpose <perm = [0, 1, 3, 2]> (k) s = MatMul (q, kt) "
+                           "p = Softmax <axis = -1> (s) y = MatMul (p, v) }";
+  return "<ir_version: 8, opset_import: [\"\" : 18]>\n"
+         "g (bool c, float[2,2,5,8] q, float[2,2,5,8] k, float[2,2,5,8] v) => (float[2,2,5,8] z) {\n"
+         "  z = If (c) <then_branch = t () => " + body + ", else_branch = e () => " + body + ">\n}\n";
+}
+
+TEST_F(ToolTest, ExplainTellsSitesOfTwoBranchesApart) {
+  write_file(file("if.onnxtxt"), branches());
+  const std::string both = run("explain if.onnxtxt").out;
+  EXPECT_THAT(both, AllOf(HasSubstr("main/z:then_branch/p  fused"), HasSubstr("main/z:else_branch/p  fused")));
+  EXPECT_THAT(run("explain if.onnxtxt --node p").out, AllOf(HasSubstr("then_branch"), HasSubstr("else_branch")));
+  const ToolResult one = run("explain if.onnxtxt --node main/z:else_branch/p");
+  EXPECT_EQ(one.status, 0) << one.err;
+  EXPECT_THAT(one.out, AllOf(HasSubstr("else_branch"), Not(HasSubstr("then_branch"))));
+  EXPECT_THAT(run("explain if.onnxtxt --node nowhere_at_all").err,
+              HasSubstr("there are main/z:else_branch/p, main/z:then_branch/p\n"));
+}
+
+TEST_F(ToolTest, ExplainTakesAModuleForItsNodes) {
+  const std::string model = " '" ATTN_OPT_TESTDATA "/models/encoder-dy20e.onnx' ";
+  const ToolResult result = run("explain" + model + "--node layers.1");
+  EXPECT_THAT(result.out, testing::StartsWith("layers.1 (model.py:12)  node_softmax_1  fused"));
+  EXPECT_THAT(result.out, Not(HasSubstr("layers.0")));
+}
+
+TEST_F(ToolTest, ExplainPrintsTheManualOfAMiss) {
+  const ToolResult result = run("explain --id scores.operator");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(testing::StartsWith("scores.operator\n\n"), HasSubstr("\n- Example: "), HasSubstr("\n- Remedy: "), Not(HasSubstr("`"))));
+  const ToolResult wrong = run("explain --id scores.operater");
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.err, AllOf(IsOneErrorLine(), HasSubstr("did you mean 'scores.operator'?")));
+  const ToolResult neither = run("explain");
+  EXPECT_EQ(neither.status, 2);
+  EXPECT_THAT(neither.err, AllOf(IsOneErrorLine(), HasSubstr("MODEL is required")));
 }
 
 TEST_F(ToolTest, ExplainOfAModelWithoutAttention) {

@@ -1,5 +1,6 @@
 #include "src/cli/requirements.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace attn_opt {
@@ -27,9 +28,17 @@ TEST(Requirements, CountFusedSites) {
   const Report report = report_of({Outcome::kFused, Outcome::kMissed, Outcome::kFused});
   EXPECT_EQ(status_of({.fused = 2}, report), 0);
   EXPECT_EQ(status_of({.fused = 3}, report), 1);
+  EXPECT_THAT(check_requirements({.fused = 3}, report).error().message(), testing::HasSubstr("explain"));
+  EXPECT_THAT(check_requirements({.fused = 3}, report_of({Outcome::kFused})).error().message(), testing::EndsWith("1 of 1 attention sites are fused; more were not found"));
   EXPECT_EQ(status_of({.all_fused = true}, report), 1);
   EXPECT_EQ(status_of({.all_fused = true}, report_of({Outcome::kFused})), 0);
-  EXPECT_EQ(status_of({.all_fused = true}, report_of({})), 0);
+}
+
+TEST(Requirements, AllOfNoAttentionIsTakenForAFault) {
+  EXPECT_EQ(status_of({.all_fused = true}, report_of({})), 1) << "a recogniser or a model that is no longer what it was";
+  EXPECT_EQ(status_of({.all_fused = true, .allow_none = true}, report_of({})), 0);
+  EXPECT_EQ(status_of({.all_fused = true, .allow_none = true}, report_of({Outcome::kMissed})), 1);
+  EXPECT_EQ(status_of({.fused = 0}, report_of({})), 0);
 }
 
 TEST(Requirements, AModelThatCannotBeRaisedIsNotAllFused) {

@@ -48,7 +48,7 @@ TEST_F(Trial, RunComparesWithTestData) {
   write_tensor("set/output_0.pb", {2, 4, 6, 8});
   const ToolResult same = run("run double.onnxtxt --test-data set");
   EXPECT_EQ(same.status, 0) << same.err;
-  EXPECT_THAT(same.out, HasSubstr("set: y agrees: largest difference 0 (relative 0, 0 ulp)\n"));
+  EXPECT_THAT(same.out, HasSubstr("set: y agrees: largest difference 0 (relative 0)\n"));
   EXPECT_EQ(run("run double.onnxtxt --test-data set --compute f64").status, 0);
 
   write_tensor("set/output_0.pb", {2, 4, 6.5, 8});
@@ -181,7 +181,7 @@ g (float[n, 2] x) => (float[n, 2] y) { two = Constant <value_float = 2.0> () y =
 )");
   const ToolResult result = run("compare double.onnxtxt twice.onnxtxt --dim n=3");
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("y  agrees: largest difference 0 (relative 0, 0 ulp), no NaN, no Inf")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("y  agrees: largest difference 0 (relative 0), no NaN, no Inf")));
   EXPECT_THAT(run("compare double.onnxtxt twice.onnxtxt -q").out, IsEmpty());
 }
 

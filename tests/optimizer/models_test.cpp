@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(Testdata, Models,
                          ::testing::Values(ModelCase{"bert-ts14s.onnx", 2}, ModelCase{"llama-past-ts17s.onnx", 2},
                                            ModelCase{"llama-past-dy18s-extdata/model.onnx", 2},
                                            ModelCase{"opt-t5-decoder_model_merged.onnx", 8},
-                                           ModelCase{"sdpa-gqa-dy23s.onnx", 1},
+                                           ModelCase{"sdpa-gqa-dy23s.onnx", 1}, ModelCase{"encoder-dy20e.onnx", 2},
                                            ModelCase{"sdpa-boolmask-ts14s-f16.onnx", 1},
                                            ModelCase{"timm-swin-ts17e.onnx", 4}, ModelCase{"gpt2-past-ts17s.onnx", 2}),
                          [](const auto& instance) {

@@ -141,9 +141,10 @@ TEST_F(Forms, TimesZeroHoldNoInfinity) {
 TEST_F(Forms, AreNumbersWhereEnoughIsKnown) {
   const Literal first{&condition(0), true}, second{&condition(1), true};
   const auto both = *product(*selection(first, number_form(1), number_form(0)), *selection(second, number_form(1), number_form(0)));
-  EXPECT_EQ(number_where(both, {first.negated()}), 0);
-  EXPECT_EQ(number_where(both, {first}), std::nullopt);
-  EXPECT_EQ(number_where(both, {first, second}), 1);
+  EXPECT_EQ(number_where(both, {{first.negated()}}), 0);
+  EXPECT_EQ(number_where(both, {{first}}), std::nullopt);
+  EXPECT_EQ(number_where(both, {{first, second}}), 1);
+  EXPECT_EQ(number_where(both, {{first}, {{second.negated()}}}), 1);
 }
 
 TEST_F(Forms, OfTooManyCasesAreNone) {

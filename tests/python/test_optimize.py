@@ -86,7 +86,7 @@ def test_external_data_stays_external(tmp_path):
     (dict(assume="sizes-equal"), lambda model, report: report.fused == 2),
     (dict(allow_unverified=True), lambda model, report: report.fused == 2 and report.unverified == 0),
     (dict(stop_after=1), lambda model, report: report.fused == 1),
-    (dict(require_fused="all"), lambda model, report: report.fused == 2),
+    (dict(require_fused="all", allow_none=True), lambda model, report: report.fused == 2),
     (dict(require_fused=2, on_mismatch="fail", external_data="inline"), lambda model, report: report.fused == 2),
     (dict(patterns=CASES / "rules/acme"), lambda model, report: report.fused == 2),
 ])
@@ -109,8 +109,10 @@ def test_wrong_options_are_usage_errors(bert, options, where):
 
 @pytest.mark.parametrize("options", [dict(strict="yes"), dict(opset="24"), dict(patterns=[3]), dict(nonsense=1), dict(only=3)])
 def test_options_of_another_type(bert, options):
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError) as raised:
         attn_opt.optimize(bert, **options)
+    ((name, value),) = options.items()
+    assert name not in ("strict", "opset") or f"{name}={value!r}" in str(raised.value), "what was given is named"
 
 
 def test_errors_carry_the_exit_status(bert, bert_path, tmp_path):
@@ -140,6 +142,8 @@ def test_explain_orders_and_picks(bert):
     assert "softmax_attention" in str(explanation) and "verdict   verified" in str(explanation[0])
     one = attn_opt.explain(bert, node=explanation[1].name)
     assert len(one) == 1 and one[0].name == explanation[1].name
+    for called in (one[0].module, f"main/{one[0].name}"):
+        assert [site.name for site in attn_opt.explain(bert, node=called)] == [one[0].name]
     with pytest.raises(attn_opt.UsageError, match="did you mean"):
         attn_opt.explain(bert, node=explanation[1].name[:-1])
     assert "nearest" not in str(attn_opt.explain(bert, strict=True)) and attn_opt.explain(MODELS / "gpt2-past-ts17s.onnx", strict=True)[0].miss.id == "strict.assumed"

@@ -61,7 +61,7 @@ def test_ids_of_ones_own_have_no_hint(base2):
 
     site = run_with(base2, misses)[1].sites[0]
     assert site.miss.id == "power.luck" and site.miss.hint is None and site.other_misses == []
-    assert "power.luck" in str(site) and "docs/misses.md" not in str(site)
+    assert "power.luck" in str(site) and "explain --id" not in str(site)
     for wrong in ("", "two words"):
         with pytest.raises(attn_opt.UsageError, match="no id of a miss"):
             attn_opt.Miss(wrong)

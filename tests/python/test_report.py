@@ -1,6 +1,10 @@
 """The typed view of the report."""
+import html
 import json
 import pickle
+import re
+
+import onnx
 
 import attn_opt
 
@@ -34,9 +38,28 @@ def test_json_has_all_of_it(bert):
     assert len(report.sites) == 2
 
 
+def test_the_page_holds_the_report(bert):
+    report = attn_opt.optimize(bert)[1]
+    page = report.to_html()
+    data = re.search(r'<script type="application/json" class="model">(.*?)</script>', page, re.S).group(1)
+    assert json.loads(data)["report"] == report.to_dict() and page.startswith("<!doctype html>")
+    shown = report._repr_html_()
+    assert html.unescape(re.search(r'srcdoc="([^"]*)"', shown).group(1)) == page
+
+
+def test_what_a_site_was_and_became(bert):
+    report = attn_opt.optimize(bert)[1]
+    site = report.sites[1]
+    assert site.group == 0 and site.type == "float32" and report.groups[0]["sites"] == [0, 1]
+    names = {node.output[0] for node in bert.graph.node} | {node.name for node in bert.graph.node}
+    assert set(site.nodes_before) <= names and not set(site.nodes_after) & names
+    assert len(site.nodes_before) == len(report.groups[0]["before"]["nodes"])
+    assert all("layer.1" in name for name in site.tensors["Q"] + site.tensors["K"] + site.tensors["V"])
+
+
 def test_text(bert):
     report = attn_opt.optimize(bert)[1]
-    assert "attention sites: 2 fused" in str(report) and repr(report) == "<Report: 2 fused, 0 refused, 0 missed>"
+    assert "attention sites: 2 of 2 fused" in str(report) and repr(report) == "<Report: 2 fused, 0 refused, 0 missed>"
     assert "peeled" in str(report.sites[0])
 
 

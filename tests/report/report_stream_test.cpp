@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "tests/report/example_report.h"
 
@@ -32,6 +36,9 @@ TEST(ReportStream, EndingsAndNamesChooseTheFormat) {
   EXPECT_EQ(report_format_of("report.sarif.json"), ReportFormat::kSarif);
   EXPECT_EQ(report_format_of("report.xml"), ReportFormat::kJunit);
   EXPECT_EQ(report_format_of("report.md"), ReportFormat::kMarkdown);
+  EXPECT_EQ(report_format_of("report.html"), ReportFormat::kHtml);
+  EXPECT_EQ(report_format_of("report.svg"), ReportFormat::kSvg);
+  EXPECT_EQ(report_format_of("report.dot"), ReportFormat::kDot);
   EXPECT_EQ(report_format_of("report.txt"), std::nullopt);
   EXPECT_EQ(report_format_named("junit"), ReportFormat::kJunit);
   EXPECT_EQ(report_format_named("xml"), std::nullopt);
@@ -59,17 +66,31 @@ TEST(ReportStream, SarifSaysWhatIsNotFusedAndWhatDiffers) {
   const json& missed = run["results"][0];
   EXPECT_EQ(missed["ruleId"], "softmax.axis");
   EXPECT_EQ(missed["level"], "warning");
+  EXPECT_EQ(missed["message"]["text"],
+            "Attention main/If:else//layers.1/attn/Softmax is not fused: axis -2, the queries (Softmax) [softmax.axis]. "
+            "Run: attn-opt explain in.onnx --node main/If:else//layers.1/attn/Softmax");
+  EXPECT_THAT(run["tool"]["driver"]["informationUri"].get<std::string>(), testing::StartsWith("https://"));
   EXPECT_EQ(missed["locations"][0]["logicalLocations"][0]["fullyQualifiedName"], "main/If:else//layers.1/attn/Softmax");
   EXPECT_EQ(missed["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "in.onnx");
   EXPECT_EQ(run["results"][1]["ruleId"], "verification.failed");
   EXPECT_EQ(run["results"][1]["level"], "error");
   const json& rule = run["tool"]["driver"]["rules"][0];
   EXPECT_EQ(rule["id"], "softmax.axis");
+  EXPECT_EQ(rule["helpUri"], run["tool"]["driver"]["informationUri"]);
   EXPECT_THAT(rule["help"]["markdown"].get<std::string>(), AllOf(HasSubstr("- Example: "), HasSubstr("- Remedy: ")));
   EXPECT_THAT(rule["shortDescription"]["text"].get<std::string>(), ::testing::EndsWith("."));
   EXPECT_THAT(rule["help"]["text"].get<std::string>(), Not(HasSubstr("`")));
   EXPECT_EQ(run["invocations"][0]["exitCode"], 1);
   EXPECT_EQ(run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"], "--require-fused all: 1 of 3");
+}
+
+TEST(ReportStream, SarifTellsWhatWasLostAndQuotesItsCommand) {
+  ModelOutcome model = outcome();
+  model.report["input"] = model.input = "my model's.onnx";
+  model.report["sites"][1]["lost"] = true;
+  const json result = json::parse(rendered(ReportFormat::kSarif, {model}))["runs"][0]["results"][0];
+  EXPECT_EQ(result["level"], "error");
+  EXPECT_THAT(result["message"]["text"].get<std::string>(), AllOf(HasSubstr(" is no longer fused: "), HasSubstr("explain 'my model'\\''s.onnx' --node")));
 }
 
 TEST(ReportStream, SarifHasARuleOnceForAllModels) {
@@ -87,11 +108,58 @@ TEST(ReportStream, SarifWritesPathsAsAddresses) {
   EXPECT_EQ(run["artifacts"][0]["location"]["uri"], "file:///a%20b/%231%25.onnx");
 }
 
+/// A report with one site, which is not fused, of line 10 of FILE.
+ModelOutcome missed_in(const std::string& file) {
+  Report report = full_report();
+  report.sites = {missed_site()};
+  report.sites[0].module = "b.5";
+  report.sites[0].source_file = file;
+  report.sites[0].source_line = 10;
+  return {"in.onnx", "", 0, "", 0, to_json(report)};
+}
+
+json sarif_result(const std::string& source_file) {
+  return json::parse(rendered(ReportFormat::kSarif, {missed_in(source_file)}))["runs"][0]["results"][0];
+}
+
+TEST(ReportStream, SarifPointsAtTheUsersSourceLine) {
+  const json result = sarif_result("src/model.py");
+  const json& place = result["locations"][0];
+  EXPECT_EQ(place["physicalLocation"]["artifactLocation"]["uri"], "src/model.py");
+  EXPECT_EQ(place["physicalLocation"]["region"]["startLine"], 10);
+  EXPECT_EQ(place["logicalLocations"][1], json({{"name", "b.5"}, {"kind", "module"}}));
+  EXPECT_EQ(result["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"], "in.onnx");
+  const json installed = sarif_result("lib/site-packages/torch/a.py");
+  EXPECT_EQ(installed["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "in.onnx") << "no pull request has that file";
+  EXPECT_FALSE(installed.contains("relatedLocations"));
+}
+
+TEST(ReportStream, SarifFindsASourceFileOfAnotherMachineFromHere) {
+  namespace fs = std::filesystem;
+  const fs::path before = fs::current_path(), folder = fs::temp_directory_path() / ("attn-opt-sarif-" + std::to_string(getpid()));
+  fs::create_directories(folder / "src");
+  std::ofstream(folder / "src/model.py") << "x";
+  fs::current_path(folder);
+  const json result = sarif_result("/home/other/project/src/model.py"), elsewhere = sarif_result("/home/other/none.py");
+  fs::current_path(before);
+  fs::remove_all(folder);
+  const auto uri = [](const json& one) { return one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]; };
+  EXPECT_EQ(uri(result), "src/model.py");
+  EXPECT_EQ(uri(elsewhere), "file:///home/other/none.py");
+}
+
+TEST(ReportStream, MarkdownAndJunitSayModuleAndSourceLine) {
+  ModelOutcome model = missed_in("src/model.py");
+  model.report["sites"][0]["name"] = "node_softmax_5";
+  EXPECT_THAT(rendered(ReportFormat::kMarkdown, {model}), HasSubstr("| `b.5 (model.py:10)` `main/If:else/node_softmax_5` |"));
+  EXPECT_THAT(rendered(ReportFormat::kJunit, {model}), HasSubstr("message=\"softmax.axis: b.5 (model.py:10): at "));
+}
+
 TEST(ReportStream, JunitHasATestForEachSite) {
   const std::string xml = rendered(ReportFormat::kJunit, {outcome()});
   EXPECT_THAT(xml, HasSubstr("<testsuite name=\"in.onnx\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\" time=\"1.500\">"));
   EXPECT_THAT(xml, HasSubstr("name=\"/layers.0/attn/Softmax\" time=\"0.251\"><system-out>"));
-  EXPECT_THAT(xml, HasSubstr("name=\"main/If:else: /layers.1/attn/Softmax\" time=\"0.000\"><skipped type=\"softmax.axis\""));
+  EXPECT_THAT(xml, HasSubstr("name=\"main/If:else//layers.1/attn/Softmax\" time=\"0.000\"><skipped type=\"softmax.axis\""));
   EXPECT_THAT(xml, HasSubstr("<failure type=\"verification.failed\""));
 }
 
@@ -110,14 +178,22 @@ TEST(ReportStream, MarkdownPutsEqualSitesIntoOneRow) {
   const std::string text = rendered(ReportFormat::kMarkdown, {{"in.onnx", "out.onnx", 0, "", 0, to_json(report)}});
   EXPECT_THAT(text, HasSubstr("### attn-opt: `in.onnx`\n\n**2 of 4 attention sites fused**, opset 17 → 24"));
   EXPECT_THAT(text, HasSubstr("| 2 | fused | `/layers.0/attn/Softmax` | 4d, 8 heads on 2, with past, verified"));
+  EXPECT_THAT(text, HasSubstr("\n\n2 of 2 verified; 2 assume that scores are finite (explain says why, --strict refuses).\n\n"));
   EXPECT_THAT(text, HasSubstr("| 1 | missed `softmax.axis` |"));
   EXPECT_THAT(text, HasSubstr("- `softmax.axis` (1 site): "));
+}
+
+TEST(ReportStream, MarkdownKeepsErrorsWhole) {
+  const std::string message = "attention is no longer fused: " + std::string(300, 'x') + "; run: this";
+  EXPECT_THAT(rendered(ReportFormat::kMarkdown, {outcome(1, message)}), HasSubstr(message));
+  EXPECT_THAT(rendered(ReportFormat::kMarkdown, {outcome(1, message)}, ReportScope::kMany), HasSubstr(message));
 }
 
 TEST(ReportStream, MarkdownOfManyHasARowForEach) {
   const std::string text = rendered(ReportFormat::kMarkdown, {outcome(), unreadable()}, ReportScope::kMany);
   EXPECT_THAT(text, HasSubstr("| `in.onnx` | 0 | 3 | 1 | 1 | 1 |  |\n| `bad.onnx` | 3 |  | | |"));
-  EXPECT_THAT(text, HasSubstr("2 models: 1 done, 1 not readable; 1 of 3 attention sites fused."));
+  EXPECT_THAT(text, HasSubstr("2 models: 1 done, 1 not readable; 1 of 3 attention sites fused.\n\n1 of 1 verified; 1 assumes that scores are finite "
+                              "(explain says why, --strict refuses).\n\n"));
 }
 
 }  // namespace

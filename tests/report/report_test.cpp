@@ -18,10 +18,12 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-size_t longest_line(const std::string& text) {
+/// Of the lines of TEXT without NAME.
+size_t longest_line(const std::string& text, const std::string& name) {
   size_t longest = 0;
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(name) == std::string::npos) longest = std::max(longest, line.size());
   return longest;
 }
 
@@ -62,15 +64,18 @@ TEST(ReportJson, CountsTheFusedSitesThatDependOnEachAssumption) {
   EXPECT_EQ(summary["assumed"], json({{"scores-finite", 2}, {"exp-in-range", 1}}));
   EXPECT_EQ(summary["refined"], 1);
   EXPECT_EQ(summary["unverified"], 1);
-  EXPECT_THAT(to_text(report, false), HasSubstr("depends on: exp-in-range (1 site), scores-finite (2 sites), NaN may become a number (1 site)\n"));
+  EXPECT_THAT(to_text(report, false), HasSubstr("1 of 2 verified; 1 assumes that exp() stays in its range, 2 that scores are finite (explain says\n"
+                                                "why, --strict refuses); at 1 NaN may become a number\n"));
   EXPECT_THAT(explain(report.sites[report.sites.size() - 2]), HasSubstr("  refined   rows-keep-a-key\n"));
 }
 
 TEST(ReportJson, HoldsAFusedSite) {
   const json expected = json::parse(R"json({
-    "kind": "attention", "name": "/layers.0/attn/Softmax", "op": "Softmax", "graph": "main", "pattern": "softmax_attention",
-    "outcome": "fused", "summary": "4d, 8 heads on 2, with past, verified (3e-16, 0.5 ulp)", "form": "4d", "q_heads": 8, "kv_heads": 2, "past": true, "scale": 0.125, "softcap": 0.0,
-    "is_causal": false, "mask": null,
+    "kind": "attention", "name": "/layers.0/attn/Softmax", "op": "Softmax", "graph": "main", "module": null, "source_file": null, "source_line": null,
+    "pattern": "softmax_attention", "outcome": "fused", "lost": null, "summary": "4d, 8 heads on 2, with past, verified (3e-16, 0.5 ulp)", "form": "4d", "q_heads": 8, "kv_heads": 2, "past": true, "scale": 0.125, "softcap": 0.0,
+    "is_causal": false, "mask": null, "group": 0, "type": "float16",
+    "tensors": {"Q": ["q"], "output": ["y"]}, "nodes_before": ["/layers.0/attn/Softmax", "/layers.0/attn/MatMul"],
+    "nodes_after": ["attention"],
     "peeled": ["Cast", "bias", "scale"],
     "preconditions": [{"id": "scores-finite", "proven": false, "refinement": false, "detail": "nothing bounds Q K^T"},
                       {"id": "sizes-equal", "proven": true, "refinement": false, "detail": "both are seq"}],
@@ -111,7 +116,7 @@ TEST(ReportJson, HoldsAMissedSite) {
                                 {"node", "/layers.1/attn/Softmax"},
                                 {"op", "Softmax"},
                                 {"found", "axis -2, the queries"},
-                                {"hint", "docs/misses.md#softmax.axis"}}));
+                                {"hint", "attn-opt explain --id softmax.axis"}}));
 }
 
 /// What a pattern of the user's found, with an id of its own.
@@ -145,27 +150,67 @@ TEST(ReportJson, AnUnwrittenOutputIsNull) {
 
 TEST(ReportText, IsATable) {
   EXPECT_EQ(to_text(full_report(), false),
+            "attention sites: 1 of 3 fused, 1 refused, 1 missed\n"
+            "1 of 1 verified; 1 assumes that scores are finite (explain says why, --strict refuses)\n"
+            "no longer made at each run: tensors as large as the scores, 96*batch*seq*seq bytes; 101 MB where\n"
+            "batch = 1, seq = 1024\n"
+            "\n"
             "               before     after\n"
             "opset              17        24\n"
             "nodes             120        90\n"
             "  Attention         0         1\n"
             "  Softmax           3         2\n"
             "\n"
-            "attention sites: 1 fused (1 verified), 1 refused, 1 missed\n"
-            "depends on: scores-finite (1 site)\n"
-            "no longer made at each run: tensors as large as the scores, 96*batch*seq*seq bytes; 101 MB where\n"
-            "batch = 1, seq = 1024\n");
+            "missed  main/If:else//layers.1/attn/Softmax\n"
+            "        axis -2, the queries (Softmax) [softmax.axis]\n"
+            "refused /layers.2/attn/Softmax\n"
+            "        4d, 8 heads on 2, with past, failed (inf, 0.5 ulp): draw 3 (all keys masked): 0.3 off\n"
+            "run: attn-opt explain in.onnx --node main/If:else//layers.1/attn/Softmax\n");
+}
+
+TEST(ReportText, ListsTheOperatorsThatChangedMost) {
+  Report report = full_report();
+  report.operators = {{"Add", 9, 8}, {"Attention", 0, 1}};
+  for (char name = 'B'; name <= 'K'; ++name) report.operators.push_back({std::string(1, name), 20, 20 - (name - 'A') - 1});
+  const std::string text = to_text(report, false);
+  EXPECT_THAT(text, AllOf(HasSubstr("  Attention  "), HasSubstr("\n  E  "), HasSubstr("\n  K  "), HasSubstr("\n  4 more\n")));
+  EXPECT_THAT(text, AllOf(Not(HasSubstr("\n  D  ")), Not(HasSubstr("\n  Add  "))));
+  EXPECT_LT(text.find("\n  E  "), text.find("\n  K  ")) << "in their order";
+  EXPECT_THAT(to_text(report, true), AllOf(HasSubstr("\n  B  "), Not(HasSubstr(" more\n")))) << "-v: all";
+}
+
+TEST(ReportText, NamesTheFirstFiveThatAreNotFused) {
+  Report report = full_report();
+  report.sites = {fused_site()};
+  EXPECT_THAT(to_text(report, false), Not(HasSubstr("\nrun: ")));
+  for (int i = 0; i < 7; ++i) {
+    report.sites.push_back(missed_site());
+    report.sites.back().name = "site" + std::to_string(i);
+  }
+  const std::string text = to_text(report, false);
+  EXPECT_THAT(text, AllOf(HasSubstr("missed  main/If:else/site4\n"), Not(HasSubstr("site5")), HasSubstr("\n2 more\nrun: attn-opt explain in.onnx --node ")));
+  report.input.clear();
+  EXPECT_THAT(to_text(report, false), Not(HasSubstr("\nrun: "))) << "a model in memory";
+}
+
+TEST(ReportText, WhatIsNotVerifiedIsNotCounted) {
+  Report report = full_report();
+  report.sites[0].verification.reset();
+  report.sites[0].preconditions = {{"sizes-not-empty", false, ""}};
+  EXPECT_THAT(to_text(report, false), HasSubstr("\n0 of 1 verified; 1 assumes that no size is 0\n"));
+  report.sites.clear();
+  EXPECT_THAT(to_text(report, false), Not(HasSubstr("verified"))) << "nothing is fused";
 }
 
 TEST(ReportText, HasALineForEverySite) {
   const std::string text = to_text(full_report(), true);
-  EXPECT_THAT(text, HasSubstr("fused   /layers.0/attn/Softmax                4d, 8 heads on 2, with past, "
+  EXPECT_THAT(text, HasSubstr("fused   /layers.0/attn/Softmax               4d, 8 heads on 2, with past, "
                               "verified (3e-16, 0.5 ulp)\n"));
-  EXPECT_THAT(text, HasSubstr("missed  main/If:else: /layers.1/attn/Softmax"));
+  EXPECT_THAT(text, HasSubstr("missed  main/If:else//layers.1/attn/Softmax"));
   EXPECT_THAT(text, HasSubstr("softmax.axis\n"));
   EXPECT_THAT(
       text,
-      HasSubstr("at /layers.1/attn/Softmax (Softmax): axis -2, the queries; docs/misses.md#softmax.axis"));
+      HasSubstr("at /layers.1/attn/Softmax (Softmax): axis -2, the queries\n        attn-opt explain --id softmax.axis\n"));
   EXPECT_THAT(text, HasSubstr("draw 3 (all keys masked): 0.3 off"));
 }
 
@@ -177,8 +222,8 @@ TEST(ReportText, LongNamesHaveALineToThemselves) {
   EXPECT_THAT(text, HasSubstr("fused   " + name +
                               "        4d, 8 heads on 2, with past, verified (3e-16, 0.5 ulp)\n"));
   EXPECT_THAT(text,
-              HasSubstr("missed  main/If:else: " + name +
-                        "        softmax.axis at /layers.1/attn/Softmax (Softmax): axis -2, the queries;"));
+              HasSubstr("missed  main/If:else/" + name +
+                        "        softmax.axis at /layers.1/attn/Softmax (Softmax): axis -2, the queries\n        attn-opt explain --id "));
   EXPECT_THAT(
       text,
       HasSubstr(name +
@@ -192,10 +237,10 @@ TEST(ReportText, ARefusalBeforeVerificationSaysWhy) {
   site.miss_id = "target.dtype";
   report.sites = {site};
   EXPECT_THAT(to_text(report, true),
-              HasSubstr("refused main/If:else: /layers.1/attn/Softmax  target.dtype\n"));
+              HasSubstr("refused main/If:else//layers.1/attn/Softmax  target.dtype\n"));
 }
 
-TEST(ReportText, StaysWithinAHundredColumns) {
+TEST(ReportText, StaysWithinAHundredColumnsButForNamesWhichAreWhole) {
   Report report = full_report();
   report.operators.push_back({std::string(200, 'x'), 1, 2});
   report.not_raised = {"'node' (Resize): " + std::string(80, 'a') + " " + std::string(80, 'b')};
@@ -205,8 +250,10 @@ TEST(ReportText, StaysWithinAHundredColumns) {
     site.found =
         "a long explanation of what was found there, word after word after word, until the line is full";
   }
-  EXPECT_LE(longest_line(to_text(report, true)), 100u);
-  EXPECT_THAT(to_text(report, true), HasSubstr("nnn/Softmax"));
+  const std::string& name = report.sites[0].name;
+  EXPECT_LE(longest_line(to_text(report, true), name), 100u);
+  EXPECT_THAT(to_text(report, true), AllOf(HasSubstr("fused   " + name + "\n"), Not(HasSubstr("n..."))));
+  EXPECT_THAT(explain(report.sites[0]), testing::StartsWith(name + "  fused"));
 }
 
 TEST(ReportText, NamesCannotSteerATerminal) {
@@ -219,10 +266,10 @@ TEST(ReportText, NamesCannotSteerATerminal) {
 
 TEST(Explain, SaysWhereAMissStopped) {
   EXPECT_EQ(explain(missed_site()),
-            "main/If:else: /layers.1/attn/Softmax  not fused  [softmax_attention]\n"
+            "main/If:else//layers.1/attn/Softmax  not fused  [softmax_attention]\n"
             "  peeled    Cast\n"
             "  stopped   at /layers.1/attn/Softmax (Softmax): axis -2, the queries\n"
-            "  hint      docs/misses.md#softmax.axis\n");
+            "  hint      attn-opt explain --id softmax.axis\n");
 }
 
 TEST(Explain, AnIdThatTheManualLacksHasNoHint) {
@@ -234,10 +281,39 @@ TEST(Explain, AnIdThatTheManualLacksHasNoHint) {
   EXPECT_THAT(to_text(report, true), AllOf(HasSubstr("power.scale"), Not(HasSubstr("misses.md"))));
 }
 
+/// As a dynamo exporter names its node and its place.
+SiteReport named_by_user(SiteReport site) {
+  site.name = "node_softmax_5";
+  site.module = "b.5";
+  site.source_file = "src/model.py";
+  site.source_line = 10;
+  return site;
+}
+
+TEST(ReportJson, HoldsModuleAndSourceLine) {
+  Report report;
+  report.sites = {named_by_user(fused_site())};
+  const json site = to_json(report)["sites"][0];
+  EXPECT_EQ(site["module"], "b.5");
+  EXPECT_EQ(site["source_file"], "src/model.py");
+  EXPECT_EQ(site["source_line"], 10);
+}
+
+TEST(ReportText, SaysModuleAndSourceLineBeforeTheName) {
+  Report report;
+  report.sites = {named_by_user(fused_site())};
+  EXPECT_THAT(to_text(report, true), HasSubstr("fused   b.5 (model.py:10)  node_softmax_5  4d, 8 heads"));
+  EXPECT_THAT(explain(report.sites[0]), testing::StartsWith("b.5 (model.py:10)  node_softmax_5  fused  [softmax_attention]\n"));
+  report.sites[0].source_file.clear();
+  EXPECT_THAT(explain(report.sites[0]), testing::StartsWith("b.5  node_softmax_5  fused"));
+  report.sites[0].name = "/b.5/Softmax";
+  EXPECT_THAT(explain(report.sites[0]), testing::StartsWith("/b.5/Softmax  fused")) << "the name says it";
+}
+
 TEST(Explain, SaysWhatOtherPatternsMissed) {
   SiteReport site = missed_site();
   site.other_misses = {own_miss(), {"b", "score.product", "mm", "MatMul", "none", {}}};
-  EXPECT_THAT(explain(site), HasSubstr("  hint      docs/misses.md#softmax.axis\n"
+  EXPECT_THAT(explain(site), HasSubstr("  hint      attn-opt explain --id softmax.axis\n"
                                        "  also      [power_attention] power.base at powers (Pow): the base is 3\n"
                                        "  also      [b] score.product at mm (MatMul): none\n"));
   Report report;
@@ -274,11 +350,11 @@ TEST(Explain, SaysHowMasksWereRead) {
 
 TEST(Explain, SaysWhyASiteIsRefused) {
   EXPECT_THAT(explain(refused_site()), HasSubstr("  reason    draw 3 (all keys masked): 0.3 off\n"
-                                                 "  hint      docs/misses.md#verification.failed\n"));
+                                                 "  hint      attn-opt explain --id verification.failed\n"));
   SiteReport unverified = fused_site();
   unverified.verification->verdict = Verdict::kUnverified;
   unverified.verification->reason = "there is no kernel";
-  EXPECT_THAT(explain(unverified), HasSubstr("  reason    there is no kernel\n  hint      docs/misses.md#verification.unverified\n"));
+  EXPECT_THAT(explain(unverified), HasSubstr("  reason    there is no kernel\n  hint      attn-opt explain --id verification.unverified\n"));
 }
 
 }  // namespace

@@ -77,7 +77,8 @@ def check_sarif(sarif, report):
         assert short.endswith((".", ":")) and full.startswith(short) and len(short) > 20, rule
         assert len(rule["help"]["markdown"]) > 60, f"no help for {rule['id']}"
         (place,) = result["locations"]
-        artifact = place["physicalLocation"]["artifactLocation"]
+        in_model = result["relatedLocations"][0] if "relatedLocations" in result else place
+        artifact = in_model["physicalLocation"]["artifactLocation"]
         assert single["artifacts"][artifact["index"]]["location"]["uri"] == artifact["uri"]
         assert place["logicalLocations"][0]["name"]
     unfused = [site["miss"]["id"] for site in report["sites"] if site["miss"]]
