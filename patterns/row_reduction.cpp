@@ -147,7 +147,7 @@ Value& before_float_casts(Value& value, Facts& facts) {
 
 Value& unmoved(Value& value, Facts& facts) {
   Value* seen = &before_float_casts(value, facts);
-  for (int step = 0; step < kMaxSteps && seen->producer && (has(*seen->producer, Trait::kKeepsAll) || seen->producer->is("Expand")); ++step)
+  for (int step = 0; step < kMaxReductionSteps && seen->producer && (has(*seen->producer, Trait::kKeepsAll) || seen->producer->is("Expand")); ++step)
     seen = &before_float_casts(*seen->producer->inputs[0], facts);
   return *seen;
 }

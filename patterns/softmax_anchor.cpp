@@ -96,8 +96,9 @@ bool is_largest_beside(const SoftmaxSite& softmax, Facts& facts) {
   Value *maximum = softmax.lowered_by, *largest = nullptr, *sink = nullptr;
   if (!maximum || softmax.sinks.size() != 1) return false;
   for (const bool is_first : {true, false}) {
-    const std::vector<Matcher> operands = is_first ? std::vector{any(&largest), any(&sink)} : std::vector{any(&sink), any(&largest)};
-    if (!op("Max", operands)(before_float_casts(*maximum, facts), facts) || !reduced_axis_of("ReduceMax", *largest, *softmax.input, facts)) continue;
+    Value** const first = is_first ? &largest : &sink;
+    Value** const second = is_first ? &sink : &largest;
+    if (!op("Max", {any(first), any(second)})(before_float_casts(*maximum, facts), facts) || !reduced_axis_of("ReduceMax", *largest, *softmax.input, facts)) continue;
     const auto number = facts.uniform(*sink);
     return number ? number == facts.uniform(*softmax.sinks[0]) : &unmoved(*sink, facts) == &unmoved(*softmax.sinks[0], facts);
   }

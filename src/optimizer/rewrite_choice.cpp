@@ -2,13 +2,12 @@
 
 #include "src/io/nearest_name.h"
 #include "src/optimizer/rewriting.h"
+#include "src/optimizer/sites.h"
 
 namespace attn_opt {
 namespace {
 
 constexpr std::string_view kAll = "all";
-
-bool contains(const std::vector<std::string>& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
 
 Status check_name(const std::string& option, const std::string& name, const std::vector<const Rewrite*>& known) {
   if (std::ranges::any_of(known, [&](const Rewrite* rewrite) { return rewrite->name() == name; })) return {};

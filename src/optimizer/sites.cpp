@@ -16,10 +16,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 SiteReport reported(const Node& anchor, const Pattern& pattern) {
   SiteReport site;
   site.name = anchor.label();
@@ -37,11 +33,6 @@ SiteReport reported(const Node& anchor, const Pattern& pattern) {
 bool is_local_attention(const Graph& graph) {
   const onnx::FunctionProto* function = graph.outermost().function();
   return function && function->domain() == kLocalAttentionDomain && function->name().starts_with("LocalAttention");
-}
-
-/// True for a node of which nothing is read.
-bool is_dead(const Node& node) {
-  return std::ranges::all_of(node.outputs, [](const Value* output) { return !output || output->unused(); });
 }
 
 void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Report& report, FoundSites& found,
@@ -111,6 +102,8 @@ void merge_lines(const FoundSites& found, Report& report) {
   }
   report.sites = std::move(lines);
 }
+
+bool contains(const std::vector<std::string>& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
 
 bool is_dead(const Node& node) {
   return std::ranges::all_of(node.outputs, [](const Value* output) { return !output || output->unused(); });

@@ -23,6 +23,9 @@ struct MatchedSite {
 /// As OptimizeOptions::trace.
 using MissTrace = decltype(OptimizeOptions::trace);
 
+/// True if NAME is one of NAMES.
+bool contains(const std::vector<std::string>& names, std::string_view name);
+
 /// True for a node of which nothing is read.
 bool is_dead(const Node& node);
 

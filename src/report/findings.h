@@ -16,7 +16,7 @@ struct Finding {
   bool is_error = false;  ///< numbers differ, or a fusion was lost
   std::string message;
   std::string graph, name;  ///< of the site; an output's name with graph ""
-  std::string module, source_file;  ///< of the site, as far as they are known
+  std::string module = {}, source_file = {};  ///< of the site, as far as they are known
   int source_line = 0;
 };
 

@@ -12,7 +12,7 @@ namespace attn_opt {
 namespace {
 
 using Outcome = SiteReport::Outcome;
-constexpr size_t kWidestName = 60, kOutcomeWidth = 11;
+constexpr size_t kRewriteOutcomeWidth = 11;
 
 /// What phrases.h says of a site's place, verdict and miss, of REWRITE.
 SiteReport as_site(const RewriteReport& rewrite) {
@@ -33,7 +33,7 @@ std::string change_phrase(const RewriteReport& rewrite) {
   return fmt::format("{} node{} become{} {}", nodes, nodes == 1 ? "" : "s", nodes == 1 ? "s" : "", written);
 }
 
-int count(const Report& report, Outcome outcome) {
+int count_of_rewrites(const Report& report, Outcome outcome) {
   return static_cast<int>(std::ranges::count(report.rewrites, outcome, &RewriteReport::outcome));
 }
 
@@ -55,21 +55,21 @@ std::string rewrites_total(const Report& report) {
     return rewrite.outcome == Outcome::kFused && rewrite.verification && rewrite.verification->verdict == Verdict::kVerified;
   });
   return fmt::format("rewrites: {} applied ({} verified), {} refused, {} missed{}\n", report.rewritten(), verified,
-                     count(report, Outcome::kRefused), count(report, Outcome::kMissed),
+                     count_of_rewrites(report, Outcome::kRefused), count_of_rewrites(report, Outcome::kMissed),
                      report.has_rewrites_left ? "; the rounds were not enough, and more may be left" : "");
 }
 
 std::string rewrite_lines(const Report& report) {
   std::string text;
   for (const RewriteReport& rewrite : report.rewrites)
-    text += fmt::format("{:<{}}{}\n", outcome_of(rewrite), kOutcomeWidth, site_name(as_site(rewrite), kWidestName)) +
-            wrapped(rewrite_phrase(rewrite), kOutcomeWidth);
+    text += fmt::format("{:<{}}{}\n", outcome_of(rewrite), kRewriteOutcomeWidth, site_name(as_site(rewrite))) +
+            wrapped(rewrite_phrase(rewrite), kRewriteOutcomeWidth);
   return text;
 }
 
 std::string explain(const RewriteReport& rewrite) {
   const SiteReport site = as_site(rewrite);
-  std::string text = fmt::format("{}  {}  [{}]\n", site_name(site, kWidestName), outcome_of(rewrite), rewrite.pattern);
+  std::string text = fmt::format("{}  {}  [{}]\n", site_name(site), outcome_of(rewrite), rewrite.pattern);
   const auto entry = [&text](std::string_view key, const std::string& what) {
     constexpr size_t kIndent = 12;
     std::string lines = wrapped(what, kIndent);

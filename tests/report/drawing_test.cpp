@@ -27,7 +27,7 @@ Report two_alike() {
 
 Diagram before() { return diagram_of(to_json(full_report())["groups"][0]["before"]); }
 
-std::string rendered(ReportFormat format, const json& report) {
+std::string drawn_report(ReportFormat format, const json& report) {
   const auto stream = make_report_stream(format, ReportScope::kOne);
   std::string text = stream->begin();
   text += stream->add({"in.onnx", "", 0, "", 1.5, report});
@@ -101,7 +101,7 @@ TEST(Placement, BoxesLieBelowWhatTheyReadAndApart) {
 }
 
 TEST(Dot, QuotesWhatNamesHold) {
-  const std::string text = rendered(ReportFormat::kDot, to_json(full_report()));
+  const std::string text = drawn_report(ReportFormat::kDot, to_json(full_report()));
   EXPECT_THAT(text, AllOf(HasSubstr("digraph \"in.onnx\""), HasSubstr("</script>\\\"v\\\"&"), HasSubstr("Softmax\\n/layers.0")));
 }
 
@@ -111,13 +111,13 @@ TEST(Mermaid, EscapesWhatNamesHold) {
 }
 
 TEST(Html, NamesCannotEndTheScriptTheyStandIn) {
-  const std::string page = rendered(ReportFormat::kHtml, to_json(full_report()));
+  const std::string page = drawn_report(ReportFormat::kHtml, to_json(full_report()));
   EXPECT_THAT(page, AllOf(HasSubstr("<!doctype html>"), HasSubstr("\\u003c/script>"), Not(HasSubstr("</script>\\\"v")), ::testing::EndsWith("</html>\n")));
   EXPECT_THAT(page, AllOf(Not(HasSubstr(" src=")), Not(HasSubstr("https://"))));
 }
 
 TEST(Svg, IsOneElementWithEachDrawing) {
-  const std::string picture = rendered(ReportFormat::kSvg, to_json(full_report()));
+  const std::string picture = drawn_report(ReportFormat::kSvg, to_json(full_report()));
   EXPECT_THAT(picture, ::testing::StartsWith("<svg xmlns="));
   EXPECT_EQ(picture.find("without Graphviz") == std::string::npos, can_place());
 }
