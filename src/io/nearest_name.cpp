@@ -37,7 +37,7 @@ std::optional<std::string> nearest_name(const std::string& name, const std::vect
       nearest = &candidate;
     }
   }
-  if (least > std::max<size_t>(1, nearest->size() / 3)) return std::nullopt;
+  if (least > std::max<size_t>(1, (nearest->size() + 1) / 3)) return std::nullopt;
   return *nearest;
 }
 

@@ -36,7 +36,7 @@ std::string shape_text(const json& tensor, size_t widest_size) {
   return fmt::format("[{}]", joined(sizes, ", "));
 }
 
-std::string title_of(const json& tensor) {
+std::string tensor_title(const json& tensor) {
   constexpr size_t kWhole = 400;
   return fmt::format("{}\n{} {}", text_of(tensor.at("name")), text_of(tensor.at("type")), shape_text(tensor, kWhole));
 }
@@ -98,7 +98,7 @@ Box tensor_box(const json& tensor, Box::Kind kind) {
   box.heading = box.role.empty() ? tail(name, kWidestLine) : box.role;
   if (!box.role.empty()) box.lines.push_back(tail(name, kWidestLine));
   if (const std::string shape = shape_text(tensor, kWidestSize); !shape.empty()) box.lines.push_back(elided(shape, kWidestLine));
-  box.title = title_of(tensor);
+  box.title = tensor_title(tensor);
   return box;
 }
 
@@ -134,11 +134,11 @@ class DiagramMaker {
     const int from = maker.is_null() ? add_box(tensor_box(tensor, Box::Kind::kInput)) : maker.get<int>();
     std::string label = maker.is_null() ? "" : elided(shape_text(tensor, kWidestSize), kWidestLine);
     for (const json& reader : readers) {
-      diagram_.arrows.push_back({from, reader.get<int>(), label, title_of(tensor)});
+      diagram_.arrows.push_back({from, reader.get<int>(), label, tensor_title(tensor)});
       label.clear();
     }
     if (readers.empty() && !maker.is_null())
-      diagram_.arrows.push_back({from, add_box(tensor_box(tensor, Box::Kind::kOutput)), "", title_of(tensor)});
+      diagram_.arrows.push_back({from, add_box(tensor_box(tensor, Box::Kind::kOutput)), "", tensor_title(tensor)});
   }
 
   const json& graph_;

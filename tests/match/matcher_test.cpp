@@ -213,7 +213,8 @@ TEST(Matcher, Products) {
   double number_seen = 0;
   Value *x = nullptr, *tanh = nullptr;
   const Matcher product = product_of({any(&x), op("Tanh", {any(&tanh)})}, &number_seen);
-  EXPECT_TRUE(MatcherCase("t = Tanh (z) a = Mul (t, two) b = Mul (twos, a) y = Mul (x, b)").fits(product));
+  MatcherCase of_three("t = Tanh (z) a = Mul (t, two) b = Mul (twos, a) y = Mul (x, b)");
+  EXPECT_TRUE(of_three.fits(product));
   EXPECT_EQ(number_seen, 4);
   EXPECT_EQ(x->name, "x");
   EXPECT_TRUE(MatcherCase("t = Tanh (z) a = Div (x, two) y = Mul (a, t)").fits(product));

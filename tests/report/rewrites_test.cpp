@@ -79,7 +79,7 @@ TEST(ReportRewrites, InText) {
 
 TEST(ReportRewrites, Explained) {
   EXPECT_THAT(explain(applied()), HasSubstr("/norm/Mul  rewritten  [rms-norm]\n  nodes     /norm/Mul, /norm/Sqrt\n  written   RMSNormalization\n"));
-  EXPECT_THAT(explain(refused()), HasSubstr("  stopped   at /norm/Mul (Mul): y differs by 2\n  hint      docs/misses.md#verification.failed\n"));
+  EXPECT_THAT(explain(refused()), HasSubstr("  stopped   at /norm/Mul (Mul): y differs by 2\n  hint      attn-opt explain --id verification.failed\n"));
 }
 
 }  // namespace
