@@ -30,8 +30,14 @@ class ProductMatch {
   }
 
  private:
-  /// PRODUCT times VALUE.
+  /// PRODUCT times VALUE; a number that VALUE is divided by counts as one, whatever the factors are.
   Product with(Product product, Value& value) {
+    const Node* node = canonical(value, facts_).producer;
+    const auto divisor = node && node->is("Div") ? facts_.uniform(*node->inputs[1]) : std::nullopt;
+    if (divisor && *divisor != 0) {
+      product.coefficient /= *divisor;
+      return with(std::move(product), *node->inputs[0]);
+    }
     if (const auto known = facts_.uniform(value)) product.coefficient *= *known;
     else product.factors.push_back(&value);
     return product;
