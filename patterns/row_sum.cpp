@@ -71,31 +71,33 @@ class SumReader {
 
   /// Max(t, x)  =>  t      Clip(t, x)  =>  t      t + x  =>  t, x being positive and as good as nothing      t + Cast(t == 0)  =>  t
   Value* before_bound(const Node& node) {
-    if (!node.is("Max") && !node.is("Add") && !node.is("Clip")) return nullptr;
+    const bool is_sum = node.is("Add") || node.is("Sub"), takes_first = node.is("Clip") || node.is("Sub");
+    if (!node.is("Max") && !is_sum && !node.is("Clip")) return nullptr;
     if (node.is("Clip") && node.input(2)) return nullptr;
-    for (size_t at = 0; node.inputs.size() >= 2 && at < (node.is("Clip") ? 1 : 2); ++at) {
+    for (size_t at = 0; node.inputs.size() >= 2 && at < (takes_first ? 1 : 2); ++at) {
       Value *sum = node.inputs[at], *bound = node.inputs[1 - at];
       if (!sum || !bound || (node.is("Max") && node.inputs.size() != 2)) return nullptr;
-      const auto number = facts_.uniform(*bound);
+      auto number = facts_.uniform(*bound);
+      if (node.is("Sub") && !number) return nullptr;
+      if (node.is("Sub")) number = -*number;
       read_.is_inexact = number && *number > 0 && *number <= kMostAdded;
       read_.is_never_zero = read_.is_inexact || (node.is("Add") && is_one_for_zero(*bound, *sum));
-      if (read_.is_never_zero || (node.is("Add") && add(*bound, *sum, *node.outputs[0]))) return sum;
+      if (read_.is_never_zero || (is_sum && add(*bound, number, *sum, *node.outputs[0]))) return sum;
     }
     return nullptr;
   }
 
-  /// t + Exp(x)  =>  t      t + 1  =>  t, where the other, which OTHER is entered for, does not make SUM larger
-  bool add(Value& other, Value& sum, Value& whole) {
-    const auto number = facts_.uniform(other);
+  /// t + Exp(x)  =>  t      t + 1  =>  t      t - -1  =>  t, where the other, which OTHER is entered for, does not make SUM larger
+  bool add(Value& other, std::optional<double> number, Value& sum, Value& whole) {
     const MaybeShape before = facts_.shape(sum), after = facts_.shape(whole);
     if (number ? !(*number > 0) : !is_exponential(unmoved(other, facts_), facts_)) return false;
     if (!before || !after || *before != *after) return false;
-    enter(other, axes_);
+    enter(other, number, axes_);
     return true;
   }
 
-  void enter(Value& other, const std::vector<int>& axes) {
-    read_.others.push_back({&other, axes, std::log(is_inverse_ ? 1 / read_.factor : read_.factor)});
+  void enter(Value& other, std::optional<double> number, const std::vector<int>& axes) {
+    read_.others.push_back({&other, number, axes, std::log(is_inverse_ ? 1 / read_.factor : read_.factor)});
   }
 
   /// True if NUMBER is 1 where SUM is 0, and 0 elsewhere.
@@ -146,7 +148,7 @@ class SumReader {
     };
     if (std::ranges::count_if(node->inputs, is_column) + 1 != std::ssize(node->inputs)) return rows;
     for (Value* input : node->inputs) {
-      if (is_column(input)) enter(*input, rows->axes);
+      if (is_column(input)) enter(*input, facts_.uniform(*input), rows->axes);
       else rows->value = &canonical(*input, facts_);
     }
     return rows;

@@ -6,9 +6,10 @@
 //
 //   Where(t > 0, t, 1)      Where(t == 0, 1, t)      t + Cast(t == 0)      Max(t, 1e-9)      Clip(t, 1e-9)      t + 1e-9
 //
-// Exponentials of a number for each row, and numbers, may be added to the sum: t + Exp(x), t + 1.
+// Exponentials of a number for each row, and numbers, may be added to the sum: t + Exp(x), t + 1, t - -1.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "patterns/row_reduction.h"
@@ -18,6 +19,7 @@ namespace attn_opt {
 /// Exponentials, or a number, beside those that were added up.
 struct AddedToSum {
   Value* value = nullptr;
+  std::optional<double> number = {};  ///< that is added, if it is known: of a difference, not what VALUE holds
   std::vector<int> axes;  ///< of the rows, in which those of what it was added to lie; less than 0: of size 1
   double raised = 0;      ///< what their exponents are less by than where all is multiplied with the factor of the sum
 };

@@ -32,18 +32,22 @@ class ColumnReader {
   ColumnReader(const Lowering& lowering, Node& reader, MatchContext& context)
       : lowering_(lowering), reader_(reader), context_(context), facts_(context.facts) {}
 
-  /// What VALUE is exp() of, before it was lowered.
-  std::optional<Column> logarithm(Value& value) {
-    if (const auto number = facts_.uniform(value)) {
-      if (!(*number > 0) || !std::isfinite(*number) || lowering_.by) return std::nullopt;
-      return Column{nullptr, std::log(*number) + lowering_.number};
-    }
-    if (Value* exponent = exponent_of(value, reader_, context_)) return raised(*exponent);
-    return moved(value, &ColumnReader::logarithm);
-  }
+  /// What ADDED is exp() of, before it was lowered.
+  std::optional<Column> logarithm(const AddedToSum& added) { return added.number ? logarithm_of(*added.number) : logarithm_of(*added.value); }
 
  private:
   using Way = std::optional<Column> (ColumnReader::*)(Value&);
+
+  std::optional<Column> logarithm_of(double number) const {
+    if (!(number > 0) || !std::isfinite(number) || lowering_.by) return std::nullopt;
+    return Column{nullptr, std::log(number) + lowering_.number};
+  }
+
+  std::optional<Column> logarithm_of(Value& value) {
+    if (const auto number = facts_.uniform(value)) return logarithm_of(*number);
+    if (Value* exponent = exponent_of(value, reader_, context_)) return raised(*exponent);
+    return moved(value, &ColumnReader::logarithm_of);
+  }
 
   /// EXPONENT before it was lowered.
   ///
@@ -113,7 +117,7 @@ Value* placed_among(const SummedRows& rows, Value& column, const std::vector<int
 }  // namespace
 
 Value* column_of(const AddedToSum& added, const Lowering& lowering, const SummedRows& rows, Node& reader, MatchContext& context) {
-  const auto column = ColumnReader(lowering, reader, context).logarithm(*added.value);
+  const auto column = ColumnReader(lowering, reader, context).logarithm(added);
   if (!column) return nullptr;
   InnerValues inner(reader, context);
   const double number = column->number + added.raised;

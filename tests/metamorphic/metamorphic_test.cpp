@@ -115,7 +115,7 @@ class Trial {
         {"rows_flattened_bias", "Reshape through the flat tensor"},
     };
     return std::ranges::any_of(kLosses, [&](const Loss& loss) {
-      return parent.one.name.ends_with(loss.parent) && std::ranges::find(variant.steps, loss.respelling) != variant.steps.end();
+      return parent.one.name.find(loss.parent) != std::string::npos && std::ranges::find(variant.steps, loss.respelling) != variant.steps.end();
     });
   }
 
