@@ -30,26 +30,21 @@ class ProductMatch {
   }
 
  private:
-  /// PRODUCT times VALUE; a number that VALUE is divided by counts as one, whatever the factors are.
+  /// PRODUCT times VALUE.
   Product with(Product product, Value& value) {
-    const Node* node = canonical(value, facts_).producer;
-    const auto divisor = node && node->is("Div") ? facts_.uniform(*node->inputs[1]) : std::nullopt;
-    if (divisor && *divisor != 0) {
-      product.coefficient /= *divisor;
-      return with(std::move(product), *node->inputs[0]);
-    }
     if (const auto known = facts_.uniform(value)) product.coefficient *= *known;
     else product.factors.push_back(&value);
     return product;
   }
 
+  /// Factors are taken apart where they can be, before they are tried whole: a number in them is then one of the coefficient's.
   bool search(Product product, const std::function<bool(double)>& test) {
     if (++ways_ > kMostWays || product.factors.size() > matchers_.size()) return false;
-    if (product.factors.size() == matchers_.size() && test(product.coefficient) && fits(product.factors)) return true;
-    if (product.whole == product.factors.size()) return false;
-    Product kept = product;
-    ++kept.whole;
-    return expanded(product, test) || search(std::move(kept), test);
+    if (product.whole == product.factors.size())
+      return product.factors.size() == matchers_.size() && test(product.coefficient) && fits(product.factors);
+    if (expanded(product, test)) return true;
+    ++product.whole;
+    return search(std::move(product), test);
   }
 
   /// search() with the first factor that may be taken apart so taken.

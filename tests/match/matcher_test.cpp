@@ -224,6 +224,9 @@ TEST(Matcher, Products) {
   EXPECT_FALSE(MatcherCase("p = Mul (x, z) y = Mul (p, two)").fits(product));
   EXPECT_TRUE(MatcherCase("a = Mul (x, two) y = Mul (x, a)").fits(product_near(2, {any(&x), same(&x)})));
   EXPECT_FALSE(MatcherCase("a = Mul (x, two) y = Mul (z, a)").fits(product_near(2, {any(&x), same(&x)})));
+  MatcherCase scaled("a = Div (x, two) t = Tanh (a) y = Mul (a, t)");
+  EXPECT_TRUE(scaled.fits(product_near(1, {any(&x), op("Tanh", {same(&x)})}))) << "a factor that is a quotient itself";
+  EXPECT_EQ(x->name, "a");
 }
 
 TEST(Matcher, TheMissSaysWhatWasFoundWhereItGotFurthest) {
