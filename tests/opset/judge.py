@@ -35,7 +35,7 @@ OTHER_KERNELS = {"AveragePool", "LayerNormalization"}
 
 
 def header(text, key):
-    return " ".join(re.findall(rf"^# {key}\s+(.*)$", text, re.M))
+    return " ".join(re.findall(rf"^# {key}[ \t]+(.*)$", text, re.M))
 
 
 def is_valid(model):

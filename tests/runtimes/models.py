@@ -41,7 +41,7 @@ class Judged:
 
 def _case(path, cases):
     """A regression case (docs/cases.md): its RUN and FEED lines."""
-    header = re.findall(r"^# (RUN|FEED)\s+(.*)$", path.read_text(), flags=re.M)
+    header = re.findall(r"^# (RUN|FEED)[ \t]+(.*)$", path.read_text(), flags=re.M)
     options = [word for key, text in header if key == "RUN" for word in text.split()]
     words = [word.split("=", 1) for key, text in header if key == "FEED" for word in text.split()]
     judged = Judged(str(path.relative_to(cases).with_suffix("")), path)
