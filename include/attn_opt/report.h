@@ -58,17 +58,25 @@ struct SiteGraph {
   static constexpr size_t kMostNodes = 64;
 };
 
-/// What became of one site.
-struct SiteReport {
+/// What became of one place of a model.
+struct PlaceReport {
   enum class Outcome { kFused, kMissed, kRefused };  ///< refused: recognised, but verification or --strict said no
-  std::string name;     ///< label of the anchor node
-  std::string op;       ///< operator of the anchor node: "Softmax", "com.microsoft::MultiHeadAttention"
-  std::string graph;    ///< "main", or the path of bodies: "main/If_3:then_branch"
-  std::string module;   ///< of the user's program: "model.layers.0.self_attn"; empty: not known
-  std::string source_file;  ///< of the user's program; empty: not known
-  int source_line = 0;      ///< from 1
+  std::string name;   ///< label of the node at which a pattern matched or not
+  std::string op;     ///< operator of that node: "Softmax", "com.microsoft::MultiHeadAttention"
+  std::string graph;  ///< "main", or the path of bodies: "main/If_3:then_branch"
   std::string pattern;
   Outcome outcome = Outcome::kMissed;
+  std::vector<std::string> peeled;
+  std::optional<Verification> verification;        ///< none with --verify off
+  std::string miss_id, miss_node, miss_op, found;  ///< of those that were refused or missed: the miss that got furthest
+  double match_seconds = 0;
+};
+
+/// What became of one site of attention.
+struct SiteReport : PlaceReport {
+  std::string module;       ///< of the user's program: "model.layers.0.self_attn"; empty: not known
+  std::string source_file;  ///< of the user's program; empty: not known
+  int source_line = 0;      ///< from 1
   std::string type;                        ///< of Q, K and V: "float16"; empty: not known
   std::optional<SiteGraph> before, after;  ///< with OptimizeOptions::draw
 
@@ -79,30 +87,17 @@ struct SiteReport {
   bool is_causal = false;    ///< as written
   std::string mask_reading;  ///< which masks is_causal says, and why not the others
   double scale = 0, softcap = 0;
-  std::vector<std::string> peeled;
   std::vector<Precondition> preconditions;
-  std::optional<Verification> verification;  ///< none with --verify off
-  std::optional<Effect> effect;              ///< of fused sites
+  std::optional<Effect> effect;  ///< of fused sites
 
-  // missed: the miss that got furthest
-  std::string miss_id, miss_node, miss_op, found;
+  // missed
   std::vector<OtherMiss> other_misses;  ///< of further patterns at the same node
-  double match_seconds = 0;
 };
 
-/// What became of one place where a rewrite (rewrite.h) matched.
-struct RewriteReport {
-  SiteReport::Outcome outcome = SiteReport::Outcome::kMissed;  ///< kFused: applied
-  std::string name;     ///< label of the node at which it matched
-  std::string op;       ///< operator of that node
-  std::string graph;    ///< as of a SiteReport
-  std::string pattern;  ///< name of the rewrite
-  std::vector<std::string> nodes;  ///< labels of those that are replaced
+/// What became of one place where a rewrite (rewrite.h) matched. kFused: it was applied.
+struct RewriteReport : PlaceReport {
+  std::vector<std::string> nodes;      ///< labels of those that are replaced
   std::vector<std::string> operators;  ///< those that are written instead
-  std::vector<std::string> peeled;
-  std::optional<Verification> verification;
-  std::string miss_id, miss_node, miss_op, found;  ///< of those that were refused or missed
-  double match_seconds = 0;
 };
 
 /// How many nodes of an operator the model had and has.

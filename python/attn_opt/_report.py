@@ -77,17 +77,32 @@ class Verification(_View):
     explained_by: List[str] = _attribute("explained_by", "Assumed preconditions that differences were put down to.")
 
 
-class Site(_View):
-    """One attention and what came of it."""
+class _Place(_View):
+    """One place of the model and what came of it."""
 
-    __slots__ = ("explanation",)
+    __slots__ = ()
     name: str = _attribute("name", "The node at which it was found.")
     op: str = _attribute("op", "That node's operator.")
     graph: str = _attribute("graph", "'main', or the path of bodies.")
+    pattern: Optional[str] = _attribute("pattern", "Name of the pattern or rewrite.")
+
+    @property
+    def miss(self) -> Optional[SiteMiss]:
+        """Why nothing was written; of missed places, and of refused ones that could not be written."""
+        return SiteMiss(self._json["miss"]) if self._json["miss"] else None
+
+    @property
+    def verification(self) -> Optional[Verification]:
+        return Verification(self._json["verification"]) if self._json["verification"] else None
+
+
+class Site(_Place):
+    """One attention and what came of it."""
+
+    __slots__ = ("explanation",)
     module: Optional[str] = _attribute("module", "Module of the user's program, 'model.layers.0.self_attn'; None: not known.")
     source_file: Optional[str] = _attribute("source_file", "The user's file; None: not known.")
     source_line: Optional[int] = _attribute("source_line", "From 1.")
-    pattern: Optional[str] = _attribute("pattern", "Name of the pattern.")
     outcome: str = _attribute("outcome", "'fused', 'refused' or 'missed'.")
     form: Optional[str] = _attribute("form", "'3d' or '4d': operands of the written node.")
     q_heads: Optional[int] = _attribute("q_heads", "None where the model does not fix them.")
@@ -116,18 +131,9 @@ class Site(_View):
         return self.outcome == "fused"
 
     @property
-    def miss(self) -> Optional[SiteMiss]:
-        """Why it was not fused; of missed sites, and of refused ones that could not be written."""
-        return SiteMiss(self._json["miss"]) if self._json["miss"] else None
-
-    @property
     def other_misses(self) -> List[OtherMiss]:
         """What further patterns missed at the same node."""
         return [OtherMiss(one) for one in self._json["other_misses"]]
-
-    @property
-    def verification(self) -> Optional[Verification]:
-        return Verification(self._json["verification"]) if self._json["verification"] else None
 
     @property
     def preconditions(self) -> List[Precondition]:
@@ -140,14 +146,10 @@ class Site(_View):
         return f"<Site {self.name}: {self.outcome}>"
 
 
-class Rewritten(_View):
+class Rewritten(_Place):
     """What became of one place where a rewrite matched."""
 
     __slots__ = ()
-    name: str = _attribute("name", "Of the node at which it matched.")
-    op: str = _attribute("op", "Operator of that node.")
-    graph: str = _attribute("graph", "'main', or the path of bodies.")
-    pattern: str = _attribute("pattern", "Name of the rewrite.")
     outcome: str = _attribute("outcome", "'rewritten', 'refused' or 'missed'.")
     summary: str = _attribute("summary", "What happened, in one line.")
     nodes: List[str] = _attribute("nodes", "Names of the nodes that were replaced.")
@@ -156,14 +158,6 @@ class Rewritten(_View):
     @property
     def applied(self) -> bool:
         return bool(self._json["outcome"] == "rewritten")
-
-    @property
-    def verification(self) -> Optional[Verification]:
-        return None if self._json["verification"] is None else Verification(self._json["verification"])
-
-    @property
-    def miss(self) -> Optional[SiteMiss]:
-        return None if self._json["miss"] is None else SiteMiss(self._json["miss"])
 
     def __str__(self) -> str:
         return f"{self.name}  {self.summary}"

@@ -18,16 +18,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Outcome = SiteReport::Outcome;
 
-void enter_miss(const Miss& miss, Outcome outcome, RewriteReport& line) {
-  line.outcome = outcome;
-  line.miss_id = miss.id;
-  line.found = miss.found;
-  if (!miss.peeled.empty()) line.peeled = miss.peeled;
-  if (!miss.node) return;
-  line.miss_node = miss.node->label();
-  line.miss_op = operator_name(*miss.node);
-}
-
 /// A place where a rewrite matched.
 struct Candidate {
   const Rewrite* rewrite;
@@ -77,10 +67,7 @@ class Round {
     if (!matched && options_.trace) options_.trace(rewrite.name(), node, matched.error());
     if (!matched && matched.error().id == kNoMatch) return;
     RewriteReport line;
-    line.name = node.label();
-    line.op = operator_name(node);
-    line.graph = graph_path(*node.graph);
-    line.pattern = std::string(rewrite.name());
+    enter_place(node, rewrite.name(), line);
     line.match_seconds = seconds_since(start);
     if (matched) {
       line.peeled = matched->peeled;

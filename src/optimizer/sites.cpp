@@ -18,14 +18,11 @@ using Clock = std::chrono::steady_clock;
 
 SiteReport reported(const Node& anchor, const Pattern& pattern) {
   SiteReport site;
-  site.name = anchor.label();
-  site.op = operator_name(anchor);
-  site.graph = graph_path(*anchor.graph);
+  enter_place(anchor, pattern.name(), site);
   Provenance provenance = provenance_of(anchor);
   site.module = std::move(provenance.module);
   site.source_file = std::move(provenance.source_file);
   site.source_line = provenance.source_line;
-  site.pattern = std::string(pattern.name());
   return site;
 }
 
@@ -117,14 +114,21 @@ void enter_match(const Match& match, SiteReport& line) {
   if (match.sdpa.type != onnx::TensorProto::UNDEFINED) line.type = type_name(match.sdpa.type);
 }
 
-void enter_miss(const Miss& miss, SiteReport::Outcome outcome, SiteReport& site) {
-  site.outcome = outcome;
-  site.miss_id = miss.id;
-  site.found = miss.found;
-  if (!miss.peeled.empty()) site.peeled = miss.peeled;
+void enter_place(const Node& node, std::string_view pattern, PlaceReport& line) {
+  line.name = node.label();
+  line.op = operator_name(node);
+  line.graph = graph_path(*node.graph);
+  line.pattern = std::string(pattern);
+}
+
+void enter_miss(const Miss& miss, PlaceReport::Outcome outcome, PlaceReport& line) {
+  line.outcome = outcome;
+  line.miss_id = miss.id;
+  line.found = miss.found;
+  if (!miss.peeled.empty()) line.peeled = miss.peeled;
   if (!miss.node) return;
-  site.miss_node = miss.node->label();
-  site.miss_op = operator_name(*miss.node);
+  line.miss_node = miss.node->label();
+  line.miss_op = operator_name(*miss.node);
 }
 
 std::string graph_path(const Graph& graph) {

@@ -64,8 +64,10 @@ auto guarded(const Node& anchor, Step step) -> decltype(step()) {
   }
 }
 
+/// Enters NODE, at which PATTERN or a rewrite of that name looked, into a line of the report.
+void enter_place(const Node& node, std::string_view pattern, PlaceReport& line);
 /// Enters MISS into a line of the report that is no fusion: kMissed or kRefused.
-void enter_miss(const Miss& miss, SiteReport::Outcome outcome, SiteReport& site);
+void enter_miss(const Miss& miss, PlaceReport::Outcome outcome, PlaceReport& line);
 
 /// "main", or the way through bodies: "main/if_1:then_branch".
 std::string graph_path(const Graph& graph);

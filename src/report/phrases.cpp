@@ -23,15 +23,15 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
-bool has_differences(const SiteReport& site) {
-  return site.verification && site.verification->verdict != Verdict::kUnverified;
+bool has_differences(const PlaceReport& place) {
+  return place.verification && place.verification->verdict != Verdict::kUnverified;
 }
 
 }  // namespace
 
-std::string site_name(const SiteReport& site) {
-  const bool nested = !site.graph.empty() && site.graph != "main";
-  return printable(nested ? site.graph + "/" + site.name : site.name);
+std::string site_name(const PlaceReport& place) {
+  const bool nested = !place.graph.empty() && place.graph != "main";
+  return printable(nested ? place.graph + "/" + place.name : place.name);
 }
 
 std::string place_phrase(const std::string& name, const std::string& module, const std::string& source_file, int64_t source_line) {
@@ -54,17 +54,17 @@ std::string form_phrase(const SiteReport& site) {
          (site.past ? ", with past" : "") + (site.is_causal ? ", causal" : "");
 }
 
-std::string short_verdict(const SiteReport& site) {
-  if (!has_differences(site)) return verdict_phrase(site);
-  const Verification& result = *site.verification;
+std::string short_verdict(const PlaceReport& place) {
+  if (!has_differences(place)) return verdict_phrase(place);
+  const Verification& result = *place.verification;
   return fmt::format("{} ({:.2g}, {:.2g} ulp)", name_of(result.verdict), result.algebra_difference,
                      result.type_difference_ulp);
 }
 
-std::string verdict_phrase(const SiteReport& site) {
-  if (!site.verification) return "not verified";
-  const Verification& result = *site.verification;
-  if (!has_differences(site)) return std::string(name_of(result.verdict));
+std::string verdict_phrase(const PlaceReport& place) {
+  if (!place.verification) return "not verified";
+  const Verification& result = *place.verification;
+  if (!has_differences(place)) return std::string(name_of(result.verdict));
   return fmt::format("{} (algebra {:.2g}, {:.2g} ulp, {} draws{})", name_of(result.verdict),
                      result.algebra_difference, result.type_difference_ulp, result.draws,
                      result.shared ? ", as an equal site" : "");
@@ -75,7 +75,7 @@ std::string miss_phrase(const std::string& node, const std::string& op, const st
   return fmt::format("at {} ({}): {}", printable(node), op, found);
 }
 
-std::string miss_phrase(const SiteReport& site) { return miss_phrase(site.miss_node, site.miss_op, site.found); }
+std::string miss_phrase(const PlaceReport& place) { return miss_phrase(place.miss_node, place.miss_op, place.found); }
 
 std::string miss_phrase(const OtherMiss& miss) {
   return fmt::format("[{}] {} {}", miss.pattern, miss.id, miss_phrase(miss.node, miss.op, miss.found));

@@ -7,8 +7,8 @@
 
 namespace attn_opt {
 
-/// The site's name, with its graph if that is not the main one: whole, as --node takes it.
-std::string site_name(const SiteReport& site);
+/// The place's name, with its graph if that is not the main one: whole, as --node takes it.
+std::string site_name(const PlaceReport& place);
 /// What the user calls the place: "layers.0.attn (model.py:10)", or a part of it; empty where nothing is known or NAME, the
 /// site's own, says the module already.
 std::string place_phrase(const std::string& name, const std::string& module, const std::string& source_file, int64_t source_line);
@@ -19,12 +19,12 @@ std::string explain_words(const std::string& model, const std::string& graph, co
 /// "4d, 32 heads on 8, with past".
 std::string form_phrase(const SiteReport& site);
 /// "verified (3e-16, 0.4 ulp)", "not verified".
-std::string short_verdict(const SiteReport& site);
+std::string short_verdict(const PlaceReport& place);
 /// "verified (algebra 3e-16, 0.4 ulp, 12 draws)", "not verified".
-std::string verdict_phrase(const SiteReport& site);
+std::string verdict_phrase(const PlaceReport& place);
 /// "at NODE (OP): what was found".
 std::string miss_phrase(const std::string& node, const std::string& op, const std::string& found);
-std::string miss_phrase(const SiteReport& site);
+std::string miss_phrase(const PlaceReport& place);
 /// "[PATTERN] ID at NODE (OP): what was found".
 std::string miss_phrase(const OtherMiss& miss);
 /// Why recognition stopped at the node NODE of the site NAME: "Elu between Q·Kᵀ and the softmax [scores.operator]".

@@ -14,19 +14,6 @@ namespace {
 using Outcome = SiteReport::Outcome;
 constexpr size_t kRewriteOutcomeWidth = 11;
 
-/// What phrases.h says of a site's place, verdict and miss, of REWRITE.
-SiteReport as_site(const RewriteReport& rewrite) {
-  SiteReport site;
-  site.name = rewrite.name;
-  site.graph = rewrite.graph;
-  site.verification = rewrite.verification;
-  site.miss_id = rewrite.miss_id;
-  site.miss_node = rewrite.miss_node;
-  site.miss_op = rewrite.miss_op;
-  site.found = rewrite.found;
-  return site;
-}
-
 std::string change_phrase(const RewriteReport& rewrite) {
   const size_t nodes = rewrite.nodes.size();
   const std::string written = rewrite.operators.empty() ? "none" : joined(rewrite.operators, ", ");
@@ -44,9 +31,8 @@ std::string_view outcome_of(const RewriteReport& rewrite) {
 }
 
 std::string rewrite_phrase(const RewriteReport& rewrite) {
-  const SiteReport site = as_site(rewrite);
-  if (!rewrite.miss_id.empty()) return rewrite.pattern + ": " + rewrite.miss_id + " " + miss_phrase(site);
-  return rewrite.pattern + ": " + change_phrase(rewrite) + ", " + short_verdict(site);
+  if (!rewrite.miss_id.empty()) return rewrite.pattern + ": " + rewrite.miss_id + " " + miss_phrase(rewrite);
+  return rewrite.pattern + ": " + change_phrase(rewrite) + ", " + short_verdict(rewrite);
 }
 
 std::string rewrites_total(const Report& report) {
@@ -62,14 +48,13 @@ std::string rewrites_total(const Report& report) {
 std::string rewrite_lines(const Report& report) {
   std::string text;
   for (const RewriteReport& rewrite : report.rewrites)
-    text += fmt::format("{:<{}}{}\n", outcome_of(rewrite), kRewriteOutcomeWidth, site_name(as_site(rewrite))) +
+    text += fmt::format("{:<{}}{}\n", outcome_of(rewrite), kRewriteOutcomeWidth, site_name(rewrite)) +
             wrapped(rewrite_phrase(rewrite), kRewriteOutcomeWidth);
   return text;
 }
 
 std::string explain(const RewriteReport& rewrite) {
-  const SiteReport site = as_site(rewrite);
-  std::string text = fmt::format("{}  {}  [{}]\n", site_name(site), outcome_of(rewrite), rewrite.pattern);
+  std::string text = fmt::format("{}  {}  [{}]\n", site_name(rewrite), outcome_of(rewrite), rewrite.pattern);
   const auto entry = [&text](std::string_view key, const std::string& what) {
     constexpr size_t kIndent = 12;
     std::string lines = wrapped(what, kIndent);
@@ -78,9 +63,9 @@ std::string explain(const RewriteReport& rewrite) {
   entry("peeled", joined(rewrite.peeled, " -> "));
   entry("nodes", joined(rewrite.nodes, ", "));
   entry("written", joined(rewrite.operators, ", "));
-  if (rewrite.verification) entry("verdict", verdict_phrase(site));
+  if (rewrite.verification) entry("verdict", verdict_phrase(rewrite));
   if (rewrite.miss_id.empty()) return text;
-  entry("stopped", miss_phrase(site));
+  entry("stopped", miss_phrase(rewrite));
   const std::string hint = hint_of(rewrite.miss_id);
   entry(hint.empty() ? "miss" : "hint", hint.empty() ? rewrite.miss_id : hint);
   return text;
