@@ -29,14 +29,14 @@ struct EmitOptions {
 /// What was written for a match, not yet committed.
 struct Emission {
   Edit edit;
-  std::string form;             ///< "3d" or "4d"
+  std::string form = {};        ///< "3d" or "4d"
   int64_t kv_group = 1;         ///< query heads per key/value head
   bool has_past = false;        ///< the node takes past_key and past_value
   Node* attention = nullptr;
   double scale = 1;             ///< of the scores, in double; the node's attribute holds it rounded to float
-  std::vector<Precondition> preconditions;  ///< the match's, and those the written form adds
-  Shape scores;                 ///< (B, H, L, S)
-  std::vector<Node*> removed;   ///< nodes that the edit leaves dead
+  std::vector<Precondition> preconditions = {};  ///< the match's, and those the written form adds
+  Shape scores = {};            ///< (B, H, L, S)
+  std::vector<Node*> removed = {};  ///< nodes that the edit leaves dead
   bool is_causal = false;       ///< the node's attribute
   const TargetRules* target = &rules_of(Target::kPortable);  ///< what was written keeps its rules
   std::string mask_reading = {};  ///< which masks is_causal says, and why not the others; empty if there are none

@@ -23,8 +23,10 @@ Expected<std::vector<ChosenRewrite>> chosen_rewrites(const OptimizeOptions& opti
   for (const auto& rewrite : rewrites()) built_in.push_back(rewrite.get());
   for (const auto& rewrite : options.rewrites) all.push_back(rewrite.get());
   all.insert(all.end(), built_in.begin(), built_in.end());
-  for (const std::string& name : options.also)
-    if (name != kAll) ATTN_OPT_CHECK(check_name("--also", name, built_in));
+  for (const std::string& name : options.also) {
+    if (name == kAll) continue;
+    ATTN_OPT_CHECK(check_name("--also", name, built_in));
+  }
   for (const auto& [name, priority] : options.priorities) ATTN_OPT_CHECK(check_name("--priority", name, all));
   std::vector<ChosenRewrite> chosen;
   for (size_t i = 0; i < all.size(); ++i) {

@@ -279,9 +279,9 @@ TEST_F(Optimize, TheOutputIsLookedAtBeforeTheWork) {
   EXPECT_EQ(none.status, 5);
   EXPECT_THAT(none.out, IsEmpty());
   EXPECT_THAT(none.err, HasSubstr("no/such/out.onnx: cannot be written: there is no folder no/such\n"));
-  const ToolResult json = run("in.onnxtxt -o out.json");
-  EXPECT_EQ(json.status, 0);
-  EXPECT_THAT(json.err, HasSubstr("warning: out.json: is written as an ONNX model"));
+  const ToolResult to_json = run("in.onnxtxt -o out.json");
+  EXPECT_EQ(to_json.status, 0);
+  EXPECT_THAT(to_json.err, HasSubstr("warning: out.json: is written as an ONNX model"));
   EXPECT_THAT(run("in.onnxtxt -o out.onnxtxt").err, IsEmpty());
 }
 

@@ -10,18 +10,18 @@ namespace attn_opt {
 
 /// Softmax(q) V becomes an Attention node; V has no name that markup would not take for its own.
 inline void draw(SiteReport& site) {
-  using Role = SiteGraph::Node::Role;
+  using NodeRole = SiteGraph::Node::Role;
   const std::vector<std::string> shape = {"batch", "8", "seq"};
   site.type = "float16";
   site.before.emplace();
-  site.before->nodes = {{site.name, "Softmax", Role::kPlain, {{"axis", "-1"}}}, {"/layers.0/attn/MatMul", "MatMul", Role::kPlain, {}}};
+  site.before->nodes = {{site.name, "Softmax", NodeRole::kPlain, {{"axis", "-1"}}}, {"/layers.0/attn/MatMul", "MatMul", NodeRole::kPlain, {}}};
   site.before->tensors = {{"q", "float16", shape, "Q", {}, -1, {0}},
                           {"half", "float16", {{}}, "", 0.5, -1, {0}},
                           {"p", "float16", shape, "", {}, 0, {1}},
                           {"</script>\"v\"&", "", {}, "", {}, -1, {1}},
                           {"y", "float16", shape, "output", {}, 1, {}}};
   site.after.emplace();
-  site.after->nodes = {{"attention", "Attention", Role::kWritten, {}}};
+  site.after->nodes = {{"attention", "Attention", NodeRole::kWritten, {}}};
   site.after->tensors = {{"q", "float16", shape, "Q", {}, -1, {0}}, {"y", "float16", shape, "output", {}, 0, {}}};
 }
 
