@@ -182,7 +182,8 @@ class InputDraw {
         return is_future(row, column) ? -kInfinity : normal;
       case DrawKind::kRandom:
       case DrawKind::kLarge:
-      case DrawKind::kNotFinite: break;
+      case DrawKind::kNotFinite:
+      case DrawKind::kWide: break;
     }
     return normal;
   }
@@ -223,7 +224,8 @@ class InputDraw {
       case DrawKind::kNotFinite: return masked || (row % 2 == 0 && column == columns_ - 1);
       case DrawKind::kMixed:
       case DrawKind::kFar:
-      case DrawKind::kLarge: break;
+      case DrawKind::kLarge:
+      case DrawKind::kWide: break;
     }
     return masked;
   }
