@@ -48,8 +48,10 @@ std::optional<SoftmaxSite> softmax_of_further_product(Node& product, MatchContex
     const auto softmax = may_be_softmax(*maker) ? softmax_at(*maker, context) : std::nullopt;
     if (softmax && is_further(*softmax, product, context)) return softmax;
     if (!may_pass_probabilities(*maker)) continue;
-    for (Value* input : maker->inputs)
-      if (input && std::ranges::find(values, input) == values.end()) values.push_back(input);
+    for (Value* input : maker->inputs) {
+      Value* source = input ? &canonical(*input, context.facts) : nullptr;
+      if (source && std::ranges::find(values, source) == values.end()) values.push_back(source);
+    }
   }
   return std::nullopt;
 }

@@ -7,8 +7,10 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/addends.h"
 #include "patterns/conditions.h"
 #include "patterns/exponentials.h"
+#include "patterns/form_reader.h"
 
 namespace attn_opt {
 namespace {
@@ -18,17 +20,17 @@ constexpr double kMostAdded = 1e-6;
 /// So many nodes that compute the same are compared.
 constexpr int kMaxAlike = 12;
 
-/// Reads a divisor upward, an operator at a time.
+/// Reads a divisor upward, a form at a time.
 class SumReader {
  public:
-  explicit SumReader(Facts& facts) : facts_(facts) {}
+  SumReader(Node& reader, MatchContext& context) : facts_(context.facts), forms_(reader, context) {}
 
   std::optional<RowSum> read(Value& value, bool inverse, size_t rank) {
     const TakenAxis sum = [this](const Node& node, const RowReduction& after) {
       axes_ = after.axes;
       return before_sum(node, after);
     };
-    auto rows = reduction_in(value, rank, sum, [this](Value& seen) { return before_step(*seen.producer); }, facts_);
+    auto rows = reduction_in(value, rank, sum, [this](Value& seen) { return before_step(seen); }, facts_);
     if (!rows || is_inverse_ != inverse) return std::nullopt;
     read_.rows = *std::move(rows);
     if (inverse) read_.factor = 1 / read_.factor;
@@ -37,13 +39,73 @@ class SumReader {
   }
 
  private:
+  /// What the value at hand is in the divisor: that many of it.
+  double share() const { return is_inverse_ ? 1 / read_.factor : read_.factor; }
   /// The value is FACTOR times what is read next, or FACTOR divided by it if IS_INVERSE_: that is NUMBER times, or divided by, another.
   void multiply(double number) { read_.factor *= is_inverse_ ? 1 / number : number; }
 
-  Value* before_step(Node& node) {
+  Value* before_step(Value& value) {
     if (read_.is_never_zero) return nullptr;  // of other numbers than the sum a bound means something else
-    Value* bounded = node.is("Where") ? before_selection(node) : before_bound(node);
-    return bounded ? bounded : before_factor(node);
+    if (Value* inverse = before_inversion(*value.producer)) return inverse;
+    Value* bounded = before_bound(*value.producer);
+    return bounded ? bounded : before_form(value);
+  }
+
+  /// 1 / t  =>  t      t^-1  =>  t      x / t  =>  t
+  Value* before_inversion(const Node& node) {
+    const auto number_at = [&](size_t at) { return node.input(static_cast<int>(at)) ? facts_.uniform(*node.inputs[at]).value_or(0) : 0; };
+    const bool divides = node.is("Div") && number_at(0) != 0 && std::isfinite(number_at(0));
+    if (!divides && !node.is("Reciprocal") && !(node.is("Pow") && number_at(1) == -1)) return nullptr;
+    if (divides) multiply(number_at(0));
+    is_inverse_ = !is_inverse_;
+    return node.inputs[divides ? 1 : 0];
+  }
+
+  /// Max(t, x)  =>  t      Clip(t, x)  =>  t, x being positive and as good as nothing
+  Value* before_bound(const Node& node) {
+    if (!(node.is("Max") && node.inputs.size() == 2) && !(node.is("Clip") && !node.input(2))) return nullptr;
+    for (int at = 0; at < (node.is("Clip") ? 1 : 2); ++at) {
+      const auto number = node.input(1 - at) ? facts_.uniform(*node.inputs[static_cast<size_t>(1 - at)]) : std::nullopt;
+      if (!number || !(*number > 0) || *number > kMostAdded || !node.input(at)) continue;
+      read_.is_inexact = read_.is_never_zero = true;
+      return node.inputs[static_cast<size_t>(at)];
+    }
+    return nullptr;
+  }
+
+  /// The nearest value that VALUE is a number times, plus what may be added to a sum, but perhaps where that is 0; null if there is none.
+  Value* before_form(Value& value) {
+    const MaybeShape whole = facts_.shape(value);
+    const Value& seen = canonical(value, facts_);
+    const auto is_sum = [&](Value& source) {
+      const MaybeShape own = facts_.shape(source);
+      if (&source == &seen || !own || !whole || *own != *whole || facts_.uniform(source) || is_exponential(unmoved(source, facts_), facts_)) return false;
+      const auto form = forms_.in_terms_of(source, value);
+      return form && (form->size() == 1 ? take_sum(form->front(), source) : take_selection(*form, source));
+    };
+    return nearest_source(value, is_sum, facts_);
+  }
+
+  /// Where(t > 0, t, 1)  =>  t      Where(t == 0, 1, t)  =>  t
+  bool take_selection(const ScoreForm& form, Value& sum) {
+    if (form.size() != 2 || form[0].guard.size() != 1 || form[0].scale != 0 || form[1].scale == 0) return false;
+    const Literal& otherwise = form[0].guard[0];
+    const double number = number_in(form, 0);
+    bool is_zero = false;
+    Value* asked = asked_for(*otherwise.condition, is_zero);
+    if (!asked || is_zero != otherwise.holds || !std::isfinite(number) || number == 0 || number_in(form, 1) != 0) return false;
+    if (!computes_same(*asked, sum, facts_)) return false;
+    multiply(form[1].scale);
+    read_.is_never_zero = true;
+    if (!is_zero) read_.is_positive = otherwise.condition;
+    return true;
+  }
+
+  /// What is added to the core in the case INDEX of FORM; NaN if it is more than a number.
+  double number_in(const ScoreForm& form, size_t index) {
+    double number = form[index].number;
+    for (const Addend& addend : form[index].addends) number += forms_.number_where(addend, known_in(form, index)).value_or(NAN);
+    return number;
   }
 
   /// The sum that CONDITION, of numbers t, asks for: true where t > 0, or where t = 0 if IS_ZERO; null if it asks for anything else.
@@ -55,49 +117,41 @@ class SumReader {
     return is_zero || above(condition, facts_) ? sum : nullptr;
   }
 
-  /// Where(t > 0, t, 1)  =>  t      Where(t == 0, 1, t)  =>  t
-  Value* before_selection(const Node& node) {
-    const Condition condition = affirmed({node.inputs[0], true}, facts_);
-    bool is_zero = false;
-    Value* asked = asked_for(*condition.value, is_zero);
-    if (!asked) return nullptr;
-    const size_t at = is_zero == condition.is_true ? 2 : 1;
-    const auto otherwise = facts_.uniform(*node.inputs[3 - at]);
-    if (!otherwise || !std::isfinite(*otherwise) || *otherwise == 0 || !computes_same(*asked, *node.inputs[at], facts_)) return nullptr;
-    read_.is_never_zero = true;
-    if (!is_zero) read_.is_positive = condition.value;
-    return node.inputs[at];
-  }
-
-  /// Max(t, x)  =>  t      Clip(t, x)  =>  t      t + x  =>  t, x being positive and as good as nothing      t + Cast(t == 0)  =>  t
-  Value* before_bound(const Node& node) {
-    const bool is_sum = node.is("Add") || node.is("Sub"), takes_first = node.is("Clip") || node.is("Sub");
-    if (!node.is("Max") && !is_sum && !node.is("Clip")) return nullptr;
-    if (node.is("Clip") && node.input(2)) return nullptr;
-    for (size_t at = 0; node.inputs.size() >= 2 && at < (takes_first ? 1 : 2); ++at) {
-      Value *sum = node.inputs[at], *bound = node.inputs[1 - at];
-      if (!sum || !bound || (node.is("Max") && node.inputs.size() != 2)) return nullptr;
-      auto number = facts_.uniform(*bound);
-      if (node.is("Sub") && !number) return nullptr;
-      if (node.is("Sub")) number = -*number;
-      read_.is_inexact = number && *number > 0 && *number <= kMostAdded;
-      read_.is_never_zero = read_.is_inexact || (node.is("Add") && is_one_for_zero(*bound, *sum));
-      if (read_.is_never_zero || (is_sum && add(*bound, number, *sum, *node.outputs[0]))) return sum;
+  /// a t + b  =>  t, b being positive and as good as nothing      t + Cast(t == 0)  =>  t      a t + b + c Exp(x)  =>  t
+  bool take_sum(const ScoreCase& read, Value& sum) {
+    if (read.scale == 0 || !std::isfinite(read.scale)) return false;
+    const double more = read.number / read.scale;
+    const bool is_almost_alone = read.addends.empty() && more > 0 && more <= kMostAdded;
+    const bool is_sum_or_one = read.addends.size() == 1 && read.number == 0 && is_one_for_zero(*read.addends[0].value, sum);
+    if (is_almost_alone || is_sum_or_one) {
+      read_.is_never_zero = true;
+      read_.is_inexact = is_almost_alone;
+    } else if (!enter_all(read)) {
+      return false;
     }
-    return nullptr;
-  }
-
-  /// t + Exp(x)  =>  t      t + 1  =>  t      t - -1  =>  t, where the other, which OTHER is entered for, does not make SUM larger
-  bool add(Value& other, std::optional<double> number, Value& sum, Value& whole) {
-    const MaybeShape before = facts_.shape(sum), after = facts_.shape(whole);
-    if (number ? !(*number > 0) : !is_exponential(unmoved(other, facts_), facts_)) return false;
-    if (!before || !after || *before != *after) return false;
-    enter(other, number, axes_);
+    multiply(read.scale);
     return true;
   }
 
-  void enter(Value& other, std::optional<double> number, const std::vector<int>& axes) {
-    read_.others.push_back({&other, number, axes, std::log(is_inverse_ ? 1 / read_.factor : read_.factor)});
+  /// Enters what is added to the core; false if that may make the sum smaller.
+  bool enter_all(const ScoreCase& read) {
+    if (read.number == 0 && read.addends.empty()) return true;
+    std::vector<AddedToSum> others;
+    if (read.number != 0) others.push_back({nullptr, std::abs(read.number), axes_, std::log(std::copysign(1, read.number) * share())});
+    for (const Addend& addend : read.addends)
+      for (Value* part : addends_of(*addend.value, facts_)) others.push_back(added(*part, addend.coefficient, axes_));
+    const auto may_be_smaller = [&](const AddedToSum& other) {
+      return std::isnan(other.raised) || (other.value ? !is_exponential(unmoved(*other.value, facts_), facts_) : !(other.number > 0));
+    };
+    if (!(read.scale * share() > 0) || std::ranges::any_of(others, may_be_smaller)) return false;
+    read_.others.insert(read_.others.end(), others.begin(), others.end());
+    return true;
+  }
+
+  /// PART, which so many TIMES is added to rows whose axes lie at AXES.
+  AddedToSum added(Value& part, double times, const std::vector<int>& axes) {
+    const auto number = facts_.uniform(part);
+    return {number ? nullptr : &part, number.value_or(0), axes, std::log(times * share())};
   }
 
   /// True if NUMBER is 1 where SUM is 0, and 0 elsewhere.
@@ -106,25 +160,6 @@ class SumReader {
     bool is_zero = false;
     Value* asked = condition ? asked_for(*condition->value, is_zero) : nullptr;
     return asked && is_zero == condition->is_true && computes_same(*asked, sum, facts_);
-  }
-
-  /// 1 / t  =>  t      t * x  =>  t      x / t  =>  t
-  Value* before_factor(const Node& node) {
-    if (node.is("Reciprocal")) return inverted(node.inputs[0]);
-    for (size_t at = 0; node.inputs.size() == 2 && at < 2; ++at) {
-      const auto number = node.inputs[1 - at] ? facts_.uniform(*node.inputs[1 - at]) : std::nullopt;
-      if (!number || !std::isfinite(*number) || *number == 0 || !node.inputs[at]) continue;
-      if (node.is("Pow") && at == 0 && *number == -1) return inverted(node.inputs[0]);
-      if (!node.is("Mul") && !node.is("Div")) continue;
-      multiply(node.is("Div") && at == 0 ? 1 / *number : *number);
-      return node.is("Div") && at == 1 ? inverted(node.inputs[1]) : node.inputs[at];
-    }
-    return nullptr;
-  }
-
-  Value* inverted(Value* value) {
-    is_inverse_ = !is_inverse_;
-    return value;
   }
 
   std::optional<RowReduction> before_sum(const Node& node, const RowReduction& after) {
@@ -148,7 +183,7 @@ class SumReader {
     };
     if (std::ranges::count_if(node->inputs, is_column) + 1 != std::ssize(node->inputs)) return rows;
     for (Value* input : node->inputs) {
-      if (is_column(input)) enter(*input, facts_.uniform(*input), rows->axes);
+      if (is_column(input)) read_.others.push_back(added(*input, 1, rows->axes));
       else rows->value = &canonical(*input, facts_);
     }
     return rows;
@@ -206,6 +241,7 @@ class SumReader {
   }
 
   Facts& facts_;
+  FormReader forms_;
   RowSum read_;
   std::vector<int> axes_;  ///< of the rows, where those of what is looked at lie
   bool is_inverse_ = false;
@@ -236,7 +272,9 @@ bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
 
 }  // namespace
 
-std::optional<RowSum> row_sum(Value& value, bool inverse, size_t rank, Facts& facts) { return SumReader(facts).read(value, inverse, rank); }
+std::optional<RowSum> row_sum(Value& value, bool inverse, size_t rank, Node& reader, MatchContext& context) {
+  return SumReader(reader, context).read(value, inverse, rank);
+}
 
 bool computes_same(Value& one, Value& other, Facts& facts) {
   int left = kMaxAlike;

@@ -2,24 +2,25 @@
 //
 //   ReduceSum(e)      ReduceL1(e)      S * ReduceMean(e)      e times ones      Einsum("bhij->bhi", e)
 //
-// where no e is negative; also times a number, as Reciprocal(t), 1 / t or t^-1. A sum t of 0 may be another number:
+// where no e is negative; also times a number in whatever words, as Reciprocal(t), 1 / t or t^-1. A sum t of 0 may be another number:
 //
 //   Where(t > 0, t, 1)      Where(t == 0, 1, t)      t + Cast(t == 0)      Max(t, 1e-9)      Clip(t, 1e-9)      t + 1e-9
 //
-// Exponentials of a number for each row, and numbers, may be added to the sum: t + Exp(x), t + 1, t - -1.
+// Exponentials of a number for each row, and numbers, may be added to the sum, in whatever words: t + Exp(x), t + 1, t - -1.
 #pragma once
 
 #include <optional>
 #include <vector>
 
+#include "attn_opt/pattern.h"
 #include "patterns/row_reduction.h"
 
 namespace attn_opt {
 
-/// Exponentials, or a number, beside those that were added up.
+/// What was added to a sum of exponentials.
 struct AddedToSum {
-  Value* value = nullptr;
-  std::optional<double> number = {};  ///< that is added, if it is known: of a difference, not what VALUE holds
+  Value* value = nullptr;  ///< exponentials; null: NUMBER
+  double number = 0;
   std::vector<int> axes;  ///< of the rows, in which those of what it was added to lie; less than 0: of size 1
   double raised = 0;      ///< what their exponents are less by than where all is multiplied with the factor of the sum
 };
@@ -34,7 +35,8 @@ struct RowSum {
 };
 
 /// What VALUE, or 1 / VALUE if INVERSE, has for rows of RANK axes, none of whose elements is negative; nullopt if that is no sum of them.
-std::optional<RowSum> row_sum(Value& value, bool inverse, size_t rank, Facts& facts);
+/// What is made for it stands above READER.
+std::optional<RowSum> row_sum(Value& value, bool inverse, size_t rank, Node& reader, MatchContext& context);
 
 /// True if ONE and OTHER are the same number for each element: the same value, or the same operators of the same values.
 bool computes_same(Value& one, Value& other, Facts& facts);

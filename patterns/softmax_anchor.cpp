@@ -5,6 +5,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
+#include "patterns/addends.h"
 #include "patterns/cut_columns.h"
 #include "patterns/exponentials.h"
 #include "patterns/form_reader.h"
@@ -48,13 +49,16 @@ SoftmaxSite softmax_of(Value& exponent, size_t keys, const ScoreForm& kept, Node
   site.weights = kept;
   Value *scores = nullptr, *lowered_by = nullptr;
   double number_added = 0;
+  const Matcher one_a_row = [&](Value& value, Facts&) {
+    lowered_by = &value;
+    return reduction_of_rows("ReduceMax", &scores, keys)(value, facts) || is_one_a_row(value, *scores, keys, facts);
+  };
   if (op("Sub", {any(&scores), number(&number_added)})(exponent, facts)) {
     site.exponent_offset = -number_added;
   } else if (commuted("Add", any(&scores), number(&number_added))(exponent, facts)) {
     site.exponent_offset = number_added;
-  } else if (difference(any(&scores), any(&lowered_by))(exponent, facts)) {
+  } else if (difference(any(&scores), one_a_row)(exponent, facts)) {
     const bool is_highest = reduction_of_rows("ReduceMax", &scores, keys)(*lowered_by, facts);
-    if (!is_highest && !is_one_a_row(*lowered_by, *scores, keys, facts)) return site;
     site.lowered_by = lowered_by;
     Value* rows = is_highest ? nullptr : reduced_rows("ReduceMax", *lowered_by, facts.shape(*scores).known().size(), facts, keys);
     const auto hidden = rows ? hidden_in(*rows, *scores, reader, context) : std::nullopt;
@@ -134,7 +138,7 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const We
   const size_t rank = context.facts.shape(*weights.core).known().size();
   for (AddedToSum added : sum.others) {
     added.raised -= std::log(weights.factor / sum.factor);
-    Value* column = column_of(added, {site.lowered_by, -site.exponent_offset.value_or(0)}, {rank, rank - 1 - keys}, node, context);
+    Value* column = column_of(added, {site.lowered_by, -site.exponent_offset.value_or(0)}, {rank, rank - 1 - keys, context.facts.type(*sum.rows.value)}, node, context);
     if (!column) return std::nullopt;
     site.sinks.push_back(column);
   }
@@ -174,7 +178,7 @@ std::optional<SoftmaxSite> share_masked_late(const RowSum& sum, const Weights& w
 std::optional<SoftmaxSite> share_of(Value& terms, Node& node, size_t numerator, MatchContext& context) {
   const auto read = weights_in(terms, node, context);
   if (!read) return std::nullopt;
-  const auto sum = row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), context.facts);
+  const auto sum = row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), node, context);
   const auto keys = sum ? summed_axis(*sum, terms, *read, false, node, context) : std::nullopt;
   if (sum && !keys && read->form.size() == 1) return share_masked_late(*sum, *read, node, context);
   auto site = keys ? softmax_over(*sum, *keys, *read, node, context) : std::nullopt;
@@ -225,7 +229,7 @@ std::optional<SoftmaxSite> normalised(Node& node, MatchContext& context) {
 std::optional<SoftmaxSite> divided_by_sum_of(Value& terms, Node& node, size_t numerator, MatchContext& context) {
   const auto read = weights_in(terms, node, context);
   if (!read) return std::nullopt;
-  const auto sum = row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), context.facts);
+  const auto sum = row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), node, context);
   for (const bool swapped : {false, true}) {
     const auto features = sum ? summed_axis(*sum, terms, *read, swapped, node, context) : std::nullopt;
     if (!features || *features > 1) continue;
@@ -291,16 +295,16 @@ std::optional<SoftmaxSite> less_log_of_sums(Value& scores, Value& lowered_by, No
   Facts& facts = context.facts;
   const MaybeShape shape = facts.shape(scores);
   if (!shape) return std::nullopt;
-  Value *one = nullptr, *other = nullptr, *whole = &scores;
+  Value* whole = &scores;
   const auto softmax = [&](const std::optional<RowReduction>& sums, Value& exponent) -> std::optional<SoftmaxSite> {
     const auto keys = sums ? axis_in(*sums, exponent, false, facts) : std::nullopt;
     return keys ? std::optional(softmax_of(exponent, *keys, core_form(), node, context)) : std::nullopt;
   };
-  if (!op("Add", {any(&one), any(&other)})(before_float_casts(lowered_by, facts), facts))
-    return softmax(log_of_sums(lowered_by, shape->size(), node, context), scores);
-  for (int at = 0; at < 2; ++at, std::swap(one, other)) {
-    const auto sums = log_of_sums(*one, shape->size(), node, context);
-    if (sums && difference(same(&whole), same(&other))(*sums->value, facts)) return softmax(sums, *sums->value);
+  std::vector<Value*> addends = addends_of(before_float_casts(lowered_by, facts), facts);
+  if (addends.size() != 2) return softmax(log_of_sums(lowered_by, shape->size(), node, context), scores);
+  for (int at = 0; at < 2; ++at, std::swap(addends[0], addends[1])) {
+    const auto sums = log_of_sums(*addends[0], shape->size(), node, context);
+    if (sums && difference(same(&whole), same(&addends[1]))(*sums->value, facts)) return softmax(sums, *sums->value);
   }
   return std::nullopt;
 }
@@ -308,7 +312,7 @@ std::optional<SoftmaxSite> less_log_of_sums(Value& scores, Value& lowered_by, No
 /// The exponential of logarithms of probabilities.
 std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
   Facts& facts = context.facts;
-  Value *scores = nullptr, *lowered_by = nullptr;
+  Value* scores = nullptr;
   Node* normaliser = nullptr;
   Value& result = *node.outputs[0];
   if (op("Exp", {op("LogSoftmax", {any(&scores)}, &normaliser)})(result, facts)) {
@@ -317,10 +321,14 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
     return site;
   }
   Value* exponent = exponent_of(result, node, context);
-  if (!exponent || !difference(any(&scores), any(&lowered_by))(*exponent, facts)) return std::nullopt;
-  // The logarithm of a sum rounds as the scores do: what is added to very low scores is lost, as exp() of them is.
-  if (const auto keys = reduced_axis_of("ReduceLogSumExp", *lowered_by, *scores, facts)) return SoftmaxSite{scores, nullptr, nullptr, keys, 0.0};
-  return less_log_of_sums(*scores, *lowered_by, node, context);
+  std::optional<SoftmaxSite> site;
+  const Matcher log_of_sum = [&](Value& lowered_by, Facts&) {
+    // The logarithm of a sum rounds as the scores do: what is added to very low scores is lost, as exp() of them is.
+    const auto keys = reduced_axis_of("ReduceLogSumExp", lowered_by, *scores, facts);
+    site = keys ? SoftmaxSite{scores, nullptr, nullptr, keys, 0.0} : less_log_of_sums(*scores, lowered_by, node, context);
+    return site.has_value();
+  };
+  return exponent && difference(any(&scores), log_of_sum)(*exponent, facts) ? site : std::nullopt;
 }
 
 /// Where(IS_POSITIVE, SHARES, 0); null if SHARES are read otherwise.

@@ -70,7 +70,8 @@ bool may_be_weights(const Value* value) {
 bool may_be_product(const Value* value) { return made_by(value, {"MatMul", "Einsum", "Transpose"}); }
 
 bool may_be_sum(const Value* value) {
-  return made_by(value, {"ReduceSum", "ReduceL1", "ReduceMean", "MatMul", "Einsum", "Max", "Clip", "Where", "Add", "Mul", "Transpose"});
+  return made_by(value, {"ReduceSum", "ReduceL1", "ReduceMean", "MatMul", "Einsum", "Max", "Clip", "Where", "Transpose", "Add", "Sub", "Sum",
+                         "Mean", "Neg", "Mul", "Div"});
 }
 
 bool may_be_reciprocal(const Value* value) { return made_by(value, {"Reciprocal", "Div", "Pow"}); }

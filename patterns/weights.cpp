@@ -15,7 +15,8 @@ namespace {
 /// Where(IsNaN(p), 0, p)  =>  p: rows that are 0 throughout are NaN again when they are divided by their sum.
 Value& unguarded(Value& value, Facts& facts) {
   Value* guarded = nullptr;
-  const Matcher guard = op("Where", {op("IsNaN", {any(&guarded)}), number_is(0), same(&guarded)});
+  const Matcher is_nan = op("IsNaN", {any(&guarded)});
+  const Matcher guard = either({op("Where", {is_nan, number_is(0), same(&guarded)}), op("Where", {op("Not", {is_nan}), same(&guarded), number_is(0)})});
   return guard(value, facts) ? *guarded : value;
 }
 

@@ -33,7 +33,7 @@ class ColumnReader {
       : lowering_(lowering), reader_(reader), context_(context), facts_(context.facts) {}
 
   /// What ADDED is exp() of, before it was lowered.
-  std::optional<Column> logarithm(const AddedToSum& added) { return added.number ? logarithm_of(*added.number) : logarithm_of(*added.value); }
+  std::optional<Column> logarithm(const AddedToSum& added) { return added.value ? logarithm_of(*added.value) : logarithm_of(added.number); }
 
  private:
   using Way = std::optional<Column> (ColumnReader::*)(Value&);
@@ -121,7 +121,7 @@ Value* column_of(const AddedToSum& added, const Lowering& lowering, const Summed
   if (!column) return nullptr;
   InnerValues inner(reader, context);
   const double number = column->number + added.raised;
-  const DataType type = context.facts.type(column->value ? *column->value : *added.value);
+  const DataType type = column->value ? context.facts.type(*column->value) : rows.type;
   if (!column->value) return inner.build().constant(Tensor::of<double>(Dims(rows.rank, 1), std::vector{number}).cast(type).value());
   Value* placed = placed_among(rows, *column->value, added.axes, reader, context);
   return placed && added.raised != 0 ? inner.sum(placed, inner.build().scalar(added.raised, type)) : placed;

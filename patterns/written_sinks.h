@@ -21,9 +21,10 @@ struct Lowering {
   double number = 0;
 };
 
-/// The rows that a softmax runs over: RANK axes, of which the number KEYS is added up.
+/// The rows that a softmax runs over: RANK axes, of which the number KEYS is added up, in TYPE.
 struct SummedRows {
   size_t rank = 0, keys = 0;
+  DataType type = onnx::TensorProto::FLOAT;
 };
 
 /// The column beside ROWS, of exponents before they were LOWERED, that ADDED is exp() of: with RANK axes, of which KEYS has the size 1.
