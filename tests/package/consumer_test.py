@@ -43,7 +43,7 @@ for file, words in (("share/bash-completion/completions/attn-opt", ["completion"
                     ("share/fish/vendor_completions.d/attn-opt.fish", ["completion", "fish"]),
                     ("share/man/man1/attn-opt.1", ["man"])):
     expect((prefix / file).read_text() == run(command, *words), f"{file} is what the command prints")
-for kind in ("report", "batch", "baseline"):
+for kind in ("report", "batch", "baseline", "effect"):
     expect((prefix / f"share/attn-opt/schema/{kind}-1.schema.json").is_file(), f"the schema of a {kind} is installed")
 expect("0 fused" in run(command, model), "the command alone does not know the spelling")
 output = run(work / "build/fuse", model, work / "fused.onnx")

@@ -33,6 +33,10 @@ grafted = [path for path in mapped_libraries() if any(name in path for name in (
 print("\n".join(sorted(grafted)))
 expect(grafted and all(path.startswith(str(site_packages)) for path in grafted), "libraries come from the wheel")
 
+measured = subprocess.run([sys.executable, "-m", "attn_opt.effect", source / "testdata/models/llama-past-ts17s.onnx", "--repeats", "2"],
+                          capture_output=True, text=True)
+expect(measured.returncode == 0 and "portable" in measured.stdout, f"attn_opt.effect is installed: {measured.stderr}")
+
 command = shutil.which("attn-opt", path=str(pathlib.Path(sys.executable).parent))
 expect(command, "the command is installed")
 version = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
