@@ -3,7 +3,7 @@
 usage: run.py ATTN_OPT SOURCE_FOLDER [--update]
 
 A session (```console) runs in a folder with the bundled models, in the page's order, together with its blocks of Python; rules
-(# RULE) go to my_rules/ before. Measured times and rounding errors are not compared; a line "..." stands for any lines.
+(# RULE) go to my_rules/ before. Numbers in tables of models are compared too. Measured times and rounding errors are not compared; a line "..." stands for any lines.
 --update writes into the pages what is printed now. Any other command that a page has is run for its status, or
 is listed in ELSEWHERE.
 """
@@ -11,6 +11,7 @@ is listed in ELSEWHERE.
 import contextlib
 import importlib.util
 import io
+import json
 import os
 import pathlib
 import re
@@ -86,8 +87,9 @@ def run_session(page, block, folder, faults):
 
 
 def run_python(page, block, folder, names, faults):
-    """A block of Python in the page's folder; where PyTorch is missing, the model that its export gave is taken."""
-    if "import torch" in block and importlib.util.find_spec("torch") is None:
+    """A block of Python in the page's folder. Without PyTorch the model that its export gave is there already; the package of
+    attn-opt is there where it is built."""
+    if any(f"import {name}" in block and importlib.util.find_spec(name) is None for name in ("torch", "attn_opt")):
         return
     before = os.getcwd()
     os.chdir(folder)
@@ -112,6 +114,17 @@ def run_page(page, text, faults):
                 made += text[done:begin] + run_session(page, block, folder, faults)
                 done = end
     return made + text[done:]
+
+
+def check_tables(page, text, faults):
+    """Rows that name a model end with how many sites are fused, and the nodes before and after."""
+    with workspace() as folder:
+        for model, *said in re.findall(r"^\| [^|]*`([\w-]+\.onnx)` \|(?:[^|\n]*\|)? (\d+ of \d+) \| (\d+) \| (\d+) \|$", text, re.M):
+            report = json.loads(run(f"attn-opt {model} -q --report json:-", folder).stdout)
+            summary, nodes = report["summary"], report["nodes"]
+            now = [f"{summary['fused']} of {summary['sites']}", str(nodes["before"]), str(nodes["after"])]
+            if said != now:
+                faults.append(f"{page}: of {model} the table says {said}, now {now}")
 
 
 def with_values(command):
@@ -143,6 +156,7 @@ def main():
             now = run_page(page, text, faults)
             if UPDATE:
                 (SOURCE / page).write_text(now)
+        check_tables(page, text, faults)
         run_plain(page, text, used, faults)
     faults += [f"elsewhere.py: no page has `{command}`" for command in ELSEWHERE if command not in used]
     print("\n\n".join(faults))
