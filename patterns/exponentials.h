@@ -1,16 +1,30 @@
 // Exponentials, in whatever words.
 //
 //   Exp(x)  =>  exp(x)      exp(a) * exp(b)  =>  exp(a + b)      exp(a) / exp(b)  =>  exp(a - b)      1 / exp(a)  =>  exp(-a)
+//   Pow(b, x)  =>  exp(ln(b) * x)      where b is a number above 0
 #pragma once
+
+#include <optional>
 
 #include "attn_opt/matcher.h"
 #include "attn_opt/pattern.h"
 
 namespace attn_opt {
 
+/// FACTOR times VALUE.
+struct Exponent {
+  Value* value = nullptr;
+  double factor = 1;        ///< the logarithm of the base of powers
+  bool is_product = false;  ///< of exponentials, each of which may leave their range
+};
+
 /// True if VALUE is exp() of something.
 bool is_exponential(Value& value, Facts& facts);
-/// What VALUE is exp() of, made above READER where the graph has no value for it; null if it is no exponential.
+/// What VALUE is exp() of, made above READER where the graph has no value for it; nullopt if it is no exponential.
+std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& context);
+/// EXPONENT as one value, made above READER if the graph has none.
+Value* value_of(const Exponent& exponent, Node& reader, MatchContext& context);
+/// value_of(), of what VALUE is exp() of; null if it is no exponential.
 Value* exponent_of(Value& value, Node& reader, MatchContext& context);
 
 /// Fits MINUEND - SUBTRAHEND, also as a sum with the negative.

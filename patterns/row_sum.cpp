@@ -261,7 +261,7 @@ bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
   const Node *node = a.producer, *twin = b.producer;
   if (--left < 0 || !node || !twin || a.output != b.output || node->op() != twin->op() || node->domain() != twin->domain()) return false;
   const bool is_pure = has(*node, Trait::kAdds) || has(*node, Trait::kMultiplies) || has(*node, Trait::kMoves) || node->is("Where") ||
-                       node->is("Cast") || node->is("Exp") || node->is("Not") || node->is("ReduceSum");
+                       node->is("Cast") || node->is("Exp") || node->is("Pow") || node->is("Not") || node->is("ReduceSum");
   if (!is_pure || node->inputs.size() != twin->inputs.size() || !have_same_attributes(*node, *twin)) return false;
   for (size_t i = 0; i < node->inputs.size(); ++i) {
     if (!node->inputs[i] != !twin->inputs[i]) return false;

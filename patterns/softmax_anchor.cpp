@@ -41,10 +41,11 @@ bool is_one_a_row(const Value& value, const Value& scores, size_t keys, Facts& f
   return own && whole && own->size() == whole->size() && own->size() > std::max<size_t>(1, keys) && (*own)[own->size() - 1 - keys].is(1);
 }
 
-/// The softmax along the axis KEYS before the last whose exponentials are those of EXPONENT, KEPT of which are kept. What each row
-/// is less by it does not see.
-SoftmaxSite softmax_of(Value& exponent, size_t keys, const ScoreForm& kept, Node& reader, MatchContext& context) {
+/// The softmax along the axis KEYS before the last whose exponentials are those of POWER, KEPT of which are kept. What each row
+/// is less by it does not see. The input is that of the exponentials, without their factor.
+SoftmaxSite softmax_of(const Exponent& power, size_t keys, const ScoreForm& kept, Node& reader, MatchContext& context) {
   Facts& facts = context.facts;
+  Value& exponent = *power.value;
   SoftmaxSite site{&exponent, nullptr, nullptr, keys, 0.0};
   site.weights = kept;
   Value *scores = nullptr, *lowered_by = nullptr;
@@ -54,16 +55,16 @@ SoftmaxSite softmax_of(Value& exponent, size_t keys, const ScoreForm& kept, Node
     return reduction_of_rows("ReduceMax", &scores, keys)(value, facts) || is_one_a_row(value, *scores, keys, facts);
   };
   if (op("Sub", {any(&scores), number(&number_added)})(exponent, facts)) {
-    site.exponent_offset = -number_added;
+    site.exponent_offset = -number_added * power.factor;
   } else if (commuted("Add", any(&scores), number(&number_added))(exponent, facts)) {
-    site.exponent_offset = number_added;
+    site.exponent_offset = number_added * power.factor;
   } else if (difference(any(&scores), one_a_row)(exponent, facts)) {
     const bool is_highest = reduction_of_rows("ReduceMax", &scores, keys)(*lowered_by, facts);
     site.lowered_by = lowered_by;
     Value* rows = is_highest ? nullptr : reduced_rows("ReduceMax", *lowered_by, facts.shape(*scores).known().size(), facts, keys);
     const auto hidden = rows ? hidden_in(*rows, *scores, reader, context) : std::nullopt;
     // Scores that are kept may lie far below the largest of all.
-    if (is_highest ? kept.size() == 1 : hidden && same_cases(*hidden, kept)) site.exponent_offset.reset();
+    if (power.factor > 0 && (is_highest ? kept.size() == 1 : hidden && same_cases(*hidden, kept))) site.exponent_offset.reset();
   } else {
     return site;
   }
@@ -92,7 +93,7 @@ bool vanish_without_keys(const Weights& weights, const SoftmaxSite& softmax, Fac
   double bound = -INFINITY;
   Value& maximum = before_float_casts(*softmax.lowered_by, facts);
   const bool is_bounded = op("Where", {})(maximum, facts) || (commuted("Max", any(), number(&bound))(maximum, facts) && std::isfinite(bound));
-  return is_of_kept && (is_bounded || weights.form.size() > 1);
+  return weights.exponent.factor > 0 && is_of_kept && (is_bounded || weights.form.size() > 1);
 }
 
 /// True if what the scores of SOFTMAX are lowered by is the largest of each row and of its sinks.
@@ -132,19 +133,21 @@ std::optional<SoftmaxSite> softmax_again(const RowSum& sum, size_t keys, const W
 /// added to it.
 std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const Weights& weights, Node& node, MatchContext& context) {
   if (weights.softmax) return softmax_again(sum, keys, weights);
-  SoftmaxSite site = softmax_of(*weights.exponent, keys, weights.form, node, context);
+  SoftmaxSite site = softmax_of(weights.exponent, keys, weights.form, node, context);
   if (sum.is_inexact && site.exponent_offset) return std::nullopt;
   site.guards_empty_rows = sum.is_never_zero && vanish_without_keys(weights, site, context.facts);
   const size_t rank = context.facts.shape(*weights.core).known().size();
   for (AddedToSum added : sum.others) {
     added.raised -= std::log(weights.factor / sum.factor);
-    Value* column = column_of(added, {site.lowered_by, -site.exponent_offset.value_or(0)}, {rank, rank - 1 - keys, context.facts.type(*sum.rows.value)}, node, context);
+    const SummedRows rows{rank, rank - 1 - keys, context.facts.type(*sum.rows.value)};
+    Value* column = column_of(added, {site.lowered_by, -site.exponent_offset.value_or(0), weights.exponent.factor}, rows, node, context);
     if (!column) return std::nullopt;
     site.sinks.push_back(column);
   }
-  if (is_largest_beside(site, context.facts)) site.exponent_offset.reset();
+  if (weights.exponent.factor == 1 && is_largest_beside(site, context.facts)) site.exponent_offset.reset();
+  site.input = value_of({site.input, weights.exponent.factor}, node, context);
   // Of a product each factor may leave the range of exp().
-  if (!canonical(*weights.core, context.facts).producer->is("Exp")) site.exponent_offset = site.exponent_offset.value_or(0);
+  if (weights.exponent.is_product) site.exponent_offset = site.exponent_offset.value_or(0);
   return site;
 }
 
@@ -298,7 +301,7 @@ std::optional<SoftmaxSite> less_log_of_sums(Value& scores, Value& lowered_by, No
   Value* whole = &scores;
   const auto softmax = [&](const std::optional<RowReduction>& sums, Value& exponent) -> std::optional<SoftmaxSite> {
     const auto keys = sums ? axis_in(*sums, exponent, false, facts) : std::nullopt;
-    return keys ? std::optional(softmax_of(exponent, *keys, core_form(), node, context)) : std::nullopt;
+    return keys ? std::optional(softmax_of({&exponent}, *keys, core_form(), node, context)) : std::nullopt;
   };
   std::vector<Value*> addends = addends_of(before_float_casts(lowered_by, facts), facts);
   if (addends.size() != 2) return softmax(log_of_sums(lowered_by, shape->size(), node, context), scores);

@@ -7,6 +7,7 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/exponentials.h"
 #include "patterns/form_reader.h"
 #include "patterns/products.h"
 #include "patterns/softmax_anchor.h"
@@ -59,12 +60,12 @@ bool made_by(const Value* value, std::initializer_list<std::string_view> op_type
   return false;
 }
 
-/// True if VALUE is what an Exp or a Softmax makes, or may be that masked.
+/// True if VALUE is what an Exp, a Pow or a Softmax makes, or may be that masked.
 bool may_be_weights(const Value* value) {
   const Node* maker = value ? value->producer : nullptr;
-  if (made_by(value, {"Exp", "Softmax"})) return true;
+  if (made_by(value, {"Exp", "Pow", "Softmax"})) return true;
   if (!maker || !is_one_of(*maker, {"Mul", "Where"})) return false;
-  return std::ranges::any_of(maker->inputs, [](const Value* input) { return made_by(input, {"Exp", "Softmax"}); });
+  return std::ranges::any_of(maker->inputs, [](const Value* input) { return made_by(input, {"Exp", "Pow", "Softmax"}); });
 }
 
 bool may_be_product(const Value* value) { return made_by(value, {"MatMul", "Einsum", "Transpose"}); }
@@ -111,7 +112,7 @@ const Node* unread_sum(const Node& node, Facts& facts) {
   for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i) {
     const Node* maker = canonical(*values[i], facts).producer;
     if (!maker || !maker->domain().empty()) continue;
-    if (maker->is("Exp") && sum) return sum;
+    if (sum && is_exponential(*values[i], facts)) return sum;
     const bool is_sum = adds_up(*maker, facts);
     std::vector<size_t> followed = form_operands(*maker);
     if (is_sum || is_layout(*maker)) followed = is_product(*maker) ? std::vector<size_t>{0, 1} : std::vector<size_t>{0};

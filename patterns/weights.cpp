@@ -4,7 +4,6 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
-#include "patterns/exponentials.h"
 #include "patterns/form_reader.h"
 #include "patterns/inner_values.h"
 #include "patterns/readers.h"
@@ -91,7 +90,7 @@ std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& cont
   const MaybeShape before = facts.shape(*weights.core), after = facts.shape(value);
   if (!form || !before || !after || *before != *after || !take_form(*form, weights)) return std::nullopt;
   if (weights.softmax && !serves_division_alone(value, *weights.core, facts)) return std::nullopt;
-  weights.exponent = weights.softmax ? weights.softmax->input : exponent_of(*weights.core, reader, context);
+  if (!weights.softmax) weights.exponent = exponent_in(*weights.core, reader, context).value();
   return weights;
 }
 

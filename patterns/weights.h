@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "attn_opt/pattern.h"
+#include "patterns/exponentials.h"
 #include "patterns/score_form.h"
 #include "patterns/softmax_anchor.h"
 
@@ -20,7 +21,7 @@ struct Weights {
   Value* core = nullptr;
   ScoreForm form = {};                        ///< of what the core is exp() of: that, and -inf
   double factor = 1;
-  Value* exponent = nullptr;                  ///< what the core is exp() of
+  Exponent exponent = {};                     ///< what the core is exp() of, if it is no softmax
   std::optional<SoftmaxSite> softmax = {};    ///< that the core is, if it is no exponential
 };
 

@@ -45,8 +45,16 @@ class ColumnReader {
 
   std::optional<Column> logarithm_of(Value& value) {
     if (const auto number = facts_.uniform(value)) return logarithm_of(*number);
-    if (Value* exponent = exponent_of(value, reader_, context_)) return raised(*exponent);
+    if (const auto exponent = exponent_in(value, reader_, context_)) return raised(*exponent);
     return moved(value, &ColumnReader::logarithm_of);
+  }
+
+  /// EXPONENT, of powers of one number with the terms, before it was lowered.
+  std::optional<Column> raised(const Exponent& exponent) {
+    if (!lowering_.by) return with_number(*value_of(exponent, reader_, context_));
+    auto column = exponent.factor == lowering_.factor ? raised(*exponent.value) : std::nullopt;
+    if (column && column->value) column->value = value_of({column->value, exponent.factor}, reader_, context_);
+    return column;
   }
 
   /// EXPONENT before it was lowered.
@@ -54,7 +62,6 @@ class ColumnReader {
   ///   z - m  =>  z      -m  =>  0
   std::optional<Column> raised(Value& exponent) {
     Value *column = nullptr, *lowered_by = nullptr;
-    if (!lowering_.by) return with_number(exponent);
     if (difference(any(&column), any(&lowered_by))(exponent, facts_) && is_lowering(*lowered_by)) return Column{column};
     if (op("Neg", {any(&lowered_by)})(exponent, facts_) && is_lowering(*lowered_by)) return Column{};
     return moved(exponent, &ColumnReader::raised);

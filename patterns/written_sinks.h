@@ -15,10 +15,11 @@
 
 namespace attn_opt {
 
-/// What the exponents of rows are less by: the values BY, or NUMBER.
+/// What the exponents of rows are less by: the values BY, times the FACTOR of powers, or NUMBER.
 struct Lowering {
   Value* by = nullptr;
   double number = 0;
+  double factor = 1;
 };
 
 /// The rows that a softmax runs over: RANK axes, of which the number KEYS is added up, in TYPE.

@@ -162,9 +162,9 @@ TEST_F(ToolTest, DumpMatchesWritesEachOnce) {
 
 TEST_F(ToolTest, CasesNameTheirRulesFromWhereTheyStand) {
   std::filesystem::create_directories(file("my/rules"));
-  for (const char* rule : {"base2_attention", "fused_attention"})
+  for (const char* rule : {"odds_softmax", "fused_attention"})
     std::filesystem::copy_file(std::string(ATTN_OPT_TESTDATA "/cases/rules/acme/") + rule + ".rule", file("my/rules/" + std::string(rule) + ".rule"));
-  std::filesystem::copy_file(ATTN_OPT_TESTDATA "/cases/rules/base2.onnxtxt", file("in.onnxtxt"));
+  std::filesystem::copy_file(ATTN_OPT_TESTDATA "/cases/rules/odds.onnxtxt", file("in.onnxtxt"));
   const ToolResult result = run("in.onnxtxt --patterns my/rules --dump-matches cases/of/it");
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(read_file(file("cases/of/it/match_1.onnxtxt")), HasSubstr("--rules ../../../my/rules"));

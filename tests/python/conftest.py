@@ -30,9 +30,9 @@ def bert_inputs():
 
 
 @pytest.fixture
-def base2():
-    """An attention whose softmax is a power of 2, which attn-opt does not know."""
-    return onnx.parser.parse_model((CASES / "rules/base2.onnxtxt").read_text())
+def odds():
+    """An attention whose exponentials are odds of a sigmoid, which attn-opt does not know."""
+    return onnx.parser.parse_model((CASES / "rules/odds.onnxtxt").read_text())
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def test_blocks_do_what_the_text_says(tmp_path, monkeypatch):
     names, printed = run_blocks(tmp_path, monkeypatch)
     assert "attention sites: 2 of 2 fused, 0 refused, 0 missed\n2 of 2 verified; 2 assume that " in printed[0]
     assert count(names["fuse"] and ir.to_proto(names["model"]), "Attention") == 2 and (tmp_path / "report.json").exists()
-    walk_through = next(text for text in printed if "power_attention" in text)
+    walk_through = next(text for text in printed if "odds_attention" in text)
     assert textwrap.indent(walk_through.strip(), "    ") in MANUAL
     assert names["report"].sites[0].verification.verdict == "verified"
 
@@ -50,13 +50,13 @@ def test_blocks_do_what_the_text_says(tmp_path, monkeypatch):
     assert attn_opt.optimize(model, patterns=names["biased_attention"])[1].misses[0].id == "verification.unverified"
 
 
-def test_the_rule_of_the_manual_fuses_what_the_core_misses(base2, tmp_path):
+def test_the_rule_of_the_manual_fuses_what_the_core_misses(odds, tmp_path):
     rule = re.search(r"```\n(# RULE.*?)```", (ROOT / "docs" / "rules.md").read_text(), re.S).group(1)
     (tmp_path / "mine.rule").write_text(rule)
-    assert attn_opt.optimize(base2)[1].sites == []
-    fused, report = attn_opt.optimize(base2, patterns=tmp_path)
-    assert report.sites[0].pattern == "base2_attention" and report.sites[0].verification.verdict == "verified"
-    assert attn_opt.compare(base2, fused)
+    assert attn_opt.optimize(odds)[1].sites == []
+    fused, report = attn_opt.optimize(odds, patterns=tmp_path)
+    assert report.sites[0].pattern == "odds_softmax" and report.sites[0].verification.verdict == "verified"
+    assert attn_opt.compare(odds, fused)
 
 
 def test_every_name_is_described():

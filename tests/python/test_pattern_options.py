@@ -4,64 +4,64 @@ import pathlib
 import onnx.parser
 import pytest
 from conftest import CASES, count
-from test_patterns import at_div, power_attention, run_with
+from test_patterns import at_div, odds_attention, run_with
 
 import attn_opt
 
-RULE = (CASES / "rules/acme/base2_attention.rule").read_text()
+RULE = (CASES / "rules/acme/odds_softmax.rule").read_text()
 
 
 def rules_in(folder, name):
     folder.mkdir()
-    (folder / "one.rule").write_text(RULE.replace("base2_attention", name))
+    (folder / "one.rule").write_text(RULE.replace("odds_softmax", name))
     return folder
 
 
 @pytest.mark.parametrize("given, said", [
-    (power_attention, r"patterns: power_attention\(\) is no pattern yet: decorate it with @attn_opt.pattern\(anchor=...\)"),
-    ([at_div(power_attention), power_attention], r"patterns\[1\]: power_attention\(\) is no pattern yet"),
+    (odds_attention, r"patterns: odds_attention\(\) is no pattern yet: decorate it with @attn_opt.pattern\(anchor=...\)"),
+    ([at_div(odds_attention), odds_attention], r"patterns\[1\]: odds_attention\(\) is no pattern yet"),
     (7, "patterns is 7, a int: patterns are functions with @attn_opt.pattern"),
     (None, "patterns is None"),
     (b"rules", "patterns is b'rules', a bytes"),
-    ({"mine": at_div(power_attention)}, "patterns is {.*}, a dict"),
+    ({"mine": at_div(odds_attention)}, "patterns is {.*}, a dict"),
     ([str(CASES / "rules/acme"), 3.5], r"patterns\[1\] is 3.5, a float"),
     ([None], r"patterns\[0\] is None"),
 ])
-def test_what_is_no_pattern_is_said(base2, given, said):
-    for call in (lambda: attn_opt.optimize(base2, patterns=given), lambda: attn_opt.explain(base2, patterns=given),
+def test_what_is_no_pattern_is_said(odds, given, said):
+    for call in (lambda: attn_opt.optimize(odds, patterns=given), lambda: attn_opt.explain(odds, patterns=given),
                  lambda: attn_opt.patterns(given), lambda: attn_opt.test(CASES / "rules", patterns=given)):
         with pytest.raises(TypeError, match=said):
             call()
 
 
-def test_a_folder_that_is_none(base2, tmp_path):
+def test_a_folder_that_is_none(odds, tmp_path):
     with pytest.raises(attn_opt.InvalidModelError, match="holds no rule"):
-        attn_opt.optimize(base2, patterns=str(tmp_path))
+        attn_opt.optimize(odds, patterns=str(tmp_path))
     with pytest.raises(attn_opt.InvalidModelError, match="nowhere: cannot be read"):
-        attn_opt.optimize(base2, patterns=pathlib.Path("nowhere"))
+        attn_opt.optimize(odds, patterns=pathlib.Path("nowhere"))
 
 
-def test_several_folders(base2, tmp_path):
+def test_several_folders(odds, tmp_path):
     one, two = rules_in(tmp_path / "one", "first"), rules_in(tmp_path / "two", "second")
     mine = at_div(lambda node, context: None)
     listed = list(attn_opt.patterns([two, mine, str(one)]))
     assert listed[-3:] == ["second", "first", "mine"] and listed[:-3] == list(attn_opt.patterns())
-    assert attn_opt.patterns(one)["first"].startswith("attention whose softmax is a power of 2")
-    assert attn_opt.optimize(base2, patterns=[two, one])[1].sites[0].pattern == "second"
-    assert attn_opt.optimize(base2, patterns=(one, two))[1].sites[0].pattern == "first"
-    assert attn_opt.optimize(base2, patterns=[one, tmp_path / "two/../one"])[1].fused == 1
+    assert attn_opt.patterns(one)["first"].startswith("attention whose exponentials are odds of a sigmoid")
+    assert attn_opt.optimize(odds, patterns=[two, one])[1].sites[0].pattern == "second"
+    assert attn_opt.optimize(odds, patterns=(one, two))[1].sites[0].pattern == "first"
+    assert attn_opt.optimize(odds, patterns=[one, tmp_path / "two/../one"])[1].fused == 1
     rules_in(tmp_path / "three", "first")
     with pytest.raises(attn_opt.InvalidModelError, match="three.*another pattern 'first'"):
-        attn_opt.optimize(base2, patterns=[one, tmp_path / "three"])
+        attn_opt.optimize(odds, patterns=[one, tmp_path / "three"])
 
 
-def test_ids_of_ones_own_have_no_hint(base2):
+def test_ids_of_ones_own_have_no_hint(odds):
     def misses(node, context):
-        return attn_opt.Miss("power.luck", "bad luck", node, ["Div"])
+        return attn_opt.Miss("odds.luck", "bad luck", node, ["Div"])
 
-    site = run_with(base2, misses)[1].sites[0]
-    assert site.miss.id == "power.luck" and site.miss.hint is None and site.other_misses == []
-    assert "power.luck" in str(site) and "explain --id" not in str(site)
+    site = run_with(odds, misses)[1].sites[0]
+    assert site.miss.id == "odds.luck" and site.miss.hint is None and site.other_misses == []
+    assert "odds.luck" in str(site) and "explain --id" not in str(site)
     for wrong in ("", "two words"):
         with pytest.raises(attn_opt.UsageError, match="no id of a miss"):
             attn_opt.Miss(wrong)
@@ -96,12 +96,12 @@ def test_one_site_with_the_misses_of_all_patterns():
     ("Softmax", 2, {}, "the drafted node Softmax: Softmax: .*input"),
     ("acme::Op", 1, {}, "the drafted node acme::Op: the model does not import the domain 'acme'"),
 ])
-def test_drafts_that_no_model_could_have(base2, op, inputs, attributes, said):
+def test_drafts_that_no_model_could_have(odds, op, inputs, attributes, said):
     def match(node, context):
         context.build.node(op, [node.inputs[0]] * inputs, **attributes)
 
     with pytest.raises(attn_opt.PatternError, match=said) as raised:
-        run_with(base2, match)
+        run_with(odds, match)
     assert "pattern 'mine' at node 'p', " in str(raised.value) and "test_pattern_options.py:" in str(raised.value)
     assert isinstance(raised.value.__cause__, attn_opt.UsageError)
 
@@ -109,17 +109,17 @@ def test_drafts_that_no_model_could_have(base2, op, inputs, attributes, said):
         context.build.nodes(op, [node.inputs[0]] * inputs, 1, **attributes)
 
     with pytest.raises(attn_opt.PatternError, match=said):
-        run_with(base2, several)
+        run_with(odds, several)
 
 
 def case_for(folder, header):
-    body = (CASES / "rules/base2.onnxtxt").read_text()
+    body = (CASES / "rules/odds.onnxtxt").read_text()
     (folder / "mine.onnxtxt").write_text(f"# CASE mine\n{header}\n" + body[body.index("<ir_version"):])
     return folder / "mine.onnxtxt"
 
 
 def test_cases_of_a_python_pattern(tmp_path):
-    mine = at_div(power_attention)
+    mine = at_div(odds_attention)
     path = case_for(tmp_path, "# RUN --only mine\n# EXPECT fused=1 verdict=verified precondition=exp-in-range:assumed ops=\"Attention:1 Div:0\"")
     results = attn_opt.test(path, patterns=mine)
     assert results and [result.name for result in results] == ["mine"] and results[0].passed and results[0].seconds > 0
@@ -130,9 +130,9 @@ def test_cases_of_a_python_pattern(tmp_path):
 
 
 def test_cases_that_fail(tmp_path):
-    path = case_for(tmp_path, "# EXPECT fused=0 miss=power.luck")
-    assert attn_opt.test(path, patterns=at_div(lambda node, context: attn_opt.Miss("power.luck")))
-    results = attn_opt.test(path, patterns=at_div(power_attention))
+    path = case_for(tmp_path, "# EXPECT fused=0 miss=odds.luck")
+    assert attn_opt.test(path, patterns=at_div(lambda node, context: attn_opt.Miss("odds.luck")))
+    results = attn_opt.test(path, patterns=at_div(odds_attention))
     assert not results and any("fused: expected 0, was 1" in failure for failure in results.failed[0].failures)
 
     def raises(node, context):
@@ -147,7 +147,7 @@ def test_cases_that_fail(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         attn_opt.test(path, patterns=at_div(stops))
     with pytest.raises(attn_opt.UsageError, match="another pattern 'softmax_attention'"):
-        attn_opt.test(path, patterns=at_div(power_attention, "softmax_attention"))
+        attn_opt.test(path, patterns=at_div(odds_attention, "softmax_attention"))
     with pytest.raises(TypeError, match="paths is 3, a int"):
         attn_opt.test(3)
     with pytest.raises(attn_opt.InvalidModelError, match="there is nothing of that name"):
@@ -161,7 +161,7 @@ def test_all_rule_cases_pass():
 
 def test_golden_outputs_are_rewritten(tmp_path):
     path = case_for(tmp_path, "# RUN --only mine\n# EXPECT fused=1\n# AFTER mine.after.onnxtxt")
-    mine = at_div(power_attention)
+    mine = at_div(odds_attention)
     assert not attn_opt.test(path, patterns=mine)
     assert "wrote the golden file of mine" in str(attn_opt.test(path, patterns=mine, update_golden=True))
     assert attn_opt.test(path, patterns=mine)

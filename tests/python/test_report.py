@@ -22,10 +22,10 @@ def test_everything_of_a_fused_site(bert):
     assert (report.fused, report.refused, report.missed, report.misses) == (2, 0, 0, [])
 
 
-def test_a_miss(base2):
-    report = attn_opt.optimize(base2)[1]
+def test_a_miss(odds):
+    report = attn_opt.optimize(odds)[1]
     assert report.sites == []
-    bad = attn_opt.explain(base2, strict=True)
+    bad = attn_opt.explain(odds, strict=True)
     assert list(bad) == [] and str(bad) == "no attention found\n"
 
 
