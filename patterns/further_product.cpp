@@ -18,12 +18,22 @@ bool may_pass_probabilities(const Node& node) {
   return std::ranges::any_of(kOperators, [&node](const char* name) { return node.is(name); });
 }
 
-/// True if another product reads VALUE as well: cheap, since this is asked of every product.
-bool is_shared(Value& value, const Node& product, Facts& facts) {
-  if (!value.producer || (value.uses.size() == 1 && value.uses[0].node == &product)) return false;
-  return std::ranges::any_of(readers_of(value, facts).all, [&product](const Reader& reader) {
-    return reader.node && reader.node != &product && reader.node->graph == product.graph && is_product(*reader.node);
+/// True if another product reads VALUE, which NODE reads, as well, or reads it transposed: cheap, since this is asked of every product.
+bool is_shared(Value& value, const Node& node, Facts& facts) {
+  if (!value.producer || (value.uses.size() == 1 && value.uses[0].node == &node)) return false;
+  return std::ranges::any_of(readers_of(value, facts).all, [&](const Reader& reader) {
+    if (!reader.node || reader.node == &node || reader.node->graph != node.graph) return false;
+    return is_product(*reader.node) || (reader.node->is("Transpose") && product_behind(*reader.node->outputs[0], facts));
   });
+}
+
+/// INPUT of PRODUCT, or what it is the transpose of, if others share that; null if none do.
+Value* shared_source(Value& input, const Node& product, Facts& facts) {
+  Value& source = canonical(input, facts);
+  if (is_shared(source, product, facts)) return &source;
+  const Node* maker = source.producer;
+  Value* before = maker && maker->is("Transpose") ? &canonical(*maker->inputs[0], facts) : nullptr;
+  return before && is_shared(*before, *maker, facts) ? before : nullptr;
 }
 
 /// True if SOFTMAX is followed by products of which PRODUCT is one, and not the first.
@@ -39,8 +49,8 @@ std::optional<SoftmaxSite> softmax_of_further_product(Node& product, MatchContex
   constexpr size_t kMaxValues = 32;
   std::vector<Value*> values;
   for (Value* input : product.inputs) {
-    Value* source = input ? &canonical(*input, context.facts) : nullptr;
-    if (source && is_shared(*source, product, context.facts)) values.push_back(source);
+    Value* source = input ? shared_source(*input, product, context.facts) : nullptr;
+    if (source) values.push_back(source);
   }
   for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i) {
     Node* maker = values[i]->producer;

@@ -109,45 +109,64 @@ class ProbabilityWalker {
     walk_.escaping.push_back({value_, walk_.transposed, walk_.steps.size(), walk_.guard.has_value()});
   }
 
+  /// A reader of VALUE_, and the product that it is or that alone reads what it makes.
+  struct Way {
+    Reader first, product;
+
+    bool is_swapped() const { return first.node != product.node; }
+  };
+
   /// The node to go on with; VALUE_ becomes the copy that it reads.
   Matched<Node*> next_node(const Readers& readers) {
-    std::vector<Reader> candidates, products;
+    std::vector<Reader> candidates;
+    std::vector<Way> ways;
     for (const Reader& reader : readers.all) {
       if (!reader.node || reader.node->graph != value_->graph || reader.reads_type_alone()) continue;
       if (!is_on_the_way(*reader.node) && !(readers.only_one() && columns_cut_off(*reader.node, keys_, facts_))) continue;
-      if (is_product(*reader.node)) products.push_back(reader);
+      if (const auto product = product_at_end(reader, readers)) ways.push_back({reader, *product});
       candidates.push_back(reader);
     }
-    if (products.size() > 1) keep_readable(products);
-    if (readers.is_output || readers.all.size() > std::max<size_t>(1, products.size())) note_escape();
+    if (ways.size() > 1) keep_readable(ways);
+    if (readers.is_output || readers.all.size() > std::max<size_t>(1, ways.size())) note_escape();
     if (candidates.empty()) return nothing_reached(readers);
-    if (products.empty() && candidates.size() > 1)
+    if (ways.empty() && candidates.size() > 1)
       return missed("probabilities.many-readers", candidates[0].node,
                     std::to_string(readers.all.size()) + " readers of '" + value_->name + "'", walk_.peeled);
-    for (const Reader& product : products) walk_.products.push_back(product.node);
-    const auto wanted = std::ranges::find(products, wanted_, &Reader::node);
-    const Reader& next = products.empty() ? candidates[0] : wanted == products.end() ? products[0] : *wanted;
+    if (walk_.products.empty())
+      for (const Way& way : ways) walk_.products.push_back(way.product.node);
+    const auto wanted = std::ranges::find(ways, wanted_, [](const Way& way) { return way.product.node; });
+    const Reader& next = ways.empty() ? candidates[0] : wanted == ways.end() ? ways[0].first : wanted->first;
     value_ = next.read;
     return next.node;
   }
 
-  /// Leaves those of PRODUCTS that sum over the keys, first to last, or one if there are none.
-  void keep_readable(std::vector<Reader>& products) {
-    std::ranges::stable_sort(products, {}, [](const Reader& reader) { return reader.node->position; });
-    const auto twice = std::ranges::unique(products, {}, &Reader::node);
-    products.erase(twice.begin(), twice.end());
-    const Reader first = products[0];
-    std::erase_if(products, [this](const Reader& reader) { return !sums_over_keys(reader); });
-    if (products.empty()) products.push_back(first);
+  /// The product that FIRST is; where READERS are several, also the one that a chain of swaps from FIRST on ends at.
+  std::optional<Reader> product_at_end(const Reader& first, const Readers& readers) const {
+    if (is_product(*first.node)) return first;
+    Value* swapped = readers.all.size() > 1 && first.node->is("Transpose") ? end_of_chain(*first.node, swapped_from) : nullptr;
+    const Readers further = swapped ? readers_of(*swapped, facts_) : Readers();
+    const bool is_read_by_one = further.only_one() && further.all[0].node && is_product(*further.all[0].node);
+    return is_read_by_one ? std::optional(further.all[0]) : std::nullopt;
   }
 
-  bool sums_over_keys(const Reader& product) const {
-    const auto read = value_product(*product.node, *product.read, context_);
+  /// Leaves those of WAYS whose products sum over the keys, first to last, or one if there are none.
+  void keep_readable(std::vector<Way>& ways) {
+    std::ranges::stable_sort(ways, {}, [](const Way& way) { return way.product.node->position; });
+    const auto twice = std::ranges::unique(ways, {}, [](const Way& way) { return way.product.node; });
+    ways.erase(twice.begin(), twice.end());
+    const Way first = ways[0];
+    std::erase_if(ways, [this](const Way& way) { return !sums_over_keys(way); });
+    if (ways.empty()) ways.push_back(first);
+  }
+
+  bool sums_over_keys(const Way& way) const {
+    const auto read = value_product(*way.product.node, *way.product.read, context_);
     if (!read) return false;
     const ScoreLayout& layout = read->probabilities;
     if (!layout.order.empty() && !layout.swaps_last_two()) return true;
     const size_t summed = layout.order.empty() ? 0 : 1;
-    return keys_from_last().value_or(summed) == summed;
+    const auto keys = keys_from_last();
+    return !keys || (way.is_swapped() ? 1 - *keys : *keys) == summed;
   }
 
   static bool is_read_by_product(const Value& value) {
@@ -244,15 +263,23 @@ class ProbabilityWalker {
     return true;
   }
 
-  /// Takes NODE for one that regroups rows and leaves the keys their axis: the softmax takes each row by itself. What stood above it
-  /// would be of other rows.
-  bool regroups_rows(const Node& node) {
-    const MaybeShape before = facts_.shape(*value_), after = facts_.shape(*node.outputs[0]);
-    if (!has(node, Trait::kRegroups) || !before || !after || before->empty() || after->size() < 2 || before->back() != after->back())
-      return false;
-    if (keys_from_last() != 0 || walk_.guard || walk_.sinks || !walk_.steps.empty() || walk_.regrouped) return false;
-    walk_.row_split = rows_regrouped(*before, *after);
-    return true;
+  /// What nodes from FIRST on, each the only reader of the one before, make by regrouping rows, where the keys have their axis again: the
+  /// softmax takes each row by itself. What stood above would be of other rows. Null if there is none.
+  Value* end_of_rows(Node& first) {
+    const MaybeShape before = facts_.shape(*value_);
+    if (keys_from_last() != 0 || walk_.guard || walk_.sinks || !walk_.steps.empty() || walk_.regrouped || !before || before->empty()) return nullptr;
+    Node* next = &first;
+    for (int step = 0; step < kMaxTogether && next && has(*next, Trait::kRegroups); ++step) {
+      Value& made = *next->outputs[0];
+      const MaybeShape after = facts_.shape(made);
+      if (after && after->size() >= 2 && before->back() == after->back()) {
+        walk_.row_split = rows_regrouped(*before, *after);
+        return &made;
+      }
+      const Readers readers = readers_of(made, facts_);
+      next = readers.only_one() && readers.all[0].input == 0 ? readers.all[0].node : nullptr;
+    }
+    return nullptr;
   }
 
   /// True if the last two of AXES are those of LAST_BUT_ONE and LAST, and all others lie before them in their order.
@@ -303,7 +330,7 @@ class ProbabilityWalker {
     } else {
       next = end_of_chain(node, regrouped_from);
       if (!next) next = end_of_layout(node);
-      if (!next && regroups_rows(node)) next = node.outputs[0];
+      if (!next) next = end_of_rows(node);
       walk_.regrouped = true;
       if (!next) return missed("probabilities.reshape", &node, op_type + " of queries or keys", walk_.peeled);
     }

@@ -200,7 +200,9 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
                                                  const Dim& batch, const Dim& heads, MatchContext& context) {
   const ProbabilityWalk& walk = reading.probabilities;
   Value* escaping = escaping_probabilities(walk);
-  if (!escaping || !walk.perm.empty() || !reading.value_product.probabilities.order.empty()) return std::nullopt;
+  const ScoreLayout& layout = reading.value_product.probabilities;
+  const bool is_straight = layout.order.empty() || (layout.swaps_last_two() && walk.transposed);
+  if (!escaping || !walk.perm.empty() || !is_straight) return std::nullopt;
   const MaybeShape shape = context.facts.shape(*escaping);
   if (!shape || (shape->size() != 4 && !(split && shape->size() == 3))) return std::nullopt;
   const bool has_sizes = shape->size() == 4 ? (*shape)[0] == batch && (*shape)[1] == heads : (*shape)[0] == batch * heads;

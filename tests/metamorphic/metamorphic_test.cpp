@@ -103,22 +103,6 @@ class Trial {
     return true;
   }
 
-  /// Sites that are known to be lost to a respelling: they count among those lost to algebra.
-  static bool is_known_loss(const Parent& parent, const Variant& variant) {
-    struct Loss {
-      std::string_view parent, respelling;
-    };
-    static constexpr Loss kLosses[] = {
-        // A product that reads the transposed probabilities is not seen to share them with another.
-        {"two_products", "transpose of the transposed product"},
-        // Rows are regrouped where each step keeps the keys, which the flat tensor does not.
-        {"rows_flattened_bias", "Reshape through the flat tensor"},
-    };
-    return std::ranges::any_of(kLosses, [&](const Loss& loss) {
-      return parent.one.name.find(loss.parent) != std::string::npos && std::ranges::find(variant.steps, loss.respelling) != variant.steps.end();
-    });
-  }
-
   /// The first step is the next respelling in turn that has a place in the case.
   void try_variant(const Parent& parent, Random& random, size_t turn, int number) {
     Variant variant{parent.model, 1, {}, false};
@@ -136,7 +120,7 @@ class Trial {
       ++tallies_[step].variants;
       tallies_[step].failed += failures.empty() ? 0 : 1;
     }
-    const bool is_lost = !sites.empty() && wrong.empty() && (variant.has_algebra || is_known_loss(parent, variant));
+    const bool is_lost = !sites.empty() && wrong.empty() && variant.has_algebra;
     lost_ += is_lost ? 1 : 0;
     if (!failures.empty() && (!is_lost || extent_.prints_all)) tell(parent, variant, number, failures);
   }
