@@ -231,4 +231,26 @@ Matched<ValueProduct> einsum_value_product(Node& product, Value& probabilities, 
   return read;
 }
 
+Value* elementwise_product(Node& einsum, MatchContext& context) {
+  auto equation = equation_of(einsum, context);
+  if (!equation || equation->factor) return nullptr;
+  if (equation->other == equation->result) {
+    std::swap(equation->one, equation->other);
+    std::swap(equation->one_value, equation->other_value);
+  }
+  const std::string &whole = equation->one, &part = equation->other;
+  const bool repeats = std::ranges::any_of(whole, [&](char letter) { return std::ranges::count(whole, letter) > 1; });
+  if (whole != equation->result || repeats) return nullptr;
+  std::vector<int64_t> added;
+  std::string kept;
+  for (size_t axis = 0; axis < whole.size(); ++axis) {
+    if (part.find(whole[axis]) == std::string::npos) added.push_back(static_cast<int64_t>(axis));
+    else kept += whole[axis];
+  }
+  if (kept != part) return nullptr;
+  InnerValues inner(einsum, context);
+  Value* factor = added.empty() ? equation->other_value : inner.unsqueezed(equation->other_value, added);
+  return inner.build().node("Mul", {equation->one_value, factor});
+}
+
 }  // namespace attn_opt

@@ -17,6 +17,8 @@ namespace {
 
 /// What may be added to sums of exponentials of which one is 1.
 constexpr double kMostAdded = 1e-6;
+/// A number is 1 up to this.
+constexpr double kRounding = 1e-6;
 /// So many nodes that compute the same are compared.
 constexpr int kMaxAlike = 12;
 
@@ -38,13 +40,38 @@ class SumReader {
     return read_;
   }
 
+  std::optional<RowSum> read_logarithm(Value& log, double factor, size_t rank) {
+    log_factor_ = factor;
+    return read(log, false, rank);
+  }
+
  private:
   /// What the value at hand is in the divisor: that many of it.
   double share() const { return is_inverse_ ? 1 / read_.factor : read_.factor; }
   /// The value is FACTOR times what is read next, or FACTOR divided by it if IS_INVERSE_: that is NUMBER times, or divided by, another.
   void multiply(double number) { read_.factor *= is_inverse_ ? 1 / number : number; }
 
+  /// Log(t)  =>  t      c * Log(t)  =>  t, which stand times 1 / c
+  Value* before_logarithm(const Node& node) {
+    if (node.is("Log")) return ends_logarithm() ? node.inputs[0] : nullptr;
+    for (size_t at = 0; node.inputs.size() == 2 && at < (node.is("Mul") ? 2 : node.is("Div") ? 1 : 0); ++at) {
+      const auto number = facts_.uniform(*node.inputs[1 - at]);
+      if (!number) continue;
+      *log_factor_ *= node.is("Mul") ? *number : 1 / *number;
+      return node.inputs[at];
+    }
+    return nullptr;
+  }
+
+  /// True where what is read is a logarithm, times 1: from there on it is no more.
+  bool ends_logarithm() {
+    const bool is_one = std::abs(*log_factor_ - 1) <= kRounding;
+    log_factor_.reset();
+    return is_one;
+  }
+
   Value* before_step(Value& value) {
+    if (log_factor_) return before_logarithm(*value.producer);
     if (read_.is_never_zero) return nullptr;  // of other numbers than the sum a bound means something else
     if (Value* inverse = before_inversion(*value.producer)) return inverse;
     Value* bounded = before_bound(*value.producer);
@@ -163,6 +190,7 @@ class SumReader {
   }
 
   std::optional<RowReduction> before_sum(const Node& node, const RowReduction& after) {
+    if (log_factor_) return node.is("ReduceLogSum") && ends_logarithm() ? before_reduction(node, after, facts_) : std::nullopt;
     if (node.is("ReduceSum") || node.is("ReduceL1")) return before_concat(before_reduction(node, after, facts_));
     if (node.is("ReduceMean")) return before_mean(node, after);
     if (node.is("MatMul")) return before_ones(node, after);
@@ -245,6 +273,7 @@ class SumReader {
   RowSum read_;
   std::vector<int> axes_;  ///< of the rows, where those of what is looked at lie
   bool is_inverse_ = false;
+  std::optional<double> log_factor_;  ///< of a logarithm, which is read first
 };
 
 bool have_same_attributes(const Node& one, const Node& other) {
@@ -274,6 +303,10 @@ bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
 
 std::optional<RowSum> row_sum(Value& value, bool inverse, size_t rank, Node& reader, MatchContext& context) {
   return SumReader(reader, context).read(value, inverse, rank);
+}
+
+std::optional<RowSum> row_sum_of_log(Value& log, double factor, size_t rank, Node& reader, MatchContext& context) {
+  return SumReader(reader, context).read_logarithm(log, factor, rank);
 }
 
 bool computes_same(Value& one, Value& other, Facts& facts) {

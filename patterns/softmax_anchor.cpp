@@ -7,8 +7,10 @@
 #include "attn_opt/matcher.h"
 #include "patterns/addends.h"
 #include "patterns/cut_columns.h"
+#include "patterns/einsum_product.h"
 #include "patterns/exponentials.h"
 #include "patterns/form_reader.h"
+#include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products.h"
 #include "patterns/readers.h"
@@ -177,17 +179,22 @@ std::optional<SoftmaxSite> share_masked_late(const RowSum& sum, const Weights& w
   return site;
 }
 
+/// TERMS, which READ says, divided by SUM, of what NODE makes.
+std::optional<SoftmaxSite> share(Value& terms, const Weights& read, const RowSum& sum, Node& node, MatchContext& context) {
+  const auto keys = summed_axis(sum, terms, read, false, node, context);
+  if (keys) return softmax_over(sum, *keys, read, node, context);
+  return read.form.size() == 1 ? share_masked_late(sum, read, node, context) : std::nullopt;
+}
+
 /// TERMS, the input NUMERATOR of NODE or what that was cut off from, divided by the sum of TERMS.
 std::optional<SoftmaxSite> share_of(Value& terms, Node& node, size_t numerator, MatchContext& context) {
   const auto read = weights_in(terms, node, context);
   if (!read) return std::nullopt;
   const auto sum = row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), node, context);
-  const auto keys = sum ? summed_axis(*sum, terms, *read, false, node, context) : std::nullopt;
-  if (sum && !keys && read->form.size() == 1) return share_masked_late(*sum, *read, node, context);
-  auto site = keys ? softmax_over(*sum, *keys, *read, node, context) : std::nullopt;
+  auto site = sum ? share(terms, *read, *sum, node, context) : std::nullopt;
   Value& rest = canonical(*node.inputs[numerator], context.facts);
   if (!site || &rest == &canonical(terms, context.facts)) return site;
-  const auto cut = site->cut_off ? std::nullopt : columns_cut_off(*rest.producer, *keys, context.facts);
+  const auto cut = site->cut_off || !site->keys ? std::nullopt : columns_cut_off(*rest.producer, *site->keys, context.facts);
   if (!cut || cut->rest != &rest) return std::nullopt;
   site->cut_off = cut->columns;
   return site;
@@ -269,47 +276,44 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
   return std::nullopt;
 }
 
-/// The exponents, of rows of RANK axes, of whose exponentials' sums LOG holds the logarithms.
-std::optional<RowReduction> log_of_sums(Value& log, size_t rank, Node& reader, MatchContext& context) {
-  Facts& facts = context.facts;
-  bool is_log = false;
-  // Log(t)  =>  t
-  const ElementStep logarithm = [&](Value& seen) -> Value* {
-    if (is_log || !seen.producer->is("Log")) return nullptr;
-    is_log = true;
-    return seen.producer->inputs[0];
-  };
-  const TakenAxis sum = [&](const Node& node, const RowReduction& after) {
-    return node.is(is_log ? "ReduceSum" : "ReduceLogSum") ? before_reduction(node, after, facts) : std::nullopt;
-  };
-  auto sums = reduction_in(log, rank, sum, logarithm, facts);
-  if (!sums) return std::nullopt;
-  Value& summed = before_float_casts(*sums->value, facts);
-  Value* exponent = exponent_of(summed, reader, context);
-  if (!exponent) return std::nullopt;
-  sums->value = &canonical(*exponent, facts);
-  return sums;
-}
-
-/// The exponential of SCORES less LOWERED_BY.
+/// The exponential NODE makes of SCORES less LOWERED_BY, FACTOR times each.
 ///
-///   Exp(e - log(sum(Exp(e))))  =>  e      Exp(x - (m + log(sum(Exp(x - m)))))  =>  x - m
-std::optional<SoftmaxSite> less_log_of_sums(Value& scores, Value& lowered_by, Node& node, MatchContext& context) {
+///   exp(a - log(t))  =>  exp(a) / t      exp(a - (m + log(t)))  =>  exp(a - m) / t
+std::optional<SoftmaxSite> less_logarithm(Value& scores, Value& lowered_by, double factor, Node& node, MatchContext& context) {
   Facts& facts = context.facts;
   const MaybeShape shape = facts.shape(scores);
   if (!shape) return std::nullopt;
-  Value* whole = &scores;
-  const auto softmax = [&](const std::optional<RowReduction>& sums, Value& exponent) -> std::optional<SoftmaxSite> {
-    const auto keys = sums ? axis_in(*sums, exponent, false, facts) : std::nullopt;
-    return keys ? std::optional(softmax_of({&exponent}, *keys, core_form(), node, context)) : std::nullopt;
+  const auto made = [&](const char* op_type, Value* one, Value* other = nullptr) {
+    return InnerValues(node, context).build().node(op_type, other ? std::vector{one, other} : std::vector{one});
   };
-  std::vector<Value*> addends = addends_of(before_float_casts(lowered_by, facts), facts);
-  if (addends.size() != 2) return softmax(log_of_sums(lowered_by, shape->size(), node, context), scores);
-  for (int at = 0; at < 2; ++at, std::swap(addends[0], addends[1])) {
-    const auto sums = log_of_sums(*addends[0], shape->size(), node, context);
-    if (sums && difference(same(&whole), same(&addends[1]))(*sums->value, facts)) return softmax(sums, *sums->value);
-  }
-  return std::nullopt;
+  const auto divided = [&](Value* exponent, Value& log) -> std::optional<SoftmaxSite> {
+    const auto sum = row_sum_of_log(log, factor, shape->size(), node, context);
+    if (!sum) return std::nullopt;
+    Value& terms = *(factor == 1 ? made("Exp", exponent) : made("Pow", node.inputs[0], exponent));
+    const auto read = weights_in(terms, node, context);
+    return read ? share(terms, *read, *sum, node, context) : std::nullopt;
+  };
+  if (auto site = divided(&scores, lowered_by)) return site;
+  const std::vector<Value*> addends = addends_of(before_float_casts(lowered_by, facts), facts);
+  if (addends.size() != 2) return std::nullopt;
+  auto site = divided(made("Sub", &scores, addends[1]), *addends[0]);
+  return site ? site : divided(made("Sub", &scores, addends[0]), *addends[1]);
+}
+
+/// Exponentials RESULT of SCORES less LOWERED_BY, the logarithm of sums of those that a mask leaves, which is laid over RESULT.
+///
+///   m ? exp(x - lse(m ? x : -inf)) : 0  =>  softmax(m ? x : -inf)
+std::optional<SoftmaxSite> masked_exponential(Value& scores, Value& lowered_by, Value& result, Node& node, MatchContext& context) {
+  const MaybeShape shape = context.facts.shape(scores);
+  Value* rows = shape && !shape->empty() ? reduced_rows("ReduceLogSumExp", lowered_by, shape->size(), context.facts) : nullptr;
+  const auto hidden = rows ? hidden_in(*rows, scores, node, context) : std::nullopt;
+  Value* masked = hidden ? masked_alike(result, {.form = *hidden}, context) : nullptr;
+  if (!masked) return std::nullopt;
+  SoftmaxSite site{&scores, masked, nullptr, 0, 0.0};
+  site.weights = *hidden;
+  for (ScoreCase& one : site.weights) one.number = one.scale == 0 ? -INFINITY : 0;
+  site.guards_empty_rows = masked->producer->is("Where");
+  return site;
 }
 
 /// The exponential of logarithms of probabilities.
@@ -323,15 +327,18 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
     site.output = &result;
     return site;
   }
-  Value* exponent = exponent_of(result, node, context);
+  const auto exponent = exponent_in(result, node, context);
   std::optional<SoftmaxSite> site;
-  const Matcher log_of_sum = [&](Value& lowered_by, Facts&) {
+  const Matcher logarithm = [&](Value& lowered_by, Facts&) {
+    const bool is_natural = exponent->factor == 1;
     // The logarithm of a sum rounds as the scores do: what is added to very low scores is lost, as exp() of them is.
-    const auto keys = reduced_axis_of("ReduceLogSumExp", lowered_by, *scores, facts);
-    site = keys ? SoftmaxSite{scores, nullptr, nullptr, keys, 0.0} : less_log_of_sums(*scores, lowered_by, node, context);
+    const auto keys = is_natural ? reduced_axis_of("ReduceLogSumExp", lowered_by, *scores, facts) : std::nullopt;
+    if (keys) site = SoftmaxSite{scores, nullptr, nullptr, keys, 0.0};
+    if (!site && is_natural) site = masked_exponential(*scores, lowered_by, result, node, context);
+    if (!site) site = less_logarithm(*scores, lowered_by, exponent->factor, node, context);
     return site.has_value();
   };
-  return exponent && difference(any(&scores), log_of_sum)(*exponent, facts) ? site : std::nullopt;
+  return exponent && difference(any(&scores), logarithm)(*exponent->value, facts) ? site : std::nullopt;
 }
 
 /// Where(IS_POSITIVE, SHARES, 0); null if SHARES are read otherwise.
@@ -357,10 +364,16 @@ SoftmaxSite softmax_operator(Node& node, MatchContext& context) {
 
 std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
   if (node.is("Softmax")) return softmax_operator(node, context);
+  if (node.is("Einsum")) {
+    Value* shares = elementwise_product(node, context);
+    auto site = shares ? quotient(*shares->producer, context) : std::nullopt;
+    if (site) site->output = node.outputs[0];
+    return site;
+  }
   const bool is_copy = canonical(*node.outputs[0], context.facts).producer != &node;
   if (is_copy) return std::nullopt;
   auto site = is_exponential(*node.outputs[0], context.facts) ? exponential(node, context) : std::nullopt;
-  if (!site && !node.is("Exp")) site = node.is("LpNormalization") ? normalised(node, context) : quotient(node, context);
+  if (!site && !node.is("Exp") && !node.is("Pow")) site = node.is("LpNormalization") ? normalised(node, context) : quotient(node, context);
   if (site) {
     Value* rows = site->is_positive ? guarded(*node.outputs[0], *site->is_positive, context.facts) : nullptr;
     if (!site->output) site->output = rows ? rows : node.outputs[0];

@@ -19,6 +19,8 @@
 #include "patterns/broadcast_operands.h"
 #include "patterns/causal_terms.h"
 #include "patterns/computed_type.h"
+#include "patterns/conditions.h"
+#include "patterns/einsum_product.h"
 #include "patterns/fills.h"
 #include "patterns/further_product.h"
 #include "patterns/guard_meaning.h"
@@ -272,7 +274,8 @@ class SoftmaxAttention : public Pattern {
   bool is_anchor(const Node& node) const override { return may_be_softmax(node) || is_product(node); }
 
   Matched<Match> match(Node& anchor, MatchContext& context) const override {
-    if (is_product(anchor)) return match_further_product(anchor, context);
+    const bool may_divide = anchor.is("Einsum") && may_be_softmax(anchor) && elementwise_product(anchor, context);
+    if (is_product(anchor) && !may_divide) return match_further_product(anchor, context);
     const auto softmax = softmax_at(anchor, context);
     if (!softmax) return no_softmax(anchor, context);
     return match_product(anchor, *softmax, softmax->product, context);

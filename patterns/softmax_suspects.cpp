@@ -94,9 +94,9 @@ bool may_be_softmax(const Node& node) {
   const Value *first = node.input(0), *second = node.input(1);
   if (node.is("Softmax")) return true;
   if (node.is("Div")) return may_be_weights(first) || made_by(second, {"ReduceSum"}) || (may_be_product(first) && may_be_sum(second));
-  if (node.is("Exp")) return made_by(first, {"LogSoftmax", "Sub", "Add"});
+  if (node.is("Exp") || node.is("Pow")) return made_by(node.is("Exp") ? first : second, {"LogSoftmax", "Sub", "Add"});
   if (node.is("LpNormalization")) return true;
-  if (!node.is("Mul")) return false;
+  if (!node.is("Mul") && !node.is("Einsum")) return false;
   const bool is_behind_product = (may_be_product(first) && may_be_reciprocal(second)) || (may_be_product(second) && may_be_reciprocal(first));
   return may_be_weights(first) || may_be_weights(second) || is_behind_product || may_be_inverse_sum(first) || may_be_inverse_sum(second);
 }
