@@ -19,6 +19,17 @@ std::optional<RowTest> test_of(Value& condition, bool keeps, size_t keys_from_la
   return test && test->holds_for_kept == keeps ? test : std::nullopt;
 }
 
+/// And(m, any(m))  =>  m, of booleans whose keys lie KEYS_FROM_LAST
+Value& without_own_test(Value& mask, size_t keys_from_last, Facts& facts) {
+  Value *one = nullptr, *other = nullptr;
+  if (!op("And", {any(&one), any(&other)})(mask, facts)) return mask;
+  for (int at = 0; at < 2; ++at, std::swap(one, other)) {
+    const auto test = test_of(*other, true, keys_from_last, facts);
+    if (test && test->keeps && !test->is_number && &canonical(*test->rows, facts) == &canonical(*one, facts)) return *one;
+  }
+  return mask;
+}
+
 /// PROBABILITIES times ones and zeros, which other sums of NODE's reader leave as they are.
 std::optional<RowGuard> factor_at(Node& node, size_t probabilities, size_t keys_from_last, Facts& facts) {
   const auto condition = condition_of_number(*node.inputs[1 - probabilities], facts);
@@ -37,7 +48,7 @@ std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value,
   const Matcher is_nan = op("IsNaN", {same(&own)});
   if ((keeps ? op("Not", {is_nan}) : is_nan)(condition, facts)) return RowGuard{&node, std::nullopt};
   if (auto test = test_of(condition, keeps, keys_from_last, facts)) return RowGuard{&node, test};
-  return RowGuard{&node, std::nullopt, &condition, keeps};
+  return RowGuard{&node, std::nullopt, &without_own_test(condition, keys_from_last, facts), keeps};
 }
 
 /// A mask, and whether it is true for the keys that stay.

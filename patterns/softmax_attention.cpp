@@ -163,12 +163,27 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
   return {};
 }
 
+/// What SOFTMAX takes but for rows that the guard of WALK makes 0 behind it, which nothing else reads.
+///
+///   Where(c, softmax(Where(c, x, f)), 0)  =>  Where(c, softmax(x), 0), c being of rows
+Value& without_guarded_rows(const SoftmaxSite& softmax, const ProbabilityWalk& walk, Facts& facts) {
+  const Node *scores = canonical(*softmax.input, facts).producer, *guard = walk.guard ? walk.guard->node : nullptr;
+  if (!softmax.normaliser || !guard || !walk.guard->test || walk.guard_transposed || !walk.escaping.empty()) return *softmax.input;
+  if (!scores || !scores->is("Where") || !guard->is("Where")) return *softmax.input;
+  const Condition of_scores = affirmed({scores->inputs[0], true}, facts), of_guard = affirmed({guard->inputs[0], true}, facts);
+  const bool keeps = (facts.uniform(*guard->inputs[2]) == 0.0) == of_guard.is_true;
+  Value& kept = *scores->inputs[keeps == of_scores.is_true ? 1 : 2];
+  const MaybeShape before = facts.shape(kept), after = facts.shape(*softmax.input);
+  return of_scores.value == of_guard.value && before && after && *before == *after ? kept : *softmax.input;
+}
+
 /// WANTED: the product to be read where there are several; null for the first.
-Matched<Reading> read_site(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context) {
+Matched<Reading> read_site(SoftmaxSite softmax, const Node* wanted, MatchContext& context) {
   Reading reading;
   ATTN_OPT_MATCH(reading.probabilities,
                  walk_probabilities(softmax, wanted, context));
   const ProbabilityWalk& probabilities = reading.probabilities;
+  softmax.input = &without_guarded_rows(softmax, probabilities, context.facts);
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
   const ScoreLayout layout = product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
   ATTN_OPT_DONE(check_softmax_axis(softmax, layout, context));
