@@ -16,6 +16,8 @@ namespace {
 
 /// Nodes looked at for a product.
 constexpr size_t kMaxSearched = 64;
+/// Nodes between a product and scores that are enlarged.
+constexpr int kMaxExpanded = 8;
 
 /// True for what may stand between a product and scores.
 bool may_carry_scores(const Node& node) {
@@ -70,6 +72,7 @@ class Peel {
     const bool has_scores = std::ranges::any_of(operands, [&](size_t number) { return may_be_scores(*node_.inputs[number], facts_); });
     if (!has_scores)
       if (Value* raised = raised_operand()) return std::vector{step(walk_, *raised, node_.op() + "(leading 1s)")};
+    if (Value* larger = operands.empty() ? larger_operand() : nullptr) return std::vector{step(walk_, *larger, node_.op() + "(leading sizes)")};
     if (operands.empty()) return enlarged();
     if (operands.size() > 1) try_common(*node_.inputs[operands[0]], *node_.inputs[operands[1]]);
     if (ways_.empty())
@@ -103,12 +106,76 @@ class Peel {
       const auto leading = std::span(*after).first(after->size() - before->size());
       const bool has_ones = std::ranges::all_of(leading, [](const Dim& size) { return size.is(1); });
       if (!has_ones || !may_be_scores(*operand, facts_)) continue;
-      InnerValues inner(node_, context_);
-      std::vector<Value*> inputs(node_.inputs.begin(), node_.inputs.end());
-      inputs[number] = inner.raised(operand, after->size());
-      if (keeps_shape(*node_.outputs[0], *inputs[number], facts_)) return inner.build().node(node_.op(), inputs);
+      Value* raised = InnerValues(node_, context_).raised(operand, after->size());
+      if (keeps_shape(*node_.outputs[0], *raised, facts_)) return with_operand(node_, number, raised);
     }
     return nullptr;
+  }
+
+  /// The result once more, of scores with the leading sizes that another operand gives them; null if there are none that can have them.
+  Value* larger_operand() {
+    const MaybeShape after = facts_.shape(*node_.outputs[0]);
+    for (const size_t number : form_operands(node_)) {
+      Value* operand = node_.input(static_cast<int>(number));
+      Value* sizes = after && operand ? leading_sizes(*after, *operand) : nullptr;
+      Value* larger = sizes ? expanded(*operand, sizes, after->size(), kMaxExpanded) : nullptr;
+      if (larger) return with_operand(node_, number, larger);
+    }
+    return nullptr;
+  }
+
+  /// What an Expand of OPERAND takes to have the leading sizes of AFTER; null if other sizes differ, or one is not known.
+  Value* leading_sizes(const Shape& after, Value& operand) {
+    const MaybeShape before = facts_.shape(operand);
+    if (!before || before->size() < 2 || before->size() > after.size()) return nullptr;
+    const size_t added = after.size() - before->size();
+    InnerValues inner(node_, context_);
+    std::vector<Value*> sizes;
+    for (size_t axis = 0; axis < after.size(); ++axis) {
+      const Dim own = axis < added ? Dim(1) : (*before)[axis - added];
+      Value* size = own == after[axis] ? inner.build().ints({1}) : own.is(1) && axis + 2 < after.size() ? size_of(after, axis, inner) : nullptr;
+      if (!size) return nullptr;
+      sizes.push_back(size);
+    }
+    return inner.concat(sizes, 0);
+  }
+
+  /// The size of AXIS of AFTER, of an operand that has it; null if none does.
+  Value* size_of(const Shape& after, size_t axis, InnerValues& inner) {
+    if (after[axis].is_constant()) return inner.build().ints({after[axis].value()});
+    for (Value* operand : node_.inputs) {
+      const MaybeShape shape = operand ? facts_.shape(*operand) : nullptr;
+      if (shape && shape->size() == after.size() && (*shape)[axis] == after[axis]) return inner.size(*operand, static_cast<int64_t>(axis));
+    }
+    return nullptr;
+  }
+
+  /// SCORES, expanded to RANK axes of at least SIZES:
+  ///
+  ///   Expand(Q K^T)  =>  Expand(Q) K^T      Expand(f(x, number))  =>  f(Expand(x), number)
+  Value* expanded(Value& scores, Value* sizes, size_t rank, int depth) {
+    Node* node = canonical(scores, facts_).producer;
+    if (!node || depth == 0) return nullptr;
+    if (node->is("MatMul")) {
+      if (!has_equal_ranks(*node, facts_)) return nullptr;
+      InnerValues inner(node_, context_);
+      return inner.build().node("MatMul", {inner.build().node("Expand", {node->inputs[0], sizes}), inner.raised(node->inputs[1], rank)});
+    }
+    for (const size_t number : form_operands(*node)) {
+      Value* operand = node->input(static_cast<int>(number));
+      const bool is_scores = operand && !facts_.uniform(*operand) && keeps_shape(*node->outputs[0], *operand, facts_);
+      Value* larger = is_scores ? expanded(*operand, sizes, rank, depth - 1) : nullptr;
+      if (larger) return with_operand(*node, number, larger);
+    }
+    return nullptr;
+  }
+
+  /// What NODE makes with OPERAND as its input NUMBER.
+  Value* with_operand(const Node& node, size_t number, Value* operand) {
+    std::vector<Value*> inputs(node.inputs.begin(), node.inputs.end());
+    inputs[number] = operand;
+    const auto& attributes = node.proto->attribute();
+    return InnerValues(node_, context_).build().node(node.op(), inputs, {attributes.begin(), attributes.end()});
   }
 
   Ways enlarged() const {
