@@ -21,6 +21,7 @@ ELSEWHERE = {
     "attn-opt test testdata/cases --report cases.xml": CASES,
     "./scripts/demo": ALL,
     "./scripts/test": ALL,
+    "python bench/compare_tools.py --write docs/comparison.md": "Docs.ComparisonAgrees runs it for the tools that are quick",
     "pip install .": "scripts/wheel builds, installs and tries the same package",
     "pip install onnx onnxruntime openvino": "scripts/test installs them",
     "attn-opt completion bash > ~/.local/share/bash-completion/completions/attn-opt": SHELLS,
