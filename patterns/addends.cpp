@@ -56,11 +56,15 @@ class Sum {
 
 }  // namespace
 
-std::vector<Value*> addends_of(Value& sum, Facts& facts) {
+std::vector<std::pair<Value*, double>> linear_terms(Value& sum, Facts& facts) {
   Sum found(facts);
   found.add(sum, 1);
+  return found.addends();
+}
+
+std::vector<Value*> addends_of(Value& sum, Facts& facts) {
   std::vector<Value*> values;
-  for (const auto& [value, coefficient] : found.addends()) {
+  for (const auto& [value, coefficient] : linear_terms(sum, facts)) {
     if (coefficient != 1) return {&canonical(sum, facts)};
     values.push_back(value);
   }

@@ -281,6 +281,21 @@ bool have_same_attributes(const Node& one, const Node& other) {
   return std::ranges::equal(of_one, of_other, [](const auto& a, const auto& b) { return a.SerializeAsString() == b.SerializeAsString(); });
 }
 
+bool are_alike(Value& one, Value& other, int& left, Facts& facts);
+
+/// True if ONE and OTHER add up the same, in whatever words.
+bool add_up_alike(Value& one, Value& other, int& left, Facts& facts) {
+  const auto terms = linear_terms(one, facts);
+  auto others = linear_terms(other, facts);
+  if (terms.size() != others.size() || terms.size() < 2) return false;
+  return std::ranges::all_of(terms, [&](const auto& term) {
+    const auto twin = std::ranges::find_if(others, [&](const auto& each) { return each.second == term.second && are_alike(*each.first, *term.first, left, facts); });
+    if (twin == others.end()) return false;
+    others.erase(twin);
+    return true;
+  });
+}
+
 /// computes_same(), of at most LEFT nodes.
 bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
   const Value &a = canonical(one, facts), &b = canonical(other, facts);
@@ -288,7 +303,9 @@ bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
   const MaybeShape shape = facts.shape(a), other_shape = facts.shape(b);
   if (const auto number = facts.uniform(a)) return number == facts.uniform(b) && shape && other_shape && *shape == *other_shape;
   const Node *node = a.producer, *twin = b.producer;
-  if (--left < 0 || !node || !twin || a.output != b.output || node->op() != twin->op() || node->domain() != twin->domain()) return false;
+  if (--left < 0 || !node || !twin) return false;
+  if (has(*node, Trait::kAdds) && has(*twin, Trait::kAdds) && shape && other_shape && *shape == *other_shape && add_up_alike(one, other, left, facts)) return true;
+  if (a.output != b.output || node->op() != twin->op() || node->domain() != twin->domain()) return false;
   const bool is_pure = has(*node, Trait::kAdds) || has(*node, Trait::kMultiplies) || has(*node, Trait::kMoves) || node->is("Where") ||
                        node->is("Cast") || node->is("Exp") || node->is("Pow") || node->is("Not") || node->is("ReduceSum");
   if (!is_pure || node->inputs.size() != twin->inputs.size() || !have_same_attributes(*node, *twin)) return false;

@@ -137,7 +137,7 @@ def with_values(command):
 def run_plain(page, text, used, faults):
     """Commands without output: their status is 0, or another test runs them."""
     with workspace() as folder:
-        shutil.copy(EXAMPLE / "rules/powers_of_two.rule", folder / "my_rules")
+        shutil.copy(EXAMPLE / "rules/odds.rule", folder / "my_rules")
         for command in plain(text):
             if command.text in ELSEWHERE:
                 used.add(command.text)
