@@ -71,8 +71,7 @@ class Peel {
     const std::vector<size_t> operands = scores_among_operands();
     const bool has_scores = std::ranges::any_of(operands, [&](size_t number) { return may_be_scores(*node_.inputs[number], facts_); });
     if (!has_scores)
-      if (Value* raised = raised_operand()) return std::vector{step(walk_, *raised, node_.op() + "(leading 1s)")};
-    if (Value* larger = operands.empty() ? larger_operand() : nullptr) return std::vector{step(walk_, *larger, node_.op() + "(leading sizes)")};
+      if (Value* larger = with_larger_scores()) return std::vector{step(walk_, *larger, node_.op() + "(leading sizes)")};
     if (operands.empty()) return enlarged();
     if (operands.size() > 1) try_common(*node_.inputs[operands[0]], *node_.inputs[operands[1]]);
     if (ways_.empty())
@@ -96,44 +95,31 @@ class Peel {
     return led_to.empty() ? all : led_to;
   }
 
-  /// The result once more, of scores with the leading axes of size 1 that they lack; null if another operand enlarges them.
-  Value* raised_operand() {
+  /// The result once more, of scores with the leading axes that they lack, or the leading sizes that another operand gives them; null if
+  /// there are none that can have them.
+  Value* with_larger_scores() {
     const MaybeShape after = facts_.shape(*node_.outputs[0]);
     for (const size_t number : form_operands(node_)) {
       Value* operand = node_.input(static_cast<int>(number));
       const MaybeShape before = operand ? facts_.shape(*operand) : nullptr;
-      if (!after || !before || before->size() < 2 || before->size() >= after->size() || node_.proto->attribute_size() != 0) continue;
-      const auto leading = std::span(*after).first(after->size() - before->size());
-      const bool has_ones = std::ranges::all_of(leading, [](const Dim& size) { return size.is(1); });
-      if (!has_ones || !may_be_scores(*operand, facts_)) continue;
-      Value* raised = InnerValues(node_, context_).raised(operand, after->size());
-      if (keeps_shape(*node_.outputs[0], *raised, facts_)) return with_operand(node_, number, raised);
+      if (!after || !before || before->size() < 2 || before->size() > after->size() || !may_be_scores(*operand, facts_)) continue;
+      Value* larger = InnerValues(node_, context_).raised(operand, after->size());
+      if (!keeps_shape(*node_.outputs[0], *larger, facts_)) {
+        Value* sizes = leading_sizes(*after, facts_.shape(*larger).known());
+        larger = sizes ? expanded(*operand, sizes, after->size(), kMaxExpanded) : nullptr;
+      }
+      if (larger && larger != operand) return with_operand(node_, number, larger);
     }
     return nullptr;
   }
 
-  /// The result once more, of scores with the leading sizes that another operand gives them; null if there are none that can have them.
-  Value* larger_operand() {
-    const MaybeShape after = facts_.shape(*node_.outputs[0]);
-    for (const size_t number : form_operands(node_)) {
-      Value* operand = node_.input(static_cast<int>(number));
-      Value* sizes = after && operand ? leading_sizes(*after, *operand) : nullptr;
-      Value* larger = sizes ? expanded(*operand, sizes, after->size(), kMaxExpanded) : nullptr;
-      if (larger) return with_operand(node_, number, larger);
-    }
-    return nullptr;
-  }
-
-  /// What an Expand of OPERAND takes to have the leading sizes of AFTER; null if other sizes differ, or one is not known.
-  Value* leading_sizes(const Shape& after, Value& operand) {
-    const MaybeShape before = facts_.shape(operand);
-    if (!before || before->size() < 2 || before->size() > after.size()) return nullptr;
-    const size_t added = after.size() - before->size();
+  /// What an Expand of BEFORE takes to have the leading sizes of AFTER; null if other sizes differ, or one is not known.
+  Value* leading_sizes(const Shape& after, const Shape& before) {
     InnerValues inner(node_, context_);
     std::vector<Value*> sizes;
     for (size_t axis = 0; axis < after.size(); ++axis) {
-      const Dim own = axis < added ? Dim(1) : (*before)[axis - added];
-      Value* size = own == after[axis] ? inner.build().ints({1}) : own.is(1) && axis + 2 < after.size() ? size_of(after, axis, inner) : nullptr;
+      const bool may_grow = before[axis].is(1) && axis + 2 < after.size();
+      Value* size = before[axis] == after[axis] ? inner.build().ints({1}) : may_grow ? size_of(after, axis, inner) : nullptr;
       if (!size) return nullptr;
       sizes.push_back(size);
     }

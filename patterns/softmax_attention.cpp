@@ -15,12 +15,12 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/mask_contents.h"
+#include "attn_opt/operator_traits.h"
 #include "attn_opt/pattern.h"
 #include "patterns/broadcast_operands.h"
 #include "patterns/causal_terms.h"
 #include "patterns/computed_type.h"
 #include "patterns/conditions.h"
-#include "patterns/einsum_product.h"
 #include "patterns/fills.h"
 #include "patterns/further_product.h"
 #include "patterns/guard_meaning.h"
@@ -267,7 +267,7 @@ void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, Match
 bool divides_product(const Node& node, Facts& facts) {
   return std::ranges::any_of(node.inputs, [&](Value* input) {
     const Node* maker = input ? canonical(*input, facts).producer : nullptr;
-    if (maker && maker->is("Transpose")) maker = canonical(*maker->inputs[0], facts).producer;
+    while (maker && has(*maker, Trait::kMoves)) maker = canonical(*maker->inputs[0], facts).producer;
     return maker && is_product(*maker);
   });
 }
@@ -275,7 +275,7 @@ bool divides_product(const Node& node, Facts& facts) {
 /// A division by a sum of exponentials in front of a product, or behind it, is worth a line even where it cannot be read.
 tl::unexpected<Miss> no_softmax(Node& anchor, MatchContext& context) {
   const Node* sum = unread_sum(anchor, context.facts);
-  const bool is_attention = sum && (divides_product(anchor, context.facts) || product_behind(*anchor.outputs[0], context.facts));
+  const bool is_attention = sum && (is_product(anchor) || divides_product(anchor, context.facts) || product_behind(*anchor.outputs[0], context.facts));
   if (!is_attention) return missed(std::string(kNotAttention), &anchor, "");
   return missed("softmax.unread", sum, "'" + anchor.label() + "' divides by sums of exponentials, and not their own sums");
 }
@@ -289,8 +289,10 @@ class SoftmaxAttention : public Pattern {
   bool is_anchor(const Node& node) const override { return may_be_softmax(node) || is_product(node); }
 
   Matched<Match> match(Node& anchor, MatchContext& context) const override {
-    const bool may_divide = anchor.is("Einsum") && may_be_softmax(anchor) && elementwise_product(anchor, context);
-    if (is_product(anchor) && !may_divide) return match_further_product(anchor, context);
+    if (is_product(anchor)) {
+      auto further = match_further_product(anchor, context);
+      if (further || !anchor.is("Einsum") || further.error().id != kNotAttention) return further;
+    }
     const auto softmax = softmax_at(anchor, context);
     if (!softmax) return no_softmax(anchor, context);
     return match_product(anchor, *softmax, softmax->product, context);

@@ -16,13 +16,19 @@ namespace attn_opt {
 namespace {
 
 bool is_layout(const Node& node) {
-  return has(node, Trait::kMoves) || node.is("Max") || node.is("Clip") || node.is("Pow");
+  return has(node, Trait::kMoves) || node.is("Max") || node.is("Clip") || node.is("Pow") || node.is("Log");
+}
+
+/// True if VALUE holds nothing but ones, or ones stand beside others in it.
+bool has_ones(Value& value, Facts& facts) {
+  const Node* maker = canonical(value, facts).producer;
+  return facts.uniform(value) == 1.0 || (maker && maker->is("Concat") && std::ranges::any_of(maker->inputs, [&](Value* part) { return facts.uniform(*part) == 1.0; }));
 }
 
 /// True if NODE adds up elements: a Reduce*, or a product with ones.
 bool adds_up(const Node& node, Facts& facts) {
   if (node.is("ReduceSum") || node.is("ReduceL1") || node.is("ReduceMean") || node.is("ReduceSumSquare")) return true;
-  return is_product(node) && std::ranges::any_of(node.inputs, [&](Value* input) { return node.inputs.size() == 1 || (input && facts.uniform(*input) == 1.0); });
+  return is_product(node) && std::ranges::any_of(node.inputs, [&](Value* input) { return node.inputs.size() == 1 || (input && has_ones(*input, facts)); });
 }
 
 /// Nodes that may change nothing, looked through without knowing it.
@@ -68,11 +74,11 @@ bool may_be_weights(const Value* value) {
   return std::ranges::any_of(maker->inputs, [](const Value* input) { return made_by(input, {"Exp", "Pow", "Softmax"}); });
 }
 
-bool may_be_product(const Value* value) { return made_by(value, {"MatMul", "Einsum", "Transpose"}); }
+bool may_be_product(const Value* value) { return made_by(value, {"MatMul", "Einsum", "Transpose", "Slice", "Split"}); }
 
 bool may_be_sum(const Value* value) {
-  return made_by(value, {"ReduceSum", "ReduceL1", "ReduceMean", "MatMul", "Einsum", "Max", "Clip", "Where", "Transpose", "Add", "Sub", "Sum",
-                         "Mean", "Neg", "Mul", "Div"});
+  return made_by(value, {"ReduceSum", "ReduceL1", "ReduceMean", "MatMul", "Einsum", "Max", "Clip", "Where", "Transpose", "Slice", "Split",
+                         "Add", "Sub", "Sum", "Mean", "Neg", "Mul", "Div"});
 }
 
 bool may_be_reciprocal(const Value* value) { return made_by(value, {"Reciprocal", "Div", "Pow"}); }
@@ -86,6 +92,18 @@ bool may_be_inverse_sum(const Value* value) {
 
 bool is_reciprocal(Value& value, Facts& facts) {
   return either({op("Reciprocal", {any()}), op("Div", {number_is(1), any()}), op("Pow", {any(), number_is(-1)})})(value, facts);
+}
+
+/// What NODE may divide by: a divisor, an inverse, or what exponents are less by, the logarithm of one.
+std::vector<Value*> divisors(const Node& node, Facts& facts) {
+  Value* lowered_by = nullptr;
+  const Matcher exponent = difference(any(), any(&lowered_by));
+  if (either({op("Exp", {exponent}), op("Pow", {any(), exponent})})(*node.outputs[0], facts)) return {lowered_by};
+  std::vector<Value*> found;
+  if (!node.is("Div") && !node.is("Mul") && !node.is("Einsum")) return found;
+  for (size_t at = node.is("Div") ? 1 : 0; at < node.inputs.size(); ++at)
+    if (node.inputs[at] && (node.is("Div") || is_reciprocal(*node.inputs[at], facts))) found.push_back(node.inputs[at]);
+  return found;
 }
 
 }  // namespace
@@ -102,17 +120,15 @@ bool may_be_softmax(const Node& node) {
 }
 
 const Node* unread_sum(const Node& node, Facts& facts) {
-  if ((!node.is("Div") && !node.is("Mul")) || node.inputs.size() != 2 || !node.inputs[0] || !node.inputs[1]) return nullptr;
   // What stands between the exponentials and their sum, or between the sum and the division, is what could not be read.
   constexpr size_t kMaxValues = 32;
-  std::vector<Value*> values;
-  for (const size_t at : {0, 1})
-    if (node.is("Div") ? at == 1 : is_reciprocal(*node.inputs[at], facts)) values.push_back(node.inputs[at]);
+  std::vector<Value*> values = divisors(node, facts);
   const Node* sum = nullptr;
   for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i) {
     const Node* maker = canonical(*values[i], facts).producer;
     if (!maker || !maker->domain().empty()) continue;
     if (sum && is_exponential(*values[i], facts)) return sum;
+    if (maker->is("ReduceLogSumExp")) return maker;
     const bool is_sum = adds_up(*maker, facts);
     std::vector<size_t> followed = form_operands(*maker);
     if (is_sum || is_layout(*maker)) followed = is_product(*maker) ? std::vector<size_t>{0, 1} : std::vector<size_t>{0};
