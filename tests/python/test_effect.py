@@ -55,6 +55,12 @@ def test_faster_and_slower_models_are_told(tmp_path):
     assert effect.choice == ORIGINAL and attn_opt.effect.table(effect).rstrip().split("\n")[-1].startswith("keep the original")
 
 
+def test_models_of_other_tools_are_measured_beside(tmp_path):
+    model, other = chain(tmp_path / "m.onnx", 8), chain(tmp_path / "other.onnx", 2)
+    (effect,) = attn_opt.effect.measure(model, others={"mine": other}, repeats=3)
+    assert effect.choice == ORIGINAL and row(effect, "mine").cpu_ratio.median > 1 and row(effect, "mine").fused is None
+
+
 def test_memory_is_of_one_model_alone(tmp_path):
     """The large one has 64 MB more, and the small one behind it nothing of it."""
     large = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]> g (float[64,64] x) => (float y) {

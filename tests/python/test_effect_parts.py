@@ -133,9 +133,13 @@ def test_differences():
     ({}, ORIGINAL)])
 def test_choice(targets, choice):
     rows = [Row(ORIGINAL), Row(CONTROL, cpu_ratio=Ratio(1.0, 0.95, 1.05))]
-    assert choose(rows + [Row(name, cpu_ratio=Ratio(*ratio)) for name, ratio in targets.items()], "cpu") == choice
+    assert choose(rows + [Row(name, fused=1, cpu_ratio=Ratio(*ratio)) for name, ratio in targets.items()], "cpu") == choice
+
+
+def test_models_of_other_tools_are_never_the_choice():
+    assert choose([Row(ORIGINAL), Row("another optimizer", cpu_ratio=Ratio(9.0, 8.0, 9.5))], "cpu") == ORIGINAL
 
 
 def test_what_gives_other_numbers_is_never_the_choice():
     wrong = largest_difference({"y": np.ones(1)}, {"y": np.zeros(1)})
-    assert choose([Row(ORIGINAL), Row("portable", cpu_ratio=Ratio(9.0, 8.0, 9.5), difference=wrong)], "cpu") == ORIGINAL
+    assert choose([Row(ORIGINAL), Row("portable", fused=1, cpu_ratio=Ratio(9.0, 8.0, 9.5), difference=wrong)], "cpu") == ORIGINAL

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import resource
+import signal
 import sys
 import time
 from typing import Any, Dict, List, Mapping, TextIO
@@ -66,12 +67,15 @@ def _serve(answers: TextIO, arguments: List[str]) -> None:
 
 
 def main(arguments: List[str]) -> int:
-    with os.fdopen(silent_stdout(), "w") as answers:
-        try:
-            _serve(answers, arguments)
-        except Exception as error:  # runtimes raise whatever they like
-            print(json.dumps({"error": " ".join(str(error).split()) or type(error).__name__}), file=answers, flush=True)
-            return 1
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the parent ends its children
+    answers = os.fdopen(silent_stdout(), "w")
+    try:
+        _serve(answers, arguments)
+    except BrokenPipeError:  # the parent has gone
+        os._exit(1)
+    except Exception as error:  # runtimes raise whatever they like
+        print(json.dumps({"error": " ".join(str(error).split()) or type(error).__name__}), file=answers, flush=True)
+        return 1
     return 0
 
 

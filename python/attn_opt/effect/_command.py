@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from typing import List, Optional, Sequence
 
@@ -69,5 +70,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     except Error as error:
         _to_stderr(f"attn_opt.effect: {error}")
         return error.status
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     _print(effects, given.json)
     return _status(effects)

@@ -36,13 +36,14 @@ def _same_as(written: Written) -> Optional[str]:
     return written.same_as or (None if written.changed else ORIGINAL)
 
 
-def _rows(model: str, written: Mapping[str, Written], measured: Mapping[str, Measured], tolerance: float) -> List[Row]:
+def _rows(model: str, written: Mapping[str, Written], others: Mapping[str, str], measured: Mapping[str, Measured],
+          tolerance: float) -> List[Row]:
     original = measured[ORIGINAL]
     rows = [Row(name, bytes=bytes_of(model), **_of(measured[name], original, tolerance)) for name in (ORIGINAL, CONTROL)]
     for target, one in written.items():
         fields = _of(measured[target], original, tolerance) if target in measured else {"same_as": _same_as(one)}
         rows.append(Row(target, fused=one.fused, bytes=bytes_of(one.path), **fields))
-    return rows
+    return rows + [Row(name, bytes=bytes_of(path), **_of(measured[name], original, tolerance)) for name, path in others.items()]
 
 
 @contextlib.contextmanager
@@ -55,17 +56,17 @@ def _folder(keep: Optional[str]) -> Iterator[str]:
 
 
 def measure_models(model: str, written: Mapping[str, Written], feeds: Mapping[str, Any], *, runtime: str, threads: int, repeats: int,
-                   tolerance: float = 0.0, sizes: Optional[Mapping[str, int]] = None) -> Effect:
-    """Measures MODEL and the models that were WRITTEN of it, on the arrays FEEDS.
+                   tolerance: float = 0.0, sizes: Optional[Mapping[str, int]] = None, others: Optional[Mapping[str, str]] = None) -> Effect:
+    """Measures MODEL, the models that were WRITTEN of it, and OTHERS (paths by name), on the arrays FEEDS.
 
     Raises:
         RunFailed: the original does not run.
     """
-    paths = {ORIGINAL: model, CONTROL: model, **{name: one.path for name, one in written.items() if not _same_as(one)}}
+    paths = {ORIGINAL: model, CONTROL: model, **{name: one.path for name, one in written.items() if not _same_as(one)}, **(others or {})}
     measured = in_turns(runtime, paths, feeds, threads, repeats)
     if measured[ORIGINAL].failure:
         raise RunFailed(measured[ORIGINAL].failure, model, "the drawn inputs may not fit it: give sizes with --dim, or arrays with --inputs")
-    rows = _rows(model, written, measured, tolerance)
+    rows = _rows(model, written, others or {}, measured, tolerance)
     clock = "cpu" if threads == 1 else "wall"
     return Effect(model, runtime, measured[ORIGINAL].version, __version__, threads, repeats, dict(sizes or {}), clock, rows,
                   choose(rows, clock))
@@ -79,6 +80,7 @@ def _feeds(declared: Sequence[Declared], chosen: Mapping[str, int], inputs: Mapp
 def measure(model: Union[str, "os.PathLike[str]"], *, runtime: str = "onnxruntime", targets: Sequence[str] = (),
             dims: Optional[Mapping[str, Sequence[int]]] = None, inputs: Optional[Mapping[str, Any]] = None, threads: int = 1,
             repeats: int = 15, tolerance: float = 0.0, keep: Optional[str] = None,
+            others: Optional[Mapping[str, Union[str, "os.PathLike[str]"]]] = None,
             progress: Callable[[str], None] = lambda text: None) -> List[Effect]:
     """Optimises a model for each target, and runs the original and the results in turns in a runtime.
 
@@ -92,6 +94,7 @@ def measure(model: Union[str, "os.PathLike[str]"], *, runtime: str = "onnxruntim
         repeats: turns that are measured.
         tolerance: of outputs, relative to their largest magnitude; 0: by type (docs/effect.md).
         keep: folder to leave the models in, as TARGET/model.onnx; else they are removed.
+        others: further models to measure, by name: what another tool made of the same model. They are never the choice.
         progress: called with what is being done.
 
     Returns:
@@ -107,6 +110,7 @@ def measure(model: Union[str, "os.PathLike[str]"], *, runtime: str = "onnxruntim
     names = chosen_targets(found, targets)
     path = os.fspath(model)
     declared = declared_inputs(path)
+    beside = {name: os.fspath(other) for name, other in (others or {}).items()}
     drawn = [_feeds(declared, chosen, inputs or {}) for chosen in combinations(dims or {})]  # what does not fit is said before the work
     with _folder(keep) as folder:
         progress(f"optimising for {', '.join(names)}")
@@ -115,5 +119,5 @@ def measure(model: Union[str, "os.PathLike[str]"], *, runtime: str = "onnxruntim
         for sizes, feeds in drawn:
             progress("running " + (" ".join(f"{name}={size}" for name, size in sizes.items()) or "with the sizes it has"))
             effects.append(measure_models(path, written, feeds, runtime=runtime, threads=threads, repeats=repeats,
-                                          tolerance=tolerance, sizes=sizes))
+                                          tolerance=tolerance, sizes=sizes, others=beside))
     return effects

@@ -14,13 +14,13 @@ _WORTHWHILE = 1.02  # below it the place that code and data have in memory decid
 
 @dataclass(frozen=True)
 class Row:
-    """A model in the table: the original, the original in a second process, or what was written for a target.
+    """A model in the table: the original, the original in a second process, what was written for a target, or another model.
 
     Attributes:
-        name: "original", "original again" or the target's.
+        name: "original", "original again", the target's or the other model's.
         same_as: the row whose model this is, too, and which was measured in its place; None: none.
         failure: why the runtime does not load or run it; None: it does.
-        fused: attentions that were fused; None: the original.
+        fused: attentions that were fused; None: the original, or a model that is none of attn_opt's.
         bytes: of the model's files.
         cpu_seconds, wall_seconds: medians of one run; None where nothing was measured, and so below.
         cpu_ratio, wall_ratio: to the original, in pairs.
@@ -50,7 +50,7 @@ class Effect:
             the runtime takes by itself.
         sizes: of the axes that have names.
         decided_by: "cpu" with one thread, else "wall".
-        rows: the original, the original again, and a row for each target.
+        rows: the original, the original again, and a row for each target and each other model.
         choice: the target to write, or "original".
     """
 
@@ -101,7 +101,7 @@ def choose(rows: Sequence[Row], clock: str) -> str:
     """
     control = next((ratio for row in rows if row.name == CONTROL for ratio in [ratio_of(row, clock)] if ratio), None)
     floor = max(1.0, control.high) if control else 1.0
-    faster = [(row.name, ratio) for row in rows if row.name not in (ORIGINAL, CONTROL) and not (row.difference and row.difference.beyond)
+    faster = [(row.name, ratio) for row in rows if row.fused is not None and not (row.difference and row.difference.beyond)
               for ratio in [ratio_of(row, clock)] if ratio and ratio.low > floor and ratio.median > _WORTHWHILE]
     if not faster:
         return ORIGINAL
