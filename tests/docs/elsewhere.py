@@ -22,6 +22,7 @@ ELSEWHERE = {
     "./scripts/demo": ALL,
     "./scripts/test": ALL,
     "python bench/compare_tools.py --write docs/comparison.md": "Docs.ComparisonAgrees runs it for the tools that are quick",
+    "cmake --build build --target attn-opt && build/attn-opt test testdata/cases/softmax_attention": CASES,
     "pip install .": "scripts/wheel builds, installs and tries the same package",
     "pip install onnx onnxruntime openvino": "scripts/test installs them",
     "attn-opt completion bash > ~/.local/share/bash-completion/completions/attn-opt": SHELLS,
