@@ -19,12 +19,21 @@ Matcher half_of_one_more(Value** x, const Matcher& inner) {
 
 Matcher by_erf(Value** x) { return half_of_one_more(x, op("Erf", {product_near(kInverseRoot2, {same(x)})})); }
 
+/// Fits TIMES x^2; the number may be a factor of one x.
+Matcher times_square(Value** x, double times) {
+  return either({product_near(times, {op("Pow", {same(x), number_is(2)})}), product_near(times, {same(x), same(x)})});
+}
+
+/// Fits TIMES x^3.
+Matcher times_cube(Value** x, double times) {
+  return either({product_near(times, {op("Pow", {same(x), number_is(3)})}), product_near(times, {same(x), op("Pow", {same(x), number_is(2)})}),
+                 product_near(times, {same(x), same(x), same(x)})});
+}
+
 Matcher by_tanh(Value** x) {
-  const Matcher square = either({op("Pow", {same(x), number_is(2)}), product_near(1, {same(x), same(x)})});
-  const Matcher cube = either({op("Pow", {same(x), number_is(3)}), product_near(1, {same(x), square})});
-  const Matcher sum = commuted("Add", same(x), product_near(kCubic, {cube}));
-  const Matcher quotient = commuted("Add", number_near(1), product_near(kCubic, {square}));
-  const Matcher scaled = commuted("Add", number_near(kRoot2ByPi), product_near(kRoot2ByPi * kCubic, {square}));
+  const Matcher sum = commuted("Add", same(x), times_cube(x, kCubic));
+  const Matcher quotient = commuted("Add", number_near(1), times_square(x, kCubic));
+  const Matcher scaled = commuted("Add", number_near(kRoot2ByPi), times_square(x, kRoot2ByPi * kCubic));
   return half_of_one_more(x, op("Tanh", {either({product_near(kRoot2ByPi, {sum}), product_near(kRoot2ByPi, {same(x), quotient}),
                                                  product_near(1, {same(x), scaled})})}));
 }
