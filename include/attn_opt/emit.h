@@ -40,6 +40,7 @@ struct Emission {
   bool is_causal = false;       ///< the node's attribute
   const TargetRules* target = &rules_of(Target::kPortable);  ///< what was written keeps its rules
   std::string mask_reading = {};  ///< which masks is_causal says, and why not the others; empty if there are none
+  std::vector<Value*> computed = {};    ///< are not drawn: verification computes them as the model does
   std::vector<std::pair<Dim, Dim>> equal_sizes = {};  ///< sizes that broadcast against numbers: verified where they are those
 };
 

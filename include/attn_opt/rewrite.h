@@ -35,6 +35,8 @@ struct RewriteMatch {
   std::any more;                  ///< whatever else
   Node* insert_before = nullptr;  ///< where the new nodes go; null: before the node at which it matched
   std::vector<std::string> peeled;      ///< what was recognised, for the report
+  /// Values whose contents the rewrite rests on: verification computes them as the model does, and draws what they are made of.
+  std::vector<Value*> computed;
 
   Value* value(std::string_view name) const;  ///< null if there is none of that name
   /// 0 if there is none of that name.

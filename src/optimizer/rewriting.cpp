@@ -103,7 +103,7 @@ class Round {
 
   void apply(Candidate& candidate) {
     Node& place = candidate.match.insert_before ? *candidate.match.insert_before : *candidate.node;
-    Emission emission{.edit = Edit(*view_, place)};
+    Emission emission{.edit = Edit(*view_, place), .computed = candidate.match.computed};
     auto removed = guarded(*candidate.node, [&] { return fill_edit(*candidate.rewrite, candidate.match, *candidate.node, shared_, emission.edit); });
     if (!removed) return candidate_refused(candidate, removed.error());
     // What an edit of this round made is of no file yet; verification takes it as it is. The next round sees it like any other.

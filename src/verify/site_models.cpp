@@ -31,6 +31,7 @@ class SiteCutter {
     // A mask that positions make is not drawn: the model's own is what both sides have. Nor is one of ones and zeros.
     for (const ScoreTerm& term : sdpa_.terms)
       if (term.causal || is_cast_by_edit(*term.value)) compute(*term.value);
+    for (Value* value : emission_.computed) compute(*value);
     for (const auto& takeover : emission_.edit.takeovers()) {
       site_.replaced.push_back(takeover.existing);
       site_.written.push_back(takeover.made);
