@@ -43,7 +43,8 @@ class AttentionNode : public Pattern {
   Matched<Match> match(Node& node, MatchContext& context) const override {
     Match match;
     match.anchor = match.insert_before = &node;
-    match.is_target_form = attention_version(context.view.opset(*node.graph)) == attention_version(context.view.edit_opset());
+    match.is_target_form = context.target.family == OperatorFamily::kOnnx &&
+                           attention_version(context.view.opset(*node.graph)) == attention_version(context.view.edit_opset());
     const AttentionOutputs outputs{node.output(kY), output_read(node, kPresentKey), output_read(node, kPresentValue),
                                    output_read(node, kScores)};
     ATTN_OPT_MATCH(match.sdpa, describe_attention(node, outputs, context));

@@ -8,6 +8,7 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/mask_contents.h"
 #include "src/io/number_text.h"
+#include "src/match/empty_rows.h"
 
 namespace attn_opt {
 namespace {
@@ -26,15 +27,6 @@ std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
 bool absorbs_anywhere(double fill, DataType type) {
   return type != onnx::TensorProto::FLOAT16 && fill <= absorbing_fill(type);
 }
-
-/// True if TERM keeps the first key of every row.
-bool keeps_first_key(const ScoreTerm& term) {
-  if (!term.causal || term.causal->least || term.causal->lengths) return false;
-  return !term.causal->offset || term.causal->offset->never_negative();
-}
-
-/// True if a floor lies above all masks: every -inf below it becomes finite.
-bool has_floor(const Sdpa& sdpa) { return !sdpa.terms.empty() && sdpa.terms.back().kind == ScoreTerm::Kind::kFloor; }
 
 /// True if exp(), taken of scores that are not lowered, may be 0 of all that TERM is added to.
 bool may_vanish(const ScoreTerm& term, Facts& facts) {
@@ -58,29 +50,6 @@ std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
   return "";
 }
 
-/// True if FILL is -inf in TYPE, whatever it is in the model's own.
-bool is_infinite_in(DataType type, double fill) { return fill < lowest_finite(type); }
-
-/// Why all of a row may be -inf, which makes it NaN; empty if it cannot.
-std::string why_rows_may_be_nan(const Sdpa& sdpa, Facts& facts) {
-  if (sdpa.guarded || has_floor(sdpa)) return "";
-  int most_lowest = 0;  // that add up in one score
-  for (const ScoreTerm& term : sdpa.terms) {
-    if (term.kind == ScoreTerm::Kind::kFloor || keeps_first_key(term)) continue;
-    if (term.kind != ScoreTerm::Kind::kBias) {
-      if (is_infinite_in(sdpa.type, term.coefficient * term.fill)) return "'" + term.value->name + "' may drop every key";
-      most_lowest = std::max(most_lowest, 1);  // what a fill is laid over does not show
-      continue;
-    }
-    const MaskContents contents = mask_contents(*term.value, facts);
-    const bool is_wider = element_size(facts.type(*term.value)) > element_size(sdpa.type);
-    if (contents.may_hold_minus_inf || (is_wider && (contents.may_hold_lowest || is_infinite_in(sdpa.type, contents.least))))
-      return "'" + term.value->name + "' may hold -inf";
-    most_lowest += contents.may_hold_lowest;
-  }
-  return most_lowest > 1 ? "masks that add up may reach -inf" : "";
-}
-
 /// True if a term may hold the lowest half, which scores that are added to it take to -inf: by the order of the sums a row is then
 /// NaN, or one key of it has all the weight.
 bool adds_up_in_halves(const Sdpa& sdpa, Facts& facts) {
@@ -93,7 +62,7 @@ bool adds_up_in_halves(const Sdpa& sdpa, Facts& facts) {
 std::optional<Precondition> rows_keep_a_key(const Sdpa& sdpa, Facts& facts) {
   if (sdpa.terms.empty()) return std::nullopt;
   if (const std::string why = why_weights_may_change(sdpa, facts); !why.empty()) return Precondition{"rows-keep-a-key", false, why};
-  if (const std::string why = why_rows_may_be_nan(sdpa, facts); !why.empty())
+  if (const std::string why = sdpa.guarded ? "" : why_rows_may_be_nan(sdpa, facts); !why.empty())
     return Precondition{"rows-keep-a-key", false, why, !adds_up_in_halves(sdpa, facts)};
   return Precondition{"rows-keep-a-key", true, sdpa.guarded ? "a guard makes empty rows 0" : "no mask empties a row"};
 }

@@ -90,6 +90,9 @@ class Edit {
 /// Adds FUNCTION to MODEL unless it has one of its name, and the import of its domain.
 void enter_function(const onnx::FunctionProto& function, onnx::ModelProto& model);
 
+/// Imports DOMAIN, whose operators nodes of MODEL are, at version 1 unless MODEL imports it.
+void import_domain(const std::string& domain, onnx::ModelProto& model);
+
 /// Makes the nodes of an Edit; equal nodes are made once.
 class GraphBuilder {
  public:

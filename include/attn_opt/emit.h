@@ -42,6 +42,8 @@ struct Emission {
   std::string mask_reading = {};  ///< which masks is_causal says, and why not the others; empty if there are none
   std::vector<Value*> computed = {};    ///< are not drawn: verification computes them as the model does
   std::vector<std::pair<Dim, Dim>> equal_sizes = {};  ///< sizes that broadcast against numbers: verified where they are those
+  /// Q, K, V, mask, past_key, past_value and lengths as the node is given them, in this order; null: omitted.
+  std::vector<Value*> attention_inputs = {};
 };
 
 /// Plans the nodes for MATCH. Misses: "target.dtype", "stage.*" (what a local function cannot say), "emit.*" when the form

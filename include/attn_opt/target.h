@@ -17,14 +17,25 @@ enum class Target {
   kSpec,      ///< all that the operator as ONNX defines it takes
   kOrt,
   kOpenVino,
+  kOrtContrib,  ///< ONNX Runtime, by operators of com.microsoft
+};
+
+/// The operators that attention is written as.
+enum class OperatorFamily {
+  kOnnx,       ///< Attention
+  kMicrosoft,  ///< com.microsoft: MultiHeadAttention, and GroupQueryAttention for shared heads
 };
 
 /// What a target's Attention takes.
 struct TargetRules {
   std::string_view name;
+  OperatorFamily family;
   bool takes_bfloat16;
+  bool takes_double;
+  bool takes_bool_masks;           ///< else a mask is added
   bool broadcasts_mask_rows;       ///< a mask may have one row for all queries
   bool takes_rank_1_masks;         ///< with one row: (S)
+  bool takes_masks_of_few_axes;    ///< not just (1 or B, 1 or H, L, S)
   bool takes_short_masks;          ///< for fewer keys than there are: the others are masked
   bool tells_lowest_from_infinity; ///< a mask's lowest number is a number and no -inf
   bool counts_causal_from_past;    ///< is_causal counts from the past's length, however many new keys there are

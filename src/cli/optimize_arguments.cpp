@@ -88,7 +88,7 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
   declare_list(app, "--priority", arguments.priorities, "Priority of a rewrite; those above 100 run before attention is fused (repeatable)");
   declare_rule_folders(app, arguments.patterns);
   app.add_option("--target", arguments.target,
-                 "Whose rules the written nodes keep: portable (all runtimes agree), spec, ort or openvino")
+                 "Whose rules the written nodes keep: portable (all runtimes agree), spec, ort, openvino or ort-contrib (operators of com.microsoft)")
       ->capture_default_str();
   app.add_option("--form", arguments.form, "Shape of the operands of written nodes: auto, 3d or 4d")
       ->check(CLI::IsMember(kForms))

@@ -75,6 +75,8 @@ class CausalReader {
   /// Why masked keys might have weight in the model, or show otherwise in what others read.
   std::string why_unsound(const ScoreTerm& term, const Terms& terms) const {
     const double fill = term.causal->otherwise;
+    if (!site_.says.hides_later_keys && term.causal->offset)
+      if (std::string why = why_undercut(term, terms); !why.empty()) return why;
     if (fill == -INFINITY) {
       for (auto above = std::find(terms.begin(), terms.end(), &term); above != terms.end(); ++above)
         if (may_lift(**above)) return "'" + (*above)->value->name + "' lays a finite fill over it";
@@ -86,6 +88,11 @@ class CausalReader {
     const bool is_sole = terms.size() == 1;
     if (!absorbs(fill) && !(is_sole && vanishes(fill)))
       return "its fill " + number_text(fill) + " may not absorb every score";
+    return why_undercut(term, terms);
+  }
+
+  /// Why a query may be left less than what hides the keys that TERM masks; empty if it may not.
+  std::string why_undercut(const ScoreTerm& term, const Terms& terms) const {
     for (const ScoreTerm* other : terms)
       if (!is_modest(*other) && !masks_the_same(*other, term))
         return "'" + other->value->name + "' may mask all that it keeps";

@@ -9,18 +9,17 @@
 #include "src/emit/joint_sizes.h"
 #include "src/emit/mask.h"
 #include "src/emit/mask_shape.h"
-#include "src/emit/operands.h"
+#include "src/emit/operators.h"
 #include "src/emit/order.h"
 #include "src/emit/outputs.h"
-#include "src/emit/plan.h"
 #include "src/match/declared_type.h"
 
 namespace attn_opt {
 namespace {
 
 bool is_supported(DataType type, const TargetRules& target) {
-  return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::FLOAT16 || type == onnx::TensorProto::DOUBLE ||
-         (type == onnx::TensorProto::BFLOAT16 && target.takes_bfloat16);
+  return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::FLOAT16 ||
+         (type == onnx::TensorProto::DOUBLE && target.takes_double) || (type == onnx::TensorProto::BFLOAT16 && target.takes_bfloat16);
 }
 
 /// TYPE, and by which option it is written.
@@ -28,48 +27,6 @@ std::string unsupported(DataType type) {
   for (const std::string& name : target_names())
     if (is_supported(type, rules_of(*target_named(name)))) return type_name(type) + ", which --target " + name + " takes";
   return type_name(type);
-}
-
-GraphBuilder::Attributes attributes_of(const WritingPlan& plan, const Operands& operands,
-                                       const FurtherOutputs& further, const KeyRules& rules, const Sdpa& sdpa) {
-  auto make = [](const char* name, auto value) { return GraphBuilder::attribute(name, value); };
-  GraphBuilder::Attributes attributes{make("scale", operands.scale)};
-  if (rules.is_causal) attributes.push_back(make("is_causal", int64_t{1}));
-  if (rules.left_window) attributes.push_back(make("left_window_size", *rules.left_window));
-  if (rules.right_window) attributes.push_back(make("right_window_size", *rules.right_window));
-  if (sdpa.softcap != 0) attributes.push_back(make("softcap", static_cast<float>(sdpa.softcap)));
-  if (plan.form == IoForm::k3d) {
-    const int64_t query_heads = sdpa.query_heads.value();
-    attributes.push_back(make("q_num_heads", query_heads));
-    attributes.push_back(make("kv_num_heads", query_heads / plan.kv_group));
-  }
-  if (sdpa.softmax_precision != onnx::TensorProto::UNDEFINED && sdpa.softmax_precision != sdpa.type)
-    attributes.push_back(make("softmax_precision", int64_t{sdpa.softmax_precision}));
-  if (further.wants_scores())
-    attributes.push_back(make("qk_matmul_output_mode", int64_t{further.qk_matmul_output_mode}));
-  return attributes;
-}
-
-/// What stands in the place of the scores' terms.
-struct Masking {
-  Value* mask = nullptr;
-  Value* lengths = nullptr;
-  KeyRules rules;
-};
-
-Node* write_attention(const WritingPlan& plan, const Operands& operands, const Masking& masking,
-                      const FurtherOutputs& further, Site& site) {
-  std::vector<Value*> inputs{operands.q.value, operands.k.value, operands.v.value,          masking.mask,
-                             nullptr,          nullptr,          masking.lengths};
-  if (plan.has_past) {
-    inputs[4] = plan.k->past;
-    inputs[5] = plan.v->past;
-  }
-  while (!inputs.back()) inputs.pop_back();
-  std::vector<bool> wanted{true, plan.has_past, plan.has_past, further.wants_scores()};
-  while (!wanted.back()) wanted.pop_back();
-  return site.build.new_node("Attention", inputs, wanted,
-                             attributes_of(plan, operands, further, masking.rules, site.sdpa));
 }
 
 /// ONNX's shape inference needs the hidden size of a V that is 3-D, and of any V (and its past) the number of keys for the shape of
@@ -163,6 +120,9 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
       SizeSource(build, context_.facts),
       emission.scores,
       {}};
+  const AttentionOperator& written = operator_for(plan, target_);
+  site.says = written.says(plan, site);
+  ATTN_OPT_DONE(written.check(plan, site));
   ATTN_OPT_MATCH(Operands operands, write_operands(plan, emission.scale, site));
   if (plan.has_past) site.sizes.add(*plan.k->past, context_.facts.shape(*plan.k->past).known());
   const Causality causality = causality_of(terms_that_count(site), plan, accepted_, site);
@@ -171,13 +131,14 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   emission.mask_reading = causality.reading;
   ATTN_OPT_MATCH(Value * mask, join_mask(causality.masks, plan, operands, site));
   const FurtherOutputs further = further_outputs(plan, further_wanted, site);
+  ATTN_OPT_DONE(written.check_masks(plan, causality, site));
   Value* lengths = nullptr;
   if (causality.rules.lengths) {
-    if (const int opset = context_.view.edit_opset(); opset < kOpsetOfLengths)
-      return missed("emit.opset", match_.anchor, "lengths of sequences (nonpad_kv_seqlen) at opset " + std::to_string(opset));
     ATTN_OPT_MATCH(lengths, write_lengths(*causality.rules.lengths, site));
   }
-  emission.attention = write_attention(plan, operands, {mask, lengths, causality.rules}, further, site);
+  const NodeParts parts{plan, operands, mask, lengths, causality.rules, further};
+  emission.attention_inputs = inputs_of(parts);
+  ATTN_OPT_MATCH(emission.attention, written.write(parts, site));
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, site));
   declare_inputs(plan, operands, further, site);
   assume_not_empty(plan, site);
@@ -197,6 +158,7 @@ Matched<Emission> emit_attention(const Match& match, MatchContext& context, cons
   };
   for (const ScoreTerm& term : sdpa.terms)
     if (term.value->removed) return with_peels({"emit.order", match.anchor, "a mask is made by an attention above", {}});
+  if (auto untouched = check_anchor(match, rules_of(options.target)); !untouched) return with_peels(std::move(untouched.error()));
   if (!is_supported(sdpa.type, rules_of(options.target))) return with_peels({"target.dtype", match.anchor, unsupported(sdpa.type), {}});
   const Emitter emitter(match, context, shared, options);
   std::optional<Emission> written;

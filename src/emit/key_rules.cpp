@@ -6,8 +6,6 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kOpsetOfWindows = 25;
-
 std::string upper_bound(const CausalMask& mask) {
   const std::string start = mask.counts_from_lengths ? "j <= i + '" + mask.lengths->name + "'" : "j <= i";
   return start + (mask.offset->is(0) ? "" : " + " + mask.offset->str());
@@ -45,11 +43,11 @@ KeyRuleReader::KeyRuleReader(const WritingPlan& plan, Site& site) : plan_(plan),
 void KeyRuleReader::offer_lengths(const ScoreTerm& mask) {
   const CausalMask& bounds = *mask.causal;
   if (!bounds.lengths || rules_.lengths || rules_.is_bound() || plan_.has_past) return;
-  if (site_.build.edit().graph().model().edit_opset() < kOpsetOfLengths || !check_frame(mask).empty()) return;
+  if (!site_.says.lengths || !check_frame(mask).empty()) return;
   const Dim& queries = site_.scores[2];
   // Keys beyond where the last query stands are seen by none.
   const bool is_causal = bounds.offset && bounds.counts_from_lengths;
-  if (!is_causal && !bounds.end) return;
+  if (is_causal ? !site_.says.counts_from_lengths : !bounds.end) return;
   const Dim added = is_causal ? *bounds.offset + queries : *bounds.end;
   if (!added.is_constant() && !site_.sizes.knows(added)) return;
   rules_.lengths = {bounds.lengths, added, true};
@@ -91,21 +89,20 @@ std::string KeyRuleReader::say_bounds(const CausalMask& mask, KeyRules& rules) c
     const bool follows = mask.offset && (*mask.end - rules.lengths->added).never_negative();
     if (!follows) return why;
   }
-  const bool has_windows = site_.target.has_windows && site_.build.edit().graph().model().edit_opset() >= kOpsetOfWindows;
   if (mask.offset && *mask.offset == stand()) {
     rules.is_causal = true;
   } else if (mask.offset) {
     const auto size = window(*mask.offset, stand());
-    if (!size || !has_windows) return why;
+    if (!size || !site_.says.right_window) return why;
     narrow(rules.right_window, *size);
   }
   if (mask.least) {
     const auto size = window(stand(), *mask.least);
-    if (!size || !has_windows) return why;
+    if (!size || !site_.says.left_window) return why;
     narrow(rules.left_window, *size);
   }
   const bool as_many = plan_.k->axes.size(Role::kRow) == plan_.q->axes.size(Role::kRow);
-  if (plan_.has_past && !as_many && !site_.target.counts_causal_from_past) return "new keys are not as many as queries";
+  if ((mask.offset || mask.least) && !as_many && !site_.says.causal_of_other_rows) return "new keys are not as many as queries";
   return {};
 }
 

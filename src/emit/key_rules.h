@@ -11,8 +11,6 @@
 
 namespace attn_opt {
 
-inline constexpr int kOpsetOfLengths = 24;
-
 /// LIST[b] + ADDED, LIST having one element for each of the batch, or for all.
 struct KeyLengths {
   Value* list = nullptr;

@@ -30,7 +30,9 @@ Matched<Shape> shape_of_term(const ScoreTerm& term, Site& site) {
 bool empty_rows_give_zero(const Site& site) { return site.sdpa.guarded || site.match_lists("rows-keep-a-key"); }
 
 /// A bool mask shows in the scores as -inf in some runtimes and as the lowest number in others.
-bool may_be_bool(const Site& site) { return site.target.shows_masked_scores || !site.shows_masked_scores(); }
+bool may_be_bool(const Site& site) {
+  return site.target.takes_bool_masks && (site.target.shows_masked_scores || !site.shows_masked_scores());
+}
 
 bool is_bool_mask(const std::vector<const ScoreTerm*>& terms, const Site& site) {
   if (!may_be_bool(site)) return false;

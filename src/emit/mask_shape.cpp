@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -49,9 +50,10 @@ bool leave_padding_to_node(Placed& mask, Site& site) {
   return true;
 }
 
-void add_axes(Placed& mask, Site& site) {
-  std::vector<int64_t> axes{0};
-  if (mask.shape.empty()) axes.push_back(1);
+/// Unit axes in front of MASK, so that it has RANK.
+void add_axes(Placed& mask, size_t rank, Site& site) {
+  std::vector<int64_t> axes(rank - mask.shape.size());
+  std::iota(axes.begin(), axes.end(), int64_t{0});
   mask.value = site.build.node("Unsqueeze", {mask.value, site.build.ints(axes)});
   mask.shape.insert(mask.shape.begin(), axes.size(), 1);
 }
@@ -63,7 +65,8 @@ Matched<Value*> fit_to_scores(Placed mask, Site& site) {
   const bool is_short = mask.shape.size() > 0 && mask.shape.back() == site.scores[3] && leave_padding_to_node(mask, site);
   const bool has_keys = is_short || (mask.shape.size() > 0 && mask.shape.back() == site.scores[3]);
   if (mask.shape.size() == 1 && has_keys && site.target.takes_rank_1_masks) return mask.value;
-  if (mask.shape.size() < 2) add_axes(mask, site);
+  const size_t least_rank = site.target.takes_masks_of_few_axes ? 2 : site.scores.size();
+  if (mask.shape.size() < least_rank) add_axes(mask, least_rank, site);
   // All axes of the scores: OpenVINO 2026.4 does not compile an Expand to fewer of them in front of Attention.
   Shape target(site.scores.size(), 1);
   for (size_t axis : {0, 1}) {

@@ -201,7 +201,7 @@ std::optional<Miss> Planner::check_form(const WritingPlan& plan) const {
   if (!sdpa_.query_heads.is_constant()) obstacle = sdpa_.query_heads.str() + " query heads";
   if (expands_heads) obstacle = "heads of K or V broadcast";
   if (plan.expands_key_batch && !sdpa_.tensor_scales.empty()) obstacle = "a factor of the scores is a tensor, and K broadcasts";
-  if (!shows_hidden_size(*plan.v)) obstacle = "the hidden size of V is not declared";
+  if (target_.family == OperatorFamily::kOnnx && !shows_hidden_size(*plan.v)) obstacle = "the hidden size of V is not declared";
   if (obstacle.empty()) return std::nullopt;
   return miss_at(*plan.q, "emit.form", "no 3-D form: " + obstacle);
 }
@@ -228,13 +228,15 @@ Matched<void> try_plans(const Sdpa& sdpa, const EmitOptions& options, Facts& fac
                         const std::function<bool(const WritingPlan&)>& write) {
   const TargetRules& target = rules_of(options.target);
   const Planner planner(sdpa, target, facts);
+  // Those of com.microsoft know no other.
+  const Form wanted = target.family == OperatorFamily::kMicrosoft ? Form::k3d : options.form;
   bool any = false;
   Miss reason{kNoViews, nullptr, "K and V have no views at one level", {}};
   for (const Level& level : kLevels)
     for (const IoForm form : {IoForm::k3d, IoForm::k4d}) {
-      if (options.form == (form == IoForm::k3d ? Form::k4d : Form::k3d)) continue;
+      if (wanted == (form == IoForm::k3d ? Form::k4d : Form::k3d)) continue;
       auto plan = planner.plan(level, form);
-      const bool optional_form = form == IoForm::k3d && options.form == Form::kAuto;
+      const bool optional_form = form == IoForm::k3d && wanted == Form::kAuto;
       if (!plan) {
         if (!optional_form && plan.error().id != kNoViews) reason = plan.error();
       } else if (!optional_form || is_free(*plan, sdpa) || (plan->kv_group > 1 && !target.infers_shared_heads)) {

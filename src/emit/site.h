@@ -20,6 +20,15 @@ struct Placed {
   Shape shape;
 };
 
+/// What the operator that is written says of keys by itself (key_rules.h).
+struct KeySayings {
+  bool lengths = false;
+  bool counts_from_lengths = false;    ///< queries stand where lengths have them
+  bool left_window = false, right_window = false;
+  bool causal_of_other_rows = false;   ///< is_causal where new keys are not as many as queries
+  bool hides_later_keys = true;        ///< is_causal masks them whatever else does; else by a number that others may undercut
+};
+
 struct Site {
   const Match& match;
   const Sdpa& sdpa;
@@ -30,6 +39,7 @@ struct Site {
   Shape scores;                       ///< (B, Hq, L, S)
   std::vector<Precondition> assumed;  ///< what the written form adds
   std::vector<std::pair<Dim, Dim>> equal_sizes = {};
+  KeySayings says = {};
 
   /// ONE is OTHER, of WHAT.
   void assume_equal(const Dim& one, const Dim& other, const std::string& what) {

@@ -38,14 +38,14 @@ TensorRoles roles_of(const Sdpa& sdpa) {
 }
 
 /// The inputs and outputs of an Attention node.
-TensorRoles roles_of(const Node& attention) {
+TensorRoles roles_of_node(const Emission& emission) {
   constexpr std::array kInputs = {"Q", "K", "V", "mask", "past_key", "past_value", "lengths"};
   constexpr std::array kOutputs = {"output", "present_key", "present_value", "scores"};
   TensorRoles roles;
-  for (size_t i = 0; i < kInputs.size(); ++i)
-    if (const Value* value = attention.input(i)) roles.emplace(value, kInputs[i]);
+  for (size_t i = 0; i < emission.attention_inputs.size(); ++i)
+    if (const Value* value = emission.attention_inputs[i]) roles.emplace(value, kInputs[i]);
   for (size_t i = 0; i < kOutputs.size(); ++i)
-    if (const Value* value = attention.output(i)) roles.emplace(value, kOutputs[i]);
+    if (const Value* value = emission.attention->output(i)) roles.emplace(value, kOutputs[i]);
   return roles;
 }
 
@@ -81,7 +81,7 @@ SiteGraph SiteGraphs::before(const Emission& emission, const Sdpa& sdpa) {
 
 SiteGraph SiteGraphs::after(const Emission& emission, const Sdpa& sdpa) {
   TensorRoles roles = roles_of(sdpa);
-  const TensorRoles inner = emission.attention ? roles_of(*emission.attention) : TensorRoles();
+  const TensorRoles inner = emission.attention ? roles_of_node(emission) : TensorRoles();
   GraphPart part(facts_);
   std::vector<const Value*> ends;
   for (const Edit::Takeover& takeover : emission.edit.takeovers()) {

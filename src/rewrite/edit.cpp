@@ -116,7 +116,10 @@ bool Edit::keeps_order(const std::vector<Node*>& removed, const Node** first_rea
 }
 
 void Edit::commit(SharedNodes& shared) {
-  for (Node* node : nodes_) model_.link(*node, anchor_);
+  for (Node* node : nodes_) {
+    model_.link(*node, anchor_);
+    if (!node->domain().empty()) import_domain(node->proto->domain(), model_.proto());
+  }
   for (const auto& [value, type] : declared_) model_.declare(*value, type);
   for (const auto& function : functions_) enter_function(function, model_.proto());
   std::vector<Node*> old_producers;
@@ -138,10 +141,14 @@ void enter_function(const onnx::FunctionProto& function, onnx::ModelProto& model
     return other.domain() == function.domain() && other.name() == function.name() && other.overload() == function.overload();
   };
   if (std::none_of(model.functions().begin(), model.functions().end(), is_same)) *model.add_functions() = function;
+  import_domain(function.domain(), model);
+}
+
+void import_domain(const std::string& domain, onnx::ModelProto& model) {
   for (const auto& import : model.opset_import())
-    if (import.domain() == function.domain()) return;
+    if (import.domain() == domain) return;
   auto* import = model.add_opset_import();
-  import->set_domain(function.domain());
+  import->set_domain(domain);
   import->set_version(1);
 }
 

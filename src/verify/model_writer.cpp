@@ -139,7 +139,10 @@ onnx::ModelProto write_model(const Cone& cone, const std::vector<Value*>& output
   proto.set_name("site");
   for (const Value* leaf : cone.leaves) proto.add_input()->set_name(leaf->name);
   for (const Value* output : outputs) proto.add_output()->set_name(output->name);
-  for (const Node* node : cone.nodes) *proto.add_node() = write_node(*node);
+  for (const Node* node : cone.nodes) {
+    *proto.add_node() = write_node(*node);
+    if (!node->domain().empty()) import_domain(node->proto->domain(), model);
+  }
   return model;
 }
 

@@ -45,13 +45,14 @@ std::string wrong_past(const Tensor* key, const Tensor* value) {
 }
 
 std::string wrong_mask(const Tensor& mask, int64_t queries, int64_t keys, const TargetRules& target) {
-  const int64_t least_rank = target.takes_rank_1_masks ? 1 : 2;
+  const int64_t least_rank = target.takes_rank_1_masks ? 1 : target.takes_masks_of_few_axes ? 2 : 4;
   const bool has_rank = mask.rank() >= least_rank && mask.rank() <= 4;
   const int64_t rows = mask.rank() < 2 ? 1 : from_back(mask, 1);
   const bool has_rows = rows == queries || (rows == 1 && target.broadcasts_mask_rows);
   const int64_t columns = has_rank ? from_back(mask, 0) : 0;
   const bool fits = has_rank && has_rows && (columns == keys || (columns < keys && target.takes_short_masks));
   if (!fits) return "a mask of shape " + against(mask, std::to_string(queries) + " queries and " + std::to_string(keys) + " keys");
+  if (!is_floating(mask.type()) && !target.takes_bool_masks) return "a mask that is bool";
   if (!is_floating(mask.type()) || target.tells_lowest_from_infinity) return {};
   const std::vector<double> numbers = numbers_of(mask);
   const bool holds_lowest = std::find(numbers.begin(), numbers.end(), lowest_finite(mask.type())) != numbers.end();

@@ -44,10 +44,7 @@ class SiteCutter {
     ATTN_OPT_CHECK(describe_inputs());
     choose_probes();
     site_.target = emission_.target;
-    if (emission_.attention) {
-      const auto& inputs = emission_.attention->inputs;
-      site_.attention_inputs.assign(inputs.begin(), inputs.end());
-    }
+    site_.attention_inputs = emission_.attention_inputs;
     return std::move(site_);
   }
 

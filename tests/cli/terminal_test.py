@@ -89,7 +89,7 @@ class Completions(unittest.TestCase):
         self.assertEqual(complete("attn-opt", "exp"), ["explain"])
         self.assertEqual(complete("attn-opt", "mod"), ["model.onnx"])
         self.assertEqual(complete("attn-opt", "--require"), ["--require-fused"])
-        self.assertEqual(complete("attn-opt", "m.onnx", "--target", "o"), ["ort", "openvino"])
+        self.assertEqual(complete("attn-opt", "m.onnx", "--target", "o"), ["ort", "openvino", "ort-contrib"])
         self.assertEqual(complete("attn-opt", "m.onnx", "--form", "=", "3"), ["3d"])
         self.assertEqual(complete("attn-opt", "m.onnx", "--only", "soft"), ["softmax_attention"])
         self.assertEqual(complete("attn-opt", "batch", "--job"), ["--jobs"])

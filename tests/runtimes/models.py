@@ -9,7 +9,7 @@ import onnx
 
 import feeds
 
-ALL_TARGETS = ("portable", "spec", "ort", "openvino")
+ALL_TARGETS = ("portable", "spec", "ort", "openvino", "ort-contrib")
 
 
 @dataclasses.dataclass

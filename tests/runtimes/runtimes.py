@@ -159,6 +159,7 @@ RUNTIMES = {
 RUNTIMES_OF_TARGET = {
     "portable": tuple(RUNTIMES),
     "ort": ("onnxruntime", "onnxruntime-optimized"),
+    "ort-contrib": ("onnxruntime", "onnxruntime-optimized"),
     "openvino": ("openvino",),
     "spec": ("reference",),
 }

@@ -1,0 +1,58 @@
+// Attention of ONNX (opset 23, 24 or 25).
+#include "src/emit/operators.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int kOpsetOfLengths = 24;
+constexpr int kOpsetOfWindows = 25;
+
+int opset_written(const Site& site) { return site.build.edit().model().edit_opset(); }
+
+KeySayings onnx_sayings(const WritingPlan& plan, const Site& site) {
+  const int opset = opset_written(site);
+  const bool has_windows = site.target.has_windows && opset >= kOpsetOfWindows;
+  return {.lengths = opset >= kOpsetOfLengths,
+          .counts_from_lengths = true,
+          .left_window = has_windows,
+          .right_window = has_windows,
+          .causal_of_other_rows = !plan.has_past || site.target.counts_causal_from_past};
+}
+
+Matched<void> check_onnx(const WritingPlan&, Site& site) {
+  if (!site.sdpa.nonpad_kv_seqlen || site.says.lengths) return {};
+  return missed("emit.opset", site.match.anchor,
+                "lengths of sequences (nonpad_kv_seqlen) at opset " + std::to_string(opset_written(site)));
+}
+
+Matched<void> check_onnx_masks(const WritingPlan&, const Causality&, Site&) { return {}; }
+
+GraphBuilder::Attributes onnx_attributes(const NodeParts& parts, const Sdpa& sdpa) {
+  auto make = [](const char* name, auto value) { return GraphBuilder::attribute(name, value); };
+  const KeyRules& rules = parts.rules;
+  GraphBuilder::Attributes attributes{make("scale", parts.operands.scale)};
+  if (rules.is_causal) attributes.push_back(make("is_causal", int64_t{1}));
+  if (rules.left_window) attributes.push_back(make("left_window_size", *rules.left_window));
+  if (rules.right_window) attributes.push_back(make("right_window_size", *rules.right_window));
+  if (sdpa.softcap != 0) attributes.push_back(make("softcap", static_cast<float>(sdpa.softcap)));
+  if (parts.plan.form == IoForm::k3d) {
+    const int64_t query_heads = sdpa.query_heads.value();
+    attributes.push_back(make("q_num_heads", query_heads));
+    attributes.push_back(make("kv_num_heads", query_heads / parts.plan.kv_group));
+  }
+  if (sdpa.softmax_precision != onnx::TensorProto::UNDEFINED && sdpa.softmax_precision != sdpa.type)
+    attributes.push_back(make("softmax_precision", int64_t{sdpa.softmax_precision}));
+  if (parts.further.wants_scores())
+    attributes.push_back(make("qk_matmul_output_mode", int64_t{parts.further.qk_matmul_output_mode}));
+  return attributes;
+}
+
+Matched<Node*> write_onnx(const NodeParts& parts, Site& site) {
+  return write_node("Attention", inputs_of(parts), onnx_attributes(parts, site.sdpa), parts, site);
+}
+
+}  // namespace
+
+const AttentionOperator kOnnxAttention{onnx_sayings, check_onnx, check_onnx_masks, write_onnx};
+
+}  // namespace attn_opt

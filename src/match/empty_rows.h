@@ -1,0 +1,18 @@
+// Rows of scores that masks leave no key.
+#pragma once
+
+#include <string>
+
+#include "attn_opt/facts.h"
+#include "attn_opt/sdpa.h"
+
+namespace attn_opt {
+
+/// True if TERM keeps the first key of every row.
+bool keeps_first_key(const ScoreTerm& term);
+/// True if a floor lies above all masks: every -inf below it becomes finite.
+bool has_floor(const Sdpa& sdpa);
+/// Why all of a row may be -inf, which makes it NaN unless it is guarded; empty if it cannot.
+std::string why_rows_may_be_nan(const Sdpa& sdpa, Facts& facts);
+
+}  // namespace attn_opt

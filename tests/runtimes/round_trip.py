@@ -1,0 +1,76 @@
+"""What --target ort-contrib writes is read back: each operator of com.microsoft that it wrote is one site of the portable target,
+fused and verified.
+
+usage: round_trip.py ATTN_OPT SOURCE_FOLDER [MODELS_FOLDER]
+"""
+
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import onnx
+
+import models
+
+PATTERN_OF = {"MultiHeadAttention": "contrib_multi_head_attention", "GroupQueryAttention": "contrib_group_query_attention"}
+
+
+def run(attn_opt, model, target, folder, options=()):
+    """(path of the model written, its report), or None where attn-opt refuses it."""
+    path, report = folder / f"{target}.onnx", folder / f"{target}.json"
+    done = subprocess.run([attn_opt, model, "-o", path, "--target", target, "--report", report, "-q", "--no-config", *options],
+                          capture_output=True, text=True, check=False)
+    return (path, json.loads(report.read_text())) if done.returncode == 0 else None
+
+
+def operators(path):
+    graphs = [onnx.load(path, load_external_data=False).graph]
+    for graph in graphs:
+        for node in graph.node:
+            graphs += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
+    return collections.Counter(node.op_type for graph in graphs for node in graph.node
+                               if node.domain == "com.microsoft" and node.op_type in PATTERN_OF)
+
+
+def judge(attn_opt, one, folder):
+    """(operators written, what is wrong)."""
+    before = folder / "before.onnx"
+    onnx.save(one.model(), before) if one.path.suffix == ".onnxtxt" else before.write_bytes(one.path.read_bytes())
+    had = operators(before)
+    written = run(attn_opt, before, "ort-contrib", folder, one.options)
+    if had or not written:
+        return had - had, ""
+    made = operators(written[0])
+    again = run(attn_opt, written[0], "portable", folder) if made else None
+    if not made or not again:
+        return made, "is not read back" if made else ""
+    for operator, count in made.items():
+        read = [site for site in again[1]["sites"] if site["pattern"] == PATTERN_OF[operator]]
+        good = [site for site in read if site["outcome"] == "fused" and site["verification"]["verdict"] == "verified"]
+        if len(good) != count:
+            return made, f"{count} {operator}, of which {len(good)} are fused and verified: {read}"[:400]
+    return made, ""
+
+
+def main():
+    attn_opt, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+    chosen = models.models_in(pathlib.Path(sys.argv[3])) if len(sys.argv) > 3 else models.bundled(source)
+    all_made, failed = collections.Counter(), 0
+    for one in chosen:
+        if "ort-contrib" not in one.targets:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            made, fault = judge(attn_opt, one, pathlib.Path(folder))
+        all_made += made
+        if fault:
+            failed += 1
+            print("FAIL", one.name, fault, flush=True)
+    print(f"{len(chosen)} models; written and read back:", dict(all_made))
+    return 1 if failed or len(all_made) < len(PATTERN_OF) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
