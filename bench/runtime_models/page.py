@@ -5,7 +5,7 @@ import html
 from attn_opt.effect import CONTROL, ORIGINAL
 
 _COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2")
-_LEFT, _BAR, _UNIT = 250, 9, 180  # pixels: names, height of a bar, width of a ratio of 1
+_LEFT, _BAR, _UNIT = 290, 9, 180  # pixels: names, height of a bar, width of a ratio of 1
 
 
 def columns_of(results):
@@ -82,7 +82,7 @@ def plot(results):
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LEFT + max(highest, 2) * _UNIT + 30:.0f}" height="{bottom + 20}" '
              'font-family="sans-serif"><rect width="100%" height="100%" fill="#fff"/>']
     for index, name in enumerate(names):
-        x = _LEFT + index * 190
+        x = _LEFT + index * 100
         parts += [f'<rect x="{x}" y="8" width="10" height="10" fill="{_COLOURS[index % len(_COLOURS)]}"/>', _text(x + 15, 17, name)]
     for index, result in enumerate(results):
         parts += _bars(result, names, 34 + index * step)

@@ -48,6 +48,8 @@ ELSEWHERE = {
     "attn-opt test cases --report cases.xml": RECIPES,
     "attn-opt batch models --baseline attn.json --report models.xml --report models.sarif --report models.json": RECIPES,
     "build/fuzz_optimize --mutations 100000 --seed 7 --crash crash.onnx testdata/cases testdata/fuzz/optimize": LONG,
+    "python -m attn_opt.effect MODEL": "Python.Package (test_effect.py)",
+    "bench/runtime_effect --write docs/benchmarks.md --repeats 5": LONG,
     "cmake --preset fuzz && cmake --build --preset fuzz": "wants Clang",
     "mkdir -p corpus && build/fuzz/fuzz_npz -max_total_time=1800 corpus testdata/runs testdata/trial testdata/fuzz/npz": LONG,
     "PYTHON tests/runtimes/run.py build/attn-opt . --models FOLDER": RUNTIMES,
