@@ -134,7 +134,9 @@ def test_a_real_decoder_with_external_data(runtime, tmp_path, capsys):
     assert [effect["sizes"] for effect in found["effects"]] == [{"batch": 1, "seq": 2, "total": 2 + past, "past": past} for past in (3, 5)]
     names = [row["name"] for row in found["effects"][0]["rows"]]
     assert names[:3] == [ORIGINAL, CONTROL, "portable"] and {"onnxruntime": "ort", "openvino": "openvino"}[runtime] in names
-    assert all(row["fused"] == 2 for row in found["effects"][0]["rows"][2:]) and (tmp_path / "portable/model.onnx").exists()
+    fused = {row["name"]: row["fused"] for row in found["effects"][0]["rows"][2:]}
+    fused.pop("ort-contrib", None)  # whose operators cannot express every mask
+    assert set(fused.values()) == {2} and (tmp_path / "portable/model.onnx").exists()
 
 
 def test_nothing_to_fuse_is_said_and_not_measured(tmp_path, capsys):
