@@ -124,7 +124,7 @@ Matched<Emission> write_call(const WritingPlan& plan, const HidingMask& mask, co
   }
   Node* call = build.new_node(std::string(kLocalAttentionDomain) + "::" + name, inputs, {true}, {});
   emission.edit.add_function(*std::move(function));
-  ATTN_OPT_DONE(take_over_outputs(plan, {}, *call, site));
+  ATTN_OPT_DONE(take_over_outputs(plan, {}, *call, *call->output(0), site));
   ATTN_OPT_DONE(complete(emission, site));
   return emission;
 }

@@ -6,11 +6,13 @@
 #include <limits>
 
 #include "src/emit/contrib_operators.h"
+#include "src/match/empty_rows.h"
 
 namespace attn_opt {
 namespace {
 
-KeySayings multi_head_sayings(const WritingPlan&, const Site&) { return {.lengths = true, .hides_later_keys = false}; }
+/// Rows that are 0 without a key are found by the mask, which lengths are a part of then.
+KeySayings multi_head_sayings(const WritingPlan&, const Site& site) { return {.lengths = !site.sdpa.guarded, .hides_later_keys = false}; }
 
 bool repeats_heads(const Operand& operand) {
   return std::ranges::any_of(operand.views, [](const OperandView& view) { return !view.axes.size(Role::kHead, true).is(1); });
@@ -29,7 +31,7 @@ Matched<void> check_multi_head(const WritingPlan& plan, Site& site) {
 Matched<void> check_multi_head_masks(const WritingPlan&, const Causality& causality, Site& site) {
   if (site.sdpa.is_causal && !causality.masks.empty())
     return beyond_contrib(site, "causal beside '" + causality.masks.front()->value->name + "', which may mask all other keys");
-  return check_empty_rows(causality, site);
+  return site.sdpa.nonpad_kv_seqlen ? check_empty_rows(causality, site) : Matched<void>{};
 }
 
 Matched<Node*> write_multi_head(const NodeParts& parts, Site& site) {
@@ -45,8 +47,26 @@ Matched<Node*> write_multi_head(const NodeParts& parts, Site& site) {
                     parts, site);
 }
 
+/// Y, and 0 where MASK (1 or B, 1, L, S) leaves a row no key: true of (1 or B, L, 1) is laid over (B, L, H*Dv).
+Matched<Value*> without_empty_rows(Value* y, Value& mask, Site& site) {
+  constexpr int64_t kHeadAxis = 1, kKeyAxis = 3;
+  const MaybeShape shape = site.facts.shape(mask);
+  if (!shape || shape->size() != 4 || !(*shape)[kHeadAxis].is(1))
+    return beyond_contrib(site, "rows without a key are 0, and each head has a mask of its own");
+  const DataType type = site.sdpa.type;
+  Value* most = site.build.node("ReduceMax", {&mask, site.build.ints({kKeyAxis})}, {GraphBuilder::attribute("keepdims", int64_t{1})});
+  Value* is_empty = site.build.node("Equal", {most, site.build.scalar(-std::numeric_limits<double>::infinity(), type)});
+  Value* of_rows = site.build.node("Squeeze", {is_empty, site.build.ints({kHeadAxis})});
+  return site.build.node("Where", {of_rows, site.build.scalar(0, type), y});
+}
+
+Matched<Value*> finish_multi_head(Node& node, const NodeParts& parts, Site& site) {
+  const bool may_be_nan = site.sdpa.guarded && parts.mask && !why_rows_may_be_nan(site.sdpa, site.facts).empty();
+  return may_be_nan ? without_empty_rows(node.output(0), *parts.mask, site) : node.output(0);
+}
+
 }  // namespace
 
-const AttentionOperator kMultiHeadAttention{multi_head_sayings, check_multi_head, check_multi_head_masks, write_multi_head};
+const AttentionOperator kMultiHeadAttention{multi_head_sayings, check_multi_head, check_multi_head_masks, write_multi_head, finish_multi_head};
 
 }  // namespace attn_opt

@@ -31,6 +31,8 @@ struct AttentionOperator {
   /// The same of the masks, once it is known which are said by the node.
   Matched<void> (*check_masks)(const WritingPlan& plan, const Causality& causality, Site& site);
   Matched<Node*> (*write)(const NodeParts& parts, Site& site);
+  /// Y of NODE as the description has it.
+  Matched<Value*> (*finish)(Node& node, const NodeParts& parts, Site& site) = [](Node& node, const NodeParts&, Site&) { return Matched<Value*>(node.output(0)); };
 };
 
 extern const AttentionOperator kOnnxAttention, kMultiHeadAttention, kGroupQueryAttention;

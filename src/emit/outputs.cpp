@@ -102,10 +102,10 @@ FurtherOutputs further_outputs(const WritingPlan& plan, Further wanted, Site& si
   return further;
 }
 
-Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& further, const Node& attention,
+Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& further, const Node& attention, Value& y,
                                 Site& site) {
   Edit& edit = site.build.edit();
-  ATTN_OPT_DONE(take_over(*plan.output, *attention.output(0), plan.form, site, site.sdpa.output_steps));
+  ATTN_OPT_DONE(take_over(*plan.output, y, plan.form, site, site.sdpa.output_steps));
   declare(*plan.output->value, site);
   for (const OperandCopy& copy : site.sdpa.copies) ATTN_OPT_DONE(take_over_copy(copy, site));
   // Inference finds no present where it cannot tell that K has as many rows as V.

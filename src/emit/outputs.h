@@ -20,8 +20,8 @@ enum class Further { kAll, kScores, kNone };
 
 FurtherOutputs further_outputs(const WritingPlan& plan, Further wanted, Site& site);
 
-/// Lets ATTENTION's outputs take over what is read of the old nodes. Miss "emit.shape".
-Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& further, const Node& attention,
+/// Lets Y, and ATTENTION's further outputs, take over what is read of the old nodes. Miss "emit.shape".
+Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& further, const Node& attention, Value& y,
                                 Site& site);
 
 /// EXISTING is made by MADE's producer from commit() on; by an Identity behind it, if that makes another one already.

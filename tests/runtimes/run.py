@@ -37,7 +37,7 @@ def chosen_models(options):
         wanted = options.targets.split(",")
         for one in chosen:
             one.targets = tuple(target for target in one.targets if target in wanted)
-    return chosen
+    return [one for one in chosen if one.targets]
 
 
 def timed(one, attn_opt):
