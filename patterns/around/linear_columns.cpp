@@ -28,8 +28,7 @@ const std::vector<LinearColumn>& LinearColumns::of(Value& value) {
 }
 
 LinearColumns::Columns LinearColumns::found(Value& value) {
-  const size_t lead = shape_.size() - 1;
-  const auto axes = axes_behind(value, shape_, lead, facts_);
+  const auto axes = axes_of(value);
   if (!axes || depth_ > kMaxLinearDepth) return {};
   if (&value == &canonical(x_, facts_)) {
     Columns own;
@@ -57,8 +56,13 @@ LinearColumns::Columns LinearColumns::sum(const Node& node) {
   return columns;
 }
 
-std::optional<Dims> LinearColumns::axes_sizes(const Value& value) {
+std::optional<size_t> LinearColumns::axes_of(const Value& value) {
   const auto axes = axes_behind(value, shape_, shape_.size() - 1, facts_);
+  return axes ? axes : axes_behind(value, result_, shape_.size() - 1, facts_);
+}
+
+std::optional<Dims> LinearColumns::axes_sizes(const Value& value) {
+  const auto axes = axes_of(value);
   return axes ? column_sizes(value, *axes, facts_) : std::nullopt;
 }
 

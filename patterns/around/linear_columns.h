@@ -20,10 +20,11 @@ struct LinearTerm {
 };
 using LinearColumn = std::vector<LinearTerm>;
 
-/// Reads values as columns of X, whose own are on its last axis. All axes in front of that stay as they are.
+/// Reads values as columns of X, whose own are on its last axis. All axes in front of that stay as they are in SHAPE, or become those of
+/// RESULT where X is broadcast to them.
 class LinearColumns {
  public:
-  LinearColumns(Value& x, const Shape& shape, Facts& facts) : x_(x), shape_(shape), facts_(facts) {}
+  LinearColumns(Value& x, const Shape& shape, const Shape& result, Facts& facts) : x_(x), shape_(shape), result_(result), facts_(facts) {}
 
   /// One for each column of VALUE; empty if it is anything else.
   const std::vector<LinearColumn>& of(Value& value);
@@ -33,13 +34,15 @@ class LinearColumns {
 
   Columns found(Value& value);
   Columns sum(const Node& node);
-  /// Sizes of the axes that hold VALUE's columns.
+  /// How many axes hold VALUE's columns; nullopt where those in front are others than X's.
+  std::optional<size_t> axes_of(const Value& value);
+  /// Their sizes.
   std::optional<Dims> axes_sizes(const Value& value);
   Columns product(const Node& node, size_t axes);
   Columns moved(const Value& value);
 
   Value& x_;
-  const Shape& shape_;
+  const Shape &shape_, &result_;
   Facts& facts_;
   int depth_ = 0;
   std::map<const Value*, Columns> known_;

@@ -37,13 +37,14 @@ struct RotaryForm {
   std::optional<int64_t> heads;  ///< if it is a number
   bool heads_behind = false;     ///< x is (batch, seq, heads, columns)
   bool is_joined = false;        ///< x is (batch, seq, heads * columns)
+  std::vector<int64_t> widened;  ///< what x is expanded to, 1 for an axis that stays; empty: it has y's shape
 };
 
 /// Finds out how the operands of RotaryEmbedding are made of those of a rotation.
 class RotaryReader {
  public:
   RotaryReader(const Rotation& rotation, const Node& node, Facts& facts)
-      : node_(node), facts_(facts), shape_(facts.shape(*rotation.x).known()) { form_.rotation = rotation; }
+      : node_(node), facts_(facts), shape_(facts.shape(*rotation.y).known()) { form_.rotation = rotation; }
 
   Matched<RotaryForm> read() {
     const DataType type = facts_.type(*form_.rotation.x);
@@ -54,6 +55,7 @@ class RotaryReader {
     form_.seq = size_of(seq);
     form_.cos = table_form(form_.rotation.cos, seq);
     form_.sin = table_form(form_.rotation.sin, seq);
+    widen();
     return form_;
   }
 
@@ -80,6 +82,12 @@ class RotaryReader {
     if (heads.is_constant()) form_.heads = heads.value();
     if (!form_.heads && (form_.heads_behind || rotation.rotated != columns)) return missed("rotary.heads", &node_, "the number of heads is not known: " + heads.str());
     return {};
+  }
+
+  void widen() {
+    const Shape& own = facts_.shape(*form_.rotation.x).known();
+    if (own == shape_) return;
+    for (size_t axis = 0; axis < shape_.size(); ++axis) form_.widened.push_back(own[axis] == shape_[axis] ? 1 : shape_[axis].value());
   }
 
   TableForm table_form(const PairTable& table, size_t seq) {
@@ -181,6 +189,7 @@ class Rotary : public Rewrite {
   Matched<std::vector<Replacement>> apply(const RewriteMatch& match, GraphBuilder& build) const override {
     const auto& form = std::any_cast<const RotaryForm&>(match.more);
     Value* x = match.value("x");
+    if (!form.widened.empty()) x = build.node("Expand", {x, build.ints(form.widened)});
     if (form.heads_behind) x = reshaped_to(x, {0, 0, -1}, build);
     Value* y = build.node("RotaryEmbedding", {x, table_of(form.cos, form, build), table_of(form.sin, form, build)}, rotary_attributes(form));
     if (form.heads_behind) y = reshaped_to(y, {0, 0, *form.heads, static_cast<int64_t>(form.rotation.head_size)}, build);

@@ -34,7 +34,15 @@ bool may_be_rotation(Value& y, Facts& facts) {
   });
 }
 
-/// Values of Y's shape that Y is made of by sums, products and moves, the nearest first.
+/// True if a value of shape FROM may be broadcast to shape TO, on axes of known size: tables of a fixed length beside a free one.
+bool may_become(const Shape& from, const Shape& to) {
+  if (from.size() != to.size() || from.back() != to.back()) return false;
+  for (size_t axis = 0; axis < to.size(); ++axis)
+    if (from[axis] != to[axis] && (from[axis].is_constant() || !to[axis].is_constant())) return false;
+  return true;
+}
+
+/// Values that Y is made of by sums, products and moves, of Y's shape or broadcast to it, the nearest first.
 std::vector<Value*> candidates(Value& y, Facts& facts) {
   const Shape& shape = facts.shape(y).known();
   std::vector<Value*> seen = {&y}, found;
@@ -46,7 +54,7 @@ std::vector<Value*> candidates(Value& y, Facts& facts) {
   }
   std::ranges::copy_if(seen.begin() + 1, seen.end(), std::back_inserter(found), [&](const Value* value) {
     const MaybeShape own = facts.shape(*value);
-    return own && *own == shape;
+    return own && may_become(*own, shape);
   });
   const auto place = [](const Value* value) { return value->producer ? int64_t{value->producer->position} : -1; };
   std::ranges::stable_sort(found, std::ranges::greater(), place);
@@ -170,7 +178,7 @@ class PairReader {
 };
 
 Matched<Rotation> rotation_from(Value& x, Value& y, Facts& facts) {
-  LinearColumns reader(x, facts.shape(x).known(), facts);
+  LinearColumns reader(x, facts.shape(x).known(), facts.shape(y).known(), facts);
   auto turned = turned_columns(reader.of(y));
   const bool rotates = turned && std::ranges::any_of(*turned, [](const TurnedColumn& column) { return column.is_rotated(); });
   if (!rotates) return missed(std::string(kNoMatch), y.producer, "'" + y.name + "' is no rotation of '" + x.name + "'");
