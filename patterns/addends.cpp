@@ -13,53 +13,40 @@ namespace {
 constexpr size_t kMaxAddends = 16;
 constexpr int kMaxAddendDepth = 16;
 
-class Sum {
- public:
-  explicit Sum(Facts& facts) : facts_(facts) {}
+using Addends = std::vector<std::pair<Value*, double>>;
 
-  void add(Value& value, double coefficient, int depth = 0) {
-    Value& seen = canonical(value, facts_);
-    if (facts_.uniform(seen) == 0.0) return;
-    const Node* node = seen.producer;
-    const bool is_followed = node && seen.output == 0 && depth < kMaxAddendDepth && addends_.size() < kMaxAddends && has_all_inputs(*node);
-    if (!is_followed || !add_operands(*node, coefficient, depth + 1)) addends_.emplace_back(&seen, coefficient);
-  }
+void enter(Value& value, double coefficient, Addends& found, int depth, Facts& facts);
 
-  const std::vector<std::pair<Value*, double>>& addends() const { return addends_; }
-
- private:
-  static bool has_all_inputs(const Node& node) {
-    return node.domain().empty() && std::ranges::all_of(node.inputs, [](const Value* input) { return input != nullptr; });
-  }
-
-  /// False if NODE makes no sum.
-  bool add_operands(const Node& node, double coefficient, int depth) {
-    const double count = static_cast<double>(node.inputs.size());
-    if (node.is("Mul") && node.inputs.size() == 2) {
-      const auto factor = facts_.uniform(*node.inputs[1]);
-      const Node* scaled = canonical(*node.inputs[0], facts_).producer;
-      if (!factor || !std::isfinite(*factor) || !scaled || !scaled->is("Mean")) return false;
-      add(*node.inputs[0], coefficient * *factor, depth);
-      return true;
-    }
-    if (!has(node, Trait::kAdds)) return false;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const double sign = node.is("Neg") || (node.is("Sub") && i == 1) ? -1 : 1;
-      add(*node.inputs[i], sign * coefficient / (node.is("Mean") ? count : 1), depth);
-    }
+/// Enters what NODE adds up, COEFFICIENT times; false if it is no sum.
+bool enter_operands(const Node& node, double coefficient, Addends& found, int depth, Facts& facts) {
+  const bool is_whole = node.domain().empty() && std::ranges::all_of(node.inputs, [](const Value* input) { return input != nullptr; });
+  const auto factor = is_whole && node.is("Mul") ? facts.uniform(*node.inputs[1]) : std::nullopt;
+  const Node* scaled = factor && std::isfinite(*factor) ? canonical(*node.inputs[0], facts).producer : nullptr;
+  if (scaled && scaled->is("Mean")) {
+    enter(*node.inputs[0], coefficient * *factor, found, depth, facts);
     return true;
   }
+  if (!is_whole || !has(node, Trait::kAdds)) return false;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const double sign = node.is("Neg") || (node.is("Sub") && i == 1) ? -1 : 1;
+    enter(*node.inputs[i], sign * coefficient / (node.is("Mean") ? static_cast<double>(node.inputs.size()) : 1), found, depth, facts);
+  }
+  return true;
+}
 
-  Facts& facts_;
-  std::vector<std::pair<Value*, double>> addends_;
-};
+void enter(Value& value, double coefficient, Addends& found, int depth, Facts& facts) {
+  Value& seen = canonical(value, facts);
+  if (facts.uniform(seen) == 0.0) return;
+  const bool is_followed = seen.producer && seen.output == 0 && depth < kMaxAddendDepth && found.size() < kMaxAddends;
+  if (!is_followed || !enter_operands(*seen.producer, coefficient, found, depth + 1, facts)) found.emplace_back(&seen, coefficient);
+}
 
 }  // namespace
 
 std::vector<std::pair<Value*, double>> linear_terms(Value& sum, Facts& facts) {
-  Sum found(facts);
-  found.add(sum, 1);
-  return found.addends();
+  Addends found;
+  enter(sum, 1, found, 0, facts);
+  return found;
 }
 
 std::vector<Value*> addends_of(Value& sum, Facts& facts) {

@@ -247,15 +247,11 @@ std::optional<ScoreForm> FormReader::moved(Node& node) {
 
 /// What NODE would make of CONDITION in the place of its input; Transposes of Transposes are one.
 Value* FormReader::moved(Value& condition, Node& node) {
-  std::vector<Value*> inputs(node.inputs.begin(), node.inputs.end());
-  inputs[0] = &condition;
   InnerValues inner(reader_, context_);
   const Node* before = canonical(condition, facts_).producer;
   const auto *perm = node.ints_attribute("perm"), *perm_before = before ? before->ints_attribute("perm") : nullptr;
-  if (!node.is("Transpose") || !perm || !before || !before->is("Transpose") || !perm_before || perm->size() != perm_before->size()) {
-    const auto& attributes = node.proto->attribute();
-    return inner.build().node(node.op(), inputs, {attributes.begin(), attributes.end()});
-  }
+  if (!node.is("Transpose") || !perm || !before || !before->is("Transpose") || !perm_before || perm->size() != perm_before->size())
+    return inner.again(node, 0, &condition);
   std::vector<int64_t> joined;
   for (const int64_t axis : *perm) joined.push_back(perm_before->Get(static_cast<int>(axis)));
   return std::ranges::is_sorted(joined) ? before->inputs[0] : inner.transposed(before->inputs[0], joined);

@@ -40,6 +40,13 @@ Value* InnerValues::transposed(Value* value, const std::vector<int64_t>& perm) {
   return build_.node("Transpose", {value}, {GraphBuilder::attribute("perm", perm)});
 }
 
+Value* InnerValues::again(const Node& node, size_t input, Value* value) {
+  std::vector<Value*> inputs(node.inputs.begin(), node.inputs.end());
+  inputs[input] = value;
+  const auto& attributes = node.proto->attribute();
+  return build_.node(node.op(), inputs, {attributes.begin(), attributes.end()});
+}
+
 Value* InnerValues::slice(Value* value, Value* begin, Value* end, int64_t axis) {
   return build_.node("Slice", {value, begin, end, build_.ints({axis})});
 }

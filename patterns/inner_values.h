@@ -24,6 +24,8 @@ class InnerValues {
   Value* raised(Value* value, size_t rank);  ///< with leading axes of size 1 up to RANK, which is no less than its own
   Value* reshaped(Value* value, const std::vector<int64_t>& shape);
   Value* transposed(Value* value, const std::vector<int64_t>& perm);
+  /// What NODE makes with VALUE as its input number INPUT.
+  Value* again(const Node& node, size_t input, Value* value);
   Value* slice(Value* value, Value* begin, Value* end, int64_t axis);
   Value* concat(const std::vector<Value*>& parts, int64_t axis);
   /// VALUE cut along AXIS into pieces of SIZES.

@@ -108,7 +108,7 @@ class Peel {
         Value* sizes = leading_sizes(*after, facts_.shape(*larger).known());
         larger = sizes ? expanded(*operand, sizes, after->size(), kMaxExpanded) : nullptr;
       }
-      if (larger && larger != operand) return with_operand(node_, number, larger);
+      if (larger && larger != operand) return InnerValues(node_, context_).again(node_, number, larger);
     }
     return nullptr;
   }
@@ -151,17 +151,9 @@ class Peel {
       Value* operand = node->input(static_cast<int>(number));
       const bool is_scores = operand && !facts_.uniform(*operand) && keeps_shape(*node->outputs[0], *operand, facts_);
       Value* larger = is_scores ? expanded(*operand, sizes, rank, depth - 1) : nullptr;
-      if (larger) return with_operand(*node, number, larger);
+      if (larger) return InnerValues(node_, context_).again(*node, number, larger);
     }
     return nullptr;
-  }
-
-  /// What NODE makes with OPERAND as its input NUMBER.
-  Value* with_operand(const Node& node, size_t number, Value* operand) {
-    std::vector<Value*> inputs(node.inputs.begin(), node.inputs.end());
-    inputs[number] = operand;
-    const auto& attributes = node.proto->attribute();
-    return InnerValues(node_, context_).build().node(node.op(), inputs, {attributes.begin(), attributes.end()});
   }
 
   Ways enlarged() const {

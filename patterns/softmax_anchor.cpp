@@ -24,13 +24,13 @@ namespace {
 /// True if NODE, a Softmax or LogSoftmax, takes the axes from its own on for one, as it did before opset 13.
 bool flattens(const Node& node, MatchContext& context) { return context.view.opset(*node.graph) < 13; }
 
+/// True if ONE is the core as it is, or a number.
+bool is_hidden_or_core(const ScoreCase& one) { return one.addends.empty() && (one.scale == 0 || (one.scale == 1 && one.number == 0)); }
+
 /// The scores that MASKED, of which a maximum was taken, are where no mask hides them, and these masks; nullopt if they are others.
 std::optional<ScoreForm> hidden_in(Value& masked, Value& scores, Node& reader, MatchContext& context) {
   const auto form = FormReader(reader, context).in_terms_of(scores, masked);
-  const auto is_hidden_or_score = [](const ScoreCase& one) {
-    return one.addends.empty() && (one.scale == 0 || (one.scale == 1 && one.number == 0));
-  };
-  return form && std::ranges::all_of(*form, is_hidden_or_score) ? form : std::nullopt;
+  return form && std::ranges::all_of(*form, is_hidden_or_core) ? form : std::nullopt;
 }
 
 bool same_cases(const ScoreForm& one, const ScoreForm& other) {
@@ -161,7 +161,7 @@ Value* masked_alike(Value& made, const Weights& weights, MatchContext& context) 
   const auto masked = FormReader(*node, context).in_terms_of(made, *node->outputs[0]);
   const MaybeShape before = context.facts.shape(made), after = context.facts.shape(*node->outputs[0]);
   const bool is_mask = masked && before && after && *before == *after && std::ranges::all_of(*masked, [](const ScoreCase& one) {
-    return one.number == 0 && one.addends.empty() && (one.scale == 0 || one.scale == 1);
+    return one.number == 0 && is_hidden_or_core(one);
   });
   return is_mask && same_cases(*masked, weights.form) ? node->outputs[0] : nullptr;
 }
@@ -283,21 +283,19 @@ std::optional<SoftmaxSite> less_logarithm(Value& scores, Value& lowered_by, doub
   Facts& facts = context.facts;
   const MaybeShape shape = facts.shape(scores);
   if (!shape) return std::nullopt;
-  const auto made = [&](const char* op_type, Value* one, Value* other = nullptr) {
-    return InnerValues(node, context).build().node(op_type, other ? std::vector{one, other} : std::vector{one});
-  };
   const auto divided = [&](Value* exponent, Value& log) -> std::optional<SoftmaxSite> {
     const auto sum = row_sum_of_log(log, factor, shape->size(), node, context);
     if (!sum) return std::nullopt;
-    Value& terms = *(factor == 1 ? made("Exp", exponent) : made("Pow", node.inputs[0], exponent));
+    Value& terms = *(factor == 1 ? InnerValues(node, context).build().node("Exp", {exponent}) : InnerValues(node, context).again(node, 1, exponent));
     const auto read = weights_in(terms, node, context);
     return read ? share(terms, *read, *sum, node, context) : std::nullopt;
   };
   if (auto site = divided(&scores, lowered_by)) return site;
   const std::vector<Value*> addends = addends_of(before_float_casts(lowered_by, facts), facts);
   if (addends.size() != 2) return std::nullopt;
-  auto site = divided(made("Sub", &scores, addends[1]), *addends[0]);
-  return site ? site : divided(made("Sub", &scores, addends[0]), *addends[1]);
+  const auto less = [&](Value* number) { return InnerValues(node, context).build().node("Sub", {&scores, number}); };
+  auto site = divided(less(addends[1]), *addends[0]);
+  return site ? site : divided(less(addends[0]), *addends[1]);
 }
 
 /// Exponentials RESULT of SCORES less LOWERED_BY, the logarithm of sums of those that a mask leaves, which is laid over RESULT.

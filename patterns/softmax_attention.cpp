@@ -289,10 +289,9 @@ class SoftmaxAttention : public Pattern {
   bool is_anchor(const Node& node) const override { return may_be_softmax(node) || is_product(node); }
 
   Matched<Match> match(Node& anchor, MatchContext& context) const override {
-    if (is_product(anchor)) {
-      auto further = match_further_product(anchor, context);
-      if (further || !anchor.is("Einsum") || further.error().id != kNotAttention) return further;
-    }
+    if (is_product(anchor) && !anchor.is("Einsum")) return match_further_product(anchor, context);
+    if (is_product(anchor))
+      if (auto further = match_further_product(anchor, context); further || further.error().id != kNotAttention) return further;
     const auto softmax = softmax_at(anchor, context);
     if (!softmax) return no_softmax(anchor, context);
     return match_product(anchor, *softmax, softmax->product, context);

@@ -97,8 +97,8 @@ bool is_reciprocal(Value& value, Facts& facts) {
 /// What NODE may divide by: a divisor, an inverse, or what exponents are less by, the logarithm of one.
 std::vector<Value*> divisors(const Node& node, Facts& facts) {
   Value* lowered_by = nullptr;
-  const Matcher exponent = difference(any(), any(&lowered_by));
-  if (either({op("Exp", {exponent}), op("Pow", {any(), exponent})})(*node.outputs[0], facts)) return {lowered_by};
+  const bool is_power = node.is("Exp") || (node.is("Pow") && node.input(1));
+  if (is_power && difference(any(), any(&lowered_by))(*node.inputs[node.is("Exp") ? 0 : 1], facts)) return {lowered_by};
   std::vector<Value*> found;
   if (!node.is("Div") && !node.is("Mul") && !node.is("Einsum")) return found;
   for (size_t at = node.is("Div") ? 1 : 0; at < node.inputs.size(); ++at)

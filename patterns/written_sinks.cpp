@@ -83,10 +83,7 @@ class ColumnReader {
     if (!before || !before->value) return before;
     const MaybeShape own = facts_.shape(*before->value), whole = facts_.shape(*node->inputs[0]);
     if (!own || !whole || *own != *whole) return std::nullopt;
-    std::vector<Value*> inputs(node->inputs.begin(), node->inputs.end());
-    inputs[0] = before->value;
-    const auto& attributes = node->proto->attribute();
-    return Column{InnerValues(reader_, context_).build().node(node->op(), inputs, {attributes.begin(), attributes.end()})};
+    return Column{InnerValues(reader_, context_).again(*node, 0, before->value)};
   }
 
   Lowering lowering_;
