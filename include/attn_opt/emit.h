@@ -42,8 +42,14 @@ struct Emission {
   std::string mask_reading = {};  ///< which masks is_causal says, and why not the others; empty if there are none
   std::vector<Value*> computed = {};    ///< are not drawn: verification computes them as the model does
   std::vector<std::pair<Dim, Dim>> equal_sizes = {};  ///< sizes that broadcast against numbers: verified where they are those
-  /// Q, K, V, mask, past_key, past_value and lengths as the node is given them, in this order; null: omitted.
+  /// Of a node whose inputs are others: Q, K, V, mask, past_key, past_value and lengths as it is given them; null: omitted.
   std::vector<Value*> attention_inputs = {};
+
+  /// Q, K, V, mask, past_key, past_value and lengths, in this order and as far as there are any; null: omitted.
+  std::vector<Value*> given() const {
+    const bool are_its_own = attention && attention->is("Attention");
+    return are_its_own ? std::vector<Value*>(attention->inputs.begin(), attention->inputs.end()) : attention_inputs;
+  }
 };
 
 /// Plans the nodes for MATCH. Misses: "target.dtype", "stage.*" (what a local function cannot say), "emit.*" when the form

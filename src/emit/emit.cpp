@@ -137,8 +137,8 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
     ATTN_OPT_MATCH(lengths, write_lengths(*causality.rules.lengths, site));
   }
   const NodeParts parts{plan, operands, mask, lengths, causality.rules, further};
-  emission.attention_inputs = inputs_of(parts);
   ATTN_OPT_MATCH(emission.attention, written.write(parts, site));
+  if (!emission.attention->is("Attention")) emission.attention_inputs = inputs_of(parts);
   ATTN_OPT_MATCH(Value * y, written.finish(*emission.attention, parts, site));
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, *y, site));
   declare_inputs(plan, operands, further, site);

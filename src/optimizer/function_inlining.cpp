@@ -109,7 +109,7 @@ Expected<std::set<FunctionName>> functions_to_inline(Model& model, const Optimiz
   const auto view = *std::move(created);
   view->set_edit_opset(options.opset);
   Facts facts(*view, *model.tensors);
-  MatchContext context{*view, facts};
+  MatchContext context{*view, facts, {}, rules_of(options.emit.target)};
   Report unused;
   auto names = covered_functions(trial.calls, find_sites(context, chosen, unused).matched, context, options.emit);
   add_callers(model.proto, names);

@@ -42,8 +42,9 @@ TensorRoles roles_of_node(const Emission& emission) {
   constexpr std::array kInputs = {"Q", "K", "V", "mask", "past_key", "past_value", "lengths"};
   constexpr std::array kOutputs = {"output", "present_key", "present_value", "scores"};
   TensorRoles roles;
-  for (size_t i = 0; i < emission.attention_inputs.size(); ++i)
-    if (const Value* value = emission.attention_inputs[i]) roles.emplace(value, kInputs[i]);
+  const std::vector<Value*> given = emission.given();
+  for (size_t i = 0; i < given.size(); ++i)
+    if (given[i]) roles.emplace(given[i], kInputs[i]);
   for (size_t i = 0; i < kOutputs.size(); ++i)
     if (const Value* value = emission.attention->output(i)) roles.emplace(value, kOutputs[i]);
   return roles;

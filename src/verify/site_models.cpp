@@ -44,7 +44,7 @@ class SiteCutter {
     ATTN_OPT_CHECK(describe_inputs());
     choose_probes();
     site_.target = emission_.target;
-    site_.attention_inputs = emission_.attention_inputs;
+    site_.attention_inputs = emission_.given();
     return std::move(site_);
   }
 

@@ -37,7 +37,7 @@ struct CutSite {
   std::vector<Value*> probes;             ///< further outputs of the side before: what the judgement reads
   std::vector<Value*> probes_after;       ///< the same of the side after, for what the side before does not have
   std::vector<Value*> handed_over;        ///< probes that the side after takes as inputs
-  std::vector<Value*> attention_inputs;   ///< those of Emission
+  std::vector<Value*> attention_inputs;   ///< what the written node is given, as of Emission
   const TargetRules* target = nullptr;    ///< whose rules what is written keeps
 
   /// True for a value that the side after makes.
