@@ -32,7 +32,7 @@ Value* shared_source(Value& input, const Node& product, Facts& facts) {
   Value& source = canonical(input, facts);
   if (is_shared(source, product, facts)) return &source;
   const Node* maker = source.producer;
-  Value* before = maker && maker->is("Transpose") ? &canonical(*maker->inputs[0], facts) : nullptr;
+  Value* before = maker && maker->is("Transpose") && maker->inputs[0]->uses.size() > 1 ? &canonical(*maker->inputs[0], facts) : nullptr;
   return before && is_shared(*before, *maker, facts) ? before : nullptr;
 }
 

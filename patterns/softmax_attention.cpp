@@ -177,8 +177,8 @@ Value& without_guarded_rows(const SoftmaxSite& softmax, const ProbabilityWalk& w
   return of_scores.value == of_guard.value && before && after && *before == *after ? kept : *softmax.input;
 }
 
-/// WANTED: the product to be read where there are several; null for the first.
-Matched<Reading> read_site(SoftmaxSite softmax, const Node* wanted, MatchContext& context) {
+/// WANTED: the product to be read where there are several; null for the first. SOFTMAX takes no rows that a guard behind it makes 0.
+Matched<Reading> read_site(SoftmaxSite& softmax, const Node* wanted, MatchContext& context) {
   Reading reading;
   ATTN_OPT_MATCH(reading.probabilities,
                  walk_probabilities(softmax, wanted, context));
@@ -292,19 +292,19 @@ class SoftmaxAttention : public Pattern {
     if (is_product(anchor) && !anchor.is("Einsum")) return match_further_product(anchor, context);
     if (is_product(anchor))
       if (auto further = match_further_product(anchor, context); further || further.error().id != kNotAttention) return further;
-    const auto softmax = softmax_at(anchor, context);
+    auto softmax = softmax_at(anchor, context);
     if (!softmax) return no_softmax(anchor, context);
     return match_product(anchor, *softmax, softmax->product, context);
   }
 
  private:
   static Matched<Match> match_further_product(Node& product, MatchContext& context) {
-    const auto softmax = softmax_of_further_product(product, context);
+    auto softmax = softmax_of_further_product(product, context);
     if (!softmax) return missed(std::string(kNotAttention), &product, "");
     return match_product(product, *softmax, &product, context);
   }
 
-  static Matched<Match> match_product(Node& anchor, const SoftmaxSite& softmax, const Node* product, MatchContext& context) {
+  static Matched<Match> match_product(Node& anchor, SoftmaxSite& softmax, const Node* product, MatchContext& context) {
     ATTN_OPT_MATCH(const Reading reading, read_site(softmax, product, context));
     Match match;
     match.anchor = &anchor;

@@ -114,7 +114,7 @@ bool may_be_softmax(const Node& node) {
   if (node.is("Div")) return may_be_weights(first) || made_by(second, {"ReduceSum"}) || (may_be_product(first) && may_be_sum(second));
   if (node.is("Exp") || node.is("Pow")) return made_by(node.is("Exp") ? first : second, {"LogSoftmax", "Sub", "Add"});
   if (node.is("LpNormalization")) return true;
-  if (!node.is("Mul") && !node.is("Einsum")) return false;
+  if (!node.is("Mul")) return false;
   const bool is_behind_product = (may_be_product(first) && may_be_reciprocal(second)) || (may_be_product(second) && may_be_reciprocal(first));
   return may_be_weights(first) || may_be_weights(second) || is_behind_product || may_be_inverse_sum(first) || may_be_inverse_sum(second);
 }
