@@ -16,7 +16,7 @@ namespace {
 
 /// A size as a number, or as one that is read at run time of an axis of a value.
 struct SizeOf {
-  std::optional<int64_t> number;
+  std::optional<int64_t> number = {};
   Value* value = nullptr;
   int64_t axis = 0;
 };
@@ -26,7 +26,7 @@ struct TableForm {
   PairTable table;
   size_t lead = 0;                   ///< axes in front of those of the columns
   bool is_part = false;              ///< not all columns are taken
-  std::optional<size_t> heads_axis;  ///< its axis of heads, of size 1
+  std::optional<size_t> heads_axis = {};  ///< its axis of heads, of size 1
   bool is_expanded = false;          ///< to batch and seq
 };
 
