@@ -9,6 +9,7 @@
 #include "attn_opt/operator_traits.h"
 #include "patterns/form_reader.h"
 #include "patterns/inner_values.h"
+#include "patterns/layout_checks.h"
 #include "patterns/products.h"
 
 namespace attn_opt {
@@ -138,7 +139,7 @@ class Peel {
 
   /// SCORES, expanded to RANK axes of at least SIZES:
   ///
-  ///   Expand(Q K^T)  =>  Expand(Q) K^T      Expand(f(x, number))  =>  f(Expand(x), number)
+  ///   Expand(Q K^T)  =>  Expand(Q) K^T      Expand(f(x, number))  =>  f(Expand(x), number)      Expand(x^T)  =>  Expand(x)^T
   Value* expanded(Value& scores, Value* sizes, size_t rank, int depth) {
     Node* node = canonical(scores, facts_).producer;
     if (!node || depth == 0) return nullptr;
@@ -146,6 +147,11 @@ class Peel {
       if (!has_equal_ranks(*node, facts_)) return nullptr;
       InnerValues inner(node_, context_);
       return inner.build().node("MatMul", {inner.build().node("Expand", {node->inputs[0], sizes}), inner.raised(node->inputs[1], rank)});
+    }
+    if (Value* turned = node->is("Transpose") ? swapped_from(*node, facts_) : nullptr; turned && turned == node->inputs[0]) {
+      const MaybeShape shape = facts_.shape(*turned);
+      Value* larger = shape && shape->size() == rank ? expanded(*turned, sizes, rank, depth - 1) : nullptr;
+      return larger ? InnerValues(node_, context_).again(*node, 0, larger) : nullptr;
     }
     for (const size_t number : form_operands(*node)) {
       Value* operand = node->input(static_cast<int>(number));

@@ -19,15 +19,15 @@ std::optional<RowTest> test_of(Value& condition, bool keeps, size_t keys_from_la
   return test && test->holds_for_kept == keeps ? test : std::nullopt;
 }
 
-/// And(m, any(m))  =>  m, of booleans whose keys lie KEYS_FROM_LAST
-Value& without_own_test(Value& mask, size_t keys_from_last, Facts& facts) {
-  Value *one = nullptr, *other = nullptr;
-  if (!op("And", {any(&one), any(&other)})(mask, facts)) return mask;
-  for (int at = 0; at < 2; ++at, std::swap(one, other)) {
-    const auto test = test_of(*other, true, keys_from_last, facts);
-    if (test && test->keeps && !test->is_number && &canonical(*test->rows, facts) == &canonical(*one, facts)) return *one;
+/// m and any(m)  =>  m, of booleans whose keys lie KEYS_FROM_LAST
+Condition without_own_test(const Condition& kept, size_t keys_from_last, Facts& facts) {
+  auto both = conditions_of(kept, facts);
+  for (int at = 0; both && at < 2; ++at, std::swap((*both)[0], (*both)[1])) {
+    const Condition mask = affirmed((*both)[0], facts), other = affirmed((*both)[1], facts);
+    const auto test = test_of(*other.value, other.is_true, keys_from_last, facts);
+    if (test && !test->is_number && test->keeps == mask.is_true && &canonical(*test->rows, facts) == mask.value) return mask;
   }
-  return mask;
+  return kept;
 }
 
 /// PROBABILITIES times ones and zeros, which other sums of NODE's reader leave as they are.
@@ -48,7 +48,8 @@ std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value,
   const Matcher is_nan = op("IsNaN", {same(&own)});
   if ((keeps ? op("Not", {is_nan}) : is_nan)(condition, facts)) return RowGuard{&node, std::nullopt};
   if (auto test = test_of(condition, keeps, keys_from_last, facts)) return RowGuard{&node, test};
-  return RowGuard{&node, std::nullopt, &without_own_test(condition, keys_from_last, facts), keeps};
+  const Condition kept = without_own_test({&condition, keeps}, keys_from_last, facts);
+  return RowGuard{&node, std::nullopt, kept.value, kept.is_true};
 }
 
 /// A mask, and whether it is true for the keys that stay.

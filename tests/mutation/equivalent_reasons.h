@@ -12,6 +12,7 @@ inline constexpr const char* kShift = "every key that is kept, or every one that
 inline constexpr const char* kCommutes = "the two masks are added: their order does not matter";
 inline constexpr const char* kExpandPutsAxes = "the Expand or product behind it puts axes in front as well";
 inline constexpr const char* kRounding = "over the few keys of a draw a softmax in float16 is off by less than its result is rounded";
+inline constexpr const char* kTooFine = "a factor this little off moves a sink by less than the numbers are compared to";
 inline constexpr const char* kSoftmaxItself = "the softmax's own result, which they are; what is made of it is an output";
 inline constexpr const char* kNoSoftcap = "without a softcap the stages 1 and 2 of the scores are one";
 inline constexpr const char* kNoSoftcapBelow = "without a softcap the stages 0 and 1 of the scores are one";

@@ -331,6 +331,7 @@ const std::vector<Equivalent>& equivalents() {
       {"number kept: doubled", "*sinks", kAbsorbed},
       {"number kept: halved", "*sinks", kAbsorbed},
       {"number kept: off by 64 ulp", "*sinks", kAbsorbed},
+      {"factor: off by 64 ulp", "sinks_written_of_powers_of_two", kTooFine},
       {"number kept: x 1.01", "*sinks", kAbsorbed},
       {"guard: seen where there is none", "sinks", kKeysBesideSinks},
       {"preconditions: 'rows-keep-a-key' left out", "sinks", kKeysBesideSinks},
