@@ -18,22 +18,37 @@ bool may_pass_probabilities(const Node& node) {
   return std::ranges::any_of(kOperators, [&node](const char* name) { return node.is(name); });
 }
 
+/// Transposes that together may swap queries and keys.
+constexpr int kMaxSwaps = 2;
+
+/// True if NODE is a product, or so many Transposes end at one.
+bool ends_at_product(const Node& node, int transposes, Facts& facts) {
+  if (is_product(node)) return true;
+  if (!node.is("Transpose") || transposes == 0) return false;
+  return std::ranges::any_of(readers_of(*node.outputs[0], facts).all, [&](const Reader& reader) {
+    return reader.node && reader.node->graph == node.graph && ends_at_product(*reader.node, transposes - 1, facts);
+  });
+}
+
 /// True if another product reads VALUE, which NODE reads, as well, or reads it transposed: cheap, since this is asked of every product.
 bool is_shared(Value& value, const Node& node, Facts& facts) {
   if (!value.producer || (value.uses.size() == 1 && value.uses[0].node == &node)) return false;
   return std::ranges::any_of(readers_of(value, facts).all, [&](const Reader& reader) {
-    if (!reader.node || reader.node == &node || reader.node->graph != node.graph) return false;
-    return is_product(*reader.node) || (reader.node->is("Transpose") && product_behind(*reader.node->outputs[0], facts));
+    return reader.node && reader.node != &node && reader.node->graph == node.graph && ends_at_product(*reader.node, kMaxSwaps, facts);
   });
 }
 
 /// INPUT of PRODUCT, or what it is the transpose of, if others share that; null if none do.
 Value* shared_source(Value& input, const Node& product, Facts& facts) {
-  Value& source = canonical(input, facts);
-  if (is_shared(source, product, facts)) return &source;
-  const Node* maker = source.producer;
-  Value* before = maker && maker->is("Transpose") && maker->inputs[0]->uses.size() > 1 ? &canonical(*maker->inputs[0], facts) : nullptr;
-  return before && is_shared(*before, *maker, facts) ? before : nullptr;
+  Value* source = &canonical(input, facts);
+  const Node* reader = &product;
+  for (int step = 0; step <= kMaxSwaps; ++step) {
+    if (is_shared(*source, *reader, facts)) return source;
+    reader = source->producer;
+    if (!reader || !reader->is("Transpose")) return nullptr;
+    source = &canonical(*reader->inputs[0], facts);
+  }
+  return nullptr;
 }
 
 /// True if SOFTMAX is followed by products of which PRODUCT is one, and not the first.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -148,10 +149,12 @@ class Peel {
       InnerValues inner(node_, context_);
       return inner.build().node("MatMul", {inner.build().node("Expand", {node->inputs[0], sizes}), inner.raised(node->inputs[1], rank)});
     }
-    if (Value* turned = node->is("Transpose") ? swapped_from(*node, facts_) : nullptr; turned && turned == node->inputs[0]) {
-      const MaybeShape shape = facts_.shape(*turned);
-      Value* larger = shape && shape->size() == rank ? expanded(*turned, sizes, rank, depth - 1) : nullptr;
-      return larger ? InnerValues(node_, context_).again(*node, 0, larger) : nullptr;
+    if (Value* turned = node->is("Transpose") ? swapped_from(*node, facts_) : nullptr) {
+      Value* larger = expanded(*turned, sizes, rank, depth - 1);
+      std::vector<int64_t> swap(rank);
+      std::iota(swap.begin(), swap.end(), 0);
+      std::swap(swap[rank - 2], swap[rank - 1]);
+      return larger ? InnerValues(node_, context_).transposed(larger, swap) : nullptr;
     }
     for (const size_t number : form_operands(*node)) {
       Value* operand = node->input(static_cast<int>(number));

@@ -301,10 +301,13 @@ bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
   const Value &a = canonical(one, facts), &b = canonical(other, facts);
   if (&a == &b) return true;
   const MaybeShape shape = facts.shape(a), other_shape = facts.shape(b);
-  if (const auto number = facts.uniform(a)) return number == facts.uniform(b) && shape && other_shape && *shape == *other_shape;
+  const bool has_same_shape = shape && other_shape && *shape == *other_shape;
+  // A number of another shape is the same operand, if the results have the same.
+  if (const auto number = facts.uniform(a)) return number == facts.uniform(b) && (has_same_shape || is_floating(facts.type(a)));
+  if (!has_same_shape) return false;
   const Node *node = a.producer, *twin = b.producer;
   if (--left < 0 || !node || !twin) return false;
-  if (has(*node, Trait::kAdds) && has(*twin, Trait::kAdds) && shape && other_shape && *shape == *other_shape && add_up_alike(one, other, left, facts)) return true;
+  if (has(*node, Trait::kAdds) && has(*twin, Trait::kAdds) && add_up_alike(one, other, left, facts)) return true;
   if (a.output != b.output || node->op() != twin->op() || node->domain() != twin->domain()) return false;
   const bool is_pure = has(*node, Trait::kAdds) || has(*node, Trait::kMultiplies) || has(*node, Trait::kMoves) || node->is("Where") ||
                        node->is("Cast") || node->is("Exp") || node->is("Pow") || node->is("Not") || node->is("ReduceSum");
