@@ -19,7 +19,7 @@ bool may_pass_probabilities(const Node& node) {
 }
 
 /// Transposes that together may swap queries and keys.
-constexpr int kMaxSwaps = 2;
+constexpr int kMaxSwaps = 4;
 
 /// True if NODE is a product, or so many Transposes end at one.
 bool ends_at_product(const Node& node, int transposes, Facts& facts) {
