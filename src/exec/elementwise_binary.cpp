@@ -193,13 +193,24 @@ T power(T base, E exponent) {
   }
 }
 
+/// They hold every number of all types: each pair of a base's type and an exponent's is a loop of its own.
+using ExponentTypes = TypeList<double, int64_t, uint64_t>;
+
+Expected<Tensor> widened(const Tensor& exponent) {
+  using P = onnx::TensorProto;
+  if (is_floating(exponent.type())) return exponent.cast(P::DOUBLE);
+  const bool is_unsigned = exponent.type() == P::UINT8 || exponent.type() == P::UINT16 || exponent.type() == P::UINT32 || exponent.type() == P::UINT64;
+  return exponent.cast(is_unsigned ? P::UINT64 : P::INT64);
+}
+
 Outputs pow(const KernelContext& context) {
   const Tensor& base = context.input(0);
-  ATTN_OPT_TRY(const Tensor exponent, legacy_second_operand(context));
+  ATTN_OPT_TRY(const Tensor given, legacy_second_operand(context));
+  ATTN_OPT_TRY(const Tensor exponent, widened(given));
   ATTN_OPT_TRY(Dims dims, broadcast_dims(context, base.dims(), exponent.dims()));
   ATTN_OPT_TRY(Tensor out, context.allocate(base.type(), std::move(dims)));
   return single(dispatch(context, base.type(), NumericTypes{}, [&]<class T>() -> Expected<Tensor> {
-    return dispatch(context, exponent.type(), NumericTypes{}, [&]<class E>() -> Expected<Tensor> {
+    return dispatch(context, exponent.type(), ExponentTypes{}, [&]<class E>() -> Expected<Tensor> {
       broadcast_apply<T, E, T>(base, exponent, out, power<T, E>);
       return std::move(out);
     });
