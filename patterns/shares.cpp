@@ -35,16 +35,17 @@ SoftmaxSite softmax_of(const Exponent& power, size_t keys, const ScoreForm& kept
   site.weights = kept;
   Value *scores = nullptr, *lowered_by = nullptr;
   double number_added = 0;
+  bool is_highest = false;
   const Matcher one_a_row = [&](Value& value, Facts&) {
     lowered_by = &value;
-    return reduction_of_rows("ReduceMax", &scores, keys)(value, facts) || is_one_a_row(value, *scores, keys, facts);
+    is_highest = reduction_of_rows("ReduceMax", &scores, keys)(value, facts);
+    return is_highest || is_one_a_row(value, *scores, keys, facts);
   };
   if (op("Sub", {any(&scores), number(&number_added)})(exponent, facts)) {
     site.exponent_offset = -number_added * power.factor;
   } else if (commuted("Add", any(&scores), number(&number_added))(exponent, facts)) {
     site.exponent_offset = number_added * power.factor;
   } else if (difference(any(&scores), one_a_row)(exponent, facts)) {
-    const bool is_highest = reduction_of_rows("ReduceMax", &scores, keys)(*lowered_by, facts);
     site.lowered_by = lowered_by;
     Value* rows = is_highest ? nullptr : reduced_rows("ReduceMax", *lowered_by, facts.shape(*scores).known().size(), facts, keys);
     const auto hidden = rows ? hidden_in(*rows, *scores, reader, context) : std::nullopt;
@@ -101,7 +102,7 @@ std::optional<SoftmaxSite> softmax_again(const RowSum& sum, size_t keys, const W
   return site;
 }
 
-/// WHOLE, the input NUMERATOR of NODE, divided by SUM, which is of what a mask leaves of it, and masked behind.
+/// WHOLE, divided in NODE by SUM, which is of what a mask leaves of it, and masked behind.
 ///
 ///   m * (e / sum(m * e))  =>  (m * e) / sum(m * e)
 std::optional<SoftmaxSite> share_masked_late(const RowSum& sum, const Weights& whole, Node& node, MatchContext& context) {
