@@ -24,10 +24,10 @@ struct Shape {
 };
 
 constexpr Shape kShapes[] = {
-    {"a", 1, 12, 12, 128, 128, 64, Mask::kFloat},      {"b", 1, 12, 12, 512, 512, 64, Mask::kFloat},
-    {"c", 1, 32, 8, 1024, 1024, 128, Mask::kCausal},   {"d", 1, 32, 8, 1, 4096, 128, Mask::kNone},
-    {"e", 1, 8, 8, 4096, 4096, 64, Mask::kCausal},     {"f", 1, 8, 8, 4096, 4096, 64, Mask::kNone},
-    {"g", 8, 12, 12, 128, 128, 64, Mask::kPadding},    {"h", 1, 16, 16, 1024, 1024, 64, Mask::kNone},
+    {"a", 1, 12, 12, 128, 128, 64, Mask::kFloat},    {"b", 1, 12, 12, 512, 512, 64, Mask::kFloat},
+    {"c", 1, 32, 8, 1024, 1024, 128, Mask::kCausal}, {"d", 1, 32, 8, 1, 4096, 128, Mask::kNone},
+    {"e", 1, 8, 8, 4096, 4096, 64, Mask::kCausal},   {"f", 1, 8, 8, 4096, 4096, 64, Mask::kNone},
+    {"g", 8, 12, 12, 128, 128, 64, Mask::kPadding},  {"h", 1, 16, 16, 1024, 1024, 64, Mask::kNone},
 };
 
 Tensor normal(Dims dims, std::mt19937& random) {

@@ -17,9 +17,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
 
 namespace attn_opt::fuzzing {
 
-inline std::string_view text_of(const uint8_t* data, size_t size) {
-  return {reinterpret_cast<const char*>(data), size};
-}
+inline std::string_view text_of(const uint8_t* data, size_t size) { return {reinterpret_cast<const char*>(data), size}; }
 
 /// Ends the process where HOLDS is false.
 inline void require(bool holds, const std::string& what) {

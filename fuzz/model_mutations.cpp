@@ -12,25 +12,66 @@
 namespace attn_opt::fuzzing {
 namespace {
 
-constexpr int64_t kNumbers[] = {0, 1, -1, 2, 3, -2, 4, 5, 7, 64, -100, 1 << 20, INT32_MAX, INT32_MIN, int64_t{1} << 40, INT64_MAX, INT64_MIN};
+constexpr int64_t kNumbers[] = {
+    0, 1, -1, 2, 3, -2, 4, 5, 7, 64, -100, 1 << 20, INT32_MAX, INT32_MIN, int64_t{1} << 40, INT64_MAX, INT64_MIN};
 constexpr double kFloats[] = {0, 1, -1, 0.5, 1e-38, 3.4e38, -3.4e38, 1e300};
-constexpr const char* kOperators[] = {"Squeeze", "Identity", "Relu", "Neg", "Flatten", "Shape", "Size", "Softmax", "Transpose", "Sqrt", "Exp", "Reciprocal", "IsNaN", "Not", "Cast",
-                                      "MatMul", "Add", "Mul", "Sub", "Div", "Pow", "Where", "Gemm", "Einsum", "Concat", "Reshape", "Expand", "Unsqueeze", "Slice", "Gather",
-                                      "Split", "ReduceMax", "ReduceSum", "Tile", "Pad", "Range", "Attention", "MultiHeadAttention", "GroupQueryAttention", "RotaryEmbedding"};
-constexpr onnx::TensorProto::DataType kTypes[] = {onnx::TensorProto::FLOAT, onnx::TensorProto::FLOAT16, onnx::TensorProto::DOUBLE, onnx::TensorProto::BFLOAT16,
-                                                  onnx::TensorProto::INT64, onnx::TensorProto::INT32, onnx::TensorProto::BOOL, onnx::TensorProto::STRING, onnx::TensorProto::UINT8,
-                                                  onnx::TensorProto::UNDEFINED};
+constexpr const char* kOperators[] = {"Squeeze",
+                                      "Identity",
+                                      "Relu",
+                                      "Neg",
+                                      "Flatten",
+                                      "Shape",
+                                      "Size",
+                                      "Softmax",
+                                      "Transpose",
+                                      "Sqrt",
+                                      "Exp",
+                                      "Reciprocal",
+                                      "IsNaN",
+                                      "Not",
+                                      "Cast",
+                                      "MatMul",
+                                      "Add",
+                                      "Mul",
+                                      "Sub",
+                                      "Div",
+                                      "Pow",
+                                      "Where",
+                                      "Gemm",
+                                      "Einsum",
+                                      "Concat",
+                                      "Reshape",
+                                      "Expand",
+                                      "Unsqueeze",
+                                      "Slice",
+                                      "Gather",
+                                      "Split",
+                                      "ReduceMax",
+                                      "ReduceSum",
+                                      "Tile",
+                                      "Pad",
+                                      "Range",
+                                      "Attention",
+                                      "MultiHeadAttention",
+                                      "GroupQueryAttention",
+                                      "RotaryEmbedding"};
+constexpr onnx::TensorProto::DataType kTypes[] = {
+    onnx::TensorProto::FLOAT, onnx::TensorProto::FLOAT16,  onnx::TensorProto::DOUBLE, onnx::TensorProto::BFLOAT16,
+    onnx::TensorProto::INT64, onnx::TensorProto::INT32,    onnx::TensorProto::BOOL,   onnx::TensorProto::STRING,
+    onnx::TensorProto::UINT8, onnx::TensorProto::UNDEFINED};
 
 class Mutator {
  public:
   Mutator(onnx::ModelProto& model, unsigned seed) : model_(model), random_(seed) {}
 
   void run() {
-    constexpr void (Mutator::*kChanges[])() = {
-        &Mutator::drop_value_info, &Mutator::change_rank, &Mutator::change_size, &Mutator::open_rank, &Mutator::open_rank, &Mutator::change_type,
-        &Mutator::swap_inputs, &Mutator::drop_inputs, &Mutator::rewire_input, &Mutator::rewire_input, &Mutator::change_attribute, &Mutator::change_attribute,
-        &Mutator::drop_attribute, &Mutator::rename, &Mutator::change_tensor, &Mutator::tensor_to_input, &Mutator::change_operator, &Mutator::change_opset,
-        &Mutator::drop_node, &Mutator::copy_node, &Mutator::move_node, &Mutator::output_of_node, &Mutator::drop_output};
+    constexpr void (Mutator::* kChanges[])() = {
+        &Mutator::drop_value_info, &Mutator::change_rank,    &Mutator::change_size,      &Mutator::open_rank,
+        &Mutator::open_rank,       &Mutator::change_type,    &Mutator::swap_inputs,      &Mutator::drop_inputs,
+        &Mutator::rewire_input,    &Mutator::rewire_input,   &Mutator::change_attribute, &Mutator::change_attribute,
+        &Mutator::drop_attribute,  &Mutator::rename,         &Mutator::change_tensor,    &Mutator::tensor_to_input,
+        &Mutator::change_operator, &Mutator::change_opset,   &Mutator::drop_node,        &Mutator::copy_node,
+        &Mutator::move_node,       &Mutator::output_of_node, &Mutator::drop_output};
     for (size_t left = 1 + below(4); left-- > 0;) {
       graphs_.clear();
       collect(*model_.mutable_graph());
@@ -41,10 +82,14 @@ class Mutator {
  private:
   size_t below(size_t limit) { return limit == 0 ? 0 : random_() % limit; }
   template <class Choices>
-  auto one_of(const Choices& choices) { return choices[below(std::size(choices))]; }
+  auto one_of(const Choices& choices) {
+    return choices[below(std::size(choices))];
+  }
   /// A random element of LIST, a repeated field; null if it is empty.
   template <class List>
-  auto* one(List* list) { return list->empty() ? nullptr : list->Mutable(static_cast<int>(below(static_cast<size_t>(list->size())))); }
+  auto* one(List* list) {
+    return list->empty() ? nullptr : list->Mutable(static_cast<int>(below(static_cast<size_t>(list->size()))));
+  }
 
   void collect(onnx::GraphProto& graph) {
     graphs_.push_back(&graph);
@@ -83,23 +128,30 @@ class Mutator {
   }
 
   void set_size(onnx::TensorShapeProto::Dimension& dim) {
-    constexpr const char* kNames[] = {"batch", "s", "", "-1", "s + 1", "min(s, 4)", "floor(s/0)", "9999999999999999999", "a*b*c"};
+    constexpr const char* kNames[] = {"batch", "s", "", "-1", "s + 1", "min(s, 4)", "floor(s/0)", "9999999999999999999",
+                                      "a*b*c"};
     dim.Clear();
-    if (below(3) == 0) dim.set_dim_param(one_of(kNames));
-    else if (below(4) != 0) dim.set_dim_value(one_of(kNumbers));
+    if (below(3) == 0)
+      dim.set_dim_param(one_of(kNames));
+    else if (below(4) != 0)
+      dim.set_dim_value(one_of(kNumbers));
   }
 
   void drop_value_info() {
-    if (below(2) == 0) graph().clear_value_info();
-    else if (auto* type = declared_type()) type->clear_shape();
+    if (below(2) == 0)
+      graph().clear_value_info();
+    else if (auto* type = declared_type())
+      type->clear_shape();
   }
 
   void change_rank() {
     auto* type = declared_type();
     if (!type) return;
     auto& dims = *type->mutable_shape()->mutable_dim();
-    if (!dims.empty() && below(2) == 0) dims.DeleteSubrange(static_cast<int>(below(static_cast<size_t>(dims.size()))), 1);
-    else set_size(*dims.Add());
+    if (!dims.empty() && below(2) == 0)
+      dims.DeleteSubrange(static_cast<int>(below(static_cast<size_t>(dims.size()))), 1);
+    else
+      set_size(*dims.Add());
   }
 
   void change_size() {
@@ -130,22 +182,27 @@ class Mutator {
   void swap_inputs() {
     auto* of = node();
     if (of && of->input_size() > 1)
-      of->mutable_input()->SwapElements(static_cast<int>(below(static_cast<size_t>(of->input_size()))), static_cast<int>(below(static_cast<size_t>(of->input_size()))));
+      of->mutable_input()->SwapElements(static_cast<int>(below(static_cast<size_t>(of->input_size()))),
+                                        static_cast<int>(below(static_cast<size_t>(of->input_size()))));
   }
 
   void drop_inputs() {
     auto* of = node();
     if (!of || of->input_size() == 0) return;
-    if (below(2) == 0) of->mutable_input()->RemoveLast();
-    else one(of->mutable_input())->clear();
+    if (below(2) == 0)
+      of->mutable_input()->RemoveLast();
+    else
+      one(of->mutable_input())->clear();
   }
 
   /// An input becomes another value, which may be made later: a cycle.
   void rewire_input() {
     auto* of = node();
     if (!of) return;
-    if (below(4) == 0) *of->add_input() = value();
-    else if (auto* input = one(of->mutable_input())) *input = value();
+    if (below(4) == 0)
+      *of->add_input() = value();
+    else if (auto* input = one(of->mutable_input()))
+      *input = value();
   }
 
   void change_attribute() {
@@ -154,7 +211,9 @@ class Mutator {
     if (!attribute) return;
     switch (attribute->type()) {
       case onnx::AttributeProto::INT: attribute->set_i(one_of(kNumbers)); break;
-      case onnx::AttributeProto::FLOAT: attribute->set_f(below(4) == 0 ? std::nanf("") : static_cast<float>(std::min(one_of(kFloats), 3.4e38))); break;
+      case onnx::AttributeProto::FLOAT:
+        attribute->set_f(below(4) == 0 ? std::nanf("") : static_cast<float>(std::min(one_of(kFloats), 3.4e38)));
+        break;
       case onnx::AttributeProto::INTS: change_list(*attribute->mutable_ints()); break;
       case onnx::AttributeProto::STRING: change_string(*attribute->mutable_s()); break;
       case onnx::AttributeProto::TENSOR: change(*attribute->mutable_t()); break;
@@ -164,20 +223,27 @@ class Mutator {
 
   template <class List>
   void change_list(List& list) {
-    if (list.empty() || below(3) == 0) list.Add(one_of(kNumbers));
-    else if (below(2) == 0) list.RemoveLast();
-    else list.Set(static_cast<int>(below(static_cast<size_t>(list.size()))), one_of(kNumbers));
+    if (list.empty() || below(3) == 0)
+      list.Add(one_of(kNumbers));
+    else if (below(2) == 0)
+      list.RemoveLast();
+    else
+      list.Set(static_cast<int>(below(static_cast<size_t>(list.size()))), one_of(kNumbers));
   }
 
   void change_string(std::string& text) {
-    constexpr const char* kTexts[] = {"", "bhqk->bhq", "...ij,...jk->...ik", "->,", ",", "abc,abc->", "i...,j->ij", "NOTSET", "constant", "reflect"};
-    if (below(2) == 0 || text.empty()) text = one_of(kTexts);
-    else text[below(text.size())] = static_cast<char>("abij.,->"[below(8)]);
+    constexpr const char* kTexts[] = {"",           "bhqk->bhq", "...ij,...jk->...ik", "->,",    ",", "abc,abc->",
+                                      "i...,j->ij", "NOTSET",    "constant",           "reflect"};
+    if (below(2) == 0 || text.empty())
+      text = one_of(kTexts);
+    else
+      text[below(text.size())] = static_cast<char>("abij.,->"[below(8)]);
   }
 
   void drop_attribute() {
     auto* of = node();
-    if (of && of->attribute_size() > 0) of->mutable_attribute()->DeleteSubrange(static_cast<int>(below(static_cast<size_t>(of->attribute_size()))), 1);
+    if (of && of->attribute_size() > 0)
+      of->mutable_attribute()->DeleteSubrange(static_cast<int>(below(static_cast<size_t>(of->attribute_size()))), 1);
   }
 
   /// Two things of one name.
@@ -186,10 +252,17 @@ class Mutator {
     auto* info = one(below(2) == 0 ? of.mutable_input() : of.mutable_output());
     auto* made = node();
     switch (below(4)) {
-      case 0: if (info) info->set_name(value()); break;
-      case 1: if (made) made->set_name(of.node_size() > 0 ? of.node(0).name() : "x"); break;
-      case 2: if (auto* tensor = one(of.mutable_initializer())) tensor->set_name(value()); break;
-      default: if (auto* output = made ? one(made->mutable_output()) : nullptr) *output = value();
+      case 0:
+        if (info) info->set_name(value());
+        break;
+      case 1:
+        if (made) made->set_name(of.node_size() > 0 ? of.node(0).name() : "x");
+        break;
+      case 2:
+        if (auto* tensor = one(of.mutable_initializer())) tensor->set_name(value());
+        break;
+      default:
+        if (auto* output = made ? one(made->mutable_output()) : nullptr) *output = value();
     }
   }
 
@@ -201,16 +274,22 @@ class Mutator {
     switch (below(5)) {
       case 0: change_list(*tensor.mutable_dims()); break;
       case 1: tensor.set_data_type(one_of(kTypes)); break;
-      case 2: if (!tensor.raw_data().empty()) tensor.mutable_raw_data()->pop_back(); break;
+      case 2:
+        if (!tensor.raw_data().empty()) tensor.mutable_raw_data()->pop_back();
+        break;
       case 3: {
         std::string& bytes = *tensor.mutable_raw_data();
         const int64_t number = one_of(kNumbers);
-        if (bytes.size() >= sizeof number) bytes.replace(below(bytes.size() / sizeof number) * sizeof number, sizeof number, reinterpret_cast<const char*>(&number), sizeof number);
+        if (bytes.size() >= sizeof number)
+          bytes.replace(below(bytes.size() / sizeof number) * sizeof number, sizeof number,
+                        reinterpret_cast<const char*>(&number), sizeof number);
         break;
       }
       default:
-        if (tensor.int64_data_size() > 0) change_list(*tensor.mutable_int64_data());
-        else if (tensor.float_data_size() > 0) tensor.set_float_data(0, below(2) == 0 ? INFINITY : NAN);
+        if (tensor.int64_data_size() > 0)
+          change_list(*tensor.mutable_int64_data());
+        else if (tensor.float_data_size() > 0)
+          tensor.set_float_data(0, below(2) == 0 ? INFINITY : NAN);
     }
   }
 

@@ -83,7 +83,8 @@ std::vector<Input> inputs_of(const Arguments& given) {
   std::vector<fs::path> files;
   for (const fs::path& path : given.paths) {
     attn_opt::fuzzing::require(fs::exists(path), path.string() + " is not there");
-    if (!fs::is_directory(path)) files.push_back(path);
+    if (!fs::is_directory(path))
+      files.push_back(path);
     else
       for (const auto& entry : fs::recursive_directory_iterator(path))
         if (entry.is_regular_file() && entry.file_size() <= given.largest) files.push_back(entry.path());
@@ -101,9 +102,15 @@ void change_bytes(Bytes& bytes, const Bytes& other, std::mt19937& random) {
   const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(at);
   constexpr uint8_t kBounds[] = {0, 1, 0x7f, 0x80, 0xff, '0', '9', '"', '\n', '[', '{', '('};
   switch (random() % 6) {
-    case 0: if (!bytes.empty()) bytes[at] ^= static_cast<uint8_t>(1u << random() % 8); break;
-    case 1: if (!bytes.empty()) bytes[at] = kBounds[below(std::size(kBounds))]; break;
-    case 2: if (!bytes.empty()) bytes.erase(begin, begin + static_cast<std::ptrdiff_t>(std::min(length, bytes.size() - at))); break;
+    case 0:
+      if (!bytes.empty()) bytes[at] ^= static_cast<uint8_t>(1u << random() % 8);
+      break;
+    case 1:
+      if (!bytes.empty()) bytes[at] = kBounds[below(std::size(kBounds))];
+      break;
+    case 2:
+      if (!bytes.empty()) bytes.erase(begin, begin + static_cast<std::ptrdiff_t>(std::min(length, bytes.size() - at)));
+      break;
     case 3: bytes.insert(begin, kBounds[below(std::size(kBounds))]); break;
     case 4: {
       const Bytes piece(begin, begin + static_cast<std::ptrdiff_t>(std::min(length, bytes.size() - at)));
@@ -112,7 +119,8 @@ void change_bytes(Bytes& bytes, const Bytes& other, std::mt19937& random) {
     }
     default: {
       const size_t from = below(other.size()), size = below(std::min<size_t>(other.size() - from, 256));
-      bytes.insert(begin, other.begin() + static_cast<std::ptrdiff_t>(from), other.begin() + static_cast<std::ptrdiff_t>(from + size));
+      bytes.insert(begin, other.begin() + static_cast<std::ptrdiff_t>(from),
+                   other.begin() + static_cast<std::ptrdiff_t>(from + size));
     }
   }
 }
@@ -136,12 +144,18 @@ Arguments arguments_of(int argc, char** argv) {
       attn_opt::fuzzing::require(i + 1 < argc, word + " takes a value");
       return std::string(argv[++i]);
     };
-    if (word == "--mutations") given.mutations = std::stoi(value());
-    else if (word == "--seed") given.seed = static_cast<unsigned>(std::stoul(value()));
-    else if (word == "--seconds") given.seconds = std::stod(value());
-    else if (word == "--largest") given.largest = std::stoul(value());
-    else if (word == "--crash") given.crash = value();
-    else given.paths.emplace_back(word);
+    if (word == "--mutations")
+      given.mutations = std::stoi(value());
+    else if (word == "--seed")
+      given.seed = static_cast<unsigned>(std::stoul(value()));
+    else if (word == "--seconds")
+      given.seconds = std::stod(value());
+    else if (word == "--largest")
+      given.largest = std::stoul(value());
+    else if (word == "--crash")
+      given.crash = value();
+    else
+      given.paths.emplace_back(word);
   }
   return given;
 }

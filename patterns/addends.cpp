@@ -19,7 +19,8 @@ void enter(Value& value, double coefficient, Addends& found, int depth, Facts& f
 
 /// Enters what NODE adds up, COEFFICIENT times; false if it is no sum.
 bool enter_operands(const Node& node, double coefficient, Addends& found, int depth, Facts& facts) {
-  const bool is_whole = node.domain().empty() && std::ranges::all_of(node.inputs, [](const Value* input) { return input != nullptr; });
+  const bool is_whole =
+      node.domain().empty() && std::ranges::all_of(node.inputs, [](const Value* input) { return input != nullptr; });
   const auto factor = is_whole && node.is("Mul") ? facts.uniform(*node.inputs[1]) : std::nullopt;
   const Node* scaled = factor && std::isfinite(*factor) ? canonical(*node.inputs[0], facts).producer : nullptr;
   if (scaled && scaled->is("Mean")) {
@@ -29,7 +30,8 @@ bool enter_operands(const Node& node, double coefficient, Addends& found, int de
   if (!is_whole || !has(node, Trait::kAdds)) return false;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const double sign = node.is("Neg") || (node.is("Sub") && i == 1) ? -1 : 1;
-    enter(*node.inputs[i], sign * coefficient / (node.is("Mean") ? static_cast<double>(node.inputs.size()) : 1), found, depth, facts);
+    enter(*node.inputs[i], sign * coefficient / (node.is("Mean") ? static_cast<double>(node.inputs.size()) : 1), found, depth,
+          facts);
   }
   return true;
 }
@@ -38,7 +40,8 @@ void enter(Value& value, double coefficient, Addends& found, int depth, Facts& f
   Value& seen = canonical(value, facts);
   if (facts.uniform(seen) == 0.0) return;
   const bool is_followed = seen.producer && seen.output == 0 && depth < kMaxAddendDepth && found.size() < kMaxAddends;
-  if (!is_followed || !enter_operands(*seen.producer, coefficient, found, depth + 1, facts)) found.emplace_back(&seen, coefficient);
+  if (!is_followed || !enter_operands(*seen.producer, coefficient, found, depth + 1, facts))
+    found.emplace_back(&seen, coefficient);
 }
 
 }  // namespace

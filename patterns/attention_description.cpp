@@ -21,8 +21,7 @@ std::optional<AxisMap> operand_axes(const Value& value, const char* heads_attrib
   if (shape->size() != 3 || heads.is(0)) return std::nullopt;
   const auto features = exact_quotient((*shape)[2], heads);
   if (!features) return std::nullopt;
-  return AxisMap::of({(*shape)[0], (*shape)[1], heads, *features},
-                     {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
+  return AxisMap::of({(*shape)[0], (*shape)[1], heads, *features}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
       .regrouped(*shape);
 }
 
@@ -35,8 +34,7 @@ AxisMap output_axes(Node& node, const AxisMap& q, const AxisMap& v, MatchContext
   const Dim batch = q.size(Role::kBatch), heads = q.size(Role::kHead), rows = q.size(Role::kRow);
   const Dim features = v.size(Role::kFeature);
   const bool three = context.facts.shape(*node.inputs[kQ]).known().size() == 3;
-  if (!three)
-    return AxisMap::of({batch, heads, rows, features}, {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature});
+  if (!three) return AxisMap::of({batch, heads, rows, features}, {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature});
   return AxisMap::of({batch, rows, heads, features}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
       .regrouped({batch, rows, heads * features})
       .value();
@@ -87,7 +85,8 @@ Matched<ScoreTerm> mask_term(Node& node, Value& mask, const Sdpa& sdpa, MatchCon
   const DataType type = context.facts.type(mask);
   const bool is_short = context.view.onnx_opset(node) >= kOpsetOfPadding && (shape->empty() || shape->back() != keys);
   if (is_short && (shape->empty() || (!is_floating(type) && type != onnx::TensorProto::BOOL)))
-    return missed("attention-node.short-mask", &node, type_name(type) + " " + to_string(*shape) + " for " + keys.str() + " keys");
+    return missed("attention-node.short-mask", &node,
+                  type_name(type) + " " + to_string(*shape) + " for " + keys.str() + " keys");
   ScoreTerm term;
   term.value = is_short ? padded_mask(node, mask, keys, context) : &mask;
   term.frame = {sdpa.batch, sdpa.query_heads, sdpa.q.views.front().axes.size(Role::kRow), keys};

@@ -20,9 +20,12 @@ std::vector<std::string> split_axes(const std::string& axes) {
   bool is_open = false;
   for (const char c : axes) {
     if (c == '(') groups.emplace_back();
-    if (c == '(' || c == ')') is_open = c == '(';
-    else if (is_open) groups.back() += c;
-    else groups.emplace_back(1, c);
+    if (c == '(' || c == ')')
+      is_open = c == '(';
+    else if (is_open)
+      groups.back() += c;
+    else
+      groups.emplace_back(1, c);
   }
   return groups;
 }
@@ -31,8 +34,10 @@ std::vector<std::string> split_axes(const std::string& axes) {
 Matched<Shape> sizes_of(const std::string& group, const Dim& size, int64_t heads, const PartView& part, const Node& anchor) {
   if (group.size() == 1) return Shape{size};
   const auto other = heads > 0 ? exact_quotient(size, heads) : std::nullopt;
-  if (!other) return missed("parts.axes", &anchor, "'" + part.value->name + "' has " + size.str() + " for '" + group + "' and " +
-                                                       (heads > 0 ? std::to_string(heads) + " heads" : "no number of heads"));
+  if (!other)
+    return missed("parts.axes", &anchor,
+                  "'" + part.value->name + "' has " + size.str() + " for '" + group + "' and " +
+                      (heads > 0 ? std::to_string(heads) + " heads" : "no number of heads"));
   return group[0] == 'h' ? Shape{heads, *other} : Shape{*other, heads};
 }
 
@@ -41,8 +46,9 @@ Matched<AxisMap> axes_of(const PartView& part, int64_t heads, const Node& anchor
   const MaybeShape shape = context.facts.shape(*part.value);
   const std::vector<std::string> groups = split_axes(part.axes);
   if (!shape || shape->size() != groups.size())
-    return missed("parts.rank", &anchor, "'" + part.value->name + "' is " + (shape ? to_string(*shape) : "of no known rank") +
-                                             ", not '" + part.axes + "'");
+    return missed(
+        "parts.rank", &anchor,
+        "'" + part.value->name + "' is " + (shape ? to_string(*shape) : "of no known rank") + ", not '" + part.axes + "'");
   Shape sizes;
   std::vector<Role> roles;
   for (size_t axis = 0; axis < groups.size(); ++axis) {
@@ -51,7 +57,8 @@ Matched<AxisMap> axes_of(const PartView& part, int64_t heads, const Node& anchor
     for (const char letter : groups[axis]) roles.push_back(kRoles.at(letter));
   }
   auto axes = AxisMap::of(sizes, roles).regrouped(*shape);
-  if (!axes) return missed("parts.axes", &anchor, "'" + part.value->name + "' is " + to_string(*shape) + ", not '" + part.axes + "'");
+  if (!axes)
+    return missed("parts.axes", &anchor, "'" + part.value->name + "' is " + to_string(*shape) + ", not '" + part.axes + "'");
   return *std::move(axes);
 }
 
@@ -89,13 +96,15 @@ class Description {
     if ((parts_.past_key == nullptr) != (parts_.past_value == nullptr))
       return missed("parts.order", &anchor_, "a past has both keys and values");
     for (const Value* made : {parts_.output.value, parts_.present_key, parts_.present_value})
-      if (made && !is_made_beside(*made)) return missed("parts.order", &anchor_, "no node beside it makes '" + made->name + "'");
+      if (made && !is_made_beside(*made))
+        return missed("parts.order", &anchor_, "no node beside it makes '" + made->name + "'");
     const Node* maker = parts_.output.value->producer;
     for (const Value* present : {parts_.present_key, parts_.present_value})
       if (present && !parts_.past_key && present->producer != maker)
         return missed("parts.order", maker, "without a past '" + present->name + "' is K or V, and no output of this node");
     for (const Value* value : values)
-      if (!anchor_.graph->sees(*value) || (value->producer && value->graph == maker->graph && !is_above(*value->producer, *maker)))
+      if (!anchor_.graph->sees(*value) ||
+          (value->producer && value->graph == maker->graph && !is_above(*value->producer, *maker)))
         return missed("parts.order", maker, "'" + value->name + "' does not stand above it");
     return {};
   }
@@ -110,11 +119,13 @@ class Description {
 
   Matched<void> check_types() const {
     const DataType type = context_.facts.type(*parts_.q.value);
-    for (const Value* value : {parts_.q.value, parts_.k.value, parts_.v.value, parts_.output.value, parts_.past_key, parts_.past_value})
+    for (const Value* value :
+         {parts_.q.value, parts_.k.value, parts_.v.value, parts_.output.value, parts_.past_key, parts_.past_value})
       if (value && (context_.facts.type(*value) != type || !is_floating(type))) return wrong_type(*value);
     for (const ScoreTerm& term : parts_.terms) {
       const DataType found = context_.facts.type(*term.value);
-      if (term.kind == ScoreTerm::Kind::kBias ? !is_floating(found) : found != onnx::TensorProto::BOOL) return wrong_type(*term.value);
+      if (term.kind == ScoreTerm::Kind::kBias ? !is_floating(found) : found != onnx::TensorProto::BOOL)
+        return wrong_type(*term.value);
     }
     if (parts_.softmax_precision != onnx::TensorProto::UNDEFINED && !is_floating(parts_.softmax_precision))
       return missed("parts.type", &anchor_, "a softmax in " + type_name(parts_.softmax_precision));
@@ -128,7 +139,8 @@ class Description {
     if (!is_number(parts_.scale.value_or(1)) || !is_number(parts_.softcap) || parts_.softcap < 0)
       return missed("parts.scale", &anchor_, "the scale is a number, the softcap one that is not negative");
     for (const ScoreTerm& term : parts_.terms)
-      if (!is_number(term.coefficient) || std::isnan(term.fill)) return missed("parts.scale", &anchor_, "a term's coefficient or fill is NaN");
+      if (!is_number(term.coefficient) || std::isnan(term.fill))
+        return missed("parts.scale", &anchor_, "a term's coefficient or fill is NaN");
     return {};
   }
 
@@ -240,7 +252,8 @@ std::string wrong_axes(const std::string& axes) {
   }
   if (group != 0) return "'" + axes + "': a bracket is open";
   for (const auto& pair : {"bs", "sb", "bd", "db", "sd", "ds"})
-    if (axes.find("(" + std::string(pair) + ")") != std::string::npos) return "'" + axes + "': one of two that share an axis is h";
+    if (axes.find("(" + std::string(pair) + ")") != std::string::npos)
+      return "'" + axes + "': one of two that share an axis is h";
   return seen.contains('s') && seen.contains('d') ? "" : "'" + axes + "': rows (s) and features (d) are axes";
 }
 

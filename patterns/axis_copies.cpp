@@ -24,7 +24,8 @@ struct Entry {
 
 /// The only axis that SCALES, one for each of RANK axes, do not leave as it is.
 std::optional<size_t> only_scaled(const Tensor* scales, size_t rank) {
-  if (!scales || scales->type() != onnx::TensorProto::FLOAT || scales->size() != static_cast<int64_t>(rank)) return std::nullopt;
+  if (!scales || scales->type() != onnx::TensorProto::FLOAT || scales->size() != static_cast<int64_t>(rank))
+    return std::nullopt;
   const auto numbers = scales->data<float>();
   const auto is_scale = [](float number) { return number != 1; };
   if (std::ranges::count_if(numbers, is_scale) != 1) return std::nullopt;
@@ -45,7 +46,8 @@ std::optional<size_t> only_resized(const Node& node, size_t rank, Facts& facts) 
 }
 
 bool scales_nearest(const Node& node) {
-  return node.is("Resize") && !node.input(3) && !node.attribute("axes") && node.string_attribute("mode", "nearest") == "nearest" &&
+  return node.is("Resize") && !node.input(3) && !node.attribute("axes") &&
+         node.string_attribute("mode", "nearest") == "nearest" &&
          node.string_attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize";
 }
 
@@ -71,8 +73,8 @@ class AxisReader {
     return size > 0 && size <= static_cast<int64_t>(kMaxEntries) ? std::optional(static_cast<size_t>(size)) : std::nullopt;
   }
 
-  /// The entries of VALUE as those of what its producer reads; empty if it does more than move them. The node itself is run, on the
-  /// numbers of the entries: all other axes have one element, since it leaves them alone.
+  /// The entries of VALUE as those of what its producer reads; empty if it does more than move them. The node itself is run, on
+  /// the numbers of the entries: all other axes have one element, since it leaves them alone.
   std::vector<Entry> one_step_up(const Value& value) {
     if (!value.producer || !value.producer->domain().empty()) return {};
     const Node& node = *value.producer;
@@ -88,7 +90,8 @@ class AxisReader {
     const auto size = count(value);
     if (!outputs || !size || (*outputs)[static_cast<size_t>(value.output)].dims() != dims(*size)) return {};
     std::vector<Entry> entries;
-    for (const int64_t at : (*outputs)[static_cast<size_t>(value.output)].data<int64_t>()) entries.push_back(pool[static_cast<size_t>(at)]);
+    for (const int64_t at : (*outputs)[static_cast<size_t>(value.output)].data<int64_t>())
+      entries.push_back(pool[static_cast<size_t>(at)]);
     return entries;
   }
 
@@ -120,7 +123,8 @@ class AxisReader {
     const auto size = count(source);
     if (!size || pool.size() + *size > kMaxEntries) return {};
     Tensor numbers(onnx::TensorProto::INT64, dims(*size));
-    std::iota(numbers.mutable_data<int64_t>().begin(), numbers.mutable_data<int64_t>().end(), static_cast<int64_t>(pool.size()));
+    std::iota(numbers.mutable_data<int64_t>().begin(), numbers.mutable_data<int64_t>().end(),
+              static_cast<int64_t>(pool.size()));
     for (size_t index = 0; index < *size; ++index) pool.push_back({&source, static_cast<int64_t>(index)});
     return numbers;
   }
@@ -147,7 +151,8 @@ std::optional<AxisCopies> repetition(const std::vector<Entry>& entries, size_t a
   for (size_t i = 0; i < entries.size(); ++i)
     if (entries[i].value != entries[0].value || entries[i].index != static_cast<int64_t>(i / each % kept)) return std::nullopt;
   const size_t rounds = entries.size() / (each * kept);
-  return AxisCopies{entries[0].value, axis, static_cast<int64_t>(kept), static_cast<int64_t>(each), static_cast<int64_t>(rounds)};
+  return AxisCopies{entries[0].value, axis, static_cast<int64_t>(kept), static_cast<int64_t>(each),
+                    static_cast<int64_t>(rounds)};
 }
 
 }  // namespace

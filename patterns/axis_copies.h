@@ -1,4 +1,5 @@
-// Axes whose entries are copies of entries of another value, by whatever operators: Gather, Split and Concat, Slices, Tile, Resize.
+// Axes whose entries are copies of entries of another value, by whatever operators: Gather, Split and Concat, Slices, Tile,
+// Resize.
 #pragma once
 
 #include <optional>
@@ -20,8 +21,8 @@ struct AxisCopies {
 /// entries.
 std::optional<AxisCopies> copies_along_axis(Value& value, Facts& facts);
 
-/// The map of COPIES.source where AXES is that of the copies, which have the shape AFTER; nullopt if the axes cannot be told, or if
-/// something else is repeated than each head in turn.
+/// The map of COPIES.source where AXES is that of the copies, which have the shape AFTER; nullopt if the axes cannot be told,
+/// or if something else is repeated than each head in turn.
 std::optional<AxisMap> axes_before_copies(const AxisMap& axes, const Shape& after, const AxisCopies& copies);
 
 }  // namespace attn_opt

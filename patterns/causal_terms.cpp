@@ -31,7 +31,8 @@ std::optional<double> least_of_others(const Value& mask, Facts& facts) {
 void read(ScoreTerm& term, Facts& facts) {
   term.not_causal = "is not added or laid over the scores as it is";
   const bool is_bias = term.kind == Kind::kBias;
-  if (term.kind == Kind::kFloor || term.frame.size() < 2 || !(term.coefficient > 0 || (is_bias && term.coefficient < 0))) return;
+  if (term.kind == Kind::kFloor || term.frame.size() < 2 || !(term.coefficient > 0 || (is_bias && term.coefficient < 0)))
+    return;
   const Dim &queries = term.frame[term.frame.size() - 2], &keys = term.frame.back();
   auto mask = causal_mask(*term.value, neutral(term), queries, keys, facts);
   if (!mask) {
@@ -40,13 +41,16 @@ void read(ScoreTerm& term, Facts& facts) {
   }
   term.causal = *std::move(mask);
   const auto highest = term.coefficient > 0 ? std::optional(term.causal->otherwise) : least_of_others(*term.value, facts);
-  if (is_bias && !highest) term.causal.reset();
-  else term.causal->otherwise = term.coefficient * (is_bias ? *highest : term.fill);
+  if (is_bias && !highest)
+    term.causal.reset();
+  else
+    term.causal->otherwise = term.coefficient * (is_bias ? *highest : term.fill);
 }
 
 /// True unless the node could say parts of TERM alone: it counts from the first key or from lengths, never from both.
 bool is_one_rule(const ScoreTerm& term) {
-  return term.causal && (!term.causal->lengths || term.causal->counts_from_lengths || !(term.causal->offset || term.causal->least));
+  return term.causal &&
+         (!term.causal->lengths || term.causal->counts_from_lengths || !(term.causal->offset || term.causal->least));
 }
 
 /// What must hold of a key for TERM to leave its score alone, if it fills or adds -inf elsewhere; nullopt for other terms.

@@ -16,13 +16,20 @@
 namespace attn_opt {
 namespace {
 
-enum ProjectedInput { kProjectedX, kProjectedWeights, kProjectedBias, kProjectedMask, kProjectedPast,
-                      kProjectedAttentionBias, kProjectedPastLength };
+enum ProjectedInput {
+  kProjectedX,
+  kProjectedWeights,
+  kProjectedBias,
+  kProjectedMask,
+  kProjectedPast,
+  kProjectedAttentionBias,
+  kProjectedPastLength
+};
 enum ProjectedOutput { kProjectedY, kProjectedPresent };
 
 constexpr InputRank kProjectedRanks[] = {
-    {kProjectedX, "input", 3, true}, {kProjectedWeights, "weights", 2, true}, {kProjectedBias, "bias", 1},
-    {kProjectedPast, "past", 5}, {kProjectedAttentionBias, "attention_bias", 4},
+    {kProjectedX, "input", 3, true}, {kProjectedWeights, "weights", 2, true},        {kProjectedBias, "bias", 1},
+    {kProjectedPast, "past", 5},     {kProjectedAttentionBias, "attention_bias", 4},
 };
 
 class ContribAttentionReader {
@@ -65,7 +72,8 @@ class ContribAttentionReader {
   }
 
   Matched<void> read_sizes() {
-    const Shape &x = facts_.shape(*node_.inputs[kProjectedX]).known(), &weights = facts_.shape(*node_.inputs[kProjectedWeights]).known();
+    const Shape &x = facts_.shape(*node_.inputs[kProjectedX]).known(),
+                &weights = facts_.shape(*node_.inputs[kProjectedWeights]).known();
     if (const auto* sizes = node_.ints_attribute("qkv_hidden_sizes")) sizes_.assign(sizes->begin(), sizes->end());
     const Dim& width = weights[1];
     if (sizes_.empty() && width.is_constant()) sizes_.assign(3, width.value() / 3);

@@ -26,8 +26,7 @@ AxisMap merged_axes(const Dim& batch, const Dim& rows, int64_t heads, const Dim&
 }
 
 Matched<void> describe_contrib(const ContribOperands& operands, const ContribMasking& masking, Value* attention_bias,
-                               const ContribScores& scores, Node& node, MatchContext& context, InnerValues& inner,
-                               Sdpa& sdpa) {
+                               const ContribScores& scores, Node& node, MatchContext& context, InnerValues& inner, Sdpa& sdpa) {
   sdpa.type = scores.type;
   sdpa.batch = scores.batch;
   sdpa.query_heads = scores.heads;

@@ -14,7 +14,6 @@ AxisMap merged_axes(const Dim& batch, const Dim& rows, int64_t heads, const Dim&
 
 /// Fills SDPA for NODE, whose first output is (B, L, H * Dv). Misses: "contrib.*".
 Matched<void> describe_contrib(const ContribOperands& operands, const ContribMasking& masking, Value* attention_bias,
-                               const ContribScores& scores, Node& node, MatchContext& context, InnerValues& inner,
-                               Sdpa& sdpa);
+                               const ContribScores& scores, Node& node, MatchContext& context, InnerValues& inner, Sdpa& sdpa);
 
 }  // namespace attn_opt

@@ -2,9 +2,9 @@
 //
 //   before  Q, K, V ────────────┐                            after  Q ─ RotaryEmbedding ──────────────────────┐
 //           past ───────────────┤                                   K ─ RotaryEmbedding ┐                     │
-//           seqlens_k ──────────┼─ GroupQueryAttention ─ Y          past ───── ScatterND ┴─ present ──────────┼─ Attention(24) ─ Y
-//           total_sequence ─────┤                     └─ present    V, past ─ ScatterND ─── present ──────────┤
-//           cos, sin caches ────┘                                   key places, seqlens_k ─ Less, And ── mask ┘
+//           seqlens_k ──────────┼─ GroupQueryAttention ─ Y          past ───── ScatterND ┴─ present ──────────┼─ Attention(24)
+//           ─ Y total_sequence ─────┤                     └─ present    V, past ─ ScatterND ─── present ──────────┤ cos, sin
+//           caches ────┘                                   key places, seqlens_k ─ Less, And ── mask ┘
 //
 // Each batch element has a length of its own: its new keys lie behind those that it has, and what lies behind them is masked.
 #include <cmath>
@@ -24,15 +24,34 @@ namespace attn_opt {
 namespace {
 
 enum GroupQueryInput {
-  kGroupedQuery, kGroupedKey, kGroupedValue, kGroupedPastKey, kGroupedPastValue, kGroupedLastKeys, kGroupedTotal,
-  kGroupedCos, kGroupedSin, kGroupedPositions, kGroupedAttentionBias, kGroupedHeadSink,
-  kGroupedKeyScale, kGroupedValueScale, kGroupedQueryNorm, kGroupedKeyNorm
+  kGroupedQuery,
+  kGroupedKey,
+  kGroupedValue,
+  kGroupedPastKey,
+  kGroupedPastValue,
+  kGroupedLastKeys,
+  kGroupedTotal,
+  kGroupedCos,
+  kGroupedSin,
+  kGroupedPositions,
+  kGroupedAttentionBias,
+  kGroupedHeadSink,
+  kGroupedKeyScale,
+  kGroupedValueScale,
+  kGroupedQueryNorm,
+  kGroupedKeyNorm
 };
 
 constexpr InputRank kGroupQueryRanks[] = {
-    {kGroupedQuery, "query", 3, true}, {kGroupedKey, "key", 3},               {kGroupedValue, "value", 3},
-    {kGroupedPastKey, "past_key", 4},  {kGroupedPastValue, "past_value", 4},  {kGroupedHeadSink, "head_sink", 1},
-    {kGroupedCos, "cos_cache", 2},     {kGroupedSin, "sin_cache", 2},         {kGroupedPositions, "position_ids", 2},
+    {kGroupedQuery, "query", 3, true},
+    {kGroupedKey, "key", 3},
+    {kGroupedValue, "value", 3},
+    {kGroupedPastKey, "past_key", 4},
+    {kGroupedPastValue, "past_value", 4},
+    {kGroupedHeadSink, "head_sink", 1},
+    {kGroupedCos, "cos_cache", 2},
+    {kGroupedSin, "sin_cache", 2},
+    {kGroupedPositions, "position_ids", 2},
     {kGroupedAttentionBias, "attention_bias", 4},
 };
 
@@ -69,13 +88,12 @@ class GroupQueryAttentionReader {
   }
 
  private:
-  tl::unexpected<Miss> miss(const char* id, std::string found) const {
-    return missed(id, &node_, std::move(found));
-  }
+  tl::unexpected<Miss> miss(const char* id, std::string found) const { return missed(id, &node_, std::move(found)); }
 
   Matched<void> refuse() const {
     if (!node_.output(kY)) return missed(std::string(kNotAttention), &node_, "");
-    if (node_.input(kGroupedKeyScale) || node_.input(kGroupedValueScale) || is_quantized("k_quant_type") || is_quantized("v_quant_type"))
+    if (node_.input(kGroupedKeyScale) || node_.input(kGroupedValueScale) || is_quantized("k_quant_type") ||
+        is_quantized("v_quant_type"))
       return miss("group-query-attention.quantized-cache", "the cache is quantized");
     if (node_.int_attribute("sliding_window_cache", 0) != 0)
       return miss("group-query-attention.window-cache", "the cache holds a window only");
@@ -97,8 +115,9 @@ class GroupQueryAttentionReader {
     const Value& lengths = *node_.inputs[kGroupedLastKeys];
     const MaybeShape shape = facts_.shape(lengths);
     if (shape.has_rank(1) || (shape.has_rank(2) && (*shape)[1].is(1))) return {};
-    return missed("contrib.rank", &node_, "seqlens_k '" + lengths.name + "' is " + (shape ? to_string(*shape) : "of no known rank") +
-                                              ", not of rank 1");
+    return missed(
+        "contrib.rank", &node_,
+        "seqlens_k '" + lengths.name + "' is " + (shape ? to_string(*shape) : "of no known rank") + ", not of rank 1");
   }
 
   bool is_quantized(const char* name) const {
@@ -217,8 +236,8 @@ class GroupQueryAttentionReader {
         GraphBuilder::attribute("interleaved", node_.int_attribute("rotary_interleaved", 0) != 0 ? int64_t{1} : 0)};
     if (cache && cache->size() == 2 && (*cache)[1].is_constant() && (*cache)[1].value() * 2 != size_)
       attributes.push_back(GraphBuilder::attribute("rotary_embedding_dim", (*cache)[1].value() * 2));
-    return inner_.build().node("RotaryEmbedding", {heads, node_.inputs[kGroupedCos], node_.inputs[kGroupedSin], rotary_positions()},
-                               attributes);
+    return inner_.build().node("RotaryEmbedding",
+                               {heads, node_.inputs[kGroupedCos], node_.inputs[kGroupedSin], rotary_positions()}, attributes);
   }
 
   /// K and V with the past in front of them, as the present outputs are.
@@ -251,13 +270,12 @@ class GroupQueryAttentionReader {
 
   /// Batch, head and place of each new row: int64 (B, Hkv, S, 3).
   Value* row_indices() {
-    Value* sizes = inner_.concat(
-        {scores_.batch_size, inner_.build().ints({kv_heads_}), scores_.query_count, inner_.build().ints({1})}, 0);
+    Value* sizes =
+        inner_.concat({scores_.batch_size, inner_.build().ints({kv_heads_}), scores_.query_count, inner_.build().ints({1})}, 0);
     Value* batch = inner_.unsqueezed(inner_.positions(scores_.batch_size), {1, 2, 3});
     Value* head = inner_.unsqueezed(inner_.positions(inner_.build().ints({kv_heads_})), {0, 2, 3});
     std::vector<Value*> columns;
-    for (Value* column : {batch, head, inner_.unsqueezed(places(), {1, 3})})
-      columns.push_back(op("Expand", {column, sizes}));
+    for (Value* column : {batch, head, inner_.unsqueezed(places(), {1, 3})}) columns.push_back(op("Expand", {column, sizes}));
     return inner_.concat(columns, 3);
   }
 
@@ -294,7 +312,8 @@ class GroupQueryAttentionReader {
     const SinkColumns column{1, false};
     if (!sinks) return JoinedSinks{inner_.reshaped(inner_.build().scalar(0, scores_.type), {1, 1, 1, 1}), column};
     const Dim heads = facts_.shape(*sinks).known()[0];
-    if (heads.is_constant() && !heads.is(heads_)) return missed("contrib.shape", &node_, "head_sink of " + heads.str() + " heads");
+    if (heads.is_constant() && !heads.is(heads_))
+      return missed("contrib.shape", &node_, "head_sink of " + heads.str() + " heads");
     return JoinedSinks{inner_.reshaped(sinks, {1, heads_, 1, 1}), column};
   }
 
@@ -325,7 +344,8 @@ class GroupQueryAttentionReader {
         sdpa.legal_sizes.emplace_back((*shape)[2], scores_.queries);
         sdpa.legal_sizes.emplace_back((*shape)[3], keys);
       }
-    if (const MaybeShape cache = node_.input(kGroupedCos) ? facts_.shape(*node_.inputs[kGroupedCos]) : nullptr; cache && cache->size() == 2)
+    if (const MaybeShape cache = node_.input(kGroupedCos) ? facts_.shape(*node_.inputs[kGroupedCos]) : nullptr;
+        cache && cache->size() == 2)
       sdpa.legal_sizes.emplace_back((*cache)[0], keys);
     if (Value* sinks = node_.input(kGroupedHeadSink)) sdpa.legal_sizes.emplace_back(facts_.shape(*sinks).known()[0], heads_);
     if (Value* positions = node_.input(kGroupedPositions)) enter_legal_integers(*positions, 0, 1, facts_, sdpa);

@@ -119,8 +119,10 @@ Matched<void> add_mask_terms(const ContribMasking& masking, const ContribScores&
     ATTN_OPT_MATCH(Value * keep, writer.not_padding(*masking.padding, masking.knows_ends_and_starts));
     // The operator adds floats: what no number of the scores' type is swallows them.
     const bool is_beyond_type = std::isfinite(masking.fill) && masking.fill < lowest_finite(scores.type);
-    if (keep && is_beyond_type) sdpa.terms.push_back(laid_over(keep, masking.fill, scores));
-    else if (keep) padding = inner.additive(keep, masking.fill, scores.type);
+    if (keep && is_beyond_type)
+      sdpa.terms.push_back(laid_over(keep, masking.fill, scores));
+    else if (keep)
+      padding = inner.additive(keep, masking.fill, scores.type);
     enter_legal(*masking.padding, scores, facts, sdpa);
   }
   // The lowest number stands in the place of the padding's fill, which is the same as their sum unless that overflows.

@@ -8,10 +8,10 @@ namespace attn_opt {
 /// The scores (B, H, L, P + S) of a node, S being new keys.
 struct ContribScores {
   Dim batch, heads, queries, new_keys, past;
-  Value* batch_size = nullptr;   ///< int64 [1], as those below
+  Value* batch_size = nullptr;  ///< int64 [1], as those below
   Value* query_count = nullptr;
-  Value* key_count = nullptr;    ///< P + S
-  Value* past_count = nullptr;   ///< null: no past
+  Value* key_count = nullptr;   ///< P + S
+  Value* past_count = nullptr;  ///< null: no past
   DataType type = onnx::TensorProto::UNDEFINED;
 
   Dim keys() const { return past + new_keys; }

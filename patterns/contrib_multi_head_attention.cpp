@@ -21,13 +21,23 @@ namespace attn_opt {
 namespace {
 
 enum MultiHeadInput {
-  kMultiHeadQuery, kMultiHeadKey, kMultiHeadValue, kMultiHeadBias, kMultiHeadMask, kMultiHeadAttentionBias,
-  kMultiHeadPastKey, kMultiHeadPastValue, kMultiHeadPastLength, kMultiHeadCacheIndirection
+  kMultiHeadQuery,
+  kMultiHeadKey,
+  kMultiHeadValue,
+  kMultiHeadBias,
+  kMultiHeadMask,
+  kMultiHeadAttentionBias,
+  kMultiHeadPastKey,
+  kMultiHeadPastValue,
+  kMultiHeadPastLength,
+  kMultiHeadCacheIndirection
 };
 
 constexpr InputRank kMultiHeadRanks[] = {
-    {kMultiHeadBias, "bias", 1}, {kMultiHeadAttentionBias, "attention_bias", 4},
-    {kMultiHeadPastKey, "past_key", 4}, {kMultiHeadPastValue, "past_value", 4},
+    {kMultiHeadBias, "bias", 1},
+    {kMultiHeadAttentionBias, "attention_bias", 4},
+    {kMultiHeadPastKey, "past_key", 4},
+    {kMultiHeadPastValue, "past_value", 4},
 };
 
 constexpr int kScoresWithTerms = 2;  // of qk_matmul_output_mode
@@ -101,7 +111,8 @@ class MultiHeadAttentionReader {
   Matched<void> refuse_beside_packed(std::initializer_list<MultiHeadInput> inputs) const {
     for (const MultiHeadInput input : inputs)
       if (node_.input(input))
-        return missed("multi-head-attention.inputs", &node_, "input " + std::to_string(input) + " beside packed keys and values");
+        return missed("multi-head-attention.inputs", &node_,
+                      "input " + std::to_string(input) + " beside packed keys and values");
     return {};
   }
 
@@ -154,7 +165,8 @@ class MultiHeadAttentionReader {
     ATTN_OPT_DONE(add_biases());
     join_caches();
     match_.has_past = node_.input(kMultiHeadPastKey) != nullptr;
-    ATTN_OPT_DONE(describe_contrib(operands_, masking, node_.input(kMultiHeadAttentionBias), scores_, node_, context_, inner_, sdpa));
+    ATTN_OPT_DONE(
+        describe_contrib(operands_, masking, node_.input(kMultiHeadAttentionBias), scores_, node_, context_, inner_, sdpa));
     Value* scores = node_.output(kScores);
     if (!scores || scores->unused()) return {};
     if (masking.is_causal)
@@ -186,7 +198,8 @@ class MultiHeadAttentionReader {
 
   /// With a past the node's own presents are the operator's; without one they are K and V by heads.
   void join_caches() {
-    for (auto [view, past, present] : {std::tuple{&k_, kMultiHeadPastKey, kPresentKey}, std::tuple{&v_, kMultiHeadPastValue, kPresentValue}}) {
+    for (auto [view, past, present] :
+         {std::tuple{&k_, kMultiHeadPastKey, kPresentKey}, std::tuple{&v_, kMultiHeadPastValue, kPresentValue}}) {
       Value* output = node_.output(static_cast<size_t>(present));
       if (output && output->unused()) output = nullptr;
       if (node_.input(kMultiHeadPastKey)) {

@@ -14,9 +14,7 @@ class ContribOperator : public Pattern {
  public:
   std::string_view name() const override { return Reader::kName; }
   std::string_view summary() const override { return Reader::kSummary; }
-  bool is_anchor(const Node& node) const override {
-    return node.op() == Reader::kOperator && node.domain() == "com.microsoft";
-  }
+  bool is_anchor(const Node& node) const override { return node.op() == Reader::kOperator && node.domain() == "com.microsoft"; }
   Matched<Match> match(Node& node, MatchContext& context) const override { return Reader(node, context).read(); }
 };
 

@@ -23,8 +23,9 @@ Matched<void> check_ranks(const Node& node, std::span<const InputRank> ranks, Fa
     if (!value) return missed("contrib.rank", &node, "there is no " + std::string(wanted.name));
     const MaybeShape shape = facts.shape(*value);
     if (shape.has_rank(wanted.rank)) continue;
-    return missed("contrib.rank", &node, std::string(wanted.name) + " '" + value->name + "' is " + (shape ? to_string(*shape) : "of no known rank") +
-                                             ", not of rank " + std::to_string(wanted.rank));
+    return missed("contrib.rank", &node,
+                  std::string(wanted.name) + " '" + value->name + "' is " + (shape ? to_string(*shape) : "of no known rank") +
+                      ", not of rank " + std::to_string(wanted.rank));
   }
   return {};
 }

@@ -16,8 +16,8 @@ const IntegerData* integers_of(const Node& node, size_t input, Facts& facts) {
 /// AXIS of RANK axes, counted from the front.
 int64_t from_front(int64_t axis, size_t rank) { return axis < 0 ? axis + static_cast<int64_t>(rank) : axis; }
 
-/// BEFORE without columns of its axis AXIS, of which FIRST is the number of those in front of AFTER. Nullopt if AFTER has other axes
-/// changed as well.
+/// BEFORE without columns of its axis AXIS, of which FIRST is the number of those in front of AFTER. Nullopt if AFTER has other
+/// axes changed as well.
 std::optional<CutColumns> without(MaybeShape before, MaybeShape after, size_t axis, int64_t first) {
   if (!before || !after || before->size() != after->size()) return std::nullopt;
   for (size_t other = 0; other < before->size(); ++other)
@@ -50,7 +50,8 @@ std::optional<int64_t> start_of_sequence(Value& indices, Facts& facts) {
   const Node* range = canonical(indices, facts).producer;
   if (!range || !range->is("Range") || !is_only(integers_of(*range, 2, facts), 1)) return std::nullopt;
   const IntegerData* start = integers_of(*range, 0, facts);
-  return start && start->values.size() == 1 && start->values[0].is_constant() ? std::optional(start->values[0].value()) : std::nullopt;
+  return start && start->values.size() == 1 && start->values[0].is_constant() ? std::optional(start->values[0].value())
+                                                                              : std::nullopt;
 }
 
 /// NODE splits what has the shape WHOLE.
@@ -81,7 +82,8 @@ std::optional<Cut> columns_cut_off(const Node& node, size_t keys, Facts& facts) 
   Value* rest = node.output(0);
   std::optional<int64_t> first;
   if (node.is("Slice")) first = start_of_slice(node, axis, before->size(), facts);
-  if (node.is("Gather") && node.input(1) && from_front(node.int_attribute("axis", 0), before->size()) == static_cast<int64_t>(axis))
+  if (node.is("Gather") && node.input(1) &&
+      from_front(node.int_attribute("axis", 0), before->size()) == static_cast<int64_t>(axis))
     first = start_of_sequence(*node.inputs[1], facts);
   if (node.is("Pad"))
     if (const auto added = padded_columns(node, keys, facts); added && added->behind <= 0) first = -added->in_front;

@@ -21,11 +21,12 @@ struct Cut {
   CutColumns columns;
 };
 
-/// What NODE, a Slice, Split, Gather or Pad, cuts off the axis KEYS before the last of its input; nullopt if it does anything else.
+/// What NODE, a Slice, Split, Gather or Pad, cuts off the axis KEYS before the last of its input; nullopt if it does anything
+/// else.
 std::optional<Cut> columns_cut_off(const Node& node, size_t keys, Facts& facts);
 
-/// What NODE, a Pad, adds at each end of the axis KEYS before the last, and nowhere else; less than 0: it cuts off. Nullopt if that is
-/// not known.
+/// What NODE, a Pad, adds at each end of the axis KEYS before the last, and nowhere else; less than 0: it cuts off. Nullopt if
+/// that is not known.
 std::optional<CutColumns> padded_columns(const Node& node, size_t keys, Facts& facts);
 
 }  // namespace attn_opt

@@ -34,8 +34,8 @@ std::string without_ellipsis(std::string term, const std::string& letters) {
   return term;
 }
 
-/// The result of OPERANDS, terms with commas between them, where the equation has no arrow: the letters that stand once, in the order
-/// of the alphabet. nullopt if that depends on whether capital letters come first, in which runtimes differ.
+/// The result of OPERANDS, terms with commas between them, where the equation has no arrow: the letters that stand once, in the
+/// order of the alphabet. nullopt if that depends on whether capital letters come first, in which runtimes differ.
 std::optional<std::string> implied_result(const std::string& operands) {
   std::string once;
   std::ranges::copy_if(operands, std::back_inserter(once),
@@ -46,22 +46,29 @@ std::optional<std::string> implied_result(const std::string& operands) {
   return (operands.find("...") == std::string::npos ? "" : "...") + once;
 }
 
-/// The Equation of PRODUCT, whose operands have the terms OPERANDS, without result; nullopt if they are not two and at most a scalar.
+/// The Equation of PRODUCT, whose operands have the terms OPERANDS, without result; nullopt if they are not two and at most a
+/// scalar.
 std::optional<Equation> with_operands(const std::string& operands, const Node& product, Facts& facts) {
   std::vector<std::string> terms(1);
   for (const char c : operands) {
-    if (c == ',') terms.emplace_back();
-    else terms.back() += c;
+    if (c == ',')
+      terms.emplace_back();
+    else
+      terms.back() += c;
   }
   if (terms.size() != product.inputs.size()) return std::nullopt;
   Equation equation;
   for (size_t i = 0; i < terms.size(); ++i) {
     Value* value = product.inputs[i];
     if (!value || !facts.shape(*value)) return std::nullopt;
-    if (terms[i].empty() && !equation.factor && facts.shape(*value).has_rank(0)) equation.factor = value;
-    else if (!equation.one_value) std::tie(equation.one, equation.one_value) = std::pair(terms[i], value);
-    else if (!equation.other_value) std::tie(equation.other, equation.other_value) = std::pair(terms[i], value);
-    else return std::nullopt;
+    if (terms[i].empty() && !equation.factor && facts.shape(*value).has_rank(0))
+      equation.factor = value;
+    else if (!equation.one_value)
+      std::tie(equation.one, equation.one_value) = std::pair(terms[i], value);
+    else if (!equation.other_value)
+      std::tie(equation.other, equation.other_value) = std::pair(terms[i], value);
+    else
+      return std::nullopt;
   }
   return equation.other_value ? std::optional(equation) : std::nullopt;
 }
@@ -244,8 +251,10 @@ Value* elementwise_product(Node& einsum, MatchContext& context) {
   std::vector<int64_t> added;
   std::string kept;
   for (size_t axis = 0; axis < whole.size(); ++axis) {
-    if (part.find(whole[axis]) == std::string::npos) added.push_back(static_cast<int64_t>(axis));
-    else kept += whole[axis];
+    if (part.find(whole[axis]) == std::string::npos)
+      added.push_back(static_cast<int64_t>(axis));
+    else
+      kept += whole[axis];
   }
   if (kept != part) return nullptr;
   InnerValues inner(einsum, context);

@@ -11,14 +11,17 @@ namespace {
 /// Factors of a product of exponentials that are looked into.
 constexpr int kMaxFactors = 4;
 
-/// The logarithm of the base that NODE takes powers of, element by element; nullopt if it takes none, or the base is not a number above 0.
+/// The logarithm of the base that NODE takes powers of, element by element; nullopt if it takes none, or the base is not a
+/// number above 0.
 std::optional<double> log_of_base(const Node& node, Facts& facts) {
   constexpr double kRounding = 1e-7;
   if (!node.domain().empty() || node.inputs.empty() || !node.inputs[0]) return std::nullopt;
   if (node.is("Exp")) return 1;
   const auto base = node.is("Pow") && node.input(1) ? facts.uniform(*node.inputs[0]) : std::nullopt;
-  const MaybeShape before = base ? facts.shape(*node.inputs[1]) : nullptr, after = base ? facts.shape(*node.outputs[0]) : nullptr;
-  if (!before || !after || *before != *after || facts.type(*node.inputs[1]) != facts.type(*node.outputs[0])) return std::nullopt;
+  const MaybeShape before = base ? facts.shape(*node.inputs[1]) : nullptr,
+                   after = base ? facts.shape(*node.outputs[0]) : nullptr;
+  if (!before || !after || *before != *after || facts.type(*node.inputs[1]) != facts.type(*node.outputs[0]))
+    return std::nullopt;
   const double log = std::log(*base);
   if (!(*base > 0) || !std::isfinite(log) || log == 0) return std::nullopt;
   return std::abs(log - 1) <= kRounding ? 1 : log;
@@ -28,7 +31,9 @@ bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   const Node* node = canonical(value, facts).producer;
   if (!node || !node->domain().empty() || depth == 0) return false;
   if (log_of_base(*node, facts)) return true;
-  const auto is_factor = [&](int input) { return node->input(input) && is_product_of_exponentials(*node->inputs[static_cast<size_t>(input)], facts, depth - 1); };
+  const auto is_factor = [&](int input) {
+    return node->input(input) && is_product_of_exponentials(*node->inputs[static_cast<size_t>(input)], facts, depth - 1);
+  };
   if (node->is("Reciprocal")) return is_factor(0);
   return (node->is("Mul") || node->is("Div")) && is_factor(0) && is_factor(1);
 }
@@ -51,7 +56,8 @@ std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& co
 Value* value_of(const Exponent& exponent, Node& reader, MatchContext& context) {
   if (exponent.factor == 1) return exponent.value;
   InnerValues inner(reader, context);
-  return inner.build().node("Mul", {exponent.value, inner.build().scalar(exponent.factor, context.facts.type(*exponent.value))});
+  return inner.build().node("Mul",
+                            {exponent.value, inner.build().scalar(exponent.factor, context.facts.type(*exponent.value))});
 }
 
 Value* exponent_of(Value& value, Node& reader, MatchContext& context) {

@@ -31,7 +31,8 @@ std::optional<double> deepen_fills(Sdpa& sdpa) {
     return is_fill(term) && term.fill == fill && term.coefficient == 1;
   });
   const bool vanishes = sdpa.exponent_offset && fill + *sdpa.exponent_offset <= kHighest;
-  if (!is_alone || fill > kHighest || (sdpa.exponent_offset ? !vanishes : fill <= absorbing_fill(sdpa.type))) return std::nullopt;
+  if (!is_alone || fill > kHighest || (sdpa.exponent_offset ? !vanishes : fill <= absorbing_fill(sdpa.type)))
+    return std::nullopt;
   for (auto term = first; term != sdpa.terms.end(); ++term) {
     term->fill = vanishes ? -INFINITY : lowest_finite(sdpa.type);
     if (term->causal) term->causal->otherwise = term->fill;

@@ -175,7 +175,8 @@ std::optional<ScoreForm> FormReader::computed(Value& value, Value* core) {
   if (has(*node, Trait::kMultiplies)) return multiplied(*node, core);
   if (node->is("Where")) return chosen(*node, core);
   // Cast(a)  =>  a, from one floating type to another
-  if (node->is("Cast") && is_floating(facts_.type(*node->inputs[0])) && is_floating(facts_.type(value))) return operand(*node, 0, core);
+  if (node->is("Cast") && is_floating(facts_.type(*node->inputs[0])) && is_floating(facts_.type(value)))
+    return operand(*node, 0, core);
   if (!core && (node->is("Max") || node->is("Min") || node->is("Clip"))) return bounded(*node);
   // Min(a, m ? inf : f)  =>  m ? a : f, where every a is at least f
   if (node->is("Min") && core && node->inputs.size() == 2) {
@@ -250,7 +251,8 @@ Value* FormReader::moved(Value& condition, Node& node) {
   InnerValues inner(reader_, context_);
   const Node* before = canonical(condition, facts_).producer;
   const auto *perm = node.ints_attribute("perm"), *perm_before = before ? before->ints_attribute("perm") : nullptr;
-  if (!node.is("Transpose") || !perm || !before || !before->is("Transpose") || !perm_before || perm->size() != perm_before->size())
+  if (!node.is("Transpose") || !perm || !before || !before->is("Transpose") || !perm_before ||
+      perm->size() != perm_before->size())
     return inner.again(node, 0, &condition);
   std::vector<int64_t> joined;
   for (const int64_t axis : *perm) joined.push_back(perm_before->Get(static_cast<int>(axis)));
@@ -263,7 +265,10 @@ std::optional<ScoreForm> FormReader::one_or_zero(Value& value) {
   if (!number) return std::nullopt;
   const auto condition = condition_of_number(value, facts_);
   Value* booleans = condition ? condition->value : nullptr;
-  if (!condition) booleans = InnerValues(reader_, context_).build().node("Cast", {&value}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::BOOL})});
+  if (!condition)
+    booleans = InnerValues(reader_, context_)
+                   .build()
+                   .node("Cast", {&value}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::BOOL})});
   return selection({booleans, !condition || condition->is_true}, number_form(*number), number_form(0));
 }
 

@@ -17,7 +17,9 @@ using Kind = ScoreTerm::Kind;
 
 bool is_kept(const ScoreCase& one) { return one.scale != 0; }
 
-bool has(const std::vector<Addend>& addends, const Addend& addend) { return std::ranges::find(addends, addend) != addends.end(); }
+bool has(const std::vector<Addend>& addends, const Addend& addend) {
+  return std::ranges::find(addends, addend) != addends.end();
+}
 
 /// FORM with what is no scores in front, so that the rest is scores: where these stood first, they do not hold.
 ScoreForm with_fills_first(const ScoreForm& form) {
@@ -101,8 +103,10 @@ class Writer {
   /// Puts those of COMMON that are numbers in each fill into the fills, and back to the scores.
   Matched<void> absorb(std::vector<Addend>& common) {
     for (auto addend = common.begin(); addend != common.end();) {
-      if (!absorb(*addend)) ++addend;
-      else addend = common.erase(addend);
+      if (!absorb(*addend))
+        ++addend;
+      else
+        addend = common.erase(addend);
     }
     if (left_.front().number <= kHighestMaskFill) return {};
     return missed("scores.where", left_.front().met, "fill " + number_text(left_.front().number) + " is no mask value");
@@ -116,9 +120,12 @@ class Writer {
       numbers.push_back(*number);
     }
     for (size_t i = 0; i < left_.size(); ++i) {
-      const auto number = i < numbers.size() ? std::optional(numbers[i]) : reader_.number_where(addend, with_fills(known_in(left_, i)));
-      if (number) left_[i].number += *number;
-      else left_[i].addends.insert(left_[i].addends.begin(), addend);
+      const auto number =
+          i < numbers.size() ? std::optional(numbers[i]) : reader_.number_where(addend, with_fills(known_in(left_, i)));
+      if (number)
+        left_[i].number += *number;
+      else
+        left_[i].addends.insert(left_[i].addends.begin(), addend);
     }
     return true;
   }
@@ -154,7 +161,8 @@ class Writer {
     found_.scale = left_.front().scale;
     for (const ScoreCase& one : left_)
       if (one.scale != found_.scale)
-        return missed("scores.scale-per-score", &node_, number_text(one.scale) + " and " + number_text(found_.scale) + " times the scores");
+        return missed("scores.scale-per-score", &node_,
+                      number_text(one.scale) + " and " + number_text(found_.scale) + " times the scores");
     const auto adds_nothing = [](const ScoreCase& one) { return one.number == 0 && one.addends.empty(); };
     if (std::ranges::all_of(left_, adds_nothing)) return {};
     InnerValues inner(node_, context_);
@@ -164,7 +172,8 @@ class Writer {
       bias = bias ? inner.build().node("Where", {all_of(one->guard, inner), own, bias}) : own;
     }
     const MaybeShape whole = context_.facts.shape(*node_.outputs[0]);
-    if (left_.front().guard.empty() && !whole) return missed("product.unknown-rank", &node_, "the rank of the scores is not known");
+    if (left_.front().guard.empty() && !whole)
+      return missed("product.unknown-rank", &node_, "the rank of the scores is not known");
     found_.terms.push_back({Kind::kBias, bias, 1, 0, left_.front().guard.empty() ? *whole : left_.front().guard[0].frame});
     return {};
   }
@@ -174,7 +183,8 @@ class Writer {
     Value* sum = nullptr;
     const auto add = [&](Value* value) { sum = sum ? inner.build().node("Add", {sum, value}) : value; };
     for (const Addend& addend : one.addends)
-      add(addend.coefficient == 1 ? addend.value : inner.build().node("Mul", {addend.value, inner.build().scalar(addend.coefficient, type_)}));
+      add(addend.coefficient == 1 ? addend.value
+                                  : inner.build().node("Mul", {addend.value, inner.build().scalar(addend.coefficient, type_)}));
     const double least = std::isfinite(one.number) ? std::max(one.number, lowest_finite(type_)) : one.number;
     if (!sum || one.number != 0) add(inner.build().scalar(least, type_));
     return sum;

@@ -30,11 +30,13 @@ bool ends_at_product(const Node& node, int transposes, Facts& facts) {
   });
 }
 
-/// True if another product reads VALUE, which NODE reads, as well, or reads it transposed: cheap, since this is asked of every product.
+/// True if another product reads VALUE, which NODE reads, as well, or reads it transposed: cheap, since this is asked of every
+/// product.
 bool is_shared(Value& value, const Node& node, Facts& facts) {
   if (!value.producer || (value.uses.size() == 1 && value.uses[0].node == &node)) return false;
   return std::ranges::any_of(readers_of(value, facts).all, [&](const Reader& reader) {
-    return reader.node && reader.node != &node && reader.node->graph == node.graph && ends_at_product(*reader.node, kMaxSwaps, facts);
+    return reader.node && reader.node != &node && reader.node->graph == node.graph &&
+           ends_at_product(*reader.node, kMaxSwaps, facts);
   });
 }
 

@@ -9,9 +9,7 @@
 namespace attn_opt {
 namespace {
 
-bool is_transposed(const Node& gemm, int operand) {
-  return gemm.int_attribute(operand == 0 ? "transA" : "transB", 0) != 0;
-}
+bool is_transposed(const Node& gemm, int operand) { return gemm.int_attribute(operand == 0 ? "transA" : "transB", 0) != 0; }
 
 /// Roles of OPERAND's axes where those of what is multiplied are ROWS and COLUMNS.
 ProductSide side(const Node& gemm, int operand, Role rows, Role columns) {

@@ -18,7 +18,8 @@ Matched<GuardMeaning> read_mask_above(RowGuard guard, Reading& reading, const Sc
   Value* mask = walk.guard_transposed ? guard.mask : placed(*guard.mask, layout, *walk.product, context);
   if (mask) guard.mask = mask;
   ScoreTerm* term = reading.scores.frames.empty() ? masked_again(guard, reading.scores.terms, context.facts) : nullptr;
-  if (!term) return missed("probabilities.mask", guard.node, "'" + guard.mask->name + "' masks no scores", reading.probabilities.peeled);
+  if (!term)
+    return missed("probabilities.mask", guard.node, "'" + guard.mask->name + "' masks no scores", reading.probabilities.peeled);
   const bool is_alone = reading.scores.terms.size() == 1;
   const bool absorbs = term->fill <= absorbing_fill(context.facts.type(*reading.score_product.query.value));
   if (std::isfinite(term->fill) && !(is_alone && absorbs)) reading.fill_above = term->fill;
@@ -32,9 +33,11 @@ Matched<GuardMeaning> meaning_in(const RowGuard& guard, Reading& reading, const 
   const std::vector<std::string>& peeled = reading.probabilities.peeled;
   if (guard.mask) return read_mask_above(guard, reading, layout, context);
   if (!guard.test) return GuardMeaning::kScores;
-  if (!reading.scores.frames.empty()) return missed("probabilities.guard", guard.node, "the scores are regrouped above it", peeled);
+  if (!reading.scores.frames.empty())
+    return missed("probabilities.guard", guard.node, "the scores are regrouped above it", peeled);
   if (guard.test->is_number) return meaning_of_guard(guard, softmax_input, reading.scores.terms, context.facts);
-  if (reading.scores.terms.size() != 1) return missed("probabilities.guard", guard.node, "not all masks are in '" + guard.test->rows->name + "'", peeled);
+  if (reading.scores.terms.size() != 1)
+    return missed("probabilities.guard", guard.node, "not all masks are in '" + guard.test->rows->name + "'", peeled);
   return read_mask_above({guard.node, std::nullopt, guard.test->rows, guard.test->keeps}, reading, layout, context);
 }
 
@@ -47,7 +50,8 @@ std::optional<RowGuard> guard_of_output(const ProductSide& output, Facts& facts)
   if (!guard || guard->mask || readers.is_output) return std::nullopt;
   const MaybeShape before = facts.shape(*output.value), after = facts.shape(*guard->node->outputs[0]);
   if (!before || !after || *before != *after) return std::nullopt;
-  const bool is_all = std::ranges::all_of(readers.all, [&](const Reader& reader) { return belongs_to_guard(reader, *guard->node, facts); });
+  const bool is_all =
+      std::ranges::all_of(readers.all, [&](const Reader& reader) { return belongs_to_guard(reader, *guard->node, facts); });
   return is_all ? guard : std::nullopt;
 }
 
@@ -72,13 +76,17 @@ GuardMeaning read_guard_behind(Reading& reading, const ScoreLayout& layout, Valu
 
 }  // namespace
 
-/// NaN is made 0 where all scores are -inf, and a guard that tests for NaN does no less. One that tests for something else is a step.
-Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, const SoftmaxSite& softmax, MatchContext& context) {
+/// NaN is made 0 where all scores are -inf, and a guard that tests for NaN does no less. One that tests for something else is a
+/// step.
+Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, const SoftmaxSite& softmax,
+                                 MatchContext& context) {
   const auto& guard = reading.probabilities.guard;
   if (softmax.guards_nan && !guard) return GuardMeaning::kScores;
   if (!guard) {
     const GuardMeaning behind = read_guard_behind(reading, layout, *softmax.input, context);
-    return behind == GuardMeaning::kNothing && softmax.guards_empty_rows && empties_rows_alone(reading.scores.terms) ? GuardMeaning::kEmptyRows : behind;
+    return behind == GuardMeaning::kNothing && softmax.guards_empty_rows && empties_rows_alone(reading.scores.terms)
+               ? GuardMeaning::kEmptyRows
+               : behind;
   }
   auto meaning = meaning_in(*guard, reading, layout, *softmax.input, context);
   const auto& step = reading.probabilities.guard_step;
@@ -88,9 +96,11 @@ Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, co
 }
 
 std::optional<double> fill_that_scores_stay_above(const Reading& reading) {
-  if (reading.fill_above || !(reading.scores.lowered || reading.scores.clamp || reading.scores.lies_above_fill)) return reading.fill_above;
+  if (reading.fill_above || !(reading.scores.lowered || reading.scores.clamp || reading.scores.lies_above_fill))
+    return reading.fill_above;
   for (const ScoreTerm& term : reading.scores.terms)
-    if ((term.kind == ScoreTerm::Kind::kKeep || term.kind == ScoreTerm::Kind::kDrop) && std::isfinite(term.fill)) return term.fill;
+    if ((term.kind == ScoreTerm::Kind::kKeep || term.kind == ScoreTerm::Kind::kDrop) && std::isfinite(term.fill))
+      return term.fill;
   return std::nullopt;
 }
 

@@ -21,7 +21,8 @@ struct Reading {
 
 /// What READING's guard makes of rows of SOFTMAX, of LAYOUT; one that tests for something else becomes a step. Misses:
 /// "probabilities.mask", "probabilities.guard".
-Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, const SoftmaxSite& softmax, MatchContext& context);
+Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, const SoftmaxSite& softmax,
+                                 MatchContext& context);
 
 /// The fill that masked keys have in the model beside scores that are others in the operator; nullopt if there is none.
 std::optional<double> fill_that_scores_stay_above(const Reading& reading);

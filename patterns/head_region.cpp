@@ -32,20 +32,23 @@ size_t axes_kept(const Node& node, Facts& facts) {
   return static_cast<size_t>(std::ranges::mismatch(*before, *after).in1 - before->begin());
 }
 
-/// The shape that a Reshape must be given to do what NODE, a regrouping, does, of however many heads; nullopt if it cannot be told.
+/// The shape that a Reshape must be given to do what NODE, a regrouping, does, of however many heads; nullopt if it cannot be
+/// told.
 std::optional<std::vector<int64_t>> wanted_shape(const Node& node, Facts& facts) {
   const MaybeShape after = facts.shape(*node.outputs[0]);
   if (!after) return std::nullopt;
   std::vector<int64_t> shape(axes_kept(node, facts), 0);
-  for (size_t axis = shape.size(); axis < after->size(); ++axis) shape.push_back((*after)[axis].is_constant() ? (*after)[axis].value() : -1);
+  for (size_t axis = shape.size(); axis < after->size(); ++axis)
+    shape.push_back((*after)[axis].is_constant() ? (*after)[axis].value() : -1);
   return std::ranges::count(shape, -1) <= 1 && std::ranges::count(*after, Dim(0)) == 0 ? std::optional(shape) : std::nullopt;
 }
 
-/// The inputs of an operator that acts within each head, where the heads of its result lie on one axis; empty if it is none, or if
-/// heads differ in what is done to them.
+/// The inputs of an operator that acts within each head, where the heads of its result lie on one axis; empty if it is none, or
+/// if heads differ in what is done to them.
 class HeadInputs {
  public:
-  HeadInputs(const Node& node, const Shape& result, size_t axis, Facts& facts) : node_(node), result_(result), axis_(axis), facts_(facts) {}
+  HeadInputs(const Node& node, const Shape& result, size_t axis, Facts& facts)
+      : node_(node), result_(result), axis_(axis), facts_(facts) {}
 
   std::vector<HeadInput> find() const {
     if (has(node_, Trait::kElementwise) || multiplies_features()) return broadcast();
@@ -105,7 +108,8 @@ class HeadInputs {
     if (node_.is("Slice")) return cuts_other_axis();
     const bool reduces = node_.is("ReduceMean") || node_.is("ReduceSum") || node_.is("ReduceMax") || node_.is("ReduceMin") ||
                          node_.is("ReduceL2") || node_.is("ReduceSumSquare");
-    const auto reduced = reduces && node_.int_attribute("keepdims", 1) != 0 ? reduced_axis(node_, result_.size(), facts_) : std::nullopt;
+    const auto reduced =
+        reduces && node_.int_attribute("keepdims", 1) != 0 ? reduced_axis(node_, result_.size(), facts_) : std::nullopt;
     return reduced && *reduced != axis_;
   }
 
@@ -132,9 +136,9 @@ class HeadInputs {
   bool cuts_other_axis() const {
     const IntegerData* axes = node_.input(3) ? facts_.integers(*node_.inputs[3]) : nullptr;
     return axes && std::ranges::all_of(axes->values, [&](const Dim& given) {
-      const auto cut = given.is_constant() ? axis_in(given.value(), result_.size()) : std::nullopt;
-      return cut && *cut != axis_;
-    });
+             const auto cut = given.is_constant() ? axis_in(given.value(), result_.size()) : std::nullopt;
+             return cut && *cut != axis_;
+           });
   }
 
   const Node& node_;
@@ -146,7 +150,8 @@ class HeadInputs {
 /// The nodes between repeated heads and a value.
 class Region {
  public:
-  Region(Value& value, MatchContext& context) : value_(canonical(value, context.facts)), context_(context), facts_(context.facts) {}
+  Region(Value& value, MatchContext& context)
+      : value_(canonical(value, context.facts)), context_(context), facts_(context.facts) {}
 
   /// False if what the value is made of is not the same function of each head, of heads that are all repeated as often.
   bool find(size_t axis) {
@@ -154,7 +159,8 @@ class Region {
     for (size_t i = 0; i < values_.size(); ++i)
       if (!enter(*values_[i])) return false;
     std::ranges::sort(nodes_, {}, [](const ActingNode& acting) { return std::pair(acting.node->position, acting.node->id); });
-    return copies_.source && std::ranges::none_of(nodes_, [&](const ActingNode& acting) { return is_read_outside(*acting.node); });
+    return copies_.source &&
+           std::ranges::none_of(nodes_, [&](const ActingNode& acting) { return is_read_outside(*acting.node); });
   }
 
   AxisCopies write(size_t axis) {
@@ -172,9 +178,7 @@ class Region {
     std::vector<HeadInput> inputs;
   };
 
-  bool holds(const Node* node) const {
-    return std::ranges::find(nodes_, node, &ActingNode::node) != nodes_.end();
-  }
+  bool holds(const Node* node) const { return std::ranges::find(nodes_, node, &ActingNode::node) != nodes_.end(); }
 
   bool add(Value& value, size_t axis) {
     const auto [known, is_new] = axes_.emplace(&value, axis);
@@ -193,7 +197,8 @@ class Region {
     }
     Node* node = value.producer;
     const MaybeShape shape = facts_.shape(value);
-    if (!node || !shape || node->graph != value_.graph || !node->domain().empty() || !may_be_written(*node, value)) return false;
+    if (!node || !shape || node->graph != value_.graph || !node->domain().empty() || !may_be_written(*node, value))
+      return false;
     const std::vector<HeadInput> inputs = HeadInputs(*node, *shape, axis, facts_).find();
     if (!holds(node)) nodes_.push_back({node, inputs});
     const auto follow = [&](const HeadInput& input) { return add(canonical(*node->inputs[input.input], facts_), input.axis); };
@@ -216,7 +221,8 @@ class Region {
     for (const OperandView& view : walk_movement({&value, AxisMap::of(*shape, roles)}, context_).views) {
       const Dim kept = view.axes.size(Role::kHead), each = view.axes.size(Role::kHead, true);
       const bool is_grouped = view.axes.has_repeats() && view.axes.repeats_interleave() && view.axes.is_order(roles);
-      if (is_grouped && kept.is_constant() && each.is_constant()) return AxisCopies{view.value, axis, kept.value(), each.value()};
+      if (is_grouped && kept.is_constant() && each.is_constant())
+        return AxisCopies{view.value, axis, kept.value(), each.value()};
     }
     return std::nullopt;
   }

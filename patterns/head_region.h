@@ -2,8 +2,8 @@
 //
 //   before   x ─ Unsqueeze ─ Expand ─ Reshape ─ f ─ VALUE        after   x ─ f ─ copies of it are VALUE
 //
-// f is a region of nodes: elementwise ones whose other operands are the same for all heads, those that cut, join, reduce or normalise
-// other axes, Transposes.
+// f is a region of nodes: elementwise ones whose other operands are the same for all heads, those that cut, join, reduce or
+// normalise other axes, Transposes.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace attn_opt {
 
-/// What VALUE, whose heads lie on AXIS, holds copies of once its region is written again on heads that are not repeated: new nodes.
-/// nullopt if it has no such region, or if others read what the region makes, which would then be computed twice.
+/// What VALUE, whose heads lie on AXIS, holds copies of once its region is written again on heads that are not repeated: new
+/// nodes. nullopt if it has no such region, or if others read what the region makes, which would then be computed twice.
 std::optional<AxisCopies> copies_of_region(Value& value, size_t axis, MatchContext& context);
 
 }  // namespace attn_opt

@@ -17,9 +17,9 @@ class InnerValues {
   GraphBuilder& build() { return build_; }
   Value* size(Value& value, int64_t axis) { return build_.shape(value, axis, axis + 1); }  ///< int64 [1]
   Value* sum(Value* one, Value* other) { return build_.node("Add", {one, other}); }
-  Value* int64(Value& integers);                                 ///< the same numbers
-  Value* number(int64_t value, DataType type);                   ///< rank 0
-  Value* positions(Value* size);                                 ///< int64 [SIZE]: 0, 1, ...
+  Value* int64(Value& integers);                ///< the same numbers
+  Value* number(int64_t value, DataType type);  ///< rank 0
+  Value* positions(Value* size);                ///< int64 [SIZE]: 0, 1, ...
   Value* unsqueezed(Value* value, const std::vector<int64_t>& axes);
   Value* raised(Value* value, size_t rank);  ///< with leading axes of size 1 up to RANK, which is no less than its own
   Value* reshaped(Value* value, const std::vector<int64_t>& shape);

@@ -17,7 +17,8 @@ Dim leading_product(const Shape& shape) { return product(std::span(shape).first(
 /// elements.
 bool keep_last_two_axes(MaybeShape before, MaybeShape after) {
   if (!before || before->size() < 2 || after->size() < 2) return false;
-  const bool keeps_first = (*before)[before->size() - 2] == (*after)[after->size() - 2], keeps_last = before->back() == after->back();
+  const bool keeps_first = (*before)[before->size() - 2] == (*after)[after->size() - 2],
+             keeps_last = before->back() == after->back();
   if (keeps_first && keeps_last) return true;
   const Dim& other = keeps_first ? before->back() : (*before)[before->size() - 2];
   const bool is_left_over = !other.is_constant() && leading_product(*before) == leading_product(*after);

@@ -73,10 +73,12 @@ Value* beside(const LinearStep& step, const ProductSide& side, InnerValues& inne
 
 }  // namespace
 
-std::optional<LinearStep> linear_step(const Readers& readers, Value& probabilities, std::optional<size_t> keys_from_last, Facts& facts) {
+std::optional<LinearStep> linear_step(const Readers& readers, Value& probabilities, std::optional<size_t> keys_from_last,
+                                      Facts& facts) {
   if (!readers.only_one()) return std::nullopt;
   const Reader& reader = readers.all[0];
-  if (!reader.node || reader.node->graph != probabilities.graph || !may_step(*reader.node, reader.input, facts)) return std::nullopt;
+  if (!reader.node || reader.node->graph != probabilities.graph || !may_step(*reader.node, reader.input, facts))
+    return std::nullopt;
   const MaybeShape before = facts.shape(probabilities), after = facts.shape(*reader.node->outputs[0]);
   if (!before || !after || before->size() < 2 || *before != *after) return std::nullopt;
   const bool is_placed = keys_from_last && *keys_from_last < 2;
@@ -88,7 +90,9 @@ Matched<OutputStep> behind_product(const LinearStep& step, const ProductSide& si
   InnerValues inner(reader, context);
   const DataType type = context.facts.type(*side.value);
   Value* operand = beside(step, side, inner, context.facts);
-  if (!operand) return missed("probabilities.operator", step.node, "'" + step.operand().name + "' lies otherwise than " + (step.is_of_rows ? "Y" : "V"));
+  if (!operand)
+    return missed("probabilities.operator", step.node,
+                  "'" + step.operand().name + "' lies otherwise than " + (step.is_of_rows ? "Y" : "V"));
   OutputStep made{step.node->op(), {nullptr, operand}};
   if (step.node->is("Where")) {
     made.operands = {operand, nullptr, inner.build().scalar(0, type)};

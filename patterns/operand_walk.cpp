@@ -31,7 +31,8 @@ std::vector<int64_t> perm_of(const Node& node, size_t rank) {
 std::pair<Value*, double> scaled_by(Node& node, MatchContext& context) {
   Facts& facts = context.facts;
   std::vector<size_t> operands = form_operands(node);
-  std::erase_if(operands, [&](size_t number) { return !node.input(static_cast<int>(number)) || facts.uniform(*node.inputs[number]); });
+  std::erase_if(operands,
+                [&](size_t number) { return !node.input(static_cast<int>(number)) || facts.uniform(*node.inputs[number]); });
   if (operands.empty() || operands.size() > 2 || node.is("Cast") || node.is("Where")) return {};
   FormReader reader(node, context);
   std::optional<ScoreForm> form;
@@ -42,7 +43,8 @@ std::pair<Value*, double> scaled_by(Node& node, MatchContext& context) {
     core = common_source(*core, *node.inputs[operands[1]], [](Value&) { return true; }, facts);
     form = core ? reader.in_terms_of(*core, *node.outputs[0]) : std::nullopt;
   }
-  return form && is_scale(*form) && std::isfinite((*form)[0].scale) ? std::pair(core, (*form)[0].scale) : std::pair<Value*, double>();
+  return form && is_scale(*form) && std::isfinite((*form)[0].scale) ? std::pair(core, (*form)[0].scale)
+                                                                    : std::pair<Value*, double>();
 }
 
 /// The view of the operand that a number is multiplied with, if NODE does that; factors with more axes repeat it.
@@ -74,8 +76,7 @@ bool comes_from_graph_input(Value& value, Facts& facts) {
 
 /// The view of the new part where NODE is Concat(past, new) along the rows of (B, Hkv, S, D).
 std::optional<OperandView> before_cache(Node& node, const OperandView& view, MatchContext& context) {
-  if (!node.is("Concat") || node.inputs.size() != 2 || !view.axes.is_bhsd())
-    return std::nullopt;
+  if (!node.is("Concat") || node.inputs.size() != 2 || !view.axes.is_bhsd()) return std::nullopt;
   const MaybeShape fresh = context.facts.shape(*node.inputs[1]);
   if (!fresh || fresh->size() != 4) return std::nullopt;
   const int64_t axis = node.int_attribute("axis", 0);
@@ -147,7 +148,8 @@ std::vector<OperandView> views_before(Node& node, const Operand& operand, MatchC
   }
   if (add(before_scale(node, view, context))) return found;
   // A past and new rows that are both repeated are a cache of what they repeat, too.
-  if (add(before_cache(node, view, context)) || !add(before_movement(node, view, context))) add(before_region(operand, context));
+  if (add(before_cache(node, view, context)) || !add(before_movement(node, view, context)))
+    add(before_region(operand, context));
   return found;
 }
 
@@ -185,7 +187,8 @@ std::optional<AxisMap> axes_after(const Node& node, const AxisMap& axes, MatchCo
 }
 
 Operand walk_operand(OperandView start, MatchContext& context) {
-  return walk_up(std::move(start), context.facts, [&](Node& node, const Operand& operand) { return views_before(node, operand, context); });
+  return walk_up(std::move(start), context.facts,
+                 [&](Node& node, const Operand& operand) { return views_before(node, operand, context); });
 }
 
 Operand walk_movement(OperandView start, MatchContext& context) {

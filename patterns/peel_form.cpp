@@ -71,7 +71,8 @@ class Peel {
 
   Ways run() {
     const std::vector<size_t> operands = scores_among_operands();
-    const bool has_scores = std::ranges::any_of(operands, [&](size_t number) { return may_be_scores(*node_.inputs[number], facts_); });
+    const bool has_scores =
+        std::ranges::any_of(operands, [&](size_t number) { return may_be_scores(*node_.inputs[number], facts_); });
     if (!has_scores)
       if (Value* larger = with_larger_scores()) return std::vector{step(walk_, *larger, node_.op() + "(leading sizes)")};
     if (operands.empty()) return enlarged();
@@ -93,18 +94,20 @@ class Peel {
       all.push_back(number);
     }
     if (all.size() < 2) return all;
-    std::ranges::copy_if(all, std::back_inserter(led_to), [&](size_t number) { return may_be_scores(*node_.inputs[number], facts_); });
+    std::ranges::copy_if(all, std::back_inserter(led_to),
+                         [&](size_t number) { return may_be_scores(*node_.inputs[number], facts_); });
     return led_to.empty() ? all : led_to;
   }
 
-  /// The result once more, of scores with the leading axes that they lack, or the leading sizes that another operand gives them; null if
-  /// there are none that can have them.
+  /// The result once more, of scores with the leading axes that they lack, or the leading sizes that another operand gives
+  /// them; null if there are none that can have them.
   Value* with_larger_scores() {
     const MaybeShape after = facts_.shape(*node_.outputs[0]);
     for (const size_t number : form_operands(node_)) {
       Value* operand = node_.input(static_cast<int>(number));
       const MaybeShape before = operand ? facts_.shape(*operand) : nullptr;
-      if (!after || !before || before->size() < 2 || before->size() > after->size() || !may_be_scores(*operand, facts_)) continue;
+      if (!after || !before || before->size() < 2 || before->size() > after->size() || !may_be_scores(*operand, facts_))
+        continue;
       Value* larger = InnerValues(node_, context_).raised(operand, after->size());
       if (!keeps_shape(*node_.outputs[0], *larger, facts_)) {
         Value* sizes = leading_sizes(*after, facts_.shape(*larger).known());
@@ -133,7 +136,8 @@ class Peel {
     if (after[axis].is_constant()) return inner.build().ints({after[axis].value()});
     for (Value* operand : node_.inputs) {
       const MaybeShape shape = operand ? facts_.shape(*operand) : nullptr;
-      if (shape && shape->size() == after.size() && (*shape)[axis] == after[axis]) return inner.size(*operand, static_cast<int64_t>(axis));
+      if (shape && shape->size() == after.size() && (*shape)[axis] == after[axis])
+        return inner.size(*operand, static_cast<int64_t>(axis));
     }
     return nullptr;
   }
@@ -147,7 +151,8 @@ class Peel {
     if (node->is("MatMul")) {
       if (!has_equal_ranks(*node, facts_)) return nullptr;
       InnerValues inner(node_, context_);
-      return inner.build().node("MatMul", {inner.build().node("Expand", {node->inputs[0], sizes}), inner.raised(node->inputs[1], rank)});
+      return inner.build().node("MatMul",
+                                {inner.build().node("Expand", {node->inputs[0], sizes}), inner.raised(node->inputs[1], rank)});
     }
     if (Value* turned = node->is("Transpose") ? swapped_from(*node, facts_) : nullptr) {
       Value* larger = expanded(*turned, sizes, rank, depth - 1);
@@ -167,7 +172,8 @@ class Peel {
 
   Ways enlarged() const {
     const std::string made = shape_text(*node_.outputs[0], facts_);
-    if (node_.is("Where")) return missed("scores.where", &node_, "no branch is a number, or the Where enlarges the scores to " + made, walk_.peeled);
+    if (node_.is("Where"))
+      return missed("scores.where", &node_, "no branch is a number, or the Where enlarges the scores to " + made, walk_.peeled);
     if (has(node_, Trait::kMultiplies)) return missed("scores.scale-shape", &node_, made, walk_.peeled);
     return missed("scores.enlarged", &node_, "no operand that may be scores has the result's shape " + made, walk_.peeled);
   }
@@ -186,8 +192,10 @@ class Peel {
   }
 
   void enter(Matched<ScoreWalk> way) {
-    if (way) ways_.push_back(*std::move(way));
-    else if (miss_.id != "scores.scale-per-score") miss_ = std::move(way.error());
+    if (way)
+      ways_.push_back(*std::move(way));
+    else if (miss_.id != "scores.scale-per-score")
+      miss_ = std::move(way.error());
   }
 
   Matched<ScoreWalk> way_through(ScoreForm form, Value& core) {
@@ -206,7 +214,8 @@ class Peel {
   Matched<void> check_place(const ScoreForm& form) const {
     const auto has_fill = [](const ScoreCase& one) { return one.scale == 0 && one.number != 0; };
     if (walk_.softcap != 0)
-      return missed(form.size() > 1 ? "scores.mask-below-softcap" : "scores.bias-below-softcap", &node_, node_.op(), walk_.peeled);
+      return missed(form.size() > 1 ? "scores.mask-below-softcap" : "scores.bias-below-softcap", &node_, node_.op(),
+                    walk_.peeled);
     if (!walk_.tensor_scales.empty() && std::ranges::any_of(form, has_fill))
       return missed("scores.mask-below-tensor-scale", &node_, node_.op(), walk_.peeled);
     return {};

@@ -54,7 +54,8 @@ Matched<void> place(ScoreForm& form, Node& node, const ScoreWalk& walk, MatchCon
       ATTN_OPT_MATCH(addend.value, placed_term(*addend.value, node, walk, context));
       addend.frame = frame;
       for (const TensorScale& scale : walk.tensor_scales)
-        addend.value = InnerValues(*walk.reader, context).build().node(scale.divides ? "Div" : "Mul", {addend.value, scale.value});
+        addend.value =
+            InnerValues(*walk.reader, context).build().node(scale.divides ? "Div" : "Mul", {addend.value, scale.value});
     }
   }
   return {};

@@ -22,8 +22,8 @@ bool keeps_shape(const Value& result, const Value& operand, Facts& facts);
 /// TERM, met at NODE, as WALK's terms lie. Miss "scores.transpose".
 Matched<Value*> placed_term(Value& term, Node& node, const ScoreWalk& walk, MatchContext& context);
 
-/// Makes what FORM, met at NODE, adds and asks lie as WALK's terms do, and multiplies it with the tensors that the scores are multiplied
-/// with below. Miss "scores.transpose".
+/// Makes what FORM, met at NODE, adds and asks lie as WALK's terms do, and multiplies it with the tensors that the scores are
+/// multiplied with below. Miss "scores.transpose".
 Matched<void> place(ScoreForm& form, Node& node, const ScoreWalk& walk, MatchContext& context);
 
 /// The shape that the scores have at NODE.

@@ -14,8 +14,9 @@ namespace attn_opt {
 namespace {
 
 std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
-  const bool laid_over = std::any_of(sdpa.terms.begin(), sdpa.terms.end(),
-                                     [](const ScoreTerm& term) { return term.kind != ScoreTerm::Kind::kBias && term.kind != ScoreTerm::Kind::kFloor; });
+  const bool laid_over = std::any_of(sdpa.terms.begin(), sdpa.terms.end(), [](const ScoreTerm& term) {
+    return term.kind != ScoreTerm::Kind::kBias && term.kind != ScoreTerm::Kind::kFloor;
+  });
   if (!sdpa.hides_nan && !laid_over && !sdpa.less_largest_of_all) return std::nullopt;
   return Precondition{"scores-finite", false,
                       sdpa.hides_nan ? "a guard makes NaN 0"
@@ -24,16 +25,15 @@ std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
 }
 
 /// True if FILL swallows any score, in the operator too: many runtimes compute with halves in float, where no half does.
-bool absorbs_anywhere(double fill, DataType type) {
-  return type != onnx::TensorProto::FLOAT16 && fill <= absorbing_fill(type);
-}
+bool absorbs_anywhere(double fill, DataType type) { return type != onnx::TensorProto::FLOAT16 && fill <= absorbing_fill(type); }
 
 /// True if exp(), taken of scores that are not lowered, may be 0 of all that TERM is added to.
 bool may_vanish(const ScoreTerm& term, Facts& facts) {
   constexpr double kVanishing = -100;
   if (term.kind != ScoreTerm::Kind::kBias) return false;
   const MaskContents contents = mask_contents(*term.value, facts);
-  return contents.may_hold_lowest || !(std::min(term.coefficient * contents.least, term.coefficient * contents.greatest) > kVanishing);
+  return contents.may_hold_lowest ||
+         !(std::min(term.coefficient * contents.least, term.coefficient * contents.greatest) > kVanishing);
 }
 
 /// Why a row that keeps no key may have other numbers as weights; empty if it has not.
@@ -50,18 +50,19 @@ std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
   return "";
 }
 
-/// True if a term may hold the lowest half, which scores that are added to it take to -inf: by the order of the sums a row is then
-/// NaN, or one key of it has all the weight.
+/// True if a term may hold the lowest half, which scores that are added to it take to -inf: by the order of the sums a row is
+/// then NaN, or one key of it has all the weight.
 bool adds_up_in_halves(const Sdpa& sdpa, Facts& facts) {
   return sdpa.type == onnx::TensorProto::FLOAT16 && std::ranges::any_of(sdpa.terms, [&](const ScoreTerm& term) {
-    if (term.kind == ScoreTerm::Kind::kBias) return mask_contents(*term.value, facts).may_hold_lowest;
-    return term.kind != ScoreTerm::Kind::kFloor && std::isfinite(term.fill);
-  });
+           if (term.kind == ScoreTerm::Kind::kBias) return mask_contents(*term.value, facts).may_hold_lowest;
+           return term.kind != ScoreTerm::Kind::kFloor && std::isfinite(term.fill);
+         });
 }
 
 std::optional<Precondition> rows_keep_a_key(const Sdpa& sdpa, Facts& facts) {
   if (sdpa.terms.empty()) return std::nullopt;
-  if (const std::string why = why_weights_may_change(sdpa, facts); !why.empty()) return Precondition{"rows-keep-a-key", false, why};
+  if (const std::string why = why_weights_may_change(sdpa, facts); !why.empty())
+    return Precondition{"rows-keep-a-key", false, why};
   if (const std::string why = sdpa.guarded ? "" : why_rows_may_be_nan(sdpa, facts); !why.empty())
     return Precondition{"rows-keep-a-key", false, why, !adds_up_in_halves(sdpa, facts)};
   return Precondition{"rows-keep-a-key", true, sdpa.guarded ? "a guard makes empty rows 0" : "no mask empties a row"};
@@ -103,7 +104,8 @@ void add_assumed_sizes(const Sdpa& sdpa, Facts& facts, std::vector<Precondition>
   const std::vector<Value*> read = operands_and_terms(sdpa);
   for (const Value* value : read) add_symbols(facts.shape(*value), symbols);
   for (const SizeAssumption* assumption : facts.assumptions_about(symbols))
-    found.push_back({std::string(kSizesEqual), facts.proves(*assumption, read), assumption->one.str() + " = " + assumption->other.str()});
+    found.push_back(
+        {std::string(kSizesEqual), facts.proves(*assumption, read), assumption->one.str() + " = " + assumption->other.str()});
 }
 
 }  // namespace

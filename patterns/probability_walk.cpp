@@ -26,13 +26,19 @@ constexpr size_t kNowhere = 64;
 
 bool is_on_the_way(const Node& node) {
   return is_product(node) || node.is("Cast") || node.is("CastLike") || node.is("Identity") || node.is("Dropout") ||
-         node.is("Reshape") || node.is("Flatten") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Transpose") || node.is("Concat");
+         node.is("Reshape") || node.is("Flatten") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Transpose") ||
+         node.is("Concat");
 }
 
 class ProbabilityWalker {
  public:
   ProbabilityWalker(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context)
-      : value_(softmax.output), keys_(softmax.keys.value_or(0)), sum_(softmax.sum), wanted_(wanted), context_(context), facts_(context.facts) {
+      : value_(softmax.output),
+        keys_(softmax.keys.value_or(0)),
+        sum_(softmax.sum),
+        wanted_(wanted),
+        context_(context),
+        facts_(context.facts) {
     walk_.sinks = softmax.cut_off;
   }
 
@@ -60,8 +66,8 @@ class ProbabilityWalker {
     // A mask that is the same for all keys of a row masks no scores.
     if (!guard || !walk_.steps.empty() || (guard->mask && step && (step->is_of_rows || step->is_number))) return false;
     const bool others_read = readers.is_output || std::ranges::any_of(readers.all, [&](const Reader& reader) {
-      return !belongs_to_guard(reader, *guard->node, facts_);
-    });
+                               return !belongs_to_guard(reader, *guard->node, facts_);
+                             });
     if (others_read) note_escape();
     walk_.guard = guard;
     walk_.guard_step = step;
@@ -77,7 +83,8 @@ class ProbabilityWalker {
     seen_.push_back(&canonical(*value_, facts_));
     Node* guard = infinity_guard(readers, seen_, facts_);
     if (!guard) return false;
-    const bool only_guards = std::ranges::all_of(readers.all, [&](const Reader& reader) { return belongs_to_guard(reader, *guard, facts_); });
+    const bool only_guards =
+        std::ranges::all_of(readers.all, [&](const Reader& reader) { return belongs_to_guard(reader, *guard, facts_); });
     if (readers.is_output || !only_guards) note_escape();
     walk_.peeled.emplace_back("Where(IsInf)");
     value_ = guard->outputs[0];
@@ -105,9 +112,7 @@ class ProbabilityWalker {
     return readers;
   }
 
-  void note_escape() {
-    walk_.escaping.push_back({value_, walk_.transposed, walk_.steps.size(), walk_.guard.has_value()});
-  }
+  void note_escape() { walk_.escaping.push_back({value_, walk_.transposed, walk_.steps.size(), walk_.guard.has_value()}); }
 
   /// A reader of VALUE_, and the product that it is or that alone reads what it makes.
   struct Way {
@@ -198,7 +203,8 @@ class ProbabilityWalker {
       Value& made = *reader.node->outputs[0];
       if (reader.node->is("QuantizeLinear") && is_dequantized_for_product(made))
         return missed("probabilities.quantized", reader.node, "'" + value_->name + "' is quantized", walk_.peeled);
-      if (reader.node->graph == value_->graph && reaches_product(*reader.node, made)) return missed("probabilities.operator", reader.node, reader.node->op(), walk_.peeled);
+      if (reader.node->graph == value_->graph && reaches_product(*reader.node, made))
+        return missed("probabilities.operator", reader.node, reader.node->op(), walk_.peeled);
     }
     return missed(std::string(kNotAttention), nullptr, "", walk_.peeled);
   }
@@ -238,7 +244,8 @@ class ProbabilityWalker {
         return &made;
       }
       const Readers readers = readers_of(made, facts_);
-      if (!readers.only_one() || !readers.all[0].node || readers.all[0].input != 0 || readers.all[0].node->graph != first.graph) return nullptr;
+      if (!readers.only_one() || !readers.all[0].node || readers.all[0].input != 0 || readers.all[0].node->graph != first.graph)
+        return nullptr;
       next = readers.all[0].node;
       if (next->outputs.empty() || !next->outputs[0]) return nullptr;
     }
@@ -263,11 +270,13 @@ class ProbabilityWalker {
     return true;
   }
 
-  /// What nodes from FIRST on, each the only reader of the one before, make by regrouping rows, where the keys have their axis again: the
-  /// softmax takes each row by itself. What stood above would be of other rows. Null if there is none.
+  /// What nodes from FIRST on, each the only reader of the one before, make by regrouping rows, where the keys have their axis
+  /// again: the softmax takes each row by itself. What stood above would be of other rows. Null if there is none.
   Value* end_of_rows(Node& first) {
     const MaybeShape before = facts_.shape(*value_);
-    if (keys_from_last() != 0 || walk_.guard || walk_.sinks || !walk_.steps.empty() || walk_.regrouped || !before || before->empty()) return nullptr;
+    if (keys_from_last() != 0 || walk_.guard || walk_.sinks || !walk_.steps.empty() || walk_.regrouped || !before ||
+        before->empty())
+      return nullptr;
     Node* next = &first;
     for (int step = 0; step < kMaxTogether && next && has(*next, Trait::kRegroups); ++step) {
       Value& made = *next->outputs[0];
@@ -292,7 +301,8 @@ class ProbabilityWalker {
     std::vector<int> found;
     for (size_t axis = 0; axis < axes.rank(); ++axis) found.insert(found.end(), axes.axis(axis).begin(), axes.axis(axis).end());
     const auto holds_only = [&](size_t axis, Role role) {
-      return std::ranges::all_of(axes.axis(axis), [&](int factor) { return axes.factors()[static_cast<size_t>(factor)].role == role; });
+      return std::ranges::all_of(axes.axis(axis),
+                                 [&](int factor) { return axes.factors()[static_cast<size_t>(factor)].role == role; });
     };
     const auto leads = [&](size_t axis) { return axis + 2 >= axes.rank() || holds_only(axis, Role::kBatch); };
     for (size_t axis = 0; axis < axes.rank(); ++axis)
@@ -313,11 +323,14 @@ class ProbabilityWalker {
     const std::string& op_type = node.op();
     if (node.inputs[0] != value_ || !next) return missed("probabilities.operand", &node, "not its first input", walk_.peeled);
     if (node.is("Cast") || node.is("CastLike")) {
-      if (!is_floating(facts_.type(*next))) return missed("probabilities.cast", &node, type_name(facts_.type(*next)), walk_.peeled);
+      if (!is_floating(facts_.type(*next)))
+        return missed("probabilities.cast", &node, type_name(facts_.type(*next)), walk_.peeled);
     } else if (node.is("Transpose")) {
       next = end_of_chain(node, swapped_from);
-      if (next) walk_.transposed = !walk_.transposed;
-      else next = end_of_layout(node);
+      if (next)
+        walk_.transposed = !walk_.transposed;
+      else
+        next = end_of_layout(node);
       if (!next && moves_all_axes(node)) next = node.outputs[0];
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
     } else if (const auto cut = columns_cut_off(node, keys_, facts_)) {
@@ -339,8 +352,8 @@ class ProbabilityWalker {
   }
 
   Value* value_;
-  size_t keys_;  ///< of the softmax's result; where they are asked for, no axis has moved
-  const Node* sum_;  ///< adds up what is divided behind the product
+  size_t keys_;         ///< of the softmax's result; where they are asked for, no axis has moved
+  const Node* sum_;     ///< adds up what is divided behind the product
   const Node* wanted_;  ///< of several products; null: the first
   MatchContext& context_;
   Facts& facts_;

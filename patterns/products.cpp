@@ -58,9 +58,7 @@ Matched<size_t> rank_of(Node& product, MatchContext& context) {
 
 }  // namespace
 
-bool is_product(const Node& node) {
-  return node.is("MatMul") || node.is("Einsum") || node.is("Gemm") || is_fused_matmul(node);
-}
+bool is_product(const Node& node) { return node.is("MatMul") || node.is("Einsum") || node.is("Gemm") || is_fused_matmul(node); }
 
 bool has_equal_ranks(const Node& product, Facts& facts) {
   if (product.is("Einsum")) return true;

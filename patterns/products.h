@@ -19,9 +19,9 @@ struct ProductSide {
 
 struct ScoreProduct {
   ProductSide query, key;
-  Shape scores;              ///< batch axes, head axes, queries, keys
-  double scale = 1;          ///< that the product itself multiplies by
-  Value* addend = nullptr;   ///< a bias that the product itself adds, times addend_scale
+  Shape scores;             ///< batch axes, head axes, queries, keys
+  double scale = 1;         ///< that the product itself multiplies by
+  Value* addend = nullptr;  ///< a bias that the product itself adds, times addend_scale
   double addend_scale = 1;
 };
 

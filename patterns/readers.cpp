@@ -21,7 +21,8 @@ class Search {
 
   Readers run() {
     for (size_t i = 0; i < copies_.size() && i < kMaxReaderSteps; ++i) visit(*copies_[i]);
-    found_.is_sized = std::ranges::any_of(found_.all, [this](const Reader& reader) { return is_shape(reader) && !serves_these(reader); });
+    found_.is_sized =
+        std::ranges::any_of(found_.all, [this](const Reader& reader) { return is_shape(reader) && !serves_these(reader); });
     std::erase_if(found_.all, [this](const Reader& reader) { return only_says_size(reader); });
     return std::move(found_);
   }
@@ -64,16 +65,15 @@ class Search {
       reader = use.node;
     }
     for (const Use& use : value.uses)
-      if (use.node->is("Shape") && !only_read_as_shape(*use.node, [&](const Node& node) { return &node == reader; })) return nullptr;
+      if (use.node->is("Shape") && !only_read_as_shape(*use.node, [&](const Node& node) { return &node == reader; }))
+        return nullptr;
     return reader;
   }
 
   /// Cheap, since it is asked of every reader: false for what is no part of a copy.
   static bool may_be_copy(const Node& node) { return may_be_no_op(node) || is_reversible(node); }
 
-  static bool is_reversible(const Node& node) {
-    return has(node, Trait::kKeepsAll) || node.is("Cast") || node.is("Not");
-  }
+  static bool is_reversible(const Node& node) { return has(node, Trait::kKeepsAll) || node.is("Cast") || node.is("Not"); }
 
   static bool is_shape(const Reader& reader) { return reader.node && reader.node->is("Shape"); }
 

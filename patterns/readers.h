@@ -9,7 +9,7 @@
 namespace attn_opt {
 
 struct Reader {
-  Node* node = nullptr;   ///< null: an output of a nested graph
+  Node* node = nullptr;  ///< null: an output of a nested graph
   int input = 0;
   Value* read = nullptr;  ///< the value, or a copy of it
 

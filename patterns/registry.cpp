@@ -27,8 +27,8 @@ const std::vector<std::unique_ptr<Pattern>>& patterns() {
 bool register_pattern(std::unique_ptr<Pattern> pattern) {
   // Static initialisation has no order across files; names have one.
   auto& all = registered();
-  const auto place = std::lower_bound(all.begin(), all.end(), pattern,
-                                      [](const auto& a, const auto& b) { return a->name() < b->name(); });
+  const auto place =
+      std::lower_bound(all.begin(), all.end(), pattern, [](const auto& a, const auto& b) { return a->name() < b->name(); });
   all.insert(place, std::move(pattern));
   return true;
 }

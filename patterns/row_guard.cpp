@@ -39,7 +39,8 @@ std::optional<RowGuard> factor_at(Node& node, size_t probabilities, size_t keys_
 }
 
 std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value, size_t keys_from_last, Facts& facts) {
-  if (node.is("Mul") && node.inputs.size() == 2 && probabilities < 2) return factor_at(node, probabilities, keys_from_last, facts);
+  if (node.is("Mul") && node.inputs.size() == 2 && probabilities < 2)
+    return factor_at(node, probabilities, keys_from_last, facts);
   if (!node.is("Where") || node.inputs.size() != 3 || (probabilities != 1 && probabilities != 2)) return std::nullopt;
   Value &condition = *node.inputs[0], &otherwise = *node.inputs[3 - probabilities];
   if (facts.uniform(otherwise) != 0.0) return std::nullopt;
@@ -78,7 +79,8 @@ bool tests_for_infinity(const Node& node, Facts& facts, int steps = kMaxGuardSte
   if (node.is("IsInf") || node.is("Less") || node.is("Greater")) return true;
   if (!is_cast(node) || !node.outputs[0] || steps == 0) return false;
   const Readers readers = readers_of(*node.outputs[0], facts);
-  return std::ranges::any_of(readers.all, [&](const Reader& reader) { return reader.node && tests_for_infinity(*reader.node, facts, steps - 1); });
+  return std::ranges::any_of(
+      readers.all, [&](const Reader& reader) { return reader.node && tests_for_infinity(*reader.node, facts, steps - 1); });
 }
 
 /// What CONDITION tells to be infinite where it HOLDS (or, if not, where it does not), seen through Casts; null if it may be
@@ -127,7 +129,8 @@ std::optional<std::vector<Value*>> added_values(const std::vector<ScoreTerm>& te
 std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, size_t keys_from_last, Facts& facts) {
   for (const Reader& reader : readers.all)
     if (reader.node)
-      if (auto guard = guard_at(*reader.node, static_cast<size_t>(reader.input), probabilities, keys_from_last, facts)) return guard;
+      if (auto guard = guard_at(*reader.node, static_cast<size_t>(reader.input), probabilities, keys_from_last, facts))
+        return guard;
   return std::nullopt;
 }
 

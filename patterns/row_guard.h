@@ -19,7 +19,7 @@ struct RowGuard {
   Node* node = nullptr;         ///< the Where or Mul
   std::optional<RowTest> test;  ///< of rows
   Value* mask = nullptr;        ///< neither: NaN is tested for
-  bool keeps = false;     ///< MASK is true for what stays as it is
+  bool keeps = false;           ///< MASK is true for what stays as it is
 };
 
 /// The guard of PROBABILITIES, whose keys lie KEYS_FROM_LAST, one of their READERS; nullopt if there is none.

@@ -48,7 +48,8 @@ std::optional<Placed> before_transpose(const Node& node, const Placed& after, Fa
   const auto* perm = node.ints_attribute("perm");
   if (!perm || static_cast<size_t>(perm->size()) != after.axes.size()) return std::nullopt;
   Placed before{&canonical(*node.inputs[0], facts), std::vector<int>(after.axes.size()), after.node};
-  for (int axis = 0; axis < perm->size(); ++axis) before.axes[static_cast<size_t>(perm->Get(axis))] = after.axes[static_cast<size_t>(axis)];
+  for (int axis = 0; axis < perm->size(); ++axis)
+    before.axes[static_cast<size_t>(perm->Get(axis))] = after.axes[static_cast<size_t>(axis)];
   return before;
 }
 
@@ -101,7 +102,8 @@ bool are_one(const Placed& one, const Placed& other, Facts& facts) {
   return true;
 }
 
-/// REDUCTION of rows of RANK axes where the one taken away is BEFORE_LAST the last; nullopt if that lies elsewhere in them already.
+/// REDUCTION of rows of RANK axes where the one taken away is BEFORE_LAST the last; nullopt if that lies elsewhere in them
+/// already.
 std::optional<Placed> taken_along(const Placed& reduction, size_t rank, size_t before_last) {
   Placed placed = reduction;
   const int axis = static_cast<int>(rank - 1 - before_last);
@@ -121,18 +123,23 @@ Value* before_lower_bound(Value& value, Facts& facts) {
   const Node& node = *value.producer;
   const double below_scores = std::max(-1e30, lowest_finite(facts.type(value)));
   for (const size_t at : {0, 1})
-    if (node.is("Max") && node.inputs.size() == 2 && facts.uniform(*node.inputs[at]).value_or(0) <= below_scores) return node.inputs[1 - at];
+    if (node.is("Max") && node.inputs.size() == 2 && facts.uniform(*node.inputs[at]).value_or(0) <= below_scores)
+      return node.inputs[1 - at];
   if (!node.is("Where")) return nullptr;
   const Condition condition = affirmed({node.inputs[0], true}, facts);
   Value* maximum = node.inputs[condition.is_true ? 2 : 1];
-  const bool is_of_infinity = either({commuted("Equal", same(&maximum), number_is(-INFINITY)), op("IsInf", {same(&maximum)})})(*condition.value, facts);
-  return is_of_infinity && std::isfinite(facts.uniform(*node.inputs[condition.is_true ? 1 : 2]).value_or(INFINITY)) ? maximum : nullptr;
+  const bool is_of_infinity =
+      either({commuted("Equal", same(&maximum), number_is(-INFINITY)), op("IsInf", {same(&maximum)})})(*condition.value, facts);
+  return is_of_infinity && std::isfinite(facts.uniform(*node.inputs[condition.is_true ? 1 : 2]).value_or(INFINITY)) ? maximum
+                                                                                                                    : nullptr;
 }
 
 /// reduction_in() of a Reduce*.
 std::optional<Placed> reduced_by(const std::string& op_type, Value& value, size_t rank, Facts& facts) {
   const ElementStep maximum = [&](Value& seen) { return op_type == "ReduceMax" ? before_lower_bound(seen, facts) : nullptr; };
-  const TakenAxis taken = [&](const Node& node, const Placed& after) { return node.is(op_type) ? before_reduction(node, after, facts) : std::nullopt; };
+  const TakenAxis taken = [&](const Node& node, const Placed& after) {
+    return node.is(op_type) ? before_reduction(node, after, facts) : std::nullopt;
+  };
   return reduction_in(value, rank, taken, maximum, facts);
 }
 
@@ -140,14 +147,17 @@ std::optional<Placed> reduced_by(const std::string& op_type, Value& value, size_
 
 Value& before_float_casts(Value& value, Facts& facts) {
   Value* seen = &canonical(value, facts);
-  for (int step = 0; step < kMaxReductionSteps && seen->producer && seen->output == 0 && is_float_cast(*seen->producer, facts); ++step)
+  for (int step = 0; step < kMaxReductionSteps && seen->producer && seen->output == 0 && is_float_cast(*seen->producer, facts);
+       ++step)
     seen = &canonical(*seen->producer->inputs[0], facts);
   return *seen;
 }
 
 Value& unmoved(Value& value, Facts& facts) {
   Value* seen = &before_float_casts(value, facts);
-  for (int step = 0; step < kMaxReductionSteps && seen->producer && (has(*seen->producer, Trait::kKeepsAll) || seen->producer->is("Expand")); ++step)
+  for (int step = 0;
+       step < kMaxReductionSteps && seen->producer && (has(*seen->producer, Trait::kKeepsAll) || seen->producer->is("Expand"));
+       ++step)
     seen = &before_float_casts(*seen->producer->inputs[0], facts);
   return *seen;
 }
@@ -160,12 +170,15 @@ std::optional<RowReduction> before_reduction(const Node& node, const RowReductio
   if (after.axes.size() + (keeps_axis ? 0 : 1) != shape->size()) return std::nullopt;
   Placed before{&canonical(*node.inputs[0], facts), after.axes, &node};
   const auto at = before.axes.begin() + static_cast<std::ptrdiff_t>(*axis);
-  if (keeps_axis) *at = RowReduction::kTaken;
-  else before.axes.insert(at, RowReduction::kTaken);
+  if (keeps_axis)
+    *at = RowReduction::kTaken;
+  else
+    before.axes.insert(at, RowReduction::kTaken);
   return before;
 }
 
-std::optional<RowReduction> reduction_in(Value& value, size_t rank, const TakenAxis& taken, const ElementStep& next, Facts& facts) {
+std::optional<RowReduction> reduction_in(Value& value, size_t rank, const TakenAxis& taken, const ElementStep& next,
+                                         Facts& facts) {
   auto placed = identified(value, facts);
   if (!placed || placed->axes.size() != rank) return std::nullopt;
   for (int step = 0; placed && has_its_rank(*placed, facts) && step < kMaxReductionSteps; ++step) {

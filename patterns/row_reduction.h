@@ -38,23 +38,24 @@ using TakenAxis = std::function<std::optional<RowReduction>(const Node&, const R
 /// AFTER, what NODE makes, a Reduce* of one axis, before it.
 std::optional<RowReduction> before_reduction(const Node& node, const RowReduction& after, Facts& facts);
 
-/// The rows, of RANK axes, that VALUE holds a number for, of which a node has TAKEN an axis: through NEXT and what moves or repeats
-/// numbers.
-std::optional<RowReduction> reduction_in(Value& value, size_t rank, const TakenAxis& taken, const ElementStep& next, Facts& facts);
+/// The rows, of RANK axes, that VALUE holds a number for, of which a node has TAKEN an axis: through NEXT and what moves or
+/// repeats numbers.
+std::optional<RowReduction> reduction_in(Value& value, size_t rank, const TakenAxis& taken, const ElementStep& next,
+                                         Facts& facts);
 
-/// How many axes of TERMS lie behind the one that REDUCTION, if it is of these, took away; nullopt if it is not. SWAPPED: the value
-/// read for it lies as TERMS with its last two axes swapped does, and so is the axis counted.
+/// How many axes of TERMS lie behind the one that REDUCTION, if it is of these, took away; nullopt if it is not. SWAPPED: the
+/// value read for it lies as TERMS with its last two axes swapped does, and so is the axis counted.
 std::optional<size_t> axis_in(const RowReduction& reduction, Value& terms, bool swapped, Facts& facts);
 
-/// How many axes of TERMS lie behind the one that VALUE holds OP_TYPE (ReduceSum, ReduceMax, ...) of: it broadcasts to them with the
-/// row's number in each of its elements. Nullopt if it holds anything else.
+/// How many axes of TERMS lie behind the one that VALUE holds OP_TYPE (ReduceSum, ReduceMax, ...) of: it broadcasts to them
+/// with the row's number in each of its elements. Nullopt if it holds anything else.
 std::optional<size_t> reduced_axis_of(const std::string& op_type, Value& value, Value& terms, Facts& facts);
 
 /// Fits OP_TYPE of the rows, along the axis BEFORE_LAST the last, of what TERMS holds by then.
 Matcher reduction_of_rows(std::string op_type, Value* const* terms, size_t before_last);
 
-/// The rows, along the axis BEFORE_LAST the last of RANK, that VALUE holds a number of OP_TYPE for; null if there are none, or if they
-/// lie otherwise.
+/// The rows, along the axis BEFORE_LAST the last of RANK, that VALUE holds a number of OP_TYPE for; null if there are none, or
+/// if they lie otherwise.
 Value* reduced_rows(const std::string& op_type, Value& value, size_t rank, Facts& facts, size_t before_last = 0);
 
 }  // namespace attn_opt

@@ -48,7 +48,8 @@ class SumReader {
  private:
   /// What the value at hand is in the divisor: that many of it.
   double share() const { return is_inverse_ ? 1 / read_.factor : read_.factor; }
-  /// The value is FACTOR times what is read next, or FACTOR divided by it if IS_INVERSE_: that is NUMBER times, or divided by, another.
+  /// The value is FACTOR times what is read next, or FACTOR divided by it if IS_INVERSE_: that is NUMBER times, or divided by,
+  /// another.
   void multiply(double number) { read_.factor *= is_inverse_ ? 1 / number : number; }
 
   /// Log(t)  =>  t      c * Log(t)  =>  t, which stand times 1 / c
@@ -80,7 +81,9 @@ class SumReader {
 
   /// 1 / t  =>  t      t^-1  =>  t      x / t  =>  t
   Value* before_inversion(const Node& node) {
-    const auto number_at = [&](size_t at) { return node.input(static_cast<int>(at)) ? facts_.uniform(*node.inputs[at]).value_or(0) : 0; };
+    const auto number_at = [&](size_t at) {
+      return node.input(static_cast<int>(at)) ? facts_.uniform(*node.inputs[at]).value_or(0) : 0;
+    };
     const bool divides = node.is("Div") && number_at(0) != 0 && std::isfinite(number_at(0));
     if (!divides && !node.is("Reciprocal") && !(node.is("Pow") && number_at(1) == -1)) return nullptr;
     if (divides) multiply(number_at(0));
@@ -100,13 +103,16 @@ class SumReader {
     return nullptr;
   }
 
-  /// The nearest value that VALUE is a number times, plus what may be added to a sum, but perhaps where that is 0; null if there is none.
+  /// The nearest value that VALUE is a number times, plus what may be added to a sum, but perhaps where that is 0; null if
+  /// there is none.
   Value* before_form(Value& value) {
     const MaybeShape whole = facts_.shape(value);
     const Value& seen = canonical(value, facts_);
     const auto is_sum = [&](Value& source) {
       const MaybeShape own = facts_.shape(source);
-      if (&source == &seen || !own || !whole || *own != *whole || facts_.uniform(source) || is_exponential(unmoved(source, facts_), facts_)) return false;
+      if (&source == &seen || !own || !whole || *own != *whole || facts_.uniform(source) ||
+          is_exponential(unmoved(source, facts_), facts_))
+        return false;
       const auto form = forms_.in_terms_of(source, value);
       return form && (form->size() == 1 ? take_sum(form->front(), source) : take_selection(*form, source));
     };
@@ -135,7 +141,8 @@ class SumReader {
     return number;
   }
 
-  /// The sum that CONDITION, of numbers t, asks for: true where t > 0, or where t = 0 if IS_ZERO; null if it asks for anything else.
+  /// The sum that CONDITION, of numbers t, asks for: true where t > 0, or where t = 0 if IS_ZERO; null if it asks for anything
+  /// else.
   Value* asked_for(Value& condition, bool& is_zero) {
     Value* sum = nullptr;
     const Matcher above = either({op("Greater", {any(&sum), number_is(0)}), op("Less", {number_is(0), any(&sum)})});
@@ -164,11 +171,13 @@ class SumReader {
   bool enter_all(const ScoreCase& read) {
     if (read.number == 0 && read.addends.empty()) return true;
     std::vector<AddedToSum> others;
-    if (read.number != 0) others.push_back({nullptr, std::abs(read.number), axes_, std::log(std::copysign(1, read.number) * share())});
+    if (read.number != 0)
+      others.push_back({nullptr, std::abs(read.number), axes_, std::log(std::copysign(1, read.number) * share())});
     for (const Addend& addend : read.addends)
       for (Value* part : addends_of(*addend.value, facts_)) others.push_back(added(*part, addend.coefficient, axes_));
     const auto may_be_smaller = [&](const AddedToSum& other) {
-      return std::isnan(other.raised) || (other.value ? !is_exponential(unmoved(*other.value, facts_), facts_) : !(other.number > 0));
+      return std::isnan(other.raised) ||
+             (other.value ? !is_exponential(unmoved(*other.value, facts_), facts_) : !(other.number > 0));
     };
     if (!(read.scale * share() > 0) || std::ranges::any_of(others, may_be_smaller)) return false;
     read_.others.insert(read_.others.end(), others.begin(), others.end());
@@ -204,15 +213,19 @@ class SumReader {
     const Node* node = rows ? rows->value->producer : nullptr;
     const MaybeShape whole = node && node->is("Concat") ? facts_.shape(*rows->value) : nullptr;
     const auto axis = rows ? std::ranges::find(rows->axes, RowReduction::kTaken) - rows->axes.begin() : 0;
-    if (!whole || whole->size() != rows->axes.size() || (node->int_attribute("axis", 0) + std::ssize(*whole)) % std::ssize(*whole) != axis) return rows;
+    if (!whole || whole->size() != rows->axes.size() ||
+        (node->int_attribute("axis", 0) + std::ssize(*whole)) % std::ssize(*whole) != axis)
+      return rows;
     const auto is_column = [&](Value* input) {
       const MaybeShape shape = facts_.shape(*input);
       return shape && shape->size() == whole->size() && (*shape)[static_cast<size_t>(axis)].is(1);
     };
     if (std::ranges::count_if(node->inputs, is_column) + 1 != std::ssize(node->inputs)) return rows;
     for (Value* input : node->inputs) {
-      if (is_column(input)) read_.others.push_back(added(*input, 1, rows->axes));
-      else rows->value = &canonical(*input, facts_);
+      if (is_column(input))
+        read_.others.push_back(added(*input, 1, rows->axes));
+      else
+        rows->value = &canonical(*input, facts_);
     }
     return rows;
   }
@@ -278,7 +291,8 @@ class SumReader {
 
 bool have_same_attributes(const Node& one, const Node& other) {
   const auto &of_one = one.proto->attribute(), &of_other = other.proto->attribute();
-  return std::ranges::equal(of_one, of_other, [](const auto& a, const auto& b) { return a.SerializeAsString() == b.SerializeAsString(); });
+  return std::ranges::equal(of_one, of_other,
+                            [](const auto& a, const auto& b) { return a.SerializeAsString() == b.SerializeAsString(); });
 }
 
 bool are_alike(Value& one, Value& other, int& left, Facts& facts);
@@ -289,7 +303,9 @@ bool add_up_alike(Value& one, Value& other, int& left, Facts& facts) {
   auto others = linear_terms(other, facts);
   if (terms.size() != others.size() || terms.size() < 2) return false;
   return std::ranges::all_of(terms, [&](const auto& term) {
-    const auto twin = std::ranges::find_if(others, [&](const auto& each) { return each.second == term.second && are_alike(*each.first, *term.first, left, facts); });
+    const auto twin = std::ranges::find_if(others, [&](const auto& each) {
+      return each.second == term.second && are_alike(*each.first, *term.first, left, facts);
+    });
     if (twin == others.end()) return false;
     others.erase(twin);
     return true;
@@ -309,8 +325,9 @@ bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
   if (--left < 0 || !node || !twin) return false;
   if (has(*node, Trait::kAdds) && has(*twin, Trait::kAdds) && add_up_alike(one, other, left, facts)) return true;
   if (a.output != b.output || node->op() != twin->op() || node->domain() != twin->domain()) return false;
-  const bool is_pure = has(*node, Trait::kAdds) || has(*node, Trait::kMultiplies) || has(*node, Trait::kMoves) || node->is("Where") ||
-                       node->is("Cast") || node->is("Exp") || node->is("Pow") || node->is("Not") || node->is("ReduceSum");
+  const bool is_pure = has(*node, Trait::kAdds) || has(*node, Trait::kMultiplies) || has(*node, Trait::kMoves) ||
+                       node->is("Where") || node->is("Cast") || node->is("Exp") || node->is("Pow") || node->is("Not") ||
+                       node->is("ReduceSum");
   if (!is_pure || node->inputs.size() != twin->inputs.size() || !have_same_attributes(*node, *twin)) return false;
   for (size_t i = 0; i < node->inputs.size(); ++i) {
     if (!node->inputs[i] != !twin->inputs[i]) return false;

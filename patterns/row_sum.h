@@ -2,7 +2,8 @@
 //
 //   ReduceSum(e)      ReduceL1(e)      S * ReduceMean(e)      e times ones      Einsum("bhij->bhi", e)
 //
-// where no e is negative; also times a number in whatever words, as Reciprocal(t), 1 / t or t^-1. A sum t of 0 may be another number:
+// where no e is negative; also times a number in whatever words, as Reciprocal(t), 1 / t or t^-1. A sum t of 0 may be another
+// number:
 //
 //   Where(t > 0, t, 1)      Where(t == 0, 1, t)      t + Cast(t == 0)      Max(t, 1e-9)      Clip(t, 1e-9)      t + 1e-9
 //
@@ -34,8 +35,8 @@ struct RowSum {
   std::vector<AddedToSum> others = {};
 };
 
-/// What VALUE, or 1 / VALUE if INVERSE, has for rows of RANK axes, none of whose elements is negative; nullopt if that is no sum of them.
-/// What is made for it stands above READER.
+/// What VALUE, or 1 / VALUE if INVERSE, has for rows of RANK axes, none of whose elements is negative; nullopt if that is no
+/// sum of them. What is made for it stands above READER.
 std::optional<RowSum> row_sum(Value& value, bool inverse, size_t rank, Node& reader, MatchContext& context);
 
 /// What FACTOR times LOG is the logarithm of, in the same words; also ReduceLogSum(e).

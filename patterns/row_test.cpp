@@ -46,9 +46,11 @@ std::optional<Compared> compared_by(const Node& node, Facts& facts) {
   if (node.is("IsInf") && node.int_attribute("detect_positive", 1) == 0 && node.input(0))
     return Compared{node.inputs[0], Comparison::kEqual, -INFINITY};
   for (const bool is_turned : {false, true}) {
-    const auto comparison = node.inputs.size() == 2 && node.inputs[0] && node.inputs[1] ? comparison_of(node, is_turned) : std::nullopt;
+    const auto comparison =
+        node.inputs.size() == 2 && node.inputs[0] && node.inputs[1] ? comparison_of(node, is_turned) : std::nullopt;
     if (!comparison) continue;
-    if (const auto number = facts.uniform(*node.inputs[is_turned ? 0 : 1])) return Compared{node.inputs[is_turned ? 1 : 0], *comparison, *number};
+    if (const auto number = facts.uniform(*node.inputs[is_turned ? 0 : 1]))
+      return Compared{node.inputs[is_turned ? 1 : 0], *comparison, *number};
   }
   return std::nullopt;
 }
@@ -116,7 +118,8 @@ class RowTestReader {
 
   Value* reduced(const std::string& op_type, Value& value) {
     const MaybeShape shape = facts_.shape(value);
-    return shape && shape->size() > keys_from_last_ ? reduced_rows(op_type, value, shape->size(), facts_, keys_from_last_) : nullptr;
+    return shape && shape->size() > keys_from_last_ ? reduced_rows(op_type, value, shape->size(), facts_, keys_from_last_)
+                                                    : nullptr;
   }
 
   size_t keys_from_last_;
@@ -125,6 +128,8 @@ class RowTestReader {
 
 }  // namespace
 
-std::optional<RowTest> row_test(Value& condition, size_t keys_from_last, Facts& facts) { return RowTestReader(keys_from_last, facts).read(condition); }
+std::optional<RowTest> row_test(Value& condition, size_t keys_from_last, Facts& facts) {
+  return RowTestReader(keys_from_last, facts).read(condition);
+}
 
 }  // namespace attn_opt

@@ -1,6 +1,7 @@
 // Conditions that ask of each row whether it has a key.
 //
-//   ReduceMax(x) > -inf      not all(x == -inf)      any(m)      not all(not m)      ReduceSum(Cast(m)) > 0      ReduceMin(Cast(not m)) == 0
+//   ReduceMax(x) > -inf      not all(x == -inf)      any(m)      not all(not m)      ReduceSum(Cast(m)) > 0 ReduceMin(Cast(not
+//   m)) == 0
 #pragma once
 
 #include <optional>
@@ -11,13 +12,14 @@
 namespace attn_opt {
 
 struct RowTest {
-  Value* rows = nullptr;      ///< what is asked of each element of a row
-  bool is_number = false;     ///< scores: an element is a key that is not -inf; else booleans: one that is KEEPS
+  Value* rows = nullptr;   ///< what is asked of each element of a row
+  bool is_number = false;  ///< scores: an element is a key that is not -inf; else booleans: one that is KEEPS
   bool keeps = false;
-  bool holds_for_kept = false; ///< the condition is true for rows with a key, else for those without
+  bool holds_for_kept = false;  ///< the condition is true for rows with a key, else for those without
 };
 
-/// What CONDITION asks of rows whose elements lie along the axis KEYS_FROM_LAST of it, which it has one of; nullopt if that is nothing.
+/// What CONDITION asks of rows whose elements lie along the axis KEYS_FROM_LAST of it, which it has one of; nullopt if that is
+/// nothing.
 std::optional<RowTest> row_test(Value& condition, size_t keys_from_last, Facts& facts);
 
 }  // namespace attn_opt

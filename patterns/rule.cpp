@@ -29,14 +29,17 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// Comments are free text, but for those whose first word is in capitals, or spells a key otherwise and is followed by what it takes.
+/// Comments are free text, but for those whose first word is in capitals, or spells a key otherwise and is followed by what it
+/// takes.
 bool is_meant_as_key(const std::string& word, const std::string& rest) {
   constexpr size_t kShortestKey = 4;
-  if (word.size() < kShortestKey || !std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isalpha(c); })) return false;
+  if (word.size() < kShortestKey || !std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isalpha(c); }))
+    return false;
   if (word == upper(word)) return true;
   const std::string first = rest.substr(0, rest.find(' '));
   const bool is_where = upper(word) == "WHERE" && first.ends_with(':');
-  return is_where || (upper(word) == "ASSUME" && std::find(kPreconditions.begin(), kPreconditions.end(), rest) != kPreconditions.end());
+  return is_where ||
+         (upper(word) == "ASSUME" && std::find(kPreconditions.begin(), kPreconditions.end(), rest) != kPreconditions.end());
 }
 
 std::vector<std::string> split(const std::string& text, char at) {
@@ -47,13 +50,15 @@ std::vector<std::string> split(const std::string& text, char at) {
 }
 
 bool is_size(const std::string& dim) {
-  return dim == "?" || (!dim.empty() && std::all_of(dim.begin(), dim.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; }));
+  return dim == "?" ||
+         (!dim.empty() && std::all_of(dim.begin(), dim.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; }));
 }
 
 /// "NAME: constant float|float16 [B, 8, ?]", each part but the name optional.
 Expected<RuleConstraint> read_constraint(const std::string& text, const std::string& where) {
   const size_t colon = text.find(':');
-  if (colon == std::string::npos) return fail(ErrorCode::kInvalidInput, where, "'" + text + "' is no WHERE", "NAME: TYPE [DIMS]");
+  if (colon == std::string::npos)
+    return fail(ErrorCode::kInvalidInput, where, "'" + text + "' is no WHERE", "NAME: TYPE [DIMS]");
   RuleConstraint constraint{where, trimmed(text.substr(0, colon)), false, {}, {}};
   std::string rest = trimmed(text.substr(colon + 1));
   if (const size_t open = rest.find('['); open != std::string::npos) {
@@ -102,7 +107,8 @@ Status read_header(std::string_view text, const std::string& path, Rule& rule) {
       return fail(ErrorCode::kInvalidInput, where, "'" + key + "' is no key of a rule's header", suggestion(upper(key), kKeys));
     if (key != "ASSUME") continue;
     if (std::find(kPreconditions.begin(), kPreconditions.end(), rest) == kPreconditions.end())
-      return fail(ErrorCode::kInvalidInput, where, "there is no precondition '" + rest + "'", "rows-keep-a-key, scores-finite or exp-in-range");
+      return fail(ErrorCode::kInvalidInput, where, "there is no precondition '" + rest + "'",
+                  "rows-keep-a-key, scores-finite or exp-in-range");
     rule.assumed.push_back(rest);
   }
   const bool is_name = !rule.name.empty() && std::all_of(rule.name.begin(), rule.name.end(), [](unsigned char c) {
@@ -119,14 +125,16 @@ using Names = std::set<std::string>;
 Expected<Names> values_of(const onnx::FunctionProto& function, const std::string& where) {
   Names values(function.input().begin(), function.input().end());
   if (function.node_size() > kMaxRuleNodes)
-    return fail(ErrorCode::kLimit, where, "'" + function.name() + "' has more than " + std::to_string(kMaxRuleNodes) + " nodes");
+    return fail(ErrorCode::kLimit, where,
+                "'" + function.name() + "' has more than " + std::to_string(kMaxRuleNodes) + " nodes");
   for (const auto& node : function.node()) {
     for (const auto& attribute : node.attribute())
       if (attribute.has_g() || attribute.graphs_size() > 0)
         return fail(ErrorCode::kInvalidInput, where, node.op_type() + " of '" + function.name() + "' has a body");
     for (const auto& input : node.input())
       if (!input.empty() && !values.count(input))
-        return fail(ErrorCode::kInvalidInput, where, "'" + input + "' of '" + function.name() + "' is read before anything makes it");
+        return fail(ErrorCode::kInvalidInput, where,
+                    "'" + input + "' of '" + function.name() + "' is read before anything makes it");
     if (node.output_size() == 0 || node.output(0).empty())
       return fail(ErrorCode::kInvalidInput, where, node.op_type() + " of '" + function.name() + "' has no first output");
     for (const auto& output : node.output())
@@ -163,11 +171,13 @@ Status check_pattern(const Rule& rule, const std::string& where) {
   const Names reached = above_first_output(rule.pattern);
   for (const std::string& value : values)
     if (!reached.count(value))
-      return fail(ErrorCode::kInvalidInput, where, "'" + value + "' of the pattern does not lead to its output '" + rule.pattern.output(0) + "'",
+      return fail(ErrorCode::kInvalidInput, where,
+                  "'" + value + "' of the pattern does not lead to its output '" + rule.pattern.output(0) + "'",
                   "the first output is where matching begins");
   for (const auto& constraint : rule.constraints)
     if (!values.count(constraint.value))
-      return fail(ErrorCode::kInvalidInput, constraint.where, "WHERE names '" + constraint.value + "', which the pattern does not have",
+      return fail(ErrorCode::kInvalidInput, constraint.where,
+                  "WHERE names '" + constraint.value + "', which the pattern does not have",
                   suggestion(constraint.value, {values.begin(), values.end()}));
   return {};
 }
@@ -181,19 +191,26 @@ Status check_replacement(const Rule& rule, const std::string& where) {
   if (!std::equal(made.output().begin(), made.output().end(), rule.pattern.output().begin(), rule.pattern.output().end()))
     return fail(ErrorCode::kInvalidInput, where, "pattern and replacement have different outputs");
   if (!writes_attention(rule)) {
-    if (!rule.assumed.empty()) return fail(ErrorCode::kInvalidInput, where, "ASSUME is of attention, and the replacement has none");
+    if (!rule.assumed.empty())
+      return fail(ErrorCode::kInvalidInput, where, "ASSUME is of attention, and the replacement has none");
     return {};
   }
-  const auto attentions = std::count_if(made.node().begin(), made.node().end(), [](const auto& node) { return node.op_type() == "Attention"; });
-  if (attentions != 1) return fail(ErrorCode::kInvalidInput, where, "the replacement has " + std::to_string(attentions) + " Attention nodes", "one is needed");
-  const auto& attention = *std::find_if(made.node().begin(), made.node().end(), [](const auto& node) { return node.op_type() == "Attention"; });
+  const auto attentions =
+      std::count_if(made.node().begin(), made.node().end(), [](const auto& node) { return node.op_type() == "Attention"; });
+  if (attentions != 1)
+    return fail(ErrorCode::kInvalidInput, where, "the replacement has " + std::to_string(attentions) + " Attention nodes",
+                "one is needed");
+  const auto& attention =
+      *std::find_if(made.node().begin(), made.node().end(), [](const auto& node) { return node.op_type() == "Attention"; });
   if (attention.input_size() < 3 || attention.input(0).empty() || attention.input(1).empty() || attention.input(2).empty())
     return fail(ErrorCode::kInvalidInput, where, "the Attention node has no Q, K and V");
   const onnx::NodeProto* maker = maker_of(made, made.output(0));
   while (maker->op_type() != "Attention") {
     const bool is_layout = operator_has(maker->op_type(), Trait::kKeepsAll);
     const onnx::NodeProto* above = is_layout && maker->input_size() > 0 ? maker_of(made, maker->input(0)) : nullptr;
-    if (!above) return fail(ErrorCode::kInvalidInput, where, "'" + made.output(0) + "' comes of " + maker->op_type(), "only Transpose, Reshape and the like may follow the Attention node");
+    if (!above)
+      return fail(ErrorCode::kInvalidInput, where, "'" + made.output(0) + "' comes of " + maker->op_type(),
+                  "only Transpose, Reshape and the like may follow the Attention node");
     maker = above;
   }
   for (const std::string& output : made.output())
@@ -221,8 +238,8 @@ Status check_parameters(const onnx::NodeProto& node, const std::vector<std::stri
   return {};
 }
 
-/// The nodes of FUNCTION, which stand at LINES of the file (null: not known), against the schemas of the opsets that it imports.
-/// PARAMETERS is what its attributes can refer to.
+/// The nodes of FUNCTION, which stand at LINES of the file (null: not known), against the schemas of the opsets that it
+/// imports. PARAMETERS is what its attributes can refer to.
 Status check_operators(const onnx::FunctionProto& function, const std::vector<std::string>& parameters, const int* lines,
                        const std::string& file) {
   for (int i = 0; i < function.node_size(); ++i) {
@@ -232,8 +249,10 @@ Status check_operators(const onnx::FunctionProto& function, const std::vector<st
       return known.domain() == node.domain() || (is_onnx(known.domain()) && is_onnx(node.domain()));
     });
     if (import == function.opset_import().end())
-      return fail(ErrorCode::kInvalidInput, where, node.op_type() + " is of " + (is_onnx(node.domain()) ? "ai.onnx" : "'" + node.domain() + "'") +
-                  ", which opset_import of '" + function.name() + "' does not name", "a line <domain: \"rule\", opset_import: [\"" + node.domain() + "\" : VERSION]>");
+      return fail(ErrorCode::kInvalidInput, where,
+                  node.op_type() + " is of " + (is_onnx(node.domain()) ? "ai.onnx" : "'" + node.domain() + "'") +
+                      ", which opset_import of '" + function.name() + "' does not name",
+                  "a line <domain: \"rule\", opset_import: [\"" + node.domain() + "\" : VERSION]>");
     ATTN_OPT_CHECK(check_operator(node, static_cast<int>(import->version()), where));
     ATTN_OPT_CHECK(check_parameters(node, parameters, where));
   }
@@ -244,7 +263,8 @@ Status check_operators(const onnx::FunctionProto& function, const std::vector<st
 
 bool writes_attention(const Rule& rule) {
   const auto& nodes = rule.replacement.node();
-  return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.op_type() == "Attention" && is_onnx(node.domain()); });
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](const auto& node) { return node.op_type() == "Attention" && is_onnx(node.domain()); });
 }
 
 const onnx::NodeProto* maker_of(const onnx::FunctionProto& function, const std::string& value) {
@@ -260,9 +280,13 @@ Expected<Rule> read_rule(std::string_view text, const std::string& where) {
   std::vector<std::string> order;
   for (auto& function : functions) {
     order.push_back(function.name());
-    if (function.name() == "pattern") rule.pattern = std::move(function);
-    else if (function.name() == "replacement") rule.replacement = std::move(function);
-    else return fail(ErrorCode::kInvalidInput, where, "there is a function '" + function.name() + "'", "a rule has 'pattern' and 'replacement'");
+    if (function.name() == "pattern")
+      rule.pattern = std::move(function);
+    else if (function.name() == "replacement")
+      rule.replacement = std::move(function);
+    else
+      return fail(ErrorCode::kInvalidInput, where, "there is a function '" + function.name() + "'",
+                  "a rule has 'pattern' and 'replacement'");
   }
   if (functions.size() != 2 || rule.pattern.name().empty() || rule.replacement.name().empty())
     return fail(ErrorCode::kInvalidInput, where, "a rule has two functions, 'pattern' and 'replacement'");

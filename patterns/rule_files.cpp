@@ -58,7 +58,8 @@ Expected<Rules> load_rules(const std::vector<std::string>& folders) {
     for (const fs::path& file : files) {
       ATTN_OPT_TRY(Rule rule, read_file(file));
       if (!names.emplace(rule.name).second)
-        return fail(ErrorCode::kInvalidInput, file.string(), "there is another pattern '" + rule.name + "'", "call the rule otherwise");
+        return fail(ErrorCode::kInvalidInput, file.string(), "there is another pattern '" + rule.name + "'",
+                    "call the rule otherwise");
       ATTN_OPT_CHECK(add(std::move(rule), file.string(), rules));
     }
   }

@@ -107,7 +107,8 @@ class RuleMatcher {
  private:
   Matched<RuleBinding> solve(State state) {
     while (!state.claims.empty()) {
-      if (++steps_ > kMaxRuleSteps) return missed("rule.too-many-ways", nullptr, std::to_string(kMaxRuleSteps) + " steps were tried");
+      if (++steps_ > kMaxRuleSteps)
+        return missed("rule.too-many-ways", nullptr, std::to_string(kMaxRuleSteps) + " steps were tried");
       const Claim claim = state.claims.back();
       state.claims.pop_back();
       const onnx::NodeProto* wanted = maker_of(rule_.pattern, claim.name);
@@ -161,8 +162,7 @@ class RuleMatcher {
 
   /// Attributes that the pattern does not mention must have their default.
   Matched<void> fit_attributes(const onnx::NodeProto& wanted, const Node& node, const Claim& claim, State& state) const {
-    const int opset = node.domain().empty() ? view_.onnx_opset(node)
-                                            : view_.opset(*node.graph, std::string(node.domain()));
+    const int opset = node.domain().empty() ? view_.onnx_opset(node) : view_.opset(*node.graph, std::string(node.domain()));
     for (const auto& attribute : wanted.attribute()) {
       const auto* found = attribute_of(node, attribute.name(), opset);
       if (!found) found = parameter_default(attribute.ref_attr_name());
@@ -224,7 +224,8 @@ class RuleMatcher {
       };
       if (constraint.is_constant && !facts_.uniform(value) && !facts_.constant(value)) return violated("is no constant");
       const DataType type = facts_.type(value);
-      if (!constraint.types.empty() && std::find(constraint.types.begin(), constraint.types.end(), type) == constraint.types.end())
+      if (!constraint.types.empty() &&
+          std::find(constraint.types.begin(), constraint.types.end(), type) == constraint.types.end())
         return violated("is " + type_name(type));
       if (!constraint.dims) continue;
       const MaybeShape shape = facts_.shape(value);

@@ -71,7 +71,9 @@ class RuleDraft {
       behind.push_back(node);
     for (auto node = behind.rbegin(); node != behind.rend(); ++node) {
       auto next = axes_after(**node, axes, context_);
-      if (!next) return missed("rule.output", &anchor_, "where " + (*node)->op() + " of " + rule_.name + " puts its axes cannot be told");
+      if (!next)
+        return missed("rule.output", &anchor_,
+                      "where " + (*node)->op() + " of " + rule_.name + " puts its axes cannot be told");
       axes = *std::move(next);
     }
     return axes;
@@ -118,7 +120,8 @@ Expected<std::unique_ptr<Pattern>> parse_rule(std::string_view text, const std::
 
 Expected<std::unique_ptr<Pattern>> pattern_of(Rule rule, const std::string& where) {
   if (!writes_attention(rule))
-    return fail(ErrorCode::kInvalidInput, where, "the replacement has no Attention node: the rule is a rewrite, not a pattern of attention");
+    return fail(ErrorCode::kInvalidInput, where,
+                "the replacement has no Attention node: the rule is a rewrite, not a pattern of attention");
   return std::make_unique<RulePattern>(std::move(rule));
 }
 

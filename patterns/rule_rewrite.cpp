@@ -60,7 +60,8 @@ Expected<std::unique_ptr<Rewrite>> parse_rewrite(std::string_view text, const st
 }
 
 Expected<std::unique_ptr<Rewrite>> rewrite_of(Rule rule, const std::string& where) {
-  if (writes_attention(rule)) return fail(ErrorCode::kInvalidInput, where, "the replacement has an Attention node: the rule is a pattern, not a rewrite");
+  if (writes_attention(rule))
+    return fail(ErrorCode::kInvalidInput, where, "the replacement has an Attention node: the rule is a pattern, not a rewrite");
   return std::make_unique<RuleRewrite>(std::move(rule));
 }
 

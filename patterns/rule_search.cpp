@@ -18,11 +18,13 @@ RuleSearch::RuleSearch(const Rule& rule)
   }
 }
 
-Matched<RuleBinding> RuleSearch::find(const Node& anchor, const ModelGraph& view, Facts& facts, std::string_view nothing) const {
+Matched<RuleBinding> RuleSearch::find(const Node& anchor, const ModelGraph& view, Facts& facts,
+                                      std::string_view nothing) const {
   if (!has_operands(anchor, facts)) return missed(std::string(nothing), &anchor, "");
   auto binding = match_rule(*rule_, anchor, view, facts);
   if (binding) return binding;
-  const bool is_near = binding.error().id != "rule.structure" || 4 * static_cast<int64_t>(binding.error().peeled.size()) >= 3 * nodes_;
+  const bool is_near =
+      binding.error().id != "rule.structure" || 4 * static_cast<int64_t>(binding.error().peeled.size()) >= 3 * nodes_;
   if (!is_near) binding.error().id = nothing;
   return binding;
 }
@@ -48,14 +50,16 @@ Value* value_of_output(const std::string& name, const Rule& rule, const RuleBind
   return binding.nodes.at(maker->output(0))->output(static_cast<size_t>(number));
 }
 
-Matched<GraphBuilder::Attributes> attributes_of(const onnx::NodeProto& proto, const Rule& rule, const RuleBinding& binding, const Node* anchor) {
+Matched<GraphBuilder::Attributes> attributes_of(const onnx::NodeProto& proto, const Rule& rule, const RuleBinding& binding,
+                                                const Node* anchor) {
   GraphBuilder::Attributes attributes;
   for (const auto& attribute : proto.attribute()) {
     attributes.push_back(attribute);
     if (attribute.ref_attr_name().empty()) continue;
     const auto bound = binding.attributes.find(attribute.ref_attr_name());
     if (bound == binding.attributes.end() || bound->second.type() != attribute.type())
-      return missed("rule.parameter", anchor, "'" + attribute.ref_attr_name() + "' of " + rule.name + " has no value of that type");
+      return missed("rule.parameter", anchor,
+                    "'" + attribute.ref_attr_name() + "' of " + rule.name + " has no value of that type");
     attributes.back() = bound->second;
     attributes.back().set_name(attribute.name());
   }

@@ -17,8 +17,8 @@ class RuleSearch {
   explicit RuleSearch(const Rule& rule);
 
   bool is_anchor(const Node& node) const { return is_operator(*anchor_, node); }
-  /// As match_rule(). A miss that got nowhere has the id NOTHING: a rule is tried at every operator like its last, and worth a line
-  /// is only what it fits but for a node in four.
+  /// As match_rule(). A miss that got nowhere has the id NOTHING: a rule is tried at every operator like its last, and worth a
+  /// line is only what it fits but for a node in four.
   Matched<RuleBinding> find(const Node& anchor, const ModelGraph& view, Facts& facts, std::string_view nothing) const;
 
  private:
@@ -34,7 +34,8 @@ class RuleSearch {
 Value* value_of_output(const std::string& name, const Rule& rule, const RuleBinding& binding);
 
 /// The attributes of PROTO, a node of RULE's replacement. Miss: "rule.parameter", at ANCHOR.
-Matched<GraphBuilder::Attributes> attributes_of(const onnx::NodeProto& proto, const Rule& rule, const RuleBinding& binding, const Node* anchor);
+Matched<GraphBuilder::Attributes> attributes_of(const onnx::NodeProto& proto, const Rule& rule, const RuleBinding& binding,
+                                                const Node* anchor);
 
 /// "Op" or "domain::Op".
 std::string operator_of(const onnx::NodeProto& proto);

@@ -24,8 +24,8 @@ struct Bounds {
   std::optional<double> least, most;
 };
 
-/// The number that a Clip has as the input INDEX, or up to opset 10 as the attribute NAME; nullopt if none. Sets IS_KNOWN to false if
-/// it is not known.
+/// The number that a Clip has as the input INDEX, or up to opset 10 as the attribute NAME; nullopt if none. Sets IS_KNOWN to
+/// false if it is not known.
 std::optional<double> clip_bound(const Node& node, size_t index, const char* name, Facts& facts, bool& is_known) {
   if (const auto* attribute = node.attribute(name)) return attribute->f();
   const Value* bound = node.input(static_cast<int>(index));
@@ -68,7 +68,8 @@ std::optional<double> clamp_of(const Bounds& bounds, double absorbing) {
 
 /// A lowest number that scores have at least.
 Matched<ScoreTerm> floor_term(const Bounds& bounds, Node& node, const ScoreWalk& walk, MatchContext& context) {
-  if (!context.facts.shape(*node.outputs[0])) return missed("product.unknown-rank", &node, "the rank of the scores is not known", walk.peeled);
+  if (!context.facts.shape(*node.outputs[0]))
+    return missed("product.unknown-rank", &node, "the rank of the scores is not known", walk.peeled);
   Value* value = bounds.least_value;
   if (!value) value = InnerValues(node, context).build().scalar(*bounds.least, context.facts.type(*node.outputs[0]));
   ATTN_OPT_MATCH(Value * least, placed_term(*value, node, walk, context));
@@ -88,7 +89,8 @@ bool is_one_for_all_keys(const Value& value, const Value& scores, const ScoreLay
 Node* reduction_of(Value& scores, Value& number, Facts& facts) {
   static constexpr std::array kReductions = {"ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp"};
   Node* node = before_float_casts(number, facts).producer;
-  const bool reduces = node && node->input(0) && std::ranges::any_of(kReductions, [&](const char* op_type) { return node->is(op_type); });
+  const bool reduces =
+      node && node->input(0) && std::ranges::any_of(kReductions, [&](const char* op_type) { return node->is(op_type); });
   return reduces && &before_float_casts(*node->inputs[0], facts) == &before_float_casts(scores, facts) ? node : nullptr;
 }
 
@@ -132,8 +134,10 @@ Value* before_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context
   if (!shape || !maker) return nullptr;
   if (Value* exponent = maker != &node ? exponent_of(*node.inputs[0], node, context) : nullptr) return exponent;
   const auto softmax = node.is("LogSoftmax") ? softmax_operator(node, context) : softmax_at(*maker, context);
-  const bool is_whole = softmax && !softmax->divided && softmax->weights.size() == 1 && softmax->sinks.empty() && !softmax->cut_off;
-  return is_whole && softmax->keys && *softmax->keys + axis_of_keys(node, walk, context) + 1 == shape->size() ? softmax->input : nullptr;
+  const bool is_whole =
+      softmax && !softmax->divided && softmax->weights.size() == 1 && softmax->sinks.empty() && !softmax->cut_off;
+  return is_whole && softmax->keys && *softmax->keys + axis_of_keys(node, walk, context) + 1 == shape->size() ? softmax->input
+                                                                                                              : nullptr;
 }
 
 }  // namespace
@@ -143,7 +147,8 @@ Ways peel_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context) {
   const bool is_plain = walk.softcap == 0 && walk.tensor_scales.empty() && !walk.split;
   Value* scores = is_plain ? before_logarithm(node, walk, context) : nullptr;
   if (!scores) return missed("scores.operator", &node, node.op(), walk.peeled);
-  if (walk.sinks) return missed("scores.sinks", &node, "the scores are less by a number of their own, and the sinks are not", walk.peeled);
+  if (walk.sinks)
+    return missed("scores.sinks", &node, "the scores are less by a number of their own, and the sinks are not", walk.peeled);
   ScoreWalk next = step(walk, *scores, node.op() + "(row number)");
   next.lowered = true;
   next.leaves_exp_range |= node.is("Log");
@@ -182,13 +187,16 @@ Ways peel_bound(Node& node, const ScoreWalk& below, MatchContext& context) {
 }
 
 std::optional<ScoreWalk> peel_maximum(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  if (!node.is("Sub") || (walk.split && !walk.split->keeps_keys()) || walk.softcap != 0 || !walk.tensor_scales.empty()) return std::nullopt;
+  if (!node.is("Sub") || (walk.split && !walk.split->keeps_keys()) || walk.softcap != 0 || !walk.tensor_scales.empty())
+    return std::nullopt;
   Value *scores = node.inputs[0], *lowered_by = node.inputs[1];
   const Node* reduction = reduction_of(*scores, *lowered_by, context.facts);
   if (!reduction || !keeps_shape(*node.outputs[0], *scores, context.facts)) return std::nullopt;
   if (!is_one_for_all_keys(*lowered_by, *scores, walk.layout, context.facts)) return std::nullopt;
-  const bool is_of_row = walk.layout.order.empty() && reduced_over_last(reduction->op(), any())(*reduction->outputs[0], context.facts);
-  ScoreWalk next = step(walk, *scores, std::string("Sub(") + (is_of_row ? "row " : "") + (reduction->is("ReduceMax") ? "maximum)" : "number)"));
+  const bool is_of_row =
+      walk.layout.order.empty() && reduced_over_last(reduction->op(), any())(*reduction->outputs[0], context.facts);
+  ScoreWalk next = step(
+      walk, *scores, std::string("Sub(") + (is_of_row ? "row " : "") + (reduction->is("ReduceMax") ? "maximum)" : "number)"));
   next.lowered = true;
   next.lowered_by_largest_of_all = walk.lowered_by_largest_of_all || !is_of_row;
   if (is_read_by(*scores, node, *reduction, context.facts)) next.lowered_value = &canonical(*scores, context.facts);

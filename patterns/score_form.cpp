@@ -45,7 +45,8 @@ std::vector<Literal> known_behind(const ScoreForm& form, size_t index) {
 void append(ScoreForm& form, ScoreCase added) {
   const std::vector<Literal> known = known_behind(form, form.size());
   std::erase_if(added.guard, [&](const Literal& literal) { return contains(known, literal); });
-  const bool is_taken = std::ranges::any_of(form, [&](const ScoreCase& earlier) { return contains_all(added.guard, earlier.guard); });
+  const bool is_taken =
+      std::ranges::any_of(form, [&](const ScoreCase& earlier) { return contains_all(added.guard, earlier.guard); });
   if (is_taken || contradicts(added.guard, added.guard) || contradicts(known, added.guard) || contradicts(known, known)) return;
   if (!form.empty() && are_alike(form.back(), added) && contains_all(form.back().guard, added.guard)) form.pop_back();
   form.push_back(std::move(added));
@@ -124,7 +125,9 @@ std::optional<ScoreForm> selection(const Literal& literal, const ScoreForm& a, c
 
 std::optional<ScoreForm> mapped(const ScoreForm& a, const ScoreForm& b, double (*f)(double, double)) {
   if (!is_numbers(a) || !is_numbers(b)) return std::nullopt;
-  return by_cases(a, b, [f](const ScoreCase& one, const ScoreCase& other) { return std::optional(ScoreCase{{}, 0, f(one.number, other.number)}); });
+  return by_cases(a, b, [f](const ScoreCase& one, const ScoreCase& other) {
+    return std::optional(ScoreCase{{}, 0, f(one.number, other.number)});
+  });
 }
 
 std::optional<ScoreForm> lesser(const ScoreForm& bound, const ScoreForm& form, double below_scores) {

@@ -1,11 +1,12 @@
-// A value on the way from Q K^T to the softmax as what it is made of: in cases, a factor times one CORE and what is added to it.
+// A value on the way from Q K^T to the softmax as what it is made of: in cases, a factor times one CORE and what is added to
+// it.
 //
 //   of the first case that holds      guard       value
 //                                     not m       -1e9 + bias
 //                                     (always)    0.125 * CORE + bias
 //
-// Sums, products with numbers, selections and their compositions are forms again, whatever a mask is spelled by: Where(m, s, f),
-// s * m + (1 - m) * f, s + Where(m, 0, f), Min(s, Where(m, inf, f)). Scores are taken for finite: 0 times a score is 0.
+// Sums, products with numbers, selections and their compositions are forms again, whatever a mask is spelled by: Where(m, s,
+// f), s * m + (1 - m) * f, s + Where(m, 0, f), Min(s, Where(m, inf, f)). Scores are taken for finite: 0 times a score is 0.
 #pragma once
 
 #include <optional>

@@ -55,7 +55,8 @@ Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
   }
   if (!before || !keeps_places)
     return missed("scores.reshape", &node,
-                  shape_text(*node.inputs[0], context.facts) + " to " + shape_text(*node.outputs[0], context.facts), walk.peeled);
+                  shape_text(*node.inputs[0], context.facts) + " to " + shape_text(*node.outputs[0], context.facts),
+                  walk.peeled);
   ScoreWalk next = step(walk, *before, node.op());
   next.frames.push_back(frame_at(node, walk, context));
   if (!walk.layout.order.empty()) next.layout = ScoreLayout::keys_by_queries(context.facts.shape(*before).known().size());
@@ -72,8 +73,8 @@ Ways peel_transpose(Node& node, const ScoreWalk& walk, MatchContext& context) {
   return std::vector{std::move(next)};
 }
 
-/// b * Tanh(x)  =>  softcap * tanh(scale * x / softcap): a factor above it belongs to the cap, one inside to the scale. Tanh is odd:
-/// the sign of b is the scale's.
+/// b * Tanh(x)  =>  softcap * tanh(scale * x / softcap): a factor above it belongs to the cap, one inside to the scale. Tanh is
+/// odd: the sign of b is the scale's.
 Ways peel_softcap(Node& node, const ScoreWalk& below, MatchContext& context) {
   ATTN_OPT_MATCH(const ScoreWalk walk, settled(below, context));
   if (!walk.tensor_scales.empty() || walk.softcap != 0 || walk.scale == 0)
@@ -86,7 +87,8 @@ Ways peel_softcap(Node& node, const ScoreWalk& below, MatchContext& context) {
 /// A maximum that is subtracted, or a form of scores.
 Ways peel_elementwise(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (auto lowered = peel_maximum(node, walk, context)) {
-    if (walk.sinks) return missed("scores.sinks", &node, "the scores are less by a number of their own, and the sinks are not", walk.peeled);
+    if (walk.sinks)
+      return missed("scores.sinks", &node, "the scores are less by a number of their own, and the sinks are not", walk.peeled);
     return std::vector{*std::move(lowered)};
   }
   return peel_form(node, walk, context);
@@ -96,12 +98,29 @@ Ways peel_elementwise(Node& node, const ScoreWalk& walk, MatchContext& context) 
 
 const std::vector<ScorePeel>& score_peels() {
   static const std::vector<ScorePeel> peels = {
-      {"Cast", peel_cast},         {"CastLike", peel_cast},        {"Add", peel_elementwise},   {"Sub", peel_elementwise},
-      {"Sum", peel_elementwise},   {"Mean", peel_elementwise},     {"Neg", peel_elementwise},   {"Where", peel_elementwise},
-      {"Mul", peel_elementwise},   {"Div", peel_elementwise},      {"Max", peel_bound},         {"Min", peel_bound},
-      {"Clip", peel_bound},        {"Reshape", peel_reshape},      {"Squeeze", peel_reshape},   {"Unsqueeze", peel_reshape},   {"Flatten", peel_reshape},
-      {"Transpose", peel_transpose}, {"Concat", peel_sinks},      {"Pad", peel_padding},
-      {"Tanh", peel_softcap},     {"Log", peel_logarithm},    {"LogSoftmax", peel_logarithm},
+      {"Cast", peel_cast},
+      {"CastLike", peel_cast},
+      {"Add", peel_elementwise},
+      {"Sub", peel_elementwise},
+      {"Sum", peel_elementwise},
+      {"Mean", peel_elementwise},
+      {"Neg", peel_elementwise},
+      {"Where", peel_elementwise},
+      {"Mul", peel_elementwise},
+      {"Div", peel_elementwise},
+      {"Max", peel_bound},
+      {"Min", peel_bound},
+      {"Clip", peel_bound},
+      {"Reshape", peel_reshape},
+      {"Squeeze", peel_reshape},
+      {"Unsqueeze", peel_reshape},
+      {"Flatten", peel_reshape},
+      {"Transpose", peel_transpose},
+      {"Concat", peel_sinks},
+      {"Pad", peel_padding},
+      {"Tanh", peel_softcap},
+      {"Log", peel_logarithm},
+      {"LogSoftmax", peel_logarithm},
   };
   return peels;
 }

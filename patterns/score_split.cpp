@@ -50,7 +50,8 @@ class Merger {
   Value* merged(Laid laid) {
     if (split_.keeps_keys()) return with_rows_regrouped(laid);
     const bool reshapes_parts = &canonical(*split_.merges->inputs[0], facts_) == split_.source && !split_.regroups(facts_);
-    if (reshapes_parts && laid.shape == split_.parts) return inner_.build().node("Reshape", {laid.value, split_.merges->inputs[1]});
+    if (reshapes_parts && laid.shape == split_.parts)
+      return inner_.build().node("Reshape", {laid.value, split_.merges->inputs[1]});
     if (!std::ranges::all_of(split_.parts.begin() + std::ssize(split_.merged) - 2, split_.parts.end(),
                              [](const Dim& size) { return size.is_constant(); }))
       return nullptr;
@@ -119,7 +120,8 @@ bool are_summed(const ScoreTerm& one, const ScoreTerm& other) {
   return one.kind == ScoreTerm::Kind::kBias && other.kind == one.kind && other.coefficient == one.coefficient;
 }
 
-/// How PARTS make up (…, L, S): the first LEADING axes what stands before L, ROWS behind them L, the rest S. No rows: they do not.
+/// How PARTS make up (…, L, S): the first LEADING axes what stands before L, ROWS behind them L, the rest S. No rows: they do
+/// not.
 struct PartCounts {
   size_t leading = 0, rows = 0;
 };
@@ -158,7 +160,8 @@ bool ScoreSplit::regroups(Facts& facts) const { return merged != facts.shape(*me
 Value* ScoreSplit::whole_above(Value& value, Facts& facts) const {
   const Dim leading = product_of(merged, 0, merged.size() - 2);
   return regrouped_where(value, facts, [&](const Shape& own) {
-    return own.size() >= 2 && std::equal(own.end() - 2, own.end(), merged.end() - 2) && product_of(own, 0, own.size() - 2) == leading;
+    return own.size() >= 2 && std::equal(own.end() - 2, own.end(), merged.end() - 2) &&
+           product_of(own, 0, own.size() - 2) == leading;
   });
 }
 
@@ -186,7 +189,8 @@ std::optional<ScoreSplit> split_below(Node& node, Facts& facts) {
   return ScoreSplit{&node, source, std::move(merged), parts, counts.rows};
 }
 
-Matched<std::vector<ScoreTerm>> merged_terms(const ScoreSplit& split, std::vector<ScoreTerm> terms, Node& node, MatchContext& context) {
+Matched<std::vector<ScoreTerm>> merged_terms(const ScoreSplit& split, std::vector<ScoreTerm> terms, Node& node,
+                                             MatchContext& context) {
   Merger merger(split, node, context);
   std::vector<ScoreTerm> merged(terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(split.first_term));
   for (size_t i = split.first_term; i < terms.size(); ++i) {
@@ -199,7 +203,8 @@ Matched<std::vector<ScoreTerm>> merged_terms(const ScoreSplit& split, std::vecto
       laid = next ? std::optional(merger.sum(*laid, *next)) : std::nullopt;
     }
     term.value = laid ? merger.merged(*std::move(laid)) : nullptr;
-    if (!term.value) return missed("scores.reshape", &node, "what is added to " + to_string(split.parts) + " cannot be reshaped");
+    if (!term.value)
+      return missed("scores.reshape", &node, "what is added to " + to_string(split.parts) + " cannot be reshaped");
     term.frame = split.merged;
     merged.push_back(std::move(term));
   }

@@ -1,12 +1,13 @@
 // Scores whose queries and keys are told apart into several axes for a while.
 //
-//   (…, L, S)  ─ Reshape ─  (…, h, w, h', w')  ─ Add rel_h (…, h, w, h', 1) ─ Add rel_w (…, h, w, 1, w')  ─ Reshape ─  (…, L, S)
+//   (…, L, S)  ─ Reshape ─  (…, h, w, h', w')  ─ Add rel_h (…, h, w, h', 1) ─ Add rel_w (…, h, w, 1, w')  ─ Reshape ─  (…, L,
+//   S)
 //
 // as the decomposed relative positions of images are added (SAM, ViTDet). What was laid over the scores in between becomes
 // terms of (…, L, S): biases are added up, all are reshaped in unplaced nodes.
 //
-// Rows alone may also be regrouped until behind the softmax, which takes each row by itself: (B, L*H, S) as (B, L, H, S), or (…, S)
-// as (-1, S).
+// Rows alone may also be regrouped until behind the softmax, which takes each row by itself: (B, L*H, S) as (B, L, H, S), or
+// (…, S) as (-1, S).
 #pragma once
 
 #include <optional>
@@ -17,11 +18,12 @@
 namespace attn_opt {
 
 struct ScoreSplit {
-  Node* merges = nullptr;  ///< the Reshape to (…, L, S), whose leading axes may be others than those of MERGED; null: behind the softmax
-  Value* source = nullptr; ///< what is reshaped, of shape PARTS
-  Shape merged, parts;     ///< (…, L, S) and above it, with the same leading axes
-  size_t rows = 0;         ///< how many axes of PARTS are L, behind the leading ones; those that follow are S. 0: rows are regrouped
-  size_t first_term = 0;   ///< of the terms that were met since
+  Node* merges =
+      nullptr;  ///< the Reshape to (…, L, S), whose leading axes may be others than those of MERGED; null: behind the softmax
+  Value* source = nullptr;  ///< what is reshaped, of shape PARTS
+  Shape merged, parts;      ///< (…, L, S) and above it, with the same leading axes
+  size_t rows = 0;  ///< how many axes of PARTS are L, behind the leading ones; those that follow are S. 0: rows are regrouped
+  size_t first_term = 0;  ///< of the terms that were met since
 
   /// True if the keys are one axis as they were.
   bool keeps_keys() const { return !merges; }
@@ -40,6 +42,7 @@ ScoreSplit rows_regrouped(Shape parts, Shape merged);
 std::optional<ScoreSplit> split_below(Node& node, Facts& facts);
 
 /// TERMS of SPLIT as such of the scores that NODE splits. Miss "scores.reshape".
-Matched<std::vector<ScoreTerm>> merged_terms(const ScoreSplit& split, std::vector<ScoreTerm> terms, Node& node, MatchContext& context);
+Matched<std::vector<ScoreTerm>> merged_terms(const ScoreSplit& split, std::vector<ScoreTerm> terms, Node& node,
+                                             MatchContext& context);
 
 }  // namespace attn_opt

@@ -67,7 +67,8 @@ class ScoreWalker {
         // What is no Q K^T may be a bias of the scores that another operand of an addition holds.
         ATTN_OPT_DONE(score_product(*node, walk.layout, context_));
         ATTN_OPT_MATCH(walk, settled(std::move(walk), context_));
-        if (walk.cut_off && !walk.cut_off->is_none()) return missed("scores.sinks", node, "no sinks are what is cut off the probabilities", walk.peeled);
+        if (walk.cut_off && !walk.cut_off->is_none())
+          return missed("scores.sinks", node, "no sinks are what is cut off the probabilities", walk.peeled);
         return walk;
       }
       if (node->is("DequantizeLinear"))
@@ -87,7 +88,8 @@ class ScoreWalker {
     if (&seen == walk.lowered_value) return;
     Value* value = read_copy(*walk.value, seen, context_.facts);
     if (value)
-      walk.read.push_back({value, walk.scale * scale_of(walk.form), walk.softcap, walk.layout.order.empty(), walk.tensor_scales.size(), walk.changes});
+      walk.read.push_back({value, walk.scale * scale_of(walk.form), walk.softcap, walk.layout.order.empty(),
+                           walk.tensor_scales.size(), walk.changes});
   }
 
   Matched<ScoreWalk> first_of(const std::vector<ScoreWalk>& ways) {
@@ -115,7 +117,8 @@ void narrow(ScoreForm& form, const CutColumns& columns) {
 
 }  // namespace
 
-Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, ScoreLayout layout, ScoresEnd end, MatchContext& context) {
+Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, ScoreLayout layout, ScoresEnd end,
+                               MatchContext& context) {
   ScoreWalk start;
   start.cut_off = end.cut_off;
   start.split = std::move(end.split);

@@ -33,7 +33,7 @@ struct ScoreWalk {
   size_t changes = 0;            ///< steps that did more than scale
   double scale = 1;
   double softcap = 0;
-  ScoreLayout layout;       ///< of VALUE; terms and factors are placed already
+  ScoreLayout layout;               ///< of VALUE; terms and factors are placed already
   std::optional<ScoreSplit> split;  ///< VALUE has its axes for queries and keys
   std::vector<TensorScale> tensor_scales;
   std::vector<ScoreTerm> terms;  ///< outermost first
@@ -42,11 +42,11 @@ struct ScoreWalk {
   std::optional<double> clamp;   ///< see Sdpa
   bool lowered = false;          ///< the maximum of a row, or of all, was subtracted
   bool lowered_by_largest_of_all = false;
-  bool leaves_exp_range = false; ///< exp() was taken of them on the way
-  bool lies_above_fill = false;  ///< the lesser of scores and a fill was taken
+  bool leaves_exp_range = false;         ///< exp() was taken of them on the way
+  bool lies_above_fill = false;          ///< the lesser of scores and a fill was taken
   const Value* lowered_value = nullptr;  ///< read by nothing but the maximum and what subtracts it
-  std::optional<CutColumns> cut_off;  ///< behind the softmax, and not found beside the scores yet
-  std::optional<JoinedSinks> sinks;   ///< what was found there
+  std::optional<CutColumns> cut_off;     ///< behind the softmax, and not found beside the scores yet
+  std::optional<JoinedSinks> sinks;      ///< what was found there
   std::vector<std::string> peeled;
 };
 
@@ -55,12 +55,13 @@ struct ScoresEnd {
   std::optional<CutColumns> cut_off;
   std::optional<ScoreSplit> split;  ///< rows that are regrouped there
   std::vector<Value*> sinks;        ///< columns that the softmax runs over as well
-  bool drops_sinks = false;         ///< what is cut off is no more when masks are laid over the rest, which is divided by its sum
+  bool drops_sinks = false;  ///< what is cut off is no more when masks are laid over the rest, which is divided by its sum
 };
 
-/// Peels from SOFTMAX_INPUT of LAYOUT, which the softmax takes as FORM and of which END becomes the product's operand, to a MatMul or
-/// Einsum whose result the walk's VALUE then is. Misses: "scores.*".
-Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, ScoreLayout layout, ScoresEnd end, MatchContext& context);
+/// Peels from SOFTMAX_INPUT of LAYOUT, which the softmax takes as FORM and of which END becomes the product's operand, to a
+/// MatMul or Einsum whose result the walk's VALUE then is. Misses: "scores.*".
+Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, ScoreLayout layout, ScoresEnd end,
+                               MatchContext& context);
 
 /// The value that qk_matmul_output can make.
 struct ScoresOutput {

@@ -14,16 +14,20 @@ namespace attn_opt {
 namespace {
 
 /// True if ONE is the core as it is, or a number.
-bool is_hidden_or_core(const ScoreCase& one) { return one.addends.empty() && (one.scale == 0 || (one.scale == 1 && one.number == 0)); }
+bool is_hidden_or_core(const ScoreCase& one) {
+  return one.addends.empty() && (one.scale == 0 || (one.scale == 1 && one.number == 0));
+}
 
 bool same_cases(const ScoreForm& one, const ScoreForm& other) {
-  return std::ranges::equal(one, other, [](const ScoreCase& a, const ScoreCase& b) { return a.guard == b.guard && a.scale == b.scale; });
+  return std::ranges::equal(one, other,
+                            [](const ScoreCase& a, const ScoreCase& b) { return a.guard == b.guard && a.scale == b.scale; });
 }
 
 /// True if VALUE is one number for each row, along the axis KEYS before the last, of SCORES.
 bool is_one_a_row(const Value& value, const Value& scores, size_t keys, Facts& facts) {
   const MaybeShape own = facts.shape(value), whole = facts.shape(scores);
-  return own && whole && own->size() == whole->size() && own->size() > std::max<size_t>(1, keys) && (*own)[own->size() - 1 - keys].is(1);
+  return own && whole && own->size() == whole->size() && own->size() > std::max<size_t>(1, keys) &&
+         (*own)[own->size() - 1 - keys].is(1);
 }
 
 /// The softmax along the axis KEYS before the last whose exponentials are those of POWER, KEPT of which are kept. What each row
@@ -47,7 +51,8 @@ SoftmaxSite softmax_of(const Exponent& power, size_t keys, const ScoreForm& kept
     site.exponent_offset = number_added * power.factor;
   } else if (difference(any(&scores), one_a_row)(exponent, facts)) {
     site.lowered_by = lowered_by;
-    Value* rows = is_highest ? nullptr : reduced_rows("ReduceMax", *lowered_by, facts.shape(*scores).known().size(), facts, keys);
+    Value* rows =
+        is_highest ? nullptr : reduced_rows("ReduceMax", *lowered_by, facts.shape(*scores).known().size(), facts, keys);
     const auto hidden = rows ? hidden_in(*rows, *scores, reader, context) : std::nullopt;
     // Scores that are kept may lie far below the largest of all.
     if (power.factor > 0 && (is_highest ? kept.size() == 1 : hidden && same_cases(*hidden, kept))) site.exponent_offset.reset();
@@ -65,7 +70,8 @@ bool vanish_without_keys(const Weights& weights, const SoftmaxSite& softmax, Fac
   const bool is_of_kept = reduced_axis_of("ReduceMax", *softmax.lowered_by, *softmax.input, facts).has_value();
   double bound = -INFINITY;
   Value& maximum = before_float_casts(*softmax.lowered_by, facts);
-  const bool is_bounded = op("Where", {})(maximum, facts) || (commuted("Max", any(), number(&bound))(maximum, facts) && std::isfinite(bound));
+  const bool is_bounded =
+      op("Where", {})(maximum, facts) || (commuted("Max", any(), number(&bound))(maximum, facts) && std::isfinite(bound));
   return weights.exponent.factor > 0 && is_of_kept && (is_bounded || weights.form.size() > 1);
 }
 
@@ -76,7 +82,9 @@ bool is_largest_beside(const SoftmaxSite& softmax, Facts& facts) {
   for (const bool is_first : {true, false}) {
     Value** const first = is_first ? &largest : &sink;
     Value** const second = is_first ? &sink : &largest;
-    if (!op("Max", {any(first), any(second)})(before_float_casts(*maximum, facts), facts) || !reduced_axis_of("ReduceMax", *largest, *softmax.input, facts)) continue;
+    if (!op("Max", {any(first), any(second)})(before_float_casts(*maximum, facts), facts) ||
+        !reduced_axis_of("ReduceMax", *largest, *softmax.input, facts))
+      continue;
     const auto number = facts.uniform(*sink);
     return number ? number == facts.uniform(*softmax.sinks[0]) : &unmoved(*sink, facts) == &unmoved(*softmax.sinks[0], facts);
   }
@@ -84,8 +92,9 @@ bool is_largest_beside(const SoftmaxSite& softmax, Facts& facts) {
          reduced_axis_of("ReduceMax", *largest, *softmax.input, facts);
 }
 
-/// The softmax along the axis KEYS before the last of WEIGHTS of another softmax, divided by their SUM; nullopt if that was taken along
-/// another axis, or if the sum may be as small as what is added to it. What was cut off in front of the sum has no share in it.
+/// The softmax along the axis KEYS before the last of WEIGHTS of another softmax, divided by their SUM; nullopt if that was
+/// taken along another axis, or if the sum may be as small as what is added to it. What was cut off in front of the sum has no
+/// share in it.
 std::optional<SoftmaxSite> softmax_again(const RowSum& sum, size_t keys, const Weights& weights) {
   SoftmaxSite site = *weights.softmax;
   auto form = substituted(weights.form, site.weights);
@@ -122,7 +131,8 @@ std::optional<ScoreForm> hidden_in(Value& masked, Value& scores, Node& reader, M
   return form && std::ranges::all_of(*form, is_hidden_or_core) ? form : std::nullopt;
 }
 
-std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const Weights& read, bool swapped, Node& node, MatchContext& context) {
+std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const Weights& read, bool swapped, Node& node,
+                                  MatchContext& context) {
   constexpr double kRounding = 1e-6;
   Facts& facts = context.facts;
   const auto axis = axis_in(sum.rows, terms, swapped, facts);
@@ -134,7 +144,8 @@ std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const Weights
   return axis_in(rows, terms, swapped, facts);
 }
 
-std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const Weights& weights, Node& node, MatchContext& context) {
+std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const Weights& weights, Node& node,
+                                        MatchContext& context) {
   if (weights.softmax) return softmax_again(sum, keys, weights);
   SoftmaxSite site = softmax_of(weights.exponent, keys, weights.form, node, context);
   if (sum.is_inexact && site.exponent_offset) return std::nullopt;
@@ -143,7 +154,8 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const We
   for (AddedToSum added : sum.others) {
     added.raised -= std::log(weights.factor / sum.factor);
     const SummedRows rows{rank, rank - 1 - keys, context.facts.type(*sum.rows.value)};
-    Value* column = column_of(added, {site.lowered_by, -site.exponent_offset.value_or(0), weights.exponent.factor}, rows, node, context);
+    Value* column =
+        column_of(added, {site.lowered_by, -site.exponent_offset.value_or(0), weights.exponent.factor}, rows, node, context);
     if (!column) return std::nullopt;
     site.sinks.push_back(column);
   }
@@ -161,8 +173,8 @@ Value* masked_alike(Value& made, const Weights& weights, MatchContext& context) 
   const auto masked = FormReader(*node, context).in_terms_of(made, *node->outputs[0]);
   const MaybeShape before = context.facts.shape(made), after = context.facts.shape(*node->outputs[0]);
   const bool is_mask = masked && before && after && *before == *after && std::ranges::all_of(*masked, [](const ScoreCase& one) {
-    return one.number == 0 && is_hidden_or_core(one);
-  });
+                         return one.number == 0 && is_hidden_or_core(one);
+                       });
   return is_mask && same_cases(*masked, weights.form) ? node->outputs[0] : nullptr;
 }
 

@@ -62,8 +62,8 @@ Matched<ScoreWalk> before_sinks(Node& node, const ScoreWalk& below, MatchContext
   return walk;
 }
 
-/// WALK above NODE, which puts SINKS in their places, beside those that were found before: the softmax adds up columns in any order, and
-/// order matters only to what is laid over all of them.
+/// WALK above NODE, which puts SINKS in their places, beside those that were found before: the softmax adds up columns in any
+/// order, and order matters only to what is laid over all of them.
 Matched<ScoreWalk> with_sinks(Node& node, const ScoreWalk& walk, const Beside& found, MatchContext& context) {
   const std::optional<JoinedSinks>& outer = walk.sinks;
   if (outer && (outer->scale != walk.scale || outer->terms != walk.terms.size()))
@@ -102,10 +102,12 @@ Ways peel_padding(Node& node, const ScoreWalk& below, MatchContext& context) {
   ATTN_OPT_MATCH(const ScoreWalk walk, before_sinks(node, below, context));
   const MaybeShape after = context.facts.shape(*node.outputs[0]);
   const size_t rank = after ? after->size() : 0;
-  const auto added = after ? padded_columns(node, rank - 1 - static_cast<size_t>(axis_of_keys(walk, rank)), context.facts) : std::nullopt;
+  const auto added =
+      after ? padded_columns(node, rank - 1 - static_cast<size_t>(axis_of_keys(walk, rank)), context.facts) : std::nullopt;
   const auto number = node.input(2) ? context.facts.uniform(*node.inputs[2]) : std::optional(0.0);
   const bool is_cut_off = added && added->in_front == walk.cut_off->in_front && added->behind == walk.cut_off->behind;
-  if (!is_cut_off || !number || walk.sinks) return missed("scores.sinks", &node, "other columns beside the scores than are cut off", walk.peeled);
+  if (!is_cut_off || !number || walk.sinks)
+    return missed("scores.sinks", &node, "other columns beside the scores than are cut off", walk.peeled);
   if (*number == -INFINITY && walk.terms.empty()) {
     ScoreWalk next = step(walk, *node.inputs[0], "Pad(nothing)");
     next.cut_off = CutColumns();
@@ -126,7 +128,8 @@ Matched<JoinedSinks> sinks_beside(std::vector<Value*> columns, const ScoreWalk& 
   const DataType type = context.facts.type(*walk.value);
   InnerValues inner(node, context);
   for (Value*& column : columns) {
-    if (context.facts.type(*column) != type) column = inner.build().node("Cast", {column}, {GraphBuilder::attribute("to", int64_t{type})});
+    if (context.facts.type(*column) != type)
+      column = inner.build().node("Cast", {column}, {GraphBuilder::attribute("to", int64_t{type})});
     ATTN_OPT_MATCH(column, placed_term(*column, node, walk, context));
     if (context.facts.shape(*column).known() != context.facts.shape(*columns[0]).known())
       return missed("scores.sinks", &node, "sinks of several shapes");

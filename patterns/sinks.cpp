@@ -76,8 +76,8 @@ std::optional<size_t> row_axis(const OperandView& view) {
   return std::nullopt;
 }
 
-/// The furthest view of OPERAND, perhaps of one that is multiplied with a number, that has all rows on an axis of their own; null if
-/// none has.
+/// The furthest view of OPERAND, perhaps of one that is multiplied with a number, that has all rows on an axis of their own;
+/// null if none has.
 const OperandView* widest_view(const Operand& operand, bool may_scale) {
   const auto fits = [&](const OperandView& view) { return !view.past && row_axis(view) && (may_scale || view.scale == 1); };
   const auto found = std::find_if(operand.views.rbegin(), operand.views.rend(), fits);
@@ -110,14 +110,16 @@ struct KeyCount {
 };
 
 /// TERM, of the keys, which is nothing to the sinks.
-Matched<void> widen(ScoreTerm& term, const SinkColumns& columns, const KeyCount& keys, Padding& padding, Node& reader, MatchContext& context) {
+Matched<void> widen(ScoreTerm& term, const SinkColumns& columns, const KeyCount& keys, Padding& padding, Node& reader,
+                    MatchContext& context) {
   const auto miss = [&](const char* why) { return missed("scores.sinks", &reader, why); };
   if (!term.parts.values.empty()) return miss("beside a bias of split scores");
   const MaybeShape shape = context.facts.shape(*term.value);
   if (!shape || term.frame.empty()) return miss("beside a mask whose rank is not known");
   if (term.kind == ScoreTerm::Kind::kFloor) {
     // The keys of sinks have scores of 0, which are above every floor.
-    if (std::ranges::any_of(*shape, [](const Dim& size) { return !size.is(1); })) return miss("beside a floor that is no number");
+    if (std::ranges::any_of(*shape, [](const Dim& size) { return !size.is(1); }))
+      return miss("beside a floor that is no number");
     term.frame.back() = term.frame.back() + columns.count;
     return {};
   }
@@ -143,7 +145,8 @@ Matched<void> add_sinks(const JoinedSinks& sinks, Sdpa& sdpa, Node& reader, Matc
   const KeyCount count{values->axes.size(Role::kRow), count_of(*values, *row_axis(*values), padding)};
   const Dim all = count.size + columns.count;
   const auto outer = sdpa.terms.end() - static_cast<std::ptrdiff_t>(sinks.terms);
-  for (auto term = sdpa.terms.begin(); term != outer; ++term) ATTN_OPT_DONE(widen(*term, columns, count, padding, reader, context));
+  for (auto term = sdpa.terms.begin(); term != outer; ++term)
+    ATTN_OPT_DONE(widen(*term, columns, count, padding, reader, context));
   Value* added = padding.among_keys(column, count.value);
   const Shape frame{sdpa.batch, sdpa.query_heads, sdpa.q.views.front().axes.size(Role::kRow), all};
   for (Operand* operand : {&sdpa.k, &sdpa.v}) {
@@ -166,12 +169,12 @@ Matched<void> add_sinks(const JoinedSinks& sinks, Sdpa& sdpa, Node& reader, Matc
 void assume_of_sinks(const JoinedSinks& sinks, Sdpa& sdpa, MatchContext& context) {
   const Tensor* numbers = context.facts.constant(unexpanded(*sinks.value, sinks.columns.count, context.facts));
   const auto is_near_zero = [&](double number) { return std::abs(sinks.scale * number) <= kFarFromFills; };
-  if (numbers && sinks.terms == 0 && std::ranges::all_of(numbers->cast(onnx::TensorProto::DOUBLE)->data<double>(), is_near_zero))
+  if (numbers && sinks.terms == 0 &&
+      std::ranges::all_of(numbers->cast(onnx::TensorProto::DOUBLE)->data<double>(), is_near_zero))
     for (Precondition& condition : sdpa.preconditions)
       if (condition.id == "rows-keep-a-key") condition = {condition.id, true, "the sinks are kept"};
-  const bool is_assumed = std::ranges::any_of(sdpa.preconditions, [](const Precondition& condition) {
-    return condition.id == "scores-finite" && !condition.proven;
-  });
+  const bool is_assumed = std::ranges::any_of(
+      sdpa.preconditions, [](const Precondition& condition) { return condition.id == "scores-finite" && !condition.proven; });
   if (!is_assumed) assume("scores-finite", "keys of zeros stand for sinks", sdpa);
 }
 

@@ -4,8 +4,8 @@
 //                     Concat ─ Softmax ─ Slice (…, L, S) ─ product with V
 //   sinks (…, L, W) ──┘
 //
-// To the operator they are W more keys and values of zeros: the keys give scores of 0, to which the mask adds the sinks, and the
-// values nothing.
+// To the operator they are W more keys and values of zeros: the keys give scores of 0, to which the mask adds the sinks, and
+// the values nothing.
 #pragma once
 
 #include <optional>
@@ -28,8 +28,8 @@ struct JoinedSinks {
   size_t terms = 0;  ///< how many of the terms, from the outermost on, were laid over both
 };
 
-/// Makes SDPA, of the scores beside SINKS, that of both: in Q K^T, in V and in all that is added to the scores alone. READER stands
-/// below them. Miss "scores.sinks".
+/// Makes SDPA, of the scores beside SINKS, that of both: in Q K^T, in V and in all that is added to the scores alone. READER
+/// stands below them. Miss "scores.sinks".
 Matched<void> add_sinks(const JoinedSinks& sinks, Sdpa& sdpa, Node& reader, MatchContext& context);
 
 /// Enters what SDPA with SINKS needs, once its preconditions are known: no row is without a key where nothing masks the sinks.

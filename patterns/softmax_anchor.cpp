@@ -28,7 +28,8 @@ bool flattens(const Node& node, MatchContext& context) { return context.view.ops
 std::optional<SoftmaxSite> share_of(Value& terms, Node& node, size_t numerator, MatchContext& context) {
   const auto read = weights_in(terms, node, context);
   if (!read) return std::nullopt;
-  const auto sum = row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), node, context);
+  const auto sum =
+      row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), node, context);
   auto site = sum ? share(terms, *read, *sum, node, context) : std::nullopt;
   Value& rest = canonical(*node.inputs[numerator], context.facts);
   if (!site || &rest == &canonical(terms, context.facts)) return site;
@@ -56,7 +57,9 @@ Value& uncast(Value& operand, bool& swapped, Facts& facts) {
   Value* value = &canonical(operand, facts);
   for (int layer = 0; layer < kMaxLayers && value->producer; ++layer) {
     Node& node = *value->producer;
-    Value* source = node.is("Cast") ? &canonical(*node.inputs[0], facts) : node.is("Transpose") ? swapped_from(node, facts) : nullptr;
+    Value* source = node.is("Cast")        ? &canonical(*node.inputs[0], facts)
+                    : node.is("Transpose") ? swapped_from(node, facts)
+                                           : nullptr;
     if (!source) break;
     swapped = swapped != node.is("Transpose");
     value = source;
@@ -77,7 +80,8 @@ std::optional<SoftmaxSite> normalised(Node& node, MatchContext& context) {
 std::optional<SoftmaxSite> divided_by_sum_of(Value& terms, Node& node, size_t numerator, MatchContext& context) {
   const auto read = weights_in(terms, node, context);
   if (!read) return std::nullopt;
-  const auto sum = row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), node, context);
+  const auto sum =
+      row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), node, context);
   for (const bool swapped : {false, true}) {
     const auto features = sum ? summed_axis(*sum, terms, *read, swapped, node, context) : std::nullopt;
     if (!features || *features > 1) continue;
@@ -104,7 +108,8 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
     bool is_turned = false;
     Value& terms = uncut(uncast(*operand, is_turned, facts), facts);
     auto site = divided_by_sum_of(terms, node, numerator, context);
-    Value* exponential = site ? nullptr : nearest_source(terms, [&](Value& source) { return is_exponential(source, facts); }, facts);
+    Value* exponential =
+        site ? nullptr : nearest_source(terms, [&](Value& source) { return is_exponential(source, facts); }, facts);
     if (exponential && exponential != &terms) site = divided_by_sum_of(*exponential, node, numerator, context);
     if (!site) continue;
     site->product = product;
@@ -124,7 +129,8 @@ std::optional<SoftmaxSite> less_logarithm(Value& scores, Value& lowered_by, doub
   const auto divided = [&](Value* exponent, Value& log) -> std::optional<SoftmaxSite> {
     const auto sum = row_sum_of_log(log, factor, shape->size(), node, context);
     if (!sum) return std::nullopt;
-    Value& terms = *(factor == 1 ? InnerValues(node, context).build().node("Exp", {exponent}) : InnerValues(node, context).again(node, 1, exponent));
+    Value& terms = *(factor == 1 ? InnerValues(node, context).build().node("Exp", {exponent})
+                                 : InnerValues(node, context).again(node, 1, exponent));
     const auto read = weights_in(terms, node, context);
     return read ? share(terms, *read, *sum, node, context) : std::nullopt;
   };
@@ -139,7 +145,8 @@ std::optional<SoftmaxSite> less_logarithm(Value& scores, Value& lowered_by, doub
 /// Exponentials RESULT of SCORES less LOWERED_BY, the logarithm of sums of those that a mask leaves, which is laid over RESULT.
 ///
 ///   m ? exp(x - lse(m ? x : -inf)) : 0  =>  softmax(m ? x : -inf)
-std::optional<SoftmaxSite> masked_exponential(Value& scores, Value& lowered_by, Value& result, Node& node, MatchContext& context) {
+std::optional<SoftmaxSite> masked_exponential(Value& scores, Value& lowered_by, Value& result, Node& node,
+                                              MatchContext& context) {
   const MaybeShape shape = context.facts.shape(scores);
   Value* rows = shape && !shape->empty() ? reduced_rows("ReduceLogSumExp", lowered_by, shape->size(), context.facts) : nullptr;
   const auto hidden = rows ? hidden_in(*rows, scores, node, context) : std::nullopt;
@@ -182,8 +189,9 @@ Value* guarded(Value& shares, Value& is_positive, Facts& facts) {
   const Readers readers = readers_of(shares, facts);
   Value* whole = readers.only_one() && readers.all[0].node ? readers.all[0].node->output(0) : nullptr;
   Value *condition = &is_positive, *kept = &shares;
-  const bool is_guard = whole && either({op("Where", {same(&condition), same(&kept), number_is(0)}),
-                                         op("Where", {op("Not", {same(&condition)}), number_is(0), same(&kept)})})(*whole, facts);
+  const bool is_guard =
+      whole && either({op("Where", {same(&condition), same(&kept), number_is(0)}),
+                       op("Where", {op("Not", {same(&condition)}), number_is(0), same(&kept)})})(*whole, facts);
   return is_guard ? whole : nullptr;
 }
 
@@ -209,7 +217,8 @@ std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
   const bool is_copy = canonical(*node.outputs[0], context.facts).producer != &node;
   if (is_copy) return std::nullopt;
   auto site = is_exponential(*node.outputs[0], context.facts) ? exponential(node, context) : std::nullopt;
-  if (!site && !node.is("Exp") && !node.is("Pow")) site = node.is("LpNormalization") ? normalised(node, context) : quotient(node, context);
+  if (!site && !node.is("Exp") && !node.is("Pow"))
+    site = node.is("LpNormalization") ? normalised(node, context) : quotient(node, context);
   if (site) {
     Value* rows = site->is_positive ? guarded(*node.outputs[0], *site->is_positive, context.facts) : nullptr;
     if (!site->output) site->output = rows ? rows : node.outputs[0];
@@ -233,7 +242,8 @@ Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& 
   const bool is_flattened = softmax.normaliser && flattens(*node, context);
   if (own == keys && (own == last || !is_flattened)) return {};
   if (own == last)
-    return missed("product.probabilities-on-wrong-side", node, "the product with V does not sum over the last axis of the softmax");
+    return missed("product.probabilities-on-wrong-side", node,
+                  "the product with V does not sum over the last axis of the softmax");
   return missed("softmax.axis", node, "axis " + std::to_string(own) + " of " + to_string(*shape) + " is not that of the keys");
 }
 

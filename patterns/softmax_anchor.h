@@ -15,22 +15,22 @@ namespace attn_opt {
 struct SoftmaxSite {
   Value* input = nullptr;
   Value* output = nullptr;
-  const Node* normaliser = nullptr;       ///< Softmax or LogSoftmax; null: written out
-  std::optional<size_t> keys = 0;         ///< how many axes lie behind the one it runs over; nullopt where the rank is not known
-  std::optional<double> exponent_offset;  ///< see Sdpa
-  Value* lowered_by = nullptr;            ///< what each row was less by before exp() was taken
-  std::vector<Value*> sinks = {};         ///< columns beside INPUT, which has none of them (written_sinks.h)
-  std::optional<CutColumns> cut_off = {}; ///< of those of INPUT, which OUTPUT lacks
-  bool drops_sinks = false;               ///< what was cut off has no share in the sum
-  Value* is_positive = nullptr;           ///< the booleans that a sum of 0 was told by
-  bool guards_nan = false;                ///< rows that are NaN are 0
-  bool guards_empty_rows = false;         ///< rows whose exponentials are all 0 are 0
-  const Node* sum = nullptr;              ///< what adds up OUTPUT, which are exponentials then, for the division behind V
-  const Node* product = nullptr;          ///< of OUTPUT and V
-  ScoreForm weights = core_form();        ///< INPUT, and -inf where the exponentials were masked
-  Value* divided = nullptr;               ///< the product, or its last two axes SWAPPED, divided by the sum
+  const Node* normaliser = nullptr;  ///< Softmax or LogSoftmax; null: written out
+  std::optional<size_t> keys = 0;    ///< how many axes lie behind the one it runs over; nullopt where the rank is not known
+  std::optional<double> exponent_offset;   ///< see Sdpa
+  Value* lowered_by = nullptr;             ///< what each row was less by before exp() was taken
+  std::vector<Value*> sinks = {};          ///< columns beside INPUT, which has none of them (written_sinks.h)
+  std::optional<CutColumns> cut_off = {};  ///< of those of INPUT, which OUTPUT lacks
+  bool drops_sinks = false;                ///< what was cut off has no share in the sum
+  Value* is_positive = nullptr;            ///< the booleans that a sum of 0 was told by
+  bool guards_nan = false;                 ///< rows that are NaN are 0
+  bool guards_empty_rows = false;          ///< rows whose exponentials are all 0 are 0
+  const Node* sum = nullptr;               ///< what adds up OUTPUT, which are exponentials then, for the division behind V
+  const Node* product = nullptr;           ///< of OUTPUT and V
+  ScoreForm weights = core_form();         ///< INPUT, and -inf where the exponentials were masked
+  Value* divided = nullptr;                ///< the product, or its last two axes SWAPPED, divided by the sum
   bool swapped = false;
-  size_t features = 0;                    ///< how many axes of DIVIDED lie behind the one where the sums have the size 1
+  size_t features = 0;  ///< how many axes of DIVIDED lie behind the one where the sums have the size 1
 };
 
 /// Cheap: true for Softmax, and for nodes that may end a written-out one.
@@ -43,9 +43,10 @@ bool may_be_softmax(const Node& node);
 ///   Exp(LogSoftmax(x))      Exp(e - Log(ReduceSum(Exp(e))))      Exp(x - (m + Log(ReduceSum(Exp(x - m)))))
 ///   Exp(x - ReduceLogSumExp(x))      Exp(e - ReduceLogSum(Exp(e)))
 ///
-/// where e is x - ReduceMax(x), x less any number for each row, x with a number added, or x, and Exp(e) may be masked by Where or by
-/// ones and zeros before it is summed up, be a product of exponentials (exponentials.h) or a softmax (weights.h), and be computed anew for
-/// the sum (row_sum.h). Sums and maxima may be taken in another floating type, and sinks added to the sum (written_sinks.h).
+/// where e is x - ReduceMax(x), x less any number for each row, x with a number added, or x, and Exp(e) may be masked by Where
+/// or by ones and zeros before it is summed up, be a product of exponentials (exponentials.h) or a softmax (weights.h), and be
+/// computed anew for the sum (row_sum.h). Sums and maxima may be taken in another floating type, and sinks added to the sum
+/// (written_sinks.h).
 std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context);
 
 /// The softmax that NODE, a Softmax or LogSoftmax, takes.

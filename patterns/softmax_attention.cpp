@@ -7,8 +7,8 @@
 //                              MatMul ─ transpose, reshape ─ Y
 //   V ─────────────────────────┘
 //
-// Anchored at the softmax: down to the product with V, up to the product of Q and K, then up from Q, K and V. Where several products
-// read the probabilities, each is an attention of the same scores; all but the first are anchors themselves.
+// Anchored at the softmax: down to the product with V, up to the product of Q and K, then up from Q, K and V. Where several
+// products read the probabilities, each is an attention of the same scores; all but the first are anchors themselves.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -115,7 +115,8 @@ Matched<std::vector<OutputStep>> output_steps(const ProbabilityWalk& walk, const
 }
 
 /// The layout that OUTPUT, the softmax's result, must have for what PRODUCT makes of it to be attention.
-ScoreLayout layout_at_softmax(const ProbabilityWalk& walk, const ScoreLayout& at_product, const Value& output, MatchContext& context) {
+ScoreLayout layout_at_softmax(const ProbabilityWalk& walk, const ScoreLayout& at_product, const Value& output,
+                              MatchContext& context) {
   const bool swaps = at_product.swaps_last_two();
   ScoreLayout layout = at_product;
   if (at_product.order.empty() || swaps) {
@@ -141,10 +142,13 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
   if (!softmax.divided) return {};
   const ProbabilityWalk& walk = reading.probabilities;
   ProductSide& output = reading.value_product.output;
-  const auto miss = [&](const char* why) { return missed("softmax.divided-late", softmax.divided->producer, why, walk.peeled); };
+  const auto miss = [&](const char* why) {
+    return missed("softmax.divided-late", softmax.divided->producer, why, walk.peeled);
+  };
   if (walk.product != softmax.product) return miss("another product of the exponentials is divided");
   if (walk.guard) return miss("the exponentials are changed before the product");
-  const Shape made = turned(context.facts.shape(*output.value), softmax.swapped), divided = turned(context.facts.shape(*softmax.divided), false);
+  const Shape made = turned(context.facts.shape(*output.value), softmax.swapped),
+              divided = turned(context.facts.shape(*softmax.divided), false);
   Shape summed = turned(context.facts.shape(*softmax.output), false);
   const Shape read = turned(context.facts.shape(*walk.probabilities), walk.transposed);
   if (walk.sinks && !read.empty()) summed.back() = read.back();
@@ -168,7 +172,8 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
 ///   Where(c, softmax(Where(c, x, f)), 0)  =>  Where(c, softmax(x), 0), c being of rows
 Value& without_guarded_rows(const SoftmaxSite& softmax, const ProbabilityWalk& walk, Facts& facts) {
   const Node *scores = canonical(*softmax.input, facts).producer, *guard = walk.guard ? walk.guard->node : nullptr;
-  if (!softmax.normaliser || !guard || !walk.guard->test || walk.guard_transposed || !walk.escaping.empty()) return *softmax.input;
+  if (!softmax.normaliser || !guard || !walk.guard->test || walk.guard_transposed || !walk.escaping.empty())
+    return *softmax.input;
   if (!scores || !scores->is("Where") || !guard->is("Where")) return *softmax.input;
   const Condition of_scores = affirmed({scores->inputs[0], true}, facts), of_guard = affirmed({guard->inputs[0], true}, facts);
   const bool keeps = (facts.uniform(*guard->inputs[2]) == 0.0) == of_guard.is_true;
@@ -177,20 +182,23 @@ Value& without_guarded_rows(const SoftmaxSite& softmax, const ProbabilityWalk& w
   return of_scores.value == of_guard.value && before && after && *before == *after ? kept : *softmax.input;
 }
 
-/// WANTED: the product to be read where there are several; null for the first. SOFTMAX takes no rows that a guard behind it makes 0.
+/// WANTED: the product to be read where there are several; null for the first. SOFTMAX takes no rows that a guard behind it
+/// makes 0.
 Matched<Reading> read_site(SoftmaxSite& softmax, const Node* wanted, MatchContext& context) {
   Reading reading;
-  ATTN_OPT_MATCH(reading.probabilities,
-                 walk_probabilities(softmax, wanted, context));
+  ATTN_OPT_MATCH(reading.probabilities, walk_probabilities(softmax, wanted, context));
   const ProbabilityWalk& probabilities = reading.probabilities;
   softmax.input = &without_guarded_rows(softmax, probabilities, context.facts);
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
-  const ScoreLayout layout = product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
+  const ScoreLayout layout =
+      product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
   ATTN_OPT_DONE(check_softmax_axis(softmax, layout, context));
   if (probabilities.row_split && !layout.order.empty())
-    return missed("probabilities.reshape", probabilities.product, "rows regrouped in front of a product of keys by queries", probabilities.peeled);
+    return missed("probabilities.reshape", probabilities.product, "rows regrouped in front of a product of keys by queries",
+                  probabilities.peeled);
   ATTN_OPT_MATCH(reading.scores,
-                 walk_scores(*softmax.input, softmax.weights, layout, {probabilities.sinks, probabilities.row_split, softmax.sinks, softmax.drops_sinks}, context));
+                 walk_scores(*softmax.input, softmax.weights, layout,
+                             {probabilities.sinks, probabilities.row_split, softmax.sinks, softmax.drops_sinks}, context));
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
   ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.layout, context));
@@ -225,9 +233,8 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
   const bool has_sizes = shape->size() == 4 ? (*shape)[0] == batch && (*shape)[1] == heads : (*shape)[0] == batch * heads;
   if (!has_sizes) return std::nullopt;
   // Probabilities have the roles of the product's first operand with keys in the place of features.
-  const std::vector<Role> roles = shape->size() == 4
-                                      ? std::vector{Role::kBatch, Role::kHead, Role::kRow, Role::kFeature}
-                                      : std::vector{Role::kHead, Role::kRow, Role::kFeature};
+  const std::vector<Role> roles = shape->size() == 4 ? std::vector{Role::kBatch, Role::kHead, Role::kRow, Role::kFeature}
+                                                     : std::vector{Role::kHead, Role::kRow, Role::kFeature};
   return OutputView{escaping, axes_of({escaping, roles}, split, context)};
 }
 
@@ -275,7 +282,8 @@ bool divides_product(const Node& node, Facts& facts) {
 /// A division by a sum of exponentials in front of a product, or behind it, is worth a line even where it cannot be read.
 tl::unexpected<Miss> no_softmax(Node& anchor, MatchContext& context) {
   const Node* sum = unread_sum(anchor, context.facts);
-  const bool is_attention = sum && (is_product(anchor) || divides_product(anchor, context.facts) || product_behind(*anchor.outputs[0], context.facts));
+  const bool is_attention = sum && (is_product(anchor) || divides_product(anchor, context.facts) ||
+                                    product_behind(*anchor.outputs[0], context.facts));
   if (!is_attention) return missed(std::string(kNotAttention), &anchor, "");
   return missed("softmax.unread", sum, "'" + anchor.label() + "' divides by sums of exponentials, and not their own sums");
 }
@@ -350,13 +358,15 @@ class SoftmaxAttention : public Pattern {
     sdpa.guarded = reading.guard != GuardMeaning::kNothing;
     sdpa.hides_nan = reading.guard == GuardMeaning::kScores;
     sdpa.less_largest_of_all = reading.scores.lowered_by_largest_of_all;
-    if (!softmax.divided && !sinks) sdpa.probabilities = readable_probabilities(reading, split, sdpa.batch, sdpa.query_heads, context);
+    if (!softmax.divided && !sinks)
+      sdpa.probabilities = readable_probabilities(reading, split, sdpa.batch, sdpa.query_heads, context);
     if (!sinks) set_scores_output(reading, softmax, context, sdpa);
     const auto own_fill = sinks ? std::nullopt : deepen_fills(sdpa);
     sdpa.preconditions = preconditions_of(sdpa, context);
     if (sinks) assume_of_sinks(*sinks, sdpa, context);
     if (softmax.divided && !sdpa.exponent_offset && context.facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
-      sdpa.preconditions.push_back({"exp-in-range", false, "float16 holds sums of exponentials, which are divided behind the product"});
+      sdpa.preconditions.push_back(
+          {"exp-in-range", false, "float16 holds sums of exponentials, which are divided behind the product"});
     if (const auto fill = own_fill ? own_fill : fill_that_scores_stay_above(reading))
       assume("scores-above-fill", "masked keys have " + number_text(*fill) + " in the softmax", sdpa);
     return sdpa;

@@ -22,13 +22,17 @@ bool is_layout(const Node& node) {
 /// True if VALUE holds nothing but ones, or ones stand beside others in it.
 bool has_ones(Value& value, Facts& facts) {
   const Node* maker = canonical(value, facts).producer;
-  return facts.uniform(value) == 1.0 || (maker && maker->is("Concat") && std::ranges::any_of(maker->inputs, [&](Value* part) { return facts.uniform(*part) == 1.0; }));
+  return facts.uniform(value) == 1.0 || (maker && maker->is("Concat") && std::ranges::any_of(maker->inputs, [&](Value* part) {
+                                           return facts.uniform(*part) == 1.0;
+                                         }));
 }
 
 /// True if NODE adds up elements: a Reduce*, or a product with ones.
 bool adds_up(const Node& node, Facts& facts) {
   if (node.is("ReduceSum") || node.is("ReduceL1") || node.is("ReduceMean") || node.is("ReduceSumSquare")) return true;
-  return is_product(node) && std::ranges::any_of(node.inputs, [&](Value* input) { return node.inputs.size() == 1 || (input && has_ones(*input, facts)); });
+  return is_product(node) && std::ranges::any_of(node.inputs, [&](Value* input) {
+           return node.inputs.size() == 1 || (input && has_ones(*input, facts));
+         });
 }
 
 /// Nodes that may change nothing, looked through without knowing it.
@@ -77,8 +81,8 @@ bool may_be_weights(const Value* value) {
 bool may_be_product(const Value* value) { return made_by(value, {"MatMul", "Einsum", "Transpose", "Slice", "Split"}); }
 
 bool may_be_sum(const Value* value) {
-  return made_by(value, {"ReduceSum", "ReduceL1", "ReduceMean", "MatMul", "Einsum", "Max", "Clip", "Where", "Transpose", "Slice", "Split",
-                         "Add", "Sub", "Sum", "Mean", "Neg", "Mul", "Div"});
+  return made_by(value, {"ReduceSum", "ReduceL1", "ReduceMean", "MatMul", "Einsum", "Max", "Clip", "Where", "Transpose",
+                         "Slice", "Split", "Add", "Sub", "Sum", "Mean", "Neg", "Mul", "Div"});
 }
 
 bool may_be_reciprocal(const Value* value) { return made_by(value, {"Reciprocal", "Div", "Pow"}); }
@@ -111,12 +115,15 @@ std::vector<Value*> divisors(const Node& node, Facts& facts) {
 bool may_be_softmax(const Node& node) {
   const Value *first = node.input(0), *second = node.input(1);
   if (node.is("Softmax")) return true;
-  if (node.is("Div")) return may_be_weights(first) || made_by(second, {"ReduceSum"}) || (may_be_product(first) && may_be_sum(second));
+  if (node.is("Div"))
+    return may_be_weights(first) || made_by(second, {"ReduceSum"}) || (may_be_product(first) && may_be_sum(second));
   if (node.is("Exp") || node.is("Pow")) return made_by(node.is("Exp") ? first : second, {"LogSoftmax", "Sub", "Add"});
   if (node.is("LpNormalization")) return true;
   if (!node.is("Mul")) return false;
-  const bool is_behind_product = (may_be_product(first) && may_be_reciprocal(second)) || (may_be_product(second) && may_be_reciprocal(first));
-  return may_be_weights(first) || may_be_weights(second) || is_behind_product || may_be_inverse_sum(first) || may_be_inverse_sum(second);
+  const bool is_behind_product =
+      (may_be_product(first) && may_be_reciprocal(second)) || (may_be_product(second) && may_be_reciprocal(first));
+  return may_be_weights(first) || may_be_weights(second) || is_behind_product || may_be_inverse_sum(first) ||
+         may_be_inverse_sum(second);
 }
 
 const Node* unread_sum(const Node& node, Facts& facts) {

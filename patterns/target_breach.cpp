@@ -27,10 +27,12 @@ std::string target_breach(const Node& node, const Sdpa& sdpa, MatchContext& cont
   if (const Value* mask = node.input(kMask); mask && !sdpa.terms.empty())
     if (std::string breach = mask_breach(*mask, sdpa, context.facts, target); !breach.empty()) return breach;
   const bool has_presents = node.output(kPresentKey) && node.output(kPresentValue);
-  if (node.input(kPastKey) && !has_presents && !target.takes_past_without_present) return "past_key without present_key and present_value";
+  if (node.input(kPastKey) && !has_presents && !target.takes_past_without_present)
+    return "past_key without present_key and present_value";
   const Dim key_heads = sdpa.k.views.front().axes.size(Role::kHead);
   const MaybeShape query = context.facts.shape(*node.inputs[kQ]);
-  if (query && query->size() == 4 && !target.infers_shared_heads && key_heads.is_constant() && sdpa.query_heads.is_constant() && key_heads != sdpa.query_heads)
+  if (query && query->size() == 4 && !target.infers_shared_heads && key_heads.is_constant() && sdpa.query_heads.is_constant() &&
+      key_heads != sdpa.query_heads)
     return sdpa.query_heads.str() + " query heads share " + key_heads.str() + " of K and V in the 4-D form";
   return {};
 }

@@ -15,7 +15,8 @@ namespace {
 Value& unguarded(Value& value, Facts& facts) {
   Value* guarded = nullptr;
   const Matcher is_nan = op("IsNaN", {any(&guarded)});
-  const Matcher guard = either({op("Where", {is_nan, number_is(0), same(&guarded)}), op("Where", {op("Not", {is_nan}), same(&guarded), number_is(0)})});
+  const Matcher guard = either(
+      {op("Where", {is_nan, number_is(0), same(&guarded)}), op("Where", {op("Not", {is_nan}), same(&guarded), number_is(0)})});
   return guard(value, facts) ? *guarded : value;
 }
 
@@ -66,8 +67,8 @@ bool take_form(const ScoreForm& form, Weights& weights) {
   return weights.factor > 0;
 }
 
-/// True if nothing reads VALUE but the node after CORE, or if that is VALUE, what divides it and adds it up: others need the softmax, of
-/// which nothing would be saved.
+/// True if nothing reads VALUE but the node after CORE, or if that is VALUE, what divides it and adds it up: others need the
+/// softmax, of which nothing would be saved.
 bool serves_division_alone(Value& value, Value& core, Facts& facts) {
   const Readers readers = readers_of(value, facts);
   const bool is_core = &canonical(core, facts) == &canonical(value, facts);

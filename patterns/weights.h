@@ -2,9 +2,9 @@
 //
 //   Exp(x)      Softmax(x), and every other softmax (softmax_anchor.h)      what is left of these where columns are cut off
 //
-// where any may be masked, by Where or by ones and zeros, and multiplied with a number. A softmax holds exponentials up to a number for
-// each row, which is the same in the sum: a mask that is laid over probabilities, which are divided by what is left of them, is -inf in
-// the scores.
+// where any may be masked, by Where or by ones and zeros, and multiplied with a number. A softmax holds exponentials up to a
+// number for each row, which is the same in the sum: a mask that is laid over probabilities, which are divided by what is left
+// of them, is -inf in the scores.
 #pragma once
 
 #include <optional>
@@ -19,13 +19,14 @@ namespace attn_opt {
 /// FACTOR times CORE, of which FORM is kept.
 struct Weights {
   Value* core = nullptr;
-  ScoreForm form = {};                        ///< of what the core is exp() of: that, and -inf
+  ScoreForm form = {};  ///< of what the core is exp() of: that, and -inf
   double factor = 1;
-  Exponent exponent = {};                     ///< what the core is exp() of, if it is no softmax
-  std::optional<SoftmaxSite> softmax = {};    ///< that the core is, if it is no exponential
+  Exponent exponent = {};                   ///< what the core is exp() of, if it is no softmax
+  std::optional<SoftmaxSite> softmax = {};  ///< that the core is, if it is no exponential
 };
 
-/// VALUE, made elementwise of a core and numbers of which none is negative, perhaps with the shape of more; nullopt if it is more.
+/// VALUE, made elementwise of a core and numbers of which none is negative, perhaps with the shape of more; nullopt if it is
+/// more.
 std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& context);
 
 /// What VALUE was cut off from; VALUE if it was not.

@@ -24,7 +24,8 @@ struct Column {
 /// True where NODE only moves or rounds elements, each of which is there afterwards.
 bool keeps_numbers(const Node& node, Facts& facts) {
   if (has(node, Trait::kKeepsAll) || (node.domain().empty() && node.is("Expand"))) return true;
-  return node.is("Cast") && node.domain().empty() && is_floating(facts.type(*node.inputs[0])) && is_floating(facts.type(*node.outputs[0]));
+  return node.is("Cast") && node.domain().empty() && is_floating(facts.type(*node.inputs[0])) &&
+         is_floating(facts.type(*node.outputs[0]));
 }
 
 class ColumnReader {
@@ -33,7 +34,9 @@ class ColumnReader {
       : lowering_(lowering), reader_(reader), context_(context), facts_(context.facts) {}
 
   /// What ADDED is exp() of, before it was lowered.
-  std::optional<Column> logarithm(const AddedToSum& added) { return added.value ? logarithm_of(*added.value) : logarithm_of(added.number); }
+  std::optional<Column> logarithm(const AddedToSum& added) {
+    return added.value ? logarithm_of(*added.value) : logarithm_of(added.number);
+  }
 
  private:
   using Way = std::optional<Column> (ColumnReader::*)(Value&);
@@ -103,10 +106,14 @@ Value* placed_among(const SummedRows& rows, Value& column, const std::vector<int
   for (size_t axis = 0; axis < axes.size(); ++axis) {
     const bool is_unit = axis + own->size() < axes.size() || (*own)[axis + own->size() - axes.size()].is(1);
     if (!is_unit && (axes[axis] < 0 || axes[axis] == static_cast<int>(rows.keys))) return nullptr;
-    if (is_unit) units.push_back(static_cast<int64_t>(axis));
-    else kept.push_back(axes[axis]);
+    if (is_unit)
+      units.push_back(static_cast<int64_t>(axis));
+    else
+      kept.push_back(axes[axis]);
   }
-  const auto is_straight = [&](size_t axis) { return axes[axis] < 0 || axes[axis] == static_cast<int>(axis) || std::ranges::find(units, axis) != units.end(); };
+  const auto is_straight = [&](size_t axis) {
+    return axes[axis] < 0 || axes[axis] == static_cast<int>(axis) || std::ranges::find(units, axis) != units.end();
+  };
   std::vector<size_t> all(axes.size());
   std::iota(all.begin(), all.end(), size_t{0});
   if (axes.size() == rows.rank && std::ranges::all_of(all, is_straight)) return value;
@@ -120,13 +127,15 @@ Value* placed_among(const SummedRows& rows, Value& column, const std::vector<int
 
 }  // namespace
 
-Value* column_of(const AddedToSum& added, const Lowering& lowering, const SummedRows& rows, Node& reader, MatchContext& context) {
+Value* column_of(const AddedToSum& added, const Lowering& lowering, const SummedRows& rows, Node& reader,
+                 MatchContext& context) {
   const auto column = ColumnReader(lowering, reader, context).logarithm(added);
   if (!column) return nullptr;
   InnerValues inner(reader, context);
   const double number = column->number + added.raised;
   const DataType type = column->value ? context.facts.type(*column->value) : rows.type;
-  if (!column->value) return inner.build().constant(Tensor::of<double>(Dims(rows.rank, 1), std::vector{number}).cast(type).value());
+  if (!column->value)
+    return inner.build().constant(Tensor::of<double>(Dims(rows.rank, 1), std::vector{number}).cast(type).value());
   Value* placed = placed_among(rows, *column->value, added.axes, reader, context);
   return placed && added.raised != 0 ? inner.sum(placed, inner.build().scalar(added.raised, type)) : placed;
 }

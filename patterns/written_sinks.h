@@ -28,8 +28,10 @@ struct SummedRows {
   DataType type = onnx::TensorProto::FLOAT;
 };
 
-/// The column beside ROWS, of exponents before they were LOWERED, that ADDED is exp() of: with RANK axes, of which KEYS has the size 1.
-/// What is made for it stands above READER. Null if ADDED is no exponential, or of an exponent that was lowered by anything else.
-Value* column_of(const AddedToSum& added, const Lowering& lowering, const SummedRows& rows, Node& reader, MatchContext& context);
+/// The column beside ROWS, of exponents before they were LOWERED, that ADDED is exp() of: with RANK axes, of which KEYS has the
+/// size 1. What is made for it stands above READER. Null if ADDED is no exponential, or of an exponent that was lowered by
+/// anything else.
+Value* column_of(const AddedToSum& added, const Lowering& lowering, const SummedRows& rows, Node& reader,
+                 MatchContext& context);
 
 }  // namespace attn_opt

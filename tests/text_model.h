@@ -20,8 +20,8 @@ inline onnx::ModelProto model_of_text(const std::string& text) {
 
 /// GRAPH is "(inputs) => (outputs) <initializers> { nodes }".
 inline onnx::ModelProto model_of_graph(const std::string& graph, int opset = 18, int ir_version = 10) {
-  return model_of_text("<ir_version: " + std::to_string(ir_version) +
-                       ", opset_import: [\"\": " + std::to_string(opset) + "]> g " + graph);
+  return model_of_text("<ir_version: " + std::to_string(ir_version) + ", opset_import: [\"\": " + std::to_string(opset) +
+                       "]> g " + graph);
 }
 
 /// "Abs:a Exp:y": operator and first output of each node, in their order.

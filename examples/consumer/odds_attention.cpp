@@ -18,8 +18,10 @@ class OddsAttention : public Pattern {
   Matched<Match> match(Node& anchor, MatchContext& context) const override {
     Value *scores = nullptr, *odds = nullptr, *q = nullptr, *keys = nullptr;
     double scale = 0;
-    const Matcher exponentials = op("Mul", {op("Sigmoid", {any(&scores)}), op("Reciprocal", {op("Sigmoid", {op("Neg", {same(&scores)})})})});
-    const bool divides = op("Div", {any(&odds), reduced_over_last("ReduceSum", same(&odds))})(*anchor.outputs[0], context.facts);
+    const Matcher exponentials =
+        op("Mul", {op("Sigmoid", {any(&scores)}), op("Reciprocal", {op("Sigmoid", {op("Neg", {same(&scores)})})})});
+    const bool divides =
+        op("Div", {any(&odds), reduced_over_last("ReduceSum", same(&odds))})(*anchor.outputs[0], context.facts);
     if (!divides || !exponentials(*odds, context.facts)) return missed(std::string(kNotAttention), &anchor, "");
     if (!commuted("Mul", op("MatMul", {any(&q), any(&keys)}), number(&scale))(*scores, context.facts))
       return missed("odds.scores", &anchor, "the exponents are no scaled product");

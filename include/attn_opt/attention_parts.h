@@ -31,27 +31,27 @@ struct PartView {
 /// Attention by its parts, each a value with the names of its axes; match_of() makes a Match of it.
 struct AttentionParts {
   PartView q, k, v;
-  PartView output;                 ///< the product of the probabilities with V, or a layout of it
-  int64_t heads = 0, kv_heads = 0; ///< where they share an axis; 0: as the axes say, kv_heads as heads
-  std::optional<double> scale;     ///< of the scores Q K^T; none: 1 / sqrt(D)
-  double softcap = 0;              ///< softcap * tanh(scores / softcap) before any term; 0: none
-  std::vector<ScoreTerm> terms;    ///< innermost first, each of a shape that broadcasts to (B, H, L, S); frames are filled in
-  bool is_causal = false;          ///< query i sees keys j <= i + length of the past
+  PartView output;                  ///< the product of the probabilities with V, or a layout of it
+  int64_t heads = 0, kv_heads = 0;  ///< where they share an axis; 0: as the axes say, kv_heads as heads
+  std::optional<double> scale;      ///< of the scores Q K^T; none: 1 / sqrt(D)
+  double softcap = 0;               ///< softcap * tanh(scores / softcap) before any term; 0: none
+  std::vector<ScoreTerm> terms;     ///< innermost first, each of a shape that broadcasts to (B, H, L, S); frames are filled in
+  bool is_causal = false;           ///< query i sees keys j <= i + length of the past
   Value* nonpad_kv_seqlen = nullptr;                 ///< int64 (B): keys from there on are masked
   Value *past_key = nullptr, *past_value = nullptr;  ///< (B, Hkv, P, D): K is past_key and then k along the rows
   /// What the model makes of both, if it does; without a past: outputs of the node that makes OUTPUT, which are K and V.
   Value *present_key = nullptr, *present_value = nullptr;
   DataType softmax_precision = onnx::TensorProto::UNDEFINED;  ///< type of the softmax if it is not that of Q
-  bool guarded = false;            ///< probabilities of a row without a key are made 0 (else they are NaN)
-  bool subtracts_maximum = true;   ///< false: the softmax takes exp() of the scores as they are
+  bool guarded = false;              ///< probabilities of a row without a key are made 0 (else they are NaN)
+  bool subtracts_maximum = true;     ///< false: the softmax takes exp() of the scores as they are
   std::vector<std::string> assumed;  ///< ids of preconditions (docs/verification.md) that the pattern takes for granted
   std::vector<std::string> peeled;   ///< what was recognised, for the report
 };
 
 /// Terms of the scores, as AttentionParts::terms takes them.
-ScoreTerm bias(Value* value, double coefficient = 1);         ///< scores + coefficient * value
-ScoreTerm keep(Value* mask, double fill);                     ///< Where(mask, scores, fill); bool
-ScoreTerm drop(Value* mask, double fill);                     ///< Where(mask, fill, scores); bool
+ScoreTerm bias(Value* value, double coefficient = 1);  ///< scores + coefficient * value
+ScoreTerm keep(Value* mask, double fill);              ///< Where(mask, scores, fill); bool
+ScoreTerm drop(Value* mask, double fill);              ///< Where(mask, fill, scores); bool
 
 /// What is wrong with AXES, the spelling of a PartView; empty if nothing is.
 std::string wrong_axes(const std::string& axes);

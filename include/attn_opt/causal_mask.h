@@ -17,11 +17,11 @@ namespace attn_opt {
 /// Element (b, i, j) of a mask is as wanted if i + LEAST <= j <= i + OFFSET and j < END, where those are given.
 struct CausalMask {
   std::optional<Dim> offset;
-  double otherwise = 0;                     ///< the largest of the other elements
+  double otherwise = 0;  ///< the largest of the other elements
   std::optional<Dim> least = std::nullopt;
-  std::optional<Dim> end = std::nullopt;    ///< counts from lengths[b]
-  Value* lengths = nullptr;                 ///< integers, one for each element of the batch, or for all
-  bool counts_from_lengths = false;         ///< OFFSET and LEAST count from lengths[b] too
+  std::optional<Dim> end = std::nullopt;  ///< counts from lengths[b]
+  Value* lengths = nullptr;               ///< integers, one for each element of the batch, or for all
+  bool counts_from_lengths = false;       ///< OFFSET and LEAST count from lengths[b] too
 
   bool keeps_all() const { return !offset && !least && !end; }
   /// True if the two keep the same keys.

@@ -107,8 +107,8 @@ class GraphBuilder {
   Node* new_node(const std::string& op, const std::vector<Value*>& inputs, const std::vector<bool>& wanted,
                  const Attributes& attributes);
   Value* constant(const Tensor& tensor);
-  Value* ints(const std::vector<int64_t>& values);             ///< int64 [n]
-  Value* scalar(double value, DataType type);                  ///< rank 0, of a floating type
+  Value* ints(const std::vector<int64_t>& values);  ///< int64 [n]
+  Value* scalar(double value, DataType type);       ///< rank 0, of a floating type
   /// Sizes of axes [BEGIN, END) of VALUE: int64 [END - BEGIN].
   Value* shape(Value& value, int64_t begin, int64_t end);
 

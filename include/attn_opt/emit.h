@@ -29,18 +29,18 @@ struct EmitOptions {
 /// What was written for a match, not yet committed.
 struct Emission {
   Edit edit;
-  std::string form = {};        ///< "3d" or "4d"
-  int64_t kv_group = 1;         ///< query heads per key/value head
-  bool has_past = false;        ///< the node takes past_key and past_value
+  std::string form = {};  ///< "3d" or "4d"
+  int64_t kv_group = 1;   ///< query heads per key/value head
+  bool has_past = false;  ///< the node takes past_key and past_value
   Node* attention = nullptr;
-  double scale = 1;             ///< of the scores, in double; the node's attribute holds it rounded to float
+  double scale = 1;                              ///< of the scores, in double; the node's attribute holds it rounded to float
   std::vector<Precondition> preconditions = {};  ///< the match's, and those the written form adds
-  Shape scores = {};            ///< (B, H, L, S)
-  std::vector<Node*> removed = {};  ///< nodes that the edit leaves dead
-  bool is_causal = false;       ///< the node's attribute
+  Shape scores = {};                             ///< (B, H, L, S)
+  std::vector<Node*> removed = {};               ///< nodes that the edit leaves dead
+  bool is_causal = false;                        ///< the node's attribute
   const TargetRules* target = &rules_of(Target::kPortable);  ///< what was written keeps its rules
-  std::string mask_reading = {};  ///< which masks is_causal says, and why not the others; empty if there are none
-  std::vector<Value*> computed = {};    ///< are not drawn: verification computes them as the model does
+  std::string mask_reading = {};      ///< which masks is_causal says, and why not the others; empty if there are none
+  std::vector<Value*> computed = {};  ///< are not drawn: verification computes them as the model does
   std::vector<std::pair<Dim, Dim>> equal_sizes = {};  ///< sizes that broadcast against numbers: verified where they are those
   /// Of a node whose inputs are others: Q, K, V, mask, past_key, past_value and lengths as it is given them; null: omitted.
   std::vector<Value*> attention_inputs = {};

@@ -49,7 +49,7 @@ enum class SchemaBodies {
 struct ExecutorOptions {
   /// Every floating tensor is held and computed in double, constants widened from the value they have in their type.
   bool compute_f64 = false;
-  size_t memory_limit = size_t{4} << 30;  ///< bytes of live tensors; beyond it: kLimit
+  size_t memory_limit = size_t{4} << 30;                          ///< bytes of live tensors; beyond it: kLimit
   std::optional<std::chrono::steady_clock::time_point> deadline;  ///< checked between nodes; beyond it: kLimit
   int threads = 1;  ///< that the kernels' loops use, 0: one for each processor; results do not depend on it
   std::function<void(const NodeRun&)> on_node;  ///< called after each node

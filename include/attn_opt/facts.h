@@ -37,8 +37,8 @@ struct SizeAssumption {
 /// What is known of the values of one view, found out when it is first asked for.
 class Facts {
  public:
-  /// VIEW and TENSORS must outlive the facts. Unless they may ASSUME that sizes are equal, what two that broadcast come to is a size
-  /// of its own: less is recognised, for every run.
+  /// VIEW and TENSORS must outlive the facts. Unless they may ASSUME that sizes are equal, what two that broadcast come to is a
+  /// size of its own: less is recognised, for every run.
   Facts(ModelGraph& view, const TensorStore& tensors, bool assume = true);
   ~Facts();
 

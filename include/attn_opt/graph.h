@@ -42,16 +42,16 @@ struct Value {
 
   std::string name;
   Graph* graph = nullptr;
-  uint32_t index = 0;        ///< number among the values of its graph, never reused
-  Node* producer = nullptr;  ///< null: graph input, initializer, or implicit input of a body
-  int output = 0;            ///< which output of the producer
-  std::pmr::vector<Use> uses;  ///< reads in this graph and, captured, in nested ones
+  uint32_t index = 0;                              ///< number among the values of its graph, never reused
+  Node* producer = nullptr;                        ///< null: graph input, initializer, or implicit input of a body
+  int output = 0;                                  ///< which output of the producer
+  std::pmr::vector<Use> uses;                      ///< reads in this graph and, captured, in nested ones
   const onnx::TensorProto* initializer = nullptr;  ///< null too if the caller may override it (it is also an input)
-  onnx::TypeProto* declared_type = nullptr;  ///< of graph inputs, outputs and value_info; may be null
+  onnx::TypeProto* declared_type = nullptr;        ///< of graph inputs, outputs and value_info; may be null
   bool is_input = false;                           ///< input of its graph (also: initializer that is an input)
   bool is_output = false;                          ///< output of its graph
   bool removed = false;
-  bool is_new = false;                             ///< not of the file
+  bool is_new = false;  ///< not of the file
 
   bool unused() const { return uses.empty() && !is_output; }
 };
@@ -87,7 +87,8 @@ struct Node {
     const std::string& name = proto->domain();
     return name.empty() || name == "ai.onnx" ? std::string_view() : std::string_view(name);
   }
-  /// True for OP of the ai.onnx domain. In the line, since every pattern asks it of every node: a large source leaves it out otherwise.
+  /// True for OP of the ai.onnx domain. In the line, since every pattern asks it of every node: a large source leaves it out
+  /// otherwise.
   [[gnu::always_inline]] bool is(std::string_view op_type) const { return op() == op_type && domain().empty(); }
   Value* input(size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
   Value* output(size_t i) const { return i < outputs.size() ? outputs[i] : nullptr; }
@@ -104,10 +105,10 @@ struct Node {
 /// One list of nodes with one scope of names: the main graph, a body of a control-flow node, or a local function.
 class Graph {
  public:
-  Graph* parent() const { return parent_; }     ///< graph of the node this is a body of; null for main and functions
+  Graph* parent() const { return parent_; }  ///< graph of the node this is a body of; null for main and functions
   /// The main graph or the function that this is, or is nested in.
   const Graph& outermost() const;
-  Node* owner() const { return owner_; }        ///< node this is a body of
+  Node* owner() const { return owner_; }  ///< node this is a body of
   ModelGraph& model() const { return *model_; }
   const onnx::FunctionProto* function() const { return function_; }
   onnx::GraphProto* proto() const { return proto_; }  ///< null for a function

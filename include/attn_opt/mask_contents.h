@@ -10,7 +10,7 @@ namespace attn_opt {
 
 /// Numbers that an additive mask may hold; by default any.
 struct MaskContents {
-  bool may_hold_lowest = true;     ///< the type's lowest finite value
+  bool may_hold_lowest = true;  ///< the type's lowest finite value
   bool may_hold_minus_inf = true;
   double least = -INFINITY, greatest = INFINITY;  ///< of all else that it may hold
 };

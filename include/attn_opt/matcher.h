@@ -1,7 +1,8 @@
 // Combinators for small fixed shapes.
 //
 // A Matcher looks at a value, through nodes that change nothing (canonical.h), and says whether it fits. Captures are
-// pointers to locals of the caller; they hold only if the whole matcher fits: an alternative that fails leaves them as they were.
+// pointers to locals of the caller; they hold only if the whole matcher fits: an alternative that fails leaves them as they
+// were.
 //
 //   Value* x; double cap;
 //   if (commuted("Mul", op("Tanh", {any(&x)}), number(&cap))(value, facts)) ...
@@ -58,8 +59,8 @@ Matcher where(Matcher inner, NodeTest test);
 NodeTest attribute_is(std::string name, int64_t wanted, int64_t otherwise = 0);
 /// The same of an attribute that is a string.
 NodeTest attribute_is(std::string name, std::string wanted, std::string otherwise = {});
-/// Fits a product, in any order and nesting of Mul, and of Div by a number, of values that fit FACTORS, one each. The numbers in it
-/// multiply to COEFFICIENT, which is captured.
+/// Fits a product, in any order and nesting of Mul, and of Div by a number, of values that fit FACTORS, one each. The numbers
+/// in it multiply to COEFFICIENT, which is captured.
 Matcher product_of(std::vector<Matcher> factors, double* coefficient = nullptr);
 /// product_of() whose numbers multiply to about WANTED, as in number_near().
 Matcher product_near(double wanted, std::vector<Matcher> factors);

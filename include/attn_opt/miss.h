@@ -18,8 +18,8 @@ namespace attn_opt {
 /// A condition that kept a pattern from matching.
 struct Miss {
   std::string id;
-  const Node* node = nullptr;  ///< where; null: at a graph input or initializer
-  std::string found;           ///< what was there
+  const Node* node = nullptr;       ///< where; null: at a graph input or initializer
+  std::string found;                ///< what was there
   std::vector<std::string> peeled;  ///< what had been recognised by then, from the anchor on
 };
 
@@ -28,15 +28,12 @@ template <class T>
 using Matched = tl::expected<T, Miss>;
 
 /// A Miss, to be returned as a Matched of any type.
-inline tl::unexpected<Miss> missed(std::string id, const Node* node, std::string found,
-                                   std::vector<std::string> peeled = {}) {
+inline tl::unexpected<Miss> missed(std::string id, const Node* node, std::string found, std::vector<std::string> peeled = {}) {
   return tl::unexpected<Miss>(Miss{std::move(id), node, std::move(found), std::move(peeled)});
 }
 
 /// The one of two misses that had recognised more; ONE if they are even.
-inline Miss deeper(Miss one, Miss other) {
-  return other.peeled.size() > one.peeled.size() ? std::move(other) : std::move(one);
-}
+inline Miss deeper(Miss one, Miss other) { return other.peeled.size() > one.peeled.size() ? std::move(other) : std::move(one); }
 
 }  // namespace attn_opt
 

@@ -34,24 +34,25 @@ struct ModelTrial {
 
 /// What optimize() is to do; the defaults are those of the command.
 struct OptimizeOptions {
-  int opset = 24;                          ///< a floor: a model above it is never lowered
-  std::vector<std::string> only, disable;  ///< names of patterns and rewrites
-  std::vector<std::shared_ptr<const Pattern>> rules;  ///< patterns beside the registered ones (rules.h)
+  int opset = 24;                                        ///< a floor: a model above it is never lowered
+  std::vector<std::string> only, disable;                ///< names of patterns and rewrites
+  std::vector<std::shared_ptr<const Pattern>> rules;     ///< patterns beside the registered ones (rules.h)
   std::vector<std::shared_ptr<const Rewrite>> rewrites;  ///< beside the registered ones (rewrite.h): these are on
-  std::vector<std::string> also;           ///< names of registered rewrites that are on, too, or "all"
-  std::map<std::string, int> priorities;   ///< of rewrites, by name: in the place of their own
-  int most_rounds = 16;                    ///< of rewriting, each over the whole model; what is left then is in the report
+  std::vector<std::string> also;                         ///< names of registered rewrites that are on, too, or "all"
+  std::map<std::string, int> priorities;                 ///< of rewrites, by name: in the place of their own
+  int most_rounds = 16;  ///< of rewriting, each over the whole model; what is left then is in the report
   EmitOptions emit;
   VerifyMode verify = VerifyMode::kSites;
-  ModelTrial trial;                        ///< with kModel
+  ModelTrial trial;  ///< with kModel
   VerifyOptions verification;
-  bool strict = false;                     ///< assume nothing: only proven preconditions and refinements, only verified sites
-  bool exact = false;                      ///< as strict, and without refinements: what was NaN stays NaN
-  std::optional<std::vector<std::string>> assume;  ///< ids of the preconditions that may be assumed; without: all, or none if strict
-  bool allow_unverified = false;           ///< fuse sites that could not be run, too; not if strict
-  int stop_after = -1;                     ///< commit at most so many sites and rewrites; negative: all
-  bool draw = false;                       ///< enter into the report what each site was and became
-  std::set<std::string> leave;             ///< names of sites, and of rewrites' commits, that are left as they are
+  bool strict = false;  ///< assume nothing: only proven preconditions and refinements, only verified sites
+  bool exact = false;   ///< as strict, and without refinements: what was NaN stays NaN
+  std::optional<std::vector<std::string>>
+      assume;                     ///< ids of the preconditions that may be assumed; without: all, or none if strict
+  bool allow_unverified = false;  ///< fuse sites that could not be run, too; not if strict
+  int stop_after = -1;            ///< commit at most so many sites and rewrites; negative: all
+  bool draw = false;              ///< enter into the report what each site was and became
+  std::set<std::string> leave;    ///< names of sites, and of rewrites' commits, that are left as they are
   /// Called with the model's view and the name of the site after each commit; a rewrite's is "REWRITE at NODE".
   std::function<void(const ModelGraph& view, const std::string& site)> on_commit;
   /// Called with each condition that kept a pattern or rewrite, by name, from matching at a node.
@@ -68,9 +69,9 @@ Expected<AcceptedAssumptions> accepted_by(const OptimizeOptions& options);
 using Workings = std::shared_ptr<const void>;
 
 /// Rewrites MODEL in place. If nothing is fused, or the opset cannot be raised, the model is left as it was (report.changed
-/// is false). Errors: kInvalidInput (the graph does not hold together), kUsage (unknown name of a pattern or a precondition); with kModel also those
-/// of running the model (kUnsupported, kLimit, kInvalidInput). That outputs differ is no error but in the report.
-/// What was built over MODEL is freed at the end, or left to WORKINGS.
+/// is false). Errors: kInvalidInput (the graph does not hold together), kUsage (unknown name of a pattern or a precondition);
+/// with kModel also those of running the model (kUnsupported, kLimit, kInvalidInput). That outputs differ is no error but in
+/// the report. What was built over MODEL is freed at the end, or left to WORKINGS.
 Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings = nullptr);
 
 }  // namespace attn_opt

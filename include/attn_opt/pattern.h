@@ -39,15 +39,15 @@ struct MatchContext {
 
 /// A recognised attention and where it stands.
 struct Match {
-  Node* anchor = nullptr;        ///< what the site is called after
-  Node* insert_before = nullptr; ///< where the new nodes go: everything they read stands above it
+  Node* anchor = nullptr;         ///< what the site is called after
+  Node* insert_before = nullptr;  ///< where the new nodes go: everything they read stands above it
   Sdpa sdpa;
   std::vector<std::string> peeled;  ///< what was recognised, from the anchor on
   /// The anchor is in the target's form already: it is worth rewriting only for more than this.
   bool is_target_form = false;
   bool breaks_target = false;  ///< yet it breaks a rule of the target's
-  int64_t kv_group = 1;   ///< query heads per key/value head that the anchor has
-  bool has_past = false;  ///< the anchor takes a past
+  int64_t kv_group = 1;        ///< query heads per key/value head that the anchor has
+  bool has_past = false;       ///< the anchor takes a past
   /// Further values that the anchor makes, and the unplaced values that are the same.
   std::vector<Edit::Takeover> copies;
 };
@@ -75,8 +75,7 @@ inline constexpr std::string_view kNotAttention = "not-attention";
 }  // namespace attn_opt
 
 /// Registers the Pattern class TYPE before main().
-#define ATTN_OPT_REGISTER_PATTERN(type)                     \
-  namespace {                                               \
-  [[maybe_unused]] const bool type##_is_registered =        \
-      ::attn_opt::register_pattern(std::make_unique<type>()); \
+#define ATTN_OPT_REGISTER_PATTERN(type)                                                                      \
+  namespace {                                                                                                \
+  [[maybe_unused]] const bool type##_is_registered = ::attn_opt::register_pattern(std::make_unique<type>()); \
   }

@@ -20,10 +20,11 @@ inline constexpr std::string_view kSizesNotEmpty = "sizes-not-empty";
 
 /// Something that must hold for the rewrite to be exact.
 struct Precondition {
-  std::string id;      ///< one of kPreconditionIds
+  std::string id;  ///< one of kPreconditionIds
   bool proven = false;
   std::string detail;  ///< what it is about, or why it is proven
-  /// Where it does not hold, the model computes NaN and the rewrite a number; nothing else differs. Of those that are not proven.
+  /// Where it does not hold, the model computes NaN and the rewrite a number; nothing else differs. Of those that are not
+  /// proven.
   bool is_refinement = false;
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-
 #include <optional>
 #include <string>
 #include <utility>
@@ -53,7 +52,7 @@ struct SiteGraph {
   };
   std::vector<Node> nodes;  ///< each after those it reads
   std::vector<Tensor> tensors;
-  bool is_cut = false;      ///< what is further from the output than kMostNodes reach is left out
+  bool is_cut = false;  ///< what is further from the output than kMostNodes reach is left out
 
   static constexpr size_t kMostNodes = 64;
 };
@@ -61,9 +60,9 @@ struct SiteGraph {
 /// What became of one place of a model.
 struct PlaceReport {
   enum class Outcome { kFused, kMissed, kRefused };  ///< refused: recognised, but verification or --strict said no
-  std::string name;   ///< label of the node at which a pattern matched or not
-  std::string op;     ///< operator of that node: "Softmax", "com.microsoft::MultiHeadAttention"
-  std::string graph;  ///< "main", or the path of bodies: "main/If_3:then_branch"
+  std::string name;                                  ///< label of the node at which a pattern matched or not
+  std::string op;                                    ///< operator of that node: "Softmax", "com.microsoft::MultiHeadAttention"
+  std::string graph;                                 ///< "main", or the path of bodies: "main/If_3:then_branch"
   std::string pattern;
   Outcome outcome = Outcome::kMissed;
   std::vector<std::string> peeled;
@@ -74,14 +73,14 @@ struct PlaceReport {
 
 /// What became of one site of attention.
 struct SiteReport : PlaceReport {
-  std::string module;       ///< of the user's program: "model.layers.0.self_attn"; empty: not known
-  std::string source_file;  ///< of the user's program; empty: not known
-  int source_line = 0;      ///< from 1
+  std::string module;                      ///< of the user's program: "model.layers.0.self_attn"; empty: not known
+  std::string source_file;                 ///< of the user's program; empty: not known
+  int source_line = 0;                     ///< from 1
   std::string type;                        ///< of Q, K and V: "float16"; empty: not known
   std::optional<SiteGraph> before, after;  ///< with OptimizeOptions::draw
 
   // fused or refused
-  std::string form;     ///< "3d" or "4d"
+  std::string form;                   ///< "3d" or "4d"
   int64_t q_heads = 0, kv_heads = 0;  ///< 0: not known
   bool past = false;
   bool is_causal = false;    ///< as written
@@ -123,13 +122,13 @@ struct ModelVerification {
 struct Report {
   static constexpr int kSchemaVersion = 1;
   std::string tool_version, input, output;
-  std::string options;  ///< those of the command that are not their defaults
+  std::string options;                               ///< those of the command that are not their defaults
   std::optional<int64_t> input_bytes, output_bytes;  ///< of files, without external data
   int64_t weight_bytes = 0;                          ///< of the model's initializers as it was read
   int opset_before = 0, opset_after = 0;
   std::vector<SiteReport> sites;
-  std::vector<RewriteReport> rewrites;   ///< by round; of the last alone those that were refused or missed
-  bool has_rewrites_left = false;        ///< the rounds were not enough
+  std::vector<RewriteReport> rewrites;  ///< by round; of the last alone those that were refused or missed
+  bool has_rewrites_left = false;       ///< the rounds were not enough
   std::vector<std::string> not_raised;  ///< misses "opset.raise": what kept the model from being raised
   int nodes_before = 0, nodes_after = 0;
   std::vector<OperatorCount> operators;  ///< those whose number changed

@@ -1,8 +1,8 @@
 // Rewrites: what stands around attention, or anything else, written otherwise.
 //
 // A Rewrite is two functions. match() looks at a node and says what it found there, or why it is not what is sought; it changes
-// nothing. apply() makes new nodes and says which existing values they make from now on; that is data too (an Edit). Each is run
-// against what it replaces before anything changes, and one whose numbers differ is refused. docs/rewrites.md has examples.
+// nothing. apply() makes new nodes and says which existing values they make from now on; that is data too (an Edit). Each is
+// run against what it replaces before anything changes, and one whose numbers differ is refused. docs/rewrites.md has examples.
 //
 //   class MyRewrite : public Rewrite { ... };
 //   ATTN_OPT_REGISTER_REWRITE(MyRewrite)        // of attn-opt itself; a program puts its own into OptimizeOptions::rewrites
@@ -30,11 +30,11 @@ struct RewriteContext {
 
 /// What match() found, for apply().
 struct RewriteMatch {
-  std::map<std::string, Value*, std::less<>> values;    ///< captures, by names of the rewrite's own
+  std::map<std::string, Value*, std::less<>> values;  ///< captures, by names of the rewrite's own
   std::map<std::string, double, std::less<>> numbers;
-  std::any more;                  ///< whatever else
-  Node* insert_before = nullptr;  ///< where the new nodes go; null: before the node at which it matched
-  std::vector<std::string> peeled;      ///< what was recognised, for the report
+  std::any more;                    ///< whatever else
+  Node* insert_before = nullptr;    ///< where the new nodes go; null: before the node at which it matched
+  std::vector<std::string> peeled;  ///< what was recognised, for the report
   /// Values whose contents the rewrite rests on: verification computes them as the model does, and draws what they are made of.
   std::vector<Value*> computed;
 
@@ -79,8 +79,7 @@ bool register_rewrite(std::unique_ptr<Rewrite> rewrite);
 }  // namespace attn_opt
 
 /// Registers the Rewrite class TYPE before main().
-#define ATTN_OPT_REGISTER_REWRITE(type)                     \
-  namespace {                                               \
-  [[maybe_unused]] const bool type##_is_registered =        \
-      ::attn_opt::register_rewrite(std::make_unique<type>()); \
+#define ATTN_OPT_REGISTER_REWRITE(type)                                                                      \
+  namespace {                                                                                                \
+  [[maybe_unused]] const bool type##_is_registered = ::attn_opt::register_rewrite(std::make_unique<type>()); \
   }

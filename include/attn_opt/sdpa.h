@@ -43,7 +43,8 @@ struct TensorScale {
   Shape frame;  ///< of the scores where it was met
 };
 
-/// The values that a description sums up, having more axes than the scores, for one term: on the last KEY_AXES of each lie the keys.
+/// The values that a description sums up, having more axes than the scores, for one term: on the last KEY_AXES of each lie the
+/// keys.
 struct BiasParts {
   std::vector<const Value*> values;
   size_t key_axes = 0;
@@ -52,10 +53,10 @@ struct BiasParts {
 /// A step between the scores and the softmax: a bias, or a fill where a mask says so.
 struct ScoreTerm {
   enum class Kind {
-    kBias,  ///< scores + coefficient * value
-    kKeep,  ///< Where(value, scores, coefficient * fill)
-    kDrop,  ///< Where(value, coefficient * fill, scores)
-    kFloor, ///< Max(scores, coefficient * value), VALUE being FILL everywhere and below every score
+    kBias,   ///< scores + coefficient * value
+    kKeep,   ///< Where(value, scores, coefficient * fill)
+    kDrop,   ///< Where(value, coefficient * fill, scores)
+    kFloor,  ///< Max(scores, coefficient * value), VALUE being FILL everywhere and below every score
   };
   Kind kind = Kind::kBias;
   Value* value = nullptr;
@@ -100,28 +101,28 @@ struct Sdpa {
 
   double scale = 1;
   std::vector<TensorScale> tensor_scales;
-  double softcap = 0;            ///< 0: none
-  std::vector<ScoreTerm> terms;  ///< innermost first
-  bool is_causal = false;        ///< j <= i + past length
-  Value* nonpad_kv_seqlen = nullptr;                         ///< int64 (B): keys from there on are masked
+  double softcap = 0;                 ///< 0: none
+  std::vector<ScoreTerm> terms;       ///< innermost first
+  bool is_causal = false;             ///< j <= i + past length
+  Value* nonpad_kv_seqlen = nullptr;  ///< int64 (B): keys from there on are masked
   /// Query i stands at key i + past length; keys further before it than LEFT_WINDOW, or behind it than RIGHT_WINDOW, are
   /// masked. With nonpad_kv_seqlen it stands at i + nonpad_kv_seqlen - L, for is_causal too.
   std::optional<int64_t> left_window, right_window;
-  DataType softmax_precision = onnx::TensorProto::UNDEFINED; ///< UNDEFINED: that of the scores
+  DataType softmax_precision = onnx::TensorProto::UNDEFINED;  ///< UNDEFINED: that of the scores
   /// The softmax takes exp() of the scores plus this; none: of the scores less the largest of their row.
   std::optional<double> exponent_offset;
   /// The model holds scores within this, and its negative, before the softmax; none: it does not.
   std::optional<double> clamp;
   bool less_largest_of_all = false;  ///< the model subtracts the largest score of all rows, which softmax does not see
-  bool guarded = false;          ///< probabilities of rows that the terms leave no key are 0
-  bool hides_nan = false;        ///< so are those that are NaN for another reason
+  bool guarded = false;              ///< probabilities of rows that the terms leave no key are 0
+  bool hides_nan = false;            ///< so are those that are NaN for another reason
 
   std::vector<OutputView> outputs;          ///< from the product with V downward
   std::vector<OutputStep> output_steps;     ///< that outputs[0], which is alone then, is behind
   std::optional<OutputView> probabilities;  ///< read by others than the product with V; shape (B, Hq, L, S)
   Value* scores_output = nullptr;           ///< (B, Hq, L, S): what is read of the scores, as the operator's output
   int scores_output_mode = 0;
-  std::vector<OperandCopy> copies;          ///< present outputs of an Attention node without a past
+  std::vector<OperandCopy> copies;  ///< present outputs of an Attention node without a past
 
   std::vector<Precondition> preconditions;
   /// What holds in every run of the operator that is described, since it refuses all others: drawn inputs keep to it.

@@ -56,8 +56,8 @@ std::string to_string(const Shape& shape);
 class MaybeShape {
  public:
   MaybeShape() = default;
-  MaybeShape(std::nullptr_t) {}                          // NOLINT: none
-  MaybeShape(const Shape& shape) : shape_(&shape) {}     // NOLINT: known
+  MaybeShape(std::nullptr_t) {}                       // NOLINT: none
+  MaybeShape(const Shape& shape) : shape_(&shape) {}  // NOLINT: known
   MaybeShape(const Shape&&) = delete;
 
   explicit operator bool() const { return shape_ != nullptr; }

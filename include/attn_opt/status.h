@@ -55,13 +55,13 @@ int exit_status(ErrorCode code);
 /// ATTN_OPT_TRY(auto x, expression): x is the expression's value, or the enclosing function returns its error.
 #define ATTN_OPT_TRY(declaration, expression) \
   ATTN_OPT_TRY_IMPL(ATTN_OPT_CONCAT(attn_opt_try_, __LINE__), declaration, expression)
-#define ATTN_OPT_TRY_IMPL(temporary, declaration, expression)                        \
-  auto temporary = (expression);                                                     \
+#define ATTN_OPT_TRY_IMPL(temporary, declaration, expression)                             \
+  auto temporary = (expression);                                                          \
   if (!temporary) return tl::unexpected<::attn_opt::Error>(std::move(temporary.error())); \
   declaration = *std::move(temporary)
 
 /// Returns the error of a Status expression from the enclosing function.
-#define ATTN_OPT_CHECK(expression) \
-  if (auto attn_opt_status = (expression); attn_opt_status) { \
+#define ATTN_OPT_CHECK(expression)                                       \
+  if (auto attn_opt_status = (expression); attn_opt_status) {            \
   } else /* written so that an else behind the macro keeps its own if */ \
     return tl::unexpected<::attn_opt::Error>(std::move(attn_opt_status.error()))

@@ -117,19 +117,32 @@ class Tensor {
 template <class T>
 constexpr DataType data_type_of() {
   using P = onnx::TensorProto;
-  if constexpr (std::is_same_v<T, float>) return P::FLOAT;
-  else if constexpr (std::is_same_v<T, double>) return P::DOUBLE;
-  else if constexpr (std::is_same_v<T, Half>) return P::FLOAT16;
-  else if constexpr (std::is_same_v<T, BFloat16>) return P::BFLOAT16;
-  else if constexpr (std::is_same_v<T, bool>) return P::BOOL;
-  else if constexpr (std::is_same_v<T, int8_t>) return P::INT8;
-  else if constexpr (std::is_same_v<T, int16_t>) return P::INT16;
-  else if constexpr (std::is_same_v<T, int32_t>) return P::INT32;
-  else if constexpr (std::is_same_v<T, int64_t>) return P::INT64;
-  else if constexpr (std::is_same_v<T, uint8_t>) return P::UINT8;
-  else if constexpr (std::is_same_v<T, uint16_t>) return P::UINT16;
-  else if constexpr (std::is_same_v<T, uint32_t>) return P::UINT32;
-  else if constexpr (std::is_same_v<T, uint64_t>) return P::UINT64;
+  if constexpr (std::is_same_v<T, float>)
+    return P::FLOAT;
+  else if constexpr (std::is_same_v<T, double>)
+    return P::DOUBLE;
+  else if constexpr (std::is_same_v<T, Half>)
+    return P::FLOAT16;
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return P::BFLOAT16;
+  else if constexpr (std::is_same_v<T, bool>)
+    return P::BOOL;
+  else if constexpr (std::is_same_v<T, int8_t>)
+    return P::INT8;
+  else if constexpr (std::is_same_v<T, int16_t>)
+    return P::INT16;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return P::INT32;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return P::INT64;
+  else if constexpr (std::is_same_v<T, uint8_t>)
+    return P::UINT8;
+  else if constexpr (std::is_same_v<T, uint16_t>)
+    return P::UINT16;
+  else if constexpr (std::is_same_v<T, uint32_t>)
+    return P::UINT32;
+  else if constexpr (std::is_same_v<T, uint64_t>)
+    return P::UINT64;
   else {
     static_assert(std::is_same_v<T, std::string>, "not the element type of a tensor");
     return P::STRING;
@@ -138,14 +151,18 @@ constexpr DataType data_type_of() {
 
 template <class T>
 std::span<const T> Tensor::data() const {
-  if constexpr (std::is_same_v<T, std::string>) return *strings_;
-  else return {reinterpret_cast<const T*>(buffer_.get()), static_cast<size_t>(size_)};
+  if constexpr (std::is_same_v<T, std::string>)
+    return *strings_;
+  else
+    return {reinterpret_cast<const T*>(buffer_.get()), static_cast<size_t>(size_)};
 }
 
 template <class T>
 std::span<T> Tensor::mutable_data() {
-  if constexpr (std::is_same_v<T, std::string>) return *strings_;
-  else return {reinterpret_cast<T*>(buffer_.get()), static_cast<size_t>(size_)};
+  if constexpr (std::is_same_v<T, std::string>)
+    return *strings_;
+  else
+    return {reinterpret_cast<T*>(buffer_.get()), static_cast<size_t>(size_)};
 }
 
 template <class T>

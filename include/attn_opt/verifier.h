@@ -27,21 +27,21 @@ enum class Verdict {
 /// A verdict and what it stands on.
 struct Verification {
   Verdict verdict = Verdict::kUnverified;
-  std::string reason;             ///< of kFailed and kUnverified: what differed and on which draw, or what was in the way
-  double algebra_difference = 0;  ///< judgement (a): largest relative difference over all draws
-  double type_difference_ulp = 0; ///< judgement (b): largest difference in ulps of the row's bound
-  int draws = 0;                  ///< input sets that both sides ran on
+  std::string reason;              ///< of kFailed and kUnverified: what differed and on which draw, or what was in the way
+  double algebra_difference = 0;   ///< judgement (a): largest relative difference over all draws
+  double type_difference_ulp = 0;  ///< judgement (b): largest difference in ulps of the row's bound
+  int draws = 0;                   ///< input sets that both sides ran on
   double seconds = 0;
-  bool shared = false;            ///< an equal site was verified before
+  bool shared = false;                    ///< an equal site was verified before
   std::vector<std::string> explained_by;  ///< ids of assumed preconditions that differences were put down to
 };
 
 /// Limits of the verification of one site.
 struct VerifyOptions {
-  size_t memory_limit = size_t{1} << 30;               ///< bytes a site's run may hold
-  std::chrono::milliseconds time_limit{10'000};        ///< for a site, all draws together
-  AcceptedAssumptions accepted = {};  ///< a difference that another precondition explains is a failure
-  bool share_verdicts = true; ///< equal sites are run once
+  size_t memory_limit = size_t{1} << 30;         ///< bytes a site's run may hold
+  std::chrono::milliseconds time_limit{10'000};  ///< for a site, all draws together
+  AcceptedAssumptions accepted = {};             ///< a difference that another precondition explains is a failure
+  bool share_verdicts = true;                    ///< equal sites are run once
   /// Calls that were inlined: what lay in a function runs as the model that was read has it. Null if there are none.
   const InlinedCalls* calls = nullptr;
 };

@@ -37,7 +37,8 @@ std::vector<SignedColumn> classes_of_table(Value& value, const Tensor& table, si
     }
     const auto turned = first.find(negative);
     const bool is_turned = turned != first.end() && !first.contains(column);
-    classes.push_back(is_turned ? SignedColumn{turned->second, -1} : SignedColumn{first.emplace(column, Column{&value, index}).first->second, 1});
+    classes.push_back(is_turned ? SignedColumn{turned->second, -1}
+                                : SignedColumn{first.emplace(column, Column{&value, index}).first->second, 1});
   }
   return classes;
 }
@@ -62,8 +63,8 @@ std::vector<Value*> last_of_einsum(const Node& node) {
   return inputs;
 }
 
-/// True if NODE moves, chooses or joins elements of its inputs along the axes in front of their last AXES alone. Where it may do so along
-/// those too, it keeps their sizes no more.
+/// True if NODE moves, chooses or joins elements of its inputs along the axes in front of their last AXES alone. Where it may
+/// do so along those too, it keeps their sizes no more.
 bool keeps_last_axes(const Node& node, size_t axes, Facts& facts) {
   const MaybeShape before = facts.shape(*node.inputs[0]), after = facts.shape(*node.outputs[0]);
   if (!before || !after || before->size() < axes || after->size() < axes) return false;
@@ -116,7 +117,8 @@ ColumnClasses::Classes ColumnClasses::by_producer(Value& value, size_t axes, con
   const std::vector<Value*> inputs(node.inputs.begin(), node.inputs.end());
   if (has(node, Trait::kElementwise)) return joined(value, inputs, axes, sizes);
   if (node.is("Einsum") && axes == 1) return joined(value, last_of_einsum(node), axes, sizes);
-  if (node.is("MatMul") && axes == 1 && !facts_.shape(*node.inputs[1]).has_rank(1)) return joined(value, {&inputs[1], 1}, axes, sizes);
+  if (node.is("MatMul") && axes == 1 && !facts_.shape(*node.inputs[1]).has_rank(1))
+    return joined(value, {&inputs[1], 1}, axes, sizes);
   if (inputs.empty() || !inputs[0] || !keeps_last_axes(node, axes, facts_)) return {};
   if (!node.is("Expand") && column_sizes(*inputs[0], axes, facts_) != sizes) return {};
   return joined(value, {inputs.data(), node.is("Concat") ? inputs.size() : 1}, axes, sizes);
@@ -134,13 +136,14 @@ ColumnClasses::Classes ColumnClasses::moved(const std::vector<Column>& columns, 
   return classes;
 }
 
-/// The columns of VALUE, each of which follows from the same columns of INPUTS: the first stands for those of equal ones. Signs of what
-/// is moved or multiplied are the result's.
+/// The columns of VALUE, each of which follows from the same columns of INPUTS: the first stands for those of equal ones. Signs
+/// of what is moved or multiplied are the result's.
 ColumnClasses::Classes ColumnClasses::joined(Value& value, std::span<Value* const> inputs, size_t axes, const Dims& sizes) {
   const auto count = static_cast<size_t>(element_count(sizes));
   if (inputs.empty()) return {};
   const Node& node = *value.producer;
-  const bool takes_sign = has(node, Trait::kMoves) || has(node, Trait::kMultiplies) || (node.is("Cast") && is_floating(facts_.type(value)));
+  const bool takes_sign =
+      has(node, Trait::kMoves) || has(node, Trait::kMultiplies) || (node.is("Cast") && is_floating(facts_.type(value)));
   std::vector<Classes> made_of(count);
   std::vector<int> signs(count, 1);
   for (Value* input : inputs) {

@@ -14,7 +14,8 @@ namespace {
 /// Runs a node that moves columns on their numbers. The axes in front have one element: the node leaves them alone.
 class ColumnMover {
  public:
-  ColumnMover(const Node& node, const Shape& shape, size_t lead, Facts& facts) : node_(node), shape_(shape), lead_(lead), facts_(facts) {}
+  ColumnMover(const Node& node, const Shape& shape, size_t lead, Facts& facts)
+      : node_(node), shape_(shape), lead_(lead), facts_(facts) {}
 
   std::vector<Column> columns_of(const Value& value) {
     if (has(node_, Trait::kRegroups)) return regrouped(value);
@@ -27,7 +28,8 @@ class ColumnMover {
     const auto outputs = run_node(*node_.proto, inputs, {{"", node_.graph->model().onnx_opset(node_)}});
     if (!outputs) return {};
     std::vector<Column> columns;
-    for (const int64_t at : (*outputs)[static_cast<size_t>(value.output)].data<int64_t>()) columns.push_back(pool_[static_cast<size_t>(at)]);
+    for (const int64_t at : (*outputs)[static_cast<size_t>(value.output)].data<int64_t>())
+      columns.push_back(pool_[static_cast<size_t>(at)]);
     return columns;
   }
 
@@ -59,7 +61,8 @@ class ColumnMover {
 
   bool slices_last_axes() const {
     const IntegerData* axes = node_.input(3) ? facts_.integers(*node_.inputs[3]) : nullptr;
-    return axes && std::ranges::all_of(axes->values, [this](const Dim& axis) { return axis.is_constant() && is_last(axis.value()); });
+    return axes &&
+           std::ranges::all_of(axes->values, [this](const Dim& axis) { return axis.is_constant() && is_last(axis.value()); });
   }
 
   /// The places in the pool of the columns of VALUE, which are added to it; none if its first axes are others.

@@ -25,11 +25,12 @@ inline constexpr size_t kMaxColumns = 4096;
 /// Sizes of the last AXES axes of VALUE, 1 for each that it lacks; nullopt if they are not known or hold too many columns.
 std::optional<Dims> column_sizes(const Value& value, size_t axes, Facts& facts);
 
-/// How many axes VALUE has behind the first LEAD ones, if those have the sizes of the first LEAD axes of SHAPE; nullopt if they do not.
+/// How many axes VALUE has behind the first LEAD ones, if those have the sizes of the first LEAD axes of SHAPE; nullopt if they
+/// do not.
 std::optional<size_t> axes_behind(const Value& value, const Shape& shape, size_t lead, Facts& facts);
 
-/// The columns of VALUE, behind its first LEAD axes, as those of what its producer reads, which has the same first axes. Empty if the
-/// producer does more than move columns.
+/// The columns of VALUE, behind its first LEAD axes, as those of what its producer reads, which has the same first axes. Empty
+/// if the producer does more than move columns.
 std::vector<Column> moved_columns(const Value& value, size_t lead, Facts& facts);
 
 /// Where in a value of column sizes FROM stands what broadcasts to column INDEX of sizes TO. Both have as many axes.

@@ -26,7 +26,8 @@ Matcher times_square(Value** x, double times) {
 
 /// Fits TIMES x^3.
 Matcher times_cube(Value** x, double times) {
-  return either({product_near(times, {op("Pow", {same(x), number_is(3)})}), product_near(times, {same(x), op("Pow", {same(x), number_is(2)})}),
+  return either({product_near(times, {op("Pow", {same(x), number_is(3)})}),
+                 product_near(times, {same(x), op("Pow", {same(x), number_is(2)})}),
                  product_near(times, {same(x), same(x), same(x)})});
 }
 

@@ -1,4 +1,5 @@
-// Layer normalisation over the last axis, as LayerNormalization of opset 17: an RMS normalisation (normalised.h) of x less its mean.
+// Layer normalisation over the last axis, as LayerNormalization of opset 17: an RMS normalisation (normalised.h) of x less its
+// mean.
 //
 //   x ─┬─────────────── Sub ─ (normalised, weight, bias) ─ y
 //      └─ ReduceMean ────┘
@@ -10,7 +11,9 @@ namespace {
 class LayerNorm : public Rewrite {
  public:
   std::string_view name() const override { return "layer-norm"; }
-  std::string_view summary() const override { return "(x - mean(x)) / sqrt(variance + eps) * weight + bias, as LayerNormalization"; }
+  std::string_view summary() const override {
+    return "(x - mean(x)) / sqrt(variance + eps) * weight + bias, as LayerNormalization";
+  }
   bool is_anchor(const Node& node) const override { return node.is("Mul") || node.is("Div"); }
 
   Matched<RewriteMatch> match(const Node& node, RewriteContext& context) const override {

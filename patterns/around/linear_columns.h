@@ -20,11 +20,12 @@ struct LinearTerm {
 };
 using LinearColumn = std::vector<LinearTerm>;
 
-/// Reads values as columns of X, whose own are on its last axis. All axes in front of that stay as they are in SHAPE, or become those of
-/// RESULT where X is broadcast to them.
+/// Reads values as columns of X, whose own are on its last axis. All axes in front of that stay as they are in SHAPE, or become
+/// those of RESULT where X is broadcast to them.
 class LinearColumns {
  public:
-  LinearColumns(Value& x, const Shape& shape, const Shape& result, Facts& facts) : x_(x), shape_(shape), result_(result), facts_(facts) {}
+  LinearColumns(Value& x, const Shape& shape, const Shape& result, Facts& facts)
+      : x_(x), shape_(shape), result_(result), facts_(facts) {}
 
   /// One for each column of VALUE; empty if it is anything else.
   const std::vector<LinearColumn>& of(Value& value);

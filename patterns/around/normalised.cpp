@@ -29,7 +29,8 @@ Matcher normalised(Value** x, double* epsilon) {
   const Matcher square = either({op("Pow", {same(x), number_is(2)}), op("Mul", {same(x), same(x)})});
   const Matcher sum = commuted("Add", reduced_over_last("ReduceMean", square), number(epsilon));
   const Matcher root = either({op("Sqrt", {sum}), op("Pow", {sum, number_is(0.5)})});
-  const Matcher inverse = either({op("Reciprocal", {root}), op("Div", {number_is(1), root}), op("Pow", {sum, number_is(-0.5)})});
+  const Matcher inverse =
+      either({op("Reciprocal", {root}), op("Div", {number_is(1), root}), op("Pow", {sum, number_is(-0.5)})});
   // What stands in front tells which value is x: it is captured before the root is read.
   const Matcher inverse_first = [=](Value& value, Facts& facts) {
     Node* product = nullptr;
@@ -49,7 +50,8 @@ NormEnds ends_of(Value& x, Value& normalised, const Dim& size, bool with_bias, F
   };
   Node* back = sole_reader(*ends.y, *ends.place);
   const Node* widening = x.producer;
-  const bool is_wide = widening && widening->is("Cast") && facts.type(x) == onnx::TensorProto::FLOAT && is_floating(facts.type(*widening->inputs[0]));
+  const bool is_wide = widening && widening->is("Cast") && facts.type(x) == onnx::TensorProto::FLOAT &&
+                       is_floating(facts.type(*widening->inputs[0]));
   if (is_wide && back && back->is("Cast") && facts.type(*back->outputs[0]) == facts.type(*widening->inputs[0])) {
     ends.from = widening->inputs[0];
     take(back);
@@ -68,7 +70,8 @@ NormEnds ends_of(Value& x, Value& normalised, const Dim& size, bool with_bias, F
   return ends;
 }
 
-Matched<void> enter(const NormEnds& ends, double epsilon, const Dim& size, const Node& node, Facts& facts, RewriteMatch& match) {
+Matched<void> enter(const NormEnds& ends, double epsilon, const Dim& size, const Node& node, Facts& facts,
+                    RewriteMatch& match) {
   match.insert_before = ends.place;
   match.numbers["epsilon"] = epsilon;
   match.values = {{"x", ends.from}, {"y", ends.y}};
@@ -89,7 +92,8 @@ Value* weight_of(const RewriteMatch& match, GraphBuilder& build) {
 }
 
 GraphBuilder::Attributes norm_attributes(const RewriteMatch& match) {
-  return {GraphBuilder::attribute("axis", int64_t{-1}), GraphBuilder::attribute("epsilon", static_cast<float>(match.number("epsilon"))),
+  return {GraphBuilder::attribute("axis", int64_t{-1}),
+          GraphBuilder::attribute("epsilon", static_cast<float>(match.number("epsilon"))),
           GraphBuilder::attribute("stash_type", int64_t{onnx::TensorProto::FLOAT})};
 }
 

@@ -26,10 +26,12 @@ struct NormEnds {
   Node* place = nullptr;    ///< what makes y
 };
 
-/// The ends of what makes NORMALISED of X, whose last axis is of SIZE. A node belongs to it if nothing else reads what is in front.
+/// The ends of what makes NORMALISED of X, whose last axis is of SIZE. A node belongs to it if nothing else reads what is in
+/// front.
 NormEnds ends_of(Value& x, Value& normalised, const Dim& size, bool with_bias, Facts& facts);
 
-/// Enters ENDS and EPSILON into a match; where there is no weight also the number of ones that stand for it. Miss: "norm.size", at NODE.
+/// Enters ENDS and EPSILON into a match; where there is no weight also the number of ones that stand for it. Miss: "norm.size",
+/// at NODE.
 Matched<void> enter(const NormEnds& ends, double epsilon, const Dim& size, const Node& node, Facts& facts, RewriteMatch& match);
 
 /// The weight of MATCH, or ones.

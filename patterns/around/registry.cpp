@@ -17,7 +17,8 @@ const std::vector<std::unique_ptr<Rewrite>>& rewrites() { return registered(); }
 bool register_rewrite(std::unique_ptr<Rewrite> rewrite) {
   // Static initialisation has no order across files; names have one.
   auto& all = registered();
-  all.insert(std::ranges::lower_bound(all, rewrite->name(), {}, [](const auto& one) { return one->name(); }), std::move(rewrite));
+  all.insert(std::ranges::lower_bound(all, rewrite->name(), {}, [](const auto& one) { return one->name(); }),
+             std::move(rewrite));
   return true;
 }
 

@@ -15,12 +15,14 @@ class RmsNorm : public Rewrite {
     Value *x = nullptr, *before = nullptr;
     double epsilon = 0;
     ATTN_OPT_DONE(fits(normalised(&x, &epsilon), *node.outputs[0], facts, std::string(kNoMatch)));
-    if (centred(&before)(*x, facts)) return missed(std::string(kNoMatch), &node, "'" + x->name + "' is centred: a layer normalisation");
+    if (centred(&before)(*x, facts))
+      return missed(std::string(kNoMatch), &node, "'" + x->name + "' is centred: a layer normalisation");
     const MaybeShape shape = facts.shape(*x);
     if (!shape || shape->empty()) return missed("norm.size", &node, "the rank of '" + x->name + "' is not known");
     RewriteMatch match;
     match.peeled = {"ReduceMean", node.op()};
-    ATTN_OPT_DONE(enter(ends_of(*x, *node.outputs[0], shape->back(), false, facts), epsilon, shape->back(), node, facts, match));
+    ATTN_OPT_DONE(
+        enter(ends_of(*x, *node.outputs[0], shape->back(), false, facts), epsilon, shape->back(), node, facts, match));
     return match;
   }
 

@@ -24,10 +24,10 @@ struct SizeOf {
 /// One of the tables, and what is done to it.
 struct TableForm {
   PairTable table;
-  size_t lead = 0;                   ///< axes in front of those of the columns
-  bool is_part = false;              ///< not all columns are taken
+  size_t lead = 0;                        ///< axes in front of those of the columns
+  bool is_part = false;                   ///< not all columns are taken
   std::optional<size_t> heads_axis = {};  ///< its axis of heads, of size 1
-  bool is_expanded = false;          ///< to batch and seq
+  bool is_expanded = false;               ///< to batch and seq
 };
 
 struct RotaryForm {
@@ -44,11 +44,14 @@ struct RotaryForm {
 class RotaryReader {
  public:
   RotaryReader(const Rotation& rotation, const Node& node, Facts& facts)
-      : node_(node), facts_(facts), shape_(facts.shape(*rotation.y).known()) { form_.rotation = rotation; }
+      : node_(node), facts_(facts), shape_(facts.shape(*rotation.y).known()) {
+    form_.rotation = rotation;
+  }
 
   Matched<RotaryForm> read() {
     const DataType type = facts_.type(*form_.rotation.x);
-    if (!is_floating(type) || type == onnx::TensorProto::DOUBLE) return missed("rotary.type", &node_, "'" + form_.rotation.x->name + "' is of type " + type_name(type));
+    if (!is_floating(type) || type == onnx::TensorProto::DOUBLE)
+      return missed("rotary.type", &node_, "'" + form_.rotation.x->name + "' is of type " + type_name(type));
     ATTN_OPT_DONE(find_heads());
     const size_t seq = form_.is_joined || form_.heads_behind ? 1 : 2;
     form_.batch = size_of(0);
@@ -61,33 +64,42 @@ class RotaryReader {
 
  private:
   /// Size of TABLE on the axis that meets AXIS of x.
-  Dim met(const PairTable& table, size_t axis) const { return from_last(facts_.shape(*table.value).known(), shape_.size() - 2 - axis + table.axes); }
+  Dim met(const PairTable& table, size_t axis) const {
+    return from_last(facts_.shape(*table.value).known(), shape_.size() - 2 - axis + table.axes);
+  }
 
   bool is_one(size_t axis) const { return met(form_.rotation.cos, axis).is(1) && met(form_.rotation.sin, axis).is(1); }
 
   Matched<void> find_heads() {
     const Rotation& rotation = form_.rotation;
-    if (shape_.size() != 3 && shape_.size() != 4) return missed("rotary.rank", &node_, "'" + rotation.x->name + "' is of shape " + to_string(shape_));
+    if (shape_.size() != 3 && shape_.size() != 4)
+      return missed("rotary.rank", &node_, "'" + rotation.x->name + "' is of shape " + to_string(shape_));
     const auto columns = static_cast<size_t>(shape_.back().value());
     form_.is_joined = shape_.size() == 3;
     if (form_.is_joined) {
-      if (columns % rotation.head_size != 0) return missed("rotary.heads", &node_, "heads of " + std::to_string(rotation.head_size) + " columns in " + std::to_string(columns));
+      if (columns % rotation.head_size != 0)
+        return missed("rotary.heads", &node_,
+                      "heads of " + std::to_string(rotation.head_size) + " columns in " + std::to_string(columns));
       form_.heads = static_cast<int64_t>(columns / rotation.head_size);
       return {};
     }
     form_.heads_behind = !is_one(1);
     if (rotation.head_size != columns || (form_.heads_behind && !is_one(2)))
-      return missed("rotary.heads", &node_, "the angles of '" + rotation.x->name + "' of shape " + to_string(shape_) + " are not the same for all heads");
+      return missed(
+          "rotary.heads", &node_,
+          "the angles of '" + rotation.x->name + "' of shape " + to_string(shape_) + " are not the same for all heads");
     const Dim& heads = shape_[form_.heads_behind ? 2 : 1];
     if (heads.is_constant()) form_.heads = heads.value();
-    if (!form_.heads && (form_.heads_behind || rotation.rotated != columns)) return missed("rotary.heads", &node_, "the number of heads is not known: " + heads.str());
+    if (!form_.heads && (form_.heads_behind || rotation.rotated != columns))
+      return missed("rotary.heads", &node_, "the number of heads is not known: " + heads.str());
     return {};
   }
 
   void widen() {
     const Shape& own = facts_.shape(*form_.rotation.x).known();
     if (own == shape_) return;
-    for (size_t axis = 0; axis < shape_.size(); ++axis) form_.widened.push_back(own[axis] == shape_[axis] ? 1 : shape_[axis].value());
+    for (size_t axis = 0; axis < shape_.size(); ++axis)
+      form_.widened.push_back(own[axis] == shape_[axis] ? 1 : shape_[axis].value());
   }
 
   TableForm table_form(const PairTable& table, size_t seq) {
@@ -109,7 +121,8 @@ class RotaryReader {
     for (Value* input : node_.graph->model().main().inputs()) {
       const MaybeShape shape = facts_.shape(*input);
       if (!shape || !node_.graph->sees(*input)) continue;
-      if (const auto at = std::ranges::find(*shape, size); at != shape->end()) return {.value = input, .axis = at - shape->begin()};
+      if (const auto at = std::ranges::find(*shape, size); at != shape->end())
+        return {.value = input, .axis = at - shape->begin()};
     }
     return {.value = form_.rotation.x, .axis = static_cast<int64_t>(axis)};
   }
@@ -124,7 +137,9 @@ Value* value_of(const SizeOf& size, GraphBuilder& build) {
   return size.number ? build.ints({*size.number}) : build.shape(*size.value, size.axis, size.axis + 1);
 }
 
-Value* reshaped_to(Value* value, const std::vector<int64_t>& sizes, GraphBuilder& build) { return build.node("Reshape", {value, build.ints(sizes)}); }
+Value* reshaped_to(Value* value, const std::vector<int64_t>& sizes, GraphBuilder& build) {
+  return build.node("Reshape", {value, build.ints(sizes)});
+}
 
 /// FORM's table as (batch, seq, pairs).
 Value* table_of(const TableForm& form, const RotaryForm& all, GraphBuilder& build) {
@@ -137,12 +152,14 @@ Value* table_of(const TableForm& form, const RotaryForm& all, GraphBuilder& buil
   }
   const auto start = static_cast<int64_t>(table.start), step = static_cast<int64_t>(table.step);
   const int64_t end = start + step * (static_cast<int64_t>(table.count) - 1) + 1;
-  if (form.is_part) made = build.node("Slice", {made, build.ints({start}), build.ints({end}), build.ints({-1}), build.ints({step})});
+  if (form.is_part)
+    made = build.node("Slice", {made, build.ints({start}), build.ints({end}), build.ints({-1}), build.ints({step})});
   if (form.heads_axis) made = build.node("Squeeze", {made, build.ints({static_cast<int64_t>(*form.heads_axis)})});
   if (table.negated) made = build.node("Neg", {made});
   if (!form.is_expanded) return made;
   Value* pairs = build.ints({static_cast<int64_t>(table.count)});
-  return build.node("Expand", {made, build.node("Concat", {value_of(all.batch, build), value_of(all.seq, build), pairs}, {GraphBuilder::attribute("axis", int64_t{0})})});
+  return build.node("Expand", {made, build.node("Concat", {value_of(all.batch, build), value_of(all.seq, build), pairs},
+                                                {GraphBuilder::attribute("axis", int64_t{0})})});
 }
 
 GraphBuilder::Attributes rotary_attributes(const RotaryForm& form) {
@@ -150,8 +167,10 @@ GraphBuilder::Attributes rotary_attributes(const RotaryForm& form) {
   const bool is_partial = form.rotation.rotated != form.rotation.head_size;
   if (form.rotation.interleaved) attributes.push_back(GraphBuilder::attribute("interleaved", int64_t{1}));
   // ONNX Runtime 1.32 asks for num_heads wherever rotary_embedding_dim is given.
-  if (form.is_joined || form.heads_behind || is_partial) attributes.push_back(GraphBuilder::attribute("num_heads", *form.heads));
-  if (is_partial) attributes.push_back(GraphBuilder::attribute("rotary_embedding_dim", static_cast<int64_t>(form.rotation.rotated)));
+  if (form.is_joined || form.heads_behind || is_partial)
+    attributes.push_back(GraphBuilder::attribute("num_heads", *form.heads));
+  if (is_partial)
+    attributes.push_back(GraphBuilder::attribute("rotary_embedding_dim", static_cast<int64_t>(form.rotation.rotated)));
   return attributes;
 }
 
@@ -171,7 +190,9 @@ class Rotary : public Rewrite {
  public:
   std::string_view name() const override { return "rotary"; }
   std::string_view summary() const override { return "x * cos + rotate_half(x) * sin, in all its forms, as RotaryEmbedding"; }
-  bool is_anchor(const Node& node) const override { return node.is("Add") || node.is("Sub") || node.is("Concat") || node.is("Reshape"); }
+  bool is_anchor(const Node& node) const override {
+    return node.is("Add") || node.is("Sub") || node.is("Concat") || node.is("Reshape");
+  }
 
   Matched<RewriteMatch> match(const Node& node, RewriteContext& context) const override {
     Value& y = *node.outputs[0];
@@ -191,7 +212,8 @@ class Rotary : public Rewrite {
     Value* x = match.value("x");
     if (!form.widened.empty()) x = build.node("Expand", {x, build.ints(form.widened)});
     if (form.heads_behind) x = reshaped_to(x, {0, 0, -1}, build);
-    Value* y = build.node("RotaryEmbedding", {x, table_of(form.cos, form, build), table_of(form.sin, form, build)}, rotary_attributes(form));
+    Value* y = build.node("RotaryEmbedding", {x, table_of(form.cos, form, build), table_of(form.sin, form, build)},
+                          rotary_attributes(form));
     if (form.heads_behind) y = reshaped_to(y, {0, 0, *form.heads, static_cast<int64_t>(form.rotation.head_size)}, build);
     return std::vector<Replacement>{{match.value("y"), y}};
   }

@@ -15,12 +15,15 @@ constexpr int kMaxMoves = 6;
 /// Values between a rotation and what it rotates.
 constexpr size_t kMaxRotationValues = 64;
 
-bool moves_columns(const Node& node) { return node.domain().empty() && (has(node, Trait::kMoves) || node.is("Concat") || node.is("Split") || node.is("Neg")); }
+bool moves_columns(const Node& node) {
+  return node.domain().empty() && (has(node, Trait::kMoves) || node.is("Concat") || node.is("Split") || node.is("Neg"));
+}
 
 /// The node above VALUE that does more than move columns; null if there is none near.
 const Node* behind_moves(Value& value, Facts& facts) {
   const Node* node = canonical(value, facts).producer;
-  for (int step = 0; step < kMaxMoves && node && moves_columns(*node) && node->input(0); ++step) node = canonical(*node->inputs[0], facts).producer;
+  for (int step = 0; step < kMaxMoves && node && moves_columns(*node) && node->input(0); ++step)
+    node = canonical(*node->inputs[0], facts).producer;
   return node;
 }
 
@@ -34,7 +37,8 @@ bool may_be_rotation(Value& y, Facts& facts) {
   });
 }
 
-/// True if a value of shape FROM may be broadcast to shape TO, on axes of known size: tables of a fixed length beside a free one.
+/// True if a value of shape FROM may be broadcast to shape TO, on axes of known size: tables of a fixed length beside a free
+/// one.
 bool may_become(const Shape& from, const Shape& to) {
   if (from.size() != to.size() || from.back() != to.back()) return false;
   for (size_t axis = 0; axis < to.size(); ++axis)
@@ -85,7 +89,9 @@ std::optional<std::vector<TurnedColumn>> turned_columns(const std::vector<Linear
 class PairReader {
  public:
   PairReader(Value& x, Value& y, std::vector<TurnedColumn> columns, Facts& facts)
-      : y_(y), columns_(std::move(columns)), classes_(facts) { rotation_.x = &x, rotation_.y = &y; }
+      : y_(y), columns_(std::move(columns)), classes_(facts) {
+    rotation_.x = &x, rotation_.y = &y;
+  }
 
   Matched<Rotation> read() {
     ATTN_OPT_DONE(layout());
@@ -111,7 +117,8 @@ class PairReader {
     const auto run = static_cast<size_t>(end - columns_.begin());
     rotation_.rotated = rotation_.interleaved ? run : 2 * partner;
     if (rotation_.rotated > run || rotation_.rotated % 2 != 0) return miss("rotary.pairs", run, "has no partner");
-    const auto next = std::find_if(columns_.begin() + static_cast<std::ptrdiff_t>(rotation_.rotated), columns_.end(), is_rotated);
+    const auto next =
+        std::find_if(columns_.begin() + static_cast<std::ptrdiff_t>(rotation_.rotated), columns_.end(), is_rotated);
     rotation_.head_size = static_cast<size_t>(next - columns_.begin());
     return {};
   }
@@ -124,12 +131,16 @@ class PairReader {
     return at < half ? index + half : index - half;
   }
 
-  bool is_first(size_t index) const { return rotation_.interleaved ? in_head(index) % 2 == 0 : in_head(index) < rotation_.rotated / 2; }
+  bool is_first(size_t index) const {
+    return rotation_.interleaved ? in_head(index) % 2 == 0 : in_head(index) < rotation_.rotated / 2;
+  }
 
-  /// That the column INDEX is that of a rotation whose pairs lie so: by its partner, and by the column of the first head in its place.
+  /// That the column INDEX is that of a rotation whose pairs lie so: by its partner, and by the column of the first head in its
+  /// place.
   Matched<void> check(size_t index) {
     const TurnedColumn& own = columns_[index];
-    if (own.is_rotated() != (in_head(index) < rotation_.rotated)) return miss("rotary.pairs", index, "is rotated in some heads only");
+    if (own.is_rotated() != (in_head(index) < rotation_.rotated))
+      return miss("rotary.pairs", index, "is rotated in some heads only");
     if (!own.is_rotated()) return {};
     const size_t partner = partner_of(index);
     if (own.other.from != partner || partner >= columns_.size())
@@ -143,8 +154,10 @@ class PairReader {
 
   Matched<void> check_pair(const TurnedColumn& one, const TurnedColumn& other, size_t index) {
     const SignedColumn sin = classes(one.other), opposite = classes(other.other);
-    if (classes(one.same) != classes(other.same)) return miss("rotary.angles", index, "and its partner have different factors for themselves");
-    if (sin.column != opposite.column) return miss("rotary.angles", index, "and its partner have different factors for each other");
+    if (classes(one.same) != classes(other.same))
+      return miss("rotary.angles", index, "and its partner have different factors for themselves");
+    if (sin.column != opposite.column)
+      return miss("rotary.angles", index, "and its partner have different factors for each other");
     if (sin.sign == opposite.sign) return miss("rotary.sign", index, "and its partner take each other with the same sign");
     return {};
   }
@@ -168,7 +181,8 @@ class PairReader {
       if (own.factor != Column{table.value, table.start + pair * table.step} || own.sign != first.sign)
         return miss("rotary.angles", pair * apart, "has a factor that does not stand in line with those of the others");
     }
-    return table.step > 0 && table.step <= kMaxColumns ? Matched<void>() : miss("rotary.angles", 0, "has the factor of all others");
+    return table.step > 0 && table.step <= kMaxColumns ? Matched<void>()
+                                                       : miss("rotary.angles", 0, "has the factor of all others");
   }
 
   Value& y_;

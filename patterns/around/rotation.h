@@ -6,8 +6,8 @@
 // c and s are columns of two tables. They may hold any numbers: of what angle is the model's matter.
 #pragma once
 
-#include "patterns/around/columns.h"
 #include "attn_opt/miss.h"
+#include "patterns/around/columns.h"
 
 namespace attn_opt {
 
@@ -22,8 +22,8 @@ struct PairTable {
 struct Rotation {
   Value* x = nullptr;
   Value* y = nullptr;
-  size_t head_size = 0;     ///< columns of a head; X may hold several heads
-  size_t rotated = 0;       ///< columns of a head that are rotated, the first ones
+  size_t head_size = 0;  ///< columns of a head; X may hold several heads
+  size_t rotated = 0;    ///< columns of a head that are rotated, the first ones
   bool interleaved = false;
   PairTable cos, sin;
 };

@@ -51,13 +51,18 @@ bool is_string(nb::handle value) { return nb::isinstance<nb::str>(value) || nb::
 void set_list(nb::handle list, A& attribute) {
   attribute.set_type(A::INTS);
   for (nb::handle one : list) {
-    if (is_string(one)) attribute.set_type(A::STRINGS);
-    else if (!PyIndex_Check(one.ptr()) && attribute.type() == A::INTS) attribute.set_type(A::FLOATS);
+    if (is_string(one))
+      attribute.set_type(A::STRINGS);
+    else if (!PyIndex_Check(one.ptr()) && attribute.type() == A::INTS)
+      attribute.set_type(A::FLOATS);
   }
   for (nb::handle one : list) {
-    if (attribute.type() == A::STRINGS) attribute.add_strings(bytes_of(one));
-    else if (attribute.type() == A::INTS) attribute.add_ints(nb::cast<int64_t>(nb::steal(PyNumber_Index(one.ptr()))));
-    else attribute.add_floats(static_cast<float>(nb::cast<double>(nb::steal(PyNumber_Float(one.ptr())))));
+    if (attribute.type() == A::STRINGS)
+      attribute.add_strings(bytes_of(one));
+    else if (attribute.type() == A::INTS)
+      attribute.add_ints(nb::cast<int64_t>(nb::steal(PyNumber_Index(one.ptr()))));
+    else
+      attribute.add_floats(static_cast<float>(nb::cast<double>(nb::steal(PyNumber_Float(one.ptr())))));
   }
 }
 

@@ -15,7 +15,8 @@ namespace attn_opt::python {
 template <class T>
 T field_of(nb::handle object, const std::string& kind, const char* name) {
   T read;
-  if (!nb::try_cast(nb::object(object.attr(name)), read)) throw nb::type_error((kind + "." + name + " is of another type").c_str());
+  if (!nb::try_cast(nb::object(object.attr(name)), read))
+    throw nb::type_error((kind + "." + name + " is of another type").c_str());
   return read;
 }
 
@@ -25,10 +26,11 @@ Miss miss_of(nb::handle given, Node& anchor, const ScopeRef& scope);
 /// ERROR as a PatternError that says where, unless it ends the program. PATTERN: its name.
 std::shared_ptr<nb::python_error> explained(nb::python_error& error, const std::string& pattern, const Node& anchor);
 
-/// What CALL gives, which PATTERN was asked at ANCHOR; SCOPE is closed then, unless the call is to KEEP it open. Python's exceptions
-/// go through the library as RaisedInPython.
+/// What CALL gives, which PATTERN was asked at ANCHOR; SCOPE is closed then, unless the call is to KEEP it open. Python's
+/// exceptions go through the library as RaisedInPython.
 template <class Call>
-auto called(const std::string& pattern, const Node& anchor, const ScopeRef& scope, Call call, bool keep = false) -> decltype(call()) {
+auto called(const std::string& pattern, const Node& anchor, const ScopeRef& scope, Call call, bool keep = false)
+    -> decltype(call()) {
   try {
     auto result = call();
     if (!keep) scope->close();

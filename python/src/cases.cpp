@@ -36,8 +36,8 @@ nb::dict result_dict(const CaseResult& result) {
 }
 
 /// (a dict for each case, how many passed and failed as the command says it)
-nb::tuple test_cases(const std::vector<std::string>& paths, const std::vector<std::string>& rules, nb::handle patterns, nb::handle rewrites,
-                     bool update_golden) {
+nb::tuple test_cases(const std::vector<std::string>& paths, const std::vector<std::string>& rules, nb::handle patterns,
+                     nb::handle rewrites, bool update_golden) {
   OptimizeArguments arguments;
   arguments.patterns = rules;
   arguments.more_patterns = patterns_of(patterns);
@@ -59,8 +59,8 @@ nb::tuple test_cases(const std::vector<std::string>& paths, const std::vector<st
 }  // namespace
 
 void bind_cases(nb::module_& module) {
-  module.def("test", test_cases, nb::arg("paths"), nb::arg("rules"), nb::arg("patterns"), nb::arg("rewrites"), nb::arg("update_golden"),
-             "(a dict for each case, how many passed and failed).");
+  module.def("test", test_cases, nb::arg("paths"), nb::arg("rules"), nb::arg("patterns"), nb::arg("rewrites"),
+             nb::arg("update_golden"), "(a dict for each case, how many passed and failed).");
 }
 
 }  // namespace attn_opt::python

@@ -42,7 +42,9 @@ Status run_job(const OptimizeJob& job, const OptimizeOptions& options, ModelSour
   run.report->input_bytes = bytes_of_file(run.report->input);
   run.report->options = to_words(job.optimize);
   const auto& tell = options.progress;
-  run.status = finish(job, model, *run.report, [&tell](double part) { if (tell) tell("writing", part); });
+  run.status = finish(job, model, *run.report, [&tell](double part) {
+    if (tell) tell("writing", part);
+  });
   if (run.status && wants_bytes && (run.report->changed || !source.in_memory())) {
     ATTN_OPT_TRY(run.bytes, serialize_model(std::move(model)));
   }
@@ -112,7 +114,8 @@ nb::object page_of(const std::string& json_text) {
 
 void bind_optimize(nb::module_& module) {
   module.def("page", page_of, nb::arg("report"), "The HTML page of a report, which is given as JSON.");
-  module.def("optimize", optimize_model, nb::arg("model"), nb::arg("options"), nb::arg("wants_bytes"), nb::arg("progress").none(),
+  module.def("optimize", optimize_model, nb::arg("model"), nb::arg("options"), nb::arg("wants_bytes"),
+             nb::arg("progress").none(),
              "(bytes of the model or None, report as JSON, report as text, explanation of each site, exception or None).");
 }
 

@@ -24,7 +24,8 @@ class OptionReader {
     if (!options_.contains(name)) return;
     const nb::object given(options_[name]);
     if (nb::try_cast(given, field)) return;
-    const std::string value = nb::cast<std::string>(nb::repr(given)), type = nb::cast<std::string>(given.type().attr("__name__"));
+    const std::string value = nb::cast<std::string>(nb::repr(given)),
+                      type = nb::cast<std::string>(given.type().attr("__name__"));
     throw nb::type_error((std::string(name) + "=" + value + ": a " + type + " is no value of it").c_str());
   }
 
@@ -84,8 +85,11 @@ OptimizeJob job_of(const nb::dict& options) {
   read("test_data", job.test_data);
   std::string external_data = "auto";
   read("external_data", external_data);
-  if (const auto known = kExternalData.find(external_data); known != kExternalData.end()) job.save.external_data = known->second;
-  else raise(exception_of({ErrorCode::kUsage, "external_data", "there is no '" + external_data + "'", "auto, inline or external"}));
+  if (const auto known = kExternalData.find(external_data); known != kExternalData.end())
+    job.save.external_data = known->second;
+  else
+    raise(
+        exception_of({ErrorCode::kUsage, "external_data", "there is no '" + external_data + "'", "auto, inline or external"}));
   job.trial = trial_of(options);
   if (options.contains("patterns")) optimize.more_patterns = patterns_of(nb::object(options["patterns"]));
   if (options.contains("rewrites")) optimize.more_rewrites = rewrites_of(nb::object(options["rewrites"]));

@@ -36,8 +36,10 @@ class PartsReader {
     parts.is_causal = field<bool>("is_causal");
     parts.guarded = field<bool>("guarded");
     parts.subtracts_maximum = field<bool>("subtracts_maximum");
-    for (const auto& [name, given] : {std::pair("nonpad_kv_seqlen", &parts.nonpad_kv_seqlen), {"past_key", &parts.past_key},
-                                      {"past_value", &parts.past_value}, {"present_key", &parts.present_key},
+    for (const auto& [name, given] : {std::pair("nonpad_kv_seqlen", &parts.nonpad_kv_seqlen),
+                                      {"past_key", &parts.past_key},
+                                      {"past_value", &parts.past_value},
+                                      {"present_key", &parts.present_key},
                                       {"present_value", &parts.present_value}})
       *given = value(name);
     parts.softmax_precision = type_named(sdpa_.attr("softmax_precision"));
@@ -108,7 +110,9 @@ nb::list pattern_names(const std::vector<std::string>& rules, nb::handle of_pyth
   arguments.more_rewrites = rewrites_of(rewrites_of_python);
   const OptimizeOptions options = value_or_raise(to_options(arguments));
   nb::list names;
-  const auto add = [&names](const auto& pattern) { names.append(nb::make_tuple(text(pattern.name()), text(pattern.summary()))); };
+  const auto add = [&names](const auto& pattern) {
+    names.append(nb::make_tuple(text(pattern.name()), text(pattern.summary())));
+  };
   for (const auto& pattern : patterns()) add(*pattern);
   for (const auto& rewrite : rewrites()) add(*rewrite);
   for (const auto& pattern : options.rules) add(*pattern);
@@ -125,13 +129,20 @@ std::vector<std::shared_ptr<const Pattern>> patterns_of(nb::handle patterns) {
 }
 
 void bind_patterns(nb::module_& module) {
-  module.def("wrong_axes", [](const std::string& axes) { return wrong_axes(axes); }, nb::arg("axes"), "What is wrong with the spelling AXES; \"\" if nothing is.");
-  module.def("check_anchor", [](const std::string& op, const std::string& where) {
-    if (const Status known = check_operator_name(op, where); !known)
-      raise(exception_of({ErrorCode::kUsage, known.error().where, known.error().what, known.error().remedy}));
-  }, nb::arg("op"), nb::arg("where"), "Raises where no version of ONNX has the operator OP. Those of other domains are not known.");
+  module.def(
+      "wrong_axes", [](const std::string& axes) { return wrong_axes(axes); }, nb::arg("axes"),
+      "What is wrong with the spelling AXES; \"\" if nothing is.");
+  module.def(
+      "check_anchor",
+      [](const std::string& op, const std::string& where) {
+        if (const Status known = check_operator_name(op, where); !known)
+          raise(exception_of({ErrorCode::kUsage, known.error().where, known.error().what, known.error().remedy}));
+      },
+      nb::arg("op"), nb::arg("where"),
+      "Raises where no version of ONNX has the operator OP. Those of other domains are not known.");
   module.def("pattern_names", pattern_names, nb::arg("rules"), nb::arg("patterns"), nb::arg("rewrites"),
-             "(name, summary) of each pattern and rewrite that attn-opt has, of those in the folders RULES, of PATTERNS and REWRITES.");
+             "(name, summary) of each pattern and rewrite that attn-opt has, of those in the folders RULES, of PATTERNS and "
+             "REWRITES.");
 }
 
 }  // namespace attn_opt::python

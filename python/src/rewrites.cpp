@@ -52,15 +52,18 @@ class PythonRewrite : public Rewrite {
     const nb::gil_scoped_acquire gil;
     Node& anchor = node_of(node);
     const auto found = std::make_shared<Found>(MatchContext{node.graph->model(), context.facts}, anchor);
-    return called(name_, node, found->scope, [&]() -> Matched<RewriteMatch> {
-      found->object = rewrite_.attr("match")(NodeHandle{found->scope, &anchor}, ContextHandle{found->scope});
-      if (found->object.is_none()) return missed(std::string(kNoMatch), &node, "");
-      if (nb::isinstance(found->object, nb::module_::import_("attn_opt._description").attr("Miss")))
-        return tl::unexpected<Miss>(miss_of(found->object, anchor, found->scope));
-      RewriteMatch match;
-      match.more = found;
-      return match;
-    }, true);
+    return called(
+        name_, node, found->scope,
+        [&]() -> Matched<RewriteMatch> {
+          found->object = rewrite_.attr("match")(NodeHandle{found->scope, &anchor}, ContextHandle{found->scope});
+          if (found->object.is_none()) return missed(std::string(kNoMatch), &node, "");
+          if (nb::isinstance(found->object, nb::module_::import_("attn_opt._description").attr("Miss")))
+            return tl::unexpected<Miss>(miss_of(found->object, anchor, found->scope));
+          RewriteMatch match;
+          match.more = found;
+          return match;
+        },
+        true);
   }
 
   Matched<std::vector<Replacement>> apply(const RewriteMatch& match, GraphBuilder& build) const override {
@@ -77,10 +80,12 @@ class PythonRewrite : public Rewrite {
 
  private:
   static std::vector<Replacement> replacements_of(nb::handle made, const ScopeRef& scope) {
-    if (!nb::isinstance<nb::dict>(made)) throw nb::type_error("apply() returns a dict: {value of the model: what it is from now on}, or a Miss");
+    if (!nb::isinstance<nb::dict>(made))
+      throw nb::type_error("apply() returns a dict: {value of the model: what it is from now on}, or a Miss");
     std::vector<Replacement> replacements;
     for (const auto& [existing, value] : nb::borrow<nb::dict>(made))
-      replacements.push_back({value_of(existing, scope, "what apply() replaces"), value_of(value, scope, "what apply() makes")});
+      replacements.push_back(
+          {value_of(existing, scope, "what apply() replaces"), value_of(value, scope, "what apply() makes")});
     return replacements;
   }
 

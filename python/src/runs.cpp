@@ -1,6 +1,6 @@
 // run() and compare(): models on the executor.
-#include <nanobind/stl/vector.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "python/src/bindings.h"
 #include "python/src/errors.h"
@@ -20,7 +20,8 @@ Status check_feeds(const onnx::GraphProto& graph, const Feeds& feeds) {
   std::string names;
   for (const auto& input : graph.input()) names += (names.empty() ? "" : ", ") + input.name();
   for (const auto& [name, tensor] : feeds) {
-    const bool is_known = std::any_of(graph.input().begin(), graph.input().end(), [&](const auto& input) { return input.name() == name; });
+    const bool is_known =
+        std::any_of(graph.input().begin(), graph.input().end(), [&](const auto& input) { return input.name() == name; });
     if (!is_known) return fail(ErrorCode::kUsage, "inputs", "the model has no input called '" + name + "'", "it has " + names);
   }
   return {};
@@ -111,7 +112,8 @@ nb::list compare(nb::handle a, nb::handle b, int seeds, const nb::dict& options)
 
 void bind_runs(nb::module_& module) {
   module.def("run", run_model, nb::arg("model"), nb::arg("inputs"), nb::arg("options"), "The outputs by name.");
-  module.def("compare", compare, nb::arg("a"), nb::arg("b"), nb::arg("seeds"), nb::arg("options"), "How far each output of A lies from B's.");
+  module.def("compare", compare, nb::arg("a"), nb::arg("b"), nb::arg("seeds"), nb::arg("options"),
+             "How far each output of A lies from B's.");
 }
 
 }  // namespace attn_opt::python

@@ -25,7 +25,8 @@ struct Scope {
   bool may_build = true;          ///< false while a rewrite matches
 
   MatchContext& open() const {
-    if (!context) throw nb::type_error("this belongs to a graph that is gone: nodes and values are valid while their pattern matches");
+    if (!context)
+      throw nb::type_error("this belongs to a graph that is gone: nodes and values are valid while their pattern matches");
     return *context;
   }
   /// What builds unplaced nodes above the anchor.

@@ -5,7 +5,6 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-
 namespace attn_opt::python {
 namespace {
 
@@ -59,7 +58,8 @@ Tensor tensor_of(nb::handle array, const std::string& name, nb::list& kept) {
     for (nb::handle element : array) elements.push_back(tensor_of(element, name, kept));
     return Tensor::sequence(std::move(elements));
   }
-  const auto [type, dims, data] = nb::cast<std::tuple<int, Dims, nb::object>>(nb::tuple(arrays().attr("parts")(array, text(name))));
+  const auto [type, dims, data] =
+      nb::cast<std::tuple<int, Dims, nb::object>>(nb::tuple(arrays().attr("parts")(array, text(name))));
   if (type == onnx::TensorProto::STRING) return of_strings(data, dims);
   kept.append(data);
   const auto bytes = nb::cast<ReadBytes>(data);
@@ -71,7 +71,8 @@ nb::object type_object(DataType type) {
 }
 
 DataType type_named(nb::handle name) {
-  return name.is_none() ? onnx::TensorProto::UNDEFINED : static_cast<DataType>(nb::cast<int>(arrays().attr("type_number")(name)));
+  return name.is_none() ? onnx::TensorProto::UNDEFINED
+                        : static_cast<DataType>(nb::cast<int>(arrays().attr("type_number")(name)));
 }
 
 }  // namespace attn_opt::python

@@ -10,10 +10,14 @@ std::string github_annotation(const std::string& message) {
   if (runner == nullptr || std::string_view(runner) != "true") return {};
   std::string line = "::error title=attn-opt::";
   for (const char c : message) {
-    if (c == '%') line += "%25";
-    else if (c == '\n') line += "%0A";
-    else if (c == '\r') line += "%0D";
-    else line += c;
+    if (c == '%')
+      line += "%25";
+    else if (c == '\n')
+      line += "%0A";
+    else if (c == '\r')
+      line += "%0D";
+    else
+      line += c;
   }
   return line + "\n";
 }

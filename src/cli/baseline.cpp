@@ -38,8 +38,8 @@ json fused_sites(const json& report) {
   return sites;
 }
 
-/// How sure it is that SITE, of a report, is the one KNOWN: 0, that it is not. Modules count more than names, in which exporters
-/// count nodes; in one module a name or a fusion tells sites apart.
+/// How sure it is that SITE, of a report, is the one KNOWN: 0, that it is not. Modules count more than names, in which
+/// exporters count nodes; in one module a name or a fusion tells sites apart.
 int likeness(const json& known, const json& site) {
   if (known.at("graph") != site.at("graph")) return 0;
   const bool same_name = known.at("name") == site.at("name");
@@ -82,9 +82,12 @@ std::vector<LostSite> lost_sites(const json& known, const json& report) {
   std::vector<LostSite> lost, gone;
   auto fresh = std::ranges::count_if(sites, is_fused);
   for (size_t i = 0; i < known.size(); ++i) {
-    if (now[i] == nullptr) gone.push_back({&known[i], nullptr});
-    else if (is_fused(*now[i])) --fresh;
-    else lost.push_back({&known[i], now[i]});
+    if (now[i] == nullptr)
+      gone.push_back({&known[i], nullptr});
+    else if (is_fused(*now[i]))
+      --fresh;
+    else
+      lost.push_back({&known[i], now[i]});
   }
   if (std::ssize(gone) > fresh) lost.insert(lost.end(), gone.begin() + fresh, gone.end());
   return lost;
@@ -99,7 +102,8 @@ std::string phrase_of(const LostSite& site) {
 
 tl::unexpected<Error> loss(const std::vector<LostSite>& lost, const std::string& model, const std::string& baseline) {
   constexpr size_t kMostNamed = 5;
-  std::string what = lost.size() == 1 ? "attention " : fmt::format("lost {} of the attentions in {}: ", lost.size(), baseline), run;
+  std::string what = lost.size() == 1 ? "attention " : fmt::format("lost {} of the attentions in {}: ", lost.size(), baseline),
+              run;
   for (size_t i = 0; i < std::min(lost.size(), kMostNamed); ++i) what += (i == 0 ? "" : "; ") + phrase_of(lost[i]);
   if (lost.size() > kMostNamed) what += "; ...";
   if (const json* first = lost.front().now) run = "run: " + explain_command(model, *first) + "; ";
@@ -134,9 +138,12 @@ Expected<Baseline> Baseline::read(const fs::path& path) {
   if (!file) return fail(ErrorCode::kInvalidInput, path.string(), "cannot be read", "--update-baseline writes it");
   const json document = json::parse(file, nullptr, false);
   Baseline baseline(path);
-  if (is_baseline(document)) baseline.models_ = document.at("models");
-  else if (is_report(document)) baseline.any_model_ = fused_sites(document);
-  else return fail(ErrorCode::kInvalidInput, path.string(), "is no baseline", "--update-baseline writes one");
+  if (is_baseline(document))
+    baseline.models_ = document.at("models");
+  else if (is_report(document))
+    baseline.any_model_ = fused_sites(document);
+  else
+    return fail(ErrorCode::kInvalidInput, path.string(), "is no baseline", "--update-baseline writes one");
   return baseline;
 }
 
@@ -151,7 +158,8 @@ Status Baseline::check(const json& report) const {
   if (!knows(model)) {
     const std::string unknown = "is not in " + path_.string() + ": nothing to hold it against";
     if (new_models_ == NewModels::kFail)
-      return fail(ErrorCode::kRequirement, model, unknown, "--update-baseline enters it, --baseline-new warn or accept lets it pass");
+      return fail(ErrorCode::kRequirement, model, unknown,
+                  "--update-baseline enters it, --baseline-new warn or accept lets it pass");
     if (new_models_ == NewModels::kWarn) spdlog::warn("{} {}; --update-baseline enters it", model, unknown);
     return {};
   }
@@ -173,7 +181,8 @@ void Baseline::update(const json& report) {
   models_[key_of(report.at("input").get<std::string>())] = {{"fused", fused_sites(report)}};
 }
 
-std::vector<std::string> Baseline::vanished(const std::vector<std::string>& folders, const std::vector<fs::path>& models) const {
+std::vector<std::string> Baseline::vanished(const std::vector<std::string>& folders,
+                                            const std::vector<fs::path>& models) const {
   std::set<std::string> there;
   for (const fs::path& model : models) there.insert(key_of(model.string()));
   std::vector<std::string> gone;

@@ -32,7 +32,8 @@ class Baseline {
   /// Enters the fused sites of REPORT in place of what was known of its model.
   void update(const nlohmann::json& report);
   /// The models that it has below one of FOLDERS, and that are none of MODELS: paths, from the working directory.
-  std::vector<std::string> vanished(const std::vector<std::string>& folders, const std::vector<std::filesystem::path>& models) const;
+  std::vector<std::string> vanished(const std::vector<std::string>& folders,
+                                    const std::vector<std::filesystem::path>& models) const;
   /// Forgets the models that vanished() gives.
   void forget(const std::vector<std::string>& models);
   /// Error: kOutput.

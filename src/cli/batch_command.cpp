@@ -43,7 +43,8 @@ void declare(CLI::App& app, BatchArguments& given) {
   app.add_option("--process-memory", given.process_memory, "Address space that a model may take, as 8GB")
       ->transform(CLI::AsSizeValue(false));
   app.add_flag("--fresh", given.fresh, "Run what is finished and unchanged again");
-  declare_list(app, "--report", given.reports, "Write a report on all: FILE.html, .json, .md, .sarif, .xml (JUnit), .svg, .dot, or FORMAT:FILE");
+  declare_list(app, "--report", given.reports,
+               "Write a report on all: FILE.html, .json, .md, .sarif, .xml (JUnit), .svg, .dot, or FORMAT:FILE");
   declare_job_options(app, given);
   declare_verbosity(app, given.job.verbosity);
 }
@@ -59,7 +60,8 @@ std::vector<std::string> job_words(const CLI::App& app, bool updates_baseline) {
     const bool of_baseline = name == "--baseline" || name == "--update-baseline";
     if (option->count() == 0 || name == "--help" || main_job.get_option_no_throw(name) == nullptr) continue;
     if (updates_baseline && of_baseline) continue;
-    if (option->get_items_expected_max() == 0) words.push_back(name);
+    if (option->get_items_expected_max() == 0)
+      words.push_back(name);
     else
       for (const std::string& value : option->results()) words.push_back(name + "=" + value);
   }
@@ -157,7 +159,8 @@ class Batch {
     std::vector<std::string> folders;
     std::vector<fs::path> models;
     std::error_code none;
-    std::ranges::copy_if(given_.words, std::back_inserter(folders), [&](const std::string& word) { return fs::is_directory(word, none); });
+    std::ranges::copy_if(given_.words, std::back_inserter(folders),
+                         [&](const std::string& word) { return fs::is_directory(word, none); });
     for (const BatchInput& input : inputs_) models.push_back(input.path);
     return baseline.vanished(folders, models);
   }
@@ -167,7 +170,8 @@ class Batch {
     std::vector<ModelOutcome> models;
     const auto& baseline = given_.job.requirements.baseline;
     if (!baseline) return models;
-    const Error gone{ErrorCode::kRequirement, {}, "is in " + given_.baseline + " and no longer there", "--update-baseline drops it"};
+    const Error gone{
+        ErrorCode::kRequirement, {}, "is in " + given_.baseline + " and no longer there", "--update-baseline drops it"};
     for (const std::string& model : vanished_from(*baseline))
       models.push_back({valid_utf8(model), "", exit_status(gone.code), gone.message(), 0, nullptr});
     return models;
@@ -188,8 +192,8 @@ class Batch {
 
   std::vector<std::string> arguments_for(const BatchInput& input) const {
     const std::string path = input.path.string();
-    std::vector<std::string> arguments = {path.starts_with('-') ? "./" + path : path, "--progress=never", "--no-config", "--color=never",
-                                          "--report=json:" + state_.report_path(input).string()};
+    std::vector<std::string> arguments = {path.starts_with('-') ? "./" + path : path, "--progress=never", "--no-config",
+                                          "--color=never", "--report=json:" + state_.report_path(input).string()};
     if (writes()) arguments.push_back("--output=" + output_of(input).string());
     arguments.insert(arguments.end(), words_.begin(), words_.end());
     return arguments;
@@ -216,8 +220,9 @@ class Batch {
     if (writes() && result.status == 0) outcome.output = valid_utf8(output_of(input).string());
     ATTN_OPT_CHECK(state_.enter(input, is_in_place(input) ? stamp_of(input.path) : before.model, output_of(input), outcome));
     const nlohmann::json report = state_.outcome(input).report;
-    const std::string fused = report.is_null() ? "" : fmt::format("{} of {} fused", report["summary"]["fused"].get<int>(),
-                                                                   report["summary"]["sites"].get<int>());
+    const std::string fused = report.is_null() ? ""
+                                               : fmt::format("{} of {} fused", report["summary"]["fused"].get<int>(),
+                                                             report["summary"]["sites"].get<int>());
     say(fmt::format("[{}/{}] {:<8} {:>16}  {:8.2f} s  {}\n", ++done_, inputs_.size(),
                     result.status == 0 ? "done" : fmt::format("status {}", result.status), fused, result.seconds,
                     input.path.string()));

@@ -27,7 +27,8 @@ Status add_folder(const fs::path& folder, const fs::path& outputs, std::vector<f
     std::error_code none;
     if (entry->is_directory(none) && (entry->path().filename() == ".attn-opt" || whole(entry->path()) == skipped))
       entry.disable_recursion_pending();
-    else if (entry->path().extension() == ".onnx" && !entry->is_directory(none)) models.push_back(entry->path());
+    else if (entry->path().extension() == ".onnx" && !entry->is_directory(none))
+      models.push_back(entry->path());
   }
   if (error) return fail(ErrorCode::kInvalidInput, folder.string(), "cannot be read: " + error.message());
   return {};
@@ -35,7 +36,8 @@ Status add_folder(const fs::path& folder, const fs::path& outputs, std::vector<f
 
 Status add_path(const std::string& word, const fs::path& outputs, std::vector<fs::path>& models) {
   std::error_code none;
-  if (word == "-") return fail(ErrorCode::kUsage, "batch", "a model of a batch is a file", "@- reads a list of them from standard input");
+  if (word == "-")
+    return fail(ErrorCode::kUsage, "batch", "a model of a batch is a file", "@- reads a list of them from standard input");
   if (fs::is_directory(word, none)) return add_folder(word, outputs, models);
   models.emplace_back(word);
   return {};

@@ -37,9 +37,9 @@ std::string text_at(const json& state, const char* key) {
 json read_report(const fs::path& path) {
   json report = read_state(path);
   const json summary = report.is_null() ? json() : report.value("summary", json());
-  const bool has_counts = summary.is_object() && std::ranges::all_of(std::array{"sites", "fused", "refused", "missed"}, [&](const char* key) {
-    return summary.value(key, json()).is_number_integer();
-  });
+  const bool has_counts = summary.is_object() &&
+                          std::ranges::all_of(std::array{"sites", "fused", "refused", "missed"},
+                                              [&](const char* key) { return summary.value(key, json()).is_number_integer(); });
   return has_counts && report.value("sites", json()).is_array() ? report : json();
 }
 
@@ -83,8 +83,7 @@ bool BatchState::is_finished(const BatchInput& input, const fs::path& output) co
 Status BatchState::begin(const BatchInput& input) const {
   std::error_code error;
   fs::create_directories(report_path(input).parent_path(), error);
-  if (error)
-    return fail(ErrorCode::kOutput, report_path(input).parent_path().string(), "cannot be made: " + error.message());
+  if (error) return fail(ErrorCode::kOutput, report_path(input).parent_path().string(), "cannot be made: " + error.message());
   fs::remove(path_of(input, ".state.json"), error);
   fs::remove(report_path(input), error);
   return {};
@@ -92,8 +91,9 @@ Status BatchState::begin(const BatchInput& input) const {
 
 Status BatchState::enter(const BatchInput& input, const std::string& stamp, const fs::path& output,
                          const ModelOutcome& outcome) const {
-  json state = {{"fingerprint", fingerprint_}, {"model", stamp}, {"status", outcome.status},
-                {"message", outcome.message},  {"seconds", outcome.seconds},    {"output", outcome.output}};
+  json state = {{"fingerprint", fingerprint_}, {"model", stamp},
+                {"status", outcome.status},    {"message", outcome.message},
+                {"seconds", outcome.seconds},  {"output", outcome.output}};
   if (!outcome.output.empty()) state["written"] = stamp_of(output);
   ATTN_OPT_TRY(OutputFile file, OutputFile::create(path_of(input, ".state.json")));
   ATTN_OPT_CHECK(file.append(state.dump(2, ' ', false, json::error_handler_t::replace) + "\n"));

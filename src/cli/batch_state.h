@@ -18,8 +18,8 @@ class BatchState {
 
   /// Where the JSON report of INPUT is.
   std::filesystem::path report_path(const BatchInput& input) const;
-  /// Was INPUT, as it is now, finished with this fingerprint, and is what it wrote to OUTPUT, if anything, still there? What could not be read,
-  /// written or run within limits never counts as finished: another try may do better.
+  /// Was INPUT, as it is now, finished with this fingerprint, and is what it wrote to OUTPUT, if anything, still there? What
+  /// could not be read, written or run within limits never counts as finished: another try may do better.
   bool is_finished(const BatchInput& input, const std::filesystem::path& output) const;
   /// Forgets INPUT, whose run is about to begin. Error: kOutput.
   Status begin(const BatchInput& input) const;

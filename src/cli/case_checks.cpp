@@ -16,9 +16,7 @@ namespace {
 
 using Outcome = SiteReport::Outcome;
 
-std::string text_of(const ExpectedNumber& number) {
-  return fmt::format("{}~{}", number.value, number.tolerance);
-}
+std::string text_of(const ExpectedNumber& number) { return fmt::format("{}~{}", number.value, number.tolerance); }
 std::string text_of(const std::string& word) { return word; }
 std::string text_of(double number) { return fmt::format("{}", number); }
 std::string text_of(int64_t number) { return fmt::format("{}", number); }
@@ -39,8 +37,7 @@ std::string texts_of(const std::vector<T>& values) {
 
 /// EXPECTED names all the values in ACTUAL; nothing expected asks for nothing.
 template <class E, class A>
-void check_values(const std::string& what, const std::vector<E>& expected, const std::vector<A>& actual,
-                  Failures& failures) {
+void check_values(const std::string& what, const std::vector<E>& expected, const std::vector<A>& actual, Failures& failures) {
   if (expected.empty()) return;
   const bool each_has_one = std::ranges::all_of(actual, [&](const A& value) {
     return std::ranges::any_of(expected, [&](const E& wish) { return admits(wish, value); });
@@ -70,18 +67,14 @@ std::string verdict_of(const Site& site) {
 }
 
 void check_sites(const Expectations& expect, const Report& report, Failures& failures) {
-  check_values("form", expect.forms, recognised(report, [](const auto& site) { return site.form; }),
-               failures);
+  check_values("form", expect.forms, recognised(report, [](const auto& site) { return site.form; }), failures);
   auto verdicts = recognised(report, [](const auto& site) { return verdict_of(site); });
   for (const RewriteReport& rewrite : report.rewrites)
     if (rewrite.outcome != Outcome::kMissed) verdicts.push_back(verdict_of(rewrite));
   check_values("verdict", expect.verdicts, verdicts, failures);
-  check_values("scale", expect.scales, recognised(report, [](const auto& site) { return site.scale; }),
-               failures);
-  check_values("softcap", expect.softcaps, recognised(report, [](const auto& site) { return site.softcap; }),
-               failures);
-  check_values("kv_heads", expect.kv_heads,
-               recognised(report, [](const auto& site) { return site.kv_heads; }), failures);
+  check_values("scale", expect.scales, recognised(report, [](const auto& site) { return site.scale; }), failures);
+  check_values("softcap", expect.softcaps, recognised(report, [](const auto& site) { return site.softcap; }), failures);
+  check_values("kv_heads", expect.kv_heads, recognised(report, [](const auto& site) { return site.kv_heads; }), failures);
   check_values("past", expect.past, recognised(report, [](const auto& site) { return site.past; }), failures);
 }
 
@@ -158,25 +151,22 @@ void check_attributes(const Expectations& expect, const onnx::ModelProto& result
     for_each_node(result, [&](const onnx::NodeProto& node) {
       if (node.op_type() == "Attention" && node.domain().empty()) found.push_back(attribute_text(node, name));
     });
-    const bool met = std::ranges::all_of(wishes,
-                                         [&](const std::string& wish) {
-                                           return std::ranges::any_of(found, [&](const std::string& text) {
-                                             return attribute_admits(wish, text);
-                                           });
-                                         }) &&
-                     std::ranges::all_of(found, [&](const std::string& text) {
-                       return std::ranges::any_of(
-                           wishes, [&](const std::string& wish) { return attribute_admits(wish, text); });
-                     });
-    if (!met)
-      failures.push_back("attr." + name + ": expected " + texts_of(wishes) + ", was " + texts_of(found));
+    const bool met =
+        std::ranges::all_of(wishes,
+                            [&](const std::string& wish) {
+                              return std::ranges::any_of(found,
+                                                         [&](const std::string& text) { return attribute_admits(wish, text); });
+                            }) &&
+        std::ranges::all_of(found, [&](const std::string& text) {
+          return std::ranges::any_of(wishes, [&](const std::string& wish) { return attribute_admits(wish, text); });
+        });
+    if (!met) failures.push_back("attr." + name + ": expected " + texts_of(wishes) + ", was " + texts_of(found));
   }
 }
 
 }  // namespace
 
-void check_expectations(const Expectations& expect, const Report& report, const onnx::ModelProto& result,
-                        Failures& failures) {
+void check_expectations(const Expectations& expect, const Report& report, const onnx::ModelProto& result, Failures& failures) {
   const size_t before = failures.size();
   const auto check_count = [&failures](const std::string& what, std::optional<int> expected, int was) {
     if (expected) expect_equal(what, std::to_string(*expected), std::to_string(was), failures);

@@ -17,8 +17,10 @@ constexpr size_t kWidestElement = 16;  // complex128
 void declare_dims(const Shape& shape, onnx::TensorShapeProto& dims) {
   for (const Dim& size : shape) {
     auto* dim = dims.add_dim();
-    if (size.is_constant()) dim->set_dim_value(size.value());
-    else dim->set_dim_param(size.str());
+    if (size.is_constant())
+      dim->set_dim_value(size.value());
+    else
+      dim->set_dim_param(size.str());
   }
 }
 
@@ -63,7 +65,8 @@ class Cut {
     for (const Node* node : nodes_)
       for (const Value* output : node->outputs)
         if (output && is_wanted(*output)) write_output(*output);
-    if (proto.graph().output_size() == 0) return fail(ErrorCode::kUnsupported, "", "no type of the attention's output is known");
+    if (proto.graph().output_size() == 0)
+      return fail(ErrorCode::kUnsupported, "", "no type of the attention's output is known");
     return std::move(result_);
   }
 
@@ -119,9 +122,13 @@ class Cut {
 
   Status write_leaf(const Value& value) {
     if (!leaves_.insert(&value).second) return {};
-    const int64_t elements = value.initializer ? element_count({value.initializer->dims().data(), static_cast<size_t>(value.initializer->dims_size())}) : -1;
+    const int64_t elements =
+        value.initializer
+            ? element_count({value.initializer->dims().data(), static_cast<size_t>(value.initializer->dims_size())})
+            : -1;
     const size_t left = limits_.bytes - constant_bytes_;
-    if (value.initializer && elements >= 0 && elements <= limits_.constant && static_cast<size_t>(elements) * kWidestElement <= left) {
+    if (value.initializer && elements >= 0 && elements <= limits_.constant &&
+        static_cast<size_t>(elements) * kWidestElement <= left) {
       ATTN_OPT_TRY(const Tensor tensor, to_tensor(*value.initializer, tensors_));
       constant_bytes_ += static_cast<size_t>(elements) * kWidestElement;
       *result_.proto.mutable_graph()->add_initializer() = to_proto(tensor, value.name);
@@ -129,7 +136,8 @@ class Cut {
       return {};
     }
     const auto type = type_of(value);
-    if (!type) return fail(ErrorCode::kUnsupported, "", "the type of '" + value.name + "' is not known", "run shape inference first");
+    if (!type)
+      return fail(ErrorCode::kUnsupported, "", "the type of '" + value.name + "' is not known", "run shape inference first");
     auto* input = result_.proto.mutable_graph()->add_input();
     input->set_name(value.name);
     *input->mutable_type() = *type;
@@ -201,7 +209,8 @@ void drop_unneeded(onnx::GraphProto& graph) {
   auto& nodes = *graph.mutable_node();
   std::vector<bool> kept(static_cast<size_t>(nodes.size()));
   for (int i = nodes.size(); i-- > 0;) {
-    kept[static_cast<size_t>(i)] = std::ranges::any_of(nodes[i].output(), [&](const auto& name) { return needed.contains(name); });
+    kept[static_cast<size_t>(i)] =
+        std::ranges::any_of(nodes[i].output(), [&](const auto& name) { return needed.contains(name); });
     if (kept[static_cast<size_t>(i)]) needed.insert(nodes[i].input().begin(), nodes[i].input().end());
   }
   onnx::GraphProto rest;

@@ -15,9 +15,9 @@ struct CaseModel {
 };
 
 struct CutLimits {
-  size_t nodes = 400;         ///< nearest the attention first
-  int64_t constant = 64;      ///< elements of constants that are kept; larger ones become inputs
-  size_t bytes = SIZE_MAX;    ///< of all constants together; those beyond it become inputs
+  size_t nodes = 400;       ///< nearest the attention first
+  int64_t constant = 64;    ///< elements of constants that are kept; larger ones become inputs
+  size_t bytes = SIZE_MAX;  ///< of all constants together; those beyond it become inputs
 };
 
 class CaseCutter {

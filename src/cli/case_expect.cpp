@@ -31,8 +31,7 @@ Status add_number(const Setting& setting, std::vector<ExpectedNumber>& numbers) 
   return add(*number, numbers);
 }
 
-Status add_word(const Setting& setting, std::vector<std::string>& words,
-                const std::vector<std::string>& allowed) {
+Status add_word(const Setting& setting, std::vector<std::string>& words, const std::vector<std::string>& allowed) {
   if (std::find(allowed.begin(), allowed.end(), setting.value) == allowed.end()) {
     std::string list;
     for (const std::string& word : allowed) list += (list.empty() ? "" : " or ") + word;
@@ -58,7 +57,8 @@ Status add_precondition(const Setting& setting, std::vector<ExpectedPrecondition
   ExpectedPrecondition expected{setting.value.substr(0, colon), {}};
   if (colon != std::string::npos) {
     expected.state = setting.value.substr(colon + 1);
-    if (std::ranges::find(kStates, expected.state) == kStates.end()) return bad_value(setting, "ID, ID:proven, ID:refined or ID:assumed");
+    if (std::ranges::find(kStates, expected.state) == kStates.end())
+      return bad_value(setting, "ID, ID:proven, ID:refined or ID:assumed");
   }
   return add(std::move(expected), preconditions);
 }
@@ -97,10 +97,9 @@ Status add_expectation(const Setting& setting, Expectations& expect) {
   if (key.starts_with(kAttribute) && key.size() > kAttribute.size()) {
     return add(setting.value, expect.attributes[key.substr(kAttribute.size())]);
   }
-  return bad_word(
-      "'" + key + "' cannot be expected",
-      "EXPECT knows fused, refused, missed, miss, ops, form, scale, softcap, precondition, verdict, "
-      "attr.NAME, kv_heads, past, opset, rewritten");
+  return bad_word("'" + key + "' cannot be expected",
+                  "EXPECT knows fused, refused, missed, miss, ops, form, scale, softcap, precondition, verdict, "
+                  "attr.NAME, kv_heads, past, opset, rewritten");
 }
 
 }  // namespace attn_opt

@@ -40,9 +40,8 @@ class HeaderReader {
   using Reader = Status (HeaderReader::*)(const std::string& text);
   static const std::map<std::string, Reader>& readers() {
     static const std::map<std::string, Reader> kReaders = {
-        {"CASE", &HeaderReader::read_name},   {"SOURCE", &HeaderReader::read_source},
-        {"RUN", &HeaderReader::read_run},     {"EXPECT", &HeaderReader::read_expect},
-        {"FEED", &HeaderReader::read_feed},   {"VERIFY", &HeaderReader::read_verify},
+        {"CASE", &HeaderReader::read_name},     {"SOURCE", &HeaderReader::read_source}, {"RUN", &HeaderReader::read_run},
+        {"EXPECT", &HeaderReader::read_expect}, {"FEED", &HeaderReader::read_feed},     {"VERIFY", &HeaderReader::read_verify},
         {"AFTER", &HeaderReader::read_golden}};
     return kReaders;
   }
@@ -129,8 +128,7 @@ class HeaderReader {
 
   /// False: there is no such word.
   static bool set_output_check(const std::string& word, OutputCheck& check) {
-    static const std::map<std::string, DataType> kTypes = {
-        {"f32", P::FLOAT}, {"f16", P::FLOAT16}, {"bf16", P::BFLOAT16}};
+    static const std::map<std::string, DataType> kTypes = {{"f32", P::FLOAT}, {"f16", P::FLOAT16}, {"bf16", P::BFLOAT16}};
     const size_t equals = word.find('=');
     const auto number = equals == std::string::npos ? std::nullopt : parse_real(word.substr(equals + 1));
     if (const auto type = kTypes.find(word); type != kTypes.end())
@@ -174,8 +172,7 @@ Status read_header(std::istream& stream, const CasePatterns& patterns, Case& res
     const size_t key_end = std::min(line.find_first_of(" \t\r", key_begin), line.size());
     const std::string key = line.substr(key_begin, key_end - key_begin);
     if (!above_model) {
-      if (HeaderReader::is_key(key))
-        return located({ErrorCode::kUsage, "", "a line of the header is not at the top", {}});
+      if (HeaderReader::is_key(key)) return located({ErrorCode::kUsage, "", "a line of the header is not at the top", {}});
       continue;
     }
     const size_t text_begin = std::min(line.find_first_not_of(" \t", key_end), line.size());

@@ -33,9 +33,9 @@ struct ExpectedPrecondition {
 struct Expectations {
   int fused = 0;
   std::optional<int> refused, missed, opset, rewritten;
-  std::vector<std::string> misses;                  ///< each is the id of some site that is not fused
-  std::vector<ExpectedPrecondition> preconditions;  ///< each is listed by some site
-  std::map<std::string, int> operators;             ///< nodes of the result
+  std::vector<std::string> misses;                             ///< each is the id of some site that is not fused
+  std::vector<ExpectedPrecondition> preconditions;             ///< each is listed by some site
+  std::map<std::string, int> operators;                        ///< nodes of the result
   std::map<std::string, std::vector<std::string>> attributes;  ///< of the Attention nodes of the result
   std::vector<std::string> forms, verdicts;
   std::vector<ExpectedNumber> scales, softcaps;

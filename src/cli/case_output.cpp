@@ -25,7 +25,8 @@ Status write_case(Model model, const SiteReport& site, const OptimizeArguments& 
   ATTN_OPT_TRY(const OptimizeOptions options, to_options(arguments));
   ATTN_OPT_TRY(const auto cutter, CaseCutter::create(std::move(model), options));
   const std::string name = path == "-" ? "reduced" : path.stem().string();
-  ATTN_OPT_TRY(const std::string text, reduced_case(*cutter, site, arguments, {name, path == "-" ? "." : path.parent_path()}, budget));
+  ATTN_OPT_TRY(const std::string text,
+               reduced_case(*cutter, site, arguments, {name, path == "-" ? "." : path.parent_path()}, budget));
   return write_file(path, text);
 }
 

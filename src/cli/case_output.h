@@ -19,8 +19,8 @@ struct WrittenMatches {
   std::vector<Error> left_out;  ///< sites of which no part of the model shows the same
 };
 
-/// Writes a case for every fused site of REPORT, equal ones once, to FOLDER/match_N.onnxtxt, each within the default budget. MODEL is as it was before.
-/// Error: kOutput.
+/// Writes a case for every fused site of REPORT, equal ones once, to FOLDER/match_N.onnxtxt, each within the default budget.
+/// MODEL is as it was before. Error: kOutput.
 Expected<WrittenMatches> write_matches(Model model, const Report& report, const OptimizeArguments& arguments,
                                        const std::filesystem::path& folder);
 

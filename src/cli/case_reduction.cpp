@@ -17,15 +17,14 @@ using Outcome = SiteReport::Outcome;
 
 bool near(double one, double other) { return std::abs(one - other) <= 1e-6 * std::max(1.0, std::abs(one)); }
 
-bool has_failed(const SiteReport& site) {
-  return site.verification && site.verification->verdict == Verdict::kFailed;
-}
+bool has_failed(const SiteReport& site) { return site.verification && site.verification->verdict == Verdict::kFailed; }
 
 /// True if a case for ONE is a case for OTHER.
 bool shows_the_same(const SiteReport& one, const SiteReport& other) {
   if (one.outcome != other.outcome || one.pattern != other.pattern || one.miss_id != other.miss_id) return false;
   if (one.outcome != Outcome::kFused) return has_failed(one) == has_failed(other);
-  const bool same_verdict = !one.verification || (other.verification && one.verification->verdict == other.verification->verdict);
+  const bool same_verdict =
+      !one.verification || (other.verification && one.verification->verdict == other.verification->verdict);
   return same_verdict && one.peeled == other.peeled && one.form == other.form && one.kv_heads == other.kv_heads &&
          one.past == other.past && one.is_causal == other.is_causal && near(one.scale, other.scale) &&
          near(one.softcap, other.softcap);
@@ -72,7 +71,8 @@ Expected<CaseModel> first_cut(CaseCutter& cutter, const SiteReport& site, const 
     drop_unneeded(*model.proto.mutable_graph());
     if (holds(model.proto)) return model;
     if (holds.is_over())
-      return fail(ErrorCode::kLimit, site.name, fmt::format("no part of the model that shows the same was found in {} s", budget.seconds),
+      return fail(ErrorCode::kLimit, site.name,
+                  fmt::format("no part of the model that shows the same was found in {} s", budget.seconds),
                   "give more with --case-seconds");
   }
   return fail(ErrorCode::kUnsupported, site.name, "no part of the model around it shows the same",
@@ -81,7 +81,8 @@ Expected<CaseModel> first_cut(CaseCutter& cutter, const SiteReport& site, const 
 
 CaseTest::Clock::time_point deadline_of(const CaseBudget& budget) {
   if (budget.seconds <= 0) return CaseTest::Clock::time_point::max();
-  return CaseTest::Clock::now() + std::chrono::duration_cast<CaseTest::Clock::duration>(std::chrono::duration<double>(budget.seconds));
+  return CaseTest::Clock::now() +
+         std::chrono::duration_cast<CaseTest::Clock::duration>(std::chrono::duration<double>(budget.seconds));
 }
 
 /// The smallest model found that shows what SITE shows, VERIFYING each as OPTIONS say or none.
@@ -94,7 +95,9 @@ Expected<onnx::ModelProto> reduced_model(CaseCutter& cutter, const SiteReport& s
     trial.verify = VerifyMode::kOff;
     wanted.verification.reset();
   }
-  const auto shows_it = [&](const onnx::ModelProto& proto) { return line_like(wanted, report_of(proto, trial)) && is_valid(proto); };
+  const auto shows_it = [&](const onnx::ModelProto& proto) {
+    return line_like(wanted, report_of(proto, trial)) && is_valid(proto);
+  };
   const CaseTest holds(shows_it, deadline_of(budget));
   ATTN_OPT_TRY(CaseModel model, first_cut(cutter, site, budget, holds));
   shrink(model, holds, site.outcome == Outcome::kFused ? Integers::kStay : Integers::kMayBeInputs);

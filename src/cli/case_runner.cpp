@@ -16,8 +16,8 @@
 namespace attn_opt {
 namespace {
 
-void check_raise(const OptimizeOptions& options, const onnx::ModelProto& before,
-                 const onnx::ModelProto& after, const Report& report, Failures& failures) {
+void check_raise(const OptimizeOptions& options, const onnx::ModelProto& before, const onnx::ModelProto& after,
+                 const Report& report, Failures& failures) {
   const int was = opset_version(before);
   const bool raises = (report.fused() > 0 && options.emit.stage == Stage::kAttention) || report.rewritten() > 0;
   const int wanted = raises ? std::max(was, options.opset) : was;
@@ -25,13 +25,11 @@ void check_raise(const OptimizeOptions& options, const onnx::ModelProto& before,
   expect_equal("opset in the report", std::to_string(wanted), std::to_string(report.opset_after), failures);
 }
 
-void check_untouched(const onnx::ModelProto& before, const onnx::ModelProto& after, const Report& report,
-                     Failures& failures) {
+void check_untouched(const onnx::ModelProto& before, const onnx::ModelProto& after, const Report& report, Failures& failures) {
   const bool same = before.SerializeAsString() == after.SerializeAsString();
   if (report.fused() + report.rewritten() == 0 && !same) failures.push_back("nothing was fused, but the model was changed");
   if (report.changed == same) {
-    failures.push_back(std::string("the report says that the model ") + (same ? "was" : "was not") +
-                       " changed");
+    failures.push_back(std::string("the report says that the model ") + (same ? "was" : "was not") + " changed");
   }
 }
 
@@ -67,8 +65,7 @@ void check_golden(const Case& one, const Model& after, bool update, CaseResult& 
   const std::string golden{std::istreambuf_iterator<char>(stream), {}};
   if (golden == *text) return;
   if (!update) {
-    return result.failures.push_back("AFTER: the result is not that of " + file + ": " +
-                                     first_difference(golden, *text));
+    return result.failures.push_back("AFTER: the result is not that of " + file + ": " + first_difference(golden, *text));
   }
   std::ofstream out(one.golden);
   out << *text;
@@ -76,8 +73,7 @@ void check_golden(const Case& one, const Model& after, bool update, CaseResult& 
   result.golden_written = true;
 }
 
-void check_result(const Case& one, const Model& before, const Model& after, const Report& report,
-                  Failures& failures) {
+void check_result(const Case& one, const Model& before, const Model& after, const Report& report, Failures& failures) {
   check_expectations(one.expect, report, after.proto, failures);
   if (const std::string invalid = full_check(after.proto); !invalid.empty()) {
     failures.push_back("the result is not valid: " + invalid);
@@ -97,7 +93,8 @@ Status run(const Case& one, bool update_golden, CaseResult& result) {
   Model after = before;
   OptimizeOptions options = one.options;
   options.on_commit = [&](const ModelGraph& view, const std::string& site) {
-    if (const Status whole = view.check(); !whole) result.failures.push_back("after " + site + " was fused: " + whole.error().message());
+    if (const Status whole = view.check(); !whole)
+      result.failures.push_back("after " + site + " was fused: " + whole.error().message());
   };
   ATTN_OPT_TRY(const Report report, optimize(after, options));
   check_result(one, before, after, report, result.failures);

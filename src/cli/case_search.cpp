@@ -8,15 +8,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_case(const fs::path& file) {
-  return file.extension() == ".onnxtxt" && !file.string().ends_with(kGoldenEnding);
-}
+bool is_case(const fs::path& file) { return file.extension() == ".onnxtxt" && !file.string().ends_with(kGoldenEnding); }
 
 Expected<std::vector<fs::path>> cases_in(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> found;
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     if (is_case(entry->path())) found.push_back(entry->path());
   }
   if (error) return fail(ErrorCode::kInvalidInput, folder.string(), "cannot be read: " + error.message());

@@ -81,9 +81,8 @@ class Shrinking {
   /// True for what a node makes that is no output.
   bool is_made(const std::string& name) const {
     if (std::ranges::any_of(graph().output(), [&](const auto& output) { return output.name() == name; })) return false;
-    return std::ranges::any_of(graph().node(), [&](const auto& node) {
-      return std::ranges::find(node.output(), name) != node.output().end();
-    });
+    return std::ranges::any_of(graph().node(),
+                               [&](const auto& node) { return std::ranges::find(node.output(), name) != node.output().end(); });
   }
 
   /// True if all that NODE makes can be inputs; CHANGED has them as such.

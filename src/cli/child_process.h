@@ -12,7 +12,7 @@
 namespace attn_opt {
 
 struct ChildLimits {
-  uint64_t memory = 0;                ///< bytes of address space; 0: as many as there are
+  uint64_t memory = 0;                    ///< bytes of address space; 0: as many as there are
   std::chrono::duration<double> time{0};  ///< 0: any
 };
 

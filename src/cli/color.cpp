@@ -24,9 +24,10 @@ constexpr std::string_view kGreen = "\033[32m", kYellow = "\033[33m", kRed = "\0
 
 std::string_view color_of(std::string_view word) {
   static const std::map<std::string_view, std::string_view> kColors = {
-      {"fused", kGreen},  {"verified", kGreen},    {"pass", kGreen}, {"agrees", kGreen}, {"done", kGreen}, {"proven", kGreen},
-      {"refused", kYellow}, {"unverified", kYellow}, {"assumed", kYellow}, {"refined", kYellow},
-      {"missed", kRed},   {"failed", kRed},        {"FAIL", kRed},   {"differs", kRed},  {"status", kRed}, {"stopped", kRed}};
+      {"fused", kGreen},    {"verified", kGreen}, {"pass", kGreen},     {"agrees", kGreen},
+      {"done", kGreen},     {"proven", kGreen},   {"refused", kYellow}, {"unverified", kYellow},
+      {"assumed", kYellow}, {"refined", kYellow}, {"missed", kRed},     {"failed", kRed},
+      {"FAIL", kRed},       {"differs", kRed},    {"status", kRed},     {"stopped", kRed}};
   const auto color = kColors.find(word);
   return color == kColors.end() ? std::string_view() : color->second;
 }
@@ -40,7 +41,8 @@ std::string painted_line(const std::string& line) {
   for (size_t begin = 0; begin < line.size();) {
     const size_t end = std::min(line.find(' ', begin), line.size());
     const std::string_view word = std::string_view(line).substr(begin, end - begin);
-    const bool stands_apart = begin == 0 || (begin >= 2 && line[begin - 1] == ' ' && (line[begin - 2] == ' ' || line[begin - 2] == ']'));
+    const bool stands_apart =
+        begin == 0 || (begin >= 2 && line[begin - 1] == ' ' && (line[begin - 2] == ' ' || line[begin - 2] == ']'));
     if (const auto color = color_of(word); stands_apart && !color.empty())
       return line.substr(0, begin) + colored(word, color) + line.substr(end);
     begin = line.find_first_not_of(' ', end);

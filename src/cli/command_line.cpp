@@ -92,13 +92,13 @@ Expected<bool> parse(CLI::App& app, const Arguments& arguments) {
 }
 
 void declare_verbosity(CLI::App& app, Verbosity& verbosity) {
-  auto* verbose = app.add_flag("-v,--verbose", verbosity.verbose, "Say more; -vv also why each pattern does not match at each node");
+  auto* verbose =
+      app.add_flag("-v,--verbose", verbosity.verbose, "Say more; -vv also why each pattern does not match at each node");
   app.add_flag("-q,--quiet", verbosity.quiet, "Say nothing but errors")->excludes(verbose);
 }
 
 void set_up_log(const Verbosity& verbosity) {
-  auto logger =
-      std::make_shared<spdlog::logger>("attn-opt", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto logger = std::make_shared<spdlog::logger>("attn-opt", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_pattern("attn-opt: %l: %v");
   logger->set_level(verbosity.quiet          ? spdlog::level::err
                     : verbosity.verbose == 0 ? spdlog::level::warn

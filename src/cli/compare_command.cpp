@@ -33,7 +33,9 @@ std::string line_of(const std::string& output, const TensorDifference& found) {
 void declare(CLI::App& app, CompareArguments& given) {
   app.add_option("A", given.a, "Model whose inputs are drawn and whose outputs are expected")->required();
   app.add_option("B", given.b, "Model that is compared with it")->required();
-  app.add_option("--seeds", given.seeds, "How many draws with each combination of sizes")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--seeds", given.seeds, "How many draws with each combination of sizes")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   declare_trial_options(app, given.trial);
   declare_verbosity(app, given.verbosity);
 }
@@ -53,8 +55,7 @@ Expected<int> compare(CompareArguments& given, const CLI::App&) {
 }  // namespace
 
 DeclaredCommand compare_command() {
-  return declared("attn-opt compare", "Runs two models on the same drawn inputs and compares their outputs.", declare,
-                  compare);
+  return declared("attn-opt compare", "Runs two models on the same drawn inputs and compares their outputs.", declare, compare);
 }
 
 }  // namespace attn_opt

@@ -22,7 +22,8 @@ std::vector<Described> described_commands() {
 }
 
 std::vector<const CLI::Option*> options_of(const CLI::App& app) {
-  return app.get_options([](const CLI::Option* option) { return !option->get_lnames().empty() || !option->get_snames().empty(); });
+  return app.get_options(
+      [](const CLI::Option* option) { return !option->get_lnames().empty() || !option->get_snames().empty(); });
 }
 
 std::vector<std::string> names_of(const CLI::Option& option) {
@@ -45,9 +46,12 @@ std::string quoted(const std::string& text) {
 std::string zsh_escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {
-    if (c == '\'') result += "'\\''";
-    else if (c == '[' || c == ']' || c == ':' || c == '\\') result += {'\\', c};
-    else result += c;
+    if (c == '\'')
+      result += "'\\''";
+    else if (c == '[' || c == ']' || c == ':' || c == '\\')
+      result += {'\\', c};
+    else
+      result += c;
   }
   return result;
 }
@@ -111,7 +115,7 @@ std::string zsh_option(const CLI::Option& option) {
   std::string value;
   if (takes_value(option)) {
     const auto choices = choices_of(option);
-    value = fmt::format(":value:{}", !choices.empty()      ? fmt::format("({})", fmt::join(choices, " "))
+    value = fmt::format(":value:{}", !choices.empty()     ? fmt::format("({})", fmt::join(choices, " "))
                                      : names_path(option) ? "_files"
                                                           : " ");
   }
@@ -133,11 +137,14 @@ std::string bash_completions() {
   }
   return "# Completions of attn-opt for bash; made by: attn-opt completion bash\n_attn_opt() {\n"
          "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} position=$COMP_CWORD\n"
-         "  local command='' commands='" + names + "' options='' operands='' words='' files='' nothing=''\n"
+         "  local command='' commands='" +
+         names +
+         "' options='' operands='' words='' files='' nothing=''\n"
          "  [[ $current == '=' ]] && current=''\n"
          "  [[ $previous == '=' ]] && previous=${COMP_WORDS[COMP_CWORD-2]}\n"
          "  [[ $position -gt 1 && \" $commands \" == *\" ${COMP_WORDS[1]} \"* ]] && command=${COMP_WORDS[1]}\n"
-         "  case $command in\n" + cases + kBashEnd;
+         "  case $command in\n" +
+         cases + kBashEnd;
 }
 
 std::string zsh_completions() {
@@ -153,14 +160,19 @@ std::string zsh_completions() {
     } else {
       summaries += fmt::format("    '{}:{}'\n", command.name, zsh_escaped(command.summary));
       cases = fmt::format("    {}) shift words; (( CURRENT-- )); _arguments -S \\\n{}      '*:operand:{}' ;;\n", command.name,
-                          specifications, operands) + cases;
+                          specifications, operands) +
+              cases;
     }
   }
   return "#compdef attn-opt\n# Completions of attn-opt for zsh; made by: attn-opt completion zsh\n_attn_opt() {\n"
-         "  local -a commands\n  commands=(\n" + summaries + "  )\n"
+         "  local -a commands\n  commands=(\n" +
+         summaries +
+         "  )\n"
          "  if (( CURRENT == 2 )) && [[ ${words[2]} != -* ]]; then\n"
          "    _describe 'command' commands\n    _files\n    return\n  fi\n"
-         "  case ${words[2]} in\n" + cases + "  esac\n}\n"
+         "  case ${words[2]} in\n" +
+         cases +
+         "  esac\n}\n"
          "if [[ ${funcstack[1]} == _attn_opt ]]; then _attn_opt \"$@\"; else compdef _attn_opt attn-opt; fi\n";
 }
 
@@ -172,7 +184,8 @@ std::string fish_completions() {
                                                          : "__fish_seen_subcommand_from " + command.name);
     if (!command.name.empty()) {
       names += " " + command.name;
-      lines += fmt::format("complete -c attn-opt -n __fish_use_subcommand -a {} -d {}\n", command.name, quoted(command.summary));
+      lines +=
+          fmt::format("complete -c attn-opt -n __fish_use_subcommand -a {} -d {}\n", command.name, quoted(command.summary));
     }
     for (const CLI::Option* option : options_of(app)) {
       std::string line = "complete -c attn-opt -n " + when;
@@ -183,9 +196,11 @@ std::string fish_completions() {
       if (!choices.empty()) line += " -a " + quoted(fmt::format("{}", fmt::join(choices, " ")));
       lines += line + " -d " + quoted(option->get_description()) + "\n";
     }
-    for (const std::string& choice : positional_choices(app)) lines += fmt::format("complete -c attn-opt -n {} -a {}\n", when, choice);
+    for (const std::string& choice : positional_choices(app))
+      lines += fmt::format("complete -c attn-opt -n {} -a {}\n", when, choice);
   }
-  return "# Completions of attn-opt for fish; made by: attn-opt completion fish\nset -g __attn_opt_commands" + names + "\n" + lines;
+  return "# Completions of attn-opt for fish; made by: attn-opt completion fish\nset -g __attn_opt_commands" + names + "\n" +
+         lines;
 }
 
 }  // namespace attn_opt

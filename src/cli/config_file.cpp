@@ -6,10 +6,10 @@
 #include <map>
 
 #include "src/cli/commands.h"
-#include "src/io/nearest_name.h"
 #include "src/cli/option_table.h"
 #include "src/cli/report_files.h"
 #include "src/cli/toml.h"
+#include "src/io/nearest_name.h"
 
 namespace attn_opt {
 namespace {
@@ -52,7 +52,9 @@ Expected<Settings> read_settings(const fs::path& path) {
   return parse_toml(text, path.string());
 }
 
-std::string place_of(const fs::path& path, const TomlSetting& setting) { return path.string() + ":" + std::to_string(setting.line); }
+std::string place_of(const fs::path& path, const TomlSetting& setting) {
+  return path.string() + ":" + std::to_string(setting.line);
+}
 
 /// Every key must be one of its table.
 Status check_keys(const fs::path& path, const Settings& settings) {
@@ -97,8 +99,10 @@ Status add_words(const fs::path& path, const TomlSetting& item, const CLI::Optio
     return {};
   }
   const std::string value = item.values.size() == 1 ? item.values.front() : "an array";
-  if (value == "true") words.push_back(name);
-  else if (value != "false") return fail(ErrorCode::kUsage, place_of(path, item), item.key + " is true or false, not '" + value + "'");
+  if (value == "true")
+    words.push_back(name);
+  else if (value != "false")
+    return fail(ErrorCode::kUsage, place_of(path, item), item.key + " is true or false, not '" + value + "'");
   return {};
 }
 

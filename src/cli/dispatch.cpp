@@ -61,7 +61,8 @@ Expected<Arguments> configured(const std::string& command, const CLI::App& parse
   const bool is_named = parsed.count("--config") > 0;
   if (parsed.count("--no-config") > 0) return Arguments();
   std::error_code none;
-  const auto path = is_named ? std::optional<fs::path>(value_of<std::string>(parsed, "--config")) : find_config(fs::current_path(none));
+  const auto path =
+      is_named ? std::optional<fs::path>(value_of<std::string>(parsed, "--config")) : find_config(fs::current_path(none));
   if (!path) return Arguments();
   return config_words(is_named ? *path : path->lexically_proximate(fs::current_path(none)), command, parsed);
 }
@@ -78,9 +79,8 @@ void declare_common_options(CLI::App& app) {
 Expected<int> run_command_line(Arguments arguments) {
   arguments = without_main_job(without_help_word(std::move(arguments)));
   const auto known = commands();
-  const auto command = std::find_if(known.begin(), known.end(), [&](const Command& one) {
-    return !arguments.empty() && one.name == arguments.front();
-  });
+  const auto command = std::find_if(known.begin(), known.end(),
+                                    [&](const Command& one) { return !arguments.empty() && one.name == arguments.front(); });
   const std::string name = command == known.end() ? "" : arguments.front();
   if (name.empty()) {
     ATTN_OPT_CHECK(check_first_word(arguments));

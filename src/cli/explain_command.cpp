@@ -6,9 +6,9 @@
 #include "src/cli/color.h"
 #include "src/cli/commands.h"
 #include "src/cli/model_argument.h"
-#include "src/io/nearest_name.h"
 #include "src/cli/optimize_arguments.h"
 #include "src/cli/trace_log.h"
+#include "src/io/nearest_name.h"
 #include "src/report/miss_manual.h"
 
 namespace attn_opt {
@@ -39,7 +39,8 @@ bool is_called(const SiteReport& site, const std::string& word) {
 
 /// Was something found at NODE that kept SITE from being fused?
 bool stopped_at(const SiteReport& site, const std::string& node) {
-  return site.miss_node == node || std::ranges::any_of(site.other_misses, [&node](const OtherMiss& other) { return other.node == node; });
+  return site.miss_node == node ||
+         std::ranges::any_of(site.other_misses, [&node](const OtherMiss& other) { return other.node == node; });
 }
 
 Status keep_node(std::vector<SiteReport>& sites, const std::string& node) {
@@ -47,7 +48,8 @@ Status keep_node(std::vector<SiteReport>& sites, const std::string& node) {
   for (const SiteReport& site : sites) names.insert(site.graph == "main" ? site.name : site.graph + "/" + site.name);
   std::erase_if(sites, [&node](const SiteReport& site) { return !is_called(site, node) && !stopped_at(site, node); });
   if (!sites.empty()) return {};
-  return fail(ErrorCode::kUsage, "--node", "no attention is called '" + node + "'", suggestion(node, {names.begin(), names.end()}));
+  return fail(ErrorCode::kUsage, "--node", "no attention is called '" + node + "'",
+              suggestion(node, {names.begin(), names.end()}));
 }
 
 Expected<int> print_manual(const std::string& id) {
@@ -67,13 +69,15 @@ void declare(CLI::App& app, ExplainArguments& given) {
   declare_model(app, "MODEL", given.model);
   app.get_option("MODEL")->required(false);  // --id does without
   app.add_option("--node", given.node, "Only the attention of this node (or GRAPH/NODE), or those of this module");
-  app.add_option("--id", given.id, "Print what the manual says of a miss, as scores.operator; without MODEL")->excludes("MODEL");
-  app.add_option("--case-out", given.case_out,
-                 "Write the smallest case that still misses (of --node, or of the nearest miss)");
-  app.add_option("--case-seconds", given.budget.seconds, "Time that --case-out may take; the smallest case found by then is written; 0: any")
+  app.add_option("--id", given.id, "Print what the manual says of a miss, as scores.operator; without MODEL")
+      ->excludes("MODEL");
+  app.add_option("--case-out", given.case_out, "Write the smallest case that still misses (of --node, or of the nearest miss)");
+  app.add_option("--case-seconds", given.budget.seconds,
+                 "Time that --case-out may take; the smallest case found by then is written; 0: any")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  app.add_option("--case-memory", given.budget.bytes, "Most memory for the constants of a model that --case-out tries, and for verifying it, as 1GB (256MB)")
+  app.add_option("--case-memory", given.budget.bytes,
+                 "Most memory for the constants of a model that --case-out tries, and for verifying it, as 1GB (256MB)")
       ->transform(CLI::AsSizeValue(false));
   declare_optimize_options(app, given.optimize);
   declare_data_folders(app, given.model.data_folders);
@@ -109,8 +113,8 @@ Expected<int> explain_sites(ExplainArguments& given, const CLI::App&) {
 }  // namespace
 
 DeclaredCommand explain_command() {
-  return declared("attn-opt explain", "Says of every attention in a model how it is fused, or what stands in the way.",
-                  declare, explain_sites);
+  return declared("attn-opt explain", "Says of every attention in a model how it is fused, or what stands in the way.", declare,
+                  explain_sites);
 }
 
 }  // namespace attn_opt

@@ -48,11 +48,13 @@ void declare_job_options(CLI::App& app, JobArguments& given) {
       ->capture_default_str();
   declare_run_options(app, given.job.trial);
   app.add_option("--require-fused", given.require_fused, "Fail unless so many sites, or all, are fused");
-  app.add_flag("--allow-none", given.job.requirements.allow_none, "With --require-fused all: a model without any attention passes");
+  app.add_flag("--allow-none", given.job.requirements.allow_none,
+               "With --require-fused all: a model without any attention passes");
   app.add_flag("--check", given.job.requirements.check, "Write nothing; fail if anything could be fused");
   auto* baseline =
       app.add_option("--baseline", given.baseline, "Fail if a site is not fused that this file says was (docs/ci.md)");
-  app.add_option("--baseline-new", given.baseline_new, "A model that the baseline does not have fails, passes with a warning (warn) or passes (accept)")
+  app.add_option("--baseline-new", given.baseline_new,
+                 "A model that the baseline does not have fails, passes with a warning (warn) or passes (accept)")
       ->check(CLI::IsMember({"fail", "warn", "accept"}))
       ->capture_default_str()
       ->needs(baseline);

@@ -8,8 +8,7 @@
 namespace attn_opt {
 namespace {
 
-Status write(const OptimizeJob& job, const Model& model, Report& report,
-             const std::function<void(double part)>& progress) {
+Status write(const OptimizeJob& job, const Model& model, Report& report, const std::function<void(double part)>& progress) {
   const auto begin = std::chrono::steady_clock::now();
   SaveOptions save = job.save;
   save.progress = progress;
@@ -83,8 +82,7 @@ Expected<OptimizeOptions> options_of(const OptimizeJob& job) {
   return options;
 }
 
-Status finish(const OptimizeJob& job, const Model& model, Report& report,
-              const std::function<void(double part)>& progress) {
+Status finish(const OptimizeJob& job, const Model& model, Report& report, const std::function<void(double part)>& progress) {
   ATTN_OPT_CHECK(check_requirements(job.requirements, report));
   return job.output.empty() || job.requirements.check ? Status{} : write(job, model, report, progress);
 }

@@ -15,8 +15,8 @@ std::optional<int64_t> bytes_of_file(const std::string& path);
 /// was read by load_model or parse_model. Errors: those of optimize().
 Expected<Report> optimize_to_valid(Model& model, OptimizeOptions options, Workings* workings = nullptr);
 
-/// Checks JOB's requirements, and writes MODEL if JOB has an output, which REPORT then names. PROGRESS as in SaveOptions. Errors:
-/// kRequirement, kMismatch, kOutput.
+/// Checks JOB's requirements, and writes MODEL if JOB has an output, which REPORT then names. PROGRESS as in SaveOptions.
+/// Errors: kRequirement, kMismatch, kOutput.
 Status finish(const OptimizeJob& job, const Model& model, Report& report,
               const std::function<void(double part)>& progress = {});
 

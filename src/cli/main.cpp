@@ -41,7 +41,8 @@ void prefer_large_pages() {
 
 int report_error(const Error& error) {
   // The error itself comes last: it is what a batch reads of the runs that it starts.
-  std::fprintf(stderr, "%s%s%s\n", github_annotation(error.message()).c_str(), painted_error_begin().c_str(), error.message().c_str());
+  std::fprintf(stderr, "%s%s%s\n", github_annotation(error.message()).c_str(), painted_error_begin().c_str(),
+               error.message().c_str());
   return exit_status(error.code);
 }
 

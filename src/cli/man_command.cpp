@@ -14,20 +14,28 @@ struct ManArguments {};
 std::string roff(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
-    if (c == '\\') escaped += "\\e";
-    else if (c == '-') escaped += "\\-";
-    else if (c == '\'' ) escaped += "\\(aq";
-    else if (c == '\n') escaped += ' ';
-    else if (c == '.' && escaped.empty()) escaped += "\\&.";
-    else escaped += c;
+    if (c == '\\')
+      escaped += "\\e";
+    else if (c == '-')
+      escaped += "\\-";
+    else if (c == '\'')
+      escaped += "\\(aq";
+    else if (c == '\n')
+      escaped += ' ';
+    else if (c == '.' && escaped.empty())
+      escaped += "\\&.";
+    else
+      escaped += c;
   }
   return escaped;
 }
 
 std::string heading(const CLI::Option& option) {
   std::string names;
-  for (const std::string& name : option.get_snames()) names += (names.empty() ? "" : ", ") + ("\\fB" + roff("-" + name) + "\\fR");
-  for (const std::string& name : listed_names(option)) names += (names.empty() ? "" : ", ") + ("\\fB" + roff("--" + name) + "\\fR");
+  for (const std::string& name : option.get_snames())
+    names += (names.empty() ? "" : ", ") + ("\\fB" + roff("-" + name) + "\\fR");
+  for (const std::string& name : listed_names(option))
+    names += (names.empty() ? "" : ", ") + ("\\fB" + roff("--" + name) + "\\fR");
   if (names.empty()) return "\\fI" + roff(option.get_name()) + "\\fR";
   const std::string value = value_label(option);
   return value.empty() ? names : names + " \\fI" + roff(value) + "\\fR";
@@ -57,8 +65,10 @@ std::string examples(const CLI::App& app) {
   if (begin == std::string::npos) return {};
   std::string lines, line;
   for (const char c : footer.substr(begin + 10)) {
-    if (c != '\n') line += c;
-    else lines += roff(line) + "\n", line.clear();
+    if (c != '\n')
+      line += c;
+    else
+      lines += roff(line) + "\n", line.clear();
   }
   return ".PP\n.EX\n" + lines + ".EE\n";
 }
@@ -99,15 +109,18 @@ If it is true: errors are written as ::error too, which the page of a job shows.
 
 Expected<int> print_man_page(ManArguments&, const CLI::App&) {
   const DeclaredCommand main_job = declare_command("");
-  std::string text = ".TH ATTN-OPT 1 \"\" \"attn-opt " ATTN_OPT_VERSION "\" \"User Commands\"\n"
+  std::string text = ".TH ATTN-OPT 1 \"\" \"attn-opt " ATTN_OPT_VERSION
+                     "\" \"User Commands\"\n"
                      ".SH NAME\nattn\\-opt \\- rewrite attention in ONNX models into ONNX Attention nodes\n.SH SYNOPSIS\n"
                      ".B attn\\-opt\n.I INPUT\n[\\fB\\-o\\fR \\fIOUTPUT\\fR] [\\fIoptions\\fR]\n";
   for (const Command& command : commands())
     text += fmt::format(".br\n.B attn\\-opt {}\n[\\fIoptions\\fR]{}\n", roff(std::string(command.name)),
                         operands(*declare_command(std::string(command.name)).app));
-  text += ".SH DESCRIPTION\nFinds attention in an ONNX model, whichever exporter spelled it, rewrites it into ONNX Attention nodes,\n"
-          "shows on an embedded executor that the numbers did not change, and writes the model.\n" + examples(*main_job.app) +
-          ".SH OPTIONS\n" + option_lines(*main_job.app) + ".SH COMMANDS\n";
+  text +=
+      ".SH DESCRIPTION\nFinds attention in an ONNX model, whichever exporter spelled it, rewrites it into ONNX Attention "
+      "nodes,\n"
+      "shows on an embedded executor that the numbers did not change, and writes the model.\n" +
+      examples(*main_job.app) + ".SH OPTIONS\n" + option_lines(*main_job.app) + ".SH COMMANDS\n";
   for (const Command& command : commands()) {
     const DeclaredCommand declared = declare_command(std::string(command.name));
     text += fmt::format(".SS attn\\-opt {}\n{}\n{}{}", roff(std::string(command.name)), roff(declared.app->get_description()),
@@ -120,8 +133,8 @@ Expected<int> print_man_page(ManArguments&, const CLI::App&) {
 }  // namespace
 
 DeclaredCommand man_command() {
-  return declared<ManArguments>("attn-opt man", "Prints the manual page, for man -l.", [](CLI::App&, ManArguments&) {},
-                                print_man_page);
+  return declared<ManArguments>(
+      "attn-opt man", "Prints the manual page, for man -l.", [](CLI::App&, ManArguments&) {}, print_man_page);
 }
 
 }  // namespace attn_opt

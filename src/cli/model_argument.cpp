@@ -16,7 +16,8 @@ void warn_of_repairs(const Model& model) {
   const auto* file = dynamic_cast<const ModelFile*>(model.tensors.get());
   if (!log || !file || file->repairs().empty()) return;
   const size_t others = file->repairs().size() - 1;
-  log->warn("{}: {}{}", input_name(model.path), file->repairs().front(), others ? fmt::format(" ({} more of the kind)", others) : "");
+  log->warn("{}: {}{}", input_name(model.path), file->repairs().front(),
+            others ? fmt::format(" ({} more of the kind)", others) : "");
 }
 
 }  // namespace
@@ -26,8 +27,7 @@ void declare_model(CLI::App& app, const std::string& name, ModelArgument& model)
 }
 
 void declare_data_folders(CLI::App& app, std::vector<std::string>& folders) {
-  declare_list(app, "--allow-data-dir", folders,
-               "Folder that links to external data may lead to (repeatable)");
+  declare_list(app, "--allow-data-dir", folders, "Folder that links to external data may lead to (repeatable)");
 }
 
 Expected<Model> load_valid(const ModelArgument& argument) {

@@ -20,8 +20,7 @@ std::vector<std::string> names_of(const google::protobuf::RepeatedPtrField<onnx:
 Expected<std::vector<size_t>> pair_outputs(const NamedModel& a, const NamedModel& b) {
   const auto names_a = names_of(a.graph().output()), names_b = names_of(b.graph().output());
   if (names_a.size() != names_b.size()) {
-    return fail(ErrorCode::kMismatch, b.name,
-                fmt::format("has {} outputs, {} has {}", names_b.size(), a.name, names_a.size()));
+    return fail(ErrorCode::kMismatch, b.name, fmt::format("has {} outputs, {} has {}", names_b.size(), a.name, names_a.size()));
   }
   const bool same_names = std::ranges::is_permutation(names_a, names_b);
   std::vector<size_t> partners;
@@ -36,8 +35,7 @@ Status check_same_inputs(const NamedModel& a, const NamedModel& b) {
   const auto names = names_of(a.graph().input());
   for (const onnx::ValueInfoProto* input : required_inputs(b.graph())) {
     if (std::find(names.begin(), names.end(), input->name()) != names.end()) continue;
-    return fail(ErrorCode::kMismatch, b.name,
-                "has an input '" + input->name() + "' that " + a.name + " has not");
+    return fail(ErrorCode::kMismatch, b.name, "has an input '" + input->name() + "' that " + a.name + " has not");
   }
   return {};
 }

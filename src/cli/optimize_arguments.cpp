@@ -18,9 +18,10 @@ const std::map<std::string, Form> kForms = {{"auto", Form::kAuto}, {"3d", Form::
 const std::map<std::string, Stage> kStages = {{"attention", Stage::kAttention}, {"functions", Stage::kFunctions}};
 /// What --assume is given where it lists nothing.
 const std::vector<std::string> kNothing = {"none"};
-const std::map<std::string, VerifyMode> kVerifyModes = {
-    {"off", VerifyMode::kOff}, {"sites", VerifyMode::kSites}, {"all-sites", VerifyMode::kAllSites},
-    {"model", VerifyMode::kModel}};
+const std::map<std::string, VerifyMode> kVerifyModes = {{"off", VerifyMode::kOff},
+                                                        {"sites", VerifyMode::kSites},
+                                                        {"all-sites", VerifyMode::kAllSites},
+                                                        {"model", VerifyMode::kModel}};
 
 /// What WORD, the value of OPTION, stands for. Error: kUsage.
 template <class T>
@@ -61,8 +62,10 @@ Status read_priority(const std::string& text, OptimizeOptions& options) {
   const size_t equals = text.find('=');
   int number = 0;
   const char* end = text.data() + text.size();
-  const bool is_number = equals != std::string::npos && std::from_chars(text.data() + equals + 1, end, number).ptr == end && equals + 1 < text.size();
-  if (!is_number) return fail(ErrorCode::kUsage, "--priority", "'" + text + "' is no priority", "NAME=N, as --priority rms-norm=200");
+  const bool is_number = equals != std::string::npos && std::from_chars(text.data() + equals + 1, end, number).ptr == end &&
+                         equals + 1 < text.size();
+  if (!is_number)
+    return fail(ErrorCode::kUsage, "--priority", "'" + text + "' is no priority", "NAME=N, as --priority rms-norm=200");
   options.priorities[text.substr(0, equals)] = number;
   return {};
 }
@@ -80,15 +83,16 @@ Status check_patterns(const std::vector<std::string>& names, const OptimizeOptio
 void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
   app.add_option("--opset", arguments.opset, "Opset to raise the model to; one above it is never lowered")
       ->capture_default_str();
-  declare_list(app, "--only", arguments.only, "Use only this pattern (repeatable, or a list with commas)",
-               true);
-  declare_list(app, "--disable", arguments.disable,
-               "Do without this pattern (repeatable, or a list with commas)", true);
-  declare_list(app, "--also", arguments.also, "Apply this rewrite that attn-opt has, too, or all (repeatable, or a list with commas)", true);
-  declare_list(app, "--priority", arguments.priorities, "Priority of a rewrite; those above 100 run before attention is fused (repeatable)");
+  declare_list(app, "--only", arguments.only, "Use only this pattern (repeatable, or a list with commas)", true);
+  declare_list(app, "--disable", arguments.disable, "Do without this pattern (repeatable, or a list with commas)", true);
+  declare_list(app, "--also", arguments.also,
+               "Apply this rewrite that attn-opt has, too, or all (repeatable, or a list with commas)", true);
+  declare_list(app, "--priority", arguments.priorities,
+               "Priority of a rewrite; those above 100 run before attention is fused (repeatable)");
   declare_rule_folders(app, arguments.patterns);
   app.add_option("--target", arguments.target,
-                 "Whose rules the written nodes keep: portable (all runtimes agree), spec, ort, openvino or ort-contrib (operators of com.microsoft)")
+                 "Whose rules the written nodes keep: portable (all runtimes agree), spec, ort, openvino or ort-contrib "
+                 "(operators of com.microsoft)")
       ->capture_default_str();
   app.add_option("--form", arguments.form, "Shape of the operands of written nodes: auto, 3d or 4d")
       ->check(CLI::IsMember(kForms))
@@ -103,10 +107,12 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
       ->capture_default_str();
   auto* strict = app.add_flag("--strict", arguments.strict, "Assume nothing but what --assume lists");
   auto* exact = app.add_flag("--exact", arguments.exact, "As --strict, and what is NaN stays NaN");
-  declare_list(app, "--assume", arguments.assume, "Assume only these preconditions (repeatable, or a list with commas); none: nothing", true);
-  app.add_flag("--allow-unverified", arguments.allow_unverified, "Fuse sites that cannot be run, too")->excludes(strict)->excludes(exact);
-  app.add_option("--stop-after", arguments.stop_after, "Fuse at most so many sites")
-      ->check(CLI::NonNegativeNumber);
+  declare_list(app, "--assume", arguments.assume,
+               "Assume only these preconditions (repeatable, or a list with commas); none: nothing", true);
+  app.add_flag("--allow-unverified", arguments.allow_unverified, "Fuse sites that cannot be run, too")
+      ->excludes(strict)
+      ->excludes(exact);
+  app.add_option("--stop-after", arguments.stop_after, "Fuse at most so many sites")->check(CLI::NonNegativeNumber);
 }
 
 void declare_rule_folders(CLI::App& app, std::vector<std::string>& folders) {

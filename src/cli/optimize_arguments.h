@@ -12,7 +12,7 @@ namespace attn_opt {
 struct OptimizeArguments {
   int opset = 24;
   std::vector<std::string> only, disable;
-  std::vector<std::string> also, priorities;  ///< of rewrites: names, and NAME=N
+  std::vector<std::string> also, priorities;                       ///< of rewrites: names, and NAME=N
   std::vector<std::string> patterns;                               ///< folders of rules
   std::vector<std::shared_ptr<const Pattern>> more_patterns = {};  ///< beside those of the command and of the folders
   std::vector<std::shared_ptr<const Rewrite>> more_rewrites = {};  ///< beside those of the command and of the folders

@@ -33,14 +33,14 @@ std::string footer() {
 void declare(CLI::App& app, OptimizeCommandArguments& given) {
   OptimizeJob& job = given.job;
   declare_model(app, "INPUT", job.input);
-  app.add_option("-o,--output", job.output,
-                 "Where the model is written (- for standard output); without: a dry run");
+  app.add_option("-o,--output", job.output, "Where the model is written (- for standard output); without: a dry run");
   app.add_flag("--dry-run", given.dry_run, "Write no model, even with -o");
   declare_job_options(app, given);
-  auto* test_data = app.add_option("--test-data", job.test_data,
-                                   "With --verify model: folder of input_N.pb; otherwise inputs are drawn");
+  auto* test_data =
+      app.add_option("--test-data", job.test_data, "With --verify model: folder of input_N.pb; otherwise inputs are drawn");
   app.get_option("--dim")->excludes(test_data);
-  declare_list(app, "--report", job.reports, "Write a report: FILE.html, .json, .md, .sarif, .xml (JUnit), .svg, .dot, or FORMAT:FILE (repeatable)");
+  declare_list(app, "--report", job.reports,
+               "Write a report: FILE.html, .json, .md, .sarif, .xml (JUnit), .svg, .dot, or FORMAT:FILE (repeatable)");
   app.add_option("--dump-matches", job.dump_matches, "Folder for a regression case of each fused site, equal ones once");
   app.add_option("--progress", given.progress, "Show progress: auto, always or never")
       ->check(CLI::IsMember(kProgressModes))

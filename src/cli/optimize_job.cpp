@@ -35,7 +35,8 @@ std::string sizes_phrase(const Report& report) {
   if (failed) return {};
   const auto after = std::filesystem::file_size(report.output, failed);
   if (failed) return {};
-  return fmt::format(" ({} before, {} now)", rounded_bytes(static_cast<int64_t>(before)), rounded_bytes(static_cast<int64_t>(after)));
+  return fmt::format(" ({} before, {} now)", rounded_bytes(static_cast<int64_t>(before)),
+                     rounded_bytes(static_cast<int64_t>(after)));
 }
 
 std::string closing_line(const OptimizeJob& job, const Report& report) {
@@ -45,7 +46,8 @@ std::string closing_line(const OptimizeJob& job, const Report& report) {
   const std::string name = report.output == "-" ? "standard output" : report.output;
   const bool same_bytes = !report.changed && job.save.external_data == ExternalData::kAuto;
   const double seconds = report.seconds_read + report.seconds_match + report.seconds_verify + report.seconds_write;
-  return "wrote " + name + (same_bytes ? ": the input as it was" : sizes_phrase(report)) + fmt::format(" in {:.2f} s\n", seconds);
+  return "wrote " + name + (same_bytes ? ": the input as it was" : sizes_phrase(report)) +
+         fmt::format(" in {:.2f} s\n", seconds);
 }
 
 void print(const OptimizeJob& job, const Report& report, bool standard_output_is_taken) {
@@ -99,13 +101,12 @@ Status run_job(const OptimizeJob& job) {
   report.options = to_words(job.optimize);
 
   progress.update("writing");
-  const Status finished =
-      finish(job, model, report, [&progress](double part) { progress.update("writing", part); });
+  const Status finished = finish(job, model, report, [&progress](double part) { progress.update("writing", part); });
   progress.finish();
   report.seconds_total = seconds_since(begin);
   print(job, report, job.output == "-" || reports.use_standard_output());
-  spdlog::info("read {:.3f} s, match {:.3f} s, verify {:.3f} s, write {:.3f} s", report.seconds_read,
-               report.seconds_match, report.seconds_verify, report.seconds_write);
+  spdlog::info("read {:.3f} s, match {:.3f} s, verify {:.3f} s, write {:.3f} s", report.seconds_read, report.seconds_match,
+               report.seconds_verify, report.seconds_write);
   ATTN_OPT_CHECK(write_reports(job, reports, report, finished));
   if (!job.dump_matches.empty()) {
     ATTN_OPT_TRY(const auto matches, write_matches(before, report, job.optimize, job.dump_matches));

@@ -17,8 +17,8 @@ struct OptimizeJob {
   ModelArgument input;
   std::string output;  ///< empty: dry run
   OptimizeArguments optimize;
-  TrialArguments trial;    ///< of the whole model
-  std::string test_data;   ///< folder; empty: inputs are drawn
+  TrialArguments trial;   ///< of the whole model
+  std::string test_data;  ///< folder; empty: inputs are drawn
   Verbosity verbosity;
   std::vector<std::string> reports;
   std::string dump_matches;  ///< folder for a case of each match; empty: none

@@ -15,9 +15,7 @@ struct PatternsArguments {
   std::vector<std::string> folders;
 };
 
-void declare(CLI::App& app, PatternsArguments& given) {
-  declare_rule_folders(app, given.folders);
-}
+void declare(CLI::App& app, PatternsArguments& given) { declare_rule_folders(app, given.folders); }
 
 Expected<int> list_patterns(PatternsArguments& given, const CLI::App&) {
   std::vector<std::pair<std::string_view, std::string>> all;
@@ -38,8 +36,8 @@ Expected<int> list_patterns(PatternsArguments& given, const CLI::App&) {
 }  // namespace
 
 DeclaredCommand patterns_command() {
-  return declared("attn-opt patterns", "Lists the patterns and rewrites: the names that --only, --disable and --also take.", declare,
-                  list_patterns);
+  return declared("attn-opt patterns", "Lists the patterns and rewrites: the names that --only, --disable and --also take.",
+                  declare, list_patterns);
 }
 
 }  // namespace attn_opt

@@ -30,8 +30,7 @@ std::string range_of(const Tensor& tensor) {
   const int64_t counted = values->size() - nans;
   std::string text;
   if (counted > 0) {
-    text =
-        fmt::format("  min {:.6g}  max {:.6g}  mean {:.6g}", least, most, sum / static_cast<double>(counted));
+    text = fmt::format("  min {:.6g}  max {:.6g}  mean {:.6g}", least, most, sum / static_cast<double>(counted));
   }
   return nans == 0 ? text : text + fmt::format("  NaN {}", nans);
 }

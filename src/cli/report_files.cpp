@@ -9,7 +9,8 @@ Expected<ReportTarget> report_target(const std::string& word) {
   }
   if (const auto format = report_format_of(word)) return ReportTarget{*format, word};
   return fail(ErrorCode::kUsage, "--report", "'" + word + "' is of no format that reports have",
-              "the ending says which: .html, .json, .md, .sarif, .xml (JUnit), .svg or .dot; or write html:FILE, json:FILE, md:FILE, sarif:FILE, "
+              "the ending says which: .html, .json, .md, .sarif, .xml (JUnit), .svg or .dot; or write html:FILE, json:FILE, "
+              "md:FILE, sarif:FILE, "
               "junit:FILE, svg:FILE or dot:FILE");
 }
 

@@ -15,8 +15,7 @@ using Outcome = SiteReport::Outcome;
 /// SITE is a rewrite, or of attention.
 template <class Site>
 bool numbers_differ(const Site& site) {
-  return site.outcome == Outcome::kRefused && site.verification &&
-         site.verification->verdict == Verdict::kFailed;
+  return site.outcome == Outcome::kRefused && site.verification && site.verification->verdict == Verdict::kFailed;
 }
 
 Status check_mismatches(const Requirements& required, const Report& report) {
@@ -45,9 +44,9 @@ Status check_model_verification(const Report& report) {
 Status check_fused(const Requirements& required, const Report& report) {
   const int fused = report.fused(), sites = static_cast<int>(report.sites.size());
   const auto unmet = [&](const std::string& count) {
-    return fail(ErrorCode::kRequirement, "--require-fused " + count,
-                fmt::format("{} of {} attention sites are fused", fused, sites),
-                fused < sites || !report.not_raised.empty() ? "attn-opt explain says what stands in the way" : "more were not found");
+    return fail(
+        ErrorCode::kRequirement, "--require-fused " + count, fmt::format("{} of {} attention sites are fused", fused, sites),
+        fused < sites || !report.not_raised.empty() ? "attn-opt explain says what stands in the way" : "more were not found");
   };
   if (required.fused && fused < *required.fused) return unmet(std::to_string(*required.fused));
   if (required.all_fused && !required.allow_none && sites == 0 && report.not_raised.empty())
@@ -67,8 +66,7 @@ Status check_requirements(const Requirements& required, const Report& report) {
     ATTN_OPT_CHECK(required.baseline->check(to_json(report)));
   }
   if (required.check && report.fused() > 0) {
-    return fail(ErrorCode::kRequirement, "--check",
-                fmt::format("{} attention sites can be fused", report.fused()),
+    return fail(ErrorCode::kRequirement, "--check", fmt::format("{} attention sites can be fused", report.fused()),
                 "without --check, -o OUTPUT writes the model with them");
   }
   if (required.check && report.rewritten() > 0) {

@@ -112,8 +112,7 @@ Status check_expected(const RunArguments& given, const onnx::GraphProto& graph, 
 /// A run on drawn inputs or on those of an archive.
 Status run_once(const RunArguments& given, const RunnableModel& runnable) {
   const onnx::GraphProto& graph = runnable.model->proto.graph();
-  ATTN_OPT_TRY(const auto outputs,
-               given.inputs.empty() ? run_on_drawn(given, runnable) : run_on_given(given, runnable));
+  ATTN_OPT_TRY(const auto outputs, given.inputs.empty() ? run_on_drawn(given, runnable) : run_on_given(given, runnable));
   if (!given.outputs.empty()) {
     ATTN_OPT_CHECK(write_outputs(given, graph, outputs));
   }
@@ -124,8 +123,8 @@ Status run_once(const RunArguments& given, const RunnableModel& runnable) {
 
 void declare(CLI::App& app, RunArguments& given) {
   app.add_option("MODEL", given.model, "Model: .onnx, .onnxtxt, or - for standard input")->required();
-  auto* test_data = app.add_option("--test-data", given.test_data,
-                                   "Folder of input_N.pb and output_N.pb; outputs are compared");
+  auto* test_data =
+      app.add_option("--test-data", given.test_data, "Folder of input_N.pb and output_N.pb; outputs are compared");
   auto* inputs = app.add_option("--inputs", given.inputs, "NumPy archive (.npz) of the inputs by name")->excludes(test_data);
   app.add_option("--outputs", given.outputs, "NumPy archive that the outputs are written to")->excludes(test_data);
   app.add_option("--expected", given.expected, "NumPy archive of outputs by name; those of the run are compared with them")

@@ -53,8 +53,10 @@ void enter(const CaseResult& result, JunitSuite& suite) {
   std::string failures;
   for (const std::string& failure : result.failures) failures += (failures.empty() ? "" : "; ") + failure;
   const std::string name = valid_utf8(result.name);
-  if (failures.empty()) suite.pass(name, result.seconds);
-  else suite.failure(name, result.seconds, "case", valid_utf8(failures));
+  if (failures.empty())
+    suite.pass(name, result.seconds);
+  else
+    suite.failure(name, result.seconds, "case", valid_utf8(failures));
 }
 
 Expected<int> test(TestArguments& given, const CLI::App&) {
@@ -82,8 +84,8 @@ Expected<int> test(TestArguments& given, const CLI::App&) {
 
 DeclaredCommand test_command() {
   return declared("attn-opt test",
-                  "Runs pattern regression cases: models in ONNX's textual syntax that say what is to become of them.",
-                  declare, test);
+                  "Runs pattern regression cases: models in ONNX's textual syntax that say what is to become of them.", declare,
+                  test);
 }
 
 }  // namespace attn_opt

@@ -152,6 +152,8 @@ class Reader {
 
 }  // namespace
 
-Expected<std::vector<TomlSetting>> parse_toml(std::string_view text, const std::string& path) { return Reader(text, path).read(); }
+Expected<std::vector<TomlSetting>> parse_toml(std::string_view text, const std::string& path) {
+  return Reader(text, path).read();
+}
 
 }  // namespace attn_opt

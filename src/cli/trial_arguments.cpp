@@ -78,14 +78,12 @@ Tolerance tolerance_of(const TrialArguments& arguments, DataType type) {
   return with_given(widened ? kWidened : model_tolerance(type), arguments.rtol, arguments.atol);
 }
 
-TensorDifference difference_of(const TrialArguments& arguments, const Tensor& expected,
-                               const Tensor& actual) {
+TensorDifference difference_of(const TrialArguments& arguments, const Tensor& expected, const Tensor& actual) {
   const Tolerance tolerance = tolerance_of(arguments, expected.type());
   if (arguments.compute != "f64" || !is_floating(expected.type()) || !is_floating(actual.type())) {
     return difference(expected, actual, tolerance);
   }
-  const auto wide_expected = expected.cast(onnx::TensorProto::DOUBLE),
-             wide_actual = actual.cast(onnx::TensorProto::DOUBLE);
+  const auto wide_expected = expected.cast(onnx::TensorProto::DOUBLE), wide_actual = actual.cast(onnx::TensorProto::DOUBLE);
   if (!wide_expected || !wide_actual) return difference(expected, actual, tolerance);
   return difference(*wide_expected, *wide_actual, tolerance);
 }

@@ -18,8 +18,8 @@ struct TrialArguments {
   std::vector<std::string> dims;
   std::optional<double> rtol, atol;
   std::string compute = "model";
-  int threads = 0;                                                      ///< 0: one for each processor
-  size_t memory_limit = ExecutorOptions().memory_limit;                ///< bytes
+  int threads = 0;                                       ///< 0: one for each processor
+  size_t memory_limit = ExecutorOptions().memory_limit;  ///< bytes
   std::function<void(const NodeRun&)> on_node;
   std::vector<std::string> data_folders;
 };

@@ -22,7 +22,8 @@ class CausalReader {
       : accepted_(accepted), site_(site), rules_(plan, site), shows_masks_(site.shows_masked_scores()) {}
 
   Causality read(Terms terms) {
-    const bool has_floor = std::any_of(terms.begin(), terms.end(), [](auto* term) { return term->kind == ScoreTerm::Kind::kFloor; });
+    const bool has_floor =
+        std::any_of(terms.begin(), terms.end(), [](auto* term) { return term->kind == ScoreTerm::Kind::kFloor; });
     if (has_floor || (shows_masks_ && !site_.target.shows_masked_scores)) return {rules_.rules(), std::move(terms), {}};
     std::erase_if(terms, [&](const ScoreTerm* term) { return keeps_all(*term); });
     offer_lengths(terms);
@@ -49,7 +50,9 @@ class CausalReader {
 
   /// A mask that is causal without lengths can be said only where no lengths are.
   void offer_lengths(const Terms& terms) {
-    const auto is_plain = [](const ScoreTerm* term) { return term->causal && term->causal->offset && !term->causal->counts_from_lengths; };
+    const auto is_plain = [](const ScoreTerm* term) {
+      return term->causal && term->causal->offset && !term->causal->counts_from_lengths;
+    };
     if (std::any_of(terms.begin(), terms.end(), is_plain)) return;
     const auto counts = [](const ScoreTerm* term) { return term->causal && term->causal->counts_from_lengths; };
     for (const bool causal_first : {true, false})
@@ -86,16 +89,14 @@ class CausalReader {
     if (shows_masks_) return "its fill " + number_text(fill) + " is read with the scores";
     if (!rules_.keeps_own_key(*term.causal)) return "its fill " + number_text(fill) + " may be all that a query sees";
     const bool is_sole = terms.size() == 1;
-    if (!absorbs(fill) && !(is_sole && vanishes(fill)))
-      return "its fill " + number_text(fill) + " may not absorb every score";
+    if (!absorbs(fill) && !(is_sole && vanishes(fill))) return "its fill " + number_text(fill) + " may not absorb every score";
     return why_undercut(term, terms);
   }
 
   /// Why a query may be left less than what hides the keys that TERM masks; empty if it may not.
   std::string why_undercut(const ScoreTerm& term, const Terms& terms) const {
     for (const ScoreTerm* other : terms)
-      if (!is_modest(*other) && !masks_the_same(*other, term))
-        return "'" + other->value->name + "' may mask all that it keeps";
+      if (!is_modest(*other) && !masks_the_same(*other, term)) return "'" + other->value->name + "' may mask all that it keeps";
     return "";
   }
 
@@ -132,7 +133,8 @@ class CausalReader {
 
   void assume_lengths_in_range() {
     const auto& lengths = rules_.rules().lengths;
-    const bool counts = std::any_of(taken_.begin(), taken_.end(), [](const ScoreTerm* term) { return term->causal->counts_from_lengths; });
+    const bool counts =
+        std::any_of(taken_.begin(), taken_.end(), [](const ScoreTerm* term) { return term->causal->counts_from_lengths; });
     if (counts && !site_.target.takes_any_length)
       site_.assumed.push_back({"lengths-in-range", false, "'" + lengths->list->name + "' is 0 to " + site_.scores[3].str()});
   }

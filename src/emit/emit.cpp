@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "src/emit/causal.h"
-#include "src/emit/local_function.h"
 #include "src/emit/joint_sizes.h"
+#include "src/emit/local_function.h"
 #include "src/emit/mask.h"
 #include "src/emit/mask_shape.h"
 #include "src/emit/operators.h"
@@ -19,7 +19,8 @@ namespace {
 
 bool is_supported(DataType type, const TargetRules& target) {
   return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::FLOAT16 ||
-         (type == onnx::TensorProto::DOUBLE && target.takes_double) || (type == onnx::TensorProto::BFLOAT16 && target.takes_bfloat16);
+         (type == onnx::TensorProto::DOUBLE && target.takes_double) ||
+         (type == onnx::TensorProto::BFLOAT16 && target.takes_bfloat16);
 }
 
 /// TYPE, and by which option it is written.
@@ -29,8 +30,8 @@ std::string unsupported(DataType type) {
   return type_name(type);
 }
 
-/// ONNX's shape inference needs the hidden size of a V that is 3-D, and of any V (and its past) the number of keys for the shape of
-/// qk_matmul_output: it may find neither by itself, and takes both for 0 then.
+/// ONNX's shape inference needs the hidden size of a V that is 3-D, and of any V (and its past) the number of keys for the
+/// shape of qk_matmul_output: it may find neither by itself, and takes both for 0 then.
 void declare_inputs(const WritingPlan& plan, const Operands& operands, const FurtherOutputs& further, Site& site) {
   if (plan.form != IoForm::k3d && !further.wants_scores()) return;
   const auto declare = [&site](Value& value, const Shape& shape) {
@@ -58,7 +59,8 @@ Matched<Value*> join_mask(const std::vector<const ScoreTerm*>& terms, const Writ
   return fit_to_scores(std::move(mask), site);
 }
 
-/// What ran without a batch, queries or keys fails in a runtime whose Attention refuses them; it asks for new keys behind a past too.
+/// What ran without a batch, queries or keys fails in a runtime whose Attention refuses them; it asks for new keys behind a
+/// past too.
 void assume_not_empty(const WritingPlan& plan, Site& site) {
   if (site.target.takes_empty_sizes) return;
   std::vector<Dim> asked = site.scores;
@@ -111,15 +113,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
                     {sdpa.batch, sdpa.query_heads, plan.q->axes.size(Role::kRow), key_rows(plan, sdpa, context_.facts)},
                     {}};
   GraphBuilder build(emission.edit, shared_, match_.anchor->label());
-  Site site{
-      match_,
-      sdpa,
-      context_.facts,
-      target_,
-      build,
-      SizeSource(build, context_.facts),
-      emission.scores,
-      {}};
+  Site site{match_, sdpa, context_.facts, target_, build, SizeSource(build, context_.facts), emission.scores, {}};
   const AttentionOperator& written = operator_for(plan, target_);
   site.says = written.says(plan, site);
   ATTN_OPT_DONE(written.check(plan, site));
@@ -159,8 +153,10 @@ Matched<Emission> emit_attention(const Match& match, MatchContext& context, cons
   };
   for (const ScoreTerm& term : sdpa.terms)
     if (term.value->removed) return with_peels({"emit.order", match.anchor, "a mask is made by an attention above", {}});
-  if (auto untouched = check_anchor(match, rules_of(options.target)); !untouched) return with_peels(std::move(untouched.error()));
-  if (!is_supported(sdpa.type, rules_of(options.target))) return with_peels({"target.dtype", match.anchor, unsupported(sdpa.type), {}});
+  if (auto untouched = check_anchor(match, rules_of(options.target)); !untouched)
+    return with_peels(std::move(untouched.error()));
+  if (!is_supported(sdpa.type, rules_of(options.target)))
+    return with_peels({"target.dtype", match.anchor, unsupported(sdpa.type), {}});
   const Emitter emitter(match, context, shared, options);
   std::optional<Emission> written;
   Miss reason;

@@ -37,9 +37,7 @@ LeadingParts assumed_parts(const Shape& frame) {
   return parts;
 }
 
-bool has(const std::vector<Part>& parts, Part part) {
-  return std::find(parts.begin(), parts.end(), part) != parts.end();
-}
+bool has(const std::vector<Part>& parts, Part part) { return std::find(parts.begin(), parts.end(), part) != parts.end(); }
 
 /// Drops the axes of size 1 in front of the last two, or adds such, until the rank is RANK.
 Placed with_rank(Placed value, size_t rank, Site& site) {
@@ -66,18 +64,16 @@ std::vector<Part> varying_parts(const Shape& shape, const LeadingParts& parts) {
 }
 
 /// Expands the axes of size 1 that hold a part of what VALUE varies along: only whole parts can be merged.
-Matched<void> complete_parts(Placed& value, const Shape& frame, const LeadingParts& parts,
-                             const std::vector<Part>& varying, Site& site) {
+Matched<void> complete_parts(Placed& value, const Shape& frame, const LeadingParts& parts, const std::vector<Part>& varying,
+                             Site& site) {
   Shape target(frame.size(), 1);
   bool expands = false;
   for (size_t axis = 0; axis < parts.size(); ++axis) {
-    const bool wanted =
-        std::any_of(parts[axis].begin(), parts[axis].end(), [&](Part p) { return has(varying, p); });
+    const bool wanted = std::any_of(parts[axis].begin(), parts[axis].end(), [&](Part p) { return has(varying, p); });
     if (!wanted || value.shape[axis] == frame[axis]) continue;
     if (!value.shape[axis].is(1)) {
       if (!may_be_equal(value.shape[axis], frame[axis]))
-        return missed("emit.mask-shape", value.value->producer,
-                      to_string(value.shape) + " in " + to_string(frame));
+        return missed("emit.mask-shape", value.value->producer, to_string(value.shape) + " in " + to_string(frame));
       site.assume_equal(value.shape[axis], frame[axis], "mask " + to_string(value.shape) + " against " + to_string(frame));
       continue;
     }
@@ -86,8 +82,7 @@ Matched<void> complete_parts(Placed& value, const Shape& frame, const LeadingPar
   }
   if (!expands) return {};
   Value* sizes = site.sizes.sizes(target);
-  if (!sizes)
-    return missed("emit.shape", value.value->producer, "no value at hand has a size of " + to_string(target));
+  if (!sizes) return missed("emit.shape", value.value->producer, "no value at hand has a size of " + to_string(target));
   value.value = site.build.node("Expand", {value.value, sizes});
   return {};
 }
@@ -107,14 +102,11 @@ bool is_scores_frame(const Shape& frame, Site& site) {
 
 Matched<Placed> to_scores_frame(Placed value, const Shape& frame, Site& site) {
   if (value.shape.size() > frame.size())
-    return missed("emit.frame", value.value->producer,
-                  to_string(value.shape) + " in a frame " + to_string(frame));
+    return missed("emit.frame", value.value->producer, to_string(value.shape) + " in a frame " + to_string(frame));
   if (value.shape.size() <= 2 || is_scores_frame(frame, site)) return value;
   auto parts = leading_parts(frame, site.scores);
   if (!parts && frame.size() > 3 && frame[frame.size() - 3] == site.scores[1]) parts = assumed_parts(frame);
-  if (!parts)
-    return missed("emit.frame", value.value->producer,
-                  to_string(frame) + " against " + to_string(site.scores));
+  if (!parts) return missed("emit.frame", value.value->producer, to_string(frame) + " against " + to_string(site.scores));
   const std::vector<Part> varying = varying_parts(value.shape, *parts);
   if (varying.empty()) return with_rank(std::move(value), 2, site);
   value = with_rank(std::move(value), frame.size(), site);

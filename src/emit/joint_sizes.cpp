@@ -68,7 +68,8 @@ Matched<void> expand(Placed& operand, bool is_query, const WritingPlan& plan, Si
   }
   if (!expands) return {};
   if (plan.has_past)
-    return missed("emit.past", operand.value->producer, "'" + operand.value->name + "' broadcasts to " + to_string(operand.shape));
+    return missed("emit.past", operand.value->producer,
+                  "'" + operand.value->name + "' broadcasts to " + to_string(operand.shape));
   Value* sizes = site.sizes.sizes(target);
   if (!sizes) return missed("emit.shape", operand.value->producer, "no value at hand has a size of " + to_string(target));
   operand.value = site.build.node("Expand", {operand.value, sizes});
@@ -78,8 +79,9 @@ Matched<void> expand(Placed& operand, bool is_query, const WritingPlan& plan, Si
 /// Misses what may broadcast in some run: the written node takes sizes that are equal in all.
 Matched<void> check_for_all_sizes(const WritingPlan& plan, const Placed* mask, const Operands& operands, const Site& site) {
   const auto miss = [&](const Placed& placed) {
-    return missed("emit.shape", placed.value->producer,
-                  "'" + placed.value->name + "' of shape " + to_string(placed.shape) + " may broadcast to " + to_string(site.scores));
+    return missed(
+        "emit.shape", placed.value->producer,
+        "'" + placed.value->name + "' of shape " + to_string(placed.shape) + " may broadcast to " + to_string(site.scores));
   };
   for (const Placed* operand : {&operands.q, &operands.k, &operands.v})
     for (size_t i = 0; i < operand->shape.size(); ++i)

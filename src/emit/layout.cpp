@@ -56,13 +56,10 @@ std::optional<std::vector<int64_t>> added_unit_axes(const Grouping& fewer, const
   return added;
 }
 
-Matched<Value*> write_regrouping(Value& value, const AxisMap& map, const Grouping& from, const Grouping& to,
-                                 Site& site) {
+Matched<Value*> write_regrouping(Value& value, const AxisMap& map, const Grouping& from, const Grouping& to, Site& site) {
   if (from == to) return &value;
-  if (auto axes = added_unit_axes(from, to))
-    return site.build.node("Unsqueeze", {&value, site.build.ints(*axes)});
-  if (auto axes = added_unit_axes(to, from))
-    return site.build.node("Squeeze", {&value, site.build.ints(*axes)});
+  if (auto axes = added_unit_axes(from, to)) return site.build.node("Unsqueeze", {&value, site.build.ints(*axes)});
+  if (auto axes = added_unit_axes(to, from)) return site.build.node("Squeeze", {&value, site.build.ints(*axes)});
   return write_reshape(value, shape_of(map, from), shape_of(map, to), site);
 }
 
@@ -197,8 +194,7 @@ Matched<Value*> write_reshape(Value& value, const Shape& from, const Shape& to, 
     symbolic.push_back(i);
     if (!site.sizes.knows(to[i])) unknown.push_back(i);
   }
-  if (unknown.size() > 1)
-    return missed("emit.shape", value.producer, "no value at hand has the size " + to[unknown[1]].str());
+  if (unknown.size() > 1) return missed("emit.shape", value.producer, "no value at hand has the size " + to[unknown[1]].str());
   if (!symbolic.empty()) target[unknown.empty() ? symbolic[0] : unknown[0]] = -1;
   return site.build.node("Reshape", {&value, site.sizes.sizes(target)});
 }

@@ -46,7 +46,8 @@ std::optional<HidingMask> hiding_mask(const ScoreTerm& term, Facts& facts) {
 /// What of the description the functions do not say; empty if nothing.
 std::string beyond_function(const Sdpa& sdpa) {
   if (sdpa.softcap != 0) return "softcap";
-  if (sdpa.is_causal || sdpa.nonpad_kv_seqlen || sdpa.left_window || sdpa.right_window) return "causality or lengths of an Attention node";
+  if (sdpa.is_causal || sdpa.nonpad_kv_seqlen || sdpa.left_window || sdpa.right_window)
+    return "causality or lengths of an Attention node";
   if (sdpa.softmax_precision != onnx::TensorProto::UNDEFINED && sdpa.softmax_precision != sdpa.type)
     return "a softmax in " + type_name(sdpa.softmax_precision);
   if (sdpa.scores_output) return "scores as an output";
@@ -59,12 +60,15 @@ std::string function_name(const Sdpa& sdpa, bool repeats, bool hides_where_true)
          std::to_string(sdpa.type);
 }
 
-Expected<onnx::FunctionProto> function_called(const std::string& name, const Sdpa& sdpa, bool repeats, bool hides_where_true, int opset) {
+Expected<onnx::FunctionProto> function_called(const std::string& name, const Sdpa& sdpa, bool repeats, bool hides_where_true,
+                                              int opset) {
   const std::string type = onnx::PrimitiveTypeNameMap::ToString(sdpa.type);
   const std::string minus_inf = sdpa.type == onnx::TensorProto::FLOAT16 ? "64512" : "-inf";  // its bits
   const std::string mask = hides_where_true ? "not_mask" : "mask";
-  std::string text = "<domain: \"" + std::string(kLocalAttentionDomain) + "\", opset_import: [\"\" : " + std::to_string(opset) + "]>\n";
-  text += name + " (query, keys, values, " + mask + ", scale_sqrt" + (repeats ? ", expand_shape, gqa_shape" : "") + ") => (Y) {\n";
+  std::string text =
+      "<domain: \"" + std::string(kLocalAttentionDomain) + "\", opset_import: [\"\" : " + std::to_string(opset) + "]>\n";
+  text +=
+      name + " (query, keys, values, " + mask + ", scale_sqrt" + (repeats ? ", expand_shape, gqa_shape" : "") + ") => (Y) {\n";
   text += "scaled_keys = Mul (keys, scale_sqrt)\n";
   if (repeats)
     text += R"(two = Constant <value = int64[1] {2}> ()
@@ -77,7 +81,8 @@ Expected<onnx::FunctionProto> function_called(const std::string& name, const Sdp
     )";
   text += "scaled_query = Mul (query, scale_sqrt)\n";
   text += std::string("keys_transposed = Transpose <perm = [0, 1, 3, 2]> (") + (repeats ? "all_keys" : "scaled_keys") + ")\n";
-  text += "zero = Constant <value = " + type + "[1] {0}> ()\nminus_inf = Constant <value = " + type + "[1] {" + minus_inf + "}> ()\n";
+  text += "zero = Constant <value = " + type + "[1] {0}> ()\nminus_inf = Constant <value = " + type + "[1] {" + minus_inf +
+          "}> ()\n";
   text += "scores = MatMul (scaled_query, keys_transposed)\n";
   text += "masked = Where (" + mask + ", " + (hides_where_true ? "minus_inf, scores" : "scores, minus_inf") + ")\n";
   text += R"(softmax = Softmax <axis = -1> (masked)
@@ -102,7 +107,8 @@ Matched<Emission> write_call(const WritingPlan& plan, const HidingMask& mask, co
   const Sdpa& sdpa = match.sdpa;
   const double scale = sdpa.scale * plan.q->scale * plan.k->scale;
   const Shape scores{sdpa.batch, sdpa.query_heads, plan.q->axes.size(Role::kRow), plan.k->axes.size(Role::kRow)};
-  Emission emission{Edit(context.view, *match.insert_before), "4d", plan.kv_group, false, nullptr, scale, sdpa.preconditions, scores, {}};
+  Emission emission{
+      Edit(context.view, *match.insert_before), "4d", plan.kv_group, false, nullptr, scale, sdpa.preconditions, scores, {}};
   GraphBuilder build(emission.edit, shared, match.anchor->label());
   Site site{match, sdpa, context.facts, rules_of(Target::kPortable), build, SizeSource(build, context.facts), scores, {}};
   ATTN_OPT_MATCH(const Operands operands, write_operands(plan, scale, site));
@@ -111,7 +117,8 @@ Matched<Emission> write_call(const WritingPlan& plan, const HidingMask& mask, co
   const bool repeats = plan.kv_group > 1;
   const Dim features = plan.k->axes.size(Role::kFeature);
   if (repeats && (!features.is_constant() || features != plan.v->axes.size(Role::kFeature)))
-    return missed("stage.scores", match.anchor, "repeated heads of sizes " + features.str() + " and " + plan.v->axes.size(Role::kFeature).str());
+    return missed("stage.scores", match.anchor,
+                  "repeated heads of sizes " + features.str() + " and " + plan.v->axes.size(Role::kFeature).str());
   const std::string name = function_name(sdpa, repeats, mask.hides_where_true);
   auto function = function_called(name, sdpa, repeats, mask.hides_where_true, context.view.opset(emission.edit.graph()));
   if (!function) return missed("stage.name", match.anchor, function.error().message());
@@ -133,7 +140,9 @@ Matched<Emission> write_call(const WritingPlan& plan, const HidingMask& mask, co
 
 Matched<Emission> emit_local_function(const Match& match, MatchContext& context, const SharedNodes& shared) {
   const Sdpa& sdpa = match.sdpa;
-  const auto miss = [&](std::string id, std::string found) { return missed(std::move(id), match.anchor, std::move(found), match.peeled); };
+  const auto miss = [&](std::string id, std::string found) {
+    return missed(std::move(id), match.anchor, std::move(found), match.peeled);
+  };
   const int opset = context.view.opset(*match.anchor->graph);
   if (opset < kFirstOpset) return miss("stage.opset", "opset " + std::to_string(opset) + ", and 18 is the first");
   if (const std::string what = beyond_function(sdpa); !what.empty()) return miss("stage.scores", what);
@@ -147,8 +156,10 @@ Matched<Emission> emit_local_function(const Match& match, MatchContext& context,
   auto planned = try_plans(sdpa, options, context.facts, [&](const WritingPlan& plan) {
     if (plan.has_past) return false;  // the cache stays outside
     auto emission = write_call(plan, *mask, match, context, shared);
-    if (emission) written.emplace(*std::move(emission));
-    else reason = std::move(emission.error());
+    if (emission)
+      written.emplace(*std::move(emission));
+    else
+      reason = std::move(emission.error());
     return written.has_value();
   });
   if (written) return *std::move(written);

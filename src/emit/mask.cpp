@@ -52,8 +52,7 @@ Matched<FloatMask> write_bias(const ScoreTerm& term, Site& site) {
   ATTN_OPT_MATCH(const Shape shape, shape_of_term(term, site));
   FloatMask mask{{site.cast(*term.value), shape}, least_in(*term.value, type, site.facts)};
   if (term.coefficient != 1) {
-    mask.placed.value =
-        site.build.node("Mul", {mask.placed.value, site.build.scalar(term.coefficient, type)});
+    mask.placed.value = site.build.node("Mul", {mask.placed.value, site.build.scalar(term.coefficient, type)});
     mask.least = least_of_product(mask.least, term.coefficient, type);
   }
   ATTN_OPT_MATCH(mask.placed, to_scores_frame(std::move(mask.placed), term.frame, site));
@@ -111,9 +110,8 @@ FloatMask raised(const FloatMask& mask, const ScoreTerm& term, Site& site) {
 bool is_linear(Value& value, Facts& facts) {
   const Node* node = canonical(value, facts).producer;
   const bool adds_or_scales = node && (has(*node, Trait::kAdds) || has(*node, Trait::kMultiplies));
-  return adds_or_scales && node->inputs.size() == 2 && std::ranges::any_of(node->inputs, [&](Value* operand) {
-           return operand && facts.uniform(*operand);
-         });
+  return adds_or_scales && node->inputs.size() == 2 &&
+         std::ranges::any_of(node->inputs, [&](Value* operand) { return operand && facts.uniform(*operand); });
 }
 
 /// MASK's value as an addend that no constant is added to before the mask is known.
@@ -124,8 +122,7 @@ Value* addend(const FloatMask& mask, Site& site) {
 }
 
 FloatMask sum(const FloatMask& one, const FloatMask& other, Site& site) {
-  return {{site.build.node("Add", {addend(one, site), addend(other, site)}),
-           joint_shape(one.placed.shape, other.placed.shape)},
+  return {{site.build.node("Add", {addend(one, site), addend(other, site)}), joint_shape(one.placed.shape, other.placed.shape)},
           least_of_sum(one.least, other.least, site.sdpa.type)};
 }
 
@@ -146,8 +143,8 @@ std::vector<const ScoreTerm*> terms_that_count(Site& site) {
   for (const ScoreTerm& term : site.sdpa.terms) {
     // Without a mask below it a floor has nothing to raise.
     if (term.kind == ScoreTerm::Kind::kFloor && terms.empty()) continue;
-    const bool adds_nothing = term.kind == ScoreTerm::Kind::kBias && std::isfinite(term.coefficient) &&
-                              site.facts.uniform(*term.value) == 0.0;
+    const bool adds_nothing =
+        term.kind == ScoreTerm::Kind::kBias && std::isfinite(term.coefficient) && site.facts.uniform(*term.value) == 0.0;
     if (!adds_nothing) terms.push_back(&term);
   }
   return terms;

@@ -33,7 +33,8 @@ Value* before_padding(const Value& mask, Site& site) {
   for (size_t i = 0; i + 1 < pads->values.size(); ++i)
     if (!pads->values[i].is(0)) return nullptr;
   const IntegerData* axes = pad->input(3) ? site.facts.integers(*pad->inputs[3]) : nullptr;
-  if (pad->input(3) && !(axes && (axes->values.back().is(-1) || axes->values.back() == static_cast<int64_t>(site.facts.shape(mask).known().size()) - 1)))
+  if (pad->input(3) && !(axes && (axes->values.back().is(-1) ||
+                                  axes->values.back() == static_cast<int64_t>(site.facts.shape(mask).known().size()) - 1)))
     return nullptr;
   const auto fill = site.facts.uniform(*pad->inputs[2]);
   const double masks = type == onnx::TensorProto::BOOL ? 0 : -INFINITY;
@@ -77,8 +78,7 @@ Matched<Value*> fit_to_scores(Placed mask, Site& site) {
   }
   if (target == Shape(target.size(), 1)) return mask.value;
   Value* sizes = site.sizes.sizes(target);
-  if (!sizes)
-    return missed("emit.shape", mask.value->producer, "no value at hand has a size of " + to_string(target));
+  if (!sizes) return missed("emit.shape", mask.value->producer, "no value at hand has a size of " + to_string(target));
   return site.build.node("Expand", {mask.value, sizes});
 }
 

@@ -12,7 +12,9 @@ namespace attn_opt {
 namespace {
 
 /// Rows that are 0 without a key are found by the mask, which lengths are a part of then.
-KeySayings multi_head_sayings(const WritingPlan&, const Site& site) { return {.lengths = !site.sdpa.guarded, .hides_later_keys = false}; }
+KeySayings multi_head_sayings(const WritingPlan&, const Site& site) {
+  return {.lengths = !site.sdpa.guarded, .hides_later_keys = false};
+}
 
 bool repeats_heads(const Operand& operand) {
   return std::ranges::any_of(operand.views, [](const OperandView& view) { return !view.axes.size(Role::kHead, true).is(1); });
@@ -20,7 +22,8 @@ bool repeats_heads(const Operand& operand) {
 
 Matched<void> check_multi_head(const WritingPlan& plan, Site& site) {
   const Sdpa& sdpa = site.sdpa;
-  if (repeats_heads(sdpa.k)) return beyond_contrib(site, "query heads share those of K and V, which GroupQueryAttention does not take as they are here");
+  if (repeats_heads(sdpa.k))
+    return beyond_contrib(site, "query heads share those of K and V, which GroupQueryAttention does not take as they are here");
   if (sdpa.softcap != 0) return beyond_contrib(site, "MultiHeadAttention has no softcap");
   if (sdpa.left_window) return beyond_contrib(site, "MultiHeadAttention has no window");
   if (plan.has_past && (!head_size(*plan.v) || head_size(*plan.k) != head_size(*plan.v)))
@@ -39,12 +42,13 @@ Matched<Node*> write_multi_head(const NodeParts& parts, Site& site) {
   GraphBuilder::Attributes attributes{GraphBuilder::attribute("num_heads", site.sdpa.query_heads.value()),
                                       GraphBuilder::attribute("scale", scale)};
   if (parts.rules.is_causal) attributes.push_back(GraphBuilder::attribute("unidirectional", int64_t{1}));
-  if (parts.lengths) attributes.push_back(GraphBuilder::attribute("mask_filter_value", -std::numeric_limits<float>::infinity()));
+  if (parts.lengths)
+    attributes.push_back(GraphBuilder::attribute("mask_filter_value", -std::numeric_limits<float>::infinity()));
   const std::vector<Value*> given = inputs_of(parts);
   Value* const lengths = parts.lengths ? as_int32(parts.lengths, site) : nullptr;
   Value* const no_bias = nullptr;
-  return write_node("com.microsoft::MultiHeadAttention", {q.value, k.value, v.value, no_bias, lengths, parts.mask, given[4], given[5]}, attributes,
-                    parts, site);
+  return write_node("com.microsoft::MultiHeadAttention",
+                    {q.value, k.value, v.value, no_bias, lengths, parts.mask, given[4], given[5]}, attributes, parts, site);
 }
 
 /// Y, and 0 where MASK (1 or B, 1, L, S) leaves a row no key: true of (1 or B, L, 1) is laid over (B, L, H*Dv).
@@ -54,7 +58,8 @@ Matched<Value*> without_empty_rows(Value* y, Value& mask, Site& site) {
   if (!shape || shape->size() != 4 || !(*shape)[kHeadAxis].is(1))
     return beyond_contrib(site, "rows without a key are 0, and each head has a mask of its own");
   const DataType type = site.sdpa.type;
-  Value* most = site.build.node("ReduceMax", {&mask, site.build.ints({kKeyAxis})}, {GraphBuilder::attribute("keepdims", int64_t{1})});
+  Value* most =
+      site.build.node("ReduceMax", {&mask, site.build.ints({kKeyAxis})}, {GraphBuilder::attribute("keepdims", int64_t{1})});
   Value* is_empty = site.build.node("Equal", {most, site.build.scalar(-std::numeric_limits<double>::infinity(), type)});
   Value* of_rows = site.build.node("Squeeze", {is_empty, site.build.ints({kHeadAxis})});
   return site.build.node("Where", {of_rows, site.build.scalar(0, type), y});
@@ -67,6 +72,7 @@ Matched<Value*> finish_multi_head(Node& node, const NodeParts& parts, Site& site
 
 }  // namespace
 
-const AttentionOperator kMultiHeadAttention{multi_head_sayings, check_multi_head, check_multi_head_masks, write_multi_head, finish_multi_head};
+const AttentionOperator kMultiHeadAttention{multi_head_sayings, check_multi_head, check_multi_head_masks, write_multi_head,
+                                            finish_multi_head};
 
 }  // namespace attn_opt

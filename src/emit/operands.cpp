@@ -18,15 +18,13 @@ Matched<Placed> write_operand(const OperandView& view, IoForm form, Site& site) 
 }
 
 tl::unexpected<Miss> scale_miss(const TensorScale& scale, const Shape& shape) {
-  return missed("emit.tensor-scale", scale.value->producer,
-                to_string(shape) + " in a frame " + to_string(scale.frame));
+  return missed("emit.tensor-scale", scale.value->producer, to_string(shape) + " in a frame " + to_string(scale.frame));
 }
 
 /// A factor of shape (…, 1, S or 1) of the scores, as (…, S or 1, 1) beside K.
 Matched<Value*> beside_key(const TensorScale& scale, const Shape& shape, const WritingPlan& plan, Site& site) {
   const size_t rank = shape.size();
-  const bool fits = (rank < 2 || shape[rank - 2].is(1)) &&
-                    (rank < 3 || plan.kv_group == 1 || shape[rank - 3].is(1)) &&
+  const bool fits = (rank < 2 || shape[rank - 2].is(1)) && (rank < 3 || plan.kv_group == 1 || shape[rank - 3].is(1)) &&
                     (rank == 0 || shape[rank - 1].is(1) || !plan.has_past);
   if (!fits) return scale_miss(scale, shape);
   Value* value = site.cast(*scale.value);
@@ -44,10 +42,8 @@ Matched<void> apply_tensor_scales(const WritingPlan& plan, bool on_key, Placed& 
     if (scale.on_key != on_key) continue;
     const MaybeShape shape = site.facts.shape(*scale.value);
     if (!shape) return missed("emit.tensor-scale", scale.value->producer, "unknown rank");
-    const bool is_number =
-        std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim.is(1); });
-    if (shape->size() > 4 || !(is_number || is_scores_frame(scale.frame, site)))
-      return scale_miss(scale, *shape);
+    const bool is_number = std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim.is(1); });
+    if (shape->size() > 4 || !(is_number || is_scores_frame(scale.frame, site))) return scale_miss(scale, *shape);
     Value* factor = site.cast(*scale.value);
     if (on_key) {
       ATTN_OPT_MATCH(factor, beside_key(scale, *shape, plan, site));
@@ -68,7 +64,8 @@ Matched<Placed> write_scaled(const OperandView& view, bool on_key, const Writing
   site.sizes.add(*operand.value, operand.shape);
   ATTN_OPT_DONE(apply_tensor_scales(plan, on_key, operand, site));
   const Grouping wanted = grouping_for(view.axes, plan.form);
-  ATTN_OPT_MATCH(operand.value, LayoutChange(grouping_for(view.axes, IoForm::k4d), wanted).write(*operand.value, view.axes, site));
+  ATTN_OPT_MATCH(operand.value,
+                 LayoutChange(grouping_for(view.axes, IoForm::k4d), wanted).write(*operand.value, view.axes, site));
   operand.shape = shape_of(view.axes, wanted);
   return operand;
 }
@@ -89,8 +86,7 @@ Matched<Operands> write_operands(const WritingPlan& plan, double scale, Site& si
   ATTN_OPT_MATCH(operands.q, write_scaled(*plan.q, false, plan, site));
   ATTN_OPT_MATCH(operands.k, write_scaled(*plan.k, true, plan, site));
   ATTN_OPT_MATCH(operands.v, write_operand(*plan.v, plan.form, site));
-  for (const Placed* operand : {&operands.q, &operands.k, &operands.v})
-    site.sizes.add(*operand->value, operand->shape);
+  for (const Placed* operand : {&operands.q, &operands.k, &operands.v}) site.sizes.add(*operand->value, operand->shape);
   apply_scale(scale, operands, site);
   return operands;
 }

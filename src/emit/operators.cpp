@@ -25,7 +25,8 @@ std::vector<Value*> inputs_of(const NodeParts& parts) {
           parts.lengths};
 }
 
-Node* write_node(const char* op, std::vector<Value*> inputs, const GraphBuilder::Attributes& attributes, const NodeParts& parts, Site& site) {
+Node* write_node(const char* op, std::vector<Value*> inputs, const GraphBuilder::Attributes& attributes, const NodeParts& parts,
+                 Site& site) {
   while (!inputs.back()) inputs.pop_back();
   std::vector<bool> wanted{true, parts.plan.has_past, parts.plan.has_past, parts.further.wants_scores()};
   while (!wanted.back()) wanted.pop_back();

@@ -4,8 +4,8 @@
 //   MultiHeadAttention      of com.microsoft: as many heads of K and V as of Q
 //   GroupQueryAttention     of com.microsoft: query heads share those of K and V; causal
 //
-// Each says in a file of its own what it cannot express, what it says of keys by itself, and how its node is written. What a target's
-// family is written as, operator_for() says.
+// Each says in a file of its own what it cannot express, what it says of keys by itself, and how its node is written. What a
+// target's family is written as, operator_for() says.
 #pragma once
 
 #include "src/emit/causal.h"
@@ -32,7 +32,9 @@ struct AttentionOperator {
   Matched<void> (*check_masks)(const WritingPlan& plan, const Causality& causality, Site& site);
   Matched<Node*> (*write)(const NodeParts& parts, Site& site);
   /// Y of NODE as the description has it.
-  Matched<Value*> (*finish)(Node& node, const NodeParts& parts, Site& site) = [](Node& node, const NodeParts&, Site&) { return Matched<Value*>(node.output(0)); };
+  Matched<Value*> (*finish)(Node& node, const NodeParts& parts, Site& site) = [](Node& node, const NodeParts&, Site&) {
+    return Matched<Value*>(node.output(0));
+  };
 };
 
 extern const AttentionOperator kOnnxAttention, kMultiHeadAttention, kGroupQueryAttention;
@@ -45,6 +47,7 @@ Matched<void> check_anchor(const Match& match, const TargetRules& target);
 /// Q, K, V, mask, past_key, past_value and lengths; null: omitted.
 std::vector<Value*> inputs_of(const NodeParts& parts);
 /// A node of OP with INPUTS, of which the last are given, and the outputs that PARTS asks for: Y, presents with a past, scores.
-Node* write_node(const char* op, std::vector<Value*> inputs, const GraphBuilder::Attributes& attributes, const NodeParts& parts, Site& site);
+Node* write_node(const char* op, std::vector<Value*> inputs, const GraphBuilder::Attributes& attributes, const NodeParts& parts,
+                 Site& site);
 
 }  // namespace attn_opt

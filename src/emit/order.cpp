@@ -25,7 +25,8 @@ bool stands_above(const Node& maker, const Node& anchor) {
   return maker.position < anchor.position || (maker.position == anchor.position && maker.placement == Placement::kAdded);
 }
 
-/// A node that makes a taken-over value goes: with another output read it would compute the attention beside what is written for it.
+/// A node that makes a taken-over value goes: with another output read it would compute the attention beside what is written
+/// for it.
 Matched<void> check_replaced(const Edit& edit, const std::vector<Node*>& removed) {
   const std::unordered_set<const Node*> gone(removed.begin(), removed.end());
   for (const auto& takeover : edit.takeovers()) {
@@ -44,7 +45,8 @@ Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, N
   }
   std::unordered_set<const Value*> taken_over;
   for (const auto& takeover : edit.takeovers()) {
-    if (takeover.existing->removed) return missed("emit.order", &edit.anchor(), "'" + takeover.existing->name + "' is there no more");
+    if (takeover.existing->removed)
+      return missed("emit.order", &edit.anchor(), "'" + takeover.existing->name + "' is there no more");
     taken_over.insert(takeover.existing);
   }
   for (const Node* node : edit.nodes())

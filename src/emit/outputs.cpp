@@ -19,7 +19,8 @@ Value* behind(const std::vector<OutputStep>& steps, Value* value, Site& site) {
 }
 
 /// EXISTING, of the layout AXES, is made from MADE, an output of the node in FORM, by STEPS.
-Matched<void> take_over(const OutputView& existing, Value& made, IoForm form, Site& site, const std::vector<OutputStep>& steps = {}) {
+Matched<void> take_over(const OutputView& existing, Value& made, IoForm form, Site& site,
+                        const std::vector<OutputStep>& steps = {}) {
   const LayoutChange change(grouping_for(existing.axes, form), grouping_of(existing.axes));
   ATTN_OPT_MATCH(Value * value, change.write(made, existing.axes, site));
   const DataType type = site.facts.type(*existing.value);
@@ -54,7 +55,8 @@ bool infers_keys(const WritingPlan& plan, Facts& facts) {
 }
 
 /// qk_matmul_output of ATTENTION with the sizes that it has at run time: inference does not look through a Reshape to what is
-/// computed. The Max hides that one size alone is: ONNX Runtime's optimiser writes -1 for that, which the inferred 0 makes 0 again.
+/// computed. The Max hides that one size alone is: ONNX Runtime's optimiser writes -1 for that, which the inferred 0 makes 0
+/// again.
 Value* scores_of(const WritingPlan& plan, const Node& attention, Site& site) {
   Value* made = attention.output(3);
   if (infers_keys(plan, site.facts)) return made;

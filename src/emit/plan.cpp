@@ -40,9 +40,8 @@ const View* best_view(const std::vector<View>& views, IoForm form, int& nodes, U
 }
 
 bool repeats_are_shared_heads(const AxisMap& axes) {
-  const bool heads_only = std::all_of(axes.factors().begin(), axes.factors().end(), [](const Factor& factor) {
-    return !factor.repeated || factor.role == Role::kHead;
-  });
+  const bool heads_only = std::all_of(axes.factors().begin(), axes.factors().end(),
+                                      [](const Factor& factor) { return !factor.repeated || factor.role == Role::kHead; });
   return heads_only && (axes.repeats_interleave() || axes.size(Role::kHead).is(1));
 }
 
@@ -97,8 +96,7 @@ std::optional<Miss> Planner::choose_views(WritingPlan& plan, const Level& level)
 std::optional<Miss> Planner::check_query(const WritingPlan& plan) const {
   const Dim batch = plan.q->axes.size(Role::kBatch), heads = plan.q->axes.size(Role::kHead);
   const bool same_batch = batch == sdpa_.batch || (!batch.is(1) && may_be_equal(batch, sdpa_.batch));
-  const bool same_heads =
-      heads == sdpa_.query_heads || (!heads.is(1) && may_be_equal(heads, sdpa_.query_heads));
+  const bool same_heads = heads == sdpa_.query_heads || (!heads.is(1) && may_be_equal(heads, sdpa_.query_heads));
   if (same_batch && same_heads) return std::nullopt;
   return miss_at(*plan.q, "emit.query-broadcasts",
                  plan.q->axes.str() + " against " + to_string({sdpa_.batch, sdpa_.query_heads}));
@@ -106,8 +104,7 @@ std::optional<Miss> Planner::check_query(const WritingPlan& plan) const {
 
 /// Whether HEADS heads can serve QUERY_HEADS, both being numbers.
 bool divides(const Dim& heads, const Dim& query_heads) {
-  return heads.is_constant() && query_heads.is_constant() && heads.value() > 0 &&
-         query_heads.value() % heads.value() == 0;
+  return heads.is_constant() && query_heads.is_constant() && heads.value() > 0 && query_heads.value() % heads.value() == 0;
 }
 
 std::optional<Miss> Planner::share_heads(WritingPlan& plan, const Level& level) const {
@@ -118,14 +115,15 @@ std::optional<Miss> Planner::share_heads(WritingPlan& plan, const Level& level) 
   if (key == value && key == query) return std::nullopt;
   const bool tells_shared_heads = plan.form == IoForm::k3d || target_.infers_shared_heads;
   if (level.repeats && !tells_shared_heads)
-    return miss_at(*plan.k, "emit.form", "no 4-D form for " + std::string(target_.name) + ": " + query.str() +
-                                             " query heads share " + key.str() + " of K and V");
+    return miss_at(*plan.k, "emit.form",
+                   "no 4-D form for " + std::string(target_.name) + ": " + query.str() + " query heads share " + key.str() +
+                       " of K and V");
   if (key == value && divides(key, query) && tells_shared_heads) {
     plan.kv_group = query.value() / key.value();
     return std::nullopt;
   }
-  const bool expandable = !level.repeats && (key.is(1) || may_be_equal(key, query)) &&
-                          (value.is(1) || may_be_equal(value, query));
+  const bool expandable =
+      !level.repeats && (key.is(1) || may_be_equal(key, query)) && (value.is(1) || may_be_equal(value, query));
   if (!expandable)
     return miss_at(*plan.k, "emit.heads",
                    key.str() + " of K and " + value.str() + " of V against " + query.str() + " query heads");
@@ -149,15 +147,14 @@ std::optional<Miss> Planner::broadcast_batch(WritingPlan& plan) const {
 
 std::optional<Miss> Planner::check_past(const WritingPlan& plan) const {
   if (!plan.has_past) {
-    const bool passed_cache = std::any_of(sdpa_.k.views.begin(), sdpa_.k.views.end(),
-                                          [](const OperandView& view) { return view.past != nullptr; });
+    const bool passed_cache =
+        std::any_of(sdpa_.k.views.begin(), sdpa_.k.views.end(), [](const OperandView& view) { return view.past != nullptr; });
     if ((sdpa_.is_causal || sdpa_.left_window || sdpa_.right_window) && passed_cache)
       return miss_at(*plan.k, "emit.causal", "causal from the past's length on, without past_key");
     return std::nullopt;
   }
   if (sdpa_.nonpad_kv_seqlen) return miss_at(*plan.k, "emit.nonpad", "nonpad_kv_seqlen beside past_key");
-  const bool expands = plan.expands_key_heads || plan.expands_value_heads || plan.expands_key_batch ||
-                       plan.expands_value_batch;
+  const bool expands = plan.expands_key_heads || plan.expands_value_heads || plan.expands_key_batch || plan.expands_value_batch;
   if (expands) return miss_at(*plan.k, "emit.past", "K or V broadcasts along batch or heads");
   for (const OperandView* view : {plan.k, plan.v}) {
     for (const Value* value : {view->value, view->past})
@@ -166,14 +163,17 @@ std::optional<Miss> Planner::check_past(const WritingPlan& plan) const {
     if (!shape || shape->size() != 4) return miss_at(*view, "emit.past", "cache of another rank");
   }
   if (may_add_no_keys(plan))
-    return miss_at(*plan.k, "emit.past", "'" + plan.k->value->name + "' of " + plan.k->axes.size(Role::kRow).str() + " rows may be empty");
+    return miss_at(*plan.k, "emit.past",
+                   "'" + plan.k->value->name + "' of " + plan.k->axes.size(Role::kRow).str() + " rows may be empty");
   if (!has_equal_pasts(plan))
-    return miss_at(*plan.v, "emit.past", facts_.shape(*plan.v->past).known()[2].str() + " past values and " +
-                                             facts_.shape(*plan.k->past).known()[2].str() + " past keys");
+    return miss_at(*plan.v, "emit.past",
+                   facts_.shape(*plan.v->past).known()[2].str() + " past values and " +
+                       facts_.shape(*plan.k->past).known()[2].str() + " past keys");
   return std::nullopt;
 }
 
-/// A caller may give no rows for what stands behind the past, as for a past that stands behind the new rows: runtimes refuse that.
+/// A caller may give no rows for what stands behind the past, as for a past that stands behind the new rows: runtimes refuse
+/// that.
 bool Planner::may_add_no_keys(const WritingPlan& plan) const {
   const Dim rows = plan.k->axes.size(Role::kRow);
   return rows.is(0) || (plan.k->value->is_input && !rows.is_constant() && rows != plan.q->axes.size(Role::kRow));

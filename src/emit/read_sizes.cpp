@@ -66,8 +66,8 @@ bool is_made_from(const Value& value, const Node& node) {
   return false;
 }
 
-/// True if a name in SIZE was taken for the same as another where VALUE, of that size, is made. Of two names that broadcast one may
-/// be 1 in a run, and then the value has the other size.
+/// True if a name in SIZE was taken for the same as another where VALUE, of that size, is made. Of two names that broadcast one
+/// may be 1 in a run, and then the value has the other size.
 bool is_one_of_equals(const Dim& size, const Value& value, Facts& facts) {
   if (!is_name(size)) return false;
   return std::ranges::any_of(facts.assumptions_about({sole_atom(size)->name}), [&](const SizeAssumption* equal) {
@@ -120,7 +120,8 @@ std::vector<Node*> nodes_read_for_sizes(const Emission& emission) {
   for (const Node* node : emission.removed)
     for (const Value* input : node->inputs) {
       Node* maker = input ? input->producer : nullptr;
-      if (maker && maker->placement == Placement::kOfFile && !gone.contains(maker) && is_read_for_sizes(*maker)) found.push_back(maker);
+      if (maker && maker->placement == Placement::kOfFile && !gone.contains(maker) && is_read_for_sizes(*maker))
+        found.push_back(maker);
     }
   return found;
 }

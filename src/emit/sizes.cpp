@@ -23,8 +23,7 @@ SizeSource::Found SizeSource::axis_of(const Dim& size, bool with_local) const {
     if (known == &local_ && !with_local) break;
     for (const Known& one : *known)
       for (size_t axis = 0; axis < one.shape.size(); ++axis)
-        if (one.shape[axis] == size)
-          return Expression{Expression::Kind::kAxis, static_cast<int64_t>(axis), one.value, {}};
+        if (one.shape[axis] == size) return Expression{Expression::Kind::kAxis, static_cast<int64_t>(axis), one.value, {}};
   }
   return std::nullopt;
 }
@@ -82,8 +81,7 @@ SizeSource::Found SizeSource::find(const Dim& size) const {
 Value* SizeSource::write(const Expression& expression) {
   switch (expression.kind) {
     case Expression::Kind::kNumber: return build_.ints({expression.number});
-    case Expression::Kind::kAxis:
-      return build_.shape(*expression.value, expression.number, expression.number + 1);
+    case Expression::Kind::kAxis: return build_.shape(*expression.value, expression.number, expression.number + 1);
     default: break;
   }
   const char* op = expression.kind == Expression::Kind::kAdd   ? "Add"
@@ -91,8 +89,7 @@ Value* SizeSource::write(const Expression& expression) {
                    : expression.kind == Expression::Kind::kMax ? "Max"
                                                                : "Div";
   Value* result = write(expression.operands[0]);
-  for (size_t i = 1; i < expression.operands.size(); ++i)
-    result = build_.node(op, {result, write(expression.operands[i])});
+  for (size_t i = 1; i < expression.operands.size(); ++i) result = build_.node(op, {result, write(expression.operands[i])});
   return result;
 }
 

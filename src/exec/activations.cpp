@@ -38,10 +38,8 @@ Outputs celu(const KernelContext& context) {
 }
 
 Outputs selu(const KernelContext& context) {
-  const double alpha =
-      context.attribute_float("alpha", context.version < 6 ? 1.6732f : 1.67326319217681884765625f);
-  const double gamma =
-      context.attribute_float("gamma", context.version < 6 ? 1.0507f : 1.05070102214813232421875f);
+  const double alpha = context.attribute_float("alpha", context.version < 6 ? 1.6732f : 1.67326319217681884765625f);
+  const double gamma = context.attribute_float("gamma", context.version < 6 ? 1.0507f : 1.05070102214813232421875f);
   return activation(context, [=](double x) { return gamma * (x <= 0 ? alpha * std::expm1(x) : x); });
 }
 
@@ -74,9 +72,7 @@ Outputs gelu(const KernelContext& context) {
   const std::string approximate = context.attribute_string("approximate", "none");
   if (approximate == "tanh") {
     constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
-    return activation(context, [](double x) {
-      return 0.5 * x * (1 + std::tanh(kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
-    });
+    return activation(context, [](double x) { return 0.5 * x * (1 + std::tanh(kSqrtTwoOverPi * (x + 0.044715 * x * x * x))); });
   }
   if (approximate != "none") return context.invalid("attribute approximate must be none or tanh");
   return activation(context, [](double x) { return 0.5 * x * (1 + std::erf(x * 0.70710678118654752440)); });

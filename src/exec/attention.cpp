@@ -36,7 +36,7 @@ template <class C>
 class AttentionRun {
  public:
   AttentionRun(const KernelContext& context, const AttentionProblem& problem, const AttentionBias<C>& bias, Tensor& y,
-      Tensor* scores)
+               Tensor* scores)
       : context_(context),
         problem_(problem),
         core_(problem, bias, y, scores),
@@ -54,9 +54,8 @@ class AttentionRun {
       return {};
     }
     std::vector<Partial<C>> sums(static_cast<size_t>(blocks * runs));
-    context_.threads.parallel_for(blocks * runs, [&](int64_t i) {
-      sums[static_cast<size_t>(i)] = core_.sum(block(i / runs, i % runs));
-    });
+    context_.threads.parallel_for(blocks * runs,
+                                  [&](int64_t i) { sums[static_cast<size_t>(i)] = core_.sum(block(i / runs, i % runs)); });
     context_.threads.parallel_for(blocks, [&](int64_t i) {
       Partial<C>& whole = sums[static_cast<size_t>(i * runs)];
       for (int64_t run = 1; run < runs; ++run) core_.merge(whole, sums[static_cast<size_t>(i * runs + run)]);
@@ -72,7 +71,9 @@ class AttentionRun {
     const int64_t head = i % heads;
     const int64_t first = (division_.query_blocks - 1 - i / heads) * division_.queries;
     const int64_t key = run * division_.keys;
-    return {head / problem_.kv_heads, head % problem_.kv_heads, first,
+    return {head / problem_.kv_heads,
+            head % problem_.kv_heads,
+            first,
             std::min(division_.queries, problem_.queries - first),
             {key, std::min(key + division_.keys, problem_.keys)}};
   }

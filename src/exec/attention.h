@@ -28,9 +28,7 @@ struct KeyRange {
 
   bool empty() const { return begin >= end; }
   int64_t size() const { return empty() ? 0 : end - begin; }
-  KeyRange operator&(const KeyRange& other) const {
-    return {std::max(begin, other.begin), std::min(end, other.end)};
-  }
+  KeyRange operator&(const KeyRange& other) const { return {std::max(begin, other.begin), std::min(end, other.end)}; }
   bool covers(const KeyRange& other) const { return begin <= other.begin && other.end <= end; }
 };
 

@@ -104,8 +104,7 @@ class Reader {
     p.key_parts[1] = rows(kK, k.layout);
     p.value_parts[1] = rows(kV, v.layout);
     const bool flat = context_.input(kQ).rank() == 3;
-    p.y_dims = flat ? Dims{q.batch, q.positions, q.heads * v.width}
-                    : Dims{q.batch, q.heads, q.positions, v.width};
+    p.y_dims = flat ? Dims{q.batch, q.positions, q.heads * v.width} : Dims{q.batch, q.heads, q.positions, v.width};
     p.y = flat ? of_three(p.y_dims, std::max<int64_t>(q.heads, 1)).layout : of_four(p.y_dims).layout;
     return {};
   }
@@ -164,9 +163,7 @@ class Reader {
 
 }  // namespace
 
-HeadRows rows_of_heads(const Tensor& tensor) {
-  return {tensor.type(), tensor.bytes().data(), of_four(tensor.dims()).layout};
-}
+HeadRows rows_of_heads(const Tensor& tensor) { return {tensor.type(), tensor.bytes().data(), of_four(tensor.dims()).layout}; }
 
 Expected<AttentionProblem> read_attention(const KernelContext& context) { return Reader(context).read(); }
 

@@ -33,8 +33,7 @@ Expected<Dims> four_dims(const KernelContext& context, const Tensor& mask, const
 }  // namespace
 
 template <class C>
-Expected<AttentionBias<C>> AttentionBias<C>::create(const KernelContext& context,
-                                                    const AttentionProblem& problem) {
+Expected<AttentionBias<C>> AttentionBias<C>::create(const KernelContext& context, const AttentionProblem& problem) {
   AttentionBias bias;
   bias.type_ = problem.type;
   bias.keys_ = bias.mask_keys_ = problem.keys;
@@ -109,8 +108,7 @@ void AttentionBias<C>::fill(int64_t from, int64_t query, int64_t batch, KeyRange
   if constexpr (std::is_same_v<U, bool>) {
     for (int64_t j = keys.begin; j < last; ++j, ++to) *to = row[j * step] ? C{0} : kMinusInfinity<C>;
   } else if constexpr (kIsFloat<U>) {
-    for (int64_t j = keys.begin; j < last; ++j, ++to)
-      *to = static_cast<C>(static_cast<Compute<U>>(row[j * step]));
+    for (int64_t j = keys.begin; j < last; ++j, ++to) *to = static_cast<C>(static_cast<Compute<U>>(row[j * step]));
   } else {
     using Bits = std::make_unsigned_t<U>;
     const Bits excluded = static_cast<Bits>(minus_infinity_.data<U>()[0]);
@@ -144,8 +142,7 @@ KeyRange AttentionBias<C>::run_of_true(int64_t from, KeyRange keys, bool& has_ho
 }
 
 template <class C>
-typename AttentionBias<C>::Block AttentionBias<C>::block(const QueryLanes& lanes, KeyRange keys, bool trim,
-                                                         C* buffer) const {
+typename AttentionBias<C>::Block AttentionBias<C>::block(const QueryLanes& lanes, KeyRange keys, bool trim, C* buffer) const {
   const bool by_bools = mask_.type() == onnx::TensorProto::BOOL;
   const bool by_numbers = mask_.has_value() && !by_bools;
   bool has_holes = by_numbers;
@@ -177,8 +174,7 @@ void AttentionBias<C>::write_row(const QueryLanes& lanes, int lane, KeyRange ran
     std::fill_n(row, keys.size(), C{0});
   }
   const auto exclude = [&](int64_t begin, int64_t end) {
-    for (int64_t j = std::max(begin, keys.begin); j < std::min(end, keys.end); ++j)
-      row[j - keys.begin] += kMinusInfinity<C>;
+    for (int64_t j = std::max(begin, keys.begin); j < std::min(end, keys.end); ++j) row[j - keys.begin] += kMinusInfinity<C>;
   };
   exclude(keys.begin, range.begin);
   exclude(std::max(range.begin, range.end), keys.end);
@@ -209,8 +205,7 @@ void AttentionBias<C>::write(const QueryLanes& lanes, const LaneRanges& ranges, 
 }
 
 template <class C>
-typename AttentionBias<C>::Block AttentionBias<C>::without_excluded_ends(KeyRange keys, int lanes,
-                                                                         const C* bias) const {
+typename AttentionBias<C>::Block AttentionBias<C>::without_excluded_ends(KeyRange keys, int lanes, const C* bias) const {
   const auto is_excluded = [&](int64_t j) {
     const C* row = bias + j * lanes;
     return std::all_of(row, row + lanes, [](C x) { return x == kMinusInfinity<C>; });

@@ -61,8 +61,8 @@ class AttentionBias {
   Tensor mask_;
   Fill fill_ = nullptr;
   const C* as_it_is_ = nullptr;  ///< the mask's values where they need no conversion
-  Tensor minus_infinity_;  ///< in the mask's type
-  int64_t mask_keys_ = 0;  ///< keys that the mask speaks of; those behind are excluded
+  Tensor minus_infinity_;        ///< in the mask's type
+  int64_t mask_keys_ = 0;        ///< keys that the mask speaks of; those behind are excluded
   std::array<int64_t, 4> mask_strides_{};
   bool by_integers_ = false;
   bool excludes_others_ = true;  ///< the mask holds no NaN and no infinity that -inf does not hide

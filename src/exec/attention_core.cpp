@@ -25,8 +25,7 @@ int64_t rounded_up(int64_t count, int64_t step) { return (count + step - 1) / st
 /// The largest finite value of TYPE.
 double largest_value(DataType type) {
   if (type == onnx::TensorProto::FLOAT16) return 65504;
-  return type == onnx::TensorProto::DOUBLE ? std::numeric_limits<double>::max()
-                                           : double{std::numeric_limits<float>::max()};
+  return type == onnx::TensorProto::DOUBLE ? std::numeric_limits<double>::max() : double{std::numeric_limits<float>::max()};
 }
 
 }  // namespace
@@ -130,12 +129,11 @@ class AttentionCore<C>::Sum {
 
   void load(int part, KeyRange keys, RowBlock<C>& k, ValueBlock<C>& v) {
     const int64_t first = keys.begin - (part == 0 ? 0 : p_.seam);
-    const auto rows = load_rows(p_.value_parts[part], block_.batch, block_.kv_head, first, keys.size(),
-                                p_.v_head_size, rows_buffer_.data());
+    const auto rows =
+        load_rows(p_.value_parts[part], block_.batch, block_.kv_head, first, keys.size(), p_.v_head_size, rows_buffer_.data());
     v = {rows.data, tile_, rows.stride};
     if (panels_ >= kPanelsWorthPacking || rows.data == rows_buffer_.data()) v = packed(rows, keys.size());
-    k = load_rows(p_.key_parts[part], block_.batch, block_.kv_head, first, keys.size(), p_.head_size,
-                  rows_buffer_.data());
+    k = load_rows(p_.key_parts[part], block_.batch, block_.kv_head, first, keys.size(), p_.head_size, rows_buffer_.data());
   }
 
   /// Tiles of V after each other, so that reading one runs through memory.
@@ -153,8 +151,8 @@ class AttentionCore<C>::Sum {
     return {values_buffer_.data(), tile_ * count, tile_};
   }
 
-  void add_panel(const QueryLanes& lanes, int64_t panel, KeyRange loaded,
-                 const typename AttentionBias<C>::Block& bias, const RowBlock<C>& k, const ValueBlock<C>& v) {
+  void add_panel(const QueryLanes& lanes, int64_t panel, KeyRange loaded, const typename AttentionBias<C>::Block& bias,
+                 const RowBlock<C>& k, const ValueBlock<C>& v) {
     const int64_t skipped = bias.keys.begin - loaded.begin;
     Panel<C> work;
     work.lanes = lanes_;
@@ -182,8 +180,7 @@ class AttentionCore<C>::Sum {
 
   void give(const QueryLanes& lanes, KeyRange keys) {
     std::array<C*, kMostLanes> rows{};
-    for (int lane = 0; lane < lanes_; ++lane)
-      rows[static_cast<size_t>(lane)] = score_buffer_.data() + lane * keys.size();
+    for (int lane = 0; lane < lanes_; ++lane) rows[static_cast<size_t>(lane)] = score_buffer_.data() + lane * keys.size();
     deinterleave(given_buffer_.data(), lanes_, keys.size(), rows.data());
     for (size_t lane = 0; lane < static_cast<size_t>(lanes.used); ++lane) {
       store_row(rows[lane], keys.size(), *core_.scores_, core_.score_row(lanes, lane) + keys.begin);
@@ -204,8 +201,7 @@ class AttentionCore<C>::Sum {
 };
 
 template <class C>
-AttentionCore<C>::AttentionCore(const AttentionProblem& problem, const AttentionBias<C>& bias, Tensor& y,
-                                Tensor* scores)
+AttentionCore<C>::AttentionCore(const AttentionProblem& problem, const AttentionBias<C>& bias, Tensor& y, Tensor* scores)
     : problem_(problem),
       bias_(bias),
       y_(y),
@@ -249,8 +245,8 @@ int64_t AttentionCore<C>::score_row(const QueryLanes& lanes, size_t lane) const 
 
 template <class C>
 bool AttentionCore<C>::may_skip(const QueryBlock& block, C largest_query) const {
-  const double largest = double{largest_query} * double{largest_key(block.batch, block.kv_head)} *
-                         static_cast<double>(problem_.head_size);
+  const double largest =
+      double{largest_query} * double{largest_key(block.batch, block.kv_head)} * static_cast<double>(problem_.head_size);
   return largest < largest_value(problem_.type) / 2;
 }
 
@@ -265,8 +261,7 @@ C AttentionCore<C>::largest_key(int64_t batch, int64_t kv_head) const {
     const auto block = load_rows(rows, batch, kv_head, first, count, width, buffer.data());
     if (block.stride == width) return largest_magnitude(block.data, count * width);
     C largest = 0;
-    for (int64_t j = 0; j < count; ++j)
-      largest = std::max(largest, largest_magnitude(block.data + j * block.stride, width));
+    for (int64_t j = 0; j < count; ++j) largest = std::max(largest, largest_magnitude(block.data + j * block.stride, width));
     return largest;
   };
   for (const int part : {0, 1}) {

@@ -22,7 +22,7 @@ template <class C>
 struct Partial {
   int64_t panels = 0;
   int lanes = 0;
-  int64_t width = 0;  ///< features of V
+  int64_t width = 0;                    ///< features of V
   AlignedBuffer<C> most, sum, has_key;  ///< [panels][lanes]
   AlignedBuffer<C> out;                 ///< [panels][width][lanes]
 };

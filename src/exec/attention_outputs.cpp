@@ -21,8 +21,8 @@ std::vector<C> zero_times_values(const AttentionProblem& p, int64_t batch, int64
   std::vector<C> sums(static_cast<size_t>(p.v_head_size), C{0}), buffer(sums.size());
   for (int64_t j = 0; j < p.keys; ++j) {
     const int part = j < p.seam ? 0 : 1;
-    const auto row = load_rows(p.value_parts[part], batch, kv_head, part == 0 ? j : j - p.seam, 1,
-                               p.v_head_size, buffer.data());
+    const auto row =
+        load_rows(p.value_parts[part], batch, kv_head, part == 0 ? j : j - p.seam, 1, p.v_head_size, buffer.data());
     for (size_t d = 0; d < sums.size(); ++d) sums[d] += C{0} * row.data[d];
   }
   return sums;
@@ -76,8 +76,7 @@ void AttentionCore<C>::finish(const QueryBlock& block, Partial<C>& partial) cons
   divide(block, partial);
   std::vector<C> buffer(static_cast<size_t>(partial.lanes * partial.width));
   std::array<C*, kMostLanes> rows{};
-  for (int lane = 0; lane < partial.lanes; ++lane)
-    rows[static_cast<size_t>(lane)] = buffer.data() + lane * partial.width;
+  for (int lane = 0; lane < partial.lanes; ++lane) rows[static_cast<size_t>(lane)] = buffer.data() + lane * partial.width;
   for (int64_t panel = 0; panel < partial.panels; ++panel) {
     const QueryLanes lanes = lanes_of(block, panel, partial.lanes);
     deinterleave(partial.out.data() + panel * partial.width * partial.lanes, partial.lanes, partial.width, rows.data());
@@ -85,8 +84,7 @@ void AttentionCore<C>::finish(const QueryBlock& block, Partial<C>& partial) cons
       store_row(rows[lane], partial.width, y_, problem_.y.offset(block.batch, lanes.head[lane], lanes.query[lane]));
       if (problem_.wanted != ScoreStage::kProbabilities) continue;
       const int64_t i = panel * partial.lanes + static_cast<int64_t>(lane);
-      give_probabilities(score_row(lanes, lane), partial.most.data()[i], partial.sum.data()[i],
-                         partial.has_key.data()[i] != 0);
+      give_probabilities(score_row(lanes, lane), partial.most.data()[i], partial.sum.data()[i], partial.has_key.data()[i] != 0);
     }
   }
 }

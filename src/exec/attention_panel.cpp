@@ -20,8 +20,7 @@ struct Sums {
   Vec at[kRows][kVectors];
 
   /// sums[i][lane] = over DEPTH: a[i * row_stride + l * depth_stride] * b[l][lane].
-  ATTN_OPT_INLINE void multiply(int64_t depth, const C* a, int64_t row_stride, int64_t depth_stride,
-                                const C* b) {
+  ATTN_OPT_INLINE void multiply(int64_t depth, const C* a, int64_t row_stride, int64_t depth_stride, const C* b) {
     const C* rows[kRows];
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) {

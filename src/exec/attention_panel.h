@@ -45,10 +45,10 @@ struct Panel {
   C* given = nullptr;       ///< [keys][lanes]: the scores at stage `wanted`; of kProbabilities, those of kBiased
 
   // What calls add up to, by lane.
-  C* most = nullptr;      ///< the largest score
-  C* sum = nullptr;       ///< of exp(score - most)
-  C* has_key = nullptr;   ///< 1 if a bias was not -inf
-  C* out = nullptr;       ///< [v_head_size][lanes]: the sum of exp(score - most) * V
+  C* most = nullptr;     ///< the largest score
+  C* sum = nullptr;      ///< of exp(score - most)
+  C* has_key = nullptr;  ///< 1 if a bias was not -inf
+  C* out = nullptr;      ///< [v_head_size][lanes]: the sum of exp(score - most) * V
 };
 
 /// Adds PANEL's keys to what its rows have summed up.

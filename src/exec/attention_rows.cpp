@@ -43,8 +43,8 @@ void visit_floating(DataType type, Visitor&& visitor) {
 }  // namespace
 
 template <class C>
-RowBlock<C> load_rows(const HeadRows& rows, int64_t batch, int64_t head, int64_t position, int64_t count,
-                      int64_t width, C* buffer) {
+RowBlock<C> load_rows(const HeadRows& rows, int64_t batch, int64_t head, int64_t position, int64_t count, int64_t width,
+                      C* buffer) {
   RowBlock<C> block{buffer, width};
   const int64_t offset = rows.layout.offset(batch, head, position);
   visit_floating(rows.type, [&]<class T>() {

@@ -12,8 +12,8 @@ struct RowBlock {
   int64_t stride = 0;
 };
 template <class C>
-RowBlock<C> load_rows(const HeadRows& rows, int64_t batch, int64_t head, int64_t position, int64_t count,
-                      int64_t width, C* buffer);
+RowBlock<C> load_rows(const HeadRows& rows, int64_t batch, int64_t head, int64_t position, int64_t count, int64_t width,
+                      C* buffer);
 
 /// Writes COUNT values to element OFFSET of TO, rounded to its type.
 template <class C>

@@ -30,8 +30,7 @@ const onnx::GraphProto* find_body(const Step& step, const char* name, const Plan
   return nullptr;
 }
 
-Outputs run_iteration(const Plan& plan, int64_t i, std::vector<Tensor> arguments,
-                      std::span<const Tensor> outer, Run& run) {
+Outputs run_iteration(const Plan& plan, int64_t i, std::vector<Tensor> arguments, std::span<const Tensor> outer, Run& run) {
   ATTN_OPT_CHECK(within_deadline(run.options));
   const uint64_t place = std::exchange(run.place, hash_number(static_cast<uint64_t>(i), run.place));
   auto outputs = run_plan(plan, std::move(arguments), outer, run);
@@ -55,8 +54,7 @@ Status Stack::push_zeros(const KernelContext& context, int64_t count) {
   return {};
 }
 
-Expected<Tensor> Stack::join(const KernelContext& context, const onnx::ValueInfoProto& declared, int64_t axis,
-                             bool reversed) {
+Expected<Tensor> Stack::join(const KernelContext& context, const onnx::ValueInfoProto& declared, int64_t axis, bool reversed) {
   const auto count = static_cast<int64_t>(items_.size());
   if (!first_.has_value()) return zeros(context, declared, count);
   Dims dims = first_.dims();

@@ -9,8 +9,7 @@ namespace attn_opt {
 const onnx::GraphProto* find_body(const Step& step, const char* name, const Plan** plan);
 
 /// Runs the body PLAN as iteration I of its node; OUTER as for run_plan.
-Outputs run_iteration(const Plan& plan, int64_t i, std::vector<Tensor> arguments,
-                      std::span<const Tensor> outer, Run& run);
+Outputs run_iteration(const Plan& plan, int64_t i, std::vector<Tensor> arguments, std::span<const Tensor> outer, Run& run);
 
 /// What each iteration adds to one scan output.
 class Stack {
@@ -20,8 +19,7 @@ class Stack {
   Status push_zeros(const KernelContext& context, int64_t count);
 
   /// The items along a new axis; DECLARED tells type and shape when there are none.
-  Expected<Tensor> join(const KernelContext& context, const onnx::ValueInfoProto& declared, int64_t axis,
-                        bool reversed);
+  Expected<Tensor> join(const KernelContext& context, const onnx::ValueInfoProto& declared, int64_t axis, bool reversed);
 
  private:
   std::vector<Tensor> items_;  ///< without value: 0

@@ -22,8 +22,7 @@ Expected<Tensor> legacy_second_operand(const KernelContext& context);
 /// out = f(a, b), element by element.
 template <class A, class B, class Out, class F>
 void broadcast_apply(const Tensor& a, const Tensor& b, Tensor& out, F&& f) {
-  const StridedLoop<2> loop(
-      out.dims(), {broadcast_strides(a.dims(), out.dims()), broadcast_strides(b.dims(), out.dims())});
+  const StridedLoop<2> loop(out.dims(), {broadcast_strides(a.dims(), out.dims()), broadcast_strides(b.dims(), out.dims())});
   const A* a_data = a.data<A>().data();
   const B* b_data = b.data<B>().data();
   Out* to = out.mutable_data<Out>().data();

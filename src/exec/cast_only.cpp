@@ -128,9 +128,7 @@ bool is_cast_only(DataType type) {
   }
 }
 
-bool is_cast_only_integer(DataType type) {
-  return type == P::INT4 || type == P::UINT4 || type == P::INT2 || type == P::UINT2;
-}
+bool is_cast_only_integer(DataType type) { return type == P::INT4 || type == P::UINT4 || type == P::INT2 || type == P::UINT2; }
 
 DataType carrier_of(DataType type) {
   if (!is_cast_only_integer(type)) return P::FLOAT;
@@ -155,8 +153,8 @@ uint8_t float_code(double value, DataType type, const CastRules& rules) {
   const bool has_minus_zero = format.specials != Specials::kNanForMinusZero;
   if (std::isnan(value)) {
     return static_cast<uint8_t>(format.specials == Specials::kNone ? format.sign()
-                                : has_minus_zero                  ? sign | format.nan()
-                                                                  : format.nan());
+                                : has_minus_zero                   ? sign | format.nan()
+                                                                   : format.nan());
   }
   int code = std::isinf(value) ? format.sign() : rounded_code(format, std::abs(value));
   if (code > format.largest()) code = overflow_code(format, rules);

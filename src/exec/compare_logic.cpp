@@ -91,8 +91,7 @@ Outputs bitwise_not(const KernelContext& context) {
   ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), x.dims()));
   return single(dispatch(context, x.type(), NumericTypes{}, [&]<class T>() -> Expected<Tensor> {
     if constexpr (std::is_integral_v<T>) {
-      std::ranges::transform(x.data<T>(), out.mutable_data<T>().begin(),
-                             [](T v) { return static_cast<T>(~v); });
+      std::ranges::transform(x.data<T>(), out.mutable_data<T>().begin(), [](T v) { return static_cast<T>(~v); });
       return std::move(out);
     } else {
       return context.unsupported("element type " + type_name(x.type()));

@@ -47,8 +47,7 @@ Expected<Tensor> split_heads(const KernelContext& context, const Tensor& tensor,
   ATTN_OPT_TRY(const Tensor wide, in_double(context, tensor));
   const int64_t batch = wide.dims()[0], rows = wide.dims()[1];
   const int64_t width = element_count(std::span(wide.dims()).subspan(2));
-  ATTN_OPT_TRY(Tensor heads,
-               context.allocate(onnx::TensorProto::DOUBLE, {batch, columns.heads, rows, columns.size}));
+  ATTN_OPT_TRY(Tensor heads, context.allocate(onnx::TensorProto::DOUBLE, {batch, columns.heads, rows, columns.size}));
   const double* from = wide.data<double>().data() + columns.first;
   double* to = heads.mutable_data<double>().data();
   StridedLoop<1>(heads.dims(), {Dims{rows * width, columns.step, width, 1}}).elements([&](std::array<int64_t, 1> at) {
@@ -64,8 +63,7 @@ Expected<Tensor> join_rows(const KernelContext& context, const Tensor& past, con
     return context.invalid("a past of shape " + print_dims(before) + " does not fit " + print_dims(now));
   }
   ATTN_OPT_TRY(const Tensor wide, in_double(context, past));
-  ATTN_OPT_TRY(Tensor joined,
-               context.allocate(onnx::TensorProto::DOUBLE, {now[0], now[1], before[2] + now[2], now[3]}));
+  ATTN_OPT_TRY(Tensor joined, context.allocate(onnx::TensorProto::DOUBLE, {now[0], now[1], before[2] + now[2], now[3]}));
   double* to = joined.mutable_data<double>().data();
   for (int64_t head = 0; head < now[0] * now[1]; ++head) {
     to = std::copy_n(wide.data<double>().data() + head * before[2] * before[3], before[2] * before[3], to);
@@ -90,8 +88,7 @@ void add_bias(Tensor& x, std::span<const double> bias, int64_t first, bool in_fl
 Expected<Tensor> attend(const KernelContext& context, const Tensor& q, const Tensor& k, const Tensor& v,
                         const AttentionScores& rule, Tensor* scores) {
   const int64_t batch = q.dims()[0], heads = q.dims()[1], queries = q.dims()[2], keys = k.dims()[2];
-  ATTN_OPT_TRY(Tensor output,
-               context.allocate(onnx::TensorProto::DOUBLE, {batch, queries, heads * v.dims()[3]}));
+  ATTN_OPT_TRY(Tensor output, context.allocate(onnx::TensorProto::DOUBLE, {batch, queries, heads * v.dims()[3]}));
   if (scores != nullptr) {
     ATTN_OPT_TRY(*scores, context.allocate(onnx::TensorProto::DOUBLE, {batch, heads, queries, keys}));
   }
@@ -114,20 +111,18 @@ Expected<Tensor> attend(const KernelContext& context, const Tensor& q, const Ten
     soften(weights, range, rule.sinks.empty() ? kNoSink : rule.sinks[static_cast<size_t>(query.head)]);
     double* y = to + ((query.batch * queries + query.index) * heads + query.head) * v_rows.size;
     for (int64_t key = range.begin; key < range.end; ++key)
-      for (int64_t i = 0; i < v_rows.size; ++i)
-        y[i] += weights[static_cast<size_t>(key)] * v_rows.data[key * v_rows.size + i];
+      for (int64_t i = 0; i < v_rows.size; ++i) y[i] += weights[static_cast<size_t>(key)] * v_rows.data[key * v_rows.size + i];
   });
   return output;
 }
 
-Expected<ScoreBias> ScoreBias::read(const KernelContext& context, size_t i, int64_t heads,
-                                            const ScoreSizes& sizes) {
+Expected<ScoreBias> ScoreBias::read(const KernelContext& context, size_t i, int64_t heads, const ScoreSizes& sizes) {
   ScoreBias bias;
   if (!context.has(i)) return bias;
   bias.dims_ = context.input(i).dims();
   const Dims& dims = bias.dims_;
-  const bool fits = dims.size() == 4 && (dims[0] == 1 || dims[0] == sizes.batch) &&
-                    (dims[1] == 1 || dims[1] == heads) && dims[2] == sizes.queries && dims[3] == sizes.keys;
+  const bool fits = dims.size() == 4 && (dims[0] == 1 || dims[0] == sizes.batch) && (dims[1] == 1 || dims[1] == heads) &&
+                    dims[2] == sizes.queries && dims[3] == sizes.keys;
   if (!fits) return misfit_of(context, i);
   ATTN_OPT_TRY(bias.values_, context.reals(context.input(i)));
   return bias;
@@ -152,8 +147,7 @@ Status refuse_inputs(const KernelContext& context, size_t first, std::initialize
 }
 
 tl::unexpected<Error> misfit_of(const KernelContext& context, size_t i) {
-  return context.invalid("input " + std::to_string(i) + " of shape " + print_dims(context.input(i).dims()) +
-                         " does not fit");
+  return context.invalid("input " + std::to_string(i) + " of shape " + print_dims(context.input(i).dims()) + " does not fit");
 }
 
 }  // namespace attn_opt

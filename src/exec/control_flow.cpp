@@ -39,8 +39,7 @@ Outputs run_loop(const Step& step, std::span<const Tensor> inputs, std::span<con
   if (context.has(1)) {
     ATTN_OPT_TRY(goes_on, truth(context, inputs[1]));
   }
-  std::vector<Tensor> state(inputs.begin() + static_cast<int64_t>(std::min<size_t>(2, inputs.size())),
-                            inputs.end());
+  std::vector<Tensor> state(inputs.begin() + static_cast<int64_t>(std::min<size_t>(2, inputs.size())), inputs.end());
   std::vector<Stack> stacks(plan->outputs.size() - carried - 1);
   for (int64_t i = 0; i < most && goes_on; ++i) {
     std::vector<Tensor> arguments{Tensor::scalar<int64_t>(i), Tensor::scalar<bool>(goes_on)};
@@ -54,8 +53,7 @@ Outputs run_loop(const Step& step, std::span<const Tensor> inputs, std::span<con
     }
   }
   for (size_t k = 0; k < stacks.size(); ++k) {
-    ATTN_OPT_TRY(Tensor joined,
-                 stacks[k].join(context, body->output(static_cast<int>(carried + 1 + k)), 0, false));
+    ATTN_OPT_TRY(Tensor joined, stacks[k].join(context, body->output(static_cast<int>(carried + 1 + k)), 0, false));
     state.push_back(std::move(joined));
   }
   return state;
@@ -63,8 +61,7 @@ Outputs run_loop(const Step& step, std::span<const Tensor> inputs, std::span<con
 
 }  // namespace
 
-Outputs run_control_flow(const Step& step, std::span<const Tensor> inputs, std::span<const Tensor> outer,
-                         Run& run) {
+Outputs run_control_flow(const Step& step, std::span<const Tensor> inputs, std::span<const Tensor> outer, Run& run) {
   if (step.node->op_type() == "If") return run_if(step, inputs, outer, run);
   if (step.node->op_type() == "Loop") return run_loop(step, inputs, outer, run);
   return run_scan(step, inputs, outer, run);

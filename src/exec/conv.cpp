@@ -9,9 +9,8 @@ namespace attn_opt {
 Expected<Groups> read_groups(const KernelContext& context, const Tensor& x, const Tensor& weights) {
   Groups groups;
   groups.count = context.attribute_int("group", 1);
-  if (x.rank() < 3 || weights.rank() != x.rank() || groups.count < 1 ||
-      weights.dims()[0] % groups.count != 0 || x.dims()[1] % groups.count != 0 ||
-      x.dims()[1] / groups.count != weights.dims()[1]) {
+  if (x.rank() < 3 || weights.rank() != x.rank() || groups.count < 1 || weights.dims()[0] % groups.count != 0 ||
+      x.dims()[1] % groups.count != 0 || x.dims()[1] / groups.count != weights.dims()[1]) {
     return context.invalid("weights of shape " + print_dims(weights.dims()) + " do not fit input of shape " +
                            print_dims(x.dims()));
   }
@@ -32,8 +31,7 @@ Expected<Dims> read_weights_kernel(const KernelContext& context, const Tensor& w
   Dims kernel(weights.dims().begin() + 2, weights.dims().end());
   const Dims given = context.attribute_ints("kernel_shape");
   if (given.empty() || given == kernel) return kernel;
-  return context.invalid("kernel_shape is " + print_dims(given) + " for weights of shape " +
-                         print_dims(weights.dims()));
+  return context.invalid("kernel_shape is " + print_dims(given) + " for weights of shape " + print_dims(weights.dims()));
 }
 
 Expected<Window> read_weights_window(const KernelContext& context, const Tensor& x, const Tensor& weights) {
@@ -41,18 +39,16 @@ Expected<Window> read_weights_window(const KernelContext& context, const Tensor&
   return read_window(context, x.dims(), std::move(kernel));
 }
 
-Expected<Tensor> convolve(const KernelContext& context, const Tensor& x, const Tensor& weights,
-                          const Tensor& bias) {
+Expected<Tensor> convolve(const KernelContext& context, const Tensor& x, const Tensor& weights, const Tensor& bias) {
   ATTN_OPT_TRY(const Groups groups, read_groups(context, x, weights));
   ATTN_OPT_TRY(const Window w, read_weights_window(context, x, weights));
   const int64_t group_size = groups.in * element_count(w.in);
   return dispatch(context, x.type(), TypeList<float, double>{}, [&]<class T>() -> Expected<Tensor> {
     const T* images = x.data<T>().data();
-    return multiply_columns<T>(context, w, groups, x.dims()[0], weights, bias,
-                               [&](int64_t n, int64_t g, T* columns) {
-                                 const T* image = images + (n * groups.count + g) * group_size;
-                                 fill_columns(w, image, groups.in, columns);
-                               });
+    return multiply_columns<T>(context, w, groups, x.dims()[0], weights, bias, [&](int64_t n, int64_t g, T* columns) {
+      const T* image = images + (n * groups.count + g) * group_size;
+      fill_columns(w, image, groups.in, columns);
+    });
   });
 }
 

@@ -33,8 +33,7 @@ Expected<Window> read_transposed_window(const KernelContext& context, const Dims
   w.out = x;
   for (size_t axis = 0; axis < rank; ++axis) {
     if (x[axis] > kMostExtent) return context.invalid("input is out of range");
-    const int64_t full =
-        w.strides[axis] * (x[axis] - 1) + added[axis] + (w.kernel[axis] - 1) * w.dilations[axis] + 1;
+    const int64_t full = w.strides[axis] * (x[axis] - 1) + added[axis] + (w.kernel[axis] - 1) * w.dilations[axis] + 1;
     int64_t before = auto_pad == "NOTSET" ? pads[axis] : 0;
     int64_t out = full - before - (auto_pad == "NOTSET" ? pads[rank + axis] : 0);
     if (same || !given.empty()) {
@@ -50,8 +49,7 @@ Expected<Window> read_transposed_window(const KernelContext& context, const Dims
 }
 
 /// A group's channels in X and in the output.
-Expected<Groups> read_transposed_groups(const KernelContext& context, const Tensor& x,
-                                        const Tensor& weights) {
+Expected<Groups> read_transposed_groups(const KernelContext& context, const Tensor& x, const Tensor& weights) {
   Groups groups;
   groups.count = context.attribute_int("group", 1);
   if (x.rank() < 3 || weights.rank() != x.rank() || groups.count < 1 || x.dims()[1] != weights.dims()[0] ||
@@ -66,8 +64,8 @@ Expected<Groups> read_transposed_groups(const KernelContext& context, const Tens
 }
 
 template <class T>
-Expected<Tensor> convolve_transposed(const KernelContext& context, const Window& w, const Groups& groups,
-                                     const Tensor& x, const Tensor& weights, const Tensor& bias) {
+Expected<Tensor> convolve_transposed(const KernelContext& context, const Window& w, const Groups& groups, const Tensor& x,
+                                     const Tensor& weights, const Tensor& bias) {
   const MatrixProduct product{groups.out * element_count(w.kernel), element_count(w.out), groups.in, true};
   Dims dims{x.dims()[0], groups.out * groups.count};
   dims.insert(dims.end(), w.in.begin(), w.in.end());
@@ -82,8 +80,7 @@ Expected<Tensor> convolve_transposed(const KernelContext& context, const Window&
   for (int64_t n = 0; n < x.dims()[0]; ++n) {
     for (int64_t g = 0; g < groups.count; ++g) {
       for (int64_t m = 0; bias.has_value() && m < groups.out; ++m) {
-        std::fill_n(to + m * channel_size, channel_size,
-                    bias.data<T>()[static_cast<size_t>(g * groups.out + m)]);
+        std::fill_n(to + m * channel_size, channel_size, bias.data<T>()[static_cast<size_t>(g * groups.out + m)]);
       }
       multiply(product, weights.data<T>().data() + g * product.k * product.m, from, columns.data());
       if (!columns.empty()) add_columns(w, columns.data(), groups.out, to);
@@ -101,8 +98,7 @@ Outputs conv_transpose(const KernelContext& context) {
   ATTN_OPT_TRY(const Tensor weights, context.input(1).cast(product_type(type)));
   ATTN_OPT_TRY(const Groups groups, read_transposed_groups(context, x, weights));
   ATTN_OPT_TRY(Dims kernel, read_weights_kernel(context, weights));
-  ATTN_OPT_TRY(const Window w, read_transposed_window(context, Dims(x.dims().begin() + 2, x.dims().end()),
-                                                      std::move(kernel)));
+  ATTN_OPT_TRY(const Window w, read_transposed_window(context, Dims(x.dims().begin() + 2, x.dims().end()), std::move(kernel)));
   ATTN_OPT_TRY(const Tensor bias, read_bias(context, 2, context.input(0), groups.out * groups.count));
   return dispatch(context, x.type(), TypeList<float, double>{}, [&]<class T>() -> Outputs {
     ATTN_OPT_TRY(const Tensor out, convolve_transposed<T>(context, w, groups, x, weights, bias));
@@ -120,8 +116,8 @@ Outputs col2im(const KernelContext& context) {
   const int64_t block_size = element_count(w.kernel);
   if (columns.rank() != 3 || block_size < 1 || columns.dims()[1] % block_size != 0 ||
       columns.dims()[2] != element_count(w.out)) {
-    return context.invalid("columns of shape " + print_dims(columns.dims()) + " do not fit blocks of " +
-                           print_dims(w.kernel) + " in an image of " + print_dims(w.in));
+    return context.invalid("columns of shape " + print_dims(columns.dims()) + " do not fit blocks of " + print_dims(w.kernel) +
+                           " in an image of " + print_dims(w.in));
   }
   const int64_t channels = columns.dims()[1] / block_size;
   Dims dims{columns.dims()[0], channels};

@@ -29,14 +29,13 @@ Expected<Dims> read_weights_kernel(const KernelContext& context, const Tensor& w
 Expected<Window> read_weights_window(const KernelContext& context, const Tensor& x, const Tensor& weights);
 
 /// Conv of X, WEIGHTS and BIAS (may be without value), all of float or all of double.
-Expected<Tensor> convolve(const KernelContext& context, const Tensor& x, const Tensor& weights,
-                          const Tensor& bias);
+Expected<Tensor> convolve(const KernelContext& context, const Tensor& x, const Tensor& weights, const Tensor& bias);
 
 /// Y = weights * columns + bias, where fill(n, g, columns) makes the columns of group G of image N: one row
 /// for each channel and kernel position, one column for each position of W.out. COLUMNS come zero-filled.
 template <class T, class Fill>
-Expected<Tensor> multiply_columns(const KernelContext& context, const Window& w, const Groups& groups,
-                                  int64_t images, const Tensor& weights, const Tensor& bias, Fill&& fill) {
+Expected<Tensor> multiply_columns(const KernelContext& context, const Window& w, const Groups& groups, int64_t images,
+                                  const Tensor& weights, const Tensor& bias, Fill&& fill) {
   const int64_t positions = element_count(w.out);
   const MatrixProduct product{groups.out, positions, groups.in * element_count(w.kernel), false, false, 1, 1};
   Dims dims{images, groups.out * groups.count};

@@ -27,8 +27,7 @@ Expected<Tensor> gather_strided(const KernelContext& context, const Tensor& tens
 
 }  // namespace
 
-Expected<Tensor> transposed(const KernelContext& context, const Tensor& tensor,
-                            const std::vector<int64_t>& perm) {
+Expected<Tensor> transposed(const KernelContext& context, const Tensor& tensor, const std::vector<int64_t>& perm) {
   const Dims own = strides_of(tensor.dims());
   std::vector<bool> seen(own.size(), false);
   Dims dims, strides;
@@ -44,8 +43,7 @@ Expected<Tensor> transposed(const KernelContext& context, const Tensor& tensor,
   return gather_strided(context, tensor, std::move(dims), 0, strides);
 }
 
-Expected<Tensor> sliced(const KernelContext& context, const Tensor& tensor, const Dims& starts,
-                        const Dims& steps, Dims dims) {
+Expected<Tensor> sliced(const KernelContext& context, const Tensor& tensor, const Dims& starts, const Dims& steps, Dims dims) {
   if (dims == tensor.dims() && steps == Dims(dims.size(), 1)) return tensor;
   const Dims own = strides_of(tensor.dims());
   int64_t offset = 0;
@@ -68,15 +66,14 @@ Expected<Tensor> slices_at(const KernelContext& context, const Tensor& tensor, i
   return dispatch_cells(context, tensor.type(), [&]<class T>() -> Expected<Tensor> {
     T* to = mutable_cells<T>(out);
     for (int64_t o = 0; o < outer; ++o) {
-      for (const int64_t i : indices)
-        to = std::copy_n(cells<T>(tensor) + (o * extent + i) * inner, inner, to);
+      for (const int64_t i : indices) to = std::copy_n(cells<T>(tensor) + (o * extent + i) * inner, inner, to);
     }
     return std::move(out);
   });
 }
 
-Expected<Tensor> gathered(const KernelContext& context, const Tensor& tensor,
-                          const std::vector<AxisMap>& maps, const Tensor& fill) {
+Expected<Tensor> gathered(const KernelContext& context, const Tensor& tensor, const std::vector<AxisMap>& maps,
+                          const Tensor& fill) {
   Dims dims;
   for (const AxisMap& map : maps) dims.push_back(static_cast<int64_t>(map.size()));
   ATTN_OPT_TRY(Tensor out, context.allocate(tensor.type(), dims));
@@ -98,8 +95,7 @@ Expected<Tensor> gathered(const KernelContext& context, const Tensor& tensor,
   });
 }
 
-Expected<Tensor> concatenated(const KernelContext& context, std::span<const Tensor> parts,
-                              int64_t given_axis) {
+Expected<Tensor> concatenated(const KernelContext& context, std::span<const Tensor> parts, int64_t given_axis) {
   const Tensor& first = parts[0];
   ATTN_OPT_TRY(const int64_t axis, context.axis(given_axis, first.rank()));
   const size_t at = static_cast<size_t>(axis);
@@ -110,8 +106,7 @@ Expected<Tensor> concatenated(const KernelContext& context, std::span<const Tens
     bool fits = part.rank() == first.rank();
     for (size_t i = 0; fits && i < dims.size(); ++i) fits = i == at || part.dims()[i] == first.dims()[i];
     if (!fits) {
-      return context.invalid("shapes " + print_dims(first.dims()) + " and " + print_dims(part.dims()) +
-                             " differ");
+      return context.invalid("shapes " + print_dims(first.dims()) + " and " + print_dims(part.dims()) + " differ");
     }
     if (__builtin_add_overflow(dims[at], part.dims()[at], &dims[at])) {
       return context.invalid("the result is too large");

@@ -8,11 +8,9 @@
 namespace attn_opt {
 
 /// TENSOR with axis i of the result being axis PERM[i]; checks that PERM is a permutation.
-Expected<Tensor> transposed(const KernelContext& context, const Tensor& tensor,
-                            const std::vector<int64_t>& perm);
+Expected<Tensor> transposed(const KernelContext& context, const Tensor& tensor, const std::vector<int64_t>& perm);
 /// DIMS elements of TENSOR from STARTS on by STEPS (may be negative), all of which must lie in it.
-Expected<Tensor> sliced(const KernelContext& context, const Tensor& tensor, const Dims& starts,
-                        const Dims& steps, Dims dims);
+Expected<Tensor> sliced(const KernelContext& context, const Tensor& tensor, const Dims& starts, const Dims& steps, Dims dims);
 
 /// The slices of TENSOR at INDICES, all in range, along AXIS.
 Expected<Tensor> slices_at(const KernelContext& context, const Tensor& tensor, int64_t axis,
@@ -26,7 +24,7 @@ Expected<Tensor> concatenated(const KernelContext& context, std::span<const Tens
 using AxisMap = std::vector<int64_t>;
 /// A tensor of MAPS' lengths whose elements are TENSOR's as MAPS (one an axis) say, and FILL's one element
 /// elsewhere.
-Expected<Tensor> gathered(const KernelContext& context, const Tensor& tensor,
-                          const std::vector<AxisMap>& maps, const Tensor& fill);
+Expected<Tensor> gathered(const KernelContext& context, const Tensor& tensor, const std::vector<AxisMap>& maps,
+                          const Tensor& fill);
 
 }  // namespace attn_opt

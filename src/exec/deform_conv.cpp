@@ -21,8 +21,8 @@ Expected<Tensor> at_positions(const KernelContext& context, size_t i, const Wind
   ATTN_OPT_CHECK(context.same_type(context.input(0), given));
   leading.insert(leading.end(), w.out.begin(), w.out.end());
   if (given.dims() != leading) {
-    return context.invalid("input " + std::to_string(i) + " is of shape " + print_dims(given.dims()) +
-                           ", not " + print_dims(leading));
+    return context.invalid("input " + std::to_string(i) + " is of shape " + print_dims(given.dims()) + ", not " +
+                           print_dims(leading));
   }
   return in_double(context, given);
 }
@@ -34,8 +34,8 @@ Expected<Deformation> read_deformation(const KernelContext& context, const Tenso
   const int64_t masks = element_count(std::array{deformation.groups, element_count(w.kernel)});
   const int64_t offsets = element_count(std::array{masks, rank});
   if (deformation.groups < 1 || offsets < 0 || x.dims()[1] % deformation.groups != 0) {
-    return context.invalid("offset_group is " + std::to_string(deformation.groups) + " for " +
-                           std::to_string(x.dims()[1]) + " channels");
+    return context.invalid("offset_group is " + std::to_string(deformation.groups) + " for " + std::to_string(x.dims()[1]) +
+                           " channels");
   }
   ATTN_OPT_TRY(deformation.offsets, at_positions(context, 2, w, {x.dims()[0], offsets}));
   ATTN_OPT_TRY(deformation.masks, at_positions(context, 4, w, {x.dims()[0], masks}));
@@ -61,12 +61,10 @@ class DeformedColumns {
       Dims at(w_.rank(), 0);
       for (int64_t i = 0; i < positions; ++i, next_index(at, w_.out)) {
         locate(at, k, deformation_.offsets.template data<double>().data() + first * rank + i, positions);
-        const double mask = deformation_.masks.has_value()
-                                ? deformation_.masks.template data<double>()[static_cast<size_t>(first + i)]
-                                : 1;
+        const double mask =
+            deformation_.masks.has_value() ? deformation_.masks.template data<double>()[static_cast<size_t>(first + i)] : 1;
         for (int64_t c = 0; c < channels; ++c) {
-          rows[(c * kernel_size + row) * positions + i] =
-              static_cast<T>(mask * weighted_sum(image + c * channel_size, taps_));
+          rows[(c * kernel_size + row) * positions + i] = static_cast<T>(mask * weighted_sum(image + c * channel_size, taps_));
         }
       }
     }
@@ -108,8 +106,7 @@ Outputs deform_conv(const KernelContext& context) {
       for (int64_t c = g * groups.in; c < end;) {
         const int64_t group = c / shared;
         const int64_t count = std::min(end, (group + 1) * shared) - c;
-        deformed.fill(images + (n * x.dims()[1] + c) * element_count(w.in), count,
-                      n * deformation.groups + group, columns);
+        deformed.fill(images + (n * x.dims()[1] + c) * element_count(w.in), count, n * deformation.groups + group, columns);
         columns += count * kernel_and_positions;
         c += count;
       }

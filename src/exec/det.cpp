@@ -36,8 +36,7 @@ Outputs det(const KernelContext& context) {
   if (x.rank() < 2 || x.dims().back() != x.dims()[x.dims().size() - 2]) {
     return context.invalid("input of shape " + print_dims(x.dims()) + " is not of square matrices");
   }
-  ATTN_OPT_TRY(Tensor out,
-               context.allocate(onnx::TensorProto::DOUBLE, Dims(x.dims().begin(), x.dims().end() - 2)));
+  ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::DOUBLE, Dims(x.dims().begin(), x.dims().end() - 2)));
   const int64_t size = x.dims().back();
   const int64_t elements = size == 0 ? 0 : x.size() / std::max<int64_t>(1, out.size());
   ATTN_OPT_CHECK(context.within_budget(elements, sizeof(double)));

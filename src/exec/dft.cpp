@@ -28,8 +28,7 @@ Expected<Transform> read_transform(const KernelContext& context) {
     ATTN_OPT_TRY(axis, context.integer(2, -2));
   }
   ATTN_OPT_TRY(transform.axis, context.axis(axis, context.input(0).rank()));
-  if (transform.axis + 1 == context.input(0).rank())
-    return context.invalid("axis is that of complex numbers");
+  if (transform.axis + 1 == context.input(0).rank()) return context.invalid("axis is that of complex numbers");
   transform.in = dims[static_cast<size_t>(transform.axis)];
   const int64_t given = transform.gives_real() ? 2 * (transform.in - 1) : transform.in;
   ATTN_OPT_TRY(transform.points, context.integer(1, given));
@@ -49,8 +48,7 @@ void mirror(std::vector<Complex>& spectrum) {
 std::vector<Complex> roots_of_unity(const Transform& transform) {
   std::vector<Complex> roots;
   const double turn = (transform.inverse ? 2 : -2) * std::numbers::pi / static_cast<double>(transform.points);
-  for (int64_t i = 0; i < transform.points; ++i)
-    roots.push_back(std::polar(1.0, turn * static_cast<double>(i)));
+  for (int64_t i = 0; i < transform.points; ++i) roots.push_back(std::polar(1.0, turn * static_cast<double>(i)));
   return roots;
 }
 
@@ -89,20 +87,17 @@ Expected<Tensor> transformed(const KernelContext& context, const Tensor& x, cons
   const auto to = out.mutable_data<double>();
   const auto roots = roots_of_unity(transform);
   const double factor = transform.inverse ? 1 / static_cast<double>(transform.points) : 1;
-  const int64_t read =
-      std::min(transform.in, transform.gives_real() ? transform.points / 2 + 1 : transform.points);
+  const int64_t read = std::min(transform.in, transform.gives_real() ? transform.points / 2 + 1 : transform.points);
   for (int64_t line = 0; line < outer * inner; ++line) {
     std::vector<Complex> points(static_cast<size_t>(transform.points));
     for (int64_t i = 0; i < read; ++i) {
-      const auto source =
-          static_cast<size_t>(((line / inner * transform.in + i) * inner + line % inner) * parts_in);
+      const auto source = static_cast<size_t>(((line / inner * transform.in + i) * inner + line % inner) * parts_in);
       points[static_cast<size_t>(i)] = {from[source], transform.complex ? from[source + 1] : 0};
     }
     if (transform.gives_real()) mirror(points);
     for (int64_t k = 0; k < transform.out(); ++k) {
       const Complex result = element(points, roots, static_cast<size_t>(k)) * factor;
-      const auto target =
-          static_cast<size_t>(((line / inner * transform.out() + k) * inner + line % inner) * parts_out);
+      const auto target = static_cast<size_t>(((line / inner * transform.out() + k) * inner + line % inner) * parts_out);
       to[target] = result.real();
       if (parts_out == 2) to[target + 1] = result.imag();
     }

@@ -48,10 +48,9 @@ T round_to(From value) {
 
 /// Calls visitor.operator()<T>() for the T of TYPE, or returns kUnsupported if the list lacks it.
 template <class... Ts, class Visitor>
-auto dispatch(const KernelContext& context, DataType type, TypeList<Ts...>,
-              Visitor&& visitor) -> decltype(visitor.template operator()<float>()) {
-  decltype(visitor.template operator()<float>()) result =
-      context.unsupported("element type " + type_name(type));
+auto dispatch(const KernelContext& context, DataType type, TypeList<Ts...>, Visitor&& visitor)
+    -> decltype(visitor.template operator()<float>()) {
+  decltype(visitor.template operator()<float>()) result = context.unsupported("element type " + type_name(type));
   (void)((data_type_of<Ts>() == type ? (result = visitor.template operator()<Ts>(), true) : false) || ...);
   return result;
 }
@@ -64,8 +63,8 @@ struct Cell {
 
 /// Like dispatch for kernels that only move elements: T is a Cell of the element's size, or std::string.
 template <class Visitor>
-auto dispatch_cells(const KernelContext& context, DataType type,
-                    Visitor&& visitor) -> decltype(visitor.template operator()<Cell<1>>()) {
+auto dispatch_cells(const KernelContext& context, DataType type, Visitor&& visitor)
+    -> decltype(visitor.template operator()<Cell<1>>()) {
   if (type == onnx::TensorProto::STRING) return visitor.template operator()<std::string>();
   switch (element_size(type)) {
     case 1: return visitor.template operator()<Cell<1>>();

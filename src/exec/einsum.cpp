@@ -120,9 +120,7 @@ Expected<Operand> arranged(const KernelContext& context, const Operand& from, co
 int64_t extent_of(const Operand& operand, const Labels& labels) {
   int64_t extent = 1;
   for (const Label label : labels) {
-    extent *=
-        operand.tensor
-            .dims()[static_cast<size_t>(std::ranges::find(operand.labels, label) - operand.labels.begin())];
+    extent *= operand.tensor.dims()[static_cast<size_t>(std::ranges::find(operand.labels, label) - operand.labels.begin())];
   }
   return extent;
 }
@@ -150,18 +148,15 @@ Labels joined(Labels a, const Labels& b) {
 }
 
 /// A and B, whose shared labels have equal extents, summed over labels that KEEP lacks.
-Expected<Operand> contracted(const KernelContext& context, const Operand& a, const Operand& b,
-                             const std::set<Label>& keep) {
+Expected<Operand> contracted(const KernelContext& context, const Operand& a, const Operand& b, const std::set<Label>& keep) {
   std::set<Label> in_a(keep), in_b(keep);
   in_a.insert(b.labels.begin(), b.labels.end());
   in_b.insert(a.labels.begin(), a.labels.end());
   ATTN_OPT_TRY(const Operand left, reduced(context, a, in_a));
   ATTN_OPT_TRY(const Operand right, reduced(context, b, in_b));
   const PairLabels labels = classify(left, right, keep);
-  ATTN_OPT_TRY(const Operand x,
-               arranged(context, left, joined(joined(labels.batch, labels.left), labels.contracted)));
-  ATTN_OPT_TRY(const Operand y,
-               arranged(context, right, joined(joined(labels.batch, labels.contracted), labels.right)));
+  ATTN_OPT_TRY(const Operand x, arranged(context, left, joined(joined(labels.batch, labels.left), labels.contracted)));
+  ATTN_OPT_TRY(const Operand y, arranged(context, right, joined(joined(labels.batch, labels.contracted), labels.right)));
   const int64_t batch = extent_of(x, labels.batch);
   const int64_t k = extent_of(x, labels.contracted);
   Operand result;
@@ -217,8 +212,8 @@ std::string implicit_output(const Equation& equation) {
   return output;
 }
 
-Expected<std::vector<Operand>> read_operands(const KernelContext& context, const Equation& equation,
-                                             DataType type, int64_t& ellipsis) {
+Expected<std::vector<Operand>> read_operands(const KernelContext& context, const Equation& equation, DataType type,
+                                             int64_t& ellipsis) {
   std::vector<Operand> operands;
   for (size_t i = 0; i < context.inputs.size(); ++i) {
     ATTN_OPT_CHECK(context.same_type(context.input(0), context.input(i)));
@@ -226,8 +221,7 @@ Expected<std::vector<Operand>> read_operands(const KernelContext& context, const
     const int64_t own = ellipsis_axes(equation.operands[i], tensor);
     ATTN_OPT_TRY(Labels labels, labels_of(context, equation.operands[i], own));
     if (own < 0 || static_cast<int64_t>(labels.size()) != tensor.rank()) {
-      return context.invalid("term " + equation.operands[i] + " does not fit shape " +
-                             print_dims(tensor.dims()));
+      return context.invalid("term " + equation.operands[i] + " does not fit shape " + print_dims(tensor.dims()));
     }
     ellipsis = std::max(ellipsis, own);
     operands.push_back({std::move(tensor), std::move(labels)});
@@ -241,9 +235,8 @@ Outputs einsum(const KernelContext& context) {
   int64_t ellipsis = 0;
   ATTN_OPT_TRY(auto operands, read_operands(context, equation, product_type(type), ellipsis));
   ATTN_OPT_CHECK(make_equal(context, operands));
-  ATTN_OPT_TRY(
-      const Labels output,
-      labels_of(context, equation.has_output ? equation.output : implicit_output(equation), ellipsis));
+  ATTN_OPT_TRY(const Labels output,
+               labels_of(context, equation.has_output ? equation.output : implicit_output(equation), ellipsis));
   Operand result = std::move(operands[0]);
   for (size_t i = 1; i < operands.size(); ++i) {
     std::set<Label> keep(output.begin(), output.end());

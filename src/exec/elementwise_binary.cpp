@@ -106,9 +106,8 @@ Expected<Tensor> arithmetic(const KernelContext& context, const Tensor& a, const
   ATTN_OPT_TRY(Dims dims, broadcast_dims(context, a.dims(), b.dims()));
   ATTN_OPT_TRY(Tensor out, context.allocate(a.type(), std::move(dims)));
   return dispatch(context, a.type(), NumericTypes{}, [&]<class T>() -> Expected<Tensor> {
-    broadcast_apply<T, T, T>(a, b, out, [](T x, T y) {
-      return round_to<T>(Op()(static_cast<Compute<T>>(x), static_cast<Compute<T>>(y)));
-    });
+    broadcast_apply<T, T, T>(
+        a, b, out, [](T x, T y) { return round_to<T>(Op()(static_cast<Compute<T>>(x), static_cast<Compute<T>>(y))); });
     return std::move(out);
   });
 }
@@ -137,8 +136,7 @@ Outputs divide(const KernelContext& context) {
 
 Outputs mod(const KernelContext& context) {
   ATTN_OPT_CHECK(no_integer_zero(context));
-  return context.attribute_int("fmod", 0) != 0 ? binary<TruncatedModOp>(context)
-                                               : binary<FloorModOp>(context);
+  return context.attribute_int("fmod", 0) != 0 ? binary<TruncatedModOp>(context) : binary<FloorModOp>(context);
 }
 
 template <class Op>
@@ -181,14 +179,13 @@ T power(T base, E exponent) {
     if (!std::is_signed_v<E> || exponent >= E{0}) return integer_power(base, static_cast<uint64_t>(exponent));
     return base == T{1} ? T{1} : T{0};
   } else if constexpr (std::is_integral_v<T>) {
-    const double value =
-        std::pow(static_cast<double>(base), static_cast<double>(static_cast<Compute<E>>(exponent)));
+    const double value = std::pow(static_cast<double>(base), static_cast<double>(static_cast<Compute<E>>(exponent)));
     const bool fits = value >= static_cast<double>(std::numeric_limits<T>::min()) &&
                       value < static_cast<double>(std::numeric_limits<T>::max());
     return fits ? static_cast<T>(value) : std::numeric_limits<T>::max();
   } else {
-    const double value = std::pow(static_cast<double>(static_cast<Compute<T>>(base)),
-                                  static_cast<double>(static_cast<Compute<E>>(exponent)));
+    const double value =
+        std::pow(static_cast<double>(static_cast<Compute<T>>(base)), static_cast<double>(static_cast<Compute<E>>(exponent)));
     return round_to<T>(value);
   }
 }
@@ -199,7 +196,8 @@ using ExponentTypes = TypeList<double, int64_t, uint64_t>;
 Expected<Tensor> widened(const Tensor& exponent) {
   using P = onnx::TensorProto;
   if (is_floating(exponent.type())) return exponent.cast(P::DOUBLE);
-  const bool is_unsigned = exponent.type() == P::UINT8 || exponent.type() == P::UINT16 || exponent.type() == P::UINT32 || exponent.type() == P::UINT64;
+  const bool is_unsigned = exponent.type() == P::UINT8 || exponent.type() == P::UINT16 || exponent.type() == P::UINT32 ||
+                           exponent.type() == P::UINT64;
   return exponent.cast(is_unsigned ? P::UINT64 : P::INT64);
 }
 

@@ -16,8 +16,7 @@ namespace {
       return expression;                 \
     }                                    \
   };
-ATTN_OPT_UNARY(AbsOp,
-               x < T{} ? static_cast<T>(T{} - x) : static_cast<T>(x + T{}))  // + 0 clears the sign of -0
+ATTN_OPT_UNARY(AbsOp, x < T{} ? static_cast<T>(T{} - x) : static_cast<T>(x + T{}))  // + 0 clears the sign of -0
 ATTN_OPT_UNARY(NegOp, static_cast<T>(-x))
 ATTN_OPT_UNARY(SignOp, x > T{} ? T{1} : (x < T{} ? static_cast<T>(T{} - T{1}) : x))
 ATTN_OPT_UNARY(SqrtOp, std::sqrt(x))

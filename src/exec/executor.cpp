@@ -23,8 +23,7 @@ Executor::Executor(Executor&&) noexcept = default;
 Executor& Executor::operator=(Executor&&) noexcept = default;
 Executor::~Executor() = default;
 
-Expected<Executor> Executor::create(const onnx::ModelProto& model, const TensorStore& tensors,
-                                    ExecutorOptions options) {
+Expected<Executor> Executor::create(const onnx::ModelProto& model, const TensorStore& tensors, ExecutorOptions options) {
   LocalFunctions local;
   for (const auto& function : model.functions()) {
     local[function_key(function.domain(), function.name(), function.overload())] = &function;
@@ -34,8 +33,7 @@ Expected<Executor> Executor::create(const onnx::ModelProto& model, const TensorS
     opsets[canonical_domain(import.domain())] = static_cast<int>(import.version());
   }
   auto impl = std::make_unique<Impl>(tensors, std::move(options), std::move(local));
-  ATTN_OPT_TRY(impl->plan, plan_graph(model.graph(), opsets, impl->functions.functions(),
-                                      impl->options.schema_bodies));
+  ATTN_OPT_TRY(impl->plan, plan_graph(model.graph(), opsets, impl->functions.functions(), impl->options.schema_bodies));
   return Executor(std::move(impl));
 }
 

@@ -7,8 +7,7 @@ namespace {
 
 using BoundAttributes = std::unordered_map<std::string, const onnx::AttributeProto*>;
 
-void bind_attributes(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
-                     const BoundAttributes& bound);
+void bind_attributes(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, const BoundAttributes& bound);
 
 /// Replaces references to the function's attributes by values; those without value are dropped.
 void bind_attributes(onnx::NodeProto& node, const BoundAttributes& bound) {
@@ -31,14 +30,12 @@ void bind_attributes(onnx::NodeProto& node, const BoundAttributes& bound) {
   }
 }
 
-void bind_attributes(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
-                     const BoundAttributes& bound) {
+void bind_attributes(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, const BoundAttributes& bound) {
   for (auto& node : nodes) bind_attributes(node, bound);
 }
 
 /// FUNCTION with attributes in place of references: NODE's, or else the function's or the schema's defaults.
-onnx::FunctionProto bound_to(const onnx::FunctionProto& function, const onnx::NodeProto& node,
-                             const onnx::OpSchema* schema) {
+onnx::FunctionProto bound_to(const onnx::FunctionProto& function, const onnx::NodeProto& node, const onnx::OpSchema* schema) {
   BoundAttributes bound;
   for (const auto& attribute : node.attribute()) bound[attribute.name()] = &attribute;
   for (const auto& attribute : function.attribute_proto()) bound.try_emplace(attribute.name(), &attribute);
@@ -74,12 +71,9 @@ onnx::TypeProto type_of(const Tensor& tensor) {
   return type;
 }
 
-void append_number(std::string& key, int64_t number) {
-  key.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
+void append_number(std::string& key, int64_t number) { key.append(reinterpret_cast<const char*>(&number), sizeof number); }
 
-std::string cache_key(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs,
-                      int opset) {
+std::string cache_key(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs, int opset) {
   std::string key = node.domain() + ":" + node.op_type() + ":" + node.overload();
   append_number(key, opset);
   for (const auto& name : node.output()) key += name.empty() ? '0' : '1';
@@ -104,8 +98,8 @@ onnx::FunctionProto bound_function(const onnx::FunctionProto& function, const on
   return bound_to(function, call, nullptr);
 }
 
-Expected<onnx::FunctionProto> schema_function(const onnx::NodeProto& node, const onnx::OpSchema& schema,
-                                              int opset, const std::vector<onnx::TypeProto>& types) {
+Expected<onnx::FunctionProto> schema_function(const onnx::NodeProto& node, const onnx::OpSchema& schema, int opset,
+                                              const std::vector<onnx::TypeProto>& types) {
   try {
     if (const onnx::FunctionProto* function = schema.GetFunction(opset)) {
       return bound_to(*function, node, &schema);
@@ -123,10 +117,8 @@ Expected<onnx::FunctionProto> schema_function(const onnx::NodeProto& node, const
               "unsupported: " + node.op_type() + " (opset " + std::to_string(opset) + ") with these inputs");
 }
 
-Expected<std::shared_ptr<const FunctionBody>> FunctionCache::body(const onnx::NodeProto& node,
-                                                                  const ResolvedOp& op,
-                                                                  std::span<const Tensor> inputs,
-                                                                  const Opsets& opsets) {
+Expected<std::shared_ptr<const FunctionBody>> FunctionCache::body(const onnx::NodeProto& node, const ResolvedOp& op,
+                                                                  std::span<const Tensor> inputs, const Opsets& opsets) {
   const int opset = opset_of(opsets, node.domain());
   const std::string key = cache_key(node, op, inputs, opset);
   const std::scoped_lock lock(mutex_);

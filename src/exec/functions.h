@@ -38,7 +38,7 @@ onnx::FunctionProto bound_function(const onnx::FunctionProto& function, const on
 
 /// The body of the schema function that NODE is, for inputs of TYPES (unset: omitted or unknown), attributes
 /// bound. Errors: kUnsupported if the schema has no body for them.
-Expected<onnx::FunctionProto> schema_function(const onnx::NodeProto& node, const onnx::OpSchema& schema,
-                                              int opset, const std::vector<onnx::TypeProto>& types);
+Expected<onnx::FunctionProto> schema_function(const onnx::NodeProto& node, const onnx::OpSchema& schema, int opset,
+                                              const std::vector<onnx::TypeProto>& types);
 
 }  // namespace attn_opt

@@ -31,12 +31,10 @@ Outputs constant(const KernelContext& context) {
       return single(Tensor::of<float>(length, {attribute.floats().begin(), attribute.floats().end()}));
     }
     if (name == "value_strings") {
-      return single(
-          Tensor::of<std::string>(length, {attribute.strings().begin(), attribute.strings().end()}));
+      return single(Tensor::of<std::string>(length, {attribute.strings().begin(), attribute.strings().end()}));
     }
     if (name == "sparse_value") {
-      return single(
-          located(context, to_dense(attribute.sparse_tensor(), context.tensors, context.memory_budget)));
+      return single(located(context, to_dense(attribute.sparse_tensor(), context.tensors, context.memory_budget)));
     }
   }
   return context.invalid("no value");
@@ -65,8 +63,7 @@ Outputs constant_of_shape(const KernelContext& context) {
 template <class T>
 int64_t range_count(T start, T limit, T delta) {
   if constexpr (kIsFloat<T>) {
-    const double count =
-        std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
+    const double count = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
     if (!(count > 0)) return 0;
     return count < 0x1p62 ? static_cast<int64_t>(count) : -1;
   } else {
@@ -96,8 +93,7 @@ Outputs range(const KernelContext& context) {
       if constexpr (kIsFloat<T>)
         to = round_to<T>(static_cast<Compute<T>>(start) + static_cast<Compute<T>>(i) * delta);
       else
-        to = static_cast<T>(static_cast<uint64_t>(start) +
-                            static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
+        to = static_cast<T>(static_cast<uint64_t>(start) + static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
       ++i;
     }
     return out;

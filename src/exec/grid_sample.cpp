@@ -53,8 +53,7 @@ class GridAxis {
   /// The elements that NORMALIZED, a coordinate of the grid, lies between.
   AxisTaps taps(double normalized) const {
     const auto extent = static_cast<double>(extent_);
-    double x =
-        mode_.align_corners ? (normalized + 1) / 2 * (extent - 1) : ((normalized + 1) * extent - 1) / 2;
+    double x = mode_.align_corners ? (normalized + 1) / 2 * (extent - 1) : ((normalized + 1) * extent - 1) / 2;
     if (mode_.interpolation == Interpolation::kNearest) x = std::nearbyint(x);
     if (!(x >= lowest_ && x <= highest_)) x = brought_in(x);
     AxisTaps taps;
@@ -124,8 +123,7 @@ void visit_grid(const GridMode& mode, const Tensor& x, const Tensor& grid, Visit
   }
 }
 
-Expected<Tensor> sampled(const KernelContext& context, const GridMode& mode, const Tensor& x,
-                         const Tensor& grid, Dims dims) {
+Expected<Tensor> sampled(const KernelContext& context, const GridMode& mode, const Tensor& x, const Tensor& grid, Dims dims) {
   const int64_t channels = x.dims()[1];
   const int64_t positions = element_count(std::span(dims).subspan(2));
   const int64_t channel_size = element_count(std::span(x.dims()).subspan(2));
@@ -151,9 +149,7 @@ Expected<Tensor> sampled(const KernelContext& context, const GridMode& mode, con
   ATTN_OPT_TRY(const Tensor values, in_double(context, x));
   const double* from = values.data<double>().data();
   double* to = out.mutable_data<double>().data();
-  each([&](int64_t i, int64_t channel, std::span<const Tap> taps) {
-    to[i] = weighted_sum(from + channel, taps);
-  });
+  each([&](int64_t i, int64_t channel, std::span<const Tap> taps) { to[i] = weighted_sum(from + channel, taps); });
   return out.cast(x.type());
 }
 
@@ -162,8 +158,7 @@ Outputs grid_sample(const KernelContext& context) {
   ATTN_OPT_TRY(const GridMode mode, read_grid_mode(context));
   if (!is_floating(context.input(1).type())) return context.invalid("the grid is not floating");
   ATTN_OPT_TRY(const Tensor grid, in_double(context, context.input(1)));
-  if (x.rank() < 3 || grid.rank() != x.rank() || grid.dims()[0] != x.dims()[0] ||
-      grid.dims().back() != x.rank() - 2) {
+  if (x.rank() < 3 || grid.rank() != x.rank() || grid.dims()[0] != x.dims()[0] || grid.dims().back() != x.rank() - 2) {
     return context.invalid("a grid of shape " + print_dims(grid.dims()) + " does not fit input of shape " +
                            print_dims(x.dims()));
   }

@@ -1,7 +1,7 @@
 // com.microsoft::GroupQueryAttention.
 //
-// Query (B, S, H*D) and key, value (B, S, Hkv*D), or all in the query (B, S, (H + 2 Hkv)*D). Each batch element b has a length of
-// its own, seqlens_k[b] + 1 keys, the new ones last; a prompt (as many queries as total_sequence_length) is padded on the
+// Query (B, S, H*D) and key, value (B, S, Hkv*D), or all in the query (B, S, (H + 2 Hkv)*D). Each batch element b has a length
+// of its own, seqlens_k[b] + 1 keys, the new ones last; a prompt (as many queries as total_sequence_length) is padded on the
 // right to the longest. past (B, Hkv, P, D) holds the keys before the new ones first; present, of max(P, total) rows, has the
 // new ones behind them and zeros after that.
 #include <algorithm>
@@ -17,8 +17,19 @@ namespace attn_opt {
 namespace {
 
 enum GroupQueryInput : size_t {
-  kGroupedQuery, kGroupedKey, kGroupedValue, kGroupedPastKey, kGroupedPastValue, kGroupedLastKeys, kGroupedTotal,
-  kGroupedCos, kGroupedSin, kGroupedPositions, kGroupedAttentionBias, kGroupedHeadSink, kGroupedKeyScale
+  kGroupedQuery,
+  kGroupedKey,
+  kGroupedValue,
+  kGroupedPastKey,
+  kGroupedPastValue,
+  kGroupedLastKeys,
+  kGroupedTotal,
+  kGroupedCos,
+  kGroupedSin,
+  kGroupedPositions,
+  kGroupedAttentionBias,
+  kGroupedHeadSink,
+  kGroupedKeyScale
 };
 
 class GroupQueryAttention {
@@ -63,7 +74,8 @@ class GroupQueryAttention {
       if (!context_.has(i)) continue;
       ATTN_OPT_CHECK(context_.same_type(context_.input(kGroupedQuery), context_.input(i)));
     }
-    if (context_.has(kGroupedKey) != context_.has(kGroupedValue) || context_.has(kGroupedPastKey) != context_.has(kGroupedPastValue)) {
+    if (context_.has(kGroupedKey) != context_.has(kGroupedValue) ||
+        context_.has(kGroupedPastKey) != context_.has(kGroupedPastValue)) {
       return context_.invalid("one of key and value, or of their past, is given without the other");
     }
     return {};
@@ -114,9 +126,7 @@ class GroupQueryAttention {
     return {};
   }
 
-  int64_t keys_before(int64_t batch) const {
-    return is_prompt_ ? 0 : lengths_[static_cast<size_t>(batch)] - q_.dims()[2];
-  }
+  int64_t keys_before(int64_t batch) const { return is_prompt_ ? 0 : lengths_[static_cast<size_t>(batch)] - q_.dims()[2]; }
 
   Status rotate() {
     if (context_.attribute_int("do_rotary", 0) == 0) return {};
@@ -199,7 +209,7 @@ class GroupQueryAttention {
 
   const KernelContext& context_;
   int64_t heads_, kv_heads_, window_;
-  Tensor q_, k_, v_;  ///< (B, H, rows, size), in double
+  Tensor q_, k_, v_;              ///< (B, H, rows, size), in double
   std::vector<int64_t> lengths_;  ///< keys of each batch element, the new ones among them
   int64_t total_ = 0;
   bool is_prompt_ = false;

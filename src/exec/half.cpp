@@ -13,8 +13,7 @@ Half::Half(float value) {
     bits = static_cast<uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
   } else if (magnitude >= 0x477ff000u) {  // rounds to 2^16 or above: infinity
     bits = static_cast<uint16_t>(sign | 0x7c00u);
-  } else if (magnitude <
-             0x38800000u) {  // below 2^-14: the subnormal step is 2^-24, which float arithmetic rounds to
+  } else if (magnitude < 0x38800000u) {  // below 2^-14: the subnormal step is 2^-24, which float arithmetic rounds to
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;  // ulp of [0.5, 1) is 2^-24
     bits = static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
   } else {

@@ -2,21 +2,18 @@
 
 namespace attn_opt {
 
-Expected<std::vector<int64_t>> checked_indices(const KernelContext& context, const Tensor& indices,
-                                               int64_t extent) {
+Expected<std::vector<int64_t>> checked_indices(const KernelContext& context, const Tensor& indices, int64_t extent) {
   ATTN_OPT_TRY(auto values, context.integers(indices));
   for (int64_t& value : values) {
     if (value < -extent || value >= extent) {
-      return context.invalid("index " + std::to_string(value) + " is out of range for an axis of " +
-                             std::to_string(extent));
+      return context.invalid("index " + std::to_string(value) + " is out of range for an axis of " + std::to_string(extent));
     }
     if (value < 0) value += extent;
   }
   return values;
 }
 
-Expected<ElementIndices> element_indices(const KernelContext& context, const Tensor& data,
-                                         const Tensor& indices) {
+Expected<ElementIndices> element_indices(const KernelContext& context, const Tensor& data, const Tensor& indices) {
   ATTN_OPT_TRY(const int64_t axis, context.axis(context.attribute_int("axis", 0), data.rank()));
   const size_t at = static_cast<size_t>(axis);
   bool fits = indices.rank() == data.rank();
@@ -39,8 +36,7 @@ Expected<ElementIndices> element_indices(const KernelContext& context, const Ten
 Expected<BlockIndices> block_indices(const KernelContext& context, const Tensor& data, const Tensor& indices,
                                      int64_t batch_dims) {
   const int64_t width = indices.rank() == 0 ? -1 : indices.dims().back();
-  bool fits =
-      width >= 0 && batch_dims >= 0 && batch_dims < indices.rank() && batch_dims + width <= data.rank();
+  bool fits = width >= 0 && batch_dims >= 0 && batch_dims < indices.rank() && batch_dims + width <= data.rank();
   for (size_t i = 0; fits && i < static_cast<size_t>(batch_dims); ++i) {
     fits = indices.dims()[i] == data.dims()[i];
   }

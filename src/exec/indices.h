@@ -7,8 +7,7 @@
 namespace attn_opt {
 
 /// The values of INDICES, each in [-EXTENT, EXTENT), made non-negative.
-Expected<std::vector<int64_t>> checked_indices(const KernelContext& context, const Tensor& indices,
-                                               int64_t extent);
+Expected<std::vector<int64_t>> checked_indices(const KernelContext& context, const Tensor& indices, int64_t extent);
 
 /// Where each element of a GatherElements or ScatterElements index tensor points.
 struct ElementIndices {
@@ -29,8 +28,7 @@ struct ElementIndices {
 };
 
 /// Of the node's attribute axis.
-Expected<ElementIndices> element_indices(const KernelContext& context, const Tensor& data,
-                                         const Tensor& indices);
+Expected<ElementIndices> element_indices(const KernelContext& context, const Tensor& data, const Tensor& indices);
 
 /// Blocks of LENGTH elements at OFFSETS of data that the rows of a GatherND or ScatterND index tensor point
 /// at.

@@ -16,8 +16,7 @@ using P = onnx::TensorProto;
 using ByteTypes = TypeList<int8_t, uint8_t>;
 
 bool is_float8(DataType type) {
-  return type == P::FLOAT8E4M3FN || type == P::FLOAT8E4M3FNUZ || type == P::FLOAT8E5M2 ||
-         type == P::FLOAT8E5M2FNUZ;
+  return type == P::FLOAT8E4M3FN || type == P::FLOAT8E4M3FNUZ || type == P::FLOAT8E5M2 || type == P::FLOAT8E5M2FNUZ;
 }
 
 /// A vector that holds one value for each index of AXIS, shaped to broadcast to RANK axes; else TENSOR as it
@@ -60,8 +59,8 @@ Expected<Tensor> centred(const KernelContext& context, size_t i, size_t zero_poi
   const Tensor shaped = zero.size() == 1 ? zero.reshaped({}) : along(zero, axis, x.rank());
   ATTN_OPT_TRY(Tensor result, combined(context, wide, shaped, [](double a, double b) { return a - b; }));
   if (result.dims() != x.dims()) {
-    return context.invalid("a zero point of shape " + print_dims(zero.dims()) +
-                           " does not fit input of shape " + print_dims(x.dims()));
+    return context.invalid("a zero point of shape " + print_dims(zero.dims()) + " does not fit input of shape " +
+                           print_dims(x.dims()));
   }
   return result;
 }
@@ -69,9 +68,8 @@ Expected<Tensor> centred(const KernelContext& context, size_t i, size_t zero_poi
 /// SUMS as int32, wrapped around.
 Outputs accumulators(const KernelContext& context, const Tensor& sums) {
   ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::INT32, sums.dims()));
-  std::ranges::transform(sums.data<double>(), out.mutable_data<int32_t>().begin(), [](double sum) {
-    return static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(sum)));
-  });
+  std::ranges::transform(sums.data<double>(), out.mutable_data<int32_t>().begin(),
+                         [](double sum) { return static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(sum))); });
   return single(std::move(out));
 }
 
@@ -111,9 +109,8 @@ Outputs requantized(const KernelContext& context, const Tensor& sums, const Oper
   ATTN_OPT_TRY(scale, combined(context, scale, y_scale, std::divides<double>()));
   const Tensor& zero_point = context.input(at.y + 1);
   const bool rounds = !is_float8(zero_point.type());
-  ATTN_OPT_TRY(Tensor y, combined(context, sums, scale, [&](double sum, double by) {
-                 return rounds ? std::rint(sum * by) : sum * by;
-               }));
+  ATTN_OPT_TRY(Tensor y,
+               combined(context, sums, scale, [&](double sum, double by) { return rounds ? std::rint(sum * by) : sum * by; }));
   ATTN_OPT_TRY(const Tensor zero, zero_point.cast(onnx::TensorProto::DOUBLE));
   ATTN_OPT_TRY(y, combined(context, y, zero.size() == 1 ? zero.reshaped({}) : zero, std::plus<double>()));
   if (y.dims() != sums.dims()) return context.invalid("scales or zero points do not fit the output");
@@ -145,8 +142,7 @@ Outputs qlinear_conv(const KernelContext& context) {
 }
 
 /// The product of inputs A and B, whose zero points are given for rows of A and columns of B.
-Expected<Tensor> centred_product(const KernelContext& context, size_t a, size_t a_zero, size_t b,
-                                 size_t b_zero) {
+Expected<Tensor> centred_product(const KernelContext& context, size_t a, size_t a_zero, size_t b, size_t b_zero) {
   ATTN_OPT_TRY(const Tensor left, centred(context, a, a_zero, context.input(a).rank() - 2));
   ATTN_OPT_TRY(const Tensor right, centred(context, b, b_zero, context.input(b).rank() - 1));
   return matmul(context, left, right);

@@ -52,17 +52,15 @@ tl::unexpected<Error> KernelContext::invalid(std::string what) const {
 }
 
 tl::unexpected<Error> KernelContext::unsupported(std::string what) const {
-  return fail(
-      ErrorCode::kUnsupported, describe(node),
-      "unsupported: " + node.op_type() + " (opset " + std::to_string(version) + ") with " + std::move(what));
+  return fail(ErrorCode::kUnsupported, describe(node),
+              "unsupported: " + node.op_type() + " (opset " + std::to_string(version) + ") with " + std::move(what));
 }
 
 Status KernelContext::within_budget(int64_t count, size_t size) const {
   if (count < 0) return invalid("a dimension is negative or too large");
   if (size != 0 && static_cast<size_t>(count) > memory_budget / size) {
-    return fail(
-        ErrorCode::kLimit, describe(node),
-        node.op_type() + ": a tensor of " + std::to_string(count) + " elements passes the memory limit");
+    return fail(ErrorCode::kLimit, describe(node),
+                node.op_type() + ": a tensor of " + std::to_string(count) + " elements passes the memory limit");
   }
   return {};
 }
@@ -70,8 +68,7 @@ Status KernelContext::within_budget(int64_t count, size_t size) const {
 Expected<Tensor> KernelContext::allocate(DataType type, Dims dims) const {
   const int64_t count = element_count(dims);
   if (count < 0) return invalid("dimensions " + print_dims(dims) + " are negative or too large");
-  ATTN_OPT_CHECK(
-      within_budget(count, type == onnx::TensorProto::STRING ? sizeof(std::string) : element_size(type)));
+  ATTN_OPT_CHECK(within_budget(count, type == onnx::TensorProto::STRING ? sizeof(std::string) : element_size(type)));
   return Tensor(type, std::move(dims));
 }
 

@@ -26,7 +26,7 @@ struct KernelContext {
   const TensorStore& tensors;
   size_t memory_budget = 0;  ///< bytes that the kernel may allocate
   ThreadPool& threads;
-  uint64_t place = 0;  ///< Run::place
+  uint64_t place = 0;        ///< Run::place
   bool compute_f64 = false;  ///< as in ExecutorOptions: floating inputs are double, whatever the model says
 
   /// Input I, without value if it is omitted.

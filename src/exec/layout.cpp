@@ -85,8 +85,7 @@ SliceRange clamp_range(int64_t start, int64_t end, int64_t step, int64_t extent)
   }
   start = place(start, -1, extent - 1);
   end = place(end, -1, extent - 1);
-  const int64_t back =
-      step == std::numeric_limits<int64_t>::min() ? std::numeric_limits<int64_t>::max() : -step;
+  const int64_t back = step == std::numeric_limits<int64_t>::min() ? std::numeric_limits<int64_t>::max() : -step;
   return {std::max<int64_t>(start, 0), step, start > end ? (start - end - 1) / back + 1 : 0};
 }
 
@@ -149,8 +148,7 @@ Outputs trilu(const KernelContext& context) {
 }
 
 /// X reshaped to SPLIT, transposed, reshaped to JOINED.
-Expected<Tensor> shuffle(const KernelContext& context, const Dims& split, const std::vector<int64_t>& perm,
-                         Dims joined) {
+Expected<Tensor> shuffle(const KernelContext& context, const Dims& split, const std::vector<int64_t>& perm, Dims joined) {
   ATTN_OPT_TRY(const Tensor moved, transposed(context, context.input(0).reshaped(split), perm));
   return moved.reshaped(std::move(joined));
 }

@@ -101,8 +101,7 @@ Outputs lp_normalization(const KernelContext& context) {
       LpNorm norm(p);
       for (int64_t i = 0; i < count; ++i) norm.add(wide(from[i * step]));
       const double divisor = norm.result();
-      for (int64_t i = 0; i < count && divisor != 0; ++i)
-        to[i * step] = round_to<T>(wide(from[i * step]) / divisor);
+      for (int64_t i = 0; i < count && divisor != 0; ++i) to[i * step] = round_to<T>(wide(from[i * step]) / divisor);
     });
     return std::move(out);
   }));

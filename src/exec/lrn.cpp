@@ -12,8 +12,7 @@ Outputs lrn(const KernelContext& context) {
   const int64_t size = context.attribute_int("size", 0);
   if (size < 1) return context.invalid("size is not positive");
   if (x.rank() < 2) return context.invalid("input of shape " + print_dims(x.dims()) + " has no channels");
-  const double scale =
-      static_cast<double>(context.attribute_float("alpha", 0.0001f)) / static_cast<double>(size);
+  const double scale = static_cast<double>(context.attribute_float("alpha", 0.0001f)) / static_cast<double>(size);
   const double beta = context.attribute_float("beta", 0.75f);
   const double bias = context.attribute_float("bias", 1);
   ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), x.dims()));
@@ -34,8 +33,7 @@ Outputs lrn(const KernelContext& context) {
         const double neighbour = value(at + (c - channel) * inner);
         squares += neighbour * neighbour;
       }
-      out.mutable_data<T>()[static_cast<size_t>(at)] =
-          round_to<T>(value(at) / std::pow(bias + scale * squares, beta));
+      out.mutable_data<T>()[static_cast<size_t>(at)] = round_to<T>(value(at) / std::pow(bias + scale * squares, beta));
     }
     return std::move(out);
   }));

@@ -30,9 +30,7 @@ class LstmCell {
           const int64_t at = which * hidden_ + i;
           return static_cast<double>(given[at]) + static_cast<double>(own[at]);
         };
-        const auto peephole = [&](int64_t which) {
-          return static_cast<double>(peepholes_[which * hidden_ + i]);
-        };
+        const auto peephole = [&](int64_t which) { return static_cast<double>(peepholes_[which * hidden_ + i]); };
         T& cell = cells_[b * hidden_ + i];
         const auto before = static_cast<double>(cell);
         const double input = f_(gate(0) + peephole(0) * before);

@@ -24,8 +24,7 @@ Status check_extents(const KernelContext& context, const MatrixProduct& p) {
 }
 
 DataType product_type(DataType type) {
-  return type == onnx::TensorProto::FLOAT16 || type == onnx::TensorProto::BFLOAT16 ? onnx::TensorProto::FLOAT
-                                                                                   : type;
+  return type == onnx::TensorProto::FLOAT16 || type == onnx::TensorProto::BFLOAT16 ? onnx::TensorProto::FLOAT : type;
 }
 
 namespace {
@@ -41,8 +40,7 @@ Expected<Tensor> batched(const KernelContext& context, const Tensor& a, const Te
   const Dims b_batch = batch_of(b.dims());
   MatrixProduct p{a.dims()[a.dims().size() - 2], b.dims().back(), a.dims().back()};
   if (b.dims()[b.dims().size() - 2] != p.k) {
-    return context.invalid("shapes " + print_dims(a.dims()) + " and " + print_dims(b.dims()) +
-                           " do not multiply");
+    return context.invalid("shapes " + print_dims(a.dims()) + " and " + print_dims(b.dims()) + " do not multiply");
   }
   ATTN_OPT_TRY(Dims dims, broadcast_dims(context, a_batch, b_batch));
   const Dims batch = dims;
@@ -61,8 +59,8 @@ Expected<Tensor> batched(const KernelContext& context, const Tensor& a, const Te
       const bool as_one = step[0] == 1 && step[1] == 0 && p.m * count <= kLargestExtent;
       if (as_one) run.m *= count;
       const auto product = [&](int64_t i) {
-        multiply(context.threads, run, a_data + (at[0] + i * step[0]) * p.m * p.k,
-                 b_data + (at[1] + i * step[1]) * p.k * p.n, to + i * p.m * p.n);
+        multiply(context.threads, run, a_data + (at[0] + i * step[0]) * p.m * p.k, b_data + (at[1] + i * step[1]) * p.k * p.n,
+                 to + i * p.m * p.n);
       };
       const int64_t products = as_one ? 1 : count;
       if (is_small(p, products)) {
@@ -76,9 +74,7 @@ Expected<Tensor> batched(const KernelContext& context, const Tensor& a, const Te
   });
 }
 
-Outputs matmul_kernel(const KernelContext& context) {
-  return single(matmul(context, context.input(0), context.input(1)));
-}
+Outputs matmul_kernel(const KernelContext& context) { return single(matmul(context, context.input(0), context.input(1))); }
 
 Expected<Tensor> with_last_axes_swapped(const KernelContext& context, const Tensor& tensor) {
   if (tensor.rank() < 2) return tensor;
@@ -136,8 +132,7 @@ Outputs gemm(const KernelContext& context) {
   p.k = a.dims()[p.transpose_a ? 0 : 1];
   p.n = b.dims()[p.transpose_b ? 0 : 1];
   if (b.dims()[p.transpose_b ? 1 : 0] != p.k) {
-    return context.invalid("shapes " + print_dims(a.dims()) + " and " + print_dims(b.dims()) +
-                           " do not multiply");
+    return context.invalid("shapes " + print_dims(a.dims()) + " and " + print_dims(b.dims()) + " do not multiply");
   }
   ATTN_OPT_CHECK(check_extents(context, p));
   ATTN_OPT_TRY(Tensor out, context.allocate(a.type(), {p.m, p.n}));

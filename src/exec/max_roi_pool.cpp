@@ -67,8 +67,7 @@ double largest(const double* channel, int64_t width, const Range& ys, const Rang
 }
 
 Outputs max_roi_pool(const KernelContext& context) {
-  ATTN_OPT_TRY(const RoiPooling pooling,
-               read_roi_pooling(context, context.attribute_ints("pooled_shape"), 5));
+  ATTN_OPT_TRY(const RoiPooling pooling, read_roi_pooling(context, context.attribute_ints("pooled_shape"), 5));
   const auto image_of = [](int64_t, const double* roi) {
     return roi[0] >= 0 && roi[0] < 0x1p40 ? static_cast<int64_t>(roi[0]) : -1;
   };

@@ -26,8 +26,7 @@ Expected<Dims> unpooled_dims(const KernelContext& context, const Dims& x) {
 }
 
 /// OFFSET in a tensor of shape FROM as offset in one of shape TO; -1 where that lacks the place.
-int64_t moved_offset(int64_t offset, const Dims& from, const Dims& from_strides, const Dims& to,
-                     const Dims& to_strides) {
+int64_t moved_offset(int64_t offset, const Dims& from, const Dims& from_strides, const Dims& to, const Dims& to_strides) {
   int64_t moved = 0;
   for (size_t axis = 0; axis < from.size(); ++axis) {
     const int64_t position = offset / from_strides[axis] % from[axis];
@@ -62,8 +61,8 @@ Outputs max_unpool(const KernelContext& context) {
       int64_t offset = at[i] >= 0 && at[i] < places ? at[i] : -1;
       if (offset >= 0 && to != from) offset = moved_offset(offset, from, from_strides, to, to_strides);
       if (offset < 0) {
-        return context.invalid("index " + std::to_string(at[i]) + " is out of range for " + print_dims(from) +
-                               " in " + print_dims(to));
+        return context.invalid("index " + std::to_string(at[i]) + " is out of range for " + print_dims(from) + " in " +
+                               print_dims(to));
       }
       results[offset] = values[i];
     }

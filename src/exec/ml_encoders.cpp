@@ -39,11 +39,9 @@ Expected<std::vector<int64_t>> places(const KernelContext& context, const Tensor
 }
 
 /// VALUES, a vector, where X's elements stand in KEYS, and OTHERWISE elsewhere.
-Outputs look_up(const KernelContext& context, const Tensor& keys, const Tensor& values,
-                const Tensor& otherwise) {
+Outputs look_up(const KernelContext& context, const Tensor& keys, const Tensor& values, const Tensor& otherwise) {
   const Tensor& x = context.input(0);
-  if (keys.rank() != 1 || keys.dims() != values.dims())
-    return context.invalid("keys and values differ in number");
+  if (keys.rank() != 1 || keys.dims() != values.dims()) return context.invalid("keys and values differ in number");
   if (otherwise.size() != 1) return context.invalid("the default is not one value");
   ATTN_OPT_TRY(auto indices, places(context, x, keys));
   const std::array parts{values, otherwise.reshaped({1})};
@@ -112,9 +110,8 @@ Outputs one_hot_encoder(const KernelContext& context) {
   if (x.type() != onnx::TensorProto::STRING) {
     ATTN_OPT_TRY(x, x.cast(onnx::TensorProto::INT64));
   }
-  const Tensor categories = x.type() == onnx::TensorProto::STRING
-                                ? vector_of(context.attribute_strings("cats_strings"))
-                                : vector_of(context.attribute_ints("cats_int64s"));
+  const Tensor categories = x.type() == onnx::TensorProto::STRING ? vector_of(context.attribute_strings("cats_strings"))
+                                                                  : vector_of(context.attribute_ints("cats_int64s"));
   ATTN_OPT_TRY(const auto indices, places(context, x, categories));
   Dims dims = x.dims();
   dims.push_back(categories.size());
@@ -122,8 +119,7 @@ Outputs one_hot_encoder(const KernelContext& context) {
   const bool may_miss = context.attribute_int("zeros", 1) != 0;
   for (size_t i = 0; i < indices.size(); ++i) {
     if (indices[i] >= 0)
-      out.mutable_data<float>()[i * static_cast<size_t>(categories.size()) +
-                                static_cast<size_t>(indices[i])] = 1;
+      out.mutable_data<float>()[i * static_cast<size_t>(categories.size()) + static_cast<size_t>(indices[i])] = 1;
     else if (!may_miss)
       return context.invalid("an element is of no category");
   }

@@ -26,8 +26,8 @@ Outputs array_feature_extractor(const KernelContext& context) {
 
 Outputs binarizer(const KernelContext& context) {
   const float threshold = context.attribute_float("threshold", 0);
-  return map_elements<FeatureTypes>(
-      context, [=](auto x) { return static_cast<double>(x) > static_cast<double>(threshold) ? 1 : 0; });
+  return map_elements<FeatureTypes>(context,
+                                    [=](auto x) { return static_cast<double>(x) > static_cast<double>(threshold) ? 1 : 0; });
 }
 
 /// FEATURES of shape [N, C], a vector being one row, with WIDTH columns: cut, or filled up with zeros.
@@ -71,8 +71,7 @@ Outputs imputed(const KernelContext& context, const std::vector<T>& values, T re
     for (size_t i = 0; i < x.data<E>().size(); ++i) {
       const E value = x.data<E>()[i];
       const bool missing = value == static_cast<E>(replaced) || (value != value && replaced != replaced);
-      out.mutable_data<E>()[i] =
-          missing ? static_cast<E>(values[values.size() == 1 ? 0 : i % features]) : value;
+      out.mutable_data<E>()[i] = missing ? static_cast<E>(values[values.size() == 1 ? 0 : i % features]) : value;
     }
     return std::move(out);
   }));
@@ -110,8 +109,7 @@ Outputs scaler(const KernelContext& context) {
   };
   Tensor out(onnx::TensorProto::FLOAT, x.dims());
   for (size_t i = 0; i < x.data<double>().size(); ++i) {
-    out.mutable_data<float>()[i] =
-        static_cast<float>((x.data<double>()[i] - factor(offset, i)) * factor(scale, i));
+    out.mutable_data<float>()[i] = static_cast<float>((x.data<double>()[i] - factor(offset, i)) * factor(scale, i));
   }
   return single(std::move(out));
 }
@@ -135,9 +133,8 @@ Outputs normalizer(const KernelContext& context) {
   for (size_t start = 0; start < values.size(); start += features) {
     const auto row = values.subspan(start, features);
     ATTN_OPT_TRY(const double norm, norm_of(context, row));
-    std::ranges::transform(
-        row, out.mutable_data<float>().begin() + static_cast<int64_t>(start),
-        [=](double value) { return static_cast<float>(norm == 0 ? value : value / norm); });
+    std::ranges::transform(row, out.mutable_data<float>().begin() + static_cast<int64_t>(start),
+                           [=](double value) { return static_cast<float>(norm == 0 ? value : value / norm); });
   }
   return single(std::move(out));
 }

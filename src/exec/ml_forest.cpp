@@ -22,8 +22,7 @@ bool holds(const TreeNode& node, double x) {
   return false;
 }
 
-Expected<std::vector<double>> tensor_reals(const KernelContext& context,
-                                           const onnx::AttributeProto* attribute) {
+Expected<std::vector<double>> tensor_reals(const KernelContext& context, const onnx::AttributeProto* attribute) {
   if (attribute == nullptr) return std::vector<double>();
   ATTN_OPT_TRY(const Tensor tensor, to_tensor(attribute->t(), context.tensors));
   return context.reals(tensor);
@@ -60,8 +59,7 @@ class NodeColumns {
 };
 
 /// Features, thresholds, children by the ids that the attributes give, and where NaN goes.
-Status read_columns(const KernelContext& context, const std::vector<double>& thresholds,
-                    std::span<TreeNode> nodes) {
+Status read_columns(const KernelContext& context, const std::vector<double>& thresholds, std::span<TreeNode> nodes) {
   const NodeColumns column(context, nodes.size());
   ATTN_OPT_TRY(const auto features, column("nodes_featureids"));
   ATTN_OPT_TRY(const auto when_true, column("nodes_truenodeids"));
@@ -81,8 +79,8 @@ Status read_columns(const KernelContext& context, const std::vector<double>& thr
 /// Tree and node id, as the attributes of older ensembles name a node.
 using NodeId = std::pair<int64_t, int64_t>;
 
-Status read_votes(const KernelContext& context, const std::string& votes,
-                  const std::map<NodeId, int64_t>& places, Forest& forest) {
+Status read_votes(const KernelContext& context, const std::string& votes, const std::map<NodeId, int64_t>& places,
+                  Forest& forest) {
   const auto trees = context.attribute_ints(votes + "_treeids");
   const auto nodes = context.attribute_ints(votes + "_nodeids");
   const auto targets = context.attribute_ints(votes + "_ids");
@@ -160,9 +158,8 @@ Expected<Forest> read_listed_forest(const KernelContext& context, const std::str
 }
 
 Expected<Forest> read_forest(const KernelContext& context) {
-  constexpr std::array kModes{Branch::kLessOrEqual, Branch::kLess,  Branch::kGreaterOrEqual,
-                              Branch::kGreater,     Branch::kEqual, Branch::kNotEqual,
-                              Branch::kMember};
+  constexpr std::array kModes{Branch::kLessOrEqual, Branch::kLess,     Branch::kGreaterOrEqual, Branch::kGreater,
+                              Branch::kEqual,       Branch::kNotEqual, Branch::kMember};
   const auto* given_modes = context.attribute("nodes_modes");
   if (given_modes == nullptr) return context.invalid("nodes_modes are missing");
   ATTN_OPT_TRY(const Tensor raw_modes, to_tensor(given_modes->t(), context.tensors));
@@ -170,8 +167,7 @@ Expected<Forest> read_forest(const KernelContext& context) {
   const auto interior = static_cast<size_t>(modes.size());
   ATTN_OPT_TRY(const auto weights, tensor_reals(context, context.attribute("leaf_weights")));
   const auto targets = context.attribute_ints("leaf_targetids");
-  if (targets.size() != weights.size())
-    return context.invalid("leaf_targetids and leaf_weights differ in length");
+  if (targets.size() != weights.size()) return context.invalid("leaf_targetids and leaf_weights differ in length");
   Forest forest;
   forest.roots = context.attribute_ints("tree_roots");
   forest.nodes.resize(interior + weights.size());
@@ -206,12 +202,10 @@ Status check_forest(const KernelContext& context, const Forest& forest, int64_t 
   }
   for (const TreeNode& node : forest.nodes) {
     for (const Vote& vote : node.votes) {
-      if (!within(vote.target, targets))
-        return context.invalid("a leaf votes for target " + std::to_string(vote.target));
+      if (!within(vote.target, targets)) return context.invalid("a leaf votes for target " + std::to_string(vote.target));
     }
     if (node.branch == Branch::kLeaf) continue;
-    if (!within(node.feature, features))
-      return context.invalid("a node looks at feature " + std::to_string(node.feature));
+    if (!within(node.feature, features)) return context.invalid("a node looks at feature " + std::to_string(node.feature));
     if (!within(node.when_true, count) || !within(node.when_false, count)) {
       return context.invalid("a node's child is not there");
     }

@@ -47,8 +47,7 @@ Expected<LinearModel> read_model(const KernelContext& context, int64_t targets) 
 }
 
 Outputs linear_regressor(const KernelContext& context) {
-  ATTN_OPT_TRY(const LinearModel model,
-               read_model(context, std::max<int64_t>(0, context.attribute_int("targets", 1))));
+  ATTN_OPT_TRY(const LinearModel model, read_model(context, std::max<int64_t>(0, context.attribute_int("targets", 1))));
   ATTN_OPT_TRY(const PostTransform transform, read_post_transform(context));
   ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::FLOAT, {model.rows, model.targets}));
   auto to = out.mutable_data<float>().begin();
@@ -65,8 +64,7 @@ Outputs linear_classifier(const KernelContext& context) {
   ATTN_OPT_TRY(const PostTransform transform, read_post_transform(context));
   ATTN_OPT_TRY(const Tensor labels, read_labels(context, "classlabels_ints", "classlabels_strings"));
   const bool is_binary = model.targets == 1 && labels.size() == 2;
-  if (!is_binary && labels.size() != model.targets)
-    return context.invalid("coefficients do not fit the class labels");
+  if (!is_binary && labels.size() != model.targets) return context.invalid("coefficients do not fit the class labels");
   if (model.targets == 1 && (!is_binary || transform == PostTransform::kProbit)) {
     return context.unsupported("one score and these labels or this post_transform");
   }

@@ -17,8 +17,7 @@ Expected<Aggregate> read_aggregate(const KernelContext& context) {
   if (given == nullptr) return Aggregate::kSum;
   const auto found = std::ranges::find(kNames, given->s());
   const int64_t number = given->type() == onnx::AttributeProto::INT ? given->i() : found - kNames.begin();
-  if (number < 0 || number >= static_cast<int64_t>(kNames.size()))
-    return context.invalid("aggregate_function");
+  if (number < 0 || number >= static_cast<int64_t>(kNames.size())) return context.invalid("aggregate_function");
   return static_cast<Aggregate>(number);
 }
 
@@ -51,8 +50,8 @@ Expected<Ensemble> read_ensemble(const KernelContext& context, Expected<Forest> 
 }
 
 /// What the trees say of one row for each target; targets without a vote are 0.
-Expected<std::vector<double>> aggregated(const KernelContext& context, const Ensemble& ensemble,
-                                         Aggregate aggregate, int64_t row) {
+Expected<std::vector<double>> aggregated(const KernelContext& context, const Ensemble& ensemble, Aggregate aggregate,
+                                         int64_t row) {
   std::vector<double> scores(static_cast<size_t>(ensemble.targets), 0);
   std::vector<bool> voted(scores.size(), false);
   ATTN_OPT_CHECK(ensemble.forest.each_vote(context, ensemble.row(row), [&](int64_t target, double weight) {
@@ -76,8 +75,7 @@ Expected<std::vector<double>> aggregated(const KernelContext& context, const Ens
 Outputs regress(const KernelContext& context, const Ensemble& ensemble, DataType type) {
   ATTN_OPT_TRY(const Aggregate aggregate, read_aggregate(context));
   ATTN_OPT_TRY(const PostTransform transform, read_post_transform(context));
-  if (!ensemble.base_values.empty() &&
-      static_cast<int64_t>(ensemble.base_values.size()) != ensemble.targets) {
+  if (!ensemble.base_values.empty() && static_cast<int64_t>(ensemble.base_values.size()) != ensemble.targets) {
     return context.invalid("base_values are not one for each target");
   }
   ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::DOUBLE, {ensemble.rows, ensemble.targets}));
@@ -91,14 +89,13 @@ Outputs regress(const KernelContext& context, const Ensemble& ensemble, DataType
 }
 
 Outputs tree_ensemble(const KernelContext& context) {
-  ATTN_OPT_TRY(const Ensemble ensemble,
-               read_ensemble(context, read_forest(context), context.attribute_int("n_targets", 0)));
+  ATTN_OPT_TRY(const Ensemble ensemble, read_ensemble(context, read_forest(context), context.attribute_int("n_targets", 0)));
   return regress(context, ensemble, context.input(0).type());
 }
 
 Outputs tree_ensemble_regressor(const KernelContext& context) {
-  ATTN_OPT_TRY(const Ensemble ensemble, read_ensemble(context, read_listed_forest(context, "target"),
-                                                      context.attribute_int("n_targets", 0)));
+  ATTN_OPT_TRY(const Ensemble ensemble,
+               read_ensemble(context, read_listed_forest(context, "target"), context.attribute_int("n_targets", 0)));
   return regress(context, ensemble, onnx::TensorProto::FLOAT);
 }
 
@@ -129,8 +126,7 @@ Outputs classify_by_one_score(const KernelContext& context, const Ensemble& ense
   Classified classified;
   for (int64_t row = 0; row < ensemble.rows; ++row) {
     double score = base;
-    ATTN_OPT_CHECK(ensemble.forest.each_vote(context, ensemble.row(row),
-                                             [&](int64_t, double weight) { score += weight; }));
+    ATTN_OPT_CHECK(ensemble.forest.each_vote(context, ensemble.row(row), [&](int64_t, double weight) { score += weight; }));
     classified.add_binary(transform, score, any_negative ? -score : 1 - score, any_negative ? 0 : 0.5);
   }
   return classes_and_scores(context, labels, classified);
@@ -138,11 +134,9 @@ Outputs classify_by_one_score(const KernelContext& context, const Ensemble& ense
 
 Outputs tree_ensemble_classifier(const KernelContext& context) {
   ATTN_OPT_TRY(const Tensor labels, read_labels(context, "classlabels_int64s", "classlabels_strings"));
-  ATTN_OPT_TRY(const Ensemble ensemble,
-               read_ensemble(context, read_listed_forest(context, "class"), labels.size()));
+  ATTN_OPT_TRY(const Ensemble ensemble, read_ensemble(context, read_listed_forest(context, "class"), labels.size()));
   ATTN_OPT_TRY(const PostTransform transform, read_post_transform(context));
-  ATTN_OPT_CHECK(
-      context.within_budget(ensemble.rows, 2 * sizeof(double) * static_cast<size_t>(labels.size())));
+  ATTN_OPT_CHECK(context.within_budget(ensemble.rows, 2 * sizeof(double) * static_cast<size_t>(labels.size())));
   const VoteSummary summary = summary_of(ensemble.forest);
   if (labels.size() == 1) return context.unsupported("one class");
   if (labels.size() == 2 && summary.first_only) {

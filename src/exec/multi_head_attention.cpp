@@ -11,14 +11,21 @@
 namespace attn_opt {
 namespace {
 
-enum MultiHeadInput : size_t { kMultiHeadQ, kMultiHeadK, kMultiHeadV, kMultiHeadBias, kMultiHeadMask,
-                               kMultiHeadAttentionBias, kMultiHeadPastKey, kMultiHeadPastValue, kMultiHeadPastLength };
+enum MultiHeadInput : size_t {
+  kMultiHeadQ,
+  kMultiHeadK,
+  kMultiHeadV,
+  kMultiHeadBias,
+  kMultiHeadMask,
+  kMultiHeadAttentionBias,
+  kMultiHeadPastKey,
+  kMultiHeadPastValue,
+  kMultiHeadPastLength
+};
 constexpr size_t kPackedRank = 5;
 
 /// float, and what is rounded to float or less, is computed in float.
-bool computes_in_float(const KernelContext& context) {
-  return context.input(kMultiHeadQ).type() != onnx::TensorProto::DOUBLE;
-}
+bool computes_in_float(const KernelContext& context) { return context.input(kMultiHeadQ).type() != onnx::TensorProto::DOUBLE; }
 
 class MultiHeadAttention {
  public:
@@ -42,8 +49,8 @@ class MultiHeadAttention {
     if (context_.has(kMultiHeadPastKey) != context_.has(kMultiHeadPastValue)) {
       return context_.invalid("past_key and past_value are not given together");
     }
-    for (const size_t i : {kMultiHeadQ, kMultiHeadK, kMultiHeadV, kMultiHeadBias, kMultiHeadAttentionBias,
-                           kMultiHeadPastKey, kMultiHeadPastValue}) {
+    for (const size_t i : {kMultiHeadQ, kMultiHeadK, kMultiHeadV, kMultiHeadBias, kMultiHeadAttentionBias, kMultiHeadPastKey,
+                           kMultiHeadPastValue}) {
       if (!context_.has(i)) continue;
       ATTN_OPT_CHECK(context_.same_type(context_.input(kMultiHeadQ), context_.input(i)));
     }
@@ -114,8 +121,8 @@ class MultiHeadAttention {
 
   Status check_sizes() const {
     const Dims &q = q_.dims(), &k = k_.dims(), &v = v_.dims();
-    const bool fit = k.size() == 4 && v.size() == 4 && k[0] == q[0] && v[0] == q[0] && k[1] == heads_ &&
-                     v[1] == heads_ && k[2] == v[2] && k[3] == q[3];
+    const bool fit = k.size() == 4 && v.size() == 4 && k[0] == q[0] && v[0] == q[0] && k[1] == heads_ && v[1] == heads_ &&
+                     k[2] == v[2] && k[3] == q[3];
     return fit ? Status{} : misfit(kMultiHeadK);
   }
 

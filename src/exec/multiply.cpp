@@ -47,9 +47,8 @@ void multiply_integers(const MatrixProduct& p, const T* a, const T* b, T* c) {
       }
       T& to = c[i * p.n + j];
       const uint64_t scaled = sum * static_cast<uint64_t>(static_cast<int64_t>(p.alpha));
-      to = static_cast<T>(scaled + (p.beta == 0 ? 0
-                                                : static_cast<uint64_t>(to) *
-                                                      static_cast<uint64_t>(static_cast<int64_t>(p.beta))));
+      to = static_cast<T>(scaled +
+                          (p.beta == 0 ? 0 : static_cast<uint64_t>(to) * static_cast<uint64_t>(static_cast<int64_t>(p.beta))));
     }
   }
 }
@@ -71,8 +70,8 @@ void multiply(const MatrixProduct& p, const T* a, const T* b, T* c) {
     const blasint lda = std::max<blasint>(1, p.transpose_a ? m : k);
     const blasint ldb = std::max<blasint>(1, p.transpose_b ? k : n);
     if constexpr (std::is_same_v<T, float>) {
-      cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, static_cast<float>(p.alpha), a, lda, b, ldb,
-                  static_cast<float>(p.beta), c, n);
+      cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, static_cast<float>(p.alpha), a, lda, b, ldb, static_cast<float>(p.beta), c,
+                  n);
     } else {
       cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, p.alpha, a, lda, b, ldb, p.beta, c, n);
     }
@@ -80,7 +79,6 @@ void multiply(const MatrixProduct& p, const T* a, const T* b, T* c) {
 }
 
 namespace {
-
 
 int64_t rows_of_a_block(const MatrixProduct& p) {
   constexpr int64_t kFewest = 128;

@@ -74,15 +74,13 @@ class NgramTree {
 };
 
 template <class Item>
-Expected<NgramTree<Item>> read_pool(const KernelContext& context, const NgramSettings& settings,
-                                    std::span<const Item> pool) {
+Expected<NgramTree<Item>> read_pool(const KernelContext& context, const NgramSettings& settings, std::span<const Item> pool) {
   NgramTree<Item> tree;
   int64_t ngram = 0;
   for (size_t i = 0; i < settings.starts.size(); ++i) {
     const auto length = static_cast<int64_t>(i) + 1;
     const int64_t start = settings.starts[i];
-    const int64_t end =
-        i + 1 < settings.starts.size() ? settings.starts[i + 1] : static_cast<int64_t>(pool.size());
+    const int64_t end = i + 1 < settings.starts.size() ? settings.starts[i + 1] : static_cast<int64_t>(pool.size());
     if (start < 0 || end < start || end > static_cast<int64_t>(pool.size()) || (end - start) % length != 0) {
       return context.invalid("ngram_counts do not fit the pool");
     }
@@ -99,8 +97,8 @@ Expected<NgramTree<Item>> read_pool(const KernelContext& context, const NgramSet
 
 /// Adds to COUNTS each n-gram of ROW whose items lie DISTANCE apart.
 template <class Item>
-void count_ngrams(const NgramTree<Item>& tree, std::span<const Item> row, int64_t distance, int64_t shortest,
-                  int64_t longest, std::vector<int64_t>& counts) {
+void count_ngrams(const NgramTree<Item>& tree, std::span<const Item> row, int64_t distance, int64_t shortest, int64_t longest,
+                  std::vector<int64_t>& counts) {
   const auto size = static_cast<int64_t>(row.size());
   for (int64_t start = 0; start < size; ++start) {
     int64_t node = 0;
@@ -116,8 +114,7 @@ void count_ngrams(const NgramTree<Item>& tree, std::span<const Item> row, int64_
 
 /// OUT's row for ROW. N-grams of one item know no distance: they count once.
 template <class Item>
-void vectorize(const NgramSettings& settings, const NgramTree<Item>& tree, std::span<const Item> row,
-               std::span<float> out) {
+void vectorize(const NgramSettings& settings, const NgramTree<Item>& tree, std::span<const Item> row, std::span<float> out) {
   std::vector<int64_t> counts(settings.coordinates.size(), 0);
   const auto size = static_cast<int64_t>(row.size());
   count_ngrams(tree, row, 1, settings.shortest, settings.longest, counts);
@@ -143,16 +140,12 @@ Outputs vectorized(const KernelContext& context, const Tensor& x, std::span<cons
   const int64_t length = batched ? x.dims()[1] : x.size();
   if (x.rank() > 2 || rows < 1) return context.invalid("input of shape " + print_dims(x.dims()));
   const int64_t passes = std::min(settings.most_skipped, length) + 1;
-  if (x.size() > 0 && passes > kMostSteps / x.size())
-    return context.unsupported("skips in rows of this size");
+  if (x.size() > 0 && passes > kMostSteps / x.size()) return context.unsupported("skips in rows of this size");
   const int64_t width = settings.outputs();
-  ATTN_OPT_TRY(Tensor out,
-               context.allocate(onnx::TensorProto::FLOAT, batched ? Dims{rows, width} : Dims{width}));
+  ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::FLOAT, batched ? Dims{rows, width} : Dims{width}));
   for (int64_t row = 0; row < rows; ++row) {
-    vectorize<Item>(
-        settings, tree,
-        x.data<Item>().subspan(static_cast<size_t>(row * length), static_cast<size_t>(length)),
-        out.mutable_data<float>().subspan(static_cast<size_t>(row * width), static_cast<size_t>(width)));
+    vectorize<Item>(settings, tree, x.data<Item>().subspan(static_cast<size_t>(row * length), static_cast<size_t>(length)),
+                    out.mutable_data<float>().subspan(static_cast<size_t>(row * width), static_cast<size_t>(width)));
   }
   return single(std::move(out));
 }

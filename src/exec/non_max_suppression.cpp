@@ -55,16 +55,14 @@ std::vector<int64_t> selected(const std::vector<Box<T>>& boxes, const T* scores,
   for (int64_t i = 0; i < static_cast<int64_t>(boxes.size()); ++i) {
     if (!limits.score.has_value() || scores[i] > *limits.score) candidates.push_back(i);
   }
-  std::ranges::stable_sort(candidates, [&](int64_t a, int64_t b) {
-    return std::isnan(scores[b]) ? !std::isnan(scores[a]) : scores[a] > scores[b];
-  });
+  std::ranges::stable_sort(
+      candidates, [&](int64_t a, int64_t b) { return std::isnan(scores[b]) ? !std::isnan(scores[a]) : scores[a] > scores[b]; });
   std::vector<int64_t> chosen;
   for (const int64_t candidate : candidates) {
     if (static_cast<int64_t>(chosen.size()) == limits.most) break;
     const auto& box = boxes[static_cast<size_t>(candidate)];
-    const bool suppressed = std::ranges::any_of(chosen, [&](int64_t other) {
-      return overlap(box, boxes[static_cast<size_t>(other)], limits.overlap);
-    });
+    const bool suppressed = std::ranges::any_of(
+        chosen, [&](int64_t other) { return overlap(box, boxes[static_cast<size_t>(other)], limits.overlap); });
     if (!suppressed) chosen.push_back(candidate);
   }
   return chosen;
@@ -74,11 +72,9 @@ std::vector<int64_t> selected(const std::vector<Box<T>>& boxes, const T* scores,
 template <class T>
 Expected<std::optional<T>> scalar_input(const KernelContext& context, size_t i) {
   const Tensor& tensor = context.input(i);
-  if (!tensor.has_value() || (tensor.type() == data_type_of<T>() && tensor.size() == 0))
-    return std::optional<T>();
+  if (!tensor.has_value() || (tensor.type() == data_type_of<T>() && tensor.size() == 0)) return std::optional<T>();
   if (tensor.type() != data_type_of<T>() || tensor.size() != 1) {
-    return context.invalid("input " + std::to_string(i) + " is not a scalar of " +
-                           type_name(data_type_of<T>()));
+    return context.invalid("input " + std::to_string(i) + " is not a scalar of " + type_name(data_type_of<T>()));
   }
   return std::optional<T>(tensor.data<T>()[0]);
 }
@@ -102,8 +98,7 @@ Outputs suppress(const KernelContext& context) {
   const int64_t classes = scores.dims()[1];
   const int64_t count = scores.dims()[2];
   const int64_t lists = element_count(std::array{scores.dims()[0], classes});
-  ATTN_OPT_CHECK(context.within_budget(element_count(std::array{lists, std::min(limits.most, count)}),
-                                       3 * sizeof(int64_t)));
+  ATTN_OPT_CHECK(context.within_budget(element_count(std::array{lists, std::min(limits.most, count)}), 3 * sizeof(int64_t)));
   ATTN_OPT_CHECK(context.within_budget(count, sizeof(Box<T>) + sizeof(int64_t)));
   const bool by_centre = context.attribute_int("center_point_box", 0) != 0;
   std::vector<std::array<int64_t, 3>> rows;
@@ -117,8 +112,7 @@ Outputs suppress(const KernelContext& context) {
       rows.push_back({batch, list % classes, box});
     }
   }
-  ATTN_OPT_TRY(Tensor out,
-               context.allocate(onnx::TensorProto::INT64, {static_cast<int64_t>(rows.size()), 3}));
+  ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::INT64, {static_cast<int64_t>(rows.size()), 3}));
   int64_t* to = out.mutable_data<int64_t>().data();
   for (const auto& row : rows) to = std::ranges::copy(row, to).out;
   return single(std::move(out));
@@ -128,19 +122,16 @@ Outputs non_max_suppression(const KernelContext& context) {
   const Tensor& boxes = context.input(0);
   const Tensor& scores = context.input(1);
   ATTN_OPT_CHECK(context.same_type(boxes, scores));
-  if (boxes.rank() != 3 || scores.rank() != 3 || boxes.dims()[2] != 4 ||
-      boxes.dims()[0] != scores.dims()[0] || boxes.dims()[1] != scores.dims()[2]) {
+  if (boxes.rank() != 3 || scores.rank() != 3 || boxes.dims()[2] != 4 || boxes.dims()[0] != scores.dims()[0] ||
+      boxes.dims()[1] != scores.dims()[2]) {
     return context.invalid("scores of shape " + print_dims(scores.dims()) + " do not fit boxes of shape " +
                            print_dims(boxes.dims()));
   }
-  return dispatch(context, boxes.type(), TypeList<float, double>{},
-                  [&]<class T>() -> Outputs { return suppress<T>(context); });
+  return dispatch(context, boxes.type(), TypeList<float, double>{}, [&]<class T>() -> Outputs { return suppress<T>(context); });
 }
 
 }  // namespace
 
-void register_non_max_suppression(KernelRegistry& registry) {
-  registry.add("NonMaxSuppression", 10, 11, non_max_suppression);
-}
+void register_non_max_suppression(KernelRegistry& registry) { registry.add("NonMaxSuppression", 10, 11, non_max_suppression); }
 
 }  // namespace attn_opt

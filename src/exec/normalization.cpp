@@ -30,8 +30,7 @@ Outputs map_channels(const KernelContext& context, int64_t channels, F&& f) {
     const auto to = out.mutable_data<T>();
     for (size_t i = 0; i < from.size(); ++i) {
       const int64_t channel = static_cast<int64_t>(i) / inner % channels;
-      to[i] =
-          round_to<T>(f(static_cast<size_t>(channel), static_cast<double>(static_cast<Compute<T>>(from[i]))));
+      to[i] = round_to<T>(f(static_cast<size_t>(channel), static_cast<double>(static_cast<Compute<T>>(from[i]))));
     }
     return std::move(out);
   }));
@@ -45,8 +44,7 @@ struct ChannelStatistics {
 Expected<ChannelStatistics> statistics_of(const KernelContext& context, int64_t channels) {
   ATTN_OPT_TRY(const auto values, context.reals(context.input(0)));
   const auto count = static_cast<double>(values.size()) / static_cast<double>(channels);
-  const size_t inner =
-      values.empty() ? 1 : static_cast<size_t>(element_count(std::span(context.input(0).dims()).subspan(2)));
+  const size_t inner = values.empty() ? 1 : static_cast<size_t>(element_count(std::span(context.input(0).dims()).subspan(2)));
   const auto channel_of = [&](size_t i) { return i / inner % static_cast<size_t>(channels); };
   ChannelStatistics found{std::vector<double>(static_cast<size_t>(channels)), {}};
   found.variance = found.mean;

@@ -21,8 +21,7 @@ Expected<Pads> read_pads(const KernelContext& context) {
     ATTN_OPT_TRY(axes, context.integers(context.input(3)));
   }
   if (given.size() != 2 * axes.size()) return context.invalid("pads are not two for each axis");
-  Pads pads{std::vector<int64_t>(static_cast<size_t>(rank), 0),
-            std::vector<int64_t>(static_cast<size_t>(rank), 0)};
+  Pads pads{std::vector<int64_t>(static_cast<size_t>(rank), 0), std::vector<int64_t>(static_cast<size_t>(rank), 0)};
   for (size_t i = 0; i < axes.size(); ++i) {
     ATTN_OPT_TRY(const int64_t axis, context.axis(axes[i], rank));
     pads.before[static_cast<size_t>(axis)] = given[i];
@@ -45,11 +44,10 @@ int64_t shown_position(const std::string& mode, int64_t at, int64_t extent) {
   return -1;
 }
 
-Expected<AxisMap> axis_map(const KernelContext& context, const std::string& mode, int64_t before,
-                           int64_t after, int64_t extent) {
+Expected<AxisMap> axis_map(const KernelContext& context, const std::string& mode, int64_t before, int64_t after,
+                           int64_t extent) {
   int64_t length = 0;
-  if (__builtin_add_overflow(before, after, &length) || __builtin_add_overflow(length, extent, &length) ||
-      length < 0) {
+  if (__builtin_add_overflow(before, after, &length) || __builtin_add_overflow(length, extent, &length) || length < 0) {
     return context.invalid("pads make a negative or too large dimension");
   }
   if (extent == 0 && length > 0 && mode != "constant") {

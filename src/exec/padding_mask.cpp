@@ -6,8 +6,7 @@
 
 namespace attn_opt {
 
-Expected<PaddingMask> PaddingMask::read(const KernelContext& context, size_t i, const ScoreSizes& sizes,
-                                        bool ends_starts) {
+Expected<PaddingMask> PaddingMask::read(const KernelContext& context, size_t i, const ScoreSizes& sizes, bool ends_starts) {
   PaddingMask mask;
   if (!context.has(i)) return mask;
   const Dims& dims = context.input(i).dims();

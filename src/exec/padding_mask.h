@@ -11,10 +11,10 @@ class PaddingMask {
  public:
   enum class Kind {
     kNone,
-    kKeyLengths,   ///< (B) or (3B + 2), whose first B count: keys from there on are padding
+    kKeyLengths,     ///< (B) or (3B + 2), whose first B count: keys from there on are padding
     kKeyEndsStarts,  ///< (2B): ends, exclusive, and then starts
-    kKeys,         ///< (B, S): above 0 where a key is none
-    kScores,       ///< (B, L, S): the same for each query
+    kKeys,           ///< (B, S): above 0 where a key is none
+    kScores,         ///< (B, L, S): the same for each query
   };
 
   /// Input I, which may be omitted. ENDS_STARTS: the operator knows kKeyEndsStarts, and masks (B or 1, 1) that say nothing.
@@ -34,7 +34,7 @@ struct ScoreMasks {
   ScoreBias bias;
   double fill = -10000;  ///< what padding adds
   bool is_causal = false;
-  int64_t past = 0;      ///< keys before those that come with the queries
+  int64_t past = 0;  ///< keys before those that come with the queries
 
   /// Inputs MASK and BIAS and attributes of the node.
   static Expected<ScoreMasks> read(const KernelContext& context, size_t mask, size_t bias, int64_t heads,

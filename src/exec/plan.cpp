@@ -98,8 +98,7 @@ class Planner {
       for (const auto& name : node.input()) {
         const int slot = name.empty() ? -1 : find(name);
         if (slot < 0 && !name.empty()) {
-          return fail(ErrorCode::kInvalidInput, describe(node),
-                      "nothing before this node produces its input " + name);
+          return fail(ErrorCode::kInvalidInput, describe(node), "nothing before this node produces its input " + name);
         }
         step.inputs.push_back(slot);
       }
@@ -157,8 +156,8 @@ std::string function_key(const std::string& domain, const std::string& name, con
   return canonical_domain(domain) + "::" + name + ":" + overload;
 }
 
-Expected<std::unique_ptr<Plan>> plan_graph(const onnx::GraphProto& graph, const Opsets& opsets,
-                                           const LocalFunctions& functions, SchemaBodies bodies) {
+Expected<std::unique_ptr<Plan>> plan_graph(const onnx::GraphProto& graph, const Opsets& opsets, const LocalFunctions& functions,
+                                           SchemaBodies bodies) {
   Planner planner(opsets, functions, bodies, nullptr);
   ATTN_OPT_CHECK(planner.graph(graph));
   return planner.finish();

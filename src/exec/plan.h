@@ -31,7 +31,7 @@ struct Plan {
   std::vector<std::string> input_names;
   std::vector<int> outputs;  ///< -1: an optional output that a function's body leaves out
   std::vector<std::string> output_names;
-  std::vector<const onnx::TensorProto*> initializers;  ///< by slot; null for other values
+  std::vector<const onnx::TensorProto*> initializers;                           ///< by slot; null for other values
   std::unordered_map<int, const onnx::SparseTensorProto*> sparse_initializers;  ///< by slot
   std::vector<Capture> captures;
   Opsets opsets;
@@ -45,8 +45,8 @@ std::string function_key(const std::string& domain, const std::string& name, con
 
 /// GRAPH must outlive the plan. Errors: kInvalidInput (a value that nothing produces), kUnsupported (an
 /// operator), kLimit (bodies nested too deep).
-Expected<std::unique_ptr<Plan>> plan_graph(const onnx::GraphProto& graph, const Opsets& opsets,
-                                           const LocalFunctions& functions, SchemaBodies bodies);
+Expected<std::unique_ptr<Plan>> plan_graph(const onnx::GraphProto& graph, const Opsets& opsets, const LocalFunctions& functions,
+                                           SchemaBodies bodies);
 /// Likewise of a function's body, with the opsets that it imports and, of other domains, OPSETS.
 Expected<std::unique_ptr<Plan>> plan_function(const onnx::FunctionProto& function, const Opsets& opsets,
                                               const LocalFunctions& functions, SchemaBodies bodies);

@@ -30,8 +30,7 @@ Outputs average_pool(const KernelContext& context) {
           sum += static_cast<double>(static_cast<Compute<T>>(from[offset]));
           ++inside;
         });
-        *to++ =
-            round_to<T>(static_cast<Compute<T>>(sum / (count_pads ? padded : static_cast<double>(inside))));
+        *to++ = round_to<T>(static_cast<Compute<T>>(sum / (count_pads ? padded : static_cast<double>(inside))));
       } while (next_index(at, w.out));
     }
     return std::move(out);

@@ -1,7 +1,7 @@
 // com.microsoft::Attention.
 //
-// X (B, L, In) times weights (In, H*D + H*D + H*Dv), plus bias, is Q, K and V; past and present (2, B, H, rows, D) hold keys and
-// then values.
+// X (B, L, In) times weights (In, H*D + H*D + H*Dv), plus bias, is Q, K and V; past and present (2, B, H, rows, D) hold keys
+// and then values.
 #include <algorithm>
 
 #include "src/exec/contrib_attention.h"
@@ -13,8 +13,15 @@
 namespace attn_opt {
 namespace {
 
-enum ProjectedInput : size_t { kProjectedX, kProjectedWeights, kProjectedBias, kProjectedMask, kProjectedPast,
-                              kProjectedAttentionBias, kProjectedPastLength };
+enum ProjectedInput : size_t {
+  kProjectedX,
+  kProjectedWeights,
+  kProjectedBias,
+  kProjectedMask,
+  kProjectedPast,
+  kProjectedAttentionBias,
+  kProjectedPastLength
+};
 
 class ProjectedAttention {
  public:
@@ -90,8 +97,7 @@ class ProjectedAttention {
         for (int64_t j = 0; j < width; ++j)
           row[j] += x[static_cast<size_t>(r * x_dims[2] + i)] * weights[static_cast<size_t>(i * width + j)];
       if (in_float) {
-        std::transform(row, row + width, row,
-                       [](double value) { return static_cast<double>(static_cast<float>(value)); });
+        std::transform(row, row + width, row, [](double value) { return static_cast<double>(static_cast<float>(value)); });
       }
     }
     return all;

@@ -14,12 +14,12 @@ using P = onnx::TensorProto;
 /// Which scale and zero point an element of X has: one for all, one for each index of an axis, or one for each block along
 /// it.
 struct Granularity {
-  int64_t inner = 1;        ///< elements after the axis
-  int64_t extent = 1;       ///< of the axis
-  int64_t block = 1;        ///< indices of the axis that share a scale
-  int64_t outer_scales = 0; ///< scales from one index of the axes before to the next
-  int64_t inner_scales = 0; ///< scales from one index of the axes after to the next: 0 or 1
-  int64_t axis_scales = 0;  ///< scales from one block to the next
+  int64_t inner = 1;         ///< elements after the axis
+  int64_t extent = 1;        ///< of the axis
+  int64_t block = 1;         ///< indices of the axis that share a scale
+  int64_t outer_scales = 0;  ///< scales from one index of the axes before to the next
+  int64_t inner_scales = 0;  ///< scales from one index of the axes after to the next: 0 or 1
+  int64_t axis_scales = 0;   ///< scales from one block to the next
 
   int64_t scale_of(int64_t element) const {
     const int64_t along = element / inner % extent, outer = element / inner / extent;
@@ -37,8 +37,8 @@ Expected<Granularity> granularity(const KernelContext& context, const Tensor& x,
   const int64_t block = context.attribute_int("block_size", 0);
   if (block == 0) {
     if (scale.rank() != 1 || scale.size() != result.extent) {
-      return context.invalid("the scale has dims " + print_dims(scale.dims()) + ", the axis " +
-                             std::to_string(result.extent) + " indices");
+      return context.invalid("the scale has dims " + print_dims(scale.dims()) + ", the axis " + std::to_string(result.extent) +
+                             " indices");
     }
     result.axis_scales = 1;
     return result;
@@ -145,8 +145,7 @@ Outputs dequantize(const KernelContext& context) {
     }
     return result;
   };
-  ATTN_OPT_TRY(const Tensor result,
-               scale.type() == P::DOUBLE ? compute.operator()<double>() : compute.operator()<float>());
+  ATTN_OPT_TRY(const Tensor result, scale.type() == P::DOUBLE ? compute.operator()<double>() : compute.operator()<float>());
   return single(result.cast(type));
 }
 

@@ -14,8 +14,7 @@ namespace {
 RandomNumbers numbers_for(const KernelContext& context) {
   uint64_t seed = hash_bytes(describe(context.node), hash_number(context.place));
   if (const auto* given = context.attribute("seed"); given != nullptr) {
-    seed = hash_number(std::bit_cast<uint32_t>(given->f()),
-                       hash_number(static_cast<uint64_t>(given->i()), seed));
+    seed = hash_number(std::bit_cast<uint32_t>(given->f()), hash_number(static_cast<uint64_t>(given->i()), seed));
   }
   return RandomNumbers(seed);
 }
@@ -34,15 +33,13 @@ Outputs drawn(const KernelContext& context, const Dims& dims, DataType otherwise
 Outputs normal(const KernelContext& context, const Dims& dims, DataType otherwise) {
   const double mean = context.attribute_float("mean", 0);
   const double scale = context.attribute_float("scale", 1);
-  return drawn(context, dims, otherwise,
-               [=](RandomNumbers& random) { return mean + scale * random.normal(); });
+  return drawn(context, dims, otherwise, [=](RandomNumbers& random) { return mean + scale * random.normal(); });
 }
 
 Outputs uniform(const KernelContext& context, const Dims& dims, DataType otherwise) {
   const double low = context.attribute_float("low", 0);
   const double high = context.attribute_float("high", 1);
-  return drawn(context, dims, otherwise,
-               [=](RandomNumbers& random) { return low + (high - low) * random.uniform(); });
+  return drawn(context, dims, otherwise, [=](RandomNumbers& random) { return low + (high - low) * random.uniform(); });
 }
 
 using Distribution = Outputs (*)(const KernelContext&, const Dims&, DataType);
@@ -98,8 +95,7 @@ Outputs multinomial(const KernelContext& context) {
   const auto to = out.mutable_data<int64_t>();
   for (size_t row = 0; row * classes < scores.size(); ++row) {
     const auto sums = cumulative_weights(std::span(scores).subspan(row * classes, classes));
-    if (!std::isfinite(sums.back()))
-      return context.invalid("a row's log-probabilities do not give probabilities");
+    if (!std::isfinite(sums.back())) return context.invalid("a row's log-probabilities do not give probabilities");
     for (int64_t& outcome : to.subspan(row * static_cast<size_t>(samples), static_cast<size_t>(samples))) {
       outcome = std::ranges::upper_bound(sums, random.uniform() * sums.back()) - sums.begin();
     }
@@ -140,10 +136,9 @@ Outputs dropout(const KernelContext& context) {
     ATTN_OPT_TRY(outputs[0], context.allocate(x.type(), x.dims()));
     ATTN_OPT_CHECK(dispatch(context, x.type(), FloatTypes{}, [&]<class T>() -> Status {
       const double scale = 1 / (1 - ratio);
-      std::ranges::transform(
-          x.data<T>(), mask.data<bool>(), outputs[0].mutable_data<T>().begin(), [=](T value, bool keeps) {
-            return round_to<T>(static_cast<double>(static_cast<Compute<T>>(value)) * scale * keeps);
-          });
+      std::ranges::transform(x.data<T>(), mask.data<bool>(), outputs[0].mutable_data<T>().begin(), [=](T value, bool keeps) {
+        return round_to<T>(static_cast<double>(static_cast<Compute<T>>(value)) * scale * keeps);
+      });
       return {};
     }));
   }

@@ -37,8 +37,7 @@ const NamedFunction* find_function(std::string name) {
 }
 
 /// The functions of all directions; alphas and betas go to those that take some, in this order.
-Expected<std::vector<Activation>> read_functions(const KernelContext& context, const RecurrentForm& form,
-                                                 int64_t directions) {
+Expected<std::vector<Activation>> read_functions(const KernelContext& context, const RecurrentForm& form, int64_t directions) {
   std::vector<std::string> names;
   const auto* given = context.attribute("activations");
   if (given != nullptr) names.assign(given->strings().begin(), given->strings().end());
@@ -80,10 +79,8 @@ Status read_lengths(const KernelContext& context, Recurrence& r) {
   if (!context.has(4)) return {};
   ATTN_OPT_TRY(r.lengths, context.integers(context.input(4)));
   const auto in_range = [&](int64_t length) { return length >= 0 && length <= r.steps; };
-  if (static_cast<int64_t>(r.lengths.size()) == r.batch && std::ranges::all_of(r.lengths, in_range))
-    return {};
-  return context.invalid("sequence_lens are not a length of up to " + std::to_string(r.steps) +
-                         " for each sequence");
+  if (static_cast<int64_t>(r.lengths.size()) == r.batch && std::ranges::all_of(r.lengths, in_range)) return {};
+  return context.invalid("sequence_lens are not a length of up to " + std::to_string(r.steps) + " for each sequence");
 }
 
 Status read_direction(const KernelContext& context, Recurrence& r) {
@@ -124,8 +121,7 @@ Expected<Recurrence> read_recurrence(const KernelContext& context, const Recurre
   r.gates = form.gates;
   r.batch_first = context.attribute_int("layout", 0) != 0;
   ATTN_OPT_CHECK(read_direction(context, r));
-  for (const size_t i : {size_t{1}, size_t{2}})
-    ATTN_OPT_CHECK(context.same_type(context.input(0), context.input(i)));
+  for (const size_t i : {size_t{1}, size_t{2}}) ATTN_OPT_CHECK(context.same_type(context.input(0), context.input(i)));
   if (context.input(0).rank() != 3) return context.invalid("input is not a batch of sequences");
   ATTN_OPT_TRY(const Tensor x, in_type(context, context.input(0), type));
   ATTN_OPT_TRY(r.x, time_first(context, r, x));
@@ -143,8 +139,8 @@ Expected<Recurrence> read_recurrence(const KernelContext& context, const Recurre
   return r;
 }
 
-Expected<Tensor> read_or_zeros(const KernelContext& context, size_t i, const Recurrence& recurrence,
-                               const Dims& dims, bool is_state) {
+Expected<Tensor> read_or_zeros(const KernelContext& context, size_t i, const Recurrence& recurrence, const Dims& dims,
+                               bool is_state) {
   const Tensor& given = context.input(i);
   if (!given.has_value()) return context.allocate(recurrence.x.type(), dims);
   ATTN_OPT_CHECK(context.same_type(context.input(0), given));
@@ -160,8 +156,7 @@ Expected<Tensor> read_or_zeros(const KernelContext& context, size_t i, const Rec
 Expected<Tensor> in_layout(const KernelContext& context, const Recurrence& recurrence, const Tensor& tensor) {
   ATTN_OPT_TRY(const Tensor narrow, in_type(context, tensor, context.input(0).type()));
   if (!recurrence.batch_first) return narrow;
-  return transposed(context, narrow,
-                    tensor.rank() == 3 ? std::vector<int64_t>{1, 0, 2} : std::vector<int64_t>{2, 0, 1, 3});
+  return transposed(context, narrow, tensor.rank() == 3 ? std::vector<int64_t>{1, 0, 2} : std::vector<int64_t>{2, 0, 1, 3});
 }
 
 }  // namespace attn_opt

@@ -30,11 +30,11 @@ struct RecurrentForm {
 /// The inputs of a node, checked, in the type that its products are computed in and with time before batch.
 struct Recurrence {
   int64_t gates = 1, directions = 1, steps = 0, batch = 0, inputs = 0, hidden = 0;
-  bool starts_reversed = false;  ///< the first direction is the reverse one
-  bool batch_first = false;      ///< attribute layout
-  Tensor x, weights, recurrent;  ///< (steps, batch, inputs), (directions, gates * hidden, inputs or hidden)
-  Tensor bias, initial;          ///< (directions, 2 * gates * hidden), (directions, batch, hidden); zeros
-  std::vector<int64_t> lengths;  ///< of each sequence
+  bool starts_reversed = false;       ///< the first direction is the reverse one
+  bool batch_first = false;           ///< attribute layout
+  Tensor x, weights, recurrent;       ///< (steps, batch, inputs), (directions, gates * hidden, inputs or hidden)
+  Tensor bias, initial;               ///< (directions, 2 * gates * hidden), (directions, batch, hidden); zeros
+  std::vector<int64_t> lengths;       ///< of each sequence
   std::vector<Activation> functions;  ///< all of the first direction, then all of the second
 
   bool is_reversed(int64_t direction) const { return starts_reversed || direction == 1; }
@@ -46,8 +46,8 @@ struct Recurrence {
 Expected<Recurrence> read_recurrence(const KernelContext& context, const RecurrentForm& form);
 
 /// Input I, a state or weights of shape DIMS, in X's type; zeros if omitted. States come with BATCH_FIRST.
-Expected<Tensor> read_or_zeros(const KernelContext& context, size_t i, const Recurrence& recurrence,
-                               const Dims& dims, bool is_state);
+Expected<Tensor> read_or_zeros(const KernelContext& context, size_t i, const Recurrence& recurrence, const Dims& dims,
+                               bool is_state);
 
 /// A state (directions, batch, hidden) or Y (steps, directions, batch, hidden) as the node's layout has it,
 /// in the type of input 0.
@@ -69,22 +69,19 @@ class RecurrentProduct {
       : batch_(recurrence.batch),
         hidden_(recurrence.hidden),
         weights_(recurrent_of(recurrence, direction)),
-        bias_(recurrence.bias.data<T>().data() + (2 * direction + 1) * recurrence.gates * recurrence.hidden) {
-  }
+        bias_(recurrence.bias.data<T>().data() + (2 * direction + 1) * recurrence.gates * recurrence.hidden) {}
 
   /// TO = STATES * (weights of GATES gates from FIRST on)^T + their bias, for all sequences.
   void compute(const T* states, int64_t first, int64_t gates, T* to) const {
     for (int64_t b = 0; b < batch_; ++b) {
       std::copy_n(bias_ + first * hidden_, gates * hidden_, to + b * gates * hidden_);
     }
-    multiply({batch_, gates * hidden_, hidden_, false, true, 1, 1}, states,
-             weights_ + first * hidden_ * hidden_, to);
+    multiply({batch_, gates * hidden_, hidden_, false, true, 1, 1}, states, weights_ + first * hidden_ * hidden_, to);
   }
 
  private:
   static const T* recurrent_of(const Recurrence& recurrence, int64_t direction) {
-    return recurrence.recurrent.data<T>().data() +
-           direction * recurrence.gates * recurrence.hidden * recurrence.hidden;
+    return recurrence.recurrent.data<T>().data() + direction * recurrence.gates * recurrence.hidden * recurrence.hidden;
   }
 
   int64_t batch_, hidden_;
@@ -112,9 +109,7 @@ void run_direction(const Recurrence& r, int64_t direction, Cell& cell, T* states
   const int64_t width = r.gates * r.hidden;
   std::vector<ActiveSequence<T>> active;
   for (int64_t step = 0; step < r.steps; ++step) {
-    const auto time = [&](int64_t b) {
-      return r.is_reversed(direction) ? r.lengths[static_cast<size_t>(b)] - 1 - step : step;
-    };
+    const auto time = [&](int64_t b) { return r.is_reversed(direction) ? r.lengths[static_cast<size_t>(b)] - 1 - step : step; };
     active.clear();
     for (int64_t b = 0; b < r.batch; ++b) {
       if (step < r.lengths[static_cast<size_t>(b)]) {

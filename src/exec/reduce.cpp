@@ -34,9 +34,7 @@ struct SumSquareOf : SumOf<T> {
 };
 template <class T>
 struct L1Of : SumOf<T> {
-  void add(Compute<T> x) {
-    this->sum += static_cast<Sum<T>>(x < Compute<T>{} ? static_cast<Compute<T>>(-x) : x);
-  }
+  void add(Compute<T> x) { this->sum += static_cast<Sum<T>>(x < Compute<T>{} ? static_cast<Compute<T>>(-x) : x); }
 };
 template <class T>
 struct L2Of : SumSquareOf<T> {
@@ -70,9 +68,8 @@ struct ProdOf {
 };
 template <class T>
 struct MaxOf {
-  Compute<T> most = std::numeric_limits<Compute<T>>::has_infinity
-                        ? -std::numeric_limits<Compute<T>>::infinity()
-                        : std::numeric_limits<Compute<T>>::lowest();
+  Compute<T> most = std::numeric_limits<Compute<T>>::has_infinity ? -std::numeric_limits<Compute<T>>::infinity()
+                                                                  : std::numeric_limits<Compute<T>>::lowest();
   void add(Compute<T> x) {
     if (x > most || x != x) most = x;
   }
@@ -80,9 +77,8 @@ struct MaxOf {
 };
 template <class T>
 struct MinOf {
-  Compute<T> least = std::numeric_limits<Compute<T>>::has_infinity
-                         ? std::numeric_limits<Compute<T>>::infinity()
-                         : std::numeric_limits<Compute<T>>::max();
+  Compute<T> least = std::numeric_limits<Compute<T>>::has_infinity ? std::numeric_limits<Compute<T>>::infinity()
+                                                                   : std::numeric_limits<Compute<T>>::max();
   void add(Compute<T> x) {
     if (x < least || x != x) least = x;
   }

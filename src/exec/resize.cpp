@@ -101,8 +101,7 @@ Expected<std::vector<ResizeAxis>> resize_axes(const KernelContext& context, cons
   return axes;
 }
 
-Expected<Tensor> nearest(const KernelContext& context, const ResizeMode& mode,
-                         const std::vector<ResizeAxis>& axes) {
+Expected<Tensor> nearest(const KernelContext& context, const ResizeMode& mode, const std::vector<ResizeAxis>& axes) {
   std::vector<AxisMap> maps;
   for (const ResizeAxis& axis : axes) {
     ATTN_OPT_CHECK(context.within_budget(axis.out, sizeof(int64_t)));
@@ -112,14 +111,13 @@ Expected<Tensor> nearest(const KernelContext& context, const ResizeMode& mode,
     }
     maps.push_back(std::move(map));
   }
-  ATTN_OPT_TRY(const Tensor fill,
-               Tensor::scalar<double>(mode.extrapolation_value).cast(context.input(0).type()));
+  ATTN_OPT_TRY(const Tensor fill, Tensor::scalar<double>(mode.extrapolation_value).cast(context.input(0).type()));
   return gathered(context, context.input(0), maps, fill);
 }
 
 /// X, of doubles, resized along axis AT.
-Expected<Tensor> interpolated(const KernelContext& context, const ResizeMode& mode, const Tensor& x,
-                              size_t at, const ResizeAxis& axis) {
+Expected<Tensor> interpolated(const KernelContext& context, const ResizeMode& mode, const Tensor& x, size_t at,
+                              const ResizeAxis& axis) {
   Dims dims = x.dims();
   dims[at] = axis.out;
   const int64_t inner = element_count(std::span(dims).subspan(at + 1));

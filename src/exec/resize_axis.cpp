@@ -16,8 +16,7 @@ bool is_one_of(const std::string& text, std::initializer_list<const char*> names
 }
 
 bool extrapolates(const ResizeMode& mode, const ResizeAxis& axis, double position) {
-  return mode.coordinates == "tf_crop_and_resize" &&
-         (position < 0 || position > static_cast<double>(axis.in - 1));
+  return mode.coordinates == "tf_crop_and_resize" && (position < 0 || position > static_cast<double>(axis.in - 1));
 }
 
 double weight(const ResizeMode& mode, double distance) {
@@ -31,10 +30,8 @@ Expected<ResizeMode> read_resize_mode(const KernelContext& context) {
   const bool simple = context.version < 11;
   ResizeMode mode;
   mode.interpolation = context.attribute_string("mode", "nearest");
-  mode.coordinates =
-      context.attribute_string("coordinate_transformation_mode", simple ? "asymmetric" : "half_pixel");
-  mode.nearest =
-      context.attribute_string("nearest_mode", simple ? kNearestBeforeOpset11 : "round_prefer_floor");
+  mode.coordinates = context.attribute_string("coordinate_transformation_mode", simple ? "asymmetric" : "half_pixel");
+  mode.nearest = context.attribute_string("nearest_mode", simple ? kNearestBeforeOpset11 : "round_prefer_floor");
   mode.cubic_coefficient = context.attribute_float("cubic_coeff_a", -0.75f);
   mode.exclude_outside = context.attribute_int("exclude_outside", 0) != 0;
   mode.antialias = context.attribute_int("antialias", 0) != 0;
@@ -46,9 +43,8 @@ Expected<ResizeMode> read_resize_mode(const KernelContext& context) {
   if (!simple && !is_one_of(mode.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})) {
     return context.invalid("nearest_mode is " + mode.nearest);
   }
-  if (!is_one_of(mode.coordinates,
-                 {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-                  "tf_crop_and_resize", "tf_half_pixel_for_nn"})) {
+  if (!is_one_of(mode.coordinates, {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+                                    "tf_crop_and_resize", "tf_half_pixel_for_nn"})) {
     return context.invalid("coordinate_transformation_mode is " + mode.coordinates);
   }
   return mode;
@@ -91,8 +87,7 @@ Taps taps_at(const ResizeMode& mode, const ResizeAxis& axis, int64_t output) {
   if (extrapolates(mode, axis, position)) return {};
   const double support = mode.interpolation == "cubic" ? 2 : 1;
   const double shrink = mode.antialias ? std::min(axis.scale, 1.0) : 1.0;
-  const double lowest =
-      -static_cast<double>(axis.in) - 4 * support / shrink;  // all of them are the first element
+  const double lowest = -static_cast<double>(axis.in) - 4 * support / shrink;  // all of them are the first element
   const double centre = std::clamp(position, lowest, static_cast<double>(axis.in) - lowest);
   Taps taps;
   taps.first = static_cast<int64_t>(std::floor(centre - support / shrink)) + 1;
@@ -100,8 +95,7 @@ Taps taps_at(const ResizeMode& mode, const ResizeAxis& axis, int64_t output) {
   double sum = 0;
   for (int64_t i = taps.first; i <= last; ++i) {
     const bool outside = i < 0 || i >= axis.in;
-    const double w =
-        mode.exclude_outside && outside ? 0 : weight(mode, (static_cast<double>(i) - centre) * shrink);
+    const double w = mode.exclude_outside && outside ? 0 : weight(mode, (static_cast<double>(i) - centre) * shrink);
     taps.weights.push_back(w);
     sum += w;
   }

@@ -7,9 +7,7 @@
 namespace attn_opt {
 namespace {
 
-bool is_control_flow(const std::string& op_type) {
-  return op_type == "If" || op_type == "Loop" || op_type == "Scan";
-}
+bool is_control_flow(const std::string& op_type) { return op_type == "If" || op_type == "Loop" || op_type == "Scan"; }
 
 bool prefers_body(const onnx::OpSchema& schema, int opset, SchemaBodies bodies) {
   const auto is_in_time = [&](int version) { return version <= opset; };
@@ -20,8 +18,8 @@ bool prefers_body(const onnx::OpSchema& schema, int opset, SchemaBodies bodies) 
   return bodies == SchemaBodies::kAlways || (bodies == SchemaBodies::kAttention && schema.Name() == "Attention");
 }
 
-ResolvedOp look_up(const std::string& name, const std::string& op_type, const std::string& domain,
-                   int opset, SchemaBodies bodies) {
+ResolvedOp look_up(const std::string& name, const std::string& op_type, const std::string& domain, int opset,
+                   SchemaBodies bodies) {
   ResolvedOp op;
   op.schema = find_schema(op_type, opset, domain);
   op.version = op.schema != nullptr ? op.schema->since_version() : opset;
@@ -38,8 +36,7 @@ ResolvedOp look_up(const std::string& name, const std::string& op_type, const st
   if (domain.empty() && is_control_flow(op_type)) {
     op.implementation = Implementation::kControlFlow;
     op.variadic = false;
-  } else if (!prefers_body(*op.schema, opset, bodies) &&
-             (op.kernel = kernel_registry().find(name, op.version)) != nullptr) {
+  } else if (!prefers_body(*op.schema, opset, bodies) && (op.kernel = kernel_registry().find(name, op.version)) != nullptr) {
     op.implementation = Implementation::kKernel;
   } else if (op.schema->HasFunction() || op.schema->HasContextDependentFunction()) {
     op.implementation = Implementation::kSchemaFunction;

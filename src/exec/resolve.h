@@ -12,9 +12,8 @@ enum class Implementation { kNone, kKernel, kControlFlow, kLocalFunction, kSchem
 
 struct ResolvedOp {
   Implementation implementation = Implementation::kNone;
-  const onnx::OpSchema* schema =
-      nullptr;      ///< null for a local function and in domains that ONNX does not know
-  int version = 0;  ///< since_version of the schema; without one the domain's version
+  const onnx::OpSchema* schema = nullptr;         ///< null for a local function and in domains that ONNX does not know
+  int version = 0;                                ///< since_version of the schema; without one the domain's version
   const onnx::FunctionProto* function = nullptr;  ///< of a local function
   Kernel kernel = nullptr;
   bool variadic = false;    ///< the last input may be repeated, and none of them omitted

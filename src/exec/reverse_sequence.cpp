@@ -17,16 +17,13 @@ Outputs reverse_sequence(const KernelContext& context) {
   ATTN_OPT_TRY(const auto lengths, context.integers(context.input(1)));
   const auto in_range = [&](int64_t length) { return length >= 0 && length <= steps; };
   if (static_cast<int64_t>(lengths.size()) != batch || !std::ranges::all_of(lengths, in_range)) {
-    return context.invalid("sequence_lens are not a length of up to " + std::to_string(steps) +
-                           " for each sequence");
+    return context.invalid("sequence_lens are not a length of up to " + std::to_string(steps) + " for each sequence");
   }
   ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), x.dims()));
   if (out.size() == 0) return single(std::move(out));
   const int64_t inner = x.size() / steps / batch;
   return single(dispatch_cells(context, x.type(), [&]<class T>() -> Expected<Tensor> {
-    const auto row = [&](int64_t t, int64_t b) {
-      return (time_first ? t * batch + b : b * steps + t) * inner;
-    };
+    const auto row = [&](int64_t t, int64_t b) { return (time_first ? t * batch + b : b * steps + t) * inner; };
     const T* from = cells<T>(x);
     T* to = mutable_cells<T>(out);
     for (int64_t b = 0; b < batch; ++b) {
@@ -41,8 +38,6 @@ Outputs reverse_sequence(const KernelContext& context) {
 
 }  // namespace
 
-void register_reverse_sequence(KernelRegistry& registry) {
-  registry.add("ReverseSequence", 10, 28, reverse_sequence);
-}
+void register_reverse_sequence(KernelRegistry& registry) { registry.add("ReverseSequence", 10, 28, reverse_sequence); }
 
 }  // namespace attn_opt

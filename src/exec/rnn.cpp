@@ -68,8 +68,7 @@ class GruCell {
         const size_t at = static_cast<size_t>(b * hidden_ + i);
         const double linear = static_cast<double>(candidates_[at]) * (linear_before_reset_ ? resets_[at] : 1);
         const double candidate = g_(static_cast<double>(gates[2 * hidden_ + i]) + linear);
-        states[at] =
-            static_cast<T>((1 - updates_[at]) * candidate + updates_[at] * static_cast<double>(states[at]));
+        states[at] = static_cast<T>((1 - updates_[at]) * candidate + updates_[at] * static_cast<double>(states[at]));
       }
     }
   }
@@ -94,8 +93,7 @@ Outputs gru(const KernelContext& context) {
   ATTN_OPT_TRY(const Recurrence r, read_recurrence(context, {3, {"sigmoid", "tanh"}}));
   const bool linear_before_reset = context.attribute_int("linear_before_reset", 0) != 0;
   return dispatch(context, r.x.type(), RecurrentTypes{}, [&]<class T>() -> Outputs {
-    return run_recurrence<T>(
-        context, r, [&](int64_t direction) { return GruCell<T>(r, direction, linear_before_reset); });
+    return run_recurrence<T>(context, r, [&](int64_t direction) { return GruCell<T>(r, direction, linear_before_reset); });
   });
 }
 

@@ -18,10 +18,9 @@ Expected<RoiPooling> read_roi_pooling(const KernelContext& context, Dims bins, i
 /// Calls pool(roi, image, to) for each region, which is ROI, of IMAGE, number image_of(r, roi); it writes the
 /// bins of all channels to TO.
 template <class ImageOf, class Pool>
-Outputs pool_regions(const KernelContext& context, const RoiPooling& pooling, ImageOf&& image_of,
-                     Pool&& pool) {
-  ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::DOUBLE, {pooling.regions, pooling.channels,
-                                                                        pooling.bins[0], pooling.bins[1]}));
+Outputs pool_regions(const KernelContext& context, const RoiPooling& pooling, ImageOf&& image_of, Pool&& pool) {
+  ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::DOUBLE,
+                                            {pooling.regions, pooling.channels, pooling.bins[0], pooling.bins[1]}));
   const int64_t images = pooling.images.dims()[0];
   const int64_t image_size = pooling.channels * element_count(pooling.extents);
   const int64_t columns = pooling.rois.dims()[1];
@@ -30,8 +29,7 @@ Outputs pool_regions(const KernelContext& context, const RoiPooling& pooling, Im
     const double* roi = pooling.rois.data<double>().data() + r * columns;
     const int64_t image = image_of(r, roi);
     if (image < 0 || image >= images) {
-      return context.invalid("region " + std::to_string(r) + " is of image " + std::to_string(image) +
-                             ", which there is not");
+      return context.invalid("region " + std::to_string(r) + " is of image " + std::to_string(image) + ", which there is not");
     }
     ATTN_OPT_CHECK(pool(roi, pooling.images.data<double>().data() + image * image_size, to));
     to += out.size() / pooling.regions;

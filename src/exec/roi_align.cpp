@@ -21,8 +21,8 @@ Expected<AlignMode> read_align_mode(const KernelContext& context) {
   const std::string mode = context.attribute_string("mode", "avg");
   if (mode != "avg" && mode != "max") return context.invalid("mode is " + mode);
   align.takes_largest = mode == "max";
-  const std::string coordinates = context.attribute_string(
-      "coordinate_transformation_mode", context.version < 16 ? "output_half_pixel" : "half_pixel");
+  const std::string coordinates =
+      context.attribute_string("coordinate_transformation_mode", context.version < 16 ? "output_half_pixel" : "half_pixel");
   if (coordinates == "output_half_pixel") {
     align.half_pixel = false;
   } else if (coordinates != "half_pixel") {
@@ -58,8 +58,8 @@ struct AxisSamples {
 };
 
 /// Of a region from START to END, in the image's coordinates.
-Expected<AxisSamples> axis_samples(const KernelContext& context, const AlignMode& mode, double start,
-                                   double end, int64_t bins, int64_t extent) {
+Expected<AxisSamples> axis_samples(const KernelContext& context, const AlignMode& mode, double start, double end, int64_t bins,
+                                   int64_t extent) {
   double length = end - start;
   if (!mode.half_pixel) length = std::max(length, 1.0);
   const double bin_length = length / static_cast<double>(bins);
@@ -108,8 +108,7 @@ std::vector<BinWeights> bin_weights(const AxisSamples& axis, int64_t bins) {
   return all;
 }
 
-double weighted_average(const double* channel, int64_t width, const BinWeights& y, const BinWeights& x,
-                        double count) {
+double weighted_average(const double* channel, int64_t width, const BinWeights& y, const BinWeights& x, double count) {
   double sum = 0;
   for (size_t i = 0; i < y.weights.size(); ++i) {
     const double* row = channel + (y.first + static_cast<int64_t>(i)) * width + x.first;
@@ -121,28 +120,25 @@ double weighted_average(const double* channel, int64_t width, const BinWeights& 
 }
 
 /// The largest weighted neighbour of all samples, which ONNX's test data ask for; not the largest sample.
-double largest_neighbour(const double* channel, int64_t width, std::span<const Sample> ys,
-                         std::span<const Sample> xs) {
+double largest_neighbour(const double* channel, int64_t width, std::span<const Sample> ys, std::span<const Sample> xs) {
   double largest = ys.empty() || xs.empty() ? 0 : -std::numeric_limits<double>::infinity();
   for (const Sample& y : ys) {
     const double* low = channel + y.low * width;
     const double* high = channel + y.high * width;
     for (const Sample& x : xs) {
-      largest = std::max(
-          {largest, y.low_weight * x.low_weight * low[x.low], y.low_weight * x.high_weight * low[x.high],
-           y.high_weight * x.low_weight * high[x.low], y.high_weight * x.high_weight * high[x.high]});
+      largest = std::max({largest, y.low_weight * x.low_weight * low[x.low], y.low_weight * x.high_weight * low[x.high],
+                          y.high_weight * x.low_weight * high[x.low], y.high_weight * x.high_weight * high[x.high]});
     }
   }
   return largest;
 }
 
 /// Writes the bins of one region for all channels from IMAGE to TO.
-Status pool_region(const KernelContext& context, const AlignMode& mode, const RoiPooling& pooling,
-                   const double* roi, const double* image, double* to) {
+Status pool_region(const KernelContext& context, const AlignMode& mode, const RoiPooling& pooling, const double* roi,
+                   const double* image, double* to) {
   const auto samples_of = [&](size_t axis) {
     const auto coordinate = [&](size_t i) { return roi[i] * pooling.scale - (mode.half_pixel ? 0.5 : 0); };
-    return axis_samples(context, mode, coordinate(1 - axis), coordinate(3 - axis), pooling.bins[axis],
-                        pooling.extents[axis]);
+    return axis_samples(context, mode, coordinate(1 - axis), coordinate(3 - axis), pooling.bins[axis], pooling.extents[axis]);
   };
   ATTN_OPT_TRY(const AxisSamples ys, samples_of(0));
   ATTN_OPT_TRY(const AxisSamples xs, samples_of(1));
@@ -172,9 +168,7 @@ Outputs roi_align(const KernelContext& context) {
   }
   return pool_regions(
       context, pooling, [&](int64_t r, const double*) { return images[static_cast<size_t>(r)]; },
-      [&](const double* roi, const double* image, double* to) {
-        return pool_region(context, mode, pooling, roi, image, to);
-      });
+      [&](const double* roi, const double* image, double* to) { return pool_region(context, mode, pooling, roi, image, to); });
 }
 
 }  // namespace

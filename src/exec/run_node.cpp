@@ -26,8 +26,7 @@ bool all_run(const Nodes& nodes, const Opsets& opsets, int depth) {
 }
 
 /// A body built for float inputs of unknown shape stands for those of all types.
-bool schema_body_runs(const onnx::NodeProto& node, const onnx::OpSchema& schema, const Opsets& opsets,
-                      int depth) {
+bool schema_body_runs(const onnx::NodeProto& node, const onnx::OpSchema& schema, const Opsets& opsets, int depth) {
   std::vector<onnx::TypeProto> types(static_cast<size_t>(node.input_size()));
   for (int i = 0; i < node.input_size(); ++i) {
     if (!node.input(i).empty()) {
@@ -71,14 +70,13 @@ bool draws(const onnx::NodeProto& node) {
 
 }  // namespace
 
-Expected<std::vector<Tensor>> run_node(const onnx::NodeProto& node, std::span<const Tensor> inputs,
-                                       const Opsets& opsets, const ExecutorOptions& options) {
+Expected<std::vector<Tensor>> run_node(const onnx::NodeProto& node, std::span<const Tensor> inputs, const Opsets& opsets,
+                                       const ExecutorOptions& options) {
   thread_local std::map<SchemaBodies, FunctionCache> caches;
   FunctionCache& functions = caches.try_emplace(options.schema_bodies, options.schema_bodies).first->second;
   static ThreadPool one_thread(1);
   const ResolvedOp& op = resolve(node, opsets, options.schema_bodies);
-  if (op.implementation == Implementation::kNone || op.implementation == Implementation::kControlFlow ||
-      has_body(node)) {
+  if (op.implementation == Implementation::kNone || op.implementation == Implementation::kControlFlow || has_body(node)) {
     return unsupported_op(node, opsets);
   }
   Run run{options, inline_tensors(), functions, one_thread};

@@ -14,8 +14,7 @@ constexpr int kDeepestCalls = 64;
 Status check_inputs(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs) {
   if (op.schema == nullptr) return {};
   const auto missing = [&](size_t i) {
-    return fail(ErrorCode::kInvalidInput, describe(node),
-                node.op_type() + ": input " + std::to_string(i) + " is missing");
+    return fail(ErrorCode::kInvalidInput, describe(node), node.op_type() + ": input " + std::to_string(i) + " is missing");
   };
   if (static_cast<int>(inputs.size()) < op.schema->min_input()) return missing(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -36,8 +35,7 @@ bool casts_to_floating(const onnx::NodeProto& node) {
   return false;
 }
 
-Outputs run_kernel(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs,
-                   Run& run) {
+Outputs run_kernel(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs, Run& run) {
   if (run.options.compute_f64 && casts_to_floating(node)) {
     return single(inputs[0].cast(onnx::TensorProto::DOUBLE));
   }
@@ -51,8 +49,8 @@ Outputs run_kernel(const onnx::NodeProto& node, const ResolvedOp& op, std::span<
   }
 }
 
-Outputs run_function(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs,
-                     const Opsets& opsets, Run& run) {
+Outputs run_function(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs, const Opsets& opsets,
+                     Run& run) {
   if (run.depth >= kDeepestCalls) {
     return fail(ErrorCode::kLimit, describe(node), "functions call each other too deep");
   }
@@ -95,8 +93,7 @@ class Frame {
     Tensor tensor;
     if (const auto* initializer = plan_.initializers[static_cast<size_t>(slot)]; initializer != nullptr) {
       ATTN_OPT_TRY(tensor, to_tensor(*initializer, run_.tensors));
-    } else if (const auto sparse = plan_.sparse_initializers.find(slot);
-               sparse != plan_.sparse_initializers.end()) {
+    } else if (const auto sparse = plan_.sparse_initializers.find(slot); sparse != plan_.sparse_initializers.end()) {
       ATTN_OPT_TRY(tensor, to_dense(*sparse->second, run_.tensors, budget_of(run_)));
     } else {
       return {};
@@ -121,8 +118,7 @@ class Frame {
     if (!run_.options.on_node) return run_on(step, inputs);
     const auto start = std::chrono::steady_clock::now();
     auto outputs = run_on(step, inputs);
-    const std::span<const Tensor> made =
-        outputs ? std::span<const Tensor>(*outputs) : std::span<const Tensor>();
+    const std::span<const Tensor> made = outputs ? std::span<const Tensor>(*outputs) : std::span<const Tensor>();
     run_.options.on_node({*step.node, inputs, made, start, std::chrono::steady_clock::now(), run_.depth});
     return outputs;
   }
@@ -173,8 +169,8 @@ class Frame {
 
 }  // namespace
 
-KernelContext kernel_context(const onnx::NodeProto& node, const ResolvedOp& op,
-                             std::span<const Tensor> inputs, const Run& run) {
+KernelContext kernel_context(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs,
+                             const Run& run) {
   return {node, inputs, op.version, run.tensors, budget_of(run), run.threads, run.place, run.options.compute_f64};
 }
 
@@ -193,8 +189,8 @@ Status within_deadline(const ExecutorOptions& options) {
   return fail(ErrorCode::kLimit, "", "the time limit has passed");
 }
 
-Outputs run_op(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs,
-               const Opsets& opsets, Run& run) {
+Outputs run_op(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs, const Opsets& opsets,
+               Run& run) {
   ATTN_OPT_CHECK(check_inputs(node, op, inputs));
   auto outputs = op.implementation == Implementation::kKernel ? run_kernel(node, op, inputs, run)
                                                               : run_function(node, op, inputs, opsets, run);

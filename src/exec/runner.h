@@ -22,16 +22,14 @@ struct Run {
 Outputs run_plan(const Plan& plan, std::vector<Tensor> inputs, std::span<const Tensor> outer, Run& run);
 
 /// Runs a kernel or a function.
-Outputs run_op(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs,
-               const Opsets& opsets, Run& run);
+Outputs run_op(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs, const Opsets& opsets,
+               Run& run);
 
 /// Runs If, Loop or Scan; OUTER as for run_plan.
-Outputs run_control_flow(const Step& step, std::span<const Tensor> inputs, std::span<const Tensor> outer,
-                         Run& run);
+Outputs run_control_flow(const Step& step, std::span<const Tensor> inputs, std::span<const Tensor> outer, Run& run);
 
 /// What a kernel that runs NODE as OP, of a schema, sees.
-KernelContext kernel_context(const onnx::NodeProto& node, const ResolvedOp& op,
-                             std::span<const Tensor> inputs, const Run& run);
+KernelContext kernel_context(const onnx::NodeProto& node, const ResolvedOp& op, std::span<const Tensor> inputs, const Run& run);
 
 /// Floating tensors in double, where options ask for it.
 Expected<Tensor> widened(Tensor tensor, const ExecutorOptions& options);

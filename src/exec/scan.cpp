@@ -12,8 +12,7 @@ struct ScanSide {
   std::vector<int64_t> reversed;
 };
 
-Expected<ScanSide> scan_side(const KernelContext& context, const char* axes, const char* directions,
-                             size_t count) {
+Expected<ScanSide> scan_side(const KernelContext& context, const char* axes, const char* directions, size_t count) {
   ScanSide side{context.attribute_ints(axes), context.attribute_ints(directions)};
   if (side.axes.empty()) side.axes.assign(count, 0);
   if (side.reversed.empty()) side.reversed.assign(count, 0);
@@ -54,18 +53,16 @@ struct ScanNode {
   const Plan* plan = nullptr;
   const onnx::GraphProto* body = nullptr;
   std::span<const Tensor> states{}, scanned{};  ///< the node's inputs
-  std::vector<Stack> stacks{};              ///< the body's outputs behind its states
+  std::vector<Stack> stacks{};                  ///< the body's outputs behind its states
 };
 
 /// INPUTS: initial states and scanned inputs.
-Expected<ScanNode> read_scan(const Step& step, std::span<const Tensor> inputs, std::span<const Tensor> outer,
-                             Run& run) {
+Expected<ScanNode> read_scan(const Step& step, std::span<const Tensor> inputs, std::span<const Tensor> outer, Run& run) {
   ScanNode scan{step, kernel_context(*step.node, step.op, inputs, run), outer, run};
   scan.body = find_body(step, "body", &scan.plan);
   const int64_t count = scan.context.attribute_int("num_scan_inputs", 0);
   if (scan.body == nullptr || count < 1 || count > static_cast<int64_t>(inputs.size()) ||
-      scan.plan->inputs.size() != inputs.size() ||
-      scan.plan->outputs.size() + static_cast<size_t>(count) < inputs.size()) {
+      scan.plan->inputs.size() != inputs.size() || scan.plan->outputs.size() + static_cast<size_t>(count) < inputs.size()) {
     return scan.context.invalid("the body does not fit the node");
   }
   const size_t carried = inputs.size() - static_cast<size_t>(count);
@@ -77,8 +74,8 @@ Expected<ScanNode> read_scan(const Step& step, std::span<const Tensor> inputs, s
 
 /// Runs the body for the first STEPS elements of SCANNED along the axes of SIDE, from iteration FIRST on;
 /// moves STATES on and adds to the stacks.
-Status run_steps(ScanNode& scan, std::vector<Tensor>& states, std::span<const Tensor> scanned,
-                 const ScanSide& side, int64_t steps, int64_t first) {
+Status run_steps(ScanNode& scan, std::vector<Tensor>& states, std::span<const Tensor> scanned, const ScanSide& side,
+                 int64_t steps, int64_t first) {
   const auto carried = static_cast<int64_t>(states.size());
   for (int64_t i = 0; i < steps; ++i) {
     std::vector<Tensor> arguments = std::move(states);
@@ -87,8 +84,7 @@ Status run_steps(ScanNode& scan, std::vector<Tensor>& states, std::span<const Te
       ATTN_OPT_TRY(Tensor element, element_along(scan.context, scanned[k], side.axes[k], at));
       arguments.push_back(std::move(element));
     }
-    ATTN_OPT_TRY(auto results,
-                 run_iteration(*scan.plan, first + i, std::move(arguments), scan.outer, scan.run));
+    ATTN_OPT_TRY(auto results, run_iteration(*scan.plan, first + i, std::move(arguments), scan.outer, scan.run));
     const auto produced = results.begin() + carried;
     for (size_t k = 0; k < scan.stacks.size(); ++k) {
       ATTN_OPT_CHECK(scan.stacks[k].push(scan.context, std::move(produced[static_cast<int64_t>(k)])));
@@ -98,16 +94,12 @@ Status run_steps(ScanNode& scan, std::vector<Tensor>& states, std::span<const Te
   return {};
 }
 
-const onnx::ValueInfoProto& declared_output(const ScanNode& scan, size_t i) {
-  return scan.body->output(static_cast<int>(i));
-}
+const onnx::ValueInfoProto& declared_output(const ScanNode& scan, size_t i) { return scan.body->output(static_cast<int>(i)); }
 
 Outputs scan_along_axes(ScanNode& scan) {
   const KernelContext& context = scan.context;
-  ATTN_OPT_TRY(ScanSide in,
-               scan_side(context, "scan_input_axes", "scan_input_directions", scan.scanned.size()));
-  ATTN_OPT_TRY(const ScanSide out,
-               scan_side(context, "scan_output_axes", "scan_output_directions", scan.stacks.size()));
+  ATTN_OPT_TRY(ScanSide in, scan_side(context, "scan_input_axes", "scan_input_directions", scan.scanned.size()));
+  ATTN_OPT_TRY(const ScanSide out, scan_side(context, "scan_output_axes", "scan_output_directions", scan.stacks.size()));
   ATTN_OPT_TRY(const int64_t extent, scan_extent(context, scan.scanned, in));
   std::vector<Tensor> results(scan.states.begin(), scan.states.end());
   ATTN_OPT_CHECK(run_steps(scan, results, scan.scanned, in, extent, 0));
@@ -151,8 +143,7 @@ Expected<Batch> read_batch(const ScanNode& scan, const Tensor& lengths) {
   return batch;
 }
 
-Expected<std::vector<Tensor>> elements_of_batch(const KernelContext& context, std::span<const Tensor> tensors,
-                                                int64_t at) {
+Expected<std::vector<Tensor>> elements_of_batch(const KernelContext& context, std::span<const Tensor> tensors, int64_t at) {
   std::vector<Tensor> elements;
   for (const Tensor& tensor : tensors) {
     ATTN_OPT_TRY(Tensor element, element_along(context, tensor, 0, at));
@@ -180,8 +171,7 @@ Outputs scan_batch(ScanNode& scan, const Tensor& lengths) {
     results.push_back(std::move(joined));
   }
   for (size_t k = 0; k < scan.stacks.size(); ++k) {
-    ATTN_OPT_TRY(const Tensor joined,
-                 scan.stacks[k].join(context, declared_output(scan, states.size() + k), 0, false));
+    ATTN_OPT_TRY(const Tensor joined, scan.stacks[k].join(context, declared_output(scan, states.size() + k), 0, false));
     Dims dims = joined.dims();
     if (dims[0] != batch.size * batch.longest) return context.invalid("a scan output's shape is not known");
     dims[0] = batch.longest;

@@ -103,8 +103,7 @@ Outputs tensor_scatter(const KernelContext& context) {
     fits = i == at ? updates.dims()[i] <= cache.dims()[i] : updates.dims()[i] == cache.dims()[i];
   }
   if (!fits) {
-    return context.invalid("updates of shape " + print_dims(updates.dims()) + " do not fit " +
-                           print_dims(cache.dims()));
+    return context.invalid("updates of shape " + print_dims(updates.dims()) + " do not fit " + print_dims(cache.dims()));
   }
   const int64_t batches = cache.dims()[0];
   std::vector<int64_t> starts(static_cast<size_t>(batches), 0);

@@ -14,8 +14,7 @@ Outputs non_zero(const KernelContext& context) {
   const Dims strides = strides_of(dims);
   const auto flags = set.data<bool>();
   const int64_t count = std::ranges::count(flags, true);
-  ATTN_OPT_TRY(Tensor out,
-               context.allocate(onnx::TensorProto::INT64, {static_cast<int64_t>(dims.size()), count}));
+  ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::INT64, {static_cast<int64_t>(dims.size()), count}));
   const auto to = out.mutable_data<int64_t>();
   size_t found = 0;
   for (size_t i = 0; i < flags.size(); ++i) {
@@ -100,8 +99,7 @@ Outputs unique(const KernelContext& context) {
     std::iota(ordered.begin(), ordered.end(), 0);
     std::ranges::stable_sort(ordered, [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
     const bool sorted = context.attribute_int("sorted", 1) != 0;
-    const DistinctSlices distinct =
-        distinct_slices(ordered, sorted, [&](int64_t a, int64_t b) { return compare(a, b) == 0; });
+    const DistinctSlices distinct = distinct_slices(ordered, sorted, [&](int64_t a, int64_t b) { return compare(a, b) == 0; });
     ATTN_OPT_TRY(Tensor values, slices_at(context, x, axis, distinct.first));
     std::vector<Tensor> outputs{std::move(values)};
     for (const auto* list : {&distinct.first, &distinct.kind, &distinct.counts}) {

@@ -19,18 +19,14 @@ Outputs shape(const KernelContext& context) {
   };
   const int64_t start = bound("start", 0);
   const int64_t end = std::max(start, bound("end", rank));
-  return std::vector<Tensor>{
-      Tensor::of<int64_t>({end - start}, Dims(dims.begin() + start, dims.begin() + end))};
+  return std::vector<Tensor>{Tensor::of<int64_t>({end - start}, Dims(dims.begin() + start, dims.begin() + end))};
 }
 
-Outputs size(const KernelContext& context) {
-  return std::vector<Tensor>{Tensor::scalar<int64_t>(context.input(0).size())};
-}
+Outputs size(const KernelContext& context) { return std::vector<Tensor>{Tensor::scalar<int64_t>(context.input(0).size())}; }
 
 Expected<Tensor> with_dims(const KernelContext& context, Dims dims) {
   if (element_count(dims) != context.input(0).size()) {
-    return context.invalid("shape " + print_dims(context.input(0).dims()) + " cannot become " +
-                           print_dims(dims));
+    return context.invalid("shape " + print_dims(context.input(0).dims()) + " cannot become " + print_dims(dims));
   }
   return context.input(0).reshaped(std::move(dims));
 }
@@ -138,9 +134,7 @@ Outputs tile(const KernelContext& context) {
     const T* from = cells<T>(x);
     T* to = mutable_cells<T>(out);
     if (out.size() != 0) {
-      StridedLoop<1>(walked, {strides}).elements([&](const std::array<int64_t, 1>& at) {
-        *to++ = from[at[0]];
-      });
+      StridedLoop<1>(walked, {strides}).elements([&](const std::array<int64_t, 1>& at) { *to++ = from[at[0]]; });
     }
     return std::move(out);
   }));

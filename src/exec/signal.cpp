@@ -38,8 +38,7 @@ Expected<Frames> read_frames(const KernelContext& context, int64_t signal_length
 Expected<Tensor> framed(const KernelContext& context, const Tensor& signal, const Frames& frames) {
   const Dims& dims = signal.dims();
   ATTN_OPT_TRY(const Tensor values, signal.cast(onnx::TensorProto::DOUBLE));
-  ATTN_OPT_TRY(Tensor out,
-               context.allocate(onnx::TensorProto::DOUBLE, {dims[0], frames.count, frames.length, dims[2]}));
+  ATTN_OPT_TRY(Tensor out, context.allocate(onnx::TensorProto::DOUBLE, {dims[0], frames.count, frames.length, dims[2]}));
   double* to = out.mutable_data<double>().data();
   for (int64_t frame = 0; frame < dims[0] * frames.count; ++frame) {
     const int64_t start = frame / frames.count * dims[1] + frame % frames.count * frames.step;
@@ -94,8 +93,7 @@ Expected<MelBands> read_bands(const KernelContext& context) {
   const double step = (mel_of(upper[0]) - low) / static_cast<double>(bands.bins + 2);
   for (int64_t i = 0; i < bands.bins + 2; ++i) {
     const double hertz = hertz_of(low + static_cast<double>(i) * step);
-    const double row =
-        std::floor((static_cast<double>(dft_length) + 1) * hertz / static_cast<double>(sample_rate));
+    const double row = std::floor((static_cast<double>(dft_length) + 1) * hertz / static_cast<double>(sample_rate));
     const bool follows = bands.edges.empty() || row >= static_cast<double>(bands.edges.back());
     if (!(row >= 0 && row < static_cast<double>(bands.rows) && follows)) {
       return context.invalid("the edges in hertz do not lie in the spectrogram");
@@ -111,12 +109,9 @@ Outputs mel_weight_matrix(const KernelContext& context) {
   const auto weights = out.mutable_data<double>();
   const auto part = [](int64_t a, int64_t b) { return static_cast<double>(a) / static_cast<double>(b); };
   for (int64_t bin = 0; bin < bands.bins; ++bin) {
-    const auto [begin, peak, end] =
-        std::array{bands.edges[static_cast<size_t>(bin)], bands.edges[static_cast<size_t>(bin) + 1],
-                   bands.edges[static_cast<size_t>(bin) + 2]};
-    const auto weight = [&](int64_t row) -> double& {
-      return weights[static_cast<size_t>(row * bands.bins + bin)];
-    };
+    const auto [begin, peak, end] = std::array{bands.edges[static_cast<size_t>(bin)], bands.edges[static_cast<size_t>(bin) + 1],
+                                               bands.edges[static_cast<size_t>(bin) + 2]};
+    const auto weight = [&](int64_t row) -> double& { return weights[static_cast<size_t>(row * bands.bins + bin)]; };
     for (int64_t row = begin; row < peak; ++row) weight(row) = part(row - begin, peak - begin);
     weight(peak) = 1;
     for (int64_t row = peak + 1; row < end; ++row) weight(row) = part(end - row, end - peak);

@@ -46,11 +46,9 @@ Expected<Tensor> to_dense(const onnx::SparseTensorProto& sparse, const TensorSto
   }
   const bool is_string = values.type() == onnx::TensorProto::STRING;
   const size_t size = is_string ? sizeof(std::string) : element_size(values.type());
-  if (size == 0)
-    return fail(ErrorCode::kUnsupported, sparse.values().name(), "sparse tensor: unsupported type");
+  if (size == 0) return fail(ErrorCode::kUnsupported, sparse.values().name(), "sparse tensor: unsupported type");
   if (static_cast<size_t>(count) > budget / size) {
-    return fail(ErrorCode::kLimit, sparse.values().name(),
-                "sparse tensor: made dense it passes the memory limit");
+    return fail(ErrorCode::kLimit, sparse.values().name(), "sparse tensor: made dense it passes the memory limit");
   }
   ATTN_OPT_TRY(const auto places, places_of(indices, dims, values.size()));
   Tensor dense(values.type(), dims);

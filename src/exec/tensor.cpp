@@ -52,8 +52,8 @@ size_t element_size(DataType type) {
 }
 
 bool is_floating(DataType type) {
-  return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::DOUBLE ||
-         type == onnx::TensorProto::FLOAT16 || type == onnx::TensorProto::BFLOAT16;
+  return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::DOUBLE || type == onnx::TensorProto::FLOAT16 ||
+         type == onnx::TensorProto::BFLOAT16;
 }
 
 std::string type_name(DataType type) {
@@ -62,9 +62,8 @@ std::string type_name(DataType type) {
     case onnx::TensorProto::DOUBLE: return "float64";
     default: break;
   }
-  std::string name = onnx::TensorProto_DataType_IsValid(type)
-                         ? onnx::TensorProto_DataType_Name(type)
-                         : "type " + std::to_string(static_cast<int>(type));
+  std::string name = onnx::TensorProto_DataType_IsValid(type) ? onnx::TensorProto_DataType_Name(type)
+                                                              : "type " + std::to_string(static_cast<int>(type));
   for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   return name;
 }
@@ -88,8 +87,7 @@ Tensor Tensor::view(DataType type, Dims dims, std::span<const std::byte> bytes) 
   tensor.dims_ = std::move(dims);
   tensor.size_ = element_count(tensor.dims_);
   // No owner: who reads through a const Tensor never writes, and a kernel writes only into tensors it made.
-  tensor.buffer_ =
-      std::shared_ptr<std::byte[]>(std::shared_ptr<std::byte[]>(), const_cast<std::byte*>(bytes.data()));
+  tensor.buffer_ = std::shared_ptr<std::byte[]>(std::shared_ptr<std::byte[]>(), const_cast<std::byte*>(bytes.data()));
   return tensor;
 }
 

@@ -101,9 +101,7 @@ Expected<Tensor> cast_to(const Tensor& from) {
     }
     return true;
   };
-  const bool known = [&]<class... Ts>(TypeList<Ts...>) {
-    return (fill.template operator()<Ts>() || ...);
-  }(FixedSizeTypes{});
+  const bool known = [&]<class... Ts>(TypeList<Ts...>) { return (fill.template operator()<Ts>() || ...); }(FixedSizeTypes{});
   if (!known) return fail(ErrorCode::kUnsupported, "", "Cast from " + type_name(from.type()));
   return to;
 }

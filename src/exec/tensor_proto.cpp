@@ -15,9 +15,9 @@ static_assert(std::endian::native == std::endian::little, "tensor bytes are litt
 template <class To, class Field>
 Expected<Tensor> from_field(const onnx::TensorProto& proto, Dims dims, const Field& field) {
   if (static_cast<int64_t>(field.size()) != element_count(dims)) {
-    return fail(ErrorCode::kInvalidInput, proto.name(),
-                "tensor holds " + std::to_string(field.size()) + " values, its dims ask for " +
-                    std::to_string(element_count(dims)));
+    return fail(
+        ErrorCode::kInvalidInput, proto.name(),
+        "tensor holds " + std::to_string(field.size()) + " values, its dims ask for " + std::to_string(element_count(dims)));
   }
   Tensor tensor(data_type_of<To>(), std::move(dims));
   auto data = tensor.mutable_data<To>();

@@ -32,13 +32,12 @@ Outputs concat_strings(const KernelContext& context) {
   double bytes = 0;
   for (const Tensor* part : {&a, &b}) {
     for (const std::string& text : part->data<std::string>()) {
-      bytes += static_cast<double>(text.size()) * static_cast<double>(out.size()) /
-               static_cast<double>(part->size());
+      bytes += static_cast<double>(text.size()) * static_cast<double>(out.size()) / static_cast<double>(part->size());
     }
   }
   ATTN_OPT_CHECK(context.within_budget(static_cast<int64_t>(std::min(bytes, 0x1p62)), 1));
-  broadcast_apply<std::string, std::string, std::string>(
-      a, b, out, [](const std::string& x, const std::string& y) { return x + y; });
+  broadcast_apply<std::string, std::string, std::string>(a, b, out,
+                                                         [](const std::string& x, const std::string& y) { return x + y; });
   return single(std::move(out));
 }
 

@@ -24,8 +24,8 @@ Expected<Wide<kStates>> read_variable(const KernelContext& context, size_t varia
     const Tensor& one = context.input(2 + kind * variables + variable);
     ATTN_OPT_CHECK(context.same_type(x, one));
     if (one.dims() != x.dims()) {
-      return context.invalid("variable of shape " + print_dims(x.dims()) +
-                             " with a gradient or state of shape " + print_dims(one.dims()));
+      return context.invalid("variable of shape " + print_dims(x.dims()) + " with a gradient or state of shape " +
+                             print_dims(one.dims()));
     }
     ATTN_OPT_CHECK(context.within_budget(one.size(), 2 * wide.size() * sizeof(double)));
     ATTN_OPT_TRY(wide[kind], one.cast(onnx::TensorProto::DOUBLE));
@@ -52,8 +52,7 @@ Outputs optimize(const KernelContext& context, Step&& step) {
       for (size_t k = 0; k < kStates; ++k) updated[1 + k].template mutable_data<double>()[i] = states[k];
     }
     for (size_t kind = 0; kind < updated.size(); ++kind) {
-      ATTN_OPT_TRY(outputs[kind * variables + variable],
-                   updated[kind].cast(context.input(2 + variable).type()));
+      ATTN_OPT_TRY(outputs[kind * variables + variable], updated[kind].cast(context.input(2 + variable).type()));
     }
   }
   return outputs;
@@ -75,8 +74,7 @@ Expected<Rate> read_rate(const KernelContext& context) {
 Outputs momentum(const KernelContext& context) {
   ATTN_OPT_TRY(const Rate rate, read_rate(context));
   const std::string mode = context.attribute_string("mode", "");
-  if (mode != "standard" && mode != "nesterov")
-    return context.invalid("mode is neither standard nor nesterov");
+  if (mode != "standard" && mode != "nesterov") return context.invalid("mode is neither standard nor nesterov");
   const double norm = context.attribute_float("norm_coefficient", 0);
   const double alpha = context.attribute_float("alpha", 0);
   const double beta = rate.updates > 0 ? context.attribute_float("beta", 0) : 1;
@@ -96,8 +94,7 @@ Outputs adam(const KernelContext& context) {
   const double beta = context.attribute_float("beta", 0.999f);
   const double epsilon = context.attribute_float("epsilon", 1e-6f);
   const auto updates = static_cast<double>(rate.updates);
-  const double correction =
-      rate.updates > 0 ? std::sqrt(1 - std::pow(beta, updates)) / (1 - std::pow(alpha, updates)) : 1;
+  const double correction = rate.updates > 0 ? std::sqrt(1 - std::pow(beta, updates)) / (1 - std::pow(alpha, updates)) : 1;
   return optimize<2>(context, [&](double x, double gradient, std::array<double, 2>& states) {
     const double regularized = norm * x + gradient;
     states[0] = alpha * states[0] + (1 - alpha) * regularized;

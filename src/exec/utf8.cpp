@@ -67,9 +67,9 @@ void append_utf8(std::string& text, char32_t value) {
 }
 
 bool is_white_space(char32_t value) {
-  return (value >= 0x09 && value <= 0x0d) || (value >= 0x1c && value <= 0x20) || value == 0x85 ||
-         value == 0xa0 || value == 0x1680 || (value >= 0x2000 && value <= 0x200a) || value == 0x2028 ||
-         value == 0x2029 || value == 0x202f || value == 0x205f || value == 0x3000;
+  return (value >= 0x09 && value <= 0x0d) || (value >= 0x1c && value <= 0x20) || value == 0x85 || value == 0xa0 ||
+         value == 0x1680 || (value >= 0x2000 && value <= 0x200a) || value == 0x2028 || value == 0x2029 || value == 0x202f ||
+         value == 0x205f || value == 0x3000;
 }
 
 std::optional<std::string> upper_case(std::string_view text) {

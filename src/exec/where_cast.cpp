@@ -18,15 +18,14 @@ Outputs where(const KernelContext& context) {
   ATTN_OPT_TRY(const Dims values, broadcast_dims(context, x.dims(), y.dims()));
   ATTN_OPT_TRY(Dims dims, broadcast_dims(context, condition.dims(), values));
   ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), dims));
-  const StridedLoop<3> loop(dims, {broadcast_strides(condition.dims(), dims),
-                                   broadcast_strides(x.dims(), dims), broadcast_strides(y.dims(), dims)});
+  const StridedLoop<3> loop(
+      dims, {broadcast_strides(condition.dims(), dims), broadcast_strides(x.dims(), dims), broadcast_strides(y.dims(), dims)});
   const bool* chosen = condition.data<bool>().data();
   return single(dispatch_cells(context, x.type(), [&]<class T>() -> Expected<Tensor> {
     const T* x_data = cells<T>(x);
     const T* y_data = cells<T>(y);
     T* to = mutable_cells<T>(out);
-    loop.elements(
-        [&](const std::array<int64_t, 3>& at) { *to++ = chosen[at[0]] ? x_data[at[1]] : y_data[at[2]]; });
+    loop.elements([&](const std::array<int64_t, 3>& at) { *to++ = chosen[at[0]] ? x_data[at[1]] : y_data[at[2]]; });
     return std::move(out);
   }));
 }
@@ -62,9 +61,7 @@ Outputs cast(const KernelContext& context) {
   return cast_tensor(context, context.input(0), type);
 }
 
-Outputs cast_like(const KernelContext& context) {
-  return cast_tensor(context, context.input(0), context.input(1).type());
-}
+Outputs cast_like(const KernelContext& context) { return cast_tensor(context, context.input(0), context.input(1).type()); }
 
 Outputs bit_cast(const KernelContext& context) {
   const auto to = static_cast<DataType>(context.attribute_int("to", onnx::TensorProto::UNDEFINED));

@@ -18,8 +18,7 @@ Expected<Dims> positive(const KernelContext& context, const char* name, size_t r
 }
 
 /// Output extent along AXIS, and pads for auto_pad; EFFECTIVE: extent of the dilated kernel.
-int64_t output_extent(Window& w, size_t axis, int64_t effective, const std::string& auto_pad,
-                      bool ceil_mode) {
+int64_t output_extent(Window& w, size_t axis, int64_t effective, const std::string& auto_pad, bool ceil_mode) {
   const int64_t stride = w.strides[axis];
   if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
     const int64_t out = (w.in[axis] + stride - 1) / stride;

@@ -48,9 +48,7 @@ struct Range {
 
 /// The i in [0, COUNT) for which START + i * STEP lies in [0, EXTENT); STEP is positive.
 inline Range steps_inside(int64_t start, int64_t step, int64_t count, int64_t extent) {
-  const auto steps_to = [&](int64_t position) {
-    return position <= start ? 0 : (position - start - 1) / step + 1;
-  };
+  const auto steps_to = [&](int64_t position) { return position <= start ? 0 : (position - start - 1) / step + 1; };
   const int64_t first = std::min(steps_to(0), count);
   return {first, std::clamp(steps_to(extent), first, count)};
 }

@@ -49,9 +49,11 @@ class ConsistencyCheck {
     if (!names_agree) return wrong(node, "has other inputs or outputs than its proto");
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const Value* value = node.inputs[i];
-      if (node.proto->input(static_cast<int>(i)) != (value ? value->name : "")) return wrong(node, "input " + std::to_string(i) + " has another name in its proto");
+      if (node.proto->input(static_cast<int>(i)) != (value ? value->name : ""))
+        return wrong(node, "input " + std::to_string(i) + " has another name in its proto");
       if (!value) continue;
-      if (!is_there(*value) || !node.graph->sees(*value)) return wrong(node, quoted(*value) + " is read and nothing above makes it");
+      if (!is_there(*value) || !node.graph->sees(*value))
+        return wrong(node, quoted(*value) + " is read and nothing above makes it");
       const uint32_t slot = node.use_slots[i];
       if (slot >= value->uses.size() || value->uses[slot].node != &node || value->uses[slot].input != static_cast<int>(i))
         return wrong(node, "is not among the uses of " + quoted(*value));
@@ -63,10 +65,12 @@ class ConsistencyCheck {
   Status check_outputs(const Node& node) {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const Value* value = node.outputs[i];
-      if (node.proto->output(static_cast<int>(i)) != (value ? value->name : "")) return wrong(node, "output " + std::to_string(i) + " has another name in its proto");
+      if (node.proto->output(static_cast<int>(i)) != (value ? value->name : ""))
+        return wrong(node, "output " + std::to_string(i) + " has another name in its proto");
       if (!value) continue;
       if (value->removed) return wrong(node, quoted(*value) + " is made and counts as removed");
-      if (value->producer != &node || value->output != static_cast<int>(i)) return wrong(node, quoted(*value) + " takes another node for its producer");
+      if (value->producer != &node || value->output != static_cast<int>(i))
+        return wrong(node, quoted(*value) + " takes another node for its producer");
       if (node.graph->find(value->name) != value) return wrong(node, quoted(*value) + " is not found by its name");
       if (!made_.try_emplace(value, true).second) return wrong(node, quoted(*value) + " is made twice");
       reads_.try_emplace(value, 0);

@@ -151,8 +151,7 @@ Status GraphReader::connect_outputs(Graph& graph) {
 Expected<Value*> GraphReader::define(Graph& graph, const std::string& name) {
   Value& value = model_.add_value(graph, name);
   const size_t hash = name_hash(name);
-  if (!graph.enter(value, hash))
-    return fail(ErrorCode::kInvalidInput, quoted(name), "is made twice in one graph");
+  if (!graph.enter(value, hash)) return fail(ErrorCode::kInvalidInput, quoted(name), "is made twice in one graph");
   model_.take_name(hash);
   return &value;
 }

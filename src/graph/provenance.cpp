@@ -30,7 +30,8 @@ std::vector<std::string> python_list(std::string_view text) {
   return elements;
 }
 
-/// "/model/layers/layers.0/attn/Softmax" is the Softmax of layers.0.attn: TorchScript's exporter begins again at a list's element.
+/// "/model/layers/layers.0/attn/Softmax" is the Softmax of layers.0.attn: TorchScript's exporter begins again at a list's
+/// element.
 std::string module_of_path(std::string_view name) {
   if (!name.starts_with('/')) return {};
   std::string module;
@@ -78,8 +79,10 @@ void add_all(const Node& node, std::map<std::string, std::string>& merged) {
   for (const auto& property : node.proto->metadata_props()) {
     if (property.value().empty()) continue;
     std::string& value = merged[property.key()];
-    if (value.empty()) value = property.value();
-    else if (property.key() == kRewriterRule) value += ", " + property.value();
+    if (value.empty())
+      value = property.value();
+    else if (property.key() == kRewriterRule)
+      value += ", " + property.value();
   }
 }
 
@@ -92,7 +95,8 @@ Provenance provenance_of(const Node& node) {
 }
 
 bool is_installed(const std::string& file) {
-  return file.starts_with('<') || file.find("site-packages/") != std::string::npos || file.find("dist-packages/") != std::string::npos;
+  return file.starts_with('<') || file.find("site-packages/") != std::string::npos ||
+         file.find("dist-packages/") != std::string::npos;
 }
 
 void carry_metadata(const std::vector<const Node*>& replaced, const std::vector<Node*>& made) {

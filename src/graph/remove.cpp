@@ -45,8 +45,8 @@ void ModelGraph::remove_if_dead(Node& first) {
     Node& node = *pending.back();
     pending.pop_back();
     if (node.removed) continue;
-    const bool dead = std::all_of(node.outputs.begin(), node.outputs.end(),
-                                  [](const Value* value) { return !value || value->unused(); });
+    const bool dead =
+        std::all_of(node.outputs.begin(), node.outputs.end(), [](const Value* value) { return !value || value->unused(); });
     if (dead) remove(node, pending);
   }
 }

@@ -36,9 +36,7 @@ Expected<uint64_t> parse_number(const std::string& key, const std::string& text)
   return value;
 }
 
-bool lies_in(const fs::path& root, const fs::path& path) {
-  return std::ranges::mismatch(root, path).in1 == root.end();
-}
+bool lies_in(const fs::path& root, const fs::path& path) { return std::ranges::mismatch(root, path).in1 == root.end(); }
 
 }  // namespace
 

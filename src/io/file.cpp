@@ -33,9 +33,7 @@ FileDescriptor::~FileDescriptor() {
 
 std::string error_text(int error_number) { return std::generic_category().message(error_number); }
 
-std::string input_name(const std::filesystem::path& path) {
-  return path == "-" ? "standard input" : path.string();
-}
+std::string input_name(const std::filesystem::path& path) { return path == "-" ? "standard input" : path.string(); }
 
 FileBytes::FileBytes(FileBytes&& other) noexcept { *this = std::move(other); }
 
@@ -66,7 +64,7 @@ Expected<FileBytes> FileBytes::open(const std::filesystem::path& path, Kind kind
   // Opening a pipe that has no writer must not wait when only a regular file will do.
   const int flags = O_RDONLY | O_CLOEXEC | (kind == Kind::kRegular ? O_NONBLOCK : 0);
   file.descriptor_ = FileDescriptor(::open(path.c_str(), flags));
-  struct stat status {};
+  struct stat status{};
   if (!file.descriptor_ || fstat(file.descriptor_.get(), &status) != 0) {
     return fail(ErrorCode::kInvalidInput, where, "cannot be opened: " + error_text(errno));
   }
@@ -92,7 +90,7 @@ FileBytes FileBytes::of(std::string bytes) {
 
 bool FileBytes::is_unchanged() const {
   if (!descriptor_) return true;
-  struct stat status {};
+  struct stat status{};
   return fstat(descriptor_.get(), &status) == 0 && identity_of(status) == identity_;
 }
 

@@ -61,7 +61,8 @@ class Definitions {
     return true;
   }
   bool hold_below_nodes(const onnx::GraphProto& graph) const {
-    return std::all_of(graph.output().begin(), graph.output().end(), [&](const auto& output) { return values_.has(output.name()); });
+    return std::all_of(graph.output().begin(), graph.output().end(),
+                       [&](const auto& output) { return values_.has(output.name()); });
   }
 
  private:
@@ -91,8 +92,9 @@ onnx::checker::CheckerContext context_of(const onnx::ModelProto& model) {
 /// Of what ATTRIBUTE holds, what the checker looks at if it holds no messages: its type, and where it has values.
 uint32_t form_of(const onnx::AttributeProto& attribute) {
   uint32_t form = static_cast<uint32_t>(attribute.type());
-  for (const bool has : {attribute.has_type(), attribute.has_ref_attr_name(), attribute.has_f(), attribute.has_i(), attribute.has_s(),
-                         attribute.floats_size() > 0, attribute.ints_size() > 0, attribute.strings_size() > 0})
+  for (const bool has :
+       {attribute.has_type(), attribute.has_ref_attr_name(), attribute.has_f(), attribute.has_i(), attribute.has_s(),
+        attribute.floats_size() > 0, attribute.ints_size() > 0, attribute.strings_size() > 0})
     form = 2 * form + (has ? 1 : 0);
   return form;
 }

@@ -34,13 +34,13 @@ std::string full_check(const onnx::ModelProto& proto) {
   });
   if (wrong.empty()) return {};
   const bool is_right = thrown_by([&] {
-    onnx::ModelProto inferred = rest ? *rest : proto, completed = inferred;
-    complete_imports(inferred);
-    complete(completed);
-    onnx::checker::check_model(completed, false);
-    const onnx::ShapeInferenceOptions following_contents(true, 1, true);
-    onnx::shape_inference::InferShapes(inferred, onnx::OpSchemaRegistry::Instance(), following_contents);
-  }).empty();
+                          onnx::ModelProto inferred = rest ? *rest : proto, completed = inferred;
+                          complete_imports(inferred);
+                          complete(completed);
+                          onnx::checker::check_model(completed, false);
+                          const onnx::ShapeInferenceOptions following_contents(true, 1, true);
+                          onnx::shape_inference::InferShapes(inferred, onnx::OpSchemaRegistry::Instance(), following_contents);
+                        }).empty();
   return is_right ? "" : wrong;
 }
 

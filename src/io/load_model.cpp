@@ -35,9 +35,12 @@ Status check_is_no_pointer(const FileBytes& file, const std::string& where) {
 /// Almost any bytes parse as some message: what every model has must be there.
 Status check_is_model(const onnx::ModelProto& model, const std::string& where) {
   std::string missing;
-  if (!model.has_graph()) missing = "graph";
-  else if (model.ir_version() <= 0) missing = "ir_version";
-  else if (model.opset_import_size() == 0 && model.ir_version() >= kFirstIrVersionWithOpsets) missing = "opset_import";
+  if (!model.has_graph())
+    missing = "graph";
+  else if (model.ir_version() <= 0)
+    missing = "ir_version";
+  else if (model.opset_import_size() == 0 && model.ir_version() >= kFirstIrVersionWithOpsets)
+    missing = "opset_import";
   if (missing.empty()) return {};
   return fail(ErrorCode::kInvalidInput, where, "is not an ONNX model: it has no " + missing);
 }
@@ -79,7 +82,8 @@ Expected<StrippedModel> parse_file(const FileBytes& file, const std::filesystem:
 }
 
 /// The model of FILE, with its tensors in a store.
-Expected<Model> stored_model(FileBytes file, const std::filesystem::path& path, uint64_t min_stripped, const LoadOptions& options) {
+Expected<Model> stored_model(FileBytes file, const std::filesystem::path& path, uint64_t min_stripped,
+                             const LoadOptions& options) {
   const std::string where = input_name(path);
   if (file.bytes().empty()) return fail(ErrorCode::kInvalidInput, where, "is empty");
   ATTN_OPT_CHECK(check_is_no_pointer(file, where));
@@ -122,8 +126,8 @@ Expected<std::string> serialize_model(Model model) {
   }
   const size_t size = model.proto.ByteSizeLong();
   if (size > INT32_MAX) {
-    return fail(ErrorCode::kOutput, model.path.string(), "would have " + std::to_string(size) + " bytes; protobuf stops at 2 GB",
-                "give a path, not a model in memory");
+    return fail(ErrorCode::kOutput, model.path.string(),
+                "would have " + std::to_string(size) + " bytes; protobuf stops at 2 GB", "give a path, not a model in memory");
   }
   std::string bytes;
   bytes.reserve(size);

@@ -60,8 +60,10 @@ Status ModelFile::adopt_tensors(onnx::ModelProto& model, const StrippedModel& st
   for_each_tensor(model, [&](onnx::TensorProto& tensor) {
     if (!status) return;
     const auto index = stripped.tokens.index(tensor.raw_data());
-    if (index) status = adopt_stripped(tensor, stripped.ranges[*index]);
-    else if (tensor.data_location() == onnx::TensorProto::EXTERNAL) status = adopt_external(tensor);
+    if (index)
+      status = adopt_stripped(tensor, stripped.ranges[*index]);
+    else if (tensor.data_location() == onnx::TensorProto::EXTERNAL)
+      status = adopt_external(tensor);
     if (!status) status = located(std::move(status.error()), tensor_name(tensor));
   });
   return status;
@@ -165,8 +167,10 @@ Status ModelFile::check_stripped(const onnx::ModelProto& model) const {
     const StoredTensor* stored = find(tensor);
     if (!status || stored == nullptr || !stored->is_stripped()) return;
     const auto size = raw_byte_size(tensor);
-    if (!size) status = tl::unexpected<Error>(size.error());
-    else if (stored->length < *size || *size == 0) status = wrong_size(tensor, stored->length, *size);
+    if (!size)
+      status = tl::unexpected<Error>(size.error());
+    else if (stored->length < *size || *size == 0)
+      status = wrong_size(tensor, stored->length, *size);
   });
   return status;
 }

@@ -7,12 +7,12 @@ namespace attn_opt {
 namespace {
 
 // MESSAGE's field NAME, mutable if MESSAGE is: const messages must not be touched, other threads may read them.
-#define FIELD(message, name)                                                         \
-  [](auto& m) -> auto& {                                                             \
-    if constexpr (std::is_const_v<std::remove_reference_t<decltype(m)>>)             \
-      return m.name();                                                               \
-    else                                                                             \
-      return *m.mutable_##name();                                                    \
+#define FIELD(message, name)                                             \
+  [](auto& m) -> auto& {                                                 \
+    if constexpr (std::is_const_v<std::remove_reference_t<decltype(m)>>) \
+      return m.name();                                                   \
+    else                                                                 \
+      return *m.mutable_##name();                                        \
   }(message)
 
 /// Model is onnx::ModelProto or const onnx::ModelProto. Visitors may be empty.
@@ -114,16 +114,12 @@ void walk_tensors(Model& model, const Visitor& visit) {
 void for_each_graph(const onnx::ModelProto& model, const std::function<void(const onnx::GraphProto&)>& visit) {
   walk_graphs(model, visit);
 }
-void for_each_graph(onnx::ModelProto& model, const std::function<void(onnx::GraphProto&)>& visit) {
-  walk_graphs(model, visit);
-}
+void for_each_graph(onnx::ModelProto& model, const std::function<void(onnx::GraphProto&)>& visit) { walk_graphs(model, visit); }
 
 void for_each_node(const onnx::ModelProto& model, const std::function<void(const onnx::NodeProto&)>& visit) {
   walk_nodes(model, visit);
 }
-void for_each_node(onnx::ModelProto& model, const std::function<void(onnx::NodeProto&)>& visit) {
-  walk_nodes(model, visit);
-}
+void for_each_node(onnx::ModelProto& model, const std::function<void(onnx::NodeProto&)>& visit) { walk_nodes(model, visit); }
 
 void for_each_node(const onnx::FunctionProto& function, const std::function<void(const onnx::NodeProto&)>& visit) {
   Walk<const onnx::ModelProto> walk;

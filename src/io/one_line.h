@@ -11,8 +11,10 @@ inline std::string one_line(const std::string& text) {
   std::string line;
   for (const char c : text) {
     const bool space = static_cast<unsigned char>(c) <= ' ';
-    if (!space) line += c;
-    else if (!line.empty() && line.back() != ' ') line += ' ';
+    if (!space)
+      line += c;
+    else if (!line.empty() && line.back() != ' ')
+      line += ' ';
     if (line.size() > kLongest) return line + " ...";
   }
   if (!line.empty() && line.back() == ' ') line.pop_back();

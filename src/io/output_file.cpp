@@ -68,8 +68,10 @@ void OutputFile::open_temporary() {
   for (int i = 0; i < kNameAttempts && !descriptor_; ++i) {
     const fs::path name = random_sibling(target_);
     descriptor_ = FileDescriptor(open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, kNewFileMode));
-    if (descriptor_) temporary_ = name;
-    else if (errno != EEXIST) return;
+    if (descriptor_)
+      temporary_ = name;
+    else if (errno != EEXIST)
+      return;
   }
 }
 
@@ -103,8 +105,7 @@ Status OutputFile::append(const FileBytes& from, uint64_t offset, uint64_t size)
     if (progress_) progress_->add(step);
   }
   if (!from.is_unchanged()) {
-    return fail(ErrorCode::kInvalidInput, output_name(target_), "what it is made from was changed meanwhile",
-                "try again");
+    return fail(ErrorCode::kInvalidInput, output_name(target_), "what it is made from was changed meanwhile", "try again");
   }
   return failed == 0 ? Status() : tl::unexpected<Error>(error(failed));
 }
@@ -140,7 +141,7 @@ Status OutputFile::give_temporary_name() {
 
 Status OutputFile::replace_target() {
   if (is_stream(target_)) return {};
-  struct stat replaced {};
+  struct stat replaced{};
   if (stat(target_.c_str(), &replaced) == 0) fchmod(descriptor(), replaced.st_mode & 0777);
   if (fsync(descriptor()) != 0) return tl::unexpected<Error>(error(errno));
   ATTN_OPT_CHECK(give_temporary_name());

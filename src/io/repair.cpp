@@ -43,8 +43,10 @@ void drop_duplicates(onnx::ModelProto& model, std::vector<std::string>& done) {
   std::vector<int> kept;
   for (int i = 0; i < tensors.size(); ++i) {
     const int later = last.at(tensors[i].name());
-    if (later == i || !may_replace(tensors[i], tensors[later])) kept.push_back(i);
-    else done.push_back("initializer '" + tensors[i].name() + "' stands more than once, and the last counts");
+    if (later == i || !may_replace(tensors[i], tensors[later]))
+      kept.push_back(i);
+    else
+      done.push_back("initializer '" + tensors[i].name() + "' stands more than once, and the last counts");
   }
   for (size_t to = 0; to < kept.size(); ++to) tensors.SwapElements(static_cast<int>(to), kept[to]);
   tensors.DeleteSubrange(static_cast<int>(kept.size()), tensors.size() - static_cast<int>(kept.size()));

@@ -1,4 +1,5 @@
-// What runtimes read and ONNX's checker refuses, made what they read it as: the checker takes the result, which is what is written.
+// What runtimes read and ONNX's checker refuses, made what they read it as: the checker takes the result, which is what is
+// written.
 //
 //   an output of the main graph without a type     the type that ONNX's shape inference finds
 //   initializers of one name, type and shape       the last of them, which ONNX Runtime takes

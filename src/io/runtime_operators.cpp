@@ -28,8 +28,7 @@ bool is_deprecated_at_once(const std::string& op, int opset) { return op == "Gro
 bool is_of_runtimes(const onnx::NodeProto& node, int opset) {
   if (!is_onnx(node.domain())) return false;
   if (is_deprecated_at_once(node.op_type(), opset)) return true;
-  return runtime_schema(node.op_type()) != nullptr &&
-         onnx::OpSchemaRegistry::Schema(node.op_type(), opset, "") == nullptr;
+  return runtime_schema(node.op_type()) != nullptr && onnx::OpSchemaRegistry::Schema(node.op_type(), opset, "") == nullptr;
 }
 
 /// The least opset of ONNX in MODEL, at which it lacks the most operators.

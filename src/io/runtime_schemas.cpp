@@ -67,17 +67,20 @@ std::vector<OpSchema> tensor_rt_plugins() {
   return {
       tensor_rt_plugin("EfficientNMS_TRT", {"boxes", "scores", "anchors?"},
                        {"num_detections", "detection_boxes", "detection_scores", "detection_classes"},
-                       {{"background_class", integer}, {"max_output_boxes", integer}, {"plugin_version", text},
-                        {"score_activation", integer}, {"box_coding", integer}, {"score_threshold", number},
+                       {{"background_class", integer},
+                        {"max_output_boxes", integer},
+                        {"plugin_version", text},
+                        {"score_activation", integer},
+                        {"box_coding", integer},
+                        {"score_threshold", number},
                         {"iou_threshold", number}}),
       tensor_rt_plugin("DisentangledAttention_TRT", {"c2c_attention", "c2p_attention", "p2c_attention"},
                        {"disentangled_attention"}, {{"span", integer}, {"factor", number}}),
       tensor_rt_plugin("MultilevelCropAndResize_TRT",
                        {"boxes", "feature_map_0", "feature_map_1", "feature_map_2", "feature_map_3"}, {"patches"},
                        {{"pooled_size", integer}, {"image_size", AttributeProto::INTS}, {"plugin_version", text}}),
-      tensor_rt_plugin("PyramidROIAlign_TRT",
-                       {"boxes", "feature_map_0", "feature_map_1", "feature_map_2", "feature_map_3"}, {"patches"},
-                       {{"pooled_size", integer}, {"plugin_version", text}}),
+      tensor_rt_plugin("PyramidROIAlign_TRT", {"boxes", "feature_map_0", "feature_map_1", "feature_map_2", "feature_map_3"},
+                       {"patches"}, {{"pooled_size", integer}, {"plugin_version", text}}),
   };
 }
 

@@ -60,8 +60,10 @@ Status write_whole_text(const Model& model, TensorPlacement& placement, const st
   for_each_tensor(whole, [&](onnx::TensorProto& tensor) {
     if (!status || !placement.is_stored(tensor)) return;
     const auto bytes = model.tensors->bytes(tensor);
-    if (!bytes) status = tl::unexpected<Error>(bytes.error());
-    else if (placement.restore(tensor) != nullptr) tensor.set_raw_data(bytes->data(), bytes->size());
+    if (!bytes)
+      status = tl::unexpected<Error>(bytes.error());
+    else if (placement.restore(tensor) != nullptr)
+      tensor.set_raw_data(bytes->data(), bytes->size());
   });
   ATTN_OPT_CHECK(status);
   return write_proto(whole, output, {});
@@ -85,8 +87,7 @@ bool is_input(const Model& model, const std::filesystem::path& output) {
   return model.path != "-" && !is_stream(output) && std::filesystem::equivalent(model.path, output, none) && !none;
 }
 
-Status write_model(const Model& model, const std::filesystem::path& output, const SaveOptions& options,
-                   bool is_unchanged) {
+Status write_model(const Model& model, const std::filesystem::path& output, const SaveOptions& options, bool is_unchanged) {
   const auto* source = dynamic_cast<const ModelFile*>(model.tensors.get());
   if (source == nullptr) return write_proto(model.proto, output, options);
   WriteProgress progress(options.progress);

@@ -18,8 +18,7 @@ namespace attn_opt {
 class SplicedModel {
  public:
   /// PLACEMENT must outlive it. Error: kOutput when the model without its weights is too large or deep for protobuf.
-  static Expected<SplicedModel> create(const onnx::ModelProto& model, TensorPlacement& placement,
-                                       const std::string& where);
+  static Expected<SplicedModel> create(const onnx::ModelProto& model, TensorPlacement& placement, const std::string& where);
 
   uint64_t size() const { return WireRewrite(outline_, sizes_).size(); }
   /// Errors: kOutput; kInvalidInput when a file that tensors are read from was changed.

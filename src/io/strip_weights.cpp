@@ -21,8 +21,7 @@ tl::unexpected<Error> too_large(const std::string& where) {
 
 Expected<onnx::ModelProto> parse(std::string_view bytes, const std::string& where) {
   if (bytes.size() > INT_MAX) return too_large(where);
-  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
-                                               static_cast<int>(bytes.size()));
+  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
   input.SetTotalBytesLimit(INT_MAX);
   input.SetRecursionLimit(kMaxMessageDepth);
   onnx::ModelProto model;

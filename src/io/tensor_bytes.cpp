@@ -24,14 +24,13 @@ int64_t count_elements(const onnx::TensorProto& tensor) {
 
 bool has_typed_values(const onnx::TensorProto& tensor) {
   return tensor.float_data_size() + tensor.int32_data_size() + tensor.int64_data_size() + tensor.double_data_size() +
-             tensor.uint64_data_size() + tensor.string_data_size() > 0;
+             tensor.uint64_data_size() + tensor.string_data_size() >
+         0;
 }
 
 class InlineTensors final : public TensorStore {
  public:
-  Expected<std::span<const std::byte>> bytes(const onnx::TensorProto& tensor) const override {
-    return inline_bytes(tensor);
-  }
+  Expected<std::span<const std::byte>> bytes(const onnx::TensorProto& tensor) const override { return inline_bytes(tensor); }
 };
 
 }  // namespace
@@ -112,7 +111,8 @@ int opset_version(const onnx::ModelProto& proto, const std::string& domain) {
   const auto canonical = [](const std::string& name) { return name == "ai.onnx" ? std::string() : name; };
   int version = 0;
   for (const auto& import : proto.opset_import()) {
-    if (canonical(import.domain()) == canonical(domain)) version = static_cast<int>(std::clamp<int64_t>(import.version(), 0, INT32_MAX));
+    if (canonical(import.domain()) == canonical(domain))
+      version = static_cast<int>(std::clamp<int64_t>(import.version(), 0, INT32_MAX));
   }
   return version;
 }

@@ -80,8 +80,8 @@ std::string inexpressible(const onnx::ModelProto& model) {
 template <class Parsed, class Parse>
 Expected<Parsed> parsed(std::string_view text, const std::string& where, Parse parse) {
   if (const int line = line_nested_too_deep(text); line > 0) {
-    return fail(ErrorCode::kLimit, where, "line " + std::to_string(line) + ": brackets are nested deeper than " +
-                                              std::to_string(kMaxBracketDepth));
+    return fail(ErrorCode::kLimit, where,
+                "line " + std::to_string(line) + ": brackets are nested deeper than " + std::to_string(kMaxBracketDepth));
   }
   Parsed result;
   try {
@@ -98,9 +98,8 @@ Expected<Parsed> parsed(std::string_view text, const std::string& where, Parse p
 }  // namespace
 
 Expected<onnx::ModelProto> parse_text(std::string_view text, const std::string& where) {
-  return parsed<onnx::ModelProto>(text, where, [](onnx::OnnxParser& parser, onnx::ModelProto& model) {
-    return parser.Parse(model);
-  });
+  return parsed<onnx::ModelProto>(text, where,
+                                  [](onnx::OnnxParser& parser, onnx::ModelProto& model) { return parser.Parse(model); });
 }
 
 Expected<std::vector<onnx::FunctionProto>> parse_functions(std::string_view text, const std::string& where) {

@@ -108,8 +108,7 @@ class WirePass {
 
   Status count_part() {
     if (++parts_ <= kMaxParts) return {};
-    return fail(ErrorCode::kLimit, {},
-                "has more than " + std::to_string(kMaxParts) + " messages and names, the limit");
+    return fail(ErrorCode::kLimit, {}, "has more than " + std::to_string(kMaxParts) + " messages and names, the limit");
   }
 
   /// Enters what is replaced, and what of that around it is not there yet, into the outline.
@@ -162,8 +161,6 @@ class WirePass {
 
 }  // namespace
 
-Expected<WireOutline> outline_model(WireSource& source, const WireSelector& select) {
-  return WirePass(source, select).run();
-}
+Expected<WireOutline> outline_model(WireSource& source, const WireSelector& select) { return WirePass(source, select).run(); }
 
 }  // namespace attn_opt

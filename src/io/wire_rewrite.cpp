@@ -16,8 +16,7 @@ std::string varint(uint64_t value) {
 }
 
 // Sizes are unsigned and differences wrap around: the sums come out right.
-WireRewrite::WireRewrite(const WireOutline& outline, std::span<const uint64_t> sizes)
-    : outline_(outline), size_(outline.size) {
+WireRewrite::WireRewrite(const WireOutline& outline, std::span<const uint64_t> sizes) : outline_(outline), size_(outline.size) {
   new_sizes_.reserve(outline.frames.size());
   size_t next = 0;
   for (const auto& frame : outline.frames) new_sizes_.push_back(frame.is_replaced ? sizes[next++] : frame.field.size);

@@ -92,9 +92,12 @@ Value& source_of(Value& value, Facts& facts) {
   Value* seen = &value;
   while (seen->producer && seen->output == 0) {
     const Node& node = *seen->producer;
-    if (is_no_op(node, facts)) seen = node.inputs[0];
-    else if (node.domain().empty() && is_neutral(node, 0, facts)) seen = node.inputs[1];
-    else break;
+    if (is_no_op(node, facts))
+      seen = node.inputs[0];
+    else if (node.domain().empty() && is_neutral(node, 0, facts))
+      seen = node.inputs[1];
+    else
+      break;
   }
   return *seen;
 }
@@ -173,13 +176,12 @@ using NoOpCheck = bool (*)(const Node&, Facts&);
 
 /// By operator: when a node of it changes nothing.
 constexpr OperatorMap<NoOpCheck> kNoOpChecks(std::to_array<OperatorMap<NoOpCheck>::Row>({
-    {"Identity", is_always},         {"Cast", keeps_type},            {"CastLike", keeps_type},
-    {"Dropout", drops_nothing},      {"Pad", pads_nothing},           {"Concat", takes_one},
-    {"Sum", takes_one},              {"Transpose", transposes_nothing}, {"Add", is_neutral_behind},
-    {"Sub", is_neutral_behind},      {"Mul", is_neutral_behind},      {"Div", is_neutral_behind},
-    {"Slice", slices_nothing},       {"Reshape", keeps_shape},        {"Expand", keeps_shape},
-    {"Tile", keeps_shape},           {"Squeeze", keeps_shape},        {"Unsqueeze", keeps_shape},
-    {"Flatten", keeps_shape},        {"MemcpyFromHost", is_always},   {"MemcpyToHost", is_always},
+    {"Identity", is_always},     {"Cast", keeps_type},       {"CastLike", keeps_type},   {"Dropout", drops_nothing},
+    {"Pad", pads_nothing},       {"Concat", takes_one},      {"Sum", takes_one},         {"Transpose", transposes_nothing},
+    {"Add", is_neutral_behind},  {"Sub", is_neutral_behind}, {"Mul", is_neutral_behind}, {"Div", is_neutral_behind},
+    {"Slice", slices_nothing},   {"Reshape", keeps_shape},   {"Expand", keeps_shape},    {"Tile", keeps_shape},
+    {"Squeeze", keeps_shape},    {"Unsqueeze", keeps_shape}, {"Flatten", keeps_shape},   {"MemcpyFromHost", is_always},
+    {"MemcpyToHost", is_always},
 }));
 
 }  // namespace

@@ -35,7 +35,8 @@ std::optional<double> largest_unwanted(const PossibleValues& possible, double wa
   double largest = -INFINITY;
   for (const auto& possibility : possible.cases) {
     const double value = possibility.value;
-    const bool all = std::all_of(literals.begin(), literals.end(), [&](const Literal& l) { return holds(l, possibility.truths); });
+    const bool all =
+        std::all_of(literals.begin(), literals.end(), [&](const Literal& l) { return holds(l, possibility.truths); });
     if (std::isnan(value) || (value == wanted) != all) return std::nullopt;
     if (!all) largest = std::max(largest, value);
   }

@@ -19,8 +19,10 @@ void declare_sizes(const Shape& shape, onnx::TensorShapeProto& declared) {
   for (const Dim& size : shape) {
     auto* dim = declared.add_dim();
     const std::string name = name_of(size);
-    if (size.is_constant()) dim->set_dim_value(size.value());
-    else if (!name.empty()) dim->set_dim_param(name);
+    if (size.is_constant())
+      dim->set_dim_value(size.value());
+    else if (!name.empty())
+      dim->set_dim_param(name);
   }
 }
 

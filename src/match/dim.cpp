@@ -27,8 +27,7 @@ bool is_plain(const std::string& name) {
 }
 
 AtomRef symbol_atom(std::string name, bool unknown, bool may_be_negative) {
-  return std::make_shared<const Atom>(
-      Atom{Atom::Kind::kSymbol, std::move(name), {}, unknown, may_be_negative});
+  return std::make_shared<const Atom>(Atom{Atom::Kind::kSymbol, std::move(name), {}, unknown, may_be_negative});
 }
 
 std::string text_of(const Dim::Term& term) {
@@ -56,14 +55,12 @@ std::optional<int64_t> least_value(const Dim::Term& term) {
   if (term.factors.size() == 1 && term.factors[0]->kind == bounding) {
     for (const Dim& operand : term.factors[0]->operands) {
       int64_t bound = 0;
-      if (!operand.is_constant() || __builtin_mul_overflow(term.coefficient, operand.value(), &bound))
-        continue;
+      if (!operand.is_constant() || __builtin_mul_overflow(term.coefficient, operand.value(), &bound)) continue;
       return bound;
     }
   }
-  const bool positive =
-      term.coefficient > 0 && std::none_of(term.factors.begin(), term.factors.end(),
-                                           [](const AtomRef& factor) { return factor->may_be_negative; });
+  const bool positive = term.coefficient > 0 && std::none_of(term.factors.begin(), term.factors.end(),
+                                                             [](const AtomRef& factor) { return factor->may_be_negative; });
   return positive ? std::optional<int64_t>(0) : std::nullopt;
 }
 
@@ -71,8 +68,8 @@ constexpr int kMaxFloors = 4;
 
 bool is_never_negative(const Dim& dim, int floors);
 
-/// n * floor(x / m) with a negative n and a positive number m is at least n * x / m, so that DIM, m times which then has no floor,
-/// is never negative where the rest is not.
+/// n * floor(x / m) with a negative n and a positive number m is at least n * x / m, so that DIM, m times which then has no
+/// floor, is never negative where the rest is not.
 bool is_never_negative_without_floor(const Dim& dim, int floors) {
   for (const Dim::Term& term : dim.terms()) {
     if (term.coefficient >= 0 || term.factors.size() != 1 || term.factors[0]->kind != Atom::Kind::kFloorDiv) continue;
@@ -88,7 +85,8 @@ bool is_never_negative(const Dim& dim, int floors) {
   int64_t total = 0;
   for (const Dim::Term& term : dim.terms()) {
     const std::optional<int64_t> least = least_value(term);
-    if (!least || __builtin_add_overflow(total, *least, &total)) return floors > 0 && is_never_negative_without_floor(dim, floors);
+    if (!least || __builtin_add_overflow(total, *least, &total))
+      return floors > 0 && is_never_negative_without_floor(dim, floors);
   }
   return total >= 0;
 }
@@ -148,9 +146,8 @@ Dim opaque(Atom::Kind kind, const Dim& a, const Dim& b, bool may_be_negative) {
   std::string name;
   if (kind == Atom::Kind::kFloorDiv) {
     const auto grouped = [](const Dim& dim, const std::string& text) {
-      const bool single =
-          dim.terms().size() == 1 &&
-          (dim.is_constant() || (dim.terms()[0].coefficient == 1 && dim.terms()[0].factors.size() == 1));
+      const bool single = dim.terms().size() == 1 &&
+                          (dim.is_constant() || (dim.terms()[0].coefficient == 1 && dim.terms()[0].factors.size() == 1));
       return single ? text : "(" + text + ")";
     };
     name = "floor(" + grouped(a, left) + "/" + grouped(b, right) + ")";
@@ -158,8 +155,7 @@ Dim opaque(Atom::Kind kind, const Dim& a, const Dim& b, bool may_be_negative) {
     name = (kind == Atom::Kind::kMin ? "min(" : "max(") + left + ", " + right + ")";
   }
   if (name.size() > kMaxText) return unmanageable(name.substr(0, 3), a, b);
-  return Dim::of_atom(
-      std::make_shared<const Atom>(Atom{kind, std::move(name), {a, b}, false, may_be_negative}));
+  return Dim::of_atom(std::make_shared<const Atom>(Atom{kind, std::move(name), {a, b}, false, may_be_negative}));
 }
 
 Dim::Dim(int64_t value) : number_{value, {}} {}
@@ -255,8 +251,7 @@ bool Dim::operator==(const Dim& other) const {
 
 bool Dim::may_be_size() const {
   const auto terms = this->terms();
-  return terms.empty() ||
-         std::any_of(terms.begin(), terms.end(), [](const Term& term) { return term.coefficient > 0; });
+  return terms.empty() || std::any_of(terms.begin(), terms.end(), [](const Term& term) { return term.coefficient > 0; });
 }
 
 bool Dim::never_negative() const { return is_never_negative(*this, kMaxFloors); }

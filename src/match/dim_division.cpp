@@ -118,8 +118,7 @@ Dim smaller_or_larger(Atom::Kind kind, const Dim& a, const Dim& b) {
     const Atom* atom = sole_atom(*whole);
     if (atom && atom->kind == kind && (atom->operands[0] == *part || atom->operands[1] == *part)) return *whole;
   }
-  const bool known_sign =
-      smaller ? a.never_negative() && b.never_negative() : a.never_negative() || b.never_negative();
+  const bool known_sign = smaller ? a.never_negative() && b.never_negative() : a.never_negative() || b.never_negative();
   const bool in_order = a.str() <= b.str();
   return opaque(kind, in_order ? a : b, in_order ? b : a, !known_sign);
 }

@@ -2,8 +2,8 @@
 //   sum      = ["-"] product {("+" | " - ") product}
 //   product  = power {("*" | "//" | "%") power}
 //   power    = factor ["**" number]
-//   factor   = number | name | "(" sum ")" | "floor(" factor "/" factor ")" | binary "(" sum "," sum ")" | rounding "(" quotient ")"
-//   binary   = "min" | "max" | "FloorDiv" | "CleanDiv" | "CeilDiv" | "Mod" | "PythonMod"   (or "Min", "Max")
+//   factor   = number | name | "(" sum ")" | "floor(" factor "/" factor ")" | binary "(" sum "," sum ")" | rounding "("
+//   quotient ")" binary   = "min" | "max" | "FloorDiv" | "CleanDiv" | "CeilDiv" | "Mod" | "PythonMod"   (or "Min", "Max")
 //   rounding = "CeilToInt" | "FloorToInt" | "TruncToInt"
 //   quotient = ("FloatTrueDiv" | "IntTrueDiv") "(" sum "," sum ")"
 // A number may be written as a float (2.0), and "ToFloat(" sum ")" is its sum. A divisor is a size: it is taken to be positive.
@@ -90,9 +90,15 @@ class Parser {
     if (function == "CeilToInt") return closed(true_quotient(ceiling));
     if (function == "FloorToInt") return closed(true_quotient(floor_quotient));
     if (function == "TruncToInt") return closed(true_quotient(truncated));
-    static const std::unordered_map<std::string_view, Dim (*)(const Dim&, const Dim&)> kBinary = {
-        {"min", minimum}, {"Min", minimum}, {"max", maximum}, {"Max", maximum}, {"FloorDiv", floor_quotient},
-        {"CleanDiv", floor_quotient}, {"CeilDiv", ceiling}, {"Mod", remainder}, {"PythonMod", remainder}};
+    static const std::unordered_map<std::string_view, Dim (*)(const Dim&, const Dim&)> kBinary = {{"min", minimum},
+                                                                                                  {"Min", minimum},
+                                                                                                  {"max", maximum},
+                                                                                                  {"Max", maximum},
+                                                                                                  {"FloorDiv", floor_quotient},
+                                                                                                  {"CleanDiv", floor_quotient},
+                                                                                                  {"CeilDiv", ceiling},
+                                                                                                  {"Mod", remainder},
+                                                                                                  {"PythonMod", remainder}};
     const auto binary = kBinary.find(function);
     return binary == kBinary.end() ? std::nullopt : closed(applied(*binary->second));
   }
@@ -161,9 +167,7 @@ class Parser {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
   }
 
-  static bool is_name(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ':';
-  }
+  static bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ':'; }
 
   std::string_view text_;
   size_t at_ = 0;

@@ -111,9 +111,7 @@ const Tensor* FactStore::constant(const Value& value) {
   if (!fact(value).foldable) return nullptr;
   post_order(
       value, [&](const Value& v) { return constants_.find(v) || !computed(v).foldable; },
-      [&](const Value& v, int stage) {
-        return stage == 0 ? constant_inputs(v) : std::vector<const Value*>{};
-      },
+      [&](const Value& v, int stage) { return stage == 0 ? constant_inputs(v) : std::vector<const Value*>{}; },
       [&](const Value& v) { fold(v); });
   const Tensor& tensor = constants_[value];
   return tensor.has_value() ? &tensor : nullptr;
@@ -123,8 +121,7 @@ std::vector<const Value*> FactStore::constant_inputs(const Value& value) {
   const ValueFact& known = computed(value);
   if (known.same_as) return {known.same_as};
   std::vector<const Value*> inputs;
-  if (!value.producer || (known.integers && tensor_of(*known.integers, known.type).has_value()))
-    return inputs;
+  if (!value.producer || (known.integers && tensor_of(*known.integers, known.type).has_value())) return inputs;
   for (const Value* input : value.producer->inputs) {
     if (input) inputs.push_back(input);
     if (value.producer->is("CastLike")) break;

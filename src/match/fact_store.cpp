@@ -25,16 +25,14 @@ bool is_named(const Dim& dim) {
 /// Attributes of a function's body, and of graphs nested in it, that take their value from the call.
 bool has_attribute_reference(const Node& node) {
   const auto& attributes = node.proto->attribute();
-  return std::any_of(attributes.begin(), attributes.end(), [](const onnx::AttributeProto& attribute) {
-    return !attribute.ref_attr_name().empty();
-  });
+  return std::any_of(attributes.begin(), attributes.end(),
+                     [](const onnx::AttributeProto& attribute) { return !attribute.ref_attr_name().empty(); });
 }
 
 bool is_pure(std::string_view op) {
   static const auto* const ops = [] {
     auto* names = new std::unordered_set<std::string_view>{"Constant"};
-    for (const auto rules :
-         {elementwise_rules(), layout_rules(), indexing_rules(), generator_rules(), reduction_rules()}) {
+    for (const auto rules : {elementwise_rules(), layout_rules(), indexing_rules(), generator_rules(), reduction_rules()}) {
       for (const ShapeRule& rule : rules) names->insert(rule.op);
     }
     return names;
@@ -74,8 +72,7 @@ bool is_foldable(FactStore& store, const Node& node, const ValueFact& output) {
 }
 
 bool all_numbers(const IntegerData& data) {
-  return std::all_of(data.values.begin(), data.values.end(),
-                     [](const Dim& dim) { return dim.is_constant(); });
+  return std::all_of(data.values.begin(), data.values.end(), [](const Dim& dim) { return dim.is_constant(); });
 }
 
 }  // namespace
@@ -166,8 +163,7 @@ void FactStore::complete(const Value& value, ValueFact& fact) {
   const Tensor* tensor = constant(value);
   if (!tensor) return;
   stored.shape = Shape(tensor->dims().begin(), tensor->dims().end());
-  if (tensor->size() <= kMaxIntegers && integer_elements_ < kMaxHeldIntegers)
-    stored.integers = integers_of(*tensor);
+  if (tensor->size() <= kMaxIntegers && integer_elements_ < kMaxHeldIntegers) stored.integers = integers_of(*tensor);
 }
 
 ValueFact FactStore::leaf(const Value& value) {
@@ -182,8 +178,7 @@ ValueFact FactStore::leaf(const Value& value) {
   if (onnx::TensorProto::DataType_IsValid(initializer.data_type())) {
     fact.type = static_cast<DataType>(initializer.data_type());
   }
-  const int64_t count =
-      element_count(std::span<const int64_t>(initializer.dims().data(), initializer.dims_size()));
+  const int64_t count = element_count(std::span<const int64_t>(initializer.dims().data(), initializer.dims_size()));
   if (count < 0 || initializer.dims_size() > static_cast<int>(kMaxRank)) return fact;
   fact.shape = Shape(initializer.dims().begin(), initializer.dims().end());
   fact.foldable = count <= Facts::kMaxConstantElements && fact.type != onnx::TensorProto::STRING;
@@ -211,8 +206,7 @@ Shape FactStore::declared_dims(const Value& value, const onnx::TensorShapeProto&
 void FactStore::merge_declared(const Value& value, ValueFact& fact) {
   const onnx::TypeProto_Tensor* declared = tensor_type(value.declared_type);
   if (!declared) return;
-  if (fact.type == onnx::TensorProto::UNDEFINED &&
-      onnx::TensorProto::DataType_IsValid(declared->elem_type())) {
+  if (fact.type == onnx::TensorProto::UNDEFINED && onnx::TensorProto::DataType_IsValid(declared->elem_type())) {
     fact.type = static_cast<DataType>(declared->elem_type());
   }
   if (!declared->has_shape() || declared->shape().dim_size() > static_cast<int>(kMaxRank)) return;
@@ -257,7 +251,8 @@ void FactStore::demand(const Dim& one, const Dim& other, bool broadcasts, const 
 }
 
 void FactStore::demand_positive(const Dim& size, const Node& node) {
-  if (proven_ && !size.is_constant() && demanded_.emplace(node.graph, "> " + size.str()).second) positive_demands_.push_back({size, &node});
+  if (proven_ && !size.is_constant() && demanded_.emplace(node.graph, "> " + size.str()).second)
+    positive_demands_.push_back({size, &node});
 }
 
 void FactStore::assume_equal(const Dim& one, const Dim& other, const Node& node) {

@@ -146,7 +146,7 @@ class FactStore {
   std::unordered_set<std::string> assumed_;
   std::vector<SizeAssumption> assumptions_;
   std::unordered_map<std::string, std::vector<size_t>> assumptions_of_symbol_;  ///< indices
-  const std::set<std::string>* proven_ = nullptr;  ///< null: everything may be assumed
+  const std::set<std::string>* proven_ = nullptr;                               ///< null: everything may be assumed
   std::vector<SizeDemand> demands_;
   std::vector<PositiveDemand> positive_demands_;
   std::set<std::pair<const Graph*, std::string>> demanded_;

@@ -12,9 +12,8 @@ namespace attn_opt {
 namespace {
 
 bool passes_through(const Node& node) {
-  static const std::unordered_set<std::string_view> kOps{"Expand",    "Reshape", "Transpose", "Squeeze",
-                                                         "Unsqueeze", "Flatten", "Tile",      "Slice",
-                                                         "Split",     "Gather"};
+  static const std::unordered_set<std::string_view> kOps{"Expand",  "Reshape", "Transpose", "Squeeze", "Unsqueeze",
+                                                         "Flatten", "Tile",    "Slice",     "Split",   "Gather"};
   return node.domain().empty() && kOps.contains(node.op());
 }
 
@@ -67,8 +66,7 @@ const Tensor* FactStore::uniform(const Value& value) {
   fact(value);
   post_order(
       value, [&](const Value& v) { return uniforms_.find(v) != nullptr; },
-      [&](const Value& v, int stage) { return uniform_inputs(v, stage); },
-      [&](const Value& v) { find_uniform(v); });
+      [&](const Value& v, int stage) { return uniform_inputs(v, stage); }, [&](const Value& v) { find_uniform(v); });
   const Tensor& element = uniforms_[value];
   return element.has_value() ? &element : nullptr;
 }
@@ -82,8 +80,10 @@ std::vector<const Value*> FactStore::uniform_inputs(const Value& value, int stag
   if (stage > 0 && (passes_through(node) || node.is("CastLike"))) return {};
   if (!passes_through(node) && !is_pointwise(node) && !node.is("Concat") && !node.is("CastLike")) return {};
   if (!node.input(input)) return {};
-  // Input 0 decides about the others, but a product with 0 is 0 whichever comes first, and two equal branches need no condition.
-  const bool has_branch = node.is("Where") && (stage == 1 || (stage == 2 && node.input(1) && uniforms_[*node.inputs[1]].has_value()));
+  // Input 0 decides about the others, but a product with 0 is 0 whichever comes first, and two equal branches need no
+  // condition.
+  const bool has_branch =
+      node.is("Where") && (stage == 1 || (stage == 2 && node.input(1) && uniforms_[*node.inputs[1]].has_value()));
   if (stage > 0 && !has_branch && !node.is("Mul") && !(node.input(0) && uniforms_[*node.inputs[0]].has_value())) return {};
   return {node.inputs[input]};
 }
@@ -176,12 +176,12 @@ Tensor FactStore::uniform_result(const Node& node) {
   }
   if (elements.empty()) return {};
   if (node.is("Concat")) {
-    const bool equal = std::all_of(elements.begin(), elements.end(), [&](const Tensor& element) { return same_element(elements[0], element); });
+    const bool equal = std::all_of(elements.begin(), elements.end(),
+                                   [&](const Tensor& element) { return same_element(elements[0], element); });
     return equal ? elements[0] : Tensor();
   }
   Expected<std::vector<Tensor>> outputs = run_node(*node.proto, elements, opsets(node));
-  return outputs && !outputs->empty() && outputs->front().size() == 1 ? outputs->front().reshaped({})
-                                                                      : Tensor();
+  return outputs && !outputs->empty() && outputs->front().size() == 1 ? outputs->front().reshaped({}) : Tensor();
 }
 
 }  // namespace attn_opt

@@ -47,6 +47,8 @@ std::vector<const SizeAssumption*> Facts::assumptions_about(const std::set<std::
   return impl_->store.assumptions_about(symbols);
 }
 
-bool Facts::proves(const SizeAssumption& assumption, std::span<Value* const> read) { return impl_->proofs.holds(assumption, read); }
+bool Facts::proves(const SizeAssumption& assumption, std::span<Value* const> read) {
+  return impl_->proofs.holds(assumption, read);
+}
 
 }  // namespace attn_opt

@@ -5,8 +5,7 @@ namespace attn_opt {
 namespace {
 
 constexpr int kDeepestCalls = 8;
-constexpr int64_t kMaxNodesInCalls = 1
-                                     << 17;  ///< nodes of all bodies that are looked into, each call counted
+constexpr int64_t kMaxNodesInCalls = 1 << 17;  ///< nodes of all bodies that are looked into, each call counted
 constexpr int64_t kMaxPassedElements = 1024;
 
 std::string function_key(std::string_view domain, const std::string& name, const std::string& overload) {
@@ -51,8 +50,7 @@ void FactStore::infer_call(RuleContext& context, const Graph& body) {
     fact.foldable = false;
     context.result(i) = std::move(fact);
   }
-  for (const SizeAssumption& assumption : callee.assumptions_)
-    assume_equal(assumption.one, assumption.other, node);
+  for (const SizeAssumption& assumption : callee.assumptions_) assume_equal(assumption.one, assumption.other, node);
 }
 
 void FactStore::bind(const Value& parameter, FactStore& caller, const Value* argument) {

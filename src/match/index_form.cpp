@@ -34,8 +34,7 @@ std::optional<IndexForm> sum(const IndexForm& one, const IndexForm& other, int64
   const size_t axes = std::max(one.factors.size(), other.factors.size());
   for (size_t axis = 0; axis < axes; ++axis) {
     int64_t factor = 0;
-    if (__builtin_mul_overflow(other.factor(axis), times, &factor) ||
-        __builtin_add_overflow(factor, one.factor(axis), &factor))
+    if (__builtin_mul_overflow(other.factor(axis), times, &factor) || __builtin_add_overflow(factor, one.factor(axis), &factor))
       return std::nullopt;
     result.set_factor(axis, factor);
   }

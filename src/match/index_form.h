@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "attn_opt/shape.h"
 #include "attn_opt/graph.h"
+#include "attn_opt/shape.h"
 
 namespace attn_opt {
 

@@ -18,8 +18,7 @@ std::vector<size_t> moved_inputs(const Node& node) {
   if (has(node, Trait::kMoves) || node.is("Split")) return {0};
   if (node.op() == "Where") return {1, 2};
   if (node.op() == "OneHot") return {2};
-  if ((node.is("ScatterND") || node.is("ScatterElements")) &&
-      node.string_attribute("reduction", "none") == "none") {
+  if ((node.is("ScatterND") || node.is("ScatterElements")) && node.string_attribute("reduction", "none") == "none") {
     return {0, 2};
   }
   if (node.op() != "Concat" || static_cast<int64_t>(node.inputs.size()) > kMaxInputs) return {};
@@ -60,8 +59,7 @@ void move_elements(RuleContext& context, const std::vector<size_t>& moved) {
     const Tensor& positions = (*outputs)[i];
     if (!positions.has_value() || positions.size() > kMaxIntegers) continue;
     IntegerData result{positions.dims(), {}};
-    for (const int64_t position : positions.data<int64_t>())
-      result.values.push_back(pool[static_cast<size_t>(position)]);
+    for (const int64_t position : positions.data<int64_t>()) result.values.push_back(pool[static_cast<size_t>(position)]);
     context.set_integers(i, std::move(result));
   }
 }
@@ -99,8 +97,7 @@ std::optional<Dim> divided(const RuleContext& context, const Elements& x) {
 
 std::optional<Dim> remainder(const RuleContext& context, const Elements& x) {
   const bool of_dividend = context.node().int_attribute("fmod", 0) != 0;
-  if (!x[1].is_constant() || x[1].value() <= 0 || (of_dividend && !x[0].never_negative()))
-    return std::nullopt;
+  if (!x[1].is_constant() || x[1].value() <= 0 || (of_dividend && !x[0].never_negative())) return std::nullopt;
   return x[0] - floor_quotient(x[0], x[1]) * x[1];
 }
 
@@ -194,8 +191,7 @@ void compute_elements(RuleContext& context, ElementRule rule) {
   const size_t size = static_cast<size_t>(attn_opt::element_count(std::span<const int64_t>(*dims)));
   for (size_t at = 0; at < size; ++at) {
     Elements elements;
-    for (const IntegerData* input : inputs)
-      elements.push_back(input->values[broadcast_position(at, input->dims, *dims)]);
+    for (const IntegerData* input : inputs) elements.push_back(input->values[broadcast_position(at, input->dims, *dims)]);
     std::optional<Dim> value = rule(context, elements);
     if (!value) return;
     result.values.push_back(*std::move(value));
@@ -238,8 +234,7 @@ void apply_integer_rule(RuleContext& context) {
   const Node& node = context.node();
   if (!node.domain().empty() || node.outputs.empty() || !context.wants(0)) return;
   if (!is_integer(context.result(0).type) || context.result(0).integers) return;
-  if (const std::vector<size_t> moved = moved_inputs(node); !moved.empty())
-    return move_elements(context, moved);
+  if (const std::vector<size_t> moved = moved_inputs(node); !moved.empty()) return move_elements(context, moved);
   if (node.op() == "Cast" || node.op() == "CastLike") return cast_elements(context);
   if (node.op() == "ReduceProd") {
     return reduce_elements(context, [](const Dim& a, const Dim& b) { return a * b; });

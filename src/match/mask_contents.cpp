@@ -98,7 +98,8 @@ class Follower {
   /// Where(bool(x), a, x) holds a and 0.
   Contents of_choice(const Node& where, DataType type) {
     const Value* tested = tested_for_zero(where.input(0));
-    if (tested && where.input(2) && tested == &canonical(*where.inputs[2], facts_)) return either_of(follow(where.input(1)), of_number(0, type));
+    if (tested && where.input(2) && tested == &canonical(*where.inputs[2], facts_))
+      return either_of(follow(where.input(1)), of_number(0, type));
     return of_all(where, 1);
   }
 
@@ -150,9 +151,7 @@ class Follower {
     return of_range(std::min(corners), std::max(corners), type);
   }
 
-  static bool is_part(const Contents& contents) {
-    return contents.ordinary() && contents.least >= 0 && contents.greatest <= 1;
-  }
+  static bool is_part(const Contents& contents) { return contents.ordinary() && contents.least >= 0 && contents.greatest <= 1; }
   static bool is_lowest(const Contents& contents) {
     return contents.extremes.may_hold_lowest && !contents.extremes.may_hold_minus_inf && contents.greatest <= 0;
   }

@@ -57,7 +57,8 @@ Matcher any(Value** capture) {
 
 Matcher same(Value* const* bound) {
   return [=](Value& value, Facts& facts) {
-    return told(*bound && &canonical(value, facts) == &canonical(**bound, facts), value, *bound ? "'" + (*bound)->name + "'" : "the same");
+    return told(*bound && &canonical(value, facts) == &canonical(**bound, facts), value,
+                *bound ? "'" + (*bound)->name + "'" : "the same");
   };
 }
 
@@ -101,7 +102,8 @@ Matcher commuted(std::string op_type, Matcher one, Matcher other, Node** capture
 
 Matcher either(std::vector<Matcher> alternatives) {
   return [=](Value& value, Facts& facts) {
-    return std::any_of(alternatives.begin(), alternatives.end(), [&](const Matcher& m) { return attempt([&] { return m(value, facts); }); });
+    return std::any_of(alternatives.begin(), alternatives.end(),
+                       [&](const Matcher& m) { return attempt([&] { return m(value, facts); }); });
   };
 }
 

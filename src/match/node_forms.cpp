@@ -19,8 +19,7 @@ IntegerList integer_list(const RuleContext& context, std::string_view attribute,
   return {true, context.numbers(input)};
 }
 
-std::optional<std::vector<size_t>> axes_of(const RuleContext& context, size_t rank,
-                                           std::vector<size_t> absent) {
+std::optional<std::vector<size_t>> axes_of(const RuleContext& context, size_t rank, std::vector<size_t> absent) {
   const IntegerList list = integer_list(context, "axes", 1);
   if (!list.given) return absent;
   if (!list.values) return std::nullopt;

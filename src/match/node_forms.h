@@ -20,8 +20,7 @@ IntegerList integer_list(const RuleContext& context, std::string_view attribute,
 
 /// The axes of Squeeze, Unsqueeze, ReduceX, counted from the front of RANK; nullopt if they are not known or
 /// invalid. ABSENT stands for a node that does not give any.
-std::optional<std::vector<size_t>> axes_of(const RuleContext& context, size_t rank,
-                                           std::vector<size_t> absent);
+std::optional<std::vector<size_t>> axes_of(const RuleContext& context, size_t rank, std::vector<size_t> absent);
 
 /// True for a Dropout (of opset 7 or later) that passes its input through.
 bool is_inference_dropout(const RuleContext& context);

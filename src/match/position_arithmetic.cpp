@@ -14,8 +14,9 @@ namespace {
 using P = onnx::TensorProto;
 
 constexpr std::array<std::string_view, 21> kElementwise = {
-    "Add", "Sub",   "Mul",         "Div",     "Neg",            "Not", "And", "Or",   "Xor",   "Equal", "Less",
-    "Min", "Where", "LessOrEqual", "Greater", "GreaterOrEqual", "Max", "Abs", "Clip", "IsNaN", "IsInf"};
+    "Add", "Sub",   "Mul",  "Div",   "Neg",   "Not",         "And",     "Or",
+    "Xor", "Equal", "Less", "Min",   "Where", "LessOrEqual", "Greater", "GreaterOrEqual",
+    "Max", "Abs",   "Clip", "IsNaN", "IsInf"};
 constexpr int kOpsetOfOwnNodes = 18;
 
 std::optional<PositionTable> run(const onnx::NodeProto& node, int opset, std::span<const PositionTable> operands) {
@@ -54,9 +55,7 @@ std::optional<PositionTable> equal(const IndexForm& one, const IndexForm& other)
   return run("Xor", std::array{*not_less, *greater});
 }
 
-bool holds_positions(DataType type) {
-  return type == P::INT64 || type == P::INT32 || type == P::FLOAT || type == P::DOUBLE;
-}
+bool holds_positions(DataType type) { return type == P::INT64 || type == P::INT32 || type == P::FLOAT || type == P::DOUBLE; }
 
 template <class T>
 std::optional<Reading> as_reading(std::optional<T> found) {
@@ -79,8 +78,10 @@ PositionReader::Found PositionReader::running_sum(Node& node) {
   const MaybeShape shape = facts_.shape(*node.outputs[0]);
   const auto number = node.input(0) && node.input(1) ? form(node.input(0)) : std::nullopt;
   const auto place = number ? form(node.input(1)) : std::nullopt;
-  const bool is_known = place && place->is_one_number() && place->offset.is_constant() && number->is_one_number() && number->offset.is_constant();
-  if (!shape || !is_known || node.int_attribute("reverse", 0) != 0 || !holds_positions(facts_.type(*node.outputs[0]))) return std::nullopt;
+  const bool is_known =
+      place && place->is_one_number() && place->offset.is_constant() && number->is_one_number() && number->offset.is_constant();
+  if (!shape || !is_known || node.int_attribute("reverse", 0) != 0 || !holds_positions(facts_.type(*node.outputs[0])))
+    return std::nullopt;
   const auto axis = axis_in(place->offset.value(), shape->size());
   if (!axis) return std::nullopt;
   IndexForm sum{{}, node.int_attribute("exclusive", 0) != 0 ? Dim(0) : number->offset};
@@ -88,7 +89,8 @@ PositionReader::Found PositionReader::running_sum(Node& node) {
   return sum;
 }
 
-/// Mod or Div of 0, 1, 2, ... laid out as a matrix, by the length of its rows: the column or the row, as MatrixBandPart is exported.
+/// Mod or Div of 0, 1, 2, ... laid out as a matrix, by the length of its rows: the column or the row, as MatrixBandPart is
+/// exported.
 PositionReader::Found PositionReader::part_of_flat_index(Node& node) {
   if (!node.is("Mod") && !node.is("Div")) return std::nullopt;
   const Node* matrix = node.input(0) ? canonical(*node.inputs[0], facts_).producer : nullptr;
@@ -148,8 +150,7 @@ PositionReader::Found PositionReader::arithmetic(Node& node) {
   if (!one || !other) return std::nullopt;
   if (!node.is("Mul")) return as_reading(sum(*one, *other, node.is("Sub") ? -1 : 1));
   for (const auto& [number, multiple] : {std::pair(one, other), std::pair(other, one)})
-    if (number->is_one_number() && number->offset.is_constant())
-      return as_reading(sum({}, *multiple, number->offset.value()));
+    if (number->is_one_number() && number->offset.is_constant()) return as_reading(sum({}, *multiple, number->offset.value()));
   return std::nullopt;
 }
 

@@ -83,8 +83,7 @@ std::optional<PositionTable> diagonal_steps(const Tensor& constant) {
   }
   // Conditions further on hold only with those before them: the last that holds tells the number.
   std::vector<double> values(size_t{1} << table.conditions.size(), runs.front());
-  for (size_t truths = 1; truths < values.size(); ++truths)
-    values[truths] = runs[static_cast<size_t>(std::bit_width(truths))];
+  for (size_t truths = 1; truths < values.size(); ++truths) values[truths] = runs[static_cast<size_t>(std::bit_width(truths))];
   const auto typed = Tensor::of<double>({static_cast<int64_t>(values.size())}, values).cast(constant.type());
   if (!typed) return std::nullopt;
   table.values = *typed;

@@ -51,8 +51,7 @@ bool substitute(Reading& reading, size_t axis, const std::optional<Dim>& start, 
 }
 
 /// FORM of a tensor of RANK where AXIS is indexed by INDEX, whose COUNT axes take its place.
-std::optional<IndexForm> indexed(const IndexForm& form, size_t axis, size_t rank, const IndexForm& index,
-                                 size_t count) {
+std::optional<IndexForm> indexed(const IndexForm& form, size_t axis, size_t rank, const IndexForm& index, size_t count) {
   if (form.length.value || index.length.value) return std::nullopt;
   IndexForm result{{}, form.offset};
   for (size_t own = 0; own < rank; ++own)

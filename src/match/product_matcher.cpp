@@ -25,15 +25,15 @@ class ProductMatch {
   ProductMatch(const std::vector<Matcher>& factors, Facts& facts) : matchers_(factors), facts_(facts) {}
 
   /// True if VALUE is a product as is wanted whose numbers pass TEST.
-  bool match(Value& value, const std::function<bool(double)>& test) {
-    return search(with({}, value), test);
-  }
+  bool match(Value& value, const std::function<bool(double)>& test) { return search(with({}, value), test); }
 
  private:
   /// PRODUCT times VALUE.
   Product with(Product product, Value& value) {
-    if (const auto known = facts_.uniform(value)) product.coefficient *= *known;
-    else product.factors.push_back(&value);
+    if (const auto known = facts_.uniform(value))
+      product.coefficient *= *known;
+    else
+      product.factors.push_back(&value);
     return product;
   }
 
@@ -60,7 +60,8 @@ class ProductMatch {
     return search(with(std::move(next), *node->inputs[0]), test);
   }
 
-  /// True if some order of VALUES fits the matchers, which are tried in theirs: later ones may ask for what earlier ones captured.
+  /// True if some order of VALUES fits the matchers, which are tried in theirs: later ones may ask for what earlier ones
+  /// captured.
   bool fits(const std::vector<Value*>& values) {
     std::vector<size_t> order(values.size());
     std::iota(order.begin(), order.end(), 0);
@@ -88,7 +89,8 @@ Matcher product_whose_numbers(std::vector<Matcher> factors, double* coefficient,
       return pass(number);
     };
     // An alternative of its own: a trial notes what the factors capture.
-    const Matcher whole = either({[&](Value& product, Facts& known) { return ProductMatch(factors, known).match(product, test); }});
+    const Matcher whole =
+        either({[&](Value& product, Facts& known) { return ProductMatch(factors, known).match(product, test); }});
     if (!whole(value, facts)) return false;
     MatchTrial::capture(coefficient, found);
     return true;

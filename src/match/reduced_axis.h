@@ -5,7 +5,8 @@
 
 namespace attn_opt {
 
-/// The axis, counted from the front, that NODE, a Reduce*, takes away of an input of RANK; nullopt if it is not known to be one alone.
+/// The axis, counted from the front, that NODE, a Reduce*, takes away of an input of RANK; nullopt if it is not known to be one
+/// alone.
 std::optional<size_t> reduced_axis(const Node& node, size_t rank, Facts& facts);
 
 }  // namespace attn_opt

@@ -24,14 +24,10 @@ class NodeInference : public onnx::InferenceContext {
     for (size_t i = 0; i < inputs; ++i) describe_input(i);
   }
 
-  const onnx::AttributeProto* getAttribute(const std::string& name) const override {
-    return node_.attribute(name);
-  }
+  const onnx::AttributeProto* getAttribute(const std::string& name) const override { return node_.attribute(name); }
   size_t getNumInputs() const override { return input_types_.size(); }
   bool hasInput(size_t i) const override { return node_.input(i) != nullptr; }
-  const onnx::TypeProto* getInputType(size_t i) const override {
-    return hasInput(i) ? &input_types_[i] : nullptr;
-  }
+  const onnx::TypeProto* getInputType(size_t i) const override { return hasInput(i) ? &input_types_[i] : nullptr; }
   const onnx::TensorProto* getInputData(size_t i) const override {
     return i < input_data_.size() ? input_data_[i].get() : nullptr;
   }
@@ -41,9 +37,7 @@ class NodeInference : public onnx::InferenceContext {
   }
   size_t getNumOutputs() const override { return output_types_.size(); }
   bool hasOutput(size_t i) override { return node_.output(i) != nullptr; }
-  onnx::TypeProto* getOutputType(size_t i) override {
-    return i < output_types_.size() ? &output_types_[i] : nullptr;
-  }
+  onnx::TypeProto* getOutputType(size_t i) override { return i < output_types_.size() ? &output_types_[i] : nullptr; }
   onnx::GraphInferencer* getGraphAttributeInferencer(const std::string&) override { return nullptr; }
   std::string getDisplayName() const override { return node_.label(); }
 
@@ -147,8 +141,7 @@ void apply_schema_inference(RuleContext& context) {
   const Node& node = context.node();
   if (is_complete(context) || is_misinferred(node) || !has_valid_axis(context)) return;
   try {
-    const onnx::OpSchema* schema =
-        onnx::OpSchemaRegistry::Schema(node.op(), context.opset(), std::string(node.domain()));
+    const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(node.op(), context.opset(), std::string(node.domain()));
     if (!schema || !schema->has_type_and_shape_inference_function()) return;
     schema->Verify(*node.proto);
     NodeInference inference(context);

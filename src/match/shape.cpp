@@ -24,9 +24,7 @@ void DimList::lacks(size_t i) const {
 
 void MaybeShape::lacks() { stop("a shape that is not known was read"); }
 
-Dim from_last(const Shape& shape, size_t axis) {
-  return axis < shape.size() ? shape[shape.size() - 1 - axis] : Dim(1);
-}
+Dim from_last(const Shape& shape, size_t axis) { return axis < shape.size() ? shape[shape.size() - 1 - axis] : Dim(1); }
 
 std::string to_string(const Shape& shape) {
   std::string text = "(";

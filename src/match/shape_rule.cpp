@@ -18,8 +18,8 @@ RuleTable table_of(std::initializer_list<std::span<const ShapeRule>> families) {
 
 const RuleTable& rules_of(std::string_view domain) {
   static const auto* const onnx_rules =
-      new RuleTable(table_of({elementwise_rules(), layout_rules(), indexing_rules(), generator_rules(),
-                              reduction_rules(), contraction_rules(), spatial_rules(), attention_rules()}));
+      new RuleTable(table_of({elementwise_rules(), layout_rules(), indexing_rules(), generator_rules(), reduction_rules(),
+                              contraction_rules(), spatial_rules(), attention_rules()}));
   static const auto* const microsoft_rules = new RuleTable(table_of({contrib_rules()}));
   static const auto* const blocked_rules = new RuleTable(table_of({nchwc_rules()}));
   static const RuleTable kNone;
@@ -44,8 +44,7 @@ Dim broadcast_size(const Dim& one, const Dim& other) {
 
 RuleContext::RuleContext(FactStore& store, const Node& node)
     : store_(store), node_(node), opset_(0), results_(node.outputs.size()) {
-  opset_ = node.domain().empty() ? store.opsets(node).at("")
-                                 : store.view().opset(*node.graph, std::string(node.domain()));
+  opset_ = node.domain().empty() ? store.opsets(node).at("") : store.view().opset(*node.graph, std::string(node.domain()));
 }
 
 const ValueFact* RuleContext::input_fact(size_t input) const {
@@ -100,8 +99,7 @@ void RuleContext::set_type(size_t output, DataType type) {
 
 void RuleContext::set_integers(size_t output, IntegerData data) {
   if (!wants(output) || data.values.size() > static_cast<size_t>(kMaxIntegers)) return;
-  const bool numbers =
-      std::all_of(data.values.begin(), data.values.end(), [](const Dim& d) { return d.is_constant(); });
+  const bool numbers = std::all_of(data.values.begin(), data.values.end(), [](const Dim& d) { return d.is_constant(); });
   if (numbers && !tensor_of(data, results_[output].type).has_value()) return;
   results_[output].integers = std::move(data);
 }

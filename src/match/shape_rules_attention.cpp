@@ -35,8 +35,7 @@ void attention(RuleContext& context) {
     present[2] = past && past->size() == 4 ? now[2] + (*past)[2] : context.fresh(output, 2);
     return present;
   };
-  const Shape present_key =
-      context.wants(1) || context.wants(3) ? with_past(*k, 4, context.wants(1) ? 1 : 3) : *k;
+  const Shape present_key = context.wants(1) || context.wants(3) ? with_past(*k, 4, context.wants(1) ? 1 : 3) : *k;
   if (context.wants(1)) context.set_shape(1, present_key);
   if (context.wants(2)) context.set_shape(2, with_past(*v, 5, 2));
   context.set_shape(3, {(*q)[0], (*q)[1], (*q)[2], present_key[2]});

@@ -28,15 +28,14 @@ std::optional<Shape> fused_factor(const RuleContext& context, size_t input) {
 void fused_mat_mul(RuleContext& context) {
   const auto left = fused_factor(context, 0), right = fused_factor(context, 1);
   if (!left || !right) return;
-  Shape result =
-      context.broadcast(Shape(left->begin(), left->end() - 2), Shape(right->begin(), right->end() - 2));
+  Shape result = context.broadcast(Shape(left->begin(), left->end() - 2), Shape(right->begin(), right->end() - 2));
   result.push_back(left->rbegin()[1]);
   result.push_back(right->rbegin()[0]);
   context.set_shape(0, std::move(result));
 }
 
-/// What keys (INPUT 1) or values (INPUT 2) are given in: (b, S, heads * size), by heads (b, heads, S, size), or packed with those
-/// before them into (b, S, heads, parts, size). Null if that is not known.
+/// What keys (INPUT 1) or values (INPUT 2) are given in: (b, S, heads * size), by heads (b, heads, S, size), or packed with
+/// those before them into (b, S, heads, parts, size). Null if that is not known.
 MaybeShape given_rows(const RuleContext& context, size_t input) {
   constexpr size_t kPackedRank = 5;
   if (context.has(input)) return context.shape(input);
@@ -90,7 +89,8 @@ void projected_attention(RuleContext& context) {
   const MaybeShape input = context.shape(0), weights = context.shape(1);
   if (!input || !weights || input->size() != 3 || weights->size() != 2) return;
   const auto* sizes = context.node().ints_attribute("qkv_hidden_sizes");
-  const auto value_size = sizes && sizes->size() == 3 ? std::optional(Dim(sizes->Get(2))) : exact_quotient((*weights)[1], Dim(3));
+  const auto value_size =
+      sizes && sizes->size() == 3 ? std::optional(Dim(sizes->Get(2))) : exact_quotient((*weights)[1], Dim(3));
   if (value_size) context.set_shape(0, {(*input)[0], (*input)[1], *value_size});
 }
 

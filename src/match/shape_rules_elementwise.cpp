@@ -20,16 +20,14 @@ void identity(RuleContext& context) {
 
 void cast(RuleContext& context) {
   const int64_t to = context.node().int_attribute("to", 0);
-  if (onnx::TensorProto::DataType_IsValid(static_cast<int>(to)))
-    context.set_type(0, static_cast<DataType>(to));
+  if (onnx::TensorProto::DataType_IsValid(static_cast<int>(to))) context.set_type(0, static_cast<DataType>(to));
   like_input_0(context);
 }
 
 void like_with_dtype(RuleContext& context) {
   if (context.node().attribute("dtype")) {
     const int64_t to = context.node().int_attribute("dtype", 0);
-    if (onnx::TensorProto::DataType_IsValid(static_cast<int>(to)))
-      context.set_type(0, static_cast<DataType>(to));
+    if (onnx::TensorProto::DataType_IsValid(static_cast<int>(to))) context.set_type(0, static_cast<DataType>(to));
   } else {
     context.set_type(0, context.type(0));
   }

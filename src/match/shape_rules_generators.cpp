@@ -33,9 +33,7 @@ void shape(RuleContext& context) {
   const MaybeShape of = context.shape(0);
   if (!of) return context.set_shape(0, context.fresh_shape(0, 1));
   const int64_t rank = static_cast<int64_t>(of->size());
-  const auto bounded = [&](int64_t at) {
-    return std::min(std::max(at < 0 ? at + rank : at, int64_t{0}), rank);
-  };
+  const auto bounded = [&](int64_t at) { return std::min(std::max(at < 0 ? at + rank : at, int64_t{0}), rank); };
   const int64_t start = bounded(context.node().int_attribute("start", 0));
   const int64_t end = std::max(start, bounded(context.node().int_attribute("end", rank)));
   context.set_shape(0, {end - start});
@@ -50,12 +48,10 @@ void size(RuleContext& context) {
 void range(RuleContext& context) {
   context.set_shape(0, context.fresh_shape(0, 1));
   if (!is_integer(context.type(0))) {
-    const std::optional<double> start = context.scalar(0), limit = context.scalar(1),
-                                delta = context.scalar(2);
+    const std::optional<double> start = context.scalar(0), limit = context.scalar(1), delta = context.scalar(2);
     if (!start || !limit || !delta || *delta == 0) return;
     const double count = std::ceil((*limit - *start) / *delta);
-    if (std::isfinite(count) && count < 1e15)
-      context.set_shape(0, {std::max<int64_t>(0, static_cast<int64_t>(count))});
+    if (std::isfinite(count) && count < 1e15) context.set_shape(0, {std::max<int64_t>(0, static_cast<int64_t>(count))});
     return;
   }
   const IntegerData* bounds[3] = {context.elements(0), context.elements(1), context.elements(2)};
@@ -99,8 +95,7 @@ void constant_of_shape(RuleContext& context) {
 
 void non_zero(RuleContext& context) {
   Shape result = context.fresh_shape(0, 2);
-  if (const MaybeShape of = context.shape(0))
-    result[0] = of->empty() ? Dim(1) : Dim(static_cast<int64_t>(of->size()));
+  if (const MaybeShape of = context.shape(0)) result[0] = of->empty() ? Dim(1) : Dim(static_cast<int64_t>(of->size()));
   context.set_shape(0, std::move(result));
 }
 

@@ -7,8 +7,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr int64_t kFarAway = int64_t{1}
-                             << 30;  // exporters write the end of an axis as INT32_MAX or INT64_MAX
+constexpr int64_t kFarAway = int64_t{1} << 30;  // exporters write the end of an axis as INT32_MAX or INT64_MAX
 
 /// min(N, SIZE) elements, N of them where that is proven or the usual meaning (then it is assumed).
 Dim taken(const RuleContext& context, const Dim& n, const Dim& size) {
@@ -32,8 +31,9 @@ bool has_one_meaning(const RuleContext& context, const Dim& index) {
   return context.assume_equal(index, maximum(index, 0));
 }
 
-/// True if all that reads the slice joins it with another slice of the same tensor: a roll, whose length does not hang on how long
-/// either part is. A special case: other sizes are simpler, and known in more places, where a slice is taken to begin in its axis.
+/// True if all that reads the slice joins it with another slice of the same tensor: a roll, whose length does not hang on how
+/// long either part is. A special case: other sizes are simpler, and known in more places, where a slice is taken to begin in
+/// its axis.
 bool is_part_of_roll(const Node& slice) {
   const Value& part = *slice.outputs[0];
   const Node* joined = part.uses.size() == 1 && !part.is_output ? part.uses.begin()->node : nullptr;
@@ -85,8 +85,7 @@ int64_t numeric_slice(int64_t begin, int64_t end, int64_t step, int64_t size) {
   return span <= 0 ? 0 : (span - 1) / -step + 1;
 }
 
-std::optional<Dim> sliced(const RuleContext& context, const Dim& begin, const Dim& end, int64_t step,
-                          const Dim& size) {
+std::optional<Dim> sliced(const RuleContext& context, const Dim& begin, const Dim& end, int64_t step, const Dim& size) {
   if (step == 0) return std::nullopt;
   if (begin.is_constant() && end.is_constant() && size.is_constant()) {
     return numeric_slice(begin.value(), end.value(), step, size.value());
@@ -140,8 +139,8 @@ void slice(RuleContext& context) {
   if (!bounds.axes) return context.set_shape(0, context.fresh_shape(0, shape->size()));
   Shape result = *shape;
   const std::vector<int64_t>& axes = *bounds.axes;
-  const bool known = bounds.begins.size() == axes.size() && bounds.ends.size() == axes.size() &&
-                     bounds.steps && bounds.steps->size() == axes.size();
+  const bool known = bounds.begins.size() == axes.size() && bounds.ends.size() == axes.size() && bounds.steps &&
+                     bounds.steps->size() == axes.size();
   for (size_t i = 0; i < axes.size(); ++i) {
     const std::optional<size_t> axis = axis_in(axes[i], shape->size());
     if (!axis) return;
@@ -149,8 +148,7 @@ void slice(RuleContext& context) {
     if (known) size = sliced(context, bounds.begins[i], bounds.ends[i], (*bounds.steps)[i], result[*axis]);
     result[*axis] = size ? *std::move(size) : context.fresh(0, *axis);
   }
-  if (known && result == *shape &&
-      std::all_of(bounds.steps->begin(), bounds.steps->end(), [](int64_t s) { return s > 0; })) {
+  if (known && result == *shape && std::all_of(bounds.steps->begin(), bounds.steps->end(), [](int64_t s) { return s > 0; })) {
     return context.set_same(0, *context.node().inputs[0]);
   }
   context.set_shape(0, std::move(result));
@@ -204,8 +202,7 @@ void top_k(RuleContext& context) {
 }
 
 constexpr ShapeRule kIndexingRules[] = {
-    {"Slice", slice},        {"Gather", gather}, {"GatherElements", gather_elements},
-    {"GatherND", gather_nd}, {"TopK", top_k},
+    {"Slice", slice}, {"Gather", gather}, {"GatherElements", gather_elements}, {"GatherND", gather_nd}, {"TopK", top_k},
 };
 
 }  // namespace

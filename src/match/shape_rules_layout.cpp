@@ -71,8 +71,7 @@ void flatten(RuleContext& context) {
   if (axis < 0) axis += rank;
   if (axis < 0 || axis > rank) return;
   const std::span<const Dim> dims(*shape);
-  context.set_shape(
-      0, {product(dims.first(static_cast<size_t>(axis))), product(dims.subspan(static_cast<size_t>(axis)))});
+  context.set_shape(0, {product(dims.first(static_cast<size_t>(axis))), product(dims.subspan(static_cast<size_t>(axis)))});
 }
 
 void transpose(RuleContext& context) {
@@ -127,21 +126,18 @@ void expand(RuleContext& context) {
     const MaybeShape count = context.shape(1);
     if (!shape || !count || count->size() != 1 || !(*count)[0].is_constant()) return;
     if ((*count)[0].value() > kMaxIntegers) return;
-    return context.set_shape(
-        0, context.fresh_shape(0, std::max(shape->size(), static_cast<size_t>((*count)[0].value()))));
+    return context.set_shape(0, context.fresh_shape(0, std::max(shape->size(), static_cast<size_t>((*count)[0].value()))));
   }
   if (!shape) return;
   Shape result = *shape;
-  if (target->values.size() > result.size())
-    result.insert(result.begin(), target->values.size() - result.size(), Dim(1));
+  if (target->values.size() > result.size()) result.insert(result.begin(), target->values.size() - result.size(), Dim(1));
   const size_t offset = result.size() - target->values.size();
   for (size_t i = 0; i < target->values.size(); ++i) {
     const Dim& entry = target->values[i];
     Dim& dim = result[offset + i];
     const bool wider = dim.is_constant() && !dim.is(1);
     if (wider) continue;
-    dim = entry.may_be_size() && entry.from_sizes() ? context.broadcast(dim, entry)
-                                                    : context.fresh(0, offset + i);
+    dim = entry.may_be_size() && entry.from_sizes() ? context.broadcast(dim, entry) : context.fresh(0, offset + i);
   }
   context.set_shape(0, std::move(result));
 }
@@ -150,11 +146,9 @@ void tile(RuleContext& context) {
   const MaybeShape shape = context.shape(0);
   if (!shape) return;
   const IntegerData* repeats = context.elements(1);
-  if (!repeats || repeats->values.size() != shape->size())
-    return context.set_shape(0, context.fresh_shape(0, shape->size()));
+  if (!repeats || repeats->values.size() != shape->size()) return context.set_shape(0, context.fresh_shape(0, shape->size()));
   Shape result;
-  for (size_t axis = 0; axis < shape->size(); ++axis)
-    result.push_back((*shape)[axis] * repeats->values[axis]);
+  for (size_t axis = 0; axis < shape->size(); ++axis) result.push_back((*shape)[axis] * repeats->values[axis]);
   context.set_shape(0, std::move(result));
 }
 
@@ -210,8 +204,7 @@ void split(RuleContext& context) {
   const bool by_attribute = context.node().ints_attribute("split") != nullptr;
   const IntegerList numbers = integer_list(context, "split", 1);
   const IntegerData* elements = by_attribute ? nullptr : context.elements(1);
-  const Dim equal_part =
-      floor_quotient((*shape)[*axis] + static_cast<int64_t>(count) - 1, static_cast<int64_t>(count));
+  const Dim equal_part = floor_quotient((*shape)[*axis] + static_cast<int64_t>(count) - 1, static_cast<int64_t>(count));
   for (size_t i = 0; i < count; ++i) {
     if (!context.wants(i)) continue;
     Shape part = *shape;
@@ -256,8 +249,7 @@ void pad(RuleContext& context) {
   const bool known = pads.size() == 2 * axes.size();
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t axis = axes[i];
-    result[axis] = known ? context.not_negative((*shape)[axis] + pads[i] + pads[i + axes.size()])
-                         : context.fresh(0, axis);
+    result[axis] = known ? context.not_negative((*shape)[axis] + pads[i] + pads[i + axes.size()]) : context.fresh(0, axis);
   }
   context.set_shape(0, std::move(result));
 }
@@ -270,9 +262,8 @@ void depth_to_space(RuleContext& context) {
   const auto smaller = [&](size_t axis, int64_t by) { return floor_quotient((*shape)[axis], by); };
   const Dim area = Dim(block) * block;
   if (!area.is_constant()) return;
-  context.set_shape(
-      0, to_space ? Shape{(*shape)[0], smaller(1, area.value()), (*shape)[2] * block, (*shape)[3] * block}
-                  : Shape{(*shape)[0], (*shape)[1] * area, smaller(2, block), smaller(3, block)});
+  context.set_shape(0, to_space ? Shape{(*shape)[0], smaller(1, area.value()), (*shape)[2] * block, (*shape)[3] * block}
+                                : Shape{(*shape)[0], (*shape)[1] * area, smaller(2, block), smaller(3, block)});
 }
 
 constexpr ShapeRule kLayoutRules[] = {

@@ -44,10 +44,9 @@ void arg_reduce(RuleContext& context) {
 
 using enum ResultType;
 constexpr ShapeRule kReductionRules[] = {
-    {"ReduceL1", reduce},        {"ReduceL2", reduce},           {"ReduceLogSum", reduce},
-    {"ReduceLogSumExp", reduce}, {"ReduceMax", reduce},          {"ReduceMean", reduce},
-    {"ReduceMin", reduce},       {"ReduceProd", reduce},         {"ReduceSum", reduce},
-    {"ReduceSumSquare", reduce}, {"ArgMax", arg_reduce, kInt64}, {"ArgMin", arg_reduce, kInt64},
+    {"ReduceL1", reduce},  {"ReduceL2", reduce},        {"ReduceLogSum", reduce},       {"ReduceLogSumExp", reduce},
+    {"ReduceMax", reduce}, {"ReduceMean", reduce},      {"ReduceMin", reduce},          {"ReduceProd", reduce},
+    {"ReduceSum", reduce}, {"ReduceSumSquare", reduce}, {"ArgMax", arg_reduce, kInt64}, {"ArgMin", arg_reduce, kInt64},
 };
 
 }  // namespace

@@ -51,7 +51,8 @@ bool pads_to_same(const Window& window) { return window.auto_pad.starts_with("SA
 /// Positions of the window along spatial axis I of size DIM. Where it does not fit there are none, or the node fails.
 Dim positions(const Window& window, size_t i, const Dim& dim) {
   const int64_t stride = window.strides[i];
-  return pads_to_same(window) ? floor_quotient(dim + (stride - 1), stride) : floor_quotient(room_of(window, i, dim), stride) + 1;
+  return pads_to_same(window) ? floor_quotient(dim + (stride - 1), stride)
+                              : floor_quotient(room_of(window, i, dim), stride) + 1;
 }
 
 /// Runtimes refuse to convolve or to pool an axis of no rows.
@@ -98,8 +99,8 @@ void conv_transpose(RuleContext& context) {
     } else if (window->auto_pad.starts_with("SAME")) {
       size = (*shape)[i + 2] * window->strides[i];
     } else {
-      size = ((*shape)[i + 2] - 1) * window->strides[i] + output_padding[i] +
-             (window->kernel[i] - 1) * window->dilations[i] + 1;
+      size =
+          ((*shape)[i + 2] - 1) * window->strides[i] + output_padding[i] + (window->kernel[i] - 1) * window->dilations[i] + 1;
       if (window->auto_pad != "VALID") size = size - window->pads[i] - window->pads[i + spatial];
       size = context.not_negative(size);
     }
@@ -115,8 +116,7 @@ void pool(RuleContext& context) {
   if (!window) return;
   require_rows(context, *shape);
   Shape result = *shape;
-  for (size_t i = 0; i + 2 < shape->size(); ++i)
-    result[i + 2] = positions(*window, i, (*shape)[i + 2]);
+  for (size_t i = 0; i + 2 < shape->size(); ++i) result[i + 2] = positions(*window, i, (*shape)[i + 2]);
   context.set_shape(1, result);
   context.set_shape(0, std::move(result));
 }
@@ -142,8 +142,7 @@ std::optional<std::vector<double>> scales_of(const RuleContext& context, size_t 
     return std::vector<double>(attribute->floats().begin(), attribute->floats().end());
   }
   const Value* value = context.node().input(input);
-  const Tensor* tensor =
-      value && context.store().computed(*value).foldable ? context.store().constant(*value) : nullptr;
+  const Tensor* tensor = value && context.store().computed(*value).foldable ? context.store().constant(*value) : nullptr;
   if (!tensor || tensor->size() == 0) return std::nullopt;
   const Expected<Tensor> scales = tensor->cast(onnx::TensorProto::DOUBLE);
   if (!scales) return std::nullopt;

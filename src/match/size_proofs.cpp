@@ -132,7 +132,8 @@ void SizeProofs::enter_demanded(std::span<Value* const> read, std::set<std::stri
   }
 }
 
-bool SizeProofs::follows_from_demands(const SizeAssumption& assumption, const Graph& graph, const std::set<std::string>& positive) {
+bool SizeProofs::follows_from_demands(const SizeAssumption& assumption, const Graph& graph,
+                                      const std::set<std::string>& positive) {
   const auto& demands = store_->demands();
   return std::ranges::any_of(demands, [&](const SizeDemand& demand) {
     return follows_from(demand, assumption.one, assumption.other, positive) && encloses(demand.node->graph, &graph) &&

@@ -1,7 +1,7 @@
 // Which sizes that facts assume equal are equal in every run of the model.
 //
-// The facts are found a second time without any assumption, and with them what nodes ask of their inputs: sizes that broadcast, or
-// that a product or a Concat needs equal. A node that the model cannot do without fails where that does not hold.
+// The facts are found a second time without any assumption, and with them what nodes ask of their inputs: sizes that broadcast,
+// or that a product or a Concat needs equal. A node that the model cannot do without fails where that does not hold.
 #pragma once
 
 #include <memory>
@@ -35,9 +35,9 @@ class SizeProofs {
 
   ModelGraph& view_;
   const TensorStore& tensors_;
-  std::set<std::string> proven_;             ///< equations
-  std::unique_ptr<FactStore> store_;         ///< goes by what is proven alone
-  bool is_stale_ = false;                    ///< it says less than what is proven by now
+  std::set<std::string> proven_;      ///< equations
+  std::unique_ptr<FactStore> store_;  ///< goes by what is proven alone
+  bool is_stale_ = false;             ///< it says less than what is proven by now
   std::set<const Node*> visited_, needed_;
 };
 

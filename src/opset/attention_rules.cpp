@@ -43,8 +43,7 @@ Obstacle raise_attention_24(Draft& draft, const RaiseSite& site) {
 /// Head counts may be said only of inputs of rank 3, and before 25 it was not defined what they did to
 /// others.
 Obstacle raise_attention_25(Draft& draft, const RaiseSite& site) {
-  const bool says_heads =
-      draft.attribute("q_num_heads") != nullptr || draft.attribute("kv_num_heads") != nullptr;
+  const bool says_heads = draft.attribute("q_num_heads") != nullptr || draft.attribute("kv_num_heads") != nullptr;
   const MaybeShape query = site.shape(0);
   if (!says_heads || (query && query->size() == 3)) return {};
   return "it gives numbers of heads for inputs that are not of rank 3";

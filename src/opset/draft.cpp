@@ -6,8 +6,8 @@
 namespace attn_opt {
 namespace {
 
-onnx::NodeProto make_node(const std::string& op, const std::vector<std::string>& inputs,
-                          const std::string& output, const Draft::Attributes& attributes) {
+onnx::NodeProto make_node(const std::string& op, const std::vector<std::string>& inputs, const std::string& output,
+                          const Draft::Attributes& attributes) {
   onnx::NodeProto node;
   node.set_op_type(op);
   for (const auto& name : inputs) node.add_input(name);
@@ -32,8 +32,7 @@ onnx::NodeProto canonical_node(const Node& node) {
   canonical.set_op_type(node.op());
   *canonical.mutable_attribute() = node.proto->attribute();
   for (size_t i = 0; i < node.inputs.size(); ++i) canonical.add_input(node.inputs[i] ? draft_input(i) : "");
-  for (size_t i = 0; i < node.outputs.size(); ++i)
-    canonical.add_output(node.outputs[i] ? draft_output(i) : "");
+  for (size_t i = 0; i < node.outputs.size(); ++i) canonical.add_output(node.outputs[i] ? draft_output(i) : "");
   return canonical;
 }
 
@@ -109,8 +108,7 @@ void Draft::drop_outputs_from(int count) {
   changed_ = rewired_ = true;
 }
 
-std::string Draft::add(const std::string& op, const std::vector<std::string>& inputs,
-                       const Attributes& attributes) {
+std::string Draft::add(const std::string& op, const std::vector<std::string>& inputs, const Attributes& attributes) {
   before_.push_back(make_node(op, inputs, fresh(), attributes));
   changed_ = rewired_ = true;
   return before_.back().output(0);

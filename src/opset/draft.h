@@ -56,8 +56,7 @@ class Draft {
 
   using Attributes = std::vector<onnx::AttributeProto>;
   /// Puts a node before this one and returns the name of its output.
-  std::string add(const std::string& op, const std::vector<std::string>& inputs,
-                  const Attributes& attributes = {});
+  std::string add(const std::string& op, const std::vector<std::string>& inputs, const Attributes& attributes = {});
   std::string add_constant(const Tensor& tensor);
   std::string add_ints(const std::vector<int64_t>& values);
   /// The node makes a value of the returned name instead of output I, which a later append() makes.

@@ -22,8 +22,7 @@ ExecutorOptions trial_options() {
 
 Opsets opsets_of(int version) { return {{"", version}}; }
 
-Expected<std::vector<Tensor>> run_draft(const Draft& draft, const std::vector<Tensor>& inputs, int opset,
-                                        int output_count) {
+Expected<std::vector<Tensor>> run_draft(const Draft& draft, const std::vector<Tensor>& inputs, int opset, int output_count) {
   const ExecutorOptions options = trial_options();
   std::unordered_map<std::string, Tensor> values;
   for (size_t i = 0; i < inputs.size(); ++i) values.emplace(draft_input(i), inputs[i]);
@@ -41,8 +40,7 @@ Expected<std::vector<Tensor>> run_draft(const Draft& draft, const std::vector<Te
 }
 
 /// Why the results of NODE and those of the draft are not the same; empty if they are.
-std::string difference_of(const Node& node, const std::vector<Tensor>& expected,
-                          const std::vector<Tensor>& actual) {
+std::string difference_of(const Node& node, const std::vector<Tensor>& expected, const std::vector<Tensor>& actual) {
   for (size_t i = 0; i < std::min(node.outputs.size(), expected.size()); ++i) {
     if (node.outputs[i] == nullptr || (node.outputs[i]->unused() && !actual[i].has_value())) continue;
     if (!actual[i].has_value()) return "output " + std::to_string(i) + " is missing";
@@ -53,8 +51,7 @@ std::string difference_of(const Node& node, const std::vector<Tensor>& expected,
 }
 
 /// Why there can be no trial; nothing if there can.
-std::optional<std::string> reason_against(const onnx::NodeProto& original, int from, const Draft& draft,
-                                          int to) {
+std::optional<std::string> reason_against(const onnx::NodeProto& original, int from, const Draft& draft, int to) {
   if (is_random(original)) return "its result is random";
   if (!can_run(original, opsets_of(from)))
     return "the executor does not run " + original.op_type() + " of opset " + std::to_string(from);
@@ -63,8 +60,7 @@ std::optional<std::string> reason_against(const onnx::NodeProto& original, int f
       return "the executor does not run " + node->op_type() + " of opset " + std::to_string(to);
   }
   for (const auto& attribute : original.attribute()) {
-    if (!attribute.ref_attr_name().empty())
-      return "attribute " + attribute.name() + " is given by the function's caller";
+    if (!attribute.ref_attr_name().empty()) return "attribute " + attribute.name() + " is given by the function's caller";
   }
   return std::nullopt;
 }
@@ -128,10 +124,8 @@ class Trial {
 
 }  // namespace
 
-Comparison compare(const onnx::NodeProto& original, int from, const Draft& draft, int to,
-                   const RaiseSite& site) {
-  if (auto reason = reason_against(original, from, draft, to))
-    return {Agreement::kUnknown, std::move(*reason)};
+Comparison compare(const onnx::NodeProto& original, int from, const Draft& draft, int to, const RaiseSite& site) {
+  if (auto reason = reason_against(original, from, draft, to)) return {Agreement::kUnknown, std::move(*reason)};
   return Trial(original, from, draft, to, site).run();
 }
 

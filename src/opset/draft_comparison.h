@@ -22,7 +22,6 @@ struct Comparison {
 /// ORIGINAL, of opset FROM, against DRAFT, of opset TO: results must be the same to the last bit. Inputs that
 /// are constant stay so, others are drawn: symbolic sizes small, unknown ranks tried out, and large sizes
 /// shrunk if the node allows it.
-Comparison compare(const onnx::NodeProto& original, int from, const Draft& draft, int to,
-                   const RaiseSite& site);
+Comparison compare(const onnx::NodeProto& original, int from, const Draft& draft, int to, const RaiseSite& site);
 
 }  // namespace attn_opt

@@ -67,8 +67,7 @@ void DraftWriter::change_in_place(Node& node, const onnx::NodeProto& draft, Valu
 
 void DraftWriter::replace(Node& node, const onnx::NodeProto& draft, Values& values) {
   Node* added = add(node, draft, values);
-  onnx::NodeProto proto =
-      *node.proto;  // with what it has besides: name, documentation, metadata, unknown fields
+  onnx::NodeProto proto = *node.proto;  // with what it has besides: name, documentation, metadata, unknown fields
   set_operator(proto, draft);
   proto.mutable_input()->Swap(added->proto->mutable_input());
   proto.mutable_output()->Swap(added->proto->mutable_output());

@@ -100,8 +100,8 @@ Obstacle make_scales_an_input(Draft& draft, const RaiseSite&) {
 }  // namespace
 
 void add_input_rules(StepRules& rules) {
-  for (const char* op : {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
-                         "ReduceMin", "ReduceProd", "ReduceSumSquare"}) {
+  for (const char* op : {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
+                         "ReduceProd", "ReduceSumSquare"}) {
     rules[{op, 18}] = ints_to_input("axes");
   }
   for (const char* op : {"ReduceSum", "Squeeze", "Unsqueeze"}) rules[{op, 13}] = ints_to_input("axes");

@@ -9,8 +9,7 @@ using P = onnx::TensorProto;
 
 /// Without sizes, Split makes as many parts as it has outputs; from 18 on their number must be said.
 Obstacle raise_split(Draft& draft, const RaiseSite&) {
-  if (!draft.has_input(1))
-    draft.set(GraphBuilder::attribute("num_outputs", int64_t{draft.node().output_size()}));
+  if (!draft.has_input(1)) draft.set(GraphBuilder::attribute("num_outputs", int64_t{draft.node().output_size()}));
   return {};
 }
 

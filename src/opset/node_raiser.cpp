@@ -25,16 +25,13 @@ std::string given_by_caller(const std::string& attribute) {
   return "attribute " + attribute + " is given by the function's caller";
 }
 
-const SchemaChange* first_touching(const SchemaStep& step, const onnx::NodeProto& node,
-                                   const TypeLookup& type_of) {
-  const auto found =
-      std::ranges::find_if(step.changes, [&](const auto& change) { return touches(change, node, type_of); });
+const SchemaChange* first_touching(const SchemaStep& step, const onnx::NodeProto& node, const TypeLookup& type_of) {
+  const auto found = std::ranges::find_if(step.changes, [&](const auto& change) { return touches(change, node, type_of); });
   return found == step.changes.end() ? nullptr : &*found;
 }
 
 bool has_rule(const std::string& op, const std::vector<SchemaStep>& steps) {
-  return std::ranges::any_of(steps,
-                             [&](const auto& step) { return find_step_rule(op, step.version) != nullptr; });
+  return std::ranges::any_of(steps, [&](const auto& step) { return find_step_rule(op, step.version) != nullptr; });
 }
 
 /// True if NODE has all that its schema requires, on which the rules rely.
@@ -43,9 +40,8 @@ bool is_complete(const onnx::NodeProto& node, int opset) {
   if (schema == nullptr) return true;
   if (node.input_size() < schema->min_input() || node.output_size() < schema->min_output()) return false;
   return std::ranges::all_of(schema->attributes(), [&node](const auto& named) {
-    return !named.second.required || std::ranges::any_of(node.attribute(), [&named](const auto& attribute) {
-      return attribute.name() == named.first;
-    });
+    return !named.second.required ||
+           std::ranges::any_of(node.attribute(), [&named](const auto& attribute) { return attribute.name() == named.first; });
   });
 }
 
@@ -62,8 +58,8 @@ struct NodeRaiser::Progress {
 };
 
 /// Takes the draft along the steps of its operator, up to one that gives it another operator.
-tl::expected<NodeRaiser::Progress, NodeRaiser::Obstacle> NodeRaiser::follow(
-    const std::vector<SchemaStep>& steps, Draft& draft, const RaiseSite& site) {
+tl::expected<NodeRaiser::Progress, NodeRaiser::Obstacle> NodeRaiser::follow(const std::vector<SchemaStep>& steps, Draft& draft,
+                                                                            const RaiseSite& site) {
   const auto stop = [](std::string what, bool told_by_schema = false) {
     return tl::unexpected<Obstacle>(Obstacle{std::move(what), told_by_schema});
   };
@@ -92,15 +88,13 @@ bool NodeRaiser::never_changes(const std::string& op, int from) {
   return slot->second;
 }
 
-std::optional<std::string> NodeRaiser::change_of(const onnx::NodeProto& node, int from,
-                                                 const TypeLookup& type_of) {
+std::optional<std::string> NodeRaiser::change_of(const onnx::NodeProto& node, int from, const TypeLookup& type_of) {
   if (never_changes(node.op_type(), from)) return std::nullopt;
   const auto* steps = history_.steps(node.op_type(), from, to_);
   if (steps == nullptr) return no_such_operator(node.op_type(), from);
   for (const SchemaStep& step : *steps) {
     if (find_step_rule(node.op_type(), step.version)) return "it means something else" + since(step.version);
-    if (const auto* change = first_touching(step, node, type_of))
-      return to_string(*change) + since(step.version);
+    if (const auto* change = first_touching(step, node, type_of)) return to_string(*change) + since(step.version);
   }
   return std::nullopt;
 }
@@ -118,8 +112,7 @@ tl::expected<Draft, NodeRaiser::Obstacle> NodeRaiser::draft_of(const onnx::NodeP
   return draft;
 }
 
-std::optional<std::string> NodeRaiser::objection(const Draft& draft, bool by_onnx,
-                                                 const onnx::NodeProto& canonical, int from,
+std::optional<std::string> NodeRaiser::objection(const Draft& draft, bool by_onnx, const onnx::NodeProto& canonical, int from,
                                                  const RaiseSite& site) const {
   try {
     const auto* schema = find_schema(draft.node().op_type(), to_, "");

@@ -37,12 +37,11 @@ class NodeRaiser {
 
   Outcome convert(const RaiseSite& site, int from);
   bool never_changes(const std::string& op, int from);
-  static tl::expected<Progress, Obstacle> follow(const std::vector<SchemaStep>& steps, Draft& draft,
-                                                 const RaiseSite& site);
+  static tl::expected<Progress, Obstacle> follow(const std::vector<SchemaStep>& steps, Draft& draft, const RaiseSite& site);
   tl::expected<Draft, Obstacle> draft_of(const onnx::NodeProto& canonical, int from, const RaiseSite& site);
   /// Why DRAFT cannot stand for CANONICAL; nothing if it can.
-  std::optional<std::string> objection(const Draft& draft, bool by_onnx, const onnx::NodeProto& canonical,
-                                       int from, const RaiseSite& site) const;
+  std::optional<std::string> objection(const Draft& draft, bool by_onnx, const onnx::NodeProto& canonical, int from,
+                                       const RaiseSite& site) const;
 
   Facts& facts_;
   int to_;

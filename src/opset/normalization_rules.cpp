@@ -29,8 +29,7 @@ Obstacle raise_softmax(Draft& draft, const RaiseSite& site) {
   const std::string sizes = draft.add("Shape", {draft.node().input(0)});
   draft.set_input(0, draft.add("Flatten", {draft.node().input(0)}, {GraphBuilder::attribute("axis", axis)}));
   draft.set(GraphBuilder::attribute("axis", int64_t{-1}));
-  draft.append("Reshape", {draft.divert_output(0), sizes}, draft_output(0),
-               {GraphBuilder::attribute("allowzero", int64_t{1})});
+  draft.append("Reshape", {draft.divert_output(0), sizes}, draft_output(0), {GraphBuilder::attribute("allowzero", int64_t{1})});
   return {};
 }
 
@@ -60,8 +59,7 @@ Obstacle raise_batch_normalization_14(Draft& draft, const RaiseSite& site) {
 Obstacle raise_group_normalization(Draft& draft, const RaiseSite& site) {
   const MaybeShape shape = site.shape(0);
   const int64_t groups = draft.int_attribute("num_groups", 0);
-  if (!shape || shape->size() < 2 || !(*shape)[1].is_constant())
-    return "the number of channels is not known";
+  if (!shape || shape->size() < 2 || !(*shape)[1].is_constant()) return "the number of channels is not known";
   const int64_t channels = (*shape)[1].value();
   if (groups < 1 || channels % groups != 0) return "its groups do not divide the channels";
   if (site.type(0) == onnx::TensorProto::UNDEFINED) return "the type of its input is not known";

@@ -107,8 +107,7 @@ tl::expected<Draft, std::string> draft_of(onnx::GraphProto& graph, const std::st
 
 }  // namespace
 
-tl::expected<Draft, std::string> convert_with_onnx(const onnx::NodeProto& canonical, int from, int to,
-                                                   const RaiseSite& site) {
+tl::expected<Draft, std::string> convert_with_onnx(const onnx::NodeProto& canonical, int from, int to, const RaiseSite& site) {
   try {
     const auto* schema = onnx::OpSchemaRegistry::Schema(canonical.op_type(), from, "");
     if (schema != nullptr) schema->Verify(canonical);

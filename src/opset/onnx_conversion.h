@@ -11,7 +11,6 @@ namespace attn_opt {
 
 /// Converts CANONICAL from opset FROM to TO with what SITE tells of its inputs. The error is what ONNX says.
 /// Some of its adapters are wrong: the result is to be compared with the original.
-tl::expected<Draft, std::string> convert_with_onnx(const onnx::NodeProto& canonical, int from, int to,
-                                                   const RaiseSite& site);
+tl::expected<Draft, std::string> convert_with_onnx(const onnx::NodeProto& canonical, int from, int to, const RaiseSite& site);
 
 }  // namespace attn_opt

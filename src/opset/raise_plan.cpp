@@ -20,8 +20,7 @@ namespace {
 constexpr const char* kMissId = "opset.raise";
 
 std::string headed(const onnx::NodeProto& node, int from, int to, const std::string& what) {
-  return node.op_type() + " of opset " + std::to_string(from) + " at opset " + std::to_string(to) + ": " +
-         what;
+  return node.op_type() + " of opset " + std::to_string(from) + " at opset " + std::to_string(to) + ": " + what;
 }
 
 }  // namespace
@@ -76,8 +75,7 @@ class Planner {
       if (miss || planned.contains(&node) || !is_of_onnx(node)) return;
       const auto unknown_type = [](auto, int) { return onnx::TensorProto::UNDEFINED; };
       const auto change = raiser_.change_of(node, from, unknown_type);
-      if (change)
-        miss = Miss{kMissId, nullptr, headed(node, from, opset_, "in a graph of training, " + *change), {}};
+      if (change) miss = Miss{kMissId, nullptr, headed(node, from, opset_, "in a graph of training, " + *change), {}};
     });
     return miss;
   }

@@ -25,9 +25,7 @@ class RaiseSite {
   }
 
  private:
-  DataType type_of(const Value* value) const {
-    return value ? facts_.type(*value) : onnx::TensorProto::UNDEFINED;
-  }
+  DataType type_of(const Value* value) const { return value ? facts_.type(*value) : onnx::TensorProto::UNDEFINED; }
 
   const Node& node_;
   Facts& facts_;

@@ -37,8 +37,7 @@ void raise_nearest(Draft& draft, const Scales& scales) {
     const std::string one = draft.add_constant(Tensor::scalar<float>(1));
     const std::string growth = draft.add("Max", {factors, one});
     factors = draft.add("Min", {factors, one});
-    input = draft.add("Resize", {input, "", growth},
-                      {Draft::text(kCoordinates, "asymmetric"), Draft::text(kNearest, "floor")});
+    input = draft.add("Resize", {input, "", growth}, {Draft::text(kCoordinates, "asymmetric"), Draft::text(kNearest, "floor")});
   }
   draft.set_text(kNearest, scales.may_shrink ? "ceil" : "floor");
   draft.set_input(0, input);
@@ -70,8 +69,7 @@ Obstacle raise_resize_13(Draft& draft, const RaiseSite& site) {
   leave_out_empty(draft, site);
   if (draft.string_attribute(kCoordinates, "") != "tf_half_pixel_for_nn") return {};
   const std::string nearest = draft.string_attribute(kNearest, "round_prefer_floor");
-  if (draft.string_attribute("mode", "nearest") != "nearest" ||
-      (nearest != "floor" && nearest != "round_prefer_floor"))
+  if (draft.string_attribute("mode", "nearest") != "nearest" || (nearest != "floor" && nearest != "round_prefer_floor"))
     return "coordinate_transformation_mode tf_half_pixel_for_nn is gone";
   draft.set_text(kCoordinates, "half_pixel");
   draft.set_text(kNearest, nearest == "floor" ? "round_prefer_ceil" : "ceil");

@@ -18,8 +18,7 @@ const std::set<std::string>& operators_without_kernels() {
 }  // namespace
 
 bool loses_its_kernel(const std::string& op, int from, int to) {
-  return from < kVersionWithoutKernels && to >= kVersionWithoutKernels &&
-         operators_without_kernels().contains(op);
+  return from < kVersionWithoutKernels && to >= kVersionWithoutKernels && operators_without_kernels().contains(op);
 }
 
 }  // namespace attn_opt

@@ -29,8 +29,7 @@ void compare_attributes(const OpSchema& before, const OpSchema& after, std::vect
     }
   }
   for (const auto& [name, attribute] : after.attributes()) {
-    if (attribute.required && !before.attributes().contains(name))
-      changes.push_back({Kind::kAttributeRequired, name});
+    if (attribute.required && !before.attributes().contains(name)) changes.push_back({Kind::kAttributeRequired, name});
   }
 }
 
@@ -38,8 +37,7 @@ bool allows_all(const onnx::DataTypeSet& now, const onnx::DataTypeSet& once) {
   return std::ranges::all_of(once, [&now](const auto& type) { return now.contains(type); });
 }
 
-void compare_formals(const Formals& before, const Formals& after, bool inputs,
-                     std::vector<SchemaChange>& changes) {
+void compare_formals(const Formals& before, const Formals& after, bool inputs, std::vector<SchemaChange>& changes) {
   for (size_t i = 0; i < std::max(before.size(), after.size()); ++i) {
     const int position = static_cast<int>(i);
     if (i >= after.size()) {
@@ -58,8 +56,7 @@ void compare_formals(const Formals& before, const Formals& after, bool inputs,
       changes.push_back({Kind::kArity, now.GetName(), position});
     }
     if (!allows_all(now.GetTypes(), before[i].GetTypes())) {
-      changes.push_back(
-          {inputs ? Kind::kInputTypes : Kind::kOutputTypes, now.GetName(), position, now.GetTypes()});
+      changes.push_back({inputs ? Kind::kInputTypes : Kind::kOutputTypes, now.GetName(), position, now.GetTypes()});
     }
   }
 }
@@ -78,9 +75,7 @@ bool sets(const onnx::NodeProto& node, const std::string& attribute) {
 }
 
 bool has_input(const onnx::NodeProto& node, int i) { return i < node.input_size() && !node.input(i).empty(); }
-bool has_output(const onnx::NodeProto& node, int i) {
-  return i < node.output_size() && !node.output(i).empty();
-}
+bool has_output(const onnx::NodeProto& node, int i) { return i < node.output_size() && !node.output(i).empty(); }
 
 bool allows(const onnx::DataTypeSet& types, DataType type) {
   if (type == onnx::TensorProto::UNDEFINED) return false;

@@ -43,9 +43,8 @@ bool touches(const SchemaChange& change, const onnx::NodeProto& node, const Type
 std::string to_string(const SchemaChange& change);
 
 struct SchemaStep {
-  int version = 0;  ///< opset in which the operator changed
-  std::vector<SchemaChange>
-      changes;  ///< empty: types were added, or attributes, inputs and outputs that may be omitted
+  int version = 0;                    ///< opset in which the operator changed
+  std::vector<SchemaChange> changes;  ///< empty: types were added, or attributes, inputs and outputs that may be omitted
 };
 
 class SchemaHistory {

@@ -12,8 +12,7 @@ constexpr int64_t kMaxElements = int64_t{1} << 20;
 constexpr int64_t kLargeSize = 16;
 constexpr int64_t kLargeInput = int64_t{1} << 14;
 
-constexpr std::array<std::array<int64_t, 5>, TrialInputs::kDraws> kSizes{
-    {{2, 3, 5, 4, 6}, {3, 4, 2, 7, 5}, {1, 2, 1, 3, 1}}};
+constexpr std::array<std::array<int64_t, 5>, TrialInputs::kDraws> kSizes{{{2, 3, 5, 4, 6}, {3, 4, 2, 7, 5}, {1, 2, 1, 3, 1}}};
 
 /// Symbols grow up to this for sizes that are positive only then: samples of audio before strided convolutions.
 constexpr int64_t kLargestSymbol = int64_t{1} << 16;
@@ -64,8 +63,7 @@ std::vector<std::pair<int64_t, int64_t>> fitting_sizes_of(const Node& node) {
 }  // namespace
 
 TrialInputs::TrialInputs(const onnx::NodeProto& node, const RaiseSite& site)
-    : fitting_sizes_(fitting_sizes_of(site.node())),
-      resizes_(node.op_type() == "Resize" || node.op_type() == "Upsample") {
+    : fitting_sizes_(fitting_sizes_of(site.node())), resizes_(node.op_type() == "Resize" || node.op_type() == "Upsample") {
   for (int i = 0; i < node.input_size(); ++i) {
     Input& input = inputs_.emplace_back();
     input.given = !node.input(i).empty();
@@ -117,8 +115,7 @@ Expected<Dims> TrialInputs::dims_of(const Input& input, const Numbers& numbers, 
   }
   for (const Dim& size : input.shape ? *input.shape : Shape()) {
     const auto value = evaluated(size, numbers);
-    if (!value || *value < 0)
-      return fail(ErrorCode::kUnsupported, "", "no small sizes were found for its inputs");
+    if (!value || *value < 0) return fail(ErrorCode::kUnsupported, "", "no small sizes were found for its inputs");
     dims.push_back(*value);
   }
   const int64_t count = element_count(dims);

@@ -42,12 +42,10 @@ class TrialInputs {
   void fit(Dims& dims) const;
 
   std::vector<Input> inputs_;
-  std::vector<std::pair<int64_t, int64_t>>
-      fitting_sizes_;                                ///< axis of input 0, negative from the end, and its size
-  std::unordered_map<std::string, size_t> symbols_;  ///< number of each symbol
+  std::vector<std::pair<int64_t, int64_t>> fitting_sizes_;  ///< axis of input 0, negative from the end, and its size
+  std::unordered_map<std::string, size_t> symbols_;         ///< number of each symbol
   bool has_unknown_rank_ = false;
-  bool resizes_ =
-      false;  ///< input 1 and those behind it are regions, scales and sizes: some for each axis of input 0
+  bool resizes_ = false;  ///< input 1 and those behind it are regions, scales and sizes: some for each axis of input 0
 };
 
 }  // namespace attn_opt

@@ -60,8 +60,8 @@ bool can_be_inlined(const onnx::ModelProto& model) {
 }
 
 /// Functions that FOUND, sites of a copy in which all CALLS are inlined, cover nodes of.
-std::set<FunctionName> covered_functions(const InlinedCalls& calls, const std::vector<MatchedSite>& found, MatchContext& context,
-                                         const EmitOptions& options) {
+std::set<FunctionName> covered_functions(const InlinedCalls& calls, const std::vector<MatchedSite>& found,
+                                         MatchContext& context, const EmitOptions& options) {
   std::set<FunctionName> covered;
   const SharedNodes none;
   for (const MatchedSite& site : found) {

@@ -67,13 +67,16 @@ void enter_neighbours(const Node& node, Facts& facts, std::vector<const Node*>& 
 
 }  // namespace
 
-void GraphPart::add_above(const std::vector<const Value*>& ends, const std::function<bool(const Value&)>& is_leaf, size_t most) {
+void GraphPart::add_above(const std::vector<const Value*>& ends, const std::function<bool(const Value&)>& is_leaf,
+                          size_t most) {
   std::deque<const Value*> pending(ends.begin(), ends.end());
   std::set<const Value*> seen(ends.begin(), ends.end());
   const std::set<const Value*> first = seen;
   for (size_t added = 0; !pending.empty(); pending.pop_front()) {
     const Value& value = *pending.front();
-    if (!value.producer || (!first.contains(&value) && (is_leaf(value) || is_constant(value, facts_) || says_sizes(value, facts_)))) continue;
+    if (!value.producer ||
+        (!first.contains(&value) && (is_leaf(value) || is_constant(value, facts_) || says_sizes(value, facts_))))
+      continue;
     if (nodes_.contains(value.producer)) continue;
     if (added++ == most) {
       is_cut_ = true;

@@ -26,8 +26,8 @@ class GraphPart {
   /// VALUE, which has no name in the model yet, will be that of FINAL.
   void call(const Value& value, const Value& final) { finals_[&value] = &final; }
 
-  /// ENDS are among the tensors though no node reads them. Outputs of nodes that nothing here reads are left out. ROLES are those of
-  /// tensors that come in or go out; INNER those of any.
+  /// ENDS are among the tensors though no node reads them. Outputs of nodes that nothing here reads are left out. ROLES are
+  /// those of tensors that come in or go out; INNER those of any.
   SiteGraph graph(const std::function<SiteGraph::Node::Role(const Node&)>& role, const TensorRoles& roles,
                   const std::vector<const Value*>& ends, const TensorRoles& inner = {});
 
@@ -41,7 +41,8 @@ class GraphPart {
   bool is_cut_ = false;
 };
 
-/// The nodes on a shortest way from ONE to OTHER along tensors, in either direction, both left out; empty if there is none near.
+/// The nodes on a shortest way from ONE to OTHER along tensors, in either direction, both left out; empty if there is none
+/// near.
 std::vector<const Node*> way_between(const Node& one, const Node& other, Facts& facts);
 
 }  // namespace attn_opt

@@ -15,9 +15,8 @@ bool has_operator_of(const OperatorCounts& counts, const std::string& domain) {
 
 bool is_of_functions(const onnx::ModelProto& model, const std::string& domain) {
   return std::ranges::any_of(model.functions(), [&domain](const onnx::FunctionProto& function) {
-    return function.domain() == domain || std::ranges::any_of(function.opset_import(), [&domain](const auto& import) {
-             return import.domain() == domain;
-           });
+    return function.domain() == domain ||
+           std::ranges::any_of(function.opset_import(), [&domain](const auto& import) { return import.domain() == domain; });
   });
 }
 

@@ -54,8 +54,7 @@ Expected<Tensor> with_nans_of(const Tensor& expected, const Tensor& actual) {
 }  // namespace
 
 Expected<ModelVerification> verify_model(const onnx::ModelProto& before, const onnx::ModelProto& after,
-                                         const TensorStore& tensors, const ModelTrial& trial,
-                                         bool assumes_rows_keep_a_key) {
+                                         const TensorStore& tensors, const ModelTrial& trial, bool assumes_rows_keep_a_key) {
   ExecutorOptions options;
   options.schema_bodies = SchemaBodies::kAttention;
   options.threads = trial.threads;

@@ -10,7 +10,6 @@ namespace attn_opt {
 /// BEFORE and AFTER have the same inputs and outputs, and TENSORS the bytes of both. Errors: kUnsupported (an operator that
 /// the executor lacks), kLimit, kInvalidInput (test data or sizes that do not fit), kUsage (a size of no dimension).
 Expected<ModelVerification> verify_model(const onnx::ModelProto& before, const onnx::ModelProto& after,
-                                         const TensorStore& tensors, const ModelTrial& trial,
-                                         bool assumes_rows_keep_a_key);
+                                         const TensorStore& tensors, const ModelTrial& trial, bool assumes_rows_keep_a_key);
 
 }  // namespace attn_opt

@@ -28,7 +28,8 @@ Status check_inputs(const Node& node, const ModelGraph& view) {
   const auto* schema = onnx::OpSchemaRegistry::Schema(node.op(), view.opset(*node.graph, domain), domain);
   const int missing = schema ? missing_input(node, *schema) : -1;
   if (missing < 0) return {};
-  return fail(ErrorCode::kInvalidInput, node.label(), operator_name(node) + " has no input " + std::to_string(missing) + ", which it requires");
+  return fail(ErrorCode::kInvalidInput, node.label(),
+              operator_name(node) + " has no input " + std::to_string(missing) + ", which it requires");
 }
 
 Status check_permutation(const Node& node) {
@@ -49,22 +50,24 @@ std::string without(std::string text, std::string_view part) {
   return text;
 }
 
-/// Of terms of letters, one for each input, with at most one ellipsis in each and one arrow: ONNX's own shape inference does not come
-/// back from a sign that it does not expect.
+/// Of terms of letters, one for each input, with at most one ellipsis in each and one arrow: ONNX's own shape inference does
+/// not come back from a sign that it does not expect.
 Status check_equation(const Node& node) {
   const auto* attribute = node.is("Einsum") ? node.attribute("equation") : nullptr;
   if (!attribute) return {};
   const std::string& equation = attribute->s();
   const size_t arrow = equation.find("->");
   const auto is_term = [](std::string term) {
-    return std::ranges::all_of(without(std::move(term), "..."), [](char sign) { return std::isalpha(static_cast<unsigned char>(sign)) || sign == ' '; });
+    return std::ranges::all_of(without(std::move(term), "..."),
+                               [](char sign) { return std::isalpha(static_cast<unsigned char>(sign)) || sign == ' '; });
   };
   size_t terms = 0;
   bool is_valid = arrow == std::string::npos || is_term(equation.substr(arrow + 2));
   std::istringstream operands(equation.substr(0, arrow) + ',');
   for (std::string term; std::getline(operands, term, ','); ++terms) is_valid = is_valid && is_term(term);
   if (is_valid && terms == node.inputs.size()) return {};
-  return fail(ErrorCode::kInvalidInput, node.label(), "the equation '" + equation + "' of an Einsum is none for " + std::to_string(node.inputs.size()) + " inputs");
+  return fail(ErrorCode::kInvalidInput, node.label(),
+              "the equation '" + equation + "' of an Einsum is none for " + std::to_string(node.inputs.size()) + " inputs");
 }
 
 }  // namespace

@@ -6,9 +6,8 @@
 
 namespace attn_opt {
 
-/// No node of VIEW leaves out an input that its operator's schema requires, every `perm` of a Transpose is a permutation, and every
-/// `equation` of an Einsum one for its inputs.
-/// Error: kInvalidInput, with the node.
+/// No node of VIEW leaves out an input that its operator's schema requires, every `perm` of a Transpose is a permutation, and
+/// every `equation` of an Einsum one for its inputs. Error: kInvalidInput, with the node.
 Status check_nodes(const ModelGraph& view);
 
 }  // namespace attn_opt

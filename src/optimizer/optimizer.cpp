@@ -57,7 +57,11 @@ class Run {
   /// CALLS: that were inlined in MODEL; null if there are none.
   Run(Model& model, const OptimizeOptions& options, AcceptedAssumptions accepted, std::unique_ptr<ModelGraph> view,
       const InlinedCalls* calls)
-      : model_(model), options_(options), accepted_(std::move(accepted)), view_(std::move(view)), calls_(calls),
+      : model_(model),
+        options_(options),
+        accepted_(std::move(accepted)),
+        view_(std::move(view)),
+        calls_(calls),
         usual_(*view_, *model.tensors, options.emit.target, true) {
     add_verifier(usual_);
     if (options_.draw) graphs_.emplace(*view_, *model_.tensors);
@@ -93,7 +97,8 @@ class Run {
     reading.verifier.emplace(reading.context, *model_.tensors, verification);
   }
 
-  /// Sites that hang on sizes which may not be taken for equal are described anew by what holds in every run, where that will do.
+  /// Sites that hang on sizes which may not be taken for equal are described anew by what holds in every run, where that will
+  /// do.
   void describe_for_all_sizes() {
     for (MatchedSite& site : sites_.matched) {
       std::string equal_sizes = sizes_taken_for_equal(site);
@@ -149,7 +154,8 @@ class Run {
     if (site.match.anchor->removed) return false;
     SiteReport& line = report_.sites[site.report];
     if (options_.leave.contains(line.name))
-      return refuse(line, {"site.invalid", site.match.anchor, "with it the model is not valid any more; please report this model", line.peeled});
+      return refuse(line, {"site.invalid", site.match.anchor,
+                           "with it the model is not valid any more; please report this model", line.peeled});
     if (site.match.insert_before->removed)
       return refuse(line, {"site.taken", site.match.anchor, "another site makes its output already", line.peeled});
     if (auto renewed = renew(site); !renewed) return refuse(line, renewed.error());
@@ -157,7 +163,8 @@ class Run {
     EmitOptions writing = options_.emit;
     writing.accepted = accepted_;
     auto emission = guarded(*site.match.anchor, [&] { return emit_attention(site.match, reading.context, shared_, writing); });
-    const Miss needs_equal_sizes{"strict.assumed", site.match.anchor, std::string(kSizesEqual) + ": " + site.equal_sizes, line.peeled};
+    const Miss needs_equal_sizes{"strict.assumed", site.match.anchor, std::string(kSizesEqual) + ": " + site.equal_sizes,
+                                 line.peeled};
     if (!emission) return refuse(line, site.equal_sizes.empty() ? emission.error() : needs_equal_sizes);
     line.form = emission->form;
     line.past = emission->has_past;
@@ -167,7 +174,8 @@ class Run {
     line.preconditions = emission->preconditions;
     draw(*emission, site.match, line);
     set_heads(site.match.sdpa, emission->kv_group, line);
-    if (site.match.is_target_form && !site.match.breaks_target && emission->kv_group <= site.match.kv_group && emission->has_past == site.match.has_past)
+    if (site.match.is_target_form && !site.match.breaks_target && emission->kv_group <= site.match.kv_group &&
+        emission->has_past == site.match.has_past)
       return refuse(line, {"site.nothing-gained", site.match.anchor, "the node would be written as it is", line.peeled});
     for (const Precondition& precondition : line.preconditions)
       if (!accepted_.accepts(precondition))
@@ -194,8 +202,9 @@ class Run {
   }
 
   bool verified(const Emission& emission, const MatchedSite& site, SiteReport& line) {
-    const auto verification =
-        guarded(*site.match.anchor, [&] { return Matched<Verification>(reading_of(site).verifier->verify(emission, site.match.sdpa)); });
+    const auto verification = guarded(*site.match.anchor, [&] {
+      return Matched<Verification>(reading_of(site).verifier->verify(emission, site.match.sdpa));
+    });
     if (!verification) return refuse(line, verification.error());
     line.verification = *verification;
     report_.seconds_verify += line.verification->seconds;
@@ -253,7 +262,8 @@ bool assumes_rows_keep_a_key(const Report& report) {
 }
 
 /// Fuses the attention of MODEL.
-Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, AcceptedAssumptions accepted, Workings* workings) {
+Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, AcceptedAssumptions accepted,
+                                Workings* workings) {
   std::optional<Inlining> inlining;
   if (options.emit.stage == Stage::kAttention) {
     ATTN_OPT_TRY(inlining, inline_attention_functions(model, options));
@@ -261,7 +271,8 @@ Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, Ac
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
   ATTN_OPT_CHECK(check_nodes(*view));
   view->set_edit_opset(options.opset);
-  const auto run = std::make_shared<Run>(model, options, std::move(accepted), std::move(view), inlining ? &inlining->calls : nullptr);
+  const auto run =
+      std::make_shared<Run>(model, options, std::move(accepted), std::move(view), inlining ? &inlining->calls : nullptr);
   if (workings) *workings = run;
   ATTN_OPT_TRY(Report report, run->run());
   if (!report.changed && inlining) model.proto.Swap(&inlining->before);
@@ -280,7 +291,8 @@ void merge(Report&& rewritten, Report& report) {
 }
 
 /// Rewrites what is of higher priority than attention, fuses that, and rewrites the rest.
-Expected<Report> rewrite_and_fuse(Model& model, const OptimizeOptions& options, AcceptedAssumptions accepted, Workings* workings) {
+Expected<Report> rewrite_and_fuse(Model& model, const OptimizeOptions& options, AcceptedAssumptions accepted,
+                                  Workings* workings) {
   ATTN_OPT_TRY(std::vector<ChosenRewrite> first, chosen_rewrites(options));
   if (first.empty()) return fuse_attention(model, options, std::move(accepted), workings);
   const auto behind = std::ranges::find_if(first, [](const ChosenRewrite& one) { return one.priority <= kAttentionPriority; });
@@ -324,8 +336,8 @@ Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings
   enter_counts(before, after, report);
   report.weight_bytes = weight_bytes;
   if (options.verify == VerifyMode::kModel && report.changed) {
-    ATTN_OPT_TRY(report.model_verification, verify_model(original, model.proto, *model.tensors, options.trial,
-                                                         assumes_rows_keep_a_key(report)));
+    ATTN_OPT_TRY(report.model_verification,
+                 verify_model(original, model.proto, *model.tensors, options.trial, assumes_rows_keep_a_key(report)));
   }
   return report;
 }

@@ -33,7 +33,8 @@ Expected<std::vector<ChosenRewrite>> chosen_rewrites(const OptimizeOptions& opti
     const Rewrite& rewrite = *all[i];
     const bool is_given = i < options.rewrites.size();
     const bool is_only = contains(options.only, rewrite.name());
-    const bool is_on = is_only || ((is_given || contains(options.also, rewrite.name()) || contains(options.also, kAll)) && options.only.empty());
+    const bool is_on = is_only || ((is_given || contains(options.also, rewrite.name()) || contains(options.also, kAll)) &&
+                                   options.only.empty());
     if (!is_on || contains(options.disable, rewrite.name())) continue;
     const auto priority = options.priorities.find(std::string(rewrite.name()));
     chosen.push_back({&rewrite, priority == options.priorities.end() ? rewrite.priority() : priority->second});

@@ -43,9 +43,10 @@ const Value* read_too_early(const Edit& edit) {
 
 }  // namespace
 
-Matched<std::vector<Node*>> fill_edit(const Rewrite& rewrite, const RewriteMatch& match, const Node& node, const SharedNodes& shared,
-                                      Edit& edit) {
-  if (edit.anchor().removed) return missed("rewrite.place", &node, "the node before which the new ones are to go is not there any more");
+Matched<std::vector<Node*>> fill_edit(const Rewrite& rewrite, const RewriteMatch& match, const Node& node,
+                                      const SharedNodes& shared, Edit& edit) {
+  if (edit.anchor().removed)
+    return missed("rewrite.place", &node, "the node before which the new ones are to go is not there any more");
   GraphBuilder build(edit, shared, node.label());
   ATTN_OPT_MATCH(const std::vector<Replacement> replacements, rewrite.apply(match, build));
   if (replacements.empty()) return missed("rewrite.place", &node, "apply() replaces nothing");
@@ -53,7 +54,8 @@ Matched<std::vector<Node*>> fill_edit(const Rewrite& rewrite, const RewriteMatch
     if (const std::string fault = fault_of(replacement, edit); !fault.empty()) return missed("rewrite.place", &node, fault);
     edit.take_over(*replacement.existing, own_value(*replacement.made, edit, build));
   }
-  if (const Value* early = read_too_early(edit)) return missed("rewrite.order", early->producer, "'" + early->name + "' is made behind the new nodes");
+  if (const Value* early = read_too_early(edit))
+    return missed("rewrite.order", early->producer, "'" + early->name + "' is made behind the new nodes");
   std::vector<Node*> removed = edit.would_remove();
   const Node* reader = nullptr;
   if (!edit.keeps_order(removed, &reader))

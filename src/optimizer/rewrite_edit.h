@@ -7,9 +7,9 @@
 
 namespace attn_opt {
 
-/// Fills EDIT, which is empty, with what REWRITE makes of MATCH, which it found at NODE. Gives the nodes that it would leave dead.
-/// Misses: those of apply(), "rewrite.place", "rewrite.order".
-Matched<std::vector<Node*>> fill_edit(const Rewrite& rewrite, const RewriteMatch& match, const Node& node, const SharedNodes& shared,
-                                      Edit& edit);
+/// Fills EDIT, which is empty, with what REWRITE makes of MATCH, which it found at NODE. Gives the nodes that it would leave
+/// dead. Misses: those of apply(), "rewrite.place", "rewrite.order".
+Matched<std::vector<Node*>> fill_edit(const Rewrite& rewrite, const RewriteMatch& match, const Node& node,
+                                      const SharedNodes& shared, Edit& edit);
 
 }  // namespace attn_opt

@@ -82,8 +82,10 @@ class Round {
     auto raise = plan_raise(*view_, facts_, *model_.tensors, view_->edit_opset());
     if (!raise) return refuse_all(raise.error());
     for (Candidate& candidate : candidates_) {
-      if (left_ == 0) candidate_refused(candidate, {"site.stopped", nullptr, "--stop-after was reached", {}});
-      else if (is_as_matched(candidate)) apply(candidate);
+      if (left_ == 0)
+        candidate_refused(candidate, {"site.stopped", nullptr, "--stop-after was reached", {}});
+      else if (is_as_matched(candidate))
+        apply(candidate);
     }
     if (committed_ == 0) return;
     declare_output_shapes(*view_, facts_);
@@ -104,7 +106,9 @@ class Round {
   void apply(Candidate& candidate) {
     Node& place = candidate.match.insert_before ? *candidate.match.insert_before : *candidate.node;
     Emission emission{.edit = Edit(*view_, place), .computed = candidate.match.computed};
-    auto removed = guarded(*candidate.node, [&] { return fill_edit(*candidate.rewrite, candidate.match, *candidate.node, shared_, emission.edit); });
+    auto removed = guarded(*candidate.node, [&] {
+      return fill_edit(*candidate.rewrite, candidate.match, *candidate.node, shared_, emission.edit);
+    });
     if (!removed) return candidate_refused(candidate, removed.error());
     // What an edit of this round made is of no file yet; verification takes it as it is. The next round sees it like any other.
     if (std::ranges::any_of(*removed, [](const Node* node) { return node->placement != Placement::kOfFile; })) return;
@@ -113,7 +117,8 @@ class Round {
     for (const Node* node : emission.edit.nodes()) candidate.line.operators.push_back(operator_name(*node));
     const std::string commit_name = candidate.line.pattern + " at " + candidate.line.name;
     if (options_.leave.contains(commit_name))
-      return candidate_refused(candidate, {"site.invalid", candidate.node, "with it the model is not valid any more", candidate.line.peeled});
+      return candidate_refused(
+          candidate, {"site.invalid", candidate.node, "with it the model is not valid any more", candidate.line.peeled});
     if (!is_verified(emission, candidate)) return;
     emission.edit.commit(shared_);
     ++committed_;
@@ -125,14 +130,15 @@ class Round {
 
   bool is_verified(const Emission& emission, Candidate& candidate) {
     if (!verifier_) return true;
-    const auto verification =
-        guarded(*candidate.node, [&] { return Matched<Verification>(verifier_->verify(emission)); });
+    const auto verification = guarded(*candidate.node, [&] { return Matched<Verification>(verifier_->verify(emission)); });
     if (!verification) return candidate_refused(candidate, verification.error()), false;
     candidate.line.verification = *verification;
     report_.seconds_verify += verification->seconds;
     if (verification->verdict == Verdict::kVerified) return true;
-    if (verification->verdict == Verdict::kUnverified && options_.allow_unverified && !options_.strict && !options_.exact) return true;
-    candidate_refused(candidate, {std::string(miss_id_of(verification->verdict)), candidate.node, verification->reason, candidate.line.peeled});
+    if (verification->verdict == Verdict::kUnverified && options_.allow_unverified && !options_.strict && !options_.exact)
+      return true;
+    candidate_refused(candidate, {std::string(miss_id_of(verification->verdict)), candidate.node, verification->reason,
+                                  candidate.line.peeled});
     return false;
   }
 
@@ -161,7 +167,8 @@ class Round {
 
 }  // namespace
 
-Status rewrite_model(Model& model, const std::vector<ChosenRewrite>& chosen, const OptimizeOptions& options, int& left, Report& report) {
+Status rewrite_model(Model& model, const std::vector<ChosenRewrite>& chosen, const OptimizeOptions& options, int& left,
+                     Report& report) {
   if (chosen.empty()) return {};
   const auto first = static_cast<std::ptrdiff_t>(report.rewrites.size());
   for (int round = 0; round < options.most_rounds; ++round) {

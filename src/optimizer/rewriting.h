@@ -17,8 +17,10 @@ struct ChosenRewrite {
 /// The rewrites that OPTIONS ask for, the highest priority first. Error: kUsage for a name that no rewrite has.
 Expected<std::vector<ChosenRewrite>> chosen_rewrites(const OptimizeOptions& options);
 
-/// Applies CHOSEN to MODEL in place until nothing is left to do or the rounds are over, and enters what came of it into REPORT. At most
-/// LEFT are committed (negative: any number), which is counted down. MODEL is changed only if some were. Errors: those of optimize().
-Status rewrite_model(Model& model, const std::vector<ChosenRewrite>& chosen, const OptimizeOptions& options, int& left, Report& report);
+/// Applies CHOSEN to MODEL in place until nothing is left to do or the rounds are over, and enters what came of it into REPORT.
+/// At most LEFT are committed (negative: any number), which is counted down. MODEL is changed only if some were. Errors: those
+/// of optimize().
+Status rewrite_model(Model& model, const std::vector<ChosenRewrite>& chosen, const OptimizeOptions& options, int& left,
+                     Report& report);
 
 }  // namespace attn_opt

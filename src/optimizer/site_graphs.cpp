@@ -61,8 +61,10 @@ std::set<const Value*> reads_of_file(const Edit& edit) {
     if (!seen.insert(node).second) continue;
     for (const Value* value : node->inputs) {
       if (!value) continue;
-      if (value->is_new && value->producer) pending.push_back(value->producer);
-      else read.insert(value);
+      if (value->is_new && value->producer)
+        pending.push_back(value->producer);
+      else
+        read.insert(value);
     }
   }
   return read;

@@ -6,7 +6,8 @@
 
 namespace attn_opt {
 
-/// Draws sites of one view. Nothing that decides on a site comes to know of it: what it asks of shapes goes to facts of its own.
+/// Draws sites of one view. Nothing that decides on a site comes to know of it: what it asks of shapes goes to facts of its
+/// own.
 class SiteGraphs {
  public:
   SiteGraphs(ModelGraph& view, const TensorStore& tensors) : facts_(view, tensors) {}

@@ -40,8 +40,7 @@ void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Repo
   if (match ? is_dead(node) : match.error().id == kNotAttention) return;
   SiteReport site = reported(node, pattern);
   site.match_seconds = seconds_since(start);
-  if (match && node.graph->function())
-    match = missed("site.in-function", &node, "a model-local function is not rewritten");
+  if (match && node.graph->function()) match = missed("site.in-function", &node, "a model-local function is not rewritten");
   if (match) {
     enter_match(*match, site);
     found.matched.push_back({*std::move(match), &pattern, report.sites.size()});
@@ -62,7 +61,8 @@ bool got_further(const SiteReport& one, const SiteReport& other) {
 
 OtherMiss other_miss(const SiteReport& site) {
   if (!site.miss_id.empty()) return {site.pattern, site.miss_id, site.miss_node, site.miss_op, site.found, site.peeled};
-  return {site.pattern, std::string(miss_id_of(site.verification->verdict)), site.name, site.op, site.verification->reason, site.peeled};
+  return {site.pattern, std::string(miss_id_of(site.verification->verdict)), site.name, site.op, site.verification->reason,
+          site.peeled};
 }
 
 /// SITE and LINE are of one node, and neither was fused.
@@ -92,15 +92,19 @@ void merge_lines(const FoundSites& found, Report& report) {
     if (site.outcome == Outcome::kFused) {
       lines.push_back(std::move(site));
     } else if (!anchor->removed && !fused.contains(anchor)) {
-      if (anchor == last) merge(std::move(site), lines.back());
-      else lines.push_back(std::move(site));
+      if (anchor == last)
+        merge(std::move(site), lines.back());
+      else
+        lines.push_back(std::move(site));
       last = anchor;
     }
   }
   report.sites = std::move(lines);
 }
 
-bool contains(const std::vector<std::string>& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
 
 bool is_dead(const Node& node) {
   return std::ranges::all_of(node.outputs, [](const Value* output) { return !output || output->unused(); });
@@ -163,7 +167,8 @@ Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& opt
   return chosen;
 }
 
-FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report, const SiteListeners& listeners) {
+FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report,
+                      const SiteListeners& listeners) {
   FoundSites found;
   std::vector<MatchedSite>& matched = found.matched;
   for (const auto& graph : context.view.graphs()) {

@@ -47,7 +47,8 @@ struct SiteListeners {
 };
 
 /// Tries every pattern at every node of the main graph and the bodies, and enters what is attention into REPORT.
-FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report, const SiteListeners& listeners = {});
+FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report,
+                      const SiteListeners& listeners = {});
 
 /// Leaves a line for each node: those that fused it, or what is in the way of the pattern that got furthest, with the misses of
 /// the others. Nodes that were fused from elsewhere have none.

@@ -15,8 +15,10 @@ AssumptionCounts count_assumptions(const Report& report) {
     bool is_refined = false;
     for (const Precondition& condition : site.preconditions) {
       if (condition.proven) continue;
-      if (condition.is_refinement) is_refined = true;
-      else ids.insert(condition.id);
+      if (condition.is_refinement)
+        is_refined = true;
+      else
+        ids.insert(condition.id);
     }
     for (const std::string& id : ids) ++counts.assumed[id];
     counts.refined += is_refined;

@@ -10,8 +10,8 @@ namespace attn_opt {
 
 struct AssumptionCounts {
   std::map<std::string, int, std::less<>> assumed;  ///< id -> sites; without refinements
-  int refined = 0;                     ///< sites at which NaN may become a number
-  int unverified = 0;                  ///< sites that were not run, or could not be
+  int refined = 0;                                  ///< sites at which NaN may become a number
+  int unverified = 0;                               ///< sites that were not run, or could not be
 };
 
 AssumptionCounts count_assumptions(const Report& report);

@@ -12,8 +12,8 @@ namespace attn_opt {
 namespace {
 
 /// What models of each exit status are (docs/cli.md).
-constexpr std::array<std::string_view, 6> kStatusWords = {"done",         "unmet requirement",  "wrong usage",
-                                                         "not readable", "numbers differ", "not writable"};
+constexpr std::array<std::string_view, 6> kStatusWords = {"done",         "unmet requirement", "wrong usage",
+                                                          "not readable", "numbers differ",    "not writable"};
 
 }  // namespace
 
@@ -40,9 +40,9 @@ nlohmann::json to_json(const BatchTotals& totals) {
   nlohmann::json by_status = nlohmann::json::object(), misses = nlohmann::json::object();
   for (const auto& [status, count] : totals.by_status) by_status[std::to_string(status)] = count;
   for (const auto& [id, count] : totals.misses) misses[id] = count;
-  return {{"status", totals.worst_status}, {"models", totals.models}, {"by_status", std::move(by_status)},
-          {"sites", totals.sites},         {"fused", totals.fused},   {"refused", totals.refused},
-          {"missed", totals.missed},       {"assumed", totals.assumed}, {"refined", totals.refined},
+  return {{"status", totals.worst_status},   {"models", totals.models},    {"by_status", std::move(by_status)},
+          {"sites", totals.sites},           {"fused", totals.fused},      {"refused", totals.refused},
+          {"missed", totals.missed},         {"assumed", totals.assumed},  {"refined", totals.refined},
           {"unverified", totals.unverified}, {"misses", std::move(misses)}};
 }
 

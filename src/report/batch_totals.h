@@ -10,8 +10,8 @@ namespace attn_opt {
 
 struct BatchTotals {
   int models = 0;
-  std::map<int, int> by_status;        ///< exit status -> models
-  std::map<std::string, int> misses;   ///< id -> sites
+  std::map<int, int> by_status;       ///< exit status -> models
+  std::map<std::string, int> misses;  ///< id -> sites
   int sites = 0, fused = 0, refused = 0, missed = 0;
   std::map<std::string, int> assumed;  ///< id of a precondition -> fused sites
   int refined = 0, unverified = 0;     ///< fused sites

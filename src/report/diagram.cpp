@@ -62,8 +62,10 @@ std::vector<std::string> packed(const std::vector<std::string>& parts) {
   std::vector<std::string> lines;
   for (const std::string& part : parts) {
     const std::string piece = elided(part, kWidestLine);
-    if (!lines.empty() && lines.back().size() + 2 + piece.size() <= kWidestLine) lines.back() += ", " + piece;
-    else if (lines.size() < kMostLines) lines.push_back(piece);
+    if (!lines.empty() && lines.back().size() + 2 + piece.size() <= kWidestLine)
+      lines.back() += ", " + piece;
+    else if (lines.size() < kMostLines)
+      lines.push_back(piece);
   }
   return lines;
 }
@@ -71,7 +73,8 @@ std::vector<std::string> packed(const std::vector<std::string>& parts) {
 void measure(Box& box) {
   size_t widest = 0;
   for (const std::string& line : box.lines) widest = std::max(widest, line.size());
-  box.width = std::max(static_cast<double>(box.heading.size()) * kHeadingColumn, static_cast<double>(widest) * kLineColumn) + 3 * kBoxMargin;
+  box.width = std::max(static_cast<double>(box.heading.size()) * kHeadingColumn, static_cast<double>(widest) * kLineColumn) +
+              3 * kBoxMargin;
   box.height = kHeadingHeight + static_cast<double>(box.lines.size()) * kLineHeight + kBoxMargin;
 }
 
@@ -97,7 +100,8 @@ Box tensor_box(const json& tensor, Box::Kind kind) {
   const std::string name = text_of(tensor.at("name"));
   box.heading = box.role.empty() ? tail(name, kWidestLine) : box.role;
   if (!box.role.empty()) box.lines.push_back(tail(name, kWidestLine));
-  if (const std::string shape = shape_text(tensor, kWidestSize); !shape.empty()) box.lines.push_back(elided(shape, kWidestLine));
+  if (const std::string shape = shape_text(tensor, kWidestSize); !shape.empty())
+    box.lines.push_back(elided(shape, kWidestLine));
   box.title = tensor_title(tensor);
   return box;
 }

@@ -35,9 +35,12 @@ std::string mermaid_text(const std::string& text) {
   std::string result;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') result += "<br/>";
-    else if (byte < ' ' || std::string_view("\"#&<>`*_|\\[](){}").find(c) != std::string_view::npos) result += fmt::format("#{};", byte);
-    else result += c;
+    if (c == '\n')
+      result += "<br/>";
+    else if (byte < ' ' || std::string_view("\"#&<>`*_|\\[](){}").find(c) != std::string_view::npos)
+      result += fmt::format("#{};", byte);
+    else
+      result += c;
   }
   return result;
 }
@@ -48,8 +51,10 @@ std::string dot_quoted(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
-    if (c == '\n') result += "\\n";
-    else if (static_cast<unsigned char>(c) >= ' ') result += c;
+    if (c == '\n')
+      result += "\\n";
+    else if (static_cast<unsigned char>(c) >= ' ')
+      result += c;
   }
   return result + "\"";
 }
@@ -58,23 +63,27 @@ std::string dot_statements(const Diagram& diagram, const std::string& prefix) {
   std::string text = "    node [fontname=\"sans-serif\", fontsize=11]; edge [fontname=\"monospace\", fontsize=9];\n";
   for (size_t i = 0; i < diagram.boxes.size(); ++i) {
     const Box& box = diagram.boxes[i];
-    text += fmt::format("    {}{} [label={}, tooltip={}, {}];\n", prefix, i, dot_quoted(words_of(box)), dot_quoted(box.title), look_of(box));
+    text += fmt::format("    {}{} [label={}, tooltip={}, {}];\n", prefix, i, dot_quoted(words_of(box)), dot_quoted(box.title),
+                        look_of(box));
   }
   for (const Diagram::Arrow& arrow : diagram.arrows)
-    text += fmt::format("    {0}{1} -> {0}{2} [label={3}, tooltip={4}];\n", prefix, arrow.from, arrow.to, dot_quoted(arrow.label),
-                        dot_quoted(arrow.title));
+    text += fmt::format("    {0}{1} -> {0}{2} [label={3}, tooltip={4}];\n", prefix, arrow.from, arrow.to,
+                        dot_quoted(arrow.label), dot_quoted(arrow.title));
   return text;
 }
 
 std::string dot_to_lay_out(const Diagram& diagram) {
   constexpr double kPerInch = 72;
-  std::string text = "digraph {\n  ranksep=0.28; nodesep=0.22; node [shape=box, fixedsize=true, label=\"\"]; edge [fontname=\"Courier\", fontsize=10];\n";
+  std::string text =
+      "digraph {\n  ranksep=0.28; nodesep=0.22; node [shape=box, fixedsize=true, label=\"\"]; edge [fontname=\"Courier\", "
+      "fontsize=10];\n";
   for (size_t i = 0; i < diagram.boxes.size(); ++i) {
     const Box& box = diagram.boxes[i];
     text += fmt::format("  n{} [width={:.3f}, height={:.3f}];\n", i, box.width / kPerInch, box.height / kPerInch);
   }
   for (const Diagram::Arrow& arrow : diagram.arrows)
-    text += fmt::format("  n{} -> n{} [label={}];\n", arrow.from, arrow.to, dot_quoted(arrow.label.empty() ? "" : " " + arrow.label));
+    text += fmt::format("  n{} -> n{} [label={}];\n", arrow.from, arrow.to,
+                        dot_quoted(arrow.label.empty() ? "" : " " + arrow.label));
   return text + "}\n";
 }
 
@@ -83,13 +92,15 @@ std::string mermaid(const Diagram& diagram) {
   for (size_t i = 0; i < diagram.boxes.size(); ++i) {
     const Box& box = diagram.boxes[i];
     const bool is_operator = box.kind == Box::Kind::kOperator;
-    text += fmt::format("  n{}{}\"{}\"{}:::{}\n", i, is_operator ? "[" : "([", mermaid_text(words_of(box)), is_operator ? "]" : "])", class_of(box));
+    text += fmt::format("  n{}{}\"{}\"{}:::{}\n", i, is_operator ? "[" : "([", mermaid_text(words_of(box)),
+                        is_operator ? "]" : "])", class_of(box));
   }
   for (const Diagram::Arrow& arrow : diagram.arrows)
     text += arrow.label.empty() ? fmt::format("  n{} --> n{}\n", arrow.from, arrow.to)
                                 : fmt::format("  n{} -->|\"{}\"| n{}\n", arrow.from, mermaid_text(arrow.label), arrow.to);
   return text +
-         "  classDef stopped stroke:#c62828,stroke-width:3px\n  classDef walked stroke:#2e7d32\n  classDef anchor stroke:#2e7d32\n"
+         "  classDef stopped stroke:#c62828,stroke-width:3px\n  classDef walked stroke:#2e7d32\n  classDef anchor "
+         "stroke:#2e7d32\n"
          "  classDef written stroke:#2e7d32,stroke-width:2px\n  classDef tensor stroke-dasharray:3 3\n";
 }
 

@@ -39,7 +39,8 @@ std::string recognised(const SiteReport& site) {
   if (!site.verification) return text;
   text += entry("verdict", verdict_phrase(site));
   if (site.miss_id.empty() && site.verification->verdict != Verdict::kVerified)
-    text += entry("reason", site.verification->reason) + entry("hint", hint_of(std::string(miss_id_of(site.verification->verdict))));
+    text += entry("reason", site.verification->reason) +
+            entry("hint", hint_of(std::string(miss_id_of(site.verification->verdict))));
   return text + entry("explained", joined(site.verification->explained_by, ", "));
 }
 
@@ -52,15 +53,13 @@ std::string stopped(const SiteReport& site) {
 }  // namespace
 
 std::string explain(const SiteReport& site) {
-  const std::string outcome =
-      site.outcome == Outcome::kMissed ? "not fused" : std::string(name_of(site.outcome));
+  const std::string outcome = site.outcome == Outcome::kMissed ? "not fused" : std::string(name_of(site.outcome));
   std::string text = site_label(site) + "  " + outcome;
   if (!site.pattern.empty()) text += "  [" + site.pattern + "]";
   text += "\n" + entry("peeled", joined(site.peeled, " -> "));
   if (site.outcome != Outcome::kMissed) text += recognised(site);
   if (!site.miss_id.empty()) text += stopped(site);
-  for (const OtherMiss& other : site.other_misses)
-    text += entry("also", miss_phrase(other)) + entry("hint", hint_of(other.id));
+  for (const OtherMiss& other : site.other_misses) text += entry("also", miss_phrase(other)) + entry("hint", hint_of(other.id));
   return text;
 }
 

@@ -15,7 +15,7 @@ struct Finding {
   std::string rule;       ///< a heading of docs/misses.md
   bool is_error = false;  ///< numbers differ, or a fusion was lost
   std::string message;
-  std::string graph, name;  ///< of the site; an output's name with graph ""
+  std::string graph, name;                    ///< of the site; an output's name with graph ""
   std::string module = {}, source_file = {};  ///< of the site, as far as they are known
   int source_line = 0;
 };

@@ -1,4 +1,5 @@
-// A page that needs nothing but itself. Its files are in html/; the data is the report, and what a browser cannot lay out, drawings.
+// A page that needs nothing but itself. Its files are in html/; the data is the report, and what a browser cannot lay out,
+// drawings.
 #include <fmt/format.h>
 
 #include "src/report/drawings.h"
@@ -15,7 +16,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kStyleMark = "<!-- style -->\n", kModelsMark = "<!-- models -->\n", kScriptMark = "<!-- script -->\n";
+constexpr std::string_view kStyleMark = "<!-- style -->\n", kModelsMark = "<!-- models -->\n",
+                           kScriptMark = "<!-- script -->\n";
 
 /// The page's own text up to MARK, from which PAGE then goes on.
 std::string taken_up_to(std::string_view mark, std::string_view& page) {
@@ -29,8 +31,10 @@ std::string taken_up_to(std::string_view mark, std::string_view& page) {
 std::string in_script(const json& value) {
   std::string text;
   for (const char c : value.dump(-1, ' ', false, json::error_handler_t::replace)) {
-    if (c == '<') text += "\\u003c";
-    else text += c;
+    if (c == '<')
+      text += "\\u003c";
+    else
+      text += c;
   }
   return text;
 }
@@ -53,7 +57,8 @@ class Html : public ReportStream {
 
   std::string begin() override {
     const std::string head = taken_up_to(kStyleMark, page_) + kDrawingCss + kPageCss;
-    return head + taken_up_to(kModelsMark, page_) + (scope_ == ReportScope::kMany ? "<script type=\"application/json\" class=\"batch\">{}</script>\n" : "");
+    return head + taken_up_to(kModelsMark, page_) +
+           (scope_ == ReportScope::kMany ? "<script type=\"application/json\" class=\"batch\">{}</script>\n" : "");
   }
   std::string add(const ModelOutcome& model) override {
     const std::string data = "<script type=\"application/json\" class=\"model\">" + in_script(entry_of(model)) + "</script>\n";

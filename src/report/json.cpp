@@ -19,7 +19,8 @@ using nlohmann::json;
 json preconditions(const std::vector<Precondition>& list) {
   json array = json::array();
   for (const Precondition& one : list) {
-    array.push_back({{"id", text(one.id)}, {"proven", one.proven}, {"refinement", one.is_refinement}, {"detail", text(one.detail)}});
+    array.push_back(
+        {{"id", text(one.id)}, {"proven", one.proven}, {"refinement", one.is_refinement}, {"detail", text(one.detail)}});
   }
   return array;
 }
@@ -38,7 +39,11 @@ json verification(const std::optional<Verification>& result) {
 
 json miss(const std::string& id, const std::string& node, const std::string& op, const std::string& found) {
   if (id.empty()) return {};
-  return {{"id", text(id)}, {"node", text_or_null(node)}, {"op", text_or_null(op)}, {"found", text(found)}, {"hint", text_or_null(hint_of(id))}};
+  return {{"id", text(id)},
+          {"node", text_or_null(node)},
+          {"op", text_or_null(op)},
+          {"found", text(found)},
+          {"hint", text_or_null(hint_of(id))}};
 }
 
 json other_misses(const std::vector<OtherMiss>& misses) {
@@ -136,8 +141,8 @@ json model_verification(const std::optional<ModelVerification>& result) {
 
 json summary(const Report& report) {
   const AssumptionCounts counts = count_assumptions(report);
-  return {{"sites", report.sites.size()},   {"fused", report.fused()},    {"refused", report.refused()},
-          {"missed", report.missed()},      {"assumed", counts.assumed}, {"refined", counts.refined},
+  return {{"sites", report.sites.size()},    {"fused", report.fused()},        {"refused", report.refused()},
+          {"missed", report.missed()},       {"assumed", counts.assumed},      {"refined", counts.refined},
           {"unverified", counts.unverified}, {"rewritten", report.rewritten()}};
 }
 

@@ -37,7 +37,9 @@ json graph_object(const std::optional<SiteGraph>& graph) {
   return {{"nodes", std::move(nodes)}, {"tensors", std::move(tensors)}, {"is_cut", graph->is_cut}};
 }
 
-bool is_number(const std::string& size) { return std::ranges::all_of(size, [](unsigned char c) { return std::isdigit(c) != 0; }); }
+bool is_number(const std::string& size) {
+  return std::ranges::all_of(size, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
 
 /// GRAPH without names and symbols.
 json form_of(json graph) {
@@ -55,9 +57,20 @@ json form_of(json graph) {
 std::string key_of(const SiteReport& site, const json& before, const json& after) {
   json conditions = json::array();
   for (const Precondition& one : site.preconditions) conditions.push_back({one.id, state_of(one)});
-  const json key = {form_of(before), form_of(after), name_of(site.outcome), site.op, text(site.form), site.q_heads, site.kv_heads,
-                    site.is_causal, number(site.scale), number(site.softcap), texts(site.peeled), text(site.miss_id),
-                    site.verification ? name_of(site.verification->verdict) : "", std::move(conditions)};
+  const json key = {form_of(before),
+                    form_of(after),
+                    name_of(site.outcome),
+                    site.op,
+                    text(site.form),
+                    site.q_heads,
+                    site.kv_heads,
+                    site.is_causal,
+                    number(site.scale),
+                    number(site.softcap),
+                    texts(site.peeled),
+                    text(site.miss_id),
+                    site.verification ? name_of(site.verification->verdict) : "",
+                    std::move(conditions)};
   return key.dump();
 }
 

@@ -12,8 +12,8 @@ namespace attn_opt {
 
 class SiteGroups {
  public:
-  /// The number of SITE's group: of those before that differ from it in names and symbolic sizes alone, or a new one. Called for
-  /// each site in turn.
+  /// The number of SITE's group: of those before that differ from it in names and symbolic sizes alone, or a new one. Called
+  /// for each site in turn.
   size_t group_of(const SiteReport& site);
   /// {"sites", "before", "after"} of each; the graphs are those of its first site.
   const nlohmann::json& list() const { return list_; }

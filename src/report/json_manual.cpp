@@ -13,7 +13,8 @@ void enter_miss(const std::string& id, json& misses) {
   if (id.empty()) return;
   const MissManual manual = manual_of(id);
   if (manual.text.empty()) return;
-  misses[id] = {{"meaning", manual.meaning}, {"example", text_or_null(manual.example)}, {"remedy", text_or_null(manual.remedy)}};
+  misses[id] = {
+      {"meaning", manual.meaning}, {"example", text_or_null(manual.example)}, {"remedy", text_or_null(manual.remedy)}};
 }
 
 void enter_precondition(const std::string& id, json& preconditions) {

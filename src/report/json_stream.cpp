@@ -19,9 +19,7 @@ class ModelJson : public ReportStream {
 /// docs/schema/batch-1.schema.json, a model a line.
 class BatchJson : public ReportStream {
  public:
-  std::string begin() override {
-    return "{\n\"schema_version\": 1,\n\"tool\": {\"name\": \"attn-opt\"},\n\"models\": [";
-  }
+  std::string begin() override { return "{\n\"schema_version\": 1,\n\"tool\": {\"name\": \"attn-opt\"},\n\"models\": ["; }
   std::string add(const ModelOutcome& model) override {
     const std::string separator = totals_.models == 0 ? "\n" : ",\n";
     totals_.add(model);

@@ -41,8 +41,10 @@ void add_site(JunitSuite& suite, const json& site) {
 void add_status(JunitSuite& suite, const ModelOutcome& model) {
   constexpr int kRequirement = 1, kMismatch = 4;
   const std::string status = "status " + std::to_string(model.status);
-  if (model.status == kRequirement || model.status == kMismatch) suite.failure("attn-opt", 0, status, model.message);
-  else if (model.status != 0) suite.error("attn-opt", 0, status, model.message);
+  if (model.status == kRequirement || model.status == kMismatch)
+    suite.failure("attn-opt", 0, status, model.message);
+  else if (model.status != 0)
+    suite.error("attn-opt", 0, status, model.message);
 }
 
 class Junit : public ReportStream {

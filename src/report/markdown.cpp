@@ -68,8 +68,7 @@ std::string site_table(const json& sites, std::string_view heading) {
   }
   if (rows.empty()) return {};
   std::string text = fmt::format("| {} | outcome | the first of them | what |\n|--:|---|---|---|\n", heading);
-  for (const Row& row : rows)
-    text += fmt::format("| {} | {} | {} | {} |\n", row.sites, row.outcome, row.first, row.summary);
+  for (const Row& row : rows) text += fmt::format("| {} | {} | {} | {} |\n", row.sites, row.outcome, row.first, row.summary);
   return text + "\n";
 }
 
@@ -79,7 +78,8 @@ std::string pictures(const json& report) {
   std::string text;
   for_each_drawing(report, [&text](const GroupDrawing& drawing) {
     if (drawing.group >= kMostGroups) return;
-    text += fmt::format("<details><summary>{}</summary>\n\n```mermaid\n{}```\n\n</details>\n", xml_escaped(drawing.caption()), mermaid(diagram_of(*drawing.graph)));
+    text += fmt::format("<details><summary>{}</summary>\n\n```mermaid\n{}```\n\n</details>\n", xml_escaped(drawing.caption()),
+                        mermaid(diagram_of(*drawing.graph)));
   });
   return text;
 }
@@ -88,8 +88,8 @@ std::string operator_table(const json& operators) {
   if (operators.empty()) return {};
   std::string text = "<details><summary>Operators</summary>\n\n| | before | after |\n|---|--:|--:|\n";
   for (const json& one : operators)
-    text += fmt::format("| {} | {} | {} |\n", cell(text_of(one.at("op"))), one.at("before").get<int>(),
-                        one.at("after").get<int>());
+    text +=
+        fmt::format("| {} | {} | {} |\n", cell(text_of(one.at("op"))), one.at("before").get<int>(), one.at("after").get<int>());
   return text + "\n</details>\n";
 }
 
@@ -155,8 +155,7 @@ class BatchMarkdown : public ReportStream {
     return fmt::format("| {} | {} | {} | {} |\n", code(model.input), model.status, counts, cell(model.message, kWidestMessage));
   }
   std::string end() override {
-    return fmt::format("\n{}; {} of {} attention sites fused.\n\n", status_phrase(totals_), totals_.fused,
-                       totals_.sites) +
+    return fmt::format("\n{}; {} of {} attention sites fused.\n\n", status_phrase(totals_), totals_.fused, totals_.sites) +
            assurance_line(totals_) + reasons(totals_);
   }
 

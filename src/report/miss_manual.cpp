@@ -43,7 +43,8 @@ MissManual manual_of(std::string_view miss_id) {
   if (found == std::string_view::npos) return {};
   const std::string_view below = manual.substr(found + heading.size());
   const std::string_view section = trimmed(below.substr(0, below.find("\n## ")));
-  return {on_one_line(section.substr(0, section.find("\n\n"))), std::string(section), item(section, "Example"), item(section, "Remedy")};
+  return {on_one_line(section.substr(0, section.find("\n\n"))), std::string(section), item(section, "Example"),
+          item(section, "Remedy")};
 }
 
 std::string meaning_of_precondition(std::string_view id) {

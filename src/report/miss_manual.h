@@ -9,8 +9,8 @@ namespace attn_opt {
 
 /// A section of docs/misses.md, in Markdown.
 struct MissManual {
-  std::string meaning;  ///< its first paragraph, on one line
-  std::string text;     ///< all but the heading
+  std::string meaning;          ///< its first paragraph, on one line
+  std::string text;             ///< all but the heading
   std::string example, remedy;  ///< what its list says, on one line each
 };
 

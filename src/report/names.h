@@ -17,7 +17,8 @@ std::string_view state_of(const Precondition& condition);
 /// What docs/misses.md calls a verdict that is not kVerified.
 std::string_view miss_id_of(Verdict verdict);
 
-/// The command that prints what docs/misses.md says of the miss MISS_ID; empty if it says nothing: a pattern of the user's has ids of its own.
+/// The command that prints what docs/misses.md says of the miss MISS_ID; empty if it says nothing: a pattern of the user's has
+/// ids of its own.
 std::string hint_of(const std::string& miss_id);
 
 }  // namespace attn_opt

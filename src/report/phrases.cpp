@@ -34,8 +34,10 @@ std::string site_name(const PlaceReport& place) {
   return printable(nested ? place.graph + "/" + place.name : place.name);
 }
 
-std::string place_phrase(const std::string& name, const std::string& module, const std::string& source_file, int64_t source_line) {
-  const std::string line = source_file.empty() ? "" : fmt::format("({}:{})", source_file.substr(source_file.find_last_of("/\\") + 1), source_line);
+std::string place_phrase(const std::string& name, const std::string& module, const std::string& source_file,
+                         int64_t source_line) {
+  const std::string line =
+      source_file.empty() ? "" : fmt::format("({}:{})", source_file.substr(source_file.find_last_of("/\\") + 1), source_line);
   const bool is_said = module.empty() || name.starts_with('/');
   return is_said || line.empty() ? (is_said ? line : module) : module + " " + line;
 }
@@ -46,28 +48,27 @@ std::string site_label(const SiteReport& site) {
 }
 
 std::string explain_words(const std::string& model, const std::string& graph, const std::string& name) {
-  return "attn-opt explain " + shell_word(model) + " --node " + shell_word(graph.empty() || graph == "main" ? name : graph + "/" + name);
+  return "attn-opt explain " + shell_word(model) + " --node " +
+         shell_word(graph.empty() || graph == "main" ? name : graph + "/" + name);
 }
 
 std::string form_phrase(const SiteReport& site) {
-  return (site.form.empty() ? "not written" : site.form) + heads_phrase(site) +
-         (site.past ? ", with past" : "") + (site.is_causal ? ", causal" : "");
+  return (site.form.empty() ? "not written" : site.form) + heads_phrase(site) + (site.past ? ", with past" : "") +
+         (site.is_causal ? ", causal" : "");
 }
 
 std::string short_verdict(const PlaceReport& place) {
   if (!has_differences(place)) return verdict_phrase(place);
   const Verification& result = *place.verification;
-  return fmt::format("{} ({:.2g}, {:.2g} ulp)", name_of(result.verdict), result.algebra_difference,
-                     result.type_difference_ulp);
+  return fmt::format("{} ({:.2g}, {:.2g} ulp)", name_of(result.verdict), result.algebra_difference, result.type_difference_ulp);
 }
 
 std::string verdict_phrase(const PlaceReport& place) {
   if (!place.verification) return "not verified";
   const Verification& result = *place.verification;
   if (!has_differences(place)) return std::string(name_of(result.verdict));
-  return fmt::format("{} (algebra {:.2g}, {:.2g} ulp, {} draws{})", name_of(result.verdict),
-                     result.algebra_difference, result.type_difference_ulp, result.draws,
-                     result.shared ? ", as an equal site" : "");
+  return fmt::format("{} (algebra {:.2g}, {:.2g} ulp, {} draws{})", name_of(result.verdict), result.algebra_difference,
+                     result.type_difference_ulp, result.draws, result.shared ? ", as an equal site" : "");
 }
 
 std::string miss_phrase(const std::string& node, const std::string& op, const std::string& found) {
@@ -81,7 +82,8 @@ std::string miss_phrase(const OtherMiss& miss) {
   return fmt::format("[{}] {} {}", miss.pattern, miss.id, miss_phrase(miss.node, miss.op, miss.found));
 }
 
-std::string reason_phrase(const std::string& name, const std::string& id, const std::string& node, const std::string& op, const std::string& found) {
+std::string reason_phrase(const std::string& name, const std::string& id, const std::string& node, const std::string& op,
+                          const std::string& found) {
   const std::string at = node.empty() || node == name ? "" : " at '" + node + "'";
   if (id == "scores.operator" && !op.empty()) return op + at + " between Q·Kᵀ and the softmax [" + id + "]";
   return found + at + (op.empty() || op == found ? "" : " (" + op + ")") + " [" + id + "]";

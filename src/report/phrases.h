@@ -11,7 +11,8 @@ namespace attn_opt {
 std::string site_name(const PlaceReport& place);
 /// What the user calls the place: "layers.0.attn (model.py:10)", or a part of it; empty where nothing is known or NAME, the
 /// site's own, says the module already.
-std::string place_phrase(const std::string& name, const std::string& module, const std::string& source_file, int64_t source_line);
+std::string place_phrase(const std::string& name, const std::string& module, const std::string& source_file,
+                         int64_t source_line);
 /// "layers.0.attn (model.py:10)  NAME", or the name alone.
 std::string site_label(const SiteReport& site);
 /// "attn-opt explain MODEL --node GRAPH/NAME", without "main/", for a shell.
@@ -28,7 +29,8 @@ std::string miss_phrase(const PlaceReport& place);
 /// "[PATTERN] ID at NODE (OP): what was found".
 std::string miss_phrase(const OtherMiss& miss);
 /// Why recognition stopped at the node NODE of the site NAME: "Elu between Q·Kᵀ and the softmax [scores.operator]".
-std::string reason_phrase(const std::string& name, const std::string& id, const std::string& node, const std::string& op, const std::string& found);
+std::string reason_phrase(const std::string& name, const std::string& id, const std::string& node, const std::string& op,
+                          const std::string& found);
 std::string reason_phrase(const SiteReport& site);
 /// The miss, or else form and verdict with its reason.
 std::string site_phrase(const SiteReport& site);

@@ -11,8 +11,8 @@ namespace attn_opt {
 namespace {
 
 int count(const Report& report, SiteReport::Outcome outcome) {
-  return static_cast<int>(std::count_if(report.sites.begin(), report.sites.end(),
-                                        [&](const SiteReport& site) { return site.outcome == outcome; }));
+  return static_cast<int>(
+      std::count_if(report.sites.begin(), report.sites.end(), [&](const SiteReport& site) { return site.outcome == outcome; }));
 }
 
 }  // namespace

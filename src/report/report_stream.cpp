@@ -10,15 +10,15 @@ namespace {
 
 using Named = std::pair<std::string_view, ReportFormat>;
 
-constexpr std::array kNames = {Named("json", ReportFormat::kJson), Named("md", ReportFormat::kMarkdown),
+constexpr std::array kNames = {Named("json", ReportFormat::kJson),   Named("md", ReportFormat::kMarkdown),
                                Named("sarif", ReportFormat::kSarif), Named("junit", ReportFormat::kJunit),
-                               Named("html", ReportFormat::kHtml), Named("svg", ReportFormat::kSvg),
+                               Named("html", ReportFormat::kHtml),   Named("svg", ReportFormat::kSvg),
                                Named("dot", ReportFormat::kDot)};
 /// The first that fits counts.
 constexpr std::array kEndings = {Named(".sarif.json", ReportFormat::kSarif), Named(".sarif", ReportFormat::kSarif),
-                                 Named(".json", ReportFormat::kJson), Named(".md", ReportFormat::kMarkdown),
-                                 Named(".xml", ReportFormat::kJunit), Named(".html", ReportFormat::kHtml),
-                                 Named(".svg", ReportFormat::kSvg), Named(".dot", ReportFormat::kDot)};
+                                 Named(".json", ReportFormat::kJson),        Named(".md", ReportFormat::kMarkdown),
+                                 Named(".xml", ReportFormat::kJunit),        Named(".html", ReportFormat::kHtml),
+                                 Named(".svg", ReportFormat::kSvg),          Named(".dot", ReportFormat::kDot)};
 
 }  // namespace
 

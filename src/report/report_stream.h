@@ -18,7 +18,7 @@ struct ModelOutcome {
   int status = 0;             ///< exit status (docs/cli.md)
   std::string message;        ///< the error, on one line; empty if there is none
   double seconds = 0;
-  nlohmann::json report;      ///< as to_json(); null if the run ended before there was one
+  nlohmann::json report;  ///< as to_json(); null if the run ended before there was one
 };
 
 /// begin(), add() for each model, end(): their texts one after the other are the file.

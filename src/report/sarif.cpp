@@ -26,8 +26,10 @@ std::string uri_of(const std::string& path) {
   std::string uri = path.starts_with('/') ? "file://" : "";
   for (const char c : path) {
     const auto byte = static_cast<unsigned char>(c);
-    if (kPlain.find(c) != std::string_view::npos) uri += c;
-    else uri += {'%', kDigits[byte / 16], kDigits[byte % 16]};
+    if (kPlain.find(c) != std::string_view::npos)
+      uri += c;
+    else
+      uri += {'%', kDigits[byte / 16], kDigits[byte % 16]};
   }
   return uri;
 }
@@ -134,7 +136,8 @@ class Sarif : public ReportStream {
                    {"message", {{"text", subject_of(finding) + finding.message}}},
                    {"partialFingerprints", {{"attentionSite/v1", finding.graph + "/" + finding.name + " " + finding.rule}}}};
     if (has_own_source(finding)) {  // GitHub shows the first location alone, and pull requests at lines of text
-      place["physicalLocation"] = physical_location({{"uri", uri_of(path_from_here(finding.source_file))}}, finding.source_line);
+      place["physicalLocation"] =
+          physical_location({{"uri", uri_of(path_from_here(finding.source_file))}}, finding.source_line);
       result["relatedLocations"] = json::array({{{"physicalLocation", in_model}, {"message", {{"text", "the model"}}}}});
     }
     result["locations"] = json::array({std::move(place)});

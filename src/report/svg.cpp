@@ -38,7 +38,8 @@ std::string box_element(const Box& box, const Point& centre) {
   const double left = centre.first - box.width / 2, top = centre.second - box.height / 2;
   const double radius = box.kind == Box::Kind::kOperator ? 4 : std::min(box.height / 2, 14.0);
   std::string text = fmt::format("<g class=\"{} {}\">{}", class_of(box.kind), xml_escaped(box.role), title(box.title));
-  text += fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="{:.0f}"/>)", left, top, box.width, box.height, radius);
+  text += fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="{:.0f}"/>)", left, top, box.width,
+                      box.height, radius);
   double y = top + kHeadingHeight - 1;
   text += text_at("heading", centre.first, y, box.heading);
   for (const std::string& line : box.lines) text += text_at("line", centre.first, y += kLineHeight, line);
@@ -50,8 +51,8 @@ std::string head(const Point& base, const Point& tip) {
   constexpr double kHalfWidth = 3.5;
   const double dx = tip.first - base.first, dy = tip.second - base.second;
   const double length = std::max(std::hypot(dx, dy), 1e-6), nx = -dy / length * kHalfWidth, ny = dx / length * kHalfWidth;
-  return fmt::format(R"(<path class="head" d="M{:.1f},{:.1f} L{:.1f},{:.1f} L{:.1f},{:.1f} Z"/>)", base.first + nx, base.second + ny,
-                     tip.first, tip.second, base.first - nx, base.second - ny);
+  return fmt::format(R"(<path class="head" d="M{:.1f},{:.1f} L{:.1f},{:.1f} L{:.1f},{:.1f} Z"/>)", base.first + nx,
+                     base.second + ny, tip.first, tip.second, base.first - nx, base.second - ny);
 }
 
 std::string arrow_element(const Diagram::Arrow& arrow, const PlacedDiagram::PlacedArrow& place) {
@@ -59,7 +60,8 @@ std::string arrow_element(const Diagram::Arrow& arrow, const PlacedDiagram::Plac
   std::string path;
   for (size_t i = 0; i < place.curve.size(); ++i)
     path += fmt::format("{}{:.1f},{:.1f}", i == 0 ? "M" : i == 1 ? " C" : " ", place.curve[i].first, place.curve[i].second);
-  std::string text = "<g class=\"arrow\">" + title(arrow.title) + "<path d=\"" + path + "\"/>" + head(place.curve.back(), place.head);
+  std::string text =
+      "<g class=\"arrow\">" + title(arrow.title) + "<path d=\"" + path + "\"/>" + head(place.curve.back(), place.head);
   constexpr double kBelowCentre = 3.5, kFromLine = 3;
   if (place.label) text += text_at("shape", place.label->first + kFromLine, place.label->second + kBelowCentre, arrow.label);
   return text + "</g>\n";

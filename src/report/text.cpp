@@ -21,7 +21,9 @@ constexpr size_t kWidestLabel = 60, kOutcomeWidth = 8, kMostOperators = 8, kMost
 
 /// Of OPERATORS the MOST whose number changed most, Attention before all, in the order that they have.
 std::vector<OperatorCount> most_changed(const std::vector<OperatorCount>& operators, size_t most) {
-  const auto change = [](const OperatorCount& one) { return one.op == "Attention" ? INT_MAX : std::abs(one.after - one.before); };
+  const auto change = [](const OperatorCount& one) {
+    return one.op == "Attention" ? INT_MAX : std::abs(one.after - one.before);
+  };
   std::vector<const OperatorCount*> chosen;
   for (const OperatorCount& one : operators) chosen.push_back(&one);
   std::ranges::stable_sort(chosen, std::ranges::greater(), [&](const OperatorCount* one) { return change(*one); });
@@ -51,15 +53,16 @@ std::string table(const Report& report, size_t most_operators) {
 }
 
 std::string sites_line(const Report& report) {
-  return fmt::format("attention sites: {} of {} fused, {} refused, {} missed\n", report.fused(), report.sites.size(), report.refused(),
-                     report.missed());
+  return fmt::format("attention sites: {} of {} fused, {} refused, {} missed\n", report.fused(), report.sites.size(),
+                     report.refused(), report.missed());
 }
 
 std::string effect_lines(const Report& report) {
   if (report.fused() == 0) return {};
   const EffectTotal total = total_effect(report);
   if (total.score_bytes == Dim(0)) return {};
-  std::string text = fmt::format("no longer made at each run: tensors as large as the scores, {} bytes", total.score_bytes.str());
+  std::string text =
+      fmt::format("no longer made at each run: tensors as large as the scores, {} bytes", total.score_bytes.str());
   if (!total.sizes.empty() && total.example_score_bytes) {
     std::vector<std::string> sizes;
     for (const auto& [symbol, size] : total.sizes) sizes.push_back(fmt::format("{} = {}", symbol, size));
@@ -138,8 +141,7 @@ std::string site_lines(const Report& report) {
     } else {
       text += name + "\n" + with_hint(described.together, site.miss_id, kOutcomeWidth);
     }
-    for (const OtherMiss& other : site.other_misses)
-      text += with_hint("also " + miss_phrase(other), other.id, kOutcomeWidth);
+    for (const OtherMiss& other : site.other_misses) text += with_hint("also " + miss_phrase(other), other.id, kOutcomeWidth);
   }
   return text;
 }
@@ -148,8 +150,8 @@ std::string site_lines(const Report& report) {
 
 std::string to_text(const Report& report, bool with_sites) {
   const size_t most_operators = with_sites ? report.operators.size() : kMostOperators;
-  std::string text = sites_line(report) + wrapped(assurance_phrase(report.fused(), count_assumptions(report)), 0) + effect_lines(report) +
-                     rewrites_total(report) + model_lines(report);
+  std::string text = sites_line(report) + wrapped(assurance_phrase(report.fused(), count_assumptions(report)), 0) +
+                     effect_lines(report) + rewrites_total(report) + model_lines(report);
   for (const std::string& reason : report.not_raised) {
     text += with_hint("opset.raise: " + reason, "opset.raise", 0);
   }

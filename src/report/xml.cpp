@@ -12,7 +12,8 @@ std::string xml_escaped(std::string text) {
       case '<': xml += "&lt;"; break;
       case '>': xml += "&gt;"; break;
       case '"': xml += "&quot;"; break;
-      case '\t': case '\n': xml += ' '; break;
+      case '\t':
+      case '\n': xml += ' '; break;
       default: xml += static_cast<unsigned char>(c) < ' ' ? '?' : c;
     }
   }

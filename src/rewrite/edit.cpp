@@ -12,8 +12,10 @@ std::vector<const Node*> readers_of(const Value& value, const ModelGraph& model)
   std::vector<const Node*> readers;
   bool is_output_of_body = false;
   for (const Use& use : value.uses) {
-    if (use.node) readers.push_back(use.node);
-    else is_output_of_body = true;
+    if (use.node)
+      readers.push_back(use.node);
+    else
+      is_output_of_body = true;
   }
   if (!is_output_of_body) return readers;
   for (const auto& graph : model.graphs())
@@ -65,8 +67,7 @@ void Edit::enter(SharedNodes& shared) const {
   for (const auto& [key, value] : made_) {
     const auto replaced = std::find_if(takeovers_.begin(), takeovers_.end(),
                                        [&made = value](const Takeover& takeover) { return takeover.made == made; });
-    shared.made_.insert_or_assign(std::make_pair(&graph(), key),
-                                  replaced == takeovers_.end() ? value : replaced->existing);
+    shared.made_.insert_or_assign(std::make_pair(&graph(), key), replaced == takeovers_.end() ? value : replaced->existing);
   }
 }
 
@@ -102,7 +103,8 @@ bool Edit::keeps_order(const std::vector<Node*>& removed, const Node** first_rea
   const std::unordered_set<const Node*> gone(removed.begin(), removed.end());
   auto stands_behind_anchor = [&](const Node* reader) {
     while (reader && reader->graph != &graph()) reader = reader->graph->owner();
-    // Others at the anchor's position were put before it by earlier edits: they stand above this one, one that is the anchor too.
+    // Others at the anchor's position were put before it by earlier edits: they stand above this one, one that is the anchor
+    // too.
     const bool is_anchor = reader == &anchor_ && anchor_.placement == Placement::kOfFile;
     return !reader || gone.count(reader) || is_anchor || reader->position > anchor_.position;
   };

@@ -223,8 +223,8 @@ class FunctionInliner {
       if (opset_version(result_.proto, import.domain()) == 0) *result_.proto.add_opset_import() = import;
   }
 
-  /// Names what the body of FUNCTION makes of the outputs of CALL; what it hands through, or makes for several, is to be copied:
-  /// the names in the body and outside.
+  /// Names what the body of FUNCTION makes of the outputs of CALL; what it hands through, or makes for several, is to be
+  /// copied: the names in the body and outside.
   std::vector<std::pair<std::string, std::string>> name_outputs(const onnx::NodeProto& call, const onnx::NodeProto& original,
                                                                 const onnx::FunctionProto& function, int body) {
     std::vector<std::pair<std::string, std::string>> copies;
@@ -234,8 +234,10 @@ class FunctionInliner {
       const bool is_made = !contains(function.input(), formal) && scope(body).names.emplace(formal, actual).second;
       if (!is_made) copies.emplace_back(formal, actual);
       auto& outside = scope(scope(body).outer);
-      if (is_made) outside.made_by_calls[original.output(i)] = {body, formal};
-      else outside.names[original.output(i)] = actual;
+      if (is_made)
+        outside.made_by_calls[original.output(i)] = {body, formal};
+      else
+        outside.names[original.output(i)] = actual;
     }
     return copies;
   }
@@ -290,8 +292,10 @@ class FunctionInliner {
     };
     for (auto& input : *graph.mutable_input()) name_anew(*input.mutable_name());
     const auto rename_tensor = [&](std::string& name) {
-      if (scope(own).names.count(name)) name = renames.of(name);
-      else name_anew(name);
+      if (scope(own).names.count(name))
+        name = renames.of(name);
+      else
+        name_anew(name);
     };
     for (auto& tensor : *graph.mutable_initializer()) rename_tensor(*tensor.mutable_name());
     for (auto& tensor : *graph.mutable_sparse_initializer()) rename_tensor(*tensor.mutable_values()->mutable_name());
@@ -299,7 +303,8 @@ class FunctionInliner {
     for (int i = 0; i < graph.node_size(); ++i) rename(*graph.mutable_node(i), original.node(i), own, renames);
     for (auto& output : *graph.mutable_output()) output.set_name(renames.of(output.name()));
     for (auto& info : *graph.mutable_value_info()) info.set_name(renames.of(info.name()));
-    for (auto& annotation : *graph.mutable_quantization_annotation()) annotation.set_tensor_name(renames.of(annotation.tensor_name()));
+    for (auto& annotation : *graph.mutable_quantization_annotation())
+      annotation.set_tensor_name(renames.of(annotation.tensor_name()));
   }
 
   void remove_functions() {

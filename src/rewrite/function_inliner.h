@@ -20,9 +20,9 @@ class InlinedCalls {
  public:
   /// One list of nodes: the main graph (number 0), the body of a call, or a graph in a node of another scope.
   struct Scope {
-    int outer = -1;                               ///< where the call, or the node with the graph, stands
-    const onnx::NodeProto* call = nullptr;        ///< null: no call
-    const onnx::FunctionProto* function = nullptr;  ///< that it calls
+    int outer = -1;                                      ///< where the call, or the node with the graph, stands
+    const onnx::NodeProto* call = nullptr;               ///< null: no call
+    const onnx::FunctionProto* function = nullptr;       ///< that it calls
     std::unordered_map<std::string, std::string> names;  ///< that values made here have now
     /// Values that an inlined call makes here: the scope of its body, and their names there.
     std::unordered_map<std::string, std::pair<int, std::string>> made_by_calls;
@@ -39,8 +39,8 @@ class InlinedCalls {
   const Scope& scope(int number) const { return scopes_[static_cast<size_t>(number)]; }
   /// The scope of the innermost call whose body SCOPE is, or lies in; null if it is the main graph or lies there.
   const Scope* call_around(int scope) const;
-  /// What a reader of NAME in SCOPE has to read now: followed through what the calls are given, and what they make. Empty for an
-  /// input that a call omits.
+  /// What a reader of NAME in SCOPE has to read now: followed through what the calls are given, and what they make. Empty for
+  /// an input that a call omits.
   std::string resolved(int scope, const std::string& name) const;
   /// The function that NODE calls, if its calls were inlined.
   const onnx::FunctionProto* function_of(const onnx::NodeProto& node) const;

@@ -76,9 +76,7 @@ Value* GraphBuilder::ints(const std::vector<int64_t>& values) {
   return constant(Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values));
 }
 
-Value* GraphBuilder::scalar(double value, DataType type) {
-  return constant(Tensor::scalar<double>(value).cast(type).value());
-}
+Value* GraphBuilder::scalar(double value, DataType type) { return constant(Tensor::scalar<double>(value).cast(type).value()); }
 
 Value* GraphBuilder::shape(Value& value, int64_t begin, int64_t end) {
   return node("Shape", {&value}, {attribute("start", begin), attribute("end", end)});

@@ -30,7 +30,8 @@ std::string opset_name(const std::string& domain, int version) {
   return "opset " + std::to_string(version) + (domain.empty() ? "" : " of " + domain);
 }
 
-tl::unexpected<Error> misspelt(const std::string& missing, const std::string& op, const std::string& domain, const std::string& where) {
+tl::unexpected<Error> misspelt(const std::string& missing, const std::string& op, const std::string& domain,
+                               const std::string& where) {
   const auto near = nearest_name(op, operators_of(domain));
   return fail(ErrorCode::kInvalidInput, where, missing,
               near ? "did you mean '" + *near + "'?" : "an operator of another domain is written with its domain");

@@ -42,8 +42,7 @@ std::vector<std::string> symbols_of(const std::vector<DeclaredInput>& inputs) {
   for (const DeclaredInput& input : inputs) {
     for (const Dim& dim : input.shape) {
       for (const AtomRef& atom : dim.atoms()) {
-        if (atom->kind == Atom::Kind::kSymbol && seen.insert(atom->name).second)
-          symbols.push_back(atom->name);
+        if (atom->kind == Atom::Kind::kSymbol && seen.insert(atom->name).second) symbols.push_back(atom->name);
       }
     }
   }
@@ -131,8 +130,7 @@ Expected<DrawnInputs> draw_inputs(const onnx::GraphProto& graph, const DrawOptio
     bytes_left -= static_cast<size_t>(count) * sizeof(double);
     const auto chosen = options.fills.find(input.name);
     RandomNumbers random(hash_bytes(input.name, hash_bytes(std::to_string(options.seed))));
-    auto tensor = filled(input.type, dims,
-                         chosen == options.fills.end() ? default_fill(input.type) : chosen->second, random);
+    auto tensor = filled(input.type, dims, chosen == options.fills.end() ? default_fill(input.type) : chosen->second, random);
     if (!tensor) return fail(tensor.error().code, "input " + input.name, tensor.error().what);
     drawn.feeds.emplace(input.name, *std::move(tensor));
   }

@@ -51,8 +51,7 @@ std::optional<double> parse_number(std::string_view text) {
 tl::unexpected<Error> not_a_fill(std::string_view text) {
   std::string known;
   for (const FillName& one : fill_names()) known += (known.empty() ? "" : ", ") + std::string(one.name);
-  return fail(ErrorCode::kUsage, "", "'" + std::string(text) + "' is no way to fill an input",
-              "there are " + known);
+  return fail(ErrorCode::kUsage, "", "'" + std::string(text) + "' is no way to fill an input", "there are " + known);
 }
 
 /// The numbers between brackets in TEXT, none if there are no brackets.
@@ -99,8 +98,7 @@ class Filler {
       case Kind::kBernoulli: return random_.uniform() < argument(0) ? 1 : 0;
       case Kind::kValues: return argument(static_cast<size_t>(index) % fill_.arguments.size());
       case Kind::kKeep: return mask(column(index) == 0 || random_.uniform() < argument(0), argument(1));
-      case Kind::kRowsOneEmpty:
-        return mask(index >= columns_ && (column(index) == 0 || random_.uniform() < 0.6), argument(0));
+      case Kind::kRowsOneEmpty: return mask(index >= columns_ && (column(index) == 0 || random_.uniform() < 0.6), argument(0));
       case Kind::kCausal: return mask(column(index) <= row(index) + columns_ - rows_, argument(0));
     }
     return 0;

@@ -75,8 +75,8 @@ struct NamedType {
   DataType type;
 };
 constexpr NamedType kTypes[] = {
-    {"<f4", P::FLOAT},  {"<f8", P::DOUBLE}, {"<f2", P::FLOAT16}, {"|b1", P::BOOL},   {"|i1", P::INT8},   {"<i2", P::INT16},
-    {"<i4", P::INT32},  {"<i8", P::INT64},  {"|u1", P::UINT8},   {"<u2", P::UINT16}, {"<u4", P::UINT32}, {"<u8", P::UINT64},
+    {"<f4", P::FLOAT}, {"<f8", P::DOUBLE}, {"<f2", P::FLOAT16}, {"|b1", P::BOOL},   {"|i1", P::INT8},   {"<i2", P::INT16},
+    {"<i4", P::INT32}, {"<i8", P::INT64},  {"|u1", P::UINT8},   {"<u2", P::UINT16}, {"<u4", P::UINT32}, {"<u8", P::UINT64},
 };
 
 DataType type_of(const std::string& descr, DataType declared) {

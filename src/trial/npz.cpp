@@ -37,8 +37,8 @@ bool read_all(void* archive, std::span<std::byte> bytes) {
 
 Expected<Tensor> read_member(const std::string& where, void* archive, DataType declared, size_t memory_limit) {
   if (unzOpenCurrentFile(archive) != UNZ_OK) return fail(ErrorCode::kInvalidInput, where, "cannot be read");
-  auto tensor = read_npy(
-      where, [archive](std::span<std::byte> bytes) { return read_all(archive, bytes); }, declared, memory_limit);
+  auto tensor =
+      read_npy(where, [archive](std::span<std::byte> bytes) { return read_all(archive, bytes); }, declared, memory_limit);
   unzCloseCurrentFile(archive);
   return tensor;
 }

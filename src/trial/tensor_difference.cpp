@@ -12,7 +12,6 @@ namespace {
 
 using P = onnx::TensorProto;
 
-
 /// Bits of the mantissa that are stored, and the exponent of the smallest normal number.
 struct Precision {
   int bits = 0, least_exponent = 0;
@@ -62,8 +61,7 @@ class Comparison {
       result_.absolute = apart;
       largest_ = index;
     }
-    if (expected != 0)
-      result_.relative = std::max(result_.relative, finite ? apart / std::abs(expected) : kInfinity);
+    if (expected != 0) result_.relative = std::max(result_.relative, finite ? apart / std::abs(expected) : kInfinity);
     if (is_floating_) {
       result_.ulp = std::max(result_.ulp, finite ? apart / last_place(expected, precision_) : kInfinity);
     }
@@ -160,8 +158,7 @@ TensorDifference difference(const Tensor& expected, const Tensor& actual, const 
   if (expected.type() == onnx::TensorProto::STRING) return compare_strings(expected, actual);
   const bool exact = !is_floating(expected.type());
   if (exact && std::ranges::equal(expected.bytes(), actual.bytes())) return {};
-  const auto wanted = expected.cast(onnx::TensorProto::DOUBLE),
-             found = actual.cast(onnx::TensorProto::DOUBLE);
+  const auto wanted = expected.cast(onnx::TensorProto::DOUBLE), found = actual.cast(onnx::TensorProto::DOUBLE);
   if (!wanted || !found) return incomparable("type " + type_name(expected.type()) + " cannot be compared");
   Comparison comparison(tolerance, expected.type());
   const auto wanted_data = wanted->data<double>(), found_data = found->data<double>();
@@ -178,15 +175,14 @@ std::string to_string(const TensorDifference& difference) {
   if (!difference.incomparable.empty()) return difference.incomparable;
   // Units in the last place of numbers near 0 are many and mean nothing where the tolerance holds.
   const std::string ulp = difference.agrees() ? "" : fmt::format(", {:.3g} ulp", difference.ulp);
-  std::string text = fmt::format("largest difference {:.3g} (relative {:.3g}{})", difference.absolute, difference.relative, ulp);
+  std::string text =
+      fmt::format("largest difference {:.3g} (relative {:.3g}{})", difference.absolute, difference.relative, ulp);
   if (difference.absolute > 0 && difference.beyond == 0) text += " at " + to_string(difference.worst);
-  if (difference.nans_elsewhere > 0)
-    text += fmt::format(", {} NaN on one side only", difference.nans_elsewhere);
+  if (difference.nans_elsewhere > 0) text += fmt::format(", {} NaN on one side only", difference.nans_elsewhere);
   if (difference.infinities_elsewhere > 0)
     text += fmt::format(", {} infinite on one side only", difference.infinities_elsewhere);
   if (difference.beyond > 0) {
-    text += fmt::format(", {} beyond the tolerance, the furthest at {}", difference.beyond,
-                        to_string(difference.worst));
+    text += fmt::format(", {} beyond the tolerance, the furthest at {}", difference.beyond, to_string(difference.worst));
   }
   return text;
 }

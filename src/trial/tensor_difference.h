@@ -30,10 +30,10 @@ struct TensorDifference {
   int64_t nans_elsewhere = 0;  ///< elements of which just one is NaN
   int64_t infinities_expected = 0;
   int64_t infinities_elsewhere = 0;  ///< elements that are not the same infinity, or of which just one is infinite
-  int64_t beyond = 0;          ///< elements beyond the tolerance, those included
-  double ulp = 0;              ///< largest |actual - expected| in units of the last place of |expected|, of its floating type
-  Dims worst;                  ///< index of the element furthest beyond the tolerance, or else of that with the largest
-                               ///< difference; of a sequence the element's number comes first
+  int64_t beyond = 0;                ///< elements beyond the tolerance, those included
+  double ulp = 0;  ///< largest |actual - expected| in units of the last place of |expected|, of its floating type
+  Dims worst;      ///< index of the element furthest beyond the tolerance, or else of that with the largest
+                   ///< difference; of a sequence the element's number comes first
 
   bool agrees() const { return incomparable.empty() && beyond == 0; }
 };

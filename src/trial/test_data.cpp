@@ -82,8 +82,7 @@ Expected<TestDataSet> read_set(const fs::path& folder, const onnx::GraphProto& g
 
 }  // namespace
 
-Expected<std::vector<TestDataSet>> read_test_data(const std::filesystem::path& folder,
-                                                  const onnx::GraphProto& graph) {
+Expected<std::vector<TestDataSet>> read_test_data(const std::filesystem::path& folder, const onnx::GraphProto& graph) {
   std::vector<TestDataSet> sets;
   ATTN_OPT_TRY(const auto entries, entries_of(folder));
   for (const fs::path& entry : entries) {
@@ -95,8 +94,7 @@ Expected<std::vector<TestDataSet>> read_test_data(const std::filesystem::path& f
   if (!sets.empty()) return sets;
   ATTN_OPT_TRY(TestDataSet set, read_set(folder, graph));
   if (set.inputs.empty() && set.outputs.empty()) {
-    return fail(ErrorCode::kInvalidInput, folder.string(),
-                "holds neither input_N.pb nor test_data_set_N folders");
+    return fail(ErrorCode::kInvalidInput, folder.string(), "holds neither input_N.pb nor test_data_set_N folders");
   }
   sets.push_back(std::move(set));
   return sets;

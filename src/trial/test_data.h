@@ -20,7 +20,6 @@ struct TestDataSet {
 /// The set in FOLDER, or those in its subfolders test_data_set_*, sorted. Input N is the input of GRAPH that
 /// its tensor names, else the N-th that has no initializer. Errors: kInvalidInput (no such folder, nothing in
 /// it, a file that is no value of the declared type, more inputs than the graph has).
-Expected<std::vector<TestDataSet>> read_test_data(const std::filesystem::path& folder,
-                                                  const onnx::GraphProto& graph);
+Expected<std::vector<TestDataSet>> read_test_data(const std::filesystem::path& folder, const onnx::GraphProto& graph);
 
 }  // namespace attn_opt

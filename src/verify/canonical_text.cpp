@@ -128,8 +128,7 @@ class SiteWriter {
     const Sdpa& sdpa = given_.sdpa;
     for (const Operand* operand : {&sdpa.q, &sdpa.k, &sdpa.v}) add_operand(*operand);
     for (const double number : {given_.emission.scale, sdpa.scale, sdpa.softcap}) add_real(number);
-    for (const auto& scale : sdpa.tensor_scales)
-      add(scale.divides ? "divisor" : "factor", number_of(scale.value));
+    for (const auto& scale : sdpa.tensor_scales) add(scale.divides ? "divisor" : "factor", number_of(scale.value));
     for (const auto& term : sdpa.terms) {
       add("term", static_cast<int64_t>(term.kind));
       add("value", number_of(term.value));

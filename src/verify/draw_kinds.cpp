@@ -11,8 +11,8 @@ constexpr std::array<std::string_view, 5> kHiding = {"Where", "IsNaN", "Max", "M
 bool can_mask(const SiteInput& input, const Sdpa& sdpa) {
   if (input.source != SiteInput::Source::kDrawn) return false;
   const InputRole role = role_of(input, sdpa);
-  return role == InputRole::kBias || role == InputRole::kKeep || role == InputRole::kDrop ||
-         role == InputRole::kLength || !is_floating(input.type);
+  return role == InputRole::kBias || role == InputRole::kKeep || role == InputRole::kDrop || role == InputRole::kLength ||
+         !is_floating(input.type);
 }
 
 /// Operators that can give the same for a score whatever it is.
@@ -40,8 +40,8 @@ std::string_view name_of(DrawKind kind) {
 
 std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa) {
   if (!is_attention(sdpa)) return {DrawKind::kRandom, DrawKind::kWide};
-  const bool has_mask = std::any_of(site.inputs.begin(), site.inputs.end(),
-                                    [&](const SiteInput& input) { return can_mask(input, sdpa); });
+  const bool has_mask =
+      std::any_of(site.inputs.begin(), site.inputs.end(), [&](const SiteInput& input) { return can_mask(input, sdpa); });
   std::vector<DrawKind> kinds{DrawKind::kRandom, DrawKind::kLarge};
   if (has_mask)
     kinds = {DrawKind::kRandom,    DrawKind::kAllKept, DrawKind::kMixed, DrawKind::kEmptyRow,

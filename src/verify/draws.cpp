@@ -90,8 +90,7 @@ int64_t most_length(const Value* value, int64_t keys, const DrawRequest& request
 /// Draws one input, element by element, in double.
 class InputDraw {
  public:
-  InputDraw(const DrawRequest& request, const SiteInput& input, const Dims& dims, int64_t keys,
-            RandomNumbers random)
+  InputDraw(const DrawRequest& request, const SiteInput& input, const Dims& dims, int64_t keys, RandomNumbers random)
       : request_(request),
         role_(role_of(input, request.sdpa)),
         random_(random),
@@ -101,7 +100,9 @@ class InputDraw {
         key_axes_(key_axes_of_mask(*input.value, dims.size(), request.sdpa)),
         columns_(element_count(std::span(dims).subspan(key_axes_.begin, key_axes_.end - key_axes_.begin))),
         column_stride_(element_count(std::span(dims).subspan(key_axes_.end))),
-        queries_(column_stride_ > 1 ? dims.back() : key_axes_.begin == 0 ? 1 : dims[key_axes_.begin - 1]),
+        queries_(column_stride_ > 1     ? dims.back()
+                 : key_axes_.begin == 0 ? 1
+                                        : dims[key_axes_.begin - 1]),
         rows_(columns_ ? element_count(dims) / columns_ : 0),
         lowest_(lowest_of(input, request.sdpa)),
         extremes_(input.extremes),
@@ -135,13 +136,12 @@ class InputDraw {
   /// VALUE, or the deepest that the model's own mask can reach: what it never holds proves nothing.
   double within_extremes(double value) const {
     if (value == -kInfinity && !extremes_.may_hold_minus_inf) value = lowest_;
-    if (value <= kNearLowest * lowest_ && std::isfinite(value) && !extremes_.may_hold_lowest)
-      value = kDeepMask;
+    if (value <= kNearLowest * lowest_ && std::isfinite(value) && !extremes_.may_hold_lowest) value = kDeepMask;
     return value;
   }
 
-  /// VALUE, or the nearest that the model's own mask can hold beside its extremes: where it is cast to the type of Q, K and V, that it
-  /// holds nothing else may be why.
+  /// VALUE, or the nearest that the model's own mask can hold beside its extremes: where it is cast to the type of Q, K and V,
+  /// that it holds nothing else may be why.
   double within_range(double value) const {
     if (!is_cast_down_) return value;
     const bool is_extreme = std::isinf(value) || std::abs(value) >= std::abs(kNearLowest * lowest_);
@@ -150,13 +150,9 @@ class InputDraw {
 
   int64_t empty_row() const { return rows_ / 2; }
   /// Rows that this term leaves without a key: one with all others, one alone.
-  bool empties(int64_t row) const {
-    return row == empty_row() || (terms_ > 1 && row == (empty_row() + 2 + term_) % rows_);
-  }
+  bool empties(int64_t row) const { return row == empty_row() || (terms_ > 1 && row == (empty_row() + 2 + term_) % rows_); }
   /// The row in which the terms mask the keys in turn.
-  bool is_split_row(int64_t row) const {
-    return terms_ > 1 && (rows_ == 1 || row == (empty_row() + 1) % rows_);
-  }
+  bool is_split_row(int64_t row) const { return terms_ > 1 && (rows_ == 1 || row == (empty_row() + 1) % rows_); }
   bool masks_in_turn(int64_t column) const { return column % terms_ == term_; }
   bool is_future(int64_t row, int64_t column) const {
     return column > row % queries_ + std::max<int64_t>(0, columns_ - queries_);
@@ -293,8 +289,7 @@ const LegalIntegers* legal_integers(const SiteInput& input, const Sdpa& sdpa) {
 Expected<Tensor> within(const LegalIntegers& legal, DataType type, const Dims& dims, const DrawRequest& request,
                         RandomNumbers random) {
   const auto least = request.sizes.of(legal.least), most = request.sizes.of(legal.most);
-  if (!least || !most || *least > *most)
-    return fail(ErrorCode::kInvalidInput, legal.value->name, "no integers fit the sizes");
+  if (!least || !most || *least > *most) return fail(ErrorCode::kInvalidInput, legal.value->name, "no integers fit the sizes");
   return filled(type, dims, [&](int64_t) {
     const bool is_largest = request.kind == DrawKind::kAllKept;
     return static_cast<double>(is_largest ? *most : *least + random.below(*most - *least + 1));
@@ -313,12 +308,9 @@ Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, ui
   const int64_t count = element_count(*dims);
   if (count < 0 || static_cast<uint64_t>(count) > request.memory_limit / sizeof(double))
     return fail(ErrorCode::kLimit, name, "its contents are beyond the memory limit of a site");
-  if (element_size(input.type) == 0)
-    return fail(ErrorCode::kUnsupported, name, "its element type cannot be drawn");
-  if (input.source == SiteInput::Source::kUniform)
-    return filled(input.type, *dims, [&](int64_t) { return input.uniform; });
-  if (input.source == SiteInput::Source::kShapeOnly)
-    return filled(input.type, *dims, [](int64_t) { return 0.0; });
+  if (element_size(input.type) == 0) return fail(ErrorCode::kUnsupported, name, "its element type cannot be drawn");
+  if (input.source == SiteInput::Source::kUniform) return filled(input.type, *dims, [&](int64_t) { return input.uniform; });
+  if (input.source == SiteInput::Source::kShapeOnly) return filled(input.type, *dims, [](int64_t) { return 0.0; });
   if (!is_attention(request.sdpa))
     return filled(input.type, *dims, ValueDraw(request.kind, input.type, *dims, RandomNumbers(seed)));
   if (legal) return within(*legal, input.type, *dims, request, RandomNumbers(seed));

@@ -105,7 +105,8 @@ std::string shown(double number) {
 
 /// Compares row by row: MEASURE gives the difference of a row, which is to be at most LIMIT.
 template <class Measure>
-Judgement judge_rows(const Compared& compared, const AlignedRows& rows, double limit, const std::string& unit, const Measure& measure) {
+Judgement judge_rows(const Compared& compared, const AlignedRows& rows, double limit, const std::string& unit,
+                     const Measure& measure) {
   Judgement judgement;
   for (size_t row = 0; row < rows.count(); ++row) {
     const double difference_of_row = measure(row);
@@ -117,8 +118,10 @@ Judgement judge_rows(const Compared& compared, const AlignedRows& rows, double l
     judgement.difference = std::max(judgement.difference, difference_of_row);
     judgement.has_equal_rows = judgement.has_equal_rows || !rows.are_score_rows || !compared.rows.is_empty[row];
   }
-  if (judgement.difference == kInfinity) judgement.failure = "NaN or infinity on one side alone";
-  else if (judgement.difference > limit) judgement.failure = "differs by " + shown(judgement.difference) + unit;
+  if (judgement.difference == kInfinity)
+    judgement.failure = "NaN or infinity on one side alone";
+  else if (judgement.difference > limit)
+    judgement.failure = "differs by " + shown(judgement.difference) + unit;
   return judgement;
 }
 
@@ -147,14 +150,18 @@ Judgement unlike(std::string what) {
 }
 
 /// The size of an error of one ulp in ROW, of whose scores MAGNITUDES are the largest.
-double row_unit(const Compared& compared, const AlignedRows& rows, size_t row, const std::vector<double>& magnitudes, double epsilon) {
+double row_unit(const Compared& compared, const AlignedRows& rows, size_t row, const std::vector<double>& magnitudes,
+                double epsilon) {
   double magnitude = kUnknownMagnitude;
-  if (rows.are_score_rows) magnitude = magnitudes[row];
-  else if (compared.rows.size() > 0) magnitude = *std::ranges::max_element(magnitudes);
+  if (rows.are_score_rows)
+    magnitude = magnitudes[row];
+  else if (compared.rows.size() > 0)
+    magnitude = *std::ranges::max_element(magnitudes);
   switch (compared.output.kind) {
     case OutputKind::kRows: return epsilon * (1 + magnitude) * compared.rows.value_magnitude;
     case OutputKind::kScores: return epsilon * std::max(1 + magnitude, largest(rows.before_row(row)));
-    case OutputKind::kValue: return epsilon * std::max(largest(rows.exact_row(row)), std::numeric_limits<double>::min() / epsilon);
+    case OutputKind::kValue:
+      return epsilon * std::max(largest(rows.exact_row(row)), std::numeric_limits<double>::min() / epsilon);
     case OutputKind::kProbabilities:
     case OutputKind::kCopy: break;
   }
@@ -167,8 +174,8 @@ double largest_difference(std::span<const double> one, std::span<const double> o
   return most;
 }
 
-/// How far each side of a row lies from the exact result, and what rounding may make of the row: of its scores, and of the product
-/// of Q and K alone.
+/// How far each side of a row lies from the exact result, and what rounding may make of the row: of its scores, and of the
+/// product of Q and K alone.
 struct RowErrors {
   size_t row = 0;
   double before = 0, after = 0, unit = 0, unit_of_product = 0;
@@ -188,7 +195,8 @@ std::vector<RowErrors> row_errors(const Compared& compared, const AlignedRows& r
   return errors;
 }
 
-/// Judgement (b), second half: fails where AFTER is much worse than BEFORE is in any row whose scores are about as large, or larger.
+/// Judgement (b), second half: fails where AFTER is much worse than BEFORE is in any row whose scores are about as large, or
+/// larger.
 std::string much_worse(const Compared& compared, const AlignedRows& rows, double epsilon) {
   constexpr double kAboutAsLarge = 0.5;
   const std::vector<RowErrors> errors = row_errors(compared, rows, epsilon);
@@ -210,8 +218,8 @@ Judgement judge_exactly(const Compared& compared) {
   return found.agrees() ? Judgement{} : unlike("differs: " + to_string(found));
 }
 
-/// Judgement (b) of a value of no attention: rounding may put AFTER as far from BEFORE as that is from the exact result, in the same
-/// row or, within reason, in others. What is beyond that is measured.
+/// Judgement (b) of a value of no attention: rounding may put AFTER as far from BEFORE as that is from the exact result, in the
+/// same row or, within reason, in others. What is beyond that is measured.
 Judgement judge_value(const Compared& compared, double epsilon, const std::string& unit) {
   constexpr double kMostOfOthers = 16;
   const AlignedRows rows = aligned(compared);
@@ -234,8 +242,7 @@ JudgedOutput judged_output(const Value& existing, const Sdpa& sdpa) {
   if (!is_attention(sdpa)) return {OutputKind::kValue, nullptr, existing.name};
   for (const auto& output : sdpa.outputs)
     if (output.value == &existing) return {OutputKind::kRows, &output.axes, existing.name};
-  if (sdpa.probabilities && sdpa.probabilities->value == &existing)
-    return {OutputKind::kProbabilities, nullptr, existing.name};
+  if (sdpa.probabilities && sdpa.probabilities->value == &existing) return {OutputKind::kProbabilities, nullptr, existing.name};
   if (sdpa.scores_output == &existing) return {OutputKind::kScores, nullptr, existing.name};
   for (const OperandCopy& copy : sdpa.copies)
     if (copy.value == &existing) return {OutputKind::kCopy, nullptr, existing.name};

@@ -10,11 +10,11 @@ namespace attn_opt {
 
 /// What a compared output is, which decides how exact it must be.
 enum class OutputKind {
-  kRows,           ///< Y: convex combinations of V's rows
+  kRows,  ///< Y: convex combinations of V's rows
   kProbabilities,
   kScores,
-  kCopy,           ///< a present: must be equal to the bit
-  kValue,          ///< of no attention: what is known of it is how far the model's own result lies from the exact one
+  kCopy,   ///< a present: must be equal to the bit
+  kValue,  ///< of no attention: what is known of it is how far the model's own result lies from the exact one
 };
 
 struct JudgedOutput {
@@ -37,8 +37,8 @@ struct Assumed {
 };
 
 struct Judgement {
-  double difference = 0;            ///< largest unexplained: relative for algebra(), in ulps of the row's bound for in_type()
-  std::string failure;              ///< empty: equal enough
+  double difference = 0;  ///< largest unexplained: relative for algebra(), in ulps of the row's bound for in_type()
+  std::string failure;    ///< empty: equal enough
   std::set<std::string> explained_by;  ///< ids of the preconditions that explain the rest
   bool has_equal_rows = false;         ///< some row that keeps a key is equal, and so no precondition was needed for it
 
@@ -53,8 +53,8 @@ inline constexpr double kAlgebraLimit = 1e-6;
 /// which makes 7 ulps at worst; right rewrites of exported models measure up to 0.3.
 inline constexpr double kUlpLimit = 8;
 
-/// By how much further than the model's own result is at its worst row the written one may lie from the exact result, beside what
-/// rounding the product of Q and K alone makes of a row. Right rewrites measure up to 2.
+/// By how much further than the model's own result is at its worst row the written one may lie from the exact result, beside
+/// what rounding the product of Q and K alone makes of a row. Right rewrites measure up to 2.
 inline constexpr double kWorseLimit = 4;
 
 struct Compared {
@@ -70,9 +70,9 @@ struct Compared {
 
 /// Judgement (a): both tensors are double.
 Judgement judge_algebra(const Compared& compared);
-/// Judgement (b): COMPARISON's tensors in the model's type, which rounds to multiples of type_epsilon(TYPE). AFTER is as near to
-/// BEFORE as the rounding of a row of its scores allows. Where the exact result is given, it is not much further from that than BEFORE
-/// is: a sum that the model makes in a wider type may not be made in a narrower one.
+/// Judgement (b): COMPARISON's tensors in the model's type, which rounds to multiples of type_epsilon(TYPE). AFTER is as near
+/// to BEFORE as the rounding of a row of its scores allows. Where the exact result is given, it is not much further from that
+/// than BEFORE is: a sum that the model makes in a wider type may not be made in a narrower one.
 Judgement judge_in_type(const Compared& compared, DataType type);
 
 /// Distance from 1 to the next number of TYPE.

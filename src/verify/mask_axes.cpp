@@ -37,9 +37,8 @@ bool is_turned_for(const ScoreTerm& term, const SiteInput& input) {
   if (term.kind != ScoreTerm::Kind::kBias || input.shape.empty() || term.frame.size() < 2) return false;
   const size_t from_last = keys_from_last(term);
   if (from_last >= input.shape.size() || input.shape[input.shape.size() - 1 - from_last] != term.frame.back()) return false;
-  const bool is_of_frame = std::ranges::all_of(input.shape, [&](const Dim& size) {
-    return size.is(1) || std::ranges::find(term.frame, size) != term.frame.end();
-  });
+  const bool is_of_frame = std::ranges::all_of(
+      input.shape, [&](const Dim& size) { return size.is(1) || std::ranges::find(term.frame, size) != term.frame.end(); });
   return is_of_frame && is_made_from(*term.value, *input.value);
 }
 
@@ -58,8 +57,8 @@ AxisRange key_axes_of_mask(const Value& value, size_t rank, const Sdpa& sdpa) {
 
 bool is_behind_bias(const SiteInput& input, const Sdpa& sdpa) {
   return is_floating(input.type) && std::ranges::any_of(sdpa.terms, [&](const ScoreTerm& term) {
-    return is_part_of(term, *input.value) || is_turned_for(term, input);
-  });
+           return is_part_of(term, *input.value) || is_turned_for(term, input);
+         });
 }
 
 }  // namespace attn_opt

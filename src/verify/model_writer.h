@@ -25,8 +25,8 @@ onnx::NodeProto write_node(const Node& node);
 onnx::ModelProto write_model(const Cone& cone, const std::vector<Value*>& outputs, const Graph& graph,
                              const LocalFunctionGraphs& functions);
 
-/// Writes those of NODES, the nodes of MODEL's graph, that earlier edits made for another opset than MODEL's as calls of functions
-/// that import theirs.
+/// Writes those of NODES, the nodes of MODEL's graph, that earlier edits made for another opset than MODEL's as calls of
+/// functions that import theirs.
 void stand_at_own_opsets(const std::vector<Node*>& nodes, onnx::ModelProto& model);
 
 }  // namespace attn_opt

@@ -51,7 +51,8 @@ std::string wrong_mask(const Tensor& mask, int64_t queries, int64_t keys, const 
   const bool has_rows = rows == queries || (rows == 1 && target.broadcasts_mask_rows);
   const int64_t columns = has_rank ? from_back(mask, 0) : 0;
   const bool fits = has_rank && has_rows && (columns == keys || (columns < keys && target.takes_short_masks));
-  if (!fits) return "a mask of shape " + against(mask, std::to_string(queries) + " queries and " + std::to_string(keys) + " keys");
+  if (!fits)
+    return "a mask of shape " + against(mask, std::to_string(queries) + " queries and " + std::to_string(keys) + " keys");
   if (!is_floating(mask.type()) && !target.takes_bool_masks) return "a mask that is bool";
   if (!is_floating(mask.type()) || target.tells_lowest_from_infinity) return {};
   const std::vector<double> numbers = numbers_of(mask);

@@ -11,7 +11,8 @@ namespace {
 constexpr const char* kReadDomain = "attn_opt.as_read";
 
 /// Enters what NODE's graphs read and none of them makes into NAMES, after its inputs.
-void add_reads(const onnx::NodeProto& node, const std::unordered_set<std::string>& made_outside, std::vector<std::string>& names) {
+void add_reads(const onnx::NodeProto& node, const std::unordered_set<std::string>& made_outside,
+               std::vector<std::string>& names) {
   const auto add = [&](const std::string& name) {
     if (!name.empty() && !made_outside.count(name) && std::ranges::find(names, name) == names.end()) names.push_back(name);
   };
@@ -63,7 +64,8 @@ onnx::NodeProto call_of(const onnx::FunctionProto& function, const onnx::NodePro
 }
 
 bool has_graphs(const onnx::NodeProto& node) {
-  return std::ranges::any_of(node.attribute(), [](const onnx::AttributeProto& attribute) { return attribute.has_g() || attribute.graphs_size(); });
+  return std::ranges::any_of(
+      node.attribute(), [](const onnx::AttributeProto& attribute) { return attribute.has_g() || attribute.graphs_size(); });
 }
 
 }  // namespace
@@ -98,7 +100,8 @@ std::string ReadNodes::wiring_fault(const std::vector<Node*>& nodes) const {
     for (size_t i = 0; i < std::max(wanted.size(), node->inputs.size()); ++i) {
       const std::string reads = node->input(i) ? node->input(i)->name : "";
       const std::string should = i < wanted.size() ? calls_->resolved(from->scope, wanted[i]) : "";
-      if (reads != should) return "'" + node->label() + "' reads '" + reads + "' where the model that was read has '" + should + "'";
+      if (reads != should)
+        return "'" + node->label() + "' reads '" + reads + "' where the model that was read has '" + should + "'";
     }
   }
   return {};

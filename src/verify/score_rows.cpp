@@ -218,7 +218,8 @@ class RowReader {
         hides_keys |= is_masked_[i];
       }
       const double least = most_added - rows_.magnitude[row];
-      rows_.leaves_type.push_back(most_added <= kMasking && std::isfinite(least) && std::isinf(rounded(least, request_.model_type)));
+      rows_.leaves_type.push_back(most_added <= kMasking && std::isfinite(least) &&
+                                  std::isinf(rounded(least, request_.model_type)));
       note_clamp(row, top_of_kept);
       note_exp_range(row, top);
       double relevant = 0;
@@ -232,7 +233,8 @@ class RowReader {
     }
   }
 
-  /// TOP is the largest bias of ROW's keys that no fill is laid over. Keys beside it that are clamped from below have the probability 0.
+  /// TOP is the largest bias of ROW's keys that no fill is laid over. Keys beside it that are clamped from below have the
+  /// probability 0.
   void note_clamp(size_t row, double top) {
     const double reach = 2 * rows_.magnitude[row] + (std::isfinite(top) ? std::abs(top) : 0) + kNegligibleGap;
     rows_.passes_clamp.push_back(sdpa_.clamp && !(reach <= *sdpa_.clamp));

@@ -10,17 +10,17 @@ namespace attn_opt {
 /// Rows of the scores in the order batch, head, query.
 struct ScoreRows {
   int64_t keys = 0;
-  double value_magnitude = 1;     ///< largest |V|
-  std::vector<double> magnitude;  ///< largest score that rounding can matter of, biases included
-  std::vector<double> product;    ///< as magnitude, of Q K^T times the scale alone
-  std::vector<bool> is_empty;     ///< every key is masked, by -inf or by a fill
-  std::vector<bool> is_hidden;    ///< as is_empty, or by a number so low that it is meant as a mask
+  double value_magnitude = 1;          ///< largest |V|
+  std::vector<double> magnitude;       ///< largest score that rounding can matter of, biases included
+  std::vector<double> product;         ///< as magnitude, of Q K^T times the scale alone
+  std::vector<bool> is_empty;          ///< every key is masked, by -inf or by a fill
+  std::vector<bool> is_hidden;         ///< as is_empty, or by a number so low that it is meant as a mask
   std::vector<bool> has_shallow_fill;  ///< some key's score is replaced by a fill that, added, would leave a trace of it
-  std::vector<bool> leaves_type;  ///< what is added to every key is so low that with scores it may be below the model's type
+  std::vector<bool> leaves_type;   ///< what is added to every key is so low that with scores it may be below the model's type
   std::vector<bool> reaches_fill;  ///< some keys are masked, and all others have a bias as low as a fill
   std::vector<bool> passes_clamp;  ///< a score may be as large as the model clamps them at, or nearly
   std::vector<bool> leaves_exp_range;  ///< exp() may overflow, or round all of the row to nearly nothing
-  std::vector<bool> overflows;    ///< the scores before masks pass the type's range
+  std::vector<bool> overflows;         ///< the scores before masks pass the type's range
 
   size_t size() const { return magnitude.size(); }
 };

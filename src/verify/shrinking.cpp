@@ -95,8 +95,10 @@ class FixedExtents {
     extents_.insert(attribute.i());
     extents_.insert(attribute.ints().begin(), attribute.ints().end());
     if (!attribute.has_t()) return;
-    if (auto tensor = to_tensor(attribute.t(), inline_tensors())) is_contents ? enter_contents(*tensor) : enter_tensor(*tensor);
-    else extents_.insert(attribute.t().dims().begin(), attribute.t().dims().end());
+    if (auto tensor = to_tensor(attribute.t(), inline_tensors()))
+      is_contents ? enter_contents(*tensor) : enter_tensor(*tensor);
+    else
+      extents_.insert(attribute.t().dims().begin(), attribute.t().dims().end());
   }
   /// Extents of the axes that hold heads or features.
   void enter_axes(const AxisMap& map) {

@@ -18,9 +18,7 @@ constexpr size_t kMaxDependenceNodes = 200;
 bool is_of_file(const Node& node) { return node.placement == Placement::kOfFile; }
 
 /// True for a value that was not there and that an edit made, such as a mask expanded for several layers.
-bool is_made_by_edit(const Value& value) {
-  return value.is_new && value.producer && !is_of_file(*value.producer);
-}
+bool is_made_by_edit(const Value& value) { return value.is_new && value.producer && !is_of_file(*value.producer); }
 
 class SiteCutter {
  public:
@@ -101,8 +99,8 @@ class SiteCutter {
     return {};
   }
 
-  /// True if what is known of VALUE hangs on attributes that calls of functions tell: the side before makes it as the model that
-  /// was read does.
+  /// True if what is known of VALUE hangs on attributes that calls of functions tell: the side before makes it as the model
+  /// that was read does.
   bool is_known_by_calls(Value& value) {
     std::vector<Value*> pending{&value};
     ValueSet seen{&value};
@@ -145,7 +143,9 @@ class SiteCutter {
     return found;
   }
 
-  bool are_copies(Value& one, Value& other) const { return &canonical(one, context_.facts) == &canonical(other, context_.facts); }
+  bool are_copies(Value& one, Value& other) const {
+    return &canonical(one, context_.facts) == &canonical(other, context_.facts);
+  }
 
   bool made_before(const Value& value) const { return value.producer && before_nodes_.count(value.producer); }
 
@@ -217,16 +217,17 @@ class SiteCutter {
     for (const Cone* cone : {&site_.before, &site_.after})
       for (Value* value : cone->leaves) {
         if (!seen.insert(value).second) continue;
-        if (made_before(*value) && read_by_after_.count(value)) site_.handed_over.push_back(value);
-        else ATTN_OPT_CHECK(describe(*value, cone == &site_.before || read_by_after_.count(value)));
+        if (made_before(*value) && read_by_after_.count(value))
+          site_.handed_over.push_back(value);
+        else
+          ATTN_OPT_CHECK(describe(*value, cone == &site_.before || read_by_after_.count(value)));
       }
     return {};
   }
 
   Status describe(Value& value, bool is_read) {
     SiteInput input = known(value);
-    if (input.type == onnx::TensorProto::UNDEFINED)
-      return fail(ErrorCode::kUnsupported, value.name, "its type is not known");
+    if (input.type == onnx::TensorProto::UNDEFINED) return fail(ErrorCode::kUnsupported, value.name, "its type is not known");
     if (!context_.facts.shape(value)) return fail(ErrorCode::kUnsupported, value.name, "its rank is not known");
     if (input.source == SiteInput::Source::kDrawn && !is_read) input.source = SiteInput::Source::kShapeOnly;
     if (input.source == SiteInput::Source::kDrawn && is_floating(input.type))
@@ -238,8 +239,8 @@ class SiteCutter {
 
   /// True for what a side is given or makes.
   bool is_there(const Value& value) const {
-    const bool is_given = std::any_of(site_.inputs.begin(), site_.inputs.end(),
-                                      [&](const SiteInput& input) { return input.value == &value; });
+    const bool is_given =
+        std::any_of(site_.inputs.begin(), site_.inputs.end(), [&](const SiteInput& input) { return input.value == &value; });
     return is_given || made_before(value) || site_.is_made_after(value);
   }
 
@@ -313,7 +314,8 @@ Expected<CutSite> cut_site(const Emission& emission, const Sdpa& sdpa, const Cut
   return SiteCutter(emission, sdpa, context).cut();
 }
 
-SiteModels write_site(const CutSite& site, const Emission& emission, const LocalFunctionGraphs& functions, const ReadNodes& read) {
+SiteModels write_site(const CutSite& site, const Emission& emission, const LocalFunctionGraphs& functions,
+                      const ReadNodes& read) {
   const Graph& graph = emission.edit.graph();
   std::vector<Value*> outputs = site.replaced;
   outputs.insert(outputs.end(), site.probes.begin(), site.probes.end());

@@ -63,6 +63,7 @@ struct SiteModels {
 
 /// Nodes of the side before that lay in functions are those of the model that was READ.
 /// The side after has its probes and the inputs of its Attention node that it makes as further outputs, in their order.
-SiteModels write_site(const CutSite& site, const Emission& emission, const LocalFunctionGraphs& functions, const ReadNodes& read);
+SiteModels write_site(const CutSite& site, const Emission& emission, const LocalFunctionGraphs& functions,
+                      const ReadNodes& read);
 
 }  // namespace attn_opt

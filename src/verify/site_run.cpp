@@ -30,7 +30,8 @@ std::optional<DataType> finest_cast(const CutSite& site) {
 double rounding_of_constants(const CutSite& site) {
   double rounding = 0;
   for (const SiteInput& input : site.inputs)
-    if (input.source != SiteInput::Source::kDrawn && is_floating(input.type)) rounding = std::max(rounding, type_epsilon(input.type));
+    if (input.source != SiteInput::Source::kDrawn && is_floating(input.type))
+      rounding = std::max(rounding, type_epsilon(input.type));
   return rounding;
 }
 
@@ -63,7 +64,10 @@ tl::expected<SiteRunner, SiteRunner::Failure> SiteRunner::create(const CutSite& 
 }
 
 SiteRunner::SiteRunner(const CutSite& site, Sides exact, Sides typed)
-    : site_(&site), exact_(std::move(exact)), typed_(std::move(typed)), finest_cast_(finest_cast(site)),
+    : site_(&site),
+      exact_(std::move(exact)),
+      typed_(std::move(typed)),
+      finest_cast_(finest_cast(site)),
       constant_rounding_(rounding_of_constants(site)) {}
 
 /// AFTER: the outputs of the side after, of which the inputs of the Attention node are the last.
@@ -71,9 +75,12 @@ std::string SiteRunner::unportable_input(const Feeds& feeds, const std::vector<T
   std::vector<const Tensor*> inputs;
   size_t made = site_->written.size() + site_->probes_after.size();
   for (const Value* value : site_->attention_inputs) {
-    if (!value) inputs.push_back(nullptr);
-    else if (site_->is_made_after(*value)) inputs.push_back(&after[made++]);
-    else inputs.push_back(&feeds.at(value->name));
+    if (!value)
+      inputs.push_back(nullptr);
+    else if (site_->is_made_after(*value))
+      inputs.push_back(&after[made++]);
+    else
+      inputs.push_back(&feeds.at(value->name));
   }
   return unportable(inputs, *site_->target);
 }
@@ -119,7 +126,8 @@ tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, con
   const bool is_value = !is_attention(sdpa);
   const DataType type = mode == Mode::kExact ? DataType(onnx::TensorProto::DOUBLE) : coarse;
   const ScoreRows rows = score_rows({sdpa, sizes, find, type, coarse});
-  // A model that computes part of it in a wider type than it holds the rest in is nearer to the exact result than that type tells.
+  // A model that computes part of it in a wider type than it holds the rest in is nearer to the exact result than that type
+  // tells.
   const bool is_finer = mode == Mode::kTyped && finest_cast_ && type_epsilon(*finest_cast_) < type_epsilon(coarse);
   Judgement judgement;
   for (size_t i = 0; i < outputs; ++i) {
@@ -127,11 +135,13 @@ tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, con
     const Tensor* in_double = is_finer || (is_value && mode == Mode::kTyped) ? &exact[i] : nullptr;
     const double limit = is_value ? std::max(kAlgebraLimit, constant_rounding_) : kAlgebraLimit;
     const Compared compared{output, (*before)[i], (*after)[i], in_double, rows, sizes, assumed, limit};
-    Judgement of_output = mode == Mode::kExact ? judge_algebra(compared) : judge_in_type(compared, is_value ? (*before)[i].type() : type);
+    Judgement of_output =
+        mode == Mode::kExact ? judge_algebra(compared) : judge_in_type(compared, is_value ? (*before)[i].type() : type);
     if (!of_output.failure.empty()) of_output.failure = output.name + " " + of_output.failure;
     judgement.merge(of_output);
   }
-  if (mode == Mode::kExact) exact = *std::move(before);
+  if (mode == Mode::kExact)
+    exact = *std::move(before);
   else if (judgement.failure.empty())
     if (const std::string what = unportable_input(feeds_after, *after); !what.empty())
       judgement.failure = "the node is given " + what;

@@ -29,8 +29,8 @@ class SiteRunner {
   using Result = tl::expected<RunResult, Failure>;
 
   /// SITE, MODELS and TENSORS must outlive the runner.
-  static tl::expected<SiteRunner, Failure> create(const CutSite& site, const SiteModels& models,
-                                                  const TensorStore& tensors, const RunLimits& limits);
+  static tl::expected<SiteRunner, Failure> create(const CutSite& site, const SiteModels& models, const TensorStore& tensors,
+                                                  const RunLimits& limits);
 
   Result run(const Feeds& feeds, const Sdpa& sdpa, const SizeAssignment& sizes, const Assumed& assumed) const;
 

@@ -24,8 +24,8 @@ constexpr int64_t kOneForAll = 4;
 /// Scores of a site up to which the multiples are tried: where windows and images have sizes of their own, a large batch
 /// costs time and shows nothing new.
 constexpr int64_t kMaxScoresOfMultiples = int64_t{1} << 21;
-/// Numbers of a site's inputs and scores beyond which sizes that are tried for want of better ones are not: they are held several
-/// times, in double.
+/// Numbers of a site's inputs and scores beyond which sizes that are tried for want of better ones are not: they are held
+/// several times, in double.
 constexpr int64_t kMaxElements = int64_t{1} << 22;
 /// For symbols that sizes are quotients of (samples of audio before strided convolutions).
 constexpr std::array<int64_t, 8> kDividendFactors = {4, 8, 16, 32, 64, 256, 1024, 4096};
@@ -41,9 +41,7 @@ bool holds(const Dim& dim, const std::string& symbol) {
   return std::any_of(atoms.begin(), atoms.end(), [&](const AtomRef& atom) { return atom->name == symbol; });
 }
 
-Dim rows_of(const Operand& operand) {
-  return operand.views.empty() ? Dim(0) : operand.views.front().axes.size(Role::kRow);
-}
+Dim rows_of(const Operand& operand) { return operand.views.empty() ? Dim(0) : operand.views.front().axes.size(Role::kRow); }
 
 /// The symbol of the keys that were there before the queries; empty if it cannot be told.
 std::string past_symbol(const Sdpa& sdpa) {
@@ -93,8 +91,8 @@ std::set<std::string> dividends(const CutSite& site) {
   return found;
 }
 
-std::vector<SizeAssignment> symbolic_assignments(const CutSite& site, const std::vector<std::string>& symbols,
-                                                 const Sdpa& sdpa, SizeEquations& equations, const Shrinking& shrinking) {
+std::vector<SizeAssignment> symbolic_assignments(const CutSite& site, const std::vector<std::string>& symbols, const Sdpa& sdpa,
+                                                 SizeEquations& equations, const Shrinking& shrinking) {
   std::vector<SizeAssignment> assignments;
   auto add = [&](const std::function<int64_t(size_t)>& number) -> SizeAssignment& {
     auto& assignment = assignments.emplace_back(equations, shrinking);
@@ -107,9 +105,7 @@ std::vector<SizeAssignment> symbolic_assignments(const CutSite& site, const std:
       return numbers[i % numbers.size()] * (1 + static_cast<int64_t>(i / numbers.size()));
     };
   };
-  auto is_free = [&](const std::string& symbol) {
-    return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
-  };
+  auto is_free = [&](const std::string& symbol) { return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end(); };
   add(from_sequence(0));
   if (number_of_scores(sdpa, add(from_sequence(1))) > kMaxScoresOfMultiples) {
     assignments.pop_back();
@@ -248,8 +244,10 @@ std::vector<std::string> symbols_of(const CutSite& site, SizeEquations& equation
     pending.pop_back();
     for (const auto& atom : dim.atoms()) {
       if (atom->kind != Atom::Kind::kSymbol || !seen.insert(atom->name).second) continue;
-      if (const Dim* meaning = equations.meaning(atom->name)) pending.push_back(*meaning);
-      else symbols.push_back(atom->name);
+      if (const Dim* meaning = equations.meaning(atom->name))
+        pending.push_back(*meaning);
+      else
+        symbols.push_back(atom->name);
     }
   }
   return symbols;
@@ -278,7 +276,8 @@ std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equa
     if (others.size() < 2) continue;
     SizeAssignment& alone = apart.emplace_back(first);
     alone.set_apart(one, 1);
-    for (const std::string& other : others) alone.set_apart(other, std::max<int64_t>(2, first.of(Dim::symbol(one)).value_or(0)));
+    for (const std::string& other : others)
+      alone.set_apart(other, std::max<int64_t>(2, first.of(Dim::symbol(one)).value_or(0)));
   }
   return apart;
 }
@@ -314,8 +313,11 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
   }
   if (!kept.numbers.empty()) add_fallbacks({});
   solve(number_equations(site, equations.facts()), assignments);
-  std::erase_if(assignments, [&](const SizeAssignment& sizes) { return sizes.is_fallback() && elements_of(site, sdpa, sizes) > kMaxElements; });
-  // Behind strided convolutions a short input leaves no query, key or window: that shows nothing, and the operator's body cannot run.
+  std::erase_if(assignments, [&](const SizeAssignment& sizes) {
+    return sizes.is_fallback() && elements_of(site, sdpa, sizes) > kMaxElements;
+  });
+  // Behind strided convolutions a short input leaves no query, key or window: that shows nothing, and the operator's body
+  // cannot run.
   const std::vector<Dim> scores = sizes_of_scores(sdpa);
   std::erase_if(assignments, [&](const SizeAssignment& assignment) {
     return std::ranges::any_of(scores, [&](const Dim& size) { return !size.is_constant() && assignment.of(size) == 0; });

@@ -41,8 +41,7 @@ struct Shrinking {
 /// One choice of numbers.
 class SizeAssignment {
  public:
-  SizeAssignment(SizeEquations& equations, Shrinking shrinking) :
-      equations_(&equations), shrinking_(std::move(shrinking)) {}
+  SizeAssignment(SizeEquations& equations, Shrinking shrinking) : equations_(&equations), shrinking_(std::move(shrinking)) {}
 
   void set(const std::string& symbol, int64_t number) { numbers_[symbol] = number; }
   /// SYMBOL is NUMBER, whatever it is assumed to equal.
@@ -74,7 +73,8 @@ class SizeAssignment {
 /// change constants stand for themselves: they are to be tried before all others.
 std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sdpa, SizeEquations& equations);
 
-/// Sizes as in FIRST, but for one name of SITE's shapes each that is assumed to equal others, or a number: it is 1, or the others are.
+/// Sizes as in FIRST, but for one name of SITE's shapes each that is assumed to equal others, or a number: it is 1, or the
+/// others are.
 std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equations, const SizeAssignment& first);
 
 /// Names of the symbols in SITE's shapes, in the order in which they occur.

@@ -40,14 +40,16 @@ void add_equations(const Node& node, Facts& facts, std::vector<NumberEquation>& 
 }
 
 bool holds(const std::vector<NumberEquation>& equations, const SizeAssignment& sizes) {
-  return std::ranges::all_of(equations, [&](const NumberEquation& equation) { return sizes.of(equation.size) == equation.number; });
+  return std::ranges::all_of(equations,
+                             [&](const NumberEquation& equation) { return sizes.of(equation.size) == equation.number; });
 }
 
 /// The symbols that sizes in EQUATIONS are quotients of; all symbols if none are.
 std::vector<std::string> unknowns_of(const std::vector<NumberEquation>& equations) {
   std::vector<std::string> dividends, all;
   const auto add = [](const Atom& symbol, std::vector<std::string>& names) {
-    if (symbol.kind == Atom::Kind::kSymbol && std::ranges::find(names, symbol.name) == names.end()) names.push_back(symbol.name);
+    if (symbol.kind == Atom::Kind::kSymbol && std::ranges::find(names, symbol.name) == names.end())
+      names.push_back(symbol.name);
   };
   for (const NumberEquation& equation : equations)
     for (const AtomRef& atom : equation.size.atoms()) {

@@ -11,12 +11,12 @@ struct NumberEquation {
   int64_t number = 0;
 };
 
-/// What products and broadcasts among the nodes that SITE replaces ask of sizes that the model computes. Of two sizes that broadcast,
-/// one of which is a number, the other may be 1 too; it is taken for that number.
+/// What products and broadcasts among the nodes that SITE replaces ask of sizes that the model computes. Of two sizes that
+/// broadcast, one of which is a number, the other may be 1 too; it is taken for that number.
 std::vector<NumberEquation> number_equations(const CutSite& site, Facts& facts);
 
-/// Where an assignment breaks EQUATIONS, gives the sizes of images, or whatever the computed sizes are quotients of, numbers with
-/// which they hold, if small ones do. Several assignments get several solutions, if there are.
+/// Where an assignment breaks EQUATIONS, gives the sizes of images, or whatever the computed sizes are quotients of, numbers
+/// with which they hold, if small ones do. Several assignments get several solutions, if there are.
 void solve(const std::vector<NumberEquation>& equations, std::vector<SizeAssignment>& assignments);
 
 }  // namespace attn_opt

@@ -22,8 +22,8 @@ double ValueDraw::operator()(int64_t index) {
     return random_.bell() * (is_wide ? kRowSizes[row % kRowSizes.size()] : 1);
   }
   const bool may_be_larger = is_wide && type_ != onnx::TensorProto::BOOL;
-  const bool is_signed = type_ == onnx::TensorProto::INT64 || type_ == onnx::TensorProto::INT32 || type_ == onnx::TensorProto::INT16 ||
-                         type_ == onnx::TensorProto::INT8;
+  const bool is_signed = type_ == onnx::TensorProto::INT64 || type_ == onnx::TensorProto::INT32 ||
+                         type_ == onnx::TensorProto::INT16 || type_ == onnx::TensorProto::INT8;
   if (!may_be_larger) return static_cast<double>(random_.below(2));
   return static_cast<double>(is_signed ? random_.below(2 * kMostInteger + 1) - kMostInteger : random_.below(kMostInteger));
 }

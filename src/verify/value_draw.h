@@ -6,8 +6,8 @@
 
 namespace attn_opt {
 
-/// Draws a tensor of TYPE and DIMS element by element. kRandom: normal numbers, and 0 or 1 for what is not floating, which is right
-/// for indices too. kWide: each row of floating numbers has a size of its own, integers are negative too.
+/// Draws a tensor of TYPE and DIMS element by element. kRandom: normal numbers, and 0 or 1 for what is not floating, which is
+/// right for indices too. kWide: each row of floating numbers has a size of its own, integers are negative too.
 class ValueDraw {
  public:
   ValueDraw(DrawKind kind, DataType type, const Dims& dims, RandomNumbers random);

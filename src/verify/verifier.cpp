@@ -61,16 +61,14 @@ std::string on_draw(DrawKind kind, const SizeAssignment& sizes) {
 
 /// An edit that cannot run where the model can is wrong; one that takes too much, or an operator that we
 /// lack, is not.
-bool is_wrong(const SiteRunner::Failure& failure) {
-  return failure.is_after && failure.error.code == ErrorCode::kInvalidInput;
-}
+bool is_wrong(const SiteRunner::Failure& failure) { return failure.is_after && failure.error.code == ErrorCode::kInvalidInput; }
 
 std::string does_not_run(const SiteRunner::Failure& failure) {
   return "what is written does not run: " + failure.error.message();
 }
 
-/// What sizes that break an assumption show of a site: why what is written is wrong, empty if nothing does. Sizes with which the
-/// model itself does not run, and rows that one side makes no number, show nothing.
+/// What sizes that break an assumption show of a site: why what is written is wrong, empty if nothing does. Sizes with which
+/// the model itself does not run, and rows that one side makes no number, show nothing.
 std::string fault_beyond_assumptions(const CutSite& site, const Sdpa& sdpa, SiteRunners& runners, const Assumed& assumed,
                                      const std::vector<SizeAssignment>& apart, uint64_t seed, size_t memory_limit) {
   for (const auto& sizes : apart) {
@@ -108,8 +106,7 @@ class SiteCheck {
       }
       runner_ = *runner;
       for (const DrawKind kind : kinds(ran == 0)) {
-        const Step step =
-            run({site_, sdpa_, sizes, kind, seed + static_cast<uint64_t>(result_.draws), memory_limit_});
+        const Step step = run({site_, sdpa_, sizes, kind, seed + static_cast<uint64_t>(result_.draws), memory_limit_});
         if (step == Step::kStop) return stopped();
         if (step == Step::kNextSizes) break;
         ran += kind == kinds(ran == 0).front();
@@ -134,9 +131,8 @@ class SiteCheck {
   std::vector<DrawKind> kinds(bool first) const {
     std::vector<DrawKind> all = draw_kinds(site_, sdpa_);
     if (first) return all;
-    std::erase_if(all, [](DrawKind kind) {
-      return std::find(kBriefKinds.begin(), kBriefKinds.end(), kind) == kBriefKinds.end();
-    });
+    std::erase_if(all,
+                  [](DrawKind kind) { return std::find(kBriefKinds.begin(), kBriefKinds.end(), kind) == kBriefKinds.end(); });
     return all;
   }
 
@@ -149,8 +145,7 @@ class SiteCheck {
     result_.algebra_difference = std::max(result_.algebra_difference, result->algebra.difference);
     result_.type_difference_ulp = std::max(result_.type_difference_ulp, result->in_type.difference);
     for (const auto* judgement : {&result->algebra, &result->in_type}) {
-      if (!judgement->failure.empty())
-        return failed(judgement->failure + on_draw(request.kind, request.sizes));
+      if (!judgement->failure.empty()) return failed(judgement->failure + on_draw(request.kind, request.sizes));
       for (const auto& id : judgement->explained_by) explain(id);
       has_equal_rows_ = has_equal_rows_ || judgement->has_equal_rows;
     }
@@ -172,8 +167,7 @@ class SiteCheck {
   /// The first reason is kept. A limit holds for the whole site.
   Step not_run(const Error& error) {
     if (result_.reason.empty() || error.code == ErrorCode::kLimit) result_.reason = error.message();
-    return error.code == ErrorCode::kLimit || error.code == ErrorCode::kUnsupported ? Step::kStop
-                                                                                    : Step::kNextSizes;
+    return error.code == ErrorCode::kLimit || error.code == ErrorCode::kUnsupported ? Step::kStop : Step::kNextSizes;
   }
 
   void explain(const std::string& id) {
@@ -204,17 +198,11 @@ Verification unverified(const Error& error) { return without_draws(Verdict::kUnv
 
 struct Verifier::Impl {
   Impl(MatchContext given, const TensorStore& store, VerifyOptions chosen)
-      : context(given),
-        tensors(store),
-        options(chosen),
-        functions(given.view),
-        read(chosen.calls),
-        equations(given.facts) {}
+      : context(given), tensors(store), options(chosen), functions(given.view), read(chosen.calls), equations(given.facts) {}
 
   Verification verify(const Emission& emission, const Sdpa& sdpa) {
     const auto site = cut_site(emission, sdpa, {context.facts, tensors, read});
-    if (!site && site.error().code == ErrorCode::kInvalidInput)
-      return without_draws(Verdict::kFailed, site.error().message());
+    if (!site && site.error().code == ErrorCode::kInvalidInput) return without_draws(Verdict::kFailed, site.error().message());
     if (!site) return unverified(site.error());
     if (const std::string fault = read.wiring_fault(site->before.nodes); !fault.empty())
       return without_draws(Verdict::kFailed, fault);
@@ -251,7 +239,8 @@ struct Verifier::Impl {
       std::erase_if(of_kind, [renumbered](const SizeAssignment& sizes) { return sizes.renumbers() != renumbered; });
       return SiteCheck(site, sdpa, runners, assumed, options.memory_limit).check(of_kind, seed);
     };
-    // Numbers that are not the model's own may fit a site so badly that its sides differ: its own decide, where they can be run.
+    // Numbers that are not the model's own may fit a site so badly that its sides differ: its own decide, where they can be
+    // run.
     Verification result = check(true);
     if (result.verdict != Verdict::kVerified) {
       Verification own = check(false);
@@ -262,7 +251,8 @@ struct Verifier::Impl {
       result.reason = fault_beyond_assumptions(site, sdpa, runners, assumed, apart, seed, options.memory_limit);
       if (!result.reason.empty()) result.verdict = Verdict::kFailed;
     }
-    const auto refused = std::ranges::find_if(result.explained_by, [&](const std::string& id) { return !may_explain(id, emission); });
+    const auto refused =
+        std::ranges::find_if(result.explained_by, [&](const std::string& id) { return !may_explain(id, emission); });
     if (result.verdict == Verdict::kVerified && refused != result.explained_by.end()) {
       result.verdict = Verdict::kFailed;
       result.reason = "differs where " + *refused + " does not hold, which is assumed";
@@ -291,9 +281,7 @@ Verifier::Verifier(MatchContext context, const TensorStore& tensors, VerifyOptio
     : impl_(std::make_unique<Impl>(context, tensors, options)) {}
 Verifier::~Verifier() = default;
 
-Verification Verifier::verify(const Emission& emission, const Sdpa& sdpa) {
-  return impl_->verify(emission, sdpa);
-}
+Verification Verifier::verify(const Emission& emission, const Sdpa& sdpa) { return impl_->verify(emission, sdpa); }
 
 Verification Verifier::verify(const Emission& emission) { return impl_->verify(emission, Sdpa()); }
 

@@ -41,8 +41,10 @@ TEST_F(BaselineOption, ALostFusionGivesOneAndNamesTheSite) {
   write_file(file("models/a.onnxtxt"), other_model());
   const ToolResult result = run("models/a.onnxtxt --baseline attn.json -o out.onnx --report r.xml");
   EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.err, AllOf(IsOneErrorLine(), HasSubstr("models/a.onnxtxt: attention p is no longer fused: axis "), HasSubstr("[softmax.axis]"),
-                                HasSubstr("; run: attn-opt explain models/a.onnxtxt --node p; --update-baseline accepts that")));
+  EXPECT_THAT(
+      result.err,
+      AllOf(IsOneErrorLine(), HasSubstr("models/a.onnxtxt: attention p is no longer fused: axis "), HasSubstr("[softmax.axis]"),
+            HasSubstr("; run: attn-opt explain models/a.onnxtxt --node p; --update-baseline accepts that")));
   EXPECT_FALSE(exists("out.onnx"));
   EXPECT_THAT(read_file(file("r.xml")), HasSubstr("<failure type=\"status 1\""));
   EXPECT_EQ(run("models/a.onnxtxt --baseline attn.json --update-baseline").status, 0);
@@ -97,7 +99,8 @@ TEST_F(BaselineOfModules, ModulesTellSitesAndNotNumberedNames) {
 
 TEST_F(BaselineOfModules, OneOfBeforeModulesWereKnownGoesByNames) {
   write({"first", "second"}, true);
-  write_file(file("two.json"), R"({"schema_version": 1, "models": {"two.onnx": {"fused": [{"graph": "main", "name": "second"}]}}})");
+  write_file(file("two.json"),
+             R"({"schema_version": 1, "models": {"two.onnx": {"fused": [{"graph": "main", "name": "second"}]}}})");
   EXPECT_EQ(run("two.onnx --baseline two.json").status, 0);
   write({"first", "second"}, false);
   EXPECT_EQ(run("two.onnx --baseline two.json").status, 1);
@@ -108,7 +111,8 @@ TEST_F(BaselineOption, AModelThatIsNotInItFailsUnlessItMayBeNew) {
   for (const std::string fails : {"", " --baseline-new fail"}) {
     const ToolResult result = run("models/b.onnxtxt --baseline attn.json" + fails);
     EXPECT_EQ(result.status, 1);
-    EXPECT_THAT(result.err, AllOf(IsOneErrorLine(), HasSubstr("models/b.onnxtxt: is not in attn.json"), HasSubstr("--baseline-new")));
+    EXPECT_THAT(result.err,
+                AllOf(IsOneErrorLine(), HasSubstr("models/b.onnxtxt: is not in attn.json"), HasSubstr("--baseline-new")));
   }
   const ToolResult warned = run("models/b.onnxtxt --baseline attn.json --baseline-new warn");
   EXPECT_EQ(warned.status, 0);
@@ -137,11 +141,15 @@ TEST_F(BaselineOfModules, TheErrorSaysWhatWasFoundAndWhatToRun) {
   ASSERT_TRUE(save_model(*model, file("two.onnx")).has_value());
   const ToolResult lost = run("two.onnx --baseline two.json --report r.sarif --report r.json");
   EXPECT_EQ(lost.status, 1);
-  EXPECT_THAT(lost.err, AllOf(HasSubstr("attention b.1 (model.py:10) is no longer fused: Elu at 't' between Q·Kᵀ and the softmax [scores.operator]; "),
-                              HasSubstr("run: attn-opt explain two.onnx --node node_softmax_5;")));
+  EXPECT_THAT(
+      lost.err,
+      AllOf(HasSubstr(
+                "attention b.1 (model.py:10) is no longer fused: Elu at 't' between Q·Kᵀ and the softmax [scores.operator]; "),
+            HasSubstr("run: attn-opt explain two.onnx --node node_softmax_5;")));
   const auto result = nlohmann::json::parse(read_file(file("r.sarif")))["runs"][0]["results"][0];
   EXPECT_EQ(result["level"], "error") << "a lost fusion is no warning";
-  EXPECT_THAT(result["message"]["text"].get<std::string>(), testing::StartsWith("Attention b.1 (model.py:10) is no longer fused: Elu "));
+  EXPECT_THAT(result["message"]["text"].get<std::string>(),
+              testing::StartsWith("Attention b.1 (model.py:10) is no longer fused: Elu "));
   EXPECT_EQ(result["locations"][0]["physicalLocation"]["region"]["startLine"], 10);
   const auto report = nlohmann::json::parse(read_file(file("r.json")));
   EXPECT_EQ(report["sites"][0]["lost"], false);
@@ -151,7 +159,8 @@ TEST_F(BaselineOfModules, TheErrorSaysWhatWasFoundAndWhatToRun) {
 TEST_F(BaselineOption, GitHubShowsTheErrorOfAJob) {
   write_file(file("models/a.onnxtxt"), other_model());
   setenv("GITHUB_ACTIONS", "true", 1);
-  const ToolResult result = run("models/a.onnxtxt --baseline attn.json"), batch = run("batch models/a.onnxtxt --baseline attn.json");
+  const ToolResult result = run("models/a.onnxtxt --baseline attn.json"),
+                   batch = run("batch models/a.onnxtxt --baseline attn.json");
   setenv("GITHUB_ACTIONS", "false", 1);
   const ToolResult elsewhere = run("models/a.onnxtxt --baseline attn.json");
   unsetenv("GITHUB_ACTIONS");

@@ -51,7 +51,8 @@ TEST_F(Batch, OneModelDoesNotEndTheOthersAndTheWorstStatusCounts) {
   write_file(file("models/0.onnx"), "garbage");
   const ToolResult result = run("batch models -o out --jobs 1 --require-fused all --report r.json");
   EXPECT_EQ(result.status, 3);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("attn-opt: models/0.onnx: "), HasSubstr("attn-opt: models/deep/b.onnx: --require-fused all")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("attn-opt: models/0.onnx: "), HasSubstr("attn-opt: models/deep/b.onnx: --require-fused all")));
   EXPECT_TRUE(exists("out/a.onnx"));
   EXPECT_FALSE(exists("out/0.onnx"));
   EXPECT_FALSE(exists("out/deep/b.onnx"));
@@ -178,7 +179,8 @@ TEST_F(Batch, HoldsEachModelAgainstTheBaseline) {
   EXPECT_EQ(lost.status, 1);
   EXPECT_THAT(lost.err, AllOf(HasSubstr("attn-opt: models/a.onnx: attention p is no longer fused: "),
                               HasSubstr("attn-opt: models/c.onnx: is not in attn.json")));
-  EXPECT_THAT(run("batch models/c.onnx --baseline attn.json --baseline-new warn").err, HasSubstr("warning: models/c.onnx is not in attn.json"));
+  EXPECT_THAT(run("batch models/c.onnx --baseline attn.json --baseline-new warn").err,
+              HasSubstr("warning: models/c.onnx is not in attn.json"));
 }
 
 TEST_F(Batch, AModelOfTheBaselineThatIsGoneFails) {
@@ -186,7 +188,9 @@ TEST_F(Batch, AModelOfTheBaselineThatIsGoneFails) {
   std::filesystem::rename(file("models/deep/b.onnx"), file("models/renamed.onnx"));
   const ToolResult gone = run("batch models --baseline models/attn.json --baseline-new accept --report r.json --report r.md");
   EXPECT_EQ(gone.status, 1);
-  EXPECT_THAT(gone.err, HasSubstr("attn-opt: models/deep/b.onnx: is in models/attn.json and no longer there; --update-baseline drops it"));
+  EXPECT_THAT(
+      gone.err,
+      HasSubstr("attn-opt: models/deep/b.onnx: is in models/attn.json and no longer there; --update-baseline drops it"));
   EXPECT_THAT(read_file(file("r.md")), HasSubstr("| `models/deep/b.onnx` | 1 |"));
   EXPECT_EQ(report("r.json")["models"][2]["input"], "models/deep/b.onnx");
   EXPECT_EQ(report("r.json")["summary"]["status"], 1);

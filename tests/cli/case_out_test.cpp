@@ -112,7 +112,8 @@ TEST_F(ToolTest, CaseOutOfHugeSizesIsQuick) {
                 "  zero = Constant <value = int64[1] {0}> ()\n  end = Constant <value = int64[1] {2147483647}> ()\n"
                 "  axis = Constant <value = int64[1] {1}> ()\n  hidden = Slice (secret_input, zero, end, axis)\n");
   const std::string relu = "second_positive = Relu (second_scores)";
-  model.replace(model.find(relu), relu.size(), "second_kept = Slice (second_scores, zero, end, axis)\n  second_positive = Relu (second_kept)");
+  model.replace(model.find(relu), relu.size(),
+                "second_kept = Slice (second_scores, zero, end, axis)\n  second_positive = Relu (second_kept)");
   write_file(file("in.onnxtxt"), model);
   const auto start = std::chrono::steady_clock::now();
   ASSERT_EQ(run("explain in.onnxtxt --case-out out.onnxtxt").status, 0);
@@ -135,7 +136,8 @@ TEST_F(ToolTest, CaseOutOfEveryNegativeCase) {
     const auto one = read_case(path);
     ASSERT_TRUE(one.has_value());
     const bool is_plain = one->expect.fused == 0 && !one->expect.misses.empty() && one->options.emit.form == Form::kAuto &&
-                          one->options.opset == OptimizeOptions().opset && !one->options.strict && !one->options.exact && one->options.only.empty() && one->options.stop_after < 0;
+                          one->options.opset == OptimizeOptions().opset && !one->options.strict && !one->options.exact &&
+                          one->options.only.empty() && one->options.stop_after < 0;
     if (!is_plain) continue;
     const ToolResult result = run("explain '" + path.string() + "' --case-out out.onnxtxt");
     ASSERT_EQ(result.status, 0) << path << result.err;
@@ -163,7 +165,8 @@ TEST_F(ToolTest, DumpMatchesWritesEachOnce) {
 TEST_F(ToolTest, CasesNameTheirRulesFromWhereTheyStand) {
   std::filesystem::create_directories(file("my/rules"));
   for (const char* rule : {"odds_softmax", "fused_attention"})
-    std::filesystem::copy_file(std::string(ATTN_OPT_TESTDATA "/cases/rules/acme/") + rule + ".rule", file("my/rules/" + std::string(rule) + ".rule"));
+    std::filesystem::copy_file(std::string(ATTN_OPT_TESTDATA "/cases/rules/acme/") + rule + ".rule",
+                               file("my/rules/" + std::string(rule) + ".rule"));
   std::filesystem::copy_file(ATTN_OPT_TESTDATA "/cases/rules/odds.onnxtxt", file("in.onnxtxt"));
   const ToolResult result = run("in.onnxtxt --patterns my/rules --dump-matches cases/of/it");
   ASSERT_EQ(result.status, 0) << result.err;

@@ -32,14 +32,13 @@ TEST_F(CaseCommand, APassingCase) {
 
 TEST_F(CaseCommand, EveryExpectationCanFail) {
   for (const std::string wish :
-       {"fused=0", "fused=2", "fused=1 missed=1", "fused=1 refused=1", "fused=1 miss=softmax.axis",
-        "fused=1 ops=\"Softmax:1\"", "fused=1 scale=0.5", "fused=1 scale=1 scale=2", "fused=1 softcap=30",
-        "fused=1 kv_heads=1", "fused=1 past=yes", "fused=1 verdict=failed", "fused=1 precondition=no-such",
-        "fused=1 attr.is_causal=7", "fused=1 opset=23"}) {
+       {"fused=0", "fused=2", "fused=1 missed=1", "fused=1 refused=1", "fused=1 miss=softmax.axis", "fused=1 ops=\"Softmax:1\"",
+        "fused=1 scale=0.5", "fused=1 scale=1 scale=2", "fused=1 softcap=30", "fused=1 kv_heads=1", "fused=1 past=yes",
+        "fused=1 verdict=failed", "fused=1 precondition=no-such", "fused=1 attr.is_causal=7", "fused=1 opset=23"}) {
     const ToolResult result = run_case("# EXPECT " + wish + "\n");
     EXPECT_EQ(result.status, 1) << wish;
-    EXPECT_THAT(result.out, AllOf(HasSubstr("FAIL one (one.onnxtxt)\n"), HasSubstr(": expected "),
-                                  HasSubstr(", was "), EndsWith("0 passed, 1 failed\n")))
+    EXPECT_THAT(result.out, AllOf(HasSubstr("FAIL one (one.onnxtxt)\n"), HasSubstr(": expected "), HasSubstr(", was "),
+                                  EndsWith("0 passed, 1 failed\n")))
         << wish;
   }
 }
@@ -55,12 +54,11 @@ TEST_F(CaseCommand, AnUnexpectedMissIsExplained) {
 TEST_F(CaseCommand, HeadersThatAreNotUnderstoodFail) {
   for (const std::string header :
        {"# EXPCET fused=1\n", "# EXPECT fused=1\n# Expect fused=1\n", "# EXPECT fusd=1\n", "# EXPECT fused\n",
-        "# EXPECT fused=one\n", "# EXPECT scale=1\n", "# EXPECT fused=1 form=5d\n",
-        "# EXPECT fused=1 past=maybe\n", "# EXPECT fused=1\n# FEED q=nonsense\n",
-        "# EXPECT fused=1\n# FEED w=ones\n", "# EXPECT fused=1\n# FEED n=4\n",
-        "# EXPECT fused=1\n# VERIFY f33\n", "# EXPECT fused=1\n# VERIFY f16\n",
-        "# EXPECT fused=1\n# RUN --no-such-option\n", "# EXPECT fused=1\n# RUN --only no_such_pattern\n",
-        "# EXPECT fused=1\n# AFTER golden.txt\n", "# EXPECT fused=1\n# CASE two\n", ""}) {
+        "# EXPECT fused=one\n", "# EXPECT scale=1\n", "# EXPECT fused=1 form=5d\n", "# EXPECT fused=1 past=maybe\n",
+        "# EXPECT fused=1\n# FEED q=nonsense\n", "# EXPECT fused=1\n# FEED w=ones\n", "# EXPECT fused=1\n# FEED n=4\n",
+        "# EXPECT fused=1\n# VERIFY f33\n", "# EXPECT fused=1\n# VERIFY f16\n", "# EXPECT fused=1\n# RUN --no-such-option\n",
+        "# EXPECT fused=1\n# RUN --only no_such_pattern\n", "# EXPECT fused=1\n# AFTER golden.txt\n",
+        "# EXPECT fused=1\n# CASE two\n", ""}) {
     const ToolResult result = run_case(header);
     EXPECT_EQ(result.status, 1) << header;
     EXPECT_THAT(result.out, HasSubstr("FAIL one")) << header;
@@ -69,8 +67,7 @@ TEST_F(CaseCommand, HeadersThatAreNotUnderstoodFail) {
 }
 
 TEST_F(CaseCommand, AHeaderBelowTheModelFails) {
-  write_file(file("late.onnxtxt"),
-             "# CASE late\n# EXPECT fused=1\n" + attention_model() + "# EXPECT fused=0\n");
+  write_file(file("late.onnxtxt"), "# CASE late\n# EXPECT fused=1\n" + attention_model() + "# EXPECT fused=0\n");
   EXPECT_THAT(run("test late.onnxtxt").out, HasSubstr("a line of the header is not at the top"));
 }
 

@@ -32,7 +32,9 @@ TEST_F(ConfigFile, GivesOptionsThatTheCommandLineOverrules) {
 TEST_F(ConfigFile, TakesFlagsAndLists) {
   config("check = true\nstrict = false\nonly = [\"softmax_attention\", \"attention_node\"]\n");
   EXPECT_EQ(run("in.onnxtxt").status, 1) << "--check";
-  config("\"check\" = true # yes\r\nonly = [ # these\n  \"softmax_attention\",\n  'attention_node', # both\n]\nreport = \"a#b.json\"");
+  config(
+      "\"check\" = true # yes\r\nonly = [ # these\n  \"softmax_attention\",\n  'attention_node', # both\n]\nreport = "
+      "\"a#b.json\"");
   EXPECT_EQ(run("in.onnxtxt").status, 1) << "--check";
   EXPECT_TRUE(exists("a#b.json"));
   config("only = []\n");
@@ -57,7 +59,8 @@ TEST_F(ConfigFile, IsFoundAboveAndMeansPathsFromItsFolder) {
 }
 
 TEST_F(ConfigFile, TablesAreForTheirCommands) {
-  config("verify = \"off\"\n[explain]\nverify = \"sites\"\n[batch]\njobs = 1\ncheck = true\n[optimize]\nrequire-fused = \"2\"\n");
+  config(
+      "verify = \"off\"\n[explain]\nverify = \"sites\"\n[batch]\njobs = 1\ncheck = true\n[optimize]\nrequire-fused = \"2\"\n");
   EXPECT_THAT(run("explain in.onnxtxt").out, HasSubstr("verdict   verified"));
   EXPECT_THAT(run("explain in.onnxtxt --verify off").out, Not(HasSubstr("verdict")));
   EXPECT_EQ(run("in.onnxtxt").status, 1);
@@ -68,24 +71,24 @@ TEST_F(ConfigFile, TablesAreForTheirCommands) {
 }
 
 TEST_F(ConfigFile, UnknownKeysAndTablesAreErrorsThatNameTheNearest) {
-  for (const auto& [text, nearest] : std::map<std::string, std::string>{
-           {"require-fuse = 1\n", "did you mean 'require-fused'?"},
-           {"[explian]\nverify = \"off\"\n", "did you mean 'explain'?"},
-           {"[run]\ncompute-f64 = true\n", "there is no option 'compute-f64'"},
-           {"[batch]\njob = 1\n", "did you mean 'jobs'?"},
-           {"seeds = 1\n", "there is no option 'seeds'"},
-           {"config = \"x\"\n", "there is no option 'config'"},
-           {"what is this\n", "attn-opt.toml:1: '=' is wanted behind a key"},
-           {"\n\nverify = off\n", "attn-opt.toml:3: 'off' is no value: texts stand in quotes"},
-           {"verify = \"off\n", "is wanted at the end of a text"},
-           {"only = [\"a\" \"b\"]\n", "',' is wanted between"},
-           {"only = [\"a\"\n", "',' is wanted between"},
-           {"verify = \"off\" strict = true\n", "a line ends here"},
-           {"verify = \"off\"\nverify = \"off\"\n", "there is a second 'verify'"},
-           {"[batch]\n[batch]\n", "there is a second table 'batch'"},
-           {"[[batch]]\n", "a name is wanted"},
-           {"batch.jobs = 3\n", "'=' is wanted behind a key"},
-           {"only = \"\\x\"\n", "of escapes"}}) {
+  for (const auto& [text, nearest] :
+       std::map<std::string, std::string>{{"require-fuse = 1\n", "did you mean 'require-fused'?"},
+                                          {"[explian]\nverify = \"off\"\n", "did you mean 'explain'?"},
+                                          {"[run]\ncompute-f64 = true\n", "there is no option 'compute-f64'"},
+                                          {"[batch]\njob = 1\n", "did you mean 'jobs'?"},
+                                          {"seeds = 1\n", "there is no option 'seeds'"},
+                                          {"config = \"x\"\n", "there is no option 'config'"},
+                                          {"what is this\n", "attn-opt.toml:1: '=' is wanted behind a key"},
+                                          {"\n\nverify = off\n", "attn-opt.toml:3: 'off' is no value: texts stand in quotes"},
+                                          {"verify = \"off\n", "is wanted at the end of a text"},
+                                          {"only = [\"a\" \"b\"]\n", "',' is wanted between"},
+                                          {"only = [\"a\"\n", "',' is wanted between"},
+                                          {"verify = \"off\" strict = true\n", "a line ends here"},
+                                          {"verify = \"off\"\nverify = \"off\"\n", "there is a second 'verify'"},
+                                          {"[batch]\n[batch]\n", "there is a second table 'batch'"},
+                                          {"[[batch]]\n", "a name is wanted"},
+                                          {"batch.jobs = 3\n", "'=' is wanted behind a key"},
+                                          {"only = \"\\x\"\n", "of escapes"}}) {
     config(text);
     const ToolResult result = run("in.onnxtxt");
     EXPECT_EQ(result.status, 2) << text;
@@ -105,7 +108,8 @@ TEST_F(ConfigFile, CanBeNamed) {
 
 /// A rule called NAME that no attention_model() has.
 std::string rule_text(const std::string& name) {
-  return "# RULE " + name + "\n<domain: \"rule\", opset_import: [\"\" : 18]>\n"
+  return "# RULE " + name +
+         "\n<domain: \"rule\", opset_import: [\"\" : 18]>\n"
          "pattern (q, k, v) => (y) { s = Sub (q, k) p = Softmax (s) y = MatMul (p, v) }\n"
          "<domain: \"rule\", opset_import: [\"\" : 24]>\nreplacement (q, k, v) => (y) { y = Attention (q, k, v) }\n";
 }
@@ -128,9 +132,10 @@ TEST_F(RuleFolders, AreTakenSeveralTimesByAllCommands) {
   EXPECT_LT(listed.find("\ntwo "), listed.find("\none "));
   EXPECT_NE(listed.find("\none "), std::string::npos);
   write_file(file("case.onnxtxt"), "# CASE it\n# RUN --disable one --disable two\n# EXPECT fused=1\n" + attention_model());
-  write_file(file("own.onnxtxt"), "# CASE it\n# RUN --patterns one --patterns two --disable one,two\n# EXPECT fused=1\n" + attention_model());
-  for (const std::string command : {"in.onnxtxt --disable one,two", "explain in.onnxtxt --disable one,two", "test case.onnxtxt own.onnxtxt",
-                                    "batch in.onnxtxt -o out --disable one,two"}) {
+  write_file(file("own.onnxtxt"),
+             "# CASE it\n# RUN --patterns one --patterns two --disable one,two\n# EXPECT fused=1\n" + attention_model());
+  for (const std::string command : {"in.onnxtxt --disable one,two", "explain in.onnxtxt --disable one,two",
+                                    "test case.onnxtxt own.onnxtxt", "batch in.onnxtxt -o out --disable one,two"}) {
     const ToolResult result = run(command + both);
     EXPECT_EQ(result.status, 0) << command << result.out << result.err;
   }
@@ -165,7 +170,8 @@ TEST_F(CommandLineHelp, EveryOptionHasItsGroup) {
     const DeclaredCommand command = declare_command(name);
     for (const CLI::Option* option : command.app->get_options()) {
       if (option->get_lnames().empty()) continue;
-      EXPECT_THAT(option->get_group(), Not(testing::AnyOf("Options", ""))) << name << " " << name_of(*option) << ": src/cli/option_table.cpp";
+      EXPECT_THAT(option->get_group(), Not(testing::AnyOf("Options", "")))
+          << name << " " << name_of(*option) << ": src/cli/option_table.cpp";
     }
   }
 }

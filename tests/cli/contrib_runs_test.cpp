@@ -20,7 +20,8 @@ class ContribRuns : public ToolTest {
 
   /// Runs MODEL on the inputs of STEM: 1e-5 from what ONNX Runtime gives for them.
   ToolResult compare(const std::string& model, const std::string& stem) {
-    return run("run " + model + " --inputs " + stem + ".inputs.npz --expected " + stem + ".expected.npz --rtol 1e-5 --atol 1e-5");
+    return run("run " + model + " --inputs " + stem + ".inputs.npz --expected " + stem +
+               ".expected.npz --rtol 1e-5 --atol 1e-5");
   }
 
   std::vector<std::string> stems_;

@@ -12,16 +12,16 @@ TEST_F(ToolTest, ExplainSaysHowASiteIsFused) {
   write_file(file("in.onnxtxt"), attention_model());
   const ToolResult result = run("explain in.onnxtxt");
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("  fused  [softmax_attention]\n"), HasSubstr("  form "),
-                                HasSubstr("scale 1\n"), HasSubstr("  verdict   verified")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("  fused  [softmax_attention]\n"), HasSubstr("  form "), HasSubstr("scale 1\n"),
+                                HasSubstr("  verdict   verified")));
 }
 
 TEST_F(ToolTest, ExplainSaysWhatStandsInTheWay) {
   write_file(file("other.onnxtxt"), other_model());
   const ToolResult result = run("explain other.onnxtxt");
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("p  not fused  [softmax_attention]\n"),
-                                HasSubstr("  stopped   at "), HasSubstr("  hint      attn-opt explain --id softmax.axis\n")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("p  not fused  [softmax_attention]\n"), HasSubstr("  stopped   at "),
+                                HasSubstr("  hint      attn-opt explain --id softmax.axis\n")));
 }
 
 TEST_F(ToolTest, ExplainTakesOneNode) {
@@ -34,11 +34,13 @@ TEST_F(ToolTest, ExplainTakesOneNode) {
 
 /// One attention in each branch of an If, both with the same names.
 std::string branches() {
-  const std::string body = "(float[2,2,5,8] y) { kt = Transpose <perm = [0, 1, 3, 2]> (k) s = MatMul (q, kt) "
-                           "p = Softmax <axis = -1> (s) y = MatMul (p, v) }";
+  const std::string body =
+      "(float[2,2,5,8] y) { kt = Transpose <perm = [0, 1, 3, 2]> (k) s = MatMul (q, kt) "
+      "p = Softmax <axis = -1> (s) y = MatMul (p, v) }";
   return "<ir_version: 8, opset_import: [\"\" : 18]>\n"
          "g (bool c, float[2,2,5,8] q, float[2,2,5,8] k, float[2,2,5,8] v) => (float[2,2,5,8] z) {\n"
-         "  z = If (c) <then_branch = t () => " + body + ", else_branch = e () => " + body + ">\n}\n";
+         "  z = If (c) <then_branch = t () => " +
+         body + ", else_branch = e () => " + body + ">\n}\n";
 }
 
 TEST_F(ToolTest, ExplainTellsSitesOfTwoBranchesApart) {
@@ -63,7 +65,8 @@ TEST_F(ToolTest, ExplainTakesAModuleForItsNodes) {
 TEST_F(ToolTest, ExplainPrintsTheManualOfAMiss) {
   const ToolResult result = run("explain --id scores.operator");
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(testing::StartsWith("scores.operator\n\n"), HasSubstr("\n- Example: "), HasSubstr("\n- Remedy: "), Not(HasSubstr("`"))));
+  EXPECT_THAT(result.out, AllOf(testing::StartsWith("scores.operator\n\n"), HasSubstr("\n- Example: "),
+                                HasSubstr("\n- Remedy: "), Not(HasSubstr("`"))));
   const ToolResult wrong = run("explain --id scores.operater");
   EXPECT_EQ(wrong.status, 2);
   EXPECT_THAT(wrong.err, AllOf(IsOneErrorLine(), HasSubstr("did you mean 'scores.operator'?")));

@@ -151,9 +151,11 @@ TEST_F(Optimize, ASecondRunChangesNothing) {
 }
 
 TEST_F(Optimize, VerboseNamesTheSites) {
-  EXPECT_THAT(run("other.onnxtxt -v").out, AllOf(HasSubstr("missed  p  softmax.axis\n"), HasSubstr("attn-opt explain --id softmax.axis")));
-  EXPECT_THAT(run("other.onnxtxt").out, AllOf(HasSubstr("missed  p\n"), HasSubstr("[softmax.axis]\nrun: attn-opt explain other.onnxtxt --node p\n"),
-                                              Not(HasSubstr("--id"))));
+  EXPECT_THAT(run("other.onnxtxt -v").out,
+              AllOf(HasSubstr("missed  p  softmax.axis\n"), HasSubstr("attn-opt explain --id softmax.axis")));
+  EXPECT_THAT(run("other.onnxtxt").out,
+              AllOf(HasSubstr("missed  p\n"), HasSubstr("[softmax.axis]\nrun: attn-opt explain other.onnxtxt --node p\n"),
+                    Not(HasSubstr("--id"))));
 }
 
 TEST_F(Optimize, QuietSaysNothing) {
@@ -181,7 +183,8 @@ TEST_F(Optimize, RequireFusedGivesOneAndNoOutput) {
   EXPECT_EQ(run("in.onnxtxt --require-fused all -o all.onnx").status, 0);
   EXPECT_EQ(run("other.onnxtxt --require-fused all -o none.onnx").status, 1);
   EXPECT_FALSE(exists("none.onnx"));
-  write_file(file("none.onnxtxt"), "<ir_version: 8, opset_import: [\"\" : 18]>\ng (float[2] x) => (float[2] y) { y = Relu (x) }\n");
+  write_file(file("none.onnxtxt"),
+             "<ir_version: 8, opset_import: [\"\" : 18]>\ng (float[2] x) => (float[2] y) { y = Relu (x) }\n");
   const ToolResult nothing = run("none.onnxtxt --require-fused all");
   EXPECT_EQ(nothing.status, 1);
   EXPECT_THAT(nothing.err, AllOf(IsOneErrorLine(), HasSubstr("no attention was found in the model; --allow-none lets")));
@@ -212,7 +215,8 @@ TEST_F(Optimize, ReportsAreValidJson) {
 }
 
 TEST_F(Optimize, ReportsHaveTheFormatOfTheirEndingOrOfAWord) {
-  const ToolResult result = run("in.onnxtxt --report r.sarif --report r.xml --report r.md --report junit:plain --report json:-");
+  const ToolResult result =
+      run("in.onnxtxt --report r.sarif --report r.xml --report r.md --report junit:plain --report json:-");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(nlohmann::json::parse(read_file(file("r.sarif")))["version"], "2.1.0");
   EXPECT_THAT(read_file(file("r.xml")), AllOf(StartsWith("<?xml"), HasSubstr("<testsuite name=\"in.onnxtxt\" tests=\"1\"")));
@@ -228,13 +232,26 @@ TEST_F(Optimize, ProgressIsForTerminalsUnlessAsked) {
 }
 
 TEST_F(Optimize, UsageErrorsGiveTwo) {
-  for (const std::string arguments :
-       {"", "in.onnxtxt --no-such-option", "in.onnxtxt in.onnxtxt", "in.onnxtxt --form 5d",
-        "in.onnxtxt --verify never", "in.onnxtxt --opset 22", "in.onnxtxt --opset 26", "in.onnxtxt --opset x",
-        "in.onnxtxt --target none", "in.onnxtxt --only no_such_pattern",
-        "in.onnxtxt --disable no_such_pattern", "in.onnxtxt --report r.txt", "in.onnxtxt --report text:r", "in.onnxtxt --report md:- --report json:-",
-        "in.onnxtxt --require-fused some", "in.onnxtxt --require-fused -1", "in.onnxtxt --stop-after -1",
-        "in.onnxtxt --on-mismatch maybe", "in.onnxtxt -v -q", "in.json --report in.json"}) {
+  for (const std::string arguments : {"",
+                                      "in.onnxtxt --no-such-option",
+                                      "in.onnxtxt in.onnxtxt",
+                                      "in.onnxtxt --form 5d",
+                                      "in.onnxtxt --verify never",
+                                      "in.onnxtxt --opset 22",
+                                      "in.onnxtxt --opset 26",
+                                      "in.onnxtxt --opset x",
+                                      "in.onnxtxt --target none",
+                                      "in.onnxtxt --only no_such_pattern",
+                                      "in.onnxtxt --disable no_such_pattern",
+                                      "in.onnxtxt --report r.txt",
+                                      "in.onnxtxt --report text:r",
+                                      "in.onnxtxt --report md:- --report json:-",
+                                      "in.onnxtxt --require-fused some",
+                                      "in.onnxtxt --require-fused -1",
+                                      "in.onnxtxt --stop-after -1",
+                                      "in.onnxtxt --on-mismatch maybe",
+                                      "in.onnxtxt -v -q",
+                                      "in.json --report in.json"}) {
     const ToolResult result = run(arguments + " -o out.onnx");
     EXPECT_EQ(result.status, 2) << arguments;
     EXPECT_THAT(result.err, IsOneErrorLine()) << arguments;
@@ -255,7 +272,8 @@ TEST_F(Optimize, FirstTriesAreAnsweredWithWhatWasMeant) {
   EXPECT_THAT(run("in.onnxtxt --formm 3d").err, HasSubstr("did you mean '--form'?"));
   for (const std::string option : {"--quantise", "--pool"})
     EXPECT_THAT(run("in.onnxtxt " + option).err, Not(HasSubstr("did you mean"))) << "nothing is near " << option;
-  EXPECT_THAT(run("--list-patterns").err, AllOf(HasSubstr("there is no option --list-patterns; attn-opt patterns lists them"), Not(HasSubstr("INPUT"))));
+  EXPECT_THAT(run("--list-patterns").err,
+              AllOf(HasSubstr("there is no option --list-patterns; attn-opt patterns lists them"), Not(HasSubstr("INPUT"))));
   EXPECT_THAT(run("").err, HasSubstr("INPUT is required"));
 }
 
@@ -287,8 +305,8 @@ TEST_F(Optimize, TheOutputIsLookedAtBeforeTheWork) {
 
 TEST_F(Optimize, HelpNamesTheUsualChoiceFirst) {
   const std::string help = run("--help").out;
-  for (const std::string choices : {"--form auto|3d|4d (auto)", "--verify sites|all-sites|model|off (sites)", "--external-data auto|inline|external (auto)",
-                                    "--progress auto|always|never (auto)"})
+  for (const std::string choices : {"--form auto|3d|4d (auto)", "--verify sites|all-sites|model|off (sites)",
+                                    "--external-data auto|inline|external (auto)", "--progress auto|always|never (auto)"})
     EXPECT_THAT(help, HasSubstr(choices));
 }
 
@@ -304,8 +322,7 @@ TEST_F(Optimize, AWrongPatternNameIsAnsweredWithTheRightOne) {
 
 TEST_F(Optimize, OnlyAndDisableChooseThePattern) {
   EXPECT_EQ(run("in.onnxtxt --only softmax_attention --require-fused 1").status, 0);
-  EXPECT_EQ(run("--only softmax_attention in.onnxtxt").status, 0)
-      << "an option takes one name, not the model too";
+  EXPECT_EQ(run("--only softmax_attention in.onnxtxt").status, 0) << "an option takes one name, not the model too";
 }
 
 TEST_F(Optimize, UnreadableInputsGiveThree) {
@@ -329,8 +346,7 @@ TEST_F(Optimize, UnreadableInputsGiveThree) {
 }
 
 TEST_F(Optimize, UnwritableOutputsGiveFive) {
-  for (const std::string options :
-       {"-o no/such/folder/out.onnx", "-o .", "-o out.onnx --report no/such/folder/r.json"}) {
+  for (const std::string options : {"-o no/such/folder/out.onnx", "-o .", "-o out.onnx --report no/such/folder/r.json"}) {
     const ToolResult result = run("in.onnxtxt " + options);
     EXPECT_EQ(result.status, 5) << options;
     EXPECT_THAT(result.err, IsOneErrorLine()) << options;

@@ -20,16 +20,15 @@ int status_of(const Requirements& required, const Report& report) {
   return met ? 0 : exit_status(met.error().code);
 }
 
-TEST(Requirements, NoneAreAlwaysMet) {
-  EXPECT_EQ(status_of({}, report_of({Outcome::kMissed, Outcome::kRefused})), 0);
-}
+TEST(Requirements, NoneAreAlwaysMet) { EXPECT_EQ(status_of({}, report_of({Outcome::kMissed, Outcome::kRefused})), 0); }
 
 TEST(Requirements, CountFusedSites) {
   const Report report = report_of({Outcome::kFused, Outcome::kMissed, Outcome::kFused});
   EXPECT_EQ(status_of({.fused = 2}, report), 0);
   EXPECT_EQ(status_of({.fused = 3}, report), 1);
   EXPECT_THAT(check_requirements({.fused = 3}, report).error().message(), testing::HasSubstr("explain"));
-  EXPECT_THAT(check_requirements({.fused = 3}, report_of({Outcome::kFused})).error().message(), testing::EndsWith("1 of 1 attention sites are fused; more were not found"));
+  EXPECT_THAT(check_requirements({.fused = 3}, report_of({Outcome::kFused})).error().message(),
+              testing::EndsWith("1 of 1 attention sites are fused; more were not found"));
   EXPECT_EQ(status_of({.all_fused = true}, report), 1);
   EXPECT_EQ(status_of({.all_fused = true}, report_of({Outcome::kFused})), 0);
 }

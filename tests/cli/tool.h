@@ -39,11 +39,9 @@ class ToolTest : public ::testing::Test {
   /// Runs attn-opt with ARGUMENTS (of a shell's command line) in folder().
   ToolResult run(const std::string& arguments) {
     const std::string command = "cd '" + folder_.string() + "' && '" ATTN_OPT_BINARY "' " + arguments +
-                                " >stdout.txt 2>stderr.txt" +
-                                (arguments.find('<') == std::string::npos ? " </dev/null" : "");
+                                " >stdout.txt 2>stderr.txt" + (arguments.find('<') == std::string::npos ? " </dev/null" : "");
     const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder_ / "stdout.txt"),
-            read_file(folder_ / "stderr.txt")};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder_ / "stdout.txt"), read_file(folder_ / "stderr.txt")};
   }
 
   std::filesystem::path file(const std::string& name) const { return folder_ / name; }

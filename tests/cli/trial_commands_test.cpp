@@ -54,8 +54,7 @@ TEST_F(Trial, RunComparesWithTestData) {
   write_tensor("set/output_0.pb", {2, 4, 6.5, 8});
   const ToolResult different = run("run double.onnxtxt --test-data set");
   EXPECT_EQ(different.status, 4);
-  EXPECT_THAT(different.out,
-              AllOf(HasSubstr("set: y differs"), HasSubstr("0.5"), HasSubstr("the furthest at (1, 0)")));
+  EXPECT_THAT(different.out, AllOf(HasSubstr("set: y differs"), HasSubstr("0.5"), HasSubstr("the furthest at (1, 0)")));
   EXPECT_THAT(different.err, IsOneErrorLine());
   EXPECT_EQ(run("run double.onnxtxt --test-data set --atol 0.6").status, 0);
   EXPECT_EQ(run("run double.onnxtxt --test-data set --rtol 0.1").status, 0);

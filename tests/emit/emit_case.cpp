@@ -17,8 +17,7 @@ Tensor random_tensor(DataType type, const Dims& dims, std::mt19937& random) {
   return *Tensor::of<float>(dims, values).cast(type);
 }
 
-Feeds random_feeds(const onnx::GraphProto& graph, const std::map<std::string, int64_t>& sizes,
-                   const Feeds& fixed) {
+Feeds random_feeds(const onnx::GraphProto& graph, const std::map<std::string, int64_t>& sizes, const Feeds& fixed) {
   std::mt19937 random(7);
   Feeds feeds = fixed;
   for (const auto& input : graph.input()) {
@@ -87,17 +86,14 @@ AxisMap EmitCase::axes(const std::string& name, const std::string& roles) {
 OperandView EmitCase::view_3d(const std::string& name, int64_t heads) {
   const Shape merged = shape(name);
   const Dim size = *exact_quotient(merged[2], heads);
-  const AxisMap split = AxisMap::of({merged[0], merged[1], heads, size},
-                                    {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature});
+  const AxisMap split =
+      AxisMap::of({merged[0], merged[1], heads, size}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature});
   return {&value(name), *split.regrouped(merged)};
 }
 
-OutputView EmitCase::output_3d(const std::string& name, int64_t heads) {
-  return {&value(name), view_3d(name, heads).axes};
-}
+OutputView EmitCase::output_3d(const std::string& name, int64_t heads) { return {&value(name), view_3d(name, heads).axes}; }
 
-ScoreTerm EmitCase::term(ScoreTerm::Kind kind, const std::string& name, const std::string& scores,
-                         double fill) {
+ScoreTerm EmitCase::term(ScoreTerm::Kind kind, const std::string& name, const std::string& scores, double fill) {
   return {kind, &value(name), 1, fill, shape(scores)};
 }
 
@@ -157,8 +153,7 @@ std::string EmitCase::attributes(int which) const {
     if (attribute.has_f())
       std::snprintf(text, sizeof text, "%s=%g", attribute.name().c_str(), attribute.f());
     else
-      std::snprintf(text, sizeof text, "%s=%lld", attribute.name().c_str(),
-                    static_cast<long long>(attribute.i()));
+      std::snprintf(text, sizeof text, "%s=%lld", attribute.name().c_str(), static_cast<long long>(attribute.i()));
     all.push_back(text);
   }
   std::sort(all.begin(), all.end());

@@ -27,14 +27,10 @@ class EmitCase {
   Shape shape(const std::string& name) { return facts_->shape(value(name)).known(); }
   /// NAME with one role an axis: b batch, h head, s row, d feature.
   AxisMap axes(const std::string& name, const std::string& roles);
-  OperandView view(const std::string& name, const std::string& roles) {
-    return {&value(name), axes(name, roles)};
-  }
+  OperandView view(const std::string& name, const std::string& roles) { return {&value(name), axes(name, roles)}; }
   /// NAME of shape (B, L, HEADS * D).
   OperandView view_3d(const std::string& name, int64_t heads);
-  OutputView output(const std::string& name, const std::string& roles) {
-    return {&value(name), axes(name, roles)};
-  }
+  OutputView output(const std::string& name, const std::string& roles) { return {&value(name), axes(name, roles)}; }
   OutputView output_3d(const std::string& name, int64_t heads);
   ScoreTerm term(ScoreTerm::Kind kind, const std::string& name, const std::string& scores, double fill = 0);
 
@@ -58,7 +54,8 @@ class EmitCase {
   const std::vector<Precondition>& preconditions() const { return preconditions_; }
   /// True if nothing is assumed but that no size is 0.
   bool assumes_nothing_else() const {
-    return std::ranges::all_of(preconditions_, [](const Precondition& condition) { return condition.proven || condition.id == kSizesNotEmpty; });
+    return std::ranges::all_of(
+        preconditions_, [](const Precondition& condition) { return condition.proven || condition.id == kSizesNotEmpty; });
   }
 
  private:

@@ -145,12 +145,10 @@ constexpr const char* kRepeated = R"(
   })";
 
 /// The view of SMALL (B, Hkv, S, D) where REPEATED is (B, Hq, S, D).
-OperandView unrepeated(EmitCase& c, const std::string& repeated, const std::string& expanded,
-                       const std::string& small) {
+OperandView unrepeated(EmitCase& c, const std::string& repeated, const std::string& expanded, const std::string& small) {
   Shape before = c.shape(expanded);
   before[2] = 1;
-  const AxisMap map =
-      c.axes(repeated, "bhsd").regrouped(c.shape(expanded))->before_expand(before, c.shape(expanded)).value();
+  const AxisMap map = c.axes(repeated, "bhsd").regrouped(c.shape(expanded))->before_expand(before, c.shape(expanded)).value();
   return {&c.value(small), *map.regrouped(c.shape(small))};
 }
 

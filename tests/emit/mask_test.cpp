@@ -168,8 +168,7 @@ TEST(Mask, FillLiesOverTheBiasAndIsNotAddedToIt) {
     biased = Add(scores, bias)
     masked = Where(keep, biased, fill))"));
   c.rewrite({c.site("p", "y",
-                    with_terms(c, {c.term(Kind::kBias, "bias", "scores"),
-                                   c.term(Kind::kKeep, "keep", "biased", kLowest)}))});
+                    with_terms(c, {c.term(Kind::kBias, "bias", "scores"), c.term(Kind::kKeep, "keep", "biased", kLowest)}))});
   EXPECT_EQ(c.count("Add"), 0);
   // A row that both mask: lowest + lowest would be -inf, the model has lowest.
   std::vector<float> lowest(2 * 3 * 5, static_cast<float>(kLowest));
@@ -184,12 +183,10 @@ TEST(Mask, BiasAboveAFillIsAdded) {
     fill = Constant<value = float {-10000}>()
     kept = Where(keep, scores, fill)
     masked = Add(kept, bias))"));
-  c.rewrite({c.site(
-      "p", "y",
-      with_terms(c, {c.term(Kind::kKeep, "keep", "scores", -10000), c.term(Kind::kBias, "bias", "kept")}))});
+  c.rewrite(
+      {c.site("p", "y", with_terms(c, {c.term(Kind::kKeep, "keep", "scores", -10000), c.term(Kind::kBias, "bias", "kept")}))});
   EXPECT_EQ(c.count("Add"), 1);
-  const Tensor keep =
-      *Tensor::of<float>({3, 5}, {1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0}).cast(onnx::TensorProto::BOOL);
+  const Tensor keep = *Tensor::of<float>({3, 5}, {1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0}).cast(onnx::TensorProto::BOOL);
   EXPECT_LT(c.difference(kSizes, {{"keep", keep}}), kTolerance);
 }
 
@@ -206,8 +203,7 @@ TEST(Mask, ConditionItselfIsTheMaskWhereRowsKeepAKey) {
   c.rewrite({c.site("p", "y", sdpa)});
   EXPECT_THAT(c.ops(), testing::Not(testing::Contains("Where")));
   EXPECT_EQ(c.maker(c.attention().input(3)).op_type(), "Expand");
-  const Tensor keep =
-      *Tensor::of<int64_t>({2, 1, 1, 5}, {1, 0, 1, 1, 0, 0, 0, 0, 1, 1}).cast(onnx::TensorProto::BOOL);
+  const Tensor keep = *Tensor::of<int64_t>({2, 1, 1, 5}, {1, 0, 1, 1, 0, 0, 0, 0, 1, 1}).cast(onnx::TensorProto::BOOL);
   EXPECT_LT(c.difference(kSizes, {{"keep", keep}}), kTolerance);
 }
 

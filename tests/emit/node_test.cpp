@@ -135,8 +135,7 @@ constexpr const char* kCached = R"(
 
 Sdpa cached_sdpa(EmitCase& c) {
   Sdpa sdpa = plain_sdpa(c);
-  auto add_past = [&](Operand& operand, const std::string& past, const std::string& fresh,
-                      const std::string& present) {
+  auto add_past = [&](Operand& operand, const std::string& past, const std::string& fresh, const std::string& present) {
     OperandView view = c.view(fresh, "bhsd");
     view.past = &c.value(past);
     view.present = &c.value(present);
@@ -318,7 +317,9 @@ TEST(Node, NamesTellWhereItComesFrom) {
 TEST(Node, ADroppedEmissionLeavesTheModelAsItWas) {
   EmitCase c(kPlain);
   const std::string before = c.graph().SerializeAsString();
-  { const auto dropped = c.emit(c.site("p", "y", plain_sdpa(c))); }
+  {
+    const auto dropped = c.emit(c.site("p", "y", plain_sdpa(c)));
+  }
   EXPECT_EQ(c.graph().SerializeAsString(), before);
 }
 

@@ -107,10 +107,13 @@ class Draw {
     if (one_in(3)) return;
     Dims dims{one_in(2) ? batch_ : 1, one_in(2) ? heads_ : 1, one_in(2) ? queries_ : 1, keys_};
     if (result_.opset == 23 && one_in(4)) dims[3] = 1;
-    if (result_.opset > 23 && !result_.inputs[6].has_value() && one_in(3)) dims[3] = 1 + static_cast<int64_t>(random_() % static_cast<size_t>(keys_));
+    if (result_.opset > 23 && !result_.inputs[6].has_value() && one_in(3))
+      dims[3] = 1 + static_cast<int64_t>(random_() % static_cast<size_t>(keys_));
     while (dims.size() > 1 && dims[0] == 1 && one_in(2)) dims.erase(dims.begin());
-    const DataType type = one_in(3) ? P::BOOL : one_in(2) ? type_ : of<DataType>({P::FLOAT, P::FLOAT16, P::BFLOAT16, P::DOUBLE,
-        P::INT8, P::INT16, P::INT32, P::INT64, P::UINT8, P::UINT16, P::UINT32, P::UINT64});
+    const DataType type = one_in(3)   ? P::BOOL
+                          : one_in(2) ? type_
+                                      : of<DataType>({P::FLOAT, P::FLOAT16, P::BFLOAT16, P::DOUBLE, P::INT8, P::INT16, P::INT32,
+                                                      P::INT64, P::UINT8, P::UINT16, P::UINT32, P::UINT64});
     Tensor mask(P::FLOAT, std::move(dims));
     const unsigned kind = static_cast<unsigned>(random_() % 6);
     const size_t row = static_cast<size_t>(mask.dims().back());
@@ -162,9 +165,7 @@ class Draw {
   }
 
   static bool is_coarser(DataType a, DataType b) {
-    const auto rank = [](DataType type) {
-      return type == P::DOUBLE ? 0 : type == P::FLOAT ? 1 : type == P::FLOAT16 ? 2 : 3;
-    };
+    const auto rank = [](DataType type) { return type == P::DOUBLE ? 0 : type == P::FLOAT ? 1 : type == P::FLOAT16 ? 2 : 3; };
     return rank(a) > rank(b);
   }
 

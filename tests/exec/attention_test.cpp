@@ -52,7 +52,7 @@ void compare(const AttentionCase& drawn, const ExecutorOptions& options) {
   for (int i = 0; i < drawn.node.output_size(); ++i) {
     if (drawn.node.output(i).empty()) continue;
     const size_t o = static_cast<size_t>(i);
-    EXPECT_LE(excess((*actual)[o], (*expected)[o], allowed, allowed), 1) 
+    EXPECT_LE(excess((*actual)[o], (*expected)[o], allowed, allowed), 1)
         << "output " << i << " " << first_difference((*actual)[o], (*expected)[o], allowed);
   }
 }
@@ -115,7 +115,8 @@ TEST(Attention, IsTheSameOnAnyNumberOfThreads) {
         y = Attention <is_causal = 1> (q, k, v)
       })";
   for (const int64_t queries : {1, 400}) {  // few queries divide the keys
-    const Feeds feeds{{"q", normal({1, 4, queries, 40}, 1)}, {"k", normal({1, 2, 3000, 40}, 2)}, {"v", normal({1, 2, 3000, 24}, 3)}};
+    const Feeds feeds{
+        {"q", normal({1, 4, queries, 40}, 1)}, {"k", normal({1, 2, 3000, 40}, 2)}, {"v", normal({1, 2, 3000, 24}, 3)}};
     ExecutorOptions options;
     const auto alone = run_model(model, feeds, options);
     ASSERT_TRUE(alone.has_value()) << alone.error().message();
@@ -157,9 +158,9 @@ TEST(Attention, RefusesWhatDoesNotFit) {
     return !outputs && outputs.error().code == ErrorCode::kInvalidInput;
   };
   EXPECT_FALSE(is_refused("(q, k, v)", {q, k, v}));
-  EXPECT_TRUE(is_refused("(q, k, v)", {q, normal({1, 3, 3, 8}, 1), v}));                      // heads
-  EXPECT_TRUE(is_refused("(q, k, v)", {q, normal({1, 2, 3, 7}, 1), v}));                      // widths
-  EXPECT_TRUE(is_refused("(q, k, v)", {q, k, normal({1, 2, 4, 5}, 1)}));                      // lengths
+  EXPECT_TRUE(is_refused("(q, k, v)", {q, normal({1, 3, 3, 8}, 1), v}));                        // heads
+  EXPECT_TRUE(is_refused("(q, k, v)", {q, normal({1, 2, 3, 7}, 1), v}));                        // widths
+  EXPECT_TRUE(is_refused("(q, k, v)", {q, k, normal({1, 2, 4, 5}, 1)}));                        // lengths
   EXPECT_TRUE(is_refused("(q, k, v)", {q, normal({1, 0, 3, 8}, 1), normal({1, 0, 3, 5}, 1)}));  // no heads
   EXPECT_TRUE(is_refused("(q, k, v)", {normal({2, 2, 8}, 1), normal({2, 2, 8}, 1), normal({2, 2, 8}, 1)}));
   EXPECT_TRUE(is_refused("<q_num_heads = 4, kv_num_heads = 2> (q, k, v)", {q, k, v}));

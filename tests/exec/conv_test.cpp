@@ -13,8 +13,8 @@ TEST(ConvTranspose, TakesGroupsWithUnevenPadsAndOutputPadding) {
   expect_output<float>(run_text("y = ConvTranspose<group = 2, strides = [2, 2], pads = [1, 0, 0, 0], "
                                 "output_padding = [1, 0]>(x, w, b)",
                                 {x, w, Tensor::of<float>({2}, {-1, 0})}),
-                       0, {1, 2, 4, 3}, {9, -1, -13, -12, -1, -6, -14, -1, -8, -1, -1, -1,
-                                         3, 0,  3,   -6,  0,  -6, 1,   0,  0,  0,  0,  0});
+                       0, {1, 2, 4, 3},
+                       {9, -1, -13, -12, -1, -6, -14, -1, -8, -1, -1, -1, 3, 0, 3, -6, 0, -6, 1, 0, 0, 0, 0, 0});
 }
 
 TEST(ConvTranspose, SplitsPadsForTheOutputShape) {
@@ -28,12 +28,11 @@ TEST(ConvTranspose, SplitsPadsForTheOutputShape) {
   const Tensor x = Tensor::of<float>({1, 1, 2}, {-2, -1});
   const Tensor v = Tensor::of<float>({1, 1, 4}, {1, 1, 1, 3});
   for (const std::string shape : {"[4]", "[1, 1, 4]"}) {
-    expect_output<float>(run_text("y = ConvTranspose<output_shape = " + shape + ">(x, w)", {x, v}, 1), 0,
-                         {1, 1, 4}, {-3, -3, -7, -3});
+    expect_output<float>(run_text("y = ConvTranspose<output_shape = " + shape + ">(x, w)", {x, v}, 1), 0, {1, 1, 4},
+                         {-3, -3, -7, -3});
   }
-  expect_output<float>(
-      run_text("y = ConvTranspose<output_shape = [4], auto_pad = \"SAME_UPPER\">(x, w)", {x, v}, 1), 0,
-      {1, 1, 4}, {-2, -3, -3, -7});
+  expect_output<float>(run_text("y = ConvTranspose<output_shape = [4], auto_pad = \"SAME_UPPER\">(x, w)", {x, v}, 1), 0,
+                       {1, 1, 4}, {-2, -3, -3, -7});
 }
 
 TEST(ConvTranspose, KeepsTheShapeOfAutoPadWhereKernelsLeaveGaps) {
@@ -71,25 +70,22 @@ TEST(ConvTranspose, RefusesWhatDoesNotFit) {
   refuses("output_padding = [-1]", ErrorCode::kInvalidInput, "output_padding");
   refuses("output_shape = [1, 1, 4]", ErrorCode::kInvalidInput, "output_shape");
   refuses("output_shape = [1000000000]", ErrorCode::kLimit, "memory limit");
-  expect_error(
-      run_text("y = ConvTranspose<group = 4611686018427387904>(x, w)", {zeros({1, 0, 3}), zeros({0, 9, 3})}),
-      ErrorCode::kInvalidInput, "too many groups");
-  expect_error(run_text("y = ConvTranspose(x, w)", {x, zeros({2, 1})}), ErrorCode::kInvalidInput,
-               "do not fit");
+  expect_error(run_text("y = ConvTranspose<group = 4611686018427387904>(x, w)", {zeros({1, 0, 3}), zeros({0, 9, 3})}),
+               ErrorCode::kInvalidInput, "too many groups");
+  expect_error(run_text("y = ConvTranspose(x, w)", {x, zeros({2, 1})}), ErrorCode::kInvalidInput, "do not fit");
   expect_error(run_text("y = ConvTranspose(x, w, b)", {x, w, zeros({2})}), ErrorCode::kInvalidInput, "bias");
 }
 
 TEST(Conv, RefusesAKernelShapeThatIsNotTheWeights) {
-  expect_error(run_text("y = Conv<kernel_shape = [3]>(x, w)", {zeros({1, 1, 4}), zeros({1, 1, 2})}),
-               ErrorCode::kInvalidInput, "kernel_shape is [3]");
+  expect_error(run_text("y = Conv<kernel_shape = [3]>(x, w)", {zeros({1, 1, 4}), zeros({1, 1, 2})}), ErrorCode::kInvalidInput,
+               "kernel_shape is [3]");
 }
 
 TEST(ConvTranspose, TakesEmptyTensors) {
-  expect_output<float>(run_text("y = ConvTranspose(x, w)", {zeros({0, 2, 3}), zeros({2, 1, 3})}), 0,
-                       {0, 1, 5}, {});
-  expect_output<float>(run_text("y = ConvTranspose(x, w, b)",
-                                {zeros({1, 0, 1}), zeros({0, 1, 2}), Tensor::of<float>({1}, {3})}),
-                       0, {1, 1, 2}, {3, 3});
+  expect_output<float>(run_text("y = ConvTranspose(x, w)", {zeros({0, 2, 3}), zeros({2, 1, 3})}), 0, {0, 1, 5}, {});
+  expect_output<float>(
+      run_text("y = ConvTranspose(x, w, b)", {zeros({1, 0, 1}), zeros({0, 1, 2}), Tensor::of<float>({1}, {3})}), 0, {1, 1, 2},
+      {3, 3});
 }
 
 TEST(Col2Im, AddsWhereBlocksOverlap) {
@@ -99,15 +95,13 @@ TEST(Col2Im, AddsWhereBlocksOverlap) {
   const Tensor shape = Tensor::of<int64_t>({2}, {3, 3});
   const Tensor block = Tensor::of<int64_t>({2}, {2, 2});
   expect_output<float>(run_text("y = Col2Im(x, s, b)", {x, shape, block}), 0, {1, 1, 3, 3}, image);
-  expect_output<int8_t>(run_text("y = Col2Im(x, s, b)", {*x.cast(onnx::TensorProto::INT8), shape, block}), 0,
-                        {1, 1, 3, 3}, std::vector<int8_t>(image.begin(), image.end()));
+  expect_output<int8_t>(run_text("y = Col2Im(x, s, b)", {*x.cast(onnx::TensorProto::INT8), shape, block}), 0, {1, 1, 3, 3},
+                        std::vector<int8_t>(image.begin(), image.end()));
 }
 
 TEST(Col2Im, RefusesBlocksThatDoNotFit) {
   const auto run = [](Dims columns, const std::vector<int64_t>& image, const std::vector<int64_t>& block) {
-    const auto vector = [](const auto& v) {
-      return Tensor::of<int64_t>({static_cast<int64_t>(v.size())}, v);
-    };
+    const auto vector = [](const auto& v) { return Tensor::of<int64_t>({static_cast<int64_t>(v.size())}, v); };
     return run_text("y = Col2Im(x, s, b)", {zeros(std::move(columns)), vector(image), vector(block)});
   };
   expect_error(run({1, 4, 5}, {3, 3}, {2, 2}), ErrorCode::kInvalidInput, "do not fit blocks");
@@ -115,8 +109,7 @@ TEST(Col2Im, RefusesBlocksThatDoNotFit) {
   expect_error(run({1, 4, 4}, {3, 3}, {2}), ErrorCode::kInvalidInput, "spatial rank");
   expect_error(run({1, 4, 4}, {3, -3}, {2, 2}), ErrorCode::kInvalidInput, "out of range");
   expect_error(run({1, 4, 4}, {3, 3}, {2, 0}), ErrorCode::kInvalidInput, "out of range");
-  expect_error(run({1, 1, 0}, {1 << 29, 1 << 29}, {1, 1 << 30}), ErrorCode::kInvalidInput,
-               "do not fit blocks");
+  expect_error(run({1, 1, 0}, {1 << 29, 1 << 29}, {1, 1 << 30}), ErrorCode::kInvalidInput, "do not fit blocks");
   expect_error(run({1, 1 << 30, 0}, {1 << 29, 1 << 29}, {1, 1 << 30}), ErrorCode::kLimit, "memory limit");
 }
 
@@ -125,8 +118,7 @@ TEST(Pools, PassTheirTimeOnElementsNotOnPads) {
   const std::string window =
       "<kernel_shape = [1000000000, 1000000000], pads = [500000000, 500000000, 500000000, 500000000]>(x)";
   expect_output<float>(run_text("y = MaxPool" + window, {x}), 0, {1, 1, 2, 3}, {4, 4, 4, 4, 4, 4});
-  expect_output<float>(run_text("y = AveragePool" + window, {x}), 0, {1, 1, 2, 3},
-                       {3.5, 3.5, 3.5, 3.5, 3.5, 3.5});
+  expect_output<float>(run_text("y = AveragePool" + window, {x}), 0, {1, 1, 2, 3}, {3.5, 3.5, 3.5, 3.5, 3.5, 3.5});
 }
 
 }  // namespace

@@ -25,8 +25,7 @@ TEST(Executor, RunsNodesWithInitializers) {
 }
 
 TEST(Executor, FeedsOverrideInitializersThatAreInputs) {
-  const std::string text =
-      kHeader + R"(agraph (float[1] x, float[1] w = {3}) => (float[1] y) { y = Mul(x, w) })";
+  const std::string text = kHeader + R"(agraph (float[1] x, float[1] w = {3}) => (float[1] y) { y = Mul(x, w) })";
   const Tensor x = floats({1}, {2});
   EXPECT_THAT(values<float>((*run_model(text, {{"x", x}}))[0]), ElementsAre(6));
   EXPECT_THAT(values<float>((*run_model(text, {{"x", x}, {"w", floats({1}, {5})}}))[0]), ElementsAre(10));
@@ -55,8 +54,7 @@ TEST(Executor, NamesTheNodeThatFails) {
 }
 
 TEST(Executor, StopsAtTheMemoryLimit) {
-  const std::string text =
-      kHeader + "agraph (float[1] x, int64[1] s) => (float[N] y) { t = Expand(x, s)  y = Neg(t) }";
+  const std::string text = kHeader + "agraph (float[1] x, int64[1] s) => (float[N] y) { t = Expand(x, s)  y = Neg(t) }";
   const Feeds feeds{{"x", floats({1}, {1})}, {"s", Tensor::of<int64_t>({1}, {1000})}};
   ExecutorOptions options;
   options.memory_limit = 9000;  // two tensors of 4000 bytes fit
@@ -74,15 +72,14 @@ TEST(Executor, FreesTensorsAtTheirLastUse) {
   }
   ExecutorOptions options;
   options.memory_limit = 3 * 4000;
-  EXPECT_TRUE(
-      run_model(text + "y = Neg(t50) }", {{"x", floats({1000}, std::vector<float>(1000, 1))}}, options));
+  EXPECT_TRUE(run_model(text + "y = Neg(t50) }", {{"x", floats({1000}, std::vector<float>(1000, 1))}}, options));
 }
 
 TEST(Executor, StopsAtTheDeadline) {
   ExecutorOptions options;
   options.deadline = std::chrono::steady_clock::now() - std::chrono::seconds(1);
-  const auto result = run_model(kHeader + "agraph (float[1] x) => (float[1] y) { y = Neg(x) }",
-                                {{"x", floats({1}, {1})}}, options);
+  const auto result =
+      run_model(kHeader + "agraph (float[1] x) => (float[1] y) { y = Neg(x) }", {{"x", floats({1}, {1})}}, options);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kLimit);
 }

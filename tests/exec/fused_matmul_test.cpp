@@ -16,12 +16,13 @@ TEST(FusedMatMul, TransposesBothFactorsAndScales) {
     a.push_back(static_cast<float>(i - 5));
     b.push_back(static_cast<float>(i) * 0.5f - 1);
   }
-  const auto y = run("transA: int = 1, transB: int = 1, alpha: float = 0.5", {Tensor::of<float>({2, 3, 2}, a), Tensor::of<float>({4, 3}, b)});
+  const auto y = run("transA: int = 1, transB: int = 1, alpha: float = 0.5",
+                     {Tensor::of<float>({2, 3, 2}, a), Tensor::of<float>({4, 3}, b)});
   ASSERT_TRUE(y) << y.error().message();
   EXPECT_EQ((*y)[0].dims(), (Dims{2, 2, 4}));
   const auto data = (*y)[0].data<float>();
-  EXPECT_THAT(std::vector<float>(data.begin(), data.end()), ElementsAre(3.25f, -3.5f, -10.25f, -17, 2.5f, -2, -6.5f, -11, -1.25f,
-                                                                       5.5f, 12.25f, 19, -2, 7, 16, 25));
+  EXPECT_THAT(std::vector<float>(data.begin(), data.end()),
+              ElementsAre(3.25f, -3.5f, -10.25f, -17, 2.5f, -2, -6.5f, -11, -1.25f, 5.5f, 12.25f, 19, -2, 7, 16, 25));
 }
 
 /// A of shape (2, 3, 1) is three rows-by-columns factors (2, 1), one behind the other in each row.

@@ -38,8 +38,7 @@ Expected<Feeds> read_feeds(const onnx::GraphProto& graph, const std::filesystem:
   Feeds feeds;
   for (int i = 0; i < graph.input_size(); ++i) {
     const auto& input = graph.input(i);
-    ATTN_OPT_TRY(feeds[input.name()],
-                 read_value(data / ("input_" + std::to_string(i) + ".pb"), input.type()));
+    ATTN_OPT_TRY(feeds[input.name()], read_value(data / ("input_" + std::to_string(i) + ".pb"), input.type()));
   }
   return feeds;
 }
@@ -70,16 +69,15 @@ double value_excess(const Tensor& result, const Tensor& expected, bool f64, cons
   return most;
 }
 
-NodeResult compare(const std::vector<Tensor>& results, const onnx::GraphProto& graph,
-                   const std::filesystem::path& data, bool f64, const Tolerance& tolerance) {
+NodeResult compare(const std::vector<Tensor>& results, const onnx::GraphProto& graph, const std::filesystem::path& data,
+                   bool f64, const Tolerance& tolerance) {
   for (size_t i = 0; i < results.size(); ++i) {
     const auto& type = graph.output(static_cast<int>(i)).type();
     const auto expected = read_value(data / ("output_" + std::to_string(i) + ".pb"), type);
     if (!expected) return of_error(expected.error());
     const double over = value_excess(results[i], *expected, f64, tolerance);
     if (over > 1) {
-      return {Outcome::kWrong,
-              "output " + std::to_string(i) + " is " + std::to_string(over) + " times the tolerance off"};
+      return {Outcome::kWrong, "output " + std::to_string(i) + " is " + std::to_string(over) + " times the tolerance off"};
     }
   }
   return {};

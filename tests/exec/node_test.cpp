@@ -33,9 +33,7 @@ bool rounds_otherwise_in_double(const std::string& name) { return name.starts_wi
 struct Counts {
   int pass = 0, wrong = 0, unsupported = 0;
 
-  int& of(Outcome outcome) {
-    return outcome == Outcome::kPass ? pass : outcome == Outcome::kWrong ? wrong : unsupported;
-  }
+  int& of(Outcome outcome) { return outcome == Outcome::kPass ? pass : outcome == Outcome::kWrong ? wrong : unsupported; }
 };
 
 /// Runs all of ATTN_OPT_NODE_TESTS whose names start with PREFIX and lists those that do not pass.

@@ -50,8 +50,7 @@ std::string judge_bernoulli(const onnx::NodeProto& node, const Feeds& feeds, con
   return far_off("ones", sum_of(drawn), expected, variance);
 }
 
-std::string judge_dropout(const onnx::NodeProto& node, const Feeds& feeds,
-                          const std::vector<Tensor>& results) {
+std::string judge_dropout(const onnx::NodeProto& node, const Feeds& feeds, const std::vector<Tensor>& results) {
   const double ratio = scalar_input(node, 1, feeds, 0.5);
   const auto x = doubles(feeds.at(node.input(0)));
   const auto y = doubles(results[0]);
@@ -71,10 +70,8 @@ std::string judge_dropout(const onnx::NodeProto& node, const Feeds& feeds,
 
 std::string misfit(const onnx::ValueInfoProto& declared, const Tensor& result) {
   const auto& type = declared.type().tensor_type();
-  const bool widened =
-      result.type() == onnx::TensorProto::DOUBLE && is_floating(static_cast<DataType>(type.elem_type()));
-  if (result.type() != type.elem_type() && !widened)
-    return "an output is of type " + type_name(result.type());
+  const bool widened = result.type() == onnx::TensorProto::DOUBLE && is_floating(static_cast<DataType>(type.elem_type()));
+  if (result.type() != type.elem_type() && !widened) return "an output is of type " + type_name(result.type());
   Dims dims;
   for (const auto& dim : type.shape().dim()) dims.push_back(dim.dim_value());
   return result.dims() == dims ? "" : "an output is of another shape";
@@ -88,14 +85,12 @@ bool is_draw(const onnx::GraphProto& graph, const Feeds& feeds) {
   return scalar_input(*node, 2, feeds, 0) != 0 && scalar_input(*node, 1, feeds, 0.5) != 0;
 }
 
-std::string improbable(const onnx::GraphProto& graph, const Feeds& feeds,
-                       const std::vector<Tensor>& results) {
+std::string improbable(const onnx::GraphProto& graph, const Feeds& feeds, const std::vector<Tensor>& results) {
   const onnx::NodeProto& node = *drawing_node(graph);
   for (size_t i = 0; i < results.size(); ++i) {
     if (std::string why = misfit(graph.output(static_cast<int>(i)), results[i]); !why.empty()) return why;
   }
-  return node.op_type() == "Dropout" ? judge_dropout(node, feeds, results)
-                                     : judge_bernoulli(node, feeds, results[0]);
+  return node.op_type() == "Dropout" ? judge_dropout(node, feeds, results) : judge_bernoulli(node, feeds, results[0]);
 }
 
 }  // namespace attn_opt::testing

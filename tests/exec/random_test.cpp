@@ -49,8 +49,7 @@ TEST(Random, UniformFillsItsRange) {
   EXPECT_THAT(drawn, Each(AllOf(Ge(-1), Le(3))));
   EXPECT_NEAR(mean_of(drawn), 1, 5 * 4 / std::sqrt(12 * kMany));
   EXPECT_NEAR(deviation_of(drawn), 4 / std::sqrt(12), 0.02);
-  expect_error(run_text("y = RandomUniformLike(x)", {x}), ErrorCode::kInvalidInput,
-               "random numbers of type int8");
+  expect_error(run_text("y = RandomUniformLike(x)", {x}), ErrorCode::kInvalidInput, "random numbers of type int8");
 }
 
 TEST(Random, DrawsTheSameForTheSameNodeAndSeedOnly) {
@@ -61,14 +60,13 @@ TEST(Random, DrawsTheSameForTheSameNodeAndSeedOnly) {
 }
 
 TEST(Random, DrawsAnewInEachIterationAndCall) {
-  const auto looped =
-      run_model(R"(<ir_version: 10, opset_import: ["" : 22]> agraph (int64 n) => (float[n, 4] y) {
+  const auto looped = run_model(R"(<ir_version: 10, opset_import: ["" : 22]> agraph (int64 n) => (float[n, 4] y) {
       y = Loop(n, "") <body = step (int64 i, bool on) => (bool on_out, float[4] row) {
         on_out = Identity(on)
         row = RandomNormal<shape = [4]>()
       }>
     })",
-                {{"n", Tensor::scalar<int64_t>(2)}});
+                                {{"n", Tensor::scalar<int64_t>(2)}});
   ASSERT_TRUE(looped) << looped.error().message();
   const auto rows = values<float>((*looped)[0]);
   EXPECT_NE(rows[0], rows[4]);
@@ -103,11 +101,10 @@ TEST(Random, BernoulliGivesOneWithItsProbability) {
 
 TEST(Random, DropoutInTrainingKeepsItsShareAndScalesIt) {
   const Feeds feeds{{"x", repeated(3)}, {"r", Tensor::scalar(0.75f)}, {"t", Tensor::scalar(true)}};
-  EXPECT_THAT(
-      judged("<ir_version: 10, opset_import: [\"\" : 22]> agraph (float[20000] x, float r, bool t) => "
-             "(float[20000] y, bool[20000] m) { y, m = Dropout(x, r, t) }",
-             feeds),
-      IsEmpty());
+  EXPECT_THAT(judged("<ir_version: 10, opset_import: [\"\" : 22]> agraph (float[20000] x, float r, bool t) => "
+                     "(float[20000] y, bool[20000] m) { y, m = Dropout(x, r, t) }",
+                     feeds),
+              IsEmpty());
   for (const float ratio : {1.0f, -0.5f, std::nanf("")}) {
     expect_error(run_text("y = Dropout(x, r, t)", {feeds.at("x"), Tensor::scalar(ratio), feeds.at("t")}),
                  ErrorCode::kInvalidInput, "[0, 1)");
@@ -129,9 +126,8 @@ TEST(Random, DropoutBeforeOpset7TrainsUnlessItIsToldOtherwise) {
 
 TEST(Random, MultinomialFollowsLogProbabilities) {
   const float never = -std::numeric_limits<float>::infinity();
-  const auto result =
-      run_text("y = Multinomial<sample_size = 20000, dtype = 7>(x)",
-               {Tensor::of<float>({2, 3}, {std::log(1.0f), std::log(3.0f), never, never, 100, never})});
+  const auto result = run_text("y = Multinomial<sample_size = 20000, dtype = 7>(x)",
+                               {Tensor::of<float>({2, 3}, {std::log(1.0f), std::log(3.0f), never, never, 100, never})});
   ASSERT_TRUE(result) << result.error().message();
   EXPECT_EQ((*result)[0].dims(), (Dims{2, kMany}));
   const auto outcomes = values<int64_t>((*result)[0]);
@@ -143,13 +139,12 @@ TEST(Random, MultinomialFollowsLogProbabilities) {
 
 TEST(Random, RefusesWhatCannotBeDrawn) {
   const float never = -std::numeric_limits<float>::infinity();
-  expect_error(run_text("y = Multinomial(x)", {Tensor::of<float>({1, 2}, {never, never})}),
-               ErrorCode::kInvalidInput, "do not give probabilities");
-  expect_error(
-      run_text("y = Multinomial<sample_size = 4611686018427387904>(x)", {Tensor::of<float>({1, 1}, {0})}),
-      ErrorCode::kLimit, "memory limit");
-  expect_error(run_text("y = Multinomial(x)", {Tensor(onnx::TensorProto::FLOAT, {1, 0})}),
-               ErrorCode::kInvalidInput, "no classes");
+  expect_error(run_text("y = Multinomial(x)", {Tensor::of<float>({1, 2}, {never, never})}), ErrorCode::kInvalidInput,
+               "do not give probabilities");
+  expect_error(run_text("y = Multinomial<sample_size = 4611686018427387904>(x)", {Tensor::of<float>({1, 1}, {0})}),
+               ErrorCode::kLimit, "memory limit");
+  expect_error(run_text("y = Multinomial(x)", {Tensor(onnx::TensorProto::FLOAT, {1, 0})}), ErrorCode::kInvalidInput,
+               "no classes");
   expect_error(run_text("y = RandomNormal<shape = [-1]>()", {}), ErrorCode::kInvalidInput, "negative");
   expect_error(run_text("y = RandomNormal<shape = [1], dtype = 7>()", {}), ErrorCode::kInvalidInput, "int64");
 }

@@ -5,9 +5,7 @@ namespace attn_opt::testing {
 namespace {
 
 Tensor zeros(Dims dims) { return Tensor(onnx::TensorProto::FLOAT, std::move(dims)); }
-Tensor reals(Dims dims, const std::vector<float>& values) {
-  return Tensor::of<float>(std::move(dims), values);
-}
+Tensor reals(Dims dims, const std::vector<float>& values) { return Tensor::of<float>(std::move(dims), values); }
 
 /// Three steps of two sequences.
 const Tensor kX = reals({3, 2, 1}, {-0.75, 0.25, 0.5, 1, -0.75, 1});
@@ -19,9 +17,8 @@ TEST(Rnn, GivesAlphasToTheActivationsThatTakeThem) {
         "y, h = RNN<hidden_size = 1, direction = \"bidirectional\", activations = [\"LeakyRelu\", "
         "\"Affine\"], "
         "activation_alpha = [0.5, 2.0], activation_beta = [0.25]>(x, w, r, b, l, s)",
-        {kX, reals({2, 1, 1}, {-1, -0.75}), reals({2, 1, 1}, {0.25, 0.75}),
-         reals({2, 2}, {1, 0.5, -1, -0.25}), Tensor::of<int32_t>({2}, {3, 1}),
-         reals({2, 2, 1}, {0.75, 0, -0.75, 0.5})},
+        {kX, reals({2, 1, 1}, {-1, -0.75}), reals({2, 1, 1}, {0.25, 0.75}), reals({2, 2}, {1, 0.5, -1, -0.25}),
+         Tensor::of<int32_t>({2}, {3, 1}), reals({2, 2, 1}, {0.75, 0, -0.75, 0.5})},
         opset);
     expect_output<float>(result, 0, {3, 2, 2, 1},
                          {2.4375, 1.25, -10.6875, -1.875, 1.609375, 0, -6.375, 0, 2.652344f, 0, -2.25, 0});
@@ -32,8 +29,8 @@ TEST(Rnn, GivesAlphasToTheActivationsThatTakeThem) {
 TEST(Rnn, TakesTheBatchFirst) {
   // By hand: H = 2x + H / 2. Affine without parameters leaves its input; ONNX Runtime makes it 0.
   const auto result = run_text("y, h = RNN<layout = 1, activations = [\"Affine\"]>(x, w, r, , , s)",
-                               {reals({2, 2, 1}, {1, 2, 3, 4}), reals({1, 1, 1}, {2}),
-                                reals({1, 1, 1}, {0.5}), Tensor(), Tensor(), reals({2, 1, 1}, {2, 4})});
+                               {reals({2, 2, 1}, {1, 2, 3, 4}), reals({1, 1, 1}, {2}), reals({1, 1, 1}, {0.5}), Tensor(),
+                                Tensor(), reals({2, 1, 1}, {2, 4})});
   expect_output<float>(result, 0, {2, 2, 1, 1}, {3, 5.5, 8, 12});
   expect_output<float>(result, 1, {2, 1, 1}, {5.5, 12});
 }
@@ -53,9 +50,8 @@ TEST(Rnn, KnowsEachActivation) {
 }
 
 TEST(Rnn, KeepsTheInitialStateOfEmptySequences) {
-  const auto result =
-      run_text("y, h = RNN(x, w, r, , l, s)", {kX, zeros({1, 1, 1}), zeros({1, 1, 1}), Tensor(),
-                                               Tensor::of<int32_t>({2}, {0, 1}), reals({1, 2, 1}, {5, 6})});
+  const auto result = run_text("y, h = RNN(x, w, r, , l, s)", {kX, zeros({1, 1, 1}), zeros({1, 1, 1}), Tensor(),
+                                                               Tensor::of<int32_t>({2}, {0, 1}), reals({1, 2, 1}, {5, 6})});
   expect_output<float>(result, 0, {3, 1, 2, 1}, {0, 0, 0, 0, 0, 0});
   expect_output<float>(result, 1, {1, 2, 1}, {5, 0});
   const auto empty = run_text("y, h = RNN(x, w, r)", {zeros({0, 2, 1}), zeros({1, 1, 1}), zeros({1, 1, 1})});
@@ -68,11 +64,9 @@ TEST(Gru, ReversesSequencesOfTheirOwnLengths) {
   const auto result = run_text(
       "y, h = GRU<hidden_size = 1, direction = \"reverse\", linear_before_reset = 1, clip = 0.5>(x, w, r, b, "
       "l, s)",
-      {kX, reals({1, 3, 1}, {-1, 0.5, -1}), reals({1, 3, 1}, {-0.25, -0.5, 1}),
-       reals({1, 6}, {0.5, 0.25, 0, -0.5, 0.75, 1}), Tensor::of<int32_t>({2}, {2, 3}),
-       reals({1, 2, 1}, {-0.75, -0.5})});
-  expect_output<float>(result, 0, {3, 1, 2, 1},
-                       {-0.1418986f, -0.1748869f, -0.5082527f, -0.4675169f, 0, -0.4764195f});
+      {kX, reals({1, 3, 1}, {-1, 0.5, -1}), reals({1, 3, 1}, {-0.25, -0.5, 1}), reals({1, 6}, {0.5, 0.25, 0, -0.5, 0.75, 1}),
+       Tensor::of<int32_t>({2}, {2, 3}), reals({1, 2, 1}, {-0.75, -0.5})});
+  expect_output<float>(result, 0, {3, 1, 2, 1}, {-0.1418986f, -0.1748869f, -0.5082527f, -0.4675169f, 0, -0.4764195f});
   expect_output<float>(result, 1, {1, 2, 1}, {-0.1418986f, -0.1748869f});
 }
 
@@ -84,12 +78,12 @@ TEST(Lstm, CouplesGatesAndLooksThroughPeepholes) {
       {kX, reals({2, 4, 1}, {-0.5, 0, -0.5, -0.25, 1, -0.25, 1, 0}),
        reals({2, 4, 1}, {-0.25, 1, -0.25, 0.5, -0.5, 1, 0.5, 0.75}),
        reals({2, 8}, {-1, -1, -1, 0, -0.25, 1, -0.5, -0.75, 0.75, -0.5, 0.5, -0.5, 0, -1, 0.25, 1}),
-       Tensor::of<int32_t>({2}, {1, 3}), reals({2, 2, 1}, {0.5, 0.75, 0.75, 0.25}),
-       reals({2, 2, 1}, {1, 0, -0.75, 0.25}), reals({2, 3}, {0.25, -0.75, -0.75, 0.25, -0.25, 0})},
+       Tensor::of<int32_t>({2}, {1, 3}), reals({2, 2, 1}, {0.5, 0.75, 0.75, 0.25}), reals({2, 2, 1}, {1, 0, -0.75, 0.25}),
+       reals({2, 3}, {0.25, -0.75, -0.75, 0.25, -0.25, 0})},
       7);
-  expect_output<float>(result, 0, {3, 2, 2, 1},
-                       {0.2703937f, -0.049179f, -0.07105953f, 0.07675696f, 0, -0.08991522f, 0, 0.06713133f, 0,
-                        -0.1351923f, 0, 0.08067449f});
+  expect_output<float>(
+      result, 0, {3, 2, 2, 1},
+      {0.2703937f, -0.049179f, -0.07105953f, 0.07675696f, 0, -0.08991522f, 0, 0.06713133f, 0, -0.1351923f, 0, 0.08067449f});
   expect_output<float>(result, 1, {2, 2, 1}, {0.2703937f, -0.1351923f, -0.07105953f, 0.07675696f});
   expect_output<float>(result, 2, {2, 2, 1}, {0.582063f, -0.2625377f, -0.1922547f, 0.5038412f});
 }
@@ -97,32 +91,28 @@ TEST(Lstm, CouplesGatesAndLooksThroughPeepholes) {
 TEST(Lstm, ClipsTheInputOfEveryActivation) {
   // By hand: C = 10 / 2, H = tanh(1) / 2. ONNX Runtime does not clip what h is given; the schema has clip
   // applied to the input of activations.
-  const auto result = run_text("y, h, c = LSTM<clip = 1.0>(x, w, r, , , , t)",
-                               {zeros({1, 1, 1}), zeros({1, 4, 1}), zeros({1, 4, 1}), Tensor(), Tensor(),
-                                Tensor(), reals({1, 1, 1}, {10})});
+  const auto result =
+      run_text("y, h, c = LSTM<clip = 1.0>(x, w, r, , , , t)",
+               {zeros({1, 1, 1}), zeros({1, 4, 1}), zeros({1, 4, 1}), Tensor(), Tensor(), Tensor(), reals({1, 1, 1}, {10})});
   expect_output<float>(result, 1, {1, 1, 1}, {0.3807971f});
   expect_output<float>(result, 2, {1, 1, 1}, {5});
 }
 
 TEST(Lstm, RunsInHalves) {
   const auto halves = [](const Tensor& tensor) { return *tensor.cast(onnx::TensorProto::BFLOAT16); };
-  const auto result =
-      run_text("y, h, c = LSTM(x, w, r)", {halves(kX), halves(zeros({1, 4, 2})), halves(zeros({1, 4, 2}))});
+  const auto result = run_text("y, h, c = LSTM(x, w, r)", {halves(kX), halves(zeros({1, 4, 2})), halves(zeros({1, 4, 2}))});
   expect_error(result, ErrorCode::kInvalidInput, "do not fit");
-  const auto fitting =
-      run_text("y, h, c = LSTM(x, w, r)", {halves(kX), halves(zeros({1, 8, 1})), halves(zeros({1, 8, 2}))});
+  const auto fitting = run_text("y, h, c = LSTM(x, w, r)", {halves(kX), halves(zeros({1, 8, 1})), halves(zeros({1, 8, 2}))});
   ASSERT_TRUE(fitting) << fitting.error().message();
   for (const Tensor& output : *fitting) EXPECT_EQ(output.type(), onnx::TensorProto::BFLOAT16);
 }
 
 TEST(Recurrent, RefusesWhatDoesNotFit) {
   const Tensor w = zeros({1, 1, 1});
-  const auto refuses = [&](const std::string& attributes, const std::vector<Tensor>& rest,
-                           const std::string& what) {
+  const auto refuses = [&](const std::string& attributes, const std::vector<Tensor>& rest, const std::string& what) {
     std::vector<Tensor> inputs{kX, w, w};
     inputs.insert(inputs.end(), rest.begin(), rest.end());
-    expect_error(run_text("y = RNN<" + attributes + ">(x, w, r, b, l, s)", inputs), ErrorCode::kInvalidInput,
-                 what);
+    expect_error(run_text("y = RNN<" + attributes + ">(x, w, r, b, l, s)", inputs), ErrorCode::kInvalidInput, what);
   };
   const Tensor none;
   refuses("hidden_size = 2", {none, none, none}, "do not fit");
@@ -134,11 +124,9 @@ TEST(Recurrent, RefusesWhatDoesNotFit) {
   refuses("layout = 0", {none, Tensor::of<int32_t>({2}, {-1, 1}), none}, "sequence_lens");
   refuses("layout = 0", {none, Tensor::of<int32_t>({1}, {1}), none}, "sequence_lens");
   refuses("layout = 0", {none, none, zeros({1, 1, 1})}, "input 5");
-  expect_error(
-      run_text("y = LSTM<activations = [\"Tanh\"]>(x, w, r)", {kX, zeros({1, 4, 1}), zeros({1, 4, 1})}),
-      ErrorCode::kInvalidInput, "fewer");
-  expect_error(run_text("y = GRU(x, w, r)", {zeros({3, 1}), w, w}), ErrorCode::kInvalidInput,
-               "batch of sequences");
+  expect_error(run_text("y = LSTM<activations = [\"Tanh\"]>(x, w, r)", {kX, zeros({1, 4, 1}), zeros({1, 4, 1})}),
+               ErrorCode::kInvalidInput, "fewer");
+  expect_error(run_text("y = GRU(x, w, r)", {zeros({3, 1}), w, w}), ErrorCode::kInvalidInput, "batch of sequences");
   expect_error(run_text("y = RNN(x, w, r)", {kX, zeros({1, 0, 1}), Tensor::of<double>({1, 1, 1}, {0})}),
                ErrorCode::kInvalidInput, "types");
 }

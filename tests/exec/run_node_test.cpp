@@ -13,29 +13,24 @@ const float kNaN = std::nanf("");
 Tensor zeros(Dims dims) { return Tensor(onnx::TensorProto::FLOAT, std::move(dims)); }
 
 TEST(RunNode, AddsWithBroadcasting) {
-  const auto result =
-      run_text("y = Add(a, b)", {Tensor::of<float>({2, 1}, {1, 2}), Tensor::of<float>({3}, {10, 20, 30})});
+  const auto result = run_text("y = Add(a, b)", {Tensor::of<float>({2, 1}, {1, 2}), Tensor::of<float>({3}, {10, 20, 30})});
   ASSERT_TRUE(result) << result.error().message();
   EXPECT_EQ((*result)[0].dims(), (Dims{2, 3}));
   EXPECT_THAT(values<float>((*result)[0]), ElementsAre(11, 21, 31, 12, 22, 32));
 }
 
 TEST(RunNode, ReportsShapesThatDoNotFit) {
-  expect_error(run_text("y = Add(a, b)", {zeros({2}), zeros({3})}), ErrorCode::kInvalidInput,
-               "[2] and [3] do not broadcast");
-  expect_error(run_text("y = MatMul(a, b)", {zeros({2, 3}), zeros({2, 3})}), ErrorCode::kInvalidInput,
-               "do not multiply");
-  expect_error(run_text("y = Concat<axis = 0>(a, b)", {zeros({2, 3}), zeros({2, 4})}),
-               ErrorCode::kInvalidInput, "differ");
-  expect_error(run_text("y = Transpose<perm = [0, 0]>(a)", {zeros({2, 3})}), ErrorCode::kInvalidInput,
-               "twice");
-  expect_error(run_text("y = Reshape(a, s)", {zeros({2, 3}), Tensor::of<int64_t>({2}, {4, -1})}),
-               ErrorCode::kInvalidInput, "cannot become");
+  expect_error(run_text("y = Add(a, b)", {zeros({2}), zeros({3})}), ErrorCode::kInvalidInput, "[2] and [3] do not broadcast");
+  expect_error(run_text("y = MatMul(a, b)", {zeros({2, 3}), zeros({2, 3})}), ErrorCode::kInvalidInput, "do not multiply");
+  expect_error(run_text("y = Concat<axis = 0>(a, b)", {zeros({2, 3}), zeros({2, 4})}), ErrorCode::kInvalidInput, "differ");
+  expect_error(run_text("y = Transpose<perm = [0, 0]>(a)", {zeros({2, 3})}), ErrorCode::kInvalidInput, "twice");
+  expect_error(run_text("y = Reshape(a, s)", {zeros({2, 3}), Tensor::of<int64_t>({2}, {4, -1})}), ErrorCode::kInvalidInput,
+               "cannot become");
 }
 
 TEST(RunNode, ReportsMixedTypes) {
-  expect_error(run_text("y = Mul(a, b)", {zeros({2}), Tensor::of<double>({2}, {1, 2})}),
-               ErrorCode::kInvalidInput, "float32 and float64");
+  expect_error(run_text("y = Mul(a, b)", {zeros({2}), Tensor::of<double>({2}, {1, 2})}), ErrorCode::kInvalidInput,
+               "float32 and float64");
 }
 
 TEST(RunNode, ReportsIndicesOutOfRange) {
@@ -46,75 +41,64 @@ TEST(RunNode, ReportsIndicesOutOfRange) {
     expect_error(run_text("y = Gather(d, i)", {data, one}), ErrorCode::kInvalidInput, "out of range");
     expect_error(run_text("y = GatherElements(d, i)", {data, two}), ErrorCode::kInvalidInput, "out of range");
     expect_error(run_text("y = GatherND(d, i)", {data, two}), ErrorCode::kInvalidInput, "out of range");
-    expect_error(run_text("y = ScatterElements(d, i, u)", {data, two, zeros({1, 1})}),
-                 ErrorCode::kInvalidInput, "out of range");
-    expect_error(run_text("y = ScatterND(d, i, u)", {data, two, zeros({1, 4})}), ErrorCode::kInvalidInput,
+    expect_error(run_text("y = ScatterElements(d, i, u)", {data, two, zeros({1, 1})}), ErrorCode::kInvalidInput,
                  "out of range");
+    expect_error(run_text("y = ScatterND(d, i, u)", {data, two, zeros({1, 4})}), ErrorCode::kInvalidInput, "out of range");
   }
   expect_error(run_text("y = Softmax<axis = 2>(a)", {data}), ErrorCode::kInvalidInput, "axis 2");
 }
 
 TEST(RunNode, RefusesHugeShapes) {
-  const auto shape = [](std::vector<int64_t> dims) {
-    return Tensor::of<int64_t>({static_cast<int64_t>(dims.size())}, dims);
-  };
+  const auto shape = [](std::vector<int64_t> dims) { return Tensor::of<int64_t>({static_cast<int64_t>(dims.size())}, dims); };
   const int64_t huge = int64_t{1} << 40;
   expect_error(run_text("y = ConstantOfShape(s)", {shape({huge})}), ErrorCode::kLimit, "memory limit");
-  expect_error(run_text("y = ConstantOfShape(s)", {shape({huge, huge})}), ErrorCode::kInvalidInput,
-               "too large");
+  expect_error(run_text("y = ConstantOfShape(s)", {shape({huge, huge})}), ErrorCode::kInvalidInput, "too large");
   expect_error(run_text("y = Expand(a, s)", {zeros({1}), shape({-5})}), ErrorCode::kInvalidInput, "negative");
-  expect_error(run_text("y = Tile(a, s)", {zeros({3}), shape({std::numeric_limits<int64_t>::max()})}),
-               ErrorCode::kInvalidInput, "too large");
-  expect_error(run_text("y = Range(a, b, c)", {Tensor::scalar<int64_t>(0), Tensor::scalar<int64_t>(huge),
-                                               Tensor::scalar<int64_t>(1)}),
-               ErrorCode::kLimit, "memory limit");
+  expect_error(run_text("y = Tile(a, s)", {zeros({3}), shape({std::numeric_limits<int64_t>::max()})}), ErrorCode::kInvalidInput,
+               "too large");
+  expect_error(
+      run_text("y = Range(a, b, c)", {Tensor::scalar<int64_t>(0), Tensor::scalar<int64_t>(huge), Tensor::scalar<int64_t>(1)}),
+      ErrorCode::kLimit, "memory limit");
   expect_error(run_text("y = Pad(a, p)", {zeros({1}), shape({0, std::numeric_limits<int64_t>::max()})}),
                ErrorCode::kInvalidInput, "too large");
 }
 
 TEST(RunNode, RefusesWindowsAndRegionsOutOfRange) {
   const Tensor image = zeros({1, 1, 4, 4});
-  expect_error(
-      run_text("y = MaxPool<kernel_shape = [2, 2], pads = [-9223372036854775807, 0, 0, 0]>(x)", {image}),
-      ErrorCode::kInvalidInput, "out of range");
+  expect_error(run_text("y = MaxPool<kernel_shape = [2, 2], pads = [-9223372036854775807, 0, 0, 0]>(x)", {image}),
+               ErrorCode::kInvalidInput, "out of range");
   expect_error(run_text("y = MaxPool<kernel_shape = [1000000, 2], dilations = [1000000, 1]>(x)", {image}),
                ErrorCode::kInvalidInput, "out of range");
   const Tensor roi = Tensor::of<float>({8}, {0, 0, kNaN, 0, 1, 1, 1, 1});
   const Tensor scales = Tensor::of<float>({4}, {1, 1, 2, 2});
-  expect_error(
-      run_text(
-          "y = Resize<mode = \"linear\", coordinate_transformation_mode = \"tf_crop_and_resize\">(x, r, s)",
-          {image, roi, scales}),
-      ErrorCode::kInvalidInput, "roi is out of range");
+  expect_error(run_text("y = Resize<mode = \"linear\", coordinate_transformation_mode = \"tf_crop_and_resize\">(x, r, s)",
+                        {image, roi, scales}),
+               ErrorCode::kInvalidInput, "roi is out of range");
 }
 
 TEST(RunNode, NamesAnUnsupportedOperator) {
   expect_error(run_text("y = ImageDecoder(a)", {zeros({1})}, 20), ErrorCode::kUnsupported,
                "unsupported: ai.onnx::ImageDecoder (opset 20)");
-  expect_error(run_text("y = com.microsoft.FastGelu(a)", {zeros({1})}), ErrorCode::kUnsupported,
-               "com.microsoft::FastGelu");
+  expect_error(run_text("y = com.microsoft.FastGelu(a)", {zeros({1})}), ErrorCode::kUnsupported, "com.microsoft::FastGelu");
 }
 
 TEST(RunNode, ReportsAMissingInput) {
   expect_error(run_text("y = Add(a, b)", {zeros({2})}), ErrorCode::kInvalidInput, "input 1 is missing");
-  expect_error(run_text("y = Add(a, b)", {zeros({2}), Tensor()}), ErrorCode::kInvalidInput,
-               "input 1 is missing");
+  expect_error(run_text("y = Add(a, b)", {zeros({2}), Tensor()}), ErrorCode::kInvalidInput, "input 1 is missing");
 }
 
 TEST(RunNode, IntegerDivisionByZeroIsAnError) {
   const Tensor one = Tensor::scalar<int64_t>(1);
-  expect_error(run_text("y = Div(a, b)", {one, Tensor::scalar<int64_t>(0)}), ErrorCode::kInvalidInput,
-               "by zero");
-  expect_error(run_text("y = Mod(a, b)", {one, Tensor::scalar<int64_t>(0)}), ErrorCode::kInvalidInput,
-               "by zero");
+  expect_error(run_text("y = Div(a, b)", {one, Tensor::scalar<int64_t>(0)}), ErrorCode::kInvalidInput, "by zero");
+  expect_error(run_text("y = Mod(a, b)", {one, Tensor::scalar<int64_t>(0)}), ErrorCode::kInvalidInput, "by zero");
   const auto lowest = Tensor::scalar<int64_t>(std::numeric_limits<int64_t>::min());
   EXPECT_TRUE(run_text("y = Div(a, b)", {lowest, Tensor::scalar<int64_t>(-1)}));
 }
 
 TEST(RunNode, MaxAndMinPropagateNaN) {
   for (const std::string op : {"Max", "Min"}) {
-    const auto result = run_text("y = " + op + "(a, b)",
-                                 {Tensor::of<float>({2}, {kNaN, 1}), Tensor::of<float>({2}, {1, kNaN})});
+    const auto result =
+        run_text("y = " + op + "(a, b)", {Tensor::of<float>({2}, {kNaN, 1}), Tensor::of<float>({2}, {1, kNaN})});
     ASSERT_TRUE(result);
     EXPECT_TRUE(std::isnan(values<float>((*result)[0])[0]));
     EXPECT_TRUE(std::isnan(values<float>((*result)[0])[1]));
@@ -122,8 +106,7 @@ TEST(RunNode, MaxAndMinPropagateNaN) {
 }
 
 TEST(RunNode, SoftmaxOfARowOfMinusInfinityIsNaN) {
-  const auto result =
-      run_text("y = Softmax(a)", {Tensor::of<float>({2, 2}, {-kInfinity, -kInfinity, 0, -kInfinity})});
+  const auto result = run_text("y = Softmax(a)", {Tensor::of<float>({2, 2}, {-kInfinity, -kInfinity, 0, -kInfinity})});
   ASSERT_TRUE(result);
   const auto y = values<float>((*result)[0]);
   EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]));
@@ -144,8 +127,8 @@ TEST(RunNode, NegativeAxesOfFlattenedSoftmaxCountFromTheRank) {
 }
 
 TEST(RunNode, MatMulDoesNotSkipZerosNextToInfinities) {
-  const auto result = run_text(
-      "y = MatMul(a, b)", {Tensor::of<float>({1, 2}, {0, 1}), Tensor::of<float>({2, 1}, {kInfinity, 1})});
+  const auto result =
+      run_text("y = MatMul(a, b)", {Tensor::of<float>({1, 2}, {0, 1}), Tensor::of<float>({2, 1}, {kInfinity, 1})});
   ASSERT_TRUE(result);
   EXPECT_TRUE(std::isnan(values<float>((*result)[0])[0]));
 }
@@ -182,8 +165,7 @@ TEST(RunNode, RefusesNodesWithBodies) {
   auto* branch = node.add_attribute();
   branch->set_name("then_branch");
   branch->mutable_g();
-  expect_error(run_node(node, std::vector<Tensor>{Tensor::scalar(true)}, {{"", 24}}), ErrorCode::kUnsupported,
-               "If");
+  expect_error(run_node(node, std::vector<Tensor>{Tensor::scalar(true)}, {{"", 24}}), ErrorCode::kUnsupported, "If");
 }
 
 TEST(CanRun, LooksIntoSchemaBodies) {

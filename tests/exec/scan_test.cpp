@@ -54,8 +54,7 @@ TEST(BatchedScan, RefusesLengthsAndShapesThatDoNotFit) {
   expect_error(running_sum("0", {1, 1}, {3, 2}), ErrorCode::kInvalidInput, "differ in batch");
 }
 
-onnx::SparseTensorProto sparse(const Dims& dims, const Dims& index_dims,
-                               const std::vector<int64_t>& indices) {
+onnx::SparseTensorProto sparse(const Dims& dims, const Dims& index_dims, const std::vector<int64_t>& indices) {
   onnx::SparseTensorProto proto;
   *proto.mutable_values() = to_proto(Tensor::of<float>({2}, {5, 7}), "w");
   *proto.mutable_indices() = to_proto(Tensor::of<int64_t>(index_dims, indices));
@@ -64,8 +63,8 @@ onnx::SparseTensorProto sparse(const Dims& dims, const Dims& index_dims,
 }
 
 Expected<std::vector<Tensor>> run_sparse(const onnx::SparseTensorProto& w) {
-  onnx::ModelProto model = parse_model(
-      "<ir_version: 10, opset_import: [\"\" : 22]> agraph (float[1] x) => (float[2, 3] y) { y = Add(x, w) }");
+  onnx::ModelProto model =
+      parse_model("<ir_version: 10, opset_import: [\"\" : 22]> agraph (float[1] x) => (float[2, 3] y) { y = Add(x, w) }");
   *model.mutable_graph()->add_sparse_initializer() = w;
   ATTN_OPT_TRY(const auto executor, Executor::create(model, inline_tensors(), {}));
   return executor.run({{"x", Tensor::of<float>({1}, {0})}});
@@ -89,8 +88,7 @@ TEST(SparseInitializer, IsMadeDense) {
 TEST(SparseInitializer, ChecksIndicesAndSize) {
   expect_error(run_sparse(sparse({2, 3}, {2}, {1, 6})), ErrorCode::kInvalidInput, "index 6 is out of range");
   expect_error(run_sparse(sparse({2, 3}, {2, 2}, {0, 1, -1, 2})), ErrorCode::kInvalidInput, "index -1");
-  expect_error(run_sparse(sparse({2, 3}, {3}, {0, 1, 2})), ErrorCode::kInvalidInput,
-               "not those of the values");
+  expect_error(run_sparse(sparse({2, 3}, {3}, {0, 1, 2})), ErrorCode::kInvalidInput, "not those of the values");
   expect_error(run_sparse(sparse({int64_t{1} << 40, 3}, {2}, {0, 1})), ErrorCode::kLimit, "memory limit");
   expect_error(run_sparse(sparse({-2, 3}, {2}, {0, 1})), ErrorCode::kInvalidInput, "invalid dims");
 }

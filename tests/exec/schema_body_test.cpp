@@ -14,9 +14,7 @@ namespace {
 
 using P = onnx::TensorProto;
 
-bool has_body(const onnx::OpSchema& schema) {
-  return schema.HasFunction() || schema.HasContextDependentFunction();
-}
+bool has_body(const onnx::OpSchema& schema) { return schema.HasFunction() || schema.HasContextDependentFunction(); }
 
 std::vector<onnx::OpSchema> kernels_with_body() {
   std::vector<onnx::OpSchema> found;
@@ -36,8 +34,8 @@ ExecutorOptions by_body(bool f64) {
 
 /// An opset for which SCHEMA has a body.
 int opset_with_body(const onnx::OpSchema& schema) {
-  const auto versions = schema.HasFunction() ? schema.function_opset_versions()
-                                             : schema.context_dependent_function_opset_versions();
+  const auto versions =
+      schema.HasFunction() ? schema.function_opset_versions() : schema.context_dependent_function_opset_versions();
   return std::max(schema.since_version(), versions.front());
 }
 
@@ -54,7 +52,8 @@ std::vector<Guess> guesses(const onnx::OpSchema& schema) {
   for (size_t count = static_cast<size_t>(schema.min_input()); count <= most; ++count) {
     for (const Dims& first : {Dims{2, 4, 3}, Dims{2, 2, 3, 4}, Dims{2, 4}, Dims{}}) {
       std::vector<Dims> shapes{first, {}};
-      if (!first.empty()) shapes.insert(shapes.end(), {Dims{first.back()}, Dims{first[1]}, Dims{1}, Dims{first[0], first.back()}});
+      if (!first.empty())
+        shapes.insert(shapes.end(), {Dims{first.back()}, Dims{first[1]}, Dims{1}, Dims{first[0], first.back()}});
       for (const Dims& others : shapes) {
         for (const DataType type : {P::FLOAT, P::INT64}) all.push_back({count, first, others, type});
       }
@@ -99,9 +98,7 @@ class Trial {
     opsets_[""] = opset_with_body(schema);
   }
 
-  Expected<std::vector<Tensor>> run(const ExecutorOptions& options) const {
-    return run_node(node_, inputs_, opsets_, options);
-  }
+  Expected<std::vector<Tensor>> run(const ExecutorOptions& options) const { return run_node(node_, inputs_, opsets_, options); }
 
  private:
   void add_attribute(const std::string& name, onnx::AttributeProto::AttributeType type) {
@@ -137,8 +134,8 @@ int compare_trials(const onnx::OpSchema& schema, bool f64, std::string& why) {
       const bool is_scalar = (*actual)[o].rank() == 0 && (*expected)[o].size() == 1;
       const Tensor wanted = is_scalar ? (*expected)[o].reshaped({}) : (*expected)[o];
       EXPECT_LE(excess((*actual)[o], wanted, tolerance, tolerance), 1)
-          << schema.Name() << " " << schema.since_version() << ", output " << o << ", inputs "
-          << print_dims(guess.first) << ", " << print_dims(guess.others);
+          << schema.Name() << " " << schema.since_version() << ", output " << o << ", inputs " << print_dims(guess.first)
+          << ", " << print_dims(guess.others);
     }
   }
   return compared;

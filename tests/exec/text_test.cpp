@@ -33,38 +33,31 @@ TEST(StringSplit, GivesEmptyStringsBetweenDelimiters) {
 }
 
 TEST(StringSplit, TakesBytesThatAreNotUtf8ForLetters) {
-  EXPECT_THAT(texts(run_text("y, n = StringSplit(x)", {strings({"\xff\xc0 \xe3\x80"})})),
-              ElementsAre("\xff\xc0", "\xe3\x80"));
+  EXPECT_THAT(texts(run_text("y, n = StringSplit(x)", {strings({"\xff\xc0 \xe3\x80"})})), ElementsAre("\xff\xc0", "\xe3\x80"));
 }
 
 TEST(StringConcat, ChecksTheSizeBeforeItCopies) {
   ExecutorOptions options;
   options.memory_limit = 1 << 20;
   const Tensor row = Tensor::of<std::string>({1, 64}, std::vector<std::string>(64, std::string(1000, 'x')));
-  const Tensor column =
-      Tensor::of<std::string>({64, 1}, std::vector<std::string>(64, std::string(1000, 'y')));
-  expect_error(run_text("z = StringConcat(x, y)", {row, column}, 20, options), ErrorCode::kLimit,
-               "memory limit");
-  expect_error(run_text("z = StringConcat(x, y)", {row, Tensor::scalar(1.0f)}), ErrorCode::kInvalidInput,
-               "float32");
+  const Tensor column = Tensor::of<std::string>({64, 1}, std::vector<std::string>(64, std::string(1000, 'y')));
+  expect_error(run_text("z = StringConcat(x, y)", {row, column}, 20, options), ErrorCode::kLimit, "memory limit");
+  expect_error(run_text("z = StringConcat(x, y)", {row, Tensor::scalar(1.0f)}), ErrorCode::kInvalidInput, "float32");
 }
 
 TEST(StringNormalizer, FoldsCaseBeyondAscii) {
   const Tensor x = strings({"Ärger", "STOP", "straße É", ""});
-  EXPECT_THAT(
-      texts(run_text("y = StringNormalizer<case_change_action = \"UPPER\", stopwords = [\"Stop\"]>(x)", {x},
-                     10)),
-      ElementsAre("ÄRGER", "STRAßE É", ""));
+  EXPECT_THAT(texts(run_text("y = StringNormalizer<case_change_action = \"UPPER\", stopwords = [\"Stop\"]>(x)", {x}, 10)),
+              ElementsAre("ÄRGER", "STRAßE É", ""));
   EXPECT_THAT(texts(run_text("y = StringNormalizer<stopwords = [\"ärger\"]>(x)", {x}, 10)),
               ElementsAre("STOP", "straße É", ""));
-  EXPECT_THAT(
-      texts(run_text("y = StringNormalizer<stopwords = [\"ärger\"], is_case_sensitive = 1>(x)", {x}, 10)),
-      ElementsAre("Ärger", "STOP", "straße É", ""));
+  EXPECT_THAT(texts(run_text("y = StringNormalizer<stopwords = [\"ärger\"], is_case_sensitive = 1>(x)", {x}, 10)),
+              ElementsAre("Ärger", "STOP", "straße É", ""));
 }
 
 TEST(StringNormalizer, KeepsOneEmptyStringWhereAllWordsStop) {
-  const auto result = run_text("y = StringNormalizer<stopwords = [\"a\"]>(x)",
-                               {Tensor::of<std::string>({1, 2}, {"a", "A"})}, 10);
+  const auto result =
+      run_text("y = StringNormalizer<stopwords = [\"a\"]>(x)", {Tensor::of<std::string>({1, 2}, {"a", "A"})}, 10);
   EXPECT_THAT(texts(result), ElementsAre(""));
   EXPECT_EQ((*result)[0].dims(), (Dims{1, 1}));
 }
@@ -72,10 +65,8 @@ TEST(StringNormalizer, KeepsOneEmptyStringWhereAllWordsStop) {
 TEST(StringNormalizer, RefusesWhatItCannotFold) {
   const std::string lower = "y = StringNormalizer<case_change_action = \"LOWER\"";
   expect_error(run_text(lower + ">(x)", {strings({"\xff"})}, 10), ErrorCode::kInvalidInput, "UTF-8");
-  expect_error(run_text(lower + ", locale = \"tr_TR\">(x)", {strings({"I"})}, 10), ErrorCode::kUnsupported,
-               "tr_TR");
-  expect_error(run_text(lower + ">(x)", {Tensor::of<std::string>({2, 1}, {"a", "b"})}, 10),
-               ErrorCode::kInvalidInput, "[2, 1]");
+  expect_error(run_text(lower + ", locale = \"tr_TR\">(x)", {strings({"I"})}, 10), ErrorCode::kUnsupported, "tr_TR");
+  expect_error(run_text(lower + ">(x)", {Tensor::of<std::string>({2, 1}, {"a", "b"})}, 10), ErrorCode::kInvalidInput, "[2, 1]");
 }
 
 Expected<std::vector<Tensor>> matches(const std::string& pattern, const std::vector<std::string>& given) {
@@ -104,8 +95,7 @@ const char* const kPool =
 
 TEST(TfIdfVectorizer, WeighsByThePlaceInThePool) {
   const Tensor x = Tensor::of<int64_t>({6}, {5, 6, 7, 5, 6, 5});
-  const std::string rest =
-      "0, min_gram_length = 1, max_gram_length = 2, weights = [10.0, 20.0, 30.0, 40.0]>(x)";
+  const std::string rest = "0, min_gram_length = 1, max_gram_length = 2, weights = [10.0, 20.0, 30.0, 40.0]>(x)";
   const std::string node = std::string("y = TfIdfVectorizer<") + kPool + rest.substr(0, rest.size() - 4);
   const auto weighed = [&](const std::string& mode) {
     const auto result = run_text(node + ", mode = \"" + mode + "\">(x)", {x}, 9);

@@ -25,7 +25,11 @@ TEST(ThreadPool, LoopsMayNest) {
 
 TEST(ThreadPool, WhatIsThrownReachesTheCallerAndTheNextLoopRuns) {
   ThreadPool pool(4);
-  EXPECT_THROW(pool.parallel_for(100, [](int64_t i) { if (i == 7) throw std::runtime_error("7"); }), std::runtime_error);
+  EXPECT_THROW(pool.parallel_for(100,
+                                 [](int64_t i) {
+                                   if (i == 7) throw std::runtime_error("7");
+                                 }),
+               std::runtime_error);
   std::atomic<int> count = 0;
   pool.parallel_for(10, [&](int64_t) { ++count; });
   EXPECT_EQ(count, 10);

@@ -18,8 +18,7 @@ Node& insert(ModelGraph& view, Node& anchor, const std::string& op, std::vector<
   return node;
 }
 
-constexpr const char* kChain =
-    "(float[4] x) => (float[4] y, float[4] z) { a = Abs (x) b = Exp (a) y = Neg (b) z = Relu (b) }";
+constexpr const char* kChain = "(float[4] x) => (float[4] y, float[4] z) { a = Abs (x) b = Exp (a) y = Neg (b) z = Relu (b) }";
 
 TEST(Change, NewNodesStandBeforeTheirAnchorInTheOrderOfLinking) {
   Viewed viewed(kChain);

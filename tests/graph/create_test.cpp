@@ -18,8 +18,7 @@ std::string error_of(const std::string& graph) { return error_of(model_of_graph(
 /// "node.input": the readers of VALUE.
 std::vector<std::string> readers(const Value& value) {
   std::vector<std::string> names;
-  for (const Use& use : value.uses)
-    names.push_back(use.node ? use.node->label() + "." + std::to_string(use.input) : "output");
+  for (const Use& use : value.uses) names.push_back(use.node ? use.node->label() + "." + std::to_string(use.input) : "output");
   return names;
 }
 
@@ -29,14 +28,12 @@ TEST(Create, ReadsThatNothingMakes) {
 }
 
 TEST(Create, ReadsBeforeTheyAreMade) {
-  EXPECT_THAT(error_of("(float[4] x) => (float[4] y) { y = Abs (z) z = Exp (x) }"),
-              HasSubstr("'z' is read before it is made"));
+  EXPECT_THAT(error_of("(float[4] x) => (float[4] y) { y = Abs (z) z = Exp (x) }"), HasSubstr("'z' is read before it is made"));
   EXPECT_THAT(error_of("(float[4] x) => (float[4] y) { y = Abs (y) }"), HasSubstr("read before it is made"));
 }
 
 TEST(Create, NamesMadeTwice) {
-  EXPECT_THAT(error_of("(float[4] x) => (float[4] y) { y = Abs (x) y = Exp (x) }"),
-              HasSubstr("'y': is made twice"));
+  EXPECT_THAT(error_of("(float[4] x) => (float[4] y) { y = Abs (x) y = Exp (x) }"), HasSubstr("'y': is made twice"));
   EXPECT_THAT(error_of("(float[4] x) => (float[4] x) { x = Abs (x) }"), HasSubstr("'x': is made twice"));
   EXPECT_THAT(error_of("(float[4] x, float[4] x) => (float[4] y) { y = Abs (x) }"), HasSubstr("made twice"));
   EXPECT_THAT(error_of("(float[1] x) => (float[1] y) <float[1] c = {1}, float[1] c = {2}> { y = Add (x, c) }"),
@@ -44,8 +41,7 @@ TEST(Create, NamesMadeTwice) {
 }
 
 TEST(Create, OutputsThatNothingMakes) {
-  EXPECT_THAT(error_of("(float[4] x) => (float[4] z) { y = Abs (x) }"),
-              HasSubstr("graph: output 'z' is made by no node"));
+  EXPECT_THAT(error_of("(float[4] x) => (float[4] z) { y = Abs (x) }"), HasSubstr("graph: output 'z' is made by no node"));
   EXPECT_THAT(error_of("(bool c) => (float[4] y) { y = If (c) <then_branch = t () => (float[4] p) { }, "
                        "else_branch = e () => (float[4] n) { }> }"),
               HasSubstr("body of 'y': output 'p' is made by no node"));

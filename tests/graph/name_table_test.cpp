@@ -24,7 +24,9 @@ TEST(NameTable, FindsEachOfMany) {
     const std::string name = std::to_string(i);
     const std::string* found = table.find(name_hash(name), called(name));
     ASSERT_EQ(found != nullptr, i < 1000);
-    if (found) { ASSERT_EQ(*found, name); }
+    if (found) {
+      ASSERT_EQ(*found, name);
+    }
   }
 }
 

@@ -63,7 +63,8 @@ TEST_F(ProvenanceTest, TheLineIsTheInnermostOfTheUsersOwn) {
   found = read("n", "", "File \"<frozen>\", line 1, in a" + library);
   EXPECT_EQ(found.source_file, "/x/site-packages/torch/nn/functional.py") << "none is the user's own";
   EXPECT_EQ(found.source_line, 99);
-  for (const std::string none : {"", "no trace", "File \"a.py\", line x", "File \"a.py\", line 99999999999999999999", "\", line 3, File \""}) {
+  for (const std::string none :
+       {"", "no trace", "File \"a.py\", line x", "File \"a.py\", line 99999999999999999999", "\", line 3, File \""}) {
     found = read("n", "", none);
     EXPECT_EQ(found.source_file, "") << none;
     EXPECT_EQ(found.source_line, 0) << none;

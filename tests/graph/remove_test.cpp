@@ -30,7 +30,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST(Remove, WhatOnlyTheDeadNodeRead) {
-  Viewed viewed(R"((float[1] x) => (float[1] y, float[1] z) <float[1] w = {1}, float[1] shared = {2}, float[1] a, float[1] kept> {
+  Viewed viewed(
+      R"((float[1] x) => (float[1] y, float[1] z) <float[1] w = {1}, float[1] shared = {2}, float[1] a, float[1] kept> {
       kept = Abs (x) a = Add (kept, w) b = Mul (a, shared) y = Neg (b) z = Mul (kept, shared) })");
   cut(viewed, "y", "x");
   EXPECT_EQ(viewed.nodes(), "Abs:kept Identity:y Mul:z");

@@ -54,8 +54,8 @@ TEST_F(ExternalLoadTest, RealModelReadsItsWeights) {
 }
 
 TEST_F(ExternalLoadTest, ErrorsNameModelTensorAndReason) {
-  EXPECT_THAT(error_for("none.bin"), AllOf(HasSubstr("model.onnxtxt: tensor 'w': "), HasSubstr("none.bin"),
-                                           HasSubstr("No such file or directory")));
+  EXPECT_THAT(error_for("none.bin"),
+              AllOf(HasSubstr("model.onnxtxt: tensor 'w': "), HasSubstr("none.bin"), HasSubstr("No such file or directory")));
 }
 
 TEST_F(ExternalLoadTest, RangeMustLieInTheFile) {
@@ -97,7 +97,8 @@ TEST_F(ExternalLoadTest, LinkOutOfTheFolderNeedsPermission) {
   write_file(model, external_model("link.bin"));
   write_file(outside, "01234567");
   fs::create_symlink(outside, folder_ / "a" / "link.bin");
-  EXPECT_THAT(input_error(load_model(model)), AllOf(HasSubstr("leads out of the model's folder"), HasSubstr("--allow-data-dir")));
+  EXPECT_THAT(input_error(load_model(model)),
+              AllOf(HasSubstr("leads out of the model's folder"), HasSubstr("--allow-data-dir")));
   EXPECT_TRUE(load_model(model, {.allowed_data_dirs = {folder_ / "ab"}}));
   EXPECT_FALSE(load_model(model, {.allowed_data_dirs = {folder_ / "none", folder_ / "a"}}));
 }

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-
 namespace attn_opt {
 namespace {
 
@@ -90,7 +89,9 @@ onnx::NodeProto& add_copy(ModelProto& model, std::mt19937& random) {
 std::vector<Change> changes() {
   return {
       [](ModelProto& m, std::mt19937& r) { *any_node(m, r).mutable_input()->Add() = any_name(r); },
-      [](ModelProto& m, std::mt19937& r) { for (auto& name : *any_node(m, r).mutable_input()) name = any_name(r); },
+      [](ModelProto& m, std::mt19937& r) {
+        for (auto& name : *any_node(m, r).mutable_input()) name = any_name(r);
+      },
       [](ModelProto& m, std::mt19937& r) { any_node(m, r).set_output(0, any_name(r)); },
       [](ModelProto& m, std::mt19937& r) { any_node(m, r).add_output(any_name(r)); },
       [](ModelProto& m, std::mt19937& r) { any_node(m, r).clear_input(); },
@@ -112,7 +113,9 @@ std::vector<Change> changes() {
       [](ModelProto& m, std::mt19937& r) { *m.mutable_graph()->add_initializer() = m.graph().initializer(0); },
       [](ModelProto& m, std::mt19937& r) { m.mutable_graph()->clear_name(); },
       [](ModelProto& m, std::mt19937& r) { m.clear_opset_import(); },
-      [](ModelProto& m, std::mt19937& r) { for (auto& import : *m.mutable_opset_import()) import.set_version(static_cast<int64_t>(r() % 27)); },
+      [](ModelProto& m, std::mt19937& r) {
+        for (auto& import : *m.mutable_opset_import()) import.set_version(static_cast<int64_t>(r() % 27));
+      },
       [](ModelProto& m, std::mt19937& r) { m.set_ir_version(static_cast<int64_t>(r() % 16)); },
   };
 }

@@ -31,7 +31,8 @@ std::set<std::string> files_in(const fs::path& folder) {
 
 std::string add_model(const std::string& initializer) {
   return R"(<ir_version: 10, opset_import: ["" : 21]>
-g (float[2] x) => (float[2] y) <)" + initializer + R"(> { y = Add (x, w) })";
+g (float[2] x) => (float[2] y) <)" +
+         initializer + R"(> { y = Add (x, w) })";
 }
 
 std::string external_model(const std::string& location, const std::string& more) {

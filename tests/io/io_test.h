@@ -43,7 +43,9 @@ class IoTest : public testing::Test {
     return result.error().message();
   }
   template <class T>
-  static std::string input_error(const Expected<T>& result) { return error_of(result, ErrorCode::kInvalidInput); }
+  static std::string input_error(const Expected<T>& result) {
+    return error_of(result, ErrorCode::kInvalidInput);
+  }
 
   fs::path folder_;
 };

@@ -60,9 +60,8 @@ TEST_F(LoadTest, NodesAreSortedAsRuntimesDo) {
 }
 
 TEST_F(LoadTest, WhatABodyReadsStandsAboveIt) {
-  write_file(folder_ / "m.onnxtxt",
-             text_model("y = If (c) <then_branch = t () => (float[2] p) { p = Neg (q)\n q = Abs (a) },\n"
-                        "  else_branch = e () => (float[2] r) { r = Identity (a) }>\na = Sin (x)\n"));
+  write_file(folder_ / "m.onnxtxt", text_model("y = If (c) <then_branch = t () => (float[2] p) { p = Neg (q)\n q = Abs (a) },\n"
+                                               "  else_branch = e () => (float[2] r) { r = Identity (a) }>\na = Sin (x)\n"));
   const auto model = load_model(folder_ / "m.onnxtxt");
   ASSERT_TRUE(model) << model.error().message();
   EXPECT_THAT(operators_of(*model), testing::ElementsAre("Sin", "If"));
@@ -88,7 +87,10 @@ TEST_F(LoadTest, EveryTruncationIsAnError) {
 
 TEST_F(LoadTest, OtherFilesAreNotOnnx) {
   EXPECT_THAT(input_error(load_bytes("hello world")), HasSubstr("is not an ONNX model"));
-  EXPECT_THAT(input_error(load_bytes(std::string("\x7f" "ELF\2\1\1\0", 8))), HasSubstr("is not an ONNX model"));
+  EXPECT_THAT(input_error(load_bytes(std::string("\x7f"
+                                                 "ELF\2\1\1\0",
+                                                 8))),
+              HasSubstr("is not an ONNX model"));
   EXPECT_THAT(input_error(load_bytes(std::string(4096, '\0'))), HasSubstr("is not an ONNX model"));
   EXPECT_THAT(input_error(load_bytes(std::string(4096, '\xff'))), HasSubstr("is not an ONNX model"));
 }

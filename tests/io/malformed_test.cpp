@@ -14,8 +14,7 @@ class MalformedTest : public StrippedTest {
   void expect_as_protobuf(const std::string& bytes, const std::string& what) {
     const auto expected = parse_whole(bytes);
     const auto actual = parse_and_fill(bytes);
-    ASSERT_EQ(actual.has_value(), expected.has_value())
-        << what << ": " << (actual ? "taken" : actual.error().message());
+    ASSERT_EQ(actual.has_value(), expected.has_value()) << what << ": " << (actual ? "taken" : actual.error().message());
     accepted_ += expected.has_value();
     if (!expected) return;
     EXPECT_TRUE(bytes_of(*actual) == bytes_of(*expected)) << what;
@@ -65,8 +64,10 @@ TEST_F(MalformedTest, LengthsAndWireTypes) {
       {"graph twice", graph(initializer(raw)) + graph(initializer(raw))},
       {"attribute's tensor twice", graph(short_field(1, short_field(5, short_field(5, raw) + short_field(5, raw))))},
       {"raw data as varint", graph(initializer("\x48\x05"))},
-      {"raw data as fixed32", graph(initializer("\x4d" "0123"))},
-      {"raw data as fixed64", graph(initializer("\x49" "01234567"))},
+      {"raw data as fixed32", graph(initializer("\x4d"
+                                                "0123"))},
+      {"raw data as fixed64", graph(initializer("\x49"
+                                                "01234567"))},
       {"graph as varint", "\x38\x05"},
       {"raw data as group", graph(initializer("\x4b" + short_field(1, "x") + "\x4c"))},
       {"group in a group", graph("\x4b\x53\x54\x4c")},
@@ -77,24 +78,36 @@ TEST_F(MalformedTest, LengthsAndWireTypes) {
       {"wire type 7", graph("\x4f")},
       {"field 0", graph("\x02\x01x")},
       {"field 0 above 32 bits", graph("\x82\x80\x80\x80\x70\x01x")},
-      {"field 9 above 32 bits", graph(initializer("\xca\x80\x80\x80\x70\x08" "01234567"))},
-      {"tag of 5 bytes", graph(initializer("\xca\x80\x80\x80\x00\x08" "01234567"s))},
-      {"tag of 6 bytes", graph(initializer("\xca\x80\x80\x80\x80\x00\x08" "01234567"s))},
+      {"field 9 above 32 bits", graph(initializer("\xca\x80\x80\x80\x70\x08"
+                                                  "01234567"))},
+      {"tag of 5 bytes", graph(initializer("\xca\x80\x80\x80\x00\x08"
+                                           "01234567"s))},
+      {"tag of 6 bytes", graph(initializer("\xca\x80\x80\x80\x80\x00\x08"
+                                           "01234567"s))},
       {"tag without an end", graph("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")},
-      {"length of 5 bytes", graph(initializer("\x4a\x88\x80\x80\x80\x00" "01234567"s))},
-      {"length of 6 bytes", graph(initializer("\x4a\x88\x80\x80\x80\x80\x00" "01234567"s))},
-      {"length of 10 bytes", graph(initializer("\x4a\x88\x80\x80\x80\x80\x80\x80\x80\x80\x00" "01234567"s))},
+      {"length of 5 bytes", graph(initializer("\x4a\x88\x80\x80\x80\x00"
+                                              "01234567"s))},
+      {"length of 6 bytes", graph(initializer("\x4a\x88\x80\x80\x80\x80\x00"
+                                              "01234567"s))},
+      {"length of 10 bytes", graph(initializer("\x4a\x88\x80\x80\x80\x80\x80\x80\x80\x80\x00"
+                                               "01234567"s))},
       {"length without an end", graph(initializer("\x4a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"))},
-      {"length of 2^31", graph(initializer("\x4a\x80\x80\x80\x80\x08" "01234567"))},
-      {"length of 2^63", graph(initializer("\x4a\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01" "01234567"))},
-      {"length of 2^64 - 1", graph(initializer("\x4a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01" "01234567"))},
-      {"raw data beyond its tensor", graph(initializer("\x4a\x0a" "01234567") + short_field(2, "name"))},
+      {"length of 2^31", graph(initializer("\x4a\x80\x80\x80\x80\x08"
+                                           "01234567"))},
+      {"length of 2^63", graph(initializer("\x4a\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"
+                                           "01234567"))},
+      {"length of 2^64 - 1", graph(initializer("\x4a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+                                               "01234567"))},
+      {"raw data beyond its tensor", graph(initializer("\x4a\x0a"
+                                                       "01234567") +
+                                           short_field(2, "name"))},
       {"tensor beyond its graph", graph("\x2a\x20" + raw) + std::string(64, 'x')},
       {"graph with a long length", "\x3a\x8c\x80\x00"s + initializer(raw)},
       {"varint of 10 bytes", graph(initializer("\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01" + raw))},
       {"varint of 11 bytes", graph(initializer("\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01" + raw))},
       {"varint beyond its tensor", graph(initializer("\x10\xff"))},
-      {"fixed beyond its tensor", graph(initializer("\x11" "0123"))},
+      {"fixed beyond its tensor", graph(initializer("\x11"
+                                                    "0123"))},
   };
   for (const auto& [what, bytes] : cases) expect_as_protobuf(bytes, what);
   EXPECT_GT(accepted_, 10);

@@ -45,8 +45,8 @@ TEST(ModelWalk, FindsEverythingOnce) {
   EXPECT_THAT(graphs, ElementsAre("main", "initialization", "algorithm", "then", "innermost"));
   EXPECT_THAT(nodes, UnorderedElementsAre("if", "then.node", "function.node"));
   EXPECT_THAT(tensors, UnorderedElementsAre("initializer", "sparse_initializer", "then.initializer", "if.t", "if.tensors",
-                                            "if.sparse", "if.sparse_tensors", "default.t", "default.tensors",
-                                            "default.sparse", "default.sparse_tensors"));
+                                            "if.sparse", "if.sparse_tensors", "default.t", "default.tensors", "default.sparse",
+                                            "default.sparse_tensors"));
 }
 
 TEST(ModelWalk, ChangesNothingByItself) {

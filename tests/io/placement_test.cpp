@@ -70,7 +70,8 @@ TEST_F(PlacementTest, ProgressGrowsToOne) {
       ASSERT_THAT(parts, Not(IsEmpty()));
       EXPECT_TRUE(std::ranges::is_sorted(parts));
       const bool leaves_gaps_out = is_external && external_data == ExternalData::kInline;
-      EXPECT_THAT(parts.back(), AllOf(Gt(leaves_gaps_out ? 0 : 0.9), Le(1.0))) << is_external << ", external data " << static_cast<int>(external_data);
+      EXPECT_THAT(parts.back(), AllOf(Gt(leaves_gaps_out ? 0 : 0.9), Le(1.0)))
+          << is_external << ", external data " << static_cast<int>(external_data);
     }
   }
 }
@@ -188,9 +189,8 @@ void write_huge(const fs::path& path, uint64_t length) {
   tensor->set_raw_data(raw_data);
   const std::string bytes = model.SerializeAsString();
   WireSource source(std::as_bytes(std::span(bytes)));
-  const auto outline = outline_model(source, {.takes = [](const auto*, const auto& field, const WireField&) {
-    return field.name() == "raw_data";
-  }});
+  const auto outline = outline_model(
+      source, {.takes = [](const auto*, const auto& field, const WireField&) { return field.name() == "raw_data"; }});
   ASSERT_TRUE(outline);
   std::ofstream file(path, std::ios::binary);
   const auto append = [&file](std::string_view piece) -> Status {
@@ -198,12 +198,12 @@ void write_huge(const fs::path& path, uint64_t length) {
     return {};
   };
   const std::vector<uint64_t> sizes = {length};
-  ASSERT_TRUE(WireRewrite(*outline, sizes).write({
-      [&](uint64_t at, uint64_t size) { return append(std::string_view(bytes).substr(at, size)); }, append,
-      [&](size_t) {
-        file.seekp(static_cast<std::streamoff>(length - 1), std::ios::cur);
-        return append("x");
-      }}));
+  ASSERT_TRUE(WireRewrite(*outline, sizes)
+                  .write({[&](uint64_t at, uint64_t size) { return append(std::string_view(bytes).substr(at, size)); }, append,
+                          [&](size_t) {
+                            file.seekp(static_cast<std::streamoff>(length - 1), std::ios::cur);
+                            return append("x");
+                          }}));
 }
 
 TEST_F(PlacementTest, FilesOfMoreThanFourGigabytesAreRead) {

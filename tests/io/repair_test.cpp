@@ -13,7 +13,8 @@ using testing::HasSubstr;
 using Repair = IoTest;
 
 const std::string kTwice =
-    "<ir_version: 8, opset_import: [\"\" : 17]> g (float[2] x) => (y) <float[2] c = {1, 2}, float[1] d = {3}, float[2] c = {4, 5}> "
+    "<ir_version: 8, opset_import: [\"\" : 17]> g (float[2] x) => (y) <float[2] c = {1, 2}, float[1] d = {3}, float[2] c = {4, "
+    "5}> "
     "{ s = Add (x, c) y = Mul (s, d) }";
 
 TEST_F(Repair, TheLastOfSeveralInitializersCounts) {
@@ -58,21 +59,24 @@ TEST_F(Repair, WhatIsWrittenUnchangedIsRepaired) {
 
 TEST_F(Repair, OtherTypesAndShapesAreLeftToTheChecker) {
   for (const std::string other : {"float[1] c = {4}", "double[2] c = {4, 5}"}) {
-    const auto model = load_text("<ir_version: 8, opset_import: [\"\" : 17]> g (float[2] x) => (float[2] y) <float[2] c = {1, 2}, " +
-                                 other + "> { y = Add (x, c) }");
+    const auto model =
+        load_text("<ir_version: 8, opset_import: [\"\" : 17]> g (float[2] x) => (float[2] y) <float[2] c = {1, 2}, " + other +
+                  "> { y = Add (x, c) }");
     ASSERT_TRUE(model);
     EXPECT_THAT(input_error(check_model(*model)), HasSubstr("not unique"));
   }
 }
 
 TEST_F(Repair, ATypeThatIsNotInferredIsStillWanted) {
-  const auto model = load_text("<ir_version: 8, opset_import: [\"\" : 17]> g (float[2] x) => (y) { y = com.microsoft.Gelu (x) }");
+  const auto model =
+      load_text("<ir_version: 8, opset_import: [\"\" : 17]> g (float[2] x) => (y) { y = com.microsoft.Gelu (x) }");
   ASSERT_TRUE(model);
   EXPECT_THAT(input_error(check_model(*model)), HasSubstr("type"));
 }
 
 TEST_F(Repair, NothingIsDoneToOthers) {
-  auto model = load_text("<ir_version: 8, opset_import: [\"\" : 17]> g (float[2] x) => (float[2] y) <float[2] c = {1, 2}> { y = Add (x, c) }");
+  auto model = load_text(
+      "<ir_version: 8, opset_import: [\"\" : 17]> g (float[2] x) => (float[2] y) <float[2] c = {1, 2}> { y = Add (x, c) }");
   ASSERT_TRUE(model);
   EXPECT_TRUE(repair(model->proto).empty());
 }

@@ -53,7 +53,8 @@ TEST_F(RuntimeOperators, AreHeldAgainstTheirForm) {
 }
 
 TEST_F(RuntimeOperators, OfAWrongFormAreToldOfByTheFullCheck) {
-  const auto right = model_of("y = SimplifiedLayerNormalization (x, s)", 14), wrong = model_of("y = SimplifiedLayerNormalization (x)", 14);
+  const auto right = model_of("y = SimplifiedLayerNormalization (x, s)", 14),
+             wrong = model_of("y = SimplifiedLayerNormalization (x)", 14);
   EXPECT_EQ(full_check(right->proto), "");
   EXPECT_THAT(full_check(wrong->proto), HasSubstr("SimplifiedLayerNormalization"));
 }
@@ -67,14 +68,15 @@ TEST_F(RuntimeOperators, LeaveTheRestToTheChecker) {
 }
 
 TEST_F(RuntimeOperators, AreFoundInBodiesAndFunctions) {
-  EXPECT_TRUE(accepts("c = Constant <value = bool {1}> () y = If (c) <"
-                      "then_branch = t () => (float[2,4] a) { a = LayerNormalization (x, s) }, "
-                      "else_branch = e () => (float[2,4] b) { b = SimplifiedLayerNormalization (x, s) }>",
-                      14));
+  EXPECT_TRUE(
+      accepts("c = Constant <value = bool {1}> () y = If (c) <"
+              "then_branch = t () => (float[2,4] a) { a = LayerNormalization (x, s) }, "
+              "else_branch = e () => (float[2,4] b) { b = SimplifiedLayerNormalization (x, s) }>",
+              14));
   const std::string body = "]> F (x, s) => (y) { y = LayerNormalization <epsilon = 0.5> (x, s) }";
   EXPECT_TRUE(accepts("y = own.F (x, s)", 14, "<domain: \"own\", opset_import: [\"\" : 14" + body));
-  EXPECT_TRUE(accepts("z = own.F (x, s) y = LayerNormalization (z, s)", 18,
-                      "<domain: \"own\", opset_import: [\"\" : 18" + body));
+  EXPECT_TRUE(
+      accepts("z = own.F (x, s) y = LayerNormalization (z, s)", 18, "<domain: \"own\", opset_import: [\"\" : 18" + body));
   EXPECT_THAT(refusal("y = own.F (x, s)", 14,
                       "<domain: \"own\", opset_import: [\"\" : 14]> F (x, s) => (y) { y = LayerNormalization (x) }"),
               HasSubstr("input size 1"));

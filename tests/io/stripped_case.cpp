@@ -124,8 +124,7 @@ onnx::ModelProto StrippedTest::tensors_everywhere() {
 }
 
 std::optional<onnx::ModelProto> StrippedTest::parse_whole(const std::string& bytes) {
-  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
-                                               static_cast<int>(bytes.size()));
+  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
   input.SetRecursionLimit(100);
   onnx::ModelProto model;
   if (!model.ParseFromCodedStream(&input) || !input.ConsumedEntireMessage()) return std::nullopt;

@@ -89,8 +89,7 @@ TEST_P(StrippedModelsTest, SavedIsWhatProtobufWrites) {
 INSTANTIATE_TEST_SUITE_P(Models, StrippedModelsTest,
                          testing::Values("bert-ts14s.onnx", "gpt2-past-ts17s.onnx", "llama-past-ts17s.onnx",
                                          "opt-t5-decoder_model_merged.onnx", "sdpa-boolmask-ts14s-f16.onnx",
-                                         "sdpa-gqa-dy23s.onnx", "timm-swin-ts17e.onnx",
-                                         "llama-past-dy18s-extdata/model.onnx"));
+                                         "sdpa-gqa-dy23s.onnx", "timm-swin-ts17e.onnx", "llama-past-dy18s-extdata/model.onnx"));
 
 TEST_F(StrippedTest, TextHoldsTheWeights) {
   onnx::ModelProto whole = tensors_everywhere();
@@ -180,8 +179,7 @@ TEST_F(StrippedTest, CheckerAsksOfStrippedTensorsWhatItAsksOfOthers) {
 TEST_F(StrippedTest, ExternalTensorWithBytesIsRefused) {
   onnx::ModelProto model = tensors_everywhere();
   model.mutable_graph()->mutable_initializer(0)->set_data_location(onnx::TensorProto::EXTERNAL);
-  EXPECT_THAT(input_error(load_stripped(bytes_of(model))),
-              HasSubstr("tensor 't1': is said to be external and has raw_data"));
+  EXPECT_THAT(input_error(load_stripped(bytes_of(model))), HasSubstr("tensor 't1': is said to be external and has raw_data"));
 }
 
 }  // namespace

@@ -8,7 +8,9 @@ namespace {
 
 /// True if y, which NODES compute from x (float[s, 4]), is seen as x itself.
 bool is_copy(const std::string& nodes, int opset = 18) {
-  FactsCase c("(float[s,4] x, float[s,4] other_input, int64[2] shape, float[1,4] row, bool flag) => (float[a,b] y) {" + nodes + "}", opset);
+  FactsCase c(
+      "(float[s,4] x, float[s,4] other_input, int64[2] shape, float[1,4] row, bool flag) => (float[a,b] y) {" + nodes + "}",
+      opset);
   if (!c.view) return false;
   return &canonical(*c.view->main().find("y"), *c.facts) == c.view->main().find("x");
 }
@@ -58,8 +60,7 @@ TEST(Canonical, Tile) {
 TEST(Canonical, Slice) {
   const auto slice = [](const std::string& start, const std::string& end, const std::string& step) {
     return "a = Constant <value_ints = [" + start + "]> () b = Constant <value_ints = [" + end +
-           "]> () k = Constant <value_ints = [1]> () s = Constant <value_ints = [" + step +
-           "]> () y = Slice (x, a, b, k, s)";
+           "]> () k = Constant <value_ints = [1]> () s = Constant <value_ints = [" + step + "]> () y = Slice (x, a, b, k, s)";
   };
   EXPECT_TRUE(is_copy(slice("0", "4", "1")));
   EXPECT_TRUE(is_copy(slice("0", "9223372036854775807", "1")));

@@ -1,9 +1,9 @@
-#include "attn_opt/shape.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <map>
+
+#include "attn_opt/shape.h"
 
 namespace attn_opt {
 namespace {
@@ -151,7 +151,9 @@ TEST(Dim, ParsesWhatSympyPrints) {
   EXPECT_TRUE(Dim::parse("seq + PythonMod(-seq, 7)") == kSeq + (Dim(0) - kSeq - floor_quotient(Dim(0) - kSeq, 7) * 7));
   EXPECT_TRUE(Dim::parse("Mod(seq, 4)") == Dim::parse("seq % 4"));
   EXPECT_TRUE(Dim::parse("seq**2 + past") == kSeq * kSeq + kPast);
-  const auto at = [](const std::string& text, int64_t seq) { return *Dim::parse(text).evaluate([seq](const Atom&) { return seq; }); };
+  const auto at = [](const std::string& text, int64_t seq) {
+    return *Dim::parse(text).evaluate([seq](const Atom&) { return seq; });
+  };
   EXPECT_EQ(at("TruncToInt(IntTrueDiv(4 - seq, 3))", 9), -1) << "towards 0";
   EXPECT_EQ(at("PythonMod(-seq, 7)", 9), 5);
 }
@@ -174,8 +176,9 @@ TEST(Dim, ParsesItsOwnText) {
 }
 
 TEST(Dim, WhatDoesNotParseIsOneSymbol) {
-  for (const char* text : {"seq-len", "batch size", "a/b", "seq +", "(seq", "seq)", "2x", "f(seq)",
-                           "floor(seq)", "", "99999999999999999999", "*", "a // ", "seq ** past", "seq ** 9", "2.5", "CeilToInt(seq)", "IntTrueDiv(seq, 2)"}) {
+  for (const char* text :
+       {"seq-len", "batch size", "a/b", "seq +", "(seq", "seq)", "2x", "f(seq)", "floor(seq)", "", "99999999999999999999", "*",
+        "a // ", "seq ** past", "seq ** 9", "2.5", "CeilToInt(seq)", "IntTrueDiv(seq, 2)"}) {
     EXPECT_TRUE(Dim::parse(text) == Dim::symbol(text)) << text;
   }
   EXPECT_EQ(Dim::parse("seq-len").atoms().size(), 1u);

@@ -17,8 +17,7 @@ class FactsCase {
   /// any.
   explicit FactsCase(const std::string& graph, int opset = 18) {
     const std::string text = "<ir_version: 10, opset_import: [\"\": " + std::to_string(opset) +
-                             ", \"local\": 1, \"com.microsoft\": 1, \"ai.onnx.ml\": 4, \"other\": 1]> g " +
-                             graph;
+                             ", \"local\": 1, \"com.microsoft\": 1, \"ai.onnx.ml\": 4, \"other\": 1]> g " + graph;
     onnx::OnnxParser parser(text.c_str());
     const auto status = parser.Parse(proto);
     EXPECT_TRUE(status.IsOK()) << status.ErrorMessage();

@@ -64,8 +64,7 @@ TEST(Facts, WhatWouldBeLargeIsNotComputed) {
       "{ y = Expand(c, huge) z = ConstantOfShape(huge) w = Range(zero, most, one) }");
   EXPECT_EQ(facts.shape("y"), "(1000000, 1000000)");
   EXPECT_EQ(facts.shape("w"), "(4000000000000)");
-  for (const char* name : {"y", "z", "w"})
-    EXPECT_EQ(facts.facts->constant(facts.value(name)), nullptr) << name;
+  for (const char* name : {"y", "z", "w"}) EXPECT_EQ(facts.facts->constant(facts.value(name)), nullptr) << name;
   EXPECT_EQ(facts.facts->uniform(facts.value("y")), 1.0);
   EXPECT_EQ(facts.facts->uniform(facts.value("z")), 0.0);
 }
@@ -88,13 +87,11 @@ TEST(Facts, UniformTensors) {
   EXPECT_EQ(uniform("z"), 0.0);
   EXPECT_EQ(uniform("both"), 0.0);
   EXPECT_EQ(uniform("off"), 0.0);
-  for (const char* name : {"x", "nan", "open", "mixed", "two", "y"})
-    EXPECT_EQ(uniform(name), std::nullopt) << name;
+  for (const char* name : {"x", "nan", "open", "mixed", "two", "y"}) EXPECT_EQ(uniform(name), std::nullopt) << name;
 }
 
 TEST(Facts, ScalarsHaveOneElement) {
-  FactsCase facts(
-      "(float[b] x) => (y) <float a = {2.0}, float[1,1] c = {3.0}, float[2] d = {3.0, 3.0}> { y = Neg(x) }");
+  FactsCase facts("(float[b] x) => (y) <float a = {2.0}, float[1,1] c = {3.0}, float[2] d = {3.0, 3.0}> { y = Neg(x) }");
   EXPECT_EQ(facts.facts->scalar(facts.value("a")), 2.0);
   EXPECT_EQ(facts.facts->scalar(facts.value("c")), 3.0);
   EXPECT_EQ(facts.facts->scalar(facts.value("d")), std::nullopt);
@@ -175,8 +172,7 @@ TEST(Facts, InvalidNodesAreUnknownNotFatal) {
   };
   for (const char* graph : kGraphs) {
     SCOPED_TRACE(graph);
-    for (const int opset : {7, 11, 13, 18, 24})
-      EXPECT_EQ(FactsCase(graph, opset).shape("y"), "unknown") << graph;
+    for (const int opset : {7, 11, 13, 18, 24}) EXPECT_EQ(FactsCase(graph, opset).shape("y"), "unknown") << graph;
   }
 }
 

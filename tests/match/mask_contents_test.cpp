@@ -1,7 +1,8 @@
 // Which extreme values a mask may hold.
+#include "attn_opt/mask_contents.h"
+
 #include <cmath>
 
-#include "attn_opt/mask_contents.h"
 #include "tests/match/facts_case.h"
 
 namespace attn_opt {
@@ -14,7 +15,8 @@ constexpr const char* kBoth = "lowest or -inf";
 
 /// Of m, which NODES compute from c (bool), n (int64) and x (float, any number), all [4].
 std::string contents(const std::string& nodes, const std::string& type = "float") {
-  FactsCase c("(bool[4] c, int64[4] n, float[4] x) => (" + type + "[4] m) "
+  FactsCase c("(bool[4] c, int64[4] n, float[4] x) => (" + type +
+              "[4] m) "
               "<float low = {-3.4028234663852886e38}, float one = {1}, float zero = {0}, float small = {-10000}> {" +
               nodes + "}");
   if (!c.view) return "no model";
@@ -30,8 +32,7 @@ std::string of_constant(DataType type, const std::vector<double>& elements) {
   auto* import = model.add_opset_import();
   import->set_domain("");
   import->set_version(18);
-  const Tensor tensor =
-      *Tensor::of<double>({static_cast<int64_t>(elements.size())}, elements).cast(type);
+  const Tensor tensor = *Tensor::of<double>({static_cast<int64_t>(elements.size())}, elements).cast(type);
   *model.mutable_graph()->add_initializer() = to_proto(tensor, "m");
   FactsCase c(std::move(model));
   const MaskContents held = mask_contents(*c.view->main().find("m"), *c.facts);
@@ -64,7 +65,8 @@ TEST(MaskContents, Fills) {
 
 TEST(MaskContents, WhatIsChosenForZeroIsZero) {
   EXPECT_EQ(contents("b = Cast <to = 9> (x) m = Where (b, low, x)"), kLowest);
-  EXPECT_EQ(contents("b = Cast <to = 9> (x) again = Cast <to = 9> (b) same = Identity (x) m = Where (again, low, same)"), kLowest);
+  EXPECT_EQ(contents("b = Cast <to = 9> (x) again = Cast <to = 9> (b) same = Identity (x) m = Where (again, low, same)"),
+            kLowest);
   EXPECT_EQ(contents("b = Cast <to = 9> (x) m = Where (b, x, low)"), kBoth) << "x where it is not 0";
   EXPECT_EQ(contents("y = Neg (x) b = Cast <to = 9> (y) m = Where (b, low, x)"), kBoth) << "another number is tested";
 }
@@ -113,9 +115,9 @@ TEST(MaskContents, SumsThatLeaveTheRange) {
 TEST(MaskContents, CastsToASmallerRange) {
   EXPECT_EQ(contents("w = Where (c, low, zero) m = Cast <to = 10> (w)", "float16"), kBoth);
   EXPECT_EQ(contents("w = Where (c, small, zero) m = Cast <to = 10> (w)", "float16"), kBoth);
-  EXPECT_EQ(contents("z = Cast <to = 16> (zero) l = Cast <to = 16> (small) w = Where (c, z, l) m = Cast <to = 10> (w)",
-                     "float16"),
-            kBoth)
+  EXPECT_EQ(
+      contents("z = Cast <to = 16> (zero) l = Cast <to = 16> (small) w = Where (c, z, l) m = Cast <to = 10> (w)", "float16"),
+      kBoth)
       << "bfloat16 is as long as float16, not as small";
   EXPECT_EQ(contents("m = Cast <to = 10> (n)", "float16"), kBoth) << "-100000 becomes -inf";
   EXPECT_EQ(contents("m = Cast <to = 10> (c)", "float16"), kNone);

@@ -10,9 +10,11 @@ class MatcherCase : public FactsCase {
  public:
   /// NODES compute from x and z, both float[2, 4]; two, minus and varied are initializers.
   explicit MatcherCase(const std::string& nodes, int opset = 18)
-      : FactsCase("(float[2,4] x, float[2,4] z) => (float[2,4] y) "
-                  "<float two = {2}, float[4] twos = {2, 2, 2, 2}, float[4] varied = {1, 2, 2, 2}> {" + nodes + "}",
-                  opset) {}
+      : FactsCase(
+            "(float[2,4] x, float[2,4] z) => (float[2,4] y) "
+            "<float two = {2}, float[4] twos = {2, 2, 2, 2}, float[4] varied = {1, 2, 2, 2}> {" +
+                nodes + "}",
+            opset) {}
   Value& at(const std::string& name) { return *view->main().find(name); }
   bool fits(const Matcher& matcher, const std::string& name = "y") { return matcher(at(name), *facts); }
 };
@@ -162,7 +164,8 @@ TEST(Matcher, ReducedOverLastByInput) {
   EXPECT_FALSE(fits("0, 1"));
   EXPECT_FALSE(fits("-1", "ReduceMax"));
   EXPECT_FALSE(MatcherCase("y = ReduceSum (x)").fits(reduced_over_last("ReduceSum", any())));
-  EXPECT_FALSE(MatcherCase("n = NonZero (x) i = Constant <value_ints = [0]> () f = Constant <value_ints = [-1]> () r = Reshape (n, f) a = Gather (r, i) y = ReduceSum (x, a)")
+  EXPECT_FALSE(MatcherCase("n = NonZero (x) i = Constant <value_ints = [0]> () f = Constant <value_ints = [-1]> () r = Reshape "
+                           "(n, f) a = Gather (r, i) y = ReduceSum (x, a)")
                    .fits(reduced_over_last("ReduceSum", any())))
       << "axes that are not known";
   EXPECT_FALSE(MatcherCase("a = other.Op (x) k = Constant <value_ints = [-1]> () y = ReduceSum (a, k)")
@@ -177,8 +180,8 @@ TEST(Matcher, ReducedOverLastOfUnknownRank) {
 TEST(Matcher, CapturesOfAnAlternativeThatFailsAreTakenBack) {
   MatcherCase c("n = Neg (x) y = Abs (n)");
   Value *x = nullptr, *other = nullptr;
-  const Matcher wanted = either({op("Abs", {op("Neg", {any(&other)}), any()}), op("Abs", {where(op("Neg", {any(&other)}), attribute_is("no", 1))}),
-                                 op("Abs", {any(&x)})});
+  const Matcher wanted = either({op("Abs", {op("Neg", {any(&other)}), any()}),
+                                 op("Abs", {where(op("Neg", {any(&other)}), attribute_is("no", 1))}), op("Abs", {any(&x)})});
   EXPECT_TRUE(c.fits(wanted));
   EXPECT_EQ(x, &c.at("n"));
   EXPECT_EQ(other, nullptr);
@@ -231,7 +234,8 @@ TEST(Matcher, Products) {
 
 TEST(Matcher, TheMissSaysWhatWasFoundWhereItGotFurthest) {
   MatcherCase c("e = Exp (x) n = Neg (e) y = Abs (n)");
-  const auto miss = attn_opt::fits(op("Abs", {either({op("Neg", {op("Tanh", {any()})}), op("Exp", {any()})})}), c.at("y"), *c.facts, "some.id");
+  const auto miss = attn_opt::fits(op("Abs", {either({op("Neg", {op("Tanh", {any()})}), op("Exp", {any()})})}), c.at("y"),
+                                   *c.facts, "some.id");
   ASSERT_FALSE(miss.has_value());
   EXPECT_EQ(miss.error().id, "some.id");
   EXPECT_EQ(miss.error().found, "'e' is Exp, not Tanh");

@@ -39,7 +39,9 @@ Tensor made_by(const std::string& op_type, const Tensor& one, const Tensor& othe
 
 TEST(OperatorTraits, OperatorsCommuteWhoseResultIsTheSameEitherWay) {
   for (const auto& [op_type, one, other] : binaries())
-    EXPECT_EQ(operator_has(op_type, Trait::kCommutes), numbers(made_by(op_type, one, other)) == numbers(made_by(op_type, other, one))) << op_type;
+    EXPECT_EQ(operator_has(op_type, Trait::kCommutes),
+              numbers(made_by(op_type, one, other)) == numbers(made_by(op_type, other, one)))
+        << op_type;
 }
 
 TEST(OperatorTraits, SumsGrowByAMultipleOfWhatAnOperandGrowsBy) {
@@ -48,7 +50,8 @@ TEST(OperatorTraits, SumsGrowByAMultipleOfWhatAnOperandGrowsBy) {
     if (one.type() != onnx::TensorProto::FLOAT || op_type == "Equal" || op_type == "Less" || op_type == "Greater") continue;
     const Tensor first = made_by("Sub", made_by(op_type, twice, other), made_by(op_type, one, other));
     const Tensor second = made_by("Sub", made_by(op_type, thrice, other), made_by(op_type, twice, other));
-    const bool is_linear = numbers(first) == numbers(second) && !operator_has(op_type, Trait::kMultiplies) && !operator_has(op_type, Trait::kSelects);
+    const bool is_linear = numbers(first) == numbers(second) && !operator_has(op_type, Trait::kMultiplies) &&
+                           !operator_has(op_type, Trait::kSelects);
     EXPECT_EQ(operator_has(op_type, Trait::kAdds), is_linear) << op_type;
   }
 }
@@ -61,14 +64,16 @@ struct Layout {
 TEST(OperatorTraits, ElementsAreKeptMovedAndRegroupedAsTheExecutorDoes) {
   const Tensor data = Tensor::of<float>({2, 3}, {6, 1, 2, 3, 4, 5});
   const std::vector<float> elements = values<float>(data);
-  const std::vector<Layout> all{{"Identity", "", {}},        {"Reshape", "", {3, 2}},        {"Unsqueeze", "", {0}},
-                                {"Flatten", "<axis = 1>", {}}, {"Transpose", "", {}},        {"Expand", "", {2, 2, 3}},
-                                {"Tile", "", {1, 2}},        {"Gather", "", {1, 1}},         {"Trilu", "", {}},
-                                {"Neg", "", {}}};
+  const std::vector<Layout> all{{"Identity", "", {}},   {"Reshape", "", {3, 2}},
+                                {"Unsqueeze", "", {0}}, {"Flatten", "<axis = 1>", {}},
+                                {"Transpose", "", {}},  {"Expand", "", {2, 2, 3}},
+                                {"Tile", "", {1, 2}},   {"Gather", "", {1, 1}},
+                                {"Trilu", "", {}},      {"Neg", "", {}}};
   for (const auto& [op_type, attributes, operand] : all) {
     const Tensor second = operand.empty() ? Tensor() : Tensor::of<int64_t>({static_cast<int64_t>(operand.size())}, operand);
     const std::vector<float> made = values<float>(made_by(op_type, data, second, attributes));
-    const bool moves = std::ranges::all_of(made, [&](float element) { return std::ranges::find(elements, element) != elements.end(); });
+    const bool moves =
+        std::ranges::all_of(made, [&](float element) { return std::ranges::find(elements, element) != elements.end(); });
     EXPECT_EQ(operator_has(op_type, Trait::kRegroups), made == elements) << op_type;
     EXPECT_EQ(operator_has(op_type, Trait::kKeepsAll), std::ranges::is_permutation(made, elements)) << op_type;
     EXPECT_EQ(operator_has(op_type, Trait::kMoves), moves) << op_type;

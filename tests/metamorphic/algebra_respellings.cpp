@@ -158,8 +158,10 @@ std::vector<Change> other_products(Spelling& spelling, Random& random) {
       Writer write(d, node);
       const std::string a = node.proto->input(0);
       const std::string part = write.made("Mul", {a, write.number(halves ? c / 2 : -c, type)});
-      if (halves) write.becomes("Add", {part, write.made("Mul", {a, write.number(c / 2, type)})});
-      else write.becomes("Neg", {part});
+      if (halves)
+        write.becomes("Add", {part, write.made("Mul", {a, write.number(c / 2, type)})});
+      else
+        write.becomes("Neg", {part});
     };
   });
 }
@@ -167,9 +169,12 @@ std::vector<Change> other_products(Spelling& spelling, Random& random) {
 }  // namespace
 
 std::vector<Respelling> algebra_respellings() {
-  std::vector<Respelling> all = {{"Where as a factor and a fill", factors_and_fills}, {"Where as a sum of two", sums_of_selections},
-          {"Where as a fill times ones and zeros", fills_by_factors}, {"Add of a Where as a Where of Adds", selections_of_sums},
-          {"Add as Sum, Mean or Sub", other_sums}, {"Mul by a number in two halves, or negated", other_products}};
+  std::vector<Respelling> all = {{"Where as a factor and a fill", factors_and_fills},
+                                 {"Where as a sum of two", sums_of_selections},
+                                 {"Where as a fill times ones and zeros", fills_by_factors},
+                                 {"Add of a Where as a Where of Adds", selections_of_sums},
+                                 {"Add as Sum, Mean or Sub", other_sums},
+                                 {"Mul by a number in two halves, or negated", other_products}};
   for (Respelling& respelling : all) {
     respelling.keeps_operators = false;
     respelling.is_algebra = true;

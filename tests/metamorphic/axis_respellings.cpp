@@ -20,8 +20,8 @@ std::optional<int64_t> rank_of(Spelling& spelling, const Value* value) {
 int64_t turned(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis - rank; }
 
 struct AxisAttribute {
-  int first_opset;                 ///< that takes negative axes
-  std::optional<int64_t> absent;   ///< the axis that an absent attribute means
+  int first_opset;                ///< that takes negative axes
+  std::optional<int64_t> absent;  ///< the axis that an absent attribute means
 };
 
 std::optional<AxisAttribute> axis_attribute(const Node& node, int opset) {
@@ -81,9 +81,8 @@ std::vector<Change> turned_axes_inputs(Spelling& spelling, Random& random) {
     const auto data = to_tensor(*tensor, *spelling.model().tensors);
     std::vector<int64_t> values;
     for (const int64_t axis : data->data<int64_t>()) values.push_back(random.coin() ? turned(axis, *rank) : axis);
-    changes.push_back([node, input, values](Spelling& d) {
-      node->proto->set_input(input, d.add_constant(*node, int64_tensor(values)));
-    });
+    changes.push_back(
+        [node, input, values](Spelling& d) { node->proto->set_input(input, d.add_constant(*node, int64_tensor(values))); });
   }
   return changes;
 }
@@ -104,9 +103,9 @@ std::vector<Change> absent_slice_axes(Spelling& spelling, Random&) {
 
 std::vector<Respelling> axis_respellings() {
   std::vector<Respelling> all = {{"axis from the other end", turned_axes},
-          {"axis left out", absent_axes},
-          {"axes input from the other end", turned_axes_inputs},
-          {"axes of Slice left out", absent_slice_axes}};
+                                 {"axis left out", absent_axes},
+                                 {"axes input from the other end", turned_axes_inputs},
+                                 {"axes of Slice left out", absent_slice_axes}};
   for (Respelling& respelling : all) respelling.keeps_operators = false;
   return all;
 }

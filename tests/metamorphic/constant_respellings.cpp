@@ -108,8 +108,8 @@ size_t rank_of_others(Spelling& spelling, const Node& node, int input) {
 
 /// Constants of one element that are broadcast, with another number of axes of 1.
 std::vector<Change> of_other_rank(Spelling& spelling, Random& random) {
-  static const std::set<std::string> kBroadcasting = {"Add", "Sub", "Mul",  "Div",     "Where",       "Max", "Min", "Pow",
-                                                      "And", "Or",  "Less", "Greater", "LessOrEqual", "Equal"};
+  static const std::set<std::string> kBroadcasting = {"Add", "Sub", "Mul", "Div",  "Where",   "Max",         "Min",
+                                                      "Pow", "And", "Or",  "Less", "Greater", "LessOrEqual", "Equal"};
   constexpr int kFirstThatBroadcasts = 8;
   return read_constants(spelling, [&](Node& node, int input, const onnx::TensorProto& tensor) -> Change {
     const bool has_one = std::ranges::all_of(tensor.dims(), [](int64_t size) { return size == 1; });

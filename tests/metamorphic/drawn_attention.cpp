@@ -62,7 +62,8 @@ class Speller {
       case Layout::kBsnh: return graph_.transpose(input(name, {d_.batch, rows, str(heads), str(size)}), {0, 2, 1, 3});
       case Layout::kBsd: {
         const std::string flat = input(name, {d_.batch, rows, str(heads * size)});
-        return graph_.transpose(graph_.reshape(flat, {0, random_.coin() && !is_number(rows) ? -1 : 0, heads, size}), {0, 2, 1, 3});
+        return graph_.transpose(graph_.reshape(flat, {0, random_.coin() && !is_number(rows) ? -1 : 0, heads, size}),
+                                {0, 2, 1, 3});
       }
       case Layout::kSequenceFirst: {
         const std::string flat = input(name, {rows, d_.batch, str(heads * size)});
@@ -80,8 +81,7 @@ class Speller {
     if (stack_.empty()) {
       stack_ = input("qkv", {d_.batch, d_.queries, str(3 * width)});
       stacking_ = random_.below(3);
-      if (stacking_ == 2)
-        stack_ = graph_.transpose(graph_.reshape(stack_, {0, 0, 3, d_.heads, d_.head_size}), {2, 0, 3, 1, 4});
+      if (stacking_ == 2) stack_ = graph_.transpose(graph_.reshape(stack_, {0, 0, 3, d_.heads, d_.head_size}), {2, 0, 3, 1, 4});
     }
     if (stacking_ == 2) return graph_.node("Gather", {stack_, scalar(index)}, "axis = 0");
     const std::string part = graph_.node("Slice", {stack_, graph_.ints({index * width}), graph_.ints({(index + 1) * width}),
@@ -93,7 +93,8 @@ class Speller {
 
   std::string behind_past(const std::string& what, const std::string& fresh, int64_t size) {
     const std::string past = input("past_" + what, {d_.batch, str(d_.kv_heads), "past", str(size)});
-    const std::string all = graph_.node_called("present_" + what, "Concat", {past, fresh}, random_.coin() ? "axis = 2" : "axis = -2");
+    const std::string all =
+        graph_.node_called("present_" + what, "Concat", {past, fresh}, random_.coin() ? "axis = 2" : "axis = -2");
     if (random_.coin()) graph_.float_output(all, {d_.batch, str(d_.kv_heads), "total", str(size)});
     return all;
   }
@@ -106,8 +107,9 @@ class Speller {
     const std::string wide = random_.coin() ? graph_.node("Expand", {apart, graph_.ints({1, 1, group, 1, 1})})
                                             : graph_.node("Tile", {apart, graph_.ints({1, 1, group, 1, 1})});
     const std::string rows = graph_.size_of(value, 2);
-    const std::string shape = graph_.node("Concat", {graph_.ints({is_number(d_.batch) ? std::stoll(d_.batch) : 0, d_.heads}), rows,
-                                                     graph_.ints({size})}, "axis = 0");
+    const std::string shape = graph_.node(
+        "Concat", {graph_.ints({is_number(d_.batch) ? std::stoll(d_.batch) : 0, d_.heads}), rows, graph_.ints({size})},
+        "axis = 0");
     return graph_.node("Reshape", {wide, shape});
   }
 
@@ -145,18 +147,22 @@ class Speller {
   /// A shape that broadcasts to the scores, AXES choosing one.
   Sizes mask_sizes(int axes) const {
     const std::string keys = d_.has_past ? "past + " + d_.keys : d_.keys;
-    const Sizes choices[] = {{d_.batch, "1", "1", keys}, {d_.batch, "1", d_.queries, keys}, {"1", str(d_.heads), d_.queries, keys},
-                             {d_.queries, keys}, {d_.batch, str(d_.heads), d_.queries, keys}};
+    const Sizes choices[] = {{d_.batch, "1", "1", keys},
+                             {d_.batch, "1", d_.queries, keys},
+                             {"1", str(d_.heads), d_.queries, keys},
+                             {d_.queries, keys},
+                             {d_.batch, str(d_.heads), d_.queries, keys}};
     return choices[axes];
   }
 
   /// SCORES with a mask; merged ones are taken apart for it and put together again.
   std::string masked(const std::string& scores, const DrawnMask& mask, const std::string& name) {
     if (!d_.merged) return masked_apart(scores, mask, name);
-    const std::string shape = graph_.node("Concat", {graph_.ints({-1, d_.heads}), graph_.size_of(scores, 1), graph_.size_of(scores, 2)},
-                                          "axis = 0");
+    const std::string shape =
+        graph_.node("Concat", {graph_.ints({-1, d_.heads}), graph_.size_of(scores, 1), graph_.size_of(scores, 2)}, "axis = 0");
     const std::string apart = masked_apart(graph_.node("Reshape", {scores, shape}), mask, name);
-    const std::string back = graph_.node("Concat", {graph_.ints({-1}), graph_.size_of(apart, 2), graph_.size_of(apart, 3)}, "axis = 0");
+    const std::string back =
+        graph_.node("Concat", {graph_.ints({-1}), graph_.size_of(apart, 2), graph_.size_of(apart, 3)}, "axis = 0");
     return graph_.node("Reshape", {apart, back});
   }
 
@@ -172,7 +178,9 @@ class Speller {
         return graph_.commuted("Add", scores, bias);
       }
       case Kind::kKeepWhere: return graph_.node("Where", {bool_input("keep(0.7)"), scores, graph_.number(mask.fill)});
-      case Kind::kDropWhere: return graph_.node("Where", {bool_input(d_.masks.size() > 1 ? "zeros" : "values(0,0,1)"), graph_.number(mask.fill), scores});
+      case Kind::kDropWhere:
+        return graph_.node("Where",
+                           {bool_input(d_.masks.size() > 1 ? "zeros" : "values(0,0,1)"), graph_.number(mask.fill), scores});
       case Kind::kPadding: return graph_.commuted("Add", scores, padding(mask, name));
       case Kind::kCausal: return causal(scores, mask);
     }
@@ -197,7 +205,8 @@ class Speller {
     std::string queries = graph_.node("Range", {zero, rows, one});
     if (d_.has_past) queries = graph_.commuted("Add", queries, graph_.node("Sub", {columns, rows}));
     const std::string keys = graph_.node("Range", {zero, columns, one});
-    const std::string i = graph_.node("Unsqueeze", {queries, graph_.ints({1})}), j = graph_.node("Unsqueeze", {keys, graph_.ints({0})});
+    const std::string i = graph_.node("Unsqueeze", {queries, graph_.ints({1})}),
+                      j = graph_.node("Unsqueeze", {keys, graph_.ints({0})});
     if (random_.coin()) return graph_.node("Where", {graph_.node("LessOrEqual", {j, i}), scores, graph_.number(mask.fill)});
     const std::string bias = graph_.node("Where", {graph_.node("Greater", {j, i}), graph_.number(mask.fill), graph_.number(0)});
     return graph_.commuted("Add", scores, bias);
@@ -232,8 +241,8 @@ class Speller {
 
   void write_output(std::string y) {
     if (d_.merged) {
-      const std::string shape = graph_.node("Concat", {graph_.ints({-1, d_.heads}), graph_.size_of(y, 1), graph_.ints({d_.value_size})},
-                                            "axis = 0");
+      const std::string shape =
+          graph_.node("Concat", {graph_.ints({-1, d_.heads}), graph_.size_of(y, 1), graph_.ints({d_.value_size})}, "axis = 0");
       y = graph_.node("Reshape", {y, shape});
     }
     if (d_.output == OutputLayout::kProduct) {

@@ -18,17 +18,17 @@ enum class OutputLayout { kProduct, kBsnh, kBsd };
 
 struct DrawnMask {
   enum class Kind { kBias, kKeepBias, kKeepWhere, kDropWhere, kPadding, kCausal } kind = Kind::kBias;
-  int axes = 0;      ///< which of the shapes that broadcast to the scores
-  double fill = 0;   ///< of the masked keys
+  int axes = 0;     ///< which of the shapes that broadcast to the scores
+  double fill = 0;  ///< of the masked keys
 };
 
 struct Description {
   DataType type = onnx::TensorProto::FLOAT;
   std::string batch, queries, keys;  ///< sizes: numbers or symbols; KEYS are the new ones behind a past
   int64_t heads = 1, kv_heads = 1, head_size = 4, value_size = 4;
-  bool is_self = false;        ///< as many queries as keys, by name
+  bool is_self = false;  ///< as many queries as keys, by name
   bool has_past = false;
-  bool merged = false;         ///< products of (B * H, L, D)
+  bool merged = false;  ///< products of (B * H, L, D)
   Layout q = Layout::kBnsh, k = Layout::kBnsh, v = Layout::kBnsh;
   double scale = 1;
   ScalePlace place = ScalePlace::kNone;

@@ -14,9 +14,7 @@ T one_of(Random& random, std::initializer_list<T> values) {
 
 double lowest_of(DataType type) { return type == onnx::TensorProto::FLOAT16 ? -65504 : -3.4028234663852886e38; }
 
-double drawn_fill(DataType type, Random& random) {
-  return one_of<double>(random, {-INFINITY, lowest_of(type), -1e4});
-}
+double drawn_fill(DataType type, Random& random) { return one_of<double>(random, {-INFINITY, lowest_of(type), -1e4}); }
 
 void draw_sizes(Description& d, Random& random) {
   d.batch = one_of<std::string>(random, {"1", "2", "batch", "batch"});
@@ -71,8 +69,8 @@ void make_scale_fit(Description& d) {
 
 Description drawn_description(Random& random) {
   Description d;
-  d.type = one_of(random, {onnx::TensorProto::FLOAT, onnx::TensorProto::FLOAT, onnx::TensorProto::FLOAT16,
-                           onnx::TensorProto::DOUBLE});
+  d.type = one_of(random,
+                  {onnx::TensorProto::FLOAT, onnx::TensorProto::FLOAT, onnx::TensorProto::FLOAT16, onnx::TensorProto::DOUBLE});
   draw_sizes(d, random);
   draw_layouts(d, random);
   d.has_past = !d.merged && random.below(4) == 0;

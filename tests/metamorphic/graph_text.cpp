@@ -65,8 +65,8 @@ std::string GraphText::node(const std::string& op, const std::vector<std::string
 
 std::string GraphText::node_called(const std::string& name, const std::string& op, const std::vector<std::string>& inputs,
                                    const std::string& attributes) {
-  nodes_ += "  " + name + " = " + op + (attributes.empty() ? "" : " <" + attributes + ">") + " (" +
-            joined_with_commas(inputs) + ")\n";
+  nodes_ += "  " + name + " = " + op + (attributes.empty() ? "" : " <" + attributes + ">") + " (" + joined_with_commas(inputs) +
+            ")\n";
   return name;
 }
 
@@ -85,8 +85,10 @@ std::string GraphText::reshape(const std::string& value, const std::vector<int64
 std::string GraphText::constant(const std::string& type, const std::string& dims, const std::string& elements) {
   const std::string name = fresh();
   const std::string value = type + dims + " " + name + " = {" + elements + "}";
-  if (random_.coin()) append(initializers_, value);
-  else nodes_ += "  " + name + " = Constant <value = " + type + dims + " {" + elements + "}> ()\n";
+  if (random_.coin())
+    append(initializers_, value);
+  else
+    nodes_ += "  " + name + " = Constant <value = " + type + dims + " {" + elements + "}> ()\n";
   return name;
 }
 

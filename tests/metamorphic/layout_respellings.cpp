@@ -83,10 +83,14 @@ std::optional<std::vector<int64_t>> reshape_target(const Shape& before, const Sh
   if (may_be_empty) return std::nullopt;
   for (size_t axis = 0; axis < after.size(); ++axis) {
     const bool stays = axis < before.size() && before[axis] == after[axis];
-    if (stays && (!after[axis].is_constant() || random.coin())) target.push_back(0);
-    else if (after[axis].is_constant()) target.push_back(after[axis].value());
-    else if (!std::exchange(inferred, true)) target.push_back(-1);
-    else return std::nullopt;
+    if (stays && (!after[axis].is_constant() || random.coin()))
+      target.push_back(0);
+    else if (after[axis].is_constant())
+      target.push_back(after[axis].value());
+    else if (!std::exchange(inferred, true))
+      target.push_back(-1);
+    else
+      return std::nullopt;
   }
   const bool is_fixed = std::ranges::all_of(after, [](const Dim& size) { return size.is_constant(); });
   if (is_fixed && !target.empty() && random.coin()) target[random.below(target.size())] = -1;
@@ -152,9 +156,8 @@ std::vector<Change> split_reshapes(Spelling& spelling, Random&) {
     const IntegerData* target = after ? spelling.facts().integers(*node->inputs[1]) : nullptr;
     if (!target || spelling.opset(*node) < kFirstWithIntegerConstants) continue;
     // A 0 copies a size of the input, which the flat tensor does not have.
-    const bool copies = std::ranges::any_of(target->values, [](const Dim& size) {
-      return !size.is_constant() || size.value() == 0;
-    });
+    const bool copies =
+        std::ranges::any_of(target->values, [](const Dim& size) { return !size.is_constant() || size.value() == 0; });
     if (copies) continue;
     changes.push_back([node](Spelling& d) {
       const std::string flat = d.fresh("flat");
@@ -188,11 +191,11 @@ std::vector<Change> nested_concats(Spelling& spelling, Random&) {
 
 std::vector<Respelling> layout_respellings() {
   std::vector<Respelling> all = {{"transpose of the transposed product", transposed_products},
-          {"Transpose in two", split_transposes},
-          {"Reshape to numbers, 0 and -1", reshapes},
-          {"Reshape as Squeeze or Unsqueeze", reshapes_of_one_axis},
-          {"Reshape through the flat tensor", split_reshapes},
-          {"Concat in two", nested_concats}};
+                                 {"Transpose in two", split_transposes},
+                                 {"Reshape to numbers, 0 and -1", reshapes},
+                                 {"Reshape as Squeeze or Unsqueeze", reshapes_of_one_axis},
+                                 {"Reshape through the flat tensor", split_reshapes},
+                                 {"Concat in two", nested_concats}};
   for (Respelling& respelling : all) respelling.keeps_operators = false;
   return all;
 }

@@ -52,7 +52,8 @@ class Trial {
   void print() const {
     int variants = 0, failed = 0;
     for (const auto& [name, tally] : tallies_)
-      std::cout << "  " << name << ": " << tally.variants << (tally.failed ? ", failed " + std::to_string(tally.failed) : "") << '\n';
+      std::cout << "  " << name << ": " << tally.variants << (tally.failed ? ", failed " + std::to_string(tally.failed) : "")
+                << '\n';
     for (const auto& [steps, tally] : by_steps_) {
       std::cout << "  " << tally.variants << " variants of " << steps << " steps\n";
       variants += tally.variants;
@@ -109,7 +110,8 @@ class Trial {
     for (size_t i = 0; i < respellings_.size(); ++i)
       if (apply(respellings_[(turn + i) % respellings_.size()], parent, random, variant)) break;
     const size_t steps = 1 + random.below(4);
-    for (int tries = 0; variant.steps.size() < steps && tries < 20; ++tries) apply(random.pick(respellings_), parent, random, variant);
+    for (int tries = 0; variant.steps.size() < steps && tries < 20; ++tries)
+      apply(random.pick(respellings_), parent, random, variant);
     const auto [sites, wrong] = differences(parent, variant.model, variant.sites, true);
     Failures failures = sites;
     failures.insert(failures.end(), wrong.begin(), wrong.end());
@@ -129,8 +131,8 @@ class Trial {
     std::string steps, reasons;
     for (const std::string& step : variant.steps) steps += (steps.empty() ? "" : "; ") + step;
     for (const std::string& failure : failures) reasons += failure + "\n";
-    ADD_FAILURE() << parent.one.name << ", variant " << number << ": " << steps << "\n" << reasons
-                  << (extent_.prints_all || ++told_ <= 3 ? case_text(parent, variant.model, steps) : "");
+    ADD_FAILURE() << parent.one.name << ", variant " << number << ": " << steps << "\n"
+                  << reasons << (extent_.prints_all || ++told_ <= 3 ? case_text(parent, variant.model, steps) : "");
   }
 
   Extent extent_;

@@ -48,8 +48,7 @@ void rename_all(onnx::ModelProto& model, Renaming& renamed) {
     for (auto* infos : {graph.mutable_input(), graph.mutable_output(), graph.mutable_value_info()})
       for (auto& info : *infos) info.set_name(renamed(info.name()));
     for (auto& tensor : *graph.mutable_initializer()) tensor.set_name(renamed(tensor.name()));
-    for (auto& tensor : *graph.mutable_sparse_initializer())
-      tensor.mutable_values()->set_name(renamed(tensor.values().name()));
+    for (auto& tensor : *graph.mutable_sparse_initializer()) tensor.mutable_values()->set_name(renamed(tensor.values().name()));
     for (auto& annotation : *graph.mutable_quantization_annotation())
       annotation.set_tensor_name(renamed(annotation.tensor_name()));
     for (auto& node : *graph.mutable_node()) rename_node(node, renamed);
@@ -82,8 +81,10 @@ void declare(const Value& value, Facts& facts, onnx::GraphProto& graph) {
   for (const Dim& size : *shape) {
     auto* dim = tensor->mutable_shape()->add_dim();
     const auto atoms = size.atoms();
-    if (size.is_constant()) dim->set_dim_value(size.value());
-    else if (atoms.size() == 1 && !atoms[0]->unknown && size == Dim::symbol(atoms[0]->name)) dim->set_dim_param(size.str());
+    if (size.is_constant())
+      dim->set_dim_value(size.value());
+    else if (atoms.size() == 1 && !atoms[0]->unknown && size == Dim::symbol(atoms[0]->name))
+      dim->set_dim_param(size.str());
   }
 }
 

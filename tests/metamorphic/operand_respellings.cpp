@@ -165,10 +165,14 @@ std::vector<Change> by_de_morgan(Spelling& spelling, Random&) {
 }  // namespace
 
 std::vector<Respelling> operand_respellings() {
-  std::vector<Respelling> all = {{"operands exchanged", commuted_operands},      {"comparison turned", turned_comparisons},
-          {"comparison negated", negated_comparisons},    {"Where of the negated condition", negated_conditions},
-          {"Mul and Div by the reciprocal", reciprocals}, {"Add and Sub of the negative", negatives},
-          {"Sub as Add of Neg", subtractions},            {"And and Or by de Morgan", by_de_morgan}};
+  std::vector<Respelling> all = {{"operands exchanged", commuted_operands},
+                                 {"comparison turned", turned_comparisons},
+                                 {"comparison negated", negated_comparisons},
+                                 {"Where of the negated condition", negated_conditions},
+                                 {"Mul and Div by the reciprocal", reciprocals},
+                                 {"Add and Sub of the negative", negatives},
+                                 {"Sub as Add of Neg", subtractions},
+                                 {"And and Or by de Morgan", by_de_morgan}};
   for (Respelling& respelling : all) respelling.keeps_operators = false;
   return all;
 }

@@ -27,9 +27,9 @@ std::string shared_header(const std::filesystem::path& path) {
 }
 
 std::string text_of(const FusedSite& site) {
-  return "(verdict " + site.verdict + ", kv_heads " + std::to_string(site.kv_heads) + ", past " +
-         std::to_string(site.past) + ", is_causal " + std::to_string(site.is_causal) + ", scale " +
-         std::to_string(site.scale) + ", softcap " + std::to_string(site.softcap) + ")";
+  return "(verdict " + site.verdict + ", kv_heads " + std::to_string(site.kv_heads) + ", past " + std::to_string(site.past) +
+         ", is_causal " + std::to_string(site.is_causal) + ", scale " + std::to_string(site.scale) + ", softcap " +
+         std::to_string(site.softcap) + ")";
 }
 
 bool near(double one, double other) { return std::abs(one - other) <= 1e-6 * std::max(1.0, std::abs(one)); }
@@ -52,8 +52,7 @@ void compare_sites(const Parent& parent, const Report& report, int sites, Failur
   }
   for (size_t i = 0; i < found.size(); ++i) {
     const FusedSite& expected = parent.sites[i / static_cast<size_t>(sites)];
-    if (!alike(expected, found[i]))
-      failures.push_back("expected " + text_of(expected) + ", was " + text_of(found[i]));
+    if (!alike(expected, found[i])) failures.push_back("expected " + text_of(expected) + ", was " + text_of(found[i]));
   }
 }
 
@@ -103,7 +102,8 @@ Differences differences(const Parent& parent, const Model& model, int sites, boo
   const auto report = optimize(after, parent.one.options);
   if (!report) return {{}, {report.error().message()}};
   compare_sites(parent, *report, sites, found.sites);
-  if (const std::string reason = full_check(after.proto); !reason.empty()) found.wrong.push_back("the result is not valid: " + reason);
+  if (const std::string reason = full_check(after.proto); !reason.empty())
+    found.wrong.push_back("the result is not valid: " + reason);
   if (compare && parent.one.verify) {
     Failures of_spelling;
     check_outputs(parent.one, parent.model, model, of_spelling);
@@ -114,8 +114,8 @@ Differences differences(const Parent& parent, const Model& model, int sites, boo
 }
 
 std::string case_text(const Parent& parent, const Model& model, const std::string& source) {
-  std::string text = "# CASE   " + parent.one.name + "_respelled\n# SOURCE " + source + "\n# EXPECT fused=" +
-                     std::to_string(parent.one.expect.fused) + "\n" + parent.header;
+  std::string text = "# CASE   " + parent.one.name + "_respelled\n# SOURCE " + source +
+                     "\n# EXPECT fused=" + std::to_string(parent.one.expect.fused) + "\n" + parent.header;
   const auto printed = print_text(model.proto, parent.one.name);
   return text + (printed ? *printed : "# " + printed.error().message() + "\n");
 }

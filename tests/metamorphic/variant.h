@@ -33,7 +33,8 @@ Expected<std::optional<Parent>> read_parent(const std::filesystem::path& path);
 /// True if ONNX's checker, with shape inference, takes MODEL.
 bool is_valid(const Model& model);
 
-/// What is not as it was: SITES that are described otherwise or left, which makes a model no worse than before, and what is WRONG.
+/// What is not as it was: SITES that are described otherwise or left, which makes a model no worse than before, and what is
+/// WRONG.
 struct Differences {
   Failures sites, wrong;
 };

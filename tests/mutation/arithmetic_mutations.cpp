@@ -59,9 +59,8 @@ EditMutation takes_alone(const std::string& op, int input, std::string change) {
 
 EditMutation cast_to(DataType type, std::string change) {
   const auto fits = [=](const Node& node) { return node.is("Cast") && node.int_attribute("to", 0) != type; };
-  return at_each("Cast", std::move(change), fits, [=](Emission&, Node& node) {
-    set_attribute(node, GraphBuilder::attribute("to", int64_t{type}));
-  });
+  return at_each("Cast", std::move(change), fits,
+                 [=](Emission&, Node& node) { set_attribute(node, GraphBuilder::attribute("to", int64_t{type})); });
 }
 
 /// A Cast of NUMBER's type is right in its result and wrong in what it passes through.
@@ -83,13 +82,11 @@ std::vector<EditMutation> number_mutations() {
     const char* change;
     double (*to)(double);
   };
-  constexpr To kChanges[] = {{"x 1.01", [](double x) { return x * 1.01; }},
-                             {"off by 64 ulp", [](double x) { return x * (1 + 64 * 0x1p-23); }},
-                             {"negated", [](double x) { return -x; }},
-                             {"doubled", [](double x) { return x * 2; }},
-                             {"halved", [](double x) { return x / 2; }},
-                             {"0", [](double) { return 0.0; }},
-                             {"+ 1", [](double x) { return x + 1; }}};
+  constexpr To kChanges[] = {
+      {"x 1.01", [](double x) { return x * 1.01; }}, {"off by 64 ulp", [](double x) { return x * (1 + 64 * 0x1p-23); }},
+      {"negated", [](double x) { return -x; }},      {"doubled", [](double x) { return x * 2; }},
+      {"halved", [](double x) { return x / 2; }},    {"0", [](double) { return 0.0; }},
+      {"+ 1", [](double x) { return x + 1; }}};
   for (const Reader& reader : kReaders)
     for (const To& to : kChanges) all.push_back(of_number(reader.op, reader.input, reader.what, to.change, to.to));
   all.push_back(of_number("Max", 1, "floor", "0", [](double) { return 0.0; }));

@@ -15,8 +15,7 @@ constexpr float kManyUlps = 1 + 64 * 0x1p-23f;
 /// APPLY to the Attention node where it APPLIES.
 EditMutation of_node(std::string step, std::string change, bool (*applies)(const Node&), void (*apply)(Node&)) {
   return {std::move(step), std::move(change), [=](const Emission& emission, Facts&) {
-            return once_if<Emission>(applies(*emission.attention),
-                                     [=](Emission& changed) { apply(*changed.attention); });
+            return once_if<Emission>(applies(*emission.attention), [=](Emission& changed) { apply(*changed.attention); });
           }};
 }
 
@@ -79,16 +78,17 @@ std::vector<EditMutation> attribute_mutations() {
   }
   all.push_back(becomes("is_causal", "left out", 0, [](int64_t) -> int64_t { return 0; }));
   all.push_back(becomes("is_causal", "added", 0, [](int64_t) -> int64_t { return 1; }));
-  all.push_back(of_node("Attention.softcap", "30 where there is none",
-                        [](const Node& n) { return n.attribute("softcap") == nullptr; },
-                        [](Node& n) { set_attribute(n, GraphBuilder::attribute("softcap", 30.0f)); }));
-  all.push_back(of_node("Attention.q_num_heads", "exchanged with kv_num_heads",
-                        [](const Node& n) { return n.int_attribute("q_num_heads", 0) != n.int_attribute("kv_num_heads", 0); },
-                        [](Node& n) {
-                          const int64_t q = n.int_attribute("q_num_heads", 0), kv = n.int_attribute("kv_num_heads", 0);
-                          set_attribute(n, GraphBuilder::attribute("q_num_heads", kv));
-                          set_attribute(n, GraphBuilder::attribute("kv_num_heads", q));
-                        }));
+  all.push_back(of_node(
+      "Attention.softcap", "30 where there is none", [](const Node& n) { return n.attribute("softcap") == nullptr; },
+      [](Node& n) { set_attribute(n, GraphBuilder::attribute("softcap", 30.0f)); }));
+  all.push_back(of_node(
+      "Attention.q_num_heads", "exchanged with kv_num_heads",
+      [](const Node& n) { return n.int_attribute("q_num_heads", 0) != n.int_attribute("kv_num_heads", 0); },
+      [](Node& n) {
+        const int64_t q = n.int_attribute("q_num_heads", 0), kv = n.int_attribute("kv_num_heads", 0);
+        set_attribute(n, GraphBuilder::attribute("q_num_heads", kv));
+        set_attribute(n, GraphBuilder::attribute("kv_num_heads", q));
+      }));
   all.push_back(without("softmax_precision"));
   all.push_back({"Attention.softmax_precision", "float16 for a wider type", [](const Emission& emission, Facts& facts) {
                    return once_if<Emission>(facts.type(*emission.attention->inputs[0]) != P::FLOAT16, [](Emission& changed) {
@@ -101,11 +101,11 @@ std::vector<EditMutation> attribute_mutations() {
     set_attribute(n, GraphBuilder::attribute("qk_matmul_output_mode", (mode + shift) % 4));
   };
   for (const int64_t shift : {1, 2, 3})
-    all.push_back({"Attention.qk_matmul_output_mode", "+ " + std::to_string(shift) + " modulo 4",
-                   [=](const Emission& emission, Facts&) {
-                     return once_if<Emission>(wants_scores(*emission.attention),
-                                              [=](Emission& changed) { set_mode(*changed.attention, shift); });
-                   }});
+    all.push_back(
+        {"Attention.qk_matmul_output_mode", "+ " + std::to_string(shift) + " modulo 4", [=](const Emission& emission, Facts&) {
+           return once_if<Emission>(wants_scores(*emission.attention),
+                                    [=](Emission& changed) { set_mode(*changed.attention, shift); });
+         }});
   return all;
 }
 
@@ -115,26 +115,25 @@ EditMutation exchanged_inputs(size_t one, size_t other) {
   return {"Attention inputs", std::string(kInputs[one]) + " and " + kInputs[other] + " exchanged",
           [=](const Emission& emission, Facts&) {
             const Node& node = *emission.attention;
-            return once_if<Emission>(has(node, one) && has(node, other) && node.inputs[one] != node.inputs[other],
-                                     [=](Emission& changed) {
-                                       std::swap(changed.attention->inputs[one], changed.attention->inputs[other]);
-                                     });
+            return once_if<Emission>(
+                has(node, one) && has(node, other) && node.inputs[one] != node.inputs[other],
+                [=](Emission& changed) { std::swap(changed.attention->inputs[one], changed.attention->inputs[other]); });
           }};
 }
 
 EditMutation input_for(size_t from, size_t to) {
   return {"Attention inputs", std::string(kInputs[from]) + " for " + kInputs[to], [=](const Emission& emission, Facts&) {
             const Node& node = *emission.attention;
-            return once_if<Emission>(has(node, from) && has(node, to) && node.inputs[from] != node.inputs[to],
-                                     [=](Emission& changed) {
-                                       changed.attention->inputs[to] = changed.attention->inputs[from];
-                                     });
+            return once_if<Emission>(
+                has(node, from) && has(node, to) && node.inputs[from] != node.inputs[to],
+                [=](Emission& changed) { changed.attention->inputs[to] = changed.attention->inputs[from]; });
           }};
 }
 
 EditMutation without_inputs(std::string change, std::vector<size_t> inputs) {
   return {"Attention inputs", std::move(change), [=](const Emission& emission, Facts&) {
-            const bool applies = std::all_of(inputs.begin(), inputs.end(), [&](size_t i) { return has(*emission.attention, i); });
+            const bool applies =
+                std::all_of(inputs.begin(), inputs.end(), [&](size_t i) { return has(*emission.attention, i); });
             return once_if<Emission>(applies, [=](Emission& changed) {
               for (const size_t input : inputs) changed.attention->inputs[input] = nullptr;
               while (!changed.attention->inputs.back()) changed.attention->inputs.pop_back();

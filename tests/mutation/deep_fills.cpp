@@ -17,7 +17,9 @@ bool changes_depth(const std::string& mutation) {
 }  // namespace
 
 bool leaves_keys_hidden(const std::string& mutation, const Sdpa& sdpa) {
-  const auto is_fill = [](const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kKeep || term.kind == ScoreTerm::Kind::kDrop; };
+  const auto is_fill = [](const ScoreTerm& term) {
+    return term.kind == ScoreTerm::Kind::kKeep || term.kind == ScoreTerm::Kind::kDrop;
+  };
   const auto hides = [&](const ScoreTerm& term) { return !is_fill(term) || term.coefficient * term.fill <= kHidesByHalf; };
   return changes_depth(mutation) && std::ranges::any_of(sdpa.terms, is_fill) && std::ranges::all_of(sdpa.terms, hides);
 }

@@ -30,8 +30,8 @@ GraphBuilder builder_of(Emission& emission) {
   return GraphBuilder(emission.edit, nothing, "mutant");
 }
 
-void insert_before(Emission& emission, Node& node, int input, const std::string& op,
-                   const GraphBuilder::Attributes& attributes, const std::vector<Value*>& further) {
+void insert_before(Emission& emission, Node& node, int input, const std::string& op, const GraphBuilder::Attributes& attributes,
+                   const std::vector<Value*>& further) {
   Value*& read = node.inputs[static_cast<size_t>(input)];
   std::vector<Value*> inputs{read};
   inputs.insert(inputs.end(), further.begin(), further.end());

@@ -3,43 +3,57 @@
 
 namespace attn_opt {
 
-inline constexpr const char* kReshapeBetween = "only a Reshape lies between the two values, and what is written reshapes either";
+inline constexpr const char* kReshapeBetween =
+    "only a Reshape lies between the two values, and what is written reshapes either";
 inline constexpr const char* kAbsorbed = "any fill this deep leaves a masked key the probability 0, whatever the number";
 inline constexpr const char* kEmptyRowsAlone =
     "only rows differ in which every key is masked by one Where or the other, and that there are none is assumed";
-inline constexpr const char* kNoLowest = "the mask holds 0 and -1e4: the Where that replaces the lowest number replaces nothing";
-inline constexpr const char* kShift = "every key that is kept, or every one that is not, shifts alike, which softmax does not see";
+inline constexpr const char* kNoLowest =
+    "the mask holds 0 and -1e4: the Where that replaces the lowest number replaces nothing";
+inline constexpr const char* kShift =
+    "every key that is kept, or every one that is not, shifts alike, which softmax does not see";
 inline constexpr const char* kCommutes = "the two masks are added: their order does not matter";
 inline constexpr const char* kExpandPutsAxes = "the Expand or product behind it puts axes in front as well";
-inline constexpr const char* kRounding = "over the few keys of a draw a softmax in float16 is off by less than its result is rounded";
+inline constexpr const char* kRounding =
+    "over the few keys of a draw a softmax in float16 is off by less than its result is rounded";
 inline constexpr const char* kTooFine = "a factor this little off moves a sink by less than the numbers are compared to";
 inline constexpr const char* kSoftmaxItself = "the softmax's own result, which they are; what is made of it is an output";
 inline constexpr const char* kNoSoftcap = "without a softcap the stages 1 and 2 of the scores are one";
 inline constexpr const char* kNoSoftcapBelow = "without a softcap the stages 0 and 1 of the scores are one";
 inline constexpr const char* kStagesAreOne = "without a softcap and a mask the stages 0, 1 and 2 of the scores are one";
-inline constexpr const char* kZeroAnyway = "Attention nodes on both sides give 0 in rows without a key, whatever the description says";
+inline constexpr const char* kZeroAnyway =
+    "Attention nodes on both sides give 0 in rows without a key, whatever the description says";
 inline constexpr const char* kCausalAnyway = "the mask shows no query a later key as it is";
 inline constexpr const char* kDeepAnyway = "positions make a mask of 0 and what masks a key however often it is counted";
-inline constexpr const char* kKeepsItsKey = "positions leave every query a key, so that no row shows how deep the others are masked";
+inline constexpr const char* kKeepsItsKey =
+    "positions leave every query a key, so that no row shows how deep the others are masked";
 inline constexpr const char* kListedByTheEdit = "the edit lists it itself where is_causal stands for a fill";
 inline constexpr const char* kLeavesExpRange = "rows that differ leave the range of exp(), which is assumed not to happen";
 inline constexpr const char* kOnesAndZeros = "the mask that scores are multiplied with holds ones and zeros";
-inline constexpr const char* kNoInfinity = "the bias is a product of what is drawn finite: no row is empty but those that are masked again, 0 on both sides";
-inline constexpr const char* kEmptyBelowClamp = "only rows differ in which every key is masked below the clamp, and that there are none is assumed";
-inline constexpr const char* kNoNumberInAnyRow = "what is no number is in every row of both sides: in the largest score of all, and in the last key";
+inline constexpr const char* kNoInfinity =
+    "the bias is a product of what is drawn finite: no row is empty but those that are masked again, 0 on both sides";
+inline constexpr const char* kEmptyBelowClamp =
+    "only rows differ in which every key is masked below the clamp, and that there are none is assumed";
+inline constexpr const char* kNoNumberInAnyRow =
+    "what is no number is in every row of both sides: in the largest score of all, and in the last key";
 inline constexpr const char* kLargeAlready = "the mask is as large as the scores: that it is could only not be proven";
 inline constexpr const char* kSinksKeepRows = "rows that the masks leave no key keep their sinks, whatever the fill";
-inline constexpr const char* kInfiniteQueryAlone = "only a query that is infinite has no score of 0 with a key of zeros, and none is drawn";
+inline constexpr const char* kInfiniteQueryAlone =
+    "only a query that is infinite has no score of 0 with a key of zeros, and none is drawn";
 inline constexpr const char* kTimesZero = "what is no number is none in the model either, where it is multiplied with 0";
 inline constexpr const char* kExactInHalf = "0 and -3 are numbers of float16 too";
 inline constexpr const char* kHalfBefore = "it is float16 before it is cast up";
 inline constexpr const char* kMasksAlone = "the mask holds 0 and -inf alone, and what is 0 or -inf stays that";
-inline constexpr const char* kForInference = "the Reshape leaves the scores as they are: it tells shape inference how many keys there are";
-inline constexpr const char* kHidesSizes = "sizes are 0, which copies the axis, or as they were: it keeps an optimiser from writing -1";
+inline constexpr const char* kForInference =
+    "the Reshape leaves the scores as they are: it tells shape inference how many keys there are";
+inline constexpr const char* kHidesSizes =
+    "sizes are 0, which copies the axis, or as they were: it keeps an optimiser from writing -1";
 inline constexpr const char* kNothingInEither = "a past of no rows: neither holds anything";
-inline constexpr const char* kNoKeyAlone = "a key alone does not run, since V has as many rows as there are probabilities: all are there already";
+inline constexpr const char* kNoKeyAlone =
+    "a key alone does not run, since V has as many rows as there are probabilities: all are there already";
 inline constexpr const char* kTwoZeros = "the sizes are 0, which copies the axis, in more than one place";
-inline constexpr const char* kOtherViews = "the operands are taken where their heads are repeated, which the change leaves as it is";
+inline constexpr const char* kOtherViews =
+    "the operands are taken where their heads are repeated, which the change leaves as it is";
 inline constexpr const char* kExpandWidens = "Expand keeps the larger of the size it is given and of the size that is there";
 inline constexpr const char* kOneNumber = "a factor that is one number scales either operand alike";
 inline constexpr const char* kNoneHidden = "no key that is no number is masked in what is drawn for this model";

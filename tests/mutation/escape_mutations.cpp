@@ -10,9 +10,9 @@ namespace {
 /// True if VALUE is an output, or what another node than PRODUCT makes of its contents is one.
 bool is_read_elsewhere(const Value& value, const Node& product) {
   return value.is_output || std::ranges::any_of(value.uses, [&](const Use& use) {
-    return use.node && use.node != &product && !use.node->is("Shape") &&
-           std::ranges::any_of(use.node->outputs, [](const Value* made) { return made && made->is_output; });
-  });
+           return use.node && use.node != &product && !use.node->is("Shape") &&
+                  std::ranges::any_of(use.node->outputs, [](const Value* made) { return made && made->is_output; });
+         });
 }
 
 /// The values that others read too, from OPERAND of PRODUCT up to a softmax; none if no softmax leads to it.
@@ -54,9 +54,8 @@ std::vector<Change<Sdpa>> taken_for_probabilities(const Sdpa& sdpa, Facts& facts
     const MaybeShape shape = facts.shape(*value);
     const bool is_right = sdpa.probabilities && sdpa.probabilities->value == value;
     if (is_right || !shape || shape->size() != 4 || facts.type(*value) != sdpa.type) continue;
-    changes.emplace_back([value, axes = AxisMap::of(*shape, {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature})](Sdpa& changed) {
-      changed.probabilities = OutputView{value, axes};
-    });
+    changes.emplace_back([value, axes = AxisMap::of(*shape, {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature})](
+                             Sdpa& changed) { changed.probabilities = OutputView{value, axes}; });
   }
   return changes;
 }

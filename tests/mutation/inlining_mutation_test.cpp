@@ -1,4 +1,5 @@
-// Verification refuses sites that an inliner got wrong: each attribute and each input of a node that a call brought in, in turn.
+// Verification refuses sites that an inliner got wrong: each attribute and each input of a node that a call brought in, in
+// turn.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -75,7 +76,8 @@ class FaultyInlining {
 bool drop(onnx::NodeProto& node, int attribute) {
   if (attribute >= node.attribute_size()) return false;
   // The last of four axes is the one that Softmax takes anyway.
-  const bool is_default = node.op_type() == "Softmax" && (node.attribute(attribute).i() == -1 || node.attribute(attribute).i() == 3);
+  const bool is_default =
+      node.op_type() == "Softmax" && (node.attribute(attribute).i() == -1 || node.attribute(attribute).i() == 3);
   node.mutable_attribute()->DeleteSubrange(attribute, 1);
   return !is_default;
 }
@@ -83,9 +85,12 @@ bool drop(onnx::NodeProto& node, int attribute) {
 bool alter(onnx::NodeProto& node, int attribute) {
   if (attribute >= node.attribute_size()) return false;
   auto& altered = *node.mutable_attribute(attribute);
-  if (altered.type() == onnx::AttributeProto::FLOAT) altered.set_f(altered.f() * 2);
-  else if (altered.type() == onnx::AttributeProto::INT) altered.set_i(altered.i() - 1);
-  else return false;
+  if (altered.type() == onnx::AttributeProto::FLOAT)
+    altered.set_f(altered.f() * 2);
+  else if (altered.type() == onnx::AttributeProto::INT)
+    altered.set_i(altered.i() - 1);
+  else
+    return false;
   return true;
 }
 
@@ -116,7 +121,8 @@ void try_all(const fs::path& path, const std::string& name, bool (*change)(onnx:
           ++tally.mutants;
           tally.refused += mutant.result.verdict == Verdict::kFailed;
           EXPECT_EQ(mutant.result.verdict, Verdict::kFailed)
-              << path.stem() << ": " << name << ' ' << place << " of the node that makes '" << made << "': " << mutant.result.reason;
+              << path.stem() << ": " << name << ' ' << place << " of the node that makes '" << made
+              << "': " << mutant.result.reason;
         }
       }
   }

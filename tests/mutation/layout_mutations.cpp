@@ -62,7 +62,7 @@ std::vector<AxisMap> with_factors_reversed(const AxisMap& axes) {
 
 /// Each variant of each view, alone: the other views of the operand would hide it.
 template <class View>
-Changes alone(std::vector<View> Sdpa::*views_of, const std::vector<View>& views, Variants variants) {
+Changes alone(std::vector<View> Sdpa::* views_of, const std::vector<View>& views, Variants variants) {
   Changes changes;
   for (const View& view : views)
     for (const AxisMap& axes : variants(view.axes))
@@ -74,7 +74,7 @@ Changes alone(std::vector<View> Sdpa::*views_of, const std::vector<View>& views,
   return changes;
 }
 
-Changes of_operand(Operand Sdpa::*operand, const Sdpa& sdpa, Variants variants) {
+Changes of_operand(Operand Sdpa::* operand, const Sdpa& sdpa, Variants variants) {
   Changes changes;
   for (const OperandView& view : (sdpa.*operand).views)
     for (const AxisMap& axes : variants(view.axes))
@@ -90,12 +90,10 @@ std::vector<DescriptionMutation> of_every_layout(const std::string& change, Vari
   const std::pair<const char*, Operand Sdpa::*> operands[] = {{"Q", &Sdpa::q}, {"K", &Sdpa::k}, {"V", &Sdpa::v}};
   std::vector<DescriptionMutation> all;
   for (const auto& [name, operand] : operands)
-    all.push_back({"layout", change + " of " + name, [operand = operand, variants](const Sdpa& sdpa, Facts&) {
-                     return of_operand(operand, sdpa, variants);
-                   }});
-  all.push_back({"layout", change + " of Y", [variants](const Sdpa& sdpa, Facts&) {
-                   return alone(&Sdpa::outputs, sdpa.outputs, variants);
-                 }});
+    all.push_back({"layout", change + " of " + name,
+                   [operand = operand, variants](const Sdpa& sdpa, Facts&) { return of_operand(operand, sdpa, variants); }});
+  all.push_back({"layout", change + " of Y",
+                 [variants](const Sdpa& sdpa, Facts&) { return alone(&Sdpa::outputs, sdpa.outputs, variants); }});
   return all;
 }
 
@@ -131,8 +129,7 @@ DescriptionMutation heads_times(const std::string& change, int64_t numerator, in
             Sdpa changed = sdpa;
             bool applies = true;
             if (of_query) {
-              applies = recount(changed.q.views, numerator, denominator) &&
-                        recount(changed.outputs, numerator, denominator);
+              applies = recount(changed.q.views, numerator, denominator) && recount(changed.outputs, numerator, denominator);
               if (auto heads = exact_quotient(sdpa.query_heads * Dim(numerator), Dim(denominator)))
                 changed.query_heads = *heads;
             }
@@ -150,8 +147,7 @@ std::optional<AxisMap> read_as_interleaved(const OperandView& view) {
   const Dim batch = axes.size(Role::kBatch), heads = axes.size(Role::kHead), repeats = axes.size(Role::kHead, true);
   const Dim rows = axes.size(Role::kRow), features = axes.size(Role::kFeature);
   const auto repeated =
-      AxisMap::of({batch, heads, repeats, rows, features},
-                  {Role::kBatch, Role::kHead, Role::kHead, Role::kRow, Role::kFeature})
+      AxisMap::of({batch, heads, repeats, rows, features}, {Role::kBatch, Role::kHead, Role::kHead, Role::kRow, Role::kFeature})
           .before_expand({batch, heads, 1, rows, features}, {batch, heads, repeats, rows, features});
   return repeated ? repeated->regrouped({batch, heads, rows, features}) : std::nullopt;
 }

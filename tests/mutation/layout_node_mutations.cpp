@@ -38,9 +38,8 @@ EditMutation of_target(std::string step, std::string change, std::string op, boo
               for (size_t place = 0; place < numbers.size(); ++place) {
                 std::vector<int64_t> target = numbers;
                 if (!apply(target, place)) continue;
-                changes.push_back([=](Emission& changed) {
-                  changed.edit.nodes()[i]->inputs[1] = builder_of(changed).ints(target);
-                });
+                changes.push_back(
+                    [=](Emission& changed) { changed.edit.nodes()[i]->inputs[1] = builder_of(changed).ints(target); });
               }
             }
             return changes;
@@ -117,9 +116,7 @@ EditChanges concats_reordered(const Emission& emission, Facts&) {
 EditChanges reads_exchanged(const Emission& emission, Facts& facts) {
   std::vector<Value*> known(emission.edit.graph().inputs());
   const auto& nodes = emission.edit.nodes();
-  const auto is_new = [&](const Value* value) {
-    return std::find(nodes.begin(), nodes.end(), value->producer) != nodes.end();
-  };
+  const auto is_new = [&](const Value* value) { return std::find(nodes.begin(), nodes.end(), value->producer) != nodes.end(); };
   for (const Node* node : nodes)
     for (Value* value : node->inputs)
       if (value && !is_new(value) && std::find(known.begin(), known.end(), value) == known.end()) known.push_back(value);
@@ -130,7 +127,8 @@ EditChanges reads_exchanged(const Emission& emission, Facts& facts) {
       if (!read || is_new(read) || !facts.shape(*read)) continue;
       for (Value* other : known) {
         const MaybeShape shape = facts.shape(*other);
-        if (other == read || !shape || *shape != facts.shape(*read).known() || facts.type(*other) != facts.type(*read)) continue;
+        if (other == read || !shape || *shape != facts.shape(*read).known() || facts.type(*other) != facts.type(*read))
+          continue;
         changes.push_back([=](Emission& changed) { changed.edit.nodes()[i]->inputs[input] = other; });
       }
     }

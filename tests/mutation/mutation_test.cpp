@@ -1,7 +1,7 @@
 // Verification alone refuses every mutant: each step of describing and writing a site is got wrong in turn.
 //
-// The models are those of testdata, the cases of softmax_attention, producers and attention_node, and those of windows and lengths.
-// ATTN_OPT_MUTATION_MODELS=FOLDER takes every FOLDER/*/model.onnx instead, and lists what survives.
+// The models are those of testdata, the cases of softmax_attention, producers and attention_node, and those of windows and
+// lengths. ATTN_OPT_MUTATION_MODELS=FOLDER takes every FOLDER/*/model.onnx instead, and lists what survives.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -36,7 +36,8 @@ std::vector<fs::path> model_paths() {
       const std::string name = path.filename().string();
       return name.ends_with(".onnxtxt") && !name.ends_with(".after.onnxtxt") && !name.starts_with("miss_");
     };
-    for (const char* cases : {"attention_node", "producers", "softmax_attention"}) add_all(testdata / "cases" / cases, is_fused_case);
+    for (const char* cases : {"attention_node", "producers", "softmax_attention"})
+      add_all(testdata / "cases" / cases, is_fused_case);
     add_all(testdata / "cases" / "onnx_attention", [&](const fs::path& path) {
       return is_fused_case(path) && (path.filename().string().starts_with("window") || path.stem() == "lengths");
     });
@@ -51,8 +52,8 @@ std::string name_of(const fs::path& path) {
 
 struct Tally {
   int mutants = 0, refused = 0, unverified = 0;
-  std::set<std::string> tried;           ///< models with mutants
-  std::map<std::string, int> survivors;  ///< by model
+  std::set<std::string> tried;                 ///< models with mutants
+  std::map<std::string, int> survivors;        ///< by model
   std::map<std::string, std::string> not_run;  ///< why, by model
 };
 
@@ -113,9 +114,8 @@ class Trial {
   }
 
   static bool is_equivalent(const std::string& mutation, const std::string& model) {
-    return std::any_of(equivalents().begin(), equivalents().end(), [&](const Equivalent& known) {
-      return known.mutation == mutation && known.is_for(model);
-    });
+    return std::any_of(equivalents().begin(), equivalents().end(),
+                       [&](const Equivalent& known) { return known.mutation == mutation && known.is_for(model); });
   }
 
   void check() const {

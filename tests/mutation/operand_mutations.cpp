@@ -34,7 +34,7 @@ DescriptionMutation of_cache(std::string change, void (*apply)(OperandView& k, O
 }
 
 /// Each view of OPERAND reads the value of the one after it, or before it, and keeps its own layout.
-DescriptionMutation at_other_step(const char* name, Operand Sdpa::*operand, bool later) {
+DescriptionMutation at_other_step(const char* name, Operand Sdpa::* operand, bool later) {
   return {"operands", std::string(name) + (later ? " read above its layout" : " read below its layout"),
           [=](const Sdpa& sdpa, Facts&) {
             return once_if<Sdpa>((sdpa.*operand).views.size() > 1, [=](Sdpa& changed) {
@@ -50,8 +50,7 @@ DescriptionMutation at_other_step(const char* name, Operand Sdpa::*operand, bool
 }
 
 DescriptionMutation output_at_other_step(bool later) {
-  return {"outputs", later ? "Y taken over below its layout" : "Y taken over above its layout",
-          [=](const Sdpa& sdpa, Facts&) {
+  return {"outputs", later ? "Y taken over below its layout" : "Y taken over above its layout", [=](const Sdpa& sdpa, Facts&) {
             return once_if<Sdpa>(sdpa.outputs.size() > 1, [=](Sdpa& changed) {
               const auto views = changed.outputs;
               for (size_t i = 0; i < views.size(); ++i) {

@@ -16,7 +16,7 @@ DescriptionMutation of_scale(std::string change, double (*scale)(double)) {
 }
 
 /// The numbers that the views of OPERAND were multiplied with.
-DescriptionMutation of_view_scale(std::string change, Operand Sdpa::*operand, double (*scale)(double)) {
+DescriptionMutation of_view_scale(std::string change, Operand Sdpa::* operand, double (*scale)(double)) {
   return {"scale", std::move(change), [=](const Sdpa& sdpa, Facts&) {
             bool scaled = false;
             for (const OperandView& view : (sdpa.*operand).views) scaled |= view.scale != 1;
@@ -42,8 +42,7 @@ DescriptionMutation of_softcap(std::string change, bool is_there, void (*apply)(
 }
 
 DescriptionMutation only_if(std::string step, std::string change, bool (*applies)(const Sdpa&), void (*apply)(Sdpa&)) {
-  return {std::move(step), std::move(change),
-          [=](const Sdpa& sdpa, Facts&) { return once_if<Sdpa>(applies(sdpa), apply); }};
+  return {std::move(step), std::move(change), [=](const Sdpa& sdpa, Facts&) { return once_if<Sdpa>(applies(sdpa), apply); }};
 }
 
 constexpr const char* kRowsKeepAKey = "rows-keep-a-key";
@@ -90,7 +89,8 @@ std::vector<DescriptionMutation> scale_mutations() {
       of_view_scale("beside Q twice", &Sdpa::q, twice),
       of_view_scale("beside K left out", &Sdpa::k, none),
       of_view_scale("beside K twice", &Sdpa::k, twice),
-      of_tensor_scale("left out", [](auto& scales, size_t i) { scales.erase(scales.begin() + static_cast<std::ptrdiff_t>(i)); }),
+      of_tensor_scale("left out",
+                      [](auto& scales, size_t i) { scales.erase(scales.begin() + static_cast<std::ptrdiff_t>(i)); }),
       of_tensor_scale("factor for divisor", [](auto& scales, size_t i) { scales[i].divides = !scales[i].divides; }),
       of_tensor_scale("beside the other operand", [](auto& scales, size_t i) { scales[i].on_key = !scales[i].on_key; }),
       of_tensor_scale("twice", [](auto& scales, size_t i) { scales.push_back(TensorScale(scales[i])); }),
@@ -107,22 +107,30 @@ std::vector<DescriptionMutation> score_mutations() {
       of_softcap("of the scores before the scale", true, [](Sdpa& s) { s.softcap *= s.scale; }),
       of_softcap("inverted", true, [](Sdpa& s) { s.softcap = 1 / s.softcap; }),
       of_softcap("30 where there is none", false, [](Sdpa& s) { s.softcap = 30; }),
-      only_if("causal", "left out", [](const Sdpa& s) { return s.is_causal; }, [](Sdpa& s) { s.is_causal = false; }),
-      only_if("causal", "where it is not", [](const Sdpa& s) { return !s.is_causal; }, [](Sdpa& s) { s.is_causal = true; }),
-      only_if("lengths", "left out", [](const Sdpa& s) { return s.nonpad_kv_seqlen != nullptr; },
-              [](Sdpa& s) { s.nonpad_kv_seqlen = nullptr; }),
-      only_if("guard", "seen where there is none", [](const Sdpa& s) { return !s.guarded && is_assumed(s, kRowsKeepAKey); },
-              [](Sdpa& s) {
-                s.guarded = true;
-                take_for_proven(s);
-              }),
-      only_if("preconditions", "'rows-keep-a-key' taken for proven", [](const Sdpa& s) { return is_assumed(s, kRowsKeepAKey); },
-              take_for_proven),
-      only_if("guard", "overlooked", [](const Sdpa& s) { return s.guarded; }, [](Sdpa& s) { s.guarded = false; }),
-      only_if("scores output", "another stage of the scores", [](const Sdpa& s) { return s.scores_output != nullptr; },
-              [](Sdpa& s) { s.scores_output_mode = (s.scores_output_mode + 1) % 4; }),
-      only_if("scores output", "the stage before", [](const Sdpa& s) { return s.scores_output != nullptr; },
-              [](Sdpa& s) { s.scores_output_mode = (s.scores_output_mode + 3) % 4; }),
+      only_if(
+          "causal", "left out", [](const Sdpa& s) { return s.is_causal; }, [](Sdpa& s) { s.is_causal = false; }),
+      only_if(
+          "causal", "where it is not", [](const Sdpa& s) { return !s.is_causal; }, [](Sdpa& s) { s.is_causal = true; }),
+      only_if(
+          "lengths", "left out", [](const Sdpa& s) { return s.nonpad_kv_seqlen != nullptr; },
+          [](Sdpa& s) { s.nonpad_kv_seqlen = nullptr; }),
+      only_if(
+          "guard", "seen where there is none", [](const Sdpa& s) { return !s.guarded && is_assumed(s, kRowsKeepAKey); },
+          [](Sdpa& s) {
+            s.guarded = true;
+            take_for_proven(s);
+          }),
+      only_if(
+          "preconditions", "'rows-keep-a-key' taken for proven", [](const Sdpa& s) { return is_assumed(s, kRowsKeepAKey); },
+          take_for_proven),
+      only_if(
+          "guard", "overlooked", [](const Sdpa& s) { return s.guarded; }, [](Sdpa& s) { s.guarded = false; }),
+      only_if(
+          "scores output", "another stage of the scores", [](const Sdpa& s) { return s.scores_output != nullptr; },
+          [](Sdpa& s) { s.scores_output_mode = (s.scores_output_mode + 1) % 4; }),
+      only_if(
+          "scores output", "the stage before", [](const Sdpa& s) { return s.scores_output != nullptr; },
+          [](Sdpa& s) { s.scores_output_mode = (s.scores_output_mode + 3) % 4; }),
       in_type_of_query(),
       without_precondition(kRowsKeepAKey),
       without_precondition("scores-finite"),

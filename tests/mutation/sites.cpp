@@ -104,15 +104,15 @@ std::vector<RightSite> MutatedModel::right_sites(std::vector<std::string>& failu
     if (!emission) continue;
     const Verification result = sharing.verify(*emission, found.match.sdpa);
     if (result.shared) continue;
-    if (result.verdict == Verdict::kVerified) sites.push_back({std::move(found.match), text_of(*emission)});
-    else failures.push_back(found.match.anchor->label() + ": " + result.reason);
+    if (result.verdict == Verdict::kVerified)
+      sites.push_back({std::move(found.match), text_of(*emission)});
+    else
+      failures.push_back(found.match.anchor->label() + ": " + result.reason);
   }
   return sites;
 }
 
-Matched<Emission> MutatedModel::emit(const Match& match) {
-  return emit_attention(match, context_, nothing_shared_, emission_);
-}
+Matched<Emission> MutatedModel::emit(const Match& match) { return emit_attention(match, context_, nothing_shared_, emission_); }
 
 Outcome MutatedModel::judge(const std::string& right, const Emission& wrong, const Sdpa& sdpa) {
   if (text_of(wrong) == right) return {};

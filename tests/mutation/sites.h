@@ -14,7 +14,7 @@ namespace attn_opt {
 
 /// What became of one mutant.
 enum class Fate {
-  kNone,        ///< no mutant: it is written as the site itself, or cannot be written
+  kNone,  ///< no mutant: it is written as the site itself, or cannot be written
   kRefused,
   kUnverified,  ///< could not be run
   kSurvived,

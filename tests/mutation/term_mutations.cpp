@@ -101,10 +101,12 @@ std::vector<DescriptionMutation> term_mutations() {
       at_terms("terms", "bias subtracted", is_bias, [](auto& t, size_t i) { t[i].coefficient = -t[i].coefficient; }),
       at_terms("terms", "bias x 1.01", is_bias, [](auto& t, size_t i) { t[i].coefficient *= 1.01; }),
       at_terms("terms", "bias scaled as the scores are", is_bias, [](auto& t, size_t i) { t[i].coefficient *= 0.5; }),
-      at_terms("terms", "keep-mask taken for a drop-mask", [](const ScoreTerm& t) { return t.kind == Kind::kKeep; },
-               take_for<Kind::kDrop>),
-      at_terms("terms", "drop-mask taken for a keep-mask", [](const ScoreTerm& t) { return t.kind == Kind::kDrop; },
-               take_for<Kind::kKeep>),
+      at_terms(
+          "terms", "keep-mask taken for a drop-mask", [](const ScoreTerm& t) { return t.kind == Kind::kKeep; },
+          take_for<Kind::kDrop>),
+      at_terms(
+          "terms", "drop-mask taken for a keep-mask", [](const ScoreTerm& t) { return t.kind == Kind::kDrop; },
+          take_for<Kind::kKeep>),
       at_terms("terms", "bias taken for a keep-mask", is_bias, take_for<Kind::kKeep>),
       at_terms("terms", "bias taken for a drop-mask", is_bias, take_for<Kind::kDrop>),
       at_terms("terms", "mask taken for a bias", is_mask, take_for<Kind::kBias>),
@@ -114,15 +116,19 @@ std::vector<DescriptionMutation> term_mutations() {
                [](auto& t, size_t i) {
                  if (t[i].frame.size() == 4) std::swap(t[i].frame[0], t[i].frame[1]);
                }),
-      at_pairs("order exchanged", [](const ScoreTerm& a, const ScoreTerm& b) { return a.kind != b.kind || is_mask(a); },
-               [](ScoreTerm& a, ScoreTerm& b) { std::swap(a, b); }),
-      at_pairs("masks exchanged", [](const ScoreTerm& a, const ScoreTerm& b) { return a.value != b.value; },
-               [](ScoreTerm& a, ScoreTerm& b) { std::swap(a.value, b.value); }),
-      at_pairs("one mask for both", [](const ScoreTerm& a, const ScoreTerm& b) { return a.value != b.value; },
-               [](ScoreTerm& a, ScoreTerm& b) { b.value = a.value; }),
-      at_pairs("fills exchanged",
-               [](const ScoreTerm& a, const ScoreTerm& b) { return is_mask(a) && is_mask(b) && a.fill != b.fill; },
-               [](ScoreTerm& a, ScoreTerm& b) { std::swap(a.fill, b.fill); }),
+      at_pairs(
+          "order exchanged", [](const ScoreTerm& a, const ScoreTerm& b) { return a.kind != b.kind || is_mask(a); },
+          [](ScoreTerm& a, ScoreTerm& b) { std::swap(a, b); }),
+      at_pairs(
+          "masks exchanged", [](const ScoreTerm& a, const ScoreTerm& b) { return a.value != b.value; },
+          [](ScoreTerm& a, ScoreTerm& b) { std::swap(a.value, b.value); }),
+      at_pairs(
+          "one mask for both", [](const ScoreTerm& a, const ScoreTerm& b) { return a.value != b.value; },
+          [](ScoreTerm& a, ScoreTerm& b) { b.value = a.value; }),
+      at_pairs(
+          "fills exchanged",
+          [](const ScoreTerm& a, const ScoreTerm& b) { return is_mask(a) && is_mask(b) && a.fill != b.fill; },
+          [](ScoreTerm& a, ScoreTerm& b) { std::swap(a.fill, b.fill); }),
   };
   all.insert(all.end(), more.begin(), more.end());
   return all;

@@ -42,9 +42,7 @@ TEST(Obstacle, NodesWithoutWhatTheyNeed) {
 TEST(Obstacle, SizesBeyondWhatCanBeRun) {
   EXPECT_THAT(miss_of(10, "(float[4] x) => (float[N] y) { y = Pad <pads = [0, 4000000000000000000]> (x) }"),
               HasSubstr("cannot be compared"));
-  EXPECT_EQ(
-      miss_of(12, "(float[4000000000,4000000000] x) => (float[1,1] y) { y = ReduceSum <axes = [0, 1]> (x) }"),
-      "");
+  EXPECT_EQ(miss_of(12, "(float[4000000000,4000000000] x) => (float[1,1] y) { y = ReduceSum <axes = [0, 1]> (x) }"), "");
 }
 
 /// Inputs are drawn so that the node can run, whatever is known of their sizes.
@@ -55,11 +53,8 @@ TEST(Obstacle, NoneInSizesThatFewNodesAllow) {
                               " x) => (float[n,m,300] y, float[n,m,300] z) "
                               "{ y, z = Split <axis = 2, split = [300, 300]> (x) }"),
               "");
-    EXPECT_EQ(
-        miss_of(11, "(" + x + " x) => (float[n,m,a] y, float[n,m,b] z) { y, z = Split <axis = -1> (x) }"),
-        "");
-    EXPECT_EQ(miss_of(9, "(" + x + " x) => (float[n,m,99] y, int64[n,m,99] i) { y, i = TopK <k = 99> (x) }"),
-              "");
+    EXPECT_EQ(miss_of(11, "(" + x + " x) => (float[n,m,a] y, float[n,m,b] z) { y, z = Split <axis = -1> (x) }"), "");
+    EXPECT_EQ(miss_of(9, "(" + x + " x) => (float[n,m,99] y, int64[n,m,99] i) { y, i = TopK <k = 99> (x) }"), "");
   }
   EXPECT_EQ(miss_of(11,
                     "(float[1,1024,2304] x) => (float[1,1024,1500] y, float[1,1024,804] z) "
@@ -72,14 +67,12 @@ TEST(Obstacle, NoneInSizesThatFewNodesAllow) {
 }
 
 TEST(Obstacle, RandomResult) {
-  EXPECT_THAT(miss_of(6, "(float[4] x) => (float[4] y) { y = Dropout <ratio = 0.5> (x) }"),
-              StartsWith("y: Dropout"));
+  EXPECT_THAT(miss_of(6, "(float[4] x) => (float[4] y) { y = Dropout <ratio = 0.5> (x) }"), StartsWith("y: Dropout"));
 }
 
 TEST(Obstacle, MaskOfDropout) {
   for (const int opset : {7, 10}) {
-    EXPECT_THAT(miss_of(opset, "(float[4] x) => (float[4] y, float[4] m) { y, m = Dropout (x) }"),
-                HasSubstr("mask is read"));
+    EXPECT_THAT(miss_of(opset, "(float[4] x) => (float[4] y, float[4] m) { y, m = Dropout (x) }"), HasSubstr("mask is read"));
   }
 }
 
@@ -112,9 +105,9 @@ TEST(Obstacle, CoordinateModeThatIsGone) {
 /// What the text says of the odd element of the padding was turned round at 11; runtimes never were.
 TEST(Obstacle, NoneInPaddingOfTransposedConvolutions) {
   for (const std::string attribute : {"auto_pad = \"SAME_UPPER\"", "output_shape = [5]", "pads = [1, 0]"}) {
-    EXPECT_EQ(miss_of(10, "(float[1,1,4] x, float[1,1,3] w) => (float[1,1,N] y) { y = ConvTranspose <" +
-                              attribute + "> (x, w) }"),
-              "");
+    EXPECT_EQ(
+        miss_of(10, "(float[1,1,4] x, float[1,1,3] w) => (float[1,1,N] y) { y = ConvTranspose <" + attribute + "> (x, w) }"),
+        "");
   }
 }
 
@@ -125,16 +118,13 @@ TEST(Obstacle, KernelThatOnnxRuntimeLacks) {
 }
 
 TEST(Obstacle, InfinityInFloat8) {
-  EXPECT_THAT(miss_of(23, "(float[4] x) => (float8e4m3fnuz[4] y) { y = Cast <to = 18> (x) }"),
-              HasSubstr("infinity"));
-  EXPECT_EQ(miss_of(23, "(float[4] x) => (float8e4m3fnuz[4] y) { y = Cast <to = 18, saturate = 0> (x) }"),
-            "");
+  EXPECT_THAT(miss_of(23, "(float[4] x) => (float8e4m3fnuz[4] y) { y = Cast <to = 18> (x) }"), HasSubstr("infinity"));
+  EXPECT_EQ(miss_of(23, "(float[4] x) => (float8e4m3fnuz[4] y) { y = Cast <to = 18, saturate = 0> (x) }"), "");
   EXPECT_EQ(miss_of(23, "(float[4] x) => (float8e4m3fn[4] y) { y = Cast <to = 17> (x) }"), "");
 }
 
 TEST(Obstacle, SlopeOfTheChannels) {
-  EXPECT_THAT(miss_of(6, "(float[2,3,4] x, float[3] s) => (float[2,3,4] y) { y = PRelu (x, s) }"),
-              HasSubstr("channels"));
+  EXPECT_THAT(miss_of(6, "(float[2,3,4] x, float[3] s) => (float[2,3,4] y) { y = PRelu (x, s) }"), HasSubstr("channels"));
   EXPECT_EQ(miss_of(6, "(float[2,3,4] x, float[1] s) => (float[2,3,4] y) { y = PRelu (x, s) }"), "");
 }
 
@@ -155,12 +145,10 @@ TEST(Obstacle, NoneInARespelledAttribute) {
 }
 
 TEST(Obstacle, BodyOfAnOperatorThatChanged) {
-  EXPECT_THAT(
-      miss_of(
-          8,
-          "(float[1,2,3] x) => (float[1,2,3] y) "
-          "{ y = Scan <num_scan_inputs = 1, body = b (float[3] e) => (float[3] f) { f = Abs (e) }> (, x) }"),
-      HasSubstr("Scan of opset 8"));
+  EXPECT_THAT(miss_of(8,
+                      "(float[1,2,3] x) => (float[1,2,3] y) "
+                      "{ y = Scan <num_scan_inputs = 1, body = b (float[3] e) => (float[3] f) { f = Abs (e) }> (, x) }"),
+              HasSubstr("Scan of opset 8"));
 }
 
 TEST(Obstacle, AttributeGivenByTheCaller) {

@@ -48,18 +48,15 @@ TEST_P(RaisedOperator, ComputesTheSameAtLaterOpsets) {
 
 std::vector<OperatorCase> reductions() {
   std::vector<OperatorCase> cases;
-  for (const std::string op : {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
-                               "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"}) {
+  for (const std::string op : {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
+                               "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"}) {
     for (const int opset : {7, 11, 12}) {
-      cases.push_back({op + "Axes", opset,
-                       "(float[2,3,4] x) => (float[2,1,1] y) { y = " + op + " <axes = [1, 2]> (x) }",
+      cases.push_back({op + "Axes", opset, "(float[2,3,4] x) => (float[2,1,1] y) { y = " + op + " <axes = [1, 2]> (x) }",
                        "Constant " + op, 1});
     }
-    cases.push_back(
-        {op + "All", 11, "(float[2,3,4] x) => (float y) { y = " + op + " <keepdims = 0> (x) }", op, 0});
+    cases.push_back({op + "All", 11, "(float[2,3,4] x) => (float y) { y = " + op + " <keepdims = 0> (x) }", op, 0});
     if (op == "ReduceSum") continue;
-    cases.push_back({op + "Axes", 17,
-                     "(float[2,N,4] x) => (float[2,N] y) { y = " + op + " <axes = [-1], keepdims = 0> (x) }",
+    cases.push_back({op + "Axes", 17, "(float[2,N,4] x) => (float[2,N] y) { y = " + op + " <axes = [-1], keepdims = 0> (x) }",
                      "Constant " + op, 1});
   }
   return cases;
@@ -69,26 +66,20 @@ INSTANTIATE_TEST_SUITE_P(Reductions, RaisedOperator, testing::ValuesIn(reduction
 
 std::vector<OperatorCase> moved_attributes() {
   return {
-      {"Squeeze", 11, "(float[1,3,1] x) => (float[1,3] y) { y = Squeeze <axes = [-1]> (x) }",
-       "Constant Squeeze", 1},
+      {"Squeeze", 11, "(float[1,3,1] x) => (float[1,3] y) { y = Squeeze <axes = [-1]> (x) }", "Constant Squeeze", 1},
       {"SqueezeAll", 7, "(float[1,3,1] x) => (float[3] y) { y = Squeeze (x) }", "Squeeze", 0},
-      {"Unsqueeze", 9, "(float[3] x) => (float[1,3,1] y) { y = Unsqueeze <axes = [0, 2]> (x) }",
-       "Constant Unsqueeze", 1},
-      {"Unsqueeze", 13,
-       "(float[3] x) => (float[1,3] y) { a = Constant <value_ints = [0]> () y = Unsqueeze (x, a) }",
+      {"Unsqueeze", 9, "(float[3] x) => (float[1,3,1] y) { y = Unsqueeze <axes = [0, 2]> (x) }", "Constant Unsqueeze", 1},
+      {"Unsqueeze", 13, "(float[3] x) => (float[1,3] y) { a = Constant <value_ints = [0]> () y = Unsqueeze (x, a) }",
        "Constant Unsqueeze", 0},
-      {"SplitSizes", 11,
-       "(float[5,2] x) => (float[2,2] y, float[3,2] z) { y, z = Split <split = [2, 3]> (x) }",
+      {"SplitSizes", 11, "(float[5,2] x) => (float[2,2] y, float[3,2] z) { y, z = Split <split = [2, 3]> (x) }",
        "Constant Split", 1},
       {"SplitEvenly", 11, "(float[4,2] x) => (float[2,2] y, float[2,2] z) { y, z = Split (x) }", "Split", 1},
-      {"SplitEvenly", 17, "(float[2,N] x) => (float[1,N] y, float[1,N] z) { y, z = Split <axis = 0> (x) }",
-       "Split", 1},
+      {"SplitEvenly", 17, "(float[2,N] x) => (float[1,N] y, float[1,N] z) { y, z = Split <axis = 0> (x) }", "Split", 1},
       {"SplitSizes", 13,
        "(float[5] x) => (float[2] y, float[3] z) { s = Constant <value_ints = [2, 3]> () y, z = Split (x, s) "
        "}",
        "Constant Split", 0},
-      {"Slice", 9,
-       "(float[4,N] x) => (float[2,M] y) { y = Slice <starts = [1, -9], ends = [3, 99], axes = [0, 1]> (x) }",
+      {"Slice", 9, "(float[4,N] x) => (float[2,M] y) { y = Slice <starts = [1, -9], ends = [3, 99], axes = [0, 1]> (x) }",
        "Constant Constant Constant Slice", 1},
       {"SliceFirstAxes", 7, "(float[4,5] x) => (float[2,5] y) { y = Slice <starts = [1], ends = [3]> (x) }",
        "Constant Constant Slice", 1},
@@ -97,29 +88,22 @@ std::vector<OperatorCase> moved_attributes() {
        "{3}> () "
        "y = Slice (x, s, e) }",
        "Constant Constant Slice", 0},
-      {"Clip", 7, "(float[9] x) => (float[9] y) { y = Clip <min = -0.5, max = 0.25> (x) }",
-       "Constant Constant Clip", 1},
+      {"Clip", 7, "(float[9] x) => (float[9] y) { y = Clip <min = -0.5, max = 0.25> (x) }", "Constant Constant Clip", 1},
       {"ClipBelow", 10, "(float[9] x) => (float[9] y) { y = Clip <max = 0.25> (x) }", "Constant Clip", 1},
       {"ClipHalf", 6, "(float16[9] x) => (float16[9] y) { y = Clip <min = 0.0> (x) }", "Constant Clip", 1},
       {"Clip", 11, "(float[9] x, float lo) => (float[9] y) { y = Clip (x, lo) }", "Clip", 0},
       {"Pad", 10, "(float[2,3] x) => (float[4,3] y) { y = Pad <pads = [1, 0, 1, 0], value = 2.5> (x) }",
        "Constant Constant Pad", 1},
-      {"PadEdge", 7,
-       "(float[2,3] x) => (float[2,6] y) { y = Pad <pads = [0, 1, 0, 2], mode = \"edge\"> (x) }",
-       "Constant Pad", 1},
-      {"Pad", 13, "(float[3] x) => (float[5] y) { p = Constant <value_ints = [1, 1]> () y = Pad (x, p) }",
-       "Constant Pad", 0},
-      {"Dropout", 11, "(float[2,3] x) => (float[2,3] y) { y = Dropout <ratio = 0.3> (x) }",
-       "Constant Dropout", 1},
+      {"PadEdge", 7, "(float[2,3] x) => (float[2,6] y) { y = Pad <pads = [0, 1, 0, 2], mode = \"edge\"> (x) }", "Constant Pad",
+       1},
+      {"Pad", 13, "(float[3] x) => (float[5] y) { p = Constant <value_ints = [1, 1]> () y = Pad (x, p) }", "Constant Pad", 0},
+      {"Dropout", 11, "(float[2,3] x) => (float[2,3] y) { y = Dropout <ratio = 0.3> (x) }", "Constant Dropout", 1},
       {"DropoutPlain", 10, "(float[2,3] x) => (float[2,3] y) { y = Dropout (x) }", "Dropout", 0},
       {"DropoutMask", 7, "(float[2,3] x) => (float[2,3] y) { y, m = Dropout (x) }", "Dropout", 1},
       {"DropoutMask", 11, "(float[2,3] x) => (float[2,3] y) { y, m = Dropout (x) }", "Dropout", 1},
-      {"DropoutOfEverything", 7, "(float[3] x) => (float[3] y) { y = Dropout <ratio = 1.0> (x) }", "Identity",
-       1},
-      {"DropoutOfHalf", 9, "(float16[2,3] x) => (float16[2,3] y) { y = Dropout <ratio = 0.3> (x) }",
-       "Identity", 1},
-      {"TopK", 9, "(float[2,7] x) => (float[2,3] y, int64[2,3] i) { y, i = TopK <k = 3> (x) }",
-       "Constant TopK", 1},
+      {"DropoutOfEverything", 7, "(float[3] x) => (float[3] y) { y = Dropout <ratio = 1.0> (x) }", "Identity", 1},
+      {"DropoutOfHalf", 9, "(float16[2,3] x) => (float16[2,3] y) { y = Dropout <ratio = 0.3> (x) }", "Identity", 1},
+      {"TopK", 9, "(float[2,7] x) => (float[2,3] y, int64[2,3] i) { y, i = TopK <k = 3> (x) }", "Constant TopK", 1},
       {"TopK", 10,
        "(float[2,7] x) => (float[2,3] y, int64[2,3] i) { k = Constant <value = int64[1] {3}> () y, i = TopK "
        "(x, k) }",
@@ -135,15 +119,12 @@ std::vector<OperatorCase> new_meanings() {
       {"SoftmaxOfRank2", 7, "(float[2,5] x) => (float[2,5] y) { y = Softmax <axis = 1> (x) }", "Softmax", 0},
       {"SoftmaxOfRank3", 11, "(float[2,3,5] x) => (float[2,3,5] y) { y = Softmax <axis = 1> (x) }",
        "Shape Flatten Softmax Reshape", 1},
-      {"SoftmaxLastAxis", 12, "(float[2,N,5] x) => (float[2,N,5] y) { y = Softmax <axis = -1> (x) }",
-       "Softmax", 0},
+      {"SoftmaxLastAxis", 12, "(float[2,N,5] x) => (float[2,N,5] y) { y = Softmax <axis = -1> (x) }", "Softmax", 0},
       {"SoftmaxBeforeOnes", 12, "(float[2,3,1] x) => (float[2,3,1] y) { y = Softmax (x) }", "Softmax", 1},
-      {"LogSoftmax", 12, "(float[2,3,5] x) => (float[2,3,5] y) { y = LogSoftmax (x) }",
-       "Shape Flatten LogSoftmax Reshape", 1},
-      {"Hardmax", 11, "(float[2,3,5] x) => (float[2,3,5] y) { y = Hardmax <axis = 0> (x) }",
-       "Shape Flatten Hardmax Reshape", 1},
-      {"Upsample", 7,
-       "(float[1,1,2,3] x) => (float[1,1,4,9] y) { y = Upsample <scales = [1.0, 1.0, 2.0, 3.0]> (x) }",
+      {"LogSoftmax", 12, "(float[2,3,5] x) => (float[2,3,5] y) { y = LogSoftmax (x) }", "Shape Flatten LogSoftmax Reshape", 1},
+      {"Hardmax", 11, "(float[2,3,5] x) => (float[2,3,5] y) { y = Hardmax <axis = 0> (x) }", "Shape Flatten Hardmax Reshape",
+       1},
+      {"Upsample", 7, "(float[1,1,2,3] x) => (float[1,1,4,9] y) { y = Upsample <scales = [1.0, 1.0, 2.0, 3.0]> (x) }",
        "Constant Resize", 1},
       {"UpsampleLinear", 9,
        "(float[1,1,2,3] x) => (float[1,1,4,6] y) { s = Constant <value = float[4] {1, 1, 2, 2}> () "
@@ -176,15 +157,13 @@ std::vector<OperatorCase> new_meanings() {
        "s = Constant <value = float[4] {1, 1, 2, 1.5}> () "
        "y = Resize <coordinate_transformation_mode = \"tf_half_pixel_for_nn\"> (x, r, s) }",
        "Constant Constant Resize", 1},
-      {"FourierTransform", 17, "(float[1,6,1] x) => (float[1,6,2] y) { y = DFT <axis = 1> (x) }",
-       "Constant DFT", 1},
+      {"FourierTransform", 17, "(float[1,6,1] x) => (float[1,6,2] y) { y = DFT <axis = 1> (x) }", "Constant DFT", 1},
       {"FourierTransformOnesided", 19,
        "(float[2,6,1] x) => (float[2,5,2] y) { n = Constant <value = int64 {8}> () y = DFT <onesided = 1> "
        "(x, n) }",
        "Constant Constant DFT", 1},
-      {"FourierTransformInverse", 17,
-       "(float[2,3,5,2] x) => (float[2,3,5,2] y) { y = DFT <axis = -2, inverse = 1> (x) }", "Constant DFT",
-       1},
+      {"FourierTransformInverse", 17, "(float[2,3,5,2] x) => (float[2,3,5,2] y) { y = DFT <axis = -2, inverse = 1> (x) }",
+       "Constant DFT", 1},
       {"Resize", 11,
        "(float[1,1,2,3] x) => (float[1,1,4,6] y) { r = Constant <value = float[0] {}> () "
        "s = Constant <value = float[4] {1, 1, 2, 2}> () y = Resize <mode = \"cubic\"> (x, r, s) }",
@@ -233,9 +212,8 @@ std::vector<OperatorCase> new_meanings() {
        "(float[3] x, float[2] u) => (float[3] y) { i = Constant <value = int64[2] {2, 0}> () "
        "y = Scatter (x, i, u) }",
        "Constant ScatterElements", 1},
-      {"AttentionUnmasked", 23,
-       "(float[1,2,3,4] q, float[1,2,N,4] k) => (float[1,2,3,4] y) { y = Attention (q, k, k) }", "Attention",
-       0},
+      {"AttentionUnmasked", 23, "(float[1,2,3,4] q, float[1,2,N,4] k) => (float[1,2,3,4] y) { y = Attention (q, k, k) }",
+       "Attention", 0},
       {"AttentionMaskOfAllKeys", 23,
        "(float[1,2,3,4] q, float[1,2,N,4] k, float[3,N] m) => (float[1,2,3,4] y) { y = Attention (q, k, k, "
        "m) }",
@@ -255,27 +233,22 @@ std::vector<OperatorCase> new_meanings() {
 INSTANTIATE_TEST_SUITE_P(NewMeanings, RaisedOperator, testing::ValuesIn(new_meanings()), test_name);
 
 TEST(RaisedSoftmax, OfTheLastAxisWhateverTheRank) {
-  const Raised raised =
-      raise_model(parse_graph(12, "(float[] x) => (float[] y) { y = Softmax <axis = -1> (x) }"));
+  const Raised raised = raise_model(parse_graph(12, "(float[] x) => (float[] y) { y = Softmax <axis = -1> (x) }"));
   EXPECT_EQ(raised.miss, "");
   EXPECT_EQ(raised.converted, 0);
 }
 
 std::vector<OperatorCase> wider_types() {
   return {
-      {"Gemm", 7,
-       "(float[2,3] a, float[3,4] b, float[4] c) => (float[2,4] y) { y = Gemm <alpha = 0.5> (a, b, c) }",
-       "Gemm", 0},
+      {"Gemm", 7, "(float[2,3] a, float[3,4] b, float[4] c) => (float[2,4] y) { y = Gemm <alpha = 0.5> (a, b, c) }", "Gemm", 0},
       {"Cast", 9, "(float[5] x) => (int32[5] y) { y = Cast <to = 6> (x) }", "Cast", 0},
       {"Cos", 7, "(float[5] x) => (float[5] y) { y = Cos (x) }", "Cos", 0},
       {"ArgMax", 7, "(float[2,5] x) => (int64[2,1] y) { y = ArgMax <axis = 1> (x) }", "ArgMax", 0},
-      {"Where", 9, "(bool[2,1] c, float[3] a, float[2,3] b) => (float[2,3] y) { y = Where (c, a, b) }",
-       "Where", 0},
+      {"Where", 9, "(bool[2,1] c, float[3] a, float[2,3] b) => (float[2,3] y) { y = Where (c, a, b) }", "Where", 0},
       {"Max", 8, "(float[2,3] a, float[3] b) => (float[2,3] y) { y = Max (a, b) }", "Max", 0},
       {"Erf", 9, "(float[4] x) => (float[4] y) { y = Erf (x) }", "Erf", 0},
       {"MatMul", 8, "(float[2,3] a, float[3,2] b) => (float[2,2] y) { y = MatMul (a, b) }", "MatMul", 0},
-      {"Reshape", 8,
-       "(float[2,3] x) => (float[3,2] y) { s = Constant <value = int64[2] {3, -1}> () y = Reshape (x, s) }",
+      {"Reshape", 8, "(float[2,3] x) => (float[3,2] y) { s = Constant <value = int64[2] {3, -1}> () y = Reshape (x, s) }",
        "Constant Reshape", 0},
       {"Transpose", 7, "(float[2,3] x) => (float[3,2] y) { y = Transpose (x) }", "Transpose", 0},
       {"Flatten", 8, "(float[2,3,4] x) => (float[2,12] y) { y = Flatten (x) }", "Flatten", 0},
@@ -284,16 +257,13 @@ std::vector<OperatorCase> wider_types() {
        "y = OneHot (i, d, v) }",
        "Constant OneHot", 0},
       {"Shape", 12, "(float[2,N] x) => (int64[2] y) { y = Shape (x) }", "Shape", 0},
-      {"Pow", 7, "(float[2,3] a) => (float[2,3] y) { b = Constant <value = float {2}> () y = Pow (a, b) }",
-       "Constant Pow", 0},
-      {"Gather", 10,
-       "(float[3,2] x) => (float[2,2] y) { i = Constant <value = int64[2] {2, 0}> () y = Gather (x, i) }",
+      {"Pow", 7, "(float[2,3] a) => (float[2,3] y) { b = Constant <value = float {2}> () y = Pow (a, b) }", "Constant Pow", 0},
+      {"Gather", 10, "(float[3,2] x) => (float[2,2] y) { i = Constant <value = int64[2] {2, 0}> () y = Gather (x, i) }",
        "Constant Gather", 0},
-      {"CumSum", 11,
-       "(float[3,2] x) => (float[3,2] y) { a = Constant <value = int64 {0}> () y = CumSum (x, a) }",
+      {"CumSum", 11, "(float[3,2] x) => (float[3,2] y) { a = Constant <value = int64 {0}> () y = CumSum (x, a) }",
        "Constant CumSum", 0},
-      {"AveragePool", 10, "(float[1,1,4] x) => (float[1,1,3] y) { y = AveragePool <kernel_shape = [2]> (x) }",
-       "AveragePool", 0},
+      {"AveragePool", 10, "(float[1,1,4] x) => (float[1,1,3] y) { y = AveragePool <kernel_shape = [2]> (x) }", "AveragePool",
+       0},
   };
 }
 
@@ -301,11 +271,9 @@ INSTANTIATE_TEST_SUITE_P(WiderTypes, RaisedOperator, testing::ValuesIn(wider_typ
 
 std::vector<OperatorCase> by_the_converter_of_onnx() {
   return {
-      {"AddBroadcast", 6,
-       "(float[2,3,4] a, float[4] b) => (float[2,3,4] y) { y = Add <broadcast = 1> (a, b) }", "Add", 1},
+      {"AddBroadcast", 6, "(float[2,3,4] a, float[4] b) => (float[2,3,4] y) { y = Add <broadcast = 1> (a, b) }", "Add", 1},
       {"ReluConsumed", 5, "(float[4] x) => (float[4] y) { y = Relu <consumed_inputs = [0]> (x) }", "Relu", 1},
-      {"DropoutTest", 6, "(float[4] x) => (float[4] y) { y = Dropout <is_test = 1> (x) }", "Constant Dropout",
-       1},
+      {"DropoutTest", 6, "(float[4] x) => (float[4] y) { y = Dropout <is_test = 1> (x) }", "Constant Dropout", 1},
   };
 }
 

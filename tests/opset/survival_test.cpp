@@ -39,8 +39,7 @@ TEST(Survival, FunctionsAreRaisedFromTheirOwnOpset) {
   expect_equal(before, raised.model);
 }
 
-void add_property(google::protobuf::RepeatedPtrField<onnx::StringStringEntryProto>& properties,
-                  const char* key) {
+void add_property(google::protobuf::RepeatedPtrField<onnx::StringStringEntryProto>& properties, const char* key) {
   auto& property = *properties.Add();
   property.set_key(key);
   property.set_value("kept");
@@ -81,9 +80,9 @@ onnx::ModelProto decorated_model() {
   *function.add_node() = graph.node(3);
   *function.mutable_input() = graph.node(3).input();
   *function.mutable_output() = graph.node(3).output();
-  for (google::protobuf::Message* message : std::initializer_list<google::protobuf::Message*>{
-           &model, &graph, &function, info, &sparse, graph.mutable_node(1), graph.mutable_node(3),
-           graph.mutable_node(3)->mutable_attribute(0)}) {
+  for (google::protobuf::Message* message :
+       std::initializer_list<google::protobuf::Message*>{&model, &graph, &function, info, &sparse, graph.mutable_node(1),
+                                                         graph.mutable_node(3), graph.mutable_node(3)->mutable_attribute(0)}) {
     add_unknown_field(*message);
   }
   return model;
@@ -153,8 +152,8 @@ TEST(Survival, ConstantsOfOldModels) {
 }
 
 TEST(Survival, NodesRemovedSincePlanningAreLeftOut) {
-  auto model = parse_graph(
-      12, "(float[2,3] x) => (float[2,3] y) { a = ReduceSum <axes = [1]> (x) b = Abs (x) y = Add (a, b) }");
+  auto model =
+      parse_graph(12, "(float[2,3] x) => (float[2,3] y) { a = ReduceSum <axes = [1]> (x) b = Abs (x) y = Add (a, b) }");
   auto view = *ModelGraph::create(model);
   Facts facts(*view, inline_tensors());
   auto plan = plan_raise(*view, facts, inline_tensors(), 24);

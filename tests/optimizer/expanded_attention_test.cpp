@@ -100,13 +100,9 @@ class ExpandedAttention : public testing::Test {
   const char* root_ = std::getenv("ATTN_OPT_NODE_TESTS");
 };
 
-TEST_F(ExpandedAttention, AllFuseForTheOperatorItself) {
-  expect_all_fuse(Bodies::kWithoutWindow, Target::kSpec, 24, true);
-}
+TEST_F(ExpandedAttention, AllFuseForTheOperatorItself) { expect_all_fuse(Bodies::kWithoutWindow, Target::kSpec, 24, true); }
 
-TEST_F(ExpandedAttention, AllFuseForEveryRuntime) {
-  expect_all_fuse(Bodies::kWithoutWindow, Target::kPortable, 24, false);
-}
+TEST_F(ExpandedAttention, AllFuseForEveryRuntime) { expect_all_fuse(Bodies::kWithoutWindow, Target::kPortable, 24, false); }
 
 TEST_F(ExpandedAttention, WindowsAreAttributesOfOpset25) {
   auto windows = expect_all_fuse(Bodies::kWithWindow, Target::kSpec, 25, true);

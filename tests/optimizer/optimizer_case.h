@@ -61,9 +61,9 @@ inline std::string attention_nodes(const std::string& prefix = "", const std::st
 inline Model attention_in_text(const std::string& nodes = attention_nodes(), const std::string& inputs = "",
                                const std::string& outputs = "", int opset = 18) {
   const std::string type = "float[2,2,5,8] ";
-  return in_memory(model_of_text("<ir_version: 8, opset_import: [\"\": " + std::to_string(opset) +
-                                 ", \"other\": 3]> g (" + type + "q, " + type + "k, " + type + "v" + inputs + ") => (" +
-                                 type + "y" + outputs + ") {" + nodes + "}"));
+  return in_memory(model_of_text("<ir_version: 8, opset_import: [\"\": " + std::to_string(opset) + ", \"other\": 3]> g (" +
+                                 type + "q, " + type + "k, " + type + "v" + inputs + ") => (" + type + "y" + outputs + ") {" +
+                                 nodes + "}"));
 }
 
 }  // namespace attn_opt

@@ -7,9 +7,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Model two_attentions() {
-  return attention_in_text(attention_nodes("a") + attention_nodes("b") + "y = Add (ay, by)");
-}
+Model two_attentions() { return attention_in_text(attention_nodes("a") + attention_nodes("b") + "y = Add (ay, by)"); }
 
 OptimizeOptions with(auto set) {
   OptimizeOptions options;
@@ -35,8 +33,8 @@ TEST(Options, OnlyAndDisable) {
 }
 
 TEST(Options, NamesOfNoPattern) {
-  for (const auto& options : {with([](auto& o) { o.only = {"softmax_atention"}; }),
-                              with([](auto& o) { o.disable = {"softmax_atention"}; })}) {
+  for (const auto& options :
+       {with([](auto& o) { o.only = {"softmax_atention"}; }), with([](auto& o) { o.disable = {"softmax_atention"}; })}) {
     Model model = two_attentions();
     const auto report = optimize(model, options);
     ASSERT_FALSE(report.has_value());

@@ -1,7 +1,6 @@
 // The engine of rewrites: what is applied, in which order, and what is refused.
-#include "tests/optimizer/optimizer_case.h"
-
 #include "attn_opt/matcher.h"
+#include "tests/optimizer/optimizer_case.h"
 
 namespace attn_opt {
 namespace {
@@ -16,7 +15,11 @@ using Make = std::function<Value*(Value& x, GraphBuilder& build)>;
 class Chain : public Rewrite {
  public:
   Chain(std::string name, std::string outer, std::string inner, Make make, int priority = 0)
-      : name_(std::move(name)), outer_(std::move(outer)), inner_(std::move(inner)), make_(std::move(make)), priority_(priority) {}
+      : name_(std::move(name)),
+        outer_(std::move(outer)),
+        inner_(std::move(inner)),
+        make_(std::move(make)),
+        priority_(priority) {}
   std::string_view name() const override { return name_; }
   std::string_view summary() const override { return "a test"; }
   int priority() const override { return priority_; }
@@ -51,14 +54,17 @@ OptimizeOptions with(std::vector<std::shared_ptr<const Rewrite>> rewrites) {
   return options;
 }
 
-std::shared_ptr<const Rewrite> chain(const std::string& name, const std::string& outer, const std::string& inner, Make make, int priority = 0) {
+std::shared_ptr<const Rewrite> chain(const std::string& name, const std::string& outer, const std::string& inner, Make make,
+                                     int priority = 0) {
   return std::make_shared<Chain>(name, outer, inner, std::move(make), priority);
 }
 
 /// Relu(Neg(x)) = Max(-x, 0): right, and the same of x: wrong.
-std::shared_ptr<const Rewrite> right() { return chain("right", "Relu", "Neg", [](Value& x, GraphBuilder& build) {
-  return build.node("Neg", {build.node("Min", {&x, build.scalar(0, onnx::TensorProto::FLOAT)})});
-}); }
+std::shared_ptr<const Rewrite> right() {
+  return chain("right", "Relu", "Neg", [](Value& x, GraphBuilder& build) {
+    return build.node("Neg", {build.node("Min", {&x, build.scalar(0, onnx::TensorProto::FLOAT)})});
+  });
+}
 std::shared_ptr<const Rewrite> wrong(int priority = 0) { return chain("wrong", "Relu", "Neg", one("Relu"), priority); }
 
 Model model_with(const std::string& nodes, const std::string& outputs = "float[b, 4] y") {
@@ -68,7 +74,8 @@ Model model_with(const std::string& nodes, const std::string& outputs = "float[b
 /// "rewrite: outcome" of each line of REPORT; the miss where there is one.
 std::vector<std::string> lines(const Report& report) {
   std::vector<std::string> all;
-  for (const RewriteReport& line : report.rewrites) all.push_back(line.pattern + ": " + (line.miss_id.empty() ? "applied" : line.miss_id));
+  for (const RewriteReport& line : report.rewrites)
+    all.push_back(line.pattern + ": " + (line.miss_id.empty() ? "applied" : line.miss_id));
   return all;
 }
 
@@ -110,7 +117,9 @@ TEST(Rewrites, RowsOfManySizesAreTried) {
 
 TEST(Rewrites, TheHigherPriorityGoesFirst) {
   const auto to_abs = [](int priority) { return chain("abs", "Sqrt", "", one("Sqrt"), priority); };
-  const auto pair = [](int priority) { return chain("pair", "Abs", "Sqrt", [](Value& x, GraphBuilder& build) { return build.node("Sqrt", {&x}); }, priority); };
+  const auto pair = [](int priority) {
+    return chain("pair", "Abs", "Sqrt", [](Value& x, GraphBuilder& build) { return build.node("Sqrt", {&x}); }, priority);
+  };
   for (const bool pair_first : {true, false}) {
     Model model = model_with("p = Abs (x) s = Sqrt (p) y = Abs (s)");
     OptimizeOptions options = with({to_abs(pair_first ? 0 : 2), pair(1)});
@@ -209,9 +218,13 @@ TEST(Rewrites, OnlyDisableAndStopAfter) {
 TEST(Rewrites, BesideAttention) {
   for (const int priority : {0, kAttentionPriority + 1}) {
     Model model = attention_in_text(attention_nodes("a") + "n = Neg (ay) y = Relu (n)");
-    const Report report = optimized(model, with({chain("right", "Relu", "Neg", [](Value& x, GraphBuilder& build) {
-      return build.node("Neg", {build.node("Min", {&x, build.scalar(0, onnx::TensorProto::FLOAT)})});
-    }, priority)}));
+    const Report report =
+        optimized(model, with({chain(
+                             "right", "Relu", "Neg",
+                             [](Value& x, GraphBuilder& build) {
+                               return build.node("Neg", {build.node("Min", {&x, build.scalar(0, onnx::TensorProto::FLOAT)})});
+                             },
+                             priority)}));
     EXPECT_EQ(report.fused(), 1);
     EXPECT_EQ(report.rewritten(), 1);
     EXPECT_EQ(count_of(model.proto, "Attention"), 1);
@@ -223,7 +236,9 @@ TEST(Rewrites, Traced) {
   Model model = model_with("n = Exp (x) y = Relu (n)");
   OptimizeOptions options = with({right()});
   std::vector<std::string> traced;
-  options.trace = [&](std::string_view pattern, const Node& node, const Miss& miss) { traced.push_back(std::string(pattern) + " " + node.label() + ": " + miss.found); };
+  options.trace = [&](std::string_view pattern, const Node& node, const Miss& miss) {
+    traced.push_back(std::string(pattern) + " " + node.label() + ": " + miss.found);
+  };
   optimized(model, options);
   EXPECT_THAT(traced, ElementsAre("right y: 'n' is Exp, not Neg"));
 }

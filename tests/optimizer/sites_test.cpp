@@ -16,7 +16,9 @@ class Misses : public Pattern {
   std::string_view name() const override { return name_; }
   std::string_view summary() const override { return "finds nothing"; }
   bool is_anchor(const Node& node) const override { return node.is("Softmax"); }
-  Matched<Match> match(Node& anchor, MatchContext&) const override { return missed(name_ + ".none", &anchor, "nothing", peeled_); }
+  Matched<Match> match(Node& anchor, MatchContext&) const override {
+    return missed(name_ + ".none", &anchor, "nothing", peeled_);
+  }
 
  private:
   std::string name_;
@@ -43,8 +45,8 @@ TEST(Sites, AreOneForEachNodeWhateverMissesThere) {
   ASSERT_EQ(report.sites.size(), 1u);
   EXPECT_EQ(report.sites[0].miss_id, "own1.none") << "it got furthest";
   EXPECT_EQ(report.sites[0].pattern, "own1");
-  EXPECT_THAT(other_ids(report.sites[0]),
-              ::testing::UnorderedElementsAre("softmax_attention: " + alone.sites[0].miss_id, "own0: own0.none", "own2: own2.none"));
+  EXPECT_THAT(other_ids(report.sites[0]), ::testing::UnorderedElementsAre("softmax_attention: " + alone.sites[0].miss_id,
+                                                                          "own0: own0.none", "own2: own2.none"));
   EXPECT_EQ(optimized(model, with_misses({0})).sites[0].miss_id, alone.sites[0].miss_id);
 }
 
@@ -76,16 +78,15 @@ std::vector<std::string> imports(const Model& model) {
 }
 
 /// An attention whose product is an operator that nothing can run.
-Model of_unknown_operator() {
-  return attention_in_text("s = other.Scores (q, k) w = Softmax (s) y = MatMul (w, v)");
-}
+Model of_unknown_operator() { return attention_in_text("s = other.Scores (q, k) w = Softmax (s) y = MatMul (w, v)"); }
 
 TEST(Sites, ThatCannotBeRunAreLeftAndNameTheOperator) {
   auto rule = parse_rule(R"(# RULE scores
 <domain: "rule", opset_import: ["" : 18, "other" : 3]>
 pattern (q, k, v) => (y) { s = other.Scores (q, k) w = Softmax (s) y = MatMul (w, v) }
 <domain: "rule", opset_import: ["" : 24]>
-replacement (q, k, v) => (y) { y = Attention (q, k, v) })", "r.rule");
+replacement (q, k, v) => (y) { y = Attention (q, k, v) })",
+                         "r.rule");
   ASSERT_TRUE(rule.has_value()) << rule.error().message();
   OptimizeOptions options;
   options.only = {"scores"};
@@ -111,7 +112,8 @@ void import_domain(Model& model, const std::string& domain) {
 
 /// A product of com.microsoft in an attention, and NODES.
 Model with_contrib(const std::string& nodes = "") {
-  Model model = attention_in_text("s = com.microsoft.FusedMatMul <transB = 1> (q, k) w = Softmax (s) y = MatMul (w, v)" + nodes);
+  Model model =
+      attention_in_text("s = com.microsoft.FusedMatMul <transB = 1> (q, k) w = Softmax (s) y = MatMul (w, v)" + nodes);
   import_domain(model, "com.microsoft");
   return model;
 }
@@ -129,7 +131,8 @@ TEST(Imports, StayWhileAnythingUsesThem) {
   EXPECT_THAT(imports(model), ElementsAre("", "other", "com.microsoft"));
   for (const std::string domain : {"com.microsoft", "own"}) {
     Model with_function = with_contrib();
-    const std::string text = "<domain: \"" + domain + "\", opset_import: [\"\": 18, \"com.microsoft\": 1]> F (x) => (y) { y = Identity (x) }";
+    const std::string text =
+        "<domain: \"" + domain + "\", opset_import: [\"\": 18, \"com.microsoft\": 1]> F (x) => (y) { y = Identity (x) }";
     ASSERT_TRUE(onnx::OnnxParser::Parse(*with_function.proto.add_functions(), text.c_str()).IsOK());
     if (domain != "com.microsoft") import_domain(with_function, domain);
     ASSERT_EQ(optimized(with_function).fused(), 1);

@@ -9,8 +9,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(LeftAsItWas, WhatCannotBeRaised) {
-  Model model = attention_in_text(attention_nodes() + "f = RandomNormalLike (like)", ", float[8] like",
-                                  ", float[8] f", 17);
+  Model model = attention_in_text(attention_nodes() + "f = RandomNormalLike (like)", ", float[8] like", ", float[8] f", 17);
   const std::string before = model.proto.SerializeAsString();
   const Report report = optimized(model);
   ASSERT_EQ(report.not_raised.size(), 1u);
@@ -99,9 +98,9 @@ constexpr const char* kFunction = R"(
 
 TEST(Survives, Functions) {
   const std::string type = "float[2,2,5,8] ";
-  Model model = in_memory(model_of_text("<ir_version: 8, opset_import: [\"\": 18, \"own\": 1]> g (" + type + "q, " + type +
-                                        "k, " + type + "v) => (" + type + "z) {" + attention_nodes() +
-                                        "z = own.Twice (y) }" + kFunction));
+  Model model =
+      in_memory(model_of_text("<ir_version: 8, opset_import: [\"\": 18, \"own\": 1]> g (" + type + "q, " + type + "k, " + type +
+                              "v) => (" + type + "z) {" + attention_nodes() + "z = own.Twice (y) }" + kFunction));
   EXPECT_EQ(optimized(model).fused(), 1);
   ASSERT_EQ(model.proto.functions_size(), 1);
   const auto& function = model.proto.functions(0);
@@ -116,8 +115,8 @@ Model attention_in_function(int opset) {
   const std::string type = "float[2,2,5,8] ";
   return in_memory(model_of_text("<ir_version: 8, opset_import: [\"\": 18, \"own\": 1]> g (" + type + "q, " + type + "k, " +
                                  type + "v) => (" + type + "z) { z = own.F (q, k, v) }" +
-                                 "<domain: \"own\", opset_import: [\"\": " + std::to_string(opset) +
-                                 "]> F (q, k, v) => (y) {" + attention_nodes() + "}"));
+                                 "<domain: \"own\", opset_import: [\"\": " + std::to_string(opset) + "]> F (q, k, v) => (y) {" +
+                                 attention_nodes() + "}"));
 }
 
 TEST(Survives, AttentionInAFunctionOfAnotherOpset) {
@@ -164,9 +163,9 @@ TEST(Fuses, BesideGroupNormalizationOfOpset18) {
 
 /// As ONNX Runtime saves models: no raise touches its nodes, and the output is accepted as the input is.
 TEST(Fuses, BesideOperatorsOfOnnxRuntime) {
-  Model model = attention_in_text("n = LayerNormalization <epsilon = 0.01> (x, scale) g = SimplifiedLayerNormalization (n, scale)" +
-                                      attention_nodes(),
-                                  ", float[2,6] x, float[6] scale", ", float[2,6] g", 14);
+  Model model = attention_in_text(
+      "n = LayerNormalization <epsilon = 0.01> (x, scale) g = SimplifiedLayerNormalization (n, scale)" + attention_nodes(),
+      ", float[2,6] x, float[6] scale", ", float[2,6] g", 14);
   EXPECT_TRUE(check_model(model));
   const std::string normal = model.proto.graph().node(0).SerializeAsString();
   const std::string simplified = model.proto.graph().node(1).SerializeAsString();

@@ -40,7 +40,8 @@ class Forms : public ::testing::Test {
       };
       if (!std::ranges::all_of(one.guard, holds)) continue;
       double sum = one.number + one.scale * place.core;
-      for (const Addend& addend : one.addends) sum += addend.coefficient * place.values[static_cast<size_t>(addend.value - values_.data())];
+      for (const Addend& addend : one.addends)
+        sum += addend.coefficient * place.values[static_cast<size_t>(addend.value - values_.data())];
       return sum;
     }
     ADD_FAILURE() << "no case holds";
@@ -117,7 +118,8 @@ TEST_F(Forms, AreWhatTheyWereMadeOf) {
     if (!expression) continue;
     ++compared;
     EXPECT_TRUE(expression->form.back().guard.empty());
-    for_each_place([&](const Place& place) { EXPECT_NEAR(evaluated(expression->form, place), expression->number(place), 1e-9); });
+    for_each_place(
+        [&](const Place& place) { EXPECT_NEAR(evaluated(expression->form, place), expression->number(place), 1e-9); });
   }
   EXPECT_GT(compared, 1500);
 }
@@ -140,7 +142,8 @@ TEST_F(Forms, TimesZeroHoldNoInfinity) {
 
 TEST_F(Forms, AreNumbersWhereEnoughIsKnown) {
   const Literal first{&condition(0), true}, second{&condition(1), true};
-  const auto both = *product(*selection(first, number_form(1), number_form(0)), *selection(second, number_form(1), number_form(0)));
+  const auto both =
+      *product(*selection(first, number_form(1), number_form(0)), *selection(second, number_form(1), number_form(0)));
   EXPECT_EQ(number_where(both, {{first.negated()}}), 0);
   EXPECT_EQ(number_where(both, {{first}}), std::nullopt);
   EXPECT_EQ(number_where(both, {{first, second}}), 1);
@@ -149,8 +152,9 @@ TEST_F(Forms, AreNumbersWhereEnoughIsKnown) {
 
 TEST_F(Forms, OfTooManyCasesAreNone) {
   ScoreForm form = core_form();
-  std::array<Value, 5> many = {Value(std::pmr::new_delete_resource()), Value(std::pmr::new_delete_resource()), Value(std::pmr::new_delete_resource()),
-                               Value(std::pmr::new_delete_resource()), Value(std::pmr::new_delete_resource())};
+  std::array<Value, 5> many = {Value(std::pmr::new_delete_resource()), Value(std::pmr::new_delete_resource()),
+                               Value(std::pmr::new_delete_resource()), Value(std::pmr::new_delete_resource()),
+                               Value(std::pmr::new_delete_resource())};
   std::optional<ScoreForm> next = form;
   for (size_t i = 0; next && i < many.size(); ++i) {
     const double n = std::pow(2.0, static_cast<double>(i));

@@ -96,23 +96,27 @@ TEST(Placement, BoxesLieBelowWhatTheyReadAndApart) {
     EXPECT_EQ(place->arrows[i].curve.size() % 3, 1u);
     EXPECT_EQ(place->arrows[i].label.has_value(), !arrow.label.empty());
     EXPECT_NEAR(place->arrows[i].curve.front().first, place->centres[static_cast<size_t>(arrow.from)].first,
-                diagram.boxes[static_cast<size_t>(arrow.from)].width / 2 + 1) << "arrows are those of the diagram, in its order";
+                diagram.boxes[static_cast<size_t>(arrow.from)].width / 2 + 1)
+        << "arrows are those of the diagram, in its order";
   }
 }
 
 TEST(Dot, QuotesWhatNamesHold) {
   const std::string text = drawn_report(ReportFormat::kDot, to_json(full_report()));
-  EXPECT_THAT(text, AllOf(HasSubstr("digraph \"in.onnx\""), HasSubstr("</script>\\\"v\\\"&"), HasSubstr("Softmax\\n/layers.0")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("digraph \"in.onnx\""), HasSubstr("</script>\\\"v\\\"&"), HasSubstr("Softmax\\n/layers.0")));
 }
 
 TEST(Mermaid, EscapesWhatNamesHold) {
   const std::string text = mermaid(before());
-  EXPECT_THAT(text, AllOf(HasSubstr("flowchart TB\n"), HasSubstr("n0[\"Softmax<br/>"), HasSubstr("#60;/script#62;#34;v#34;#38;"), Not(HasSubstr("</script>"))));
+  EXPECT_THAT(text, AllOf(HasSubstr("flowchart TB\n"), HasSubstr("n0[\"Softmax<br/>"),
+                          HasSubstr("#60;/script#62;#34;v#34;#38;"), Not(HasSubstr("</script>"))));
 }
 
 TEST(Html, NamesCannotEndTheScriptTheyStandIn) {
   const std::string page = drawn_report(ReportFormat::kHtml, to_json(full_report()));
-  EXPECT_THAT(page, AllOf(HasSubstr("<!doctype html>"), HasSubstr("\\u003c/script>"), Not(HasSubstr("</script>\\\"v")), ::testing::EndsWith("</html>\n")));
+  EXPECT_THAT(page, AllOf(HasSubstr("<!doctype html>"), HasSubstr("\\u003c/script>"), Not(HasSubstr("</script>\\\"v")),
+                          ::testing::EndsWith("</html>\n")));
   EXPECT_THAT(page, AllOf(Not(HasSubstr(" src=")), Not(HasSubstr("https://"))));
 }
 

@@ -14,7 +14,8 @@ inline void draw(SiteReport& site) {
   const std::vector<std::string> shape = {"batch", "8", "seq"};
   site.type = "float16";
   site.before.emplace();
-  site.before->nodes = {{site.name, "Softmax", NodeRole::kPlain, {{"axis", "-1"}}}, {"/layers.0/attn/MatMul", "MatMul", NodeRole::kPlain, {}}};
+  site.before->nodes = {{site.name, "Softmax", NodeRole::kPlain, {{"axis", "-1"}}},
+                        {"/layers.0/attn/MatMul", "MatMul", NodeRole::kPlain, {}}};
   site.before->tensors = {{"q", "float16", shape, "Q", {}, -1, {0}},
                           {"half", "float16", {{}}, "", 0.5, -1, {0}},
                           {"p", "float16", shape, "", {}, 0, {1}},
@@ -38,8 +39,7 @@ inline SiteReport fused_site() {
   site.past = true;
   site.scale = 0.125;
   site.peeled = {"Cast", "bias", "scale"};
-  site.preconditions = {{"scores-finite", false, "nothing bounds Q K^T"},
-                        {"sizes-equal", true, "both are seq"}};
+  site.preconditions = {{"scores-finite", false, "nothing bounds Q K^T"}, {"sizes-equal", true, "both are seq"}};
   Verification verification;
   verification.verdict = Verdict::kVerified;
   verification.algebra_difference = 3e-16;

@@ -51,8 +51,12 @@ TEST(ReportStream, JsonOfOneModelIsItsReport) {
 TEST(ReportStream, JsonOfManyHasThemAllAndTheirSum) {
   const json batch = json::parse(rendered(ReportFormat::kJson, {outcome(), unreadable(), outcome(1, "x")}, ReportScope::kMany));
   ASSERT_EQ(batch["models"].size(), 3u);
-  EXPECT_EQ(batch["models"][1], json({{"input", "bad.onnx"}, {"output", nullptr}, {"status", 3}, {"seconds", 0.0},
-                                      {"message", "bad.onnx: is not ONNX"}, {"report", nullptr}}));
+  EXPECT_EQ(batch["models"][1], json({{"input", "bad.onnx"},
+                                      {"output", nullptr},
+                                      {"status", 3},
+                                      {"seconds", 0.0},
+                                      {"message", "bad.onnx: is not ONNX"},
+                                      {"report", nullptr}}));
   EXPECT_EQ(batch["summary"]["status"], 3);
   EXPECT_EQ(batch["summary"]["by_status"], json({{"0", 1}, {"1", 1}, {"3", 1}}));
   EXPECT_EQ(batch["summary"]["fused"], 2);
@@ -90,11 +94,13 @@ TEST(ReportStream, SarifTellsWhatWasLostAndQuotesItsCommand) {
   model.report["sites"][1]["lost"] = true;
   const json result = json::parse(rendered(ReportFormat::kSarif, {model}))["runs"][0]["results"][0];
   EXPECT_EQ(result["level"], "error");
-  EXPECT_THAT(result["message"]["text"].get<std::string>(), AllOf(HasSubstr(" is no longer fused: "), HasSubstr("explain 'my model'\\''s.onnx' --node")));
+  EXPECT_THAT(result["message"]["text"].get<std::string>(),
+              AllOf(HasSubstr(" is no longer fused: "), HasSubstr("explain 'my model'\\''s.onnx' --node")));
 }
 
 TEST(ReportStream, SarifHasARuleOnceForAllModels) {
-  const json run = json::parse(rendered(ReportFormat::kSarif, {outcome(), unreadable(), outcome()}, ReportScope::kMany))["runs"][0];
+  const json run =
+      json::parse(rendered(ReportFormat::kSarif, {outcome(), unreadable(), outcome()}, ReportScope::kMany))["runs"][0];
   EXPECT_EQ(run["artifacts"].size(), 3u);
   EXPECT_EQ(run["results"].size(), 4u);
   EXPECT_EQ(run["results"][2]["locations"][0]["physicalLocation"]["artifactLocation"]["index"], 2);
@@ -130,13 +136,15 @@ TEST(ReportStream, SarifPointsAtTheUsersSourceLine) {
   EXPECT_EQ(place["logicalLocations"][1], json({{"name", "b.5"}, {"kind", "module"}}));
   EXPECT_EQ(result["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"], "in.onnx");
   const json installed = sarif_result("lib/site-packages/torch/a.py");
-  EXPECT_EQ(installed["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "in.onnx") << "no pull request has that file";
+  EXPECT_EQ(installed["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "in.onnx")
+      << "no pull request has that file";
   EXPECT_FALSE(installed.contains("relatedLocations"));
 }
 
 TEST(ReportStream, SarifFindsASourceFileOfAnotherMachineFromHere) {
   namespace fs = std::filesystem;
-  const fs::path before = fs::current_path(), folder = fs::temp_directory_path() / ("attn-opt-sarif-" + std::to_string(getpid()));
+  const fs::path before = fs::current_path(),
+                 folder = fs::temp_directory_path() / ("attn-opt-sarif-" + std::to_string(getpid()));
   fs::create_directories(folder / "src");
   std::ofstream(folder / "src/model.py") << "x";
   fs::current_path(folder);
@@ -157,7 +165,8 @@ TEST(ReportStream, MarkdownAndJunitSayModuleAndSourceLine) {
 
 TEST(ReportStream, JunitHasATestForEachSite) {
   const std::string xml = rendered(ReportFormat::kJunit, {outcome()});
-  EXPECT_THAT(xml, HasSubstr("<testsuite name=\"in.onnx\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\" time=\"1.500\">"));
+  EXPECT_THAT(xml,
+              HasSubstr("<testsuite name=\"in.onnx\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\" time=\"1.500\">"));
   EXPECT_THAT(xml, HasSubstr("name=\"/layers.0/attn/Softmax\" time=\"0.251\"><system-out>"));
   EXPECT_THAT(xml, HasSubstr("name=\"main/If:else//layers.1/attn/Softmax\" time=\"0.000\"><skipped type=\"softmax.axis\""));
   EXPECT_THAT(xml, HasSubstr("<failure type=\"verification.failed\""));
@@ -178,7 +187,8 @@ TEST(ReportStream, MarkdownPutsEqualSitesIntoOneRow) {
   const std::string text = rendered(ReportFormat::kMarkdown, {{"in.onnx", "out.onnx", 0, "", 0, to_json(report)}});
   EXPECT_THAT(text, HasSubstr("### attn-opt: `in.onnx`\n\n**2 of 4 attention sites fused**, opset 17 → 24"));
   EXPECT_THAT(text, HasSubstr("| 2 | fused | `/layers.0/attn/Softmax` | 4d, 8 heads on 2, with past, verified"));
-  EXPECT_THAT(text, HasSubstr("\n\n2 of 2 verified; 2 assume that scores are finite (explain says why, --strict refuses).\n\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\n\n2 of 2 verified; 2 assume that scores are finite (explain says why, --strict refuses).\n\n"));
   EXPECT_THAT(text, HasSubstr("| 1 | missed `softmax.axis` |"));
   EXPECT_THAT(text, HasSubstr("- `softmax.axis` (1 site): "));
 }
@@ -192,7 +202,8 @@ TEST(ReportStream, MarkdownKeepsErrorsWhole) {
 TEST(ReportStream, MarkdownOfManyHasARowForEach) {
   const std::string text = rendered(ReportFormat::kMarkdown, {outcome(), unreadable()}, ReportScope::kMany);
   EXPECT_THAT(text, HasSubstr("| `in.onnx` | 0 | 3 | 1 | 1 | 1 |  |\n| `bad.onnx` | 3 |  | | |"));
-  EXPECT_THAT(text, HasSubstr("2 models: 1 done, 1 not readable; 1 of 3 attention sites fused.\n\n1 of 1 verified; 1 assumes that scores are finite "
+  EXPECT_THAT(text, HasSubstr("2 models: 1 done, 1 not readable; 1 of 3 attention sites fused.\n\n1 of 1 verified; 1 assumes "
+                              "that scores are finite "
                               "(explain says why, --strict refuses).\n\n"));
 }
 

@@ -45,8 +45,14 @@ TEST(ReportJson, HoldsTheRun) {
   EXPECT_EQ(whole["opset"], json({{"before", 17}, {"after", 24}}));
   EXPECT_EQ(whole["nodes"], json({{"before", 120}, {"after", 90}}));
   EXPECT_EQ(whole["operators"][0], json({{"op", "Attention"}, {"before", 0}, {"after", 1}}));
-  EXPECT_EQ(whole["summary"], json({{"sites", 3}, {"fused", 1}, {"refused", 1}, {"missed", 1}, {"assumed", {{"scores-finite", 1}}}, {"refined", 0}, {"unverified", 0},
-                                   {"rewritten", 0}}));
+  EXPECT_EQ(whole["summary"], json({{"sites", 3},
+                                    {"fused", 1},
+                                    {"refused", 1},
+                                    {"missed", 1},
+                                    {"assumed", {{"scores-finite", 1}}},
+                                    {"refined", 0},
+                                    {"unverified", 0},
+                                    {"rewritten", 0}}));
   EXPECT_EQ(whole["seconds"]["read"], 0.5);
   EXPECT_EQ(whole["not_raised"], json::array());
 }
@@ -54,7 +60,9 @@ TEST(ReportJson, HoldsTheRun) {
 TEST(ReportJson, CountsTheFusedSitesThatDependOnEachAssumption) {
   Report report = full_report();
   SiteReport site = fused_site();
-  site.preconditions = {{"scores-finite", false, ""}, {"scores-finite", false, "twice"}, {"exp-in-range", false, ""},
+  site.preconditions = {{"scores-finite", false, ""},
+                        {"scores-finite", false, "twice"},
+                        {"exp-in-range", false, ""},
                         {"rows-keep-a-key", false, "", true}};
   site.verification.reset();
   report.sites.push_back(site);
@@ -64,8 +72,9 @@ TEST(ReportJson, CountsTheFusedSitesThatDependOnEachAssumption) {
   EXPECT_EQ(summary["assumed"], json({{"scores-finite", 2}, {"exp-in-range", 1}}));
   EXPECT_EQ(summary["refined"], 1);
   EXPECT_EQ(summary["unverified"], 1);
-  EXPECT_THAT(to_text(report, false), HasSubstr("1 of 2 verified; 1 assumes that exp() stays in its range, 2 that scores are finite (explain says\n"
-                                                "why, --strict refuses); at 1 NaN may become a number\n"));
+  EXPECT_THAT(to_text(report, false),
+              HasSubstr("1 of 2 verified; 1 assumes that exp() stays in its range, 2 that scores are finite (explain says\n"
+                        "why, --strict refuses); at 1 NaN may become a number\n"));
   EXPECT_THAT(explain(report.sites[report.sites.size() - 2]), HasSubstr("  refined   rows-keep-a-key\n"));
 }
 
@@ -188,7 +197,8 @@ TEST(ReportText, NamesTheFirstFiveThatAreNotFused) {
     report.sites.back().name = "site" + std::to_string(i);
   }
   const std::string text = to_text(report, false);
-  EXPECT_THAT(text, AllOf(HasSubstr("missed  main/If:else/site4\n"), Not(HasSubstr("site5")), HasSubstr("\n2 more\nrun: attn-opt explain in.onnx --node ")));
+  EXPECT_THAT(text, AllOf(HasSubstr("missed  main/If:else/site4\n"), Not(HasSubstr("site5")),
+                          HasSubstr("\n2 more\nrun: attn-opt explain in.onnx --node ")));
   report.input.clear();
   EXPECT_THAT(to_text(report, false), Not(HasSubstr("\nrun: "))) << "a model in memory";
 }
@@ -216,18 +226,15 @@ TEST(ReportText, HasALineForEverySite) {
 
 TEST(ReportText, LongNamesHaveALineToThemselves) {
   Report report = full_report();
-  for (SiteReport& site : report.sites)
-    site.name = "/model/model/decoder/block.0/layer.0/SelfAttention/Softmax";
+  for (SiteReport& site : report.sites) site.name = "/model/model/decoder/block.0/layer.0/SelfAttention/Softmax";
   const std::string text = to_text(report, true), name = report.sites[0].name + "\n";
-  EXPECT_THAT(text, HasSubstr("fused   " + name +
-                              "        4d, 8 heads on 2, with past, verified (3e-16, 0.5 ulp)\n"));
-  EXPECT_THAT(text,
-              HasSubstr("missed  main/If:else/" + name +
-                        "        softmax.axis at /layers.1/attn/Softmax (Softmax): axis -2, the queries\n        attn-opt explain --id "));
+  EXPECT_THAT(text, HasSubstr("fused   " + name + "        4d, 8 heads on 2, with past, verified (3e-16, 0.5 ulp)\n"));
   EXPECT_THAT(
       text,
-      HasSubstr(name +
-                "        4d, 8 heads on 2, with past, failed (inf, 0.5 ulp): draw 3 (all keys masked)"));
+      HasSubstr(
+          "missed  main/If:else/" + name +
+          "        softmax.axis at /layers.1/attn/Softmax (Softmax): axis -2, the queries\n        attn-opt explain --id "));
+  EXPECT_THAT(text, HasSubstr(name + "        4d, 8 heads on 2, with past, failed (inf, 0.5 ulp): draw 3 (all keys masked)"));
 }
 
 TEST(ReportText, ARefusalBeforeVerificationSaysWhy) {
@@ -236,8 +243,7 @@ TEST(ReportText, ARefusalBeforeVerificationSaysWhy) {
   site.outcome = SiteReport::Outcome::kRefused;
   site.miss_id = "target.dtype";
   report.sites = {site};
-  EXPECT_THAT(to_text(report, true),
-              HasSubstr("refused main/If:else//layers.1/attn/Softmax  target.dtype\n"));
+  EXPECT_THAT(to_text(report, true), HasSubstr("refused main/If:else//layers.1/attn/Softmax  target.dtype\n"));
 }
 
 TEST(ReportText, StaysWithinAHundredColumnsButForNamesWhichAreWhole) {
@@ -247,8 +253,7 @@ TEST(ReportText, StaysWithinAHundredColumnsButForNamesWhichAreWhole) {
   for (SiteReport& site : report.sites) {
     site.name = "/model" + std::string(150, 'n') + "/Softmax";
     site.miss_node = site.name;
-    site.found =
-        "a long explanation of what was found there, word after word after word, until the line is full";
+    site.found = "a long explanation of what was found there, word after word after word, until the line is full";
   }
   const std::string& name = report.sites[0].name;
   EXPECT_LE(longest_line(to_text(report, true), name), 100u);
@@ -260,8 +265,7 @@ TEST(ReportText, NamesCannotSteerATerminal) {
   Report report = full_report();
   report.sites[1].name = report.sites[1].found = "a\x1b[31mb";
   report.sites[1].miss_node = "c\x07";
-  EXPECT_THAT(to_text(report, true) + explain(report.sites[1]),
-              AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\x07"))));
+  EXPECT_THAT(to_text(report, true) + explain(report.sites[1]), AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\x07"))));
 }
 
 TEST(Explain, SaysWhereAMissStopped) {
@@ -345,7 +349,8 @@ TEST(Explain, SaysHowMasksWereRead) {
   site.is_causal = true;
   site.mask_reading = "'triangle' keeps key j of query i if j <= i + past: is_causal";
   EXPECT_THAT(explain(site), HasSubstr("  form      4d, 8 heads on 2, with past, causal, scale 0.125\n"
-                                       "  mask      " + site.mask_reading + "\n"));
+                                       "  mask      " +
+                                       site.mask_reading + "\n"));
 }
 
 TEST(Explain, SaysWhyASiteIsRefused) {
@@ -354,7 +359,8 @@ TEST(Explain, SaysWhyASiteIsRefused) {
   SiteReport unverified = fused_site();
   unverified.verification->verdict = Verdict::kUnverified;
   unverified.verification->reason = "there is no kernel";
-  EXPECT_THAT(explain(unverified), HasSubstr("  reason    there is no kernel\n  hint      attn-opt explain --id verification.unverified\n"));
+  EXPECT_THAT(explain(unverified),
+              HasSubstr("  reason    there is no kernel\n  hint      attn-opt explain --id verification.unverified\n"));
 }
 
 }  // namespace

@@ -71,15 +71,19 @@ TEST(ReportRewrites, InText) {
   EXPECT_THAT(to_text(report, false), HasSubstr("rewrites: 1 applied (1 verified), 1 refused, 0 missed\n"));
   EXPECT_THAT(to_text(report, false), Not(HasSubstr("/norm/Mul")));
   EXPECT_THAT(to_text(report, true), HasSubstr("rewritten  /norm/Mul\n           rms-norm: 2 nodes become RMSNormalization"));
-  EXPECT_THAT(to_text(report, true), HasSubstr("refused    /norm/Mul\n           rms-norm: verification.failed at /norm/Mul (Mul): y differs by 2"));
+  EXPECT_THAT(to_text(report, true),
+              HasSubstr("refused    /norm/Mul\n           rms-norm: verification.failed at /norm/Mul (Mul): y differs by 2"));
   report.has_rewrites_left = true;
   EXPECT_THAT(to_text(report, false), HasSubstr("the rounds were not enough"));
   EXPECT_THAT(to_text({}, true), Not(HasSubstr("rewrites")));
 }
 
 TEST(ReportRewrites, Explained) {
-  EXPECT_THAT(explain(applied()), HasSubstr("/norm/Mul  rewritten  [rms-norm]\n  nodes     /norm/Mul, /norm/Sqrt\n  written   RMSNormalization\n"));
-  EXPECT_THAT(explain(refused()), HasSubstr("  stopped   at /norm/Mul (Mul): y differs by 2\n  hint      attn-opt explain --id verification.failed\n"));
+  EXPECT_THAT(explain(applied()),
+              HasSubstr("/norm/Mul  rewritten  [rms-norm]\n  nodes     /norm/Mul, /norm/Sqrt\n  written   RMSNormalization\n"));
+  EXPECT_THAT(
+      explain(refused()),
+      HasSubstr("  stopped   at /norm/Mul (Mul): y differs by 2\n  hint      attn-opt explain --id verification.failed\n"));
 }
 
 }  // namespace

@@ -51,7 +51,8 @@ Model attention(const std::string& inputs, const std::string& nodes, const std::
   return in_memory(model_of_graph("(" + inputs + ") => (" + output + ") { " + nodes + " }"));
 }
 const std::string kInputs = "float[2,2,5,8] q, float[2,2,7,8] k, float[2,2,7,8] v";
-const std::string kNodes = "kt = Transpose <perm = [0, 1, 3, 2]> (k) s = MatMul (q, kt) w = Softmax <axis = -1> (s) y = MatMul (w, v)";
+const std::string kNodes =
+    "kt = Transpose <perm = [0, 1, 3, 2]> (k) s = MatMul (q, kt) w = Softmax <axis = -1> (s) y = MatMul (w, v)";
 
 /// The miss of kInputs and kNodes told by FILL.
 std::string miss_of(Fill fill) {
@@ -117,7 +118,8 @@ TEST(AttentionParts, TermsAndSharedAxes) {
 }
 
 TEST(AttentionParts, WhatDoesNotFitIsAMiss) {
-  EXPECT_THAT(miss_of([](Node&, MatchContext&, AttentionParts& parts) { parts.q.axes = "(bh)sd"; }), HasSubstr("parts.rank: 'q' is (2, 2, 5, 8)"));
+  EXPECT_THAT(miss_of([](Node&, MatchContext&, AttentionParts& parts) { parts.q.axes = "(bh)sd"; }),
+              HasSubstr("parts.rank: 'q' is (2, 2, 5, 8)"));
   EXPECT_THAT(miss_of([](Node&, MatchContext&, AttentionParts& parts) { parts.q.axes = "bhsx"; }), HasSubstr("parts.axes"));
   EXPECT_THAT(miss_of([](Node&, MatchContext&, AttentionParts& parts) { parts.v.value = nullptr; }), HasSubstr("parts.order"));
   EXPECT_THAT(miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.output.value = anchor.graph->find("q"); }),
@@ -126,16 +128,19 @@ TEST(AttentionParts, WhatDoesNotFitIsAMiss) {
               HasSubstr("parts.order: no node beside it makes 'k'"));
   EXPECT_THAT(miss_of([](Node&, MatchContext&, AttentionParts& parts) { parts.scale = NAN; }), HasSubstr("parts.scale"));
   EXPECT_THAT(miss_of([](Node&, MatchContext&, AttentionParts& parts) { parts.softcap = -1; }), HasSubstr("parts.scale"));
-  EXPECT_THAT(miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.terms = {keep(anchor.graph->find("m"), NAN)}; }),
-              HasSubstr("parts.scale"));
+  EXPECT_THAT(
+      miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.terms = {keep(anchor.graph->find("m"), NAN)}; }),
+      HasSubstr("parts.scale"));
   EXPECT_THAT(miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.past_key = anchor.graph->find("k"); }),
               HasSubstr("parts.order: a past has both"));
   EXPECT_THAT(miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.q.value = anchor.graph->find("y"); }),
               HasSubstr("parts.order: 'y' does not stand above it"));
-  EXPECT_THAT(miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.terms = {bias(anchor.graph->find("m"))}; }),
-              HasSubstr("parts.type: 'm' is of type bool"));
-  EXPECT_THAT(miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.terms = {drop(anchor.graph->find("n"), 0)}; }),
-              HasSubstr("parts.type: 'n' is of type int32"));
+  EXPECT_THAT(
+      miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.terms = {bias(anchor.graph->find("m"))}; }),
+      HasSubstr("parts.type: 'm' is of type bool"));
+  EXPECT_THAT(
+      miss_of([](Node& anchor, MatchContext&, AttentionParts& parts) { parts.terms = {drop(anchor.graph->find("n"), 0)}; }),
+      HasSubstr("parts.type: 'n' is of type int32"));
   EXPECT_THAT(miss_of([](Node&, MatchContext&, AttentionParts& parts) { parts.softmax_precision = onnx::TensorProto::INT64; }),
               HasSubstr("parts.type: a softmax in int64"));
 }

@@ -1,10 +1,10 @@
 // Files of rules: what is refused, and why.
+#include "attn_opt/rules.h"
+
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <fstream>
-
-#include "attn_opt/rules.h"
 
 namespace attn_opt {
 namespace {
@@ -43,7 +43,8 @@ TEST(Rules, HeadersAreChecked) {
   EXPECT_THAT(refusal("# RULE r\n# WHERE q float"), HasSubstr("is no WHERE"));
   EXPECT_THAT(refusal("# RULE r\n# WHERE q: [B, H"), HasSubstr("no ']'"));
   EXPECT_THAT(refusal("# RULE r\n# WHERE q: [B, 2*H]"), HasSubstr("'2*H' is no size"));
-  EXPECT_THAT(refusal("# RULE r\n# WHERE mask: bool"), HasSubstr("r.rule:2: WHERE names 'mask', which the pattern does not have; there are k, p, q, s, v, y"));
+  EXPECT_THAT(refusal("# RULE r\n# WHERE mask: bool"),
+              HasSubstr("r.rule:2: WHERE names 'mask', which the pattern does not have; there are k, p, q, s, v, y"));
   EXPECT_THAT(refusal("# RULE r\n# ASSUME luck"), HasSubstr("no precondition 'luck'"));
 }
 
@@ -66,13 +67,17 @@ TEST(Rules, ReplacementsAreChecked) {
   EXPECT_THAT(with("a = Attention (q, k, v) y = Transpose (q)"), HasSubstr("only Transpose, Reshape"));
   EXPECT_THAT(with("y = Attention (q, k)"), HasSubstr("no Q, K and V"));
   EXPECT_THAT(with("a = Attention (q, k, v) y = Transpose ()"), HasSubstr("comes of Transpose"));
-  EXPECT_THAT(refusal("# RULE r", kPattern, "<domain: \"rule\", opset_import: [\"\" : 24]>\nreplacement (q, k, w) => (y) {y = Attention (q, k, w)}\n"),
-              HasSubstr("input 'w' is none of the pattern's"));
+  EXPECT_THAT(
+      refusal("# RULE r", kPattern,
+              "<domain: \"rule\", opset_import: [\"\" : 24]>\nreplacement (q, k, w) => (y) {y = Attention (q, k, w)}\n"),
+      HasSubstr("input 'w' is none of the pattern's"));
 }
 
 TEST(Rules, KeysOfTheHeaderAreChecked) {
-  EXPECT_THAT(refusal("# RULE r\n# WEHRE q: float"), HasSubstr("r.rule:2: 'WEHRE' is no key of a rule's header; did you mean 'WHERE'?"));
-  EXPECT_THAT(refusal("# RULE r\n# Where q: float"), HasSubstr("r.rule:2: 'Where' is no key of a rule's header; did you mean 'WHERE'?"));
+  EXPECT_THAT(refusal("# RULE r\n# WEHRE q: float"),
+              HasSubstr("r.rule:2: 'WEHRE' is no key of a rule's header; did you mean 'WHERE'?"));
+  EXPECT_THAT(refusal("# RULE r\n# Where q: float"),
+              HasSubstr("r.rule:2: 'Where' is no key of a rule's header; did you mean 'WHERE'?"));
   EXPECT_THAT(refusal("# RULE r\n# assume scores-finite"), HasSubstr("did you mean 'ASSUME'?"));
   EXPECT_THAT(refusal("# RULE r\n# VERIFY off"), HasSubstr("there are RULE, ABOUT, WHERE, ASSUME"));
   EXPECT_EQ(refusal("# RULE r\n#\n# before: K and V\n# Where it is from\n# ---- QK"), "");
@@ -80,17 +85,20 @@ TEST(Rules, KeysOfTheHeaderAreChecked) {
 
 /// What is wrong with a rule whose pattern has BODY behind its first line.
 std::string refused_body(const std::string& body, const std::string& imports = "\"\" : 17") {
-  return refusal("# RULE r", "<domain: \"rule\", opset_import: [" + imports + "]>\npattern (q, k, v) => (y) {\n" + body + "}\n");
+  return refusal("# RULE r",
+                 "<domain: \"rule\", opset_import: [" + imports + "]>\npattern (q, k, v) => (y) {\n" + body + "}\n");
 }
 
 TEST(Rules, OperatorsAreThoseOfTheOpset) {
   EXPECT_EQ(refused_body("s = MatMul (q, k)\np = Softmax <axis: int = -1> (s)\ny = MatMul (p, v)\n"), "");
   EXPECT_THAT(refused_body("s = MatMul (q, k)\np = # = Softmax\n  Sofmax (s)\ny = MatMul (p, v)\n"),
               ::testing::StartsWith("r.rule:6: there is no operator 'Sofmax' in opset 17; did you mean 'Softmax'?"));
-  EXPECT_THAT(refused_body("s = MatMul (q, k)\np = Gelu (s)\ny = MatMul (p, v)\n"), HasSubstr("r.rule:5: there is no operator 'Gelu' in opset 17; it came with opset 20"));
+  EXPECT_THAT(refused_body("s = MatMul (q, k)\np = Gelu (s)\ny = MatMul (p, v)\n"),
+              HasSubstr("r.rule:5: there is no operator 'Gelu' in opset 17; it came with opset 20"));
   EXPECT_THAT(refused_body("s = MatMul (q, k)\np = Softmax <axes: int = -1> (s)\ny = MatMul (p, v)\n"),
               HasSubstr("r.rule:5: Softmax has no attribute 'axes'; did you mean 'axis'?"));
-  EXPECT_THAT(refused_body("s = MatMul (q, k)\np = Softmax <axis: float = 1.0> (s)\ny = MatMul (p, v)\n"), HasSubstr("r.rule:5: Softmax: "));
+  EXPECT_THAT(refused_body("s = MatMul (q, k)\np = Softmax <axis: float = 1.0> (s)\ny = MatMul (p, v)\n"),
+              HasSubstr("r.rule:5: Softmax: "));
   EXPECT_THAT(refused_body("s = MatMul (q, k)\np = Softmax (s, s)\ny = MatMul (p, v)\n"), HasSubstr("r.rule:5: Softmax: "));
   EXPECT_THAT(refused_body("y = Zzzzzzzzzzzz (q, k, v)\n"), HasSubstr("written with its domain"));
   EXPECT_THAT(refused_body("y = MatMul (q, k, v)\n", "\"\" : 99"), HasSubstr("r.rule:4: MatMul: there is no opset 99"));
@@ -101,21 +109,30 @@ TEST(Rules, OperatorsAreThoseOfTheOpset) {
 
 TEST(Rules, ParametersAreThoseOfThePattern) {
   const auto with = [](const std::string& parameter, const std::string& used, const std::string& made) {
-    return refusal("# RULE r\n# WHERE q: [B, heads, L, D]", "<domain: \"rule\", opset_import: [\"\" : 17]>\npattern <" + parameter + "> (q, k, v) => (y) {\n"
-                   "s = MatMul (q, k) p = Softmax <axis: int = @" + used + "> (s) y = MatMul (p, v) }\n", replacement("y = Attention <q_num_heads: int = @" + made + "> (q, k, v)"));
+    return refusal("# RULE r\n# WHERE q: [B, heads, L, D]",
+                   "<domain: \"rule\", opset_import: [\"\" : 17]>\npattern <" + parameter +
+                       "> (q, k, v) => (y) {\n"
+                       "s = MatMul (q, k) p = Softmax <axis: int = @" +
+                       used + "> (s) y = MatMul (p, v) }\n",
+                   replacement("y = Attention <q_num_heads: int = @" + made + "> (q, k, v)"));
   };
   EXPECT_EQ(with("axis", "axis", "heads"), "");
   EXPECT_EQ(with("axis: int = -1", "axis", "axis"), "");
-  EXPECT_THAT(with("axis", "axes", "axis"), HasSubstr("r.rule:5: '@axes' is no parameter of the pattern, nor a size of a WHERE line; did you mean 'axis'?"));
+  EXPECT_THAT(with("axis", "axes", "axis"),
+              HasSubstr("r.rule:5: '@axes' is no parameter of the pattern, nor a size of a WHERE line; did you mean 'axis'?"));
   EXPECT_THAT(with("axis", "heads", "axis"), HasSubstr("'@heads' is no parameter"));
-  EXPECT_THAT(with("axis", "axis", "haeds"), HasSubstr("r.rule:7: '@haeds' is no parameter of the pattern, nor a size of a WHERE line; did you mean 'heads'?"));
+  EXPECT_THAT(
+      with("axis", "axis", "haeds"),
+      HasSubstr("r.rule:7: '@haeds' is no parameter of the pattern, nor a size of a WHERE line; did you mean 'heads'?"));
 }
 
 TEST(Rules, OtherDomainsAreFreeButNamed) {
   const std::string body = "s = my.Scores <anything: int = 1> (q, k, v)\ny = ai.onnx.ml.Scaler (s)\n";
   EXPECT_EQ(refused_body(body, "\"ai.onnx\" : 17, \"my\" : 3, \"ai.onnx.ml\" : 1"), "");
-  EXPECT_THAT(refused_body(body, "\"\" : 17, \"ai.onnx.ml\" : 1"), HasSubstr("r.rule:4: Scores is of 'my', which opset_import of 'pattern' does not name"));
-  EXPECT_THAT(refused_body("y = ai.onnx.ml.Scalr (q, k, v)\n", "\"ai.onnx.ml\" : 1"), HasSubstr("in opset 1 of ai.onnx.ml; did you mean 'Scaler'?"));
+  EXPECT_THAT(refused_body(body, "\"\" : 17, \"ai.onnx.ml\" : 1"),
+              HasSubstr("r.rule:4: Scores is of 'my', which opset_import of 'pattern' does not name"));
+  EXPECT_THAT(refused_body("y = ai.onnx.ml.Scalr (q, k, v)\n", "\"ai.onnx.ml\" : 1"),
+              HasSubstr("in opset 1 of ai.onnx.ml; did you mean 'Scaler'?"));
 }
 
 TEST(Rules, FoldersAreChecked) {

@@ -197,7 +197,8 @@ bool reads_untested(const std::string& rest, const std::string& name) {
   std::smatch read, test;
   if (!std::regex_search(rest, read, std::regex("\\*" + name + "\\b|\\b" + name + "->"))) return false;
   const std::string before = rest.substr(0, static_cast<size_t>(read.position()));
-  return !std::regex_search(before, test, std::regex("!" + name + "\\b|\\b" + name + "( &&| \\?| \\|\\||\\)|\\.has_rank|\\.rank)"));
+  return !std::regex_search(before, test,
+                            std::regex("!" + name + "\\b|\\b" + name + "( &&| \\?| \\|\\||\\)|\\.has_rank|\\.rank)"));
 }
 
 /// Declarations of MaybeShape in TEXT that are read and not tested.

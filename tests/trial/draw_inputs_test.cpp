@@ -39,12 +39,7 @@ TEST(DrawInputs, TakesSizesAndFills) {
 
 TEST(DrawInputs, ExpressionsFollowTheirSymbols) {
   auto graph = parse("g (float[past, seq] x, float[a] y) => (float z) { z = Identity(x) }");
-  graph.mutable_input(1)
-      ->mutable_type()
-      ->mutable_tensor_type()
-      ->mutable_shape()
-      ->mutable_dim(0)
-      ->set_dim_param("past + 2*seq");
+  graph.mutable_input(1)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("past + 2*seq");
   const auto drawn = draw_inputs(graph, {});
   ASSERT_TRUE(drawn.has_value()) << drawn.error().message();
   EXPECT_THAT(drawn->feeds.at("y").dims(), ElementsAre(2 + 2 * 3));
@@ -68,8 +63,7 @@ TEST(DrawInputs, TheSameSeedGivesTheSame) {
   const auto graph = parse(kSymbolic);
   DrawOptions other;
   other.seed = 1;
-  const auto first = draw_inputs(graph, {}), again = draw_inputs(graph, {}),
-             different = draw_inputs(graph, other);
+  const auto first = draw_inputs(graph, {}), again = draw_inputs(graph, {}), different = draw_inputs(graph, other);
   EXPECT_TRUE(std::ranges::equal(first->feeds.at("x").bytes(), again->feeds.at("x").bytes()));
   EXPECT_FALSE(std::ranges::equal(first->feeds.at("x").bytes(), different->feeds.at("x").bytes()));
   EXPECT_NE(first->feeds.at("x").data<float>()[0], first->feeds.at("y").data<float>()[0]);
@@ -114,8 +108,7 @@ TEST(DrawInputs, RefusesWhatItCannotDraw) {
   EXPECT_EQ(code_of("g (float[] x) => (float z) { z = Identity(x) }"), ErrorCode::kUnsupported) << "no rank";
   EXPECT_EQ(code_of("g (string[2] x) => (float z) { z = Identity(x) }"), ErrorCode::kUnsupported);
   EXPECT_EQ(code_of("g (float[100000, 100000] x) => (float z) { z = Identity(x) }"), ErrorCode::kLimit);
-  EXPECT_EQ(code_of("g (float[9223372036854775807, 4] x) => (float z) { z = Identity(x) }"),
-            ErrorCode::kLimit);
+  EXPECT_EQ(code_of("g (float[9223372036854775807, 4] x) => (float z) { z = Identity(x) }"), ErrorCode::kLimit);
 }
 
 }  // namespace

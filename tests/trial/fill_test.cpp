@@ -54,13 +54,11 @@ TEST(Fill, CausalKeepsTheKeysUpToTheQuery) {
 TEST(Fill, OneRowIsEmptyAndTheOthersAreNot) {
   const auto mask = drawn(P::BOOL, {1, 1, 4, 5}, "rows-one-empty");
   for (size_t row = 0; row < 4; ++row) {
-    const bool empty =
-        std::all_of(mask.begin() + row * 5, mask.begin() + row * 5 + 5, [](double x) { return x == 0; });
+    const bool empty = std::all_of(mask.begin() + row * 5, mask.begin() + row * 5 + 5, [](double x) { return x == 0; });
     EXPECT_EQ(empty, row == 0);
   }
   const auto bias = drawn(P::FLOAT, {4, 5}, "lowest-row");
-  EXPECT_THAT(std::vector<double>(bias.begin(), bias.begin() + 5),
-              Each(std::numeric_limits<float>::lowest()));
+  EXPECT_THAT(std::vector<double>(bias.begin(), bias.begin() + 5), Each(std::numeric_limits<float>::lowest()));
   EXPECT_EQ(bias[5], 0);
 }
 
@@ -89,8 +87,8 @@ TEST(Fill, DrawsFromTheDistribution) {
 }
 
 TEST(Fill, WhatIsNoFillIsAnError) {
-  for (const std::string text : {"", "normall", "const", "const()", "const(a)", "const(1", "normal(1)",
-                                 "uniform(1)", "const(1,2)", "bernoulli", "ones,"}) {
+  for (const std::string text : {"", "normall", "const", "const()", "const(a)", "const(1", "normal(1)", "uniform(1)",
+                                 "const(1,2)", "bernoulli", "ones,"}) {
     const auto fill = parse_fill(text);
     ASSERT_FALSE(fill.has_value()) << text;
     EXPECT_EQ(fill.error().code, ErrorCode::kUsage);

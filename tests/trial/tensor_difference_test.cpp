@@ -11,12 +11,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN(),
-                kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
 
-Tensor floats(const std::vector<float>& values) {
-  return Tensor::of<float>({static_cast<int64_t>(values.size())}, values);
-}
+Tensor floats(const std::vector<float>& values) { return Tensor::of<float>({static_cast<int64_t>(values.size())}, values); }
 
 TEST(TensorDifference, IsTheLargest) {
   const auto found = difference(floats({1, 10, 0}), floats({1.5, 11, 0.25}), {0, 2});

@@ -18,8 +18,7 @@ class TestData : public ::testing::Test {
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
     ASSERT_TRUE(
-        onnx::OnnxParser::Parse(
-            graph_, "g (float[2] a, float[2] w = {1, 2}, float[2] b) => (float[2] y) { y = Add(a, b) }")
+        onnx::OnnxParser::Parse(graph_, "g (float[2] a, float[2] w = {1, 2}, float[2] b) => (float[2] y) { y = Add(a, b) }")
             .IsOK());
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -28,8 +27,7 @@ class TestData : public ::testing::Test {
     const auto path = folder_ / file;
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary)
-        << to_proto(Tensor::of<float>({static_cast<int64_t>(values.size())}, values), name)
-               .SerializeAsString();
+        << to_proto(Tensor::of<float>({static_cast<int64_t>(values.size())}, values), name).SerializeAsString();
   }
 
   std::filesystem::path folder_;

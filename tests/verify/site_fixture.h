@@ -19,8 +19,8 @@ inline const double kNextAboveLowest = std::nextafterf(std::numeric_limits<float
 /// q, k and v in (B, heads, rows, features); their product with the scale 1/sqrt(8), the mask M if there is one, y.
 struct AttentionModel {
   std::string type = "float";
-  std::string scores = "  scores = Mul(product, c)\n";   ///< what makes scores of product
-  std::string inputs = "";                                  ///< further graph inputs, with a leading comma
+  std::string scores = "  scores = Mul(product, c)\n";  ///< what makes scores of product
+  std::string inputs = "";                              ///< further graph inputs, with a leading comma
   std::string heads = "  kh = Identity(k)\n  vh = Identity(v)\n";
   std::string weights = "  p = Softmax<axis = -1>(scores)\n";
   std::string outputs = "";
@@ -43,9 +43,7 @@ class SiteFixture {
     view_ = *ModelGraph::create(proto_);
     facts_ = std::make_unique<Facts>(*view_, inline_tensors());
   }
-  explicit SiteFixture(const AttentionModel& model) : SiteFixture(model.text()) {
-    sdpa = plain_sdpa();
-  }
+  explicit SiteFixture(const AttentionModel& model) : SiteFixture(model.text()) { sdpa = plain_sdpa(); }
 
   Value* value(const std::string& name) { return view_->main().find(name); }
   Facts& facts() { return *facts_; }
@@ -85,14 +83,13 @@ class SiteFixture {
   void assume(const std::string& id, bool proven = false) { sdpa.preconditions.push_back({id, proven, ""}); }
 
   /// An Attention of INPUTS whose outputs take over those in TAKEN.
-  Emission attention(const std::function<std::vector<Value*>(GraphBuilder&)>& inputs,
-                     GraphBuilder::Attributes attributes = {}, const std::vector<std::string>& taken = {"y"}) {
+  Emission attention(const std::function<std::vector<Value*>(GraphBuilder&)>& inputs, GraphBuilder::Attributes attributes = {},
+                     const std::vector<std::string>& taken = {"y"}) {
     Emission emission{edit(), "4d", 1, false, nullptr, scale, sdpa.preconditions, {}, {}};
     GraphBuilder build(emission.edit, shared, "site");
     attributes.push_back(GraphBuilder::attribute("scale", static_cast<float>(scale)));
     emission.attention = build.new_node("Attention", inputs(build), std::vector<bool>(taken.size(), true), attributes);
-    for (size_t i = 0; i < taken.size(); ++i)
-      emission.edit.take_over(*value(taken[i]), *emission.attention->outputs[i]);
+    for (size_t i = 0; i < taken.size(); ++i) emission.edit.take_over(*value(taken[i]), *emission.attention->outputs[i]);
     return emission;
   }
 

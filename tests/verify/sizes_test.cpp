@@ -25,7 +25,8 @@ std::vector<int64_t> batches(SiteFixture& site, bool renumbered = false) {
 }
 
 AttentionModel with_fixed_lengths(const std::string& length) {
-  return {.heads = "  sizes = Constant<value = int64[4] {0, 0, " + length + ", 8}>()\n  kh = Reshape(k, sizes)\n  vh = Identity(v)\n"};
+  return {.heads = "  sizes = Constant<value = int64[4] {0, 0, " + length +
+                   ", 8}>()\n  kh = Reshape(k, sizes)\n  vh = Identity(v)\n"};
 }
 
 TEST(Sizes, BatchesAreSmallAndAMultiple) {

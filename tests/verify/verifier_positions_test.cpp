@@ -21,7 +21,8 @@ AttentionModel model_of(const std::string& comparison, const std::string& fill =
       "  first = Constant<value_ints = [0]>()\n  second = Constant<value_ints = [1]>()\n"
       "  ls = Shape<start = 2, end = 3>(q)\n  ln = Squeeze(ls, first)\n  ss = Shape<start = 2, end = 3>(k)\n"
       "  sn = Squeeze(ss, first)\n  column = Range(zero, sn, one)\n  rows = Range(zero, ln, one)\n"
-      "  row = Unsqueeze(rows, second)\n" + comparison + "  fill = Constant<value = float {" + fill +
+      "  row = Unsqueeze(rows, second)\n" +
+      comparison + "  fill = Constant<value = float {" + fill +
       "}>()\n  scaled = Mul(product, c)\n  scores = Where(keep, scaled, fill)\n";
   return model;
 }
@@ -34,7 +35,8 @@ Verification of_causal(const AttentionModel& model, const VerifyOptions& options
 }
 
 TEST(VerifierPositions, CausalFromTheFirstKey) {
-  const Verification result = of_causal(model_of("  keep = LessOrEqual(column, row)\n"), {.accepted = {.all = false, .refinements = false}});
+  const Verification result =
+      of_causal(model_of("  keep = LessOrEqual(column, row)\n"), {.accepted = {.all = false, .refinements = false}});
   EXPECT_EQ(result.verdict, Verdict::kVerified) << result.reason;
   EXPECT_GE(result.draws, 3);
   EXPECT_LT(result.algebra_difference, 1e-12);
@@ -69,9 +71,10 @@ TEST(VerifierPositions, FillThatLeavesLaterKeysSomeWeightIsRefused) {
 
 AttentionModel without_maximum(const std::string& exponent = "scores") {
   AttentionModel model;
-  model.weights = "  last = Constant<value_ints = [-1]>()\n  shift = Constant<value = float {-90}>()\n"
-                  "  shifted = Sub(scores, shift)\n  weights = Exp(" + exponent +
-                  ")\n  total = ReduceSum<keepdims = 1>(weights, last)\n  p = Div(weights, total)\n";
+  model.weights =
+      "  last = Constant<value_ints = [-1]>()\n  shift = Constant<value = float {-90}>()\n"
+      "  shifted = Sub(scores, shift)\n  weights = Exp(" +
+      exponent + ")\n  total = ReduceSum<keepdims = 1>(weights, last)\n  p = Div(weights, total)\n";
   return model;
 }
 
@@ -96,7 +99,8 @@ TEST(VerifierPositions, ExponentialsInRangeAreJudged) {
 }
 
 TEST(VerifierPositions, StrictRefusesWhatOnlyTheRangeExplains) {
-  const Verification result = of_exponentials(without_maximum("shifted"), 90, 1, {.accepted = {.all = false, .refinements = false}});
+  const Verification result =
+      of_exponentials(without_maximum("shifted"), 90, 1, {.accepted = {.all = false, .refinements = false}});
   EXPECT_EQ(result.verdict, Verdict::kFailed);
   EXPECT_THAT(result.reason, HasSubstr("exp-in-range"));
 }

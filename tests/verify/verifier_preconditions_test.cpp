@@ -34,8 +34,8 @@ TEST(VerifierPreconditions, ScoresThatAWhereHides) {
 }
 
 TEST(VerifierPreconditions, RowsThatASubtractedBiasEmpties) {
-  SiteFixture site(AttentionModel{.scores = "  scaled = Mul(product, c)\n  scores = Sub(scaled, m)\n",
-                                  .inputs = ", float[B,1,L,S] m"});
+  SiteFixture site(
+      AttentionModel{.scores = "  scaled = Mul(product, c)\n  scores = Sub(scaled, m)\n", .inputs = ", float[B,1,L,S] m"});
   site.add_term(ScoreTerm::Kind::kBias, "m");
   site.sdpa.terms.back().coefficient = -1;
   const auto emission = [&] {
@@ -53,10 +53,10 @@ TEST(VerifierPreconditions, RowsThatASubtractedBiasEmpties) {
 }
 
 TEST(VerifierPreconditions, RowsThatTheInnerOfTwoTermsEmpties) {
-  SiteFixture site(AttentionModel{
-      .scores = "  fill = Constant<value = float {-3.4028234663852886e38}>()\n  scaled = Mul(product, c)\n"
-                "  biased = Add(scaled, m)\n  scores = Where(n, fill, biased)\n",
-      .inputs = ", float[B,1,L,S] m, bool[B,1,L,S] n"});
+  SiteFixture site(
+      AttentionModel{.scores = "  fill = Constant<value = float {-3.4028234663852886e38}>()\n  scaled = Mul(product, c)\n"
+                               "  biased = Add(scaled, m)\n  scores = Where(n, fill, biased)\n",
+                     .inputs = ", float[B,1,L,S] m, bool[B,1,L,S] n"});
   site.add_term(ScoreTerm::Kind::kBias, "m");
   site.add_term(ScoreTerm::Kind::kDrop, "n", std::numeric_limits<float>::lowest());
   site.assume("scores-finite");
@@ -79,32 +79,36 @@ TEST(VerifierPreconditions, EmptyRowsDoNotExplainAnotherFill) {
   site.assume("rows-keep-a-key");
   site.assume("scores-finite");
   expect_failed(site.verify(site.attention([&](GraphBuilder& build) {
-                  Value* zero = build.scalar(0, onnx::TensorProto::FLOAT);
-                  Value* deep = build.scalar(-1e4, onnx::TensorProto::FLOAT);
-                  return std::vector<Value*>{site.value("q"), site.value("k"), site.value("v"),
-                                             build.node("Where", {site.value("m"), zero, deep})};
-                })),
+    Value* zero = build.scalar(0, onnx::TensorProto::FLOAT);
+    Value* deep = build.scalar(-1e4, onnx::TensorProto::FLOAT);
+    return std::vector<Value*>{site.value("q"), site.value("k"), site.value("v"),
+                               build.node("Where", {site.value("m"), zero, deep})};
+  })),
                 "NaN or infinity on one side alone");
 }
 
 /// Rows without a key as a refinement: NaN may become a number, a number may not become another.
 TEST(VerifierPreconditions, ARefinementExplainsRowsThatWereNaNAlone) {
   const VerifyOptions nothing_assumed{.accepted = {.all = false}};
-  SiteFixture emptied(AttentionModel{.scores = "  scaled = Mul(product, c)\n  scores = Add(scaled, m)\n", .inputs = ", float[B,1,L,S] m"});
+  SiteFixture emptied(
+      AttentionModel{.scores = "  scaled = Mul(product, c)\n  scores = Add(scaled, m)\n", .inputs = ", float[B,1,L,S] m"});
   emptied.add_term(ScoreTerm::Kind::kBias, "m");
   emptied.sdpa.preconditions.push_back({"rows-keep-a-key", false, "", true});
   const Verification refined = emptied.verify(emptied.masked_attention(), nothing_assumed);
   EXPECT_EQ(refined.verdict, Verdict::kVerified) << refined.reason;
   EXPECT_THAT(refined.explained_by, ElementsAre("rows-keep-a-key"));
-  expect_failed(emptied.verify(emptied.masked_attention(), {.accepted = {.all = false, .refinements = false}}), "rows-keep-a-key");
+  expect_failed(emptied.verify(emptied.masked_attention(), {.accepted = {.all = false, .refinements = false}}),
+                "rows-keep-a-key");
 
-  SiteFixture filled(AttentionModel{.scores = "  fill = Constant<value = float {-1e4}>()\n  scaled = Mul(product, c)\n  scores = Where(m, scaled, fill)\n",
-                                    .inputs = ", bool[B,1,L,S] m"});
+  SiteFixture filled(AttentionModel{
+      .scores = "  fill = Constant<value = float {-1e4}>()\n  scaled = Mul(product, c)\n  scores = Where(m, scaled, fill)\n",
+      .inputs = ", bool[B,1,L,S] m"});
   filled.add_term(ScoreTerm::Kind::kKeep, "m", -1e4);
   filled.assume("scores-finite");
   const auto added = [&] {
     return filled.attention([&](GraphBuilder& build) {
-      Value* fills = build.node("Where", {filled.value("m"), build.scalar(0, onnx::TensorProto::FLOAT), build.scalar(-1e4, onnx::TensorProto::FLOAT)});
+      Value* fills = build.node("Where", {filled.value("m"), build.scalar(0, onnx::TensorProto::FLOAT),
+                                          build.scalar(-1e4, onnx::TensorProto::FLOAT)});
       return std::vector<Value*>{filled.value("q"), filled.value("k"), filled.value("v"), fills};
     });
   };

@@ -90,8 +90,8 @@ TEST(VerifierSites, BranchAboveTheScores) {
       "  scores = Add(scaled, bias)\n";
   SiteFixture site(model);
   const auto emission = site.attention([&](GraphBuilder& build) {
-    Value* bias = build.node("Where", {site.value("which"), build.node("Neg", {site.value("m")}),
-                                       build.node("Abs", {site.value("m")})});
+    Value* bias =
+        build.node("Where", {site.value("which"), build.node("Neg", {site.value("m")}), build.node("Abs", {site.value("m")})});
     return std::vector<Value*>{site.value("q"), site.value("k"), site.value("v"), bias};
   });
   const Verification result = site.verify(emission);
@@ -151,7 +151,8 @@ TEST(VerifierSites, LargeLengthsInConstantsAreShrunk) {
 }
 
 TEST(VerifierSites, WrongOperandsOfLargeLengthsAreSeen) {
-  for (const std::vector<std::string>& inputs : {std::vector<std::string>{"q", "v", "v", "m"}, {"q", "kh", "v"}, {"k", "q", "v", "m"}}) {
+  for (const std::vector<std::string>& inputs :
+       {std::vector<std::string>{"q", "v", "v", "m"}, {"q", "kh", "v"}, {"k", "q", "v", "m"}}) {
     const Verification result = verified_with_little_memory(inputs);
     EXPECT_EQ(result.verdict, Verdict::kFailed) << result.reason;
   }

@@ -11,7 +11,8 @@ using Make = std::function<Value*(GraphBuilder& build, SiteFixture& site)>;
 
 /// y, of NODES over x and the indices i, against what MAKE makes.
 Verification verdict(const std::string& nodes, const Make& make, const std::string& type = "float") {
-  SiteFixture site("<ir_version: 8, opset_import: [\"\" : 24]> g (" + type + "[b, 8] x, int64[b] i) => (" + type + "[b, 8] y) {" + nodes + "}");
+  SiteFixture site("<ir_version: 8, opset_import: [\"\" : 24]> g (" + type + "[b, 8] x, int64[b] i) => (" + type +
+                   "[b, 8] y) {" + nodes + "}");
   Emission emission{.edit = site.edit()};
   const SharedNodes none;
   GraphBuilder build(emission.edit, none, "made");

@@ -106,8 +106,8 @@ AttentionModel model_with_cache() {
 }
 
 void describe_cache(SiteFixture& site) {
-  for (auto [operand, name, past, present] : {std::tuple(&site.sdpa.k, "k", "pk", "kh"),
-                                              std::tuple(&site.sdpa.v, "v", "pv", "vh")}) {
+  for (auto [operand, name, past, present] :
+       {std::tuple(&site.sdpa.k, "k", "pk", "kh"), std::tuple(&site.sdpa.v, "v", "pv", "vh")}) {
     OperandView view = site.view_of(name);
     view.past = site.value(past);
     view.present = site.value(present);
@@ -186,11 +186,11 @@ TEST(VerifierWrong, InfinityTurnedIntoLowest) {
   SiteFixture site(AttentionModel{.scores = kFillInfinity, .inputs = kKeepInput});
   site.add_term(ScoreTerm::Kind::kKeep, "m", -kInfinity);
   expect_failed(site.verify(site.attention([&](GraphBuilder& build) {
-                  Value* lowest = build.scalar(kNextAboveLowest, onnx::TensorProto::FLOAT);
-                  Value* zero = build.scalar(0, onnx::TensorProto::FLOAT);
-                  return std::vector<Value*>{site.value("q"), site.value("k"), site.value("v"),
-                                             build.node("Where", {site.value("m"), zero, lowest})};
-                })),
+    Value* lowest = build.scalar(kNextAboveLowest, onnx::TensorProto::FLOAT);
+    Value* zero = build.scalar(0, onnx::TensorProto::FLOAT);
+    return std::vector<Value*>{site.value("q"), site.value("k"), site.value("v"),
+                               build.node("Where", {site.value("m"), zero, lowest})};
+  })),
                 "NaN or infinity on one side alone");
 }
 
