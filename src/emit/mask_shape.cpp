@@ -59,6 +59,15 @@ void add_axes(Placed& mask, size_t rank, Site& site) {
   mask.shape.insert(mask.shape.begin(), axes.size(), 1);
 }
 
+/// MASK stretched to SIZES, which TARGET says. By adding nothing where only a run tells its own number of keys: OpenVINO 2026.4
+/// leaves out an Expand in front of Attention, and then reads other keys' numbers or fails.
+Value* stretched(const Placed& mask, const Shape& target, Value* sizes, Site& site) {
+  if (target.back().is(1) || mask.shape.back().is_constant()) return site.build.node("Expand", {mask.value, sizes});
+  const bool is_bool = site.facts.type(*mask.value) == onnx::TensorProto::BOOL;
+  Value* nothing = is_bool ? site.build.constant(Tensor::scalar(false)) : site.build.scalar(0, site.facts.type(*mask.value));
+  return site.build.node(is_bool ? "Or" : "Add", {mask.value, site.build.node("Expand", {nothing, sizes})});
+}
+
 }  // namespace
 
 Matched<Value*> fit_to_scores(Placed mask, Site& site) {
@@ -79,7 +88,7 @@ Matched<Value*> fit_to_scores(Placed mask, Site& site) {
   if (target == Shape(target.size(), 1)) return mask.value;
   Value* sizes = site.sizes.sizes(target);
   if (!sizes) return missed("emit.shape", mask.value->producer, "no value at hand has a size of " + to_string(target));
-  return site.build.node("Expand", {mask.value, sizes});
+  return stretched(mask, target, sizes, site);
 }
 
 }  // namespace attn_opt
