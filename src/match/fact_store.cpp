@@ -55,7 +55,6 @@ bool is_small_product(FactStore& store, const Node& node, const Shape& result) {
 /// The contents of OUTPUT can be had by running NODE, in time and space that are bounded.
 bool is_foldable(FactStore& store, const Node& node, const ValueFact& output) {
   if (!node.domain().empty() || !node.bodies.empty()) return false;
-  if (!is_pure(node.op()) && !(output.shape && is_small_product(store, node, *output.shape))) return false;
   int64_t input_elements = 0;
   for (const Value* input : node.inputs) {
     if (!input) continue;
@@ -66,6 +65,7 @@ bool is_foldable(FactStore& store, const Node& node, const ValueFact& output) {
     if (!count || (input_elements += *count) > 4 * Facts::kMaxConstantElements) return false;
   }
   if (!output.shape || output.type == onnx::TensorProto::UNDEFINED || is_random(*node.proto)) return false;
+  if (!is_pure(node.op()) && !is_small_product(store, node, *output.shape)) return false;
   if (node.is("NonZero")) return input_elements <= Facts::kMaxConstantElements / 8;
   const std::optional<int64_t> count = element_count(*output.shape);
   return count && *count <= Facts::kMaxConstantElements;
