@@ -157,8 +157,9 @@ class ProbabilityWalker {
   /// Leaves those of WAYS whose products sum over the keys, first to last, or one if there are none.
   void keep_readable(std::vector<Way>& ways) {
     std::ranges::stable_sort(ways, {}, [](const Way& way) { return way.product.node->position; });
-    const auto twice = std::ranges::unique(ways, {}, [](const Way& way) { return way.product.node; });
-    ways.erase(twice.begin(), twice.end());
+    // Not std::ranges::unique: Clang below 16 does not compile what it returns.
+    const auto same_product = [](const Way& one, const Way& other) { return one.product.node == other.product.node; };
+    ways.erase(std::unique(ways.begin(), ways.end(), same_product), ways.end());
     const Way first = ways[0];
     std::erase_if(ways, [this](const Way& way) { return !sums_over_keys(way); });
     if (ways.empty()) ways.push_back(first);
