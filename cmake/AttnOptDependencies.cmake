@@ -16,6 +16,10 @@ include(AttnOptLibraries)
 if(NOT ATTN_OPT_MINIZIP)
   message(FATAL_ERROR "attn-opt needs minizip and CMake does not find it.\nRun scripts/setup.")
 endif()
+if(TARGET attn_opt::graphviz)
+  # Its plugins lie in a folder that the system's loader does not look in.
+  cmake_path(GET ATTN_OPT_DOT_LAYOUT PARENT_PATH CMAKE_INSTALL_RPATH)
+endif()
 attn_opt_find(CLI11)
 attn_opt_find(spdlog)
 # A graph is a great many small allocations. Sanitizers bring an allocator of their own.

@@ -17,6 +17,10 @@ foreach(target IN LISTS attn_opt_installed)
   target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(${target} INTERFACE cxx_std_20)
 endforeach()
+# The same, and the command's, as they lie in the build folder: AttnOptBuiltTree takes them.
+set_target_properties(attn_opt_cli PROPERTIES EXPORT_NAME cli)
+set_target_properties(attn_opt_patterns PROPERTIES EXPORT_NAME patterns)
+export(TARGETS ${attn_opt_installed} attn_opt_cli attn_opt_patterns NAMESPACE attn_opt_ FILE ${CMAKE_BINARY_DIR}/${ATTN_OPT_TREE_EXPORT})
 
 set(attn_opt_package ${CMAKE_INSTALL_LIBDIR}/cmake/attn_opt)
 install(TARGETS attn-opt RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
