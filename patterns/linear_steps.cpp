@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 
 namespace attn_opt {
@@ -11,19 +12,29 @@ namespace {
 
 bool is_one(const Dim& size) { return size.is(1); }
 
+/// True where NODE adds its two operands, or subtracts one.
+bool adds_two(const Node& node) { return node.inputs.size() == 2 && has(node, Trait::kAdds) && !node.is("Mean"); }
+
 /// True where NODE is an operator of steps that changes its input AT.
 bool may_step(const Node& node, int at, Facts& facts) {
   if (node.is("Mul")) return at < 2;
   if (node.is("Div")) return at == 0;
+  if (adds_two(node)) return true;
   if (!node.is("Where") || at == 0) return false;
   const Value* other = node.input(3 - at);
   return other && facts.uniform(*other) == 0.0;
 }
 
-/// The axes of a factor that are not 1, none of them KEYS_FROM_LAST and ROWS_FROM_LAST at once.
+/// The axes of a factor that are not 1, none of them KEYS_FROM_LAST and ROWS_FROM_LAST at once; of what is added, all of them.
 std::optional<LinearStep> step_of(LinearStep step, size_t keys_from_last, Facts& facts) {
   const MaybeShape shape = facts.shape(step.operand());
   if (!shape) return std::nullopt;
+  if (step.node->inputs.size() == 2 && has(*step.node, Trait::kAdds)) {
+    const MaybeShape whole = facts.shape(*step.node->outputs[0]);
+    step.adds =
+        shape->size() >= 2 && from_last(*shape, 0) == from_last(*whole, 0) && from_last(*shape, 1) == from_last(*whole, 1);
+    return step.adds ? std::optional(step) : std::nullopt;
+  }
   const size_t rows_from_last = 1 - keys_from_last;
   const auto varies = [&](size_t axis) { return axis < shape->size() && !from_last(*shape, axis).is(1); };
   if (varies(keys_from_last) && varies(rows_from_last)) return std::nullopt;
@@ -71,6 +82,14 @@ Value* beside(const LinearStep& step, const ProductSide& side, InnerValues& inne
   return has_more_axes ? inner.reshaped(value, {}) : value;
 }
 
+/// VALUE, which is made of SOURCE, computed anew with OTHER in the place of that.
+Value* with_other(Value& value, const Value& source, Value& other, InnerValues& inner) {
+  if (&value == &source) return &other;
+  const auto& inputs = value.producer->inputs;
+  const auto from = std::ranges::find_if(inputs, [&](const Value* input) { return input && is_made_of(*input, source); });
+  return inner.again(*value.producer, static_cast<size_t>(from - inputs.begin()), with_other(**from, source, other, inner));
+}
+
 }  // namespace
 
 std::optional<LinearStep> linear_step(const Readers& readers, Value& probabilities, std::optional<size_t> keys_from_last,
@@ -100,6 +119,18 @@ Matched<OutputStep> behind_product(const LinearStep& step, const ProductSide& si
   } else if (context.facts.type(*operand) != type) {
     made.operands[1] = inner.build().node("Cast", {operand}, {GraphBuilder::attribute("to", int64_t{type})});
   }
+  return made;
+}
+
+Matched<OutputStep> sum_behind_product(const LinearStep& step, Value& probabilities, Node& product, MatchContext& context) {
+  Value &sum = *step.node->outputs[0], &operand = step.operand();
+  const Shape& whole = context.facts.shape(sum).known();
+  if (!product.is("MatMul") && context.facts.shape(operand).known() != whole)
+    return missed("probabilities.operator", step.node, "'" + operand.name + "' has other batch or heads");
+  InnerValues inner(product, context);
+  Value* other = with_other(probabilities, sum, *inner.raised(&operand, whole.size()), inner);
+  OutputStep made{step.node->op(), {nullptr, nullptr}};
+  made.operands[1 - step.probabilities] = inner.again(product, product.inputs[0] == &probabilities ? 0 : 1, other);
   return made;
 }
 

@@ -1,5 +1,6 @@
-// What multiplies or drops whole rows of probabilities, or the keys of all rows alike. Both commute with the product:
+// What is linear in probabilities: it multiplies or drops whole rows, or the keys of all rows alike, or adds to them.
 //
+//   (p + x) V  =>  p V + x V          (x - p) V  =>  x V - p V                        x: of the probabilities' rows and keys
 //   (g * p) V  =>  g * (p V)          Where(c, p, 0) V  =>  Where(c, p V, 0)          g, c: one element for each row
 //   (p * w) V  =>  p (w * V)          Where(c, p, 0) V  =>  p Where(c, V, 0)          w, c: one element for each key, or one
 //   for all
@@ -14,11 +15,12 @@
 namespace attn_opt {
 
 struct LinearStep {
-  Node* node = nullptr;       ///< Mul, Div or Where
+  Node* node = nullptr;       ///< Mul, Div, Where or what adds
   size_t probabilities = 0;   ///< the input that they are
   bool is_of_rows = false;    ///< else of keys, or one number for a whole head
   size_t axis_from_last = 0;  ///< on which rows, or keys, lie in the probabilities there
   bool is_number = false;     ///< one for all heads too
+  bool adds = false;          ///< the operand to them, or subtracts
 
   Value& operand() const { return *node->inputs[node->is("Where") ? 0 : 1 - probabilities]; }
 };
@@ -31,6 +33,10 @@ std::optional<LinearStep> linear_step(const Readers& readers, Value& probabiliti
 /// STEP's operator with SIDE, of the product READER, in the place of the probabilities: V for a step of keys, Y for one of
 /// rows. Miss "probabilities.operator": STEP's operand does not broadcast to SIDE.
 Matched<OutputStep> behind_product(const LinearStep& step, const ProductSide& side, Node& reader, MatchContext& context);
+
+/// STEP, which adds, of what PRODUCT makes of PROBABILITIES, which come from it linearly. Miss "probabilities.operator":
+/// PRODUCT does not take an operand that broadcasts.
+Matched<OutputStep> sum_behind_product(const LinearStep& step, Value& probabilities, Node& product, MatchContext& context);
 
 /// V, at SIDE of the product READER, behind STEP. Miss: as behind_product().
 Matched<Value*> before_product(const LinearStep& step, const ProductSide& side, Node& reader, MatchContext& context);

@@ -4,6 +4,7 @@
 //   Reshape, Flatten, (Un)squeeze of the leading axes   Transpose of the last two axes, also around axes of size 1
 //   the same, of rows, in front of all others
 //   Mul, Div, Where with 0                              of whole rows, or of keys of all rows alike (linear_steps.h)
+//   Add, Sub                                            of other weights of the same rows and keys
 //   Slice, Split, Gather, Pad that cut off sinks (cut_columns.h)
 #include "patterns/probability_walk.h"
 
@@ -34,6 +35,7 @@ class ProbabilityWalker {
  public:
   ProbabilityWalker(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context)
       : value_(softmax.output),
+        softmax_(softmax.output),
         keys_(softmax.keys.value_or(0)),
         sum_(softmax.sum),
         wanted_(wanted),
@@ -79,7 +81,7 @@ class ProbabilityWalker {
   }
 
   bool pass_infinity_guard(const Readers& readers) {
-    if (walk_.row_split) return false;
+    if (walk_.row_split || std::ranges::any_of(walk_.steps, &LinearStep::adds)) return false;
     seen_.push_back(&canonical(*value_, facts_));
     Node* guard = infinity_guard(readers, seen_, facts_);
     if (!guard) return false;
@@ -99,9 +101,9 @@ class ProbabilityWalker {
 
   bool pass_step(const Readers& readers) {
     const auto step = linear_step(readers, *value_, keys_from_last(), facts_);
-    if (!step) return false;
+    if (!step || (step->adds && (sum_ || is_made_of(step->operand(), *softmax_)))) return false;
     walk_.steps.push_back(*step);
-    walk_.peeled.push_back(step->node->op() + (step->is_of_rows ? "(rows)" : "(values)"));
+    walk_.peeled.push_back(step->node->op() + (step->adds ? "(product)" : step->is_of_rows ? "(rows)" : "(values)"));
     value_ = step->node->outputs[0];
     return true;
   }
@@ -353,9 +355,10 @@ class ProbabilityWalker {
   }
 
   Value* value_;
-  size_t keys_;         ///< of the softmax's result; where they are asked for, no axis has moved
-  const Node* sum_;     ///< adds up what is divided behind the product
-  const Node* wanted_;  ///< of several products; null: the first
+  const Value* softmax_;  ///< what it makes
+  size_t keys_;           ///< of the softmax's result; where they are asked for, no axis has moved
+  const Node* sum_;       ///< adds up what is divided behind the product
+  const Node* wanted_;    ///< of several products; null: the first
   MatchContext& context_;
   Facts& facts_;
   ProbabilityWalk walk_;

@@ -122,6 +122,20 @@ class Search {
 
 Readers readers_of(Value& value, Facts& facts) { return Search(value, facts).run(); }
 
+bool is_made_of(const Value& value, const Value& source) {
+  std::unordered_set<const Value*> seen{&value};
+  std::vector<const Value*> pending{&value};
+  while (!pending.empty()) {
+    const Value* next = pending.back();
+    pending.pop_back();
+    if (next == &source) return true;
+    if (!next->producer || next->producer->position < source.producer->position) continue;
+    for (const Value* input : next->producer->inputs)
+      if (input && seen.insert(input).second) pending.push_back(input);
+  }
+  return false;
+}
+
 Node* product_behind(Value& value, Facts& facts) {
   constexpr size_t kMaxValues = 16;
   std::vector<Value*> values{&value};

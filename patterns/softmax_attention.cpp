@@ -97,13 +97,13 @@ Matched<void> add_what_product_adds(Reading& reading) {
 /// V behind the steps of keys.
 Matched<ProductSide> stepped_values(const ProbabilityWalk& walk, ProductSide values, MatchContext& context) {
   for (const LinearStep& step : walk.steps) {
-    if (step.is_of_rows) continue;
+    if (step.is_of_rows || step.adds) continue;
     ATTN_OPT_MATCH(values.value, before_product(step, values, *walk.product, context));
   }
   return values;
 }
 
-/// The steps of rows, of Y.
+/// The steps of rows, of Y, and then what is added: the sums were taken through the same steps.
 Matched<std::vector<OutputStep>> output_steps(const ProbabilityWalk& walk, const ProductSide& output, MatchContext& context) {
   std::vector<OutputStep> steps;
   for (const LinearStep& step : walk.steps) {
@@ -111,7 +111,26 @@ Matched<std::vector<OutputStep>> output_steps(const ProbabilityWalk& walk, const
     ATTN_OPT_MATCH(OutputStep made, behind_product(step, output, *walk.product, context));
     steps.push_back(std::move(made));
   }
+  for (const LinearStep& step : walk.steps) {
+    if (!step.adds) continue;
+    ATTN_OPT_MATCH(OutputStep made, sum_behind_product(step, *walk.probabilities, *walk.product, context));
+    steps.push_back(std::move(made));
+  }
   return steps;
+}
+
+/// MADE, by a product that an earlier edit wrote, behind what that edit adds to it: these are STEPS too, since what is written
+/// now stands below.
+Value& behind_added(Value& made, std::vector<OutputStep>& steps) {
+  Value* value = &made;
+  while (value->uses.size() == 1 && !value->is_output && made.producer->placement == Placement::kAdded) {
+    const Use& use = value->uses[0];
+    if (!use.node || use.node->placement != Placement::kAdded || !has(*use.node, Trait::kAdds)) break;
+    steps.push_back({use.node->op(), {use.node->inputs.begin(), use.node->inputs.end()}});
+    steps.back().operands[static_cast<size_t>(use.input)] = nullptr;
+    value = use.node->outputs[0];
+  }
+  return *value;
 }
 
 /// The layout that OUTPUT, the softmax's result, must have for what PRODUCT makes of it to be attention.
@@ -339,6 +358,7 @@ class SoftmaxAttention : public Pattern {
     const ProductSide& output = reading.value_product.output;
     sdpa.outputs = walk_output(*output.value, axes_of(output, split, context), context);
     ATTN_OPT_MATCH(sdpa.output_steps, output_steps(reading.probabilities, output, context));
+    sdpa.outputs.front().value = &behind_added(*sdpa.outputs.front().value, sdpa.output_steps);
     if (!sdpa.output_steps.empty()) sdpa.outputs.resize(1);
     sdpa.type = context.facts.type(*reading.score_product.query.value);
     set_leading_sizes(reading, split, sdpa);

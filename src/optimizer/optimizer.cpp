@@ -140,12 +140,17 @@ class Run {
     return committed > 0;
   }
 
-  /// Matches SITE again where an earlier one took away what it reads: a sum of scores that are an output of that one now.
+  /// Matches SITE again where an earlier one took away what it reads: a sum of scores that are an output of that one now, or a
+  /// product of weights of both.
   Matched<void> renew(MatchedSite& site) {
     const auto is_gone = [](const ScoreTerm& term) { return term.value->removed; };
-    if (std::ranges::none_of(site.match.sdpa.terms, is_gone)) return {};
+    const bool is_taken = site.match.insert_before->removed;
+    if (!is_taken && std::ranges::none_of(site.match.sdpa.terms, is_gone)) return {};
     Node& anchor = *site.match.anchor;
-    ATTN_OPT_MATCH(site.match, guarded(anchor, [&] { return site.pattern->match(anchor, reading_of(site).context); }));
+    auto renewed = guarded(anchor, [&] { return site.pattern->match(anchor, reading_of(site).context); });
+    if (is_taken && (!renewed || renewed->insert_before->removed))
+      return missed("site.taken", &anchor, "another site makes its output already");
+    ATTN_OPT_MATCH(site.match, std::move(renewed));
     enter_match(site.match, report_.sites[site.report]);
     return {};
   }
@@ -156,8 +161,6 @@ class Run {
     if (options_.leave.contains(line.name))
       return refuse(line, {"site.invalid", site.match.anchor,
                            "with it the model is not valid any more; please report this model", line.peeled});
-    if (site.match.insert_before->removed)
-      return refuse(line, {"site.taken", site.match.anchor, "another site makes its output already", line.peeled});
     if (auto renewed = renew(site); !renewed) return refuse(line, renewed.error());
     Reading& reading = reading_of(site);
     EmitOptions writing = options_.emit;
