@@ -31,8 +31,8 @@ std::optional<LinearStep> step_of(LinearStep step, size_t keys_from_last, Facts&
   if (!shape) return std::nullopt;
   if (step.node->inputs.size() == 2 && has(*step.node, Trait::kAdds)) {
     const MaybeShape whole = facts.shape(*step.node->outputs[0]);
-    step.adds =
-        shape->size() >= 2 && from_last(*shape, 0) == from_last(*whole, 0) && from_last(*shape, 1) == from_last(*whole, 1);
+    step.adds = whole && shape->size() >= 2 && from_last(*shape, 0) == from_last(*whole, 0) &&
+                from_last(*shape, 1) == from_last(*whole, 1);
     return step.adds ? std::optional(step) : std::nullopt;
   }
   const size_t rows_from_last = 1 - keys_from_last;

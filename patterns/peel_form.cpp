@@ -10,6 +10,7 @@
 #include "attn_opt/operator_traits.h"
 #include "patterns/form_reader.h"
 #include "patterns/inner_values.h"
+#include "patterns/joined_product.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products.h"
 
@@ -70,6 +71,12 @@ class Peel {
       : node_(node), walk_(walk), context_(context), facts_(context.facts), reader_(*walk.reader, context) {}
 
   Ways run() {
+    if (const auto joined = joined_product(node_, context_))
+      if (auto form = product(number_form(joined->scale), core_form())) {
+        ATTN_OPT_MATCH(ScoreWalk way, way_through(*std::move(form), *joined->value));
+        way.peeled.back() = node_.op() + "(products)";
+        return std::vector{std::move(way)};
+      }
     const std::vector<size_t> operands = scores_among_operands();
     const bool has_scores =
         std::ranges::any_of(operands, [&](size_t number) { return may_be_scores(*node_.inputs[number], facts_); });

@@ -1,6 +1,6 @@
 // What may stand between the product of Q and K and the softmax.
 //
-//   Add, Sub, Sum, Mean, Neg, Mul, Div, Where, Min   biases, masks, scales (peel_form.h)
+//   Add, Sub, Sum, Mean, Neg, Mul, Div, Where, Min   biases, masks, scales (peel_form.h), other products (joined_product.h)
 //   Cast, CastLike          float to float            Reshape, Flatten, (Un)squeeze   of the leading axes, or of rows
 //   Tanh                    softcap                   Transpose
 //   Max, Min, Clip          a floor or clamp          Sub                           of their maximum (score_bounds.h)

@@ -1,0 +1,22 @@
+// Scores that are the sum of two products: one product of features side by side (multi-head latent attention).
+//
+//   a * Q K^T + b * R T^T  =>  a * Concat(Q, b / a * R) Concat(K, T)^T
+#pragma once
+
+#include <optional>
+
+#include "attn_opt/pattern.h"
+
+namespace attn_opt {
+
+/// A product, and the number that it is multiplied with.
+struct ScaledProduct {
+  Value* value = nullptr;
+  double scale = 1;
+};
+
+/// What NODE adds, as one product above it; nullopt if it adds anything but two products of the same rows and columns that it
+/// alone reads.
+std::optional<ScaledProduct> joined_product(Node& node, MatchContext& context);
+
+}  // namespace attn_opt
