@@ -13,6 +13,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/joint_step.h"
 #include "patterns/layout_checks.h"
 #include "patterns/operand_walk.h"
 #include "patterns/products.h"
@@ -47,7 +48,7 @@ class ProbabilityWalker {
   Matched<ProbabilityWalk> run() {
     for (int step = 0; step < kMaxProbabilitySteps; ++step) {
       const Readers readers = readers_here();
-      if (pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers)) continue;
+      if (pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers) || pass_joint_step(readers)) continue;
       ATTN_OPT_MATCH(Node * next, next_node(readers));
       if (is_product(*next)) {
         walk_.product = next;
@@ -105,6 +106,16 @@ class ProbabilityWalker {
     walk_.steps.push_back(*step);
     walk_.peeled.push_back(step->node->op() + (step->adds ? "(product)" : step->is_of_rows ? "(rows)" : "(values)"));
     value_ = step->node->outputs[0];
+    return true;
+  }
+
+  bool pass_joint_step(const Readers& readers) {
+    const auto joint = joint_step(readers, *value_, context_);
+    if (!joint) return false;
+    if (joint->one && !pass_guard({{*joint->one}, readers.is_output}) && !pass_step({{*joint->one}, readers.is_output}))
+      return false;
+    if (!joint->one && readers.is_output) note_escape();
+    value_ = joint->made;
     return true;
   }
 

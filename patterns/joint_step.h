@@ -1,0 +1,21 @@
+// Several nodes that make of a value together what one says.
+//
+//   a x + b x  =>  (a + b) x          Where(c, x, 0) + Where(c, 0, 0)  =>  Where(c, x, 0)
+#pragma once
+
+#include <optional>
+
+#include "attn_opt/pattern.h"
+#include "patterns/readers.h"
+
+namespace attn_opt {
+
+struct JointStep {
+  Value* made = nullptr;
+  std::optional<Reader> one = {};  ///< a Mul by a number, or a Where with 0, that says the same; none: MADE is a copy
+};
+
+/// The nearest value that READERS, all of VALUE, make of it together, being the only ones; nullopt if there is none.
+std::optional<JointStep> joint_step(const Readers& readers, Value& value, MatchContext& context);
+
+}  // namespace attn_opt
