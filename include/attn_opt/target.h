@@ -26,26 +26,27 @@ enum class OperatorFamily {
   kMicrosoft,  ///< com.microsoft: MultiHeadAttention, and GroupQueryAttention for shared heads
 };
 
-/// What a target's Attention takes.
+/// What a target's Attention takes: what its row does not name, it does not take.
 struct TargetRules {
-  std::string_view name;
-  OperatorFamily family;
-  bool takes_bfloat16;
-  bool takes_double;
-  bool takes_bool_masks;            ///< else a mask is added
-  bool broadcasts_mask_rows;        ///< a mask may have one row for all queries
-  bool takes_rank_1_masks;          ///< with one row: (S)
-  bool takes_masks_of_few_axes;     ///< not just (1 or B, 1 or H, L, S)
-  bool takes_short_masks;           ///< for fewer keys than there are: the others are masked
-  bool tells_lowest_from_infinity;  ///< a mask's lowest number is a number and no -inf
-  bool counts_causal_from_past;     ///< is_causal counts from the past's length, however many new keys there are
-  bool shows_masked_scores;         ///< qk_matmul_output after the mask holds -inf where a key is masked, however that is said
-  bool takes_any_length;            ///< nonpad_kv_seqlen may lie outside 0 to S
-  bool takes_past_without_present;  ///< present_key and present_value need not be asked for beside past_key
-  bool takes_empty_sizes;           ///< batch, queries or keys of which there are none
-  bool infers_shared_heads;         ///< that query heads share those of K and V need not be said beside 4-D inputs
-  bool folds_linear_masks;  ///< x * a + b + c becomes x * a + (b + c) where a, b and c are constants: a fill rounds c away
-  bool has_windows;         ///< left_window_size, right_window_size of opset 25
+  std::string_view name = {};
+  OperatorFamily family = OperatorFamily::kOnnx;
+  bool takes_bfloat16 = false;
+  bool takes_double = false;
+  bool takes_bool_masks = false;            ///< else a mask is added
+  bool broadcasts_mask_rows = false;        ///< a mask may have one row for all queries
+  bool takes_rank_1_masks = false;          ///< with one row: (S)
+  bool takes_masks_of_few_axes = false;     ///< not just (1 or B, 1 or H, L, S)
+  bool takes_short_masks = false;           ///< for fewer keys than there are: the others are masked
+  bool tells_lowest_from_infinity = false;  ///< a mask's lowest number is a number and no -inf
+  bool counts_causal_from_past = false;     ///< is_causal counts from the past's length, however many new keys there are
+  bool shows_masked_scores = false;  ///< qk_matmul_output after the mask holds -inf where a key is masked, however that is said
+  bool takes_any_length = false;     ///< nonpad_kv_seqlen may lie outside 0 to S
+  bool takes_past_without_present = false;  ///< present_key and present_value need not be asked for beside past_key
+  bool takes_empty_sizes = false;           ///< batch, queries or keys of which there are none
+  bool infers_shared_heads = false;         ///< that query heads share those of K and V need not be said beside 4-D inputs
+  bool folds_linear_masks =
+      false;                 ///< x * a + b + c becomes x * a + (b + c) where a, b and c are constants: a fill rounds c away
+  bool has_windows = false;  ///< left_window_size, right_window_size of opset 25, or local_window_size
 };
 
 /// The row of TARGET.
