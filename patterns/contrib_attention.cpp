@@ -117,7 +117,7 @@ class ContribAttentionReader {
       const int64_t size = sizes_[part + 1] / heads_;
       Value* rows = inner_.transposed(inner_.reshaped(view.value, {0, 0, heads_, size}), {0, 2, 1, 3});
       if (!past.empty()) {
-        Value* before = inner_.build().node("Squeeze", {past[part], inner_.build().ints({0})});
+        Value* before = inner_.build().along("Squeeze", *past[part], {0});
         rows = inner_.concat({before, rows}, 2);
       }
       view = {rows, AxisMap::of({scores_.batch, heads_, scores_.keys(), size},

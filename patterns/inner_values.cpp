@@ -23,7 +23,7 @@ Value* InnerValues::positions(Value* size) {
 }
 
 Value* InnerValues::unsqueezed(Value* value, const std::vector<int64_t>& axes) {
-  return build_.node("Unsqueeze", {value, build_.ints(axes)});
+  return build_.along("Unsqueeze", *value, axes);
 }
 
 Value* InnerValues::raised(Value* value, size_t rank) {

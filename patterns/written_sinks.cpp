@@ -118,7 +118,7 @@ Value* placed_among(const SummedRows& rows, Value& column, const std::vector<int
   std::iota(all.begin(), all.end(), size_t{0});
   if (axes.size() == rows.rank && std::ranges::all_of(all, is_straight)) return value;
   if (!std::ranges::is_sorted(kept)) return nullptr;
-  if (!units.empty()) value = inner.build().node("Squeeze", {value, inner.build().ints(units)});
+  if (!units.empty()) value = inner.build().along("Squeeze", *value, units);
   std::vector<int64_t> added;
   for (int64_t axis = 0; axis < static_cast<int64_t>(rows.rank); ++axis)
     if (std::ranges::find(kept, axis) == kept.end()) added.push_back(axis);

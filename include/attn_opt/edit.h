@@ -106,6 +106,8 @@ class GraphBuilder {
   /// A node with OUTPUT_COUNT outputs, never shared; null INPUTS are omitted ones, false in WANTED omitted outputs.
   Node* new_node(const std::string& op, const std::vector<Value*>& inputs, const std::vector<bool>& wanted,
                  const Attributes& attributes);
+  /// OP (Squeeze, Unsqueeze, ReduceMax, ...) of VALUE along AXES, which are an attribute at the older opsets.
+  Value* along(const std::string& op, Value& value, const std::vector<int64_t>& axes, Attributes attributes = {});
   Value* constant(const Tensor& tensor);
   Value* ints(const std::vector<int64_t>& values);  ///< int64 [n]
   Value* scalar(double value, DataType type);       ///< rank 0, of a floating type

@@ -65,6 +65,8 @@ enum class Placement : uint8_t {
 
 /// Version of ai.onnx that edits write unless ModelGraph::set_edit_opset() says otherwise.
 inline constexpr int kEditOpset = 24;
+/// Of set_edit_opset(): the model's own, whatever it is.
+inline constexpr int kOwnOpset = 0;
 
 /// A NodeProto with its values.
 struct Node {
@@ -159,6 +161,7 @@ class ModelGraph {
   int opset(const Graph& graph, const std::string& domain = "") const;
   /// Version of ai.onnx that edits write, the model's own if that is higher.
   int edit_opset() const { return edit_opset_; }
+  /// OPSET: of Attention, or kOwnOpset.
   void set_edit_opset(int opset);
   /// Version of ai.onnx that NODE is of: its graph's, or that of edits if it is not of the file.
   int onnx_opset(const Node& node) const { return node.placement == Placement::kOfFile ? opset(*node.graph) : edit_opset_; }

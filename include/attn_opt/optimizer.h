@@ -34,7 +34,7 @@ struct ModelTrial {
 
 /// What optimize() is to do; the defaults are those of the command.
 struct OptimizeOptions {
-  int opset = 24;                                        ///< a floor: a model above it is never lowered
+  int opset = kEditOpset;                                ///< a floor: a model above it is never lowered; or kOwnOpset
   std::vector<std::string> only, disable;                ///< names of patterns and rewrites
   std::vector<std::shared_ptr<const Pattern>> rules;     ///< patterns beside the registered ones (rules.h)
   std::vector<std::shared_ptr<const Rewrite>> rewrites;  ///< beside the registered ones (rewrite.h): these are on
@@ -60,6 +60,9 @@ struct OptimizeOptions {
   /// Called with what is being done and how far it is, 0 to 1.
   std::function<void(std::string_view step, double part)> progress;
 };
+
+/// That what OPTIONS write can be written at their opset. Error: kUsage.
+Status check_opset(const OptimizeOptions& options);
 
 /// What OPTIONS let be assumed. Error: kUsage (an id in `assume` that no precondition has).
 Expected<AcceptedAssumptions> accepted_by(const OptimizeOptions& options);

@@ -79,7 +79,7 @@ def _required(require_fused: Union[int, str, None]) -> Dict[str, Any]:
     raise UsageError(f"{require_fused!r} is neither a number nor 'all'", "require_fused")
 
 
-def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *, opset: int = 24, target: str = "portable",
+def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *, opset: Union[int, str, None] = None, target: str = "portable",
              form: str = "auto", stage: str = "attention", only: Union[str, Sequence[str]] = (),
              disable: Union[str, Sequence[str]] = (), patterns: Patterns = (), also: Union[str, Sequence[str]] = (),
              priorities: Optional[Mapping[str, int]] = None, verify: str = "sites", strict: bool = False,
@@ -93,7 +93,7 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
     Args:
         model: a path, an onnx.ModelProto, an onnx_ir.Model, a torch.onnx.ONNXProgram or an onnxscript function. It is not changed.
         output: path to write to. Weights go from file to file: the model may have any size.
-        opset: the model is raised to it: 23, 24 or 25. One above it is never lowered.
+        opset: the model is raised to it: 23, 24 or 25; 24 by default. One above it is never lowered. "keep": the model's own.
         target: whose rules the written nodes keep: "portable", "spec", "ort", "openvino", "ort-contrib".
         form: operands of the written nodes: "auto", "3d", "4d".
         stage: "attention", or "functions": calls of local functions at the model's opset.
@@ -132,7 +132,7 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
         raise UsageError(f"there is no '{on_mismatch}'", "on_mismatch", "skip or fail")
     given = given_model(model, base_dir, allow_data_dirs)
     path = "" if output is None or check else os.fspath(output)
-    options = dict(_trial(dims, rtol, atol, threads, memory_limit), output=path, opset=opset,
+    options = dict(_trial(dims, rtol, atol, threads, memory_limit), output=path, opset="" if opset is None else str(opset),
                    target=target, form=form, stage=stage, only=_names(only), disable=_names(disable), also=_names(also), priorities=_priorities(priorities), verify=verify,
                    strict=strict, exact=exact, assume=_assumed(assume), allow_unverified=allow_unverified, stop_after=stop_after, fail_on_mismatch=on_mismatch == "fail", allow_none=allow_none, check=check,
                    external_data=external_data, test_data="" if test_data is None else os.fspath(test_data))

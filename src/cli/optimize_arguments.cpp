@@ -6,6 +6,7 @@
 
 #include "attn_opt/rules.h"
 #include "src/cli/command_line.h"
+#include "src/cli/option_table.h"
 #include "src/io/nearest_name.h"
 #include "src/optimizer/rewriting.h"
 
@@ -13,6 +14,7 @@ namespace attn_opt {
 namespace {
 
 constexpr int kLeastOpset = 23, kGreatestOpset = 25;
+constexpr std::string_view kKeep = "keep";
 
 const std::map<std::string, Form> kForms = {{"auto", Form::kAuto}, {"3d", Form::k3d}, {"4d", Form::k4d}};
 const std::map<std::string, Stage> kStages = {{"attention", Stage::kAttention}, {"functions", Stage::kFunctions}};
@@ -30,6 +32,21 @@ Expected<T> meaning(const std::map<std::string, T>& words, const std::string& wo
   std::vector<std::string> all;
   for (const auto& [name, value] : words) all.push_back(name);
   return fail(ErrorCode::kUsage, option, "there is no '" + word + "'", suggestion(word, all));
+}
+
+/// The opset that WORD, of --opset, stands for. Error: kUsage.
+Expected<int> opset_of(const std::string& word) {
+  if (word.empty()) return kEditOpset;
+  if (word == kKeep) return kOwnOpset;
+  int opset = 0;
+  const char* const end = word.data() + word.size();
+  const auto read = std::from_chars(word.data(), end, opset);
+  if (read.ptr != end || read.ec != std::errc())
+    return fail(ErrorCode::kUsage, "--opset", "'" + word + "' is no value of it", "it takes " + std::string(kOpsetWords));
+  if (opset < kLeastOpset || opset > kGreatestOpset)
+    return fail(ErrorCode::kUsage, "--opset", "opset " + word + " cannot be written",
+                "those that can are " + std::to_string(kLeastOpset) + " to " + std::to_string(kGreatestOpset));
+  return opset;
 }
 
 std::vector<std::string> known_patterns(const OptimizeOptions& options) {
@@ -81,8 +98,9 @@ Status check_patterns(const std::vector<std::string>& names, const OptimizeOptio
 }  // namespace
 
 void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
-  app.add_option("--opset", arguments.opset, "Opset to raise the model to; one above it is never lowered")
-      ->capture_default_str();
+  app.add_option("--opset", arguments.opset,
+                 "Opset to raise the model to; one above it is never lowered. keep: the model's own")
+      ->default_str(std::to_string(kEditOpset));
   declare_list(app, "--only", arguments.only, "Use only this pattern (repeatable, or a list with commas)", true);
   declare_list(app, "--disable", arguments.disable, "Do without this pattern (repeatable, or a list with commas)", true);
   declare_list(app, "--also", arguments.also,
@@ -128,6 +146,7 @@ std::string to_words(const OptimizeArguments& arguments) {
   for (const std::string& folder : arguments.patterns) say("--rules " + folder);
   for (const std::string& rewrite : arguments.also) say("--also " + rewrite);
   for (const std::string& priority : arguments.priorities) say("--priority " + priority);
+  if (!arguments.opset.empty()) say("--opset " + arguments.opset);
   if (arguments.target != usual.target) say("--target " + arguments.target);
   if (arguments.form != usual.form) say("--form " + arguments.form);
   if (arguments.stage != usual.stage) say("--stage " + arguments.stage);
@@ -141,10 +160,6 @@ std::string to_words(const OptimizeArguments& arguments) {
 }
 
 Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
-  if (arguments.opset < kLeastOpset || arguments.opset > kGreatestOpset) {
-    return fail(ErrorCode::kUsage, "--opset", "opset " + std::to_string(arguments.opset) + " cannot be written",
-                "those that can are " + std::to_string(kLeastOpset) + " to " + std::to_string(kGreatestOpset));
-  }
   const auto target = target_named(arguments.target);
   if (!target) {
     return fail(ErrorCode::kUsage, "--target", "there is no target '" + arguments.target + "'",
@@ -158,7 +173,7 @@ Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
   ATTN_OPT_CHECK(add_named(arguments.more_rewrites, options.rewrites, options));
   ATTN_OPT_CHECK(check_patterns(arguments.only, options, "--only"));
   ATTN_OPT_CHECK(check_patterns(arguments.disable, options, "--disable"));
-  options.opset = arguments.opset;
+  ATTN_OPT_TRY(options.opset, opset_of(arguments.opset));
   options.only = arguments.only;
   options.disable = arguments.disable;
   options.also = arguments.also;
@@ -168,6 +183,7 @@ Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
   ATTN_OPT_TRY(options.emit.form, meaning(kForms, arguments.form, "--form"));
   ATTN_OPT_TRY(options.emit.stage, meaning(kStages, arguments.stage, "--stage"));
   ATTN_OPT_TRY(options.verify, meaning(kVerifyModes, arguments.verify, "--verify"));
+  ATTN_OPT_CHECK(check_opset(options));
   options.verification.share_verdicts = options.verify != VerifyMode::kAllSites;
   options.strict = arguments.strict;
   options.exact = arguments.exact;

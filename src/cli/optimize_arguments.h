@@ -10,7 +10,7 @@
 namespace attn_opt {
 
 struct OptimizeArguments {
-  int opset = 24;
+  std::string opset;  ///< a number or "keep"; empty: what the target has by default
   std::vector<std::string> only, disable;
   std::vector<std::string> also, priorities;                       ///< of rewrites: names, and NAME=N
   std::vector<std::string> patterns;                               ///< folders of rules

@@ -22,7 +22,7 @@ constexpr std::string_view kMatching = "Matching", kVerification = "Verification
                            kBatch = "Batch", kGeneral = "General";
 
 constexpr std::array kTable = {
-    Row{"--opset", kMatching, "23|24|25"},
+    Row{"--opset", kMatching, kOpsetWords},
     Row{"--only", kMatching, "PATTERN"},
     Row{"--disable", kMatching, "PATTERN"},
     Row{"--also", kMatching, "REWRITE"},

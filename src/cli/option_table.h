@@ -2,11 +2,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/cli/arguments.h"
 
 namespace attn_opt {
+
+/// The values of --opset.
+inline constexpr std::string_view kOpsetWords = "keep|23|24|25";
 
 /// Groups APP's options, names what their values are, and adds examples.
 void polish(CLI::App& app);

@@ -46,7 +46,7 @@ Placed with_rank(Placed value, size_t rank, Site& site) {
   const size_t count = adds ? rank - value.shape.size() : value.shape.size() - rank;
   for (size_t axis = 0; axis < count; ++axis) axes.push_back(static_cast<int64_t>(axis));
   if (axes.empty()) return value;
-  value.value = site.build.node(adds ? "Unsqueeze" : "Squeeze", {value.value, site.build.ints(axes)});
+  value.value = site.build.along(adds ? "Unsqueeze" : "Squeeze", *value.value, axes);
   if (adds)
     value.shape.insert(value.shape.begin(), count, 1);
   else

@@ -58,8 +58,8 @@ std::optional<std::vector<int64_t>> added_unit_axes(const Grouping& fewer, const
 
 Matched<Value*> write_regrouping(Value& value, const AxisMap& map, const Grouping& from, const Grouping& to, Site& site) {
   if (from == to) return &value;
-  if (auto axes = added_unit_axes(from, to)) return site.build.node("Unsqueeze", {&value, site.build.ints(*axes)});
-  if (auto axes = added_unit_axes(to, from)) return site.build.node("Squeeze", {&value, site.build.ints(*axes)});
+  if (auto axes = added_unit_axes(from, to)) return site.build.along("Unsqueeze", value, *axes);
+  if (auto axes = added_unit_axes(to, from)) return site.build.along("Squeeze", value, *axes);
   return write_reshape(value, shape_of(map, from), shape_of(map, to), site);
 }
 

@@ -55,7 +55,7 @@ bool leave_padding_to_node(Placed& mask, Site& site) {
 void add_axes(Placed& mask, size_t rank, Site& site) {
   std::vector<int64_t> axes(rank - mask.shape.size());
   std::iota(axes.begin(), axes.end(), int64_t{0});
-  mask.value = site.build.node("Unsqueeze", {mask.value, site.build.ints(axes)});
+  mask.value = site.build.along("Unsqueeze", *mask.value, axes);
   mask.shape.insert(mask.shape.begin(), axes.size(), 1);
 }
 

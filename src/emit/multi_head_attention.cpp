@@ -58,10 +58,9 @@ Matched<Value*> without_empty_rows(Value* y, Value& mask, Site& site) {
   if (!shape || shape->size() != 4 || !(*shape)[kHeadAxis].is(1))
     return beyond_contrib(site, "rows without a key are 0, and each head has a mask of its own");
   const DataType type = site.sdpa.type;
-  Value* most =
-      site.build.node("ReduceMax", {&mask, site.build.ints({kKeyAxis})}, {GraphBuilder::attribute("keepdims", int64_t{1})});
+  Value* most = site.build.along("ReduceMax", mask, {kKeyAxis}, {GraphBuilder::attribute("keepdims", int64_t{1})});
   Value* is_empty = site.build.node("Equal", {most, site.build.scalar(-std::numeric_limits<double>::infinity(), type)});
-  Value* of_rows = site.build.node("Squeeze", {is_empty, site.build.ints({kHeadAxis})});
+  Value* of_rows = site.build.along("Squeeze", *is_empty, {kHeadAxis});
   return site.build.node("Where", {of_rows, site.build.scalar(0, type), y});
 }
 

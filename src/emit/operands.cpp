@@ -29,7 +29,7 @@ Matched<Value*> beside_key(const TensorScale& scale, const Shape& shape, const W
   if (!fits) return scale_miss(scale, shape);
   Value* value = site.cast(*scale.value);
   if (rank == 0 || shape[rank - 1].is(1)) return value;
-  if (rank == 1) return site.build.node("Unsqueeze", {value, site.build.ints({1})});
+  if (rank == 1) return site.build.along("Unsqueeze", *value, {1});
   std::vector<int64_t> order;
   for (size_t axis = 0; axis < rank; ++axis) order.push_back(static_cast<int64_t>(axis));
   std::swap(order[rank - 2], order[rank - 1]);

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "src/emit/outputs.h"
+#include "src/rewrite/operator_check.h"
 
 namespace attn_opt {
 namespace {
@@ -69,6 +70,7 @@ Matched<void> complete(Emission& emission, Site& site, Node** earlier) {
   emission.preconditions.insert(emission.preconditions.end(), site.assumed.begin(), site.assumed.end());
   emission.equal_sizes = site.equal_sizes;
   ATTN_OPT_DONE(check_replaced(emission.edit, emission.removed));
+  ATTN_OPT_DONE(check_operators(emission.edit, site.facts));
   return check_order(emission.edit, emission.removed, earlier);
 }
 

@@ -59,7 +59,9 @@ Expected<std::unique_ptr<ModelGraph>> ModelGraph::create(onnx::ModelProto& proto
 
 void ModelGraph::set_edit_opset(int opset) {
   constexpr int kFirstWithAttention = 23;
-  edit_opset_ = std::max({opset, opset_version(*proto_), kFirstWithAttention});
+  const int own = opset_version(*proto_);
+  const bool keeps = opset == kOwnOpset && own > 0;
+  edit_opset_ = keeps ? own : std::max({opset, own, kFirstWithAttention});
 }
 
 int ModelGraph::opset(const Graph& graph, const std::string& domain) const {

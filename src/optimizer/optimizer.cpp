@@ -316,6 +316,14 @@ Expected<Report> rewrite_and_fuse(Model& model, const OptimizeOptions& options, 
 
 }  // namespace
 
+Status check_opset(const OptimizeOptions& options) {
+  const TargetRules& target = rules_of(options.emit.target);
+  const bool needs_more = target.family == OperatorFamily::kOnnx && options.emit.stage == Stage::kAttention;
+  if (options.opset != kOwnOpset || !needs_more) return {};
+  return fail(ErrorCode::kUsage, "--opset", "keep, and --target " + std::string(target.name) + " writes Attention of opset 23",
+              "take --opset 23, or --target ort-contrib");
+}
+
 Expected<AcceptedAssumptions> accepted_by(const OptimizeOptions& options) {
   AcceptedAssumptions accepted{.all = !options.assume && !options.strict && !options.exact, .refinements = !options.exact};
   if (!options.assume) return accepted;
@@ -329,6 +337,7 @@ Expected<AcceptedAssumptions> accepted_by(const OptimizeOptions& options) {
 }
 
 Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings) {
+  ATTN_OPT_CHECK(check_opset(options));
   ATTN_OPT_TRY(AcceptedAssumptions accepted, accepted_by(options));
   const OperatorCounts before = count_operators(model.proto);
   const int64_t weight_bytes = weight_bytes_of(model.proto);

@@ -10,6 +10,7 @@
 #include "src/optimizer/rewrite_edit.h"
 #include "src/optimizer/sites.h"
 #include "src/report/names.h"
+#include "src/rewrite/operator_check.h"
 #include "src/verify/seconds.h"
 
 namespace attn_opt {
@@ -106,8 +107,10 @@ class Round {
   void apply(Candidate& candidate) {
     Node& place = candidate.match.insert_before ? *candidate.match.insert_before : *candidate.node;
     Emission emission{.edit = Edit(*view_, place), .computed = candidate.match.computed};
-    auto removed = guarded(*candidate.node, [&] {
-      return fill_edit(*candidate.rewrite, candidate.match, *candidate.node, shared_, emission.edit);
+    auto removed = guarded(*candidate.node, [&]() -> Matched<std::vector<Node*>> {
+      ATTN_OPT_MATCH(auto replaced, fill_edit(*candidate.rewrite, candidate.match, *candidate.node, shared_, emission.edit));
+      ATTN_OPT_DONE(check_operators(emission.edit, facts_));
+      return replaced;
     });
     if (!removed) return candidate_refused(candidate, removed.error());
     // What an edit of this round made is of no file yet; verification takes it as it is. The next round sees it like any other.

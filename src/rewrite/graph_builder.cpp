@@ -1,3 +1,5 @@
+#include <onnx/defs/schema.h>
+
 #include "attn_opt/edit.h"
 #include "src/graph/operator_text.h"
 
@@ -58,6 +60,14 @@ Node* GraphBuilder::new_node(const std::string& op, const std::vector<Value*>& i
   return made;
 }
 
+Value* GraphBuilder::along(const std::string& op, Value& value, const std::vector<int64_t>& axes, Attributes attributes) {
+  const auto* schema = onnx::OpSchemaRegistry::Schema(op, edit_.model_.edit_opset(), "");
+  const bool is_attribute = schema && schema->attributes().contains("axes");
+  if (!is_attribute) return node(op, {&value, ints(axes)}, attributes);
+  attributes.push_back(attribute("axes", axes));
+  return node(op, {&value}, attributes);
+}
+
 Value* GraphBuilder::constant(const Tensor& tensor) {
   // Every site asks for the same few: their bytes are looked up before a proto is made.
   std::string key = "Constant " + std::to_string(tensor.type());
@@ -79,6 +89,8 @@ Value* GraphBuilder::ints(const std::vector<int64_t>& values) {
 Value* GraphBuilder::scalar(double value, DataType type) { return constant(Tensor::scalar<double>(value).cast(type).value()); }
 
 Value* GraphBuilder::shape(Value& value, int64_t begin, int64_t end) {
+  constexpr int kFirstOfParts = 15;
+  if (edit_.model_.edit_opset() < kFirstOfParts) return node("Slice", {node("Shape", {&value}), ints({begin}), ints({end})});
   return node("Shape", {&value}, {attribute("start", begin), attribute("end", end)});
 }
 

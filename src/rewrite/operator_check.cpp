@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "src/graph/operator_name.h"
 #include "src/graph/operator_text.h"
 #include "src/io/nearest_name.h"
 #include "src/io/one_line.h"
@@ -57,7 +58,39 @@ Status check_attributes(const onnx::NodeProto& node, const onnx::OpSchema& schem
   return {};
 }
 
+/// True if SCHEMA's operator takes a tensor of TYPE as its input INDEX.
+bool takes(const onnx::OpSchema& schema, size_t index, DataType type) {
+  const auto& inputs = schema.inputs();
+  if (inputs.empty() || type == onnx::TensorProto::UNDEFINED) return true;
+  onnx::TypeProto tensor;
+  tensor.mutable_tensor_type()->set_elem_type(type);
+  return inputs[std::min(index, inputs.size() - 1)].GetTypes().contains(onnx::Utils::DataTypeUtils::ToType(tensor));
+}
+
+/// What keeps NODE out of a model of ai.onnx at VERSION; empty if nothing does.
+std::string beyond_opset(const Node& node, int version, Facts& facts) {
+  if (Status status = check_operator(*node.proto, version, node.op()); !status)
+    return status.error().what + " at opset " + std::to_string(version);
+  const auto* schema = Registry::Schema(node.op(), version, "");
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    if (node.inputs[i] && !takes(*schema, i, facts.type(*node.inputs[i])))
+      return node.op() + " of opset " + std::to_string(version) + " takes no " + type_name(facts.type(*node.inputs[i]));
+  return {};
+}
+
 }  // namespace
+
+Matched<void> check_operators(const Edit& edit, Facts& facts) {
+  constexpr int kFirstWithAttention = 23;
+  const int version = edit.model().edit_opset();
+  if (version >= kFirstWithAttention) return {};
+  for (const Node* node : edit.nodes()) {
+    if (!is_onnx(node->domain())) continue;
+    if (std::string found = beyond_opset(*node, version, facts); !found.empty())
+      return missed("emit.opset", &edit.anchor(), std::move(found));
+  }
+  return {};
+}
 
 Status check_operator(const onnx::NodeProto& node, int version, const std::string& where) {
   const std::string domain = domain_of(node);

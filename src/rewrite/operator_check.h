@@ -1,11 +1,14 @@
 // Nodes that a user writes, held against ONNX's schemas where they are written: a misspelt operator would match nothing, or
-// make a model that is not valid.
+// make a model that is not valid. And nodes of edits where these are written at an older opset.
 #pragma once
 
 #include <onnx/onnx_pb.h>
 
 #include <string>
 
+#include "attn_opt/edit.h"
+#include "attn_opt/facts.h"
+#include "attn_opt/miss.h"
 #include "attn_opt/status.h"
 
 namespace attn_opt {
@@ -16,5 +19,9 @@ Status check_operator(const onnx::NodeProto& node, int version, const std::strin
 
 /// That some version of its domain has OP: "Op" of ai.onnx, or "domain::Op". Otherwise as check_operator().
 Status check_operator_name(const std::string& op, const std::string& where);
+
+/// That the opset of edits has EDIT's operators, with what the nodes give them: every opset that has Attention does.
+/// Miss "emit.opset".
+Matched<void> check_operators(const Edit& edit, Facts& facts);
 
 }  // namespace attn_opt
