@@ -39,7 +39,8 @@ enum GroupQueryInput {
   kGroupedKeyScale,
   kGroupedValueScale,
   kGroupedQueryNorm,
-  kGroupedKeyNorm
+  kGroupedKeyNorm,
+  kGroupedQueryCounts
 };
 
 constexpr InputRank kGroupQueryRanks[] = {
@@ -110,8 +111,19 @@ class GroupQueryAttentionReader {
                : miss("group-query-attention.inputs", "seqlens_k, or one of key and value or of their past");
   }
 
+  /// True if COUNTS, query_seqlens, is the number of queries in every element.
+  bool counts_all_queries(const Value& counts) const {
+    const Value* one = &counts;
+    while (one->producer && (one->producer->is("Expand") || one->producer->is("Cast"))) one = one->producer->inputs[0];
+    const IntegerData* known = facts_.integers(*one);
+    const Dim queries = facts_.shape(*node_.inputs[kGroupedQuery]).known()[1];
+    return known && std::ranges::all_of(known->values, [&](const Dim& count) { return count == queries; });
+  }
+
   /// seqlens_k (B), or (B, 1) as ONNX Runtime takes it too.
   Matched<void> check_lengths() const {
+    if (const Value* counts = node_.input(kGroupedQueryCounts); counts && !counts_all_queries(*counts))
+      return miss("group-query-attention.query-counts", "'" + counts->name + "' may count fewer queries than there are");
     const Value& lengths = *node_.inputs[kGroupedLastKeys];
     const MaybeShape shape = facts_.shape(lengths);
     if (shape.has_rank(1) || (shape.has_rank(2) && (*shape)[1].is(1))) return {};
@@ -208,7 +220,8 @@ class GroupQueryAttentionReader {
     if (facts_.shape(*last).has_rank(1)) last = inner_.unsqueezed(last, {1});
     length_ = inner_.sum(last, inner_.number(1, kInt64));
     total_ = inner_.reshaped(inner_.int64(*node_.inputs[kGroupedTotal]), {1});
-    is_prompt_ = op("Equal", {total_, scores_.query_count});
+    is_prompt_ = node_.input(kGroupedQueryCounts) ? inner_.number(0, onnx::TensorProto::BOOL)
+                                                  : op("Equal", {total_, scores_.query_count});
     if (!node_.input(kGroupedPastKey)) return;
     Value* before = op("Sub", {length_, scores_.query_count});
     before_ = op("Where", {is_prompt_, inner_.number(0, kInt64), before});
@@ -335,7 +348,7 @@ class GroupQueryAttentionReader {
     const Dim keys = scores_.keys(), total_keys = biased_keys(keys);
     enter_legal_integers(*node_.inputs[kGroupedTotal], total_keys, total_keys, facts_, sdpa);
     // Behind a past all queries have their keys; a prompt may be shorter than its padding.
-    const Dim least = minimum(scores_.past, 1) * (scores_.queries - 1);
+    const Dim least = (node_.input(kGroupedQueryCounts) ? Dim(1) : minimum(scores_.past, 1)) * (scores_.queries - 1);
     enter_legal_integers(*node_.inputs[kGroupedLastKeys], least, total_keys - 1, facts_, sdpa);
     if (const IntegerData* total = facts_.integers(*node_.inputs[kGroupedTotal]); total && total->values.size() == 1)
       sdpa.legal_sizes.emplace_back(total->values[0], keys);

@@ -1,10 +1,27 @@
 #include "src/emit/contrib_operators.h"
 
+#include <limits>
 #include <utility>
 
 #include "src/match/empty_rows.h"
 
 namespace attn_opt {
+namespace {
+
+/// Y, and 0 where MASK (1 or B, 1, L, S) leaves a row no key: true of (1 or B, L, 1) is laid over (B, L, H*Dv).
+Matched<Value*> without_empty_rows(Value* y, Value& mask, Site& site) {
+  constexpr int64_t kHeadAxis = 1, kKeyAxis = 3;
+  const MaybeShape shape = site.facts.shape(mask);
+  if (!shape || shape->size() != 4 || !(*shape)[kHeadAxis].is(1))
+    return beyond_contrib(site, "rows without a key are 0, and each head has a mask of its own");
+  const DataType type = site.sdpa.type;
+  Value* most = site.build.along("ReduceMax", mask, {kKeyAxis}, {GraphBuilder::attribute("keepdims", int64_t{1})});
+  Value* is_empty = site.build.node("Equal", {most, site.build.scalar(-std::numeric_limits<double>::infinity(), type)});
+  Value* of_rows = site.build.along("Squeeze", *is_empty, {kHeadAxis});
+  return site.build.node("Where", {of_rows, site.build.scalar(0, type), y});
+}
+
+}  // namespace
 
 tl::unexpected<Miss> beyond_contrib(const Site& site, std::string found) {
   return missed("target.contrib", site.match.anchor, std::move(found));
@@ -28,6 +45,12 @@ Matched<void> check_empty_rows(const Causality& causality, Site& site) {
   if (causality.rules.lengths) return beyond_contrib(site, "rows without a key are 0, and a length may be 0");
   const std::string why = why_rows_may_be_nan(site.sdpa, site.facts);
   return why.empty() ? Matched<void>{} : beyond_contrib(site, "rows without a key are 0, and " + why);
+}
+
+bool has_empty_rows(const Site& site) { return site.sdpa.guarded && !why_rows_may_be_nan(site.sdpa, site.facts).empty(); }
+
+Matched<Value*> with_empty_rows_zero(Node& node, const NodeParts& parts, Site& site) {
+  return parts.mask && has_empty_rows(site) ? without_empty_rows(node.output(0), *parts.mask, site) : node.output(0);
 }
 
 std::optional<int64_t> head_size(const OperandView& view) {

@@ -114,7 +114,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
                     {}};
   GraphBuilder build(emission.edit, shared_, match_.anchor->label());
   Site site{match_, sdpa, context_.facts, target_, build, SizeSource(build, context_.facts), emission.scores, {}};
-  const AttentionOperator& written = operator_for(plan, target_);
+  const AttentionOperator& written = operator_for(plan, sdpa, target_);
   site.says = written.says(plan, site);
   ATTN_OPT_DONE(written.check(plan, site));
   ATTN_OPT_MATCH(Operands operands, write_operands(plan, emission.scale, site));

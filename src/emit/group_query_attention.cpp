@@ -1,9 +1,9 @@
 // com.microsoft::GroupQueryAttention.
 //
 //   Q (B, L, H*D), K, V (B, L, Hkv*D), past (B, Hkv, P, D), seqlens_k int32 (B): P + L - 1, total_sequence_length int32: P + L,
-//   bias (1 or B, 1 or H, L, P + L)
+//   bias (1 or B, 1 or H, L, P + L), query_seqlens int32 (B): L
 //
-// It is causal. A window holds the query's own key: one more than left_window_size says.
+// It is causal unless its attribute says 0. A window holds the query's own key: one more than left_window_size says.
 #include "src/emit/contrib_operators.h"
 
 namespace attn_opt {
@@ -11,16 +11,19 @@ namespace {
 
 constexpr int64_t kHeadSizeUnit = 8;
 
-KeySayings group_query_sayings(const WritingPlan&, const Site&) { return {.left_window = true}; }
+/// Where it is causal, rows that a bias leaves no key are anything: what finds them must say all by itself.
+KeySayings group_query_sayings(const WritingPlan&, const Site& site) {
+  const bool says = !has_empty_rows(site);
+  return {.left_window = says, .causal = says};
+}
 
-/// ONNX Runtime refuses several queries of several batch elements behind a past.
+/// Else ONNX Runtime wants to be told how many of the queries are none, which it takes where the operator is causal.
 bool has_past_of_one(const WritingPlan& plan) {
   return plan.q->axes.size(Role::kRow).is(1) || plan.q->axes.size(Role::kBatch).is(1);
 }
 
 Matched<void> check_group_query(const WritingPlan& plan, Site& site) {
-  const Dim queries = plan.q->axes.size(Role::kRow), keys = plan.k->axes.size(Role::kRow),
-            batch = plan.q->axes.size(Role::kBatch);
+  const Dim queries = plan.q->axes.size(Role::kRow), keys = plan.k->axes.size(Role::kRow);
   const auto size = head_size(*plan.k);
   if (!size || *size % kHeadSizeUnit != 0 || head_size(*plan.v) != size)
     return beyond_contrib(site, "GroupQueryAttention takes heads of a multiple of 8 features, the same of K and V; here " +
@@ -29,33 +32,38 @@ Matched<void> check_group_query(const WritingPlan& plan, Site& site) {
   if (queries != keys)
     return beyond_contrib(
         site, "GroupQueryAttention takes as many new keys as queries; here " + keys.str() + " and " + queries.str());
-  if (plan.has_past && !has_past_of_one(plan))
-    return beyond_contrib(site, "GroupQueryAttention takes a past before one query or one batch element; here " +
-                                    queries.str() + " queries of " + batch.str());
   if (site.sdpa.nonpad_kv_seqlen)
     return beyond_contrib(site, "GroupQueryAttention writes nothing of use for queries behind a length");
   return check_contrib(plan, site);
 }
 
-Matched<void> check_group_query_masks(const WritingPlan&, const Causality& causality, Site& site) {
-  if (!causality.rules.is_causal)
-    return beyond_contrib(site, "GroupQueryAttention is causal" + (causality.reading.empty() ? "" : "; " + causality.reading));
-  return check_empty_rows(causality, site);
+Matched<void> check_group_query_masks(const WritingPlan& plan, const Causality& causality, Site& site) {
+  if (causality.rules.is_causal) return check_empty_rows(causality, site);
+  const std::string reading = causality.reading.empty() ? "" : "; " + causality.reading;
+  if (causality.rules.left_window)
+    return beyond_contrib(site, "GroupQueryAttention has a window where it is causal alone" + reading);
+  if (plan.has_past && !has_past_of_one(plan))
+    return beyond_contrib(
+        site, "GroupQueryAttention that is not causal takes a past before one query or one batch element" + reading);
+  return {};
 }
 
 struct KeyCounts {
   Value* last_keys = nullptr;  ///< seqlens_k
   Value* total = nullptr;
+  Value* queries = nullptr;  ///< query_seqlens; null where the operator does without
 };
 
-Matched<KeyCounts> write_counts(Site& site) {
+Matched<KeyCounts> write_counts(const NodeParts& parts, Site& site) {
   Value* keys = site.sizes.sizes({site.scores[3]});
   Value* batch = site.sizes.sizes({site.scores[0]});
-  if (!keys || !batch)
-    return missed("emit.shape", site.match.anchor,
-                  "no value at hand has a size of " + to_string({site.scores[0], site.scores[3]}));
+  Value* queries = site.sizes.sizes({site.scores[2]});
+  if (!keys || !batch || !queries)
+    return missed("emit.shape", site.match.anchor, "no value at hand has a size of " + to_string(site.scores));
+  const auto of_batch = [&](Value* count) { return as_int32(site.build.node("Expand", {count, batch}), site); };
   Value* last = site.build.node("Sub", {keys, site.build.ints({1})});
-  return KeyCounts{as_int32(site.build.node("Expand", {last, batch}), site), as_int32(keys, site)};
+  const bool counts_queries = parts.plan.has_past && parts.rules.is_causal && !has_past_of_one(parts.plan);
+  return KeyCounts{of_batch(last), as_int32(keys, site), counts_queries ? of_batch(queries) : nullptr};
 }
 
 Matched<Node*> write_group_query(const NodeParts& parts, Site& site) {
@@ -66,18 +74,19 @@ Matched<Node*> write_group_query(const NodeParts& parts, Site& site) {
                                       make("scale", scale)};
   if (site.sdpa.softcap != 0) attributes.push_back(make("softcap", static_cast<float>(site.sdpa.softcap)));
   if (parts.rules.left_window) attributes.push_back(make("local_window_size", *parts.rules.left_window + 1));
-  ATTN_OPT_MATCH(const KeyCounts counts, write_counts(site));
+  if (!parts.rules.is_causal) attributes.push_back(make("causal", int64_t{0}));
+  ATTN_OPT_MATCH(const KeyCounts counts, write_counts(parts, site));
   const std::vector<Value*> given = inputs_of(parts);
-  Value* const no_rotary = nullptr;
+  Value* const none = nullptr;
   return write_node("com.microsoft::GroupQueryAttention",
-                    {q.value, k.value, v.value, given[4], given[5], counts.last_keys, counts.total, no_rotary, no_rotary,
-                     no_rotary, parts.mask},
+                    {q.value, k.value, v.value, given[4], given[5], counts.last_keys, counts.total, none, none, none,
+                     parts.mask, none, none, none, none, none, counts.queries},
                     attributes, parts, site);
 }
 
 }  // namespace
 
-const AttentionOperator kGroupQueryAttention{group_query_sayings, check_group_query, check_group_query_masks,
-                                             write_group_query};
+const AttentionOperator kGroupQueryAttention{group_query_sayings, check_group_query, check_group_query_masks, write_group_query,
+                                             with_empty_rows_zero};
 
 }  // namespace attn_opt

@@ -89,7 +89,7 @@ std::string KeyRuleReader::say_bounds(const CausalMask& mask, KeyRules& rules) c
     const bool follows = mask.offset && (*mask.end - rules.lengths->added).never_negative();
     if (!follows) return why;
   }
-  if (mask.offset && *mask.offset == stand()) {
+  if (mask.offset && *mask.offset == stand() && site_.says.causal) {
     rules.is_causal = true;
   } else if (mask.offset) {
     const auto size = window(*mask.offset, stand());

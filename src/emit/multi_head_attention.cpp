@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "src/emit/contrib_operators.h"
-#include "src/match/empty_rows.h"
 
 namespace attn_opt {
 namespace {
@@ -24,8 +23,6 @@ Matched<void> check_multi_head(const WritingPlan& plan, Site& site) {
   const Sdpa& sdpa = site.sdpa;
   if (repeats_heads(sdpa.k))
     return beyond_contrib(site, "query heads share those of K and V, which GroupQueryAttention does not take as they are here");
-  if (sdpa.softcap != 0) return beyond_contrib(site, "MultiHeadAttention has no softcap");
-  if (sdpa.left_window) return beyond_contrib(site, "MultiHeadAttention has no window");
   if (plan.has_past && (!head_size(*plan.v) || head_size(*plan.k) != head_size(*plan.v)))
     return beyond_contrib(site, "a past of keys and of values of different sizes");
   return check_contrib(plan, site);
@@ -51,27 +48,9 @@ Matched<Node*> write_multi_head(const NodeParts& parts, Site& site) {
                     {q.value, k.value, v.value, no_bias, lengths, parts.mask, given[4], given[5]}, attributes, parts, site);
 }
 
-/// Y, and 0 where MASK (1 or B, 1, L, S) leaves a row no key: true of (1 or B, L, 1) is laid over (B, L, H*Dv).
-Matched<Value*> without_empty_rows(Value* y, Value& mask, Site& site) {
-  constexpr int64_t kHeadAxis = 1, kKeyAxis = 3;
-  const MaybeShape shape = site.facts.shape(mask);
-  if (!shape || shape->size() != 4 || !(*shape)[kHeadAxis].is(1))
-    return beyond_contrib(site, "rows without a key are 0, and each head has a mask of its own");
-  const DataType type = site.sdpa.type;
-  Value* most = site.build.along("ReduceMax", mask, {kKeyAxis}, {GraphBuilder::attribute("keepdims", int64_t{1})});
-  Value* is_empty = site.build.node("Equal", {most, site.build.scalar(-std::numeric_limits<double>::infinity(), type)});
-  Value* of_rows = site.build.along("Squeeze", *is_empty, {kHeadAxis});
-  return site.build.node("Where", {of_rows, site.build.scalar(0, type), y});
-}
-
-Matched<Value*> finish_multi_head(Node& node, const NodeParts& parts, Site& site) {
-  const bool may_be_nan = site.sdpa.guarded && parts.mask && !why_rows_may_be_nan(site.sdpa, site.facts).empty();
-  return may_be_nan ? without_empty_rows(node.output(0), *parts.mask, site) : node.output(0);
-}
-
 }  // namespace
 
 const AttentionOperator kMultiHeadAttention{multi_head_sayings, check_multi_head, check_multi_head_masks, write_multi_head,
-                                            finish_multi_head};
+                                            with_empty_rows_zero};
 
 }  // namespace attn_opt

@@ -4,9 +4,10 @@
 
 namespace attn_opt {
 
-const AttentionOperator& operator_for(const WritingPlan& plan, const TargetRules& target) {
+const AttentionOperator& operator_for(const WritingPlan& plan, const Sdpa& sdpa, const TargetRules& target) {
   if (target.family == OperatorFamily::kOnnx) return kOnnxAttention;
-  return plan.kv_group > 1 ? kGroupQueryAttention : kMultiHeadAttention;
+  const bool is_group_query = plan.kv_group > 1 || sdpa.softcap != 0 || sdpa.left_window;
+  return is_group_query ? kGroupQueryAttention : kMultiHeadAttention;
 }
 
 Matched<void> check_anchor(const Match& match, const TargetRules& target) {

@@ -2,7 +2,7 @@
 //
 //   Attention               of ONNX
 //   MultiHeadAttention      of com.microsoft: as many heads of K and V as of Q
-//   GroupQueryAttention     of com.microsoft: query heads share those of K and V; causal
+//   GroupQueryAttention     of com.microsoft: query heads share those of K and V; a softcap, a window
 //
 // Each says in a file of its own what it cannot express, what it says of keys by itself, and how its node is written. What a
 // target's family is written as, operator_for() says.
@@ -39,8 +39,8 @@ struct AttentionOperator {
 
 extern const AttentionOperator kOnnxAttention, kMultiHeadAttention, kGroupQueryAttention;
 
-/// What PLAN is written as for TARGET.
-const AttentionOperator& operator_for(const WritingPlan& plan, const TargetRules& target);
+/// What SDPA is written as by PLAN for TARGET.
+const AttentionOperator& operator_for(const WritingPlan& plan, const Sdpa& sdpa, const TargetRules& target);
 /// Miss "target.contrib": MATCH is of an operator that TARGET's family has, and stays.
 Matched<void> check_anchor(const Match& match, const TargetRules& target);
 

@@ -26,7 +26,8 @@ struct KeySayings {
   bool counts_from_lengths = false;  ///< queries stand where lengths have them
   bool left_window = false, right_window = false;
   bool causal_of_other_rows = false;  ///< is_causal where new keys are not as many as queries
-  bool hides_later_keys = true;       ///< is_causal masks them whatever else does; else by a number that others may undercut
+  bool causal = true;
+  bool hides_later_keys = true;  ///< is_causal masks them whatever else does; else by a number that others may undercut
 };
 
 struct Site {

@@ -2,8 +2,9 @@
 //
 // Query (B, S, H*D) and key, value (B, S, Hkv*D), or all in the query (B, S, (H + 2 Hkv)*D). Each batch element b has a length
 // of its own, seqlens_k[b] + 1 keys, the new ones last; a prompt (as many queries as total_sequence_length) is padded on the
-// right to the longest. past (B, Hkv, P, D) holds the keys before the new ones first; present, of max(P, total) rows, has the
-// new ones behind them and zeros after that.
+// right to the longest. With query_seqlens (B), each has so many of the new keys and queries, the rest are padding, and nothing
+// else says what a prompt is. past (B, Hkv, P, D) holds the keys before the new ones first; present, of max(P, total) rows, has
+// the new ones behind them and zeros after that.
 #include <algorithm>
 #include <cmath>
 
@@ -29,7 +30,8 @@ enum GroupQueryInput : size_t {
   kGroupedPositions,
   kGroupedAttentionBias,
   kGroupedHeadSink,
-  kGroupedKeyScale
+  kGroupedKeyScale,
+  kGroupedQueryCounts = 16
 };
 
 class GroupQueryAttention {
@@ -112,13 +114,17 @@ class GroupQueryAttention {
     ATTN_OPT_TRY(const int64_t total, context_.integer(kGroupedTotal, 0));
     ATTN_OPT_TRY(lengths_, context_.integers(context_.input(kGroupedLastKeys)));
     if (static_cast<int64_t>(lengths_.size()) != batch) return misfit(kGroupedLastKeys);
-    is_prompt_ = queries == total;
+    query_counts_.assign(static_cast<size_t>(batch), queries);
+    if (context_.has(kGroupedQueryCounts)) {
+      ATTN_OPT_TRY(query_counts_, context_.integers(context_.input(kGroupedQueryCounts)));
+      if (static_cast<int64_t>(query_counts_.size()) != batch) return misfit(kGroupedQueryCounts);
+    }
+    is_prompt_ = queries == total && !context_.has(kGroupedQueryCounts);
     total_ = total;
     const int64_t rows = context_.input(kGroupedPastKey).rank() == 4 ? context_.input(kGroupedPastKey).dims()[2] : 0;
-    for (int64_t& length : lengths_) {
-      ++length;
-      const int64_t before = is_prompt_ ? 0 : length - queries;
-      if (length < 1 || length > total || before < 0 || before > rows) {
+    for (size_t b = 0; b < lengths_.size(); ++b) {
+      const int64_t length = ++lengths_[b], before = keys_before(static_cast<int64_t>(b));
+      if (length < 1 || length > total || before < 0 || before > rows || query_counts_[b] < 0 || query_counts_[b] > queries) {
         return context_.invalid(std::to_string(length) + " keys of " + std::to_string(total) + " behind a past of " +
                                 std::to_string(rows));
       }
@@ -126,7 +132,10 @@ class GroupQueryAttention {
     return {};
   }
 
-  int64_t keys_before(int64_t batch) const { return is_prompt_ ? 0 : lengths_[static_cast<size_t>(batch)] - q_.dims()[2]; }
+  int64_t query_count(int64_t batch) const { return query_counts_[static_cast<size_t>(batch)]; }
+  int64_t keys_before(int64_t batch) const {
+    return is_prompt_ ? 0 : lengths_[static_cast<size_t>(batch)] - query_count(batch);
+  }
 
   Status rotate() {
     if (context_.attribute_int("do_rotary", 0) == 0) return {};
@@ -167,7 +176,7 @@ class GroupQueryAttention {
       const int64_t kept = keys_before(head / now[1]);
       double* to = cache.mutable_data<double>().data() + head * rows * size;
       if (kept > 0) to = std::copy_n(before.data<double>().data() + head * held * size, kept * size, to);
-      std::copy_n(fresh.data<double>().data() + head * now[2] * size, now[2] * size, to);
+      std::copy_n(fresh.data<double>().data() + head * now[2] * size, query_count(head / now[1]) * size, to);
     }
     return cache;
   }
@@ -191,6 +200,7 @@ class GroupQueryAttention {
     ATTN_OPT_TRY(std::vector<double> sinks, sinks_of_heads());
     AttentionScores rule{score_scale(context_, q_.dims()[3]), in_float, std::move(sinks), {}};
     rule.finish = [&](const Query& query, std::span<double> scores) {
+      if (query.index >= query_count(query.batch)) return KeysSeen{};
       const int64_t length = lengths_[static_cast<size_t>(query.batch)];
       const int64_t after_own = keys_before(query.batch) + query.index + 1;
       const KeysSeen range{window_ > 0 ? std::max<int64_t>(0, after_own - window_) : 0,
@@ -209,8 +219,9 @@ class GroupQueryAttention {
 
   const KernelContext& context_;
   int64_t heads_, kv_heads_, window_;
-  Tensor q_, k_, v_;              ///< (B, H, rows, size), in double
-  std::vector<int64_t> lengths_;  ///< keys of each batch element, the new ones among them
+  Tensor q_, k_, v_;                   ///< (B, H, rows, size), in double
+  std::vector<int64_t> lengths_;       ///< keys of each batch element, the new ones among them
+  std::vector<int64_t> query_counts_;  ///< of each batch element
   int64_t total_ = 0;
   bool is_prompt_ = false;
 };
