@@ -61,7 +61,8 @@ class OpenVino:
         self.names = [sorted(output.get_names())[0] if output.get_names() else "" for output in self.model.outputs]
 
     def run(self, arrays):
-        given = {port.get_any_name(): arrays[port.get_any_name()] for port in self.model.inputs}
+        # An input has the names too of what it was found to be equal to.
+        given = {name: arrays[name] for port in self.model.inputs for name in port.get_names() if name in arrays}
         results = self.model(given)
         return {name: np.array(results[port]) for port in self.model.outputs for name in port.get_names()}
 
