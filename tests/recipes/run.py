@@ -162,7 +162,8 @@ def schemas():
         workflow.write_text(block_named("docs/ci.md", "yaml", ".github/workflows/attention.yml"))
         user_file = pathlib.Path(folder) / ".gitlab-ci.yml"
         user_file.write_text(block_named("docs/ci.md", "yaml", ".gitlab-ci.yml"))
-        for schema, file in (("github-actions", SOURCE / "action.yml"), ("github-workflows", workflow),
+        own = [("github-workflows", file) for file in sorted((SOURCE / ".github/workflows").glob("*.yml"))]
+        for schema, file in (("github-actions", SOURCE / "action.yml"), ("github-workflows", workflow), *own,
                              ("gitlab-ci", SOURCE / "ci/gitlab.yml"), ("gitlab-ci", user_file)):
             made = subprocess.run([check, "--builtin-schema", f"vendor.{schema}", file], capture_output=True, text=True, check=False)
             expect(made.returncode == 0, made.stdout + made.stderr)
