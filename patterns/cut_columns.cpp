@@ -54,9 +54,9 @@ std::optional<int64_t> start_of_sequence(Value& indices, Facts& facts) {
                                                                               : std::nullopt;
 }
 
-/// NODE splits what has the shape WHOLE.
-std::optional<Cut> cut_by_split(const Node& node, const Shape& whole, size_t axis, Facts& facts) {
-  const auto is_read = [](const Value* part) { return part && !part->unused(); };
+/// NODE splits what has the shape WHOLE, of which LEFT is looked at; null: the only part that is read.
+std::optional<Cut> cut_by_split(const Node& node, const Shape& whole, size_t axis, const Value* left, Facts& facts) {
+  const auto is_read = [left](const Value* part) { return part && (left ? part == left : !part->unused()); };
   if (from_front(node.int_attribute("axis", 0), whole.size()) != static_cast<int64_t>(axis)) return std::nullopt;
   if (std::ranges::count_if(node.outputs, is_read) != 1) return std::nullopt;
   const auto rest = std::ranges::find_if(node.outputs, is_read);
@@ -71,14 +71,13 @@ std::optional<Cut> cut_by_split(const Node& node, const Shape& whole, size_t axi
   return columns ? std::optional(Cut{*rest, *columns}) : std::nullopt;
 }
 
-}  // namespace
-
-std::optional<Cut> columns_cut_off(const Node& node, size_t keys, Facts& facts) {
+/// What NODE leaves as LEFT; null: as the only part that is read.
+std::optional<Cut> cut_by(const Node& node, size_t keys, const Value* left, Facts& facts) {
   const bool may_cut = node.is("Slice") || node.is("Split") || node.is("Gather") || node.is("Pad");
   const MaybeShape before = may_cut && node.input(0) ? facts.shape(*node.inputs[0]) : MaybeShape();
   if (!before || before->size() <= keys) return std::nullopt;
   const size_t axis = before->size() - 1 - keys;
-  if (node.is("Split")) return cut_by_split(node, *before, axis, facts);
+  if (node.is("Split")) return cut_by_split(node, *before, axis, left, facts);
   Value* rest = node.output(0);
   std::optional<int64_t> first;
   if (node.is("Slice")) first = start_of_slice(node, axis, before->size(), facts);
@@ -90,6 +89,44 @@ std::optional<Cut> columns_cut_off(const Node& node, size_t keys, Facts& facts) 
   if (!rest || !first) return std::nullopt;
   const auto columns = without(before, facts.shape(*rest), axis, *first);
   return columns ? std::optional(Cut{rest, *columns}) : std::nullopt;
+}
+
+/// Those of the inputs of NODE, a Concat along the last axis, of which the columns CUT are cut off; null if these are parts.
+Value* input_left(const Node& node, const CutColumns& cut, Facts& facts) {
+  const MaybeShape whole = facts.shape(*node.outputs[0]);
+  if (!whole || from_front(node.int_attribute("axis", 0), whole->size()) + 1 != std::ssize(*whole)) return nullptr;
+  Dim first = 0;
+  for (Value* input : node.inputs) {
+    const MaybeShape shape = facts.shape(*input);
+    if (!shape || shape->size() != whole->size()) return nullptr;
+    const Dim behind = first + shape->back();
+    if (first == cut.in_front && whole->back() - behind == cut.behind) return &canonical(*input, facts);
+    first = behind;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<Cut> columns_cut_off(const Node& node, size_t keys, Facts& facts) { return cut_by(node, keys, nullptr, facts); }
+
+std::optional<ProductColumns> columns_of_product(Value& value, Facts& facts) {
+  const Value& seen = canonical(value, facts);
+  const auto cut = seen.producer ? cut_by(*seen.producer, 0, &seen, facts) : std::nullopt;
+  Node* product = cut ? canonical(*seen.producer->inputs[0], facts).producer : nullptr;
+  if (!product || !product->is("MatMul")) return std::nullopt;
+  const Value& whole = canonical(*product->inputs[1], facts);
+  const Node* maker = whole.producer;
+  if (maker && maker->is("Concat")) {
+    Value* values = input_left(*maker, cut->columns, facts);
+    return values ? std::optional(ProductColumns{product, values, facts.uniform(*values) == 1.0}) : std::nullopt;
+  }
+  const auto added = maker && maker->is("Pad") ? padded_columns(*maker, 0, facts) : std::nullopt;
+  const MaybeShape shape = added ? facts.shape(whole) : nullptr;
+  if (!shape || !maker->input(2) || facts.uniform(*maker->inputs[2]) != 1.0) return std::nullopt;
+  if (*added == cut->columns) return ProductColumns{product, maker->inputs[0]};
+  const bool are_behind = shape->back() - added->behind == cut->columns.in_front && cut->columns.behind == 0;
+  return are_behind ? std::optional(ProductColumns{product, nullptr, true}) : std::nullopt;
 }
 
 std::optional<CutColumns> padded_columns(const Node& node, size_t keys, Facts& facts) {

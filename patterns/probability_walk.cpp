@@ -39,6 +39,7 @@ class ProbabilityWalker {
         softmax_(softmax.output),
         keys_(softmax.keys.value_or(0)),
         sum_(softmax.sum),
+        is_divided_late_(softmax.divided),
         wanted_(wanted),
         context_(context),
         facts_(context.facts) {
@@ -102,7 +103,7 @@ class ProbabilityWalker {
 
   bool pass_step(const Readers& readers) {
     const auto step = linear_step(readers, *value_, keys_from_last(), facts_);
-    if (!step || (step->adds && (sum_ || is_made_of(step->operand(), *softmax_)))) return false;
+    if (!step || (step->adds && (is_divided_late_ || is_made_of(step->operand(), *softmax_)))) return false;
     walk_.steps.push_back(*step);
     walk_.peeled.push_back(step->node->op() + (step->adds ? "(product)" : step->is_of_rows ? "(rows)" : "(values)"));
     value_ = step->node->outputs[0];
@@ -369,7 +370,8 @@ class ProbabilityWalker {
   const Value* softmax_;  ///< what it makes
   size_t keys_;           ///< of the softmax's result; where they are asked for, no axis has moved
   const Node* sum_;       ///< adds up what is divided behind the product
-  const Node* wanted_;    ///< of several products; null: the first
+  bool is_divided_late_;
+  const Node* wanted_;  ///< of several products; null: the first
   MatchContext& context_;
   Facts& facts_;
   ProbabilityWalk walk_;

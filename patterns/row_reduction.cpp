@@ -183,8 +183,9 @@ std::optional<RowReduction> reduction_in(Value& value, size_t rank, const TakenA
   if (!placed || placed->axes.size() != rank) return std::nullopt;
   for (int step = 0; placed && has_its_rank(*placed, facts) && step < kMaxReductionSteps; ++step) {
     const Node* node = placed->value->producer;
-    if (!node || placed->value->output != 0 || !node->domain().empty() || !node->input(0)) return std::nullopt;
+    if (!node || !node->domain().empty() || !node->input(0)) return std::nullopt;
     if (auto before = taken(*node, *placed)) return before;
+    if (placed->value->output != 0) return std::nullopt;
     if (is_float_cast(*node, facts)) {
       placed->value = &canonical(*node->inputs[0], facts);
     } else if (node->is("Transpose")) {

@@ -9,6 +9,7 @@
 #include "attn_opt/operator_traits.h"
 #include "patterns/addends.h"
 #include "patterns/conditions.h"
+#include "patterns/cut_columns.h"
 #include "patterns/exponentials.h"
 #include "patterns/form_reader.h"
 
@@ -203,6 +204,8 @@ class SumReader {
     if (node.is("ReduceSum") || node.is("ReduceL1")) return before_concat(before_reduction(node, after, facts_));
     if (node.is("ReduceMean")) return before_mean(node, after);
     if (node.is("MatMul")) return before_ones(node, after);
+    if (const auto columns = columns_of_product(*after.value, facts_); columns && columns->are_ones)
+      return before_column(*columns->product, after);
     return node.is("Einsum") ? before_einsum(node, after) : std::nullopt;
   }
 
@@ -262,6 +265,17 @@ class SumReader {
       return before;
     }
     return std::nullopt;
+  }
+
+  /// A column of MatMul(e, Concat(v, 1))  =>  the sums of the last axis
+  std::optional<RowReduction> before_column(const Node& product, const RowReduction& after) {
+    const MaybeShape made = facts_.shape(*after.value), shape = facts_.shape(*product.inputs[0]);
+    if (!made || !shape || shape->size() < 2 || made->size() != shape->size() ||
+        !std::equal(made->begin(), made->end() - 1, shape->begin()))
+      return std::nullopt;
+    RowReduction before{&canonical(*product.inputs[0], facts_), after.axes, &product};
+    before.axes.back() = RowReduction::kTaken;
+    return before;
   }
 
   /// Einsum("bhij->bhi", e)  =>  the sums of the axis whose letter is left out

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
@@ -102,6 +103,8 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
   bool swapped = false;
   const Node* product = canonical(*node.inputs[numerator], facts).producer;
   if (product && product->is("Transpose")) product = uncast(*node.inputs[numerator], swapped, facts).producer;
+  const auto columns = columns_of_product(*node.inputs[numerator], facts);
+  if (columns) product = columns->product;
   if (!product || !is_product(*product) || product->inputs.size() != 2) return std::nullopt;
   for (Value* operand : product->inputs) {
     if (!operand) continue;
@@ -114,7 +117,9 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
     if (!site) continue;
     site->product = product;
     site->swapped = swapped;
-    return site;
+    if (columns) std::tie(site->columns, site->values) = std::pair(node.inputs[numerator], columns->values);
+    if (site->sum == product) site->sum = nullptr;
+    return columns && !columns->values ? std::nullopt : site;
   }
   return std::nullopt;
 }

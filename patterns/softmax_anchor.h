@@ -30,7 +30,9 @@ struct SoftmaxSite {
   ScoreForm weights = core_form();         ///< INPUT, and -inf where the exponentials were masked
   Value* divided = nullptr;                ///< the product, or its last two axes SWAPPED, divided by the sum
   bool swapped = false;
-  size_t features = 0;  ///< how many axes of DIVIDED lie behind the one where the sums have the size 1
+  Value* columns = nullptr;  ///< those of the product that are divided; null: all
+  Value* values = nullptr;   ///< what of the product's second operand makes them
+  size_t features = 0;       ///< how many axes of DIVIDED lie behind the one where the sums have the size 1
 };
 
 /// Cheap: true for Softmax, and for nodes that may end a written-out one.

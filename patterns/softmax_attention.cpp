@@ -161,6 +161,8 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
   if (!softmax.divided) return {};
   const ProbabilityWalk& walk = reading.probabilities;
   ProductSide& output = reading.value_product.output;
+  if (softmax.columns) output.value = softmax.columns;
+  if (softmax.columns) reading.value_product.value.value = softmax.values;
   const auto miss = [&](const char* why) {
     return missed("softmax.divided-late", softmax.divided->producer, why, walk.peeled);
   };
@@ -293,7 +295,7 @@ void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, Match
 bool divides_product(const Node& node, Facts& facts) {
   return std::ranges::any_of(node.inputs, [&](Value* input) {
     const Node* maker = input ? canonical(*input, facts).producer : nullptr;
-    while (maker && has(*maker, Trait::kMoves)) maker = canonical(*maker->inputs[0], facts).producer;
+    while (maker && (has(*maker, Trait::kMoves) || maker->is("Split"))) maker = canonical(*maker->inputs[0], facts).producer;
     return maker && is_product(*maker);
   });
 }

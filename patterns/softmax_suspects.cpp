@@ -15,16 +15,18 @@
 namespace attn_opt {
 namespace {
 
-bool is_layout(const Node& node) {
-  return has(node, Trait::kMoves) || node.is("Max") || node.is("Clip") || node.is("Pow") || node.is("Log");
+bool is_one_of(const Node& node, std::initializer_list<std::string_view> op_types) {
+  return std::ranges::any_of(op_types, [&node](std::string_view op_type) { return node.is(op_type); });
 }
+
+bool is_layout(const Node& node) { return has(node, Trait::kMoves) || is_one_of(node, {"Split", "Max", "Clip", "Pow", "Log"}); }
 
 /// True if VALUE holds nothing but ones, or ones stand beside others in it.
 bool has_ones(Value& value, Facts& facts) {
   const Node* maker = canonical(value, facts).producer;
-  return facts.uniform(value) == 1.0 || (maker && maker->is("Concat") && std::ranges::any_of(maker->inputs, [&](Value* part) {
-                                           return facts.uniform(*part) == 1.0;
-                                         }));
+  if (facts.uniform(value) == 1.0) return true;
+  return maker && is_one_of(*maker, {"Concat", "Pad"}) &&
+         std::ranges::any_of(maker->inputs, [&](Value* part) { return part && facts.uniform(*part) == 1.0; });
 }
 
 /// True if NODE adds up elements: a Reduce*, or a product with ones.
@@ -37,10 +39,6 @@ bool adds_up(const Node& node, Facts& facts) {
 
 /// Nodes that may change nothing, looked through without knowing it.
 constexpr int kMaxSuspectCopies = 8;
-
-bool is_one_of(const Node& node, std::initializer_list<std::string_view> op_types) {
-  return std::ranges::any_of(op_types, [&node](std::string_view op_type) { return node.is(op_type); });
-}
 
 bool may_add_nothing(const Node& node) { return has(node, Trait::kAdds) || has(node, Trait::kMultiplies); }
 
@@ -55,11 +53,11 @@ bool may_be_number(const Value* value, int steps = kMaxSuspectCopies) {
   return false;
 }
 
-/// True if VALUE is what an OP_TYPE makes, or may be a copy of that.
-bool made_by(const Value* value, std::initializer_list<std::string_view> op_types) {
+/// True if VALUE is what an OP_TYPE makes, or OR_FORM a sum, a product or a choice, or may be a copy of that.
+bool made_by(const Value* value, std::initializer_list<std::string_view> op_types, bool or_form = false) {
   for (int step = 0; step < kMaxSuspectCopies && value && value->producer; ++step) {
     const Node& node = *value->producer;
-    if (is_one_of(node, op_types)) return true;
+    if (is_one_of(node, op_types) || (or_form && (may_add_nothing(node) || has(node, Trait::kSelects)))) return true;
     if (node.is("Where")) {
       value = node.input(may_be_number(node.input(1)) ? 2 : 1);
       continue;
@@ -81,8 +79,8 @@ bool may_be_weights(const Value* value) {
 bool may_be_product(const Value* value) { return made_by(value, {"MatMul", "Einsum", "Transpose", "Slice", "Split"}); }
 
 bool may_be_sum(const Value* value) {
-  return made_by(value, {"ReduceSum", "ReduceL1", "ReduceMean", "MatMul", "Einsum", "Max", "Clip", "Where", "Transpose",
-                         "Slice", "Split", "Add", "Sub", "Sum", "Mean", "Neg", "Mul", "Div"});
+  return made_by(value, {"ReduceSum", "ReduceL1", "ReduceMean", "MatMul", "Einsum", "Clip", "Transpose", "Slice", "Split"},
+                 true);
 }
 
 bool may_be_reciprocal(const Value* value) { return made_by(value, {"Reciprocal", "Div", "Pow"}); }
