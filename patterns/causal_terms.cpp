@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "attn_opt/canonical.h"
-#include "patterns/addends.h"
 #include "patterns/conditions.h"
+#include "patterns/form_reader.h"
 
 namespace attn_opt {
 namespace {

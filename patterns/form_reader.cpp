@@ -16,6 +16,7 @@ namespace {
 constexpr int kMaxFormDepth = 24;
 constexpr int kMaxFormCopies = 16;
 constexpr size_t kMaxSources = 64;
+constexpr size_t kMaxAddends = 16;
 
 /// VALUE and what it is made of by operators of forms, nearest first.
 std::vector<Value*> sources(Value& value, Facts& facts) {
@@ -82,6 +83,36 @@ std::optional<double> number_beside(const Tensor& added, const Tensor& factor, b
 
 }  // namespace
 
+std::vector<Value*> addends_of(Value& sum, Facts& facts) {
+  std::vector<Value*> values;
+  for (const Addend& addend : FormReader(facts).linear_terms(sum)) {
+    if (addend.coefficient != 1) return {&canonical(sum, facts)};
+    values.push_back(addend.value);
+  }
+  return values;
+}
+
+std::pair<Value*, double> scaled_by(Node& node, MatchContext& context) {
+  Facts& facts = context.facts;
+  std::vector<size_t> operands = form_operands(node);
+  std::erase_if(operands,
+                [&](size_t number) { return !node.input(static_cast<int>(number)) || facts.uniform(*node.inputs[number]); });
+  if (operands.empty() || operands.size() > 2 || node.is("Cast") || node.is("Where")) return {};
+  FormReader reader(node, context);
+  std::optional<ScoreForm> form;
+  Value* core = node.inputs[operands[0]];
+  if (operands.size() == 1) {
+    form = reader.one_step(node, operands[0]);
+  } else if (has(node, Trait::kAdds)) {
+    core = common_source(*core, *node.inputs[operands[1]], [](Value&) { return true; }, facts);
+    form = core ? reader.in_terms_of(*core, *node.outputs[0]) : std::nullopt;
+  }
+  if (!form || !is_scale(*form) || !std::isfinite((*form)[0].scale)) return {};
+  const Node* mean = canonical(*core, facts).producer;
+  const bool is_sum = mean && mean->is("Mean") && static_cast<double>(mean->inputs.size()) == (*form)[0].scale;
+  return is_sum ? std::pair<Value*, double>() : std::pair(core, (*form)[0].scale);
+}
+
 std::vector<size_t> form_operands(const Node& node) {
   if (!node.domain().empty()) return {};
   if (node.is("Where")) return {1, 2};
@@ -130,6 +161,30 @@ std::optional<double> FormReader::number_where(const Addend& addend, const Known
   return std::nullopt;
 }
 
+double FormReader::number_added(const ScoreForm& form, size_t index) {
+  double number = form[index].number;
+  for (const Addend& addend : form[index].addends) number += number_where(addend, known_in(form, index)).value_or(NAN);
+  return number;
+}
+
+std::vector<Addend> FormReader::linear_terms(Value& sum) { return sum_or_value(canonical(sum, facts_))[0].addends; }
+
+/// VALUE, where there is no reader, as the sum that it is; as itself if it is none, or one that only a factor tells.
+ScoreForm FormReader::sum_or_value(Value& value) {
+  if (facts_.uniform(value) == 0.0) return number_form(0);
+  const Node* node = value.producer;
+  const bool multiplies = node && has(*node, Trait::kMultiplies);
+  if (depth_ > kMaxFormDepth || !node || (!multiplies && !has(*node, Trait::kAdds))) return value_form(value);
+  ++depth_;
+  const auto form = multiplies ? multiplied(*node, nullptr) : total(*node, nullptr);
+  --depth_;
+  const auto is_once = [](const Addend& addend) { return addend.coefficient == 1; };
+  const bool is_sum =
+      form && form->size() == 1 && form->front().addends.size() <= kMaxAddends &&
+      (!multiplies || (form->front().addends.size() > 1 && std::ranges::all_of(form->front().addends, is_once)));
+  return is_sum ? *form : value_form(value);
+}
+
 /// True if VALUE is made of CORE by operators of forms alone.
 bool FormReader::holds(Value& value, const Value& core) {
   Value& seen = canonical(value, facts_);
@@ -149,6 +204,7 @@ bool FormReader::holds(Value& value, const Value& core) {
 /// VALUE in terms of CORE; as numbers if that is null, or if VALUE has nothing of it and is none otherwise.
 std::optional<ScoreForm> FormReader::read(Value& value, Value* core) {
   Value& seen = canonical(value, facts_);
+  if (!reader_) return sum_or_value(seen);
   if (&seen == core) return core_form();
   if (const auto number = facts_.uniform(seen)) return number_form(*number);
   if (core && !holds(seen, *core)) return value_form(seen);
@@ -201,11 +257,12 @@ std::optional<ScoreForm> FormReader::total(const Node& node, Value* core) {
 /// (m ? x : y) * a  =>  m ? x * a : y * a, x and y being numbers; a / x  =>  a * (1 / x)
 std::optional<ScoreForm> FormReader::multiplied(const Node& node, Value* core) {
   const bool divides = node.is("Div");
-  const auto first_holds = core && node.input(0) && holds(*node.inputs[0], *core);
+  if (!node.input(0) || !node.input(1)) return std::nullopt;
+  const bool first_holds = core ? holds(*node.inputs[0], *core) : facts_.uniform(*node.inputs[1]).has_value();
   const size_t form_at = divides || first_holds ? 0 : 1;
-  if (!node.input(static_cast<int>(1 - form_at))) return std::nullopt;
-  const auto form = operand(node, form_at, core);
-  auto factor = numbers(*node.inputs[1 - form_at]);
+  const auto number = facts_.uniform(*node.inputs[1 - form_at]);
+  auto factor = number ? number_form(*number) : reader_ ? numbers(*node.inputs[1 - form_at]) : std::nullopt;
+  const auto form = factor ? operand(node, form_at, core) : std::nullopt;
   if (!form || !factor || !is_numbers(*factor)) return std::nullopt;
   if (divides)
     for (ScoreCase& one : *factor) {
@@ -248,7 +305,7 @@ std::optional<ScoreForm> FormReader::moved(Node& node) {
 
 /// What NODE would make of CONDITION in the place of its input; Transposes of Transposes are one.
 Value* FormReader::moved(Value& condition, Node& node) {
-  InnerValues inner(reader_, context_);
+  InnerValues inner(*reader_, *context_);
   const Node* before = canonical(condition, facts_).producer;
   const auto *perm = node.ints_attribute("perm"), *perm_before = before ? before->ints_attribute("perm") : nullptr;
   if (!node.is("Transpose") || !perm || !before || !before->is("Transpose") || !perm_before ||
@@ -266,7 +323,7 @@ std::optional<ScoreForm> FormReader::one_or_zero(Value& value) {
   const auto condition = condition_of_number(value, facts_);
   Value* booleans = condition ? condition->value : nullptr;
   if (!condition)
-    booleans = InnerValues(reader_, context_)
+    booleans = InnerValues(*reader_, *context_)
                    .build()
                    .node("Cast", {&value}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::BOOL})});
   return selection({booleans, !condition || condition->is_true}, number_form(*number), number_form(0));

@@ -95,10 +95,10 @@ std::optional<ScaledProduct> joined_product(Node& node, MatchContext& context) {
   if (!one || !other || one->value == other->value || one->scale == 0) return std::nullopt;
   const Node &product = *one->value->producer, &twin = *other->value->producer;
   const auto axes = summed_axes(product, facts), twin_axes = summed_axes(twin, facts);
-  if (product.op() != twin.op() || !axes || axes != twin_axes) return std::nullopt;
+  const DataType type = facts.type(*twin.inputs[0]);
+  if (product.op() != twin.op() || !axes || axes != twin_axes || facts.type(*product.inputs[0]) != type) return std::nullopt;
   InnerValues inner(node, context);
   const double factor = (node.is("Sub") ? -1 : 1) * other->scale / one->scale;
-  const DataType type = facts.type(*twin.inputs[0]);
   Value* first = factor == 1 ? twin.inputs[0] : inner.build().node("Mul", {twin.inputs[0], inner.build().scalar(factor, type)});
   Value* joined = side_by_side(*product.inputs[0], *first, axes->first, inner, facts);
   Value* second = joined ? side_by_side(*product.inputs[1], *twin.inputs[1], axes->second, inner, facts) : nullptr;

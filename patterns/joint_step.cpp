@@ -25,15 +25,17 @@ class JointReader {
 
   std::optional<JointStep> run(const Readers& readers) {
     if (!enter(readers)) return std::nullopt;
+    std::optional<JointStep> nearest;
     for (int step = 0; step < kMaxJointNodes && !made_.empty(); ++step) {
-      if (made_.size() == 1)
-        if (auto found = step_to(*made_.front())) return found;
+      auto found = made_.size() == 1 ? step_to(*made_.front()) : std::nullopt;
+      if (found && !found->one) return found;
+      if (found && !nearest) nearest = std::move(found);
       Value& first = **std::ranges::min_element(made_, {}, [](const Value* made) { return made->producer->position; });
       std::erase(made_, &first);
       const Readers further = readers_of(first, facts_);
-      if (further.is_output || !enter(further)) return std::nullopt;
+      if (further.is_output || !enter(further)) break;
     }
-    return std::nullopt;
+    return nearest;
   }
 
  private:
@@ -46,13 +48,6 @@ class JointReader {
     return true;
   }
 
-  /// What is added to the core in the case INDEX of FORM is 0.
-  static bool adds_nothing(const ScoreForm& form, size_t index, FormReader& forms) {
-    double number = form[index].number;
-    for (const Addend& addend : form[index].addends) number += forms.number_where(addend, known_in(form, index)).value_or(NAN);
-    return number == 0;
-  }
-
   std::optional<JointStep> step_to(Value& made) {
     const MaybeShape before = facts_.shape(value_), after = facts_.shape(made);
     if (!before || !after || *before != *after || facts_.type(made) != facts_.type(value_)) return std::nullopt;
@@ -60,7 +55,7 @@ class JointReader {
     const auto form = forms.in_terms_of(value_, made);
     if (!form || form->size() > 2) return std::nullopt;
     for (size_t i = 0; i < form->size(); ++i)
-      if (!adds_nothing(*form, i, forms)) return std::nullopt;
+      if (forms.number_added(*form, i) != 0) return std::nullopt;
     InnerValues inner(*made.producer, context_);
     const DataType type = facts_.type(value_);
     const double scale = form->back().scale;

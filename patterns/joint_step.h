@@ -15,7 +15,8 @@ struct JointStep {
   std::optional<Reader> one = {};  ///< a Mul by a number, or a Where with 0, that says the same; none: MADE is a copy
 };
 
-/// The nearest value that READERS, all of VALUE, make of it together, being the only ones; nullopt if there is none.
+/// The nearest value that READERS, all of VALUE, make of it together, being the only ones, or one further on that is a copy;
+/// nullopt if there is none.
 std::optional<JointStep> joint_step(const Readers& readers, Value& value, MatchContext& context);
 
 }  // namespace attn_opt

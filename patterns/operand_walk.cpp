@@ -27,26 +27,6 @@ std::vector<int64_t> perm_of(const Node& node, size_t rank) {
   return perm;
 }
 
-/// What NODE multiplies with a number, however it says so, and which; null if it does something else.
-std::pair<Value*, double> scaled_by(Node& node, MatchContext& context) {
-  Facts& facts = context.facts;
-  std::vector<size_t> operands = form_operands(node);
-  std::erase_if(operands,
-                [&](size_t number) { return !node.input(static_cast<int>(number)) || facts.uniform(*node.inputs[number]); });
-  if (operands.empty() || operands.size() > 2 || node.is("Cast") || node.is("Where")) return {};
-  FormReader reader(node, context);
-  std::optional<ScoreForm> form;
-  Value* core = node.inputs[operands[0]];
-  if (operands.size() == 1) {
-    form = reader.one_step(node, operands[0]);
-  } else if (has(node, Trait::kAdds)) {
-    core = common_source(*core, *node.inputs[operands[1]], [](Value&) { return true; }, facts);
-    form = core ? reader.in_terms_of(*core, *node.outputs[0]) : std::nullopt;
-  }
-  return form && is_scale(*form) && std::isfinite((*form)[0].scale) ? std::pair(core, (*form)[0].scale)
-                                                                    : std::pair<Value*, double>();
-}
-
 /// The view of the operand that a number is multiplied with, if NODE does that; factors with more axes repeat it.
 std::optional<OperandView> before_scale(Node& node, const OperandView& view, MatchContext& context) {
   const auto [scaled, factor] = scaled_by(node, context);

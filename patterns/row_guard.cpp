@@ -6,8 +6,8 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/mask_contents.h"
 #include "attn_opt/matcher.h"
-#include "patterns/addends.h"
 #include "patterns/conditions.h"
+#include "patterns/form_reader.h"
 #include "patterns/row_reduction.h"
 
 namespace attn_opt {

@@ -7,7 +7,6 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
 #include "attn_opt/operator_traits.h"
-#include "patterns/addends.h"
 #include "patterns/conditions.h"
 #include "patterns/cut_columns.h"
 #include "patterns/exponentials.h"
@@ -26,7 +25,7 @@ constexpr int kMaxAlike = 12;
 /// Reads a divisor upward, a form at a time.
 class SumReader {
  public:
-  SumReader(Node& reader, MatchContext& context) : facts_(context.facts), forms_(reader, context) {}
+  SumReader(Node& reader, MatchContext& context) : context_(context), facts_(context.facts), forms_(reader, context) {}
 
   std::optional<RowSum> read(Value& value, bool inverse, size_t rank) {
     const TakenAxis sum = [this](const Node& node, const RowReduction& after) {
@@ -54,15 +53,11 @@ class SumReader {
   void multiply(double number) { read_.factor *= is_inverse_ ? 1 / number : number; }
 
   /// Log(t)  =>  t      c * Log(t)  =>  t, which stand times 1 / c
-  Value* before_logarithm(const Node& node) {
+  Value* before_logarithm(Node& node) {
     if (node.is("Log")) return ends_logarithm() ? node.inputs[0] : nullptr;
-    for (size_t at = 0; node.inputs.size() == 2 && at < (node.is("Mul") ? 2 : node.is("Div") ? 1 : 0); ++at) {
-      const auto number = facts_.uniform(*node.inputs[1 - at]);
-      if (!number) continue;
-      *log_factor_ *= node.is("Mul") ? *number : 1 / *number;
-      return node.inputs[at];
-    }
-    return nullptr;
+    const auto [log, factor] = scaled_by(node, context_);
+    *log_factor_ *= factor;
+    return log;
   }
 
   /// True where what is read is a logarithm, times 1: from there on it is no more.
@@ -124,22 +119,16 @@ class SumReader {
   bool take_selection(const ScoreForm& form, Value& sum) {
     if (form.size() != 2 || form[0].guard.size() != 1 || form[0].scale != 0 || form[1].scale == 0) return false;
     const Literal& otherwise = form[0].guard[0];
-    const double number = number_in(form, 0);
+    const double number = forms_.number_added(form, 0);
     bool is_zero = false;
     Value* asked = asked_for(*otherwise.condition, is_zero);
-    if (!asked || is_zero != otherwise.holds || !std::isfinite(number) || number == 0 || number_in(form, 1) != 0) return false;
+    if (!asked || is_zero != otherwise.holds || !std::isfinite(number) || number == 0 || forms_.number_added(form, 1) != 0)
+      return false;
     if (!computes_same(*asked, sum, facts_)) return false;
     multiply(form[1].scale);
     read_.is_never_zero = true;
     if (!is_zero) read_.is_positive = otherwise.condition;
     return true;
-  }
-
-  /// What is added to the core in the case INDEX of FORM; NaN if it is more than a number.
-  double number_in(const ScoreForm& form, size_t index) {
-    double number = form[index].number;
-    for (const Addend& addend : form[index].addends) number += forms_.number_where(addend, known_in(form, index)).value_or(NAN);
-    return number;
   }
 
   /// The sum that CONDITION, of numbers t, asks for: true where t > 0, or where t = 0 if IS_ZERO; null if it asks for anything
@@ -203,9 +192,10 @@ class SumReader {
     if (log_factor_) return node.is("ReduceLogSum") && ends_logarithm() ? before_reduction(node, after, facts_) : std::nullopt;
     if (node.is("ReduceSum") || node.is("ReduceL1")) return before_concat(before_reduction(node, after, facts_));
     if (node.is("ReduceMean")) return before_mean(node, after);
-    if (node.is("MatMul")) return before_ones(node, after);
+    for (const size_t at : {0, 1})
+      if (node.is("MatMul") && facts_.uniform(*node.inputs[1 - at]) == 1.0) return before_ones(node, at, after);
     if (const auto columns = columns_of_product(*after.value, facts_); columns && columns->are_ones)
-      return before_column(*columns->product, after);
+      return before_ones(*columns->product, 0, after);
     return node.is("Einsum") ? before_einsum(node, after) : std::nullopt;
   }
 
@@ -246,35 +236,20 @@ class SumReader {
   }
 
   /// MatMul(e, 1)  =>  the sums of the last axis, once or several times      MatMul(1, e)  =>  of the one before
-  std::optional<RowReduction> before_ones(const Node& node, const RowReduction& after) {
-    const MaybeShape made = facts_.shape(*node.outputs[0]);
-    for (const size_t at : {0, 1}) {
-      const MaybeShape shape = facts_.shape(*node.inputs[at]), ones = facts_.shape(*node.inputs[1 - at]);
-      if (!made || !shape || !ones || shape->size() < 2 || facts_.uniform(*node.inputs[1 - at]) != 1.0) continue;
-      const size_t taken = shape->size() - 1 - at;
-      RowReduction before{&canonical(*node.inputs[at], facts_), after.axes, &node};
-      Shape others = *made;
-      if (ones->size() == 1) {
-        before.axes.insert(before.axes.begin() + static_cast<std::ptrdiff_t>(taken), 0);
-        others.insert(others.begin() + static_cast<std::ptrdiff_t>(taken), Dim(1));
-      }
-      if (others.size() != shape->size() || before.axes.size() != shape->size()) return std::nullopt;
-      others[taken] = (*shape)[taken];
-      if (others != *shape) return std::nullopt;  // the ones repeat it along leading axes
-      before.axes[taken] = RowReduction::kTaken;
-      return before;
+  std::optional<RowReduction> before_ones(const Node& product, size_t at, const RowReduction& after) {
+    const MaybeShape made = facts_.shape(*after.value), shape = facts_.shape(*product.inputs[at]);
+    if (!made || !shape || shape->size() < 2) return std::nullopt;
+    const size_t taken = shape->size() - 1 - at;
+    RowReduction before{&canonical(*product.inputs[at], facts_), after.axes, &product};
+    Shape others = *made;
+    if (others.size() < shape->size()) {
+      before.axes.insert(before.axes.begin() + static_cast<std::ptrdiff_t>(taken), 0);
+      others.insert(others.begin() + static_cast<std::ptrdiff_t>(taken), Dim(1));
     }
-    return std::nullopt;
-  }
-
-  /// A column of MatMul(e, Concat(v, 1))  =>  the sums of the last axis
-  std::optional<RowReduction> before_column(const Node& product, const RowReduction& after) {
-    const MaybeShape made = facts_.shape(*after.value), shape = facts_.shape(*product.inputs[0]);
-    if (!made || !shape || shape->size() < 2 || made->size() != shape->size() ||
-        !std::equal(made->begin(), made->end() - 1, shape->begin()))
-      return std::nullopt;
-    RowReduction before{&canonical(*product.inputs[0], facts_), after.axes, &product};
-    before.axes.back() = RowReduction::kTaken;
+    if (others.size() != shape->size() || before.axes.size() != shape->size()) return std::nullopt;
+    others[taken] = (*shape)[taken];
+    if (others != *shape) return std::nullopt;  // the ones repeat it along leading axes
+    before.axes[taken] = RowReduction::kTaken;
     return before;
   }
 
@@ -295,6 +270,7 @@ class SumReader {
     return std::ranges::count(before.axes, RowReduction::kTaken) == 1 ? std::optional(before) : std::nullopt;
   }
 
+  MatchContext& context_;
   Facts& facts_;
   FormReader forms_;
   RowSum read_;
@@ -313,12 +289,12 @@ bool are_alike(Value& one, Value& other, int& left, Facts& facts);
 
 /// True if ONE and OTHER add up the same, in whatever words.
 bool add_up_alike(Value& one, Value& other, int& left, Facts& facts) {
-  const auto terms = linear_terms(one, facts);
-  auto others = linear_terms(other, facts);
+  const std::vector<Addend> terms = FormReader(facts).linear_terms(one);
+  std::vector<Addend> others = FormReader(facts).linear_terms(other);
   if (terms.size() != others.size() || terms.size() < 2) return false;
-  return std::ranges::all_of(terms, [&](const auto& term) {
-    const auto twin = std::ranges::find_if(others, [&](const auto& each) {
-      return each.second == term.second && are_alike(*each.first, *term.first, left, facts);
+  return std::ranges::all_of(terms, [&](const Addend& term) {
+    const auto twin = std::ranges::find_if(others, [&](const Addend& each) {
+      return each.coefficient == term.coefficient && are_alike(*each.value, *term.value, left, facts);
     });
     if (twin == others.end()) return false;
     others.erase(twin);
@@ -339,9 +315,7 @@ bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
   if (--left < 0 || !node || !twin) return false;
   if (has(*node, Trait::kAdds) && has(*twin, Trait::kAdds) && add_up_alike(one, other, left, facts)) return true;
   if (a.output != b.output || node->op() != twin->op() || node->domain() != twin->domain()) return false;
-  const bool is_pure = has(*node, Trait::kAdds) || has(*node, Trait::kMultiplies) || has(*node, Trait::kMoves) ||
-                       node->is("Where") || node->is("Cast") || node->is("Exp") || node->is("Pow") || node->is("Not") ||
-                       node->is("ReduceSum");
+  const bool is_pure = has(*node, Trait::kElementwise) || has(*node, Trait::kMoves) || node->is("ReduceSum");
   if (!is_pure || node->inputs.size() != twin->inputs.size() || !have_same_attributes(*node, *twin)) return false;
   for (size_t i = 0; i < node->inputs.size(); ++i) {
     if (!node->inputs[i] != !twin->inputs[i]) return false;

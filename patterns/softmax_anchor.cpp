@@ -6,7 +6,6 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
-#include "patterns/addends.h"
 #include "patterns/cut_columns.h"
 #include "patterns/einsum_product.h"
 #include "patterns/exponentials.h"
@@ -215,8 +214,8 @@ std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
   if (node.is("Softmax")) return softmax_operator(node, context);
   if (node.is("Einsum")) {
     Value* shares = elementwise_product(node, context);
-    auto site = shares ? quotient(*shares->producer, context) : std::nullopt;
-    if (site) site->output = node.outputs[0];
+    auto site = shares ? softmax_at(*shares->producer, context) : std::nullopt;
+    if (site) (site->divided ? site->divided : site->output) = node.outputs[0];
     return site;
   }
   const bool is_copy = canonical(*node.outputs[0], context.facts).producer != &node;
