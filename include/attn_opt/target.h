@@ -18,12 +18,26 @@ enum class Target {
   kOrt,
   kOpenVino,
   kOrtContrib,  ///< ONNX Runtime, by operators of com.microsoft
+  kCuda,        ///< its providers, with the operators that they have
+  kDirectMl,
+  kWebGpu,
 };
 
 /// The operators that attention is written as.
 enum class OperatorFamily {
   kOnnx,       ///< Attention
   kMicrosoft,  ///< com.microsoft: MultiHeadAttention, and GroupQueryAttention for shared heads
+};
+
+/// What a target's operators of com.microsoft take, beside Q, K and V.
+struct ContribRules {
+  bool multi_head_causal = false;   ///< MultiHeadAttention: unidirectional
+  bool multi_head_lengths = false;  ///< MultiHeadAttention: key_padding_mask (B)
+  bool grouped_bias = false;        ///< GroupQueryAttention: attention_bias
+  bool grouped_softcap = false;
+  bool grouped_past = false;  ///< a past that is another tensor than the present
+  bool not_causal = false;    ///< GroupQueryAttention: causal = 0
+  bool query_counts = false;  ///< GroupQueryAttention: query_seqlens
 };
 
 /// What a target's Attention takes: what its row does not name, it does not take.
@@ -36,9 +50,11 @@ struct TargetRules {
   bool broadcasts_mask_rows = false;        ///< a mask may have one row for all queries
   bool takes_rank_1_masks = false;          ///< with one row: (S)
   bool takes_masks_of_few_axes = false;     ///< not just (1 or B, 1 or H, L, S)
+  bool broadcasts_masks = false;            ///< a mask may have one batch element or one head for all
   bool takes_short_masks = false;           ///< for fewer keys than there are: the others are masked
   bool tells_lowest_from_infinity = false;  ///< a mask's lowest number is a number and no -inf
   bool counts_causal_from_past = false;     ///< is_causal counts from the past's length, however many new keys there are
+  bool shows_scores = false;                ///< has qk_matmul_output, in every mode
   bool shows_masked_scores = false;  ///< qk_matmul_output after the mask holds -inf where a key is masked, however that is said
   bool takes_any_length = false;     ///< nonpad_kv_seqlen may lie outside 0 to S
   bool takes_past_without_present = false;  ///< present_key and present_value need not be asked for beside past_key
@@ -47,6 +63,9 @@ struct TargetRules {
   bool folds_linear_masks =
       false;                 ///< x * a + b + c becomes x * a + (b + c) where a, b and c are constants: a fill rounds c away
   bool has_windows = false;  ///< left_window_size, right_window_size of opset 25, or local_window_size
+  bool keeps_opset = false;  ///< models stay at their own unless another is asked for
+  int greatest_opset = 0;    ///< models are not raised above it; 0: to any
+  ContribRules contrib = {};
 };
 
 /// The row of TARGET.

@@ -34,9 +34,9 @@ Expected<T> meaning(const std::map<std::string, T>& words, const std::string& wo
   return fail(ErrorCode::kUsage, option, "there is no '" + word + "'", suggestion(word, all));
 }
 
-/// The opset that WORD, of --opset, stands for. Error: kUsage.
-Expected<int> opset_of(const std::string& word) {
-  if (word.empty()) return kEditOpset;
+/// The opset that WORD, of --opset, stands for beside TARGET. Error: kUsage.
+Expected<int> opset_of(const std::string& word, const TargetRules& target) {
+  if (word.empty()) return target.keeps_opset ? kOwnOpset : kEditOpset;
   if (word == kKeep) return kOwnOpset;
   int opset = 0;
   const char* const end = word.data() + word.size();
@@ -108,9 +108,10 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
   declare_list(app, "--priority", arguments.priorities,
                "Priority of a rewrite; those above 100 run before attention is fused (repeatable)");
   declare_rule_folders(app, arguments.patterns);
-  app.add_option("--target", arguments.target,
-                 "Whose rules the written nodes keep: portable (all runtimes agree), spec, ort, openvino or ort-contrib "
-                 "(operators of com.microsoft)")
+  app.add_option(
+         "--target", arguments.target,
+         "Whose rules the written nodes keep: portable (all runtimes agree), spec, ort, openvino, ort-contrib (operators of "
+         "com.microsoft), cuda, directml or webgpu")
       ->capture_default_str();
   app.add_option("--form", arguments.form, "Shape of the operands of written nodes: auto, 3d or 4d")
       ->check(CLI::IsMember(kForms))
@@ -173,7 +174,7 @@ Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
   ATTN_OPT_CHECK(add_named(arguments.more_rewrites, options.rewrites, options));
   ATTN_OPT_CHECK(check_patterns(arguments.only, options, "--only"));
   ATTN_OPT_CHECK(check_patterns(arguments.disable, options, "--disable"));
-  ATTN_OPT_TRY(options.opset, opset_of(arguments.opset));
+  ATTN_OPT_TRY(options.opset, opset_of(arguments.opset, rules_of(*target)));
   options.only = arguments.only;
   options.disable = arguments.disable;
   options.also = arguments.also;

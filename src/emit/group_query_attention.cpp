@@ -14,7 +14,7 @@ constexpr int64_t kHeadSizeUnit = 8;
 /// Where it is causal, rows that a bias leaves no key are anything: what finds them must say all by itself.
 KeySayings group_query_sayings(const WritingPlan&, const Site& site) {
   const bool says = !has_empty_rows(site);
-  return {.left_window = says, .causal = says};
+  return {.left_window = says && site.target.has_windows, .causal = says};
 }
 
 /// Else ONNX Runtime wants to be told how many of the queries are none, which it takes where the operator is causal.
@@ -32,20 +32,32 @@ Matched<void> check_group_query(const WritingPlan& plan, Site& site) {
   if (queries != keys)
     return beyond_contrib(
         site, "GroupQueryAttention takes as many new keys as queries; here " + keys.str() + " and " + queries.str());
+  const ContribRules& takes = site.target.contrib;
+  if (site.sdpa.softcap != 0 && !takes.grouped_softcap)
+    return beyond_contrib(site, "a softcap, which GroupQueryAttention has not for this target");
+  if (site.sdpa.left_window && !site.target.has_windows)
+    return beyond_contrib(site, "a window, which GroupQueryAttention has not for this target");
+  if (plan.has_past && !takes.grouped_past)
+    return beyond_contrib(site, "a past, which GroupQueryAttention takes in the present's place alone for this target");
   if (site.sdpa.nonpad_kv_seqlen)
     return beyond_contrib(site, "GroupQueryAttention writes nothing of use for queries behind a length");
   return check_contrib(plan, site);
 }
 
 Matched<void> check_group_query_masks(const WritingPlan& plan, const Causality& causality, Site& site) {
-  if (causality.rules.is_causal) return check_empty_rows(causality, site);
+  const ContribRules& takes = site.target.contrib;
+  const bool is_causal = causality.rules.is_causal;
   const std::string reading = causality.reading.empty() ? "" : "; " + causality.reading;
-  if (causality.rules.left_window)
+  if (!causality.masks.empty() && !takes.grouped_bias)
+    return beyond_contrib(site, "a mask, which GroupQueryAttention has not for this target" + reading);
+  if (!is_causal && !takes.not_causal) return beyond_contrib(site, "GroupQueryAttention is causal" + reading);
+  if (!is_causal && causality.rules.left_window)
     return beyond_contrib(site, "GroupQueryAttention has a window where it is causal alone" + reading);
-  if (plan.has_past && !has_past_of_one(plan))
+  const bool counts_queries = is_causal && takes.query_counts;
+  if (plan.has_past && !has_past_of_one(plan) && !counts_queries)
     return beyond_contrib(
         site, "GroupQueryAttention that is not causal takes a past before one query or one batch element" + reading);
-  return {};
+  return is_causal ? check_empty_rows(causality, site) : Matched<void>{};
 }
 
 struct KeyCounts {

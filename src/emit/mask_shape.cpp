@@ -85,6 +85,9 @@ Matched<Value*> fit_to_scores(Placed mask, Site& site) {
     const bool is_taken = axis == 0 ? size.is(1) && site.target.broadcasts_mask_rows : is_short;
     if (size != full && !is_taken) target[2 + axis] = full;
   }
+  if (!site.target.broadcasts_masks)
+    for (size_t axis : {0, 1})
+      if (mask.shape[axis] != site.scores[axis]) target[axis] = site.scores[axis];
   if (target == Shape(target.size(), 1)) return mask.value;
   Value* sizes = site.sizes.sizes(target);
   if (!sizes) return missed("emit.shape", mask.value->producer, "no value at hand has a size of " + to_string(target));

@@ -12,15 +12,23 @@ namespace {
 
 /// Rows that are 0 without a key are found by the mask, which lengths are a part of then.
 KeySayings multi_head_sayings(const WritingPlan&, const Site& site) {
-  return {.lengths = !site.sdpa.guarded, .hides_later_keys = false};
+  const ContribRules& takes = site.target.contrib;
+  return {
+      .lengths = takes.multi_head_lengths && !site.sdpa.guarded, .causal = takes.multi_head_causal, .hides_later_keys = false};
 }
 
 bool repeats_heads(const Operand& operand) {
   return std::ranges::any_of(operand.views, [](const OperandView& view) { return !view.axes.size(Role::kHead, true).is(1); });
 }
 
+/// The model's own copies of shared heads are not taken: what it reads must lie (B, S, H*D), and turning all the copies takes
+/// more than the operator gains (docs/runtimes.md).
 Matched<void> check_multi_head(const WritingPlan& plan, Site& site) {
   const Sdpa& sdpa = site.sdpa;
+  if (sdpa.is_causal && !site.says.causal)
+    return beyond_contrib(site, "causal, which MultiHeadAttention is not for this target");
+  if (sdpa.nonpad_kv_seqlen && !site.target.contrib.multi_head_lengths)
+    return beyond_contrib(site, "lengths of sequences, which MultiHeadAttention has not for this target");
   if (repeats_heads(sdpa.k))
     return beyond_contrib(site, "query heads share those of K and V, which GroupQueryAttention does not take as they are here");
   if (plan.has_past && (!head_size(*plan.v) || head_size(*plan.k) != head_size(*plan.v)))

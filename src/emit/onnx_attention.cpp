@@ -20,6 +20,9 @@ KeySayings onnx_sayings(const WritingPlan& plan, const Site& site) {
 }
 
 Matched<void> check_onnx(const WritingPlan&, Site& site) {
+  if (!site.target.shows_scores && (site.sdpa.scores_output || site.sdpa.probabilities))
+    return missed("target.scores", site.match.anchor,
+                  std::string(site.target.name) + " has no output of scores or probabilities");
   if (!site.sdpa.nonpad_kv_seqlen || site.says.lengths) return {};
   return missed("emit.opset", site.match.anchor,
                 "lengths of sequences (nonpad_kv_seqlen) at opset " + std::to_string(opset_written(site)));

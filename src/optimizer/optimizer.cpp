@@ -318,8 +318,13 @@ Expected<Report> rewrite_and_fuse(Model& model, const OptimizeOptions& options, 
 
 Status check_opset(const OptimizeOptions& options) {
   const TargetRules& target = rules_of(options.emit.target);
-  const bool needs_more = target.family == OperatorFamily::kOnnx && options.emit.stage == Stage::kAttention;
-  if (options.opset != kOwnOpset || !needs_more) return {};
+  if (options.emit.stage != Stage::kAttention) return {};
+  if (target.greatest_opset != 0 && options.opset > target.greatest_opset)
+    return fail(ErrorCode::kUsage, "--opset",
+                std::to_string(options.opset) + ", and --target " + std::string(target.name) + " runs none above " +
+                    std::to_string(target.greatest_opset),
+                "take --opset keep");
+  if (options.opset != kOwnOpset || target.family == OperatorFamily::kMicrosoft) return {};
   return fail(ErrorCode::kUsage, "--opset", "keep, and --target " + std::string(target.name) + " writes Attention of opset 23",
               "take --opset 23, or --target ort-contrib");
 }

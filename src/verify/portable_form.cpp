@@ -44,7 +44,9 @@ std::string wrong_past(const Tensor* key, const Tensor* value) {
   return "a past of " + std::to_string(from_back(*key, 1)) + " keys and " + std::to_string(from_back(*value, 1)) + " values";
 }
 
-std::string wrong_mask(const Tensor& mask, int64_t queries, int64_t keys, const TargetRules& target) {
+std::string wrong_mask(const Tensor& mask, const Tensor& q, int64_t keys, const TargetRules& target) {
+  constexpr size_t kRowAxis = 1;  // from the back, in (B, H, L, D) and in (B, L, H * D)
+  const int64_t queries = from_back(q, kRowAxis);
   const int64_t least_rank = target.takes_rank_1_masks ? 1 : target.takes_masks_of_few_axes ? 2 : 4;
   const bool has_rank = mask.rank() >= least_rank && mask.rank() <= 4;
   const int64_t rows = mask.rank() < 2 ? 1 : from_back(mask, 1);
@@ -53,6 +55,8 @@ std::string wrong_mask(const Tensor& mask, int64_t queries, int64_t keys, const 
   const bool fits = has_rank && has_rows && (columns == keys || (columns < keys && target.takes_short_masks));
   if (!fits)
     return "a mask of shape " + against(mask, std::to_string(queries) + " queries and " + std::to_string(keys) + " keys");
+  if (!target.broadcasts_masks && mask.dims()[0] != q.dims()[0])
+    return "a mask of " + std::to_string(mask.dims()[0]) + " batch elements of " + std::to_string(q.dims()[0]);
   if (!is_floating(mask.type()) && !target.takes_bool_masks) return "a mask that is bool";
   if (!is_floating(mask.type()) || target.tells_lowest_from_infinity) return {};
   const std::vector<double> numbers = numbers_of(mask);
@@ -79,8 +83,7 @@ std::string unportable(const std::vector<const Tensor*>& inputs, const TargetRul
   if (const Tensor* lengths = input(inputs, kLengths))
     if (std::string what = wrong_lengths(*lengths, from_back(*k, 1), target); !what.empty()) return what;
   if (!mask) return {};
-  constexpr size_t kRowAxis = 1;  // from the back, in (B, H, L, D) and in (B, L, H * D)
-  return wrong_mask(*mask, from_back(*q, kRowAxis), from_back(*k, kRowAxis) + (past ? past->dims()[2] : 0), target);
+  return wrong_mask(*mask, *q, from_back(*k, 1) + (past ? past->dims()[2] : 0), target);
 }
 
 }  // namespace attn_opt

@@ -241,6 +241,8 @@ TEST_F(Optimize, UsageErrorsGiveTwo) {
                                       "in.onnxtxt --opset 26",
                                       "in.onnxtxt --opset x",
                                       "in.onnxtxt --opset keep",
+                                      "in.onnxtxt --target cuda --opset keep",
+                                      "in.onnxtxt --target directml --opset 24",
                                       "in.onnxtxt --target none",
                                       "in.onnxtxt --only no_such_pattern",
                                       "in.onnxtxt --disable no_such_pattern",
@@ -260,6 +262,8 @@ TEST_F(Optimize, UsageErrorsGiveTwo) {
     EXPECT_FALSE(exists("out.onnx")) << arguments;
   }
   EXPECT_THAT(run("in.onnxtxt --target ortt").err, HasSubstr("did you mean 'ort'?"));
+  EXPECT_THAT(run("in.onnxtxt --opset keep").err, HasSubstr("keep, and --target portable writes Attention"));
+  EXPECT_THAT(run("in.onnxtxt --target directml --opset 24").err, HasSubstr("runs none above 20; take --opset keep"));
   EXPECT_THAT(run("in.onnxtxt --opset 26").err, HasSubstr("--opset: opset 26 cannot be written"));
   EXPECT_THAT(run("in.onnxtxt --opset latest").err, HasSubstr("--opset: 'latest' is no value of it; it takes keep|23|24|25\n"));
 }

@@ -9,7 +9,7 @@ import onnx
 
 import feeds
 
-ALL_TARGETS = ("portable", "spec", "ort", "openvino", "ort-contrib")
+ALL_TARGETS = ("portable", "spec", "ort", "openvino", "ort-contrib", "cuda", "directml", "webgpu")
 
 
 @dataclasses.dataclass
@@ -51,6 +51,8 @@ def _case(path, cases):
         at = options.index("--target")
         judged.targets = (options[at + 1],)
         del options[at:at + 2]
+    elif "--opset" in options:
+        judged.targets = tuple(target for target in ALL_TARGETS if target != "directml")  # which runs no opset that has Attention
     if "--stage" in options:
         judged.targets = ("portable",)
     for at, option in enumerate(options):

@@ -160,6 +160,9 @@ RUNTIMES_OF_TARGET = {
     "portable": tuple(RUNTIMES),
     "ort": ("onnxruntime", "onnxruntime-optimized"),
     "ort-contrib": ("onnxruntime", "onnxruntime-optimized"),
+    "cuda": ("onnxruntime", "onnxruntime-optimized"),
+    "directml": ("onnxruntime", "onnxruntime-optimized"),
+    "webgpu": ("onnxruntime", "onnxruntime-optimized"),
     "openvino": ("openvino",),
     "spec": ("reference",),
 }
