@@ -60,8 +60,9 @@ Matched<GraphBuilder::Attributes> attributes_of(const onnx::NodeProto& proto, co
     if (bound == binding.attributes.end() || bound->second.type() != attribute.type())
       return missed("rule.parameter", anchor,
                     "'" + attribute.ref_attr_name() + "' of " + rule.name + " has no value of that type");
-    attributes.back() = bound->second;
-    attributes.back().set_name(attribute.name());
+    onnx::AttributeProto value = bound->second;
+    value.set_name(attribute.name());
+    attributes.back() = std::move(value);
   }
   return attributes;
 }

@@ -10,6 +10,7 @@
 #include "attn_opt/attention_parts.h"
 #include "attn_opt/canonical.h"
 #include "attn_opt/executor.h"
+#include "attn_opt/graph_builder.h"
 #include "attn_opt/matcher.h"
 #include "attn_opt/model_bytes.h"
 #include "attn_opt/model_io.h"

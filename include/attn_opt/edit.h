@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "attn_opt/graph.h"
-#include "attn_opt/tensor.h"
+#include "attn_opt/graph_builder.h"
 
 namespace attn_opt {
 
@@ -77,7 +77,7 @@ class Edit {
   void commit(SharedNodes& shared);
 
  private:
-  friend class GraphBuilder;
+  friend class EditBackend;
   ModelGraph& model_;
   Node& anchor_;
   std::vector<Node*> nodes_;
@@ -92,41 +92,5 @@ void enter_function(const onnx::FunctionProto& function, onnx::ModelProto& model
 
 /// Imports DOMAIN, whose operators nodes of MODEL are, at version 1 unless MODEL imports it.
 void import_domain(const std::string& domain, onnx::ModelProto& model);
-
-/// Makes the nodes of an Edit; equal nodes are made once.
-class GraphBuilder {
- public:
-  /// STEM begins the names of what is made.
-  GraphBuilder(Edit& edit, const SharedNodes& shared, std::string stem)
-      : edit_(edit), shared_(shared), stem_(std::move(stem)) {}
-
-  using Attributes = std::vector<onnx::AttributeProto>;
-  /// First output of a node with one output; OP is "Op" of ai.onnx or "domain::Op". The same node is made once.
-  Value* node(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes = {});
-  /// A node with OUTPUT_COUNT outputs, never shared; null INPUTS are omitted ones, false in WANTED omitted outputs.
-  Node* new_node(const std::string& op, const std::vector<Value*>& inputs, const std::vector<bool>& wanted,
-                 const Attributes& attributes);
-  /// OP (Squeeze, Unsqueeze, ReduceMax, ...) of VALUE along AXES, which are an attribute at the older opsets.
-  Value* along(const std::string& op, Value& value, const std::vector<int64_t>& axes, Attributes attributes = {});
-  Value* constant(const Tensor& tensor);
-  Value* ints(const std::vector<int64_t>& values);  ///< int64 [n]
-  Value* scalar(double value, DataType type);       ///< rank 0, of a floating type
-  /// Sizes of axes [BEGIN, END) of VALUE: int64 [END - BEGIN].
-  Value* shape(Value& value, int64_t begin, int64_t end);
-
-  static onnx::AttributeProto attribute(const std::string& name, int64_t value);
-  static onnx::AttributeProto attribute(const std::string& name, float value);
-  static onnx::AttributeProto attribute(const std::string& name, const std::vector<int64_t>& values);
-
-  Edit& edit() const { return edit_; }
-
- private:
-  /// What this edit, or one before it, made as KEY; null if none did.
-  Value* made(const std::string& key) const;
-  Node* fill(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes);
-  Edit& edit_;
-  const SharedNodes& shared_;
-  std::string stem_;
-};
 
 }  // namespace attn_opt

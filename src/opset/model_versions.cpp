@@ -1,26 +1,16 @@
 #include "src/opset/model_versions.h"
 
 #include <algorithm>
-#include <iterator>
 #include <unordered_set>
 
 #include "attn_opt/model.h"
 #include "src/graph/operator_name.h"
+#include "src/io/ir_version.h"
 
 namespace attn_opt {
 namespace {
 
 using Imports = google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>;
-
-/// The IR version that ONNX released together with OPSET (onnx.helper.VERSION_TABLE).
-int64_t ir_version_of(int opset) {
-  constexpr struct {
-    int opset;
-    int64_t ir_version;
-  } kReleases[] = {{8, 3}, {9, 4}, {10, 5}, {11, 6}, {14, 7}, {18, 8}, {20, 9}, {22, 10}, {23, 11}, {24, 12}, {27, 13}};
-  const auto* release = std::ranges::find_if(kReleases, [opset](const auto& one) { return opset <= one.opset; });
-  return release == std::end(kReleases) ? 14 : release->ir_version;
-}
 
 /// True if there was something to raise.
 bool raise(Imports& imports, int opset) {

@@ -1,85 +1,129 @@
+#include "attn_opt/graph_builder.h"
+
 #include <onnx/defs/schema.h>
 
 #include "attn_opt/edit.h"
+#include "attn_opt/executor.h"
+#include "attn_opt/shape.h"
 #include "src/graph/operator_text.h"
+#include "src/rewrite/builder_backend.h"
 
 namespace attn_opt {
+
+class EditBackend : public BuilderBackend {
+ public:
+  EditBackend(Edit& edit, const SharedNodes& shared) : edit_(edit), shared_(shared) {}
+
+  ModelGraph& view() const override { return edit_.model_; }
+  Graph& graph() const override { return edit_.graph(); }
+  Edit* edit() const override { return &edit_; }
+
+  /// What this edit, or one before it, made.
+  Value* made(const std::string& key) const override {
+    if (auto own = edit_.made_.find(key); own != edit_.made_.end()) return own->second;
+    return shared_.find(edit_.anchor_, key);
+  }
+
+  void keep(const std::string& key, Value& value) override { edit_.made_.emplace(key, &value); }
+
+  bool place(Node& node) override {
+    node.position = edit_.anchor_.position;
+    edit_.nodes_.push_back(&node);
+    return true;
+  }
+
+ private:
+  Edit& edit_;
+  const SharedNodes& shared_;
+};
+
 namespace {
 
 /// What the node computes, as text: equal keys are equal nodes. Lengths keep names apart, which may hold anything.
-std::string key_of(const std::string& op, const std::vector<Value*>& inputs, const GraphBuilder::Attributes& attributes) {
+std::string key_of(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes) {
   std::string key = op;
   auto append = [&](const std::string& part) { key += ' ' + std::to_string(part.size()) + ':' + part; };
   key += ' ' + std::to_string(inputs.size());
   for (const Value* input : inputs) append(input ? input->name : std::string());
-  for (const auto& attribute : attributes) append(attribute.SerializeAsString());
+  for (const auto& attribute : attributes) append(attribute.proto().SerializeAsString());
   return key;
 }
 
 }  // namespace
 
-Node* GraphBuilder::fill(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes) {
-  Node* made = edit_.model_.new_node(edit_.graph());
-  const OperatorText wanted(op);
-  const std::string op_type(wanted.op);
-  if (!wanted.domain.empty()) made->proto->set_domain(std::string(wanted.domain));
+GraphBuilder::GraphBuilder(Edit& edit, const SharedNodes& shared, std::string stem)
+    : backend_(std::make_shared<EditBackend>(edit, shared)), stem_(std::move(stem)) {}
+
+Edit& GraphBuilder::edit() const {
+  Edit* edit = backend_->edit();
+  if (!edit) throw Defect("a model that is built from nothing is no edit");
+  return *edit;
+}
+
+ModelGraph& GraphBuilder::view() const { return backend_->view(); }
+
+Node* GraphBuilder::detached_node(const std::string& op, const std::vector<Value*>& inputs, const std::vector<bool>& wanted,
+                                  const Attributes& attributes) {
+  Node* made = view().new_node(backend_->graph());
+  const OperatorText text(op);
+  const std::string op_type(text.op);
+  if (!text.domain.empty()) made->proto->set_domain(std::string(text.domain));
   made->proto->set_op_type(op_type);
-  made->proto->set_name(edit_.model_.fresh_name(stem_ + "/" + op_type));
-  for (const auto& attribute : attributes) *made->proto->add_attribute() = attribute;
+  made->proto->set_name(view().fresh_name(stem_.empty() ? op_type : stem_ + "/" + op_type));
+  for (const auto& attribute : attributes) *made->proto->add_attribute() = attribute.proto();
   made->inputs.assign(inputs.begin(), inputs.end());
   for (const Value* input : inputs) made->proto->add_input(input ? input->name : "");
-  made->position = edit_.anchor_.position;
-  edit_.nodes_.push_back(made);
+  for (const bool is_wanted : wanted) add_output(*made, is_wanted);
   return made;
 }
 
-Value* GraphBuilder::made(const std::string& key) const {
-  if (auto own = edit_.made_.find(key); own != edit_.made_.end()) return own->second;
-  return shared_.find(edit_.anchor_, key);
+void GraphBuilder::add_output(Node& node, bool is_wanted) {
+  Value* output = nullptr;
+  if (is_wanted) {
+    output = view().new_value(backend_->graph(), view().fresh_name(node.proto->name() + "_output"));
+    output->producer = &node;
+    output->output = static_cast<int>(node.outputs.size());
+  }
+  node.outputs.push_back(output);
+  node.proto->add_output(output ? output->name : "");
 }
 
 Value* GraphBuilder::node(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes) {
-  std::string key = key_of(op, inputs, attributes);
-  if (Value* known = made(key)) return known;
-  return edit_.made_.emplace(std::move(key), new_node(op, inputs, {true}, attributes)->outputs[0]).first->second;
+  return made_once(key_of(op, inputs, attributes), op, inputs, attributes);
 }
 
 Node* GraphBuilder::new_node(const std::string& op, const std::vector<Value*>& inputs, const std::vector<bool>& wanted,
                              const Attributes& attributes) {
-  Node* made = fill(op, inputs, attributes);
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    Value* output = nullptr;
-    if (wanted[i]) {
-      output = edit_.model_.new_value(edit_.graph(), edit_.model_.fresh_name(made->proto->name() + "_output"));
-      output->producer = made;
-      output->output = static_cast<int>(i);
-    }
-    made->outputs.push_back(output);
-    made->proto->add_output(output ? output->name : "");
-  }
+  Node* made = detached_node(op, inputs, wanted, attributes);
+  backend_->place(*made);
   return made;
 }
 
 Value* GraphBuilder::along(const std::string& op, Value& value, const std::vector<int64_t>& axes, Attributes attributes) {
-  const auto* schema = onnx::OpSchemaRegistry::Schema(op, edit_.model_.edit_opset(), "");
+  const auto* schema = onnx::OpSchemaRegistry::Schema(op, view().edit_opset(), "");
   const bool is_attribute = schema && schema->attributes().contains("axes");
   if (!is_attribute) return node(op, {&value, ints(axes)}, attributes);
-  attributes.push_back(attribute("axes", axes));
+  attributes.emplace_back("axes", axes);
   return node(op, {&value}, attributes);
 }
 
+Value* GraphBuilder::made_once(const std::string& key, const std::string& op, const std::vector<Value*>& inputs,
+                               const Attributes& attributes) {
+  if (Value* known = backend_->made(key)) return known;
+  Node* made = detached_node(op, inputs, {true}, attributes);
+  if (backend_->place(*made) && !is_random(*made->proto)) backend_->keep(key, *made->outputs[0]);
+  return made->outputs[0];
+}
+
 Value* GraphBuilder::constant(const Tensor& tensor) {
+  if (tensor.type() == onnx::TensorProto::STRING) return node("Constant", {}, {{"value", tensor}});
   // Every site asks for the same few: their bytes are looked up before a proto is made.
   std::string key = "Constant " + std::to_string(tensor.type());
   for (const int64_t dim : tensor.dims()) key += ' ' + std::to_string(dim);
   const auto bytes = tensor.bytes();
   (key += ':').append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (Value* known = made(key)) return known;
-  onnx::AttributeProto value;
-  value.set_name("value");
-  value.set_type(onnx::AttributeProto::TENSOR);
-  *value.mutable_t() = to_proto(tensor);
-  return edit_.made_.emplace(std::move(key), new_node("Constant", {}, {true}, {value})->outputs[0]).first->second;
+  if (Value* known = backend_->made(key)) return known;
+  return made_once(key, "Constant", {}, {{"value", tensor}});
 }
 
 Value* GraphBuilder::ints(const std::vector<int64_t>& values) {
@@ -90,32 +134,8 @@ Value* GraphBuilder::scalar(double value, DataType type) { return constant(Tenso
 
 Value* GraphBuilder::shape(Value& value, int64_t begin, int64_t end) {
   constexpr int kFirstOfParts = 15;
-  if (edit_.model_.edit_opset() < kFirstOfParts) return node("Slice", {node("Shape", {&value}), ints({begin}), ints({end})});
-  return node("Shape", {&value}, {attribute("start", begin), attribute("end", end)});
-}
-
-onnx::AttributeProto GraphBuilder::attribute(const std::string& name, int64_t value) {
-  onnx::AttributeProto proto;
-  proto.set_name(name);
-  proto.set_type(onnx::AttributeProto::INT);
-  proto.set_i(value);
-  return proto;
-}
-
-onnx::AttributeProto GraphBuilder::attribute(const std::string& name, float value) {
-  onnx::AttributeProto proto;
-  proto.set_name(name);
-  proto.set_type(onnx::AttributeProto::FLOAT);
-  proto.set_f(value);
-  return proto;
-}
-
-onnx::AttributeProto GraphBuilder::attribute(const std::string& name, const std::vector<int64_t>& values) {
-  onnx::AttributeProto proto;
-  proto.set_name(name);
-  proto.set_type(onnx::AttributeProto::INTS);
-  proto.mutable_ints()->Add(values.begin(), values.end());
-  return proto;
+  if (view().edit_opset() < kFirstOfParts) return node("Slice", {node("Shape", {&value}), ints({begin}), ints({end})});
+  return node("Shape", {&value}, {{"start", begin}, {"end", end}});
 }
 
 }  // namespace attn_opt

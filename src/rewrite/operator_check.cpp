@@ -19,6 +19,29 @@ using Registry = onnx::OpSchemaRegistry;
 
 std::string domain_of(const onnx::NodeProto& node) { return node.domain() == "ai.onnx" ? "" : node.domain(); }
 
+std::string counted(int number, const std::string& what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+template <class Names>
+std::string listed(const Names& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list.empty() ? "none" : list;
+}
+
+template <class Names>
+tl::unexpected<Error> other_count(const std::string& what, const Names& names, const std::string& where) {
+  return fail(ErrorCode::kInvalidInput, where, what, "it has " + listed(names));
+}
+
+/// Parameters of FUNCTION, those with a default last.
+std::vector<std::string> parameters_of(const onnx::FunctionProto& function) {
+  std::vector<std::string> names(function.attribute().begin(), function.attribute().end());
+  for (const auto& attribute : function.attribute_proto()) names.push_back(attribute.name());
+  return names;
+}
+
 /// The operators that ONNX has in DOMAIN. Slow: every schema is copied.
 std::vector<std::string> operators_of(const std::string& domain) {
   std::set<std::string> names;
@@ -48,13 +71,53 @@ Status no_operator(const onnx::NodeProto& node, const std::string& domain, int v
   return fail(ErrorCode::kInvalidInput, where, missing, "it came with opset " + std::to_string(first));
 }
 
+std::vector<std::string> names_of(const std::vector<onnx::OpSchema::FormalParameter>& parameters) {
+  std::vector<std::string> names;
+  for (const auto& parameter : parameters) {
+    const auto option = parameter.GetOption();
+    names.push_back(parameter.GetName() + (option == onnx::OpSchema::Optional   ? " (optional)"
+                                           : option == onnx::OpSchema::Variadic ? " ..."
+                                                                                : ""));
+  }
+  return names;
+}
+
+Status check_counts(const onnx::NodeProto& node, const onnx::OpSchema& schema, const std::string& where) {
+  if (node.input_size() < schema.min_input() || node.input_size() > schema.max_input())
+    return other_count(node.op_type() + " is given " + counted(node.input_size(), "input"), names_of(schema.inputs()), where);
+  if (node.output_size() < schema.min_output() || node.output_size() > schema.max_output())
+    return other_count(node.op_type() + " is asked for " + counted(node.output_size(), "output"), names_of(schema.outputs()),
+                       where);
+  return {};
+}
+
+std::string type_text(onnx::AttributeProto::AttributeType type) { return onnx::AttributeProto::AttributeType_Name(type); }
+
+Status check_attribute(const onnx::AttributeProto& attribute, const std::vector<std::string>& known, const std::string& op,
+                       const onnx::OpSchema& schema, const std::string& where) {
+  const auto wanted = schema.attributes().find(attribute.name());
+  if (wanted == schema.attributes().end())
+    return fail(ErrorCode::kInvalidInput, where, op + " has no attribute '" + attribute.name() + "'",
+                suggestion(attribute.name(), known));
+  if (attribute.type() != wanted->second.type)
+    return fail(ErrorCode::kInvalidInput, where,
+                "the attribute '" + attribute.name() + "' of " + op + " is given as " + type_text(attribute.type()),
+                "it is " + type_text(wanted->second.type));
+  return {};
+}
+
 Status check_attributes(const onnx::NodeProto& node, const onnx::OpSchema& schema, const std::string& where) {
   std::vector<std::string> known;
   for (const auto& [name, attribute] : schema.attributes()) known.push_back(name);
-  for (const auto& attribute : node.attribute())
-    if (!schema.attributes().contains(attribute.name()))
-      return fail(ErrorCode::kInvalidInput, where, node.op_type() + " has no attribute '" + attribute.name() + "'",
-                  suggestion(attribute.name(), known));
+  std::set<std::string> given;
+  for (const auto& attribute : node.attribute()) {
+    given.insert(attribute.name());
+    ATTN_OPT_CHECK(check_attribute(attribute, known, node.op_type(), schema, where));
+  }
+  for (const auto& [name, attribute] : schema.attributes())
+    if (attribute.required && !given.contains(name))
+      return fail(ErrorCode::kInvalidInput, where, node.op_type() + " needs the attribute '" + name + "'",
+                  "it is " + type_text(attribute.type));
   return {};
 }
 
@@ -103,12 +166,34 @@ Status check_operator(const onnx::NodeProto& node, int version, const std::strin
                 "those from " + std::to_string(first) + " to " + std::to_string(last) + " are known");
   const auto* schema = Registry::Schema(node.op_type(), version, domain);
   if (!schema) return no_operator(node, domain, version, where);
+  ATTN_OPT_CHECK(check_counts(node, *schema, where));
   ATTN_OPT_CHECK(check_attributes(node, *schema, where));
   try {
     schema->Verify(node);
   } catch (const std::exception& error) {
     return fail(ErrorCode::kInvalidInput, where, node.op_type() + ": " + one_line(error.what()));
   }
+  return {};
+}
+
+Status check_call(const onnx::NodeProto& call, const onnx::FunctionProto& function, const std::string& where) {
+  const std::string name = function.domain() + "::" + function.name();
+  if (call.input_size() > function.input_size())
+    return other_count(name + " is given " + counted(call.input_size(), "input"), function.input(), where);
+  if (call.output_size() > function.output_size())
+    return other_count(name + " is asked for " + counted(call.output_size(), "output"), function.output(), where);
+  const auto parameters = parameters_of(function);
+  std::set<std::string> given;
+  for (const auto& attribute : call.attribute()) {
+    given.insert(attribute.name());
+    if (std::ranges::find(parameters, attribute.name()) == parameters.end())
+      return fail(ErrorCode::kInvalidInput, where, name + " has no attribute '" + attribute.name() + "'",
+                  suggestion(attribute.name(), parameters));
+  }
+  for (const std::string& parameter : function.attribute())
+    if (!given.contains(parameter))
+      return fail(ErrorCode::kInvalidInput, where, name + " needs the attribute '" + parameter + "'",
+                  "give it, or the function a default");
   return {};
 }
 

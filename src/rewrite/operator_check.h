@@ -17,6 +17,10 @@ namespace attn_opt {
 /// outputs. Of domains that ONNX has no schemas for anything is taken. Error: kInvalidInput at WHERE, with the nearest name.
 Status check_operator(const onnx::NodeProto& node, int version, const std::string& where);
 
+/// CALL as a call of FUNCTION: that it has no more inputs and outputs, and the attributes that it needs and no others. Errors:
+/// as check_operator().
+Status check_call(const onnx::NodeProto& call, const onnx::FunctionProto& function, const std::string& where);
+
 /// That some version of its domain has OP: "Op" of ai.onnx, or "domain::Op". Otherwise as check_operator().
 Status check_operator_name(const std::string& op, const std::string& where);
 
