@@ -26,7 +26,8 @@ class GivenModel:
         return self.source[1] is not None
 
 
-def _proto_of_bytes(data: bytes) -> Any:
+def proto_of_bytes(data: bytes) -> Any:
+    """The onnx.ModelProto that DATA is."""
     try:
         import onnx
     except ImportError as error:
@@ -65,7 +66,7 @@ def _of_ir(model: Any, data_folders: Sequence[str]) -> GivenModel:
     folder = _data_folder(model)
 
     def of_bytes(data: bytes) -> Any:
-        made = ir.from_proto(_proto_of_bytes(data))
+        made = ir.from_proto(proto_of_bytes(data))
         for graph in made.graphs():
             ir.external_data.set_base_dir(graph, folder)
         return made
@@ -88,7 +89,7 @@ def given_model(model: Any, base_dir: Any = None, data_folders: Sequence[Any] = 
     """MODEL, of whatever kind. External data of an onnx.ModelProto is looked for in BASE_DIR."""
     folders = [os.fspath(folder) for folder in data_folders]
     if isinstance(model, (str, os.PathLike)):
-        return GivenModel((os.fspath(model), None, folders), _proto_of_bytes, model)
+        return GivenModel((os.fspath(model), None, folders), proto_of_bytes, model)
     if hasattr(model, "SerializeToString") and hasattr(model, "graph"):
         source = (os.fspath(base_dir) if base_dir is not None else "", _bytes_of(model), folders)
         return GivenModel(source, type(model).FromString, model)

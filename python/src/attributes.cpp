@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include "python/src/builders.h"
 #include "python/src/errors.h"
 #include "python/src/tensors.h"
 
@@ -92,6 +93,11 @@ nb::object attribute_value(const A& attribute, const NodeHandle& node) {
 }
 
 A attribute_of(const std::string& name, nb::handle value) {
+  if (nb::isinstance<GraphBuilderHandle>(value)) return Attribute(name, nb::cast<GraphBuilderHandle&>(value).builder());
+  if (nb::isinstance<Parameter>(value)) {
+    const auto& parameter = nb::cast<Parameter&>(value);
+    return Attribute::reference(name, parameter.name, parameter.type);
+  }
   A attribute;
   attribute.set_name(name);
   if (is_string(value)) {
@@ -106,9 +112,15 @@ A attribute_of(const std::string& name, nb::handle value) {
   } else if (PyNumber_Check(value.ptr())) {
     set_number(value, attribute);
   } else {
-    throw nb::type_error(("attribute '" + name + "' is no int, float, str, list of such, or array").c_str());
+    throw nb::type_error(("attribute '" + name + "' is no int, float, str, list of such, array or body").c_str());
   }
   return attribute;
+}
+
+Attributes given_attributes(const nb::kwargs& given) {
+  Attributes attributes;
+  for (const auto& [name, value] : given) attributes.emplace_back(attribute_of(nb::cast<std::string>(name), value));
+  return attributes;
 }
 
 }  // namespace attn_opt::python

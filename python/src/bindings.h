@@ -7,6 +7,8 @@ namespace attn_opt::python {
 
 void bind_dims(nanobind::module_& module);
 void bind_graph(nanobind::module_& module);
+void bind_builder(nanobind::module_& module);
+void bind_graph_builder(nanobind::module_& module);
 void bind_context(nanobind::module_& module);
 void bind_patterns(nanobind::module_& module);
 void bind_optimize(nanobind::module_& module);

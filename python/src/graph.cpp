@@ -43,13 +43,27 @@ nb::list uses_of(const ValueHandle& value) {
   return uses;
 }
 
+nb::object dims_or_none(const ValueHandle& value) {
+  const auto sizes = GraphBuilder::sizes(value.get());
+  if (!sizes) return nb::none();
+  nb::list dims;
+  for (const AxisSize& size : *sizes) {
+    const auto* number = std::get_if<int64_t>(&size);
+    if (number)
+      dims.append(*number);
+    else
+      dims.append(std::get<std::string>(size).empty() ? nb::object(nb::none()) : nb::object(text(std::get<std::string>(size))));
+  }
+  return nb::tuple(dims);
+}
+
 template <class T>
 size_t hash_of(const Handle<T>& handle) {
   return std::hash<const T*>()(handle.object) >> 1;
 }
 
 void bind_node(nb::module_& module) {
-  nb::class_<NodeHandle>(module, "Node", "A node of the graph. Valid while its pattern matches.")
+  nb::class_<NodeHandle>(module, "Node", "A node of the graph. Valid as its values are.")
       .def_prop_ro("op_type", [](const NodeHandle& node) { return text(node.get().op()); })
       .def_prop_ro(
           "domain", [](const NodeHandle& node) { return text(node.get().domain()); }, "\"\" for ai.onnx.")
@@ -85,7 +99,8 @@ void bind_node(nb::module_& module) {
 }
 
 void bind_value(nb::module_& module) {
-  nb::class_<ValueHandle>(module, "Value", "A value of the graph. Valid while its pattern matches.")
+  nb::class_<ValueHandle>(module, "Value",
+                          "A value of the graph. Valid while its pattern matches; of a GraphBuilder for as long as it is held.")
       .def_prop_ro("name", [](const ValueHandle& value) { return text(value.get().name); })
       .def_prop_ro(
           "producer", [](const ValueHandle& value) { return handle_or_none(value.scope, value.get().producer); },
@@ -96,6 +111,15 @@ void bind_value(nb::module_& module) {
       .def_prop_ro("uses", uses_of, "(node, number of its input) of each read; a node of None: an output of a nested graph.",
                    nb::for_getter(nb::sig("def uses(self, /) -> list[tuple[Node | None, int]]")))
       .def_prop_ro("graph", [](const ValueHandle& value) { return GraphHandle{value.scope, value.get().graph}; })
+      .def_prop_ro(
+          "type", [](const ValueHandle& value) { return type_object(GraphBuilder::type(value.get())); },
+          "As it is declared, or was inferred by a GraphBuilder: \"float32\", ...; None: not known. Facts know more.",
+          nb::for_getter(nb::sig("def type(self, /) -> str | None")))
+      .def_prop_ro(
+          "dims", dims_or_none,
+          "Sizes as they are declared, or were inferred by a GraphBuilder: int, str, or None where one is not known; None: "
+          "of any rank. Facts know more.",
+          nb::for_getter(nb::sig("def dims(self, /) -> tuple[int | str | None, ...] | None")))
       .def_prop_ro("is_input", [](const ValueHandle& value) { return value.get().is_input; })
       .def_prop_ro("is_output", [](const ValueHandle& value) { return value.get().is_output; })
       .def_prop_ro("is_initializer", [](const ValueHandle& value) { return value.get().initializer != nullptr; })

@@ -9,6 +9,8 @@ NB_MODULE(_core, module) {
   module.attr("__version__") = text(attn_opt::version());
   bind_dims(module);
   bind_graph(module);
+  bind_builder(module);
+  bind_graph_builder(module);
   bind_context(module);
   bind_patterns(module);
   bind_optimize(module);

@@ -31,6 +31,12 @@ Value* value_of(nb::handle object, const ScopeRef& scope, const std::string& nam
   return &value.get();
 }
 
+Value& needed_value(nb::handle object, const ScopeRef& scope, const std::string& name) {
+  Value* value = value_of(object, scope, name);
+  if (!value) throw nb::type_error((name + " is a Value, not None").c_str());
+  return *value;
+}
+
 bool is_operator(const Node& node, std::string_view op) {
   const OperatorText wanted(op);
   return node.op() == wanted.op && node.domain() == wanted.domain;

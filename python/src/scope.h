@@ -7,6 +7,7 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ namespace attn_opt::python {
 
 namespace nb = nanobind;
 
+/// A model that Python builds.
+struct BuiltModel;
+
 struct Scope {
   MatchContext* context = nullptr;  ///< null: closed
   Node* anchor = nullptr;
@@ -23,6 +27,7 @@ struct Scope {
   std::unique_ptr<GraphBuilder> build = nullptr;
   GraphBuilder* given = nullptr;  ///< what is to be used in the place of one's own: a rewrite makes nodes of the model
   bool may_build = true;          ///< false while a rewrite matches
+  std::shared_ptr<BuiltModel> built = nullptr;  ///< what is kept while there are values of it; null in a match
 
   MatchContext& open() const {
     if (!context)
@@ -61,6 +66,9 @@ struct FactsHandle {
 };
 struct BuilderHandle {
   ScopeRef scope;
+  mutable std::optional<GraphBuilder> own = std::nullopt;  ///< of a model from nothing; otherwise the scope's is used
+
+  GraphBuilder& builder() const { return own ? *own : scope->builder(); }
 };
 
 /// None for null.
@@ -71,6 +79,8 @@ nb::object handle_or_none(const ScopeRef& scope, T* object) {
 
 /// The value that OBJECT, a handle, stands for; null for None. NAME is what it is called in exceptions. It must be of SCOPE.
 Value* value_of(nb::handle object, const ScopeRef& scope, const std::string& name);
+/// The same where None is an exception.
+Value& needed_value(nb::handle object, const ScopeRef& scope, const std::string& name);
 
 /// True if NODE is of OP: "Op" of ai.onnx or "domain::Op".
 bool is_operator(const Node& node, std::string_view op);

@@ -23,12 +23,14 @@ X = {"x": np.ones((64, 64), np.float32)}
 
 def chain(path, products, factor=1.0, op="MatMul"):
     """A model that multiplies by 64 x 64 PRODUCTS times, and by FACTOR. A product with the identity changes nothing."""
-    nodes = [onnx.helper.make_node(op, [f"v{n}" if n else "x", "eye"], [f"v{n + 1}"]) for n in range(products)]
-    nodes.append(onnx.helper.make_node("Mul", [f"v{products}", "factor"], ["y"]))
-    info = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [64, 64]) for name in "xy"]
-    weights = [onnx.numpy_helper.from_array(np.eye(64, dtype=np.float32), "eye"), onnx.numpy_helper.from_array(np.float32(factor), "factor")]
-    graph = onnx.helper.make_graph(nodes, "g", info[:1], info[1:], weights)
-    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+    build = attn_opt.GraphBuilder(opset=17)
+    made, eye = build.input("x", "float32", [64, 64]), build.initializer("eye", np.eye(64, dtype=np.float32))
+    build.import_opset("nowhere", 1)
+    for _ in range(products):
+        made = build.node(op, [made, eye])
+        build.declare(made, "float32", [64, 64])
+    build.output("y", build.node("Mul", [made, build.initializer("factor", np.float32(factor))]))
+    onnx.save(build.model(), path)
     return str(path)
 
 
@@ -83,10 +85,10 @@ def test_other_numbers_are_reported(tmp_path, monkeypatch, capsys):
 
 def test_a_written_model_that_does_not_run_is_reported(tmp_path, monkeypatch, capsys):
     model = chain(tmp_path / "m.onnx", 2)
-    fakes(monkeypatch, portable=chain(tmp_path / "bad.onnx", 2, op="NoSuchOperator"), ort=chain(tmp_path / "right.onnx", 2))
+    fakes(monkeypatch, portable=chain(tmp_path / "bad.onnx", 2, op="nowhere::Operator"), ort=chain(tmp_path / "right.onnx", 2))
     assert main([model, "--repeats", "2", "--json"]) == 3
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["effects"][0]["rows"]}
-    assert "NoSuchOperator" in rows["portable"]["failure"] and rows["ort"]["cpu_seconds"] > 0
+    assert "nowhere" in rows["portable"]["failure"] and rows["ort"]["cpu_seconds"] > 0
 
 
 def test_random_models_are_not_blamed(tmp_path, monkeypatch, capsys):
