@@ -82,12 +82,18 @@ Value* beside(const LinearStep& step, const ProductSide& side, InnerValues& inne
   return has_more_axes ? inner.reshaped(value, {}) : value;
 }
 
-/// VALUE, which is made of SOURCE, computed anew with OTHER in the place of that.
-Value* with_other(Value& value, const Value& source, Value& other, InnerValues& inner) {
+/// VALUE computed anew with OTHER in the place of SOURCE, but for what STEPS add.
+Value* with_other(Value& value, const Value& source, Value& other, const std::vector<LinearStep>& steps, InnerValues& inner) {
   if (&value == &source) return &other;
-  const auto& inputs = value.producer->inputs;
-  const auto from = std::ranges::find_if(inputs, [&](const Value* input) { return input && is_made_of(*input, source); });
-  return inner.again(*value.producer, static_cast<size_t>(from - inputs.begin()), with_other(**from, source, other, inner));
+  if (!is_made_of(value, source)) return &value;
+  const Node& node = *value.producer;
+  const auto again = [&](Value* input) { return input ? with_other(*input, source, other, steps, inner) : nullptr; };
+  const auto adds = std::ranges::find_if(steps, [&](const LinearStep& step) { return step.adds && step.node == &node; });
+  if (adds != steps.end()) return again(node.inputs[adds->probabilities]);
+  std::vector<Value*> inputs;
+  for (Value* input : node.inputs) inputs.push_back(again(input));
+  const auto& attributes = node.proto->attribute();
+  return inner.build().node(node.op(), inputs, {attributes.begin(), attributes.end()});
 }
 
 }  // namespace
@@ -122,16 +128,29 @@ Matched<OutputStep> behind_product(const LinearStep& step, const ProductSide& si
   return made;
 }
 
-Matched<OutputStep> sum_behind_product(const LinearStep& step, Value& probabilities, Node& product, MatchContext& context) {
+Matched<OutputStep> sum_behind_product(const LinearStep& step, const std::vector<LinearStep>& steps, Value& probabilities,
+                                       Node& product, MatchContext& context) {
   Value &sum = *step.node->outputs[0], &operand = step.operand();
   const Shape& whole = context.facts.shape(sum).known();
   if (!product.is("MatMul") && context.facts.shape(operand).known() != whole)
     return missed("probabilities.operator", step.node, "'" + operand.name + "' has other batch or heads");
   InnerValues inner(product, context);
-  Value* other = with_other(probabilities, sum, *inner.raised(&operand, whole.size()), inner);
+  Value* other = with_other(probabilities, sum, *inner.raised(&operand, whole.size()), steps, inner);
   OutputStep made{step.node->op(), {nullptr, nullptr}};
   made.operands[1 - step.probabilities] = inner.again(product, product.inputs[0] == &probabilities ? 0 : 1, other);
   return made;
+}
+
+Value& behind_added(Value& made, std::vector<OutputStep>& steps) {
+  Value* value = &made;
+  while (value->uses.size() == 1 && !value->is_output && made.producer->placement == Placement::kAdded) {
+    const Use& use = value->uses[0];
+    if (!use.node || use.node->placement != Placement::kAdded || !has(*use.node, Trait::kAdds)) break;
+    steps.push_back({use.node->op(), {use.node->inputs.begin(), use.node->inputs.end()}});
+    steps.back().operands[static_cast<size_t>(use.input)] = nullptr;
+    value = use.node->outputs[0];
+  }
+  return *value;
 }
 
 Matched<Value*> before_product(const LinearStep& step, const ProductSide& side, Node& reader, MatchContext& context) {

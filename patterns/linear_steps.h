@@ -34,9 +34,14 @@ std::optional<LinearStep> linear_step(const Readers& readers, Value& probabiliti
 /// rows. Miss "probabilities.operator": STEP's operand does not broadcast to SIDE.
 Matched<OutputStep> behind_product(const LinearStep& step, const ProductSide& side, Node& reader, MatchContext& context);
 
-/// STEP, which adds, of what PRODUCT makes of PROBABILITIES, which come from it linearly. Miss "probabilities.operator":
-/// PRODUCT does not take an operand that broadcasts.
-Matched<OutputStep> sum_behind_product(const LinearStep& step, Value& probabilities, Node& product, MatchContext& context);
+/// STEP, one of STEPS that adds, of what PRODUCT makes of PROBABILITIES, which come from the sum linearly but for what other
+/// steps add. Miss "probabilities.operator": PRODUCT does not take an operand that broadcasts.
+Matched<OutputStep> sum_behind_product(const LinearStep& step, const std::vector<LinearStep>& steps, Value& probabilities,
+                                       Node& product, MatchContext& context);
+
+/// MADE, by a product that an earlier edit wrote, behind what that edit adds to it: these are STEPS too, since what is written
+/// now stands below.
+Value& behind_added(Value& made, std::vector<OutputStep>& steps);
 
 /// V, at SIDE of the product READER, behind STEP. Miss: as behind_product().
 Matched<Value*> before_product(const LinearStep& step, const ProductSide& side, Node& reader, MatchContext& context);

@@ -113,24 +113,10 @@ Matched<std::vector<OutputStep>> output_steps(const ProbabilityWalk& walk, const
   }
   for (const LinearStep& step : walk.steps) {
     if (!step.adds) continue;
-    ATTN_OPT_MATCH(OutputStep made, sum_behind_product(step, *walk.probabilities, *walk.product, context));
+    ATTN_OPT_MATCH(OutputStep made, sum_behind_product(step, walk.steps, *walk.probabilities, *walk.product, context));
     steps.push_back(std::move(made));
   }
   return steps;
-}
-
-/// MADE, by a product that an earlier edit wrote, behind what that edit adds to it: these are STEPS too, since what is written
-/// now stands below.
-Value& behind_added(Value& made, std::vector<OutputStep>& steps) {
-  Value* value = &made;
-  while (value->uses.size() == 1 && !value->is_output && made.producer->placement == Placement::kAdded) {
-    const Use& use = value->uses[0];
-    if (!use.node || use.node->placement != Placement::kAdded || !has(*use.node, Trait::kAdds)) break;
-    steps.push_back({use.node->op(), {use.node->inputs.begin(), use.node->inputs.end()}});
-    steps.back().operands[static_cast<size_t>(use.input)] = nullptr;
-    value = use.node->outputs[0];
-  }
-  return *value;
 }
 
 /// The layout that OUTPUT, the softmax's result, must have for what PRODUCT makes of it to be attention.

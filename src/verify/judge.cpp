@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "attn_opt/operator_traits.h"
 #include "src/trial/infinity.h"
 #include "src/trial/tensor_difference.h"
 
@@ -85,9 +86,10 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
   const auto before = aligned_rows.before_row(row), after = aligned_rows.after_row(row);
   const bool was_nan = all_of_row(before, is_nan), is_number = all_of_row(after, is_finite);
   const bool stays_number = is_number && all_of_row(before, is_finite);
-  const bool keeps_no_key = (rows.is_empty[row] && was_nan && all_of_row(after, is_zero)) ||
-                            (rows.is_hidden[row] && rows.has_shallow_fill[row] && stays_number) ||
-                            (rows.leaves_type[row] && is_number && (was_nan || stays_number));
+  const bool keeps_no_key =
+      (rows.is_empty[row] && was_nan && all_of_row(after, compared.output.is_summed ? is_finite : is_zero)) ||
+      (rows.is_hidden[row] && rows.has_shallow_fill[row] && stays_number) ||
+      (rows.leaves_type[row] && is_number && (was_nan || stays_number));
   const bool is_waived = compared.assumed.rows_keep_a_key && keeps_no_key && (was_nan || !compared.assumed.empty_rows_were_nan);
   if (is_waived) return "rows-keep-a-key";
   if (compared.assumed.scores_above_fill && rows.reaches_fill[row]) return "scores-above-fill";
@@ -158,7 +160,10 @@ double row_unit(const Compared& compared, const AlignedRows& rows, size_t row, c
   else if (compared.rows.size() > 0)
     magnitude = *std::ranges::max_element(magnitudes);
   switch (compared.output.kind) {
-    case OutputKind::kRows: return epsilon * (1 + magnitude) * compared.rows.value_magnitude;
+    case OutputKind::kRows: {
+      const double added = compared.output.is_summed ? largest(rows.before_row(row)) : 0;
+      return epsilon * (1 + magnitude) * std::max(compared.rows.value_magnitude, added);
+    }
     case OutputKind::kScores: return epsilon * std::max(1 + magnitude, largest(rows.before_row(row)));
     case OutputKind::kValue:
       return epsilon * std::max(largest(rows.exact_row(row)), std::numeric_limits<double>::min() / epsilon);
@@ -236,12 +241,18 @@ Judgement judge_value(const Compared& compared, double epsilon, const std::strin
   });
 }
 
+/// True if something is added to what the attention of SDPA makes.
+bool adds_behind(const Sdpa& sdpa) {
+  return std::ranges::any_of(sdpa.output_steps,
+                             [](const OutputStep& step) { return operator_has(step.op_type, Trait::kAdds); });
+}
+
 }  // namespace
 
 JudgedOutput judged_output(const Value& existing, const Sdpa& sdpa) {
   if (!is_attention(sdpa)) return {OutputKind::kValue, nullptr, existing.name};
   for (const auto& output : sdpa.outputs)
-    if (output.value == &existing) return {OutputKind::kRows, &output.axes, existing.name};
+    if (output.value == &existing) return {OutputKind::kRows, &output.axes, existing.name, adds_behind(sdpa)};
   if (sdpa.probabilities && sdpa.probabilities->value == &existing) return {OutputKind::kProbabilities, nullptr, existing.name};
   if (sdpa.scores_output == &existing) return {OutputKind::kScores, nullptr, existing.name};
   for (const OperandCopy& copy : sdpa.copies)

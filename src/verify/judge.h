@@ -21,6 +21,7 @@ struct JudgedOutput {
   OutputKind kind = OutputKind::kRows;
   const AxisMap* axes = nullptr;  ///< null: the last axis is one row
   std::string name;
+  bool is_summed = false;  ///< of rows: another product is added to what attention makes
 };
 
 JudgedOutput judged_output(const Value& existing, const Sdpa& sdpa);

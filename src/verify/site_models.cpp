@@ -131,6 +131,11 @@ class SiteCutter {
     const ValueSet reached(site_.before.leaves.begin(), site_.before.leaves.end());
     const ValueSet read_after(site_.after.leaves.begin(), site_.after.leaves.end());
     bool found = false;
+    // What an earlier edit wrote is read by both sides, and what it is computed from by one.
+    for (Value* below : site_.before.leaves)
+      for (Value* value : site_.before.leaves)
+        if (below != value && below->producer && !is_of_file(*below->producer) && depends(*below, *value))
+          found |= computed_.insert(below).second;
     for (Value* value : site_.after.leaves) {
       if (made_before(*value) || !read_by_after_.count(value)) continue;
       if (known(*value).source != SiteInput::Source::kDrawn) continue;
