@@ -36,6 +36,22 @@ const onnx::OpSchema* schema_of(const onnx::NodeProto& node, const std::unordere
   return version == imports.end() ? nullptr : Registry::Instance()->GetSchema(node.op_type(), version->second, node.domain());
 }
 
+/// What is wrong with an axis that NODE names, X being its first input; empty if nothing is. ONNX's inference reads some axes
+/// that there are not (LayerNormalization's, GatherND's).
+std::string wrong_axis(const onnx::NodeProto& node, const onnx::TypeProto* x) {
+  // QuantizeLinear and DequantizeLinear with one scale do not read their axis.
+  if (!x || !x->tensor_type().has_shape() || node.op_type().ends_with("uantizeLinear")) return {};
+  const int64_t new_axes = node.op_type() == "OneHot" ? 1 : 0;
+  const int64_t rank = x->tensor_type().shape().dim_size() + new_axes;
+  for (const auto& attribute : node.attribute()) {
+    const bool is_count = attribute.name() == "batch_dims";
+    if (!is_count && attribute.name() != "axis") continue;
+    if (attribute.i() <= rank && attribute.i() >= (is_count ? 0 : -rank)) continue;
+    return attribute.name() + " is " + std::to_string(attribute.i()) + ", which is no axis";
+  }
+  return {};
+}
+
 }  // namespace
 
 onnx::TypeProto* TypeInference::set_type(const std::string& name, const onnx::TypeProto& type) {
@@ -59,11 +75,13 @@ void TypeInference::rename(const std::string& old_name, const std::string& new_n
 Expected<std::vector<onnx::TypeProto>> TypeInference::infer(onnx::NodeProto& node) {
   const auto imports = imports_of(model_);
   const auto functions = functions_of(model_);
+  const auto* schema = schema_of(node, imports);
+  const std::string wrong = schema && node.input_size() > 0 ? wrong_axis(node, type(node.input(0))) : "";
+  if (!wrong.empty()) return fail(ErrorCode::kUsage, {}, wrong);
   try {
     inference::GraphInferenceContext around(type_of_, imports, nullptr, functions, Registry::Instance(), &shapes_,
                                             model_.ir_version());
     inference::InferenceContextImpl context(node, type_of_, contents_, {}, kStrict, &shapes_, &around);
-    const auto* schema = schema_of(node, imports);
     const auto function = functions.find(onnx::GetCalleeId(node));
     if (schema && schema->has_type_and_shape_inference_function())
       schema->GetTypeAndShapeInferenceFunction()(context);

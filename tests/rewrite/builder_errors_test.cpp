@@ -52,6 +52,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ShapesThatDoNotFit", [](GraphBuilder& build, Value* x) { build.node("MatMul", {x, x}); },
              "node 'MatMul' of graph 'main': [ShapeInferenceError] Incompatible dimensions for matrix multiplication; its "
              "inputs are x float32[2, 3], x float32[2, 3]"},
+        Case{"AxisThatThereIsNot", [](GraphBuilder& build, Value* x) { build.node("GatherND", {x, x}, {{"batch_dims", -10}}); },
+             "node 'GatherND' of graph 'main': batch_dims is -10, which is no axis; its inputs are x float32[2, 3], x "
+             "float32[2, 3]"},
         Case{"DomainThatIsNotImported", [](GraphBuilder& build, Value* x) { build.node("acme::Fast", {x}); },
              "node 'Fast' of graph 'main': the model does not import the domain 'acme'; import_opset() says of which version "
              "its operators are"},
