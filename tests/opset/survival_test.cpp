@@ -1,6 +1,7 @@
 // What must outlive a raise: everything that is not converted, and the names, types and metadata of what is.
 #include <onnx/checker.h>
 
+#include "attn_opt/graph_builder.h"
 #include "tests/opset/raise_test.h"
 
 namespace attn_opt {
@@ -170,21 +171,12 @@ TEST(Survival, NodesRemovedSincePlanningAreLeftOut) {
 }
 
 TEST(Survival, LongModelsTakeLinearTime) {
-  auto model = parse_graph(12, "(float[2,3] x) => (float[2,3] y) { y = Abs (x) }");
-  auto& graph = *model.mutable_graph();
-  graph.clear_node();
   constexpr int kNodes = 20'000;
-  for (int i = 0; i < kNodes; ++i) {
-    auto* node = graph.add_node();
-    node->set_op_type("ReduceSum");
-    node->add_input(i == 0 ? "x" : "v" + std::to_string(i - 1));
-    node->add_output(i + 1 == kNodes ? "y" : "v" + std::to_string(i));
-    auto* axes = node->add_attribute();
-    axes->set_name("axes");
-    axes->set_type(onnx::AttributeProto::INTS);
-    axes->add_ints(1);
-  }
-  const Raised raised = raise_model(model);
+  GraphBuilder build({.opset = 12});
+  Value* sum = build.input("x", onnx::TensorProto::FLOAT, {2, 3});
+  for (int i = 0; i < kNodes; ++i) sum = build.node("ReduceSum", {sum}, {{"axes", {1}}});
+  build.output("y", sum);
+  const Raised raised = raise_model(build.model()->proto);
   EXPECT_EQ(raised.miss, "");
   EXPECT_EQ(raised.converted, kNodes);
   EXPECT_EQ(raised.model.graph().node_size(), kNodes + 1) << "all share one constant";
