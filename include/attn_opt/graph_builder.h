@@ -37,6 +37,7 @@ using AxisSizes = std::vector<AxisSize>;
 
 /// A tensor of any rank.
 onnx::TypeProto tensor_type(DataType type);
+/// A tensor with axes of SIZES.
 onnx::TypeProto tensor_type(DataType type, const AxisSizes& sizes);
 
 /// What a model from nothing is to be.
