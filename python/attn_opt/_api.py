@@ -66,6 +66,13 @@ def _priorities(given: Optional[Mapping[str, int]]) -> List[str]:
     return [f"{name}={int(priority)}" for name, priority in (given or {}).items()]
 
 
+def _opset(given: Union[int, str, None]) -> str:
+    """What --opset is given: a number, "keep", or nothing."""
+    if given is None or given == "keep" or isinstance(given, int):
+        return "" if given is None else str(given)
+    raise TypeError(f"opset={given!r}: a {type(given).__name__} is no value of it")
+
+
 def _trial(dims: Optional[Dims], rtol: Optional[float], atol: Optional[float], threads: int,
            memory_limit: Optional[int]) -> Dict[str, Any]:
     return {"dims": _dims(dims), "rtol": rtol, "atol": atol, "threads": threads, "memory_limit": memory_limit}
@@ -132,7 +139,7 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
         raise UsageError(f"there is no '{on_mismatch}'", "on_mismatch", "skip or fail")
     given = given_model(model, base_dir, allow_data_dirs)
     path = "" if output is None or check else os.fspath(output)
-    options = dict(_trial(dims, rtol, atol, threads, memory_limit), output=path, opset="" if opset is None else str(opset),
+    options = dict(_trial(dims, rtol, atol, threads, memory_limit), output=path, opset=_opset(opset),
                    target=target, form=form, stage=stage, only=_names(only), disable=_names(disable), also=_names(also), priorities=_priorities(priorities), verify=verify,
                    strict=strict, exact=exact, assume=_assumed(assume), allow_unverified=allow_unverified, stop_after=stop_after, fail_on_mismatch=on_mismatch == "fail", allow_none=allow_none, check=check,
                    external_data=external_data, test_data="" if test_data is None else os.fspath(test_data))
@@ -172,7 +179,7 @@ def explain(model: Any, node: Optional[str] = None, **options: Any) -> Explanati
     """
     given = given_model(model, options.pop("base_dir", None), options.pop("allow_data_dirs", ()))
     options.update(_patterns(options.get("patterns", ())))
-    options.update(only=_names(options.get("only", ())), disable=_names(options.get("disable", ())),
+    options.update(opset=_opset(options.get("opset")), only=_names(options.get("only", ())), disable=_names(options.get("disable", ())),
                    also=_names(options.get("also", ())), priorities=_priorities(options.get("priorities")),
                    assume=_assumed(options.get("assume")))
     unknown = set(options) - {"opset", "target", "form", "stage", "only", "disable", "patterns", "rules", "rewrites", "also", "priorities", "verify", "strict", "exact",

@@ -71,6 +71,7 @@ def test_external_data_stays_external(tmp_path):
 
 @pytest.mark.parametrize("options, found", [
     (dict(opset=23), lambda model, report: report.opset["after"] == 23),
+    (dict(opset="keep", target="ort-contrib"), lambda model, report: report.opset["after"] == report.opset["before"]),
     (dict(form="4d"), lambda model, report: report.sites[0].form == "4d"),
     (dict(stage="functions"), lambda model, report: {miss.id.split(".")[0] for miss in report.misses} == {"stage"}),
     (dict(target="spec"), lambda model, report: report.fused == 2),
