@@ -114,7 +114,7 @@ std::pair<Value*, double> scaled_by(Node& node, MatchContext& context) {
 }
 
 std::vector<size_t> form_operands(const Node& node) {
-  if (!node.domain().empty()) return {};
+  if (!has(node, Trait::kElementwise)) return {};
   if (node.is("Where")) return {1, 2};
   if (node.is("Cast") || node.is("Reciprocal")) return {0};
   if (!has(node, Trait::kAdds) && !has(node, Trait::kMultiplies) && !has(node, Trait::kSelects)) return {};

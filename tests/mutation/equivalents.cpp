@@ -13,6 +13,9 @@ const std::vector<Equivalent>& equivalents() {
   static const std::vector<Equivalent> all = {
       {"Transpose: two axes exchanged", "keras_softmax_with_other_mask", kUnitAxes},
       {"Transpose: two axes exchanged", "probabilities_mask_of_keys", kUnitAxes},
+      {"Transpose: two axes exchanged", "joined_products_of_latents", kUnitAxes},
+      {"Unsqueeze: left out", "sum_of_probabilities_and_weights_of_all", kExpandPutsAxes},
+      {"Attention.softmax_precision: left out", "difference_of_probabilities_half", kRounding},
       {"fill: -1e4 for -inf", "fill_of_exponentials_under_nan_guard", kLeavesExpRange},
       {"fill: lowest for -inf", "fill_of_exponentials_under_nan_guard", kLeavesExpRange},
       {"fill: negated", "fill_of_exponentials_under_nan_guard", kLeavesExpRange},
