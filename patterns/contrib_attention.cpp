@@ -52,7 +52,7 @@ class ContribAttentionReader {
     match.anchor = match.insert_before = &node_;
     match.peeled = {operator_name(node_)};
     match.has_past = node_.input(kProjectedPast) != nullptr;
-    ContribOperands operands = project();
+    ATTN_OPT_MATCH(ContribOperands operands, project());
     join_caches(operands, match);
     const ContribMasking masking{node_.input(kProjectedMask), node_.float_attribute("mask_filter_value", -10000),
                                  node_.int_attribute("unidirectional", 0) != 0, true};
@@ -94,14 +94,17 @@ class ContribAttentionReader {
     return {};
   }
 
-  ContribOperands project() {
+  Matched<ContribOperands> project() {
     Value* product = inner_.build().node("MatMul", {node_.inputs[kProjectedX], node_.inputs[kProjectedWeights]});
     if (Value* bias = node_.input(kProjectedBias)) product = inner_.build().node("Add", {product, bias});
     const auto parts = inner_.split(product, sizes_, 2);
-    const auto view = [&](size_t part) {
-      return OperandView{parts[part], merged_axes(scores_.batch, scores_.queries, heads_, sizes_[part] / heads_)};
-    };
-    return {view(0), view(1), view(2)};
+    ContribOperands made;
+    size_t part = 0;
+    for (OperandView* view : {&made.q, &made.k, &made.v}) {
+      ATTN_OPT_MATCH(AxisMap axes, merged_axes(node_, scores_.batch, scores_.queries, heads_, sizes_[part] / heads_));
+      *view = {parts[part++], std::move(axes)};
+    }
+    return made;
   }
 
   /// With a past K and V are what the present stacks; so they are if a present is read.

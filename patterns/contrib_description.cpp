@@ -19,10 +19,12 @@ Matched<double> scale_of(const Node& node, const Dim& features) {
 
 }  // namespace
 
-AxisMap merged_axes(const Dim& batch, const Dim& rows, int64_t heads, const Dim& features) {
-  return AxisMap::of({batch, rows, heads, features}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
-      .regrouped({batch, rows, features * Dim(heads)})
-      .value();
+Matched<AxisMap> merged_axes(const Node& node, const Dim& batch, const Dim& rows, int64_t heads, const Dim& features) {
+  const Shape merged{batch, rows, features * Dim(heads)};
+  auto axes =
+      AxisMap::of({batch, rows, heads, features}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature}).regrouped(merged);
+  if (!axes) return missed("contrib.shape", &node, "nothing can be said of axes of " + to_string(merged));
+  return *std::move(axes);
 }
 
 Matched<void> describe_contrib(const ContribOperands& operands, const ContribMasking& masking, Value* attention_bias,
@@ -31,7 +33,8 @@ Matched<void> describe_contrib(const ContribOperands& operands, const ContribMas
   sdpa.batch = scores.batch;
   sdpa.query_heads = scores.heads;
   ATTN_OPT_MATCH(sdpa.scale, scale_of(node, operands.q.axes.size(Role::kFeature)));
-  const AxisMap output = merged_axes(scores.batch, scores.queries, scores.heads.value(), operands.v.axes.size(Role::kFeature));
+  ATTN_OPT_MATCH(const AxisMap output,
+                 merged_axes(node, scores.batch, scores.queries, scores.heads.value(), operands.v.axes.size(Role::kFeature)));
   sdpa.q = walk_operand(operands.q, context);
   sdpa.k = walk_operand(operands.k, context);
   sdpa.v = walk_operand(operands.v, context);

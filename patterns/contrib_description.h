@@ -9,8 +9,8 @@ struct ContribOperands {
   OperandView q, k, v;
 };
 
-/// The axes of (B, rows, HEADS * FEATURES).
-AxisMap merged_axes(const Dim& batch, const Dim& rows, int64_t heads, const Dim& features);
+/// The axes of (B, rows, HEADS * FEATURES), which NODE reads or makes. Miss: "contrib.shape" for sizes of 0.
+Matched<AxisMap> merged_axes(const Node& node, const Dim& batch, const Dim& rows, int64_t heads, const Dim& features);
 
 /// Fills SDPA for NODE, whose first output is (B, L, H * Dv). Misses: "contrib.*".
 Matched<void> describe_contrib(const ContribOperands& operands, const ContribMasking& masking, Value* attention_bias,

@@ -11,6 +11,7 @@
 #include <limits>
 #include <optional>
 
+#include "attn_opt/canonical.h"
 #include "patterns/attention_slots.h"
 #include "patterns/contrib_masks.h"
 #include "patterns/contrib_operator.h"
@@ -112,9 +113,10 @@ class GroupQueryAttentionReader {
   }
 
   /// True if COUNTS, query_seqlens, is the number of queries in every element.
-  bool counts_all_queries(const Value& counts) const {
-    const Value* one = &counts;
-    while (one->producer && (one->producer->is("Expand") || one->producer->is("Cast"))) one = one->producer->inputs[0];
+  bool counts_all_queries(Value& counts) const {
+    const Value* one = &canonical(counts, facts_);
+    while (one->producer && (one->producer->is("Expand") || one->producer->is("Cast")))
+      one = &canonical(*one->producer->inputs[0], facts_);
     const IntegerData* known = facts_.integers(*one);
     const Dim queries = facts_.shape(*node_.inputs[kGroupedQuery]).known()[1];
     return known && std::ranges::all_of(known->values, [&](const Dim& count) { return count == queries; });
@@ -122,7 +124,7 @@ class GroupQueryAttentionReader {
 
   /// seqlens_k (B), or (B, 1) as ONNX Runtime takes it too.
   Matched<void> check_lengths() const {
-    if (const Value* counts = node_.input(kGroupedQueryCounts); counts && !counts_all_queries(*counts))
+    if (Value* counts = node_.input(kGroupedQueryCounts); counts && !counts_all_queries(*counts))
       return miss("group-query-attention.query-counts", "'" + counts->name + "' may count fewer queries than there are");
     const Value& lengths = *node_.inputs[kGroupedLastKeys];
     const MaybeShape shape = facts_.shape(lengths);

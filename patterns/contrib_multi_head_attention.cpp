@@ -121,7 +121,8 @@ class MultiHeadAttentionReader {
     ATTN_OPT_MATCH(const MaybeShape shape, shape_of(input));
     const auto features = shape->size() == 3 && heads_ > 0 ? exact_quotient((*shape)[2], heads_) : std::nullopt;
     if (!features || features->is(0)) return misfit(input, *shape);
-    return OperandView{node_.inputs[input], merged_axes((*shape)[0], (*shape)[1], heads_, *features)};
+    ATTN_OPT_MATCH(AxisMap axes, merged_axes(node_, (*shape)[0], (*shape)[1], heads_, *features));
+    return OperandView{node_.inputs[input], std::move(axes)};
   }
 
   /// The parts of (B, S, H, PARTS, D).
@@ -130,7 +131,8 @@ class MultiHeadAttentionReader {
     const Shape& dims = *shape;
     if (!dims[2].is(heads_) || !dims[3].is(static_cast<int64_t>(parts.size())) || dims[4].is(0)) return misfit(input, dims);
     const std::vector<Value*> values = inner_.split(node_.inputs[input], std::vector<int64_t>(parts.size(), 1), 3);
-    const auto axes = merged_axes(dims[0], dims[1], heads_, dims[4]).regrouped({dims[0], dims[1], heads_, 1, dims[4]});
+    ATTN_OPT_MATCH(const AxisMap merged, merged_axes(node_, dims[0], dims[1], heads_, dims[4]));
+    const auto axes = merged.regrouped({dims[0], dims[1], heads_, 1, dims[4]});
     if (!axes) return misfit(input, dims);
     for (size_t i = 0; i < parts.size(); ++i) *parts[i] = {values[i], *axes};
     return {};

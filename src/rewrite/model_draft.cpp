@@ -17,6 +17,7 @@ ModelDraft::ModelDraft(const BuilderOptions& options) : types_(proto_) {
   proto_.mutable_graph()->set_name(options.name);
   import_opset("", options.opset);
   view_ = ModelGraph::create(proto_).value();
+  view_->set_edit_opset(kOwnOpset);
 }
 
 ModelDraft::~ModelDraft() = default;
@@ -63,11 +64,17 @@ int ModelDraft::version_of(const std::string& domain, const std::string& where) 
 }
 
 void ModelDraft::import_opset(const std::string& domain, int version) {
-  for (auto& import : *proto_.mutable_opset_import())
-    if (import.domain() == domain || (is_onnx(import.domain()) && is_onnx(domain))) return import.set_version(version);
-  auto* import = proto_.add_opset_import();
-  import->set_domain(domain);
-  import->set_version(version);
+  auto& imports = *proto_.mutable_opset_import();
+  const auto known = std::ranges::find_if(
+      imports, [&](const auto& import) { return import.domain() == domain || (is_onnx(import.domain()) && is_onnx(domain)); });
+  if (known == imports.end()) {
+    auto* import = imports.Add();
+    import->set_domain(domain);
+    import->set_version(version);
+  } else {
+    known->set_version(version);
+  }
+  if (view_) view_->set_edit_opset(kOwnOpset);
 }
 
 const onnx::FunctionProto* ModelDraft::function(const std::string& domain, const std::string& name) {

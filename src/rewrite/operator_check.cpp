@@ -121,13 +121,13 @@ Status check_attributes(const onnx::NodeProto& node, const onnx::OpSchema& schem
   return {};
 }
 
-/// True if SCHEMA's operator takes a tensor of TYPE as its input INDEX.
-bool takes(const onnx::OpSchema& schema, size_t index, DataType type) {
-  const auto& inputs = schema.inputs();
-  if (inputs.empty() || type == onnx::TensorProto::UNDEFINED) return true;
+/// True if a tensor of TYPE may be number INDEX of PARAMETERS, a schema's inputs or outputs, of which the last may stand for
+/// several.
+bool takes(const std::vector<onnx::OpSchema::FormalParameter>& parameters, size_t index, DataType type) {
+  if (parameters.empty() || type == onnx::TensorProto::UNDEFINED) return true;
   onnx::TypeProto tensor;
   tensor.mutable_tensor_type()->set_elem_type(type);
-  return inputs[std::min(index, inputs.size() - 1)].GetTypes().contains(onnx::Utils::DataTypeUtils::ToType(tensor));
+  return parameters[std::min(index, parameters.size() - 1)].GetTypes().contains(onnx::Utils::DataTypeUtils::ToType(tensor));
 }
 
 /// What keeps NODE out of a model of ai.onnx at VERSION; empty if nothing does.
@@ -135,9 +135,13 @@ std::string beyond_opset(const Node& node, int version, Facts& facts) {
   if (Status status = check_operator(*node.proto, version, node.op()); !status)
     return status.error().what + " at opset " + std::to_string(version);
   const auto* schema = Registry::Schema(node.op(), version, "");
+  const std::string op = node.op() + " of opset " + std::to_string(version);
   for (size_t i = 0; i < node.inputs.size(); ++i)
-    if (node.inputs[i] && !takes(*schema, i, facts.type(*node.inputs[i])))
-      return node.op() + " of opset " + std::to_string(version) + " takes no " + type_name(facts.type(*node.inputs[i]));
+    if (node.inputs[i] && !takes(schema->inputs(), i, facts.type(*node.inputs[i])))
+      return op + " takes no " + type_name(facts.type(*node.inputs[i]));
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (node.outputs[i] && !takes(schema->outputs(), i, facts.type(*node.outputs[i])))
+      return op + " makes no " + type_name(facts.type(*node.outputs[i]));
   return {};
 }
 

@@ -39,6 +39,17 @@ TEST(ModelBuilder, MakesAModelFromNothing) {
   EXPECT_EQ(model.graph().initializer(0).name(), "w");
 }
 
+TEST(ModelBuilder, WritesTheFormsOfTheModelsOpset) {
+  GraphBuilder build({.opset = 12});
+  Value* x = build.input("x", P::FLOAT, {2, 1, 3});
+  build.output("y", build.along("Squeeze", *x, {1}));
+  build.output("sizes", build.shape(*x, 1, 3));
+  EXPECT_EQ(spelled(built(build).graph()),
+            "Squeeze:y Shape:Shape_output Constant:Constant_output Constant:Constant_1_output Slice:sizes");
+  build.import_opset("", 15);
+  EXPECT_EQ(build.shape(*x, 1, 3)->producer->op(), "Shape");
+}
+
 TEST(ModelBuilder, ValuesHaveTheirTypesAndSizes) {
   GraphBuilder build;
   Value* x = build.input("x", P::FLOAT, {"batch", "seq", 64});
