@@ -1,8 +1,8 @@
-# attn_opt_layer(NAME USES target... [DEAR header]): the static library attn_opt_NAME of src/NAME/*.cpp, but for main.cpp.
+# attn_opt_layer(NAME USES target... [DEAR header] [INLINES]): the static library attn_opt_NAME of src/NAME/*.cpp, but for main.cpp.
 # Sources are globbed so that adding a file (an operator family, a pattern) needs no edit here. Those that include the header,
-# which takes long to read, share batches.
+# which takes long to read, share batches. INLINES: attn_opt_inline_in_batches().
 function(attn_opt_layer name)
-  cmake_parse_arguments(LAYER "" "DEAR" "USES" ${ARGN})
+  cmake_parse_arguments(LAYER "INLINES" "DEAR" "USES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/main[.]cpp$")
   if(NOT sources)
@@ -13,7 +13,9 @@ function(attn_opt_layer name)
   endif()
   add_library(attn_opt_${name} STATIC ${sources})
   attn_opt_compile_settings(attn_opt_${name})
-  attn_opt_inline_in_batches(attn_opt_${name})
+  if(LAYER_INLINES)
+    attn_opt_inline_in_batches(attn_opt_${name})
+  endif()
   target_link_libraries(attn_opt_${name} PUBLIC ${LAYER_USES})
 endfunction()
 
@@ -78,7 +80,7 @@ function(attn_opt_compile_settings target)
   endif()
 endfunction()
 
-# GCC inlines less in files that it takes for large, and a batch is large: as much as in its files alone.
+# GCC inlines less in files that it takes for large, and a batch is large: as much as in its files alone, for a quarter more time.
 function(attn_opt_inline_in_batches target)
   get_target_property(in_batches ${target} UNITY_BUILD)
   if(in_batches AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
