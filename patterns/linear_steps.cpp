@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 #include <utility>
 
 #include "attn_opt/operator_traits.h"
@@ -82,19 +83,36 @@ Value* beside(const LinearStep& step, const ProductSide& side, InnerValues& inne
   return has_more_axes ? inner.reshaped(value, {}) : value;
 }
 
-/// VALUE computed anew with OTHER in the place of SOURCE, but for what STEPS add.
-Value* with_other(Value& value, const Value& source, Value& other, const std::vector<LinearStep>& steps, InnerValues& inner) {
-  if (&value == &source) return &other;
-  if (!is_made_of(value, source)) return &value;
-  const Node& node = *value.producer;
-  const auto again = [&](Value* input) { return input ? with_other(*input, source, other, steps, inner) : nullptr; };
-  const auto adds = std::ranges::find_if(steps, [&](const LinearStep& step) { return step.adds && step.node == &node; });
-  if (adds != steps.end()) return again(node.inputs[adds->probabilities]);
-  std::vector<Value*> inputs;
-  for (Value* input : node.inputs) inputs.push_back(again(input));
-  const auto& attributes = node.proto->attribute();
-  return inner.build().node(node.op(), inputs, {attributes.begin(), attributes.end()});
-}
+/// Values computed anew with another in the place of SOURCE, but for what STEPS add: each once, since sums of a value with
+/// itself double the ways that lead to it.
+class Recomputed {
+ public:
+  Recomputed(Value& source, Value& other, const std::vector<LinearStep>& steps, InnerValues& inner)
+      : source_(source), steps_(steps), inner_(inner), made_{{&source, &other}} {}
+
+  Value* of(Value* value) {
+    if (!value) return nullptr;
+    const auto known = made_.find(value);
+    if (known != made_.end()) return known->second;
+    Value* made = is_made_of(*value, source_) ? again(*value->producer) : value;
+    return made_[value] = made;
+  }
+
+ private:
+  Value* again(const Node& node) {
+    const auto adds = std::ranges::find_if(steps_, [&](const LinearStep& step) { return step.adds && step.node == &node; });
+    if (adds != steps_.end()) return of(node.inputs[adds->probabilities]);
+    std::vector<Value*> inputs;
+    for (Value* input : node.inputs) inputs.push_back(of(input));
+    const auto& attributes = node.proto->attribute();
+    return inner_.build().node(node.op(), inputs, {attributes.begin(), attributes.end()});
+  }
+
+  const Value& source_;
+  const std::vector<LinearStep>& steps_;
+  InnerValues& inner_;
+  std::unordered_map<const Value*, Value*> made_;
+};
 
 }  // namespace
 
@@ -135,7 +153,7 @@ Matched<OutputStep> sum_behind_product(const LinearStep& step, const std::vector
   if (!product.is("MatMul") && context.facts.shape(operand).known() != whole)
     return missed("probabilities.operator", step.node, "'" + operand.name + "' has other batch or heads");
   InnerValues inner(product, context);
-  Value* other = with_other(probabilities, sum, *inner.raised(&operand, whole.size()), steps, inner);
+  Value* other = Recomputed(sum, *inner.raised(&operand, whole.size()), steps, inner).of(&probabilities);
   OutputStep made{step.node->op(), {nullptr, nullptr}};
   made.operands[1 - step.probabilities] = inner.again(product, product.inputs[0] == &probabilities ? 0 : 1, other);
   return made;
