@@ -17,20 +17,22 @@ namespace {
 
 constexpr int kMaxFactors = 3;
 
+bool may_be_joined(const Value& value) {
+  return value.producer && (value.producer->is("MatMul") || value.producer->is("Einsum"));
+}
+
 /// Cheap, since this is asked of every sum: false unless VALUE may be a product, or a number times one.
-bool may_be_product(const Value* value, int factors = kMaxFactors) {
+bool may_be_scaled_product(const Value* value, int factors = kMaxFactors) {
   const Node* node = value ? value->producer : nullptr;
   if (!node || factors == 0) return false;
-  if (node->is("MatMul") || node->is("Einsum")) return true;
+  if (may_be_joined(*value)) return true;
   const bool may_scale = has(*node, Trait::kMultiplies) || node->is("Neg") || node->is("Cast") || node->is("Identity");
-  return may_scale && std::ranges::any_of(node->inputs, [&](const Value* input) { return may_be_product(input, factors - 1); });
+  return may_scale &&
+         std::ranges::any_of(node->inputs, [&](const Value* input) { return may_be_scaled_product(input, factors - 1); });
 }
 
 /// The product that VALUE, which NODE alone reads, is a number times; nullopt if there is none.
 std::optional<ScaledProduct> product_in(Value& value, FormReader& forms, Facts& facts) {
-  const auto may_be_joined = [](Value& source) {
-    return source.producer && (source.producer->is("MatMul") || source.producer->is("Einsum"));
-  };
   Value* product = nearest_source(value, may_be_joined, facts);
   if (!product || product->producer->inputs.size() != 2 || !readers_of(*product, facts).only_one() ||
       !readers_of(value, facts).only_one())
@@ -100,7 +102,7 @@ Value* side_by_side(Value& one, Value& other, int64_t axis, InnerValues& inner, 
 
 std::optional<ScaledProduct> joined_product(Node& node, MatchContext& context) {
   if (node.inputs.size() != 2 || !has(node, Trait::kAdds)) return std::nullopt;
-  if (!may_be_product(node.inputs[0]) || !may_be_product(node.inputs[1])) return std::nullopt;
+  if (!may_be_scaled_product(node.inputs[0]) || !may_be_scaled_product(node.inputs[1])) return std::nullopt;
   Facts& facts = context.facts;
   FormReader forms(node, context);
   auto one = product_in(*node.inputs[0], forms, facts), other = product_in(*node.inputs[1], forms, facts);
