@@ -30,9 +30,16 @@ std::string listed(const Names& names) {
   return list.empty() ? "none" : list;
 }
 
+/// OP is given NUMBER inputs, but takes those of NAMES.
 template <class Names>
-tl::unexpected<Error> other_count(const std::string& what, const Names& names, const std::string& where) {
-  return fail(ErrorCode::kInvalidInput, where, what, "it has " + listed(names));
+tl::unexpected<Error> other_inputs(const std::string& op, int number, const Names& names, const std::string& where) {
+  return fail(ErrorCode::kInvalidInput, where, op + " is given " + counted(number, "input"), "it takes: " + listed(names));
+}
+
+/// OP is asked for NUMBER outputs, but makes those of NAMES.
+template <class Names>
+tl::unexpected<Error> other_outputs(const std::string& op, int number, const Names& names, const std::string& where) {
+  return fail(ErrorCode::kInvalidInput, where, op + " is asked for " + counted(number, "output"), "it makes: " + listed(names));
 }
 
 /// Parameters of FUNCTION, those with a default last.
@@ -84,10 +91,9 @@ std::vector<std::string> names_of(const std::vector<onnx::OpSchema::FormalParame
 
 Status check_counts(const onnx::NodeProto& node, const onnx::OpSchema& schema, const std::string& where) {
   if (node.input_size() < schema.min_input() || node.input_size() > schema.max_input())
-    return other_count(node.op_type() + " is given " + counted(node.input_size(), "input"), names_of(schema.inputs()), where);
+    return other_inputs(node.op_type(), node.input_size(), names_of(schema.inputs()), where);
   if (node.output_size() < schema.min_output() || node.output_size() > schema.max_output())
-    return other_count(node.op_type() + " is asked for " + counted(node.output_size(), "output"), names_of(schema.outputs()),
-                       where);
+    return other_outputs(node.op_type(), node.output_size(), names_of(schema.outputs()), where);
   return {};
 }
 
@@ -182,10 +188,8 @@ Status check_operator(const onnx::NodeProto& node, int version, const std::strin
 
 Status check_call(const onnx::NodeProto& call, const onnx::FunctionProto& function, const std::string& where) {
   const std::string name = function.domain() + "::" + function.name();
-  if (call.input_size() > function.input_size())
-    return other_count(name + " is given " + counted(call.input_size(), "input"), function.input(), where);
-  if (call.output_size() > function.output_size())
-    return other_count(name + " is asked for " + counted(call.output_size(), "output"), function.output(), where);
+  if (call.input_size() > function.input_size()) return other_inputs(name, call.input_size(), function.input(), where);
+  if (call.output_size() > function.output_size()) return other_outputs(name, call.output_size(), function.output(), where);
   const auto parameters = parameters_of(function);
   std::set<std::string> given;
   for (const auto& attribute : call.attribute()) {

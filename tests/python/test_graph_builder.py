@@ -178,7 +178,7 @@ def test_names_begin_as_asked_for():
 @pytest.mark.parametrize("make, said", [
     (lambda build, x: build.node("Sofmax", [x]), "there is no operator 'Sofmax' in opset 21; did you mean 'Softmax'?"),
     (lambda build, x: build.node("Attention", [x, x, x]), "in opset 21; it came with opset 23"),
-    (lambda build, x: build.node("Add", [x]), "Add is given 1 input; it has A, B"),
+    (lambda build, x: build.node("Add", [x]), "Add is given 1 input; it takes: A, B"),
     (lambda build, x: build.node("Softmax", [x], axes=1), "Softmax has no attribute 'axes'; did you mean 'axis'?"),
     (lambda build, x: build.node("Cast", [x]), "Cast needs the attribute 'to'; it is INT"),
     (lambda build, x: build.node("Softmax", [x], axis=1.5), "the attribute 'axis' of Softmax is given as FLOAT; it is INT"),

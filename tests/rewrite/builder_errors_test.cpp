@@ -37,9 +37,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"OperatorOfALaterOpset", [](GraphBuilder& build, Value* x) { build.node("Attention", {x, x, x}); },
              "node 'Attention' of graph 'main': there is no operator 'Attention' in opset 21; it came with opset 23"},
         Case{"TooFewInputs", [](GraphBuilder& build, Value* x) { build.node("Add", {x}); },
-             "node 'Add' of graph 'main': Add is given 1 input; it has A, B"},
+             "node 'Add' of graph 'main': Add is given 1 input; it takes: A, B"},
         Case{"TooManyOutputs", [](GraphBuilder& build, Value* x) { build.new_node("Add", {x, x}, {true, true}); },
-             "node 'Add' of graph 'main': Add is asked for 2 outputs; it has C"},
+             "node 'Add' of graph 'main': Add is asked for 2 outputs; it makes: C"},
         Case{"UnknownAttribute", [](GraphBuilder& build, Value* x) { build.node("Softmax", {x}, {{"axes", 1}}); },
              "node 'Softmax' of graph 'main': Softmax has no attribute 'axes'; did you mean 'axis'?"},
         Case{"MissingAttribute", [](GraphBuilder& build, Value* x) { build.node("Cast", {x}); },
@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
                function.output("y", function.node("Neg", {function.input("x")}));
                build.node("acme::F", {x, x});
              },
-             "node 'F' of graph 'main': acme::F is given 2 inputs; it has x"},
+             "node 'F' of graph 'main': acme::F is given 2 inputs; it takes: x"},
         Case{"CallWithAnUnknownAttribute",
              [](GraphBuilder& build, Value* x) {
                GraphBuilder function = build.function("acme", "F", {{"alpha", 1.0F}});
