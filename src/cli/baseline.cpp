@@ -188,8 +188,9 @@ std::vector<std::string> Baseline::vanished(const std::vector<std::string>& fold
   std::vector<std::string> gone;
   for (const auto& [key, unused] : models_.items()) {
     const fs::path path = (folder_of(path_) / key).lexically_normal();
+    const fs::path model(key);  // a name of its own: Clang below 16 captures no binding
     const auto is_above = [&](const std::string& folder) {
-      const std::string rest = fs::path(key).lexically_relative(key_of(folder)).generic_string();
+      const std::string rest = model.lexically_relative(key_of(folder)).generic_string();
       return !rest.empty() && rest != ".." && !rest.starts_with("../");
     };
     if (!there.contains(key) && std::ranges::any_of(folders, is_above)) gone.push_back(path.string());
