@@ -1,7 +1,6 @@
 #include <algorithm>
 
-#include "attn_opt/rules.h"
-#include "patterns/shipped_rules.h"
+#include "attn_opt/pattern.h"
 
 namespace attn_opt {
 namespace {
@@ -13,16 +12,7 @@ std::vector<std::unique_ptr<Pattern>>& registered() {
 
 }  // namespace
 
-const std::vector<std::unique_ptr<Pattern>>& patterns() {
-  // When they are first asked for: parsing needs ONNX's own static objects.
-  static const bool rules_are_registered = [] {
-    for (const std::string_view text : shipped_rules())
-      if (auto rule = parse_rule(text, "patterns/rules")) register_pattern(*std::move(rule));
-    return true;
-  }();
-  (void)rules_are_registered;
-  return registered();
-}
+const std::vector<std::unique_ptr<Pattern>>& patterns() { return registered(); }
 
 bool register_pattern(std::unique_ptr<Pattern> pattern) {
   // Static initialisation has no order across files; names have one.

@@ -8,7 +8,6 @@
 
 #include "attn_opt/model_io.h"
 #include "attn_opt/rules.h"
-#include "patterns/shipped_rules.h"
 #include "src/io/full_check.h"
 #include "src/io/text_format.h"
 #include "src/report/names.h"
@@ -58,9 +57,6 @@ void compare_sites(const Parent& parent, const Report& report, int sites, Failur
 
 bool has_rule(const Report& report, const OptimizeOptions& options) {
   std::set<std::string_view> names;
-  std::vector<std::unique_ptr<Pattern>> shipped;
-  for (const std::string_view text : shipped_rules())
-    if (auto rule = parse_rule(text, "shipped")) names.insert(shipped.emplace_back(*std::move(rule))->name());
   for (const auto& rule : options.rules) names.insert(rule->name());
   return std::ranges::any_of(report.sites, [&names](const SiteReport& site) {
     return site.outcome == SiteReport::Outcome::kFused && names.contains(site.pattern);

@@ -181,12 +181,6 @@ TEST(Rules, ComeFolderAfterFolder) {
   std::filesystem::remove_all(top);
 }
 
-TEST(Rules, ThoseThatShipAreRegistered) {
-  std::vector<std::string> names;
-  for (const auto& pattern : patterns()) names.emplace_back(pattern->name());
-  EXPECT_THAT(names, ::testing::IsSupersetOf({"channels_first", "keys_first"}));
-}
-
 TEST(Rules, WithoutAnAttentionNodeTheyAreRewrites) {
   const std::string pattern = "<domain: \"rule\", opset_import: [\"\" : 18]> pattern (x) => (y) { n = Neg (x) y = Relu (n) }\n";
   const std::string made = "<domain: \"rule\", opset_import: [\"\" : 24]> replacement (x) => (y) { y = Relu (x) }\n";
