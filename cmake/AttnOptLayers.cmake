@@ -39,7 +39,6 @@ function(attn_opt_patterns)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/patterns/*.cpp ${PROJECT_SOURCE_DIR}/patterns/around/*.cpp)
   add_library(attn_opt_patterns OBJECT ${sources})
   attn_opt_compile_settings(attn_opt_patterns)
-  attn_opt_inline_in_batches(attn_opt_patterns)
   target_link_libraries(attn_opt_patterns PUBLIC ${PATTERNS_USES})
 endfunction()
 

@@ -4,15 +4,33 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
+#include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace attn_opt {
 
-/// Never 0.
-inline size_t name_hash(std::string_view name) { return std::hash<std::string_view>()(name) | ~(~size_t{0} >> 1); }
+/// Never 0. In the line, eight bytes at a time: every name of a model is hashed when it is read, checked and written, and a
+/// call to std::hash costs as much as all else that a lookup does.
+inline size_t name_hash(std::string_view name) {
+  constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
+  const auto mixed = [](uint64_t word) {
+    const auto product = static_cast<unsigned __int128>(word) * kOdd;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  };
+  const auto word_at = [&name](size_t begin, size_t size) {
+    uint64_t word = 0;
+    std::memcpy(&word, name.data() + begin, size);
+    return word;
+  };
+  uint64_t hash = mixed(name.size() + 1);
+  for (size_t begin = 0; begin + 8 < name.size(); begin += 8) hash = mixed(hash ^ word_at(begin, 8));
+  // The last eight, some of them a second time, or all there are.
+  hash = mixed(hash ^ (name.size() >= 8 ? word_at(name.size() - 8, 8) : word_at(0, name.size())));
+  return hash | ~(~size_t{0} >> 1);
+}
 
 /// Entries are added, never taken out.
 template <class Entry>
