@@ -171,10 +171,16 @@ std::vector<Addend> FormReader::linear_terms(Value& sum) { return sum_or_value(c
 
 /// VALUE, where there is no reader, as the sum that it is; as itself if it is none, or one that only a factor tells.
 ScoreForm FormReader::sum_or_value(Value& value) {
+  const auto [known, is_new] = known_.try_emplace({&value, nullptr}, value_form(value));
+  if (is_new && depth_ <= kMaxFormDepth) known->second = sum_of(value);
+  return *known->second;
+}
+
+ScoreForm FormReader::sum_of(Value& value) {
   if (facts_.uniform(value) == 0.0) return number_form(0);
   const Node* node = value.producer;
   const bool multiplies = node && has(*node, Trait::kMultiplies);
-  if (depth_ > kMaxFormDepth || !node || (!multiplies && !has(*node, Trait::kAdds))) return value_form(value);
+  if (!node || (!multiplies && !has(*node, Trait::kAdds))) return value_form(value);
   ++depth_;
   const auto form = multiplies ? multiplied(*node, nullptr) : total(*node, nullptr);
   --depth_;

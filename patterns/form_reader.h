@@ -37,6 +37,7 @@ class FormReader {
  private:
   std::optional<ScoreForm> read(Value& value, Value* core);
   ScoreForm sum_or_value(Value& value);
+  ScoreForm sum_of(Value& value);
   std::optional<ScoreForm> computed(Value& value, Value* core);
   std::optional<ScoreForm> operand(const Node& node, size_t number, Value* core);
   std::optional<ScoreForm> total(const Node& node, Value* core);
