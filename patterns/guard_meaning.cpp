@@ -11,14 +11,22 @@
 namespace attn_opt {
 namespace {
 
+/// True if the mask of GUARD broadcasts to the axes that TERM has over the scores of READING, whose leading axes may be
+/// regrouped above or below it.
+bool lies_alike(const ScoreTerm& term, const RowGuard& guard, const Reading& reading, const ScoreLayout& layout, Facts& facts) {
+  if (reading.scores.frames.empty()) return true;
+  const MaybeShape guarded = facts.shape(*guard.node->outputs[0]);
+  return guarded && *guarded == term.frame && layout.order.empty() && !reading.probabilities.guard_transposed;
+}
+
 /// A mask that is laid over the probabilities too: a fill that leaves masked keys some weight is -inf.
 Matched<GuardMeaning> read_mask_above(RowGuard guard, Reading& reading, const ScoreLayout& layout, MatchContext& context) {
   const ProbabilityWalk& walk = reading.probabilities;
   // Behind a Transpose the mask lies otherwise than it did over the scores.
   Value* mask = walk.guard_transposed ? guard.mask : placed(*guard.mask, layout, *walk.product, context);
   if (mask) guard.mask = mask;
-  ScoreTerm* term = reading.scores.frames.empty() ? masked_again(guard, reading.scores.terms, context.facts) : nullptr;
-  if (!term)
+  ScoreTerm* term = masked_again(guard, reading.scores.terms, context.facts);
+  if (!term || !lies_alike(*term, guard, reading, layout, context.facts))
     return missed("probabilities.mask", guard.node, "'" + guard.mask->name + "' masks no scores", reading.probabilities.peeled);
   const bool is_alone = reading.scores.terms.size() == 1;
   const bool absorbs = term->fill <= absorbing_fill(context.facts.type(*reading.score_product.query.value));
