@@ -1,16 +1,35 @@
+// MatMul, FusedMatMul and Gemm as products of attention.
+//
+//   before   Gemm(Q, K, bias; alpha, beta, transB = 1) ─ … ─ Softmax ─ Gemm(·, V)      one head, no batch
+//   after    Attention(Q, K, V, beta * bias; scale = alpha), with axes of size 1 added
 #include "patterns/products.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "patterns/einsum_product.h"
-#include "patterns/gemm_product.h"
 #include "patterns/inner_values.h"
 
 namespace attn_opt {
 namespace {
 
+/// What a Gemm adds, or null where that is nothing.
+Value* addend_of(const Node& product, Facts& facts) {
+  Value* addend = product.is("Gemm") ? product.input(2) : nullptr;
+  const bool adds = addend && product.float_attribute("beta", 1) != 0 && facts.uniform(*addend) != 0.0;
+  return adds ? addend : nullptr;
+}
+
+/// A Gemm with a constant is a linear layer, and a softmax between two of them a classifier with a table behind it.
+Matched<void> check_no_layer(Node& product, size_t operand, Facts& facts) {
+  const Value* value = product.is("Gemm") ? product.inputs[operand] : nullptr;
+  if (!value || (!value->initializer && !facts.constant(*value))) return {};
+  return missed("product.gemm", &product, "'" + value->name + "' is constant: a linear layer");
+}
+
 bool is_fused_matmul(const Node& node) { return node.op() == "FusedMatMul" && node.domain() == "com.microsoft"; }
+
+const char* id_of_factor(const Node& product) { return product.is("Gemm") ? "product.gemm" : "product.fused"; }
 
 /// Roles of a MatMul operand: leading axes, then LAST_BUT_ONE and LAST.
 std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last) {
@@ -30,7 +49,7 @@ bool has_batch_behind(const Node& product, size_t operand) {
   return product.int_attribute(operand == 0 ? "transBatchA" : "transBatchB", 0) != 0;
 }
 
-/// OPERAND of a MatMul or FusedMatMul of RANK axes, where ROWS and COLUMNS are the axes of what is multiplied.
+/// OPERAND of a MatMul, FusedMatMul or Gemm of RANK axes, where ROWS and COLUMNS are the axes of what is multiplied.
 ProductSide side_of(Node& product, size_t operand, size_t rank, Role rows, Role columns, MatchContext& context) {
   if (is_transposed(product, operand)) std::swap(rows, columns);
   InnerValues inner(product, context);
@@ -71,7 +90,7 @@ Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, Ma
   const bool transposed = layout.swaps_last_two();
   if (!transposed && !layout.order.empty())
     return missed("scores.transpose", &product, "more than queries and keys change places behind the product");
-  if (product.is("Gemm")) return gemm_score_product(product, transposed, context);
+  ATTN_OPT_DONE(check_no_layer(product, transposed ? 0 : 1, context.facts));
   ATTN_OPT_MATCH(const size_t rank, rank_of(product, context));
   ScoreProduct read;
   const ProductSide rows = side_of(product, 0, rank, Role::kRow, Role::kFeature, context);
@@ -81,8 +100,11 @@ Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, Ma
   const MaybeShape scores = context.facts.shape(*product.outputs[0]);
   if (!scores) return missed("product.unknown-rank", &product, "the scores' rank is not known");
   read.scores = layout.placed(*scores);
-  if (is_fused_matmul(product)) read.scale = product.float_attribute("alpha", 1);
-  if (read.scale == 0) return missed("product.fused", &product, "alpha is 0");
+  if (!product.is("MatMul")) read.scale = product.float_attribute("alpha", 1);
+  if (read.scale == 0) return missed(id_of_factor(product), &product, "alpha is 0");
+  read.addend = addend_of(product, context.facts);
+  if (read.addend && transposed) return missed("product.gemm", &product, "a bias of transposed scores");
+  if (read.addend) read.addend_scale = product.float_attribute("beta", 1);
   return read;
 }
 
@@ -91,10 +113,11 @@ Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchCo
     return missed("product.probabilities-on-wrong-side", &product, "the product is that of probabilities and themselves");
   if (product.is("Einsum")) return einsum_value_product(product, probabilities, context);
   const size_t at = product.inputs[0] == &probabilities ? 0 : 1;
-  if (product.is("Gemm")) return gemm_value_product(product, at, context);
+  ATTN_OPT_DONE(check_no_layer(product, 1 - at, context.facts));
   ATTN_OPT_MATCH(const size_t rank, rank_of(product, context));
-  if (is_fused_matmul(product) && product.float_attribute("alpha", 1) != 1)
-    return missed("product.fused", &product, "alpha is not 1");
+  if (!product.is("MatMul") && product.float_attribute("alpha", 1) != 1)
+    return missed(id_of_factor(product), &product, "alpha is not 1");
+  if (addend_of(product, context.facts)) return missed("product.gemm", &product, "a bias is added to the result");
   if (has_batch_behind(product, at)) return missed("product.fused", &product, "batch axes of the probabilities are moved");
   if (context.facts.shape(probabilities).known().size() != rank)
     return missed("product.rank", &product, "V has more axes than the probabilities");
