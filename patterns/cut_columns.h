@@ -2,9 +2,11 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "attn_opt/facts.h"
 #include "attn_opt/graph.h"
+#include "attn_opt/pattern.h"
 
 namespace attn_opt {
 
@@ -26,16 +28,23 @@ struct Cut {
 /// else.
 std::optional<Cut> columns_cut_off(const Node& node, size_t keys, Facts& facts);
 
-/// Columns of a product: that of its first operand and of VALUES, or of as many columns of ONES.
-struct ProductColumns {
+/// What a Slice, Split or Gather leaves of a product along one axis: the product with VALUES in the place of one operand.
+struct ProductPart {
   Node* product = nullptr;
-  Value* values = nullptr;
-  bool are_ones = false;
+  size_t operand = 0;              ///< the one that has that axis
+  Value* values = nullptr;         ///< its axes are the operand's; null: ones
+  std::vector<int64_t> axes = {};  ///< of the product's result, which those of the part are
+
+  /// True if the part lies as the product's result, or, if SWAPPED, as that with its last two axes swapped.
+  bool lies(bool swapped) const;
 };
 
-/// The product that VALUE, what a Slice or Split leaves, holds columns of: MatMul(x, Concat(v, w)), or one with v padded.
-/// Nullopt if it holds anything else.
-std::optional<ProductColumns> columns_of_product(Value& value, Facts& facts);
+/// The product that VALUE is a part of, also where Transposes stand in between:
+///
+///   (x Concat(v, w)) cut at v  =>  x v      (x Pad(v)) cut at v  =>  x v      (x Concat(v, 1)) cut at 1  =>  x 1
+///
+/// Nullopt if it is none. What is made for it stands above READER.
+std::optional<ProductPart> part_of_product(Value& value, Node& reader, MatchContext& context);
 
 /// What NODE, a Pad, adds at each end of the axis KEYS before the last, and nowhere else; less than 0: it cuts off. Nullopt if
 /// that is not known.

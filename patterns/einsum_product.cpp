@@ -1,108 +1,84 @@
 #include "patterns/einsum_product.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "patterns/inner_values.h"
+#include "patterns/product_letters.h"
 
 namespace attn_opt {
 namespace {
 
 constexpr size_t kMaxRank = 8;
 
-/// Two operands and the result, by letters, and what all is multiplied with.
+/// Two operands and the result, by letters.
 struct Equation {
   std::string one, other, result;
   Value *one_value = nullptr, *other_value = nullptr;
-  Value* factor = nullptr;  ///< a scalar; null if there is none
 };
 
-std::string removed(std::string text, const std::string& what) {
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what)) text.erase(at, what.size());
-  return text;
+/// True if WHOLE has all letters of PART.
+bool has_all(const std::string& whole, const std::string& part) {
+  return std::ranges::all_of(part, [&](char letter) { return has_letter(whole, letter); });
 }
 
-/// An ellipsis stands for as many capital letters as the operand has further axes.
-std::string without_ellipsis(std::string term, const std::string& letters) {
-  const size_t at = term.find("...");
-  if (at != std::string::npos) term.replace(at, 3, letters);
-  return term;
-}
-
-/// The result of OPERANDS, terms with commas between them, where the equation has no arrow: the letters that stand once, in the
-/// order of the alphabet. nullopt if that depends on whether capital letters come first, in which runtimes differ.
-std::optional<std::string> implied_result(const std::string& operands) {
-  std::string once;
-  std::ranges::copy_if(operands, std::back_inserter(once),
-                       [&](char letter) { return std::isalpha(letter) && std::ranges::count(operands, letter) == 1; });
-  std::ranges::sort(once);
-  const auto is_capital = [](char letter) { return std::isupper(letter) != 0; };
-  if (std::ranges::any_of(once, is_capital) && !std::ranges::all_of(once, is_capital)) return std::nullopt;
-  return (operands.find("...") == std::string::npos ? "" : "...") + once;
-}
-
-/// The Equation of PRODUCT, whose operands have the terms OPERANDS, without result; nullopt if they are not two and at most a
-/// scalar.
-std::optional<Equation> with_operands(const std::string& operands, const Node& product, Facts& facts) {
-  std::vector<std::string> terms(1);
-  for (const char c : operands) {
-    if (c == ',')
-      terms.emplace_back();
+/// PART with axes as WHOLE names them, of size 1 for the letters that it lacks; null if it names one otherwise.
+Value* aligned(Value* part, const std::string& letters, const std::string& whole, InnerValues& inner) {
+  std::vector<int64_t> order, added;
+  for (size_t axis = 0; axis < whole.size(); ++axis) {
+    if (has_letter(letters, whole[axis]))
+      order.push_back(static_cast<int64_t>(letters.find(whole[axis])));
     else
-      terms.back() += c;
+      added.push_back(static_cast<int64_t>(axis));
   }
-  if (terms.size() != product.inputs.size()) return std::nullopt;
-  Equation equation;
-  for (size_t i = 0; i < terms.size(); ++i) {
-    Value* value = product.inputs[i];
-    if (!value || !facts.shape(*value)) return std::nullopt;
-    if (terms[i].empty() && !equation.factor && facts.shape(*value).has_rank(0))
-      equation.factor = value;
-    else if (!equation.one_value)
-      std::tie(equation.one, equation.one_value) = std::pair(terms[i], value);
-    else if (!equation.other_value)
-      std::tie(equation.other, equation.other_value) = std::pair(terms[i], value);
-    else
-      return std::nullopt;
-  }
-  return equation.other_value ? std::optional(equation) : std::nullopt;
+  const bool repeats = std::ranges::any_of(whole, [&](char letter) { return std::ranges::count(whole, letter) > 1; });
+  if (repeats || order.size() != letters.size()) return nullptr;
+  Value* value = std::ranges::is_sorted(order) ? part : inner.transposed(part, order);
+  return added.empty() || letters.empty() ? value : inner.unsqueezed(value, added);
 }
 
-Matched<Equation> equation_of(Node& product, MatchContext& context) {
-  const std::string text = removed(product.string_attribute("equation", ""), " ");
-  const auto miss = [&] { return missed("product.einsum", &product, text); };
-  const size_t arrow = text.find("->");
-  const std::string operands = text.substr(0, arrow);
-  const auto result = arrow == std::string::npos ? implied_result(operands) : std::optional(text.substr(arrow + 2));
-  auto read = with_operands(operands, product, context.facts);
-  if (!result || !read) return miss();
-  Equation& equation = *read;
-  equation.result = *result;
-  const Shape& one = context.facts.shape(*equation.one_value).known();
-  const Shape& other = context.facts.shape(*equation.other_value).known();
-  std::string ellipsis;
-  if (equation.one.find("...") != std::string::npos) {
-    const size_t named = equation.one.size() - 3;
-    for (size_t i = 0; named + i < one.size(); ++i) ellipsis += static_cast<char>('A' + i);
+/// The operands of PRODUCT that no other has all letters of, the first of several alike.
+std::vector<size_t> main_operands(const ProductLetters& letters) {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < letters.operands.size(); ++i) {
+    const std::string& own = letters.operands[i];
+    bool is_part = false;
+    for (size_t other = 0; other < letters.operands.size(); ++other) {
+      const bool is_alike = has_all(own, letters.operands[other]);
+      is_part |= other != i && has_all(letters.operands[other], own) && (!is_alike || other < i);
+    }
+    if (!is_part) found.push_back(i);
   }
-  for (std::string* term : {&equation.one, &equation.other, &equation.result}) *term = without_ellipsis(*term, ellipsis);
-  if (equation.one.size() != one.size() || equation.other.size() != other.size() || equation.result.size() < 2 ||
-      equation.result.size() > kMaxRank)
-    return miss();
-  return *std::move(read);
+  return found;
 }
 
-/// VALUE times FACTOR, if there is one.
-Value* scaled(Value* value, Value* factor, Node& product, MatchContext& context) {
-  return factor ? InnerValues(product, context).build().node("Mul", {value, factor}) : value;
+/// PRODUCT as one of two operands, of which KEPT, if it is one, stays as it is: what has no letters but those of one of them is
+/// a factor of that one.
+///
+///   sum(a * b * f)  =>  sum(a * (b * f))
+Matched<Equation> equation_of(Node& product, MatchContext& context, const Value* kept = nullptr) {
+  const auto miss = [&] { return missed("product.einsum", &product, product.string_attribute("equation", "")); };
+  const auto letters = product_letters(product, context.facts);
+  if (!letters || letters->result.size() < 2 || letters->result.size() > kMaxRank) return miss();
+  std::vector<size_t> main = product.inputs.size() == 2 ? std::vector<size_t>{0, 1} : main_operands(*letters);
+  if (main.size() != 2) return miss();
+  Equation equation{letters->operands[main[0]], letters->operands[main[1]], letters->result, product.inputs[main[0]],
+                    product.inputs[main[1]]};
+  for (size_t i = 0; i < product.inputs.size(); ++i) {
+    if (i == main[0] || i == main[1]) continue;
+    InnerValues inner(product, context);
+    const bool is_of_one = equation.one_value != kept && has_all(equation.one, letters->operands[i]);
+    const std::string& whole = is_of_one ? equation.one : equation.other;
+    Value*& value = is_of_one ? equation.one_value : equation.other_value;
+    Value* factor = value == kept ? nullptr : aligned(product.inputs[i], letters->operands[i], whole, inner);
+    if (!factor) return miss();
+    value = inner.build().node("Mul", {value, factor});
+  }
+  return equation;
 }
-
-bool has(const std::string& term, char letter) { return term.find(letter) != std::string::npos; }
 
 /// The letters of TERM of which KEPT holds.
 template <class Kept>
@@ -114,7 +90,8 @@ std::string letters(const std::string& term, Kept kept) {
 
 /// The letters that both operands have and the result has not, as the first operand has them.
 std::string contracted(const Equation& equation) {
-  return letters(equation.one, [&](char letter) { return has(equation.other, letter) && !has(equation.result, letter); });
+  return letters(equation.one,
+                 [&](char letter) { return has_letter(equation.other, letter) && !has_letter(equation.result, letter); });
 }
 
 /// The letters of an operand or result by role, outermost first.
@@ -125,7 +102,7 @@ struct Letters {
   std::string all() const { return batch + heads + row + features; }
   Role role(char letter) const {
     if (letter == row) return Role::kRow;
-    return has(batch, letter) ? Role::kBatch : has(heads, letter) ? Role::kHead : Role::kFeature;
+    return has_letter(batch, letter) ? Role::kBatch : has_letter(heads, letter) ? Role::kHead : Role::kFeature;
   }
 };
 
@@ -134,13 +111,13 @@ std::optional<ProductSide> side_of(Value& value, const std::string& term, const 
   const std::string all = letters.all();
   ProductSide side{&value, {}};
   for (const char letter : term) {
-    if (!has(all, letter) || std::count(term.begin(), term.end(), letter) != 1) return std::nullopt;
+    if (!has_letter(all, letter) || std::count(term.begin(), term.end(), letter) != 1) return std::nullopt;
     side.roles.push_back(letters.role(letter));
   }
   for (const char letter : letters.row + letters.features)
-    if (!has(term, letter)) return std::nullopt;
+    if (!has_letter(term, letter)) return std::nullopt;
   for (const char letter : all)
-    if (has(term, letter)) side.order.push_back(static_cast<int64_t>(term.find(letter)));
+    if (has_letter(term, letter)) side.order.push_back(static_cast<int64_t>(term.find(letter)));
   if (std::is_sorted(side.order.begin(), side.order.end())) side.order.clear();
   return side;
 }
@@ -148,7 +125,7 @@ std::optional<ProductSide> side_of(Value& value, const std::string& term, const 
 /// QUERY with an axis of size 1 for each leading letter that only the keys have.
 std::pair<Value*, std::string> with_leading(Value& query, const std::string& term, const std::string& leading, Node& product,
                                             MatchContext& context) {
-  const std::string missing = letters(leading, [&](char letter) { return !has(term, letter); });
+  const std::string missing = letters(leading, [&](char letter) { return !has_letter(term, letter); });
   if (missing.empty()) return {&query, term};
   InnerValues inner(product, context);
   return {inner.raised(&query, missing.size() + term.size()), missing + term};
@@ -159,7 +136,7 @@ std::pair<Value*, std::string> with_leading(Value& query, const std::string& ter
 char query_letter(const std::string& scores, const std::string& values, const Shape& sizes) {
   char found = 0, found_free = 0;
   for (size_t axis = 0; axis < scores.size(); ++axis) {
-    if (has(values, scores[axis])) continue;
+    if (has_letter(values, scores[axis])) continue;
     const bool is_usual = axis + 2 == scores.size();
     if (!found || is_usual) found = scores[axis];
     if (!sizes[axis].is_constant() && (!found_free || is_usual)) found_free = scores[axis];
@@ -170,15 +147,15 @@ char query_letter(const std::string& scores, const std::string& values, const Sh
 /// LEADING letters told apart into batch and heads: the last is the heads', or that which stands beside the features of V.
 /// Letters that V has not are heads that share the values of one, and stand behind it.
 Letters by_role(const std::string& leading, const std::string& values, char feature) {
-  const std::string own = letters(leading, [&](char letter) { return has(values, letter); });
-  const std::string sharing = letters(leading, [&](char letter) { return !has(values, letter); });
+  const std::string own = letters(leading, [&](char letter) { return has_letter(values, letter); });
+  const std::string sharing = letters(leading, [&](char letter) { return !has_letter(values, letter); });
   Letters found;
   if (!own.empty() && (sharing.empty() || own.size() > 1)) {
     const size_t at = values.find(feature);
     const char beside = at > 0 ? values[at - 1] : 0;
-    found.heads = beside && has(own, beside) ? beside : own.back();
+    found.heads = beside && has_letter(own, beside) ? beside : own.back();
   }
-  found.batch = letters(own, [&](char letter) { return !has(found.heads, letter); });
+  found.batch = letters(own, [&](char letter) { return !has_letter(found.heads, letter); });
   found.heads += sharing;
   return found;
 }
@@ -194,15 +171,15 @@ Matched<ScoreProduct> einsum_score_product(Node& product, const ScoreLayout& lay
   const size_t leading = result.size() - 2, heads = std::min(layout.head_axes, leading);
   const char query = result[leading], key = result[leading + 1];
   const MaybeShape scores = context.facts.shape(*product.outputs[0]);
-  const bool query_first = has(equation.one, query) && !has(equation.other, query);
+  const bool query_first = has_letter(equation.one, query) && !has_letter(equation.other, query);
   if (!scores) return miss();
   const std::string& query_term = query_first ? equation.one : equation.other;
   const std::string& key_term = query_first ? equation.other : equation.one;
-  if (has(key_term, query) || has(query_term, key)) return miss();
+  if (has_letter(key_term, query) || has_letter(query_term, key)) return miss();
   Letters letters{result.substr(0, leading - heads), result.substr(leading - heads, heads), contracted(equation), query};
   if (letters.features.empty()) return miss();
-  Value* scaled_query = scaled(query_first ? equation.one_value : equation.other_value, equation.factor, product, context);
-  const auto [query_value, whole_term] = with_leading(*scaled_query, query_term, result.substr(0, leading), product, context);
+  Value& query_operand = query_first ? *equation.one_value : *equation.other_value;
+  const auto [query_value, whole_term] = with_leading(query_operand, query_term, result.substr(0, leading), product, context);
   const auto q = side_of(*query_value, whole_term, letters);
   letters.row = key;
   const auto k = side_of(query_first ? *equation.other_value : *equation.one_value, key_term, letters);
@@ -211,7 +188,7 @@ Matched<ScoreProduct> einsum_score_product(Node& product, const ScoreLayout& lay
 }
 
 Matched<ValueProduct> einsum_value_product(Node& product, Value& probabilities, MatchContext& context) {
-  ATTN_OPT_MATCH(const Equation equation, equation_of(product, context));
+  ATTN_OPT_MATCH(const Equation equation, equation_of(product, context, &probabilities));
   const auto miss = [&] { return missed("product.einsum", &product, product.string_attribute("equation", "")); };
   const bool comes_first = equation.one_value == &probabilities;
   if (!comes_first && equation.other_value != &probabilities) return miss();
@@ -219,15 +196,14 @@ Matched<ValueProduct> einsum_value_product(Node& product, Value& probabilities, 
   const std::string& values = comes_first ? equation.other : equation.one;
   const std::string keys = contracted(equation);
   const Shape& sizes = context.facts.shape(probabilities).known();
-  const std::string features = letters(values, [&](char letter) { return !has(scores, letter); });
+  const std::string features = letters(values, [&](char letter) { return !has_letter(scores, letter); });
   const char query = query_letter(scores, values, sizes);
   if (keys.size() != 1 || scores.size() < 2 || !query || features.empty()) return miss();
   const std::string leading = letters(scores, [&](char letter) { return letter != query && letter != keys[0]; });
   Letters letters = by_role(leading, values, features[0]);
   letters.features = features;
   letters.row = keys[0];
-  Value* scaled_values = scaled(comes_first ? equation.other_value : equation.one_value, equation.factor, product, context);
-  const auto value = side_of(*scaled_values, values, letters);
+  const auto value = side_of(comes_first ? *equation.other_value : *equation.one_value, values, letters);
   letters.row = query;
   const auto output = side_of(*product.outputs[0], equation.result, letters);
   if (!value || !output || output->roles.size() != leading.size() + 1 + features.size()) return miss();
@@ -239,27 +215,14 @@ Matched<ValueProduct> einsum_value_product(Node& product, Value& probabilities, 
 }
 
 Value* elementwise_product(Node& einsum, MatchContext& context) {
-  auto equation = equation_of(einsum, context);
-  if (!equation || equation->factor) return nullptr;
-  if (equation->other == equation->result) {
-    std::swap(equation->one, equation->other);
-    std::swap(equation->one_value, equation->other_value);
-  }
-  const std::string &whole = equation->one, &part = equation->other;
-  const bool repeats = std::ranges::any_of(whole, [&](char letter) { return std::ranges::count(whole, letter) > 1; });
-  if (whole != equation->result || repeats) return nullptr;
-  std::vector<int64_t> added;
-  std::string kept;
-  for (size_t axis = 0; axis < whole.size(); ++axis) {
-    if (part.find(whole[axis]) == std::string::npos)
-      added.push_back(static_cast<int64_t>(axis));
-    else
-      kept += whole[axis];
-  }
-  if (kept != part) return nullptr;
+  const auto letters = product_letters(einsum, context.facts);
+  if (!letters || letters->operands.size() != 2) return nullptr;
+  const size_t at = letters->operands[0] == letters->result ? 0 : 1;
+  const std::string &whole = letters->operands[at], &part = letters->operands[1 - at];
+  if (whole != letters->result) return nullptr;
   InnerValues inner(einsum, context);
-  Value* factor = added.empty() ? equation->other_value : inner.unsqueezed(equation->other_value, added);
-  return inner.build().node("Mul", {equation->one_value, factor});
+  Value* factor = aligned(einsum.inputs[1 - at], part, whole, inner);
+  return factor ? inner.build().node("Mul", {einsum.inputs[at], factor}) : nullptr;
 }
 
 }  // namespace attn_opt

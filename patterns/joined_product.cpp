@@ -10,6 +10,7 @@
 #include "patterns/form_reader.h"
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
+#include "patterns/product_letters.h"
 #include "patterns/readers.h"
 
 namespace attn_opt {
@@ -47,7 +48,7 @@ std::optional<ScaledProduct> product_in(Value& value, FormReader& forms, Facts& 
 /// that sums over one.
 struct SummedAxes {
   int64_t first = 0, second = 0;
-  std::string others;  ///< what else the equation of an Einsum says
+  std::string others;  ///< which axes are which
 
   bool operator==(const SummedAxes&) const = default;
 };
@@ -55,17 +56,12 @@ struct SummedAxes {
 std::optional<SummedAxes> summed_axes(const Node& product, Facts& facts) {
   const MaybeShape one = facts.shape(*product.inputs[0]), other = facts.shape(*product.inputs[1]);
   if (!one || !other || one->size() < 2 || other->size() < 2) return std::nullopt;
-  if (product.is("MatMul")) return SummedAxes{std::ssize(*one) - 1, std::ssize(*other) - 2, {}};
-  std::string equation = product.string_attribute("equation", "");
-  std::erase(equation, ' ');
-  const size_t comma = equation.find(','), arrow = equation.find("->");
-  if (comma > arrow || arrow == std::string::npos || equation.find('.') != std::string::npos) return std::nullopt;
-  std::string summed;
-  for (const char letter : equation.substr(0, comma))
-    if (equation.find(letter, comma) < arrow && equation.find(letter, arrow) == std::string::npos) summed += letter;
+  const auto letters = product_letters(product, facts);
+  const std::string summed = letters && letters->operands.size() == 2 ? letters->contracted(0) : "";
   if (summed.size() != 1) return std::nullopt;
-  SummedAxes axes{static_cast<int64_t>(equation.find(summed)), static_cast<int64_t>(equation.find(summed, comma) - comma - 1),
-                  equation};
+  const std::string &one_term = letters->operands[0], &other_term = letters->operands[1];
+  SummedAxes axes{static_cast<int64_t>(one_term.find(summed)), static_cast<int64_t>(other_term.find(summed)),
+                  one_term + "," + other_term + ">" + letters->result};
   std::ranges::replace(axes.others, summed[0], ' ');
   return axes;
 }

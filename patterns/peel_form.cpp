@@ -24,24 +24,13 @@ constexpr int kMaxExpanded = 8;
 
 /// True for what may stand between a product and scores.
 bool may_carry_scores(const Node& node) {
-  constexpr std::array kOthers = {"CastLike", "Clip", "Tanh", "Concat", "Dropout", "Log", "LogSoftmax", "Softmax", "Exp"};
+  constexpr std::array kOthers = {"CastLike", "Clip", "Tanh", "Concat",  "Dropout", "Log",  "LogSoftmax",
+                                  "Softmax",  "Exp",  "Pow",  "Sigmoid", "Slice",   "Split"};
   return !form_operands(node).empty() || has(node, Trait::kKeepsAll) ||
          std::ranges::any_of(kOthers, [&](const char* name) { return node.is(name); });
 }
 
-/// True if a product is among what VALUE is made of by operators that scores may pass.
-bool may_be_scores(Value& value, Facts& facts) {
-  std::vector<Value*> values{&value};
-  for (size_t i = 0; i < values.size() && values.size() < kMaxSearched; ++i) {
-    Node* node = canonical(*values[i], facts).producer;
-    if (!node) continue;
-    if (is_product(*node)) return true;
-    if (!may_carry_scores(*node)) continue;
-    for (Value* input : node->inputs)
-      if (input && std::ranges::find(values, input) == values.end()) values.push_back(input);
-  }
-  return false;
-}
+bool may_be_scores(Value& value, Facts& facts) { return may_be_scores(value, is_product, facts); }
 
 /// Scores times a tensor: (..., L or 1, 1) scales queries, (..., 1, S) keys.
 Matched<ScoreWalk> scaled_by_tensor(Node& node, int scores, const ScoreWalk& walk, MatchContext& context) {
@@ -238,6 +227,19 @@ class Peel {
 };
 
 }  // namespace
+
+bool may_be_scores(Value& value, const std::function<bool(const Node&)>& fits, Facts& facts) {
+  std::vector<Value*> values{&value};
+  for (size_t i = 0; i < values.size() && values.size() < kMaxSearched; ++i) {
+    Node* node = canonical(*values[i], facts).producer;
+    if (!node) continue;
+    if (is_product(*node) && fits(*node)) return true;
+    if (!may_carry_scores(*node)) continue;
+    for (Value* input : node->inputs)
+      if (input && std::ranges::find(values, input) == values.end()) values.push_back(input);
+  }
+  return false;
+}
 
 Ways peel_form(Node& node, const ScoreWalk& walk, MatchContext& context) { return Peel(node, walk, context).run(); }
 

@@ -199,28 +199,14 @@ class ProbabilityWalker {
     });
   }
 
-  /// True if MADE, by NODE of probabilities, has their axes still where a product reads it.
-  bool reaches_product(const Node& node, Value& made) const {
-    if (is_read_by_product(made)) return true;
-    const MaybeShape before = facts_.shape(*value_), after = facts_.shape(made);
-    if (!before || !after || after->empty()) return false;
-    // Some of the heads, in two axes.
-    const bool picks = node.is("Gather") && before->size() > 4 && before->back() == after->back();
-    const bool keeps_axes = picks || (before->size() == after->size() && (*before == *after || node.is("Slice")));
-    return keeps_axes && !node.is("Shape") && product_behind(made, facts_);
-  }
-
   /// A softmax that is no attention ends elsewhere (a classifier, a router); one whose values are changed on the way to
   /// a product is worth a miss.
   tl::unexpected<Miss> nothing_reached(const Readers& readers) const {
-    for (const Reader& reader : readers.all) {
-      if (!reader.node || reader.node->outputs.empty() || !reader.node->outputs[0]) continue;
-      Value& made = *reader.node->outputs[0];
-      if (reader.node->is("QuantizeLinear") && is_dequantized_for_product(made))
+    for (const Reader& reader : readers.all)
+      if (reader.node && reader.node->is("QuantizeLinear") && is_dequantized_for_product(*reader.node->outputs[0]))
         return missed("probabilities.quantized", reader.node, "'" + value_->name + "' is quantized", walk_.peeled);
-      if (reader.node->graph == value_->graph && reaches_product(*reader.node, made))
-        return missed("probabilities.operator", reader.node, reader.node->op(), walk_.peeled);
-    }
+    if (const Node* unread = is_of_scores(*softmax_, facts_) ? unread_weights(*value_, context_) : nullptr)
+      return missed("probabilities.operator", unread, unread->op(), walk_.peeled);
     return missed(std::string(kNotAttention), nullptr, "", walk_.peeled);
   }
 
@@ -367,9 +353,9 @@ class ProbabilityWalker {
   }
 
   Value* value_;
-  const Value* softmax_;  ///< what it makes
-  size_t keys_;           ///< of the softmax's result; where they are asked for, no axis has moved
-  const Node* sum_;       ///< adds up what is divided behind the product
+  Value* softmax_;   ///< what it makes
+  size_t keys_;      ///< of the softmax's result; where they are asked for, no axis has moved
+  const Node* sum_;  ///< adds up what is divided behind the product
   bool is_divided_late_;
   const Node* wanted_;  ///< of several products; null: the first
   MatchContext& context_;

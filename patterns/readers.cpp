@@ -5,7 +5,6 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
-#include "patterns/products.h"
 
 namespace attn_opt {
 namespace {
@@ -134,22 +133,6 @@ bool is_made_of(const Value& value, const Value& source) {
       if (input && seen.insert(input).second) pending.push_back(input);
   }
   return false;
-}
-
-Node* product_behind(Value& value, Facts& facts) {
-  constexpr size_t kMaxValues = 16;
-  std::vector<Value*> values{&value};
-  const MaybeShape shape = facts.shape(value);
-  for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i)
-    for (const Use& use : values[i]->uses) {
-      if (!use.node || use.node->graph != value.graph || use.node->outputs.empty() || !use.node->outputs[0]) continue;
-      if (is_product(*use.node)) return use.node;
-      Value& made = *use.node->outputs[0];
-      const MaybeShape after = facts.shape(made);
-      const bool keeps_axes = shape && after && shape->size() == after->size() && shape->back() == after->back();
-      if (keeps_axes && std::ranges::find(values, &made) == values.end()) values.push_back(&made);
-    }
-  return nullptr;
 }
 
 }  // namespace attn_opt

@@ -32,7 +32,4 @@ Readers readers_of(Value& value, Facts& facts);
 /// True if VALUE is SOURCE, which a node makes, or computed from it.
 bool is_made_of(const Value& value, const Value& source);
 
-/// The product that reads VALUE behind a few nodes that leave its axes as many as they are; null if there is none.
-Node* product_behind(Value& value, Facts& facts);
-
 }  // namespace attn_opt

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
@@ -11,6 +12,8 @@
 #include "patterns/cut_columns.h"
 #include "patterns/exponentials.h"
 #include "patterns/form_reader.h"
+#include "patterns/inner_values.h"
+#include "patterns/product_letters.h"
 
 namespace attn_opt {
 namespace {
@@ -25,7 +28,8 @@ constexpr int kMaxAlike = 12;
 /// Reads a divisor upward, a form at a time.
 class SumReader {
  public:
-  SumReader(Node& reader, MatchContext& context) : context_(context), facts_(context.facts), forms_(reader, context) {}
+  SumReader(Node& reader, MatchContext& context)
+      : reader_(reader), context_(context), facts_(context.facts), forms_(reader, context) {}
 
   std::optional<RowSum> read(Value& value, bool inverse, size_t rank) {
     const TakenAxis sum = [this](const Node& node, const RowReduction& after) {
@@ -60,15 +64,18 @@ class SumReader {
     return log;
   }
 
-  /// True where what is read is a logarithm, times 1: from there on it is no more.
+  /// True where what is read is a logarithm, times 1 or -1, of what is read from there on.
   bool ends_logarithm() {
-    const bool is_one = std::abs(*log_factor_ - 1) <= kRounding;
-    log_factor_.reset();
-    return is_one;
+    const double factor = *std::exchange(log_factor_, std::nullopt);
+    is_inverse_ = is_inverse_ != (factor < 0);
+    return std::abs(std::abs(factor) - 1) <= kRounding;
   }
 
   Value* before_step(Value& value) {
     if (log_factor_) return before_logarithm(*value.producer);
+    // Exp(Log(t))  =>  t
+    if (value.producer->is("Exp")) log_factor_ = 1;
+    if (log_factor_) return value.producer->inputs[0];
     if (read_.is_never_zero) return nullptr;  // of other numbers than the sum a bound means something else
     if (Value* inverse = before_inversion(*value.producer)) return inverse;
     Value* bounded = before_bound(*value.producer);
@@ -189,14 +196,29 @@ class SumReader {
   }
 
   std::optional<RowReduction> before_sum(const Node& node, const RowReduction& after) {
-    if (log_factor_) return node.is("ReduceLogSum") && ends_logarithm() ? before_reduction(node, after, facts_) : std::nullopt;
+    if (log_factor_) return before_sum_of_log(node, after);
     if (node.is("ReduceSum") || node.is("ReduceL1")) return before_concat(before_reduction(node, after, facts_));
     if (node.is("ReduceMean")) return before_mean(node, after);
-    for (const size_t at : {0, 1})
-      if (node.is("MatMul") && facts_.uniform(*node.inputs[1 - at]) == 1.0) return before_ones(node, at, after);
-    if (const auto columns = columns_of_product(*after.value, facts_); columns && columns->are_ones)
-      return before_ones(*columns->product, 0, after);
-    return node.is("Einsum") ? before_einsum(node, after) : std::nullopt;
+    for (size_t at = 0; at < node.inputs.size(); ++at)
+      if (auto before = are_ones_beside(node, at) ? before_product(node, at, after) : std::nullopt) return before;
+    return before_part(after);
+  }
+
+  /// ReduceLogSum(e)  =>  e      ReduceLogSumExp(x)  =>  Exp(x)
+  std::optional<RowReduction> before_sum_of_log(const Node& node, const RowReduction& after) {
+    const bool is_of_exponents = node.is("ReduceLogSumExp");
+    if (!(is_of_exponents || node.is("ReduceLogSum")) || !ends_logarithm()) return std::nullopt;
+    auto before = before_reduction(node, after, facts_);
+    if (before && is_of_exponents) before->value = InnerValues(reader_, context_).build().node("Exp", {before->value});
+    return before;
+  }
+
+  /// True for a product of which all operands but that number AT are ones.
+  bool are_ones_beside(const Node& node, size_t at) {
+    if (!node.is("MatMul") && !node.is("Einsum")) return false;
+    for (size_t other = 0; other < node.inputs.size(); ++other)
+      if (other != at && (!node.inputs[other] || facts_.uniform(*node.inputs[other]) != 1.0)) return false;
+    return true;
   }
 
   /// ROWS, or what they hold beside single columns that are put there, which are entered.
@@ -235,41 +257,38 @@ class SumReader {
     return before;
   }
 
-  /// MatMul(e, 1)  =>  the sums of the last axis, once or several times      MatMul(1, e)  =>  of the one before
-  std::optional<RowReduction> before_ones(const Node& product, size_t at, const RowReduction& after) {
-    const MaybeShape made = facts_.shape(*after.value), shape = facts_.shape(*product.inputs[at]);
-    if (!made || !shape || shape->size() < 2) return std::nullopt;
-    const size_t taken = shape->size() - 1 - at;
-    RowReduction before{&canonical(*product.inputs[at], facts_), after.axes, &product};
-    Shape others = *made;
-    if (others.size() < shape->size()) {
-      before.axes.insert(before.axes.begin() + static_cast<std::ptrdiff_t>(taken), 0);
-      others.insert(others.begin() + static_cast<std::ptrdiff_t>(taken), Dim(1));
-    }
-    if (others.size() != shape->size() || before.axes.size() != shape->size()) return std::nullopt;
-    others[taken] = (*shape)[taken];
-    if (others != *shape) return std::nullopt;  // the ones repeat it along leading axes
-    before.axes[taken] = RowReduction::kTaken;
-    return before;
-  }
-
-  /// Einsum("bhij->bhi", e)  =>  the sums of the axis whose letter is left out
-  std::optional<RowReduction> before_einsum(const Node& node, const RowReduction& after) {
-    std::string equation = node.string_attribute("equation", "");
-    std::erase(equation, ' ');
-    const size_t arrow = equation.find("->");
-    if (node.inputs.size() != 1 || arrow == std::string::npos || equation.find('.') != std::string::npos) return std::nullopt;
-    const std::string read = equation.substr(0, arrow), made = equation.substr(arrow + 2);
-    if (made.size() + 1 != read.size() || made.size() != after.axes.size()) return std::nullopt;
-    RowReduction before{&canonical(*node.inputs[0], facts_), {}, &node};
-    for (const char letter : read) {
-      if (std::ranges::count(read, letter) != 1) return std::nullopt;
-      const size_t at = made.find(letter);
-      before.axes.push_back(at == std::string::npos ? RowReduction::kTaken : after.axes[at]);
+  /// e 1  =>  the sums along the axis of e that the result has not, once or several times
+  std::optional<RowReduction> before_product(const Node& product, size_t at, const RowReduction& after) {
+    const auto letters = product_letters(product, facts_);
+    const MaybeShape made = facts_.shape(*product.outputs[0]), shape = facts_.shape(*product.inputs[at]);
+    if (!letters || !made || !shape || letters->result.size() != after.axes.size()) return std::nullopt;
+    const std::string& own = letters->operands[at];
+    for (const std::string& ones : letters->operands)
+      for (const char letter : ones)
+        if (!has_letter(own, letter) && !has_letter(letters->result, letter)) return std::nullopt;  // it counts as often
+    RowReduction before{&canonical(*product.inputs[at], facts_), {}, &product};
+    for (size_t axis = 0; axis < own.size(); ++axis) {
+      const size_t place = letters->result.find(own[axis]);
+      const bool is_summed = place == std::string::npos;
+      // Ones may repeat it along leading axes.
+      if (std::ranges::count(own, own[axis]) != 1 || (!is_summed && (*made)[place] != (*shape)[axis])) return std::nullopt;
+      before.axes.push_back(is_summed ? RowReduction::kTaken : after.axes[place]);
     }
     return std::ranges::count(before.axes, RowReduction::kTaken) == 1 ? std::optional(before) : std::nullopt;
   }
 
+  /// A part of a product of V and ones side by side, which is that of the ones.
+  std::optional<RowReduction> before_part(const RowReduction& after) {
+    const auto part = part_of_product(*after.value, reader_, context_);
+    if (!part || part->values) return std::nullopt;
+    RowReduction whole{part->product->outputs[0], {}, nullptr};
+    whole.axes.resize(facts_.shape(*whole.value).known().size(), -1);
+    for (size_t axis = 0; axis < part->axes.size(); ++axis)
+      whole.axes[static_cast<size_t>(part->axes[axis])] = after.axes[axis];
+    return before_product(*part->product, 1 - part->operand, whole);
+  }
+
+  Node& reader_;
   MatchContext& context_;
   Facts& facts_;
   FormReader forms_;

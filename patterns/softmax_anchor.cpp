@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
@@ -102,23 +101,29 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
   bool swapped = false;
   const Node* product = canonical(*node.inputs[numerator], facts).producer;
   if (product && product->is("Transpose")) product = uncast(*node.inputs[numerator], swapped, facts).producer;
-  const auto columns = columns_of_product(*node.inputs[numerator], facts);
-  if (columns) product = columns->product;
+  const auto part = part_of_product(*node.inputs[numerator], node, context);
+  if (part) {
+    product = part->product;
+    swapped = part->lies(true);
+    if (!part->values || !(swapped || part->lies(false))) return std::nullopt;
+  }
   if (!product || !is_product(*product) || product->inputs.size() != 2) return std::nullopt;
-  for (Value* operand : product->inputs) {
-    if (!operand) continue;
+  for (size_t at = 0; at < 2; ++at) {
+    if (!product->inputs[at] || (part && part->operand == at)) continue;
     bool is_turned = false;
-    Value& terms = uncut(uncast(*operand, is_turned, facts), facts);
+    Value& terms = uncut(uncast(*product->inputs[at], is_turned, facts), facts);
     auto site = divided_by_sum_of(terms, node, numerator, context);
     Value* exponential =
         site ? nullptr : nearest_source(terms, [&](Value& source) { return is_exponential(source, facts); }, facts);
     if (exponential && exponential != &terms) site = divided_by_sum_of(*exponential, node, numerator, context);
     if (!site) continue;
+    // V with a column of ones, all of which is divided: the ones are known where they are cut off alone.
+    if (site->sum == product && !part) return std::nullopt;
     site->product = product;
     site->swapped = swapped;
-    if (columns) std::tie(site->columns, site->values) = std::pair(node.inputs[numerator], columns->values);
+    if (part) site->values = part->values;
     if (site->sum == product) site->sum = nullptr;
-    return columns && !columns->values ? std::nullopt : site;
+    return site;
   }
   return std::nullopt;
 }
@@ -179,10 +184,8 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
   const Matcher logarithm = [&](Value& lowered_by, Facts&) {
     const bool is_natural = exponent->factor == 1;
     // The logarithm of a sum rounds as the scores do: what is added to very low scores is lost, as exp() of them is.
-    const auto keys = is_natural ? reduced_axis_of("ReduceLogSumExp", lowered_by, *scores, facts) : std::nullopt;
-    if (keys) site = SoftmaxSite{scores, nullptr, nullptr, keys, 0.0};
+    site = less_logarithm(*scores, lowered_by, exponent->factor, node, context);
     if (!site && is_natural) site = masked_exponential(*scores, lowered_by, result, node, context);
-    if (!site) site = less_logarithm(*scores, lowered_by, exponent->factor, node, context);
     return site.has_value();
   };
   return exponent && difference(any(&scores), logarithm)(*exponent->value, facts) ? site : std::nullopt;

@@ -30,9 +30,8 @@ struct SoftmaxSite {
   ScoreForm weights = core_form();         ///< INPUT, and -inf where the exponentials were masked
   Value* divided = nullptr;                ///< the product, or its last two axes SWAPPED, divided by the sum
   bool swapped = false;
-  Value* columns = nullptr;  ///< those of the product that are divided; null: all
-  Value* values = nullptr;   ///< what of the product's second operand makes them
-  size_t features = 0;       ///< how many axes of DIVIDED lie behind the one where the sums have the size 1
+  Value* values = nullptr;  ///< what of V makes the features that are divided; null: all of it
+  size_t features = 0;      ///< how many axes of DIVIDED lie behind the one where the sums have the size 1
 };
 
 /// Cheap: true for Softmax, and for nodes that may end a written-out one.
@@ -54,8 +53,14 @@ std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context);
 /// The softmax that NODE, a Softmax or LogSoftmax, takes.
 SoftmaxSite softmax_operator(Node& node, MatchContext& context);
 
-/// The sum of exponentials that NODE, which is no softmax that can be read, divides by; null if there is none.
-const Node* unread_sum(const Node& node, Facts& facts);
+/// True if VALUE is made of the product of two computed values by what scores pass.
+bool is_of_scores(Value& value, Facts& facts);
+
+/// Where WEIGHTS of such scores come to a product that no softmax which can be read stands in front of: what adds them up
+/// first, or reads them. Null if they come to none.
+const Node* unread_weights(Value& weights, MatchContext& context);
+/// unread_weights(), of what NODE makes; null unless these are powers.
+const Node* unread_exponentials(const Node& node, MatchContext& context);
 
 /// Whether SOFTMAX runs over the keys, where LAYOUT is that of its result. Misses: "softmax.axis", "softmax.unknown-rank";
 /// "product.probabilities-on-wrong-side": over the last axis, which the product with V does not sum over.

@@ -24,6 +24,7 @@
 #include "patterns/fills.h"
 #include "patterns/further_product.h"
 #include "patterns/guard_meaning.h"
+#include "patterns/inner_values.h"
 #include "patterns/linear_steps.h"
 #include "patterns/operand_walk.h"
 #include "patterns/preconditions.h"
@@ -147,15 +148,17 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
   if (!softmax.divided) return {};
   const ProbabilityWalk& walk = reading.probabilities;
   ProductSide& output = reading.value_product.output;
-  if (softmax.columns) output.value = softmax.columns;
-  if (softmax.columns) reading.value_product.value.value = softmax.values;
+  ProductSide& values = reading.value_product.value;
+  if (softmax.values) values.value = InnerValues(*walk.product, context).raised(softmax.values, values.roles.size());
   const auto miss = [&](const char* why) {
     return missed("softmax.divided-late", softmax.divided->producer, why, walk.peeled);
   };
   if (walk.product != softmax.product) return miss("another product of the exponentials is divided");
   if (walk.guard) return miss("the exponentials are changed before the product");
-  const Shape made = turned(context.facts.shape(*output.value), softmax.swapped),
-              divided = turned(context.facts.shape(*softmax.divided), false);
+  Shape made = turned(context.facts.shape(*output.value), softmax.swapped);
+  const Shape divided = turned(context.facts.shape(*softmax.divided), false);
+  if (softmax.values && made.size() == divided.size())
+    made[made.size() - 1 - softmax.features] = divided[made.size() - 1 - softmax.features];
   Shape summed = turned(context.facts.shape(*softmax.output), false);
   const Shape read = turned(context.facts.shape(*walk.probabilities), walk.transposed);
   if (walk.sinks && !read.empty()) summed.back() = read.back();
@@ -277,22 +280,12 @@ void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, Match
   sdpa.scores_output_mode = found->mode;
 }
 
-/// True if NODE divides what a product makes, or multiplies it.
-bool divides_product(const Node& node, Facts& facts) {
-  return std::ranges::any_of(node.inputs, [&](Value* input) {
-    const Node* maker = input ? canonical(*input, facts).producer : nullptr;
-    while (maker && (has(*maker, Trait::kMoves) || maker->is("Split"))) maker = canonical(*maker->inputs[0], facts).producer;
-    return maker && is_product(*maker);
-  });
-}
-
-/// A division by a sum of exponentials in front of a product, or behind it, is worth a line even where it cannot be read.
+/// Exponentials of scores that a product reads are worth a line even where no softmax is read.
 tl::unexpected<Miss> no_softmax(Node& anchor, MatchContext& context) {
-  const Node* sum = unread_sum(anchor, context.facts);
-  const bool is_attention = sum && (is_product(anchor) || divides_product(anchor, context.facts) ||
-                                    product_behind(*anchor.outputs[0], context.facts));
-  if (!is_attention) return missed(std::string(kNotAttention), &anchor, "");
-  return missed("softmax.unread", sum, "'" + anchor.label() + "' divides by sums of exponentials, and not their own sums");
+  const Node* unread = unread_exponentials(anchor, context);
+  if (!unread) return missed(std::string(kNotAttention), &anchor, "");
+  return missed("softmax.unread", unread,
+                "no division of '" + anchor.label() + "' (" + anchor.op() + " of scores) by its own sums");
 }
 
 class SoftmaxAttention : public Pattern {

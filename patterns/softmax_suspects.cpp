@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "attn_opt/canonical.h"
-#include "attn_opt/matcher.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/exponentials.h"
 #include "patterns/form_reader.h"
+#include "patterns/peel_form.h"
 #include "patterns/products.h"
 #include "patterns/softmax_anchor.h"
 
@@ -18,8 +18,6 @@ namespace {
 bool is_one_of(const Node& node, std::initializer_list<std::string_view> op_types) {
   return std::ranges::any_of(op_types, [&node](std::string_view op_type) { return node.is(op_type); });
 }
-
-bool is_layout(const Node& node) { return has(node, Trait::kMoves) || is_one_of(node, {"Split", "Max", "Clip", "Pow", "Log"}); }
 
 /// True if VALUE holds nothing but ones, or ones stand beside others in it.
 bool has_ones(Value& value, Facts& facts) {
@@ -79,11 +77,13 @@ bool may_be_weights(const Value* value) {
 bool may_be_product(const Value* value) { return made_by(value, {"MatMul", "Einsum", "Transpose", "Slice", "Split"}); }
 
 bool may_be_sum(const Value* value) {
-  return made_by(value, {"ReduceSum", "ReduceL1", "ReduceMean", "MatMul", "Einsum", "Clip", "Transpose", "Slice", "Split"},
+  return made_by(value,
+                 {"ReduceSum", "ReduceL1", "ReduceMean", "MatMul", "Einsum", "Clip", "Transpose", "Slice", "Split", "Gather",
+                  "Unsqueeze", "Exp"},
                  true);
 }
 
-bool may_be_reciprocal(const Value* value) { return made_by(value, {"Reciprocal", "Div", "Pow"}); }
+bool may_be_reciprocal(const Value* value) { return made_by(value, {"Reciprocal", "Div", "Pow", "Exp"}); }
 
 /// True if VALUE is what something is divided by a sum with.
 bool may_be_inverse_sum(const Value* value) {
@@ -92,21 +92,79 @@ bool may_be_inverse_sum(const Value* value) {
   return made_by(maker->input(0), {"ReduceSum"}) || made_by(maker->input(1), {"ReduceSum"});
 }
 
-bool is_reciprocal(Value& value, Facts& facts) {
-  return either({op("Reciprocal", {any()}), op("Div", {number_is(1), any()}), op("Pow", {any(), number_is(-1)})})(value, facts);
+/// True if VALUE is a weight, or made of one by moving and casting its elements, or the same number throughout.
+bool is_weight(Value& value, Facts& facts) {
+  const Value* seen = &value;
+  for (int step = 0; step < kMaxSuspectCopies && seen->producer; ++step) {
+    const Node& node = *seen->producer;
+    if (!has(node, Trait::kMoves) && !is_one_of(node, {"Cast", "DequantizeLinear"})) break;
+    seen = node.input(0);
+  }
+  return seen->initializer || facts.constant(*seen) || facts.uniform(*seen);
 }
 
-/// What NODE may divide by: a divisor, an inverse, or what exponents are less by, the logarithm of one.
-std::vector<Value*> divisors(const Node& node, Facts& facts) {
-  Value* lowered_by = nullptr;
-  const bool is_power = node.is("Exp") || (node.is("Pow") && node.input(1));
-  if (is_power && difference(any(), any(&lowered_by))(*node.inputs[node.is("Exp") ? 0 : 1], facts)) return {lowered_by};
-  std::vector<Value*> found;
-  if (!node.is("Div") && !node.is("Mul") && !node.is("Einsum")) return found;
-  for (size_t at = node.is("Div") ? 1 : 0; at < node.inputs.size(); ++at)
-    if (node.inputs[at] && (node.is("Div") || is_reciprocal(*node.inputs[at], facts))) found.push_back(node.inputs[at]);
-  return found;
+bool is_computed_product(const Node& node, Facts& facts) {
+  const auto is_computed = [&](Value* input) { return input && !is_weight(*input, facts); };
+  return is_product(node) && std::ranges::count_if(node.inputs, is_computed) > 1;
 }
+
+bool makes_powers(const Node& node) { return is_one_of(node, {"Exp", "Pow"}); }
+
+/// Follows weights to the products that they come to.
+class Followers {
+ public:
+  explicit Followers(MatchContext& context) : context_(context), facts_(context.facts) {}
+
+  const Node* unread(Value& weights) {
+    values_.push_back({&weights, nullptr});
+    const Node* found = nullptr;
+    for (size_t i = 0; i < values_.size() && values_.size() < kMaxFollowers; ++i)
+      for (const Use& use : values_[i].value->uses) {
+        const Followed from = values_[i];
+        Node* node = use.node;
+        if (!node || node->graph != weights.graph || !node->output(0) || node->is("Shape")) continue;
+        if (is_softmax(*node)) return nullptr;
+        const bool is_sum = adds_up(*node, facts_);
+        if (!found && is_computed_product(*node, facts_)) found = from.by ? from.by : node;
+        if ((is_sum || !is_product(*node)) && goes_on(*node, use.input, from)) enter(*node, from, is_sum);
+      }
+    return found;
+  }
+
+ private:
+  static constexpr size_t kMaxFollowers = 48;
+
+  struct Followed {
+    Value* value = nullptr;
+    const Node* by = nullptr;  ///< what added them up, or was first
+    bool is_sum = false;
+  };
+
+  /// True if another anchor has what NODE makes.
+  bool is_softmax(Node& node) { return (may_be_softmax(node) || node.is("Einsum")) && softmax_at(node, context_); }
+
+  /// False where other exponentials are told of for the same: those that are divided, or the first of two factors.
+  bool goes_on(const Node& node, int input, const Followed& from) {
+    if (makes_powers(node)) return false;
+    return std::ranges::none_of(node.inputs, [&](Value* other) {
+      if (!other || other == from.value || (!from.is_sum && (input == 0 || other != node.inputs[0]))) return false;
+      const auto is_other = [this](Value& source) { return is_exponential(source, facts_) && is_of_scores(source, facts_); };
+      return nearest_source(*other, is_other, facts_) != nullptr;
+    });
+  }
+
+  void enter(const Node& node, const Followed& from, bool is_sum) {
+    const bool is_first_sum = is_sum && !from.is_sum;
+    for (Value* made : node.outputs) {
+      if (!made || std::ranges::find(values_, made, &Followed::value) != values_.end()) continue;
+      values_.push_back({made, from.by && !is_first_sum ? from.by : &node, from.is_sum || is_sum});
+    }
+  }
+
+  MatchContext& context_;
+  Facts& facts_;
+  std::vector<Followed> values_;
+};
 
 }  // namespace
 
@@ -115,8 +173,8 @@ bool may_be_softmax(const Node& node) {
   if (node.is("Softmax")) return true;
   if (node.is("Div"))
     return may_be_weights(first) || made_by(second, {"ReduceSum"}) || (may_be_product(first) && may_be_sum(second));
-  if (node.is("Exp") || node.is("Pow")) return made_by(node.is("Exp") ? first : second, {"LogSoftmax", "Sub", "Add"});
-  if (node.is("LpNormalization")) return true;
+  if (node.is("Exp") || node.is("LpNormalization")) return true;
+  if (node.is("Pow")) return may_be_number(first);
   if (!node.is("Mul")) return false;
   const bool is_behind_product =
       (may_be_product(first) && may_be_reciprocal(second)) || (may_be_product(second) && may_be_reciprocal(first));
@@ -124,24 +182,16 @@ bool may_be_softmax(const Node& node) {
          may_be_inverse_sum(second);
 }
 
-const Node* unread_sum(const Node& node, Facts& facts) {
-  // What stands between the exponentials and their sum, or between the sum and the division, is what could not be read.
-  constexpr size_t kMaxValues = 32;
-  std::vector<Value*> values = divisors(node, facts);
-  const Node* sum = nullptr;
-  for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i) {
-    const Node* maker = canonical(*values[i], facts).producer;
-    if (!maker || !maker->domain().empty()) continue;
-    if (sum && is_exponential(*values[i], facts)) return sum;
-    if (maker->is("ReduceLogSumExp")) return maker;
-    const bool is_sum = adds_up(*maker, facts);
-    std::vector<size_t> followed = form_operands(*maker);
-    if (is_sum || is_layout(*maker)) followed = is_product(*maker) ? std::vector<size_t>{0, 1} : std::vector<size_t>{0};
-    if (is_sum) sum = maker;
-    for (const size_t operand : followed)
-      if (Value* input = maker->input(static_cast<int>(operand))) values.push_back(input);
-  }
-  return nullptr;
+bool is_of_scores(Value& value, Facts& facts) {
+  return may_be_scores(value, [&](const Node& product) { return is_computed_product(product, facts); }, facts);
+}
+
+const Node* unread_weights(Value& weights, MatchContext& context) {
+  return is_of_scores(weights, context.facts) ? Followers(context).unread(weights) : nullptr;
+}
+
+const Node* unread_exponentials(const Node& node, MatchContext& context) {
+  return makes_powers(node) ? unread_weights(*node.outputs[0], context) : nullptr;
 }
 
 }  // namespace attn_opt

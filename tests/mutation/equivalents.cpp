@@ -172,6 +172,8 @@ const std::vector<Equivalent>& equivalents() {
       {"operands: V read below its layout", "sequence_first", kReshapeBetween},
       {"operands: V read below its layout", "heads_tiled_expanded", kReshapeBetween},
       {"operands: K read below its layout", "keys_from_attention_above", "two Transposes that undo each other lie between"},
+      {"operands: V read below its layout", "sum_in_a_row_of_transposed_values",
+       "two Transposes that undo each other lie between"},
       {"fill: -1e4 for lowest", "where_two_fills", kEmptyRowsAlone},
       {"fill: halved", "where_lowest_float16", kAbsorbed},
       {"fill: -1e4 for lowest", "where_lowest_float16", kAbsorbed},
