@@ -22,6 +22,7 @@ enum class Stage { kAttention, kFunctions };
 struct EmitOptions {
   Target target = Target::kPortable;
   Form form = Form::kAuto;
+  bool past_is_4d = false;  ///< behind a past 4-D, if form is auto
   Stage stage = Stage::kAttention;
   AcceptedAssumptions accepted = {};  ///< beyond what the match assumes, the written form assumes only these
 };

@@ -32,6 +32,12 @@ struct ModelTrial {
   size_t memory_limit = ExecutorOptions().memory_limit;
 };
 
+/// What becomes of caches that grow with each step.
+struct KvCacheOptions {
+  bool is_static = false;  ///< they become buffers: the model is called otherwise
+  int64_t length = 0;      ///< rows of the buffers; 0: a symbol
+};
+
 /// What optimize() is to do; the defaults are those of the command.
 struct OptimizeOptions {
   int opset = kEditOpset;                                ///< a floor: a model above it is never lowered; or kOwnOpset
@@ -42,6 +48,7 @@ struct OptimizeOptions {
   std::map<std::string, int> priorities;                 ///< of rewrites, by name: in the place of their own
   int most_rounds = 16;  ///< of rewriting, each over the whole model; what is left then is in the report
   EmitOptions emit;
+  KvCacheOptions kv_cache;
   VerifyMode verify = VerifyMode::kSites;
   ModelTrial trial;  ///< with kModel
   VerifyOptions verification;

@@ -99,6 +99,19 @@ struct RewriteReport : PlaceReport {
   std::vector<std::string> operators;  ///< those that are written instead
 };
 
+/// What became of a model's growing caches, with OptimizeOptions::kv_cache. kFused: they are buffers.
+struct KvCacheReport : PlaceReport {
+  /// An input or output whose shape is another now.
+  struct Tensor {
+    std::string name, type;
+    std::vector<std::string> before, after;  ///< sizes; before: none of an input that is new
+  };
+  int sites = 0;             ///< nodes that read and write buffers
+  std::string length;        ///< rows of the buffers: a number or a symbol
+  std::string length_input;  ///< the new input: how many rows hold keys before the run
+  std::vector<Tensor> inputs, outputs;
+};
+
 /// How many nodes of an operator the model had and has.
 struct OperatorCount {
   std::string op;  ///< "MatMul", "com.microsoft::FusedMatMul"
@@ -136,6 +149,7 @@ struct Report {
   double seconds_total = 0;  ///< from start to report
   bool changed = false;
   std::optional<ModelVerification> model_verification;
+  std::optional<KvCacheReport> kv_cache;  ///< where static caches were asked for
 
   int fused() const;
   int missed() const;

@@ -87,7 +87,7 @@ def _required(require_fused: Union[int, str, None]) -> Dict[str, Any]:
 
 
 def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *, opset: Union[int, str, None] = None, target: str = "portable",
-             form: str = "auto", stage: str = "attention", only: Union[str, Sequence[str]] = (),
+             form: str = "auto", stage: str = "attention", kv_cache: str = "growing", only: Union[str, Sequence[str]] = (),
              disable: Union[str, Sequence[str]] = (), patterns: Patterns = (), also: Union[str, Sequence[str]] = (),
              priorities: Optional[Mapping[str, int]] = None, verify: str = "sites", strict: bool = False,
              exact: bool = False, assume: Union[str, Sequence[str], None] = None, allow_unverified: bool = False, stop_after: int = -1, on_mismatch: str = "skip", require_fused: Union[int, str, None] = None, allow_none: bool = False, check: bool = False,
@@ -104,6 +104,7 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
         target: whose rules the written nodes keep: "portable", "spec", "ort", "openvino", "ort-contrib", "cuda", "directml", "webgpu".
         form: operands of the written nodes: "auto", "3d", "4d".
         stage: "attention", or "functions": calls of local functions at the model's opset.
+        kv_cache: "growing", or "static" or "static=N": caches become buffers, and the model is called otherwise (docs/kv_cache.md).
         only, disable: names of patterns and rewrites to use alone, or not to use.
         patterns: patterns made by @attn_opt.pattern, rewrites made by @attn_opt.rewrite, and folders of rules (docs/rules.md): one, or
             a list of them.
@@ -140,7 +141,7 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
     given = given_model(model, base_dir, allow_data_dirs)
     path = "" if output is None or check else os.fspath(output)
     options = dict(_trial(dims, rtol, atol, threads, memory_limit), output=path, opset=_opset(opset),
-                   target=target, form=form, stage=stage, only=_names(only), disable=_names(disable), also=_names(also), priorities=_priorities(priorities), verify=verify,
+                   target=target, form=form, stage=stage, kv_cache=kv_cache, only=_names(only), disable=_names(disable), also=_names(also), priorities=_priorities(priorities), verify=verify,
                    strict=strict, exact=exact, assume=_assumed(assume), allow_unverified=allow_unverified, stop_after=stop_after, fail_on_mismatch=on_mismatch == "fail", allow_none=allow_none, check=check,
                    external_data=external_data, test_data="" if test_data is None else os.fspath(test_data))
     options.update(_patterns(patterns), **_required(require_fused))
@@ -182,7 +183,7 @@ def explain(model: Any, node: Optional[str] = None, **options: Any) -> Explanati
     options.update(opset=_opset(options.get("opset")), only=_names(options.get("only", ())), disable=_names(options.get("disable", ())),
                    also=_names(options.get("also", ())), priorities=_priorities(options.get("priorities")),
                    assume=_assumed(options.get("assume")))
-    unknown = set(options) - {"opset", "target", "form", "stage", "only", "disable", "patterns", "rules", "rewrites", "also", "priorities", "verify", "strict", "exact",
+    unknown = set(options) - {"opset", "target", "form", "stage", "kv_cache", "only", "disable", "patterns", "rules", "rewrites", "also", "priorities", "verify", "strict", "exact",
                               "assume", "allow_unverified", "stop_after"}
     if unknown:
         raise TypeError(f"explain() has no option {', '.join(sorted(unknown))}")

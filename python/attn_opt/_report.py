@@ -179,6 +179,7 @@ class Report(_View):
     operators: List[Dict[str, Any]] = _attribute("operators", "Those whose number changed: {'op', 'before', 'after'}.")
     effect: Dict[str, Any] = _attribute("effect", "What all fused sites spare each run.")
     model_verification: Optional[Dict[str, Any]] = _attribute("model_verification", "With verify='model'.")
+    kv_cache: Optional[Dict[str, Any]] = _attribute("kv_cache", "With kv_cache='static': what became of the caches.")
     not_raised: List[str] = _attribute("not_raised", "What kept the model from being raised to the opset.")
     seconds: Dict[str, float] = _attribute("seconds", "Wall time of 'read', 'match', 'verify', 'write', and the 'total'.")
     options: str = _attribute("options", "Those that are not their defaults.")

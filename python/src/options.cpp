@@ -71,6 +71,7 @@ OptimizeJob job_of(const nb::dict& options) {
   read("target", optimize.target);
   read("form", optimize.form);
   read("stage", optimize.stage);
+  read("kv_cache", optimize.kv_cache);
   read("verify", optimize.verify);
   read("strict", optimize.strict);
   read("exact", optimize.exact);

@@ -88,6 +88,7 @@ void check_misses(const Expectations& expect, const Report& report, Failures& fa
   for (const RewriteReport& rewrite : report.rewrites)
     if (!rewrite.miss_id.empty()) found.push_back(rewrite.miss_id);
   if (!report.not_raised.empty()) found.push_back("opset.raise");
+  if (report.kv_cache && !report.kv_cache->miss_id.empty()) found.push_back(report.kv_cache->miss_id);
   for (const std::string& id : expect.misses) {
     if (std::ranges::find(found, id) == found.end()) {
       failures.push_back("miss: expected " + id + ", was " + texts_of(found));

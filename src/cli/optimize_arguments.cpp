@@ -8,6 +8,7 @@
 #include "src/cli/command_line.h"
 #include "src/cli/option_table.h"
 #include "src/io/nearest_name.h"
+#include "src/optimizer/kv_cache.h"
 #include "src/optimizer/rewriting.h"
 
 namespace attn_opt {
@@ -47,6 +48,21 @@ Expected<int> opset_of(const std::string& word, const TargetRules& target) {
     return fail(ErrorCode::kUsage, "--opset", "opset " + word + " cannot be written",
                 "those that can are " + std::to_string(kLeastOpset) + " to " + std::to_string(kGreatestOpset));
   return opset;
+}
+
+/// What WORD, of --kv-cache, stands for. Error: kUsage.
+Expected<KvCacheOptions> kv_cache_of(const std::string& word) {
+  constexpr std::string_view kStatic = "static", kStaticOf = "static=";
+  if (word == "growing") return KvCacheOptions{};
+  KvCacheOptions options{true, 0};
+  if (word == kStatic) return options;
+  const char* const end = word.data() + word.size();
+  const bool has_number = word.starts_with(kStaticOf);
+  if (has_number) {
+    const auto read = std::from_chars(word.data() + kStaticOf.size(), end, options.length);
+    if (read.ptr == end && read.ec == std::errc() && options.length > 0) return options;
+  }
+  return fail(ErrorCode::kUsage, "--kv-cache", "'" + word + "' is no value of it", "it takes " + std::string(kKvCacheWords));
 }
 
 std::vector<std::string> known_patterns(const OptimizeOptions& options) {
@@ -120,6 +136,11 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
                  "What is written: attention (Attention nodes) or functions (calls of local functions, at the model's opset)")
       ->check(CLI::IsMember(kStages))
       ->capture_default_str();
+  app.add_option(
+         "--kv-cache", arguments.kv_cache,
+         "Caches that grow with each step: growing (as they are), static or static=N: buffers of N rows, and the model is "
+         "called otherwise")
+      ->capture_default_str();
   app.add_option("--verify", arguments.verify,
                  "What is run before and after: off, sites, all-sites (equal ones too), model (sites and the whole model)")
       ->check(CLI::IsMember(kVerifyModes))
@@ -151,6 +172,7 @@ std::string to_words(const OptimizeArguments& arguments) {
   if (arguments.target != usual.target) say("--target " + arguments.target);
   if (arguments.form != usual.form) say("--form " + arguments.form);
   if (arguments.stage != usual.stage) say("--stage " + arguments.stage);
+  if (arguments.kv_cache != usual.kv_cache) say("--kv-cache " + arguments.kv_cache);
   if (arguments.verify != usual.verify) say("--verify " + arguments.verify);
   if (arguments.strict) say("--strict");
   if (arguments.exact) say("--exact");
@@ -184,7 +206,9 @@ Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
   ATTN_OPT_TRY(options.emit.form, meaning(kForms, arguments.form, "--form"));
   ATTN_OPT_TRY(options.emit.stage, meaning(kStages, arguments.stage, "--stage"));
   ATTN_OPT_TRY(options.verify, meaning(kVerifyModes, arguments.verify, "--verify"));
+  ATTN_OPT_TRY(options.kv_cache, kv_cache_of(arguments.kv_cache));
   ATTN_OPT_CHECK(check_opset(options));
+  ATTN_OPT_CHECK(check_kv_cache(options));
   options.verification.share_verdicts = options.verify != VerifyMode::kAllSites;
   options.strict = arguments.strict;
   options.exact = arguments.exact;

@@ -16,7 +16,7 @@ struct OptimizeArguments {
   std::vector<std::string> patterns;                               ///< folders of rules
   std::vector<std::shared_ptr<const Pattern>> more_patterns = {};  ///< beside those of the command and of the folders
   std::vector<std::shared_ptr<const Rewrite>> more_rewrites = {};  ///< beside those of the command and of the folders
-  std::string target = "portable", form = "auto", stage = "attention", verify = "sites";
+  std::string target = "portable", form = "auto", stage = "attention", verify = "sites", kv_cache = "growing";
   std::vector<std::string> assume;  ///< ids, or the word "none"
   bool strict = false, exact = false, allow_unverified = false;
   int stop_after = -1;

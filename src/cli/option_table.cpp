@@ -31,6 +31,7 @@ constexpr std::array kTable = {
     Row{"--target", kMatching, "TARGET"},
     Row{"--form", kMatching, "auto|3d|4d"},
     Row{"--stage", kMatching, "attention|functions"},
+    Row{"--kv-cache", kMatching, kKvCacheWords},
     Row{"--stop-after", kMatching, "N"},
     Row{"--node", kMatching, "NAME"},
     Row{"--id", kMatching, "ID"},

@@ -11,6 +11,8 @@ namespace attn_opt {
 
 /// The values of --opset.
 inline constexpr std::string_view kOpsetWords = "keep|23|24|25";
+/// The values of --kv-cache.
+inline constexpr std::string_view kKvCacheWords = "growing|static|static=N";
 
 /// Groups APP's options, names what their values are, and adds examples.
 void polish(CLI::App& app);

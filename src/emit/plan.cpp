@@ -234,7 +234,8 @@ Matched<void> try_plans(const Sdpa& sdpa, const EmitOptions& options, Facts& fac
   Miss reason{kNoViews, nullptr, "K and V have no views at one level", {}};
   for (const Level& level : kLevels)
     for (const IoForm form : {IoForm::k3d, IoForm::k4d}) {
-      if (wanted == (form == IoForm::k3d ? Form::k4d : Form::k3d)) continue;
+      const bool keeps_heads = options.past_is_4d && level.past && wanted == Form::kAuto;
+      if ((keeps_heads ? Form::k4d : wanted) == (form == IoForm::k3d ? Form::k4d : Form::k3d)) continue;
       auto plan = planner.plan(level, form);
       const bool optional_form = form == IoForm::k3d && wanted == Form::kAuto;
       if (!plan) {

@@ -1,5 +1,6 @@
 #include "src/optimizer/model_verification.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/trial/drawn_run.h"
@@ -39,7 +40,8 @@ bool drew(const NodeRun& run) {
   return training.type() != onnx::TensorProto::BOOL || training.size() != 1 || training.data<bool>()[0];
 }
 
-/// ACTUAL with NaN where EXPECTED is NaN, if they can be compared.
+}  // namespace
+
 Expected<Tensor> with_nans_of(const Tensor& expected, const Tensor& actual) {
   if (!is_floating(actual.type()) || expected.type() != actual.type() || expected.dims() != actual.dims()) return actual;
   ATTN_OPT_TRY(const Tensor wide_expected, expected.cast(onnx::TensorProto::DOUBLE));
@@ -51,7 +53,14 @@ Expected<Tensor> with_nans_of(const Tensor& expected, const Tensor& actual) {
   return result.cast(actual.type());
 }
 
-}  // namespace
+bool assumes_rows_keep_a_key(const Report& report) {
+  return std::ranges::any_of(report.sites, [](const SiteReport& site) {
+    return site.outcome == SiteReport::Outcome::kFused &&
+           std::ranges::any_of(site.preconditions, [](const Precondition& precondition) {
+             return precondition.id == "rows-keep-a-key" && !precondition.proven;
+           });
+  });
+}
 
 Expected<ModelVerification> verify_model(const onnx::ModelProto& before, const onnx::ModelProto& after,
                                          const TensorStore& tensors, const ModelTrial& trial, bool assumes_rows_keep_a_key) {

@@ -12,6 +12,7 @@
 #include "src/optimizer/effect.h"
 #include "src/optimizer/function_inlining.h"
 #include "src/optimizer/imports.h"
+#include "src/optimizer/kv_cache.h"
 #include "src/optimizer/model_verification.h"
 #include "src/optimizer/node_checks.h"
 #include "src/optimizer/operator_counts.h"
@@ -255,15 +256,6 @@ class Run {
   Report report_;
 };
 
-bool assumes_rows_keep_a_key(const Report& report) {
-  return std::ranges::any_of(report.sites, [](const SiteReport& site) {
-    return site.outcome == SiteReport::Outcome::kFused &&
-           std::ranges::any_of(site.preconditions, [](const Precondition& precondition) {
-             return precondition.id == "rows-keep-a-key" && !precondition.proven;
-           });
-  });
-}
-
 /// Fuses the attention of MODEL.
 Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, AcceptedAssumptions accepted,
                                 Workings* workings) {
@@ -314,6 +306,22 @@ Expected<Report> rewrite_and_fuse(Model& model, const OptimizeOptions& options, 
   return report;
 }
 
+/// Rewrites MODEL and makes its caches static where OPTIONS ask for that; what cannot be is written as without.
+Expected<Report> fuse_for_caches(Model& model, const onnx::ModelProto& original, const OptimizeOptions& options,
+                                 Workings* workings) {
+  ATTN_OPT_TRY(const AcceptedAssumptions accepted, accepted_by(options));
+  if (!options.kv_cache.is_static) return rewrite_and_fuse(model, options, accepted, workings);
+  OptimizeOptions with_heads = options;
+  with_heads.emit.past_is_4d = true;
+  ATTN_OPT_TRY(Report report, rewrite_and_fuse(model, with_heads, accepted, nullptr));
+  ATTN_OPT_CHECK(make_caches_static(model, original, options, report));
+  if (report.kv_cache->outcome == PlaceReport::Outcome::kFused) return report;
+  model.proto = original;
+  ATTN_OPT_TRY(Report growing, rewrite_and_fuse(model, options, accepted, workings));
+  growing.kv_cache = std::move(report.kv_cache);
+  return growing;
+}
+
 }  // namespace
 
 Status check_opset(const OptimizeOptions& options) {
@@ -343,16 +351,18 @@ Expected<AcceptedAssumptions> accepted_by(const OptimizeOptions& options) {
 
 Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings) {
   ATTN_OPT_CHECK(check_opset(options));
-  ATTN_OPT_TRY(AcceptedAssumptions accepted, accepted_by(options));
+  ATTN_OPT_CHECK(check_kv_cache(options));
   const OperatorCounts before = count_operators(model.proto);
   const int64_t weight_bytes = weight_bytes_of(model.proto);
-  const onnx::ModelProto original = options.verify == VerifyMode::kModel ? model.proto : onnx::ModelProto();
-  ATTN_OPT_TRY(Report report, rewrite_and_fuse(model, options, std::move(accepted), workings));
+  const bool is_run = options.verify == VerifyMode::kModel || options.kv_cache.is_static;
+  const onnx::ModelProto original = is_run ? model.proto : onnx::ModelProto();
+  ATTN_OPT_TRY(Report report, fuse_for_caches(model, original, options, workings));
   const OperatorCounts after = report.changed ? count_operators(model.proto) : before;
   if (report.changed) update_imports(before, after, model.proto);
   enter_counts(before, after, report);
   report.weight_bytes = weight_bytes;
-  if (options.verify == VerifyMode::kModel && report.changed) {
+  const bool is_called_otherwise = report.kv_cache && report.kv_cache->outcome == PlaceReport::Outcome::kFused;
+  if (options.verify == VerifyMode::kModel && report.changed && !is_called_otherwise) {
     ATTN_OPT_TRY(report.model_verification,
                  verify_model(original, model.proto, *model.tensors, options.trial, assumes_rows_keep_a_key(report)));
   }

@@ -52,6 +52,11 @@ std::vector<Finding> findings_of(const json& report) {
     if (auto finding = finding_at(site, text_of(report.at("input")))) findings.push_back(*std::move(finding));
   for (const json& reason : report.at("not_raised"))
     findings.push_back({"opset.raise", false, "nothing can be fused: " + text_of(reason), "", text_of(report.at("input"))});
+  if (const json caches = report.value("kv_cache", json()); !caches.is_null() && !caches.at("miss").is_null()) {
+    const json& miss = caches.at("miss");
+    findings.push_back({text_of(miss.at("id")), false, "caches are left growing: " + text_of(miss.at("found")), "",
+                        text_of(report.at("input"))});
+  }
   if (report.at("model_verification").is_null()) return findings;
   for (const json& output : report.at("model_verification").at("outputs"))
     if (!output.at("agrees").get<bool>())

@@ -6,6 +6,7 @@
 #include "src/report/json_groups.h"
 #include "src/report/json_manual.h"
 #include "src/report/json_values.h"
+#include "src/report/kv_cache.h"
 #include "src/report/names.h"
 #include "src/report/phrases.h"
 #include "src/report/report_stream.h"
@@ -139,6 +140,30 @@ json model_verification(const std::optional<ModelVerification>& result) {
   return {{"runs", result->runs}, {"outputs", std::move(outputs)}};
 }
 
+json changed_shapes(const std::vector<KvCacheReport::Tensor>& tensors) {
+  json array = json::array();
+  for (const auto& tensor : tensors)
+    array.push_back({{"name", text(tensor.name)},
+                     {"type", tensor.type},
+                     {"before", tensor.before.empty() ? json() : texts(tensor.before)},
+                     {"after", texts(tensor.after)}});
+  return array;
+}
+
+json kv_cache(const std::optional<KvCacheReport>& caches) {
+  if (!caches) return {};
+  const bool is_static = caches->outcome == PlaceReport::Outcome::kFused;
+  return {{"static", is_static},
+          {"sites", caches->sites},
+          {"length", text_or_null(caches->length)},
+          {"length_input", text_or_null(caches->length_input)},
+          {"inputs", changed_shapes(caches->inputs)},
+          {"outputs", changed_shapes(caches->outputs)},
+          {"calling", is_static ? text(calling_phrase(caches->length, caches->length_input)) : json()},
+          {"verification", verification(caches->verification)},
+          {"miss", miss(caches->miss_id, caches->miss_node, caches->miss_op, caches->found)}};
+}
+
 json summary(const Report& report) {
   const AssumptionCounts counts = count_assumptions(report);
   return {{"sites", report.sites.size()},    {"fused", report.fused()},        {"refused", report.refused()},
@@ -177,6 +202,7 @@ json to_json(const Report& report) {
           {"summary", summary(report)},
           {"effect", effect(total)},
           {"model_verification", model_verification(report.model_verification)},
+          {"kv_cache", kv_cache(report.kv_cache)},
           {"not_raised", texts(report.not_raised)},
           {"seconds",
            {{"read", number(report.seconds_read)},

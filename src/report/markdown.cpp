@@ -7,6 +7,7 @@
 #include "src/report/dot.h"
 #include "src/report/drawings.h"
 #include "src/report/findings.h"
+#include "src/report/kv_cache.h"
 #include "src/report/layout.h"
 #include "src/report/miss_manual.h"
 #include "src/report/report_streams.h"
@@ -130,6 +131,7 @@ class ModelMarkdown : public ReportStream {
                         model.output.empty() ? "can be fused" : "fused", before_after(model.report, "opset"),
                         before_after(model.report, "nodes"));
     text += assurance_line(totals);
+    text += kv_cache_markdown(model.report.value("kv_cache", json()));
     text += site_table(model.report.at("sites"), "sites") + reasons(totals);
     text += site_table(model.report.value("rewrites", json::array()), "rewrites");
     for (const Finding& finding : findings_of(model.report))

@@ -8,6 +8,7 @@
 #include "attn_opt/report.h"
 #include "src/report/assumption_counts.h"
 #include "src/report/effect_total.h"
+#include "src/report/kv_cache.h"
 #include "src/report/layout.h"
 #include "src/report/names.h"
 #include "src/report/phrases.h"
@@ -155,7 +156,7 @@ std::string to_text(const Report& report, bool with_sites) {
   for (const std::string& reason : report.not_raised) {
     text += with_hint("opset.raise: " + reason, "opset.raise", 0);
   }
-  text += "\n" + table(report, most_operators);
+  text += kv_cache_lines(report) + "\n" + table(report, most_operators);
   if (!with_sites) return text + missed_lines(report);
   if (!report.sites.empty()) text += "\n" + site_lines(report);
   if (!report.rewrites.empty()) text += "\n" + rewrite_lines(report);
