@@ -77,8 +77,8 @@ class Emitter {
   Emitter(const Match& match, MatchContext& context, const SharedNodes& shared, const EmitOptions& options)
       : match_(match), context_(context), shared_(shared), accepted_(options.accepted), target_(rules_of(options.target)) {}
 
-  /// The edit stands before ANCHOR; EARLIER: where it would have to stand, if it stands too low.
-  Matched<Emission> write(const WritingPlan& plan, Further further_wanted, Node& anchor, Node** earlier) const;
+  /// The edit stands before ANCHOR; ELSEWHERE: where it would have to stand, if it stands too low or too high.
+  Matched<Emission> write(const WritingPlan& plan, Further further_wanted, Node& anchor, Node** elsewhere) const;
   /// As write(), where the model's order of nodes allows it.
   Matched<Emission> write_in_order(const WritingPlan& plan, Further further_wanted) const;
 
@@ -94,14 +94,14 @@ Matched<Emission> Emitter::write_in_order(const WritingPlan& plan, Further furth
   constexpr int kMaxAnchors = 4;
   Node* anchor = match_.insert_before;
   for (int tried = 1;; ++tried) {
-    Node* earlier = nullptr;
-    auto emission = write(plan, further_wanted, *anchor, &earlier);
-    if (emission || !earlier || tried == kMaxAnchors) return emission;
-    anchor = earlier;
+    Node* elsewhere = nullptr;
+    auto emission = write(plan, further_wanted, *anchor, &elsewhere);
+    if (emission || !elsewhere || tried == kMaxAnchors) return emission;
+    anchor = elsewhere;
   }
 }
 
-Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted, Node& anchor, Node** earlier) const {
+Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted, Node& anchor, Node** elsewhere) const {
   const Sdpa& sdpa = match_.sdpa;
   Emission emission{Edit(context_.view, anchor),
                     plan.form == IoForm::k3d ? "3d" : "4d",
@@ -137,7 +137,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, *y, site));
   declare_inputs(plan, operands, further, site);
   assume_not_empty(plan, site);
-  ATTN_OPT_DONE(complete(emission, site, earlier));
+  ATTN_OPT_DONE(complete(emission, site, elsewhere));
   return emission;
 }
 

@@ -21,6 +21,18 @@ Node* in_graph(const Node& reader, const Edit& edit) {
   return nullptr;
 }
 
+/// The first node behind MAKER of those whose values EDIT takes over: it stands below all that they were computed from.
+Node* behind(const Node& maker, const Edit& edit) {
+  Node* place = nullptr;
+  for (const auto& takeover : edit.takeovers()) {
+    Node* own = takeover.existing->producer;
+    const bool is_place =
+        own && own->graph == maker.graph && own->placement == Placement::kOfFile && own->position > maker.position;
+    if (is_place && (!place || own->position < place->position)) place = own;
+  }
+  return place;
+}
+
 bool stands_above(const Node& maker, const Node& anchor) {
   if (maker.graph != anchor.graph || maker.placement == Placement::kUnplaced) return true;
   return maker.position < anchor.position || (maker.position == anchor.position && maker.placement == Placement::kAdded);
@@ -38,10 +50,10 @@ Matched<void> check_replaced(const Edit& edit, const std::vector<Node*>& removed
   return {};
 }
 
-Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, Node** earlier) {
+Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, Node** elsewhere) {
   const Node* reader = nullptr;
   if (!edit.keeps_order(removed, &reader)) {
-    if (earlier) *earlier = in_graph(*reader, edit);
+    if (elsewhere) *elsewhere = in_graph(*reader, edit);
     return missed("emit.order", reader, "'" + reader->label() + "' stands before the product with V");
   }
   std::unordered_set<const Value*> taken_over;
@@ -55,15 +67,16 @@ Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, N
       if (!input) continue;
       if (input->removed) return missed("emit.order", node, "'" + input->name + "' is there no more");
       if (taken_over.count(input)) return missed("emit.order", node, "'" + input->name + "' is read and made");
-      if (input->producer && !stands_above(*input->producer, edit.anchor()))
-        return missed("emit.order", input->producer, "'" + input->name + "' is made below what reads the scores");
+      if (!input->producer || stands_above(*input->producer, edit.anchor())) continue;
+      if (elsewhere) *elsewhere = behind(*input->producer, edit);
+      return missed("emit.order", input->producer, "'" + input->name + "' is made below what reads the scores");
     }
   return {};
 }
 
 }  // namespace
 
-Matched<void> complete(Emission& emission, Site& site, Node** earlier) {
+Matched<void> complete(Emission& emission, Site& site, Node** elsewhere) {
   for (const auto& copy : site.match.copies) take_over_once(*copy.existing, *copy.made, site.build);
   emission.edit.adopt_unplaced();
   emission.removed = emission.edit.would_remove();
@@ -71,7 +84,7 @@ Matched<void> complete(Emission& emission, Site& site, Node** earlier) {
   emission.equal_sizes = site.equal_sizes;
   ATTN_OPT_DONE(check_replaced(emission.edit, emission.removed));
   ATTN_OPT_DONE(check_operators(emission.edit, site.facts));
-  return check_order(emission.edit, emission.removed, earlier);
+  return check_order(emission.edit, emission.removed, elsewhere);
 }
 
 }  // namespace attn_opt

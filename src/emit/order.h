@@ -8,8 +8,8 @@
 namespace attn_opt {
 
 /// Takes over what the match makes beside the attention, adopts the unplaced nodes that are read, and notes what goes and what
-/// was assumed. Miss "emit.order" if the edit would make a cycle or reads what stands below it. EARLIER: where it might stand
-/// instead, if it stands below a reader.
-Matched<void> complete(Emission& emission, Site& site, Node** earlier = nullptr);
+/// was assumed. Miss "emit.order" if the edit would make a cycle or reads what stands below it. ELSEWHERE: where it might stand
+/// instead, if it stands below a reader or above what it reads.
+Matched<void> complete(Emission& emission, Site& site, Node** elsewhere = nullptr);
 
 }  // namespace attn_opt
