@@ -36,7 +36,7 @@ void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Repo
                  const SiteListeners& listeners) {
   const auto start = Clock::now();
   Matched<Match> match = guarded(node, [&] { return pattern.match(node, context); });
-  if (!match && listeners.trace) listeners.trace(pattern.name(), node, match.error());
+  if (!match && listeners.trace && !match.error().found.empty()) listeners.trace(pattern.name(), node, match.error());
   if (match ? is_dead(node) : match.error().id == kNotAttention) return;
   SiteReport site = reported(node, pattern);
   site.match_seconds = seconds_since(start);
