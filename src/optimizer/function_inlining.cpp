@@ -59,21 +59,32 @@ bool can_be_inlined(const onnx::ModelProto& model) {
   return all.nodes <= kMaxInlinedNodes && all.depth <= kMaxCallDepth;
 }
 
-/// Functions that FOUND, sites of a copy in which all CALLS are inlined, cover nodes of.
-std::set<FunctionName> covered_functions(const InlinedCalls& calls, const std::vector<MatchedSite>& found,
-                                         MatchContext& context, const EmitOptions& options) {
-  std::set<FunctionName> covered;
+/// What can be written of a copy of a model in which functions are inlined.
+struct WritableSites {
+  int count = 0;
+  size_t assumptions = 0;          ///< of all of them
+  std::set<FunctionName> covered;  ///< functions of whose nodes they consist
+};
+
+/// Those of FOUND, sites of a copy in which CALLS are inlined.
+WritableSites writable(const InlinedCalls& calls, const std::vector<MatchedSite>& found, MatchContext& context,
+                       const EmitOptions& options) {
+  WritableSites sites;
   const SharedNodes none;
   for (const MatchedSite& site : found) {
     const auto emission = guarded(*site.match.anchor, [&] { return emit_attention(site.match, context, none, options); });
     if (!emission) continue;
-    for (const Node* node : emission->removed)
+    ++sites.count;
+    sites.assumptions += emission->preconditions.size();
+    std::vector<const Node*> nodes(emission->removed.begin(), emission->removed.end());
+    nodes.push_back(site.match.anchor);  // stays where another site shares it
+    for (const Node* node : nodes)
       if (const auto* origin = calls.origin(*node->proto)) {
         const onnx::FunctionProto& function = *calls.call_around(origin->scope)->function;
-        covered.emplace(function.domain(), function.name());
+        sites.covered.emplace(function.domain(), function.name());
       }
   }
-  return covered;
+  return sites;
 }
 
 /// Enters the functions that call one of NAMES, directly or not: a body can only come to light with its callers'.
@@ -101,19 +112,31 @@ bool wiring_holds(InlinedModel& inlined) {
   return std::ranges::all_of((*view)->graphs(), [&](const auto& graph) { return read.wiring_fault(graph->nodes()).empty(); });
 }
 
-Expected<std::set<FunctionName>> functions_to_inline(Model& model, const OptimizeOptions& options,
-                                                     const std::vector<const Pattern*>& chosen) {
-  InlinedModel trial = inline_functions(model.proto, all_functions(model.proto));
+/// What can be written of MODEL with the functions NAMES inlined; nothing if that is no model.
+WritableSites writable_behind(Model& model, const std::set<FunctionName>& names, const OptimizeOptions& options,
+                              const std::vector<const Pattern*>& chosen) {
+  InlinedModel trial = inline_functions(model.proto, names);
   auto created = ModelGraph::create(trial.proto);
-  if (!created || !check_nodes(**created)) return std::set<FunctionName>();
+  if (!created || !check_nodes(**created)) return {};
   const auto view = *std::move(created);
   view->set_edit_opset(options.opset);
   Facts facts(*view, *model.tensors);
   MatchContext context{*view, facts, {}, rules_of(options.emit.target)};
   Report unused;
-  auto names = covered_functions(trial.calls, find_sites(context, chosen, unused).matched, context, options.emit);
-  add_callers(model.proto, names);
-  return names;
+  return writable(trial.calls, find_sites(context, chosen, unused).matched, context, options.emit);
+}
+
+/// The functions that sites cover or share nodes of. Where those that stay hide what a site asks of the values it reads (a
+/// size, what a mask holds), all of them.
+std::set<FunctionName> functions_to_inline(Model& model, const OptimizeOptions& options,
+                                           const std::vector<const Pattern*>& chosen) {
+  const std::set<FunctionName> all = all_functions(model.proto);
+  WritableSites sites = writable_behind(model, all, options, chosen);
+  add_callers(model.proto, sites.covered);
+  if (sites.count == 0 || sites.covered == all) return sites.covered;
+  const WritableSites left = writable_behind(model, sites.covered, options, chosen);
+  const bool hides = left.count < sites.count || left.assumptions > sites.assumptions;
+  return hides ? all : sites.covered;
 }
 
 }  // namespace
@@ -124,7 +147,7 @@ Expected<std::optional<Inlining>> inline_attention_functions(Model& model, const
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
   if (!has_anchor(*view, chosen)) return std::nullopt;
   view.reset();
-  ATTN_OPT_TRY(const auto names, functions_to_inline(model, options, chosen));
+  const std::set<FunctionName> names = functions_to_inline(model, options, chosen);
   if (names.empty()) return std::nullopt;
   Inlining inlining;
   InlinedModel inlined = inline_functions(model.proto, names);

@@ -16,7 +16,7 @@ struct Inlining {
 };
 
 /// Inlines those local functions of MODEL whose nodes some site that can be written covers, and the functions that call
-/// them; all others stay. Nothing, and MODEL is as it was, if there are none.
+/// them; all others stay, unless a site is lost by that. Nothing, and MODEL is as it was, if there are none.
 Expected<std::optional<Inlining>> inline_attention_functions(Model& model, const OptimizeOptions& options);
 
 }  // namespace attn_opt

@@ -4,8 +4,7 @@
 
 Nodes of the flat models in testdata/cases/softmax_attention are put into functions at random: in one call or nested ones, attributes as
 references whose values the calls give, or the functions' defaults, in branches too. Both runners must give the same numbers before and
-after. Where less is fused than of the flat model, it is listed; that may be one site in twenty: a function that
-is not inlined hides what it reads. Written-out cases stand beside them.
+after, and as much must be fused as of the flat model. Written-out cases stand beside them.
 """
 
 import pathlib
@@ -252,12 +251,11 @@ def main(attn_opt, source, count):
             _, wanted = fused(attn_opt, model, folder)
             made, found = fused(attn_opt, folded, folder)
             sites += found
-            # A function may hide one of two products that read a softmax: what is fused then is judged by its numbers.
             lost += [f"{name} ({seed}): {found} sites instead of {wanted}"] * (found < wanted)
             wrong += differences(f"{name} ({seed})", folded, made, feeds)
     print(f"{tried} folded models, {sites} sites, {len(wrong)} wrong, {len(lost)} with fewer sites")
     print("\n".join(wrong + lost))
-    return bool(wrong) or 20 * len(lost) > sites or tried < count // 2
+    return bool(wrong or lost) or tried < count // 2
 
 
 if __name__ == "__main__":
