@@ -1,9 +1,9 @@
-# attn_opt_layer(NAME USES target... [DEAR header] [INLINES]): the static library attn_opt_NAME of src/NAME/*.cpp, but for main.cpp.
+# attn_opt_layer(NAME USES target... [DEAR header] [INLINES]): the static library attn_opt_NAME of what lies in src/NAME, but for main.cpp.
 # Sources are globbed so that adding a file (an operator family, a pattern) needs no edit here. Those that include the header,
 # which takes long to read, share batches. INLINES: attn_opt_inline_in_batches().
 function(attn_opt_layer name)
   cmake_parse_arguments(LAYER "INLINES" "DEAR" "USES" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/main[.]cpp$")
   if(NOT sources)
     return()
@@ -32,11 +32,11 @@ function(attn_opt_readers_first variable header)
   set(${variable} ${readers} ${${variable}} PARENT_SCOPE)
 endfunction()
 
-# attn_opt_patterns(USES target...): the objects of patterns/*.cpp and patterns/around/*.cpp. Each registers itself, so that all must be linked
+# attn_opt_patterns(USES target...): the objects of what lies in patterns. Patterns register themselves, so that all must be linked
 # and not only what is called.
 function(attn_opt_patterns)
   cmake_parse_arguments(PATTERNS "" "" "USES" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/patterns/*.cpp ${PROJECT_SOURCE_DIR}/patterns/around/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/patterns/*.cpp)
   add_library(attn_opt_patterns OBJECT ${sources})
   attn_opt_compile_settings(attn_opt_patterns)
   target_link_libraries(attn_opt_patterns PUBLIC ${PATTERNS_USES})
@@ -73,12 +73,12 @@ function(attn_opt_inline_in_batches target)
   endif()
 endfunction()
 
-# attn_opt_test(NAME USES target... [OF_NODE_TESTS filter] [ONE_BY_ONE]): the test program NAME_tests of tests/NAME/*.cpp. Tests
+# attn_opt_test(NAME USES target... [OF_NODE_TESTS filter] [ONE_BY_ONE]): the test program NAME_tests of what lies in tests/NAME. Tests
 # that FILTER names read ONNX's node tests: attn_opt_node_tests registers them. Files that repeat names of each other are compiled
 # one by one.
 function(attn_opt_test name)
   cmake_parse_arguments(TEST "ONE_BY_ONE" "OF_NODE_TESTS" "USES" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*.cpp)
   if(NOT sources)
     return()
   endif()

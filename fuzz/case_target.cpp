@@ -1,6 +1,6 @@
 // Regression cases (docs/cases.md): the header, and models in ONNX's textual syntax, which are written and read again.
 #include "fuzz/fuzzing.h"
-#include "src/cli/case_file.h"
+#include "src/cli/cases/case_file.h"
 #include "src/io/text_format.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "patterns/attention_slots.h"
-#include "patterns/causal_terms.h"
 #include "patterns/inner_values.h"
-#include "patterns/operand_walk.h"
+#include "patterns/operands/operand_walk.h"
+#include "patterns/scores/causal_terms.h"
 
 namespace attn_opt {
 namespace {

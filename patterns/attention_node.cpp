@@ -11,7 +11,7 @@
 #include "attn_opt/pattern.h"
 #include "patterns/attention_description.h"
 #include "patterns/attention_slots.h"
-#include "patterns/operand_walk.h"
+#include "patterns/operands/operand_walk.h"
 #include "patterns/target_breach.h"
 
 namespace attn_opt {

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "patterns/causal_terms.h"
-#include "patterns/operand_walk.h"
+#include "patterns/operands/operand_walk.h"
 #include "patterns/preconditions.h"
+#include "patterns/scores/causal_terms.h"
 
 namespace attn_opt {
 namespace {

@@ -8,7 +8,7 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/mask_contents.h"
 #include "src/io/number_text.h"
-#include "src/match/empty_rows.h"
+#include "src/match/facts/empty_rows.h"
 
 namespace attn_opt {
 namespace {

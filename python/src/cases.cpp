@@ -5,8 +5,8 @@
 #include "python/src/bindings.h"
 #include "python/src/errors.h"
 #include "python/src/patterns.h"
-#include "src/cli/case_runner.h"
-#include "src/cli/optimize_arguments.h"
+#include "src/cli/cases/case_runner.h"
+#include "src/cli/options/optimize_arguments.h"
 
 namespace attn_opt::python {
 namespace {

@@ -11,7 +11,7 @@
 #include "python/src/calls.h"
 #include "python/src/errors.h"
 #include "python/src/tensors.h"
-#include "src/cli/optimize_arguments.h"
+#include "src/cli/options/optimize_arguments.h"
 #include "src/rewrite/operator_check.h"
 
 namespace attn_opt::python {

@@ -6,7 +6,7 @@
 #include "python/src/errors.h"
 #include "python/src/options.h"
 #include "python/src/tensors.h"
-#include "src/cli/model_comparison.h"
+#include "src/cli/commands/model_comparison.h"
 
 namespace attn_opt::python {
 namespace {

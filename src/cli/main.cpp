@@ -14,7 +14,7 @@
 
 #include "src/cli/annotation.h"
 #include "src/cli/color.h"
-#include "src/cli/dispatch.h"
+#include "src/cli/commands/dispatch.h"
 
 namespace attn_opt {
 namespace {

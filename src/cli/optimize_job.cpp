@@ -10,12 +10,12 @@
 #include <optional>
 
 #include "src/cli/baseline.h"
-#include "src/cli/case_output.h"
+#include "src/cli/cases/case_output.h"
 #include "src/cli/color.h"
 #include "src/cli/job_steps.h"
 #include "src/cli/report_files.h"
 #include "src/cli/trace_log.h"
-#include "src/report/layout.h"
+#include "src/report/drawing/layout.h"
 #include "src/verify/seconds.h"
 
 namespace attn_opt {

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "attn_opt/model_io.h"
-#include "src/cli/model_argument.h"
-#include "src/cli/optimize_arguments.h"
+#include "src/cli/options/model_argument.h"
+#include "src/cli/options/optimize_arguments.h"
+#include "src/cli/options/requirements.h"
+#include "src/cli/options/trial_arguments.h"
 #include "src/cli/progress.h"
-#include "src/cli/requirements.h"
-#include "src/cli/trial_arguments.h"
 
 namespace attn_opt {
 

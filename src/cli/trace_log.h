@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attn_opt/optimizer.h"
-#include "src/cli/command_line.h"
+#include "src/cli/options/command_line.h"
 
 namespace attn_opt {
 

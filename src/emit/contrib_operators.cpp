@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "src/match/empty_rows.h"
+#include "src/match/facts/empty_rows.h"
 
 namespace attn_opt {
 namespace {

@@ -12,7 +12,7 @@
 #include "src/emit/operators.h"
 #include "src/emit/order.h"
 #include "src/emit/outputs.h"
-#include "src/match/declared_type.h"
+#include "src/match/facts/declared_type.h"
 
 namespace attn_opt {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/match/sole_atom.h"
+#include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
 namespace {

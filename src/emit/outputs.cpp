@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/match/declared_type.h"
+#include "src/match/facts/declared_type.h"
 
 namespace attn_opt {
 namespace {

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "src/emit/sizes.h"
-#include "src/match/sole_atom.h"
+#include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
 namespace {

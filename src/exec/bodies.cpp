@@ -1,7 +1,7 @@
 #include "src/exec/bodies.h"
 
-#include "src/exec/copy.h"
-#include "src/exec/random_numbers.h"
+#include "src/exec/layout/copy.h"
+#include "src/exec/layout/random_numbers.h"
 
 namespace attn_opt {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "src/io/runtime_operators.h"
+#include "src/io/check/runtime_operators.h"
 
 namespace attn_opt {
 namespace {

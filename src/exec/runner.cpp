@@ -3,8 +3,8 @@
 #include <new>
 #include <utility>
 
-#include "src/exec/random_numbers.h"
-#include "src/exec/sparse.h"
+#include "src/exec/layout/random_numbers.h"
+#include "src/exec/layout/sparse.h"
 
 namespace attn_opt {
 namespace {

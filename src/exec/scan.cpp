@@ -1,7 +1,7 @@
 // Scan: since opset 9 along an axis of each input, in opset 8 along axis 1 for each element of the batch axis
 // 0.
 #include "src/exec/bodies.h"
-#include "src/exec/copy.h"
+#include "src/exec/layout/copy.h"
 
 namespace attn_opt {
 namespace {

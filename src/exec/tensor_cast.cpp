@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "attn_opt/tensor.h"
-#include "src/exec/cast_only.h"
 #include "src/exec/dispatch.h"
+#include "src/exec/elementwise/cast_only.h"
 
 namespace attn_opt {
 namespace {

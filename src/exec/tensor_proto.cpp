@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "attn_opt/tensor.h"
-#include "src/exec/cast_only.h"
+#include "src/exec/elementwise/cast_only.h"
 #include "src/io/tensor_bytes.h"
 
 namespace attn_opt {

@@ -6,17 +6,17 @@
 
 #include "attn_opt/model_bytes.h"
 #include "attn_opt/model_io.h"
+#include "src/io/check/flat_check.h"
+#include "src/io/check/node_order.h"
+#include "src/io/check/repair.h"
+#include "src/io/check/runtime_operators.h"
 #include "src/io/file.h"
-#include "src/io/flat_check.h"
 #include "src/io/left_out.h"
 #include "src/io/model_file.h"
 #include "src/io/model_format.h"
-#include "src/io/node_order.h"
 #include "src/io/one_line.h"
-#include "src/io/repair.h"
-#include "src/io/runtime_operators.h"
-#include "src/io/serialize.h"
 #include "src/io/text_format.h"
+#include "src/io/wire/serialize.h"
 
 namespace attn_opt {
 namespace {

@@ -17,7 +17,7 @@
 #include "attn_opt/model.h"
 #include "src/io/external_data.h"
 #include "src/io/file.h"
-#include "src/io/strip_weights.h"
+#include "src/io/wire/strip_weights.h"
 
 namespace attn_opt {
 

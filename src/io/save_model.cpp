@@ -8,10 +8,10 @@
 #include "src/io/data_file_copies.h"
 #include "src/io/model_format.h"
 #include "src/io/output_file.h"
-#include "src/io/serialize.h"
-#include "src/io/spliced_model.h"
-#include "src/io/tensor_placement.h"
 #include "src/io/text_format.h"
+#include "src/io/wire/serialize.h"
+#include "src/io/wire/spliced_model.h"
+#include "src/io/wire/tensor_placement.h"
 
 namespace attn_opt {
 namespace {

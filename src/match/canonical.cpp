@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attn_opt/operator_traits.h"
-#include "src/match/fact_store.h"
+#include "src/match/facts/fact_store.h"
 #include "src/match/operator_map.h"
 
 namespace attn_opt {

@@ -1,5 +1,5 @@
 // Calls of model-local functions: the body's facts with the call's inputs in place of its own.
-#include "src/match/shape_rule.h"
+#include "src/match/shape_rules/shape_rule.h"
 
 namespace attn_opt {
 namespace {

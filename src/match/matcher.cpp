@@ -6,7 +6,7 @@
 
 #include "attn_opt/canonical.h"
 #include "src/match/match_trial.h"
-#include "src/match/reduced_axis.h"
+#include "src/match/shape_rules/reduced_axis.h"
 
 namespace attn_opt {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "src/match/shape_rule.h"
+#include "src/match/shape_rules/shape_rule.h"
 
 namespace attn_opt {
 

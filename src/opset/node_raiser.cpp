@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "src/io/runtime_operators.h"
+#include "src/io/check/runtime_operators.h"
 #include "src/opset/onnx_conversion.h"
 #include "src/opset/runtime_kernels.h"
 #include "src/opset/site_key.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/io/runtime_operators.h"
+#include "src/io/check/runtime_operators.h"
 
 namespace attn_opt {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "src/exec/random_numbers.h"
+#include "src/exec/layout/random_numbers.h"
 #include "src/trial/fill.h"
 
 namespace attn_opt {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/graph/operator_name.h"
-#include "src/match/sole_atom.h"
+#include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
 namespace {

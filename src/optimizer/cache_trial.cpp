@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "src/exec/random_numbers.h"
+#include "src/exec/layout/random_numbers.h"
 #include "src/optimizer/model_verification.h"
 #include "src/trial/drawn_run.h"
 #include "src/trial/fill.h"

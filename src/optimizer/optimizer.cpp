@@ -8,7 +8,7 @@
 #include "attn_opt/opset_raise.h"
 #include "src/emit/read_sizes.h"
 #include "src/graph/provenance.h"
-#include "src/io/nearest_name.h"
+#include "src/io/check/nearest_name.h"
 #include "src/optimizer/effect.h"
 #include "src/optimizer/function_inlining.h"
 #include "src/optimizer/imports.h"

@@ -1,6 +1,6 @@
 #include "src/optimizer/output_shapes.h"
 
-#include "src/match/declared_type.h"
+#include "src/match/facts/declared_type.h"
 
 namespace attn_opt {
 void declare_output_shapes(ModelGraph& model, Facts& facts) {

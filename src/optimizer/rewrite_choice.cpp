@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "src/io/nearest_name.h"
+#include "src/io/check/nearest_name.h"
 #include "src/optimizer/rewriting.h"
 #include "src/optimizer/sites.h"
 

@@ -2,7 +2,7 @@
 
 #include "attn_opt/report.h"
 #include "src/io/number_text.h"
-#include "src/report/layout.h"
+#include "src/report/drawing/layout.h"
 #include "src/report/names.h"
 #include "src/report/phrases.h"
 

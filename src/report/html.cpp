@@ -2,10 +2,10 @@
 // drawings.
 #include <fmt/format.h>
 
-#include "src/report/drawings.h"
+#include "src/report/drawing/drawings.h"
+#include "src/report/drawing/svg.h"
 #include "src/report/model_entry.h"
 #include "src/report/report_streams.h"
-#include "src/report/svg.h"
 
 namespace attn_opt {
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "src/report/batch_totals.h"
-#include "src/report/dot.h"
-#include "src/report/drawings.h"
+#include "src/report/drawing/dot.h"
+#include "src/report/drawing/drawings.h"
+#include "src/report/drawing/layout.h"
 #include "src/report/findings.h"
 #include "src/report/kv_cache.h"
-#include "src/report/layout.h"
 #include "src/report/miss_manual.h"
 #include "src/report/report_streams.h"
 #include "src/report/xml.h"

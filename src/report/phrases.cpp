@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "src/report/layout.h"
+#include "src/report/drawing/layout.h"
 #include "src/report/names.h"
 
 namespace attn_opt {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/report/layout.h"
+#include "src/report/drawing/layout.h"
 #include "src/report/names.h"
 #include "src/report/phrases.h"
 

@@ -7,9 +7,9 @@
 
 #include "attn_opt/report.h"
 #include "src/report/assumption_counts.h"
+#include "src/report/drawing/layout.h"
 #include "src/report/effect_total.h"
 #include "src/report/kv_cache.h"
-#include "src/report/layout.h"
 #include "src/report/names.h"
 #include "src/report/phrases.h"
 #include "src/report/rewrites.h"

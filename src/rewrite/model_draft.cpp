@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/io/full_check.h"
+#include "src/io/check/full_check.h"
 #include "src/io/ir_version.h"
 #include "src/io/onnx_domain.h"
 #include "src/rewrite/graph_draft.h"

@@ -9,7 +9,7 @@
 
 #include "src/graph/operator_name.h"
 #include "src/graph/operator_text.h"
-#include "src/io/nearest_name.h"
+#include "src/io/check/nearest_name.h"
 #include "src/io/one_line.h"
 
 namespace attn_opt {

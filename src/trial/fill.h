@@ -10,7 +10,7 @@
 
 #include "attn_opt/status.h"
 #include "attn_opt/tensor.h"
-#include "src/exec/random_numbers.h"
+#include "src/exec/layout/random_numbers.h"
 
 namespace attn_opt {
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "src/exec/random_numbers.h"
+#include "src/exec/layout/random_numbers.h"
 #include "src/verify/draws.h"
 #include "src/verify/mask_axes.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "src/exec/random_numbers.h"
+#include "src/exec/layout/random_numbers.h"
 #include "src/trial/infinity.h"
 #include "src/verify/mask_axes.h"
 #include "src/verify/value_draw.h"

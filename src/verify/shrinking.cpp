@@ -5,7 +5,7 @@
 #include <set>
 
 #include "attn_opt/model_walk.h"
-#include "src/exec/strided.h"
+#include "src/exec/layout/strided.h"
 
 namespace attn_opt {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "src/match/sole_atom.h"
+#include "src/match/sizes/sole_atom.h"
 #include "src/verify/shrinking.h"
 #include "src/verify/solved_sizes.h"
 

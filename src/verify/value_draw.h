@@ -1,7 +1,7 @@
 // Contents of the inputs of an edit that is no attention.
 #pragma once
 
-#include "src/exec/random_numbers.h"
+#include "src/exec/layout/random_numbers.h"
 #include "src/verify/draws.h"
 
 namespace attn_opt {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "src/exec/random_numbers.h"
+#include "src/exec/layout/random_numbers.h"
 #include "src/verify/canonical_text.h"
 #include "src/verify/seconds.h"
 #include "src/verify/shrinking.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "src/cli/case_runner.h"
+#include "src/cli/cases/case_runner.h"
 
 namespace attn_opt {
 namespace {

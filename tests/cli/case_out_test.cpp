@@ -1,7 +1,7 @@
 // Cases that are written: explain --case-out and --dump-matches.
 #include <chrono>
 
-#include "src/cli/case_runner.h"
+#include "src/cli/cases/case_runner.h"
 #include "tests/cli/tool.h"
 
 namespace attn_opt {

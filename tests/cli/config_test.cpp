@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "src/cli/commands.h"
-#include "src/cli/option_table.h"
+#include "src/cli/commands/commands.h"
+#include "src/cli/options/option_table.h"
 #include "tests/cli/tool.h"
 
 namespace attn_opt {
@@ -171,7 +171,7 @@ TEST_F(CommandLineHelp, EveryOptionHasItsGroup) {
     for (const CLI::Option* option : command.app->get_options()) {
       if (option->get_lnames().empty()) continue;
       EXPECT_THAT(option->get_group(), Not(testing::AnyOf("Options", "")))
-          << name << " " << name_of(*option) << ": src/cli/option_table.cpp";
+          << name << " " << name_of(*option) << ": src/cli/options/option_table.cpp";
     }
   }
 }

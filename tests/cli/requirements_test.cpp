@@ -1,4 +1,4 @@
-#include "src/cli/requirements.h"
+#include "src/cli/options/requirements.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "src/io/flat_check.h"
+#include "src/io/check/flat_check.h"
 
 #include <gtest/gtest.h>
 #include <onnx/checker.h>

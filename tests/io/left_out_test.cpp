@@ -1,7 +1,7 @@
 // Models that leave out what runtimes do without.
 #include "src/io/left_out.h"
 
-#include "src/io/full_check.h"
+#include "src/io/check/full_check.h"
 #include "tests/io/io_test.h"
 
 namespace attn_opt {

@@ -1,6 +1,6 @@
 #include <random>
 
-#include "src/io/wire_rewrite.h"
+#include "src/io/wire/wire_rewrite.h"
 #include "tests/io/stripped_case.h"
 
 namespace attn_opt {

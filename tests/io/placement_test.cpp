@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "attn_opt/model_walk.h"
-#include "src/io/wire_rewrite.h"
+#include "src/io/wire/wire_rewrite.h"
 #include "tests/io/stripped_case.h"
 
 namespace attn_opt {

@@ -1,5 +1,5 @@
 // Models that runtimes read and ONNX's checker refuses.
-#include "src/io/repair.h"
+#include "src/io/check/repair.h"
 
 #include <onnx/checker.h>
 

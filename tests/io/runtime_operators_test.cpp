@@ -1,7 +1,7 @@
 // Models with operators that ONNX Runtime has in the domain of ONNX.
-#include "src/io/runtime_operators.h"
+#include "src/io/check/runtime_operators.h"
 
-#include "src/io/full_check.h"
+#include "src/io/check/full_check.h"
 #include "tests/io/io_test.h"
 
 namespace attn_opt {

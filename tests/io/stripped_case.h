@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/io/strip_weights.h"
+#include "src/io/wire/strip_weights.h"
 #include "tests/io/io_test.h"
 
 namespace attn_opt {

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <map>
 
-#include "src/cli/case_checks.h"
+#include "src/cli/cases/case_checks.h"
 #include "src/io/text_format.h"
 #include "src/report/names.h"
 #include "tests/metamorphic/drawn_attention.h"

@@ -8,7 +8,7 @@
 
 #include "attn_opt/model_io.h"
 #include "attn_opt/rules.h"
-#include "src/io/full_check.h"
+#include "src/io/check/full_check.h"
 #include "src/io/text_format.h"
 #include "src/report/names.h"
 

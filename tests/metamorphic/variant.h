@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/case_checks.h"
+#include "src/cli/cases/case_checks.h"
 
 namespace attn_opt {
 

@@ -7,7 +7,7 @@
 
 #include "attn_opt/model_io.h"
 #include "attn_opt/verifier.h"
-#include "src/cli/case_file.h"
+#include "src/cli/cases/case_file.h"
 #include "src/optimizer/sites.h"
 #include "src/rewrite/function_inliner.h"
 

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "attn_opt/model_io.h"
-#include "src/cli/case_file.h"
+#include "src/cli/cases/case_file.h"
 #include "src/optimizer/sites.h"
 
 namespace attn_opt {

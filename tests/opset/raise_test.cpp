@@ -4,7 +4,7 @@
 #include <onnx/defs/parser.h>
 
 #include "attn_opt/executor.h"
-#include "src/io/runtime_operators.h"
+#include "src/io/check/runtime_operators.h"
 #include "src/trial/draw_inputs.h"
 #include "src/trial/tensor_difference.h"
 

@@ -1,5 +1,5 @@
 // The algebra of forms, held against the same expressions computed with numbers.
-#include "patterns/score_form.h"
+#include "patterns/scores/score_form.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

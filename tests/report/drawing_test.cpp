@@ -1,9 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/report/dot.h"
-#include "src/report/drawings.h"
-#include "src/report/placement.h"
+#include "src/report/drawing/dot.h"
+#include "src/report/drawing/drawings.h"
+#include "src/report/drawing/placement.h"
 #include "src/report/report_stream.h"
 #include "tests/report/example_report.h"
 

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMostLines = 400;
 constexpr int kMedianLines = 150;
+constexpr int kMostUnits = 25;
 
 /// The folders that FOLDER may include from, itself among them.
 std::set<std::string> below(const std::string& folder) {
@@ -98,6 +99,22 @@ TEST(Structure, TheRuleOfLayersTellsUpFromDown) {
   EXPECT_THAT(upward_includes("include/attn_opt/a.h", "#include \"src/io/b.h\"\n"), ::testing::SizeIs(1));
   EXPECT_THAT(upward_includes("src/cli/a.cpp", "#include \"src/io/b.h\"\n#include \"patterns/c.h\"\n"), IsEmpty());
   EXPECT_THAT(upward_includes("patterns/a.cpp", "#include \"src/match/b.h\"\n#include \"patterns/c.h\"\n"), IsEmpty());
+}
+
+/// Folders of PATHS, and how many units (a source and its header) lie in each.
+std::map<std::string, int> units_of_folders(const std::vector<std::string>& paths) {
+  std::set<fs::path> units;
+  for (const std::string& path : paths) units.insert(fs::path(path).replace_extension());
+  std::map<std::string, int> folders;
+  for (const fs::path& unit : units) ++folders[unit.parent_path().string()];
+  return folders;
+}
+
+TEST(Structure, FoldersAreSmall) {
+  std::vector<std::string> paths;
+  for (const auto& [path, text] : sources({"src", "patterns", "tests", "examples", "python"})) paths.push_back(path);
+  for (const auto& [folder, units] : units_of_folders(paths)) EXPECT_LE(units, kMostUnits) << folder;
+  EXPECT_EQ(units_of_folders({"a/b.cpp", "a/b.h", "a/c.h", "a/d/e.cpp"}), (std::map<std::string, int>{{"a", 2}, {"a/d", 1}}));
 }
 
 TEST(Structure, FilesAreSmall) {

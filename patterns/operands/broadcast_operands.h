@@ -1,0 +1,14 @@
+// Operands that their product broadcasts and the operator would not.
+#pragma once
+
+#include "patterns/products/products.h"
+
+namespace attn_opt {
+
+/// QUERY expanded along the leading axes where it has size 1 and KEY has not. What is added stands above READER.
+ProductSide broadcast_query(const ProductSide& query, const ProductSide& key, Node& reader, MatchContext& context);
+
+/// OPERAND, K or V, expanded so that its batch is 1 or that of QUERY: of several batch axes some may broadcast.
+ProductSide broadcast_batch(const ProductSide& operand, const ProductSide& query, Node& reader, MatchContext& context);
+
+}  // namespace attn_opt

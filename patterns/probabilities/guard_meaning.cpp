@@ -1,0 +1,115 @@
+#include "patterns/probabilities/guard_meaning.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "attn_opt/mask_contents.h"
+
+namespace attn_opt {
+namespace {
+
+/// True if the mask of GUARD broadcasts to the axes that TERM has over the scores of READING, whose leading axes may be
+/// regrouped above or below it.
+bool lies_alike(const ScoreTerm& term, const RowGuard& guard, const Reading& reading, const ScoreLayout& layout, Facts& facts) {
+  if (reading.scores.frames.empty()) return true;
+  const MaybeShape guarded = facts.shape(*guard.node->outputs[0]);
+  return guarded && *guarded == term.frame && layout.order.empty() && !reading.probabilities.guard_transposed;
+}
+
+/// A mask that is laid over the probabilities too: a fill that leaves masked keys some weight is -inf.
+Matched<GuardMeaning> read_mask_above(RowGuard guard, Reading& reading, const ScoreLayout& layout, MatchContext& context) {
+  const ProbabilityWalk& walk = reading.probabilities;
+  // Behind a Transpose the mask lies otherwise than it did over the scores.
+  Value* mask = walk.guard_transposed ? guard.mask : placed(*guard.mask, layout, *walk.product, context);
+  if (mask) guard.mask = mask;
+  ScoreTerm* term = masked_again(guard, reading.scores.terms, context.facts);
+  if (!term || !lies_alike(*term, guard, reading, layout, context.facts))
+    return missed("probabilities.mask", guard.node, "'" + guard.mask->name + "' masks no scores", reading.probabilities.peeled);
+  const bool is_alone = reading.scores.terms.size() == 1;
+  const bool absorbs = term->fill <= absorbing_fill(context.facts.type(*reading.score_product.query.value));
+  if (std::isfinite(term->fill) && !(is_alone && absorbs)) reading.fill_above = term->fill;
+  term->fill = -std::numeric_limits<double>::infinity();
+  return is_alone ? GuardMeaning::kEmptyRows : GuardMeaning::kNothing;
+}
+
+/// What GUARD asks of the scores, or of the masks laid over them.
+Matched<GuardMeaning> meaning_in(const RowGuard& guard, Reading& reading, const ScoreLayout& layout, Value& softmax_input,
+                                 MatchContext& context) {
+  const std::vector<std::string>& peeled = reading.probabilities.peeled;
+  if (guard.mask) return read_mask_above(guard, reading, layout, context);
+  if (!guard.test) return GuardMeaning::kScores;
+  if (!reading.scores.frames.empty())
+    return missed("probabilities.guard", guard.node, "the scores are regrouped above it", peeled);
+  if (guard.test->is_number) return meaning_of_guard(guard, softmax_input, reading.scores.terms, context.facts);
+  if (reading.scores.terms.size() != 1)
+    return missed("probabilities.guard", guard.node, "not all masks are in '" + guard.test->rows->name + "'", peeled);
+  return read_mask_above({guard.node, std::nullopt, guard.test->rows, guard.test->keeps}, reading, layout, context);
+}
+
+/// The guard of Y's rows, which lie in front of the features; nullopt unless it is all that reads Y.
+std::optional<RowGuard> guard_of_output(const ProductSide& output, Facts& facts) {
+  const auto& roles = output.roles;
+  if (!output.order.empty() || roles.size() < 2 || roles[roles.size() - 2] != Role::kRow) return std::nullopt;
+  const Readers readers = readers_of(*output.value, facts);
+  const auto guard = row_guard(readers, *output.value, 0, facts);
+  if (!guard || guard->mask || readers.is_output) return std::nullopt;
+  const MaybeShape before = facts.shape(*output.value), after = facts.shape(*guard->node->outputs[0]);
+  if (!before || !after || *before != *after) return std::nullopt;
+  const bool is_all =
+      std::ranges::all_of(readers.all, [&](const Reader& reader) { return belongs_to_guard(reader, *guard->node, facts); });
+  return is_all ? guard : std::nullopt;
+}
+
+/// True if TERMS are one mask of -inf.
+bool empties_rows_alone(const std::vector<ScoreTerm>& terms) {
+  if (terms.size() != 1) return false;
+  const bool selects = terms[0].kind == ScoreTerm::Kind::kKeep || terms[0].kind == ScoreTerm::Kind::kDrop;
+  return selects && terms[0].fill == -std::numeric_limits<double>::infinity();
+}
+
+/// A guard behind the product means what it would mean in front of it; one that means something else stays.
+GuardMeaning read_guard_behind(Reading& reading, const ScoreLayout& layout, Value& softmax_input, MatchContext& context) {
+  ProductSide& output = reading.value_product.output;
+  const auto guard = reading.probabilities.steps.empty() ? guard_of_output(output, context.facts) : std::nullopt;
+  if (!guard) return GuardMeaning::kNothing;
+  const auto meaning = meaning_in(*guard, reading, layout, softmax_input, context);
+  if (!meaning) return GuardMeaning::kNothing;
+  output.value = guard->node->outputs[0];
+  reading.probabilities.peeled.emplace_back("Where(rows)");
+  return *meaning;
+}
+
+}  // namespace
+
+/// NaN is made 0 where all scores are -inf, and a guard that tests for NaN does no less. One that tests for something else is a
+/// step.
+Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, const SoftmaxSite& softmax,
+                                 MatchContext& context) {
+  const auto& guard = reading.probabilities.guard;
+  if (softmax.guards_nan && !guard) return GuardMeaning::kScores;
+  if (!guard) {
+    const GuardMeaning behind = read_guard_behind(reading, layout, *softmax.input, context);
+    return behind == GuardMeaning::kNothing && softmax.guards_empty_rows && empties_rows_alone(reading.scores.terms)
+               ? GuardMeaning::kEmptyRows
+               : behind;
+  }
+  auto meaning = meaning_in(*guard, reading, layout, *softmax.input, context);
+  const auto& step = reading.probabilities.guard_step;
+  if (meaning || !step) return meaning;
+  reading.probabilities.steps.insert(reading.probabilities.steps.begin(), *step);
+  return GuardMeaning::kNothing;
+}
+
+std::optional<double> fill_that_scores_stay_above(const Reading& reading) {
+  if (reading.fill_above || !(reading.scores.lowered || reading.scores.clamp || reading.scores.lies_above_fill))
+    return reading.fill_above;
+  for (const ScoreTerm& term : reading.scores.terms)
+    if ((term.kind == ScoreTerm::Kind::kKeep || term.kind == ScoreTerm::Kind::kDrop) && std::isfinite(term.fill))
+      return term.fill;
+  return std::nullopt;
+}
+
+}  // namespace attn_opt

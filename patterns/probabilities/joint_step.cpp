@@ -1,0 +1,87 @@
+#include "patterns/probabilities/joint_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "patterns/inner_values.h"
+#include "patterns/scores/form_reader.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int kMaxJointNodes = 12;
+
+/// True if READER takes VALUE for an operand that forms follow.
+bool reads_form(const Reader& reader, const Value& value) {
+  if (!reader.node || reader.node->graph != value.graph) return false;
+  const std::vector<size_t> operands = form_operands(*reader.node);
+  return std::ranges::find(operands, static_cast<size_t>(reader.input)) != operands.end();
+}
+
+class JointReader {
+ public:
+  JointReader(Value& value, MatchContext& context) : value_(value), context_(context), facts_(context.facts) {}
+
+  std::optional<JointStep> run(const Readers& readers) {
+    if (!enter(readers)) return std::nullopt;
+    std::optional<JointStep> nearest;
+    for (int step = 0; step < kMaxJointNodes && !made_.empty(); ++step) {
+      auto found = made_.size() == 1 ? step_to(*made_.front()) : std::nullopt;
+      if (found && !found->one) return found;
+      if (found && !nearest) nearest = std::move(found);
+      Value& first = **std::ranges::min_element(made_, {}, [](const Value* made) { return made->producer->position; });
+      std::erase(made_, &first);
+      const Readers further = readers_of(first, facts_);
+      if (further.is_output || !enter(further)) break;
+    }
+    return nearest;
+  }
+
+ private:
+  /// Notes what READERS make; false if one of them is no node of forms.
+  bool enter(const Readers& readers) {
+    for (const Reader& reader : readers.all) {
+      if (!reads_form(reader, value_)) return false;
+      if (Value* made = reader.node->outputs[0]; std::ranges::find(made_, made) == made_.end()) made_.push_back(made);
+    }
+    return true;
+  }
+
+  std::optional<JointStep> step_to(Value& made) {
+    const MaybeShape before = facts_.shape(value_), after = facts_.shape(made);
+    if (!before || !after || *before != *after || facts_.type(made) != facts_.type(value_)) return std::nullopt;
+    FormReader forms(*made.producer, context_);
+    const auto form = forms.in_terms_of(value_, made);
+    if (!form || form->size() > 2) return std::nullopt;
+    for (size_t i = 0; i < form->size(); ++i)
+      if (forms.number_added(*form, i) != 0) return std::nullopt;
+    InnerValues inner(*made.producer, context_);
+    const DataType type = facts_.type(value_);
+    const double scale = form->back().scale;
+    if (form->size() == 1) {
+      if (scale == 1) return JointStep{&made};
+      Value* times = inner.build().node("Mul", {&value_, inner.build().scalar(scale, type)});
+      return JointStep{&made, Reader{times->producer, 0, &value_}};
+    }
+    if (form->front().scale != 0 || scale != 1 || form->front().guard.size() != 1) return std::nullopt;
+    const Literal& dropped = form->front().guard.front();
+    std::vector<Value*> operands{dropped.condition, &value_, inner.build().scalar(0, type)};
+    if (dropped.holds) std::swap(operands[1], operands[2]);
+    Value* selected = inner.build().node("Where", operands);
+    return JointStep{&made, Reader{selected->producer, dropped.holds ? 2 : 1, &value_}};
+  }
+
+  Value& value_;
+  MatchContext& context_;
+  Facts& facts_;
+  std::vector<Value*> made_;  ///< of VALUE, that what reads it was not looked at
+};
+
+}  // namespace
+
+std::optional<JointStep> joint_step(const Readers& readers, Value& value, MatchContext& context) {
+  return JointReader(value, context).run(readers);
+}
+
+}  // namespace attn_opt

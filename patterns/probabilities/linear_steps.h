@@ -1,0 +1,49 @@
+// What is linear in probabilities: it multiplies or drops whole rows, or the keys of all rows alike, or adds to them.
+//
+//   (p + x) V  =>  p V + x V          (x - p) V  =>  x V - p V                        x: of the probabilities' rows and keys
+//   (g * p) V  =>  g * (p V)          Where(c, p, 0) V  =>  Where(c, p V, 0)          g, c: one element for each row
+//   (p * w) V  =>  p (w * V)          Where(c, p, 0) V  =>  p Where(c, V, 0)          w, c: one element for each key, or one
+//   for all
+#pragma once
+
+#include <optional>
+
+#include "attn_opt/pattern.h"
+#include "patterns/products/products.h"
+#include "patterns/readers.h"
+
+namespace attn_opt {
+
+struct LinearStep {
+  Node* node = nullptr;       ///< Mul, Div, Where or what adds
+  size_t probabilities = 0;   ///< the input that they are
+  bool is_of_rows = false;    ///< else of keys, or one number for a whole head
+  size_t axis_from_last = 0;  ///< on which rows, or keys, lie in the probabilities there
+  bool is_number = false;     ///< one for all heads too
+  bool adds = false;          ///< the operand to them, or subtracts
+
+  Value& operand() const { return *node->inputs[node->is("Where") ? 0 : 1 - probabilities]; }
+};
+
+/// The step that the only reader of PROBABILITIES makes, whose keys lie KEYS_FROM_LAST; nullopt if it makes none. Where keys do
+/// not lie on one of the last two axes, or it is not known, a number is all that steps.
+std::optional<LinearStep> linear_step(const Readers& readers, Value& probabilities, std::optional<size_t> keys_from_last,
+                                      Facts& facts);
+
+/// STEP's operator with SIDE, of the product READER, in the place of the probabilities: V for a step of keys, Y for one of
+/// rows. Miss "probabilities.operator": STEP's operand does not broadcast to SIDE.
+Matched<OutputStep> behind_product(const LinearStep& step, const ProductSide& side, Node& reader, MatchContext& context);
+
+/// STEP, one of STEPS that adds, of what PRODUCT makes of PROBABILITIES, which come from the sum linearly but for what other
+/// steps add. Miss "probabilities.operator": PRODUCT does not take an operand that broadcasts.
+Matched<OutputStep> sum_behind_product(const LinearStep& step, const std::vector<LinearStep>& steps, Value& probabilities,
+                                       Node& product, MatchContext& context);
+
+/// MADE, by a product that an earlier edit wrote, behind what that edit adds to it: these are STEPS too, since what is written
+/// now stands below.
+Value& behind_added(Value& made, std::vector<OutputStep>& steps);
+
+/// V, at SIDE of the product READER, behind STEP. Miss: as behind_product().
+Matched<Value*> before_product(const LinearStep& step, const ProductSide& side, Node& reader, MatchContext& context);
+
+}  // namespace attn_opt

@@ -1,0 +1,373 @@
+// What may stand between the softmax and its product with V.
+//
+//   Cast, CastLike, Identity, Dropout at inference      guards (row_guard.h)
+//   Reshape, Flatten, (Un)squeeze of the leading axes   Transpose of the last two axes, also around axes of size 1
+//   the same, of rows, in front of all others
+//   Mul, Div, Where with 0                              of whole rows, or of keys of all rows alike (linear_steps.h)
+//   Add, Sub                                            of other weights of the same rows and keys
+//   Slice, Split, Gather, Pad that cut off sinks (cut_columns.h)
+#include "patterns/probabilities/probability_walk.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
+#include "patterns/layout_checks.h"
+#include "patterns/operands/operand_walk.h"
+#include "patterns/probabilities/joint_step.h"
+#include "patterns/products/products.h"
+#include "patterns/readers.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int kMaxProbabilitySteps = 32;
+/// An axis that no value has.
+constexpr size_t kNowhere = 64;
+
+bool is_on_the_way(const Node& node) {
+  return is_product(node) || node.is("Cast") || node.is("CastLike") || node.is("Identity") || node.is("Dropout") ||
+         node.is("Reshape") || node.is("Flatten") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Transpose") ||
+         node.is("Concat");
+}
+
+class ProbabilityWalker {
+ public:
+  ProbabilityWalker(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context)
+      : value_(softmax.output),
+        softmax_(softmax.output),
+        keys_(softmax.keys.value_or(0)),
+        sum_(softmax.sum),
+        is_divided_late_(softmax.divided),
+        wanted_(wanted),
+        context_(context),
+        facts_(context.facts) {
+    walk_.sinks = softmax.cut_off;
+  }
+
+  Matched<ProbabilityWalk> run() {
+    for (int step = 0; step < kMaxProbabilitySteps; ++step) {
+      const Readers readers = readers_here();
+      if (pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers) || pass_joint_step(readers)) continue;
+      ATTN_OPT_MATCH(Node * next, next_node(readers));
+      if (is_product(*next)) {
+        walk_.product = next;
+        walk_.probabilities = value_;
+        if (!walk_.is_last_product()) walk_.escaping.clear();
+        return walk_;
+      }
+      ATTN_OPT_MATCH(value_, pass(*next));
+    }
+    return missed("probabilities.too-long", value_->producer, value_->name, walk_.peeled);
+  }
+
+ private:
+  bool pass_guard(const Readers& readers) {
+    if (walk_.guard || walk_.row_split) return false;
+    const auto guard = row_guard(readers, *value_, keys_from_last().value_or(kNowhere), facts_);
+    const auto step = guard ? linear_step(readers, *value_, keys_from_last(), facts_) : std::nullopt;
+    // A mask that is the same for all keys of a row masks no scores.
+    if (!guard || !walk_.steps.empty() || (guard->mask && step && (step->is_of_rows || step->is_number))) return false;
+    const bool others_read = readers.is_output || std::ranges::any_of(readers.all, [&](const Reader& reader) {
+                               return !belongs_to_guard(reader, *guard->node, facts_);
+                             });
+    if (others_read) note_escape();
+    walk_.guard = guard;
+    walk_.guard_step = step;
+    walk_.guard_transposed = walk_.transposed;
+    seen_.push_back(&canonical(*value_, facts_));
+    walk_.peeled.push_back(guard->mask ? "Where(mask)" : guard->test ? "Where(row)" : "Where(IsNaN)");
+    value_ = guard->node->outputs[0];
+    return true;
+  }
+
+  bool pass_infinity_guard(const Readers& readers) {
+    if (walk_.row_split || std::ranges::any_of(walk_.steps, &LinearStep::adds)) return false;
+    seen_.push_back(&canonical(*value_, facts_));
+    Node* guard = infinity_guard(readers, seen_, facts_);
+    if (!guard) return false;
+    const bool only_guards =
+        std::ranges::all_of(readers.all, [&](const Reader& reader) { return belongs_to_guard(reader, *guard, facts_); });
+    if (readers.is_output || !only_guards) note_escape();
+    walk_.peeled.emplace_back("Where(IsInf)");
+    value_ = guard->outputs[0];
+    return true;
+  }
+
+  /// Where the keys lie; nullopt where it is not known.
+  std::optional<size_t> keys_from_last() const {
+    if (!walk_.perm.empty() || keys_ > 1) return std::nullopt;
+    return walk_.transposed ? 1 - keys_ : keys_;
+  }
+
+  bool pass_step(const Readers& readers) {
+    const auto step = linear_step(readers, *value_, keys_from_last(), facts_);
+    if (!step || (step->adds && (is_divided_late_ || is_made_of(step->operand(), *softmax_)))) return false;
+    walk_.steps.push_back(*step);
+    walk_.peeled.push_back(step->node->op() + (step->adds ? "(product)" : step->is_of_rows ? "(rows)" : "(values)"));
+    value_ = step->node->outputs[0];
+    return true;
+  }
+
+  bool pass_joint_step(const Readers& readers) {
+    const auto joint = joint_step(readers, *value_, context_);
+    if (!joint) return false;
+    if (joint->one && !pass_guard({{*joint->one}, readers.is_output}) && !pass_step({{*joint->one}, readers.is_output}))
+      return false;
+    if (!joint->one && readers.is_output) note_escape();
+    value_ = joint->made;
+    return true;
+  }
+
+  Readers readers_here() const {
+    Readers readers = readers_of(*value_, facts_);
+    if (sum_) std::erase_if(readers.all, [this](const Reader& reader) { return reader.node == sum_; });
+    return readers;
+  }
+
+  void note_escape() { walk_.escaping.push_back({value_, walk_.transposed, walk_.steps.size(), walk_.guard.has_value()}); }
+
+  /// A reader of VALUE_, and the product that it is or that alone reads what it makes.
+  struct Way {
+    Reader first, product;
+
+    bool is_swapped() const { return first.node != product.node; }
+  };
+
+  /// The node to go on with; VALUE_ becomes the copy that it reads.
+  Matched<Node*> next_node(const Readers& readers) {
+    std::vector<Reader> candidates;
+    std::vector<Way> ways;
+    for (const Reader& reader : readers.all) {
+      if (!reader.node || reader.node->graph != value_->graph || reader.reads_type_alone()) continue;
+      if (!is_on_the_way(*reader.node) && !(readers.only_one() && columns_cut_off(*reader.node, keys_, facts_))) continue;
+      if (const auto product = product_at_end(reader, readers)) ways.push_back({reader, *product});
+      candidates.push_back(reader);
+    }
+    if (ways.size() > 1) keep_readable(ways);
+    if (readers.is_output || readers.all.size() > std::max<size_t>(1, ways.size())) note_escape();
+    if (candidates.empty()) return nothing_reached(readers);
+    if (ways.empty() && candidates.size() > 1)
+      return missed("probabilities.many-readers", candidates[0].node,
+                    std::to_string(readers.all.size()) + " readers of '" + value_->name + "'", walk_.peeled);
+    if (walk_.products.empty())
+      for (const Way& way : ways) walk_.products.push_back(way.product.node);
+    const auto wanted = std::ranges::find(ways, wanted_, [](const Way& way) { return way.product.node; });
+    const Reader& next = ways.empty() ? candidates[0] : wanted == ways.end() ? ways[0].first : wanted->first;
+    value_ = next.read;
+    return next.node;
+  }
+
+  /// The product that FIRST is; where READERS are several, also the one that a chain of swaps from FIRST on ends at.
+  std::optional<Reader> product_at_end(const Reader& first, const Readers& readers) const {
+    if (is_product(*first.node)) return first;
+    Value* swapped = readers.all.size() > 1 && first.node->is("Transpose") ? end_of_chain(*first.node, swapped_from) : nullptr;
+    const Readers further = swapped ? readers_of(*swapped, facts_) : Readers();
+    const bool is_read_by_one = further.only_one() && further.all[0].node && is_product(*further.all[0].node);
+    return is_read_by_one ? std::optional(further.all[0]) : std::nullopt;
+  }
+
+  /// Leaves those of WAYS whose products sum over the keys, first to last, or one if there are none.
+  void keep_readable(std::vector<Way>& ways) {
+    std::ranges::stable_sort(ways, {}, [](const Way& way) { return way.product.node->position; });
+    // Not std::ranges::unique: Clang below 16 does not compile what it returns.
+    const auto same_product = [](const Way& one, const Way& other) { return one.product.node == other.product.node; };
+    ways.erase(std::unique(ways.begin(), ways.end(), same_product), ways.end());
+    const Way first = ways[0];
+    std::erase_if(ways, [this](const Way& way) { return !sums_over_keys(way); });
+    if (ways.empty()) ways.push_back(first);
+  }
+
+  bool sums_over_keys(const Way& way) const {
+    const auto read = value_product(*way.product.node, *way.product.read, context_);
+    if (!read) return false;
+    const ScoreLayout& layout = read->probabilities;
+    if (!layout.order.empty() && !layout.swaps_last_two()) return true;
+    const size_t summed = layout.order.empty() ? 0 : 1;
+    const auto keys = keys_from_last();
+    return !keys || (way.is_swapped() ? 1 - *keys : *keys) == summed;
+  }
+
+  static bool is_read_by_product(const Value& value) {
+    return std::any_of(value.uses.begin(), value.uses.end(), [](const Use& use) { return use.node && is_product(*use.node); });
+  }
+
+  static bool is_dequantized_for_product(const Value& value) {
+    return std::any_of(value.uses.begin(), value.uses.end(), [](const Use& use) {
+      return use.node && use.node->is("DequantizeLinear") && use.node->outputs[0] && is_read_by_product(*use.node->outputs[0]);
+    });
+  }
+
+  /// A softmax that is no attention ends elsewhere (a classifier, a router); one whose values are changed on the way to
+  /// a product is worth a miss.
+  tl::unexpected<Miss> nothing_reached(const Readers& readers) const {
+    for (const Reader& reader : readers.all)
+      if (reader.node && reader.node->is("QuantizeLinear") && is_dequantized_for_product(*reader.node->outputs[0]))
+        return missed("probabilities.quantized", reader.node, "'" + value_->name + "' is quantized", walk_.peeled);
+    if (const Node* unread = is_of_scores(*softmax_, facts_) ? unread_weights(*value_, context_) : nullptr)
+      return missed("probabilities.operator", unread, unread->op(), walk_.peeled);
+    return missed(std::string(kNotAttention), nullptr, "", walk_.peeled);
+  }
+
+  /// What the last of a chain of nodes from FIRST on makes, each the only reader of the one before, which together make it
+  /// of VALUE_ as ORIGIN says; null if there is none.
+  Value* end_of_chain(Node& first, Value* (*origin)(Node&, Facts&)) const {
+    const Value& start = canonical(*value_, facts_);
+    Node* next = &first;
+    for (int step = 0; step < kMaxTogether && !next->outputs.empty() && next->outputs[0]; ++step) {
+      Value& made = *next->outputs[0];
+      if (origin(*next, facts_) == &start) return &made;
+      const Readers readers = readers_of(made, facts_);
+      if (!readers.only_one() || !readers.all[0].node || readers.all[0].node->graph != first.graph) return nullptr;
+      next = readers.all[0].node;
+    }
+    return nullptr;
+  }
+
+  /// What a chain of layout operators from FIRST on makes, each the only reader of the one before, where queries and keys are
+  /// the last two axes again and the leading ones in their order; turns the walk if they are swapped. Null if there is none.
+  Value* end_of_layout(Node& first) {
+    const MaybeShape own = facts_.shape(*value_);
+    if (!own || own->size() < 2) return nullptr;
+    std::vector<Role> roles(own->size(), Role::kBatch);
+    roles[own->size() - 2] = Role::kRow;
+    roles.back() = Role::kFeature;
+    std::optional<AxisMap> axes = AxisMap::of(*own, roles);
+    Node* next = &first;
+    for (int step = 0; step < kMaxTogether; ++step) {
+      axes = axes_after(*next, *axes, context_);
+      if (!axes) return nullptr;
+      Value& made = *next->outputs[0];
+      const bool is_straight = lie_last(*axes, Role::kRow, Role::kFeature);
+      if (is_straight || lie_last(*axes, Role::kFeature, Role::kRow)) {
+        walk_.transposed = walk_.transposed == is_straight;
+        return &made;
+      }
+      const Readers readers = readers_of(made, facts_);
+      if (!readers.only_one() || !readers.all[0].node || readers.all[0].input != 0 || readers.all[0].node->graph != first.graph)
+        return nullptr;
+      next = readers.all[0].node;
+      if (next->outputs.empty() || !next->outputs[0]) return nullptr;
+    }
+    return nullptr;
+  }
+
+  /// Takes NODE for one that puts the axes of the softmax's result in the product's places, or for the next of several that do
+  /// together. What stood above would lie otherwise.
+  bool moves_all_axes(const Node& node) {
+    const auto* perm = node.ints_attribute("perm");
+    if (!perm || perm->size() < 2 || walk_.guard || !walk_.steps.empty() || walk_.regrouped) return false;
+    std::vector<int64_t> before = walk_.perm;
+    if (before.empty()) {
+      before.resize(static_cast<size_t>(perm->size()));
+      std::iota(before.begin(), before.end(), 0);
+    }
+    if (before.size() != static_cast<size_t>(perm->size())) return false;
+    if (walk_.transposed) std::swap(before[before.size() - 2], before.back());
+    walk_.transposed = false;
+    walk_.perm.clear();
+    for (const int64_t axis : *perm) walk_.perm.push_back(before[static_cast<size_t>(axis)]);
+    return true;
+  }
+
+  /// What nodes from FIRST on, each the only reader of the one before, make by regrouping rows, where the keys have their axis
+  /// again: the softmax takes each row by itself. What stood above would be of other rows. Null if there is none.
+  Value* end_of_rows(Node& first) {
+    const MaybeShape before = facts_.shape(*value_);
+    if (keys_from_last() != 0 || walk_.guard || walk_.sinks || !walk_.steps.empty() || walk_.regrouped || !before ||
+        before->empty())
+      return nullptr;
+    Node* next = &first;
+    for (int step = 0; step < kMaxTogether && next && has(*next, Trait::kRegroups); ++step) {
+      Value& made = *next->outputs[0];
+      const MaybeShape after = facts_.shape(made);
+      if (after && after->size() >= 2 && before->back() == after->back()) {
+        walk_.row_split = rows_regrouped(*before, *after);
+        return &made;
+      }
+      const Readers readers = readers_of(made, facts_);
+      next = readers.only_one() && readers.all[0].input == 0 ? readers.all[0].node : nullptr;
+    }
+    return nullptr;
+  }
+
+  /// True if the last two of AXES are those of LAST_BUT_ONE and LAST, and all others lie before them in their order.
+  static bool lie_last(const AxisMap& axes, Role last_but_one, Role last) {
+    if (axes.rank() < 2) return false;
+    std::vector<int> in_order;
+    for (const Role role : {Role::kBatch, last_but_one, last})
+      for (size_t factor = 0; factor < axes.factors().size(); ++factor)
+        if (axes.factors()[factor].role == role) in_order.push_back(static_cast<int>(factor));
+    std::vector<int> found;
+    for (size_t axis = 0; axis < axes.rank(); ++axis) found.insert(found.end(), axes.axis(axis).begin(), axes.axis(axis).end());
+    const auto holds_only = [&](size_t axis, Role role) {
+      return std::ranges::all_of(axes.axis(axis),
+                                 [&](int factor) { return axes.factors()[static_cast<size_t>(factor)].role == role; });
+    };
+    const auto leads = [&](size_t axis) { return axis + 2 >= axes.rank() || holds_only(axis, Role::kBatch); };
+    for (size_t axis = 0; axis < axes.rank(); ++axis)
+      if (!leads(axis)) return false;
+    return found == in_order && holds_only(axes.rank() - 2, last_but_one) && holds_only(axes.rank() - 1, last);
+  }
+
+  /// True if each of STEPS does the same to all keys, whichever are left.
+  bool are_alike_for_keys(const std::vector<LinearStep>& steps) const {
+    return std::ranges::all_of(steps, [this](const LinearStep& step) {
+      const MaybeShape shape = facts_.shape(step.operand());
+      return shape && (shape->size() <= keys_ || from_last(*shape, keys_).is(1));
+    });
+  }
+
+  Matched<Value*> pass(Node& node) {
+    Value* next = node.outputs[0];
+    const std::string& op_type = node.op();
+    if (node.inputs[0] != value_ || !next) return missed("probabilities.operand", &node, "not its first input", walk_.peeled);
+    if (node.is("Cast") || node.is("CastLike")) {
+      if (!is_floating(facts_.type(*next)))
+        return missed("probabilities.cast", &node, type_name(facts_.type(*next)), walk_.peeled);
+    } else if (node.is("Transpose")) {
+      next = end_of_chain(node, swapped_from);
+      if (next)
+        walk_.transposed = !walk_.transposed;
+      else
+        next = end_of_layout(node);
+      if (!next && moves_all_axes(node)) next = node.outputs[0];
+      if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
+    } else if (const auto cut = columns_cut_off(node, keys_, facts_)) {
+      if (walk_.sinks || walk_.transposed || !walk_.perm.empty() || walk_.guard || !are_alike_for_keys(walk_.steps))
+        return missed("probabilities.operator", &node, "columns cut off probabilities that were changed", walk_.peeled);
+      walk_.sinks = cut->columns;
+      next = cut->rest;
+    } else if (node.is("Dropout")) {
+      return missed("probabilities.dropout", &node, "in training mode", walk_.peeled);
+    } else {
+      next = end_of_chain(node, regrouped_from);
+      if (!next) next = end_of_layout(node);
+      if (!next) next = end_of_rows(node);
+      walk_.regrouped = true;
+      if (!next) return missed("probabilities.reshape", &node, op_type + " of queries or keys", walk_.peeled);
+    }
+    walk_.peeled.push_back(op_type);
+    return next;
+  }
+
+  Value* value_;
+  Value* softmax_;   ///< what it makes
+  size_t keys_;      ///< of the softmax's result; where they are asked for, no axis has moved
+  const Node* sum_;  ///< adds up what is divided behind the product
+  bool is_divided_late_;
+  const Node* wanted_;  ///< of several products; null: the first
+  MatchContext& context_;
+  Facts& facts_;
+  ProbabilityWalk walk_;
+  std::vector<Value*> seen_;  ///< probabilities on the way
+};
+
+}  // namespace
+
+Matched<ProbabilityWalk> walk_probabilities(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context) {
+  return ProbabilityWalker(softmax, wanted, context).run();
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,50 @@
+// The probabilities: from the softmax's result downward to the product with V.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn_opt/miss.h"
+#include "attn_opt/pattern.h"
+#include "patterns/probabilities/linear_steps.h"
+#include "patterns/probabilities/row_guard.h"
+#include "patterns/products/cut_columns.h"
+#include "patterns/scores/score_split.h"
+#include "patterns/softmax/softmax_anchor.h"
+
+namespace attn_opt {
+
+/// A value on the way that others than the next step read, and what has become of the probabilities where it stands.
+struct EscapingValue {
+  Value* value = nullptr;
+  bool transposed = false;  ///< keys by queries
+  size_t steps = 0;         ///< that stand above it
+  bool guarded = false;     ///< stands behind the guard
+};
+
+struct ProbabilityWalk {
+  Node* product = nullptr;         ///< the MatMul or Einsum with V
+  std::vector<Node*> products;     ///< all that are read as such, first to last: each is an attention of the same scores
+  Value* probabilities = nullptr;  ///< what that reads
+  bool transposed = false;         ///< PROBABILITIES is keys by queries
+  std::vector<int64_t> perm;       ///< of a Transpose of all axes, behind which all else stands; empty if there is none
+  bool regrouped = false;
+  std::optional<ScoreSplit> row_split;   ///< rows that are regrouped, first of all, to those of the product
+  std::optional<RowGuard> guard;         ///< what makes rows without a key 0 on the way
+  std::optional<LinearStep> guard_step;  ///< the same as a step, if it is one
+  bool guard_transposed = false;         ///< the guard is of keys by queries that were queries by keys, or the reverse
+  std::vector<EscapingValue> escaping;   ///< what others read too, from the softmax on
+  std::vector<LinearStep> steps;
+  std::optional<CutColumns> sinks;  ///< were cut off on the way
+  std::vector<std::string> peeled;
+
+  /// What others read is kept by the last site of a softmax alone: at the ones before it, the softmax is still there for them.
+  bool is_last_product() const { return product == products.back(); }
+};
+
+/// Walks from the result of SOFTMAX to WANTED, or to the first product if that is null. Misses: "probabilities.*";
+/// "not-attention" if no product is reached.
+Matched<ProbabilityWalk> walk_probabilities(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context);
+
+}  // namespace attn_opt

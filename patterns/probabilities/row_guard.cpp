@@ -1,0 +1,179 @@
+#include "patterns/probabilities/row_guard.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/mask_contents.h"
+#include "attn_opt/matcher.h"
+#include "patterns/scores/conditions.h"
+#include "patterns/scores/form_reader.h"
+#include "patterns/softmax/row_reduction.h"
+
+namespace attn_opt {
+namespace {
+
+/// What CONDITION tests of rows, if the guard KEEPS those in which it is true.
+std::optional<RowTest> test_of(Value& condition, bool keeps, size_t keys_from_last, Facts& facts) {
+  const auto test = row_test(condition, keys_from_last, facts);
+  return test && test->holds_for_kept == keeps ? test : std::nullopt;
+}
+
+/// m and any(m)  =>  m, of booleans whose keys lie KEYS_FROM_LAST
+Condition without_own_test(const Condition& kept, size_t keys_from_last, Facts& facts) {
+  auto both = conditions_of(kept, facts);
+  for (int at = 0; both && at < 2; ++at, std::swap((*both)[0], (*both)[1])) {
+    const Condition mask = affirmed((*both)[0], facts), other = affirmed((*both)[1], facts);
+    const auto test = test_of(*other.value, other.is_true, keys_from_last, facts);
+    if (test && !test->is_number && test->keeps == mask.is_true && &canonical(*test->rows, facts) == mask.value) return mask;
+  }
+  return kept;
+}
+
+/// PROBABILITIES times ones and zeros, which other sums of NODE's reader leave as they are.
+std::optional<RowGuard> factor_at(Node& node, size_t probabilities, size_t keys_from_last, Facts& facts) {
+  const auto condition = condition_of_number(*node.inputs[1 - probabilities], facts);
+  if (!condition) return std::nullopt;
+  if (auto test = test_of(*condition->value, condition->is_true, keys_from_last, facts)) return RowGuard{&node, test};
+  return RowGuard{&node, std::nullopt, condition->value, condition->is_true};
+}
+
+std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value, size_t keys_from_last, Facts& facts) {
+  if (node.is("Mul") && node.inputs.size() == 2 && probabilities < 2)
+    return factor_at(node, probabilities, keys_from_last, facts);
+  if (!node.is("Where") || node.inputs.size() != 3 || (probabilities != 1 && probabilities != 2)) return std::nullopt;
+  Value &condition = *node.inputs[0], &otherwise = *node.inputs[3 - probabilities];
+  if (facts.uniform(otherwise) != 0.0) return std::nullopt;
+  const bool keeps = probabilities == 1;
+  Value* own = &value;
+  const Matcher is_nan = op("IsNaN", {same(&own)});
+  if ((keeps ? op("Not", {is_nan}) : is_nan)(condition, facts)) return RowGuard{&node, std::nullopt};
+  if (auto test = test_of(condition, keeps, keys_from_last, facts)) return RowGuard{&node, test};
+  const Condition kept = without_own_test({&condition, keeps}, keys_from_last, facts);
+  return RowGuard{&node, std::nullopt, kept.value, kept.is_true};
+}
+
+/// A mask, and whether it is true for the keys that stay.
+struct Polarised {
+  Value* mask = nullptr;
+  bool keeps = false;
+  bool operator==(const Polarised&) const = default;
+};
+
+Polarised without_not(Value& mask, bool keeps, Facts& facts) {
+  Polarised seen{&canonical(mask, facts), keeps};
+  while (seen.mask->producer && seen.mask->producer->is("Not"))
+    seen = {&canonical(*seen.mask->producer->inputs[0], facts), !seen.keeps};
+  return seen;
+}
+
+constexpr int kMaxGuardSteps = 8;
+
+/// The node that makes VALUE, seen through copies; null if none does.
+Node* maker(Value& value, Facts& facts) { return canonical(value, facts).producer; }
+
+bool is_cast(const Node& node) { return node.is("Cast") || node.is("CastLike"); }
+
+/// True for a reader that asks whether probabilities are infinite, or of which sign.
+bool tests_for_infinity(const Node& node, Facts& facts, int steps = kMaxGuardSteps) {
+  if (node.is("IsInf") || node.is("Less") || node.is("Greater")) return true;
+  if (!is_cast(node) || !node.outputs[0] || steps == 0) return false;
+  const Readers readers = readers_of(*node.outputs[0], facts);
+  return std::ranges::any_of(
+      readers.all, [&](const Reader& reader) { return reader.node && tests_for_infinity(*reader.node, facts, steps - 1); });
+}
+
+/// What CONDITION tells to be infinite where it HOLDS (or, if not, where it does not), seen through Casts; null if it may be
+/// so elsewhere.
+Value* infinite_value(Value& condition, Facts& facts, bool holds = true, int steps = kMaxGuardSteps) {
+  const Node* node = maker(condition, facts);
+  if (!node || steps == 0) return nullptr;
+  if (is_cast(*node)) return infinite_value(*node->inputs[0], facts, holds, steps - 1);
+  if (node->is("Not")) return infinite_value(*node->inputs[0], facts, !holds, steps - 1);
+  if (node->is(holds ? "And" : "Or"))
+    for (Value* input : node->inputs)
+      if (Value* found = input ? infinite_value(*input, facts, holds, steps / 2) : nullptr) return found;
+  if (!node->is("IsInf") || !holds) return nullptr;
+  Value* tested = &canonical(*node->inputs[0], facts);
+  while (tested->producer && is_cast(*tested->producer) && is_floating(facts.type(*tested->producer->inputs[0])))
+    tested = &canonical(*tested->producer->inputs[0], facts);
+  return tested;
+}
+
+bool is_never_empty(Value& tested, Facts& facts) {
+  return is_floating(facts.type(tested)) && !mask_contents(tested, facts).may_hold_minus_inf;
+}
+
+/// True if the guard NODE does not make the probabilities larger.
+bool keeps_shape(const Node& node, Facts& facts) {
+  const MaybeShape after = facts.shape(*node.outputs[0]);
+  return after && std::any_of(node.inputs.begin() + (node.is("Where") ? 1 : 0), node.inputs.end(), [&](const Value* input) {
+           const MaybeShape before = facts.shape(*input);
+           return before && *before == *after;
+         });
+}
+
+/// All that TERMS add, or nullopt if they do more than add.
+std::optional<std::vector<Value*>> added_values(const std::vector<ScoreTerm>& terms, Facts& facts) {
+  std::vector<Value*> all;
+  for (const ScoreTerm& term : terms) {
+    if (term.kind != ScoreTerm::Kind::kBias || term.coefficient != 1) return std::nullopt;
+    const std::vector<Value*> own = addends_of(*term.value, facts);
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, size_t keys_from_last, Facts& facts) {
+  for (const Reader& reader : readers.all)
+    if (reader.node)
+      if (auto guard = guard_at(*reader.node, static_cast<size_t>(reader.input), probabilities, keys_from_last, facts))
+        return guard;
+  return std::nullopt;
+}
+
+bool belongs_to_guard(const Reader& reader, const Node& guard, Facts& facts) {
+  return reader.node && (reader.node == &guard || reader.node->is("IsNaN") || reader.reads_type_alone() ||
+                         tests_for_infinity(*reader.node, facts));
+}
+
+Node* infinity_guard(const Readers& readers, const std::vector<Value*>& probabilities, Facts& facts) {
+  for (const Reader& reader : readers.all) {
+    if (!reader.node || !reader.node->is("Where") || (reader.input != 1 && reader.input != 2)) continue;
+    Value* infinite = infinite_value(*reader.node->inputs[0], facts, reader.input == 2);
+    if (infinite && std::ranges::find(probabilities, infinite) != probabilities.end()) return reader.node;
+  }
+  return nullptr;
+}
+
+ScoreTerm* masked_again(const RowGuard& guard, std::vector<ScoreTerm>& terms, Facts& facts) {
+  const Polarised wanted = without_not(*guard.mask, guard.keeps, facts);
+  for (ScoreTerm& term : terms) {
+    if (term.kind == ScoreTerm::Kind::kFloor) return nullptr;
+    if (term.kind == ScoreTerm::Kind::kBias) continue;
+    if (without_not(*term.value, term.kind == ScoreTerm::Kind::kKeep, facts) != wanted) continue;
+    term.value = wanted.mask;
+    term.kind = wanted.keeps ? ScoreTerm::Kind::kKeep : ScoreTerm::Kind::kDrop;
+    return &term;
+  }
+  return nullptr;
+}
+
+Matched<GuardMeaning> meaning_of_guard(const RowGuard& guard, Value& softmax_input, const std::vector<ScoreTerm>& terms,
+                                       Facts& facts) {
+  Value& tested = *guard.test->rows;
+  if (&before_float_casts(tested, facts) == &before_float_casts(softmax_input, facts)) return GuardMeaning::kScores;
+  if (is_never_empty(tested, facts) && keeps_shape(*guard.node, facts)) return GuardMeaning::kNothing;
+  auto added = added_values(terms, facts);
+  std::vector<Value*> wanted = addends_of(tested, facts);
+  if (added) {
+    std::sort(added->begin(), added->end());
+    std::sort(wanted.begin(), wanted.end());
+    if (*added == wanted) return GuardMeaning::kEmptyRows;
+  }
+  return missed("probabilities.guard", guard.node, "'" + tested.name + "' is not the sum of what was added to the scores");
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,241 @@
+#include "patterns/products/cut_columns.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "attn_opt/canonical.h"
+#include "patterns/inner_values.h"
+#include "patterns/products/product_letters.h"
+
+namespace attn_opt {
+namespace {
+
+bool is_only(const IntegerData* data, const Dim& value) { return data && data->values.size() == 1 && data->values[0] == value; }
+
+const IntegerData* integers_of(const Node& node, size_t input, Facts& facts) {
+  return node.input(input) ? facts.integers(*node.inputs[input]) : nullptr;
+}
+
+/// AXIS of RANK axes, counted from the front.
+int64_t from_front(int64_t axis, size_t rank) { return axis < 0 ? axis + static_cast<int64_t>(rank) : axis; }
+
+/// BEFORE without columns of its axis AXIS, of which FIRST is the number of those in front of AFTER. Nullopt if AFTER has other
+/// axes changed as well.
+std::optional<CutColumns> without(MaybeShape before, MaybeShape after, size_t axis, int64_t first) {
+  if (!before || !after || before->size() != after->size()) return std::nullopt;
+  for (size_t other = 0; other < before->size(); ++other)
+    if (other != axis && (*before)[other] != (*after)[other]) return std::nullopt;
+  const Dim cut = (*before)[axis] - (*after)[axis];
+  if (!cut.is_constant() || cut.value() <= 0 || first < 0 || first > cut.value()) return std::nullopt;
+  return CutColumns{first, cut.value() - first};
+}
+
+/// The first column that a Slice along AXIS leaves; nullopt if it slices anything else.
+std::optional<int64_t> start_of_slice(const Node& node, size_t axis, size_t rank, Facts& facts) {
+  const IntegerData *starts = integers_of(node, 1, facts), *axes = integers_of(node, 3, facts);
+  const bool is_along_keys = axes && axes->values.size() == 1 && axes->values[0].is_constant() &&
+                             from_front(axes->values[0].value(), rank) == static_cast<int64_t>(axis);
+  if (!is_along_keys || (node.input(4) && !is_only(integers_of(node, 4, facts), 1))) return std::nullopt;
+  if (!starts || starts->values.size() != 1 || !starts->values[0].is_constant()) return std::nullopt;
+  return starts->values[0].value();
+}
+
+/// The first of the columns that INDICES name, if each of the others follows the one before.
+std::optional<int64_t> start_of_sequence(Value& indices, Facts& facts) {
+  const MaybeShape shape = facts.shape(indices);
+  if (!shape || shape->size() != 1) return std::nullopt;
+  if (const IntegerData* numbers = facts.integers(indices); numbers && !numbers->values.empty()) {
+    const Dim& first = numbers->values[0];
+    for (size_t i = 0; i < numbers->values.size(); ++i)
+      if (numbers->values[i] != first + static_cast<int64_t>(i)) return std::nullopt;
+    return first.is_constant() ? std::optional(first.value()) : std::nullopt;
+  }
+  const Node* range = canonical(indices, facts).producer;
+  if (!range || !range->is("Range") || !is_only(integers_of(*range, 2, facts), 1)) return std::nullopt;
+  const IntegerData* start = integers_of(*range, 0, facts);
+  return start && start->values.size() == 1 && start->values[0].is_constant() ? std::optional(start->values[0].value())
+                                                                              : std::nullopt;
+}
+
+/// NODE splits what has the shape WHOLE, of which LEFT is looked at; null: the only part that is read.
+std::optional<Cut> cut_by_split(const Node& node, const Shape& whole, size_t axis, const Value* left, Facts& facts) {
+  const auto is_read = [left](const Value* part) { return part && (left ? part == left : !part->unused()); };
+  if (from_front(node.int_attribute("axis", 0), whole.size()) != static_cast<int64_t>(axis)) return std::nullopt;
+  if (std::ranges::count_if(node.outputs, is_read) != 1) return std::nullopt;
+  const auto rest = std::ranges::find_if(node.outputs, is_read);
+  Dim first = 0;
+  for (auto part = node.outputs.begin(); part != rest; ++part) {
+    const MaybeShape shape = *part ? facts.shape(**part) : MaybeShape();
+    if (!shape || shape->size() != whole.size()) return std::nullopt;
+    first = first + (*shape)[axis];
+  }
+  if (!first.is_constant()) return std::nullopt;
+  const auto columns = without(facts.shape(*node.inputs[0]), facts.shape(**rest), axis, first.value());
+  return columns ? std::optional(Cut{*rest, *columns}) : std::nullopt;
+}
+
+bool may_cut(const Node& node) { return node.is("Slice") || node.is("Split") || node.is("Gather") || node.is("Pad"); }
+
+/// What NODE leaves as LEFT; null: as the only part that is read.
+std::optional<Cut> cut_by(const Node& node, size_t keys, const Value* left, Facts& facts) {
+  const MaybeShape before = may_cut(node) && node.input(0) ? facts.shape(*node.inputs[0]) : MaybeShape();
+  if (!before || before->size() <= keys) return std::nullopt;
+  const size_t axis = before->size() - 1 - keys;
+  if (node.is("Split")) return cut_by_split(node, *before, axis, left, facts);
+  Value* rest = node.output(0);
+  std::optional<int64_t> first;
+  if (node.is("Slice")) first = start_of_slice(node, axis, before->size(), facts);
+  if (node.is("Gather") && node.input(1) &&
+      from_front(node.int_attribute("axis", 0), before->size()) == static_cast<int64_t>(axis))
+    first = start_of_sequence(*node.inputs[1], facts);
+  if (node.is("Pad"))
+    if (const auto added = padded_columns(node, keys, facts); added && added->behind <= 0) first = -added->in_front;
+  if (!rest || !first) return std::nullopt;
+  const auto columns = without(before, facts.shape(*rest), axis, *first);
+  return columns ? std::optional(Cut{rest, *columns}) : std::nullopt;
+}
+
+/// The input of NODE, a Concat, that is all of AXIS but the columns CUT; null if that is a part of one, or of several.
+Value* input_left(const Node& node, const CutColumns& cut, size_t axis, Facts& facts) {
+  const MaybeShape whole = facts.shape(*node.outputs[0]);
+  if (!whole || from_front(node.int_attribute("axis", 0), whole->size()) != static_cast<int64_t>(axis)) return nullptr;
+  Dim first = 0;
+  for (Value* input : node.inputs) {
+    const MaybeShape shape = facts.shape(*input);
+    if (!shape || shape->size() != whole->size()) return nullptr;
+    const Dim behind = first + (*shape)[axis];
+    if (first == cut.in_front && (*whole)[axis] - behind == cut.behind) return &canonical(*input, facts);
+    first = behind;
+  }
+  return nullptr;
+}
+
+/// VALUE and which of its axes those of what was asked for are.
+struct Axes {
+  Value* value = nullptr;
+  std::vector<int64_t> at = {};
+};
+
+/// VALUE before Transposes.
+Axes untransposed(Value& value, Facts& facts) {
+  constexpr int kMaxTransposes = 4;
+  Axes seen{&canonical(value, facts)};
+  const MaybeShape shape = facts.shape(value);
+  seen.at.resize(shape ? shape->size() : 0);
+  std::iota(seen.at.begin(), seen.at.end(), int64_t{0});
+  for (int step = 0; step < kMaxTransposes && seen.value->producer && seen.value->producer->is("Transpose"); ++step) {
+    const auto* perm = seen.value->producer->ints_attribute("perm");
+    if (!perm || static_cast<size_t>(perm->size()) != seen.at.size()) break;
+    for (int64_t& axis : seen.at) axis = perm->Get(static_cast<int>(axis));
+    seen.value = &canonical(*seen.value->producer->inputs[0], facts);
+  }
+  return seen;
+}
+
+/// Cheap: false unless VALUE may be cut off something, or be the transpose of that.
+bool may_be_part(Value& value, Facts& facts) {
+  const Node* node = canonical(value, facts).producer;
+  while (node && node->is("Transpose")) node = canonical(*node->inputs[0], facts).producer;
+  return node && may_cut(*node);
+}
+
+/// What is cut off along one axis of a value.
+struct AxisCut {
+  size_t axis = 0;
+  CutColumns columns;
+  bool drops_axis = false;  ///< one element is left, without its axis
+};
+
+/// What a node cuts off to leave LEFT; nullopt if it does anything else.
+std::optional<AxisCut> cut_above(const Value& left, Facts& facts) {
+  const Node* node = left.producer;
+  const MaybeShape whole = node && may_cut(*node) ? facts.shape(*node->inputs[0]) : nullptr;
+  for (size_t axis = 0; whole && axis < whole->size(); ++axis)
+    if (const auto cut = cut_by(*node, whole->size() - 1 - axis, &left, facts)) return AxisCut{axis, cut->columns};
+  if (!whole || !node->is("Gather") || !facts.shape(*node->inputs[1]).has_rank(0)) return std::nullopt;
+  const int64_t axis = from_front(node->int_attribute("axis", 0), whole->size());
+  const auto index = facts.scalar(*node->inputs[1]);
+  if (axis < 0 || axis >= std::ssize(*whole) || !index) return std::nullopt;
+  const Dim& size = (*whole)[static_cast<size_t>(axis)];
+  if (!size.is_constant()) return std::nullopt;
+  const int64_t at = from_front(static_cast<int64_t>(*index), static_cast<size_t>(size.value()));
+  if (at < 0 || at >= size.value()) return std::nullopt;
+  return AxisCut{static_cast<size_t>(axis), {at, size.value() - 1 - at}, true};
+}
+
+/// What of WHOLE is left when COLUMNS of AXIS are cut off: an input of a Concat, or what a Pad adds ones to; null: these ones.
+/// Nullopt if it is anything else.
+std::optional<Value*> left_of(Value& whole, const CutColumns& columns, size_t axis, Facts& facts) {
+  const Node* maker = whole.producer;
+  if (maker && maker->is("Concat")) {
+    Value* values = input_left(*maker, columns, axis, facts);
+    return values ? std::optional(facts.uniform(*values) == 1.0 ? nullptr : values) : std::nullopt;
+  }
+  const MaybeShape shape = maker && maker->is("Pad") ? facts.shape(whole) : nullptr;
+  const auto added = shape ? padded_columns(*maker, shape->size() - 1 - axis, facts) : std::nullopt;
+  if (!added || !maker->input(2) || facts.uniform(*maker->inputs[2]) != 1.0) return std::nullopt;
+  if (*added == columns) return maker->inputs[0];
+  const bool are_behind = (*shape)[axis] - added->behind == columns.in_front && columns.behind == 0;
+  return are_behind ? std::optional<Value*>(nullptr) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Cut> columns_cut_off(const Node& node, size_t keys, Facts& facts) { return cut_by(node, keys, nullptr, facts); }
+
+bool ProductPart::lies(bool swapped) const {
+  std::vector<int64_t> wanted(axes.size());
+  std::iota(wanted.begin(), wanted.end(), int64_t{0});
+  if (swapped && wanted.size() > 1) std::swap(wanted[wanted.size() - 2], wanted.back());
+  return axes == wanted;
+}
+
+std::optional<ProductPart> part_of_product(Value& value, Node& reader, MatchContext& context) {
+  Facts& facts = context.facts;
+  if (!may_be_part(value, facts)) return std::nullopt;
+  const Axes part = untransposed(value, facts);
+  const auto cut = cut_above(*part.value, facts);
+  if (!cut) return std::nullopt;
+  const Axes result = untransposed(*part.value->producer->inputs[0], facts);
+  Node* product = result.value->producer;
+  const auto letters = product && product->inputs.size() == 2 ? product_letters(*product, facts) : std::nullopt;
+  if (!letters || letters->result.size() != result.at.size()) return std::nullopt;
+  const char letter = letters->result[static_cast<size_t>(result.at[cut->axis])];
+  const size_t operand = has_letter(letters->operands[0], letter) ? 0 : 1;
+  if (has_letter(letters->operands[0], letter) == has_letter(letters->operands[1], letter)) return std::nullopt;
+  const Axes whole = untransposed(*product->inputs[operand], facts);
+  const auto axis = whole.at[letters->operands[operand].find(letter)];
+  const auto values = left_of(*whole.value, cut->columns, static_cast<size_t>(axis), facts);
+  if (!values) return std::nullopt;
+  ProductPart found{product, operand, *values};
+  if (found.values && !std::ranges::is_sorted(whole.at))
+    found.values = InnerValues(reader, context).transposed(found.values, whole.at);
+  for (const int64_t at : part.at) {
+    const bool lies_behind = cut->drops_axis && at >= static_cast<int64_t>(cut->axis);
+    found.axes.push_back(result.at[static_cast<size_t>(at + (lies_behind ? 1 : 0))]);
+  }
+  return found;
+}
+
+std::optional<CutColumns> padded_columns(const Node& node, size_t keys, Facts& facts) {
+  const MaybeShape shape = facts.shape(*node.inputs[0]);
+  const IntegerData* pads = integers_of(node, 1, facts);
+  if (!shape || shape->size() <= keys || !pads || node.string_attribute("mode", "constant") != "constant") return std::nullopt;
+  std::vector<int64_t> axes;
+  if (const IntegerData* given = integers_of(node, 3, facts)) {
+    for (const Dim& axis : given->values) axes.push_back(axis.is_constant() ? from_front(axis.value(), shape->size()) : -1);
+  } else if (!node.input(3)) {
+    for (size_t axis = 0; axis < shape->size(); ++axis) axes.push_back(static_cast<int64_t>(axis));
+  }
+  if (axes.empty() || pads->values.size() != 2 * axes.size()) return std::nullopt;
+  CutColumns columns;
+  for (size_t i = 0; i < pads->values.size(); ++i) {
+    const Dim& count = pads->values[i];
+    if (count.is(0)) continue;
+    if (!count.is_constant() || axes[i % axes.size()] != static_cast<int64_t>(shape->size() - 1 - keys)) return std::nullopt;
+    (i < axes.size() ? columns.in_front : columns.behind) += count.value();
+  }
+  return columns;
+}
+
+}  // namespace attn_opt

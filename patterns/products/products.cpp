@@ -1,0 +1,170 @@
+// MatMul, FusedMatMul and Gemm as products of attention.
+//
+//   before   Gemm(Q, K, bias; alpha, beta, transB = 1) ─ … ─ Softmax ─ Gemm(·, V)      one head, no batch
+//   after    Attention(Q, K, V, beta * bias; scale = alpha), with axes of size 1 added
+#include "patterns/products/products.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "patterns/inner_values.h"
+#include "patterns/products/einsum_product.h"
+
+namespace attn_opt {
+namespace {
+
+/// What a Gemm adds, or null where that is nothing.
+Value* addend_of(const Node& product, Facts& facts) {
+  Value* addend = product.is("Gemm") ? product.input(2) : nullptr;
+  const bool adds = addend && product.float_attribute("beta", 1) != 0 && facts.uniform(*addend) != 0.0;
+  return adds ? addend : nullptr;
+}
+
+/// A Gemm with a constant is a linear layer, and a softmax between two of them a classifier with a table behind it.
+Matched<void> check_no_layer(Node& product, size_t operand, Facts& facts) {
+  const Value* value = product.is("Gemm") ? product.inputs[operand] : nullptr;
+  if (!value || (!value->initializer && !facts.constant(*value))) return {};
+  return missed("product.gemm", &product, "'" + value->name + "' is constant: a linear layer");
+}
+
+bool is_fused_matmul(const Node& node) { return node.op() == "FusedMatMul" && node.domain() == "com.microsoft"; }
+
+const char* id_of_factor(const Node& product) { return product.is("Gemm") ? "product.gemm" : "product.fused"; }
+
+/// Roles of a MatMul operand: leading axes, then LAST_BUT_ONE and LAST.
+std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last) {
+  std::vector<Role> roles(rank, Role::kBatch);
+  roles[rank - 1] = last;
+  roles[rank - 2] = last_but_one;
+  if (rank >= 3) roles[rank - 3] = Role::kHead;
+  return roles;
+}
+
+bool is_transposed(const Node& product, size_t operand) {
+  return product.int_attribute(operand == 0 ? "transA" : "transB", 0) != 0;
+}
+
+/// True if a FusedMatMul takes OPERAND's first axis for the last but one.
+bool has_batch_behind(const Node& product, size_t operand) {
+  return product.int_attribute(operand == 0 ? "transBatchA" : "transBatchB", 0) != 0;
+}
+
+/// OPERAND of a MatMul, FusedMatMul or Gemm of RANK axes, where ROWS and COLUMNS are the axes of what is multiplied.
+ProductSide side_of(Node& product, size_t operand, size_t rank, Role rows, Role columns, MatchContext& context) {
+  if (is_transposed(product, operand)) std::swap(rows, columns);
+  InnerValues inner(product, context);
+  ProductSide side{inner.raised(product.inputs[operand], rank), matmul_roles(rank, rows, columns)};
+  if (!has_batch_behind(product, operand)) return side;
+  side.order.resize(rank);
+  std::iota(side.order.begin(), side.order.end(), int64_t{0});
+  std::rotate(side.order.begin(), side.order.begin() + 1, side.order.end() - 1);
+  std::rotate(side.roles.begin(), side.roles.end() - 2, side.roles.end() - 1);
+  return side;
+}
+
+/// How many axes PRODUCT has, if the ranks of its operands allow a product of heads.
+Matched<size_t> rank_of(Node& product, MatchContext& context) {
+  if (!product.input(0) || !product.input(1)) return missed("product.unknown-rank", &product, "an operand is left out");
+  const MaybeShape one = context.facts.shape(*product.inputs[0]);
+  const MaybeShape other = context.facts.shape(*product.inputs[1]);
+  if (!one || !other) return missed("product.unknown-rank", &product, "an operand's rank is not known");
+  const bool moves_batch = has_batch_behind(product, 0) || has_batch_behind(product, 1);
+  if (one->size() < 2 || other->size() < 2 || (moves_batch && one->size() != other->size()))
+    return missed("product.rank", &product, to_string(*one) + " and " + to_string(*other));
+  if (moves_batch && one->size() < 3) return missed("product.fused", &product, "an operand without batch axes has them moved");
+  return std::max(one->size(), other->size());
+}
+
+}  // namespace
+
+bool is_product(const Node& node) { return node.is("MatMul") || node.is("Einsum") || node.is("Gemm") || is_fused_matmul(node); }
+
+bool has_equal_ranks(const Node& product, Facts& facts) {
+  if (product.is("Einsum")) return true;
+  const MaybeShape one = facts.shape(*product.inputs[0]), other = facts.shape(*product.inputs[1]);
+  return one && other && one->size() == other->size();
+}
+
+Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, MatchContext& context) {
+  if (product.is("Einsum")) return einsum_score_product(product, layout, context);
+  const bool transposed = layout.swaps_last_two();
+  if (!transposed && !layout.order.empty())
+    return missed("scores.transpose", &product, "more than queries and keys change places behind the product");
+  ATTN_OPT_DONE(check_no_layer(product, transposed ? 0 : 1, context.facts));
+  ATTN_OPT_MATCH(const size_t rank, rank_of(product, context));
+  ScoreProduct read;
+  const ProductSide rows = side_of(product, 0, rank, Role::kRow, Role::kFeature, context);
+  const ProductSide columns = side_of(product, 1, rank, Role::kFeature, Role::kRow, context);
+  read.query = transposed ? columns : rows;
+  read.key = transposed ? rows : columns;
+  const MaybeShape scores = context.facts.shape(*product.outputs[0]);
+  if (!scores) return missed("product.unknown-rank", &product, "the scores' rank is not known");
+  read.scores = layout.placed(*scores);
+  if (!product.is("MatMul")) read.scale = product.float_attribute("alpha", 1);
+  if (read.scale == 0) return missed(id_of_factor(product), &product, "alpha is 0");
+  read.addend = addend_of(product, context.facts);
+  if (read.addend && transposed) return missed("product.gemm", &product, "a bias of transposed scores");
+  if (read.addend) read.addend_scale = product.float_attribute("beta", 1);
+  return read;
+}
+
+Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchContext& context) {
+  if (std::ranges::count(product.inputs, &probabilities) > 1)
+    return missed("product.probabilities-on-wrong-side", &product, "the product is that of probabilities and themselves");
+  if (product.is("Einsum")) return einsum_value_product(product, probabilities, context);
+  const size_t at = product.inputs[0] == &probabilities ? 0 : 1;
+  ATTN_OPT_DONE(check_no_layer(product, 1 - at, context.facts));
+  ATTN_OPT_MATCH(const size_t rank, rank_of(product, context));
+  if (!product.is("MatMul") && product.float_attribute("alpha", 1) != 1)
+    return missed(id_of_factor(product), &product, "alpha is not 1");
+  if (addend_of(product, context.facts)) return missed("product.gemm", &product, "a bias is added to the result");
+  if (has_batch_behind(product, at)) return missed("product.fused", &product, "batch axes of the probabilities are moved");
+  if (context.facts.shape(probabilities).known().size() != rank)
+    return missed("product.rank", &product, "V has more axes than the probabilities");
+  ValueProduct read;
+  const bool behind = at == 1;
+  const Role rows = behind ? Role::kFeature : Role::kRow, columns = behind ? Role::kRow : Role::kFeature;
+  read.value = side_of(product, 1 - at, rank, rows, columns, context);
+  read.output = {product.outputs[0], matmul_roles(rank, rows, columns)};
+  if (behind != is_transposed(product, at)) read.probabilities = ScoreLayout::keys_by_queries(rank);
+  return read;
+}
+
+bool join_head_axes(ScoreProduct& scores, ValueProduct& values, Facts& facts) {
+  constexpr size_t kLeastRank = 5;  // batch, heads, those that share one, rows and features
+  ProductSide* const sides[] = {&scores.query, &scores.key, &values.value, &values.output};
+  const size_t rank = scores.query.roles.size();
+  for (const ProductSide* side : sides)
+    if (rank < kLeastRank || side->roles.size() != rank || !side->order.empty() || side->roles[rank - 3] != Role::kHead ||
+        side->roles[rank - 4] != Role::kBatch)
+      return false;
+  const Shape& query = facts.shape(*scores.query.value).known();
+  const Dim &own = query[rank - 4], &sharing = query[rank - 3];
+  if (!own.is_constant() || !sharing.is_constant() || sharing.is(1)) return false;
+  for (const ProductSide* shared : {&scores.key, &values.value}) {
+    const Shape& shape = facts.shape(*shared->value).known();
+    if (shape[rank - 4] != own || !shape[rank - 3].is(1)) return false;
+  }
+  for (ProductSide* side : sides) side->roles[rank - 4] = Role::kHead;
+  return true;
+}
+
+AxisMap axes_of(const ProductSide& side, const std::optional<LeadingSplit>& split, MatchContext& context) {
+  const Shape& shape = context.facts.shape(*side.value).known();
+  const auto map_of = [&split](const Shape& sizes, const std::vector<Role>& roles) {
+    if (split && sizes.size() == 3 && roles[0] == Role::kHead)
+      return sizes[0].is(1) ? AxisMap::of_merged(sizes, 1, 1, roles[1], roles[2])
+                            : AxisMap::of_merged(sizes, split->batch, split->heads, roles[1], roles[2]);
+    return AxisMap::of(sizes, roles);
+  };
+  if (side.order.empty()) return map_of(shape, side.roles);
+  Shape ordered;
+  std::vector<Role> roles;
+  for (const int64_t axis : side.order) {
+    ordered.push_back(shape[static_cast<size_t>(axis)]);
+    roles.push_back(side.roles[static_cast<size_t>(axis)]);
+  }
+  return map_of(ordered, roles).before_transpose(side.order);
+}
+
+}  // namespace attn_opt

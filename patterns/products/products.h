@@ -1,0 +1,58 @@
+// The two products of attention, and which axis of their operands is what.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "attn_opt/miss.h"
+#include "attn_opt/pattern.h"
+#include "patterns/scores/score_layout.h"
+
+namespace attn_opt {
+
+/// An operand or result of a product with the role of each axis. A single leading axis has the role of the heads.
+struct ProductSide {
+  Value* value = nullptr;
+  std::vector<Role> roles;
+  std::vector<int64_t> order = {};  ///< the axes in the order of their factors, where that is not the value's own
+};
+
+struct ScoreProduct {
+  ProductSide query, key;
+  Shape scores;             ///< batch axes, head axes, queries, keys
+  double scale = 1;         ///< that the product itself multiplies by
+  Value* addend = nullptr;  ///< a bias that the product itself adds, times addend_scale
+  double addend_scale = 1;
+};
+
+struct ValueProduct {
+  ProductSide value, output;
+  ScoreLayout probabilities;
+};
+
+/// How a single leading axis of B*H falls apart.
+struct LeadingSplit {
+  Dim batch, heads;
+};
+
+/// True for the operators that the functions below read.
+bool is_product(const Node& node);
+
+/// False if PRODUCT is a MatMul of which an operand has fewer axes than the other: it is the same for all of the leading ones.
+bool has_equal_ranks(const Node& product, Facts& facts);
+
+/// Reads PRODUCT, a MatMul (also fused with transposes and a factor), Einsum or Gemm, as Q K^T where its result has LAYOUT.
+/// Misses: "product.*"; "scores.transpose": only an Einsum has such a layout.
+Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, MatchContext& context);
+
+/// Reads PRODUCT as that of PROBABILITIES and V, which may stand first: V^T PROBABILITIES. Misses: "product.*".
+Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchContext& context);
+
+/// Takes the axis before the heads for heads too where those that stand beside it share the keys and values of one:
+/// Q (..., 2, 3, L, D) with K and V (..., 2, 1, S, D). True if it did. Q's leading axes are to be those of the probabilities.
+bool join_head_axes(ScoreProduct& scores, ValueProduct& values, Facts& facts);
+
+/// The map of SIDE's axes; a single leading axis is split as SPLIT says.
+AxisMap axes_of(const ProductSide& side, const std::optional<LeadingSplit>& split, MatchContext& context);
+
+}  // namespace attn_opt

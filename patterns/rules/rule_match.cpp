@@ -1,0 +1,278 @@
+#include "patterns/rules/rule_match.h"
+
+#include <onnx/defs/schema.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
+#include "src/graph/operator_name.h"
+#include "src/io/check/runtime_operators.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int kMaxRuleSteps = 10'000;
+/// A value of the pattern is to be one of the graph.
+struct Claim {
+  std::string name;
+  Value* value = nullptr;
+};
+
+struct State {
+  RuleBinding binding;
+  std::vector<Claim> claims;
+};
+
+/// The contents of a Constant node of a rule; without value for one that is no tensor or number.
+Tensor constant_of(const onnx::NodeProto& node) {
+  for (const auto& attribute : node.attribute()) {
+    if (attribute.name() == "value") return to_tensor(attribute.t(), inline_tensors()).value_or(Tensor());
+    if (attribute.name() == "value_float") return Tensor::scalar<float>(attribute.f());
+    if (attribute.name() == "value_int") return Tensor::scalar<int64_t>(attribute.i());
+    if (attribute.name() == "value_ints")
+      return Tensor::of<int64_t>({attribute.ints_size()}, {attribute.ints().begin(), attribute.ints().end()});
+    if (attribute.name() == "value_floats")
+      return Tensor::of<float>({attribute.floats_size()}, {attribute.floats().begin(), attribute.floats().end()});
+  }
+  return {};
+}
+
+std::vector<double> numbers(const Tensor& tensor) {
+  const auto wide = tensor.cast(onnx::TensorProto::DOUBLE);
+  if (!wide) return {};
+  return {wide->data<double>().begin(), wide->data<double>().end()};
+}
+
+/// Texts hold a number in fewer digits than a model does.
+bool is_near(double one, double other) { return one == other || std::abs(one - other) <= 1e-6 * std::abs(one); }
+
+bool holds(const Tensor& wanted, const Value& value, Facts& facts) {
+  const std::vector<double> numbers_wanted = numbers(wanted);
+  if (numbers_wanted.size() == 1) {
+    const auto uniform = facts.uniform(value);
+    return uniform && is_near(numbers_wanted[0], *uniform);
+  }
+  const Tensor* constant = facts.constant(value);
+  if (!constant || constant->dims() != wanted.dims()) return false;
+  const std::vector<double> found = numbers(*constant);
+  return std::equal(found.begin(), found.end(), numbers_wanted.begin(), numbers_wanted.end(), is_near);
+}
+
+/// The attribute NAME of NODE, as given or by its schema's default; null if it has neither.
+const onnx::AttributeProto* attribute_of(const Node& node, const std::string& name, int opset) {
+  if (const auto* given = node.attribute(name)) return given;
+  const auto* schema = find_schema(node.op(), opset, std::string(node.domain()));
+  if (!schema) return nullptr;
+  const auto known = schema->attributes().find(name);
+  return known == schema->attributes().end() || known->second.default_value.type() == onnx::AttributeProto::UNDEFINED
+             ? nullptr
+             : &known->second.default_value;
+}
+
+bool same_value(const onnx::AttributeProto& wanted, const onnx::AttributeProto& found) {
+  if (wanted.type() != found.type()) return false;
+  if (wanted.type() == onnx::AttributeProto::FLOAT) return is_near(wanted.f(), found.f());
+  if (wanted.type() == onnx::AttributeProto::INT) return wanted.i() == found.i();
+  if (wanted.type() == onnx::AttributeProto::INTS)
+    return std::equal(wanted.ints().begin(), wanted.ints().end(), found.ints().begin(), found.ints().end());
+  onnx::AttributeProto one = wanted, other = found;
+  for (auto* attribute : {&one, &other}) {
+    attribute->clear_name();
+    attribute->clear_doc_string();
+  }
+  return one.SerializeAsString() == other.SerializeAsString();
+}
+
+class RuleMatcher {
+ public:
+  RuleMatcher(const Rule& rule, const ModelGraph& view, Facts& facts) : rule_(rule), view_(view), facts_(facts) {}
+
+  Matched<RuleBinding> match(const Node& anchor) {
+    const std::string& output = rule_.pattern.output(0);
+    const onnx::NodeProto& last = *maker_of(rule_.pattern, output);
+    State state;
+    const auto& outputs = last.output();
+    const auto number = static_cast<size_t>(std::find(outputs.begin(), outputs.end(), output) - outputs.begin());
+    Value* value = anchor.output(number);
+    if (!value) return missed("rule.structure", &anchor, "it has no output " + std::to_string(number));
+    ATTN_OPT_MATCH(RuleBinding binding, (state.claims = {{output, value}}, solve(std::move(state))));
+    ATTN_OPT_DONE(check_constraints(binding));
+    return binding;
+  }
+
+ private:
+  Matched<RuleBinding> solve(State state) {
+    while (!state.claims.empty()) {
+      if (++steps_ > kMaxRuleSteps)
+        return missed("rule.too-many-ways", nullptr, std::to_string(kMaxRuleSteps) + " steps were tried");
+      const Claim claim = state.claims.back();
+      state.claims.pop_back();
+      const onnx::NodeProto* wanted = maker_of(rule_.pattern, claim.name);
+      if (const auto bound = state.binding.values.find(claim.name); bound != state.binding.values.end()) {
+        if (&canonical(*bound->second, facts_) != &canonical(*claim.value, facts_))
+          return misfit(state, claim, "'" + claim.name + "' is '" + bound->second->name + "' elsewhere");
+        continue;
+      }
+      state.binding.values[claim.name] = claim.value;
+      if (!wanted) continue;
+      if (wanted->op_type() == "Constant" && is_onnx(wanted->domain())) {
+        if (!holds(constant_of(*wanted), *claim.value, facts_))
+          return misfit(state, claim, "'" + claim.value->name + "' is not the constant '" + claim.name + "'");
+        continue;
+      }
+      ATTN_OPT_MATCH(Node * node, fit(*wanted, claim, state));
+      if (!node) continue;
+      if (wanted->input_size() == 2 && is_commutative(*wanted)) return either_way(*wanted, *node, std::move(state));
+      claim_inputs(*wanted, *node, false, state);
+    }
+    return std::move(state.binding);
+  }
+
+  /// The node behind CLAIM if it is as WANTED; null if it was bound before, by another of its outputs.
+  Matched<Node*> fit(const onnx::NodeProto& wanted, const Claim& claim, State& state) {
+    Value& seen = canonical(*claim.value, facts_);
+    Node* node = seen.producer;
+    if (!node) return misfit(state, claim, "'" + seen.name + "' is an input or a constant, no " + wanted.op_type());
+    if (!is_operator(wanted, *node)) return misfit(state, claim, "'" + node->label() + "' is no " + wanted.op_type());
+    if (seen.output >= wanted.output_size() || wanted.output(seen.output) != claim.name)
+      return misfit(state, claim, "'" + seen.name + "' is another output of '" + node->label() + "'");
+    const auto [bound, is_new] = state.binding.nodes.emplace(wanted.output(0), node);
+    if (!is_new) {
+      if (bound->second != node) return misfit(state, claim, "'" + node->label() + "' is not '" + bound->second->label() + "'");
+      return nullptr;
+    }
+    ATTN_OPT_DONE(fit_inputs(wanted, *node, claim, state));
+    ATTN_OPT_DONE(fit_attributes(wanted, *node, claim, state));
+    return node;
+  }
+
+  Matched<void> fit_inputs(const onnx::NodeProto& wanted, const Node& node, const Claim& claim, const State& state) const {
+    const size_t count = std::max(node.inputs.size(), static_cast<size_t>(wanted.input_size()));
+    for (size_t i = 0; i < count; ++i) {
+      const bool is_wanted = i < static_cast<size_t>(wanted.input_size()) && !wanted.input(static_cast<int>(i)).empty();
+      if (is_wanted != (node.input(i) != nullptr))
+        return misfit(state, claim, "'" + node.label() + "' has " + (is_wanted ? "no" : "an") + " input " + std::to_string(i));
+    }
+    return {};
+  }
+
+  /// Attributes that the pattern does not mention must have their default.
+  Matched<void> fit_attributes(const onnx::NodeProto& wanted, const Node& node, const Claim& claim, State& state) const {
+    const int opset = node.domain().empty() ? view_.onnx_opset(node) : view_.opset(*node.graph, std::string(node.domain()));
+    for (const auto& attribute : wanted.attribute()) {
+      const auto* found = attribute_of(node, attribute.name(), opset);
+      if (!found) found = parameter_default(attribute.ref_attr_name());
+      if (!found) return misfit(state, claim, "'" + node.label() + "' has no attribute '" + attribute.name() + "'");
+      if (!attribute.ref_attr_name().empty()) {
+        const auto [bound, is_new] = state.binding.attributes.emplace(attribute.ref_attr_name(), *found);
+        if (is_new || same_value(bound->second, *found)) continue;
+      } else if (same_value(attribute, *found)) {
+        continue;
+      }
+      return misfit(state, claim, "attribute '" + attribute.name() + "' of '" + node.label() + "' differs");
+    }
+    for (const auto& given : node.proto->attribute()) {
+      const auto mentioned = std::any_of(wanted.attribute().begin(), wanted.attribute().end(),
+                                         [&](const auto& attribute) { return attribute.name() == given.name(); });
+      const auto* schema = find_schema(node.op(), opset, std::string(node.domain()));
+      const bool is_default = schema && schema->attributes().count(given.name()) &&
+                              same_value(schema->attributes().at(given.name()).default_value, given);
+      if (!mentioned && !is_default)
+        return misfit(state, claim, "'" + node.label() + "' has an attribute '" + given.name() + "'");
+    }
+    return {};
+  }
+
+  /// What the pattern's parameter NAME is where a node does not say; null if it must.
+  const onnx::AttributeProto* parameter_default(const std::string& name) const {
+    for (const auto& parameter : rule_.pattern.attribute_proto())
+      if (parameter.name() == name) return &parameter;
+    return nullptr;
+  }
+
+  static void claim_inputs(const onnx::NodeProto& wanted, const Node& node, bool swapped, State& state) {
+    for (int i = wanted.input_size(); i-- > 0;)
+      if (!wanted.input(i).empty())
+        state.claims.push_back({wanted.input(i), node.inputs[static_cast<size_t>(swapped ? 1 - i : i)]});
+  }
+
+  Matched<RuleBinding> either_way(const onnx::NodeProto& wanted, const Node& node, State state) {
+    State other = state;
+    claim_inputs(wanted, node, false, state);
+    auto one = solve(std::move(state));
+    if (one) return one;
+    claim_inputs(wanted, node, true, other);
+    auto swapped = solve(std::move(other));
+    if (swapped) return swapped;
+    return tl::unexpected<Miss>(deeper(std::move(one.error()), std::move(swapped.error())));
+  }
+
+  tl::unexpected<Miss> misfit(const State& state, const Claim& claim, std::string found) const {
+    return missed("rule.structure", claim.value->producer, std::move(found), state.binding.operators());
+  }
+
+  Matched<void> check_constraints(RuleBinding& binding) const {
+    std::map<std::string, Dim> sizes;
+    for (const auto& constraint : rule_.constraints) {
+      Value& value = *binding.values.at(constraint.value);
+      const auto violated = [&](const std::string& found) {
+        return missed("rule.where", value.producer, "'" + value.name + "' (" + constraint.value + ") " + found);
+      };
+      if (constraint.is_constant && !facts_.uniform(value) && !facts_.constant(value)) return violated("is no constant");
+      const DataType type = facts_.type(value);
+      if (!constraint.types.empty() &&
+          std::find(constraint.types.begin(), constraint.types.end(), type) == constraint.types.end())
+        return violated("is " + type_name(type));
+      if (!constraint.dims) continue;
+      const MaybeShape shape = facts_.shape(value);
+      if (!shape) return violated("has no known rank");
+      if (!fits(*constraint.dims, *shape, sizes)) return violated("is of " + to_string(*shape));
+    }
+    for (const auto& [name, size] : sizes)
+      if (size.is_constant()) binding.attributes.emplace(name, GraphBuilder::attribute(name, size.value()));
+    return {};
+  }
+
+  static bool fits(const std::vector<std::string>& dims, const Shape& shape, std::map<std::string, Dim>& sizes) {
+    if (dims.size() != shape.size()) return false;
+    for (size_t axis = 0; axis < dims.size(); ++axis) {
+      const std::string& name = dims[axis];
+      if (name == "?") continue;
+      const bool is_number = std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c); });
+      const Dim wanted = is_number ? Dim::parse(name) : sizes.try_emplace(name, shape[axis]).first->second;
+      if (wanted != shape[axis]) return false;
+    }
+    return true;
+  }
+
+  const Rule& rule_;
+  const ModelGraph& view_;
+  Facts& facts_;
+  int steps_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> RuleBinding::operators() const {
+  std::vector<std::string> all;
+  for (const auto& [name, node] : nodes) all.push_back(operator_name(*node));
+  return all;
+}
+
+bool is_commutative(const onnx::NodeProto& node) {
+  return is_onnx(node.domain()) && operator_has(node.op_type(), Trait::kCommutes);
+}
+
+bool is_operator(const onnx::NodeProto& wanted, const Node& node) {
+  return wanted.op_type() == node.op() && (is_onnx(wanted.domain()) ? node.domain().empty() : node.domain() == wanted.domain());
+}
+
+Matched<RuleBinding> match_rule(const Rule& rule, const Node& anchor, const ModelGraph& view, Facts& facts) {
+  return RuleMatcher(rule, view, facts).match(anchor);
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,74 @@
+#include "patterns/rules/rule_search.h"
+
+#include <algorithm>
+
+#include "attn_opt/canonical.h"
+
+namespace attn_opt {
+
+RuleSearch::RuleSearch(const Rule& rule)
+    : rule_(&rule),
+      anchor_(maker_of(rule.pattern, rule.pattern.output(0))),
+      nodes_(std::count_if(rule.pattern.node().begin(), rule.pattern.node().end(),
+                           [](const auto& node) { return node.op_type() != "Constant"; })) {
+  if (is_commutative(*anchor_)) return;
+  for (const std::string& input : anchor_->input()) {
+    const onnx::NodeProto* maker = maker_of(rule.pattern, input);
+    operands_.push_back(maker && maker->op_type() != "Constant" ? maker : nullptr);
+  }
+}
+
+Matched<RuleBinding> RuleSearch::find(const Node& anchor, const ModelGraph& view, Facts& facts,
+                                      std::string_view nothing) const {
+  if (!has_operands(anchor, facts)) return missed(std::string(nothing), &anchor, "");
+  auto binding = match_rule(*rule_, anchor, view, facts);
+  if (binding) return binding;
+  const bool is_near =
+      binding.error().id != "rule.structure" || 4 * static_cast<int64_t>(binding.error().peeled.size()) >= 3 * nodes_;
+  if (!is_near) binding.error().id = nothing;
+  return binding;
+}
+
+/// A rule is tried at every node like its last, and nearly all of them end here.
+bool RuleSearch::has_operands(const Node& anchor, Facts& facts) const {
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (!operands_[i]) continue;
+    Value* input = anchor.input(i);
+    if (!input || !input->producer) return false;
+    if (is_operator(*operands_[i], *input->producer)) continue;
+    const Node* found = canonical(*input, facts).producer;
+    if (!found || !is_operator(*operands_[i], *found)) return false;
+  }
+  return true;
+}
+
+Value* value_of_output(const std::string& name, const Rule& rule, const RuleBinding& binding) {
+  const auto& outputs = rule.pattern.output();
+  if (std::find(outputs.begin(), outputs.end(), name) == outputs.end()) return nullptr;
+  const onnx::NodeProto* maker = maker_of(rule.pattern, name);
+  const auto number = std::find(maker->output().begin(), maker->output().end(), name) - maker->output().begin();
+  return binding.nodes.at(maker->output(0))->output(static_cast<size_t>(number));
+}
+
+Matched<GraphBuilder::Attributes> attributes_of(const onnx::NodeProto& proto, const Rule& rule, const RuleBinding& binding,
+                                                const Node* anchor) {
+  GraphBuilder::Attributes attributes;
+  for (const auto& attribute : proto.attribute()) {
+    attributes.push_back(attribute);
+    if (attribute.ref_attr_name().empty()) continue;
+    const auto bound = binding.attributes.find(attribute.ref_attr_name());
+    if (bound == binding.attributes.end() || bound->second.type() != attribute.type())
+      return missed("rule.parameter", anchor,
+                    "'" + attribute.ref_attr_name() + "' of " + rule.name + " has no value of that type");
+    onnx::AttributeProto value = bound->second;
+    value.set_name(attribute.name());
+    attributes.back() = std::move(value);
+  }
+  return attributes;
+}
+
+std::string operator_of(const onnx::NodeProto& proto) {
+  return proto.domain().empty() ? proto.op_type() : proto.domain() + "::" + proto.op_type();
+}
+
+}  // namespace attn_opt

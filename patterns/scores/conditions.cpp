@@ -1,0 +1,32 @@
+#include "patterns/scores/conditions.h"
+
+#include "attn_opt/canonical.h"
+
+namespace attn_opt {
+
+Condition affirmed(const Condition& whole, Facts& facts) {
+  Condition seen{&canonical(*whole.value, facts), whole.is_true};
+  // Two in a row change nothing, and canonical() has seen through them.
+  if (const Node* node = seen.value->producer; node && node->is("Not") && node->input(0))
+    seen = {&canonical(*node->inputs[0], facts), !seen.is_true};
+  return seen;
+}
+
+std::optional<Condition> condition_of_number(Value& number, Facts& facts) {
+  constexpr int kMaxCasts = 8;  // 0 and 1 are the same in every type
+  const Node* node = canonical(number, facts).producer;
+  for (int casts = 0; casts < kMaxCasts && node && node->is("Cast") && node->input(0); ++casts) {
+    if (facts.type(*node->inputs[0]) == onnx::TensorProto::BOOL) return affirmed({node->inputs[0], true}, facts);
+    node = canonical(*node->inputs[0], facts).producer;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::array<Condition, 2>> conditions_of(const Condition& whole, Facts& facts) {
+  const Condition seen = affirmed(whole, facts);
+  const Node* node = seen.value->producer;
+  if (!node || !node->is(seen.is_true ? "And" : "Or") || !node->input(0) || !node->input(1)) return std::nullopt;
+  return std::array{Condition{node->inputs[0], seen.is_true}, Condition{node->inputs[1], seen.is_true}};
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,343 @@
+#include "patterns/scores/form_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
+#include "patterns/inner_values.h"
+#include "patterns/scores/conditions.h"
+#include "patterns/scores/peel_steps.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int kMaxFormDepth = 24;
+constexpr int kMaxFormCopies = 16;
+constexpr size_t kMaxSources = 64;
+constexpr size_t kMaxAddends = 16;
+
+/// VALUE and what it is made of by operators of forms, nearest first.
+std::vector<Value*> sources(Value& value, Facts& facts) {
+  std::vector<Value*> found{&canonical(value, facts)};
+  for (size_t i = 0; i < found.size() && found.size() < kMaxSources; ++i) {
+    const Node* node = found[i]->producer;
+    if (!node) continue;
+    for (const size_t number : form_operands(*node)) {
+      Value* operand = node->input(static_cast<int>(number)) ? &canonical(*node->inputs[number], facts) : nullptr;
+      if (operand && std::ranges::find(found, operand) == found.end()) found.push_back(operand);
+    }
+  }
+  return found;
+}
+
+/// The only number beside 0 that TENSOR holds, 1 if there is none; nullopt if there are several, or if it is a scale of all.
+std::optional<double> number_beside_zero(const Tensor& tensor) {
+  const auto numbers = tensor.cast(onnx::TensorProto::DOUBLE);
+  if (!numbers) return std::nullopt;
+  std::optional<double> found;
+  bool has_zero = false;
+  for (const double number : numbers->data<double>()) {
+    has_zero |= number == 0;
+    if (number == 0) continue;
+    if (!std::isfinite(number) || found.value_or(number) != number) return std::nullopt;
+    found = number;
+  }
+  return has_zero || found == 1 ? std::optional(found.value_or(1)) : std::nullopt;
+}
+
+/// The only number beside 0 that VALUE, or what it is copied from, may hold; nullopt if it may hold others.
+std::optional<double> number_of_mask(Value& value, Facts& facts) {
+  Value* seen = &value;
+  bool is_cast = false;  // which may round other numbers than 0 and 1
+  for (int step = 0; step < kMaxFormCopies; ++step) {
+    seen = &canonical(*seen, facts);
+    if (const Tensor* constant = facts.constant(*seen)) {
+      const auto number = number_beside_zero(*constant);
+      return is_cast && number != 1.0 ? std::nullopt : number;
+    }
+    if (const auto number = facts.uniform(*seen)) return *number == 0 || *number == 1 ? std::optional(1.0) : std::nullopt;
+    Node* node = seen->producer;
+    if (!node || !node->input(0)) return std::nullopt;
+    if (node->is("Cast") && facts.type(*node->inputs[0]) == onnx::TensorProto::BOOL) return 1;
+    if (!has(*node, Trait::kMoves) && !node->is("Trilu") && !node->is("Cast")) return std::nullopt;
+    is_cast |= node->is("Cast");
+    seen = node->inputs[0];
+  }
+  return std::nullopt;
+}
+
+/// The number that ADDED is in each place where FACTOR is, or is not, 0, both being constants of one shape.
+std::optional<double> number_beside(const Tensor& added, const Tensor& factor, bool where_zero) {
+  const auto numbers = added.cast(onnx::TensorProto::DOUBLE), factors = factor.cast(onnx::TensorProto::DOUBLE);
+  if (!numbers || !factors || added.dims() != factor.dims()) return std::nullopt;
+  std::optional<double> found;
+  for (size_t i = 0; i < numbers->data<double>().size(); ++i) {
+    if ((factors->data<double>()[i] == 0) != where_zero) continue;
+    if (found.value_or(numbers->data<double>()[i]) != numbers->data<double>()[i]) return std::nullopt;
+    found = numbers->data<double>()[i];
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<Value*> addends_of(Value& sum, Facts& facts) {
+  std::vector<Value*> values;
+  for (const Addend& addend : FormReader(facts).linear_terms(sum)) {
+    if (addend.coefficient != 1) return {&canonical(sum, facts)};
+    values.push_back(addend.value);
+  }
+  return values;
+}
+
+std::pair<Value*, double> scaled_by(Node& node, MatchContext& context) {
+  Facts& facts = context.facts;
+  std::vector<size_t> operands = form_operands(node);
+  std::erase_if(operands,
+                [&](size_t number) { return !node.input(static_cast<int>(number)) || facts.uniform(*node.inputs[number]); });
+  if (operands.empty() || operands.size() > 2 || node.is("Cast") || node.is("Where")) return {};
+  FormReader reader(node, context);
+  std::optional<ScoreForm> form;
+  Value* core = node.inputs[operands[0]];
+  if (operands.size() == 1) {
+    form = reader.one_step(node, operands[0]);
+  } else if (has(node, Trait::kAdds)) {
+    core = common_source(*core, *node.inputs[operands[1]], [](Value&) { return true; }, facts);
+    form = core ? reader.in_terms_of(*core, *node.outputs[0]) : std::nullopt;
+  }
+  if (!form || !is_scale(*form) || !std::isfinite((*form)[0].scale)) return {};
+  const Node* mean = canonical(*core, facts).producer;
+  const bool is_sum = mean && mean->is("Mean") && static_cast<double>(mean->inputs.size()) == (*form)[0].scale;
+  return is_sum ? std::pair<Value*, double>() : std::pair(core, (*form)[0].scale);
+}
+
+std::vector<size_t> form_operands(const Node& node) {
+  if (!has(node, Trait::kElementwise)) return {};
+  if (node.is("Where")) return {1, 2};
+  if (node.is("Cast") || node.is("Reciprocal")) return {0};
+  if (!has(node, Trait::kAdds) && !has(node, Trait::kMultiplies) && !has(node, Trait::kSelects)) return {};
+  std::vector<size_t> operands(node.inputs.size());
+  std::iota(operands.begin(), operands.end(), 0);
+  return operands;
+}
+
+Value* nearest_source(Value& value, const std::function<bool(Value&)>& fits, Facts& facts) {
+  const std::vector<Value*> all = sources(value, facts);
+  const auto found = std::ranges::find_if(all, [&](Value* source) { return fits(*source); });
+  return found == all.end() ? nullptr : *found;
+}
+
+Value* common_source(Value& one, Value& other, const std::function<bool(Value&)>& fits, Facts& facts) {
+  const std::vector<Value*> of_other = sources(other, facts);
+  const auto is_common = [&](Value& value) { return std::ranges::find(of_other, &value) != of_other.end() && fits(value); };
+  return nearest_source(one, is_common, facts);
+}
+
+std::optional<ScoreForm> FormReader::in_terms_of(Value& core, Value& value) {
+  auto form = read(value, &canonical(core, facts_));
+  return form && !is_numbers(*form) ? form : std::nullopt;
+}
+
+std::optional<ScoreForm> FormReader::one_step(Node& node, size_t core) {
+  Value& followed = canonical(*node.inputs[core], facts_);
+  for (Value* operand : node.inputs)
+    if (operand && &canonical(*operand, facts_) != &followed) holds_[{&canonical(*operand, facts_), &followed}] = false;
+  return computed(*node.outputs[0], &followed);
+}
+
+std::optional<ScoreForm> FormReader::numbers(Value& value) { return read(value, nullptr); }
+
+std::optional<double> FormReader::number_where(const Addend& addend, const Known& known) {
+  if (const auto form = numbers(*addend.value))
+    if (const auto number = attn_opt::number_where(*form, known)) return addend.coefficient * *number;
+  const Tensor* constant = facts_.constant(*addend.value);
+  for (const Literal& literal : known.hold) {
+    const Tensor* factor = constant ? facts_.constant(*literal.condition) : nullptr;
+    const auto number = factor ? number_beside(*constant, *factor, !literal.holds) : std::nullopt;
+    if (number) return addend.coefficient * *number;
+  }
+  return std::nullopt;
+}
+
+double FormReader::number_added(const ScoreForm& form, size_t index) {
+  double number = form[index].number;
+  for (const Addend& addend : form[index].addends) number += number_where(addend, known_in(form, index)).value_or(NAN);
+  return number;
+}
+
+std::vector<Addend> FormReader::linear_terms(Value& sum) { return sum_or_value(canonical(sum, facts_))[0].addends; }
+
+/// VALUE, where there is no reader, as the sum that it is; as itself if it is none, or one that only a factor tells.
+ScoreForm FormReader::sum_or_value(Value& value) {
+  const auto [known, is_new] = known_.try_emplace({&value, nullptr}, value_form(value));
+  if (is_new && depth_ <= kMaxFormDepth) known->second = sum_of(value);
+  return *known->second;
+}
+
+ScoreForm FormReader::sum_of(Value& value) {
+  if (facts_.uniform(value) == 0.0) return number_form(0);
+  const Node* node = value.producer;
+  const bool multiplies = node && has(*node, Trait::kMultiplies);
+  if (!node || (!multiplies && !has(*node, Trait::kAdds))) return value_form(value);
+  ++depth_;
+  const auto form = multiplies ? multiplied(*node, nullptr) : total(*node, nullptr);
+  --depth_;
+  const auto is_once = [](const Addend& addend) { return addend.coefficient == 1; };
+  const bool is_sum =
+      form && form->size() == 1 && form->front().addends.size() <= kMaxAddends &&
+      (!multiplies || (form->front().addends.size() > 1 && std::ranges::all_of(form->front().addends, is_once)));
+  return is_sum ? *form : value_form(value);
+}
+
+/// True if VALUE is made of CORE by operators of forms alone.
+bool FormReader::holds(Value& value, const Value& core) {
+  Value& seen = canonical(value, facts_);
+  if (&seen == &core) return true;
+  const auto [known, is_new] = holds_.try_emplace({&seen, &core}, false);
+  if (!is_new || !seen.producer || depth_ > kMaxFormDepth) return known->second;
+  ++depth_;
+  const Node& node = *seen.producer;
+  const bool found = std::ranges::any_of(form_operands(node), [&](size_t number) {
+    Value* operand = node.input(static_cast<int>(number));
+    return operand && holds(*operand, core);
+  });
+  --depth_;
+  return holds_[{&seen, &core}] = found;
+}
+
+/// VALUE in terms of CORE; as numbers if that is null, or if VALUE has nothing of it and is none otherwise.
+std::optional<ScoreForm> FormReader::read(Value& value, Value* core) {
+  Value& seen = canonical(value, facts_);
+  if (!reader_) return sum_or_value(seen);
+  if (&seen == core) return core_form();
+  if (const auto number = facts_.uniform(seen)) return number_form(*number);
+  if (core && !holds(seen, *core)) return value_form(seen);
+  const auto [known, is_new] = known_.try_emplace({&seen, core}, std::nullopt);
+  if (!is_new || depth_ > kMaxFormDepth) return known->second;
+  ++depth_;
+  auto form = computed(seen, core);
+  --depth_;
+  return known_[{&seen, core}] = std::move(form);
+}
+
+std::optional<ScoreForm> FormReader::operand(const Node& node, size_t number, Value* core) {
+  return node.input(static_cast<int>(number)) ? read(*node.inputs[number], core) : std::nullopt;
+}
+
+std::optional<ScoreForm> FormReader::computed(Value& value, Value* core) {
+  Node* node = value.producer;
+  if (!core) {
+    if (auto form = node && value.output == 0 ? moved(*node) : std::nullopt) return form;
+    if (auto mask = one_or_zero(value)) return mask;
+  }
+  if (!node || value.output != 0 || !node->domain().empty()) return std::nullopt;
+  if (has(*node, Trait::kAdds)) return total(*node, core);
+  if (has(*node, Trait::kMultiplies)) return multiplied(*node, core);
+  if (node->is("Where")) return chosen(*node, core);
+  // Cast(a)  =>  a, from one floating type to another
+  if (node->is("Cast") && is_floating(facts_.type(*node->inputs[0])) && is_floating(facts_.type(value)))
+    return operand(*node, 0, core);
+  if (!core && (node->is("Max") || node->is("Min") || node->is("Clip"))) return bounded(*node);
+  // Min(a, m ? inf : f)  =>  m ? a : f, where every a is at least f
+  if (node->is("Min") && core && node->inputs.size() == 2) {
+    const size_t bounded = node->input(0) && holds(*node->inputs[0], *core) ? 0 : 1;
+    const auto form = operand(*node, bounded, core), bound = operand(*node, 1 - bounded, nullptr);
+    return form && bound ? lesser(*bound, *form, kHighestMaskFill) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// a + b - c ...  =>  the sums of their cases        -a  =>  -1 * a
+std::optional<ScoreForm> FormReader::total(const Node& node, Value* core) {
+  auto form = operand(node, 0, core);
+  if (form && node.is("Neg")) return product(number_form(-1), *form);
+  for (size_t i = 1; form && i < node.inputs.size(); ++i) {
+    const auto more = operand(node, i, core);
+    form = more ? sum(*form, *more, node.is("Sub") ? -1 : 1) : std::nullopt;
+  }
+  return form && node.is("Mean") ? product(number_form(1.0 / static_cast<double>(node.inputs.size())), *form) : form;
+}
+
+/// (m ? x : y) * a  =>  m ? x * a : y * a, x and y being numbers; a / x  =>  a * (1 / x)
+std::optional<ScoreForm> FormReader::multiplied(const Node& node, Value* core) {
+  const bool divides = node.is("Div");
+  if (!node.input(0) || !node.input(1)) return std::nullopt;
+  const bool first_holds = core ? holds(*node.inputs[0], *core) : facts_.uniform(*node.inputs[1]).has_value();
+  const size_t form_at = divides || first_holds ? 0 : 1;
+  const auto number = facts_.uniform(*node.inputs[1 - form_at]);
+  auto factor = number ? number_form(*number) : reader_ ? numbers(*node.inputs[1 - form_at]) : std::nullopt;
+  const auto form = factor ? operand(node, form_at, core) : std::nullopt;
+  if (!form || !factor || !is_numbers(*factor)) return std::nullopt;
+  if (divides)
+    for (ScoreCase& one : *factor) {
+      if (one.number == 0) return std::nullopt;
+      one.number = 1 / one.number;
+    }
+  return product(*factor, *form);
+}
+
+/// Where(m, a, b)  =>  m ? a : b
+std::optional<ScoreForm> FormReader::chosen(const Node& node, Value* core) {
+  if (!node.input(0)) return std::nullopt;
+  const auto held = operand(node, 1, core), otherwise = operand(node, 2, core);
+  return held && otherwise ? selection(literal(*node.inputs[0]), *held, *otherwise) : std::nullopt;
+}
+
+/// Max(m ? x : y, a)  =>  m ? Max(x, a) : Max(y, a), and so Min and Clip, all of numbers
+std::optional<ScoreForm> FormReader::bounded(const Node& node) {
+  const auto least = [](double a, double b) { return std::max(a, b); };
+  const auto most = [](double a, double b) { return std::min(a, b); };
+  auto form = operand(node, 0, nullptr);
+  for (size_t i = 1; form && i < node.inputs.size(); ++i) {
+    if (node.is("Clip") && !node.inputs[i]) continue;
+    const auto bound = operand(node, i, nullptr);
+    const bool is_least = node.is("Max") || (node.is("Clip") && i == 1);
+    form = bound ? (is_least ? mapped(*form, *bound, least) : mapped(*form, *bound, most)) : std::nullopt;
+  }
+  return form;
+}
+
+/// Transpose(m ? x : y)  =>  Transpose(m) ? x : y, and so of all that only moves elements
+std::optional<ScoreForm> FormReader::moved(Node& node) {
+  if (!has(node, Trait::kMoves) || !node.input(0)) return std::nullopt;
+  auto form = numbers(*node.inputs[0]);
+  if (!form) return std::nullopt;
+  for (ScoreCase& one : *form)
+    for (Literal& literal : one.guard) literal.condition = moved(*literal.condition, node);
+  return form;
+}
+
+/// What NODE would make of CONDITION in the place of its input; Transposes of Transposes are one.
+Value* FormReader::moved(Value& condition, Node& node) {
+  InnerValues inner(*reader_, *context_);
+  const Node* before = canonical(condition, facts_).producer;
+  const auto *perm = node.ints_attribute("perm"), *perm_before = before ? before->ints_attribute("perm") : nullptr;
+  if (!node.is("Transpose") || !perm || !before || !before->is("Transpose") || !perm_before ||
+      perm->size() != perm_before->size())
+    return inner.again(node, 0, &condition);
+  std::vector<int64_t> joined;
+  for (const int64_t axis : *perm) joined.push_back(perm_before->Get(static_cast<int>(axis)));
+  return std::ranges::is_sorted(joined) ? before->inputs[0] : inner.transposed(before->inputs[0], joined);
+}
+
+/// Ones and zeros, or a number and zeros, that are booleans or a constant.
+std::optional<ScoreForm> FormReader::one_or_zero(Value& value) {
+  const auto number = number_of_mask(value, facts_);
+  if (!number) return std::nullopt;
+  const auto condition = condition_of_number(value, facts_);
+  Value* booleans = condition ? condition->value : nullptr;
+  if (!condition)
+    booleans = InnerValues(*reader_, *context_)
+                   .build()
+                   .node("Cast", {&value}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::BOOL})});
+  return selection({booleans, !condition || condition->is_true}, number_form(*number), number_form(0));
+}
+
+Literal FormReader::literal(Value& condition) {
+  const Condition seen = affirmed({&condition, true}, facts_);
+  return {seen.value, seen.is_true};
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,73 @@
+// Reads values as forms (score_form.h), an operator at a time: the equation of each stands above it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "attn_opt/pattern.h"
+#include "patterns/scores/score_form.h"
+
+namespace attn_opt {
+
+class FormReader {
+ public:
+  /// What is made for conditions that the graph has no booleans for stands above READER.
+  FormReader(Node& reader, MatchContext& context) : reader_(&reader), context_(&context), facts_(context.facts) {}
+  /// Reads linear_terms() alone.
+  explicit FormReader(Facts& facts) : facts_(facts) {}
+
+  /// VALUE, made elementwise of CORE and others; nullopt if it is no form of CORE.
+  std::optional<ScoreForm> in_terms_of(Value& core, Value& value);
+  /// What NODE makes of its operand number CORE, whatever that has in common with the others.
+  std::optional<ScoreForm> one_step(Node& node, size_t core);
+  /// VALUE as numbers by conditions: ones and zeros cast from booleans, 1 - m, Where(m, 0, -1e4), a constant of 0 and another
+  /// number. Nullopt if it may hold others.
+  std::optional<ScoreForm> numbers(Value& value);
+  /// The number that ADDEND comes to where that is KNOWN.
+  std::optional<double> number_where(const Addend& addend, const Known& known);
+  /// What is added to the core in the case INDEX of FORM; NaN if it is more than a number.
+  double number_added(const ScoreForm& form, size_t index);
+  /// What SUM adds up, as often as their coefficients say, seen through nodes that change nothing, without zeros; itself if it
+  /// adds nothing up. At most about 16.
+  std::vector<Addend> linear_terms(Value& sum);
+
+ private:
+  std::optional<ScoreForm> read(Value& value, Value* core);
+  ScoreForm sum_or_value(Value& value);
+  ScoreForm sum_of(Value& value);
+  std::optional<ScoreForm> computed(Value& value, Value* core);
+  std::optional<ScoreForm> operand(const Node& node, size_t number, Value* core);
+  std::optional<ScoreForm> total(const Node& node, Value* core);
+  std::optional<ScoreForm> multiplied(const Node& node, Value* core);
+  std::optional<ScoreForm> chosen(const Node& node, Value* core);
+  std::optional<ScoreForm> bounded(const Node& node);
+  std::optional<ScoreForm> moved(Node& node);
+  Value* moved(Value& condition, Node& node);
+  std::optional<ScoreForm> one_or_zero(Value& value);
+  bool holds(Value& value, const Value& core);
+  Literal literal(Value& condition);
+
+  Node* reader_ = nullptr;
+  MatchContext* context_ = nullptr;
+  Facts& facts_;
+  int depth_ = 0;
+  std::map<std::pair<Value*, Value*>, std::optional<ScoreForm>> known_;
+  std::map<std::pair<Value*, const Value*>, bool> holds_;
+};
+
+/// The values that SUM adds up once each, as linear_terms() says; SUM itself if it adds something else.
+std::vector<Value*> addends_of(Value& sum, Facts& facts);
+/// What NODE multiplies with a number, however it says so, and which; null if it does something else, or adds up alike by Mean.
+std::pair<Value*, double> scaled_by(Node& node, MatchContext& context);
+
+/// The operands of NODE that a form follows, by number; empty if it is no operator of forms.
+std::vector<size_t> form_operands(const Node& node);
+/// The nearest of VALUE and what it is made of by operators of forms that FITS; null if none does.
+Value* nearest_source(Value& value, const std::function<bool(Value&)>& fits, Facts& facts);
+/// The nearest value that both ONE and OTHER are made of by operators of forms, and that FITS; null if there is none.
+Value* common_source(Value& one, Value& other, const std::function<bool(Value&)>& fits, Facts& facts);
+
+}  // namespace attn_opt

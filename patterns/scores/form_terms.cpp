@@ -1,0 +1,208 @@
+#include "patterns/scores/form_terms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "attn_opt/mask_contents.h"
+#include "patterns/inner_values.h"
+#include "patterns/scores/form_reader.h"
+#include "patterns/scores/peel_steps.h"
+#include "src/io/number_text.h"
+
+namespace attn_opt {
+namespace {
+
+using Kind = ScoreTerm::Kind;
+
+bool is_kept(const ScoreCase& one) { return one.scale != 0; }
+
+bool has(const std::vector<Addend>& addends, const Addend& addend) {
+  return std::ranges::find(addends, addend) != addends.end();
+}
+
+/// FORM with what is no scores in front, so that the rest is scores: where these stood first, they do not hold.
+ScoreForm with_fills_first(const ScoreForm& form) {
+  ScoreForm fills, kept;
+  for (const ScoreCase& one : form) {
+    if (is_kept(one)) {
+      kept.push_back(one);
+      continue;
+    }
+    std::vector<std::vector<Literal>> guards = {one.guard};
+    for (const ScoreCase& earlier : kept) {
+      std::vector<std::vector<Literal>> further;
+      for (const auto& guard : guards)
+        for (const Literal& literal : earlier.guard) {
+          if (std::ranges::find(guard, literal) != guard.end()) continue;
+          further.push_back(guard);
+          if (std::ranges::find(guard, literal.negated()) == guard.end()) further.back().push_back(literal.negated());
+        }
+      guards = std::move(further);
+    }
+    for (auto& guard : guards) {
+      fills.push_back(one);
+      fills.back().guard = std::move(guard);
+    }
+  }
+  if (!kept.empty()) kept.back().guard.clear();
+  fills.insert(fills.end(), kept.begin(), kept.end());
+  return fills;
+}
+
+class Writer {
+ public:
+  Writer(ScoreForm form, DataType type, Node& node, MatchContext& context)
+      : left_(with_fills_first(form)), type_(type), node_(node), reader_(node, context), context_(context) {}
+
+  Matched<FormTerms> run() {
+    if (left_.empty() || !is_kept(left_.back())) return missed("scores.where", &node_, "no case is a score");
+    while (!is_kept(left_.front())) {
+      std::vector<Addend> common = take_common();
+      ATTN_OPT_DONE(make_numbers(left_.front(), known_in(left_, 0)));
+      if (!(left_.front().number <= kHighestMaskFill)) ATTN_OPT_DONE(absorb(common));
+      for (const Addend& addend : common) add_bias(addend);
+      add_fill(left_.front());
+      const std::vector<Literal> guard = left_.front().guard;
+      left_.erase(left_.begin());
+      if (guard.size() == 1) behind_.hold.push_back(guard[0].negated());
+      behind_.excluded.push_back(guard);
+    }
+    ATTN_OPT_DONE(add_kept());
+    return std::move(found_);
+  }
+
+ private:
+  /// What all cases add, which no longer do.
+  std::vector<Addend> take_common() {
+    std::vector<Addend> common;
+    for (const Addend& addend : left_.front().addends)
+      if (std::ranges::all_of(left_, [&](const ScoreCase& one) { return has(one.addends, addend); })) common.push_back(addend);
+    for (ScoreCase& one : left_)
+      for (const Addend& addend : common) one.addends.erase(std::ranges::find(one.addends, addend));
+    return common;
+  }
+
+  Known with_fills(Known known) const {
+    known.hold.insert(known.hold.end(), behind_.hold.begin(), behind_.hold.end());
+    known.excluded.insert(known.excluded.end(), behind_.excluded.begin(), behind_.excluded.end());
+    return known;
+  }
+
+  /// ONE, where KNOWN holds, without addends: they are numbers there.
+  Matched<void> make_numbers(ScoreCase& one, const Known& known) {
+    for (const Addend& addend : one.addends) {
+      const auto number = reader_.number_where(addend, with_fills(known));
+      if (!number) return missed("scores.where", one.met, "no branch is a number: '" + addend.value->name + "'");
+      one.number += *number;
+    }
+    one.addends.clear();
+    return {};
+  }
+
+  /// Puts those of COMMON that are numbers in each fill into the fills, and back to the scores.
+  Matched<void> absorb(std::vector<Addend>& common) {
+    for (auto addend = common.begin(); addend != common.end();) {
+      if (!absorb(*addend))
+        ++addend;
+      else
+        addend = common.erase(addend);
+    }
+    if (left_.front().number <= kHighestMaskFill) return {};
+    return missed("scores.where", left_.front().met, "fill " + number_text(left_.front().number) + " is no mask value");
+  }
+
+  bool absorb(const Addend& addend) {
+    std::vector<double> numbers;
+    for (size_t i = 0; i < left_.size() && !is_kept(left_[i]); ++i) {
+      const auto number = reader_.number_where(addend, with_fills(known_in(left_, i)));
+      if (!number) return false;
+      numbers.push_back(*number);
+    }
+    for (size_t i = 0; i < left_.size(); ++i) {
+      const auto number =
+          i < numbers.size() ? std::optional(numbers[i]) : reader_.number_where(addend, with_fills(known_in(left_, i)));
+      if (number)
+        left_[i].number += *number;
+      else
+        left_[i].addends.insert(left_[i].addends.begin(), addend);
+    }
+    return true;
+  }
+
+  void add_bias(const Addend& addend) {
+    found_.terms.push_back({Kind::kBias, addend.value, addend.coefficient, 0, addend.frame});
+  }
+
+  /// LITERAL as booleans.
+  static Value* booleans(const Literal& literal, InnerValues& inner) {
+    return literal.holds ? literal.condition : inner.build().node("Not", {literal.condition});
+  }
+
+  Value* all_of(const std::vector<Literal>& guard, InnerValues& inner) {
+    Value* all = nullptr;
+    for (const Literal& literal : guard) {
+      Value* one = booleans(literal, inner);
+      all = all ? inner.build().node("And", {all, one}) : one;
+    }
+    return all;
+  }
+
+  void add_fill(const ScoreCase& one) {
+    const bool is_single = one.guard.size() == 1;
+    InnerValues inner(node_, context_);
+    Value* condition = is_single ? one.guard[0].condition : all_of(one.guard, inner);
+    const Kind kind = is_single && !one.guard[0].holds ? Kind::kKeep : Kind::kDrop;
+    found_.terms.push_back({kind, condition, 1, one.number, one.guard[0].frame});
+  }
+
+  Matched<void> add_kept() {
+    for (const Addend& addend : take_common()) add_bias(addend);
+    found_.scale = left_.front().scale;
+    for (const ScoreCase& one : left_)
+      if (one.scale != found_.scale)
+        return missed("scores.scale-per-score", &node_,
+                      number_text(one.scale) + " and " + number_text(found_.scale) + " times the scores");
+    const auto adds_nothing = [](const ScoreCase& one) { return one.number == 0 && one.addends.empty(); };
+    if (std::ranges::all_of(left_, adds_nothing)) return {};
+    InnerValues inner(node_, context_);
+    Value* bias = nullptr;
+    for (auto one = left_.rbegin(); one != left_.rend(); ++one) {
+      Value* own = added(*one, inner);
+      bias = bias ? inner.build().node("Where", {all_of(one->guard, inner), own, bias}) : own;
+    }
+    const MaybeShape whole = context_.facts.shape(*node_.outputs[0]);
+    if (left_.front().guard.empty() && !whole)
+      return missed("product.unknown-rank", &node_, "the rank of the scores is not known");
+    found_.terms.push_back({Kind::kBias, bias, 1, 0, left_.front().guard.empty() ? *whole : left_.front().guard[0].frame});
+    return {};
+  }
+
+  /// What ONE adds, as a value.
+  Value* added(const ScoreCase& one, InnerValues& inner) {
+    Value* sum = nullptr;
+    const auto add = [&](Value* value) { sum = sum ? inner.build().node("Add", {sum, value}) : value; };
+    for (const Addend& addend : one.addends)
+      add(addend.coefficient == 1 ? addend.value
+                                  : inner.build().node("Mul", {addend.value, inner.build().scalar(addend.coefficient, type_)}));
+    const double least = std::isfinite(one.number) ? std::max(one.number, lowest_finite(type_)) : one.number;
+    if (!sum || one.number != 0) add(inner.build().scalar(least, type_));
+    return sum;
+  }
+
+  ScoreForm left_;
+  DataType type_;
+  Node& node_;
+  FormReader reader_;
+  MatchContext& context_;
+  Known behind_;  ///< what is known behind the fills so far
+  FormTerms found_;
+};
+
+}  // namespace
+
+Matched<FormTerms> terms_of(ScoreForm form, DataType type, Node& node, MatchContext& context) {
+  return Writer(std::move(form), type, node, context).run();
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,246 @@
+#include "patterns/scores/peel_form.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
+#include "patterns/inner_values.h"
+#include "patterns/layout_checks.h"
+#include "patterns/products/joined_product.h"
+#include "patterns/products/products.h"
+#include "patterns/scores/form_reader.h"
+
+namespace attn_opt {
+namespace {
+
+/// Nodes looked at for a product.
+constexpr size_t kMaxSearched = 64;
+/// Nodes between a product and scores that are enlarged.
+constexpr int kMaxExpanded = 8;
+
+/// True for what may stand between a product and scores.
+bool may_carry_scores(const Node& node) {
+  constexpr std::array kOthers = {"CastLike", "Clip", "Tanh", "Concat",  "Dropout", "Log",  "LogSoftmax",
+                                  "Softmax",  "Exp",  "Pow",  "Sigmoid", "Slice",   "Split"};
+  return !form_operands(node).empty() || has(node, Trait::kKeepsAll) ||
+         std::ranges::any_of(kOthers, [&](const char* name) { return node.is(name); });
+}
+
+bool may_be_scores(Value& value, Facts& facts) { return may_be_scores(value, is_product, facts); }
+
+/// Scores times a tensor: (..., L or 1, 1) scales queries, (..., 1, S) keys.
+Matched<ScoreWalk> scaled_by_tensor(Node& node, int scores, const ScoreWalk& walk, MatchContext& context) {
+  ATTN_OPT_MATCH(Value * factor, placed_term(*node.inputs[1 - scores], node, walk, context));
+  const MaybeShape shape = context.facts.shape(*factor);
+  if (!shape || !keeps_shape(*node.outputs[0], *node.inputs[scores], context.facts))
+    return missed("scores.scale-shape", &node, shape_text(*factor, context.facts), walk.peeled);
+  if (walk.split) return missed("scores.reshape", &node, "a factor of scores whose queries and keys are split", walk.peeled);
+  const bool on_query = shape->empty() || shape->back().is(1);
+  const bool on_key = shape->size() == 1 || (shape->size() >= 2 && (*shape)[shape->size() - 2].is(1));
+  if (!on_query && !on_key) return missed("scores.scale-per-score", &node, to_string(*shape), walk.peeled);
+  ScoreWalk next = step(walk, *node.inputs[scores], node.op() + (on_query ? "(query scale)" : "(key scale)"));
+  next.tensor_scales.push_back({factor, node.is("Div"), !on_query, frame_at(node, walk, context)});
+  return next;
+}
+
+std::string word(const Node& node, const ScoreForm& form) {
+  if (is_scale(form)) return node.op() + (form[0].scale == 1 ? "(0)" : "(scale)");
+  if (form.size() == 1) return node.op() + "(bias)";
+  const bool keeps = form.front().scale == 0 && form.front().guard.size() == 1 && !form.front().guard[0].holds;
+  return node.op() + (form.front().scale != 0 ? "(cases)" : keeps ? "(keep)" : "(drop)");
+}
+
+class Peel {
+ public:
+  Peel(Node& node, const ScoreWalk& walk, MatchContext& context)
+      : node_(node), walk_(walk), context_(context), facts_(context.facts), reader_(*walk.reader, context) {}
+
+  Ways run() {
+    if (const auto joined = joined_product(node_, context_))
+      if (auto form = product(number_form(joined->scale), core_form())) {
+        ATTN_OPT_MATCH(ScoreWalk way, way_through(*std::move(form), *joined->value));
+        way.peeled.back() = node_.op() + "(products)";
+        return std::vector{std::move(way)};
+      }
+    const std::vector<size_t> operands = scores_among_operands();
+    const bool has_scores =
+        std::ranges::any_of(operands, [&](size_t number) { return may_be_scores(*node_.inputs[number], facts_); });
+    if (!has_scores)
+      if (Value* larger = with_larger_scores()) return std::vector{step(walk_, *larger, node_.op() + "(leading sizes)")};
+    if (operands.empty()) return enlarged();
+    if (operands.size() > 1) try_common(*node_.inputs[operands[0]], *node_.inputs[operands[1]]);
+    if (ways_.empty())
+      for (const size_t operand : operands) try_operand(operand);
+    if (ways_.empty()) return tl::unexpected<Miss>(miss_);
+    return std::move(ways_);
+  }
+
+ private:
+  /// Operands that may be the scores: all that keep the shape, or those that a product leads to if there are any.
+  std::vector<size_t> scores_among_operands() {
+    std::vector<size_t> all, led_to;
+    for (const size_t number : form_operands(node_)) {
+      Value* operand = node_.input(static_cast<int>(number));
+      const bool divides = node_.is("Div") && number == 1;
+      if (!operand || divides || facts_.uniform(*operand) || !keeps_shape(*node_.outputs[0], *operand, facts_)) continue;
+      all.push_back(number);
+    }
+    if (all.size() < 2) return all;
+    std::ranges::copy_if(all, std::back_inserter(led_to),
+                         [&](size_t number) { return may_be_scores(*node_.inputs[number], facts_); });
+    return led_to.empty() ? all : led_to;
+  }
+
+  /// The result once more, of scores with the leading axes that they lack, or the leading sizes that another operand gives
+  /// them; null if there are none that can have them.
+  Value* with_larger_scores() {
+    const MaybeShape after = facts_.shape(*node_.outputs[0]);
+    for (const size_t number : form_operands(node_)) {
+      Value* operand = node_.input(static_cast<int>(number));
+      const MaybeShape before = operand ? facts_.shape(*operand) : nullptr;
+      if (!after || !before || before->size() < 2 || before->size() > after->size() || !may_be_scores(*operand, facts_))
+        continue;
+      Value* larger = InnerValues(node_, context_).raised(operand, after->size());
+      if (!keeps_shape(*node_.outputs[0], *larger, facts_)) {
+        Value* sizes = leading_sizes(*after, facts_.shape(*larger).known());
+        larger = sizes ? expanded(*operand, sizes, after->size(), kMaxExpanded) : nullptr;
+      }
+      if (larger && larger != operand) return InnerValues(node_, context_).again(node_, number, larger);
+    }
+    return nullptr;
+  }
+
+  /// What an Expand of BEFORE takes to have the leading sizes of AFTER; null if other sizes differ, or one is not known.
+  Value* leading_sizes(const Shape& after, const Shape& before) {
+    InnerValues inner(node_, context_);
+    std::vector<Value*> sizes;
+    for (size_t axis = 0; axis < after.size(); ++axis) {
+      const bool may_grow = before[axis].is(1) && axis + 2 < after.size();
+      Value* size = before[axis] == after[axis] ? inner.build().ints({1}) : may_grow ? size_of(after, axis, inner) : nullptr;
+      if (!size) return nullptr;
+      sizes.push_back(size);
+    }
+    return inner.concat(sizes, 0);
+  }
+
+  /// The size of AXIS of AFTER, of an operand that has it; null if none does.
+  Value* size_of(const Shape& after, size_t axis, InnerValues& inner) {
+    if (after[axis].is_constant()) return inner.build().ints({after[axis].value()});
+    for (Value* operand : node_.inputs) {
+      const MaybeShape shape = operand ? facts_.shape(*operand) : nullptr;
+      if (shape && shape->size() == after.size() && (*shape)[axis] == after[axis])
+        return inner.size(*operand, static_cast<int64_t>(axis));
+    }
+    return nullptr;
+  }
+
+  /// SCORES, expanded to RANK axes of at least SIZES:
+  ///
+  ///   Expand(Q K^T)  =>  Expand(Q) K^T      Expand(f(x, number))  =>  f(Expand(x), number)      Expand(x^T)  =>  Expand(x)^T
+  Value* expanded(Value& scores, Value* sizes, size_t rank, int depth) {
+    Node* node = canonical(scores, facts_).producer;
+    if (!node || depth == 0) return nullptr;
+    if (node->is("MatMul")) {
+      if (!has_equal_ranks(*node, facts_)) return nullptr;
+      InnerValues inner(node_, context_);
+      return inner.build().node("MatMul",
+                                {inner.build().node("Expand", {node->inputs[0], sizes}), inner.raised(node->inputs[1], rank)});
+    }
+    if (Value* turned = node->is("Transpose") ? swapped_from(*node, facts_) : nullptr) {
+      Value* larger = expanded(*turned, sizes, rank, depth - 1);
+      std::vector<int64_t> swap(rank);
+      std::iota(swap.begin(), swap.end(), 0);
+      std::swap(swap[rank - 2], swap[rank - 1]);
+      return larger ? InnerValues(node_, context_).transposed(larger, swap) : nullptr;
+    }
+    for (const size_t number : form_operands(*node)) {
+      Value* operand = node->input(static_cast<int>(number));
+      const bool is_scores = operand && !facts_.uniform(*operand) && keeps_shape(*node->outputs[0], *operand, facts_);
+      Value* larger = is_scores ? expanded(*operand, sizes, rank, depth - 1) : nullptr;
+      if (larger) return InnerValues(node_, context_).again(*node, number, larger);
+    }
+    return nullptr;
+  }
+
+  Ways enlarged() const {
+    const std::string made = shape_text(*node_.outputs[0], facts_);
+    if (node_.is("Where"))
+      return missed("scores.where", &node_, "no branch is a number, or the Where enlarges the scores to " + made, walk_.peeled);
+    if (has(node_, Trait::kMultiplies)) return missed("scores.scale-shape", &node_, made, walk_.peeled);
+    return missed("scores.enlarged", &node_, "no operand that may be scores has the result's shape " + made, walk_.peeled);
+  }
+
+  void try_common(Value& one, Value& other) {
+    const auto is_score = [this](Value& value) { return !facts_.uniform(value) && may_be_scores(value, facts_); };
+    Value* core = common_source(one, other, is_score, facts_);
+    if (!core || !keeps_shape(*node_.outputs[0], *core, facts_)) return;
+    if (auto form = reader_.in_terms_of(*core, *node_.outputs[0])) enter(way_through(*std::move(form), *core));
+  }
+
+  void try_operand(size_t operand) {
+    if (auto form = reader_.one_step(node_, operand)) return enter(way_through(*std::move(form), *node_.inputs[operand]));
+    if (has(node_, Trait::kMultiplies)) return enter(scaled_by_tensor(node_, static_cast<int>(operand), walk_, context_));
+    enter(missed("scores.operator", &node_, node_.op(), walk_.peeled));
+  }
+
+  void enter(Matched<ScoreWalk> way) {
+    if (way)
+      ways_.push_back(*std::move(way));
+    else if (miss_.id != "scores.scale-per-score")
+      miss_ = std::move(way.error());
+  }
+
+  Matched<ScoreWalk> way_through(ScoreForm form, Value& core) {
+    const std::string what = word(node_, form);
+    if (!is_scale(form)) ATTN_OPT_DONE(check_place(form));
+    ATTN_OPT_DONE(place(form, node_, walk_, context_));
+    ScoreWalk next = step(walk_, core, what);
+    auto made = substituted(walk_.form, form);
+    if (!made) return missed("scores.too-many-ways", &node_, "scores in more cases than are followed", walk_.peeled);
+    next.form = *std::move(made);
+    next.changes += is_scale(form) ? 0 : 1;
+    next.lies_above_fill |= node_.is("Min");
+    return next;
+  }
+
+  Matched<void> check_place(const ScoreForm& form) const {
+    const auto has_fill = [](const ScoreCase& one) { return one.scale == 0 && one.number != 0; };
+    if (walk_.softcap != 0)
+      return missed(form.size() > 1 ? "scores.mask-below-softcap" : "scores.bias-below-softcap", &node_, node_.op(),
+                    walk_.peeled);
+    if (!walk_.tensor_scales.empty() && std::ranges::any_of(form, has_fill))
+      return missed("scores.mask-below-tensor-scale", &node_, node_.op(), walk_.peeled);
+    return {};
+  }
+
+  Node& node_;
+  const ScoreWalk& walk_;
+  MatchContext& context_;
+  Facts& facts_;
+  FormReader reader_;
+  std::vector<ScoreWalk> ways_;
+  Miss miss_;
+};
+
+}  // namespace
+
+bool may_be_scores(Value& value, const std::function<bool(const Node&)>& fits, Facts& facts) {
+  std::vector<Value*> values{&value};
+  for (size_t i = 0; i < values.size() && values.size() < kMaxSearched; ++i) {
+    Node* node = canonical(*values[i], facts).producer;
+    if (!node) continue;
+    if (is_product(*node) && fits(*node)) return true;
+    if (!may_carry_scores(*node)) continue;
+    for (Value* input : node->inputs)
+      if (input && std::ranges::find(values, input) == values.end()) values.push_back(input);
+  }
+  return false;
+}
+
+Ways peel_form(Node& node, const ScoreWalk& walk, MatchContext& context) { return Peel(node, walk, context).run(); }
+
+}  // namespace attn_opt

@@ -1,0 +1,89 @@
+#include "patterns/scores/peel_steps.h"
+
+#include <utility>
+
+#include "attn_opt/canonical.h"
+#include "patterns/inner_values.h"
+#include "patterns/scores/form_terms.h"
+
+namespace attn_opt {
+
+ScoreWalk step(const ScoreWalk& walk, Value& next, const std::string& what) {
+  ScoreWalk after = walk;
+  after.value = &next;
+  after.peeled.push_back(what);
+  return after;
+}
+
+std::string shape_text(const Value& value, Facts& facts) {
+  const MaybeShape shape = facts.shape(value);
+  return shape ? to_string(*shape) : "unknown rank";
+}
+
+bool keeps_shape(const Value& result, const Value& operand, Facts& facts) {
+  const MaybeShape after = facts.shape(result);
+  const MaybeShape before = facts.shape(operand);
+  if (!after || !before || after->size() != before->size() || before->size() < 2) return false;
+  for (size_t axis = 0; axis < after->size(); ++axis) {
+    const Dim &was = (*before)[axis], &is = (*after)[axis];
+    if (was == is) continue;
+    if (was.is(1) || (was.is_constant() && is.is_constant())) return false;
+  }
+  return true;
+}
+
+Matched<Value*> placed_term(Value& term, Node& node, const ScoreWalk& walk, MatchContext& context) {
+  Value* value = placed(canonical(term, context.facts), walk.layout, *walk.reader, context);
+  if (!value) return missed("scores.transpose", &node, "the rank of '" + term.name + "' is not known", walk.peeled);
+  return value;
+}
+
+Shape frame_at(const Node& node, const ScoreWalk& walk, MatchContext& context) {
+  return walk.layout.placed(context.facts.shape(*node.outputs[0]).known());
+}
+
+Matched<void> place(ScoreForm& form, Node& node, const ScoreWalk& walk, MatchContext& context) {
+  const Shape frame = frame_at(node, walk, context);
+  for (ScoreCase& one : form) {
+    if (one.scale == 0) one.met = &node;
+    for (Literal& literal : one.guard) {
+      ATTN_OPT_MATCH(literal.condition, placed_term(*literal.condition, node, walk, context));
+      literal.frame = frame;
+    }
+    for (Addend& addend : one.addends) {
+      ATTN_OPT_MATCH(addend.value, placed_term(*addend.value, node, walk, context));
+      addend.frame = frame;
+      for (const TensorScale& scale : walk.tensor_scales)
+        addend.value =
+            InnerValues(*walk.reader, context).build().node(scale.divides ? "Div" : "Mul", {addend.value, scale.value});
+    }
+  }
+  return {};
+}
+
+namespace {
+
+/// The wider of the types of ONE and OTHER.
+DataType wider_type(const Value& one, const Value& other, Facts& facts) {
+  const DataType a = facts.type(one), b = facts.type(other);
+  return element_size(b) > element_size(a) ? b : a;
+}
+
+}  // namespace
+
+Matched<ScoreWalk> settled(ScoreWalk walk, MatchContext& context) {
+  const ScoreForm form = std::exchange(walk.form, core_form());
+  auto read = terms_of(form, wider_type(*walk.value, *walk.reader->outputs[0], context.facts), *walk.reader, context);
+  if (!read) {
+    read.error().peeled = walk.peeled;
+    return tl::unexpected<Miss>(std::move(read.error()));
+  }
+  for (ScoreTerm& term : read->terms) {
+    term.coefficient *= walk.scale;
+    walk.terms.push_back(std::move(term));
+  }
+  walk.scale *= read->scale;
+  return walk;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,207 @@
+#include "patterns/scores/score_bounds.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/mask_contents.h"
+#include "attn_opt/matcher.h"
+#include "patterns/inner_values.h"
+#include "patterns/readers.h"
+#include "patterns/scores/peel_form.h"
+#include "patterns/softmax/exponentials.h"
+#include "patterns/softmax/row_reduction.h"
+#include "patterns/softmax/softmax_anchor.h"
+
+namespace attn_opt {
+namespace {
+
+struct Bounds {
+  Value* scores = nullptr;
+  Value* least_value = nullptr;  ///< null: an attribute
+  std::optional<double> least, most;
+};
+
+/// The number that a Clip has as the input INDEX, or up to opset 10 as the attribute NAME; nullopt if none. Sets IS_KNOWN to
+/// false if it is not known.
+std::optional<double> clip_bound(const Node& node, size_t index, const char* name, Facts& facts, bool& is_known) {
+  if (const auto* attribute = node.attribute(name)) return attribute->f();
+  const Value* bound = node.input(static_cast<int>(index));
+  if (!bound) return std::nullopt;
+  const auto number = facts.uniform(*bound);
+  is_known = is_known && number;
+  return number;
+}
+
+/// Nullopt if NODE bounds by something that is no number.
+std::optional<Bounds> bounds_of(Node& node, Facts& facts) {
+  Bounds bounds;
+  bounds.scores = node.inputs[0];
+  if (node.is("Clip")) {
+    bool is_known = true;
+    bounds.least = clip_bound(node, 1, "min", facts, is_known);
+    bounds.most = clip_bound(node, 2, "max", facts, is_known);
+    bounds.least_value = node.input(1);
+    return is_known ? std::optional(bounds) : std::nullopt;
+  }
+  for (const size_t scores : {0, 1}) {
+    Value& other = *node.inputs[1 - scores];
+    const auto number = facts.uniform(other);
+    if (!number || !keeps_shape(*node.outputs[0], *node.inputs[scores], facts)) continue;
+    bounds.scores = node.inputs[scores];
+    (node.is("Max") ? bounds.least : bounds.most) = number;
+    if (node.is("Max")) bounds.least_value = &other;
+    return bounds;
+  }
+  return std::nullopt;
+}
+
+/// The smallest size at which a score is clamped, by a bound that is not beyond all numbers of the scores.
+std::optional<double> clamp_of(const Bounds& bounds, double absorbing) {
+  std::optional<double> clamp;
+  if (bounds.least && !(*bounds.least <= absorbing)) clamp = -*bounds.least;
+  if (bounds.most && !(-*bounds.most <= absorbing)) clamp = clamp ? std::min(*clamp, *bounds.most) : *bounds.most;
+  return clamp;
+}
+
+/// A lowest number that scores have at least.
+Matched<ScoreTerm> floor_term(const Bounds& bounds, Node& node, const ScoreWalk& walk, MatchContext& context) {
+  if (!context.facts.shape(*node.outputs[0]))
+    return missed("product.unknown-rank", &node, "the rank of the scores is not known", walk.peeled);
+  Value* value = bounds.least_value;
+  if (!value) value = InnerValues(node, context).build().scalar(*bounds.least, context.facts.type(*node.outputs[0]));
+  ATTN_OPT_MATCH(Value * least, placed_term(*value, node, walk, context));
+  return ScoreTerm{ScoreTerm::Kind::kFloor, least, walk.scale, *bounds.least, frame_at(node, walk, context)};
+}
+
+/// True if VALUE, which is subtracted from SCORES of LAYOUT, is one number for all keys of a row.
+bool is_one_for_all_keys(const Value& value, const Value& scores, const ScoreLayout& layout, Facts& facts) {
+  const MaybeShape own = facts.shape(value), whole = facts.shape(scores);
+  if (!own || !whole || own->size() > whole->size()) return false;
+  const size_t keys = layout.order.empty() ? whole->size() - 1 : static_cast<size_t>(layout.order.back());
+  const size_t absent = whole->size() - own->size();
+  return keys < absent || (*own)[keys - absent].is(1);
+}
+
+/// What reduces SCORES, or what they are cast from or to, to NUMBER; null if nothing does.
+Node* reduction_of(Value& scores, Value& number, Facts& facts) {
+  static constexpr std::array kReductions = {"ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp"};
+  Node* node = before_float_casts(number, facts).producer;
+  const bool reduces =
+      node && node->input(0) && std::ranges::any_of(kReductions, [&](const char* op_type) { return node->is(op_type); });
+  return reduces && &before_float_casts(*node->inputs[0], facts) == &before_float_casts(scores, facts) ? node : nullptr;
+}
+
+/// True if SCORES are read by LOWERING and MAXIMUM alone, and what MAXIMUM makes by LOWERING.
+bool is_read_by(Value& scores, const Node& lowering, const Node& maximum, Facts& facts) {
+  const Readers readers = readers_of(canonical(scores, facts), facts), of_maximum = readers_of(*maximum.outputs[0], facts);
+  const auto is_lowering = [&](const Reader& reader) { return reader.node == &lowering; };
+  const auto is_known = [&](const Reader& reader) { return is_lowering(reader) || reader.node == &maximum; };
+  return !readers.is_output && !of_maximum.is_output && std::ranges::all_of(readers.all, is_known) &&
+         std::ranges::all_of(of_maximum.all, is_lowering);
+}
+
+/// Min(a, b, c)  =>  Min(Min(a, b), c)
+Value* by_twos(Node& node, MatchContext& context) {
+  InnerValues inner(node, context);
+  Value* made = node.inputs[0];
+  for (size_t i = 1; i < node.inputs.size(); ++i) made = inner.build().node(node.op(), {made, node.inputs[i]});
+  return made;
+}
+
+/// -Max(a, b)  =>  Min(-a, -b), and the reverse: WALK, which turns the sign of what NODE makes.
+ScoreWalk with_sign_inside(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  InnerValues inner(node, context);
+  std::vector<Value*> turned;
+  for (Value* input : node.inputs) turned.push_back(inner.build().node("Neg", {input}));
+  ScoreWalk next = step(walk, *inner.build().node(node.is("Max") ? "Min" : "Max", turned), node.op() + "(-1)");
+  next.scale = -walk.scale;
+  return next;
+}
+
+/// The axis of the keys in what NODE makes.
+size_t axis_of_keys(const Node& node, const ScoreWalk& walk, MatchContext& context) {
+  if (!walk.layout.order.empty()) return static_cast<size_t>(walk.layout.order.back());
+  return context.facts.shape(*node.outputs[0]).known().size() - 1;
+}
+
+/// What NODE holds logarithms of a softmax over the keys of, or of the exponentials of; null if it does not.
+Value* before_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  const MaybeShape shape = context.facts.shape(*node.outputs[0]);
+  Node* maker = node.is("LogSoftmax") ? &node : canonical(*node.inputs[0], context.facts).producer;
+  if (!shape || !maker) return nullptr;
+  if (Value* exponent = maker != &node ? exponent_of(*node.inputs[0], node, context) : nullptr) return exponent;
+  const auto softmax = node.is("LogSoftmax") ? softmax_operator(node, context) : softmax_at(*maker, context);
+  const bool is_whole =
+      softmax && !softmax->divided && softmax->weights.size() == 1 && softmax->sinks.empty() && !softmax->cut_off;
+  return is_whole && softmax->keys && *softmax->keys + axis_of_keys(node, walk, context) + 1 == shape->size() ? softmax->input
+                                                                                                              : nullptr;
+}
+
+}  // namespace
+
+/// Log(Softmax(x))  =>  x - a number for each row, which a softmax does not see      Log(Exp(x))  =>  x
+Ways peel_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  const bool is_plain = walk.softcap == 0 && walk.tensor_scales.empty() && !walk.split;
+  Value* scores = is_plain ? before_logarithm(node, walk, context) : nullptr;
+  if (!scores) return missed("scores.operator", &node, node.op(), walk.peeled);
+  if (walk.sinks)
+    return missed("scores.sinks", &node, "the scores are less by a number of their own, and the sinks are not", walk.peeled);
+  ScoreWalk next = step(walk, *scores, node.op() + "(row number)");
+  next.lowered = true;
+  next.leaves_exp_range |= node.is("Log");
+  next.read.clear();
+  return std::vector{std::move(next)};
+}
+
+Ways peel_bound(Node& node, const ScoreWalk& below, MatchContext& context) {
+  ATTN_OPT_MATCH(const ScoreWalk walk, settled(below, context));
+  if (!node.is("Clip") && node.inputs.size() > 2) return std::vector{step(walk, *by_twos(node, context), node.op())};
+  if (!node.is("Clip") && node.inputs.size() != 2) return missed("scores.floor", &node, "not two inputs", walk.peeled);
+  const auto bounds = bounds_of(node, context.facts);
+  if (!bounds && node.is("Min"))
+    if (auto ways = peel_form(node, walk, context)) return ways;
+  if (!bounds && walk.scale < 0) return std::vector{with_sign_inside(node, walk, context)};
+  if (!bounds) return missed("scores.floor", &node, "scores are bounded by something that is no number", walk.peeled);
+  const double absorbing = absorbing_fill(context.facts.type(*node.outputs[0]));
+  const bool has_floor = bounds->least && *bounds->least <= absorbing;
+  const auto clamp = clamp_of(*bounds, absorbing);
+  if (!has_floor && !clamp) return std::vector{step(walk, *bounds->scores, node.op() + "(nothing)")};
+  if (walk.softcap != 0 || !walk.tensor_scales.empty() || (has_floor && walk.scale <= 0))
+    return missed("scores.floor-below-scale", &node, node.op(), walk.peeled);
+  if (clamp && !(*clamp * std::abs(walk.scale) >= -kHighestMaskFill))
+    return missed("scores.floor", &node, "scores may reach " + std::to_string(*clamp), walk.peeled);
+  ScoreWalk next = step(walk, *bounds->scores, node.op() + (clamp ? "(clamp)" : "(floor)"));
+  if (has_floor) {
+    ATTN_OPT_MATCH(auto term, floor_term(*bounds, node, walk, context));
+    next.terms.push_back(std::move(term));
+    ++next.changes;
+  }
+  if (clamp) {
+    next.clamp = std::min(walk.clamp.value_or(std::numeric_limits<double>::infinity()), *clamp * std::abs(walk.scale));
+    next.read.clear();  // what is clamped the operator has nowhere
+  }
+  return std::vector{std::move(next)};
+}
+
+std::optional<ScoreWalk> peel_maximum(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  if (!node.is("Sub") || (walk.split && !walk.split->keeps_keys()) || walk.softcap != 0 || !walk.tensor_scales.empty())
+    return std::nullopt;
+  Value *scores = node.inputs[0], *lowered_by = node.inputs[1];
+  const Node* reduction = reduction_of(*scores, *lowered_by, context.facts);
+  if (!reduction || !keeps_shape(*node.outputs[0], *scores, context.facts)) return std::nullopt;
+  if (!is_one_for_all_keys(*lowered_by, *scores, walk.layout, context.facts)) return std::nullopt;
+  const bool is_of_row =
+      walk.layout.order.empty() && reduced_over_last(reduction->op(), any())(*reduction->outputs[0], context.facts);
+  ScoreWalk next = step(
+      walk, *scores, std::string("Sub(") + (is_of_row ? "row " : "") + (reduction->is("ReduceMax") ? "maximum)" : "number)"));
+  next.lowered = true;
+  next.lowered_by_largest_of_all = walk.lowered_by_largest_of_all || !is_of_row;
+  if (is_read_by(*scores, node, *reduction, context.facts)) next.lowered_value = &canonical(*scores, context.facts);
+  next.read.clear();
+  return next;
+}
+
+}  // namespace attn_opt

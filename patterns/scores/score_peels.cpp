@@ -1,0 +1,128 @@
+// What may stand between the product of Q and K and the softmax.
+//
+//   Add, Sub, Sum, Mean, Neg, Mul, Div, Where, Min   biases, masks, scales (peel_form.h), other products (joined_product.h)
+//   Cast, CastLike          float to float            Reshape, Flatten, (Un)squeeze   of the leading axes, or of rows
+//   Tanh                    softcap                   Transpose
+//   Max, Min, Clip          a floor or clamp          Sub                           of their maximum (score_bounds.h)
+//   Concat, Pad             sinks (sinks.h)         Log, LogSoftmax               of a softmax of them (score_bounds.h)
+#include <cmath>
+
+#include "patterns/layout_checks.h"
+#include "patterns/scores/peel_form.h"
+#include "patterns/scores/peel_steps.h"
+#include "patterns/scores/score_bounds.h"
+#include "patterns/scores/sink_peels.h"
+
+namespace attn_opt {
+namespace {
+
+Ways peel_cast(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  if (!is_floating(context.facts.type(*node.inputs[0])) || !is_floating(context.facts.type(*node.outputs[0])))
+    return missed("scores.cast", &node, "from or to a type that is not floating", walk.peeled);
+  return std::vector{step(walk, *node.inputs[0], node.op())};
+}
+
+/// A Reshape that splits queries and keys, or joins them again above what splits them.
+std::optional<Ways> peel_split(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  if (walk.split) {
+    Value* whole = walk.split->whole_above(*node.inputs[0], context.facts);
+    Value* before = whole ? whole : walk.split->column_above(*node.inputs[0], context.facts);
+    if (!before) return std::nullopt;
+    ScoreWalk next = step(walk, *before, "Reshape(split)");
+    auto terms = merged_terms(*walk.split, walk.terms, node, context);
+    if (!terms) return tl::unexpected<Miss>(terms.error());
+    next.terms = *std::move(terms);
+    if (context.facts.shape(*before).known() != walk.split->merged) next.frames.push_back(walk.split->merged);
+    if (!whole) next.layout = ScoreLayout::keys_by_queries(walk.split->merged.size());
+    next.split.reset();
+    return Ways(std::vector{std::move(next)});
+  }
+  auto split = split_below(node, context.facts);
+  if (!split || !walk.layout.order.empty()) return std::nullopt;
+  ScoreWalk next = step(walk, *split->source, "Reshape(merged)");
+  if (split->regroups(context.facts)) next.frames.push_back(frame_at(node, walk, context));
+  next.split = std::move(split);
+  next.split->first_term = walk.terms.size();
+  return Ways(std::vector{std::move(next)});
+}
+
+Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  Value* before = walk.split ? nullptr : regrouped_from(node, context.facts);
+  const bool keeps_places = walk.layout.order.empty() || walk.layout.swaps_last_two();
+  if (!before) {
+    ATTN_OPT_MATCH(const ScoreWalk whole, settled(walk, context));
+    if (auto ways = peel_split(node, whole, context)) return *std::move(ways);
+  }
+  if (!before || !keeps_places)
+    return missed("scores.reshape", &node,
+                  shape_text(*node.inputs[0], context.facts) + " to " + shape_text(*node.outputs[0], context.facts),
+                  walk.peeled);
+  ScoreWalk next = step(walk, *before, node.op());
+  next.frames.push_back(frame_at(node, walk, context));
+  if (!walk.layout.order.empty()) next.layout = ScoreLayout::keys_by_queries(context.facts.shape(*before).known().size());
+  return std::vector{std::move(next)};
+}
+
+Ways peel_transpose(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  const MaybeShape after = context.facts.shape(*node.outputs[0]);
+  const auto* perm = node.ints_attribute("perm");
+  if (!after || !perm || std::ssize(*perm) != std::ssize(*after) || walk.split)
+    return missed("scores.transpose", &node, shape_text(*node.outputs[0], context.facts), walk.peeled);
+  ScoreWalk next = step(walk, *node.inputs[0], "Transpose");
+  next.layout = walk.layout.before_transpose({perm->begin(), perm->end()});
+  return std::vector{std::move(next)};
+}
+
+/// b * Tanh(x)  =>  softcap * tanh(scale * x / softcap): a factor above it belongs to the cap, one inside to the scale. Tanh is
+/// odd: the sign of b is the scale's.
+Ways peel_softcap(Node& node, const ScoreWalk& below, MatchContext& context) {
+  ATTN_OPT_MATCH(const ScoreWalk walk, settled(below, context));
+  if (!walk.tensor_scales.empty() || walk.softcap != 0 || walk.scale == 0)
+    return missed("scores.softcap", &node, "scaled or capped again above", walk.peeled);
+  ScoreWalk next = step(walk, *node.inputs[0], "softcap");
+  next.softcap = std::abs(walk.scale);
+  return std::vector{std::move(next)};
+}
+
+/// A maximum that is subtracted, or a form of scores.
+Ways peel_elementwise(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  if (auto lowered = peel_maximum(node, walk, context)) {
+    if (walk.sinks)
+      return missed("scores.sinks", &node, "the scores are less by a number of their own, and the sinks are not", walk.peeled);
+    return std::vector{*std::move(lowered)};
+  }
+  return peel_form(node, walk, context);
+}
+
+}  // namespace
+
+const std::vector<ScorePeel>& score_peels() {
+  static const std::vector<ScorePeel> peels = {
+      {"Cast", peel_cast},
+      {"CastLike", peel_cast},
+      {"Add", peel_elementwise},
+      {"Sub", peel_elementwise},
+      {"Sum", peel_elementwise},
+      {"Mean", peel_elementwise},
+      {"Neg", peel_elementwise},
+      {"Where", peel_elementwise},
+      {"Mul", peel_elementwise},
+      {"Div", peel_elementwise},
+      {"Max", peel_bound},
+      {"Min", peel_bound},
+      {"Clip", peel_bound},
+      {"Reshape", peel_reshape},
+      {"Squeeze", peel_reshape},
+      {"Unsqueeze", peel_reshape},
+      {"Flatten", peel_reshape},
+      {"Transpose", peel_transpose},
+      {"Concat", peel_sinks},
+      {"Pad", peel_padding},
+      {"Tanh", peel_softcap},
+      {"Log", peel_logarithm},
+      {"LogSoftmax", peel_logarithm},
+  };
+  return peels;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,163 @@
+#include "patterns/scores/score_walk.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "attn_opt/canonical.h"
+#include "patterns/products/products.h"
+#include "patterns/scores/peel_steps.h"
+#include "patterns/scores/sink_peels.h"
+
+namespace attn_opt {
+namespace {
+
+/// True if more than one node, or the graph's caller, reads the contents of VALUE.
+bool is_read_elsewhere(const Value& value) {
+  const auto reads_contents = [](const Use& use) {
+    if (!use.node) return true;
+    return !use.node->is("Shape") && !use.node->is("Size") && !(use.node->is("CastLike") && use.input == 1);
+  };
+  return value.is_output || std::count_if(value.uses.begin(), value.uses.end(), reads_contents) > 1;
+}
+
+/// What FORM multiplies its core with; 0 if that differs by cases.
+double scale_of(const ScoreForm& form) {
+  double scale = 0;
+  for (const ScoreCase& one : form) {
+    if (one.scale == 0) continue;
+    if (scale != 0 && one.scale != scale) return 0;
+    scale = one.scale;
+  }
+  return scale;
+}
+
+/// Of VALUE and the copies between it and SEEN, what it copies, the one nearest to SEEN that others read.
+Value* read_copy(Value& value, Value& seen, Facts& facts) {
+  const auto copies_seen = [&](Value* copy) { return copy && &canonical(*copy, facts) == &seen; };
+  Value* found = nullptr;
+  for (Value* copy = &value; copy;) {
+    // What stands between nodes that undo each other is no copy.
+    if (copies_seen(copy) && is_read_elsewhere(*copy)) found = copy;
+    if (copy == &seen || !copy->producer || copy->producer->inputs.empty()) break;
+    const auto& inputs = copy->producer->inputs;
+    const auto copied = std::find_if(inputs.begin(), inputs.end(), copies_seen);
+    copy = copied == inputs.end() ? inputs[0] : *copied;
+  }
+  return found;
+}
+
+// Bounds the ways tried for one softmax: an Add of two Adds of two Adds ... can be read in exponentially many.
+constexpr int kMaxPeels = 512;
+
+class ScoreWalker {
+ public:
+  explicit ScoreWalker(MatchContext& context) : context_(context) {}
+
+  Matched<ScoreWalk> walk(ScoreWalk walk) {
+    for (;;) {
+      Value& seen = canonical(*walk.value, context_.facts);
+      note_readers(walk, seen);
+      walk.value = &seen;
+      Node* node = walk.value->producer;
+      if (!node) return missed("scores.input", nullptr, "'" + walk.value->name + "' is not computed", walk.peeled);
+      if (!walk.reader) walk.reader = node;
+      if (is_product(*node) && !walk.split) {
+        // What is no Q K^T may be a bias of the scores that another operand of an addition holds.
+        ATTN_OPT_DONE(score_product(*node, walk.layout, context_));
+        ATTN_OPT_MATCH(walk, settled(std::move(walk), context_));
+        if (walk.cut_off && !walk.cut_off->is_none())
+          return missed("scores.sinks", node, "no sinks are what is cut off the probabilities", walk.peeled);
+        return walk;
+      }
+      if (node->is("DequantizeLinear"))
+        return missed("scores.quantized", node, "'" + walk.value->name + "' was quantized", walk.peeled);
+      const auto& peels = score_peels();
+      const auto row = std::find_if(peels.begin(), peels.end(), [&](const ScorePeel& peel) { return node->is(peel.op); });
+      if (row == peels.end()) return missed("scores.operator", node, node->op(), walk.peeled);
+      if (++peels_ > kMaxPeels) return missed("scores.too-many-ways", node, "gave up", walk.peeled);
+      ATTN_OPT_MATCH(auto ways, row->peel(*node, walk, context_));
+      if (ways.size() > 1) return first_of(ways);
+      walk = std::move(ways.front());
+    }
+  }
+
+ private:
+  void note_readers(ScoreWalk& walk, Value& seen) const {
+    if (&seen == walk.lowered_value) return;
+    Value* value = read_copy(*walk.value, seen, context_.facts);
+    if (value)
+      walk.read.push_back({value, walk.scale * scale_of(walk.form), walk.softcap, walk.layout.order.empty(),
+                           walk.tensor_scales.size(), walk.changes});
+  }
+
+  Matched<ScoreWalk> first_of(const std::vector<ScoreWalk>& ways) {
+    Miss miss;
+    std::optional<ScoreWalk> with_table;  // its product may be that of positions, and the one of keys another operand
+    for (const ScoreWalk& way : ways) {
+      auto found = walk(way);
+      if (found && has_equal_ranks(*found->value->producer, context_.facts)) return found;
+      if (found && !with_table) with_table = *std::move(found);
+      if (!found) miss = miss.id.empty() ? found.error() : deeper(miss, found.error());
+    }
+    if (with_table) return *std::move(with_table);
+    return tl::unexpected<Miss>(miss);
+  }
+
+  MatchContext& context_;
+  int peels_ = 0;
+};
+
+/// Takes COLUMNS of the keys off the frames of FORM.
+void narrow(ScoreForm& form, const CutColumns& columns) {
+  for (ScoreCase& one : form)
+    for (Literal& literal : one.guard) literal.frame.back() = literal.frame.back() - (columns.in_front + columns.behind);
+}
+
+}  // namespace
+
+Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, ScoreLayout layout, ScoresEnd end,
+                               MatchContext& context) {
+  ScoreWalk start;
+  start.cut_off = end.cut_off;
+  start.split = std::move(end.split);
+  start.layout = std::move(layout);
+  start.value = &softmax_input;
+  start.form = form;
+  if (form.size() > 1) {
+    start.peeled.emplace_back("Where(weights)");
+    ++start.changes;
+    start.reader = softmax_input.producer;
+    if (!start.reader || softmax_input.output != 0 || !context.facts.shape(softmax_input))
+      return missed("scores.input", start.reader, "'" + softmax_input.name + "' is not computed, or of unknown rank");
+    ATTN_OPT_DONE(place(start.form, *start.reader, start, context));
+    if (end.drops_sinks && end.cut_off) narrow(start.form, *end.cut_off);
+  }
+  if (!end.sinks.empty()) {
+    start.reader = softmax_input.producer;
+    if (!start.reader) return missed("scores.input", nullptr, "'" + softmax_input.name + "' is not computed");
+    ATTN_OPT_MATCH(start.sinks, sinks_beside(std::move(end.sinks), start, context));
+    start.peeled.emplace_back("Add(sinks)");
+  }
+  ATTN_OPT_MATCH(ScoreWalk walked, ScoreWalker(context).walk(std::move(start)));
+  if (end.drops_sinks) walked.sinks.reset();
+  return walked;
+}
+
+std::optional<ScoresOutput> scores_output(const ScoreWalk& walk) {
+  // A fill laid over the scores, or a floor, is no sum of scores and mask.
+  const bool masks_add = std::all_of(walk.terms.begin(), walk.terms.end(), [](const ScoreTerm& term) {
+    return term.kind == ScoreTerm::Kind::kBias || (term.kind != ScoreTerm::Kind::kFloor && term.fill == -INFINITY);
+  });
+  for (auto read = walk.read.rbegin(); read != walk.read.rend(); ++read) {
+    if (read->scale != 1 || read->tensor_scales != 0 || !read->is_placed || !walk.frames.empty()) continue;
+    const bool has_no_mask = read->changes == walk.changes;
+    if (has_no_mask && read->softcap == walk.softcap) return ScoresOutput{read->value, 0};
+    if (has_no_mask && read->softcap == 0) return ScoresOutput{read->value, 1};
+    if (read->changes == 0 && read->softcap == 0 && masks_add) return ScoresOutput{read->value, 2};
+  }
+  return std::nullopt;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,77 @@
+#include "patterns/softmax/exponentials.h"
+
+#include <cmath>
+
+#include "attn_opt/canonical.h"
+#include "patterns/inner_values.h"
+
+namespace attn_opt {
+namespace {
+
+/// Factors of a product of exponentials that are looked into.
+constexpr int kMaxFactors = 4;
+
+/// The logarithm of the base that NODE takes powers of, element by element; nullopt if it takes none, or the base is not a
+/// number above 0.
+std::optional<double> log_of_base(const Node& node, Facts& facts) {
+  constexpr double kRounding = 1e-7;
+  if (!node.domain().empty() || node.inputs.empty() || !node.inputs[0]) return std::nullopt;
+  if (node.is("Exp")) return 1;
+  const auto base = node.is("Pow") && node.input(1) ? facts.uniform(*node.inputs[0]) : std::nullopt;
+  const MaybeShape before = base ? facts.shape(*node.inputs[1]) : nullptr,
+                   after = base ? facts.shape(*node.outputs[0]) : nullptr;
+  if (!before || !after || *before != *after || facts.type(*node.inputs[1]) != facts.type(*node.outputs[0]))
+    return std::nullopt;
+  const double log = std::log(*base);
+  if (!(*base > 0) || !std::isfinite(log) || log == 0) return std::nullopt;
+  return std::abs(log - 1) <= kRounding ? 1 : log;
+}
+
+bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
+  const Node* node = canonical(value, facts).producer;
+  if (!node || !node->domain().empty() || depth == 0) return false;
+  if (log_of_base(*node, facts)) return true;
+  const auto is_factor = [&](int input) {
+    return node->input(input) && is_product_of_exponentials(*node->inputs[static_cast<size_t>(input)], facts, depth - 1);
+  };
+  if (node->is("Reciprocal")) return is_factor(0);
+  return (node->is("Mul") || node->is("Div")) && is_factor(0) && is_factor(1);
+}
+
+}  // namespace
+
+bool is_exponential(Value& value, Facts& facts) { return is_product_of_exponentials(value, facts, kMaxFactors); }
+
+std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& context) {
+  if (!is_exponential(value, context.facts)) return std::nullopt;
+  const Node& node = *canonical(value, context.facts).producer;
+  if (const auto log = log_of_base(node, context.facts)) return Exponent{node.inputs[node.is("Pow") ? 1 : 0], *log};
+  Value* first = exponent_of(*node.inputs[0], reader, context);
+  Value* second = node.is("Reciprocal") ? nullptr : exponent_of(*node.inputs[1], reader, context);
+  InnerValues inner(reader, context);
+  if (!second) return Exponent{inner.build().node("Neg", {first}), 1, true};
+  return Exponent{inner.build().node(node.is("Mul") ? "Add" : "Sub", {first, second}), 1, true};
+}
+
+Value* value_of(const Exponent& exponent, Node& reader, MatchContext& context) {
+  if (exponent.factor == 1) return exponent.value;
+  InnerValues inner(reader, context);
+  return inner.build().node("Mul",
+                            {exponent.value, inner.build().scalar(exponent.factor, context.facts.type(*exponent.value))});
+}
+
+Value* exponent_of(Value& value, Node& reader, MatchContext& context) {
+  const auto exponent = exponent_in(value, reader, context);
+  return exponent ? value_of(*exponent, reader, context) : nullptr;
+}
+
+Matcher difference(const Matcher& minuend, const Matcher& subtrahend) {
+  const Matcher negative_first = [=](Value& value, Facts& facts) {
+    Value *negative = nullptr, *other = nullptr;
+    return op("Add", {any(&negative), any(&other)})(value, facts) && minuend(*other, facts) &&
+           op("Neg", {subtrahend})(*negative, facts);
+  };
+  return either({op("Sub", {minuend, subtrahend}), op("Add", {minuend, op("Neg", {subtrahend})}), negative_first});
+}
+
+}  // namespace attn_opt

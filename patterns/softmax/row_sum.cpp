@@ -1,0 +1,361 @@
+#include "patterns/softmax/row_sum.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/matcher.h"
+#include "attn_opt/operator_traits.h"
+#include "patterns/inner_values.h"
+#include "patterns/products/cut_columns.h"
+#include "patterns/products/product_letters.h"
+#include "patterns/scores/conditions.h"
+#include "patterns/scores/form_reader.h"
+#include "patterns/softmax/exponentials.h"
+
+namespace attn_opt {
+namespace {
+
+/// What may be added to sums of exponentials of which one is 1.
+constexpr double kMostAdded = 1e-6;
+/// A number is 1 up to this.
+constexpr double kRounding = 1e-6;
+/// So many nodes that compute the same are compared.
+constexpr int kMaxAlike = 12;
+
+/// Reads a divisor upward, a form at a time.
+class SumReader {
+ public:
+  SumReader(Node& reader, MatchContext& context)
+      : reader_(reader), context_(context), facts_(context.facts), forms_(reader, context) {}
+
+  std::optional<RowSum> read(Value& value, bool inverse, size_t rank) {
+    const TakenAxis sum = [this](const Node& node, const RowReduction& after) {
+      axes_ = after.axes;
+      return before_sum(node, after);
+    };
+    auto rows = reduction_in(value, rank, sum, [this](Value& seen) { return before_step(seen); }, facts_);
+    if (!rows || is_inverse_ != inverse) return std::nullopt;
+    read_.rows = *std::move(rows);
+    if (inverse) read_.factor = 1 / read_.factor;
+    for (AddedToSum& other : read_.others) other.raised -= std::log(read_.factor);
+    return read_;
+  }
+
+  std::optional<RowSum> read_logarithm(Value& log, double factor, size_t rank) {
+    log_factor_ = factor;
+    return read(log, false, rank);
+  }
+
+ private:
+  /// What the value at hand is in the divisor: that many of it.
+  double share() const { return is_inverse_ ? 1 / read_.factor : read_.factor; }
+  /// The value is FACTOR times what is read next, or FACTOR divided by it if IS_INVERSE_: that is NUMBER times, or divided by,
+  /// another.
+  void multiply(double number) { read_.factor *= is_inverse_ ? 1 / number : number; }
+
+  /// Log(t)  =>  t      c * Log(t)  =>  t, which stand times 1 / c
+  Value* before_logarithm(Node& node) {
+    if (node.is("Log")) return ends_logarithm() ? node.inputs[0] : nullptr;
+    const auto [log, factor] = scaled_by(node, context_);
+    *log_factor_ *= factor;
+    return log;
+  }
+
+  /// True where what is read is a logarithm, times 1 or -1, of what is read from there on.
+  bool ends_logarithm() {
+    const double factor = *std::exchange(log_factor_, std::nullopt);
+    is_inverse_ = is_inverse_ != (factor < 0);
+    return std::abs(std::abs(factor) - 1) <= kRounding;
+  }
+
+  Value* before_step(Value& value) {
+    if (log_factor_) return before_logarithm(*value.producer);
+    // Exp(Log(t))  =>  t
+    if (value.producer->is("Exp")) log_factor_ = 1;
+    if (log_factor_) return value.producer->inputs[0];
+    if (read_.is_never_zero) return nullptr;  // of other numbers than the sum a bound means something else
+    if (Value* inverse = before_inversion(*value.producer)) return inverse;
+    Value* bounded = before_bound(*value.producer);
+    return bounded ? bounded : before_form(value);
+  }
+
+  /// 1 / t  =>  t      t^-1  =>  t      x / t  =>  t
+  Value* before_inversion(const Node& node) {
+    const auto number_at = [&](size_t at) {
+      return node.input(static_cast<int>(at)) ? facts_.uniform(*node.inputs[at]).value_or(0) : 0;
+    };
+    const bool divides = node.is("Div") && number_at(0) != 0 && std::isfinite(number_at(0));
+    if (!divides && !node.is("Reciprocal") && !(node.is("Pow") && number_at(1) == -1)) return nullptr;
+    if (divides) multiply(number_at(0));
+    is_inverse_ = !is_inverse_;
+    return node.inputs[divides ? 1 : 0];
+  }
+
+  /// Max(t, x)  =>  t      Clip(t, x)  =>  t, x being positive and as good as nothing
+  Value* before_bound(const Node& node) {
+    if (!(node.is("Max") && node.inputs.size() == 2) && !(node.is("Clip") && !node.input(2))) return nullptr;
+    for (int at = 0; at < (node.is("Clip") ? 1 : 2); ++at) {
+      const auto number = node.input(1 - at) ? facts_.uniform(*node.inputs[static_cast<size_t>(1 - at)]) : std::nullopt;
+      if (!number || !(*number > 0) || *number > kMostAdded || !node.input(at)) continue;
+      read_.is_inexact = read_.is_never_zero = true;
+      return node.inputs[static_cast<size_t>(at)];
+    }
+    return nullptr;
+  }
+
+  /// The nearest value that VALUE is a number times, plus what may be added to a sum, but perhaps where that is 0; null if
+  /// there is none.
+  Value* before_form(Value& value) {
+    const MaybeShape whole = facts_.shape(value);
+    const Value& seen = canonical(value, facts_);
+    const auto is_sum = [&](Value& source) {
+      const MaybeShape own = facts_.shape(source);
+      if (&source == &seen || !own || !whole || *own != *whole || facts_.uniform(source) ||
+          is_exponential(unmoved(source, facts_), facts_))
+        return false;
+      const auto form = forms_.in_terms_of(source, value);
+      return form && (form->size() == 1 ? take_sum(form->front(), source) : take_selection(*form, source));
+    };
+    return nearest_source(value, is_sum, facts_);
+  }
+
+  /// Where(t > 0, t, 1)  =>  t      Where(t == 0, 1, t)  =>  t
+  bool take_selection(const ScoreForm& form, Value& sum) {
+    if (form.size() != 2 || form[0].guard.size() != 1 || form[0].scale != 0 || form[1].scale == 0) return false;
+    const Literal& otherwise = form[0].guard[0];
+    const double number = forms_.number_added(form, 0);
+    bool is_zero = false;
+    Value* asked = asked_for(*otherwise.condition, is_zero);
+    if (!asked || is_zero != otherwise.holds || !std::isfinite(number) || number == 0 || forms_.number_added(form, 1) != 0)
+      return false;
+    if (!computes_same(*asked, sum, facts_)) return false;
+    multiply(form[1].scale);
+    read_.is_never_zero = true;
+    if (!is_zero) read_.is_positive = otherwise.condition;
+    return true;
+  }
+
+  /// The sum that CONDITION, of numbers t, asks for: true where t > 0, or where t = 0 if IS_ZERO; null if it asks for anything
+  /// else.
+  Value* asked_for(Value& condition, bool& is_zero) {
+    Value* sum = nullptr;
+    const Matcher above = either({op("Greater", {any(&sum), number_is(0)}), op("Less", {number_is(0), any(&sum)})});
+    const Matcher zero = either({commuted("Equal", any(&sum), number_is(0)), op("LessOrEqual", {any(&sum), number_is(0)})});
+    is_zero = zero(condition, facts_);
+    return is_zero || above(condition, facts_) ? sum : nullptr;
+  }
+
+  /// a t + b  =>  t, b being positive and as good as nothing      t + Cast(t == 0)  =>  t      a t + b + c Exp(x)  =>  t
+  bool take_sum(const ScoreCase& read, Value& sum) {
+    if (read.scale == 0 || !std::isfinite(read.scale)) return false;
+    const double more = read.number / read.scale;
+    const bool is_almost_alone = read.addends.empty() && more > 0 && more <= kMostAdded;
+    const bool is_sum_or_one = read.addends.size() == 1 && read.number == 0 && is_one_for_zero(*read.addends[0].value, sum);
+    if (is_almost_alone || is_sum_or_one) {
+      read_.is_never_zero = true;
+      read_.is_inexact = is_almost_alone;
+    } else if (!enter_all(read)) {
+      return false;
+    }
+    multiply(read.scale);
+    return true;
+  }
+
+  /// Enters what is added to the core; false if that may make the sum smaller.
+  bool enter_all(const ScoreCase& read) {
+    if (read.number == 0 && read.addends.empty()) return true;
+    std::vector<AddedToSum> others;
+    if (read.number != 0)
+      others.push_back({nullptr, std::abs(read.number), axes_, std::log(std::copysign(1, read.number) * share())});
+    for (const Addend& addend : read.addends)
+      for (Value* part : addends_of(*addend.value, facts_)) others.push_back(added(*part, addend.coefficient, axes_));
+    const auto may_be_smaller = [&](const AddedToSum& other) {
+      return std::isnan(other.raised) ||
+             (other.value ? !is_exponential(unmoved(*other.value, facts_), facts_) : !(other.number > 0));
+    };
+    if (!(read.scale * share() > 0) || std::ranges::any_of(others, may_be_smaller)) return false;
+    read_.others.insert(read_.others.end(), others.begin(), others.end());
+    return true;
+  }
+
+  /// PART, which so many TIMES is added to rows whose axes lie at AXES.
+  AddedToSum added(Value& part, double times, const std::vector<int>& axes) {
+    const auto number = facts_.uniform(part);
+    return {number ? nullptr : &part, number.value_or(0), axes, std::log(times * share())};
+  }
+
+  /// True if NUMBER is 1 where SUM is 0, and 0 elsewhere.
+  bool is_one_for_zero(Value& number, Value& sum) {
+    const auto condition = condition_of_number(number, facts_);
+    bool is_zero = false;
+    Value* asked = condition ? asked_for(*condition->value, is_zero) : nullptr;
+    return asked && is_zero == condition->is_true && computes_same(*asked, sum, facts_);
+  }
+
+  std::optional<RowReduction> before_sum(const Node& node, const RowReduction& after) {
+    if (log_factor_) return before_sum_of_log(node, after);
+    if (node.is("ReduceSum") || node.is("ReduceL1")) return before_concat(before_reduction(node, after, facts_));
+    if (node.is("ReduceMean")) return before_mean(node, after);
+    for (size_t at = 0; at < node.inputs.size(); ++at)
+      if (auto before = are_ones_beside(node, at) ? before_product(node, at, after) : std::nullopt) return before;
+    return before_part(after);
+  }
+
+  /// ReduceLogSum(e)  =>  e      ReduceLogSumExp(x)  =>  Exp(x)
+  std::optional<RowReduction> before_sum_of_log(const Node& node, const RowReduction& after) {
+    const bool is_of_exponents = node.is("ReduceLogSumExp");
+    if (!(is_of_exponents || node.is("ReduceLogSum")) || !ends_logarithm()) return std::nullopt;
+    auto before = before_reduction(node, after, facts_);
+    if (before && is_of_exponents) before->value = InnerValues(reader_, context_).build().node("Exp", {before->value});
+    return before;
+  }
+
+  /// True for a product of which all operands but that number AT are ones.
+  bool are_ones_beside(const Node& node, size_t at) {
+    if (!node.is("MatMul") && !node.is("Einsum")) return false;
+    for (size_t other = 0; other < node.inputs.size(); ++other)
+      if (other != at && (!node.inputs[other] || facts_.uniform(*node.inputs[other]) != 1.0)) return false;
+    return true;
+  }
+
+  /// ROWS, or what they hold beside single columns that are put there, which are entered.
+  ///
+  ///   sum(Concat(e, Exp(x)))  =>  sum(e) + Exp(x)
+  std::optional<RowReduction> before_concat(std::optional<RowReduction> rows) {
+    const Node* node = rows ? rows->value->producer : nullptr;
+    const MaybeShape whole = node && node->is("Concat") ? facts_.shape(*rows->value) : nullptr;
+    const auto axis = rows ? std::ranges::find(rows->axes, RowReduction::kTaken) - rows->axes.begin() : 0;
+    if (!whole || whole->size() != rows->axes.size() ||
+        (node->int_attribute("axis", 0) + std::ssize(*whole)) % std::ssize(*whole) != axis)
+      return rows;
+    const auto is_column = [&](Value* input) {
+      const MaybeShape shape = facts_.shape(*input);
+      return shape && shape->size() == whole->size() && (*shape)[static_cast<size_t>(axis)].is(1);
+    };
+    if (std::ranges::count_if(node->inputs, is_column) + 1 != std::ssize(node->inputs)) return rows;
+    for (Value* input : node->inputs) {
+      if (is_column(input))
+        read_.others.push_back(added(*input, 1, rows->axes));
+      else
+        rows->value = &canonical(*input, facts_);
+    }
+    return rows;
+  }
+
+  /// ReduceMean(e)  =>  1 / S times the sum of S elements
+  std::optional<RowReduction> before_mean(const Node& node, const RowReduction& after) {
+    auto before = before_reduction(node, after, facts_);
+    const MaybeShape shape = facts_.shape(*node.inputs[0]);
+    if (!before || !shape || read_.is_inexact) return std::nullopt;
+    const auto axis = std::ranges::find(before->axes, RowReduction::kTaken) - before->axes.begin();
+    const Dim& size = (*shape)[static_cast<size_t>(axis)];
+    if (!size.is_constant() || size.value() <= 0) return std::nullopt;
+    multiply(1 / static_cast<double>(size.value()));
+    return before;
+  }
+
+  /// e 1  =>  the sums along the axis of e that the result has not, once or several times
+  std::optional<RowReduction> before_product(const Node& product, size_t at, const RowReduction& after) {
+    const auto letters = product_letters(product, facts_);
+    const MaybeShape made = facts_.shape(*product.outputs[0]), shape = facts_.shape(*product.inputs[at]);
+    if (!letters || !made || !shape || letters->result.size() != after.axes.size()) return std::nullopt;
+    const std::string& own = letters->operands[at];
+    for (const std::string& ones : letters->operands)
+      for (const char letter : ones)
+        if (!has_letter(own, letter) && !has_letter(letters->result, letter)) return std::nullopt;  // it counts as often
+    RowReduction before{&canonical(*product.inputs[at], facts_), {}, &product};
+    for (size_t axis = 0; axis < own.size(); ++axis) {
+      const size_t place = letters->result.find(own[axis]);
+      const bool is_summed = place == std::string::npos;
+      // Ones may repeat it along leading axes.
+      if (std::ranges::count(own, own[axis]) != 1 || (!is_summed && (*made)[place] != (*shape)[axis])) return std::nullopt;
+      before.axes.push_back(is_summed ? RowReduction::kTaken : after.axes[place]);
+    }
+    return std::ranges::count(before.axes, RowReduction::kTaken) == 1 ? std::optional(before) : std::nullopt;
+  }
+
+  /// A part of a product of V and ones side by side, which is that of the ones.
+  std::optional<RowReduction> before_part(const RowReduction& after) {
+    const auto part = part_of_product(*after.value, reader_, context_);
+    if (!part || part->values) return std::nullopt;
+    RowReduction whole{part->product->outputs[0], {}, nullptr};
+    whole.axes.resize(facts_.shape(*whole.value).known().size(), -1);
+    for (size_t axis = 0; axis < part->axes.size(); ++axis)
+      whole.axes[static_cast<size_t>(part->axes[axis])] = after.axes[axis];
+    return before_product(*part->product, 1 - part->operand, whole);
+  }
+
+  Node& reader_;
+  MatchContext& context_;
+  Facts& facts_;
+  FormReader forms_;
+  RowSum read_;
+  std::vector<int> axes_;  ///< of the rows, where those of what is looked at lie
+  bool is_inverse_ = false;
+  std::optional<double> log_factor_;  ///< of a logarithm, which is read first
+};
+
+bool have_same_attributes(const Node& one, const Node& other) {
+  const auto &of_one = one.proto->attribute(), &of_other = other.proto->attribute();
+  return std::ranges::equal(of_one, of_other,
+                            [](const auto& a, const auto& b) { return a.SerializeAsString() == b.SerializeAsString(); });
+}
+
+bool are_alike(Value& one, Value& other, int& left, Facts& facts);
+
+/// True if ONE and OTHER add up the same, in whatever words.
+bool add_up_alike(Value& one, Value& other, int& left, Facts& facts) {
+  const std::vector<Addend> terms = FormReader(facts).linear_terms(one);
+  std::vector<Addend> others = FormReader(facts).linear_terms(other);
+  if (terms.size() != others.size() || terms.size() < 2) return false;
+  return std::ranges::all_of(terms, [&](const Addend& term) {
+    const auto twin = std::ranges::find_if(others, [&](const Addend& each) {
+      return each.coefficient == term.coefficient && are_alike(*each.value, *term.value, left, facts);
+    });
+    if (twin == others.end()) return false;
+    others.erase(twin);
+    return true;
+  });
+}
+
+/// computes_same(), of at most LEFT nodes.
+bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
+  const Value &a = canonical(one, facts), &b = canonical(other, facts);
+  if (&a == &b) return true;
+  const MaybeShape shape = facts.shape(a), other_shape = facts.shape(b);
+  const bool has_same_shape = shape && other_shape && *shape == *other_shape;
+  // A number of another shape is the same operand, if the results have the same.
+  if (const auto number = facts.uniform(a)) return number == facts.uniform(b) && (has_same_shape || is_floating(facts.type(a)));
+  if (!has_same_shape) return false;
+  const Node *node = a.producer, *twin = b.producer;
+  if (--left < 0 || !node || !twin) return false;
+  if (has(*node, Trait::kAdds) && has(*twin, Trait::kAdds) && add_up_alike(one, other, left, facts)) return true;
+  if (a.output != b.output || node->op() != twin->op() || node->domain() != twin->domain()) return false;
+  const bool is_pure = has(*node, Trait::kElementwise) || has(*node, Trait::kMoves) || node->is("ReduceSum");
+  if (!is_pure || node->inputs.size() != twin->inputs.size() || !have_same_attributes(*node, *twin)) return false;
+  for (size_t i = 0; i < node->inputs.size(); ++i) {
+    if (!node->inputs[i] != !twin->inputs[i]) return false;
+    if (node->inputs[i] && !are_alike(*node->inputs[i], *twin->inputs[i], left, facts)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<RowSum> row_sum(Value& value, bool inverse, size_t rank, Node& reader, MatchContext& context) {
+  return SumReader(reader, context).read(value, inverse, rank);
+}
+
+std::optional<RowSum> row_sum_of_log(Value& log, double factor, size_t rank, Node& reader, MatchContext& context) {
+  return SumReader(reader, context).read_logarithm(log, factor, rank);
+}
+
+bool computes_same(Value& one, Value& other, Facts& facts) {
+  int left = kMaxAlike;
+  return are_alike(one, other, left, facts);
+}
+
+}  // namespace attn_opt

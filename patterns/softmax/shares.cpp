@@ -1,0 +1,187 @@
+#include "patterns/softmax/shares.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/matcher.h"
+#include "patterns/readers.h"
+#include "patterns/scores/form_reader.h"
+#include "patterns/softmax/exponentials.h"
+#include "patterns/softmax/written_sinks.h"
+
+namespace attn_opt {
+namespace {
+
+/// True if ONE is the core as it is, or a number.
+bool is_hidden_or_core(const ScoreCase& one) {
+  return one.addends.empty() && (one.scale == 0 || (one.scale == 1 && one.number == 0));
+}
+
+bool same_cases(const ScoreForm& one, const ScoreForm& other) {
+  return std::ranges::equal(one, other,
+                            [](const ScoreCase& a, const ScoreCase& b) { return a.guard == b.guard && a.scale == b.scale; });
+}
+
+/// True if VALUE is one number for each row, along the axis KEYS before the last, of SCORES.
+bool is_one_a_row(const Value& value, const Value& scores, size_t keys, Facts& facts) {
+  const MaybeShape own = facts.shape(value), whole = facts.shape(scores);
+  return own && whole && own->size() == whole->size() && own->size() > std::max<size_t>(1, keys) &&
+         (*own)[own->size() - 1 - keys].is(1);
+}
+
+/// The softmax along the axis KEYS before the last whose exponentials are those of POWER, KEPT of which are kept. What each row
+/// is less by it does not see. The input is that of the exponentials, without their factor.
+SoftmaxSite softmax_of(const Exponent& power, size_t keys, const ScoreForm& kept, Node& reader, MatchContext& context) {
+  Facts& facts = context.facts;
+  Value& exponent = *power.value;
+  SoftmaxSite site{&exponent, nullptr, nullptr, keys, 0.0};
+  site.weights = kept;
+  Value *scores = nullptr, *lowered_by = nullptr;
+  double number_added = 0;
+  bool is_highest = false;
+  const Matcher one_a_row = [&](Value& value, Facts&) {
+    lowered_by = &value;
+    is_highest = reduction_of_rows("ReduceMax", &scores, keys)(value, facts);
+    return is_highest || is_one_a_row(value, *scores, keys, facts);
+  };
+  if (op("Sub", {any(&scores), number(&number_added)})(exponent, facts)) {
+    site.exponent_offset = -number_added * power.factor;
+  } else if (commuted("Add", any(&scores), number(&number_added))(exponent, facts)) {
+    site.exponent_offset = number_added * power.factor;
+  } else if (difference(any(&scores), one_a_row)(exponent, facts)) {
+    site.lowered_by = lowered_by;
+    Value* rows =
+        is_highest ? nullptr : reduced_rows("ReduceMax", *lowered_by, facts.shape(*scores).known().size(), facts, keys);
+    const auto hidden = rows ? hidden_in(*rows, *scores, reader, context) : std::nullopt;
+    // Scores that are kept may lie far below the largest of all.
+    if (power.factor > 0 && (is_highest ? kept.size() == 1 : hidden && same_cases(*hidden, kept))) site.exponent_offset.reset();
+  } else {
+    return site;
+  }
+  site.input = scores;
+  return site;
+}
+
+/// True if a row whose exponents are all -inf, or whose WEIGHTS are all masked, has nothing but 0 in WEIGHTS: what it is less
+/// by is a number then.
+bool vanish_without_keys(const Weights& weights, const SoftmaxSite& softmax, Facts& facts) {
+  if (!softmax.lowered_by || facts.uniform(*softmax.lowered_by)) return true;
+  const bool is_of_kept = reduced_axis_of("ReduceMax", *softmax.lowered_by, *softmax.input, facts).has_value();
+  double bound = -INFINITY;
+  Value& maximum = before_float_casts(*softmax.lowered_by, facts);
+  const bool is_bounded =
+      op("Where", {})(maximum, facts) || (commuted("Max", any(), number(&bound))(maximum, facts) && std::isfinite(bound));
+  return weights.exponent.factor > 0 && is_of_kept && (is_bounded || weights.form.size() > 1);
+}
+
+/// True if what the scores of SOFTMAX are lowered by is the largest of each row and of its sinks.
+bool is_largest_beside(const SoftmaxSite& softmax, Facts& facts) {
+  Value *maximum = softmax.lowered_by, *largest = nullptr, *sink = nullptr;
+  if (!maximum || softmax.sinks.size() != 1) return false;
+  for (const bool is_first : {true, false}) {
+    Value** const first = is_first ? &largest : &sink;
+    Value** const second = is_first ? &sink : &largest;
+    if (!op("Max", {any(first), any(second)})(before_float_casts(*maximum, facts), facts) ||
+        !reduced_axis_of("ReduceMax", *largest, *softmax.input, facts))
+      continue;
+    const auto number = facts.uniform(*sink);
+    return number ? number == facts.uniform(*softmax.sinks[0]) : &unmoved(*sink, facts) == &unmoved(*softmax.sinks[0], facts);
+  }
+  return op("Relu", {any(&largest)})(*maximum, facts) && facts.uniform(*softmax.sinks[0]) == 0.0 &&
+         reduced_axis_of("ReduceMax", *largest, *softmax.input, facts);
+}
+
+/// The softmax along the axis KEYS before the last of WEIGHTS of another softmax, divided by their SUM; nullopt if that was
+/// taken along another axis, or if the sum may be as small as what is added to it. What was cut off in front of the sum has no
+/// share in it.
+std::optional<SoftmaxSite> softmax_again(const RowSum& sum, size_t keys, const Weights& weights) {
+  SoftmaxSite site = *weights.softmax;
+  auto form = substituted(weights.form, site.weights);
+  if (site.keys != keys || !form || sum.is_inexact || !sum.others.empty()) return std::nullopt;
+  if (site.cut_off && site.weights.size() > 1) return std::nullopt;
+  site.weights = *std::move(form);
+  site.drops_sinks |= site.cut_off || !site.sinks.empty();
+  site.sinks.clear();
+  site.guards_empty_rows = sum.is_never_zero;
+  site.is_positive = sum.is_positive;
+  site.output = nullptr;
+  // What is left may be far less than what was cut off, or masked.
+  if (site.weights.size() > 1 || site.drops_sinks) site.exponent_offset = site.exponent_offset.value_or(0);
+  return site;
+}
+
+/// WHOLE, divided in NODE by SUM, which is of what a mask leaves of it, and masked behind.
+///
+///   m * (e / sum(m * e))  =>  (m * e) / sum(m * e)
+std::optional<SoftmaxSite> share_masked_late(const RowSum& sum, const Weights& whole, Node& node, MatchContext& context) {
+  const auto left = weights_in(*sum.rows.value, node, context);
+  if (!left || left->softmax || !computes_same(*left->core, *whole.core, context.facts)) return std::nullopt;
+  Value* masked = masked_alike(*node.outputs[0], *left, context);
+  const auto keys = masked ? summed_axis(sum, *sum.rows.value, *left, false, node, context) : std::nullopt;
+  auto site = keys ? softmax_over(sum, *keys, *left, node, context) : std::nullopt;
+  if (site) site->output = masked;
+  return site;
+}
+
+}  // namespace
+
+std::optional<ScoreForm> hidden_in(Value& masked, Value& scores, Node& reader, MatchContext& context) {
+  const auto form = FormReader(reader, context).in_terms_of(scores, masked);
+  return form && std::ranges::all_of(*form, is_hidden_or_core) ? form : std::nullopt;
+}
+
+std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const Weights& read, bool swapped, Node& node,
+                                  MatchContext& context) {
+  constexpr double kRounding = 1e-6;
+  Facts& facts = context.facts;
+  const auto axis = axis_in(sum.rows, terms, swapped, facts);
+  const std::optional<Weights> summed = axis ? read : weights_in(*sum.rows.value, node, context);
+  if (!summed || std::abs(summed->factor * sum.factor / read.factor - 1) > kRounding) return std::nullopt;
+  if (axis || !same_cases(read.form, summed->form) || !computes_same(*read.core, *summed->core, facts)) return axis;
+  RowReduction rows = sum.rows;
+  rows.value = &terms;
+  return axis_in(rows, terms, swapped, facts);
+}
+
+std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const Weights& weights, Node& node,
+                                        MatchContext& context) {
+  if (weights.softmax) return softmax_again(sum, keys, weights);
+  SoftmaxSite site = softmax_of(weights.exponent, keys, weights.form, node, context);
+  if (sum.is_inexact && site.exponent_offset) return std::nullopt;
+  site.guards_empty_rows = sum.is_never_zero && vanish_without_keys(weights, site, context.facts);
+  const size_t rank = context.facts.shape(*weights.core).known().size();
+  for (AddedToSum added : sum.others) {
+    added.raised -= std::log(weights.factor / sum.factor);
+    const SummedRows rows{rank, rank - 1 - keys, context.facts.type(*sum.rows.value)};
+    Value* column =
+        column_of(added, {site.lowered_by, -site.exponent_offset.value_or(0), weights.exponent.factor}, rows, node, context);
+    if (!column) return std::nullopt;
+    site.sinks.push_back(column);
+  }
+  if (weights.exponent.factor == 1 && is_largest_beside(site, context.facts)) site.exponent_offset.reset();
+  site.input = value_of({site.input, weights.exponent.factor}, node, context);
+  // Of a product each factor may leave the range of exp().
+  if (weights.exponent.is_product) site.exponent_offset = site.exponent_offset.value_or(0);
+  return site;
+}
+
+Value* masked_alike(Value& made, const Weights& weights, MatchContext& context) {
+  const Readers readers = readers_of(made, context.facts);
+  Node* node = readers.only_one() ? readers.all[0].node : nullptr;
+  if (!node || node->graph != made.graph || weights.form.size() < 2) return nullptr;
+  const auto masked = FormReader(*node, context).in_terms_of(made, *node->outputs[0]);
+  const MaybeShape before = context.facts.shape(made), after = context.facts.shape(*node->outputs[0]);
+  const bool is_mask = masked && before && after && *before == *after && std::ranges::all_of(*masked, [](const ScoreCase& one) {
+                         return one.number == 0 && is_hidden_or_core(one);
+                       });
+  return is_mask && same_cases(*masked, weights.form) ? node->outputs[0] : nullptr;
+}
+
+std::optional<SoftmaxSite> share(Value& terms, const Weights& read, const RowSum& sum, Node& node, MatchContext& context) {
+  const auto keys = summed_axis(sum, terms, read, false, node, context);
+  if (keys) return softmax_over(sum, *keys, read, node, context);
+  return read.form.size() == 1 ? share_masked_late(sum, read, node, context) : std::nullopt;
+}
+
+}  // namespace attn_opt

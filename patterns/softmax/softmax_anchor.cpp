@@ -1,0 +1,257 @@
+#include "patterns/softmax/softmax_anchor.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/matcher.h"
+#include "patterns/inner_values.h"
+#include "patterns/layout_checks.h"
+#include "patterns/products/cut_columns.h"
+#include "patterns/products/einsum_product.h"
+#include "patterns/products/products.h"
+#include "patterns/readers.h"
+#include "patterns/scores/form_reader.h"
+#include "patterns/softmax/exponentials.h"
+#include "patterns/softmax/row_sum.h"
+#include "patterns/softmax/shares.h"
+#include "patterns/softmax/weights.h"
+
+namespace attn_opt {
+namespace {
+
+/// True if NODE, a Softmax or LogSoftmax, takes the axes from its own on for one, as it did before opset 13.
+bool flattens(const Node& node, MatchContext& context) { return context.view.opset(*node.graph) < 13; }
+
+/// TERMS, the input NUMERATOR of NODE or what that was cut off from, divided by the sum of TERMS.
+std::optional<SoftmaxSite> share_of(Value& terms, Node& node, size_t numerator, MatchContext& context) {
+  const auto read = weights_in(terms, node, context);
+  if (!read) return std::nullopt;
+  const auto sum =
+      row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), node, context);
+  auto site = sum ? share(terms, *read, *sum, node, context) : std::nullopt;
+  Value& rest = canonical(*node.inputs[numerator], context.facts);
+  if (!site || &rest == &canonical(terms, context.facts)) return site;
+  const auto cut = site->cut_off || !site->keys ? std::nullopt : columns_cut_off(*rest.producer, *site->keys, context.facts);
+  if (!cut || cut->rest != &rest) return std::nullopt;
+  site->cut_off = cut->columns;
+  return site;
+}
+
+/// Weights, or what is left of them where others are cut off, divided by the sum of all.
+std::optional<SoftmaxSite> quotient(Node& node, MatchContext& context) {
+  for (const size_t at : {0, 1}) {
+    if (node.inputs.size() != 2 || (node.is("Div") && at == 1) || !node.inputs[0] || !node.inputs[1]) return std::nullopt;
+    Value& whole = uncut(*node.inputs[at], context.facts);
+    auto site = share_of(*node.inputs[at], node, at, context);
+    if (!site && &whole != node.inputs[at]) site = share_of(whole, node, at, context);
+    if (site) return site;
+  }
+  return std::nullopt;
+}
+
+/// What OPERAND is a cast of, or its last two axes swapped; sets SWAPPED if they are.
+Value& uncast(Value& operand, bool& swapped, Facts& facts) {
+  constexpr int kMaxLayers = 3;
+  Value* value = &canonical(operand, facts);
+  for (int layer = 0; layer < kMaxLayers && value->producer; ++layer) {
+    Node& node = *value->producer;
+    Value* source = node.is("Cast")        ? &canonical(*node.inputs[0], facts)
+                    : node.is("Transpose") ? swapped_from(node, facts)
+                                           : nullptr;
+    if (!source) break;
+    swapped = swapped != node.is("Transpose");
+    value = source;
+  }
+  return *value;
+}
+
+/// Weights divided by the sum of their absolute values, which is theirs.
+std::optional<SoftmaxSite> normalised(Node& node, MatchContext& context) {
+  const auto read = node.int_attribute("p", 2) == 1 ? weights_in(*node.inputs[0], node, context) : std::nullopt;
+  if (!read) return std::nullopt;
+  const int64_t rank = std::ssize(context.facts.shape(*node.inputs[0]).known()), axis = node.int_attribute("axis", -1);
+  if (axis < -rank || axis >= rank) return std::nullopt;
+  return softmax_over({}, static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis), *read, node, context);
+}
+
+/// Masked exponentials TERMS of PRODUCT, which stands at the input NUMERATOR of NODE, divided by their sum.
+std::optional<SoftmaxSite> divided_by_sum_of(Value& terms, Node& node, size_t numerator, MatchContext& context) {
+  const auto read = weights_in(terms, node, context);
+  if (!read) return std::nullopt;
+  const auto sum =
+      row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), node, context);
+  for (const bool swapped : {false, true}) {
+    const auto features = sum ? summed_axis(*sum, terms, *read, swapped, node, context) : std::nullopt;
+    if (!features || *features > 1) continue;
+    auto site = softmax_over(*sum, swapped ? 1 - *features : *features, *read, node, context);
+    if (!site) return std::nullopt;
+    site->output = &terms;
+    site->sum = sum->rows.node;
+    site->divided = node.outputs[0];
+    site->features = *features;
+    return site;
+  }
+  return std::nullopt;
+}
+
+/// Exponentials times V, perhaps with a number, divided by their sum: at the input NUMERATOR of NODE.
+std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchContext& context) {
+  Facts& facts = context.facts;
+  bool swapped = false;
+  const Node* product = canonical(*node.inputs[numerator], facts).producer;
+  if (product && product->is("Transpose")) product = uncast(*node.inputs[numerator], swapped, facts).producer;
+  const auto part = part_of_product(*node.inputs[numerator], node, context);
+  if (part) {
+    product = part->product;
+    swapped = part->lies(true);
+    if (!part->values || !(swapped || part->lies(false))) return std::nullopt;
+  }
+  if (!product || !is_product(*product) || product->inputs.size() != 2) return std::nullopt;
+  for (size_t at = 0; at < 2; ++at) {
+    if (!product->inputs[at] || (part && part->operand == at)) continue;
+    bool is_turned = false;
+    Value& terms = uncut(uncast(*product->inputs[at], is_turned, facts), facts);
+    auto site = divided_by_sum_of(terms, node, numerator, context);
+    Value* exponential =
+        site ? nullptr : nearest_source(terms, [&](Value& source) { return is_exponential(source, facts); }, facts);
+    if (exponential && exponential != &terms) site = divided_by_sum_of(*exponential, node, numerator, context);
+    if (!site) continue;
+    // V with a column of ones, all of which is divided: the ones are known where they are cut off alone.
+    if (site->sum == product && !part) return std::nullopt;
+    site->product = product;
+    site->swapped = swapped;
+    if (part) site->values = part->values;
+    if (site->sum == product) site->sum = nullptr;
+    return site;
+  }
+  return std::nullopt;
+}
+
+/// The exponential NODE makes of SCORES less LOWERED_BY, FACTOR times each.
+///
+///   exp(a - log(t))  =>  exp(a) / t      exp(a - (m + log(t)))  =>  exp(a - m) / t
+std::optional<SoftmaxSite> less_logarithm(Value& scores, Value& lowered_by, double factor, Node& node, MatchContext& context) {
+  Facts& facts = context.facts;
+  const MaybeShape shape = facts.shape(scores);
+  if (!shape) return std::nullopt;
+  const auto divided = [&](Value* exponent, Value& log) -> std::optional<SoftmaxSite> {
+    const auto sum = row_sum_of_log(log, factor, shape->size(), node, context);
+    if (!sum) return std::nullopt;
+    Value& terms = *(factor == 1 ? InnerValues(node, context).build().node("Exp", {exponent})
+                                 : InnerValues(node, context).again(node, 1, exponent));
+    const auto read = weights_in(terms, node, context);
+    return read ? share(terms, *read, *sum, node, context) : std::nullopt;
+  };
+  if (auto site = divided(&scores, lowered_by)) return site;
+  const std::vector<Value*> addends = addends_of(before_float_casts(lowered_by, facts), facts);
+  if (addends.size() != 2) return std::nullopt;
+  const auto less = [&](Value* number) { return InnerValues(node, context).build().node("Sub", {&scores, number}); };
+  auto site = divided(less(addends[1]), *addends[0]);
+  return site ? site : divided(less(addends[0]), *addends[1]);
+}
+
+/// Exponentials RESULT of SCORES less LOWERED_BY, the logarithm of sums of those that a mask leaves, which is laid over RESULT.
+///
+///   m ? exp(x - lse(m ? x : -inf)) : 0  =>  softmax(m ? x : -inf)
+std::optional<SoftmaxSite> masked_exponential(Value& scores, Value& lowered_by, Value& result, Node& node,
+                                              MatchContext& context) {
+  const MaybeShape shape = context.facts.shape(scores);
+  Value* rows = shape && !shape->empty() ? reduced_rows("ReduceLogSumExp", lowered_by, shape->size(), context.facts) : nullptr;
+  const auto hidden = rows ? hidden_in(*rows, scores, node, context) : std::nullopt;
+  Value* masked = hidden ? masked_alike(result, {.form = *hidden}, context) : nullptr;
+  if (!masked) return std::nullopt;
+  SoftmaxSite site{&scores, masked, nullptr, 0, 0.0};
+  site.weights = *hidden;
+  for (ScoreCase& one : site.weights) one.number = one.scale == 0 ? -INFINITY : 0;
+  site.guards_empty_rows = masked->producer->is("Where");
+  return site;
+}
+
+/// The exponential of logarithms of probabilities.
+std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
+  Facts& facts = context.facts;
+  Value* scores = nullptr;
+  Node* normaliser = nullptr;
+  Value& result = *node.outputs[0];
+  if (op("Exp", {op("LogSoftmax", {any(&scores)}, &normaliser)})(result, facts)) {
+    SoftmaxSite site = softmax_operator(*normaliser, context);
+    site.output = &result;
+    return site;
+  }
+  const auto exponent = exponent_in(result, node, context);
+  std::optional<SoftmaxSite> site;
+  const Matcher logarithm = [&](Value& lowered_by, Facts&) {
+    const bool is_natural = exponent->factor == 1;
+    // The logarithm of a sum rounds as the scores do: what is added to very low scores is lost, as exp() of them is.
+    site = less_logarithm(*scores, lowered_by, exponent->factor, node, context);
+    if (!site && is_natural) site = masked_exponential(*scores, lowered_by, result, node, context);
+    return site.has_value();
+  };
+  return exponent && difference(any(&scores), logarithm)(*exponent->value, facts) ? site : std::nullopt;
+}
+
+/// Where(IS_POSITIVE, SHARES, 0); null if SHARES are read otherwise.
+Value* guarded(Value& shares, Value& is_positive, Facts& facts) {
+  const Readers readers = readers_of(shares, facts);
+  Value* whole = readers.only_one() && readers.all[0].node ? readers.all[0].node->output(0) : nullptr;
+  Value *condition = &is_positive, *kept = &shares;
+  const bool is_guard =
+      whole && either({op("Where", {same(&condition), same(&kept), number_is(0)}),
+                       op("Where", {op("Not", {same(&condition)}), number_is(0), same(&kept)})})(*whole, facts);
+  return is_guard ? whole : nullptr;
+}
+
+}  // namespace
+
+SoftmaxSite softmax_operator(Node& node, MatchContext& context) {
+  SoftmaxSite site{node.inputs[0], node.outputs[0], &node, std::nullopt, std::nullopt};
+  const int64_t axis = node.int_attribute("axis", flattens(node, context) ? 1 : -1);
+  const MaybeShape shape = context.facts.shape(*site.input);
+  const int64_t rank = shape ? std::ssize(*shape) : 0;
+  if (axis < 0 ? !shape || axis >= -rank : axis < rank) site.keys = static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis);
+  return site;
+}
+
+std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
+  if (node.is("Softmax")) return softmax_operator(node, context);
+  if (node.is("Einsum")) {
+    Value* shares = elementwise_product(node, context);
+    auto site = shares ? softmax_at(*shares->producer, context) : std::nullopt;
+    if (site) (site->divided ? site->divided : site->output) = node.outputs[0];
+    return site;
+  }
+  const bool is_copy = canonical(*node.outputs[0], context.facts).producer != &node;
+  if (is_copy) return std::nullopt;
+  auto site = is_exponential(*node.outputs[0], context.facts) ? exponential(node, context) : std::nullopt;
+  if (!site && !node.is("Exp") && !node.is("Pow"))
+    site = node.is("LpNormalization") ? normalised(node, context) : quotient(node, context);
+  if (site) {
+    Value* rows = site->is_positive ? guarded(*node.outputs[0], *site->is_positive, context.facts) : nullptr;
+    if (!site->output) site->output = rows ? rows : node.outputs[0];
+    site->guards_nan = rows != nullptr;
+    return site;
+  }
+  if (node.is("Div")) return divided_product(node, 0, context);
+  if (!node.is("Mul")) return std::nullopt;
+  site = divided_product(node, 0, context);
+  return site ? site : divided_product(node, 1, context);
+}
+
+Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& layout, MatchContext& context) {
+  if (softmax.keys == 0 && layout.order.empty()) return {};
+  const Node* node = softmax.normaliser ? softmax.normaliser : softmax.output->producer;
+  const MaybeShape shape = context.facts.shape(*softmax.input);
+  if (!shape || !softmax.keys) return missed("softmax.unknown-rank", node, "'" + softmax.input->name + "'");
+  const int64_t last = std::ssize(*shape) - 1, own = last - static_cast<int64_t>(*softmax.keys);
+  const int64_t keys = layout.order.empty() ? last : layout.order.back();
+  // Axes from there on that are taken for one are the same for the last axis.
+  const bool is_flattened = softmax.normaliser && flattens(*node, context);
+  if (own == keys && (own == last || !is_flattened)) return {};
+  if (own == last)
+    return missed("product.probabilities-on-wrong-side", node,
+                  "the product with V does not sum over the last axis of the softmax");
+  return missed("softmax.axis", node, "axis " + std::to_string(own) + " of " + to_string(*shape) + " is not that of the keys");
+}
+
+}  // namespace attn_opt

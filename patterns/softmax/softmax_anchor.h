@@ -1,0 +1,69 @@
+// Where a softmax is: the operator, or written out.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "attn_opt/miss.h"
+#include "attn_opt/pattern.h"
+#include "patterns/products/cut_columns.h"
+#include "patterns/scores/score_form.h"
+#include "patterns/scores/score_layout.h"
+
+namespace attn_opt {
+
+struct SoftmaxSite {
+  Value* input = nullptr;
+  Value* output = nullptr;
+  const Node* normaliser = nullptr;  ///< Softmax or LogSoftmax; null: written out
+  std::optional<size_t> keys = 0;    ///< how many axes lie behind the one it runs over; nullopt where the rank is not known
+  std::optional<double> exponent_offset;   ///< see Sdpa
+  Value* lowered_by = nullptr;             ///< what each row was less by before exp() was taken
+  std::vector<Value*> sinks = {};          ///< columns beside INPUT, which has none of them (written_sinks.h)
+  std::optional<CutColumns> cut_off = {};  ///< of those of INPUT, which OUTPUT lacks
+  bool drops_sinks = false;                ///< what was cut off has no share in the sum
+  Value* is_positive = nullptr;            ///< the booleans that a sum of 0 was told by
+  bool guards_nan = false;                 ///< rows that are NaN are 0
+  bool guards_empty_rows = false;          ///< rows whose exponentials are all 0 are 0
+  const Node* sum = nullptr;               ///< what adds up OUTPUT, which are exponentials then, for the division behind V
+  const Node* product = nullptr;           ///< of OUTPUT and V
+  ScoreForm weights = core_form();         ///< INPUT, and -inf where the exponentials were masked
+  Value* divided = nullptr;                ///< the product, or its last two axes SWAPPED, divided by the sum
+  bool swapped = false;
+  Value* values = nullptr;  ///< what of V makes the features that are divided; null: all of it
+  size_t features = 0;      ///< how many axes of DIVIDED lie behind the one where the sums have the size 1
+};
+
+/// Cheap: true for Softmax, and for nodes that may end a written-out one.
+bool may_be_softmax(const Node& node);
+
+/// The softmax that NODE is or ends, over whatever axis; nullopt if it is none.
+///
+///   Softmax(x)      Exp(e) / sum(Exp(e))      Exp(e) * (1 / sum(Exp(e)))      LpNormalization<p = 1>(Exp(e))
+///   (Exp(e) V) / sum(Exp(e))      (Exp(e) V) * (1 / sum(Exp(e)))
+///   Exp(LogSoftmax(x))      Exp(e - Log(ReduceSum(Exp(e))))      Exp(x - (m + Log(ReduceSum(Exp(x - m)))))
+///   Exp(x - ReduceLogSumExp(x))      Exp(e - ReduceLogSum(Exp(e)))
+///
+/// where e is x - ReduceMax(x), x less any number for each row, x with a number added, or x, and Exp(e) may be masked by Where
+/// or by ones and zeros before it is summed up, be a product of exponentials (exponentials.h) or a softmax (weights.h), and be
+/// computed anew for the sum (row_sum.h). Sums and maxima may be taken in another floating type, and sinks added to the sum
+/// (written_sinks.h).
+std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context);
+
+/// The softmax that NODE, a Softmax or LogSoftmax, takes.
+SoftmaxSite softmax_operator(Node& node, MatchContext& context);
+
+/// True if VALUE is made of the product of two computed values by what scores pass.
+bool is_of_scores(Value& value, Facts& facts);
+
+/// Where WEIGHTS of such scores come to a product that no softmax which can be read stands in front of: what adds them up
+/// first, or reads them. Null if they come to none.
+const Node* unread_weights(Value& weights, MatchContext& context);
+/// unread_weights(), of what NODE makes; null unless these are powers.
+const Node* unread_exponentials(const Node& node, MatchContext& context);
+
+/// Whether SOFTMAX runs over the keys, where LAYOUT is that of its result. Misses: "softmax.axis", "softmax.unknown-rank";
+/// "product.probabilities-on-wrong-side": over the last axis, which the product with V does not sum over.
+Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& layout, MatchContext& context);
+
+}  // namespace attn_opt

@@ -1,0 +1,104 @@
+#include "patterns/softmax/weights.h"
+
+#include <cmath>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/matcher.h"
+#include "patterns/inner_values.h"
+#include "patterns/readers.h"
+#include "patterns/scores/form_reader.h"
+
+namespace attn_opt {
+namespace {
+
+/// Where(IsNaN(p), 0, p)  =>  p: rows that are 0 throughout are NaN again when they are divided by their sum.
+Value& unguarded(Value& value, Facts& facts) {
+  Value* guarded = nullptr;
+  const Matcher is_nan = op("IsNaN", {any(&guarded)});
+  const Matcher guard = either(
+      {op("Where", {is_nan, number_is(0), same(&guarded)}), op("Where", {op("Not", {is_nan}), same(&guarded), number_is(0)})});
+  return guard(value, facts) ? *guarded : value;
+}
+
+std::optional<SoftmaxSite> softmax_in(Value& value, Node& reader, MatchContext& context);
+
+/// Softmax(x) * Exp(y)  =>  Softmax(x + y), but for a number for each row
+std::optional<SoftmaxSite> weighed_softmax(const Node& node, Node& reader, MatchContext& context) {
+  for (const size_t at : {0, 1}) {
+    if (!node.is("Mul")) break;
+    Value* added = exponent_of(*node.inputs[1 - at], reader, context);
+    auto site = added ? softmax_in(*node.inputs[at], reader, context) : std::nullopt;
+    const MaybeShape before = context.facts.shape(*node.inputs[at]), after = context.facts.shape(*node.outputs[0]);
+    if (!site || site->cut_off || site->weights.size() > 1 || !before || !after || *before != *after) continue;
+    site->input = InnerValues(reader, context).sum(site->input, added);
+    site->exponent_offset = site->exponent_offset.value_or(0);
+    return site;
+  }
+  return std::nullopt;
+}
+
+/// The softmax that VALUE is, or is what is left of.
+std::optional<SoftmaxSite> softmax_in(Value& value, Node& reader, MatchContext& context) {
+  Facts& facts = context.facts;
+  Value& rest = canonical(unguarded(value, facts), facts);
+  if (rest.producer)
+    if (auto weighed = weighed_softmax(*rest.producer, reader, context)) return weighed;
+  Value& whole = canonical(uncut(rest, facts), facts);
+  Node* node = whole.producer;
+  if (!node || node->is("Exp") || !may_be_softmax(*node)) return std::nullopt;
+  auto site = softmax_at(*node, context);
+  if (!site || site->divided || !site->keys || &canonical(*site->output, facts) != &whole) return std::nullopt;
+  if (&whole == &rest) return site;
+  const auto cut = site->cut_off ? std::nullopt : columns_cut_off(*rest.producer, *site->keys, facts);
+  if (!cut || cut->rest != &rest) return std::nullopt;
+  site->cut_off = cut->columns;
+  return site;
+}
+
+/// Enters FORM, of the core, in WEIGHTS; false if it is more than zeros and a number above 0 times that.
+bool take_form(const ScoreForm& form, Weights& weights) {
+  weights.factor = 0;
+  for (const ScoreCase& one : form) {
+    if (one.number != 0 || !one.addends.empty()) return false;
+    if (one.scale != 0 && weights.factor != 0 && one.scale != weights.factor) return false;
+    weights.factor = one.scale != 0 ? one.scale : weights.factor;
+    weights.form.push_back({one.guard, one.scale != 0 ? 1.0 : 0.0, one.scale != 0 ? 0.0 : -INFINITY});
+  }
+  return weights.factor > 0;
+}
+
+/// True if nothing reads VALUE but the node after CORE, or if that is VALUE, what divides it and adds it up: others need the
+/// softmax, of which nothing would be saved.
+bool serves_division_alone(Value& value, Value& core, Facts& facts) {
+  const Readers readers = readers_of(value, facts);
+  const bool is_core = &canonical(core, facts) == &canonical(value, facts);
+  return !readers.is_output && readers.all.size() <= 2 && (is_core || readers_of(core, facts).only_one());
+}
+
+}  // namespace
+
+std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& context) {
+  Facts& facts = context.facts;
+  Weights weights;
+  const auto is_core = [&](Value& source) {
+    if (is_exponential(source, facts)) return true;
+    weights.softmax = softmax_in(source, reader, context);
+    return weights.softmax.has_value();
+  };
+  weights.core = nearest_source(value, is_core, facts);
+  if (!weights.core) return std::nullopt;
+  const auto form = FormReader(reader, context).in_terms_of(*weights.core, value);
+  const MaybeShape before = facts.shape(*weights.core), after = facts.shape(value);
+  if (!form || !before || !after || *before != *after || !take_form(*form, weights)) return std::nullopt;
+  if (weights.softmax && !serves_division_alone(value, *weights.core, facts)) return std::nullopt;
+  if (!weights.softmax) weights.exponent = exponent_in(*weights.core, reader, context).value();
+  return weights;
+}
+
+Value& uncut(Value& value, Facts& facts) {
+  const Node* node = canonical(value, facts).producer;
+  const bool may_cut = node && (node->is("Slice") || node->is("Split") || node->is("Gather") || node->is("Pad"));
+  return may_cut ? *node->inputs[0] : value;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,143 @@
+#include "patterns/softmax/written_sinks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
+#include "patterns/inner_values.h"
+#include "patterns/softmax/exponentials.h"
+#include "patterns/softmax/row_reduction.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int kMaxMoves = 8;
+
+/// VALUE, or NUMBER if that is null.
+struct Column {
+  Value* value = nullptr;
+  double number = 0;
+};
+
+/// True where NODE only moves or rounds elements, each of which is there afterwards.
+bool keeps_numbers(const Node& node, Facts& facts) {
+  if (has(node, Trait::kKeepsAll) || (node.domain().empty() && node.is("Expand"))) return true;
+  return node.is("Cast") && node.domain().empty() && is_floating(facts.type(*node.inputs[0])) &&
+         is_floating(facts.type(*node.outputs[0]));
+}
+
+class ColumnReader {
+ public:
+  ColumnReader(const Lowering& lowering, Node& reader, MatchContext& context)
+      : lowering_(lowering), reader_(reader), context_(context), facts_(context.facts) {}
+
+  /// What ADDED is exp() of, before it was lowered.
+  std::optional<Column> logarithm(const AddedToSum& added) {
+    return added.value ? logarithm_of(*added.value) : logarithm_of(added.number);
+  }
+
+ private:
+  using Way = std::optional<Column> (ColumnReader::*)(Value&);
+
+  std::optional<Column> logarithm_of(double number) const {
+    if (!(number > 0) || !std::isfinite(number) || lowering_.by) return std::nullopt;
+    return Column{nullptr, std::log(number) + lowering_.number};
+  }
+
+  std::optional<Column> logarithm_of(Value& value) {
+    if (const auto number = facts_.uniform(value)) return logarithm_of(*number);
+    if (const auto exponent = exponent_in(value, reader_, context_)) return raised(*exponent);
+    return moved(value, &ColumnReader::logarithm_of);
+  }
+
+  /// EXPONENT, of powers of one number with the terms, before it was lowered.
+  std::optional<Column> raised(const Exponent& exponent) {
+    if (!lowering_.by) return with_number(*value_of(exponent, reader_, context_));
+    auto column = exponent.factor == lowering_.factor ? raised(*exponent.value) : std::nullopt;
+    if (column && column->value) column->value = value_of({column->value, exponent.factor}, reader_, context_);
+    return column;
+  }
+
+  /// EXPONENT before it was lowered.
+  ///
+  ///   z - m  =>  z      -m  =>  0
+  std::optional<Column> raised(Value& exponent) {
+    Value *column = nullptr, *lowered_by = nullptr;
+    if (difference(any(&column), any(&lowered_by))(exponent, facts_) && is_lowering(*lowered_by)) return Column{column};
+    if (op("Neg", {any(&lowered_by)})(exponent, facts_) && is_lowering(*lowered_by)) return Column{};
+    return moved(exponent, &ColumnReader::raised);
+  }
+
+  Column with_number(Value& exponent) {
+    if (lowering_.number == 0) return {&exponent};
+    InnerValues inner(reader_, context_);
+    return {inner.sum(&exponent, inner.build().scalar(lowering_.number, facts_.type(exponent)))};
+  }
+
+  bool is_lowering(Value& value) { return &unmoved(value, facts_) == &unmoved(*lowering_.by, facts_); }
+
+  /// What WAY reads above the node that moves elements to VALUE, moved in the same way; nullopt if it then has another shape.
+  std::optional<Column> moved(Value& value, Way way) {
+    Node* node = canonical(value, facts_).producer;
+    if (!node || !keeps_numbers(*node, facts_) || ++moves_ > kMaxMoves) return std::nullopt;
+    const auto before = (this->*way)(*node->inputs[0]);
+    if (!before || !before->value) return before;
+    const MaybeShape own = facts_.shape(*before->value), whole = facts_.shape(*node->inputs[0]);
+    if (!own || !whole || *own != *whole) return std::nullopt;
+    return Column{InnerValues(reader_, context_).again(*node, 0, before->value)};
+  }
+
+  Lowering lowering_;
+  Node& reader_;
+  MatchContext& context_;
+  Facts& facts_;
+  int moves_ = 0;
+};
+
+/// COLUMN, whose last axes lie at AXES of ROWS, with its axes there; null if it has more than one number for a row.
+Value* placed_among(const SummedRows& rows, Value& column, const std::vector<int>& axes, Node& reader, MatchContext& context) {
+  const MaybeShape own = context.facts.shape(column);
+  if (!own || own->size() > axes.size()) return nullptr;
+  InnerValues inner(reader, context);
+  Value* value = inner.raised(&column, axes.size());
+  std::vector<int64_t> units, kept;
+  for (size_t axis = 0; axis < axes.size(); ++axis) {
+    const bool is_unit = axis + own->size() < axes.size() || (*own)[axis + own->size() - axes.size()].is(1);
+    if (!is_unit && (axes[axis] < 0 || axes[axis] == static_cast<int>(rows.keys))) return nullptr;
+    if (is_unit)
+      units.push_back(static_cast<int64_t>(axis));
+    else
+      kept.push_back(axes[axis]);
+  }
+  const auto is_straight = [&](size_t axis) {
+    return axes[axis] < 0 || axes[axis] == static_cast<int>(axis) || std::ranges::find(units, axis) != units.end();
+  };
+  std::vector<size_t> all(axes.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  if (axes.size() == rows.rank && std::ranges::all_of(all, is_straight)) return value;
+  if (!std::ranges::is_sorted(kept)) return nullptr;
+  if (!units.empty()) value = inner.build().along("Squeeze", *value, units);
+  std::vector<int64_t> added;
+  for (int64_t axis = 0; axis < static_cast<int64_t>(rows.rank); ++axis)
+    if (std::ranges::find(kept, axis) == kept.end()) added.push_back(axis);
+  return inner.unsqueezed(value, added);
+}
+
+}  // namespace
+
+Value* column_of(const AddedToSum& added, const Lowering& lowering, const SummedRows& rows, Node& reader,
+                 MatchContext& context) {
+  const auto column = ColumnReader(lowering, reader, context).logarithm(added);
+  if (!column) return nullptr;
+  InnerValues inner(reader, context);
+  const double number = column->number + added.raised;
+  const DataType type = column->value ? context.facts.type(*column->value) : rows.type;
+  if (!column->value)
+    return inner.build().constant(Tensor::of<double>(Dims(rows.rank, 1), std::vector{number}).cast(type).value());
+  Value* placed = placed_among(rows, *column->value, added.axes, reader, context);
+  return placed && added.raised != 0 ? inner.sum(placed, inner.build().scalar(added.raised, type)) : placed;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "src/cli/cases/case_output.h"
+#include "src/cli/color.h"
+#include "src/cli/commands/commands.h"
+#include "src/cli/options/model_argument.h"
+#include "src/cli/options/optimize_arguments.h"
+#include "src/cli/trace_log.h"
+#include "src/io/check/nearest_name.h"
+#include "src/report/miss_manual.h"
+
+namespace attn_opt {
+namespace {
+
+using Outcome = SiteReport::Outcome;
+
+struct ExplainArguments {
+  ModelArgument model;
+  std::string node, id, case_out;
+  CaseBudget budget;
+  OptimizeArguments optimize;
+  Verbosity verbosity;
+};
+
+int rank(Outcome outcome) { return outcome == Outcome::kFused ? 0 : outcome == Outcome::kRefused ? 1 : 2; }
+
+/// Fused sites, refused ones, then misses, the nearest first.
+bool is_better(const SiteReport& one, const SiteReport& other) {
+  if (rank(one.outcome) != rank(other.outcome)) return rank(one.outcome) < rank(other.outcome);
+  return one.outcome == Outcome::kMissed && one.peeled.size() > other.peeled.size();
+}
+
+/// Is SITE called WORD: by its node, with its graph where several branches have one of that name, or by its module?
+bool is_called(const SiteReport& site, const std::string& word) {
+  return site.name == word || site.graph + "/" + site.name == word || (!site.module.empty() && site.module == word);
+}
+
+/// Was something found at NODE that kept SITE from being fused?
+bool stopped_at(const SiteReport& site, const std::string& node) {
+  return site.miss_node == node ||
+         std::ranges::any_of(site.other_misses, [&node](const OtherMiss& other) { return other.node == node; });
+}
+
+Status keep_node(std::vector<SiteReport>& sites, const std::string& node) {
+  std::set<std::string> names;
+  for (const SiteReport& site : sites) names.insert(site.graph == "main" ? site.name : site.graph + "/" + site.name);
+  std::erase_if(sites, [&node](const SiteReport& site) { return !is_called(site, node) && !stopped_at(site, node); });
+  if (!sites.empty()) return {};
+  return fail(ErrorCode::kUsage, "--node", "no attention is called '" + node + "'",
+              suggestion(node, {names.begin(), names.end()}));
+}
+
+Expected<int> print_manual(const std::string& id) {
+  const std::string text = manual_of(id).text;
+  if (text.empty()) return fail(ErrorCode::kUsage, "--id", "there is no miss '" + id + "'", suggestion(id, manual_ids()));
+  std::fputs((id + "\n\n" + without_marks(text) + "\n").c_str(), stdout);
+  return 0;
+}
+
+/// The first that is not fused; the first if all are.
+const SiteReport& site_to_reduce(const std::vector<SiteReport>& sites) {
+  const auto missed = std::ranges::find_if(sites, [](const SiteReport& site) { return site.outcome != Outcome::kFused; });
+  return missed == sites.end() ? sites.front() : *missed;
+}
+
+void declare(CLI::App& app, ExplainArguments& given) {
+  declare_model(app, "MODEL", given.model);
+  app.get_option("MODEL")->required(false);  // --id does without
+  app.add_option("--node", given.node, "Only the attention of this node (or GRAPH/NODE), or those of this module");
+  app.add_option("--id", given.id, "Print what the manual says of a miss, as scores.operator; without MODEL")
+      ->excludes("MODEL");
+  app.add_option("--case-out", given.case_out, "Write the smallest case that still misses (of --node, or of the nearest miss)");
+  app.add_option("--case-seconds", given.budget.seconds,
+                 "Time that --case-out may take; the smallest case found by then is written; 0: any")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--case-memory", given.budget.bytes,
+                 "Most memory for the constants of a model that --case-out tries, and for verifying it, as 1GB (256MB)")
+      ->transform(CLI::AsSizeValue(false));
+  declare_optimize_options(app, given.optimize);
+  declare_data_folders(app, given.model.data_folders);
+  declare_verbosity(app, given.verbosity);
+}
+
+Expected<int> explain_sites(ExplainArguments& given, const CLI::App&) {
+  set_up_log(given.verbosity);
+  if (!given.id.empty()) return print_manual(given.id);
+  if (given.model.path.empty()) return fail(ErrorCode::kUsage, "usage", "MODEL is required", "or --id, of a miss");
+  ATTN_OPT_TRY(OptimizeOptions options, to_options(given.optimize));
+  options.trace = trace_to_log(given.verbosity);
+  ATTN_OPT_TRY(Model model, load_valid(given.model));
+  const Model before = given.case_out.empty() ? Model{} : model;
+  ATTN_OPT_TRY(Report report, optimize(model, options));
+  if (!given.node.empty()) {
+    ATTN_OPT_CHECK(keep_node(report.sites, given.node));
+  }
+  std::stable_sort(report.sites.begin(), report.sites.end(), is_better);
+  for (const SiteReport& site : report.sites) std::fputs(painted(explain(site) + "\n", stdout).c_str(), stdout);
+  for (const std::string& reason : report.not_raised) {
+    std::fputs(("nothing can be fused: opset.raise: " + reason + "\n").c_str(), stdout);
+  }
+  for (const RewriteReport& rewrite : report.rewrites)
+    if (given.node.empty() || rewrite.name == given.node) std::fputs(painted(explain(rewrite) + "\n", stdout).c_str(), stdout);
+  if (report.sites.empty()) std::fputs("no attention found\n", stdout);
+  if (!given.case_out.empty() && !report.sites.empty()) {
+    ATTN_OPT_CHECK(write_case(before, site_to_reduce(report.sites), given.optimize, given.case_out, given.budget));
+  }
+  return 0;
+}
+
+}  // namespace
+
+DeclaredCommand explain_command() {
+  return declared("attn-opt explain", "Says of every attention in a model how it is fused, or what stands in the way.", declare,
+                  explain_sites);
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,116 @@
+#include "src/cli/options/command_line.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "src/cli/options/option_table.h"
+#include "src/io/check/nearest_name.h"
+#include "src/io/one_line.h"
+
+namespace attn_opt {
+namespace {
+
+std::string see_help(const CLI::App& app) { return app.get_name() + " --help lists the options"; }
+
+bool is_option(const std::string& word) { return word.size() > 1 && word.starts_with('-'); }
+
+/// What other tools call things that are called otherwise here.
+std::string remedy_for_name(const std::string& name) {
+  static const std::map<std::string, std::string> kElsewhere = {{"list-patterns", "attn-opt patterns lists them"},
+                                                                {"inplace", "-o INPUT writes over the input"},
+                                                                {"in-place", "-o INPUT writes over the input"}};
+  for (const std::string format : {"format", "html", "json", "markdown", "md", "sarif", "junit", "xml"})
+    if (name == format) return "--report FILE writes a report; the ending says the format";
+  const auto known = kElsewhere.find(name);
+  return known == kElsewhere.end() ? "" : known->second;
+}
+
+/// What to do about words that APP did not expect: an option may be misspelt, or the output stand alone.
+std::string remedy_for(const CLI::App& app, const std::vector<std::string>& unexpected) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back(name);
+  for (const std::string& word : unexpected) {
+    if (!is_option(word) && app.get_option_no_throw("--output") != nullptr) return "to write there: -o " + word;
+    if (!word.starts_with("--")) continue;
+    const std::string name = word.substr(2, word.find('=') - 2);
+    if (std::string remedy = remedy_for_name(name); !remedy.empty()) return remedy;
+    if (const auto near = nearest_name(name, known)) return "did you mean '--" + *near + "'?";
+  }
+  return see_help(app);
+}
+
+tl::unexpected<Error> usage_error(const std::string& what, std::string remedy) {
+  return fail(ErrorCode::kUsage, "usage", one_line(what), std::move(remedy));
+}
+
+/// CLI11 says "Could not convert: --opset = latest".
+tl::unexpected<Error> wrong_value(const CLI::App& app, const std::string& said) {
+  constexpr std::string_view kBegin = "Could not convert: ", kEquals = " = ";
+  const size_t equals = said.find(kEquals);
+  if (!said.starts_with(kBegin) || equals == std::string::npos) return usage_error(said, see_help(app));
+  const std::string name = said.substr(kBegin.size(), equals - kBegin.size()), value = said.substr(equals + kEquals.size());
+  const CLI::Option* option = app.get_option_no_throw(name);
+  return fail(ErrorCode::kUsage, name, "'" + one_line(value) + "' is no value of it",
+              option == nullptr ? see_help(app) : "it takes " + value_label(*option));
+}
+
+/// Something that is required is missing; if there are words that APP does not know, they are the cause.
+tl::unexpected<Error> missing(const CLI::App& app, const std::string& said) {
+  const std::vector<std::string> unknown = app.remaining();
+  const auto option = std::ranges::find_if(unknown, is_option);
+  if (option == unknown.end()) return usage_error(said, see_help(app));
+  return usage_error("there is no option " + *option, remedy_for(app, {*option}));
+}
+
+}  // namespace
+
+Expected<bool> parse(CLI::App& app, const Arguments& arguments) {
+  Arguments last_first(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(std::move(last_first));
+    return true;
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(app.help().c_str(), stdout);
+    return false;
+  } catch (const CLI::CallForVersion& version) {
+    std::printf("%s\n", version.what());
+    return false;
+  } catch (const CLI::ExtrasError& error) {
+    return usage_error(error.what(), remedy_for(app, app.remaining()));
+  } catch (const CLI::ConversionError& error) {
+    return wrong_value(app, error.what());
+  } catch (const CLI::RequiredError& error) {
+    return missing(app, error.what());
+  } catch (const CLI::ParseError& error) {
+    return usage_error(error.what(), see_help(app));
+  }
+}
+
+void declare_verbosity(CLI::App& app, Verbosity& verbosity) {
+  auto* verbose =
+      app.add_flag("-v,--verbose", verbosity.verbose, "Say more; -vv also why each pattern does not match at each node");
+  app.add_flag("-q,--quiet", verbosity.quiet, "Say nothing but errors")->excludes(verbose);
+}
+
+void set_up_log(const Verbosity& verbosity) {
+  auto logger = std::make_shared<spdlog::logger>("attn-opt", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_pattern("attn-opt: %l: %v");
+  logger->set_level(verbosity.quiet          ? spdlog::level::err
+                    : verbosity.verbose == 0 ? spdlog::level::warn
+                    : verbosity.verbose == 1 ? spdlog::level::info
+                                             : spdlog::level::debug);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+CLI::Option* declare_list(CLI::App& app, const std::string& name, std::vector<std::string>& values,
+                          const std::string& description, bool split) {
+  auto* option = app.add_option(name, values, description)->allow_extra_args(false);
+  return split ? option->delimiter(',') : option;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,222 @@
+#include "src/exec/attention/attention_bias.h"
+
+#include <cstring>
+#include <limits>
+
+#include "src/exec/attention/interleave.h"
+#include "src/exec/dispatch.h"
+#include "src/exec/elementwise/broadcast.h"
+#include "src/exec/elementwise/round_to_type.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int64_t kFar = int64_t{1} << 60;  // beyond every position, and sums of a few do not overflow
+
+template <class C>
+constexpr C kMinusInfinity = -std::numeric_limits<C>::infinity();
+
+/// The mask with its dims as four, [B, H, L, S]; an omitted axis is 1.
+Expected<Dims> four_dims(const KernelContext& context, const Tensor& mask, const AttentionProblem& problem) {
+  Dims dims = mask.dims();
+  if (dims.size() > 4) return context.invalid("the mask's rank is above 4");
+  dims.insert(dims.begin(), 4 - dims.size(), 1);
+  const Dims scores = problem.score_dims();
+  for (size_t i = 0; i < 4; ++i) {
+    const bool is_padded = i == 3 && context.version >= 24 && mask.rank() > 0;
+    if (is_padded || dims[i] == 1 || dims[i] == scores[i]) continue;
+    return context.invalid("mask " + print_dims(mask.dims()) + " does not broadcast to " + print_dims(scores));
+  }
+  return dims;
+}
+
+}  // namespace
+
+template <class C>
+Expected<AttentionBias<C>> AttentionBias<C>::create(const KernelContext& context, const AttentionProblem& problem) {
+  AttentionBias bias;
+  bias.type_ = problem.type;
+  bias.keys_ = bias.mask_keys_ = problem.keys;
+  bias.causal_ = context.attribute_int("is_causal", 0) == 1;
+  if (context.version >= 25) {
+    bias.left_ = std::min(kFar, context.attribute_int("left_window_size", -1));
+    bias.right_ = std::min(kFar, context.attribute_int("right_window_size", -1));
+    if (bias.left_ < -1 || bias.right_ < -1) return context.invalid("a window's size is below -1");
+  }
+  bias.valid_.assign(static_cast<size_t>(problem.batch), problem.keys);
+  bias.offsets_.assign(static_cast<size_t>(problem.batch), problem.past);
+  if (context.has(6)) {
+    ATTN_OPT_TRY(bias.valid_, context.integers(context.input(6)));
+    if (context.input(6).dims() != Dims{problem.batch}) return context.invalid("nonpad_kv_seqlen is not [B]");
+    for (size_t b = 0; b < bias.valid_.size(); ++b) {
+      bias.valid_[b] = std::clamp(bias.valid_[b], -kFar, kFar);
+      bias.offsets_[b] = bias.valid_[b] - problem.queries;
+    }
+  }
+  if (!context.has(3)) return bias;
+  bias.mask_ = context.input(3);
+  ATTN_OPT_TRY(const Dims dims, four_dims(context, bias.mask_, problem));
+  const Dims strides = strides_of(dims);
+  for (size_t i = 0; i < 4; ++i) bias.mask_strides_[i] = dims[i] == 1 ? 0 : strides[i];
+  const bool broadcasts_keys = dims[3] == 1 && (context.version < 24 || bias.mask_.rank() == 0);
+  if (!broadcasts_keys) bias.mask_keys_ = std::min(problem.keys, dims[3]);
+  if (!broadcasts_keys) bias.mask_strides_[3] = 1;
+  bias.by_integers_ = bias.mask_.type() != onnx::TensorProto::BOOL && !is_floating(bias.mask_.type());
+  ATTN_OPT_TRY(bias.minus_infinity_, Tensor::scalar(kMinusInfinity<float>).cast(bias.mask_.type()));
+  ATTN_OPT_CHECK(dispatch(context, bias.mask_.type(), FixedSizeTypes{}, [&]<class U>() -> Status {
+    bias.fill_ = &AttentionBias::fill<U>;
+    if constexpr (std::is_same_v<U, C>) {
+      const bool is_exact = problem.type == data_type_of<C>() && bias.mask_strides_[3] == 1;
+      if (is_exact) bias.as_it_is_ = bias.mask_.template data<U>().data();
+    }
+    if constexpr (kIsFloat<U>) {
+      bias.excludes_others_ = std::ranges::all_of(bias.mask_.template data<U>(), [](U x) {
+        return static_cast<Compute<U>>(x) < std::numeric_limits<Compute<U>>::infinity();
+      });
+    }
+    return {};
+  }));
+  return bias;
+}
+
+template <class C>
+KeyRange AttentionBias<C>::allowed(int64_t batch, int64_t query) const {
+  if (by_integers_) return {0, keys_};
+  const size_t b = static_cast<size_t>(batch);
+  const int64_t position = query + offsets_[b];
+  KeyRange range{0, std::min(mask_keys_, valid_[b])};
+  if (causal_) range.end = std::min(range.end, position + 1);
+  if (right_ >= 0) range.end = std::min(range.end, position + right_ + 1);
+  if (left_ >= 0) range.begin = std::max(range.begin, position - left_);
+  range.end = std::max(range.end, range.begin);
+  return range;
+}
+
+template <class C>
+int64_t AttentionBias<C>::mask_row(const QueryLanes& lanes, int lane) const {
+  const size_t l = static_cast<size_t>(lane);
+  return lanes.batch * mask_strides_[0] + lanes.head[l] * mask_strides_[1] + lanes.query[l] * mask_strides_[2];
+}
+
+/// The mask of one row from FROM on; of integers, as the schema's body adds it up with -inf.
+template <class C>
+template <class U>
+void AttentionBias<C>::fill(int64_t from, int64_t query, int64_t batch, KeyRange keys, C* to) const {
+  const U* row = mask_.data<U>().data() + from;
+  const int64_t step = mask_strides_[3];
+  const int64_t last = std::min(keys.end, mask_keys_);
+  if constexpr (std::is_same_v<U, bool>) {
+    for (int64_t j = keys.begin; j < last; ++j, ++to) *to = row[j * step] ? C{0} : kMinusInfinity<C>;
+  } else if constexpr (kIsFloat<U>) {
+    for (int64_t j = keys.begin; j < last; ++j, ++to) *to = static_cast<C>(static_cast<Compute<U>>(row[j * step]));
+  } else {
+    using Bits = std::make_unsigned_t<U>;
+    const Bits excluded = static_cast<Bits>(minus_infinity_.data<U>()[0]);
+    const size_t b = static_cast<size_t>(batch);
+    const int64_t position = query + offsets_[b];
+    for (int64_t j = keys.begin; j < keys.end; ++j, ++to) {
+      Bits sum = j < mask_keys_ ? static_cast<Bits>(row[j * step]) : excluded;
+      const auto exclude = [&](bool out) { sum = static_cast<Bits>(sum + (out ? excluded : Bits{0})); };
+      exclude(causal_ && j > position);
+      exclude((left_ >= 0 && position - j > left_) || (right_ >= 0 && j - position > right_));
+      exclude(j >= valid_[b]);
+      *to = static_cast<C>(static_cast<U>(sum));
+    }
+    return;
+  }
+  for (int64_t j = std::max(keys.begin, last); j < keys.end; ++j, ++to) *to = C{0};
+}
+
+/// The keys of KEYS that a row of a bool mask allows, if nothing lies between them.
+template <class C>
+KeyRange AttentionBias<C>::run_of_true(int64_t from, KeyRange keys, bool& has_holes) const {
+  const bool* row = mask_.data<bool>().data() + from;
+  if (mask_strides_[3] == 0) return row[0] ? keys : KeyRange{keys.begin, keys.begin};
+  const auto size = [](KeyRange range) { return static_cast<size_t>(range.size()); };
+  const void* first = std::memchr(row + keys.begin, 1, size(keys));
+  if (first == nullptr) return {keys.begin, keys.begin};
+  keys.begin = static_cast<const bool*>(first) - row;
+  while (!row[keys.end - 1]) --keys.end;
+  has_holes |= std::memchr(row + keys.begin, 0, size(keys)) != nullptr;
+  return keys;
+}
+
+template <class C>
+typename AttentionBias<C>::Block AttentionBias<C>::block(const QueryLanes& lanes, KeyRange keys, bool trim, C* buffer) const {
+  const bool by_bools = mask_.type() == onnx::TensorProto::BOOL;
+  const bool by_numbers = mask_.has_value() && !by_bools;
+  bool has_holes = by_numbers;
+  LaneRanges ranges;
+  KeyRange hull{keys.end, keys.begin};
+  for (int lane = 0; lane < lanes.count; ++lane) {
+    KeyRange& range = ranges[static_cast<size_t>(lane)];
+    range = allowed(lanes.batch, lanes.query[static_cast<size_t>(lane)]) & keys;
+    if (by_bools && !range.empty()) range = run_of_true(mask_row(lanes, lane), range, has_holes);
+    if (range.empty()) continue;
+    hull = {std::min(hull.begin, range.begin), std::max(hull.end, range.end)};
+  }
+  if (trim && excludes_others_) keys = hull;
+  if (keys.empty()) return {{keys.begin, keys.begin}};
+  bool is_uniform = !has_holes;
+  for (int lane = 0; is_uniform && lane < lanes.count; ++lane) {
+    is_uniform = ranges[static_cast<size_t>(lane)].covers(keys);
+  }
+  if (is_uniform) return {keys};
+  write(lanes, ranges, keys, buffer);
+  return trim && by_numbers ? without_excluded_ends(keys, lanes.count, buffer) : Block{keys, buffer};
+}
+
+template <class C>
+void AttentionBias<C>::write_row(const QueryLanes& lanes, int lane, KeyRange range, KeyRange keys, C* row) const {
+  if (mask_.has_value()) {
+    (this->*fill_)(mask_row(lanes, lane), lanes.query[static_cast<size_t>(lane)], lanes.batch, keys, row);
+  } else {
+    std::fill_n(row, keys.size(), C{0});
+  }
+  const auto exclude = [&](int64_t begin, int64_t end) {
+    for (int64_t j = std::max(begin, keys.begin); j < std::min(end, keys.end); ++j) row[j - keys.begin] += kMinusInfinity<C>;
+  };
+  exclude(keys.begin, range.begin);
+  exclude(std::max(range.begin, range.end), keys.end);
+  if (mask_.has_value()) round_to_type(row, keys.size(), type_);
+}
+
+template <class C>
+void AttentionBias<C>::write(const QueryLanes& lanes, const LaneRanges& ranges, KeyRange keys, C* panel) const {
+  std::array<const C*, kMostLanes> rows{};
+  C* next = panel + keys.size() * lanes.count;
+  for (int lane = 0; lane < lanes.count; ++lane) {
+    const size_t l = static_cast<size_t>(lane);
+    const bool repeats = lane > 0 && !by_integers_ && mask_row(lanes, lane) == mask_row(lanes, lane - 1) &&
+                         ranges[l].begin == ranges[l - 1].begin && ranges[l].end == ranges[l - 1].end;
+    if (repeats) {
+      rows[l] = rows[l - 1];
+      continue;
+    }
+    if (as_it_is_ != nullptr && ranges[l].covers(keys)) {
+      rows[l] = as_it_is_ + mask_row(lanes, lane) + keys.begin;
+      continue;
+    }
+    write_row(lanes, lane, ranges[l], keys, next);
+    rows[l] = next;
+    next += keys.size();
+  }
+  interleave(rows.data(), lanes.count, keys.size(), panel);
+}
+
+template <class C>
+typename AttentionBias<C>::Block AttentionBias<C>::without_excluded_ends(KeyRange keys, int lanes, const C* bias) const {
+  const auto is_excluded = [&](int64_t j) {
+    const C* row = bias + j * lanes;
+    return std::all_of(row, row + lanes, [](C x) { return x == kMinusInfinity<C>; });
+  };
+  int64_t first = 0, last = keys.size();
+  while (first < last && is_excluded(first)) ++first;
+  while (last > first && is_excluded(last - 1)) --last;
+  return {{keys.begin + first, keys.begin + last}, bias + first * lanes};
+}
+
+template class AttentionBias<float>;
+template class AttentionBias<double>;
+
+}  // namespace attn_opt

@@ -1,0 +1,288 @@
+#include "src/exec/attention/attention_core.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "src/exec/attention/attention_panel.h"
+#include "src/exec/attention/attention_rows.h"
+#include "src/exec/attention/interleave.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int64_t kKeysAtOnce = 256;
+constexpr int64_t kMostRows = 192;
+constexpr int64_t kPanelsWorthPacking = 4;
+
+int64_t keys_at_once(const AttentionProblem& p) {
+  const int64_t width = std::max<int64_t>({p.head_size, p.v_head_size, 1});
+  return std::clamp<int64_t>((int64_t{1} << 18) / width, 8, kKeysAtOnce);
+}
+
+int64_t rounded_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
+
+/// The largest finite value of TYPE.
+double largest_value(DataType type) {
+  if (type == onnx::TensorProto::FLOAT16) return 65504;
+  return type == onnx::TensorProto::DOUBLE ? std::numeric_limits<double>::max() : double{std::numeric_limits<float>::max()};
+}
+
+}  // namespace
+
+/// One call of sum().
+template <class C>
+class AttentionCore<C>::Sum {
+ public:
+  Sum(const AttentionCore& core, const QueryBlock& block)
+      : core_(core),
+        p_(core.problem_),
+        block_(block),
+        rows_(block.queries * p_.group()),
+        lanes_(panel_lanes<C>(rows_)),
+        panels_((rows_ + lanes_ - 1) / lanes_),
+        tile_(value_tile(lanes_ > panel_lanes<C>(1))),
+        keys_at_once_(std::min(keys_at_once(p_), std::max<int64_t>(block.keys.size(), 1))) {
+    const int64_t width = std::max(p_.head_size, p_.v_head_size);
+    q_ = AlignedBuffer<C>(panels_ * lanes_ * p_.head_size);
+    rows_buffer_ = AlignedBuffer<C>(std::max(keys_at_once_, int64_t{lanes_}) * width);
+    values_buffer_ = AlignedBuffer<C>(keys_at_once_ * rounded_up(p_.v_head_size, tile_));
+    score_buffer_ = AlignedBuffer<C>(keys_at_once_ * lanes_);
+    given_buffer_ = AlignedBuffer<C>(core_.scores_ != nullptr ? keys_at_once_ * lanes_ : 0);
+    bias_buffer_ = AlignedBuffer<C>(2 * keys_at_once_ * lanes_);
+    result_ = {panels_,
+               lanes_,
+               p_.v_head_size,
+               AlignedBuffer<C>(panels_ * lanes_),
+               AlignedBuffer<C>(panels_ * lanes_),
+               AlignedBuffer<C>(panels_ * lanes_),
+               AlignedBuffer<C>(panels_ * lanes_ * p_.v_head_size)};
+  }
+
+  Partial<C> run() {
+    std::fill_n(result_.most.data(), panels_ * lanes_, -std::numeric_limits<C>::infinity());
+    std::fill_n(result_.sum.data(), panels_ * lanes_, C{0});
+    std::fill_n(result_.has_key.data(), panels_ * lanes_, C{0});
+    std::fill_n(result_.out.data(), panels_ * lanes_ * p_.v_head_size, C{0});
+    load_queries();
+    const KeyRange keys = usable();
+    for (const int part : {0, 1}) {
+      const KeyRange whole = part == 0 ? KeyRange{0, p_.seam} : KeyRange{p_.seam, p_.keys};
+      const KeyRange range = keys & whole;
+      for (int64_t j = range.begin; j < range.end; j += keys_at_once_) {
+        add_keys(part, {j, std::min(j + keys_at_once_, range.end)});
+      }
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void load_queries() {
+    std::array<const C*, kMostLanes> rows{};
+    for (int64_t panel = 0; panel < panels_; ++panel) {
+      const QueryLanes lanes = core_.lanes_of(block_, panel, lanes_);
+      for (size_t lane = 0; lane < static_cast<size_t>(lanes_); ++lane) {
+        rows[lane] = load_rows(p_.q, lanes.batch, lanes.head[lane], lanes.query[lane], 1, p_.head_size,
+                               rows_buffer_.data() + static_cast<int64_t>(lane) * p_.head_size)
+                         .data;
+      }
+      interleave(rows.data(), lanes_, p_.head_size, q_.data() + panel * lanes_ * p_.head_size);
+    }
+    const C scale = static_cast<C>(p_.scale);
+    for (int64_t i = 0; i < panels_ * lanes_ * p_.head_size; ++i) q_.data()[i] *= scale;
+  }
+
+  /// The block's keys but for those at either end that no row may use.
+  KeyRange usable() {
+    if (!core_.bias_.excludes_others()) return block_.keys;
+    KeyRange hull{block_.keys.end, block_.keys.begin};
+    for (int64_t i = 0; i < block_.queries; ++i) {
+      const KeyRange range = core_.bias_.allowed(block_.batch, block_.first_query + i) & block_.keys;
+      if (!range.empty()) hull = {std::min(hull.begin, range.begin), std::max(hull.end, range.end)};
+    }
+    return hull.covers(block_.keys) || !may_skip() ? block_.keys : hull;
+  }
+
+  /// Keys that no row may use can be passed by only where their scores and values are finite: elsewhere -inf
+  /// and 0 do not hide them.
+  bool may_skip() {
+    if (may_skip_ < 0) {
+      const C largest = largest_magnitude(q_.data(), panels_ * lanes_ * p_.head_size);
+      may_skip_ = core_.scores_ == nullptr && core_.may_skip(block_, largest) ? 1 : 0;
+    }
+    return may_skip_ == 1;
+  }
+
+  void add_keys(int part, KeyRange keys) {
+    RowBlock<C> k;
+    ValueBlock<C> v;
+    for (int64_t panel = 0; panel < panels_; ++panel) {
+      const QueryLanes lanes = core_.lanes_of(block_, panel, lanes_);
+      auto bias = core_.bias_.block(lanes, keys, true, bias_buffer_.data());
+      const bool trims = bias.keys.begin != keys.begin || bias.keys.end != keys.end;
+      if (trims && !may_skip()) bias = core_.bias_.block(lanes, keys, false, bias_buffer_.data());
+      if (bias.keys.empty()) continue;
+      if (k.data == nullptr) load(part, keys, k, v);
+      add_panel(lanes, panel, keys, bias, k, v);
+    }
+  }
+
+  void load(int part, KeyRange keys, RowBlock<C>& k, ValueBlock<C>& v) {
+    const int64_t first = keys.begin - (part == 0 ? 0 : p_.seam);
+    const auto rows =
+        load_rows(p_.value_parts[part], block_.batch, block_.kv_head, first, keys.size(), p_.v_head_size, rows_buffer_.data());
+    v = {rows.data, tile_, rows.stride};
+    if (panels_ >= kPanelsWorthPacking || rows.data == rows_buffer_.data()) v = packed(rows, keys.size());
+    k = load_rows(p_.key_parts[part], block_.batch, block_.kv_head, first, keys.size(), p_.head_size, rows_buffer_.data());
+  }
+
+  /// Tiles of V after each other, so that reading one runs through memory.
+  ValueBlock<C> packed(const RowBlock<C>& rows, int64_t count) {
+    const int64_t whole = p_.v_head_size / tile_ * tile_;
+    for (int64_t j = 0; j < count; ++j) {
+      const C* row = rows.data + j * rows.stride;
+      C* to = values_buffer_.data() + j * tile_;
+      int64_t d = 0;
+      for (; d < whole; d += tile_, to += tile_ * count) {
+        for (int i = 0; i < tile_; ++i) to[i] = row[d + i];
+      }
+      for (; d < p_.v_head_size; ++d) *to++ = row[d];
+    }
+    return {values_buffer_.data(), tile_ * count, tile_};
+  }
+
+  void add_panel(const QueryLanes& lanes, int64_t panel, KeyRange loaded, const typename AttentionBias<C>::Block& bias,
+                 const RowBlock<C>& k, const ValueBlock<C>& v) {
+    const int64_t skipped = bias.keys.begin - loaded.begin;
+    Panel<C> work;
+    work.lanes = lanes_;
+    work.head_size = p_.head_size;
+    work.v_head_size = p_.v_head_size;
+    work.type = p_.type;
+    work.softmax_type = p_.softmax_type;
+    work.softcap = static_cast<C>(p_.softcap);
+    work.wanted = p_.wanted;
+    work.q = q_.data() + panel * lanes_ * p_.head_size;
+    work.keys = bias.keys.size();
+    work.k = k.data + skipped * k.stride;
+    work.k_stride = k.stride;
+    work.v = {v.data + skipped * v.key_stride, v.tile_stride, v.key_stride};
+    work.bias = bias.bias;
+    work.scores = score_buffer_.data();
+    work.given = given_buffer_.data();
+    work.most = result_.most.data() + panel * lanes_;
+    work.sum = result_.sum.data() + panel * lanes_;
+    work.has_key = result_.has_key.data() + panel * lanes_;
+    work.out = result_.out.data() + panel * lanes_ * p_.v_head_size;
+    attend(work);
+    if (core_.scores_ != nullptr) give(lanes, bias.keys);
+  }
+
+  void give(const QueryLanes& lanes, KeyRange keys) {
+    std::array<C*, kMostLanes> rows{};
+    for (int lane = 0; lane < lanes_; ++lane) rows[static_cast<size_t>(lane)] = score_buffer_.data() + lane * keys.size();
+    deinterleave(given_buffer_.data(), lanes_, keys.size(), rows.data());
+    for (size_t lane = 0; lane < static_cast<size_t>(lanes.used); ++lane) {
+      store_row(rows[lane], keys.size(), *core_.scores_, core_.score_row(lanes, lane) + keys.begin);
+    }
+  }
+
+  const AttentionCore& core_;
+  const AttentionProblem& p_;
+  const QueryBlock& block_;
+  int64_t rows_;
+  int lanes_;
+  int64_t panels_;
+  int tile_;
+  int64_t keys_at_once_;
+  int may_skip_ = -1;
+  AlignedBuffer<C> q_, rows_buffer_, values_buffer_, score_buffer_, bias_buffer_, given_buffer_;
+  Partial<C> result_;
+};
+
+template <class C>
+AttentionCore<C>::AttentionCore(const AttentionProblem& problem, const AttentionBias<C>& bias, Tensor& y, Tensor* scores)
+    : problem_(problem),
+      bias_(bias),
+      y_(y),
+      scores_(scores),
+      largest_keys_(static_cast<size_t>(problem.batch * problem.kv_heads)) {
+  for (auto& largest : largest_keys_) largest = -1;
+}
+
+template <class C>
+int64_t AttentionCore<C>::rows_at_once(const AttentionProblem& p) {
+  const int64_t width = std::max<int64_t>(p.head_size + p.v_head_size, 1);
+  return std::clamp<int64_t>(kMostRows * 256 / width, panel_lanes<C>(kMostRows), kMostRows);
+}
+
+template <class C>
+int64_t AttentionCore<C>::scratch_bytes(const AttentionProblem& p) {
+  const int64_t width = p.head_size + p.v_head_size + kMostLanes;
+  const int64_t rows = std::max(rows_at_once(p), p.group()) + kMostLanes;
+  return (width * (rows + 2 * std::max<int64_t>(keys_at_once(p), kMostLanes)) + 4 * kKeysAtOnce * kMostLanes) *
+         static_cast<int64_t>(sizeof(C));
+}
+
+template <class C>
+QueryLanes AttentionCore<C>::lanes_of(const QueryBlock& block, int64_t panel, int lanes) const {
+  QueryLanes result{block.batch, lanes, 0, {}, {}};
+  const int64_t rows = block.queries * problem_.group();
+  result.used = static_cast<int>(std::min<int64_t>(lanes, rows - panel * lanes));
+  for (int lane = 0; lane < lanes; ++lane) {
+    const int64_t row = panel * lanes + std::min(lane, result.used - 1);
+    result.head[static_cast<size_t>(lane)] = block.kv_head * problem_.group() + row / block.queries;
+    result.query[static_cast<size_t>(lane)] = block.first_query + row % block.queries;
+  }
+  return result;
+}
+
+template <class C>
+int64_t AttentionCore<C>::score_row(const QueryLanes& lanes, size_t lane) const {
+  const int64_t head = lanes.batch * problem_.q_heads + lanes.head[lane];
+  return (head * problem_.queries + lanes.query[lane]) * problem_.keys;
+}
+
+template <class C>
+bool AttentionCore<C>::may_skip(const QueryBlock& block, C largest_query) const {
+  const double largest =
+      double{largest_query} * double{largest_key(block.batch, block.kv_head)} * static_cast<double>(problem_.head_size);
+  return largest < largest_value(problem_.type) / 2;
+}
+
+template <class C>
+C AttentionCore<C>::largest_key(int64_t batch, int64_t kv_head) const {
+  auto& known = largest_keys_[static_cast<size_t>(batch * problem_.kv_heads + kv_head)];
+  if (known >= 0) return known;
+  const int64_t step = keys_at_once(problem_);
+  AlignedBuffer<C> buffer(step * std::max(problem_.head_size, problem_.v_head_size));
+  C most = 0;
+  const auto look_at = [&](const HeadRows& rows, int64_t width, int64_t first, int64_t count) {
+    const auto block = load_rows(rows, batch, kv_head, first, count, width, buffer.data());
+    if (block.stride == width) return largest_magnitude(block.data, count * width);
+    C largest = 0;
+    for (int64_t j = 0; j < count; ++j) largest = std::max(largest, largest_magnitude(block.data + j * block.stride, width));
+    return largest;
+  };
+  for (const int part : {0, 1}) {
+    const int64_t count = part == 0 ? problem_.seam : problem_.keys - problem_.seam;
+    for (int64_t j = 0; j < count; j += step) {
+      const int64_t n = std::min(step, count - j);
+      most = std::max(most, look_at(problem_.key_parts[part], problem_.head_size, j, n));
+      if (std::isinf(look_at(problem_.value_parts[part], problem_.v_head_size, j, n)))
+        most = std::numeric_limits<C>::infinity();
+    }
+  }
+  known = most;
+  return most;
+}
+
+template <class C>
+Partial<C> AttentionCore<C>::sum(const QueryBlock& block) const {
+  return Sum(*this, block).run();
+}
+
+template class AttentionCore<float>;
+template class AttentionCore<double>;
+
+}  // namespace attn_opt

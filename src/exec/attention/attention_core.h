@@ -1,0 +1,64 @@
+// Attention of a block of queries over a run of keys, key block by key block, without ever holding a row of scores.
+//
+//   sum() of each query block, over all keys or a part of them; merge() parts in the order of their keys; finish().
+#pragma once
+
+#include <atomic>
+
+#include "src/exec/aligned_buffer.h"
+#include "src/exec/attention/attention_bias.h"
+
+namespace attn_opt {
+
+/// Query rows of the heads that share one key head, and the keys that they are taken against.
+struct QueryBlock {
+  int64_t batch = 0, kv_head = 0;
+  int64_t first_query = 0, queries = 0;
+  KeyRange keys;
+};
+
+/// What a query block's rows have summed up, by panels of lanes; not divided by the sum of the weights yet.
+template <class C>
+struct Partial {
+  int64_t panels = 0;
+  int lanes = 0;
+  int64_t width = 0;                    ///< features of V
+  AlignedBuffer<C> most, sum, has_key;  ///< [panels][lanes]
+  AlignedBuffer<C> out;                 ///< [panels][width][lanes]
+};
+
+template <class C>
+class AttentionCore {
+ public:
+  /// SCORES is where the scores go that the node asks for, or null.
+  AttentionCore(const AttentionProblem& problem, const AttentionBias<C>& bias, Tensor& y, Tensor* scores);
+
+  /// Query rows that a block should have, and bytes that one call of sum() allocates.
+  static int64_t rows_at_once(const AttentionProblem& problem);
+  static int64_t scratch_bytes(const AttentionProblem& problem);
+
+  Partial<C> sum(const QueryBlock& block) const;
+  static void merge(Partial<C>& into, const Partial<C>& later);
+  /// Writes BLOCK's rows of Y, and its probabilities where they are asked for.
+  void finish(const QueryBlock& block, Partial<C>& partial) const;
+
+ private:
+  class Sum;
+
+  QueryLanes lanes_of(const QueryBlock& block, int64_t panel, int lanes) const;
+  /// Where the scores of a lane begin.
+  int64_t score_row(const QueryLanes& lanes, size_t lane) const;
+  bool may_skip(const QueryBlock& block, C largest_query) const;
+  C largest_key(int64_t batch, int64_t kv_head) const;
+  void divide(const QueryBlock& block, Partial<C>& partial) const;
+  void give_probabilities(int64_t first, C most, C sum, bool has_key) const;
+
+  const AttentionProblem& problem_;
+  const AttentionBias<C>& bias_;
+  Tensor& y_;
+  Tensor* scores_;
+  /// By batch entry and key head: the largest |K|, infinity if K or V is not finite; -1: not known yet.
+  mutable std::vector<std::atomic<C>> largest_keys_;
+};
+
+}  // namespace attn_opt

@@ -1,0 +1,62 @@
+// The arithmetic of attention on one block: up to kMostLanes query rows side by side (the lanes of a panel) against a
+// run of keys. Scores are laid out [key][lane], so that Q K^T, the softmax and P V are all vector operations down the
+// lanes, and K and V are read row by row as they lie.
+//
+// The softmax is computed online: each call rescales what earlier calls added up to the largest score so far.
+#pragma once
+
+#include <cstdint>
+
+#include "src/exec/attention/attention.h"
+
+namespace attn_opt {
+
+/// Lanes of a panel for ROWS query rows: one or two vectors of 32 bytes.
+template <class C>
+constexpr int panel_lanes(int64_t rows) {
+  constexpr int kVector = 32 / sizeof(C);
+  return rows <= kVector ? kVector : 2 * kVector;
+}
+/// Features of V that are computed together.
+constexpr int value_tile(bool is_wide) { return is_wide ? 6 : 8; }
+
+/// V[j][d] = data[(d / tile) * tile_stride + j * key_stride + d % tile].
+template <class C>
+struct ValueBlock {
+  const C* data = nullptr;
+  int64_t tile_stride = 0, key_stride = 0;
+};
+
+template <class C>
+struct Panel {
+  int lanes = 0;
+  int64_t head_size = 0, v_head_size = 0;
+  DataType type, softmax_type;  ///< that scores are rounded to
+  C softcap = 0;
+  ScoreStage wanted = ScoreStage::kNone;
+
+  const C* q = nullptr;  ///< [head_size][lanes], scaled
+  int64_t keys = 0;
+  const C* k = nullptr;  ///< rows, k_stride apart
+  int64_t k_stride = 0;
+  ValueBlock<C> v{};
+  const C* bias = nullptr;  ///< [keys][lanes]; null: none
+  C* scores = nullptr;      ///< scratch, [keys][lanes]
+  C* given = nullptr;       ///< [keys][lanes]: the scores at stage `wanted`; of kProbabilities, those of kBiased
+
+  // What calls add up to, by lane.
+  C* most = nullptr;     ///< the largest score
+  C* sum = nullptr;      ///< of exp(score - most)
+  C* has_key = nullptr;  ///< 1 if a bias was not -inf
+  C* out = nullptr;      ///< [v_head_size][lanes]: the sum of exp(score - most) * V
+};
+
+/// Adds PANEL's keys to what its rows have summed up.
+void attend(const Panel<float>& panel);
+void attend(const Panel<double>& panel);
+
+/// The largest of |X|, infinity if one is infinite or NaN.
+float largest_magnitude(const float* x, int64_t count);
+double largest_magnitude(const double* x, int64_t count);
+
+}  // namespace attn_opt

@@ -1,0 +1,305 @@
+#include "src/match/facts/fact_store.h"
+
+#include <algorithm>
+
+#include "src/match/post_order.h"
+#include "src/match/shape_rules/shape_rule.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int64_t kMaxUnknownElements = 8;
+/// Elements of all integer tensors whose contents are held as expressions; small ones do not count.
+constexpr int64_t kMaxHeldIntegers = int64_t{1} << 20;
+constexpr size_t kUncountedIntegers = 16;
+
+const onnx::TypeProto_Tensor* tensor_type(const onnx::TypeProto* type) {
+  return type && type->has_tensor_type() ? &type->tensor_type() : nullptr;
+}
+
+bool is_named(const Dim& dim) {
+  const std::vector<AtomRef> atoms = dim.atoms();
+  return std::none_of(atoms.begin(), atoms.end(), [](const AtomRef& atom) { return atom->unknown; });
+}
+
+/// Attributes of a function's body, and of graphs nested in it, that take their value from the call.
+bool has_attribute_reference(const Node& node) {
+  const auto& attributes = node.proto->attribute();
+  return std::any_of(attributes.begin(), attributes.end(),
+                     [](const onnx::AttributeProto& attribute) { return !attribute.ref_attr_name().empty(); });
+}
+
+bool is_pure(std::string_view op) {
+  static const auto* const ops = [] {
+    auto* names = new std::unordered_set<std::string_view>{"Constant"};
+    for (const auto rules : {elementwise_rules(), layout_rules(), indexing_rules(), generator_rules(), reduction_rules()}) {
+      for (const ShapeRule& rule : rules) names->insert(rule.op);
+    }
+    return names;
+  }();
+  return ops->contains(op);
+}
+
+/// Elements of the result times those of the left operand: no less than the multiplications.
+constexpr int64_t kMaxProducts = int64_t{1} << 26;
+
+bool is_small_product(FactStore& store, const Node& node, const Shape& result) {
+  if (!node.is("MatMul") && !node.is("Gemm")) return false;
+  if (!node.input(0) || !store.computed(*node.inputs[0]).shape) return false;
+  const std::optional<int64_t> outputs = element_count(result);
+  const std::optional<int64_t> inputs = element_count(*store.computed(*node.inputs[0]).shape);
+  if (!outputs || !inputs || *outputs > Facts::kMaxConstantElements) return false;
+  return *inputs <= Facts::kMaxConstantElements && *outputs * *inputs <= kMaxProducts;
+}
+
+/// The contents of OUTPUT can be had by running NODE, in time and space that are bounded.
+bool is_foldable(FactStore& store, const Node& node, const ValueFact& output) {
+  if (!node.domain().empty() || !node.bodies.empty()) return false;
+  int64_t input_elements = 0;
+  for (const Value* input : node.inputs) {
+    if (!input) continue;
+    if (input_elements > 0 && node.is("CastLike")) break;
+    const ValueFact& fact = store.computed(*input);
+    if (!fact.foldable || !fact.shape) return false;
+    const std::optional<int64_t> count = element_count(*fact.shape);
+    if (!count || (input_elements += *count) > 4 * Facts::kMaxConstantElements) return false;
+  }
+  if (!output.shape || output.type == onnx::TensorProto::UNDEFINED || is_random(*node.proto)) return false;
+  if (!is_pure(node.op()) && !is_small_product(store, node, *output.shape)) return false;
+  if (node.is("NonZero")) return input_elements <= Facts::kMaxConstantElements / 8;
+  const std::optional<int64_t> count = element_count(*output.shape);
+  return count && *count <= Facts::kMaxConstantElements;
+}
+
+bool all_numbers(const IntegerData& data) {
+  return std::all_of(data.values.begin(), data.values.end(), [](const Dim& dim) { return dim.is_constant(); });
+}
+
+}  // namespace
+
+const ValueFact& FactStore::fact(const Value& value) {
+  if (const ValueFact* known = facts_.find(value)) return *known;
+  post_order(
+      value, [&](const Value& v) { return facts_.find(v) != nullptr; },
+      [&](const Value& v, int stage) { return inputs_of(v, stage); },
+      [&](const Value& v) {
+        if (facts_.find(v)) return;
+        if (v.producer) compute_or_leave_open(*v.producer);
+        if (!facts_.find(v)) facts_[v] = leaf(v);
+      });
+  return facts_[value];
+}
+
+const ValueFact& FactStore::computed(const Value& value) {
+  static const ValueFact kUnknown;
+  if (const ValueFact* known = facts_.find(value)) return *known;
+  if (value.producer) return kUnknown;
+  return facts_[value] = leaf(value);
+}
+
+std::vector<const Value*> FactStore::inputs_of(const Value& value, int stage) {
+  if (!value.producer) {
+    const Value* initial = stage == 0 ? initial_of_carried(value) : nullptr;
+    return initial ? std::vector{initial} : std::vector<const Value*>{};
+  }
+  const Node& node = *value.producer;
+  std::vector<const Value*> values;
+  if (stage == 0) {
+    for (const Value* input : node.inputs) {
+      if (input && !facts_.find(*input)) values.push_back(input);
+    }
+    if (!values.empty()) return values;
+  }
+  if (stage > 1 || !node.is("If")) return {};
+  const Graph* selected = selected_branch(*this, node);
+  for (const Graph* branch : node.bodies) {
+    if (selected && branch != selected) continue;
+    for (const Value* output : branch->outputs()) {
+      if (output) values.push_back(output);
+    }
+  }
+  return values;
+}
+
+void FactStore::compute_or_leave_open(const Node& node) {
+  try {
+    compute(node);
+  } catch (const std::exception&) {
+    // A rule's defect, which costs no more than what the rule would have found.
+  }
+}
+
+void FactStore::compute(const Node& node) {
+  RuleContext context(*this, node);
+  const bool plain = !has_attribute_reference(node);
+  if (!node.bodies.empty()) {
+    apply_if_rule(context);
+  } else if (plain && !apply_function_rule(context)) {
+    apply_shape_rule(context);
+    apply_schema_inference(context);
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!node.outputs[i] || facts_.find(*node.outputs[i])) continue;
+    ValueFact& fact = context.result(i);
+    merge_declared(*node.outputs[i], fact);
+    fact.foldable = fact.foldable || (plain && !fact.same_as && is_foldable(*this, node, fact));
+  }
+  if (plain && node.bodies.empty()) apply_integer_rule(context);
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] && !facts_.find(*node.outputs[i])) complete(*node.outputs[i], context.result(i));
+  }
+}
+
+void FactStore::complete(const Value& value, ValueFact& fact) {
+  if (fact.integers && fact.integers->values.size() > kUncountedIntegers) {
+    integer_elements_ += static_cast<int64_t>(fact.integers->values.size());
+    if (integer_elements_ > kMaxHeldIntegers) fact.integers.reset();
+  }
+  if (fact.integers && all_numbers(*fact.integers)) fact.foldable = true;
+  ValueFact& stored = facts_[value] = std::move(fact);
+  if (stored.integers || !stored.foldable || !is_integer(stored.type) || !stored.shape) return;
+  const std::optional<int64_t> count = element_count(*stored.shape);
+  if (!(value.producer && value.producer->is("NonZero")) && (!count || *count > kMaxIntegers)) return;
+  const Tensor* tensor = constant(value);
+  if (!tensor) return;
+  stored.shape = Shape(tensor->dims().begin(), tensor->dims().end());
+  if (tensor->size() <= kMaxIntegers && integer_elements_ < kMaxHeldIntegers) stored.integers = integers_of(*tensor);
+}
+
+ValueFact FactStore::leaf(const Value& value) {
+  ValueFact fact;
+  if (!value.initializer) {
+    merge_declared(value, fact);
+    // Its shape may be another in each iteration.
+    if (const Value* initial = initial_of_carried(value)) fact.type = computed(*initial).type;
+    return fact;
+  }
+  const onnx::TensorProto& initializer = *value.initializer;
+  if (onnx::TensorProto::DataType_IsValid(initializer.data_type())) {
+    fact.type = static_cast<DataType>(initializer.data_type());
+  }
+  const int64_t count = element_count(std::span<const int64_t>(initializer.dims().data(), initializer.dims_size()));
+  if (count < 0 || initializer.dims_size() > static_cast<int>(kMaxRank)) return fact;
+  fact.shape = Shape(initializer.dims().begin(), initializer.dims().end());
+  fact.foldable = count <= Facts::kMaxConstantElements && fact.type != onnx::TensorProto::STRING;
+  if (count > kMaxIntegers || !is_integer(fact.type)) return fact;
+  const Expected<Tensor> tensor = to_tensor(initializer, tensors_);
+  if (tensor) fact.integers = integers_of(*tensor);
+  return fact;
+}
+
+Shape FactStore::declared_dims(const Value& value, const onnx::TensorShapeProto& shape) {
+  Shape dims;
+  for (int axis = 0; axis < shape.dim_size(); ++axis) {
+    const auto& dim = shape.dim(axis);
+    if (dim.has_dim_value() && dim.dim_value() >= 0) {
+      dims.push_back(dim.dim_value());
+    } else if (!dim.dim_param().empty() && !value.graph->function()) {
+      dims.push_back(Dim::parse(dim.dim_param()));
+    } else {
+      dims.push_back(Dim::unknown(hint(value), axis));
+    }
+  }
+  return dims;
+}
+
+void FactStore::merge_declared(const Value& value, ValueFact& fact) {
+  const onnx::TypeProto_Tensor* declared = tensor_type(value.declared_type);
+  if (!declared) return;
+  if (fact.type == onnx::TensorProto::UNDEFINED && onnx::TensorProto::DataType_IsValid(declared->elem_type())) {
+    fact.type = static_cast<DataType>(declared->elem_type());
+  }
+  if (!declared->has_shape() || declared->shape().dim_size() > static_cast<int>(kMaxRank)) return;
+  if (!fact.shape) {
+    fact.shape = declared_dims(value, declared->shape());
+    return;
+  }
+  if (fact.shape->size() != static_cast<size_t>(declared->shape().dim_size())) return;
+  const Shape dims = declared_dims(value, declared->shape());
+  // What is open after an If differs between its branches: a name declared for it is true of one of them at
+  // most.
+  const bool branches_differ = value.producer && value.producer->is("If");
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    Dim& dim = (*fact.shape)[axis];
+    if (dim.is_constant()) continue;
+    const bool named = !branches_differ && !is_named(dim) && is_named(dims[axis]);
+    if (dims[axis].is_constant() || named) dim = dims[axis];
+  }
+}
+
+const IntegerData* FactStore::elements(const Value& value) {
+  const ValueFact& known = computed(value);
+  if (known.integers) return &*known.integers;
+  if (!is_integer(known.type) || !known.shape || known.shape->size() > 1) return nullptr;
+  const std::optional<int64_t> count = element_count(*known.shape);
+  if (!count || *count > kMaxUnknownElements) return nullptr;
+  IntegerData data;
+  for (const Dim& dim : *known.shape) data.dims.push_back(dim.value());
+  for (int i = 0; i < *count; ++i) data.values.push_back(Dim::unknown_integer(hint(value), i));
+  ValueFact* found = facts_.find(value);
+  if (!found) return nullptr;
+  found->integers = std::move(data);
+  return &*found->integers;
+}
+
+std::string equation_text(const Dim& one, const Dim& other) { return one.str() + " = " + other.str(); }
+
+void FactStore::demand(const Dim& one, const Dim& other, bool broadcasts, const Node& node) {
+  if (!proven_ || one == other) return;
+  const std::string text = (broadcasts ? "~ " : "") + equation_text(one, other);
+  if (demanded_.emplace(node.graph, text).second) demands_.push_back({one, other, broadcasts, &node});
+}
+
+void FactStore::demand_positive(const Dim& size, const Node& node) {
+  if (proven_ && !size.is_constant() && demanded_.emplace(node.graph, "> " + size.str()).second)
+    positive_demands_.push_back({size, &node});
+}
+
+void FactStore::assume_equal(const Dim& one, const Dim& other, const Node& node) {
+  if (one == other || !assumed_.insert(equation_text(one, other)).second) return;
+  for (const Dim* dim : {&one, &other})
+    for (const AtomRef& atom : dim->atoms()) assumptions_of_symbol_[atom->name].push_back(assumptions_.size());
+  assumptions_.push_back({one, other, &node});
+}
+
+bool FactStore::is_assumed_equal(const Dim& one, const Dim& other) const {
+  return !assumed_.empty() && (assumed_.count(equation_text(one, other)) || assumed_.count(equation_text(other, one)));
+}
+
+std::vector<const SizeAssumption*> FactStore::assumptions_about(const std::set<std::string>& symbols) const {
+  std::set<size_t> indices;
+  for (const std::string& symbol : symbols)
+    if (const auto found = assumptions_of_symbol_.find(symbol); found != assumptions_of_symbol_.end())
+      indices.insert(found->second.begin(), found->second.end());
+  std::vector<const SizeAssumption*> about;
+  for (const size_t index : indices) about.push_back(&assumptions_[index]);
+  return about;
+}
+
+const Opsets& FactStore::opsets(const Node& node) {
+  const bool is_of_file = node.placement == Placement::kOfFile;
+  const auto [found, added] = opsets_.try_emplace(is_of_file ? node.graph : nullptr);
+  if (added) found->second[""] = view_.onnx_opset(node);
+  return found->second;
+}
+
+const std::string& FactStore::hint(const Value& value) {
+  std::string& hint = hints_[&value];
+  if (hint.empty()) {
+    const int count = ++hint_counts_[value.name];
+    hint = hint_prefix_ + value.name + (count > 1 || value.name.empty() ? "~" + std::to_string(count) : "");
+  }
+  return hint;
+}
+
+std::optional<int64_t> element_count(const Shape& shape) {
+  std::vector<int64_t> dims;
+  for (const Dim& dim : shape) {
+    if (!dim.is_constant()) return std::nullopt;
+    dims.push_back(dim.value());
+  }
+  const int64_t count = element_count(std::span<const int64_t>(dims));
+  return count < 0 ? std::nullopt : std::optional(count);
+}
+
+}  // namespace attn_opt

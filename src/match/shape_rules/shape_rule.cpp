@@ -1,0 +1,176 @@
+#include "src/match/shape_rules/shape_rule.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace attn_opt {
+namespace {
+
+using RuleTable = std::unordered_map<std::string_view, const ShapeRule*>;
+
+RuleTable table_of(std::initializer_list<std::span<const ShapeRule>> families) {
+  RuleTable table;
+  for (const auto rules : families) {
+    for (const ShapeRule& rule : rules) table.emplace(rule.op, &rule);
+  }
+  return table;
+}
+
+const RuleTable& rules_of(std::string_view domain) {
+  static const auto* const onnx_rules =
+      new RuleTable(table_of({elementwise_rules(), layout_rules(), indexing_rules(), generator_rules(), reduction_rules(),
+                              contraction_rules(), spatial_rules(), attention_rules()}));
+  static const auto* const microsoft_rules = new RuleTable(table_of({contrib_rules()}));
+  static const auto* const blocked_rules = new RuleTable(table_of({nchwc_rules()}));
+  static const RuleTable kNone;
+  if (domain.empty()) return *onnx_rules;
+  if (domain == "com.microsoft") return *microsoft_rules;
+  return domain == "com.microsoft.nchwc" ? *blocked_rules : kNone;
+}
+
+/// Of two sizes that must be equal, or are taken so, the one to go on with.
+const Dim& simpler(const Dim& a, const Dim& b) {
+  const std::string left = a.str(), right = b.str();
+  return left.size() != right.size() ? (left.size() < right.size() ? a : b) : (left <= right ? a : b);
+}
+
+/// The size that ONE and OTHER broadcast to, of which nothing else is known: a symbol that holds the two.
+Dim broadcast_size(const Dim& one, const Dim& other) {
+  const std::string name = "?broadcast(" + one.str() + ", " + other.str() + ")";
+  return Dim::of_atom(std::make_shared<const Atom>(Atom{Atom::Kind::kSymbol, name, {one, other}, true, false}));
+}
+
+}  // namespace
+
+RuleContext::RuleContext(FactStore& store, const Node& node)
+    : store_(store), node_(node), opset_(0), results_(node.outputs.size()) {
+  opset_ = node.domain().empty() ? store.opsets(node).at("") : store.view().opset(*node.graph, std::string(node.domain()));
+}
+
+const ValueFact* RuleContext::input_fact(size_t input) const {
+  return has(input) ? &store_.computed(*node_.inputs[input]) : nullptr;
+}
+
+MaybeShape RuleContext::shape(size_t input) const {
+  const ValueFact* fact = input_fact(input);
+  return fact ? shape_of(*fact) : nullptr;
+}
+
+DataType RuleContext::type(size_t input) const {
+  const ValueFact* fact = input_fact(input);
+  return fact ? fact->type : onnx::TensorProto::UNDEFINED;
+}
+
+const IntegerData* RuleContext::elements(size_t input) const {
+  return has(input) ? store_.elements(*node_.inputs[input]) : nullptr;
+}
+
+std::optional<std::vector<int64_t>> RuleContext::numbers(size_t input) const {
+  const IntegerData* data = elements(input);
+  if (!data) return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (const Dim& value : data->values) {
+    if (!value.is_constant()) return std::nullopt;
+    numbers.push_back(value.value());
+  }
+  return numbers;
+}
+
+std::optional<double> RuleContext::scalar(size_t input) const {
+  const ValueFact* fact = input_fact(input);
+  if (!fact || !fact->foldable || !fact->shape || element_count(*fact->shape) != 1) return std::nullopt;
+  const Tensor* tensor = store_.constant(*node_.inputs[input]);
+  if (!tensor || tensor->size() != 1) return std::nullopt;
+  const Expected<Tensor> number = tensor->cast(onnx::TensorProto::DOUBLE);
+  return number ? std::optional(number->data<double>()[0]) : std::nullopt;
+}
+
+void RuleContext::set_shape(size_t output, Shape shape) {
+  if (!wants(output) || shape.size() > kMaxRank) return;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (!shape[axis].may_be_size()) shape[axis] = fresh(output, axis);
+  }
+  results_[output].shape = std::move(shape);
+}
+
+void RuleContext::set_type(size_t output, DataType type) {
+  if (wants(output)) results_[output].type = type;
+}
+
+void RuleContext::set_integers(size_t output, IntegerData data) {
+  if (!wants(output) || data.values.size() > static_cast<size_t>(kMaxIntegers)) return;
+  const bool numbers = std::all_of(data.values.begin(), data.values.end(), [](const Dim& d) { return d.is_constant(); });
+  if (numbers && !tensor_of(data, results_[output].type).has_value()) return;
+  results_[output].integers = std::move(data);
+}
+
+void RuleContext::set_same(size_t output, const Value& source) {
+  if (!wants(output)) return;
+  results_[output] = store_.computed(source);
+  results_[output].same_as = &source;
+}
+
+Dim RuleContext::fresh(size_t output, size_t axis) const {
+  return Dim::unknown(store_.hint(*node_.outputs[output]), static_cast<int>(axis));
+}
+
+Shape RuleContext::fresh_shape(size_t output, size_t rank) const {
+  Shape shape;
+  for (size_t axis = 0; axis < rank; ++axis) shape.push_back(fresh(output, axis));
+  return shape;
+}
+
+bool RuleContext::assume_equal(const Dim& one, const Dim& other) const {
+  if (!store_.may_assume(one, other)) return false;
+  store_.assume_equal(one, other, node_);
+  return true;
+}
+
+Dim RuleContext::not_negative(Dim dim) const {
+  if (dim.never_negative()) return dim;
+  const Dim bounded = maximum(dim, 0);
+  if (dim.is_constant() || !dim.from_sizes()) return bounded;
+  return assume_equal(dim, bounded) ? dim : bounded;
+}
+
+Dim RuleContext::broadcast(const Dim& a, const Dim& b) const {
+  if (a.is(1) || a == b) return b;
+  if (b.is(1)) return a;
+  store_.demand(a, b, true, node_);
+  if (a.is_constant() || b.is_constant()) return a.is_constant() ? a : b;
+  const Dim& one = simpler(a, b);
+  const Dim& other = &one == &a ? b : a;
+  return assume_equal(one, other) ? one : broadcast_size(one, other);
+}
+
+Shape RuleContext::broadcast(const Shape& a, const Shape& b) const {
+  const Shape& longer = a.size() >= b.size() ? a : b;
+  const Shape& shorter = a.size() >= b.size() ? b : a;
+  Shape result = longer;
+  const size_t offset = longer.size() - shorter.size();
+  for (size_t axis = 0; axis < shorter.size(); ++axis) {
+    result[offset + axis] = broadcast(longer[offset + axis], shorter[axis]);
+  }
+  return result;
+}
+
+void like_input_0(RuleContext& context) {
+  if (const MaybeShape shape = context.shape(0)) context.set_shape(0, *shape);
+}
+
+void apply_shape_rule(RuleContext& context) {
+  const Node& node = context.node();
+  const RuleTable& rules = rules_of(node.domain());
+  const auto found = rules.find(node.op());
+  if (found == rules.end()) return;
+  switch (found->second->type) {
+    case ResultType::kOfInput0: context.set_type(0, context.type(0)); break;
+    case ResultType::kOfInput1: context.set_type(0, context.type(1)); break;
+    case ResultType::kBool: context.set_type(0, onnx::TensorProto::BOOL); break;
+    case ResultType::kInt64: context.set_type(0, onnx::TensorProto::INT64); break;
+    case ResultType::kSetByRule: break;
+  }
+  found->second->apply(context);
+}
+
+}  // namespace attn_opt

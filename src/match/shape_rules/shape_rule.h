@@ -1,0 +1,110 @@
+// A shape rule computes types, shapes and integer contents of one node's outputs from the facts of its
+// inputs.
+//
+// Rules are listed by family, one table a file shape_rules_*.cpp. A rule sets what it can; what it leaves
+// open is filled by ONNX's own shape inference for that node. It must not set anything that a legal run can
+// contradict, except through assume_equal.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "src/match/facts/fact_store.h"
+
+namespace attn_opt {
+
+class RuleContext {
+ public:
+  RuleContext(FactStore& store, const Node& node);
+
+  const Node& node() const { return node_; }
+  FactStore& store() const { return store_; }
+  int opset() const { return opset_; }  ///< version of the node's own domain
+  bool has(size_t input) const { return node_.input(input) != nullptr; }
+  bool wants(size_t output) const { return node_.output(output) != nullptr; }
+
+  /// None if the rank is not known or the input is omitted.
+  MaybeShape shape(size_t input) const;
+  DataType type(size_t input) const;
+  /// See FactStore::elements.
+  const IntegerData* elements(size_t input) const;
+  /// The elements if all are numbers.
+  std::optional<std::vector<int64_t>> numbers(size_t input) const;
+  /// Element of a constant with one element.
+  std::optional<double> scalar(size_t input) const;
+
+  void set_shape(size_t output, Shape shape);
+  void set_type(size_t output, DataType type);
+  /// Ignored if DATA holds a number that the output's type cannot, or is too large.
+  void set_integers(size_t output, IntegerData data);
+  void set_same(size_t output, const Value& source);
+  ValueFact& result(size_t output) { return results_[output]; }
+
+  /// A size of which nothing is known.
+  Dim fresh(size_t output, size_t axis) const;
+  Shape fresh_shape(size_t output, size_t rank) const;
+  /// Assumes that ONE and OTHER are equal; false if that may not be assumed.
+  bool assume_equal(const Dim& one, const Dim& other) const;
+  /// The node fails unless ONE and OTHER are equal.
+  void require_equal(const Dim& one, const Dim& other) const { store_.demand(one, other, false, node_); }
+  /// The node fails where SIZE is not at least 1.
+  void require_positive(const Dim& size) const { store_.demand_positive(size, node_); }
+  bool is_assumed_equal(const Dim& one, const Dim& other) const { return store_.is_assumed_equal(one, other); }
+  /// max(DIM, 0); an expression of sizes is taken to be at least 0.
+  Dim not_negative(Dim dim) const;
+  /// The size of an axis over which A and B broadcast.
+  Dim broadcast(const Dim& a, const Dim& b) const;
+  Shape broadcast(const Shape& a, const Shape& b) const;
+
+ private:
+  const ValueFact* input_fact(size_t input) const;
+
+  FactStore& store_;
+  const Node& node_;
+  int opset_;
+  std::vector<ValueFact> results_;
+};
+
+/// Where an output's type comes from.
+enum class ResultType { kOfInput0, kOfInput1, kBool, kInt64, kSetByRule };
+
+struct ShapeRule {
+  std::string_view op;
+  void (*apply)(RuleContext&);
+  ResultType type = ResultType::kOfInput0;
+  bool pointwise = false;  ///< each element is a function of the inputs' elements there
+};
+
+std::span<const ShapeRule> elementwise_rules();
+std::span<const ShapeRule> layout_rules();
+std::span<const ShapeRule> indexing_rules();
+std::span<const ShapeRule> generator_rules();
+std::span<const ShapeRule> reduction_rules();
+std::span<const ShapeRule> contraction_rules();
+std::span<const ShapeRule> spatial_rules();
+std::span<const ShapeRule> attention_rules();
+std::span<const ShapeRule> contrib_rules();  ///< of com.microsoft
+/// Of com.microsoft.nchwc: what ONNX Runtime makes of convolutions, over blocks of channels.
+std::span<const ShapeRule> nchwc_rules();
+
+/// The rule of operators whose output has the shape of their first input.
+void like_input_0(RuleContext& context);
+/// Applies the rule of the node's operator, if there is one.
+void apply_shape_rule(RuleContext& context);
+/// Contents of the outputs from those of the inputs, for operators that compute with or move small integer
+/// tensors.
+void apply_integer_rule(RuleContext& context);
+/// Fills in what is open by ONNX's shape inference for the node.
+void apply_schema_inference(RuleContext& context);
+/// The value that a Loop starts VALUE with, an input of its body that says no type; null for all else.
+const Value* initial_of_carried(const Value& value);
+/// If: the branch that its condition selects, or what both branches agree in.
+void apply_if_rule(RuleContext& context);
+/// The branch of If node NODE that its condition selects; null if that is not known.
+const Graph* selected_branch(FactStore& store, const Node& node);
+/// Calls of model-local functions: the function's body with the call's inputs. False if NODE is no such call.
+bool apply_function_rule(RuleContext& context);
+
+}  // namespace attn_opt

@@ -1,0 +1,172 @@
+// Operators of com.microsoft whose shapes are plain. All others: what the model declares.
+#include <algorithm>
+
+#include "src/match/sizes/product_shape.h"
+
+namespace attn_opt {
+namespace {
+
+/// Output 3 is the sum of input and skip.
+void skip_normalization(RuleContext& context) {
+  like_input_0(context);
+  context.set_type(3, context.type(0));
+  if (const MaybeShape shape = context.shape(0)) context.set_shape(3, *shape);
+}
+
+/// The shape of factor INPUT as it is multiplied; nullopt if it is not known.
+std::optional<Shape> fused_factor(const RuleContext& context, size_t input) {
+  const Node& node = context.node();
+  const bool moves_batch = node.int_attribute(input == 0 ? "transBatchA" : "transBatchB", 0) != 0;
+  const MaybeShape given = context.shape(input);
+  if (!given || given->size() < (moves_batch ? 3 : 2)) return std::nullopt;
+  Shape factor = *given;
+  if (moves_batch) std::rotate(factor.begin(), factor.begin() + 1, factor.end() - 1);
+  if (node.int_attribute(input == 0 ? "transA" : "transB", 0) != 0) std::swap(factor.rbegin()[0], factor.rbegin()[1]);
+  return factor;
+}
+
+void fused_mat_mul(RuleContext& context) {
+  const auto left = fused_factor(context, 0), right = fused_factor(context, 1);
+  if (!left || !right) return;
+  Shape result = context.broadcast(Shape(left->begin(), left->end() - 2), Shape(right->begin(), right->end() - 2));
+  result.push_back(left->rbegin()[1]);
+  result.push_back(right->rbegin()[0]);
+  context.set_shape(0, std::move(result));
+}
+
+/// What keys (INPUT 1) or values (INPUT 2) are given in: (b, S, heads * size), by heads (b, heads, S, size), or packed with
+/// those before them into (b, S, heads, parts, size). Null if that is not known.
+MaybeShape given_rows(const RuleContext& context, size_t input) {
+  constexpr size_t kPackedRank = 5;
+  if (context.has(input)) return context.shape(input);
+  const MaybeShape packed = context.shape(context.has(input - 1) ? input - 1 : 0);
+  return packed && packed->size() == kPackedRank ? packed : nullptr;
+}
+
+/// GIVEN, as given_rows() says, by HEADS: (b, heads, S, size).
+std::optional<Shape> rows_by_heads(const Shape& given, const Dim& heads) {
+  if (given.size() == 4) return given;
+  if (given.size() == 5) return Shape{given[0], given[2], given[1], given[4]};
+  const auto size = given.size() == 3 ? exact_quotient(given[2], heads) : std::nullopt;
+  if (!size) return std::nullopt;
+  return Shape{given[0], heads, given[1], *size};
+}
+
+/// Output PRESENT is (b, heads, P + S, size): the rows of input PAST and then those of input ROWS.
+void present_of_heads(RuleContext& context, size_t rows, size_t past, size_t present) {
+  const MaybeShape now = given_rows(context, rows), before = context.shape(past);
+  context.set_type(present, context.type(0));
+  if (!now || now->size() < 3 || (context.has(past) && (!before || before->size() != 4))) return;
+  if (before)
+    context.set_shape(present, {(*before)[0], (*before)[1], (*before)[2] + (*now)[now->size() == 4 ? 2 : 1], (*before)[3]});
+  else if (auto heads = rows_by_heads(*now, Dim(context.node().int_attribute("num_heads", 1))))
+    context.set_shape(present, *std::move(heads));
+}
+
+/// The features of all heads of V.
+std::optional<Dim> value_features(const RuleContext& context) {
+  const MaybeShape value = given_rows(context, 2);
+  if (!value) return std::nullopt;
+  if (value->size() == 3) return (*value)[2];
+  const auto heads = rows_by_heads(*value, Dim(1));
+  return heads ? std::optional((*heads)[1] * (*heads)[3]) : std::nullopt;
+}
+
+/// Query (b, L, hidden) or (b, L, heads, 3, size).
+void multi_head_attention(RuleContext& context) {
+  constexpr size_t kPastLength = 8;  // caches are then buffers that are written into
+  const MaybeShape query = context.shape(0);
+  const auto features = value_features(context);
+  if (!query || !features || (query->size() != 3 && query->size() != 5)) return;
+  context.set_shape(0, {(*query)[0], (*query)[1], *features});
+  if (context.has(kPastLength)) return;
+  present_of_heads(context, 1, 6, 1);
+  present_of_heads(context, 2, 7, 2);
+}
+
+/// Input (b, S, hidden) and weights of Q, K and V side by side. Presents: open.
+void projected_attention(RuleContext& context) {
+  const MaybeShape input = context.shape(0), weights = context.shape(1);
+  if (!input || !weights || input->size() != 3 || weights->size() != 2) return;
+  const auto* sizes = context.node().ints_attribute("qkv_hidden_sizes");
+  const auto value_size =
+      sizes && sizes->size() == 3 ? std::optional(Dim(sizes->Get(2))) : exact_quotient((*weights)[1], Dim(3));
+  if (value_size) context.set_shape(0, {(*input)[0], (*input)[1], *value_size});
+}
+
+/// Ids (b, S) and a table (words, hidden); output 1 counts the keys of each batch element, output 2 is the sum of embeddings.
+void embed_normalization(RuleContext& context) {
+  constexpr size_t kIds = 0, kTable = 2;
+  for (const size_t output : {0, 2}) context.set_type(output, context.type(kTable));
+  context.set_type(1, onnx::TensorProto::INT32);
+  const MaybeShape ids = context.shape(kIds), table = context.shape(kTable);
+  if (!ids || !table || ids->size() != 2 || table->size() != 2) return;
+  for (const size_t output : {0, 2}) context.set_shape(output, {(*ids)[0], (*ids)[1], (*table)[1]});
+  context.set_shape(1, {(*ids)[0]});
+}
+
+/// Query (b, L, hidden) unless keys and values are packed into it.
+void group_query_attention(RuleContext& context) {
+  const MaybeShape query = context.shape(0);
+  if (query && context.has(1) && query->size() == 3) context.set_shape(0, *query);
+}
+
+/// Weights of few bits: A (…, K) becomes (…, N).
+void low_bit_product(RuleContext& context) {
+  const MaybeShape shape = context.shape(0);
+  const int64_t features = context.node().int_attribute("N", 0);
+  if (!shape || shape->empty() || features < 1) return;
+  Shape result = *shape;
+  result.back() = features;
+  context.set_shape(0, std::move(result));
+}
+
+void dynamic_quantized_product(RuleContext& context) { set_product_shape(context, 0, 1); }
+
+/// The result is of the type of its scales.
+void product_to_float(RuleContext& context) {
+  context.set_type(0, context.type(2));
+  set_product_shape(context, 0, 1);
+}
+
+/// Each operand is followed by its scale and its zero point.
+void quantized_broadcast(RuleContext& context) {
+  const MaybeShape left = context.shape(0), right = context.shape(3);
+  if (left && right) context.set_shape(0, context.broadcast(*left, *right));
+}
+
+void quantize(RuleContext& context) {
+  context.set_type(0, context.has(2) ? context.type(2) : DataType(onnx::TensorProto::UINT8));
+  like_input_0(context);
+}
+
+constexpr ShapeRule kContribRules[] = {
+    {"Attention", projected_attention},
+    {"BiasGelu", like_input_0},
+    {"DequantizeLinear", like_input_0, ResultType::kOfInput1},
+    {"DynamicQuantizeMatMul", dynamic_quantized_product},
+    {"EmbedLayerNormalization", embed_normalization, ResultType::kSetByRule},
+    {"FastGelu", like_input_0},
+    {"Gelu", like_input_0},
+    {"QuickGelu", like_input_0},
+    {"RotaryEmbedding", like_input_0},
+    {"FusedMatMul", fused_mat_mul},
+    {"GroupQueryAttention", group_query_attention},
+    {"MatMulBnb4", low_bit_product},
+    {"MatMulIntegerToFloat", product_to_float, ResultType::kSetByRule},
+    {"MatMulNBits", low_bit_product},
+    {"MultiHeadAttention", multi_head_attention},
+    {"QLinearAdd", quantized_broadcast},
+    {"QLinearMul", quantized_broadcast},
+    {"QLinearSigmoid", like_input_0},
+    {"QLinearSoftmax", like_input_0},
+    {"QuantizeLinear", quantize, ResultType::kSetByRule},
+    {"SkipLayerNormalization", skip_normalization},
+    {"SkipSimplifiedLayerNormalization", skip_normalization},
+};
+
+}  // namespace
+
+std::span<const ShapeRule> contrib_rules() { return kContribRules; }
+
+}  // namespace attn_opt

@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "attn_opt/dim.h"
+#include "src/match/sizes/dim_internal.h"
+#include "src/match/sizes/sole_atom.h"
+
+namespace attn_opt {
+namespace {
+
+using Term = Dim::Term;
+
+bool by_name(const AtomRef& a, const AtomRef& b) { return a->name < b->name; }
+
+/// A / B as one term; nullopt if B does not divide A.
+std::optional<Term> term_quotient(const Term& a, const Term& b) {
+  const bool overflows = a.coefficient == std::numeric_limits<int64_t>::min() && b.coefficient == -1;
+  if (overflows || a.coefficient % b.coefficient != 0) return std::nullopt;
+  if (!std::includes(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(), by_name)) {
+    return std::nullopt;
+  }
+  Term quotient{a.coefficient / b.coefficient, {}};
+  std::set_difference(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(),
+                      std::back_inserter(quotient.factors), by_name);
+  return quotient;
+}
+
+Dim of_term(Term term) { return Dim::sum({std::move(term)}).value(); }
+
+/// Also true of a product with an earlier result that was unmanageable: then a quotient may be missed that there is.
+bool is_unmanageable(const Dim& dim) {
+  return dim.terms().size() == 1 && !dim.is_constant() && dim.terms()[0].factors[0]->name.starts_with("?#");
+}
+
+/// nullopt where a sum is among DIMS, or the product is too large to handle.
+std::optional<Dim> product_of_terms(std::span<const Dim> dims) {
+  Term product{1, {}};
+  for (const Dim& dim : dims) {
+    if (dim.terms().size() != 1) return std::nullopt;
+    const Term& term = dim.terms()[0];
+    if (__builtin_mul_overflow(product.coefficient, term.coefficient, &product.coefficient)) return std::nullopt;
+    product.factors.insert(product.factors.end(), term.factors.begin(), term.factors.end());
+  }
+  std::sort(product.factors.begin(), product.factors.end(), by_name);
+  return Dim::sum({std::move(product)});
+}
+
+int64_t floor_of(int64_t a, int64_t b) {
+  const int64_t quotient = a / b;
+  return quotient * b != a && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+
+/// Divides A and B by what all their terms share: a positive number and sizes. Where those are 0 the quotient
+/// is not defined anyway. False if they share nothing.
+bool cancel_common(Dim& a, Dim& b) {
+  int64_t common = 0;
+  std::vector<AtomRef> factors = a.terms()[0].factors;
+  for (const Dim* dim : {&a, &b}) {
+    for (const Term& term : dim->terms()) {
+      if (term.coefficient == std::numeric_limits<int64_t>::min()) return false;
+      common = std::gcd(common, term.coefficient);
+      std::vector<AtomRef> shared;
+      std::set_intersection(factors.begin(), factors.end(), term.factors.begin(), term.factors.end(),
+                            std::back_inserter(shared), by_name);
+      factors = std::move(shared);
+    }
+  }
+  std::erase_if(factors, [](const AtomRef& factor) { return factor->may_be_negative; });
+  const Dim divisor = of_term({common, factors});
+  if (divisor.is(1)) return false;
+  std::optional<Dim> smaller_a = exact_quotient(a, divisor), smaller_b = exact_quotient(b, divisor);
+  if (!smaller_a || !smaller_b) return false;
+  a = *std::move(smaller_a);
+  b = *std::move(smaller_b);
+  return true;
+}
+
+/// Takes out of A what B divides, so that 0 <= every coefficient left < B for a number B; returns its
+/// quotient.
+Dim take_whole_part(Dim& a, const Dim& b) {
+  if (b.terms().size() != 1) return 0;
+  const Term& divisor = b.terms()[0];
+  const bool number = b.is_constant() && divisor.coefficient > 0;
+  std::vector<Term> whole, rest;
+  for (const Term& term : a.terms()) {
+    if (number) {
+      const int64_t quotient = floor_of(term.coefficient, divisor.coefficient);
+      whole.push_back({quotient, term.factors});
+      rest.push_back({term.coefficient - quotient * divisor.coefficient, term.factors});
+    } else if (std::optional<Term> quotient = term_quotient(term, divisor)) {
+      whole.push_back(*std::move(quotient));
+    } else {
+      rest.push_back(term);
+    }
+  }
+  a = Dim::sum(std::move(rest)).value();
+  return Dim::sum(std::move(whole)).value();
+}
+
+/// floor((floor(x / m) + k) / n) = floor((x + k m) / (m n)) for numbers k, m and n, m and n positive.
+std::optional<Dim> nested_quotient(const Dim& a, const Dim& n) {
+  const auto terms = a.terms();
+  const int64_t k = terms.size() == 2 && terms[1].factors.empty() ? terms[1].coefficient : 0;
+  const Dim quotient = a - k;
+  const Atom* atom = sole_atom(quotient);
+  if (!atom || atom->kind != Atom::Kind::kFloorDiv || !n.is_constant() || n.value() <= 0) return std::nullopt;
+  const Dim &x = atom->operands[0], &m = atom->operands[1];
+  if (!m.is_constant() || m.value() <= 0) return std::nullopt;
+  return floor_quotient(x + m * k, m * n);
+}
+
+Dim smaller_or_larger(Atom::Kind kind, const Dim& a, const Dim& b) {
+  const bool smaller = kind == Atom::Kind::kMin;
+  if ((b - a).never_negative()) return smaller ? a : b;
+  if ((a - b).never_negative()) return smaller ? b : a;
+  for (const auto& [whole, part] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    const Atom* atom = sole_atom(*whole);
+    if (atom && atom->kind == kind && (atom->operands[0] == *part || atom->operands[1] == *part)) return *whole;
+  }
+  const bool known_sign = smaller ? a.never_negative() && b.never_negative() : a.never_negative() || b.never_negative();
+  const bool in_order = a.str() <= b.str();
+  return opaque(kind, in_order ? a : b, in_order ? b : a, !known_sign);
+}
+
+}  // namespace
+
+std::optional<Dim> exact_quotient(const Dim& a, const Dim& b) {
+  if (b.is(0)) return std::nullopt;
+  if (a.is_constant() && b.is_constant() && b.value() != -1) {
+    return a.value() % b.value() == 0 ? std::optional<Dim>(a.value() / b.value()) : std::nullopt;
+  }
+  if (a.terms().size() == 1 && b.terms().size() == 1) {
+    std::optional<Term> quotient = term_quotient(a.terms()[0], b.terms()[0]);
+    return quotient ? std::optional(of_term(*std::move(quotient))) : std::nullopt;
+  }
+  Dim rest = a, quotient;
+  while (!rest.terms().empty()) {
+    const std::optional<Term> lead = term_quotient(rest.terms()[0], b.terms()[0]);
+    if (!lead) return std::nullopt;
+    const Dim step = of_term(*lead);
+    const size_t terms_before = quotient.terms().size();
+    quotient = quotient + step;
+    rest = rest - step * b;
+    if (is_unmanageable(rest) || quotient.terms().size() != terms_before + 1) return std::nullopt;
+  }
+  return quotient;
+}
+
+Dim floor_quotient(const Dim& a, const Dim& b) {
+  if (b.terms().empty()) return opaque(Atom::Kind::kFloorDiv, a, b, true);
+  if (a.is_constant() && b.is_constant()) {
+    const bool overflows = a.value() == std::numeric_limits<int64_t>::min() && b.value() == -1;
+    return overflows ? unmanageable("/", a, b) : Dim(floor_of(a.value(), b.value()));
+  }
+  if (std::optional<Dim> exact = exact_quotient(a, b)) return *std::move(exact);
+  Dim rest = a, divisor = b;
+  const Dim whole = take_whole_part(rest, divisor);
+  if (rest.terms().empty()) return whole;
+  if (rest.is_constant() && divisor.is_constant()) return whole + floor_quotient(rest, divisor);
+  if (cancel_common(rest, divisor)) return whole + floor_quotient(rest, divisor);
+  if (const std::optional<Dim> nested = nested_quotient(rest, divisor)) return whole + *nested;
+  const bool known_sign = rest.never_negative() && divisor.never_negative();
+  return whole + opaque(Atom::Kind::kFloorDiv, rest, divisor, !known_sign);
+}
+
+Dim minimum(const Dim& a, const Dim& b) { return smaller_or_larger(Atom::Kind::kMin, a, b); }
+Dim maximum(const Dim& a, const Dim& b) { return smaller_or_larger(Atom::Kind::kMax, a, b); }
+
+Dim product(std::span<const Dim> dims) {
+  if (std::optional<Dim> of_terms = product_of_terms(dims)) return *std::move(of_terms);
+  Dim result = 1;
+  for (const Dim& dim : dims) result = result * dim;
+  return result;
+}
+
+}  // namespace attn_opt
