@@ -142,6 +142,12 @@ int read_exactly(int descriptor, uint64_t offset, std::span<std::byte> to) {
   return 0;
 }
 
+bool is_lfs_pointer(const FileBytes& file) {
+  constexpr std::string_view kBegin = "version https://git-lfs.github.com/spec/";
+  const auto bytes = file.bytes();
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).starts_with(kBegin);
+}
+
 bool same_bytes(const FileBytes& a, const FileBytes& b) {
   const uint64_t size = a.identity().size;
   if (b.identity().size != size) return false;

@@ -83,6 +83,9 @@ std::string input_name(const std::filesystem::path& path);
 int write_all(int descriptor, std::span<const std::byte> bytes);
 /// Reads as many bytes as TO has from OFFSET on; ENODATA if the file ends before.
 int read_exactly(int descriptor, uint64_t offset, std::span<std::byte> to);
+/// A checkout without Git LFS has a short text in the place of a large file: is FILE one? It is fetched by kPullsLfs.
+bool is_lfs_pointer(const FileBytes& file);
+inline constexpr const char* kPullsLfs = "run `git lfs pull`";
 /// Do two regular files have the same bytes? Reads without mapping, to the first difference.
 bool same_bytes(const FileBytes& a, const FileBytes& b);
 /// Appends SIZE bytes of FROM to a file without mapping them: within the kernel, which may share blocks, where blocks of

@@ -24,14 +24,6 @@ namespace {
 constexpr int64_t kFirstIrVersionWithOpsets = 3;
 constexpr const char* kNameInMemory = "(memory)";
 
-/// A checkout without Git LFS has a text of this beginning in the place of a model.
-Status check_is_no_pointer(const FileBytes& file, const std::string& where) {
-  constexpr std::string_view kBegin = "version https://git-lfs.github.com/spec/";
-  const auto bytes = file.bytes();
-  if (!std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).starts_with(kBegin)) return {};
-  return fail(ErrorCode::kInvalidInput, where, "is a Git LFS pointer, not the model", "run `git lfs pull`");
-}
-
 /// Almost any bytes parse as some message: what every model has must be there.
 Status check_is_model(const onnx::ModelProto& model, const std::string& where) {
   std::string missing;
@@ -86,7 +78,7 @@ Expected<Model> stored_model(FileBytes file, const std::filesystem::path& path, 
                              const LoadOptions& options) {
   const std::string where = input_name(path);
   if (file.bytes().empty()) return fail(ErrorCode::kInvalidInput, where, "is empty");
-  ATTN_OPT_CHECK(check_is_no_pointer(file, where));
+  if (is_lfs_pointer(file)) return fail(ErrorCode::kInvalidInput, where, "is a Git LFS pointer, not the model", kPullsLfs);
   ATTN_OPT_TRY(StrippedModel stripped, parse_file(file, path, min_stripped));
   ATTN_OPT_CHECK(check_is_model(stripped.proto, where));
   auto store = std::make_shared<ModelFile>(std::move(file), path, options.allowed_data_dirs, min_stripped);

@@ -30,6 +30,9 @@ Expected<std::unique_ptr<DataFile>> DataFile::find(const std::filesystem::path& 
   file->location_ = location;
   ATTN_OPT_TRY(file->path_, folders.resolve(location));
   ATTN_OPT_TRY(const FileBytes bytes, FileBytes::open(file->path_, FileBytes::Kind::kRegular));
+  if (is_lfs_pointer(bytes))
+    return fail(ErrorCode::kInvalidInput, {}, "its external data file '" + file->path_.string() + "' is a Git LFS pointer",
+                kPullsLfs);
   file->identity_ = bytes.identity();
   return file;
 }

@@ -64,6 +64,13 @@ TEST_F(ExternalLoadTest, RangeMustLieInTheFile) {
   EXPECT_THAT(error_for("w.bin", R"(, "length": "12")"), HasSubstr("has 12 bytes; its dimensions and type ask for 8"));
 }
 
+TEST_F(ExternalLoadTest, PointersOfGitLfsAreNamed) {
+  write_file(folder_ / "w.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:0123456789abcdef\nsize 12345\n");
+  const std::string error = error_for("w.bin");
+  EXPECT_THAT(error, HasSubstr("w.bin' is a Git LFS pointer"));
+  EXPECT_THAT(error, HasSubstr("git lfs pull"));
+}
+
 TEST_F(ExternalLoadTest, NumbersMustBeNumbers) {
   for (const char* number : {"-1", "", " 1", "1x", "0x10", "1.0", "9223372036854775808", "99999999999999999999"}) {
     EXPECT_THAT(error_for("w.bin", std::string(R"(, "offset": ")") + number + "\""), HasSubstr("is not a number of bytes"))
