@@ -85,6 +85,33 @@ std::optional<Precondition> scores_within_clamp(const Sdpa& sdpa) {
   return Precondition{"scores-within-clamp", false, "scores are clamped at " + number_text(*sdpa.clamp)};
 }
 
+/// A bias at or below this hides its key whatever it was rounded by.
+constexpr double kHiding = -1000;
+/// The sum of two biases up to this rounds by 16 units in the last place of 1 at most: by no more than a probability may be
+/// off.
+constexpr double kSmallBias = 32;
+
+/// True if TERM, where it keeps a key, adds no more than kSmallBias to its score.
+bool is_small(const ScoreTerm& term, Facts& facts) {
+  const MaskContents contents = mask_contents(*term.value, facts);
+  if (contents.least > contents.greatest) return true;
+  const double one = term.coefficient * contents.least, other = term.coefficient * contents.greatest;
+  const auto is_small_number = [](double number) { return std::abs(number) <= kSmallBias; };
+  const auto is_harmless = [&](double number) { return number <= kHiding || is_small_number(number); };
+  return contents.holds_ends_alone ? is_harmless(one) && is_harmless(other) : is_small_number(one) && is_small_number(other);
+}
+
+/// The model adds one bias after another to the scores, the operator their sum: halves round it once more.
+std::optional<Precondition> biases_small(const Sdpa& sdpa, Facts& facts) {
+  const auto is_bias = [](const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias; };
+  if (element_size(sdpa.type) > 2 || std::ranges::count_if(sdpa.terms, is_bias) < 2) return std::nullopt;
+  const auto large =
+      std::ranges::find_if(sdpa.terms, [&](const ScoreTerm& term) { return is_bias(term) && !is_small(term, facts); });
+  if (large == sdpa.terms.end()) return Precondition{"biases-small", true, "no bias is large where it keeps a key"};
+  return Precondition{"biases-small", false,
+                      "'" + large->value->name + "' may be large, and is added to another bias in " + type_name(sdpa.type)};
+}
+
 void add_symbols(MaybeShape shape, std::set<std::string>& symbols) {
   if (!shape) return;
   for (const Dim& dim : *shape)
@@ -130,6 +157,7 @@ std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& conte
   if (auto rows = rows_keep_a_key(sdpa, context.facts)) found.push_back(*rows);
   if (auto range = exp_in_range(sdpa)) found.push_back(*range);
   if (auto within = scores_within_clamp(sdpa)) found.push_back(*within);
+  if (auto small = biases_small(sdpa, context.facts)) found.push_back(*small);
   add_assumed_sizes(sdpa, context.facts, found);
   return found;
 }

@@ -14,10 +14,11 @@ namespace attn_opt {
 ///                     gives it other weights
 ///   exp-in-range      a softmax written out without the row's maximum overflows, or has nothing left to divide by, where
 ///                     the operator does not
-///   scores-above-fill a mask is repeated behind the softmax, scores were shifted before a fill was laid over them, or the fill
-///   is
-///                     written as a lower one: no other score is as low as the fill (by who reads the site)
+///   scores-above-fill no score is as low as a fill (by who reads the site): a mask is repeated behind the softmax, scores were
+///                     shifted before a fill was laid over them, or the fill is written as a lower one
 ///   scores-within-clamp  scores are clamped at a number that they are not expected to reach
+///   biases-small      in a half type biases are added to each other before the scores are: where they keep keys the sum is
+///                     small, or rounding it leaves its trace
 ///   sizes-equal       sizes that broadcast against each other are taken for equal
 std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& context);
 

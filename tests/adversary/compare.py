@@ -4,6 +4,7 @@ import numpy as np
 MULTIPLE = {"float16": 8, "float32": 4, "float64": 4}  # of the error that the original has itself
 UNITS = 16               # in the last place of what a row holds
 DEEP = -700.0            # a row whose scores are all below has no key left, or may have none
+SMALL_BIAS = 32          # that attn-opt takes for small where a half type adds biases to each other
 LOWEST_FILL = 1e6        # rows that hold nothing but larger ones keep nothing of their scores
 
 
@@ -107,6 +108,8 @@ def covered(difference, assumed, facts):
     if "scores-finite" in assumed and not facts["finite"]:
         return True
     if assumed & {"scores-within-clamp", "exp-in-range", "scores-above-fill"} and facts["largest"] > 60:
+        return True
+    if "biases-small" in assumed and facts["summed"] > SMALL_BIAS:
         return True
     by_row = assumed & {"rows-keep-a-key", "scores-above-fill", "exp-in-range", "scores-within-clamp", "scores-finite"}
     return bool(by_row) and int(difference.bad.sum()) <= facts["empty"]

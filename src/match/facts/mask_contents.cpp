@@ -16,25 +16,35 @@ constexpr int kMaxNodes = 64;
 struct Contents {
   MaskContents extremes;
   double least = -INFINITY, greatest = INFINITY;
+  bool ends_alone = false;  ///< nothing lies between LEAST and GREATEST
 
+  bool is_number() const { return least == greatest; }
   bool ordinary() const { return !extremes.may_hold_lowest && !extremes.may_hold_minus_inf; }
 };
 
 constexpr MaskContents kNoExtremes{false, false};
-constexpr Contents kNothing{kNoExtremes, INFINITY, -INFINITY};
+constexpr Contents kNothing{kNoExtremes, INFINITY, -INFINITY, true};
 
 Contents of_number(double value, DataType type) {
   if (std::isnan(value)) return {};
   const bool lowest = value == lowest_finite(type), minus_inf = value == -INFINITY;
-  if (lowest || minus_inf) return {{lowest, minus_inf}, INFINITY, -INFINITY};
-  return {kNoExtremes, value, value};
+  if (lowest || minus_inf) return {{lowest, minus_inf}, INFINITY, -INFINITY, true};
+  return {kNoExtremes, value, value, true};
+}
+
+/// Is each end of ONE an end of both, so that together they hold no third number?
+bool adds_no_number(const Contents& one, double least, double greatest) {
+  return one.ends_alone && (one.least > one.greatest || ((one.least == least || one.least == greatest) &&
+                                                         (one.greatest == least || one.greatest == greatest)));
 }
 
 Contents either_of(const Contents& one, const Contents& other) {
+  const double least = std::min(one.least, other.least), greatest = std::max(one.greatest, other.greatest);
   return {{one.extremes.may_hold_lowest || other.extremes.may_hold_lowest,
            one.extremes.may_hold_minus_inf || other.extremes.may_hold_minus_inf},
-          std::min(one.least, other.least),
-          std::max(one.greatest, other.greatest)};
+          least,
+          greatest,
+          adds_no_number(one, least, greatest) && adds_no_number(other, least, greatest)};
 }
 
 Contents of_tensor(const Tensor& tensor, DataType type) {
@@ -45,16 +55,16 @@ Contents of_tensor(const Tensor& tensor, DataType type) {
   return contents;
 }
 
-/// Results of arithmetic, rounded to TYPE.
-Contents of_range(double least, double greatest, DataType type) {
+/// Results of arithmetic, rounded to TYPE; of no more than two operands' ends where ENDS_ALONE.
+Contents of_range(double least, double greatest, DataType type, bool ends_alone = false) {
   // A result near the lowest number may round to it, or beyond.
   const double bound = lowest_finite(type) * (1 - 1.0 / 128);
-  return least > bound ? Contents{kNoExtremes, least, greatest} : Contents{};
+  return least > bound ? Contents{kNoExtremes, least, greatest, ends_alone} : Contents{};
 }
 
 /// What a Cast to TO makes of any number of FROM, which is not floating.
 Contents of_integers(DataType from, DataType to) {
-  if (from == onnx::TensorProto::BOOL) return {kNoExtremes, 0, 1};
+  if (from == onnx::TensorProto::BOOL) return {kNoExtremes, 0, 1, true};
   const bool is_integer = from == onnx::TensorProto::INT8 || from == onnx::TensorProto::INT16 ||
                           from == onnx::TensorProto::INT32 || from == onnx::TensorProto::INT64 ||
                           from == onnx::TensorProto::UINT8 || from == onnx::TensorProto::UINT16 ||
@@ -136,8 +146,9 @@ class Follower {
   Contents of_sum(const Node& node, DataType type) {
     const Contents one = follow(node.input(0)), other = follow(node.input(1));
     if (!one.ordinary() || !other.ordinary()) return {};
-    if (node.is("Sub")) return of_range(one.least - other.greatest, one.greatest - other.least, type);
-    return of_range(one.least + other.least, one.greatest + other.greatest, type);
+    const bool ends_alone = are_two_numbers(one, other);
+    if (node.is("Sub")) return of_range(one.least - other.greatest, one.greatest - other.least, type, ends_alone);
+    return of_range(one.least + other.least, one.greatest + other.greatest, type, ends_alone);
   }
 
   Contents of_product(const Node& node, DataType type) {
@@ -148,7 +159,12 @@ class Follower {
     if (!is_finite(one) || !is_finite(other)) return {};
     const auto corners = {one.least * other.least, one.least * other.greatest, one.greatest * other.least,
                           one.greatest * other.greatest};
-    return of_range(std::min(corners), std::max(corners), type);
+    return of_range(std::min(corners), std::max(corners), type, are_two_numbers(one, other));
+  }
+
+  /// True if what arithmetic makes of an element of ONE and one of OTHER is one of two numbers.
+  static bool are_two_numbers(const Contents& one, const Contents& other) {
+    return (one.is_number() && other.ends_alone) || (other.is_number() && one.ends_alone);
   }
 
   static bool is_part(const Contents& contents) { return contents.ordinary() && contents.least >= 0 && contents.greatest <= 1; }
@@ -178,7 +194,8 @@ double absorbing_fill(DataType type) { return type == onnx::TensorProto::FLOAT16
 
 MaskContents mask_contents(Value& mask, Facts& facts) {
   const Contents contents = Follower(facts).follow(&mask);
-  return {contents.extremes.may_hold_lowest, contents.extremes.may_hold_minus_inf, contents.least, contents.greatest};
+  return {contents.extremes.may_hold_lowest, contents.extremes.may_hold_minus_inf, contents.least, contents.greatest,
+          contents.ends_alone};
 }
 
 }  // namespace attn_opt
