@@ -54,8 +54,11 @@ function(attn_opt_compile_settings target)
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-unused-parameter)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    # GCC 12 warns of overlapping copies inside its own std::string.
-    target_compile_options(${target} PRIVATE -Wno-restrict)
+    # GCC 12 warns of its own std::string and std::vector: of copies that overlap or are longer than memory.
+    target_compile_options(${target} PRIVATE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
+  endif()
+  if(ATTN_OPT_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
   endif()
   # Precompiling takes longer than the few batches of a unity build take to read the same. A compiler cache serves several
   # build folders at once, but not through precompiled headers.

@@ -133,11 +133,11 @@ std::optional<ScoreForm> hidden_in(Value& masked, Value& scores, Node& reader, M
 
 std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const Weights& read, bool swapped, Node& node,
                                   MatchContext& context) {
-  constexpr double kRounding = 1e-6;
+  constexpr double kSameFactor = 1e-6;
   Facts& facts = context.facts;
   const auto axis = axis_in(sum.rows, terms, swapped, facts);
   const std::optional<Weights> summed = axis ? read : weights_in(*sum.rows.value, node, context);
-  if (!summed || std::abs(summed->factor * sum.factor / read.factor - 1) > kRounding) return std::nullopt;
+  if (!summed || std::abs(summed->factor * sum.factor / read.factor - 1) > kSameFactor) return std::nullopt;
   if (axis || !same_cases(read.form, summed->form) || !computes_same(*read.core, *summed->core, facts)) return axis;
   RowReduction rows = sum.rows;
   rows.value = &terms;
