@@ -17,6 +17,11 @@ MANUAL = (ROOT / "docs" / "python.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", MANUAL, re.S)
 
 
+def without_rounding(text):
+    """TEXT without how far doubles are off, which depends on the processor's products."""
+    return re.sub(r"algebra [\d.e-]+, [\d.]+ ulp", "algebra, ulp", text)
+
+
 def run_blocks(folder, monkeypatch):
     """What the blocks define and what each prints."""
     (folder / "testdata").symlink_to(ROOT / "testdata")
@@ -36,7 +41,7 @@ def test_blocks_do_what_the_text_says(tmp_path, monkeypatch):
     assert "attention sites: 2 of 2 fused, 0 refused, 0 missed\n2 of 2 verified; 2 assume that " in printed[0]
     assert count(names["fuse"] and ir.to_proto(names["model"]), "Attention") == 2 and (tmp_path / "report.json").exists()
     walk_through = next(text for text in printed if "odds_attention" in text)
-    assert textwrap.indent(walk_through.strip(), "    ") in MANUAL
+    assert without_rounding(textwrap.indent(walk_through.strip(), "    ")) in without_rounding(MANUAL)
     assert names["report"].sites[0].verification.verdict == "verified"
 
     model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17, "acme" : 1]>
