@@ -18,6 +18,31 @@ bool may_pass_probabilities(const Node& node) {
   return std::ranges::any_of(kOperators, [&node](const char* name) { return node.is(name); });
 }
 
+/// What NODE, which probabilities may pass or which may change nothing, makes its result of: all of its inputs, or that beside
+/// the number which a sum may leave as it is; none for other nodes.
+void add_possible_sources(const Node& node, std::vector<const Value*>& sources) {
+  const bool is_sum = node.is("Add") || node.is("Sub");
+  if (is_sum ? !may_be_number(node.input(0)) && !may_be_number(node.input(1))
+             : !may_pass_probabilities(node) && !may_be_no_op(node))
+    return;
+  for (const Value* input : node.inputs)
+    if (input && input->producer) sources.push_back(input);
+}
+
+/// False if no operand of PRODUCT can be made of a softmax: told by the names of operators alone, since most products of a
+/// model are projections.
+bool may_read_probabilities(const Node& product) {
+  constexpr size_t kMaxSources = 64;
+  std::vector<const Value*> sources;
+  for (const Value* input : product.inputs)
+    if (input && input->producer) sources.push_back(input);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources.size() > kMaxSources || may_be_softmax(*sources[i]->producer)) return true;
+    add_possible_sources(*sources[i]->producer, sources);
+  }
+  return false;
+}
+
 /// Transposes that together may swap queries and keys.
 constexpr int kMaxSwaps = 4;
 
@@ -64,6 +89,7 @@ bool is_further(const SoftmaxSite& softmax, const Node& product, MatchContext& c
 
 std::optional<SoftmaxSite> softmax_of_further_product(Node& product, MatchContext& context) {
   constexpr size_t kMaxValues = 32;
+  if (!may_read_probabilities(product)) return std::nullopt;
   std::vector<Value*> values;
   for (Value* input : product.inputs) {
     Value* source = input ? shared_source(*input, product, context.facts) : nullptr;

@@ -37,6 +37,9 @@ struct SoftmaxSite {
 /// Cheap: true for Softmax, and for nodes that may end a written-out one.
 bool may_be_softmax(const Node& node);
 
+/// Cheap: true if VALUE is an initializer or an input, or may be a copy of one or a number computed from some.
+bool may_be_number(const Value* value);
+
 /// The softmax that NODE is or ends, over whatever axis; nullopt if it is none.
 ///
 ///   Softmax(x)      Exp(e) / sum(Exp(e))      Exp(e) * (1 / sum(Exp(e)))      LpNormalization<p = 1>(Exp(e))

@@ -1,5 +1,6 @@
 // What may be a softmax, told by few nodes, and what looks like one that cannot be read.
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "patterns/scores/peel_form.h"
 #include "patterns/softmax/exponentials.h"
 #include "patterns/softmax/softmax_anchor.h"
+#include "src/match/operator_map.h"
 
 namespace attn_opt {
 namespace {
@@ -40,56 +42,78 @@ constexpr int kMaxSuspectCopies = 8;
 
 bool may_add_nothing(const Node& node) { return has(node, Trait::kAdds) || has(node, Trait::kMultiplies); }
 
-/// True if VALUE is an initializer or an input, or may be a copy of one or a number computed from some.
-bool may_be_number(const Value* value, int steps = kMaxSuspectCopies) {
+/// may_be_number(), told by so many STEPS upwards.
+bool may_be_number_within(int steps, const Value* value) {
   for (; steps > 0 && value; --steps) {
     if (!value->producer || is_one_of(*value->producer, {"Constant", "ConstantOfShape"})) return true;
     const Node& node = *value->producer;
-    if (!may_be_no_op(node) || (may_add_nothing(node) && !may_be_number(node.input(1), steps / 2))) return false;
+    if (!may_be_no_op(node) || (may_add_nothing(node) && !may_be_number_within(steps / 2, node.input(1)))) return false;
     value = node.input(0);
   }
   return false;
 }
 
-/// True if VALUE is what an OP_TYPE makes, or OR_FORM a sum, a product or a choice, or may be a copy of that.
-bool made_by(const Value* value, std::initializer_list<std::string_view> op_types, bool or_form = false) {
+/// What a node may be in a softmax that is written out, by its operator.
+enum Part : unsigned {
+  kWeights = 1 << 0,     ///< exponentials or what is made of them
+  kProduct = 1 << 1,     ///< with V, or a part or transpose of one
+  kSum = 1 << 2,         ///< of exponentials
+  kSumInWords = 1 << 3,  ///< the same in any words, as a product with ones is
+  kReciprocal = 1 << 4,  ///< of a sum
+};
+
+constexpr OperatorMap<unsigned> kParts(std::to_array<OperatorMap<unsigned>::Row>({
+    {"Exp", kWeights | kSumInWords | kReciprocal},
+    {"Pow", kWeights | kReciprocal},
+    {"Softmax", kWeights},
+    {"MatMul", kProduct | kSumInWords},
+    {"Einsum", kProduct | kSumInWords},
+    {"Transpose", kProduct | kSumInWords},
+    {"Slice", kProduct | kSumInWords},
+    {"Split", kProduct | kSumInWords},
+    {"ReduceSum", kSum | kSumInWords},
+    {"ReduceL1", kSumInWords},
+    {"ReduceMean", kSumInWords},
+    {"Clip", kSumInWords},
+    {"Gather", kSumInWords},
+    {"Unsqueeze", kSumInWords},
+    {"Reciprocal", kReciprocal},
+    {"Div", kReciprocal},
+}));
+
+/// All that the nodes may be which made VALUE, or what it may be a copy of: sums, products and choices may be sums in words.
+unsigned parts_in(const Value* value) {
+  unsigned found = 0;
   for (int step = 0; step < kMaxSuspectCopies && value && value->producer; ++step) {
     const Node& node = *value->producer;
-    if (is_one_of(node, op_types) || (or_form && (may_add_nothing(node) || has(node, Trait::kSelects)))) return true;
-    if (node.is("Where")) {
+    if (!node.domain().empty()) return found;
+    const unsigned* parts = kParts.find(node.op());
+    if (parts) found |= *parts;
+    const bool is_choice = has(node, Trait::kSelects), adds_nothing = may_add_nothing(node);
+    if (is_choice || adds_nothing) found |= kSumInWords;
+    if (is_choice && node.is("Where")) {
       value = node.input(may_be_number(node.input(1)) ? 2 : 1);
       continue;
     }
-    if (!may_be_no_op(node)) return false;
-    value = node.input(may_add_nothing(node) && may_be_number(node.input(0)) ? 1 : 0);
+    if (!may_be_no_op(node)) return found;
+    value = node.input(adds_nothing && may_be_number(node.input(0)) ? 1 : 0);
   }
-  return false;
+  return found;
 }
 
-/// True if VALUE is what an Exp, a Pow or a Softmax makes, or may be that masked.
-bool may_be_weights(const Value* value) {
+/// True if VALUE, which has PARTS, is what an Exp, a Pow or a Softmax makes, or may be that masked.
+bool may_be_weights(const Value* value, unsigned parts) {
+  if (parts & kWeights) return true;
   const Node* maker = value ? value->producer : nullptr;
-  if (made_by(value, {"Exp", "Pow", "Softmax"})) return true;
   if (!maker || !is_one_of(*maker, {"Mul", "Where"})) return false;
-  return std::ranges::any_of(maker->inputs, [](const Value* input) { return made_by(input, {"Exp", "Pow", "Softmax"}); });
+  return std::ranges::any_of(maker->inputs, [](const Value* input) { return (parts_in(input) & kWeights) != 0; });
 }
-
-bool may_be_product(const Value* value) { return made_by(value, {"MatMul", "Einsum", "Transpose", "Slice", "Split"}); }
-
-bool may_be_sum(const Value* value) {
-  return made_by(value,
-                 {"ReduceSum", "ReduceL1", "ReduceMean", "MatMul", "Einsum", "Clip", "Transpose", "Slice", "Split", "Gather",
-                  "Unsqueeze", "Exp"},
-                 true);
-}
-
-bool may_be_reciprocal(const Value* value) { return made_by(value, {"Reciprocal", "Div", "Pow", "Exp"}); }
 
 /// True if VALUE is what something is divided by a sum with.
 bool may_be_inverse_sum(const Value* value) {
   const Node* maker = value ? value->producer : nullptr;
   if (!maker || !is_one_of(*maker, {"Reciprocal", "Div", "Pow"})) return false;
-  return made_by(maker->input(0), {"ReduceSum"}) || made_by(maker->input(1), {"ReduceSum"});
+  return ((parts_in(maker->input(0)) | parts_in(maker->input(1))) & kSum) != 0;
 }
 
 /// True if VALUE is a weight, or made of one by moving and casting its elements, or the same number throughout.
@@ -168,17 +192,18 @@ class Followers {
 
 }  // namespace
 
+bool may_be_number(const Value* value) { return may_be_number_within(kMaxSuspectCopies, value); }
+
 bool may_be_softmax(const Node& node) {
+  if (node.is("Softmax") || node.is("Exp") || node.is("LpNormalization")) return true;
   const Value *first = node.input(0), *second = node.input(1);
-  if (node.is("Softmax")) return true;
-  if (node.is("Div"))
-    return may_be_weights(first) || made_by(second, {"ReduceSum"}) || (may_be_product(first) && may_be_sum(second));
-  if (node.is("Exp") || node.is("LpNormalization")) return true;
   if (node.is("Pow")) return may_be_number(first);
-  if (!node.is("Mul")) return false;
-  const bool is_behind_product =
-      (may_be_product(first) && may_be_reciprocal(second)) || (may_be_product(second) && may_be_reciprocal(first));
-  return may_be_weights(first) || may_be_weights(second) || is_behind_product || may_be_inverse_sum(first) ||
+  const bool divides = node.is("Div");
+  if (!divides && !node.is("Mul")) return false;
+  const unsigned one = parts_in(first), other = parts_in(second);
+  if (divides) return (other & kSum) || ((one & kProduct) && (other & kSumInWords)) || may_be_weights(first, one);
+  const bool is_behind_product = ((one & kProduct) && (other & kReciprocal)) || ((other & kProduct) && (one & kReciprocal));
+  return is_behind_product || may_be_weights(first, one) || may_be_weights(second, other) || may_be_inverse_sum(first) ||
          may_be_inverse_sum(second);
 }
 

@@ -1,25 +1,38 @@
 #include "src/optimizer/operator_counts.h"
 
 #include <algorithm>
+#include <deque>
 #include <numeric>
 
 #include "attn_opt/model_walk.h"
+#include "attn_opt/name_table.h"
 #include "attn_opt/tensor.h"
 #include "src/graph/operator_name.h"
 
 namespace attn_opt {
 
 OperatorCounts count_operators(const onnx::ModelProto& model) {
-  OperatorCounts counts;
+  struct Counted {
+    const onnx::NodeProto* first;
+    int count;
+  };
+  std::deque<Counted> counted;
+  NameTable<Counted*> by_name;
   for_each_node(model, [&](const onnx::NodeProto& node) {
-    const bool standard = is_onnx(node.domain());
-    if (!standard)
-      ++counts[node.domain() + "::" + node.op_type()];
-    else if (const auto known = counts.find(std::string_view(node.op_type())); known != counts.end())
-      ++known->second;
-    else
-      counts.emplace(node.op_type(), 1);
+    const auto is_same = [&node](const Counted* known) {
+      return known->first->op_type() == node.op_type() && known->first->domain() == node.domain();
+    };
+    const size_t hash = name_hash(node.op_type());
+    if (const auto known = by_name.find(hash, is_same)) {
+      ++(*known)->count;
+      return;
+    }
+    counted.push_back({&node, 1});
+    by_name.insert(hash, &counted.back(), is_same);
   });
+  OperatorCounts counts;
+  for (const auto& [node, count] : counted)
+    counts[is_onnx(node->domain()) ? node->op_type() : node->domain() + "::" + node->op_type()] += count;
   return counts;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <span>
 #include <unordered_set>
 
 #include "src/emit/local_function.h"
@@ -178,10 +179,10 @@ FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& 
       for (const Pattern* pattern : chosen)
         if (pattern->is_anchor(*node)) try_pattern(*pattern, *node, context, report, found, listeners);
     // What one site shares with a later one must stand above it, whatever the order of their anchors.
-    std::stable_sort(matched.begin() + static_cast<std::ptrdiff_t>(first), matched.end(),
-                     [](const MatchedSite& a, const MatchedSite& b) {
-                       return a.match.insert_before->position < b.match.insert_before->position;
-                     });
+    const std::span<MatchedSite> of_graph(matched.begin() + static_cast<std::ptrdiff_t>(first), matched.end());
+    const auto place = [](const MatchedSite& site) { return site.match.insert_before->position; };
+    // Most are in order, and sorting moves them all.
+    if (!std::ranges::is_sorted(of_graph, {}, place)) std::ranges::stable_sort(of_graph, {}, place);
   }
   return found;
 }

@@ -34,15 +34,21 @@ Value* SharedNodes::find(const Node& reader, const std::string& key) const {
 }
 
 std::vector<Node*> Edit::would_remove() const {
-  std::unordered_set<const Value*> read_by_edit, taken;
-  for (const Node* node : nodes_) read_by_edit.insert(node->inputs.begin(), node->inputs.end());
-  for (const auto& takeover : takeovers_) taken.insert(takeover.existing);
-  std::unordered_map<const Value*, size_t> dropped_uses;
-  auto unread = [&](const Value* value) {
-    if (!value || taken.count(value)) return true;
-    if (value->is_output || read_by_edit.count(value)) return false;
-    auto dropped = dropped_uses.find(value);
-    return value->uses.size() == (dropped == dropped_uses.end() ? 0 : dropped->second);
+  struct Known {
+    bool is_read = false;   ///< by a node of the edit
+    bool is_taken = false;  ///< over, by a value of the edit
+    size_t dropped_uses = 0;
+  };
+  std::unordered_map<const Value*, Known> known;
+  for (const Node* node : nodes_)
+    for (const Value* input : node->inputs) known[input].is_read = true;
+  for (const auto& takeover : takeovers_) known[takeover.existing].is_taken = true;
+  const auto unread = [&known](const Value* value) {
+    if (!value) return true;
+    const auto found = known.find(value);
+    const Known of_value = found == known.end() ? Known{} : found->second;
+    if (of_value.is_taken) return true;
+    return !value->is_output && !of_value.is_read && value->uses.size() == of_value.dropped_uses;
   };
   std::vector<Node*> removed, pending;
   std::unordered_set<const Node*> seen;
@@ -56,7 +62,7 @@ std::vector<Node*> Edit::would_remove() const {
     removed.push_back(node);
     for (Value* input : node->inputs) {
       if (!input) continue;
-      ++dropped_uses[input];
+      ++known[input].dropped_uses;
       if (input->producer && unread(input)) pending.push_back(input->producer);
     }
   }
