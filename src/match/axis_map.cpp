@@ -162,9 +162,12 @@ std::string AxisMap::str() const {
   std::string text;
   for (const auto& axis : axes_) {
     text += '[';
-    for (size_t i = 0; i < axis.size(); ++i)
-      text += (i ? " " : "") + std::string(1, "bhsd"[static_cast<int>(factors_[axis[i]].role)]) + "=" +
-              factors_[axis[i]].size.str();
+    for (size_t i = 0; i < axis.size(); ++i) {
+      const Factor& factor = factors_[static_cast<size_t>(axis[i])];
+      if (i) text += ' ';
+      (text += "bhsd"[static_cast<size_t>(factor.role)]) += '=';
+      text += factor.size.str();
+    }
     text += ']';
   }
   return text;

@@ -13,12 +13,14 @@ namespace attn_opt {
 namespace {
 
 constexpr size_t kMaxVerbatim = 64;
+constexpr size_t kUsualSize = 8192;
 
 class SiteWriter {
  public:
   explicit SiteWriter(const SiteText& given) : given_(given) {}
 
   std::string write() {
+    text_.reserve(kUsualSize);
     for (const auto& input : given_.site.inputs) add_input(input);
     for (const Value* value : given_.site.handed_over) add("handed", number_of(value));
     for (const Cone* cone : {&given_.site.before, &given_.site.after}) {
@@ -32,9 +34,13 @@ class SiteWriter {
   }
 
  private:
+  /// A line of KEY and NUMBER. There are hundreds for each site.
   void add(std::string_view key, int64_t number) {
-    (text_ += key) += ' ';
-    text_ += std::to_string(number) + '\n';
+    char rest[24] = {' '};
+    char* end = std::to_chars(rest + 1, rest + sizeof rest - 1, number).ptr;
+    *end++ = '\n';
+    text_ += key;
+    text_.append(rest, end);
   }
 
   void add_real(double number) {
