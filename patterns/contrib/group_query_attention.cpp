@@ -112,19 +112,23 @@ class GroupQueryAttentionReader {
                : miss("group-query-attention.inputs", "seqlens_k, or one of key and value or of their past");
   }
 
-  /// True if COUNTS, query_seqlens, is the number of queries in every element.
-  bool counts_all_queries(Value& counts) const {
+  /// True if COUNTS, integers by batch element, are all known to be NUMBER.
+  bool are_all(Value& counts, const Dim& number) const {
     const Value* one = &canonical(counts, facts_);
     while (one->producer && (one->producer->is("Expand") || one->producer->is("Cast")))
       one = &canonical(*one->producer->inputs[0], facts_);
     const IntegerData* known = facts_.integers(*one);
-    const Dim queries = facts_.shape(*node_.inputs[kGroupedQuery]).known()[1];
-    return known && std::ranges::all_of(known->values, [&](const Dim& count) { return count == queries; });
+    return known && std::ranges::all_of(known->values, [&](const Dim& count) { return count == number; });
   }
+
+  Dim queries() const { return facts_.shape(*node_.inputs[kGroupedQuery]).known()[1]; }
+
+  /// True if there are no keys but the new ones, and none of them is padding.
+  bool has_all_keys() const { return !node_.input(kGroupedPastKey) && are_all(*node_.inputs[kGroupedLastKeys], queries() - 1); }
 
   /// seqlens_k (B), or (B, 1) as ONNX Runtime takes it too.
   Matched<void> check_lengths() const {
-    if (Value* counts = node_.input(kGroupedQueryCounts); counts && !counts_all_queries(*counts))
+    if (Value* counts = node_.input(kGroupedQueryCounts); counts && !are_all(*counts, queries()))
       return miss("group-query-attention.query-counts", "'" + counts->name + "' may count fewer queries than there are");
     const Value& lengths = *node_.inputs[kGroupedLastKeys];
     const MaybeShape shape = facts_.shape(lengths);
@@ -304,10 +308,15 @@ class GroupQueryAttentionReader {
       term.frame = frame;
       sdpa.terms.push_back(term);
     }
+    const bool is_causal = node_.int_attribute("causal", 1) != 0;
+    if (window_ <= 0 && has_all_keys()) {
+      sdpa.is_causal = is_causal;
+      return;
+    }
     Value* row = inner_.positions(inner_.size(key, 2));
     Value* seen = op("Less", {row, inner_.unsqueezed(length_, {1, 2})});
     Value* place = inner_.unsqueezed(places(), {1, 3});
-    if (node_.int_attribute("causal", 1) != 0) seen = op("And", {seen, op("LessOrEqual", {row, place})});
+    if (is_causal) seen = op("And", {seen, op("LessOrEqual", {row, place})});
     if (window_ > 0) {
       Value* nearest_hidden = op("Sub", {place, inner_.number(window_, kInt64)});
       seen = op("And", {seen, op("Greater", {row, nearest_hidden})});
