@@ -173,8 +173,8 @@ std::vector<DescriptionMutation> layout_mutations() {
   all.push_back(heads_times("of K and V halved", 1, 2, false, true));
   all.push_back({"heads", "tiled ones read as interleaved", [](const Sdpa& sdpa, Facts&) {
                    Sdpa changed = sdpa;
-                   const bool applies = interleave(changed.k) & interleave(changed.v);
-                   return once_if<Sdpa>(applies, [changed](Sdpa& target) { target = changed; });
+                   const bool of_keys = interleave(changed.k), of_values = interleave(changed.v);
+                   return once_if<Sdpa>(of_keys && of_values, [changed](Sdpa& target) { target = changed; });
                  }});
   all.push_back({"layout", "two axes exchanged of the probabilities", [](const Sdpa& sdpa, Facts&) {
                    Changes changes;
