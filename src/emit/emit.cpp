@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/emit/causal.h"
+#include "src/emit/faster_operators.h"
 #include "src/emit/joint_sizes.h"
 #include "src/emit/local_function.h"
 #include "src/emit/mask.h"
@@ -141,11 +142,9 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   return emission;
 }
 
-}  // namespace
-
-Matched<Emission> emit_attention(const Match& match, MatchContext& context, const SharedNodes& shared,
-                                 const EmitOptions& options) {
-  if (options.stage == Stage::kFunctions) return emit_local_function(match, context, shared);
+/// MATCH as the operators of OPTIONS' target.
+Matched<Emission> emit_for_target(const Match& match, MatchContext& context, const SharedNodes& shared,
+                                  const EmitOptions& options) {
   const Sdpa& sdpa = match.sdpa;
   auto with_peels = [&](Miss miss) {
     miss.peeled = match.peeled;
@@ -175,6 +174,30 @@ Matched<Emission> emit_attention(const Match& match, MatchContext& context, cons
   auto planned = try_plans(sdpa, options, context.facts, write);
   if (written) return *std::move(written);
   return with_peels(std::move(planned ? reason : planned.error()));
+}
+
+/// MATCH as the operators of OTHER, if the runtime is faster with them.
+std::optional<Emission> emit_faster(const Match& match, MatchContext& context, const SharedNodes& shared, EmitOptions options,
+                                    Target other) {
+  options.target = other;
+  auto emission = emit_for_target(match, context, shared, options);
+  if (!emission || !faster_at(emission->attention->op(), *emission)) return std::nullopt;
+  return *std::move(emission);
+}
+
+}  // namespace
+
+Matched<Emission> emit_attention(const Match& match, MatchContext& context, const SharedNodes& shared,
+                                 const EmitOptions& options) {
+  if (options.stage == Stage::kFunctions) return emit_local_function(match, context, shared);
+  const std::optional<Target> other = rules_of(options.target).faster;
+  if (!other || !may_have_faster_operator(match.sdpa)) return emit_for_target(match, context, shared, options);
+  if (auto faster = emit_faster(match, context, shared, options, *other)) return *std::move(faster);
+  auto emission = emit_for_target(match, context, shared, options);
+  if (!emission || match.anchor->domain() != "com.microsoft") return emission;
+  if (const FasterOperator* slower_than = faster_at(match.anchor->op(), *emission))
+    return missed("target.slower", match.anchor, in_words(*slower_than, *emission));
+  return emission;
 }
 
 }  // namespace attn_opt
