@@ -53,7 +53,7 @@ class GraphBuilder {
 
   /// A model from nothing. Its main graph is this builder's.
   explicit GraphBuilder(const BuilderOptions& options = {});
-  /// Nodes of EDIT. STEM begins the names of what is made. Nodes are not checked.
+  /// Nodes of EDIT. STEM begins the names of what is made. Nodes are not checked here: those of rewrites are after apply().
   GraphBuilder(Edit& edit, const SharedNodes& shared, std::string stem);
 
   /// First output of a node with one output; OP is "Op" of ai.onnx or "domain::Op". The same node is made once.

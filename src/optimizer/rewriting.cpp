@@ -110,6 +110,7 @@ class Round {
     auto removed = guarded(*candidate.node, [&]() -> Matched<std::vector<Node*>> {
       ATTN_OPT_MATCH(auto replaced, fill_edit(*candidate.rewrite, candidate.match, *candidate.node, shared_, emission.edit));
       ATTN_OPT_DONE(check_operators(emission.edit, facts_));
+      ATTN_OPT_DONE(check_new_nodes(emission.edit, facts_));
       return replaced;
     });
     if (!removed) return candidate_refused(candidate, removed.error());

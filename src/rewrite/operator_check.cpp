@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -23,23 +24,25 @@ std::string counted(int number, const std::string& what) {
   return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
 }
 
+/// " one: input", ": A, B" or " none".
 template <class Names>
 std::string listed(const Names& names) {
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return list.empty() ? "none" : list;
+  if (list.empty()) return " none";
+  return (names.size() == 1 && !list.ends_with("...") ? " one: " : ": ") + list;
 }
 
 /// OP is given NUMBER inputs, but takes those of NAMES.
 template <class Names>
 tl::unexpected<Error> other_inputs(const std::string& op, int number, const Names& names, const std::string& where) {
-  return fail(ErrorCode::kInvalidInput, where, op + " is given " + counted(number, "input"), "it takes: " + listed(names));
+  return fail(ErrorCode::kInvalidInput, where, op + " is given " + counted(number, "input"), "it takes" + listed(names));
 }
 
 /// OP is asked for NUMBER outputs, but makes those of NAMES.
 template <class Names>
 tl::unexpected<Error> other_outputs(const std::string& op, int number, const Names& names, const std::string& where) {
-  return fail(ErrorCode::kInvalidInput, where, op + " is asked for " + counted(number, "output"), "it makes: " + listed(names));
+  return fail(ErrorCode::kInvalidInput, where, op + " is asked for " + counted(number, "output"), "it makes" + listed(names));
 }
 
 /// Parameters of FUNCTION, those with a default last.
@@ -127,13 +130,45 @@ Status check_attributes(const onnx::NodeProto& node, const onnx::OpSchema& schem
   return {};
 }
 
-/// True if a tensor of TYPE may be number INDEX of PARAMETERS, a schema's inputs or outputs, of which the last may stand for
-/// several.
-bool takes(const std::vector<onnx::OpSchema::FormalParameter>& parameters, size_t index, DataType type) {
-  if (parameters.empty() || type == onnx::TensorProto::UNDEFINED) return true;
+using Parameters = std::vector<onnx::OpSchema::FormalParameter>;
+
+/// Number INDEX of PARAMETERS, a schema's inputs or outputs, of which the last may stand for several; null if there are none.
+const onnx::OpSchema::FormalParameter* parameter_at(const Parameters& parameters, size_t index) {
+  return parameters.empty() ? nullptr : &parameters[std::min(index, parameters.size() - 1)];
+}
+
+/// True if a tensor of TYPE may be number INDEX of PARAMETERS.
+bool takes(const Parameters& parameters, size_t index, DataType type) {
+  const auto* parameter = parameter_at(parameters, index);
+  if (!parameter || type == onnx::TensorProto::UNDEFINED) return true;
   onnx::TypeProto tensor;
   tensor.mutable_tensor_type()->set_elem_type(type);
-  return parameters[std::min(index, parameters.size() - 1)].GetTypes().contains(onnx::Utils::DataTypeUtils::ToType(tensor));
+  return parameter->GetTypes().contains(onnx::Utils::DataTypeUtils::ToType(tensor));
+}
+
+/// What OP, which SCHEMA is of, does not take or make of the types of NODE's inputs and outputs; empty if there is nothing.
+std::string wrong_type(const Node& node, const onnx::OpSchema& schema, const std::string& op, Facts& facts) {
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    if (node.inputs[i] && !takes(schema.inputs(), i, facts.type(*node.inputs[i])))
+      return op + " takes no " + type_name(facts.type(*node.inputs[i]));
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (node.outputs[i] && !takes(schema.outputs(), i, facts.type(*node.outputs[i])))
+      return op + " makes no " + type_name(facts.type(*node.outputs[i]));
+  return {};
+}
+
+/// Which inputs of NODE are of two types and must be of one; empty if none are.
+std::string unequal_types(const Node& node, const onnx::OpSchema& schema, Facts& facts) {
+  std::map<std::string, DataType> types;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const auto* parameter = parameter_at(schema.inputs(), i);
+    const DataType type = node.inputs[i] ? facts.type(*node.inputs[i]) : onnx::TensorProto::UNDEFINED;
+    if (!parameter || !parameter->GetIsHomogeneous() || type == onnx::TensorProto::UNDEFINED) continue;
+    const DataType first = types.emplace(parameter->GetTypeStr(), type).first->second;
+    if (first != type)
+      return node.op() + " is given " + type_name(first) + " and " + type_name(type) + ", which must be one type";
+  }
+  return {};
 }
 
 /// What keeps NODE out of a model of ai.onnx at VERSION; empty if nothing does.
@@ -141,14 +176,29 @@ std::string beyond_opset(const Node& node, int version, Facts& facts) {
   if (Status status = check_operator(*node.proto, version, node.op()); !status)
     return status.error().what + " at opset " + std::to_string(version);
   const auto* schema = Registry::Schema(node.op(), version, "");
-  const std::string op = node.op() + " of opset " + std::to_string(version);
-  for (size_t i = 0; i < node.inputs.size(); ++i)
-    if (node.inputs[i] && !takes(schema->inputs(), i, facts.type(*node.inputs[i])))
-      return op + " takes no " + type_name(facts.type(*node.inputs[i]));
-  for (size_t i = 0; i < node.outputs.size(); ++i)
-    if (node.outputs[i] && !takes(schema->outputs(), i, facts.type(*node.outputs[i])))
-      return op + " makes no " + type_name(facts.type(*node.outputs[i]));
-  return {};
+  return wrong_type(node, *schema, node.op() + " of opset " + std::to_string(version), facts);
+}
+
+/// The function of MODEL that CALL calls; null if there is none.
+const onnx::FunctionProto* called_function(const onnx::NodeProto& call, const onnx::ModelProto& model) {
+  const auto found = std::ranges::find_if(model.functions(), [&call](const onnx::FunctionProto& function) {
+    return function.domain() == call.domain() && function.name() == call.op_type();
+  });
+  return found == model.functions().end() ? nullptr : &*found;
+}
+
+/// What keeps NODE, which EDIT makes, out of any model; empty if nothing does.
+std::string fault_of_new(const Node& node, const Edit& edit, Facts& facts) {
+  const std::string domain = domain_of(*node.proto);
+  // A domain that the model does not import is imported at this version.
+  const int version = domain.empty() ? edit.model().edit_opset() : std::max(edit.model().opset(edit.graph(), domain), 1);
+  const auto* function = called_function(*node.proto, edit.model().proto());
+  const Status valid = function ? check_call(*node.proto, *function, {}) : check_operator(*node.proto, version, {});
+  if (!valid) return valid.error().message();
+  const auto* schema = function ? nullptr : Registry::Schema(node.op(), version, domain);
+  if (!schema) return {};
+  const std::string wrong = wrong_type(node, *schema, node.op(), facts);
+  return wrong.empty() ? unequal_types(node, *schema, facts) : wrong;
 }
 
 }  // namespace
@@ -162,6 +212,13 @@ Matched<void> check_operators(const Edit& edit, Facts& facts) {
     if (std::string found = beyond_opset(*node, version, facts); !found.empty())
       return missed("emit.opset", &edit.anchor(), std::move(found));
   }
+  return {};
+}
+
+Matched<void> check_new_nodes(const Edit& edit, Facts& facts) {
+  for (const Node* node : edit.nodes())
+    if (std::string fault = fault_of_new(*node, edit, facts); !fault.empty())
+      return missed("rewrite.node", &edit.anchor(), std::move(fault));
   return {};
 }
 

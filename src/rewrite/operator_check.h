@@ -28,4 +28,8 @@ Status check_operator_name(const std::string& op, const std::string& where);
 /// Miss "emit.opset".
 Matched<void> check_operators(const Edit& edit, Facts& facts);
 
+/// That EDIT's nodes are such as a model can have: operators of their domains or calls of its functions, with as many inputs
+/// and outputs, such attributes and inputs of such types as those take. Miss "rewrite.node", which says what is wrong.
+Matched<void> check_new_nodes(const Edit& edit, Facts& facts);
+
 }  // namespace attn_opt

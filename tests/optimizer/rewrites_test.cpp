@@ -187,6 +187,55 @@ TEST(Rewrites, WhatCannotBeReplaced) {
   EXPECT_THAT(lines(optimized(model, with({of_input}))), ElementsAre("input: rewrite.place"));
 }
 
+/// Nodes that no model can have are refused before they are run, with what is wrong in one line.
+TEST(Rewrites, NodesThatNoModelCanHave) {
+  const auto found = [](const Make& make) {
+    Model model = model_with("y = Abs (x)");
+    OptimizeOptions options = with({chain("made", "Abs", "", make)});
+    options.verify = VerifyMode::kOff;
+    options.allow_unverified = true;
+    const Report report = optimized(model, options);
+    EXPECT_THAT(lines(report), ElementsAre("made: rewrite.node"));
+    EXPECT_EQ(count_of(model.proto, "Abs"), 1);
+    return report.rewrites[0].found;
+  };
+  EXPECT_EQ(found(one("Sofmax")), "there is no operator 'Sofmax' in opset 24; did you mean 'Softmax'?");
+  EXPECT_EQ(found([](Value& x, GraphBuilder& build) { return build.node("Softmax", {&x, &x}); }),
+            "Softmax is given 2 inputs; it takes one: input");
+  EXPECT_EQ(found([](Value& x, GraphBuilder& build) { return build.node("Softmax", {&x}, {{"axes", 1}}); }),
+            "Softmax has no attribute 'axes'; did you mean 'axis'?");
+  EXPECT_EQ(found([](Value& x, GraphBuilder& build) { return build.node("Softmax", {&x}, {{"axis", 1.5}}); }),
+            "the attribute 'axis' of Softmax is given as FLOAT; it is INT");
+  EXPECT_EQ(found([](Value& x, GraphBuilder& build) { return build.node("Cast", {&x}); }),
+            "Cast needs the attribute 'to'; it is INT");
+  EXPECT_EQ(found(one("Not")), "Not takes no float32");
+  EXPECT_EQ(found([](Value& x, GraphBuilder& build) { return build.node("Add", {&x, build.ints({1})}); }),
+            "Add is given float32 and int64, which must be one type");
+}
+
+TEST(Rewrites, OperatorsOfOtherDomainsAreTakenAsTheyAre) {
+  Model model = model_with("y = Abs (x)");
+  OptimizeOptions options = with({chain("made", "Abs", "", one("acme::Fast"))});
+  options.verify = VerifyMode::kOff;
+  EXPECT_THAT(lines(optimized(model, options)), ElementsAre("made: applied"));
+}
+
+TEST(Rewrites, CallsOfTheModelsFunctions) {
+  const auto report_of = [](size_t inputs) {
+    Model model = in_memory(model_of_text(R"(<ir_version: 8, opset_import: ["": 18, "acme": 1]>
+      g (float[b, 4] x) => (float[b, 4] y) { y = Abs (x) }
+      <domain: "acme", opset_import: ["": 18]> F (a) => (r) { r = Abs (a) })"));
+    OptimizeOptions options = with({chain("made", "Abs", "", [inputs](Value& x, GraphBuilder& build) {
+      return build.node("acme::F", std::vector<Value*>(inputs, &x));
+    })});
+    return optimized(model, options);
+  };
+  EXPECT_THAT(lines(report_of(1)), ElementsAre("made: applied"));
+  const Report wrong = report_of(2);
+  ASSERT_THAT(lines(wrong), ElementsAre("made: rewrite.node"));
+  EXPECT_EQ(wrong.rewrites[0].found, "acme::F is given 2 inputs; it takes one: a");
+}
+
 TEST(Rewrites, UnverifiedOnesNeedLeave) {
   const std::string nodes = "n = Neg (x) r = Relu (n) y = Abs (r)";
   for (const bool allowed : {false, true}) {

@@ -93,7 +93,7 @@ def test_one_site_with_the_misses_of_all_patterns():
     ("ai.onnx::Sofmax", 1, {}, "the drafted node ai.onnx::Sofmax: there is no operator 'Sofmax'"),
     ("Softmax", 1, {"axes": 1}, "the drafted node Softmax: Softmax has no attribute 'axes'; did you mean 'axis'?"),
     ("Softmax", 1, {"axis": 1.5}, "the drafted node Softmax: the attribute 'axis' of Softmax is given as FLOAT; it is INT"),
-    ("Softmax", 2, {}, "the drafted node Softmax: Softmax is given 2 inputs; it takes: input"),
+    ("Softmax", 2, {}, "the drafted node Softmax: Softmax is given 2 inputs; it takes one: input"),
     ("acme::Op", 1, {}, "the drafted node acme::Op: the model does not import the domain 'acme'"),
 ])
 def test_drafts_that_no_model_could_have(odds, op, inputs, attributes, said):

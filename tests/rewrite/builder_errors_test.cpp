@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"TooFewInputs", [](GraphBuilder& build, Value* x) { build.node("Add", {x}); },
              "node 'Add' of graph 'main': Add is given 1 input; it takes: A, B"},
         Case{"TooManyOutputs", [](GraphBuilder& build, Value* x) { build.new_node("Add", {x, x}, {true, true}); },
-             "node 'Add' of graph 'main': Add is asked for 2 outputs; it makes: C"},
+             "node 'Add' of graph 'main': Add is asked for 2 outputs; it makes one: C"},
         Case{"UnknownAttribute", [](GraphBuilder& build, Value* x) { build.node("Softmax", {x}, {{"axes", 1}}); },
              "node 'Softmax' of graph 'main': Softmax has no attribute 'axes'; did you mean 'axis'?"},
         Case{"MissingAttribute", [](GraphBuilder& build, Value* x) { build.node("Cast", {x}); },
@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
                function.output("y", function.node("Neg", {function.input("x")}));
                build.node("acme::F", {x, x});
              },
-             "node 'F' of graph 'main': acme::F is given 2 inputs; it takes: x"},
+             "node 'F' of graph 'main': acme::F is given 2 inputs; it takes one: x"},
         Case{"CallWithAnUnknownAttribute",
              [](GraphBuilder& build, Value* x) {
                GraphBuilder function = build.function("acme", "F", {{"alpha", 1.0F}});

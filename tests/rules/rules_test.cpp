@@ -100,7 +100,7 @@ TEST(Rules, OperatorsAreThoseOfTheOpset) {
   EXPECT_THAT(refused_body("s = MatMul (q, k)\np = Softmax <axis: float = 1.0> (s)\ny = MatMul (p, v)\n"),
               HasSubstr("r.rule:5: the attribute 'axis' of Softmax is given as FLOAT; it is INT"));
   EXPECT_THAT(refused_body("s = MatMul (q, k)\np = Softmax (s, s)\ny = MatMul (p, v)\n"),
-              HasSubstr("r.rule:5: Softmax is given 2 inputs; it takes: input"));
+              HasSubstr("r.rule:5: Softmax is given 2 inputs; it takes one: input"));
   EXPECT_THAT(refused_body("y = Zzzzzzzzzzzz (q, k, v)\n"), HasSubstr("written with its domain"));
   EXPECT_THAT(refused_body("y = MatMul (q, k, v)\n", "\"\" : 99"), HasSubstr("r.rule:4: MatMul: there is no opset 99"));
   EXPECT_THAT(refusal("# RULE r", kPattern, replacement("\n\ny = Attention <scales: float = 1.0> (q, k, v)")),
