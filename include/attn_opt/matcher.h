@@ -33,17 +33,20 @@ struct OperandMatcher {
   bool is_optional;  ///< it may be absent
 };
 
-/// Fits every value.
+/// Fits every value; where same() took CAPTURE before, that value alone.
 Matcher any(Value** capture = nullptr);
-/// Fits the value that is in BOUND by then, or a mere copy of it.
-Matcher same(Value* const* bound);
+/// Fits the value that is in BOUND by then, or a mere copy of it. Within a whole matcher that holds null, it takes the value:
+/// the any() of BOUND may come later, as in the other order of commuted().
+Matcher same(Value** bound);
 /// Fits a value all of whose elements are one number known beforehand.
 Matcher number(double* capture = nullptr);
 /// number() of one that equals WANTED.
 Matcher number_is(double wanted);
 /// number() of one that differs from WANTED by at most RELATIVE of it: constants are rounded to the model's type.
 Matcher number_near(double wanted, double relative = 1e-3);
-/// Fits the first output of an ai.onnx node OP_TYPE whose first inputs fit; more inputs may follow.
+/// Fits a small integer tensor whose elements are WANTED, known beforehand: axes, a shape.
+Matcher integers_are(std::vector<int64_t> wanted);
+/// Fits the first output of a node OP_TYPE, "Op" of ai.onnx or "domain::Op", whose first inputs fit; more inputs may follow.
 Matcher op(std::string op_type, std::vector<OperandMatcher> inputs, Node** capture = nullptr);
 /// An operand of op() that may be absent; if it is there it fits MATCHER.
 OperandMatcher optional(Matcher matcher);
@@ -51,7 +54,7 @@ OperandMatcher optional(Matcher matcher);
 Matcher commuted(std::string op_type, Matcher one, Matcher other, Node** capture = nullptr);
 /// Fits if one of ALTERNATIVES does; the first that does sets its captures.
 Matcher either(std::vector<Matcher> alternatives);
-/// Fits what INNER fits, or the ai.onnx operator OP_TYPE of that, at most MOST times.
+/// Fits what INNER fits, or the operator OP_TYPE of that, at most MOST times.
 Matcher repeated(std::string op_type, Matcher inner, int most = 8);
 /// Fits what INNER fits if the node that makes it passes TEST.
 Matcher where(Matcher inner, NodeTest test);
@@ -59,6 +62,11 @@ Matcher where(Matcher inner, NodeTest test);
 NodeTest attribute_is(std::string name, int64_t wanted, int64_t otherwise = 0);
 /// The same of an attribute that is a string.
 NodeTest attribute_is(std::string name, std::string wanted, std::string otherwise = {});
+/// The same of a list of integers; one that is absent is empty.
+NodeTest attribute_is_ints(std::string name, std::vector<int64_t> wanted);
+/// True for nodes whose attribute NAME, a float, differs from WANTED by at most RELATIVE of it; one that is absent is
+/// OTHERWISE.
+NodeTest attribute_near(std::string name, double wanted, double otherwise = 0, double relative = 1e-3);
 /// Fits a product, in any order and nesting of Mul, and of Div by a number, of values that fit FACTORS, one each. The numbers
 /// in it multiply to COEFFICIENT, which is captured.
 Matcher product_of(std::vector<Matcher> factors, double* coefficient = nullptr);
@@ -66,6 +74,8 @@ Matcher product_of(std::vector<Matcher> factors, double* coefficient = nullptr);
 Matcher product_near(double wanted, std::vector<Matcher> factors);
 /// Fits ReduceSum, ReduceMax, ... (OP_TYPE) of INPUT over the last axis alone, that axis kept with size 1.
 Matcher reduced_over_last(std::string op_type, Matcher input);
+/// The same over AXES, in any order, be they an attribute or an input; -1 is the last one.
+Matcher reduced_over(std::string op_type, std::vector<int64_t> axes, Matcher input);
 
 /// That VALUE fits MATCHER. The miss, of the id ID, says what was found where matching got furthest.
 Matched<void> fits(const Matcher& matcher, Value& value, Facts& facts, const std::string& id);

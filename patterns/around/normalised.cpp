@@ -31,13 +31,7 @@ Matcher normalised(Value** x, double* epsilon) {
   const Matcher root = either({op("Sqrt", {sum}), op("Pow", {sum, number_is(0.5)})});
   const Matcher inverse =
       either({op("Reciprocal", {root}), op("Div", {number_is(1), root}), op("Pow", {sum, number_is(-0.5)})});
-  // What stands in front tells which value is x: it is captured before the root is read.
-  const Matcher inverse_first = [=](Value& value, Facts& facts) {
-    Node* product = nullptr;
-    if (!op("Mul", {any(), any(x)}, &product)(value, facts)) return false;
-    return inverse(*product->inputs[0], facts);
-  };
-  return either({op("Mul", {any(x), inverse}), op("Div", {any(x), root}), inverse_first});
+  return either({commuted("Mul", any(x), inverse), op("Div", {any(x), root})});
 }
 
 Matcher centred(Value** x) { return op("Sub", {any(x), reduced_over_last("ReduceMean", same(x))}); }

@@ -13,6 +13,15 @@ MatchTrial::MatchTrial(bool is_told) : outer_(under_way), is_told_(is_told) { un
 MatchTrial::~MatchTrial() { under_way = outer_; }
 MatchTrial* MatchTrial::current() { return under_way; }
 
+void MatchTrial::bind(Value** bound, Value& value) {
+  *bound = &value;
+  bound_.insert(bound);
+  captures_.push_back([this, bound] {
+    *bound = nullptr;
+    bound_.erase(bound);
+  });
+}
+
 void MatchTrial::roll_back(size_t mark) {
   for (; captures_.size() > mark; captures_.pop_back()) captures_.back()();
 }

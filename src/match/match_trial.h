@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,11 @@ class MatchTrial {
     *target = value;
   }
 
+  /// BOUND, which holds null, is VALUE from now on: what captures into it later must be the same.
+  void bind(Value** bound, Value& value);
+  /// True if bind() gave TARGET its value.
+  bool is_bound(Value* const* target) const { return bound_.contains(target); }
+
   size_t mark() const { return captures_.size(); }
   /// Takes back what was captured since MARK.
   void roll_back(size_t mark);
@@ -44,6 +50,7 @@ class MatchTrial {
   MatchTrial* outer_;
   bool is_told_;
   std::vector<std::function<void()>> captures_;
+  std::set<Value* const*> bound_;
   int depth_ = 0, deepest_ = -1;
   const Node* furthest_ = nullptr;
   std::string found_;

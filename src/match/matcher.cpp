@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "attn_opt/canonical.h"
+#include "src/graph/operator_text.h"
 #include "src/match/match_trial.h"
+#include "src/match/node_forms.h"
 #include "src/match/shape_rules/reduced_axis.h"
 
 namespace attn_opt {
@@ -38,6 +40,14 @@ std::string text_of(double number) {
 
 bool is_near(double found, double wanted, double relative) { return std::abs(found - wanted) <= relative * std::abs(wanted); }
 
+/// True if NODE is of OP_TYPE, "Op" of ai.onnx or "domain::Op".
+bool is_operator(const Node* node, const std::string& op_type) {
+  const OperatorText wanted(op_type);
+  return node && node->op() == wanted.op && node->domain() == wanted.domain;
+}
+
+bool is_same(Value& one, Value& other, Facts& facts) { return &canonical(one, facts) == &canonical(other, facts); }
+
 bool operands_fit(const Node& node, const std::vector<OperandMatcher>& inputs, Facts& facts) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     Value* input = node.input(i);
@@ -49,16 +59,20 @@ bool operands_fit(const Node& node, const std::vector<OperandMatcher>& inputs, F
 }  // namespace
 
 Matcher any(Value** capture) {
-  return [=](Value& value, Facts&) {
+  return [=](Value& value, Facts& facts) {
+    const MatchTrial* trial = MatchTrial::current();
+    if (trial && trial->is_bound(capture) && !is_same(value, **capture, facts))
+      return told(false, value, "'" + (*capture)->name + "'");
     MatchTrial::capture(capture, &value);
     return true;
   };
 }
 
-Matcher same(Value* const* bound) {
+Matcher same(Value** bound) {
   return [=](Value& value, Facts& facts) {
-    return told(*bound && &canonical(value, facts) == &canonical(**bound, facts), value,
-                *bound ? "'" + (*bound)->name + "'" : "the same");
+    MatchTrial* trial = MatchTrial::current();
+    if (!*bound && trial) return trial->bind(bound, value), true;
+    return told(*bound && is_same(value, **bound, facts), value, *bound ? "'" + (*bound)->name + "'" : "the same");
   };
 }
 
@@ -81,13 +95,20 @@ Matcher number_near(double wanted, double relative) {
   };
 }
 
+Matcher integers_are(std::vector<int64_t> wanted) {
+  return [wanted = std::vector<Dim>(wanted.begin(), wanted.end())](Value& value, Facts& facts) {
+    const IntegerData* known = facts.integers(value);
+    return told(known && std::ranges::equal(known->values, wanted), value, "these integers");
+  };
+}
+
 OperandMatcher optional(Matcher matcher) { return {std::move(matcher), true}; }
 
 Matcher op(std::string op_type, std::vector<OperandMatcher> inputs, Node** capture) {
   return [=](Value& value, Facts& facts) {
     const Value& seen = canonical(value, facts);
     Node* node = seen.producer;
-    if (!node || seen.output != 0 || !node->is(op_type)) return told(false, seen, op_type);
+    if (seen.output != 0 || !is_operator(node, op_type)) return told(false, seen, op_type);
     return attempt([&] {
       if (!operands_fit(*node, inputs, facts)) return false;
       MatchTrial::capture(capture, node);
@@ -113,7 +134,7 @@ Matcher repeated(std::string op_type, Matcher inner, int most) {
     for (int times = 0; times <= most; ++times) {
       if (attempt([&] { return inner(*seen, facts); })) return true;
       Value& source = canonical(*seen, facts);
-      if (!source.producer || source.output != 0 || !source.producer->is(op_type) || !source.producer->input(0)) return false;
+      if (source.output != 0 || !is_operator(source.producer, op_type) || !source.producer->input(0)) return false;
       seen = source.producer->input(0);
     }
     return false;
@@ -135,15 +156,33 @@ NodeTest attribute_is(std::string name, std::string wanted, std::string otherwis
   return [=](const Node& node) { return node.string_attribute(name, otherwise) == wanted; };
 }
 
-Matcher reduced_over_last(std::string op_type, Matcher input) {
-  return [=](Value& value, Facts& facts) {
-    Node* node = nullptr;
-    if (!op(op_type, {input}, &node)(value, facts) || node->int_attribute("keepdims", 1) != 1) return false;
-    const MaybeShape shape = facts.shape(*node->inputs[0]);
-    if (!shape) return false;
-    const auto axis = reduced_axis(*node, shape->size(), facts);
-    return axis && *axis + 1 == shape->size();
+NodeTest attribute_is_ints(std::string name, std::vector<int64_t> wanted) {
+  return [=](const Node& node) {
+    const auto* given = node.ints_attribute(name);
+    return given ? std::ranges::equal(*given, wanted) : wanted.empty();
   };
+}
+
+NodeTest attribute_near(std::string name, double wanted, double otherwise, double relative) {
+  return [=](const Node& node) { return is_near(node.float_attribute(name, static_cast<float>(otherwise)), wanted, relative); };
+}
+
+Matcher reduced_over(std::string op_type, std::vector<int64_t> axes, Matcher input) {
+  return [=](Value& value, Facts& facts) {
+    if (!op(op_type, {input})(value, facts)) return false;
+    // Not captured by op(): what is captured is taken back later, and a local is gone by then.
+    const Node& node = *canonical(value, facts).producer;
+    const MaybeShape shape = facts.shape(*node.inputs[0]);
+    if (!shape || node.int_attribute("keepdims", 1) != 1) return told(false, value, "of a kept axis");
+    std::vector<size_t> wanted;
+    for (const int64_t axis : axes) wanted.push_back(axis_in(axis, shape->size()).value_or(shape->size()));
+    std::ranges::sort(wanted);
+    return told(reduced_axes(node, shape->size(), facts) == wanted, value, "over these axes");
+  };
+}
+
+Matcher reduced_over_last(std::string op_type, Matcher input) {
+  return reduced_over(std::move(op_type), {-1}, std::move(input));
 }
 
 Matched<void> fits(const Matcher& matcher, Value& value, Facts& facts, const std::string& id) {

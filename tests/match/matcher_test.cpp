@@ -47,6 +47,47 @@ TEST(Matcher, SameOfWhatWasCapturedOnTheWay) {
   EXPECT_FALSE(MatcherCase("y = Mul (x, z)").fits(square));
 }
 
+/// same() may come before its any(), as in the other order of commuted().
+TEST(Matcher, SameBeforeItsCapture) {
+  for (const std::string operands : {"(x, t)", "(t, x)"}) {
+    MatcherCase c("t = Tanh (x) y = Mul " + operands);
+    Value* captured = nullptr;
+    EXPECT_TRUE(c.fits(commuted("Mul", any(&captured), op("Tanh", {same(&captured)})))) << operands;
+    EXPECT_EQ(captured, &c.at("x"));
+  }
+  for (const std::string operands : {"(z, t)", "(t, z)"}) {
+    Value* captured = nullptr;
+    EXPECT_FALSE(
+        MatcherCase("t = Tanh (x) y = Mul " + operands).fits(commuted("Mul", any(&captured), op("Tanh", {same(&captured)}))));
+    EXPECT_EQ(captured, nullptr) << "what does not hold is taken back";
+  }
+  MatcherCase alone("t = Tanh (x) y = Mul (t, x)");
+  Value* twice = nullptr;
+  EXPECT_TRUE(alone.fits(op("Mul", {op("Tanh", {same(&twice)}), same(&twice)})));
+  EXPECT_EQ(twice, &alone.at("x"));
+}
+
+TEST(Matcher, IntegersKnownBeforehand) {
+  MatcherCase c("k = Constant <value_ints = [2, 3]> () d = Identity (k) s = Shape (x) y = Abs (x)");
+  EXPECT_TRUE(c.fits(integers_are({2, 3}), "k"));
+  EXPECT_TRUE(c.fits(integers_are({2, 3}), "d"));
+  EXPECT_TRUE(c.fits(integers_are({2, 4}), "s"));
+  EXPECT_FALSE(c.fits(integers_are({3, 2}), "k"));
+  EXPECT_FALSE(c.fits(integers_are({2}), "k"));
+  EXPECT_FALSE(c.fits(integers_are({}), "x"));
+}
+
+TEST(Matcher, AttributesOfEveryKind) {
+  MatcherCase c("t = Transpose <perm = [1, 0]> (x) l = LeakyRelu <alpha = 0.1> (x) d = LeakyRelu (x) y = Transpose (x)");
+  EXPECT_TRUE(c.fits(where(any(), attribute_is_ints("perm", {1, 0})), "t"));
+  EXPECT_FALSE(c.fits(where(any(), attribute_is_ints("perm", {0, 1})), "t"));
+  EXPECT_FALSE(c.fits(where(any(), attribute_is_ints("perm", {1, 0})))) << "absent";
+  EXPECT_TRUE(c.fits(where(any(), attribute_is_ints("perm", {}))));
+  EXPECT_TRUE(c.fits(where(any(), attribute_near("alpha", 0.1, 0.01)), "l"));
+  EXPECT_FALSE(c.fits(where(any(), attribute_near("alpha", 0.1, 0.01)), "d"));
+  EXPECT_TRUE(c.fits(where(any(), attribute_near("alpha", 0.01, 0.01)), "d"));
+}
+
 TEST(Matcher, Number) {
   MatcherCase c("k = Constant <value_float = 0.5> () copy = Identity (twos) y = Abs (x)");
   double number_seen = 0;
@@ -81,6 +122,7 @@ TEST(Matcher, Op) {
 
 TEST(Matcher, OpOfAnotherDomain) {
   EXPECT_FALSE(MatcherCase("y = other.Sub (x, two)").fits(op("Sub", {any(), any()})));
+  EXPECT_TRUE(MatcherCase("y = other.Sub (x, two)").fits(op("other::Sub", {any(), any()})));
   MatcherCase c("y = Sub (x, two)");
   c.at("y").producer->proto->set_domain("ai.onnx");
   EXPECT_TRUE(c.fits(op("Sub", {any(), any()})));
@@ -170,6 +212,28 @@ TEST(Matcher, ReducedOverLastByInput) {
       << "axes that are not known";
   EXPECT_FALSE(MatcherCase("a = other.Op (x) k = Constant <value_ints = [-1]> () y = ReduceSum (a, k)")
                    .fits(reduced_over_last("ReduceSum", op("Abs", {any()}))));
+}
+
+TEST(Matcher, ReducedOverSeveralAxes) {
+  const auto fits = [](const std::string& axes, const std::vector<int64_t>& wanted) {
+    MatcherCase c("a = Constant <value_ints = [" + axes + "]> () y = ReduceSum <keepdims = 1> (x, a)");
+    return c.fits(reduced_over("ReduceSum", wanted, any()));
+  };
+  EXPECT_TRUE(fits("0, 1", {0, 1}));
+  EXPECT_TRUE(fits("-1, 0", {0, 1})) << "in any order";
+  EXPECT_TRUE(fits("0, 1", {-1, -2}));
+  EXPECT_FALSE(fits("1", {0, 1}));
+  EXPECT_FALSE(fits("0, 1", {1}));
+  EXPECT_FALSE(fits("0, 1", {0, 5})) << "no axis";
+  EXPECT_TRUE(MatcherCase("y = ReduceMax <axes = [0, 1]> (x)", 13).fits(reduced_over("ReduceMax", {0, 1}, any())));
+}
+
+/// A reduction keeps no pointer to its locals, which taking back would write to.
+TEST(Matcher, AReductionInWhatFailsLater) {
+  MatcherCase c("k = Constant <value_ints = [1]> () s = ReduceSum (x, k) y = Add (s, z)");
+  Value* x = nullptr;
+  EXPECT_FALSE(c.fits(op("Add", {reduced_over_last("ReduceSum", any(&x)), number()})));
+  EXPECT_EQ(x, nullptr);
 }
 
 TEST(Matcher, ReducedOverLastOfUnknownRank) {
