@@ -32,8 +32,9 @@ struct RewriteContext {
 struct RewriteMatch {
   std::map<std::string, Value*, std::less<>> values;  ///< captures, by names of the rewrite's own
   std::map<std::string, double, std::less<>> numbers;
-  std::any more;                    ///< whatever else
-  Node* insert_before = nullptr;    ///< where the new nodes go; null: before the node at which it matched
+  std::any more;  ///< whatever else
+  /// Where the new nodes go; null: before the node at which it matched, or the first that reads what is replaced.
+  Node* insert_before = nullptr;
   std::vector<std::string> peeled;  ///< what was recognised, for the report
   /// Values whose contents the rewrite rests on: verification computes them as the model does, and draws what they are made of.
   std::vector<Value*> computed;

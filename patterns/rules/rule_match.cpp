@@ -11,6 +11,7 @@
 #include "attn_opt/operator_traits.h"
 #include "src/graph/operator_name.h"
 #include "src/io/check/runtime_operators.h"
+#include "src/match/attribute_default.h"
 
 namespace attn_opt {
 namespace {
@@ -60,17 +61,6 @@ bool holds(const Tensor& wanted, const Value& value, Facts& facts) {
   if (!constant || constant->dims() != wanted.dims()) return false;
   const std::vector<double> found = numbers(*constant);
   return std::equal(found.begin(), found.end(), numbers_wanted.begin(), numbers_wanted.end(), is_near);
-}
-
-/// The attribute NAME of NODE, as given or by its schema's default; null if it has neither.
-const onnx::AttributeProto* attribute_of(const Node& node, const std::string& name, int opset) {
-  if (const auto* given = node.attribute(name)) return given;
-  const auto* schema = find_schema(node.op(), opset, std::string(node.domain()));
-  if (!schema) return nullptr;
-  const auto known = schema->attributes().find(name);
-  return known == schema->attributes().end() || known->second.default_value.type() == onnx::AttributeProto::UNDEFINED
-             ? nullptr
-             : &known->second.default_value;
 }
 
 bool same_value(const onnx::AttributeProto& wanted, const onnx::AttributeProto& found) {
@@ -164,7 +154,7 @@ class RuleMatcher {
   Matched<void> fit_attributes(const onnx::NodeProto& wanted, const Node& node, const Claim& claim, State& state) const {
     const int opset = node.domain().empty() ? view_.onnx_opset(node) : view_.opset(*node.graph, std::string(node.domain()));
     for (const auto& attribute : wanted.attribute()) {
-      const auto* found = attribute_of(node, attribute.name(), opset);
+      const auto* found = attribute_or_default(node, attribute.name(), opset);
       if (!found) found = parameter_default(attribute.ref_attr_name());
       if (!found) return misfit(state, claim, "'" + node.label() + "' has no attribute '" + attribute.name() + "'");
       if (!attribute.ref_attr_name().empty()) {

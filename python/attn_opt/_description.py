@@ -177,6 +177,24 @@ def pattern(bare: None = None, /, *, anchor: Union[str, Sequence[str]], name: Op
     return make
 
 
+class RewriteMatch:
+    """What match() of a rewrite may return where apply() needs to be told more than what was found.
+
+    Args:
+        found: what apply() gets.
+        insert_before: the node that the new ones go in front of; by default that of match(), or the first that reads what is replaced.
+        computed: values whose contents the rewrite rests on: verification computes them as the model does, and draws what they are
+            made of.
+        peeled: what was recognised, for the report.
+    """
+
+    def __init__(self, found: Any, *, insert_before: Optional[Node] = None, computed: Sequence[Value] = (), peeled: Sequence[str] = ()):
+        self.found = found
+        self.insert_before = insert_before
+        self.computed = list(computed)
+        self.peeled = list(peeled)
+
+
 class Rewrite:
     """A rewrite written in Python: give it to optimize(patterns=[...])."""
 
@@ -188,7 +206,14 @@ class Rewrite:
         self.summary = summary
         self.anchor = [anchor] if isinstance(anchor, str) else list(anchor)
         self.priority = int(priority)
+        self._class: Optional[type] = None
         _check_tried_at("rewrite", name, self.anchor)
+
+    def __mro_entries__(self, bases: Tuple[Any, ...]) -> Tuple[type, ...]:
+        """A class that derives from a rewrite derives from the class that was decorated."""
+        if self._class is None:
+            raise TypeError(f"{self!r} was made of two functions: there is no class to derive from")
+        return (self._class,)
 
     def __repr__(self) -> str:
         return f"<Rewrite {self.name} at {', '.join(self.anchor)}>"
@@ -199,7 +224,7 @@ def rewrite(bare: None = None, /, *, anchor: Union[str, Sequence[str]], name: Op
     """Makes a class with match(self, node, context) and apply(self, match, build) a rewrite.
 
     match() is tried at every node whose operator is one of `anchor`. It returns None where there is nothing to rewrite, a Miss where
-    something is in the way, or whatever apply() needs. apply() makes nodes with `build` and returns {value: new value}: each value of
+    something is in the way, or whatever apply() needs, also in a RewriteMatch. apply() makes nodes with `build` and returns {value: new value}: each value of
     the model that is replaced, and what it is from now on. What is written is run against what it replaces, and refused if numbers differ.
 
     Args:
@@ -217,6 +242,8 @@ def rewrite(bare: None = None, /, *, anchor: Union[str, Sequence[str]], name: Op
                 raise TypeError(f"{written.__name__} has no {function}()")
         one = written()
         described = (written.__doc__ or "").strip().split("\n")[0]
-        return Rewrite(one.match, one.apply, name or written.__name__, summary or described, anchor, priority)
+        made = Rewrite(one.match, one.apply, name or written.__name__, summary or described, anchor, priority)
+        made._class = written
+        return made
 
     return make

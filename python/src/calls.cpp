@@ -23,11 +23,7 @@ Miss miss_of(nb::handle given, Node& anchor, const ScopeRef& scope) {
   miss.found = field_of<std::string>(given, "Miss", "detail");
   miss.peeled = field_of<std::vector<std::string>>(given, "Miss", "peeled");
   miss.node = &anchor;
-  if (nb::object node = given.attr("node"); !node.is_none()) {
-    NodeHandle handle;
-    if (!nb::try_cast(node, handle) || handle.scope != scope) throw nb::type_error("Miss.node is no Node of this match");
-    miss.node = &handle.get();
-  }
+  if (nb::object node = given.attr("node"); !node.is_none()) miss.node = &node_of(node, scope, "Miss.node");
   return miss;
 }
 

@@ -12,6 +12,7 @@ NB_MODULE(_core, module) {
   bind_builder(module);
   bind_graph_builder(module);
   bind_context(module);
+  bind_matchers(module);
   bind_patterns(module);
   bind_optimize(module);
   bind_cases(module);

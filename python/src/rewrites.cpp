@@ -1,5 +1,6 @@
 // Rewrites whose match() and apply() are Python functions.
 #include <algorithm>
+#include <utility>
 
 #include "python/src/calls.h"
 #include "python/src/patterns.h"
@@ -25,10 +26,16 @@ struct Found {
   nb::object object;
 };
 
-/// NODE, which has an output: engines try no other. What is lent to Python can be read, and not changed.
-Node& node_of(const Node& node) {
-  const auto made = std::ranges::find_if(node.outputs, [](const Value* output) { return output != nullptr; });
-  return *(*made)->producer;
+/// What the attn_opt.RewriteMatch that FOUND holds says beside what apply() gets, which is kept.
+RewriteMatch taken(Found& found) {
+  const nb::object given = std::exchange(found.object, nb::object(found.object.attr("found")));
+  RewriteMatch match;
+  for (nb::handle value : nb::object(given.attr("computed")))
+    match.computed.push_back(&needed_value(value, found.scope, "RewriteMatch.computed"));
+  match.peeled = field_of<std::vector<std::string>>(given, "RewriteMatch", "peeled");
+  if (const nb::object node = given.attr("insert_before"); !node.is_none())
+    match.insert_before = &node_of(node, found.scope, "RewriteMatch.insert_before");
+  return match;
 }
 
 class PythonRewrite : public Rewrite {
@@ -50,16 +57,18 @@ class PythonRewrite : public Rewrite {
 
   Matched<RewriteMatch> match(const Node& node, RewriteContext& context) const override {
     const nb::gil_scoped_acquire gil;
-    Node& anchor = node_of(node);
+    Node& anchor = lent(node);  // engines try no node without outputs
     const auto found = std::make_shared<Found>(MatchContext{node.graph->model(), context.facts}, anchor);
     return called(
         name_, node, found->scope,
         [&]() -> Matched<RewriteMatch> {
           found->object = rewrite_.attr("match")(NodeHandle{found->scope, &anchor}, ContextHandle{found->scope});
           if (found->object.is_none()) return missed(std::string(kNoMatch), &node, "");
-          if (nb::isinstance(found->object, nb::module_::import_("attn_opt._description").attr("Miss")))
+          const nb::module_ types = nb::module_::import_("attn_opt._description");
+          if (nb::isinstance(found->object, types.attr("Miss")))
             return tl::unexpected<Miss>(miss_of(found->object, anchor, found->scope));
           RewriteMatch match;
+          if (nb::isinstance(found->object, types.attr("RewriteMatch"))) match = taken(*found);
           match.more = found;
           return match;
         },
@@ -70,12 +79,18 @@ class PythonRewrite : public Rewrite {
     const nb::gil_scoped_acquire gil;
     const auto found = std::any_cast<std::shared_ptr<Found>>(match.more);
     found->scope->given = &build;
-    return called(name_, *found->scope->anchor, found->scope, [&]() -> Matched<std::vector<Replacement>> {
-      const nb::object made = rewrite_.attr("apply")(found->object, BuilderHandle{found->scope});
-      if (nb::isinstance(made, nb::module_::import_("attn_opt._description").attr("Miss")))
-        return tl::unexpected<Miss>(miss_of(made, *found->scope->anchor, found->scope));
-      return replacements_of(made, found->scope);
-    });
+    // The engine may ask again, for nodes at another place: the match is kept until it is done with it.
+    const auto replacements = called(
+        name_, *found->scope->anchor, found->scope,
+        [&]() -> Matched<std::vector<Replacement>> {
+          const nb::object made = rewrite_.attr("apply")(found->object, BuilderHandle{found->scope});
+          if (nb::isinstance(made, nb::module_::import_("attn_opt._description").attr("Miss")))
+            return tl::unexpected<Miss>(miss_of(made, *found->scope->anchor, found->scope));
+          return replacements_of(made, found->scope);
+        },
+        true);
+    found->scope->given = nullptr;
+    return replacements;
   }
 
  private:

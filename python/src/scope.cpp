@@ -1,5 +1,7 @@
 #include "python/src/scope.h"
 
+#include <algorithm>
+
 #include "src/graph/operator_text.h"
 
 namespace attn_opt::python {
@@ -35,6 +37,17 @@ Value& needed_value(nb::handle object, const ScopeRef& scope, const std::string&
   Value* value = value_of(object, scope, name);
   if (!value) throw nb::type_error((name + " is a Value, not None").c_str());
   return *value;
+}
+
+Node& node_of(nb::handle object, const ScopeRef& scope, const std::string& name) {
+  NodeHandle node;
+  if (!nb::try_cast(object, node) || node.scope != scope) throw nb::type_error((name + " is no Node of this match").c_str());
+  return node.get();
+}
+
+Node& lent(const Node& node) {
+  const auto made = std::ranges::find_if(node.outputs, [](const Value* output) { return output != nullptr; });
+  return *(*made)->producer;
 }
 
 bool is_operator(const Node& node, std::string_view op) {

@@ -82,6 +82,11 @@ Value* value_of(nb::handle object, const ScopeRef& scope, const std::string& nam
 /// The same where None is an exception.
 Value& needed_value(nb::handle object, const ScopeRef& scope, const std::string& name);
 
+/// The node that OBJECT, a handle, stands for. It must be of SCOPE.
+Node& node_of(nb::handle object, const ScopeRef& scope, const std::string& name);
+
+/// NODE, which has an output, as it is lent to Python: it can be read, and not changed.
+Node& lent(const Node& node);
 /// True if NODE is of OP: "Op" of ai.onnx or "domain::Op".
 bool is_operator(const Node& node, std::string_view op);
 

@@ -55,11 +55,11 @@ Matched<std::vector<Node*>> fill_edit(const Rewrite& rewrite, const RewriteMatch
     edit.take_over(*replacement.existing, own_value(*replacement.made, edit, build));
   }
   if (const Value* early = read_too_early(edit))
-    return missed("rewrite.order", early->producer, "'" + early->name + "' is made behind the new nodes");
+    return missed(std::string(kRewriteOrder), early->producer, "'" + early->name + "' is made behind the new nodes");
   std::vector<Node*> removed = edit.would_remove();
   const Node* reader = nullptr;
   if (!edit.keeps_order(removed, &reader))
-    return missed("rewrite.order", reader, "'" + reader->label() + "' reads what would be made behind it");
+    return missed(std::string(kRewriteOrder), reader, "'" + reader->label() + "' reads what would be made behind it");
   return removed;
 }
 

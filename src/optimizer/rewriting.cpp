@@ -27,6 +27,17 @@ struct Candidate {
   RewriteReport line;
 };
 
+/// Where MISS is that a node in front of PLACE would read what is made there: that node, or the one in PLACE's graph whose body
+/// it is in. Null for any other miss.
+Node* reader_before(const Miss& miss, const Node& place) {
+  const Node* reader = miss.id == kRewriteOrder ? miss.node : nullptr;
+  while (reader && reader->graph != place.graph) reader = reader->graph->owner();
+  if (!reader || reader->placement != Placement::kOfFile || reader->position >= place.position) return nullptr;
+  const auto& nodes = place.graph->nodes();
+  const auto found = std::ranges::find(nodes, reader);
+  return found == nodes.end() ? nullptr : *found;
+}
+
 /// One pass over the model as it is now: everything is matched, and then applied as far as earlier ones left it.
 class Round {
  public:
@@ -104,19 +115,33 @@ class Round {
     return true;
   }
 
-  void apply(Candidate& candidate) {
-    Node& place = candidate.match.insert_before ? *candidate.match.insert_before : *candidate.node;
+  /// The edit of CANDIDATE in front of PLACE.
+  Matched<Emission> emission_at(const Candidate& candidate, Node& place) {
     Emission emission{.edit = Edit(*view_, place), .computed = candidate.match.computed};
-    auto removed = guarded(*candidate.node, [&]() -> Matched<std::vector<Node*>> {
-      ATTN_OPT_MATCH(auto replaced, fill_edit(*candidate.rewrite, candidate.match, *candidate.node, shared_, emission.edit));
-      ATTN_OPT_DONE(check_operators(emission.edit, facts_));
-      ATTN_OPT_DONE(check_new_nodes(emission.edit, facts_));
-      return replaced;
-    });
-    if (!removed) return candidate_refused(candidate, removed.error());
+    ATTN_OPT_MATCH(emission.removed, fill_edit(*candidate.rewrite, candidate.match, *candidate.node, shared_, emission.edit));
+    ATTN_OPT_DONE(check_operators(emission.edit, facts_));
+    ATTN_OPT_DONE(check_new_nodes(emission.edit, facts_));
+    return emission;
+  }
+
+  /// The edit of CANDIDATE where the match says; otherwise in front of its node, or of what reads a replaced value before that.
+  Matched<Emission> emission_of(const Candidate& candidate) {
+    if (candidate.match.insert_before) return emission_at(candidate, *candidate.match.insert_before);
+    Node* place = candidate.node;
+    while (true) {
+      auto emission = emission_at(candidate, *place);
+      Node* const earlier = emission ? nullptr : reader_before(emission.error(), *place);
+      if (!earlier) return emission;
+      place = earlier;
+    }
+  }
+
+  void apply(Candidate& candidate) {
+    auto filled = guarded(*candidate.node, [&] { return emission_of(candidate); });
+    if (!filled) return candidate_refused(candidate, filled.error());
+    Emission emission = *std::move(filled);
     // What an edit of this round made is of no file yet; verification takes it as it is. The next round sees it like any other.
-    if (std::ranges::any_of(*removed, [](const Node* node) { return node->placement != Placement::kOfFile; })) return;
-    emission.removed = *std::move(removed);
+    if (std::ranges::any_of(emission.removed, [](const Node* node) { return node->placement != Placement::kOfFile; })) return;
     for (const Node* node : emission.removed) candidate.line.nodes.push_back(node->label());
     for (const Node* node : emission.edit.nodes()) candidate.line.operators.push_back(operator_name(*node));
     const std::string commit_name = candidate.line.pattern + " at " + candidate.line.name;

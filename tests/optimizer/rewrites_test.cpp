@@ -181,6 +181,46 @@ TEST(Rewrites, AnExistingValueInThePlaceOfAnother) {
   expect_valid(model.proto);
 }
 
+/// Abs(Neg(x)) where the negation has readers before and behind the Abs: what replaces it goes before the first of them.
+class ReplacesInner : public Chain {
+ public:
+  explicit ReplacesInner(bool before_outer = false) : Chain("inner", "Abs", "Neg", one("Abs")), before_outer_(before_outer) {}
+
+  Matched<RewriteMatch> match(const Node& node, RewriteContext& context) const override {
+    ATTN_OPT_MATCH(RewriteMatch match, Chain::match(node, context));
+    match.values["n"] = node.inputs[0];
+    if (before_outer_) match.insert_before = node.outputs[0]->producer;
+    return match;
+  }
+
+  Matched<std::vector<Replacement>> apply(const RewriteMatch& match, GraphBuilder& build) const override {
+    Value* zero = build.scalar(0, onnx::TensorProto::FLOAT);
+    return std::vector<Replacement>{{match.value("n"), build.node("Sub", {zero, match.value("x")})},
+                                    {match.value("y"), build.node("Abs", {match.value("x")})}};
+  }
+
+ private:
+  bool before_outer_;
+};
+
+TEST(Rewrites, NewNodesGoBeforeTheFirstReader) {
+  const std::string nodes = "n = Neg (x) e = Exp (n) y = Abs (n) z = Add (e, n)";
+  Model model = model_with(nodes, "float[b, 4] y, float[b, 4] z");
+  EXPECT_THAT(lines(optimized(model, with({std::make_shared<ReplacesInner>()}))), ElementsAre("inner: applied"));
+  EXPECT_EQ(count_of(model.proto, "Neg"), 0);
+  expect_valid(model.proto);
+  Model given = model_with(nodes, "float[b, 4] y, float[b, 4] z");
+  EXPECT_THAT(lines(optimized(given, with({std::make_shared<ReplacesInner>(true)}))), ElementsAre("inner: rewrite.order"))
+      << "a place that the match gives is kept";
+  Model in_body = in_memory(model_of_graph(R"((bool c, float[b, 4] x) => (float[b, 4] y, float[b, 4] z) {
+    n = Neg (x)
+    z = If (c) <then_branch = t () => (float[b, 4] r) { r = Exp (n) }, else_branch = e () => (float[b, 4] s) { s = Exp (x) }>
+    y = Abs (n)
+  })"));
+  EXPECT_THAT(lines(optimized(in_body, with({std::make_shared<ReplacesInner>()}))), ElementsAre("inner: applied"));
+  expect_valid(in_body.proto);
+}
+
 TEST(Rewrites, WhatCannotBeReplaced) {
   const auto of_input = chain("input", "Abs", "", [](Value& x, GraphBuilder& build) -> Value* { return nullptr; });
   Model model = model_with("y = Abs (x)");

@@ -63,6 +63,56 @@ def test_a_miss_is_reported_and_none_is_not():
     assert report.rewrites == []
 
 
+TWO_READERS = "n = Neg(x) e = Exp(n) r = Relu(n) y = Add(e, r)"
+
+
+@pytest.mark.parametrize("place, outcome", [(None, "rewritten"), ("e", "rewritten"), ("r", "refused")])
+def test_where_new_nodes_go(place, outcome):
+    """The negation is replaced too, which has a reader before the Relu."""
+    def match(self, node, context):
+        found = negated.match(node, context)
+        readers = {reader.name: reader for reader, _ in node.inputs[0].uses}
+        return attn_opt.RewriteMatch({**found, "n": node.inputs[0]}, insert_before=readers.get(place), peeled=["Neg", "Relu"])
+
+    def apply(self, match, build):
+        return {match["n"]: build.node("Sub", [build.scalar(0), match["x"]]), **negated.apply(match, build)}
+
+    model, report = attn_opt.optimize(model_of(TWO_READERS), patterns=changed(match=match, apply=apply))
+    (one,) = report.rewrites
+    assert one.outcome == outcome and (one.miss is None) == (outcome == "rewritten")
+    assert count(model, "Sub") == (outcome == "rewritten")
+
+
+def test_values_that_are_computed():
+    """A rewrite that asks what a value holds: it is right for that value, and not for any."""
+    def apply(self, match, build):
+        return {match["y"]: match["x"]}
+
+    def rewrite_with(computed):
+        def match(self, node, context):
+            return attn_opt.RewriteMatch({"x": node.inputs[0], "y": node.outputs[0]}, computed=[node.inputs[0]] if computed else [])
+        return changed(match=match, apply=apply)
+
+    for computed, rewritten in ((True, 1), (False, 0)):
+        model, report = attn_opt.optimize(model_of("a = Abs(x) y = Relu(a)"), patterns=rewrite_with(computed))
+        assert report.rewritten == rewritten, report
+
+
+def test_a_class_may_derive_from_a_rewrite():
+    @attn_opt.rewrite(anchor="Relu")
+    class derived(negated):
+        """The same, with another replacement."""
+
+        def apply(self, match, build):
+            return {match["y"]: build.node("Max", [build.node("Neg", [match["x"]]), build.scalar(0)])}
+
+    model, report = attn_opt.optimize(model_of(NEGATED), patterns=derived)
+    assert report.rewrites[0].applied and report.rewrites[0].pattern == "derived" and count(model, "Max") == 1
+    with pytest.raises(TypeError, match="no class to derive from"):
+        class never(attn_opt.Rewrite(negated.match, negated.apply, "two", "", "Relu")):
+            pass
+
+
 def test_options_know_it():
     assert attn_opt.patterns(negated)["negated"] == "Relu(-x) by what is negative."
     assert attn_opt.optimize(model_of(NEGATED), patterns=negated, disable="negated")[1].rewrites == []
