@@ -17,5 +17,7 @@ std::string rewrite_phrase(const RewriteReport& rewrite);
 std::string rewrites_total(const Report& report);
 /// A place in two lines or more, each.
 std::string rewrite_lines(const Report& report);
+/// The first MOST of those that were not applied, and why.
+std::string unapplied_rewrite_lines(const Report& report, size_t most);
 
 }  // namespace attn_opt

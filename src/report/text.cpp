@@ -157,7 +157,10 @@ std::string to_text(const Report& report, bool with_sites) {
     text += with_hint("opset.raise: " + reason, "opset.raise", 0);
   }
   text += kv_cache_lines(report) + "\n" + table(report, most_operators);
-  if (!with_sites) return text + missed_lines(report);
+  if (!with_sites) {
+    const std::string rewrites = unapplied_rewrite_lines(report, kMostNamed);
+    return text + missed_lines(report) + (rewrites.empty() ? "" : "\n" + rewrites);
+  }
   if (!report.sites.empty()) text += "\n" + site_lines(report);
   if (!report.rewrites.empty()) text += "\n" + rewrite_lines(report);
   return text;
