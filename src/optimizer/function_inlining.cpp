@@ -141,6 +141,16 @@ std::set<FunctionName> functions_to_inline(Model& model, const OptimizeOptions& 
 
 }  // namespace
 
+std::optional<Inlining> inlined(Model& model, const std::set<FunctionName>& names) {
+  InlinedModel trial = inline_functions(model.proto, names);
+  if (!wiring_holds(trial)) return std::nullopt;
+  Inlining inlining;
+  model.proto.Swap(&trial.proto);
+  inlining.before.Swap(&trial.proto);
+  inlining.calls = std::move(trial.calls);
+  return inlining;
+}
+
 Expected<std::optional<Inlining>> inline_attention_functions(Model& model, const OptimizeOptions& options) {
   if (model.proto.functions_size() == 0 || !can_be_inlined(model.proto)) return std::nullopt;
   ATTN_OPT_TRY(const auto chosen, chosen_patterns(options));
@@ -148,14 +158,7 @@ Expected<std::optional<Inlining>> inline_attention_functions(Model& model, const
   if (!has_anchor(*view, chosen)) return std::nullopt;
   view.reset();
   const std::set<FunctionName> names = functions_to_inline(model, options, chosen);
-  if (names.empty()) return std::nullopt;
-  Inlining inlining;
-  InlinedModel inlined = inline_functions(model.proto, names);
-  if (!wiring_holds(inlined)) return std::nullopt;
-  model.proto.Swap(&inlined.proto);
-  inlining.before.Swap(&inlined.proto);
-  inlining.calls = std::move(inlined.calls);
-  return inlining;
+  return names.empty() ? std::nullopt : inlined(model, names);
 }
 
 }  // namespace attn_opt

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 
 #include "attn_opt/model.h"
 #include "attn_opt/optimizer.h"
@@ -14,6 +15,9 @@ struct Inlining {
   onnx::ModelProto before;
   InlinedCalls calls;
 };
+
+/// Inlines the functions NAMES of MODEL. Nothing, and MODEL is as it was, if a node would read something else by that.
+std::optional<Inlining> inlined(Model& model, const std::set<FunctionName>& names);
 
 /// Inlines those local functions of MODEL whose nodes some site that can be written covers, and the functions that call
 /// them; all others stay, unless a site is lost by that. Nothing, and MODEL is as it was, if there are none.

@@ -13,6 +13,7 @@
 #include "src/optimizer/function_inlining.h"
 #include "src/optimizer/imports.h"
 #include "src/optimizer/kv_cache.h"
+#include "src/optimizer/local_attention.h"
 #include "src/optimizer/model_verification.h"
 #include "src/optimizer/node_checks.h"
 #include "src/optimizer/operator_counts.h"
@@ -259,10 +260,9 @@ class Run {
 /// Fuses the attention of MODEL.
 Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, AcceptedAssumptions accepted,
                                 Workings* workings) {
-  std::optional<Inlining> inlining;
-  if (options.emit.stage == Stage::kAttention) {
-    ATTN_OPT_TRY(inlining, inline_attention_functions(model, options));
-  }
+  const bool is_for_nodes = options.emit.stage == Stage::kAttention;
+  ATTN_OPT_TRY(auto inlining,
+               is_for_nodes ? inline_attention_functions(model, options) : inline_local_attention(model, options));
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
   ATTN_OPT_CHECK(check_nodes(*view));
   view->set_edit_opset(options.opset);

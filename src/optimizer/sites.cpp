@@ -6,9 +6,9 @@
 #include <span>
 #include <unordered_set>
 
-#include "src/emit/local_function.h"
 #include "src/graph/operator_name.h"
 #include "src/graph/provenance.h"
+#include "src/optimizer/local_attention.h"
 #include "src/report/names.h"
 #include "src/verify/seconds.h"
 
@@ -27,10 +27,10 @@ SiteReport reported(const Node& anchor, const Pattern& pattern) {
   return site;
 }
 
-/// True within a function that stands for attention itself. (Where its call is to become a node, it was inlined before.)
-bool is_local_attention(const Graph& graph) {
+/// True within a function that stands for attention itself. (Where its call is to become another, it was inlined before.)
+bool is_in_local_attention(const Graph& graph) {
   const onnx::FunctionProto* function = graph.outermost().function();
-  return function && function->domain() == kLocalAttentionDomain && function->name().starts_with("LocalAttention");
+  return function && is_local_attention(*function);
 }
 
 void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Report& report, FoundSites& found,
@@ -173,7 +173,7 @@ FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& 
   FoundSites found;
   std::vector<MatchedSite>& matched = found.matched;
   for (const auto& graph : context.view.graphs()) {
-    if (is_local_attention(*graph)) continue;
+    if (is_in_local_attention(*graph)) continue;
     const size_t first = matched.size();
     for (Node* node : graph->nodes())
       for (const Pattern* pattern : chosen)
