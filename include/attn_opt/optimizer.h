@@ -45,7 +45,7 @@ struct OptimizeOptions {
   std::vector<std::shared_ptr<const Pattern>> rules;     ///< patterns beside the registered ones (rules.h)
   std::vector<std::shared_ptr<const Rewrite>> rewrites;  ///< beside the registered ones (rewrite.h): these are on
   std::vector<std::string> also;                         ///< names of registered rewrites that are on, too, or "all"
-  std::map<std::string, int> priorities;                 ///< of rewrites, by name: in the place of their own
+  std::map<std::string, int> priorities;                 ///< of rewrites, by name, in the place of their own; of patterns
   int most_rounds = 16;  ///< of rewriting, each over the whole model; what is left then is in the report
   EmitOptions emit;
   KvCacheOptions kv_cache;

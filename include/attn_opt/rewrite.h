@@ -50,7 +50,9 @@ struct Replacement {
   Value* made = nullptr;
 };
 
-/// Where attention is fused among rewrites: those of a higher priority run before it, others behind it.
+/// Where attention is fused among rewrites: those of a higher priority run before it, others behind it. Patterns of attention
+/// have it unless OptimizeOptions::priorities says otherwise: of two that recognise the same, that of the higher one is
+/// written.
 inline constexpr int kAttentionPriority = 100;
 /// Id of the miss of a node that is nothing like what a rewrite seeks. It is traced, but not reported.
 inline constexpr std::string_view kNoMatch = "no-match";

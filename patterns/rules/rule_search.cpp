@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn_opt/canonical.h"
+#include "src/graph/operator_name.h"
 
 namespace attn_opt {
 
@@ -20,7 +21,8 @@ RuleSearch::RuleSearch(const Rule& rule)
 
 Matched<RuleBinding> RuleSearch::find(const Node& anchor, const ModelGraph& view, Facts& facts,
                                       std::string_view nothing) const {
-  if (!has_operands(anchor, facts)) return missed(std::string(nothing), &anchor, "");
+  if (std::string other = other_operand(anchor, facts); !other.empty())
+    return missed(std::string(nothing), &anchor, std::move(other));
   auto binding = match_rule(*rule_, anchor, view, facts);
   if (binding) return binding;
   const bool is_near =
@@ -30,16 +32,21 @@ Matched<RuleBinding> RuleSearch::find(const Node& anchor, const ModelGraph& view
 }
 
 /// A rule is tried at every node like its last, and nearly all of them end here.
-bool RuleSearch::has_operands(const Node& anchor, Facts& facts) const {
+std::string RuleSearch::other_operand(const Node& anchor, Facts& facts) const {
   for (size_t i = 0; i < operands_.size(); ++i) {
     if (!operands_[i]) continue;
-    Value* input = anchor.input(i);
-    if (!input || !input->producer) return false;
-    if (is_operator(*operands_[i], *input->producer)) continue;
-    const Node* found = canonical(*input, facts).producer;
-    if (!found || !is_operator(*operands_[i], *found)) return false;
+    const Value* input = anchor.input(i);
+    if (input && input->producer && is_operator(*operands_[i], *input->producer)) continue;
+    const Node* found = input ? canonical(*anchor.input(i), facts).producer : nullptr;
+    if (found && is_operator(*operands_[i], *found)) continue;
+    const std::string name = input ? "'" + input->name + "'" : "input " + std::to_string(i);
+    return name + " is " +
+           (found   ? operator_name(*found)
+            : input ? "an input or a constant"
+                    : "absent") +
+           ", not " + operands_[i]->op_type();
   }
-  return true;
+  return {};
 }
 
 Value* value_of_output(const std::string& name, const Rule& rule, const RuleBinding& binding) {

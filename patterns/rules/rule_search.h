@@ -22,7 +22,8 @@ class RuleSearch {
   Matched<RuleBinding> find(const Node& anchor, const ModelGraph& view, Facts& facts, std::string_view nothing) const;
 
  private:
-  bool has_operands(const Node& anchor, Facts& facts) const;
+  /// Which operand of ANCHOR is not made by what the rule says; empty if all are.
+  std::string other_operand(const Node& anchor, Facts& facts) const;
 
   const Rule* rule_;
   const onnx::NodeProto* anchor_;

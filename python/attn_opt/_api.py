@@ -109,7 +109,8 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
         patterns: patterns made by @attn_opt.pattern, rewrites made by @attn_opt.rewrite, and folders of rules (docs/rules.md): one, or
             a list of them.
         also: names of rewrites that attn-opt has to apply, too, or "all".
-        priorities: of rewrites, by name, in the place of their own; those above 100 run before attention is fused.
+        priorities: of rewrites, by name, in the place of their own; those above 100 run before attention is fused. Of patterns, which
+                have 100: where two recognise the same attention, that of the higher one is written.
         verify: "sites", "all-sites" (equal ones too), "model" (and the whole model), "off".
         strict: assume nothing but what ASSUME lists.
         exact: as strict, and what is NaN stays NaN.

@@ -9,11 +9,26 @@ namespace {
 
 constexpr std::string_view kAll = "all";
 
-Status check_name(const std::string& option, const std::string& name, const std::vector<const Rewrite*>& known) {
-  if (std::ranges::any_of(known, [&](const Rewrite* rewrite) { return rewrite->name() == name; })) return {};
+template <class Named>
+std::vector<std::string> names_of(const std::vector<Named>& all) {
   std::vector<std::string> names;
-  for (const Rewrite* rewrite : known) names.emplace_back(rewrite->name());
-  return fail(ErrorCode::kUsage, option, "there is no rewrite '" + name + "'", suggestion(name, names));
+  for (const auto& one : all) names.emplace_back(one->name());
+  return names;
+}
+
+/// That NAME is one of KNOWN, which are each a KIND.
+Status check_name(const std::string& option, const std::string& name, const std::string& kind,
+                  const std::vector<std::string>& known) {
+  if (contains(known, name)) return {};
+  return fail(ErrorCode::kUsage, option, "there is no " + kind + " '" + name + "'", suggestion(name, known));
+}
+
+/// The names that --priority takes: patterns of attention and rewrites.
+std::vector<std::string> all_names(const OptimizeOptions& options) {
+  std::vector<std::string> names;
+  for (const auto& some : {names_of(patterns()), names_of(options.rules), names_of(rewrites()), names_of(options.rewrites)})
+    names.insert(names.end(), some.begin(), some.end());
+  return names;
 }
 
 }  // namespace
@@ -25,9 +40,10 @@ Expected<std::vector<ChosenRewrite>> chosen_rewrites(const OptimizeOptions& opti
   all.insert(all.end(), built_in.begin(), built_in.end());
   for (const std::string& name : options.also) {
     if (name == kAll) continue;
-    ATTN_OPT_CHECK(check_name("--also", name, built_in));
+    ATTN_OPT_CHECK(check_name("--also", name, "rewrite", names_of(built_in)));
   }
-  for (const auto& [name, priority] : options.priorities) ATTN_OPT_CHECK(check_name("--priority", name, all));
+  for (const auto& [name, priority] : options.priorities)
+    ATTN_OPT_CHECK(check_name("--priority", name, "pattern or rewrite", all_names(options)));
   std::vector<ChosenRewrite> chosen;
   for (size_t i = 0; i < all.size(); ++i) {
     const Rewrite& rewrite = *all[i];

@@ -76,7 +76,7 @@ class Round {
   void try_at(const Rewrite& rewrite, Node& node) {
     const auto start = Clock::now();
     Matched<RewriteMatch> matched = match(rewrite, node);
-    if (!matched && options_.trace) options_.trace(rewrite.name(), node, matched.error());
+    if (!matched && options_.trace && !matched.error().found.empty()) options_.trace(rewrite.name(), node, matched.error());
     if (!matched && matched.error().id == kNoMatch) return;
     RewriteReport line;
     enter_place(node, rewrite.name(), line);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <span>
 #include <unordered_set>
+#include <utility>
 
 #include "src/graph/operator_name.h"
 #include "src/graph/provenance.h"
@@ -165,6 +166,10 @@ Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& opt
   std::copy_if(all.begin(), all.end(), std::back_inserter(chosen), [&](const Pattern* pattern) {
     return (options.only.empty() || contains(options.only, pattern->name())) && !contains(options.disable, pattern->name());
   });
+  std::ranges::stable_sort(chosen, std::ranges::greater(), [&](const Pattern* pattern) {
+    const auto given = options.priorities.find(std::string(pattern->name()));
+    return given == options.priorities.end() ? kAttentionPriority : given->second;
+  });
   return chosen;
 }
 
@@ -178,9 +183,12 @@ FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& 
     for (Node* node : graph->nodes())
       for (const Pattern* pattern : chosen)
         if (pattern->is_anchor(*node)) try_pattern(*pattern, *node, context, report, found, listeners);
-    // What one site shares with a later one must stand above it, whatever the order of their anchors.
+    // What one site shares with a later one must stand above it, whatever the order of their anchors. Of two that are at one
+    // place that of the pattern that comes first is tried first.
     const std::span<MatchedSite> of_graph(matched.begin() + static_cast<std::ptrdiff_t>(first), matched.end());
-    const auto place = [](const MatchedSite& site) { return site.match.insert_before->position; };
+    const auto place = [&chosen](const MatchedSite& site) {
+      return std::pair(site.match.insert_before->position, std::ranges::find(chosen, site.pattern) - chosen.begin());
+    };
     // Most are in order, and sorting moves them all.
     if (!std::ranges::is_sorted(of_graph, {}, place)) std::ranges::stable_sort(of_graph, {}, place);
   }

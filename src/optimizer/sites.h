@@ -37,7 +37,7 @@ struct FoundSites {
   std::vector<const Node*> anchors;  ///< of each line of the report
 };
 
-/// The patterns that ONLY and DISABLE leave. Error: kUsage for a name that no pattern has.
+/// The patterns that ONLY and DISABLE leave, by their PRIORITIES. Error: kUsage for a name that no pattern has.
 Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& options);
 
 /// Who is told of what does not match.

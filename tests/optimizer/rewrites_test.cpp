@@ -1,5 +1,6 @@
 // The engine of rewrites: what is applied, in which order, and what is refused.
 #include "attn_opt/matcher.h"
+#include "attn_opt/rules.h"
 #include "tests/optimizer/optimizer_case.h"
 
 namespace attn_opt {
@@ -330,6 +331,18 @@ TEST(Rewrites, Traced) {
   };
   optimized(model, options);
   EXPECT_THAT(traced, ElementsAre("right y: 'n' is Exp, not Neg"));
+
+  auto rule = parse_rewrite(R"(# RULE rule
+<domain: "rule", opset_import: ["" : 18]>
+pattern (x) => (y) { n = Neg (x) y = Relu (n) }
+<domain: "rule", opset_import: ["" : 24]>
+replacement (x) => (y) { m = Relu (x) y = Sub (m, x) })",
+                            "r.rule");
+  ASSERT_TRUE(rule.has_value()) << rule.error().message();
+  options.rewrites = {std::shared_ptr<const Rewrite>(*std::move(rule))};
+  traced.clear();
+  optimized(model, options);
+  EXPECT_THAT(traced, ElementsAre("rule y: 'n' is Exp, not Neg"));
 }
 
 TEST(Rewrites, BuiltInOnesAreOffUnlessAsked) {

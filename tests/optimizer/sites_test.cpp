@@ -104,6 +104,35 @@ replacement (q, k, v) => (y) { y = Attention (q, k, v) })",
   EXPECT_THAT(imports(loose), ElementsAre("")) << "no node is of 'other' any more";
 }
 
+/// Attention of two factors, which the tool's own pattern knows too, at another anchor.
+TEST(Sites, ThePatternOfTheHigherPriorityIsWritten) {
+  auto rule = parse_rule(R"(# RULE mine
+<domain: "rule", opset_import: ["" : 18]>
+pattern (q, k, v) => (y) { t = Transpose <perm: ints = [0, 1, 3, 2]> (k) s = MatMul (q, t) w = Softmax (s) y = MatMul (w, v) }
+<domain: "rule", opset_import: ["" : 24]>
+replacement (q, k, v) => (y) { y = Attention <scale: float = 1.0> (q, k, v) })",
+                         "r.rule");
+  ASSERT_TRUE(rule.has_value()) << rule.error().message();
+  OptimizeOptions options;
+  options.rules = {std::shared_ptr<const Pattern>(*std::move(rule))};
+  const auto pattern_used = [&options] {
+    Model model =
+        attention_in_text("t = Transpose <perm = [0, 1, 3, 2]> (k) s = MatMul (q, t) w = Softmax (s) y = MatMul (w, v)");
+    const Report report = optimized(model, options);
+    EXPECT_EQ(report.sites.size(), 1u);
+    EXPECT_EQ(report.fused(), 1);
+    return report.sites[0].pattern;
+  };
+  EXPECT_EQ(pattern_used(), "softmax_attention");
+  options.priorities = {{"mine", 101}};
+  EXPECT_EQ(pattern_used(), "mine");
+  options.priorities = {{"softmax_attention", 99}};
+  EXPECT_EQ(pattern_used(), "mine");
+  options.priorities = {{"no-such", 1}};
+  Model model = attention_in_text("y = Abs (q)");
+  EXPECT_THAT(optimize(model, options).error().message(), HasSubstr("there is no pattern or rewrite 'no-such'"));
+}
+
 void import_domain(Model& model, const std::string& domain) {
   auto* import = model.proto.add_opset_import();
   import->set_domain(domain);

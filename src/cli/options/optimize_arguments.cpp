@@ -121,8 +121,9 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
   declare_list(app, "--disable", arguments.disable, "Do without this pattern (repeatable, or a list with commas)", true);
   declare_list(app, "--also", arguments.also,
                "Apply this rewrite that attn-opt has, too, or all (repeatable, or a list with commas)", true);
-  declare_list(app, "--priority", arguments.priorities,
-               "Priority of a rewrite; those above 100 run before attention is fused (repeatable)");
+  declare_list(
+      app, "--priority", arguments.priorities,
+      "Priority of a rewrite (those above 100 run before attention is fused) or of a pattern, which has 100 (repeatable)");
   declare_rule_folders(app, arguments.patterns);
   app.add_option(
          "--target", arguments.target,
