@@ -64,9 +64,19 @@ TEST_F(RewriteOptions, WhatWasCalledPatternsIsTakenAndNotListed) {
 TEST_F(RewriteOptions, ExplainedAndTraced) {
   EXPECT_THAT(run("explain gelu.onnxtxt --also gelu").out, HasSubstr("y  rewritten  [gelu]"));
   const std::string traced = run("wrong.onnxtxt -vv --also gelu,rms-norm" + kRules).err;
-  EXPECT_THAT(traced, HasSubstr("y (Relu): [negated_relu]"));
+  EXPECT_THAT(traced, HasSubstr("y (Relu): [negated_relu] no-match: 'n' is Sin, not Neg\n"));
   EXPECT_THAT(run("wrong.onnxtxt -v" + kRules).err, Not(HasSubstr("[negated_relu]")));
   EXPECT_THAT(run("wrong.onnxtxt -v" + kRules).out, HasSubstr("refused    y\n           careless_relu: verification.failed"));
+}
+
+TEST_F(RewriteOptions, WhatIsNotAppliedIsInTheShortReport) {
+  EXPECT_THAT(run("wrong.onnxtxt" + kRules).out,
+              HasSubstr("\nrefused    y\n           careless_relu: verification.failed at y (Relu): y differs by "));
+}
+
+TEST_F(RewriteOptions, PatternsOfAttentionHaveAPriorityToo) {
+  EXPECT_EQ(run("gelu.onnxtxt --priority softmax_attention=200").status, 0);
+  EXPECT_THAT(run("gelu.onnxtxt --priority softmax_atention=200").err, HasSubstr("did you mean 'softmax_attention'?"));
 }
 
 }  // namespace
