@@ -10,12 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include "attn_opt/emit.h"
+#include "attn_opt/emit_options.h"
 #include "attn_opt/executor.h"
 #include "attn_opt/model.h"
+#include "attn_opt/pattern.h"
 #include "attn_opt/report.h"
 #include "attn_opt/rewrite.h"
-#include "attn_opt/verifier.h"
+#include "attn_opt/verification.h"
 
 namespace attn_opt {
 

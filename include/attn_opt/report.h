@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "attn_opt/dim.h"
 #include "attn_opt/status.h"
-#include "attn_opt/verifier.h"
+#include "attn_opt/verification.h"
 
 namespace attn_opt {
 

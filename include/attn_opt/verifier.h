@@ -5,46 +5,13 @@
 // model's own type as written: same NaN and Inf, and errors within a bound that follows from the row's scores.
 #pragma once
 
-#include <chrono>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "attn_opt/emit.h"
 #include "attn_opt/pattern.h"
+#include "attn_opt/verification.h"
 
 namespace attn_opt {
-
-class InlinedCalls;
-
-/// What verification says of a site.
-enum class Verdict {
-  kVerified,
-  kFailed,      ///< numbers differ: must not be applied
-  kUnverified,  ///< could not be run (unknown rank, unsupported operator, over a limit)
-};
-
-/// A verdict and what it stands on.
-struct Verification {
-  Verdict verdict = Verdict::kUnverified;
-  std::string reason;              ///< of kFailed and kUnverified: what differed and on which draw, or what was in the way
-  double algebra_difference = 0;   ///< judgement (a): largest relative difference over all draws
-  double type_difference_ulp = 0;  ///< judgement (b): largest difference in ulps of the row's bound
-  int draws = 0;                   ///< input sets that both sides ran on
-  double seconds = 0;
-  bool shared = false;                    ///< an equal site was verified before
-  std::vector<std::string> explained_by;  ///< ids of assumed preconditions that differences were put down to
-};
-
-/// Limits of the verification of one site.
-struct VerifyOptions {
-  size_t memory_limit = size_t{1} << 30;         ///< bytes a site's run may hold
-  std::chrono::milliseconds time_limit{10'000};  ///< for a site, all draws together
-  AcceptedAssumptions accepted = {};             ///< a difference that another precondition explains is a failure
-  bool share_verdicts = true;                    ///< equal sites are run once
-  /// Calls that were inlined: what lay in a function runs as the model that was read has it. Null if there are none.
-  const InlinedCalls* calls = nullptr;
-};
 
 /// Verifies the sites of one model.
 class Verifier {

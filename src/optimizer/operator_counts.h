@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "attn_opt/model.h"
 #include "attn_opt/report.h"
 
 namespace attn_opt {

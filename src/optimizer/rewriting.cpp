@@ -4,7 +4,9 @@
 #include <chrono>
 #include <unordered_set>
 
+#include "attn_opt/emit.h"
 #include "attn_opt/opset_raise.h"
+#include "attn_opt/verifier.h"
 #include "src/graph/operator_name.h"
 #include "src/optimizer/output_shapes.h"
 #include "src/optimizer/rewrite_edit.h"

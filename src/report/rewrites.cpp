@@ -24,7 +24,7 @@ int count_of_rewrites(const Report& report, Outcome outcome) {
   return static_cast<int>(std::ranges::count(report.rewrites, outcome, &RewriteReport::outcome));
 }
 
-std::string line_of(const RewriteReport& rewrite) {
+std::string lines_about(const RewriteReport& rewrite) {
   return fmt::format("{:<{}}{}\n", outcome_of(rewrite), kRewriteOutcomeWidth, site_name(rewrite)) +
          wrapped(rewrite_phrase(rewrite), kRewriteOutcomeWidth);
 }
@@ -52,7 +52,7 @@ std::string rewrites_total(const Report& report) {
 
 std::string rewrite_lines(const Report& report) {
   std::string text;
-  for (const RewriteReport& rewrite : report.rewrites) text += line_of(rewrite);
+  for (const RewriteReport& rewrite : report.rewrites) text += lines_about(rewrite);
   return text;
 }
 
@@ -60,7 +60,7 @@ std::string unapplied_rewrite_lines(const Report& report, size_t most) {
   std::string text;
   size_t found = 0;
   for (const RewriteReport& rewrite : report.rewrites)
-    if (rewrite.outcome != Outcome::kFused && ++found <= most) text += line_of(rewrite);
+    if (rewrite.outcome != Outcome::kFused && ++found <= most) text += lines_about(rewrite);
   return found <= most ? text : text + fmt::format("{} more\n", found - most);
 }
 

@@ -1,28 +1,15 @@
-// What holds for the whole source tree: layers include only what is below them, files stay small, a match that fails
-// says why, and every reason is documented.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <regex>
-#include <set>
-#include <sstream>
+// Layers include only what is below them. Each public header belongs to one, and counts as a header of it.
+#include "tests/structure/source_tree.h"
 
 namespace attn_opt {
 namespace {
 
+using ::testing::Contains;
 using ::testing::IsEmpty;
-namespace fs = std::filesystem;
+using ::testing::SizeIs;
 
-constexpr int kMostLines = 400;
-constexpr int kMedianLines = 150;
-constexpr int kMostUnits = 25;
-
-/// The folders that FOLDER may include from, itself among them.
-std::set<std::string> below(const std::string& folder) {
+/// Layers, the lowest first, and those that each uses. docs/design.md draws them.
+const std::vector<std::pair<std::string, std::vector<std::string>>>& layers() {
   static const std::vector<std::pair<std::string, std::vector<std::string>>> kUses = {
       {"io", {}},
       {"graph", {"io"}},
@@ -39,42 +26,51 @@ std::set<std::string> below(const std::string& folder) {
       {"cli", {"optimizer"}},
       {"python", {"cli"}},
   };
+  return kUses;
+}
+
+/// The folders that FOLDER may include from, itself among them.
+std::set<std::string> below(const std::string& folder) {
   std::set<std::string> all{folder};
-  for (auto layer = kUses.rbegin(); layer != kUses.rend(); ++layer)
+  for (auto layer = layers().rbegin(); layer != layers().rend(); ++layer)
     if (all.count(layer->first)) all.insert(layer->second.begin(), layer->second.end());
   return all;
 }
 
-std::string text_of(const fs::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
+/// The layer that each public header belongs to: the lowest whose notions it is made of. What a header declares, that layer
+/// defines.
+const std::map<std::string, std::set<std::string>>& public_headers() {
+  static const std::map<std::string, std::set<std::string>> kOfLayers = {
+      {"io", {"model", "model_bytes", "model_io", "model_walk", "name_table", "status"}},
+      {"graph", {"graph"}},
+      {"exec", {"executor", "tensor"}},
+      {"match",
+       {"axis_map", "canonical", "causal_mask", "dim", "facts", "mask_contents", "matcher", "miss", "operator_traits",
+        "precondition", "sdpa", "shape"}},
+      {"rewrite", {"attribute", "edit", "emit_options", "graph_builder", "pattern", "rewrite", "target", "verification"}},
+      {"emit", {"emit"}},
+      {"patterns", {"attention_parts", "rules"}},
+      {"verify", {"verifier"}},
+      {"opset", {"opset_raise"}},
+      {"report", {"report"}},
+      {"optimizer", {"attn_opt", "optimizer", "version"}},
+  };
+  return kOfLayers;
 }
 
-/// Path below the project's folder and text of every source file in FOLDERS.
-std::map<std::string, std::string> sources(const std::vector<std::string>& folders) {
-  const fs::path root = ATTN_OPT_SOURCE_DIR;
-  std::map<std::string, std::string> found;
-  for (const std::string& folder : folders) {
-    EXPECT_TRUE(fs::is_directory(root / folder)) << folder;
-    for (const auto& entry : fs::recursive_directory_iterator(root / folder))
-      if (const auto kind = entry.path().extension(); kind == ".cpp" || kind == ".h" || kind == ".py")
-        found[fs::relative(entry.path(), root).string()] = text_of(entry.path());
-  }
-  return found;
+/// "" for a header that has no owner.
+std::string owner_of(const std::string& header) {
+  for (const auto& [layer, headers] : public_headers())
+    if (headers.contains(header)) return layer;
+  return "";
 }
 
-std::vector<std::string> groups(const std::string& text, const std::string& pattern) {
-  const std::regex regex(pattern);
-  std::vector<std::string> all;
-  for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match) all.push_back((*match)[1]);
-  return all;
-}
-
-/// "src/<layer>/x" gives the layer; "patterns/x" gives patterns; anything else "".
+/// "src/<layer>/x" gives the layer; "patterns/x" gives patterns; a public header its owner; anything else "".
 std::string layer_of(const std::string& path) {
   const fs::path parts(path);
   auto part = parts.begin();
   if (*part == "patterns" || *part == "python") return *part;
+  if (*part == "include" || *part == "attn_opt") return owner_of(parts.stem().string());
   return *part == "src" ? *++part : "";
 }
 
@@ -82,7 +78,7 @@ std::string layer_of(const std::string& path) {
 std::vector<std::string> upward_includes(const std::string& path, const std::string& text) {
   const std::set<std::string> allowed = below(layer_of(path));
   std::vector<std::string> bad;
-  for (const std::string& include : groups(text, "#include \"((?:src|patterns|python)/[^\"]*)\""))
+  for (const std::string& include : groups(text, "#include \"((?:src|patterns|python|attn_opt)/[^\"]*)\""))
     if (!allowed.count(layer_of(include))) bad.push_back(path + " includes " + include);
   return bad;
 }
@@ -93,153 +89,71 @@ TEST(Structure, LayersIncludeOnlyWhatIsBelow) {
 }
 
 TEST(Structure, TheRuleOfLayersTellsUpFromDown) {
-  EXPECT_THAT(upward_includes("src/graph/a.cpp", "#include \"src/exec/b.h\"\n"), ::testing::SizeIs(1));
-  EXPECT_THAT(upward_includes("src/match/a.cpp", "#include \"patterns/b.h\"\n"), ::testing::SizeIs(1));
-  EXPECT_THAT(upward_includes("src/emit/a.cpp", "#include \"src/trial/b.h\"\n"), ::testing::SizeIs(1));
-  EXPECT_THAT(upward_includes("include/attn_opt/a.h", "#include \"src/io/b.h\"\n"), ::testing::SizeIs(1));
+  EXPECT_THAT(upward_includes("src/graph/a.cpp", "#include \"src/exec/b.h\"\n"), SizeIs(1));
+  EXPECT_THAT(upward_includes("src/match/a.cpp", "#include \"patterns/b.h\"\n"), SizeIs(1));
+  EXPECT_THAT(upward_includes("src/emit/a.cpp", "#include \"src/trial/b.h\"\n"), SizeIs(1));
+  EXPECT_THAT(upward_includes("include/attn_opt/graph.h", "#include \"src/exec/b.h\"\n"), SizeIs(1));
+  EXPECT_THAT(upward_includes("include/attn_opt/graph.h", "#include \"attn_opt/facts.h\"\n"), SizeIs(1));
+  EXPECT_THAT(upward_includes("src/graph/a.cpp", "#include \"attn_opt/facts.h\"\n"), SizeIs(1));
+  EXPECT_THAT(upward_includes("src/emit/a.cpp", "#include \"attn_opt/rules.h\"\n"), SizeIs(1));
+  EXPECT_THAT(upward_includes("patterns/a.cpp", "#include \"attn_opt/facts.h\"\n"), IsEmpty());
   EXPECT_THAT(upward_includes("src/cli/a.cpp", "#include \"src/io/b.h\"\n#include \"patterns/c.h\"\n"), IsEmpty());
   EXPECT_THAT(upward_includes("patterns/a.cpp", "#include \"src/match/b.h\"\n#include \"patterns/c.h\"\n"), IsEmpty());
 }
 
-/// Folders of PATHS, and how many units (a source and its header) lie in each.
-std::map<std::string, int> units_of_folders(const std::vector<std::string>& paths) {
-  std::set<fs::path> units;
-  for (const std::string& path : paths) units.insert(fs::path(path).replace_extension());
-  std::map<std::string, int> folders;
-  for (const fs::path& unit : units) ++folders[unit.parent_path().string()];
-  return folders;
-}
-
-TEST(Structure, FoldersAreSmall) {
-  std::vector<std::string> paths;
-  for (const auto& [path, text] : sources({"src", "patterns", "tests", "examples", "python"})) paths.push_back(path);
-  for (const auto& [folder, units] : units_of_folders(paths)) EXPECT_LE(units, kMostUnits) << folder;
-  EXPECT_EQ(units_of_folders({"a/b.cpp", "a/b.h", "a/c.h", "a/d/e.cpp"}), (std::map<std::string, int>{{"a", 2}, {"a/d", 1}}));
-}
-
-TEST(Structure, FilesAreSmall) {
-  std::vector<std::ptrdiff_t> sizes;
-  for (const auto& [path, text] : sources({"src", "patterns", "include", "tests", "examples", "python"})) {
-    sizes.push_back(std::count(text.begin(), text.end(), '\n'));
-    EXPECT_LE(sizes.back(), kMostLines) << path;
+TEST(Structure, PublicHeadersHaveAnOwner) {
+  std::set<std::string> found;
+  for (const auto& [path, text] : sources({"include"})) {
+    found.insert(fs::path(path).stem().string());
+    EXPECT_NE(layer_of(path), "") << path << " is of no layer: enter it above";
   }
-  ASSERT_FALSE(sizes.empty());
-  std::nth_element(sizes.begin(), sizes.begin() + sizes.size() / 2, sizes.end());
-  EXPECT_LE(sizes[sizes.size() / 2], kMedianLines);
+  for (const auto& [layer, headers] : public_headers())
+    for (const std::string& header : headers) EXPECT_THAT(found, Contains(header)) << "of " << layer;
 }
 
-/// First lines of the functions of TEXT that return Matched<...> and have a `return false`. A function begins with a
-/// line that is not indented further than a member's and ends with the brace of the same indentation.
-std::vector<std::string> silent_misses(const std::string& text) {
-  std::istringstream lines(text);
-  std::vector<std::string> bad;
-  std::string line, function;
-  size_t indent = 0;
-  while (std::getline(lines, line)) {
-    const size_t begin = line.find_first_not_of(' ');
-    if (begin == std::string::npos) continue;
-    if (function.empty() && begin <= 2 && line.find("Matched<") < line.find('(') && line.find(';') == std::string::npos) {
-      function = line;
-      indent = begin;
-    }
-    if (function.empty()) continue;
-    if (line.find("return false;") != std::string::npos) bad.push_back(function);
-    if (begin == indent && line[begin] == '}') function.clear();
+/// A source of the header's name lies in the owner's folder: nothing is declared below and defined above.
+TEST(Structure, PublicHeadersAreImplementedByTheirOwner) {
+  for (const auto& [path, text] : sources({"src", "patterns"})) {
+    const std::string owner = owner_of(fs::path(path).stem().string());
+    const bool is_unit_of_it = text.find("#include \"attn_opt/" + fs::path(path).stem().string() + ".h\"") != std::string::npos;
+    if (!path.ends_with(".cpp") || owner.empty() || !is_unit_of_it) continue;
+    EXPECT_EQ(layer_of(path), owner) << path;
   }
-  return bad;
 }
 
-TEST(Structure, PatternsSayWhyTheyDoNotMatch) {
-  for (const auto& [path, text] : sources({"patterns"})) EXPECT_THAT(silent_misses(text), IsEmpty()) << path;
-}
-
-TEST(Structure, TheRuleOfMissesFindsSilentOnes) {
-  EXPECT_THAT(silent_misses("Matched<int> f() {\n  if (x) return false;\n}\n"), ::testing::SizeIs(1));
-  EXPECT_THAT(silent_misses("class C {\n  Matched<int> f(int a,\n               int b) {\n    return false;\n  }\n};\n"),
-              ::testing::SizeIs(1));
-  EXPECT_THAT(silent_misses("Matched<int> f() {\n  return 1;\n}\nbool g() {\n  return false;\n}\n"), IsEmpty());
-  EXPECT_THAT(silent_misses("Matched<int> f(int);\nbool g() {\n  return false;\n}\n"), IsEmpty());
-}
-
-/// Ids of misses in TEXT: the first argument of missed(), and the first member of a Miss{...}, a {...} in its place or
-/// a named constant. An id is "word.word"; whatever else has a dot (a domain, a file) is told by its first word.
-std::set<std::string> miss_ids(const std::string& text) {
-  static const std::set<std::string> kNoIds = {"ai", "attn-opt", "com", "in", "out"};
-  std::set<std::string> ids;
-  for (const std::string& id : groups(text, "\"([a-z][a-z-]*\\.[a-z][a-z0-9-]*)\""))
-    if (!kNoIds.count(id.substr(0, id.find('.')))) ids.insert(id);
-  for (const std::string& id : groups(text, "missed\\(\"([^\"]*)\"")) ids.insert(id);
-  return ids;
-}
-
-TEST(Structure, EveryMissIsDocumented) {
-  const std::string manual = text_of(fs::path(ATTN_OPT_SOURCE_DIR) / "docs/misses.md");
-  ASSERT_FALSE(manual.empty()) << "docs/misses.md";
-  const std::vector<std::string> headings = groups("\n" + manual, "\n#+ +`?([a-z0-9.-]+)`?");
-  const std::set<std::string> documented(headings.begin(), headings.end());
-  std::set<std::string> used;
-  for (const auto& [path, text] : sources({"src", "patterns"}))
-    for (const std::string& id : miss_ids(text)) {
-      used.insert(id);
-      EXPECT_TRUE(documented.count(id)) << "docs/misses.md has no heading for '" << id << "' of " << path;
-    }
-  EXPECT_GE(used.size(), 40u) << "the rule finds too few";
-  for (const std::string& id : documented)
-    EXPECT_TRUE(id.find('.') == std::string::npos || used.count(id)) << "no code gives '" << id << "'";
-}
-
-/// What a paragraph of docs/misses.md lacks: its meaning, an example, what to change.
-std::string missing_part(const std::string& paragraph) {
-  const size_t heading_end = paragraph.find('\n');
-  const size_t example = paragraph.find("\n- Example: "), remedy = paragraph.find("\n- Remedy: ");
-  if (example == std::string::npos) return "an example";
-  if (remedy == std::string::npos || remedy < example) return "a remedy";
-  constexpr size_t kShortestMeaning = 30;
-  return example - heading_end < kShortestMeaning ? "what it means" : "";
-}
-
-TEST(Structure, EveryMissHasMeaningExampleAndRemedy) {
-  const std::string manual = text_of(fs::path(ATTN_OPT_SOURCE_DIR) / "docs/misses.md");
-  int paragraphs = 0;
-  for (size_t at = manual.find("\n## "); at != std::string::npos; at = manual.find("\n## ", at + 1), ++paragraphs) {
-    const std::string paragraph = manual.substr(at + 1, manual.find("\n## ", at + 1) - at - 1);
-    EXPECT_EQ(missing_part(paragraph), "") << paragraph.substr(0, paragraph.find('\n'));
+/// The headers that docs/cpp.md names are stable: they include none that are not, but for what a pattern returns.
+TEST(Structure, StableHeadersIncludeNoOthers) {
+  const std::string manual = text_of(fs::path(ATTN_OPT_SOURCE_DIR) / "docs/cpp.md");
+  const size_t begin = manual.find("## What there is"), end = manual.find("These include none of the others", begin);
+  ASSERT_NE(end, std::string::npos);
+  const std::vector<std::string> named = groups(manual.substr(begin, end - begin), "`([a-z_]+)\\.h`");
+  const std::set<std::string> stable(named.begin(), named.end());
+  EXPECT_GE(stable.size(), 20u);
+  for (const std::string& header : stable) {
+    const std::string text = text_of(fs::path(ATTN_OPT_SOURCE_DIR) / "include/attn_opt" / (header + ".h"));
+    EXPECT_FALSE(text.empty()) << header;
+    for (const std::string& included : groups(text, "#include \"attn_opt/([a-z_]+)\\.h\""))
+      EXPECT_TRUE(stable.contains(included) || (header == "pattern" && included == "sdpa"))
+          << header << " includes " << included;
   }
-  EXPECT_GE(paragraphs, 40);
-  EXPECT_EQ(missing_part("## a.b\n\nThe rank of a mask is not known at all.\n\n- Example: `x`."), "a remedy");
 }
 
-/// True if REST, what follows the declaration of the MaybeShape NAME, reads the shape before it asks whether there is one.
-bool reads_untested(const std::string& rest, const std::string& name) {
-  std::smatch read, test;
-  if (!std::regex_search(rest, read, std::regex("\\*" + name + "\\b|\\b" + name + "->"))) return false;
-  const std::string before = rest.substr(0, static_cast<size_t>(read.position()));
-  return !std::regex_search(before, test,
-                            std::regex("!" + name + "\\b|\\b" + name + "( &&| \\?| \\|\\||\\)|\\.has_rank|\\.rank)"));
+TEST(Structure, TheDesignDrawsTheseLayers) {
+  const std::string design = text_of(fs::path(ATTN_OPT_SOURCE_DIR) / "docs/design.md");
+  std::set<std::string> wanted;
+  for (const auto& [layer, uses] : layers())
+    for (const std::string& used : uses) wanted.insert(layer + " --> " + used);
+  const std::vector<std::string> drawn = groups(design, "  ([a-z]+ --> [a-z]+)");
+  EXPECT_EQ(std::set<std::string>(drawn.begin(), drawn.end()), wanted);
+  for (const auto& [layer, uses] : layers()) EXPECT_THAT(design, ::testing::HasSubstr("\n| " + layer + " | "));
 }
 
-/// Declarations of MaybeShape in TEXT that are read and not tested.
-std::vector<std::string> untested_shapes(const std::string& text) {
-  static const std::regex kDeclaration("(if \\()?(?:const )?MaybeShape ([^;{}]*);");
-  std::vector<std::string> bad;
-  for (std::sregex_iterator found(text.begin(), text.end(), kDeclaration), end; found != end; ++found) {
-    if ((*found)[1].matched) continue;
-    const std::string rest = text.substr(static_cast<size_t>(found->position() + found->length()), 4000);
-    for (const std::string& name : groups((*found)[2].str(), "(\\w+) = "))
-      if (reads_untested(rest, name)) bad.push_back((*found)[0].str());
-  }
-  return bad;
-}
-
-TEST(Structure, ShapesAreTestedBeforeTheyAreRead) {
-  for (const auto& [path, text] : sources({"src", "patterns", "python"})) EXPECT_THAT(untested_shapes(text), IsEmpty()) << path;
-}
-
-TEST(Structure, TheRuleOfShapesFindsUntestedOnes) {
-  EXPECT_THAT(untested_shapes("const MaybeShape a = f(x);\nreturn a->size();"), ::testing::SizeIs(1));
-  EXPECT_THAT(untested_shapes("const MaybeShape a = f(x), b = f(y);\nif (!a) return;\nuse(*a, *b);"), ::testing::SizeIs(1));
-  EXPECT_THAT(untested_shapes("const MaybeShape a = f(x);\nif (!a || a->size() != 3) return;"), IsEmpty());
-  EXPECT_THAT(untested_shapes("if (const MaybeShape a = f(x)) use(*a);"), IsEmpty());
+TEST(Structure, TheDesignNamesWhatThereIs) {
+  const fs::path root = ATTN_OPT_SOURCE_DIR;
+  const std::string design = text_of(root / "docs/design.md");
+  const auto named = groups(design, "`((?:src|patterns|python|tests|testdata|include|docs)/[a-z_/]+(?:\\.[a-z]+)?)`");
+  EXPECT_GE(named.size(), 15u);
+  for (const std::string& path : named) EXPECT_TRUE(fs::exists(root / path)) << path;
 }
 
 }  // namespace
