@@ -294,7 +294,11 @@ Judgement judge_algebra(const Compared& compared) {
   const double floor = std::max(row_floor * largest(all), std::numeric_limits<double>::min());
   const AlignedRows rows = aligned(compared);
   return judge_rows(compared, rows, compared.algebra_limit, "", [&](size_t row) {
-    return largest_difference(rows.before_row(row), rows.after_row(row)) / std::max(floor, largest(rows.before_row(row)));
+    const double scale = std::max(floor, largest(rows.before_row(row)));
+    const double difference = largest_difference(rows.before_row(row), rows.after_row(row)) / scale;
+    if (!compared.exact) return difference;
+    const double own = finite_magnitude(largest_difference(rows.before_row(row), rows.exact_row(row))) / scale;
+    return std::max(0.0, difference - std::min(kWorseLimit * own, kAttributeLimit));
   });
 }
 

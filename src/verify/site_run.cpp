@@ -90,6 +90,8 @@ SiteRunner::Result SiteRunner::run(const Feeds& feeds, const Sdpa& sdpa, const S
   RunResult result;
   std::vector<Tensor> exact;
   auto algebra = run_mode(Mode::kExact, feeds, sdpa, sizes, assumed, exact);
+  if (algebra && !algebra->failure.empty() && !is_attention(sdpa))
+    if (const auto own = typed_.before.run(feeds)) algebra = run_mode(Mode::kExact, feeds, sdpa, sizes, assumed, exact, &*own);
   if (!algebra) return tl::unexpected<Failure>(std::move(algebra.error()));
   result.algebra = *std::move(algebra);
   if (!result.algebra.failure.empty()) return result;
@@ -101,7 +103,8 @@ SiteRunner::Result SiteRunner::run(const Feeds& feeds, const Sdpa& sdpa, const S
 
 tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, const Feeds& feeds, const Sdpa& sdpa,
                                                                   const SizeAssignment& sizes, const Assumed& assumed,
-                                                                  std::vector<Tensor>& exact) const {
+                                                                  std::vector<Tensor>& exact,
+                                                                  const std::vector<Tensor>* own) const {
   const Sides& sides = mode == Mode::kExact ? exact_ : typed_;
   auto before = sides.before.run(feeds);
   if (!before) return tl::unexpected<Failure>(Failure{std::move(before.error()), false});
@@ -132,9 +135,10 @@ tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, con
   Judgement judgement;
   for (size_t i = 0; i < outputs; ++i) {
     const JudgedOutput output = judged_output(*site_->replaced[i], sdpa);
-    const Tensor* in_double = is_finer || (is_value && mode == Mode::kTyped) ? &exact[i] : nullptr;
+    const bool is_single = own && (*own)[i].type() == onnx::TensorProto::FLOAT;
+    const Tensor* other = is_finer || (is_value && mode == Mode::kTyped) ? &exact[i] : is_single ? &(*own)[i] : nullptr;
     const double limit = is_value ? std::max(kAlgebraLimit, constant_rounding_) : kAlgebraLimit;
-    const Compared compared{output, (*before)[i], (*after)[i], in_double, rows, sizes, assumed, limit};
+    const Compared compared{output, (*before)[i], (*after)[i], other, rows, sizes, assumed, limit};
     Judgement of_output =
         mode == Mode::kExact ? judge_algebra(compared) : judge_in_type(compared, is_value ? (*before)[i].type() : type);
     if (!of_output.failure.empty()) of_output.failure = output.name + " " + of_output.failure;

@@ -44,9 +44,11 @@ class SiteRunner {
   static tl::expected<Sides, Failure> sides(const onnx::ModelProto& before, const onnx::ModelProto& after,
                                             const TensorStore& tensors, const ExecutorOptions& options);
   std::string unportable_input(const Feeds& feeds, const std::vector<Tensor>& after) const;
-  /// EXACT: what the side before makes in double, which the mode of that name fills in and the other is judged by.
+  /// EXACT: what the side before makes in double, which the mode of that name fills in and the other is judged by. OWN: what it
+  /// makes in its own types, if that is to excuse differences in double.
   tl::expected<Judgement, Failure> run_mode(Mode mode, const Feeds& feeds, const Sdpa& sdpa, const SizeAssignment& sizes,
-                                            const Assumed& assumed, std::vector<Tensor>& exact) const;
+                                            const Assumed& assumed, std::vector<Tensor>& exact,
+                                            const std::vector<Tensor>* own = nullptr) const;
 
   const CutSite* site_;
   Sides exact_, typed_;

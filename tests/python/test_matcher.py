@@ -102,6 +102,50 @@ def test_the_miss_says_what_was_found_where_it_got_furthest():
     assert miss.id == "mine.no" and miss.detail == "'e' is Exp, not Tanh"
 
 
+CONVOLVED = m.op("Conv", [m.reduced_over("ReduceMean", [2, 3], "x"), "w1", m.optional("b1")])
+GATE = m.op("Clip", [m.commuted("Add", m.op("Conv", [m.op("Relu", [CONVOLVED]), "w2", m.optional("b2")]), 3), 0, 6])
+
+
+@attn_opt.rewrite(anchor="Mul")
+class squeeze_excite:
+    """A Squeeze-Excite gate with a hard sigmoid written out."""
+
+    slope = 1 / 6
+
+    def match(self, node, context):
+        return m.fits(m.commuted("Mul", "x", m.op("Div", [GATE, 6]), node="gated"), node.outputs[0], context)
+
+    def apply(self, match, build):
+        def conv(x, number):
+            return build.node("Conv", [x, match["w" + number], *filter(None, [match["b" + number]])])
+
+        mean = build.node("GlobalAveragePool", [match["x"]])
+        scores = conv(build.node("Relu", [conv(mean, "1")]), "2")
+        gate = build.node("HardSigmoid", [scores], alpha=self.slope, beta=0.5)
+        return {match["gated"].outputs[0]: build.node("Mul", [match["x"], gate])}
+
+
+@attn_opt.rewrite(anchor="Mul")
+class careless_gate(squeeze_excite):
+    slope = 0.2
+
+
+@pytest.mark.parametrize("sum, product", [("c2, three", "x, s"), ("three, c2", "s, x")])
+@pytest.mark.parametrize("biases", [("b1", "b2"), ("", "b2"), ("", "")])
+def test_a_gate_of_squeeze_excite(sum, product, biases):
+    first, second = (f", {bias}" if bias else "" for bias in biases)
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[n,4,h,w] x, float[2,4,1,1] w1, float[2] b1, float[4,2,1,1] w2, float[4] b2) => (float[n,4,h,w] y)
+        <float three = {{3}}, float zero = {{0}}, float six = {{6}}, int64[2] axes = {{2, 3}}> {{
+          m = ReduceMean <keepdims = 1> (x, axes) c1 = Conv (m, w1{first}) r = Relu (c1) c2 = Conv (r, w2{second})
+          a = Add ({sum}) c = Clip (a, zero, six) s = Div (c, six) y = Mul ({product}) }}""")
+    written, report = attn_opt.optimize(model, patterns=squeeze_excite)
+    assert report.rewritten == 1 and report.rewrites[0].verification.verdict == "verified"
+    assert [node.op_type for node in written.graph.node] == ["GlobalAveragePool", "Conv", "Relu", "Conv", "HardSigmoid", "Mul"]
+    (wrong,) = attn_opt.optimize(model, patterns=careless_gate)[1].rewrites
+    assert wrong.outcome == "refused" and "y differs by 0." in wrong.miss.found
+
+
 @pytest.mark.parametrize("wanted", [lambda: m.op("Mul", [None, "a"]), lambda: m.either(m.optional("a")), lambda: m.where({}, bool),
                                     lambda: m.product_of([["a"]])])
 def test_what_is_no_matcher(wanted):

@@ -64,6 +64,26 @@ TEST(VerifierValues, WhatRoundingMakesMuchWorse) {
   EXPECT_THAT(result.reason, HasSubstr("ulp"));
 }
 
+/// Its alpha is a float: where x is nearly -3, what is left of the sum shows its 24 bits, and those of the model's own sum.
+TEST(VerifierValues, NumbersThatBecomeAttributes) {
+  const std::string nodes =
+      "a = Constant <value_float = 1.7291> () b = Constant <value_float = -1.7292> () tiny = Constant <value_float = 0.0001> "
+      "() "
+      "three = Constant <value_float = 3.0> () zero = Constant <value_float = 0.0> () six = Constant <value_float = 6.0> () "
+      "t = Mul (x, tiny) near = Mul (a, b) m = Add (t, near) s = Add (m, three) c = Clip (s, zero, six) y = Div (c, six)";
+  const auto slope = [](double alpha) {
+    return [alpha](GraphBuilder& build, SiteFixture& site) {
+      const auto number = [&build](double value) { return build.scalar(value, onnx::TensorProto::FLOAT); };
+      Value* near = build.node("Mul", {number(1.7291F), number(-1.7292F)});
+      Value* m = build.node("Add", {build.node("Mul", {site.value("x"), number(0.0001F)}), near});
+      return build.node("HardSigmoid", {m}, {{"alpha", alpha}, {"beta", 0.5}});
+    };
+  };
+  const auto right = verdict(nodes, slope(1.0 / 6));
+  EXPECT_EQ(right.verdict, Verdict::kVerified) << right.reason;
+  EXPECT_EQ(verdict(nodes, slope(1.0 / 6 + 1e-6)).verdict, Verdict::kFailed) << "off by more than rounding makes";
+}
+
 /// What the model itself rounds away may be written exactly.
 TEST(VerifierValues, WhatIsMoreExactThanTheModel) {
   const std::string nodes = "c = Constant <value_float = 100.0> () s = Add (x, c) y = Sub (s, c)";
