@@ -18,5 +18,7 @@ attn_opt_printed(attn-opt.fish ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.
 attn_opt_printed(attn-opt.1 ${CMAKE_INSTALL_MANDIR}/man1 man)
 get_property(attn_opt_printed_files GLOBAL PROPERTY attn_opt_printed_files)
 add_custom_target(attn_opt_printed_files ALL DEPENDS ${attn_opt_printed_files})
+# What cmake --install takes. scripts/demo builds no more.
+add_custom_target(attn_opt_installable DEPENDS attn-opt attn_opt_pattern_archive attn_opt_printed_files)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/attn-opt COMPONENT command)
