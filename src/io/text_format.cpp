@@ -127,6 +127,8 @@ std::vector<int> operator_lines(std::string_view text) {
   return lines;
 }
 
+std::string print_function(const onnx::FunctionProto& function) { return onnx::ProtoToString(function) + "\n"; }
+
 Expected<std::string> print_text(const onnx::ModelProto& model, const std::string& where) {
   const auto cannot = [&where](const std::string& reason) {
     return fail(ErrorCode::kOutput, where, "the model cannot be written as text: " + reason, "write it as .onnx");

@@ -20,13 +20,24 @@ struct CutLimits {
   size_t bytes = SIZE_MAX;  ///< of all constants together; those beyond it become inputs
 };
 
+/// Where a site stands.
+struct SitePlace {
+  const Node* anchor = nullptr;
+  const ModelGraph* view = nullptr;
+  Facts* facts = nullptr;
+};
+
 class CaseCutter {
  public:
   /// MODEL, which the cutter changes: functions with attention in them are inlined, as when it is optimised.
   static Expected<std::unique_ptr<CaseCutter>> create(Model model, const OptimizeOptions& options);
 
-  /// What lies around SITE, whose anchor, and the node at which it stopped, are found by their names. Errors: kUnsupported
-  /// (the attention is in a local function, a value of unknown type stands in the way), kInvalidInput (no such site).
+  /// The node of SITE, found by its name, in the graph that is cut; as long-lived as the cutter. Errors: kUnsupported (the
+  /// attention is in a local function), kInvalidInput (no such site).
+  Expected<SitePlace> place_of(const SiteReport& site) const;
+
+  /// What lies around SITE, whose anchor, and the node at which it stopped, are found by their names. Errors: those of
+  /// place_of(), kUnsupported (a value of unknown type stands in the way).
   Expected<CaseModel> cut(const SiteReport& site, const CutLimits& limits);
 
  private:

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "src/cli/cases/rule_skeleton.h"
 #include "src/io/output_file.h"
 
 namespace attn_opt {
@@ -15,6 +16,14 @@ Status write_file(const fs::path& path, const std::string& text) {
   return file.replace_target();
 }
 
+Expected<std::unique_ptr<CaseCutter>> cutter_of(Model model, const OptimizeArguments& arguments) {
+  ATTN_OPT_TRY(const OptimizeOptions options, to_options(arguments));
+  return CaseCutter::create(std::move(model), options);
+}
+
+/// What the case or rule in PATH is called.
+std::string name_of_file(const fs::path& path) { return path == "-" ? "reduced" : path.stem().string(); }
+
 /// True if an equal site was verified before, which has a case already.
 bool is_repeated(const SiteReport& site) { return site.verification && site.verification->shared; }
 
@@ -22,18 +31,21 @@ bool is_repeated(const SiteReport& site) { return site.verification && site.veri
 
 Status write_case(Model model, const SiteReport& site, const OptimizeArguments& arguments, const fs::path& path,
                   const CaseBudget& budget) {
-  ATTN_OPT_TRY(const OptimizeOptions options, to_options(arguments));
-  ATTN_OPT_TRY(const auto cutter, CaseCutter::create(std::move(model), options));
-  const std::string name = path == "-" ? "reduced" : path.stem().string();
-  ATTN_OPT_TRY(const std::string text,
-               reduced_case(*cutter, site, arguments, {name, path == "-" ? "." : path.parent_path()}, budget));
+  ATTN_OPT_TRY(const auto cutter, cutter_of(std::move(model), arguments));
+  const fs::path folder = path == "-" ? "." : path.parent_path();
+  ATTN_OPT_TRY(const std::string text, reduced_case(*cutter, site, arguments, {name_of_file(path), folder}, budget));
+  return write_file(path, text);
+}
+
+Status write_rule(Model model, const SiteReport& site, const OptimizeArguments& arguments, const fs::path& path) {
+  ATTN_OPT_TRY(const auto cutter, cutter_of(std::move(model), arguments));
+  ATTN_OPT_TRY(const std::string text, rule_skeleton(*cutter, site, name_of_file(path)));
   return write_file(path, text);
 }
 
 Expected<WrittenMatches> write_matches(Model model, const Report& report, const OptimizeArguments& arguments,
                                        const fs::path& folder) {
-  ATTN_OPT_TRY(const OptimizeOptions options, to_options(arguments));
-  ATTN_OPT_TRY(const auto cutter, CaseCutter::create(std::move(model), options));
+  ATTN_OPT_TRY(const auto cutter, cutter_of(std::move(model), arguments));
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return fail(ErrorCode::kOutput, folder.string(), "cannot be made: " + error.message());

@@ -14,6 +14,9 @@ namespace attn_opt {
 Status write_case(Model model, const SiteReport& site, const OptimizeArguments& arguments, const std::filesystem::path& path,
                   const CaseBudget& budget);
 
+/// Writes SITE, likewise, as the skeleton of a rule to PATH. Errors: those of rule_skeleton(), kOutput.
+Status write_rule(Model model, const SiteReport& site, const OptimizeArguments& arguments, const std::filesystem::path& path);
+
 struct WrittenMatches {
   int cases = 0;
   std::vector<Error> left_out;  ///< sites of which no part of the model shows the same

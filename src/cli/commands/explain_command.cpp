@@ -18,7 +18,7 @@ using Outcome = SiteReport::Outcome;
 
 struct ExplainArguments {
   ModelArgument model;
-  std::string node, id, case_out;
+  std::string node, id, case_out, rule_out;
   CaseBudget budget;
   OptimizeArguments optimize;
   Verbosity verbosity;
@@ -72,6 +72,8 @@ void declare(CLI::App& app, ExplainArguments& given) {
   app.add_option("--id", given.id, "Print what the manual says of a miss, as scores.operator; without MODEL")
       ->excludes("MODEL");
   app.add_option("--case-out", given.case_out, "Write the smallest case that still misses (of --node, or of the nearest miss)");
+  app.add_option("--rule-out", given.rule_out,
+                 "Write the attention (of --node, or of the nearest miss) as a rule to be completed");
   app.add_option("--case-seconds", given.budget.seconds,
                  "Time that --case-out may take; the smallest case found by then is written; 0: any")
       ->check(CLI::Range(0.0, 1e6))
@@ -91,7 +93,8 @@ Expected<int> explain_sites(ExplainArguments& given, const CLI::App&) {
   ATTN_OPT_TRY(OptimizeOptions options, to_options(given.optimize));
   options.trace = trace_to_log(given.verbosity);
   ATTN_OPT_TRY(Model model, load_valid(given.model));
-  const Model before = given.case_out.empty() ? Model{} : model;
+  const bool writes = !given.case_out.empty() || !given.rule_out.empty();
+  const Model before = writes ? model : Model{};
   ATTN_OPT_TRY(Report report, optimize(model, options));
   if (!given.node.empty()) {
     ATTN_OPT_CHECK(keep_node(report.sites, given.node));
@@ -104,8 +107,13 @@ Expected<int> explain_sites(ExplainArguments& given, const CLI::App&) {
   for (const RewriteReport& rewrite : report.rewrites)
     if (given.node.empty() || rewrite.name == given.node) std::fputs(painted(explain(rewrite) + "\n", stdout).c_str(), stdout);
   if (report.sites.empty()) std::fputs("no attention found\n", stdout);
-  if (!given.case_out.empty() && !report.sites.empty()) {
-    ATTN_OPT_CHECK(write_case(before, site_to_reduce(report.sites), given.optimize, given.case_out, given.budget));
+  if (report.sites.empty()) return 0;
+  const SiteReport& site = site_to_reduce(report.sites);
+  if (!given.rule_out.empty()) {
+    ATTN_OPT_CHECK(write_rule(before, site, given.optimize, given.rule_out));
+  }
+  if (!given.case_out.empty()) {
+    ATTN_OPT_CHECK(write_case(before, site, given.optimize, given.case_out, given.budget));
   }
   return 0;
 }

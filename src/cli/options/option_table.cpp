@@ -64,6 +64,7 @@ constexpr std::array kTable = {
     Row{"--report", kOutput, "FILE"},
     Row{"--dump-matches", kOutput, "DIR"},
     Row{"--case-out", kOutput, "FILE"},
+    Row{"--rule-out", kOutput, "FILE"},
     Row{"--case-seconds", kOutput, "N"},
     Row{"--case-memory", kOutput, "SIZE"},
     Row{"--outputs", kOutput, "FILE"},
@@ -98,6 +99,7 @@ const std::map<std::string, std::string_view> kExamples = {
     {"attn-opt explain",
      "  attn-opt explain model.onnx\n"
      "  attn-opt explain model.onnx --node /layers.0/attn/Softmax --case-out case.onnxtxt\n"
+     "  attn-opt explain model.onnx --rule-out rules/mine.rule\n"
      "  attn-opt explain --id scores.operator\n"},
     {"attn-opt run",
      "  attn-opt run model.onnx --dim batch=2 --dim seq=16\n"
