@@ -3,6 +3,7 @@
     python make.py        needs torch, onnx, onnxscript, transformers (made with torch 2.13 and transformers 5.23)
 """
 
+import hashlib
 import linecache
 import pathlib
 import re
@@ -82,25 +83,35 @@ def whisper_decoder():
                                 input_names=["tokens", "audio"], output_names=["y"],
                                 dynamic_shapes={"tokens": {0: batch, 1: words}, "audio": {0: batch, 1: frames}})
     onnx.save(program.model_proto, HERE / "whisper-decoder.onnx")
-    without_stack_traces(HERE / "whisper-decoder.onnx")
+    keep_metadata(HERE / "whisper-decoder.onnx")
+
+
+def page_block():
+    """The first block of Python in docs/getting_started.md."""
+    return re.search(r"```python\n(.*?)```", (HERE.parent.parent / "docs/getting_started.md").read_text(), re.S)[1]
 
 
 def encoder():
-    """The first block of Python in docs/getting_started.md."""
-    page = (HERE.parent.parent / "docs/getting_started.md").read_text()
-    block = re.search(r"```python\n(.*?)```", page, re.S)[1].replace('"encoder.onnx"', f'"{HERE / "encoder.onnx"}"')
+    """What the page exports; it says of which text it was made, so that a test can tell."""
+    block = page_block().replace('"encoder.onnx"', f'"{HERE / "encoder.onnx"}"')
     linecache.cache["export.py"] = (len(block), None, block.splitlines(True), "export.py")  # where stack traces find the lines
     exec(compile(block, "export.py", "exec"), {"__name__": "export"})  # pylint: disable=exec-used
-    without_stack_traces(HERE / "encoder.onnx")
+    keep_metadata(HERE / "encoder.onnx", r'File "export[.]py".*')
+    model = onnx.load(HERE / "encoder.onnx")
+    onnx.helper.set_model_props(model, {"made_of": hashlib.sha256(page_block().encode()).hexdigest()})
+    onnx.save(model, HERE / "encoder.onnx")
 
 
-def without_stack_traces(path):
-    """Stack traces name files of the machine that exported."""
+def keep_metadata(path, frames=None):
+    """Leaves nodes their modules, and of stack traces the lines that match FRAMES: others name files of the machine that exported."""
     model = onnx.load(path)
     for node in model.graph.node:
-        kept = [entry for entry in node.metadata_props if entry.key == "pkg.torch.onnx.name_scopes"]
+        metadata = {entry.key.removeprefix("pkg.torch.onnx."): entry.value for entry in node.metadata_props}
         del node.metadata_props[:]
-        node.metadata_props.extend(kept)
+        trace = "\n".join(re.findall(frames, metadata.get("stack_trace", ""))) if frames else ""
+        for key, value in (("name_scopes", metadata.get("name_scopes")), ("stack_trace", trace)):
+            if value:
+                node.metadata_props.add(key=f"pkg.torch.onnx.{key}", value=value)
     onnx.save(model, path)
 
 

@@ -9,9 +9,11 @@ is listed in ELSEWHERE.
 """
 
 import contextlib
+import hashlib
 import importlib.util
 import io
 import json
+import linecache
 import os
 import pathlib
 import re
@@ -19,6 +21,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import onnx
 
 from elsewhere import ELSEWHERE, PLACEHOLDERS
 from pages import blocks, in_session, pages, plain
@@ -86,16 +90,31 @@ def run_session(page, block, folder, faults):
     return now.rstrip("\n") + "\n"
 
 
+def is_missing(name, block):
+    return f"import {name}" in block and importlib.util.find_spec(name) is None
+
+
+def check_export(page, block, folder, faults):
+    """Without PyTorch the model that an export gave is there already: it says of which text."""
+    (output,) = re.findall(r'"([\w-]+\.onnx)"', block)
+    said = {entry.key: entry.value for entry in onnx.load(folder / output).metadata_props}
+    if said.get("made_of") != hashlib.sha256(block.encode()).hexdigest():
+        faults.append(f"{page}: {output} was not exported by the block that the page has; testdata/examples/make.py makes it anew")
+
+
 def run_python(page, block, folder, names, faults):
-    """A block of Python in the page's folder. Without PyTorch the model that its export gave is there already; the package of
-    attn-opt is there where it is built."""
-    if any(f"import {name}" in block and importlib.util.find_spec(name) is None for name in ("torch", "attn_opt")):
+    """A block of Python in the page's folder; the package of attn-opt is there where it is built."""
+    if is_missing("torch", block):
+        check_export(page, block, folder, faults)
+    if is_missing("torch", block) or is_missing("attn_opt", block):
         return
+    # Stack traces in what is exported have the lines of a file, which a reader calls so.
+    linecache.cache["export.py"] = (len(block), None, block.splitlines(True), "export.py")
     before = os.getcwd()
     os.chdir(folder)
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(block, page, "exec"), names)  # pylint: disable=exec-used
+            exec(compile(block, "export.py", "exec"), names)  # pylint: disable=exec-used
     except Exception as error:  # pylint: disable=broad-except
         faults.append(f"{page}: {error!r} in\n{block}")
     os.chdir(before)
