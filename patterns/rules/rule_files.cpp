@@ -20,7 +20,9 @@ Expected<std::vector<fs::path>> rule_files(const std::string& folder) {
   for (const auto& entry : fs::directory_iterator(folder, error))
     if (entry.path().extension() == ".rule") files.push_back(entry.path());
   if (error) return fail(ErrorCode::kInvalidInput, folder, "cannot be read: " + error.message());
-  if (files.empty()) return fail(ErrorCode::kInvalidInput, folder, "holds no rule", "rules are files *.rule (docs/rules.md)");
+  if (files.empty())
+    return fail(ErrorCode::kInvalidInput, folder, "holds no rule",
+                "rules are files *.rule; attn-opt explain MODEL --rule-out F.rule writes one");
   std::sort(files.begin(), files.end());
   return files;
 }

@@ -101,7 +101,7 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
         model: a path, an onnx.ModelProto, an onnx_ir.Model, a torch.onnx.ONNXProgram or an onnxscript function. It is not changed.
         output: path to write to. Weights go from file to file: the model may have any size.
         opset: the model is raised to it: 23, 24 or 25; 24 by default, the model's own for "directml" and "webgpu". One above it is never lowered. "keep": the model's own.
-        target: whose rules the written nodes keep: "portable", "spec", "ort", "openvino", "ort-contrib", "cuda", "directml", "webgpu".
+        target: runtime whose restrictions the written nodes satisfy: "portable", "spec", "ort", "openvino", "ort-contrib", "cuda", "directml", "webgpu".
         form: operands of the written nodes: "auto", "3d", "4d".
         stage: "attention", or "functions": calls of local functions at the model's opset.
         kv_cache: "growing", or "static" or "static=N": caches become buffers, and the model is called otherwise (docs/kv_cache.md).

@@ -47,6 +47,14 @@ TEST_F(Batch, OptimisesAFolderAndKeepsItsLayout) {
   EXPECT_EQ(summary["summary"]["status"], 0);
 }
 
+TEST_F(Batch, AnOutputCalledLikeAModelIsWarnedOf) {
+  const ToolResult result = run("batch models/a.onnx -o fused.onnx");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("warning: fused.onnx: becomes a folder, with a model in it for each input\n"));
+  EXPECT_THAT(run("batch models/a.onnx -o fused.onnx").err, IsEmpty()) << "it is one";
+  EXPECT_THAT(run("batch models/a.onnx -o fused").err, IsEmpty());
+}
+
 TEST_F(Batch, OneModelDoesNotEndTheOthersAndTheWorstStatusCounts) {
   write_file(file("models/0.onnx"), "garbage");
   const ToolResult result = run("batch models -o out --jobs 1 --require-fused all --report r.json");

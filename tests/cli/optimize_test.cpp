@@ -266,6 +266,10 @@ TEST_F(Optimize, UsageErrorsGiveTwo) {
   EXPECT_THAT(run("in.onnxtxt --target directml --opset 24").err, HasSubstr("runs none above 20; take --opset keep"));
   EXPECT_THAT(run("in.onnxtxt --opset 26").err, HasSubstr("--opset: opset 26 cannot be written"));
   EXPECT_THAT(run("in.onnxtxt --opset latest").err, HasSubstr("--opset: 'latest' is no value of it; it takes keep|23|24|25\n"));
+  EXPECT_THAT(run("in.onnxtxt --verify true").err,
+              HasSubstr("--verify: 'true' is no value of it; it takes sites|all-sites|model|off\n"));
+  EXPECT_THAT(run("in.onnxtxt --memory-limit lots").err,
+              HasSubstr("--memory-limit: 'lots' is no value of it; it takes a size, as 512MB, 8GB or 1GiB\n"));
 }
 
 TEST_F(Optimize, FirstTriesAreAnsweredWithWhatWasMeant) {

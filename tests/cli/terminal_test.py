@@ -6,6 +6,7 @@ usage: terminal_test.py ATTN_OPT SOURCE_FOLDER
 import os
 import pathlib
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -125,6 +126,18 @@ class Completions(unittest.TestCase):
             self.assertIn(option, texts[0])
             self.assertIn(option, texts[1])
             self.assertIn("-l " + option[2:], texts[2])
+
+
+class Texts(unittest.TestCase):
+    def test_packages_have_what_they_name(self):
+        ids = re.findall(r"^## ([a-z-]+\.[a-z-]+)$", (SOURCE / "docs/misses.md").read_text(), re.M)
+        self.assertGreater(len(ids), 100)
+        for text in (run("man").stdout, *(run("explain", "--id", id).stdout for id in ids)):
+            self.assertNotRegex(text, r"docs/|[.]md\)")
+
+    def test_help_has_no_doubled_blank_lines(self):
+        for command in ((), ("explain",), ("batch",), ("run",), ("test",)):
+            self.assertNotIn("\n\n\n", run(*command, "--help").stdout)
 
 
 class ManualPage(unittest.TestCase):

@@ -161,8 +161,7 @@ TEST(ReportText, IsATable) {
   EXPECT_EQ(to_text(full_report(), false),
             "attention sites: 1 of 3 fused, 1 refused, 1 missed\n"
             "1 of 1 verified; 1 assumes that scores are finite (explain says why, --strict refuses)\n"
-            "no longer made at each run: tensors as large as the scores, 96*batch*seq*seq bytes; 101 MB where\n"
-            "batch = 1, seq = 1024\n"
+            "score tensors that a run no longer makes: 96*batch*seq*seq bytes; 101 MB where batch = 1, seq = 1024\n"
             "\n"
             "               before     after\n"
             "opset              17        24\n"
@@ -329,7 +328,7 @@ TEST(Explain, SaysNothingOfScoresWhereNoneAreSpared) {
   Report report = full_report();
   report.sites[0].effect->score_bytes = 0;
   EXPECT_THAT(explain(report.sites[0]), HasSubstr("  effect    nodes: 34 become 4\n"));
-  EXPECT_THAT(to_text(report, true), Not(HasSubstr("no longer made")));
+  EXPECT_THAT(to_text(report, true), Not(HasSubstr("no longer makes")));
 }
 
 TEST(Explain, SaysHowASiteIsFused) {

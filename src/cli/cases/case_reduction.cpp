@@ -76,7 +76,7 @@ Expected<CaseModel> first_cut(CaseCutter& cutter, const SiteReport& site, const 
                   "give more with --case-seconds");
   }
   return fail(ErrorCode::kUnsupported, site.name, "no part of the model around it shows the same",
-              "the miss hangs on nodes far from it, or on bodies of control flow");
+              "the miss depends on nodes far from it, or on bodies of control flow");
 }
 
 CaseTest::Clock::time_point deadline_of(const CaseBudget& budget) {

@@ -32,7 +32,7 @@ Expected<std::vector<fs::path>> find_cases(const std::vector<std::string>& paths
       ATTN_OPT_TRY(const auto found, cases_in(path));
       cases.insert(cases.end(), found.begin(), found.end());
     } else if (!fs::exists(path, none)) {
-      return fail(ErrorCode::kInvalidInput, path.string(), "cannot be read: there is nothing of that name");
+      return fail(ErrorCode::kInvalidInput, path.string(), "cannot be read: no such file or folder");
     } else if (!is_case(path)) {
       return fail(ErrorCode::kUsage, path.string(), "is no case: those end in .onnxtxt");
     } else {

@@ -267,6 +267,9 @@ Expected<int> run_batch(BatchArguments& given, const CLI::App& app) {
   ATTN_OPT_TRY(const OptimizeOptions valid, to_options(given.job.optimize));
   ATTN_OPT_TRY(auto inputs, batch_inputs(given.words, given.root, given.output));
   ATTN_OPT_TRY(ReportFiles reports, ReportFiles::create(given.reports, ReportScope::kMany));
+  std::error_code none;
+  if (fs::path(given.output).extension() == ".onnx" && !fs::is_directory(given.output, none))
+    spdlog::warn("{}: becomes a folder, with a model in it for each input", given.output);
   TemporaryFolder temporary;
   fs::path folder = fs::path(given.output) / ".attn-opt";
   if (given.output.empty() || given.job.requirements.check) {

@@ -73,7 +73,7 @@ void declare_common_options(CLI::App& app) {
   app.add_option("--color", "Colour: auto (on a terminal, unless NO_COLOR is set), always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   auto* config = app.add_option("--config", "Options, instead of those of attn-opt.toml here or in a folder above");
-  app.add_flag("--no-config")->description("Do without attn-opt.toml")->excludes(config);
+  app.add_flag("--no-config")->description("Ignore attn-opt.toml")->excludes(config);
 }
 
 Expected<int> run_command_line(Arguments arguments) {

@@ -117,9 +117,9 @@ Expected<int> print_man_page(ManArguments&, const CLI::App&) {
     text += fmt::format(".br\n.B attn\\-opt {}\n[\\fIoptions\\fR]{}\n", roff(std::string(command.name)),
                         operands(*declare_command(std::string(command.name)).app));
   text +=
-      ".SH DESCRIPTION\nFinds attention in an ONNX model, whichever exporter spelled it, rewrites it into ONNX Attention "
-      "nodes,\n"
-      "shows on an embedded executor that the numbers did not change, and writes the model.\n" +
+      ".SH DESCRIPTION\nFinds the attention blocks in an ONNX model, whichever exporter produced it, replaces each with an "
+      "ONNX Attention node\n"
+      "after checking on a built-in executor that the results do not change, and writes the model.\n" +
       examples(*main_job.app) + ".SH OPTIONS\n" + option_lines(*main_job.app) + ".SH COMMANDS\n";
   for (const Command& command : commands()) {
     const DeclaredCommand declared = declare_command(std::string(command.name));

@@ -48,6 +48,10 @@ tl::unexpected<Error> usage_error(const std::string& what, std::string remedy) {
   return fail(ErrorCode::kUsage, "usage", one_line(what), std::move(remedy));
 }
 
+tl::unexpected<Error> no_value_of(const std::string& name, const std::string& value, const std::string& wanted) {
+  return fail(ErrorCode::kUsage, name, "'" + one_line(value) + "' is no value of it", "it takes " + wanted);
+}
+
 /// CLI11 says "Could not convert: --opset = latest".
 tl::unexpected<Error> wrong_value(const CLI::App& app, const std::string& said) {
   constexpr std::string_view kBegin = "Could not convert: ", kEquals = " = ";
@@ -55,8 +59,19 @@ tl::unexpected<Error> wrong_value(const CLI::App& app, const std::string& said) 
   if (!said.starts_with(kBegin) || equals == std::string::npos) return usage_error(said, see_help(app));
   const std::string name = said.substr(kBegin.size(), equals - kBegin.size()), value = said.substr(equals + kEquals.size());
   const CLI::Option* option = app.get_option_no_throw(name);
-  return fail(ErrorCode::kUsage, name, "'" + one_line(value) + "' is no value of it",
-              option == nullptr ? see_help(app) : "it takes " + value_label(*option));
+  return option == nullptr ? usage_error(said, see_help(app)) : no_value_of(name, value, value_label(*option));
+}
+
+/// CLI11 says "--verify: true not in {sites,off}", and "--memory-limit: lots unit not recognized" with all units that there
+/// are.
+tl::unexpected<Error> refused_value(const CLI::App& app, const std::string& said) {
+  const size_t colon = said.find(": "), choices = said.find(" not in {"), units = said.find(" unit not recognized");
+  const size_t end = std::min(choices, units);
+  const std::string name = said.substr(0, colon);
+  const CLI::Option* option = app.get_option_no_throw(name);
+  if (option == nullptr || end == std::string::npos) return usage_error(said, see_help(app));
+  return no_value_of(name, said.substr(colon + 2, end - colon - 2),
+                     end == choices ? value_label(*option) : "a size, as 512MB, 8GB or 1GiB");
 }
 
 /// Something that is required is missing; if there are words that APP does not know, they are the cause.
@@ -84,6 +99,8 @@ Expected<bool> parse(CLI::App& app, const Arguments& arguments) {
     return usage_error(error.what(), remedy_for(app, app.remaining()));
   } catch (const CLI::ConversionError& error) {
     return wrong_value(app, error.what());
+  } catch (const CLI::ValidationError& error) {
+    return refused_value(app, error.what());
   } catch (const CLI::RequiredError& error) {
     return missing(app, error.what());
   } catch (const CLI::ParseError& error) {
@@ -92,9 +109,9 @@ Expected<bool> parse(CLI::App& app, const Arguments& arguments) {
 }
 
 void declare_verbosity(CLI::App& app, Verbosity& verbosity) {
-  auto* verbose =
-      app.add_flag("-v,--verbose", verbosity.verbose, "Say more; -vv also why each pattern does not match at each node");
-  app.add_flag("-q,--quiet", verbosity.quiet, "Say nothing but errors")->excludes(verbose);
+  auto* verbose = app.add_flag("-v,--verbose", verbosity.verbose,
+                               "Increase verbosity; -vv also says why each pattern does not match at each node");
+  app.add_flag("-q,--quiet", verbosity.quiet, "Print errors only")->excludes(verbose);
 }
 
 void set_up_log(const Verbosity& verbosity) {

@@ -51,8 +51,7 @@ void declare_job_options(CLI::App& app, JobArguments& given) {
   app.add_flag("--allow-none", given.job.requirements.allow_none,
                "With --require-fused all: a model without any attention passes");
   app.add_flag("--check", given.job.requirements.check, "Write nothing; fail if anything could be fused");
-  auto* baseline =
-      app.add_option("--baseline", given.baseline, "Fail if a site is not fused that this file says was (docs/ci.md)");
+  auto* baseline = app.add_option("--baseline", given.baseline, "Fail if a site is not fused that this file says was");
   app.add_option("--baseline-new", given.baseline_new,
                  "A model that the baseline does not have fails, passes with a warning (warn) or passes (accept)")
       ->check(CLI::IsMember({"fail", "warn", "accept"}))

@@ -118,17 +118,17 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
                  "Opset to raise the model to; one above it is never lowered. keep: the model's own")
       ->default_str(std::to_string(kEditOpset));
   declare_list(app, "--only", arguments.only, "Use only this pattern (repeatable, or a list with commas)", true);
-  declare_list(app, "--disable", arguments.disable, "Do without this pattern (repeatable, or a list with commas)", true);
+  declare_list(app, "--disable", arguments.disable, "Disable this pattern (repeatable, or a list with commas)", true);
   declare_list(app, "--also", arguments.also,
                "Apply this rewrite that attn-opt has, too, or all (repeatable, or a list with commas)", true);
   declare_list(
       app, "--priority", arguments.priorities,
       "Priority of a rewrite (those above 100 run before attention is fused) or of a pattern, which has 100 (repeatable)");
   declare_rule_folders(app, arguments.patterns);
-  app.add_option(
-         "--target", arguments.target,
-         "Whose rules the written nodes keep: portable (all runtimes agree), spec, ort, openvino, ort-contrib (operators of "
-         "com.microsoft), cuda, directml or webgpu")
+  app.add_option("--target", arguments.target,
+                 "Runtime whose restrictions the written nodes satisfy: portable (all agree), spec, ort, openvino, ort-contrib "
+                 "(operators of "
+                 "com.microsoft), cuda, directml or webgpu")
       ->capture_default_str();
   app.add_option("--form", arguments.form, "Shape of the operands of written nodes: auto, 3d or 4d")
       ->check(CLI::IsMember(kForms))
@@ -157,7 +157,7 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
 }
 
 void declare_rule_folders(CLI::App& app, std::vector<std::string>& folders) {
-  declare_list(app, "--rules,--patterns", folders, "Folder of rules to use beside the patterns (docs/rules.md; repeatable)");
+  declare_list(app, "--rules,--patterns", folders, "Folder of rules to use beside the patterns (repeatable)");
 }
 
 std::string to_words(const OptimizeArguments& arguments) {

@@ -124,6 +124,11 @@ constexpr std::array<std::string_view, 1> kFormerNames = {"patterns"};
 /// Help with the values that options take, and nothing of how CLI11 checks them.
 class HelpFormatter : public CLI::Formatter {
  public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (size_t at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n", at)) text.erase(at, 1);
+    return text;
+  }
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
     if (listed_names(*option).size() == option->get_lnames().size())
       return CLI::Formatter::make_option_name(option, is_positional);

@@ -118,7 +118,7 @@ tl::expected<CausalMask, std::string> causal_mask(Value& mask, double wanted, co
   const MaybeShape shape = facts.shape(mask);
   if (!table || !shape) {
     const Value* obstacle = reader.obstacle();
-    return Reason("hangs on '" + (obstacle ? obstacle : &mask)->name + "'");
+    return Reason("depends on '" + (obstacle ? obstacle : &mask)->name + "'");
   }
   const Shape scores{queries, keys};
   if (!fits(*table, *shape, scores)) return Reason("is " + to_string(*shape) + " for scores of " + to_string(scores));
