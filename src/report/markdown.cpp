@@ -73,17 +73,47 @@ std::string site_table(const json& sites, std::string_view heading) {
   return text + "\n";
 }
 
-/// A drawing of the first site of each of the first groups, folded: GitHub makes pictures of them.
+constexpr size_t kMostPictures = 4;  // in one report: a comment on GitHub takes 64 kB
+
+/// Folded: GitHub makes a picture of it.
+std::string picture(const std::string& caption, const json& graph) {
+  return fmt::format("<details><summary>{}</summary>\n\n```mermaid\n{}```\n\n</details>\n", xml_escaped(caption),
+                     mermaid(diagram_of(graph)));
+}
+
+/// The first site of each of the first groups.
 std::string pictures(const json& report) {
-  constexpr size_t kMostGroups = 4;
   std::string text;
   for_each_drawing(report, [&text](const GroupDrawing& drawing) {
-    if (drawing.group >= kMostGroups) return;
-    text += fmt::format("<details><summary>{}</summary>\n\n```mermaid\n{}```\n\n</details>\n", xml_escaped(drawing.caption()),
-                        mermaid(diagram_of(*drawing.graph)));
+    if (drawing.group < kMostPictures) text += picture(drawing.caption(), *drawing.graph);
   });
   return text;
 }
+
+/// What is missed in several models, each group once; that of models with an error comes first.
+class MissedPictures {
+ public:
+  void add(const ModelOutcome& model) {
+    if (model.report.is_null()) return;
+    auto& list = model.status == 0 ? others_ : first_;
+    for_each_drawing(model.report, [&](const GroupDrawing& drawing) {
+      if (drawing.has_both_sides || list.size() >= kMostPictures) return;
+      list.push_back(picture(model.input + ": " + drawing.caption(), *drawing.graph));
+    });
+  }
+
+  std::string text() const {
+    std::vector<std::string> all = first_;
+    all.insert(all.end(), others_.begin(), others_.end());
+    all.resize(std::min(all.size(), kMostPictures));
+    std::string joined;
+    for (const std::string& one : all) joined += one;
+    return joined;
+  }
+
+ private:
+  std::vector<std::string> first_, others_;
+};
 
 std::string operator_table(const json& operators) {
   if (operators.empty()) return {};
@@ -148,6 +178,7 @@ class BatchMarkdown : public ReportStream {
   }
   std::string add(const ModelOutcome& model) override {
     totals_.add(model);
+    pictures_.add(model);
     std::string counts = " | | |";
     if (!model.report.is_null()) {
       const json& summary = model.report.at("summary");
@@ -158,11 +189,12 @@ class BatchMarkdown : public ReportStream {
   }
   std::string end() override {
     return fmt::format("\n{}; {} of {} attention sites fused.\n\n", status_phrase(totals_), totals_.fused, totals_.sites) +
-           assurance_line(totals_) + reasons(totals_);
+           assurance_line(totals_) + reasons(totals_) + pictures_.text();
   }
 
  private:
   BatchTotals totals_;
+  MissedPictures pictures_;
 };
 
 }  // namespace

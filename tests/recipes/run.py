@@ -15,6 +15,7 @@ import xml.etree.ElementTree
 import yaml
 
 from fleet import FLEET
+from github import GITHUB
 from project import Project, environment_with, expect, project
 
 ATTN_OPT, SOURCE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
@@ -30,53 +31,6 @@ def blocks(document, language):
 def block_named(document, language, name):
     (found,) = [block for block in blocks(document, language) if block.startswith(f"# {name}\n")]
     return found
-
-
-def evaluated(text, inputs):
-    """TEXT with GitHub's expressions in it replaced: those that the action uses."""
-    values = {f"inputs.{name}": value for name, value in inputs.items()} | {"github.action_path": str(SOURCE)}
-    return re.sub(r"\$\{\{ *([^ }]+) *\}\}", lambda match: values[match[1]], text)
-
-
-def run_action(user, given):
-    """The steps of action.yml, as a runner runs them. Returns the job's status, outputs and summary."""
-    action = yaml.safe_load((SOURCE / "action.yml").read_text())
-    unknown = set(given) - set(action["inputs"])
-    expect(not unknown, f"docs/ci.md gives the action inputs that it has not: {unknown}")
-    inputs = {name: given.get(name, about.get("default")) for name, about in action["inputs"].items()}
-    expect(None not in inputs.values(), "an input that is required is not given")
-    files = {name: user.folder / f".{name}" for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_PATH")}
-    for file in files.values():
-        file.write_text("")
-    status = 0
-    for step in action["runs"]["steps"]:
-        environment = {name: evaluated(value, inputs) for name, value in step.get("env", {}).items()}
-        expect(step["shell"] == "bash", "steps are for bash")
-        made = user.bash(step["run"], **environment, **{name: str(file) for name, file in files.items()})
-        print(made.stdout, end="")
-        status = status or made.returncode
-    outputs = dict(line.split("=", 1) for line in files["GITHUB_OUTPUT"].read_text().splitlines())
-    expect(files["GITHUB_PATH"].read_text() == "", "attn-opt was on PATH: nothing is built")
-    return status, outputs, files["GITHUB_STEP_SUMMARY"].read_text()
-
-
-def github():
-    workflow = yaml.safe_load(block_named("docs/ci.md", "yaml", ".github/workflows/attention.yml"))
-    steps = workflow["jobs"]["attention"]["steps"]
-    (step,) = [step for step in steps if step["uses"].startswith("./attn-opt")]
-    (upload,) = [step for step in steps if "upload-sarif" in step["uses"]]
-    with project(ATTN_OPT, SOURCE) as user:
-        status, outputs, summary = run_action(user, step["with"])
-        expect((status, outputs["status"]) == (0, "0"), outputs)
-        expect("### attn-opt" in summary, "the job's summary has the report")
-        expect((user.folder / upload["with"]["sarif_file"]).is_file(), "what is uploaded is there")
-        expect(outputs["sarif"] == upload["with"]["sarif_file"], "and is the action's output")
-        user.lose_a_fusion()
-        status, outputs, summary = run_action(user, step["with"])
-        expect((status, outputs["status"]) == (1, "1"), outputs)
-        expect("is no longer fused" in summary, summary)
-        status, outputs, _ = run_action(user, {"models": "models\n", "output": "fused", "options": "--no-config --jobs 1"})
-        expect(status == 0 and (user.folder / "fused/sdpa.onnx").is_file(), "the other inputs of the action")
 
 
 def gitlab():
@@ -170,9 +124,9 @@ def schemas():
 
 
 def main():
-    for recipe in (github, gitlab, jenkins, anywhere_else, pre_commit, schemas, *FLEET):
+    for recipe in (*GITHUB, gitlab, jenkins, anywhere_else, pre_commit, schemas, *FLEET):
         print(f"== {recipe.__name__}", flush=True)
-        said = recipe() if recipe not in FLEET else recipe(ATTN_OPT, SOURCE, blocks)
+        said = recipe(ATTN_OPT, SOURCE, blocks) if recipe in (*GITHUB, *FLEET) else recipe()
         print(said or "passed", flush=True)
 
 

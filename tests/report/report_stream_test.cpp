@@ -199,6 +199,30 @@ TEST(ReportStream, MarkdownKeepsErrorsWhole) {
   EXPECT_THAT(rendered(ReportFormat::kMarkdown, {outcome(1, message)}, ReportScope::kMany), HasSubstr(message));
 }
 
+/// A model whose missed sites are drawn, each another one.
+ModelOutcome drawn(const std::string& name, int status, int sites) {
+  Report report = full_report();
+  report.sites.clear();
+  for (int i = 0; i < sites; ++i) {
+    SiteReport site;
+    site.name = name + std::to_string(i);
+    site.miss_id = "scores.operator";
+    site.before = SiteGraph{{{"squash", "Elu" + std::to_string(i), SiteGraph::Node::Role::kStopped, {}}}, {}, false};
+    site.found = site.before->nodes[0].op;
+    report.sites.push_back(site);
+  }
+  return {name, "", status, "", 1.5, to_json(report)};
+}
+
+TEST(ReportStream, MarkdownOfManyDrawsWhatIsMissed) {
+  const std::string text = rendered(ReportFormat::kMarkdown, {drawn("old", 0, 3), drawn("lost", 1, 2)}, ReportScope::kMany);
+  const auto at = [&text](const std::string& name) { return text.find("<summary>" + name + "</summary>\n\n```mermaid\n"); };
+  EXPECT_LT(at("lost: lost0"), at("lost: lost1")) << text;
+  EXPECT_LT(at("lost: lost1"), at("old: old0")) << "that of a model with an error comes first";
+  EXPECT_NE(at("old: old1"), std::string::npos);
+  EXPECT_EQ(at("old: old2"), std::string::npos) << "four are drawn";
+}
+
 TEST(ReportStream, MarkdownOfManyHasARowForEach) {
   const std::string text = rendered(ReportFormat::kMarkdown, {outcome(), unreadable()}, ReportScope::kMany);
   EXPECT_THAT(text, HasSubstr("| `in.onnx` | 0 | 3 | 1 | 1 | 1 |  |\n| `bad.onnx` | 3 |  | | |"));
