@@ -4,7 +4,8 @@
 PLACEHOLDERS = {
     "INPUT": "model.onnx", "MODEL": "model.onnx", "OUTPUT": "out.onnx", "A": "model.onnx", "B": "model.onnx", "MODELS": "models",
     "OUTDIR": "outputs", "bash|zsh|fish": "bash", "DIR": "matches", "PATH...": "cases", "NAME": "/model/encoder/layer.0/attention/self/Softmax",
-    "F.onnxtxt": "written.onnxtxt", "F.rule": "written.rule", "MISS": "scores.operator",
+    "BEFORE": "model.onnx", "AFTER": "model.onnx", "ID": "scores.operator", "COMMAND": "explain", "FILE": "written.onnxtxt", "MODEL.svg": "model.svg",
+    "input.onnx": "model.onnx", "output.onnx": "out.onnx", "F.onnxtxt": "written.onnxtxt", "F.rule": "written.rule", "MISS": "scores.operator",
 }
 
 ALL = "scripts/test and .ci/clone run it"

@@ -10,7 +10,7 @@ SHELL = re.compile(r"^```(?:sh|bash)\n(.*?)^```$", re.M | re.S)
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 PROGRAMS = re.compile(r"^(\w+=\S+ )*(\./|bench/|build/|examples/|scripts/|[A-Z]+ tests/|attn-opt( |$)|pip |python |cmake |ctest |docker |git |kubectl |sbatch |part=|"
                       r"mkdir |find |gh |rattler-build |time |for )")
-SPOKEN = re.compile(r"`((?:attn-opt|scripts/|cmake |docker |ctest |rattler-build |pip )[^`]*)`")
+SPOKEN = re.compile(r"`((?:attn-opt |attn-opt$|\./scripts/|scripts/|bench/|cmake |docker |ctest |rattler-build |pip |python )[^`]*)`")
 
 
 @dataclasses.dataclass
@@ -44,6 +44,11 @@ def plain(text):
     blocks = SHELL.findall(text) + INDENTED.findall(FENCE.sub("", text))
     lines = [line for block in blocks for line in block.splitlines()]
     return [Command(without_remark(line)) for line in lines if PROGRAMS.match(line.strip())]
+
+
+def spoken(text):
+    """Commands in sentences and tables."""
+    return [" ".join(found.split()) for found in SPOKEN.findall(FENCE.sub("", text))]
 
 
 def pages(source):

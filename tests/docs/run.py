@@ -4,8 +4,8 @@ usage: run.py ATTN_OPT SOURCE_FOLDER [--update]
 
 A session (```console) runs in a folder with the bundled models, in the page's order, together with its blocks of Python; rules
 (# RULE) go to my_rules/ before. Numbers in tables of models are compared too. Measured times and rounding errors are not compared; a line "..." stands for any lines.
---update writes into the pages what is printed now. Any other command that a page has is run for its status, or
-is listed in ELSEWHERE.
+--update writes into the pages what is printed now. Any other command that a page has in a block is run for its status, or
+is listed in ELSEWHERE; one in a sentence is run as far as it goes.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ import tempfile
 import onnx
 
 from elsewhere import ELSEWHERE, PLACEHOLDERS
-from pages import blocks, in_session, pages, plain
+from pages import blocks, in_session, pages, plain, spoken
 
 ATTN_OPT, SOURCE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 UPDATE = "--update" in sys.argv[3:]
@@ -36,7 +36,7 @@ MEASURED = ((r"largest difference \S+ \(relative [^)]*\)( at \([\d, ]*\))?", "la
 
 
 @contextlib.contextmanager
-def workspace():
+def workspace(rules=None):
     """A folder with what pages take for granted: models by their names, `models`, `cases`, `my_rules`."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -50,6 +50,8 @@ def workspace():
             (folder / cases).mkdir()
             shutil.copy(EXAMPLE / "cases/llama_with_cache.onnxtxt", folder / cases)
         (folder / "my_rules").mkdir()
+        if rules:
+            shutil.copy(EXAMPLE / f"rules/{rules}", folder / "my_rules")
         yield folder
 
 
@@ -155,8 +157,7 @@ def with_values(command):
 
 def run_plain(page, text, used, faults):
     """Commands without output: their status is 0, or another test runs them."""
-    with workspace() as folder:
-        shutil.copy(EXAMPLE / "rules/odds.rule", folder / "my_rules")
+    with workspace(rules="odds.rule") as folder:
         for command in plain(text):
             if command.text in ELSEWHERE:
                 used.add(command.text)
@@ -168,6 +169,20 @@ def run_plain(page, text, used, faults):
                 faults.append(f"{page}: no test runs `{command.text}`; tests/docs/elsewhere.py names one")
 
 
+def run_spoken(page, text, faults):
+    """Commands in sentences: those of attn-opt are known with their options, and run where they have all that they need; others name
+    files that there are."""
+    with workspace(rules="odds.rule") as folder:
+        for command in spoken(text):
+            if command.startswith("attn-opt"):
+                made = run(with_values(command), folder)
+                if made.returncode != 0 and " is required" not in made.stdout:
+                    faults.append(f"{page}: `{with_values(command)}` ends with {made.returncode}:\n{made.stdout}")
+            else:
+                files = [word for word in command.split() if "/" in word and not word.startswith("build/")]
+                faults += [f"{page}: `{command}` names {file}, which there is not" for file in files if not (SOURCE / file).exists()]
+
+
 def main():
     faults, used = [], set()
     for page, text in pages(SOURCE).items():
@@ -177,6 +192,7 @@ def main():
                 (SOURCE / page).write_text(now)
         check_tables(page, text, faults)
         run_plain(page, text, used, faults)
+        run_spoken(page, text, faults)
     faults += [f"elsewhere.py: no page has `{command}`" for command in ELSEWHERE if command not in used]
     print("\n\n".join(faults))
     sys.exit(1 if faults and not UPDATE else 0)
