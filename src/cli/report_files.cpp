@@ -1,5 +1,9 @@
 #include "src/cli/report_files.h"
 
+#include <spdlog/spdlog.h>
+
+#include "src/report/drawing/placement.h"
+
 namespace attn_opt {
 
 Expected<ReportTarget> report_target(const std::string& word) {
@@ -18,6 +22,8 @@ Expected<ReportFiles> ReportFiles::create(const std::vector<std::string>& words,
   ReportFiles reports;
   for (const std::string& word : words) {
     ATTN_OPT_TRY(const ReportTarget target, report_target(word));
+    if (target.format == ReportFormat::kSvg && !can_place())
+      spdlog::warn("{}: nothing is drawn, since this attn-opt was built without Graphviz; .dot and .md need none", target.path);
     ATTN_OPT_TRY(OutputFile file, OutputFile::create(target.path));
     reports.use_standard_output_ |= target.path == "-";
     reports.files_.push_back({std::move(file), make_report_stream(target.format, scope)});
