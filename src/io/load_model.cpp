@@ -10,6 +10,7 @@
 #include "src/io/check/node_order.h"
 #include "src/io/check/repair.h"
 #include "src/io/check/runtime_operators.h"
+#include "src/io/check/undefined_name.h"
 #include "src/io/file.h"
 #include "src/io/left_out.h"
 #include "src/io/model_file.h"
@@ -132,7 +133,7 @@ Status check_model(const Model& model) {
   const auto invalid = [&model](const std::string& reason) {
     return fail(ErrorCode::kInvalidInput, input_name(model.path), "is not valid ONNX: " + reason);
   };
-  if (const std::string wrong = checked(model.proto); !wrong.empty()) return invalid(wrong);
+  if (const std::string wrong = checked(model.proto); !wrong.empty()) return invalid(naming_undefined(wrong, model.proto));
   if (const auto* file = dynamic_cast<const ModelFile*>(model.tensors.get())) {
     if (const auto spliced = file->check_stripped(model.proto); !spliced) return invalid(spliced.error().message());
   }

@@ -173,6 +173,17 @@ g (float[2] x) => (float[2] y) { y = Add (x, nowhere) })");
               AllOf(StartsWith(folder_.string()), HasSubstr("is not valid ONNX"), HasSubstr("'nowhere'")));
 }
 
+TEST_F(LoadTest, AMisspeltNameIsAnsweredWithTheNearest) {
+  const auto error_for = [this](const std::string& nodes) {
+    const auto model = load_text("<ir_version: 10, opset_import: [\"\" : 21]> g (float[2] x) => (float[2] y) {" + nodes + "}");
+    EXPECT_TRUE(model);
+    return input_error(check_model(*model));
+  };
+  EXPECT_THAT(error_for("product = Neg (x) y = Exp (prodct)"),
+              HasSubstr("is not valid ONNX: Exp reads 'prodct', which nothing makes; did you mean 'product'?"));
+  EXPECT_THAT(error_for("y = Add (x, nowhere)"), ::testing::EndsWith("Add reads 'nowhere', which nothing makes"));
+}
+
 /// Runtimes run it, though ONNX deprecated it together with its release.
 TEST_F(LoadTest, CheckerAcceptsGroupNormalizationOfOpset18) {
   const std::string head = R"(<ir_version: 8, opset_import: ["" : 18]> g (float[2,4] x, float[2] s) => (float[2,4] y) {)";

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "src/io/check/runtime_operators.h"
+#include "src/io/check/undefined_name.h"
 #include "src/io/left_out.h"
 #include "src/io/one_line.h"
 
@@ -41,7 +42,7 @@ std::string full_check(const onnx::ModelProto& proto) {
                           const onnx::ShapeInferenceOptions following_contents(true, 1, true);
                           onnx::shape_inference::InferShapes(inferred, onnx::OpSchemaRegistry::Instance(), following_contents);
                         }).empty();
-  return is_right ? "" : wrong;
+  return is_right ? "" : naming_undefined(wrong, proto);
 }
 
 }  // namespace attn_opt
