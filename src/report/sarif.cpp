@@ -87,6 +87,14 @@ std::string subject_of(const Finding& finding) { return finding.graph.empty() ? 
 
 bool has_own_source(const Finding& finding) { return finding.source_line > 0 && !is_installed(finding.source_file); }
 
+/// What stays the same when the model is exported anew, since exporters number nodes: the module, where it is known. COUNTS has
+/// how many findings of a model were called so.
+std::string fingerprint_of(const Finding& finding, std::map<std::string, int>& counts) {
+  const std::string place = finding.graph + "/" + (finding.module.empty() ? finding.name : finding.module) + " " + finding.rule;
+  const int before = counts[place]++;
+  return before == 0 ? place : place + " #" + std::to_string(before + 1);
+}
+
 class Sarif : public ReportStream {
  public:
   std::string begin() override {
@@ -100,8 +108,11 @@ class Sarif : public ReportStream {
     if (model.report.is_null()) return {};
     version_ = text_of(model.report.at("tool").at("version"));
     std::string text;
+    std::map<std::string, int> counts;
     for (const Finding& finding : findings_of(model.report)) {
-      text += (any_ ? ",\n" : "\n") + dump(result(finding, model.input));
+      json one = result(finding, model.input);
+      one["partialFingerprints"] = {{"attentionSite/v1", fingerprint_of(finding, counts)}};
+      text += (any_ ? ",\n" : "\n") + dump(one);
       any_ = true;
     }
     return text;
@@ -133,8 +144,7 @@ class Sarif : public ReportStream {
     json result = {{"ruleId", finding.rule},
                    {"ruleIndex", rule->second},
                    {"level", finding.is_error ? "error" : "warning"},
-                   {"message", {{"text", subject_of(finding) + finding.message}}},
-                   {"partialFingerprints", {{"attentionSite/v1", finding.graph + "/" + finding.name + " " + finding.rule}}}};
+                   {"message", {{"text", subject_of(finding) + finding.message}}}};
     if (has_own_source(finding)) {  // GitHub shows the first location alone, and pull requests at lines of text
       place["physicalLocation"] =
           physical_location({{"uri", uri_of(path_from_here(finding.source_file))}}, finding.source_line);

@@ -141,6 +141,24 @@ TEST(ReportStream, SarifPointsAtTheUsersSourceLine) {
   EXPECT_FALSE(installed.contains("relatedLocations"));
 }
 
+TEST(ReportStream, SarifKnowsASiteAgainWhenItsNodeIsNumberedAnew) {
+  const auto fingerprints = [](const std::string& node, bool has_module) {
+    ModelOutcome model = missed_in("src/model.py");
+    json& site = model.report["sites"][0];
+    site["name"] = node;
+    if (!has_module) site["module"] = nullptr;
+    model.report["sites"] = json::array({site, site});
+    const json run = json::parse(rendered(ReportFormat::kSarif, {model}))["runs"][0];
+    std::vector<std::string> found;
+    for (const json& result : run["results"]) found.push_back(result["partialFingerprints"]["attentionSite/v1"]);
+    return found;
+  };
+  EXPECT_EQ(fingerprints("node_softmax_5", true), fingerprints("node_softmax_7", true));
+  EXPECT_NE(fingerprints("node_softmax_5", false), fingerprints("node_softmax_7", false));
+  const auto two = fingerprints("p", true);
+  EXPECT_NE(two.at(0), two.at(1));
+}
+
 TEST(ReportStream, SarifFindsASourceFileOfAnotherMachineFromHere) {
   namespace fs = std::filesystem;
   const fs::path before = fs::current_path(),
