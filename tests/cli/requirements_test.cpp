@@ -26,11 +26,24 @@ TEST(Requirements, CountFusedSites) {
   const Report report = report_of({Outcome::kFused, Outcome::kMissed, Outcome::kFused});
   EXPECT_EQ(status_of({.fused = 2}, report), 0);
   EXPECT_EQ(status_of({.fused = 3}, report), 1);
-  EXPECT_THAT(check_requirements({.fused = 3}, report).error().message(), testing::HasSubstr("explain"));
   EXPECT_THAT(check_requirements({.fused = 3}, report_of({Outcome::kFused})).error().message(),
-              testing::EndsWith("1 of 1 attention sites are fused; more were not found"));
+              testing::EndsWith("1 of 1 attention site is fused; more were not found"));
   EXPECT_EQ(status_of({.all_fused = true}, report), 1);
   EXPECT_EQ(status_of({.all_fused = true}, report_of({Outcome::kFused})), 0);
+}
+
+TEST(Requirements, TheFirstThatIsNotFusedIsNamedWithItsCommand) {
+  Report report = report_of({Outcome::kFused, Outcome::kMissed, Outcome::kMissed});
+  report.input = "in.onnx";
+  SiteReport& site = report.sites[1];
+  site.name = "node_softmax_5";
+  site.graph = "main";
+  site.module = "b.5";
+  site.miss_id = "scores.operator";
+  site.miss_op = site.found = "Elu";
+  EXPECT_THAT(check_requirements({.all_fused = true}, report).error().message(),
+              testing::AllOf(testing::HasSubstr("1 of 3 attention sites are fused, and not b.5: Elu"),
+                             testing::EndsWith("; run: attn-opt explain in.onnx --node node_softmax_5")));
 }
 
 TEST(Requirements, AllOfNoAttentionIsTakenForAFault) {

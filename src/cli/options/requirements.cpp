@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/cli/baseline.h"
+#include "src/report/findings.h"
 
 namespace attn_opt {
 namespace {
@@ -41,18 +42,32 @@ Status check_model_verification(const Report& report) {
   return {};
 }
 
+/// "1 attention site", "4 attention sites".
+std::string counted(int count, const std::string& what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
+/// Too few are fused: the first that is not, and what to run.
+tl::unexpected<Error> too_few(const std::string& wanted, const Report& report) {
+  const int sites = static_cast<int>(report.sites.size());
+  std::string what =
+      fmt::format("{} of {} {} fused", report.fused(), counted(sites, "attention site"), sites == 1 ? "is" : "are");
+  std::string remedy = "more were not found";
+  if (!report.not_raised.empty()) remedy = "attn-opt explain says what stands in the way";
+  const auto left = std::ranges::find_if(report.sites, [](const SiteReport& site) { return site.outcome != Outcome::kFused; });
+  if (left != report.sites.end()) {
+    const auto site = to_json(report).at("sites").at(static_cast<size_t>(left - report.sites.begin()));
+    what += ", and not " + title_of(site) + ": " + reason_of(site);
+    remedy = report.input.empty() ? "explain says more" : "run: " + explain_command(report.input, site);
+  }
+  return fail(ErrorCode::kRequirement, "--require-fused " + wanted, what, remedy);
+}
+
 Status check_fused(const Requirements& required, const Report& report) {
   const int fused = report.fused(), sites = static_cast<int>(report.sites.size());
-  const auto unmet = [&](const std::string& count) {
-    return fail(
-        ErrorCode::kRequirement, "--require-fused " + count, fmt::format("{} of {} attention sites are fused", fused, sites),
-        fused < sites || !report.not_raised.empty() ? "attn-opt explain says what stands in the way" : "more were not found");
-  };
-  if (required.fused && fused < *required.fused) return unmet(std::to_string(*required.fused));
+  if (required.fused && fused < *required.fused) return too_few(std::to_string(*required.fused), report);
   if (required.all_fused && !required.allow_none && sites == 0 && report.not_raised.empty())
     return fail(ErrorCode::kRequirement, "--require-fused all", "no attention was found in the model",
                 "--allow-none lets models without any pass");
-  if (required.all_fused && (fused < sites || !report.not_raised.empty())) return unmet("all");
+  if (required.all_fused && (fused < sites || !report.not_raised.empty())) return too_few("all", report);
   return {};
 }
 
@@ -66,11 +81,11 @@ Status check_requirements(const Requirements& required, const Report& report) {
     ATTN_OPT_CHECK(required.baseline->check(to_json(report)));
   }
   if (required.check && report.fused() > 0) {
-    return fail(ErrorCode::kRequirement, "--check", fmt::format("{} attention sites can be fused", report.fused()),
+    return fail(ErrorCode::kRequirement, "--check", counted(report.fused(), "attention site") + " can be fused",
                 "without --check, -o OUTPUT writes the model with them");
   }
   if (required.check && report.rewritten() > 0) {
-    return fail(ErrorCode::kRequirement, "--check", fmt::format("{} rewrites can be applied", report.rewritten()),
+    return fail(ErrorCode::kRequirement, "--check", counted(report.rewritten(), "rewrite") + " can be applied",
                 "without --check, -o OUTPUT writes the model with them");
   }
   return {};
