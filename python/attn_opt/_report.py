@@ -248,7 +248,11 @@ class Report(_View):
 
     def to_html(self) -> str:
         """The page that `--report FILE.html` writes: one that needs nothing but itself."""
-        return str(_core.page(json.dumps(self._json)))
+        return str(_core.rendered(json.dumps(self._json), "html"))
+
+    def to_markdown(self) -> str:
+        """What `--report FILE.md` writes: for a comment on a pull request."""
+        return str(_core.rendered(json.dumps(self._json), "md"))
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

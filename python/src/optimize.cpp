@@ -93,27 +93,28 @@ nb::tuple optimize_model(nb::handle model, const nb::dict& given, bool wants_byt
                         text(run.text), texts(run.explanations), run.status ? nb::none() : exception_of(run.status.error()));
 }
 
-/// The page of a report, which is JSON.
-nb::object page_of(const std::string& json_text) {
+/// A report, which is JSON, as the file of FORMAT ("html", "md") that the command writes.
+nb::object rendered(const std::string& json_text, const std::string& format) {
   ModelOutcome outcome;
   outcome.report = nlohmann::json::parse(json_text);
   outcome.input = outcome.report.at("input").get<std::string>();
   if (const auto& output = outcome.report.at("output"); output.is_string()) outcome.output = output.get<std::string>();
-  std::string page;
+  std::string written;
   {
     const nb::gil_scoped_release released;
-    const auto stream = make_report_stream(ReportFormat::kHtml, ReportScope::kOne);
-    page = stream->begin();
-    page += stream->add(outcome);
-    page += stream->end();
+    const auto stream = make_report_stream(report_format_named(format).value(), ReportScope::kOne);
+    written = stream->begin();
+    written += stream->add(outcome);
+    written += stream->end();
   }
-  return text(page);
+  return text(written);
 }
 
 }  // namespace
 
 void bind_optimize(nb::module_& module) {
-  module.def("page", page_of, nb::arg("report"), "The HTML page of a report, which is given as JSON.");
+  module.def("rendered", rendered, nb::arg("report"), nb::arg("format"),
+             "A report, which is given as JSON, in a format that --report knows.");
   module.def("optimize", optimize_model, nb::arg("model"), nb::arg("options"), nb::arg("wants_bytes"),
              nb::arg("progress").none(),
              "(bytes of the model or None, report as JSON, report as text, explanation of each site, exception or None).");

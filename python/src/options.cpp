@@ -42,9 +42,11 @@ Expected<Model> ModelSource::load() {
   if (!bytes) return load_valid({path, data_folders});
   LoadOptions options;
   options.allowed_data_dirs.assign(data_folders.begin(), data_folders.end());
-  ATTN_OPT_TRY(Model model, parse_model(std::move(*bytes), path, options));
-  ATTN_OPT_CHECK(check_model(model));
-  return model;
+  auto parsed = parse_model(std::move(*bytes), path, options);
+  if (!parsed && parsed.error().remedy.empty() && parsed.error().what.find("external data file") != std::string::npos)
+    parsed.error().remedy = "base_dir= is the folder that it lies in";
+  if (parsed) ATTN_OPT_CHECK(check_model(*parsed));
+  return parsed;
 }
 
 ModelSource source_of(nb::handle model) {

@@ -62,8 +62,9 @@ def test_external_data_stays_external(tmp_path):
     assert report.fused == len(report.sites) > 0
     locations = {entry.value for tensor in fused.graph.initializer for entry in tensor.external_data if entry.key == "location"}
     assert locations and all((folder / location).is_file() for location in locations)
-    with pytest.raises(attn_opt.InvalidModelError):
+    with pytest.raises(attn_opt.InvalidModelError) as raised:
         attn_opt.optimize(model, base_dir=tmp_path)
+    assert "cannot be opened" in str(raised.value) and raised.value.remedy == "base_dir= is the folder that it lies in"
     copied = shutil.copytree(folder, tmp_path / "model")
     attn_opt.optimize(copied / "model.onnx", copied / "fused.onnx")
     assert attn_opt.compare(copied / "model.onnx", copied / "fused.onnx")

@@ -47,6 +47,11 @@ def test_the_page_holds_the_report(bert):
     assert html.unescape(re.search(r'srcdoc="([^"]*)"', shown).group(1)) == page
 
 
+def test_markdown_is_that_of_the_command(bert):
+    text = attn_opt.optimize(bert)[1].to_markdown()
+    assert text.startswith("### attn-opt: ") and "**2 of 2 attention sites" in text and "```mermaid\n" in text
+
+
 def test_what_a_site_was_and_became(bert):
     report = attn_opt.optimize(bert)[1]
     site = report.sites[1]
