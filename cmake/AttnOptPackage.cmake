@@ -6,6 +6,8 @@ set(attn_opt_debian_docs ${CMAKE_INSTALL_DATADIR}/doc/attn-opt)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${attn_opt_debian_docs} RENAME copyright COMPONENT debian EXCLUDE_FROM_ALL)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${attn_opt_debian_docs}
         COMPONENT debian EXCLUDE_FROM_ALL)
+# README's links lead there.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${attn_opt_debian_docs} COMPONENT debian EXCLUDE_FROM_ALL)
 install(FILES ${CMAKE_BINARY_DIR}/printed/_attn-opt DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions
         COMPONENT debian EXCLUDE_FROM_ALL)
 

@@ -4,7 +4,7 @@
     model, report = attn_opt.optimize("model.onnx")
     print(report)
 
-docs/python.md is the manual.
+docs/python.md in the folder of this package is the manual.
 """
 
 from ._api import Explanation, compare, explain, optimize, patterns, run, test

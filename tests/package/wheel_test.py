@@ -47,4 +47,5 @@ with tempfile.TemporaryDirectory() as folder:
     expect(onnx.load(f"{folder}/fused.onnx") == fused, "the command does the same")
 status = subprocess.run([command, "none.onnx"], capture_output=True).returncode
 expect(status == 3, "the command's exit status comes through")
+expect((site_packages / "attn_opt/docs/python.md").is_file(), "the pages that docstrings name are there")
 subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", source / "tests/python/test_imports.py"], check=True)
