@@ -66,9 +66,10 @@ class Difference:
         self.bad = finite | infinite | from_nan | far
         self.nan_only = bool(self.bad.any()) and not (finite | infinite | far).any()
         if self.bad.any():
-            worst = int(np.argmax(np.where(self.bad, np.where(far, gap / allowed, 1), 0)))
             with np.errstate(over="ignore"):
-                self.worst = float(gap[worst] / allowed[worst])
+                times = gap / allowed
+            worst = int(np.argmax(np.where(self.bad, np.where(far, times, 1), 0)))
+            self.worst = float(times[worst])
             kind = [name for name, rows_ in (("number->inf/nan", finite), ("inf->other", infinite), ("nan->number", from_nan),
                                              ("off", far)) if rows_.any()]
             self.text = (f"{self.name}: {'+'.join(kind)} in {int(self.bad.sum())} of {self.count} rows, {self.worst:.3g} times too far: "
