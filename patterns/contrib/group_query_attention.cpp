@@ -13,7 +13,7 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/attention_slots.h"
-#include "patterns/contrib/masks.h"
+#include "patterns/contrib/description.h"
 #include "patterns/contrib/operator.h"
 #include "patterns/contrib/ranks.h"
 #include "patterns/operands/operand_walk.h"
@@ -190,10 +190,7 @@ class GroupQueryAttentionReader {
     add_mask(*key, sdpa);
     ATTN_OPT_MATCH(const auto sinks, sinks_of_heads());
     if (sinks) ATTN_OPT_DONE(add_sinks(*sinks, sdpa, node_, context_));
-    const AxisMap output =
-        AxisMap::of({scores_.batch, scores_.queries, heads_, size_}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
-            .regrouped({scores_.batch, scores_.queries, heads_ * size_})
-            .value();
+    ATTN_OPT_MATCH(const AxisMap output, merged_axes(node_, scores_.batch, scores_.queries, heads_, size_));
     sdpa.outputs = walk_output(*node_.outputs[kY], output, context_);
     if (!sdpa.guarded) sdpa.preconditions = preconditions_of(sdpa, context_);
     if (sinks) assume_of_sinks(*sinks, sdpa, context_);
