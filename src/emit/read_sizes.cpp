@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
+#include <string>
 #include <unordered_set>
 
+#include "attn_opt/operator_traits.h"
 #include "src/emit/sizes.h"
 #include "src/match/sizes/sole_atom.h"
 
@@ -51,9 +54,11 @@ bool is_name(const Dim& size) {
   return atom && atom->kind == Atom::Kind::kSymbol;
 }
 
-/// True if VALUE is computed from what NODE makes, or from too much to tell.
+/// True if VALUE is computed from what NODE makes or made, or from too much to tell.
 bool is_made_from(const Value& value, const Node& node) {
   if (node.graph != value.graph) return true;
+  // An attention makes now what was made of it: all that stands below may be.
+  if (node.removed) return value.producer && value.producer->position >= node.position;
   std::vector<const Value*> pending{&value};
   std::unordered_set<const Value*> seen{&value};
   for (size_t i = 0; i < pending.size(); ++i) {
@@ -66,13 +71,15 @@ bool is_made_from(const Value& value, const Node& node) {
   return false;
 }
 
-/// True if a name in SIZE was taken for the same as another where VALUE, of that size, is made. Of two names that broadcast one
-/// may be 1 in a run, and then the value has the other size.
+/// True if SIZE was taken for the same as another where VALUE, of that size, is made. Of two sizes that broadcast one may be 1
+/// in a run, and then the value has the other.
 bool is_one_of_equals(const Dim& size, const Value& value, Facts& facts) {
-  if (!is_name(size)) return false;
-  return std::ranges::any_of(facts.assumptions_about({sole_atom(size)->name}), [&](const SizeAssumption* equal) {
+  std::set<std::string> names;
+  for (const AtomRef& atom : size.atoms()) names.insert(atom->name);
+  return std::ranges::any_of(facts.assumptions_about(names), [&](const SizeAssumption* equal) {
     const bool is_about_size = equal->one == size || equal->other == size;
-    return is_about_size && is_name(equal->one) && is_name(equal->other) && is_made_from(value, *equal->node);
+    const bool may_broadcast = has(*equal->node, Trait::kElementwise) || (is_name(equal->one) && is_name(equal->other));
+    return is_about_size && may_broadcast && is_made_from(value, *equal->node);
   });
 }
 
