@@ -18,27 +18,26 @@ bool may_pass_probabilities(const Node& node) {
   return std::ranges::any_of(kOperators, [&node](const char* name) { return node.is(name); });
 }
 
-/// What NODE, which probabilities may pass or which may change nothing, makes its result of: all of its inputs, or that beside
-/// the number which a sum may leave as it is; none for other nodes.
-void add_possible_sources(const Node& node, std::vector<const Value*>& sources) {
-  const bool is_sum = node.is("Add") || node.is("Sub");
-  if (is_sum ? !may_be_number(node.input(0)) && !may_be_number(node.input(1))
-             : !may_pass_probabilities(node) && !may_be_no_op(node))
-    return;
-  for (const Value* input : node.inputs)
-    if (input && input->producer) sources.push_back(input);
+/// True if NODE may hand on probabilities, told by names of operators: it is one that they pass, or may change nothing, as a
+/// sum beside a number may.
+bool may_hand_on(const Node& node) {
+  if (node.is("Add") || node.is("Sub")) return may_be_number(node.input(0)) || may_be_number(node.input(1));
+  return may_pass_probabilities(node) || may_be_no_op(node);
 }
 
-/// False if no operand of PRODUCT can be made of a softmax: told by the names of operators alone, since most products of a
-/// model are projections.
+/// False if no operand of PRODUCT can be made of a softmax. Cheap, since most products of a model are projections.
 bool may_read_probabilities(const Node& product) {
-  constexpr size_t kMaxSources = 64;
-  std::vector<const Value*> sources;
-  for (const Value* input : product.inputs)
-    if (input && input->producer) sources.push_back(input);
-  for (size_t i = 0; i < sources.size(); ++i) {
-    if (sources.size() > kMaxSources || may_be_softmax(*sources[i]->producer)) return true;
-    add_possible_sources(*sources[i]->producer, sources);
+  constexpr size_t kMaxMakers = 64;
+  std::vector<const Node*> makers;
+  const auto add_makers = [&makers](const Node& reader) {
+    for (const Value* input : reader.inputs)
+      if (input && input->producer) makers.push_back(input->producer);
+  };
+  add_makers(product);
+  for (size_t i = 0; i < makers.size(); ++i) {
+    const Node& maker = *makers[i];
+    if (makers.size() > kMaxMakers || may_be_softmax(maker)) return true;
+    if (may_hand_on(maker)) add_makers(maker);
   }
   return false;
 }
