@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attn_opt/model_walk.h"
+#include "attn_opt/opset_raise.h"
 #include "src/exec/plan.h"
 #include "src/optimizer/node_checks.h"
 #include "src/optimizer/sites.h"
@@ -62,7 +63,8 @@ bool can_be_inlined(const onnx::ModelProto& model) {
 /// What can be written of a copy of a model in which functions are inlined.
 struct WritableSites {
   int count = 0;
-  size_t assumptions = 0;          ///< of all of them
+  int64_t assumptions = 0;         ///< of all of them
+  bool can_be_raised = true;       ///< the nodes around them
   std::set<FunctionName> covered;  ///< functions of whose nodes they consist
 };
 
@@ -75,7 +77,7 @@ WritableSites writable(const InlinedCalls& calls, const std::vector<MatchedSite>
     const auto emission = guarded(*site.match.anchor, [&] { return emit_attention(site.match, context, none, options); });
     if (!emission) continue;
     ++sites.count;
-    sites.assumptions += emission->preconditions.size();
+    sites.assumptions += std::ranges::count(emission->preconditions, false, &Precondition::proven);
     std::vector<const Node*> nodes(emission->removed.begin(), emission->removed.end());
     nodes.push_back(site.match.anchor);  // stays where another site shares it
     for (const Node* node : nodes)
@@ -123,11 +125,13 @@ WritableSites writable_behind(Model& model, const std::set<FunctionName>& names,
   Facts facts(*view, *model.tensors);
   MatchContext context{*view, facts, {}, rules_of(options.emit.target)};
   Report unused;
-  return writable(trial.calls, find_sites(context, chosen, unused).matched, context, options.emit);
+  WritableSites sites = writable(trial.calls, find_sites(context, chosen, unused).matched, context, options.emit);
+  sites.can_be_raised = sites.count == 0 || plan_raise(*view, facts, *model.tensors, view->edit_opset()).has_value();
+  return sites;
 }
 
 /// The functions that sites cover or share nodes of. Where those that stay hide what a site asks of the values it reads (a
-/// size, what a mask holds), all of them.
+/// size, what a mask holds), or an attribute without which a node cannot be raised, all of them.
 std::set<FunctionName> functions_to_inline(Model& model, const OptimizeOptions& options,
                                            const std::vector<const Pattern*>& chosen) {
   const std::set<FunctionName> all = all_functions(model.proto);
@@ -135,7 +139,8 @@ std::set<FunctionName> functions_to_inline(Model& model, const OptimizeOptions& 
   add_callers(model.proto, sites.covered);
   if (sites.count == 0 || sites.covered == all) return sites.covered;
   const WritableSites left = writable_behind(model, sites.covered, options, chosen);
-  const bool hides = left.count < sites.count || left.assumptions > sites.assumptions;
+  const bool hides =
+      left.count < sites.count || left.assumptions > sites.assumptions || (sites.can_be_raised && !left.can_be_raised);
   return hides ? all : sites.covered;
 }
 
