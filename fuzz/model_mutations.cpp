@@ -109,7 +109,7 @@ class Mutator {
   /// What some node of a graph, or the graph itself, makes.
   std::string value() {
     const onnx::GraphProto& from = graph();
-    const size_t inputs = static_cast<size_t>(from.input_size()), tensors = static_cast<size_t>(from.initializer_size());
+    const auto inputs = static_cast<size_t>(from.input_size()), tensors = static_cast<size_t>(from.initializer_size());
     const size_t at = below(inputs + tensors + static_cast<size_t>(from.node_size()));
     if (at < inputs) return from.input(static_cast<int>(at)).name();
     if (at < inputs + tensors) return from.initializer(static_cast<int>(at - inputs)).name();

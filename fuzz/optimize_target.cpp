@@ -1,5 +1,6 @@
 // The whole run over one model: check, match, write, verify, raise, check again. Inputs are models, mutated by what they
 // mean (model_mutations.h).
+#include <algorithm>
 #include <random>
 
 #include "attn_opt/model_io.h"
@@ -65,6 +66,6 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   mutate(*model, seed);
   const std::string bytes = model->SerializeAsString();
   if (bytes.empty() || bytes.size() > max_size) return size;
-  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(data));
+  std::ranges::copy(bytes, reinterpret_cast<char*>(data));
   return bytes.size();
 }

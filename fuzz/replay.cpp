@@ -89,8 +89,9 @@ std::vector<Input> inputs_of(const Arguments& given) {
       for (const auto& entry : fs::recursive_directory_iterator(path))
         if (entry.is_regular_file() && entry.file_size() <= given.largest) files.push_back(entry.path());
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   std::vector<Input> inputs;
+  inputs.reserve(files.size());
   for (const fs::path& file : files) inputs.push_back({file.string(), bytes_of(file)});
   return inputs;
 }

@@ -91,7 +91,7 @@ class Description {
   /// All that is read must stand above what makes the output.
   Matched<void> check_values() const {
     const auto values = values_read();
-    if (!parts_.output.value || std::find(values.begin(), values.end(), nullptr) != values.end())
+    if (!parts_.output.value || std::ranges::find(values, nullptr) != values.end())
       return missed("parts.order", &anchor_, "Q, K, V, the output or a term has no value");
     if ((parts_.past_key == nullptr) != (parts_.past_value == nullptr))
       return missed("parts.order", &anchor_, "a past has both keys and values");

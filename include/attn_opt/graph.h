@@ -97,7 +97,7 @@ struct Node {
   const onnx::AttributeProto* attribute(std::string_view name) const;
   int64_t int_attribute(std::string_view name, int64_t otherwise) const;
   float float_attribute(std::string_view name, float otherwise) const;
-  std::string string_attribute(std::string_view name, std::string otherwise) const;
+  std::string string_attribute(std::string_view name, const std::string& otherwise) const;
   /// Null when the attribute is absent.
   const google::protobuf::RepeatedField<int64_t>* ints_attribute(std::string_view name) const;
   /// The node's name, or that of its first output when it has none: what a user can search for.

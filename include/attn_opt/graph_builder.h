@@ -89,7 +89,7 @@ class GraphBuilder {
   /// An input of the graph. Errors: kUsage for a name that the model has.
   Value* input(const std::string& name, DataType type, const AxisSizes& sizes);
   /// An input of any TYPE; inputs of functions have none.
-  Value* input(const std::string& name, onnx::TypeProto type = {});
+  Value* input(const std::string& name, const onnx::TypeProto& type = {});
   /// A constant of the graph that has a name. Errors: as input().
   Value* initializer(const std::string& name, const Tensor& tensor);
   /// VALUE becomes the next output and is called NAME; what is an input or has a name already is copied by Identity.

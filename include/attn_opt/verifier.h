@@ -16,7 +16,7 @@ namespace attn_opt {
 /// Verifies the sites of one model.
 class Verifier {
  public:
-  Verifier(MatchContext context, const TensorStore& tensors, VerifyOptions options);
+  Verifier(const MatchContext& context, const TensorStore& tensors, const VerifyOptions& options);
   ~Verifier();
 
   Verification verify(const Emission& emission, const Sdpa& sdpa);

@@ -251,7 +251,7 @@ class GroupQueryAttentionReader {
     GraphBuilder::Attributes attributes{
         GraphBuilder::attribute("interleaved", node_.int_attribute("rotary_interleaved", 0) != 0 ? int64_t{1} : 0)};
     if (cache && cache->size() == 2 && (*cache)[1].is_constant() && (*cache)[1].value() * 2 != size_)
-      attributes.push_back(GraphBuilder::attribute("rotary_embedding_dim", (*cache)[1].value() * 2));
+      attributes.emplace_back(GraphBuilder::attribute("rotary_embedding_dim", (*cache)[1].value() * 2));
     return inner_.build().node("RotaryEmbedding",
                                {heads, node_.inputs[kGroupedCos], node_.inputs[kGroupedSin], rotary_positions()}, attributes);
   }

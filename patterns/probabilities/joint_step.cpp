@@ -29,7 +29,7 @@ class JointReader {
     for (int step = 0; step < kMaxJointNodes && !made_.empty(); ++step) {
       auto found = made_.size() == 1 ? step_to(*made_.front()) : std::nullopt;
       if (found && !found->one) return found;
-      if (found && !nearest) nearest = std::move(found);
+      if (found && !nearest) nearest = found;
       Value& first = **std::ranges::min_element(made_, {}, [](const Value* made) { return made->producer->position; });
       std::erase(made_, &first);
       const Readers further = readers_of(first, facts_);

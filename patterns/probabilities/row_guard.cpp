@@ -170,7 +170,7 @@ Matched<GuardMeaning> meaning_of_guard(const RowGuard& guard, Value& softmax_inp
   std::vector<Value*> wanted = addends_of(tested, facts);
   if (added) {
     std::sort(added->begin(), added->end());
-    std::sort(wanted.begin(), wanted.end());
+    std::ranges::sort(wanted);
     if (*added == wanted) return GuardMeaning::kEmptyRows;
   }
   return missed("probabilities.guard", guard.node, "'" + tested.name + "' is not the sum of what was added to the scores");

@@ -118,7 +118,7 @@ std::optional<ProductSide> side_of(Value& value, const std::string& term, const 
     if (!has_letter(term, letter)) return std::nullopt;
   for (const char letter : all)
     if (has_letter(term, letter)) side.order.push_back(static_cast<int64_t>(term.find(letter)));
-  if (std::is_sorted(side.order.begin(), side.order.end())) side.order.clear();
+  if (std::ranges::is_sorted(side.order)) side.order.clear();
   return side;
 }
 
@@ -210,7 +210,7 @@ Matched<ValueProduct> einsum_value_product(Node& product, Value& probabilities, 
   ValueProduct read{*value, *output, {{}, letters.heads.size()}};
   for (const char letter : letters.batch + letters.heads + query + keys[0])
     read.probabilities.order.push_back(static_cast<int64_t>(scores.find(letter)));
-  if (std::is_sorted(read.probabilities.order.begin(), read.probabilities.order.end())) read.probabilities.order.clear();
+  if (std::ranges::is_sorted(read.probabilities.order)) read.probabilities.order.clear();
   return read;
 }
 

@@ -97,7 +97,7 @@ std::optional<SoftmaxSite> softmax_of_further_product(Node& product, MatchContex
   for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i) {
     Node* maker = values[i]->producer;
     if (!maker || maker->graph != product.graph) continue;
-    const auto softmax = may_be_softmax(*maker) ? softmax_at(*maker, context) : std::nullopt;
+    auto softmax = may_be_softmax(*maker) ? softmax_at(*maker, context) : std::nullopt;
     if (softmax && is_further(*softmax, product, context)) return softmax;
     if (!may_pass_probabilities(*maker)) continue;
     for (Value* input : maker->inputs) {

@@ -25,7 +25,7 @@ std::string trimmed(std::string_view text) {
 }
 
 std::string upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });
   return text;
 }
 
@@ -33,13 +33,11 @@ std::string upper(std::string text) {
 /// takes.
 bool is_meant_as_key(const std::string& word, const std::string& rest) {
   constexpr size_t kShortestKey = 4;
-  if (word.size() < kShortestKey || !std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isalpha(c); }))
-    return false;
+  if (word.size() < kShortestKey || !std::ranges::all_of(word, [](unsigned char c) { return std::isalpha(c); })) return false;
   if (word == upper(word)) return true;
   const std::string first = rest.substr(0, rest.find(' '));
   const bool is_where = upper(word) == "WHERE" && first.ends_with(':');
-  return is_where ||
-         (upper(word) == "ASSUME" && std::find(kPreconditions.begin(), kPreconditions.end(), rest) != kPreconditions.end());
+  return is_where || (upper(word) == "ASSUME" && std::ranges::find(kPreconditions, rest) != kPreconditions.end());
 }
 
 std::vector<std::string> split(const std::string& text, char at) {
@@ -50,8 +48,7 @@ std::vector<std::string> split(const std::string& text, char at) {
 }
 
 bool is_size(const std::string& dim) {
-  return dim == "?" ||
-         (!dim.empty() && std::all_of(dim.begin(), dim.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; }));
+  return dim == "?" || (!dim.empty() && std::ranges::all_of(dim, [](unsigned char c) { return std::isalnum(c) || c == '_'; }));
 }
 
 /// "NAME: constant float|float16 [B, 8, ?]", each part but the name optional.
@@ -103,17 +100,16 @@ Status read_header(std::string_view text, const std::string& path, Rule& rule) {
       ATTN_OPT_TRY(RuleConstraint constraint, read_constraint(rest, where));
       rule.constraints.push_back(std::move(constraint));
     }
-    if (is_meant_as_key(key, rest) && std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
+    if (is_meant_as_key(key, rest) && std::ranges::find(kKeys, key) == kKeys.end())
       return fail(ErrorCode::kInvalidInput, where, "'" + key + "' is no key of a rule's header", suggestion(upper(key), kKeys));
     if (key != "ASSUME") continue;
-    if (std::find(kPreconditions.begin(), kPreconditions.end(), rest) == kPreconditions.end())
+    if (std::ranges::find(kPreconditions, rest) == kPreconditions.end())
       return fail(ErrorCode::kInvalidInput, where, "there is no precondition '" + rest + "'",
                   "rows-keep-a-key, scores-finite or exp-in-range");
     rule.assumed.push_back(rest);
   }
-  const bool is_name = !rule.name.empty() && std::all_of(rule.name.begin(), rule.name.end(), [](unsigned char c) {
-    return std::isalnum(c) || c == '_' || c == '-';
-  });
+  const bool is_name = !rule.name.empty() &&
+                       std::ranges::all_of(rule.name, [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
   if (!is_name) return fail(ErrorCode::kInvalidInput, path, "it does not say how the rule is called", "a line '# RULE name'");
   if (rule.about.empty()) rule.about = "rule of " + path;
   return {};
@@ -231,7 +227,7 @@ std::vector<std::string> parameters_of(const Rule& rule, bool with_sizes) {
 Status check_parameters(const onnx::NodeProto& node, const std::vector<std::string>& known, const std::string& where) {
   for (const auto& attribute : node.attribute()) {
     const std::string& name = attribute.ref_attr_name();
-    if (!name.empty() && std::find(known.begin(), known.end(), name) == known.end())
+    if (!name.empty() && std::ranges::find(known, name) == known.end())
       return fail(ErrorCode::kInvalidInput, where, "'@" + name + "' is no parameter of the pattern, nor a size of a WHERE line",
                   suggestion(name, known));
   }
@@ -263,8 +259,7 @@ Status check_operators(const onnx::FunctionProto& function, const std::vector<st
 
 bool writes_attention(const Rule& rule) {
   const auto& nodes = rule.replacement.node();
-  return std::any_of(nodes.begin(), nodes.end(),
-                     [](const auto& node) { return node.op_type() == "Attention" && is_onnx(node.domain()); });
+  return std::ranges::any_of(nodes, [](const auto& node) { return node.op_type() == "Attention" && is_onnx(node.domain()); });
 }
 
 const onnx::NodeProto* maker_of(const onnx::FunctionProto& function, const std::string& value) {
@@ -293,7 +288,7 @@ Expected<Rule> read_rule(std::string_view text, const std::string& where) {
   ATTN_OPT_CHECK(check_pattern(rule, where));
   ATTN_OPT_CHECK(check_replacement(rule, where));
   const std::vector<int> lines = operator_lines(text);
-  const bool are_known = lines.size() == static_cast<size_t>(rule.pattern.node_size() + rule.replacement.node_size());
+  const bool are_known = std::ssize(lines) == rule.pattern.node_size() + rule.replacement.node_size();
   const int* next = are_known ? lines.data() : nullptr;
   for (const std::string& name : order) {
     const bool is_pattern = name == "pattern";

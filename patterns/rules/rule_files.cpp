@@ -23,7 +23,7 @@ Expected<std::vector<fs::path>> rule_files(const std::string& folder) {
   if (files.empty())
     return fail(ErrorCode::kInvalidInput, folder, "holds no rule",
                 "rules are files *.rule; attn-opt explain MODEL --rule-out F.rule writes one");
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 

@@ -60,7 +60,7 @@ bool holds(const Tensor& wanted, const Value& value, Facts& facts) {
   const Tensor* constant = facts.constant(value);
   if (!constant || constant->dims() != wanted.dims()) return false;
   const std::vector<double> found = numbers(*constant);
-  return std::equal(found.begin(), found.end(), numbers_wanted.begin(), numbers_wanted.end(), is_near);
+  return std::ranges::equal(found, numbers_wanted, is_near);
 }
 
 bool same_value(const onnx::AttributeProto& wanted, const onnx::AttributeProto& found) {
@@ -86,7 +86,7 @@ class RuleMatcher {
     const onnx::NodeProto& last = *maker_of(rule_.pattern, output);
     State state;
     const auto& outputs = last.output();
-    const auto number = static_cast<size_t>(std::find(outputs.begin(), outputs.end(), output) - outputs.begin());
+    const auto number = static_cast<size_t>(std::ranges::find(outputs, output) - outputs.begin());
     Value* value = anchor.output(number);
     if (!value) return missed("rule.structure", &anchor, "it has no output " + std::to_string(number));
     ATTN_OPT_MATCH(RuleBinding binding, (state.claims = {{output, value}}, solve(std::move(state))));
@@ -214,8 +214,7 @@ class RuleMatcher {
       };
       if (constraint.is_constant && !facts_.uniform(value) && !facts_.constant(value)) return violated("is no constant");
       const DataType type = facts_.type(value);
-      if (!constraint.types.empty() &&
-          std::find(constraint.types.begin(), constraint.types.end(), type) == constraint.types.end())
+      if (!constraint.types.empty() && std::ranges::find(constraint.types, type) == constraint.types.end())
         return violated("is " + type_name(type));
       if (!constraint.dims) continue;
       const MaybeShape shape = facts_.shape(value);
@@ -232,7 +231,7 @@ class RuleMatcher {
     for (size_t axis = 0; axis < dims.size(); ++axis) {
       const std::string& name = dims[axis];
       if (name == "?") continue;
-      const bool is_number = std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c); });
+      const bool is_number = std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c); });
       const Dim wanted = is_number ? Dim::parse(name) : sizes.try_emplace(name, shape[axis]).first->second;
       if (wanted != shape[axis]) return false;
     }
@@ -249,6 +248,7 @@ class RuleMatcher {
 
 std::vector<std::string> RuleBinding::operators() const {
   std::vector<std::string> all;
+  all.reserve(nodes.size());
   for (const auto& [name, node] : nodes) all.push_back(operator_name(*node));
   return all;
 }

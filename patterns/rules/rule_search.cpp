@@ -51,7 +51,7 @@ std::string RuleSearch::other_operand(const Node& anchor, Facts& facts) const {
 
 Value* value_of_output(const std::string& name, const Rule& rule, const RuleBinding& binding) {
   const auto& outputs = rule.pattern.output();
-  if (std::find(outputs.begin(), outputs.end(), name) == outputs.end()) return nullptr;
+  if (std::ranges::find(outputs, name) == outputs.end()) return nullptr;
   const onnx::NodeProto* maker = maker_of(rule.pattern, name);
   const auto number = std::find(maker->output().begin(), maker->output().end(), name) - maker->output().begin();
   return binding.nodes.at(maker->output(0))->output(static_cast<size_t>(number));
@@ -61,7 +61,7 @@ Matched<GraphBuilder::Attributes> attributes_of(const onnx::NodeProto& proto, co
                                                 const Node* anchor) {
   GraphBuilder::Attributes attributes;
   for (const auto& attribute : proto.attribute()) {
-    attributes.push_back(attribute);
+    attributes.emplace_back(attribute);
     if (attribute.ref_attr_name().empty()) continue;
     const auto bound = binding.attributes.find(attribute.ref_attr_name());
     if (bound == binding.attributes.end() || bound->second.type() != attribute.type())

@@ -65,7 +65,7 @@ std::optional<Condition> condition_of(const ScoreTerm& term, Facts& facts) {
 }
 
 bool tells_positions(const std::vector<ScoreTerm>& terms) {
-  return std::any_of(terms.begin(), terms.end(), [](const ScoreTerm& term) { return term.causal.has_value(); });
+  return std::ranges::any_of(terms, [](const ScoreTerm& term) { return term.causal.has_value(); });
 }
 
 /// Conditions within conditions that are looked at.

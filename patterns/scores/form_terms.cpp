@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <utility>
 
 #include "attn_opt/mask_contents.h"
@@ -52,7 +53,7 @@ ScoreForm with_fills_first(const ScoreForm& form) {
 
 class Writer {
  public:
-  Writer(ScoreForm form, DataType type, Node& node, MatchContext& context)
+  Writer(const ScoreForm& form, DataType type, Node& node, MatchContext& context)
       : left_(with_fills_first(form)), type_(type), node_(node), reader_(node, context), context_(context) {}
 
   Matched<FormTerms> run() {
@@ -167,9 +168,9 @@ class Writer {
     if (std::ranges::all_of(left_, adds_nothing)) return {};
     InnerValues inner(node_, context_);
     Value* bias = nullptr;
-    for (auto one = left_.rbegin(); one != left_.rend(); ++one) {
-      Value* own = added(*one, inner);
-      bias = bias ? inner.build().node("Where", {all_of(one->guard, inner), own, bias}) : own;
+    for (auto& one : std::ranges::reverse_view(left_)) {
+      Value* own = added(one, inner);
+      bias = bias ? inner.build().node("Where", {all_of(one.guard, inner), own, bias}) : own;
     }
     const MaybeShape whole = context_.facts.shape(*node_.outputs[0]);
     if (left_.front().guard.empty() && !whole)
@@ -201,8 +202,8 @@ class Writer {
 
 }  // namespace
 
-Matched<FormTerms> terms_of(ScoreForm form, DataType type, Node& node, MatchContext& context) {
-  return Writer(std::move(form), type, node, context).run();
+Matched<FormTerms> terms_of(const ScoreForm& form, DataType type, Node& node, MatchContext& context) {
+  return Writer(form, type, node, context).run();
 }
 
 }  // namespace attn_opt

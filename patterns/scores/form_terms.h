@@ -16,6 +16,6 @@ struct FormTerms {
 
 /// FORM, whose core is scores of TYPE, at NODE. Misses: "scores.where": a case is neither scores nor a fill;
 /// "scores.scale-per-score": scores have several factors.
-Matched<FormTerms> terms_of(ScoreForm form, DataType type, Node& node, MatchContext& context);
+Matched<FormTerms> terms_of(const ScoreForm& form, DataType type, Node& node, MatchContext& context);
 
 }  // namespace attn_opt

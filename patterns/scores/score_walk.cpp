@@ -42,7 +42,7 @@ Value* read_copy(Value& value, Value& seen, Facts& facts) {
     if (copies_seen(copy) && is_read_elsewhere(*copy)) found = copy;
     if (copy == &seen || !copy->producer || copy->producer->inputs.empty()) break;
     const auto& inputs = copy->producer->inputs;
-    const auto copied = std::find_if(inputs.begin(), inputs.end(), copies_seen);
+    const auto copied = std::ranges::find_if(inputs, copies_seen);
     copy = copied == inputs.end() ? inputs[0] : *copied;
   }
   return found;
@@ -74,7 +74,7 @@ class ScoreWalker {
       if (node->is("DequantizeLinear"))
         return missed("scores.quantized", node, "'" + walk.value->name + "' was quantized", walk.peeled);
       const auto& peels = score_peels();
-      const auto row = std::find_if(peels.begin(), peels.end(), [&](const ScorePeel& peel) { return node->is(peel.op); });
+      const auto row = std::ranges::find_if(peels, [&](const ScorePeel& peel) { return node->is(peel.op); });
       if (row == peels.end()) return missed("scores.operator", node, node->op(), walk.peeled);
       if (++peels_ > kMaxPeels) return missed("scores.too-many-ways", node, "gave up", walk.peeled);
       ATTN_OPT_MATCH(auto ways, row->peel(*node, walk, context_));
@@ -98,7 +98,7 @@ class ScoreWalker {
     for (const ScoreWalk& way : ways) {
       auto found = walk(way);
       if (found && has_equal_ranks(*found->value->producer, context_.facts)) return found;
-      if (found && !with_table) with_table = *std::move(found);
+      if (found && !with_table) with_table = *found;
       if (!found) miss = miss.id.empty() ? found.error() : deeper(miss, found.error());
     }
     if (with_table) return *std::move(with_table);
@@ -147,7 +147,7 @@ Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, Scor
 
 std::optional<ScoresOutput> scores_output(const ScoreWalk& walk) {
   // A fill laid over the scores, or a floor, is no sum of scores and mask.
-  const bool masks_add = std::all_of(walk.terms.begin(), walk.terms.end(), [](const ScoreTerm& term) {
+  const bool masks_add = std::ranges::all_of(walk.terms, [](const ScoreTerm& term) {
     return term.kind == ScoreTerm::Kind::kBias || (term.kind != ScoreTerm::Kind::kFloor && term.fill == -INFINITY);
   });
   for (auto read = walk.read.rbegin(); read != walk.read.rend(); ++read) {

@@ -224,7 +224,7 @@ std::optional<size_t> reduced_axis_of(const std::string& op_type, Value& value, 
   return reduction ? axis_in(*reduction, terms, false, facts) : std::nullopt;
 }
 
-Matcher reduction_of_rows(std::string op_type, Value* const* terms, size_t before_last) {
+Matcher reduction_of_rows(const std::string& op_type, Value* const* terms, size_t before_last) {
   return [=](Value& value, Facts& facts) {
     auto rows = identified(**terms, facts);
     if (!rows || rows->axes.size() <= before_last) return false;

@@ -52,7 +52,7 @@ std::optional<size_t> axis_in(const RowReduction& reduction, Value& terms, bool 
 std::optional<size_t> reduced_axis_of(const std::string& op_type, Value& value, Value& terms, Facts& facts);
 
 /// Fits OP_TYPE of the rows, along the axis BEFORE_LAST the last, of what TERMS holds by then.
-Matcher reduction_of_rows(std::string op_type, Value* const* terms, size_t before_last);
+Matcher reduction_of_rows(const std::string& op_type, Value* const* terms, size_t before_last);
 
 /// The rows, along the axis BEFORE_LAST the last of RANK, that VALUE holds a number of OP_TYPE for; null if there are none, or
 /// if they lie otherwise.

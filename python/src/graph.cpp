@@ -1,6 +1,8 @@
 // Node, Value and Graph as Python sees them while its pattern matches.
 #include <nanobind/stl/string.h>
 
+#include <utility>
+
 #include "attn_opt/canonical.h"
 #include "python/src/attributes.h"
 #include "python/src/bindings.h"
@@ -34,7 +36,7 @@ nb::dict attributes_of(const NodeHandle& node) {
 
 nb::object attribute_or(const NodeHandle& node, const std::string& name, nb::object otherwise) {
   const onnx::AttributeProto* attribute = node.get().attribute(name);
-  return attribute ? attribute_value(*attribute, node) : otherwise;
+  return attribute ? attribute_value(*attribute, node) : std::move(otherwise);
 }
 
 nb::list uses_of(const ValueHandle& value) {

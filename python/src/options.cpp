@@ -24,8 +24,7 @@ class OptionReader {
     if (!options_.contains(name)) return;
     const nb::object given(options_[name]);
     if (nb::try_cast(given, field)) return;
-    const std::string value = nb::cast<std::string>(nb::repr(given)),
-                      type = nb::cast<std::string>(given.type().attr("__name__"));
+    const auto value = nb::cast<std::string>(nb::repr(given)), type = nb::cast<std::string>(given.type().attr("__name__"));
     throw nb::type_error((std::string(name) + "=" + value + ": a " + type + " is no value of it").c_str());
   }
 
@@ -45,7 +44,9 @@ Expected<Model> ModelSource::load() {
   auto parsed = parse_model(std::move(*bytes), path, options);
   if (!parsed && parsed.error().remedy.empty() && parsed.error().what.find("external data file") != std::string::npos)
     parsed.error().remedy = "base_dir= is the folder that it lies in";
-  if (parsed) ATTN_OPT_CHECK(check_model(*parsed));
+  if (parsed) {
+    ATTN_OPT_CHECK(check_model(*parsed));
+  }
   return parsed;
 }
 

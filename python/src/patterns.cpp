@@ -79,7 +79,7 @@ class PythonPattern : public Pattern {
   std::string_view summary() const override { return summary_; }
 
   bool is_anchor(const Node& node) const override {
-    return std::any_of(anchors_.begin(), anchors_.end(), [&](const std::string& anchor) { return is_operator(node, anchor); });
+    return std::ranges::any_of(anchors_, [&](const std::string& anchor) { return is_operator(node, anchor); });
   }
 
   Matched<Match> match(Node& anchor, MatchContext& context) const override {

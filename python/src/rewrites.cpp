@@ -52,7 +52,7 @@ class PythonRewrite : public Rewrite {
   int priority() const override { return priority_; }
 
   bool is_anchor(const Node& node) const override {
-    return std::any_of(anchors_.begin(), anchors_.end(), [&](const std::string& anchor) { return is_operator(node, anchor); });
+    return std::ranges::any_of(anchors_, [&](const std::string& anchor) { return is_operator(node, anchor); });
   }
 
   Matched<RewriteMatch> match(const Node& node, RewriteContext& context) const override {

@@ -22,8 +22,7 @@ class CausalReader {
       : accepted_(accepted), site_(site), rules_(plan, site), shows_masks_(site.shows_masked_scores()) {}
 
   Causality read(Terms terms) {
-    const bool has_floor =
-        std::any_of(terms.begin(), terms.end(), [](auto* term) { return term->kind == ScoreTerm::Kind::kFloor; });
+    const bool has_floor = std::ranges::any_of(terms, [](auto* term) { return term->kind == ScoreTerm::Kind::kFloor; });
     if (has_floor || (shows_masks_ && !site_.target.shows_masked_scores)) return {rules_.rules(), std::move(terms), {}};
     std::erase_if(terms, [&](const ScoreTerm* term) { return keeps_all(*term); });
     offer_lengths(terms);
@@ -53,7 +52,7 @@ class CausalReader {
     const auto is_plain = [](const ScoreTerm* term) {
       return term->causal && term->causal->offset && !term->causal->counts_from_lengths;
     };
-    if (std::any_of(terms.begin(), terms.end(), is_plain)) return;
+    if (std::ranges::any_of(terms, is_plain)) return;
     const auto counts = [](const ScoreTerm* term) { return term->causal && term->causal->counts_from_lengths; };
     for (const bool causal_first : {true, false})
       for (const ScoreTerm* term : terms)
@@ -81,7 +80,7 @@ class CausalReader {
     if (!site_.says.hides_later_keys && term.causal->offset)
       if (std::string why = why_undercut(term, terms); !why.empty()) return why;
     if (fill == -INFINITY) {
-      for (auto above = std::find(terms.begin(), terms.end(), &term); above != terms.end(); ++above)
+      for (auto above = std::ranges::find(terms, &term); above != terms.end(); ++above)
         if (may_lift(**above)) return "'" + (*above)->value->name + "' lays a finite fill over it";
       return "";
     }
@@ -127,14 +126,13 @@ class CausalReader {
 
   void assume_finite_scores() {
     const auto is_finite = [](const ScoreTerm* term) { return term->causal->otherwise != -INFINITY; };
-    if (std::none_of(taken_.begin(), taken_.end(), is_finite) || site_.match_lists("scores-finite")) return;
+    if (std::ranges::none_of(taken_, is_finite) || site_.match_lists("scores-finite")) return;
     site_.assumed.push_back({"scores-finite", false, "a causal fill absorbs every score"});
   }
 
   void assume_lengths_in_range() {
     const auto& lengths = rules_.rules().lengths;
-    const bool counts =
-        std::any_of(taken_.begin(), taken_.end(), [](const ScoreTerm* term) { return term->causal->counts_from_lengths; });
+    const bool counts = std::ranges::any_of(taken_, [](const ScoreTerm* term) { return term->causal->counts_from_lengths; });
     if (counts && !site_.target.takes_any_length)
       site_.assumed.push_back({"lengths-in-range", false, "'" + lengths->list->name + "' is 0 to " + site_.scores[3].str()});
   }

@@ -37,13 +37,14 @@ LeadingParts assumed_parts(const Shape& frame) {
   return parts;
 }
 
-bool has(const std::vector<Part>& parts, Part part) { return std::find(parts.begin(), parts.end(), part) != parts.end(); }
+bool has(const std::vector<Part>& parts, Part part) { return std::ranges::find(parts, part) != parts.end(); }
 
 /// Drops the axes of size 1 in front of the last two, or adds such, until the rank is RANK.
 Placed with_rank(Placed value, size_t rank, Site& site) {
   std::vector<int64_t> axes;
   const bool adds = value.shape.size() < rank;
   const size_t count = adds ? rank - value.shape.size() : value.shape.size() - rank;
+  axes.reserve(count);
   for (size_t axis = 0; axis < count; ++axis) axes.push_back(static_cast<int64_t>(axis));
   if (axes.empty()) return value;
   value.value = site.build.along(adds ? "Unsqueeze" : "Squeeze", *value.value, axes);

@@ -84,9 +84,9 @@ Matched<Node*> write_group_query(const NodeParts& parts, Site& site) {
   const int64_t heads = site.sdpa.query_heads.value();
   GraphBuilder::Attributes attributes{make("num_heads", heads), make("kv_num_heads", heads / parts.plan.kv_group),
                                       make("scale", scale)};
-  if (site.sdpa.softcap != 0) attributes.push_back(make("softcap", static_cast<float>(site.sdpa.softcap)));
-  if (parts.rules.left_window) attributes.push_back(make("local_window_size", *parts.rules.left_window + 1));
-  if (!parts.rules.is_causal) attributes.push_back(make("causal", int64_t{0}));
+  if (site.sdpa.softcap != 0) attributes.emplace_back(make("softcap", static_cast<float>(site.sdpa.softcap)));
+  if (parts.rules.left_window) attributes.emplace_back(make("local_window_size", *parts.rules.left_window + 1));
+  if (!parts.rules.is_causal) attributes.emplace_back(make("causal", int64_t{0}));
   ATTN_OPT_MATCH(const KeyCounts counts, write_counts(parts, site));
   const std::vector<Value*> given = inputs_of(parts);
   Value* const none = nullptr;

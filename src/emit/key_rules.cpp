@@ -83,7 +83,7 @@ std::string KeyRuleReader::say_bounds(const CausalMask& mask, KeyRules& rules) c
   const bool has_lengths = rules.lengths.has_value();
   if (mask.lengths && !(has_lengths && rules.lengths->list == mask.lengths))
     return "it " + text_of(mask) + ", and lengths cannot be said beside the rest";
-  const std::string why = "it " + text_of(mask) + ", behind a past of " + stand().str();
+  std::string why = "it " + text_of(mask) + ", behind a past of " + stand().str();
   if ((mask.offset || mask.least) && mask.counts_from_lengths != has_lengths) return why;
   if (mask.end && *mask.end != rules.lengths->added) {
     const bool follows = mask.offset && (*mask.end - rules.lengths->added).never_negative();

@@ -11,7 +11,7 @@ namespace {
 /// For each factor of GROUPING the one that follows it on its axis; -1 for the last.
 std::vector<int> followers(const Grouping& grouping) {
   const auto& all = grouping.factors();
-  std::vector<int> follower(all.empty() ? 0 : *std::max_element(all.begin(), all.end()) + 1, -1);
+  std::vector<int> follower(all.empty() ? 0 : *std::ranges::max_element(all) + 1, -1);
   for (size_t axis = 0; axis < grouping.rank(); ++axis) {
     const auto factors = grouping.axis(axis);
     for (size_t i = 1; i < factors.size(); ++i) follower[factors[i - 1]] = factors[i];
@@ -38,7 +38,7 @@ Grouping cut(const Grouping& grouping, const Grouping& other) {
   return pieces;
 }
 
-bool same_axis(std::span<const int> a, std::span<const int> b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+bool same_axis(std::span<const int> a, std::span<const int> b) { return std::ranges::equal(a, b); }
 
 /// Axes of MORE that hold nothing and whose removal gives FEWER; nullopt if there are no such.
 std::optional<std::vector<int64_t>> added_unit_axes(const Grouping& fewer, const Grouping& more) {

@@ -46,9 +46,9 @@ Matched<Node*> write_multi_head(const NodeParts& parts, Site& site) {
   const auto& [q, k, v, scale] = parts.operands;
   GraphBuilder::Attributes attributes{GraphBuilder::attribute("num_heads", site.sdpa.query_heads.value()),
                                       GraphBuilder::attribute("scale", scale)};
-  if (parts.rules.is_causal) attributes.push_back(GraphBuilder::attribute("unidirectional", int64_t{1}));
+  if (parts.rules.is_causal) attributes.emplace_back(GraphBuilder::attribute("unidirectional", int64_t{1}));
   if (parts.lengths)
-    attributes.push_back(GraphBuilder::attribute("mask_filter_value", -std::numeric_limits<float>::infinity()));
+    attributes.emplace_back(GraphBuilder::attribute("mask_filter_value", -std::numeric_limits<float>::infinity()));
   const std::vector<Value*> given = inputs_of(parts);
   Value* const lengths = parts.lengths ? as_int32(parts.lengths, site) : nullptr;
   Value* const no_bias = nullptr;

@@ -34,19 +34,19 @@ GraphBuilder::Attributes onnx_attributes(const NodeParts& parts, const Sdpa& sdp
   auto make = [](const char* name, auto value) { return GraphBuilder::attribute(name, value); };
   const KeyRules& rules = parts.rules;
   GraphBuilder::Attributes attributes{make("scale", parts.operands.scale)};
-  if (rules.is_causal) attributes.push_back(make("is_causal", int64_t{1}));
-  if (rules.left_window) attributes.push_back(make("left_window_size", *rules.left_window));
-  if (rules.right_window) attributes.push_back(make("right_window_size", *rules.right_window));
-  if (sdpa.softcap != 0) attributes.push_back(make("softcap", static_cast<float>(sdpa.softcap)));
+  if (rules.is_causal) attributes.emplace_back(make("is_causal", int64_t{1}));
+  if (rules.left_window) attributes.emplace_back(make("left_window_size", *rules.left_window));
+  if (rules.right_window) attributes.emplace_back(make("right_window_size", *rules.right_window));
+  if (sdpa.softcap != 0) attributes.emplace_back(make("softcap", static_cast<float>(sdpa.softcap)));
   if (parts.plan.form == IoForm::k3d) {
     const int64_t query_heads = sdpa.query_heads.value();
-    attributes.push_back(make("q_num_heads", query_heads));
-    attributes.push_back(make("kv_num_heads", query_heads / parts.plan.kv_group));
+    attributes.emplace_back(make("q_num_heads", query_heads));
+    attributes.emplace_back(make("kv_num_heads", query_heads / parts.plan.kv_group));
   }
   if (sdpa.softmax_precision != onnx::TensorProto::UNDEFINED && sdpa.softmax_precision != sdpa.type)
-    attributes.push_back(make("softmax_precision", int64_t{sdpa.softmax_precision}));
+    attributes.emplace_back(make("softmax_precision", int64_t{sdpa.softmax_precision}));
   if (parts.further.wants_scores())
-    attributes.push_back(make("qk_matmul_output_mode", int64_t{parts.further.qk_matmul_output_mode}));
+    attributes.emplace_back(make("qk_matmul_output_mode", int64_t{parts.further.qk_matmul_output_mode}));
   return attributes;
 }
 

@@ -31,6 +31,7 @@ Matched<Value*> beside_key(const TensorScale& scale, const Shape& shape, const W
   if (rank == 0 || shape[rank - 1].is(1)) return value;
   if (rank == 1) return site.build.along("Unsqueeze", *value, {1});
   std::vector<int64_t> order;
+  order.reserve(rank);
   for (size_t axis = 0; axis < rank; ++axis) order.push_back(static_cast<int64_t>(axis));
   std::swap(order[rank - 2], order[rank - 1]);
   return site.build.node("Transpose", {value}, {GraphBuilder::attribute("perm", order)});
@@ -58,7 +59,7 @@ Matched<void> apply_tensor_scales(const WritingPlan& plan, bool on_key, Placed& 
 /// Q or (ON_KEY) K, scaled by tensors in four dimensions.
 Matched<Placed> write_scaled(const OperandView& view, bool on_key, const WritingPlan& plan, Site& site) {
   const auto& scales = site.sdpa.tensor_scales;
-  if (std::none_of(scales.begin(), scales.end(), [&](const TensorScale& scale) { return scale.on_key == on_key; }))
+  if (std::ranges::none_of(scales, [&](const TensorScale& scale) { return scale.on_key == on_key; }))
     return write_operand(view, plan.form, site);
   ATTN_OPT_MATCH(Placed operand, write_operand(view, IoForm::k4d, site));
   site.sizes.add(*operand.value, operand.shape);
@@ -72,7 +73,7 @@ Matched<Placed> write_scaled(const OperandView& view, bool on_key, const Writing
 
 /// The attribute is a float and, for some runtimes, must be positive; what it cannot say goes to Q.
 void apply_scale(double total, Operands& operands, Site& site) {
-  const float attribute = static_cast<float>(total);
+  const auto attribute = static_cast<float>(total);
   const bool fits = site.sdpa.type != onnx::TensorProto::DOUBLE && attribute > 0 && std::isfinite(attribute);
   operands.scale = fits ? attribute : 1;
   if (!fits && total != 1)

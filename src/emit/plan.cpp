@@ -147,8 +147,7 @@ std::optional<Miss> Planner::broadcast_batch(WritingPlan& plan) const {
 
 std::optional<Miss> Planner::check_past(const WritingPlan& plan) const {
   if (!plan.has_past) {
-    const bool passed_cache =
-        std::any_of(sdpa_.k.views.begin(), sdpa_.k.views.end(), [](const OperandView& view) { return view.past != nullptr; });
+    const bool passed_cache = std::ranges::any_of(sdpa_.k.views, [](const OperandView& view) { return view.past != nullptr; });
     if ((sdpa_.is_causal || sdpa_.left_window || sdpa_.right_window) && passed_cache)
       return miss_at(*plan.k, "emit.causal", "causal from the past's length on, without past_key");
     return std::nullopt;

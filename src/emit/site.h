@@ -51,8 +51,7 @@ struct Site {
   }
   /// True if the match lists the precondition ID.
   bool match_lists(std::string_view id) const {
-    return std::any_of(sdpa.preconditions.begin(), sdpa.preconditions.end(),
-                       [&](const Precondition& known) { return known.id == id; });
+    return std::ranges::any_of(sdpa.preconditions, [&](const Precondition& known) { return known.id == id; });
   }
   /// True if the scores are read as the masks leave them.
   bool shows_masked_scores() const {

@@ -24,7 +24,7 @@ float KernelContext::attribute_float(std::string_view name, float otherwise) con
   return found != nullptr ? found->f() : otherwise;
 }
 
-std::string KernelContext::attribute_string(std::string_view name, std::string otherwise) const {
+std::string KernelContext::attribute_string(std::string_view name, const std::string& otherwise) const {
   const auto* found = attribute(name);
   return found != nullptr ? found->s() : otherwise;
 }

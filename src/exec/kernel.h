@@ -38,7 +38,7 @@ struct KernelContext {
   const onnx::AttributeProto* attribute(std::string_view name) const;
   int64_t attribute_int(std::string_view name, int64_t otherwise) const;
   float attribute_float(std::string_view name, float otherwise) const;
-  std::string attribute_string(std::string_view name, std::string otherwise) const;
+  std::string attribute_string(std::string_view name, const std::string& otherwise) const;
   std::vector<int64_t> attribute_ints(std::string_view name) const;
   std::vector<float> attribute_floats(std::string_view name) const;
   std::vector<std::string> attribute_strings(std::string_view name) const;

@@ -114,7 +114,7 @@ std::span<std::byte> Tensor::mutable_bytes() {
 size_t Tensor::exclusive_bytes() const {
   if (strings_.use_count() != 1) return buffer_.use_count() == 1 ? bytes().size() : 0;
   size_t total = 0;
-  for (const std::string& text : *strings_) total += sizeof text + text.size();
+  for (const std::string& text : *strings_) total += sizeof(std::string) + text.size();
   return total;
 }
 

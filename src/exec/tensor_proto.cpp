@@ -22,7 +22,7 @@ Expected<Tensor> from_field(const onnx::TensorProto& proto, Dims dims, const Fie
   Tensor tensor(data_type_of<To>(), std::move(dims));
   auto data = tensor.mutable_data<To>();
   for (int i = 0; i < field.size(); ++i) {
-    const size_t at = static_cast<size_t>(i);
+    const auto at = static_cast<size_t>(i);
     if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>)
       data[at].bits = static_cast<uint16_t>(field[i]);
     else if constexpr (std::is_same_v<To, bool>)

@@ -11,7 +11,7 @@ Expected<Tensor> owned(const onnx::TensorProto& proto) {
   if (proto.data_type() == onnx::TensorProto::UNDEFINED) {
     return fail(ErrorCode::kInvalidInput, proto.name(), "is not a TensorProto");
   }
-  ATTN_OPT_TRY(const Tensor view, to_tensor(proto, inline_tensors()));
+  ATTN_OPT_TRY(Tensor view, to_tensor(proto, inline_tensors()));
   if (view.type() == onnx::TensorProto::STRING) return view;
   Tensor copy(view.type(), view.dims());
   std::ranges::copy(view.bytes(), copy.mutable_bytes().begin());

@@ -18,9 +18,9 @@ float Node::float_attribute(std::string_view name, float otherwise) const {
   return found ? found->f() : otherwise;
 }
 
-std::string Node::string_attribute(std::string_view name, std::string otherwise) const {
+std::string Node::string_attribute(std::string_view name, const std::string& otherwise) const {
   const auto* found = attribute(name);
-  return found ? found->s() : std::move(otherwise);
+  return found ? found->s() : otherwise;
 }
 
 const google::protobuf::RepeatedField<int64_t>* Node::ints_attribute(std::string_view name) const {

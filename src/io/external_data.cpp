@@ -80,7 +80,7 @@ DataFolders::DataFolders(const fs::path& model_path, const std::vector<fs::path>
 Expected<fs::path> DataFolders::resolve(const fs::path& location) const {
   const fs::path named = base_ / location;
   std::error_code error;
-  const fs::path file = fs::canonical(named, error);
+  fs::path file = fs::canonical(named, error);
   if (error) return refuse("its external data file '" + named.string() + "' cannot be opened: " + error.message());
   const bool allowed = std::ranges::any_of(roots_, [&file](const fs::path& root) { return lies_in(root, file); });
   if (!allowed) {

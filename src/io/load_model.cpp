@@ -57,7 +57,7 @@ std::string checked(const onnx::ModelProto& proto) {
   } catch (const std::exception& error) {
     return one_line(error.what());
   }
-  const std::string wrong = refusal_of(rest ? *rest : proto);
+  std::string wrong = refusal_of(rest ? *rest : proto);
   if (wrong.empty() || !leaves_out(proto)) return wrong;
   if (!rest) rest = proto;
   complete(*rest);

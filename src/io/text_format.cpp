@@ -62,7 +62,7 @@ std::string parse_error(const std::string& message) {
   const std::string line = between("(line: ", " "), column = between("column: ", ")");
   if (line.empty()) return one_line(message);
   const std::string context = between("Error context: ", "\n");
-  const size_t reason = message.rfind("\n", message.find_last_not_of('\n'));
+  const size_t reason = message.rfind('\n', message.find_last_not_of('\n'));
   return one_line("line " + line + ", column " + column + ": " + message.substr(reason + 1) + " (in: " + context + ")");
 }
 

@@ -95,7 +95,7 @@ Matcher number_near(double wanted, double relative) {
   };
 }
 
-Matcher integers_are(std::vector<int64_t> wanted) {
+Matcher integers_are(const std::vector<int64_t>& wanted) {
   return [wanted = std::vector<Dim>(wanted.begin(), wanted.end())](Value& value, Facts& facts) {
     const IntegerData* known = facts.integers(value);
     return told(known && std::ranges::equal(known->values, wanted), value, "these integers");
@@ -104,7 +104,7 @@ Matcher integers_are(std::vector<int64_t> wanted) {
 
 OperandMatcher optional(Matcher matcher) { return {std::move(matcher), true}; }
 
-Matcher op(std::string op_type, std::vector<OperandMatcher> inputs, Node** capture) {
+Matcher op(const std::string& op_type, const std::vector<OperandMatcher>& inputs, Node** capture) {
   return [=](Value& value, Facts& facts) {
     const Value& seen = canonical(value, facts);
     Node* node = seen.producer;
@@ -117,18 +117,18 @@ Matcher op(std::string op_type, std::vector<OperandMatcher> inputs, Node** captu
   };
 }
 
-Matcher commuted(std::string op_type, Matcher one, Matcher other, Node** capture) {
+Matcher commuted(const std::string& op_type, const Matcher& one, const Matcher& other, Node** capture) {
   return either({op(op_type, {one, other}, capture), op(op_type, {other, one}, capture)});
 }
 
-Matcher either(std::vector<Matcher> alternatives) {
+Matcher either(const std::vector<Matcher>& alternatives) {
   return [=](Value& value, Facts& facts) {
     return std::any_of(alternatives.begin(), alternatives.end(),
                        [&](const Matcher& m) { return attempt([&] { return m(value, facts); }); });
   };
 }
 
-Matcher repeated(std::string op_type, Matcher inner, int most) {
+Matcher repeated(const std::string& op_type, const Matcher& inner, int most) {
   return [=](Value& value, Facts& facts) {
     Value* seen = &value;
     for (int times = 0; times <= most; ++times) {
@@ -141,33 +141,33 @@ Matcher repeated(std::string op_type, Matcher inner, int most) {
   };
 }
 
-Matcher where(Matcher inner, NodeTest test) {
+Matcher where(const Matcher& inner, const NodeTest& test) {
   return [=](Value& value, Facts& facts) {
     const Node* node = canonical(value, facts).producer;
     return told(node && test(*node), value, "as its attributes are to be") && attempt([&] { return inner(value, facts); });
   };
 }
 
-NodeTest attribute_is(std::string name, int64_t wanted, int64_t otherwise) {
+NodeTest attribute_is(const std::string& name, int64_t wanted, int64_t otherwise) {
   return [=](const Node& node) { return node.int_attribute(name, otherwise) == wanted; };
 }
 
-NodeTest attribute_is(std::string name, std::string wanted, std::string otherwise) {
+NodeTest attribute_is(const std::string& name, const std::string& wanted, const std::string& otherwise) {
   return [=](const Node& node) { return node.string_attribute(name, otherwise) == wanted; };
 }
 
-NodeTest attribute_is_ints(std::string name, std::vector<int64_t> wanted) {
+NodeTest attribute_is_ints(const std::string& name, const std::vector<int64_t>& wanted) {
   return [=](const Node& node) {
     const auto* given = node.ints_attribute(name);
     return given ? std::ranges::equal(*given, wanted) : wanted.empty();
   };
 }
 
-NodeTest attribute_near(std::string name, double wanted, double otherwise, double relative) {
+NodeTest attribute_near(const std::string& name, double wanted, double otherwise, double relative) {
   return [=](const Node& node) { return is_near(node.float_attribute(name, static_cast<float>(otherwise)), wanted, relative); };
 }
 
-Matcher reduced_over(std::string op_type, std::vector<int64_t> axes, Matcher input) {
+Matcher reduced_over(const std::string& op_type, const std::vector<int64_t>& axes, const Matcher& input) {
   return [=](Value& value, Facts& facts) {
     if (!op(op_type, {input})(value, facts)) return false;
     // Not captured by op(): what is captured is taken back later, and a local is gone by then.
@@ -181,9 +181,7 @@ Matcher reduced_over(std::string op_type, std::vector<int64_t> axes, Matcher inp
   };
 }
 
-Matcher reduced_over_last(std::string op_type, Matcher input) {
-  return reduced_over(std::move(op_type), {-1}, std::move(input));
-}
+Matcher reduced_over_last(const std::string& op_type, const Matcher& input) { return reduced_over(op_type, {-1}, input); }
 
 Matched<void> fits(const Matcher& matcher, Value& value, Facts& facts, const std::string& id) {
   MatchTrial trial(true);

@@ -99,13 +99,13 @@ Matcher product_whose_numbers(std::vector<Matcher> factors, double* coefficient,
 
 }  // namespace
 
-Matcher product_of(std::vector<Matcher> factors, double* coefficient) {
-  return product_whose_numbers(std::move(factors), coefficient, [](double) { return true; });
+Matcher product_of(const std::vector<Matcher>& factors, double* coefficient) {
+  return product_whose_numbers(factors, coefficient, [](double) { return true; });
 }
 
-Matcher product_near(double wanted, std::vector<Matcher> factors) {
+Matcher product_near(double wanted, const std::vector<Matcher>& factors) {
   constexpr double kRounding = 1e-3;
-  return product_whose_numbers(std::move(factors), nullptr,
+  return product_whose_numbers(factors, nullptr,
                                [wanted](double number) { return std::abs(number - wanted) <= kRounding * std::abs(wanted); });
 }
 

@@ -45,6 +45,7 @@ Draft::Draft(std::vector<onnx::NodeProto> nodes, size_t main) : changed_(true), 
 
 std::vector<const onnx::NodeProto*> Draft::nodes() const {
   std::vector<const onnx::NodeProto*> all;
+  all.reserve(before_.size());
   for (const auto& node : before_) all.push_back(&node);
   all.push_back(&node_);
   for (const auto& node : behind_) all.push_back(&node);

@@ -35,6 +35,7 @@ Expected<std::vector<Tensor>> run_draft(const Draft& draft, const std::vector<Te
     }
   }
   std::vector<Tensor> outputs;
+  outputs.reserve(output_count);
   for (int i = 0; i < output_count; ++i) outputs.push_back(values[draft_output(static_cast<size_t>(i))]);
   return outputs;
 }

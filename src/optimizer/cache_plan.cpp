@@ -132,7 +132,7 @@ class CachePlanner {
     const MaybeShape queries = facts_.shape(*node.input(0)), keys = facts_.shape(*node.input(1));
     if (!queries || !keys || queries->size() != keys->size())
       return missed("cache.rows", &node, "Q and K differ in rank, or Q's is not known");
-    const size_t axis = static_cast<size_t>(row_axis(keys->size()));
+    const auto axis = static_cast<size_t>(row_axis(keys->size()));
     const bool counts = node.int_attribute("is_causal", 0) != 0 || node.int_attribute("left_window_size", -1) >= 0 ||
                         node.int_attribute("right_window_size", -1) >= 0;
     if (counts && (*queries)[axis] != (*keys)[axis])

@@ -9,8 +9,7 @@ namespace {
 
 bool is_taken_over(const Value& value, const Edit& edit) {
   const auto& takeovers = edit.takeovers();
-  return std::any_of(takeovers.begin(), takeovers.end(),
-                     [&](const Edit::Takeover& takeover) { return takeover.existing == &value; });
+  return std::ranges::any_of(takeovers, [&](const Edit::Takeover& takeover) { return takeover.existing == &value; });
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ constexpr std::string_view kStyleMark = "<!-- style -->\n", kModelsMark = "<!-- 
 /// The page's own text up to MARK, from which PAGE then goes on.
 std::string taken_up_to(std::string_view mark, std::string_view& page) {
   const size_t end = page.find(mark);
-  const std::string taken(page.substr(0, end));
+  std::string taken(page.substr(0, end));
   page.remove_prefix(end + mark.size());
   return taken;
 }

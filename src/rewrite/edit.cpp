@@ -57,7 +57,7 @@ std::vector<Node*> Edit::would_remove() const {
   while (!pending.empty()) {
     Node* node = pending.back();
     pending.pop_back();
-    if (seen.count(node) || !std::all_of(node->outputs.begin(), node->outputs.end(), unread)) continue;
+    if (seen.count(node) || !std::ranges::all_of(node->outputs, unread)) continue;
     seen.insert(node);
     removed.push_back(node);
     for (Value* input : node->inputs) {
@@ -71,8 +71,8 @@ std::vector<Node*> Edit::would_remove() const {
 
 void Edit::enter(SharedNodes& shared) const {
   for (const auto& [key, value] : made_) {
-    const auto replaced = std::find_if(takeovers_.begin(), takeovers_.end(),
-                                       [&made = value](const Takeover& takeover) { return takeover.made == made; });
+    const auto replaced =
+        std::ranges::find_if(takeovers_, [&made = value](const Takeover& takeover) { return takeover.made == made; });
     shared.made_.insert_or_assign(std::make_pair(&graph(), key), replaced == takeovers_.end() ? value : replaced->existing);
   }
 }

@@ -29,9 +29,9 @@ Value* GraphBuilder::input(const std::string& name, DataType type, const AxisSiz
   return input(name, tensor_type(type, sizes));
 }
 
-Value* GraphBuilder::input(const std::string& name, onnx::TypeProto type) {
+Value* GraphBuilder::input(const std::string& name, const onnx::TypeProto& type) {
   GraphDraft* graph = draft("input()");
-  return graph ? graph->input(name, std::move(type)) : nullptr;
+  return graph ? graph->input(name, type) : nullptr;
 }
 
 Value* GraphBuilder::initializer(const std::string& name, const Tensor& tensor) {
@@ -81,7 +81,7 @@ Status GraphBuilder::status() const {
 }
 
 Status GraphBuilder::take_status() {
-  const Status taken = status();
+  Status taken = status();
   misuse_.reset();
   if (GraphDraft* graph = backend_->draft()) graph->model().forget_error();
   return taken;

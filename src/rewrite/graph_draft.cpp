@@ -127,7 +127,7 @@ std::string GraphDraft::taken_name(const std::string& name, const std::string& w
   return !model_.error() && model_.take_name(name, what) ? name : view().fresh_name(name);
 }
 
-Value* GraphDraft::input(const std::string& name, onnx::TypeProto type) {
+Value* GraphDraft::input(const std::string& name, const onnx::TypeProto& type) {
   const std::string what = where("input", name);
   const bool has_type = type.value_case() != onnx::TypeProto::VALUE_NOT_SET;
   const std::string missing = kind_ == Kind::kMain ? missing_in(&type) : "";

@@ -26,7 +26,7 @@ class GraphDraft : public BuilderBackend {
   bool place(Node& node) override;
   GraphDraft* draft() override { return this; }
 
-  Value* input(const std::string& name, onnx::TypeProto type);
+  Value* input(const std::string& name, const onnx::TypeProto& type);
   Value* initializer(const std::string& name, const Tensor& tensor);
   void output(Value& value, const std::string& name);
   void declare(Value& value, const onnx::TypeProto& type);

@@ -93,6 +93,7 @@ std::optional<Target> target_named(std::string_view name) {
 
 std::vector<std::string> target_names() {
   std::vector<std::string> names;
+  names.reserve(kRules.size());
   for (const TargetRules& rules : kRules) names.emplace_back(rules.name);
   return names;
 }

@@ -1,5 +1,6 @@
 #include "src/trial/draw_inputs.h"
 
+#include <algorithm>
 #include <array>
 #include <unordered_set>
 
@@ -87,9 +88,10 @@ Expected<Dims> dims_of(const DeclaredInput& input, const Sizes& sizes) {
 
 Status check_fills(const std::map<std::string, Fill>& fills, const std::vector<DeclaredInput>& inputs) {
   std::vector<std::string> names;
+  names.reserve(inputs.size());
   for (const DeclaredInput& input : inputs) names.push_back(input.name);
   for (const auto& [name, fill] : fills) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
+    if (std::ranges::find(names, name) == names.end()) {
       return fail(ErrorCode::kUsage, name, "no input of that name is to be filled", listed(names));
     }
   }

@@ -69,7 +69,7 @@ Expected<std::vector<fs::path>> entries_of(const fs::path& folder) {
     entries.push_back(entry->path());
   }
   if (error) return fail(ErrorCode::kInvalidInput, folder.string(), "cannot be read: " + error.message());
-  std::sort(entries.begin(), entries.end());
+  std::ranges::sort(entries);
   return entries;
 }
 

@@ -107,7 +107,7 @@ class SiteWriter {
     for (const auto& attribute : node.proto->attribute()) add_bytes(attribute.SerializeAsString());
     add_bytes(given_.read.text(node));
     for (const Value* value : reads_of(node)) add("reads", number_of(value));
-    for (size_t i = 0; i < node.inputs.size(); ++i) add("in", number_of(node.inputs[i]));
+    for (auto input : node.inputs) add("in", number_of(input));
     for (const Value* output : node.outputs) add("out", number_of(output));
   }
 

@@ -17,7 +17,7 @@ bool can_mask(const SiteInput& input, const Sdpa& sdpa) {
 
 /// Operators that can give the same for a score whatever it is.
 bool hides_scores(const Node& node) {
-  return std::any_of(kHiding.begin(), kHiding.end(), [&](std::string_view op) { return node.is(op); });
+  return std::ranges::any_of(kHiding, [&](std::string_view op) { return node.is(op); });
 }
 
 }  // namespace
@@ -40,15 +40,13 @@ std::string_view name_of(DrawKind kind) {
 
 std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa) {
   if (!is_attention(sdpa)) return {DrawKind::kRandom, DrawKind::kWide};
-  const bool has_mask =
-      std::any_of(site.inputs.begin(), site.inputs.end(), [&](const SiteInput& input) { return can_mask(input, sdpa); });
+  const bool has_mask = std::ranges::any_of(site.inputs, [&](const SiteInput& input) { return can_mask(input, sdpa); });
   std::vector<DrawKind> kinds{DrawKind::kRandom, DrawKind::kLarge};
   if (has_mask)
     kinds = {DrawKind::kRandom,    DrawKind::kAllKept, DrawKind::kMixed, DrawKind::kEmptyRow,
              DrawKind::kLowestRow, DrawKind::kCausal,  DrawKind::kLarge};
   const auto& before = site.before.nodes;
-  if (std::any_of(before.begin(), before.end(), [](const Node* node) { return hides_scores(*node); }))
-    kinds.push_back(DrawKind::kNotFinite);
+  if (std::ranges::any_of(before, [](const Node* node) { return hides_scores(*node); })) kinds.push_back(DrawKind::kNotFinite);
   if (std::ranges::any_of(site.inputs, [&](const SiteInput& input) { return role_of(input, sdpa) == InputRole::kBias; }))
     kinds.push_back(DrawKind::kFar);
   return kinds;

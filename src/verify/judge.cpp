@@ -74,7 +74,7 @@ AlignedRows aligned(const Compared& compared) {
   return rows;
 }
 
-bool all_of_row(std::span<const double> row, bool (*holds)(double)) { return std::all_of(row.begin(), row.end(), holds); }
+bool all_of_row(std::span<const double> row, bool (*holds)(double)) { return std::ranges::all_of(row, holds); }
 bool is_nan(double value) { return std::isnan(value); }
 bool is_zero(double value) { return value == 0; }
 bool is_finite(double value) { return std::isfinite(value); }
@@ -229,6 +229,7 @@ Judgement judge_value(const Compared& compared, double epsilon, const std::strin
   constexpr double kMostOfOthers = 16;
   const AlignedRows rows = aligned(compared);
   std::vector<double> own;  // the error of each row, in its ulps
+  own.reserve(rows.count());
   for (size_t row = 0; row < rows.count(); ++row)
     own.push_back(largest_difference(rows.before_row(row), rows.exact_row(row)) / row_unit(compared, rows, row, {}, epsilon));
   double others = 0;
@@ -265,8 +266,8 @@ JudgedOutput judged_output(const Value& existing, const Sdpa& sdpa) {
 
 Assumed::Assumed(std::span<const Precondition> preconditions) {
   auto holds = [&](std::string_view id) {
-    return std::any_of(preconditions.begin(), preconditions.end(),
-                       [&](const Precondition& precondition) { return precondition.id == id && !precondition.proven; });
+    return std::ranges::any_of(preconditions,
+                               [&](const Precondition& precondition) { return precondition.id == id && !precondition.proven; });
   };
   rows_keep_a_key = holds("rows-keep-a-key");
   empty_rows_were_nan = std::ranges::all_of(preconditions, [](const Precondition& precondition) {

@@ -11,8 +11,8 @@ bool is_made_from(const Value& value, const Value& input, int depth = 0) {
   if (!value.is_new || !value.producer || depth == kMaxDepth) return false;
   if (value.producer->is("Shape") || value.producer->is("Size")) return false;
   const auto& inputs = value.producer->inputs;
-  return std::any_of(inputs.begin(), inputs.end(),
-                     [&](const Value* read) { return read && (read == &input || is_made_from(*read, input, depth + 1)); });
+  return std::ranges::any_of(
+      inputs, [&](const Value* read) { return read && (read == &input || is_made_from(*read, input, depth + 1)); });
 }
 
 bool is_part_of(const ScoreTerm& term, const Value& value) {

@@ -60,7 +60,7 @@ std::string wrong_mask(const Tensor& mask, const Tensor& q, int64_t keys, const 
   if (!is_floating(mask.type()) && !target.takes_bool_masks) return "a mask that is bool";
   if (!is_floating(mask.type()) || target.tells_lowest_from_infinity) return {};
   const std::vector<double> numbers = numbers_of(mask);
-  const bool holds_lowest = std::find(numbers.begin(), numbers.end(), lowest_finite(mask.type())) != numbers.end();
+  const bool holds_lowest = std::ranges::find(numbers, lowest_finite(mask.type())) != numbers.end();
   return holds_lowest ? "a mask that holds the lowest number of its type" : "";
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <ranges>
 #include <set>
 
 #include "src/match/sizes/sole_atom.h"
@@ -38,7 +39,7 @@ std::string symbol_name(const Dim& dim) {
 
 bool holds(const Dim& dim, const std::string& symbol) {
   const auto atoms = dim.atoms();
-  return std::any_of(atoms.begin(), atoms.end(), [&](const AtomRef& atom) { return atom->name == symbol; });
+  return std::ranges::any_of(atoms, [&](const AtomRef& atom) { return atom->name == symbol; });
 }
 
 Dim rows_of(const Operand& operand) { return operand.views.empty() ? Dim(0) : operand.views.front().axes.size(Role::kRow); }
@@ -105,7 +106,7 @@ std::vector<SizeAssignment> symbolic_assignments(const CutSite& site, const std:
       return numbers[i % numbers.size()] * (1 + static_cast<int64_t>(i / numbers.size()));
     };
   };
-  auto is_free = [&](const std::string& symbol) { return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end(); };
+  auto is_free = [&](const std::string& symbol) { return std::ranges::find(symbols, symbol) != symbols.end(); };
   add(from_sequence(0));
   if (number_of_scores(sdpa, add(from_sequence(1))) > kMaxScoresOfMultiples) {
     assignments.pop_back();
@@ -234,10 +235,10 @@ std::vector<std::string> symbols_of(const CutSite& site, SizeEquations& equation
   std::vector<std::string> symbols;
   std::set<std::string> seen;
   std::vector<Dim> pending;
-  for (auto input = site.inputs.rbegin(); input != site.inputs.rend(); ++input) {
-    if (input->source == SiteInput::Source::kIntegers)
-      pending.insert(pending.end(), input->integers.values.rbegin(), input->integers.values.rend());
-    pending.insert(pending.end(), input->shape.rbegin(), input->shape.rend());
+  for (const auto& input : std::ranges::reverse_view(site.inputs)) {
+    if (input.source == SiteInput::Source::kIntegers)
+      pending.insert(pending.end(), input.integers.values.rbegin(), input.integers.values.rend());
+    pending.insert(pending.end(), input.shape.rbegin(), input.shape.rend());
   }
   while (!pending.empty()) {
     const Dim dim = pending.back();

@@ -131,8 +131,7 @@ class SiteCheck {
   std::vector<DrawKind> kinds(bool first) const {
     std::vector<DrawKind> all = draw_kinds(site_, sdpa_);
     if (first) return all;
-    std::erase_if(all,
-                  [](DrawKind kind) { return std::find(kBriefKinds.begin(), kBriefKinds.end(), kind) == kBriefKinds.end(); });
+    std::erase_if(all, [](DrawKind kind) { return std::ranges::find(kBriefKinds, kind) == kBriefKinds.end(); });
     return all;
   }
 
@@ -172,7 +171,7 @@ class SiteCheck {
 
   void explain(const std::string& id) {
     auto& ids = result_.explained_by;
-    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+    if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
   }
 
   const CutSite& site_;
@@ -197,7 +196,7 @@ Verification unverified(const Error& error) { return without_draws(Verdict::kUnv
 }  // namespace
 
 struct Verifier::Impl {
-  Impl(MatchContext given, const TensorStore& store, VerifyOptions chosen)
+  Impl(MatchContext given, const TensorStore& store, const VerifyOptions& chosen)
       : context(given), tensors(store), options(chosen), functions(given.view), read(chosen.calls), equations(given.facts) {}
 
   Verification verify(const Emission& emission, const Sdpa& sdpa) {
@@ -277,7 +276,7 @@ struct Verifier::Impl {
   std::unordered_map<std::string, Verification> verdicts;
 };
 
-Verifier::Verifier(MatchContext context, const TensorStore& tensors, VerifyOptions options)
+Verifier::Verifier(const MatchContext& context, const TensorStore& tensors, const VerifyOptions& options)
     : impl_(std::make_unique<Impl>(context, tensors, options)) {}
 Verifier::~Verifier() = default;
 

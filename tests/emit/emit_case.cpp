@@ -106,12 +106,12 @@ Match EmitCase::site(const std::string& probabilities, const std::string& output
   return match;
 }
 
-Matched<Emission> EmitCase::emit(const Match& match, EmitOptions options) {
+Matched<Emission> EmitCase::emit(const Match& match, const EmitOptions& options) {
   MatchContext context{*view_, *facts_};
   return emit_attention(match, context, shared_, options);
 }
 
-void EmitCase::rewrite(const std::vector<Match>& matches, EmitOptions options) {
+void EmitCase::rewrite(const std::vector<Match>& matches, const EmitOptions& options) {
   for (const Match& match : matches) {
     auto emission = emit(match, options);
     ASSERT_TRUE(emission) << emission.error().id << ": " << emission.error().found;

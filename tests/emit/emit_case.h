@@ -36,9 +36,9 @@ class EmitCase {
 
   /// The site of SDPA: its softmax makes PROBABILITIES, its product with V OUTPUT.
   Match site(const std::string& probabilities, const std::string& output, Sdpa sdpa);
-  Matched<Emission> emit(const Match& match, EmitOptions options = {});
+  Matched<Emission> emit(const Match& match, const EmitOptions& options = {});
   /// Emits and commits each of MATCHES; then the model is compacted and checked.
-  void rewrite(const std::vector<Match>& matches, EmitOptions options = {});
+  void rewrite(const std::vector<Match>& matches, const EmitOptions& options = {});
 
   const onnx::GraphProto& graph() const { return proto_.graph(); }
   std::vector<std::string> ops() const;

@@ -125,7 +125,6 @@ TEST_F(PlacementTest, InlineAboveTheLimitIsAnErrorAndLeavesNothing) {
 }
 
 TEST_F(PlacementTest, InlineTakesExternalDataIn) {
-  const std::string bytes = bytes_of(tensors_everywhere());
   ASSERT_TRUE(save_model(input(), out() / "o.onnx", {.external_data = ExternalData::kExternal}));
   const auto external = load_model(out() / "o.onnx");
   ASSERT_TRUE(external);

@@ -91,7 +91,7 @@ std::vector<DescriptionMutation> of_every_layout(const std::string& change, Vari
   std::vector<DescriptionMutation> all;
   for (const auto& [name, operand] : operands)
     all.push_back({"layout", change + " of " + name,
-                   [operand = operand, variants](const Sdpa& sdpa, Facts&) { return of_operand(operand, sdpa, variants); }});
+                   [part = operand, variants](const Sdpa& sdpa, Facts&) { return of_operand(part, sdpa, variants); }});
   all.push_back({"layout", change + " of Y",
                  [variants](const Sdpa& sdpa, Facts&) { return alone(&Sdpa::outputs, sdpa.outputs, variants); }});
   return all;

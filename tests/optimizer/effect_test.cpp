@@ -9,7 +9,7 @@ TEST(Effect, CountsScoresAndProbabilities) {
   const Report report = optimized(model);
   ASSERT_TRUE(report.sites.at(0).effect.has_value());
   const Effect& effect = *report.sites[0].effect;
-  EXPECT_EQ(effect.score_bytes, Dim(2 * (2 * 2 * 5 * 5) * 4)) << "the product and the softmax, float";
+  EXPECT_EQ(effect.score_bytes, Dim(800)) << "the product and the softmax, float";
   EXPECT_EQ(effect.nodes_removed, 4);
   EXPECT_EQ(effect.nodes_added, 1);
 }
@@ -18,7 +18,7 @@ TEST(Effect, DoesNotCountWhatIsStillMade) {
   Model model = attention_in_text(attention_nodes(), "", ", float[2,2,5,5] w");
   const Report report = optimized(model);
   ASSERT_TRUE(report.sites.at(0).effect.has_value());
-  EXPECT_EQ(report.sites[0].effect->score_bytes, Dim((2 * 2 * 5 * 5) * 4)) << "the probabilities are an output";
+  EXPECT_EQ(report.sites[0].effect->score_bytes, Dim(400)) << "the probabilities are an output";
 }
 
 TEST(Effect, IsThatOfFusedSitesOnly) {

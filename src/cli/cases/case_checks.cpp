@@ -31,6 +31,7 @@ bool admits(const T& expected, const T& actual) {
 template <class T>
 std::string texts_of(const std::vector<T>& values) {
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const auto& value : values) texts.push_back(text_of(value));
   return texts.empty() ? "none" : joined(texts, ", ");
 }
@@ -87,7 +88,7 @@ void check_misses(const Expectations& expect, const Report& report, Failures& fa
   }
   for (const RewriteReport& rewrite : report.rewrites)
     if (!rewrite.miss_id.empty()) found.push_back(rewrite.miss_id);
-  if (!report.not_raised.empty()) found.push_back("opset.raise");
+  if (!report.not_raised.empty()) found.emplace_back("opset.raise");
   if (report.kv_cache && !report.kv_cache->miss_id.empty()) found.push_back(report.kv_cache->miss_id);
   for (const std::string& id : expect.misses) {
     if (std::ranges::find(found, id) == found.end()) {

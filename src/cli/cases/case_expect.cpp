@@ -32,7 +32,7 @@ Status add_number(const Setting& setting, std::vector<ExpectedNumber>& numbers) 
 }
 
 Status add_word(const Setting& setting, std::vector<std::string>& words, const std::vector<std::string>& allowed) {
-  if (std::find(allowed.begin(), allowed.end(), setting.value) == allowed.end()) {
+  if (std::ranges::find(allowed, setting.value) == allowed.end()) {
     std::string list;
     for (const std::string& word : allowed) list += (list.empty() ? "" : " or ") + word;
     return bad_value(setting, list);

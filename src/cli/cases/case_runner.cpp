@@ -29,7 +29,7 @@ void check_untouched(const onnx::ModelProto& before, const onnx::ModelProto& aft
   const bool same = before.SerializeAsString() == after.SerializeAsString();
   const bool has_buffers = report.kv_cache && report.kv_cache->outcome == PlaceReport::Outcome::kFused;
   if (report.fused() + report.rewritten() == 0 && !has_buffers && !same)
-    failures.push_back("nothing was fused, but the model was changed");
+    failures.emplace_back("nothing was fused, but the model was changed");
   if (report.changed == same) {
     failures.push_back(std::string("the report says that the model ") + (same ? "was" : "was not") + " changed");
   }
@@ -41,7 +41,7 @@ void check_second_run(const OptimizeOptions& options, const Model& after, Failur
   if (!report) return failures.push_back("second run: " + report.error().message());
   expect_equal("sites fused in a second run", "0", std::to_string(report->fused()), failures);
   if (again.proto.SerializeAsString() != after.proto.SerializeAsString()) {
-    failures.push_back("a second run changed the model");
+    failures.emplace_back("a second run changed the model");
   }
 }
 

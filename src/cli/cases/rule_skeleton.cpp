@@ -264,8 +264,8 @@ Expected<std::string> rule_skeleton(CaseCutter& cutter, const SiteReport& site, 
     return fail(ErrorCode::kUnsupported, site.name, "its Q, K and V cannot be told apart", "--case-out writes its nodes");
   PatternWriter pattern(part, reading, *place.view, *place.facts);
   const std::string pattern_text = print_function(pattern.write());
-  const std::string text = header(rule_name(name), part, reading, pattern, *place.facts) + pattern_text +
-                           print_function(ReplacementWriter(reading, pattern, *place.facts).write());
+  std::string text = header(rule_name(name), part, reading, pattern, *place.facts) + pattern_text +
+                     print_function(ReplacementWriter(reading, pattern, *place.facts).write());
   if (const auto parsed = parse_rule(text, name); !parsed)
     return fail(ErrorCode::kUnsupported, site.name, "no rule can spell it: " + parsed.error().what,
                 "--case-out writes its nodes");

@@ -25,7 +25,7 @@ Expected<std::vector<size_t>> pair_outputs(const NamedModel& a, const NamedModel
   const bool same_names = std::ranges::is_permutation(names_a, names_b);
   std::vector<size_t> partners;
   for (size_t i = 0; i < names_a.size(); ++i) {
-    const auto named = std::find(names_b.begin(), names_b.end(), names_a[i]);
+    const auto named = std::ranges::find(names_b, names_a[i]);
     partners.push_back(same_names ? static_cast<size_t>(named - names_b.begin()) : i);
   }
   return partners;
@@ -34,7 +34,7 @@ Expected<std::vector<size_t>> pair_outputs(const NamedModel& a, const NamedModel
 Status check_same_inputs(const NamedModel& a, const NamedModel& b) {
   const auto names = names_of(a.graph().input());
   for (const onnx::ValueInfoProto* input : required_inputs(b.graph())) {
-    if (std::find(names.begin(), names.end(), input->name()) != names.end()) continue;
+    if (std::ranges::find(names, input->name()) != names.end()) continue;
     return fail(ErrorCode::kMismatch, b.name, "has an input '" + input->name() + "' that " + a.name + " has not");
   }
   return {};
@@ -67,6 +67,7 @@ Expected<std::vector<OutputDifference>> compare_models(const NamedModel& a, cons
   ATTN_OPT_TRY(const auto partners, pair_outputs(a, b));
   ATTN_OPT_TRY(auto worst, run_draws(a.model, b.model, seeds, trial, partners));
   std::vector<OutputDifference> outputs;
+  outputs.reserve(worst.size());
   for (size_t i = 0; i < worst.size(); ++i)
     outputs.push_back({a.graph().output(static_cast<int>(i)).name(), std::move(worst[i])});
   return outputs;

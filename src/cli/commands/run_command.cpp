@@ -88,6 +88,7 @@ Expected<std::vector<Tensor>> run_on_drawn(const RunArguments& given, const Runn
 
 Status write_outputs(const RunArguments& given, const onnx::GraphProto& graph, const std::vector<Tensor>& outputs) {
   std::vector<std::pair<std::string, Tensor>> arrays;
+  arrays.reserve(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) arrays.emplace_back(graph.output(static_cast<int>(i)).name(), outputs[i]);
   return write_npz(given.outputs, arrays);
 }

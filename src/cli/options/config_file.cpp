@@ -67,6 +67,7 @@ Status check_keys(const fs::path& path, const Settings& settings) {
       const auto table = all.find(item.table);
       if (table == all.end()) {
         std::vector<std::string> tables;
+        tables.reserve(all.size());
         for (const auto& [name, app] : all) tables.push_back(name);
         return fail(ErrorCode::kUsage, place_of(path, item), "there is no table '" + item.table + "'",
                     suggestion(item.table, tables));

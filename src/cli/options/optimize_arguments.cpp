@@ -31,6 +31,7 @@ template <class T>
 Expected<T> meaning(const std::map<std::string, T>& words, const std::string& word, const std::string& option) {
   if (const auto known = words.find(word); known != words.end()) return known->second;
   std::vector<std::string> all;
+  all.reserve(words.size());
   for (const auto& [name, value] : words) all.push_back(name);
   return fail(ErrorCode::kUsage, option, "there is no '" + word + "'", suggestion(word, all));
 }
@@ -76,7 +77,7 @@ std::vector<std::string> known_patterns(const OptimizeOptions& options) {
 
 bool is_known(std::string_view name, const OptimizeOptions& options) {
   const auto known = known_patterns(options);
-  return std::find(known.begin(), known.end(), name) != known.end();
+  return std::ranges::find(known, name) != known.end();
 }
 
 /// Adds MORE, by names that nothing else has.

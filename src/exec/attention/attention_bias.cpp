@@ -82,7 +82,7 @@ Expected<AttentionBias<C>> AttentionBias<C>::create(const KernelContext& context
 template <class C>
 KeyRange AttentionBias<C>::allowed(int64_t batch, int64_t query) const {
   if (by_integers_) return {0, keys_};
-  const size_t b = static_cast<size_t>(batch);
+  const auto b = static_cast<size_t>(batch);
   const int64_t position = query + offsets_[b];
   KeyRange range{0, std::min(mask_keys_, valid_[b])};
   if (causal_) range.end = std::min(range.end, position + 1);
@@ -94,7 +94,7 @@ KeyRange AttentionBias<C>::allowed(int64_t batch, int64_t query) const {
 
 template <class C>
 int64_t AttentionBias<C>::mask_row(const QueryLanes& lanes, int lane) const {
-  const size_t l = static_cast<size_t>(lane);
+  const auto l = static_cast<size_t>(lane);
   return lanes.batch * mask_strides_[0] + lanes.head[l] * mask_strides_[1] + lanes.query[l] * mask_strides_[2];
 }
 
@@ -112,7 +112,7 @@ void AttentionBias<C>::fill(int64_t from, int64_t query, int64_t batch, KeyRange
   } else {
     using Bits = std::make_unsigned_t<U>;
     const Bits excluded = static_cast<Bits>(minus_infinity_.data<U>()[0]);
-    const size_t b = static_cast<size_t>(batch);
+    const auto b = static_cast<size_t>(batch);
     const int64_t position = query + offsets_[b];
     for (int64_t j = keys.begin; j < keys.end; ++j, ++to) {
       Bits sum = j < mask_keys_ ? static_cast<Bits>(row[j * step]) : excluded;
@@ -186,7 +186,7 @@ void AttentionBias<C>::write(const QueryLanes& lanes, const LaneRanges& ranges, 
   std::array<const C*, kMostLanes> rows{};
   C* next = panel + keys.size() * lanes.count;
   for (int lane = 0; lane < lanes.count; ++lane) {
-    const size_t l = static_cast<size_t>(lane);
+    const auto l = static_cast<size_t>(lane);
     const bool repeats = lane > 0 && !by_integers_ && mask_row(lanes, lane) == mask_row(lanes, lane - 1) &&
                          ranges[l].begin == ranges[l - 1].begin && ranges[l].end == ranges[l - 1].end;
     if (repeats) {

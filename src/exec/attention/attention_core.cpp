@@ -1,5 +1,6 @@
 #include "src/exec/attention/attention_core.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -12,7 +12,7 @@ namespace {
 ATTN_OPT_VECTOR_CLONES void widen(const Half* from, int64_t count, float* to) {
   for (int64_t i = 0; i < count; ++i) {
     const uint32_t magnitude = from[i].bits & 0x7fffu;
-    const uint32_t finite = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude << 13) * 0x1p112f);
+    const auto finite = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude << 13) * 0x1p112f);
     const uint32_t special = 0x7f800000u | (magnitude << 13);
     const uint32_t sign = static_cast<uint32_t>(from[i].bits & 0x8000u) << 16;
     to[i] = std::bit_cast<float>((magnitude >= 0x7c00u ? special : finite) | sign);

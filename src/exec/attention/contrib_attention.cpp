@@ -135,7 +135,7 @@ double ScoreBias::of(const Query& query, int64_t key) const {
 }
 
 double score_scale(const KernelContext& context, int64_t size) {
-  const double given = static_cast<double>(context.attribute_float("scale", 0));
+  const auto given = static_cast<double>(context.attribute_float("scale", 0));
   return given != 0 ? given : 1 / std::sqrt(static_cast<double>(size));
 }
 

@@ -194,7 +194,7 @@ class GroupQueryAttention {
   Expected<Tensor> attend_within_lengths() const {
     const ScoreSizes sizes{q_.dims()[0], q_.dims()[2], total_};
     ATTN_OPT_TRY(const ScoreBias bias, ScoreBias::read(context_, kGroupedAttentionBias, heads_, sizes));
-    const double cap = static_cast<double>(context_.attribute_float("softcap", 0));
+    const auto cap = static_cast<double>(context_.attribute_float("softcap", 0));
     const bool is_causal = context_.attribute_int("causal", 1) != 0;
     const bool in_float = context_.input(kGroupedQuery).type() != onnx::TensorProto::DOUBLE;
     ATTN_OPT_TRY(std::vector<double> sinks, sinks_of_heads());

@@ -88,7 +88,7 @@ constexpr uint8_t kE8M0Nan = 0xff;
 
 /// Casting to FLOAT8E8M0 takes the exponent of a float32, and of its sign nothing.
 uint8_t exponent_code(float value, const CastRules& rules) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t exponent = (bits >> 23) & 0xffu, fraction = bits & 0x7fffffu;
   if (exponent == 0xff) {
     return fraction == 0 && rules.saturate ? uint8_t{0xfe} : kE8M0Nan;

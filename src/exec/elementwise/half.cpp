@@ -6,7 +6,7 @@
 namespace attn_opt {
 
 Half::Half(float value) {
-  const uint32_t word = std::bit_cast<uint32_t>(value);
+  const auto word = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>((word >> 16) & 0x8000u);
   const uint32_t magnitude = word & 0x7fffffffu;
   if (magnitude > 0x7f800000u) {  // NaN: keep the upper payload, stay quiet
@@ -32,7 +32,7 @@ Half::operator float() const {
 }
 
 BFloat16::BFloat16(float value) {
-  const uint32_t word = std::bit_cast<uint32_t>(value);
+  const auto word = std::bit_cast<uint32_t>(value);
   if (std::isnan(value)) {
     bits = static_cast<uint16_t>((word >> 16) | 0x40u);
   } else {

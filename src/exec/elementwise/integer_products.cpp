@@ -52,7 +52,7 @@ Status check_types(const KernelContext& context, std::initializer_list<size_t> i
 Expected<Tensor> centred(const KernelContext& context, size_t i, size_t zero_point, int64_t axis) {
   const Tensor& x = context.input(i);
   ATTN_OPT_CHECK(context.within_budget(x.size(), sizeof(double)));
-  ATTN_OPT_TRY(const Tensor wide, x.cast(onnx::TensorProto::DOUBLE));
+  ATTN_OPT_TRY(Tensor wide, x.cast(onnx::TensorProto::DOUBLE));
   if (!context.has(zero_point)) return wide;
   ATTN_OPT_CHECK(context.same_type(x, context.input(zero_point)));
   ATTN_OPT_TRY(const Tensor zero, context.input(zero_point).cast(onnx::TensorProto::DOUBLE));

@@ -56,7 +56,7 @@ Outputs cast_tensor(const KernelContext& context, const Tensor& tensor, DataType
 Outputs cast(const KernelContext& context) {
   const auto* to = context.attribute("to");
   if (to == nullptr) return context.invalid("attribute to is missing");
-  DataType type = static_cast<DataType>(to->i());
+  auto type = static_cast<DataType>(to->i());
   if (context.version < 6) onnx::TensorProto_DataType_Parse(to->s(), &type);
   return cast_tensor(context, context.input(0), type);
 }

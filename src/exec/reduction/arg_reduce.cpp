@@ -17,7 +17,7 @@ struct AxisRows {
 Expected<AxisRows> rows_along(const KernelContext& context, int64_t given) {
   const std::span<const int64_t> dims(context.input(0).dims());
   ATTN_OPT_TRY(const int64_t axis, context.axis(given, context.input(0).rank()));
-  const size_t at = static_cast<size_t>(axis);
+  const auto at = static_cast<size_t>(axis);
   return AxisRows{element_count(dims.first(at)), dims[at], element_count(dims.subspan(at + 1))};
 }
 

@@ -54,7 +54,7 @@ Expected<Normalized> normalize(const KernelContext& context, const Tensor& x, in
       inverses[static_cast<size_t>(row)] = inverse;
       for (int64_t at = row * count; at < (row + 1) * count; ++at) {
         const double normal = (static_cast<double>(static_cast<Compute<T>>(from[at])) - mean) * inverse;
-        const size_t i = static_cast<size_t>(at);
+        const auto i = static_cast<size_t>(at);
         to[i] = round_to<T>(normal * scale[i % scale.size()] + bias[i % bias.size()]);
       }
     }

@@ -121,7 +121,7 @@ Outputs instance_normalization(const KernelContext& context) {
     const T* from = x.data<T>().data();
     T* to = out.mutable_data<T>().data();
     for (int64_t row = 0; row < x.size() / inner; ++row) {
-      const size_t c = static_cast<size_t>(row % channels);
+      const auto c = static_cast<size_t>(row % channels);
       const double mean = mean_of(from, inner);
       const double inverse = inverse_deviation(from, inner, mean, epsilon);
       for (int64_t i = 0; i < inner; ++i) {

@@ -50,7 +50,7 @@ struct LogSumExpOf {
   double largest = -std::numeric_limits<double>::infinity();
   double sum = 0;
   void add(Compute<T> given) {
-    const double x = static_cast<double>(given);
+    const auto x = static_cast<double>(given);
     if (x > largest) {
       sum = sum * std::exp(largest - x) + 1;
       largest = x;

@@ -20,7 +20,7 @@ Expected<SoftmaxRows> rows_of(const KernelContext& context) {
   if (rank == 0) return SoftmaxRows{};
   const int64_t given = context.attribute_int("axis", flattened ? 1 : -1);
   ATTN_OPT_TRY(const int64_t axis, context.axis(given, flattened && given >= 0 ? rank + 1 : rank));
-  const size_t at = static_cast<size_t>(axis);
+  const auto at = static_cast<size_t>(axis);
   if (flattened) return SoftmaxRows{element_count(dims.first(at)), element_count(dims.subspan(at)), 1};
   return SoftmaxRows{element_count(dims.first(at)), dims[at], element_count(dims.subspan(at + 1))};
 }

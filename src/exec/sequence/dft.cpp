@@ -48,6 +48,7 @@ void mirror(std::vector<Complex>& spectrum) {
 std::vector<Complex> roots_of_unity(const Transform& transform) {
   std::vector<Complex> roots;
   const double turn = (transform.inverse ? 2 : -2) * std::numbers::pi / static_cast<double>(transform.points);
+  roots.reserve(transform.points);
   for (int64_t i = 0; i < transform.points; ++i) roots.push_back(std::polar(1.0, turn * static_cast<double>(i)));
   return roots;
 }

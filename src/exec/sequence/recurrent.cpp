@@ -154,7 +154,7 @@ Expected<Tensor> read_or_zeros(const KernelContext& context, size_t i, const Rec
 }
 
 Expected<Tensor> in_layout(const KernelContext& context, const Recurrence& recurrence, const Tensor& tensor) {
-  ATTN_OPT_TRY(const Tensor narrow, in_type(context, tensor, context.input(0).type()));
+  ATTN_OPT_TRY(Tensor narrow, in_type(context, tensor, context.input(0).type()));
   if (!recurrence.batch_first) return narrow;
   return transposed(context, narrow, tensor.rank() == 3 ? std::vector<int64_t>{1, 0, 2} : std::vector<int64_t>{2, 0, 1, 3});
 }

@@ -22,7 +22,7 @@ class RnnCell {
     product_.compute(states, 0, 1, from_state_.data());
     for (const auto& [b, gates] : active) {
       for (int64_t i = 0; i < hidden_; ++i) {
-        const size_t at = static_cast<size_t>(b * hidden_ + i);
+        const auto at = static_cast<size_t>(b * hidden_ + i);
         states[at] = static_cast<T>(f_(static_cast<double>(gates[i]) + static_cast<double>(from_state_[at])));
       }
     }
@@ -55,7 +55,7 @@ class GruCell {
     product_.compute(states, 0, 2, from_state_.data());
     for (const auto& [b, gates] : active) {
       for (int64_t i = 0; i < hidden_; ++i) {
-        const size_t at = static_cast<size_t>(b * hidden_ + i);
+        const auto at = static_cast<size_t>(b * hidden_ + i);
         const T* own = from_state_.data() + 2 * b * hidden_ + i;
         updates_[at] = f_(static_cast<double>(gates[i]) + static_cast<double>(own[0]));
         resets_[at] = f_(static_cast<double>(gates[hidden_ + i]) + static_cast<double>(own[hidden_]));
@@ -65,7 +65,7 @@ class GruCell {
     product_.compute(linear_before_reset_ ? states : reset_states_.data(), 2, 1, candidates_.data());
     for (const auto& [b, gates] : active) {
       for (int64_t i = 0; i < hidden_; ++i) {
-        const size_t at = static_cast<size_t>(b * hidden_ + i);
+        const auto at = static_cast<size_t>(b * hidden_ + i);
         const double linear = static_cast<double>(candidates_[at]) * (linear_before_reset_ ? resets_[at] : 1);
         const double candidate = g_(static_cast<double>(gates[2 * hidden_ + i]) + linear);
         states[at] = static_cast<T>((1 - updates_[at]) * candidate + updates_[at] * static_cast<double>(states[at]));

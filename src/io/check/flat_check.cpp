@@ -91,7 +91,7 @@ onnx::checker::CheckerContext context_of(const onnx::ModelProto& model) {
 
 /// Of what ATTRIBUTE holds, what the checker looks at if it holds no messages: its type, and where it has values.
 uint32_t form_of(const onnx::AttributeProto& attribute) {
-  uint32_t form = static_cast<uint32_t>(attribute.type());
+  auto form = static_cast<uint32_t>(attribute.type());
   for (const bool has :
        {attribute.has_type(), attribute.has_ref_attr_name(), attribute.has_f(), attribute.has_i(), attribute.has_s(),
         attribute.floats_size() > 0, attribute.ints_size() > 0, attribute.strings_size() > 0})

@@ -23,7 +23,7 @@ class PieceBuffer {
     return file_.append(from, offset, size);
   }
   Status flush() {
-    const Status written = file_.append(pending_);
+    Status written = file_.append(pending_);
     pending_.clear();
     return written;
   }

@@ -87,7 +87,7 @@ std::optional<Dim> negated(std::optional<bool> decided) { return decided ? truth
 
 /// The integer quotient of ONNX, which rounds towards 0.
 std::optional<Dim> divided(const RuleContext& context, const Elements& x) {
-  if (const std::optional<Dim> exact = exact_quotient(x[0], x[1])) return exact;
+  if (std::optional<Dim> exact = exact_quotient(x[0], x[1])) return exact;
   if (!x[1].is_constant() ? !x[1].never_negative() : x[1].value() <= 0) return std::nullopt;
   if (x[0].is_constant() && x[1].is_constant()) return Dim(x[0].value() / x[1].value());
   if (!x[0].from_sizes()) return std::nullopt;

@@ -42,8 +42,7 @@ Dim broadcast_size(const Dim& one, const Dim& other) {
 
 }  // namespace
 
-RuleContext::RuleContext(FactStore& store, const Node& node)
-    : store_(store), node_(node), opset_(0), results_(node.outputs.size()) {
+RuleContext::RuleContext(FactStore& store, const Node& node) : store_(store), node_(node), results_(node.outputs.size()) {
   opset_ = node.domain().empty() ? store.opsets(node).at("") : store.view().opset(*node.graph, std::string(node.domain()));
 }
 
@@ -128,7 +127,7 @@ bool RuleContext::assume_equal(const Dim& one, const Dim& other) const {
 
 Dim RuleContext::not_negative(Dim dim) const {
   if (dim.never_negative()) return dim;
-  const Dim bounded = maximum(dim, 0);
+  Dim bounded = maximum(dim, 0);
   if (dim.is_constant() || !dim.from_sizes()) return bounded;
   return assume_equal(dim, bounded) ? dim : bounded;
 }

@@ -63,7 +63,7 @@ class RuleContext {
 
   FactStore& store_;
   const Node& node_;
-  int opset_;
+  int opset_ = 0;
   std::vector<ValueFact> results_;
 };
 

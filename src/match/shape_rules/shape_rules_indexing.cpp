@@ -59,7 +59,7 @@ std::optional<Dim> unit_slice(const RuleContext& context, const Dim& begin, cons
   const std::optional<Dim> kept = from_start ? std::nullopt : from_end(begin);
   const std::optional<Dim> dropped = to_end ? std::nullopt : from_end(end);
   if (kept) {
-    const Dim last = taken(context, *kept, size);
+    Dim last = taken(context, *kept, size);
     if (to_end) return last;
     return dropped ? std::optional(context.not_negative(last - *dropped)) : std::nullopt;
   }

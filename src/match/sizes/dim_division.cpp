@@ -155,7 +155,7 @@ Dim floor_quotient(const Dim& a, const Dim& b) {
   }
   if (std::optional<Dim> exact = exact_quotient(a, b)) return *std::move(exact);
   Dim rest = a, divisor = b;
-  const Dim whole = take_whole_part(rest, divisor);
+  Dim whole = take_whole_part(rest, divisor);
   if (rest.terms().empty()) return whole;
   if (rest.is_constant() && divisor.is_constant()) return whole + floor_quotient(rest, divisor);
   if (cancel_common(rest, divisor)) return whole + floor_quotient(rest, divisor);

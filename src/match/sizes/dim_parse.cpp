@@ -58,7 +58,7 @@ class Parser {
   }
 
   std::optional<Dim> power() {
-    const std::optional<Dim> base = factor();
+    std::optional<Dim> base = factor();
     if (!base || !take("**")) return base;
     skip_blanks();
     const std::optional<Dim> exponent = number();
@@ -133,7 +133,7 @@ class Parser {
     return dim;
   }
 
-  std::optional<Dim> closed(std::optional<Dim> dim) { return take(")") ? dim : std::nullopt; }
+  std::optional<Dim> closed(std::optional<Dim> dim) { return take(")") ? std::move(dim) : std::nullopt; }
 
   std::optional<Dim> number() {
     int64_t value = 0;

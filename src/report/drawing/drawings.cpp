@@ -11,7 +11,7 @@ using nlohmann::json;
 
 std::string name_of(const json& report, const json& group) {
   const json& sites = group.at("sites");
-  const std::string name = qualified_name(report.at("sites").at(sites.at(0).get<size_t>()));
+  std::string name = qualified_name(report.at("sites").at(sites.at(0).get<size_t>()));
   if (sites.size() == 1) return name;
   return fmt::format("{} and {} equal site{}", name, sites.size() - 1, sites.size() == 2 ? "" : "s");
 }

@@ -23,12 +23,12 @@ bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; 
 
 std::string printable(const std::string& text) {
   std::string line = text;
-  std::replace_if(line.begin(), line.end(), is_control, '?');
+  std::ranges::replace_if(line, is_control, '?');
   return line;
 }
 
 std::string elided(const std::string& text, size_t width) {
-  const std::string line = printable(text);
+  std::string line = printable(text);
   constexpr std::string_view kGap = "...";
   if (line.size() <= width) return line;
   const size_t kept = width - kGap.size();
@@ -46,7 +46,7 @@ std::string wrapped(const std::string& text, size_t indent) {
   };
   std::istringstream words(text);
   for (std::string word; words >> word;) {
-    std::replace_if(word.begin(), word.end(), is_control, '?');
+    std::ranges::replace_if(word, is_control, '?');
     if (!line.empty() && indent + line.size() + 1 + word.size() > kColumns) flush();
     line += (line.empty() ? "" : " ") + word;
   }
@@ -56,7 +56,7 @@ std::string wrapped(const std::string& text, size_t indent) {
 
 std::string rounded_bytes(int64_t bytes) {
   static constexpr const char* kUnits[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
-  double amount = static_cast<double>(bytes);
+  auto amount = static_cast<double>(bytes);
   size_t unit = 0;
   while (amount >= 1000 && unit + 1 < std::size(kUnits)) {
     amount /= 1000;
