@@ -362,7 +362,7 @@ class SoftmaxAttention : public Pattern {
     if (!softmax.divided && !sinks)
       sdpa.probabilities = readable_probabilities(reading, split, sdpa.batch, sdpa.query_heads, context);
     if (!sinks) set_scores_output(reading, softmax, context, sdpa);
-    const auto own_fill = sinks ? std::nullopt : deepen_fills(sdpa);
+    const auto own_fill = sinks ? std::nullopt : deepen_fills(sdpa, context.facts);
     sdpa.preconditions = preconditions_of(sdpa, context);
     if (sinks) assume_of_sinks(*sinks, sdpa, context);
     if (softmax.divided && !sdpa.exponent_offset && context.facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "attn_opt/mask_contents.h"
 
@@ -21,23 +22,41 @@ bool needs_its_fill(const Sdpa& sdpa) {
   return sdpa.scores_output || sdpa.probabilities || sdpa.clamp || (lowers_scores && sdpa.type == onnx::TensorProto::FLOAT16);
 }
 
+/// True if TERM is a bias of 0 and -inf.
+bool adds_no_number(const ScoreTerm& term, Facts& facts) {
+  if (term.kind != Kind::kBias || term.coefficient != 1) return false;
+  const MaskContents contents = mask_contents(*term.value, facts);
+  return !contents.may_hold_lowest && contents.least == 0 && contents.greatest == 0;
+}
+
+/// The number that all TERMS lay over the scores but those that lay or add -inf; nullopt if there is none, or TERMS do more
+/// than that.
+std::optional<double> sole_finite_fill(std::span<const ScoreTerm> terms, Facts& facts) {
+  std::optional<double> fill;
+  for (const ScoreTerm& term : terms) {
+    if (adds_no_number(term, facts)) continue;
+    if (!is_fill(term) || term.coefficient != 1) return std::nullopt;
+    if (term.fill == -INFINITY) continue;
+    if (fill && *fill != term.fill) return std::nullopt;
+    fill = term.fill;
+  }
+  return fill;
+}
+
 }  // namespace
 
-std::optional<double> deepen_fills(Sdpa& sdpa) {
+std::optional<double> deepen_fills(Sdpa& sdpa, Facts& facts) {
   const auto first = std::ranges::find_if(sdpa.terms, is_fill);
-  if (first == sdpa.terms.end() || needs_its_fill(sdpa)) return std::nullopt;
-  const double fill = first->fill;
-  const bool is_alone = std::all_of(first, sdpa.terms.end(), [&](const ScoreTerm& term) {
-    return is_fill(term) && term.fill == fill && term.coefficient == 1;
-  });
-  const bool vanishes = sdpa.exponent_offset && fill + *sdpa.exponent_offset <= kHighest;
-  if (!is_alone || fill > kHighest || (sdpa.exponent_offset ? !vanishes : fill <= absorbing_fill(sdpa.type)))
-    return std::nullopt;
+  const auto fill = sole_finite_fill({first, sdpa.terms.end()}, facts);
+  if (!fill || *fill > kHighest || needs_its_fill(sdpa)) return std::nullopt;
+  const bool vanishes = sdpa.exponent_offset && *fill + *sdpa.exponent_offset <= kHighest;
+  if (sdpa.exponent_offset ? !vanishes : *fill <= absorbing_fill(sdpa.type)) return std::nullopt;
   for (auto term = first; term != sdpa.terms.end(); ++term) {
+    if (!is_fill(*term) || std::isinf(term->fill)) continue;
     term->fill = vanishes ? -INFINITY : lowest_finite(sdpa.type);
     if (term->causal) term->causal->otherwise = term->fill;
   }
-  return vanishes ? std::nullopt : std::optional(fill);
+  return vanishes ? std::nullopt : fill;
 }
 
 }  // namespace attn_opt

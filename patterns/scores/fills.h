@@ -3,14 +3,15 @@
 
 #include <optional>
 
+#include "attn_opt/facts.h"
 #include "attn_opt/sdpa.h"
 
 namespace attn_opt {
 
-/// Lays the lowest number of its type over the scores of SDPA in the place of a fill that nothing is added to, or -inf where
-/// exp() is taken of the fill as it is, which makes it 0. A row that keeps no key weighs all alike either way, or has a sum of
-/// 0, where scores plus the model's own fill would weigh them as they are. Returns the fill that kept scores must lie above for
-/// that; else nullopt.
-std::optional<double> deepen_fills(Sdpa& sdpa);
+/// Lays the lowest number of its type over the scores of SDPA in the place of a fill that nothing is added to, alone or with
+/// -inf under or over it, or -inf where exp() is taken of the fill as it is, which makes it 0. A row that keeps no key weighs
+/// all alike either way, or has a sum of 0, where scores plus the model's own fill would weigh them as they are. Returns the
+/// fill that kept scores must lie above for that; else nullopt.
+std::optional<double> deepen_fills(Sdpa& sdpa, Facts& facts);
 
 }  // namespace attn_opt
