@@ -25,6 +25,7 @@
 #include "patterns/probabilities/linear_steps.h"
 #include "patterns/probabilities/probability_walk.h"
 #include "patterns/products/further_product.h"
+#include "patterns/probabilities/read_outputs.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/causal_terms.h"
 #include "patterns/scores/conditions.h"
@@ -219,65 +220,6 @@ Matched<Reading> read_site(SoftmaxSite& softmax, const Node* wanted, MatchContex
   ATTN_OPT_MATCH(reading.guard, read_guard(reading, layout, softmax, context));
   ATTN_OPT_MATCH(reading.value_product.value, stepped_values(probabilities, reading.value_product.value, context));
   return reading;
-}
-
-/// The value on the way that others read too, if there is one alone and it is what the softmax of the whole site gives: every
-/// guard and mask stands above it, and no factor.
-Value* escaping_probabilities(const ProbabilityWalk& walk) {
-  if (walk.escaping.size() != 1) return nullptr;
-  const EscapingValue& escaping = walk.escaping[0];
-  const bool is_whole = escaping.guarded == walk.guard.has_value();
-  return is_whole && !escaping.transposed && escaping.steps == 0 ? escaping.value : nullptr;
-}
-
-/// The probabilities that others read too, if an output of the Attention node of BATCH and HEADS can be them.
-std::optional<OutputView> readable_probabilities(const Reading& reading, const std::optional<LeadingSplit>& split,
-                                                 const Dim& batch, const Dim& heads, MatchContext& context) {
-  const ProbabilityWalk& walk = reading.probabilities;
-  Value* escaping = escaping_probabilities(walk);
-  const ScoreLayout& layout = reading.value_product.probabilities;
-  const bool is_straight = layout.order.empty() || (layout.swaps_last_two() && walk.transposed);
-  if (!escaping || !walk.perm.empty() || !is_straight) return std::nullopt;
-  const MaybeShape shape = context.facts.shape(*escaping);
-  if (!shape || (shape->size() != 4 && !(split && shape->size() == 3))) return std::nullopt;
-  const bool has_sizes = shape->size() == 4 ? (*shape)[0] == batch && (*shape)[1] == heads : (*shape)[0] == batch * heads;
-  if (!has_sizes) return std::nullopt;
-  // Probabilities have the roles of the product's first operand with keys in the place of features.
-  const std::vector<Role> roles = shape->size() == 4 ? std::vector{Role::kBatch, Role::kHead, Role::kRow, Role::kFeature}
-                                                     : std::vector{Role::kHead, Role::kRow, Role::kFeature};
-  return OutputView{escaping, axes_of({escaping, roles}, split, context)};
-}
-
-/// True if what is made of SCORES only serves ENDS: nothing of it is left where these are replaced.
-bool serves_only(const Value& scores, const std::vector<const Node*>& ends) {
-  constexpr size_t kMaxFollowers = 32;
-  std::vector<const Value*> values{&scores};
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i]->is_output || values.size() > kMaxFollowers) return false;
-    for (const Use& use : values[i]->uses) {
-      if (std::ranges::find(ends, use.node) != ends.end()) continue;
-      if (!use.node || use.node->graph != scores.graph || !use.node->bodies.empty()) return false;
-      for (const Value* made : use.node->outputs)
-        if (made && std::ranges::find(values, made) == values.end()) values.push_back(made);
-    }
-  }
-  return true;
-}
-
-/// The scores that others read, if an output of the Attention node can be them.
-void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, MatchContext& context, Sdpa& sdpa) {
-  const auto found = scores_output(reading.scores);
-  if (!found || reading.score_product.addend || sdpa.probabilities || !reading.probabilities.is_last_product()) return;
-  // A softmax written out, and a guard that looks at the scores, read them several times.
-  if (found->mode == 2 && (!softmax.normaliser || reading.guard == GuardMeaning::kScores)) return;
-  std::vector<const Node*> ends(reading.probabilities.products.begin(), reading.probabilities.products.end());
-  if (softmax.divided) ends = {softmax.divided->producer};
-  if (serves_only(*found->value, ends)) return;
-  const MaybeShape shape = context.facts.shape(*found->value);
-  if (!shape || shape->size() != 4 || context.facts.type(*found->value) != sdpa.type) return;
-  if ((*shape)[0] != sdpa.batch || (*shape)[1] != sdpa.query_heads) return;
-  sdpa.scores_output = found->value;
-  sdpa.scores_output_mode = found->mode;
 }
 
 /// Exponentials of scores that a product reads are worth a line even where no softmax is read.

@@ -32,14 +32,6 @@ bool is_fused_matmul(const Node& node) { return node.op() == "FusedMatMul" && no
 const char* id_of_factor(const Node& product) { return product.is("Gemm") ? "product.gemm" : "product.fused"; }
 
 /// Roles of a MatMul operand: leading axes, then LAST_BUT_ONE and LAST.
-std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last) {
-  std::vector<Role> roles(rank, Role::kBatch);
-  roles[rank - 1] = last;
-  roles[rank - 2] = last_but_one;
-  if (rank >= 3) roles[rank - 3] = Role::kHead;
-  return roles;
-}
-
 bool is_transposed(const Node& product, size_t operand) {
   return product.int_attribute(operand == 0 ? "transA" : "transB", 0) != 0;
 }
@@ -76,6 +68,14 @@ Matched<size_t> rank_of(Node& product, MatchContext& context) {
 }
 
 }  // namespace
+
+std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last, size_t head_axes) {
+  std::vector<Role> roles(rank, Role::kBatch);
+  roles[rank - 1] = last;
+  roles[rank - 2] = last_but_one;
+  std::fill(roles.end() - 2 - static_cast<std::ptrdiff_t>(std::min(head_axes, rank - 2)), roles.end() - 2, Role::kHead);
+  return roles;
+}
 
 bool is_product(const Node& node) { return node.is("MatMul") || node.is("Einsum") || node.is("Gemm") || is_fused_matmul(node); }
 

@@ -48,6 +48,9 @@ Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, Ma
 /// Reads PRODUCT as that of PROBABILITIES and V, which may stand first: V^T PROBABILITIES. Misses: "product.*".
 Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchContext& context);
 
+/// The roles of the RANK axes, 2 or more, of a MatMul's operand or result: heads stand behind the batch.
+std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last, size_t head_axes = 1);
+
 /// Takes the axis before the heads for heads too where those that stand beside it share the keys and values of one:
 /// Q (..., 2, 3, L, D) with K and V (..., 2, 1, S, D). True if it did. Q's leading axes are to be those of the probabilities.
 bool join_head_axes(ScoreProduct& scores, ValueProduct& values, Facts& facts);

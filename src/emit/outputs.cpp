@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/emit/joint_sizes.h"
 #include "src/match/facts/declared_type.h"
 
 namespace attn_opt {
@@ -74,6 +75,15 @@ Matched<void> take_over_copy(const OperandCopy& copy, Site& site) {
   return {};
 }
 
+/// True if the node's scores have no more batches or heads than Q and K give them, or the model has: V, or a mask, may bring
+/// more.
+bool keeps_width(const WritingPlan& plan, const Site& site) {
+  const auto joint = [&](Role role) { return joint_size(plan.q->axes.size(role), plan.k->axes.size(role)); };
+  const Dim heads = plan.kv_group == 1 ? joint(Role::kHead) : site.sdpa.query_heads;
+  return (site.scores[0] == site.sdpa.batch || site.scores[0] == joint(Role::kBatch)) &&
+         (site.scores[1] == site.sdpa.query_heads || site.scores[1] == heads);
+}
+
 }  // namespace
 
 void take_over_once(Value& existing, Value& made, GraphBuilder& build) {
@@ -92,7 +102,7 @@ FurtherOutputs further_outputs(const WritingPlan& plan, Further wanted, Site& si
   }
   const Graph* graph = &site.build.edit().graph();
   const Sdpa& sdpa = site.sdpa;
-  if (!infers_keys(plan, site.facts) && !site.sizes.knows(site.scores[3])) return further;
+  if (!keeps_width(plan, site) || (!infers_keys(plan, site.facts) && !site.sizes.knows(site.scores[3]))) return further;
   if (sdpa.scores_output && sdpa.scores_output->graph == graph) {
     further.scores = sdpa.scores_output;
     further.qk_matmul_output_mode = sdpa.scores_output_mode;

@@ -1,0 +1,77 @@
+#include "patterns/probabilities/read_outputs.h"
+
+#include <algorithm>
+
+#include "patterns/products/products.h"
+#include "patterns/scores/score_walk.h"
+
+namespace attn_opt {
+namespace {
+
+/// The value on the way that others read too, if there is one alone and it is what the softmax of the whole site gives: every
+/// guard and mask stands above it, and no factor.
+Value* escaping_probabilities(const ProbabilityWalk& walk) {
+  if (walk.escaping.size() != 1) return nullptr;
+  const EscapingValue& escaping = walk.escaping[0];
+  const bool is_whole = escaping.guarded == walk.guard.has_value();
+  return is_whole && !escaping.transposed && escaping.steps == 0 ? escaping.value : nullptr;
+}
+
+/// True if what is made of SCORES only serves ENDS: nothing of it is left where these are replaced.
+bool serves_only(const Value& scores, const std::vector<const Node*>& ends) {
+  constexpr size_t kMaxFollowers = 32;
+  std::vector<const Value*> values{&scores};
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i]->is_output || values.size() > kMaxFollowers) return false;
+    for (const Use& use : values[i]->uses) {
+      if (std::ranges::find(ends, use.node) != ends.end()) continue;
+      if (!use.node || use.node->graph != scores.graph || !use.node->bodies.empty()) return false;
+      for (const Value* made : use.node->outputs)
+        if (made && std::ranges::find(values, made) == values.end()) values.push_back(made);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<OutputView> readable_probabilities(const Reading& reading, const std::optional<LeadingSplit>& split,
+                                                 const Dim& batch, const Dim& heads, MatchContext& context) {
+  const ProbabilityWalk& walk = reading.probabilities;
+  Value* escaping = escaping_probabilities(walk);
+  const ScoreLayout& layout = reading.value_product.probabilities;
+  const bool is_straight = layout.order.empty() || (layout.swaps_last_two() && walk.transposed);
+  if (!escaping || !walk.perm.empty() || !is_straight) return std::nullopt;
+  const MaybeShape shape = context.facts.shape(*escaping);
+  if (!shape || shape->size() < 2) return std::nullopt;
+  // Probabilities have the roles of the product's first operand with keys in the place of features.
+  const bool is_merged = split && shape->size() == 3;
+  const std::vector<Role> roles =
+      is_merged ? std::vector{Role::kHead, Role::kRow, Role::kFeature}
+                : matmul_roles(shape->size(), Role::kRow, Role::kFeature, reading.scores.layout.head_axes);
+  Dim batches = 1, all_heads = 1;
+  for (size_t axis = 0; axis + 2 < shape->size(); ++axis) {
+    Dim& size = roles[axis] == Role::kHead ? all_heads : batches;
+    size = size * (*shape)[axis];
+  }
+  const bool has_sizes = is_merged ? all_heads == batch * heads : batches == batch && all_heads == heads;
+  if (!has_sizes) return std::nullopt;
+  return OutputView{escaping, axes_of({escaping, roles}, split, context)};
+}
+
+void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, MatchContext& context, Sdpa& sdpa) {
+  const auto found = scores_output(reading.scores);
+  if (!found || reading.score_product.addend || sdpa.probabilities || !reading.probabilities.is_last_product()) return;
+  // A softmax written out, and a guard that looks at the scores, read them several times.
+  if (found->mode == 2 && (!softmax.normaliser || reading.guard == GuardMeaning::kScores)) return;
+  std::vector<const Node*> ends(reading.probabilities.products.begin(), reading.probabilities.products.end());
+  if (softmax.divided) ends = {softmax.divided->producer};
+  if (serves_only(*found->value, ends)) return;
+  const MaybeShape shape = context.facts.shape(*found->value);
+  if (!shape || shape->size() != 4 || context.facts.type(*found->value) != sdpa.type) return;
+  if ((*shape)[0] != sdpa.batch || (*shape)[1] != sdpa.query_heads) return;
+  sdpa.scores_output = found->value;
+  sdpa.scores_output_mode = found->mode;
+}
+
+}  // namespace attn_opt
