@@ -85,13 +85,34 @@ bool is_one_for_all_keys(const Value& value, const Value& scores, const ScoreLay
   return keys < absent || (*own)[keys - absent].is(1);
 }
 
+constexpr std::array kReductions = {"ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp"};
+
 /// What reduces SCORES, or what they are cast from or to, to NUMBER; null if nothing does.
-Node* reduction_of(Value& scores, Value& number, Facts& facts) {
-  static constexpr std::array kReductions = {"ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp"};
-  Node* node = before_float_casts(number, facts).producer;
+const Node* reduction_of(Value& scores, Value& number, Facts& facts) {
+  const Node* node = before_float_casts(number, facts).producer;
   const bool reduces =
       node && node->input(0) && std::ranges::any_of(kReductions, [&](const char* op_type) { return node->is(op_type); });
   return reduces && &before_float_casts(*node->inputs[0], facts) == &before_float_casts(scores, facts) ? node : nullptr;
+}
+
+/// A number for each row of scores, or for more of them, that it is made of.
+struct RowNumber {
+  std::string op_type;
+  bool is_of_row = true;       ///< and not of several
+  const Node* node = nullptr;  ///< that makes it; null if it is moved or repeated from there
+};
+
+/// NUMBER, which broadcasts to SCORES of LAYOUT, if it is one of SCORES for all keys of a row.
+std::optional<RowNumber> row_number(Value& scores, Value& number, const ScoreLayout& layout, Facts& facts) {
+  const Node* node = reduction_of(scores, number, facts);
+  if (node && is_one_for_all_keys(number, scores, layout, facts))
+    return RowNumber{node->op(), layout.order.empty() && reduced_over_last(node->op(), any())(*node->outputs[0], facts), node};
+  const MaybeShape shape = facts.shape(scores);
+  if (!shape || shape->empty()) return std::nullopt;
+  const size_t keys = layout.order.empty() ? 0 : shape->size() - 1 - static_cast<size_t>(layout.order.back());
+  for (const char* op_type : kReductions)
+    if (reduced_axis_of(op_type, number, scores, facts) == keys) return RowNumber{op_type};
+  return std::nullopt;
 }
 
 /// True if SCORES are read by LOWERING and MAXIMUM alone, and what MAXIMUM makes by LOWERING.
@@ -187,21 +208,26 @@ Ways peel_bound(Node& node, const ScoreWalk& below, MatchContext& context) {
 }
 
 std::optional<ScoreWalk> peel_maximum(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  if (!node.is("Sub") || (walk.split && !walk.split->keeps_keys()) || walk.softcap != 0 || !walk.tensor_scales.empty())
+  const bool is_scaled_by_key = std::ranges::any_of(walk.tensor_scales, &TensorScale::on_key);
+  if (!node.is("Sub") || (walk.split && !walk.split->keeps_keys()) || walk.softcap != 0 || is_scaled_by_key)
     return std::nullopt;
-  Value *scores = node.inputs[0], *lowered_by = node.inputs[1];
-  const Node* reduction = reduction_of(*scores, *lowered_by, context.facts);
-  if (!reduction || !keeps_shape(*node.outputs[0], *scores, context.facts)) return std::nullopt;
-  if (!is_one_for_all_keys(*lowered_by, *scores, walk.layout, context.facts)) return std::nullopt;
-  const bool is_of_row =
-      walk.layout.order.empty() && reduced_over_last(reduction->op(), any())(*reduction->outputs[0], context.facts);
-  ScoreWalk next = step(
-      walk, *scores, std::string("Sub(") + (is_of_row ? "row " : "") + (reduction->is("ReduceMax") ? "maximum)" : "number)"));
-  next.lowered = true;
-  next.lowered_by_largest_of_all = walk.lowered_by_largest_of_all || !is_of_row;
-  if (is_read_by(*scores, node, *reduction, context.facts)) next.lowered_value = &canonical(*scores, context.facts);
-  next.read.clear();
-  return next;
+  for (const size_t operand : {0, 1}) {
+    Value *scores = node.inputs[operand], *lowered_by = node.inputs[1 - operand];
+    if (!keeps_shape(*node.outputs[0], *scores, context.facts)) continue;
+    const auto number = row_number(*scores, *lowered_by, walk.layout, context.facts);
+    if (!number) continue;
+    const char* of_row = number->is_of_row ? "row " : "";
+    ScoreWalk next =
+        step(walk, *scores, std::string("Sub(") + of_row + (number->op_type == "ReduceMax" ? "maximum)" : "number)"));
+    if (operand == 1) next.scale = -next.scale;
+    next.lowered = true;
+    next.lowered_by_largest_of_all = walk.lowered_by_largest_of_all || !number->is_of_row;
+    if (number->node && is_read_by(*scores, node, *number->node, context.facts))
+      next.lowered_value = &canonical(*scores, context.facts);
+    next.read.clear();
+    return next;
+  }
+  return std::nullopt;
 }
 
 }  // namespace attn_opt
