@@ -27,6 +27,12 @@ std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
 /// True if FILL swallows any score, in the operator too: many runtimes compute with halves in float, where no half does.
 bool absorbs_anywhere(double fill, DataType type) { return type != onnx::TensorProto::FLOAT16 && fill <= absorbing_fill(type); }
 
+/// True if TERM lays a fill over scores that leaves a trace of them where it is added.
+bool is_shallow_fill(const ScoreTerm& term, DataType type) {
+  const bool is_fill = term.kind != ScoreTerm::Kind::kFloor && term.kind != ScoreTerm::Kind::kBias;
+  return is_fill && std::isfinite(term.fill) && !absorbs_anywhere(term.fill, type);
+}
+
 /// True if exp(), taken of scores that are not lowered, may be 0 of all that TERM is added to.
 bool may_vanish(const ScoreTerm& term, Facts& facts) {
   constexpr double kVanishing = -100;
@@ -43,9 +49,7 @@ std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
   for (const ScoreTerm& term : sdpa.terms) {
     if (sdpa.exponent_offset && sdpa.guarded && may_vanish(term, facts))
       return "a guard makes rows 0 that '" + term.value->name + "' takes out of the range of exp()";
-    const bool is_fill = term.kind != ScoreTerm::Kind::kFloor && term.kind != ScoreTerm::Kind::kBias;
-    if (is_fill && std::isfinite(term.fill) && !absorbs_anywhere(term.fill, sdpa.type))
-      return "fill " + number_text(term.fill) + " does not absorb the scores";
+    if (is_shallow_fill(term, sdpa.type)) return "fill " + number_text(term.fill) + " does not absorb the scores";
   }
   return "";
 }
@@ -83,6 +87,43 @@ std::optional<Precondition> exp_in_range(const Sdpa& sdpa) {
 std::optional<Precondition> scores_within_clamp(const Sdpa& sdpa) {
   if (!sdpa.clamp) return std::nullopt;
   return Precondition{"scores-within-clamp", false, "scores are clamped at " + number_text(*sdpa.clamp)};
+}
+
+/// Kept scores as low as a fill that is added to the masked ones weigh less in the model than in the operator.
+std::optional<Precondition> scores_above_fill(const Sdpa& sdpa) {
+  const auto is_reached = [&](const ScoreTerm& term) {
+    return is_shallow_fill(term, sdpa.type) && term.fill > 0.99 * lowest_finite(sdpa.type);
+  };
+  const auto term = std::ranges::find_if(sdpa.terms, is_reached);
+  if (term == sdpa.terms.end()) return std::nullopt;
+  return Precondition{"scores-above-fill", false, "masked keys have " + number_text(term->fill) + " in the softmax"};
+}
+
+/// A factor up to this takes what it is moved to out of the range of its type in no model that works.
+double harmless_factor(DataType type) { return type == onnx::TensorProto::FLOAT16 ? 1 : 1e6; }
+
+/// What SCALE multiplies with at most; nullopt if it is not known.
+std::optional<double> largest_factor(const TensorScale& scale, Facts& facts) {
+  const Tensor* numbers = facts.constant(*scale.value);
+  if (!numbers) {
+    const MaskContents contents = mask_contents(*scale.value, facts);
+    const double largest = std::max(std::abs(contents.least), std::abs(contents.greatest));
+    const bool is_known = !scale.divides && !contents.may_hold_lowest && !contents.may_hold_minus_inf && std::isfinite(largest);
+    return is_known ? std::optional(largest) : std::nullopt;
+  }
+  const auto doubles = numbers->cast(onnx::TensorProto::DOUBLE);
+  if (!doubles) return std::nullopt;
+  double largest = 0;
+  for (const double number : doubles->data<double>())
+    largest = std::max(largest, std::abs(scale.divides ? 1 / number : number));
+  return largest;
+}
+
+/// The largest factor among VIEWS, at least 1.
+double factor_of(const Operand& operand) {
+  double largest = 1;
+  for (const OperandView& view : operand.views) largest = std::max(largest, std::abs(view.scale));
+  return largest;
 }
 
 /// A bias at or below this hides its key whatever it was rounded by.
@@ -151,6 +192,19 @@ Matched<void> check_no_plus_inf(const Sdpa& sdpa, MatchContext& context) {
   return {};
 }
 
+std::optional<Precondition> factors_in_range(double factor, const std::vector<TensorScale>& scales, DataType type,
+                                             const std::string& operand, Facts& facts) {
+  constexpr const char* kId = "factors-in-range";
+  for (const TensorScale& scale : scales) {
+    const auto largest = largest_factor(scale, facts);
+    if (!largest)
+      return Precondition{kId, false, "'" + scale.value->name + "', known in a run alone, is a factor of " + operand};
+    factor *= *largest;
+  }
+  if (factor <= harmless_factor(type)) return std::nullopt;
+  return Precondition{kId, false, number_text(factor) + " is a factor of " + operand};
+}
+
 std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& context) {
   std::vector<Precondition> found;
   if (auto finite = scores_finite(sdpa)) found.push_back(*finite);
@@ -158,6 +212,10 @@ std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& conte
   if (auto range = exp_in_range(sdpa)) found.push_back(*range);
   if (auto within = scores_within_clamp(sdpa)) found.push_back(*within);
   if (auto small = biases_small(sdpa, context.facts)) found.push_back(*small);
+  if (auto above = scores_above_fill(sdpa)) found.push_back(*above);
+  const double factor = std::abs(sdpa.scale) * factor_of(sdpa.q) * factor_of(sdpa.k);
+  if (auto factors = factors_in_range(factor, sdpa.tensor_scales, sdpa.type, "Q or K", context.facts))
+    found.push_back(*factors);
   add_assumed_sizes(sdpa, context.facts, found);
   return found;
 }

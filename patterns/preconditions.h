@@ -1,6 +1,7 @@
 // What must hold for an attention around a softmax to equal the operator.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,15 @@ namespace attn_opt {
 ///   scores-within-clamp  scores are clamped at a number that they are not expected to reach
 ///   biases-small      in a half type biases are added to each other before the scores are: where they keep keys the sum is
 ///                     small, or rounding it leaves its trace
+///   factors-in-range  a factor of the scores or probabilities that is not small, or not known before a run, is one of Q, K or
+///                     V in the operator: they stay in the range of their type
 ///   sizes-equal       sizes that broadcast against each other are taken for equal
 std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& context);
+
+/// The precondition "factors-in-range" where FACTOR and SCALES of the scores, or of the probabilities, become factors of
+/// OPERAND, which is of TYPE; nullopt if they are small.
+std::optional<Precondition> factors_in_range(double factor, const std::vector<TensorScale>& scales, DataType type,
+                                             const std::string& operand, Facts& facts);
 
 /// The miss "scores.plus-inf" where a bias makes whole rows NaN that a guard then makes 0: no assumption covers that.
 Matched<void> check_no_plus_inf(const Sdpa& sdpa, MatchContext& context);

@@ -11,6 +11,7 @@
 // products read the probabilities, each is an attention of the same scores; all but the first are anchors themselves.
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <utility>
 
 #include "attn_opt/canonical.h"
@@ -24,8 +25,8 @@
 #include "patterns/probabilities/guard_meaning.h"
 #include "patterns/probabilities/linear_steps.h"
 #include "patterns/probabilities/probability_walk.h"
-#include "patterns/products/further_product.h"
 #include "patterns/probabilities/read_outputs.h"
+#include "patterns/products/further_product.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/causal_terms.h"
 #include "patterns/scores/conditions.h"
@@ -42,7 +43,7 @@ namespace {
 std::optional<LeadingSplit> split_by_four_axes(const Reading& reading, MatchContext& context) {
   const MaybeShape probabilities = context.facts.shape(*reading.probabilities.probabilities);
   std::vector<MaybeShape> shapes{reading.score_product.scores, probabilities};
-  for (const Shape& frame : reading.scores.frames) shapes.push_back(frame);
+  for (const Shape& frame : reading.scores.frames) shapes.emplace_back(frame);
   for (const MaybeShape shape : shapes)
     if (shape && shape->size() == 4) return LeadingSplit{(*shape)[0], (*shape)[1]};
   return std::nullopt;
@@ -51,9 +52,9 @@ std::optional<LeadingSplit> split_by_four_axes(const Reading& reading, MatchCont
 /// Batch and heads of a merged leading axis where Q itself was merged from them.
 std::optional<LeadingSplit> split_by_query(const ScoreProduct& product, MatchContext& context) {
   const Operand query = walk_operand({product.query.value, axes_of(product.query, std::nullopt, context)}, context);
-  for (auto view = query.views.rbegin(); view != query.views.rend(); ++view) {
+  for (const auto& view : std::ranges::reverse_view(query.views)) {
     std::vector<Dim> heads;
-    for (const Factor& factor : view->axes.factors())
+    for (const Factor& factor : view.axes.factors())
       if (factor.role == Role::kHead) heads.push_back(factor.size);
     if (heads.size() == 2 && heads[1].is_constant()) return LeadingSplit{heads[0], heads[1]};
   }
@@ -103,6 +104,16 @@ Matched<ProductSide> stepped_values(const ProbabilityWalk& walk, ProductSide val
     ATTN_OPT_MATCH(values.value, before_product(step, values, *walk.product, context));
   }
   return values;
+}
+
+/// What the steps of keys ask of V in float16: factors of the probabilities are its own.
+std::optional<Precondition> factors_of_values(const ProbabilityWalk& walk, DataType type, Facts& facts) {
+  if (type != onnx::TensorProto::FLOAT16) return std::nullopt;
+  std::vector<TensorScale> scales;
+  for (const LinearStep& step : walk.steps)
+    if (!step.is_of_rows && !step.adds && !step.node->is("Where"))
+      scales.push_back({&step.operand(), step.node->is("Div"), true, {}});
+  return factors_in_range(1, scales, type, "V", facts);
 }
 
 /// The steps of rows, of Y, and then what is added: the sums were taken through the same steps.
@@ -306,6 +317,8 @@ class SoftmaxAttention : public Pattern {
     if (!sinks) set_scores_output(reading, softmax, context, sdpa);
     const auto own_fill = sinks ? std::nullopt : deepen_fills(sdpa, context.facts);
     sdpa.preconditions = preconditions_of(sdpa, context);
+    if (auto factors = factors_of_values(reading.probabilities, sdpa.type, context.facts))
+      sdpa.preconditions.push_back(*factors);
     if (sinks) assume_of_sinks(*sinks, sdpa, context);
     if (softmax.divided && !sdpa.exponent_offset && context.facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
       sdpa.preconditions.push_back(

@@ -38,6 +38,7 @@ std::string in_words(const std::string& id) {
       {"rows-keep-a-key", "each row keeps a key"},
       {"exp-in-range", "exp() stays in its range"},
       {"biases-small", "biases that are added to each other are small"},
+      {"factors-in-range", "factors leave Q, K and V in range"},
       {"sizes-equal", "sizes are equal"},
       {"sizes-not-empty", "no size is 0"},
       {"lengths-in-range", "lengths are in their range"}};
