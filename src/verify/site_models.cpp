@@ -134,18 +134,37 @@ class SiteCutter {
     // What an earlier edit wrote is read by both sides, and what it is computed from by one.
     for (Value* below : site_.before.leaves)
       for (Value* value : site_.before.leaves)
-        if (below != value && below->producer && !is_of_file(*below->producer) && depends(*below, *value))
+        if (below->producer && !is_of_file(*below->producer) && is_bound_to(*below, *value))
           found |= computed_.insert(below).second;
     for (Value* value : site_.after.leaves) {
       if (made_before(*value) || !read_by_after_.count(value)) continue;
       if (known(*value).source != SiteInput::Source::kDrawn) continue;
       for (Value* below : site_.before.leaves) {
         const bool is_cut = read_after.count(below) || (below->producer && !is_of_file(*below->producer));
-        if (below == value || !is_cut || (reached.count(value) && !are_copies(*below, *value))) continue;
-        if (depends(*below, *value)) found |= computed_.insert(below).second;
+        if (!is_cut || (reached.count(value) && !are_copies(*below, *value))) continue;
+        if (is_bound_to(*below, *value)) found |= computed_.insert(below).second;
       }
     }
     return found;
+  }
+
+  /// True if BELOW is Q, K or V of this site, and none of these as ABOVE: it is drawn. Layers one behind the other would each
+  /// be run with all that stands above them.
+  bool is_operand_apart(const Value& below, const Value& above) const {
+    bool is_operand = false;
+    for (const Operand* operand : {&sdpa_.q, &sdpa_.k, &sdpa_.v}) {
+      const auto holds = [&](const Value& value) {
+        return std::ranges::find(operand->views, &value, &OperandView::value) != operand->views.end();
+      };
+      if (holds(below) && holds(above)) return false;
+      is_operand |= holds(below);
+    }
+    return is_operand;
+  }
+
+  /// True if BELOW, a cut, has to be computed from ABOVE.
+  bool is_bound_to(Value& below, const Value& above) const {
+    return &below != &above && !is_operand_apart(below, above) && depends(below, above);
   }
 
   bool are_copies(Value& one, Value& other) const {
@@ -202,8 +221,7 @@ class SiteCutter {
 
   bool fill_integers(Value& value, SiteInput& input) {
     const IntegerData* data = context_.facts.integers(value);
-    if (!data || !std::all_of(data->values.begin(), data->values.end(), [](const Dim& d) { return d.from_sizes(); }))
-      return false;
+    if (!data || !std::ranges::all_of(data->values, [](const Dim& d) { return d.from_sizes(); })) return false;
     input.integers = *data;
     return true;
   }
@@ -244,8 +262,7 @@ class SiteCutter {
 
   /// True for what a side is given or makes.
   bool is_there(const Value& value) const {
-    const bool is_given =
-        std::any_of(site_.inputs.begin(), site_.inputs.end(), [&](const SiteInput& input) { return input.value == &value; });
+    const bool is_given = std::ranges::any_of(site_.inputs, [&](const SiteInput& input) { return input.value == &value; });
     return is_given || made_before(value) || site_.is_made_after(value);
   }
 
@@ -255,7 +272,7 @@ class SiteCutter {
     auto probe = [&](Value* value) {
       if (!value || (!made_before(*value) && !site_.is_made_after(*value))) return;
       auto& probes = made_before(*value) ? site_.probes : site_.probes_after;
-      if (std::find(probes.begin(), probes.end(), value) == probes.end()) probes.push_back(value);
+      if (std::ranges::find(probes, value) == probes.end()) probes.push_back(value);
     };
     for (const Operand* operand : {&sdpa_.q, &sdpa_.k, &sdpa_.v})
       for (const auto& view : operand->views) {
@@ -312,7 +329,7 @@ void apply_scale_in_double(onnx::GraphProto& graph, const std::string& attention
 }  // namespace
 
 bool CutSite::is_made_after(const Value& value) const {
-  return value.producer && std::find(after.nodes.begin(), after.nodes.end(), value.producer) != after.nodes.end();
+  return value.producer && std::ranges::find(after.nodes, value.producer) != after.nodes.end();
 }
 
 Expected<CutSite> cut_site(const Emission& emission, const Sdpa& sdpa, const CutContext& context) {
@@ -330,8 +347,8 @@ SiteModels write_site(const CutSite& site, const Emission& emission, const Local
   stand_at_own_opsets(site.before.nodes, models.before);
   std::vector<Value*> outputs_after = site.written;
   outputs_after.insert(outputs_after.end(), site.probes_after.begin(), site.probes_after.end());
-  std::copy_if(site.attention_inputs.begin(), site.attention_inputs.end(), std::back_inserter(outputs_after),
-               [&](const Value* value) { return value && site.is_made_after(*value); });
+  std::ranges::copy_if(site.attention_inputs, std::back_inserter(outputs_after),
+                       [&](const Value* value) { return value && site.is_made_after(*value); });
   models.after = write_model(site.after, outputs_after, graph, functions);
   // Calls of local functions stand at the model's own opset.
   for (const auto& function : emission.edit.functions()) enter_function(function, models.after);

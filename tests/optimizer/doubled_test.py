@@ -123,6 +123,17 @@ def doubled(program, place, step, times):
     return onnx.parser.parse_model(HEAD + "\n".join(lines) + "\n}")
 
 
+def layers(count):
+    """COUNT attentions one behind the other, of the same keys and values: each is to be verified alone."""
+    lines = ["k_transposed = Transpose <perm = [0, 1, 3, 2]> (k)"]
+    for i in range(count):
+        given, made = f"x{i}" if i else "q", f"x{i + 1}" if i + 1 < count else "y"
+        lines += [f"keys{i} = Mul (k_transposed, half)", f"scores{i} = MatMul ({given}, keys{i})",
+                  f"probabilities{i} = Softmax <axis = -1> (scores{i})", f"weighed{i} = MatMul (probabilities{i}, k)",
+                  f"{made} = Add ({given}, weighed{i})"]
+    return onnx.parser.parse_model(HEAD + "\n".join(lines) + "\n}")
+
+
 def fault(attn_opt, name, model, folder):
     """What is wrong with what ATTN_OPT makes of MODEL; empty if nothing is."""
     before, after = folder / f"{name}.onnx", folder / f"{name}.fused.onnx"
@@ -144,6 +155,7 @@ def main(attn_opt, times):
     models = {f"{number}_{place}_{step_name}".replace(" ", "_"): doubled(program, place, step, times)
               for number, (program, places) in enumerate(PLACES.items()) for place, steps in places.items()
               for step_name, step in steps.items()}
+    models["layers"] = layers(400)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         run = lambda name: fault(attn_opt, name, models[name], pathlib.Path(folder))
         faults = [text for text in pool.map(run, models) if text]
