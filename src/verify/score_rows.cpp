@@ -24,7 +24,7 @@ double largest(const std::vector<double>& values) {
 }
 
 double largest_norm(const std::vector<double>& norms) {
-  return std::any_of(norms.begin(), norms.end(), [](double norm) { return std::isnan(norm); }) ? kInfinity : largest(norms);
+  return std::ranges::any_of(norms, [](double norm) { return std::isnan(norm); }) ? kInfinity : largest(norms);
 }
 
 std::vector<double> row_norms(const LogicalTensor& tensor) {
@@ -80,8 +80,8 @@ class RowReader {
 
   /// The first view of OPERAND that has contents: what a description made for itself may have none.
   const OperandView& view_of(const Operand& operand) const {
-    const auto found = std::find_if(operand.views.begin(), operand.views.end(),
-                                    [this](const OperandView& view) { return contents(view.value) != nullptr; });
+    const auto found =
+        std::ranges::find_if(operand.views, [this](const OperandView& view) { return contents(view.value) != nullptr; });
     return found == operand.views.end() ? operand.views.front() : *found;
   }
 
@@ -205,7 +205,8 @@ class RowReader {
     const double most = rows_.size() && sdpa_.less_largest_of_all ? *std::ranges::max_element(rows_.magnitude) : 0;
     rows_.product = rows_.magnitude;
     for (double& magnitude : rows_.magnitude) magnitude += most;
-    const size_t keys = static_cast<size_t>(rows_.keys);
+    const auto keys = static_cast<size_t>(rows_.keys);
+    const double least_coefficient = least_coefficient_of_biases();
     for (size_t row = 0; row < rows_.size(); ++row) {
       double top = -kInfinity, most_added = -kInfinity, top_of_kept = -kInfinity;
       bool is_empty = true, is_hidden = true, hides_keys = false;
@@ -217,7 +218,7 @@ class RowReader {
         is_hidden &= is_masked_[i] || bias_[i] <= kMasking;
         hides_keys |= is_masked_[i];
       }
-      const double least = most_added - rows_.magnitude[row];
+      const double least = (most_added - rows_.magnitude[row]) / least_coefficient;
       rows_.leaves_type.push_back(most_added <= kMasking && std::isfinite(least) &&
                                   std::isinf(rounded(least, request_.model_type)));
       note_clamp(row, top_of_kept);
@@ -231,6 +232,14 @@ class RowReader {
       rows_.is_empty.push_back(is_empty);
       rows_.is_hidden.push_back(is_hidden);
     }
+  }
+
+  /// At most 1: what biases are multiplied with after the model has added them, in (scores + one + other) * factor.
+  double least_coefficient_of_biases() const {
+    double least = 1;
+    for (const ScoreTerm& term : sdpa_.terms)
+      if (term.kind == ScoreTerm::Kind::kBias && term.coefficient != 0) least = std::min(least, std::abs(term.coefficient));
+    return least;
   }
 
   /// TOP is the largest bias of ROW's keys that no fill is laid over. Keys beside it that are clamped from below have the
