@@ -76,6 +76,13 @@ Matched<void> expand(Placed& operand, bool is_query, const WritingPlan& plan, Si
   return {};
 }
 
+/// False if Q, K or V, whose heads a 3-D form merges with their features, may have fewer than HEADS ask of it.
+bool has_heads_of_its_own(const WritingPlan& plan, const Dim& heads) {
+  const auto shares = [&](const OperandView& view) { return view.axes.size(Role::kHead) * plan.kv_group == heads; };
+  return plan.q->axes.size(Role::kHead) == heads && (plan.expands_key_heads || shares(*plan.k)) &&
+         (plan.expands_value_heads || shares(*plan.v));
+}
+
 /// Misses what may broadcast in some run: the written node takes sizes that are equal in all.
 Matched<void> check_for_all_sizes(const WritingPlan& plan, const Placed* mask, const Operands& operands, const Site& site) {
   const auto miss = [&](const Placed& placed) {
@@ -112,7 +119,7 @@ Matched<void> join_sizes(const WritingPlan& plan, const Placed* mask, Operands& 
   if (!site.match.anchor->domain().empty()) return {};
   const Dim heads = site.scores[kHeads];
   site.scores = joint_shape(plan, mask, operands, site);
-  if (plan.form == IoForm::k3d && site.scores[kHeads] != heads)
+  if (plan.form == IoForm::k3d && !(site.scores[kHeads] == heads && has_heads_of_its_own(plan, heads)))
     return missed("emit.form", operands.q.value->producer, "no 3-D form: " + heads.str() + " heads broadcast");
   ATTN_OPT_DONE(expand(operands.q, true, plan, site));
   ATTN_OPT_DONE(expand(operands.k, false, plan, site));
