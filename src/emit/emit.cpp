@@ -61,16 +61,20 @@ Matched<Value*> join_mask(const std::vector<const ScoreTerm*>& terms, const Writ
 }
 
 /// What ran without a batch, queries or keys fails in a runtime whose Attention refuses them; it asks for new keys behind a
-/// past too.
-void assume_not_empty(const WritingPlan& plan, Site& site) {
-  if (site.target.takes_empty_sizes) return;
+/// past too. Misses: "emit.shape": one of these is 0 in every run.
+Matched<void> assume_not_empty(const WritingPlan& plan, Site& site) {
+  if (site.target.takes_empty_sizes) return {};
   std::vector<Dim> asked = site.scores;
   if (plan.has_past) asked.back() = plan.k->axes.size(Role::kRow);
+  if (std::ranges::any_of(asked, [](const Dim& size) { return size.is(0); }))
+    return missed("emit.shape", site.match.anchor,
+                  "batch, heads, queries or keys are 0, which the target's Attention does not run");
   std::string sizes;
   for (auto size = asked.begin(); size != asked.end(); ++size)
     if (!(*size - 1).never_negative() && std::find(asked.begin(), size, *size) == size)
       sizes += (sizes.empty() ? "" : ", ") + size->str();
   if (!sizes.empty()) site.assumed.push_back({std::string(kSizesNotEmpty), false, sizes});
+  return {};
 }
 
 class Emitter {
@@ -137,7 +141,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   ATTN_OPT_MATCH(Value * y, written.finish(*emission.attention, parts, site));
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, *y, site));
   declare_inputs(plan, operands, further, site);
-  assume_not_empty(plan, site);
+  ATTN_OPT_DONE(assume_not_empty(plan, site));
   ATTN_OPT_DONE(complete(emission, site, elsewhere));
   return emission;
 }
