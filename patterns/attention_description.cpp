@@ -133,6 +133,10 @@ Matched<Sdpa> describe_attention(Node& node, const AttentionOutputs& outputs, Ma
   const auto k = operand_axes(*node.inputs[kK], "kv_num_heads", node, facts);
   const auto v = operand_axes(*node.inputs[kV], "kv_num_heads", node, facts);
   if (!q || !k || !v) return missed("attention-node.rank", &node, "rank or head count of an input is not known");
+  const Dim query_heads = q->size(Role::kHead), heads = k->size(Role::kHead);
+  if (query_heads != heads && !(query_heads.is_constant() && heads.is_constant()))
+    return missed("attention-node.rank", &node,
+                  "how many of " + query_heads.str() + " query heads share one of " + heads.str() + " is not known");
   sdpa.type = facts.type(*node.inputs[kQ]);
   sdpa.batch = q->size(Role::kBatch);
   sdpa.query_heads = q->size(Role::kHead);
