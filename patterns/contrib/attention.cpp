@@ -55,7 +55,7 @@ class ContribAttentionReader {
     ATTN_OPT_MATCH(ContribOperands operands, project());
     join_caches(operands, match);
     const ContribMasking masking{node_.input(kProjectedMask), node_.float_attribute("mask_filter_value", -10000),
-                                 node_.int_attribute("unidirectional", 0) != 0, true};
+                                 node_.int_attribute("unidirectional", 0) == 1, true};
     Value* const bias = node_.input(kProjectedAttentionBias);
     ATTN_OPT_DONE(describe_contrib(operands, masking, bias, scores_, node_, context_, inner_, match.sdpa));
     return match;

@@ -163,7 +163,7 @@ class MultiHeadAttentionReader {
 
   Matched<void> describe(Sdpa& sdpa) {
     const ContribMasking masking{node_.input(kMultiHeadMask), node_.float_attribute("mask_filter_value", -10000),
-                                 node_.int_attribute("unidirectional", 0) != 0, false};
+                                 node_.int_attribute("unidirectional", 0) == 1, false};
     ATTN_OPT_DONE(add_biases());
     join_caches();
     match_.has_past = node_.input(kMultiHeadPastKey) != nullptr;

@@ -45,7 +45,7 @@ Expected<ScoreMasks> ScoreMasks::read(const KernelContext& context, size_t mask,
   ScoreMasks masks;
   ATTN_OPT_TRY(masks.padding, PaddingMask::read(context, mask, sizes, ends_starts));
   ATTN_OPT_TRY(masks.bias, ScoreBias::read(context, bias, heads, sizes));
-  masks.is_causal = context.attribute_int("unidirectional", 0) != 0;
+  masks.is_causal = context.attribute_int("unidirectional", 0) == 1;
   masks.fill = static_cast<double>(context.attribute_float("mask_filter_value", -10000));
   return masks;
 }
