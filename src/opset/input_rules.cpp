@@ -82,9 +82,24 @@ Obstacle raise_top_k(Draft& draft, const RaiseSite&) {
   return {};
 }
 
-Obstacle raise_dft(Draft& draft, const RaiseSite&) {
-  draft.set_input(2, draft.add_constant(Tensor::scalar<int64_t>(draft.int_attribute("axis", 1))));
+/// The axis is an input from opset 20 on. OpenVINO 2026.4 does not read it and takes 1, which was the default before: the axis
+/// is brought there where the rank is known.
+Obstacle raise_dft(Draft& draft, const RaiseSite& site) {
+  constexpr int64_t kDefault = 1;
+  const int64_t axis = draft.int_attribute("axis", kDefault);
   draft.drop("axis");
+  const MaybeShape shape = site.shape(0);
+  const auto rank = shape ? static_cast<int64_t>(shape->size()) : 0;
+  const int64_t from = axis < 0 ? axis + rank : axis;
+  const bool is_known = rank > kDefault && from >= 0 && from < rank;
+  draft.set_input(2, draft.add_constant(Tensor::scalar<int64_t>(is_known ? kDefault : axis)));
+  if (!is_known || from == kDefault) return {};
+  onnx::AttributeProto perm;
+  perm.set_name("perm");
+  perm.set_type(onnx::AttributeProto::INTS);
+  for (int64_t i = 0; i < rank; ++i) perm.add_ints(i == from ? kDefault : i == kDefault ? from : i);
+  draft.set_input(0, draft.add("Transpose", {draft_input(0)}, {perm}));
+  draft.append("Transpose", {draft.divert_output(0)}, draft_output(0), {perm});
   return {};
 }
 

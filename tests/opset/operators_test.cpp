@@ -158,11 +158,13 @@ std::vector<OperatorCase> new_meanings() {
        "y = Resize <coordinate_transformation_mode = \"tf_half_pixel_for_nn\"> (x, r, s) }",
        "Constant Constant Resize", 1},
       {"FourierTransform", 17, "(float[1,6,1] x) => (float[1,6,2] y) { y = DFT <axis = 1> (x) }", "Constant DFT", 1},
+      {"FourierTransformOfAnotherAxis", 17, "(float[2,6,5,1] x) => (float[2,6,5,2] y) { y = DFT <axis = 2> (x) }",
+       "Constant Transpose DFT Transpose", 1},
       {"FourierTransformOnesided", 19,
        "(float[2,6,1] x) => (float[2,5,2] y) { n = Constant <value = int64 {8}> () y = DFT <onesided = 1> "
        "(x, n) }",
        "Constant Constant DFT", 1},
-      {"FourierTransformInverse", 17, "(float[2,3,5,2] x) => (float[2,3,5,2] y) { y = DFT <axis = -2, inverse = 1> (x) }",
+      {"FourierTransformInverse", 17, "(float[2,3,5,2] x) => (float[2,3,5,2] y) { y = DFT <axis = -3, inverse = 1> (x) }",
        "Constant DFT", 1},
       {"Resize", 11,
        "(float[1,1,2,3] x) => (float[1,1,4,6] y) { r = Constant <value = float[0] {}> () "
