@@ -1,7 +1,6 @@
 #include "src/cli/baseline.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
@@ -27,16 +26,21 @@ std::string module_of(const json& site) {
 
 bool is_fused(const json& site) { return site.at("outcome") == "fused"; }
 
-/// {"graph", "name", "module" if there is one} of each fused site of a report.
-json fused_sites(const json& report) {
+bool is_left(const json& site) { return !is_fused(site); }
+
+/// {"graph", "name", "module" if there is one} of each site of a report that is WANTED.
+json sites_that(bool (*wanted)(const json&), const json& report) {
   json sites = json::array();
   for (const json& site : report.at("sites")) {
-    if (!is_fused(site)) continue;
+    if (!wanted(site)) continue;
     sites.push_back({{"graph", site.at("graph")}, {"name", site.at("name")}});
     if (const std::string module = module_of(site); !module.empty()) sites.back()["module"] = module;
   }
   return sites;
 }
+
+/// What is known of a model whose REPORT this is: the fused sites, and those that were not.
+json entry_of(const json& report) { return {{"fused", sites_that(is_fused, report)}, {"missed", sites_that(is_left, report)}}; }
 
 /// How sure it is that SITE, of a report, is the one KNOWN: 0, that it is not. Modules count more than names, in which
 /// exporters count nodes; in one module a name or a fusion tells sites apart.
@@ -54,13 +58,12 @@ std::array<std::string, 2> keys_of(const json& site) {
   return {"name " + site.at("name").get<std::string>(), "module " + module_of(site)};
 }
 
-/// For each of the sites KNOWN the one of SITES that it is now, each of which is taken once; null: none.
-std::vector<const json*> counterparts(const json& known, const json& sites) {
+/// For each of the sites KNOWN the one of SITES that it is now, none of those TAKEN, to which it is added; null: none.
+std::vector<const json*> counterparts(const json& known, const json& sites, std::set<const json*>& taken) {
   std::map<std::string, std::vector<const json*>> by_key;
   for (const json& site : sites)
     for (const std::string& key : keys_of(site)) by_key[key].push_back(&site);
   std::vector<const json*> now(known.size(), nullptr);
-  std::set<const json*> taken;
   for (const int wanted : {3, 2, 1})
     for (size_t i = 0; i < known.size(); ++i)
       for (const std::string& key : keys_of(known[i]))
@@ -72,32 +75,67 @@ std::vector<const json*> counterparts(const json& known, const json& sites) {
 /// A site that was fused and is not.
 struct LostSite {
   const json* known;  ///< in the baseline
-  const json* now;    ///< in the report; null: it is no longer there
+  const json* now;    ///< in the report, maybe by another name; null: it is no longer there
 };
 
-/// What became of the sites KNOWN to have been fused.
-std::vector<LostSite> lost_sites(const json& known, const json& report) {
-  const json& sites = report.at("sites");
-  const std::vector<const json*> now = counterparts(known, sites);
-  std::vector<LostSite> lost, gone;
+/// What became of the sites of a baseline.
+struct Changes {
+  std::vector<LostSite> lost;
+  std::vector<const json*> unknown;     ///< not fused, and not in the baseline by any name
+  std::vector<const json*> maybe_lost;  ///< such that may be one that is gone: the baseline is of before those were known
+};
+
+/// The sites of SITES that are not fused, none of those TAKEN, and that KNOWN does not have: as many may have another name as
+/// are gone.
+std::vector<const json*> unknown_sites(const json& known, const json& sites, std::set<const json*>& taken) {
+  std::vector<const json*> unknown;
+  for (const json& site : sites)
+    if (is_fused(site)) taken.insert(&site);
+  const auto renamed = std::ranges::count(counterparts(known, sites, taken), nullptr);
+  for (const json& site : sites)
+    if (!taken.contains(&site)) unknown.push_back(&site);
+  unknown.erase(unknown.begin(), unknown.begin() + std::min(renamed, std::ssize(unknown)));
+  return unknown;
+}
+
+/// KNOWN: what a baseline has of a model. A site that is gone is one of another name: a fused one, unless that leaves one that
+/// is not fused and that the baseline does not have.
+Changes changes_since(const json& known, const json& report) {
+  const json &sites = report.at("sites"), &fused = known.at("fused");
+  std::set<const json*> taken;
+  const std::vector<const json*> now = counterparts(fused, sites, taken);
+  Changes changes;
+  std::vector<const json*> gone;
   auto fresh = std::ranges::count_if(sites, is_fused);
-  for (size_t i = 0; i < known.size(); ++i) {
+  for (size_t i = 0; i < fused.size(); ++i) {
     if (now[i] == nullptr)
-      gone.push_back({&known[i], nullptr});
+      gone.push_back(&fused[i]);
     else if (is_fused(*now[i]))
       --fresh;
     else
-      lost.push_back({&known[i], now[i]});
+      changes.lost.push_back({&fused[i], now[i]});
   }
-  if (std::ssize(gone) > fresh) lost.insert(lost.end(), gone.begin() + fresh, gone.end());
-  return lost;
+  auto& unknown = changes.unknown = unknown_sites(known.value("missed", json::array()), sites, taken);
+  const bool tells_unknown = known.contains("missed");
+  for (const json* site : gone) {
+    const bool is_left_now = tells_unknown && !unknown.empty();
+    if (!is_left_now && fresh-- > 0) continue;
+    changes.lost.push_back({site, is_left_now ? unknown.front() : nullptr});
+    if (is_left_now) unknown.erase(unknown.begin());
+  }
+  if (!tells_unknown && std::ssize(gone) > 0) changes.maybe_lost = unknown;
+  if (!tells_unknown) unknown.clear();
+  return changes;
 }
 
 /// "b.5 (model.py:10) is no longer fused: Elu between ...".
 std::string phrase_of(const LostSite& site) {
-  if (site.now != nullptr) return title_of(*site.now) + " is no longer fused: " + reason_of(*site.now);
-  const std::string module = module_of(*site.known);
-  return (module.empty() ? site.known->at("name").get<std::string>() : module) + " is no longer there";
+  const std::string module = module_of(*site.known), name = site.known->at("name").get<std::string>();
+  const std::string was = module.empty() ? name : module;
+  if (site.now == nullptr) return was + " is no longer there";
+  const bool is_renamed = likeness(*site.known, *site.now) == 0;
+  return (is_renamed ? was + " is no longer there, and " : "") + title_of(*site.now) +
+         (is_renamed ? ", which is new, is not fused: " : " is no longer fused: ") + reason_of(*site.now);
 }
 
 tl::unexpected<Error> loss(const std::vector<LostSite>& lost, const std::string& model, const std::string& baseline) {
@@ -122,7 +160,8 @@ bool is_baseline(const json& document) {
   if (!document.is_object() || document.value("schema_version", json()) != 1) return false;
   const json models = document.value("models", json());
   return models.is_object() && std::ranges::all_of(models, [](const json& model) {
-           return model.is_object() && holds_sites(model.value("fused", json()));
+           return model.is_object() && holds_sites(model.value("fused", json())) &&
+                  holds_sites(model.value("missed", json::array()));
          });
 }
 
@@ -141,7 +180,7 @@ Expected<Baseline> Baseline::read(const fs::path& path) {
   if (is_baseline(document))
     baseline.models_ = document.at("models");
   else if (is_report(document))
-    baseline.any_model_ = fused_sites(document);
+    baseline.any_model_ = entry_of(document);
   else
     return fail(ErrorCode::kInvalidInput, path.string(), "is no baseline", "--update-baseline writes one");
   return baseline;
@@ -160,25 +199,41 @@ Status Baseline::check(const json& report) const {
     if (new_models_ == NewModels::kFail)
       return fail(ErrorCode::kRequirement, model, unknown,
                   "--update-baseline enters it, --baseline-new warn or accept lets it pass");
-    if (new_models_ == NewModels::kWarn) spdlog::warn("{} {}; --update-baseline enters it", model, unknown);
     return {};
   }
-  const auto lost = lost_sites(known_of(model), report);
+  const auto lost = changes_since(known_of(model), report).lost;
   return lost.empty() ? Status{} : loss(lost, model, path_.string());
+}
+
+std::vector<std::string> Baseline::warnings(const json& report) const {
+  const std::string model = report.at("input").get<std::string>(), enters = "; --update-baseline enters ";
+  if (!knows(model))
+    return new_models_ == NewModels::kWarn ? std::vector{model + " is not in " + path_.string() + enters + "it"}
+                                           : std::vector<std::string>{};
+  const Changes changes = changes_since(known_of(model), report);
+  std::vector<std::string> texts;
+  for (const json* site : changes.unknown)
+    texts.push_back(model + ": attention " + title_of(*site) + " is not fused and not in " + path_.string() + ": " +
+                    reason_of(*site) + enters + "it");
+  if (!changes.maybe_lost.empty())
+    texts.push_back(model + ": attention " + title_of(*changes.maybe_lost.front()) + " is not fused, and " + path_.string() +
+                    " does not say whether it was: " + reason_of(*changes.maybe_lost.front()) + enters +
+                    "what is not fused too");
+  return texts;
 }
 
 void Baseline::mark_lost(json& report) const {
   for (json& site : report.at("sites")) site["lost"] = false;
   const std::string model = report.at("input").get<std::string>();
   if (!knows(model)) return;
-  for (const LostSite& site : lost_sites(known_of(model), report))
+  for (const LostSite& site : changes_since(known_of(model), report).lost)
     for (json& one : report.at("sites"))
       if (&one == site.now) one["lost"] = true;
 }
 
 void Baseline::update(const json& report) {
   if (!any_model_.is_null()) any_model_ = json();
-  models_[key_of(report.at("input").get<std::string>())] = {{"fused", fused_sites(report)}};
+  models_[key_of(report.at("input").get<std::string>())] = entry_of(report);
 }
 
 std::vector<std::string> Baseline::vanished(const std::vector<std::string>& folders,
@@ -209,7 +264,7 @@ Status Baseline::write() const {
 }
 
 const json& Baseline::known_of(const std::string& model) const {
-  return any_model_.is_null() ? models_.at(key_of(model)).at("fused") : any_model_;
+  return any_model_.is_null() ? models_.at(key_of(model)) : any_model_;
 }
 
 std::string Baseline::key_of(const std::string& model) const {

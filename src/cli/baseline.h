@@ -21,9 +21,11 @@ class Baseline {
   static Expected<Baseline> read_or_begin(const std::filesystem::path& path);
 
   /// Holds REPORT, as to_json() makes it, against what is known of its model; of one that is not known the new models' rule
-  /// decides. A site counts as kept when one of another name, and new, is fused instead: exporters rename nodes.
-  /// Error: kRequirement.
+  /// decides. A site counts as kept when one of another name, and new, is fused instead, and none is new that is not fused:
+  /// exporters rename nodes. Error: kRequirement.
   Status check(const nlohmann::json& report) const;
+  /// What check() lets pass and a reader should know: new models, and attention that is not fused and that it does not have.
+  std::vector<std::string> warnings(const nlohmann::json& report) const;
   /// Is there anything to hold MODEL against?
   bool knows(const std::string& model) const { return !any_model_.is_null() || models_.contains(key_of(model)); }
   void set_new_models(NewModels new_models) { new_models_ = new_models; }

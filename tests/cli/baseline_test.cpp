@@ -106,6 +106,59 @@ TEST_F(BaselineOfModules, OneOfBeforeModulesWereKnownGoesByNames) {
   EXPECT_EQ(run("two.onnx --baseline two.json").status, 1);
 }
 
+/// Attentions without modules, by their softmaxes; those that begin with "no" run over the queries and are not fused.
+std::string model_of(const std::vector<std::string>& softmaxes) {
+  std::string text, outputs;
+  for (const std::string& name : softmaxes) {
+    const std::string axis = name.starts_with("no") ? "-2" : "-1";
+    text += "  " + name + "_t = Transpose <perm = [0, 1, 3, 2]> (k) " + name + "_s = MatMul (q, " + name + "_t) " + name +
+            " = Softmax <axis = " + axis + "> (" + name + "_s) " + name + "_y = MatMul (" + name + ", v)\n";
+    outputs += (outputs.empty() ? "" : ", ") + ("float[2,2,5,8] " + name + "_y");
+  }
+  return "<ir_version: 10, opset_import: [\"\" : 18]>\ng (float[2,2,5,8] q, float[2,2,5,8] k, float[2,2,5,8] v) => (" +
+         outputs + ") {\n" + text + "}\n";
+}
+
+TEST_F(BaselineOption, ALossBehindANewNameIsSeenBesideANewFusion) {
+  write_file(file("two.onnxtxt"), model_of({"a", "b", "no"}));
+  ASSERT_EQ(run("two.onnxtxt --baseline two.json --update-baseline -q").status, 0);
+  const auto written = nlohmann::json::parse(read_file(file("two.json")))["models"]["two.onnxtxt"];
+  EXPECT_EQ(written["missed"], nlohmann::json::parse(R"([{"graph": "main", "name": "no"}])"));
+  write_file(file("two.onnxtxt"), model_of({"a", "c", "no_2"}));
+  EXPECT_EQ(run("two.onnxtxt --baseline two.json").err, "") << "exporters rename what is missed too";
+  write_file(file("two.onnxtxt"), model_of({"a", "no_b", "c", "no"}));
+  const ToolResult lost = run("two.onnxtxt --baseline two.json --report r.json");
+  EXPECT_EQ(lost.status, 1);
+  EXPECT_THAT(lost.err,
+              AllOf(IsOneErrorLine(), HasSubstr("attention b is no longer there, and no_b, which is new, is not fused: "),
+                    HasSubstr("explain two.onnxtxt --node no_b;")));
+  EXPECT_EQ(nlohmann::json::parse(read_file(file("r.json")))["sites"][1]["lost"], true);
+}
+
+TEST_F(BaselineOption, NewAttentionThatIsNotFusedIsNamed) {
+  write_file(file("two.onnxtxt"), model_of({"a"}));
+  ASSERT_EQ(run("two.onnxtxt --baseline two.json --update-baseline -q").status, 0);
+  write_file(file("two.onnxtxt"), model_of({"a", "no_b"}));
+  for (const std::string command : {"", "batch "}) {
+    const ToolResult result = run(command + "two.onnxtxt --baseline two.json");
+    EXPECT_EQ(result.status, 0);
+    EXPECT_THAT(result.err, AllOf(HasSubstr("two.onnxtxt: attention no_b is not fused and not in two.json: "),
+                                  HasSubstr("[softmax.axis]; --update-baseline enters it")))
+        << command;
+  }
+}
+
+TEST_F(BaselineOption, OneOfBeforeMissesWereKnownSaysThatItCannotTell) {
+  write_file(file("two.json"),
+             R"({"schema_version": 1, "models": {"two.onnxtxt": {"fused": [{"graph": "main", "name": "a"}]}}})");
+  write_file(file("two.onnxtxt"), model_of({"a", "no"}));
+  EXPECT_EQ(run("two.onnxtxt --baseline two.json").err, "");
+  write_file(file("two.onnxtxt"), model_of({"b", "no_a"}));
+  const ToolResult result = run("two.onnxtxt --baseline two.json");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.err, HasSubstr("attention no_a is not fused, and two.json does not say whether it was: "));
+}
+
 TEST_F(BaselineOption, AModelThatIsNotInItFailsUnlessItMayBeNew) {
   write_file(file("models/b.onnxtxt"), attention_model());
   for (const std::string fails : {"", " --baseline-new fail"}) {

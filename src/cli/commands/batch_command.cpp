@@ -124,8 +124,8 @@ class Batch {
         say_error(outcome);
       } else if (baseline) {
         baseline->update(outcome.report);
-      } else if (given_.baseline_new == "warn" && !given_.job.requirements.baseline->knows(outcome.input)) {
-        spdlog::warn("{} is not in {}; --update-baseline enters it", outcome.input, given_.baseline);
+      } else if (const auto& held = given_.job.requirements.baseline) {
+        for (const std::string& text : held->warnings(outcome.report)) spdlog::warn("{}", text);
       }
     }
     for (const ModelOutcome& gone : vanished_models()) {

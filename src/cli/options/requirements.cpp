@@ -1,6 +1,7 @@
 #include "src/cli/options/requirements.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -78,7 +79,9 @@ Status check_requirements(const Requirements& required, const Report& report) {
   ATTN_OPT_CHECK(check_model_verification(report));
   ATTN_OPT_CHECK(check_fused(required, report));
   if (required.baseline) {
-    ATTN_OPT_CHECK(required.baseline->check(to_json(report)));
+    const nlohmann::json document = to_json(report);
+    ATTN_OPT_CHECK(required.baseline->check(document));
+    for (const std::string& text : required.baseline->warnings(document)) spdlog::warn("{}", text);
   }
   if (required.check && report.fused() > 0) {
     return fail(ErrorCode::kRequirement, "--check", counted(report.fused(), "attention site") + " can be fused",
