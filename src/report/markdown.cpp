@@ -126,7 +126,7 @@ std::string operator_table(const json& operators) {
 
 std::string assurance_line(const BatchTotals& totals) {
   const std::string phrase = assurance_phrase(totals);
-  return phrase.empty() ? "" : cell(phrase) + ".\n\n";
+  return phrase.empty() ? "" : cell(phrase, kWidestMessage) + ".\n\n";
 }
 
 std::string reasons(const BatchTotals& totals) {

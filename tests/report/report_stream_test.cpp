@@ -217,6 +217,17 @@ TEST(ReportStream, MarkdownKeepsErrorsWhole) {
   EXPECT_THAT(rendered(ReportFormat::kMarkdown, {outcome(1, message)}, ReportScope::kMany), HasSubstr(message));
 }
 
+TEST(ReportStream, MarkdownKeepsAssumptionsWhole) {
+  ModelOutcome model = outcome();
+  model.report["summary"]["assumed"] = {{"scores-finite", 1},   {"scores-above-fill", 1}, {"scores-within-clamp", 1},
+                                        {"rows-keep-a-key", 1}, {"exp-in-range", 1},      {"sizes-not-empty", 1}};
+  for (const ReportScope scope : {ReportScope::kOne, ReportScope::kMany})
+    EXPECT_THAT(rendered(ReportFormat::kMarkdown, {model}, scope),
+                AllOf(HasSubstr("1 that scores are above the mask's fill, 1 that scores are finite, 1 that scores are within a "
+                                "clamp (explain says why, --strict refuses)"),
+                      HasSubstr("no size is 0.\n\n")));
+}
+
 /// A model whose missed sites are drawn, each another one.
 ModelOutcome drawn(const std::string& name, int status, int sites) {
   Report report = full_report();
