@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "attn_opt/precondition.h"
+
 namespace attn_opt {
 
 extern const char* const kMissesManual;        // made from docs/misses.md
@@ -47,6 +49,24 @@ MissManual manual_of(std::string_view miss_id) {
           item(section, "Remedy")};
 }
 
+namespace {
+
+/// The first column of the table under "## Preconditions".
+std::vector<std::string> ids_of_preconditions() {
+  constexpr std::string_view kRow = "\n| `";
+  const std::string_view manual = kVerificationManual;
+  const std::string_view below = manual.substr(std::min(manual.find("\n## Preconditions\n"), manual.size()));
+  const std::string_view table = below.substr(0, below.find("|\n\n"));
+  std::vector<std::string> ids;
+  for (size_t at = table.find(kRow); at != std::string_view::npos; at = table.find(kRow, at)) {
+    at += kRow.size();
+    ids.emplace_back(table.substr(at, table.find('`', at) - at));
+  }
+  return ids;
+}
+
+}  // namespace
+
 std::string meaning_of_precondition(std::string_view id) {
   const std::string_view manual = kVerificationManual;
   const std::string begin = "\n| `" + std::string(id) + "` | ";
@@ -64,7 +84,18 @@ std::vector<std::string> manual_ids() {
     at += kHeading.size();
     ids.emplace_back(manual.substr(at, manual.find('\n', at) - at));
   }
+  for (std::string& id : ids_of_preconditions()) ids.push_back(std::move(id));
   return ids;
+}
+
+std::string manual_page(std::string_view id) {
+  if (const std::string text = manual_of(id).text; !text.empty()) return without_marks(text);
+  const std::string meaning = meaning_of_precondition(id);
+  if (std::ranges::count(ids_of_preconditions(), id) == 0) return {};
+  const std::string refused = id == kSizesNotEmpty ? "--exact refuses sites that assume it."
+                                                   : "--strict refuses sites that assume it; --assume LIST says what may be.";
+  return "A precondition: explain says of each site whether it is proven, refined or assumed.\n\nA site depends on it where: " +
+         without_marks(meaning) + ".\n\n" + refused;
 }
 
 std::string without_marks(const std::string& text) {

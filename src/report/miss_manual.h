@@ -14,8 +14,11 @@ struct MissManual {
   std::string example, remedy;  ///< what its list says, on one line each
 };
 
-/// All ids that have a section.
+/// All ids that have a page: misses, then preconditions.
 std::vector<std::string> manual_ids();
+
+/// What is to be said of ID, a miss or a precondition, as plain text; empty if it is neither.
+std::string manual_page(std::string_view id);
 
 /// Empty if MISS_ID has no section.
 MissManual manual_of(std::string_view miss_id);

@@ -75,6 +75,20 @@ TEST_F(ToolTest, ExplainPrintsTheManualOfAMiss) {
   EXPECT_THAT(neither.err, AllOf(IsOneErrorLine(), HasSubstr("MODEL is required")));
 }
 
+TEST_F(ToolTest, ExplainPrintsTheManualOfAPrecondition) {
+  for (const std::string id : {"rows-keep-a-key", "scores-finite", "lengths-in-range"}) {
+    const ToolResult result = run("explain --id " + id);
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.out,
+                AllOf(testing::StartsWith(id + "\n\nA precondition: "), HasSubstr("--strict refuses"), Not(HasSubstr("`"))));
+  }
+  EXPECT_THAT(run("explain --id sizes-not-empty").out, HasSubstr("--exact refuses"));
+  EXPECT_THAT(run("explain --id scores-finit").err, HasSubstr("did you mean 'scores-finite'?"));
+  EXPECT_EQ(run("explain --id foo").err,
+            "attn-opt: --id: there is no miss or precondition 'foo'; explain MODEL names those of its sites\n");
+  EXPECT_EQ(run("explain --id proven").status, 2) << "a row of another table";
+}
+
 TEST_F(ToolTest, ExplainOfAModelWithoutAttention) {
   write_file(file("none.onnxtxt"),
              "<ir_version: 8, opset_import: [\"\" : 18]>\ng (float[2] x) => (float[2] y) { y = Relu (x) }\n");

@@ -53,9 +53,13 @@ Status keep_node(std::vector<SiteReport>& sites, const std::string& node) {
 }
 
 Expected<int> print_manual(const std::string& id) {
-  const std::string text = manual_of(id).text;
-  if (text.empty()) return fail(ErrorCode::kUsage, "--id", "there is no miss '" + id + "'", suggestion(id, manual_ids()));
-  std::fputs((id + "\n\n" + without_marks(text) + "\n").c_str(), stdout);
+  const std::string text = manual_page(id);
+  if (text.empty()) {
+    const auto nearest = nearest_name(id, manual_ids());
+    return fail(ErrorCode::kUsage, "--id", "there is no miss or precondition '" + id + "'",
+                nearest ? "did you mean '" + *nearest + "'?" : "explain MODEL names those of its sites");
+  }
+  std::fputs((id + "\n\n" + text + "\n").c_str(), stdout);
   return 0;
 }
 
@@ -69,7 +73,8 @@ void declare(CLI::App& app, ExplainArguments& given) {
   declare_model(app, "MODEL", given.model);
   app.get_option("MODEL")->required(false);  // --id does without
   app.add_option("--node", given.node, "Only the attention of this node (or GRAPH/NODE), or those of this module");
-  app.add_option("--id", given.id, "Print what the manual says of a miss, as scores.operator; without MODEL")
+  app.add_option("--id", given.id,
+                 "Print what the manual says of a miss, as scores.operator, or of a precondition; without MODEL")
       ->excludes("MODEL");
   app.add_option("--case-out", given.case_out, "Write the smallest case that still misses (of --node, or of the nearest miss)");
   app.add_option("--rule-out", given.rule_out,
