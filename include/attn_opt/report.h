@@ -145,6 +145,7 @@ struct Report {
   bool has_rewrites_left = false;       ///< the rounds were not enough
   std::vector<std::string> not_raised;  ///< misses "opset.raise": what kept the model from being raised
   int nodes_before = 0, nodes_after = 0;
+  int attention_nodes = 0;               ///< operators of attention that the model had and that are no sites
   std::vector<OperatorCount> operators;  ///< those whose number changed
   double seconds_read = 0, seconds_match = 0, seconds_verify = 0, seconds_write = 0;
   double seconds_total = 0;  ///< from start to report

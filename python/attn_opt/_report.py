@@ -176,6 +176,7 @@ class Report(_View):
     changed: bool = _attribute("changed", "False: nothing was fused.")
     opset: Dict[str, int] = _attribute("opset", "Version of ai.onnx: {'before': ..., 'after': ...}.")
     nodes: Dict[str, int] = _attribute("nodes", "Number of nodes: {'before': ..., 'after': ...}.")
+    attention_nodes: int = _attribute("attention_nodes", "Operators of attention that the model had already and that are no sites.")
     operators: List[Dict[str, Any]] = _attribute("operators", "Those whose number changed: {'op', 'before', 'after'}.")
     effect: Dict[str, Any] = _attribute("effect", "What all fused sites spare each run.")
     model_verification: Optional[Dict[str, Any]] = _attribute("model_verification", "With verify='model'.")

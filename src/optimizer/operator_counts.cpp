@@ -1,6 +1,7 @@
 #include "src/optimizer/operator_counts.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <numeric>
 
@@ -59,6 +60,17 @@ void enter_counts(const OperatorCounts& before, const OperatorCounts& after, Rep
     const auto was = before.find(op), is = after.find(op);
     const OperatorCount count{op, was == before.end() ? 0 : was->second, is == after.end() ? 0 : is->second};
     if (count.before != count.after) report.operators.push_back(count);
+  }
+}
+
+void enter_attention_nodes(const OperatorCounts& before, Report& report) {
+  constexpr std::array<std::string_view, 4> kOperators = {
+      "Attention", "com.microsoft::Attention", "com.microsoft::GroupQueryAttention", "com.microsoft::MultiHeadAttention"};
+  for (const std::string_view op : kOperators) {
+    const auto found = before.find(op);
+    if (found == before.end()) continue;
+    const auto sites = std::ranges::count_if(report.sites, [op](const SiteReport& site) { return site.op == op; });
+    report.attention_nodes += std::max(0, found->second - static_cast<int>(sites));
   }
 }
 

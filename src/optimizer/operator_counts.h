@@ -19,4 +19,7 @@ int64_t weight_bytes_of(const onnx::ModelProto& model);
 /// Enters the node totals and the operators whose number changed.
 void enter_counts(const OperatorCounts& before, const OperatorCounts& after, Report& report);
 
+/// Enters how many operators of attention are none of REPORT's sites.
+void enter_attention_nodes(const OperatorCounts& before, Report& report);
+
 }  // namespace attn_opt

@@ -362,6 +362,7 @@ Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings
   const OperatorCounts after = report.changed ? count_operators(model.proto) : before;
   if (report.changed) update_imports(before, after, model.proto);
   enter_counts(before, after, report);
+  enter_attention_nodes(before, report);
   report.weight_bytes = weight_bytes;
   const bool is_called_otherwise = report.kv_cache && report.kv_cache->outcome == PlaceReport::Outcome::kFused;
   if (options.verify == VerifyMode::kModel && report.changed && !is_called_otherwise) {

@@ -63,6 +63,12 @@ std::string short_verdict(const PlaceReport& place) {
   return fmt::format("{} ({:.2g}, {:.2g} ulp)", name_of(result.verdict), result.algebra_difference, result.type_difference_ulp);
 }
 
+std::string already_phrase(const Report& report) {
+  const int count = report.attention_nodes;
+  if (count == 0) return {};
+  return count == 1 ? "1 is an attention operator already" : fmt::format("{} are attention operators already", count);
+}
+
 std::string verdict_phrase(const PlaceReport& place) {
   if (!place.verification) return "not verified";
   const Verification& result = *place.verification;

@@ -17,6 +17,8 @@ std::string place_phrase(const std::string& name, const std::string& module, con
 std::string site_label(const SiteReport& site);
 /// "attn-opt explain MODEL --node GRAPH/NAME", without "main/", for a shell.
 std::string explain_words(const std::string& model, const std::string& graph, const std::string& name);
+/// "2 are attention operators already" of those that are no sites; empty where there are none.
+std::string already_phrase(const Report& report);
 /// "4d, 32 heads on 8, with past".
 std::string form_phrase(const SiteReport& site);
 /// "verified (3e-16, 0.4 ulp)", "not verified".

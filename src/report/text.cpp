@@ -54,8 +54,9 @@ std::string table(const Report& report, size_t most_operators) {
 }
 
 std::string sites_line(const Report& report) {
-  return fmt::format("attention sites: {} of {} fused, {} refused, {} missed\n", report.fused(), report.sites.size(),
-                     report.refused(), report.missed());
+  const std::string already = already_phrase(report);
+  return fmt::format("attention sites: {} of {} fused, {} refused, {} missed{}\n", report.fused(), report.sites.size(),
+                     report.refused(), report.missed(), already.empty() ? "" : "; " + already);
 }
 
 std::string effect_lines(const Report& report) {

