@@ -185,6 +185,15 @@ def check_miss(browser, folder):
     check_quiet(page)
 
 
+def check_places(browser, folder):
+    """Sites are called by module and line of the program, as in the other reports."""
+    page = browser.page(report(folder, SOURCE / "testdata/models/encoder-dy20e.onnx")[0])
+    heading, square = text_of(page, ".card h3"), page.evaluate("document.querySelectorAll('.strip a')[1].title")
+    assert "layers.0 (model.py:12) node_softmax" in heading, heading
+    assert square.startswith("layers.1 (model.py:12) node_softmax_1: "), square
+    assert "layers.1 (model.py:12) node_softmax_1" in text_of(page, "#model-0-card-1 h3")
+
+
 def check_picture(browser, folder):
     """A .svg file is XML and one picture, in which names are text."""
     picture = folder / "drawings.svg"
@@ -246,6 +255,7 @@ def main():
         check_dark(browser, path)
         check_model(browser, folder, SOURCE / "testdata/models/llama-past-ts17s.onnx", "--exact", "--verify", "off")
         check_miss(browser, folder)
+        check_places(browser, folder)
         check_picture(browser, folder)
         check_deep(browser, folder)
         check_batch(browser, folder)

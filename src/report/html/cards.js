@@ -8,6 +8,18 @@ function qualifiedName(site) {
   return site.graph === "main" || site.graph === "" ? site.name : `${site.graph}: ${site.name}`;
 }
 
+/** "layers.1 (own.py:19)", or the part of it that is known and that the name does not say. */
+function placeOf(site) {
+  const line = site.source_file ? `(${site.source_file.split(/[/\\]/).pop()}:${site.source_line})` : "";
+  const module = site.module && !site.name.startsWith("/") ? site.module : "";
+  return [module, line].filter(Boolean).join(" ");
+}
+
+/** The place, then the name. */
+function label(site) {
+  return [placeOf(site), qualifiedName(site)].filter(Boolean).join(" ");
+}
+
 /** fused, refused, missed, or unverified for what is fused without having been run. */
 function stateOf(site) {
   if (site.outcome !== "fused") return site.outcome;
@@ -115,14 +127,14 @@ function missPart(site, report) {
 function standsFor(group, sites) {
   if (group.sites.length === 1) return null;
   return h("details", null, h("summary", null, `Stands for ${plural(group.sites.length, "equal site")}`),
-    h("ol", {class: "names"}, group.sites.map((i) => h("li", null, h("code", null, qualifiedName(sites[i]))))));
+    h("ol", {class: "names"}, group.sites.map((i) => h("li", null, placeOf(sites[i]), " ", h("code", null, qualifiedName(sites[i]))))));
 }
 
 /** The card of group NUMBER of REPORT, model number MODEL of the page. */
 function card(report, model, number) {
   const group = report.groups[number], site = report.sites[group.sites[0]], state = stateOf(site);
   const heading = group.sites.length > 1 ? `${group.sites.length} × ` : "";
-  const names = h("h3", null, h("span", {class: `badge ${state}`}, state === "unverified" ? "fused, unverified" : state), heading, qualifiedName(site));
+  const names = h("h3", null, h("span", {class: `badge ${state}`}, state === "unverified" ? "fused, unverified" : state), heading, placeOf(site) ? [placeOf(site), " ", h("code", null, qualifiedName(site))] : qualifiedName(site));
   return h("section", {class: `card ${state}`, id: `model-${model}-card-${number}`, tabindex: "-1"}, names, standsFor(group, report.sites),
     missPart(site, report), drawings(model, number, group), siteFacts(site), assumptions(site, report.manual));
 }

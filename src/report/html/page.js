@@ -93,7 +93,7 @@ function tiles(report) {
 
 function strip(report, model) {
   const squares = report.sites.map((site) => h("li", null, h("a", {class: `square ${stateOf(site)}`, href: `#model-${model}-card-${site.group}`,
-    title: `${qualifiedName(site)}: ${site.summary}`, "aria-label": `${qualifiedName(site)}: ${stateOf(site)}`})));
+    title: `${label(site)}: ${site.summary}`, "aria-label": `${label(site)}: ${stateOf(site)}`})));
   return [h("h2", null, "The model, site by site"), h("ol", {class: "strip"}, squares), legend(report)];
 }
 
