@@ -185,6 +185,28 @@ def check_miss(browser, folder):
     check_quiet(page)
 
 
+def check_order(browser, folder):
+    """What is not fused comes first; a drawing that is wider than a phone shows its middle and says that it scrolls."""
+    nodes, outputs = [], []
+    for name, axis in (("softmax_a", -1), ("softmax_b", -2)):
+        nodes += [helper.make_node("MatMul", ["q", "k"], [f"{name}_s"], name=f"{name}_product"),
+                  helper.make_node("Softmax", [f"{name}_s"], [f"{name}_p"], axis=axis, name=name),
+                  helper.make_node("MatMul", [f"{name}_p", "v"], [f"{name}_y"], name=f"{name}_values")]
+        outputs.append(tensor(f"{name}_y", [1, 2, 8, 4]))
+    inputs = [tensor("q", [1, 2, 8, 4]), tensor("k", [1, 2, 4, 8]), tensor("v", [1, 2, 8, 4])]
+    path, data = report(folder, saved(folder / "order.onnx", nodes, inputs, outputs))
+    assert [site["outcome"] for site in data["sites"]] == ["fused", "missed"], data["summary"]
+    page = browser.page(path)
+    assert page.evaluate("[...document.querySelectorAll('.card')].map((card) => card.classList[1])") == ["missed", "fused"]
+    page = browser.page(report(folder, SOURCE / "testdata/models/bert-ts14s.onnx")[0])
+    page.resize(PHONE, 700)
+    page.wait_for("document.querySelector('.scroll').scrollLeft > 0")
+    assert page.evaluate("document.querySelector('.scroll').previousSibling.offsetHeight") > 0, "the hint"
+    page.resize(1280, 900)
+    page.wait_for("document.querySelector('.scroll').previousSibling.offsetHeight === 0")
+    assert re.search(r"\d+ nodes drawn", text_of(page, ".card figure"))
+
+
 def check_places(browser, folder):
     """Sites are called by module and line of the program, as in the other reports."""
     page = browser.page(report(folder, SOURCE / "testdata/models/encoder-dy20e.onnx")[0])
@@ -255,6 +277,7 @@ def main():
         check_dark(browser, path)
         check_model(browser, folder, SOURCE / "testdata/models/llama-past-ts17s.onnx", "--exact", "--verify", "off")
         check_miss(browser, folder)
+        check_order(browser, folder)
         check_places(browser, folder)
         check_picture(browser, folder)
         check_deep(browser, folder)

@@ -60,7 +60,7 @@ function siteFacts(site) {
     fact("Mask", site.outcome === "missed" ? null : site.mask || "none"),
     ["Q", "K", "V", "mask", "bias", "past_key", "past_value", "output", "present_key", "present_value"].map((role) => fact(role, tensorNames(site, role))),
     fact("Recognised", site.peeled.join(" → ")),
-    fact("Nodes", site.effect ? `${plural(site.effect.nodes_removed, "node")} removed, ${site.effect.nodes_added} written` : null),
+    fact("Nodes", site.effect ? `${plural(site.effect.nodes_removed, "node")} removed, ${site.effect.nodes_added} written; those that compute shapes and constants are not drawn` : null),
     fact("Verified", verificationWords(site)));
 }
 
@@ -82,7 +82,14 @@ function scrolled(template, caption) {
   const svg = template.content.firstElementChild.cloneNode(true), width = Number(svg.getAttribute("width"));
   svg.style.maxWidth = `${width}px`;
   svg.style.minWidth = `${Math.round(width * kLeastScale)}px`;
-  return h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption}, svg);
+  const hint = h("p", {class: "muted no-print", hidden: true}, "Wider than the page: scroll sideways.");
+  const region = h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption}, svg);
+  new ResizeObserver(() => {  // the widest rank, and so the way of the tensors, is about the middle
+    const hidden = region.scrollWidth - region.clientWidth;
+    hint.hidden = hidden <= 1;
+    region.scrollLeft = hidden / 2;
+  }).observe(region);
+  return [hint, region];
 }
 
 function drawing(key, caption, graph) {
@@ -95,7 +102,7 @@ function drawing(key, caption, graph) {
   const width = template ? Number(template.content.firstElementChild.getAttribute("width")) : 300;
   return h("figure", {style: `flex: ${width} 1 ${Math.round(width * kLeastScale) + 20}px`}, h("figcaption", null, caption), picture,
     graph.is_cut ? h("p", {class: "muted"}, "What is further away is left out.") : null,
-    h("details", {open: !template}, h("summary", null, plural(nodes.length, "node")), h("ol", {class: "names"}, nodes)));
+    h("details", {open: !template}, h("summary", null, `${plural(nodes.length, "node")} drawn`), h("ol", {class: "names"}, nodes)));
 }
 
 function drawings(model, number, group) {
@@ -122,6 +129,13 @@ function missPart(site, report) {
     manualOf(miss.id, report.manual),
     site.other_misses.map((other) => h("p", {class: "muted"}, `${other.pattern}: `, h("code", null, other.id), ` ${other.found}`)),
     h("h3", null, "Next"), h("pre", null, `${command}\n${command} --case-out case.onnxtxt`)];
+}
+
+/** Groups by what a reader looks for: those that are not fused, each kind in the model's order. */
+function byUrgency(report) {
+  const states = ["refused", "missed", "unverified", "fused"];
+  const rank = (number) => states.indexOf(stateOf(report.sites[report.groups[number].sites[0]]));
+  return [...report.groups.keys()].sort((a, b) => rank(a) - rank(b) || a - b);
 }
 
 function standsFor(group, sites) {

@@ -138,7 +138,7 @@ function modelPage(model, number, isBatch) {
   const report = model.report, back = isBatch ? h("p", {class: "no-print"}, h("a", {href: "#"}, "← all models")) : null;
   if (!report) return h("article", null, back, header(model));
   const page = h("article", null, back, header(model), tiles(report), report.sites.length ? strip(report, number) : null,
-    report.groups.length ? h("h2", null, "What became of them") : null, report.groups.map((group, i) => card(report, number, i)),
+    report.groups.length ? h("h2", null, "What became of them") : null, byUrgency(report).map((group) => card(report, number, group)),
     bars(report.operators), run(report));
   jsonOnDemand(page, report);
   return page;
