@@ -72,7 +72,8 @@ Expected<DrawnRun> run_on_drawn(const Executor& executor, const onnx::GraphProto
     }
   }
   if (!run || !has_nan(run->outputs)) return run;
-  for (const Fill& fill : {Fill{Fill::Kind::kConstant, {0}}, Fill{Fill::Kind::kBernoulli, {0.5}}}) {
+  for (const Fill& fill :
+       {Fill{Fill::Kind::kConstant, {1}}, Fill{Fill::Kind::kConstant, {0}}, Fill{Fill::Kind::kBernoulli, {0.5}}}) {
     const DrawOptions refilled = with_bools(fitting, graph, fill);
     if (refilled.fills.size() == fitting.fills.size()) break;
     auto other = attempt(executor, graph, refilled);

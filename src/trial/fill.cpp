@@ -144,7 +144,6 @@ Expected<Fill> parse_fill(std::string_view text) {
 
 Fill default_fill(DataType type) {
   if (is_floating(type)) return {Kind::kNormal, {}};
-  if (type == onnx::TensorProto::BOOL) return {Kind::kConstant, {1}};
   return {Kind::kKeep, {0.5, 0}};
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -71,6 +72,18 @@ TEST(Fill, KeepKeepsAKeyInEveryRow) {
   }
   EXPECT_GT(kept, 50);
   EXPECT_LT(kept, 100);
+}
+
+TEST(Fill, BoolsAreMasksThatLeaveEachRowAKey) {
+  RandomNumbers random(1);
+  const Tensor tensor = *filled(P::BOOL, {1, 1, 40, 4}, default_fill(P::BOOL), random);
+  const auto mask = tensor.data<bool>();
+  for (size_t row = 0; row < mask.size(); row += 4) EXPECT_TRUE(mask[row]) << row;
+  const auto kept = std::ranges::count(mask, true);
+  EXPECT_GT(kept, 60) << "masks that hide nothing tell nothing of what a mask does";
+  EXPECT_LT(kept, 140);
+  const Tensor alone = *filled(P::BOOL, {}, default_fill(P::BOOL), random);
+  EXPECT_TRUE(alone.data<bool>()[0]) << "a switch is on";
 }
 
 TEST(Fill, DrawsFromTheDistribution) {
