@@ -25,6 +25,7 @@ ELSEWHERE = {
     "python bench/compare_tools.py --write docs/comparison.md": "Docs.ComparisonAgrees runs it for the tools that are quick",
     "cmake --build build --target attn-opt && build/attn-opt test testdata/cases/softmax_attention": CASES,
     "python -m attn_opt.effect MODEL": "Python.Package runs it in tests/python/test_effect.py",
+    "pip install '.[onnx]'": "scripts/wheel installs the same package, and tries it with onnx",
     "pip install .": "scripts/wheel builds, installs and tries the same package",
     "pip install onnx onnxruntime openvino": "scripts/test installs them",
     "attn-opt completion bash > ~/.local/share/bash-completion/completions/attn-opt": SHELLS,
