@@ -66,6 +66,8 @@ def workflow_steps(blocks):
     (workflow,) = [yaml.safe_load(text) for text in texts if text.startswith("# .github/workflows/attention.yml\n")]
     steps = workflow["jobs"]["attention"]["steps"]
     (action,) = [step for step in steps if step["uses"].startswith("./attn-opt")]
+    (checkout,) = [step for step in steps if step["uses"].startswith("actions/checkout@")]
+    expect(checkout.get("with", {}).get("submodules"), "./attn-opt is a submodule, which is not checked out by default")
     (upload,) = [step for step in steps if "upload-sarif" in step["uses"]]
     (comment,) = [step for text in texts if "gh pr comment" in text for step in yaml.safe_load(text)]
     return action, upload, comment
