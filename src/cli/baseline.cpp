@@ -231,6 +231,15 @@ void Baseline::mark_lost(json& report) const {
       if (&one == site.now) one["lost"] = true;
 }
 
+std::vector<std::string> Baseline::accepted(const json& report) const {
+  std::vector<std::string> texts;
+  const std::string model = report.at("input").get<std::string>();
+  if (!knows(model)) return texts;
+  for (const LostSite& site : changes_since(known_of(model), report).lost)
+    texts.push_back(model + ": attention " + phrase_of(site) + "; " + path_.string() + " accepts that now");
+  return texts;
+}
+
 void Baseline::update(const json& report) {
   if (!any_model_.is_null()) any_model_ = json();
   models_[key_of(report.at("input").get<std::string>())] = entry_of(report);

@@ -31,7 +31,9 @@ class Baseline {
   void set_new_models(NewModels new_models) { new_models_ = new_models; }
   /// Sets "lost" of each site of REPORT: true if it was fused and is not.
   void mark_lost(nlohmann::json& report) const;
-  /// Enters the fused sites of REPORT in place of what was known of its model.
+  /// The losses that update() would accept, a sentence each.
+  std::vector<std::string> accepted(const nlohmann::json& report) const;
+  /// Enters the sites of REPORT in place of what was known of its model.
   void update(const nlohmann::json& report);
   /// The models that it has below one of FOLDERS, and that are none of MODELS: paths, from the working directory.
   std::vector<std::string> vanished(const std::vector<std::string>& folders,

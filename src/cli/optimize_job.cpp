@@ -72,7 +72,9 @@ Status write_reports(const OptimizeJob& job, ReportFiles& files, const Report& r
 
 Status update_baseline(const std::string& path, const Report& report) {
   ATTN_OPT_TRY(Baseline baseline, Baseline::read_or_begin(path));
-  baseline.update(to_json(report));
+  const nlohmann::json document = to_json(report);
+  for (const std::string& text : baseline.accepted(document)) spdlog::warn("{}", text);
+  baseline.update(document);
   return baseline.write();
 }
 

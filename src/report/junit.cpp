@@ -1,4 +1,6 @@
 // JUnit XML as Jenkins' xUnit plugin defines it (junit-10.xsd) and GitLab reads it: a test suite a model, a test a site.
+#include <map>
+
 #include "src/report/findings.h"
 #include "src/report/junit_suite.h"
 #include "src/report/report_streams.h"
@@ -15,19 +17,36 @@ double seconds_at(const json& site) {
   return seconds_of(site.at("match_seconds")) + (verification.is_null() ? 0 : seconds_of(verification.at("seconds")));
 }
 
-/// The place goes with the message: a test whose name has a line in it would be another test after each edit.
+/// What a test is called: by its module, which stays the same when the model is exported anew, where it is known and no other
+/// site's; else by its node. The line goes with the message: it would make another test of each edit.
+std::string name_of_test(const json& site, const std::map<std::string, int>& in_module) {
+  const std::string module = text_of(site.value("module", json()));
+  const auto sites = in_module.find(module);
+  return module.empty() || sites == in_module.end() || sites->second > 1 ? qualified_name(site) : module;
+}
+
+/// How many sites each module has.
+std::map<std::string, int> sites_by_module(const json& sites) {
+  std::map<std::string, int> counts;
+  for (const json& site : sites) ++counts[text_of(site.value("module", json()))];
+  return counts;
+}
+
 std::string message_of(const json& site) {
   const std::string place = place_of(site), summary = text_of(site.at("summary"));
   return place.empty() ? summary : place + ": " + summary;
 }
 
-void add_site(JunitSuite& suite, const json& site) {
+void add_site(JunitSuite& suite, const std::string& name, const json& site) {
   const json &miss = site.at("miss"), &verification = site.at("verification");
-  const std::string summary = message_of(site), name = qualified_name(site);
+  const std::string summary = message_of(site);
   const double seconds = seconds_at(site);
   if (!miss.is_null()) {
     const std::string id = text_of(miss.at("id"));
-    suite.skip(name, seconds, id, id + ": " + summary);
+    if (site.value("lost", json()) == true)
+      suite.failure(name, seconds, id, "no longer fused: " + summary);
+    else
+      suite.skip(name, seconds, id, id + ": " + summary);
   } else if (!verification.is_null() && text_of(verification.at("verdict")) == "failed") {
     suite.failure(name, seconds, kVerificationFailed, summary);
   } else if (site.at("outcome") != "fused") {
@@ -52,8 +71,11 @@ class Junit : public ReportStream {
   std::string begin() override { return junit_begin(); }
   std::string add(const ModelOutcome& model) override {
     JunitSuite suite(model.input);
-    if (!model.report.is_null())
-      for (const json& site : model.report.at("sites")) add_site(suite, site);
+    if (!model.report.is_null()) {
+      const json& sites = model.report.at("sites");
+      const auto in_module = sites_by_module(sites);
+      for (const json& site : sites) add_site(suite, name_of_test(site, in_module), site);
+    }
     add_status(suite, model);
     return suite.xml(model.seconds);
   }

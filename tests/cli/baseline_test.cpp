@@ -51,6 +51,26 @@ TEST_F(BaselineOption, ALostFusionGivesOneAndNamesTheSite) {
   EXPECT_EQ(run("models/a.onnxtxt --baseline attn.json").status, 0);
 }
 
+TEST_F(BaselineOption, WhatAnUpdateAcceptsIsListed) {
+  const auto store = [this](const std::string& name, const std::string& text) {
+    write_file(file("text.onnxtxt"), text);
+    const auto model = load_model(file("text.onnxtxt"));
+    ASSERT_TRUE(model && save_model(*model, file(name)));
+  };
+  store("models/a.onnx", attention_model());
+  store("models/b.onnx", attention_model());
+  const std::string batch_update = "batch models --baseline many.json --update-baseline",
+                    one_update = "models/a.onnx --baseline one.json --update-baseline";
+  EXPECT_EQ(run(batch_update).err + run(one_update).err, "") << "nothing is lost";
+  store("models/a.onnx", other_model());
+  std::filesystem::remove(file("models/b.onnx"));
+  const std::string batch = run(batch_update).err, one = run(one_update).err;
+  for (const std::string& said : {batch, one})
+    EXPECT_THAT(said, AllOf(HasSubstr("models/a.onnx: attention p is no longer fused: axis "), HasSubstr("accepts that now")));
+  EXPECT_THAT(batch, HasSubstr("models/b.onnx is no longer there; many.json drops it"));
+  EXPECT_EQ(run(one_update).err, "") << "it is accepted already";
+}
+
 TEST_F(BaselineOption, ASiteThatIsGoneIsLostUnlessAnotherCameInstead) {
   write_file(file("models/a.onnxtxt"), renamed("other"));
   EXPECT_EQ(run("models/a.onnxtxt --baseline attn.json").status, 0) << "exporters rename nodes";

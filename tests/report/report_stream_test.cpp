@@ -190,6 +190,18 @@ TEST(ReportStream, JunitHasATestForEachSite) {
   EXPECT_THAT(xml, HasSubstr("<failure type=\"verification.failed\""));
 }
 
+TEST(ReportStream, JunitFailsLostSitesByTheirModules) {
+  ModelOutcome model = missed_in("src/model.py");
+  model.report["sites"][0]["lost"] = true;
+  EXPECT_THAT(
+      rendered(ReportFormat::kJunit, {model}),
+      AllOf(HasSubstr(
+                "name=\"b.5\" time=\"0.000\"><failure type=\"softmax.axis\" message=\"no longer fused: (model.py:10): at "),
+            HasSubstr("failures=\"1\"")));
+  model.report["sites"].push_back(model.report["sites"][0]);
+  EXPECT_THAT(rendered(ReportFormat::kJunit, {model}), Not(HasSubstr("name=\"b.5\""))) << "two of one module";
+}
+
 TEST(ReportStream, JunitTellsUnmetRequirementsFromErrors) {
   EXPECT_THAT(rendered(ReportFormat::kJunit, {outcome(1, "<all> & \"more\"")}),
               AllOf(HasSubstr("tests=\"4\" failures=\"2\""),

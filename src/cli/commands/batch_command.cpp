@@ -123,6 +123,7 @@ class Batch {
       if (outcome.status != 0) {
         say_error(outcome);
       } else if (baseline) {
+        for (const std::string& text : baseline->accepted(outcome.report)) spdlog::warn("{}", text);
         baseline->update(outcome.report);
       } else if (const auto& held = given_.job.requirements.baseline) {
         for (const std::string& text : held->warnings(outcome.report)) spdlog::warn("{}", text);
@@ -134,7 +135,9 @@ class Batch {
       say_error(gone);
     }
     if (baseline) {
-      baseline->forget(vanished_from(*baseline));
+      const std::vector<std::string> vanished = vanished_from(*baseline);
+      for (const std::string& model : vanished) spdlog::warn("{} is no longer there; {} drops it", model, given_.baseline);
+      baseline->forget(vanished);
       ATTN_OPT_CHECK(baseline->write());
     }
     ATTN_OPT_CHECK(reports.finish());
