@@ -1,6 +1,7 @@
 // SARIF 2.1.0 (OASIS Static Analysis Results Interchange Format): what code scanning reads.
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "attn_opt/report.h"
 #include "src/graph/provenance.h"
@@ -68,8 +69,8 @@ json logical_locations(const Finding& finding) {
 }
 
 /// FILE as it is called from the folder that reports are written for: an exporter that ran elsewhere had the same project in
-/// another folder.
-std::string path_from_here(const std::string& file) {
+/// another folder. None where there is no such file: an alert on it could not be shown.
+std::optional<std::string> path_from_here(const std::string& file) {
   namespace fs = std::filesystem;
   std::error_code none;
   const fs::path path(file);
@@ -79,7 +80,7 @@ std::string path_from_here(const std::string& file) {
     for (auto part = first; part != path.end(); ++part) rest /= *part;
     if (rest.is_relative() && fs::is_regular_file(rest, none)) return rest.string();
   }
-  return file;
+  return fs::is_regular_file(path, none) ? std::optional(file) : std::nullopt;
 }
 
 /// What a finding is about: "Attention " begins what is said of a site.
@@ -145,9 +146,9 @@ class Sarif : public ReportStream {
                    {"ruleIndex", rule->second},
                    {"level", finding.is_error ? "error" : "warning"},
                    {"message", {{"text", subject_of(finding) + finding.message}}}};
-    if (has_own_source(finding)) {  // GitHub shows the first location alone, and pull requests at lines of text
-      place["physicalLocation"] =
-          physical_location({{"uri", uri_of(path_from_here(finding.source_file))}}, finding.source_line);
+    const auto source = has_own_source(finding) ? path_from_here(finding.source_file) : std::nullopt;
+    if (source) {  // GitHub shows the first location alone, and pull requests at lines of text
+      place["physicalLocation"] = physical_location({{"uri", uri_of(*source)}}, finding.source_line);
       result["relatedLocations"] = json::array({{{"physicalLocation", in_model}, {"message", {{"text", "the model"}}}}});
     }
     result["locations"] = json::array({std::move(place)});
