@@ -83,6 +83,29 @@ def test_other_numbers_are_reported(tmp_path, monkeypatch, capsys):
     assert main([model, "--repeats", "2", "--tolerance", "0.1"]) == 0
 
 
+def test_what_differs_is_the_reason_to_keep_the_original(tmp_path, monkeypatch, capsys):
+    model = chain(tmp_path / "m.onnx", 40)
+    fakes(monkeypatch, portable=chain(tmp_path / "wrong.onnx", 2, factor=1.01))
+    assert main([model, "--repeats", "2"]) == 4
+    assert capsys.readouterr().out.endswith("keep the original: portable gives other numbers, and no other output is faster\n")
+
+
+@pytest.mark.parametrize("name, sizes", [("bert-ts14s", "batch = 1, seq = 32"), ("gpt2-past-ts17s", "past = 32")])
+def test_models_whose_tables_are_short_run_with_the_defaults(name, sizes, capsys):
+    assert main([str(MODELS / f"{name}.onnx"), "--repeats", "1", "--target", "portable"]) == 0
+    assert sizes in capsys.readouterr().out.splitlines()[0]
+
+
+def test_sizes_are_those_of_the_arrays_that_are_given(tmp_path, capsys):
+    ids = np.ones((2, 10), np.int64)
+    np.savez(tmp_path / "in.npz", input_ids=ids, attention_mask=ids)
+    arguments = [str(MODELS / "bert-ts14s.onnx"), "--inputs", str(tmp_path / "in.npz"), "--repeats", "1", "--target", "portable"]
+    assert main(arguments) == 0
+    assert "batch = 2, seq = 10" in capsys.readouterr().out.splitlines()[0]
+    assert main([*arguments, "--dim", "seq=9"]) == 2
+    assert "'input_ids' has 10 along 'seq', which is 9 elsewhere" in capsys.readouterr().err
+
+
 def test_a_written_model_that_does_not_run_is_reported(tmp_path, monkeypatch, capsys):
     model = chain(tmp_path / "m.onnx", 2)
     fakes(monkeypatch, portable=chain(tmp_path / "bad.onnx", 2, op="nowhere::Operator"), ort=chain(tmp_path / "right.onnx", 2))
@@ -144,7 +167,7 @@ def test_a_real_decoder_with_external_data(runtime, tmp_path, capsys):
 def test_nothing_to_fuse_is_said_and_not_measured(tmp_path, capsys):
     assert main([chain(tmp_path / "m.onnx", 2), "--repeats", "2", "--target", "portable"]) == 0
     printed = capsys.readouterr().out
-    assert "portable: nothing is fused; the output is the original" in printed and "keep the original" in printed
+    assert "portable: nothing is fused; the output is the original (no attention was found)" in printed and "keep the original" in printed
 
 
 def test_the_manual_runs(monkeypatch, capsys):

@@ -14,7 +14,7 @@ from ._draw import draw
 from ._process import RunFailed
 from ._results import CONTROL, ORIGINAL, Effect, Row, choose
 from ._runtimes import Runtime, installed_runtime
-from ._sizes import combinations, sizes_of
+from ._sizes import LONGEST, combinations, sizes_of, sizes_of_arrays
 from ._statistics import largest_difference, paired_ratio
 from ._targets import Written, chosen_targets, write_for_targets
 from ._turns import Measured, in_turns
@@ -42,7 +42,7 @@ def _rows(model: str, written: Mapping[str, Written], others: Mapping[str, str],
     rows = [Row(name, bytes=bytes_of(model), **_of(measured[name], original, tolerance)) for name in (ORIGINAL, CONTROL)]
     for target, one in written.items():
         fields = _of(measured[target], original, tolerance) if target in measured else {"same_as": _same_as(one)}
-        rows.append(Row(target, fused=one.fused, bytes=bytes_of(one.path), **fields))
+        rows.append(Row(target, fused=one.fused, bytes=bytes_of(one.path), reason=one.reason or None, **fields))
     return rows + [Row(name, bytes=bytes_of(path), **_of(measured[name], original, tolerance)) for name, path in others.items()]
 
 
@@ -72,9 +72,28 @@ def measure_models(model: str, written: Mapping[str, Written], feeds: Mapping[st
                   choose(rows, clock))
 
 
-def _feeds(declared: Sequence[Declared], chosen: Mapping[str, int], inputs: Mapping[str, Any]) -> Tuple[Dict[str, int], Dict[str, Any]]:
-    sizes = sizes_of(declared, chosen)
-    return sizes, draw(declared, sizes, inputs)
+Feeds = Tuple[Dict[str, int], Dict[str, Any]]  # sizes, and arrays of them
+
+
+def _feeds(declared: Sequence[Declared], chosen: Mapping[str, int], inputs: Mapping[str, Any]) -> List[Feeds]:
+    """What to try, one behind the other where the original does not run: shorter and shorter where the length is not chosen."""
+    tried: Dict[Tuple[Tuple[str, int], ...], Feeds] = {}
+    for longest in LONGEST:
+        sizes = sizes_of(declared, sizes_of_arrays(declared, inputs, chosen), longest)
+        if tuple(sizes.items()) not in tried:
+            tried[tuple(sizes.items())] = (sizes, draw(declared, sizes, inputs))
+    return list(tried.values())
+
+
+def _first_that_runs(drawn: Sequence[Feeds], measured: Callable[[Dict[str, int], Dict[str, Any]], Effect]) -> Effect:
+    """What is MEASURED of the first of DRAWN that the original runs on; the failure is that of the first."""
+    failures: List[RunFailed] = []
+    for sizes, feeds in drawn:
+        try:
+            return measured(sizes, feeds)
+        except RunFailed as failure:
+            failures.append(failure)
+    raise failures[0]
 
 
 def measure(model: Union[str, "os.PathLike[str]"], *, runtime: str = "onnxruntime", targets: Sequence[str] = (),
@@ -112,12 +131,13 @@ def measure(model: Union[str, "os.PathLike[str]"], *, runtime: str = "onnxruntim
     declared = declared_inputs(path)
     beside = {name: os.fspath(other) for name, other in (others or {}).items()}
     drawn = [_feeds(declared, chosen, inputs or {}) for chosen in combinations(dims or {})]  # what does not fit is said before the work
+
+    def measured(sizes: Dict[str, int], feeds: Dict[str, Any]) -> Effect:
+        progress("running " + (" ".join(f"{name}={size}" for name, size in sizes.items()) or "with the sizes it has"))
+        return measure_models(path, written, feeds, runtime=runtime, threads=threads, repeats=repeats, tolerance=tolerance,
+                              sizes=sizes, others=beside)
+
     with _folder(keep) as folder:
         progress(f"optimising for {', '.join(names)}")
         written = write_for_targets(path, names, folder)
-        effects = []
-        for sizes, feeds in drawn:
-            progress("running " + (" ".join(f"{name}={size}" for name, size in sizes.items()) or "with the sizes it has"))
-            effects.append(measure_models(path, written, feeds, runtime=runtime, threads=threads, repeats=repeats,
-                                          tolerance=tolerance, sizes=sizes, others=beside))
-    return effects
+        return [_first_that_runs(feeds, measured) for feeds in drawn]

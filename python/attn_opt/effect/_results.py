@@ -26,6 +26,7 @@ class Row:
         cpu_ratio, wall_ratio: to the original, in pairs.
         peak_bytes: of memory, in a process that had this model alone.
         difference: of the outputs to the original's.
+        reason: why an attention was not fused, of the first such; None: all were.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Row:
     wall_ratio: Optional[Ratio] = None
     peak_bytes: Optional[int] = None
     difference: Optional[Difference] = None
+    reason: Optional[str] = None
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+
+import numpy as np
 
 from .._errors import UsageError
 from ._declared import Axis, Declared
 
 _BY_NAME = ((r"batch|beam|num_images|num_image", 1), (r"channel", 3), (r"height|width|image|pixel", 224),
             (r"heads?\b", 8), (r"", 128))
+LONGEST = (128, 32, 8)  # what 128 is tried as, since tables of positions may be shorter
 _SUM = re.compile(r"[\w.:\[\]]+(?:\s*[+*-]\s*[\w.:\[\]]+)+$")
 
 
@@ -39,10 +42,11 @@ def combinations(sizes: Mapping[str, Sequence[int]]) -> Iterator[Dict[str, int]]
         yield dict(zip(sizes, chosen))
 
 
-def _by_name(name: str) -> int:
+def _by_name(name: str, longest: int) -> int:
     if re.search(r":0$", name):  # an axis without a name
         return 1
-    return next(size for words, size in _BY_NAME if re.search(words, name, re.IGNORECASE))
+    size = next(size for words, size in _BY_NAME if re.search(words, name, re.IGNORECASE))
+    return min(size, longest) if size == LONGEST[0] else size
 
 
 def _evaluated(expression: str, sizes: Mapping[str, int]) -> Optional[int]:
@@ -87,19 +91,34 @@ def _unknown(given: Iterable[str], names: Sequence[str]) -> None:
             raise UsageError(f"no input has an axis '{name}'", "--dim", there)
 
 
-def sizes_of(inputs: Sequence[Declared], given: Mapping[str, int]) -> Dict[str, int]:
+def sizes_of_arrays(inputs: Sequence[Declared], arrays: Mapping[str, Any], given: Mapping[str, int]) -> Dict[str, int]:
+    """GIVEN, and the sizes that ARRAYS, by input, have along axes with names.
+
+    Raises:
+        UsageError: an array has another size than GIVEN, or than another array.
+    """
+    sizes = dict(given)
+    for one in inputs:
+        shape = np.shape(arrays[one.name]) if one.name in arrays else ()
+        for axis, size in zip(one.shape, shape) if len(shape) == len(one.shape) else ():
+            if isinstance(axis, str) and not _SUM.match(axis) and size > 0 and sizes.setdefault(axis, size) != size:
+                raise UsageError(f"'{one.name}' has {size} along '{axis}', which is {sizes[axis]} elsewhere", "--inputs")
+    return sizes
+
+
+def sizes_of(inputs: Sequence[Declared], given: Mapping[str, int], longest: int = LONGEST[0]) -> Dict[str, int]:
     """A size for each name of an axis in INPUTS.
 
     What GIVEN does not have is, in this order: the sum that its name spells ("past + seq"); past and new tokens together, if masks
     alone have it or it is called total; 1 for a batch, and for the new tokens of a model with a cache; 3 channels; 224 for height and
-    width; 128.
+    width; LONGEST.
 
     Raises:
         UsageError: GIVEN has a name that no input has.
     """
     names = _names(inputs)
     _unknown(given, names)
-    sizes = {name: given.get(name, 0) or _by_name(name) for name in names if name in given or not _SUM.match(name)}
+    sizes = {name: given.get(name, 0) or _by_name(name, longest) for name in names if name in given or not _SUM.match(name)}
     past, new = past_axis(inputs), new_tokens(inputs)
     if past is not None and new is not None:
         if isinstance(new, str) and new not in given:
@@ -108,5 +127,5 @@ def sizes_of(inputs: Sequence[Declared], given: Mapping[str, int]) -> Dict[str, 
         sizes.update({name: together for name in sizes if name not in (*given, past, new) and _is_total(name, inputs)})
     for name in names:
         if name not in sizes:
-            sizes[name] = _evaluated(name, sizes) or _by_name(name)
+            sizes[name] = _evaluated(name, sizes) or _by_name(name, longest)
     return {name: sizes[name] for name in names}

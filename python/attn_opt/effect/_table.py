@@ -42,7 +42,7 @@ def _remark(row: Row) -> Optional[str]:
     if row.failure:
         return f"{row.name}: does not run: {row.failure}"
     if row.same_as == ORIGINAL:
-        return f"{row.name}: nothing is fused; the output is the original"
+        return f"{row.name}: nothing is fused; the output is the original" + (f" ({row.reason})" if row.reason else "")
     if row.same_as:
         return f"{row.name}: the same bytes as {row.same_as}, and measured there"
     if row.name != CONTROL and row.difference is not None and row.difference.beyond:
@@ -53,6 +53,9 @@ def _remark(row: Row) -> Optional[str]:
 def closing_line(effect: Effect) -> str:
     """Which target to choose."""
     if effect.choice == ORIGINAL:
+        wrong = [row.name for row in effect.rows if row.fused is not None and row.difference is not None and row.difference.beyond]
+        if wrong:
+            return f"keep the original: {' and '.join(wrong)} give{'s' * (len(wrong) == 1)} other numbers, and no other output is faster"
         return "keep the original: no output is faster than it beyond the spread"
     row = next(row for row in effect.rows if row.name == effect.choice)
     clock = {"cpu": "CPU", "wall": "wall"}[effect.decided_by]

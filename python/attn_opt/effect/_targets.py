@@ -9,6 +9,7 @@ from typing import Dict, List, Sequence
 
 from .._api import optimize
 from .._errors import Error, UsageError
+from .._report import Report
 from ._runtimes import Runtime
 
 
@@ -20,6 +21,7 @@ class Written:
         path: of the model.
         fused: attentions that were fused.
         changed: false: the output is the input.
+        reason: why an attention was not fused, of the first such; "": all were.
         same_as: the earlier target whose output has the same bytes; "": none has.
     """
 
@@ -27,6 +29,17 @@ class Written:
     fused: int
     changed: bool
     same_as: str
+    reason: str = ""
+
+
+def _reason(report: Report) -> str:
+    """Why an attention of REPORT is not fused."""
+    left = next((site for site in report.sites if not site.fused), None)
+    if left is None:
+        return "" if report.sites else "no attention was found"
+    if left.miss is None:
+        return f"{left.name}: {left.outcome}"
+    return f"{left.miss.id} at {left.miss.node or left.name}: {left.miss.found}"
 
 
 def is_known(target: str) -> bool:
@@ -64,5 +77,5 @@ def write_for_targets(model: str, targets: Sequence[str], folder: str) -> Dict[s
         os.makedirs(os.path.dirname(path), exist_ok=True)
         _, report = optimize(model, path, target=target)
         same = next((name for name, one in written.items() if report.changed and filecmp.cmp(one.path, path, shallow=False)), "")
-        written[target] = Written(path, report.fused, report.changed, same)
+        written[target] = Written(path, report.fused, report.changed, same, _reason(report))
     return written
