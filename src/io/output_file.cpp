@@ -44,6 +44,14 @@ fs::path folder_of(const fs::path& output) {
   return folder.empty() ? fs::path(".") : folder;
 }
 
+Status check_folder(const fs::path& output) {
+  std::error_code none;
+  const std::string folder = folder_of(output).string();
+  if (is_stream(output) || fs::exists(folder, none)) return {};
+  return fail(ErrorCode::kOutput, output.string(), "cannot be written: there is no folder " + folder,
+              "mkdir -p '" + folder + "' makes it");
+}
+
 Expected<OutputFile> OutputFile::create(const fs::path& target, WriteProgress* progress) {
   OutputFile file(target, progress);
   if (target == "-") {
@@ -53,6 +61,7 @@ Expected<OutputFile> OutputFile::create(const fs::path& target, WriteProgress* p
   } else {
     std::error_code ignored;
     if (fs::is_directory(target, ignored)) return fail(ErrorCode::kOutput, target.string(), "is a folder, not a file");
+    ATTN_OPT_CHECK(check_folder(target));
     file.open_temporary();
   }
   if (!file.descriptor_) return tl::unexpected<Error>(file.error(errno));

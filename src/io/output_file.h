@@ -16,6 +16,8 @@ std::string output_name(const std::filesystem::path& path);
 bool is_stream(const std::filesystem::path& output);
 /// The folder that OUTPUT is in.
 std::filesystem::path folder_of(const std::filesystem::path& output);
+/// Is the folder of OUTPUT there? Error: kOutput, with the command that makes it.
+Status check_folder(const std::filesystem::path& output);
 
 /// Writes go to a nameless file in the target's folder (a named one where the file system has none such), which gets
 /// its name when it is complete. Dropped before that, nothing of it remains.

@@ -305,7 +305,12 @@ TEST_F(Optimize, TheOutputIsLookedAtBeforeTheWork) {
   const ToolResult none = run("in.onnxtxt -o no/such/out.onnx");
   EXPECT_EQ(none.status, 5);
   EXPECT_THAT(none.out, IsEmpty());
-  EXPECT_THAT(none.err, HasSubstr("no/such/out.onnx: cannot be written: there is no folder no/such\n"));
+  EXPECT_THAT(none.err,
+              HasSubstr("no/such/out.onnx: cannot be written: there is no folder no/such; mkdir -p 'no/such' makes it\n"));
+  for (const std::string option : {"--report no/such/r.json", "--baseline no/such/b.json --update-baseline"})
+    EXPECT_THAT(run("in.onnxtxt " + option).err, HasSubstr("there is no folder no/such; mkdir -p 'no/such' makes it\n"))
+        << option;
+  EXPECT_THAT(run("explain in.onnxtxt --rule-out no/such/a.rule").err, HasSubstr("mkdir -p 'no/such' makes it\n"));
   const ToolResult to_json = run("in.onnxtxt -o out.json");
   EXPECT_EQ(to_json.status, 0);
   EXPECT_THAT(to_json.err, HasSubstr("warning: out.json: is written as an ONNX model"));

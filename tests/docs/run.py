@@ -37,7 +37,7 @@ MEASURED = ((r"largest difference \S+ \(relative [^)]*\)( at \([\d, ]*\))?", "la
 
 @contextlib.contextmanager
 def workspace(rules=None):
-    """A folder with what pages take for granted: models by their names, `models`, `cases`, `my_rules`."""
+    """A folder with what pages take for granted: models by their names, `models`, `cases`; `my_rules` with RULES."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "testdata").symlink_to(SOURCE / "testdata")
@@ -49,8 +49,8 @@ def workspace(rules=None):
         for cases in ("cases", "my_cases"):
             (folder / cases).mkdir()
             shutil.copy(EXAMPLE / "cases/llama_with_cache.onnxtxt", folder / cases)
-        (folder / "my_rules").mkdir()
         if rules:
+            (folder / "my_rules").mkdir()
             shutil.copy(EXAMPLE / f"rules/{rules}", folder / "my_rules")
         yield folder
 
@@ -128,6 +128,7 @@ def run_page(page, text, faults):
         names, made, done = {}, "", 0
         for language, block, begin, end in blocks(text):
             if rule := re.match(r"# RULE +(\S+)", block):
+                (folder / "my_rules").mkdir(exist_ok=True)
                 (folder / f"my_rules/{rule[1]}.rule").write_text(block)
             if language == "python":
                 run_python(page, block, folder, names, faults)

@@ -136,7 +136,7 @@ TEST_F(SaveTest, OutputThatCannotBeWrittenIsSaidAndLeavesNothing) {
   write_file(folder_ / "file", "");
   const auto before = files_in(folder_);
   EXPECT_THAT(output_error(save_model(model, folder_ / "folder")), EndsWith("is a folder, not a file"));
-  EXPECT_THAT(output_error(save_model(model, folder_ / "none" / "m.onnx")), EndsWith("No such file or directory"));
+  EXPECT_THAT(output_error(save_model(model, folder_ / "none" / "m.onnx")), EndsWith("none' makes it"));
   EXPECT_THAT(output_error(save_model(model, folder_ / "file" / "m.onnx")), EndsWith("Not a directory"));
   EXPECT_NE(output_error(save_model(model, folder_ / std::string(5000, 'x'))), "no error");
   EXPECT_NE(output_error(save_model(model, "/proc/attn-opt-none.onnx")), "no error");

@@ -8,6 +8,7 @@
 #include "src/cli/options/job_arguments.h"
 #include "src/cli/report_files.h"
 #include "src/io/model_format.h"
+#include "src/io/output_file.h"
 
 namespace attn_opt {
 namespace {
@@ -71,11 +72,10 @@ Status check_reports(const OptimizeJob& job) {
 /// A run may take long: what is written at its end is looked at first.
 Status check_output(const OptimizeJob& job) {
   namespace fs = std::filesystem;
-  const fs::path output = job.output, folder = output.parent_path(), ending = output.extension();
+  const fs::path output = job.output, ending = output.extension();
   if (job.output.empty() || job.output == "-" || job.requirements.check) return {};
   std::error_code none;
-  if (!folder.empty() && !fs::is_directory(folder, none))
-    return fail(ErrorCode::kOutput, job.output, "cannot be written: there is no folder " + folder.string());
+  ATTN_OPT_CHECK(check_folder(output));
   if (ending != ".onnx" && !is_text(output) && (!fs::exists(output, none) || fs::is_regular_file(output, none)))
     spdlog::warn("{}: is written as an ONNX model; its name does not end in .onnx", job.output);
   return {};
