@@ -23,6 +23,12 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
+/// ", 0.4 ulp"; nothing where the formula is wrong already, behind which types are not compared.
+std::string ulp_phrase(const Verification& result) {
+  const bool is_measured = result.verdict == Verdict::kVerified || result.type_difference_ulp > 0;
+  return is_measured ? fmt::format(", {:.2g} ulp", result.type_difference_ulp) : "";
+}
+
 bool has_differences(const PlaceReport& place) {
   return place.verification && place.verification->verdict != Verdict::kUnverified;
 }
@@ -60,7 +66,7 @@ std::string form_phrase(const SiteReport& site) {
 std::string short_verdict(const PlaceReport& place) {
   if (!has_differences(place)) return verdict_phrase(place);
   const Verification& result = *place.verification;
-  return fmt::format("{} ({:.2g}, {:.2g} ulp)", name_of(result.verdict), result.algebra_difference, result.type_difference_ulp);
+  return fmt::format("{} ({:.2g}{})", name_of(result.verdict), result.algebra_difference, ulp_phrase(result));
 }
 
 std::string already_phrase(const Report& report) {
@@ -73,8 +79,8 @@ std::string verdict_phrase(const PlaceReport& place) {
   if (!place.verification) return "not verified";
   const Verification& result = *place.verification;
   if (!has_differences(place)) return std::string(name_of(result.verdict));
-  return fmt::format("{} (algebra {:.2g}, {:.2g} ulp, {} draws{})", name_of(result.verdict), result.algebra_difference,
-                     result.type_difference_ulp, result.draws, result.shared ? ", as an equal site" : "");
+  return fmt::format("{} (algebra {:.2g}{}, {} draw{}{})", name_of(result.verdict), result.algebra_difference,
+                     ulp_phrase(result), result.draws, result.draws == 1 ? "" : "s", result.shared ? ", as an equal site" : "");
 }
 
 std::string miss_phrase(const std::string& node, const std::string& op, const std::string& found) {

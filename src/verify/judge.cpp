@@ -294,7 +294,7 @@ Judgement judge_algebra(const Compared& compared) {
   const double row_floor = compared.output.kind == OutputKind::kValue ? kValueFloor : kRowFloor;
   const double floor = std::max(row_floor * largest(all), std::numeric_limits<double>::min());
   const AlignedRows rows = aligned(compared);
-  return judge_rows(compared, rows, compared.algebra_limit, "", [&](size_t row) {
+  return judge_rows(compared, rows, compared.algebra_limit, " relative to its row", [&](size_t row) {
     const double scale = std::max(floor, largest(rows.before_row(row)));
     const double difference = largest_difference(rows.before_row(row), rows.after_row(row)) / scale;
     if (!compared.exact) return difference;

@@ -362,5 +362,12 @@ TEST(Explain, SaysWhyASiteIsRefused) {
               HasSubstr("  reason    there is no kernel\n  hint      attn-opt explain --id verification.unverified\n"));
 }
 
+TEST(Explain, AFormulaThatIsWrongHasNoUlp) {
+  SiteReport site = fused_site();
+  site.outcome = SiteReport::Outcome::kRefused;
+  site.verification = Verification{Verdict::kFailed, "y differs by 2", 2, 0, 1, 0.1, false, {}};
+  EXPECT_THAT(explain(site), HasSubstr("  verdict   failed (algebra 2, 1 draw)\n"));
+}
+
 }  // namespace
 }  // namespace attn_opt
