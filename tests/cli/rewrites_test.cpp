@@ -51,6 +51,13 @@ TEST_F(RewriteOptions, GatesOfAttentionDoNotAskForThem) {
   EXPECT_EQ(run("wrong.onnxtxt" + kRules).status, 0);
 }
 
+TEST_F(RewriteOptions, AFileOfRulesIsAnsweredWithItsFolder) {
+  write_file(file("one.rule"), "x");
+  const ToolResult result = run("explain wrong.onnxtxt --rules one.rule");
+  EXPECT_EQ(result.status, 3);
+  EXPECT_THAT(result.err, HasSubstr("one.rule: is a file; --rules takes folders; give the folder that it lies in"));
+}
+
 TEST_F(RewriteOptions, WhatWasCalledPatternsIsTakenAndNotListed) {
   const nlohmann::json one = rewrites("wrong.onnxtxt --patterns " ATTN_OPT_TESTDATA "/cases/rewrites/relu");
   EXPECT_EQ(one.at(0).at("outcome"), "refused");

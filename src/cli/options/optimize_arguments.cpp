@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <map>
 
 #include "attn_opt/rules.h"
@@ -184,6 +185,19 @@ std::string to_words(const OptimizeArguments& arguments) {
   return words;
 }
 
+namespace {
+
+Status check_rule_folders(const std::vector<std::string>& folders) {
+  std::error_code none;
+  for (const std::string& folder : folders)
+    if (std::filesystem::is_regular_file(folder, none))
+      return fail(ErrorCode::kInvalidInput, folder, "is a file; --rules takes folders",
+                  "give the folder that it lies in: all its .rule files are read");
+  return {};
+}
+
+}  // namespace
+
 Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
   const auto target = target_named(arguments.target);
   if (!target) {
@@ -191,6 +205,7 @@ Expected<OptimizeOptions> to_options(const OptimizeArguments& arguments) {
                 suggestion(arguments.target, target_names()));
   }
   OptimizeOptions options;
+  ATTN_OPT_CHECK(check_rule_folders(arguments.patterns));
   ATTN_OPT_TRY(Rules rules, load_rules(arguments.patterns));
   options.rules = std::move(rules.patterns);
   options.rewrites = std::move(rules.rewrites);
