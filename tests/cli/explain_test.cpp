@@ -24,6 +24,19 @@ TEST_F(ToolTest, ExplainSaysWhatStandsInTheWay) {
                                 HasSubstr("  hint      attn-opt explain --id softmax.axis\n")));
 }
 
+TEST_F(ToolTest, QuietMeansErrorsOnly) {
+  write_file(file("other.onnxtxt"), other_model());
+  const ToolResult result = run("explain other.onnxtxt -q --case-out case.onnxtxt");
+  EXPECT_EQ(result.out + result.err, "");
+  EXPECT_TRUE(exists("case.onnxtxt"));
+}
+
+TEST_F(ToolTest, HelpSaysOfEachCommandWhatItsOptionsDo) {
+  EXPECT_THAT(run("batch --help").out, AllOf(HasSubstr("-o,--output DIR "), HasSubstr("-vv also says why each pattern")));
+  EXPECT_THAT(run("--help").out, HasSubstr("-o,--output FILE "));
+  for (const std::string command : {"run", "compare"}) EXPECT_THAT(run(command + " --help").out, Not(HasSubstr("-vv")));
+}
+
 TEST_F(ToolTest, ExplainTakesOneNode) {
   write_file(file("other.onnxtxt"), other_model());
   EXPECT_EQ(run("explain other.onnxtxt --node p").status, 0);

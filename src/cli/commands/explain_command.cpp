@@ -92,12 +92,23 @@ void declare(CLI::App& app, ExplainArguments& given) {
   declare_verbosity(app, given.verbosity);
 }
 
+/// Each site of REPORT, and the rewrites of NODE, or all where it is empty.
+void print_explanations(const Report& report, const std::string& node) {
+  for (const SiteReport& site : report.sites) std::fputs(painted(explain(site) + "\n", stdout).c_str(), stdout);
+  for (const std::string& reason : report.not_raised) {
+    std::fputs(("nothing can be fused: opset.raise: " + reason + "\n").c_str(), stdout);
+  }
+  for (const RewriteReport& rewrite : report.rewrites)
+    if (node.empty() || rewrite.name == node) std::fputs(painted(explain(rewrite) + "\n", stdout).c_str(), stdout);
+}
+
 /// Of a model of which nothing is to be said but that: what may be done, and that there is nothing to write.
 Expected<int> without_sites(const Report& report, const ExplainArguments& given) {
   const std::string already = already_phrase(report);
   const std::string none = already.empty() ? "no attention found" : "no attention to fuse: " + already;
-  std::fputs((none + "\n").c_str(), stdout);
-  if (already.empty()) std::fputs("run: attn-opt patterns lists what is looked for; --rules adds rules of your own\n", stdout);
+  if (!given.verbosity.quiet) std::fputs((none + "\n").c_str(), stdout);
+  if (already.empty() && !given.verbosity.quiet)
+    std::fputs("run: attn-opt patterns lists what is looked for; --rules adds rules of your own\n", stdout);
   for (const auto& [option, path] : {std::pair("--case-out", &given.case_out), std::pair("--rule-out", &given.rule_out)})
     if (!path->empty()) return fail(ErrorCode::kInvalidInput, option, none, "it writes one that there is");
   return 0;
@@ -117,12 +128,7 @@ Expected<int> explain_sites(ExplainArguments& given, const CLI::App&) {
     ATTN_OPT_CHECK(keep_node(report.sites, given.node));
   }
   std::stable_sort(report.sites.begin(), report.sites.end(), is_better);
-  for (const SiteReport& site : report.sites) std::fputs(painted(explain(site) + "\n", stdout).c_str(), stdout);
-  for (const std::string& reason : report.not_raised) {
-    std::fputs(("nothing can be fused: opset.raise: " + reason + "\n").c_str(), stdout);
-  }
-  for (const RewriteReport& rewrite : report.rewrites)
-    if (given.node.empty() || rewrite.name == given.node) std::fputs(painted(explain(rewrite) + "\n", stdout).c_str(), stdout);
+  if (!given.verbosity.quiet) print_explanations(report, given.node);
   if (report.sites.empty()) return without_sites(report, given);
   const SiteReport& site = site_to_reduce(report.sites);
   if (!given.rule_out.empty()) {

@@ -109,8 +109,9 @@ Expected<bool> parse(CLI::App& app, const Arguments& arguments) {
 }
 
 void declare_verbosity(CLI::App& app, Verbosity& verbosity) {
-  auto* verbose = app.add_flag("-v,--verbose", verbosity.verbose,
-                               "Increase verbosity; -vv also says why each pattern does not match at each node");
+  const bool matches = app.get_option_no_throw("--only") != nullptr;
+  const std::string more = matches ? "; -vv also says why each pattern does not match at each node" : "";
+  auto* verbose = app.add_flag("-v,--verbose", verbosity.verbose, "Increase verbosity" + more);
   app.add_flag("-q,--quiet", verbosity.quiet, "Print errors only")->excludes(verbose);
 }
 

@@ -90,6 +90,12 @@ const Row* row_of(std::string_view option) {
   return row == kTable.end() ? nullptr : &*row;
 }
 
+/// What stands for OPTION's value; batch writes into a folder where other commands write a file.
+std::string value_in(const Row& row, const CLI::Option& option) {
+  const bool is_folder = row.value == "FILE" && option.get_description().starts_with("Folder");
+  return is_folder ? "DIR" : std::string(row.value);
+}
+
 const std::map<std::string, std::string_view> kExamples = {
     {"attn-opt",
      "  attn-opt model.onnx                                  what could be fused; nothing is written\n"
@@ -146,7 +152,7 @@ class HelpFormatter : public CLI::Formatter {
 std::string value_label(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return {};
   const Row* row = row_of(name_of(option));
-  if (row != nullptr && !row->value.empty()) return std::string(row->value);
+  if (row != nullptr && !row->value.empty()) return value_in(*row, option);
   std::string label;
   for (const std::string& choice : choices_of(option)) label += (label.empty() ? "" : "|") + choice;
   return label.empty() ? "VALUE" : label;
@@ -160,7 +166,7 @@ void polish(CLI::App& app) {
     const Row* row = row_of(name_of(*option));
     if (row == nullptr) continue;
     option->group(std::string(row->group));
-    if (!row->value.empty()) option->type_name(std::string(row->value));
+    if (!row->value.empty()) option->type_name(value_in(*row, *option));
   }
   const auto examples = kExamples.find(app.get_name());
   if (examples != kExamples.end())
