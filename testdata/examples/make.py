@@ -3,6 +3,7 @@
     python make.py        needs torch, onnx, onnxscript, transformers (made with torch 2.13 and transformers 5.23)
 """
 
+import argparse
 import hashlib
 import linecache
 import pathlib
@@ -115,7 +116,14 @@ def keep_metadata(path, frames=None):
     onnx.save(model, path)
 
 
-torch.manual_seed(0)
-encoder()
-stable_diffusion_block()
-whisper_decoder()
+def main():
+    """Takes no option but --help, which must not write models."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    torch.manual_seed(0)
+    encoder()
+    stable_diffusion_block()
+    whisper_decoder()
+
+
+if __name__ == "__main__":
+    main()
