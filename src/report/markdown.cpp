@@ -43,6 +43,14 @@ struct Row {
   int sites = 0;
 };
 
+/// Why SITE is missed; the id stands beside it.
+std::string reason_without_id(const json& site) {
+  std::string reason = reason_of(site);
+  const std::string id = " [" + text_of(site.at("miss").at("id")) + "]";
+  if (reason.ends_with(id)) reason.resize(reason.size() - id.size());
+  return reason;
+}
+
 Row row_of(const json& site) {
   const json &miss = site.at("miss"), &verification = site.at("verification");
   Row row;
@@ -52,7 +60,7 @@ Row row_of(const json& site) {
   for (const char* same : {"form", "q_heads", "kv_heads", "past", "is_causal", "written"})
     if (site.contains(same)) row.key += " " + site.at(same).dump();
   if (!verification.is_null()) row.key += " " + text_of(verification.at("verdict"));
-  row.summary = cell(miss.is_null() ? text_of(site.at("summary")) : reason_of(site));
+  row.summary = cell(miss.is_null() ? text_of(site.at("summary")) : reason_without_id(site));
   const std::string place = place_of(site);
   row.first = (place.empty() ? "" : code(place) + " ") + code(qualified_name(site));
   return row;
@@ -68,7 +76,7 @@ std::string site_table(const json& sites, std::string_view heading) {
     ++same->sites;
   }
   if (rows.empty()) return {};
-  std::string text = fmt::format("| {} | outcome | the first of them | what |\n|--:|---|---|---|\n", heading);
+  std::string text = fmt::format("| {} | outcome | example site | result |\n|--:|---|---|---|\n", heading);
   for (const Row& row : rows) text += fmt::format("| {} | {} | {} | {} |\n", row.sites, row.outcome, row.first, row.summary);
   return text + "\n";
 }
@@ -136,7 +144,7 @@ std::string reasons(const BatchTotals& totals) {
     const std::string meaning = manual_of(id).meaning;
     text += fmt::format("- {} ({} site{}){}\n", code(id), sites, sites == 1 ? "" : "s", meaning.empty() ? "" : ": " + meaning);
   }
-  return text + "\n";
+  return text + "\n`attn-opt explain --id ID` says what to do.\n\n";
 }
 
 std::string status_line(const ModelOutcome& model) {

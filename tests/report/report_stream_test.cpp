@@ -220,7 +220,10 @@ TEST(ReportStream, MarkdownPutsEqualSitesIntoOneRow) {
   EXPECT_THAT(text, HasSubstr("| 2 | fused | `/layers.0/attn/Softmax` | 4d, 8 heads on 2, with past, verified"));
   EXPECT_THAT(text,
               HasSubstr("\n\n2 of 2 verified; 2 assume that scores are finite (explain says why, --strict refuses).\n\n"));
-  EXPECT_THAT(text, HasSubstr("| 1 | missed `softmax.axis` |"));
+  EXPECT_THAT(text, HasSubstr("| 1 | missed `softmax.axis` | `main/If:else//layers.1/attn/Softmax` | axis -2, the queries"));
+  EXPECT_THAT(text, Not(HasSubstr("[softmax.axis]"))) << "the id stands beside it";
+  EXPECT_THAT(text, HasSubstr("| sites | outcome | example site | result |"));
+  EXPECT_THAT(text, HasSubstr("`attn-opt explain --id ID` says what to do.\n"));
   EXPECT_THAT(text, HasSubstr("- `softmax.axis` (1 site): "));
 }
 

@@ -57,7 +57,8 @@ void declare_job_options(CLI::App& app, JobArguments& given) {
       ->check(CLI::IsMember({"fail", "warn", "accept"}))
       ->capture_default_str()
       ->needs(baseline);
-  app.add_flag("--update-baseline", given.update_baseline, "Enter the model into the baseline instead")->needs(baseline);
+  app.add_flag("--update-baseline", given.update_baseline, "Write what this run fuses into the baseline instead of checking")
+      ->needs(baseline);
   app.add_option("--external-data", given.external_data,
                  "Large tensors: in the model, but in a file beside it above 2 GB (auto); inline; external")
       ->check(CLI::IsMember(kExternalData))

@@ -121,8 +121,8 @@ void declare_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
       ->default_str(std::to_string(kEditOpset));
   declare_list(app, "--only", arguments.only, "Use only this pattern (repeatable, or a list with commas)", true);
   declare_list(app, "--disable", arguments.disable, "Disable this pattern (repeatable, or a list with commas)", true);
-  declare_list(app, "--also", arguments.also,
-               "Apply this rewrite that attn-opt has, too, or all (repeatable, or a list with commas)", true);
+  declare_list(app, "--also", arguments.also, "Also apply this built-in rewrite, or all (repeatable, or a list with commas)",
+               true);
   declare_list(
       app, "--priority", arguments.priorities,
       "Priority of a rewrite (those above 100 run before attention is fused) or of a pattern, which has 100 (repeatable)");
