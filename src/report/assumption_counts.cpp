@@ -47,7 +47,7 @@ std::string in_words(const std::string& id) {
 }
 
 std::string assumed_of(int sites, const std::string& id, bool is_first) {
-  return fmt::format("{} {}that {}", sites, !is_first ? "" : sites == 1 ? "assumes " : "assume ", in_words(id));
+  return fmt::format("{} {}that {}", sites, !is_first ? "" : sites == 1 ? "site assumes " : "sites assume ", in_words(id));
 }
 
 }  // namespace

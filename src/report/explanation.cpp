@@ -25,13 +25,19 @@ std::string scores_spared(const Effect& effect) {
   return effect.score_bytes == Dim(0) ? "" : fmt::format("{} bytes of scores a run; ", effect.score_bytes.str());
 }
 
+/// ": what the condition is about"; of sizes that are not to be empty their names are the detail.
+std::string detail_of(const Precondition& one) {
+  if (one.detail.empty()) return {};
+  if (one.id != kSizesNotEmpty) return ": " + one.detail;
+  return ": " + one.detail + (one.detail.find(',') == std::string::npos ? " is never 0" : " are never 0");
+}
+
 std::string recognised(const SiteReport& site) {
   std::string form = form_phrase(site) + ", scale " + number_text(site.scale);
   if (site.softcap != 0) form += ", softcap " + number_text(site.softcap);
   std::string text = entry("form", form) + entry("mask", site.mask_reading);
   for (const Precondition& one : site.preconditions) {
-    const std::string detail = one.detail.empty() ? "" : ": " + one.detail;
-    text += entry(std::string(state_of(one)), one.id + detail);
+    text += entry(std::string(state_of(one)), one.id + detail_of(one));
   }
   if (site.effect)
     text += entry("effect", fmt::format("{}nodes: {} become {}", scores_spared(*site.effect), site.effect->nodes_removed,
@@ -41,7 +47,8 @@ std::string recognised(const SiteReport& site) {
   if (site.miss_id.empty() && site.verification->verdict != Verdict::kVerified)
     text += entry("reason", site.verification->reason) +
             entry("hint", hint_of(std::string(miss_id_of(site.verification->verdict))));
-  return text + entry("explained", joined(site.verification->explained_by, ", "));
+  const std::string conditions = joined(site.verification->explained_by, " or ");
+  return text + entry("explained", conditions.empty() ? "" : "rows differ only where " + conditions + " fails");
 }
 
 /// The id is in the hint, if the manual has it.

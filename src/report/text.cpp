@@ -63,7 +63,7 @@ std::string effect_lines(const Report& report) {
   if (report.fused() == 0) return {};
   const EffectTotal total = total_effect(report);
   if (total.score_bytes == Dim(0)) return {};
-  std::string text = fmt::format("score tensors that a run no longer makes: {} bytes", total.score_bytes.str());
+  std::string text = fmt::format("score tensors no longer made in each run: {} bytes", total.score_bytes.str());
   if (!total.sizes.empty() && total.example_score_bytes) {
     std::vector<std::string> sizes;
     for (const auto& [symbol, size] : total.sizes) sizes.push_back(fmt::format("{} = {}", symbol, size));

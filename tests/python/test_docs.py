@@ -38,7 +38,7 @@ def run_blocks(folder, monkeypatch):
 
 def test_blocks_do_what_the_text_says(tmp_path, monkeypatch):
     names, printed = run_blocks(tmp_path, monkeypatch)
-    assert "attention sites: 2 of 2 fused, 0 refused, 0 missed\n2 of 2 verified; 2 assume that " in printed[0]
+    assert "attention sites: 2 of 2 fused, 0 refused, 0 missed\n2 of 2 verified; 2 sites assume that " in printed[0]
     assert count(names["fuse"] and ir.to_proto(names["model"]), "Attention") == 2 and (tmp_path / "report.json").exists()
     walk_through = next(text for text in printed if "odds_attention" in text)
     assert without_rounding(textwrap.indent(walk_through.strip(), "    ")) in without_rounding(MANUAL)

@@ -196,9 +196,9 @@ TEST(ReportStream, JunitFailsLostSitesByTheirModules) {
   model.report["sites"][0]["lost"] = true;
   EXPECT_THAT(
       rendered(ReportFormat::kJunit, {model}),
-      AllOf(HasSubstr(
-                "name=\"b.5\" time=\"0.000\"><failure type=\"softmax.axis\" message=\"no longer fused: (model.py:10): at "),
-            HasSubstr("failures=\"1\"")));
+      AllOf(
+          HasSubstr("name=\"b.5\" time=\"0.000\"><failure type=\"softmax.axis\" message=\"no longer fused: (model.py:10): at "),
+          HasSubstr("failures=\"1\"")));
   model.report["sites"].push_back(model.report["sites"][0]);
   EXPECT_THAT(rendered(ReportFormat::kJunit, {model}), Not(HasSubstr("name=\"b.5\""))) << "two of one module";
 }
@@ -218,8 +218,8 @@ TEST(ReportStream, MarkdownPutsEqualSitesIntoOneRow) {
   const std::string text = rendered(ReportFormat::kMarkdown, {{"in.onnx", "out.onnx", 0, "", 0, to_json(report)}});
   EXPECT_THAT(text, HasSubstr("### attn-opt: `in.onnx`\n\n**2 of 4 attention sites fused**, opset 17 → 24"));
   EXPECT_THAT(text, HasSubstr("| 2 | fused | `/layers.0/attn/Softmax` | 4d, 8 heads on 2, with past, verified"));
-  EXPECT_THAT(text,
-              HasSubstr("\n\n2 of 2 verified; 2 assume that scores are finite (explain says why, --strict refuses).\n\n"));
+  EXPECT_THAT(
+      text, HasSubstr("\n\n2 of 2 verified; 2 sites assume that scores are finite (explain says why, --strict refuses).\n\n"));
   EXPECT_THAT(text, HasSubstr("| 1 | missed `softmax.axis` | `main/If:else//layers.1/attn/Softmax` | axis -2, the queries"));
   EXPECT_THAT(text, Not(HasSubstr("[softmax.axis]"))) << "the id stands beside it";
   EXPECT_THAT(text, HasSubstr("| sites | outcome | example site | result |"));
@@ -271,9 +271,10 @@ TEST(ReportStream, MarkdownOfManyDrawsWhatIsMissed) {
 TEST(ReportStream, MarkdownOfManyHasARowForEach) {
   const std::string text = rendered(ReportFormat::kMarkdown, {outcome(), unreadable()}, ReportScope::kMany);
   EXPECT_THAT(text, HasSubstr("| `in.onnx` | 0 | 3 | 1 | 1 | 1 |  |\n| `bad.onnx` | 3 |  | | |"));
-  EXPECT_THAT(text, HasSubstr("2 models: 1 done, 1 not readable; 1 of 3 attention sites fused.\n\n1 of 1 verified; 1 assumes "
-                              "that scores are finite "
-                              "(explain says why, --strict refuses).\n\n"));
+  EXPECT_THAT(text,
+              HasSubstr("2 models: 1 done, 1 not readable; 1 of 3 attention sites fused.\n\n1 of 1 verified; 1 site assumes "
+                        "that scores are finite "
+                        "(explain says why, --strict refuses).\n\n"));
 }
 
 }  // namespace

@@ -73,8 +73,8 @@ TEST(ReportJson, CountsTheFusedSitesThatDependOnEachAssumption) {
   EXPECT_EQ(summary["refined"], 1);
   EXPECT_EQ(summary["unverified"], 1);
   EXPECT_THAT(to_text(report, false),
-              HasSubstr("1 of 2 verified; 1 assumes that exp() stays in its range, 2 that scores are finite (explain says\n"
-                        "why, --strict refuses); at 1 NaN may become a number\n"));
+              HasSubstr("1 of 2 verified; 1 site assumes that exp() stays in its range, 2 that scores are finite (explain\n"
+                        "says why, --strict refuses); at 1 NaN may become a number\n"));
   EXPECT_THAT(explain(report.sites[report.sites.size() - 2]), HasSubstr("  refined   rows-keep-a-key\n"));
 }
 
@@ -160,8 +160,8 @@ TEST(ReportJson, AnUnwrittenOutputIsNull) {
 TEST(ReportText, IsATable) {
   EXPECT_EQ(to_text(full_report(), false),
             "attention sites: 1 of 3 fused, 1 refused, 1 missed\n"
-            "1 of 1 verified; 1 assumes that scores are finite (explain says why, --strict refuses)\n"
-            "score tensors that a run no longer makes: 96*batch*seq*seq bytes; 101 MB where batch = 1, seq = 1024\n"
+            "1 of 1 verified; 1 site assumes that scores are finite (explain says why, --strict refuses)\n"
+            "score tensors no longer made in each run: 96*batch*seq*seq bytes; 101 MB where batch = 1, seq = 1024\n"
             "\n"
             "               before     after\n"
             "opset              17        24\n"
@@ -206,7 +206,7 @@ TEST(ReportText, WhatIsNotVerifiedIsNotCounted) {
   Report report = full_report();
   report.sites[0].verification.reset();
   report.sites[0].preconditions = {{"sizes-not-empty", false, ""}};
-  EXPECT_THAT(to_text(report, false), HasSubstr("\n0 of 1 verified; 1 assumes that no size is 0\n"));
+  EXPECT_THAT(to_text(report, false), HasSubstr("\n0 of 1 verified; 1 site assumes that no size is 0\n"));
   report.sites.clear();
   EXPECT_THAT(to_text(report, false), Not(HasSubstr("verified"))) << "nothing is fused";
 }
@@ -340,7 +340,7 @@ TEST(Explain, SaysHowASiteIsFused) {
             "  proven    sizes-equal: both are seq\n"
             "  effect    96*batch*seq*seq bytes of scores a run; nodes: 34 become 4\n"
             "  verdict   verified (algebra 3e-16, 0.5 ulp, 12 draws)\n"
-            "  explained rows-keep-a-key\n");
+            "  explained rows differ only where rows-keep-a-key fails\n");
 }
 
 TEST(Explain, SaysHowMasksWereRead) {
