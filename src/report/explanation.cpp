@@ -51,10 +51,16 @@ std::string recognised(const SiteReport& site) {
   return text + entry("explained", conditions.empty() ? "" : "rows differ only where " + conditions + " fails");
 }
 
+/// Where and at what it stopped; of an operator alone also on which part of the way.
+std::string stop_phrase(const SiteReport& site) {
+  const std::string way = way_of(site.miss_id, site.miss_op, site.found);
+  return way.empty() || site.miss_node.empty() ? miss_phrase(site) : miss_phrase(site.miss_node, site.miss_op, way);
+}
+
 /// The id is in the hint, if the manual has it.
 std::string stopped(const SiteReport& site) {
   const std::string hint = hint_of(site.miss_id);
-  return entry("stopped", miss_phrase(site)) + (hint.empty() ? entry("miss", site.miss_id) : entry("hint", hint));
+  return entry("stopped", stop_phrase(site)) + (hint.empty() ? entry("miss", site.miss_id) : entry("hint", hint));
 }
 
 }  // namespace

@@ -94,10 +94,17 @@ std::string miss_phrase(const OtherMiss& miss) {
   return fmt::format("[{}] {} {}", miss.pattern, miss.id, miss_phrase(miss.node, miss.op, miss.found));
 }
 
+std::string way_of(const std::string& miss_id, const std::string& op, const std::string& found) {
+  if (op.empty() || (op != found && !op.ends_with("::" + found))) return {};
+  if (miss_id == "scores.operator") return "between Q·Kᵀ and the softmax";
+  return miss_id == "probabilities.operator" ? "between the softmax and the product with V" : "";
+}
+
 std::string reason_phrase(const std::string& name, const std::string& id, const std::string& node, const std::string& op,
                           const std::string& found) {
   const std::string at = node.empty() || node == name ? "" : " at '" + node + "'";
-  if (id == "scores.operator" && !op.empty()) return op + at + " between Q·Kᵀ and the softmax [" + id + "]";
+  const std::string way = way_of(id, op, found);
+  if (!way.empty()) return op + at + " " + way + " [" + id + "]";
   return found + at + (op.empty() || op == found ? "" : " (" + op + ")") + " [" + id + "]";
 }
 

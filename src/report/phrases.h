@@ -30,6 +30,8 @@ std::string miss_phrase(const std::string& node, const std::string& op, const st
 std::string miss_phrase(const PlaceReport& place);
 /// "[PATTERN] ID at NODE (OP): what was found".
 std::string miss_phrase(const OtherMiss& miss);
+/// Where a miss lies that FOUND nothing but the operator OP: "between Q·Kᵀ and the softmax"; empty for others.
+std::string way_of(const std::string& miss_id, const std::string& op, const std::string& found);
 /// Why recognition stopped at the node NODE of the site NAME: "Elu between Q·Kᵀ and the softmax [scores.operator]".
 std::string reason_phrase(const std::string& name, const std::string& id, const std::string& node, const std::string& op,
                           const std::string& found);

@@ -369,5 +369,20 @@ TEST(Explain, AFormulaThatIsWrongHasNoUlp) {
   EXPECT_THAT(explain(site), HasSubstr("  verdict   failed (algebra 2, 1 draw)\n"));
 }
 
+TEST(Explain, AnOperatorIsSaidToBeOnItsWay) {
+  SiteReport site;
+  site.name = "softmax";
+  site.miss_id = "probabilities.operator";
+  site.miss_node = "pw";
+  site.miss_op = site.found = "Mul";
+  EXPECT_THAT(explain(site), HasSubstr("  stopped   at pw (Mul): between the softmax and the product with V\n"));
+  Report report;
+  report.sites = {site};
+  const std::string reason = " at 'pw' between the softmax and the product with V [probabilities.operator]\n";
+  EXPECT_THAT(to_text(report, false), HasSubstr("        Mul" + reason));
+  report.sites[0].found = "columns cut off";
+  EXPECT_THAT(to_text(report, false), HasSubstr("columns cut off at 'pw' (Mul) [probabilities.operator]\n"));
+}
+
 }  // namespace
 }  // namespace attn_opt
