@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <numeric>
 #include <span>
 #include <unordered_set>
 #include <utility>
@@ -80,9 +81,64 @@ void merge(SiteReport&& site, SiteReport& line) {
   line.match_seconds = seconds;
 }
 
+/// The values of the model that SDPA reads.
+std::unordered_set<const Value*> operands_of(const Sdpa& sdpa) {
+  std::vector<const Value*> pending = {sdpa.nonpad_kv_seqlen};
+  for (const Operand* operand : {&sdpa.q, &sdpa.k, &sdpa.v})
+    for (const OperandView& view : operand->views) pending.insert(pending.end(), {view.value, view.past});
+  for (const ScoreTerm& term : sdpa.terms) pending.push_back(term.value);
+  for (const TensorScale& scale : sdpa.tensor_scales) pending.push_back(scale.value);
+  for (const OutputStep& step : sdpa.output_steps) pending.insert(pending.end(), step.operands.begin(), step.operands.end());
+  std::unordered_set<const Value*> operands;
+  while (!pending.empty()) {
+    const Value* value = pending.back();
+    pending.pop_back();
+    if (!value || !operands.insert(value).second || !value->is_new || !value->producer) continue;
+    pending.insert(pending.end(), value->producer->inputs.begin(), value->producer->inputs.end());
+  }
+  return operands;
+}
+
+/// The nodes between the operands and the outputs of SDPA; none where a way from the outputs upward leads past the operands.
+std::unordered_set<const Node*> nodes_of(const Sdpa& sdpa) {
+  constexpr size_t kMost = 1000;
+  const std::unordered_set<const Value*> operands = operands_of(sdpa);
+  std::unordered_set<const Node*> nodes;
+  std::vector<const Value*> pending;
+  for (const OutputView& output : sdpa.outputs) pending.push_back(output.value);
+  while (!pending.empty()) {
+    const Value* value = pending.back();
+    pending.pop_back();
+    if (!value || value->initializer || operands.contains(value)) continue;
+    if (!value->producer || nodes.size() == kMost) return {};
+    if (nodes.insert(value->producer).second)
+      pending.insert(pending.end(), value->producer->inputs.begin(), value->producer->inputs.end());
+  }
+  return nodes;
+}
+
+/// For each line of REPORT the refused one that a pattern found around its node, which is the same attention; else its own
+/// number.
+std::vector<size_t> lines_around(const FoundSites& found, const Report& report) {
+  std::vector<size_t> around(report.sites.size());
+  std::iota(around.begin(), around.end(), size_t{0});
+  for (const MatchedSite& site : found.matched) {
+    if (report.sites[site.report].outcome != Outcome::kRefused) continue;
+    const std::unordered_set<const Node*> nodes = nodes_of(site.match.sdpa);
+    for (size_t i = 0; i < around.size(); ++i)
+      if (report.sites[i].outcome == Outcome::kMissed && found.anchors[i] != found.anchors[site.report] &&
+          nodes.contains(found.anchors[i]))
+        around[i] = site.report;
+  }
+  return around;
+}
+
 }  // namespace
 
 void merge_lines(const FoundSites& found, Report& report) {
+  const std::vector<size_t> around = lines_around(found, report);
+  for (size_t i = 0; i < around.size(); ++i)
+    if (around[i] != i) merge(std::move(report.sites[i]), report.sites[around[i]]);
   std::unordered_set<const Node*> fused;
   for (size_t i = 0; i < report.sites.size(); ++i)
     if (report.sites[i].outcome == Outcome::kFused) fused.insert(found.anchors[i]);
@@ -91,6 +147,7 @@ void merge_lines(const FoundSites& found, Report& report) {
   for (size_t i = 0; i < report.sites.size(); ++i) {
     SiteReport& site = report.sites[i];
     const Node* anchor = found.anchors[i];
+    if (around[i] != i) continue;
     if (site.outcome == Outcome::kFused) {
       lines.push_back(std::move(site));
     } else if (!anchor->removed && !fused.contains(anchor)) {

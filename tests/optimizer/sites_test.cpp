@@ -104,6 +104,26 @@ replacement (q, k, v) => (y) { y = Attention (q, k, v) })",
   EXPECT_THAT(imports(loose), ElementsAre("")) << "no node is of 'other' any more";
 }
 
+/// A rule that is wrong, around a softmax that attn-opt misses: the other attention beside it is missed alone.
+TEST(Sites, OneThatARuleIsRefusedAtIsNotMissedToo) {
+  auto rule = parse_rule(R"(# RULE wrong
+<domain: "rule", opset_import: ["" : 18]>
+pattern (q, k, v) => (y) { t = Transpose <perm: ints = [0, 1, 3, 2]> (k) s = MatMul (q, t) w = Softmax <axis: int = -2> (s) y = MatMul (w, v) }
+<domain: "rule", opset_import: ["" : 24]>
+replacement (q, k, v) => (y) { y = Attention <scale: float = 1.0> (q, k, v) })",
+                         "r.rule");
+  ASSERT_TRUE(rule.has_value()) << rule.error().message();
+  OptimizeOptions options;
+  options.rules = {std::shared_ptr<const Pattern>(*std::move(rule))};
+  Model model = attention_in_text(attention_nodes("", "-2"));
+  const Report report = optimized(model, options);
+  EXPECT_THAT(not_fused(report), ElementsAre("y: "));
+  ASSERT_EQ(report.sites.size(), 1u);
+  EXPECT_THAT(other_ids(report.sites[0]), ElementsAre("softmax_attention: softmax.axis"));
+  Model two = attention_in_text(attention_nodes("", "-2") + attention_nodes("o", "-3"), "", ", float[2,2,5,8] oy");
+  EXPECT_THAT(not_fused(optimized(two, options)), ::testing::UnorderedElementsAre("y: ", "ow: softmax.axis"));
+}
+
 /// Attention of two factors, which the tool's own pattern knows too, at another anchor.
 TEST(Sites, ThePatternOfTheHigherPriorityIsWritten) {
   auto rule = parse_rule(R"(# RULE mine
