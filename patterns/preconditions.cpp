@@ -14,7 +14,7 @@ namespace attn_opt {
 namespace {
 
 std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
-  const bool laid_over = std::any_of(sdpa.terms.begin(), sdpa.terms.end(), [](const ScoreTerm& term) {
+  const bool laid_over = std::ranges::any_of(sdpa.terms, [](const ScoreTerm& term) {
     return term.kind != ScoreTerm::Kind::kBias && term.kind != ScoreTerm::Kind::kFloor;
   });
   if (!sdpa.hides_nan && !laid_over && !sdpa.less_largest_of_all) return std::nullopt;
@@ -78,7 +78,7 @@ double safe_exponent(DataType type) { return type == onnx::TensorProto::FLOAT16 
 std::optional<Precondition> exp_in_range(const Sdpa& sdpa) {
   if (!sdpa.exponent_offset) return std::nullopt;
   const double offset = *sdpa.exponent_offset;
-  const bool keeps_a_key = std::all_of(sdpa.terms.begin(), sdpa.terms.end(), keeps_first_key);
+  const bool keeps_a_key = std::ranges::all_of(sdpa.terms, keeps_first_key);
   if (keeps_a_key && sdpa.softcap > 0 && sdpa.softcap + std::abs(offset) <= safe_exponent(sdpa.type))
     return Precondition{"exp-in-range", true, "a softcap bounds the scores"};
   return Precondition{"exp-in-range", false, "exp() is taken of scores that are not lowered by the largest of their row"};

@@ -11,7 +11,6 @@
 // products read the probabilities, each is an attention of the same scores; all but the first are anchors themselves.
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <utility>
 
 #include "attn_opt/canonical.h"
@@ -52,9 +51,9 @@ std::optional<LeadingSplit> split_by_four_axes(const Reading& reading, MatchCont
 /// Batch and heads of a merged leading axis where Q itself was merged from them.
 std::optional<LeadingSplit> split_by_query(const ScoreProduct& product, MatchContext& context) {
   const Operand query = walk_operand({product.query.value, axes_of(product.query, std::nullopt, context)}, context);
-  for (const auto& view : std::ranges::reverse_view(query.views)) {
+  for (auto view = query.views.rbegin(); view != query.views.rend(); ++view) {
     std::vector<Dim> heads;
-    for (const Factor& factor : view.axes.factors())
+    for (const Factor& factor : view->axes.factors())
       if (factor.role == Role::kHead) heads.push_back(factor.size);
     if (heads.size() == 2 && heads[1].is_constant()) return LeadingSplit{heads[0], heads[1]};
   }

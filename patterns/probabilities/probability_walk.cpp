@@ -173,7 +173,7 @@ class ProbabilityWalker {
     std::ranges::stable_sort(ways, {}, [](const Way& way) { return way.product.node->position; });
     // Not std::ranges::unique: Clang below 16 does not compile what it returns.
     const auto same_product = [](const Way& one, const Way& other) { return one.product.node == other.product.node; };
-    ways.erase(std::unique(ways.begin(), ways.end(), same_product), ways.end());
+    ways.erase(std::unique(ways.begin(), ways.end(), same_product), ways.end());  // NOLINT(modernize-use-ranges)
     const Way first = ways[0];
     std::erase_if(ways, [this](const Way& way) { return !sums_over_keys(way); });
     if (ways.empty()) ways.push_back(first);
@@ -190,11 +190,11 @@ class ProbabilityWalker {
   }
 
   static bool is_read_by_product(const Value& value) {
-    return std::any_of(value.uses.begin(), value.uses.end(), [](const Use& use) { return use.node && is_product(*use.node); });
+    return std::ranges::any_of(value.uses, [](const Use& use) { return use.node && is_product(*use.node); });
   }
 
   static bool is_dequantized_for_product(const Value& value) {
-    return std::any_of(value.uses.begin(), value.uses.end(), [](const Use& use) {
+    return std::ranges::any_of(value.uses, [](const Use& use) {
       return use.node && use.node->is("DequantizeLinear") && use.node->outputs[0] && is_read_by_product(*use.node->outputs[0]);
     });
   }

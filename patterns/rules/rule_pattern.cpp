@@ -6,7 +6,6 @@
 //
 // The nodes of the replacement above its Attention node are unplaced: an emission takes those it reads.
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 #include "attn_opt/rules.h"
@@ -70,10 +69,11 @@ class RuleDraft {
     std::vector<const Node*> behind;
     for (Node* node = made_.at(rule_.replacement.output(0))->producer; node != attention_; node = node->inputs[0]->producer)
       behind.push_back(node);
-    for (auto& node : std::ranges::reverse_view(behind)) {
-      auto next = axes_after(*node, axes, context_);
+    for (auto node = behind.rbegin(); node != behind.rend(); ++node) {
+      auto next = axes_after(**node, axes, context_);
       if (!next)
-        return missed("rule.output", &anchor_, "where " + node->op() + " of " + rule_.name + " puts its axes cannot be told");
+        return missed("rule.output", &anchor_,
+                      "where " + (*node)->op() + " of " + rule_.name + " puts its axes cannot be told");
       axes = *std::move(next);
     }
     return axes;

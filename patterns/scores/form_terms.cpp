@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <utility>
 
 #include "attn_opt/mask_contents.h"
@@ -168,9 +167,9 @@ class Writer {
     if (std::ranges::all_of(left_, adds_nothing)) return {};
     InnerValues inner(node_, context_);
     Value* bias = nullptr;
-    for (auto& one : std::ranges::reverse_view(left_)) {
-      Value* own = added(one, inner);
-      bias = bias ? inner.build().node("Where", {all_of(one.guard, inner), own, bias}) : own;
+    for (auto one = left_.rbegin(); one != left_.rend(); ++one) {
+      Value* own = added(*one, inner);
+      bias = bias ? inner.build().node("Where", {all_of(one->guard, inner), own, bias}) : own;
     }
     const MaybeShape whole = context_.facts.shape(*node_.outputs[0]);
     if (left_.front().guard.empty() && !whole)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <utility>
 
 #include "attn_opt/canonical.h"
@@ -81,7 +80,7 @@ std::optional<size_t> row_axis(const OperandView& view) {
 /// null if none has.
 const OperandView* widest_view(const Operand& operand, bool may_scale) {
   const auto fits = [&](const OperandView& view) { return !view.past && row_axis(view) && (may_scale || view.scale == 1); };
-  const auto found = std::ranges::find_if(std::ranges::reverse_view(operand.views), fits);
+  const auto found = std::find_if(operand.views.rbegin(), operand.views.rend(), fits);
   return found == operand.views.rend() ? nullptr : &*found;
 }
 

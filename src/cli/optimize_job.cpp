@@ -103,7 +103,7 @@ Status run_job(const OptimizeJob& job) {
   report.options = to_words(job.optimize);
 
   progress.update("writing");
-  const Status finished = finish(job, model, report, [&progress](double part) { progress.update("writing", part); });
+  Status finished = finish(job, model, report, [&progress](double part) { progress.update("writing", part); });
   progress.finish();
   report.seconds_total = seconds_since(begin);
   print(job, report, job.output == "-" || reports.use_standard_output());

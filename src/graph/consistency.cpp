@@ -89,8 +89,8 @@ class ConsistencyCheck {
 std::vector<Node*> ModelGraph::in_order(const Graph& graph) {
   std::vector<Node*> added = graph.added_, order;
   const auto stands_before = [](const Node* a, const Node* b) { return a->position < b->position; };
-  std::stable_sort(added.begin(), added.end(), stands_before);
-  std::merge(added.begin(), added.end(), graph.nodes_.begin(), graph.nodes_.end(), std::back_inserter(order), stands_before);
+  std::ranges::stable_sort(added, stands_before);
+  std::ranges::merge(added, graph.nodes_, std::back_inserter(order), stands_before);
   return order;
 }
 

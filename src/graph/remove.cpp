@@ -45,8 +45,7 @@ void ModelGraph::remove_if_dead(Node& first) {
     Node& node = *pending.back();
     pending.pop_back();
     if (node.removed) continue;
-    const bool dead =
-        std::all_of(node.outputs.begin(), node.outputs.end(), [](const Value* value) { return !value || value->unused(); });
+    const bool dead = std::ranges::all_of(node.outputs, [](const Value* value) { return !value || value->unused(); });
     if (dead) remove(node, pending);
   }
 }
@@ -61,7 +60,7 @@ void ModelGraph::remove(Node& node, std::vector<Node*>& pending) {
     for (Value* output : body->outputs_) {
       if (output->graph == body) continue;
       auto& uses = output->uses;
-      auto use = std::find_if(uses.begin(), uses.end(), [](const Use& u) { return !u.node; });
+      auto use = std::ranges::find_if(uses, [](const Use& u) { return !u.node; });
       if (use == uses.end()) continue;
       *use = uses.back();
       if (use->node) use->node->use_slots[use->input] = static_cast<uint32_t>(use - uses.begin());

@@ -1,7 +1,6 @@
 #include "src/io/data_file_copies.h"
 
 #include <algorithm>
-#include <ranges>
 #include <system_error>
 
 #include "attn_opt/model_walk.h"
@@ -47,7 +46,7 @@ DataFileCopies::DataFileCopies(const ModelFile& source, const fs::path& output, 
 
 DataFileCopies::~DataFileCopies() {
   std::error_code ignored;
-  for (auto& path : std::ranges::reverse_view(created_)) fs::remove(path, ignored);
+  for (auto path = created_.rbegin(); path != created_.rend(); ++path) fs::remove(*path, ignored);
 }
 
 void DataFileCopies::keep() { created_.clear(); }
@@ -139,10 +138,10 @@ Status DataFileCopies::make_folder(const fs::path& folder) {
   if (std::ranges::find(missing, folder_of(output_)) != missing.end()) {
     return fail(ErrorCode::kOutput, output_.string(), "its folder does not exist");
   }
-  for (auto& path : std::ranges::reverse_view(missing)) {
+  for (auto path = missing.rbegin(); path != missing.rend(); ++path) {
     std::error_code error;
-    if (fs::create_directory(path, error)) created_.push_back(path);
-    if (error) return fail(ErrorCode::kOutput, path.string(), "cannot be created: " + error.message());
+    if (fs::create_directory(*path, error)) created_.push_back(*path);
+    if (error) return fail(ErrorCode::kOutput, path->string(), "cannot be created: " + error.message());
   }
   return {};
 }

@@ -39,7 +39,7 @@ Dim AxisMap::size(Role role, bool repeated) const {
 }
 
 bool AxisMap::has_repeats() const {
-  return std::any_of(factors_.begin(), factors_.end(), [](const Factor& f) { return f.repeated; });
+  return std::ranges::any_of(factors_, [](const Factor& f) { return f.repeated; });
 }
 
 bool AxisMap::repeats_interleave() const {

@@ -48,8 +48,7 @@ bool steps_are_one(const Node& node, Facts& facts) {
 bool pads_nothing(const Node& node, Facts& facts) {
   if (node.graph->model().onnx_opset(node) < 11 || !node.input(1)) return false;
   const IntegerData* pads = facts.integers(*node.inputs[1]);
-  return pads && !pads->values.empty() &&
-         std::all_of(pads->values.begin(), pads->values.end(), [](const Dim& count) { return count.is(0); });
+  return pads && !pads->values.empty() && std::ranges::all_of(pads->values, [](const Dim& count) { return count.is(0); });
 }
 
 bool transposes_nothing(const Node& node, Facts&) {
@@ -132,7 +131,7 @@ Value* before_transposes(Value& value, const Search& search) {
     }
     return true;
   };
-  return before_chain(value, search, permutes, [&axes](const Value&) { return std::is_sorted(axes.begin(), axes.end()); });
+  return before_chain(value, search, permutes, [&axes](const Value&) { return std::ranges::is_sorted(axes); });
 }
 
 /// What VALUE is a copy of by several nodes of which the last undo what the first did; null if it is none.

@@ -123,8 +123,7 @@ Matcher commuted(const std::string& op_type, const Matcher& one, const Matcher& 
 
 Matcher either(const std::vector<Matcher>& alternatives) {
   return [=](Value& value, Facts& facts) {
-    return std::any_of(alternatives.begin(), alternatives.end(),
-                       [&](const Matcher& m) { return attempt([&] { return m(value, facts); }); });
+    return std::ranges::any_of(alternatives, [&](const Matcher& m) { return attempt([&] { return m(value, facts); }); });
   };
 }
 

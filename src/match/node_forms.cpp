@@ -26,10 +26,10 @@ std::optional<std::vector<size_t>> axes_of(const RuleContext& context, size_t ra
   std::vector<size_t> axes;
   for (const int64_t given : *list.values) {
     const std::optional<size_t> axis = axis_in(given, rank);
-    if (!axis || std::find(axes.begin(), axes.end(), *axis) != axes.end()) return std::nullopt;
+    if (!axis || std::ranges::find(axes, *axis) != axes.end()) return std::nullopt;
     axes.push_back(*axis);
   }
-  std::sort(axes.begin(), axes.end());
+  std::ranges::sort(axes);
   return axes;
 }
 

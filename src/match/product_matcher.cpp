@@ -72,7 +72,7 @@ class ProductMatch {
       while (i < order.size() && matchers_[i](*values[order[i]], facts_)) ++i;
       if (i == order.size()) return true;
       trial.roll_back(mark);
-    } while (std::next_permutation(order.begin(), order.end()));
+    } while (std::ranges::next_permutation(order).found);
     return false;
   }
 

@@ -220,7 +220,7 @@ Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& opt
     for (const std::string& name : names)
       if (std::ranges::none_of(all, is_called(name)) && std::ranges::none_of(around, is_called(name)))
         return fail(ErrorCode::kUsage, "pattern '" + name + "'", "there is no such pattern", "see `attn-opt patterns`");
-  std::copy_if(all.begin(), all.end(), std::back_inserter(chosen), [&](const Pattern* pattern) {
+  std::ranges::copy_if(all, std::back_inserter(chosen), [&](const Pattern* pattern) {
     return (options.only.empty() || contains(options.only, pattern->name())) && !contains(options.disable, pattern->name());
   });
   std::ranges::stable_sort(chosen, std::ranges::greater(), [&](const Pattern* pattern) {

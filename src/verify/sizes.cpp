@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <ranges>
 #include <set>
 
 #include "src/match/sizes/sole_atom.h"
@@ -235,10 +234,10 @@ std::vector<std::string> symbols_of(const CutSite& site, SizeEquations& equation
   std::vector<std::string> symbols;
   std::set<std::string> seen;
   std::vector<Dim> pending;
-  for (const auto& input : std::ranges::reverse_view(site.inputs)) {
-    if (input.source == SiteInput::Source::kIntegers)
-      pending.insert(pending.end(), input.integers.values.rbegin(), input.integers.values.rend());
-    pending.insert(pending.end(), input.shape.rbegin(), input.shape.rend());
+  for (auto input = site.inputs.rbegin(); input != site.inputs.rend(); ++input) {
+    if (input->source == SiteInput::Source::kIntegers)
+      pending.insert(pending.end(), input->integers.values.rbegin(), input->integers.values.rend());
+    pending.insert(pending.end(), input->shape.rbegin(), input->shape.rend());
   }
   while (!pending.empty()) {
     const Dim dim = pending.back();

@@ -17,7 +17,7 @@ std::vector<std::filesystem::path> all_cases() {
 /// "softmax_attention_plain" for .../cases/softmax_attention/plain.onnxtxt.
 std::string test_name(const ::testing::TestParamInfo<std::filesystem::path>& info) {
   std::string name = info.param.lexically_relative(ATTN_OPT_TESTDATA "/cases").replace_extension().string();
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  std::ranges::replace_if(name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   return name;
 }
 

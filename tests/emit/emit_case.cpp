@@ -156,7 +156,7 @@ std::string EmitCase::attributes(int which) const {
       std::snprintf(text, sizeof text, "%s=%lld", attribute.name().c_str(), static_cast<long long>(attribute.i()));
     all.push_back(text);
   }
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   std::string line;
   for (const auto& one : all) line += (line.empty() ? "" : " ") + one;
   return line;

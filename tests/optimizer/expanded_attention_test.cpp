@@ -1,5 +1,6 @@
 // ONNX's node tests of Attention with the operator written out as its own body: each must become one node again that gives
 // the test's reference outputs.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -26,7 +27,7 @@ std::vector<fs::path> bodies_in(const fs::path& root, Bodies wanted) {
     if (name.starts_with("test_attention_") && name.ends_with("_expanded") && has_window == (wanted == Bodies::kWithWindow))
       bodies.push_back(entry.path());
   }
-  std::sort(bodies.begin(), bodies.end());
+  std::ranges::sort(bodies);
   return bodies;
 }
 

@@ -125,7 +125,7 @@ TEST(Options, PatternsAreListedByName) {
   std::vector<std::string> names;
   for (const auto& pattern : patterns()) names.emplace_back(pattern->name());
   EXPECT_THAT(names, ::testing::IsSupersetOf({"attention_node", "softmax_attention"}));
-  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_TRUE(std::ranges::is_sorted(names));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ Expected<std::vector<fs::path>> cases_in(const fs::path& folder) {
   }
   if (error) return fail(ErrorCode::kInvalidInput, folder.string(), "cannot be read: " + error.message());
   if (found.empty()) return fail(ErrorCode::kUsage, folder.string(), "holds no case (.onnxtxt)");
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 

@@ -161,7 +161,7 @@ class ReplacementWriter {
   std::string input(const Value* value) {
     const std::string& name = names_.name_of(value);
     const auto& known = function_.input();
-    if (std::find(known.begin(), known.end(), name) == known.end()) function_.add_input(name);
+    if (std::ranges::find(known, name) == known.end()) function_.add_input(name);
     return name;
   }
 

@@ -16,7 +16,7 @@ fs::path whole(const fs::path& path) {
 }
 
 bool is_below(const fs::path& path, const fs::path& folder) {
-  const auto [in_folder, unused] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  const auto [in_folder, unused] = std::ranges::mismatch(folder, path);
   return in_folder == folder.end();
 }
 
@@ -86,7 +86,7 @@ Expected<std::vector<BatchInput>> batch_inputs(const std::vector<std::string>& w
   }
   std::ranges::stable_sort(inputs, {}, &BatchInput::below_root);
   const auto is_same = [](const BatchInput& a, const BatchInput& b) { return a.below_root == b.below_root; };
-  inputs.erase(std::unique(inputs.begin(), inputs.end(), is_same), inputs.end());
+  inputs.erase(std::unique(inputs.begin(), inputs.end(), is_same), inputs.end());  // NOLINT(modernize-use-ranges)
   return inputs;
 }
 

@@ -79,8 +79,8 @@ void declare_common_options(CLI::App& app) {
 Expected<int> run_command_line(Arguments arguments) {
   arguments = without_main_job(without_help_word(std::move(arguments)));
   const auto known = commands();
-  const auto command = std::find_if(known.begin(), known.end(),
-                                    [&](const Command& one) { return !arguments.empty() && one.name == arguments.front(); });
+  const auto command =
+      std::ranges::find_if(known, [&](const Command& one) { return !arguments.empty() && one.name == arguments.front(); });
   const std::string name = command == known.end() ? "" : arguments.front();
   if (name.empty()) {
     ATTN_OPT_CHECK(check_first_word(arguments));

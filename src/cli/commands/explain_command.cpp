@@ -127,7 +127,7 @@ Expected<int> explain_sites(ExplainArguments& given, const CLI::App&) {
   if (!given.node.empty()) {
     ATTN_OPT_CHECK(keep_node(report.sites, given.node));
   }
-  std::stable_sort(report.sites.begin(), report.sites.end(), is_better);
+  std::ranges::stable_sort(report.sites, is_better);
   if (!given.verbosity.quiet) print_explanations(report, given.node);
   if (report.sites.empty()) return without_sites(report, given);
   const SiteReport& site = site_to_reduce(report.sites);

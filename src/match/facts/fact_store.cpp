@@ -19,14 +19,14 @@ const onnx::TypeProto_Tensor* tensor_type(const onnx::TypeProto* type) {
 
 bool is_named(const Dim& dim) {
   const std::vector<AtomRef> atoms = dim.atoms();
-  return std::none_of(atoms.begin(), atoms.end(), [](const AtomRef& atom) { return atom->unknown; });
+  return std::ranges::none_of(atoms, [](const AtomRef& atom) { return atom->unknown; });
 }
 
 /// Attributes of a function's body, and of graphs nested in it, that take their value from the call.
 bool has_attribute_reference(const Node& node) {
   const auto& attributes = node.proto->attribute();
-  return std::any_of(attributes.begin(), attributes.end(),
-                     [](const onnx::AttributeProto& attribute) { return !attribute.ref_attr_name().empty(); });
+  return std::ranges::any_of(attributes,
+                             [](const onnx::AttributeProto& attribute) { return !attribute.ref_attr_name().empty(); });
 }
 
 bool is_pure(std::string_view op) {
@@ -72,7 +72,7 @@ bool is_foldable(FactStore& store, const Node& node, const ValueFact& output) {
 }
 
 bool all_numbers(const IntegerData& data) {
-  return std::all_of(data.values.begin(), data.values.end(), [](const Dim& dim) { return dim.is_constant(); });
+  return std::ranges::all_of(data.values, [](const Dim& dim) { return dim.is_constant(); });
 }
 
 }  // namespace

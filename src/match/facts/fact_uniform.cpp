@@ -176,8 +176,7 @@ Tensor FactStore::uniform_result(const Node& node) {
   }
   if (elements.empty()) return {};
   if (node.is("Concat")) {
-    const bool equal = std::all_of(elements.begin(), elements.end(),
-                                   [&](const Tensor& element) { return same_element(elements[0], element); });
+    const bool equal = std::ranges::all_of(elements, [&](const Tensor& element) { return same_element(elements[0], element); });
     return equal ? elements[0] : Tensor();
   }
   Expected<std::vector<Tensor>> outputs = run_node(*node.proto, elements, opsets(node));

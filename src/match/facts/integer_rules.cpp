@@ -43,7 +43,7 @@ void move_elements(RuleContext& context, const std::vector<size_t>& moved) {
   std::vector<Dim> pool;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!node.inputs[i]) continue;
-    if (std::find(moved.begin(), moved.end(), i) == moved.end()) {
+    if (std::ranges::find(moved, i) == moved.end()) {
       inputs[i] = number_tensor(context, i);
     } else if (const IntegerData* data = context.elements(i)) {
       inputs[i] = Tensor(onnx::TensorProto::INT64, data->dims);
@@ -244,8 +244,7 @@ void apply_integer_rule(RuleContext& context) {
   }
   if (node.op() == "ReduceMin") return reduce_elements(context, minimum);
   if (node.op() == "ReduceMax") return reduce_elements(context, maximum);
-  const auto rule = std::find_if(std::begin(kElementRules), std::end(kElementRules),
-                                 [&](const NamedRule& named) { return named.op == node.op(); });
+  const auto rule = std::ranges::find_if(kElementRules, [&](const NamedRule& named) { return named.op == node.op(); });
   if (rule == std::end(kElementRules) || node.inputs.size() < rule->inputs) return;
   compute_elements(context, rule->apply);
 }

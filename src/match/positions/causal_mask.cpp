@@ -25,7 +25,7 @@ std::vector<Literal> common_literals(const PossibleValues& possible, double want
     for (const bool truth : {false, true}) {
       const Literal literal{condition, truth};
       const auto agrees = [&](const auto& c) { return c.value != wanted || holds(literal, c.truths); };
-      if (std::all_of(possible.cases.begin(), possible.cases.end(), agrees)) literals.push_back(literal);
+      if (std::ranges::all_of(possible.cases, agrees)) literals.push_back(literal);
     }
   return literals;
 }
@@ -35,8 +35,7 @@ std::optional<double> largest_unwanted(const PossibleValues& possible, double wa
   double largest = -INFINITY;
   for (const auto& possibility : possible.cases) {
     const double value = possibility.value;
-    const bool all =
-        std::all_of(literals.begin(), literals.end(), [&](const Literal& l) { return holds(l, possibility.truths); });
+    const bool all = std::ranges::all_of(literals, [&](const Literal& l) { return holds(l, possibility.truths); });
     if (std::isnan(value) || (value == wanted) != all) return std::nullopt;
     if (!all) largest = std::max(largest, value);
   }
@@ -124,14 +123,12 @@ tl::expected<CausalMask, std::string> causal_mask(Value& mask, double wanted, co
   if (!fits(*table, *shape, scores)) return Reason("is " + to_string(*shape) + " for scores of " + to_string(scores));
   const PossibleValues possible = possible_values(*table, scores);
   if (possible.cases.empty()) return Reason("holds no numbers");
-  if (std::all_of(possible.cases.begin(), possible.cases.end(), [&](const auto& c) { return c.value == wanted; }))
-    return CausalMask{};
+  if (std::ranges::all_of(possible.cases, [&](const auto& c) { return c.value == wanted; })) return CausalMask{};
   const std::vector<Literal> literals = common_literals(possible, wanted);
   const auto largest = largest_unwanted(possible, wanted, literals);
   BoundReader bounds(scores);
-  const bool are_bounds = std::all_of(literals.begin(), literals.end(), [&](const Literal& literal) {
-    return bounds.add(possible.conditions[literal.condition], literal.truth);
-  });
+  const bool are_bounds = std::ranges::all_of(
+      literals, [&](const Literal& literal) { return bounds.add(possible.conditions[literal.condition], literal.truth); });
   if (!largest || !are_bounds || literals.empty()) return Reason("is no causal triangle");
   CausalMask found = bounds.mask();
   found.otherwise = *largest;

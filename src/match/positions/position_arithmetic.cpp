@@ -134,7 +134,7 @@ PositionReader::Found PositionReader::pointwise(Node& node) {
   if (auto found = arithmetic(node)) return found;
   if (auto found = comparison(node)) return found;
   if (auto found = distance(node)) return found;
-  if (std::find(kElementwise.begin(), kElementwise.end(), node.op()) == kElementwise.end()) return std::nullopt;
+  if (std::ranges::find(kElementwise, node.op()) == kElementwise.end()) return std::nullopt;
   return elementwise(node);
 }
 

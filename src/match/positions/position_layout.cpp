@@ -15,7 +15,7 @@ void move_axes(Reading& reading, const Axes& from, const Axes& to) {
     IndexForm moved{{}, form.offset};
     for (size_t i = 0; i < from.size(); ++i) moved.set_factor(to[i], form.factor(from[i]));
     moved.length = form.length;
-    const auto axis = std::find(from.begin(), from.end(), form.length.axis);
+    const auto axis = std::ranges::find(from, form.length.axis);
     if (axis != from.end()) moved.length.axis = to[static_cast<size_t>(axis - from.begin())];
     form = std::move(moved);
   });
@@ -71,7 +71,7 @@ PositionReader::Found PositionReader::regrouped(Node& node) {
   if (!before || !after) return std::nullopt;
   const Axes from = longer_than_one(*before), to = longer_than_one(*after);
   const auto same_size = [&](size_t a, size_t b) { return from_last(*before, a) == from_last(*after, b); };
-  if (!std::equal(from.begin(), from.end(), to.begin(), to.end(), same_size)) return std::nullopt;
+  if (!std::ranges::equal(from, to, same_size)) return std::nullopt;
   move_axes(*found, from, to);
   return found;
 }

@@ -48,7 +48,7 @@ PositionReader::Found PositionReader::follow(Value* value) {
 PositionReader::Found PositionReader::known_integer(Value& value) {
   if (const IntegerData* data = facts_.integers(value)) {
     const auto& values = data->values;
-    const bool same = std::all_of(values.begin(), values.end(), [&](const Dim& dim) { return dim == values[0]; });
+    const bool same = std::ranges::all_of(values, [&](const Dim& dim) { return dim == values[0]; });
     if (!values.empty() && same && (data->dims.empty() || values[0].from_sizes())) return IndexForm{{}, values[0]};
   }
   const auto number = facts_.uniform(value);

@@ -11,12 +11,12 @@ constexpr size_t kMaxConditions = 6;
 bool bit(size_t bits, size_t index) { return (bits >> index & 1) != 0; }
 
 bool is_turned(const IndexForm& form) {
-  const auto first = std::find_if(form.factors.begin(), form.factors.end(), [](int64_t f) { return f != 0; });
+  const auto first = std::ranges::find_if(form.factors, [](int64_t f) { return f != 0; });
   return first != form.factors.end() && *first < 0;
 }
 
 size_t position_of(const IndexForm& form, const std::vector<IndexForm>& forms) {
-  return static_cast<size_t>(std::find(forms.begin(), forms.end(), form) - forms.begin());
+  return static_cast<size_t>(std::ranges::find(forms, form) - forms.begin());
 }
 
 /// TABLE's values over CONDITIONS, which hold all of its own.

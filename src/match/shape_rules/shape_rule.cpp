@@ -98,7 +98,7 @@ void RuleContext::set_type(size_t output, DataType type) {
 
 void RuleContext::set_integers(size_t output, IntegerData data) {
   if (!wants(output) || data.values.size() > static_cast<size_t>(kMaxIntegers)) return;
-  const bool numbers = std::all_of(data.values.begin(), data.values.end(), [](const Dim& d) { return d.is_constant(); });
+  const bool numbers = std::ranges::all_of(data.values, [](const Dim& d) { return d.is_constant(); });
   if (numbers && !tensor_of(data, results_[output].type).has_value()) return;
   results_[output].integers = std::move(data);
 }

@@ -10,7 +10,7 @@ void set_reduced(RuleContext& context, const std::vector<size_t>& axes, bool kee
   const Shape& shape = context.shape(0).known();
   Shape result;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
-    const bool reduced = std::binary_search(axes.begin(), axes.end(), axis);
+    const bool reduced = std::ranges::binary_search(axes, axis);
     if (!reduced) result.push_back(shape[axis]);
     if (reduced && keep) result.push_back(1);
   }

@@ -33,7 +33,7 @@ std::optional<Window> window_of(const RuleContext& context, size_t spatial, Mayb
   window.auto_pad = node.string_attribute("auto_pad", "NOTSET");
   const bool valid = window.kernel.size() == spatial && window.strides.size() == spatial &&
                      window.dilations.size() == spatial && window.pads.size() == 2 * spatial;
-  if (!valid || std::any_of(window.strides.begin(), window.strides.end(), [](int64_t s) { return s < 1; })) {
+  if (!valid || std::ranges::any_of(window.strides, [](int64_t s) { return s < 1; })) {
     return std::nullopt;
   }
   return window;

@@ -59,8 +59,8 @@ std::optional<int64_t> least_value(const Dim::Term& term) {
       return bound;
     }
   }
-  const bool positive = term.coefficient > 0 && std::none_of(term.factors.begin(), term.factors.end(),
-                                                             [](const AtomRef& factor) { return factor->may_be_negative; });
+  const bool positive =
+      term.coefficient > 0 && std::ranges::none_of(term.factors, [](const AtomRef& factor) { return factor->may_be_negative; });
   return positive ? std::optional<int64_t>(0) : std::nullopt;
 }
 
@@ -105,8 +105,7 @@ std::optional<int64_t> evaluate_atom(const Atom& atom, const SizeOf& size_of) {
 
 /// Sorts TERMS, makes one of those with the same factors, and drops those that are 0. False if a coefficient overflows.
 bool merge_like(std::vector<Dim::Term>& terms) {
-  std::sort(terms.begin(), terms.end(),
-            [](const Dim::Term& a, const Dim::Term& b) { return compare_factors(a.factors, b.factors) < 0; });
+  std::ranges::sort(terms, [](const Dim::Term& a, const Dim::Term& b) { return compare_factors(a.factors, b.factors) < 0; });
   size_t last = 0;
   for (size_t i = 1; i < terms.size(); ++i) {
     Dim::Term& term = terms[i];
@@ -183,7 +182,7 @@ std::optional<Dim> Dim::sum(std::vector<Term> terms) {
   if (terms.empty() || terms[0].coefficient == 0) return Dim();
   if (terms.size() == 1 && terms[0].factors.empty()) return Dim(terms[0].coefficient);
   const auto is_too_large = [](const Term& term) { return term.factors.size() > kMaxDegree; };
-  if (terms.size() > kMaxTerms || std::any_of(terms.begin(), terms.end(), is_too_large)) return std::nullopt;
+  if (terms.size() > kMaxTerms || std::ranges::any_of(terms, is_too_large)) return std::nullopt;
   Dim result;
   result.terms_ = std::make_shared<const std::vector<Term>>(std::move(terms));
   return result;
@@ -230,8 +229,8 @@ Dim Dim::operator*(const Dim& other) const {
         return unmanageable("*", *this, other);
       }
       term.factors.resize(a.factors.size() + b.factors.size());
-      std::merge(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(), term.factors.begin(),
-                 [](const AtomRef& x, const AtomRef& y) { return x->name < y->name; });
+      std::ranges::merge(a.factors, b.factors, term.factors.begin(),
+                         [](const AtomRef& x, const AtomRef& y) { return x->name < y->name; });
     }
   }
   std::optional<Dim> result = sum(std::move(terms));
@@ -251,7 +250,7 @@ bool Dim::operator==(const Dim& other) const {
 
 bool Dim::may_be_size() const {
   const auto terms = this->terms();
-  return terms.empty() || std::any_of(terms.begin(), terms.end(), [](const Term& term) { return term.coefficient > 0; });
+  return terms.empty() || std::ranges::any_of(terms, [](const Term& term) { return term.coefficient > 0; });
 }
 
 bool Dim::never_negative() const { return is_never_negative(*this, kMaxFloors); }

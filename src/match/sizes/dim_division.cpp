@@ -17,12 +17,11 @@ bool by_name(const AtomRef& a, const AtomRef& b) { return a->name < b->name; }
 std::optional<Term> term_quotient(const Term& a, const Term& b) {
   const bool overflows = a.coefficient == std::numeric_limits<int64_t>::min() && b.coefficient == -1;
   if (overflows || a.coefficient % b.coefficient != 0) return std::nullopt;
-  if (!std::includes(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(), by_name)) {
+  if (!std::ranges::includes(a.factors, b.factors, by_name)) {
     return std::nullopt;
   }
   Term quotient{a.coefficient / b.coefficient, {}};
-  std::set_difference(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(),
-                      std::back_inserter(quotient.factors), by_name);
+  std::ranges::set_difference(a.factors, b.factors, std::back_inserter(quotient.factors), by_name);
   return quotient;
 }
 
@@ -42,7 +41,7 @@ std::optional<Dim> product_of_terms(std::span<const Dim> dims) {
     if (__builtin_mul_overflow(product.coefficient, term.coefficient, &product.coefficient)) return std::nullopt;
     product.factors.insert(product.factors.end(), term.factors.begin(), term.factors.end());
   }
-  std::sort(product.factors.begin(), product.factors.end(), by_name);
+  std::ranges::sort(product.factors, by_name);
   return Dim::sum({std::move(product)});
 }
 
@@ -61,8 +60,7 @@ bool cancel_common(Dim& a, Dim& b) {
       if (term.coefficient == std::numeric_limits<int64_t>::min()) return false;
       common = std::gcd(common, term.coefficient);
       std::vector<AtomRef> shared;
-      std::set_intersection(factors.begin(), factors.end(), term.factors.begin(), term.factors.end(),
-                            std::back_inserter(shared), by_name);
+      std::ranges::set_intersection(factors, term.factors, std::back_inserter(shared), by_name);
       factors = std::move(shared);
     }
   }
