@@ -80,7 +80,8 @@ std::optional<size_t> row_axis(const OperandView& view) {
 /// null if none has.
 const OperandView* widest_view(const Operand& operand, bool may_scale) {
   const auto fits = [&](const OperandView& view) { return !view.past && row_axis(view) && (may_scale || view.scale == 1); };
-  const auto found = std::find_if(operand.views.rbegin(), operand.views.rend(), fits);
+  // Not std::ranges::reverse_view: Clang below 16 does not compile it.
+  const auto found = std::find_if(operand.views.rbegin(), operand.views.rend(), fits);  // NOLINT(modernize-use-ranges)
   return found == operand.views.rend() ? nullptr : &*found;
 }
 
