@@ -225,11 +225,18 @@ def check_picture(browser, folder):
     check_quiet(browser.page(picture))
 
 
-def check_deep(browser, folder):
-    page, path, data = check_model(browser, folder, deep_model(folder / "deep.onnx", 48))
-    assert data["summary"]["fused"] == 48 and len(data["groups"]) == 1, data["summary"]
+def check_optimised(browser, folder):
+    subprocess.run([ATTN_OPT, SOURCE / "testdata/models/bert-ts14s.onnx", "-q", "-o", folder / "optimised.onnx"], check=True)
+    path, _ = report(folder, folder / "optimised.onnx")
+    page = browser.page(path)
+    assert text_of(page, "h1") == "No attention to fuse: 2 are attention operators already", text_of(page, "h1")
+
+
+def check_deep(browser, folder, layers):
+    page, path, data = check_model(browser, folder, deep_model(folder / f"deep_{layers}.onnx", layers))
+    assert data["summary"]["fused"] == layers and len(data["groups"]) == 1, data["summary"]
     assert path.stat().st_size < 2_000_000, path.stat().st_size
-    assert page.evaluate("document.querySelectorAll('.card .names code').length") >= 48
+    assert page.evaluate("document.querySelectorAll('.card .names code').length") >= layers
 
 
 def check_dark(browser, path):
@@ -241,11 +248,13 @@ def check_batch(browser, folder):
     (folder / "models").mkdir()
     missed_model(folder / "models/missed.onnx")
     (folder / "models/bad.onnx").write_text("no model")
+    for layers in range(1, 13):
+        deep_model(folder / f"models/layers_{layers}.onnx", layers)
     path, data = report(folder, "batch", SOURCE / "testdata/models", folder / "models", status=3)
     page = browser.page(path)
     rows = len(data["models"])
     visible = "[...document.querySelectorAll('.models tbody tr')].filter((row) => row.offsetHeight > 0).length"
-    assert page.evaluate(visible) == rows
+    assert page.evaluate(visible) == rows >= 20
     check_layout(page)
 
     def filter_by(words):
@@ -280,7 +289,9 @@ def main():
         check_order(browser, folder)
         check_places(browser, folder)
         check_picture(browser, folder)
-        check_deep(browser, folder)
+        check_optimised(browser, folder)
+        for layers in (12, 48):
+            check_deep(browser, folder, layers)
         check_batch(browser, folder)
 
 

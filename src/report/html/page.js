@@ -13,6 +13,8 @@ function verdictOf(model) {
 function headline(model) {
   if (!model.report) return "No report";
   const {sites, fused} = model.report.summary;
+  const already = model.report.attention_nodes;
+  if (sites === 0 && already) return `No attention to fuse: ${already} ${already === 1 ? "is an attention operator" : "are attention operators"} already`;
   if (sites === 0) return "No attention found";
   return `${fused} of ${plural(sites, "attention")} ${model.output ? "" : "can be "}fused`;
 }
