@@ -7,6 +7,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/mask_contents.h"
+#include "patterns/scores/fills.h"
 #include "src/io/number_text.h"
 #include "src/match/facts/empty_rows.h"
 
@@ -14,9 +15,7 @@ namespace attn_opt {
 namespace {
 
 std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
-  const bool laid_over = std::ranges::any_of(sdpa.terms, [](const ScoreTerm& term) {
-    return term.kind != ScoreTerm::Kind::kBias && term.kind != ScoreTerm::Kind::kFloor;
-  });
+  const bool laid_over = std::ranges::any_of(sdpa.terms, is_fill);
   if (!sdpa.hides_nan && !laid_over && !sdpa.less_largest_of_all) return std::nullopt;
   return Precondition{"scores-finite", false,
                       sdpa.hides_nan ? "a guard makes NaN 0"
@@ -29,8 +28,7 @@ bool absorbs_anywhere(double fill, DataType type) { return type != onnx::TensorP
 
 /// True if TERM lays a fill over scores that leaves a trace of them where it is added.
 bool is_shallow_fill(const ScoreTerm& term, DataType type) {
-  const bool is_fill = term.kind != ScoreTerm::Kind::kFloor && term.kind != ScoreTerm::Kind::kBias;
-  return is_fill && std::isfinite(term.fill) && !absorbs_anywhere(term.fill, type);
+  return is_fill(term) && std::isfinite(term.fill) && !absorbs_anywhere(term.fill, type);
 }
 
 /// True if exp(), taken of scores that are not lowered, may be 0 of all that TERM is added to.

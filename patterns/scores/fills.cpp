@@ -14,8 +14,6 @@ using Kind = ScoreTerm::Kind;
 /// Scores are seldom as low as this: higher fills are left what they are.
 constexpr double kHighest = -2000;
 
-bool is_fill(const ScoreTerm& term) { return term.kind == Kind::kKeep || term.kind == Kind::kDrop; }
-
 /// True if masked scores show elsewhere, or weigh something beside others than scores.
 bool needs_its_fill(const Sdpa& sdpa) {
   const bool lowers_scores = !sdpa.exponent_offset;
@@ -44,6 +42,8 @@ std::optional<double> sole_finite_fill(std::span<const ScoreTerm> terms, Facts& 
 }
 
 }  // namespace
+
+bool is_fill(const ScoreTerm& term) { return term.kind == Kind::kKeep || term.kind == Kind::kDrop; }
 
 std::optional<double> deepen_fills(Sdpa& sdpa, Facts& facts) {
   const auto first = std::ranges::find_if(sdpa.terms, is_fill);

@@ -8,6 +8,9 @@
 
 namespace attn_opt {
 
+/// True if TERM lays a number over the scores, and adds nothing.
+bool is_fill(const ScoreTerm& term);
+
 /// Lays the lowest number of its type over the scores of SDPA in the place of a fill that nothing is added to, alone or with
 /// -inf under or over it, or -inf where exp() is taken of the fill as it is, which makes it 0. A row that keeps no key weighs
 /// all alike either way, or has a sum of 0, where scores plus the model's own fill would weigh them as they are. Returns the
