@@ -104,17 +104,26 @@ replacement (q, k, v) => (y) { y = Attention (q, k, v) })",
   EXPECT_THAT(imports(loose), ElementsAre("")) << "no node is of 'other' any more";
 }
 
-/// A rule that is wrong, around a softmax that attn-opt misses: the other attention beside it is missed alone.
-TEST(Sites, OneThatARuleIsRefusedAtIsNotMissedToo) {
-  auto rule = parse_rule(R"(# RULE wrong
+/// Options with a rule NAME: NODES, of q, k and v, become Attention of scale 1.
+OptimizeOptions with_rule(const std::string& name, const std::string& nodes) {
+  auto rule = parse_rule("# RULE " + name + R"(
 <domain: "rule", opset_import: ["" : 18]>
-pattern (q, k, v) => (y) { t = Transpose <perm: ints = [0, 1, 3, 2]> (k) s = MatMul (q, t) w = Softmax <axis: int = -2> (s) y = MatMul (w, v) }
+pattern (q, k, v) => (y) { )" +
+                             nodes + R"( }
 <domain: "rule", opset_import: ["" : 24]>
 replacement (q, k, v) => (y) { y = Attention <scale: float = 1.0> (q, k, v) })",
                          "r.rule");
-  ASSERT_TRUE(rule.has_value()) << rule.error().message();
+  EXPECT_TRUE(rule.has_value()) << rule.error().message();
   OptimizeOptions options;
-  options.rules = {std::shared_ptr<const Pattern>(*std::move(rule))};
+  if (rule) options.rules = {std::shared_ptr<const Pattern>(*std::move(rule))};
+  return options;
+}
+
+/// A rule that is wrong, around a softmax that attn-opt misses: the other attention beside it is missed alone.
+TEST(Sites, OneThatARuleIsRefusedAtIsNotMissedToo) {
+  OptimizeOptions options = with_rule(
+      "wrong",
+      "t = Transpose <perm: ints = [0, 1, 3, 2]> (k) s = MatMul (q, t) w = Softmax <axis: int = -2> (s) y = MatMul (w, v)");
   Model model = attention_in_text(attention_nodes("", "-2"));
   const Report report = optimized(model, options);
   EXPECT_THAT(not_fused(report), ElementsAre("y: "));
@@ -126,15 +135,8 @@ replacement (q, k, v) => (y) { y = Attention <scale: float = 1.0> (q, k, v) })",
 
 /// Attention of two factors, which the tool's own pattern knows too, at another anchor.
 TEST(Sites, ThePatternOfTheHigherPriorityIsWritten) {
-  auto rule = parse_rule(R"(# RULE mine
-<domain: "rule", opset_import: ["" : 18]>
-pattern (q, k, v) => (y) { t = Transpose <perm: ints = [0, 1, 3, 2]> (k) s = MatMul (q, t) w = Softmax (s) y = MatMul (w, v) }
-<domain: "rule", opset_import: ["" : 24]>
-replacement (q, k, v) => (y) { y = Attention <scale: float = 1.0> (q, k, v) })",
-                         "r.rule");
-  ASSERT_TRUE(rule.has_value()) << rule.error().message();
-  OptimizeOptions options;
-  options.rules = {std::shared_ptr<const Pattern>(*std::move(rule))};
+  OptimizeOptions options =
+      with_rule("mine", "t = Transpose <perm: ints = [0, 1, 3, 2]> (k) s = MatMul (q, t) w = Softmax (s) y = MatMul (w, v)");
   const auto pattern_used = [&options] {
     Model model =
         attention_in_text("t = Transpose <perm = [0, 1, 3, 2]> (k) s = MatMul (q, t) w = Softmax (s) y = MatMul (w, v)");
