@@ -312,7 +312,8 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
     }
   }
   if (!kept.numbers.empty()) add_fallbacks({});
-  solve(number_equations(site, equations.facts()), assignments);
+  const std::vector<NumberEquation> asked = number_equations(site, equations.facts());
+  solve(asked, assignments);
   std::erase_if(assignments, [&](const SizeAssignment& sizes) {
     return sizes.is_fallback() && elements_of(site, sdpa, sizes) > kMaxElements;
   });
@@ -322,6 +323,7 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
   std::erase_if(assignments, [&](const SizeAssignment& assignment) {
     return std::ranges::any_of(scores, [&](const Dim& size) { return !size.is_constant() && assignment.of(size) == 0; });
   });
+  add_ones(asked, assignments);
   return assignments;
 }
 

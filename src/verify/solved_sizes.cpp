@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "attn_opt/operator_traits.h"
+#include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
 namespace {
@@ -16,15 +18,15 @@ constexpr int64_t kMaxUnits = 16;
 
 using Solution = std::map<std::string, int64_t>;
 
-void add_equation(const Dim& one, const Dim& other, std::vector<NumberEquation>& equations) {
+void add_equation(const Dim& one, const Dim& other, bool broadcasts, std::vector<NumberEquation>& equations) {
   if (one.is_constant() == other.is_constant()) return;
   const Dim &number = one.is_constant() ? one : other, &size = one.is_constant() ? other : one;
-  if (number.value() > 1) equations.push_back({size, number.value()});
+  if (number.value() > 1) equations.push_back({size, number.value(), broadcasts});
 }
 
 void add_broadcasts(const Shape& one, const Shape& other, size_t skipped, std::vector<NumberEquation>& equations) {
   for (size_t back = skipped; back < std::min(one.size(), other.size()); ++back)
-    add_equation(from_last(one, back), from_last(other, back), equations);
+    add_equation(from_last(one, back), from_last(other, back), true, equations);
 }
 
 void add_equations(const Node& node, Facts& facts, std::vector<NumberEquation>& equations) {
@@ -35,7 +37,7 @@ void add_equations(const Node& node, Facts& facts, std::vector<NumberEquation>& 
     const MaybeShape one = facts.shape(*node.inputs[i - 1]), other = facts.shape(*node.inputs[i]);
     if (!one || !other) continue;
     add_broadcasts(*one, *other, is_product ? 2 : 0, equations);
-    if (is_product && one->size() > 1 && other->size() > 1) add_equation(one->back(), from_last(*other, 1), equations);
+    if (is_product && one->size() > 1 && other->size() > 1) add_equation(one->back(), from_last(*other, 1), false, equations);
   }
 }
 
@@ -94,6 +96,18 @@ void solve(const std::vector<NumberEquation>& equations, std::vector<SizeAssignm
     if (holds(equations, assignments[i])) continue;
     for (const auto& [symbol, number] : found[i % found.size()]) assignments[i].set(symbol, number);
   }
+}
+
+void add_ones(const std::vector<NumberEquation>& equations, std::vector<SizeAssignment>& assignments) {
+  std::vector<SizeAssignment> ones;
+  std::set<std::string> seen;
+  for (const NumberEquation& equation : equations) {
+    const Atom* symbol = sole_atom(equation.size);
+    if (!equation.broadcasts || !symbol || symbol->kind != Atom::Kind::kSymbol || !seen.insert(symbol->name).second) continue;
+    if (!assignments.empty()) ones.emplace_back(assignments.front()).set(symbol->name, 1);
+  }
+  const auto fallback = std::ranges::find_if(assignments, &SizeAssignment::is_fallback);
+  assignments.insert(fallback, ones.begin(), ones.end());
 }
 
 }  // namespace attn_opt

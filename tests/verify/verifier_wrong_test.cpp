@@ -245,6 +245,22 @@ TEST(VerifierWrong, DoesNotRunWhereTheModelDoes) {
   expect_failed(site.verify(emission), "what is written does not run");
 }
 
+TEST(VerifierWrong, DoesNotRunWhereASizeOfOneBroadcasts) {
+  std::string text = AttentionModel{}.text();
+  const std::string values = "float[B,4,S,8] v", output = "float[B,4,L,8] y";
+  text.replace(text.find(values), values.size(), "float[3,4,S,8] v");
+  text.replace(text.find(output), output.size(), "float[3,4,L,8] y");
+  SiteFixture site(text);
+  site.sdpa = site.plain_sdpa();
+  const auto emission = site.attention([&](GraphBuilder& build) {
+    Value* three = build.node("Reshape", {site.value("q"), build.ints({3, 4, -1, 8})});
+    return std::vector<Value*>{three, site.value("k"), site.value("v")};
+  });
+  const Verification result = site.verify(emission);
+  expect_failed(result, "what is written does not run");
+  expect_failed(result, "B=1");
+}
+
 TEST(VerifierWrong, CannotBeRunAtAll) {
   SiteFixture site(AttentionModel{});
   const auto emission = site.attention([&](GraphBuilder& build) {
