@@ -32,12 +32,6 @@ double last_place(double value, const Precision& precision) {
   return std::ldexp(1.0, exponent - precision.bits);
 }
 
-Dims index_of(int64_t flat, const Dims& dims) {
-  Dims index(dims.size());
-  for (size_t axis = dims.size(); axis-- > 0; flat /= dims[axis]) index[axis] = flat % dims[axis];
-  return index;
-}
-
 class Comparison {
  public:
   Comparison(const Tolerance& tolerance, DataType type)
@@ -130,6 +124,12 @@ std::string kind_of(const Tensor& value) {
 }
 
 }  // namespace
+
+Dims index_of(int64_t flat, const Dims& dims) {
+  Dims index(dims.size());
+  for (size_t axis = dims.size(); axis-- > 0; flat /= dims[axis]) index[axis] = flat % dims[axis];
+  return index;
+}
 
 TensorDifference worse(const TensorDifference& one, const TensorDifference& other) {
   if (one.agrees() != other.agrees()) return one.agrees() ? other : one;

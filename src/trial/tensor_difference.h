@@ -44,6 +44,9 @@ TensorDifference difference(const Tensor& expected, const Tensor& actual, const 
 /// The worse of two findings on one value.
 TensorDifference worse(const TensorDifference& one, const TensorDifference& other);
 
+/// The index of element FLAT, in row-major order, of a tensor of DIMS.
+Dims index_of(int64_t flat, const Dims& dims);
+
 /// "(2, 3, 4)".
 std::string to_string(const Dims& dims);
 

@@ -1,11 +1,13 @@
 #include "src/verify/judge.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include "attn_opt/operator_traits.h"
 #include "src/trial/infinity.h"
@@ -99,10 +101,27 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
   return {};
 }
 
-std::string shown(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2g", number);
-  return text;
+std::string shown(double number) { return fmt::format("{:.2g}", number); }
+
+/// The place in the tensors of element FLAT of aligned rows.
+Dims place_of(const Compared& compared, size_t flat) {
+  const Dims& dims = compared.before.dims();
+  std::vector<double> places(static_cast<size_t>(element_count(dims)));
+  std::iota(places.begin(), places.end(), 0.0);
+  const auto* axes = compared.output.axes;
+  if (const auto logical = axes ? to_logical(Tensor::of(dims, places), *axes, compared.sizes) : std::nullopt)
+    places = logical->values;
+  return index_of(static_cast<int64_t>(places[flat]), dims);
+}
+
+/// " at (0, 1, 2): 0.25 before, 0.5 after": where ROW differs most.
+std::string worst_of_row(const Compared& compared, const AlignedRows& rows, size_t row) {
+  const auto before = rows.before_row(row), after = rows.after_row(row);
+  size_t worst = 0;
+  for (size_t i = 1; i < before.size(); ++i)
+    if (difference(before[i], after[i]) > difference(before[worst], after[worst])) worst = i;
+  return fmt::format(" at {}: {:.6g} before, {:.6g} after", to_string(place_of(compared, row * rows.width + worst)),
+                     before[worst], after[worst]);
 }
 
 /// Compares row by row: MEASURE gives the difference of a row, which is to be at most LIMIT.
@@ -110,6 +129,7 @@ template <class Measure>
 Judgement judge_rows(const Compared& compared, const AlignedRows& rows, double limit, const std::string& unit,
                      const Measure& measure) {
   Judgement judgement;
+  size_t worst = 0;
   for (size_t row = 0; row < rows.count(); ++row) {
     const double difference_of_row = measure(row);
     if (difference_of_row > limit)
@@ -117,13 +137,17 @@ Judgement judge_rows(const Compared& compared, const AlignedRows& rows, double l
         judgement.explained_by.insert(id);
         continue;
       }
-    judgement.difference = std::max(judgement.difference, difference_of_row);
+    if (difference_of_row > judgement.difference) {
+      judgement.difference = difference_of_row;
+      worst = row;
+    }
     judgement.has_equal_rows = judgement.has_equal_rows || !rows.are_score_rows || !compared.rows.is_empty[row];
   }
   if (judgement.difference == kInfinity)
     judgement.failure = "NaN or infinity on one side alone";
   else if (judgement.difference > limit)
     judgement.failure = "differs by " + shown(judgement.difference) + unit;
+  if (!judgement.failure.empty()) judgement.failure += worst_of_row(compared, rows, worst);
   return judgement;
 }
 

@@ -38,7 +38,7 @@ TEST(VerifierValues, RightOnesInEveryType) {
 TEST(VerifierValues, WrongOnesSayByHowMuch) {
   const auto result = verdict("n = Neg (x) y = Relu (n)", unary("Relu"));
   EXPECT_EQ(result.verdict, Verdict::kFailed);
-  EXPECT_THAT(result.reason, HasSubstr("y differs by 1.7 relative to its row (draw 'random'"));
+  EXPECT_THAT(result.reason, HasSubstr("y differs by 1.7 relative to its row at (2, 7): 0 before, 1.5"));
 }
 
 TEST(VerifierValues, IntegersMustBeEqualAndAreNegativeToo) {
