@@ -12,7 +12,7 @@
 namespace attn_opt {
 
 /// Most query rows that one block of scores has.
-inline constexpr int kMostLanes = 16;
+inline constexpr int kMostLanes = 32;
 
 /// Query rows (head, position) of one batch entry that are computed side by side.
 struct QueryLanes {

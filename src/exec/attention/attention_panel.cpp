@@ -13,16 +13,17 @@ namespace attn_opt {
 namespace {
 
 /// ROWS x (kVectors * lanes of a vector) sums, in registers.
-template <class C, int kVectors, int kRows>
+template <class Vectors, int kVectors, int kRows>
 struct Sums {
-  using Vec = typename VectorOf<C>::Vec;
-  static constexpr int kLanes = kVectors * VectorOf<C>::kSize;
+  using Vec = typename Vectors::Vec;
+  using C = typename Vectors::Element;
+  static constexpr int kLanes = kVectors * Vectors::kSize;
   Vec at[kRows][kVectors];
 
   /// sums[i][lane] = over DEPTH: a[i * row_stride + l * depth_stride] * b[l][lane].
   ATTN_OPT_INLINE void multiply(int64_t depth, const C* a, int64_t row_stride, int64_t depth_stride, const C* b) {
     const C* rows[kRows];
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) {
       rows[i] = a + i * row_stride;
 #pragma GCC unroll 2
@@ -32,7 +33,7 @@ struct Sums {
       Vec in[kVectors];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) in[v] = load(b, v);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (int i = 0; i < kRows; ++i) {
         const C x = rows[i][l * depth_stride];
 #pragma GCC unroll 2
@@ -45,12 +46,13 @@ struct Sums {
   ATTN_OPT_INLINE static const Vec& load(const C* x, int v) { return reinterpret_cast<const Vec*>(x)[v]; }
 };
 
-template <class C, int kVectors>
+/// A panel of kVectors VECTORS in a row; kTile is value_tile() of it.
+template <class Vectors, int kVectors, int kTile>
 struct Attend {
-  using Vec = typename VectorOf<C>::Vec;
-  static constexpr int kLanes = kVectors * VectorOf<C>::kSize;
-  static constexpr int kTile = value_tile(kVectors == 2);
-  using Row = Sums<C, kVectors, 1>;
+  using Vec = typename Vectors::Vec;
+  using C = typename Vectors::Element;
+  static constexpr int kLanes = kVectors * Vectors::kSize;
+  using Row = Sums<Vectors, kVectors, 1>;
 
   const Panel<C>& p;
   Vec rescale[kVectors];
@@ -60,9 +62,9 @@ struct Attend {
 
   template <int kRows>
   ATTN_OPT_INLINE void products(int64_t key) {
-    Sums<C, kVectors, kRows> sums;
+    Sums<Vectors, kVectors, kRows> sums;
     sums.multiply(p.head_size, p.k + key * p.k_stride, p.k_stride, 1, p.q);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) at(p.scores + (key + i) * kLanes, v) = sums.at[i][v];
@@ -86,10 +88,10 @@ struct Attend {
     round_to_type(p.scores, count, p.type);
     give(ScoreStage::kProduct);
     if (p.softcap != 0) {
-      for (int64_t i = 0; i < count; i += VectorOf<C>::kSize) {
+      for (int64_t i = 0; i < count; i += Vectors::kSize) {
         Vec& score = at(p.scores + i, 0);
         score /= p.softcap;
-        hyperbolic_tangent(score);
+        hyperbolic_tangent(Vectors(), score);
         score *= p.softcap;
       }
       round_to_type(p.scores, count, p.type);
@@ -129,13 +131,13 @@ struct Attend {
     for (int i = 1; i < 4; ++i) most[0] = most[i] > most[0] ? most[i] : most[0];
     const Vec shift = most[0] == -std::numeric_limits<C>::infinity() ? Vec{} : most[0];
     Vec scale = at(p.most, v) - shift;
-    exponential(scale);
+    exponential(Vectors(), scale);
     at(p.most, v) = most[0];
     Vec sum[4] = {};
     for (int64_t j = 0; j < p.keys; ++j) {
       Vec& score = at(p.scores + j * kLanes, v);
       Vec x = score - shift;
-      exponential(x);
+      exponential(Vectors(), x);
       sum[j % 4] += x;
       score = x;
     }
@@ -145,10 +147,10 @@ struct Attend {
 
   template <int kFeatures>
   ATTN_OPT_INLINE void values(int64_t feature) {
-    Sums<C, kVectors, kFeatures> sums;
+    Sums<Vectors, kVectors, kFeatures> sums;
     const C* v_tile = p.v.data + feature / kTile * p.v.tile_stride + feature % kTile;
     sums.multiply(p.keys, v_tile, 1, p.v.key_stride, p.scores);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int i = 0; i < kFeatures; ++i) {
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
@@ -176,12 +178,27 @@ struct Attend {
 
 template <class C>
 ATTN_OPT_INLINE void attend_panel(const Panel<C>& panel) {
-  if (panel.lanes == VectorOf<C>::kSize) {
-    Attend<C, 1>{panel, {}}.run();
+  using Vectors = VectorOf<C>;
+  if (panel.lanes == Vectors::kSize) {
+    Attend<Vectors, 1, 8>{panel, {}}.run();
   } else {
-    Attend<C, 2>{panel, {}}.run();
+    Attend<Vectors, 2, 6>{panel, {}}.run();
   }
 }
+
+#ifdef ATTN_OPT_WIDE_VECTORS
+template <class C>
+ATTN_OPT_INLINE void attend_wide_panel(const Panel<C>& panel) {
+  using Vectors = VectorOf<C, 64>;
+  if (panel.lanes == Vectors::kSize / 2) {
+    Attend<VectorOf<C>, 1, 8>{panel, {}}.run();
+  } else if (panel.lanes == Vectors::kSize) {
+    Attend<Vectors, 1, 8>{panel, {}}.run();
+  } else {
+    Attend<Vectors, 2, 12>{panel, {}}.run();
+  }
+}
+#endif
 
 template <class C, class Bits>
 ATTN_OPT_INLINE C largest_of_bits(const C* x, int64_t count) {
@@ -192,10 +209,25 @@ ATTN_OPT_INLINE C largest_of_bits(const C* x, int64_t count) {
   return std::isfinite(largest) ? largest : std::numeric_limits<C>::infinity();
 }
 
+#ifdef ATTN_OPT_WIDE_VECTORS
+ATTN_OPT_WIDE_VECTORS void attend_wide(const Panel<float>& panel) { attend_wide_panel(panel); }
+ATTN_OPT_WIDE_VECTORS void attend_wide(const Panel<double>& panel) { attend_wide_panel(panel); }
+#endif
+ATTN_OPT_VECTOR_CLONES void attend_narrow(const Panel<float>& panel) { attend_panel(panel); }
+ATTN_OPT_VECTOR_CLONES void attend_narrow(const Panel<double>& panel) { attend_panel(panel); }
+
 }  // namespace
 
-ATTN_OPT_VECTOR_CLONES void attend(const Panel<float>& panel) { attend_panel(panel); }
-ATTN_OPT_VECTOR_CLONES void attend(const Panel<double>& panel) { attend_panel(panel); }
+template <class C>
+void attend(const Panel<C>& panel) {
+#ifdef ATTN_OPT_WIDE_VECTORS
+  if (has_wide_vectors()) return attend_wide(panel);
+#endif
+  attend_narrow(panel);
+}
+
+template void attend(const Panel<float>& panel);
+template void attend(const Panel<double>& panel);
 
 ATTN_OPT_VECTOR_CLONES float largest_magnitude(const float* x, int64_t count) {
   return largest_of_bits<float, uint32_t>(x, count);

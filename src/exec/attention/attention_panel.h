@@ -8,17 +8,23 @@
 #include <cstdint>
 
 #include "src/exec/attention/attention.h"
+#include "src/exec/vector_clones.h"
 
 namespace attn_opt {
 
-/// Lanes of a panel for ROWS query rows: one or two vectors of 32 bytes.
+/// Bytes of the lanes of a panel for ROWS query rows: one or two vectors.
 template <class C>
-constexpr int panel_lanes(int64_t rows) {
-  constexpr int kVector = 32 / sizeof(C);
-  return rows <= kVector ? kVector : 2 * kVector;
+int panel_bytes(int64_t rows) {
+  const int64_t bytes = rows * static_cast<int64_t>(sizeof(C));
+  return bytes <= 32 ? 32 : bytes <= 64 || !has_wide_vectors() ? 64 : 128;
 }
-/// Features of V that are computed together.
-constexpr int value_tile(bool is_wide) { return is_wide ? 6 : 8; }
+/// Lanes of a panel for ROWS query rows.
+template <class C>
+int panel_lanes(int64_t rows) {
+  return panel_bytes<C>(rows) / static_cast<int>(sizeof(C));
+}
+/// Features of V that are computed together in a panel whose lanes have BYTES: their sums fill the registers.
+inline int value_tile(int bytes) { return bytes == 128 ? 12 : bytes == 64 && !has_wide_vectors() ? 6 : 8; }
 
 /// V[j][d] = data[(d / tile) * tile_stride + j * key_stride + d % tile].
 template <class C>
@@ -52,8 +58,8 @@ struct Panel {
 };
 
 /// Adds PANEL's keys to what its rows have summed up.
-void attend(const Panel<float>& panel);
-void attend(const Panel<double>& panel);
+template <class C>
+void attend(const Panel<C>& panel);
 
 /// The largest of |X|, infinity if one is infinite or NaN.
 float largest_magnitude(const float* x, int64_t count);

@@ -3,6 +3,7 @@
 
 #include "src/exec/elementwise/broadcast.h"
 #include "src/exec/elementwise/elementwise.h"
+#include "src/exec/elementwise/vector_functions.h"
 #include "src/exec/families.h"
 
 namespace attn_opt {
@@ -53,6 +54,16 @@ struct SigmoidOp {
 template <class Op>
 Outputs on_floats(const KernelContext& context) {
   return map_elements<FloatTypes>(context, Op());
+}
+
+/// As on_floats(), but floats by FUNCTION.
+template <class Op, void (*kFunction)(const float*, int64_t, float*)>
+Outputs in_vectors(const KernelContext& context) {
+  const Tensor& x = context.input(0);
+  if (x.type() != onnx::TensorProto::FLOAT) return on_floats<Op>(context);
+  ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), x.dims()));
+  kFunction(x.data<float>().data(), x.size(), out.mutable_data<float>().data());
+  return single(std::move(out));
 }
 
 template <class Op>
@@ -119,7 +130,7 @@ void register_elementwise_unary(KernelRegistry& registry) {
   registry.add("Sqrt", 1, 13, on_floats<SqrtOp>);
   registry.add("Exp", 1, 13, on_floats<ExpOp>);
   registry.add("Log", 1, 13, on_floats<LogOp>);
-  registry.add("Erf", 9, 13, on_floats<ErfOp>);
+  registry.add("Erf", 9, 13, in_vectors<ErfOp, error_functions>);
   registry.add("Sin", 7, 22, on_floats<SinOp>);
   registry.add("Cos", 7, 22, on_floats<CosOp>);
   registry.add("Tan", 7, 22, on_floats<TanOp>);
@@ -128,7 +139,7 @@ void register_elementwise_unary(KernelRegistry& registry) {
   registry.add("Atan", 7, 22, on_floats<AtanOp>);
   registry.add("Sinh", 9, 22, on_floats<SinhOp>);
   registry.add("Cosh", 9, 22, on_floats<CoshOp>);
-  registry.add("Tanh", 1, 13, on_floats<TanhOp>);
+  registry.add("Tanh", 1, 13, in_vectors<TanhOp, hyperbolic_tangents>);
   registry.add("Asinh", 9, 22, on_floats<AsinhOp>);
   registry.add("Acosh", 9, 22, on_floats<AcoshOp>);
   registry.add("Atanh", 9, 22, on_floats<AtanhOp>);

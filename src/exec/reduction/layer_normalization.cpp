@@ -47,11 +47,19 @@ Expected<Normalized> normalize(const KernelContext& context, const Tensor& x, in
     T* to = result.out.mutable_data<T>().data();
     const auto means = result.mean.mutable_data<double>();
     const auto inverses = result.inverse.mutable_data<double>();
+    const bool in_step = std::ssize(scale) == count && (std::ssize(bias) == count || !context.has(2));
     for (int64_t row = 0; row < result.mean.size() && count > 0; ++row) {
       const double mean = is_centred ? mean_of(from + row * count, count) : 0;
       const double inverse = inverse_deviation(from + row * count, count, mean, epsilon);
       means[static_cast<size_t>(row)] = mean;
       inverses[static_cast<size_t>(row)] = inverse;
+      if constexpr (std::is_same_v<T, float>) {
+        if (in_step) {
+          normalize_row(from + row * count, count, mean, inverse, scale.data(), context.has(2) ? bias.data() : nullptr,
+                        to + row * count);
+          continue;
+        }
+      }
       for (int64_t at = row * count; at < (row + 1) * count; ++at) {
         const double normal = (static_cast<double>(static_cast<Compute<T>>(from[at])) - mean) * inverse;
         const auto i = static_cast<size_t>(at);

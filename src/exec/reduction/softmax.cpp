@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "src/exec/dispatch.h"
+#include "src/exec/elementwise/vector_functions.h"
 #include "src/exec/families.h"
 
 namespace attn_opt {
@@ -83,6 +84,12 @@ Outputs by_rows(const KernelContext& context) {
   return single(dispatch(context, x.type(), FloatTypes{}, [&]<class T>() -> Expected<Tensor> {
     const T* from = x.data<T>().data();
     T* to = out.mutable_data<T>().data();
+    if constexpr (std::is_same_v<T, float> && std::is_same_v<RowOp, SoftmaxRow>) {
+      if (rows.inner == 1) {
+        for (int64_t o = 0; o < rows.outer; ++o) softmax(from + o * rows.count, rows.count, to + o * rows.count);
+        return std::move(out);
+      }
+    }
     std::vector<Compute<T>> row(static_cast<size_t>(rows.count));
     for (int64_t o = 0; o < rows.outer; ++o) {
       for (int64_t i = 0; i < rows.inner; ++i) {
