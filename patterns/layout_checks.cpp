@@ -27,6 +27,20 @@ bool keep_last_two_axes(MaybeShape before, MaybeShape after) {
 
 }  // namespace
 
+std::optional<std::vector<int64_t>> unit_moves(const Shape& before, const Shape& after) {
+  std::vector<int64_t> origins;
+  size_t axis = 0;
+  for (const Dim& size : after) {
+    while (axis < before.size() && before[axis] != size && before[axis].is(1)) ++axis;
+    const bool is_kept = axis < before.size() && before[axis] == size;
+    if (!is_kept && !size.is(1)) return std::nullopt;
+    origins.push_back(is_kept ? static_cast<int64_t>(axis++) : -1);
+  }
+  const bool leaves_units =
+      std::all_of(before.begin() + static_cast<std::ptrdiff_t>(axis), before.end(), [](const Dim& size) { return size.is(1); });
+  return leaves_units ? std::optional(origins) : std::nullopt;
+}
+
 Value* regrouped_from(Node& node, Facts& facts) {
   const MaybeShape after = facts.shape(*node.outputs[0]);
   Node* next = &node;
@@ -56,6 +70,24 @@ Value* swapped_from(Node& node, Facts& facts) {
     next = source.producer;
   }
   return nullptr;
+}
+
+bool lie_last(const AxisMap& axes, Role last_but_one, Role last) {
+  if (axes.rank() < 2) return false;
+  std::vector<int> in_order;
+  for (const Role role : {Role::kBatch, last_but_one, last})
+    for (size_t factor = 0; factor < axes.factors().size(); ++factor)
+      if (axes.factors()[factor].role == role) in_order.push_back(static_cast<int>(factor));
+  std::vector<int> found;
+  for (size_t axis = 0; axis < axes.rank(); ++axis) found.insert(found.end(), axes.axis(axis).begin(), axes.axis(axis).end());
+  const auto holds_only = [&](size_t axis, Role role) {
+    return std::ranges::all_of(axes.axis(axis),
+                               [&](int factor) { return axes.factors()[static_cast<size_t>(factor)].role == role; });
+  };
+  const auto leads = [&](size_t axis) { return axis + 2 >= axes.rank() || holds_only(axis, Role::kBatch); };
+  for (size_t axis = 0; axis < axes.rank(); ++axis)
+    if (!leads(axis)) return false;
+  return found == in_order && holds_only(axes.rank() - 2, last_but_one) && holds_only(axes.rank() - 1, last);
 }
 
 }  // namespace attn_opt

@@ -1,10 +1,21 @@
 // Layout questions that the walks up and down both ask.
 #pragma once
 
+#include <optional>
+#include <vector>
+
+#include "attn_opt/axis_map.h"
 #include "attn_opt/facts.h"
 #include "attn_opt/graph.h"
 
 namespace attn_opt {
+
+/// Which axis of BEFORE each axis of AFTER is, or -1, where nothing but axes of size 1 are added and left out; nullopt if more
+/// is done.
+std::optional<std::vector<int64_t>> unit_moves(const Shape& before, const Shape& after);
+
+/// True if the last two of AXES are those of LAST_BUT_ONE and LAST, and all others lie before them in their order.
+bool lie_last(const AxisMap& axes, Role last_but_one, Role last);
 
 /// So many nodes are read as one.
 inline constexpr int kMaxTogether = 8;

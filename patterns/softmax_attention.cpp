@@ -41,7 +41,9 @@ namespace {
 /// Batch and heads where some value of the site keeps them apart.
 std::optional<LeadingSplit> split_by_four_axes(const Reading& reading, MatchContext& context) {
   const MaybeShape probabilities = context.facts.shape(*reading.probabilities.probabilities);
-  std::vector<MaybeShape> shapes{reading.score_product.scores, probabilities};
+  std::vector<MaybeShape> shapes{reading.score_product.scores};
+  const Shape placed = probabilities ? reading.value_product.probabilities.placed(*probabilities) : Shape();
+  if (probabilities) shapes.emplace_back(placed);
   for (const Shape& frame : reading.scores.frames) shapes.emplace_back(frame);
   for (const MaybeShape shape : shapes)
     if (shape && shape->size() == 4) return LeadingSplit{(*shape)[0], (*shape)[1]};
@@ -136,14 +138,15 @@ ScoreLayout layout_at_softmax(const ProbabilityWalk& walk, const ScoreLayout& at
                               MatchContext& context) {
   const bool swaps = at_product.swaps_last_two();
   ScoreLayout layout = at_product;
+  const MaybeShape shape = context.facts.shape(output);
   if (at_product.order.empty() || swaps) {
-    const MaybeShape shape = context.facts.shape(output);
-    layout = swaps == walk.transposed || !shape ? ScoreLayout() : ScoreLayout::keys_by_queries(shape->size());
+    const size_t rank = walk.perm.empty() && shape ? shape->size() : walk.perm.size();
+    layout = swaps == walk.transposed || !shape ? ScoreLayout() : ScoreLayout::keys_by_queries(rank);
     layout.head_axes = at_product.head_axes;
   } else if (walk.transposed) {
     layout = at_product.swapped(context.facts.shape(*walk.probabilities).known().size());
   }
-  return walk.perm.empty() ? layout : layout.before_transpose(walk.perm);
+  return walk.perm.empty() || !shape ? layout : layout.before_moves(walk.perm, shape->size());
 }
 
 /// SHAPE with its last two axes swapped if IS_SWAPPED.
@@ -246,10 +249,10 @@ class SoftmaxAttention : public Pattern {
   std::string_view summary() const override {
     return "attention around a softmax: any order of scale, softcap, bias and mask; repeated heads; KV caches";
   }
-  bool is_anchor(const Node& node) const override { return may_be_softmax(node) || is_product(node); }
+  bool is_anchor(const Node& node) const override { return may_be_softmax(node) || makes_product(node); }
 
   Matched<Match> match(Node& anchor, MatchContext& context) const override {
-    if (is_product(anchor) && !anchor.is("Einsum")) return match_further_product(anchor, context);
+    if (makes_product(anchor) && !anchor.is("Einsum")) return match_further_product(anchor, context);
     if (is_product(anchor))
       if (auto further = match_further_product(anchor, context); further || further.error().id != kNotAttention) return further;
     auto softmax = softmax_at(anchor, context);

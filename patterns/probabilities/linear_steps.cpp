@@ -7,6 +7,7 @@
 
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
+#include "patterns/products/product_letters.h"
 
 namespace attn_opt {
 namespace {
@@ -155,7 +156,7 @@ Matched<OutputStep> sum_behind_product(const LinearStep& step, const std::vector
   InnerValues inner(product, context);
   Value* other = Recomputed(sum, *inner.raised(&operand, whole.size()), steps, inner).of(&probabilities);
   OutputStep made{step.node->op(), {nullptr, nullptr}};
-  made.operands[1 - step.probabilities] = inner.again(product, product.inputs[0] == &probabilities ? 0 : 1, other);
+  made.operands[1 - step.probabilities] = product_with(product, probabilities, other, inner);
   return made;
 }
 

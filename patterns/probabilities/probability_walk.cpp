@@ -16,6 +16,7 @@
 #include "patterns/layout_checks.h"
 #include "patterns/operands/operand_walk.h"
 #include "patterns/probabilities/joint_step.h"
+#include "patterns/probabilities/summed_values.h"
 #include "patterns/products/products.h"
 #include "patterns/readers.h"
 
@@ -27,9 +28,8 @@ constexpr int kMaxProbabilitySteps = 32;
 constexpr size_t kNowhere = 64;
 
 bool is_on_the_way(const Node& node) {
-  return is_product(node) || node.is("Cast") || node.is("CastLike") || node.is("Identity") || node.is("Dropout") ||
-         node.is("Reshape") || node.is("Flatten") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Transpose") ||
-         node.is("Concat");
+  return node.is("Cast") || node.is("CastLike") || node.is("Identity") || node.is("Dropout") || node.is("Reshape") ||
+         node.is("Flatten") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Transpose") || node.is("Concat");
 }
 
 class ProbabilityWalker {
@@ -51,7 +51,7 @@ class ProbabilityWalker {
       const Readers readers = readers_here();
       if (pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers) || pass_joint_step(readers)) continue;
       ATTN_OPT_MATCH(Node * next, next_node(readers));
-      if (is_product(*next)) {
+      if (multiplies(*next, *value_)) {
         walk_.product = next;
         walk_.probabilities = value_;
         if (!walk_.is_last_product()) walk_.escaping.clear();
@@ -120,10 +120,27 @@ class ProbabilityWalker {
     return true;
   }
 
+  /// Who reads VALUE_: what adds up its products with V, where these are elementwise, in the place of the Muls.
   Readers readers_here() const {
     Readers readers = readers_of(*value_, facts_);
     if (sum_) std::erase_if(readers.all, [this](const Reader& reader) { return reader.node == sum_; });
+    const auto keys = keys_anywhere();
+    for (Reader& reader : readers.all)
+      if (Node* sum = keys ? sum_of_values(reader, *keys, facts_) : nullptr) reader.node = sum;
     return readers;
+  }
+
+  /// How many axes lie behind the keys of VALUE_, wherever these have moved; nullopt where that is not known.
+  std::optional<size_t> keys_anywhere() const {
+    size_t keys = keys_;
+    if (!walk_.perm.empty()) {
+      const MaybeShape before = facts_.shape(*softmax_);
+      const auto moved =
+          before ? std::ranges::find(walk_.perm, std::ssize(*before) - 1 - static_cast<int64_t>(keys_)) : walk_.perm.end();
+      if (moved == walk_.perm.end()) return std::nullopt;
+      keys = static_cast<size_t>(walk_.perm.end() - moved) - 1;
+    }
+    return walk_.transposed && keys < 2 ? 1 - keys : keys;
   }
 
   void note_escape() { walk_.escaping.push_back({value_, walk_.transposed, walk_.steps.size(), walk_.guard.has_value()}); }
@@ -141,7 +158,9 @@ class ProbabilityWalker {
     std::vector<Way> ways;
     for (const Reader& reader : readers.all) {
       if (!reader.node || reader.node->graph != value_->graph || reader.reads_type_alone()) continue;
-      if (!is_on_the_way(*reader.node) && !(readers.only_one() && columns_cut_off(*reader.node, keys_, facts_))) continue;
+      if (!is_on_the_way(*reader.node) && !multiplies(*reader.node, *reader.read) &&
+          !(readers.only_one() && columns_cut_off(*reader.node, keys_, facts_)))
+        continue;
       if (const auto product = product_at_end(reader, readers)) ways.push_back({reader, *product});
       candidates.push_back(reader);
     }
@@ -161,7 +180,7 @@ class ProbabilityWalker {
 
   /// The product that FIRST is; where READERS are several, also the one that a chain of swaps from FIRST on ends at.
   std::optional<Reader> product_at_end(const Reader& first, const Readers& readers) const {
-    if (is_product(*first.node)) return first;
+    if (multiplies(*first.node, *first.read)) return first;
     Value* swapped = readers.all.size() > 1 && first.node->is("Transpose") ? end_of_chain(*first.node, swapped_from) : nullptr;
     const Readers further = swapped ? readers_of(*swapped, facts_) : Readers();
     const bool is_read_by_one = further.only_one() && further.all[0].node && is_product(*further.all[0].node);
@@ -253,21 +272,34 @@ class ProbabilityWalker {
     return nullptr;
   }
 
-  /// Takes NODE for one that puts the axes of the softmax's result in the product's places, or for the next of several that do
-  /// together. What stood above would lie otherwise.
+  /// True if NODE is a Transpose that moves_axes().
   bool moves_all_axes(const Node& node) {
     const auto* perm = node.ints_attribute("perm");
-    if (!perm || perm->size() < 2 || walk_.guard || !walk_.steps.empty() || walk_.regrouped) return false;
+    return perm && perm->size() >= 2 && moves_axes({perm->begin(), perm->end()}, static_cast<size_t>(perm->size()));
+  }
+
+  /// True if NODE adds or leaves out axes of size 1, and moves_axes() by that.
+  bool moves_unit_axes(const Node& node) {
+    const MaybeShape before = facts_.shape(*value_), after = facts_.shape(*node.outputs[0]);
+    const auto origins = before && after ? unit_moves(*before, *after) : std::nullopt;
+    return origins && moves_axes(*origins, before->size());
+  }
+
+  /// Takes a node, which makes the axis ORIGINS[i] of RANK its axis i, or one of size 1 if that is kNoAxis, for one that puts
+  /// the axes of the softmax's result in the product's places, or for the next of several that do together. What stood above
+  /// would lie otherwise.
+  bool moves_axes(const std::vector<int64_t>& origins, size_t rank) {
+    if (walk_.guard || !walk_.steps.empty() || walk_.regrouped) return false;
     std::vector<int64_t> before = walk_.perm;
     if (before.empty()) {
-      before.resize(static_cast<size_t>(perm->size()));
+      before.resize(rank);
       std::iota(before.begin(), before.end(), 0);
     }
-    if (before.size() != static_cast<size_t>(perm->size())) return false;
+    if (before.size() != rank) return false;
     if (walk_.transposed) std::swap(before[before.size() - 2], before.back());
     walk_.transposed = false;
     walk_.perm.clear();
-    for (const int64_t axis : *perm) walk_.perm.push_back(before[static_cast<size_t>(axis)]);
+    for (const int64_t axis : origins) walk_.perm.push_back(axis == kNoAxis ? kNoAxis : before[static_cast<size_t>(axis)]);
     return true;
   }
 
@@ -290,25 +322,6 @@ class ProbabilityWalker {
       next = readers.only_one() && readers.all[0].input == 0 ? readers.all[0].node : nullptr;
     }
     return nullptr;
-  }
-
-  /// True if the last two of AXES are those of LAST_BUT_ONE and LAST, and all others lie before them in their order.
-  static bool lie_last(const AxisMap& axes, Role last_but_one, Role last) {
-    if (axes.rank() < 2) return false;
-    std::vector<int> in_order;
-    for (const Role role : {Role::kBatch, last_but_one, last})
-      for (size_t factor = 0; factor < axes.factors().size(); ++factor)
-        if (axes.factors()[factor].role == role) in_order.push_back(static_cast<int>(factor));
-    std::vector<int> found;
-    for (size_t axis = 0; axis < axes.rank(); ++axis) found.insert(found.end(), axes.axis(axis).begin(), axes.axis(axis).end());
-    const auto holds_only = [&](size_t axis, Role role) {
-      return std::ranges::all_of(axes.axis(axis),
-                                 [&](int factor) { return axes.factors()[static_cast<size_t>(factor)].role == role; });
-    };
-    const auto leads = [&](size_t axis) { return axis + 2 >= axes.rank() || holds_only(axis, Role::kBatch); };
-    for (size_t axis = 0; axis < axes.rank(); ++axis)
-      if (!leads(axis)) return false;
-    return found == in_order && holds_only(axes.rank() - 2, last_but_one) && holds_only(axes.rank() - 1, last);
   }
 
   /// True if each of STEPS does the same to all keys, whichever are left.
@@ -345,7 +358,10 @@ class ProbabilityWalker {
       next = end_of_chain(node, regrouped_from);
       if (!next) next = end_of_layout(node);
       if (!next) next = end_of_rows(node);
-      walk_.regrouped = true;
+      if (next)
+        walk_.regrouped = true;
+      else if (moves_unit_axes(node))
+        next = node.outputs[0];
       if (!next) return missed("probabilities.reshape", &node, op_type + " of queries or keys", walk_.peeled);
     }
     walk_.peeled.push_back(op_type);

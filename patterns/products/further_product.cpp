@@ -5,6 +5,7 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/probabilities/probability_walk.h"
+#include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
 #include "patterns/readers.h"
 
@@ -33,7 +34,8 @@ bool may_read_probabilities(const Node& product) {
     for (const Value* input : reader.inputs)
       if (input && input->producer) makers.push_back(input->producer);
   };
-  add_makers(product);
+  const Node* factors = factors_added_up(product);
+  add_makers(factors ? *factors : product);
   for (size_t i = 0; i < makers.size(); ++i) {
     const Node& maker = *makers[i];
     if (makers.size() > kMaxMakers || may_be_softmax(maker)) return true;
@@ -45,12 +47,14 @@ bool may_read_probabilities(const Node& product) {
 /// Transposes that together may swap queries and keys.
 constexpr int kMaxSwaps = 4;
 
-/// True if NODE is a product, or so many Transposes end at one.
+/// True if NODE is a product, or the factor of one, or so many Transposes end at one.
 bool ends_at_product(const Node& node, int transposes, Facts& facts) {
-  if (is_product(node)) return true;
-  if (!node.is("Transpose") || transposes == 0) return false;
+  if (makes_product(node)) return true;
+  const bool is_added_up = node.is("Mul");
+  if (!(node.is("Transpose") || is_added_up) || transposes == 0) return false;
   return std::ranges::any_of(readers_of(*node.outputs[0], facts).all, [&](const Reader& reader) {
-    return reader.node && reader.node->graph == node.graph && ends_at_product(*reader.node, transposes - 1, facts);
+    if (!reader.node || reader.node->graph != node.graph) return false;
+    return is_added_up ? factors_added_up(*reader.node) == &node : ends_at_product(*reader.node, transposes - 1, facts);
   });
 }
 
@@ -90,7 +94,7 @@ std::optional<SoftmaxSite> softmax_of_further_product(Node& product, MatchContex
   constexpr size_t kMaxValues = 32;
   if (!may_read_probabilities(product)) return std::nullopt;
   std::vector<Value*> values;
-  for (Value* input : product.inputs) {
+  for (Value* input : operands_of(product)) {
     Value* source = input ? shared_source(*input, product, context.facts) : nullptr;
     if (source) values.push_back(source);
   }

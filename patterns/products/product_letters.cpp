@@ -5,8 +5,13 @@
 #include <iterator>
 #include <ranges>
 
+#include "patterns/inner_values.h"
+#include "src/match/shape_rules/reduced_axis.h"
+
 namespace attn_opt {
 namespace {
+
+constexpr size_t kMaxFactorRank = 16;
 
 /// LETTERS of as many further axes as TERM, an operand of RANK axes, has an ellipsis for.
 std::string of_ellipsis(const std::string& term, size_t rank) {
@@ -71,6 +76,35 @@ ProductLetters letters_of_matmul(size_t one, size_t other) {
           letters_of_operand(most, most, rows + columns)};
 }
 
+/// Letters of operands of shapes ONE and OTHER, of which a sum of their elementwise product is left without the axes SUMMED, or
+/// with the size 1 there if it KEEPS them. nullopt where sizes are not known to be equal.
+std::optional<ProductLetters> letters_of_sum(const Shape& one, const Shape& other, const std::vector<size_t>& summed,
+                                             bool keeps) {
+  const size_t rank = std::max(one.size(), other.size());
+  ProductLetters letters{{"", ""}, ""};
+  if (rank > kMaxFactorRank) return std::nullopt;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    const auto size_in = [&](const Shape& shape) {
+      return shape.size() + axis < rank ? Dim(1) : from_last(shape, rank - 1 - axis);
+    };
+    const Dim first = size_in(one), second = size_in(other);
+    if (first != second && !first.is(1) && !second.is(1)) return std::nullopt;
+    const char letter = static_cast<char>('a' + axis);
+    if (one.size() + axis >= rank) letters.operands[0] += first == second || !first.is(1) ? letter : kUnitAxis;
+    if (other.size() + axis >= rank) letters.operands[1] += first == second || !second.is(1) ? letter : kUnitAxis;
+    const bool is_summed = std::ranges::find(summed, axis) != summed.end();
+    if (!is_summed || keeps) letters.result += is_summed ? kUnitAxis : letter;
+  }
+  return letters;
+}
+
+std::optional<ProductLetters> letters_of_factors(const Node& factors, const Node& sum, Facts& facts) {
+  const MaybeShape one = facts.shape(*factors.inputs[0]), other = facts.shape(*factors.inputs[1]);
+  if (!one || !other) return std::nullopt;
+  const auto summed = reduced_axes(sum, std::max(one->size(), other->size()), facts);
+  return summed ? letters_of_sum(*one, *other, *summed, sum.int_attribute("keepdims", 1) != 0) : std::nullopt;
+}
+
 }  // namespace
 
 bool has_letter(const std::string& term, char letter) { return term.find(letter) != std::string::npos; }
@@ -79,12 +113,41 @@ std::string ProductLetters::contracted(size_t operand) const {
   std::string found;
   std::ranges::copy_if(operands[operand], std::back_inserter(found), [&](char letter) {
     const auto uses = std::ranges::count_if(operands, [&](const std::string& term) { return has_letter(term, letter); });
-    return uses > 1 && !has_letter(result, letter);
+    return uses > 1 && letter != kUnitAxis && !has_letter(result, letter);
   });
   return found;
 }
 
+bool ProductLetters::pairs_rows() const {
+  const auto has_all_of = [](const std::string& term, const std::string& other) {
+    return std::ranges::all_of(other, [&](char letter) { return letter == kUnitAxis || has_letter(term, letter); });
+  };
+  return std::ranges::all_of(operands, [&](const std::string& term) {
+    return std::ranges::all_of(operands, [&](const std::string& other) { return has_all_of(term, other); });
+  });
+}
+
+Node* factors_added_up(const Node& node) {
+  Node* factors = node.is("ReduceSum") && node.input(0) ? node.inputs[0]->producer : nullptr;
+  const bool multiplies =
+      factors && factors->is("Mul") && factors->graph == node.graph && factors->input(0) && factors->input(1);
+  return multiplies ? factors : nullptr;
+}
+
+std::vector<Value*> operands_of(const Node& product) {
+  const Node* factors = factors_added_up(product);
+  const auto& inputs = factors ? factors->inputs : product.inputs;
+  return {inputs.begin(), inputs.end()};
+}
+
+Value* product_with(const Node& product, const Value& operand, Value* other, InnerValues& inner) {
+  const Node* factors = factors_added_up(product);
+  const size_t at = operands_of(product)[0] == &operand ? 0 : 1;
+  return factors ? inner.again(product, 0, inner.again(*factors, at, other)) : inner.again(product, at, other);
+}
+
 std::optional<ProductLetters> product_letters(const Node& product, Facts& facts) {
+  if (const Node* factors = factors_added_up(product)) return letters_of_factors(*factors, product, facts);
   std::vector<size_t> ranks;
   for (const Value* operand : product.inputs) {
     const MaybeShape shape = operand ? facts.shape(*operand) : nullptr;

@@ -1,6 +1,7 @@
 // Products by letters, as an Einsum writes them: one letter for each axis of an operand or the result.
 //
 //   MatMul of (B, H, L, S) and (S, D)  =>  "ABij,jk->ABik"      Einsum("...ij,jk->...ik")  =>  "ABij,jk->ABik"
+//   ReduceSum(Mul of (B, S, 1) and (B, S, D), 1)  =>  "ab.,abc->ac"
 #pragma once
 
 #include <optional>
@@ -12,19 +13,36 @@
 
 namespace attn_opt {
 
+class InnerValues;
+
+/// In the place of a letter: an axis of size 1 that an operand is repeated along, or that the result has in the place of a sum.
+inline constexpr char kUnitAxis = '.';
+
 struct ProductLetters {
   std::vector<std::string> operands;
   std::string result;
 
   /// The letters of OPERAND that another operand has too and the result has not.
   std::string contracted(size_t operand) const;
+  /// True if no operand has a letter that another lacks: rows are paired one by one.
+  bool pairs_rows() const;
 };
 
 /// True if TERM has LETTER.
 bool has_letter(const std::string& term, char letter);
 
-/// The letters of PRODUCT, a MatMul or Einsum; nullopt where ranks are not known or others than the equation says, or where
-/// runtimes differ about the result.
+/// The Mul of two operands that NODE, a ReduceSum, adds up; null if it is anything else. Cheap, and no more than a guess: what
+/// is added up may be a row of scores.
+Node* factors_added_up(const Node& node);
+
+/// What PRODUCT multiplies.
+std::vector<Value*> operands_of(const Node& product);
+
+/// PRODUCT with OTHER in the place of OPERAND.
+Value* product_with(const Node& product, const Value& operand, Value* other, InnerValues& inner);
+
+/// The letters of PRODUCT, a MatMul, an Einsum or a sum of an elementwise product; nullopt where ranks are not known or others
+/// than the equation says, or where runtimes differ about the result.
 std::optional<ProductLetters> product_letters(const Node& product, Facts& facts);
 
 }  // namespace attn_opt

@@ -8,7 +8,8 @@
 #include <numeric>
 
 #include "patterns/inner_values.h"
-#include "patterns/products/einsum_product.h"
+#include "patterns/products/lettered_product.h"
+#include "patterns/products/product_letters.h"
 
 namespace attn_opt {
 namespace {
@@ -41,11 +42,23 @@ bool has_batch_behind(const Node& product, size_t operand) {
   return product.int_attribute(operand == 0 ? "transBatchA" : "transBatchB", 0) != 0;
 }
 
+/// True if PRODUCT is read by letters where the scores have LAYOUT.
+bool is_lettered(const Node& product, const ScoreLayout& layout, Facts& facts) {
+  if (product.is("Einsum") || factors_added_up(product)) return true;
+  const auto is_vector = [&facts](const Value* operand) {
+    const MaybeShape shape = operand ? facts.shape(*operand) : nullptr;
+    return shape && shape->size() == 1;
+  };
+  const bool lies_as_usual = layout.order.empty() || layout.swaps_last_two();
+  return product.is("MatMul") && (!lies_as_usual || std::ranges::any_of(product.inputs, is_vector));
+}
+
 /// OPERAND of a MatMul, FusedMatMul or Gemm of RANK axes, where ROWS and COLUMNS are the axes of what is multiplied.
-ProductSide side_of(Node& product, size_t operand, size_t rank, Role rows, Role columns, MatchContext& context) {
+ProductSide side_of(Node& product, size_t operand, size_t rank, Role rows, Role columns, MatchContext& context,
+                    size_t head_axes = 1) {
   if (is_transposed(product, operand)) std::swap(rows, columns);
   InnerValues inner(product, context);
-  ProductSide side{inner.raised(product.inputs[operand], rank), matmul_roles(rank, rows, columns)};
+  ProductSide side{inner.raised(product.inputs[operand], rank), matmul_roles(rank, rows, columns, head_axes)};
   if (!has_batch_behind(product, operand)) return side;
   side.order.resize(rank);
   std::iota(side.order.begin(), side.order.end(), int64_t{0});
@@ -79,22 +92,29 @@ std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last, size_t
 
 bool is_product(const Node& node) { return node.is("MatMul") || node.is("Einsum") || node.is("Gemm") || is_fused_matmul(node); }
 
+bool makes_product(const Node& node) { return is_product(node) || factors_added_up(node); }
+
+bool multiplies(const Node& node, const Value& operand) {
+  const Node* factors = factors_added_up(node);
+  return is_product(node) || (factors && std::ranges::find(factors->inputs, &operand) != factors->inputs.end());
+}
+
 bool has_equal_ranks(const Node& product, Facts& facts) {
-  if (product.is("Einsum")) return true;
+  if (product.is("Einsum") || factors_added_up(product)) return true;
   const MaybeShape one = facts.shape(*product.inputs[0]), other = facts.shape(*product.inputs[1]);
   return one && other && one->size() == other->size();
 }
 
 Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, MatchContext& context) {
-  if (product.is("Einsum")) return einsum_score_product(product, layout, context);
+  if (is_lettered(product, layout, context.facts)) return lettered_score_product(product, layout, context);
   const bool transposed = layout.swaps_last_two();
   if (!transposed && !layout.order.empty())
-    return missed("scores.transpose", &product, "more than queries and keys change places behind the product");
+    return missed("scores.transpose", &product, "the product with V takes more than queries and keys from other places");
   ATTN_OPT_DONE(check_no_layer(product, transposed ? 0 : 1, context.facts));
   ATTN_OPT_MATCH(const size_t rank, rank_of(product, context));
   ScoreProduct read;
-  const ProductSide rows = side_of(product, 0, rank, Role::kRow, Role::kFeature, context);
-  const ProductSide columns = side_of(product, 1, rank, Role::kFeature, Role::kRow, context);
+  const ProductSide rows = side_of(product, 0, rank, Role::kRow, Role::kFeature, context, layout.head_axes);
+  const ProductSide columns = side_of(product, 1, rank, Role::kFeature, Role::kRow, context, layout.head_axes);
   read.query = transposed ? columns : rows;
   read.key = transposed ? rows : columns;
   const MaybeShape scores = context.facts.shape(*product.outputs[0]);
@@ -109,9 +129,9 @@ Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, Ma
 }
 
 Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchContext& context) {
-  if (std::ranges::count(product.inputs, &probabilities) > 1)
+  if (std::ranges::count(operands_of(product), &probabilities) > 1)
     return missed("product.probabilities-on-wrong-side", &product, "the product is that of probabilities and themselves");
-  if (product.is("Einsum")) return einsum_value_product(product, probabilities, context);
+  if (is_lettered(product, {}, context.facts)) return lettered_value_product(product, probabilities, context);
   const size_t at = product.inputs[0] == &probabilities ? 0 : 1;
   ATTN_OPT_DONE(check_no_layer(product, 1 - at, context.facts));
   ATTN_OPT_MATCH(const size_t rank, rank_of(product, context));
@@ -155,6 +175,10 @@ AxisMap axes_of(const ProductSide& side, const std::optional<LeadingSplit>& spli
     if (split && sizes.size() == 3 && roles[0] == Role::kHead)
       return sizes[0].is(1) ? AxisMap::of_merged(sizes, 1, 1, roles[1], roles[2])
                             : AxisMap::of_merged(sizes, split->batch, split->heads, roles[1], roles[2]);
+    if (split && sizes.size() == 2 && roles == std::vector{Role::kHead, Role::kFeature})
+      return AxisMap::of_merged({sizes[0], 1, sizes[1]}, split->batch, split->heads, Role::kRow, Role::kFeature)
+          .regrouped(sizes)
+          .value_or(AxisMap::of(sizes, roles));
     return AxisMap::of(sizes, roles);
   };
   if (side.order.empty()) return map_of(shape, side.roles);

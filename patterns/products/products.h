@@ -35,14 +35,20 @@ struct LeadingSplit {
   Dim batch, heads;
 };
 
-/// True for the operators that the functions below read.
+/// True for operators that multiply their operands.
 bool is_product(const Node& node);
+
+/// True for what makes the result of a product: that, or the ReduceSum of an elementwise one.
+bool makes_product(const Node& node);
+
+/// True if NODE is a product of OPERAND, or the ReduceSum of one.
+bool multiplies(const Node& node, const Value& operand);
 
 /// False if PRODUCT is a MatMul of which an operand has fewer axes than the other: it is the same for all of the leading ones.
 bool has_equal_ranks(const Node& product, Facts& facts);
 
-/// Reads PRODUCT, a MatMul (also fused with transposes and a factor), Einsum or Gemm, as Q K^T where its result has LAYOUT.
-/// Misses: "product.*"; "scores.transpose": only an Einsum has such a layout.
+/// Reads PRODUCT, a MatMul (also fused with transposes and a factor), Einsum, Gemm or the ReduceSum of a Mul, as Q K^T where
+/// its result has LAYOUT. Misses: "product.*"; "scores.transpose": a product with transposes of its own has no such layout.
 Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, MatchContext& context);
 
 /// Reads PRODUCT as that of PROBABILITIES and V, which may stand first: V^T PROBABILITIES. Misses: "product.*".

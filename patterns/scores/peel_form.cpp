@@ -30,7 +30,7 @@ bool may_carry_scores(const Node& node) {
          std::ranges::any_of(kOthers, [&](const char* name) { return node.is(name); });
 }
 
-bool may_be_scores(Value& value, Facts& facts) { return may_be_scores(value, is_product, facts); }
+bool may_be_scores(Value& value, Facts& facts) { return may_be_scores(value, makes_product, facts); }
 
 /// Scores times a tensor: (..., L or 1, 1) scales queries, (..., 1, S) keys.
 Matched<ScoreWalk> scaled_by_tensor(Node& node, int scores, const ScoreWalk& walk, MatchContext& context) {
@@ -233,7 +233,7 @@ bool may_be_scores(Value& value, const std::function<bool(const Node&)>& fits, F
   for (size_t i = 0; i < values.size() && values.size() < kMaxSearched; ++i) {
     Node* node = canonical(*values[i], facts).producer;
     if (!node) continue;
-    if (is_product(*node) && fits(*node)) return true;
+    if (makes_product(*node) && fits(*node)) return true;
     if (!may_carry_scores(*node)) continue;
     for (Value* input : node->inputs)
       if (input && std::ranges::find(values, input) == values.end()) values.push_back(input);

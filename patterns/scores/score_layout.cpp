@@ -30,15 +30,29 @@ bool ScoreLayout::swaps_last_two() const { return order.size() >= 2 && order == 
 Shape ScoreLayout::placed(const Shape& shape) const {
   if (order.empty()) return shape;
   Shape placed;
-  for (const int64_t axis : order) placed.push_back(shape[static_cast<size_t>(axis)]);
+  for (const int64_t axis : order) placed.push_back(axis == kNoAxis ? Dim(1) : shape[static_cast<size_t>(axis)]);
   return placed;
 }
 
-ScoreLayout ScoreLayout::before_transpose(const std::vector<int64_t>& perm) const {
-  ScoreLayout before{perm, head_axes};
+size_t ScoreLayout::rank() const {
+  return static_cast<size_t>(std::ranges::count_if(order, [](int64_t axis) { return axis != kNoAxis; }));
+}
+
+ScoreLayout ScoreLayout::before_transpose(const std::vector<int64_t>& perm) const { return before_moves(perm, perm.size()); }
+
+ScoreLayout ScoreLayout::before_moves(const std::vector<int64_t>& origins, size_t rank) const {
+  ScoreLayout before{order.empty() ? origins : order, head_axes};
   if (!order.empty())
-    std::ranges::transform(order, before.order.begin(), [&](int64_t axis) { return perm[static_cast<size_t>(axis)]; });
-  if (before.order == identity(perm.size())) before.order.clear();
+    for (int64_t& axis : before.order) axis = axis == kNoAxis ? kNoAxis : origins[static_cast<size_t>(axis)];
+  for (size_t axis = 0; axis < rank; ++axis) {
+    if (std::ranges::find(before.order, static_cast<int64_t>(axis)) != before.order.end()) continue;
+    const auto lacking = std::find(before.order.rbegin(), before.order.rend(), kNoAxis);
+    if (lacking == before.order.rend())
+      before.order.insert(before.order.begin(), static_cast<int64_t>(axis));
+    else
+      *lacking = static_cast<int64_t>(axis);
+  }
+  if (before.order == identity(rank)) before.order.clear();
   return before;
 }
 
@@ -47,10 +61,20 @@ ScoreLayout ScoreLayout::swapped(size_t rank) const { return before_transpose(la
 Value* placed(Value& value, const ScoreLayout& layout, Node& reader, MatchContext& context) {
   if (layout.order.empty()) return &value;
   const MaybeShape shape = context.facts.shape(value);
-  if (!shape || shape->size() > layout.order.size()) return nullptr;
+  const size_t rank = layout.rank();
+  if (!shape || shape->size() > rank) return nullptr;
   if (std::ranges::all_of(*shape, [](const Dim& size) { return size.is(1); })) return &value;
+  std::vector<int64_t> order, lacking;
+  for (size_t axis = 0; axis < layout.order.size(); ++axis) {
+    if (layout.order[axis] == kNoAxis)
+      lacking.push_back(static_cast<int64_t>(axis));
+    else
+      order.push_back(layout.order[axis]);
+  }
   InnerValues inner(reader, context);
-  return inner.transposed(inner.raised(&value, layout.order.size()), layout.order);
+  Value* raised = inner.raised(&value, rank);
+  Value* moved = order == identity(rank) ? raised : inner.transposed(raised, order);
+  return lacking.empty() ? moved : inner.unsqueezed(moved, lacking);
 }
 
 }  // namespace attn_opt

@@ -10,19 +10,28 @@
 
 namespace attn_opt {
 
+/// No axis of a value: one of size 1 that it lacks.
+inline constexpr int64_t kNoAxis = -1;
+
 struct ScoreLayout {
-  /// Axis ORDER[i] of the value is axis i of (batch axes, head axes, queries, keys); empty: each stands where it is.
+  /// Axis ORDER[i] of the value is axis i of (batch axes, head axes, queries, keys), or kNoAxis; empty: each stands where it
+  /// is.
   std::vector<int64_t> order;
   size_t head_axes = 1;
 
   /// Of a value of RANK axes whose last two are keys and queries.
   static ScoreLayout keys_by_queries(size_t rank);
+  /// How many axes a value of this layout has; 0 if each stands where it is.
+  size_t rank() const;
   /// True if nothing but the last two axes change places.
   bool swaps_last_two() const;
   /// SHAPE of a value, with its axes in their places.
   Shape placed(const Shape& shape) const;
   /// The layout of X where that of Transpose(X, PERM) is this.
   ScoreLayout before_transpose(const std::vector<int64_t>& perm) const;
+  /// The layout of X, of RANK axes, where this is that of Y, whose axis i is axis ORIGINS[i] of X, or kNoAxis. Axes of X that
+  /// are not among them are of size 1.
+  ScoreLayout before_moves(const std::vector<int64_t>& origins, size_t rank) const;
   /// The layout of Y where Y is X with its last two axes swapped, X being of RANK axes, and that of X is this.
   ScoreLayout swapped(size_t rank) const;
 };

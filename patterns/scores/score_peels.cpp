@@ -46,9 +46,22 @@ std::optional<Ways> peel_split(Node& node, const ScoreWalk& walk, MatchContext& 
   return Ways(std::vector{std::move(next)});
 }
 
+/// A node that only adds or leaves out axes of size 1, where the others do not lie as usual.
+std::optional<ScoreWalk> before_unit_axes(Node& node, const ScoreWalk& walk, Facts& facts) {
+  const MaybeShape before = facts.shape(*node.inputs[0]), after = facts.shape(*node.outputs[0]);
+  const auto origins = before && after && !walk.split ? unit_moves(*before, *after) : std::nullopt;
+  if (!origins || (!walk.layout.order.empty() && walk.layout.rank() != after->size())) return std::nullopt;
+  ScoreWalk next = step(walk, *node.inputs[0], node.op());
+  next.layout = walk.layout.before_moves(*origins, before->size());
+  const bool has_keys = next.layout.order.empty() || next.layout.order.back() != kNoAxis;
+  return has_keys ? std::optional(next) : std::nullopt;
+}
+
 Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
   Value* before = walk.split ? nullptr : regrouped_from(node, context.facts);
   const bool keeps_places = walk.layout.order.empty() || walk.layout.swaps_last_two();
+  if (!before || !keeps_places)
+    if (auto next = before_unit_axes(node, walk, context.facts)) return std::vector{*std::move(next)};
   if (!before) {
     ATTN_OPT_MATCH(const ScoreWalk whole, settled(walk, context));
     if (auto ways = peel_split(node, whole, context)) return *std::move(ways);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
+#include "patterns/layout_checks.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/sink_peels.h"
@@ -20,6 +21,17 @@ bool is_read_elsewhere(const Value& value) {
     return !use.node->is("Shape") && !use.node->is("Size") && !(use.node->is("CastLike") && use.input == 1);
   };
   return value.is_output || std::count_if(value.uses.begin(), value.uses.end(), reads_contents) > 1;
+}
+
+/// WALK as it goes on where what splits its rows only adds axes of size 1: these are no axes of the scores then.
+Matched<ScoreWalk> without_unit_split(ScoreWalk walk, Node& node, MatchContext& context) {
+  const auto origins = unit_moves(walk.split->parts, walk.split->merged);
+  if (!origins || !walk.layout.order.empty()) return walk;
+  ATTN_OPT_MATCH(walk, settled(std::move(walk), context));
+  ATTN_OPT_MATCH(walk.terms, merged_terms(*walk.split, walk.terms, node, context));
+  walk.layout = walk.layout.before_moves(*origins, walk.split->parts.size());
+  walk.split.reset();
+  return walk;
 }
 
 /// What FORM multiplies its core with; 0 if that differs by cases.
@@ -63,7 +75,11 @@ class ScoreWalker {
       Node* node = walk.value->producer;
       if (!node) return missed("scores.input", nullptr, "'" + walk.value->name + "' is not computed", walk.peeled);
       if (!walk.reader) walk.reader = node;
-      if (is_product(*node) && !walk.split) {
+      const bool is_product = makes_product(*node);
+      if (is_product && walk.split) {
+        ATTN_OPT_MATCH(walk, without_unit_split(std::move(walk), *node, context_));
+      }
+      if (is_product && !walk.split) {
         // What is no Q K^T may be a bias of the scores that another operand of an addition holds.
         ATTN_OPT_DONE(score_product(*node, walk.layout, context_));
         ATTN_OPT_MATCH(walk, settled(std::move(walk), context_));

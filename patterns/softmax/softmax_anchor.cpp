@@ -8,7 +8,7 @@
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products/cut_columns.h"
-#include "patterns/products/einsum_product.h"
+#include "patterns/products/product_equation.h"
 #include "patterns/products/products.h"
 #include "patterns/readers.h"
 #include "patterns/scores/form_reader.h"

@@ -7,6 +7,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/peel_form.h"
@@ -129,7 +130,9 @@ bool is_weight(Value& value, Facts& facts) {
 
 bool is_computed_product(const Node& node, Facts& facts) {
   const auto is_computed = [&](Value* input) { return input && !is_weight(*input, facts); };
-  return is_product(node) && std::ranges::count_if(node.inputs, is_computed) > 1;
+  if (!makes_product(node) || std::ranges::count_if(operands_of(node), is_computed) < 2) return false;
+  const auto letters = factors_added_up(node) ? product_letters(node, facts) : std::nullopt;
+  return !letters || !letters->pairs_rows();
 }
 
 bool makes_powers(const Node& node) { return is_one_of(node, {"Exp", "Pow"}); }

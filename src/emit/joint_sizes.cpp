@@ -43,9 +43,10 @@ Shape joint_shape(const WritingPlan& plan, const Placed* mask, const Operands& o
         widen(joint[*axis], operand->shape[i]);
   for (size_t back = 0; mask && back < std::min<size_t>(mask->shape.size(), 4); ++back)
     widen(joint[3 - back], mask->shape[mask->shape.size() - 1 - back]);
-  // A MatMul with V takes as many keys as V has rows, whatever the mask broadcasts to; an Einsum broadcasts.
+  // A MatMul with V takes as many keys as V has rows, whatever the mask broadcasts to; an Einsum broadcasts, and so does a Mul.
   const Node* product = site.sdpa.outputs.front().value->producer;
-  const bool is_given_by_values = !plan.has_past && !joint[kKeys].is_constant() && product && !product->is("Einsum");
+  const bool is_given_by_values =
+      !plan.has_past && !joint[kKeys].is_constant() && product && !product->is("Einsum") && !product->is("ReduceSum");
   if (is_given_by_values) joint[kKeys] = operands.v.shape[operands.v.shape.size() - 2];
   return joint;
 }

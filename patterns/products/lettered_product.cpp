@@ -1,0 +1,192 @@
+#include "patterns/products/lettered_product.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "patterns/inner_values.h"
+#include "patterns/products/product_equation.h"
+
+namespace attn_opt {
+namespace {
+
+/// The letter of the one query where an axis of size 1 stands for it.
+constexpr char kOnlyRow = '1';
+
+/// The letters of TERM of which KEPT holds.
+template <class Kept>
+std::string letters(const std::string& term, Kept kept) {
+  std::string found;
+  std::copy_if(term.begin(), term.end(), std::back_inserter(found), kept);
+  return found;
+}
+
+/// The letters of an operand or result by role, outermost first.
+struct Letters {
+  std::string batch, heads, features;
+  char row = 0;
+
+  std::string all() const { return batch + heads + row + features; }
+  Role role(char letter) const {
+    if (letter == row) return Role::kRow;
+    return letter == kUnitAxis || has_letter(batch, letter) ? Role::kBatch
+           : has_letter(heads, letter)                      ? Role::kHead
+                                                            : Role::kFeature;
+  }
+};
+
+/// TERM with the letter of ROW in the place of its last axis that it says nothing of, if ROW is no letter; ROW is 0 then where
+/// there is none.
+std::string with_row(std::string term, char& row) {
+  if (row != kUnitAxis) return term;
+  const size_t at = term.rfind(kUnitAxis);
+  row = at == std::string::npos ? 0 : kOnlyRow;
+  if (row) term[at] = row;
+  return term;
+}
+
+/// VALUE as TERM says its axes; nullopt if a letter has no role or stands twice, or one of a row or feature is not there. Axes
+/// that it says nothing of are the row's, if that is one of these, and of the batch.
+std::optional<ProductSide> side_of(Value& value, const std::string& whole_term, Letters letters) {
+  const std::string term = with_row(whole_term, letters.row), all = kUnitAxis + letters.all();
+  ProductSide side{&value, {}};
+  for (const char letter : term) {
+    const bool is_alone = letter == kUnitAxis || std::ranges::count(term, letter) == 1;
+    if (!has_letter(all, letter) || !is_alone) return std::nullopt;
+    side.roles.push_back(letters.role(letter));
+  }
+  for (const char letter : letters.row + letters.features)
+    if (letter && !has_letter(term, letter)) return std::nullopt;
+  const auto add_axes = [&](char letter) {
+    for (size_t axis = 0; axis < term.size(); ++axis)
+      if (term[axis] == letter) side.order.push_back(static_cast<int64_t>(axis));
+  };
+  add_axes(kUnitAxis);
+  for (const char letter : letters.all())
+    if (letter != kUnitAxis) add_axes(letter);
+  if (std::ranges::is_sorted(side.order)) side.order.clear();
+  return side;
+}
+
+/// QUERY with an axis of size 1 for each leading letter that only the keys have.
+std::pair<Value*, std::string> with_leading(Value& query, const std::string& term, const std::string& leading, Node& product,
+                                            MatchContext& context) {
+  const std::string missing = letters(leading, [&](char letter) { return letter != kUnitAxis && !has_letter(term, letter); });
+  if (missing.empty()) return {&query, term};
+  InnerValues inner(product, context);
+  return {inner.raised(&query, missing.size() + term.size()), missing + term};
+}
+
+/// The letter of the queries among those of the scores that V has not: that before the keys', if its size is no number or
+/// nobody else's is none. Shared heads are such letters too; where there is none, there is one query.
+char query_letter(const std::string& scores, const std::string& values, const Shape& sizes) {
+  char found = 0, found_free = 0;
+  for (size_t axis = 0; axis < scores.size(); ++axis) {
+    if (scores[axis] == kUnitAxis || has_letter(values, scores[axis])) continue;
+    const bool is_usual = axis + 2 == scores.size();
+    if (!found || is_usual) found = scores[axis];
+    if (!sizes[axis].is_constant() && (!found_free || is_usual)) found_free = scores[axis];
+  }
+  return found_free ? found_free : found ? found : kUnitAxis;
+}
+
+/// LEADING letters told apart into batch and heads: the last is the heads', or that which stands beside the features of V.
+/// Letters that V has not are heads that share the values of one, and stand behind it.
+Letters by_role(const std::string& leading, const std::string& values, char feature) {
+  const std::string own = letters(leading, [&](char letter) { return has_letter(values, letter); });
+  const std::string sharing = letters(leading, [&](char letter) { return !has_letter(values, letter); });
+  Letters found;
+  if (!own.empty() && (sharing.empty() || own.size() > 1)) {
+    const size_t at = values.find(feature);
+    const char beside = at > 0 ? values[at - 1] : 0;
+    found.heads = beside && has_letter(own, beside) ? beside : own.back();
+  }
+  found.batch = letters(own, [&](char letter) { return !has_letter(found.heads, letter); });
+  found.heads += sharing;
+  return found;
+}
+
+/// How the axes of probabilities, which are SCORES, lie: what they say nothing of is the query, if LETTERS have none, and of
+/// the batch.
+ScoreLayout layout_of(const std::string& scores, Letters letters, char key) {
+  const std::string term = with_row(scores, letters.row);
+  ScoreLayout layout{{}, letters.heads.size()};
+  for (size_t axis = 0; axis < term.size(); ++axis)
+    if (term[axis] == kUnitAxis) layout.order.push_back(static_cast<int64_t>(axis));
+  for (const char letter : letters.batch + letters.heads) layout.order.push_back(static_cast<int64_t>(term.find(letter)));
+  layout.order.push_back(letters.row ? static_cast<int64_t>(term.find(letters.row)) : kNoAxis);
+  layout.order.push_back(static_cast<int64_t>(term.find(key)));
+  if (layout.rank() == layout.order.size() && std::ranges::is_sorted(layout.order)) layout.order.clear();
+  return layout;
+}
+
+/// One query and keys that are weights are a linear layer, and a softmax of it a gate.
+Matched<void> check_no_gate(Node& product, Value& keys, bool has_queries, Facts& facts) {
+  if (has_queries || (!keys.initializer && !facts.constant(keys))) return {};
+  return missed(std::string(kNotAttention), &product, "");
+}
+
+/// The letters of RESULT as LAYOUT has its axes; empty if it has others.
+std::string placed_letters(const std::string& result, const ScoreLayout& layout) {
+  if (layout.order.empty()) return result;
+  std::string placed;
+  for (const int64_t axis : layout.order) placed += axis == kNoAxis ? kUnitAxis : result[static_cast<size_t>(axis)];
+  return layout.rank() == result.size() ? placed : "";
+}
+
+}  // namespace
+
+Matched<ScoreProduct> lettered_score_product(Node& product, const ScoreLayout& layout, MatchContext& context) {
+  ATTN_OPT_MATCH(const Equation equation, equation_of(product, context));
+  const auto miss = [&] { return unread_letters(product, context.facts); };
+  const std::string result = placed_letters(equation.result, layout);
+  const MaybeShape scores = context.facts.shape(*product.outputs[0]);
+  if (result.size() < 2 || !scores) return miss();
+  const size_t leading = result.size() - 2, heads = std::min(layout.head_axes, leading);
+  const char query = result[leading], key = result[leading + 1];
+  const bool has_queries = query != kUnitAxis;
+  const bool query_first = has_queries ? has_letter(equation.one, query) && !has_letter(equation.other, query)
+                                       : has_letter(equation.other, key) && !has_letter(equation.one, key);
+  const std::string& query_term = query_first ? equation.one : equation.other;
+  const std::string& key_term = query_first ? equation.other : equation.one;
+  Value& query_operand = query_first ? *equation.one_value : *equation.other_value;
+  Value& key_operand = query_first ? *equation.other_value : *equation.one_value;
+  if (key == kUnitAxis || has_letter(key_term, query) || has_letter(query_term, key)) return miss();
+  ATTN_OPT_DONE(check_no_gate(product, key_operand, has_queries, context.facts));
+  Letters letters{result.substr(0, leading - heads), result.substr(leading - heads, heads), equation.contracted(), query};
+  if (letters.features.empty()) return miss();
+  const auto [query_value, whole_term] = with_leading(query_operand, query_term, result.substr(0, leading), product, context);
+  const auto q = side_of(*query_value, whole_term, letters);
+  letters.row = key;
+  const auto k = side_of(key_operand, key_term, letters);
+  if (!q || !k) return miss();
+  return ScoreProduct{*q, *k, layout.placed(*scores)};
+}
+
+Matched<ValueProduct> lettered_value_product(Node& product, Value& probabilities, MatchContext& context) {
+  ATTN_OPT_MATCH(const Equation equation, equation_of(product, context, &probabilities));
+  const auto miss = [&] { return unread_letters(product, context.facts); };
+  const bool comes_first = equation.one_value == &probabilities;
+  if (!comes_first && equation.other_value != &probabilities) return miss();
+  const std::string& scores = comes_first ? equation.one : equation.other;
+  const std::string& values = comes_first ? equation.other : equation.one;
+  const std::string keys = equation.contracted();
+  const std::string features = letters(values, [&](char letter) { return !has_letter(scores, letter); });
+  const char query = query_letter(scores, values, context.facts.shape(probabilities).known());
+  if (keys.size() != 1 || features.empty()) return miss();
+  const std::string leading =
+      letters(scores, [&](char letter) { return letter != query && letter != keys[0] && letter != kUnitAxis; });
+  Letters letters = by_role(leading, values, features[0]);
+  letters.features = features;
+  letters.row = keys[0];
+  const auto value = side_of(comes_first ? *equation.other_value : *equation.one_value, values, letters);
+  letters.row = query;
+  const auto output = side_of(*product.outputs[0], equation.result, letters);
+  const std::string kept = leading + features + (query == kUnitAxis ? "" : std::string(1, query));
+  const auto units = std::ranges::count(equation.result, kUnitAxis);
+  if (!value || !output || output->roles.size() != kept.size() + static_cast<size_t>(units)) return miss();
+  return ValueProduct{*value, *output, layout_of(scores, letters, keys[0])};
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,116 @@
+#include "patterns/products/product_equation.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+#include "patterns/inner_values.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr size_t kMaxRank = 8;
+
+/// True if WHOLE has all letters of PART.
+bool has_all(const std::string& whole, const std::string& part) {
+  return std::ranges::all_of(part, [&](char letter) { return has_letter(whole, letter); });
+}
+
+/// PART with axes as WHOLE names them, of size 1 for the letters that it lacks; null if it names one otherwise.
+Value* aligned(Value* part, const std::string& letters, const std::string& whole, InnerValues& inner) {
+  std::vector<int64_t> order, added;
+  for (size_t axis = 0; axis < whole.size(); ++axis) {
+    if (has_letter(letters, whole[axis]))
+      order.push_back(static_cast<int64_t>(letters.find(whole[axis])));
+    else
+      added.push_back(static_cast<int64_t>(axis));
+  }
+  const bool repeats = std::ranges::any_of(whole, [&](char letter) { return std::ranges::count(whole, letter) > 1; });
+  if (repeats || order.size() != letters.size()) return nullptr;
+  Value* value = std::ranges::is_sorted(order) ? part : inner.transposed(part, order);
+  return added.empty() || letters.empty() ? value : inner.unsqueezed(value, added);
+}
+
+/// The operands of PRODUCT that no other has all letters of, the first of several alike.
+std::vector<size_t> main_operands(const ProductLetters& letters) {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < letters.operands.size(); ++i) {
+    const std::string& own = letters.operands[i];
+    bool is_part = false;
+    for (size_t other = 0; other < letters.operands.size(); ++other) {
+      const bool is_alike = has_all(own, letters.operands[other]);
+      is_part |= other != i && has_all(letters.operands[other], own) && (!is_alike || other < i);
+    }
+    if (!is_part) found.push_back(i);
+  }
+  return found;
+}
+
+/// VALUE without the axes that TERM says nothing of, which TERM is without then.
+Value* without_unit_axes(Value* value, std::string& term, InnerValues& inner) {
+  std::vector<int64_t> axes;
+  for (size_t axis = 0; axis < term.size(); ++axis)
+    if (term[axis] == kUnitAxis) axes.push_back(static_cast<int64_t>(axis));
+  std::erase(term, kUnitAxis);
+  return axes.empty() ? value : inner.build().along("Squeeze", *value, axes);
+}
+
+std::string text_of(const ProductLetters& letters) {
+  std::string text;
+  for (const std::string& term : letters.operands) text += (text.empty() ? "" : ",") + term;
+  return text + "->" + letters.result;
+}
+
+}  // namespace
+
+std::string Equation::contracted() const {
+  std::string found;
+  std::ranges::copy_if(one, std::back_inserter(found),
+                       [this](char letter) { return has_letter(other, letter) && !has_letter(result, letter); });
+  return found;
+}
+
+tl::unexpected<Miss> unread_letters(const Node& product, Facts& facts) {
+  if (product.is("Einsum")) return missed("product.einsum", &product, product.string_attribute("equation", ""));
+  const auto letters = product_letters(product, facts);
+  const bool has_vector = letters && std::ranges::any_of(letters->operands, [](const auto& term) { return term.size() == 1; });
+  const char* id = factors_added_up(product) ? "product.sum" : has_vector ? "product.rank" : "scores.transpose";
+  return missed(id, &product, letters ? text_of(*letters) : "sizes that are not known to be equal");
+}
+
+Matched<Equation> equation_of(Node& product, MatchContext& context, const Value* kept) {
+  const auto letters = product_letters(product, context.facts);
+  if (!letters || letters->result.empty() || letters->result.size() > kMaxRank) return unread_letters(product, context.facts);
+  const auto operands = operands_of(product);
+  std::vector<size_t> main = operands.size() == 2 ? std::vector<size_t>{0, 1} : main_operands(*letters);
+  if (main.size() != 2) return unread_letters(product, context.facts);
+  Equation equation{letters->operands[main[0]], letters->operands[main[1]], letters->result, operands[main[0]],
+                    operands[main[1]]};
+  InnerValues inner(product, context);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (i == main[0] || i == main[1]) continue;
+    const bool is_of_one = equation.one_value != kept && has_all(equation.one, letters->operands[i]);
+    const std::string& whole = is_of_one ? equation.one : equation.other;
+    Value*& value = is_of_one ? equation.one_value : equation.other_value;
+    Value* factor = value == kept ? nullptr : aligned(operands[i], letters->operands[i], whole, inner);
+    if (!factor) return unread_letters(product, context.facts);
+    value = inner.build().node("Mul", {value, factor});
+  }
+  if (equation.one_value != kept) equation.one_value = without_unit_axes(equation.one_value, equation.one, inner);
+  if (equation.other_value != kept) equation.other_value = without_unit_axes(equation.other_value, equation.other, inner);
+  return equation;
+}
+
+Value* elementwise_product(Node& einsum, MatchContext& context) {
+  const auto letters = product_letters(einsum, context.facts);
+  if (!letters || letters->operands.size() != 2) return nullptr;
+  const size_t at = letters->operands[0] == letters->result ? 0 : 1;
+  const std::string &whole = letters->operands[at], &part = letters->operands[1 - at];
+  if (whole != letters->result) return nullptr;
+  InnerValues inner(einsum, context);
+  Value* factor = aligned(einsum.inputs[1 - at], part, whole, inner);
+  return factor ? inner.build().node("Mul", {einsum.inputs[at], factor}) : nullptr;
+}
+
+}  // namespace attn_opt
