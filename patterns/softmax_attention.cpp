@@ -25,6 +25,7 @@
 #include "patterns/probabilities/linear_steps.h"
 #include "patterns/probabilities/probability_walk.h"
 #include "patterns/probabilities/read_outputs.h"
+#include "patterns/probabilities/steps_at_product.h"
 #include "patterns/products/further_product.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/causal_terms.h"
@@ -96,41 +97,6 @@ Matched<void> add_what_product_adds(Reading& reading) {
   }
   scores.scale *= product.scale;
   return {};
-}
-
-/// V behind the steps of keys.
-Matched<ProductSide> stepped_values(const ProbabilityWalk& walk, ProductSide values, MatchContext& context) {
-  for (const LinearStep& step : walk.steps) {
-    if (step.is_of_rows || step.adds) continue;
-    ATTN_OPT_MATCH(values.value, before_product(step, values, *walk.product, context));
-  }
-  return values;
-}
-
-/// What the steps of keys ask of V in float16: factors of the probabilities are its own.
-std::optional<Precondition> factors_of_values(const ProbabilityWalk& walk, DataType type, Facts& facts) {
-  if (type != onnx::TensorProto::FLOAT16) return std::nullopt;
-  std::vector<TensorScale> scales;
-  for (const LinearStep& step : walk.steps)
-    if (!step.is_of_rows && !step.adds && !step.node->is("Where"))
-      scales.push_back({&step.operand(), step.node->is("Div"), true, {}});
-  return factors_in_range(1, scales, type, "V", facts);
-}
-
-/// The steps of rows, of Y, and then what is added: the sums were taken through the same steps.
-Matched<std::vector<OutputStep>> output_steps(const ProbabilityWalk& walk, const ProductSide& output, MatchContext& context) {
-  std::vector<OutputStep> steps;
-  for (const LinearStep& step : walk.steps) {
-    if (!step.is_of_rows) continue;
-    ATTN_OPT_MATCH(OutputStep made, behind_product(step, output, *walk.product, context));
-    steps.push_back(std::move(made));
-  }
-  for (const LinearStep& step : walk.steps) {
-    if (!step.adds) continue;
-    ATTN_OPT_MATCH(OutputStep made, sum_behind_product(step, walk.steps, *walk.probabilities, *walk.product, context));
-    steps.push_back(std::move(made));
-  }
-  return steps;
 }
 
 /// The layout that OUTPUT, the softmax's result, must have for what PRODUCT makes of it to be attention.
@@ -231,7 +197,7 @@ Matched<Reading> read_site(SoftmaxSite& softmax, const Node* wanted, MatchContex
     reading.scores.layout.head_axes = 2;
   ATTN_OPT_DONE(add_what_product_adds(reading));
   ATTN_OPT_MATCH(reading.guard, read_guard(reading, layout, softmax, context));
-  ATTN_OPT_MATCH(reading.value_product.value, stepped_values(probabilities, reading.value_product.value, context));
+  ATTN_OPT_MATCH(reading.value_product.value, stepped_values(reading, context));
   return reading;
 }
 
@@ -293,7 +259,7 @@ class SoftmaxAttention : public Pattern {
     sdpa.v = operand(broadcast_batch(reading.value_product.value, query, *reading.probabilities.product, context));
     const ProductSide& output = reading.value_product.output;
     sdpa.outputs = walk_output(*output.value, axes_of(output, split, context), context);
-    ATTN_OPT_MATCH(sdpa.output_steps, output_steps(reading.probabilities, output, context));
+    ATTN_OPT_DONE(add_output_steps(reading, sdpa, context));
     sdpa.outputs.front().value = &behind_added(*sdpa.outputs.front().value, sdpa.output_steps);
     if (!sdpa.output_steps.empty()) sdpa.outputs.resize(1);
     sdpa.type = context.facts.type(*reading.score_product.query.value);

@@ -46,6 +46,8 @@ class AxisMap {
   /// Product of the sizes of ROLE's factors that are (REPEATED) or are not repeated.
   Dim size(Role role, bool repeated = false) const;
   bool has_repeats() const;
+  /// Indices into factors() of those of ROLE, repeated or not.
+  std::vector<int> all_of_role(Role role) const;
   /// True if repeated head factors are the innermost ones, as GQA shares heads, or the only ones.
   bool repeats_interleave() const;
 
@@ -57,8 +59,11 @@ class AxisMap {
   std::optional<AxisMap> regrouped(const Shape& shape) const;
   /// The map of X of shape BEFORE where the map of Expand(X) of shape AFTER is this.
   std::optional<AxisMap> before_expand(const Shape& before, const Shape& after) const;
-  /// The map of a part of size SIZE along the axis of the rows (Concat, Slice), which must hold one factor alone.
-  std::optional<AxisMap> with_rows(size_t axis, const Dim& size) const;
+  /// The map of a part of size SIZE along AXIS (Concat, Slice), which must hold all of ROLE, and that in one factor.
+  std::optional<AxisMap> with_size(Role role, size_t axis, const Dim& size) const;
+  /// Splits ROLE's factors in ONE, and OTHER_ROLE's in OTHER, until both have the same sizes in the same order; false if they
+  /// cannot be.
+  static bool split_alike(AxisMap& one, Role role, AxisMap& other, Role other_role);
 
   /// True if the axes are exactly batch, head, row, feature.
   bool is_bhsd() const { return is_order({Role::kBatch, Role::kHead, Role::kRow, Role::kFeature}); }

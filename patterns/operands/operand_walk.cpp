@@ -61,7 +61,7 @@ std::optional<OperandView> before_cache(Node& node, const OperandView& view, Mat
   if (!fresh || fresh->size() != 4) return std::nullopt;
   const int64_t axis = node.int_attribute("axis", 0);
   if ((axis != 2 && axis != -2) || !comes_from_graph_input(*node.inputs[0], context.facts)) return std::nullopt;
-  auto axes = view.axes.with_rows(2, (*fresh)[2]);
+  auto axes = view.axes.with_size(Role::kRow, 2, (*fresh)[2]);
   if (!axes) return std::nullopt;
   // What a description made is no present of the model's.
   Value* present = node.placement == Placement::kUnplaced ? nullptr : node.outputs[0];

@@ -27,61 +27,34 @@ bool may_step(const Node& node, int at, Facts& facts) {
   return other && facts.uniform(*other) == 0.0;
 }
 
-/// The axes of a factor that are not 1, none of them KEYS_FROM_LAST and ROWS_FROM_LAST at once; of what is added, all of them.
-std::optional<LinearStep> step_of(LinearStep step, size_t keys_from_last, Facts& facts) {
+/// Probabilities with one role for all leading axes; that of the features for the keys, which lie KEYS_FROM_LAST, and that of
+/// the rows for the other one of the last two.
+FactorSide by_role(Value& probabilities, const Shape& shape, size_t keys_from_last) {
+  std::vector<Role> roles(shape.size(), Role::kBatch);
+  roles[shape.size() - 1 - keys_from_last] = Role::kFeature;
+  if (keys_from_last < 2) roles[shape.size() - 2 + keys_from_last] = Role::kRow;
+  return {&probabilities, AxisMap::of(shape, roles)};
+}
+
+/// STEP as its operand makes it, which is a factor without rows or without keys, or has all axes of what it is added to.
+std::optional<LinearStep> step_of(LinearStep step, Value& probabilities, std::optional<size_t> keys_from_last,
+                                  MatchContext& context) {
+  Facts& facts = context.facts;
   const MaybeShape shape = facts.shape(step.operand());
   if (!shape) return std::nullopt;
   if (step.node->inputs.size() == 2 && has(*step.node, Trait::kAdds)) {
     const MaybeShape whole = facts.shape(*step.node->outputs[0]);
     step.adds = whole && shape->size() >= 2 && from_last(*shape, 0) == from_last(*whole, 0) &&
                 from_last(*shape, 1) == from_last(*whole, 1);
-    return step.adds ? std::optional(step) : std::nullopt;
+    return step.adds && keys_from_last && *keys_from_last < 2 ? std::optional(step) : std::nullopt;
   }
-  const size_t rows_from_last = 1 - keys_from_last;
-  const auto varies = [&](size_t axis) { return axis < shape->size() && !from_last(*shape, axis).is(1); };
-  if (varies(keys_from_last) && varies(rows_from_last)) return std::nullopt;
-  step.is_of_rows = varies(rows_from_last);
-  step.axis_from_last = step.is_of_rows ? rows_from_last : keys_from_last;
   step.is_number = std::ranges::all_of(*shape, is_one);
+  if (step.is_number || !keys_from_last) return step.is_number ? std::optional(step) : std::nullopt;
+  const Broadcast factor =
+      broadcast_of(step.operand(), by_role(probabilities, facts.shape(probabilities).known(), *keys_from_last), context);
+  if (factor.views.empty() || (varies(factor, Role::kRow) && varies(factor, Role::kFeature))) return std::nullopt;
+  step.is_of_rows = varies(factor, Role::kRow);
   return step;
-}
-
-/// Where the rows (for Y) or keys (for V) of SIDE lie; nullopt if other axes do not lie as those of probabilities do.
-std::optional<size_t> rows_from_last(const ProductSide& side) {
-  const auto& roles = side.roles;
-  if (!side.order.empty() || roles.size() < 2 || !std::is_sorted(roles.begin(), roles.end() - 2)) return std::nullopt;
-  if (roles.back() == Role::kRow) return 0;
-  return roles[roles.size() - 2] == Role::kRow ? std::optional<size_t>(1) : std::nullopt;
-}
-
-/// OPERAND with its last two axes swapped.
-Value* swapped(Value& operand, size_t rank, InnerValues& inner) {
-  Value* value = rank < 2 ? inner.unsqueezed(&operand, {0}) : &operand;
-  std::vector<int64_t> perm(std::max<size_t>(rank, 2));
-  std::iota(perm.begin(), perm.end(), int64_t{0});
-  std::swap(perm[perm.size() - 2], perm.back());
-  return inner.transposed(value, perm);
-}
-
-/// The operand of STEP as it broadcasts to SIDE, which it does not enlarge; null if it does.
-Value* beside(const LinearStep& step, const ProductSide& side, InnerValues& inner, Facts& facts) {
-  const MaybeShape shape = facts.shape(*side.value);
-  Shape own = facts.shape(step.operand()).known();
-  Value* value = &step.operand();
-  if (step.is_number && own.size() <= 1) return value;
-  const auto axis = rows_from_last(side);
-  if (!shape || (!axis && !step.is_number)) return nullptr;
-  const bool lies_otherwise = !step.is_number && *axis != step.axis_from_last;
-  if (lies_otherwise && step.axis_from_last < own.size() && !from_last(own, step.axis_from_last).is(1)) {
-    value = swapped(*value, own.size(), inner);
-    if (own.size() < 2) own.insert(own.begin(), Dim(1));
-    std::swap(own[own.size() - 2], own.back());
-  }
-  const bool has_more_axes = own.size() > shape->size();
-  if (has_more_axes && !step.is_number) return nullptr;
-  for (size_t i = 0; !step.is_number && i < own.size(); ++i)
-    if (!from_last(own, i).is(1) && from_last(own, i) != from_last(*shape, i)) return nullptr;
-  return has_more_axes ? inner.reshaped(value, {}) : value;
 }
 
 /// Values computed anew with another in the place of SOURCE, but for what STEPS add: each once, since sums of a value with
@@ -118,25 +91,28 @@ class Recomputed {
 }  // namespace
 
 std::optional<LinearStep> linear_step(const Readers& readers, Value& probabilities, std::optional<size_t> keys_from_last,
-                                      Facts& facts) {
+                                      MatchContext& context) {
   if (!readers.only_one()) return std::nullopt;
+  Facts& facts = context.facts;
   const Reader& reader = readers.all[0];
   if (!reader.node || reader.node->graph != probabilities.graph || !may_step(*reader.node, reader.input, facts))
     return std::nullopt;
   const MaybeShape before = facts.shape(probabilities), after = facts.shape(*reader.node->outputs[0]);
   if (!before || !after || before->size() < 2 || *before != *after) return std::nullopt;
-  const bool is_placed = keys_from_last && *keys_from_last < 2;
-  const auto step = step_of({reader.node, static_cast<size_t>(reader.input)}, is_placed ? *keys_from_last : 0, facts);
-  return step && (is_placed || step->is_number) ? step : std::nullopt;
+  const bool is_placed = keys_from_last && *keys_from_last < before->size();
+  return step_of({reader.node, static_cast<size_t>(reader.input)}, probabilities, is_placed ? keys_from_last : std::nullopt,
+                 context);
 }
 
-Matched<OutputStep> behind_product(const LinearStep& step, const ProductSide& side, Node& reader, MatchContext& context) {
-  InnerValues inner(reader, context);
+std::optional<OutputStep> beside_product(const LinearStep& step, const Broadcast& factor, const FactorSide& side, bool may_copy,
+                                         Node& reader, MatchContext& context) {
   const DataType type = context.facts.type(*side.value);
-  Value* operand = beside(step, side, inner, context.facts);
-  if (!operand)
-    return missed("probabilities.operator", step.node,
-                  "'" + step.operand().name + "' lies otherwise than " + (step.is_of_rows ? "Y" : "V"));
+  const MaybeShape own = context.facts.shape(step.operand());
+  const bool is_plain_number = step.is_number && own && own->size() <= 1;
+  const Role rows = step.is_of_rows ? Role::kRow : Role::kFeature;
+  Value* operand = is_plain_number ? &step.operand() : placed_beside(factor, rows, side, may_copy, reader, context);
+  if (!operand) return std::nullopt;
+  InnerValues inner(reader, context);
   OutputStep made{step.node->op(), {nullptr, operand}};
   if (step.node->is("Where")) {
     made.operands = {operand, nullptr, inner.build().scalar(0, type)};
@@ -170,12 +146,6 @@ Value& behind_added(Value& made, std::vector<OutputStep>& steps) {
     value = use.node->outputs[0];
   }
   return *value;
-}
-
-Matched<Value*> before_product(const LinearStep& step, const ProductSide& side, Node& reader, MatchContext& context) {
-  ATTN_OPT_MATCH(OutputStep made, behind_product(step, side, reader, context));
-  std::ranges::replace(made.operands, static_cast<Value*>(nullptr), side.value);
-  return InnerValues(reader, context).build().node(made.op_type, made.operands);
 }
 
 }  // namespace attn_opt

@@ -4,35 +4,40 @@
 //   (g * p) V  =>  g * (p V)          Where(c, p, 0) V  =>  Where(c, p V, 0)          g, c: one element for each row
 //   (p * w) V  =>  p (w * V)          Where(c, p, 0) V  =>  p Where(c, V, 0)          w, c: one element for each key, or one
 //   for all
+//
+// Batches and heads may have their own g, w and c. Where V has one of these for several, as heads that share values do, a
+// factor without keys acts on Y.
 #pragma once
 
 #include <optional>
 
 #include "attn_opt/pattern.h"
-#include "patterns/products/products.h"
+#include "patterns/probabilities/factor_maps.h"
 #include "patterns/readers.h"
 
 namespace attn_opt {
 
 struct LinearStep {
-  Node* node = nullptr;       ///< Mul, Div, Where or what adds
-  size_t probabilities = 0;   ///< the input that they are
-  bool is_of_rows = false;    ///< else of keys, or one number for a whole head
-  size_t axis_from_last = 0;  ///< on which rows, or keys, lie in the probabilities there
-  bool is_number = false;     ///< one for all heads too
-  bool adds = false;          ///< the operand to them, or subtracts
+  Node* node = nullptr;      ///< Mul, Div, Where or what adds
+  size_t probabilities = 0;  ///< the input that they are
+  bool is_of_rows = false;   ///< else of keys, or one number for a whole head
+  bool is_number = false;    ///< one for all heads too
+  bool adds = false;         ///< the operand to them, or subtracts
+  size_t at = 0;             ///< in ProbabilityWalk::way
 
   Value& operand() const { return *node->inputs[node->is("Where") ? 0 : 1 - probabilities]; }
 };
 
-/// The step that the only reader of PROBABILITIES makes, whose keys lie KEYS_FROM_LAST; nullopt if it makes none. Where keys do
-/// not lie on one of the last two axes, or it is not known, a number is all that steps.
+/// The step that the only reader of PROBABILITIES makes, whose keys lie KEYS_FROM_LAST; nullopt if it makes none, or if its
+/// operand has an element for each row and key. Where it is not known where keys lie, a number is all that steps.
 std::optional<LinearStep> linear_step(const Readers& readers, Value& probabilities, std::optional<size_t> keys_from_last,
-                                      Facts& facts);
+                                      MatchContext& context);
 
-/// STEP's operator with SIDE, of the product READER, in the place of the probabilities: V for a step of keys, Y for one of
-/// rows. Miss "probabilities.operator": STEP's operand does not broadcast to SIDE.
-Matched<OutputStep> behind_product(const LinearStep& step, const ProductSide& side, Node& reader, MatchContext& context);
+/// STEP's operator with SIDE, of the product READER, in the place of the probabilities, to which FACTOR, its operand,
+/// broadcasts: V for a step of keys, Y for one of rows. Nullopt: FACTOR does not broadcast to SIDE, or not without copies where
+/// it MAY_COPY none.
+std::optional<OutputStep> beside_product(const LinearStep& step, const Broadcast& factor, const FactorSide& side, bool may_copy,
+                                         Node& reader, MatchContext& context);
 
 /// STEP, one of STEPS that adds, of what PRODUCT makes of PROBABILITIES, which come from the sum linearly but for what other
 /// steps add. Miss "probabilities.operator": PRODUCT does not take an operand that broadcasts.
@@ -42,8 +47,5 @@ Matched<OutputStep> sum_behind_product(const LinearStep& step, const std::vector
 /// MADE, by a product that an earlier edit wrote, behind what that edit adds to it: these are STEPS too, since what is written
 /// now stands below.
 Value& behind_added(Value& made, std::vector<OutputStep>& steps);
-
-/// V, at SIDE of the product READER, behind STEP. Miss: as behind_product().
-Matched<Value*> before_product(const LinearStep& step, const ProductSide& side, Node& reader, MatchContext& context);
 
 }  // namespace attn_opt

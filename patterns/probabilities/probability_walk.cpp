@@ -48,6 +48,7 @@ class ProbabilityWalker {
 
   Matched<ProbabilityWalk> run() {
     for (int step = 0; step < kMaxProbabilitySteps; ++step) {
+      walk_.way.push_back(value_);
       const Readers readers = readers_here();
       if (pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers) || pass_joint_step(readers)) continue;
       ATTN_OPT_MATCH(Node * next, next_node(readers));
@@ -66,7 +67,7 @@ class ProbabilityWalker {
   bool pass_guard(const Readers& readers) {
     if (walk_.guard || walk_.row_split) return false;
     const auto guard = row_guard(readers, *value_, keys_from_last().value_or(kNowhere), facts_);
-    const auto step = guard ? linear_step(readers, *value_, keys_from_last(), facts_) : std::nullopt;
+    const auto step = guard ? next_step(readers) : std::nullopt;
     // A mask that is the same for all keys of a row masks no scores.
     if (!guard || !walk_.steps.empty() || (guard->mask && step && (step->is_of_rows || step->is_number))) return false;
     const bool others_read = readers.is_output || std::ranges::any_of(readers.all, [&](const Reader& reader) {
@@ -101,8 +102,24 @@ class ProbabilityWalker {
     return walk_.transposed ? 1 - keys_ : keys_;
   }
 
+  /// The same, also where axes have moved.
+  std::optional<size_t> keys_wherever() const {
+    if (walk_.perm.empty()) return walk_.transposed && keys_ < 2 ? 1 - keys_ : keys_;
+    const MaybeShape first = facts_.shape(*softmax_);
+    const auto keys = std::ranges::find(walk_.perm, first ? std::ssize(*first) - 1 - static_cast<int64_t>(keys_) : kNoAxis);
+    if (!first || keys == walk_.perm.end()) return std::nullopt;
+    const auto from_last = static_cast<size_t>(walk_.perm.end() - keys - 1);
+    return walk_.transposed && from_last < 2 ? 1 - from_last : from_last;
+  }
+
+  std::optional<LinearStep> next_step(const Readers& readers) {
+    auto step = linear_step(readers, *value_, keys_wherever(), context_);
+    if (step) step->at = walk_.way.size() - 1;
+    return step && step->adds && !keys_from_last() ? std::nullopt : step;
+  }
+
   bool pass_step(const Readers& readers) {
-    const auto step = linear_step(readers, *value_, keys_from_last(), facts_);
+    const auto step = next_step(readers);
     if (!step || (step->adds && (is_divided_late_ || is_made_of(step->operand(), *softmax_)))) return false;
     walk_.steps.push_back(*step);
     walk_.peeled.push_back(step->node->op() + (step->adds ? "(product)" : step->is_of_rows ? "(rows)" : "(values)"));
@@ -289,7 +306,7 @@ class ProbabilityWalker {
   /// the axes of the softmax's result in the product's places, or for the next of several that do together. What stood above
   /// would lie otherwise.
   bool moves_axes(const std::vector<int64_t>& origins, size_t rank) {
-    if (walk_.guard || !walk_.steps.empty() || walk_.regrouped) return false;
+    if (walk_.guard || walk_.regrouped || std::ranges::any_of(walk_.steps, &LinearStep::adds)) return false;
     std::vector<int64_t> before = walk_.perm;
     if (before.empty()) {
       before.resize(rank);

@@ -36,6 +36,7 @@ struct ProbabilityWalk {
   bool guard_transposed = false;         ///< the guard is of keys by queries that were queries by keys, or the reverse
   std::vector<EscapingValue> escaping;   ///< what others read too, from the softmax on
   std::vector<LinearStep> steps;
+  std::vector<Value*> way;          ///< from the softmax's result to PROBABILITIES: what each step and layout leaves
   std::optional<CutColumns> sinks;  ///< were cut off on the way
   std::vector<std::string> peeled;
 

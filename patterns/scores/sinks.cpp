@@ -72,7 +72,7 @@ class Padding {
 /// The axis of VIEW that holds its rows alone.
 std::optional<size_t> row_axis(const OperandView& view) {
   for (size_t axis = 0; axis < view.axes.rank(); ++axis)
-    if (view.axes.with_rows(axis, 1)) return axis;
+    if (view.axes.with_size(Role::kRow, axis, 1)) return axis;
   return std::nullopt;
 }
 
@@ -155,7 +155,7 @@ Matched<void> add_sinks(const JoinedSinks& sinks, Sdpa& sdpa, Node& reader, Matc
     const size_t axis = *row_axis(view);
     if (view.axes.size(Role::kRow) != count.size) view.value = padding.stretched(*view.value, axis, count.value);
     view.value = padding.widened(*view.value, axis);
-    view.axes = *view.axes.with_rows(axis, all);
+    view.axes = *view.axes.with_size(Role::kRow, axis, all);
     operand->views = {std::move(view)};
   }
   ScoreTerm term;

@@ -31,6 +31,13 @@ std::vector<int> AxisMap::of_role(Role role) const {
   return found;
 }
 
+std::vector<int> AxisMap::all_of_role(Role role) const {
+  std::vector<int> found;
+  for (size_t i = 0; i < factors_.size(); ++i)
+    if (factors_[i].role == role) found.push_back(static_cast<int>(i));
+  return found;
+}
+
 Dim AxisMap::size(Role role, bool repeated) const {
   Dim size = 1;
   for (const Factor& factor : factors_)
@@ -128,12 +135,28 @@ std::optional<AxisMap> AxisMap::before_expand(const Shape& before, const Shape& 
   return map;
 }
 
-std::optional<AxisMap> AxisMap::with_rows(size_t axis, const Dim& size) const {
-  const std::vector<int> rows = of_role(Role::kRow);
-  if (axes_[axis].size() != 1 || rows != axes_[axis]) return std::nullopt;
+std::optional<AxisMap> AxisMap::with_size(Role role, size_t axis, const Dim& size) const {
+  const std::vector<int> own = of_role(role);
+  if (axes_[axis].size() != 1 || own != axes_[axis]) return std::nullopt;
   AxisMap map = *this;
-  map.factors_[rows[0]].size = size;
+  map.factors_[own[0]].size = size;
   return map;
+}
+
+bool AxisMap::split_alike(AxisMap& one, Role role, AxisMap& other, Role other_role) {
+  for (size_t at = 0;; ++at) {
+    const std::vector<int> of_one = one.all_of_role(role), of_other = other.all_of_role(other_role);
+    if (at == of_one.size() || at == of_other.size()) return of_one.size() == of_other.size();
+    const Dim size = one.factors_[static_cast<size_t>(of_one[at])].size;
+    const Dim other_size = other.factors_[static_cast<size_t>(of_other[at])].size;
+    if (size == other_size) continue;
+    if (const auto inner = exact_quotient(size, other_size))
+      one.split(of_one[at], other_size, *inner);
+    else if (const auto other_inner = exact_quotient(other_size, size))
+      other.split(of_other[at], size, *other_inner);
+    else
+      return false;
+  }
 }
 
 bool AxisMap::is_order(const std::vector<Role>& roles) const {

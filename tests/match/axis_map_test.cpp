@@ -125,11 +125,11 @@ TEST(AxisMap, ExpandOfNewAxesAndOfOtherRoles) {
 }
 
 TEST(AxisMap, RowsOfAPart) {
-  EXPECT_EQ(text(heads().with_rows(2, kS + 3)), "[b=b][h=8][s=s + 3][d=64]");
-  EXPECT_EQ(text(heads().with_rows(1, 3)), "none") << "no axis of rows";
+  EXPECT_EQ(text(heads().with_size(Role::kRow, 2, kS + 3)), "[b=b][h=8][s=s + 3][d=64]");
+  EXPECT_EQ(text(heads().with_size(Role::kRow, 1, 3)), "none") << "no axis of rows";
   const auto merged = heads().regrouped({kB, kS * 8, 64});
   ASSERT_TRUE(merged.has_value());
-  EXPECT_EQ(text(merged->with_rows(1, 3)), "none") << "rows are not alone there";
+  EXPECT_EQ(text(merged->with_size(Role::kRow, 1, 3)), "none") << "rows are not alone there";
 }
 
 TEST(AxisMap, OrderOfRoles) {
@@ -149,6 +149,17 @@ TEST(AxisMap, SizesThatAreOnlyKnownByName) {
 }
 
 TEST(AxisMap, EmptyAxesEnd) { EXPECT_EQ(text(heads().regrouped({0, 8, kS, 64})), "none"); }
+
+TEST(AxisMap, FactorsSplitAlike) {
+  AxisMap merged = AxisMap::of({8, kS, 64}, {Role::kBatch, Role::kRow, Role::kFeature});
+  AxisMap apart = AxisMap::of({2, 4, 1, 64}, {Role::kBatch, Role::kBatch, Role::kRow, Role::kFeature});
+  EXPECT_TRUE(AxisMap::split_alike(merged, Role::kBatch, apart, Role::kBatch));
+  EXPECT_EQ(merged.str(), "[b=2 b=4][s=s][d=64]");
+  EXPECT_EQ(apart.str(), "[b=2][b=4][][d=64]");
+  AxisMap other = AxisMap::of({3, 4}, {Role::kBatch, Role::kBatch});
+  EXPECT_FALSE(AxisMap::split_alike(merged, Role::kBatch, other, Role::kBatch)) << "2 and 3";
+  EXPECT_FALSE(AxisMap::split_alike(merged, Role::kRow, apart, Role::kRow)) << "one has no rows";
+}
 
 }  // namespace
 }  // namespace attn_opt
