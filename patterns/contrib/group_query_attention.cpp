@@ -331,11 +331,12 @@ class GroupQueryAttentionReader {
     Value* sinks = node_.input(kGroupedHeadSink);
     if (!sinks && node_.int_attribute("smooth_softmax", 0) != 1) return std::optional<JoinedSinks>();
     const SinkColumns column{1, false};
-    if (!sinks) return JoinedSinks{inner_.reshaped(inner_.build().scalar(0, scores_.type), {1, 1, 1, 1}), column};
+    const Shape frame{scores_.batch, heads_, scores_.queries, 1};
+    if (!sinks) return JoinedSinks{inner_.reshaped(inner_.build().scalar(0, scores_.type), {1, 1, 1, 1}), column, 1, 0, frame};
     const Dim heads = facts_.shape(*sinks).known()[0];
     if (heads.is_constant() && !heads.is(heads_))
       return missed("contrib.shape", &node_, "head_sink of " + heads.str() + " heads");
-    return JoinedSinks{inner_.reshaped(sinks, {1, heads_, 1, 1}), column};
+    return JoinedSinks{inner_.reshaped(sinks, {1, heads_, 1, 1}), column, 1, 0, frame};
   }
 
   /// BIAS, of as many keys as there are at most, with zeros for the further rows of KEY.

@@ -79,7 +79,11 @@ Matched<ScoreWalk> with_sinks(Node& node, const ScoreWalk& walk, const Beside& f
   InnerValues inner(*walk.reader, context);
   ScoreWalk next = step(walk, *found.scores, node.op() + "(sinks)");
   const int64_t count = found.columns.in_front + found.columns.behind + (outer ? outer->columns.count : 0);
-  next.sinks = {values.size() == 1 ? values[0] : inner.concat(values, -1), {count, !any_behind}, walk.scale, walk.terms.size()};
+  next.sinks = {values.size() == 1 ? values[0] : inner.concat(values, -1),
+                {count, !any_behind},
+                walk.scale,
+                walk.terms.size(),
+                frame_at(node, walk, context)};
   next.cut_off->in_front -= found.columns.in_front;
   next.cut_off->behind -= found.columns.behind;
   return next;
@@ -135,7 +139,7 @@ Matched<JoinedSinks> sinks_beside(std::vector<Value*> columns, const ScoreWalk& 
       return missed("scores.sinks", &node, "sinks of several shapes");
   }
   Value* joined = columns.size() == 1 ? columns[0] : inner.concat(columns, -1);
-  return JoinedSinks{joined, {std::ssize(columns), false}};
+  return JoinedSinks{joined, {std::ssize(columns), false}, 1, 0, frame_at(node, walk, context)};
 }
 
 }  // namespace attn_opt

@@ -15,7 +15,7 @@ constexpr int kMaxExpands = 4;
 /// Sinks within this keep all of a row's weight where masks leave it no key.
 constexpr double kFarFromFills = 100;
 
-/// Pads with zeros, or true, in places that are numbers or a value of one integer.
+/// Pads with a number in places that are numbers or a value of one integer.
 class Padding {
  public:
   Padding(const SinkColumns& columns, Node& reader, MatchContext& context)
@@ -23,9 +23,9 @@ class Padding {
 
   InnerValues& inner() { return inner_; }
 
-  /// VALUE with as many more entries along AXIS as there are sinks.
-  Value* widened(Value& value, size_t axis, bool with_true = false) {
-    return padded(value, axis, inner_.build().ints({columns_.count}), columns_.in_front, with_true);
+  /// VALUE with as many more entries along AXIS as there are sinks, which are NUMBER.
+  Value* widened(Value& value, size_t axis, int64_t number = 0) {
+    return padded(value, axis, inner_.build().ints({columns_.count}), columns_.in_front, number);
   }
 
   /// VALUE with COUNT entries along AXIS, of which it has as many or one.
@@ -39,14 +39,14 @@ class Padding {
 
   /// SINKS with zeros where the KEYS stand.
   Value* among_keys(Value& sinks, Value* keys) {
-    return padded(sinks, facts_.shape(sinks).known().size() - 1, keys, !columns_.in_front, false);
+    return padded(sinks, facts_.shape(sinks).known().size() - 1, keys, !columns_.in_front, 0);
   }
 
  private:
   /// COUNT: int64 [1].
-  Value* padded(Value& value, size_t axis, Value* count, bool in_front, bool with_true) {
+  Value* padded(Value& value, size_t axis, Value* count, bool in_front, int64_t number) {
     std::vector<Value*> inputs{&value, pads_of(facts_.shape(value).known().size(), axis, count, in_front)};
-    if (with_true) inputs.push_back(inner_.number(1, onnx::TensorProto::BOOL));
+    if (number != 0) inputs.push_back(inner_.number(number, facts_.type(value)));
     return inner_.build().node("Pad", inputs);
   }
 
@@ -76,13 +76,12 @@ std::optional<size_t> row_axis(const OperandView& view) {
   return std::nullopt;
 }
 
-/// The furthest view of OPERAND, perhaps of one that is multiplied with a number, that has all rows on an axis of their own;
-/// null if none has.
-const OperandView* widest_view(const Operand& operand, bool may_scale) {
-  const auto fits = [&](const OperandView& view) { return !view.past && row_axis(view) && (may_scale || view.scale == 1); };
-  // Not std::ranges::reverse_view: Clang below 16 does not compile it.
-  const auto found = std::find_if(operand.views.rbegin(), operand.views.rend(), fits);  // NOLINT(modernize-use-ranges)
-  return found == operand.views.rend() ? nullptr : &*found;
+/// The views of OPERAND, perhaps of one that is multiplied with a number, that have all rows on an axis of their own.
+std::vector<OperandView> views_of_rows(const Operand& operand, bool may_scale) {
+  std::vector<OperandView> views = operand.views;
+  std::erase_if(views,
+                [&](const OperandView& view) { return view.past || !row_axis(view) || (!may_scale && view.scale != 1); });
+  return views;
 }
 
 /// What an Expand that adds nothing but copies of the sinks reads.
@@ -128,7 +127,7 @@ Matched<void> widen(ScoreTerm& term, const SinkColumns& columns, const KeyCount&
   const bool has_keys = !shape->empty() && shape->back() == keys.size;
   Value& full = has_keys ? *term.value : *padding.stretched(*term.value, rank - 1, keys.value);
   if (term.kind == ScoreTerm::Kind::kBias) term.parts = {{term.value}, 1};
-  term.value = padding.widened(full, rank - 1, term.kind == ScoreTerm::Kind::kKeep);
+  term.value = padding.widened(full, rank - 1, term.kind == ScoreTerm::Kind::kKeep ? 1 : 0);
   term.frame.back() = term.frame.back() + columns.count;
   return {};
 }
@@ -140,29 +139,29 @@ Matched<void> add_sinks(const JoinedSinks& sinks, Sdpa& sdpa, Node& reader, Matc
   const auto miss = [&](const char* why) { return missed("scores.sinks", &reader, why); };
   Padding padding(columns, reader, context);
   Value& column = unexpanded(*sinks.value, columns.count, context.facts);
-  const OperandView* keys = widest_view(sdpa.k, true);
-  const OperandView* values = widest_view(sdpa.v, false);
-  if (!keys || !values) return miss("keys or values whose rows have no axis of their own");
-  const KeyCount count{values->axes.size(Role::kRow), count_of(*values, *row_axis(*values), padding)};
+  sdpa.k.views = views_of_rows(sdpa.k, true);
+  sdpa.v.views = views_of_rows(sdpa.v, false);
+  if (sdpa.k.views.empty() || sdpa.v.views.empty()) return miss("keys or values whose rows have no axis of their own");
+  const OperandView& values = sdpa.v.views.back();
+  const KeyCount count{values.axes.size(Role::kRow), count_of(values, *row_axis(values), padding)};
   const Dim all = count.size + columns.count;
   const auto outer = sdpa.terms.end() - static_cast<std::ptrdiff_t>(sinks.terms);
   for (auto term = sdpa.terms.begin(); term != outer; ++term)
     ATTN_OPT_DONE(widen(*term, columns, count, padding, reader, context));
   Value* added = padding.among_keys(column, count.value);
-  const Shape frame{sdpa.batch, sdpa.query_heads, sdpa.q.views.front().axes.size(Role::kRow), all};
-  for (Operand* operand : {&sdpa.k, &sdpa.v}) {
-    OperandView view = *widest_view(*operand, operand == &sdpa.k);
-    const size_t axis = *row_axis(view);
-    if (view.axes.size(Role::kRow) != count.size) view.value = padding.stretched(*view.value, axis, count.value);
-    view.value = padding.widened(*view.value, axis);
-    view.axes = *view.axes.with_size(Role::kRow, axis, all);
-    operand->views = {std::move(view)};
-  }
+  for (Operand* operand : {&sdpa.k, &sdpa.v})
+    for (OperandView& view : operand->views) {
+      const size_t axis = *row_axis(view);
+      if (view.axes.size(Role::kRow) != count.size) view.value = padding.stretched(*view.value, axis, count.value);
+      view.value = padding.widened(*view.value, axis);
+      view.axes = *view.axes.with_size(Role::kRow, axis, all);
+    }
   ScoreTerm term;
   term.value = added;
   term.coefficient = sinks.scale;
   term.parts = {{&column}, 1};
-  term.frame = frame;
+  term.frame = sinks.frame;
+  term.frame.back() = all;
   sdpa.terms.insert(outer, std::move(term));
   return {};
 }

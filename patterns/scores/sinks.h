@@ -26,6 +26,7 @@ struct JoinedSinks {
   SinkColumns columns;
   double scale = 1;
   size_t terms = 0;  ///< how many of the terms, from the outermost on, were laid over both
+  Shape frame = {};  ///< of the scores that they stand beside
 };
 
 /// Makes SDPA, of the scores beside SINKS, that of both: in Q K^T, in V and in all that is added to the scores alone. READER
