@@ -132,6 +132,18 @@ Matched<void> widen(ScoreTerm& term, const SinkColumns& columns, const KeyCount&
   return {};
 }
 
+/// FACTOR, one of the keys, which is 1 for the sinks: their keys are 0 whatever they are multiplied with.
+Matched<void> widen(TensorScale& factor, const SinkColumns& columns, const KeyCount& keys, Padding& padding, Node& reader,
+                    MatchContext& context) {
+  const MaybeShape shape = context.facts.shape(*factor.value);
+  if (!shape) return missed("scores.sinks", &reader, "beside a factor whose rank is not known");
+  if (!factor.frame.empty()) factor.frame.back() = factor.frame.back() + columns.count;
+  if (!factor.on_key || shape->empty() || shape->back().is(1)) return {};
+  if (shape->back() != keys.size) return missed("scores.sinks", &reader, "beside a factor of other keys");
+  factor.value = padding.widened(*factor.value, shape->size() - 1, 1);
+  return {};
+}
+
 }  // namespace
 
 Matched<void> add_sinks(const JoinedSinks& sinks, Sdpa& sdpa, Node& reader, MatchContext& context) {
@@ -148,6 +160,7 @@ Matched<void> add_sinks(const JoinedSinks& sinks, Sdpa& sdpa, Node& reader, Matc
   const auto outer = sdpa.terms.end() - static_cast<std::ptrdiff_t>(sinks.terms);
   for (auto term = sdpa.terms.begin(); term != outer; ++term)
     ATTN_OPT_DONE(widen(*term, columns, count, padding, reader, context));
+  for (TensorScale& factor : sdpa.tensor_scales) ATTN_OPT_DONE(widen(factor, columns, count, padding, reader, context));
   Value* added = padding.among_keys(column, count.value);
   for (Operand* operand : {&sdpa.k, &sdpa.v})
     for (OperandView& view : operand->views) {
