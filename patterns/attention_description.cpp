@@ -126,6 +126,13 @@ std::optional<int64_t> window_size(const Node& node, const char* attribute, Matc
 
 }  // namespace
 
+OutputView scores_of_operator(Value& scores, const Sdpa& sdpa, Facts& facts) {
+  const MaybeShape shape = facts.shape(scores);
+  const Dim queries = sdpa.q.views.front().axes.size(Role::kRow), keys = sdpa.k.views.front().axes.size(Role::kRow);
+  const Shape sizes = shape.has_rank(4) ? *shape : Shape{sdpa.batch, sdpa.query_heads, queries, keys};
+  return {&scores, AxisMap::of(sizes, {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature})};
+}
+
 Matched<Sdpa> describe_attention(Node& node, const AttentionOutputs& outputs, MatchContext& context) {
   Facts& facts = context.facts;
   Sdpa sdpa;
@@ -155,7 +162,7 @@ Matched<Sdpa> describe_attention(Node& node, const AttentionOutputs& outputs, Ma
     read_causal_terms(sdpa, context.facts);
   }
   sdpa.nonpad_kv_seqlen = node.input(kNonpad);
-  sdpa.scores_output = outputs.scores;
+  if (outputs.scores) sdpa.scores_output = scores_of_operator(*outputs.scores, sdpa, facts);
   sdpa.scores_output_mode = static_cast<int>(node.int_attribute("qk_matmul_output_mode", 0));
   return sdpa;
 }

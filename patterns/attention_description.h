@@ -17,4 +17,7 @@ struct AttentionOutputs {
 /// Misses: "attention-node.*".
 Matched<Sdpa> describe_attention(Node& node, const AttentionOutputs& outputs, MatchContext& context);
 
+/// SCORES, an output of an operator of (batch, heads, queries, keys) that SDPA, its operands walked, says.
+OutputView scores_of_operator(Value& scores, const Sdpa& sdpa, Facts& facts);
+
 }  // namespace attn_opt

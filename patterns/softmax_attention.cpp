@@ -282,7 +282,7 @@ class SoftmaxAttention : public Pattern {
     sdpa.less_largest_of_all = reading.scores.lowered_by_largest_of_all;
     if (!softmax.divided && !sinks)
       sdpa.probabilities = readable_probabilities(reading, split, sdpa.batch, sdpa.query_heads, context);
-    if (!sinks) set_scores_output(reading, softmax, context, sdpa);
+    if (!sinks) set_scores_output(reading, softmax, split, context, sdpa);
     const auto own_fill = sinks ? std::nullopt : deepen_fills(sdpa, context.facts);
     sdpa.preconditions = preconditions_of(sdpa, context);
     if (auto factors = factors_of_values(reading.probabilities, sdpa.type, context.facts))

@@ -119,8 +119,8 @@ struct Sdpa {
 
   std::vector<OutputView> outputs;          ///< from the product with V downward
   std::vector<OutputStep> output_steps;     ///< that outputs[0], which is alone then, is behind
-  std::optional<OutputView> probabilities;  ///< read by others than the product with V; shape (B, Hq, L, S)
-  Value* scores_output = nullptr;           ///< (B, Hq, L, S): what is read of the scores, as the operator's output
+  std::optional<OutputView> probabilities;  ///< read by others than the product with V; the features are the keys
+  std::optional<OutputView> scores_output;  ///< what is read of the scores, as the operator's output, in the same way
   int scores_output_mode = 0;
   std::vector<OperandCopy> copies;  ///< present outputs of an Attention node without a past
 

@@ -11,6 +11,7 @@
 // K and V may also be (B, H, S, D), packed into one (B, S, H, 2, D), or with Q into (B, S, H, 3, D).
 #include <initializer_list>
 
+#include "patterns/attention_description.h"
 #include "patterns/attention_slots.h"
 #include "patterns/contrib/description.h"
 #include "patterns/contrib/operator.h"
@@ -173,7 +174,7 @@ class MultiHeadAttentionReader {
     if (!scores || scores->unused()) return {};
     if (masking.is_causal)
       return missed("multi-head-attention.scores-output", &node_, "its output qk holds the lowest number for later keys");
-    sdpa.scores_output = scores;
+    sdpa.scores_output = scores_of_operator(*scores, sdpa, facts_);
     sdpa.scores_output_mode = kScoresWithTerms;
     return {};
   }

@@ -33,18 +33,13 @@ bool serves_only(const Value& scores, const std::vector<const Node*>& ends) {
   return true;
 }
 
-}  // namespace
-
-std::optional<OutputView> readable_probabilities(const Reading& reading, const std::optional<LeadingSplit>& split,
-                                                 const Dim& batch, const Dim& heads, MatchContext& context) {
-  const ProbabilityWalk& walk = reading.probabilities;
-  Value* escaping = escaping_probabilities(walk);
-  const ScoreLayout& layout = reading.value_product.probabilities;
-  const bool is_straight = layout.order.empty() || (layout.swaps_last_two() && walk.transposed);
-  if (!escaping || !walk.perm.empty() || !is_straight) return std::nullopt;
-  const MaybeShape shape = context.facts.shape(*escaping);
+/// VALUE, scores or probabilities of READING whose last axes are queries and keys; nullopt if the leading ones are not BATCH
+/// and HEADS.
+std::optional<OutputView> readable_rows(Value& value, const Reading& reading, const std::optional<LeadingSplit>& split,
+                                        const Dim& batch, const Dim& heads, MatchContext& context) {
+  const MaybeShape shape = context.facts.shape(value);
   if (!shape || shape->size() < 2) return std::nullopt;
-  // Probabilities have the roles of the product's first operand with keys in the place of features.
+  // They have the roles of the product's first operand with keys in the place of features.
   const bool is_merged = split && shape->size() == 3;
   const std::vector<Role> roles =
       is_merged ? std::vector{Role::kHead, Role::kRow, Role::kFeature}
@@ -56,10 +51,23 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
   }
   const bool has_sizes = is_merged ? all_heads == batch * heads : batches == batch && all_heads == heads;
   if (!has_sizes) return std::nullopt;
-  return OutputView{escaping, axes_of({escaping, roles}, split, context)};
+  return OutputView{&value, axes_of({&value, roles}, split, context)};
 }
 
-void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, MatchContext& context, Sdpa& sdpa) {
+}  // namespace
+
+std::optional<OutputView> readable_probabilities(const Reading& reading, const std::optional<LeadingSplit>& split,
+                                                 const Dim& batch, const Dim& heads, MatchContext& context) {
+  const ProbabilityWalk& walk = reading.probabilities;
+  Value* escaping = escaping_probabilities(walk);
+  const ScoreLayout& layout = reading.value_product.probabilities;
+  const bool is_straight = layout.order.empty() || (layout.swaps_last_two() && walk.transposed);
+  if (!escaping || !walk.perm.empty() || !is_straight) return std::nullopt;
+  return readable_rows(*escaping, reading, split, batch, heads, context);
+}
+
+void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, const std::optional<LeadingSplit>& split,
+                       MatchContext& context, Sdpa& sdpa) {
   const auto found = scores_output(reading.scores);
   if (!found || reading.score_product.addend || sdpa.probabilities || !reading.probabilities.is_last_product()) return;
   // A softmax written out, and a guard that looks at the scores, read them several times.
@@ -67,10 +75,8 @@ void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, Match
   std::vector<const Node*> ends(reading.probabilities.products.begin(), reading.probabilities.products.end());
   if (softmax.divided) ends = {softmax.divided->producer};
   if (serves_only(*found->value, ends)) return;
-  const MaybeShape shape = context.facts.shape(*found->value);
-  if (!shape || shape->size() != 4 || context.facts.type(*found->value) != sdpa.type) return;
-  if ((*shape)[0] != sdpa.batch || (*shape)[1] != sdpa.query_heads) return;
-  sdpa.scores_output = found->value;
+  if (context.facts.type(*found->value) != sdpa.type) return;
+  sdpa.scores_output = readable_rows(*found->value, reading, split, sdpa.batch, sdpa.query_heads, context);
   sdpa.scores_output_mode = found->mode;
 }
 

@@ -14,6 +14,7 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
                                                  const Dim& batch, const Dim& heads, MatchContext& context);
 
 /// Enters in SDPA the scores that others read, if an output of the Attention node can be them.
-void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, MatchContext& context, Sdpa& sdpa);
+void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, const std::optional<LeadingSplit>& split,
+                       MatchContext& context, Sdpa& sdpa);
 
 }  // namespace attn_opt

@@ -103,12 +103,12 @@ FurtherOutputs further_outputs(const WritingPlan& plan, Further wanted, Site& si
   const Graph* graph = &site.build.edit().graph();
   const Sdpa& sdpa = site.sdpa;
   if (!keeps_width(plan, site) || (!infers_keys(plan, site.facts) && !site.sizes.knows(site.scores[3]))) return further;
-  if (sdpa.scores_output && sdpa.scores_output->graph == graph) {
-    further.scores = sdpa.scores_output;
+  if (sdpa.scores_output && sdpa.scores_output->value->graph == graph) {
+    further.scores = &*sdpa.scores_output;
     further.qk_matmul_output_mode = sdpa.scores_output_mode;
   } else if (sdpa.probabilities && sdpa.probabilities->value->graph == graph &&
              site.facts.type(*sdpa.probabilities->value) == sdpa.type) {
-    further.probabilities = &*sdpa.probabilities;
+    further.scores = &*sdpa.probabilities;
     further.qk_matmul_output_mode = 3;
   }
   return further;
@@ -127,11 +127,8 @@ Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& f
   if (further.present_value && further.present_value != further.present_key)
     edit.take_over(*further.present_value, *attention.output(2));
   if (!further.wants_scores()) return {};
-  declare(further.scores ? *further.scores : *further.probabilities->value, site);
-  Value* scores = scores_of(plan, attention, site);
-  if (further.scores) edit.take_over(*further.scores, *scores);
-  if (further.probabilities) ATTN_OPT_DONE(take_over(*further.probabilities, *scores, IoForm::k4d, site));
-  return {};
+  declare(*further.scores->value, site);
+  return take_over(*further.scores, *scores_of(plan, attention, site), IoForm::k4d, site);
 }
 
 }  // namespace attn_opt

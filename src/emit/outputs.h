@@ -10,9 +10,8 @@ struct FurtherOutputs {
   Value* present_key = nullptr;  ///< existing values that the presents are
   Value* present_value = nullptr;
   int qk_matmul_output_mode = 0;
-  const OutputView* probabilities = nullptr;  ///< mode 3: what they are read as
-  Value* scores = nullptr;                    ///< any mode: what is read, in the operator's own layout
-  bool wants_scores() const { return probabilities || scores; }
+  const OutputView* scores = nullptr;  ///< or probabilities: what they are read as
+  bool wants_scores() const { return scores != nullptr; }
 };
 
 /// Which outputs beside Y are tried: a mask that is computed from the sizes of a present cannot be read by what makes it.

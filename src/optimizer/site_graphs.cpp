@@ -33,7 +33,7 @@ TensorRoles roles_of(const Sdpa& sdpa) {
   for (const TensorScale& scale : sdpa.tensor_scales) roles.emplace(scale.value, "scale");
   for (const OutputView& view : sdpa.outputs) roles.emplace(view.value, "output");
   if (sdpa.probabilities) roles.emplace(sdpa.probabilities->value, "probabilities");
-  if (sdpa.scores_output) roles.emplace(sdpa.scores_output, "scores");
+  if (sdpa.scores_output) roles.emplace(sdpa.scores_output->value, "scores");
   return roles;
 }
 

@@ -126,10 +126,10 @@ std::vector<DescriptionMutation> score_mutations() {
       only_if(
           "guard", "overlooked", [](const Sdpa& s) { return s.guarded; }, [](Sdpa& s) { s.guarded = false; }),
       only_if(
-          "scores output", "another stage of the scores", [](const Sdpa& s) { return s.scores_output != nullptr; },
+          "scores output", "another stage of the scores", [](const Sdpa& s) { return s.scores_output.has_value(); },
           [](Sdpa& s) { s.scores_output_mode = (s.scores_output_mode + 1) % 4; }),
       only_if(
-          "scores output", "the stage before", [](const Sdpa& s) { return s.scores_output != nullptr; },
+          "scores output", "the stage before", [](const Sdpa& s) { return s.scores_output.has_value(); },
           [](Sdpa& s) { s.scores_output_mode = (s.scores_output_mode + 3) % 4; }),
       in_type_of_query(),
       without_precondition(kRowsKeepAKey),
