@@ -135,6 +135,11 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
   };
   if (walk.product != softmax.product) return miss("another product of the exponentials is divided");
   if (walk.guard) return miss("the exponentials are changed before the product");
+  if (softmax.moved) {
+    const bool is_plain = walk.steps.empty() && !walk.transposed && walk.perm.empty() && !walk.regrouped && !walk.row_split;
+    if (!is_plain) return miss("the exponentials are changed before the product");
+    return {};
+  }
   Shape made = turned(context.facts.shape(*output.value), softmax.swapped);
   const Shape divided = turned(context.facts.shape(*softmax.divided), false);
   if (softmax.values && made.size() == divided.size())
@@ -155,6 +160,16 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
   output.value = softmax.divided;
   output.roles = std::move(roles);
   return {};
+}
+
+/// The views of what the product makes, or of what that divided by the sums of SOFTMAX is.
+Matched<std::vector<OutputView>> output_views(const SoftmaxSite& softmax, const ProductSide& output,
+                                              const std::optional<LeadingSplit>& split, MatchContext& context) {
+  std::vector<OutputView> views = walk_output(*output.value, axes_of(output, split, context), context);
+  if (!softmax.moved) return views;
+  for (const OutputView& view : views)
+    if (&canonical(*view.value, context.facts) == softmax.moved) return walk_output(*softmax.divided, view.axes, context);
+  return missed("softmax.divided-late", softmax.divided->producer, "'" + softmax.moved->name + "' lies otherwise than Y");
 }
 
 /// What SOFTMAX takes but for rows that the guard of WALK makes 0 behind it, which nothing else reads.
@@ -258,7 +273,7 @@ class SoftmaxAttention : public Pattern {
     sdpa.k = operand(broadcast_batch(scores.key, query, reader, context));
     sdpa.v = operand(broadcast_batch(reading.value_product.value, query, *reading.probabilities.product, context));
     const ProductSide& output = reading.value_product.output;
-    sdpa.outputs = walk_output(*output.value, axes_of(output, split, context), context);
+    ATTN_OPT_MATCH(sdpa.outputs, output_views(softmax, output, split, context));
     ATTN_OPT_DONE(add_output_steps(reading, sdpa, context));
     sdpa.outputs.front().value = &behind_added(*sdpa.outputs.front().value, sdpa.output_steps);
     if (!sdpa.output_steps.empty()) sdpa.outputs.resize(1);

@@ -1,5 +1,6 @@
 #include "patterns/softmax/exponentials.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "attn_opt/canonical.h"
@@ -39,6 +40,13 @@ bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
 }
 
 }  // namespace
+
+bool is_constant_above_0(Value& value, Facts& facts) {
+  const Tensor* numbers = facts.constant(value);
+  if (!numbers || !is_floating(facts.type(value))) return false;
+  const Tensor exact = numbers->cast(onnx::TensorProto::DOUBLE).value();
+  return std::ranges::all_of(exact.data<double>(), [](double number) { return number > 0 && std::isfinite(number); });
+}
 
 bool is_exponential(Value& value, Facts& facts) { return is_product_of_exponentials(value, facts, kMaxFactors); }
 

@@ -20,6 +20,8 @@ struct Exponent {
 
 /// True if VALUE is exp() of something.
 bool is_exponential(Value& value, Facts& facts);
+/// True if VALUE is constant and each of its numbers is exp() of another.
+bool is_constant_above_0(Value& value, Facts& facts);
 /// What VALUE is exp() of, made above READER where the graph has no value for it; nullopt if it is no exponential.
 std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& context);
 /// EXPONENT as one value, made above READER if the graph has none.

@@ -41,6 +41,7 @@ class SumReader {
     read_.rows = *std::move(rows);
     if (inverse) read_.factor = 1 / read_.factor;
     for (AddedToSum& other : read_.others) other.raised -= std::log(read_.factor);
+    if (read_.little) read_.little->raised -= std::log(read_.factor);
     return read_;
   }
 
@@ -157,6 +158,7 @@ class SumReader {
     if (is_almost_alone || is_sum_or_one) {
       read_.is_never_zero = true;
       read_.is_inexact = is_almost_alone;
+      if (is_almost_alone) read_.little = number_added(read.number);
     } else if (!enter_all(read)) {
       return false;
     }
@@ -168,17 +170,21 @@ class SumReader {
   bool enter_all(const ScoreCase& read) {
     if (read.number == 0 && read.addends.empty()) return true;
     std::vector<AddedToSum> others;
-    if (read.number != 0)
-      others.push_back({nullptr, std::abs(read.number), axes_, std::log(std::copysign(1, read.number) * share())});
+    if (read.number != 0) others.push_back(number_added(read.number));
     for (const Addend& addend : read.addends)
       for (Value* part : addends_of(*addend.value, facts_)) others.push_back(added(*part, addend.coefficient, axes_));
     const auto may_be_smaller = [&](const AddedToSum& other) {
-      return std::isnan(other.raised) ||
-             (other.value ? !is_exponential(unmoved(*other.value, facts_), facts_) : !(other.number > 0));
+      if (std::isnan(other.raised) || !other.value) return std::isnan(other.raised) || !(other.number > 0);
+      Value& source = unmoved(*other.value, facts_);
+      return !is_exponential(source, facts_) && !is_constant_above_0(source, facts_);
     };
     if (!(read.scale * share() > 0) || std::ranges::any_of(others, may_be_smaller)) return false;
     read_.others.insert(read_.others.end(), others.begin(), others.end());
     return true;
+  }
+
+  AddedToSum number_added(double number) const {
+    return {nullptr, std::abs(number), axes_, std::log(std::copysign(1, number) * share())};
   }
 
   /// PART, which so many TIMES is added to rows whose axes lie at AXES.

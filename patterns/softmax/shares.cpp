@@ -148,10 +148,14 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const We
                                         MatchContext& context) {
   if (weights.softmax) return softmax_again(sum, keys, weights);
   SoftmaxSite site = softmax_of(weights.exponent, keys, weights.form, node, context);
-  if (sum.is_inexact && site.exponent_offset) return std::nullopt;
-  site.guards_empty_rows = sum.is_never_zero && vanish_without_keys(weights, site, context.facts);
+  // What is as good as nothing beside a largest weight of 1 is a sink beside others.
+  const bool is_sink = sum.is_inexact && site.exponent_offset;
+  if (is_sink && !sum.little) return std::nullopt;
+  std::vector<AddedToSum> others = sum.others;
+  if (is_sink) others.push_back(*sum.little);
+  site.guards_empty_rows = sum.is_never_zero && !is_sink && vanish_without_keys(weights, site, context.facts);
   const size_t rank = context.facts.shape(*weights.core).known().size();
-  for (AddedToSum added : sum.others) {
+  for (AddedToSum& added : others) {
     added.raised -= std::log(weights.factor / sum.factor);
     const SummedRows rows{rank, rank - 1 - keys, context.facts.type(*sum.rows.value)};
     Value* column =

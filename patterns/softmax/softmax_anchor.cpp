@@ -13,6 +13,7 @@
 #include "patterns/readers.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/exponentials.h"
+#include "patterns/softmax/late_division.h"
 #include "patterns/softmax/row_sum.h"
 #include "patterns/softmax/shares.h"
 #include "patterns/softmax/weights.h"
@@ -232,10 +233,13 @@ std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
     site->guards_nan = rows != nullptr;
     return site;
   }
-  if (node.is("Div")) return divided_product(node, 0, context);
-  if (!node.is("Mul")) return std::nullopt;
-  site = divided_product(node, 0, context);
-  return site ? site : divided_product(node, 1, context);
+  for (const size_t numerator : {0, 1}) {
+    if (node.is("Div") ? numerator == 1 : !node.is("Mul")) break;
+    site = divided_product(node, numerator, context);
+    if (!site) site = divided_moved_product(node, numerator, context);
+    if (site) break;
+  }
+  return site;
 }
 
 Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& layout, MatchContext& context) {

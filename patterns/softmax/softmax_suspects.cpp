@@ -70,6 +70,8 @@ constexpr OperatorMap<unsigned> kParts(std::to_array<OperatorMap<unsigned>::Row>
     {"MatMul", kProduct | kSumInWords},
     {"Einsum", kProduct | kSumInWords},
     {"Transpose", kProduct | kSumInWords},
+    {"Reshape", kProduct | kSumInWords},
+    {"Squeeze", kProduct | kSumInWords},
     {"Slice", kProduct | kSumInWords},
     {"Split", kProduct | kSumInWords},
     {"ReduceSum", kSum | kSumInWords},

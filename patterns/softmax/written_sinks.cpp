@@ -49,6 +49,8 @@ class ColumnReader {
   std::optional<Column> logarithm_of(Value& value) {
     if (const auto number = facts_.uniform(value)) return logarithm_of(*number);
     if (const auto exponent = exponent_in(value, reader_, context_)) return raised(*exponent);
+    if (!lowering_.by && is_constant_above_0(value, facts_))
+      return with_number(*InnerValues(reader_, context_).build().node("Log", {&value}));
     return moved(value, &ColumnReader::logarithm_of);
   }
 
