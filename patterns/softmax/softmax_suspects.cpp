@@ -174,7 +174,7 @@ class Followers {
 
   /// False where other exponentials are told of for the same: those that are divided, or the first of two factors.
   bool goes_on(const Node& node, int input, const Followed& from) {
-    if (makes_powers(node)) return false;
+    if (makes_powers(node) && (node.is("Exp") || input == 1)) return false;
     return std::ranges::none_of(node.inputs, [&](Value* other) {
       if (!other || other == from.value || (!from.is_sum && (input == 0 || other != node.inputs[0]))) return false;
       const auto is_other = [this](Value& source) { return is_exponential(source, facts_) && is_of_scores(source, facts_); };

@@ -1,6 +1,7 @@
 #include "patterns/softmax/weights.h"
 
 #include <cmath>
+#include <utility>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
@@ -37,12 +38,35 @@ std::optional<SoftmaxSite> weighed_softmax(const Node& node, Node& reader, Match
   return std::nullopt;
 }
 
+/// What NODE takes the power of, and the exponent, a number above 0; null if it takes none.
+std::pair<Value*, double> power_in(const Node& node, Facts& facts) {
+  const bool squares = node.is("Mul") && &canonical(*node.inputs[0], facts) == &canonical(*node.inputs[1], facts);
+  const double exponent = squares ? 2 : node.is("Pow") ? facts.uniform(*node.inputs[1]).value_or(0) : 0;
+  return {exponent > 0 && std::isfinite(exponent) ? node.inputs[0] : nullptr, exponent};
+}
+
+/// Softmax(x)^c  =>  Softmax(c * x), but for a number for each row
+std::optional<SoftmaxSite> powered_softmax(const Node& node, Node& reader, MatchContext& context) {
+  // The sum over n keys is n^(1 - c) or more: a float holds that, half types do not.
+  constexpr double kMostInRange = 4;
+  const auto [power_of, exponent] = power_in(node, context.facts);
+  auto site = power_of ? softmax_in(*power_of, reader, context) : std::nullopt;
+  const DataType type = context.facts.type(*node.outputs[0]);
+  const MaybeShape before = power_of ? context.facts.shape(*power_of) : nullptr, after = context.facts.shape(*node.outputs[0]);
+  if (!site || site->cut_off || site->weights.size() > 1 || !before || !after || *before != *after) return std::nullopt;
+  site->input = value_of({site->input, exponent}, reader, context);
+  if (exponent > kMostInRange || type == onnx::TensorProto::FLOAT16) site->exponent_offset = site->exponent_offset.value_or(0);
+  return site;
+}
+
 /// The softmax that VALUE is, or is what is left of.
 std::optional<SoftmaxSite> softmax_in(Value& value, Node& reader, MatchContext& context) {
   Facts& facts = context.facts;
   Value& rest = canonical(unguarded(value, facts), facts);
-  if (rest.producer)
+  if (rest.producer) {
     if (auto weighed = weighed_softmax(*rest.producer, reader, context)) return weighed;
+    if (auto powered = powered_softmax(*rest.producer, reader, context)) return powered;
+  }
   Value& whole = canonical(uncut(rest, facts), facts);
   Node* node = whole.producer;
   if (!node || node->is("Exp") || !may_be_softmax(*node)) return std::nullopt;

@@ -1,6 +1,7 @@
 // Weights: what is divided by its own sum.
 //
 //   Exp(x)      Softmax(x), and every other softmax (softmax_anchor.h)      what is left of these where columns are cut off
+//   Softmax(x) * Exp(y)      Softmax(x)^c
 //
 // where any may be masked, by Where or by ones and zeros, and multiplied with a number. A softmax holds exponentials up to a
 // number for each row, which is the same in the sum: a mask that is laid over probabilities, which are divided by what is left
