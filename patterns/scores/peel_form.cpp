@@ -32,18 +32,40 @@ bool may_carry_scores(const Node& node) {
 
 bool may_be_scores(Value& value, Facts& facts) { return may_be_scores(value, makes_product, facts); }
 
+bool is_on_query(const Shape& shape) { return shape.empty() || shape.back().is(1); }
+bool is_on_key(const Shape& shape) { return shape.size() == 1 || (shape.size() >= 2 && shape[shape.size() - 2].is(1)); }
+
+/// The factors that FACTOR has for each score, one of queries and one of keys; FACTOR if it is not made of such two.
+///
+///   a b, a of (..., L, 1) and b of (..., 1, S)      a * b      a / b
+std::vector<TensorScale> outer_factors(Value& factor, bool divides, Facts& facts) {
+  std::vector<TensorScale> whole{{&factor, divides, false, {}}};
+  const Node* node = canonical(factor, facts).producer;
+  if (!node || !(node->is("MatMul") || node->is("Mul") || node->is("Div"))) return whole;
+  const MaybeShape one = facts.shape(*node->inputs[0]), other = facts.shape(*node->inputs[1]);
+  const bool is_of_vectors = one && other && one->size() >= 2 && other->size() >= 2 &&
+                             is_on_query(*one) != is_on_query(*other) && is_on_key(*one) != is_on_key(*other);
+  if (!is_of_vectors || (node->is("MatMul") && !is_on_query(*one))) return whole;
+  return {{node->inputs[0], divides, false, {}}, {node->inputs[1], divides != node->is("Div"), false, {}}};
+}
+
 /// Scores times a tensor: (..., L or 1, 1) scales queries, (..., 1, S) keys.
 Matched<ScoreWalk> scaled_by_tensor(Node& node, int scores, const ScoreWalk& walk, MatchContext& context) {
-  ATTN_OPT_MATCH(Value * factor, placed_term(*node.inputs[1 - scores], node, walk, context));
-  const MaybeShape shape = context.facts.shape(*factor);
-  if (!shape || !keeps_shape(*node.outputs[0], *node.inputs[scores], context.facts))
-    return missed("scores.scale-shape", &node, shape_text(*factor, context.facts), walk.peeled);
+  Value& operand = *node.inputs[1 - scores];
+  const auto shape_of = [&](const Value& value) { return context.facts.shape(value); };
+  if (!shape_of(operand) || !keeps_shape(*node.outputs[0], *node.inputs[scores], context.facts))
+    return missed("scores.scale-shape", &node, shape_text(operand, context.facts), walk.peeled);
   if (walk.split) return missed("scores.reshape", &node, "a factor of scores whose queries and keys are split", walk.peeled);
-  const bool on_query = shape->empty() || shape->back().is(1);
-  const bool on_key = shape->size() == 1 || (shape->size() >= 2 && (*shape)[shape->size() - 2].is(1));
-  if (!on_query && !on_key) return missed("scores.scale-per-score", &node, to_string(*shape), walk.peeled);
-  ScoreWalk next = step(walk, *node.inputs[scores], node.op() + (on_query ? "(query scale)" : "(key scale)"));
-  next.tensor_scales.push_back({factor, node.is("Div"), !on_query, frame_at(node, walk, context)});
+  ScoreWalk next = step(walk, *node.inputs[scores], node.op());
+  for (TensorScale factor : outer_factors(operand, node.is("Div"), context.facts)) {
+    ATTN_OPT_MATCH(factor.value, placed_term(*factor.value, node, walk, context));
+    const Shape& shape = shape_of(*factor.value).known();
+    if (!is_on_query(shape) && !is_on_key(shape)) return missed("scores.scale-per-score", &node, to_string(shape), walk.peeled);
+    factor.on_key = !is_on_query(shape);
+    factor.frame = frame_at(node, walk, context);
+    next.peeled.back() += factor.on_key ? "(key scale)" : "(query scale)";
+    next.tensor_scales.push_back(std::move(factor));
+  }
   return next;
 }
 
