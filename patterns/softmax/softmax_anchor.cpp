@@ -24,6 +24,19 @@ namespace {
 /// True if NODE, a Softmax or LogSoftmax, takes the axes from its own on for one, as it did before opset 13.
 bool flattens(const Node& node, MatchContext& context) { return context.view.opset(*node.graph) < 13; }
 
+/// Of the axes of SHAPE from that on which lies FROM_LAST, the one that is not of size 1; that one if there are several.
+///
+///   Softmax<axis = 1>(x) of (B, S, 1), which takes the last two axes for one  =>  over S alone
+size_t only_axis_within(const Shape& shape, size_t from_last) {
+  std::optional<size_t> found;
+  for (size_t axis = 0; axis <= from_last; ++axis) {
+    if (attn_opt::from_last(shape, axis).is(1)) continue;
+    if (found) return from_last;
+    found = axis;
+  }
+  return found.value_or(from_last);
+}
+
 /// TERMS, the input NUMERATOR of NODE or what that was cut off from, divided by the sum of TERMS.
 std::optional<SoftmaxSite> share_of(Value& terms, Node& node, size_t numerator, MatchContext& context) {
   const auto read = weights_in(terms, node, context);
@@ -211,6 +224,7 @@ SoftmaxSite softmax_operator(Node& node, MatchContext& context) {
   const MaybeShape shape = context.facts.shape(*site.input);
   const int64_t rank = shape ? std::ssize(*shape) : 0;
   if (axis < 0 ? !shape || axis >= -rank : axis < rank) site.keys = static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis);
+  if (site.keys && shape && flattens(node, context)) site.keys = only_axis_within(*shape, *site.keys);
   return site;
 }
 
@@ -249,8 +263,9 @@ Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& 
   if (!shape || !softmax.keys) return missed("softmax.unknown-rank", node, "'" + softmax.input->name + "'");
   const int64_t last = std::ssize(*shape) - 1, own = last - static_cast<int64_t>(*softmax.keys);
   const int64_t keys = layout.order.empty() ? last : layout.order.back();
-  // Axes from there on that are taken for one are the same for the last axis.
-  const bool is_flattened = softmax.normaliser && flattens(*node, context);
+  // Axes from there on that are taken for one are the same for the last axis, and where the others are of size 1.
+  const bool is_alone = std::all_of(shape->begin() + own + 1, shape->end(), [](const Dim& size) { return size.is(1); });
+  const bool is_flattened = softmax.normaliser && flattens(*node, context) && !is_alone;
   if (own == keys && (own == last || !is_flattened)) return {};
   if (own == last)
     return missed("product.probabilities-on-wrong-side", node,
