@@ -47,6 +47,31 @@ std::vector<size_t> main_operands(const ProductLetters& letters) {
   return found;
 }
 
+/// Takes two of OPERANDS of LETTERS, neither of which is KEPT, for their product where that sums over letters which nothing
+/// else has; false if there are none.
+///
+///   sum(a * b * c)  =>  sum(sum(a * b) * c)
+bool join_pair(ProductLetters& letters, std::vector<Value*>& operands, const Value* kept, InnerValues& inner) {
+  for (size_t i = 0; i < operands.size(); ++i)
+    for (size_t j = i + 1; j < operands.size(); ++j) {
+      std::string others = letters.result, joined;
+      for (size_t k = 0; k < operands.size(); ++k)
+        if (k != i && k != j) others += letters.operands[k];
+      const std::string &one = letters.operands[i], &other = letters.operands[j];
+      const bool sums = std::ranges::any_of(one, [&](char c) { return has_letter(other, c) && !has_letter(others, c); });
+      if (!sums || operands[i] == kept || operands[j] == kept) continue;
+      for (const char c : one + other)
+        if (has_letter(others, c) && !has_letter(joined, c)) joined += c;
+      const std::string equation = one + "," + other + "->" + joined;
+      operands[i] = inner.build().node("Einsum", {operands[i], operands[j]}, {GraphBuilder::attribute("equation", equation)});
+      operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(j));
+      letters.operands[i] = joined;
+      letters.operands.erase(letters.operands.begin() + static_cast<std::ptrdiff_t>(j));
+      return true;
+    }
+  return false;
+}
+
 /// VALUE without the axes that TERM says nothing of, which TERM is without then.
 Value* without_unit_axes(Value* value, std::string& term, InnerValues& inner) {
   std::vector<int64_t> axes;
@@ -80,14 +105,16 @@ tl::unexpected<Miss> unread_letters(const Node& product, Facts& facts) {
 }
 
 Matched<Equation> equation_of(Node& product, MatchContext& context, const Value* kept) {
-  const auto letters = product_letters(product, context.facts);
+  auto letters = product_letters(product, context.facts);
   if (!letters || letters->result.empty() || letters->result.size() > kMaxRank) return unread_letters(product, context.facts);
-  const auto operands = operands_of(product);
-  std::vector<size_t> main = operands.size() == 2 ? std::vector<size_t>{0, 1} : main_operands(*letters);
+  InnerValues inner(product, context);
+  std::vector<Value*> operands = operands_of(product);
+  std::vector<size_t> main = main_operands(*letters);
+  while (main.size() > 2 && join_pair(*letters, operands, kept, inner)) main = main_operands(*letters);
+  if (operands.size() == 2) main = {0, 1};
   if (main.size() != 2) return unread_letters(product, context.facts);
   Equation equation{letters->operands[main[0]], letters->operands[main[1]], letters->result, operands[main[0]],
                     operands[main[1]]};
-  InnerValues inner(product, context);
   for (size_t i = 0; i < operands.size(); ++i) {
     if (i == main[0] || i == main[1]) continue;
     const bool is_of_one = equation.one_value != kept && has_all(equation.one, letters->operands[i]);

@@ -20,7 +20,7 @@ struct Equation {
 
 /// PRODUCT as one of two operands, of which KEPT, if it is one, stays as it is. Misses: those of unread_letters().
 ///
-///   sum(a * b * f)  =>  sum(a * (b * f)), f having no letters but those of b
+///   sum(a * b * f)  =>  sum(a * (b * f)), f having no letters but those of b      sum(a * b * c)  =>  sum(sum(a * b) * c)
 Matched<Equation> equation_of(Node& product, MatchContext& context, const Value* kept = nullptr);
 
 /// PRODUCT's letters are not those of an attention. Misses: "product.einsum"; "product.sum" for the sum of an elementwise
