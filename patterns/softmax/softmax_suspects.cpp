@@ -150,8 +150,8 @@ class Followers {
     for (size_t i = 0; i < values_.size() && values_.size() < kMaxFollowers; ++i)
       for (const Use& use : values_[i].value->uses) {
         const Followed from = values_[i];
-        Node* node = use.node;
-        if (!node || node->graph != weights.graph || !node->output(0) || node->is("Shape")) continue;
+        Node* node = use.node ? node_in(*weights.graph, *use.node) : nullptr;
+        if (!node || !node->output(0) || node->is("Shape")) continue;
         if (is_softmax(*node)) return nullptr;
         const bool is_sum = adds_up(*node, facts_);
         if (!found && is_computed_product(*node, facts_)) found = from.by ? from.by : node;
@@ -168,6 +168,13 @@ class Followers {
     const Node* by = nullptr;  ///< what added them up, or was first
     bool is_sum = false;
   };
+
+  /// NODE, or the node of GRAPH in whose bodies it stands; null if it stands elsewhere.
+  static Node* node_in(const Graph& graph, Node& node) {
+    Node* found = &node;
+    while (found && found->graph != &graph) found = found->graph->owner();
+    return found;
+  }
 
   /// True if another anchor has what NODE makes.
   bool is_softmax(Node& node) { return (may_be_softmax(node) || node.is("Einsum")) && softmax_at(node, context_); }
