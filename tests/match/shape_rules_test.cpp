@@ -49,6 +49,29 @@ const RuleCase kReshape[] = {
     {"OpaqueQuotient", 18, "(float[b,s] x) => (y) <int64[2] t = {-1, 3}> { y = Reshape(x, t) }", "(floor((b*s)/3), 3)"},
 };
 
+const RuleCase kSequences[] = {
+    {"PieceOfOneLength", 18,
+     "(float[b,7] x) => (y) <int64 n = {3}, int64 i = {-1}> { s = SplitToSequence<axis=1>(x, n) y = SequenceAt(s, i) }", "(b, 1)"},
+    {"PieceOfLengths", 18,
+     "(float[b,7] x) => (y) <int64[2] n = {3, 4}, int64 i = {1}> { s = SplitToSequence<axis=-1>(x, n) y = SequenceAt(s, i) }",
+     "(b, 4)"},
+    {"PieceOfSymbolIsOpen", 18,
+     "(float[b,c] x) => (y) <int64 n = {3}, int64 i = {0}> { s = SplitToSequence<axis=1>(x, n) y = SequenceAt(s, i) }",
+     "(b, ?y.1)"},
+    {"PieceAtComputedPlaceIsOpen", 18,
+     "(float[b,7] x, int64 i) => (y) <int64 n = {3}> { s = SplitToSequence<axis=1>(x, n) y = SequenceAt(s, i) }", "(b, ?y.1)"},
+    {"PieceUnbound", 18,
+     "(float[b,3,c] x, int64 i) => (y) { s = SplitToSequence<axis=1, keepdims=0>(x) y = SequenceAt(s, i) }", "(b, c)"},
+    {"ElementOfSequence", 18,
+     "(float[a] x, float[b,c] z) => (y) <int64 i = {1}> { s = SequenceConstruct(x, z) y = SequenceAt(s, i) }", "(b, c)"},
+    {"JoinedSequence", 18,
+     "(float[b,past,64] x, float[b,seq,64] z) => (y) { s = SequenceConstruct(x, z) y = ConcatFromSequence<axis=1>(s) }",
+     "(b, past + seq, 64)"},
+    {"StackedSequence", 18,
+     "(float[b,64] x, float[b,64] z) => (y) { s = SequenceConstruct(x, z) y = ConcatFromSequence<axis=-1, new_axis=1>(s) }",
+     "(b, 64, 2)"},
+};
+
 const RuleCase kLayout[] = {
     {"Flatten", 18, "(float[a,b,c] x) => (y) { y = Flatten<axis=-1>(x) }", "(a*b, c)"},
     {"Transpose", 18, "(float[a,b,c] x) => (y) { y = Transpose<perm=[2,0,1]>(x) }", "(c, a, b)"},
@@ -288,6 +311,7 @@ const RuleCase kIntegers[] = {
 
 INSTANTIATE_TEST_SUITE_P(Elementwise, ShapeRule, testing::ValuesIn(kElementwise), testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Reshape, ShapeRule, testing::ValuesIn(kReshape), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Sequences, ShapeRule, testing::ValuesIn(kSequences), testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Layout, ShapeRule, testing::ValuesIn(kLayout), testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Slice, ShapeRule, testing::ValuesIn(kSlice), testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Indexing, ShapeRule, testing::ValuesIn(kIndexing), testing::PrintToStringParamName());

@@ -19,7 +19,7 @@ RuleTable table_of(std::initializer_list<std::span<const ShapeRule>> families) {
 const RuleTable& rules_of(std::string_view domain) {
   static const auto* const onnx_rules =
       new RuleTable(table_of({elementwise_rules(), layout_rules(), indexing_rules(), generator_rules(), reduction_rules(),
-                              contraction_rules(), spatial_rules(), attention_rules()}));
+                              contraction_rules(), sequence_rules(), spatial_rules(), attention_rules()}));
   static const auto* const microsoft_rules = new RuleTable(table_of({contrib_rules()}));
   static const auto* const blocked_rules = new RuleTable(table_of({nchwc_rules()}));
   static const RuleTable kNone;

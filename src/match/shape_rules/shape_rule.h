@@ -83,6 +83,7 @@ std::span<const ShapeRule> indexing_rules();
 std::span<const ShapeRule> generator_rules();
 std::span<const ShapeRule> reduction_rules();
 std::span<const ShapeRule> contraction_rules();
+std::span<const ShapeRule> sequence_rules();
 std::span<const ShapeRule> spatial_rules();
 std::span<const ShapeRule> attention_rules();
 std::span<const ShapeRule> contrib_rules();  ///< of com.microsoft
@@ -91,6 +92,8 @@ std::span<const ShapeRule> nchwc_rules();
 
 /// The rule of operators whose output has the shape of their first input.
 void like_input_0(RuleContext& context);
+/// The shape of PARTS side by side along AXIS; nullopt where shapes are not known, or do not fit.
+std::optional<Shape> joined_shape(std::span<const MaybeShape> parts, int64_t axis, RuleContext& context);
 /// Applies the rule of the node's operator, if there is one.
 void apply_shape_rule(RuleContext& context);
 /// Contents of the outputs from those of the inputs, for operators that compute with or move small integer

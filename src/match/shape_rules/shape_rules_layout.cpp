@@ -178,20 +178,12 @@ Dim joined_size(const Dim& one, const Dim& other) {
 
 void concat(RuleContext& context) {
   const size_t count = context.node().inputs.size();
-  if (count == 0 || !context.shape(0)) return;
-  Shape result = context.shape(0).known();
-  const std::optional<size_t> axis = axis_in(context.node().int_attribute("axis", 0), result.size());
-  if (!axis) return;
+  std::vector<MaybeShape> parts;
+  for (size_t i = 0; i < count; ++i) parts.push_back(context.shape(i));
+  auto joined = joined_shape(parts, context.node().int_attribute("axis", 0), context);
+  if (!joined) return;
   if (count == 1) return context.set_same(0, *context.node().inputs[0]);
-  for (size_t i = 1; i < count; ++i) {
-    const MaybeShape shape = context.shape(i);
-    if (!shape || shape->size() != result.size()) return;
-    for (size_t k = 0; k < result.size(); ++k) {
-      if (k != *axis) context.require_equal(result[k], (*shape)[k]);
-      result[k] = k == *axis ? joined_size(result[k], (*shape)[k]) : better_known(result[k], (*shape)[k]);
-    }
-  }
-  context.set_shape(0, std::move(result));
+  context.set_shape(0, *std::move(joined));
 }
 
 void split(RuleContext& context) {
@@ -282,6 +274,21 @@ constexpr ShapeRule kLayoutRules[] = {
 };
 
 }  // namespace
+
+std::optional<Shape> joined_shape(std::span<const MaybeShape> parts, int64_t axis, RuleContext& context) {
+  if (parts.empty() || !parts[0]) return std::nullopt;
+  Shape result = parts[0].known();
+  const std::optional<size_t> joined = axis_in(axis, result.size());
+  if (!joined) return std::nullopt;
+  for (const MaybeShape part : parts.subspan(1)) {
+    if (!part || part->size() != result.size()) return std::nullopt;
+    for (size_t k = 0; k < result.size(); ++k) {
+      if (k != *joined) context.require_equal(result[k], (*part)[k]);
+      result[k] = k == *joined ? joined_size(result[k], (*part)[k]) : better_known(result[k], (*part)[k]);
+    }
+  }
+  return result;
+}
 
 std::span<const ShapeRule> layout_rules() { return kLayoutRules; }
 
