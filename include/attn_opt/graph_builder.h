@@ -68,7 +68,7 @@ class GraphBuilder {
   Value* along(const std::string& op, Value& value, const std::vector<int64_t>& axes, Attributes attributes = {});
   Value* constant(const Tensor& tensor);
   Value* ints(const std::vector<int64_t>& values);  ///< int64 [n]
-  Value* scalar(double value, DataType type);       ///< rank 0, of a floating type
+  Value* scalar(double value, DataType type);       ///< rank 0, of a floating type; float where TYPE is not known
   /// AxisSizes of axes [BEGIN, END) of VALUE: int64 [END - BEGIN].
   Value* shape(Value& value, int64_t begin, int64_t end);
   /// Names of what is made from now on begin with STEM.

@@ -130,7 +130,10 @@ Value* GraphBuilder::ints(const std::vector<int64_t>& values) {
   return constant(Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values));
 }
 
-Value* GraphBuilder::scalar(double value, DataType type) { return constant(Tensor::scalar<double>(value).cast(type).value()); }
+Value* GraphBuilder::scalar(double value, DataType type) {
+  const DataType known = type == onnx::TensorProto::UNDEFINED ? DataType(onnx::TensorProto::FLOAT) : type;
+  return constant(Tensor::scalar<double>(value).cast(known).value());
+}
 
 Value* GraphBuilder::shape(Value& value, int64_t begin, int64_t end) {
   constexpr int kFirstOfParts = 15;
