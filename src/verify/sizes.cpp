@@ -79,6 +79,16 @@ int64_t elements_of(const CutSite& site, const Sdpa& sdpa, const SizeAssignment&
   return all;
 }
 
+/// The sizes without which SITE shows nothing: of the scores and of features, or of all inputs where SITE is no attention.
+std::vector<Dim> sizes_of_site(const CutSite& site, const Sdpa& sdpa) {
+  std::vector<Dim> sizes = sizes_of_scores(sdpa);
+  for (const Operand* operand : {&sdpa.q, &sdpa.v})
+    if (!operand->views.empty()) sizes.push_back(operand->views.front().axes.size(Role::kFeature));
+  if (!sizes.empty()) return sizes;
+  for (const SiteInput& input : site.inputs) sizes.insert(sizes.end(), input.shape.begin(), input.shape.end());
+  return sizes;
+}
+
 /// The symbols that some size in SITE divides.
 std::set<std::string> dividends(const CutSite& site) {
   std::set<std::string> found;
@@ -317,11 +327,11 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
   std::erase_if(assignments, [&](const SizeAssignment& sizes) {
     return sizes.is_fallback() && elements_of(site, sdpa, sizes) > kMaxElements;
   });
-  // Behind strided convolutions a short input leaves no query, key or window: that shows nothing, and the operator's body
-  // cannot run.
-  const std::vector<Dim> scores = sizes_of_scores(sdpa);
+  // Behind strided convolutions a short input leaves no query, key, window or feature: that shows nothing, and the operator's
+  // body cannot run.
+  const std::vector<Dim> sizes = sizes_of_site(site, sdpa);
   std::erase_if(assignments, [&](const SizeAssignment& assignment) {
-    return std::ranges::any_of(scores, [&](const Dim& size) { return !size.is_constant() && assignment.of(size) == 0; });
+    return std::ranges::any_of(sizes, [&](const Dim& size) { return !size.is_constant() && assignment.of(size) == 0; });
   });
   add_ones(asked, assignments);
   return assignments;

@@ -51,7 +51,8 @@ const RuleCase kReshape[] = {
 
 const RuleCase kSequences[] = {
     {"PieceOfOneLength", 18,
-     "(float[b,7] x) => (y) <int64 n = {3}, int64 i = {-1}> { s = SplitToSequence<axis=1>(x, n) y = SequenceAt(s, i) }", "(b, 1)"},
+     "(float[b,7] x) => (y) <int64 n = {3}, int64 i = {-1}> { s = SplitToSequence<axis=1>(x, n) y = SequenceAt(s, i) }",
+     "(b, 1)"},
     {"PieceOfLengths", 18,
      "(float[b,7] x) => (y) <int64[2] n = {3, 4}, int64 i = {1}> { s = SplitToSequence<axis=-1>(x, n) y = SequenceAt(s, i) }",
      "(b, 4)"},
@@ -60,8 +61,8 @@ const RuleCase kSequences[] = {
      "(b, ?y.1)"},
     {"PieceAtComputedPlaceIsOpen", 18,
      "(float[b,7] x, int64 i) => (y) <int64 n = {3}> { s = SplitToSequence<axis=1>(x, n) y = SequenceAt(s, i) }", "(b, ?y.1)"},
-    {"PieceUnbound", 18,
-     "(float[b,3,c] x, int64 i) => (y) { s = SplitToSequence<axis=1, keepdims=0>(x) y = SequenceAt(s, i) }", "(b, c)"},
+    {"PieceUnbound", 18, "(float[b,3,c] x, int64 i) => (y) { s = SplitToSequence<axis=1, keepdims=0>(x) y = SequenceAt(s, i) }",
+     "(b, c)"},
     {"ElementOfSequence", 18,
      "(float[a] x, float[b,c] z) => (y) <int64 i = {1}> { s = SequenceConstruct(x, z) y = SequenceAt(s, i) }", "(b, c)"},
     {"JoinedSequence", 18,
