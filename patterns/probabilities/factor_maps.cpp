@@ -18,6 +18,12 @@ std::vector<int64_t> in_order(size_t rank) {
   return axes;
 }
 
+/// ORDER, or that of RANK axes as they lie where it is empty, without axes that are not there.
+std::vector<int64_t> own_order(std::vector<int64_t> order, size_t rank) {
+  std::erase(order, kNoAxis);
+  return order.empty() ? in_order(rank) : order;
+}
+
 bool leads_factors(Role role) { return role == Role::kBatch || role == Role::kHead; }
 
 /// The map of a value of shape OWN over factors of LEADING; it is the same for those that it has no axis for, or one of size 1.
@@ -26,7 +32,8 @@ std::optional<AxisMap> map_over(const Shape& own, const std::vector<Role>& roles
   Shape ordered, before, whole;
   std::vector<Role> placed;
   size_t next = 0;
-  for (const int64_t axis : order.empty() ? in_order(own.size()) : order) {
+  const std::vector<int64_t> axes = own_order(order, own.size());
+  for (const int64_t axis : axes) {
     const Dim& size = own[static_cast<size_t>(axis)];
     const Role role = roles[static_cast<size_t>(axis)];
     if (leads_factors(role) && next == leading.size()) return std::nullopt;
@@ -43,13 +50,13 @@ std::optional<AxisMap> map_over(const Shape& own, const std::vector<Role>& roles
   }
   auto map = AxisMap::of(whole, placed).before_expand(before, whole);
   if (map) map = map->regrouped(ordered);
-  return map && !order.empty() ? map->before_transpose(order) : map;
+  return map ? std::optional(map->before_transpose(axes)) : std::nullopt;
 }
 
 /// The sizes of the leading axes of SIDE, in their order.
 Shape leading_sizes(const ProductSide& side, const Shape& shape) {
   Shape sizes;
-  for (const int64_t axis : side.order.empty() ? in_order(shape.size()) : side.order)
+  for (const int64_t axis : own_order(side.order, shape.size()))
     if (leads_factors(side.roles[static_cast<size_t>(axis)])) sizes.push_back(shape[static_cast<size_t>(axis)]);
   return sizes;
 }
@@ -58,8 +65,11 @@ Shape leading_sizes(const ProductSide& side, const Shape& shape) {
 std::vector<Role> probability_roles(const ScoreLayout& layout, size_t rank) {
   const std::vector<int64_t> order = layout.order.empty() ? in_order(rank) : layout.order;
   std::vector<Role> roles(rank, Role::kBatch);
-  roles[static_cast<size_t>(order[rank - 2])] = Role::kRow;
-  roles[static_cast<size_t>(order[rank - 1])] = Role::kFeature;
+  const auto set = [&](int64_t axis, Role role) {
+    if (axis != kNoAxis) roles[static_cast<size_t>(axis)] = role;
+  };
+  set(order[order.size() - 2], Role::kRow);
+  set(order.back(), Role::kFeature);
   return roles;
 }
 

@@ -36,7 +36,7 @@ FactorSide by_role(Value& probabilities, const Shape& shape, size_t keys_from_la
   return {&probabilities, AxisMap::of(shape, roles)};
 }
 
-/// STEP as its operand makes it, which is a factor without rows or without keys, or has all axes of what it is added to.
+/// STEP as its operand makes it, which is a factor, or has all axes of what it is added to.
 std::optional<LinearStep> step_of(LinearStep step, Value& probabilities, std::optional<size_t> keys_from_last,
                                   MatchContext& context) {
   Facts& facts = context.facts;
@@ -52,8 +52,9 @@ std::optional<LinearStep> step_of(LinearStep step, Value& probabilities, std::op
   if (step.is_number || !keys_from_last) return step.is_number ? std::optional(step) : std::nullopt;
   const Broadcast factor =
       broadcast_of(step.operand(), by_role(probabilities, facts.shape(probabilities).known(), *keys_from_last), context);
-  if (factor.views.empty() || (varies(factor, Role::kRow) && varies(factor, Role::kFeature))) return std::nullopt;
-  step.is_of_rows = varies(factor, Role::kRow);
+  if (factor.views.empty()) return std::nullopt;
+  step.may_be_mask = varies(factor, Role::kRow) && varies(factor, Role::kFeature);
+  step.is_of_rows = varies(factor, Role::kRow) && !step.may_be_mask;
   return step;
 }
 

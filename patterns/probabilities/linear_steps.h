@@ -22,14 +22,15 @@ struct LinearStep {
   size_t probabilities = 0;  ///< the input that they are
   bool is_of_rows = false;   ///< else of keys, or one number for a whole head
   bool is_number = false;    ///< one for all heads too
+  bool may_be_mask = false;  ///< of keys, and of the axis beside them, which is that of heads where one query has none
   bool adds = false;         ///< the operand to them, or subtracts
   size_t at = 0;             ///< in ProbabilityWalk::way
 
   Value& operand() const { return *node->inputs[node->is("Where") ? 0 : 1 - probabilities]; }
 };
 
-/// The step that the only reader of PROBABILITIES makes, whose keys lie KEYS_FROM_LAST; nullopt if it makes none, or if its
-/// operand has an element for each row and key. Where it is not known where keys lie, a number is all that steps.
+/// The step that the only reader of PROBABILITIES makes, whose keys lie KEYS_FROM_LAST; nullopt if it makes none. Where
+/// it is not known where keys lie, a number is all that steps.
 std::optional<LinearStep> linear_step(const Readers& readers, Value& probabilities, std::optional<size_t> keys_from_last,
                                       MatchContext& context);
 

@@ -75,7 +75,7 @@ class ProbabilityWalker {
                              });
     if (others_read) note_escape();
     walk_.guard = guard;
-    walk_.guard_step = step;
+    if (step && !step->may_be_mask) walk_.guard_step = step;
     walk_.guard_transposed = walk_.transposed;
     seen_.push_back(&canonical(*value_, facts_));
     walk_.peeled.push_back(guard->mask ? "Where(mask)" : guard->test ? "Where(row)" : "Where(IsNaN)");
@@ -223,16 +223,6 @@ class ProbabilityWalker {
     const size_t summed = layout.order.empty() ? 0 : 1;
     const auto keys = keys_from_last();
     return !keys || (way.is_swapped() ? 1 - *keys : *keys) == summed;
-  }
-
-  static bool is_read_by_product(const Value& value) {
-    return std::ranges::any_of(value.uses, [](const Use& use) { return use.node && is_product(*use.node); });
-  }
-
-  static bool is_dequantized_for_product(const Value& value) {
-    return std::ranges::any_of(value.uses, [](const Use& use) {
-      return use.node && use.node->is("DequantizeLinear") && use.node->outputs[0] && is_read_by_product(*use.node->outputs[0]);
-    });
   }
 
   /// A softmax that is no attention ends elsewhere (a classifier, a router); one whose values are changed on the way to

@@ -99,6 +99,15 @@ bool multiplies(const Node& node, const Value& operand) {
   return is_product(node) || (factors && std::ranges::find(factors->inputs, &operand) != factors->inputs.end());
 }
 
+bool is_dequantized_for_product(const Value& value) {
+  const auto is_read_by_product = [](const Value* made) {
+    return made && std::ranges::any_of(made->uses, [](const Use& use) { return use.node && is_product(*use.node); });
+  };
+  return std::ranges::any_of(value.uses, [&](const Use& use) {
+    return use.node && use.node->is("DequantizeLinear") && is_read_by_product(use.node->outputs[0]);
+  });
+}
+
 bool has_equal_ranks(const Node& product, Facts& facts) {
   if (product.is("Einsum") || factors_added_up(product)) return true;
   const MaybeShape one = facts.shape(*product.inputs[0]), other = facts.shape(*product.inputs[1]);

@@ -44,6 +44,9 @@ bool makes_product(const Node& node);
 /// True if NODE is a product of OPERAND, or the ReduceSum of one.
 bool multiplies(const Node& node, const Value& operand);
 
+/// True if a product reads what VALUE is dequantized to.
+bool is_dequantized_for_product(const Value& value);
+
 /// False if PRODUCT is a MatMul of which an operand has fewer axes than the other: it is the same for all of the leading ones.
 bool has_equal_ranks(const Node& product, Facts& facts);
 
