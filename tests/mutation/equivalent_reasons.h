@@ -6,6 +6,9 @@ namespace attn_opt {
 inline constexpr const char* kReshapeBetween =
     "only a Reshape lies between the two values, and what is written reshapes either";
 inline constexpr const char* kReshapeBehind = "a Reshape behind it gives what it makes the same shape";
+inline constexpr const char* kUnreadScores =
+    "the factors of the scores are computed beside what is cut: how large they are is not read, and as much rounding is "
+    "allowed";
 inline constexpr const char* kAbsorbed = "any fill this deep leaves a masked key the probability 0, whatever the number";
 inline constexpr const char* kEmptyRowsAlone =
     "only rows differ in which every key is masked by one Where or the other, and that there are none is assumed";

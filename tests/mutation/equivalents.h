@@ -14,6 +14,9 @@ struct Equivalent {
   bool is_for(const std::string& other_model) const;
 };
 
+/// Of what a site is described as, of the nodes that are written, and all.
+const std::vector<Equivalent>& equivalent_descriptions();
+const std::vector<Equivalent>& equivalent_nodes();
 const std::vector<Equivalent>& equivalents();
 
 }  // namespace attn_opt
