@@ -1,5 +1,6 @@
 // Cases that are written: explain --case-out and --dump-matches.
 #include <chrono>
+#include <map>
 
 #include "src/cli/cases/case_runner.h"
 #include "tests/cli/tool.h"
@@ -129,6 +130,9 @@ TEST_F(ToolTest, CaseOutThatCannotBeWritten) {
 
 /// Every negative case becomes a smaller one, or stays as large, with the same miss.
 TEST_F(ToolTest, CaseOutOfEveryNegativeCase) {
+  // What is not cut, and the reason that is given.
+  const std::map<std::string, std::string> kUncut = {{"miss_probabilities_through_if", "bodies of control flow"},
+                                                     {"miss_sequence_of_unknown_pieces", "type of 'pieces' is not known"}};
   const auto cases = find_cases({ATTN_OPT_TESTDATA "/cases/softmax_attention", ATTN_OPT_TESTDATA "/cases/attention_node"});
   ASSERT_TRUE(cases.has_value());
   int reduced = 0;
@@ -140,6 +144,10 @@ TEST_F(ToolTest, CaseOutOfEveryNegativeCase) {
                           one->options.only.empty() && one->options.stop_after < 0;
     if (!is_plain) continue;
     const ToolResult result = run("explain '" + path.string() + "' --case-out out.onnxtxt");
+    if (const auto uncut = kUncut.find(path.stem()); uncut != kUncut.end()) {
+      EXPECT_THAT(result.err, HasSubstr(uncut->second)) << path;
+      continue;
+    }
     ASSERT_EQ(result.status, 0) << path << result.err;
     EXPECT_THAT(read_file(file("out.onnxtxt")), HasSubstr("miss=" + one->expect.misses.front())) << path;
     EXPECT_THAT(run_case(file("out.onnxtxt")).failures, IsEmpty()) << path;
