@@ -94,48 +94,7 @@ Value* side_by_side(Value& one, Value& other, int64_t axis, InnerValues& inner, 
   return first && second ? inner.concat({first, second}, axis) : nullptr;
 }
 
-/// Where the axis KEYS of what PRODUCT makes comes from.
-struct KeyAxis {
-  size_t operand = 0, axis = 0;
-
-  bool operator==(const KeyAxis&) const = default;
-};
-
-/// Nullopt if both operands of PRODUCT have the axis, or none.
-std::optional<KeyAxis> key_axis(const Node& product, size_t keys, Facts& facts) {
-  const auto letters = product_letters(product, facts);
-  if (!letters || letters->operands.size() != 2 || keys >= letters->result.size()) return std::nullopt;
-  const char key = letters->result[keys];
-  const size_t operand = has_letter(letters->operands[0], key) ? 0 : 1;
-  if (has_letter(letters->operands[1 - operand], key) || !has_letter(letters->operands[operand], key)) return std::nullopt;
-  return KeyAxis{operand, letters->operands[operand].find(key)};
-}
-
 }  // namespace
-
-std::optional<ScaledProduct> product_of_all_keys(Node& node, size_t keys, MatchContext& context) {
-  if (!std::ranges::all_of(node.inputs, [](const Value* input) { return may_be_scaled_product(input); })) return std::nullopt;
-  Facts& facts = context.facts;
-  FormReader forms(node, context);
-  const auto first = product_in(*node.inputs[0], forms, facts);
-  const auto at = first ? key_axis(*first->value->producer, keys, facts) : std::nullopt;
-  if (!at) return std::nullopt;
-  const Node& product = *first->value->producer;
-  const Value& queries = canonical(*product.inputs[1 - at->operand], facts);
-  InnerValues inner(node, context);
-  Value* joined = product.inputs[at->operand];
-  for (auto input = node.inputs.begin() + 1; input != node.inputs.end(); ++input) {
-    const auto next = product_in(**input, forms, facts);
-    const Node* twin = next ? next->value->producer : nullptr;
-    const bool is_alike = twin && next->scale == first->scale && twin->op() == product.op() &&
-                          summed_axes(*twin, facts) == summed_axes(product, facts) && key_axis(*twin, keys, facts) == at &&
-                          &canonical(*twin->inputs[1 - at->operand], facts) == &queries;
-    joined =
-        is_alike ? side_by_side(*joined, *twin->inputs[at->operand], static_cast<int64_t>(at->axis), inner, facts) : nullptr;
-    if (!joined) return std::nullopt;
-  }
-  return ScaledProduct{inner.again(product, at->operand, joined), first->scale};
-}
 
 std::optional<ScaledProduct> joined_product(Node& node, MatchContext& context) {
   if (node.inputs.size() != 2 || !has(node, Trait::kAdds)) return std::nullopt;

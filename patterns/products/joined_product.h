@@ -1,8 +1,6 @@
-// Scores that are the sum of two products: one product of features side by side (multi-head latent attention). And scores that
-// are several products side by side: one product of all keys.
+// Scores that are the sum of two products: one product of features side by side (multi-head latent attention).
 //
 //   a * Q K^T + b * R T^T  =>  a * Concat(Q, b / a * R) Concat(K, T)^T
-//   Concat(a * Q K^T, a * Q T^T)  =>  a * Q Concat(K, T)^T
 #pragma once
 
 #include <optional>
@@ -20,9 +18,5 @@ struct ScaledProduct {
 /// What NODE adds, as one product above it; nullopt if it adds anything but two products of the same rows and columns that it
 /// alone reads.
 std::optional<ScaledProduct> joined_product(Node& node, MatchContext& context);
-
-/// What NODE, a Concat along KEYS, counted from the first axis, puts side by side, as one product above it; nullopt if it is
-/// anything but products with the same queries that it alone reads.
-std::optional<ScaledProduct> product_of_all_keys(Node& node, size_t keys, MatchContext& context);
 
 }  // namespace attn_opt

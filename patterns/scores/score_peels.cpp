@@ -129,7 +129,7 @@ const std::vector<ScorePeel>& score_peels() {
       {"Unsqueeze", peel_reshape},
       {"Flatten", peel_reshape},
       {"Transpose", peel_transpose},
-      {"Concat", peel_concat},
+      {"Concat", peel_sinks},
       {"Pad", peel_padding},
       {"Tanh", peel_softcap},
       {"Log", peel_logarithm},

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "patterns/inner_values.h"
-#include "patterns/products/joined_product.h"
 
 namespace attn_opt {
 namespace {
@@ -90,26 +89,9 @@ Matched<ScoreWalk> with_sinks(Node& node, const ScoreWalk& walk, const Beside& f
   return next;
 }
 
-/// Scores of several keys side by side, as those of all; nullopt if NODE joins anything else.
-std::optional<ScoreWalk> before_join(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  const MaybeShape after = context.facts.shape(*node.outputs[0]);
-  if (!after || walk.split) return std::nullopt;
-  const int64_t rank = std::ssize(*after), axis = node.int_attribute("axis", 0), keys = axis_of_keys(walk, after->size());
-  if (axis != keys && axis + rank != keys) return std::nullopt;
-  const auto joined = product_of_all_keys(node, static_cast<size_t>(keys), context);
-  if (!joined) return std::nullopt;
-  InnerValues inner(node, context);
-  Value* scaled =
-      joined->scale == 1
-          ? joined->value
-          : inner.build().node("Mul", {joined->value, inner.build().scalar(joined->scale, context.facts.type(*joined->value))});
-  return step(walk, *scaled, "Concat(products)");
-}
-
 }  // namespace
 
-Ways peel_concat(Node& node, const ScoreWalk& below, MatchContext& context) {
-  if (auto joined = before_join(node, below, context)) return std::vector{*std::move(joined)};
+Ways peel_sinks(Node& node, const ScoreWalk& below, MatchContext& context) {
   ATTN_OPT_MATCH(const ScoreWalk walk, before_sinks(node, below, context));
   auto found = beside_scores(node, walk, context.facts);
   if (!found) return missed("scores.sinks", &node, "other columns beside the scores than are cut off", walk.peeled);
