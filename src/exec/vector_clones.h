@@ -1,6 +1,9 @@
 // Functions compiled once more for AVX2 and FMA, or written once more for AVX-512: chosen when the program starts.
 #pragma once
 
+/// Of what is to be compiled as the function is that it stands in.
+#define ATTN_OPT_INLINE [[gnu::always_inline]] inline
+
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
 #define ATTN_OPT_VECTOR_CLONES [[gnu::target_clones("arch=x86-64-v3", "default")]]
 /// Of a function that is called only where has_wide_vectors().

@@ -42,7 +42,7 @@ class AttentionCore<C>::Sum {
         rows_(block.queries * p_.group()),
         lanes_(panel_lanes<C>(rows_)),
         panels_((rows_ + lanes_ - 1) / lanes_),
-        tile_(value_tile(panel_bytes<C>(rows_))),
+        tile_(value_tile(panel_bytes<C>(rows_), has_wide_vectors())),
         keys_at_once_(std::min(keys_at_once(p_), std::max<int64_t>(block.keys.size(), 1))) {
     const int64_t width = std::max(p_.head_size, p_.v_head_size);
     q_ = AlignedBuffer<C>(panels_ * lanes_ * p_.head_size);

@@ -7,8 +7,6 @@
 #include "src/exec/vector_clones.h"
 #include "src/exec/vector_math.h"
 
-#define ATTN_OPT_INLINE [[gnu::always_inline]] inline
-
 namespace attn_opt {
 namespace {
 
@@ -46,12 +44,13 @@ struct Sums {
   ATTN_OPT_INLINE static const Vec& load(const C* x, int v) { return reinterpret_cast<const Vec*>(x)[v]; }
 };
 
-/// A panel of kVectors VECTORS in a row; kTile is value_tile() of it.
-template <class Vectors, int kVectors, int kTile>
+/// A panel of kVectors VECTORS in a row.
+template <class Vectors, int kVectors, bool kHasWide>
 struct Attend {
   using Vec = typename Vectors::Vec;
   using C = typename Vectors::Element;
   static constexpr int kLanes = kVectors * Vectors::kSize;
+  static constexpr int kTile = value_tile(kLanes * static_cast<int>(sizeof(C)), kHasWide);
   using Row = Sums<Vectors, kVectors, 1>;
 
   const Panel<C>& p;
@@ -180,9 +179,9 @@ template <class C>
 ATTN_OPT_INLINE void attend_panel(const Panel<C>& panel) {
   using Vectors = VectorOf<C>;
   if (panel.lanes == Vectors::kSize) {
-    Attend<Vectors, 1, 8>{panel, {}}.run();
+    Attend<Vectors, 1, false>{panel, {}}.run();
   } else {
-    Attend<Vectors, 2, 6>{panel, {}}.run();
+    Attend<Vectors, 2, false>{panel, {}}.run();
   }
 }
 
@@ -191,11 +190,11 @@ template <class C>
 ATTN_OPT_INLINE void attend_wide_panel(const Panel<C>& panel) {
   using Vectors = VectorOf<C, 64>;
   if (panel.lanes == Vectors::kSize / 2) {
-    Attend<VectorOf<C>, 1, 8>{panel, {}}.run();
+    Attend<VectorOf<C>, 1, true>{panel, {}}.run();
   } else if (panel.lanes == Vectors::kSize) {
-    Attend<Vectors, 1, 8>{panel, {}}.run();
+    Attend<Vectors, 1, true>{panel, {}}.run();
   } else {
-    Attend<Vectors, 2, 12>{panel, {}}.run();
+    Attend<Vectors, 2, true>{panel, {}}.run();
   }
 }
 #endif

@@ -23,8 +23,9 @@ template <class C>
 int panel_lanes(int64_t rows) {
   return panel_bytes<C>(rows) / static_cast<int>(sizeof(C));
 }
-/// Features of V that are computed together in a panel whose lanes have BYTES: their sums fill the registers.
-inline int value_tile(int bytes) { return bytes == 128 ? 12 : bytes == 64 && !has_wide_vectors() ? 6 : 8; }
+/// Features of V that are computed together in a panel whose lanes have BYTES: their sums fill the registers, of which there
+/// are twice as many where vectors are wide.
+constexpr int value_tile(int bytes, bool has_wide) { return bytes == 128 ? 12 : bytes == 64 && !has_wide ? 6 : 8; }
 
 /// V[j][d] = data[(d / tile) * tile_stride + j * key_stride + d % tile].
 template <class C>

@@ -5,8 +5,6 @@
 #include "src/exec/vector_clones.h"
 #include "src/exec/vector_math.h"
 
-#define ATTN_OPT_INLINE [[gnu::always_inline]] inline
-
 namespace attn_opt {
 namespace {
 

@@ -7,7 +7,6 @@
 #include "src/exec/vector_clones.h"
 #include "src/exec/vector_math.h"
 
-#define ATTN_OPT_INLINE [[gnu::always_inline]] inline
 #define ATTN_OPT_INLINED __attribute__((always_inline))  // of lambdas
 
 namespace attn_opt {
