@@ -46,7 +46,7 @@ ScoreLayout ScoreLayout::before_moves(const std::vector<int64_t>& origins, size_
     for (int64_t& axis : before.order) axis = axis == kNoAxis ? kNoAxis : origins[static_cast<size_t>(axis)];
   for (size_t axis = 0; axis < rank; ++axis) {
     if (std::ranges::find(before.order, static_cast<int64_t>(axis)) != before.order.end()) continue;
-    const auto lacking = std::find(before.order.rbegin(), before.order.rend(), kNoAxis);
+    const auto lacking = std::ranges::find(before.order.rbegin(), before.order.rend(), kNoAxis);
     if (lacking == before.order.rend())
       before.order.insert(before.order.begin(), static_cast<int64_t>(axis));
     else
