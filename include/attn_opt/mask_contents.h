@@ -20,9 +20,6 @@ struct MaskContents {
 /// a bounded number of nodes; beyond that everything is possible.
 MaskContents mask_contents(Value& mask, Facts& facts);
 
-/// The lowest finite value of TYPE, as a double; -inf is below it.
-double lowest_finite(DataType type);
-
 /// A fill at or below this swallows any score added to it.
 double absorbing_fill(DataType type);
 

@@ -31,6 +31,10 @@ size_t element_size(DataType type);
 bool is_cast_only(DataType type);
 /// FLOAT, DOUBLE, FLOAT16, BFLOAT16.
 bool is_floating(DataType type);
+/// The largest finite value of a floating TYPE (of FLOAT, if it is none), as a double; infinity is above it.
+double largest_finite(DataType type);
+/// The lowest one, -largest_finite(TYPE); -inf is below it.
+double lowest_finite(DataType type);
 /// "float32", "int64", ... for messages.
 std::string type_name(DataType type);
 

@@ -9,6 +9,7 @@
 #include "patterns/inner_values.h"
 #include "patterns/scores/conditions.h"
 #include "patterns/scores/peel_steps.h"
+#include "patterns/scores/score_bounds.h"
 
 namespace attn_opt {
 namespace {
@@ -290,10 +291,11 @@ std::optional<ScoreForm> FormReader::bounded(const Node& node) {
   const auto least = [](double a, double b) { return std::max(a, b); };
   const auto most = [](double a, double b) { return std::min(a, b); };
   auto form = operand(node, 0, nullptr);
-  for (size_t i = 1; form && i < node.inputs.size(); ++i) {
-    if (node.is("Clip") && !node.inputs[i]) continue;
-    const auto bound = operand(node, i, nullptr);
-    const bool is_least = node.is("Max") || (node.is("Clip") && i == 1);
+  const bool clips = node.is("Clip");
+  for (size_t i = 1; form && i < (clips ? 3 : node.inputs.size()); ++i) {
+    const auto number = clips ? clip_bound(node, static_cast<int>(i), facts_) : std::nullopt;
+    const auto bound = number ? number_form(*number) : operand(node, i, nullptr);
+    const bool is_least = node.is("Max") || (clips && i == 1);
     form = bound ? (is_least ? mapped(*form, *bound, least) : mapped(*form, *bound, most)) : std::nullopt;
   }
   return form;

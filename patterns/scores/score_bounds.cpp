@@ -24,27 +24,15 @@ struct Bounds {
   std::optional<double> least, most;
 };
 
-/// The number that a Clip has as the input INDEX, or up to opset 10 as the attribute NAME; nullopt if none. Sets IS_KNOWN to
-/// false if it is not known.
-std::optional<double> clip_bound(const Node& node, size_t index, const char* name, Facts& facts, bool& is_known) {
-  if (const auto* attribute = node.attribute(name)) return attribute->f();
-  const Value* bound = node.input(static_cast<int>(index));
-  if (!bound) return std::nullopt;
-  const auto number = facts.uniform(*bound);
-  is_known = is_known && number;
-  return number;
-}
-
 /// Nullopt if NODE bounds by something that is no number.
 std::optional<Bounds> bounds_of(Node& node, Facts& facts) {
   Bounds bounds;
   bounds.scores = node.inputs[0];
   if (node.is("Clip")) {
-    bool is_known = true;
-    bounds.least = clip_bound(node, 1, "min", facts, is_known);
-    bounds.most = clip_bound(node, 2, "max", facts, is_known);
+    bounds.least = clip_bound(node, 1, facts);
+    bounds.most = clip_bound(node, 2, facts);
     bounds.least_value = node.input(1);
-    return is_known ? std::optional(bounds) : std::nullopt;
+    return bounds.least && bounds.most ? std::optional(bounds) : std::nullopt;
   }
   for (const size_t scores : {0, 1}) {
     Value& other = *node.inputs[1 - scores];
@@ -162,6 +150,13 @@ Value* before_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context
 }
 
 }  // namespace
+
+std::optional<double> clip_bound(const Node& node, int index, Facts& facts) {
+  if (const auto* attribute = node.attribute(index == 1 ? "min" : "max")) return attribute->f();
+  if (const Value* bound = node.input(index)) return facts.uniform(*bound);
+  const double largest = largest_finite(facts.type(*node.outputs[0]));
+  return index == 1 ? -largest : largest;
+}
 
 /// Log(Softmax(x))  =>  x - a number for each row, which a softmax does not see      Log(Exp(x))  =>  x
 Ways peel_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context) {

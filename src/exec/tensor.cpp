@@ -51,6 +51,17 @@ size_t element_size(DataType type) {
   }
 }
 
+double largest_finite(DataType type) {
+  switch (type) {
+    case onnx::TensorProto::DOUBLE: return std::numeric_limits<double>::max();
+    case onnx::TensorProto::FLOAT16: return 65504;
+    case onnx::TensorProto::BFLOAT16: return 0x1.fep127;
+    default: return std::numeric_limits<float>::max();
+  }
+}
+
+double lowest_finite(DataType type) { return -largest_finite(type); }
+
 bool is_floating(DataType type) {
   return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::DOUBLE || type == onnx::TensorProto::FLOAT16 ||
          type == onnx::TensorProto::BFLOAT16;

@@ -70,14 +70,6 @@ std::optional<std::vector<double>> parse_arguments(std::string_view text) {
   }
 }
 
-/// Range of the finite values of TYPE.
-double largest_of(DataType type) {
-  if (type == P::FLOAT) return std::numeric_limits<float>::max();
-  if (type == P::FLOAT16) return 65504;
-  if (type == P::BFLOAT16) return 0x1.fep127;
-  return std::numeric_limits<double>::max();
-}
-
 /// Fills row by row: the last axis is a row, as the keys are in a mask.
 class Filler {
  public:
@@ -153,7 +145,7 @@ Expected<Tensor> filled(DataType type, const Dims& dims, const Fill& fill, Rando
   }
   Tensor values(onnx::TensorProto::DOUBLE, dims);
   Filler filler(type, dims, fill, random);
-  const double largest = largest_of(type);
+  const double largest = largest_finite(type);
   int64_t index = 0;
   for (double& value : values.mutable_data<double>()) {
     value = filler.at(index++);

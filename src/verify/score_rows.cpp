@@ -44,11 +44,6 @@ double rounded(double value, DataType type) {
   return value;
 }
 
-double largest_finite(DataType type) {
-  if (type == onnx::TensorProto::FLOAT16) return 65504;
-  return type == onnx::TensorProto::DOUBLE ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
-}
-
 /// Up to here, on both sides of 0, exp() keeps its precision in TYPE and sums of it stay finite.
 double exp_range(DataType type) {
   if (type == onnx::TensorProto::FLOAT16) return 8;

@@ -23,12 +23,6 @@ int64_t keys_at_once(const AttentionProblem& p) {
 
 int64_t rounded_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
 
-/// The largest finite value of TYPE.
-double largest_value(DataType type) {
-  if (type == onnx::TensorProto::FLOAT16) return 65504;
-  return type == onnx::TensorProto::DOUBLE ? std::numeric_limits<double>::max() : double{std::numeric_limits<float>::max()};
-}
-
 }  // namespace
 
 /// One call of sum().
@@ -248,7 +242,7 @@ template <class C>
 bool AttentionCore<C>::may_skip(const QueryBlock& block, C largest_query) const {
   const double largest =
       double{largest_query} * double{largest_key(block.batch, block.kv_head)} * static_cast<double>(problem_.head_size);
-  return largest < largest_value(problem_.type) / 2;
+  return largest < largest_finite(problem_.type) / 2;
 }
 
 template <class C>

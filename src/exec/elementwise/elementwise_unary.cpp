@@ -1,5 +1,7 @@
 // Mathematical functions of one tensor.
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "src/exec/elementwise/broadcast.h"
 #include "src/exec/elementwise/elementwise.h"
@@ -92,31 +94,39 @@ Outputs is_inf(const KernelContext& context) {
   return classify(context, [=](auto x) { return std::isinf(x) && (x > 0 ? positive : negative); });
 }
 
-/// A bound of Clip: an input of one element or, before opset 11, an attribute.
+/// A bound of Clip: an input of one element or, before opset 11, an attribute; LIMIT if it has none.
 template <class T>
-Expected<bool> read_bound(const KernelContext& context, size_t i, const char* name, Compute<T>& bound) {
+Expected<Compute<T>> read_bound(const KernelContext& context, size_t i, const char* name, Compute<T> limit) {
   if (context.has(i)) {
     const Tensor& tensor = context.input(i);
     ATTN_OPT_CHECK(context.same_type(context.input(0), tensor));
     if (tensor.size() != 1) return context.invalid("a bound is not a scalar");
-    bound = static_cast<Compute<T>>(tensor.data<T>()[0]);
-    return true;
+    return static_cast<Compute<T>>(tensor.data<T>()[0]);
   }
   const auto* attribute = context.version < 11 ? context.attribute(name) : nullptr;
-  if (attribute != nullptr) bound = static_cast<Compute<T>>(attribute->f());
-  return attribute != nullptr;
+  return attribute != nullptr ? static_cast<Compute<T>>(attribute->f()) : limit;
 }
 
-/// NaN stays NaN; where min > max every element becomes max.
+/// The ends of T, which bound what has no bound (ONNX Clip-6 to -13, "default": numeric_limits::lowest() and max()). Doubles
+/// that stand for another type stand for float.
+template <class T>
+std::pair<Compute<T>, Compute<T>> ends_of(bool compute_f64) {
+  using Limits = std::numeric_limits<Compute<T>>;
+  if constexpr (!kIsFloat<T>) return {Limits::lowest(), Limits::max()};
+  const auto most =
+      static_cast<Compute<T>>(largest_finite(compute_f64 ? DataType(onnx::TensorProto::FLOAT) : data_type_of<T>()));
+  return {static_cast<Compute<T>>(-most), most};
+}
+
+/// NaN stays NaN, infinities become numbers; where min > max every element becomes max.
 Outputs clip(const KernelContext& context) {
   return dispatch(context, context.input(0).type(), NumericTypes{}, [&]<class T>() -> Outputs {
-    Compute<T> low{};
-    Compute<T> high{};
-    ATTN_OPT_TRY(const bool has_low, read_bound<T>(context, 1, "min", low));
-    ATTN_OPT_TRY(const bool has_high, read_bound<T>(context, 2, "max", high));
+    const auto [lowest, largest] = ends_of<T>(context.compute_f64);
+    ATTN_OPT_TRY(const Compute<T> low, read_bound<T>(context, 1, "min", lowest));
+    ATTN_OPT_TRY(const Compute<T> high, read_bound<T>(context, 2, "max", largest));
     return map_elements<TypeList<T>>(context, [=](Compute<T> x) {
-      if (has_low && x < low) x = low;
-      return has_high && x > high ? high : x;
+      if (x < low) x = low;
+      return x > high ? high : x;
     });
   });
 }

@@ -181,15 +181,6 @@ class Follower {
 
 }  // namespace
 
-double lowest_finite(DataType type) {
-  switch (type) {
-    case onnx::TensorProto::DOUBLE: return std::numeric_limits<double>::lowest();
-    case onnx::TensorProto::FLOAT16: return -65504.0;
-    case onnx::TensorProto::BFLOAT16: return -3.3895313892515355e38;
-    default: return std::numeric_limits<float>::lowest();
-  }
-}
-
 double absorbing_fill(DataType type) { return type == onnx::TensorProto::FLOAT16 ? -6e4 : -1e30; }
 
 MaskContents mask_contents(Value& mask, Facts& facts) {
