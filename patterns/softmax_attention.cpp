@@ -300,8 +300,7 @@ class SoftmaxAttention : public Pattern {
     if (!sinks) set_scores_output(reading, softmax, split, context, sdpa);
     const auto own_fill = sinks ? std::nullopt : deepen_fills(sdpa, context.facts);
     sdpa.preconditions = preconditions_of(sdpa, context);
-    if (auto factors = factors_of_values(reading.probabilities, sdpa.type, context.facts))
-      sdpa.preconditions.push_back(*factors);
+    assume_of_steps(reading.probabilities, sdpa, context.facts);
     if (sinks) assume_of_sinks(*sinks, sdpa, context);
     if (softmax.divided && !sdpa.exponent_offset && context.facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
       sdpa.preconditions.push_back(

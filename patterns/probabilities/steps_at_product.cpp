@@ -109,13 +109,19 @@ Matched<ProductSide> stepped_values(Reading& reading, MatchContext& context) {
   return values;
 }
 
-std::optional<Precondition> factors_of_values(const ProbabilityWalk& walk, DataType type, Facts& facts) {
-  if (type != onnx::TensorProto::FLOAT16) return std::nullopt;
+void assume_of_steps(const ProbabilityWalk& walk, Sdpa& sdpa, Facts& facts) {
   std::vector<TensorScale> scales;
-  for (const LinearStep& step : walk.steps)
-    if (!step.is_of_rows && !step.adds && !step.node->is("Where"))
+  const Node* drops = nullptr;
+  for (const LinearStep& step : walk.steps) {
+    if (step.is_of_rows || step.adds) continue;
+    if (step.node->is("Where"))
+      drops = step.node;
+    else
       scales.push_back({&step.operand(), step.node->is("Div"), true, {}});
-  return factors_in_range(1, scales, type, "V", facts);
+  }
+  if (drops) assume("scores-finite", "'" + drops->outputs[0]->name + "' makes NaN 0 at the keys that it drops", sdpa);
+  if (sdpa.type != onnx::TensorProto::FLOAT16) return;
+  if (auto factors = factors_in_range(1, scales, sdpa.type, "V", facts)) sdpa.preconditions.push_back(*std::move(factors));
 }
 
 Matched<void> add_output_steps(const Reading& reading, Sdpa& sdpa, MatchContext& context) {

@@ -14,8 +14,9 @@ namespace attn_opt {
 /// Miss "probabilities.operator": a factor that broadcasts to no V.
 Matched<ProductSide> stepped_values(Reading& reading, MatchContext& context);
 
-/// What the steps of keys ask of V in float16: factors of the probabilities are its own.
-std::optional<Precondition> factors_of_values(const ProbabilityWalk& walk, DataType type, Facts& facts);
+/// Enters in SDPA what the steps of keys ask: where they drop keys, which V does now, that no probability is NaN; in float16,
+/// factors that V takes.
+void assume_of_steps(const ProbabilityWalk& walk, Sdpa& sdpa, Facts& facts);
 
 /// Enters in SDPA the steps of rows, of Y, and then what is added: the sums were taken through the same steps. Of its outputs
 /// that one is left that they apply to. Miss "probabilities.operator": there is none.

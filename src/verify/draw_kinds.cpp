@@ -32,6 +32,7 @@ std::string_view name_of(DrawKind kind) {
     case DrawKind::kCausal: return "causal";
     case DrawKind::kFar: return "far biases";
     case DrawKind::kLarge: return "large scores";
+    case DrawKind::kAllMasked: return "all masked, and no query is a number";
     case DrawKind::kNotFinite: return "a query that is no number";
     case DrawKind::kWide: return "rows of all sizes";
   }
@@ -46,9 +47,11 @@ std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa) {
     kinds = {DrawKind::kRandom,    DrawKind::kAllKept, DrawKind::kMixed, DrawKind::kEmptyRow,
              DrawKind::kLowestRow, DrawKind::kCausal,  DrawKind::kLarge};
   const auto& before = site.before.nodes;
-  if (std::ranges::any_of(before, [](const Node* node) { return hides_scores(*node); })) kinds.push_back(DrawKind::kNotFinite);
+  const bool hides = std::ranges::any_of(before, [](const Node* node) { return hides_scores(*node); });
+  if (hides) kinds.push_back(DrawKind::kNotFinite);
   if (std::ranges::any_of(site.inputs, [&](const SiteInput& input) { return role_of(input, sdpa) == InputRole::kBias; }))
     kinds.push_back(DrawKind::kFar);
+  if (hides && has_mask) kinds.push_back(DrawKind::kAllMasked);
   return kinds;
 }
 

@@ -122,13 +122,15 @@ class InputDraw {
     const int64_t row = index / block * column_stride_ + index % column_stride_, column = index % block / column_stride_;
     if (role_ == InputRole::kBias) return within_range(sign_ * within_extremes(bias(row, column)));
     if (!is_floating_) return masks(row, column) == (role_ == InputRole::kDrop) ? 1 : 0;
-    if (request_.kind == DrawKind::kNotFinite && is_no_number(index)) return kNoNumber;
+    const bool may_be_no_number = request_.kind == DrawKind::kNotFinite || request_.kind == DrawKind::kAllMasked;
+    if (may_be_no_number && is_no_number(index)) return kNoNumber;
     const bool is_large = request_.kind == DrawKind::kLarge && role_ == InputRole::kQuery;
     return random_.bell() * (is_large ? kLargeFactor : 1);
   }
 
  private:
   bool is_no_number(int64_t index) const {
+    if (request_.kind == DrawKind::kAllMasked) return role_ == InputRole::kQuery;
     if (role_ == InputRole::kQuery) return index / columns_ == empty_row();
     return role_ == InputRole::kKey && keys_of_input_.is_last(index);
   }
@@ -178,6 +180,7 @@ class InputDraw {
         return is_future(row, column) ? -kInfinity : normal;
       case DrawKind::kRandom:
       case DrawKind::kLarge:
+      case DrawKind::kAllMasked:
       case DrawKind::kNotFinite:
       case DrawKind::kWide: break;
     }
@@ -211,6 +214,7 @@ class InputDraw {
     const bool masked = random_.uniform() < kMaskedShare;
     switch (request_.kind) {
       case DrawKind::kAllKept: return false;
+      case DrawKind::kAllMasked: return role_ == InputRole::kKeep || role_ == InputRole::kDrop || row % 2 == 1;
       case DrawKind::kEmptyRow:
         if (empties(row)) return true;
         return is_split_row(row) && masks_in_turn(column);
@@ -218,7 +222,8 @@ class InputDraw {
       case DrawKind::kCausal: return is_future(row, column);
       case DrawKind::kRandom:
       case DrawKind::kNotFinite: return masked || (row % 2 == 0 && column == columns_ - 1);
-      case DrawKind::kMixed:
+      // As padding in front does, which leaves the first query of a causal row no key.
+      case DrawKind::kMixed: return masked || (row % 2 == 0 && column == 0);
       case DrawKind::kFar:
       case DrawKind::kLarge:
       case DrawKind::kWide: break;

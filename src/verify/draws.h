@@ -29,6 +29,7 @@ enum class DrawKind {
   kCausal,     ///< a bias that is the same for all queries: the lowest and what lies a quarter above it
   kFar,        ///< each row of a bias normal around a number of its own, 500 or -1e4 among them
   kLarge,      ///< queries thirty times as large
+  kAllMasked,  ///< no query keeps a key, and none is a number; other truths are the same for all keys
   kNotFinite,  ///< one query and the last keys are no numbers: a row is one only where that is hidden
   kWide,       ///< of what is no attention: rows of zeros, and of numbers from tiny to large
 };
