@@ -14,6 +14,9 @@
 namespace attn_opt {
 namespace {
 
+/// A bias at or below this hides its key whatever it was rounded by.
+constexpr double kHiding = -1000;
+
 std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
   const bool laid_over = std::ranges::any_of(sdpa.terms, is_fill);
   if (!sdpa.hides_nan && !laid_over && !sdpa.less_largest_of_all) return std::nullopt;
@@ -40,6 +43,14 @@ bool may_vanish(const ScoreTerm& term, Facts& facts) {
          !(std::min(term.coefficient * contents.least, term.coefficient * contents.greatest) > kVanishing);
 }
 
+/// True if TERM, added in a half type, takes the digits of scores that it hides and that the model keeps.
+bool loses_hidden_scores(const ScoreTerm& term, DataType type, Facts& facts) {
+  if (!term.adds_in_float || element_size(type) > 2 || term.kind != ScoreTerm::Kind::kBias || keeps_first_key(term))
+    return false;
+  const MaskContents contents = mask_contents(*term.value, facts);
+  return contents.may_hold_lowest || contents.least <= kHiding;
+}
+
 /// Why a row that keeps no key may have other numbers as weights; empty if it has not.
 std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
   if (sdpa.clamp && !std::ranges::all_of(sdpa.terms, keeps_first_key)) return "a clamp gives masked keys other weights";
@@ -47,6 +58,8 @@ std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
   for (const ScoreTerm& term : sdpa.terms) {
     if (sdpa.exponent_offset && sdpa.guarded && may_vanish(term, facts))
       return "a guard makes rows 0 that '" + term.value->name + "' takes out of the range of exp()";
+    if (loses_hidden_scores(term, sdpa.type, facts))
+      return "'" + term.value->name + "' is added in float, and " + type_name(sdpa.type) + " keeps nothing of scores beside it";
     if (is_shallow_fill(term, sdpa.type)) return "fill " + number_text(term.fill) + " does not absorb the scores";
   }
   return "";
@@ -124,8 +137,6 @@ double factor_of(const Operand& operand) {
   return largest;
 }
 
-/// A bias at or below this hides its key whatever it was rounded by.
-constexpr double kHiding = -1000;
 /// The sum of two biases up to this rounds by 16 units in the last place of 1 at most: by no more than a probability may be
 /// off.
 constexpr double kSmallBias = 32;
@@ -140,15 +151,18 @@ bool is_small(const ScoreTerm& term, Facts& facts) {
   return contents.holds_ends_alone ? is_harmless(one) && is_harmless(other) : is_small_number(one) && is_small_number(other);
 }
 
-/// The model adds one bias after another to the scores, the operator their sum: halves round it once more.
+/// The model adds one bias after another to the scores, the operator their sum: halves round it once more. Or it adds one in
+/// float.
 std::optional<Precondition> biases_small(const Sdpa& sdpa, Facts& facts) {
   const auto is_bias = [](const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias; };
-  if (element_size(sdpa.type) > 2 || std::ranges::count_if(sdpa.terms, is_bias) < 2) return std::nullopt;
+  const bool adds_in_float = std::ranges::any_of(sdpa.terms, &ScoreTerm::adds_in_float);
+  if (element_size(sdpa.type) > 2 || std::ranges::count_if(sdpa.terms, is_bias) < (adds_in_float ? 1 : 2)) return std::nullopt;
   const auto large =
       std::ranges::find_if(sdpa.terms, [&](const ScoreTerm& term) { return is_bias(term) && !is_small(term, facts); });
   if (large == sdpa.terms.end()) return Precondition{"biases-small", true, "no bias is large where it keeps a key"};
   return Precondition{"biases-small", false,
-                      "'" + large->value->name + "' may be large, and is added to another bias in " + type_name(sdpa.type)};
+                      "'" + large->value->name + "' may be large, and is added to " +
+                          (adds_in_float ? "scores" : "another bias") + " in " + type_name(sdpa.type)};
 }
 
 void add_symbols(MaybeShape shape, std::set<std::string>& symbols) {

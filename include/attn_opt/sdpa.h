@@ -67,6 +67,7 @@ struct ScoreTerm {
   std::optional<CausalMask> causal = std::nullopt;
   std::string not_causal = {};  ///< else: what is in the way
   BiasParts parts = {};         ///< none: VALUE is what the model adds
+  bool adds_in_float = false;   ///< to the scores, whatever the type of Q, K and V
 };
 
 /// A value that holds Y, in whatever layout.

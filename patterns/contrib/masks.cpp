@@ -79,9 +79,10 @@ class MaskWriter {
   InnerValues& inner_;
 };
 
-/// A term that adds VALUE.
+/// A term that adds VALUE. ONNX Runtime's CPU kernels compute in float what is given in halves.
 ScoreTerm added(Value* value, const ContribScores& scores) {
   ScoreTerm term;
+  term.adds_in_float = true;
   term.value = value;
   term.frame = scores.frame();
   return term;
