@@ -130,6 +130,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   emission.mask_reading = causality.reading;
   ATTN_OPT_MATCH(Value * mask, join_mask(causality.masks, plan, operands, site));
   const FurtherOutputs further = further_outputs(plan, further_wanted, site);
+  hide_query_sizes(plan, further, operands, site);
   ATTN_OPT_DONE(written.check_masks(plan, causality, site));
   Value* lengths = nullptr;
   if (causality.rules.lengths) {

@@ -65,6 +65,11 @@ Value* scores_of(const WritingPlan& plan, const Node& attention, Site& site) {
   return site.build.node("Reshape", {made, sizes});
 }
 
+/// Zeros in the place of SIZES, of which one at least is known in a run alone, that no inference sees.
+Value* unseen_zeros(const Shape& sizes, Site& site) {
+  return site.build.node("Min", {site.sizes.sizes(sizes), site.build.ints({0})});
+}
+
 /// COPY's value is made from the operand itself.
 Matched<void> take_over_copy(const OperandCopy& copy, Site& site) {
   const AxisMap& axes = copy.of.axes;
@@ -112,6 +117,13 @@ FurtherOutputs further_outputs(const WritingPlan& plan, Further wanted, Site& si
     further.qk_matmul_output_mode = 3;
   }
   return further;
+}
+
+void hide_query_sizes(const WritingPlan& plan, const FurtherOutputs& further, Operands& operands, Site& site) {
+  if (!further.wants_scores() || infers_keys(plan, site.facts)) return;
+  Shape copied(operands.q.shape.size(), 0);
+  copied.back() = site.scores[3];
+  operands.q.value = site.build.node("Reshape", {operands.q.value, unseen_zeros(copied, site)});
 }
 
 Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& further, const Node& attention, Value& y,

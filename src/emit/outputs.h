@@ -1,6 +1,7 @@
 // What the node's outputs stand for: existing values of the model that it makes from now on.
 #pragma once
 
+#include "src/emit/operands.h"
 #include "src/emit/plan.h"
 
 namespace attn_opt {
@@ -18,6 +19,10 @@ struct FurtherOutputs {
 enum class Further { kAll, kScores, kNone };
 
 FurtherOutputs further_outputs(const WritingPlan& plan, Further wanted, Site& site);
+
+/// Hides the sizes of Q from shape inference where it takes the number of keys of qk_matmul_output for another: ONNX Runtime
+/// has one buffer for values of one inferred shape, and fails where they are of two sizes in a run.
+void hide_query_sizes(const WritingPlan& plan, const FurtherOutputs& further, Operands& operands, Site& site);
 
 /// Lets Y, and ATTENTION's further outputs, take over what is read of the old nodes. Miss "emit.shape".
 Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& further, const Node& attention, Value& y,
