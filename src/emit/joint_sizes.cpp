@@ -30,9 +30,11 @@ bool is_joint(Axis axis, bool is_query, const WritingPlan& plan) {
   return axis != kKeys || !plan.has_past;
 }
 
-/// Most sizes are the same, and most of these one symbol.
-void widen(Dim& joint, const Dim& size) {
-  if (joint != size) joint = joint_size(joint, size);
+/// JOINT, or what it and SIZE broadcast to. Where nothing is assumed of sizes, one that the model computes may be the larger.
+void widen(Dim& joint, const Dim& size, const Facts& facts) {
+  if (joint == size) return;  // most sizes are the same, and most of these one symbol
+  const bool is_either = !facts.may_assume() && !joint.is_constant() && !size.is_constant();
+  joint = is_either ? maximum(joint, size) : joint_size(joint, size);
 }
 
 Shape joint_shape(const WritingPlan& plan, const Placed* mask, const Operands& operands, const Site& site) {
@@ -40,14 +42,13 @@ Shape joint_shape(const WritingPlan& plan, const Placed* mask, const Operands& o
   for (const Placed* operand : {&operands.q, &operands.k, &operands.v})
     for (size_t i = 0; i < operand->shape.size(); ++i)
       if (const auto axis = axis_of(*operand, i, operand == &operands.q); axis && is_joint(*axis, operand == &operands.q, plan))
-        widen(joint[*axis], operand->shape[i]);
+        widen(joint[*axis], operand->shape[i], site.facts);
   for (size_t back = 0; mask && back < std::min<size_t>(mask->shape.size(), 4); ++back)
-    widen(joint[3 - back], mask->shape[mask->shape.size() - 1 - back]);
+    widen(joint[3 - back], mask->shape[mask->shape.size() - 1 - back], site.facts);
   // A MatMul with V takes as many keys as V has rows, whatever the mask broadcasts to; an Einsum broadcasts, and so does a Mul.
   const Node* product = site.sdpa.outputs.front().value->producer;
-  const bool is_given_by_values =
-      !plan.has_past && !joint[kKeys].is_constant() && product && !product->is("Einsum") && !product->is("ReduceSum");
-  if (is_given_by_values) joint[kKeys] = operands.v.shape[operands.v.shape.size() - 2];
+  const bool is_given_by_values = !joint[kKeys].is_constant() && product && !product->is("Einsum") && !product->is("ReduceSum");
+  if (is_given_by_values) joint[kKeys] = plan.has_past ? site.scores[kKeys] : operands.v.shape[operands.v.shape.size() - 2];
   return joint;
 }
 
@@ -84,8 +85,9 @@ bool has_heads_of_its_own(const WritingPlan& plan, const Dim& heads) {
          (plan.expands_value_heads || shares(*plan.v));
 }
 
-/// Misses what may broadcast in some run: the written node takes sizes that are equal in all.
-Matched<void> check_for_all_sizes(const WritingPlan& plan, const Placed* mask, const Operands& operands, const Site& site) {
+/// Misses what may broadcast in some run: the written node takes sizes that are equal in all. A mask is of one of the joint
+/// sizes, or of 1, and stretched to them.
+Matched<void> check_for_all_sizes(const WritingPlan& plan, const Operands& operands, const Site& site) {
   const auto miss = [&](const Placed& placed) {
     return missed(
         "emit.shape", placed.value->producer,
@@ -95,8 +97,6 @@ Matched<void> check_for_all_sizes(const WritingPlan& plan, const Placed* mask, c
     for (size_t i = 0; i < operand->shape.size(); ++i)
       if (const auto axis = axis_of(*operand, i, operand == &operands.q); axis && is_joint(*axis, operand == &operands.q, plan))
         if (operand->shape[i] != site.scores[*axis]) return miss(*operand);
-  for (size_t back = 0; mask && back < std::min<size_t>(mask->shape.size(), 4); ++back)
-    if (const Dim size = from_last(mask->shape, back); !size.is(1) && size != site.scores[3 - back]) return miss(*mask);
   if (!plan.has_past) return {};
   const Shape &key = site.facts.shape(*plan.k->past).known(), &value = site.facts.shape(*plan.v->past).known();
   const bool is_equal = key[0] == site.scores[kBatch] && value[0] == key[0] && key[1] == value[1] && key[2] == value[2] &&
@@ -125,7 +125,7 @@ Matched<void> join_sizes(const WritingPlan& plan, const Placed* mask, Operands& 
   ATTN_OPT_DONE(expand(operands.q, true, plan, site));
   ATTN_OPT_DONE(expand(operands.k, false, plan, site));
   ATTN_OPT_DONE(expand(operands.v, false, plan, site));
-  return site.facts.may_assume() ? Matched<void>{} : check_for_all_sizes(plan, mask, operands, site);
+  return site.facts.may_assume() ? Matched<void>{} : check_for_all_sizes(plan, operands, site);
 }
 
 }  // namespace attn_opt

@@ -203,9 +203,12 @@ std::optional<int64_t> SizeAssignment::number_of(const Atom& atom, int depth) co
   const Dim* meaning = equations_->meaning(atom.name);
   if (meaning && depth < kMaxSubstitutions)
     return meaning->evaluate([&](const Atom& inner) { return number_of(inner, depth + 1); });
-  auto found = numbers_.find(atom.name);
-  if (found == numbers_.end()) return std::nullopt;
-  return found->second;
+  if (auto found = numbers_.find(atom.name); found != numbers_.end()) return found->second;
+  if (atom.operands.size() != 2) return std::nullopt;
+  // What two sizes broadcast to.
+  const auto one = of(atom.operands[0]), other = of(atom.operands[1]);
+  if (!one || !other || (*one != *other && *one != 1 && *other != 1)) return std::nullopt;
+  return *one == 1 ? *other : *one;
 }
 
 int64_t SizeAssignment::number_of(int64_t extent) const {
