@@ -46,15 +46,18 @@ bool may_become(const Shape& from, const Shape& to) {
   return true;
 }
 
-/// Values that Y is made of by sums, products and moves, of Y's shape or broadcast to it, the nearest first.
+/// Values that Y is made of by sums, products and moves, of Y's shape or broadcast to it, the nearest first. Of several names
+/// of one value it is the first: what all of them are copies of.
 std::vector<Value*> candidates(Value& y, Facts& facts) {
   const Shape& shape = facts.shape(y).known();
   std::vector<Value*> seen = {&y}, found;
   for (size_t at = 0; at < seen.size() && seen.size() < kMaxRotationValues; ++at) {
     const Node* node = seen[at]->producer;
     if (!node || !(moves_columns(*node) || node->is("Add") || node->is("Sub") || node->is("Mul"))) continue;
-    for (Value* input : node->inputs)
-      if (input && std::ranges::find(seen, input) == seen.end()) seen.push_back(input);
+    for (Value* input : node->inputs) {
+      Value* source = input ? &canonical(*input, facts) : nullptr;
+      if (source && std::ranges::find(seen, source) == seen.end()) seen.push_back(source);
+    }
   }
   std::ranges::copy_if(seen.begin() + 1, seen.end(), std::back_inserter(found), [&](const Value* value) {
     const MaybeShape own = facts.shape(*value);

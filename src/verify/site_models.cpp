@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "attn_opt/canonical.h"
@@ -37,7 +38,7 @@ class SiteCutter {
     ATTN_OPT_CHECK(cut_after());
     do {
       ATTN_OPT_CHECK(cut_before());
-    } while (uncut_made() || uncut_dependent());
+    } while (uncut_made() || uncut_dependent() || uncut_copies());
     ATTN_OPT_CHECK(refuse_random());
     ATTN_OPT_CHECK(describe_inputs());
     choose_probes();
@@ -144,6 +145,21 @@ class SiteCutter {
         if (!is_cut || (reached.count(value) && !are_copies(*below, *value))) continue;
         if (is_bound_to(*below, *value)) found |= computed_.insert(below).second;
       }
+    }
+    return found;
+  }
+
+  /// Where one value is cut under several names, those that are copies are computed from it: each would be drawn. False if
+  /// there are none. Q, K and V may be one value: they are drawn apart, which shows more.
+  bool uncut_copies() {
+    std::unordered_map<const Value*, Value*> cut;
+    bool found = false;
+    for (Value* leaf : site_.before.leaves) {
+      if (known(*leaf).source != SiteInput::Source::kDrawn) continue;
+      const Value& source = canonical(*leaf, context_.facts);
+      Value* const other = cut.try_emplace(&source, leaf).first->second;
+      if (other == leaf || is_operand_apart(*leaf, *other) || is_operand_apart(*other, *leaf)) continue;
+      for (Value* copy : {leaf, other}) found |= copy != &source && computed_.insert(copy).second;
     }
     return found;
   }

@@ -46,6 +46,19 @@ TEST(VerifierValues, IntegersMustBeEqualAndAreNegativeToo) {
   EXPECT_EQ(verdict("n = Abs (x) y = Abs (n)", unary("Abs"), "int64").verdict, Verdict::kVerified);
 }
 
+TEST(VerifierValues, TwoNamesOfOneValueAreDrawnAsOne) {
+  const auto doubled = [](GraphBuilder& build, SiteFixture& site) {
+    return build.node("Add", {site.value("c"), site.value("c")});
+  };
+  for (const std::string copy : {"c = Identity (x)", "t = Transpose<perm = [1, 0]> (x) c = Transpose<perm = [1, 0]> (t)",
+                                 "a = Identity (x) c = Identity (x)"}) {
+    const std::string other = copy.starts_with("a") ? "a" : "x";
+    const auto result = verdict(copy + " n = Neg (c) y = Sub (" + other + ", n)", doubled);
+    EXPECT_EQ(result.verdict, Verdict::kVerified) << copy << ": " << result.reason;
+  }
+  EXPECT_EQ(verdict("c = Neg (x) n = Neg (c) y = Sub (x, n)", doubled).verdict, Verdict::kFailed);
+}
+
 TEST(VerifierValues, IndicesAreWithinRange) {
   const auto result = verdict("y = Gather (x, i)", [](GraphBuilder& build, SiteFixture& site) {
     return build.node("Identity", {build.node("Gather", {site.value("x"), site.value("i")})});
