@@ -89,20 +89,8 @@ std::vector<Dim> sizes_of_site(const CutSite& site, const Sdpa& sdpa) {
   return sizes;
 }
 
-/// The symbols that some size in SITE divides.
-std::set<std::string> dividends(const CutSite& site) {
-  std::set<std::string> found;
-  for (const auto& input : site.inputs)
-    for (const Dim& dim : input.shape)
-      for (const auto& atom : dim.atoms())
-        if (atom->kind == Atom::Kind::kFloorDiv)
-          for (const auto& inner : atom->operands[0].atoms())
-            if (inner->kind == Atom::Kind::kSymbol) found.insert(inner->name);
-  return found;
-}
-
-std::vector<SizeAssignment> symbolic_assignments(const CutSite& site, const std::vector<std::string>& symbols, const Sdpa& sdpa,
-                                                 SizeEquations& equations, const Shrinking& shrinking) {
+std::vector<SizeAssignment> symbolic_assignments(const std::set<std::string>& divided, const std::vector<std::string>& symbols,
+                                                 const Sdpa& sdpa, SizeEquations& equations, const Shrinking& shrinking) {
   std::vector<SizeAssignment> assignments;
   auto add = [&](const std::function<int64_t(size_t)>& number) -> SizeAssignment& {
     auto& assignment = assignments.emplace_back(equations, shrinking);
@@ -136,7 +124,6 @@ std::vector<SizeAssignment> symbolic_assignments(const CutSite& site, const std:
     assignment.set(symbol, 2 * kOneForAll);
     assignment.make_fallback();
   }
-  const auto divided = dividends(site);
   if (divided.empty()) return assignments;
   for (int64_t factor : kDividendFactors)
     add([&](size_t i) { return from_sequence(0)(i) * (divided.count(symbols[i]) ? factor : 1); }).make_fallback();
@@ -243,27 +230,31 @@ std::string SizeAssignment::str() const {
   return text.empty() ? "as in the model" : text;
 }
 
-std::vector<std::string> symbols_of(const CutSite& site, SizeEquations& equations) {
+std::vector<std::string> free_symbols(std::vector<Dim> sizes, SizeEquations& equations) {
   std::vector<std::string> symbols;
   std::set<std::string> seen;
-  std::vector<Dim> pending;
-  for (auto input = site.inputs.rbegin(); input != site.inputs.rend(); ++input) {
-    if (input->source == SiteInput::Source::kIntegers)
-      pending.insert(pending.end(), input->integers.values.rbegin(), input->integers.values.rend());
-    pending.insert(pending.end(), input->shape.rbegin(), input->shape.rend());
-  }
-  while (!pending.empty()) {
-    const Dim dim = pending.back();
-    pending.pop_back();
+  while (!sizes.empty()) {
+    const Dim dim = sizes.back();
+    sizes.pop_back();
     for (const auto& atom : dim.atoms()) {
       if (atom->kind != Atom::Kind::kSymbol || !seen.insert(atom->name).second) continue;
       if (const Dim* meaning = equations.meaning(atom->name))
-        pending.push_back(*meaning);
+        sizes.push_back(*meaning);
       else
         symbols.push_back(atom->name);
     }
   }
   return symbols;
+}
+
+std::vector<std::string> symbols_of(const CutSite& site, SizeEquations& equations) {
+  std::vector<Dim> sizes;
+  for (auto input = site.inputs.rbegin(); input != site.inputs.rend(); ++input) {
+    if (input->source == SiteInput::Source::kIntegers)
+      sizes.insert(sizes.end(), input->integers.values.rbegin(), input->integers.values.rend());
+    sizes.insert(sizes.end(), input->shape.rbegin(), input->shape.rend());
+  }
+  return free_symbols(std::move(sizes), equations);
 }
 
 std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equations, const SizeAssignment& first) {
@@ -297,13 +288,15 @@ std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equa
 
 std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sdpa, SizeEquations& equations) {
   const auto symbols = symbols_of(site, equations);
+  const std::vector<Dim> quotients = quotients_in(site, equations);
+  const std::set<std::string> divided = dividends(quotients, equations);
   std::vector<SizeAssignment> assignments;
   auto add_all = [&](const Shrinking& shrinking) {
     if (symbols.empty()) {
       assignments.emplace_back(equations, shrinking);
       return;
     }
-    auto more = symbolic_assignments(site, symbols, sdpa, equations, shrinking);
+    auto more = symbolic_assignments(divided, symbols, sdpa, equations, shrinking);
     assignments.insert(assignments.end(), more.begin(), more.end());
   };
   auto add_fallbacks = [&](const Shrinking& shrinking) {
@@ -336,6 +329,7 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
   std::erase_if(assignments, [&](const SizeAssignment& assignment) {
     return std::ranges::any_of(sizes, [&](const Dim& size) { return !size.is_constant() && assignment.of(size) == 0; });
   });
+  drop_empty_quotients(quotients, assignments);
   add_ones(asked, assignments);
   return assignments;
 }

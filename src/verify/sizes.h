@@ -77,7 +77,10 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
 /// others are.
 std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equations, const SizeAssignment& first);
 
-/// Names of the symbols in SITE's shapes, in the order in which they occur.
+/// Names of the symbols in SIZES, the last first, and in what they are taken to equal; without those that equal something.
+std::vector<std::string> free_symbols(std::vector<Dim> sizes, SizeEquations& equations);
+
+/// Names of the free symbols in SITE's shapes, in the order in which they occur.
 std::vector<std::string> symbols_of(const CutSite& site, SizeEquations& equations);
 
 }  // namespace attn_opt

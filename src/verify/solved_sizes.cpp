@@ -62,6 +62,10 @@ std::vector<std::string> unknowns_of(const std::vector<NumberEquation>& equation
   return dividends.empty() ? all : dividends;
 }
 
+bool has_quotient(const Dim& size) {
+  return std::ranges::any_of(size.atoms(), [](const AtomRef& atom) { return atom->kind == Atom::Kind::kFloorDiv; });
+}
+
 /// Sizes of one or two axes that are small multiples of one unit.
 std::vector<Solution> solutions(const std::vector<NumberEquation>& equations, SizeAssignment sizes) {
   const std::vector<std::string> unknowns = unknowns_of(equations);
@@ -87,6 +91,43 @@ std::vector<NumberEquation> number_equations(const CutSite& site, Facts& facts) 
   std::vector<NumberEquation> equations;
   for (const Node* node : site.before.nodes) add_equations(*node, facts, equations);
   return equations;
+}
+
+std::vector<Dim> quotients_in(const CutSite& site, SizeEquations& equations) {
+  std::vector<Dim> pending, quotients;
+  for (const SiteInput& input : site.inputs) pending.insert(pending.end(), input.shape.begin(), input.shape.end());
+  for (const Node* node : site.before.nodes)
+    for (const Value* value : node->outputs)
+      if (const MaybeShape shape = value ? equations.facts().shape(*value) : nullptr)
+        pending.insert(pending.end(), shape->begin(), shape->end());
+  std::set<std::string> seen;
+  while (!pending.empty()) {
+    const Dim size = pending.back();
+    pending.pop_back();
+    if (size.is_constant() || !seen.insert(size.str()).second) continue;
+    if (has_quotient(size)) quotients.push_back(size);
+    for (const AtomRef& atom : size.atoms())
+      if (const Dim* meaning = atom->kind == Atom::Kind::kSymbol ? equations.meaning(atom->name) : nullptr)
+        pending.push_back(*meaning);
+  }
+  return quotients;
+}
+
+std::set<std::string> dividends(const std::vector<Dim>& sizes, SizeEquations& equations) {
+  std::vector<Dim> divided;
+  for (const Dim& size : sizes)
+    for (const AtomRef& atom : size.atoms())
+      if (atom->kind == Atom::Kind::kFloorDiv) divided.push_back(atom->operands[0]);
+  const std::vector<std::string> symbols = free_symbols(std::move(divided), equations);
+  return {symbols.begin(), symbols.end()};
+}
+
+void drop_empty_quotients(const std::vector<Dim>& quotients, std::vector<SizeAssignment>& assignments) {
+  std::vector<SizeAssignment> kept;
+  std::ranges::copy_if(assignments, std::back_inserter(kept), [&](const SizeAssignment& sizes) {
+    return std::ranges::none_of(quotients, [&](const Dim& size) { return sizes.of(size) == 0; });
+  });
+  if (!kept.empty()) assignments = std::move(kept);
 }
 
 void solve(const std::vector<NumberEquation>& equations, std::vector<SizeAssignment>& assignments) {

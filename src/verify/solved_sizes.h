@@ -1,6 +1,8 @@
 // Sizes for which a site runs though its nodes ask a computed size to be a number: 64 = floor(height/14)*floor(width/14).
 #pragma once
 
+#include <set>
+
 #include "src/verify/sizes.h"
 
 namespace attn_opt {
@@ -14,6 +16,16 @@ struct NumberEquation {
 
 /// What products and broadcasts among the nodes that SITE replaces ask of sizes that the model computes.
 std::vector<NumberEquation> number_equations(const CutSite& site, Facts& facts);
+
+/// The sizes in SITE, given or computed, that are quotients of others, with those that symbols are taken for.
+std::vector<Dim> quotients_in(const CutSite& site, SizeEquations& equations);
+
+/// The symbols that some of SIZES divides, those that others stand for left out.
+std::set<std::string> dividends(const std::vector<Dim>& sizes, SizeEquations& equations);
+
+/// Leaves out the assignments with which some of QUOTIENTS is 0, as the patches of an image smaller than one are, unless that
+/// leaves none.
+void drop_empty_quotients(const std::vector<Dim>& quotients, std::vector<SizeAssignment>& assignments);
 
 /// Where an assignment breaks EQUATIONS, gives the sizes of images, or whatever the computed sizes are quotients of, numbers
 /// with which they hold, if small ones do. Several assignments get several solutions, if there are. A size that broadcasts is

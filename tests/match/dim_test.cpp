@@ -149,6 +149,11 @@ TEST(Dim, ParsesWhatSympyPrints) {
   EXPECT_TRUE(Dim::parse("TruncToInt(IntTrueDiv(seq, 2))*past") == floor_quotient(kSeq, 2) * kPast);
   EXPECT_TRUE(Dim::parse("FloorDiv(seq, 2) + CeilDiv(past, 2)") == floor_quotient(kSeq, 2) + floor_quotient(kPast + 1, 2));
   EXPECT_TRUE(Dim::parse("seq + PythonMod(-seq, 7)") == kSeq + (Dim(0) - kSeq - floor_quotient(Dim(0) - kSeq, 7) * 7));
+  EXPECT_TRUE(Dim::parse("CeilToInt(FloatTrueDiv(ToFloat((seq//16)) - 0.5, 1.0))") == floor_quotient(kSeq, 16));
+  EXPECT_TRUE(Dim::parse("CeilToInt(FloatTrueDiv(seq - 0.5, 2.0))") == floor_quotient(kSeq + 1, 2));
+  EXPECT_TRUE(Dim::parse("CeilToInt(FloatTrueDiv(seq + 0.5, 2.0))") == floor_quotient(kSeq + 2, 2));
+  EXPECT_TRUE(Dim::parse("FloorToInt(FloatTrueDiv(seq - 0.5, 2.0))") == floor_quotient(kSeq - 1, 2));
+  EXPECT_TRUE(Dim::parse("FloorToInt(FloatTrueDiv(seq + 0.5, 2.0))") == floor_quotient(kSeq, 2));
   EXPECT_TRUE(Dim::parse("Mod(seq, 4)") == Dim::parse("seq % 4"));
   EXPECT_TRUE(Dim::parse("seq**2 + past") == kSeq * kSeq + kPast);
   const auto at = [](const std::string& text, int64_t seq) {
@@ -176,9 +181,27 @@ TEST(Dim, ParsesItsOwnText) {
 }
 
 TEST(Dim, WhatDoesNotParseIsOneSymbol) {
-  for (const char* text :
-       {"seq-len", "batch size", "a/b", "seq +", "(seq", "seq)", "2x", "f(seq)", "floor(seq)", "", "99999999999999999999", "*",
-        "a // ", "seq ** past", "seq ** 9", "2.5", "CeilToInt(seq)", "IntTrueDiv(seq, 2)"}) {
+  for (const char* text : {"seq-len",
+                           "batch size",
+                           "a/b",
+                           "seq +",
+                           "(seq",
+                           "seq)",
+                           "2x",
+                           "f(seq)",
+                           "floor(seq)",
+                           "",
+                           "99999999999999999999",
+                           "*",
+                           "a // ",
+                           "seq ** past",
+                           "seq ** 9",
+                           "2.5",
+                           "CeilToInt(seq)",
+                           "IntTrueDiv(seq, 2)",
+                           "seq - 0.5",
+                           "CeilToInt(FloatTrueDiv(seq - 0.52, 1))",
+                           "TruncToInt(FloatTrueDiv(seq - 0.5, 1))"}) {
     EXPECT_TRUE(Dim::parse(text) == Dim::symbol(text)) << text;
   }
   EXPECT_EQ(Dim::parse("seq-len").atoms().size(), 1u);

@@ -179,6 +179,15 @@ const RuleCase kGenerators[] = {
      "(2, 5, 8)"},
     {"RangeOfFloats", 18, "(float x) => (y) <float f = {0.0}, float t = {1.0}, float d = {0.25}> { y = Range(f, t, d) }",
      "(4)"},
+    {"RangeOfFloatsToASize", 18,
+     "(float[h] x) => (y) <float f = {0.5}, int64 k = {16}, float d = {1.0}> {"
+     " n = Size(x) p = Div(n, k) t = Cast<to = 1>(p) y = Range(f, t, d) }",
+     "(floor(h/16))"},
+    {"RangeOfFloatsToASizeInSteps", 18,
+     "(float[h] x) => (y) <float f = {1.5}, float d = {2.0}> { n = Size(x) t = Cast<to = 1>(n) y = Range(f, t, d) }",
+     "(floor(h/2))", "", "h - 1 = max(0, h - 1)"},
+    {"RangeOfFloatsFromAThird", 18,
+     "(float[h] x) => (y) <float f = {0.3}, float d = {1.0}> { n = Size(x) t = Cast<to = 1>(n) y = Range(f, t, d) }", "(?y.0)"},
     {"RangeToInput", 18, "(int64 n) => (y) <int64 f = {0}, int64 d = {1}> { y = Range(f, n, d) }", "(max(0, ?n[0]))"},
     {"ConstantOfShape", 18, "(float[b,s] x) => (y) { n = Shape(x) y = ConstantOfShape(n) }", "(b, s)"},
     {"OneHot", 18, "(int64[b] i, float[2] v) => (y) <int64 d = {7}> { y = OneHot(i, d, v) }", "(b, 7)"},
@@ -284,6 +293,22 @@ const RuleCase kIntegers[] = {
     {"DivisionIsExact", 18, "(float[b,s,64] x) => (y) <int64 k = {16}> { n = Size(x) y = Div(n, k) }", "()", "(4*b*s)"},
     {"DivisionRoundsDown", 18, "(float[s] x) => (y) <int64 k = {2}> { n = Shape(x) y = Div(n, k) }", "(1)", "(floor(s/2))"},
     {"DivisionOfNumbersRoundsToZero", 18, "(float x) => (y) <int64 n = {-7}, int64 k = {2}> { y = Div(n, k) }", "()", "(-3)"},
+    {"FloorDivisionOfASize", 18,
+     "(float[h] x) => (y) <int64 k = {16}, int64 one = {1}> { n = Size(x) q = Div(n, k) m = Mod(n, k) b = Cast<to = 9>(m)"
+     " s = Sign(n) e = Equal(s, one) d = Not(e) a = And(d, b) c = Cast<to = 7>(a) y = Sub(q, c) }",
+     "()", "(floor(h/16))"},
+    {"FloorDivisionByASize", 18,
+     "(float[h] x, float[w] z) => (y) { n = Size(x) k = Size(z) q = Div(n, k) m = Mod(n, k) b = Cast<to = 9>(m)"
+     " s = Sign(n) t = Sign(k) e = Equal(t, s) d = Not(e) a = And(b, d) c = Cast<to = 7>(a) y = Sub(q, c) }",
+     "()", "(floor(h/w))"},
+    {"FloorDivisionOfAnyInteger", 18,
+     "(int64 n) => (y) <int64 k = {16}, int64 one = {1}> { m = Mod(n, k) b = Cast<to = 9>(m)"
+     " s = Sign(n) e = Equal(s, one) d = Not(e) y = And(d, b) }",
+     "()", "(?y[0])"},
+    {"SignsOfAnotherDividend", 18,
+     "(float[h] x, float[w] z) => (y) <int64 k = {16}, int64 one = {1}> { n = Size(x) o = Size(z) m = Mod(n, k)"
+     " b = Cast<to = 9>(m) s = Sign(o) e = Equal(s, one) d = Not(e) y = And(d, b) }",
+     "()", "(?y[0])"},
     {"ModOfNumbersHasTheDivisorsSign", 18, "(float x) => (y) <int64 n = {-7}, int64 k = {3}> { y = Mod(n, k) }", "()", "(2)"},
     {"SizeIsNeverMinusOne", 18, "(float[b,s] x) => (y) <int64 k = {-1}> { n = Shape(x) y = Equal(n, k) }", "(2)", "(0, 0)"},
     {"EqualityOfSymbolsIsOpen", 18,

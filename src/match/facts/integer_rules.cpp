@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "attn_opt/operator_traits.h"
+#include "src/match/facts/floor_division.h"
 #include "src/match/node_forms.h"
 
 namespace attn_opt {
@@ -134,8 +135,8 @@ constexpr NamedRule kElementRules[] = {
     {"GreaterOrEqual", 2, [](const RuleContext&, const Elements& x) { return negated(is_less(x[0], x[1])); }},
     {"Not", 1, [](const RuleContext&, const Elements& x) { return negated(is_equal(x[0], 1)); }},
     {"And", 2,
-     [](const RuleContext&, const Elements& x) {
-       if (x[0].is(0) || x[1].is(0)) return truth(false);
+     [](const RuleContext& context, const Elements& x) {
+       if (x[0].is(0) || x[1].is(0) || is_never_corrected(context.node(), context.store())) return truth(false);
        return x[0].is(1) ? std::optional(x[1]) : x[1].is(1) ? std::optional(x[0]) : std::nullopt;
      }},
     {"Or", 2,

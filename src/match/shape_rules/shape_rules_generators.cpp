@@ -45,15 +45,41 @@ void size(RuleContext& context) {
   if (const MaybeShape of = context.shape(0)) context.set_integers(0, {{}, {product(*of)}});
 }
 
+/// Input INPUT, a scalar of a floating type, as the integer that it is cast from; nullopt if it is not.
+std::optional<Dim> cast_integer(const RuleContext& context, size_t input) {
+  const Node* cast = context.has(input) ? context.node().inputs[input]->producer : nullptr;
+  if (!cast || !cast->is("Cast")) return std::nullopt;
+  const IntegerData* integer = context.store().elements(*cast->inputs[0]);
+  return integer && integer->values.size() == 1 ? std::optional(integer->values[0]) : std::nullopt;
+}
+
+/// How many numbers there are from a number to a limit that is an integer, as centres of patches are: 0.5, 1.5, ... below
+/// floor(height / 16). Of halves the difference is exact in float and double for every size that there is.
+///
+///   ceil((limit - start) / step)  =  ceil((limit - floor(start)) / step)
+void range_to_integer(RuleContext& context) {
+  const std::optional<double> start = context.scalar(0), delta = context.scalar(2);
+  const std::optional<Dim> limit = cast_integer(context, 1);
+  const bool is_exact = context.type(0) == onnx::TensorProto::FLOAT || context.type(0) == onnx::TensorProto::DOUBLE;
+  if (!start || !delta || !limit || !is_exact) return;
+  const auto is_small = [](double number) { return std::abs(number) < 1e6 && number == std::floor(number); };
+  if (!is_small(*start * 2) || !is_small(*delta) || *delta < 1) return;
+  const auto step = static_cast<int64_t>(*delta);
+  const Dim span = context.not_negative(*limit - static_cast<int64_t>(std::floor(*start)));
+  context.set_shape(0, {floor_quotient(span + (step - 1), step)});
+}
+
+void range_of_floats(RuleContext& context) {
+  const std::optional<double> start = context.scalar(0), limit = context.scalar(1), delta = context.scalar(2);
+  if (!limit) return range_to_integer(context);
+  if (!start || !delta || *delta == 0) return;
+  const double count = std::ceil((*limit - *start) / *delta);
+  if (std::isfinite(count) && count < 1e15) context.set_shape(0, {std::max<int64_t>(0, static_cast<int64_t>(count))});
+}
+
 void range(RuleContext& context) {
   context.set_shape(0, context.fresh_shape(0, 1));
-  if (!is_integer(context.type(0))) {
-    const std::optional<double> start = context.scalar(0), limit = context.scalar(1), delta = context.scalar(2);
-    if (!start || !limit || !delta || *delta == 0) return;
-    const double count = std::ceil((*limit - *start) / *delta);
-    if (std::isfinite(count) && count < 1e15) context.set_shape(0, {std::max<int64_t>(0, static_cast<int64_t>(count))});
-    return;
-  }
+  if (!is_integer(context.type(0))) return range_of_floats(context);
   const IntegerData* bounds[3] = {context.elements(0), context.elements(1), context.elements(2)};
   for (const IntegerData* bound : bounds) {
     if (!bound || bound->values.size() != 1) return;

@@ -5,7 +5,7 @@
 //   factor   = number | name | "(" sum ")" | "floor(" factor "/" factor ")" | binary "(" sum "," sum ")" | rounding "("
 //   quotient ")" binary   = "min" | "max" | "FloorDiv" | "CleanDiv" | "CeilDiv" | "Mod" | "PythonMod"   (or "Min", "Max")
 //   rounding = "CeilToInt" | "FloorToInt" | "TruncToInt"
-//   quotient = ("FloatTrueDiv" | "IntTrueDiv") "(" sum "," sum ")"
+//   quotient = ("FloatTrueDiv" | "IntTrueDiv") "(" sum ["- 0.5" | "+ 0.5"] "," sum ")"
 // A number may be written as a float (2.0), and "ToFloat(" sum ")" is its sum. A divisor is a size: it is taken to be positive.
 #include <cctype>
 #include <charconv>
@@ -36,7 +36,7 @@ class Parser {
     const bool negative = take("-");
     std::optional<Dim> total = product();
     if (total && negative) total = Dim(0) - *total;
-    while (total) {
+    while (total && !is_before_fraction()) {
       const bool plus = take("+");
       if (!plus && !take_spaced_minus()) break;
       const std::optional<Dim> next = product();
@@ -116,7 +116,30 @@ class Parser {
   template <class Rounded>
   std::optional<Dim> true_quotient(const Rounded& rounded) {
     if (!take("FloatTrueDiv(") && !take("IntTrueDiv(")) return std::nullopt;
-    return closed(applied(rounded));
+    const std::optional<Dim> a = nested();
+    std::optional<Dim> offset = a ? rounded_fraction(rounded) : std::nullopt;
+    if (!offset || !take(",")) return std::nullopt;
+    const std::optional<Dim> b = nested();
+    return b ? closed(rounded(*a + *offset, *b)) : std::nullopt;
+  }
+
+  /// True in front of "- 0.5", or of "+ 0.5": what is added to a dividend so that it lies between two integers.
+  bool is_before_fraction() {
+    skip_blanks();
+    const std::string_view rest = text_.substr(at_);
+    return rest.starts_with("- 0.5") || rest.starts_with("+ 0.5");
+  }
+
+  /// A quotient is ROUNDED the same if its dividend is before: 0 or 1 of a half. 0 if no half follows.
+  ///   ceil((x - 0.5) / y) = ceil(x / y)        floor((x - 0.5) / y) = floor((x - 1) / y)
+  template <class Rounded>
+  std::optional<Dim> rounded_fraction(const Rounded& rounded) {
+    if (!is_before_fraction()) return Dim(0);
+    const bool is_plus = take("+ 0.5");
+    if (!is_plus && !take("- 0.5")) return std::nullopt;
+    if (at_ != text_.size() && is_name(text_[at_])) return std::nullopt;
+    if (rounded == ceiling) return Dim(is_plus ? 1 : 0);
+    return rounded == floor_quotient ? std::optional(Dim(is_plus ? 0 : -1)) : std::nullopt;
   }
 
   static Dim remainder(const Dim& a, const Dim& b) { return a - b * floor_quotient(a, b); }
