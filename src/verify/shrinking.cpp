@@ -14,6 +14,8 @@ constexpr int64_t kLargeExtent = 64;
 constexpr int64_t kMaxScannedElements = 4096;
 constexpr int64_t kLongestSizeList = 16;
 constexpr int64_t kSmallestNumber = 19, kOtherSmallestNumber = 12;
+/// Of extents whose product another one is: rows and columns of an image.
+constexpr int64_t kSmallestFactor = 5, kOtherSmallestFactor = 4;
 
 using NumberOf = std::function<int64_t(int64_t)>;
 
@@ -118,10 +120,43 @@ class FixedExtents {
   std::set<int64_t> extents_;
 };
 
-void number(Shrinking& shrinking, int64_t first) {
+/// The constant extents, but for FIXED ones, of what SITE is given and of what the nodes that it replaces make.
+std::set<int64_t> free_extents(const CutSite& site, const FixedExtents& fixed, Facts& facts) {
+  std::set<int64_t> extents;
+  const auto enter = [&](const Shape& shape) {
+    for (const Dim& dim : shape)
+      if (dim.is_constant() && !fixed.has(dim.value())) extents.insert(dim.value());
+  };
+  for (const SiteInput& input : site.inputs) enter(input.shape);
+  for (const Node* node : site.before.nodes)
+    for (const Value* value : node->outputs)
+      if (const MaybeShape shape = value ? facts.shape(*value) : nullptr) enter(*shape);
+  return extents;
+}
+
+/// For extents of SHRINKING that are a product of two of EXTENTS, the factors that are most alike: a list of sizes may divide
+/// one into the others, so that the number of one follows from theirs.
+std::map<int64_t, int64_t> lesser_factors(const Shrinking& shrinking, const std::set<int64_t>& extents) {
+  std::map<int64_t, int64_t> lesser;
+  for (const auto& [extent, number] : shrinking.numbers)
+    for (const int64_t factor : extents)
+      if (factor > 1 && factor <= extent / factor && extent % factor == 0 && extents.contains(extent / factor))
+        lesser[extent] = factor;
+  return lesser;
+}
+
+void number(Shrinking& shrinking, int64_t first, int64_t first_factor) {
+  std::set<int64_t> factors;
+  for (const auto& [extent, factor] : shrinking.factors) factors.insert({factor, extent / factor});
   for (auto& [extent, number] : shrinking.numbers) {
-    number = first;
-    first += 2;
+    const auto product = shrinking.factors.find(extent);
+    if (product != shrinking.factors.end()) {
+      number = shrinking.number_of(product->second) * shrinking.number_of(extent / product->second);
+      continue;
+    }
+    int64_t& next = factors.contains(extent) ? first_factor : first;
+    number = next;
+    next += 2;
   }
 }
 
@@ -129,23 +164,32 @@ void number(Shrinking& shrinking, int64_t first) {
 
 Tensor SizeAssignment::renumbered(const Tensor& constant) const {
   if (!renumbers()) return constant;
-  const auto number = [this](int64_t extent) { return number_of(extent); };
+  const auto number = [this](int64_t extent) { return shrinking_.number_of(extent); };
   return is_size_list(constant) ? with_sizes(constant, number) : corner(constant, number);
 }
 
-Shrinking shrinkable(const CutSite& site, const Sdpa& sdpa, bool renumbers) {
+int64_t Shrinking::number_of(int64_t extent) const {
+  const auto found = numbers.find(extent);
+  return found == numbers.end() ? extent : found->second;
+}
+
+Shrinking shrinkable(const CutSite& site, const Sdpa& sdpa, bool renumbers, Facts& facts) {
   const FixedExtents fixed(site, sdpa, renumbers);
-  Shrinking shrinking{.numbers = {}, .renumbers = renumbers};
+  Shrinking shrinking{.numbers = {}, .factors = {}, .renumbers = renumbers};
   for (const auto& input : site.inputs)
     if (input.source == SiteInput::Source::kDrawn)
       for (const Dim& dim : input.shape)
         if (dim.is_constant() && dim.value() > kLargeExtent && !fixed.has(dim.value())) shrinking.numbers[dim.value()] = 0;
-  number(shrinking, kSmallestNumber);
+  if (renumbers) shrinking.factors = lesser_factors(shrinking, free_extents(site, fixed, facts));
+  for (const auto& [extent, factor] : shrinking.factors)
+    for (const int64_t part : {factor, extent / factor})
+      if (part > kOtherSmallestNumber) shrinking.numbers[part] = 0;
+  number(shrinking, kSmallestNumber, kSmallestFactor);
   return shrinking;
 }
 
 Shrinking with_other_numbers(Shrinking shrinking) {
-  number(shrinking, kOtherSmallestNumber);
+  number(shrinking, kOtherSmallestNumber, kOtherSmallestFactor);
   return shrinking;
 }
 

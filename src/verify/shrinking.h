@@ -7,7 +7,7 @@ namespace attn_opt {
 
 /// The large constant extents of batch and sequence that no attribute or integer of SITE means, nor, unless constants are
 /// changed too (RENUMBERS), a list of sizes or the extent of a constant.
-Shrinking shrinkable(const CutSite& site, const Sdpa& sdpa, bool renumbers);
+Shrinking shrinkable(const CutSite& site, const Sdpa& sdpa, bool renumbers, Facts& facts);
 Shrinking with_other_numbers(Shrinking shrinking);
 
 /// Gives the Constant nodes of MODEL the numbers of SIZES.

@@ -24,6 +24,8 @@ constexpr int64_t kOneForAll = 4;
 /// Scores of a site up to which the multiples are tried: where windows and images have sizes of their own, a large batch
 /// costs time and shows nothing new.
 constexpr int64_t kMaxScoresOfMultiples = int64_t{1} << 21;
+/// Scores of a site beyond which other numbers than the model's own are tried first.
+constexpr int64_t kMaxScoresOfOwnNumbers = int64_t{1} << 18;
 /// Numbers of a site's inputs and scores beyond which sizes that are tried for want of better ones are not: they are held
 /// several times, in double.
 constexpr int64_t kMaxElements = int64_t{1} << 22;
@@ -198,13 +200,8 @@ std::optional<int64_t> SizeAssignment::number_of(const Atom& atom, int depth) co
   return *one == 1 ? *other : *one;
 }
 
-int64_t SizeAssignment::number_of(int64_t extent) const {
-  const auto found = shrinking_.numbers.find(extent);
-  return found == shrinking_.numbers.end() ? extent : found->second;
-}
-
 std::optional<int64_t> SizeAssignment::of(const Dim& dim) const {
-  if (dim.is_constant()) return number_of(dim.value());
+  if (dim.is_constant()) return shrinking_.number_of(dim.value());
   return dim.evaluate([&](const Atom& atom) { return number_of(atom, 0); });
 }
 
@@ -304,17 +301,17 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
     add_all(shrinking);
     for (size_t i = first; i < assignments.size(); ++i) assignments[i].make_fallback();
   };
-  const Shrinking kept = shrinkable(site, sdpa, false);
+  const Shrinking kept = shrinkable(site, sdpa, false, equations.facts());
   add_all(kept);
   if (symbols.empty() && !kept.numbers.empty()) add_fallbacks(with_other_numbers(kept));
-  if (number_of_scores(sdpa, assignments.front()) > kMaxScoresOfMultiples) {
-    const Shrinking renumbered = shrinkable(site, sdpa, true);
+  if (number_of_scores(sdpa, assignments.front()) > kMaxScoresOfOwnNumbers) {
+    const Shrinking renumbered = shrinkable(site, sdpa, true, equations.facts());
     if (renumbered.numbers.size() > kept.numbers.size()) {
       add_all(renumbered);
       if (symbols.empty()) add_all(with_other_numbers(renumbered));
       // One extent may be the product of others that stay.
       if (renumbered.numbers.size() > 1)
-        for (const auto& one : renumbered.numbers) add_fallbacks({{one}, true});
+        for (const auto& one : renumbered.numbers) add_fallbacks({{one}, {}, true});
     }
   }
   if (!kept.numbers.empty()) add_fallbacks({});

@@ -35,7 +35,10 @@ class SizeEquations {
 /// Smaller numbers for large constant extents.
 struct Shrinking {
   std::map<int64_t, int64_t> numbers;
-  bool renumbers = false;  ///< constants are cut to them, and lists of sizes have them
+  std::map<int64_t, int64_t> factors = {};  ///< by extent that is a product of two, the lesser
+  bool renumbers = false;                   ///< constants are cut to them, and lists of sizes have them
+  /// That of EXTENT, EXTENT itself if it stays.
+  int64_t number_of(int64_t extent) const;
 };
 
 /// One choice of numbers.
@@ -62,7 +65,6 @@ class SizeAssignment {
 
  private:
   std::optional<int64_t> number_of(const Atom& atom, int depth) const;
-  int64_t number_of(int64_t extent) const;
   SizeEquations* equations_;
   Shrinking shrinking_;
   std::map<std::string, int64_t> numbers_, apart_;

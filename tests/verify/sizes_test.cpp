@@ -11,8 +11,8 @@ namespace {
 
 using testing::ElementsAre;
 
-/// The numbers of the batch that are tried whatever others show, with constants that are RENUMBERED or not.
-std::vector<int64_t> batches(SiteFixture& site, bool renumbered = false) {
+/// The numbers of SIZE that are tried whatever others show, with constants that are RENUMBERED or not.
+std::vector<int64_t> numbers_of(const Dim& size, SiteFixture& site, bool renumbered) {
   site.sdpa = site.plain_sdpa();
   const Emission emission = site.attention({"q", "k", "v"});
   const auto cut = cut_site(emission, site.sdpa, {site.facts(), inline_tensors(), ReadNodes(nullptr)});
@@ -20,8 +20,12 @@ std::vector<int64_t> batches(SiteFixture& site, bool renumbered = false) {
   SizeEquations equations(site.facts());
   std::vector<int64_t> numbers;
   for (const SizeAssignment& sizes : size_assignments(*cut, site.sdpa, equations))
-    if (!sizes.is_fallback() && sizes.renumbers() == renumbered) numbers.push_back(sizes.of(Dim::symbol("B")).value_or(-1));
+    if (!sizes.is_fallback() && sizes.renumbers() == renumbered) numbers.push_back(sizes.of(size).value_or(-1));
   return numbers;
+}
+
+std::vector<int64_t> batches(SiteFixture& site, bool renumbered = false) {
+  return numbers_of(Dim::symbol("B"), site, renumbered);
 }
 
 AttentionModel with_fixed_lengths(const std::string& length) {
@@ -45,6 +49,33 @@ TEST(Sizes, BatchesOfManyScoresAreSmall) {
 TEST(Sizes, LargeLengthsInListsOfSizesGetOtherNumbers) {
   SiteFixture site(with_lengths(with_fixed_lengths("512").text(), "512"));
   EXPECT_THAT(batches(site, true), ElementsAre(3, 12));
+}
+
+/// Attention over LENGTH = ROWS * COLUMNS pixels, whose scores a list of sizes divides into those.
+std::string of_image(const std::string& length, const std::string& rows, const std::string& columns) {
+  AttentionModel model;
+  model.scores = "  parts = Constant<value_ints = [-1, 4, " + rows + ", " + columns + ", " + length +
+                 "]>()\n  divided = Reshape(product, parts)\n  scaled = Mul(divided, c)\n"
+                 "  whole = Constant<value_ints = [-1, 4, " +
+                 length + ", " + length + "]>()\n  scores = Reshape(scaled, whole)\n";
+  return with_lengths(model.text(), length);
+}
+
+TEST(Sizes, AnExtentThatIsAProductGetsTheProductOfNumbers) {
+  SiteFixture square(of_image("784", "28", "28"));
+  EXPECT_THAT(numbers_of(28, square, true), ElementsAre(5, 5));
+  EXPECT_THAT(numbers_of(784, square, true), ElementsAre(25, 25));
+  SiteFixture wide(of_image("800", "20", "40"));
+  EXPECT_THAT(numbers_of(20, wide, true), ElementsAre(5, 5));
+  EXPECT_THAT(numbers_of(40, wide, true), ElementsAre(7, 7));
+  EXPECT_THAT(numbers_of(800, wide, true), ElementsAre(35, 35));
+}
+
+TEST(Sizes, AnImageOfFixedSizeIsRunSmaller) {
+  SiteFixture site(of_image("784", "28", "28"));
+  site.sdpa = site.plain_sdpa();
+  const Verification result = site.verify(site.attention({"q", "k", "v"}));
+  EXPECT_EQ(result.verdict, Verdict::kVerified) << result.reason;
 }
 
 }  // namespace
