@@ -301,6 +301,15 @@ const RuleCase kIntegers[] = {
      "(float[h] x, float[w] z) => (y) { n = Size(x) k = Size(z) q = Div(n, k) m = Mod(n, k) b = Cast<to = 9>(m)"
      " s = Sign(n) t = Sign(k) e = Equal(t, s) d = Not(e) a = And(b, d) c = Cast<to = 7>(a) y = Sub(q, c) }",
      "()", "(floor(h/w))"},
+    {"FloorDivisionBehindCopies", 18,
+     "(float[h] x) => (y) <int64 k = {16}, int64 one = {1}, int64[1] list = {-1}> { n = Size(x) q = Div(n, k) n2 = Size(x)"
+     " m = Mod(n2, k) m2 = Identity(m) b = Cast<to = 9>(m2) s = Sign(n) t = Reshape(s, list) e = Equal(t, one)"
+     " i = Cast<to = 7>(e) f = Cast<to = 9>(i) d = Not(f) a = And(d, b) c = Cast<to = 7>(a) y = Sub(q, c) }",
+     "(1)", "(floor(h/16))"},
+    {"SignsOfOtherElements", 18,
+     "(float[h,w] x) => (y) <int64 k = {16}, int64 one = {1}, int64[2] column = {2, 1}> { n = Shape(x) m = Mod(n, k)"
+     " b = Cast<to = 9>(m) s = Sign(n) t = Reshape(s, column) e = Equal(t, one) d = Not(e) y = And(d, b) }",
+     "(2, 2)", "unknown"},
     {"FloorDivisionOfAnyInteger", 18,
      "(int64 n) => (y) <int64 k = {16}, int64 one = {1}> { m = Mod(n, k) b = Cast<to = 9>(m)"
      " s = Sign(n) e = Equal(s, one) d = Not(e) y = And(d, b) }",
