@@ -231,8 +231,10 @@ class ProbabilityWalker {
     for (const Reader& reader : readers.all)
       if (reader.node && reader.node->is("QuantizeLinear") && is_dequantized_for_product(*reader.node->outputs[0]))
         return missed("probabilities.quantized", reader.node, "'" + value_->name + "' is quantized", walk_.peeled);
-    if (const Node* unread = is_of_scores(*softmax_, facts_) ? unread_weights(*value_, context_) : nullptr)
-      return missed("probabilities.operator", unread, unread->op(), walk_.peeled);
+    const Node* unread = unread_weights(*value_, context_);
+    // The walk may have followed one reader that leads nowhere, while another changes what the softmax makes.
+    if (!unread) unread = unread_weights(*softmax_, context_);
+    if (unread) return missed("probabilities.operator", unread, unread->op(), walk_.peeled);
     return missed(std::string(kNotAttention), nullptr, "", walk_.peeled);
   }
 

@@ -60,10 +60,10 @@ SoftmaxSite softmax_operator(Node& node, MatchContext& context);
 /// True if VALUE is made of the product of two computed values by what scores pass.
 bool is_of_scores(Value& value, Facts& facts);
 
-/// Where WEIGHTS of such scores come to a product that no softmax which can be read stands in front of: what adds them up
-/// first, or reads them. Null if they come to none.
+/// Where WEIGHTS come to a product that no softmax which can be read stands in front of: what adds them up first, or reads
+/// them. Null if they come to none; where they are not of such scores, if more than elementwise operators stand in between.
 const Node* unread_weights(Value& weights, MatchContext& context);
-/// unread_weights(), of what NODE makes; null unless these are powers.
+/// unread_weights(), of what NODE makes; null unless these are powers, of such scores.
 const Node* unread_exponentials(const Node& node, MatchContext& context);
 
 /// Whether SOFTMAX runs over the keys, where LAYOUT is that of its result. Misses: "softmax.axis", "softmax.unknown-rank";

@@ -139,10 +139,12 @@ bool is_computed_product(const Node& node, Facts& facts) {
 
 bool makes_powers(const Node& node) { return is_one_of(node, {"Exp", "Pow"}); }
 
-/// Follows weights to the products that they come to.
+/// Follows weights to the products that they come to. Those of what is no product of queries and keys are followed by what
+/// changes them in their places alone: further on, as in gates of features, whatever is computed comes to some product.
 class Followers {
  public:
-  explicit Followers(MatchContext& context) : context_(context), facts_(context.facts) {}
+  Followers(Value& weights, bool are_of_scores, MatchContext& context)
+      : context_(context), facts_(context.facts), are_of_scores_(are_of_scores), shape_(facts_.shape(weights)) {}
 
   const Node* unread(Value& weights) {
     values_.push_back({&weights, nullptr});
@@ -154,7 +156,9 @@ class Followers {
         if (!node || !node->output(0) || node->is("Shape")) continue;
         if (is_softmax(*node)) return nullptr;
         const bool is_sum = adds_up(*node, facts_);
-        if (!found && is_computed_product(*node, facts_)) found = from.by ? from.by : node;
+        if (!found && (is_computed_product(*node, facts_) || is_computed_product(*use.node, facts_)))
+          found = from.by ? from.by : node;
+        if (!are_of_scores_ && !keeps_places(*node)) continue;
         if ((is_sum || !is_product(*node)) && goes_on(*node, use.input, from)) enter(*node, from, is_sum);
       }
     return found;
@@ -174,6 +178,11 @@ class Followers {
     Node* found = &node;
     while (found && found->graph != &graph) found = found->graph->owner();
     return found;
+  }
+
+  bool keeps_places(const Node& node) {
+    const MaybeShape made = facts_.shape(*node.outputs[0]);
+    return has(node, Trait::kElementwise) && shape_ && made && *made == *shape_;
   }
 
   /// True if another anchor has what NODE makes.
@@ -199,6 +208,8 @@ class Followers {
 
   MatchContext& context_;
   Facts& facts_;
+  bool are_of_scores_;
+  MaybeShape shape_;
   std::vector<Followed> values_;
 };
 
@@ -224,11 +235,12 @@ bool is_of_scores(Value& value, Facts& facts) {
 }
 
 const Node* unread_weights(Value& weights, MatchContext& context) {
-  return is_of_scores(weights, context.facts) ? Followers(context).unread(weights) : nullptr;
+  return Followers(weights, is_of_scores(weights, context.facts), context).unread(weights);
 }
 
 const Node* unread_exponentials(const Node& node, MatchContext& context) {
-  return makes_powers(node) ? unread_weights(*node.outputs[0], context) : nullptr;
+  if (!makes_powers(node) || !is_of_scores(*node.outputs[0], context.facts)) return nullptr;
+  return unread_weights(*node.outputs[0], context);
 }
 
 }  // namespace attn_opt
