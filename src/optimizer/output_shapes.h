@@ -1,4 +1,5 @@
-// Outputs of a model that was rewritten say their shapes, which ONNX's checker wants and not every exporter writes.
+// Outputs of a model that was rewritten say their shapes, which ONNX's checker wants and not every exporter writes. So do those
+// of Scan's bodies: ONNX Runtime wants them there, and infers none for presents of Attention.
 #pragma once
 
 #include "attn_opt/facts.h"
@@ -6,7 +7,8 @@
 
 namespace attn_opt {
 
-/// Declares the shapes, as far as they are known, of the main graph's outputs that have a type without one.
+/// Declares the shapes, as far as they are known, of outputs that have none: of the main graph those that have a type, of
+/// bodies of Scan all.
 void declare_output_shapes(ModelGraph& model, Facts& facts);
 
 }  // namespace attn_opt

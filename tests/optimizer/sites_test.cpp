@@ -169,6 +169,15 @@ Model with_contrib(const std::string& nodes = "") {
   return model;
 }
 
+TEST(Bodies, OfScanSayTheShapesOfPresents) {
+  auto model = load_model(ATTN_OPT_TESTDATA "/cases/kv_cache/present_of_scan_body.onnxtxt");
+  ASSERT_TRUE(model.has_value()) << model.error().message();
+  EXPECT_EQ(optimized(*model).fused(), 1);
+  const onnx::GraphProto& body = model->proto.graph().node(0).attribute(1).g();
+  ASSERT_EQ(body.output_size(), 2);
+  for (const auto& output : body.output()) EXPECT_EQ(output.type().tensor_type().shape().dim_size(), 4) << output.name();
+}
+
 TEST(Imports, GoWithTheirLastNode) {
   Model model = with_contrib();
   ASSERT_EQ(optimized(model).fused(), 1);
