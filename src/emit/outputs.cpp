@@ -48,10 +48,20 @@ void declare(Value& existing, Site& site) {
   if (shape) site.build.edit().declare(existing, declared_type(site.facts.type(existing), *shape));
 }
 
-/// True where ONNX's shape inference finds the number of keys of qk_matmul_output. One that is no number it takes for 0, and a
-/// past of unknown length before a known number of new keys it forgets.
+/// True if VALUE, an output of the model, is declared with a name for a size that is a number: what is declared of it stays.
+bool is_declared_open(const Value& value, Facts& facts) {
+  const MaybeShape shape = facts.shape(value);
+  if (!value.is_output || !value.declared_type || !shape) return false;
+  const auto& declared = value.declared_type->tensor_type().shape().dim();
+  for (int axis = 0; axis < std::min(declared.size(), static_cast<int>(shape->size())); ++axis)
+    if (!declared[axis].has_dim_value() && (*shape)[static_cast<size_t>(axis)].is_constant()) return true;
+  return false;
+}
+
+/// True where ONNX's shape inference finds the number of keys of qk_matmul_output. One that is no number it takes for 0, also
+/// where it is only said to be none, and a past of unknown length before a known number of new keys it forgets.
 bool infers_keys(const WritingPlan& plan, Facts& facts) {
-  if (!plan.k->axes.size(Role::kRow).is_constant()) return false;
+  if (!plan.k->axes.size(Role::kRow).is_constant() || is_declared_open(*plan.v->value, facts)) return false;
   return !plan.has_past || facts.shape(*plan.k->past).known()[2].is_constant();
 }
 
