@@ -306,6 +306,15 @@ const RuleCase kIntegers[] = {
      " m = Mod(n2, k) m2 = Identity(m) b = Cast<to = 9>(m2) s = Sign(n) t = Reshape(s, list) e = Equal(t, one)"
      " i = Cast<to = 7>(e) f = Cast<to = 9>(i) d = Not(f) a = And(d, b) c = Cast<to = 7>(a) y = Sub(q, c) }",
      "(1)", "(floor(h/16))"},
+    {"FloorDivisionByDeMorgan", 18,
+     "(float[h] x) => (y) <int64 k = {16}, int64 one = {1}> { n = Size(x) q = Div(n, k) m = Mod(n, k) b = Cast<to = 9>(m)"
+     " s = Sign(n) e = Equal(s, one) d = Not(e) f = Not(d) g = Not(b) o = Or(f, g) a = Not(o) c = Cast<to = 7>(a)"
+     " y = Sub(q, c) }",
+     "()", "(floor(h/16))"},
+    {"EqualSignsAndARemainder", 18,
+     "(float[h] x) => (y) <int64 k = {16}, int64 one = {1}> { n = Size(x) m = Mod(n, k) b = Cast<to = 9>(m)"
+     " s = Sign(n) e = Equal(s, one) y = And(e, b) }",
+     "()", "(?y[0])"},
     {"SignsOfOtherElements", 18,
      "(float[h,w] x) => (y) <int64 k = {16}, int64 one = {1}, int64[2] column = {2, 1}> { n = Shape(x) m = Mod(n, k)"
      " b = Cast<to = 9>(m) s = Sign(n) t = Reshape(s, column) e = Equal(t, one) d = Not(e) y = And(d, b) }",

@@ -18,15 +18,32 @@ bool keeps_truths(const Node& node) {
   return to == onnx::TensorProto::BOOL || to == onnx::TensorProto::INT32 || to == onnx::TensorProto::INT64;
 }
 
-/// The OP that makes input INPUT of NODE, or of which that is a copy in whatever integer type; null if there is none.
-const Node* maker(const Node& node, size_t input, std::string_view op) {
+struct Maker {
+  const Node* node = nullptr;
+  bool is_negated = false;
+};
+
+/// The OP that makes input INPUT of NODE, or of which that is a copy in whatever integer type, or the negation; none if there
+/// is no such node.
+Maker maker(const Node& node, size_t input, std::string_view op) {
+  Maker found;
   const Value* value = node.input(input);
   for (int step = 0; step < kMaxCopiesOfTruths && value && value->producer; ++step) {
-    if (value->producer->is(op)) return value->producer;
-    if (!keeps_truths(*value->producer)) return nullptr;
-    value = value->producer->input(0);
+    found.node = value->producer;
+    if (found.node->is(op)) return found;
+    if (found.node->is("Not"))
+      found.is_negated = !found.is_negated;
+    else if (!keeps_truths(*found.node))
+      break;
+    value = found.node->input(0);
   }
-  return nullptr;
+  return {};
+}
+
+/// What the Sign node that makes input INPUT of NODE is of; null if there is none.
+const Value* signed_value(const Node& node, size_t input) {
+  const Maker sign = maker(node, input, "Sign");
+  return sign.node && !sign.is_negated ? sign.node->input(0) : nullptr;
 }
 
 /// True if ONE and OTHER are known to be one size.
@@ -44,12 +61,12 @@ bool are_ones(const Value& value, FactStore& store) {
 /// True if SIGNS, an Equal, tells that the signs of DIVISION's operands are equal, of which none is negative.
 bool compares_signs(const Node& signs, const Node& division, FactStore& store) {
   for (const size_t first : {0, 1}) {
-    const Node* of_dividend = maker(signs, first, "Sign");
-    if (!of_dividend || !are_one_size(*of_dividend->inputs[0], *division.inputs[0], store)) continue;
+    const Value* dividend = signed_value(signs, first);
+    if (!dividend || !are_one_size(*dividend, *division.inputs[0], store)) continue;
     // A divisor is not 0: its sign is 1.
     if (are_ones(*signs.inputs[1 - first], store)) return true;
-    const Node* of_divisor = maker(signs, 1 - first, "Sign");
-    if (of_divisor && are_one_size(*of_divisor->inputs[0], *division.inputs[1], store)) return true;
+    const Value* divisor = signed_value(signs, 1 - first);
+    if (divisor && are_one_size(*divisor, *division.inputs[1], store)) return true;
   }
   return false;
 }
@@ -57,11 +74,11 @@ bool compares_signs(const Node& signs, const Node& division, FactStore& store) {
 }  // namespace
 
 bool is_never_corrected(const Node& condition, FactStore& store) {
+  const bool is_or = condition.is("Or");
   for (const size_t first : {0, 1}) {
-    const Node* differ = maker(condition, first, "Not");
-    const Node* signs = differ ? maker(*differ, 0, "Equal") : nullptr;
-    const Node* remainder = maker(condition, 1 - first, "Mod");
-    if (signs && remainder && compares_signs(*signs, *remainder, store)) return true;
+    const Maker signs = maker(condition, first, "Equal"), remainder = maker(condition, 1 - first, "Mod");
+    if (!signs.node || !remainder.node || signs.is_negated == is_or || remainder.is_negated != is_or) continue;
+    if (compares_signs(*signs.node, *remainder.node, store)) return true;
   }
   return false;
 }

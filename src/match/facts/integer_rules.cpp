@@ -140,8 +140,8 @@ constexpr NamedRule kElementRules[] = {
        return x[0].is(1) ? std::optional(x[1]) : x[1].is(1) ? std::optional(x[0]) : std::nullopt;
      }},
     {"Or", 2,
-     [](const RuleContext&, const Elements& x) {
-       if (x[0].is(1) || x[1].is(1)) return truth(true);
+     [](const RuleContext& context, const Elements& x) {
+       if (x[0].is(1) || x[1].is(1) || is_never_corrected(context.node(), context.store())) return truth(true);
        return x[0].is(0) ? std::optional(x[1]) : x[1].is(0) ? std::optional(x[0]) : std::nullopt;
      }},
 };
