@@ -186,6 +186,14 @@ const RuleCase kGenerators[] = {
     {"RangeOfFloatsToASizeInSteps", 18,
      "(float[h] x) => (y) <float f = {1.5}, float d = {2.0}> { n = Size(x) t = Cast<to = 1>(n) y = Range(f, t, d) }",
      "(floor(h/2))", "", "h - 1 = max(0, h - 1)"},
+    {"RangeOfFloatsBehindCopies", 18,
+     "(float[h] x) => (y) <float f = {0.5}, float d = {1.0}, int64[1] none = {0}> { n = Size(x) t = Cast<to = 11>(n)"
+     " u = Unsqueeze(t, none) s = Squeeze(u) c = Cast<to = 1>(s) i = Identity(c) y = Range(f, i, d) }",
+     "(h)"},
+    {"RangeOfFloatsThroughHalf", 18,
+     "(float[h] x) => (y) <float f = {0.5}, float d = {1.0}> { n = Size(x) t = Cast<to = 10>(n) c = Cast<to = 1>(t)"
+     " y = Range(f, c, d) }",
+     "(?y.0)"},
     {"RangeOfFloatsFromAThird", 18,
      "(float[h] x) => (y) <float f = {0.3}, float d = {1.0}> { n = Size(x) t = Cast<to = 1>(n) y = Range(f, t, d) }", "(?y.0)"},
     {"RangeToInput", 18, "(int64 n) => (y) <int64 f = {0}, int64 d = {1}> { y = Range(f, n, d) }", "(max(0, ?n[0]))"},

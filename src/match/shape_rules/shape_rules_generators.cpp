@@ -1,6 +1,7 @@
 // Operators that make tensors out of sizes and numbers: Shape, Range, ConstantOfShape, ...
 #include <cmath>
 
+#include "attn_opt/operator_traits.h"
 #include "src/match/node_forms.h"
 
 namespace attn_opt {
@@ -45,12 +46,23 @@ void size(RuleContext& context) {
   if (const MaybeShape of = context.shape(0)) context.set_integers(0, {{}, {product(*of)}});
 }
 
-/// Input INPUT, a scalar of a floating type, as the integer that it is cast from; nullopt if it is not.
+/// Nodes that are looked through for the integer that a bound of a Range is cast from.
+constexpr int kMaxCopiesOfBounds = 8;
+
+/// Input INPUT, a scalar of a floating type, as the integer that it, or what it is a copy of, is cast from; nullopt if it is
+/// not.
 std::optional<Dim> cast_integer(const RuleContext& context, size_t input) {
-  const Node* cast = context.has(input) ? context.node().inputs[input]->producer : nullptr;
-  if (!cast || !cast->is("Cast")) return std::nullopt;
-  const IntegerData* integer = context.store().elements(*cast->inputs[0]);
-  return integer && integer->values.size() == 1 ? std::optional(integer->values[0]) : std::nullopt;
+  const Value* value = context.has(input) ? context.node().inputs[input] : nullptr;
+  for (int step = 0; step < kMaxCopiesOfBounds && value && value->producer; ++step) {
+    const Node& node = *value->producer;
+    if (!node.is("Cast") && !has(node, Trait::kRegroups)) return std::nullopt;
+    value = node.input(0);
+    const IntegerData* integer = node.is("Cast") && value ? context.store().elements(*value) : nullptr;
+    if (integer) return integer->values.size() == 1 ? std::optional(integer->values[0]) : std::nullopt;
+    const DataType type = value ? context.store().computed(*value).type : DataType(onnx::TensorProto::UNDEFINED);
+    if (type != onnx::TensorProto::FLOAT && type != onnx::TensorProto::DOUBLE) return std::nullopt;
+  }
+  return std::nullopt;
 }
 
 /// How many numbers there are from a number to a limit that is an integer, as centres of patches are: 0.5, 1.5, ... below
