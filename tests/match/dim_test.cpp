@@ -180,6 +180,18 @@ TEST(Dim, ParsesItsOwnText) {
   EXPECT_TRUE(Dim::parse(dim.str()) == dim) << dim.str();
 }
 
+/// Sums of patches on four scales, as exporters name the keys of a detector, are hundreds of characters long.
+TEST(Dim, ParsesLongNames) {
+  std::string text = "(((seq + 1)//2))*(((past + 1)//2))";
+  Dim sum = floor_quotient(kSeq + 1, 2) * floor_quotient(kPast + 1, 2);
+  for (int scale = 4; scale <= 4096; scale *= 2) {
+    text += " + (((seq//" + std::to_string(scale) + ")))*(((past//" + std::to_string(scale) + ")))";
+    sum = sum + floor_quotient(kSeq, scale) * floor_quotient(kPast, scale);
+  }
+  ASSERT_GT(text.size(), 256u);
+  EXPECT_TRUE(Dim::parse(text) == sum);
+}
+
 TEST(Dim, WhatDoesNotParseIsOneSymbol) {
   for (const char* text : {"seq-len",
                            "batch size",

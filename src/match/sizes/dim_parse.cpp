@@ -17,7 +17,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr size_t kMaxLength = 256;
+constexpr size_t kMaxLength = 2048;
 constexpr int kMaxNesting = 32;
 constexpr int64_t kMaxExponent = 4;
 
