@@ -230,10 +230,10 @@ class SoftmaxAttention : public Pattern {
   std::string_view summary() const override {
     return "attention around a softmax: any order of scale, softcap, bias and mask; repeated heads; KV caches";
   }
-  bool is_anchor(const Node& node) const override { return may_be_softmax(node) || makes_product(node); }
+  bool is_anchor(const Node& node) const override { return may_be_softmax(node) || may_make_product(node); }
 
   Matched<Match> match(Node& anchor, MatchContext& context) const override {
-    if (makes_product(anchor) && !anchor.is("Einsum")) return match_further_product(anchor, context);
+    if (may_make_product(anchor) && !anchor.is("Einsum")) return match_further_product(anchor, context);
     if (is_product(anchor))
       if (auto further = match_further_product(anchor, context); further || further.error().id != kNotAttention) return further;
     auto softmax = softmax_at(anchor, context);
@@ -243,7 +243,7 @@ class SoftmaxAttention : public Pattern {
 
  private:
   static Matched<Match> match_further_product(Node& product, MatchContext& context) {
-    auto softmax = softmax_of_further_product(product, context);
+    auto softmax = makes_product(product, context.facts) ? softmax_of_further_product(product, context) : std::nullopt;
     if (!softmax) return missed(std::string(kNotAttention), &product, "");
     return match_product(product, *softmax, &product, context);
   }

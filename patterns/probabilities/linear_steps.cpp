@@ -133,7 +133,7 @@ Matched<OutputStep> sum_behind_product(const LinearStep& step, const std::vector
   InnerValues inner(product, context);
   Value* other = Recomputed(sum, *inner.raised(&operand, whole.size()), steps, inner).of(&probabilities);
   OutputStep made{step.node->op(), {nullptr, nullptr}};
-  made.operands[1 - step.probabilities] = product_with(product, probabilities, other, inner);
+  made.operands[1 - step.probabilities] = product_with(product, probabilities, other, inner, context.facts);
   return made;
 }
 

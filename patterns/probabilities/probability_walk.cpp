@@ -52,7 +52,7 @@ class ProbabilityWalker {
       const Readers readers = readers_here();
       if (pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers) || pass_joint_step(readers)) continue;
       ATTN_OPT_MATCH(Node * next, next_node(readers));
-      if (multiplies(*next, *value_)) {
+      if (multiplies(*next, *value_, facts_)) {
         walk_.product = next;
         walk_.probabilities = value_;
         if (!walk_.is_last_product()) walk_.escaping.clear();
@@ -175,7 +175,7 @@ class ProbabilityWalker {
     std::vector<Way> ways;
     for (const Reader& reader : readers.all) {
       if (!reader.node || reader.node->graph != value_->graph || reader.reads_type_alone()) continue;
-      if (!is_on_the_way(*reader.node) && !multiplies(*reader.node, *reader.read) &&
+      if (!is_on_the_way(*reader.node) && !multiplies(*reader.node, *reader.read, facts_) &&
           !(readers.only_one() && columns_cut_off(*reader.node, keys_, facts_)))
         continue;
       if (const auto product = product_at_end(reader, readers)) ways.push_back({reader, *product});
@@ -197,7 +197,7 @@ class ProbabilityWalker {
 
   /// The product that FIRST is; where READERS are several, also the one that a chain of swaps from FIRST on ends at.
   std::optional<Reader> product_at_end(const Reader& first, const Readers& readers) const {
-    if (multiplies(*first.node, *first.read)) return first;
+    if (multiplies(*first.node, *first.read, facts_)) return first;
     Value* swapped = readers.all.size() > 1 && first.node->is("Transpose") ? end_of_chain(*first.node, swapped_from) : nullptr;
     const Readers further = swapped ? readers_of(*swapped, facts_) : Readers();
     const bool is_read_by_one = further.only_one() && further.all[0].node && is_product(*further.all[0].node);

@@ -3,21 +3,22 @@
 #include <algorithm>
 
 #include "patterns/products/product_letters.h"
+#include "patterns/readers.h"
 
 namespace attn_opt {
 namespace {
 
 /// The ReduceSum that alone reads what FACTORS, a Mul, makes; null if there is none.
-Node* only_sum(const Node& factors) {
-  const Value& made = *factors.outputs[0];
-  Node* sum = made.uses.size() == 1 && !made.is_output ? made.uses[0].node : nullptr;
-  return sum && factors_added_up(*sum) == &factors ? sum : nullptr;
+Node* only_sum(const Node& factors, Facts& facts) {
+  const Readers readers = readers_of(*factors.outputs[0], facts);
+  Node* sum = readers.only_one() ? readers.all[0].node : nullptr;
+  return sum && sum->graph == factors.graph && factors_added_up(*sum, facts) == &factors ? sum : nullptr;
 }
 
 }  // namespace
 
 Node* sum_of_values(const Reader& reader, size_t keys_from_last, Facts& facts) {
-  Node* sum = reader.node && reader.node->is("Mul") ? only_sum(*reader.node) : nullptr;
+  Node* sum = reader.node && reader.node->is("Mul") ? only_sum(*reader.node, facts) : nullptr;
   const auto letters = sum ? product_letters(*sum, facts) : std::nullopt;
   if (!letters) return nullptr;
   const auto at = static_cast<size_t>(reader.input);

@@ -27,14 +27,14 @@ bool may_hand_on(const Node& node) {
 }
 
 /// False if no operand of PRODUCT can be made of a softmax. Cheap, since most products of a model are projections.
-bool may_read_probabilities(const Node& product) {
+bool may_read_probabilities(const Node& product, Facts& facts) {
   constexpr size_t kMaxMakers = 64;
   std::vector<const Node*> makers;
   const auto add_makers = [&makers](const Node& reader) {
     for (const Value* input : reader.inputs)
       if (input && input->producer) makers.push_back(input->producer);
   };
-  const Node* factors = factors_added_up(product);
+  const Node* factors = factors_added_up(product, facts);
   add_makers(factors ? *factors : product);
   for (size_t i = 0; i < makers.size(); ++i) {
     const Node& maker = *makers[i];
@@ -49,12 +49,12 @@ constexpr int kMaxSwaps = 4;
 
 /// True if NODE is a product, or the factor of one, or so many Transposes end at one.
 bool ends_at_product(const Node& node, int transposes, Facts& facts) {
-  if (makes_product(node)) return true;
+  if (makes_product(node, facts)) return true;
   const bool is_added_up = node.is("Mul");
   if (!(node.is("Transpose") || is_added_up) || transposes == 0) return false;
   return std::ranges::any_of(readers_of(*node.outputs[0], facts).all, [&](const Reader& reader) {
     if (!reader.node || reader.node->graph != node.graph) return false;
-    return is_added_up ? factors_added_up(*reader.node) == &node : ends_at_product(*reader.node, transposes - 1, facts);
+    return is_added_up ? factors_added_up(*reader.node, facts) == &node : ends_at_product(*reader.node, transposes - 1, facts);
   });
 }
 
@@ -92,9 +92,9 @@ bool is_further(const SoftmaxSite& softmax, const Node& product, MatchContext& c
 
 std::optional<SoftmaxSite> softmax_of_further_product(Node& product, MatchContext& context) {
   constexpr size_t kMaxValues = 32;
-  if (!may_read_probabilities(product)) return std::nullopt;
+  if (!may_read_probabilities(product, context.facts)) return std::nullopt;
   std::vector<Value*> values;
-  for (Value* input : operands_of(product)) {
+  for (Value* input : operands_of(product, context.facts)) {
     Value* source = input ? shared_source(*input, product, context.facts) : nullptr;
     if (source) values.push_back(source);
   }

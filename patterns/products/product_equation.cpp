@@ -100,7 +100,7 @@ tl::unexpected<Miss> unread_letters(const Node& product, Facts& facts) {
   if (product.is("Einsum")) return missed("product.einsum", &product, product.string_attribute("equation", ""));
   const auto letters = product_letters(product, facts);
   const bool has_vector = letters && std::ranges::any_of(letters->operands, [](const auto& term) { return term.size() == 1; });
-  const char* id = factors_added_up(product) ? "product.sum" : has_vector ? "product.rank" : "scores.transpose";
+  const char* id = factors_added_up(product, facts) ? "product.sum" : has_vector ? "product.rank" : "scores.transpose";
   return missed(id, &product, letters ? text_of(*letters) : "sizes that are not known to be equal");
 }
 
@@ -108,7 +108,7 @@ Matched<Equation> equation_of(Node& product, MatchContext& context, const Value*
   auto letters = product_letters(product, context.facts);
   if (!letters || letters->result.empty() || letters->result.size() > kMaxRank) return unread_letters(product, context.facts);
   InnerValues inner(product, context);
-  std::vector<Value*> operands = operands_of(product);
+  std::vector<Value*> operands = operands_of(product, context.facts);
   std::vector<size_t> main = main_operands(*letters);
   while (main.size() > 2 && join_pair(*letters, operands, kept, inner)) main = main_operands(*letters);
   if (operands.size() == 2) main = {0, 1};

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <ranges>
 
+#include "attn_opt/canonical.h"
 #include "patterns/inner_values.h"
 #include "src/match/shape_rules/reduced_axis.h"
 
@@ -127,27 +128,27 @@ bool ProductLetters::pairs_rows() const {
   });
 }
 
-Node* factors_added_up(const Node& node) {
-  Node* factors = node.is("ReduceSum") && node.input(0) ? node.inputs[0]->producer : nullptr;
+Node* factors_added_up(const Node& node, Facts& facts) {
+  Node* factors = node.is("ReduceSum") && node.input(0) ? canonical(*node.inputs[0], facts).producer : nullptr;
   const bool multiplies =
       factors && factors->is("Mul") && factors->graph == node.graph && factors->input(0) && factors->input(1);
   return multiplies ? factors : nullptr;
 }
 
-std::vector<Value*> operands_of(const Node& product) {
-  const Node* factors = factors_added_up(product);
+std::vector<Value*> operands_of(const Node& product, Facts& facts) {
+  const Node* factors = factors_added_up(product, facts);
   const auto& inputs = factors ? factors->inputs : product.inputs;
   return {inputs.begin(), inputs.end()};
 }
 
-Value* product_with(const Node& product, const Value& operand, Value* other, InnerValues& inner) {
-  const Node* factors = factors_added_up(product);
-  const size_t at = operands_of(product)[0] == &operand ? 0 : 1;
+Value* product_with(const Node& product, const Value& operand, Value* other, InnerValues& inner, Facts& facts) {
+  const Node* factors = factors_added_up(product, facts);
+  const size_t at = operands_of(product, facts)[0] == &operand ? 0 : 1;
   return factors ? inner.again(product, 0, inner.again(*factors, at, other)) : inner.again(product, at, other);
 }
 
 std::optional<ProductLetters> product_letters(const Node& product, Facts& facts) {
-  if (const Node* factors = factors_added_up(product)) return letters_of_factors(*factors, product, facts);
+  if (const Node* factors = factors_added_up(product, facts)) return letters_of_factors(*factors, product, facts);
   std::vector<size_t> ranks;
   for (const Value* operand : product.inputs) {
     const MaybeShape shape = operand ? facts.shape(*operand) : nullptr;

@@ -31,15 +31,15 @@ struct ProductLetters {
 /// True if TERM has LETTER.
 bool has_letter(const std::string& term, char letter);
 
-/// The Mul of two operands that NODE, a ReduceSum, adds up; null if it is anything else. Cheap, and no more than a guess: what
-/// is added up may be a row of scores.
-Node* factors_added_up(const Node& node);
+/// The Mul of two operands that NODE, a ReduceSum, adds up, or a copy of it; null if it is anything else. No more than a guess:
+/// what is added up may be a row of scores.
+Node* factors_added_up(const Node& node, Facts& facts);
 
 /// What PRODUCT multiplies.
-std::vector<Value*> operands_of(const Node& product);
+std::vector<Value*> operands_of(const Node& product, Facts& facts);
 
 /// PRODUCT with OTHER in the place of OPERAND.
-Value* product_with(const Node& product, const Value& operand, Value* other, InnerValues& inner);
+Value* product_with(const Node& product, const Value& operand, Value* other, InnerValues& inner, Facts& facts);
 
 /// The letters of PRODUCT, a MatMul, an Einsum or a sum of an elementwise product; nullopt where ranks are not known or others
 /// than the equation says, or where runtimes differ about the result.

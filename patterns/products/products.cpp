@@ -44,7 +44,7 @@ bool has_batch_behind(const Node& product, size_t operand) {
 
 /// True if PRODUCT is read by letters where the scores have LAYOUT.
 bool is_lettered(const Node& product, const ScoreLayout& layout, Facts& facts) {
-  if (product.is("Einsum") || factors_added_up(product)) return true;
+  if (product.is("Einsum") || factors_added_up(product, facts)) return true;
   const auto is_vector = [&facts](const Value* operand) {
     const MaybeShape shape = operand ? facts.shape(*operand) : nullptr;
     return shape && shape->size() == 1;
@@ -92,10 +92,12 @@ std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last, size_t
 
 bool is_product(const Node& node) { return node.is("MatMul") || node.is("Einsum") || node.is("Gemm") || is_fused_matmul(node); }
 
-bool makes_product(const Node& node) { return is_product(node) || factors_added_up(node); }
+bool may_make_product(const Node& node) { return is_product(node) || node.is("ReduceSum"); }
 
-bool multiplies(const Node& node, const Value& operand) {
-  const Node* factors = factors_added_up(node);
+bool makes_product(const Node& node, Facts& facts) { return is_product(node) || factors_added_up(node, facts); }
+
+bool multiplies(const Node& node, const Value& operand, Facts& facts) {
+  const Node* factors = factors_added_up(node, facts);
   return is_product(node) || (factors && std::ranges::find(factors->inputs, &operand) != factors->inputs.end());
 }
 
@@ -109,7 +111,7 @@ bool is_dequantized_for_product(const Value& value) {
 }
 
 bool has_equal_ranks(const Node& product, Facts& facts) {
-  if (product.is("Einsum") || factors_added_up(product)) return true;
+  if (product.is("Einsum") || factors_added_up(product, facts)) return true;
   const MaybeShape one = facts.shape(*product.inputs[0]), other = facts.shape(*product.inputs[1]);
   return one && other && one->size() == other->size();
 }
@@ -138,7 +140,7 @@ Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, Ma
 }
 
 Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchContext& context) {
-  if (std::ranges::count(operands_of(product), &probabilities) > 1)
+  if (std::ranges::count(operands_of(product, context.facts), &probabilities) > 1)
     return missed("product.probabilities-on-wrong-side", &product, "the product is that of probabilities and themselves");
   if (is_lettered(product, {}, context.facts)) return lettered_value_product(product, probabilities, context);
   const size_t at = product.inputs[0] == &probabilities ? 0 : 1;

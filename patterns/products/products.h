@@ -38,11 +38,14 @@ struct LeadingSplit {
 /// True for operators that multiply their operands.
 bool is_product(const Node& node);
 
+/// Cheap: false for what makes no result of a product.
+bool may_make_product(const Node& node);
+
 /// True for what makes the result of a product: that, or the ReduceSum of an elementwise one.
-bool makes_product(const Node& node);
+bool makes_product(const Node& node, Facts& facts);
 
 /// True if NODE is a product of OPERAND, or the ReduceSum of one.
-bool multiplies(const Node& node, const Value& operand);
+bool multiplies(const Node& node, const Value& operand, Facts& facts);
 
 /// True if a product reads what VALUE is dequantized to.
 bool is_dequantized_for_product(const Value& value);

@@ -30,7 +30,9 @@ bool may_carry_scores(const Node& node) {
          std::ranges::any_of(kOthers, [&](const char* name) { return node.is(name); });
 }
 
-bool may_be_scores(Value& value, Facts& facts) { return may_be_scores(value, makes_product, facts); }
+bool may_be_scores(Value& value, Facts& facts) {
+  return may_be_scores(value, [](const Node&) { return true; }, facts);
+}
 
 bool is_on_query(const Shape& shape) { return shape.empty() || shape.back().is(1); }
 bool is_on_key(const Shape& shape) { return shape.size() == 1 || (shape.size() >= 2 && shape[shape.size() - 2].is(1)); }
@@ -255,7 +257,7 @@ bool may_be_scores(Value& value, const std::function<bool(const Node&)>& fits, F
   for (size_t i = 0; i < values.size() && values.size() < kMaxSearched; ++i) {
     Node* node = canonical(*values[i], facts).producer;
     if (!node) continue;
-    if (makes_product(*node) && fits(*node)) return true;
+    if (makes_product(*node, facts) && fits(*node)) return true;
     if (!may_carry_scores(*node)) continue;
     for (Value* input : node->inputs)
       if (input && std::ranges::find(values, input) == values.end()) values.push_back(input);

@@ -75,7 +75,7 @@ class ScoreWalker {
       Node* node = walk.value->producer;
       if (!node) return missed("scores.input", nullptr, "'" + walk.value->name + "' is not computed", walk.peeled);
       if (!walk.reader) walk.reader = node;
-      const bool is_product = makes_product(*node);
+      const bool is_product = makes_product(*node, context_.facts);
       if (is_product && walk.split) {
         ATTN_OPT_MATCH(walk, without_unit_split(std::move(walk), *node, context_));
       }

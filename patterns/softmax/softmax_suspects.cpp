@@ -132,8 +132,8 @@ bool is_weight(Value& value, Facts& facts) {
 
 bool is_computed_product(const Node& node, Facts& facts) {
   const auto is_computed = [&](Value* input) { return input && !is_weight(*input, facts); };
-  if (!makes_product(node) || std::ranges::count_if(operands_of(node), is_computed) < 2) return false;
-  const auto letters = factors_added_up(node) ? product_letters(node, facts) : std::nullopt;
+  if (!makes_product(node, facts) || std::ranges::count_if(operands_of(node, facts), is_computed) < 2) return false;
+  const auto letters = factors_added_up(node, facts) ? product_letters(node, facts) : std::nullopt;
   return !letters || !letters->pairs_rows();
 }
 
