@@ -136,8 +136,7 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
   if (walk.product != softmax.product) return miss("another product of the exponentials is divided");
   if (walk.guard) return miss("the exponentials are changed before the product");
   if (softmax.moved) {
-    const bool is_plain = walk.steps.empty() && !walk.transposed && walk.perm.empty() && !walk.regrouped && !walk.row_split;
-    if (!is_plain) return miss("the exponentials are changed before the product");
+    if (!walk.steps.empty() || walk.sinks) return miss("the exponentials are changed before the product");
     return {};
   }
   Shape made = turned(context.facts.shape(*output.value), softmax.swapped);

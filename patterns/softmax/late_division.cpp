@@ -23,16 +23,31 @@ Node* moved_product(Value& value, Facts& facts) {
   return node && is_product(*node) && node->inputs.size() == 2 ? node : nullptr;
 }
 
-/// What NODE divides MOVED by, or multiplies it with, which is made of what PRODUCT makes of OPERAND: as it broadcasts to
-/// OPERAND. Null if it does not.
-Value* divisor_beside(Value& operand, Node& product, Value& moved, Value& divisor, Node& node, MatchContext& context) {
-  const auto read = value_product(product, operand, context);
-  const auto maps = read ? factor_maps(operand, *read, context.facts) : std::nullopt;
-  if (!maps) return nullptr;
-  for (const OutputView& view : walk_output(*maps->output.value, maps->output.axes, context)) {
+/// Weights that a product reads, and how their axes lie.
+struct ReadWeights {
+  FactorSide terms;
+  Weights read;
+};
+
+/// What nodes that move or cast it make an operand of a product of, of AXES there, if that is weights; nullopt if it is not.
+std::optional<ReadWeights> weights_behind(FactorSide operand, Node& reader, MatchContext& context) {
+  for (int step = 0; step < kMaxTogether; ++step) {
+    operand.value = &before_float_casts(*operand.value, context.facts);
+    if (auto read = weights_in(*operand.value, reader, context)) return ReadWeights{std::move(operand), *std::move(read)};
+    const auto views = walk_movement({operand.value, operand.axes}, context).views;
+    if (views.size() < 2) return std::nullopt;
+    operand = {views[1].value, views[1].axes};
+  }
+  return std::nullopt;
+}
+
+/// What NODE divides MOVED by, or multiplies it with, which is made of what a product makes: as it broadcasts to TERMS, the
+/// weights that the product of MAPS reads. Null if it does not.
+Value* divisor_beside(const FactorSide& terms, const FactorMaps& maps, Value& moved, Value& divisor, Node& node,
+                      MatchContext& context) {
+  for (const OutputView& view : walk_output(*maps.output.value, maps.output.axes, context)) {
     if (&canonical(*view.value, context.facts) != &moved) continue;
-    return placed_beside(broadcast_of(divisor, {view.value, view.axes}, context), Role::kRow, maps->probabilities, false, node,
-                         context);
+    return placed_beside(broadcast_of(divisor, {view.value, view.axes}, context), Role::kRow, terms, false, node, context);
   }
   return nullptr;
 }
@@ -45,15 +60,19 @@ std::optional<SoftmaxSite> divided_moved_product(Node& node, size_t numerator, M
   Node* product = moved_product(moved, facts);
   for (size_t at = 0; product && at < 2; ++at) {
     Value* operand = product->inputs[at];
-    Value* terms = operand ? &before_float_casts(*operand, facts) : nullptr;
-    const auto read = terms ? weights_in(*terms, node, context) : std::nullopt;
-    Value* divisor = read ? divisor_beside(*operand, *product, moved, *node.inputs[1 - numerator], node, context) : nullptr;
+    const auto whole = operand ? value_product(*product, *operand, context) : tl::unexpected(Miss());
+    const auto maps = whole ? factor_maps(*operand, *whole, facts) : std::nullopt;
+    const auto weights = maps ? weights_behind(maps->probabilities, node, context) : std::nullopt;
+    if (!weights) continue;
+    Value& terms = *weights->terms.value;
+    Value* divisor = divisor_beside(weights->terms, *maps, moved, *node.inputs[1 - numerator], node, context);
     const auto sum =
-        divisor ? row_sum(*divisor, !node.is("Div"), facts.shape(*terms).known().size(), node, context) : std::nullopt;
-    const auto keys = sum && sum->rows.node != product ? summed_axis(*sum, *terms, *read, false, node, context) : std::nullopt;
-    auto site = keys ? softmax_over(*sum, *keys, *read, node, context) : std::nullopt;
+        divisor ? row_sum(*divisor, !node.is("Div"), facts.shape(terms).known().size(), node, context) : std::nullopt;
+    const auto keys =
+        sum && sum->rows.node != product ? summed_axis(*sum, terms, weights->read, false, node, context) : std::nullopt;
+    auto site = keys ? softmax_over(*sum, *keys, weights->read, node, context) : std::nullopt;
     if (!site) continue;
-    site->output = terms;
+    site->output = &terms;
     site->sum = sum->rows.node;
     site->product = product;
     site->divided = node.outputs[0];
