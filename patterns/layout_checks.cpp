@@ -34,7 +34,7 @@ std::optional<std::vector<int64_t>> unit_moves(const Shape& before, const Shape&
     while (axis < before.size() && before[axis] != size && before[axis].is(1)) ++axis;
     const bool is_kept = axis < before.size() && before[axis] == size;
     if (!is_kept && !size.is(1)) return std::nullopt;
-    origins.push_back(is_kept ? static_cast<int64_t>(axis++) : -1);
+    origins.push_back(is_kept ? static_cast<int64_t>(axis++) : kNoAxis);
   }
   const bool leaves_units =
       std::all_of(before.begin() + static_cast<std::ptrdiff_t>(axis), before.end(), [](const Dim& size) { return size.is(1); });

@@ -10,8 +10,11 @@
 
 namespace attn_opt {
 
-/// Which axis of BEFORE each axis of AFTER is, or -1, where nothing but axes of size 1 are added and left out; nullopt if more
-/// is done.
+/// No axis of a value: one of size 1 that it lacks.
+inline constexpr int64_t kNoAxis = -1;
+
+/// Which axis of BEFORE each axis of AFTER is, or kNoAxis, where nothing but axes of size 1 are added and left out; nullopt if
+/// more is done.
 std::optional<std::vector<int64_t>> unit_moves(const Shape& before, const Shape& after);
 
 /// True if the last two of AXES are those of LAST_BUT_ONE and LAST, and all others lie before them in their order.

@@ -107,7 +107,7 @@ class Placing {
   bool fits() const { return flat(have_).size() == flat(wanted_).size(); }
 
   /// By axes that change places, or come or go where they have the size 1; null if that does not do.
-  Value* by_axes(InnerValues& inner, bool /*may_copy*/) const {
+  Value* by_axes(InnerValues& inner) const {
     for (size_t axis = 0; axis < wanted_.size(); ++axis)
       if (!wanted_[axis].empty() && wanted_[axis] != whole_[axis]) return nullptr;
     std::vector<Factors> have = have_;
@@ -217,15 +217,15 @@ bool varies(const Broadcast& factor, Role role) { return !factor.views.empty() &
 Value* placed_beside(const Broadcast& factor, Role rows, const FactorSide& side, bool may_copy, Node& reader,
                      MatchContext& context) {
   InnerValues inner(reader, context);
-  for (const auto way : {&Placing::by_axes, &Placing::by_factors})
+  for (const bool keeps_axes : {true, false})
     for (const FactorSide& view : factor.views) {
       AxisMap own = view.axes, other = side.axes;
       const bool is_split =
           AxisMap::split_alike(own, Role::kBatch, other, Role::kBatch) && AxisMap::split_alike(own, rows, other, Role::kRow);
       if (!is_split) continue;
       const Placing placing(*view.value, own, rows, other);
-      Value* placed = placing.fits() ? (placing.*way)(inner, may_copy) : nullptr;
-      if (placed) return placed;
+      if (!placing.fits()) continue;
+      if (Value* placed = keeps_axes ? placing.by_axes(inner) : placing.by_factors(inner, may_copy)) return placed;
     }
   return nullptr;
 }

@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "attn_opt/pattern.h"
+#include "patterns/layout_checks.h"
 
 namespace attn_opt {
-
-/// No axis of a value: one of size 1 that it lacks.
-inline constexpr int64_t kNoAxis = -1;
 
 struct ScoreLayout {
   /// Axis ORDER[i] of the value is axis i of (batch axes, head axes, queries, keys), or kNoAxis; empty: each stands where it
