@@ -52,6 +52,20 @@ Value* regrouped_from(Node& node, Facts& facts) {
   return nullptr;
 }
 
+Untransposed untransposed(Value& value, Facts& facts) {
+  Untransposed seen{&canonical(value, facts)};
+  const MaybeShape shape = facts.shape(value);
+  seen.at.resize(shape ? shape->size() : 0);
+  std::iota(seen.at.begin(), seen.at.end(), int64_t{0});
+  for (int step = 0; step < kMaxTogether && seen.value->producer && seen.value->producer->is("Transpose"); ++step) {
+    const auto* perm = seen.value->producer->ints_attribute("perm");
+    if (!perm || static_cast<size_t>(perm->size()) != seen.at.size()) break;
+    for (int64_t& axis : seen.at) axis = perm->Get(static_cast<int>(axis));
+    seen.value = &canonical(*seen.value->producer->inputs[0], facts);
+  }
+  return seen;
+}
+
 Value* swapped_from(Node& node, Facts& facts) {
   std::vector<int64_t> axes, swapped;
   Node* next = &node;

@@ -26,6 +26,15 @@ inline constexpr int kMaxTogether = 8;
 /// The value that NODE, a regrouping, and those it reads leave the last two axes of as they are; null if there is none.
 Value* regrouped_from(Node& node, Facts& facts);
 
+/// A value before Transposes, and which of its axes those of what they make are.
+struct Untransposed {
+  Value* value = nullptr;
+  std::vector<int64_t> at = {};
+};
+
+/// VALUE, of which no axis is told where its rank is not known, before Transposes.
+Untransposed untransposed(Value& value, Facts& facts);
+
 /// The value of which NODE, a Transpose, with those it reads swaps the last two axes and nothing else; null if there is none.
 Value* swapped_from(Node& node, Facts& facts);
 

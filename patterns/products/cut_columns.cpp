@@ -5,6 +5,7 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/inner_values.h"
+#include "patterns/layout_checks.h"
 #include "patterns/products/product_letters.h"
 
 namespace attn_opt {
@@ -110,28 +111,6 @@ Value* input_left(const Node& node, const CutColumns& cut, size_t axis, Facts& f
   return nullptr;
 }
 
-/// VALUE and which of its axes those of what was asked for are.
-struct Axes {
-  Value* value = nullptr;
-  std::vector<int64_t> at = {};
-};
-
-/// VALUE before Transposes.
-Axes untransposed(Value& value, Facts& facts) {
-  constexpr int kMaxTransposes = 4;
-  Axes seen{&canonical(value, facts)};
-  const MaybeShape shape = facts.shape(value);
-  seen.at.resize(shape ? shape->size() : 0);
-  std::iota(seen.at.begin(), seen.at.end(), int64_t{0});
-  for (int step = 0; step < kMaxTransposes && seen.value->producer && seen.value->producer->is("Transpose"); ++step) {
-    const auto* perm = seen.value->producer->ints_attribute("perm");
-    if (!perm || static_cast<size_t>(perm->size()) != seen.at.size()) break;
-    for (int64_t& axis : seen.at) axis = perm->Get(static_cast<int>(axis));
-    seen.value = &canonical(*seen.value->producer->inputs[0], facts);
-  }
-  return seen;
-}
-
 /// Cheap: false unless VALUE may be cut off something, or be the transpose of that.
 bool may_be_part(Value& value, Facts& facts) {
   const Node* node = canonical(value, facts).producer;
@@ -193,17 +172,17 @@ bool ProductPart::lies(bool swapped) const {
 std::optional<ProductPart> part_of_product(Value& value, Node& reader, MatchContext& context) {
   Facts& facts = context.facts;
   if (!may_be_part(value, facts)) return std::nullopt;
-  const Axes part = untransposed(value, facts);
+  const Untransposed part = untransposed(value, facts);
   const auto cut = cut_above(*part.value, facts);
   if (!cut) return std::nullopt;
-  const Axes result = untransposed(*part.value->producer->inputs[0], facts);
+  const Untransposed result = untransposed(*part.value->producer->inputs[0], facts);
   Node* product = result.value->producer;
   const auto letters = product && product->inputs.size() == 2 ? product_letters(*product, facts) : std::nullopt;
   if (!letters || letters->result.size() != result.at.size()) return std::nullopt;
   const char letter = letters->result[static_cast<size_t>(result.at[cut->axis])];
   const size_t operand = has_letter(letters->operands[0], letter) ? 0 : 1;
   if (has_letter(letters->operands[0], letter) == has_letter(letters->operands[1], letter)) return std::nullopt;
-  const Axes whole = untransposed(*product->inputs[operand], facts);
+  const Untransposed whole = untransposed(*product->inputs[operand], facts);
   const auto axis = whole.at[letters->operands[operand].find(letter)];
   const auto values = left_of(*whole.value, cut->columns, static_cast<size_t>(axis), facts);
   if (!values) return std::nullopt;

@@ -132,12 +132,12 @@ Matched<Equation> equation_of(Node& product, MatchContext& context, const Value*
 Value* elementwise_product(Node& einsum, MatchContext& context) {
   const auto letters = product_letters(einsum, context.facts);
   if (!letters || letters->operands.size() != 2) return nullptr;
-  const size_t at = letters->operands[0] == letters->result ? 0 : 1;
-  const std::string &whole = letters->operands[at], &part = letters->operands[1 - at];
-  if (whole != letters->result) return nullptr;
+  const std::string &whole = letters->result, &one = letters->operands[0], &other = letters->operands[1];
+  if (!has_all(whole, one + other) || !has_all(one + other, whole)) return nullptr;
   InnerValues inner(einsum, context);
-  Value* factor = aligned(einsum.inputs[1 - at], part, whole, inner);
-  return factor ? inner.build().node("Mul", {einsum.inputs[at], factor}) : nullptr;
+  Value* first = aligned(einsum.inputs[0], one, whole, inner);
+  Value* second = first ? aligned(einsum.inputs[1], other, whole, inner) : nullptr;
+  return second ? inner.build().node("Mul", {first, second}) : nullptr;
 }
 
 }  // namespace attn_opt

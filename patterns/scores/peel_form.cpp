@@ -11,6 +11,7 @@
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products/joined_product.h"
+#include "patterns/products/product_equation.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/form_reader.h"
 
@@ -37,18 +38,36 @@ bool may_be_scores(Value& value, Facts& facts) {
 bool is_on_query(const Shape& shape) { return shape.empty() || shape.back().is(1); }
 bool is_on_key(const Shape& shape) { return shape.size() == 1 || (shape.size() >= 2 && shape[shape.size() - 2].is(1)); }
 
+/// Factors of scores, and how their axes lie where those of the scores lie as LAYOUT says.
+struct PlacedFactors {
+  std::vector<TensorScale> factors;
+  ScoreLayout layout;
+};
+
+/// What WALK, of scores of RANK axes, says of how a factor's axes lie, of what Transposes made it of.
+std::optional<ScoreLayout> layout_above(const Untransposed& factor, const ScoreWalk& walk, size_t rank) {
+  if (std::ranges::is_sorted(factor.at)) return walk.layout;
+  if (!walk.layout.order.empty() && factor.at.size() != rank) return std::nullopt;
+  return walk.layout.before_transpose(factor.at);
+}
+
 /// The factors that FACTOR has for each score, one of queries and one of keys; FACTOR if it is not made of such two.
 ///
-///   a b, a of (..., L, 1) and b of (..., 1, S)      a * b      a / b
-std::vector<TensorScale> outer_factors(Value& factor, bool divides, Facts& facts) {
-  std::vector<TensorScale> whole{{&factor, divides, false, {}}};
-  const Node* node = canonical(factor, facts).producer;
-  if (!node || !(node->is("MatMul") || node->is("Mul") || node->is("Div"))) return whole;
-  const MaybeShape one = facts.shape(*node->inputs[0]), other = facts.shape(*node->inputs[1]);
+///   a b, a of (..., L, 1) and b of (..., 1, S)      a * b      a / b      Transpose(a b)
+PlacedFactors outer_factors(Value& factor, bool divides, const ScoreWalk& walk, size_t rank, MatchContext& context) {
+  PlacedFactors whole{{{&factor, divides, false, {}}}, walk.layout};
+  const Untransposed source = untransposed(factor, context.facts);
+  Node* node = source.value->producer;
+  const auto layout = layout_above(source, walk, rank);
+  if (node && node->is("Einsum"))
+    if (const Value* made = elementwise_product(*node, context)) node = made->producer;
+  if (!layout || !node || !(node->is("MatMul") || node->is("Mul") || node->is("Div"))) return whole;
+  const MaybeShape one = context.facts.shape(*node->inputs[0]), other = context.facts.shape(*node->inputs[1]);
   const bool is_of_vectors = one && other && one->size() >= 2 && other->size() >= 2 &&
                              is_on_query(*one) != is_on_query(*other) && is_on_key(*one) != is_on_key(*other);
   if (!is_of_vectors || (node->is("MatMul") && !is_on_query(*one))) return whole;
-  return {{node->inputs[0], divides, false, {}}, {node->inputs[1], divides != node->is("Div"), false, {}}};
+  const bool divides_second = divides != node->is("Div");
+  return {{{node->inputs[0], divides, false, {}}, {node->inputs[1], divides_second, false, {}}}, *layout};
 }
 
 /// Scores times a tensor: (..., L or 1, 1) scales queries, (..., 1, S) keys.
@@ -58,9 +77,11 @@ Matched<ScoreWalk> scaled_by_tensor(Node& node, int scores, const ScoreWalk& wal
   if (!shape_of(operand) || !keeps_shape(*node.outputs[0], *node.inputs[scores], context.facts))
     return missed("scores.scale-shape", &node, shape_text(operand, context.facts), walk.peeled);
   if (walk.split) return missed("scores.reshape", &node, "a factor of scores whose queries and keys are split", walk.peeled);
-  ScoreWalk next = step(walk, *node.inputs[scores], node.op());
-  for (TensorScale factor : outer_factors(operand, node.is("Div"), context.facts)) {
-    ATTN_OPT_MATCH(factor.value, placed_term(*factor.value, node, walk, context));
+  ScoreWalk next = step(walk, *node.inputs[scores], node.op()), at_factors = walk;
+  auto [factors, layout] = outer_factors(operand, node.is("Div"), walk, shape_of(*node.outputs[0]).known().size(), context);
+  at_factors.layout = std::move(layout);
+  for (TensorScale factor : factors) {
+    ATTN_OPT_MATCH(factor.value, placed_term(*factor.value, node, at_factors, context));
     const Shape& shape = shape_of(*factor.value).known();
     if (!is_on_query(shape) && !is_on_key(shape)) return missed("scores.scale-per-score", &node, to_string(shape), walk.peeled);
     factor.on_key = !is_on_query(shape);
