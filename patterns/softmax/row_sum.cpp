@@ -188,9 +188,14 @@ class SumReader {
   }
 
   /// PART, which so many TIMES is added to rows whose axes lie at AXES.
+  ///
+  ///   t - c  =>  t + -c, c being constants below 0
   AddedToSum added(Value& part, double times, const std::vector<int>& axes) {
     const auto number = facts_.uniform(part);
-    return {number ? nullptr : &part, number.value_or(0), axes, std::log(times * share())};
+    if (number) return {nullptr, *number, axes, std::log(times * share())};
+    const bool is_negated = times * share() < 0 && facts_.constant(part);
+    Value* value = is_negated ? InnerValues(reader_, context_).build().node("Neg", {&part}) : &part;
+    return {value, 0, axes, std::log((is_negated ? -times : times) * share())};
   }
 
   /// True if NUMBER is 1 where SUM is 0, and 0 elsewhere.
