@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -85,14 +84,6 @@ class Trial {
     bool has_algebra = false;
   };
 
-  /// True of forms that are not read yet behind every node that changes nothing: products that are written out as sums, and
-  /// divisions behind a product that is moved. What they lose counts as lost to algebra.
-  static bool is_read_in_few_spellings(const std::string& name) {
-    constexpr std::array<std::string_view, 4> kForms = {"_added_up", "divided_behind_product_moved",
-                                                        "divided_behind_product_split", "scores_divided_by_outer_product"};
-    return std::ranges::any_of(kForms, [&](std::string_view form) { return name.find(form) != std::string::npos; });
-  }
-
   bool apply(const Respelling& respelling, const Parent& parent, Random& random, Variant& variant) const {
     const bool is_legal = (respelling.sites == 1 || parent.one.options.stop_after < 0) &&
                           (respelling.keeps_operators || !parent.is_of_a_rule) &&
@@ -115,7 +106,7 @@ class Trial {
 
   /// The first step is the next respelling in turn that has a place in the case.
   void try_variant(const Parent& parent, Random& random, size_t turn, int number) {
-    Variant variant{parent.model, 1, {}, is_read_in_few_spellings(parent.one.name)};
+    Variant variant{parent.model, 1, {}};
     for (size_t i = 0; i < respellings_.size(); ++i)
       if (apply(respellings_[(turn + i) % respellings_.size()], parent, random, variant)) break;
     const size_t steps = 1 + random.below(4);
