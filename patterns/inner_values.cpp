@@ -8,6 +8,10 @@
 
 namespace attn_opt {
 
+Value* InnerValues::scaled(Value* value, double factor) {
+  return factor == 1 ? value : build_.node("Mul", {value, build_.scalar(factor, context_.facts.type(*value))});
+}
+
 Value* InnerValues::int64(Value& integers) {
   if (context_.facts.type(integers) == onnx::TensorProto::INT64) return &integers;
   return build_.node("Cast", {&integers}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::INT64})});

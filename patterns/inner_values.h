@@ -17,6 +17,7 @@ class InnerValues {
   GraphBuilder& build() { return build_; }
   Value* size(Value& value, int64_t axis) { return build_.shape(value, axis, axis + 1); }  ///< int64 [1]
   Value* sum(Value* one, Value* other) { return build_.node("Add", {one, other}); }
+  Value* scaled(Value* value, double factor);   ///< VALUE itself where FACTOR is 1
   Value* int64(Value& integers);                ///< the same numbers
   Value* number(int64_t value, DataType type);  ///< rank 0
   Value* positions(Value* size);                ///< int64 [SIZE]: 0, 1, ...

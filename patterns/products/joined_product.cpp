@@ -81,7 +81,8 @@ Value* enlarged(Value& value, Value& larger, int64_t axis, InnerValues& inner, F
   return is_smaller ? inner.build().node("Expand", {&value, inner.concat(sizes, 0)}) : &value;
 }
 
-/// ONE and OTHER side by side along AXIS; null if they do not fit. Transposes of both are taken behind that.
+}  // namespace
+
 Value* side_by_side(Value& one, Value& other, int64_t axis, InnerValues& inner, Facts& facts) {
   const Node *maker = canonical(one, facts).producer, *twin = canonical(other, facts).producer;
   const auto* perm = maker && twin && maker->is("Transpose") && twin->is("Transpose") ? maker->ints_attribute("perm") : nullptr;
@@ -93,8 +94,6 @@ Value* side_by_side(Value& one, Value& other, int64_t axis, InnerValues& inner, 
   Value *first = enlarged(one, other, axis, inner, facts), *second = enlarged(other, one, axis, inner, facts);
   return first && second ? inner.concat({first, second}, axis) : nullptr;
 }
-
-}  // namespace
 
 std::optional<ScaledProduct> joined_product(Node& node, MatchContext& context) {
   if (node.inputs.size() != 2 || !has(node, Trait::kAdds)) return std::nullopt;
@@ -109,7 +108,7 @@ std::optional<ScaledProduct> joined_product(Node& node, MatchContext& context) {
   if (product.op() != twin.op() || !axes || axes != twin_axes || facts.type(*product.inputs[0]) != type) return std::nullopt;
   InnerValues inner(node, context);
   const double factor = (node.is("Sub") ? -1 : 1) * other->scale / one->scale;
-  Value* first = factor == 1 ? twin.inputs[0] : inner.build().node("Mul", {twin.inputs[0], inner.build().scalar(factor, type)});
+  Value* first = inner.scaled(twin.inputs[0], factor);
   Value* joined = side_by_side(*product.inputs[0], *first, axes->first, inner, facts);
   Value* second = joined ? side_by_side(*product.inputs[1], *twin.inputs[1], axes->second, inner, facts) : nullptr;
   if (!second) return std::nullopt;

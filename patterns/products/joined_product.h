@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "attn_opt/pattern.h"
+#include "patterns/inner_values.h"
 
 namespace attn_opt {
 
@@ -18,5 +19,9 @@ struct ScaledProduct {
 /// What NODE adds, as one product above it; nullopt if it adds anything but two products of the same rows and columns that it
 /// alone reads.
 std::optional<ScaledProduct> joined_product(Node& node, MatchContext& context);
+
+/// ONE and OTHER side by side along AXIS, each with the sizes that the other has along further axes where its own are 1; null
+/// if they do not fit. Transposes of both are taken behind that.
+Value* side_by_side(Value& one, Value& other, int64_t axis, InnerValues& inner, Facts& facts);
 
 }  // namespace attn_opt

@@ -38,6 +38,10 @@ Matched<Value*> placed_term(Value& term, Node& node, const ScoreWalk& walk, Matc
   return value;
 }
 
+int64_t axis_of_keys(const ScoreWalk& walk, size_t rank) {
+  return walk.layout.order.empty() ? static_cast<int64_t>(rank) - 1 : walk.layout.order.back();
+}
+
 Shape frame_at(const Node& node, const ScoreWalk& walk, MatchContext& context) {
   return walk.layout.placed(context.facts.shape(*node.outputs[0]).known());
 }

@@ -26,6 +26,9 @@ Matched<Value*> placed_term(Value& term, Node& node, const ScoreWalk& walk, Matc
 /// multiplied with below. Miss "scores.transpose".
 Matched<void> place(ScoreForm& form, Node& node, const ScoreWalk& walk, MatchContext& context);
 
+/// The axis of the keys of scores of RANK axes where WALK is.
+int64_t axis_of_keys(const ScoreWalk& walk, size_t rank);
+
 /// The shape that the scores have at NODE.
 Shape frame_at(const Node& node, const ScoreWalk& walk, MatchContext& context);
 

@@ -4,7 +4,8 @@
 //   Cast, CastLike          float to float            Reshape, Flatten, (Un)squeeze   of the leading axes, or of rows
 //   Tanh                    softcap                   Transpose
 //   Max, Min, Clip          a floor or clamp          Sub                           of their maximum (score_bounds.h)
-//   Concat, Pad             sinks (sinks.h)         Log, LogSoftmax               of a softmax of them (score_bounds.h)
+//   Concat, Pad             sinks (sinks.h)           Log, LogSoftmax               of a softmax of them (score_bounds.h)
+//   Concat                  of scores of several keys (joined_keys.h)
 #include <cmath>
 
 #include "patterns/layout_checks.h"
@@ -129,7 +130,7 @@ const std::vector<ScorePeel>& score_peels() {
       {"Unsqueeze", peel_reshape},
       {"Flatten", peel_reshape},
       {"Transpose", peel_transpose},
-      {"Concat", peel_sinks},
+      {"Concat", peel_concat},
       {"Pad", peel_padding},
       {"Tanh", peel_softcap},
       {"Log", peel_logarithm},

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "patterns/inner_values.h"
+#include "patterns/scores/joined_keys.h"
 
 namespace attn_opt {
 namespace {
@@ -15,12 +16,10 @@ struct Beside {
   CutColumns columns;
 };
 
-int64_t axis_of_keys(const ScoreWalk& walk, size_t rank) {
-  return walk.layout.order.empty() ? static_cast<int64_t>(rank) - 1 : walk.layout.order.back();
-}
-
-/// What the Concat NODE puts beside the scores, of columns that are CUT off; nullopt if it puts there anything else.
-std::optional<Beside> beside_scores(Node& node, const ScoreWalk& walk, Facts& facts) {
+/// What the Concat NODE puts beside the scores, which may be those of several keys, of columns that are CUT off; nullopt if it
+/// puts there anything else.
+std::optional<Beside> beside_scores(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  Facts& facts = context.facts;
   const MaybeShape after = facts.shape(*node.outputs[0]);
   if (!after) return std::nullopt;
   const int64_t rank = std::ssize(*after), axis = node.int_attribute("axis", 0), keys = axis_of_keys(walk, after->size());
@@ -45,8 +44,8 @@ std::optional<Beside> beside_scores(Node& node, const ScoreWalk& walk, Facts& fa
     if (count <= 0) break;
     found.columns.behind += count;
   }
-  if (first != last || found.columns.is_none()) return std::nullopt;
-  found.scores = *first;
+  if ((first != last && found.columns != cut) || found.columns.is_none()) return std::nullopt;
+  found.scores = first == last ? *first : InnerValues(node, context).concat({first, last + 1}, keys);
   found.sinks.assign(node.inputs.begin(), first);
   found.sinks.insert(found.sinks.end(), last + 1, node.inputs.end());
   return found;
@@ -91,9 +90,13 @@ Matched<ScoreWalk> with_sinks(Node& node, const ScoreWalk& walk, const Beside& f
 
 }  // namespace
 
-Ways peel_sinks(Node& node, const ScoreWalk& below, MatchContext& context) {
+Ways peel_concat(Node& node, const ScoreWalk& below, MatchContext& context) {
+  if (!below.cut_off || below.cut_off->is_none()) {
+    ATTN_OPT_MATCH(ScoreWalk next, peel_joined_keys(node, below, context));
+    return std::vector{std::move(next)};
+  }
   ATTN_OPT_MATCH(const ScoreWalk walk, before_sinks(node, below, context));
-  auto found = beside_scores(node, walk, context.facts);
+  auto found = beside_scores(node, walk, context);
   if (!found) return missed("scores.sinks", &node, "other columns beside the scores than are cut off", walk.peeled);
   for (Value*& sinks : found->sinks) {
     ATTN_OPT_MATCH(sinks, placed_term(*sinks, node, walk, context));

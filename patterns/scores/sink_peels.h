@@ -7,8 +7,9 @@
 
 namespace attn_opt {
 
-/// A Concat of scores and sinks, at either end or at both. Misses: "scores.operator", "scores.sinks".
-Ways peel_sinks(Node& node, const ScoreWalk& below, MatchContext& context);
+/// A Concat of scores and sinks, at either end or at both, or of scores of several keys. Misses: "scores.operator",
+/// "scores.sinks".
+Ways peel_concat(Node& node, const ScoreWalk& below, MatchContext& context);
 
 /// A Pad of scores: sinks of one number, or nothing where that is -inf. The same misses.
 Ways peel_padding(Node& node, const ScoreWalk& below, MatchContext& context);
