@@ -204,6 +204,7 @@ Matched<Reading> read_site(SoftmaxSite& softmax, const Node* wanted, MatchContex
                  walk_scores(*softmax.input, softmax.weights, layout,
                              {probabilities.sinks, probabilities.row_split, softmax.sinks, softmax.drops_sinks}, context));
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
+  if (probabilities.summed) reading.value_product.output.value = probabilities.summed;
   ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.layout, context));
   const bool keeps_leading_axes = reading.scores.frames.empty() && !probabilities.regrouped && probabilities.perm.empty();
@@ -251,7 +252,7 @@ class SoftmaxAttention : public Pattern {
     ATTN_OPT_MATCH(const Reading reading, read_site(softmax, product, context));
     Match match;
     match.anchor = &anchor;
-    match.insert_before = reading.probabilities.product;
+    match.insert_before = reading.probabilities.last_node();
     match.peeled = reading.scores.peeled;
     match.peeled.insert(match.peeled.end(), reading.probabilities.peeled.begin(), reading.probabilities.peeled.end());
     ATTN_OPT_MATCH(match.sdpa, describe(reading, softmax, context));

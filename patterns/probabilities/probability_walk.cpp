@@ -6,6 +6,7 @@
 //   Mul, Div, Where with 0                              of whole rows, or of keys of all rows alike (linear_steps.h)
 //   Add, Sub                                            of other weights of the same rows and keys
 //   Slice, Split, Gather, Pad that cut off sinks (cut_columns.h)
+//   Slice, Split into parts that have products of their own (segmented_product.h)
 #include "patterns/probabilities/probability_walk.h"
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "patterns/layout_checks.h"
 #include "patterns/operands/operand_walk.h"
 #include "patterns/probabilities/joint_step.h"
+#include "patterns/probabilities/segmented_product.h"
 #include "patterns/probabilities/summed_values.h"
 #include "patterns/products/products.h"
 #include "patterns/readers.h"
@@ -51,6 +53,7 @@ class ProbabilityWalker {
       walk_.way.push_back(value_);
       const Readers readers = readers_here();
       if (pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers) || pass_joint_step(readers)) continue;
+      if (ends_in_segments(readers)) return walk_;
       ATTN_OPT_MATCH(Node * next, next_node(readers));
       if (multiplies(*next, *value_, facts_)) {
         walk_.product = next;
@@ -137,27 +140,28 @@ class ProbabilityWalker {
     return true;
   }
 
+  /// True if READERS make the product with V in parts.
+  bool ends_in_segments(const Readers& readers) {
+    const auto keys = is_divided_late_ ? std::nullopt : keys_from_last();
+    const auto whole = keys ? segmented_product(readers, *value_, *keys, context_) : std::nullopt;
+    if (!whole) return false;
+    if (readers.is_output) note_escape();
+    walk_.products = {whole->product};
+    walk_.product = whole->product;
+    walk_.probabilities = value_;
+    walk_.summed = whole->sum;
+    walk_.peeled.emplace_back("Add(segments)");
+    return true;
+  }
+
   /// Who reads VALUE_: what adds up its products with V, where these are elementwise, in the place of the Muls.
   Readers readers_here() const {
     Readers readers = readers_of(*value_, facts_);
     if (sum_) std::erase_if(readers.all, [this](const Reader& reader) { return reader.node == sum_; });
-    const auto keys = keys_anywhere();
+    const auto keys = keys_wherever();
     for (Reader& reader : readers.all)
       if (Node* sum = keys ? sum_of_values(reader, *keys, facts_) : nullptr) reader.node = sum;
     return readers;
-  }
-
-  /// How many axes lie behind the keys of VALUE_, wherever these have moved; nullopt where that is not known.
-  std::optional<size_t> keys_anywhere() const {
-    size_t keys = keys_;
-    if (!walk_.perm.empty()) {
-      const MaybeShape before = facts_.shape(*softmax_);
-      const auto moved =
-          before ? std::ranges::find(walk_.perm, std::ssize(*before) - 1 - static_cast<int64_t>(keys_)) : walk_.perm.end();
-      if (moved == walk_.perm.end()) return std::nullopt;
-      keys = static_cast<size_t>(walk_.perm.end() - moved) - 1;
-    }
-    return walk_.transposed && keys < 2 ? 1 - keys : keys;
   }
 
   void note_escape() { walk_.escaping.push_back({value_, walk_.transposed, walk_.steps.size(), walk_.guard.has_value()}); }

@@ -27,6 +27,7 @@ struct ProbabilityWalk {
   Node* product = nullptr;         ///< the MatMul or Einsum with V
   std::vector<Node*> products;     ///< all that are read as such, first to last: each is an attention of the same scores
   Value* probabilities = nullptr;  ///< what that reads
+  Value* summed = nullptr;         ///< what the model makes of the parts it has PRODUCT in; null: PRODUCT makes it
   bool transposed = false;         ///< PROBABILITIES is keys by queries
   std::vector<int64_t> perm;       ///< of a Transpose of all axes, behind which all else stands; empty if there is none
   bool regrouped = false;
@@ -42,6 +43,8 @@ struct ProbabilityWalk {
 
   /// What others read is kept by the last site of a softmax alone: at the ones before it, the softmax is still there for them.
   bool is_last_product() const { return product == products.back(); }
+  /// The model's node that makes Y, or what V's product is added up to.
+  Node* last_node() const { return summed ? summed->producer : product; }
 };
 
 /// Walks from the result of SOFTMAX to WANTED, or to the first product if that is null. Misses: "probabilities.*";

@@ -1,0 +1,274 @@
+#include "patterns/probabilities/segmented_product.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
+#include "patterns/inner_values.h"
+#include "patterns/layout_checks.h"
+#include "patterns/products/joined_product.h"
+#include "patterns/products/product_letters.h"
+#include "patterns/products/products.h"
+#include "patterns/scores/form_reader.h"
+
+namespace attn_opt {
+namespace {
+
+/// The keys from FIRST on that a part of probabilities has.
+struct KeyRange {
+  Value* part = nullptr;
+  Dim first = 0, count = 0;
+};
+
+/// A part's product: letters of the probabilities' axes and of the values', and those that the sum has.
+struct PartProduct {
+  Value* values = nullptr;
+  std::string of_values, of_sum;
+};
+
+/// Where NODE, a Slice with steps of 1 along AXIS of WHOLE alone, begins.
+std::optional<Dim> start_of(const Node& node, const Shape& whole, size_t axis, Facts& facts) {
+  const auto only = [&](int input) -> std::optional<Dim> {
+    const IntegerData* data = node.input(input) ? facts.integers(*node.inputs[static_cast<size_t>(input)]) : nullptr;
+    return data && data->values.size() == 1 ? std::optional(data->values[0]) : std::nullopt;
+  };
+  const auto start = only(1), along = only(3);
+  const int64_t rank = std::ssize(whole);
+  const bool is_along = along && along->is_constant() && (along->value() + rank) % rank == static_cast<int64_t>(axis);
+  if (!start || !is_along || (node.input(4) && only(4) != Dim(1))) return std::nullopt;
+  return start->is_constant() && start->value() < 0 ? *start + whole[axis] : *start;
+}
+
+/// The parts along AXIS of WHOLE that NODE, a Slice or Split, makes; empty if it does anything else.
+std::vector<KeyRange> parts_by(const Node& node, const Shape& whole, size_t axis, Facts& facts) {
+  const bool splits = node.is("Split");
+  const int64_t rank = std::ssize(whole);
+  auto first = splits ? std::optional(Dim(0)) : node.is("Slice") ? start_of(node, whole, axis, facts) : std::nullopt;
+  if (!first || (splits && (node.int_attribute("axis", 0) + rank) % rank != static_cast<int64_t>(axis))) return {};
+  std::vector<KeyRange> parts;
+  for (Value* part : node.outputs) {
+    const MaybeShape shape = part ? facts.shape(*part) : nullptr;
+    if (!shape || shape->size() != whole.size()) return {};
+    parts.push_back({part, *first, (*shape)[axis]});
+    *first = *first + (*shape)[axis];
+  }
+  return parts;
+}
+
+/// PARTS in the order of their keys, if these are all COUNT keys, each once; else none.
+std::vector<KeyRange> in_order(std::vector<KeyRange> parts, const Dim& count) {
+  Dim next = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto from = parts.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto found = std::ranges::find(from, parts.end(), next, &KeyRange::first);
+    if (found == parts.end()) return {};
+    std::iter_swap(from, found);
+    next = next + parts[i].count;
+  }
+  return next == count && parts.size() > 1 ? parts : std::vector<KeyRange>();
+}
+
+/// The letters of AXES of what has TERM.
+std::string letters_at(const std::vector<int64_t>& axes, const std::string& term) {
+  std::string letters(axes.size(), kUnitAxis);
+  for (size_t i = 0; i < axes.size(); ++i) letters[i] = term[static_cast<size_t>(axes[i])];
+  return letters;
+}
+
+/// The letters of the source of MADE, which has those of TERM.
+std::string letters_of_source(const Untransposed& made, const std::string& term) {
+  std::string letters(term.size(), kUnitAxis);
+  for (size_t i = 0; i < term.size(); ++i) letters[static_cast<size_t>(made.at[i])] = term[i];
+  return letters;
+}
+
+/// TERM with the letters that stand in FROM as those in TO at the same place.
+std::string renamed(std::string term, const std::string& from, const std::string& to) {
+  for (char& letter : term)
+    if (const size_t at = from.find(letter); at != std::string::npos) letter = to[at];
+  return term;
+}
+
+/// True for what may stand between a product and a sum of it, or be that.
+bool may_lead_to_sum(const Node& node) {
+  return has(node, Trait::kAdds) || has(node, Trait::kMultiplies) || node.is("Neg") || node.is("Transpose");
+}
+
+class SegmentReader {
+ public:
+  SegmentReader(Value& probabilities, size_t axis, MatchContext& context)
+      : probabilities_(probabilities), axis_(axis), context_(context), facts_(context.facts) {}
+
+  std::optional<SegmentedProduct> read(const Readers& readers) {
+    const auto parts = parts_of(readers);
+    std::vector<Node*> products;
+    for (const KeyRange& part : parts) {
+      Node* product = product_of(*part.part);
+      if (!product) return std::nullopt;
+      products.push_back(product);
+    }
+    Value* sum = parts.empty() ? nullptr : sum_of(products);
+    if (!sum) return std::nullopt;
+    InnerValues inner(*sum->producer, context_);
+    PartProduct whole;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      auto own = read_product(*parts[i].part, *products[i], *find_addend(addends_, *products[i]), inner);
+      if (!own || (i > 0 && !join(whole, *own, inner))) return std::nullopt;
+      if (i == 0) whole = *std::move(own);
+    }
+    const std::string equation = own_letters() + "," + whole.of_values + "->" + whole.of_sum;
+    Value* made =
+        inner.build().node("Einsum", {&probabilities_, whole.values}, {GraphBuilder::attribute("equation", equation)});
+    return SegmentedProduct{made->producer, sum};
+  }
+
+ private:
+  std::vector<KeyRange> parts_of(const Readers& readers) {
+    const Shape& whole = facts_.shape(probabilities_).known();
+    std::vector<KeyRange> parts;
+    for (const Reader& reader : readers.all) {
+      if (!reader.node || reader.node->graph != probabilities_.graph || reader.input != 0) return {};
+      const auto own = parts_by(*reader.node, whole, axis_, facts_);
+      if (own.empty()) return {};
+      parts.insert(parts.end(), own.begin(), own.end());
+    }
+    return in_order(std::move(parts), whole[axis_]);
+  }
+
+  /// The only reader of VALUE, or of what Transposes make of it; null if there are others.
+  Reader only_reader(Value& value) {
+    Value* made = &value;
+    for (int step = 0; step < kMaxTogether; ++step) {
+      const Readers readers = readers_of(*made, facts_);
+      if (!readers.only_one() || !readers.all[0].node || readers.all[0].node->graph != value.graph) return {};
+      if (!readers.all[0].node->is("Transpose")) return readers.all[0];
+      made = readers.all[0].node->outputs[0];
+    }
+    return {};
+  }
+
+  /// The product that alone reads PART; null if there is none.
+  Node* product_of(Value& part) {
+    const Reader reader = only_reader(part);
+    return reader.node && is_product(*reader.node) && reader.node->inputs.size() == 2 ? reader.node : nullptr;
+  }
+
+  /// What adds up what PRODUCTS make, and nothing else, the first that does as it is if one does; null if there is nothing.
+  /// Leaves its addends.
+  Value* sum_of(const std::vector<Node*>& products) {
+    std::vector<Value*> made{products.front()->outputs[0]};
+    Value* found = nullptr;
+    for (size_t i = 0; i < made.size() && i < kMaxTogether; ++i) {
+      std::vector<Addend> addends = addends_in(*made[i]);
+      const bool is_sum = addends.size() == products.size() && std::ranges::all_of(products, [&](const Node* product) {
+                            return find_addend(addends, *product) != addends.end();
+                          });
+      const bool is_plain = std::ranges::all_of(addends, [](const Addend& one) { return one.coefficient == 1; });
+      if (is_sum && (!found || is_plain)) {
+        found = made[i];
+        addends_ = std::move(addends);
+      }
+      if (is_sum && is_plain) break;
+      for (const Reader& reader : readers_of(*made[i], facts_).all)
+        if (reader.node && reader.node->graph == probabilities_.graph && may_lead_to_sum(*reader.node))
+          made.push_back(reader.node->outputs[0]);
+    }
+    return found;
+  }
+
+  std::vector<Addend> addends_in(Value& value) {
+    std::vector<Addend> addends;
+    enter_addends(value, 1, kMaxTogether, addends);
+    return addends;
+  }
+
+  /// Enters in ADDENDS what VALUE, which is added up so many TIMES, is made of, by so many STEPS upward.
+  void enter_addends(Value& value, double times, int steps, std::vector<Addend>& addends) {
+    Value& sum = canonical(value, facts_);
+    const auto [scaled, factor] = sum.producer && steps > 0 ? scaled_by(*sum.producer, context_) : std::pair<Value*, double>();
+    const auto terms = scaled ? std::vector<Addend>{{scaled, factor}} : FormReader(facts_).linear_terms(sum);
+    const MaybeShape whole = facts_.shape(sum);
+    const bool is_made_of_others = steps > 0 && std::ranges::all_of(terms, [&](const Addend& term) {
+                                     const MaybeShape own = facts_.shape(*term.value);
+                                     return term.value != &sum && own && whole && *own == *whole;
+                                   });
+    const auto known = std::ranges::find(addends, &sum, &Addend::value);
+    if (!is_made_of_others && known != addends.end()) known->coefficient += times;
+    if (!is_made_of_others && known == addends.end()) addends.push_back({&sum, times});
+    if (!is_made_of_others) return;
+    for (const Addend& term : terms) enter_addends(*term.value, times * term.coefficient, steps - 1, addends);
+  }
+
+  /// What of ADDENDS is made of PRODUCT by Transposes.
+  std::vector<Addend>::const_iterator find_addend(const std::vector<Addend>& addends, const Node& product) const {
+    return std::ranges::find_if(
+        addends, [&](const Addend& addend) { return untransposed(*addend.value, facts_).value->producer == &product; });
+  }
+
+  /// The letters of all axes of the probabilities.
+  std::string own_letters() const {
+    std::string letters;
+    for (size_t axis = 0; axis < facts_.shape(probabilities_).known().size(); ++axis) letters += static_cast<char>('a' + axis);
+    return letters;
+  }
+
+  /// PRODUCT of PART with other values, of which ADDEND is added up; the probabilities' axes have their own letters, the others
+  /// capital ones in the order of the sum's.
+  std::optional<PartProduct> read_product(Value& part, const Node& product, const Addend& addend, InnerValues& inner) {
+    const auto letters = product_letters(product, facts_);
+    if (!letters) return std::nullopt;
+    const Untransposed first = untransposed(*product.inputs[0], facts_);
+    const size_t at = first.value == &canonical(part, facts_) ? 0 : 1;
+    const Untransposed own = untransposed(*product.inputs[at], facts_), values = untransposed(*product.inputs[1 - at], facts_),
+                       sum = untransposed(*addend.value, facts_);
+    if (own.value != &canonical(part, facts_) || values.value == own.value) return std::nullopt;
+    std::string from = letters_of_source(own, letters->operands[at]), to = own_letters();
+    if (from.size() != to.size() || sum.at.size() != letters->result.size()) return std::nullopt;
+    const std::string of_sum = letters_at(sum.at, letters->result);
+    for (const char letter : of_sum)
+      if (!has_letter(from, letter)) {
+        from += letter;
+        to += static_cast<char>('A' + (to.size() - own_letters().size()));
+      }
+    PartProduct read{inner.scaled(values.value, addend.coefficient),
+                     renamed(letters_of_source(values, letters->operands[1 - at]), from, to), renamed(of_sum, from, to)};
+    const bool has_units = has_letter(from + read.of_values, kUnitAxis);
+    return has_units || !has_letter(read.of_values, own_letters()[axis_]) ? std::nullopt : std::optional(read);
+  }
+
+  /// Puts the values of NEXT behind those of WHOLE; false if they do not fit.
+  bool join(PartProduct& whole, const PartProduct& next, InnerValues& inner) {
+    if (next.of_sum != whole.of_sum || !std::ranges::is_permutation(next.of_values, whole.of_values) ||
+        facts_.type(*next.values) != facts_.type(*whole.values))
+      return false;
+    std::vector<int64_t> perm;
+    for (const char letter : whole.of_values) perm.push_back(static_cast<int64_t>(next.of_values.find(letter)));
+    Value* own = std::ranges::is_sorted(perm) ? next.values : inner.transposed(next.values, perm);
+    const auto axis = static_cast<int64_t>(whole.of_values.find(own_letters()[axis_]));
+    whole.values = side_by_side(*whole.values, *own, axis, inner, facts_);
+    return whole.values != nullptr;
+  }
+
+  Value& probabilities_;
+  size_t axis_;
+  MatchContext& context_;
+  Facts& facts_;
+  std::vector<Addend> addends_;  ///< of the sum
+};
+
+bool may_cut_keys(const Reader& reader) { return reader.node && (reader.node->is("Slice") || reader.node->is("Split")); }
+
+}  // namespace
+
+std::optional<SegmentedProduct> segmented_product(const Readers& readers, Value& probabilities, size_t keys_from_last,
+                                                  MatchContext& context) {
+  const MaybeShape shape = context.facts.shape(probabilities);
+  if (!shape || shape->size() <= keys_from_last || readers.all.empty() || !std::ranges::all_of(readers.all, may_cut_keys))
+    return std::nullopt;
+  return SegmentReader(probabilities, shape->size() - 1 - keys_from_last, context).read(readers);
+}
+
+}  // namespace attn_opt
