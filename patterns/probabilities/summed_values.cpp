@@ -20,7 +20,7 @@ Node* only_sum(const Node& factors, Facts& facts) {
 Node* sum_of_values(const Reader& reader, size_t keys_from_last, Facts& facts) {
   Node* sum = reader.node && reader.node->is("Mul") ? only_sum(*reader.node, facts) : nullptr;
   const auto letters = sum ? product_letters(*sum, facts) : std::nullopt;
-  if (!letters) return nullptr;
+  if (!letters || letters->operands.size() != 2) return nullptr;
   const auto at = static_cast<size_t>(reader.input);
   const std::string &own = letters->operands[at], &values = letters->operands[1 - at];
   const std::string keys = letters->contracted(at);

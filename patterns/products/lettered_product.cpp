@@ -140,6 +140,8 @@ std::string placed_letters(const std::string& result, const ScoreLayout& layout)
 Matched<ScoreProduct> lettered_score_product(Node& product, const ScoreLayout& layout, MatchContext& context) {
   ATTN_OPT_MATCH(const Equation equation, equation_of(product, context));
   const auto miss = [&] { return unread_letters(product, context.facts); };
+  const auto factor = factor_of_sum(product, context.facts);
+  if (!factor) return miss();
   const std::string result = placed_letters(equation.result, layout);
   const MaybeShape scores = context.facts.shape(*product.outputs[0]);
   if (result.size() < 2 || !scores) return miss();
@@ -161,7 +163,7 @@ Matched<ScoreProduct> lettered_score_product(Node& product, const ScoreLayout& l
   letters.row = key;
   const auto k = side_of(key_operand, key_term, letters);
   if (!q || !k) return miss();
-  return ScoreProduct{*q, *k, layout.placed(*scores)};
+  return ScoreProduct{*q, *k, layout.placed(*scores), *factor};
 }
 
 Matched<ValueProduct> lettered_value_product(Node& product, Value& probabilities, MatchContext& context) {
@@ -180,7 +182,10 @@ Matched<ValueProduct> lettered_value_product(Node& product, Value& probabilities
   Letters letters = by_role(leading, values, features[0]);
   letters.features = features;
   letters.row = keys[0];
-  const auto value = side_of(comes_first ? *equation.other_value : *equation.one_value, values, letters);
+  const auto factor = factor_of_sum(product, context.facts);
+  if (!factor) return miss();
+  Value* factored = InnerValues(product, context).scaled(comes_first ? equation.other_value : equation.one_value, *factor);
+  const auto value = side_of(*factored, values, letters);
   letters.row = query;
   const auto output = side_of(*product.outputs[0], equation.result, letters);
   const std::string kept = leading + features + (query == kUnitAxis ? "" : std::string(1, query));

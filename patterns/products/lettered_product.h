@@ -1,7 +1,7 @@
 // Products of attention that are read by letters, one for each axis: Einsum, a sum of an elementwise product, and a MatMul
 // whose axes lie otherwise than MatMuls of attention have them.
 //
-//   ReduceSum(Mul(p, v), 1)  =>  "ab.,abc->ac"
+//   ReduceSum(Mul(p, v), 1)  =>  "ab.,abc->ac"      ReduceMean(Mul(q, k), -1)  =>  1 / D times "abc,adc->abd", of D features
 //
 // What has no letter for the queries has one query.
 #pragma once

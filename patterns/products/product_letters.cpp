@@ -77,22 +77,28 @@ ProductLetters letters_of_matmul(size_t one, size_t other) {
           letters_of_operand(most, most, rows + columns)};
 }
 
-/// Letters of operands of shapes ONE and OTHER, of which a sum of their elementwise product is left without the axes SUMMED, or
-/// with the size 1 there if it KEEPS them. nullopt where sizes are not known to be equal.
-std::optional<ProductLetters> letters_of_sum(const Shape& one, const Shape& other, const std::vector<size_t>& summed,
+/// The size of the axis BEFORE_LAST the last of SHAPE, 1 where it has none.
+Dim size_within(const Shape& shape, size_t before_last) {
+  return before_last < shape.size() ? from_last(shape, before_last) : Dim(1);
+}
+
+/// Letters of operands of SHAPES, of which a sum of their elementwise product is left without the axes SUMMED, or with the size
+/// 1 there if it KEEPS them. nullopt where sizes are not known to be equal.
+std::optional<ProductLetters> letters_of_sum(const std::vector<Shape>& shapes, const std::vector<size_t>& summed, size_t rank,
                                              bool keeps) {
-  const size_t rank = std::max(one.size(), other.size());
-  ProductLetters letters{{"", ""}, ""};
+  ProductLetters letters{std::vector<std::string>(shapes.size()), ""};
   if (rank > kMaxFactorRank) return std::nullopt;
   for (size_t axis = 0; axis < rank; ++axis) {
-    const auto size_in = [&](const Shape& shape) {
-      return shape.size() + axis < rank ? Dim(1) : from_last(shape, rank - 1 - axis);
-    };
-    const Dim first = size_in(one), second = size_in(other);
-    if (first != second && !first.is(1) && !second.is(1)) return std::nullopt;
+    Dim size = 1;
+    for (const Shape& shape : shapes) {
+      const Dim own = size_within(shape, rank - 1 - axis);
+      if (!size.is(1) && !own.is(1) && own != size) return std::nullopt;
+      if (size.is(1)) size = own;
+    }
     const char letter = static_cast<char>('a' + axis);
-    if (one.size() + axis >= rank) letters.operands[0] += first == second || !first.is(1) ? letter : kUnitAxis;
-    if (other.size() + axis >= rank) letters.operands[1] += first == second || !second.is(1) ? letter : kUnitAxis;
+    for (size_t i = 0; i < shapes.size(); ++i)
+      if (shapes[i].size() + axis >= rank)
+        letters.operands[i] += size_within(shapes[i], rank - 1 - axis) == size ? letter : kUnitAxis;
     const bool is_summed = std::ranges::find(summed, axis) != summed.end();
     if (!is_summed || keeps) letters.result += is_summed ? kUnitAxis : letter;
   }
@@ -100,10 +106,33 @@ std::optional<ProductLetters> letters_of_sum(const Shape& one, const Shape& othe
 }
 
 std::optional<ProductLetters> letters_of_factors(const Node& factors, const Node& sum, Facts& facts) {
-  const MaybeShape one = facts.shape(*factors.inputs[0]), other = facts.shape(*factors.inputs[1]);
-  if (!one || !other) return std::nullopt;
-  const auto summed = reduced_axes(sum, std::max(one->size(), other->size()), facts);
-  return summed ? letters_of_sum(*one, *other, *summed, sum.int_attribute("keepdims", 1) != 0) : std::nullopt;
+  const MaybeShape whole = facts.shape(*factors.outputs[0]);
+  std::vector<Shape> shapes;
+  for (const Value* operand : operands_of(sum, facts)) {
+    const MaybeShape shape = facts.shape(*operand);
+    if (!shape) return std::nullopt;
+    shapes.push_back(*shape);
+  }
+  const auto summed = whole ? reduced_axes(sum, whole->size(), facts) : std::nullopt;
+  return summed ? letters_of_sum(shapes, *summed, whole->size(), sum.int_attribute("keepdims", 1) != 0) : std::nullopt;
+}
+
+/// Enters in OPERANDS what FACTORS, a Mul, multiplies: of an operand that is the product of two, neither of which has its
+/// shape, these.
+void enter_operands(const Node& factors, std::vector<Value*>& operands, Facts& facts) {
+  for (Value* operand : factors.inputs) {
+    const Node* inner = canonical(*operand, facts).producer;
+    const MaybeShape whole = facts.shape(*operand);
+    const bool is_outer = inner && inner->is("Mul") && inner->graph == factors.graph && whole &&
+                          std::ranges::none_of(inner->inputs, [&](const Value* input) {
+                            const MaybeShape own = facts.shape(*input);
+                            return !own || *own == *whole;
+                          });
+    if (is_outer)
+      operands.insert(operands.end(), inner->inputs.begin(), inner->inputs.end());
+    else
+      operands.push_back(operand);
+  }
 }
 
 }  // namespace
@@ -129,16 +158,33 @@ bool ProductLetters::pairs_rows() const {
 }
 
 Node* factors_added_up(const Node& node, Facts& facts) {
-  Node* factors = node.is("ReduceSum") && node.input(0) ? canonical(*node.inputs[0], facts).producer : nullptr;
+  const bool adds_up = node.is("ReduceSum") || node.is("ReduceMean");
+  Node* factors = adds_up && node.input(0) ? canonical(*node.inputs[0], facts).producer : nullptr;
   const bool multiplies =
       factors && factors->is("Mul") && factors->graph == node.graph && factors->input(0) && factors->input(1);
-  return multiplies ? factors : nullptr;
+  return multiplies && &canonical(*factors->inputs[0], facts) != &canonical(*factors->inputs[1], facts) ? factors : nullptr;
+}
+
+std::optional<double> factor_of_sum(const Node& product, Facts& facts) {
+  if (!product.is("ReduceMean")) return 1;
+  const MaybeShape whole = facts.shape(*product.inputs[0]);
+  const auto axes = whole ? reduced_axes(product, whole->size(), facts) : std::nullopt;
+  if (!axes) return std::nullopt;
+  double factor = 1;
+  for (const size_t axis : *axes) {
+    if (!(*whole)[axis].is_constant() || (*whole)[axis].is(0)) return std::nullopt;
+    factor /= static_cast<double>((*whole)[axis].value());
+  }
+  return factor;
 }
 
 std::vector<Value*> operands_of(const Node& product, Facts& facts) {
-  const Node* factors = factors_added_up(product, facts);
-  const auto& inputs = factors ? factors->inputs : product.inputs;
-  return {inputs.begin(), inputs.end()};
+  std::vector<Value*> operands;
+  if (const Node* factors = factors_added_up(product, facts))
+    enter_operands(*factors, operands, facts);
+  else
+    operands.assign(product.inputs.begin(), product.inputs.end());
+  return operands;
 }
 
 Value* product_with(const Node& product, const Value& operand, Value* other, InnerValues& inner, Facts& facts) {

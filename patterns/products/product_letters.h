@@ -1,7 +1,7 @@
 // Products by letters, as an Einsum writes them: one letter for each axis of an operand or the result.
 //
 //   MatMul of (B, H, L, S) and (S, D)  =>  "ABij,jk->ABik"      Einsum("...ij,jk->...ik")  =>  "ABij,jk->ABik"
-//   ReduceSum(Mul of (B, S, 1) and (B, S, D), 1)  =>  "ab.,abc->ac"
+//   ReduceSum(Mul of (B, S, 1) and (B, S, D), 1)  =>  "ab.,abc->ac"      ReduceMean  =>  the same, over the number of elements
 #pragma once
 
 #include <optional>
@@ -31,11 +31,14 @@ struct ProductLetters {
 /// True if TERM has LETTER.
 bool has_letter(const std::string& term, char letter);
 
-/// The Mul of two operands that NODE, a ReduceSum, adds up, or a copy of it; null if it is anything else. No more than a guess:
-/// what is added up may be a row of scores.
+/// The Mul of different operands that NODE, a ReduceSum or ReduceMean, adds up, or a copy of it; null if it is anything else.
+/// No more than a guess: what is added up may be a row of scores.
 Node* factors_added_up(const Node& node, Facts& facts);
 
-/// What PRODUCT multiplies.
+/// What the sum that PRODUCT says is multiplied with: one over the number of elements, of a mean. Nullopt if that is not known.
+std::optional<double> factor_of_sum(const Node& product, Facts& facts);
+
+/// What PRODUCT multiplies: of Muls that make outer products, what these multiply.
 std::vector<Value*> operands_of(const Node& product, Facts& facts);
 
 /// PRODUCT with OTHER in the place of OPERAND.

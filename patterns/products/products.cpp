@@ -92,7 +92,7 @@ std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last, size_t
 
 bool is_product(const Node& node) { return node.is("MatMul") || node.is("Einsum") || node.is("Gemm") || is_fused_matmul(node); }
 
-bool may_make_product(const Node& node) { return is_product(node) || node.is("ReduceSum"); }
+bool may_make_product(const Node& node) { return is_product(node) || node.is("ReduceSum") || node.is("ReduceMean"); }
 
 bool makes_product(const Node& node, Facts& facts) { return is_product(node) || factors_added_up(node, facts); }
 

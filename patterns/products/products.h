@@ -41,10 +41,10 @@ bool is_product(const Node& node);
 /// Cheap: false for what makes no result of a product.
 bool may_make_product(const Node& node);
 
-/// True for what makes the result of a product: that, or the ReduceSum of an elementwise one.
+/// True for what makes the result of a product: that, or the ReduceSum or ReduceMean of an elementwise one.
 bool makes_product(const Node& node, Facts& facts);
 
-/// True if NODE is a product of OPERAND, or the ReduceSum of one.
+/// True if NODE is a product of OPERAND, or what adds up one.
 bool multiplies(const Node& node, const Value& operand, Facts& facts);
 
 /// True if a product reads what VALUE is dequantized to.
@@ -53,7 +53,7 @@ bool is_dequantized_for_product(const Value& value);
 /// False if PRODUCT is a MatMul of which an operand has fewer axes than the other: it is the same for all of the leading ones.
 bool has_equal_ranks(const Node& product, Facts& facts);
 
-/// Reads PRODUCT, a MatMul (also fused with transposes and a factor), Einsum, Gemm or the ReduceSum of a Mul, as Q K^T where
+/// Reads PRODUCT, a MatMul (also fused with transposes and a factor), Einsum, Gemm or the sum of a Mul, as Q K^T where
 /// its result has LAYOUT. Misses: "product.*"; "scores.transpose": a product with transposes of its own has no such layout.
 Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, MatchContext& context);
 
