@@ -105,6 +105,13 @@ std::optional<LinearStep> linear_step(const Readers& readers, Value& probabiliti
                  context);
 }
 
+bool are_alike_for_keys(const std::vector<LinearStep>& steps, size_t keys_from_last, Facts& facts) {
+  return std::ranges::all_of(steps, [&](const LinearStep& step) {
+    const MaybeShape shape = facts.shape(step.operand());
+    return shape && from_last(*shape, keys_from_last).is(1);
+  });
+}
+
 std::optional<OutputStep> beside_product(const LinearStep& step, const Broadcast& factor, const FactorSide& side, bool may_copy,
                                          Node& reader, MatchContext& context) {
   const DataType type = context.facts.type(*side.value);

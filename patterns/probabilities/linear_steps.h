@@ -10,6 +10,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "attn_opt/pattern.h"
 #include "patterns/probabilities/factor_maps.h"
@@ -33,6 +34,9 @@ struct LinearStep {
 /// it is not known where keys lie, a number is all that steps.
 std::optional<LinearStep> linear_step(const Readers& readers, Value& probabilities, std::optional<size_t> keys_from_last,
                                       MatchContext& context);
+
+/// True if each of STEPS, of probabilities whose keys lie KEYS_FROM_LAST, does the same to all keys, whichever are left.
+bool are_alike_for_keys(const std::vector<LinearStep>& steps, size_t keys_from_last, Facts& facts);
 
 /// STEP's operator with SIDE, of the product READER, in the place of the probabilities, to which FACTOR, its operand,
 /// broadcasts: V for a step of keys, Y for one of rows. Nullopt: FACTOR does not broadcast to SIDE, or not without copies where

@@ -337,14 +337,6 @@ class ProbabilityWalker {
     return nullptr;
   }
 
-  /// True if each of STEPS does the same to all keys, whichever are left.
-  bool are_alike_for_keys(const std::vector<LinearStep>& steps) const {
-    return std::ranges::all_of(steps, [this](const LinearStep& step) {
-      const MaybeShape shape = facts_.shape(step.operand());
-      return shape && (shape->size() <= keys_ || from_last(*shape, keys_).is(1));
-    });
-  }
-
   Matched<Value*> pass(Node& node) {
     Value* next = node.outputs[0];
     const std::string& op_type = node.op();
@@ -361,7 +353,8 @@ class ProbabilityWalker {
       if (!next && moves_all_axes(node)) next = node.outputs[0];
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
     } else if (const auto cut = columns_cut_off(node, keys_, facts_)) {
-      if (walk_.sinks || walk_.transposed || !walk_.perm.empty() || walk_.guard || !are_alike_for_keys(walk_.steps))
+      if (walk_.sinks || walk_.transposed || !walk_.perm.empty() || walk_.guard ||
+          !are_alike_for_keys(walk_.steps, keys_, facts_))
         return missed("probabilities.operator", &node, "columns cut off probabilities that were changed", walk_.peeled);
       walk_.sinks = cut->columns;
       next = cut->rest;
