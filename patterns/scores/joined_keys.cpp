@@ -57,7 +57,7 @@ std::optional<PlacedOperand> placed_operand(const ProductSide& side, size_t lead
 /// True if SEGMENT is a number times a product, with biases and masks.
 bool is_scaled_product(const ScoreWalk& segment) {
   return segment.softcap == 0 && segment.scale != 0 && segment.tensor_scales.empty() && !segment.clamp && !segment.lowered &&
-         !segment.leaves_exp_range && segment.frames.empty();
+         !segment.leaves_exp_range;
 }
 
 /// What masked keys have, of a mask.
@@ -89,6 +89,7 @@ class KeyJoiner {
     Value* turned = inner_.transposed(joined, ScoreLayout::keys_by_queries(rank_).order);
     Value* scores = inner_.scaled(inner_.build().node("MatMul", {queries, turned}), first.scale);
     ATTN_OPT_MATCH(scores, with_terms(scores, segments, keys));
+    if (are_regrouped_) scores = regrouped(*scores);
     ScoreWalk next = step(walk_, *scores, node_.op() + "(products)");
     next.layout.order.clear();
     return next;
@@ -106,12 +107,24 @@ class KeyJoiner {
     return (axis < 0 ? axis + rank : axis) == axis_of_keys(walk_, after->size());
   }
 
+  /// SCORES with the leading axes of those that are joined, behind which they are regrouped.
+  Value* regrouped(Value& scores) {
+    const auto keys = std::ssize(facts_.shape(*node_.outputs[0]).known()) - 1;
+    std::vector<Value*> sizes;
+    for (int64_t axis = 0; axis < keys; ++axis) sizes.push_back(inner_.size(*node_.inputs[0], axis));
+    sizes.push_back(inner_.build().ints({-1}));
+    return inner_.build().node("Reshape", {&scores, inner_.concat(sizes, 0)});
+  }
+
   Matched<KeySegment> segment_in(Value& scores) {
     auto segment = walk_scores(scores, core_form(), walk_.layout, {}, context_);
     if (!segment) return miss("of what is no scores: " + segment.error().id);
     const auto is_floor = [](const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kFloor; };
     if (!is_scaled_product(*segment) || std::ranges::any_of(segment->terms, is_floor))
       return miss("of scores that are changed each");
+    are_regrouped_ |= !segment->frames.empty();
+    if (are_regrouped_ && (!segment->terms.empty() || !walk_.layout.order.empty()))
+      return miss("of scores that are regrouped and changed each");
     Node& product = *segment->value->producer;
     ATTN_OPT_MATCH(const ScoreProduct read, score_product(product, segment->layout, context_));
     const size_t leading = read.scores.size() - 2, heads = std::min(segment->layout.head_axes, leading);
@@ -187,7 +200,8 @@ class KeyJoiner {
   MatchContext& context_;
   Facts& facts_;
   InnerValues inner_;
-  size_t rank_ = 0;  ///< of the scores
+  size_t rank_ = 0;             ///< of the products' scores
+  bool are_regrouped_ = false;  ///< from the products' leading axes to those of the scores that are joined
 };
 
 }  // namespace
