@@ -33,6 +33,7 @@
 #include "patterns/scores/fills.h"
 #include "patterns/scores/score_walk.h"
 #include "patterns/softmax/computed_type.h"
+#include "patterns/softmax/sink_gate.h"
 #include "patterns/softmax/softmax_anchor.h"
 #include "src/io/number_text.h"
 
@@ -186,6 +187,14 @@ Value& without_guarded_rows(const SoftmaxSite& softmax, const ProbabilityWalk& w
   return of_scores.value == of_guard.value && before && after && *before == *after ? kept : *softmax.input;
 }
 
+/// Enters in SOFTMAX the sink of GATE, behind PRODUCT.
+void gate_by(const SinkGate& gate, SoftmaxSite& softmax, const Node& product) {
+  softmax.sinks = {gate.column};
+  softmax.product = &product;
+  softmax.moved = gate.gated;
+  softmax.divided = gate.made;
+}
+
 /// WANTED: the product to be read where there are several; null for the first. SOFTMAX takes no rows that a guard behind it
 /// makes 0.
 Matched<Reading> read_site(SoftmaxSite& softmax, const Node* wanted, MatchContext& context) {
@@ -194,6 +203,8 @@ Matched<Reading> read_site(SoftmaxSite& softmax, const Node* wanted, MatchContex
   const ProbabilityWalk& probabilities = reading.probabilities;
   softmax.input = &without_guarded_rows(softmax, probabilities, context.facts);
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
+  if (const auto gate = product ? sink_gate(softmax, probabilities, *product, context) : std::nullopt)
+    gate_by(*gate, softmax, *probabilities.product);
   const ScoreLayout layout =
       product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
   ATTN_OPT_DONE(check_softmax_axis(softmax, layout, context));
@@ -302,7 +313,8 @@ class SoftmaxAttention : public Pattern {
     sdpa.preconditions = preconditions_of(sdpa, context);
     assume_of_steps(reading.probabilities, sdpa, context.facts);
     if (sinks) assume_of_sinks(*sinks, sdpa, context);
-    if (softmax.divided && !sdpa.exponent_offset && context.facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
+    if (softmax.divided && !softmax.normaliser && !sdpa.exponent_offset &&
+        context.facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
       sdpa.preconditions.push_back(
           {"exp-in-range", false, "float16 holds sums of exponentials, which are divided behind the product"});
     if (const auto fill = own_fill ? own_fill : fill_that_scores_stay_above(reading))

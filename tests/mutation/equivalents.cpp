@@ -214,6 +214,7 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"scores output: another stage of the scores", "scores_swapped_of_site_above", kNoSoftcapBelow},
       {"layout: two axes exchanged of K", "matmul_scores_einsum_values_five_axes", kUnitAxes},
       {"scores output: another stage of the scores", "scores_wanted_of_merged_heads", kNoSoftcapBelow},
+      {"scores output: another stage of the scores", "sigmoid_behind_product_of_columns", kStagesAreOne},
       {"terms: bias x 1.01", "sinks_of_little_in_the_sum", kTooFine},
       {"terms: masks exchanged", "sinks_of_grouped_heads_einsum", kCommutes},
   };

@@ -1,0 +1,77 @@
+#include "patterns/softmax/sink_gate.h"
+
+#include <algorithm>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/matcher.h"
+#include "patterns/operands/operand_walk.h"
+#include "patterns/probabilities/factor_maps.h"
+#include "patterns/readers.h"
+#include "patterns/softmax/exponentials.h"
+#include "patterns/softmax/row_sum.h"
+
+namespace attn_opt {
+namespace {
+
+/// True where the softmax is the operator, and nothing is done to its result but moves.
+bool is_plain(const SoftmaxSite& softmax, const ProbabilityWalk& walk) {
+  return softmax.normaliser && softmax.normaliser->is("Softmax") && softmax.keys && !softmax.cut_off && !walk.sinks &&
+         !walk.guard && walk.steps.empty() && !walk.summed;
+}
+
+/// OUTPUT of SOFTMAX, which the probabilities of MAPS are made of; nullopt if more than moves make them.
+std::optional<FactorSide> softmax_side(const SoftmaxSite& softmax, const FactorMaps& maps, MatchContext& context) {
+  const Value& output = canonical(*softmax.output, context.facts);
+  for (const OperandView& view : walk_movement({maps.probabilities.value, maps.probabilities.axes}, context).views)
+    if (&canonical(*view.value, context.facts) == &output) return FactorSide{view.value, view.axes};
+  return std::nullopt;
+}
+
+/// True if LOG holds for each row of what SOFTMAX takes the logarithm of the sum of its exponentials.
+bool is_logarithm_of_sum(Value& log, const SoftmaxSite& softmax, Node& node, MatchContext& context) {
+  Facts& facts = context.facts;
+  const size_t rank = facts.shape(*softmax.input).known().size();
+  const auto sum = row_sum_of_log(log, 1, rank, node, context);
+  if (!sum || sum->factor != 1 || sum->is_never_zero || !sum->others.empty()) return false;
+  const auto exponent = exponent_in(*sum->rows.value, node, context);
+  return exponent && exponent->factor == 1 && &canonical(*exponent->value, facts) == &canonical(*softmax.input, facts) &&
+         axis_in(sum->rows, *sum->rows.value, false, facts) == softmax.keys;
+}
+
+/// What is less than the logarithm of the sum of SOFTMAX where GATE, which broadcasts to SIDE, is the share of its keys, as it
+/// broadcasts to TERMS; null if GATE is anything else.
+Value* sink_in(Value& gate, const FactorSide& side, const FactorSide& terms, const SoftmaxSite& softmax, Node& node,
+               MatchContext& context) {
+  const Broadcast moved = broadcast_of(gate, side, context);
+  Value *log = nullptr, *sink = nullptr;
+  if (moved.views.empty() || !op("Sigmoid", {difference(any(&log), any(&sink))})(*moved.views.back().value, context.facts))
+    return nullptr;
+  const auto placed = [&](Value& value) {
+    return placed_beside(broadcast_of(value, moved.views.back(), context), Role::kRow, terms, false, node, context);
+  };
+  Value* log_of_rows = placed(*log);
+  return log_of_rows && is_logarithm_of_sum(*log_of_rows, softmax, node, context) ? placed(*sink) : nullptr;
+}
+
+}  // namespace
+
+std::optional<SinkGate> sink_gate(const SoftmaxSite& softmax, const ProbabilityWalk& walk, const ValueProduct& product,
+                                  MatchContext& context) {
+  Facts& facts = context.facts;
+  const auto maps = is_plain(softmax, walk) ? factor_maps(*walk.probabilities, product, facts) : std::nullopt;
+  if (!maps) return std::nullopt;
+  const std::vector<OutputView> views = walk_output(*maps->output.value, maps->output.axes, context);
+  for (const OutputView& view : views) {
+    const Readers readers = readers_of(*view.value, facts);
+    Node* node = readers.only_one() ? readers.all[0].node : nullptr;
+    if (!node || !node->is("Mul") || node->graph != view.value->graph) continue;
+    const MaybeShape before = facts.shape(*view.value), after = facts.shape(*node->outputs[0]);
+    const auto terms = before && after && *before == *after ? softmax_side(softmax, *maps, context) : std::nullopt;
+    Value& gate = *node->inputs[static_cast<size_t>(1 - readers.all[0].input)];
+    Value* column = terms ? sink_in(gate, {view.value, view.axes}, *terms, softmax, *node, context) : nullptr;
+    if (column) return SinkGate{column, &canonical(*view.value, facts), node->outputs[0]};
+  }
+  return std::nullopt;
+}
+
+}  // namespace attn_opt
