@@ -7,6 +7,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/readers.h"
 
 namespace attn_opt {
 namespace {
@@ -66,6 +67,15 @@ Untransposed untransposed(Value& value, Facts& facts) {
   return seen;
 }
 
+std::optional<size_t> axis_in_swapped(Value& value, size_t behind, Value& made, Facts& facts) {
+  Untransposed from = untransposed(value, facts);
+  const Untransposed to = untransposed(made, facts);
+  if (from.value != to.value) return std::nullopt;
+  if (from.at == to.at) return behind;
+  if (from.at.size() > 1) std::swap(from.at[from.at.size() - 2], from.at.back());
+  return from.at == to.at ? std::optional(behind < 2 ? 1 - behind : behind) : std::nullopt;
+}
+
 Value* swapped_from(Node& node, Facts& facts) {
   std::vector<int64_t> axes, swapped;
   Node* next = &node;
@@ -82,6 +92,19 @@ Value* swapped_from(Node& node, Facts& facts) {
     Value& source = canonical(*next->inputs[0], facts);
     if (axes == swapped) return &source;
     next = source.producer;
+  }
+  return nullptr;
+}
+
+Value* end_of_chain(Value& value, Node& first, Value* (*origin)(Node&, Facts&), Facts& facts) {
+  const Value& start = canonical(value, facts);
+  Node* next = &first;
+  for (int step = 0; step < kMaxTogether && !next->outputs.empty() && next->outputs[0]; ++step) {
+    Value& made = *next->outputs[0];
+    if (origin(*next, facts) == &start) return &made;
+    const Readers readers = readers_of(made, facts);
+    if (!readers.only_one() || !readers.all[0].node || readers.all[0].node->graph != first.graph) return nullptr;
+    next = readers.all[0].node;
   }
   return nullptr;
 }

@@ -35,7 +35,15 @@ struct Untransposed {
 /// VALUE, of which no axis is told where its rank is not known, before Transposes.
 Untransposed untransposed(Value& value, Facts& facts);
 
+/// How many axes lie behind the one of MADE that is, in VALUE, the one with BEHIND axes behind it; nullopt unless Transposes
+/// make them of one value, and MADE is VALUE or that with its last two axes swapped.
+std::optional<size_t> axis_in_swapped(Value& value, size_t behind, Value& made, Facts& facts);
+
 /// The value of which NODE, a Transpose, with those it reads swaps the last two axes and nothing else; null if there is none.
 Value* swapped_from(Node& node, Facts& facts);
+
+/// What the last of a chain of nodes from FIRST on makes, each the only reader of the one before, which together make it of
+/// VALUE as ORIGIN says; null if there is none.
+Value* end_of_chain(Value& value, Node& first, Value* (*origin)(Node&, Facts&), Facts& facts);
 
 }  // namespace attn_opt

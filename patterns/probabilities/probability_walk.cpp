@@ -158,9 +158,7 @@ class ProbabilityWalker {
   Readers readers_here() const {
     Readers readers = readers_of(*value_, facts_);
     if (sum_) std::erase_if(readers.all, [this](const Reader& reader) { return reader.node == sum_; });
-    const auto keys = keys_wherever();
-    for (Reader& reader : readers.all)
-      if (Node* sum = keys ? sum_of_values(reader, *keys, facts_) : nullptr) reader.node = sum;
+    if (const auto keys = keys_wherever()) take_sums(readers, *keys, facts_);
     return readers;
   }
 
@@ -169,8 +167,6 @@ class ProbabilityWalker {
   /// A reader of VALUE_, and the product that it is or that alone reads what it makes.
   struct Way {
     Reader first, product;
-
-    bool is_swapped() const { return first.node != product.node; }
   };
 
   /// The node to go on with; VALUE_ becomes the copy that it reads.
@@ -202,10 +198,21 @@ class ProbabilityWalker {
   /// The product that FIRST is; where READERS are several, also the one that a chain of swaps from FIRST on ends at.
   std::optional<Reader> product_at_end(const Reader& first, const Readers& readers) const {
     if (multiplies(*first.node, *first.read, facts_)) return first;
-    Value* swapped = readers.all.size() > 1 && first.node->is("Transpose") ? end_of_chain(*first.node, swapped_from) : nullptr;
-    const Readers further = swapped ? readers_of(*swapped, facts_) : Readers();
-    const bool is_read_by_one = further.only_one() && further.all[0].node && is_product(*further.all[0].node);
-    return is_read_by_one ? std::optional(further.all[0]) : std::nullopt;
+    const Node* next = readers.all.size() > 1 ? first.node : nullptr;
+    for (int step = 0; next && next->is("Transpose") && step < kMaxTogether; ++step) {
+      Readers further = readers_of(*next->outputs[0], facts_);
+      const auto keys = keys_in(*next->outputs[0]);
+      if (keys) take_sums(further, *keys, facts_);
+      next = further.only_one() ? further.all[0].node : nullptr;
+      if (next && keys && multiplies(*next, *further.all[0].read, facts_)) return further.all[0];
+    }
+    return std::nullopt;
+  }
+
+  /// How many axes lie behind the keys of MADE, which is VALUE_ or that with its last two axes swapped.
+  std::optional<size_t> keys_in(Value& made) const {
+    const auto keys = keys_wherever();
+    return keys ? axis_in_swapped(*value_, *keys, made, facts_) : std::nullopt;
   }
 
   /// Leaves those of WAYS whose products sum over the keys, first to last, or one if there are none.
@@ -225,8 +232,7 @@ class ProbabilityWalker {
     const ScoreLayout& layout = read->probabilities;
     if (!layout.order.empty() && !layout.swaps_last_two()) return true;
     const size_t summed = layout.order.empty() ? 0 : 1;
-    const auto keys = keys_from_last();
-    return !keys || (way.is_swapped() ? 1 - *keys : *keys) == summed;
+    return !keys_from_last() || keys_in(*way.product.read) == summed;
   }
 
   /// A softmax that is no attention ends elsewhere (a classifier, a router); one whose values are changed on the way to
@@ -240,21 +246,6 @@ class ProbabilityWalker {
     if (!unread) unread = unread_weights(*softmax_, context_);
     if (unread) return missed("probabilities.operator", unread, unread->op(), walk_.peeled);
     return missed(std::string(kNotAttention), nullptr, "", walk_.peeled);
-  }
-
-  /// What the last of a chain of nodes from FIRST on makes, each the only reader of the one before, which together make it
-  /// of VALUE_ as ORIGIN says; null if there is none.
-  Value* end_of_chain(Node& first, Value* (*origin)(Node&, Facts&)) const {
-    const Value& start = canonical(*value_, facts_);
-    Node* next = &first;
-    for (int step = 0; step < kMaxTogether && !next->outputs.empty() && next->outputs[0]; ++step) {
-      Value& made = *next->outputs[0];
-      if (origin(*next, facts_) == &start) return &made;
-      const Readers readers = readers_of(made, facts_);
-      if (!readers.only_one() || !readers.all[0].node || readers.all[0].node->graph != first.graph) return nullptr;
-      next = readers.all[0].node;
-    }
-    return nullptr;
   }
 
   /// What a chain of layout operators from FIRST on makes, each the only reader of the one before, where queries and keys are
@@ -345,7 +336,7 @@ class ProbabilityWalker {
       if (!is_floating(facts_.type(*next)))
         return missed("probabilities.cast", &node, type_name(facts_.type(*next)), walk_.peeled);
     } else if (node.is("Transpose")) {
-      next = end_of_chain(node, swapped_from);
+      next = end_of_chain(*value_, node, swapped_from, facts_);
       if (next)
         walk_.transposed = !walk_.transposed;
       else
@@ -361,7 +352,7 @@ class ProbabilityWalker {
     } else if (node.is("Dropout")) {
       return missed("probabilities.dropout", &node, "in training mode", walk_.peeled);
     } else {
-      next = end_of_chain(node, regrouped_from);
+      next = end_of_chain(*value_, node, regrouped_from, facts_);
       if (!next) next = end_of_layout(node);
       if (!next) next = end_of_rows(node);
       if (next)

@@ -15,8 +15,8 @@ Node* only_sum(const Node& factors, Facts& facts) {
   return sum && sum->graph == factors.graph && factors_added_up(*sum, facts) == &factors ? sum : nullptr;
 }
 
-}  // namespace
-
+/// The sum over the keys, which lie KEYS_FROM_LAST in the probabilities, behind READER, a Mul of these and V; null if there is
+/// none.
 Node* sum_of_values(const Reader& reader, size_t keys_from_last, Facts& facts) {
   Node* sum = reader.node && reader.node->is("Mul") ? only_sum(*reader.node, facts) : nullptr;
   const auto letters = sum ? product_letters(*sum, facts) : std::nullopt;
@@ -27,6 +27,13 @@ Node* sum_of_values(const Reader& reader, size_t keys_from_last, Facts& facts) {
   const bool has_features =
       std::ranges::any_of(values, [&](char letter) { return letter != kUnitAxis && !has_letter(own, letter); });
   return has_features && keys.size() == 1 && own.size() == own.find(keys) + keys_from_last + 1 ? sum : nullptr;
+}
+
+}  // namespace
+
+void take_sums(Readers& readers, size_t keys_from_last, Facts& facts) {
+  for (Reader& reader : readers.all)
+    if (Node* sum = sum_of_values(reader, keys_from_last, facts)) reader.node = sum;
 }
 
 }  // namespace attn_opt

@@ -8,8 +8,8 @@
 
 namespace attn_opt {
 
-/// The ReduceSum or ReduceMean behind READER, a Mul of probabilities and V that it alone reads, over the keys, which lie
-/// KEYS_FROM_LAST in the probabilities; null if there is none.
-Node* sum_of_values(const Reader& reader, size_t keys_from_last, Facts& facts);
+/// Puts in the place of each of READERS that is a Mul of probabilities, whose keys lie KEYS_FROM_LAST, and V the ReduceSum or
+/// ReduceMean over the keys that alone reads what it makes.
+void take_sums(Readers& readers, size_t keys_from_last, Facts& facts);
 
 }  // namespace attn_opt
