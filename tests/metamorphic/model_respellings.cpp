@@ -90,9 +90,10 @@ void declare(const Value& value, Facts& facts, onnx::GraphProto& graph) {
 
 std::vector<Change> with_value_info(Spelling& spelling, Random&) {
   return {[](Spelling& s) {
+    Facts facts(s.view(), *s.model().tensors, false);  // sizes that are only taken for equal would be declared so
     for (const Node* node : s.view().main().nodes())
       for (const Value* output : node->outputs)
-        if (output) declare(*output, s.facts(), *s.proto().mutable_graph());
+        if (output) declare(*output, facts, *s.proto().mutable_graph());
   }};
 }
 
