@@ -104,7 +104,8 @@ std::optional<Miss> Planner::check_query(const WritingPlan& plan) const {
 
 /// Whether HEADS heads can serve QUERY_HEADS, both being numbers.
 bool divides(const Dim& heads, const Dim& query_heads) {
-  return heads.is_constant() && query_heads.is_constant() && heads.value() > 0 && query_heads.value() % heads.value() == 0;
+  return heads.is_constant() && query_heads.is_constant() && heads.value() > 0 && query_heads.value() > 0 &&
+         query_heads.value() % heads.value() == 0;
 }
 
 std::optional<Miss> Planner::share_heads(WritingPlan& plan, const Level& level) const {
