@@ -69,7 +69,8 @@ class KeyJoiner {
       : node_(node), walk_(walk), context_(context), facts_(context.facts), inner_(node, context) {}
 
   Matched<ScoreWalk> run() {
-    if (walk_.split || !joins_keys()) return miss("not along the keys of scores");
+    const MaybeShape after = facts_.shape(*node_.outputs[0]);
+    if (walk_.split || !after || !joins_keys(node_, walk_, after->size())) return miss("not along the keys of scores");
     std::vector<KeySegment> segments;
     for (Value* input : node_.inputs) {
       ATTN_OPT_MATCH(KeySegment segment, segment_in(*input));
@@ -98,13 +99,6 @@ class KeyJoiner {
  private:
   tl::unexpected<Miss> miss(const std::string& why) const {
     return missed("scores.operator", &node_, node_.op() + " " + why, walk_.peeled);
-  }
-
-  bool joins_keys() const {
-    const MaybeShape after = facts_.shape(*node_.outputs[0]);
-    if (!after) return false;
-    const int64_t rank = std::ssize(*after), axis = node_.int_attribute("axis", 0);
-    return (axis < 0 ? axis + rank : axis) == axis_of_keys(walk_, after->size());
   }
 
   /// SCORES with the leading axes of those that are joined, behind which they are regrouped.
@@ -150,8 +144,8 @@ class KeyJoiner {
 
   /// SCORES with the terms of SEGMENTS, which have KEYS, side by side. Segments have one each of the same kinds, or none.
   ///
-  ///   Concat(s + b, t)  =>  Concat(s, t) + Concat(b, 0)      Concat(Where(m, s, f), t)  =>  Where(Concat(m, true), Concat(s,
-  ///   t), f)
+  ///   Concat(s + b, t)  =>  Concat(s, t) + Concat(b, 0)
+  ///   Concat(Where(m, s, f), t)  =>  Where(Concat(m, true), Concat(s, t), f)
   Matched<Value*> with_terms(Value* scores, const std::vector<KeySegment>& segments, const std::vector<Value*>& keys) {
     const auto& most = std::ranges::max_element(segments, {}, [](const KeySegment& one) { return one.terms.size(); })->terms;
     for (size_t layer = most.size(); layer-- > 0;) {

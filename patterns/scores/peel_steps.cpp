@@ -42,6 +42,11 @@ int64_t axis_of_keys(const ScoreWalk& walk, size_t rank) {
   return walk.layout.order.empty() ? static_cast<int64_t>(rank) - 1 : walk.layout.order.back();
 }
 
+bool joins_keys(const Node& node, const ScoreWalk& walk, size_t rank) {
+  const int64_t axis = node.int_attribute("axis", 0);
+  return (axis < 0 ? axis + static_cast<int64_t>(rank) : axis) == axis_of_keys(walk, rank);
+}
+
 Shape frame_at(const Node& node, const ScoreWalk& walk, MatchContext& context) {
   return walk.layout.placed(context.facts.shape(*node.outputs[0]).known());
 }

@@ -28,6 +28,8 @@ Matched<void> place(ScoreForm& form, Node& node, const ScoreWalk& walk, MatchCon
 
 /// The axis of the keys of scores of RANK axes where WALK is.
 int64_t axis_of_keys(const ScoreWalk& walk, size_t rank);
+/// True if NODE, a Concat of scores of RANK axes, joins them along their keys.
+bool joins_keys(const Node& node, const ScoreWalk& walk, size_t rank);
 
 /// The shape that the scores have at NODE.
 Shape frame_at(const Node& node, const ScoreWalk& walk, MatchContext& context);

@@ -130,12 +130,6 @@ ScoreWalk with_sign_inside(Node& node, const ScoreWalk& walk, MatchContext& cont
   return next;
 }
 
-/// The axis of the keys in what NODE makes.
-size_t axis_of_keys(const Node& node, const ScoreWalk& walk, MatchContext& context) {
-  if (!walk.layout.order.empty()) return static_cast<size_t>(walk.layout.order.back());
-  return context.facts.shape(*node.outputs[0]).known().size() - 1;
-}
-
 /// What NODE holds logarithms of a softmax over the keys of, or of the exponentials of; null if it does not.
 Value* before_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context) {
   const MaybeShape shape = context.facts.shape(*node.outputs[0]);
@@ -145,8 +139,8 @@ Value* before_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context
   const auto softmax = node.is("LogSoftmax") ? softmax_operator(node, context) : softmax_at(*maker, context);
   const bool is_whole =
       softmax && !softmax->divided && softmax->weights.size() == 1 && softmax->sinks.empty() && !softmax->cut_off;
-  return is_whole && softmax->keys && *softmax->keys + axis_of_keys(node, walk, context) + 1 == shape->size() ? softmax->input
-                                                                                                              : nullptr;
+  const auto keys = shape->size() - 1 - static_cast<size_t>(axis_of_keys(walk, shape->size()));
+  return is_whole && softmax->keys == keys ? softmax->input : nullptr;
 }
 
 }  // namespace

@@ -21,9 +21,8 @@ struct Beside {
 std::optional<Beside> beside_scores(Node& node, const ScoreWalk& walk, MatchContext& context) {
   Facts& facts = context.facts;
   const MaybeShape after = facts.shape(*node.outputs[0]);
-  if (!after) return std::nullopt;
-  const int64_t rank = std::ssize(*after), axis = node.int_attribute("axis", 0), keys = axis_of_keys(walk, after->size());
-  if (axis != keys && axis + rank != keys) return std::nullopt;
+  if (!after || !joins_keys(node, walk, after->size())) return std::nullopt;
+  const int64_t rank = std::ssize(*after), keys = axis_of_keys(walk, after->size());
   // The columns of an input where LEFT are still to be found; 0 if it is none of these.
   const auto columns_of = [&](const Value& input, int64_t left) {
     const MaybeShape shape = facts.shape(input);
