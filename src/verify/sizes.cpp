@@ -189,13 +189,15 @@ bool SizeEquations::leads_to(const Dim& start, const std::string& symbol) const 
 
 std::optional<int64_t> SizeAssignment::number_of(const Atom& atom, int depth) const {
   if (const auto apart = apart_.find(atom.name); apart != apart_.end()) return apart->second;
+  const auto evaluated = [&](const Dim& size) {
+    return size.evaluate([&](const Atom& inner) { return number_of(inner, depth + 1); });
+  };
   const Dim* meaning = equations_->meaning(atom.name);
-  if (meaning && depth < kMaxSubstitutions)
-    return meaning->evaluate([&](const Atom& inner) { return number_of(inner, depth + 1); });
+  if (meaning && depth < kMaxSubstitutions) return evaluated(*meaning);
   if (auto found = numbers_.find(atom.name); found != numbers_.end()) return found->second;
-  if (atom.operands.size() != 2) return std::nullopt;
-  // What two sizes broadcast to.
-  const auto one = of(atom.operands[0]), other = of(atom.operands[1]);
+  if (atom.operands.size() != 2 || depth >= kMaxSubstitutions) return std::nullopt;
+  // What two sizes broadcast to, of which none is a number.
+  const auto one = evaluated(atom.operands[0]), other = evaluated(atom.operands[1]);
   if (!one || !other || (*one != *other && *one != 1 && *other != 1)) return std::nullopt;
   return *one == 1 ? *other : *one;
 }
