@@ -301,6 +301,7 @@ class SoftmaxAttention : public Pattern {
     sdpa.type = computed_type(sdpa.type, sdpa.terms, context.facts);
     const DataType scores_type = context.facts.type(*softmax.input);
     if (is_floating(scores_type) && scores_type != sdpa.type) sdpa.softmax_precision = scores_type;
+    sdpa.narrowest_scores = reading.scores.narrowest;
     sdpa.exponent_offset = softmax.exponent_offset;
     if (reading.scores.leaves_exp_range) sdpa.exponent_offset = sdpa.exponent_offset.value_or(0);
     sdpa.guarded = reading.guard != GuardMeaning::kNothing;

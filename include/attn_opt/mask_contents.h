@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <optional>
 
 #include "attn_opt/facts.h"
 #include "attn_opt/graph.h"
@@ -19,6 +20,11 @@ struct MaskContents {
 /// What MASK, a floating value, may hold. Follows constants, fills, layout, Where, Cast and products with constants for
 /// a bounded number of nodes; beyond that everything is possible.
 MaskContents mask_contents(Value& mask, Facts& facts);
+
+/// The number that NODE, a Clip, bounds by as its input INDEX (1: min, 2: max) or, up to opset 10, its attribute; nullopt if it
+/// is not known. What it lacks is the end of its type, which infinities become (ONNX Clip-6 to -13, numeric_limits::lowest(),
+/// max()).
+std::optional<double> clip_bound(const Node& node, int index, Facts& facts);
 
 /// A fill at or below this swallows any score added to it.
 double absorbing_fill(DataType type);

@@ -110,6 +110,8 @@ struct Sdpa {
   /// masked. With nonpad_kv_seqlen it stands at i + nonpad_kv_seqlen - L, for is_causal too.
   std::optional<int64_t> left_window, right_window;
   DataType softmax_precision = onnx::TensorProto::UNDEFINED;  ///< UNDEFINED: that of the scores
+  /// Of the types that the scores have on their way to the softmax, that of the smallest range; UNDEFINED: TYPE.
+  DataType narrowest_scores = onnx::TensorProto::UNDEFINED;
   /// The softmax takes exp() of the scores plus this; none: of the scores less the largest of their row.
   std::optional<double> exponent_offset;
   /// The model holds scores within this, and its negative, before the softmax; none: it does not.

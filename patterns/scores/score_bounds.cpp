@@ -145,13 +145,6 @@ Value* before_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context
 
 }  // namespace
 
-std::optional<double> clip_bound(const Node& node, int index, Facts& facts) {
-  if (const auto* attribute = node.attribute(index == 1 ? "min" : "max")) return attribute->f();
-  if (const Value* bound = node.input(index)) return facts.uniform(*bound);
-  const double largest = largest_finite(facts.type(*node.outputs[0]));
-  return index == 1 ? -largest : largest;
-}
-
 /// Log(Softmax(x))  =>  x - a number for each row, which a softmax does not see      Log(Exp(x))  =>  x
 Ways peel_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context) {
   const bool is_plain = walk.softcap == 0 && walk.tensor_scales.empty() && !walk.split;

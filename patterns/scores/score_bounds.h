@@ -10,11 +10,6 @@
 
 namespace attn_opt {
 
-/// The number that NODE, a Clip, bounds by as its input INDEX (1: min, 2: max) or, up to opset 10, its attribute; nullopt if it
-/// is not known. What it lacks is the end of its type, which infinities become (ONNX Clip-6 to -13, numeric_limits::lowest(),
-/// max()).
-std::optional<double> clip_bound(const Node& node, int index, Facts& facts);
-
 /// Max, Min, Clip. Misses: "scores.floor", "scores.floor-below-scale".
 Ways peel_bound(Node& node, const ScoreWalk& walk, MatchContext& context);
 

@@ -72,6 +72,7 @@ class ScoreWalker {
       Value& seen = canonical(*walk.value, context_.facts);
       note_readers(walk, seen);
       walk.value = &seen;
+      note_type(walk);
       Node* node = walk.value->producer;
       if (!node) return missed("scores.input", nullptr, "'" + walk.value->name + "' is not computed", walk.peeled);
       if (!walk.reader) walk.reader = node;
@@ -100,6 +101,12 @@ class ScoreWalker {
   }
 
  private:
+  void note_type(ScoreWalk& walk) const {
+    const DataType type = context_.facts.type(*walk.value);
+    const bool is_narrower = largest_finite(type) < largest_finite(walk.narrowest);
+    if (is_floating(type) && (walk.narrowest == onnx::TensorProto::UNDEFINED || is_narrower)) walk.narrowest = type;
+  }
+
   void note_readers(ScoreWalk& walk, Value& seen) const {
     if (&seen == walk.lowered_value) return;
     Value* value = read_copy(*walk.value, seen, context_.facts);

@@ -33,8 +33,9 @@ struct ScoreWalk {
   size_t changes = 0;            ///< steps that did more than scale
   double scale = 1;
   double softcap = 0;
-  ScoreLayout layout;               ///< of VALUE; terms and factors are placed already
-  std::optional<ScoreSplit> split;  ///< VALUE has its axes for queries and keys
+  DataType narrowest = onnx::TensorProto::UNDEFINED;  ///< see Sdpa's narrowest_scores; UNDEFINED: not known yet
+  ScoreLayout layout;                                 ///< of VALUE; terms and factors are placed already
+  std::optional<ScoreSplit> split;                    ///< VALUE has its axes for queries and keys
   std::vector<TensorScale> tensor_scales;
   std::vector<ScoreTerm> terms;  ///< outermost first
   std::vector<ReadScores> read;  ///< from the softmax upward

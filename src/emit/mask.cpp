@@ -29,9 +29,11 @@ Matched<Shape> shape_of_term(const ScoreTerm& term, Site& site) {
 /// True where a row without a key gives 0 in the model too, so that -inf may be said with a bool mask.
 bool empty_rows_give_zero(const Site& site) { return site.sdpa.guarded || site.match_lists("rows-keep-a-key"); }
 
-/// A bool mask shows in the scores as -inf in some runtimes and as the lowest number in others.
+/// A bool mask shows in the scores as -inf in some runtimes and as the lowest number in others: one that the operator has in
+/// the model already shows as it did.
 bool may_be_bool(const Site& site) {
-  return site.target.takes_bool_masks && (site.target.shows_masked_scores || !site.shows_masked_scores());
+  const bool shows_alike = site.target.shows_masked_scores || site.match.anchor->is("Attention");
+  return site.target.takes_bool_masks && (shows_alike || !site.shows_masked_scores());
 }
 
 bool is_bool_mask(const std::vector<const ScoreTerm*>& terms, const Site& site) {
@@ -50,11 +52,9 @@ Matched<Placed> write_bool_mask(const ScoreTerm& term, Site& site) {
 Matched<FloatMask> write_bias(const ScoreTerm& term, Site& site) {
   const DataType type = site.sdpa.type;
   ATTN_OPT_MATCH(const Shape shape, shape_of_term(term, site));
-  FloatMask mask{{site.cast(*term.value), shape}, least_in(*term.value, type, site.facts)};
-  if (term.coefficient != 1) {
+  FloatMask mask{{site.cast(*term.value), shape}, least_in(*term.value, term.coefficient, type, site.facts)};
+  if (term.coefficient != 1)
     mask.placed.value = site.build.node("Mul", {mask.placed.value, site.build.scalar(term.coefficient, type)});
-    mask.least = least_of_product(mask.least, term.coefficient, type);
-  }
   ATTN_OPT_MATCH(mask.placed, to_scores_frame(std::move(mask.placed), term.frame, site));
   return mask;
 }

@@ -27,6 +27,20 @@ std::optional<double> least_of_constant(const Value& value, Facts& facts) {
   return least;
 }
 
+double least_of_product(double least, double factor, DataType type) {
+  if (factor == 1) return least;
+  const double product = least * factor;
+  return factor > 0 && product > next_above_lowest(type) ? product : lowest_finite(type);
+}
+
+/// At most 0, and no number that CONTENTS hold beside extremes, times FACTOR, lies below it, but for -inf that stands alone.
+double least_followed(const MaskContents& contents, double factor) {
+  double least = 0;
+  for (const double end : {factor * contents.least, factor * contents.greatest})
+    if (std::isfinite(end) || !contents.holds_ends_alone) least = std::min(least, end);
+  return least;
+}
+
 }  // namespace
 
 double next_above_lowest(DataType type) {
@@ -38,24 +52,21 @@ double next_above_lowest(DataType type) {
   }
 }
 
-double least_in(Value& value, DataType type, Facts& facts) {
+double least_in(Value& value, double factor, DataType type, Facts& facts) {
   const auto least = least_of_constant(value, facts);
-  if (least) return std::max(*least, lowest_finite(type));
+  if (least) return least_of_product(std::max(*least, lowest_finite(type)), factor, type);
   // What Cast makes of a wider number is not followed.
-  const bool holds_lowest = facts.type(value) != type || mask_contents(value, facts).may_hold_lowest;
-  return holds_lowest ? lowest_finite(type) : next_above_lowest(type);
+  const MaskContents contents = mask_contents(value, facts);
+  const bool is_followed = facts.type(value) == type && !contents.may_hold_lowest;
+  const double end = least_followed(contents, factor);
+  if (is_followed && end > next_above_lowest(type)) return end;
+  return least_of_product(is_followed ? next_above_lowest(type) : lowest_finite(type), factor, type);
 }
 
 double least_of_sum(double one, double other, DataType type) {
   // Two numbers above the lowest can add up, or round, to it.
   if (one < 0 && other < 0 && one + other <= next_above_lowest(type)) return lowest_finite(type);
   return one + other;
-}
-
-double least_of_product(double least, double factor, DataType type) {
-  if (factor == 1) return least;
-  const double product = least * factor;
-  return factor > 0 && product > next_above_lowest(type) ? product : lowest_finite(type);
 }
 
 }  // namespace attn_opt

@@ -9,9 +9,8 @@ namespace attn_opt {
 /// The neighbour of lowest_finite(TYPE) towards zero.
 double next_above_lowest(DataType type);
 
-/// At most 0, and no finite element of VALUE in floating TYPE lies below it.
-double least_in(Value& value, DataType type, Facts& facts);
+/// At most 0, and no finite element of VALUE in floating TYPE, times FACTOR, lies below it.
+double least_in(Value& value, double factor, DataType type, Facts& facts);
 double least_of_sum(double one, double other, DataType type);
-double least_of_product(double least, double factor, DataType type);
 
 }  // namespace attn_opt

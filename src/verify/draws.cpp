@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "src/exec/layout/random_numbers.h"
+#include "src/match/facts/empty_rows.h"
 #include "src/trial/infinity.h"
 #include "src/verify/mask_axes.h"
 #include "src/verify/value_draw.h"
@@ -19,6 +20,7 @@ constexpr double kMaskedShare = 0.3;
 constexpr double kLargeFactor = 30;
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double kDeepMask = -1e4;
+constexpr double kLeastNumber = 1e-4;
 constexpr double kNearLowest = 0.75;
 /// What biases that grow with positions reach (ALiBi adds half of a key's position).
 constexpr std::array<double, 4> kFarBiases = {0, 500, -500, 60};
@@ -52,6 +54,21 @@ double coefficient_of(const Value* value, const Sdpa& sdpa) {
 /// The lowest number that does not become -inf on its way to the scores.
 double lowest_of(const SiteInput& input, const Sdpa& sdpa) {
   return lowest_finite(input.type) / std::max(1.0, std::abs(coefficient_of(input.value, sdpa)));
+}
+
+/// The deepest mask that INPUT can hold beside extremes, before its sign: its own end where the scores are -inf for that.
+double deepest_of(const SiteInput& input, const Sdpa& sdpa) {
+  const double coefficient = coefficient_of(input.value, sdpa);
+  const double end = coefficient < 0 ? -input.extremes.greatest : input.extremes.least;
+  const bool is_beyond = std::isfinite(end) && std::abs(coefficient) * end < lowest_finite(range_of_scores(sdpa));
+  return is_beyond ? end : kDeepMask;
+}
+
+/// True if a key is masked by what INPUT holds at its upper end, as where it is subtracted: unless it ends at 0 there.
+bool is_masked_from_above(const SiteInput& input, const Sdpa& sdpa) {
+  const MaskContents& contents = input.extremes;
+  const bool ends_at_zero = contents.greatest <= 0 && (contents.may_hold_minus_inf || contents.may_hold_lowest);
+  return coefficient_of(input.value, sdpa) < 0 && !ends_at_zero;
 }
 
 /// Where the keys lie in a value of K's.
@@ -105,13 +122,14 @@ class InputDraw {
                                         : dims[key_axes_.begin - 1]),
         rows_(columns_ ? element_count(dims) / columns_ : 0),
         lowest_(lowest_of(input, request.sdpa)),
+        deepest_(deepest_of(input, request.sdpa)),
         extremes_(input.extremes),
         is_floating_(is_floating(input.type)),
         is_cast_down_(is_floating(input.type) && element_size(input.type) > element_size(request.sdpa.type)),
         is_lost_beside_lowest_(input.type == P::FLOAT16 && terms_ > 1),
         is_further_part_(is_further_part(input.value, request.sdpa)),
         keys_of_input_(key_axis(input.value, dims, request.sdpa)),
-        sign_(coefficient_of(input.value, request.sdpa) < 0 ? -1 : 1),
+        sign_(is_masked_from_above(input, request.sdpa) ? -1 : 1),
         most_length_(std::max<int64_t>(0, most_length(input.value, keys, request))),
         may_leave_range_(input.value != request.sdpa.nonpad_kv_seqlen && !mask_that_counts_from(input.value, request.sdpa)) {}
 
@@ -125,7 +143,9 @@ class InputDraw {
     const bool may_be_no_number = request_.kind == DrawKind::kNotFinite || request_.kind == DrawKind::kAllMasked;
     if (may_be_no_number && is_no_number(index)) return kNoNumber;
     const bool is_large = request_.kind == DrawKind::kLarge && role_ == InputRole::kQuery;
-    return random_.bell() * (is_large ? kLargeFactor : 1);
+    const double number = random_.bell() * (is_large ? kLargeFactor : 1);
+    // The model may divide by it: lengths of rows, say, that are drawn apart from the rows.
+    return number != 0 ? number : kLeastNumber;
   }
 
  private:
@@ -137,9 +157,16 @@ class InputDraw {
 
   /// VALUE, or the deepest that the model's own mask can reach: what it never holds proves nothing.
   double within_extremes(double value) const {
-    if (value == -kInfinity && !extremes_.may_hold_minus_inf) value = lowest_;
-    if (value <= kNearLowest * lowest_ && std::isfinite(value) && !extremes_.may_hold_lowest) value = kDeepMask;
+    if (value == -kInfinity && !may_hold_infinity()) value = lowest_;
+    if (value <= kNearLowest * lowest_ && std::isfinite(value) && !may_hold_lowest()) value = deepest_;
     return value;
+  }
+
+  /// What masks a key lies at the upper end of a mask that is subtracted.
+  bool may_hold_infinity() const { return sign_ > 0 ? extremes_.may_hold_minus_inf : extremes_.greatest == kInfinity; }
+  bool may_hold_lowest() const {
+    const bool is_up_to_infinity = extremes_.greatest == kInfinity && extremes_.holds_ends_alone;
+    return sign_ > 0 ? extremes_.may_hold_lowest : extremes_.greatest >= -lowest_ && !is_up_to_infinity;
   }
 
   /// VALUE, or the nearest that the model's own mask can hold beside its extremes: where it is cast to the type of Q, K and V,
@@ -245,7 +272,7 @@ class InputDraw {
   int64_t keys_, term_, terms_;
   AxisRange key_axes_;
   int64_t columns_, column_stride_, queries_, rows_;
-  double lowest_;
+  double lowest_, deepest_;
   MaskContents extremes_;
   bool is_floating_;
   bool is_cast_down_;

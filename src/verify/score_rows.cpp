@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "src/match/facts/empty_rows.h"
 #include "src/trial/infinity.h"
 
 namespace attn_opt {
@@ -214,8 +215,9 @@ class RowReader {
         hides_keys |= is_masked_[i];
       }
       const double least = (most_added - rows_.magnitude[row]) / least_coefficient;
-      rows_.leaves_type.push_back(most_added <= kMasking && std::isfinite(least) &&
-                                  std::isinf(rounded(least, request_.model_type)));
+      rows_.leaves_type.push_back(
+          most_added <= kMasking && std::isfinite(least) &&
+          (std::isinf(rounded(least, request_.model_type)) || std::isinf(rounded(least, range_of_scores(sdpa_)))));
       note_clamp(row, top_of_kept);
       note_exp_range(row, top);
       double relevant = 0;

@@ -108,17 +108,38 @@ TEST(MaskContents, DifferencesOfLargeNumbers) {
   EXPECT_EQ(contents("p = Neg (small) w = Where (c, p, zero) m = Sub (zero, w)"), kNone);
 }
 
+/// Numbers held within bounds, whatever they were.
+TEST(MaskContents, Bounds) {
+  EXPECT_EQ(contents("m = Clip (x, small, zero)"), kNone);
+  EXPECT_EQ(contents("m = Clip (x, small)"), kNone) << "the highest number above";
+  EXPECT_EQ(contents("m = Clip (x)"), kLowest) << "without bounds infinities become the ends";
+  EXPECT_EQ(contents("m = Max (x, small)"), kNone);
+  EXPECT_EQ(contents("m = Min (small, x)"), kBoth);
+  EXPECT_EQ(contents("i = Log (zero) w = Where (c, zero, i) m = Max (w, low)"), kLowest);
+  EXPECT_EQ(contents("i = Log (zero) w = Where (c, zero, i) m = Min (w, small)"), kMinusInf);
+  EXPECT_EQ(contents("h = Clip (x, small, zero) m = Neg (h)"), kNone);
+  EXPECT_EQ(contents("h = Max (x, zero) m = Neg (h)"), kBoth) << "the negative of +inf";
+  EXPECT_EQ(contents("m = Clip (x, zero, small)"), kBoth) << "bounds in the wrong order";
+}
+
 TEST(MaskContents, SumsThatLeaveTheRange) {
   EXPECT_EQ(contents(R"(k = Constant <value = float {-2e38}> () w = Where (c, k, zero) m = Add (w, w))"), kBoth);
 }
 
 TEST(MaskContents, CastsToASmallerRange) {
-  EXPECT_EQ(contents("w = Where (c, low, zero) m = Cast <to = 10> (w)", "float16"), kBoth);
-  EXPECT_EQ(contents("w = Where (c, small, zero) m = Cast <to = 10> (w)", "float16"), kBoth);
+  EXPECT_EQ(contents("w = Where (c, low, zero) m = Cast <to = 10> (w)", "float16"), kMinusInf);
+  EXPECT_EQ(contents("w = Where (c, small, zero) m = Cast <to = 10> (w)", "float16"), kNone);
+  EXPECT_EQ(
+      contents("f = Cast <to = 1> (c) b = Mul (small, small) d = Neg (b) p = Mul (f, d) m = Cast <to = 10> (p)", "float16"),
+      kMinusInf)
+      << "0 or -1e8";
+  EXPECT_EQ(contents("f = Cast <to = 1> (n) b = Mul (f, small) m = Cast <to = 10> (b)", "float16"), kBoth)
+      << "any number, -65504 among them";
   EXPECT_EQ(
       contents("z = Cast <to = 16> (zero) l = Cast <to = 16> (small) w = Where (c, z, l) m = Cast <to = 10> (w)", "float16"),
-      kBoth)
+      kNone)
       << "bfloat16 is as long as float16, not as small";
+  EXPECT_EQ(contents("l = Cast <to = 16> (low) w = Where (c, l, l) m = Cast <to = 10> (w)", "float16"), kMinusInf);
   EXPECT_EQ(contents("m = Cast <to = 10> (n)", "float16"), kBoth) << "-100000 becomes -inf";
   EXPECT_EQ(contents("m = Cast <to = 10> (c)", "float16"), kNone);
 }

@@ -24,4 +24,6 @@ bool leaves_keys_hidden(const std::string& mutation, const Sdpa& sdpa) {
   return changes_depth(mutation) && std::ranges::any_of(sdpa.terms, is_fill) && std::ranges::all_of(sdpa.terms, hides);
 }
 
+bool has_one_key(const Sdpa& sdpa) { return sdpa.k.views.front().axes.size(Role::kRow).is(1); }
+
 }  // namespace attn_opt

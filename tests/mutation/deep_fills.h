@@ -1,4 +1,4 @@
-// Mutants that change by how much keys are masked, at sites whose fills lie so deep that it does not matter.
+// Sites at which it does not matter by how much keys are masked, or what the scores are.
 #pragma once
 
 #include <string>
@@ -10,5 +10,8 @@ namespace attn_opt {
 /// True if MUTATION changes the number of a fill, or of the mask that says it, by no more than to a half or the double, or that
 /// of all keys that are kept, which softmax does not see, and all fills of SDPA hide a key with half of it left.
 bool leaves_keys_hidden(const std::string& mutation, const Sdpa& sdpa);
+
+/// True if SDPA has one key, whose weight is 1 or no number whatever the score.
+bool has_one_key(const Sdpa& sdpa);
 
 }  // namespace attn_opt

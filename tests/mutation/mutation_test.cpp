@@ -92,6 +92,7 @@ class Trial {
         tally.unverified += outcome.fate == Fate::kUnverified;
         if (outcome.fate == Fate::kUnverified) tally.not_run[name] = outcome.reason;
         if (outcome.fate != Fate::kSurvived || leaves_keys_hidden(mutation.name(), site.match.sdpa)) continue;
+        if (has_one_key(site.match.sdpa)) continue;
         ++tally.survivors[name];
       }
     }

@@ -1,6 +1,7 @@
 #include "src/match/facts/empty_rows.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attn_opt/mask_contents.h"
 
@@ -11,6 +12,10 @@ bool keeps_first_key(const ScoreTerm& term) {
   return !term.causal->offset || term.causal->offset->never_negative();
 }
 
+DataType range_of_scores(const Sdpa& sdpa) {
+  return sdpa.narrowest_scores == onnx::TensorProto::UNDEFINED ? sdpa.type : sdpa.narrowest_scores;
+}
+
 bool has_floor(const Sdpa& sdpa) { return !sdpa.terms.empty() && sdpa.terms.back().kind == ScoreTerm::Kind::kFloor; }
 
 namespace {
@@ -18,21 +23,29 @@ namespace {
 /// True if FILL is -inf in TYPE, whatever it is in the model's own.
 bool is_infinite_in(DataType type, double fill) { return fill < lowest_finite(type); }
 
+/// The least that TERM, of CONTENTS, adds beside extremes; +inf if it holds nothing else.
+double least_added(const ScoreTerm& term, const MaskContents& contents) {
+  if (contents.least > contents.greatest) return INFINITY;
+  return std::min(term.coefficient * contents.least, term.coefficient * contents.greatest);
+}
+
 }  // namespace
 
 std::string why_rows_may_be_nan(const Sdpa& sdpa, Facts& facts) {
   if (has_floor(sdpa)) return "";
+  const DataType type = range_of_scores(sdpa);
   int most_lowest = 0;  // that add up in one score
   for (const ScoreTerm& term : sdpa.terms) {
     if (term.kind == ScoreTerm::Kind::kFloor || keeps_first_key(term)) continue;
     if (term.kind != ScoreTerm::Kind::kBias) {
-      if (is_infinite_in(sdpa.type, term.coefficient * term.fill)) return "'" + term.value->name + "' may drop every key";
+      if (is_infinite_in(type, term.coefficient * term.fill)) return "'" + term.value->name + "' may drop every key";
       most_lowest = std::max(most_lowest, 1);  // what a fill is laid over does not show
       continue;
     }
     const MaskContents contents = mask_contents(*term.value, facts);
-    const bool is_wider = element_size(facts.type(*term.value)) > element_size(sdpa.type);
-    if (contents.may_hold_minus_inf || (is_wider && (contents.may_hold_lowest || is_infinite_in(sdpa.type, contents.least))))
+    const double lowest = term.coefficient * lowest_finite(facts.type(*term.value));
+    if (contents.may_hold_minus_inf || (contents.may_hold_lowest && is_infinite_in(type, lowest)) ||
+        is_infinite_in(type, least_added(term, contents)))
       return "'" + term.value->name + "' may hold -inf";
     most_lowest += contents.may_hold_lowest;
   }

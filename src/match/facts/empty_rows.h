@@ -10,6 +10,8 @@ namespace attn_opt {
 
 /// True if TERM keeps the first key of every row.
 bool keeps_first_key(const ScoreTerm& term);
+/// The type whose range the scores, with masks added, have on their way to the softmax.
+DataType range_of_scores(const Sdpa& sdpa);
 /// True if a floor lies above all masks: every -inf below it becomes finite.
 bool has_floor(const Sdpa& sdpa);
 /// Why all of a row may be -inf, which makes it NaN unless it is guarded; empty if it cannot.

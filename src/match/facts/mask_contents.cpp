@@ -95,6 +95,10 @@ class Follower {
     if (node->is("Cast")) return of_cast(*node, type);
     if (node->is("Mul")) return of_product(*node, type);
     if (node->is("Add") || node->is("Sub")) return of_sum(*node, type);
+    if (node->is("Neg")) return of_negative(follow(node->input(0)), type);
+    if (node->is("Clip"))
+      return clamped(follow(node->input(0)), clip_bound(*node, 1, facts_), clip_bound(*node, 2, facts_), type);
+    if (node->is("Max") || node->is("Min")) return of_extreme(*node, type);
     return {};
   }
 
@@ -134,12 +138,54 @@ class Follower {
     if (!source) return {};
     const DataType from = facts_.type(*source);
     if (!is_floating(from)) return of_integers(from, to);
-    // A type of a smaller range rounds the lowest value of a larger one to -inf; a larger one holds it as a number.
-    if (element_size(to) <= element_size(from)) return {};
     Contents contents = follow(source);
+    if (largest_finite(to) < largest_finite(from)) return narrowed(contents, to);
+    if (lowest_finite(to) == lowest_finite(from)) return contents;
     if (contents.extremes.may_hold_lowest) contents.least = std::min(contents.least, lowest_finite(from));
     contents.extremes.may_hold_lowest = false;
     return contents;
+  }
+
+  /// CONTENTS rounded to TYPE, whose range is smaller: the lowest number, and what lies beyond TYPE's own, becomes -inf.
+  static Contents narrowed(const Contents& contents, DataType type) {
+    Contents result = kNothing;
+    if (!contents.ordinary()) result.extremes.may_hold_minus_inf = true;
+    if (contents.least > contents.greatest) return result;
+    if (!contents.ends_alone) return either_of(result, of_range(contents.least, contents.greatest, type));
+    for (const double end : {contents.least, contents.greatest}) {
+      const bool is_beyond = end < lowest_finite(type) * (1 + 1.0 / 128);
+      result = either_of(result, is_beyond ? of_number(-INFINITY, type) : of_range(end, end, type, true));
+    }
+    return result;
+  }
+
+  static Contents of_negative(const Contents& contents, DataType type) {
+    return contents.ordinary() ? of_range(-contents.greatest, -contents.least, type, contents.ends_alone) : Contents{};
+  }
+
+  /// What Max or Min makes of two operands, the one of which is a number.
+  Contents of_extreme(const Node& node, DataType type) {
+    if (node.inputs.size() != 2 || !node.inputs[0] || !node.inputs[1]) return {};
+    for (const size_t bounded : {0, 1})
+      if (const auto bound = facts_.uniform(*node.inputs[1 - bounded])) {
+        const bool is_least = node.is("Max");
+        return clamped(follow(node.inputs[bounded]), is_least ? *bound : -INFINITY, is_least ? INFINITY : *bound, type);
+      }
+    return {};
+  }
+
+  /// CONTENTS held within LEAST and GREATEST, both of which must be known.
+  static Contents clamped(const Contents& contents, std::optional<double> least, std::optional<double> greatest,
+                          DataType type) {
+    if (!least || !greatest || std::isnan(*least) || std::isnan(*greatest) || *least > *greatest) return {};
+    const auto held = [&](double number) { return std::clamp(number, *least, *greatest); };
+    Contents result = kNothing;
+    if (contents.extremes.may_hold_minus_inf) result = of_number(held(-INFINITY), type);
+    if (contents.extremes.may_hold_lowest) result = either_of(result, of_number(held(lowest_finite(type)), type));
+    if (contents.least > contents.greatest) return result;
+    const double lowest = held(contents.least);
+    const MaskContents extremes{lowest <= lowest_finite(type), lowest == -INFINITY};
+    return either_of(result, {extremes, lowest, held(contents.greatest), contents.ends_alone});
   }
 
   /// Next to an extreme number anything may come out.
@@ -180,6 +226,13 @@ class Follower {
 };
 
 }  // namespace
+
+std::optional<double> clip_bound(const Node& node, int index, Facts& facts) {
+  if (const auto* attribute = node.attribute(index == 1 ? "min" : "max")) return attribute->f();
+  if (const Value* bound = node.input(index)) return facts.uniform(*bound);
+  const double largest = largest_finite(facts.type(*node.outputs[0]));
+  return index == 1 ? -largest : largest;
+}
 
 double absorbing_fill(DataType type) { return type == onnx::TensorProto::FLOAT16 ? -6e4 : -1e30; }
 
