@@ -170,9 +170,10 @@ class Run {
     EmitOptions writing = options_.emit;
     writing.accepted = accepted_;
     auto emission = guarded(*site.match.anchor, [&] { return emit_attention(site.match, reading.context, shared_, writing); });
-    const Miss needs_equal_sizes{"strict.assumed", site.match.anchor, std::string(kSizesEqual) + ": " + site.equal_sizes,
-                                 line.peeled};
-    if (!emission) return refuse(line, site.equal_sizes.empty() ? emission.error() : needs_equal_sizes);
+    if (!emission) {
+      const Miss& miss = emission.error();
+      return refuse(line, site.equal_sizes.empty() ? miss : needs_equal_sizes(site, line, miss.id + ", " + miss.found));
+    }
     line.form = emission->form;
     line.past = emission->has_past;
     line.is_causal = emission->is_causal;
@@ -189,8 +190,9 @@ class Run {
         return refuse(line, {"strict.assumed", site.match.anchor, precondition.id + ": " + precondition.detail, line.peeled});
     if (options_.verify != VerifyMode::kOff && !verified(*emission, site, line)) {
       if (site.equal_sizes.empty()) return false;
+      const std::string reason = line.verification ? line.verification->reason : "";
       line.verification.reset();
-      return refuse(line, needs_equal_sizes);
+      return refuse(line, needs_equal_sizes(site, line, reason));
     }
     line.effect = effect_of(*emission, reading.facts);
     const std::vector<Node*> read_for_sizes = nodes_read_for_sizes(*emission);
@@ -200,6 +202,12 @@ class Run {
     if (options_.on_commit) options_.on_commit(*view_, line.name);
     line.outcome = SiteReport::Outcome::kFused;
     return true;
+  }
+
+  /// What is in the way of SITE, which WITHOUT equal sizes cannot be written.
+  static Miss needs_equal_sizes(const MatchedSite& site, const SiteReport& line, const std::string& without) {
+    return {"strict.assumed", site.match.anchor,
+            std::string(kSizesEqual) + ": " + site.equal_sizes + "; for all sizes: " + without, line.peeled};
   }
 
   void draw(const Emission& emission, const Match& match, SiteReport& line) {

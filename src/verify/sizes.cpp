@@ -237,6 +237,9 @@ std::vector<std::string> free_symbols(std::vector<Dim> sizes, SizeEquations& equ
     sizes.pop_back();
     for (const auto& atom : dim.atoms()) {
       if (atom->kind != Atom::Kind::kSymbol || !seen.insert(atom->name).second) continue;
+      // What two sizes broadcast to follows from them.
+      sizes.insert(sizes.end(), atom->operands.begin(), atom->operands.end());
+      if (!atom->operands.empty()) continue;
       if (const Dim* meaning = equations.meaning(atom->name))
         sizes.push_back(*meaning);
       else
@@ -317,7 +320,7 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
     }
   }
   if (!kept.numbers.empty()) add_fallbacks({});
-  const std::vector<NumberEquation> asked = number_equations(site, equations.facts());
+  const std::vector<NumberEquation> asked = number_equations(site, sdpa, equations.facts());
   solve(asked, assignments);
   std::erase_if(assignments, [&](const SizeAssignment& sizes) {
     return sizes.is_fallback() && elements_of(site, sdpa, sizes) > kMaxElements;
