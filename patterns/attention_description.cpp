@@ -72,7 +72,7 @@ Value* padded_mask(Node& node, Value& mask, const Dim& keys, MatchContext& conte
   return build.node("Pad", {&mask, pads, masks, build.ints({-1})});
 }
 
-Matched<ScoreTerm> mask_term(Node& node, Value& mask, const Sdpa& sdpa, MatchContext& context) {
+Matched<ScoreTerm> mask_term(Node& node, Value& mask, Sdpa& sdpa, MatchContext& context) {
   const MaybeShape shape = context.facts.shape(mask);
   if (!shape) return missed("attention-node.mask-rank", &node, "the rank of '" + mask.name + "' is not known");
   Dim keys = sdpa.k.views.front().axes.size(Role::kRow);
@@ -87,6 +87,8 @@ Matched<ScoreTerm> mask_term(Node& node, Value& mask, const Sdpa& sdpa, MatchCon
   if (is_short && (shape->empty() || (!is_floating(type) && type != onnx::TensorProto::BOOL)))
     return missed("attention-node.short-mask", &node,
                   type_name(type) + " " + to_string(*shape) + " for " + keys.str() + " keys");
+  // A shorter one is legal too.
+  if (!shape->empty() && !shape->back().is(1)) sdpa.legal_sizes.emplace_back(keys, shape->back());
   ScoreTerm term;
   term.value = is_short ? padded_mask(node, mask, keys, context) : &mask;
   term.frame = {sdpa.batch, sdpa.query_heads, sdpa.q.views.front().axes.size(Role::kRow), keys};

@@ -361,16 +361,17 @@ class GroupQueryAttentionReader {
     enter_legal_integers(*node_.inputs[kGroupedLastKeys], least, total_keys - 1, facts_, sdpa);
     if (const IntegerData* total = facts_.integers(*node_.inputs[kGroupedTotal]); total && total->values.size() == 1)
       sdpa.legal_sizes.emplace_back(total->values[0], keys);
-    if (Value* bias = node_.input(kGroupedAttentionBias))
-      if (const MaybeShape shape = facts_.shape(*bias); shape && shape->size() == 4) {
-        sdpa.legal_sizes.emplace_back((*shape)[2], scores_.queries);
-        sdpa.legal_sizes.emplace_back((*shape)[3], keys);
-      }
+    if (const Value* bias = node_.input(kGroupedAttentionBias)) enter_legal_bias(*bias, scores_, facts_, sdpa);
     if (const MaybeShape cache = node_.input(kGroupedCos) ? facts_.shape(*node_.inputs[kGroupedCos]) : nullptr;
-        cache && cache->size() == 2)
+        cache.has_rank(2) && !(*cache)[0].is_constant())
       sdpa.legal_sizes.emplace_back((*cache)[0], keys);
     if (Value* sinks = node_.input(kGroupedHeadSink)) sdpa.legal_sizes.emplace_back(facts_.shape(*sinks).known()[0], heads_);
-    if (Value* positions = node_.input(kGroupedPositions)) enter_legal_integers(*positions, 0, 1, facts_, sdpa);
+    if (Value* positions = node_.input(kGroupedPositions)) {
+      enter_legal_integers(*positions, 0, 1, facts_, sdpa);
+      // More of them are legal too.
+      if (const MaybeShape shape = facts_.shape(*positions); shape.has_rank(2))
+        sdpa.legal_sizes.emplace_back((*shape)[1], scores_.queries);
+    }
   }
 
   Node& node_;

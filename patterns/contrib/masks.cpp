@@ -139,10 +139,15 @@ Matched<void> add_mask_terms(const ContribMasking& masking, const ContribScores&
 void add_attention_bias(Value* bias, const ContribScores& scores, Facts& facts, Sdpa& sdpa) {
   if (!bias) return;
   sdpa.terms.push_back(added(bias, scores));
-  const MaybeShape shape = facts.shape(*bias);
-  if (!shape || shape->size() != 4) return;
-  sdpa.legal_sizes.emplace_back((*shape)[2], scores.queries);
-  sdpa.legal_sizes.emplace_back((*shape)[3], scores.keys());
+  enter_legal_bias(*bias, scores, facts, sdpa);
+}
+
+void enter_legal_bias(const Value& bias, const ContribScores& scores, Facts& facts, Sdpa& sdpa) {
+  const MaybeShape shape = facts.shape(bias);
+  if (!shape.has_rank(4)) return;
+  const Shape frame = scores.frame();
+  for (size_t axis = 0; axis < frame.size(); ++axis)
+    if (axis >= 2 || !(*shape)[axis].is(1)) sdpa.legal_sizes.emplace_back((*shape)[axis], frame[axis]);
 }
 
 }  // namespace attn_opt

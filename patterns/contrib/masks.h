@@ -30,6 +30,8 @@ void enter_legal_integers(Value& value, const Dim& least, const Dim& most, Facts
 /// Enters the terms that MASKING adds to the scores in SDPA, innermost first. Misses: "contrib.mask-form".
 Matched<void> add_mask_terms(const ContribMasking& masking, const ContribScores& scores, const Node& node, Facts& facts,
                              InnerValues& inner, Sdpa& sdpa);
+/// Enters that in every run BIAS has the sizes of the scores, or 1 batch and head, which are taken for all here.
+void enter_legal_bias(const Value& bias, const ContribScores& scores, Facts& facts, Sdpa& sdpa);
 /// Enters BIAS (B or 1, H or 1, L, P + S), which may be null.
 void add_attention_bias(Value* bias, const ContribScores& scores, Facts& facts, Sdpa& sdpa);
 

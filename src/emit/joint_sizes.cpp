@@ -116,8 +116,9 @@ Dim joint_size(const Dim& one, const Dim& other) {
 }
 
 Matched<void> join_sizes(const WritingPlan& plan, const Placed* mask, Operands& operands, Site& site) {
-  // A runtime's own operator broadcasts nothing but its mask: it runs where the sizes of Q, K and V are equal.
-  if (!site.match.anchor->domain().empty()) return {};
+  // An operator of attention broadcasts nothing but its mask: it runs where the sizes of Q, K and V are equal.
+  const Node& anchor = *site.match.anchor;
+  if (!anchor.domain().empty() || anchor.is("Attention")) return {};
   const Dim heads = site.scores[kHeads];
   site.scores = joint_shape(plan, mask, operands, site);
   if (plan.form == IoForm::k3d && !(site.scores[kHeads] == heads && has_heads_of_its_own(plan, heads)))

@@ -173,8 +173,9 @@ std::optional<Miss> Planner::check_past(const WritingPlan& plan) const {
 }
 
 /// A caller may give no rows for what stands behind the past, as for a past that stands behind the new rows: runtimes refuse
-/// that.
+/// that, of an operator that has a past in the model already too.
 bool Planner::may_add_no_keys(const WritingPlan& plan) const {
+  if (sdpa_.k.views.front().past) return false;
   const Dim rows = plan.k->axes.size(Role::kRow);
   return rows.is(0) || (plan.k->value->is_input && !rows.is_constant() && rows != plan.q->axes.size(Role::kRow));
 }

@@ -21,7 +21,7 @@ using Solution = std::map<std::string, int64_t>;
 void add_equation(const Dim& one, const Dim& other, bool broadcasts, std::vector<NumberEquation>& equations) {
   if (one.is_constant() == other.is_constant()) return;
   const Dim &number = one.is_constant() ? one : other, &size = one.is_constant() ? other : one;
-  if (number.value() > 1) equations.push_back({size, number.value(), broadcasts});
+  if (number.value() > 1 || !broadcasts) equations.push_back({size, number.value(), broadcasts});
 }
 
 void add_broadcasts(const Shape& one, const Shape& other, size_t skipped, std::vector<NumberEquation>& equations) {
@@ -66,14 +66,13 @@ bool has_quotient(const Dim& size) {
   return std::ranges::any_of(size.atoms(), [](const AtomRef& atom) { return atom->kind == Atom::Kind::kFloorDiv; });
 }
 
-/// Sizes of one or two axes that are small multiples of one unit.
-std::vector<Solution> solutions(const std::vector<NumberEquation>& equations, SizeAssignment sizes) {
-  const std::vector<std::string> unknowns = unknowns_of(equations);
+/// Sizes of one or two axes UNKNOWNS that are small multiples of one unit, from LEAST of them on.
+std::vector<Solution> multiples(const std::vector<std::string>& unknowns, int64_t least,
+                                const std::vector<NumberEquation>& equations, SizeAssignment& sizes) {
   std::vector<Solution> found;
-  if (unknowns.empty() || unknowns.size() > 2) return found;
   for (const int64_t unit : kUnits)
-    for (int64_t first = 1; first <= kMaxUnits; ++first)
-      for (int64_t last = 1; last <= (unknowns.size() == 2 ? kMaxUnits : 1); ++last) {
+    for (int64_t first = least; first <= kMaxUnits; ++first)
+      for (int64_t last = least; last <= (unknowns.size() == 2 ? kMaxUnits : least); ++last) {
         sizes.set(unknowns.front(), first * unit);
         if (unknowns.size() == 2) sizes.set(unknowns.back(), last * unit);
         if (!holds(equations, sizes)) continue;
@@ -85,10 +84,19 @@ std::vector<Solution> solutions(const std::vector<NumberEquation>& equations, Si
   return found;
 }
 
+/// An axis is empty, as a past may be, if no other sizes fit.
+std::vector<Solution> solutions(const std::vector<NumberEquation>& equations, SizeAssignment sizes) {
+  const std::vector<std::string> unknowns = unknowns_of(equations);
+  if (unknowns.empty() || unknowns.size() > 2) return {};
+  std::vector<Solution> found = multiples(unknowns, 1, equations, sizes);
+  return found.empty() ? multiples(unknowns, 0, equations, sizes) : found;
+}
+
 }  // namespace
 
-std::vector<NumberEquation> number_equations(const CutSite& site, Facts& facts) {
+std::vector<NumberEquation> number_equations(const CutSite& site, const Sdpa& sdpa, Facts& facts) {
   std::vector<NumberEquation> equations;
+  for (const auto& [one, other] : sdpa.legal_sizes) add_equation(one, other, false, equations);
   for (const Node* node : site.before.nodes) add_equations(*node, facts, equations);
   return equations;
 }

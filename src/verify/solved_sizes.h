@@ -14,8 +14,9 @@ struct NumberEquation {
   bool broadcasts = false;
 };
 
-/// What products and broadcasts among the nodes that SITE replaces ask of sizes that the model computes.
-std::vector<NumberEquation> number_equations(const CutSite& site, Facts& facts);
+/// What products and broadcasts among the nodes that SITE replaces, and the operator that SDPA describes, ask of sizes that the
+/// model computes.
+std::vector<NumberEquation> number_equations(const CutSite& site, const Sdpa& sdpa, Facts& facts);
 
 /// The sizes in SITE, given or computed, that are quotients of others, with those that symbols are taken for.
 std::vector<Dim> quotients_in(const CutSite& site, SizeEquations& equations);

@@ -195,7 +195,8 @@ Shape FactStore::declared_dims(const Value& value, const onnx::TensorShapeProto&
     if (dim.has_dim_value() && dim.dim_value() >= 0) {
       dims.push_back(dim.dim_value());
     } else if (!dim.dim_param().empty() && !value.graph->function()) {
-      dims.push_back(Dim::parse(dim.dim_param()));
+      const Dim named = Dim::parse(dim.dim_param());
+      dims.push_back(names_ ? renamed(named, *names_) : named);
     } else {
       dims.push_back(Dim::unknown(hint(value), axis));
     }

@@ -85,6 +85,8 @@ class FactStore {
   /// Nothing is assumed from now on but EQUATIONS, which outlive the store; what nodes demand is kept.
   void assume_only(const std::set<std::string>& equations) { proven_ = &equations; }
   bool may_assume() const { return !proven_; }
+  /// Sizes that the model declares are called as NAMES say from now on, which outlive the store.
+  void rename(const EqualNames& names) { names_ = &names; }
   /// True unless ONE = OTHER is to be assumed and may not be.
   bool may_assume(const Dim& one, const Dim& other) const { return !proven_ || one == other || is_proven(one, other); }
   /// True if ONE = OTHER is one of the equations given.
@@ -150,6 +152,7 @@ class FactStore {
   std::vector<SizeDemand> demands_;
   std::vector<PositiveDemand> positive_demands_;
   std::set<std::pair<const Graph*, std::string>> demanded_;
+  const EqualNames* names_ = nullptr;
   int64_t constant_elements_ = 0;
   int64_t integer_elements_ = 0;
   bool functions_read_ = false;
@@ -162,6 +165,11 @@ class FactStore {
 };
 
 struct Facts::Impl {
+  Impl(ModelGraph& view, const TensorStore& tensors)
+      : names(equal_names(view, tensors)), store(view, tensors), proofs(view, tensors, names) {
+    store.rename(names);
+  }
+  const EqualNames names;
   FactStore store;
   SizeProofs proofs;
 };

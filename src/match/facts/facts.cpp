@@ -13,8 +13,7 @@ std::optional<double> number_of(const Tensor* tensor) {
 
 }  // namespace
 
-Facts::Facts(ModelGraph& view, const TensorStore& tensors, bool assume)
-    : impl_(new Impl{FactStore(view, tensors), SizeProofs(view, tensors)}) {
+Facts::Facts(ModelGraph& view, const TensorStore& tensors, bool assume) : impl_(new Impl(view, tensors)) {
   static const std::set<std::string> kNoEquations;
   if (!assume) impl_->store.assume_only(kNoEquations);
 }

@@ -125,6 +125,22 @@ bool RuleContext::assume_equal(const Dim& one, const Dim& other) const {
   return true;
 }
 
+void RuleContext::require_equal(InputAxis one, InputAxis other) const {
+  const MaybeShape first = shape(one.input), second = shape(other.input);
+  if (first.has_rank(one.rank) && second.has_rank(other.rank)) require_equal((*first)[one.axis], (*second)[other.axis]);
+}
+
+void RuleContext::require_size(const Dim& size, InputAxis axis) const {
+  if (const MaybeShape given = shape(axis.input); given.has_rank(axis.rank)) require_equal(size, (*given)[axis.axis]);
+}
+
+void RuleContext::require_size_or_one(const Dim& size, InputAxis axis) const {
+  const MaybeShape given = shape(axis.input);
+  if (!given.has_rank(axis.rank)) return;
+  const Dim& found = (*given)[axis.axis];
+  if (size.is(1) || (found.is_constant() && !found.is(1))) require_equal(size, found);
+}
+
 Dim RuleContext::not_negative(Dim dim) const {
   if (dim.never_negative()) return dim;
   Dim bounded = maximum(dim, 0);

@@ -15,6 +15,11 @@
 
 namespace attn_opt {
 
+/// An axis of a node's input, if that is of RANK.
+struct InputAxis {
+  size_t input = 0, rank = 0, axis = 0;
+};
+
 class RuleContext {
  public:
   RuleContext(FactStore& store, const Node& node);
@@ -49,6 +54,12 @@ class RuleContext {
   bool assume_equal(const Dim& one, const Dim& other) const;
   /// The node fails unless ONE and OTHER are equal.
   void require_equal(const Dim& one, const Dim& other) const { store_.demand(one, other, false, node_); }
+  /// The node fails unless the axes of inputs ONE and OTHER, where both are given and have them, are equal.
+  void require_equal(InputAxis one, InputAxis other) const;
+  /// The node fails unless SIZE is that of AXIS, if the input is given and has such an axis.
+  void require_size(const Dim& size, InputAxis axis) const;
+  /// The node fails unless SIZE is that of AXIS, or the input has 1 there, if it is given and has such an axis.
+  void require_size_or_one(const Dim& size, InputAxis axis) const;
   /// The node fails where SIZE is not at least 1.
   void require_positive(const Dim& size) const { store_.demand_positive(size, node_); }
   bool is_assumed_equal(const Dim& one, const Dim& other) const { return store_.is_assumed_equal(one, other); }

@@ -12,17 +12,46 @@ std::optional<Shape> by_heads(const Shape& shape, int64_t heads) {
   return Shape{shape[0], heads, shape[1], floor_quotient(shape[2], heads)};
 }
 
+/// Batches, lengths and heads that Q, K, V and the past have in common (ONNX Attention-23, shapes of inputs).
+void require_common_sizes(RuleContext& context) {
+  constexpr size_t kQuery = 0, kKey = 1, kValue = 2, kPastKey = 4, kPastValue = 5, kLengths = 6;
+  for (const size_t rank : {3, 4}) {
+    context.require_equal({kQuery, rank, 0}, {kLengths, 1, 0});
+    for (const size_t input : {kKey, kValue}) context.require_equal({kQuery, rank, 0}, {input, rank, 0});
+    for (const size_t past : {kPastKey, kPastValue}) context.require_equal({kQuery, rank, 0}, {past, 4, 0});
+    context.require_equal({kKey, rank, rank - 2}, {kValue, rank, rank - 2});
+  }
+  for (const size_t axis : {1, 2}) context.require_equal({kPastKey, 4, axis}, {kPastValue, 4, axis});
+  context.require_equal({kKey, 4, 1}, {kValue, 4, 1});
+  context.require_equal({kKey, 4, 1}, {kPastKey, 4, 1});
+}
+
+/// A mask of more than one batch element, or query, has all of them (attn_mask broadcasts to (batch, heads, L, total)), and up
+/// to opset 23 so do its keys.
+void require_mask_of(const Shape& q, const Shape& k, RuleContext& context) {
+  constexpr size_t kMask = 3, kPastKey = 4;
+  constexpr int kOpsetOfShortMasks = 24;
+  const bool has_all_keys = context.opset() < kOpsetOfShortMasks && !context.has(kPastKey);
+  context.require_size_or_one(q[0], {kMask, 4, 0});
+  for (const size_t rank : {2, 3, 4}) {
+    context.require_size_or_one(q[2], {kMask, rank, rank - 2});
+    if (has_all_keys) context.require_size_or_one(k[2], {kMask, rank, rank - 1});
+  }
+}
+
 void attention(RuleContext& context) {
   const Node& node = context.node();
   const MaybeShape q_shape = context.shape(0), k_shape = context.shape(1), v_shape = context.shape(2);
   context.set_type(1, context.type(1));
   context.set_type(2, context.type(2));
   context.set_type(3, context.type(0));
+  require_common_sizes(context);
   if (!q_shape || !k_shape || !v_shape) return;
   const int64_t kv_heads = node.int_attribute("kv_num_heads", 0);
   const std::optional<Shape> q = by_heads(*q_shape, node.int_attribute("q_num_heads", 0));
   const std::optional<Shape> k = by_heads(*k_shape, kv_heads), v = by_heads(*v_shape, kv_heads);
   if (!q || !k || !v) return;
+  require_mask_of(*q, *k, context);
   if (q_shape->size() == 4) {
     context.set_shape(0, {(*q)[0], (*q)[1], (*q)[2], (*v)[3]});
   } else {

@@ -72,9 +72,35 @@ std::optional<Dim> value_features(const RuleContext& context) {
   return heads ? std::optional((*heads)[1] * (*heads)[3]) : std::nullopt;
 }
 
+/// A bias (b or 1, heads or 1, L, total) of the scores is INPUT.
+void require_bias_of(const Dim& batch, size_t input, RuleContext& context) {
+  context.require_size_or_one(batch, {input, 4, 0});
+  context.require_size_or_one(Dim(context.node().int_attribute("num_heads", 1)), {input, 4, 1});
+}
+
+/// Batches and lengths that Q, K, V and the past of MultiHeadAttention have in common, else ONNX Runtime refuses it.
+void require_common_sizes_of_heads(RuleContext& context) {
+  constexpr size_t kQuery = 0, kKey = 1, kValue = 2, kPadding = 4, kBias = 5, kPastKey = 6, kPastValue = 7;
+  for (const size_t rank : {3, 4, 5})
+    for (const size_t input : {kKey, kValue}) context.require_equal({kQuery, 3, 0}, {input, rank, 0});
+  for (const size_t past : {kPastKey, kPastValue}) context.require_equal({kQuery, 3, 0}, {past, 4, 0});
+  for (const size_t query : {3, 5})
+    for (const size_t rank : {2, 3}) context.require_equal({kQuery, query, 0}, {kPadding, rank, 0});
+  context.require_equal({kKey, 3, 1}, {kValue, 3, 1});
+  context.require_equal({kKey, 4, 2}, {kValue, 4, 2});
+  context.require_equal({kPastKey, 4, 2}, {kPastValue, 4, 2});
+  for (const size_t query : {3, 5}) context.require_equal({kQuery, query, 1}, {kBias, 4, 2});
+  const MaybeShape query = context.shape(kQuery), keys = given_rows(context, kKey), past = context.shape(kPastKey);
+  if (!query || query->empty() || !keys || keys->size() < 3 || (context.has(kPastKey) && !past.has_rank(4))) return;
+  require_bias_of((*query)[0], kBias, context);
+  const Dim now = (*keys)[keys->size() == 4 ? 2 : 1], total = past ? now + (*past)[2] : now;
+  for (const InputAxis axis : {InputAxis{kBias, 4, 3}, {kPadding, 2, 1}, {kPadding, 3, 2}}) context.require_size(total, axis);
+}
+
 /// Query (b, L, hidden) or (b, L, heads, 3, size).
 void multi_head_attention(RuleContext& context) {
   constexpr size_t kPastLength = 8;  // caches are then buffers that are written into
+  require_common_sizes_of_heads(context);
   const MaybeShape query = context.shape(0);
   const auto features = value_features(context);
   if (!query || !features || (query->size() != 3 && query->size() != 5)) return;
@@ -86,6 +112,9 @@ void multi_head_attention(RuleContext& context) {
 
 /// Input (b, S, hidden) and weights of Q, K and V side by side. Presents: open.
 void projected_attention(RuleContext& context) {
+  constexpr size_t kInput = 0, kMask = 3, kPast = 4;
+  for (const size_t rank : {2, 3}) context.require_equal({kInput, 3, 0}, {kMask, rank, 0});
+  context.require_equal({kInput, 3, 0}, {kPast, 5, 1});
   const MaybeShape input = context.shape(0), weights = context.shape(1);
   if (!input || !weights || input->size() != 3 || weights->size() != 2) return;
   const auto* sizes = context.node().ints_attribute("qkv_hidden_sizes");
@@ -105,8 +134,25 @@ void embed_normalization(RuleContext& context) {
   context.set_shape(1, {(*ids)[0]});
 }
 
+/// Batches and lengths that the inputs of GroupQueryAttention have in common, else ONNX Runtime refuses it.
+void require_common_sizes_of_groups(RuleContext& context) {
+  constexpr size_t kQuery = 0, kKey = 1, kValue = 2, kPastKey = 3, kPastValue = 4, kLengths = 5, kCos = 7, kSin = 8;
+  constexpr size_t kPositions = 9, kBias = 10;
+  for (const size_t axis : {0, 1}) {
+    for (const size_t input : {kKey, kValue}) context.require_equal({kQuery, 3, axis}, {input, 3, axis});
+    context.require_equal({kCos, 2, axis}, {kSin, 2, axis});
+  }
+  for (const size_t past : {kPastKey, kPastValue}) context.require_equal({kQuery, 3, 0}, {past, 4, 0});
+  context.require_equal({kPastKey, 4, 2}, {kPastValue, 4, 2});
+  for (const InputAxis batch : {InputAxis{kLengths, 1, 0}, {kLengths, 2, 0}, {kPositions, 2, 0}})
+    context.require_equal({kQuery, 3, 0}, batch);
+  context.require_equal({kQuery, 3, 1}, {kBias, 4, 2});
+  if (const MaybeShape query = context.shape(kQuery); query.has_rank(3)) require_bias_of((*query)[0], kBias, context);
+}
+
 /// Query (b, L, hidden) unless keys and values are packed into it.
 void group_query_attention(RuleContext& context) {
+  require_common_sizes_of_groups(context);
   const MaybeShape query = context.shape(0);
   if (query && context.has(1) && query->size() == 3) context.set_shape(0, *query);
 }

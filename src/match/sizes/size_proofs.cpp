@@ -95,13 +95,15 @@ bool follows_from(const SizeDemand& demand, const Dim& one, const Dim& other, co
 
 }  // namespace
 
-SizeProofs::SizeProofs(ModelGraph& view, const TensorStore& tensors) : view_(view), tensors_(tensors) {}
+SizeProofs::SizeProofs(ModelGraph& view, const TensorStore& tensors, const EqualNames& names)
+    : view_(view), tensors_(tensors), names_(names) {}
 SizeProofs::~SizeProofs() = default;
 
 bool SizeProofs::holds(const SizeAssumption& assumption, std::span<Value* const> read) {
   if (store_ && holds_now(assumption, read)) return enter(assumption);
   if (store_ && !is_stale_) return false;
   store_ = std::make_unique<FactStore>(view_, tensors_);
+  store_->rename(names_);
   store_->assume_only(proven_);
   visited_.clear();
   is_stale_ = false;
@@ -126,7 +128,7 @@ bool SizeProofs::holds_now(const SizeAssumption& assumption, std::span<Value* co
 /// Sizes that nodes, without which there is no run, need to be at least 1.
 void SizeProofs::enter_demanded(std::span<Value* const> read, std::set<std::string>& positive) {
   for (const PositiveDemand& demand : store_->positive_demands()) {
-    if (read.empty() || !encloses(demand.node->graph, read.front()->graph) || !is_needed(*demand.node)) continue;
+    if (read.empty() || !encloses(demand.node->graph, read.front()->graph) || !needed_.contains(*demand.node)) continue;
     enter_positive(demand.size, positive);
     positive.insert(demand.size.str());
   }
@@ -137,7 +139,7 @@ bool SizeProofs::follows_from_demands(const SizeAssumption& assumption, const Gr
   const auto& demands = store_->demands();
   return std::ranges::any_of(demands, [&](const SizeDemand& demand) {
     return follows_from(demand, assumption.one, assumption.other, positive) && encloses(demand.node->graph, &graph) &&
-           is_needed(*demand.node);
+           needed_.contains(*demand.node);
   });
 }
 
@@ -153,25 +155,6 @@ void SizeProofs::visit_consumers(const Node& node) {
         if (use.node && use.node->placement == Placement::kOfFile && use.node->graph == node.graph) pending.push_back(use.node);
     }
   }
-}
-
-/// True if an output of NODE's graph is computed from what NODE makes: no runtime leaves it out.
-bool SizeProofs::is_needed(const Node& node) {
-  std::vector<const Node*> pending{&node};
-  std::set<const Node*> seen{&node};
-  while (!pending.empty()) {
-    const Node* next = pending.back();
-    pending.pop_back();
-    if (needed_.contains(next)) return needed_.insert(&node), true;
-    for (const Value* output : next->outputs) {
-      if (!output) continue;
-      if (output->is_output) return needed_.insert(&node), true;
-      for (const Use& use : output->uses)
-        if (use.node && !use.node->removed && use.node->placement == Placement::kOfFile && seen.insert(use.node).second)
-          pending.push_back(use.node);
-    }
-  }
-  return false;
 }
 
 }  // namespace attn_opt

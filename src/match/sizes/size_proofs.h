@@ -10,6 +10,8 @@
 #include <string>
 
 #include "attn_opt/facts.h"
+#include "src/match/needed_nodes.h"
+#include "src/match/sizes/equal_names.h"
 
 namespace attn_opt {
 
@@ -17,8 +19,8 @@ class FactStore;
 
 class SizeProofs {
  public:
-  /// VIEW and TENSORS must outlive the proofs.
-  SizeProofs(ModelGraph& view, const TensorStore& tensors);
+  /// VIEW, TENSORS and NAMES must outlive the proofs.
+  SizeProofs(ModelGraph& view, const TensorStore& tensors, const EqualNames& names);
   ~SizeProofs();
 
   /// True if ASSUMPTION holds in each run that comes to the end of the graph of READ, and in which no axis of READ's values has
@@ -31,14 +33,15 @@ class SizeProofs {
   void visit_consumers(const Node& node);
   bool follows_from_demands(const SizeAssumption& assumption, const Graph& graph, const std::set<std::string>& positive);
   void enter_demanded(std::span<Value* const> read, std::set<std::string>& positive);
-  bool is_needed(const Node& node);
 
   ModelGraph& view_;
   const TensorStore& tensors_;
+  const EqualNames& names_;
   std::set<std::string> proven_;      ///< equations
   std::unique_ptr<FactStore> store_;  ///< goes by what is proven alone
   bool is_stale_ = false;             ///< it says less than what is proven by now
-  std::set<const Node*> visited_, needed_;
+  std::set<const Node*> visited_;
+  NeededNodes needed_;
 };
 
 }  // namespace attn_opt

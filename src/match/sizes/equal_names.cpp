@@ -1,0 +1,141 @@
+#include "src/match/sizes/equal_names.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "src/match/facts/fact_store.h"
+#include "src/match/needed_nodes.h"
+#include "src/match/sizes/sole_atom.h"
+
+namespace attn_opt {
+namespace {
+
+bool computes_attention(const Node& node) {
+  const bool is_contrib = node.domain() == "com.microsoft";
+  if (node.is("Attention") || (is_contrib && node.op() == "Attention")) return true;
+  return is_contrib && (node.op() == "MultiHeadAttention" || node.op() == "GroupQueryAttention");
+}
+
+using Equation = std::pair<Dim, Dim>;
+
+/// Sizes that nodes of attention need equal wherever a graph runs.
+class NeededEquations {
+ public:
+  /// NAMES: those that are known already.
+  NeededEquations(ModelGraph& view, const TensorStore& tensors, const EqualNames& names) : store_(view, tensors) {
+    static const std::set<std::string> kNoEquations;
+    store_.assume_only(kNoEquations);
+    store_.rename(names);
+  }
+
+  std::vector<Equation> of(const Graph& graph) {
+    std::vector<Equation> found;
+    bool has_attention = false;
+    // The last first: what one needs, those above it need.
+    for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+      const bool branches = (*node)->is("If") && (*node)->bodies.size() == 2;
+      const bool is_of_interest = branches || computes_attention(**node);
+      if (!is_of_interest || (*node)->placement != Placement::kOfFile || !needed_.contains(**node)) continue;
+      if (branches)
+        add_common(of(*(*node)->bodies[0]), of(*(*node)->bodies[1]), found);
+      else
+        read(**node, has_attention);
+    }
+    // What is computed above these nodes is needed too.
+    if (!has_attention) return found;
+    for (const SizeDemand& demand : store_.demands())
+      if (!demand.broadcasts && demand.node->graph == &graph) found.emplace_back(demand.one, demand.other);
+    return found;
+  }
+
+ private:
+  void read(const Node& node, bool& has_attention) {
+    has_attention = true;
+    for (const Value* output : node.outputs)
+      if (output) store_.fact(*output);
+  }
+
+  /// An If runs one of its branches: what both need is needed.
+  static void add_common(const std::vector<Equation>& one, const std::vector<Equation>& other, std::vector<Equation>& found) {
+    std::set<std::string> texts;
+    for (const Equation& equation : other) texts.insert(equation_text(equation.first, equation.second));
+    std::ranges::copy_if(one, std::back_inserter(found), [&](const Equation& equation) {
+      return texts.contains(equation_text(equation.first, equation.second));
+    });
+  }
+
+  FactStore store_;
+  NeededNodes needed_;
+};
+
+bool is_named(const Dim& size) {
+  const std::vector<AtomRef> atoms = size.atoms();
+  return std::ranges::none_of(atoms, [](const AtomRef& atom) { return atom->unknown; });
+}
+
+bool holds(const Dim& size, const std::string& name) {
+  const std::vector<AtomRef> atoms = size.atoms();
+  return std::ranges::any_of(atoms, [&](const AtomRef& atom) { return atom->name == name; });
+}
+
+/// The name that SIZE is; null if it is more than a name.
+const std::string* name_of(const Dim& size) {
+  const Atom* atom = sole_atom(size);
+  return atom && atom->kind == Atom::Kind::kSymbol ? &atom->name : nullptr;
+}
+
+/// Enters that ONE is OTHER, if one of them is a name: a number stands for it, or else what stands in ONE.
+void enter(const Dim& one, const Dim& other, EqualNames& names) {
+  const Dim known = renamed(one, names), same = renamed(other, names);
+  if (known == same || !is_named(known) || !is_named(same)) return;
+  const bool keeps_one = name_of(same) && !(name_of(known) && same.is_constant());
+  const Dim &kept = keeps_one ? known : same, &replaced = keeps_one ? same : known;
+  const std::string* const name = name_of(replaced);
+  if (!name || holds(kept, *name)) return;
+  const EqualNames equation{{*name, kept}};
+  for (auto& [_, size] : names) size = renamed(size, equation);
+  names.insert(*equation.begin());
+}
+
+}  // namespace
+
+Dim renamed(const Dim& size, const EqualNames& names) {
+  if (size.is_constant() || names.empty()) return size;
+  const auto factor = [&](const Atom& atom) {
+    const auto found = names.find(atom.name);
+    if (found != names.end()) return found->second;
+    const auto operand = [&](size_t number) { return renamed(atom.operands[number], names); };
+    switch (atom.kind) {
+      case Atom::Kind::kFloorDiv: return floor_quotient(operand(0), operand(1));
+      case Atom::Kind::kMin: return minimum(operand(0), operand(1));
+      case Atom::Kind::kMax: return maximum(operand(0), operand(1));
+      case Atom::Kind::kSymbol: break;
+    }
+    return Dim::of_atom(std::make_shared<const Atom>(atom));
+  };
+  Dim sum;
+  for (const Dim::Term& term : size.terms()) {
+    Dim product = term.coefficient;
+    for (const AtomRef& atom : term.factors) product = product * factor(*atom);
+    sum = sum + product;
+  }
+  return sum;
+}
+
+EqualNames equal_names(ModelGraph& view, const TensorStore& tensors) {
+  // A number that stands for a name may say which of two others a size is.
+  constexpr int kMostRounds = 4;
+  EqualNames names;
+  for (int round = 0; round < kMostRounds; ++round) {
+    EqualNames more = names;
+    for (const auto& [one, other] : NeededEquations(view, tensors, names).of(view.main())) enter(one, other, more);
+    if (more.size() == names.size()) break;
+    names = std::move(more);
+  }
+  return names;
+}
+
+}  // namespace attn_opt
