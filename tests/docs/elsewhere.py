@@ -58,4 +58,5 @@ ELSEWHERE = {
     "PYTHON tests/runtimes/run.py build/attn-opt . --only softmax_attention/plain --targets ort": RUNTIMES,
     "python tests/adversary/campaign.py --bin build/attn-opt --count 1000 --keep findings": LONG,
     "python tests/adversary/campaign.py --bin build/attn-opt --seed 4711 --count 1": "Adversary.ModelsOfFixedSeeds",
+    "python tests/adversary/operators.py --bin build/attn-opt --count 1000": LONG,
 }
