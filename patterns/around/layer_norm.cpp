@@ -1,8 +1,7 @@
-// Layer normalisation over the last axis, as LayerNormalization of opset 17: an RMS normalisation (normalised.h) of x less its
-// mean.
+// Layer normalisation over the last axis, as LayerNormalization of opset 17; norm_form.h has the equation.
 //
-//   x ─┬─────────────── Sub ─ (normalised, weight, bias) ─ y
-//      └─ ReduceMean ────┘
+//   x ─┬─────────────── Sub ─┬───────────────────────────────────────── Div ─ Mul ─ Add ─ y      LayerNormalization ─ y
+//      └─ ReduceMean ────┘    └─ Pow(2) ─ ReduceMean ─ Add eps ─ Sqrt ───┘
 #include "patterns/around/normalised.h"
 
 namespace attn_opt {
@@ -14,20 +13,13 @@ class LayerNorm : public Rewrite {
   std::string_view summary() const override {
     return "(x - mean(x)) / sqrt(variance + eps) * weight + bias, as LayerNormalization";
   }
-  bool is_anchor(const Node& node) const override { return node.is("Mul") || node.is("Div"); }
+  bool is_anchor(const Node& node) const override { return may_normalise(node); }
 
   Matched<RewriteMatch> match(const Node& node, RewriteContext& context) const override {
-    Facts& facts = context.facts;
-    Value *centre = nullptr, *x = nullptr;
-    double epsilon = 0;
-    ATTN_OPT_DONE(fits(normalised(&centre, &epsilon), *node.outputs[0], facts, std::string(kNoMatch)));
-    ATTN_OPT_DONE(fits(centred(&x), *centre, facts, std::string(kNoMatch)));
-    const MaybeShape shape = facts.shape(*x);
-    if (!shape || shape->empty()) return missed("norm.size", &node, "the rank of '" + x->name + "' is not known");
-    RewriteMatch match;
-    match.peeled = {"ReduceMean", "Sub", "ReduceMean", node.op()};
-    ATTN_OPT_DONE(enter(ends_of(*x, *node.outputs[0], shape->back(), true, facts), epsilon, shape->back(), node, facts, match));
-    return match;
+    ATTN_OPT_MATCH(const NormForm form, norm_form(*node.outputs[0], context.facts));
+    if (!form.centred)
+      return missed(std::string(kNoMatch), &node, "'" + form.x->name + "' is not centred: an RMS normalisation");
+    return norm_match(form, node, context.facts);
   }
 
   Matched<std::vector<Replacement>> apply(const RewriteMatch& match, GraphBuilder& build) const override {

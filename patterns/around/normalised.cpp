@@ -5,6 +5,15 @@
 namespace attn_opt {
 namespace {
 
+/// Where a normalisation begins and ends.
+struct NormEnds {
+  Value* from = nullptr;    ///< x, in front of a cast to float32 that is undone behind it
+  Value* y = nullptr;       ///< the last value that belongs to it
+  Value* weight = nullptr;  ///< of rank 1, as long as the last axis; null: none
+  Value* bias = nullptr;    ///< the same; only behind a weight
+  Node* place = nullptr;    ///< what makes y
+};
+
 /// The node that alone reads VALUE, which is no output of a graph, in the graph of MAKER; null if there is none.
 Node* sole_reader(const Value& value, const Node& maker) {
   Node* reader = value.is_output || value.uses.size() != 1 ? nullptr : value.uses[0].node;
@@ -23,21 +32,25 @@ bool is_vector(const Value& value, const Dim& size, DataType type, Facts& facts)
   return shape && shape->size() == 1 && (*shape)[0] == size && facts.type(value) == type;
 }
 
-}  // namespace
-
-Matcher normalised(Value** x, double* epsilon) {
-  const Matcher square = either({op("Pow", {same(x), number_is(2)}), op("Mul", {same(x), same(x)})});
-  const Matcher sum = commuted("Add", reduced_over_last("ReduceMean", square), number(epsilon));
-  const Matcher root = either({op("Sqrt", {sum}), op("Pow", {sum, number_is(0.5)})});
-  const Matcher inverse =
-      either({op("Reciprocal", {root}), op("Div", {number_is(1), root}), op("Pow", {sum, number_is(-0.5)})});
-  return either({commuted("Mul", any(x), inverse), op("Div", {any(x), root})});
+/// Lets ENDS go on behind the sum with a bias.
+void add_bias(NormEnds& ends, const Dim& size, Facts& facts) {
+  Node* sum = sole_reader(*ends.y, *ends.place);
+  Value* bias = other_operand(sum, *ends.y, "Add");
+  if (!bias || !is_vector(*bias, size, facts.type(*ends.y), facts)) return;
+  ends.bias = bias;
+  ends.place = sum;
+  ends.y = sum->outputs[0];
 }
 
-Matcher centred(Value** x) { return op("Sub", {any(x), reduced_over_last("ReduceMean", same(x))}); }
-
-NormEnds ends_of(Value& x, Value& normalised, const Dim& size, bool with_bias, Facts& facts) {
-  NormEnds ends{&x, &normalised, nullptr, nullptr, normalised.producer};
+/// The ends of FORM, which is NORMALISED, of x whose last axis is of SIZE. A node belongs to it if nothing else reads what is
+/// in front.
+NormEnds ends_of(const NormForm& form, Value& normalised, const Dim& size, Facts& facts) {
+  Value& x = *form.x;
+  NormEnds ends{&x, &normalised, form.weight, form.bias, normalised.producer};
+  if (ends.weight) {
+    if (form.centred && !ends.bias) add_bias(ends, size, facts);
+    return ends;
+  }
   const auto take = [&ends](Node* node) {
     ends.place = node;
     ends.y = node->outputs[0];
@@ -56,26 +69,28 @@ NormEnds ends_of(Value& x, Value& normalised, const Dim& size, bool with_bias, F
   if (!weight || !is_vector(*weight, size, type, facts)) return ends;
   ends.weight = weight;
   take(product);
-  Node* sum = with_bias ? sole_reader(*ends.y, *ends.place) : nullptr;
-  Value* bias = other_operand(sum, *ends.y, "Add");
-  if (!bias || !is_vector(*bias, size, type, facts)) return ends;
-  ends.bias = bias;
-  take(sum);
+  if (form.centred) add_bias(ends, size, facts);
   return ends;
 }
 
-Matched<void> enter(const NormEnds& ends, double epsilon, const Dim& size, const Node& node, Facts& facts,
-                    RewriteMatch& match) {
+}  // namespace
+
+Matched<RewriteMatch> norm_match(const NormForm& form, const Node& node, Facts& facts) {
+  const MaybeShape shape = facts.shape(*form.x);
+  const Dim size = shape.known().back();
+  const NormEnds ends = ends_of(form, *node.outputs[0], size, facts);
+  RewriteMatch match;
+  match.peeled = {"ReduceMean", node.op()};
   match.insert_before = ends.place;
-  match.numbers["epsilon"] = epsilon;
+  match.numbers["epsilon"] = form.epsilon;
   match.values = {{"x", ends.from}, {"y", ends.y}};
   if (ends.weight) match.values["weight"] = ends.weight;
   if (ends.bias) match.values["bias"] = ends.bias;
-  if (ends.weight) return {};
+  if (ends.weight) return match;
   if (!size.is_constant()) return missed("norm.size", &node, "there is no weight, and the size of the last axis is no number");
   match.numbers["size"] = static_cast<double>(size.value());
   match.numbers["type"] = facts.type(*ends.y);
-  return {};
+  return match;
 }
 
 Value* weight_of(const RewriteMatch& match, GraphBuilder& build) {

@@ -1,43 +1,22 @@
-// What divides by a root mean square: RMS and layer normalisations.
-//
-//   x ─┬─ (Cast) ─┬───────────────────────────────────────────── Mul ─ (Cast) ─ (Mul by the weight) ─ (Add of the bias) ─ y
-//      │          └─ x^2 ─ ReduceMean ─ Add eps ─ 1 / sqrt ───────┘
-//
-// x^2 is Pow or Mul; 1 / sqrt is Reciprocal(Sqrt), 1 / Sqrt, Pow(-0.5), or a Div by Sqrt or Pow(0.5) in the place of the Mul.
+// Where normalisations (norm_form.h) begin and end, and what both operators take of them.
 #pragma once
 
-#include "attn_opt/matcher.h"
 #include "attn_opt/rewrite.h"
+#include "patterns/around/norm_form.h"
 
 namespace attn_opt {
 
-/// Fits what a Mul or Div makes of X, which is captured, and of its root mean square over the last axis.
-Matcher normalised(Value** x, double* epsilon);
-
-/// Fits a value less its mean over the last axis.
-Matcher centred(Value** x);
-
-/// Where a normalisation begins and ends.
-struct NormEnds {
-  Value* from = nullptr;    ///< x, in front of a cast to float32 that is undone behind it
-  Value* y = nullptr;       ///< the last value that belongs to it
-  Value* weight = nullptr;  ///< of rank 1, as long as the last axis; null: none
-  Value* bias = nullptr;    ///< the same; only behind a weight
-  Node* place = nullptr;    ///< what makes y
-};
-
-/// The ends of what makes NORMALISED of X, whose last axis is of SIZE. A node belongs to it if nothing else reads what is in
-/// front.
-NormEnds ends_of(Value& x, Value& normalised, const Dim& size, bool with_bias, Facts& facts);
-
-/// Enters ENDS and EPSILON into a match; where there is no weight also the number of ones that stand for it. Miss: "norm.size",
-/// at NODE.
-Matched<void> enter(const NormEnds& ends, double epsilon, const Dim& size, const Node& node, Facts& facts, RewriteMatch& match);
+/// FORM, which NODE makes, with the cast behind it that undoes one in front, a weight and a bias as far as nothing else reads
+/// what is in front of them; where there is no weight also the number of ones that stand for it. Miss: "norm.size".
+Matched<RewriteMatch> norm_match(const NormForm& form, const Node& node, Facts& facts);
 
 /// The weight of MATCH, or ones.
 Value* weight_of(const RewriteMatch& match, GraphBuilder& build);
 
 /// The attributes that both operators have.
 GraphBuilder::Attributes norm_attributes(const RewriteMatch& match);
+
+/// Nodes that make normalisations.
+inline bool may_normalise(const Node& node) { return node.is("Mul") || node.is("Div") || node.is("Add") || node.is("Sub"); }
 
 }  // namespace attn_opt

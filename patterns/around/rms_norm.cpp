@@ -1,4 +1,4 @@
-// RMS normalisation over the last axis, as RMSNormalization of opset 23; normalised.h has the drawing.
+// RMS normalisation over the last axis, as RMSNormalization of opset 23; norm_form.h has the drawing.
 #include "patterns/around/normalised.h"
 
 namespace attn_opt {
@@ -8,22 +8,12 @@ class RmsNorm : public Rewrite {
  public:
   std::string_view name() const override { return "rms-norm"; }
   std::string_view summary() const override { return "x / sqrt(mean(x^2) + eps) * weight, as RMSNormalization"; }
-  bool is_anchor(const Node& node) const override { return node.is("Mul") || node.is("Div"); }
+  bool is_anchor(const Node& node) const override { return may_normalise(node); }
 
   Matched<RewriteMatch> match(const Node& node, RewriteContext& context) const override {
-    Facts& facts = context.facts;
-    Value *x = nullptr, *before = nullptr;
-    double epsilon = 0;
-    ATTN_OPT_DONE(fits(normalised(&x, &epsilon), *node.outputs[0], facts, std::string(kNoMatch)));
-    if (centred(&before)(*x, facts))
-      return missed(std::string(kNoMatch), &node, "'" + x->name + "' is centred: a layer normalisation");
-    const MaybeShape shape = facts.shape(*x);
-    if (!shape || shape->empty()) return missed("norm.size", &node, "the rank of '" + x->name + "' is not known");
-    RewriteMatch match;
-    match.peeled = {"ReduceMean", node.op()};
-    ATTN_OPT_DONE(
-        enter(ends_of(*x, *node.outputs[0], shape->back(), false, facts), epsilon, shape->back(), node, facts, match));
-    return match;
+    ATTN_OPT_MATCH(const NormForm form, norm_form(*node.outputs[0], context.facts));
+    if (form.centred) return missed(std::string(kNoMatch), &node, "'" + form.x->name + "' is centred: a layer normalisation");
+    return norm_match(form, node, context.facts);
   }
 
   Matched<std::vector<Replacement>> apply(const RewriteMatch& match, GraphBuilder& build) const override {
