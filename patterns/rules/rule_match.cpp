@@ -48,9 +48,6 @@ std::vector<double> numbers(const Tensor& tensor) {
   return {wide->data<double>().begin(), wide->data<double>().end()};
 }
 
-/// Texts hold a number in fewer digits than a model does.
-bool is_near(double one, double other) { return one == other || std::abs(one - other) <= 1e-6 * std::abs(one); }
-
 bool holds(const Tensor& wanted, const Value& value, Facts& facts) {
   const std::vector<double> numbers_wanted = numbers(wanted);
   if (numbers_wanted.size() == 1) {
@@ -61,20 +58,6 @@ bool holds(const Tensor& wanted, const Value& value, Facts& facts) {
   if (!constant || constant->dims() != wanted.dims()) return false;
   const std::vector<double> found = numbers(*constant);
   return std::ranges::equal(found, numbers_wanted, is_near);
-}
-
-bool same_value(const onnx::AttributeProto& wanted, const onnx::AttributeProto& found) {
-  if (wanted.type() != found.type()) return false;
-  if (wanted.type() == onnx::AttributeProto::FLOAT) return is_near(wanted.f(), found.f());
-  if (wanted.type() == onnx::AttributeProto::INT) return wanted.i() == found.i();
-  if (wanted.type() == onnx::AttributeProto::INTS)
-    return std::equal(wanted.ints().begin(), wanted.ints().end(), found.ints().begin(), found.ints().end());
-  onnx::AttributeProto one = wanted, other = found;
-  for (auto* attribute : {&one, &other}) {
-    attribute->clear_name();
-    attribute->clear_doc_string();
-  }
-  return one.SerializeAsString() == other.SerializeAsString();
 }
 
 class RuleMatcher {
@@ -156,6 +139,7 @@ class RuleMatcher {
     for (const auto& attribute : wanted.attribute()) {
       const auto* found = attribute_or_default(node, attribute.name(), opset);
       if (!found) found = parameter_default(attribute.ref_attr_name());
+      if (!found && attribute.ref_attr_name().empty() && says_the_default(node, attribute, opset)) continue;
       if (!found) return misfit(state, claim, "'" + node.label() + "' has no attribute '" + attribute.name() + "'");
       if (!attribute.ref_attr_name().empty()) {
         const auto [bound, is_new] = state.binding.attributes.emplace(attribute.ref_attr_name(), *found);
@@ -168,10 +152,7 @@ class RuleMatcher {
     for (const auto& given : node.proto->attribute()) {
       const auto mentioned = std::any_of(wanted.attribute().begin(), wanted.attribute().end(),
                                          [&](const auto& attribute) { return attribute.name() == given.name(); });
-      const auto* schema = find_schema(node.op(), opset, std::string(node.domain()));
-      const bool is_default = schema && schema->attributes().count(given.name()) &&
-                              same_value(schema->attributes().at(given.name()).default_value, given);
-      if (!mentioned && !is_default)
+      if (!mentioned && !says_the_default(node, given, opset))
         return misfit(state, claim, "'" + node.label() + "' has an attribute '" + given.name() + "'");
     }
     return {};

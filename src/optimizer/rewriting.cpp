@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <unordered_set>
 
 #include "attn_opt/emit.h"
@@ -43,8 +44,16 @@ Node* reader_before(const Miss& miss, const Node& place) {
 /// One pass over the model as it is now: everything is matched, and then applied as far as earlier ones left it.
 class Round {
  public:
-  Round(Model& model, const OptimizeOptions& options, std::unique_ptr<ModelGraph> view, int& left, Report& report)
-      : model_(model), options_(options), view_(std::move(view)), facts_(*view_, *model.tensors), left_(left), report_(report) {
+  /// WRITTEN: names of the nodes that rewrites made so far.
+  Round(Model& model, const OptimizeOptions& options, std::unique_ptr<ModelGraph> view, std::set<std::string>& written,
+        int& left, Report& report)
+      : model_(model),
+        options_(options),
+        view_(std::move(view)),
+        facts_(*view_, *model.tensors),
+        written_(written),
+        left_(left),
+        report_(report) {
     if (options.verify == VerifyMode::kOff) return;
     VerifyOptions verification = options.verification;
     verification.share_verdicts = options.verify != VerifyMode::kAllSites;
@@ -79,7 +88,8 @@ class Round {
     const auto start = Clock::now();
     Matched<RewriteMatch> matched = match(rewrite, node);
     if (!matched && options_.trace && !matched.error().found.empty()) options_.trace(rewrite.name(), node, matched.error());
-    if (!matched && matched.error().id == kNoMatch) return;
+    // That a rewrite does not fit what was written for another place is no news of the model.
+    if (!matched && (matched.error().id == kNoMatch || written_.contains(node.label()))) return;
     RewriteReport line;
     enter_place(node, rewrite.name(), line);
     line.match_seconds = seconds_since(start);
@@ -151,6 +161,7 @@ class Round {
       return candidate_refused(
           candidate, {"site.invalid", candidate.node, "with it the model is not valid any more", candidate.line.peeled});
     if (!is_verified(emission, candidate)) return;
+    for (const Node* node : emission.edit.nodes()) written_.insert(node->label());
     emission.edit.commit(shared_);
     ++committed_;
     --left_;
@@ -191,6 +202,7 @@ class Round {
   std::optional<Verifier> verifier_;
   SharedNodes shared_;
   std::vector<Candidate> candidates_;
+  std::set<std::string>& written_;
   int& left_;
   Report& report_;
   int committed_ = 0;
@@ -202,13 +214,14 @@ Status rewrite_model(Model& model, const std::vector<ChosenRewrite>& chosen, con
                      Report& report) {
   if (chosen.empty()) return {};
   const auto first = static_cast<std::ptrdiff_t>(report.rewrites.size());
+  std::set<std::string> written;
   for (int round = 0; round < options.most_rounds; ++round) {
     report.rewrites.erase(std::remove_if(report.rewrites.begin() + first, report.rewrites.end(),
                                          [](const RewriteReport& line) { return line.outcome != Outcome::kFused; }),
                           report.rewrites.end());
     ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
     view->set_edit_opset(options.opset);
-    const int committed = Round(model, options, std::move(view), left, report).run(chosen);
+    const int committed = Round(model, options, std::move(view), written, left, report).run(chosen);
     report.changed = report.changed || committed > 0;
     if (committed == 0 || left == 0) return {};
   }

@@ -9,7 +9,7 @@
 namespace attn_opt {
 namespace {
 
-class NegatedRelu : public attn_opt::Rewrite {
+class NegatedRelu : public Rewrite {
  public:
   std::string_view name() const override { return "negated_relu"; }
   std::string_view summary() const override { return "Relu(-x) = -min(x, 0)"; }
@@ -20,11 +20,13 @@ class NegatedRelu : public attn_opt::Rewrite {
     ATTN_OPT_DONE(fits(op("Relu", {op("Neg", {any(&x)})}), *node.outputs[0], context.facts, std::string(kNoMatch)));
     RewriteMatch match;
     match.values = {{"x", x}, {"y", node.outputs[0]}};
+    match.numbers["type"] = context.facts.type(*x);
     return match;
   }
 
   Matched<std::vector<Replacement>> apply(const RewriteMatch& match, GraphBuilder& build) const override {
-    Value* least = build.node("Min", {match.value("x"), build.scalar(0, onnx::TensorProto::FLOAT)});
+    const auto type = static_cast<DataType>(match.number("type"));
+    Value* least = build.node("Min", {match.value("x"), build.scalar(0, type)});
     return std::vector<Replacement>{{match.value("y"), build.node("Neg", {least})}};
   }
 };
@@ -51,6 +53,13 @@ TEST(RewritesManual, ItsRewriteIsApplied) {
   ASSERT_EQ(report.rewritten(), 1);
   EXPECT_EQ(report.rewrites[0].verification->verdict, Verdict::kVerified);
   EXPECT_EQ(count_of(model.proto, "Min"), 1);
+}
+
+TEST(RewritesManual, ItsConstantHasTheTypeOfTheModel) {
+  Model model = in_memory(model_of_graph("(float16[b, 4] x) => (float16[b, 4] y) { n = Neg (x) y = Relu (n) }"));
+  OptimizeOptions options;
+  options.rewrites = {std::make_shared<NegatedRelu>()};
+  EXPECT_EQ(optimized(model, options).rewritten(), 1);
 }
 
 }  // namespace

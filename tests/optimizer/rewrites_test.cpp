@@ -358,5 +358,26 @@ TEST(Rewrites, BuiltInOnesAreOffUnlessAsked) {
   EXPECT_FALSE(optimize(model, misspelt).has_value());
 }
 
+TEST(Rewrites, WhatOneWroteIsNoMissOfItsOwn) {
+  class Suspicious : public Chain {
+   public:
+    Suspicious()
+        : Chain("suspicious", "Relu", "Neg",
+                [](Value& x, GraphBuilder& build) { return build.node("Sub", {build.node("Relu", {&x}), &x}); }) {}
+    Matched<RewriteMatch> match(const Node& node, RewriteContext& context) const override {
+      auto found = Chain::match(node, context);
+      if (!found) return missed("suspicious.operand", &node, "no Neg");
+      return found;
+    }
+  };
+  Model model =
+      in_memory(model_of_graph("(float[b, 4] x, float[b, 4] z) => (float[b, 4] y, float[b, 4] r) "
+                               "{ n = Neg (x) y = Relu (n) r = Relu (z) }"));
+  const Report report = optimized(model, with({std::make_shared<Suspicious>()}));
+  ASSERT_EQ(report.rewritten(), 1);
+  ASSERT_EQ(report.rewrites.size(), 2u) << "the Relu that was written is no miss";
+  EXPECT_EQ(std::ranges::count(report.rewrites, "suspicious.operand", &RewriteReport::miss_id), 1);
+}
+
 }  // namespace
 }  // namespace attn_opt

@@ -107,8 +107,11 @@ Expected<int> without_sites(const Report& report, const ExplainArguments& given)
   const std::string already = already_phrase(report);
   const std::string none = already.empty() ? "no attention found" : "no attention to fuse: " + already;
   if (!given.verbosity.quiet) std::fputs((none + "\n").c_str(), stdout);
-  if (already.empty() && !given.verbosity.quiet)
-    std::fputs("run: attn-opt patterns lists what is looked for; --rules adds rules of your own\n", stdout);
+  const bool is_rewritten = report.rewritten() > 0;
+  const char* const advice = given.optimize.patterns.empty()
+                                 ? "run: attn-opt patterns lists what is looked for; --rules adds rules of your own\n"
+                                 : "-vv says why each pattern and rule does not match at each node\n";
+  if (already.empty() && !is_rewritten && !given.verbosity.quiet) std::fputs(advice, stdout);
   for (const auto& [option, path] : {std::pair("--case-out", &given.case_out), std::pair("--rule-out", &given.rule_out)})
     if (!path->empty()) return fail(ErrorCode::kInvalidInput, option, none, "it writes one that there is");
   return 0;
