@@ -20,16 +20,17 @@ template <int kBytes>
 [[gnu::always_inline]] inline void exponential(VectorOf<float, kBytes>, typename VectorOf<float, kBytes>::Vec& x) {
   using Vec = typename VectorOf<float, kBytes>::Vec;
   using Integers = typename VectorOf<int32_t, kBytes>::Vec;
-  constexpr float kRounds = 0x1.8p23f;  // added and taken away, it leaves an integer
-  const Vec n = (x * 1.44269504088896341f + kRounds) - kRounds;
+  constexpr float kRounds = 0x1.8p23f + 127;  // added, it leaves an integer in the lowest bits: n with the exponent's bias
+  const Vec rounded = x * 1.44269504088896341f + kRounds;
+  const Vec n = rounded - kRounds;
   const Vec f = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  Vec power = f * 1.9875691500e-4f + 1.3981999507e-3f;
-  power = power * f + 8.3334519073e-3f;
-  power = power * f + 4.1665795894e-2f;
-  power = power * f + 1.6666665459e-1f;
-  power = power * f + 5.0000001201e-1f;
-  power = power * (f * f) + f + 1.0f;
-  const Integers exponent = (__builtin_convertvector(n, Integers) + 127) << 23;
+  Vec power = f * 1.381459879e-3f + 8.368716575e-3f;
+  power = power * f + 4.166838899e-2f;
+  power = power * f + 1.666652113e-1f;
+  power = power * f + 4.999999404e-1f;
+  power = power * f + 1.0f;
+  power = power * f + 1.0f;
+  const Integers exponent = reinterpret_cast<const Integers&>(rounded) << 23;
   const Vec result = power * reinterpret_cast<const Vec&>(exponent);
   x = x < -87.3f ? Vec{} : result;
 }

@@ -12,8 +12,8 @@
 namespace attn_opt {
 namespace {
 
-constexpr int64_t kKeysAtOnce = 192;
-constexpr int64_t kMostRows = 192;
+constexpr int64_t kKeysAtOnce = 256;
+constexpr int64_t kMostRows = 512;  // the more there are, the more rarely K and V are fetched
 constexpr int64_t kPanelsWorthPacking = 4;
 
 int64_t keys_at_once(const AttentionProblem& p) {
@@ -133,16 +133,7 @@ class AttentionCore<C>::Sum {
 
   /// Tiles of V after each other, so that reading one runs through memory.
   ValueBlock<C> packed(const RowBlock<C>& rows, int64_t count) {
-    const int64_t whole = p_.v_head_size / tile_ * tile_;
-    for (int64_t j = 0; j < count; ++j) {
-      const C* row = rows.data + j * rows.stride;
-      C* to = values_buffer_.data() + j * tile_;
-      int64_t d = 0;
-      for (; d < whole; d += tile_, to += tile_ * count) {
-        for (int i = 0; i < tile_; ++i) to[i] = row[d + i];
-      }
-      for (; d < p_.v_head_size; ++d) *to++ = row[d];
-    }
+    pack_tiles(rows.data, rows.stride, count, p_.v_head_size, tile_, values_buffer_.data());
     return {values_buffer_.data(), tile_ * count, tile_};
   }
 
@@ -208,7 +199,7 @@ AttentionCore<C>::AttentionCore(const AttentionProblem& problem, const Attention
 template <class C>
 int64_t AttentionCore<C>::rows_at_once(const AttentionProblem& p) {
   const int64_t width = std::max<int64_t>(p.head_size + p.v_head_size, 1);
-  return std::clamp<int64_t>(kMostRows * 256 / width, panel_lanes<C>(kMostRows), kMostRows);
+  return std::clamp<int64_t>(kMostRows * 128 / width, panel_lanes<C>(kMostRows), kMostRows);
 }
 
 template <class C>

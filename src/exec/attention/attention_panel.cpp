@@ -18,12 +18,15 @@ struct Sums {
   static constexpr int kLanes = kVectors * Vectors::kSize;
   Vec at[kRows][kVectors];
 
-  /// sums[i][lane] = over DEPTH: a[i * row_stride + l * depth_stride] * b[l][lane].
+  /// sums[i][lane] = over DEPTH: a[i * row_stride + l * depth_stride] * b[l][lane]. Rows share a pointer in fours: a pointer
+  /// for each would be more than there are registers.
   ATTN_OPT_INLINE void multiply(int64_t depth, const C* a, int64_t row_stride, int64_t depth_stride, const C* b) {
-    const C* rows[kRows];
+    constexpr int kGroups = (kRows + 3) / 4;
+    const C* groups[kGroups];
+#pragma GCC unroll 3
+    for (int i = 0; i < kGroups; ++i) groups[i] = a + 4 * i * row_stride;
 #pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) {
-      rows[i] = a + i * row_stride;
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) at[i][v] = Vec{};
     }
@@ -33,15 +36,17 @@ struct Sums {
       for (int v = 0; v < kVectors; ++v) in[v] = load(b, v);
 #pragma GCC unroll 12
       for (int i = 0; i < kRows; ++i) {
-        const C x = rows[i][l * depth_stride];
+        const C x = groups[i / 4][i % 4 * row_stride];
 #pragma GCC unroll 2
         for (int v = 0; v < kVectors; ++v) at[i][v] += x * in[v];
       }
+#pragma GCC unroll 3
+      for (int i = 0; i < kGroups; ++i) groups[i] += depth_stride;
     }
   }
 
-  ATTN_OPT_INLINE static Vec& load(C* x, int v) { return reinterpret_cast<Vec*>(x)[v]; }
-  ATTN_OPT_INLINE static const Vec& load(const C* x, int v) { return reinterpret_cast<const Vec*>(x)[v]; }
+  ATTN_OPT_INLINE static Vec& load(C* x, int64_t v) { return reinterpret_cast<Vec*>(x)[v]; }
+  ATTN_OPT_INLINE static const Vec& load(const C* x, int64_t v) { return reinterpret_cast<const Vec*>(x)[v]; }
 };
 
 /// A panel of kVectors VECTORS in a row.
@@ -51,13 +56,14 @@ struct Attend {
   using C = typename Vectors::Element;
   static constexpr int kLanes = kVectors * Vectors::kSize;
   static constexpr int kTile = value_tile(kLanes * static_cast<int>(sizeof(C)), kHasWide);
+  static constexpr int kChains = 4;
   using Row = Sums<Vectors, kVectors, 1>;
 
-  const Panel<C>& p;
+  const Panel<C> p;  // a copy: what is stored to scores may not change it
   Vec rescale[kVectors];
 
-  ATTN_OPT_INLINE static Vec& at(C* row, int v) { return Row::load(row, v); }
-  ATTN_OPT_INLINE static const Vec& at(const C* row, int v) { return Row::load(row, v); }
+  ATTN_OPT_INLINE static Vec& at(C* row, int64_t v) { return Row::load(row, v); }
+  ATTN_OPT_INLINE static const Vec& at(const C* row, int64_t v) { return Row::load(row, v); }
 
   template <int kRows>
   ATTN_OPT_INLINE void products(int64_t key) {
@@ -70,10 +76,17 @@ struct Attend {
     }
   }
 
+  template <int kRows>
+  ATTN_OPT_INLINE void products_from(int64_t& key) {
+    for (; key + kRows <= p.keys; key += kRows) products<kRows>(key);
+  }
+
   ATTN_OPT_INLINE void all_products() {
     int64_t key = 0;
-    for (; key + kTile <= p.keys; key += kTile) products<kTile>(key);
-    for (; key < p.keys; ++key) products<1>(key);
+    products_from<kTile>(key);
+    products_from<4>(key);
+    products_from<2>(key);
+    products_from<1>(key);
   }
 
   ATTN_OPT_INLINE void give(ScoreStage stage) {
@@ -120,28 +133,50 @@ struct Attend {
     round_to_type(p.scores, p.keys * kLanes, p.type);
   }
 
+  /// Calls use(i, chain) for each vector I of scores. Those of a chain have the same lanes; with several chains few sums or
+  /// maxima wait for each other.
+  template <class Use>
+  ATTN_OPT_INLINE void each_score(const Use& use) {
+    const int64_t count = p.keys * kVectors;
+    int64_t i = 0;
+    for (; i + kChains <= count; i += kChains) {
+#pragma GCC unroll 4
+      for (int c = 0; c < kChains; ++c) use(i + c, c);
+    }
+#pragma GCC unroll 4
+    for (int c = 0; c < kChains; ++c) {
+      if (i + c < count) use(i + c, c);
+    }
+  }
+
   /// Scores become exp(score - most); a lane without any finite score yet is shifted by 0.
-  ATTN_OPT_INLINE void exponentials(int v) {
-    Vec most[4] = {at(p.most, v), at(p.most, v), at(p.most, v), at(p.most, v)};
-    for (int64_t j = 0; j < p.keys; ++j) {
-      const Vec& score = at(p.scores + j * kLanes, v);
-      most[j % 4] = score > most[j % 4] ? score : most[j % 4];
+  ATTN_OPT_INLINE void exponentials() {
+    Vec most[kChains], shift[kVectors], sum[kChains] = {};
+#pragma GCC unroll 4
+    for (int c = 0; c < kChains; ++c) most[c] = at(p.most, c % kVectors);
+    each_score([&](int64_t i, int c) __attribute__((always_inline)) {
+      const Vec& score = at(p.scores, i);
+      most[c] = score > most[c] ? score : most[c];
+    });
+#pragma GCC unroll 4
+    for (int c = kVectors; c < kChains; ++c) most[c % kVectors] = most[c] > most[c % kVectors] ? most[c] : most[c % kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      shift[v] = most[v] == -std::numeric_limits<C>::infinity() ? Vec{} : most[v];
+      rescale[v] = at(p.most, v) - shift[v];
+      exponential(Vectors(), rescale[v]);
+      at(p.most, v) = most[v];
     }
-    for (int i = 1; i < 4; ++i) most[0] = most[i] > most[0] ? most[i] : most[0];
-    const Vec shift = most[0] == -std::numeric_limits<C>::infinity() ? Vec{} : most[0];
-    Vec scale = at(p.most, v) - shift;
-    exponential(Vectors(), scale);
-    at(p.most, v) = most[0];
-    Vec sum[4] = {};
-    for (int64_t j = 0; j < p.keys; ++j) {
-      Vec& score = at(p.scores + j * kLanes, v);
-      Vec x = score - shift;
+    each_score([&](int64_t i, int c) __attribute__((always_inline)) {
+      Vec x = at(p.scores, i) - shift[c % kVectors];
       exponential(Vectors(), x);
-      sum[j % 4] += x;
-      score = x;
-    }
-    at(p.sum, v) = at(p.sum, v) * scale + ((sum[0] + sum[1]) + (sum[2] + sum[3]));
-    rescale[v] = scale;
+      sum[c] += x;
+      at(p.scores, i) = x;
+    });
+#pragma GCC unroll 4
+    for (int c = kVectors; c < kChains; ++c) sum[c % kVectors] += sum[c];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) at(p.sum, v) = at(p.sum, v) * rescale[v] + sum[v];
   }
 
   template <int kFeatures>
@@ -159,18 +194,23 @@ struct Attend {
     }
   }
 
+  template <int kFeatures>
+  ATTN_OPT_INLINE void values_from(int64_t& feature) {
+    for (; feature + kFeatures <= p.v_head_size; feature += kFeatures) values<kFeatures>(feature);
+  }
+
   ATTN_OPT_INLINE void all_values() {
     int64_t feature = 0;
-    for (; feature + kTile <= p.v_head_size; feature += kTile) values<kTile>(feature);
-    for (; feature + 2 <= p.v_head_size; feature += 2) values<2>(feature);
-    for (; feature < p.v_head_size; ++feature) values<1>(feature);
+    values_from<kTile>(feature);
+    values_from<4>(feature);
+    values_from<2>(feature);
+    values_from<1>(feature);
   }
 
   ATTN_OPT_INLINE void run() {
     all_products();
     adjust();
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) exponentials(v);
+    exponentials();
     all_values();
   }
 };

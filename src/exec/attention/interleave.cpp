@@ -11,19 +11,21 @@ namespace {
 constexpr int kSide = VectorOf<float>::kSize;
 using Vec = VectorOf<float>::Vec;
 
-/// The 8 x 8 elements of BLOCK, transposed.
+/// The 8 x 8 elements of BLOCK, transposed. The loops are unrolled for BLOCK to lie in registers.
 ATTN_OPT_INLINE void transpose(Vec (&block)[kSide]) {
   Vec pairs[kSide], fours[kSide];
+#pragma GCC unroll 8
   for (int i = 0; i < kSide; i += 2) {
     pairs[i] = __builtin_shufflevector(block[i], block[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
     pairs[i + 1] = __builtin_shufflevector(block[i], block[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
   }
-  for (int i = 0; i < kSide; i += 4) {
-    for (int k = 0; k < 2; ++k) {
-      fours[i + 2 * k] = __builtin_shufflevector(pairs[i + k], pairs[i + k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-      fours[i + 2 * k + 1] = __builtin_shufflevector(pairs[i + k], pairs[i + k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-    }
+#pragma GCC unroll 8
+  for (int i = 0; i < kSide; ++i) {
+    const int pair = i / 4 * 4 + i % 4 / 2;
+    fours[i] = i % 2 == 0 ? __builtin_shufflevector(pairs[pair], pairs[pair + 2], 0, 1, 8, 9, 4, 5, 12, 13)
+                          : __builtin_shufflevector(pairs[pair], pairs[pair + 2], 2, 3, 10, 11, 6, 7, 14, 15);
   }
+#pragma GCC unroll 8
   for (int i = 0; i < kSide / 2; ++i) {
     block[i] = __builtin_shufflevector(fours[i], fours[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
     block[i + 4] = __builtin_shufflevector(fours[i], fours[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
@@ -44,15 +46,50 @@ ATTN_OPT_INLINE void deinterleave_from(int64_t first, const C* panel, int lanes,
   }
 }
 
+/// Row by row, as memory is read fastest. A copy of so few elements is no loop where their count is known.
+template <int kTile, class C>
+ATTN_OPT_INLINE void pack(const C* rows, int64_t stride, int64_t count, int64_t width, C* tiles) {
+  const int64_t whole = width / kTile * kTile;
+  for (int64_t j = 0; j < count; ++j, rows += stride, tiles += kTile) {
+    const C* from = rows;
+    C* to = tiles;
+    for (; from < rows + whole; from += kTile, to += kTile * count) std::memcpy(to, from, kTile * sizeof(C));
+    const auto copy_rest = [&]<int kColumns>() __attribute__((always_inline)) {
+      if (((width - whole) & kColumns) == 0) return;
+      std::memcpy(to, from, kColumns * sizeof(C));
+      from += kColumns;
+      to += kColumns;
+    };
+    copy_rest.template operator()<8>();
+    copy_rest.template operator()<4>();
+    copy_rest.template operator()<2>();
+    copy_rest.template operator()<1>();
+  }
+}
+
+template <class C>
+ATTN_OPT_INLINE void pack_by(int tile, const C* rows, int64_t stride, int64_t count, int64_t width, C* tiles) {
+  if (tile == 6) {
+    pack<6>(rows, stride, count, width, tiles);
+  } else if (tile == 8) {
+    pack<8>(rows, stride, count, width, tiles);
+  } else {
+    pack<12>(rows, stride, count, width, tiles);
+  }
+}
+
 }  // namespace
 
+/// Eight rows at a time: more at once, a power of two apart, put each other out of the nearest cache.
 ATTN_OPT_VECTOR_CLONES void interleave(const float* const* rows, int lanes, int64_t count, float* panel) {
-  const int64_t whole = count / kSide * kSide;
-  for (int64_t j = 0; j < whole; j += kSide) {
-    for (int first = 0; first < lanes; first += kSide) {
+  const int64_t whole = lanes % kSide == 0 ? count / kSide * kSide : 0;
+  for (int first = 0; first < lanes; first += kSide) {
+    for (int64_t j = 0; j < whole; j += kSide) {
       Vec block[kSide];
+#pragma GCC unroll 8
       for (int i = 0; i < kSide; ++i) std::memcpy(&block[i], rows[first + i] + j, sizeof(Vec));
       transpose(block);
+#pragma GCC unroll 8
       for (int i = 0; i < kSide; ++i) std::memcpy(panel + (j + i) * lanes + first, &block[i], sizeof(Vec));
     }
   }
@@ -60,12 +97,14 @@ ATTN_OPT_VECTOR_CLONES void interleave(const float* const* rows, int lanes, int6
 }
 
 ATTN_OPT_VECTOR_CLONES void deinterleave(const float* panel, int lanes, int64_t count, float* const* rows) {
-  const int64_t whole = count / kSide * kSide;
-  for (int64_t j = 0; j < whole; j += kSide) {
-    for (int first = 0; first < lanes; first += kSide) {
+  const int64_t whole = lanes % kSide == 0 ? count / kSide * kSide : 0;
+  for (int first = 0; first < lanes; first += kSide) {
+    for (int64_t j = 0; j < whole; j += kSide) {
       Vec block[kSide];
+#pragma GCC unroll 8
       for (int i = 0; i < kSide; ++i) std::memcpy(&block[i], panel + (j + i) * lanes + first, sizeof(Vec));
       transpose(block);
+#pragma GCC unroll 8
       for (int i = 0; i < kSide; ++i) std::memcpy(rows[first + i] + j, &block[i], sizeof(Vec));
     }
   }
@@ -78,6 +117,14 @@ void interleave(const double* const* rows, int lanes, int64_t count, double* pan
 
 void deinterleave(const double* panel, int lanes, int64_t count, double* const* rows) {
   deinterleave_from(0, panel, lanes, count, rows);
+}
+
+void pack_tiles(const float* rows, int64_t stride, int64_t count, int64_t width, int tile, float* tiles) {
+  pack_by(tile, rows, stride, count, width, tiles);
+}
+
+void pack_tiles(const double* rows, int64_t stride, int64_t count, int64_t width, int tile, double* tiles) {
+  pack_by(tile, rows, stride, count, width, tiles);
 }
 
 }  // namespace attn_opt
