@@ -1,5 +1,7 @@
 // Attention. Work is divided by the problem's sizes alone, so that results do not depend on who does it: first into
 // blocks of queries of one key head, then, where those are few, each over runs of keys that are merged in order.
+#include <mutex>
+
 #include "src/exec/attention/attention_core.h"
 #include "src/exec/families.h"
 
@@ -48,23 +50,43 @@ class AttentionRun {
     const int64_t runs = division_.key_runs;
     if (runs == 1) {
       context_.threads.parallel_for(blocks, [&](int64_t i) {
-        Partial<C> sums = core_.sum(block(i, 0));
-        core_.finish(block(i, 0), sums);
+        with_workspace([&](Workspace<C>& work) {
+          core_.sum(block(i, 0), work, work.partial);
+          core_.finish(block(i, 0), work.partial, work);
+        });
       });
       return {};
     }
     std::vector<Partial<C>> sums(static_cast<size_t>(blocks * runs));
-    context_.threads.parallel_for(blocks * runs,
-                                  [&](int64_t i) { sums[static_cast<size_t>(i)] = core_.sum(block(i / runs, i % runs)); });
+    context_.threads.parallel_for(blocks * runs, [&](int64_t i) {
+      with_workspace([&](Workspace<C>& work) { core_.sum(block(i / runs, i % runs), work, sums[static_cast<size_t>(i)]); });
+    });
     context_.threads.parallel_for(blocks, [&](int64_t i) {
       Partial<C>& whole = sums[static_cast<size_t>(i * runs)];
       for (int64_t run = 1; run < runs; ++run) core_.merge(whole, sums[static_cast<size_t>(i * runs + run)]);
-      core_.finish(block(i, 0), whole);
+      with_workspace([&](Workspace<C>& work) { core_.finish(block(i, 0), whole, work); });
     });
     return {};
   }
 
  private:
+  /// Calls USE with a workspace that no other thread has meanwhile; there are as many as threads ask at once.
+  template <class Use>
+  void with_workspace(const Use& use) {
+    std::unique_ptr<Workspace<C>> work;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        work = std::move(idle_.back());
+        idle_.pop_back();
+      }
+    }
+    if (work == nullptr) work = std::make_unique<Workspace<C>>();
+    use(*work);
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(work));
+  }
+
   /// Block I against its run of keys RUN; blocks of the last queries, which see most keys, come first.
   QueryBlock block(int64_t i, int64_t run) const {
     const int64_t heads = problem_.batch * problem_.kv_heads;
@@ -82,6 +104,8 @@ class AttentionRun {
   const AttentionProblem& problem_;
   AttentionCore<C> core_;
   Division division_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Workspace<C>>> idle_;
 };
 
 template <class C>

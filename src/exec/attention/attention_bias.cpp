@@ -201,7 +201,7 @@ void AttentionBias<C>::write(const QueryLanes& lanes, const LaneRanges& ranges, 
     rows[l] = next;
     next += keys.size();
   }
-  interleave(rows.data(), lanes.count, keys.size(), panel);
+  interleave(rows.data(), lanes.count, keys.size(), C{1}, panel);
 }
 
 template <class C>

@@ -29,36 +29,30 @@ int64_t rounded_up(int64_t count, int64_t step) { return (count + step - 1) / st
 template <class C>
 class AttentionCore<C>::Sum {
  public:
-  Sum(const AttentionCore& core, const QueryBlock& block)
+  Sum(const AttentionCore& core, const QueryBlock& block, Workspace<C>& work, Partial<C>& result)
       : core_(core),
         p_(core.problem_),
         block_(block),
+        work_(work),
+        result_(result),
         rows_(block.queries * p_.group()),
         lanes_(panel_lanes<C>(rows_)),
         panels_((rows_ + lanes_ - 1) / lanes_),
         tile_(value_tile(panel_bytes<C>(rows_), has_wide_vectors())),
         keys_at_once_(std::min(keys_at_once(p_), std::max<int64_t>(block.keys.size(), 1))) {
     const int64_t width = std::max(p_.head_size, p_.v_head_size);
-    q_ = AlignedBuffer<C>(panels_ * lanes_ * p_.head_size);
-    rows_buffer_ = AlignedBuffer<C>(std::max(keys_at_once_, int64_t{lanes_}) * width);
-    values_buffer_ = AlignedBuffer<C>(keys_at_once_ * rounded_up(p_.v_head_size, tile_));
-    score_buffer_ = AlignedBuffer<C>(keys_at_once_ * lanes_);
-    given_buffer_ = AlignedBuffer<C>(core_.scores_ != nullptr ? keys_at_once_ * lanes_ : 0);
-    bias_buffer_ = AlignedBuffer<C>(2 * keys_at_once_ * lanes_);
-    result_ = {panels_,
-               lanes_,
-               p_.v_head_size,
-               AlignedBuffer<C>(panels_ * lanes_),
-               AlignedBuffer<C>(panels_ * lanes_),
-               AlignedBuffer<C>(panels_ * lanes_),
-               AlignedBuffer<C>(panels_ * lanes_ * p_.v_head_size)};
+    q_ = work.q.reserve(panels_ * lanes_ * p_.head_size);
+    rows_buffer_ = work.rows.reserve(std::max(keys_at_once_, int64_t{lanes_}) * width);
+    values_buffer_ = work.values.reserve(keys_at_once_ * rounded_up(p_.v_head_size, tile_));
+    score_buffer_ = work.scores.reserve(keys_at_once_ * lanes_);
+    given_buffer_ = work.given.reserve(core_.scores_ != nullptr ? keys_at_once_ * lanes_ : 0);
+    bias_buffer_ = work.bias.reserve(2 * keys_at_once_ * lanes_);
+    result.clear(panels_, lanes_, p_.v_head_size);
+    work.lanes.clear();
+    for (int64_t panel = 0; panel < panels_; ++panel) work.lanes.push_back(core.lanes_of(block, panel, lanes_));
   }
 
-  Partial<C> run() {
-    std::fill_n(result_.most.data(), panels_ * lanes_, -std::numeric_limits<C>::infinity());
-    std::fill_n(result_.sum.data(), panels_ * lanes_, C{0});
-    std::fill_n(result_.has_key.data(), panels_ * lanes_, C{0});
-    std::fill_n(result_.out.data(), panels_ * lanes_ * p_.v_head_size, C{0});
+  void run() {
     load_queries();
     const KeyRange keys = usable();
     for (const int part : {0, 1}) {
@@ -68,23 +62,20 @@ class AttentionCore<C>::Sum {
         add_keys(part, {j, std::min(j + keys_at_once_, range.end)});
       }
     }
-    return std::move(result_);
   }
 
  private:
   void load_queries() {
     std::array<const C*, kMostLanes> rows{};
     for (int64_t panel = 0; panel < panels_; ++panel) {
-      const QueryLanes lanes = core_.lanes_of(block_, panel, lanes_);
+      const QueryLanes& lanes = work_.lanes[static_cast<size_t>(panel)];
       for (size_t lane = 0; lane < static_cast<size_t>(lanes_); ++lane) {
         rows[lane] = load_rows(p_.q, lanes.batch, lanes.head[lane], lanes.query[lane], 1, p_.head_size,
-                               rows_buffer_.data() + static_cast<int64_t>(lane) * p_.head_size)
+                               rows_buffer_ + static_cast<int64_t>(lane) * p_.head_size)
                          .data;
       }
-      interleave(rows.data(), lanes_, p_.head_size, q_.data() + panel * lanes_ * p_.head_size);
+      interleave(rows.data(), lanes_, p_.head_size, static_cast<C>(p_.scale), q_ + panel * lanes_ * p_.head_size);
     }
-    const C scale = static_cast<C>(p_.scale);
-    for (int64_t i = 0; i < panels_ * lanes_ * p_.head_size; ++i) q_.data()[i] *= scale;
   }
 
   /// The block's keys but for those at either end that no row may use.
@@ -102,7 +93,7 @@ class AttentionCore<C>::Sum {
   /// and 0 do not hide them.
   bool may_skip() {
     if (may_skip_ < 0) {
-      const C largest = largest_magnitude(q_.data(), panels_ * lanes_ * p_.head_size);
+      const C largest = largest_magnitude(q_, panels_ * lanes_ * p_.head_size);
       may_skip_ = core_.scores_ == nullptr && core_.may_skip(block_, largest) ? 1 : 0;
     }
     return may_skip_ == 1;
@@ -112,10 +103,10 @@ class AttentionCore<C>::Sum {
     RowBlock<C> k;
     ValueBlock<C> v;
     for (int64_t panel = 0; panel < panels_; ++panel) {
-      const QueryLanes lanes = core_.lanes_of(block_, panel, lanes_);
-      auto bias = core_.bias_.block(lanes, keys, true, bias_buffer_.data());
+      const QueryLanes& lanes = work_.lanes[static_cast<size_t>(panel)];
+      auto bias = core_.bias_.block(lanes, keys, true, bias_buffer_);
       const bool trims = bias.keys.begin != keys.begin || bias.keys.end != keys.end;
-      if (trims && !may_skip()) bias = core_.bias_.block(lanes, keys, false, bias_buffer_.data());
+      if (trims && !may_skip()) bias = core_.bias_.block(lanes, keys, false, bias_buffer_);
       if (bias.keys.empty()) continue;
       if (k.data == nullptr) load(part, keys, k, v);
       add_panel(lanes, panel, keys, bias, k, v);
@@ -125,16 +116,16 @@ class AttentionCore<C>::Sum {
   void load(int part, KeyRange keys, RowBlock<C>& k, ValueBlock<C>& v) {
     const int64_t first = keys.begin - (part == 0 ? 0 : p_.seam);
     const auto rows =
-        load_rows(p_.value_parts[part], block_.batch, block_.kv_head, first, keys.size(), p_.v_head_size, rows_buffer_.data());
+        load_rows(p_.value_parts[part], block_.batch, block_.kv_head, first, keys.size(), p_.v_head_size, rows_buffer_);
     v = {rows.data, tile_, rows.stride};
-    if (panels_ >= kPanelsWorthPacking || rows.data == rows_buffer_.data()) v = packed(rows, keys.size());
-    k = load_rows(p_.key_parts[part], block_.batch, block_.kv_head, first, keys.size(), p_.head_size, rows_buffer_.data());
+    if (panels_ >= kPanelsWorthPacking || rows.data == rows_buffer_) v = packed(rows, keys.size());
+    k = load_rows(p_.key_parts[part], block_.batch, block_.kv_head, first, keys.size(), p_.head_size, rows_buffer_);
   }
 
   /// Tiles of V after each other, so that reading one runs through memory.
   ValueBlock<C> packed(const RowBlock<C>& rows, int64_t count) {
-    pack_tiles(rows.data, rows.stride, count, p_.v_head_size, tile_, values_buffer_.data());
-    return {values_buffer_.data(), tile_ * count, tile_};
+    pack_tiles(rows.data, rows.stride, count, p_.v_head_size, tile_, values_buffer_);
+    return {values_buffer_, tile_ * count, tile_};
   }
 
   void add_panel(const QueryLanes& lanes, int64_t panel, KeyRange loaded, const typename AttentionBias<C>::Block& bias,
@@ -148,14 +139,14 @@ class AttentionCore<C>::Sum {
     work.softmax_type = p_.softmax_type;
     work.softcap = static_cast<C>(p_.softcap);
     work.wanted = p_.wanted;
-    work.q = q_.data() + panel * lanes_ * p_.head_size;
+    work.q = q_ + panel * lanes_ * p_.head_size;
     work.keys = bias.keys.size();
     work.k = k.data + skipped * k.stride;
     work.k_stride = k.stride;
     work.v = {v.data + skipped * v.key_stride, v.tile_stride, v.key_stride};
     work.bias = bias.bias;
-    work.scores = score_buffer_.data();
-    work.given = given_buffer_.data();
+    work.scores = score_buffer_;
+    work.given = given_buffer_;
     work.most = result_.most.data() + panel * lanes_;
     work.sum = result_.sum.data() + panel * lanes_;
     work.has_key = result_.has_key.data() + panel * lanes_;
@@ -166,8 +157,10 @@ class AttentionCore<C>::Sum {
 
   void give(const QueryLanes& lanes, KeyRange keys) {
     std::array<C*, kMostLanes> rows{};
-    for (int lane = 0; lane < lanes_; ++lane) rows[static_cast<size_t>(lane)] = score_buffer_.data() + lane * keys.size();
-    deinterleave(given_buffer_.data(), lanes_, keys.size(), rows.data());
+    for (int lane = 0; lane < lanes_; ++lane) rows[static_cast<size_t>(lane)] = score_buffer_ + lane * keys.size();
+    std::array<C, kMostLanes> ones{};
+    ones.fill(1);
+    deinterleave(given_buffer_, lanes_, keys.size(), ones.data(), rows.data());
     for (size_t lane = 0; lane < static_cast<size_t>(lanes.used); ++lane) {
       store_row(rows[lane], keys.size(), *core_.scores_, core_.score_row(lanes, lane) + keys.begin);
     }
@@ -176,21 +169,35 @@ class AttentionCore<C>::Sum {
   const AttentionCore& core_;
   const AttentionProblem& p_;
   const QueryBlock& block_;
+  Workspace<C>& work_;
+  Partial<C>& result_;
   int64_t rows_;
   int lanes_;
   int64_t panels_;
   int tile_;
   int64_t keys_at_once_;
   int may_skip_ = -1;
-  AlignedBuffer<C> q_, rows_buffer_, values_buffer_, score_buffer_, bias_buffer_, given_buffer_;
-  Partial<C> result_;
+  C *q_, *rows_buffer_, *values_buffer_, *score_buffer_, *bias_buffer_, *given_buffer_;
 };
+
+template <class C>
+void Partial<C>::clear(int64_t its_panels, int its_lanes, int64_t its_width) {
+  panels = its_panels;
+  lanes = its_lanes;
+  width = its_width;
+  const int64_t rows = panels * lanes;
+  std::fill_n(most.reserve(rows), rows, -std::numeric_limits<C>::infinity());
+  std::fill_n(sum.reserve(rows), rows, C{0});
+  std::fill_n(has_key.reserve(rows), rows, C{0});
+  std::fill_n(out.reserve(rows * width), rows * width, C{0});
+}
 
 template <class C>
 AttentionCore<C>::AttentionCore(const AttentionProblem& problem, const AttentionBias<C>& bias, Tensor& y, Tensor* scores)
     : problem_(problem),
       bias_(bias),
       y_(y),
+      y_data_(y.type() == data_type_of<C>() ? y.mutable_data<C>().data() : nullptr),
       scores_(scores),
       largest_keys_(static_cast<size_t>(problem.batch * problem.kv_heads)) {
   for (auto& largest : largest_keys_) largest = -1;
@@ -213,12 +220,17 @@ int64_t AttentionCore<C>::scratch_bytes(const AttentionProblem& p) {
 template <class C>
 QueryLanes AttentionCore<C>::lanes_of(const QueryBlock& block, int64_t panel, int lanes) const {
   QueryLanes result{block.batch, lanes, 0, {}, {}};
-  const int64_t rows = block.queries * problem_.group();
-  result.used = static_cast<int>(std::min<int64_t>(lanes, rows - panel * lanes));
+  const int64_t row = panel * lanes;
+  result.used = static_cast<int>(std::min<int64_t>(lanes, block.queries * problem_.group() - row));
+  int64_t head = block.kv_head * problem_.group() + row / block.queries;
+  int64_t query = row % block.queries;
   for (int lane = 0; lane < lanes; ++lane) {
-    const int64_t row = panel * lanes + std::min(lane, result.used - 1);
-    result.head[static_cast<size_t>(lane)] = block.kv_head * problem_.group() + row / block.queries;
-    result.query[static_cast<size_t>(lane)] = block.first_query + row % block.queries;
+    result.head[static_cast<size_t>(lane)] = head;
+    result.query[static_cast<size_t>(lane)] = block.first_query + query;
+    if (lane + 1 >= result.used) continue;
+    if (++query < block.queries) continue;
+    query = 0;
+    ++head;
   }
   return result;
 }
@@ -264,10 +276,12 @@ C AttentionCore<C>::largest_key(int64_t batch, int64_t kv_head) const {
 }
 
 template <class C>
-Partial<C> AttentionCore<C>::sum(const QueryBlock& block) const {
-  return Sum(*this, block).run();
+void AttentionCore<C>::sum(const QueryBlock& block, Workspace<C>& work, Partial<C>& result) const {
+  Sum(*this, block, work, result).run();
 }
 
+template struct Partial<float>;
+template struct Partial<double>;
 template class AttentionCore<float>;
 template class AttentionCore<double>;
 

@@ -25,6 +25,17 @@ struct Partial {
   int64_t width = 0;                    ///< features of V
   AlignedBuffer<C> most, sum, has_key;  ///< [panels][lanes]
   AlignedBuffer<C> out;                 ///< [panels][width][lanes]
+
+  /// Makes it that of rows without keys.
+  void clear(int64_t its_panels, int its_lanes, int64_t its_width);
+};
+
+/// Memory for one block after the other; none needs what another left there.
+template <class C>
+struct Workspace {
+  AlignedBuffer<C> q, rows, values, scores, given, bias;
+  std::vector<QueryLanes> lanes;  ///< by panel
+  Partial<C> partial;
 };
 
 template <class C>
@@ -37,10 +48,10 @@ class AttentionCore {
   static int64_t rows_at_once(const AttentionProblem& problem);
   static int64_t scratch_bytes(const AttentionProblem& problem);
 
-  Partial<C> sum(const QueryBlock& block) const;
+  void sum(const QueryBlock& block, Workspace<C>& work, Partial<C>& result) const;
   static void merge(Partial<C>& into, const Partial<C>& later);
   /// Writes BLOCK's rows of Y, and its probabilities where they are asked for.
-  void finish(const QueryBlock& block, Partial<C>& partial) const;
+  void finish(const QueryBlock& block, const Partial<C>& partial, Workspace<C>& work) const;
 
  private:
   class Sum;
@@ -50,12 +61,13 @@ class AttentionCore {
   int64_t score_row(const QueryLanes& lanes, size_t lane) const;
   bool may_skip(const QueryBlock& block, C largest_query) const;
   C largest_key(int64_t batch, int64_t kv_head) const;
-  void divide(const QueryBlock& block, Partial<C>& partial) const;
+  std::vector<C> of_no_key(const QueryBlock& block) const;
   void give_probabilities(int64_t first, C most, C sum, bool has_key) const;
 
   const AttentionProblem& problem_;
   const AttentionBias<C>& bias_;
   Tensor& y_;
+  C* y_data_;  ///< of Y where it has type C
   Tensor* scores_;
   /// By batch entry and key head: the largest |K|, infinity if K or V is not finite; -1: not known yet.
   mutable std::vector<std::atomic<C>> largest_keys_;

@@ -48,43 +48,38 @@ void AttentionCore<C>::merge(Partial<C>& into, const Partial<C>& later) {
   }
 }
 
+/// The row of Y of a query without a key.
 template <class C>
-void AttentionCore<C>::divide(const QueryBlock& block, Partial<C>& partial) const {
-  const int64_t lanes = partial.lanes;
-  C* out = partial.out.data();
-  for (int64_t panel = 0; panel < partial.panels; ++panel) {
-    const C* sum = partial.sum.data() + panel * lanes;
-    for (int64_t d = 0; d < partial.width; ++d, out += lanes) {
-      for (int64_t lane = 0; lane < lanes; ++lane) out[lane] /= sum[lane];
-    }
-  }
-  std::vector<C> zeros;  // of rows without a key
-  for (int64_t i = 0; i < partial.panels * lanes; ++i) {
-    if (partial.has_key.data()[i] != 0) continue;
-    if (zeros.empty()) {
-      zeros.assign(static_cast<size_t>(partial.width), C{0});
-      if (std::isinf(largest_key(block.batch, block.kv_head)))
-        zeros = zero_times_values<C>(problem_, block.batch, block.kv_head);
-    }
-    C* column = partial.out.data() + i / lanes * partial.width * lanes + i % lanes;
-    for (int64_t d = 0; d < partial.width; ++d) column[d * lanes] = zeros[static_cast<size_t>(d)];
-  }
+std::vector<C> AttentionCore<C>::of_no_key(const QueryBlock& block) const {
+  if (std::isinf(largest_key(block.batch, block.kv_head))) return zero_times_values<C>(problem_, block.batch, block.kv_head);
+  return std::vector<C>(static_cast<size_t>(problem_.v_head_size), C{0});
 }
 
 template <class C>
-void AttentionCore<C>::finish(const QueryBlock& block, Partial<C>& partial) const {
-  divide(block, partial);
-  std::vector<C> buffer(static_cast<size_t>(partial.lanes * partial.width));
+void AttentionCore<C>::finish(const QueryBlock& block, const Partial<C>& partial, Workspace<C>& work) const {
+  const int64_t width = partial.width;
+  C* const buffer = work.rows.reserve(partial.lanes * width);
   std::array<C*, kMostLanes> rows{};
-  for (int lane = 0; lane < partial.lanes; ++lane) rows[static_cast<size_t>(lane)] = buffer.data() + lane * partial.width;
+  std::array<C, kMostLanes> factors{};
+  std::vector<C> none;
   for (int64_t panel = 0; panel < partial.panels; ++panel) {
     const QueryLanes lanes = lanes_of(block, panel, partial.lanes);
-    deinterleave(partial.out.data() + panel * partial.width * partial.lanes, partial.lanes, partial.width, rows.data());
+    const int64_t first = panel * partial.lanes;
+    const auto y_offset = [&](size_t lane) { return problem_.y.offset(block.batch, lanes.head[lane], lanes.query[lane]); };
+    for (size_t lane = 0; lane < static_cast<size_t>(partial.lanes); ++lane) {
+      const bool in_place = y_data_ != nullptr && static_cast<int>(lane) < lanes.used;
+      rows[lane] = in_place ? y_data_ + y_offset(lane) : buffer + static_cast<int64_t>(lane) * width;
+      factors[lane] = 1 / partial.sum.data()[first + static_cast<int64_t>(lane)];
+    }
+    deinterleave(partial.out.data() + first * width, partial.lanes, width, factors.data(), rows.data());
     for (size_t lane = 0; lane < static_cast<size_t>(lanes.used); ++lane) {
-      store_row(rows[lane], partial.width, y_, problem_.y.offset(block.batch, lanes.head[lane], lanes.query[lane]));
+      const int64_t i = first + static_cast<int64_t>(lane);
+      const bool has_key = partial.has_key.data()[i] != 0;
+      if (!has_key && none.empty()) none = of_no_key(block);
+      if (!has_key) std::copy(none.begin(), none.end(), rows[lane]);
+      if (y_data_ == nullptr) store_row(rows[lane], width, y_, y_offset(lane));
       if (problem_.wanted != ScoreStage::kProbabilities) continue;
-      const int64_t i = panel * partial.lanes + static_cast<int64_t>(lane);
-      give_probabilities(score_row(lanes, lane), partial.most.data()[i], partial.sum.data()[i], partial.has_key.data()[i] != 0);
+      give_probabilities(score_row(lanes, lane), partial.most.data()[i], partial.sum.data()[i], has_key);
     }
   }
 }
@@ -107,7 +102,7 @@ void AttentionCore<C>::give_probabilities(int64_t first, C most, C sum, bool has
 
 template void AttentionCore<float>::merge(Partial<float>&, const Partial<float>&);
 template void AttentionCore<double>::merge(Partial<double>&, const Partial<double>&);
-template void AttentionCore<float>::finish(const QueryBlock&, Partial<float>&) const;
-template void AttentionCore<double>::finish(const QueryBlock&, Partial<double>&) const;
+template void AttentionCore<float>::finish(const QueryBlock&, const Partial<float>&, Workspace<float>&) const;
+template void AttentionCore<double>::finish(const QueryBlock&, const Partial<double>&, Workspace<double>&) const;
 
 }  // namespace attn_opt

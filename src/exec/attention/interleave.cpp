@@ -33,16 +33,17 @@ ATTN_OPT_INLINE void transpose(Vec (&block)[kSide]) {
 }
 
 template <class C>
-ATTN_OPT_INLINE void interleave_from(int64_t first, const C* const* rows, int lanes, int64_t count, C* panel) {
+ATTN_OPT_INLINE void interleave_from(int64_t first, const C* const* rows, int lanes, int64_t count, C factor, C* panel) {
   for (int64_t j = first; j < count; ++j) {
-    for (int lane = 0; lane < lanes; ++lane) panel[j * lanes + lane] = rows[lane][j];
+    for (int lane = 0; lane < lanes; ++lane) panel[j * lanes + lane] = factor * rows[lane][j];
   }
 }
 
 template <class C>
-ATTN_OPT_INLINE void deinterleave_from(int64_t first, const C* panel, int lanes, int64_t count, C* const* rows) {
+ATTN_OPT_INLINE void deinterleave_from(int64_t first, const C* panel, int lanes, int64_t count, const C* factors,
+                                       C* const* rows) {
   for (int64_t j = first; j < count; ++j) {
-    for (int lane = 0; lane < lanes; ++lane) rows[lane][j] = panel[j * lanes + lane];
+    for (int lane = 0; lane < lanes; ++lane) rows[lane][j] = factors[lane] * panel[j * lanes + lane];
   }
 }
 
@@ -81,7 +82,7 @@ ATTN_OPT_INLINE void pack_by(int tile, const C* rows, int64_t stride, int64_t co
 }  // namespace
 
 /// Eight rows at a time: more at once, a power of two apart, put each other out of the nearest cache.
-ATTN_OPT_VECTOR_CLONES void interleave(const float* const* rows, int lanes, int64_t count, float* panel) {
+ATTN_OPT_VECTOR_CLONES void interleave(const float* const* rows, int lanes, int64_t count, float factor, float* panel) {
   const int64_t whole = lanes % kSide == 0 ? count / kSide * kSide : 0;
   for (int first = 0; first < lanes; first += kSide) {
     for (int64_t j = 0; j < whole; j += kSide) {
@@ -90,33 +91,42 @@ ATTN_OPT_VECTOR_CLONES void interleave(const float* const* rows, int lanes, int6
       for (int i = 0; i < kSide; ++i) std::memcpy(&block[i], rows[first + i] + j, sizeof(Vec));
       transpose(block);
 #pragma GCC unroll 8
-      for (int i = 0; i < kSide; ++i) std::memcpy(panel + (j + i) * lanes + first, &block[i], sizeof(Vec));
+      for (int i = 0; i < kSide; ++i) {
+        block[i] *= factor;
+        std::memcpy(panel + (j + i) * lanes + first, &block[i], sizeof(Vec));
+      }
     }
   }
-  interleave_from(whole, rows, lanes, count, panel);
+  interleave_from(whole, rows, lanes, count, factor, panel);
 }
 
-ATTN_OPT_VECTOR_CLONES void deinterleave(const float* panel, int lanes, int64_t count, float* const* rows) {
+ATTN_OPT_VECTOR_CLONES void deinterleave(const float* panel, int lanes, int64_t count, const float* factors,
+                                         float* const* rows) {
   const int64_t whole = lanes % kSide == 0 ? count / kSide * kSide : 0;
-  for (int first = 0; first < lanes; first += kSide) {
+  for (int first = 0; whole > 0 && first < lanes; first += kSide) {
+    Vec factor;
+    std::memcpy(&factor, factors + first, sizeof(Vec));
     for (int64_t j = 0; j < whole; j += kSide) {
       Vec block[kSide];
 #pragma GCC unroll 8
-      for (int i = 0; i < kSide; ++i) std::memcpy(&block[i], panel + (j + i) * lanes + first, sizeof(Vec));
+      for (int i = 0; i < kSide; ++i) {
+        std::memcpy(&block[i], panel + (j + i) * lanes + first, sizeof(Vec));
+        block[i] *= factor;
+      }
       transpose(block);
 #pragma GCC unroll 8
       for (int i = 0; i < kSide; ++i) std::memcpy(rows[first + i] + j, &block[i], sizeof(Vec));
     }
   }
-  deinterleave_from(whole, panel, lanes, count, rows);
+  deinterleave_from(whole, panel, lanes, count, factors, rows);
 }
 
-void interleave(const double* const* rows, int lanes, int64_t count, double* panel) {
-  interleave_from(0, rows, lanes, count, panel);
+void interleave(const double* const* rows, int lanes, int64_t count, double factor, double* panel) {
+  interleave_from(0, rows, lanes, count, factor, panel);
 }
 
-void deinterleave(const double* panel, int lanes, int64_t count, double* const* rows) {
-  deinterleave_from(0, panel, lanes, count, rows);
+void deinterleave(const double* panel, int lanes, int64_t count, const double* factors, double* const* rows) {
+  deinterleave_from(0, panel, lanes, count, factors, rows);
 }
 
 void pack_tiles(const float* rows, int64_t stride, int64_t count, int64_t width, int tile, float* tiles) {

@@ -5,13 +5,13 @@
 
 namespace attn_opt {
 
-/// panel[j * LANES + lane] = rows[lane][j] for j < COUNT. LANES is a multiple of 4.
-void interleave(const float* const* rows, int lanes, int64_t count, float* panel);
-void interleave(const double* const* rows, int lanes, int64_t count, double* panel);
+/// panel[j * LANES + lane] = FACTOR * rows[lane][j] for j < COUNT. LANES is a multiple of 4.
+void interleave(const float* const* rows, int lanes, int64_t count, float factor, float* panel);
+void interleave(const double* const* rows, int lanes, int64_t count, double factor, double* panel);
 
-/// rows[lane][j] = panel[j * LANES + lane] for j < COUNT.
-void deinterleave(const float* panel, int lanes, int64_t count, float* const* rows);
-void deinterleave(const double* panel, int lanes, int64_t count, double* const* rows);
+/// rows[lane][j] = factors[lane] * panel[j * LANES + lane] for j < COUNT.
+void deinterleave(const float* panel, int lanes, int64_t count, const float* factors, float* const* rows);
+void deinterleave(const double* panel, int lanes, int64_t count, const double* factors, double* const* rows);
 
 /// tiles[(d / TILE) * TILE * COUNT + j * TILE + d % TILE] = rows[j * STRIDE + d] for j < COUNT, d < WIDTH. TILE is 6, 8 or 12.
 void pack_tiles(const float* rows, int64_t stride, int64_t count, int64_t width, int tile, float* tiles);
