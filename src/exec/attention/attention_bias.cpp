@@ -30,6 +30,16 @@ Expected<Dims> four_dims(const KernelContext& context, const Tensor& mask, const
   return dims;
 }
 
+/// Behind the last key of KEYS that ROW allows, of which there is one.
+int64_t end_of_true(const bool* row, KeyRange keys) {
+  for (uint64_t eight; keys.size() >= 8; keys.end -= 8) {  // padding is long
+    std::memcpy(&eight, row + keys.end - 8, 8);
+    if (eight != 0) break;
+  }
+  while (!row[keys.end - 1]) --keys.end;
+  return keys.end;
+}
+
 }  // namespace
 
 template <class C>
@@ -136,9 +146,20 @@ KeyRange AttentionBias<C>::run_of_true(int64_t from, KeyRange keys, bool& has_ho
   const void* first = std::memchr(row + keys.begin, 1, size(keys));
   if (first == nullptr) return {keys.begin, keys.begin};
   keys.begin = static_cast<const bool*>(first) - row;
-  while (!row[keys.end - 1]) --keys.end;
+  keys.end = end_of_true(row, keys);
   has_holes |= std::memchr(row + keys.begin, 0, size(keys)) != nullptr;
   return keys;
+}
+
+/// Behind the keys at the begin of KEYS that all lanes allow.
+template <class C>
+int64_t AttentionBias<C>::end_of_common(const LaneRanges& ranges, int lanes, KeyRange keys) {
+  int64_t end = keys.end;
+  for (size_t lane = 0; lane < static_cast<size_t>(lanes); ++lane) {
+    const bool begins = ranges[lane].begin <= keys.begin && !ranges[lane].empty();
+    end = std::min(end, begins ? ranges[lane].end : keys.begin);
+  }
+  return end;
 }
 
 template <class C>
@@ -157,13 +178,11 @@ typename AttentionBias<C>::Block AttentionBias<C>::block(const QueryLanes& lanes
   }
   if (trim && excludes_others_) keys = hull;
   if (keys.empty()) return {{keys.begin, keys.begin}};
-  bool is_uniform = !has_holes;
-  for (int lane = 0; is_uniform && lane < lanes.count; ++lane) {
-    is_uniform = ranges[static_cast<size_t>(lane)].covers(keys);
-  }
-  if (is_uniform) return {keys};
-  write(lanes, ranges, keys, buffer);
-  return trim && by_numbers ? without_excluded_ends(keys, lanes.count, buffer) : Block{keys, buffer};
+  KeyRange biased = keys;
+  if (!has_holes) biased.begin = end_of_common(ranges, lanes.count, keys);
+  if (biased.empty()) return {keys};
+  write(lanes, ranges, biased, buffer);
+  return trim && by_numbers ? without_excluded_ends(keys, lanes.count, buffer) : Block{keys, buffer, biased.begin - keys.begin};
 }
 
 template <class C>

@@ -35,6 +35,7 @@ class AttentionBias {
   struct Block {
     KeyRange keys;            ///< that some lane may use, or all that were asked for
     const C* bias = nullptr;  ///< [keys][lanes]; null: nothing is added
+    int64_t unbiased = 0;     ///< keys before those of `bias`, which all lanes may use
   };
   /// The bias of LANES for KEYS; with TRIM, keys at either end that no lane may use are left out. BUFFER is for twice
   /// [keys][lanes].
@@ -48,6 +49,7 @@ class AttentionBias {
   void fill(int64_t from, int64_t query, int64_t batch, KeyRange keys, C* to) const;
   int64_t mask_row(const QueryLanes& lanes, int lane) const;
   KeyRange run_of_true(int64_t from, KeyRange keys, bool& has_holes) const;
+  static int64_t end_of_common(const LaneRanges& ranges, int lanes, KeyRange keys);
   void write(const QueryLanes& lanes, const LaneRanges& ranges, KeyRange keys, C* panel) const;
   void write_row(const QueryLanes& lanes, int lane, KeyRange range, KeyRange keys, C* row) const;
   Block without_excluded_ends(KeyRange keys, int lanes, const C* bias) const;

@@ -108,8 +108,9 @@ class AttentionCore<C>::Sum {
       const bool trims = bias.keys.begin != keys.begin || bias.keys.end != keys.end;
       if (trims && !may_skip()) bias = core_.bias_.block(lanes, keys, false, bias_buffer_);
       if (bias.keys.empty()) continue;
-      if (k.data == nullptr) load(part, keys, k, v);
-      add_panel(lanes, panel, keys, bias, k, v);
+      const bool is_first = k.data == nullptr;
+      if (is_first) load(part, keys, k, v);
+      add_panel(lanes, panel, keys, bias, k, v, is_first);
     }
   }
 
@@ -129,7 +130,7 @@ class AttentionCore<C>::Sum {
   }
 
   void add_panel(const QueryLanes& lanes, int64_t panel, KeyRange loaded, const typename AttentionBias<C>::Block& bias,
-                 const RowBlock<C>& k, const ValueBlock<C>& v) {
+                 const RowBlock<C>& k, const ValueBlock<C>& v, bool is_first) {
     const int64_t skipped = bias.keys.begin - loaded.begin;
     Panel<C> work;
     work.lanes = lanes_;
@@ -144,7 +145,9 @@ class AttentionCore<C>::Sum {
     work.k = k.data + skipped * k.stride;
     work.k_stride = k.stride;
     work.v = {v.data + skipped * v.key_stride, v.tile_stride, v.key_stride};
+    work.is_first = is_first;
     work.bias = bias.bias;
+    work.unbiased = bias.unbiased;
     work.scores = score_buffer_;
     work.given = given_buffer_;
     work.most = result_.most.data() + panel * lanes_;

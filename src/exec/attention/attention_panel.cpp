@@ -65,8 +65,22 @@ struct Attend {
   ATTN_OPT_INLINE static Vec& at(C* row, int64_t v) { return Row::load(row, v); }
   ATTN_OPT_INLINE static const Vec& at(const C* row, int64_t v) { return Row::load(row, v); }
 
+  /// Asks for rows from FIRST on. The processor itself foresees single runs through memory, not a tile's rows side by side.
+  template <int kLocality>
+  ATTN_OPT_INLINE void fetch(const C* rows, int64_t stride, int64_t first, int64_t count, int64_t width) {
+    constexpr int64_t kLine = 64 / sizeof(C);
+    const int64_t last = std::min(first + count, p.keys);
+    for (int64_t j = first; j < last; ++j) {
+      for (int64_t d = 0; d < width; d += kLine) __builtin_prefetch(rows + j * stride + d, 0, kLocality);
+    }
+  }
+
   template <int kRows>
   ATTN_OPT_INLINE void products(int64_t key) {
+    if (p.is_first) {
+      fetch<3>(p.k, p.k_stride, key + kRows, kRows, p.head_size);
+      if (p.v.tile_stride == kTile) fetch<2>(p.v.data, p.v.key_stride, key, kRows, p.v_head_size);
+    }
     Sums<Vectors, kVectors, kRows> sums;
     sums.multiply(p.head_size, p.k + key * p.k_stride, p.k_stride, 1, p.q);
 #pragma GCC unroll 12
@@ -120,16 +134,20 @@ struct Attend {
 
   ATTN_OPT_INLINE void add_bias() {
     const C minus_infinity = -std::numeric_limits<C>::infinity();
+    C* const scores = p.scores + p.unbiased * kLanes;
+    Vec has_key[kVectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
-      Vec has_key = at(p.has_key, v);
-      for (int64_t j = 0; j < p.keys; ++j) {
+    for (int v = 0; v < kVectors; ++v) has_key[v] = p.unbiased > 0 ? Vec{} + 1 : at(p.has_key, v);
+    for (int64_t j = 0; j < p.keys - p.unbiased; ++j) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
         const Vec& bias = at(p.bias + j * kLanes, v);
-        has_key = bias != minus_infinity ? Vec{} + 1 : has_key;
-        at(p.scores + j * kLanes, v) += bias;
+        has_key[v] = bias != minus_infinity ? Vec{} + 1 : has_key[v];
+        at(scores + j * kLanes, v) += bias;
       }
-      at(p.has_key, v) = has_key;
     }
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) at(p.has_key, v) = has_key[v];
     round_to_type(p.scores, p.keys * kLanes, p.type);
   }
 

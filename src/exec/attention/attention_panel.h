@@ -47,9 +47,11 @@ struct Panel {
   const C* k = nullptr;  ///< rows, k_stride apart
   int64_t k_stride = 0;
   ValueBlock<C> v{};
-  const C* bias = nullptr;  ///< [keys][lanes]; null: none
-  C* scores = nullptr;      ///< scratch, [keys][lanes]
-  C* given = nullptr;       ///< [keys][lanes]: the scores at stage `wanted`; of kProbabilities, those of kBiased
+  bool is_first = false;    ///< of the panels that read these rows of K and V: they are not in a cache yet
+  const C* bias = nullptr;  ///< [keys - unbiased][lanes], of the last keys; null: none
+  int64_t unbiased = 0;
+  C* scores = nullptr;  ///< scratch, [keys][lanes]
+  C* given = nullptr;   ///< [keys][lanes]: the scores at stage `wanted`; of kProbabilities, those of kBiased
 
   // What calls add up to, by lane.
   C* most = nullptr;     ///< the largest score
