@@ -66,17 +66,18 @@ Expected<AttentionBias<C>> AttentionBias<C>::create(const KernelContext& context
   if (!context.has(3)) return bias;
   bias.mask_ = context.input(3);
   ATTN_OPT_TRY(const Dims dims, four_dims(context, bias.mask_, problem));
-  const Dims strides = strides_of(dims);
-  for (size_t i = 0; i < 4; ++i) bias.mask_strides_[i] = dims[i] == 1 ? 0 : strides[i];
+  const Dims strides = strides_of({dims[0], dims[1], dims[2]});
+  for (size_t i = 0; i < 3; ++i) bias.row_strides_[i] = dims[i] == 1 ? 0 : strides[i];
+  bias.row_size_ = dims[3];
   const bool broadcasts_keys = dims[3] == 1 && (context.version < 24 || bias.mask_.rank() == 0);
   if (!broadcasts_keys) bias.mask_keys_ = std::min(problem.keys, dims[3]);
-  if (!broadcasts_keys) bias.mask_strides_[3] = 1;
+  bias.key_stride_ = broadcasts_keys ? 0 : 1;
   bias.by_integers_ = bias.mask_.type() != onnx::TensorProto::BOOL && !is_floating(bias.mask_.type());
   ATTN_OPT_TRY(bias.minus_infinity_, Tensor::scalar(kMinusInfinity<float>).cast(bias.mask_.type()));
   ATTN_OPT_CHECK(dispatch(context, bias.mask_.type(), FixedSizeTypes{}, [&]<class U>() -> Status {
     bias.fill_ = &AttentionBias::fill<U>;
     if constexpr (std::is_same_v<U, C>) {
-      const bool is_exact = problem.type == data_type_of<C>() && bias.mask_strides_[3] == 1;
+      const bool is_exact = problem.type == data_type_of<C>() && bias.key_stride_ == 1;
       if (is_exact) bias.as_it_is_ = bias.mask_.template data<U>().data();
     }
     if constexpr (kIsFloat<U>) {
@@ -86,7 +87,23 @@ Expected<AttentionBias<C>> AttentionBias<C>::create(const KernelContext& context
     }
     return {};
   }));
+  if (bias.mask_.type() == onnx::TensorProto::BOOL && bias.key_stride_ == 1) bias.find_runs(context.threads);
   return bias;
+}
+
+/// Of short rows a table is larger than the mask.
+template <class C>
+void AttentionBias<C>::find_runs(ThreadPool& threads) {
+  constexpr int64_t kFewestKeys = 128, kRowsAtOnce = 64;
+  if (row_size_ < kFewestKeys) return;
+  runs_.resize(static_cast<size_t>(mask_.size() / row_size_));
+  const int64_t rows = static_cast<int64_t>(runs_.size());
+  threads.parallel_for((rows + kRowsAtOnce - 1) / kRowsAtOnce, [&](int64_t i) {
+    for (int64_t row = i * kRowsAtOnce; row < std::min(rows, (i + 1) * kRowsAtOnce); ++row) {
+      Run& run = runs_[static_cast<size_t>(row)];
+      run.keys = run_of_true(row, {0, mask_keys_}, run.has_holes);
+    }
+  });
 }
 
 template <class C>
@@ -105,15 +122,15 @@ KeyRange AttentionBias<C>::allowed(int64_t batch, int64_t query) const {
 template <class C>
 int64_t AttentionBias<C>::mask_row(const QueryLanes& lanes, int lane) const {
   const auto l = static_cast<size_t>(lane);
-  return lanes.batch * mask_strides_[0] + lanes.head[l] * mask_strides_[1] + lanes.query[l] * mask_strides_[2];
+  return lanes.batch * row_strides_[0] + lanes.head[l] * row_strides_[1] + lanes.query[l] * row_strides_[2];
 }
 
 /// The mask of one row from FROM on; of integers, as the schema's body adds it up with -inf.
 template <class C>
 template <class U>
-void AttentionBias<C>::fill(int64_t from, int64_t query, int64_t batch, KeyRange keys, C* to) const {
-  const U* row = mask_.data<U>().data() + from;
-  const int64_t step = mask_strides_[3];
+void AttentionBias<C>::fill(int64_t row_number, int64_t query, int64_t batch, KeyRange keys, C* to) const {
+  const U* row = mask_.data<U>().data() + row_number * row_size_;
+  const int64_t step = key_stride_;
   const int64_t last = std::min(keys.end, mask_keys_);
   if constexpr (std::is_same_v<U, bool>) {
     for (int64_t j = keys.begin; j < last; ++j, ++to) *to = row[j * step] ? C{0} : kMinusInfinity<C>;
@@ -137,11 +154,18 @@ void AttentionBias<C>::fill(int64_t from, int64_t query, int64_t batch, KeyRange
   for (int64_t j = std::max(keys.begin, last); j < keys.end; ++j, ++to) *to = C{0};
 }
 
-/// The keys of KEYS that a row of a bool mask allows, if nothing lies between them.
+/// The keys of KEYS that a row of a bool mask allows, and those between them.
 template <class C>
-KeyRange AttentionBias<C>::run_of_true(int64_t from, KeyRange keys, bool& has_holes) const {
-  const bool* row = mask_.data<bool>().data() + from;
-  if (mask_strides_[3] == 0) return row[0] ? keys : KeyRange{keys.begin, keys.begin};
+KeyRange AttentionBias<C>::true_keys(int64_t row, KeyRange keys, bool& has_holes) const {
+  if (runs_.empty()) return run_of_true(row, keys, has_holes);
+  const Run& run = runs_[static_cast<size_t>(row)];
+  return run.has_holes ? run_of_true(row, keys, has_holes) : run.keys & keys;
+}
+
+template <class C>
+KeyRange AttentionBias<C>::run_of_true(int64_t row_number, KeyRange keys, bool& has_holes) const {
+  const bool* row = mask_.data<bool>().data() + row_number * row_size_;
+  if (key_stride_ == 0) return row[0] ? keys : KeyRange{keys.begin, keys.begin};
   const auto size = [](KeyRange range) { return static_cast<size_t>(range.size()); };
   const void* first = std::memchr(row + keys.begin, 1, size(keys));
   if (first == nullptr) return {keys.begin, keys.begin};
@@ -172,7 +196,7 @@ typename AttentionBias<C>::Block AttentionBias<C>::block(const QueryLanes& lanes
   for (int lane = 0; lane < lanes.count; ++lane) {
     KeyRange& range = ranges[static_cast<size_t>(lane)];
     range = allowed(lanes.batch, lanes.query[static_cast<size_t>(lane)]) & keys;
-    if (by_bools && !range.empty()) range = run_of_true(mask_row(lanes, lane), range, has_holes);
+    if (by_bools && !range.empty()) range = true_keys(mask_row(lanes, lane), range, has_holes);
     if (range.empty()) continue;
     hull = {std::min(hull.begin, range.begin), std::max(hull.end, range.end)};
   }
@@ -213,7 +237,7 @@ void AttentionBias<C>::write(const QueryLanes& lanes, const LaneRanges& ranges, 
       continue;
     }
     if (as_it_is_ != nullptr && ranges[l].covers(keys)) {
-      rows[l] = as_it_is_ + mask_row(lanes, lane) + keys.begin;
+      rows[l] = as_it_is_ + mask_row(lanes, lane) * row_size_ + keys.begin;
       continue;
     }
     write_row(lanes, lane, ranges[l], keys, next);

@@ -42,13 +42,19 @@ class AttentionBias {
   Block block(const QueryLanes& lanes, KeyRange keys, bool trim, C* buffer) const;
 
  private:
+  struct Run {
+    KeyRange keys;  ///< from the first that is true to the last
+    bool has_holes = false;
+  };
   using LaneRanges = std::array<KeyRange, kMostLanes>;
-  using Fill = void (AttentionBias::*)(int64_t from, int64_t query, int64_t batch, KeyRange keys, C* to) const;
+  using Fill = void (AttentionBias::*)(int64_t row_number, int64_t query, int64_t batch, KeyRange keys, C* to) const;
 
   template <class U>
-  void fill(int64_t from, int64_t query, int64_t batch, KeyRange keys, C* to) const;
+  void fill(int64_t row_number, int64_t query, int64_t batch, KeyRange keys, C* to) const;
   int64_t mask_row(const QueryLanes& lanes, int lane) const;
-  KeyRange run_of_true(int64_t from, KeyRange keys, bool& has_holes) const;
+  void find_runs(ThreadPool& threads);
+  KeyRange true_keys(int64_t row, KeyRange keys, bool& has_holes) const;
+  KeyRange run_of_true(int64_t row_number, KeyRange keys, bool& has_holes) const;
   static int64_t end_of_common(const LaneRanges& ranges, int lanes, KeyRange keys);
   void write(const QueryLanes& lanes, const LaneRanges& ranges, KeyRange keys, C* panel) const;
   void write_row(const QueryLanes& lanes, int lane, KeyRange range, KeyRange keys, C* row) const;
@@ -62,10 +68,12 @@ class AttentionBias {
 
   Tensor mask_;
   Fill fill_ = nullptr;
-  const C* as_it_is_ = nullptr;  ///< the mask's values where they need no conversion
-  Tensor minus_infinity_;        ///< in the mask's type
-  int64_t mask_keys_ = 0;        ///< keys that the mask speaks of; those behind are excluded
-  std::array<int64_t, 4> mask_strides_{};
+  const C* as_it_is_ = nullptr;           ///< the mask's values where they need no conversion
+  Tensor minus_infinity_;                 ///< in the mask's type
+  int64_t mask_keys_ = 0;                 ///< keys that the mask speaks of; those behind are excluded
+  std::array<int64_t, 3> row_strides_{};  ///< in rows of the mask, by [B, H, L]
+  int64_t row_size_ = 0, key_stride_ = 0;
+  std::vector<Run> runs_;  ///< by row of a bool mask, which many heads ask for; empty: not looked for
   bool by_integers_ = false;
   bool excludes_others_ = true;  ///< the mask holds no NaN and no infinity that -inf does not hide
 };
