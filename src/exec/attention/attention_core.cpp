@@ -12,7 +12,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr int64_t kKeysAtOnce = 256;
+constexpr int64_t kKeysAtOnce = 192;
 constexpr int64_t kMostRows = 512;  // the more there are, the more rarely K and V are fetched
 constexpr int64_t kPanelsWorthPacking = 4;
 
