@@ -192,13 +192,17 @@ typename AttentionBias<C>::Block AttentionBias<C>::block(const QueryLanes& lanes
   const bool by_numbers = mask_.has_value() && !by_bools;
   bool has_holes = by_numbers;
   LaneRanges ranges;
-  KeyRange hull{keys.end, keys.begin};
+  KeyRange hull{keys.end, keys.begin}, of_query;
+  const bool is_by_query = causal_ || left_ >= 0 || right_ >= 0;
   for (int lane = 0; lane < lanes.count; ++lane) {
-    KeyRange& range = ranges[static_cast<size_t>(lane)];
-    range = allowed(lanes.batch, lanes.query[static_cast<size_t>(lane)]) & keys;
-    if (by_bools && !range.empty()) range = true_keys(mask_row(lanes, lane), range, has_holes);
+    const auto l = static_cast<size_t>(lane);
+    if (lane == 0 || is_by_query) of_query = allowed(lanes.batch, lanes.query[l]) & keys;
+    const bool asks = by_bools && !of_query.empty();
+    const KeyRange range = asks ? true_keys(mask_row(lanes, lane), of_query, has_holes) : of_query;
+    ranges[l] = range;
     if (range.empty()) continue;
-    hull = {std::min(hull.begin, range.begin), std::max(hull.end, range.end)};
+    hull.begin = std::min(hull.begin, range.begin);
+    hull.end = std::max(hull.end, range.end);
   }
   if (trim && excludes_others_) keys = hull;
   if (keys.empty()) return {{keys.begin, keys.begin}};

@@ -33,7 +33,6 @@ class AttentionCore<C>::Sum {
       : core_(core),
         p_(core.problem_),
         block_(block),
-        work_(work),
         result_(result),
         rows_(block.queries * p_.group()),
         lanes_(panel_lanes<C>(rows_)),
@@ -48,8 +47,8 @@ class AttentionCore<C>::Sum {
     given_buffer_ = work.given.reserve(core_.scores_ != nullptr ? keys_at_once_ * lanes_ : 0);
     bias_buffer_ = work.bias.reserve(2 * keys_at_once_ * lanes_);
     result.clear(panels_, lanes_, p_.v_head_size);
-    work.lanes.clear();
-    for (int64_t panel = 0; panel < panels_; ++panel) work.lanes.push_back(core.lanes_of(block, panel, lanes_));
+    result.queries.clear();
+    for (int64_t panel = 0; panel < panels_; ++panel) result.queries.push_back(core.lanes_of(block, panel, lanes_));
   }
 
   void run() {
@@ -68,7 +67,7 @@ class AttentionCore<C>::Sum {
   void load_queries() {
     std::array<const C*, kMostLanes> rows{};
     for (int64_t panel = 0; panel < panels_; ++panel) {
-      const QueryLanes& lanes = work_.lanes[static_cast<size_t>(panel)];
+      const QueryLanes& lanes = result_.queries[static_cast<size_t>(panel)];
       for (size_t lane = 0; lane < static_cast<size_t>(lanes_); ++lane) {
         rows[lane] = load_rows(p_.q, lanes.batch, lanes.head[lane], lanes.query[lane], 1, p_.head_size,
                                rows_buffer_ + static_cast<int64_t>(lane) * p_.head_size)
@@ -103,7 +102,7 @@ class AttentionCore<C>::Sum {
     RowBlock<C> k;
     ValueBlock<C> v;
     for (int64_t panel = 0; panel < panels_; ++panel) {
-      const QueryLanes& lanes = work_.lanes[static_cast<size_t>(panel)];
+      const QueryLanes& lanes = result_.queries[static_cast<size_t>(panel)];
       auto bias = core_.bias_.block(lanes, keys, true, bias_buffer_);
       const bool trims = bias.keys.begin != keys.begin || bias.keys.end != keys.end;
       if (trims && !may_skip()) bias = core_.bias_.block(lanes, keys, false, bias_buffer_);
@@ -172,7 +171,6 @@ class AttentionCore<C>::Sum {
   const AttentionCore& core_;
   const AttentionProblem& p_;
   const QueryBlock& block_;
-  Workspace<C>& work_;
   Partial<C>& result_;
   int64_t rows_;
   int lanes_;

@@ -23,6 +23,7 @@ struct Partial {
   int64_t panels = 0;
   int lanes = 0;
   int64_t width = 0;                    ///< features of V
+  std::vector<QueryLanes> queries;      ///< by panel
   AlignedBuffer<C> most, sum, has_key;  ///< [panels][lanes]
   AlignedBuffer<C> out;                 ///< [panels][width][lanes]
 
@@ -34,7 +35,6 @@ struct Partial {
 template <class C>
 struct Workspace {
   AlignedBuffer<C> q, rows, values, scores, given, bias;
-  std::vector<QueryLanes> lanes;  ///< by panel
   Partial<C> partial;
 };
 

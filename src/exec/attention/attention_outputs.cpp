@@ -63,7 +63,7 @@ void AttentionCore<C>::finish(const QueryBlock& block, const Partial<C>& partial
   std::array<C, kMostLanes> factors{};
   std::vector<C> none;
   for (int64_t panel = 0; panel < partial.panels; ++panel) {
-    const QueryLanes lanes = lanes_of(block, panel, partial.lanes);
+    const QueryLanes& lanes = partial.queries[static_cast<size_t>(panel)];
     const int64_t first = panel * partial.lanes;
     const auto y_offset = [&](size_t lane) { return problem_.y.offset(block.batch, lanes.head[lane], lanes.query[lane]); };
     for (size_t lane = 0; lane < static_cast<size_t>(partial.lanes); ++lane) {

@@ -43,19 +43,11 @@ void visit_floating(DataType type, Visitor&& visitor) {
 }  // namespace
 
 template <class C>
-RowBlock<C> load_rows(const HeadRows& rows, int64_t batch, int64_t head, int64_t position, int64_t count, int64_t width,
-                      C* buffer) {
-  RowBlock<C> block{buffer, width};
-  const int64_t offset = rows.layout.offset(batch, head, position);
+void convert_rows(const HeadRows& rows, int64_t offset, int64_t count, int64_t width, C* buffer) {
   visit_floating(rows.type, [&]<class T>() {
     const T* from = reinterpret_cast<const T*>(rows.data) + offset;
-    if constexpr (std::is_same_v<T, C>) {
-      block = {from, rows.layout.row_stride};
-    } else {
-      for (int64_t i = 0; i < count; ++i) convert(from + i * rows.layout.row_stride, width, buffer + i * width);
-    }
+    for (int64_t i = 0; i < count; ++i) convert(from + i * rows.layout.row_stride, width, buffer + i * width);
   });
-  return block;
 }
 
 template <class C>
@@ -66,8 +58,8 @@ void store_row(const C* from, int64_t count, Tensor& to, int64_t offset) {
   });
 }
 
-template RowBlock<float> load_rows(const HeadRows&, int64_t, int64_t, int64_t, int64_t, int64_t, float*);
-template RowBlock<double> load_rows(const HeadRows&, int64_t, int64_t, int64_t, int64_t, int64_t, double*);
+template void convert_rows(const HeadRows&, int64_t, int64_t, int64_t, float*);
+template void convert_rows(const HeadRows&, int64_t, int64_t, int64_t, double*);
 template void store_row(const float*, int64_t, Tensor&, int64_t);
 template void store_row(const double*, int64_t, Tensor&, int64_t);
 
