@@ -30,6 +30,20 @@ Expected<Dims> four_dims(const KernelContext& context, const Tensor& mask, const
   return dims;
 }
 
+/// True if no value is NaN or +inf. Values are compared many at once, as a loop that ends at the first cannot.
+template <class U>
+bool is_below_infinity(std::span<const U> values) {
+  constexpr size_t kAtOnce = 1024;
+  for (size_t first = 0; first < values.size(); first += kAtOnce) {
+    int below = 1;
+    for (const U x : values.subspan(first, std::min(kAtOnce, values.size() - first))) {
+      below &= static_cast<int>(static_cast<Compute<U>>(x) < std::numeric_limits<Compute<U>>::infinity());
+    }
+    if (below == 0) return false;
+  }
+  return true;
+}
+
 /// Behind the last key of KEYS that ROW allows, of which there is one.
 int64_t end_of_true(const bool* row, KeyRange keys) {
   for (uint64_t eight; keys.size() >= 8; keys.end -= 8) {  // padding is long
@@ -81,9 +95,7 @@ Expected<AttentionBias<C>> AttentionBias<C>::create(const KernelContext& context
       if (is_exact) bias.as_it_is_ = bias.mask_.template data<U>().data();
     }
     if constexpr (kIsFloat<U>) {
-      bias.excludes_others_ = std::ranges::all_of(bias.mask_.template data<U>(), [](U x) {
-        return static_cast<Compute<U>>(x) < std::numeric_limits<Compute<U>>::infinity();
-      });
+      bias.excludes_others_ = is_below_infinity(bias.mask_.template data<U>());
     }
     return {};
   }));

@@ -14,7 +14,6 @@ namespace {
 
 constexpr int64_t kKeysAtOnce = 192;
 constexpr int64_t kMostRows = 512;  // the more there are, the more rarely K and V are fetched
-constexpr int64_t kPanelsWorthPacking = 4;
 
 int64_t keys_at_once(const AttentionProblem& p) {
   const int64_t width = std::max<int64_t>({p.head_size, p.v_head_size, 1});
@@ -118,9 +117,12 @@ class AttentionCore<C>::Sum {
     const auto rows =
         load_rows(p_.value_parts[part], block_.batch, block_.kv_head, first, keys.size(), p_.v_head_size, rows_buffer_);
     v = {rows.data, tile_, rows.stride};
-    if (panels_ >= kPanelsWorthPacking || rows.data == rows_buffer_) v = packed(rows, keys.size());
+    if (is_worth_packing(rows.stride) || rows.data == rows_buffer_) v = packed(rows, keys.size());
     k = load_rows(p_.key_parts[part], block_.batch, block_.kv_head, first, keys.size(), p_.head_size, rows_buffer_);
   }
+
+  /// Rows that do not follow each other closely share few places in the nearest cache, and put each other out.
+  bool is_worth_packing(int64_t stride) const { return panels_ >= (stride > p_.v_head_size ? 4 : 6); }
 
   /// Tiles of V after each other, so that reading one runs through memory.
   ValueBlock<C> packed(const RowBlock<C>& rows, int64_t count) {
