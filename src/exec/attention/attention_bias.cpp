@@ -221,8 +221,26 @@ typename AttentionBias<C>::Block AttentionBias<C>::block(const QueryLanes& lanes
   KeyRange biased = keys;
   if (!has_holes) biased.begin = end_of_common(ranges, lanes.count, keys);
   if (biased.empty()) return {keys};
+  Block in_place{keys};
+  if (read_in_place(lanes, ranges, in_place)) return in_place;
   write(lanes, ranges, biased, buffer);
   return trim && by_numbers ? without_excluded_ends(keys, lanes.count, buffer) : Block{keys, buffer, biased.begin - keys.begin};
+}
+
+/// True if the mask's rows can be added as they are, and exclude no key at either end for all lanes.
+template <class C>
+bool AttentionBias<C>::read_in_place(const QueryLanes& lanes, const LaneRanges& ranges, Block& block) const {
+  if (as_it_is_ == nullptr) return false;
+  bool has_first = false, has_last = false;
+  for (int lane = 0; lane < lanes.count; ++lane) {
+    const auto l = static_cast<size_t>(lane);
+    if (!ranges[l].covers(block.keys)) return false;
+    const C* row = as_it_is_ + mask_row(lanes, lane) * row_size_ + block.keys.begin;
+    has_first |= row[0] != kMinusInfinity<C>;
+    has_last |= row[block.keys.size() - 1] != kMinusInfinity<C>;
+    block.rows[l] = row;
+  }
+  return has_first && has_last;
 }
 
 template <class C>

@@ -36,6 +36,8 @@ class AttentionBias {
     KeyRange keys;            ///< that some lane may use, or all that were asked for
     const C* bias = nullptr;  ///< [keys][lanes]; null: nothing is added
     int64_t unbiased = 0;     ///< keys before those of `bias`, which all lanes may use
+    /// Instead of `bias`, where the mask needs no change: by lane, its values for `keys`. Else null.
+    std::array<const C*, kMostLanes> rows{};
   };
   /// The bias of LANES for KEYS; with TRIM, keys at either end that no lane may use are left out. BUFFER is for twice
   /// [keys][lanes].
@@ -56,6 +58,7 @@ class AttentionBias {
   KeyRange true_keys(int64_t row, KeyRange keys, bool& has_holes) const;
   KeyRange run_of_true(int64_t row_number, KeyRange keys, bool& has_holes) const;
   static int64_t end_of_common(const LaneRanges& ranges, int lanes, KeyRange keys);
+  bool read_in_place(const QueryLanes& lanes, const LaneRanges& ranges, Block& block) const;
   void write(const QueryLanes& lanes, const LaneRanges& ranges, KeyRange keys, C* panel) const;
   void write_row(const QueryLanes& lanes, int lane, KeyRange range, KeyRange keys, C* row) const;
   Block without_excluded_ends(KeyRange keys, int lanes, const C* bias) const;

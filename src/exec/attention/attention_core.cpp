@@ -148,6 +148,7 @@ class AttentionCore<C>::Sum {
     work.v = {v.data + skipped * v.key_stride, v.tile_stride, v.key_stride};
     work.is_first = is_first;
     work.bias = bias.bias;
+    work.bias_rows = bias.rows[0] != nullptr ? bias.rows.data() : nullptr;
     work.unbiased = bias.unbiased;
     work.scores = score_buffer_;
     work.given = given_buffer_;

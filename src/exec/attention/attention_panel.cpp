@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 
+#include "src/exec/attention/interleave.h"
 #include "src/exec/elementwise/round_to_type.h"
 #include "src/exec/vector_clones.h"
 #include "src/exec/vector_math.h"
@@ -123,13 +124,25 @@ struct Attend {
       round_to_type(p.scores, count, p.type);
     }
     give(ScoreStage::kSoftcapped);
-    if (p.bias != nullptr) {
+    if (p.bias_rows != nullptr) {
+      add_bias_rows();
+    } else if (p.bias != nullptr) {
       add_bias();
     } else {
       for (int lane = 0; lane < kLanes; ++lane) p.has_key[lane] = 1;
     }
     give(ScoreStage::kBiased);
     if (p.softmax_type != p.type) round_to_type(p.scores, count, p.softmax_type);
+  }
+
+  /// Scores whose mask has their type need no rounding.
+  ATTN_OPT_INLINE void add_bias_rows() {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      for (int64_t j = 0; j < p.keys && p.has_key[lane] == 0; ++j) {
+        p.has_key[lane] = p.bias_rows[lane][j] != -std::numeric_limits<C>::infinity() ? C{1} : C{0};
+      }
+    }
+    add_interleaved(p.bias_rows, kLanes, p.keys, p.scores);
   }
 
   ATTN_OPT_INLINE void add_bias() {

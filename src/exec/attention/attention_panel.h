@@ -50,8 +50,9 @@ struct Panel {
   bool is_first = false;    ///< of the panels that read these rows of K and V: they are not in a cache yet
   const C* bias = nullptr;  ///< [keys - unbiased][lanes], of the last keys; null: none
   int64_t unbiased = 0;
-  C* scores = nullptr;  ///< scratch, [keys][lanes]
-  C* given = nullptr;   ///< [keys][lanes]: the scores at stage `wanted`; of kProbabilities, those of kBiased
+  const C* const* bias_rows = nullptr;  ///< rows of all keys, by lane, where `bias` is null; null: none
+  C* scores = nullptr;                  ///< scratch, [keys][lanes]
+  C* given = nullptr;                   ///< [keys][lanes]: the scores at stage `wanted`; of kProbabilities, those of kBiased
 
   // What calls add up to, by lane.
   C* most = nullptr;     ///< the largest score

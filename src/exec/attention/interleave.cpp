@@ -32,11 +32,37 @@ ATTN_OPT_INLINE void transpose(Vec (&block)[kSide]) {
   }
 }
 
-template <class C>
+template <bool kAdds, class C>
 ATTN_OPT_INLINE void interleave_from(int64_t first, const C* const* rows, int lanes, int64_t count, C factor, C* panel) {
   for (int64_t j = first; j < count; ++j) {
-    for (int lane = 0; lane < lanes; ++lane) panel[j * lanes + lane] = factor * rows[lane][j];
+    for (int lane = 0; lane < lanes; ++lane) {
+      C& to = panel[j * lanes + lane];
+      to = kAdds ? to + rows[lane][j] : factor * rows[lane][j];
+    }
   }
+}
+
+/// Eight rows at a time: more at once, a power of two apart, put each other out of the nearest cache.
+template <bool kAdds>
+ATTN_OPT_INLINE void interleave_all(const float* const* rows, int lanes, int64_t count, float factor, float* panel) {
+  const int64_t whole = lanes % kSide == 0 ? count / kSide * kSide : 0;
+  for (int first = 0; first < lanes; first += kSide) {
+    for (int64_t j = 0; j < whole; j += kSide) {
+      Vec block[kSide];
+#pragma GCC unroll 8
+      for (int i = 0; i < kSide; ++i) std::memcpy(&block[i], rows[first + i] + j, sizeof(Vec));
+      transpose(block);
+#pragma GCC unroll 8
+      for (int i = 0; i < kSide; ++i) {
+        float* to = panel + (j + i) * lanes + first;
+        Vec before{};
+        if (kAdds) std::memcpy(&before, to, sizeof(Vec));
+        block[i] = kAdds ? before + block[i] : block[i] * factor;
+        std::memcpy(to, &block[i], sizeof(Vec));
+      }
+    }
+  }
+  interleave_from<kAdds>(whole, rows, lanes, count, factor, panel);
 }
 
 template <class C>
@@ -81,23 +107,12 @@ ATTN_OPT_INLINE void pack_by(int tile, const C* rows, int64_t stride, int64_t co
 
 }  // namespace
 
-/// Eight rows at a time: more at once, a power of two apart, put each other out of the nearest cache.
 ATTN_OPT_VECTOR_CLONES void interleave(const float* const* rows, int lanes, int64_t count, float factor, float* panel) {
-  const int64_t whole = lanes % kSide == 0 ? count / kSide * kSide : 0;
-  for (int first = 0; first < lanes; first += kSide) {
-    for (int64_t j = 0; j < whole; j += kSide) {
-      Vec block[kSide];
-#pragma GCC unroll 8
-      for (int i = 0; i < kSide; ++i) std::memcpy(&block[i], rows[first + i] + j, sizeof(Vec));
-      transpose(block);
-#pragma GCC unroll 8
-      for (int i = 0; i < kSide; ++i) {
-        block[i] *= factor;
-        std::memcpy(panel + (j + i) * lanes + first, &block[i], sizeof(Vec));
-      }
-    }
-  }
-  interleave_from(whole, rows, lanes, count, factor, panel);
+  interleave_all<false>(rows, lanes, count, factor, panel);
+}
+
+ATTN_OPT_VECTOR_CLONES void add_interleaved(const float* const* rows, int lanes, int64_t count, float* panel) {
+  interleave_all<true>(rows, lanes, count, 1, panel);
 }
 
 ATTN_OPT_VECTOR_CLONES void deinterleave(const float* panel, int lanes, int64_t count, const float* factors,
@@ -122,7 +137,11 @@ ATTN_OPT_VECTOR_CLONES void deinterleave(const float* panel, int lanes, int64_t 
 }
 
 void interleave(const double* const* rows, int lanes, int64_t count, double factor, double* panel) {
-  interleave_from(0, rows, lanes, count, factor, panel);
+  interleave_from<false>(0, rows, lanes, count, factor, panel);
+}
+
+void add_interleaved(const double* const* rows, int lanes, int64_t count, double* panel) {
+  interleave_from<true>(0, rows, lanes, count, 1.0, panel);
 }
 
 void deinterleave(const double* panel, int lanes, int64_t count, const double* factors, double* const* rows) {

@@ -9,6 +9,10 @@ namespace attn_opt {
 void interleave(const float* const* rows, int lanes, int64_t count, float factor, float* panel);
 void interleave(const double* const* rows, int lanes, int64_t count, double factor, double* panel);
 
+/// panel[j * LANES + lane] += rows[lane][j] for j < COUNT.
+void add_interleaved(const float* const* rows, int lanes, int64_t count, float* panel);
+void add_interleaved(const double* const* rows, int lanes, int64_t count, double* panel);
+
 /// rows[lane][j] = factors[lane] * panel[j * LANES + lane] for j < COUNT.
 void deinterleave(const float* panel, int lanes, int64_t count, const float* factors, float* const* rows);
 void deinterleave(const double* panel, int lanes, int64_t count, const double* factors, double* const* rows);
