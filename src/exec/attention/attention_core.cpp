@@ -63,9 +63,22 @@ class AttentionCore<C>::Sum {
   }
 
  private:
+  /// Asks for the rows of a panel in the order of memory; to move them into lanes is to read many at once.
+  void fetch_queries(int64_t panel) {
+    if (panel >= panels_) return;
+    const QueryLanes& lanes = result_.queries[static_cast<size_t>(panel)];
+    const int64_t size = static_cast<int64_t>(element_size(p_.q.type));
+    for (size_t lane = 0; lane < static_cast<size_t>(lanes.used); ++lane) {
+      const std::byte* row = p_.q.data + p_.q.layout.offset(lanes.batch, lanes.head[lane], lanes.query[lane]) * size;
+      for (int64_t i = 0; i < p_.head_size * size; i += 64) __builtin_prefetch(row + i);
+    }
+  }
+
   void load_queries() {
     std::array<const C*, kMostLanes> rows{};
+    fetch_queries(0);
     for (int64_t panel = 0; panel < panels_; ++panel) {
+      fetch_queries(panel + 1);
       const QueryLanes& lanes = result_.queries[static_cast<size_t>(panel)];
       for (size_t lane = 0; lane < static_cast<size_t>(lanes_); ++lane) {
         rows[lane] = load_rows(p_.q, lanes.batch, lanes.head[lane], lanes.query[lane], 1, p_.head_size,
