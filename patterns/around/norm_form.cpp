@@ -1,6 +1,7 @@
 #include "patterns/around/norm_form.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <compare>
 #include <map>
@@ -17,6 +18,8 @@ constexpr int kMaxDepth = 16;
 constexpr size_t kMaxTerms = 12;
 /// Nodes above an anchor among which a mean is looked for.
 constexpr size_t kMaxSearched = 24;
+
+constexpr std::array kRead = {"Add", "Sub", "Mul", "Div", "Neg", "Max", "Pow", "Sqrt", "Reciprocal", "ReduceMean", "ReduceSum"};
 
 /// Powers of x, E[x], E[x^2] and the inverse root, and vectors of the last axis.
 struct Product {
@@ -227,7 +230,7 @@ std::vector<Value*> sources_of(Value& value, Facts& facts) {
   std::vector<Value*> pending{&value}, sources;
   for (size_t i = 0; i < pending.size() && i < kMaxSearched; ++i) {
     const Node* node = canonical(*pending[i], facts).producer;
-    if (!node || !node->domain().empty()) continue;
+    if (!node || !std::ranges::any_of(kRead, [&](const char* op) { return node->is(op); })) continue;
     if (node->is("ReduceMean") || node->is("ReduceSum")) add_sources(*node->inputs[0], sources, facts);
     for (Value* input : node->inputs)
       if (input && std::ranges::find(pending, input) == pending.end()) pending.push_back(input);
