@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "src/exec/layout/random_numbers.h"
 #include "src/match/facts/empty_rows.h"
@@ -25,16 +26,22 @@ constexpr double kNearLowest = 0.75;
 /// What biases that grow with positions reach (ALiBi adds half of a key's position).
 constexpr std::array<double, 4> kFarBiases = {0, 500, -500, 60};
 
-/// The term that VALUE is; null if it is none.
-const ScoreTerm* term_of(const Value* value, const Sdpa& sdpa) {
-  const auto term = std::ranges::find(sdpa.terms, value, &ScoreTerm::value);
-  return term == sdpa.terms.end() ? nullptr : &*term;
+/// The term that INPUT is, or that a description made of it; null if there is none.
+const ScoreTerm* term_of(const SiteInput& input, const Sdpa& sdpa) {
+  const auto term = std::ranges::find(sdpa.terms, input.value, &ScoreTerm::value);
+  return term == sdpa.terms.end() ? bias_made_from(input, sdpa) : &*term;
 }
 
 /// 0 if it is none.
-int64_t term_index(const Value* value, const Sdpa& sdpa) {
-  const ScoreTerm* term = term_of(value, sdpa);
+int64_t term_index(const SiteInput& input, const Sdpa& sdpa) {
+  const ScoreTerm* term = term_of(input, sdpa);
   return term ? term - sdpa.terms.data() : 0;
+}
+
+/// True if INPUT is added where a fill was laid over scores: rows of nothing else show each number of it then.
+bool is_added_to_fill(const SiteInput& input, const Sdpa& sdpa) {
+  const auto below = std::span(sdpa.terms).first(static_cast<size_t>(term_index(input, sdpa)));
+  return std::ranges::any_of(below, [](const ScoreTerm& term) { return term.kind != ScoreTerm::Kind::kBias; });
 }
 
 /// True if VALUE is one of the parts of a bias, and not the first.
@@ -45,20 +52,20 @@ bool is_further_part(const Value* value, const Sdpa& sdpa) {
   });
 }
 
-/// What VALUE is multiplied by before it is added to the scores.
-double coefficient_of(const Value* value, const Sdpa& sdpa) {
-  const ScoreTerm* term = term_of(value, sdpa);
+/// What INPUT is multiplied by before it is added to the scores.
+double coefficient_of(const SiteInput& input, const Sdpa& sdpa) {
+  const ScoreTerm* term = term_of(input, sdpa);
   return term ? term->coefficient : 1;
 }
 
 /// The lowest number that does not become -inf on its way to the scores.
 double lowest_of(const SiteInput& input, const Sdpa& sdpa) {
-  return lowest_finite(input.type) / std::max(1.0, std::abs(coefficient_of(input.value, sdpa)));
+  return lowest_finite(input.type) / std::max(1.0, std::abs(coefficient_of(input, sdpa)));
 }
 
 /// The deepest mask that INPUT can hold beside extremes, before its sign: its own end where the scores are -inf for that.
 double deepest_of(const SiteInput& input, const Sdpa& sdpa) {
-  const double coefficient = coefficient_of(input.value, sdpa);
+  const double coefficient = coefficient_of(input, sdpa);
   const double end = coefficient < 0 ? -input.extremes.greatest : input.extremes.least;
   const bool is_beyond = std::isfinite(end) && std::abs(coefficient) * end < lowest_finite(range_of_scores(sdpa));
   return is_beyond ? end : kDeepMask;
@@ -68,7 +75,7 @@ double deepest_of(const SiteInput& input, const Sdpa& sdpa) {
 bool is_masked_from_above(const SiteInput& input, const Sdpa& sdpa) {
   const MaskContents& contents = input.extremes;
   const bool ends_at_zero = contents.greatest <= 0 && (contents.may_hold_minus_inf || contents.may_hold_lowest);
-  return coefficient_of(input.value, sdpa) < 0 && !ends_at_zero;
+  return coefficient_of(input, sdpa) < 0 && !ends_at_zero;
 }
 
 /// Where the keys lie in a value of K's.
@@ -112,7 +119,7 @@ class InputDraw {
         role_(role_of(input, request.sdpa)),
         random_(random),
         keys_(keys),
-        term_(term_index(input.value, request.sdpa)),
+        term_(term_index(input, request.sdpa)),
         terms_(static_cast<int64_t>(std::max<size_t>(1, request.sdpa.terms.size()))),
         key_axes_(key_axes_of_mask(*input.value, dims.size(), request.sdpa)),
         columns_(element_count(std::span(dims).subspan(key_axes_.begin, key_axes_.end - key_axes_.begin))),
@@ -125,7 +132,8 @@ class InputDraw {
         deepest_(deepest_of(input, request.sdpa)),
         extremes_(input.extremes),
         is_floating_(is_floating(input.type)),
-        is_cast_down_(is_floating(input.type) && element_size(input.type) > element_size(request.sdpa.type)),
+        keeps_to_range_((is_floating(input.type) && element_size(input.type) > element_size(request.sdpa.type)) ||
+                        is_added_to_fill(input, request.sdpa)),
         is_lost_beside_lowest_(input.type == P::FLOAT16 && terms_ > 1),
         is_further_part_(is_further_part(input.value, request.sdpa)),
         keys_of_input_(key_axis(input.value, dims, request.sdpa)),
@@ -170,9 +178,9 @@ class InputDraw {
   }
 
   /// VALUE, or the nearest that the model's own mask can hold beside its extremes: where it is cast to the type of Q, K and V,
-  /// that it holds nothing else may be why.
+  /// or added to a fill that is written deeper than the model's, that it holds nothing else may be why.
   double within_range(double value) const {
-    if (!is_cast_down_) return value;
+    if (!keeps_to_range_) return value;
     const bool is_extreme = std::isinf(value) || std::abs(value) >= std::abs(kNearLowest * lowest_);
     return is_extreme || extremes_.least > extremes_.greatest ? value : std::clamp(value, extremes_.least, extremes_.greatest);
   }
@@ -275,7 +283,7 @@ class InputDraw {
   double lowest_, deepest_;
   MaskContents extremes_;
   bool is_floating_;
-  bool is_cast_down_;
+  bool keeps_to_range_;
   bool is_lost_beside_lowest_;  ///< a normal number added to the lowest, in the type; double would keep it
   bool is_further_part_;
   KeyAxis keys_of_input_;
@@ -359,7 +367,7 @@ InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {
   if (value == sdpa.nonpad_kv_seqlen) return InputRole::kLength;
   for (const auto& term : sdpa.terms)
     if (term.causal && term.causal->lengths == value) return InputRole::kLength;
-  if (const ScoreTerm* term = term_of(value, sdpa))
+  if (const auto term = std::ranges::find(sdpa.terms, value, &ScoreTerm::value); term != sdpa.terms.end())
     return term->kind == ScoreTerm::Kind::kBias   ? InputRole::kBias
            : term->kind == ScoreTerm::Kind::kKeep ? InputRole::kKeep
                                                   : InputRole::kDrop;
@@ -369,7 +377,7 @@ InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {
     if (view.value == value) return InputRole::kQuery;
   for (const auto& view : sdpa.k.views)
     if (view.value == value) return InputRole::kKey;
-  return is_behind_bias(input, sdpa) ? InputRole::kBias : InputRole::kOther;
+  return bias_made_from(input, sdpa) ? InputRole::kBias : InputRole::kOther;
 }
 
 Expected<Feeds> draw_inputs(const DrawRequest& request) {

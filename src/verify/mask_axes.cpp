@@ -55,10 +55,11 @@ AxisRange key_axes_of_mask(const Value& value, size_t rank, const Sdpa& sdpa) {
   return {rank - 1, rank};
 }
 
-bool is_behind_bias(const SiteInput& input, const Sdpa& sdpa) {
-  return is_floating(input.type) && std::ranges::any_of(sdpa.terms, [&](const ScoreTerm& term) {
-           return is_part_of(term, *input.value) || is_turned_for(term, input);
-         });
+const ScoreTerm* bias_made_from(const SiteInput& input, const Sdpa& sdpa) {
+  if (!is_floating(input.type)) return nullptr;
+  const auto term = std::ranges::find_if(
+      sdpa.terms, [&](const ScoreTerm& bias) { return is_part_of(bias, *input.value) || is_turned_for(bias, input); });
+  return term == sdpa.terms.end() ? nullptr : &*term;
 }
 
 }  // namespace attn_opt

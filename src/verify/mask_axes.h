@@ -16,7 +16,7 @@ struct AxisRange {
 /// the last.
 AxisRange key_axes_of_mask(const Value& value, size_t rank, const Sdpa& sdpa);
 
-/// True if a description made a bias from INPUT: what masks a key there masks it here.
-bool is_behind_bias(const SiteInput& input, const Sdpa& sdpa);
+/// The bias that a description made from INPUT, so that what masks a key there masks it here; null if there is none.
+const ScoreTerm* bias_made_from(const SiteInput& input, const Sdpa& sdpa);
 
 }  // namespace attn_opt
