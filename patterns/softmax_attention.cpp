@@ -27,6 +27,7 @@
 #include "patterns/probabilities/read_outputs.h"
 #include "patterns/probabilities/steps_at_product.h"
 #include "patterns/products/further_product.h"
+#include "patterns/products/leading_axes.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/causal_terms.h"
 #include "patterns/scores/conditions.h"
@@ -40,16 +41,32 @@
 namespace attn_opt {
 namespace {
 
-/// Batch and heads where some value of the site keeps them apart.
-std::optional<LeadingSplit> split_by_four_axes(const Reading& reading, MatchContext& context) {
-  const MaybeShape probabilities = context.facts.shape(*reading.probabilities.probabilities);
-  std::vector<MaybeShape> shapes{reading.score_product.scores};
-  const Shape placed = probabilities ? reading.value_product.probabilities.placed(*probabilities) : Shape();
-  if (probabilities) shapes.emplace_back(placed);
-  for (const Shape& frame : reading.scores.frames) shapes.emplace_back(frame);
-  for (const MaybeShape shape : shapes)
-    if (shape && shape->size() == 4) return LeadingSplit{(*shape)[0], (*shape)[1]};
-  return std::nullopt;
+/// The shapes that the scores of READING have on their way, batch and heads first.
+std::vector<Shape> shapes_of_scores(const Reading& reading, MatchContext& context) {
+  std::vector<Shape> shapes;
+  const auto add = [&](Value& value, const ScoreLayout& layout) {
+    const MaybeShape shape = context.facts.shape(value);
+    if (shape && shape->size() >= 2) shapes.push_back(layout.placed(*shape));
+  };
+  add(*reading.scores.value, reading.scores.layout);
+  add(*reading.probabilities.probabilities, reading.value_product.probabilities);
+  shapes.insert(shapes.end(), reading.scores.frames.begin(), reading.scores.frames.end());
+  return shapes;
+}
+
+/// Reads the product with V anew, and the scores' layout, where other values of READING part batch and heads otherwise.
+Matched<void> part_leading_axes(Reading& reading, MatchContext& context) {
+  const std::vector<Shape> shapes = shapes_of_scores(reading, context);
+  const auto split = has_more_leading_axes(shapes) ? parted_leading_axes(shapes) : std::nullopt;
+  if (!split) return {};
+  ScoreLayout& layout = reading.scores.layout;
+  layout.head_axes = head_axes_in(shapes[0], *split).value_or(layout.head_axes);
+  const ProbabilityWalk& walk = reading.probabilities;
+  const auto heads = shapes.size() > 1 ? head_axes_in(shapes[1], *split) : std::nullopt;
+  if (heads) {
+    ATTN_OPT_MATCH(reading.value_product, value_product(*walk.product, *walk.probabilities, context, heads));
+  }
+  return {};
 }
 
 /// Batch and heads of a merged leading axis where Q itself was merged from them.
@@ -65,7 +82,7 @@ std::optional<LeadingSplit> split_by_query(const ScoreProduct& product, MatchCon
 }
 
 std::optional<LeadingSplit> leading_split(const Reading& reading, MatchContext& context) {
-  if (auto split = split_by_four_axes(reading, context)) return split;
+  if (auto split = parted_leading_axes(shapes_of_scores(reading, context))) return split;
   if (reading.score_product.scores.size() != 3) return std::nullopt;
   return split_by_query(reading.score_product, context);
 }
@@ -215,6 +232,7 @@ Matched<Reading> read_site(SoftmaxSite& softmax, const Node* wanted, MatchContex
                  walk_scores(*softmax.input, softmax.weights, layout,
                              {probabilities.sinks, probabilities.row_split, softmax.sinks, softmax.drops_sinks}, context));
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
+  ATTN_OPT_DONE(part_leading_axes(reading, context));
   if (probabilities.summed) reading.value_product.output.value = probabilities.summed;
   ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.layout, context));

@@ -91,20 +91,29 @@ char query_letter(const std::string& scores, const std::string& values, const Sh
   return found_free ? found_free : found ? found : kUnitAxis;
 }
 
-/// LEADING letters told apart into batch and heads: the last is the heads', or that which stands beside the features of V.
-/// Letters that V has not are heads that share the values of one, and stand behind it.
-Letters by_role(const std::string& leading, const std::string& values, char feature) {
+/// LEADING letters told apart into batch and heads: the last is the heads', or that which stands beside the features of V, if
+/// its size is no less known. Letters that V has not are heads that share the values of one, and stand behind it.
+Letters by_role(const std::string& leading, const std::string& values, char feature, const Shape& sizes) {
   const std::string own = letters(leading, [&](char letter) { return has_letter(values, letter); });
   const std::string sharing = letters(leading, [&](char letter) { return !has_letter(values, letter); });
   Letters found;
   if (!own.empty() && (sharing.empty() || own.size() > 1)) {
     const size_t at = values.find(feature);
     const char beside = at > 0 ? values[at - 1] : 0;
-    found.heads = beside && has_letter(own, beside) ? beside : own.back();
+    const auto is_number = [&](char letter) { return sizes[values.find(letter)].is_constant(); };
+    const bool may_be_heads = beside && has_letter(own, beside) && (is_number(beside) || !is_number(own.back()));
+    found.heads = may_be_heads ? beside : own.back();
   }
   found.batch = letters(own, [&](char letter) { return !has_letter(found.heads, letter); });
   found.heads += sharing;
   return found;
+}
+
+/// LETTERS of which the last HEAD_AXES leading ones are heads.
+Letters with_heads(const Letters& letters, size_t head_axes) {
+  const std::string leading = letters.batch + letters.heads;
+  const size_t batch = leading.size() - std::min(head_axes, leading.size());
+  return {leading.substr(0, batch), leading.substr(batch), {}};
 }
 
 /// How the axes of probabilities, which are SCORES, lie: what they say nothing of is the query, if LETTERS have none, and of
@@ -166,7 +175,8 @@ Matched<ScoreProduct> lettered_score_product(Node& product, const ScoreLayout& l
   return ScoreProduct{*q, *k, layout.placed(*scores), *factor};
 }
 
-Matched<ValueProduct> lettered_value_product(Node& product, Value& probabilities, MatchContext& context) {
+Matched<ValueProduct> lettered_value_product(Node& product, Value& probabilities, MatchContext& context,
+                                             std::optional<size_t> head_axes) {
   ATTN_OPT_MATCH(const Equation equation, equation_of(product, context, &probabilities));
   const auto miss = [&] { return unread_letters(product, context.facts); };
   const bool comes_first = equation.one_value == &probabilities;
@@ -179,7 +189,9 @@ Matched<ValueProduct> lettered_value_product(Node& product, Value& probabilities
   if (keys.size() != 1 || features.empty()) return miss();
   const std::string leading =
       letters(scores, [&](char letter) { return letter != query && letter != keys[0] && letter != kUnitAxis; });
-  Letters letters = by_role(leading, values, features[0]);
+  const Shape& sizes = context.facts.shape(comes_first ? *equation.other_value : *equation.one_value).known();
+  Letters letters = by_role(leading, values, features[0], sizes);
+  if (head_axes) letters = with_heads(letters, *head_axes);
   letters.features = features;
   letters.row = keys[0];
   const auto factor = factor_of_sum(product, context.facts);

@@ -12,6 +12,7 @@ namespace attn_opt {
 
 /// Misses: those of unread_letters(); "not-attention" for a linear layer of one query.
 Matched<ScoreProduct> lettered_score_product(Node& product, const ScoreLayout& layout, MatchContext& context);
-Matched<ValueProduct> lettered_value_product(Node& product, Value& probabilities, MatchContext& context);
+Matched<ValueProduct> lettered_value_product(Node& product, Value& probabilities, MatchContext& context,
+                                             std::optional<size_t> head_axes);
 
 }  // namespace attn_opt

@@ -139,10 +139,11 @@ Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, Ma
   return read;
 }
 
-Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchContext& context) {
+Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchContext& context,
+                                    std::optional<size_t> head_axes) {
   if (std::ranges::count(operands_of(product, context.facts), &probabilities) > 1)
     return missed("product.probabilities-on-wrong-side", &product, "the product is that of probabilities and themselves");
-  if (is_lettered(product, {}, context.facts)) return lettered_value_product(product, probabilities, context);
+  if (is_lettered(product, {}, context.facts)) return lettered_value_product(product, probabilities, context, head_axes);
   const size_t at = product.inputs[0] == &probabilities ? 0 : 1;
   ATTN_OPT_DONE(check_no_layer(product, 1 - at, context.facts));
   ATTN_OPT_MATCH(const size_t rank, rank_of(product, context));
@@ -155,8 +156,9 @@ Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchCo
   ValueProduct read;
   const bool behind = at == 1;
   const Role rows = behind ? Role::kFeature : Role::kRow, columns = behind ? Role::kRow : Role::kFeature;
-  read.value = side_of(product, 1 - at, rank, rows, columns, context);
-  read.output = {product.outputs[0], matmul_roles(rank, rows, columns)};
+  const size_t heads = head_axes.value_or(1);
+  read.value = side_of(product, 1 - at, rank, rows, columns, context, heads);
+  read.output = {product.outputs[0], matmul_roles(rank, rows, columns, heads)};
   if (behind != is_transposed(product, at)) read.probabilities = ScoreLayout::keys_by_queries(rank);
   return read;
 }

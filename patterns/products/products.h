@@ -57,8 +57,10 @@ bool has_equal_ranks(const Node& product, Facts& facts);
 /// its result has LAYOUT. Misses: "product.*"; "scores.transpose": a product with transposes of its own has no such layout.
 Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, MatchContext& context);
 
-/// Reads PRODUCT as that of PROBABILITIES and V, which may stand first: V^T PROBABILITIES. Misses: "product.*".
-Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchContext& context);
+/// Reads PRODUCT as that of PROBABILITIES and V, which may stand first: V^T PROBABILITIES. HEAD_AXES of the leading axes are
+/// heads; nullopt: as usual. Misses: "product.*".
+Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchContext& context,
+                                    std::optional<size_t> head_axes = std::nullopt);
 
 /// The roles of the RANK axes, 2 or more, of a MatMul's operand or result: heads stand behind the batch.
 std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last, size_t head_axes = 1);

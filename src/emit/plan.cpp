@@ -53,6 +53,7 @@ class Planner {
 
  private:
   bool usable(const OperandView& view, const Level& level) const;
+  Dim sharing(const OperandView& view) const;
   std::optional<Miss> choose_views(WritingPlan& plan, const Level& level) const;
   std::optional<Miss> check_query(const WritingPlan& plan) const;
   std::optional<Miss> share_heads(WritingPlan& plan, const Level& level) const;
@@ -71,18 +72,34 @@ Miss miss_at(const OperandView& view, std::string id, std::string found) {
   return {std::move(id), view.value->producer, std::move(found), {}};
 }
 
+/// Whether HEADS heads can serve QUERY_HEADS, both being numbers.
+bool divides(const Dim& heads, const Dim& query_heads) {
+  return heads.is_constant() && query_heads.is_constant() && heads.value() > 0 && query_heads.value() > 0 &&
+         query_heads.value() % heads.value() == 0;
+}
+
+/// How many query heads share one of VIEW's: that it is repeated for, or for which it has no axis.
+Dim Planner::sharing(const OperandView& view) const {
+  if (view.axes.has_repeats()) return view.axes.size(Role::kHead, true);
+  const Dim heads = view.axes.size(Role::kHead);
+  return divides(heads, sdpa_.query_heads) ? sdpa_.query_heads.value() / heads.value() : 1;
+}
+
 bool Planner::usable(const OperandView& view, const Level& level) const {
-  if ((view.past != nullptr) != level.past || view.axes.has_repeats() != level.repeats) return false;
-  return !level.repeats || repeats_are_shared_heads(view.axes);
+  if ((view.past != nullptr) != level.past) return false;
+  if (!view.axes.has_repeats()) return !level.repeats || !sharing(view).is(1);
+  return level.repeats && repeats_are_shared_heads(view.axes);
 }
 
 std::optional<Miss> Planner::choose_views(WritingPlan& plan, const Level& level) const {
   int& nodes = plan.layout_nodes;
   plan.k = best_view(sdpa_.k.views, plan.form, nodes, [&](const OperandView& view) { return usable(view, level); });
   if (!plan.k) return Miss{kNoViews, nullptr, "no view of K fits", {}};
-  const Dim repeats = plan.k->axes.size(Role::kHead, true);
+  const bool repeats_keys = plan.k->axes.has_repeats();
   plan.v = best_view(sdpa_.v.views, plan.form, nodes, [&](const OperandView& view) {
-    return usable(view, level) && view.scale == 1 && view.axes.size(Role::kHead, true) == repeats;
+    // Where neither is repeated, heads are shared without a level of their own.
+    const bool fits = !level.repeats || ((repeats_keys || view.axes.has_repeats()) && sharing(view) == sharing(*plan.k));
+    return usable(view, level) && view.scale == 1 && fits;
   });
   if (!plan.v) return miss_at(*plan.k, kNoViews, "no view of V fits that of K");
   plan.q = best_view(sdpa_.q.views, plan.form, nodes,
@@ -102,16 +119,10 @@ std::optional<Miss> Planner::check_query(const WritingPlan& plan) const {
                  plan.q->axes.str() + " against " + to_string({sdpa_.batch, sdpa_.query_heads}));
 }
 
-/// Whether HEADS heads can serve QUERY_HEADS, both being numbers.
-bool divides(const Dim& heads, const Dim& query_heads) {
-  return heads.is_constant() && query_heads.is_constant() && heads.value() > 0 && query_heads.value() > 0 &&
-         query_heads.value() % heads.value() == 0;
-}
-
 std::optional<Miss> Planner::share_heads(WritingPlan& plan, const Level& level) const {
   const Dim key = plan.k->axes.size(Role::kHead), value = plan.v->axes.size(Role::kHead);
   const Dim& query = sdpa_.query_heads;
-  if (level.repeats && key * plan.k->axes.size(Role::kHead, true) != query)
+  if (level.repeats && key * sharing(*plan.k) != query)
     return miss_at(*plan.k, "emit.heads", plan.k->axes.str() + " against " + query.str() + " query heads");
   if (key == value && key == query) return std::nullopt;
   const bool tells_shared_heads = plan.form == IoForm::k3d || target_.infers_shared_heads;
