@@ -1,6 +1,7 @@
 #include "patterns/probabilities/read_outputs.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "patterns/products/products.h"
 #include "patterns/scores/score_walk.h"
@@ -10,11 +11,11 @@ namespace {
 
 /// The value on the way that others read too, if there is one alone and it is what the softmax of the whole site gives: every
 /// guard and mask stands above it, and no factor.
-Value* escaping_probabilities(const ProbabilityWalk& walk) {
+const EscapingValue* escaping_probabilities(const ProbabilityWalk& walk) {
   if (walk.escaping.size() != 1) return nullptr;
   const EscapingValue& escaping = walk.escaping[0];
   const bool is_whole = escaping.guarded == walk.guard.has_value();
-  return is_whole && !escaping.transposed && escaping.steps == 0 ? escaping.value : nullptr;
+  return is_whole && escaping.steps == 0 ? &escaping : nullptr;
 }
 
 /// True if what is made of SCORES only serves ENDS: nothing of it is left where these are replaced.
@@ -33,17 +34,18 @@ bool serves_only(const Value& scores, const std::vector<const Node*>& ends) {
   return true;
 }
 
-/// VALUE, scores or probabilities of READING whose last axes are queries and keys; nullopt if the leading ones are not BATCH
-/// and HEADS.
-std::optional<OutputView> readable_rows(Value& value, const Reading& reading, const std::optional<LeadingSplit>& split,
-                                        const Dim& batch, const Dim& heads, MatchContext& context) {
+/// VALUE, scores or probabilities of READING whose last axes are queries and keys, or keys and queries where it IS_TURNED;
+/// nullopt if the leading ones are not BATCH and HEADS.
+std::optional<OutputView> readable_rows(Value& value, bool is_turned, const Reading& reading,
+                                        const std::optional<LeadingSplit>& split, const Dim& batch, const Dim& heads,
+                                        MatchContext& context) {
   const MaybeShape shape = context.facts.shape(value);
   if (!shape || shape->size() < 2) return std::nullopt;
   // They have the roles of the product's first operand with keys in the place of features.
   const bool is_merged = split && shape->size() == 3;
-  const std::vector<Role> roles =
-      is_merged ? std::vector{Role::kHead, Role::kRow, Role::kFeature}
-                : matmul_roles(shape->size(), Role::kRow, Role::kFeature, reading.scores.layout.head_axes);
+  std::vector<Role> roles = is_merged
+                                ? std::vector{Role::kHead, Role::kRow, Role::kFeature}
+                                : matmul_roles(shape->size(), Role::kRow, Role::kFeature, reading.scores.layout.head_axes);
   Dim batches = 1, all_heads = 1;
   for (size_t axis = 0; axis + 2 < shape->size(); ++axis) {
     Dim& size = roles[axis] == Role::kHead ? all_heads : batches;
@@ -51,6 +53,7 @@ std::optional<OutputView> readable_rows(Value& value, const Reading& reading, co
   }
   const bool has_sizes = is_merged ? all_heads == batch * heads : batches == batch && all_heads == heads;
   if (!has_sizes) return std::nullopt;
+  if (is_turned) std::swap(roles[roles.size() - 2], roles.back());
   return OutputView{&value, axes_of({&value, roles}, split, context)};
 }
 
@@ -59,11 +62,12 @@ std::optional<OutputView> readable_rows(Value& value, const Reading& reading, co
 std::optional<OutputView> readable_probabilities(const Reading& reading, const std::optional<LeadingSplit>& split,
                                                  const Dim& batch, const Dim& heads, MatchContext& context) {
   const ProbabilityWalk& walk = reading.probabilities;
-  Value* escaping = escaping_probabilities(walk);
+  const EscapingValue* escaping = escaping_probabilities(walk);
   const ScoreLayout& layout = reading.value_product.probabilities;
-  const bool is_straight = layout.order.empty() || (layout.swaps_last_two() && walk.transposed);
-  if (!escaping || !walk.perm.empty() || !is_straight) return std::nullopt;
-  return readable_rows(*escaping, reading, split, batch, heads, context);
+  const bool takes_turned = layout.swaps_last_two();
+  if (!escaping || !walk.perm.empty() || !(layout.order.empty() || takes_turned)) return std::nullopt;
+  const bool is_turned_behind = walk.transposed != escaping->transposed;
+  return readable_rows(*escaping->value, takes_turned != is_turned_behind, reading, split, batch, heads, context);
 }
 
 void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, const std::optional<LeadingSplit>& split,
@@ -76,7 +80,7 @@ void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, const
   if (softmax.divided) ends = {softmax.divided->producer};
   if (serves_only(*found->value, ends)) return;
   if (context.facts.type(*found->value) != sdpa.type) return;
-  sdpa.scores_output = readable_rows(*found->value, reading, split, sdpa.batch, sdpa.query_heads, context);
+  sdpa.scores_output = readable_rows(*found->value, false, reading, split, sdpa.batch, sdpa.query_heads, context);
   sdpa.scores_output_mode = found->mode;
 }
 

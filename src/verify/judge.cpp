@@ -278,7 +278,8 @@ JudgedOutput judged_output(const Value& existing, const Sdpa& sdpa) {
   if (!is_attention(sdpa)) return {OutputKind::kValue, nullptr, existing.name};
   for (const auto& output : sdpa.outputs)
     if (output.value == &existing) return {OutputKind::kRows, &output.axes, existing.name, adds_behind(sdpa)};
-  if (sdpa.probabilities && sdpa.probabilities->value == &existing) return {OutputKind::kProbabilities, nullptr, existing.name};
+  if (sdpa.probabilities && sdpa.probabilities->value == &existing)
+    return {OutputKind::kProbabilities, &sdpa.probabilities->axes, existing.name};
   if (sdpa.scores_output && sdpa.scores_output->value == &existing) return {OutputKind::kScores, nullptr, existing.name};
   for (const OperandCopy& copy : sdpa.copies)
     if (copy.value == &existing) return {OutputKind::kCopy, nullptr, existing.name};
