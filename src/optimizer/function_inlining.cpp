@@ -65,6 +65,7 @@ struct WritableSites {
   int count = 0;
   int64_t assumptions = 0;         ///< of all of them
   bool can_be_raised = true;       ///< the nodes around them
+  size_t lines = 0;                ///< of a report on all sites, those that are missed too
   std::set<FunctionName> covered;  ///< functions of whose nodes they consist
 };
 
@@ -124,19 +125,26 @@ WritableSites writable_behind(Model& model, const std::set<FunctionName>& names,
   view->set_edit_opset(options.opset);
   Facts facts(*view, *model.tensors);
   MatchContext context{*view, facts, {}, rules_of(options.emit.target)};
-  Report unused;
-  WritableSites sites = writable(trial.calls, find_sites(context, chosen, unused).matched, context, options.emit);
+  Report report;
+  const FoundSites found = find_sites(context, chosen, report);
+  WritableSites sites = writable(trial.calls, found.matched, context, options.emit);
+  sites.lines = report.sites.size();
   sites.can_be_raised = sites.count == 0 || plan_raise(*view, facts, *model.tensors, view->edit_opset()).has_value();
   return sites;
 }
 
 /// The functions that sites cover or share nodes of. Where those that stay hide what a site asks of the values it reads (a
-/// size, what a mask holds), or an attribute without which a node cannot be raised, all of them.
+/// size, what a mask holds), or an attribute without which a node cannot be raised, all of them. All, too, where nothing can be
+/// written and what is missed shows only behind calls: the report says what, and the model stays as it was.
 std::set<FunctionName> functions_to_inline(Model& model, const OptimizeOptions& options,
                                            const std::vector<const Pattern*>& chosen) {
   const std::set<FunctionName> all = all_functions(model.proto);
   WritableSites sites = writable_behind(model, all, options, chosen);
   add_callers(model.proto, sites.covered);
+  if (sites.count == 0 && sites.lines > 0) {
+    const WritableSites seen = writable_behind(model, {}, options, chosen);
+    return seen.count == 0 && seen.lines == 0 ? all : sites.covered;
+  }
   if (sites.count == 0 || sites.covered == all) return sites.covered;
   const WritableSites left = writable_behind(model, sites.covered, options, chosen);
   const bool hides =
