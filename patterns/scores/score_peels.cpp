@@ -6,9 +6,11 @@
 //   Max, Min, Clip          a floor or clamp          Sub                           of their maximum (score_bounds.h)
 //   Concat, Pad             sinks (sinks.h)           Log, LogSoftmax               of a softmax of them (score_bounds.h)
 //   Concat                  of scores of several keys (joined_keys.h)
+//   Reshape                 of heads out of the rows (heads_in_rows.h)
 #include <cmath>
 
 #include "patterns/layout_checks.h"
+#include "patterns/scores/heads_in_rows.h"
 #include "patterns/scores/peel_form.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/score_bounds.h"
@@ -21,6 +23,13 @@ Ways peel_cast(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (!is_floating(context.facts.type(*node.inputs[0])) || !is_floating(context.facts.type(*node.outputs[0])))
     return missed("scores.cast", &node, "from or to a type that is not floating", walk.peeled);
   return std::vector{step(walk, *node.inputs[0], node.op())};
+}
+
+/// The split that NODE, a Reshape of scores whose rows hold heads, ends; nullopt if it takes none out.
+std::optional<ScoreSplit> heads_taken_out_below(Node& node, Facts& facts) {
+  const MaybeShape whole = facts.shape(*node.inputs[0]), apart = facts.shape(*node.outputs[0]);
+  const bool takes_heads_out = node.is("Reshape") && whole && apart && holds_heads_in_rows(*whole, *apart);
+  return takes_heads_out ? std::optional(rows_regrouped(*whole, *apart)) : std::nullopt;
 }
 
 /// A Reshape that splits queries and keys, or joins them again above what splits them.
@@ -39,9 +48,12 @@ std::optional<Ways> peel_split(Node& node, const ScoreWalk& walk, MatchContext& 
     return Ways(std::vector{std::move(next)});
   }
   auto split = split_below(node, context.facts);
+  if (!split) split = heads_taken_out_below(node, context.facts);
   if (!split || !walk.layout.order.empty()) return std::nullopt;
-  ScoreWalk next = step(walk, *split->source, "Reshape(merged)");
-  if (split->regroups(context.facts)) next.frames.push_back(frame_at(node, walk, context));
+  const bool takes_heads_out = split->keeps_keys();
+  ScoreWalk next =
+      step(walk, takes_heads_out ? *node.inputs[0] : *split->source, takes_heads_out ? node.op() : "Reshape(merged)");
+  if (!takes_heads_out && split->regroups(context.facts)) next.frames.push_back(frame_at(node, walk, context));
   next.split = std::move(split);
   next.split->first_term = walk.terms.size();
   return Ways(std::vector{std::move(next)});

@@ -8,6 +8,7 @@
 #include "attn_opt/canonical.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products/products.h"
+#include "patterns/scores/heads_in_rows.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/sink_peels.h"
 
@@ -30,6 +31,18 @@ Matched<ScoreWalk> without_unit_split(ScoreWalk walk, Node& node, MatchContext& 
   ATTN_OPT_MATCH(walk, settled(std::move(walk), context));
   ATTN_OPT_MATCH(walk.terms, merged_terms(*walk.split, walk.terms, node, context));
   walk.layout = walk.layout.before_moves(*origins, walk.split->parts.size());
+  walk.split.reset();
+  return walk;
+}
+
+/// WALK as it goes on above NODE, a product whose rows hold heads that its split takes out of them.
+Matched<ScoreWalk> with_heads_apart(ScoreWalk walk, Node& node, MatchContext& context) {
+  Value* apart = walk.layout.order.empty() ? product_with_heads_apart(node, *walk.split, context) : nullptr;
+  if (!apart) return walk;
+  ATTN_OPT_MATCH(walk, settled(std::move(walk), context));
+  ATTN_OPT_MATCH(walk.terms, merged_terms(*walk.split, walk.terms, node, context));
+  walk.frames.push_back(walk.split->merged);
+  walk.value = apart;
   walk.split.reset();
   return walk;
 }
@@ -79,6 +92,10 @@ class ScoreWalker {
       const bool is_product = makes_product(*node, context_.facts);
       if (is_product && walk.split) {
         ATTN_OPT_MATCH(walk, without_unit_split(std::move(walk), *node, context_));
+      }
+      if (is_product && walk.split) {
+        ATTN_OPT_MATCH(walk, with_heads_apart(std::move(walk), *node, context_));
+        if (!walk.split) continue;
       }
       if (is_product && !walk.split) {
         // What is no Q K^T may be a bias of the scores that another operand of an addition holds.

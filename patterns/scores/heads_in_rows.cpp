@@ -1,0 +1,42 @@
+#include "patterns/scores/heads_in_rows.h"
+
+#include <span>
+
+#include "patterns/inner_values.h"
+
+namespace attn_opt {
+namespace {
+
+/// How many heads' rows stand in one row of WHOLE's that APART has on leading axes; nullopt if that is no number.
+std::optional<int64_t> heads_taken_out(const Shape& whole, const Shape& apart) {
+  if (whole.size() < 2 || apart.size() < 2 || whole.back() != apart.back()) return std::nullopt;
+  const Dim &rows = from_last(whole, 1), &own = from_last(apart, 1);
+  const auto heads = exact_quotient(rows, own);
+  if (!heads || !heads->is_constant() || heads->value() < 2) return std::nullopt;
+  const Dim before = product(std::span(whole).first(whole.size() - 2)),
+            after = product(std::span(apart).first(apart.size() - 2));
+  return after == before * *heads ? std::optional(heads->value()) : std::nullopt;
+}
+
+}  // namespace
+
+bool holds_heads_in_rows(const Shape& whole, const Shape& apart) { return heads_taken_out(whole, apart).has_value(); }
+
+Value* product_with_heads_apart(Node& product, const ScoreSplit& split, MatchContext& context) {
+  const auto heads = split.keeps_keys() ? heads_taken_out(split.parts, split.merged) : std::nullopt;
+  if (!heads || !product.is("MatMul")) return nullptr;
+  const MaybeShape rows = context.facts.shape(*product.inputs[0]), columns = context.facts.shape(*product.inputs[1]);
+  if (!rows || !columns || rows->size() != columns->size() || rows->size() != split.parts.size()) return nullptr;
+  const Dim &queries = from_last(split.merged, 1), &features = rows->back();
+  if (!queries.is_constant() && !features.is_constant()) return nullptr;
+  const size_t leading = rows->size() - 2;
+  std::vector<int64_t> apart(leading, 0);
+  apart.push_back(*heads);
+  apart.push_back(queries.is_constant() ? queries.value() : -1);
+  apart.push_back(features.is_constant() ? features.value() : -1);
+  InnerValues inner(product, context);
+  Value* shared = inner.unsqueezed(product.inputs[1], {static_cast<int64_t>(leading)});
+  return inner.build().node("MatMul", {inner.reshaped(product.inputs[0], apart), shared});
+}
+
+}  // namespace attn_opt
