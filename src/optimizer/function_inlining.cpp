@@ -11,6 +11,7 @@
 #include "src/exec/plan.h"
 #include "src/optimizer/node_checks.h"
 #include "src/optimizer/sites.h"
+#include "src/optimizer/taken_branches.h"
 #include "src/verify/read_nodes.h"
 
 namespace attn_opt {
@@ -152,6 +153,35 @@ std::set<FunctionName> functions_to_inline(Model& model, const OptimizeOptions& 
   return hides ? all : sites.covered;
 }
 
+/// True if more can be written of a model of which SITES can than of one of which OTHERS can; or, if nothing, more is missed.
+bool shows_more(const WritableSites& sites, const WritableSites& others) {
+  return sites.count > others.count || (sites.count == 0 && others.count == 0 && sites.lines > others.lines);
+}
+
+/// Inlines what functions_to_inline() says, BRANCHES being functions. Nothing, and MODEL is as it was, where no site is gained
+/// or none of the branches takes part.
+std::optional<Inlining> inlined_with_branches(Model& model, const std::vector<TakenBranch>& branches,
+                                              const OptimizeOptions& options, const std::vector<const Pattern*>& chosen) {
+  const onnx::ModelProto read = model.proto;
+  const WritableSites without = writable_behind(model, all_functions(read), options, chosen);
+  model.proto = with_calls_of(branches, read);
+  const bool gains = shows_more(writable_behind(model, all_functions(model.proto), options, chosen), without);
+  const std::set<FunctionName> names = gains ? functions_to_inline(model, options, chosen) : std::set<FunctionName>();
+  std::vector<TakenBranch> covered = branches;
+  std::erase_if(covered, [&](const TakenBranch& branch) { return !names.contains({kBranchDomain, branch.function}); });
+  if (!covered.empty()) {
+    model.proto = with_calls_of(covered, read);
+    auto inlining = inlined(model, names);
+    const auto stands_for_branch = [](const onnx::FunctionProto& function) { return function.domain() == kBranchDomain; };
+    if (inlining && std::ranges::none_of(model.proto.functions(), stands_for_branch)) {
+      inlining->with_branches = read;
+      return inlining;
+    }
+  }
+  model.proto = read;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Inlining> inlined(Model& model, const std::set<FunctionName>& names) {
@@ -164,12 +194,20 @@ std::optional<Inlining> inlined(Model& model, const std::set<FunctionName>& name
   return inlining;
 }
 
+void undo(Inlining& inlining, Model& model) {
+  model.proto.Swap(inlining.with_branches ? &*inlining.with_branches : &inlining.before);
+}
+
 Expected<std::optional<Inlining>> inline_attention_functions(Model& model, const OptimizeOptions& options) {
-  if (model.proto.functions_size() == 0 || !can_be_inlined(model.proto)) return std::nullopt;
   ATTN_OPT_TRY(const auto chosen, chosen_patterns(options));
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
   if (!has_anchor(*view, chosen)) return std::nullopt;
+  const std::vector<TakenBranch> branches = taken_branches(*view, *model.tensors);
   view.reset();
+  if (!can_be_inlined(model.proto)) return std::nullopt;
+  if (!branches.empty())
+    if (auto inlining = inlined_with_branches(model, branches, options, chosen)) return inlining;
+  if (model.proto.functions_size() == 0) return std::nullopt;
   const std::set<FunctionName> names = functions_to_inline(model, options, chosen);
   return names.empty() ? std::nullopt : inlined(model, names);
 }

@@ -280,7 +280,7 @@ Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, Ac
       std::make_shared<Run>(model, options, std::move(accepted), std::move(view), inlining ? &inlining->calls : nullptr);
   if (workings) *workings = run;
   ATTN_OPT_TRY(Report report, run->run());
-  if (!report.changed && inlining) model.proto.Swap(&inlining->before);
+  if (!report.changed && inlining) undo(*inlining, model);
   return report;
 }
 
