@@ -99,8 +99,9 @@ const ValueFact& FactStore::computed(const Value& value) {
 
 std::vector<const Value*> FactStore::inputs_of(const Value& value, int stage) {
   if (!value.producer) {
-    const Value* initial = stage == 0 ? initial_of_carried(value) : nullptr;
-    return initial ? std::vector{initial} : std::vector<const Value*>{};
+    if (stage > 0) return {};
+    const Value *initial = initial_of_carried(value), *source = initial ? initial : scanned_by(value).whole;
+    return source ? std::vector{source} : std::vector<const Value*>{};
   }
   const Node& node = *value.producer;
   std::vector<const Value*> values;
@@ -166,12 +167,23 @@ void FactStore::complete(const Value& value, ValueFact& fact) {
   if (tensor->size() <= kMaxIntegers && integer_elements_ < kMaxHeldIntegers) stored.integers = integers_of(*tensor);
 }
 
+/// Type and shape of what a Scan cuts SCANNED into.
+void FactStore::enter_piece(const Scanned& scanned, ValueFact& fact) {
+  const ValueFact& whole = computed(*scanned.whole);
+  fact.type = whole.type;
+  const int64_t rank = whole.shape ? std::ssize(*whole.shape) : 0, axis = scanned.axis < 0 ? scanned.axis + rank : scanned.axis;
+  if (axis < 0 || axis >= rank) return;
+  fact.shape = *whole.shape;
+  fact.shape->erase(fact.shape->begin() + axis);
+}
+
 ValueFact FactStore::leaf(const Value& value) {
   ValueFact fact;
   if (!value.initializer) {
     merge_declared(value, fact);
     // Its shape may be another in each iteration.
     if (const Value* initial = initial_of_carried(value)) fact.type = computed(*initial).type;
+    if (const Scanned scanned = scanned_by(value); scanned.whole && !fact.shape) enter_piece(scanned, fact);
     return fact;
   }
   const onnx::TensorProto& initializer = *value.initializer;

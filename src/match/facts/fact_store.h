@@ -64,6 +64,7 @@ using CopyNotes = FactTable<std::array<CopyNote, kMaxRoundTripNesting + 1>>;  //
 
 class RuleContext;
 
+struct Scanned;
 class FactStore {
  public:
   FactStore(ModelGraph& view, const TensorStore& tensors) : view_(view), tensors_(tensors) {}
@@ -125,6 +126,7 @@ class FactStore {
   void compute(const Node& node);
   void complete(const Value& value, ValueFact& fact);
   ValueFact leaf(const Value& value);
+  void enter_piece(const Scanned& scanned, ValueFact& fact);
   Shape declared_dims(const Value& value, const onnx::TensorShapeProto& shape);
   void merge_declared(const Value& value, ValueFact& fact);
   void fold(const Value& value);

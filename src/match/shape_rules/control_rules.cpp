@@ -45,6 +45,18 @@ const Value* initial_of_carried(const Value& value) {
   return at >= kFirstCarried ? owner->input(static_cast<size_t>(at)) : nullptr;
 }
 
+Scanned scanned_by(const Value& value) {
+  constexpr int kFirstWithoutBatch = 9;  // the opset
+  const Node* owner = value.is_input ? value.graph->owner() : nullptr;
+  if (!owner || !owner->is("Scan") || value.graph->model().onnx_opset(*owner) < kFirstWithoutBatch) return {};
+  const auto& inputs = value.graph->inputs();
+  const auto at = std::ranges::find(inputs, &value) - inputs.begin();
+  const auto first = std::ssize(inputs) - owner->int_attribute("num_scan_inputs", 0);
+  const Value* whole = at >= first ? owner->input(static_cast<size_t>(at)) : nullptr;
+  const auto* axes = owner->ints_attribute("scan_input_axes");
+  return {whole, axes && at - first < axes->size() ? axes->Get(static_cast<int>(at - first)) : 0};
+}
+
 void apply_if_rule(RuleContext& context) {
   const Node& node = context.node();
   if (!node.is("If")) return;

@@ -114,6 +114,13 @@ void apply_integer_rule(RuleContext& context);
 void apply_schema_inference(RuleContext& context);
 /// The value that a Loop starts VALUE with, an input of its body that says no type; null for all else.
 const Value* initial_of_carried(const Value& value);
+/// A value that a Scan cuts along AXIS into what its body is given one after the other.
+struct Scanned {
+  const Value* whole = nullptr;
+  int64_t axis = 0;
+};
+/// What the input VALUE of a Scan's body is a piece of; WHOLE is null for all else.
+Scanned scanned_by(const Value& value);
 /// If: the branch that its condition selects, or what both branches agree in.
 void apply_if_rule(RuleContext& context);
 /// The branch of If node NODE that its condition selects; null if that is not known.
