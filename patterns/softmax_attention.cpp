@@ -34,6 +34,7 @@
 #include "patterns/scores/fills.h"
 #include "patterns/scores/score_walk.h"
 #include "patterns/softmax/computed_type.h"
+#include "patterns/softmax/key_blocks.h"
 #include "patterns/softmax/sink_gate.h"
 #include "patterns/softmax/softmax_anchor.h"
 #include "src/io/number_text.h"
@@ -212,11 +213,10 @@ void gate_by(const SinkGate& gate, SoftmaxSite& softmax, const Node& product) {
   softmax.divided = gate.made;
 }
 
-/// WANTED: the product to be read where there are several; null for the first. SOFTMAX takes no rows that a guard behind it
-/// makes 0.
-Matched<Reading> read_site(SoftmaxSite& softmax, const Node* wanted, MatchContext& context) {
+/// WALK leads from SOFTMAX to the product, which takes no rows that a guard behind it makes 0.
+Matched<Reading> read_site(SoftmaxSite& softmax, ProbabilityWalk walk, MatchContext& context) {
   Reading reading;
-  ATTN_OPT_MATCH(reading.probabilities, walk_probabilities(softmax, wanted, context));
+  reading.probabilities = std::move(walk);
   const ProbabilityWalk& probabilities = reading.probabilities;
   softmax.input = &without_guarded_rows(softmax, probabilities, context.facts);
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
@@ -266,6 +266,8 @@ class SoftmaxAttention : public Pattern {
     if (is_product(anchor))
       if (auto further = match_further_product(anchor, context); further || further.error().id != kNotAttention) return further;
     auto softmax = softmax_at(anchor, context);
+    if (!softmax)
+      if (auto blocks = key_blocks(anchor, context)) return match_blocks(anchor, *blocks, context);
     if (!softmax) return no_softmax(anchor, context);
     return match_product(anchor, *softmax, softmax->product, context);
   }
@@ -277,8 +279,25 @@ class SoftmaxAttention : public Pattern {
     return match_product(product, *softmax, &product, context);
   }
 
+  static Matched<Match> match_blocks(Node& anchor, KeyBlocks& blocks, MatchContext& context) {
+    ProbabilityWalk walk;
+    walk.product = blocks.product;
+    walk.products = {blocks.product};
+    walk.probabilities = blocks.softmax.output;
+    walk.way = {blocks.softmax.output};
+    walk.summed = blocks.made;
+    walk.peeled.emplace_back("Add(blocks)");
+    return match_walk(anchor, blocks.softmax, std::move(walk), context);
+  }
+
+  /// PRODUCT: to be read where there are several; null for the first.
   static Matched<Match> match_product(Node& anchor, SoftmaxSite& softmax, const Node* product, MatchContext& context) {
-    ATTN_OPT_MATCH(const Reading reading, read_site(softmax, product, context));
+    ATTN_OPT_MATCH(ProbabilityWalk walk, walk_probabilities(softmax, product, context));
+    return match_walk(anchor, softmax, std::move(walk), context);
+  }
+
+  static Matched<Match> match_walk(Node& anchor, SoftmaxSite& softmax, ProbabilityWalk walk, MatchContext& context) {
+    ATTN_OPT_MATCH(const Reading reading, read_site(softmax, std::move(walk), context));
     Match match;
     match.anchor = &anchor;
     match.insert_before = reading.probabilities.last_node();

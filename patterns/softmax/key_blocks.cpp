@@ -1,0 +1,180 @@
+#include "patterns/softmax/key_blocks.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/matcher.h"
+#include "patterns/inner_values.h"
+#include "patterns/layout_checks.h"
+#include "patterns/products/joined_product.h"
+#include "patterns/scores/form_reader.h"
+
+namespace attn_opt {
+namespace {
+
+/// A sum of values that are numbers of rows, by how often each is added.
+using RowTerms = std::map<Value*, double>;
+
+/// WEIGHTS, exponentials, added up or multiplied with VALUES, times exp() of LOWERED.
+struct BlockTerm {
+  Value* weights = nullptr;
+  Value* values = nullptr;
+  RowTerms lowered = {};
+};
+
+/// Scores of some of the keys: the weights are exp() of SCORES plus OWN, and times exp() of WHOLE less OWN in the end.
+struct Block {
+  Value* scores = nullptr;
+  Value* values = nullptr;
+  RowTerms own, whole;
+};
+
+class BlockReader {
+ public:
+  explicit BlockReader(MatchContext& context) : context_(context), facts_(context.facts) {}
+
+  /// The blocks of NUMERATOR, whose exponentials are added up in DIVISOR; none if these are others.
+  std::vector<Block> read(Value& numerator, Value& divisor) {
+    std::vector<BlockTerm> products, sums;
+    if (!enter_terms(numerator, true, {}, kMaxTogether, products) || !enter_terms(divisor, false, {}, kMaxTogether, sums) ||
+        products.size() < 2 || products.size() != sums.size())
+      return {};
+    std::vector<Block> blocks;
+    for (const BlockTerm& product : products) {
+      const auto fits = [&](const BlockTerm& sum) { return sum.weights == product.weights && sum.lowered == product.lowered; };
+      if (std::ranges::count_if(sums, fits) != 1) return {};
+      auto block = block_of(product);
+      if (!block || (!blocks.empty() && block->whole != blocks.front().whole)) return {};
+      blocks.push_back(*std::move(block));
+    }
+    return blocks;
+  }
+
+  /// True if no exponential of BLOCKS is that of more than 0: each was lowered by the largest score of its row so far.
+  bool are_lowered(const std::vector<Block>& blocks) {
+    std::set<Value*> all;
+    for (const Block& block : blocks) all.insert(block.scores);
+    return std::ranges::all_of(blocks, [&](const Block& block) {
+      return is_lowered_by_maximum(block.own, {block.scores}) && is_lowered_by_maximum(block.whole, all);
+    });
+  }
+
+ private:
+  /// Enters in TERMS what VALUE adds up, products if these ARE_PRODUCTS, else sums of exponentials, each times exp() of
+  /// LOWERED; false if it adds up anything else.
+  bool enter_terms(Value& value, bool are_products, const RowTerms& lowered, int steps, std::vector<BlockTerm>& terms) {
+    if (facts_.uniform(value) == 0.0) return true;  // what the first block is added to
+    Node* node = canonical(value, facts_).producer;
+    if (!node || steps == 0) return false;
+    if (node->is("Add") || node->is("Sum"))
+      return std::ranges::all_of(node->inputs,
+                                 [&](Value* addend) { return enter_terms(*addend, are_products, lowered, steps - 1, terms); });
+    for (const size_t at : {0, 1}) {
+      Value* exponent = node->is("Mul") ? exponent_of_rows(*node->inputs[1 - at]) : nullptr;
+      if (exponent) return enter_terms(*node->inputs[at], are_products, plus(lowered, *exponent, 1), steps - 1, terms);
+    }
+    Value* weights = are_products ? (node->is("MatMul") ? node->inputs[0] : nullptr) : added_up(value);
+    if (!weights) return false;
+    terms.push_back({&canonical(*weights, facts_), are_products ? node->inputs[1] : nullptr, lowered});
+    return true;
+  }
+
+  /// What VALUE adds up along the last axis, which it keeps; null if it does not.
+  Value* added_up(Value& value) {
+    Value* weights = nullptr;
+    return reduced_over_last("ReduceSum", any(&weights))(value, facts_) ? weights : nullptr;
+  }
+
+  /// What VALUE is exp() of, if it is a number for each row; null if it is not.
+  Value* exponent_of_rows(Value& value) {
+    const Node* node = canonical(value, facts_).producer;
+    return node && node->is("Exp") && is_of_rows(value) ? node->inputs[0] : nullptr;
+  }
+
+  bool is_of_rows(const Value& value) {
+    const MaybeShape shape = facts_.shape(value);
+    return shape && !shape->empty() && shape->back().is(1);
+  }
+
+  /// SUM with that of ROWS, TIMES times.
+  RowTerms plus(RowTerms sum, Value& rows, double times) {
+    for (const Addend& addend : FormReader(facts_).linear_terms(rows)) {
+      double& coefficient = sum[addend.value];
+      coefficient += times * addend.coefficient;
+      if (coefficient == 0) sum.erase(addend.value);
+    }
+    return sum;
+  }
+
+  std::optional<Block> block_of(const BlockTerm& term) {
+    const Node* exponential = term.weights->producer;
+    if (!exponential || !exponential->is("Exp")) return std::nullopt;
+    Block block{&canonical(*exponential->inputs[0], facts_), term.values, {}, term.lowered};
+    for (int step = 0; step < kMaxTogether; ++step) {
+      const Node* difference = block.scores->producer;
+      if (!difference || !difference->is("Sub") || !is_of_rows(*difference->inputs[1])) break;
+      block.own = plus(std::move(block.own), *difference->inputs[1], -1);
+      block.whole = plus(std::move(block.whole), *difference->inputs[1], -1);
+      block.scores = &canonical(*difference->inputs[0], facts_);
+    }
+    return block;
+  }
+
+  bool is_lowered_by_maximum(const RowTerms& sum, const std::set<Value*>& scores) {
+    if (sum.size() != 1 || sum.begin()->second != -1) return false;
+    std::set<Value*> seen;
+    enter_maximised(*sum.begin()->first, kMaxTogether, seen);
+    return std::ranges::includes(seen, scores);
+  }
+
+  /// Enters in SEEN the scores that VALUE, if it is a maximum, is no less than.
+  void enter_maximised(Value& value, int steps, std::set<Value*>& seen) {
+    Value& maximum = canonical(value, facts_);
+    Value* rows = nullptr;
+    if (reduced_over_last("ReduceMax", any(&rows))(maximum, facts_)) seen.insert(&canonical(*rows, facts_));
+    if (!maximum.producer || !maximum.producer->is("Max") || steps == 0) return;
+    for (Value* operand : maximum.producer->inputs) enter_maximised(*operand, steps - 1, seen);
+  }
+
+  MatchContext& context_;
+  Facts& facts_;
+};
+
+/// BLOCKS' VALUE side by side, AXIS axes before the last; null if they do not fit.
+Value* all_of(const std::vector<Block>& blocks, Value* Block::* value, int64_t axis, InnerValues& inner, Facts& facts) {
+  Value* whole = blocks.front().*value;
+  const MaybeShape shape = facts.shape(*whole);
+  for (size_t i = 1; i < blocks.size() && whole; ++i)
+    whole = shape ? side_by_side(*whole, *(blocks[i].*value), std::ssize(*shape) - 1 - axis, inner, facts) : nullptr;
+  return whole;
+}
+
+}  // namespace
+
+std::optional<KeyBlocks> key_blocks(Node& node, MatchContext& context) {
+  Value* divisor = nullptr;
+  for (const size_t at : {0, 1}) {
+    const bool divides = node.is("Div") && at == 0;
+    if (divides) divisor = node.inputs[1];
+    if (!divides && !(node.is("Mul") && op("Reciprocal", {any(&divisor)})(*node.inputs[1 - at], context.facts))) continue;
+    BlockReader reader(context);
+    const std::vector<Block> blocks = reader.read(*node.inputs[at], *divisor);
+    if (blocks.empty()) continue;
+    InnerValues inner(node, context);
+    Value* scores = all_of(blocks, &Block::scores, 0, inner, context.facts);
+    Value* values = all_of(blocks, &Block::values, 1, inner, context.facts);
+    if (!scores || !values) continue;
+    Value* weights = inner.build().node("Softmax", {scores}, {GraphBuilder::attribute("axis", int64_t{-1})});
+    Value* product = inner.build().node("MatMul", {weights, values});
+    KeyBlocks read{softmax_operator(*weights->producer, context), product->producer, node.outputs[0]};
+    if (!reader.are_lowered(blocks)) read.softmax.exponent_offset = 0;
+    return read;
+  }
+  return std::nullopt;
+}
+
+}  // namespace attn_opt
