@@ -142,6 +142,18 @@ Shape turned(MaybeShape shape, bool is_swapped) {
   return turned;
 }
 
+/// True if the sums of SOFTMAX, which the product of WALK reads as it is in LAYOUT, lie as OUTPUT does: each leading axis and
+/// the queries where they are there, and an axis of size 1 for the keys where that has the features.
+bool sums_lie_beside(const SoftmaxSite& softmax, const ProbabilityWalk& walk, const ScoreLayout& layout,
+                     const ProductSide& output) {
+  const size_t rank = output.roles.size();
+  if (softmax.swapped || walk.transposed || !walk.perm.empty() || walk.regrouped || layout.order.size() != rank) return false;
+  const bool has_places = output.order.size() == rank || std::ranges::is_sorted(output.roles);
+  for (size_t i = 0; i < rank && has_places; ++i)
+    if (layout.order[i] != (output.order.empty() ? static_cast<int64_t>(i) : output.order[i])) return false;
+  return has_places && layout.order.back() == static_cast<int64_t>(rank - 1 - softmax.features);
+}
+
 /// Takes what is divided by the sum of exponentials for what the product makes.
 Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading, MatchContext& context) {
   if (!softmax.divided) return {};
@@ -174,6 +186,10 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
   const auto rows = roles.end() - 2 + static_cast<std::ptrdiff_t>(softmax.features);
   const bool has_rows = roles.size() == summed.size() && *rows == Role::kRow && *features == Role::kFeature &&
                         std::is_sorted(roles.begin(), roles.end() - 2);
+  if (sums_lie_beside(softmax, walk, layout, output)) {
+    output.value = softmax.divided;
+    return {};
+  }
   if (!keeps_order || !has_rows) return miss("the sums do not lie as the rows of the product do");
   output.value = softmax.divided;
   output.roles = std::move(roles);
