@@ -20,6 +20,7 @@
 #include "src/optimizer/node_checks.h"
 #include "src/optimizer/operator_counts.h"
 #include "src/optimizer/output_shapes.h"
+#include "src/optimizer/respelled_einsums.h"
 #include "src/optimizer/rewriting.h"
 #include "src/optimizer/site_graphs.h"
 #include "src/optimizer/sites.h"
@@ -271,6 +272,7 @@ class Run {
 Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, AcceptedAssumptions accepted,
                                 Workings* workings) {
   const bool is_for_nodes = options.emit.stage == Stage::kAttention;
+  const RespelledEinsums respelled(model.proto);
   ATTN_OPT_TRY(auto inlining,
                is_for_nodes ? inline_attention_functions(model, options) : inline_local_attention(model, options));
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
@@ -281,6 +283,7 @@ Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, Ac
   if (workings) *workings = run;
   ATTN_OPT_TRY(Report report, run->run());
   if (!report.changed && inlining) undo(*inlining, model);
+  respelled.restore(model.proto);
   return report;
 }
 
