@@ -92,7 +92,8 @@ char query_letter(const std::string& scores, const std::string& values, const Sh
 }
 
 /// LEADING letters told apart into batch and heads: the last is the heads', or that which stands beside the features of V, if
-/// its size is no less known. Letters that V has not are heads that share the values of one, and stand behind it.
+/// its size alone is a number, or both or neither are and no heads share values. Letters that V has not are heads that share
+/// the values of one, and stand behind it.
 Letters by_role(const std::string& leading, const std::string& values, char feature, const Shape& sizes) {
   const std::string own = letters(leading, [&](char letter) { return has_letter(values, letter); });
   const std::string sharing = letters(leading, [&](char letter) { return !has_letter(values, letter); });
@@ -101,8 +102,8 @@ Letters by_role(const std::string& leading, const std::string& values, char feat
     const size_t at = values.find(feature);
     const char beside = at > 0 ? values[at - 1] : 0;
     const auto is_number = [&](char letter) { return sizes[values.find(letter)].is_constant(); };
-    const bool may_be_heads = beside && has_letter(own, beside) && (is_number(beside) || !is_number(own.back()));
-    found.heads = may_be_heads ? beside : own.back();
+    const auto is_better = [&] { return is_number(beside) == is_number(own.back()) ? sharing.empty() : is_number(beside); };
+    found.heads = beside && has_letter(own, beside) && is_better() ? beside : own.back();
   }
   found.batch = letters(own, [&](char letter) { return !has_letter(found.heads, letter); });
   found.heads += sharing;

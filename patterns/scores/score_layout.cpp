@@ -15,6 +15,35 @@ std::vector<int64_t> identity(size_t rank) {
   return axes;
 }
 
+/// Axes of two shapes that hold the same elements: [begin, end) of each.
+struct AxisGroup {
+  size_t before_begin, before_end, after_begin, after_end;
+
+  bool is_one_axis() const { return before_end - before_begin == 1 && after_end - after_begin == 1; }
+};
+
+/// BEFORE and AFTER, of the same elements, in the smallest groups of axes that hold the same; none where sizes do not tell.
+std::vector<AxisGroup> axis_groups(const Shape& before, const Shape& after) {
+  std::vector<AxisGroup> groups;
+  for (size_t i = 0, j = 0; i < before.size() || j < after.size();) {
+    if (i == before.size() || j == after.size()) return {};
+    AxisGroup group{i, i + 1, j, j + 1};
+    Dim one = before[i], other = after[j];
+    while (one != other) {
+      if (exact_quotient(other, one) && group.before_end < before.size())
+        one = one * before[group.before_end++];
+      else if (exact_quotient(one, other) && group.after_end < after.size())
+        other = other * after[group.after_end++];
+      else
+        return {};
+    }
+    groups.push_back(group);
+    i = group.before_end;
+    j = group.after_end;
+  }
+  return groups;
+}
+
 std::vector<int64_t> last_two_swapped(size_t rank) {
   std::vector<int64_t> axes = identity(rank);
   std::swap(axes[rank - 1], axes[rank - 2]);
@@ -54,6 +83,22 @@ ScoreLayout ScoreLayout::before_moves(const std::vector<int64_t>& origins, size_
   }
   if (before.order == identity(rank)) before.order.clear();
   return before;
+}
+
+std::optional<ScoreLayout> ScoreLayout::before_regrouping(const Shape& before, const Shape& after) const {
+  if (order.size() != after.size() || rank() != after.size()) return std::nullopt;
+  const std::vector<AxisGroup> groups = axis_groups(before, after);
+  ScoreLayout layout{{}, head_axes};
+  for (size_t at = 0; at < order.size();) {
+    const auto group = std::ranges::find(groups, static_cast<size_t>(order[at]), &AxisGroup::after_begin);
+    if (group == groups.end() || (at + 2 >= order.size() && !group->is_one_axis())) return std::nullopt;
+    for (size_t axis = group->after_begin; axis < group->after_end; ++axis, ++at)
+      if (at >= order.size() || order[at] != static_cast<int64_t>(axis)) return std::nullopt;
+    for (size_t axis = group->before_begin; axis < group->before_end; ++axis)
+      layout.order.push_back(static_cast<int64_t>(axis));
+  }
+  if (layout.order == identity(before.size())) layout.order.clear();
+  return layout;
 }
 
 ScoreLayout ScoreLayout::swapped(size_t rank) const { return before_transpose(last_two_swapped(rank)); }

@@ -70,11 +70,23 @@ std::optional<ScoreWalk> before_unit_axes(Node& node, const ScoreWalk& walk, Fac
   return has_keys ? std::optional(next) : std::nullopt;
 }
 
+/// A node that splits or joins leading axes where not all stand as usual.
+std::optional<ScoreWalk> before_regrouped_axes(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  const MaybeShape before = context.facts.shape(*node.inputs[0]), after = context.facts.shape(*node.outputs[0]);
+  auto layout = before && after && !walk.split ? walk.layout.before_regrouping(*before, *after) : std::nullopt;
+  if (!layout) return std::nullopt;
+  ScoreWalk next = step(walk, *node.inputs[0], node.op());
+  next.frames.push_back(frame_at(node, walk, context));
+  next.layout = *std::move(layout);
+  return next;
+}
+
 Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
   Value* before = walk.split ? nullptr : regrouped_from(node, context.facts);
   const bool keeps_places = walk.layout.order.empty() || walk.layout.swaps_last_two();
   if (!before || !keeps_places)
-    if (auto next = before_unit_axes(node, walk, context.facts)) return std::vector{*std::move(next)};
+    for (const auto& next : {before_unit_axes(node, walk, context.facts), before_regrouped_axes(node, walk, context)})
+      if (next) return std::vector{*next};
   if (!before) {
     ATTN_OPT_MATCH(const ScoreWalk whole, settled(walk, context));
     if (auto ways = peel_split(node, whole, context)) return *std::move(ways);
