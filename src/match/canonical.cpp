@@ -8,6 +8,7 @@
 
 #include "attn_opt/operator_traits.h"
 #include "src/match/facts/fact_store.h"
+#include "src/match/node_forms.h"
 #include "src/match/operator_map.h"
 
 namespace attn_opt {
@@ -134,6 +135,16 @@ Value* before_transposes(Value& value, const Search& search) {
   return before_chain(value, search, permutes, [&axes](const Value&) { return std::ranges::is_sorted(axes); });
 }
 
+/// What NODE, a ConcatFromSequence, joins again as it was cut; null if it does anything else.
+Value* before_sequence(const Node& node, const Search& search) {
+  const auto rank = [&](const Value& value) -> std::optional<size_t> {
+    const MaybeShape shape = search.facts.shape(value);
+    return shape ? std::optional(shape->size()) : std::nullopt;
+  };
+  Value* whole = cut_and_joined(node, rank);
+  return whole ? &seen_through(*whole, {search.facts, search.notes, search.nesting + 1}) : nullptr;
+}
+
 /// What VALUE is a copy of by several nodes of which the last undo what the first did; null if it is none.
 Value* before_round_trip(Value& value, const Search& search) {
   if (!value.producer || value.output != 0) return nullptr;
@@ -141,6 +152,7 @@ Value* before_round_trip(Value& value, const Search& search) {
   const auto is_not = [](const Node& node) { return node.is("Not"); };
   const auto in_pairs = [calls = 0](const Value&) mutable { return ++calls % 2 == 0; };
   if (last.is("Transpose")) return before_transposes(value, search);
+  if (last.is("ConcatFromSequence")) return before_sequence(last, search);
   if (last.is("Not")) return before_chain(value, search, is_not, in_pairs);
   if (is_regrouping(last))
     return before_chain(value, search, is_regrouping,

@@ -45,4 +45,15 @@ std::vector<size_t> all_axes(size_t rank) {
   return axes;
 }
 
+Value* cut_and_joined(const Node& node, const std::function<std::optional<size_t>(const Value&)>& rank) {
+  const Node* split = node.is("ConcatFromSequence") && node.input(0) ? node.inputs[0]->producer : nullptr;
+  if (!split || !split->is("SplitToSequence") || !split->input(0)) return nullptr;
+  const auto axes = rank(*split->inputs[0]);
+  if (!axes) return nullptr;
+  const bool keeps_axis = split->input(1) || split->int_attribute("keepdims", 1) != 0;
+  const auto cut = axis_in(split->int_attribute("axis", 0), *axes), joined = axis_in(node.int_attribute("axis", 0), *axes);
+  const bool joins_along_new = node.int_attribute("new_axis", 0) != 0;
+  return cut && cut == joined && keeps_axis != joins_along_new ? split->inputs[0] : nullptr;
+}
+
 }  // namespace attn_opt

@@ -1,6 +1,7 @@
 // Attributes that became inputs, and axes, for any version of an operator.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -26,5 +27,9 @@ std::optional<std::vector<size_t>> axes_of(const RuleContext& context, size_t ra
 bool is_inference_dropout(const RuleContext& context);
 
 std::vector<size_t> all_axes(size_t rank);
+
+/// What is cut into the pieces that NODE, a ConcatFromSequence, joins again as they were, if its RANK is known; null if it is
+/// any other.
+Value* cut_and_joined(const Node& node, const std::function<std::optional<size_t>(const Value&)>& rank);
 
 }  // namespace attn_opt

@@ -2,6 +2,7 @@
 //
 //   SequenceAt(SplitToSequence(x, n), i)  =>  Slice(x, i * n, (i + 1) * n)
 //   ConcatFromSequence(SequenceConstruct(a, b))  =>  Concat(a, b)
+//   ConcatFromSequence(SplitToSequence(x))  =>  x
 #include <algorithm>
 
 #include "src/match/node_forms.h"
@@ -63,6 +64,11 @@ void sequence_at(RuleContext& context) {
 }
 
 void concat_from_sequence(RuleContext& context) {
+  const auto rank = [&](const Value& value) -> std::optional<size_t> {
+    const ValueFact& fact = context.store().computed(value);
+    return fact.shape ? std::optional(fact.shape->size()) : std::nullopt;
+  };
+  if (const Value* whole = cut_and_joined(context.node(), rank)) return context.set_same(0, *whole);
   if (const Node* split = maker_of_sequence(context, "SplitToSequence"))
     return context.set_type(0, context.store().computed(*split->inputs[0]).type);
   const Node* construct = maker_of_sequence(context, "SequenceConstruct");
