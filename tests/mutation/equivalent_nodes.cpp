@@ -208,6 +208,19 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Attention inputs: mask through float16", "sinks_of_little_in_the_sum", kTooFine},
       {"Attention inputs: mask through float16", "sinks_written_of_powers_of_two", kTooFine},
       {"Unsqueeze: left out", "flattened_softmax_of_one_query", kExpandPutsAxes},
+      {"Unsqueeze: left out", "sinks_and_a_table_of_values", kExpandPutsAxes},
+      {"Reshape: sizes exchanged", "einsum_grouped_heads_values_repeated", kElementsOfValues},
+      {"Reshape: sizes exchanged", "einsum_shared_values_beside_batch", kElementsOfValues},
+      {"Reshape: sizes exchanged", "heads_of_five_axes_merged_for_values", kElementsOfValues},
+      {"Reshape: sizes exchanged", "shared_heads_in_rows_behind_softmax", kElementsOfValues},
+      {"Max: left out", "keys_by_queries_bias_subtracted", kOthersFold},
+      {"Mul: Div in its place", "keys_by_queries_bias_subtracted", "the factor is -1"},
+      {"Transpose: two axes exchanged", "einsum_shared_values_beside_batch", kUnitAxes},
+      {"Transpose: two axes exchanged", "heads_of_five_axes_merged_for_values", kUnitAxes},
+      {"Transpose: two axes exchanged", "keys_by_queries_bias_subtracted", kUnitAxes},
+      {"Transpose: two axes exchanged", "queries_first_heads_regrouped", kUnitAxes},
+      {"Transpose: two axes exchanged", "shared_heads_in_rows_behind_softmax", kUnitAxes},
+      {"Where: the second branch alone", "fill_below_mask_of_minus_infinity", kNoneIsLowest},
   };
   return all;
 }
