@@ -1,8 +1,11 @@
 #include "patterns/scores/heads_in_rows.h"
 
 #include <span>
+#include <vector>
 
 #include "patterns/inner_values.h"
+#include "patterns/layout_checks.h"
+#include "patterns/scores/score_layout.h"
 
 namespace attn_opt {
 namespace {
@@ -21,6 +24,20 @@ std::optional<int64_t> heads_taken_out(const Shape& whole, const Shape& apart) {
 }  // namespace
 
 bool holds_heads_in_rows(const Shape& whole, const Shape& apart) { return heads_taken_out(whole, apart).has_value(); }
+
+Value* turned_product(Node& transpose, MatchContext& context) {
+  const Value* swapped = swapped_from(transpose, context.facts);
+  const Node* product = swapped ? swapped->producer : nullptr;
+  if (!product || !product->is("MatMul")) return nullptr;
+  InnerValues inner(transpose, context);
+  std::vector<Value*> operands;
+  for (const size_t at : {1, 0}) {
+    const MaybeShape shape = context.facts.shape(*product->inputs[at]);
+    if (!shape || shape->size() < 2) return nullptr;
+    operands.push_back(inner.transposed(product->inputs[at], ScoreLayout::keys_by_queries(shape->size()).order));
+  }
+  return inner.build().node("MatMul", operands);
+}
 
 Value* product_with_heads_apart(Node& product, const ScoreSplit& split, MatchContext& context) {
   const auto heads = split.keeps_keys() ? heads_taken_out(split.parts, split.merged) : std::nullopt;

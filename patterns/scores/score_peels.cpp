@@ -104,6 +104,8 @@ Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
 Ways peel_transpose(Node& node, const ScoreWalk& walk, MatchContext& context) {
   const MaybeShape after = context.facts.shape(*node.outputs[0]);
   const auto* perm = node.ints_attribute("perm");
+  if (Value* product = walk.split && walk.split->keeps_keys() ? turned_product(node, context) : nullptr)
+    return std::vector{step(walk, *product, "Transpose")};
   if (!after || !perm || std::ssize(*perm) != std::ssize(*after) || walk.split)
     return missed("scores.transpose", &node, shape_text(*node.outputs[0], context.facts), walk.peeled);
   ScoreWalk next = step(walk, *node.inputs[0], "Transpose");

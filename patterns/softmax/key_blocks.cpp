@@ -12,6 +12,7 @@
 #include "patterns/layout_checks.h"
 #include "patterns/products/joined_product.h"
 #include "patterns/scores/form_reader.h"
+#include "patterns/softmax/exponentials.h"
 
 namespace attn_opt {
 namespace {
@@ -45,6 +46,7 @@ class BlockReader {
       return {};
     std::vector<Block> blocks;
     for (const BlockTerm& product : products) {
+      if (!product.values) return {};
       const auto fits = [&](const BlockTerm& sum) { return sum.weights == product.weights && sum.lowered == product.lowered; };
       if (std::ranges::count_if(sums, fits) != 1) return {};
       auto block = block_of(product);
@@ -77,10 +79,27 @@ class BlockReader {
       Value* exponent = node->is("Mul") ? exponent_of_rows(*node->inputs[1 - at]) : nullptr;
       if (exponent) return enter_terms(*node->inputs[at], are_products, plus(lowered, *exponent, 1), steps - 1, terms);
     }
-    Value* weights = are_products ? (node->is("MatMul") ? node->inputs[0] : nullptr) : added_up(value);
-    if (!weights) return false;
-    terms.push_back({&canonical(*weights, facts_), are_products ? node->inputs[1] : nullptr, lowered});
+    BlockTerm term = are_products ? product_in(*node) : BlockTerm{added_up(value), nullptr};
+    if (!term.weights) return false;
+    term.weights = &canonical(*term.weights, facts_);
+    term.lowered = lowered;
+    terms.push_back(std::move(term));
     return true;
+  }
+
+  /// The product that NODE is, or V^T W^T, of which it swaps the last two axes back; of no weights if it is none.
+  BlockTerm product_in(Node& node) {
+    if (node.is("MatMul")) return {node.inputs[0], node.inputs[1]};
+    Value* swapped = node.is("Transpose") ? swapped_from(node, facts_) : nullptr;
+    const Node* product = swapped ? swapped->producer : nullptr;
+    if (!product || !product->is("MatMul")) return {};
+    return {turned_back(*product->inputs[1]), turned_back(*product->inputs[0])};
+  }
+
+  /// VALUE before its last two axes were swapped; null if they were not.
+  Value* turned_back(Value& value) {
+    Node* node = canonical(value, facts_).producer;
+    return node && node->is("Transpose") ? swapped_from(*node, facts_) : nullptr;
   }
 
   /// What VALUE adds up along the last axis, which it keeps; null if it does not.
@@ -115,11 +134,11 @@ class BlockReader {
     if (!exponential || !exponential->is("Exp")) return std::nullopt;
     Block block{&canonical(*exponential->inputs[0], facts_), term.values, {}, term.lowered};
     for (int step = 0; step < kMaxTogether; ++step) {
-      const Node* difference = block.scores->producer;
-      if (!difference || !difference->is("Sub") || !is_of_rows(*difference->inputs[1])) break;
-      block.own = plus(std::move(block.own), *difference->inputs[1], -1);
-      block.whole = plus(std::move(block.whole), *difference->inputs[1], -1);
-      block.scores = &canonical(*difference->inputs[0], facts_);
+      Value *minuend = nullptr, *rows = nullptr;
+      if (!difference(any(&minuend), any(&rows))(*block.scores, facts_) || !is_of_rows(*rows)) break;
+      block.own = plus(std::move(block.own), *rows, -1);
+      block.whole = plus(std::move(block.whole), *rows, -1);
+      block.scores = &canonical(*minuend, facts_);
     }
     return block;
   }
