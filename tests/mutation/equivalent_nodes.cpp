@@ -220,7 +220,6 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Transpose: two axes exchanged", "keys_by_queries_bias_subtracted", kUnitAxes},
       {"Transpose: two axes exchanged", "queries_first_heads_regrouped", kUnitAxes},
       {"Transpose: two axes exchanged", "shared_heads_in_rows_behind_softmax", kUnitAxes},
-      {"Where: the second branch alone", "fill_below_mask_of_minus_infinity", kNoneIsLowest},
   };
   return all;
 }
