@@ -199,6 +199,9 @@ void undo(Inlining& inlining, Model& model) {
 }
 
 Expected<std::optional<Inlining>> inline_attention_functions(Model& model, const OptimizeOptions& options) {
+  const auto& nodes = model.proto.graph().node();
+  const bool has_branches = std::ranges::any_of(nodes, [](const onnx::NodeProto& node) { return node.op_type() == "If"; });
+  if (model.proto.functions_size() == 0 && !has_branches) return std::nullopt;
   ATTN_OPT_TRY(const auto chosen, chosen_patterns(options));
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
   if (!has_anchor(*view, chosen)) return std::nullopt;
