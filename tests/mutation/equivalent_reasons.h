@@ -67,7 +67,6 @@ inline constexpr const char* kIsZero = "the number is 0, or is added to one that
 inline constexpr const char* kNoneIsLowest = "the Where replaces the lowest number, of which the mask holds none";
 inline constexpr const char* kPerHead = "a factor per head scales either operand alike";
 inline constexpr const char* kOthersFold = "it keeps a runtime from folding a sum, which nothing does here";
-inline constexpr const char* kOneFill = "both fills are one number: which lies above the other does not matter";
 inline constexpr const char* kKeysBesideSinks = "a row keeps its sinks, and without a mask its keys beside them";
 inline constexpr const char* kUnitAxes = "one of the axes that change places has one element";
 inline constexpr const char* kDrawnFinite = "what is drawn for the bias is finite: no row is empty";

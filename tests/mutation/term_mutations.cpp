@@ -19,6 +19,12 @@ bool is_bias(const ScoreTerm& term) { return term.kind == Kind::kBias; }
 bool is_mask(const ScoreTerm& term) { return term.kind == Kind::kKeep || term.kind == Kind::kDrop; }
 bool is_floor(const ScoreTerm& term) { return term.kind == Kind::kFloor; }
 
+/// True if the order of A and B does not matter: both are added alike, or lay the same fill over what their masks drop.
+bool is_same_step(const ScoreTerm& a, const ScoreTerm& b) {
+  return a.kind == b.kind && a.coefficient == b.coefficient && a.fill == b.fill && a.parts.values.empty() &&
+         b.parts.values.empty();
+}
+
 /// APPLY(terms, i) for each term that FITS.
 DescriptionMutation at_terms(std::string step, std::string change, bool (*fits)(const ScoreTerm&),
                              void (*apply)(std::vector<ScoreTerm>&, size_t)) {
@@ -117,10 +123,11 @@ std::vector<DescriptionMutation> term_mutations() {
                  if (t[i].frame.size() == 4) std::swap(t[i].frame[0], t[i].frame[1]);
                }),
       at_pairs(
-          "order exchanged", [](const ScoreTerm& a, const ScoreTerm& b) { return a.kind != b.kind || is_mask(a); },
+          "order exchanged",
+          [](const ScoreTerm& a, const ScoreTerm& b) { return !is_same_step(a, b) && (a.kind != b.kind || is_mask(a)); },
           [](ScoreTerm& a, ScoreTerm& b) { std::swap(a, b); }),
       at_pairs(
-          "masks exchanged", [](const ScoreTerm& a, const ScoreTerm& b) { return a.value != b.value; },
+          "masks exchanged", [](const ScoreTerm& a, const ScoreTerm& b) { return a.value != b.value && !is_same_step(a, b); },
           [](ScoreTerm& a, ScoreTerm& b) { std::swap(a.value, b.value); }),
       at_pairs(
           "one mask for both", [](const ScoreTerm& a, const ScoreTerm& b) { return a.value != b.value; },

@@ -1,4 +1,4 @@
-#include "tests/mutation/deep_fills.h"
+#include "tests/mutation/equivalent_sites.h"
 
 #include <algorithm>
 
@@ -22,6 +22,14 @@ bool leaves_keys_hidden(const std::string& mutation, const Sdpa& sdpa) {
   };
   const auto hides = [&](const ScoreTerm& term) { return !is_fill(term) || term.coefficient * term.fill <= kHidesByHalf; };
   return changes_depth(mutation) && std::ranges::any_of(sdpa.terms, is_fill) && std::ranges::all_of(sdpa.terms, hides);
+}
+
+bool changes_rows_beyond_exp(const std::string& mutation, const Sdpa& sdpa) {
+  const bool is_of_masked_rows = mutation.starts_with("fill: ") || mutation.starts_with("guard: ") ||
+                                 mutation.starts_with("preconditions: 'rows-keep-a-key'");
+  return is_of_masked_rows && std::ranges::any_of(sdpa.preconditions, [](const Precondition& condition) {
+           return condition.id == "exp-in-range" && !condition.proven;
+         });
 }
 
 bool has_one_key(const Sdpa& sdpa) { return sdpa.k.views.front().axes.size(Role::kRow).is(1); }

@@ -11,6 +11,9 @@ namespace attn_opt {
 /// of all keys that are kept, which softmax does not see, and all fills of SDPA hide a key with half of it left.
 bool leaves_keys_hidden(const std::string& mutation, const Sdpa& sdpa);
 
+/// True if MUTATION changes nothing but rows whose scores leave the range of exp(), and SDPA assumes that there are none.
+bool changes_rows_beyond_exp(const std::string& mutation, const Sdpa& sdpa);
+
 /// True if SDPA has one key, whose weight is 1 or no number whatever the score.
 bool has_one_key(const Sdpa& sdpa);
 
