@@ -121,10 +121,10 @@ class NormReader {
   std::optional<Sum> reduced(const Node& node) {
     if (!reduced_over_last(node.op(), any())(*node.outputs[0], facts_)) return std::nullopt;
     const auto sum = operand(node, 0);
-    const auto mean = sum ? mean_of(*sum) : std::nullopt;
+    auto mean = sum ? mean_of(*sum) : std::nullopt;
     if (!mean || node.is("ReduceMean")) return mean;
     const Dim size = facts_.shape(*node.inputs[0]).known().back();
-    return size.is_constant() ? scaled(mean, static_cast<double>(size.value())) : std::nullopt;
+    return size.is_constant() ? scaled(std::move(mean), static_cast<double>(size.value())) : std::nullopt;
   }
 
   static std::optional<Sum> scaled(std::optional<Sum> sum, double factor) {

@@ -36,7 +36,7 @@ struct Block {
 
 class BlockReader {
  public:
-  explicit BlockReader(MatchContext& context) : context_(context), facts_(context.facts) {}
+  explicit BlockReader(Facts& facts) : facts_(facts) {}
 
   /// The blocks of NUMERATOR, whose exponentials are added up in DIVISOR; none if these are others.
   std::vector<Block> read(Value& numerator, Value& divisor) {
@@ -156,10 +156,10 @@ class BlockReader {
     Value* rows = nullptr;
     if (reduced_over_last("ReduceMax", any(&rows))(maximum, facts_)) seen.insert(&canonical(*rows, facts_));
     if (!maximum.producer || !maximum.producer->is("Max") || steps == 0) return;
-    for (Value* operand : maximum.producer->inputs) enter_maximised(*operand, steps - 1, seen);
+    for (Value* operand : maximum.producer->inputs)
+      if (operand) enter_maximised(*operand, steps - 1, seen);
   }
 
-  MatchContext& context_;
   Facts& facts_;
 };
 
@@ -180,7 +180,7 @@ std::optional<KeyBlocks> key_blocks(Node& node, MatchContext& context) {
     const bool divides = node.is("Div") && at == 0;
     if (divides) divisor = node.inputs[1];
     if (!divides && !(node.is("Mul") && op("Reciprocal", {any(&divisor)})(*node.inputs[1 - at], context.facts))) continue;
-    BlockReader reader(context);
+    BlockReader reader(context.facts);
     const std::vector<Block> blocks = reader.read(*node.inputs[at], *divisor);
     if (blocks.empty()) continue;
     InnerValues inner(node, context);

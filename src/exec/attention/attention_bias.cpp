@@ -106,8 +106,8 @@ Expected<AttentionBias<C>> AttentionBias<C>::create(const KernelContext& context
 /// Of short rows a table is larger than the mask.
 template <class C>
 void AttentionBias<C>::find_runs(ThreadPool& threads) {
-  constexpr int64_t kFewestKeys = 128, kRowsAtOnce = 64;
-  if (row_size_ < kFewestKeys) return;
+  constexpr int64_t kFewestKeysOfATable = 128, kRowsAtOnce = 64;
+  if (row_size_ < kFewestKeysOfATable) return;
   runs_.resize(static_cast<size_t>(mask_.size() / row_size_));
   const int64_t rows = static_cast<int64_t>(runs_.size());
   threads.parallel_for((rows + kRowsAtOnce - 1) / kRowsAtOnce, [&](int64_t i) {
