@@ -3,10 +3,10 @@
 #include <cstring>
 #include <limits>
 
-#include "src/exec/attention/interleave.h"
 #include "src/exec/dispatch.h"
 #include "src/exec/elementwise/broadcast.h"
 #include "src/exec/elementwise/round_to_type.h"
+#include "src/exec/interleave.h"
 
 namespace attn_opt {
 namespace {

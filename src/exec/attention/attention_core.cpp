@@ -7,7 +7,7 @@
 
 #include "src/exec/attention/attention_panel.h"
 #include "src/exec/attention/attention_rows.h"
-#include "src/exec/attention/interleave.h"
+#include "src/exec/interleave.h"
 
 namespace attn_opt {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "src/exec/attention/attention_core.h"
 #include "src/exec/attention/attention_rows.h"
-#include "src/exec/attention/interleave.h"
 #include "src/exec/elementwise/round_to_type.h"
+#include "src/exec/interleave.h"
 
 namespace attn_opt {
 namespace {

@@ -3,52 +3,12 @@
 #include <cstring>
 #include <limits>
 
-#include "src/exec/attention/interleave.h"
 #include "src/exec/elementwise/round_to_type.h"
-#include "src/exec/vector_clones.h"
-#include "src/exec/vector_math.h"
+#include "src/exec/interleave.h"
+#include "src/exec/register_sums.h"
 
 namespace attn_opt {
 namespace {
-
-/// ROWS x (kVectors * lanes of a vector) sums, in registers.
-template <class Vectors, int kVectors, int kRows>
-struct Sums {
-  using Vec = typename Vectors::Vec;
-  using C = typename Vectors::Element;
-  static constexpr int kLanes = kVectors * Vectors::kSize;
-  Vec at[kRows][kVectors];
-
-  /// sums[i][lane] = over DEPTH: a[i * row_stride + l * depth_stride] * b[l][lane]. Rows share a pointer in fours: a pointer
-  /// for each would be more than there are registers.
-  ATTN_OPT_INLINE void multiply(int64_t depth, const C* a, int64_t row_stride, int64_t depth_stride, const C* b) {
-    constexpr int kGroups = (kRows + 3) / 4;
-    const C* groups[kGroups];
-#pragma GCC unroll 3
-    for (int i = 0; i < kGroups; ++i) groups[i] = a + 4 * i * row_stride;
-#pragma GCC unroll 12
-    for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) at[i][v] = Vec{};
-    }
-    for (int64_t l = 0; l < depth; ++l, b += kLanes) {
-      Vec in[kVectors];
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) in[v] = load(b, v);
-#pragma GCC unroll 12
-      for (int i = 0; i < kRows; ++i) {
-        const C x = groups[i / 4][i % 4 * row_stride];
-#pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) at[i][v] += x * in[v];
-      }
-#pragma GCC unroll 3
-      for (int i = 0; i < kGroups; ++i) groups[i] += depth_stride;
-    }
-  }
-
-  ATTN_OPT_INLINE static Vec& load(C* x, int64_t v) { return reinterpret_cast<Vec*>(x)[v]; }
-  ATTN_OPT_INLINE static const Vec& load(const C* x, int64_t v) { return reinterpret_cast<const Vec*>(x)[v]; }
-};
 
 /// A panel of kVectors VECTORS in a row.
 template <class Vectors, int kVectors, bool kHasWide>
@@ -58,7 +18,7 @@ struct Attend {
   static constexpr int kLanes = kVectors * Vectors::kSize;
   static constexpr int kTile = value_tile(kLanes * static_cast<int>(sizeof(C)), kHasWide);
   static constexpr int kChains = 4;
-  using Row = Sums<Vectors, kVectors, 1>;
+  using Row = RegisterSums<Vectors, kVectors, 1>;
 
   const Panel<C> p;  // a copy: what is stored to scores may not change it
   Vec rescale[kVectors];
@@ -82,7 +42,7 @@ struct Attend {
       fetch<3>(p.k, p.k_stride, key + kRows, kRows, p.head_size);
       if (p.v.tile_stride == kTile) fetch<2>(p.v.data, p.v.key_stride, key, kRows, p.v_head_size);
     }
-    Sums<Vectors, kVectors, kRows> sums;
+    RegisterSums<Vectors, kVectors, kRows> sums;
     sums.multiply(p.head_size, p.k + key * p.k_stride, p.k_stride, 1, p.q);
 #pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) {
@@ -212,7 +172,7 @@ struct Attend {
 
   template <int kFeatures>
   ATTN_OPT_INLINE void values(int64_t feature) {
-    Sums<Vectors, kVectors, kFeatures> sums;
+    RegisterSums<Vectors, kVectors, kFeatures> sums;
     const C* v_tile = p.v.data + feature / kTile * p.v.tile_stride + feature % kTile;
     sums.multiply(p.keys, v_tile, 1, p.v.key_stride, p.scores);
 #pragma GCC unroll 12

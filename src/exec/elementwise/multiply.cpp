@@ -3,7 +3,7 @@
 #include <limits>
 #include <mutex>
 
-#include "src/exec/reduction/matmul.h"
+#include "src/exec/reduction/wide_product.h"
 
 #ifdef ATTN_OPT_UNLOCKED_BLAS
 // OpenBLAS without threads looks for a free buffer without a lock, so that two callers may get the same one. The linker is
@@ -61,6 +61,9 @@ void multiply(const MatrixProduct& p, const T* a, const T* b, T* c) {
   if constexpr (std::is_integral_v<T>) {
     multiply_integers(p, a, b, c);
   } else {
+    if constexpr (std::is_same_v<T, float>) {
+      if (is_for_wide_vectors(p)) return multiply_wide(p, a, b, c);
+    }
     use_one_thread();
     const auto ta = p.transpose_a ? CblasTrans : CblasNoTrans;
     const auto tb = p.transpose_b ? CblasTrans : CblasNoTrans;
@@ -91,6 +94,9 @@ int64_t rows_of_a_block(const MatrixProduct& p) {
 
 template <class T>
 void multiply(ThreadPool& pool, const MatrixProduct& p, const T* a, const T* b, T* c) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (is_for_wide_vectors(p)) return multiply_wide(pool, p, a, b, c);
+  }
   const int64_t rows = rows_of_a_block(p);
   const int64_t blocks = rows > 0 ? (p.m + rows - 1) / rows : 0;
   pool.parallel_for(blocks, [&](int64_t block) {

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <span>
 #include <thread>
 
 #include "src/exec/reduction/matmul.h"
@@ -39,6 +41,66 @@ TEST(Multiply, BlocksOfRowsMakeTheWhole) {
   ThreadPool pool(3);
   multiply(pool, shape, a.data(), b.data(), blocks.data());
   EXPECT_EQ(blocks, whole);
+}
+
+using Floats = std::vector<float>;
+
+Floats some_floats(int64_t count, uint32_t seed) {
+  Floats values(static_cast<size_t>(count));
+  for (float& x : values) x = static_cast<float>((seed = seed * 1664525 + 1013904223) >> 8) * 0x1p-23f - 1;
+  return values;
+}
+
+/// alpha * op(A) op(B) + beta * C, element by element in double.
+Floats expected_product(const MatrixProduct& p, const Floats& a, const Floats& b, Floats c) {
+  for (int64_t i = 0; i < p.m; ++i) {
+    for (int64_t j = 0; j < p.n; ++j) {
+      double sum = 0;
+      for (int64_t l = 0; l < p.k; ++l) {
+        sum += double{a[static_cast<size_t>(p.transpose_a ? l * p.m + i : i * p.k + l)]} *
+               double{b[static_cast<size_t>(p.transpose_b ? j * p.k + l : l * p.n + j)]};
+      }
+      float& to = c[static_cast<size_t>(i * p.n + j)];
+      to = static_cast<float>(p.alpha * sum + (p.beta == 0 ? 0 : p.beta * double{to}));
+    }
+  }
+  return c;
+}
+
+void expect_product(const MatrixProduct& p) {
+  const Floats a = some_floats(p.m * p.k, 1), b = some_floats(p.k * p.n, 2);
+  Floats c = p.beta == 0 ? Floats(static_cast<size_t>(p.m * p.n), NAN) : some_floats(p.m * p.n, 3);
+  const Floats expected = expected_product(p, a, b, c);
+  multiply(p, a.data(), b.data(), c.data());
+  for (size_t i = 0; i < c.size(); ++i) {
+    ASSERT_NEAR(c[i], expected[i], 1e-4) << p.m << " x " << p.n << " x " << p.k << ", element " << i;
+  }
+}
+
+TEST(Multiply, MatricesOfAnySizeAreMultiplied) {
+  for (const int64_t m : {1, 24, 29, 131}) {
+    for (const int64_t n : {16, 33, 193, 400}) {
+      for (const int64_t k : {1, 100, 385, 770}) expect_product({m, n, k});
+    }
+  }
+}
+
+TEST(Multiply, TransposedFactorsAndTheSumWithCAreThoseOfTheDefinition) {
+  for (const bool transpose_a : {false, true}) {
+    for (const bool transpose_b : {false, true}) expect_product({61, 217, 401, transpose_a, transpose_b, 0.5, -2});
+  }
+}
+
+TEST(Multiply, ARowIsTheSameWhateverRowsAreBesideIt) {
+  const MatrixProduct whole{200, 300, 800};
+  const Floats a = some_floats(whole.m * whole.k, 1), b = some_floats(whole.k * whole.n, 2);
+  Floats c(static_cast<size_t>(whole.m * whole.n)), again = c, part(static_cast<size_t>(97 * whole.n));
+  multiply(whole, a.data(), b.data(), c.data());
+  ThreadPool pool(2);
+  multiply(pool, whole, a.data(), b.data(), again.data());
+  EXPECT_EQ(again, c);
+  multiply({97, whole.n, whole.k}, a.data() + 31 * whole.k, b.data(), part.data());
+  EXPECT_TRUE(std::ranges::equal(part, std::span(c).subspan(static_cast<size_t>(31 * whole.n), part.size())));
 }
 
 }  // namespace

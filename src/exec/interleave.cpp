@@ -1,4 +1,4 @@
-#include "src/exec/attention/interleave.h"
+#include "src/exec/interleave.h"
 
 #include <cstring>
 
@@ -87,6 +87,7 @@ ATTN_OPT_INLINE void pack(const C* rows, int64_t stride, int64_t count, int64_t 
       from += kColumns;
       to += kColumns;
     };
+    if constexpr (kTile > 16) copy_rest.template operator()<16>();
     copy_rest.template operator()<8>();
     copy_rest.template operator()<4>();
     copy_rest.template operator()<2>();
@@ -100,6 +101,8 @@ ATTN_OPT_INLINE void pack_by(int tile, const C* rows, int64_t stride, int64_t co
     pack<6>(rows, stride, count, width, tiles);
   } else if (tile == 8) {
     pack<8>(rows, stride, count, width, tiles);
+  } else if (tile == 32) {
+    pack<32>(rows, stride, count, width, tiles);
   } else {
     pack<12>(rows, stride, count, width, tiles);
   }
@@ -148,7 +151,8 @@ void deinterleave(const double* panel, int lanes, int64_t count, const double* f
   deinterleave_from(0, panel, lanes, count, factors, rows);
 }
 
-void pack_tiles(const float* rows, int64_t stride, int64_t count, int64_t width, int tile, float* tiles) {
+ATTN_OPT_VECTOR_CLONES void pack_tiles(const float* rows, int64_t stride, int64_t count, int64_t width, int tile,
+                                       float* tiles) {
   pack_by(tile, rows, stride, count, width, tiles);
 }
 

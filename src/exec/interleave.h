@@ -17,7 +17,8 @@ void add_interleaved(const double* const* rows, int lanes, int64_t count, double
 void deinterleave(const float* panel, int lanes, int64_t count, const float* factors, float* const* rows);
 void deinterleave(const double* panel, int lanes, int64_t count, const double* factors, double* const* rows);
 
-/// tiles[(d / TILE) * TILE * COUNT + j * TILE + d % TILE] = rows[j * STRIDE + d] for j < COUNT, d < WIDTH. TILE is 6, 8 or 12.
+/// tiles[(d / TILE) * TILE * COUNT + j * TILE + d % TILE] = rows[j * STRIDE + d] for j < COUNT, d < WIDTH. TILE is 6, 8, 12
+/// or 32.
 void pack_tiles(const float* rows, int64_t stride, int64_t count, int64_t width, int tile, float* tiles);
 void pack_tiles(const double* rows, int64_t stride, int64_t count, int64_t width, int tile, double* tiles);
 
