@@ -70,6 +70,8 @@ class Tensor {
   Tensor() = default;  ///< no value: an omitted optional input
   /// Zero-filled. DIMS must have a valid element_count (callers check against their limit first).
   Tensor(DataType type, Dims dims);
+  /// As that, but what its elements are is not defined until they are written.
+  static Tensor unset(DataType type, Dims dims);
 
   /// Elements that lie at BYTES, which must outlive every copy of the tensor; copied only when they are not aligned.
   /// BYTES must be of the size that TYPE and DIMS ask for. Not for strings.

@@ -1,6 +1,7 @@
 #include "attn_opt/executor.h"
 
 #include "src/exec/runner.h"
+#include "src/exec/spare_memory.h"
 
 namespace attn_opt {
 
@@ -16,6 +17,7 @@ struct Executor::Impl {
   mutable FunctionCache functions;
   mutable ThreadPool threads;
   std::unique_ptr<Plan> plan;
+  SpareMemory spare_memory;
 };
 
 Executor::Executor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -65,11 +65,20 @@ Status KernelContext::within_budget(int64_t count, size_t size) const {
   return {};
 }
 
-Expected<Tensor> KernelContext::allocate(DataType type, Dims dims) const {
+Status KernelContext::within_budget(DataType type, const Dims& dims) const {
   const int64_t count = element_count(dims);
   if (count < 0) return invalid("dimensions " + print_dims(dims) + " are negative or too large");
-  ATTN_OPT_CHECK(within_budget(count, type == onnx::TensorProto::STRING ? sizeof(std::string) : element_size(type)));
+  return within_budget(count, type == onnx::TensorProto::STRING ? sizeof(std::string) : element_size(type));
+}
+
+Expected<Tensor> KernelContext::allocate(DataType type, Dims dims) const {
+  ATTN_OPT_CHECK(within_budget(type, dims));
   return Tensor(type, std::move(dims));
+}
+
+Expected<Tensor> KernelContext::allocate_unset(DataType type, Dims dims) const {
+  ATTN_OPT_CHECK(within_budget(type, dims));
+  return Tensor::unset(type, std::move(dims));
 }
 
 Expected<int64_t> KernelContext::axis(int64_t axis, int64_t rank) const {

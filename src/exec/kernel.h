@@ -48,8 +48,12 @@ struct KernelContext {
 
   /// A zero-filled tensor, after checking DIMS against overflow and the memory budget.
   Expected<Tensor> allocate(DataType type, Dims dims) const;
+  /// As allocate(), for a kernel that writes every element: what they are before is not defined.
+  Expected<Tensor> allocate_unset(DataType type, Dims dims) const;
   /// Checks that COUNT elements of SIZE bytes may be allocated.
   Status within_budget(int64_t count, size_t size) const;
+  /// Checks that a tensor may be allocated.
+  Status within_budget(DataType type, const Dims& dims) const;
   /// AXIS in [-RANK, RANK) made non-negative.
   Expected<int64_t> axis(int64_t axis, int64_t rank) const;
   /// The values of an int32 or int64 tensor.

@@ -1,18 +1,14 @@
 #include "attn_opt/tensor.h"
 
-#include <cstdlib>
 #include <cstring>
-#include <new>
+
+#include "src/exec/spare_memory.h"
 
 namespace attn_opt {
 namespace {
 
-std::shared_ptr<std::byte[]> zeroed(size_t bytes) {
-  if (bytes == 0) bytes = 1;  // data() of an empty tensor is a valid pointer
-  void* memory = std::calloc(bytes, 1);
-  if (memory == nullptr) throw std::bad_alloc();
-  return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
-}
+/// At least 1: data() of an empty tensor is a valid pointer.
+size_t bytes_for(int64_t count, DataType type) { return std::max<size_t>(1, static_cast<size_t>(count) * element_size(type)); }
 
 }  // namespace
 
@@ -83,8 +79,18 @@ Tensor::Tensor(DataType type, Dims dims) : type_(type), dims_(std::move(dims)), 
   if (type_ == onnx::TensorProto::STRING) {
     strings_ = std::make_shared<std::vector<std::string>>(static_cast<size_t>(size_));
   } else {
-    buffer_ = zeroed(static_cast<size_t>(size_) * element_size(type_));
+    buffer_ = SpareMemory::take_zeroed(bytes_for(size_, type_));
   }
+}
+
+Tensor Tensor::unset(DataType type, Dims dims) {
+  if (type == onnx::TensorProto::STRING) return Tensor(type, std::move(dims));
+  Tensor tensor;
+  tensor.type_ = type;
+  tensor.dims_ = std::move(dims);
+  tensor.size_ = element_count(tensor.dims_);
+  tensor.buffer_ = SpareMemory::take(bytes_for(tensor.size_, type));
+  return tensor;
 }
 
 Tensor Tensor::view(DataType type, Dims dims, std::span<const std::byte> bytes) {

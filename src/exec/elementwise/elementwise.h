@@ -10,7 +10,7 @@ namespace attn_opt {
 template <class Types, class F>
 Outputs map_elements(const KernelContext& context, F&& f) {
   const Tensor& x = context.input(0);
-  ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), x.dims()));
+  ATTN_OPT_TRY(Tensor out, context.allocate_unset(x.type(), x.dims()));
   return single(dispatch(context, x.type(), Types{}, [&]<class T>() -> Expected<Tensor> {
     const auto in = x.data<T>();
     const auto to = out.mutable_data<T>();

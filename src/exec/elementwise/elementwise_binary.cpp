@@ -104,7 +104,7 @@ template <class Op>
 Expected<Tensor> arithmetic(const KernelContext& context, const Tensor& a, const Tensor& b) {
   ATTN_OPT_CHECK(context.same_type(a, b));
   ATTN_OPT_TRY(Dims dims, broadcast_dims(context, a.dims(), b.dims()));
-  ATTN_OPT_TRY(Tensor out, context.allocate(a.type(), std::move(dims)));
+  ATTN_OPT_TRY(Tensor out, context.allocate_unset(a.type(), std::move(dims)));
   return dispatch(context, a.type(), NumericTypes{}, [&]<class T>() -> Expected<Tensor> {
     broadcast_apply<T, T, T>(
         a, b, out, [](T x, T y) { return round_to<T>(Op()(static_cast<Compute<T>>(x), static_cast<Compute<T>>(y))); });

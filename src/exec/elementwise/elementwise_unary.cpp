@@ -63,7 +63,7 @@ template <class Op, void (*kFunction)(const float*, int64_t, float*)>
 Outputs in_vectors(const KernelContext& context) {
   const Tensor& x = context.input(0);
   if (x.type() != onnx::TensorProto::FLOAT) return on_floats<Op>(context);
-  ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), x.dims()));
+  ATTN_OPT_TRY(Tensor out, context.allocate_unset(x.type(), x.dims()));
   kFunction(x.data<float>().data(), x.size(), out.mutable_data<float>().data());
   return single(std::move(out));
 }

@@ -8,7 +8,7 @@ namespace {
 /// A tensor of shape DIMS whose element at an index is TENSOR's at OFFSET + index * STRIDES.
 Expected<Tensor> gather_strided(const KernelContext& context, const Tensor& tensor, Dims dims, int64_t offset,
                                 const Dims& strides) {
-  ATTN_OPT_TRY(Tensor out, context.allocate(tensor.type(), std::move(dims)));
+  ATTN_OPT_TRY(Tensor out, context.allocate_unset(tensor.type(), std::move(dims)));
   if (out.size() == 0) return out;
   const StridedLoop<1> loop(out.dims(), {strides});
   return dispatch_cells(context, tensor.type(), [&]<class T>() -> Expected<Tensor> {

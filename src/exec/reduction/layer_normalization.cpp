@@ -41,7 +41,7 @@ Expected<Normalized> normalize(const KernelContext& context, const Tensor& x, in
   Normalized result;
   ATTN_OPT_TRY(result.mean, context.allocate(onnx::TensorProto::DOUBLE, row_dims));
   ATTN_OPT_TRY(result.inverse, context.allocate(onnx::TensorProto::DOUBLE, row_dims));
-  ATTN_OPT_TRY(result.out, context.allocate(x.type(), x.dims()));
+  ATTN_OPT_TRY(result.out, context.allocate_unset(x.type(), x.dims()));
   return dispatch(context, x.type(), FloatTypes{}, [&]<class T>() -> Expected<Normalized> {
     const T* from = x.data<T>().data();
     T* to = result.out.mutable_data<T>().data();

@@ -45,7 +45,7 @@ Expected<Tensor> batched(const KernelContext& context, const Tensor& a, const Te
   ATTN_OPT_TRY(Dims dims, broadcast_dims(context, a_batch, b_batch));
   const Dims batch = dims;
   dims.insert(dims.end(), {p.m, p.n});
-  ATTN_OPT_TRY(Tensor out, context.allocate(a.type(), std::move(dims)));
+  ATTN_OPT_TRY(Tensor out, context.allocate_unset(a.type(), std::move(dims)));
   ATTN_OPT_CHECK(check_extents(context, p));
   if (out.size() == 0) return out;
   const StridedLoop<2> loop(batch, {broadcast_strides(a_batch, batch), broadcast_strides(b_batch, batch)});
@@ -135,7 +135,7 @@ Outputs gemm(const KernelContext& context) {
     return context.invalid("shapes " + print_dims(a.dims()) + " and " + print_dims(b.dims()) + " do not multiply");
   }
   ATTN_OPT_CHECK(check_extents(context, p));
-  ATTN_OPT_TRY(Tensor out, context.allocate(a.type(), {p.m, p.n}));
+  ATTN_OPT_TRY(Tensor out, context.allocate_unset(a.type(), {p.m, p.n}));
   const double beta = context.attribute_float("beta", 1.0f);
   if (context.has(2) && beta != 0) {
     ATTN_OPT_CHECK(context.same_type(context.input(0), context.input(2)));

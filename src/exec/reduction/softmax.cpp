@@ -79,7 +79,7 @@ template <class RowOp>
 Outputs by_rows(const KernelContext& context) {
   const Tensor& x = context.input(0);
   ATTN_OPT_TRY(const SoftmaxRows rows, rows_of(context));
-  ATTN_OPT_TRY(Tensor out, context.allocate(x.type(), x.dims()));
+  ATTN_OPT_TRY(Tensor out, context.allocate_unset(x.type(), x.dims()));
   if (out.size() == 0) return single(std::move(out));
   return single(dispatch(context, x.type(), FloatTypes{}, [&]<class T>() -> Expected<Tensor> {
     const T* from = x.data<T>().data();
