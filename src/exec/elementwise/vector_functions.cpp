@@ -14,8 +14,27 @@ namespace {
 
 using Floats = VectorOf<float>;
 using Vec = Floats::Vec;
-/// As many doubles as a vector has floats.
-using Doubles = VectorOf<double, 8 * Floats::kSize>::Vec;
+using HalfVec = VectorOf<double>::Vec;
+
+/// As many doubles as a vector has floats: in two, since one of 64 bytes would go through memory.
+struct Doubles {
+  HalfVec low = {}, high = {};
+
+  ATTN_OPT_INLINE void set(const Vec& x) {
+    low = __builtin_convertvector(__builtin_shufflevector(x, x, 0, 1, 2, 3), HalfVec);
+    high = __builtin_convertvector(__builtin_shufflevector(x, x, 4, 5, 6, 7), HalfVec);
+  }
+  ATTN_OPT_INLINE void get(Vec& x) const {
+    using Quarter = VectorOf<float, 16>::Vec;
+    x = __builtin_shufflevector(__builtin_convertvector(low, Quarter), __builtin_convertvector(high, Quarter), 0, 1, 2, 3, 4, 5,
+                                6, 7);
+  }
+  ATTN_OPT_INLINE void add(const Doubles& more) {
+    low += more.low;
+    high += more.high;
+  }
+  double sum() const { return low[0] + low[1] + low[2] + low[3] + high[0] + high[1] + high[2] + high[3]; }
+};
 
 /// COUNT numbers from FROM on; REST stands for those that a vector has beyond.
 ATTN_OPT_INLINE void load(Vec& vector, const float* from, int64_t count, float rest = 0) {
@@ -45,13 +64,6 @@ ATTN_OPT_INLINE void map(const float* from, int64_t count, float* to, F function
   });
 }
 
-template <class Numbers>
-ATTN_OPT_INLINE double sum_of_lanes(const Numbers& numbers) {
-  double sum = 0;
-  for (int lane = 0; lane < Floats::kSize; ++lane) sum += double{numbers[lane]};
-  return sum;
-}
-
 }  // namespace
 
 ATTN_OPT_VECTOR_CLONES void error_functions(const float* from, int64_t count, float* to) {
@@ -72,40 +84,50 @@ ATTN_OPT_VECTOR_CLONES void softmax(const float* from, int64_t count, float* to)
   });
   float largest = kMinusInfinity;
   for (int lane = 0; lane < Floats::kSize; ++lane) largest = std::max(largest, most[lane]);
-  Doubles sum = {};
+  Doubles sum, wide;
   each_vector(count, [&](int64_t at, int64_t rest) ATTN_OPT_INLINED {
     Vec x;
     load(x, from + at, rest, kMinusInfinity);
     x -= largest;
     exponential(Floats(), x);
     store(x, to + at, rest);
-    sum += __builtin_convertvector(x, Doubles);
+    wide.set(x);
+    sum.add(wide);
   });
-  const double whole = sum_of_lanes(sum);
-  map(to, count, to,
-      [whole](Vec& x) ATTN_OPT_INLINED { x = __builtin_convertvector(__builtin_convertvector(x, Doubles) / whole, Vec); });
+  const double factor = 1 / sum.sum();
+  map(to, count, to, [factor](Vec& x) ATTN_OPT_INLINED {
+    Doubles share;
+    share.set(x);
+    share.low *= factor;
+    share.high *= factor;
+    share.get(x);
+  });
 }
 
 ATTN_OPT_VECTOR_CLONES double sum_of(const float* values, int64_t count) {
-  Doubles sum = {};
+  Doubles sum, wide;
   each_vector(count, [&](int64_t at, int64_t rest) ATTN_OPT_INLINED {
     Vec x;
     load(x, values + at, rest);
-    sum += __builtin_convertvector(x, Doubles);
+    wide.set(x);
+    sum.add(wide);
   });
-  return sum_of_lanes(sum);
+  return sum.sum();
 }
 
 ATTN_OPT_VECTOR_CLONES double sum_of_squares(const float* values, int64_t count, double mean) {
   const int64_t whole = count / Floats::kSize * Floats::kSize;
-  Doubles sum = {};
+  Doubles sum, wide;
   each_vector(whole, [&](int64_t at, int64_t rest) ATTN_OPT_INLINED {
     Vec x;
     load(x, values + at, rest);
-    const Doubles centred = __builtin_convertvector(x, Doubles) - mean;
-    sum += centred * centred;
+    wide.set(x);
+    wide.low -= mean;
+    wide.high -= mean;
+    sum.low += wide.low * wide.low;
+    sum.high += wide.high * wide.high;
   });
-  double squares = sum_of_lanes(sum);
+  double squares = sum.sum();
   for (int64_t i = whole; i < count; ++i) squares += (double{values[i]} - mean) * (double{values[i]} - mean);
   return squares;
 }
