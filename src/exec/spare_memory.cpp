@@ -17,7 +17,19 @@ struct Block {
   size_t size;
 };
 
-bool is_kept(size_t bytes) { return bytes >= kLeastKept && bytes <= kMostKept; }
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kKeeps = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool kKeeps = false;
+#else
+constexpr bool kKeeps = true;
+#endif
+#else
+constexpr bool kKeeps = true;
+#endif
+
+bool is_kept(size_t bytes) { return kKeeps && bytes >= kLeastKept && bytes <= kMostKept; }
 
 /// Blocks that no tensor has, the oldest first.
 class Spares {
@@ -90,6 +102,8 @@ std::shared_ptr<std::byte[]> kept_later(size_t bytes) {
 
 SpareMemory::SpareMemory() { spares().count_user(1); }
 SpareMemory::~SpareMemory() { spares().count_user(-1); }
+
+bool SpareMemory::keeps() { return kKeeps; }
 
 std::shared_ptr<std::byte[]> SpareMemory::take(size_t bytes) {
   return is_kept(bytes) ? kept_later(bytes) : freed_later(std::malloc(bytes));

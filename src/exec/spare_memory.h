@@ -15,6 +15,8 @@ class SpareMemory {
   SpareMemory& operator=(const SpareMemory&) = delete;
   ~SpareMemory();
 
+  /// False under AddressSanitizer, which is to see who still reads a tensor that is gone.
+  static bool keeps();
   /// BYTES that are not set. Throws std::bad_alloc.
   static std::shared_ptr<std::byte[]> take(size_t bytes);
   /// BYTES of zeros.

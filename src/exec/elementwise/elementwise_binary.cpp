@@ -194,11 +194,11 @@ T power(T base, E exponent) {
 using ExponentTypes = TypeList<double, int64_t, uint64_t>;
 
 Expected<Tensor> widened(const Tensor& exponent) {
-  using P = onnx::TensorProto;
-  if (is_floating(exponent.type())) return exponent.cast(P::DOUBLE);
-  const bool is_unsigned = exponent.type() == P::UINT8 || exponent.type() == P::UINT16 || exponent.type() == P::UINT32 ||
-                           exponent.type() == P::UINT64;
-  return exponent.cast(is_unsigned ? P::UINT64 : P::INT64);
+  using Type = onnx::TensorProto;
+  if (is_floating(exponent.type())) return exponent.cast(Type::DOUBLE);
+  const bool is_unsigned = exponent.type() == Type::UINT8 || exponent.type() == Type::UINT16 ||
+                           exponent.type() == Type::UINT32 || exponent.type() == Type::UINT64;
+  return exponent.cast(is_unsigned ? Type::UINT64 : Type::INT64);
 }
 
 Outputs pow(const KernelContext& context) {
