@@ -37,7 +37,7 @@ class Spares {
   /// One of at least BYTES and not much more; null if there is none.
   Block take(size_t bytes) {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(), [bytes](const Block& block) {
+    const auto found = std::ranges::find_if(blocks_.rbegin(), blocks_.rend(), [bytes](const Block& block) {
       return block.size >= bytes && block.size - bytes <= bytes / 4;
     });
     if (found == blocks_.rend()) return {nullptr, bytes};
