@@ -54,6 +54,11 @@ class Spares {
     free_down_to(users_ > 0 ? kMostKept : 0);
   }
 
+  bool has_users() {
+    const std::lock_guard lock(mutex_);
+    return users_ > 0;
+  }
+
   void count_user(int more) {
     const std::lock_guard lock(mutex_);
     users_ += more;
@@ -110,7 +115,8 @@ std::shared_ptr<std::byte[]> SpareMemory::take(size_t bytes) {
 }
 
 std::shared_ptr<std::byte[]> SpareMemory::take_zeroed(size_t bytes) {
-  if (!is_kept(bytes)) return freed_later(std::calloc(bytes, 1));
+  // What comes from the system anyway is zero already.
+  if (!is_kept(bytes) || !spares().has_users()) return freed_later(std::calloc(bytes, 1));
   auto memory = kept_later(bytes);
   std::memset(memory.get(), 0, bytes);
   return memory;
