@@ -1,7 +1,9 @@
 // How operators are called.
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "attn_opt/graph.h"
 #include "src/io/onnx_domain.h"
@@ -12,5 +14,9 @@ namespace attn_opt {
 inline std::string operator_name(const Node& node) {
   return node.domain().empty() ? node.op() : std::string(node.domain()) + "::" + node.op();
 }
+
+/// Those that compute attention by themselves.
+inline constexpr std::array<std::string_view, 4> kAttentionOperators = {
+    "Attention", "com.microsoft::Attention", "com.microsoft::GroupQueryAttention", "com.microsoft::MultiHeadAttention"};
 
 }  // namespace attn_opt

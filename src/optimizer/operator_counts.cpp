@@ -1,7 +1,6 @@
 #include "src/optimizer/operator_counts.h"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <numeric>
 
@@ -64,9 +63,7 @@ void enter_counts(const OperatorCounts& before, const OperatorCounts& after, Rep
 }
 
 void enter_attention_nodes(const OperatorCounts& before, Report& report) {
-  constexpr std::array<std::string_view, 4> kOperators = {
-      "Attention", "com.microsoft::Attention", "com.microsoft::GroupQueryAttention", "com.microsoft::MultiHeadAttention"};
-  for (const std::string_view op : kOperators) {
+  for (const std::string_view op : kAttentionOperators) {
     const auto found = before.find(op);
     if (found == before.end()) continue;
     const auto sites = std::ranges::count_if(report.sites, [op](const SiteReport& site) { return site.op == op; });

@@ -32,17 +32,6 @@ constexpr int64_t kMaxElements = int64_t{1} << 22;
 /// For symbols that sizes are quotients of (samples of audio before strided convolutions).
 constexpr std::array<int64_t, 8> kDividendFactors = {4, 8, 16, 32, 64, 256, 1024, 4096};
 
-/// The name of the symbol that DIM is; empty if it is none.
-std::string symbol_name(const Dim& dim) {
-  const Atom* atom = sole_atom(dim);
-  return atom && atom->kind == Atom::Kind::kSymbol ? atom->name : std::string();
-}
-
-bool holds(const Dim& dim, const std::string& symbol) {
-  const auto atoms = dim.atoms();
-  return std::ranges::any_of(atoms, [&](const AtomRef& atom) { return atom->name == symbol; });
-}
-
 Dim rows_of(const Operand& operand) { return operand.views.empty() ? Dim(0) : operand.views.front().axes.size(Role::kRow); }
 
 /// The symbol of the keys that were there before the queries; empty if it cannot be told.
@@ -179,7 +168,7 @@ bool SizeEquations::leads_to(const Dim& start, const std::string& symbol) const 
   while (!pending.empty()) {
     const Dim dim = pending.back();
     pending.pop_back();
-    if (holds(dim, symbol)) return true;
+    if (has_atom(dim, symbol)) return true;
     for (const auto& atom : dim.atoms())
       if (auto found = meanings_.find(atom->name); found != meanings_.end() && seen.insert(atom->name).second)
         pending.push_back(found->second);

@@ -4,6 +4,7 @@
 
 #include "src/match/post_order.h"
 #include "src/match/shape_rules/shape_rule.h"
+#include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
 namespace {
@@ -15,11 +16,6 @@ constexpr size_t kUncountedIntegers = 16;
 
 const onnx::TypeProto_Tensor* tensor_type(const onnx::TypeProto* type) {
   return type && type->has_tensor_type() ? &type->tensor_type() : nullptr;
-}
-
-bool is_named(const Dim& dim) {
-  const std::vector<AtomRef> atoms = dim.atoms();
-  return std::ranges::none_of(atoms, [](const AtomRef& atom) { return atom->unknown; });
 }
 
 /// Attributes of a function's body, and of graphs nested in it, that take their value from the call.
@@ -235,7 +231,7 @@ void FactStore::merge_declared(const Value& value, ValueFact& fact) {
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     Dim& dim = (*fact.shape)[axis];
     if (dim.is_constant()) continue;
-    const bool named = !branches_differ && !is_named(dim) && is_named(dims[axis]);
+    const bool named = !branches_differ && !has_names_alone(dim) && has_names_alone(dims[axis]);
     if (dims[axis].is_constant() || named) dim = dims[axis];
   }
 }

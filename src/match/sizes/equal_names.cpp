@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/graph/operator_name.h"
 #include "src/match/facts/fact_store.h"
 #include "src/match/needed_nodes.h"
 #include "src/match/sizes/sole_atom.h"
@@ -14,9 +15,7 @@ namespace attn_opt {
 namespace {
 
 bool computes_attention(const Node& node) {
-  const bool is_contrib = node.domain() == "com.microsoft";
-  if (node.is("Attention") || (is_contrib && node.op() == "Attention")) return true;
-  return is_contrib && (node.op() == "MultiHeadAttention" || node.op() == "GroupQueryAttention");
+  return std::ranges::find(kAttentionOperators, operator_name(node)) != kAttentionOperators.end();
 }
 
 using Equation = std::pair<Dim, Dim>;
@@ -71,31 +70,15 @@ class NeededEquations {
   NeededNodes needed_;
 };
 
-bool is_named(const Dim& size) {
-  const std::vector<AtomRef> atoms = size.atoms();
-  return std::ranges::none_of(atoms, [](const AtomRef& atom) { return atom->unknown; });
-}
-
-bool holds(const Dim& size, const std::string& name) {
-  const std::vector<AtomRef> atoms = size.atoms();
-  return std::ranges::any_of(atoms, [&](const AtomRef& atom) { return atom->name == name; });
-}
-
-/// The name that SIZE is; null if it is more than a name.
-const std::string* name_of(const Dim& size) {
-  const Atom* atom = sole_atom(size);
-  return atom && atom->kind == Atom::Kind::kSymbol ? &atom->name : nullptr;
-}
-
 /// Enters that ONE is OTHER, if one of them is a name: a number stands for it, or else what stands in ONE.
 void enter(const Dim& one, const Dim& other, EqualNames& names) {
   const Dim known = renamed(one, names), same = renamed(other, names);
-  if (known == same || !is_named(known) || !is_named(same)) return;
-  const bool keeps_one = name_of(same) && !(name_of(known) && same.is_constant());
-  const Dim &kept = keeps_one ? known : same, &replaced = keeps_one ? same : known;
-  const std::string* const name = name_of(replaced);
-  if (!name || holds(kept, *name)) return;
-  const EqualNames equation{{*name, kept}};
+  if (known == same || !has_names_alone(known) || !has_names_alone(same)) return;
+  const bool keeps_one = !symbol_name(same).empty();
+  const Dim& kept = keeps_one ? known : same;
+  const std::string name = symbol_name(keeps_one ? same : known);
+  if (name.empty() || has_atom(kept, name)) return;
+  const EqualNames equation{{name, kept}};
   for (auto& [_, size] : names) size = renamed(size, equation);
   names.insert(*equation.begin());
 }

@@ -1,5 +1,9 @@
-// Sizes that are one atom and nothing else.
+// Which atoms sizes are made of.
 #pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "attn_opt/dim.h"
 
@@ -12,5 +16,23 @@ inline const Atom* sole_atom(const Dim& dim) {
   return is_atom ? terms[0].factors[0].get() : nullptr;
 }
 const Atom* sole_atom(Dim&& dim) = delete;  // the atom would go with it
+
+/// The name of the symbol that DIM is; empty if it is none.
+inline std::string symbol_name(const Dim& dim) {
+  const Atom* atom = sole_atom(dim);
+  return atom && atom->kind == Atom::Kind::kSymbol ? atom->name : std::string();
+}
+
+/// True if the atom called NAME is one of DIM's.
+inline bool has_atom(const Dim& dim, const std::string& name) {
+  const std::vector<AtomRef> atoms = dim.atoms();
+  return std::ranges::any_of(atoms, [&](const AtomRef& atom) { return atom->name == name; });
+}
+
+/// True if the model names all that DIM is made of.
+inline bool has_names_alone(const Dim& dim) {
+  const std::vector<AtomRef> atoms = dim.atoms();
+  return std::ranges::none_of(atoms, [](const AtomRef& atom) { return atom->unknown; });
+}
 
 }  // namespace attn_opt
