@@ -8,135 +8,34 @@
 //                                                      mask ─ Greater ─ Where ──────────────────────────┘
 //
 // past and present (2, B, H, rows, D) hold keys and then values.
-#include "patterns/contrib/description.h"
 #include "patterns/contrib/operator.h"
+#include "patterns/contrib/projected_reader.h"
 #include "patterns/contrib/ranks.h"
-#include "src/graph/operator_name.h"
 
 namespace attn_opt {
 namespace {
 
-enum ProjectedInput {
-  kProjectedX,
-  kProjectedWeights,
-  kProjectedBias,
-  kProjectedMask,
-  kProjectedPast,
-  kProjectedAttentionBias,
-  kProjectedPastLength
-};
-enum ProjectedOutput { kProjectedY, kProjectedPresent };
+constexpr ProjectedInputs kAttentionInputs{.mask = 3, .past = 4, .attention_bias = 5, .past_length = 6, .typed = 0};
 
-constexpr InputRank kProjectedRanks[] = {
-    {kProjectedX, "input", 3, true}, {kProjectedWeights, "weights", 2, true},        {kProjectedBias, "bias", 1},
-    {kProjectedPast, "past", 5},     {kProjectedAttentionBias, "attention_bias", 4},
+constexpr InputRank kAttentionRanks[] = {
+    {0, "input", 3, true}, {1, "weights", 2, true}, {2, "bias", 1}, {4, "past", 5}, {5, "attention_bias", 4},
 };
 
-class ContribAttentionReader {
+class ContribAttentionReader : public ProjectedReader {
  public:
   static constexpr std::string_view kName = "contrib_attention", kOperator = "Attention";
   static constexpr std::string_view kSummary = "com.microsoft::Attention, with its projections";
 
-  ContribAttentionReader(Node& node, MatchContext& context)
-      : node_(node),
-        context_(context),
-        facts_(context.facts),
-        inner_(node, context),
-        heads_(node.int_attribute("num_heads", 0)) {}
-
-  Matched<Match> read() {
-    ATTN_OPT_DONE(refuse());
-    ATTN_OPT_DONE(check_ranks(node_, kProjectedRanks, facts_));
-    ATTN_OPT_DONE(read_sizes());
-    Match match;
-    match.anchor = match.insert_before = &node_;
-    match.peeled = {operator_name(node_)};
-    match.has_past = node_.input(kProjectedPast) != nullptr;
-    ATTN_OPT_MATCH(ContribOperands operands, project());
-    join_caches(operands, match);
-    const ContribMasking masking{node_.input(kProjectedMask), node_.float_attribute("mask_filter_value", -10000),
-                                 node_.int_attribute("unidirectional", 0) == 1, true};
-    Value* const bias = node_.input(kProjectedAttentionBias);
-    ATTN_OPT_DONE(describe_contrib(operands, masking, bias, scores_, node_, context_, inner_, match.sdpa));
-    return match;
-  }
+  ContribAttentionReader(Node& node, MatchContext& context) : ProjectedReader(node, context, kAttentionInputs) {}
 
  private:
-  Matched<void> refuse() const {
-    if (!node_.output(kProjectedY)) return missed(std::string(kNotAttention), &node_, "");
-    if (node_.int_attribute("do_rotary", 0) != 0)
-      return missed("contrib-attention.rotary", &node_, "do_rotary, whose caches the node makes itself");
-    if (node_.input(kProjectedPastLength) || node_.int_attribute("past_present_share_buffer", 0) != 0)
-      return missed("contrib-attention.shared-buffer", &node_, "past and present are one buffer");
-    return {};
-  }
+  Matched<void> check_operands() const override { return check_ranks(node_, kAttentionRanks, facts_); }
 
-  Matched<void> read_sizes() {
-    const Shape &x = facts_.shape(*node_.inputs[kProjectedX]).known(),
-                &weights = facts_.shape(*node_.inputs[kProjectedWeights]).known();
-    if (const auto* sizes = node_.ints_attribute("qkv_hidden_sizes")) sizes_.assign(sizes->begin(), sizes->end());
-    const Dim& width = weights[1];
-    if (sizes_.empty() && width.is_constant()) sizes_.assign(3, width.value() / 3);
-    const bool fit = sizes_.size() == 3 && heads_ > 0 && sizes_[0] == sizes_[1] && sizes_[0] > 0 && sizes_[2] > 0 &&
-                     sizes_[0] % heads_ == 0 && sizes_[2] % heads_ == 0;
-    if (!fit)
-      return missed("contrib.shape", &node_, "weights " + to_string(weights) + " for " + std::to_string(heads_) + " heads");
-    scores_.type = facts_.type(*node_.inputs[kProjectedX]);
-    scores_.batch = x[0];
-    scores_.heads = heads_;
-    scores_.queries = scores_.new_keys = x[1];
-    scores_.batch_size = inner_.size(*node_.inputs[kProjectedX], 0);
-    scores_.query_count = scores_.key_count = inner_.size(*node_.inputs[kProjectedX], 1);
-    if (!node_.input(kProjectedPast)) return {};
-    scores_.past = facts_.shape(*node_.inputs[kProjectedPast]).known()[3];
-    scores_.past_count = inner_.size(*node_.inputs[kProjectedPast], 3);
-    scores_.key_count = inner_.sum(scores_.past_count, scores_.key_count);
-    return {};
+  Value* project() override {
+    Value* product = inner_.build().node("MatMul", {node_.inputs[kX], node_.inputs[kWeights]});
+    Value* bias = node_.input(kBias);
+    return bias ? inner_.build().node("Add", {product, bias}) : product;
   }
-
-  Matched<ContribOperands> project() {
-    Value* product = inner_.build().node("MatMul", {node_.inputs[kProjectedX], node_.inputs[kProjectedWeights]});
-    if (Value* bias = node_.input(kProjectedBias)) product = inner_.build().node("Add", {product, bias});
-    const auto parts = inner_.split(product, sizes_, 2);
-    ContribOperands made;
-    size_t part = 0;
-    for (OperandView* view : {&made.q, &made.k, &made.v}) {
-      ATTN_OPT_MATCH(AxisMap axes, merged_axes(node_, scores_.batch, scores_.queries, heads_, sizes_[part] / heads_));
-      *view = {parts[part++], std::move(axes)};
-    }
-    return made;
-  }
-
-  /// With a past K and V are what the present stacks; so they are if a present is read.
-  void join_caches(ContribOperands& operands, Match& match) {
-    Value* present = node_.output(kProjectedPresent);
-    const bool is_read = present && !present->unused();
-    std::vector<Value*> past;
-    if (Value* given = node_.input(kProjectedPast)) past = inner_.split(given, {1, 1}, 0);
-    if (past.empty() && !is_read) return;
-    std::vector<Value*> stacked;
-    for (size_t part : {0, 1}) {
-      OperandView& view = part == 0 ? operands.k : operands.v;
-      const int64_t size = sizes_[part + 1] / heads_;
-      Value* rows = inner_.transposed(inner_.reshaped(view.value, {0, 0, heads_, size}), {0, 2, 1, 3});
-      if (!past.empty()) {
-        Value* before = inner_.build().along("Squeeze", *past[part], {0});
-        rows = inner_.concat({before, rows}, 2);
-      }
-      view = {rows, AxisMap::of({scores_.batch, heads_, scores_.keys(), size},
-                                {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature})};
-      stacked.push_back(inner_.unsqueezed(rows, {0}));
-    }
-    if (is_read) match.copies.push_back({present, inner_.concat(stacked, 0)});
-  }
-
-  Node& node_;
-  MatchContext& context_;
-  Facts& facts_;
-  InnerValues inner_;
-  int64_t heads_;
-  std::vector<int64_t> sizes_;  ///< hidden sizes of Q, K and V
-  ContribScores scores_;
 };
 
 using ContribAttention = ContribOperator<ContribAttentionReader>;

@@ -11,9 +11,10 @@ bool holds_numbers(DataType type) {
 
 }  // namespace
 
-Matched<void> check_ranks(const Node& node, std::span<const InputRank> ranks, Facts& facts) {
-  const DataType type = node.input(0) ? facts.type(*node.input(0)) : onnx::TensorProto::UNDEFINED;
-  if (!is_floating(type)) return missed("contrib.type", &node, "the first input is of type " + type_name(type));
+Matched<void> check_ranks(const Node& node, std::span<const InputRank> ranks, Facts& facts, size_t typed) {
+  const DataType type = node.input(typed) ? facts.type(*node.input(typed)) : onnx::TensorProto::UNDEFINED;
+  if (!is_floating(type))
+    return missed("contrib.type", &node, "input " + std::to_string(typed) + " is of type " + type_name(type));
   for (const Value* value : node.inputs)
     if (value && !holds_numbers(facts.type(*value)))
       return missed("contrib.type", &node, "the input '" + value->name + "' is of type " + type_name(facts.type(*value)));

@@ -17,9 +17,8 @@ struct InputRank {
   bool is_required = false;
 };
 
-/// NODE's inputs in RANKS are known to have their ranks, or are not required and not given. The first input holds floats,
-/// the others numbers or truths.
-/// Misses: contrib.rank, contrib.type.
-Matched<void> check_ranks(const Node& node, std::span<const InputRank> ranks, Facts& facts);
+/// NODE's inputs in RANKS are known to have their ranks, or are not required and not given. Input number TYPED, in whose type
+/// the operator computes, holds floats, the others numbers or truths. Misses: contrib.rank, contrib.type.
+Matched<void> check_ranks(const Node& node, std::span<const InputRank> ranks, Facts& facts, size_t typed = 0);
 
 }  // namespace attn_opt

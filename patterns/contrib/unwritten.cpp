@@ -21,7 +21,6 @@ constexpr std::array kUnwritten{
     Unwritten{"PackedMultiHeadAttention", "contrib.packed",
               "padding is removed, so that rows of a batch lie one behind the other"},
     Unwritten{"PagedAttention", "contrib.paged", "its cache lies in pages"},
-    Unwritten{"QAttention", "contrib.quantized", "its operands are quantized"},
     Unwritten{"QOrderedAttention", "contrib.quantized", "its operands are quantized"},
     Unwritten{"SparseAttention", "contrib.sparse", "each query has keys of its own"},
     Unwritten{"SparsePagedAttention", "contrib.paged", "its cache lies in pages"},

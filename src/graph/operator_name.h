@@ -16,7 +16,8 @@ inline std::string operator_name(const Node& node) {
 }
 
 /// Those that compute attention by themselves.
-inline constexpr std::array<std::string_view, 4> kAttentionOperators = {
-    "Attention", "com.microsoft::Attention", "com.microsoft::GroupQueryAttention", "com.microsoft::MultiHeadAttention"};
+inline constexpr std::array<std::string_view, 5> kAttentionOperators = {
+    "Attention", "com.microsoft::Attention", "com.microsoft::GroupQueryAttention", "com.microsoft::MultiHeadAttention",
+    "com.microsoft::QAttention"};
 
 }  // namespace attn_opt

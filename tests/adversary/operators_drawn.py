@@ -179,6 +179,32 @@ def projected_attention(d):
                       {"num_heads": n, **attributes}, int(d.pick(*OTHER_OPSETS)))
 
 
+def quantized_attention(d):
+    d.dtype = np.float32  # ONNX Runtime's CPU provider has no other, and takes an input of uint8 alone
+    b, l, n, size = (int(d.pick(*sizes)) for sizes in ((1, 2), (1, 3, 5), (1, 2, 4), (4, 8)))
+    past, columns = int(d.pick(1, 3)) if d.chance(0.3) else 0, 3 * n * size
+    weight_type = d.pick(np.int8, np.uint8)
+    d.notes.append(f"b{b} l{l} n{n} size{size} past{past} {np.dtype(weight_type)}")
+
+    def integers(dtype, *dims):
+        return d.random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, dims).astype(dtype)
+
+    def of_weights(name, values):
+        count = d.pick((), (1,), (columns,))
+        return d.given_or_constant(name, values[:1].reshape(count) if count != (columns,) else values, (0,), 0.7)
+
+    inputs = [d.given("x", integers(np.uint8, b, l, 8), ("batch", "seq", 0)),
+              d.given_or_constant("weights", integers(weight_type, 8, columns), (0, 0), 0.8),
+              d.given_or_constant("bias", d.normal(columns), (0,), 0.8),
+              d.given("x_scale", np.full(d.pick((), (1,)), 0.01, np.float32), (0,)),
+              of_weights("scales", d.random.uniform(0.005, 0.02, columns).astype(np.float32)), padding_mask(d, b, l, past + l),
+              d.given("x_zero", integers(np.uint8, *d.pick((), (1,))), (0,)) if d.chance(0.6) else "",
+              of_weights("zeros", integers(weight_type, columns)) if d.chance(0.5) else "",
+              d.given("past", d.normal(2, b, n, past, size), (0, "batch", 0, "past", 0)) if past else ""]
+    return d.finished("QAttention", "com.microsoft", "QAttention", inputs, ["y", "present"] if past or d.chance(0.2) else ["y"],
+                      {"num_heads": n, **d.attributes(unidirectional=(0.3, 1))}, int(d.pick(*OTHER_OPSETS)))
+
+
 def onnx_attention(d):
     b, kv, group, l, size = (int(d.pick(*sizes)) for sizes in ((1, 2, 3), (1, 2, 3), (1, 1, 2), (1, 2, 5), (4, 8)))
     n, s, v_size, past, opset = kv * group, int(d.pick(l, 1, 3, 6)), int(d.pick(size, size, 6)), int(d.pick(0, 0, 2, 3)), \
@@ -222,7 +248,7 @@ def onnx_mask(d, b, n, l, total):
 
 
 OPERATORS = (multi_head_attention, multi_head_attention, grouped_query_attention, grouped_query_attention, projected_attention,
-             onnx_attention, onnx_attention)
+             quantized_attention, onnx_attention, onnx_attention)
 
 
 def draw_operator(seed):

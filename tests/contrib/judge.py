@@ -18,10 +18,11 @@ import numpy as np
 import group_query_attention
 import multi_head_attention
 import projected_attention
+import quantized_attention
 from node_model import run
 
 OPERATORS = {"MultiHeadAttention": multi_head_attention, "GroupQueryAttention": group_query_attention,
-             "Attention": projected_attention}
+             "Attention": projected_attention, "QAttention": quantized_attention}
 TOLERANCE = {"float32": 1e-5, "float16": 1e-2}
 
 

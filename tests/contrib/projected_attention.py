@@ -5,6 +5,20 @@ from multi_head_attention import padding_mask
 from node_model import NodeModel
 
 
+def draw_mask(random, batch, rows, total):
+    """Kind, the mask or None, and its axes as NodeModel.inputs() takes them."""
+    kind = random.choice(["none", "lengths", "ends_starts", "lengths_starts", "keys", "scores", "nothing"])
+    if kind == "ends_starts":
+        ends = random.integers(1, total + 1, batch)
+        mask = np.concatenate([ends, random.integers(0, ends)])
+    elif kind == "nothing":
+        mask = random.integers(0, 2, (random.choice([1, batch]), 1))
+    else:
+        mask = None if kind == "none" else padding_mask(random, kind, batch, rows, total)
+    axes = {"keys": "B T", "scores": "B L T", "nothing": ". ."}.get(kind, ".")
+    return kind, None if mask is None else mask.astype(np.int32), axes
+
+
 def draw(random, dtype):
     batch, heads, size = int(random.integers(1, 4)), int(random.integers(1, 5)), int(random.choice([4, 8]))
     rows, width = int(random.integers(1, 6)), int(random.integers(3, 12))
@@ -24,16 +38,8 @@ def draw(random, dtype):
         model.constants.update(["weights", "bias"])
     if value_size != size or random.random() < 0.2:
         model.attributes["qkv_hidden_sizes"] = sizes
-    kind = random.choice(["none", "lengths", "ends_starts", "lengths_starts", "keys", "scores", "nothing"])
-    if kind == "ends_starts":
-        ends = random.integers(1, total + 1, batch)
-        mask = np.concatenate([ends, random.integers(0, ends)])
-    elif kind == "nothing":
-        mask = random.integers(0, 2, (random.choice([1, batch]), 1))
-    else:
-        mask = None if kind == "none" else padding_mask(random, kind, batch, rows, total)
-    axes = {"keys": "B T", "scores": "B L T", "nothing": ". ."}.get(kind, ".")
-    model.inputs(mask_index=None if mask is None else (mask.astype(np.int32), axes))
+    kind, mask, axes = draw_mask(random, batch, rows, total)
+    model.inputs(mask_index=None if mask is None else (mask, axes))
     if axes == ".":
         model.fix("B")
     model.inputs(past=(normal(2, batch, heads, past, size), ". B . P .") if past else None)

@@ -51,7 +51,7 @@ class GroupQueryAttention {
     ATTN_OPT_TRY(k_, present(kGroupedPastKey, k_));
     ATTN_OPT_TRY(v_, present(kGroupedPastValue, v_));
     ATTN_OPT_TRY(Tensor y, attend_within_lengths());
-    return in_own_type(context_, {std::move(y), k_, v_});
+    return in_type_of(context_, 0, {std::move(y), k_, v_});
   }
 
  private:

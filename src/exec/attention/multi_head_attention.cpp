@@ -133,7 +133,7 @@ class MultiHeadAttention {
     Tensor scores;
     Tensor* const wanted = context_.wants(3) ? &scores : nullptr;
     ATTN_OPT_TRY(const Tensor y, attend_with_masks(context_, q_, k_, v_, masks, wanted));
-    return in_own_type(context_, {y, k_, v_, scores});
+    return in_type_of(context_, 0, {y, k_, v_, scores});
   }
 
   tl::unexpected<Error> misfit(size_t i) const { return misfit_of(context_, i); }

@@ -45,6 +45,7 @@ Expected<ScoreMasks> ScoreMasks::read(const KernelContext& context, size_t mask,
   ScoreMasks masks;
   ATTN_OPT_TRY(masks.padding, PaddingMask::read(context, mask, sizes, ends_starts));
   ATTN_OPT_TRY(masks.bias, ScoreBias::read(context, bias, heads, sizes));
+  masks.in_float = context.input(0).type() != onnx::TensorProto::DOUBLE;
   masks.is_causal = context.attribute_int("unidirectional", 0) == 1;
   masks.fill = static_cast<double>(context.attribute_float("mask_filter_value", -10000));
   return masks;
@@ -53,7 +54,7 @@ Expected<ScoreMasks> ScoreMasks::read(const KernelContext& context, size_t mask,
 Expected<Tensor> attend_with_masks(const KernelContext& context, const Tensor& q, const Tensor& k, const Tensor& v,
                                    const ScoreMasks& masks, Tensor* scores) {
   const int64_t queries = q.dims()[2], keys = k.dims()[2];
-  AttentionScores rule{score_scale(context, q.dims()[3]), context.input(0).type() != onnx::TensorProto::DOUBLE, {}};
+  AttentionScores rule{score_scale(context, q.dims()[3]), masks.in_float, {}};
   rule.finish = [&](const Query& query, std::span<double> of_query) {
     // The last query sees every key, however many there are.
     const bool hides_later = masks.is_causal && query.index + 1 < queries;
@@ -70,10 +71,10 @@ Expected<Tensor> attend_with_masks(const KernelContext& context, const Tensor& q
   return attend(context, q, k, v, rule, scores);
 }
 
-Outputs in_own_type(const KernelContext& context, std::vector<Tensor> outputs) {
+Outputs in_type_of(const KernelContext& context, size_t typed, std::vector<Tensor> outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (context.wants(static_cast<int>(i))) {
-      ATTN_OPT_TRY(outputs[i], in_type(context, outputs[i], context.input(0).type()));
+      ATTN_OPT_TRY(outputs[i], in_type(context, outputs[i], context.input(typed).type()));
     } else {
       outputs[i] = Tensor();
     }

@@ -34,7 +34,8 @@ struct ScoreMasks {
   ScoreBias bias;
   double fill = -10000;  ///< what padding adds
   bool is_causal = false;
-  int64_t past = 0;  ///< keys before those that come with the queries
+  bool in_float = true;  ///< the operator computes in float, and not in double
+  int64_t past = 0;      ///< keys before those that come with the queries
 
   /// Inputs MASK and BIAS and attributes of the node.
   static Expected<ScoreMasks> read(const KernelContext& context, size_t mask, size_t bias, int64_t heads,
@@ -45,7 +46,7 @@ struct ScoreMasks {
 Expected<Tensor> attend_with_masks(const KernelContext& context, const Tensor& q, const Tensor& k, const Tensor& v,
                                    const ScoreMasks& masks, Tensor* scores = nullptr);
 
-/// OUTPUTS in the type of the node's first input, those that it does not ask for without value.
-Outputs in_own_type(const KernelContext& context, std::vector<Tensor> outputs);
+/// OUTPUTS in the type of the node's input number TYPED, those that it does not ask for without value.
+Outputs in_type_of(const KernelContext& context, size_t typed, std::vector<Tensor> outputs);
 
 }  // namespace attn_opt

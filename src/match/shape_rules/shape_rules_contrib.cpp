@@ -110,17 +110,26 @@ void multi_head_attention(RuleContext& context) {
   present_of_heads(context, 2, 7, 2);
 }
 
-/// Input (b, S, hidden) and weights of Q, K and V side by side. Presents: open.
-void projected_attention(RuleContext& context) {
-  constexpr size_t kInput = 0, kMask = 3, kPast = 4;
-  for (const size_t rank : {2, 3}) context.require_equal({kInput, 3, 0}, {kMask, rank, 0});
-  context.require_equal({kInput, 3, 0}, {kPast, 5, 1});
+/// Input (b, S, hidden) and weights of Q, K and V side by side; inputs MASK and PAST. Presents: open.
+void projected_sizes(RuleContext& context, size_t mask, size_t past) {
+  constexpr size_t kInput = 0;
+  for (const size_t rank : {2, 3}) context.require_equal({kInput, 3, 0}, {mask, rank, 0});
+  context.require_equal({kInput, 3, 0}, {past, 5, 1});
   const MaybeShape input = context.shape(0), weights = context.shape(1);
   if (!input || !weights || input->size() != 3 || weights->size() != 2) return;
   const auto* sizes = context.node().ints_attribute("qkv_hidden_sizes");
   const auto value_size =
       sizes && sizes->size() == 3 ? std::optional(Dim(sizes->Get(2))) : exact_quotient((*weights)[1], Dim(3));
   if (value_size) context.set_shape(0, {(*input)[0], (*input)[1], *value_size});
+}
+
+void projected_attention(RuleContext& context) { projected_sizes(context, 3, 4); }
+
+/// Input and weights are integers; the results are of the type of the bias.
+void quantized_attention(RuleContext& context) {
+  constexpr size_t kBias = 2;
+  for (const size_t output : {0, 1}) context.set_type(output, context.type(kBias));
+  projected_sizes(context, 5, 8);
 }
 
 /// Ids (b, S) and a table (words, hidden); output 1 counts the keys of each batch element, output 2 is the sum of embeddings.
@@ -202,6 +211,7 @@ constexpr ShapeRule kContribRules[] = {
     {"MatMulIntegerToFloat", product_to_float, ResultType::kSetByRule},
     {"MatMulNBits", low_bit_product},
     {"MultiHeadAttention", multi_head_attention},
+    {"QAttention", quantized_attention, ResultType::kSetByRule},
     {"QLinearAdd", quantized_broadcast},
     {"QLinearMul", quantized_broadcast},
     {"QLinearSigmoid", like_input_0},
