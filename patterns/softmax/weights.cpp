@@ -1,6 +1,7 @@
 #include "patterns/softmax/weights.h"
 
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
 #include "attn_opt/canonical.h"
@@ -21,17 +22,33 @@ Value& unguarded(Value& value, Facts& facts) {
   return guard(value, facts) ? *guarded : value;
 }
 
-std::optional<SoftmaxSite> softmax_in(Value& value, Node& reader, MatchContext& context);
+/// Looks for the softmax that values are, or are what is left of. Each value is looked at once: the factors of a product may be
+/// products of the same.
+class SoftmaxSearch {
+ public:
+  SoftmaxSearch(Node& reader, MatchContext& context) : reader_(reader), context_(context) {}
+
+  std::optional<SoftmaxSite> in(Value& value);
+
+ private:
+  std::optional<SoftmaxSite> look_at(Value& value);
+  std::optional<SoftmaxSite> weighed(const Node& node);
+  std::optional<SoftmaxSite> powered(const Node& node);
+
+  Node& reader_;
+  MatchContext& context_;
+  std::unordered_map<const Value*, std::optional<SoftmaxSite>> known_;
+};
 
 /// Softmax(x) * Exp(y)  =>  Softmax(x + y), but for a number for each row
-std::optional<SoftmaxSite> weighed_softmax(const Node& node, Node& reader, MatchContext& context) {
+std::optional<SoftmaxSite> SoftmaxSearch::weighed(const Node& node) {
   for (const size_t at : {0, 1}) {
     if (!node.is("Mul")) break;
-    Value* added = exponent_of(*node.inputs[1 - at], reader, context);
-    auto site = added ? softmax_in(*node.inputs[at], reader, context) : std::nullopt;
-    const MaybeShape before = context.facts.shape(*node.inputs[at]), after = context.facts.shape(*node.outputs[0]);
+    Value* added = exponent_of(*node.inputs[1 - at], reader_, context_);
+    auto site = added ? in(*node.inputs[at]) : std::nullopt;
+    const MaybeShape before = context_.facts.shape(*node.inputs[at]), after = context_.facts.shape(*node.outputs[0]);
     if (!site || site->cut_off || site->weights.size() > 1 || !before || !after || *before != *after) continue;
-    site->input = InnerValues(reader, context).sum(site->input, added);
+    site->input = InnerValues(reader_, context_).sum(site->input, added);
     site->exponent_offset = site->exponent_offset.value_or(0);
     return site;
   }
@@ -46,31 +63,36 @@ std::pair<Value*, double> power_in(const Node& node, Facts& facts) {
 }
 
 /// Softmax(x)^c  =>  Softmax(c * x), but for a number for each row
-std::optional<SoftmaxSite> powered_softmax(const Node& node, Node& reader, MatchContext& context) {
+std::optional<SoftmaxSite> SoftmaxSearch::powered(const Node& node) {
   // The sum over n keys is n^(1 - c) or more: a float holds that, half types do not.
   constexpr double kMostInRange = 4;
-  const auto [power_of, exponent] = power_in(node, context.facts);
-  auto site = power_of ? softmax_in(*power_of, reader, context) : std::nullopt;
-  const DataType type = context.facts.type(*node.outputs[0]);
-  const MaybeShape before = power_of ? context.facts.shape(*power_of) : nullptr, after = context.facts.shape(*node.outputs[0]);
+  const auto [power_of, exponent] = power_in(node, context_.facts);
+  auto site = power_of ? in(*power_of) : std::nullopt;
+  const DataType type = context_.facts.type(*node.outputs[0]);
+  const MaybeShape before = power_of ? context_.facts.shape(*power_of) : nullptr,
+                   after = context_.facts.shape(*node.outputs[0]);
   if (!site || site->cut_off || site->weights.size() > 1 || !before || !after || *before != *after) return std::nullopt;
-  site->input = value_of({site->input, exponent}, reader, context);
+  site->input = value_of({site->input, exponent}, reader_, context_);
   if (exponent > kMostInRange || type == onnx::TensorProto::FLOAT16) site->exponent_offset = site->exponent_offset.value_or(0);
   return site;
 }
 
-/// The softmax that VALUE is, or is what is left of.
-std::optional<SoftmaxSite> softmax_in(Value& value, Node& reader, MatchContext& context) {
-  Facts& facts = context.facts;
+std::optional<SoftmaxSite> SoftmaxSearch::in(Value& value) {
+  if (const auto known = known_.find(&value); known != known_.end()) return known->second;
+  return known_[&value] = look_at(value);
+}
+
+std::optional<SoftmaxSite> SoftmaxSearch::look_at(Value& value) {
+  Facts& facts = context_.facts;
   Value& rest = canonical(unguarded(value, facts), facts);
   if (rest.producer) {
-    if (auto weighed = weighed_softmax(*rest.producer, reader, context)) return weighed;
-    if (auto powered = powered_softmax(*rest.producer, reader, context)) return powered;
+    if (auto product = weighed(*rest.producer)) return product;
+    if (auto power = powered(*rest.producer)) return power;
   }
   Value& whole = canonical(uncut(rest, facts), facts);
   Node* node = whole.producer;
   if (!node || node->is("Exp") || !may_be_softmax(*node)) return std::nullopt;
-  auto site = softmax_at(*node, context);
+  auto site = softmax_at(*node, context_);
   if (!site || site->divided || !site->keys || &canonical(*site->output, facts) != &whole) return std::nullopt;
   if (&whole == &rest) return site;
   const auto cut = site->cut_off ? std::nullopt : columns_cut_off(*rest.producer, *site->keys, facts);
@@ -104,9 +126,10 @@ bool serves_division_alone(Value& value, Value& core, Facts& facts) {
 std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& context) {
   Facts& facts = context.facts;
   Weights weights;
+  SoftmaxSearch search(reader, context);
   const auto is_core = [&](Value& source) {
     if (is_exponential(source, facts)) return true;
-    weights.softmax = softmax_in(source, reader, context);
+    weights.softmax = search.in(source);
     return weights.softmax.has_value();
   };
   weights.core = nearest_source(value, is_core, facts);
