@@ -55,6 +55,20 @@ Dim positions(const Window& window, size_t i, const Dim& dim) {
                               : floor_quotient(room_of(window, i, dim), stride) + 1;
 }
 
+/// Whether no window begins in the padding behind axis I, however far it is rounded up: runtimes differ in whether they drop
+/// such a one.
+bool begins_inside(const Window& window, size_t i) {
+  const int64_t behind = window.auto_pad == "VALID" ? 0 : window.pads[i + window.strides.size()];
+  const Dim& kernel = window.kernel[i];
+  return kernel.is_constant() && behind + window.strides[i] <= (kernel.value() - 1) * window.dilations[i] + 1;
+}
+
+/// As positions(), where a window that reaches beyond the end counts, too.
+Dim positions_rounded_up(const Window& window, size_t i, const Dim& dim) {
+  const int64_t stride = window.strides[i];
+  return floor_quotient(room_of(window, i, dim) + (stride - 1), stride) + 1;
+}
+
 /// Runtimes refuse to convolve or to pool an axis of no rows.
 void require_rows(RuleContext& context, const Shape& shape) {
   for (size_t axis = 2; axis < shape.size(); ++axis) context.require_positive(shape[axis]);
@@ -111,12 +125,21 @@ void conv_transpose(RuleContext& context) {
 void pool(RuleContext& context) {
   context.set_type(1, onnx::TensorProto::INT64);
   const MaybeShape shape = context.shape(0);
-  if (!shape || shape->size() < 3 || context.node().int_attribute("ceil_mode", 0) != 0) return;
+  if (!shape || shape->size() < 3) return;
   const std::optional<Window> window = window_of(context, shape->size() - 2, nullptr);
   if (!window) return;
+  const bool rounds_up = context.node().int_attribute("ceil_mode", 0) != 0 && !pads_to_same(*window);
   require_rows(context, *shape);
-  Shape result = *shape;
-  for (size_t i = 0; i + 2 < shape->size(); ++i) result[i + 2] = positions(*window, i, (*shape)[i + 2]);
+  Shape result = context.fresh_shape(0, shape->size());
+  std::copy_n(shape->begin(), 2, result.begin());
+  for (size_t i = 0; i + 2 < shape->size(); ++i) {
+    const Dim& dim = (*shape)[i + 2];
+    if (!rounds_up) {
+      result[i + 2] = positions(*window, i, dim);
+    } else if (begins_inside(*window, i)) {
+      result[i + 2] = positions_rounded_up(*window, i, dim);
+    }
+  }
   context.set_shape(1, result);
   context.set_shape(0, std::move(result));
 }
