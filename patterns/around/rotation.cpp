@@ -206,7 +206,9 @@ Matched<Rotation> rotation_from(Value& x, Value& y, Facts& facts) {
 
 Matched<Rotation> rotation_of(Value& y, Facts& facts) {
   Miss miss{std::string(kNoMatch), y.producer, "'" + y.name + "' is no sum of two products", {}};
-  if (!column_sizes(y, 1, facts) || !may_be_rotation(y, facts)) return tl::unexpected(miss);
+  // A number has no columns.
+  const bool has_columns = !facts.shape(y).has_rank(0) && column_sizes(y, 1, facts);
+  if (!has_columns || !may_be_rotation(y, facts)) return tl::unexpected(miss);
   for (Value* x : candidates(y, facts)) {
     auto rotation = rotation_from(*x, y, facts);
     if (rotation) return rotation;

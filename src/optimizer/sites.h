@@ -54,14 +54,17 @@ FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& 
 /// the others. Nodes that were fused from elsewhere have none.
 void merge_lines(const FoundSites& found, Report& report);
 
+/// The id of a miss that is a defect of attn-opt.
+inline constexpr std::string_view kDefect = "internal.defect";
+
 /// What STEP, which returns a Matched of one site's ANCHOR, makes; where it throws, which is a defect of attn-opt, a miss of
-/// the id "internal.defect". The model is untouched by such a step: recognising and writing make data.
+/// the id kDefect. The model is untouched by such a step: recognising and writing make data.
 template <class Step>
 auto guarded(const Node& anchor, Step step) -> decltype(step()) {
   try {
     return step();
   } catch (const std::exception& defect) {
-    return missed("internal.defect", &anchor, defect.what());
+    return missed(std::string(kDefect), &anchor, defect.what());
   }
 }
 
