@@ -179,11 +179,21 @@ Matched<RotaryForm> rotary_form(Value& y, const Node& node, Facts& facts) {
   return RotaryReader(rotation, node, facts).read();
 }
 
+/// The one reader of VALUE or of a copy of it, in its graph.
+const Node* only_reader(Value& value, Facts& facts) {
+  for (Value* copy = &value; !copy->is_output && copy->uses.size() == 1;) {
+    const Node* reader = copy->uses[0].node;
+    if (!reader || reader->graph != value.graph || reader->outputs.empty()) return nullptr;
+    copy = reader->outputs[0];
+    if (!copy || &canonical(*copy, facts) != &canonical(value, facts)) return reader;
+  }
+  return nullptr;
+}
+
 /// True if Y is but a part of what its only reader makes: the columns that are rotated, of more.
-bool is_part_of_rotation(const Value& y, Facts& facts) {
-  const Node* reader = y.is_output || y.uses.size() != 1 ? nullptr : y.uses[0].node;
-  if (!reader || reader->graph != y.graph || !reader->is("Concat")) return false;
-  return rotary_form(*reader->outputs[0], *reader, facts).has_value();
+bool is_part_of_rotation(Value& y, Facts& facts) {
+  const Node* reader = only_reader(y, facts);
+  return reader && reader->is("Concat") && rotary_form(*reader->outputs[0], *reader, facts).has_value();
 }
 
 class Rotary : public Rewrite {
