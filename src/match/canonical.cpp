@@ -10,6 +10,7 @@
 #include "src/match/facts/fact_store.h"
 #include "src/match/node_forms.h"
 #include "src/match/operator_map.h"
+#include "src/match/positions/whole_scatter.h"
 
 namespace attn_opt {
 namespace {
@@ -145,6 +146,12 @@ Value* before_sequence(const Node& node, const Search& search) {
   return whole ? &seen_through(*whole, {search.facts, search.notes, search.nesting + 1}) : nullptr;
 }
 
+/// What NODE, a ScatterND, writes over all that was there.
+Value* before_scatter(const Node& node, const Search& search) {
+  Value* written = written_over_all(node, search.facts);
+  return written ? &seen_through(*written, {search.facts, search.notes, search.nesting + 1}) : nullptr;
+}
+
 /// What VALUE is a copy of by several nodes of which the last undo what the first did; null if it is none.
 Value* before_round_trip(Value& value, const Search& search) {
   if (!value.producer || value.output != 0) return nullptr;
@@ -153,6 +160,7 @@ Value* before_round_trip(Value& value, const Search& search) {
   const auto in_pairs = [calls = 0](const Value&) mutable { return ++calls % 2 == 0; };
   if (last.is("Transpose")) return before_transposes(value, search);
   if (last.is("ConcatFromSequence")) return before_sequence(last, search);
+  if (last.is("ScatterND")) return before_scatter(last, search);
   if (last.is("Not")) return before_chain(value, search, is_not, in_pairs);
   if (is_regrouping(last))
     return before_chain(value, search, is_regrouping,

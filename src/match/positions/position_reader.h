@@ -27,6 +27,8 @@ class PositionReader {
 
   /// VALUE's elements; nullopt where they hang on more than their places, or by more than is followed.
   std::optional<PositionTable> read(Value& value) { return table(&value); }
+  /// VALUE's elements, as integers that are one form of their places.
+  std::optional<IndexForm> read_form(Value& value) { return form(&value); }
   /// The first value that could not be followed; null if there was none.
   const Value* obstacle() const { return obstacle_; }
 
