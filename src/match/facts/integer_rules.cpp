@@ -83,6 +83,18 @@ std::optional<bool> is_equal(const Dim& a, const Dim& b) {
   return std::nullopt;
 }
 
+/// True if NUMBER is negative, and SIZE is not where what has been assumed of sizes holds.
+bool lies_below(const Dim& number, const Dim& size, const RuleContext& context) {
+  return number.is_constant() && number.value() < 0 && context.is_assumed_equal(size, maximum(size, 0));
+}
+
+/// As is_equal(), where sizes are what has been assumed of them: a target of Expand or Reshape asked for -1.
+std::optional<bool> is_equal_size(const Dim& a, const Dim& b, const RuleContext& context) {
+  const std::optional<bool> decided = is_equal(a, b);
+  if (!decided && (lies_below(a, b, context) || lies_below(b, a, context))) return false;
+  return decided;
+}
+
 std::optional<Dim> as_truth(std::optional<bool> decided) { return decided ? truth(*decided) : std::nullopt; }
 std::optional<Dim> negated(std::optional<bool> decided) { return decided ? truth(!*decided) : std::nullopt; }
 
@@ -128,7 +140,7 @@ constexpr NamedRule kElementRules[] = {
     {"Abs", 1, absolute},
     {"Min", 1, [](const RuleContext&, const Elements& x) { return std::optional(folded(x, minimum)); }},
     {"Max", 1, [](const RuleContext&, const Elements& x) { return std::optional(folded(x, maximum)); }},
-    {"Equal", 2, [](const RuleContext&, const Elements& x) { return as_truth(is_equal(x[0], x[1])); }},
+    {"Equal", 2, [](const RuleContext& context, const Elements& x) { return as_truth(is_equal_size(x[0], x[1], context)); }},
     {"Less", 2, [](const RuleContext&, const Elements& x) { return as_truth(is_less(x[0], x[1])); }},
     {"Greater", 2, [](const RuleContext&, const Elements& x) { return as_truth(is_less(x[1], x[0])); }},
     {"LessOrEqual", 2, [](const RuleContext&, const Elements& x) { return negated(is_less(x[1], x[0])); }},
