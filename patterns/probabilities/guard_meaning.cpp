@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attn_opt/mask_contents.h"
+#include "patterns/scores/conditions.h"
 
 namespace attn_opt {
 namespace {
@@ -19,20 +20,33 @@ bool lies_alike(const ScoreTerm& term, const RowGuard& guard, const Reading& rea
   return guarded && *guarded == term.frame && layout.order.empty() && !reading.probabilities.guard_transposed;
 }
 
+/// LAYOUT, that of what the softmax makes, where the guard of WALK stands.
+ScoreLayout layout_at_guard(const ProbabilityWalk& walk, const ScoreLayout& layout, MatchContext& context) {
+  const MaybeShape made = context.facts.shape(*walk.way.front());
+  return walk.guard_perm.empty() || !made ? layout : layout.behind_moves(walk.guard_perm, made->size());
+}
+
 /// A mask that is laid over the probabilities too: a fill that leaves masked keys some weight is -inf.
-Matched<GuardMeaning> read_mask_above(RowGuard guard, Reading& reading, const ScoreLayout& layout, MatchContext& context) {
+Matched<GuardMeaning> read_mask_above(RowGuard guard, Reading& reading, const ScoreLayout& at_softmax, MatchContext& context) {
   const ProbabilityWalk& walk = reading.probabilities;
+  const ScoreLayout layout = layout_at_guard(walk, at_softmax, context);
+  const Condition kept = affirmed({guard.mask, guard.keeps}, context.facts);
+  guard.mask = kept.value;
+  guard.keeps = kept.is_true;
   // Behind a Transpose the mask lies otherwise than it did over the scores.
   Value* mask = walk.guard_transposed ? guard.mask : placed(*guard.mask, layout, *walk.product, context);
   if (mask) guard.mask = mask;
-  ScoreTerm* term = masked_again(guard, reading.scores.terms, context.facts);
+  ScoreTerm* term = masked_again(guard, reading.scores.terms, context);
   if (!term || !lies_alike(*term, guard, reading, layout, context.facts))
     return missed("probabilities.mask", guard.node, "'" + guard.mask->name + "' masks no scores", reading.probabilities.peeled);
   const bool is_alone = reading.scores.terms.size() == 1;
   const bool absorbs = term->fill <= absorbing_fill(context.facts.type(*reading.score_product.query.value));
   if (std::isfinite(term->fill) && !(is_alone && absorbs)) reading.fill_above = term->fill;
+  // A row that a factor leaves nothing of stays NaN where the softmax makes it so.
+  const bool empties_rows = guard.node->is("Where") || std::isfinite(term->fill);
+  reading.deepens_fill = std::isfinite(term->fill);
   term->fill = -std::numeric_limits<double>::infinity();
-  return is_alone ? GuardMeaning::kEmptyRows : GuardMeaning::kNothing;
+  return is_alone && empties_rows ? GuardMeaning::kEmptyRows : GuardMeaning::kNothing;
 }
 
 /// What GUARD asks of the scores, or of the masks laid over them.

@@ -16,6 +16,7 @@ struct Reading {
   ScoreProduct score_product;
   ValueProduct value_product;
   GuardMeaning guard = GuardMeaning::kNothing;
+  bool deepens_fill = false;         ///< a term has -inf for masked keys, which the model's scores do not
   std::optional<double> fill_above;  ///< that masked keys have until they are masked again behind the softmax
 };
 

@@ -68,11 +68,13 @@ class ProbabilityWalker {
 
  private:
   bool pass_guard(const Readers& readers) {
-    if (walk_.guard || walk_.row_split) return false;
+    if (walk_.guard) return false;
     const auto guard = row_guard(readers, *value_, keys_from_last().value_or(kNowhere), facts_);
     const auto step = guard ? next_step(readers) : std::nullopt;
     // A mask that is the same for all keys of a row masks no scores.
-    if (!guard || !walk_.steps.empty() || (guard->mask && step && (step->is_of_rows || step->is_number))) return false;
+    if (!guard || !walk_.steps.empty() || (walk_.row_split && !guard->asks_each()) ||
+        (guard->mask && step && (step->is_of_rows || step->is_number)))
+      return false;
     const bool others_read = readers.is_output || std::ranges::any_of(readers.all, [&](const Reader& reader) {
                                return !belongs_to_guard(reader, *guard->node, facts_);
                              });
@@ -80,6 +82,7 @@ class ProbabilityWalker {
     walk_.guard = guard;
     if (step && !step->may_be_mask) walk_.guard_step = step;
     walk_.guard_transposed = walk_.transposed;
+    walk_.guard_perm = walk_.perm;
     seen_.push_back(&canonical(*value_, facts_));
     walk_.peeled.push_back(guard->mask ? "Where(mask)" : guard->test ? "Where(row)" : "Where(IsNaN)");
     value_ = guard->node->outputs[0];
@@ -293,7 +296,7 @@ class ProbabilityWalker {
   /// the axes of the softmax's result in the product's places, or for the next of several that do together. What stood above
   /// would lie otherwise.
   bool moves_axes(const std::vector<int64_t>& origins, size_t rank) {
-    if (walk_.guard || walk_.regrouped || std::ranges::any_of(walk_.steps, &LinearStep::adds)) return false;
+    if (walk_.regrouped || std::ranges::any_of(walk_.steps, &LinearStep::adds)) return false;
     std::vector<int64_t> before = walk_.perm;
     if (before.empty()) {
       before.resize(rank);
@@ -311,8 +314,8 @@ class ProbabilityWalker {
   /// again: the softmax takes each row by itself. What stood above would be of other rows. Null if there is none.
   Value* end_of_rows(Node& first) {
     const MaybeShape before = facts_.shape(*value_);
-    if (keys_from_last() != 0 || walk_.guard || walk_.sinks || !walk_.steps.empty() || walk_.regrouped || !before ||
-        before->empty())
+    if (keys_from_last() != 0 || (walk_.guard && !walk_.guard->asks_each()) || walk_.sinks || !walk_.steps.empty() ||
+        walk_.regrouped || !before || before->empty())
       return nullptr;
     Node* next = &first;
     for (int step = 0; step < kMaxTogether && next && has(*next, Trait::kRegroups); ++step) {
@@ -354,11 +357,10 @@ class ProbabilityWalker {
     } else {
       next = end_of_chain(*value_, node, regrouped_from, facts_);
       if (!next) next = end_of_layout(node);
-      if (!next) next = end_of_rows(node);
-      if (next)
-        walk_.regrouped = true;
-      else if (moves_unit_axes(node))
-        next = node.outputs[0];
+      const bool moves = !next && moves_unit_axes(node);
+      if (!next && !moves) next = end_of_rows(node);
+      walk_.regrouped |= next != nullptr;
+      if (moves) next = node.outputs[0];
       if (!next) return missed("probabilities.reshape", &node, op_type + " of queries or keys", walk_.peeled);
     }
     walk_.peeled.push_back(op_type);

@@ -34,6 +34,7 @@ struct ProbabilityWalk {
   std::optional<ScoreSplit> row_split;   ///< rows that are regrouped, first of all, to those of the product
   std::optional<RowGuard> guard;         ///< what makes rows without a key 0 on the way
   std::optional<LinearStep> guard_step;  ///< the same as a step, if it is one
+  std::vector<int64_t> guard_perm;       ///< PERM where the guard stands
   bool guard_transposed = false;         ///< the guard is of keys by queries that were queries by keys, or the reverse
   std::vector<EscapingValue> escaping;   ///< what others read too, from the softmax on
   std::vector<LinearStep> steps;

@@ -75,7 +75,8 @@ void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, const
   const auto found = scores_output(reading.scores);
   if (!found || reading.score_product.addend || sdpa.probabilities || !reading.probabilities.is_last_product()) return;
   // A softmax written out, and a guard that looks at the scores, read them several times.
-  if (found->mode == 2 && (!softmax.normaliser || reading.guard == GuardMeaning::kScores)) return;
+  const bool is_read_again = !softmax.normaliser || reading.guard == GuardMeaning::kScores;
+  if (found->mode == 2 && (is_read_again || reading.deepens_fill)) return;
   std::vector<const Node*> ends(reading.probabilities.products.begin(), reading.probabilities.products.end());
   if (softmax.divided) ends = {softmax.divided->producer};
   if (serves_only(*found->value, ends)) return;

@@ -5,9 +5,9 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/mask_contents.h"
-#include "attn_opt/matcher.h"
 #include "patterns/scores/conditions.h"
 #include "patterns/scores/form_reader.h"
+#include "patterns/scores/peel_steps.h"
 #include "patterns/softmax/row_reduction.h"
 
 namespace attn_opt {
@@ -45,9 +45,8 @@ std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value,
   Value &condition = *node.inputs[0], &otherwise = *node.inputs[3 - probabilities];
   if (facts.uniform(otherwise) != 0.0) return std::nullopt;
   const bool keeps = probabilities == 1;
-  Value* own = &value;
-  const Matcher is_nan = op("IsNaN", {same(&own)});
-  if ((keeps ? op("Not", {is_nan}) : is_nan)(condition, facts)) return RowGuard{&node, std::nullopt};
+  Value* tested = nan_where({&condition, !keeps}, facts);
+  if (tested && &canonical(*tested, facts) == &canonical(value, facts)) return RowGuard{&node, std::nullopt};
   if (auto test = test_of(condition, keeps, keys_from_last, facts)) return RowGuard{&node, test};
   const Condition kept = without_own_test({&condition, keeps}, keys_from_last, facts);
   return RowGuard{&node, std::nullopt, kept.value, kept.is_true};
@@ -65,6 +64,24 @@ Polarised without_not(Value& mask, bool keeps, Facts& facts) {
   while (seen.mask->producer && seen.mask->producer->is("Not"))
     seen = {&canonical(*seen.mask->producer->inputs[0], facts), !seen.keeps};
   return seen;
+}
+
+/// What TERM leaves of the scores that WANTED does not keep, a number that it lays over them or adds to them; nullopt if it
+/// changes others.
+std::optional<double> fill_beside(const Polarised& wanted, const ScoreTerm& term, FormReader& forms, Facts& facts) {
+  if (term.kind != ScoreTerm::Kind::kBias) {
+    const bool is_wanted = without_not(*term.value, term.kind == ScoreTerm::Kind::kKeep, facts) == wanted;
+    return is_wanted ? std::optional(term.coefficient * term.fill) : std::nullopt;
+  }
+  // s + (m ? 0 : f)  =>  m ? s : f, f being what absorbs scores, or what leaves them no weight
+  const auto form = forms.numbers(*term.value);
+  if (!form || form->size() != 2 || form->front().guard.size() != 1) return std::nullopt;
+  const Literal& first = form->front().guard[0];
+  const bool keeps_first = form->front().number == 0;
+  const ScoreCase &kept = (*form)[keeps_first ? 0 : 1], &masked = (*form)[keeps_first ? 1 : 0];
+  const double fill = term.coefficient * masked.number;
+  const bool is_wanted = without_not(*first.condition, first.holds == keeps_first, facts) == wanted;
+  return is_wanted && kept.number == 0 && fill <= kHighestMaskFill ? std::optional(fill) : std::nullopt;
 }
 
 constexpr int kMaxGuardSteps = 8;
@@ -135,8 +152,8 @@ std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, 
 }
 
 bool belongs_to_guard(const Reader& reader, const Node& guard, Facts& facts) {
-  return reader.node && (reader.node == &guard || reader.node->is("IsNaN") || reader.reads_type_alone() ||
-                         tests_for_infinity(*reader.node, facts));
+  return reader.node && (reader.node == &guard || reader.node->is("IsNaN") || compares_with_itself(*reader.node, facts) ||
+                         reader.reads_type_alone() || tests_for_infinity(*reader.node, facts));
 }
 
 Node* infinity_guard(const Readers& readers, const std::vector<Value*>& probabilities, Facts& facts) {
@@ -148,12 +165,15 @@ Node* infinity_guard(const Readers& readers, const std::vector<Value*>& probabil
   return nullptr;
 }
 
-ScoreTerm* masked_again(const RowGuard& guard, std::vector<ScoreTerm>& terms, Facts& facts) {
-  const Polarised wanted = without_not(*guard.mask, guard.keeps, facts);
+ScoreTerm* masked_again(const RowGuard& guard, std::vector<ScoreTerm>& terms, MatchContext& context) {
+  FormReader forms(*guard.node, context);
+  const Polarised wanted = without_not(*guard.mask, guard.keeps, context.facts);
   for (ScoreTerm& term : terms) {
     if (term.kind == ScoreTerm::Kind::kFloor) return nullptr;
-    if (term.kind == ScoreTerm::Kind::kBias) continue;
-    if (without_not(*term.value, term.kind == ScoreTerm::Kind::kKeep, facts) != wanted) continue;
+    const auto fill = fill_beside(wanted, term, forms, context.facts);
+    if (!fill) continue;
+    term.fill = *fill;
+    term.coefficient = 1;
     term.value = wanted.mask;
     term.kind = wanted.keeps ? ScoreTerm::Kind::kKeep : ScoreTerm::Kind::kDrop;
     return &term;

@@ -1,6 +1,6 @@
 // Guards behind a softmax: what gives rows without any key the probability 0 instead of NaN.
 //
-//   Where(IsNaN(p), 0, p)                        NaN of any origin becomes 0
+//   Where(IsNaN(p), 0, p), Where(p == p, p, 0)   NaN of any origin becomes 0
 //   Where(ReduceMax(m, -1) == -inf, 0, p)        rows in which M, what was added to the scores, is -inf throughout (row_test.h)
 //   Where(m, 0, p), Mul(Cast(not m), p)          keys that M masked in the scores too
 #pragma once
@@ -20,6 +20,9 @@ struct RowGuard {
   std::optional<RowTest> test;  ///< of rows
   Value* mask = nullptr;        ///< neither: NaN is tested for
   bool keeps = false;           ///< MASK is true for what stays as it is
+
+  /// True if it asks each probability by itself: wherever its axes lie.
+  bool asks_each() const { return !test && !mask; }
 };
 
 /// The guard of PROBABILITIES, whose keys lie KEYS_FROM_LAST, one of their READERS; nullopt if there is none.
@@ -33,7 +36,7 @@ bool belongs_to_guard(const Reader& reader, const Node& guard, Facts& facts);
 Node* infinity_guard(const Readers& readers, const std::vector<Value*>& probabilities, Facts& facts);
 
 /// The mask among TERMS, outermost first, that GUARD repeats, which now reads what GUARD reads; null if there is none.
-ScoreTerm* masked_again(const RowGuard& guard, std::vector<ScoreTerm>& terms, Facts& facts);
+ScoreTerm* masked_again(const RowGuard& guard, std::vector<ScoreTerm>& terms, MatchContext& context);
 
 enum class GuardMeaning {
   kNothing,    ///< no row is -inf throughout

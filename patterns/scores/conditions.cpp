@@ -12,6 +12,20 @@ Condition affirmed(const Condition& whole, Facts& facts) {
   return seen;
 }
 
+Value* nan_where(const Condition& whole, Facts& facts) {
+  const Condition seen = affirmed(whole, facts);
+  const Node* node = seen.value->producer;
+  if (!node || !node->input(0)) return nullptr;
+  // not (x == x)  =>  IsNaN(x)
+  const bool is_test = seen.is_true ? node->is("IsNaN") : compares_with_itself(*node, facts);
+  return is_test ? node->inputs[0] : nullptr;
+}
+
+bool compares_with_itself(const Node& node, Facts& facts) {
+  return node.is("Equal") && node.input(0) && node.input(1) &&
+         &canonical(*node.inputs[0], facts) == &canonical(*node.inputs[1], facts);
+}
+
 std::optional<Condition> condition_of_number(Value& number, Facts& facts) {
   constexpr int kMaxCasts = 8;  // 0 and 1 are the same in every type
   const Node* node = canonical(number, facts).producer;

@@ -22,6 +22,13 @@ Condition affirmed(const Condition& whole, Facts& facts);
 /// through as affirmed() does.
 std::optional<std::array<Condition, 2>> conditions_of(const Condition& whole, Facts& facts);
 
+/// What is NaN where WHOLE holds, and nowhere else: that IsNaN is asked of, or that is compared with itself. Null if WHOLE
+/// tells something else.
+Value* nan_where(const Condition& whole, Facts& facts);
+
+/// True if NODE is x == x, which NaN alone does not fulfil.
+bool compares_with_itself(const Node& node, Facts& facts);
+
 /// What NUMBER, a Cast of booleans to numbers, is 1 where it holds and 0 elsewhere; nullopt if it is no such Cast.
 std::optional<Condition> condition_of_number(Value& number, Facts& facts);
 

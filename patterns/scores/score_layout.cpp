@@ -85,6 +85,16 @@ ScoreLayout ScoreLayout::before_moves(const std::vector<int64_t>& origins, size_
   return before;
 }
 
+ScoreLayout ScoreLayout::behind_moves(const std::vector<int64_t>& origins, size_t rank) const {
+  ScoreLayout behind{order.empty() ? identity(rank) : order, head_axes};
+  for (int64_t& axis : behind.order) {
+    const auto found = axis == kNoAxis ? origins.end() : std::ranges::find(origins, axis);
+    axis = found == origins.end() ? kNoAxis : found - origins.begin();
+  }
+  if (behind.order == identity(origins.size())) behind.order.clear();
+  return behind;
+}
+
 std::optional<ScoreLayout> ScoreLayout::before_regrouping(const Shape& before, const Shape& after) const {
   if (order.size() != after.size() || rank() != after.size()) return std::nullopt;
   const std::vector<AxisGroup> groups = axis_groups(before, after);

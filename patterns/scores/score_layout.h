@@ -31,6 +31,8 @@ struct ScoreLayout {
   /// The layout of X, of RANK axes, where this is that of Y, whose axis i is axis ORIGINS[i] of X, or kNoAxis. Axes of X that
   /// are not among them are of size 1.
   ScoreLayout before_moves(const std::vector<int64_t>& origins, size_t rank) const;
+  /// The layout of Y where this is that of X, of RANK axes, and axis i of Y is axis ORIGINS[i] of X, or kNoAxis.
+  ScoreLayout behind_moves(const std::vector<int64_t>& origins, size_t rank) const;
   /// The layout of X of shape BEFORE where this is that of a Reshape of X to AFTER; nullopt unless that splits or joins leading
   /// axes which stand beside each other in both.
   std::optional<ScoreLayout> before_regrouping(const Shape& before, const Shape& after) const;

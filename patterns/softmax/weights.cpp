@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
-#include "attn_opt/matcher.h"
 #include "patterns/inner_values.h"
 #include "patterns/readers.h"
+#include "patterns/scores/conditions.h"
 #include "patterns/scores/form_reader.h"
 
 namespace attn_opt {
@@ -15,11 +15,13 @@ namespace {
 
 /// Where(IsNaN(p), 0, p)  =>  p: rows that are 0 throughout are NaN again when they are divided by their sum.
 Value& unguarded(Value& value, Facts& facts) {
-  Value* guarded = nullptr;
-  const Matcher is_nan = op("IsNaN", {any(&guarded)});
-  const Matcher guard = either(
-      {op("Where", {is_nan, number_is(0), same(&guarded)}), op("Where", {op("Not", {is_nan}), same(&guarded), number_is(0)})});
-  return guard(value, facts) ? *guarded : value;
+  const Node* node = canonical(value, facts).producer;
+  for (const size_t kept : {1, 2}) {
+    Value* tested = node && node->is("Where") ? nan_where({node->inputs[0], kept == 2}, facts) : nullptr;
+    if (!tested || facts.uniform(*node->inputs[3 - kept]) != 0.0) continue;
+    if (&canonical(*tested, facts) == &canonical(*node->inputs[kept], facts)) return *node->inputs[kept];
+  }
+  return value;
 }
 
 /// Looks for the softmax that values are, or are what is left of. Each value is looked at once: the factors of a product may be
