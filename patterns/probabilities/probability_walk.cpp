@@ -6,7 +6,7 @@
 //   Mul, Div, Where with 0                              of whole rows, or of keys of all rows alike (linear_steps.h)
 //   Add, Sub                                            of other weights of the same rows and keys
 //   Slice, Split, Gather, Pad that cut off sinks (cut_columns.h)
-//   Slice, Split into parts that have products of their own (segmented_product.h)
+//   Slice, Split into parts that have products of their own, along any axis (segmented_product.h)
 #include "patterns/probabilities/probability_walk.h"
 
 #include <algorithm>
@@ -148,12 +148,12 @@ class ProbabilityWalker {
     const auto keys = is_divided_late_ ? std::nullopt : keys_from_last();
     const auto whole = keys ? segmented_product(readers, *value_, *keys, context_) : std::nullopt;
     if (!whole) return false;
-    if (readers.is_output) note_escape();
+    if (readers.is_output || whole->others_read) note_escape();
     walk_.products = {whole->product};
     walk_.product = whole->product;
     walk_.probabilities = value_;
-    walk_.summed = whole->sum;
-    walk_.peeled.emplace_back("Add(segments)");
+    walk_.summed = whole->whole;
+    walk_.peeled.push_back(whole->whole->producer->op() + "(segments)");
     return true;
   }
 

@@ -13,20 +13,21 @@
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/form_reader.h"
+#include "patterns/softmax/row_sum.h"
 
 namespace attn_opt {
 namespace {
 
-/// The keys from FIRST on that a part of probabilities has.
-struct KeyRange {
+/// The keys, queries, heads or batch elements from FIRST on that a part of probabilities has.
+struct PartRange {
   Value* part = nullptr;
   Dim first = 0, count = 0;
 };
 
-/// A part's product: letters of the probabilities' axes and of the values', and those that the sum has.
+/// A part's product: letters of the probabilities' axes and of the values', and those of what the model makes of all parts.
 struct PartProduct {
   Value* values = nullptr;
-  std::string of_values, of_sum;
+  std::string of_values, of_whole;
 };
 
 /// Where NODE, a Slice with steps of 1 along AXIS of WHOLE alone, begins.
@@ -43,12 +44,12 @@ std::optional<Dim> start_of(const Node& node, const Shape& whole, size_t axis, F
 }
 
 /// The parts along AXIS of WHOLE that NODE, a Slice or Split, makes; empty if it does anything else.
-std::vector<KeyRange> parts_by(const Node& node, const Shape& whole, size_t axis, Facts& facts) {
+std::vector<PartRange> parts_by(const Node& node, const Shape& whole, size_t axis, Facts& facts) {
   const bool splits = node.is("Split");
   const int64_t rank = std::ssize(whole);
   auto first = splits ? std::optional(Dim(0)) : node.is("Slice") ? start_of(node, whole, axis, facts) : std::nullopt;
   if (!first || (splits && (node.int_attribute("axis", 0) + rank) % rank != static_cast<int64_t>(axis))) return {};
-  std::vector<KeyRange> parts;
+  std::vector<PartRange> parts;
   for (Value* part : node.outputs) {
     const MaybeShape shape = part ? facts.shape(*part) : nullptr;
     if (!shape || shape->size() != whole.size()) return {};
@@ -58,17 +59,17 @@ std::vector<KeyRange> parts_by(const Node& node, const Shape& whole, size_t axis
   return parts;
 }
 
-/// PARTS in the order of their keys, if these are all COUNT keys, each once; else none.
-std::vector<KeyRange> in_order(std::vector<KeyRange> parts, const Dim& count) {
+/// PARTS in their order along the axis that is cut, if they are all of its COUNT, each once; else none.
+std::vector<PartRange> in_order(std::vector<PartRange> parts, const Dim& count) {
   Dim next = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     const auto from = parts.begin() + static_cast<std::ptrdiff_t>(i);
-    const auto found = std::ranges::find(from, parts.end(), next, &KeyRange::first);
+    const auto found = std::ranges::find(from, parts.end(), next, &PartRange::first);
     if (found == parts.end()) return {};
     std::iter_swap(from, found);
     next = next + parts[i].count;
   }
-  return next == count && parts.size() > 1 ? parts : std::vector<KeyRange>();
+  return next == count && parts.size() > 1 ? parts : std::vector<PartRange>();
 }
 
 /// The letters of AXES of what has TERM.
@@ -99,40 +100,42 @@ bool may_lead_to_sum(const Node& node) {
 
 class SegmentReader {
  public:
-  SegmentReader(Value& probabilities, size_t axis, MatchContext& context)
-      : probabilities_(probabilities), axis_(axis), context_(context), facts_(context.facts) {}
+  /// The parts are cut along AXIS, which holds the keys if SUMS.
+  SegmentReader(Value& probabilities, size_t axis, bool sums, MatchContext& context)
+      : probabilities_(probabilities), axis_(axis), sums_(sums), context_(context), facts_(context.facts) {}
 
   std::optional<SegmentedProduct> read(const Readers& readers) {
     const auto parts = parts_of(readers);
     std::vector<Node*> products;
-    for (const KeyRange& part : parts) {
+    for (const PartRange& part : parts) {
       Node* product = product_of(*part.part);
       if (!product) return std::nullopt;
       products.push_back(product);
     }
-    Value* sum = parts.empty() ? nullptr : sum_of(products);
-    if (!sum) return std::nullopt;
-    InnerValues inner(*sum->producer, context_);
+    Value* made = parts.empty() ? nullptr : sums_ ? sum_of(products) : side_by_side_of(products);
+    if (!made) return std::nullopt;
+    InnerValues inner(*made->producer, context_);
     PartProduct whole;
     for (size_t i = 0; i < parts.size(); ++i) {
       auto own = read_product(*parts[i].part, *products[i], *find_addend(addends_, *products[i]), inner);
-      if (!own || (i > 0 && !join(whole, *own, inner))) return std::nullopt;
+      if (!own || !has_values_of(parts[i], *own) || (i > 0 && !join(whole, *own, inner))) return std::nullopt;
       if (i == 0) whole = *std::move(own);
     }
-    const std::string equation = own_letters() + "," + whole.of_values + "->" + whole.of_sum;
-    Value* made =
+    if (!sums_ && !lies_along_cut(whole, *made)) return std::nullopt;
+    const std::string equation = own_letters() + "," + whole.of_values + "->" + whole.of_whole;
+    Value* product =
         inner.build().node("Einsum", {&probabilities_, whole.values}, {GraphBuilder::attribute("equation", equation)});
-    return SegmentedProduct{made->producer, sum};
+    return SegmentedProduct{product->producer, made, others_read_};
   }
 
  private:
-  std::vector<KeyRange> parts_of(const Readers& readers) {
+  std::vector<PartRange> parts_of(const Readers& readers) {
     const Shape& whole = facts_.shape(probabilities_).known();
-    std::vector<KeyRange> parts;
+    std::vector<PartRange> parts;
     for (const Reader& reader : readers.all) {
-      if (!reader.node || reader.node->graph != probabilities_.graph || reader.input != 0) return {};
-      const auto own = parts_by(*reader.node, whole, axis_, facts_);
-      if (own.empty()) return {};
+      const bool may_cut = reader.node && reader.node->graph == probabilities_.graph && reader.input == 0;
+      const auto own = may_cut ? parts_by(*reader.node, whole, axis_, facts_) : std::vector<PartRange>();
+      others_read_ |= own.empty();
       parts.insert(parts.end(), own.begin(), own.end());
     }
     return in_order(std::move(parts), whole[axis_]);
@@ -179,6 +182,25 @@ class SegmentReader {
     return found;
   }
 
+  /// The Concat of what PRODUCTS make, each perhaps transposed, in their order and of nothing else; null if there is none.
+  /// Leaves what it joins.
+  Value* side_by_side_of(const std::vector<Node*>& products) {
+    const Reader reader = only_reader(*products.front()->outputs[0]);
+    const Node* concat = reader.node && reader.node->is("Concat") ? reader.node : nullptr;
+    if (!concat || concat->inputs.size() != products.size()) return nullptr;
+    for (size_t i = 0; i < products.size(); ++i) {
+      if (untransposed(*concat->inputs[i], facts_).value->producer != products[i]) return nullptr;
+      addends_.push_back({concat->inputs[i], 1});
+    }
+    return concat->outputs[0];
+  }
+
+  /// True if MADE, the Concat of parts of WHOLE, joins them along the axis that the probabilities are cut along.
+  bool lies_along_cut(const PartProduct& whole, const Value& made) const {
+    const int64_t axis = made.producer->int_attribute("axis", 0), rank = std::ssize(whole.of_whole);
+    return whole.of_whole[static_cast<size_t>(axis < 0 ? axis + rank : axis)] == own_letters()[axis_];
+  }
+
   std::vector<Addend> addends_in(Value& value) {
     std::vector<Addend> addends;
     enter_addends(value, 1, kMaxTogether, addends);
@@ -223,27 +245,36 @@ class SegmentReader {
     const Untransposed first = untransposed(*product.inputs[0], facts_);
     const size_t at = first.value == &canonical(part, facts_) ? 0 : 1;
     const Untransposed own = untransposed(*product.inputs[at], facts_), values = untransposed(*product.inputs[1 - at], facts_),
-                       sum = untransposed(*addend.value, facts_);
+                       added = untransposed(*addend.value, facts_);
     if (own.value != &canonical(part, facts_) || values.value == own.value) return std::nullopt;
     std::string from = letters_of_source(own, letters->operands[at]), to = own_letters();
-    if (from.size() != to.size() || sum.at.size() != letters->result.size()) return std::nullopt;
-    const std::string of_sum = letters_at(sum.at, letters->result);
-    for (const char letter : of_sum)
+    if (from.size() != to.size() || added.at.size() != letters->result.size()) return std::nullopt;
+    const std::string of_whole = letters_at(added.at, letters->result);
+    for (const char letter : of_whole)
       if (!has_letter(from, letter)) {
         from += letter;
         to += static_cast<char>('A' + (to.size() - own_letters().size()));
       }
     PartProduct read{inner.scaled(values.value, addend.coefficient),
-                     renamed(letters_of_source(values, letters->operands[1 - at]), from, to), renamed(of_sum, from, to)};
+                     renamed(letters_of_source(values, letters->operands[1 - at]), from, to), renamed(of_whole, from, to)};
     const bool has_units = has_letter(from + read.of_values, kUnitAxis);
-    return has_units || !has_letter(read.of_values, own_letters()[axis_]) ? std::nullopt : std::optional(read);
+    return has_units || (sums_ && !has_letter(read.of_values, own_letters()[axis_])) ? std::nullopt : std::optional(read);
+  }
+
+  /// True unless the values of OWN are shared by what PART has several of, or the other way round.
+  bool has_values_of(const PartRange& part, const PartProduct& own) {
+    const size_t at = own.of_values.find(own_letters()[axis_]);
+    const MaybeShape values = facts_.shape(*own.values);
+    return sums_ || at == std::string::npos || (values && (*values)[at] == part.count);
   }
 
   /// Puts the values of NEXT behind those of WHOLE; false if they do not fit.
   bool join(PartProduct& whole, const PartProduct& next, InnerValues& inner) {
-    if (next.of_sum != whole.of_sum || !std::ranges::is_permutation(next.of_values, whole.of_values) ||
+    if (next.of_whole != whole.of_whole || !std::ranges::is_permutation(next.of_values, whole.of_values) ||
         facts_.type(*next.values) != facts_.type(*whole.values))
       return false;
+    if (!has_letter(whole.of_values, own_letters()[axis_]))
+      return next.of_values == whole.of_values && computes_same(*next.values, *whole.values, facts_);
     std::vector<int64_t> perm;
     for (const char letter : whole.of_values) perm.push_back(static_cast<int64_t>(next.of_values.find(letter)));
     Value* own = std::ranges::is_sorted(perm) ? next.values : inner.transposed(next.values, perm);
@@ -254,21 +285,27 @@ class SegmentReader {
 
   Value& probabilities_;
   size_t axis_;
+  bool sums_;
   MatchContext& context_;
   Facts& facts_;
-  std::vector<Addend> addends_;  ///< of the sum
+  std::vector<Addend> addends_;  ///< of the sum, or what stands side by side
+  bool others_read_ = false;     ///< than what cuts the probabilities
 };
 
-bool may_cut_keys(const Reader& reader) { return reader.node && (reader.node->is("Slice") || reader.node->is("Split")); }
+bool may_cut(const Reader& reader) { return reader.node && (reader.node->is("Slice") || reader.node->is("Split")); }
 
 }  // namespace
 
 std::optional<SegmentedProduct> segmented_product(const Readers& readers, Value& probabilities, size_t keys_from_last,
                                                   MatchContext& context) {
   const MaybeShape shape = context.facts.shape(probabilities);
-  if (!shape || shape->size() <= keys_from_last || readers.all.empty() || !std::ranges::all_of(readers.all, may_cut_keys))
-    return std::nullopt;
-  return SegmentReader(probabilities, shape->size() - 1 - keys_from_last, context).read(readers);
+  if (!shape || shape->size() <= keys_from_last || !std::ranges::any_of(readers.all, may_cut)) return std::nullopt;
+  const size_t keys = shape->size() - 1 - keys_from_last;
+  for (size_t behind = 0; behind < shape->size(); ++behind) {
+    const size_t axis = (keys + behind) % shape->size();
+    if (auto found = SegmentReader(probabilities, axis, axis == keys, context).read(readers)) return found;
+  }
+  return std::nullopt;
 }
 
 }  // namespace attn_opt

@@ -1,8 +1,9 @@
-// Probabilities that are cut along the keys, of which each part has a product with values of its own, and the sum of these:
+// Probabilities that are cut, of which each part has a product of its own, and what the model makes of these: their sum where
+// the keys are cut, as caches are read whose keys and values are never joined, and else all of them side by side.
 //
 //   P[:, :s] V + P[:, s:] W  =>  P Concat(V, W)
-//
-// as caches are read whose keys and values are never joined.
+//   Concat(P[:l] V, P[l:] V)  =>  P V       along the queries
+//   Concat(P[h] V, P[i] W)  =>  P Concat(V, W)       along heads or batch elements
 #pragma once
 
 #include <optional>
@@ -14,10 +15,11 @@ namespace attn_opt {
 
 struct SegmentedProduct {
   Node* product = nullptr;  ///< of the probabilities and all values, unplaced
-  Value* sum = nullptr;     ///< what the model makes of its parts
+  Value* whole = nullptr;   ///< what the model makes of its parts
+  bool others_read = false;
 };
 
-/// The product that READERS, all of PROBABILITIES, whose keys lie KEYS_FROM_LAST, make in parts; nullopt if they make none.
+/// The product that READERS of PROBABILITIES, whose keys lie KEYS_FROM_LAST, make in parts; nullopt if they make none.
 std::optional<SegmentedProduct> segmented_product(const Readers& readers, Value& probabilities, size_t keys_from_last,
                                                   MatchContext& context);
 

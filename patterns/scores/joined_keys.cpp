@@ -20,8 +20,8 @@ struct PlacedOperand {
   ScoreLayout layout;
 };
 
-/// The scores of some of the keys: SCALE times QUERIES KEYS^T, and TERMS.
-struct KeySegment {
+/// Some of the scores: SCALE times QUERIES KEYS^T, and TERMS.
+struct ScoreSegment {
   PlacedOperand queries, keys;
   double scale = 1;
   std::vector<ScoreTerm> terms = {};  ///< outermost first
@@ -63,33 +63,41 @@ bool is_scaled_product(const ScoreWalk& segment) {
 /// What masked keys have, of a mask.
 double fill_of(const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias ? 0 : term.coefficient * term.fill; }
 
-class KeyJoiner {
+class ScoreJoiner {
  public:
-  KeyJoiner(Node& node, const ScoreWalk& walk, MatchContext& context)
+  ScoreJoiner(Node& node, const ScoreWalk& walk, MatchContext& context)
       : node_(node), walk_(walk), context_(context), facts_(context.facts), inner_(node, context) {}
 
   Matched<ScoreWalk> run() {
     const MaybeShape after = facts_.shape(*node_.outputs[0]);
-    if (walk_.split || !after || !joins_keys(node_, walk_, after->size())) return miss("not along the keys of scores");
-    std::vector<KeySegment> segments;
+    if (walk_.split || !after || after->size() < 2) return miss("of scores whose axes are split or not known");
+    place_ = place_joined(after->size());
+    std::vector<ScoreSegment> segments;
     for (Value* input : node_.inputs) {
-      ATTN_OPT_MATCH(KeySegment segment, segment_in(*input));
+      ATTN_OPT_MATCH(ScoreSegment segment, segment_in(*input));
       segments.push_back(std::move(segment));
     }
-    const KeySegment& first = segments.front();
+    const ScoreSegment& first = segments.front();
     rank_ = first.keys.layout.order.size();
-    std::vector<Value*> keys;
-    for (const KeySegment& segment : segments) {
-      if (!has_queries_of(segment, first)) return miss("of other queries");
-      Value* own = placed(segment.keys);
-      if (!own) return miss("of keys of unknown rank");
-      keys.push_back(inner_.scaled(own, segment.scale / first.scale));
+    joins_queries_ = place_ + 1 != after->size();
+    joins_keys_ = place_ + 2 != after->size();
+    if (joins_queries_ && (rank_ != after->size() || are_regrouped_))
+      return miss("of scores that are regrouped, not along the keys");
+    std::vector<Value*> queries, keys;
+    for (const ScoreSegment& segment : segments) {
+      if (!fits(segment, first)) return miss(joins_queries_ ? "of other keys" : "of other queries");
+      queries.push_back(placed(segment.queries));
+      keys.push_back(placed(segment.keys));
+      if (!queries.back() || !keys.back()) return miss("of keys of unknown rank");
+      Value*& scaled = joins_keys_ ? keys.back() : queries.back();
+      scaled = inner_.scaled(scaled, segment.scale / first.scale);
     }
-    Value *joined = all(keys, rank_ - 2), *queries = placed(first.queries);
-    if (!joined || !queries) return miss("of keys that do not fit beside each other");
-    Value* turned = inner_.transposed(joined, ScoreLayout::keys_by_queries(rank_).order);
-    Value* scores = inner_.scaled(inner_.build().node("MatMul", {queries, turned}), first.scale);
-    ATTN_OPT_MATCH(scores, with_terms(scores, segments, keys));
+    Value* all_keys = joins_keys_ ? all(keys, joins_queries_ ? place_ : rank_ - 2) : keys.front();
+    Value* all_queries = joins_queries_ ? all(queries, place_) : queries.front();
+    if (!all_keys || !all_queries) return miss("of keys that do not fit beside each other");
+    Value* turned = inner_.transposed(all_keys, ScoreLayout::keys_by_queries(rank_).order);
+    Value* scores = inner_.scaled(inner_.build().node("MatMul", {all_queries, turned}), first.scale);
+    ATTN_OPT_MATCH(scores, with_terms(scores, segments, joins_queries_ ? queries : keys));
     if (are_regrouped_) scores = regrouped(*scores);
     ScoreWalk next = step(walk_, *scores, node_.op() + "(products)");
     next.layout.order.clear();
@@ -101,6 +109,14 @@ class KeyJoiner {
     return missed("scores.operator", &node_, node_.op() + " " + why, walk_.peeled);
   }
 
+  /// The place of the axis that NODE_ joins along, of scores of RANK axes: the last but one for queries, the last for keys.
+  size_t place_joined(size_t rank) const {
+    const int64_t attribute = node_.int_attribute("axis", 0);
+    const int64_t axis = attribute < 0 ? attribute + static_cast<int64_t>(rank) : attribute;
+    const std::vector<int64_t>& order = walk_.layout.order;
+    return static_cast<size_t>(order.empty() ? axis : std::ranges::find(order, axis) - order.begin());
+  }
+
   /// SCORES with the leading axes of those that are joined, behind which they are regrouped.
   Value* regrouped(Value& scores) {
     const auto keys = std::ssize(facts_.shape(*node_.outputs[0]).known()) - 1;
@@ -110,7 +126,7 @@ class KeyJoiner {
     return inner_.build().node("Reshape", {&scores, inner_.concat(sizes, 0)});
   }
 
-  Matched<KeySegment> segment_in(Value& scores) {
+  Matched<ScoreSegment> segment_in(Value& scores) {
     auto segment = walk_scores(scores, core_form(), walk_.layout, {}, context_);
     if (!segment) return miss("of what is no scores: " + segment.error().id);
     const auto is_floor = [](const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kFloor; };
@@ -125,13 +141,19 @@ class KeyJoiner {
     const auto queries = placed_operand(read.query, leading, heads, facts_);
     const auto keys = placed_operand(read.key, leading, heads, facts_);
     if (!queries || !keys || read.addend) return miss("of products that are read otherwise");
-    return KeySegment{*queries, *keys, segment->scale * read.scale, segment->terms};
+    return ScoreSegment{*queries, *keys, segment->scale * read.scale, segment->terms};
   }
 
-  bool has_queries_of(const KeySegment& segment, const KeySegment& first) {
-    return segment.queries.layout.order == first.queries.layout.order &&
-           facts_.type(*segment.keys.source) == facts_.type(*first.keys.source) &&
-           computes_same(*segment.queries.source, *first.queries.source, facts_);
+  /// True if SEGMENT has what is not joined in common with FIRST.
+  bool fits(const ScoreSegment& segment, const ScoreSegment& first) {
+    return facts_.type(*segment.keys.source) == facts_.type(*first.keys.source) &&
+           facts_.type(*segment.queries.source) == facts_.type(*first.queries.source) &&
+           segment.keys.layout.order.size() == rank_ && (joins_queries_ || is_same(segment.queries, first.queries)) &&
+           (joins_keys_ || is_same(segment.keys, first.keys));
+  }
+
+  bool is_same(const PlacedOperand& one, const PlacedOperand& other) {
+    return one.layout.order == other.layout.order && computes_same(*one.source, *other.source, facts_);
   }
 
   /// VALUES side by side along AXIS; null if one is null or they do not fit.
@@ -142,30 +164,32 @@ class KeyJoiner {
     return joined;
   }
 
-  /// SCORES with the terms of SEGMENTS, which have KEYS, side by side. Segments have one each of the same kinds, or none.
+  /// SCORES with the terms of SEGMENTS, which have OPERANDS that are joined, side by side. Segments have one each of the same
+  /// kinds, or none.
   ///
   ///   Concat(s + b, t)  =>  Concat(s, t) + Concat(b, 0)
   ///   Concat(Where(m, s, f), t)  =>  Where(Concat(m, true), Concat(s, t), f)
-  Matched<Value*> with_terms(Value* scores, const std::vector<KeySegment>& segments, const std::vector<Value*>& keys) {
-    const auto& most = std::ranges::max_element(segments, {}, [](const KeySegment& one) { return one.terms.size(); })->terms;
+  Matched<Value*> with_terms(Value* scores, const std::vector<ScoreSegment>& segments, const std::vector<Value*>& operands) {
+    const auto& most = std::ranges::max_element(segments, {}, [](const ScoreSegment& one) { return one.terms.size(); })->terms;
     for (size_t layer = most.size(); layer-- > 0;) {
       std::vector<Value*> values;
       for (size_t i = 0; i < segments.size(); ++i) {
         const auto& own = segments[i].terms;
         const bool is_alike = own.empty() || (own.size() == most.size() && own[layer].kind == most[layer].kind &&
                                               fill_of(own[layer]) == fill_of(most[layer]));
-        values.push_back(is_alike ? term_over(own.empty() ? nullptr : &own[layer], most[layer], *keys[i], *scores) : nullptr);
+        values.push_back(is_alike ? term_over(own.empty() ? nullptr : &own[layer], most[layer], *operands[i], *scores)
+                                  : nullptr);
       }
-      Value* joined = values.front() ? all(values, rank_ - 1) : nullptr;
+      Value* joined = values.front() ? all(values, place_) : nullptr;
       if (!joined) return miss("of scores that are changed each");
       scores = with_term(*scores, most[layer], joined);
     }
     return scores;
   }
 
-  /// TERM, or what changes nothing if that is null, of the KIND of others, for each of KEYS of SCORES; null if it has another
-  /// type.
-  Value* term_over(const ScoreTerm* term, const ScoreTerm& kind, Value& keys, Value& scores) {
+  /// TERM, or what changes nothing if that is null, of the KIND of others, for each of the rows of OPERAND that SCORES have;
+  /// null if it has another type.
+  Value* term_over(const ScoreTerm* term, const ScoreTerm& kind, Value& operand, Value& scores) {
     const bool adds = kind.kind == ScoreTerm::Kind::kBias;
     const DataType type = adds ? facts_.type(scores) : onnx::TensorProto::BOOL;
     const double neutral = kind.kind == ScoreTerm::Kind::kKeep ? 1 : 0;
@@ -173,10 +197,12 @@ class KeyJoiner {
     const MaybeShape shape = facts_.shape(*value);
     if (!shape || shape->size() > rank_ || facts_.type(*value) != type) return nullptr;
     if (term && adds) value = inner_.scaled(value, term->coefficient);
-    if (!shape->empty() && shape->back() == from_last(facts_.shape(keys).known(), 1)) return inner_.raised(value, rank_);
-    std::vector<Value*> sizes(rank_ - 1, inner_.build().ints({1}));
-    sizes.push_back(inner_.size(keys, static_cast<int64_t>(rank_) - 2));
-    return inner_.build().node("Expand", {value, inner_.concat(sizes, 0)});
+    const size_t rows = joins_queries_ ? place_ : rank_ - 2, lacking = rank_ - shape->size();
+    Value* raised = inner_.raised(value, rank_);
+    if (place_ >= lacking && (*shape)[place_ - lacking] == facts_.shape(operand).known()[rows]) return raised;
+    std::vector<Value*> sizes(rank_, inner_.build().ints({1}));
+    sizes[place_] = inner_.size(operand, static_cast<int64_t>(rows));
+    return inner_.build().node("Expand", {raised, inner_.concat(sizes, 0)});
   }
 
   /// SCORES with VALUE, which says of each score what TERM does.
@@ -194,6 +220,9 @@ class KeyJoiner {
   MatchContext& context_;
   Facts& facts_;
   InnerValues inner_;
+  size_t place_ = 0;            ///< of the axis that is joined
+  bool joins_queries_ = false;  ///< or heads, or batch elements
+  bool joins_keys_ = true;      ///< or heads, or batch elements
   size_t rank_ = 0;             ///< of the products' scores
   bool are_regrouped_ = false;  ///< from the products' leading axes to those of the scores that are joined
 };
@@ -201,7 +230,7 @@ class KeyJoiner {
 }  // namespace
 
 Matched<ScoreWalk> peel_joined_keys(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  return KeyJoiner(node, walk, context).run();
+  return ScoreJoiner(node, walk, context).run();
 }
 
 }  // namespace attn_opt

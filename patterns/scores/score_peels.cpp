@@ -5,7 +5,7 @@
 //   Tanh                    softcap                   Transpose
 //   Max, Min, Clip          a floor or clamp          Sub                           of their maximum (score_bounds.h)
 //   Concat, Pad             sinks (sinks.h)           Log, LogSoftmax               of a softmax of them (score_bounds.h)
-//   Concat                  of scores of several keys (joined_keys.h)
+//   Concat                  of scores of several keys, queries or heads (joined_keys.h)
 //   Reshape                 of heads out of the rows (heads_in_rows.h)
 #include <cmath>
 

@@ -90,7 +90,8 @@ Matched<ScoreWalk> with_sinks(Node& node, const ScoreWalk& walk, const Beside& f
 }  // namespace
 
 Ways peel_concat(Node& node, const ScoreWalk& below, MatchContext& context) {
-  if (!below.cut_off || below.cut_off->is_none()) {
+  const MaybeShape after = context.facts.shape(*node.outputs[0]);
+  if (!below.cut_off || below.cut_off->is_none() || !after || !joins_keys(node, below, after->size())) {
     ATTN_OPT_MATCH(ScoreWalk next, peel_joined_keys(node, below, context));
     return std::vector{std::move(next)};
   }
