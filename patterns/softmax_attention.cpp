@@ -359,7 +359,7 @@ class SoftmaxAttention : public Pattern {
     if (reading.scores.leaves_exp_range) sdpa.exponent_offset = sdpa.exponent_offset.value_or(0);
     sdpa.guarded = reading.guard != GuardMeaning::kNothing;
     sdpa.hides_nan = reading.guard == GuardMeaning::kScores;
-    sdpa.less_largest_of_all = reading.scores.lowered_by_largest_of_all;
+    sdpa.less_largest_of_all = softmax.less_largest_of_all || reading.scores.lowered_by_largest_of_all;
     if (!softmax.divided && !sinks)
       sdpa.probabilities = readable_probabilities(reading, split, sdpa.batch, sdpa.query_heads, context);
     if (!sinks) set_scores_output(reading, softmax, split, context, sdpa);

@@ -30,6 +30,15 @@ bool is_one_a_row(const Value& value, const Value& scores, size_t keys, Facts& f
          (*own)[own->size() - 1 - keys].is(1);
 }
 
+/// True if VALUE, which scores of the shape of SCORES are less by, is one number for several of their rows.
+bool is_of_several_rows(const Value& value, const Value& scores, size_t keys, Facts& facts) {
+  const MaybeShape own = facts.shape(value), whole = facts.shape(scores);
+  if (!own || !whole || own->size() != whole->size()) return true;
+  for (size_t axis = 0; axis < own->size(); ++axis)
+    if (axis + keys + 1 != own->size() && (*own)[axis] != (*whole)[axis]) return true;
+  return false;
+}
+
 /// The softmax along the axis KEYS before the last whose exponentials are those of POWER, KEPT of which are kept. What each row
 /// is less by it does not see. The input is that of the exponentials, without their factor.
 SoftmaxSite softmax_of(const Exponent& power, size_t keys, const ScoreForm& kept, Node& reader, MatchContext& context) {
@@ -51,6 +60,8 @@ SoftmaxSite softmax_of(const Exponent& power, size_t keys, const ScoreForm& kept
     site.exponent_offset = number_added * power.factor;
   } else if (difference(any(&scores), one_a_row)(exponent, facts)) {
     site.lowered_by = lowered_by;
+    site.less_largest_of_all =
+        is_of_several_rows(*lowered_by, *scores, keys, facts) && scores->producer && is_made_of(*lowered_by, *scores);
     Value* rows =
         is_highest ? nullptr : reduced_rows("ReduceMax", *lowered_by, facts.shape(*scores).known().size(), facts, keys);
     const auto hidden = rows ? hidden_in(*rows, *scores, reader, context) : std::nullopt;

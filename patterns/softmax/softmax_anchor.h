@@ -30,9 +30,10 @@ struct SoftmaxSite {
   ScoreForm weights = core_form();         ///< INPUT, and -inf where the exponentials were masked
   Value* divided = nullptr;                ///< the product, or its last two axes SWAPPED, divided by the sum
   bool swapped = false;
-  Value* values = nullptr;       ///< what of V makes the features that are divided; null: all of it
-  size_t features = 0;           ///< how many axes of DIVIDED lie behind the one where the sums have the size 1
-  const Value* moved = nullptr;  ///< what the product's result is moved to before that is divided (late_division.h)
+  Value* values = nullptr;           ///< what of V makes the features that are divided; null: all of it
+  size_t features = 0;               ///< how many axes of DIVIDED lie behind the one where the sums have the size 1
+  bool less_largest_of_all = false;  ///< LOWERED_BY is one number for several rows, which their scores make
+  const Value* moved = nullptr;      ///< what the product's result is moved to before that is divided (late_division.h)
 };
 
 /// Cheap: true for Softmax, and for nodes that may end a written-out one.

@@ -202,7 +202,7 @@ class RowReader {
     rows_.product = rows_.magnitude;
     for (double& magnitude : rows_.magnitude) magnitude += most;
     const auto keys = static_cast<size_t>(rows_.keys);
-    const double least_coefficient = least_coefficient_of_biases();
+    const double least_coefficient = least_coefficient_of_biases(), largest = largest_bias();
     for (size_t row = 0; row < rows_.size(); ++row) {
       double top = -kInfinity, most_added = -kInfinity, top_of_kept = -kInfinity;
       bool is_empty = true, is_hidden = true, hides_keys = false;
@@ -219,7 +219,7 @@ class RowReader {
           most_added <= kMasking && std::isfinite(least) &&
           (std::isinf(rounded(least, request_.model_type)) || std::isinf(rounded(least, range_of_scores(sdpa_)))));
       note_clamp(row, top_of_kept);
-      note_exp_range(row, top);
+      note_exp_range(row, top, largest);
       double relevant = 0;
       for (size_t i = row * keys; i < (row + 1) * keys; ++i)
         if (bias_[i] > kAbsorbing && bias_[i] >= top - 2 * rows_.magnitude[row] - kNegligibleGap)
@@ -246,9 +246,16 @@ class RowReader {
     rows_.passes_clamp.push_back(sdpa_.clamp && !(reach <= *sdpa_.clamp));
   }
 
-  /// ROW's largest bias is TOP.
-  void note_exp_range(size_t row, double top) {
-    const double center = top + sdpa_.exponent_offset.value_or(0);
+  /// What all scores are less by, but for the products: the largest bias, if the model subtracts the largest of all.
+  double largest_bias() const {
+    double largest = -kInfinity;
+    for (const double bias : bias_) largest = std::max(largest, bias);
+    return sdpa_.less_largest_of_all && std::isfinite(largest) ? largest : 0;
+  }
+
+  /// ROW's largest bias is TOP, and that of all rows LARGEST where scores are less by it.
+  void note_exp_range(size_t row, double top, double largest) {
+    const double center = top - largest + sdpa_.exponent_offset.value_or(0);
     const bool in_range = std::abs(center) + rows_.magnitude[row] <= exp_range(request_.type);
     rows_.leaves_exp_range.push_back(sdpa_.exponent_offset && !in_range);
     if (sdpa_.exponent_offset) rows_.magnitude[row] += std::abs(*sdpa_.exponent_offset);
