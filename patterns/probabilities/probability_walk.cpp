@@ -242,7 +242,7 @@ class ProbabilityWalker {
   /// a product is worth a miss.
   tl::unexpected<Miss> nothing_reached(const Readers& readers) const {
     for (const Reader& reader : readers.all)
-      if (reader.node && reader.node->is("QuantizeLinear") && is_dequantized_for_product(*reader.node->outputs[0]))
+      if (reader.node && quantizes(*reader.node) && is_multiplied_quantized(*reader.node->outputs[0]))
         return missed("probabilities.quantized", reader.node, "'" + value_->name + "' is quantized", walk_.peeled);
     const Node* unread = unread_weights(*value_, context_);
     // The walk may have followed one reader that leads nowhere, while another changes what the softmax makes.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/products/lettered_product.h"
 #include "patterns/products/product_letters.h"
@@ -28,7 +29,14 @@ Matched<void> check_no_layer(Node& product, size_t operand, Facts& facts) {
   return missed("product.gemm", &product, "'" + value->name + "' is constant: a linear layer");
 }
 
-bool is_fused_matmul(const Node& node) { return node.op() == "FusedMatMul" && node.domain() == "com.microsoft"; }
+bool is_of_microsoft(const Node& node, std::string_view op) { return node.op() == op && node.domain() == "com.microsoft"; }
+
+bool is_fused_matmul(const Node& node) { return is_of_microsoft(node, "FusedMatMul"); }
+
+/// True if NODE is a product of integers, which stand for quantized numbers.
+bool multiplies_integers(const Node& node) {
+  return node.is("MatMulInteger") || node.is("QLinearMatMul") || is_of_microsoft(node, "MatMulIntegerToFloat");
+}
 
 const char* id_of_factor(const Node& product) { return product.is("Gemm") ? "product.gemm" : "product.fused"; }
 
@@ -101,12 +109,15 @@ bool multiplies(const Node& node, const Value& operand, Facts& facts) {
   return is_product(node) || (factors && std::ranges::find(factors->inputs, &operand) != factors->inputs.end());
 }
 
-bool is_dequantized_for_product(const Value& value) {
-  const auto is_read_by_product = [](const Value* made) {
-    return made && std::ranges::any_of(made->uses, [](const Use& use) { return use.node && is_product(*use.node); });
-  };
+bool quantizes(const Node& node) { return node.is("QuantizeLinear") || node.is("DynamicQuantizeLinear"); }
+
+bool is_multiplied_quantized(const Value& value, int steps) {
   return std::ranges::any_of(value.uses, [&](const Use& use) {
-    return use.node && use.node->is("DequantizeLinear") && is_read_by_product(use.node->outputs[0]);
+    if (!use.node || use.node->outputs.empty() || !use.node->outputs[0]) return false;
+    const Node& reader = *use.node;
+    if (is_product(reader) || multiplies_integers(reader)) return true;
+    const bool goes_on = quantizes(reader) || reader.is("DequantizeLinear") || reader.is("Where") || has(reader, Trait::kMoves);
+    return goes_on && steps > 0 && is_multiplied_quantized(*reader.outputs[0], steps - 1);
   });
 }
 

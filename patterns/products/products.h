@@ -47,8 +47,11 @@ bool makes_product(const Node& node, Facts& facts);
 /// True if NODE is a product of OPERAND, or what adds up one.
 bool multiplies(const Node& node, const Value& operand, Facts& facts);
 
-/// True if a product reads what VALUE is dequantized to.
-bool is_dequantized_for_product(const Value& value);
+bool quantizes(const Node& node);
+
+/// True if a product reads VALUE, quantized numbers, as they are or dequantized, moved, masked and quantized again, STEPS nodes
+/// on.
+bool is_multiplied_quantized(const Value& value, int steps = 6);
 
 /// False if PRODUCT is a MatMul of which an operand has fewer axes than the other: it is the same for all of the leading ones.
 bool has_equal_ranks(const Node& product, Facts& facts);
