@@ -145,7 +145,7 @@ class ProbabilityWalker {
 
   /// True if READERS make the product with V in parts.
   bool ends_in_segments(const Readers& readers) {
-    const auto keys = is_divided_late_ ? std::nullopt : keys_from_last();
+    const auto keys = is_divided_late_ ? std::nullopt : keys_wherever();
     const auto whole = keys ? segmented_product(readers, *value_, *keys, context_) : std::nullopt;
     if (!whole) return false;
     if (readers.is_output || whole->others_read) note_escape();

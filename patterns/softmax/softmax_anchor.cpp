@@ -5,6 +5,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products/cut_columns.h"
@@ -216,6 +217,24 @@ Value* guarded(Value& shares, Value& is_positive, Facts& facts) {
   return is_guard ? whole : nullptr;
 }
 
+/// SOFTMAX, of the operator, as that of scores which are regrouped for it alone.
+///
+///   Reshape(Softmax(Reshape(x)))  =>  Softmax(x), of x's shape and with the keys in its last axis
+SoftmaxSite of_whole_scores(SoftmaxSite softmax, Facts& facts) {
+  const Node* first = canonical(*softmax.input, facts).producer;
+  if (softmax.keys != 0 || !first || !has(*first, Trait::kRegroups)) return softmax;
+  const Readers readers = readers_of(*softmax.output, facts);
+  const Node* last = readers.only_one() && readers.all[0].input == 0 ? readers.all[0].node : nullptr;
+  if (!last || !has(*last, Trait::kRegroups) || last->graph != first->graph) return softmax;
+  const MaybeShape rows = facts.shape(*softmax.input), before = facts.shape(*first->inputs[0]),
+                   after = facts.shape(*last->outputs[0]);
+  const bool is_whole = rows && before && after && *before == *after && !before->empty() && before->back() == rows->back();
+  if (!is_whole) return softmax;
+  softmax.input = first->inputs[0];
+  softmax.output = last->outputs[0];
+  return softmax;
+}
+
 }  // namespace
 
 SoftmaxSite softmax_operator(Node& node, MatchContext& context) {
@@ -229,7 +248,7 @@ SoftmaxSite softmax_operator(Node& node, MatchContext& context) {
 }
 
 std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
-  if (node.is("Softmax")) return softmax_operator(node, context);
+  if (node.is("Softmax")) return of_whole_scores(softmax_operator(node, context), context.facts);
   if (node.is("Einsum")) {
     Value* shares = elementwise_product(node, context);
     auto site = shares ? softmax_at(*shares->producer, context) : std::nullopt;
