@@ -88,6 +88,18 @@ Matched<size_t> rank_of(Node& product, MatchContext& context) {
   return std::max(one->size(), other->size());
 }
 
+/// Batch and heads of a merged axis of SIZE, that of one operand of a product whose merged axis falls apart as SPLIT; nullopt
+/// where the operand may have one of them for all.
+std::optional<LeadingSplit> split_of(const Dim& size, const LeadingSplit& split, const Facts& facts) {
+  if (size.is(1)) return LeadingSplit{1, 1};
+  if (size == split.batch * split.heads) return split;
+  const std::optional<Dim> batch = exact_quotient(size, split.heads);
+  if (!batch) return facts.may_assume() ? std::optional(split) : std::nullopt;
+  // What is a multiple of two or more heads is not 1, and the product wants it equal.
+  const bool is_equal = split.heads.is_constant() && split.heads.value() > 1;
+  return is_equal ? split : LeadingSplit{*batch, split.heads};
+}
+
 }  // namespace
 
 std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last, size_t head_axes) {
@@ -195,12 +207,12 @@ bool join_head_axes(ScoreProduct& scores, ValueProduct& values, Facts& facts) {
 
 AxisMap axes_of(const ProductSide& side, const std::optional<LeadingSplit>& split, MatchContext& context) {
   const Shape& shape = context.facts.shape(*side.value).known();
-  const auto map_of = [&split](const Shape& sizes, const std::vector<Role>& roles) {
-    if (split && sizes.size() == 3 && roles[0] == Role::kHead)
-      return sizes[0].is(1) ? AxisMap::of_merged(sizes, 1, 1, roles[1], roles[2])
-                            : AxisMap::of_merged(sizes, split->batch, split->heads, roles[1], roles[2]);
-    if (split && sizes.size() == 2 && roles == std::vector{Role::kHead, Role::kFeature})
-      return AxisMap::of_merged({sizes[0], 1, sizes[1]}, split->batch, split->heads, Role::kRow, Role::kFeature)
+  const auto map_of = [&](const Shape& sizes, const std::vector<Role>& roles) {
+    const bool is_merged = split && roles[0] == Role::kHead;
+    const auto own = is_merged ? split_of(sizes[0], *split, context.facts) : std::nullopt;
+    if (own && sizes.size() == 3) return AxisMap::of_merged(sizes, own->batch, own->heads, roles[1], roles[2]);
+    if (own && roles == std::vector{Role::kHead, Role::kFeature})
+      return AxisMap::of_merged({sizes[0], 1, sizes[1]}, own->batch, own->heads, Role::kRow, Role::kFeature)
           .regrouped(sizes)
           .value_or(AxisMap::of(sizes, roles));
     return AxisMap::of(sizes, roles);

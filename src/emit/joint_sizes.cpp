@@ -30,11 +30,9 @@ bool is_joint(Axis axis, bool is_query, const WritingPlan& plan) {
   return axis != kKeys || !plan.has_past;
 }
 
-/// JOINT, or what it and SIZE broadcast to. Where nothing is assumed of sizes, one that the model computes may be the larger.
+/// JOINT, or what it and SIZE broadcast to.
 void widen(Dim& joint, const Dim& size, const Facts& facts) {
-  if (joint == size) return;  // most sizes are the same, and most of these one symbol
-  const bool is_either = !facts.may_assume() && !joint.is_constant() && !size.is_constant();
-  joint = is_either ? maximum(joint, size) : joint_size(joint, size);
+  if (joint != size) joint = joint_size(joint, size, facts);  // most sizes are the same, and most of these one symbol
 }
 
 Shape joint_shape(const WritingPlan& plan, const Placed* mask, const Operands& operands, const Site& site) {
@@ -106,13 +104,14 @@ Matched<void> check_for_all_sizes(const WritingPlan& plan, const Operands& opera
 
 }  // namespace
 
-Dim joint_size(const Dim& one, const Dim& other) {
+Dim joint_size(const Dim& one, const Dim& other, const Facts& facts) {
   if (one == other || other.is(1)) return one;
   if (one.is(1)) return other;
   // A size that broadcasts against a number above 1 is that number, or 1.
   if (one.is_constant()) return one;
   if (other.is_constant()) return other;
-  return is_named(one) && is_named(other) ? maximum(one, other) : one;
+  const bool is_either = !facts.may_assume() || (is_named(one) && is_named(other));
+  return is_either ? maximum(one, other) : one;
 }
 
 Matched<void> join_sizes(const WritingPlan& plan, const Placed* mask, Operands& operands, Site& site) {

@@ -73,10 +73,10 @@ double addable(double fill, const Site& site) {
   return fill == lowest_finite(type) && !site.target.tells_lowest_from_infinity ? next_above_lowest(type) : fill;
 }
 
-Shape joint_shape(const Shape& one, const Shape& other) {
+Shape joint_shape(const Shape& one, const Shape& other, const Facts& facts) {
   Shape shape(std::max(one.size(), other.size()));
   for (size_t axis = 0; axis < shape.size(); ++axis)
-    shape[shape.size() - 1 - axis] = joint_size(from_last(one, axis), from_last(other, axis));
+    shape[shape.size() - 1 - axis] = joint_size(from_last(one, axis), from_last(other, axis), facts);
   return shape;
 }
 
@@ -92,7 +92,7 @@ Matched<FloatMask> lay_over(const ScoreTerm& term, const std::optional<FloatMask
   FloatMask mask{{site.build.node("Where", {condition.value, kept, filled}), condition.shape},
                  std::isfinite(fill) ? std::min(fill, 0.0) : 0.0};
   if (below) {
-    mask.placed.shape = joint_shape(condition.shape, below->placed.shape);
+    mask.placed.shape = joint_shape(condition.shape, below->placed.shape, site.facts);
     mask.least = std::min(mask.least, below->least);
   }
   return mask;
@@ -122,7 +122,8 @@ Value* addend(const FloatMask& mask, Site& site) {
 }
 
 FloatMask sum(const FloatMask& one, const FloatMask& other, Site& site) {
-  return {{site.build.node("Add", {addend(one, site), addend(other, site)}), joint_shape(one.placed.shape, other.placed.shape)},
+  return {{site.build.node("Add", {addend(one, site), addend(other, site)}),
+           joint_shape(one.placed.shape, other.placed.shape, site.facts)},
           least_of_sum(one.least, other.least, site.sdpa.type)};
 }
 

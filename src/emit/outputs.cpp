@@ -93,10 +93,21 @@ Matched<void> take_over_copy(const OperandCopy& copy, Site& site) {
 /// True if the node's scores have no more batches or heads than Q and K give them, or the model has: V, or a mask, may bring
 /// more.
 bool keeps_width(const WritingPlan& plan, const Site& site) {
-  const auto joint = [&](Role role) { return joint_size(plan.q->axes.size(role), plan.k->axes.size(role)); };
+  const auto joint = [&](Role role) { return joint_size(plan.q->axes.size(role), plan.k->axes.size(role), site.facts); };
   const Dim heads = plan.kv_group == 1 ? joint(Role::kHead) : site.sdpa.query_heads;
   return (site.scores[0] == site.sdpa.batch || site.scores[0] == joint(Role::kBatch)) &&
          (site.scores[1] == site.sdpa.query_heads || site.scores[1] == heads);
+}
+
+/// True if READ, scores or probabilities, has as many queries and keys as those of the node: a mask or V may bring more.
+bool keeps_rows(const OutputView& read, const Site& site) {
+  return site.facts.may_assume() ||
+         (read.axes.size(Role::kRow) == site.scores[2] && read.axes.size(Role::kFeature) == site.scores[3]);
+}
+
+/// True if the node can give VIEW, one of the site's values, where it stands.
+bool can_give(const std::optional<OutputView>& view, const Site& site) {
+  return view && view->value->graph == &site.build.edit().graph() && keeps_rows(*view, site);
 }
 
 }  // namespace
@@ -115,14 +126,12 @@ FurtherOutputs further_outputs(const WritingPlan& plan, Further wanted, Site& si
     further.present_key = present_of(*plan.k, site);
     further.present_value = present_of(*plan.v, site);
   }
-  const Graph* graph = &site.build.edit().graph();
   const Sdpa& sdpa = site.sdpa;
   if (!keeps_width(plan, site) || (!infers_keys(plan, site.facts) && !site.sizes.knows(site.scores[3]))) return further;
-  if (sdpa.scores_output && sdpa.scores_output->value->graph == graph) {
+  if (can_give(sdpa.scores_output, site)) {
     further.scores = &*sdpa.scores_output;
     further.qk_matmul_output_mode = sdpa.scores_output_mode;
-  } else if (sdpa.probabilities && sdpa.probabilities->value->graph == graph &&
-             site.facts.type(*sdpa.probabilities->value) == sdpa.type) {
+  } else if (can_give(sdpa.probabilities, site) && site.facts.type(*sdpa.probabilities->value) == sdpa.type) {
     further.scores = &*sdpa.probabilities;
     further.qk_matmul_output_mode = 3;
   }
