@@ -172,6 +172,7 @@ Judgement unlike(std::string what) {
   Judgement judgement;
   judgement.difference = kInfinity;
   judgement.failure = std::move(what);
+  judgement.is_unlike = true;
   return judgement;
 }
 
@@ -309,6 +310,7 @@ void Judgement::merge(const Judgement& other) {
   if (failure.empty()) failure = other.failure;
   explained_by.insert(other.explained_by.begin(), other.explained_by.end());
   has_equal_rows = has_equal_rows || other.has_equal_rows;
+  is_unlike = is_unlike || other.is_unlike;
 }
 
 Judgement judge_algebra(const Compared& compared) {

@@ -42,6 +42,7 @@ struct Judgement {
   std::string failure;    ///< empty: equal enough
   std::set<std::string> explained_by;  ///< ids of the preconditions that explain the rest
   bool has_equal_rows = false;         ///< some row that keeps a key is equal, and so no precondition was needed for it
+  bool is_unlike = false;              ///< of another type or shape
 
   void merge(const Judgement& other);
 };

@@ -252,13 +252,15 @@ std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equa
   std::vector<SizeAssignment> apart;
   std::set<std::string> seen;
   std::map<std::string, std::vector<std::string>> equals;  ///< of a name that several are assumed to equal
+  const bool is_for_all = !equations.facts().may_assume();
   for (const auto& input : site.inputs)
     for (const Dim& dim : input.shape) {
       const std::string name = symbol_name(dim);
       if (name.empty() || name.starts_with('?') || !seen.insert(name).second) continue;
       const Dim* meaning = equations.meaning(name);
       const std::string other = meaning ? symbol_name(*meaning) : std::string();
-      if (meaning && meaning->is_constant() && !meaning->is(1)) apart.emplace_back(first).set_apart(name, 1);
+      const bool may_be_one = meaning ? meaning->is_constant() && !meaning->is(1) : is_for_all;
+      if (may_be_one) apart.emplace_back(first).set_apart(name, 1);
       if (other.empty()) continue;
       const int64_t size = std::max<int64_t>(2, first.of(*meaning).value_or(0));
       apart.emplace_back(first).set_apart(name, 1);

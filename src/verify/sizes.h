@@ -76,7 +76,7 @@ class SizeAssignment {
 std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sdpa, SizeEquations& equations);
 
 /// Sizes as in FIRST, but for one name of SITE's shapes each that is assumed to equal others, or a number: it is 1, or the
-/// others are.
+/// others are. Where nothing may be assumed of sizes each name is 1 in turn.
 std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equations, const SizeAssignment& first);
 
 /// Names of the symbols in SIZES, the last first, and in what they are taken to equal; without those that equal something.

@@ -67,10 +67,12 @@ std::string does_not_run(const SiteRunner::Failure& failure) {
   return "what is written does not run: " + failure.error.message();
 }
 
-/// What sizes that break an assumption show of a site: why what is written is wrong, empty if nothing does. Sizes with which
-/// the model itself does not run, and rows that one side makes no number, show nothing.
+/// What APART, sizes that break an assumption, or may be other than they mostly are, show of a site: why what is written is
+/// wrong, empty if nothing does. Sizes with which the model itself does not run, and rows that one side makes no number, show
+/// nothing; nor does another shape where sizes are assumed to be equal.
 std::string fault_beyond_assumptions(const CutSite& site, const Sdpa& sdpa, SiteRunners& runners, const Assumed& assumed,
-                                     const std::vector<SizeAssignment>& apart, uint64_t seed, size_t memory_limit) {
+                                     const std::vector<SizeAssignment>& apart, bool is_for_all, uint64_t seed,
+                                     size_t memory_limit) {
   for (const auto& sizes : apart) {
     const auto runner = runners.runner_for(sizes);
     auto feeds = draw_inputs({site, sdpa, sizes, DrawKind::kRandom, seed, memory_limit});
@@ -79,10 +81,21 @@ std::string fault_beyond_assumptions(const CutSite& site, const Sdpa& sdpa, Site
     if (!result && is_wrong(result.error())) return does_not_run(result.error()) + on_draw(DrawKind::kRandom, sizes);
     if (!result) continue;
     for (const Judgement* judgement : {&result->algebra, &result->in_type})
-      if (!judgement->failure.empty() && std::isfinite(judgement->difference))
+      if (!judgement->failure.empty() && (std::isfinite(judgement->difference) || (is_for_all && judgement->is_unlike)))
         return judgement->failure + on_draw(DrawKind::kRandom, sizes);
   }
   return {};
+}
+
+/// Sizes apart from the first of ASSIGNMENTS; where nothing may be assumed of sizes, from all, since a model whose sizes must
+/// be equal does not run with the first.
+std::vector<SizeAssignment> apart_from(const std::vector<SizeAssignment>& assignments, const CutSite& site,
+                                       SizeEquations& equations) {
+  if (equations.facts().may_assume()) return sizes_apart(site, equations, assignments.front());
+  std::vector<SizeAssignment> apart;
+  for (const SizeAssignment& sizes : assignments)
+    for (SizeAssignment& other : sizes_apart(site, equations, sizes)) apart.push_back(std::move(other));
+  return apart;
 }
 
 /// Draws and runs a site until it fails or enough is shown.
@@ -246,8 +259,8 @@ struct Verifier::Impl {
       if (own.verdict != Verdict::kUnverified || result.verdict != Verdict::kFailed) result = std::move(own);
     }
     if (result.verdict == Verdict::kVerified) {
-      const auto apart = sizes_apart(site, chosen, assignments.front());
-      result.reason = fault_beyond_assumptions(site, sdpa, runners, assumed, apart, seed, options.memory_limit);
+      result.reason = fault_beyond_assumptions(site, sdpa, runners, assumed, apart_from(assignments, site, chosen),
+                                               !context.facts.may_assume(), seed, options.memory_limit);
       if (!result.reason.empty()) result.verdict = Verdict::kFailed;
     }
     const auto refused =

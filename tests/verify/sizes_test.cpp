@@ -78,5 +78,24 @@ TEST(Sizes, AnImageOfFixedSizeIsRunSmaller) {
   EXPECT_EQ(result.verdict, Verdict::kVerified) << result.reason;
 }
 
+TEST(Sizes, EachNameIsOneInTurnWhereNothingIsAssumed) {
+  SiteFixture site((AttentionModel()));
+  const Emission emission = site.attention({"q", "k", "v"});
+  Facts for_all(site.view(), inline_tensors(), false);
+  const auto cut = cut_site(emission, site.sdpa, {for_all, inline_tensors(), ReadNodes(nullptr)});
+  ASSERT_TRUE(cut);
+  SizeEquations equations(for_all);
+  const SizeAssignment first = size_assignments(*cut, site.sdpa, equations).front();
+  std::vector<std::vector<int64_t>> apart;
+  for (const SizeAssignment& sizes : sizes_apart(*cut, equations, first)) {
+    apart.emplace_back();
+    for (const char* name : {"B", "L", "S"}) apart.back().push_back(sizes.of(Dim::symbol(name)).value_or(-1));
+  }
+  EXPECT_THAT(apart, ElementsAre(ElementsAre(1, 5, 7), ElementsAre(3, 1, 7), ElementsAre(3, 5, 1)));
+
+  SizeEquations usual(site.facts());
+  EXPECT_TRUE(sizes_apart(*cut, usual, first).empty()) << "nothing is assumed of this site";
+}
+
 }  // namespace
 }  // namespace attn_opt
