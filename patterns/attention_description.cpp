@@ -88,10 +88,14 @@ Matched<ScoreTerm> mask_term(Node& node, Value& mask, Sdpa& sdpa, MatchContext& 
     return missed("attention-node.short-mask", &node,
                   type_name(type) + " " + to_string(*shape) + " for " + keys.str() + " keys");
   // A shorter one is legal too.
-  if (!shape->empty() && !shape->back().is(1)) sdpa.legal_sizes.emplace_back(keys, shape->back());
+  if (!shape->empty() && !shape->back().is(1)) sdpa.legal_sizes.emplace_back(shape->back(), keys);
   ScoreTerm term;
   term.value = is_short ? padded_mask(node, mask, keys, context) : &mask;
   term.frame = {sdpa.batch, sdpa.query_heads, sdpa.q.views.front().axes.size(Role::kRow), keys};
+  // A mask broadcasts to the scores, and they do not to it.
+  for (size_t back = 1; back < std::min(shape->size(), term.frame.size()); ++back)
+    if (const Dim& size = (*shape)[shape->size() - 1 - back]; !size.is(1))
+      sdpa.legal_sizes.emplace_back(size, term.frame[term.frame.size() - 1 - back]);
   if (type == onnx::TensorProto::BOOL) {
     term.kind = ScoreTerm::Kind::kKeep;
     term.fill = -std::numeric_limits<double>::infinity();

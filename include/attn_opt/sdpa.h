@@ -130,7 +130,7 @@ struct Sdpa {
   std::vector<Precondition> preconditions;
   /// What holds in every run of the operator that is described, since it refuses all others: drawn inputs keep to it.
   std::vector<LegalIntegers> legal_integers;
-  std::vector<std::pair<Dim, Dim>> legal_sizes;  ///< pairs that are equal
+  std::vector<std::pair<Dim, Dim>> legal_sizes;  ///< pairs that are equal, or the first broadcasts to the second
 };
 
 /// False for a description of nothing, which stands for what a rewrite replaces.

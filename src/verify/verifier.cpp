@@ -87,14 +87,24 @@ std::string fault_beyond_assumptions(const CutSite& site, const Sdpa& sdpa, Site
   return {};
 }
 
+/// True if an operator of attention that is there already refuses SIZES, though the body that ONNX gives it may run: a mask
+/// broadcasts to the scores, and they do not to it.
+bool are_refused(const SizeAssignment& sizes, const Sdpa& sdpa) {
+  return std::ranges::any_of(sdpa.legal_sizes, [&](const std::pair<Dim, Dim>& pair) {
+    const auto own = sizes.of(pair.first), whole = sizes.of(pair.second);
+    return own && whole && *own != 1 && *whole == 1;
+  });
+}
+
 /// Sizes apart from the first of ASSIGNMENTS; where nothing may be assumed of sizes, from all, since a model whose sizes must
 /// be equal does not run with the first.
-std::vector<SizeAssignment> apart_from(const std::vector<SizeAssignment>& assignments, const CutSite& site,
+std::vector<SizeAssignment> apart_from(const std::vector<SizeAssignment>& assignments, const CutSite& site, const Sdpa& sdpa,
                                        SizeEquations& equations) {
-  if (equations.facts().may_assume()) return sizes_apart(site, equations, assignments.front());
   std::vector<SizeAssignment> apart;
-  for (const SizeAssignment& sizes : assignments)
-    for (SizeAssignment& other : sizes_apart(site, equations, sizes)) apart.push_back(std::move(other));
+  const size_t count = equations.facts().may_assume() ? 1 : assignments.size();
+  for (size_t i = 0; i < count; ++i)
+    for (SizeAssignment& other : sizes_apart(site, equations, assignments[i]))
+      if (!are_refused(other, sdpa)) apart.push_back(std::move(other));
   return apart;
 }
 
@@ -259,7 +269,7 @@ struct Verifier::Impl {
       if (own.verdict != Verdict::kUnverified || result.verdict != Verdict::kFailed) result = std::move(own);
     }
     if (result.verdict == Verdict::kVerified) {
-      result.reason = fault_beyond_assumptions(site, sdpa, runners, assumed, apart_from(assignments, site, chosen),
+      result.reason = fault_beyond_assumptions(site, sdpa, runners, assumed, apart_from(assignments, site, sdpa, chosen),
                                                !context.facts.may_assume(), seed, options.memory_limit);
       if (!result.reason.empty()) result.verdict = Verdict::kFailed;
     }
