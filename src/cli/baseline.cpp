@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "src/cli/rewrite_counts.h"
 #include "src/io/output_file.h"
 #include "src/report/findings.h"
 #include "src/report/report_stream.h"
@@ -39,8 +40,12 @@ json sites_that(bool (*wanted)(const json&), const json& report) {
   return sites;
 }
 
-/// What is known of a model whose REPORT this is: the fused sites, and those that were not.
-json entry_of(const json& report) { return {{"fused", sites_that(is_fused, report)}, {"missed", sites_that(is_left, report)}}; }
+/// What is known of a model whose REPORT this is: the fused sites, those that were not, and how often rewrites were applied.
+json entry_of(const json& report) {
+  json entry = {{"fused", sites_that(is_fused, report)}, {"missed", sites_that(is_left, report)}};
+  if (json counts = rewrite_counts(report); !counts.empty()) entry["rewritten"] = std::move(counts);
+  return entry;
+}
 
 /// How sure it is that SITE, of a report, is the one KNOWN: 0, that it is not. Modules count more than names, in which
 /// exporters count nodes; in one module a name or a fusion tells sites apart.
@@ -128,6 +133,9 @@ Changes changes_since(const json& known, const json& report) {
   return changes;
 }
 
+/// How often rewrites were applied to a model of which KNOWN is told.
+json rewrites_of(const json& known) { return known.value("rewritten", json::object()); }
+
 /// "b.5 (model.py:10) is no longer fused: Elu between ...".
 std::string phrase_of(const LostSite& site) {
   const std::string module = module_of(*site.known), name = site.known->at("name").get<std::string>();
@@ -138,13 +146,18 @@ std::string phrase_of(const LostSite& site) {
          (is_renamed ? ", which is new, is not fused: " : " is no longer fused: ") + reason_of(*site.now);
 }
 
-tl::unexpected<Error> loss(const std::vector<LostSite>& lost, const std::string& model, const std::string& baseline) {
+/// The attentions LOST, and the rewrites of FEWER sentences; not both are empty.
+tl::unexpected<Error> loss(const std::vector<LostSite>& lost, const std::vector<std::string>& fewer, const std::string& model,
+                           const std::string& baseline) {
   constexpr size_t kMostNamed = 5;
-  std::string what = lost.size() == 1 ? "attention " : fmt::format("lost {} of the attentions in {}: ", lost.size(), baseline),
-              run;
+  std::string what, run;
+  if (lost.size() == 1) what = "attention ";
+  if (lost.size() > 1) what = fmt::format("lost {} of the attentions in {}: ", lost.size(), baseline);
   for (size_t i = 0; i < std::min(lost.size(), kMostNamed); ++i) what += (i == 0 ? "" : "; ") + phrase_of(lost[i]);
   if (lost.size() > kMostNamed) what += "; ...";
-  if (const json* first = lost.front().now) run = "run: " + explain_command(model, *first) + "; ";
+  for (const std::string& text : fewer) what += (what.empty() ? "" : "; ") + text;
+  const json* first = lost.empty() ? nullptr : lost.front().now;
+  if (first) run = "run: " + explain_command(model, *first) + "; ";
   return fail(ErrorCode::kRequirement, model, what, run + "--update-baseline accepts that");
 }
 
@@ -161,12 +174,13 @@ bool is_baseline(const json& document) {
   const json models = document.value("models", json());
   return models.is_object() && std::ranges::all_of(models, [](const json& model) {
            return model.is_object() && holds_sites(model.value("fused", json())) &&
-                  holds_sites(model.value("missed", json::array()));
+                  holds_sites(model.value("missed", json::array())) &&
+                  are_rewrite_counts(model.value("rewritten", json::object()));
          });
 }
 
 bool is_report(const json& document) {
-  return document.is_object() && document.contains("sites") && holds_sites(document["sites"]) &&
+  return document.is_object() && document.contains("sites") && holds_sites(document["sites"]) && holds_rewrites(document) &&
          std::ranges::all_of(document["sites"], [](const json& site) { return site.contains("outcome"); });
 }
 
@@ -201,8 +215,10 @@ Status Baseline::check(const json& report) const {
                   "--update-baseline enters it, --baseline-new warn or accept lets it pass");
     return {};
   }
-  const auto lost = changes_since(known_of(model), report).lost;
-  return lost.empty() ? Status{} : loss(lost, model, path_.string());
+  const json& known = known_of(model);
+  const auto lost = changes_since(known, report).lost;
+  const auto fewer = fewer_rewrites(rewrites_of(known), report);
+  return lost.empty() && fewer.empty() ? Status{} : loss(lost, fewer, model, path_.string());
 }
 
 std::vector<std::string> Baseline::warnings(const json& report) const {
@@ -237,6 +253,8 @@ std::vector<std::string> Baseline::accepted(const json& report) const {
   if (!knows(model)) return texts;
   for (const LostSite& site : changes_since(known_of(model), report).lost)
     texts.push_back(model + ": attention " + phrase_of(site) + "; " + path_.string() + " accepts that now");
+  for (const std::string& text : fewer_rewrites(rewrites_of(known_of(model)), report))
+    texts.push_back(model + ": " + text + "; " + path_.string() + " accepts that now");
   return texts;
 }
 

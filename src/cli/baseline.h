@@ -1,4 +1,5 @@
-// Which sites of which models were fused: what a gate holds later runs against (docs/schema/baseline-1.schema.json).
+// Which sites of which models were fused, and how often rewrites were applied: what a gate holds later runs against
+// (docs/schema/baseline-1.schema.json).
 #pragma once
 
 #include <filesystem>
@@ -22,7 +23,7 @@ class Baseline {
 
   /// Holds REPORT, as to_json() makes it, against what is known of its model; of one that is not known the new models' rule
   /// decides. A site counts as kept when one of another name, and new, is fused instead, and none is new that is not fused:
-  /// exporters rename nodes. Error: kRequirement.
+  /// exporters rename nodes. A rewrite counts as kept when it is applied as often. Error: kRequirement.
   Status check(const nlohmann::json& report) const;
   /// What check() lets pass and a reader should know: new models, and attention that is not fused and that it does not have.
   std::vector<std::string> warnings(const nlohmann::json& report) const;

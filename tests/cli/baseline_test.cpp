@@ -250,6 +250,35 @@ TEST_F(BaselineOption, AReportServesAsOne) {
   EXPECT_EQ(run("models/a.onnxtxt --baseline report.json").status, 1);
 }
 
+TEST_F(BaselineOption, RewritesAreKeptByHowOftenTheyAreApplied) {
+  const auto gelus = [](int count) {
+    std::string text =
+        "<ir_version: 8, opset_import: [\"\" : 17]>\ng (float[4,n] x0) => (float[4,n] y)\n"
+        "<float root = {1.4142135623730951}, float one = {1}, float half = {0.5}> {\n";
+    for (int i = 0; i < count; ++i) {
+      const std::string n = std::to_string(i), next = std::to_string(i + 1);
+      text += "d" + n + " = Div (x" + n + ", root)\ne" + n + " = Erf (d" + n + ")\ns" + n + " = Add (e" + n + ", one)\n" + "m" +
+              n + " = Mul (x" + n + ", s" + n + ")\nx" + next + " = Mul (m" + n + ", half)\n";
+    }
+    return text + "y = Identity (x" + std::to_string(count) + ")\n}\n";
+  };
+  const std::string held = "models/g.onnxtxt --also gelu --baseline gelu.json";
+  write_file(file("models/g.onnxtxt"), gelus(2));
+  ASSERT_EQ(run(held + " --update-baseline").status, 0);
+  EXPECT_EQ(nlohmann::json::parse(read_file(file("gelu.json")))["models"]["models/g.onnxtxt"]["rewritten"]["gelu"], 2);
+  EXPECT_EQ(run(held).status, 0);
+  const ToolResult without = run("models/g.onnxtxt --baseline gelu.json");
+  EXPECT_EQ(without.status, 1);
+  EXPECT_THAT(without.err, AllOf(IsOneErrorLine(), HasSubstr("rewrite gelu is applied nowhere and was 2 times")));
+  ASSERT_EQ(run("models/g.onnxtxt --also gelu --report of_two.json").status, 0);
+  write_file(file("models/g.onnxtxt"), gelus(1));
+  EXPECT_THAT(run(held).err, HasSubstr("rewrite gelu is applied once and was 2 times"));
+  EXPECT_EQ(run("models/g.onnxtxt --also gelu --baseline of_two.json").status, 1) << "a report serves as one";
+  EXPECT_THAT(run(held + " --update-baseline").err, HasSubstr("gelu.json accepts that now"));
+  write_file(file("models/g.onnxtxt"), gelus(3));
+  EXPECT_EQ(run(held).status, 0);
+}
+
 TEST_F(BaselineOption, AnUnmetRequirementDoesNotUpdateIt) {
   const std::string before = read_file(file("attn.json"));
   write_file(file("models/a.onnxtxt"), other_model());
@@ -260,7 +289,9 @@ TEST_F(BaselineOption, AnUnmetRequirementDoesNotUpdateIt) {
 TEST_F(BaselineOption, WhatIsNoBaselineIsRefused) {
   EXPECT_EQ(run("models/a.onnxtxt --baseline missing.json").status, 3);
   for (const std::string text : {"", "{", "[]", "{\"schema_version\": 2, \"models\": {}}", "{\"sites\": 3}",
-                                 "{\"schema_version\": 1, \"models\": {\"a\": {\"fused\": [{\"name\": 1}]}}}"}) {
+                                 "{\"schema_version\": 1, \"models\": {\"a\": {\"fused\": [{\"name\": 1}]}}}",
+                                 "{\"schema_version\": 1, \"models\": {\"a\": {\"fused\": [], \"rewritten\": {\"b\": -1}}}}",
+                                 "{\"sites\": [], \"rewrites\": [{}]}"}) {
     write_file(file("bad.json"), text);
     const ToolResult result = run("models/a.onnxtxt --baseline bad.json");
     EXPECT_EQ(result.status, 3) << text;
