@@ -67,6 +67,8 @@ inline constexpr const char* kExpandWidens = "Expand keeps the larger of the siz
 inline constexpr const char* kOneNumber = "a factor that is one number scales either operand alike";
 inline constexpr const char* kNoneHidden = "no key that is no number is masked in what is drawn for this model";
 inline constexpr const char* kIsZero = "the number is 0, or is added to one that is";
+inline constexpr const char* kLowestThroughout =
+    "of so few keys all of a row are the lowest number or none: they weigh alike, whatever stands for it";
 inline constexpr const char* kNoneIsLowest = "the Where replaces the lowest number, of which the mask holds none";
 inline constexpr const char* kPerHead = "a factor per head scales either operand alike";
 inline constexpr const char* kOthersFold = "it keeps a runtime from folding a sum, which nothing does here";
