@@ -65,10 +65,20 @@ bool can_be_inlined(const onnx::ModelProto& model) {
 struct WritableSites {
   int count = 0;
   int64_t assumptions = 0;         ///< of all of them
+  int64_t untyped = 0;             ///< values of no known type that they read: these cannot be drawn
   bool can_be_raised = true;       ///< the nodes around them
   size_t lines = 0;                ///< of a report on all sites, those that are missed too
   std::set<FunctionName> covered;  ///< functions of whose nodes they consist
 };
+
+/// The values that NODES read and whose type is not known.
+int64_t untyped_inputs(const std::vector<Node*>& nodes, Facts& facts) {
+  int64_t count = 0;
+  for (const Node* node : nodes)
+    count += std::ranges::count_if(
+        node->inputs, [&](const Value* value) { return value && facts.type(*value) == onnx::TensorProto::UNDEFINED; });
+  return count;
+}
 
 /// Those of FOUND, sites of a copy in which CALLS are inlined.
 WritableSites writable(const InlinedCalls& calls, const std::vector<MatchedSite>& found, MatchContext& context,
@@ -80,6 +90,7 @@ WritableSites writable(const InlinedCalls& calls, const std::vector<MatchedSite>
     if (!emission) continue;
     ++sites.count;
     sites.assumptions += std::ranges::count(emission->preconditions, false, &Precondition::proven);
+    sites.untyped += untyped_inputs(emission->edit.nodes(), context.facts);
     std::vector<const Node*> nodes(emission->removed.begin(), emission->removed.end());
     nodes.push_back(site.match.anchor);  // stays where another site shares it
     for (const Node* node : nodes)
@@ -135,8 +146,8 @@ WritableSites writable_behind(Model& model, const std::set<FunctionName>& names,
 }
 
 /// The functions that sites cover or share nodes of. Where those that stay hide what a site asks of the values it reads (a
-/// size, what a mask holds), or an attribute without which a node cannot be raised, all of them. All, too, where nothing can be
-/// written and what is missed shows only behind calls: the report says what, and the model stays as it was.
+/// type, a size, what a mask holds), or an attribute without which a node cannot be raised, all of them. All, too, where
+/// nothing can be written and what is missed shows only behind calls: the report says what, and the model stays as it was.
 std::set<FunctionName> functions_to_inline(Model& model, const OptimizeOptions& options,
                                            const std::vector<const Pattern*>& chosen) {
   const std::set<FunctionName> all = all_functions(model.proto);
@@ -148,8 +159,8 @@ std::set<FunctionName> functions_to_inline(Model& model, const OptimizeOptions& 
   }
   if (sites.count == 0 || sites.covered == all) return sites.covered;
   const WritableSites left = writable_behind(model, sites.covered, options, chosen);
-  const bool hides =
-      left.count < sites.count || left.assumptions > sites.assumptions || (sites.can_be_raised && !left.can_be_raised);
+  const bool hides = left.count < sites.count || left.assumptions > sites.assumptions || left.untyped > sites.untyped ||
+                     (sites.can_be_raised && !left.can_be_raised);
   return hides ? all : sites.covered;
 }
 
