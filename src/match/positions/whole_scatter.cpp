@@ -1,5 +1,6 @@
 #include "src/match/positions/whole_scatter.h"
 
+#include "attn_opt/canonical.h"
 #include "src/match/node_forms.h"
 #include "src/match/positions/position_reader.h"
 
@@ -32,15 +33,22 @@ bool counts_along(Value& index, size_t axis, const Shape& shape, Facts& facts) {
   return without_single_axes(*form, own) == without_single_axes(expected, own);
 }
 
-bool counts_along_all(const Value& indices, const Shape& shape, Facts& facts) {
+/// Adds to PARTS what Concats join along axis LAST to VALUE, that itself if none does; stops where there are more than LAST.
+void add_parts(Value& value, int64_t last, Facts& facts, std::vector<Value*>& parts) {
+  const Node* joined = canonical(value, facts).producer;
+  const int64_t along = joined && joined->is("Concat") ? joined->int_attribute("axis", 0) : 0;
+  if (along != -1 && along != last) return parts.push_back(&value);
+  for (Value* part : joined->inputs)
+    if (std::ssize(parts) <= last) add_parts(*part, last, facts, parts);
+}
+
+bool counts_along_all(Value& indices, const Shape& shape, Facts& facts) {
   if (const Tensor* constant = facts.constant(indices)) return is_grid(*constant);
-  const Node* joined = indices.producer;
-  const auto last = static_cast<int64_t>(shape.size());
-  if (!joined || !joined->is("Concat") || joined->inputs.size() != shape.size()) return false;
-  const int64_t along = joined->int_attribute("axis", 0);
-  if (along != -1 && along != last) return false;
+  std::vector<Value*> parts;
+  add_parts(indices, std::ssize(shape), facts, parts);
+  if (parts.size() != shape.size()) return false;
   for (size_t axis = 0; axis < shape.size(); ++axis)
-    if (!counts_along(*joined->inputs[axis], axis, shape, facts)) return false;
+    if (!counts_along(*parts[axis], axis, shape, facts)) return false;
   return true;
 }
 
