@@ -1,10 +1,11 @@
 // com.microsoft::QAttention, which projects an input of 8 bits by weights of 8 bits.
 //
-//   before  X ───────────┐                   after  X, weights ─ MatMulInteger ─ Cast ─ Mul ─ Add ─ Split ┬─ Q ─┐
-//           weights ─────┤                          and zero points                      │     │          ├─ K ─┼─
-//           Attention(24) ─ Y bias ────────┤                          scales ─ Mul ────────────────────────┘     │          └─
-//           V ─┤ scales ──────┼─ QAttention ─ Y          bias ──────────────────────────────────────┘                │ zero
-//           points ─┤                          mask ─ Greater ─ Where ─────────────────────────────────────┘ mask ────────┘
+//   before  X ───────────┐                   after  X, weights, zero points ─ MatMulInteger ─ Cast ─┐
+//           weights ─────┤                          scales ─ Mul ───────────────────────────────────┴─ Mul ─┐
+//           bias ────────┤                          bias ───────────────────────────────────────────────────┴─ Add ─ Split ─┐
+//           scales ──────┼─ QAttention ─ Y                                                                      Q, K, V ───┤
+//           zero points ─┤                          mask ─ Greater ─ Where ─────────────────────────────────────────────────┤
+//           mask ────────┘                                                                             Attention(24) ─ Y ───┘
 //
 // The sums of integers stay exact, as they are in the operator. Past and present are those of com.microsoft::Attention.
 #include "patterns/contrib/operator.h"
