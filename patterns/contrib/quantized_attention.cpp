@@ -52,8 +52,7 @@ class ContribQuantizedAttentionReader : public ProjectedReader {
     const MaybeShape shape = facts_.shape(*value);
     if (shape && (shape->empty() || (shape->size() == 1 && ((*shape)[0].is(1) || (*shape)[0] == columns)))) return {};
     return missed("contrib.rank", &node_,
-                  std::string(name) + " '" + value->name + "' is " + (shape ? to_string(*shape) : "of no known rank") +
-                      ", not one number" + (columns.is(1) ? "" : " or one for each column"));
+                  shape_said(name, *value, facts_) + ", not one number" + (columns.is(1) ? "" : " or one for each column"));
   }
 
   Value* project() override {

@@ -11,6 +11,11 @@ bool holds_numbers(DataType type) {
 
 }  // namespace
 
+std::string shape_said(std::string_view name, const Value& value, Facts& facts) {
+  const MaybeShape shape = facts.shape(value);
+  return std::string(name) + " '" + value.name + "' is " + (shape ? to_string(*shape) : "of no known rank");
+}
+
 Matched<void> check_ranks(const Node& node, std::span<const InputRank> ranks, Facts& facts, size_t typed) {
   const DataType type = node.input(typed) ? facts.type(*node.input(typed)) : onnx::TensorProto::UNDEFINED;
   if (!is_floating(type))
@@ -22,11 +27,9 @@ Matched<void> check_ranks(const Node& node, std::span<const InputRank> ranks, Fa
     const Value* value = node.input(wanted.input);
     if (!value && !wanted.is_required) continue;
     if (!value) return missed("contrib.rank", &node, "there is no " + std::string(wanted.name));
-    const MaybeShape shape = facts.shape(*value);
-    if (shape.has_rank(wanted.rank)) continue;
+    if (facts.shape(*value).has_rank(wanted.rank)) continue;
     return missed("contrib.rank", &node,
-                  std::string(wanted.name) + " '" + value->name + "' is " + (shape ? to_string(*shape) : "of no known rank") +
-                      ", not of rank " + std::to_string(wanted.rank));
+                  shape_said(wanted.name, *value, facts) + ", not of rank " + std::to_string(wanted.rank));
   }
   return {};
 }

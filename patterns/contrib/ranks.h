@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "attn_opt/pattern.h"
@@ -16,6 +17,9 @@ struct InputRank {
   size_t rank = 0;
   bool is_required = false;
 };
+
+/// "bias 'b' is (batch, 4)", or of no known rank: VALUE, an input called NAME.
+std::string shape_said(std::string_view name, const Value& value, Facts& facts);
 
 /// NODE's inputs in RANKS are known to have their ranks, or are not required and not given. Input number TYPED, in whose type
 /// the operator computes, holds floats, the others numbers or truths. Misses: contrib.rank, contrib.type.

@@ -20,16 +20,17 @@ constexpr size_t kProjectedNone = std::numeric_limits<size_t>::max();
 
 /// Where the inputs of an operator stand that not all have at one place, or at all.
 struct ProjectedInputs {
-  size_t mask, past, attention_bias, past_length;
-  size_t x_scale, weight_scale, x_zero, weight_zero;
+  size_t mask, past, attention_bias = kProjectedNone, past_length = kProjectedNone;
+  size_t x_scale = kProjectedNone, weight_scale = kProjectedNone, x_zero = kProjectedNone, weight_zero = kProjectedNone;
   size_t typed;  ///< the input in whose type the operator computes
 
   bool are_quantized() const { return x_scale != kProjectedNone; }
 };
 
 constexpr ProjectedInputs kFloatingProjection{
-    3, 4, 5, 6, kProjectedNone, kProjectedNone, kProjectedNone, kProjectedNone, kProjectedX};
-constexpr ProjectedInputs kQuantizedProjection{5, 8, kProjectedNone, kProjectedNone, 3, 4, 6, 7, kProjectedBias};
+    .mask = 3, .past = 4, .attention_bias = 5, .past_length = 6, .typed = kProjectedX};
+constexpr ProjectedInputs kQuantizedProjection{
+    .mask = 5, .past = 8, .x_scale = 3, .weight_scale = 4, .x_zero = 6, .weight_zero = 7, .typed = kProjectedBias};
 
 class ProjectedAttention {
  public:
