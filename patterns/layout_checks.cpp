@@ -109,6 +109,16 @@ Value* end_of_chain(Value& value, Node& first, Value* (*origin)(Node&, Facts&), 
   return nullptr;
 }
 
+std::vector<Value*> regroupings(Node& first, size_t most, Facts& facts) {
+  std::vector<Value*> made;
+  for (Node* next = &first; next && made.size() < most && has(*next, Trait::kRegroups);) {
+    made.push_back(next->outputs[0]);
+    const Readers readers = readers_of(*made.back(), facts);
+    next = readers.only_one() && readers.all[0].input == 0 ? readers.all[0].node : nullptr;
+  }
+  return made;
+}
+
 bool lie_last(const AxisMap& axes, Role last_but_one, Role last) {
   if (axes.rank() < 2) return false;
   std::vector<int> in_order;

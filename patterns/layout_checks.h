@@ -46,4 +46,7 @@ Value* swapped_from(Node& node, Facts& facts);
 /// VALUE as ORIGIN says; null if there is none.
 Value* end_of_chain(Value& value, Node& first, Value* (*origin)(Node&, Facts&), Facts& facts);
 
+/// What nodes from FIRST on, each the only reader of the one before, make by regrouping it: at most MOST values, nearest first.
+std::vector<Value*> regroupings(Node& first, size_t most, Facts& facts);
+
 }  // namespace attn_opt

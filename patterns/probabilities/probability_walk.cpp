@@ -317,16 +317,11 @@ class ProbabilityWalker {
     if (keys_from_last() != 0 || (walk_.guard && !walk_.guard->asks_each()) || walk_.sinks || !walk_.steps.empty() ||
         walk_.regrouped || !before || before->empty())
       return nullptr;
-    Node* next = &first;
-    for (int step = 0; step < kMaxTogether && next && has(*next, Trait::kRegroups); ++step) {
-      Value& made = *next->outputs[0];
-      const MaybeShape after = facts_.shape(made);
-      if (after && after->size() >= 2 && before->back() == after->back()) {
-        walk_.row_split = rows_regrouped(*before, *after);
-        return &made;
-      }
-      const Readers readers = readers_of(made, facts_);
-      next = readers.only_one() && readers.all[0].input == 0 ? readers.all[0].node : nullptr;
+    for (Value* made : regroupings(first, kMaxTogether, facts_)) {
+      const MaybeShape after = facts_.shape(*made);
+      if (!after || after->size() < 2 || before->back() != after->back()) continue;
+      walk_.row_split = rows_regrouped(*before, *after);
+      return made;
     }
     return nullptr;
   }

@@ -220,7 +220,7 @@ Value* guarded(Value& shares, Value& is_positive, Facts& facts) {
 constexpr size_t kMostRegroupings = 4;
 
 /// What VALUE is regrouped from, nearest first.
-std::vector<Value*> regrouped_from(Value& value, Facts& facts) {
+std::vector<Value*> before_regroupings(Value& value, Facts& facts) {
   std::vector<Value*> sources;
   for (Node* node = canonical(value, facts).producer; sources.size() < kMostRegroupings;) {
     if (!node || !has(*node, Trait::kRegroups)) break;
@@ -230,29 +230,20 @@ std::vector<Value*> regrouped_from(Value& value, Facts& facts) {
   return sources;
 }
 
-/// What VALUE is regrouped to for all that read it, nearest first.
-std::vector<Value*> regrouped_to(Value& value, Facts& facts) {
-  std::vector<Value*> results;
-  for (Value* at = &value; results.size() < kMostRegroupings; results.push_back(at)) {
-    const Readers readers = readers_of(*at, facts);
-    const Node* node = readers.only_one() && readers.all[0].input == 0 ? readers.all[0].node : nullptr;
-    if (!node || !has(*node, Trait::kRegroups) || node->graph != value.graph) break;
-    at = node->outputs[0];
-  }
-  return results;
-}
-
 /// SOFTMAX, of the operator, as that of scores which are regrouped for it alone.
 ///
 ///   Reshape(Softmax(Reshape(x)))  =>  Softmax(x), of x's shape and with the keys in its last axis
 SoftmaxSite of_whole_scores(SoftmaxSite softmax, Facts& facts) {
   const MaybeShape rows = facts.shape(*softmax.input);
-  const std::vector<Value*> sources = softmax.keys == 0 && rows ? regrouped_from(*softmax.input, facts) : std::vector<Value*>();
-  if (sources.empty()) return softmax;
-  for (Value* result : regrouped_to(*softmax.output, facts))
+  const std::vector<Value*> sources =
+      softmax.keys == 0 && rows ? before_regroupings(*softmax.input, facts) : std::vector<Value*>();
+  const Readers readers = sources.empty() ? Readers() : readers_of(*softmax.output, facts);
+  if (!readers.only_one() || readers.all[0].input != 0 || !readers.all[0].node) return softmax;
+  for (Value* result : regroupings(*readers.all[0].node, kMostRegroupings, facts))
     for (Value* source : sources) {
       const MaybeShape before = facts.shape(*source), after = facts.shape(*result);
-      if (!before || !after || *before != *after || before->empty() || before->back() != rows->back()) continue;
+      const bool is_alike = before && after && *before == *after && !before->empty() && before->back() == rows->back();
+      if (!is_alike || result->graph != softmax.output->graph) continue;
       softmax.input = source;
       softmax.output = result;
       return softmax;
