@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "src/verify/site_models.h"
+#include "src/verify/site_cut.h"
 
 namespace attn_opt {
 

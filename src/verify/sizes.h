@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "src/verify/site_models.h"
+#include "src/verify/site_cut.h"
 
 namespace attn_opt {
 

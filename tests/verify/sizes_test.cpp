@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "src/verify/site_models.h"
+#include "src/verify/site_cut.h"
 #include "tests/verify/site_fixture.h"
 
 namespace attn_opt {
