@@ -17,13 +17,15 @@ namespace {
 /// A bias at or below this hides its key whatever it was rounded by.
 constexpr double kHiding = -1000;
 
+/// Scores that are not finite under a mask that is added make NaN, which a guard makes 0: hidden, NaN becomes a number alone.
 std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
-  const bool laid_over = std::ranges::any_of(sdpa.terms, is_fill);
-  if (!sdpa.hides_nan && !laid_over && !sdpa.less_largest_of_all) return std::nullopt;
-  return Precondition{"scores-finite", false,
-                      sdpa.hides_nan ? "a guard makes NaN 0"
-                      : laid_over    ? "a Where hides masked scores"
-                                     : "the largest of all scores is subtracted from each"};
+  constexpr const char* kId = "scores-finite";
+  if (sdpa.hides_nan) return Precondition{kId, false, "a guard makes NaN 0"};
+  const auto is_laid_over = [](const ScoreTerm& term) { return is_fill(term) && !term.is_added; };
+  if (std::ranges::any_of(sdpa.terms, is_laid_over)) return Precondition{kId, false, "a Where hides masked scores"};
+  if (sdpa.less_largest_of_all) return Precondition{kId, false, "the largest of all scores is subtracted from each"};
+  if (std::ranges::none_of(sdpa.terms, &ScoreTerm::is_added)) return std::nullopt;
+  return Precondition{kId, false, "masked scores are hidden, which the model adds -inf to", true};
 }
 
 /// True if FILL swallows any score, in the operator too: many runtimes compute with halves in float, where no half does.

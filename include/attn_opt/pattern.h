@@ -35,6 +35,8 @@ struct MatchContext {
   SharedNodes unplaced = {};
   /// Whose rules the model is to keep.
   const TargetRules& target = rules_of(Target::kPortable);
+  /// What may be assumed: where there are two readings, the one that assumes more is of use only if that is accepted.
+  AcceptedAssumptions accepted = {};
 };
 
 /// A recognised attention and where it stands.

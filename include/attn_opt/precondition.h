@@ -10,8 +10,8 @@
 namespace attn_opt {
 
 /// Every id that a Precondition can have; docs/verification.md describes them.
-inline constexpr std::array<std::string_view, 10> kPreconditionIds = {
-    "scores-finite", "scores-above-fill", "scores-within-clamp", "rows-keep-a-key", "exp-in-range",
+inline constexpr std::array<std::string_view, 11> kPreconditionIds = {
+    "scores-finite", "scores-above-fill", "scores-within-clamp", "values-finite",   "rows-keep-a-key", "exp-in-range",
     "biases-small",  "factors-in-range",  "sizes-equal",         "sizes-not-empty", "lengths-in-range"};
 /// Two sizes are taken for equal.
 inline constexpr std::string_view kSizesEqual = "sizes-equal";

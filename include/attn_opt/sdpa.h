@@ -68,6 +68,7 @@ struct ScoreTerm {
   std::string not_causal = {};  ///< else: what is in the way
   BiasParts parts = {};         ///< none: VALUE is what the model adds
   bool adds_in_float = false;   ///< to the scores, whatever the type of Q, K and V
+  bool is_added = false;        ///< of a fill of -inf: the model adds it, and what is NaN below it stays NaN
 };
 
 /// A value that holds Y, in whatever layout.

@@ -84,11 +84,15 @@ bool empties_rows_alone(const std::vector<ScoreTerm>& terms) {
   return selects && terms[0].fill == -std::numeric_limits<double>::infinity();
 }
 
-/// A guard behind the product means what it would mean in front of it; one that means something else stays.
+/// True for a guard that asks the mask, not the scores: what is not finite of those it then hides.
+bool hides_scores(const RowGuard& guard) { return guard.mask || (guard.test && !guard.test->is_number); }
+
+/// A guard behind the product means what it would mean in front of it; one that means something else stays, or would have
+/// scores assumed finite that may not be.
 GuardMeaning read_guard_behind(Reading& reading, const ScoreLayout& layout, Value& softmax_input, MatchContext& context) {
   ProductSide& output = reading.value_product.output;
   const auto guard = reading.probabilities.steps.empty() ? guard_of_output(output, context.facts) : std::nullopt;
-  if (!guard) return GuardMeaning::kNothing;
+  if (!guard || (hides_scores(*guard) && !context.accepted.accepts("scores-finite"))) return GuardMeaning::kNothing;
   const auto meaning = meaning_in(*guard, reading, layout, softmax_input, context);
   if (!meaning) return GuardMeaning::kNothing;
   output.value = guard->node->outputs[0];

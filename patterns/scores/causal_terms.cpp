@@ -82,7 +82,10 @@ std::vector<ScoreTerm> masks_in(ScoreTerm term, Facts& facts, int depth = 0) {
     ScoreTerm mask = term;
     mask.value = condition.value;
     mask.kind = condition.is_true ? Kind::kKeep : Kind::kDrop;
-    if (term.kind == Kind::kBias) mask.fill = -INFINITY;
+    if (term.kind == Kind::kBias) {
+      mask.fill = -INFINITY;
+      mask.is_added = true;
+    }
     const auto parts = masks_in(std::move(mask), facts, depth + 1);
     masks.insert(masks.end(), parts.begin(), parts.end());
   }

@@ -69,6 +69,7 @@ class CausalReader {
   std::string why_not(const ScoreTerm& term, const Terms& terms) {
     if (!term.causal) return term.not_causal.empty() ? "was not read" : term.not_causal;
     if (site_.sdpa.is_causal) return "the operator is causal as it is";
+    if (site_.guards_nan) return "what is NaN where it masks makes a row 0";
     if (std::string why = why_unsound(term, terms); !why.empty()) return why;
     if (is_assumed(term)) return "that '" + term.causal->lengths->name + "' lies within the keys is assumed";
     return rules_.say(term);

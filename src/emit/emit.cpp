@@ -10,6 +10,7 @@
 #include "src/emit/local_function.h"
 #include "src/emit/mask.h"
 #include "src/emit/mask_shape.h"
+#include "src/emit/nan_rows.h"
 #include "src/emit/operators.h"
 #include "src/emit/order.h"
 #include "src/emit/outputs.h"
@@ -122,6 +123,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   Site site{match_, sdpa, context_.facts, target_, build, SizeSource(build, context_.facts), emission.scores, {}};
   const AttentionOperator& written = operator_for(plan, sdpa, target_);
   site.says = written.says(plan, site);
+  site.guards_nan = writes_nan_guard(sdpa, accepted_, site);
   ATTN_OPT_DONE(written.check(plan, site));
   ATTN_OPT_MATCH(Operands operands, write_operands(plan, emission.scale, site));
   if (plan.has_past) site.sizes.add(*plan.k->past, context_.facts.shape(*plan.k->past).known());
@@ -141,6 +143,10 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   ATTN_OPT_MATCH(emission.attention, written.write(parts, site));
   if (!emission.attention->is("Attention")) emission.attention_inputs = inputs_of(parts);
   ATTN_OPT_MATCH(Value * y, written.finish(*emission.attention, parts, site));
+  if (site.guards_nan) {
+    y = with_nan_zero(y, site);
+    enter_nan_guard(emission.preconditions);
+  }
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, *y, site));
   declare_inputs(plan, operands, further, site);
   ATTN_OPT_DONE(assume_not_empty(plan, site));

@@ -32,6 +32,7 @@ bool empty_rows_give_zero(const Site& site) { return site.sdpa.guarded || site.m
 /// A bool mask shows in the scores as -inf in some runtimes and as the lowest number in others: one that the operator has in
 /// the model already shows as it did.
 bool may_be_bool(const Site& site) {
+  if (site.guards_nan) return false;
   const bool shows_alike = site.target.shows_masked_scores || site.match.anchor->is("Attention");
   return site.target.takes_bool_masks && (shows_alike || !site.shows_masked_scores());
 }

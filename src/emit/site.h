@@ -41,6 +41,7 @@ struct Site {
   std::vector<Precondition> assumed;  ///< what the written form adds
   std::vector<std::pair<Dim, Dim>> equal_sizes = {};
   KeySayings says = {};
+  bool guards_nan = false;  ///< Y is made 0 where it is NaN (nan_rows.h): masks are added
 
   /// ONE is OTHER, of WHAT.
   void assume_equal(const Dim& one, const Dim& other, const std::string& what) {

@@ -34,8 +34,8 @@ using Clock = std::chrono::steady_clock;
 
 /// The model as patterns read it, and what verifies the sites that they describe by that.
 struct Reading {
-  Reading(ModelGraph& view, const TensorStore& tensors, Target target, bool assume)
-      : facts(view, tensors, assume), context{view, facts, {}, rules_of(target)} {}
+  Reading(ModelGraph& view, const TensorStore& tensors, Target target, const AcceptedAssumptions& accepted, bool assume)
+      : facts(view, tensors, assume), context{view, facts, {}, rules_of(target), accepted} {}
 
   Facts facts;
   MatchContext context;
@@ -67,7 +67,7 @@ class Run {
         accepted_(std::move(accepted)),
         view_(std::move(view)),
         calls_(calls),
-        usual_(*view_, *model.tensors, options.emit.target, true) {
+        usual_(*view_, *model.tensors, options.emit.target, accepted_, true) {
     add_verifier(usual_);
     if (options_.draw) graphs_.emplace(*view_, *model_.tensors);
   }
@@ -109,7 +109,7 @@ class Run {
       std::string equal_sizes = sizes_taken_for_equal(site);
       if (equal_sizes.empty()) continue;
       if (!for_all_sizes_) {
-        for_all_sizes_ = std::make_unique<Reading>(*view_, *model_.tensors, options_.emit.target, false);
+        for_all_sizes_ = std::make_unique<Reading>(*view_, *model_.tensors, options_.emit.target, accepted_, false);
         add_verifier(*for_all_sizes_);
       }
       Node& anchor = *site.match.anchor;

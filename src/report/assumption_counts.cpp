@@ -35,6 +35,7 @@ std::string in_words(const std::string& id) {
       {"scores-finite", "scores are finite"},
       {"scores-above-fill", "scores are above the mask's fill"},
       {"scores-within-clamp", "scores are within a clamp"},
+      {"values-finite", "V is finite"},
       {"rows-keep-a-key", "each row keeps a key"},
       {"exp-in-range", "exp() stays in its range"},
       {"biases-small", "biases that are added to each other are small"},

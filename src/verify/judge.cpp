@@ -97,7 +97,8 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
   if (compared.assumed.scores_above_fill && rows.reaches_fill[row]) return "scores-above-fill";
   if (compared.assumed.scores_within_clamp && rows.passes_clamp[row] && stays_number) return "scores-within-clamp";
   if (compared.assumed.exp_in_range && rows.leaves_exp_range[row]) return "exp-in-range";
-  if (compared.assumed.scores_finite && rows.overflows[row]) return "scores-finite";
+  if (compared.assumed.scores_finite && rows.overflows[row] && (was_nan || !compared.assumed.overflow_was_nan))
+    return "scores-finite";
   return {};
 }
 
@@ -296,10 +297,14 @@ Assumed::Assumed(std::span<const Precondition> preconditions) {
                                [&](const Precondition& precondition) { return precondition.id == id && !precondition.proven; });
   };
   rows_keep_a_key = holds("rows-keep-a-key");
-  empty_rows_were_nan = std::ranges::all_of(preconditions, [](const Precondition& precondition) {
-    return precondition.id != "rows-keep-a-key" || precondition.proven || precondition.is_refinement;
-  });
+  auto is_refinement = [&](std::string_view id) {
+    return std::ranges::all_of(preconditions, [&](const Precondition& precondition) {
+      return precondition.id != id || precondition.proven || precondition.is_refinement;
+    });
+  };
+  empty_rows_were_nan = is_refinement("rows-keep-a-key");
   scores_finite = holds("scores-finite");
+  overflow_was_nan = is_refinement("scores-finite");
   exp_in_range = holds("exp-in-range");
   scores_above_fill = holds("scores-above-fill");
   scores_within_clamp = holds("scores-within-clamp");

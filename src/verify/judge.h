@@ -31,6 +31,7 @@ struct Assumed {
   bool rows_keep_a_key = false;
   bool empty_rows_were_nan = false;  ///< rows-keep-a-key is a refinement: it explains nothing but NaN that becomes a number
   bool scores_finite = false;
+  bool overflow_was_nan = false;  ///< the same of scores-finite
   bool exp_in_range = false;
   bool scores_above_fill = false;
   bool scores_within_clamp = false;

@@ -150,6 +150,8 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"fill: lowest for -inf", "*causal_", kKeepsItsKey},
       {"preconditions: 'scores-finite' left out", "*causal_", kListedByTheEdit},
       {"preconditions: 'scores-finite' left out", "jax_mask_behind_softmax", kLeavesExpRange},
+      {"preconditions: 'scores-finite' left out", "strict_guard_of_mask_behind",
+       "-inf is added to a score that is NaN, in the model and in the operator"},
       {"causal: where it is not", "*window", kCausalAnyway},
       {"guard: seen where there is none", "*window", kKeepsItsKey},
       {"preconditions: 'rows-keep-a-key' left out", "*window", kKeepsItsKey},
