@@ -25,7 +25,8 @@ struct SizeOf {
 struct TableForm {
   PairTable table;
   size_t lead = 0;                        ///< axes in front of those of the columns
-  bool is_part = false;                   ///< not all columns are taken
+  std::optional<int64_t> columns = {};    ///< how many there are, if that is known
+  bool is_part = false;                   ///< not all are taken
   std::optional<size_t> heads_axis = {};  ///< its axis of heads, of size 1
   bool is_expanded = false;               ///< to batch and seq
 };
@@ -106,7 +107,8 @@ class RotaryReader {
     const Shape& shape = facts_.shape(*table.value).known();
     TableForm form{.table = table, .lead = shape.size() < table.axes ? 0 : shape.size() - table.axes};
     const auto columns = column_sizes(*table.value, table.axes, facts_);
-    form.is_part = !columns || table.count != static_cast<size_t>(element_count(*columns)) || table.step != 1;
+    if (columns) form.columns = element_count(*columns);
+    form.is_part = !columns || table.count != static_cast<size_t>(*form.columns) || table.step != 1;
     const size_t before = shape_.size() - 1 - form.lead, heads = form_.heads_behind ? 2 : 1;
     if (!form_.is_joined && heads >= before) form.heads_axis = heads - before;
     const bool has_rank = form.lead == shape_.size() - 1;
@@ -147,7 +149,7 @@ Value* table_of(const TableForm& form, const RotaryForm& all, GraphBuilder& buil
   Value* made = table.value;
   if (table.axes > 1) {
     std::vector<int64_t> sizes(form.lead, 0);
-    sizes.push_back(-1);
+    sizes.push_back(form.columns.value_or(-1));
     made = reshaped_to(made, sizes, build);
   }
   const auto start = static_cast<int64_t>(table.start), step = static_cast<int64_t>(table.step);
@@ -221,10 +223,12 @@ class Rotary : public Rewrite {
     const auto& form = std::any_cast<const RotaryForm&>(match.more);
     Value* x = match.value("x");
     if (!form.widened.empty()) x = build.node("Expand", {x, build.ints(form.widened)});
-    if (form.heads_behind) x = reshaped_to(x, {0, 0, -1}, build);
+    // Said as numbers: -1 stands for nothing where the batch or the sequence is empty.
+    const auto head_size = static_cast<int64_t>(form.rotation.head_size);
+    if (form.heads_behind) x = reshaped_to(x, {0, 0, *form.heads * head_size}, build);
     Value* y = build.node("RotaryEmbedding", {x, table_of(form.cos, form, build), table_of(form.sin, form, build)},
                           rotary_attributes(form));
-    if (form.heads_behind) y = reshaped_to(y, {0, 0, *form.heads, static_cast<int64_t>(form.rotation.head_size)}, build);
+    if (form.heads_behind) y = reshaped_to(y, {0, 0, *form.heads, head_size}, build);
     return std::vector<Replacement>{{match.value("y"), y}};
   }
 };

@@ -135,7 +135,7 @@ class CacheRuns {
     if (trial_.may_lack_keys) {
       ATTN_OPT_TRY(actual, with_nans_of(expected, actual));
     }
-    const auto tolerance = with_given(model_tolerance(actual.type()), limits_.relative, limits_.absolute);
+    const auto tolerance = with_given(model_tolerance(element_type(actual)), limits_.relative, limits_.absolute);
     const TensorDifference found = attn_opt::difference(expected, actual, tolerance);
     if (!found.agrees() && difference.empty()) difference = name + ": " + to_string(found);
     return {};

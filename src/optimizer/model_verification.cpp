@@ -84,7 +84,7 @@ Expected<ModelVerification> verify_model(const onnx::ModelProto& before, const o
       if (assumes_rows_keep_a_key) {
         ATTN_OPT_TRY(actual, with_nans_of(run.outputs[i], outputs[i]));
       }
-      const auto tolerance = with_given(model_tolerance(actual.type()), trial.relative, trial.absolute);
+      const auto tolerance = with_given(model_tolerance(element_type(actual)), trial.relative, trial.absolute);
       worst[i] = worse(worst[i], difference(run.outputs[i], actual, tolerance));
     }
   }

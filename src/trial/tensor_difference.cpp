@@ -136,6 +136,11 @@ TensorDifference worse(const TensorDifference& one, const TensorDifference& othe
   return one.absolute > other.absolute ? one : other;
 }
 
+DataType element_type(const Tensor& value) {
+  if (!value.is_sequence()) return value.type();
+  return value.elements().empty() ? P::UNDEFINED : element_type(value.elements().front());
+}
+
 Tolerance model_tolerance(DataType type) {
   switch (type) {
     case P::DOUBLE: return {1e-7, 1e-9};

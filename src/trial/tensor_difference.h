@@ -14,6 +14,9 @@ struct Tolerance {
   double relative = 0, absolute = 0;
 };
 
+/// Of the tensors that VALUE is or, a sequence, holds; UNDEFINED where it holds none.
+DataType element_type(const Tensor& value);
+
 /// What results of whole models in TYPE may differ by, computed in another order; 0 for what is not floating.
 Tolerance model_tolerance(DataType type);
 

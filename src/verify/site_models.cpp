@@ -3,16 +3,20 @@
 #include <algorithm>
 #include <string>
 
+#include "src/io/onnx_domain.h"
+
 namespace attn_opt {
 namespace {
 
+/// In each import of ONNX: onnx.compose.merge_models lists that of every model it merged.
 void set_opset(onnx::ModelProto& model, int version) {
-  for (auto& import : *model.mutable_opset_import())
-    if (import.domain().empty() || import.domain() == "ai.onnx") {
-      import.set_version(version);
-      return;
-    }
-  model.add_opset_import()->set_version(version);
+  bool found = false;
+  for (auto& import : *model.mutable_opset_import()) {
+    if (!is_onnx(import.domain())) continue;
+    import.set_version(version);
+    found = true;
+  }
+  if (!found) model.add_opset_import()->set_version(version);
 }
 
 /// Takes the scale out of the node called ATTENTION: its queries are multiplied by SCALE in double.

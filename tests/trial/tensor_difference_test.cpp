@@ -85,6 +85,8 @@ TEST(TensorDifference, ComparesSequencesElementByElement) {
   EXPECT_TRUE(difference(expected, of({floats({1}), floats({2, 3})}), {}).agrees());
   EXPECT_THAT(difference(expected, of({floats({1}), floats({2, 4})}), {}).worst, ElementsAre(1, 1));
   EXPECT_FALSE(difference(expected, of({floats({1})}), {}).agrees());
+  EXPECT_EQ(element_type(expected), onnx::TensorProto::FLOAT);
+  EXPECT_EQ(element_type(of({})), onnx::TensorProto::UNDEFINED);
   EXPECT_FALSE(difference(expected, Tensor::empty_optional(), {}).agrees());
   EXPECT_TRUE(difference(Tensor::empty_optional(), Tensor::empty_optional(), {}).agrees());
 }

@@ -39,13 +39,13 @@ Status compare(const Case& one, const Model& before, const Model& after, Failure
   bool type_seen = check.type == onnx::TensorProto::UNDEFINED;
   for (size_t i = 0; i < expected.size() && i < actual.size(); ++i) {
     const std::string output = "output " + before.proto.graph().output(static_cast<int>(i)).name();
-    const TensorDifference found = difference(expected[i], actual[i], case_tolerance(check, expected[i].type()));
+    const TensorDifference found = difference(expected[i], actual[i], case_tolerance(check, element_type(expected[i])));
     if (!found.agrees()) failures.push_back(output + ": " + to_string(found));
     if (check.forbid_nan && found.nans_expected + found.nans_actual > 0) {
       failures.push_back(
           fmt::format("{}: {} NaN before, {} after, nan=forbid", output, found.nans_expected, found.nans_actual));
     }
-    type_seen = type_seen || expected[i].type() == check.type;
+    type_seen = type_seen || element_type(expected[i]) == check.type;
   }
   if (!type_seen) failures.push_back("VERIFY: no output is of type " + type_name(check.type));
   return {};

@@ -79,7 +79,7 @@ Tolerance tolerance_of(const TrialArguments& arguments, DataType type) {
 }
 
 TensorDifference difference_of(const TrialArguments& arguments, const Tensor& expected, const Tensor& actual) {
-  const Tolerance tolerance = tolerance_of(arguments, expected.type());
+  const Tolerance tolerance = tolerance_of(arguments, element_type(expected));
   if (arguments.compute != "f64" || !is_floating(expected.type()) || !is_floating(actual.type())) {
     return difference(expected, actual, tolerance);
   }

@@ -1,0 +1,126 @@
+#include "src/optimizer/sunk_dequantization.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <vector>
+
+#include "attn_opt/edit.h"
+#include "attn_opt/facts.h"
+#include "attn_opt/graph_builder.h"
+#include "attn_opt/model_walk.h"
+#include "src/graph/provenance.h"
+#include "src/io/onnx_domain.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int kOpsetOfOutputTypes = 21;
+
+/// Identity is no move of ONNX Runtime's, but gone before it looks for them.
+bool moves_elements(const std::string& op) {
+  static const std::set<std::string> all{"Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"};
+  return all.contains(op);
+}
+
+class Sinker {
+ public:
+  Sinker(ModelGraph& view, const TensorStore& tensors, const std::set<std::string>& kept)
+      : view_(view), facts_(view, tensors), kept_(kept) {}
+
+  bool run() {
+    std::deque<Node*> waiting;
+    for (const auto& graph : view_.graphs()) {
+      if (graph->outermost().function()) continue;
+      std::ranges::copy_if(graph->nodes(), std::back_inserter(waiting), [this](Node* node) { return takes_int8(*node); });
+    }
+    bool has_sunk = false;
+    for (; !waiting.empty(); waiting.pop_front()) {
+      for (Node* move : moves_of(*waiting.front())) {
+        waiting.push_back(&behind(*move, *waiting.front()));
+        has_sunk = true;
+      }
+    }
+    return has_sunk;
+  }
+
+ private:
+  /// True if NODE makes numbers of int8 with one scale and a zero point, all known. A positive scale keeps the order, which
+  /// MaxPool asks for.
+  bool takes_int8(const Node& node) {
+    if (node.removed || !node.is("DequantizeLinear") || !node.input(0) || !node.input(1) || !node.input(2)) return false;
+    const auto scale = facts_.scalar(*node.input(1));
+    return facts_.type(*node.input(2)) == onnx::TensorProto::INT8 && facts_.scalar(*node.input(2)) && scale && *scale > 0 &&
+           std::isfinite(*scale);
+  }
+
+  static bool moves_its_first_input(const Use& use, const Graph& graph) {
+    return use.node && use.input == 0 && use.node->graph == &graph && use.node->domain().empty() &&
+           moves_elements(use.node->op()) && use.node->outputs.size() == 1;
+  }
+
+  /// What is read as int8 again is no place for a QuantizeLinear of ONNX Runtime's.
+  static bool is_quantized(const Value& value) {
+    return !value.is_output && !value.uses.empty() && std::ranges::all_of(value.uses, [](const Use& use) {
+      return use.node && use.input == 0 && use.node->is("QuantizeLinear");
+    });
+  }
+
+  bool stays(const Node& move) const {
+    const Value& made = *move.output(0);
+    if (kept_.contains(made.name) || is_quantized(made)) return true;
+    return move.is("Identity") && std::ranges::none_of(made.uses, [&](const Use& use) {
+             return moves_its_first_input(use, *move.graph) && !stays(*use.node);
+           });
+  }
+
+  std::vector<Node*> moves_of(const Node& dequantize) const {
+    std::vector<Node*> moves;
+    for (const Use& use : dequantize.output(0)->uses)
+      if (moves_its_first_input(use, *dequantize.graph) && !stays(*use.node)) moves.push_back(use.node);
+    return moves;
+  }
+
+  static Attributes attributes_of(const Node& node) { return {node.proto->attribute().begin(), node.proto->attribute().end()}; }
+
+  /// The DequantizeLinear that makes what MOVE made of what DEQUANTIZE gave it.
+  Node& behind(Node& move, const Node& dequantize) {
+    Edit edit(view_, move);
+    GraphBuilder build(edit, shared_, move.label());
+    std::vector<Value*> read(move.inputs.begin(), move.inputs.end());
+    read[0] = dequantize.input(0);
+    Value* moved = build.new_node(move.op(), read, {true}, attributes_of(move))->outputs[0];
+    Node& sunk = *build.new_node("DequantizeLinear", {moved, dequantize.input(1), dequantize.input(2)}, {true},
+                                 attributes_of(dequantize));
+    edit.take_over(*move.output(0), *sunk.outputs[0]);
+    carry_metadata({&move, &dequantize}, edit.nodes());
+    edit.commit(shared_);
+    return sunk;
+  }
+
+  ModelGraph& view_;
+  Facts facts_;
+  const std::set<std::string>& kept_;
+  SharedNodes shared_;
+};
+
+}  // namespace
+
+std::set<std::string> moves_behind_int8(const onnx::ModelProto& model) {
+  std::set<std::string> made;
+  if (opset_version(model) < kOpsetOfOutputTypes) return made;
+  for_each_node(model, [&made](const onnx::NodeProto& node) {
+    if (is_onnx(node.domain()) && moves_elements(node.op_type()) && node.output_size() == 1) made.insert(node.output(0));
+  });
+  return made;
+}
+
+Status sink_dequantization(Model& model, const std::set<std::string>& kept) {
+  if (opset_version(model.proto) < kOpsetOfOutputTypes) return {};
+  ATTN_OPT_TRY(const auto view, ModelGraph::create(model.proto));
+  view->set_edit_opset(kOwnOpset);
+  if (Sinker(*view, *model.tensors, kept).run()) view->compact();
+  return {};
+}
+
+}  // namespace attn_opt

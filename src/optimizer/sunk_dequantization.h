@@ -1,0 +1,21 @@
+// DequantizeLinear nodes behind the moves that read what they make.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "attn_opt/model.h"
+#include "attn_opt/status.h"
+
+namespace attn_opt {
+
+/// Outputs of the nodes of MODEL that only move elements, where its opset has what ONNX Runtime does not load behind int8.
+std::set<std::string> moves_behind_int8(const onnx::ModelProto& model);
+
+/// Moves each DequantizeLinear of int8 numbers in MODEL behind the Reshapes, Transposes, Slices and the like that read what it
+/// makes, but those that make a value of KEPT. Every number stays: one scale serves all elements. From opset 21 on ONNX Runtime
+/// (1.32) lays a QuantizeLinear behind such a node that names its type, makes the zero point uint8 where the processor is x86
+/// and the type not, and refuses the model that it made.
+Status sink_dequantization(Model& model, const std::set<std::string>& kept);
+
+}  // namespace attn_opt
