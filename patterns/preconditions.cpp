@@ -240,4 +240,11 @@ void assume(const std::string& id, std::string detail, Sdpa& sdpa) {
   sdpa.preconditions.push_back({id, false, std::move(detail)});
 }
 
+void assume_scores_finite(std::string detail, Sdpa& sdpa) {
+  const std::string id = "scores-finite";
+  const bool is_assumed = std::ranges::any_of(
+      sdpa.preconditions, [&id](const Precondition& condition) { return condition.id == id && !condition.proven; });
+  if (!is_assumed) assume(id, std::move(detail), sdpa);
+}
+
 }  // namespace attn_opt

@@ -35,5 +35,7 @@ Matched<void> check_no_plus_inf(const Sdpa& sdpa, MatchContext& context);
 
 /// Enters the precondition ID in SDPA, which nothing proves; DETAIL says by whom.
 void assume(const std::string& id, std::string detail, Sdpa& sdpa);
+/// The same of scores-finite, unless SDPA lists it as assumed already.
+void assume_scores_finite(std::string detail, Sdpa& sdpa);
 
 }  // namespace attn_opt

@@ -54,6 +54,10 @@ std::optional<double> clamp_of(const Bounds& bounds, double absorbing) {
   return clamp;
 }
 
+bool hides_infinity(const Bounds& bounds) {
+  return (bounds.least && std::isfinite(*bounds.least)) || (bounds.most && std::isfinite(*bounds.most));
+}
+
 /// A lowest number that scores have at least.
 Matched<ScoreTerm> floor_term(const Bounds& bounds, Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (!context.facts.shape(*node.outputs[0]))
@@ -169,14 +173,19 @@ Ways peel_bound(Node& node, const ScoreWalk& below, MatchContext& context) {
   if (!bounds && walk.scale < 0) return std::vector{with_sign_inside(node, walk, context)};
   if (!bounds) return missed("scores.floor", &node, "scores are bounded by something that is no number", walk.peeled);
   const double absorbing = absorbing_fill(context.facts.type(*node.outputs[0]));
-  const bool has_floor = bounds->least && *bounds->least <= absorbing;
+  const bool has_floor = bounds->least && std::isfinite(*bounds->least) && *bounds->least <= absorbing;
   const auto clamp = clamp_of(*bounds, absorbing);
-  if (!has_floor && !clamp) return std::vector{step(walk, *bounds->scores, node.op() + "(nothing)")};
+  if (!has_floor && !clamp) {
+    ScoreWalk next = step(walk, *bounds->scores, node.op() + "(nothing)");
+    next.hides_infinity |= hides_infinity(*bounds);
+    return std::vector{std::move(next)};
+  }
   if (walk.softcap != 0 || !walk.tensor_scales.empty() || (has_floor && walk.scale <= 0))
     return missed("scores.floor-below-scale", &node, node.op(), walk.peeled);
   if (clamp && !(*clamp * std::abs(walk.scale) >= -kHighestMaskFill))
     return missed("scores.floor", &node, "scores may reach " + std::to_string(*clamp), walk.peeled);
   ScoreWalk next = step(walk, *bounds->scores, node.op() + (clamp ? "(clamp)" : "(floor)"));
+  next.hides_infinity |= !clamp && hides_infinity(*bounds);
   if (has_floor) {
     ATTN_OPT_MATCH(auto term, floor_term(*bounds, node, walk, context));
     next.terms.push_back(std::move(term));

@@ -41,6 +41,7 @@ struct ScoreWalk {
   std::vector<ReadScores> read;  ///< from the softmax upward
   std::vector<Shape> frames;     ///< shapes that the scores had before leading axes were regrouped
   std::optional<double> clamp;   ///< see Sdpa
+  bool hides_infinity = false;   ///< -Inf was raised to a lowest number, or Inf lowered to a greatest
   bool lowered = false;          ///< the maximum of a row, or of all, was subtracted
   bool lowered_by_largest_of_all = false;
   bool leaves_exp_range = false;         ///< exp() was taken of them on the way

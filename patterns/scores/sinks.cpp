@@ -186,9 +186,7 @@ void assume_of_sinks(const JoinedSinks& sinks, Sdpa& sdpa, MatchContext& context
       std::ranges::all_of(numbers->cast(onnx::TensorProto::DOUBLE)->data<double>(), is_near_zero))
     for (Precondition& condition : sdpa.preconditions)
       if (condition.id == "rows-keep-a-key") condition = {condition.id, true, "the sinks are kept"};
-  const bool is_assumed = std::ranges::any_of(
-      sdpa.preconditions, [](const Precondition& condition) { return condition.id == "scores-finite" && !condition.proven; });
-  if (!is_assumed) assume("scores-finite", "keys of zeros stand for sinks", sdpa);
+  assume_scores_finite("keys of zeros stand for sinks", sdpa);
 }
 
 }  // namespace attn_opt

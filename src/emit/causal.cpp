@@ -81,6 +81,8 @@ class CausalReader {
     if (!site_.says.hides_later_keys && term.causal->offset)
       if (std::string why = why_undercut(term, terms); !why.empty()) return why;
     if (fill == -INFINITY) {
+      // Runtimes lay such a mask over the scores (ONNX Runtime 1.32: is_causal): a NaN or Inf that it hides is none any more.
+      if (!accepted_.refinements) return "a score that it is added to may be NaN or Inf";
       for (auto above = std::ranges::find(terms, &term); above != terms.end(); ++above)
         if (may_lift(**above)) return "'" + (*above)->value->name + "' lays a finite fill over it";
       return "";

@@ -30,10 +30,8 @@ class Sinker {
 
   bool run() {
     std::deque<Node*> waiting;
-    for (const auto& graph : view_.graphs()) {
-      if (graph->outermost().function()) continue;
+    for (const auto& graph : view_.graphs())
       std::ranges::copy_if(graph->nodes(), std::back_inserter(waiting), [this](Node* node) { return takes_int8(*node); });
-    }
     bool has_sunk = false;
     for (; !waiting.empty(); waiting.pop_front()) {
       for (Node* move : moves_of(*waiting.front())) {
@@ -45,10 +43,13 @@ class Sinker {
   }
 
  private:
+  static bool is_weight(const Value& value) { return value.initializer || (value.producer && value.producer->is("Constant")); }
+
   /// True if NODE makes numbers of int8 with one scale and a zero point, all known. A positive scale keeps the order, which
-  /// MaxPool asks for.
+  /// MaxPool asks for. What is done to weights alone runtimes compute beforehand.
   bool takes_int8(const Node& node) {
     if (node.removed || !node.is("DequantizeLinear") || !node.input(0) || !node.input(1) || !node.input(2)) return false;
+    if (is_weight(*node.input(0))) return false;
     const auto scale = facts_.scalar(*node.input(1));
     return facts_.type(*node.input(2)) == onnx::TensorProto::INT8 && facts_.scalar(*node.input(2)) && scale && *scale > 0 &&
            std::isfinite(*scale);

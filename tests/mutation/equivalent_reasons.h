@@ -65,6 +65,7 @@ inline constexpr const char* kElementsOfValues =
     "the operator's body regroups V's elements by its heads, whatever the rows of what it is given";
 inline constexpr const char* kExpandWidens = "Expand keeps the larger of the size it is given and of the size that is there";
 inline constexpr const char* kOneNumber = "a factor that is one number scales either operand alike";
+inline constexpr const char* kNoneInfinite = "a bound that only an infinite score is beyond changes nothing that is drawn";
 inline constexpr const char* kNoneHidden = "no key that is no number is masked in what is drawn for this model";
 inline constexpr const char* kIsZero = "the number is 0, or is added to one that is";
 inline constexpr const char* kLowestThroughout =
