@@ -22,6 +22,8 @@
 
 namespace attn_opt {
 
+struct NestedSoftmaxes;
+
 /// What patterns read.
 struct MatchContext {
   ModelGraph& view;
@@ -37,6 +39,7 @@ struct MatchContext {
   const TargetRules& target = rules_of(Target::kPortable);
   /// What may be assumed: where there are two readings, the one that assumes more is of use only if that is accepted.
   AcceptedAssumptions accepted = {};
+  NestedSoftmaxes* nested_softmaxes = nullptr;  ///< found below the one that is read just now; of patterns/softmax/weights.cpp
 };
 
 /// A recognised attention and where it stands.

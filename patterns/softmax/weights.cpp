@@ -11,7 +11,46 @@
 #include "patterns/scores/form_reader.h"
 
 namespace attn_opt {
+
+/// What softmax_at() gave, by node, of weights that are divided again, and how deep the search is. Each level asks the one
+/// below it several times, as where a matrix is balanced by dividing rows and columns in turn.
+struct NestedSoftmaxes {
+  std::unordered_map<const Node*, std::optional<SoftmaxSite>> known;
+  int depth = 0;
+};
+
 namespace {
+
+/// softmax_at(NODE), each asked once below one that is read; none where they are nested too deep.
+std::optional<SoftmaxSite> nested_softmax_at(Node& node, MatchContext& context) {
+  constexpr int kMostNested = 4;
+  NestedSoftmaxes& nested = *context.nested_softmaxes;
+  if (const auto known = nested.known.find(&node); known != nested.known.end()) return known->second;
+  if (nested.depth == kMostNested) return std::nullopt;
+  ++nested.depth;
+  auto site = softmax_at(node, context);
+  --nested.depth;
+  nested.known.emplace(&node, site);
+  return site;
+}
+
+/// What is known of nested softmaxes while the outermost of them is read.
+class NestedScope {
+ public:
+  explicit NestedScope(MatchContext& context) : context_(context), is_outermost_(!context.nested_softmaxes) {
+    if (is_outermost_) context.nested_softmaxes = &own_;
+  }
+  ~NestedScope() {
+    if (is_outermost_) context_.nested_softmaxes = nullptr;
+  }
+  NestedScope(const NestedScope&) = delete;
+  NestedScope& operator=(const NestedScope&) = delete;
+
+ private:
+  MatchContext& context_;
+  bool is_outermost_;
+  NestedSoftmaxes own_;
+};
 
 /// Where(IsNaN(p), 0, p)  =>  p: rows that are 0 throughout are NaN again when they are divided by their sum.
 Value& unguarded(Value& value, Facts& facts) {
@@ -94,7 +133,7 @@ std::optional<SoftmaxSite> SoftmaxSearch::look_at(Value& value) {
   Value& whole = canonical(uncut(rest, facts), facts);
   Node* node = whole.producer;
   if (!node || node->is("Exp") || !may_be_softmax(*node)) return std::nullopt;
-  auto site = softmax_at(*node, context_);
+  auto site = nested_softmax_at(*node, context_);
   if (!site || site->divided || !site->keys || &canonical(*site->output, facts) != &whole) return std::nullopt;
   if (&whole == &rest) return site;
   const auto cut = site->cut_off ? std::nullopt : columns_cut_off(*rest.producer, *site->keys, facts);
@@ -128,6 +167,7 @@ bool serves_division_alone(Value& value, Value& core, Facts& facts) {
 std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& context) {
   Facts& facts = context.facts;
   Weights weights;
+  const NestedScope scope(context);
   SoftmaxSearch search(reader, context);
   const auto is_core = [&](Value& source) {
     if (is_exponential(source, facts)) return true;

@@ -32,7 +32,10 @@ OF_NUMBERS = {
     "Concat and Split": "{i} = Concat <axis = -1> ({x}, {x}) {y}, {i}_rest = Split <axis = -1, num_outputs = 2> ({i})",
 }
 OF_MATRICES = OF_NUMBERS | {
-    "Transpose twice": "{i} = Transpose <perm = [0, 1, 3, 2]> ({x}) {i}_back = Transpose <perm = [0, 1, 3, 2]> ({i}) {y} = Add ({x}, {i}_back)"}
+    "Transpose twice": "{i} = Transpose <perm = [0, 1, 3, 2]> ({x}) {i}_back = Transpose <perm = [0, 1, 3, 2]> ({i}) {y} = Add ({x}, {i}_back)",
+    "rows and columns divided by sums": "{i}_row = ReduceSum ({x}, last) {i} = Div ({x}, {i}_row) "
+                                        "{i}_column = ReduceSum ({i}, before_last) {i}_more = Add ({i}_column, tiny) "
+                                        "{y} = Div ({i}, {i}_more)"}
 OF_CONDITIONS = {
     "And": "{y} = And ({x}, {x})",
     "Or": "{y} = Or ({x}, {x})",
@@ -89,8 +92,8 @@ y = MatMul ({weights}, v)"""
 HEAD = """<ir_version: 9, opset_import: ["" : 18]>
 doubled (float[2,2,l,4] q, float[2,2,s,4] k, float[2,2,s,4] v, float[2,1,l,s] bias, bool[2,1,l,s] keep, float[1] factor,
          bool[1] flag, float[1] addend) => (float[2,2,l,4] y)
-<float half = {0.5}, float zero = {0}, float lowest = {-3.4e38}, int64 none = {0}, int64 one = {1}, int64 two = {2},
- int64[1] last = {-1}, int64[1] width = {4}, int64[2] batch_and_heads = {2, 2}> {
+<float half = {0.5}, float tiny = {1e-6}, float zero = {0}, float lowest = {-3.4e38}, int64 none = {0}, int64 one = {1}, int64 two = {2},
+ int64[1] last = {-1}, int64[1] before_last = {-2}, int64[1] width = {4}, int64[2] batch_and_heads = {2, 2}> {
 """
 PLACES = {
     AROUND_SOFTMAX: dict.fromkeys(("q", "k", "v", "bias", "scores", "probabilities", "result"), OF_MATRICES) | {"factor": OF_NUMBERS},
