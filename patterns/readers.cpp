@@ -40,6 +40,10 @@ class Search {
   Value* copy_below(Node& node) {
     std::vector<Node*> way;
     Node* next = &node;
+    if (Node* joint = joint_of_parts(node); joint && &canonical(*joint->outputs[0], facts_) == &source_) {
+      makers_.insert({&node, joint});
+      return joint->outputs[0];
+    }
     for (int step = 0; step < kMaxRoundTrip; ++step) {
       if (!may_be_copy(*next) || next->outputs.empty() || !next->outputs[0]) return nullptr;
       way.push_back(next);
@@ -53,6 +57,18 @@ class Search {
       if (!next || next->graph != node.graph) return nullptr;
     }
     return nullptr;
+  }
+
+  /// The Concat that alone reads what NODE cuts out; null if there are other readers.
+  static Node* joint_of_parts(const Node& node) {
+    Node* joint = nullptr;
+    if (!node.is("Slice") && !node.is("Split") && !node.is("Gather")) return nullptr;
+    for (const Value* part : node.outputs) {
+      Node* reader = part && !part->is_output ? only_computing_reader(*part) : nullptr;
+      if (!reader || !reader->is("Concat") || reader->graph != node.graph || (joint && reader != joint)) return nullptr;
+      joint = reader;
+    }
+    return joint;
   }
 
   /// The one node that reads VALUE, apart from those that say a size to that node; null if there are others.

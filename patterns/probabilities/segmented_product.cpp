@@ -7,6 +7,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/alike.h"
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products/joined_product.h"
@@ -14,6 +15,7 @@
 #include "patterns/products/products.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/row_sum.h"
+#include "src/match/cut_range.h"
 
 namespace attn_opt {
 namespace {
@@ -30,31 +32,13 @@ struct PartProduct {
   std::string of_values, of_whole;
 };
 
-/// Where NODE, a Slice with steps of 1 along AXIS of WHOLE alone, begins.
-std::optional<Dim> start_of(const Node& node, const Shape& whole, size_t axis, Facts& facts) {
-  const auto only = [&](int input) -> std::optional<Dim> {
-    const IntegerData* data = node.input(input) ? facts.integers(*node.inputs[static_cast<size_t>(input)]) : nullptr;
-    return data && data->values.size() == 1 ? std::optional(data->values[0]) : std::nullopt;
-  };
-  const auto start = only(1), along = only(3);
-  const int64_t rank = std::ssize(whole);
-  const bool is_along = along && along->is_constant() && (along->value() + rank) % rank == static_cast<int64_t>(axis);
-  if (!start || !is_along || (node.input(4) && only(4) != Dim(1))) return std::nullopt;
-  return start->is_constant() && start->value() < 0 ? *start + whole[axis] : *start;
-}
-
-/// The parts along AXIS of WHOLE that NODE, a Slice or Split, makes; empty if it does anything else.
-std::vector<PartRange> parts_by(const Node& node, const Shape& whole, size_t axis, Facts& facts) {
-  const bool splits = node.is("Split");
-  const int64_t rank = std::ssize(whole);
-  auto first = splits ? std::optional(Dim(0)) : node.is("Slice") ? start_of(node, whole, axis, facts) : std::nullopt;
-  if (!first || (splits && (node.int_attribute("axis", 0) + rank) % rank != static_cast<int64_t>(axis))) return {};
+/// The parts along AXIS that NODE, a Slice, Split or Gather, makes; empty if it does anything else.
+std::vector<PartRange> parts_by(const Node& node, size_t axis, Facts& facts) {
   std::vector<PartRange> parts;
   for (Value* part : node.outputs) {
-    const MaybeShape shape = part ? facts.shape(*part) : nullptr;
-    if (!shape || shape->size() != whole.size()) return {};
-    parts.push_back({part, *first, (*shape)[axis]});
-    *first = *first + (*shape)[axis];
+    const auto range = part ? cut_range(*part, facts) : std::nullopt;
+    if (!range || range->axis != axis) return {};
+    parts.push_back({part, range->first, range->count});
   }
   return parts;
 }
@@ -130,15 +114,14 @@ class SegmentReader {
 
  private:
   std::vector<PartRange> parts_of(const Readers& readers) {
-    const Shape& whole = facts_.shape(probabilities_).known();
     std::vector<PartRange> parts;
     for (const Reader& reader : readers.all) {
       const bool may_cut = reader.node && reader.node->graph == probabilities_.graph && reader.input == 0;
-      const auto own = may_cut ? parts_by(*reader.node, whole, axis_, facts_) : std::vector<PartRange>();
+      const auto own = may_cut ? parts_by(*reader.node, axis_, facts_) : std::vector<PartRange>();
       others_read_ |= own.empty();
       parts.insert(parts.end(), own.begin(), own.end());
     }
-    return in_order(std::move(parts), whole[axis_]);
+    return in_order(std::move(parts), facts_.shape(probabilities_).known()[axis_]);
   }
 
   /// The only reader of VALUE, or of what Transposes make of it; null if there are others.
@@ -292,7 +275,9 @@ class SegmentReader {
   bool others_read_ = false;     ///< than what cuts the probabilities
 };
 
-bool may_cut(const Reader& reader) { return reader.node && (reader.node->is("Slice") || reader.node->is("Split")); }
+bool may_cut(const Reader& reader) {
+  return reader.node && (reader.node->is("Slice") || reader.node->is("Split") || reader.node->is("Gather"));
+}
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attn_opt/operator_traits.h"
+#include "src/match/cut_range.h"
 #include "src/match/facts/fact_store.h"
 #include "src/match/node_forms.h"
 #include "src/match/operator_map.h"
@@ -152,6 +153,24 @@ Value* before_scatter(const Node& node, const Search& search) {
   return written ? &seen_through(*written, {search.facts, search.notes, search.nesting + 1}) : nullptr;
 }
 
+/// What NODE, a Concat, joins the parts of in their order, which are all of it; null if it does anything else.
+Value* before_concat(const Node& node, const Search& search) {
+  const Search further{search.facts, search.notes, search.nesting + 1};
+  const MaybeShape whole = search.facts.shape(*node.outputs[0]);
+  const auto axis = whole ? axis_in(node.int_attribute("axis", 0), whole->size()) : std::nullopt;
+  Value* source = nullptr;
+  Dim next = 0;
+  for (Value* input : node.inputs) {
+    const auto part = input && axis ? cut_range(seen_through(*input, further), search.facts) : std::nullopt;
+    if (!part || part->axis != *axis || part->first != next) return nullptr;
+    Value& from = seen_through(*part->source, further);
+    if (source && source != &from) return nullptr;
+    source = &from;
+    next = next + part->count;
+  }
+  return source && same_shape(*source, *node.outputs[0], search.facts) ? source : nullptr;
+}
+
 /// What VALUE is a copy of by several nodes of which the last undo what the first did; null if it is none.
 Value* before_round_trip(Value& value, const Search& search) {
   if (!value.producer || value.output != 0) return nullptr;
@@ -159,6 +178,7 @@ Value* before_round_trip(Value& value, const Search& search) {
   const auto is_not = [](const Node& node) { return node.is("Not"); };
   const auto in_pairs = [calls = 0](const Value&) mutable { return ++calls % 2 == 0; };
   if (last.is("Transpose")) return before_transposes(value, search);
+  if (last.is("Concat")) return before_concat(last, search);
   if (last.is("ConcatFromSequence")) return before_sequence(last, search);
   if (last.is("ScatterND")) return before_scatter(last, search);
   if (last.is("Not")) return before_chain(value, search, is_not, in_pairs);

@@ -1,0 +1,75 @@
+#include "src/match/cut_range.h"
+
+#include "src/match/node_forms.h"
+
+namespace attn_opt {
+namespace {
+
+const IntegerData* list_at(const Node& node, int input, Facts& facts) {
+  return node.input(input) ? facts.integers(*node.inputs[static_cast<size_t>(input)]) : nullptr;
+}
+
+/// The only axis along which WHOLE and PART differ in size; nullopt if there is not one alone.
+std::optional<size_t> axis_cut(const Shape& whole, const Shape& part) {
+  std::optional<size_t> found;
+  if (whole.size() != part.size()) return std::nullopt;
+  for (size_t axis = 0; axis < whole.size(); ++axis) {
+    if (whole[axis] == part[axis]) continue;
+    if (found) return std::nullopt;
+    found = axis;
+  }
+  return found;
+}
+
+/// Where SLICE begins along AXIS of WHOLE.
+std::optional<Dim> start_of_slice(const Node& slice, const Shape& whole, size_t axis, Facts& facts) {
+  const IntegerData *starts = list_at(slice, 1, facts), *axes = list_at(slice, 3, facts), *steps = list_at(slice, 4, facts);
+  if (!starts || !axes || axes->values.size() != starts->values.size() || (slice.input(4) && !steps)) return std::nullopt;
+  for (size_t i = 0; i < starts->values.size(); ++i) {
+    if (steps && (i >= steps->values.size() || !steps->values[i].is(1))) return std::nullopt;
+    if (!axes->values[i].is_constant() || axis_in(axes->values[i].value(), whole.size()) != axis) continue;
+    const Dim& start = starts->values[i];
+    return start.is_constant() && start.value() < 0 ? start + whole[axis] : start;
+  }
+  return std::nullopt;
+}
+
+/// Where GATHER begins, if it takes one element after the other.
+std::optional<Dim> start_of_gather(const Node& gather, Facts& facts) {
+  const IntegerData* indices = list_at(gather, 1, facts);
+  if (!indices || indices->values.empty()) return std::nullopt;
+  for (size_t i = 0; i < indices->values.size(); ++i)
+    if (indices->values[i] != indices->values[0] + static_cast<int64_t>(i)) return std::nullopt;
+  const bool counts_from_end = indices->values[0].is_constant() && indices->values[0].value() < 0;
+  return counts_from_end ? std::nullopt : std::optional(indices->values[0]);
+}
+
+/// How many elements along AXIS the outputs of SPLIT before PART have.
+std::optional<Dim> start_in_split(const Node& split, size_t axis, const Value& part, Facts& facts) {
+  Dim first = 0;
+  for (const Value* output : split.outputs) {
+    if (output == &part) return first;
+    const MaybeShape shape = output ? facts.shape(*output) : nullptr;
+    if (!shape || shape->size() <= axis) return std::nullopt;
+    first = first + (*shape)[axis];
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<CutRange> cut_range(const Value& part, Facts& facts) {
+  const Node* node = part.producer;
+  if (!node || !node->domain().empty() || !node->input(0)) return std::nullopt;
+  const bool splits = node->is("Split"), gathers = node->is("Gather");
+  if (!splits && !gathers && !node->is("Slice")) return std::nullopt;
+  const MaybeShape whole = facts.shape(*node->inputs[0]), own = facts.shape(part);
+  const auto axis = whole && own ? axis_cut(*whole, *own) : std::nullopt;
+  if (!axis || ((splits || gathers) && axis_in(node->int_attribute("axis", 0), whole->size()) != axis)) return std::nullopt;
+  const auto first = splits    ? start_in_split(*node, *axis, part, facts)
+                     : gathers ? start_of_gather(*node, facts)
+                               : start_of_slice(*node, *whole, *axis, facts);
+  return first ? std::optional(CutRange{node->inputs[0], *axis, *first, (*own)[*axis]}) : std::nullopt;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,21 @@
+// What single nodes cut out of a value along one axis, and what joins such parts again.
+#pragma once
+
+#include <optional>
+
+#include "attn_opt/facts.h"
+#include "attn_opt/graph.h"
+
+namespace attn_opt {
+
+/// COUNT elements of SOURCE from FIRST on along AXIS, and all along the others.
+struct CutRange {
+  Value* source = nullptr;
+  size_t axis = 0;
+  Dim first = 0, count = 0;
+};
+
+/// What PART, made by a Slice, Split or Gather, is of its source; nullopt if it is anything else, or if that is not known.
+std::optional<CutRange> cut_range(const Value& part, Facts& facts);
+
+}  // namespace attn_opt
