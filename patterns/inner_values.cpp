@@ -47,6 +47,10 @@ Value* InnerValues::transposed(Value* value, const std::vector<int64_t>& perm) {
 Value* InnerValues::again(const Node& node, size_t input, Value* value) {
   std::vector<Value*> inputs(node.inputs.begin(), node.inputs.end());
   inputs[input] = value;
+  return again(node, inputs);
+}
+
+Value* InnerValues::again(const Node& node, const std::vector<Value*>& inputs) {
   const auto& attributes = node.proto->attribute();
   return build_.node(node.op(), inputs, {attributes.begin(), attributes.end()});
 }

@@ -27,6 +27,8 @@ class InnerValues {
   Value* transposed(Value* value, const std::vector<int64_t>& perm);
   /// What NODE makes with VALUE as its input number INPUT.
   Value* again(const Node& node, size_t input, Value* value);
+  /// What NODE makes of INPUTS.
+  Value* again(const Node& node, const std::vector<Value*>& inputs);
   Value* slice(Value* value, Value* begin, Value* end, int64_t axis);
   Value* concat(const std::vector<Value*>& parts, int64_t axis);
   /// VALUE cut along AXIS into pieces of SIZES.

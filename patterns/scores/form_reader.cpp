@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/mask_contents.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/scores/conditions.h"
@@ -186,9 +187,9 @@ ScoreForm FormReader::sum_of(Value& value) {
   const auto form = multiplies ? multiplied(*node, nullptr) : total(*node, nullptr);
   --depth_;
   const auto is_once = [](const Addend& addend) { return addend.coefficient == 1; };
-  const bool is_sum =
-      form && form->size() == 1 && form->front().addends.size() <= kMaxAddends &&
-      (!multiplies || (form->front().addends.size() > 1 && std::ranges::all_of(form->front().addends, is_once)));
+  const bool is_sum = form && form->size() == 1 && form->front().addends.size() <= kMaxAddends &&
+                      (!multiplies || follows_factors_ ||
+                       (form->front().addends.size() > 1 && std::ranges::all_of(form->front().addends, is_once)));
   return is_sum ? *form : value_form(value);
 }
 
@@ -241,11 +242,11 @@ std::optional<ScoreForm> FormReader::computed(Value& value, Value* core) {
   if (node->is("Cast") && is_floating(facts_.type(*node->inputs[0])) && is_floating(facts_.type(value)))
     return operand(*node, 0, core);
   if (!core && (node->is("Max") || node->is("Min") || node->is("Clip"))) return bounded(*node);
-  // Min(a, m ? inf : f)  =>  m ? a : f, where every a is at least f
+  // Min(a, m ? inf : f)  =>  m ? a : f, where every a is at least f; for inf may stand what no score reaches
   if (node->is("Min") && core && node->inputs.size() == 2) {
     const size_t bounded = node->input(0) && holds(*node->inputs[0], *core) ? 0 : 1;
     const auto form = operand(*node, bounded, core), bound = operand(*node, 1 - bounded, nullptr);
-    return form && bound ? lesser(*bound, *form, kHighestMaskFill) : std::nullopt;
+    return form && bound ? lesser(*bound, *form, kHighestMaskFill, clamp_) : std::nullopt;
   }
   return std::nullopt;
 }

@@ -16,9 +16,11 @@ class FormReader {
  public:
   /// What is made for conditions that the graph has no booleans for stands above READER.
   FormReader(Node& reader, MatchContext& context) : reader_(&reader), context_(&context), facts_(context.facts) {}
-  /// Reads linear_terms() alone.
-  explicit FormReader(Facts& facts) : facts_(facts) {}
+  /// Reads linear_terms() alone; of what is multiplied with a number too if FOLLOWS_FACTORS.
+  explicit FormReader(Facts& facts, bool follows_factors = false) : facts_(facts), follows_factors_(follows_factors) {}
 
+  /// Scores may be taken to be less than numbers far above 0: the least of those that bound them is entered in CLAMP.
+  void take_bounds(std::optional<double>& clamp) { clamp_ = &clamp; }
   /// VALUE, made elementwise of CORE and others; nullopt if it is no form of CORE.
   std::optional<ScoreForm> in_terms_of(Value& core, Value& value);
   /// What NODE makes of its operand number CORE, whatever that has in common with the others.
@@ -53,6 +55,8 @@ class FormReader {
   Node* reader_ = nullptr;
   MatchContext* context_ = nullptr;
   Facts& facts_;
+  bool follows_factors_ = false;
+  std::optional<double>* clamp_ = nullptr;
   int depth_ = 0;
   std::map<std::pair<Value*, Value*>, std::optional<ScoreForm>> known_;
   std::map<std::pair<Value*, const Value*>, bool> holds_;

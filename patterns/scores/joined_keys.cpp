@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "patterns/alike.h"
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products/joined_product.h"

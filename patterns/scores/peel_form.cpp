@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -102,7 +103,9 @@ std::string word(const Node& node, const ScoreForm& form) {
 class Peel {
  public:
   Peel(Node& node, const ScoreWalk& walk, MatchContext& context)
-      : node_(node), walk_(walk), context_(context), facts_(context.facts), reader_(*walk.reader, context) {}
+      : node_(node), walk_(walk), context_(context), facts_(context.facts), reader_(*walk.reader, context) {
+    if (node.is("Min") && walk.softcap == 0 && walk.tensor_scales.empty()) reader_.take_bounds(clamp_);
+  }
 
   Ways run() {
     if (const auto joined = joined_product(node_, context_))
@@ -249,6 +252,7 @@ class Peel {
     next.form = *std::move(made);
     next.changes += is_scale(form) ? 0 : 1;
     next.lies_above_fill |= node_.is("Min");
+    if (clamp_) next.clamp_at(*clamp_ * std::abs(walk_.scale));
     return next;
   }
 
@@ -267,6 +271,7 @@ class Peel {
   MatchContext& context_;
   Facts& facts_;
   FormReader reader_;
+  std::optional<double> clamp_;  ///< what scores are held below where a mask does not lower them
   std::vector<ScoreWalk> ways_;
   Miss miss_;
 };

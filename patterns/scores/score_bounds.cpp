@@ -191,10 +191,7 @@ Ways peel_bound(Node& node, const ScoreWalk& below, MatchContext& context) {
     next.terms.push_back(std::move(term));
     ++next.changes;
   }
-  if (clamp) {
-    next.clamp = std::min(walk.clamp.value_or(std::numeric_limits<double>::infinity()), *clamp * std::abs(walk.scale));
-    next.read.clear();  // what is clamped the operator has nowhere
-  }
+  if (clamp) next.clamp_at(*clamp * std::abs(walk.scale));
   return std::vector{std::move(next)};
 }
 

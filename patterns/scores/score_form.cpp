@@ -130,9 +130,12 @@ std::optional<ScoreForm> mapped(const ScoreForm& a, const ScoreForm& b, double (
   });
 }
 
-std::optional<ScoreForm> lesser(const ScoreForm& bound, const ScoreForm& form, double below_scores) {
+std::optional<ScoreForm> lesser(const ScoreForm& bound, const ScoreForm& form, double below_scores,
+                                std::optional<double>* clamp) {
   return by_cases(bound, form, [&](const ScoreCase& one, const ScoreCase& other) -> std::optional<ScoreCase> {
-    if (one.number >= kAboveScores) return other;
+    const bool clamps = clamp && one.number >= -below_scores && one.number < kAboveScores;
+    if (clamps) *clamp = std::min(clamp->value_or(one.number), one.number);
+    if (clamps || one.number >= kAboveScores) return other;
     return one.number <= below_scores && other.scale > 0 ? std::optional(one) : std::nullopt;
   });
 }

@@ -67,8 +67,10 @@ std::optional<ScoreForm> product(const ScoreForm& numbers, const ScoreForm& form
 std::optional<ScoreForm> selection(const Literal& literal, const ScoreForm& a, const ScoreForm& b);
 /// f(m ? x : y, a)  =>  m ? f(x, a) : f(y, a), all being numbers
 std::optional<ScoreForm> mapped(const ScoreForm& a, const ScoreForm& b, double (*f)(double, double));
-/// The lesser of BOUND, which is above all scores or lower than every score in each case, and FORM.
-std::optional<ScoreForm> lesser(const ScoreForm& bound, const ScoreForm& form, double below_scores);
+/// The lesser of BOUND, which is above all scores or lower than every score in each case, and FORM. Where a CLAMP is asked for,
+/// a number as far above 0 as those are below it is above all scores too: it becomes the least of these.
+std::optional<ScoreForm> lesser(const ScoreForm& bound, const ScoreForm& form, double below_scores,
+                                std::optional<double>* clamp = nullptr);
 /// OUTER, whose core is INNER.
 std::optional<ScoreForm> substituted(const ScoreForm& outer, const ScoreForm& inner);
 

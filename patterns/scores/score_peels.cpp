@@ -2,7 +2,7 @@
 //
 //   Add, Sub, Sum, Mean, Neg, Mul, Div, Where, Min   biases, masks, scales (peel_form.h), other products (joined_product.h)
 //   Cast, CastLike          float to float            Reshape, Flatten, (Un)squeeze   of the leading axes, or of rows
-//   Tanh                    softcap                   Transpose
+//   Tanh, Sigmoid, Reciprocal   softcap, and so ratios of exponentials (exponential_ratio.h)           Transpose
 //   Max, Min, Clip          a floor or clamp          Sub                           of their maximum (score_bounds.h)
 //   Concat, Pad             sinks (sinks.h)           Log, LogSoftmax               of a softmax of them (score_bounds.h)
 //   Concat                  of scores of several keys, queries or heads (joined_keys.h)
@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "patterns/layout_checks.h"
+#include "patterns/scores/exponential_ratio.h"
 #include "patterns/scores/heads_in_rows.h"
 #include "patterns/scores/peel_form.h"
 #include "patterns/scores/peel_steps.h"
@@ -113,15 +114,24 @@ Ways peel_transpose(Node& node, const ScoreWalk& walk, MatchContext& context) {
   return std::vector{std::move(next)};
 }
 
-/// b * Tanh(x)  =>  softcap * tanh(scale * x / softcap): a factor above it belongs to the cap, one inside to the scale. Tanh is
-/// odd: the sign of b is the scale's.
-Ways peel_softcap(Node& node, const ScoreWalk& below, MatchContext& context) {
+/// b * tanh(f x)  =>  softcap * tanh(scale * x / softcap): a factor above it belongs to the cap, one inside to the scale. tanh
+/// is odd: the sign of b is the scale's. A number that is added is the same for all keys.
+Ways peel_softcap(Node& node, const TanhOf& tanh, const ScoreWalk& below, MatchContext& context) {
   ATTN_OPT_MATCH(const ScoreWalk walk, settled(below, context));
   if (!walk.tensor_scales.empty() || walk.softcap != 0 || walk.scale == 0)
     return missed("scores.softcap", &node, "scaled or capped again above", walk.peeled);
-  ScoreWalk next = step(walk, *node.inputs[0], "softcap");
-  next.softcap = std::abs(walk.scale);
+  if (walk.sinks && tanh.number != 0)
+    return missed("scores.sinks", &node, "the scores are less by a number of their own, and the sinks are not", walk.peeled);
+  ScoreWalk next = step(walk, *tanh.value, "softcap");
+  next.softcap = std::abs(walk.scale * tanh.size);
+  next.scale = walk.scale * tanh.size * tanh.factor;
   return std::vector{std::move(next)};
+}
+
+Ways peel_tanh(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  const auto tanh = node.is("Tanh") ? std::optional(TanhOf{node.inputs[0]}) : tanh_in(*node.outputs[0], context.facts);
+  if (!tanh) return missed("scores.operator", &node, node.op(), walk.peeled);
+  return peel_softcap(node, *tanh, walk, context);
 }
 
 /// A maximum that is subtracted, or a form of scores.
@@ -131,6 +141,7 @@ Ways peel_elementwise(Node& node, const ScoreWalk& walk, MatchContext& context) 
       return missed("scores.sinks", &node, "the scores are less by a number of their own, and the sinks are not", walk.peeled);
     return std::vector{*std::move(lowered)};
   }
+  if (const auto tanh = tanh_in(*node.outputs[0], context.facts)) return peel_softcap(node, *tanh, walk, context);
   return peel_form(node, walk, context);
 }
 
@@ -158,7 +169,9 @@ const std::vector<ScorePeel>& score_peels() {
       {"Transpose", peel_transpose},
       {"Concat", peel_concat},
       {"Pad", peel_padding},
-      {"Tanh", peel_softcap},
+      {"Tanh", peel_tanh},
+      {"Sigmoid", peel_tanh},
+      {"Reciprocal", peel_tanh},
       {"Log", peel_logarithm},
       {"LogSoftmax", peel_logarithm},
   };

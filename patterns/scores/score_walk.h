@@ -50,6 +50,12 @@ struct ScoreWalk {
   std::optional<CutColumns> cut_off;     ///< behind the softmax, and not found beside the scores yet
   std::optional<JoinedSinks> sinks;      ///< what was found there
   std::vector<std::string> peeled;
+
+  /// The scores above are held within LARGEST and its negative, which the operator does nowhere.
+  void clamp_at(double largest) {
+    clamp = std::min(clamp.value_or(largest), largest);
+    read.clear();
+  }
 };
 
 /// What is done behind the softmax to what it makes of the scores.

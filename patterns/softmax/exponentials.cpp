@@ -5,6 +5,8 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/inner_values.h"
+#include "patterns/joined_parts.h"
+#include "patterns/softmax/lowered_scores.h"
 
 namespace attn_opt {
 namespace {
@@ -28,6 +30,13 @@ std::optional<double> log_of_base(const Node& node, Facts& facts) {
   return std::abs(log - 1) <= kRounding ? 1 : log;
 }
 
+/// The power that NODE takes of its first input; 0 if it takes none, or that is no number.
+double power_of_first(const Node& node, Facts& facts) {
+  if (node.is("Sqrt") || node.is("Reciprocal")) return node.is("Sqrt") ? 0.5 : -1;
+  const auto power = node.is("Pow") && node.input(1) ? facts.uniform(*node.inputs[1]) : std::nullopt;
+  return power && std::isfinite(*power) ? *power : 0;
+}
+
 bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   const Node* node = canonical(value, facts).producer;
   if (!node || !node->domain().empty() || depth == 0) return false;
@@ -35,7 +44,8 @@ bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   const auto is_factor = [&](int input) {
     return node->input(input) && is_product_of_exponentials(*node->inputs[static_cast<size_t>(input)], facts, depth - 1);
   };
-  if (node->is("Reciprocal")) return is_factor(0);
+  if (power_of_first(*node, facts) != 0) return is_factor(0);
+  if (node->is("Concat")) return is_factor(0) && are_joined_parts(*node, facts);
   return (node->is("Mul") || node->is("Div")) && is_factor(0) && is_factor(1);
 }
 
@@ -54,11 +64,15 @@ std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& co
   if (!is_exponential(value, context.facts)) return std::nullopt;
   const Node& node = *canonical(value, context.facts).producer;
   if (const auto log = log_of_base(node, context.facts)) return Exponent{node.inputs[node.is("Pow") ? 1 : 0], *log};
-  Value* first = exponent_of(*node.inputs[0], reader, context);
-  Value* second = node.is("Reciprocal") ? nullptr : exponent_of(*node.inputs[1], reader, context);
-  InnerValues inner(reader, context);
-  if (!second) return Exponent{inner.build().node("Neg", {first}), 1, true};
-  return Exponent{inner.build().node(node.is("Mul") ? "Add" : "Sub", {first, second}), 1, true};
+  if (Value* whole = joined_parts(node, reader, context)) return exponent_in(*whole, reader, context);
+  const Exponent first = exponent_in(*node.inputs[0], reader, context).value();
+  if (const double power = power_of_first(node, context.facts); power != 0)
+    return Exponent{first.value, power * first.factor, true};
+  const Exponent second = exponent_in(*node.inputs[1], reader, context).value();
+  if (&canonical(*first.value, context.facts) == &canonical(*second.value, context.facts))
+    return Exponent{first.value, first.factor + (node.is("Mul") ? second.factor : -second.factor), true};
+  Value *one = value_of(first, reader, context), *other = value_of(second, reader, context);
+  return Exponent{InnerValues(reader, context).build().node(node.is("Mul") ? "Add" : "Sub", {one, other}), 1, true};
 }
 
 Value* value_of(const Exponent& exponent, Node& reader, MatchContext& context) {
@@ -74,12 +88,12 @@ Value* exponent_of(Value& value, Node& reader, MatchContext& context) {
 }
 
 Matcher difference(const Matcher& minuend, const Matcher& subtrahend) {
-  const Matcher negative_first = [=](Value& value, Facts& facts) {
-    Value *negative = nullptr, *other = nullptr;
-    return op("Add", {any(&negative), any(&other)})(value, facts) && minuend(*other, facts) &&
-           op("Neg", {subtrahend})(*negative, facts);
+  const Matcher turned = [=](Value& value, Facts& facts) {
+    return std::ranges::any_of(differences_in(value, facts), [&](const Difference& found) {
+      return found.factor == 1 && minuend(*found.minuend, facts) && subtrahend(*found.subtrahend, facts);
+    });
   };
-  return either({op("Sub", {minuend, subtrahend}), op("Add", {minuend, op("Neg", {subtrahend})}), negative_first});
+  return either({op("Sub", {minuend, subtrahend}), op("Add", {minuend, op("Neg", {subtrahend})}), turned});
 }
 
 }  // namespace attn_opt

@@ -1,7 +1,7 @@
 // Exponentials, in whatever words.
 //
 //   Exp(x)  =>  exp(x)      exp(a) * exp(b)  =>  exp(a + b)      exp(a) / exp(b)  =>  exp(a - b)      1 / exp(a)  =>  exp(-a)
-//   Pow(b, x)  =>  exp(ln(b) * x)      where b is a number above 0
+//   Pow(b, x)  =>  exp(ln(b) * x)      where b is a number above 0      Pow(exp(a), c)  =>  exp(c * a), and so Sqrt
 #pragma once
 
 #include <optional>

@@ -10,6 +10,7 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/mask_contents.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/joined_parts.h"
 #include "patterns/layout_checks.h"
 #include "patterns/scores/conditions.h"
 #include "src/match/shape_rules/reduced_axis.h"
@@ -134,13 +135,45 @@ Value* before_lower_bound(Value& value, Facts& facts) {
                                                                                                                     : nullptr;
 }
 
+/// Max(ReduceMax(x cut in front), ReduceMax(x cut behind))  =>  ReduceMax(x)
+std::optional<Placed> before_maximum_of_parts(const Node& node, const Placed& after, Facts& facts) {
+  std::vector<Value*> parts;
+  std::optional<Placed> whole;
+  for (Value* input : node.inputs) {
+    const Node* maximum = canonical(*input, facts).producer;
+    const auto before = maximum && maximum->is("ReduceMax") ? before_reduction(*maximum, after, facts) : std::nullopt;
+    if (!before || (whole && whole->axes != before->axes)) return std::nullopt;
+    whole = before;
+    parts.push_back(before->value);
+  }
+  const auto axis = whole ? std::ranges::find(whole->axes, RowReduction::kTaken) - whole->axes.begin() : 0;
+  Value* joined = whole ? cut_into(parts, static_cast<size_t>(axis), facts) : nullptr;
+  return joined ? std::optional(Placed{joined, whole->axes, &node}) : std::nullopt;
+}
+
 /// reduction_in() of a Reduce*.
+///
+///   -ReduceMin(-x)  =>  ReduceMax(x)
 std::optional<Placed> reduced_by(const std::string& op_type, Value& value, size_t rank, Facts& facts) {
-  const ElementStep maximum = [&](Value& seen) { return op_type == "ReduceMax" ? before_lower_bound(seen, facts) : nullptr; };
-  const TakenAxis taken = [&](const Node& node, const Placed& after) {
-    return node.is(op_type) ? before_reduction(node, after, facts) : std::nullopt;
+  const bool is_maximum = op_type == "ReduceMax";
+  bool is_negated = false;
+  const ElementStep next = [&](Value& seen) -> Value* {
+    if (is_maximum && !is_negated && seen.producer->is("Neg")) {
+      is_negated = true;
+      return seen.producer->inputs[0];
+    }
+    return is_maximum && !is_negated ? before_lower_bound(seen, facts) : nullptr;
   };
-  return reduction_in(value, rank, taken, maximum, facts);
+  const TakenAxis taken = [&](const Node& node, const Placed& after) -> std::optional<Placed> {
+    if (is_maximum && !is_negated && node.is("Max")) return before_maximum_of_parts(node, after, facts);
+    if (!node.is(is_negated ? "ReduceMin" : op_type)) return std::nullopt;
+    auto before = before_reduction(node, after, facts);
+    const Node* negation = before && is_negated ? before->value->producer : nullptr;
+    if (is_negated && (!negation || !negation->is("Neg"))) return std::nullopt;
+    if (is_negated) before->value = &canonical(*negation->inputs[0], facts);
+    return before;
+  };
+  return reduction_in(value, rank, taken, next, facts);
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/alike.h"
 #include "patterns/inner_values.h"
+#include "patterns/joined_parts.h"
 #include "patterns/products/cut_columns.h"
 #include "patterns/products/product_letters.h"
 #include "patterns/scores/conditions.h"
@@ -22,8 +24,6 @@ namespace {
 constexpr double kMostAdded = 1e-6;
 /// A number is 1 up to this.
 constexpr double kRounding = 1e-6;
-/// So many nodes that compute the same are compared.
-constexpr int kMaxAlike = 12;
 
 /// Reads a divisor upward, a form at a time.
 class SumReader {
@@ -37,7 +37,8 @@ class SumReader {
       return before_sum(node, after);
     };
     auto rows = reduction_in(value, rank, sum, [this](Value& seen) { return before_step(seen); }, facts_);
-    if (!rows || is_inverse_ != inverse) return std::nullopt;
+    const bool is_whole = std::abs(power_ - (inverse ? -1 : 1)) <= kRounding && std::isfinite(read_.factor);
+    if (!rows || !is_whole) return std::nullopt;
     read_.rows = *std::move(rows);
     if (inverse) read_.factor = 1 / read_.factor;
     for (AddedToSum& other : read_.others) other.raised -= std::log(read_.factor);
@@ -52,10 +53,11 @@ class SumReader {
 
  private:
   /// What the value at hand is in the divisor: that many of it.
-  double share() const { return is_inverse_ ? 1 / read_.factor : read_.factor; }
-  /// The value is FACTOR times what is read next, or FACTOR divided by it if IS_INVERSE_: that is NUMBER times, or divided by,
-  /// another.
-  void multiply(double number) { read_.factor *= is_inverse_ ? 1 / number : number; }
+  double share() const { return power_ < 0 ? 1 / read_.factor : read_.factor; }
+  /// The divisor, or its inverse, is FACTOR times a power of what is read next: that is NUMBER times another.
+  void multiply(double number) { read_.factor *= std::pow(is_absolute_ ? std::abs(number) : number, power_); }
+  /// True where sums can be told from what is added to them.
+  bool is_divisor() const { return std::abs(std::abs(power_) - 1) <= kRounding; }
 
   /// Log(t)  =>  t      c * Log(t)  =>  t, which stand times 1 / c
   Value* before_logarithm(Node& node) {
@@ -65,11 +67,10 @@ class SumReader {
     return log;
   }
 
-  /// True where what is read is a logarithm, times 1 or -1, of what is read from there on.
+  /// True where what is read is a logarithm of what is read from there on, of which that is a power then.
   bool ends_logarithm() {
-    const double factor = *std::exchange(log_factor_, std::nullopt);
-    is_inverse_ = is_inverse_ != (factor < 0);
-    return std::abs(std::abs(factor) - 1) <= kRounding;
+    power_ *= *std::exchange(log_factor_, std::nullopt);
+    return power_ != 0;
   }
 
   Value* before_step(Value& value) {
@@ -78,20 +79,28 @@ class SumReader {
     if (value.producer->is("Exp")) log_factor_ = 1;
     if (log_factor_) return value.producer->inputs[0];
     if (read_.is_never_zero) return nullptr;  // of other numbers than the sum a bound means something else
-    if (Value* inverse = before_inversion(*value.producer)) return inverse;
+    if (Value* power_of = before_power(*value.producer)) return power_of;
+    if (!is_divisor()) return nullptr;
     Value* bounded = before_bound(*value.producer);
     return bounded ? bounded : before_form(value);
   }
 
-  /// 1 / t  =>  t      t^-1  =>  t      x / t  =>  t
-  Value* before_inversion(const Node& node) {
+  /// 1 / t  =>  t      t^c  =>  t      x / t  =>  t      t * t  =>  t      |t|  =>  t
+  Value* before_power(const Node& node) {
     const auto number_at = [&](size_t at) {
       return node.input(static_cast<int>(at)) ? facts_.uniform(*node.inputs[at]).value_or(0) : 0;
     };
     const bool divides = node.is("Div") && number_at(0) != 0 && std::isfinite(number_at(0));
-    if (!divides && !node.is("Reciprocal") && !(node.is("Pow") && number_at(1) == -1)) return nullptr;
+    const double power = divides || node.is("Reciprocal")                                            ? -1
+                         : node.is("Pow")                                                            ? number_at(1)
+                         : node.is("Sqrt")                                                           ? 0.5
+                         : node.is("Mul") && computes_same(*node.inputs[0], *node.inputs[1], facts_) ? 2
+                         : node.is("Abs")                                                            ? 1
+                                                                                                     : 0;
+    if (power == 0 || !std::isfinite(power)) return nullptr;
     if (divides) multiply(number_at(0));
-    is_inverse_ = !is_inverse_;
+    is_absolute_ |= node.is("Abs");
+    power_ *= power;
     return node.inputs[divides ? 1 : 0];
   }
 
@@ -210,9 +219,38 @@ class SumReader {
     if (log_factor_) return before_sum_of_log(node, after);
     if (node.is("ReduceSum") || node.is("ReduceL1")) return before_concat(before_reduction(node, after, facts_));
     if (node.is("ReduceMean")) return before_mean(node, after);
+    if (node.is("ReduceSumSquare") || node.is("ReduceL2")) return before_sum_of_squares(node, after);
+    if (has(node, Trait::kAdds)) return before_sum_of_parts(node, after);
     for (size_t at = 0; at < node.inputs.size(); ++at)
       if (auto before = are_ones_beside(node, at) ? before_product(node, at, after) : std::nullopt) return before;
     return before_part(after);
+  }
+
+  /// sum(e cut in front) + sum(e cut behind)  =>  sum(e)
+  std::optional<RowReduction> before_sum_of_parts(const Node& node, const RowReduction& after) {
+    std::vector<Value*> parts;
+    std::optional<RowReduction> whole;
+    for (const Value* term : addends_of(*node.outputs[0], facts_)) {
+      const Node* sum = term->producer;
+      const auto before = sum && sum->is("ReduceSum") ? before_reduction(*sum, after, facts_) : std::nullopt;
+      if (!before || (whole && whole->axes != before->axes)) return std::nullopt;
+      whole = before;
+      parts.push_back(before->value);
+    }
+    const auto axis = whole ? std::ranges::find(whole->axes, RowReduction::kTaken) - whole->axes.begin() : 0;
+    Value* joined = whole ? joined_parts(parts, static_cast<size_t>(axis), reader_, context_) : nullptr;
+    std::ranges::reverse(parts);
+    if (whole && !joined) joined = joined_parts(parts, static_cast<size_t>(axis), reader_, context_);
+    return joined ? std::optional(RowReduction{joined, whole->axes, &node}) : std::nullopt;
+  }
+
+  /// ReduceSumSquare(e)  =>  e e      ReduceL2(e)  =>  e e, of which that is the root of the sum
+  std::optional<RowReduction> before_sum_of_squares(const Node& node, const RowReduction& after) {
+    auto before = before_reduction(node, after, facts_);
+    if (!before) return std::nullopt;
+    if (node.is("ReduceL2")) power_ *= 0.5;
+    before->value = InnerValues(reader_, context_).build().node("Mul", {before->value, before->value});
+    return before;
   }
 
   /// ReduceLogSum(e)  =>  e      ReduceLogSumExp(x)  =>  Exp(x)
@@ -304,55 +342,11 @@ class SumReader {
   Facts& facts_;
   FormReader forms_;
   RowSum read_;
-  std::vector<int> axes_;  ///< of the rows, where those of what is looked at lie
-  bool is_inverse_ = false;
+  std::vector<int> axes_;             ///< of the rows, where those of what is looked at lie
+  double power_ = 1;                  ///< of what is read, that the divisor or its inverse is
+  bool is_absolute_ = false;          ///< signs above do not count
   std::optional<double> log_factor_;  ///< of a logarithm, which is read first
 };
-
-bool have_same_attributes(const Node& one, const Node& other) {
-  const auto &of_one = one.proto->attribute(), &of_other = other.proto->attribute();
-  return std::ranges::equal(of_one, of_other,
-                            [](const auto& a, const auto& b) { return a.SerializeAsString() == b.SerializeAsString(); });
-}
-
-bool are_alike(Value& one, Value& other, int& left, Facts& facts);
-
-/// True if ONE and OTHER add up the same, in whatever words.
-bool add_up_alike(Value& one, Value& other, int& left, Facts& facts) {
-  const std::vector<Addend> terms = FormReader(facts).linear_terms(one);
-  std::vector<Addend> others = FormReader(facts).linear_terms(other);
-  if (terms.size() != others.size() || terms.size() < 2) return false;
-  return std::ranges::all_of(terms, [&](const Addend& term) {
-    const auto twin = std::ranges::find_if(others, [&](const Addend& each) {
-      return each.coefficient == term.coefficient && are_alike(*each.value, *term.value, left, facts);
-    });
-    if (twin == others.end()) return false;
-    others.erase(twin);
-    return true;
-  });
-}
-
-/// computes_same(), of at most LEFT nodes.
-bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
-  const Value &a = canonical(one, facts), &b = canonical(other, facts);
-  if (&a == &b) return true;
-  const MaybeShape shape = facts.shape(a), other_shape = facts.shape(b);
-  const bool has_same_shape = shape && other_shape && *shape == *other_shape;
-  // A number of another shape is the same operand, if the results have the same.
-  if (const auto number = facts.uniform(a)) return number == facts.uniform(b) && (has_same_shape || is_floating(facts.type(a)));
-  if (!has_same_shape) return false;
-  const Node *node = a.producer, *twin = b.producer;
-  if (--left < 0 || !node || !twin) return false;
-  if (has(*node, Trait::kAdds) && has(*twin, Trait::kAdds) && add_up_alike(one, other, left, facts)) return true;
-  if (a.output != b.output || node->op() != twin->op() || node->domain() != twin->domain()) return false;
-  const bool is_pure = has(*node, Trait::kElementwise) || has(*node, Trait::kMoves) || node->is("ReduceSum");
-  if (!is_pure || node->inputs.size() != twin->inputs.size() || !have_same_attributes(*node, *twin)) return false;
-  for (size_t i = 0; i < node->inputs.size(); ++i) {
-    if (!node->inputs[i] != !twin->inputs[i]) return false;
-    if (node->inputs[i] && !are_alike(*node->inputs[i], *twin->inputs[i], left, facts)) return false;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -362,11 +356,6 @@ std::optional<RowSum> row_sum(Value& value, bool inverse, size_t rank, Node& rea
 
 std::optional<RowSum> row_sum_of_log(Value& log, double factor, size_t rank, Node& reader, MatchContext& context) {
   return SumReader(reader, context).read_logarithm(log, factor, rank);
-}
-
-bool computes_same(Value& one, Value& other, Facts& facts) {
-  int left = kMaxAlike;
-  return are_alike(one, other, left, facts);
 }
 
 }  // namespace attn_opt

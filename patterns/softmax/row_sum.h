@@ -43,7 +43,4 @@ std::optional<RowSum> row_sum(Value& value, bool inverse, size_t rank, Node& rea
 /// What FACTOR times LOG is the logarithm of, in the same words; also ReduceLogSum(e).
 std::optional<RowSum> row_sum_of_log(Value& log, double factor, size_t rank, Node& reader, MatchContext& context);
 
-/// True if ONE and OTHER are the same number for each element: the same value, or the same operators of the same values.
-bool computes_same(Value& one, Value& other, Facts& facts);
-
 }  // namespace attn_opt

@@ -5,9 +5,11 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
+#include "patterns/alike.h"
 #include "patterns/readers.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/exponentials.h"
+#include "patterns/softmax/lowered_scores.h"
 #include "patterns/softmax/written_sinks.h"
 
 namespace attn_opt {
@@ -18,16 +20,19 @@ bool is_hidden_or_core(const ScoreCase& one) {
   return one.addends.empty() && (one.scale == 0 || (one.scale == 1 && one.number == 0));
 }
 
+/// The largest exponential of a row may be exp() of this or its negative where it is taken for 1.
+constexpr double kMostRaised = 2;
+
 bool same_cases(const ScoreForm& one, const ScoreForm& other) {
   return std::ranges::equal(one, other,
                             [](const ScoreCase& a, const ScoreCase& b) { return a.guard == b.guard && a.scale == b.scale; });
 }
 
-/// True if VALUE is one number for each row, along the axis KEYS before the last, of SCORES.
-bool is_one_a_row(const Value& value, const Value& scores, size_t keys, Facts& facts) {
-  const MaybeShape own = facts.shape(value), whole = facts.shape(scores);
-  return own && whole && own->size() == whole->size() && own->size() > std::max<size_t>(1, keys) &&
-         (*own)[own->size() - 1 - keys].is(1);
+/// True if the cores of ONE and OTHER are the same, in whatever words.
+bool are_same_weights(const Weights& one, const Weights& other, Facts& facts) {
+  const bool are_powers = one.exponent.value && other.exponent.value && one.exponent.factor == other.exponent.factor;
+  return computes_same(*one.core, *other.core, facts) ||
+         (are_powers && computes_same(*one.exponent.value, *other.exponent.value, facts));
 }
 
 /// True if VALUE, which scores of the shape of SCORES are less by, is one number for several of their rows.
@@ -41,49 +46,35 @@ bool is_of_several_rows(const Value& value, const Value& scores, size_t keys, Fa
 
 /// The softmax along the axis KEYS before the last whose exponentials are those of POWER, KEPT of which are kept. What each row
 /// is less by it does not see. The input is that of the exponentials, without their factor.
-SoftmaxSite softmax_of(const Exponent& power, size_t keys, const ScoreForm& kept, Node& reader, MatchContext& context) {
+SoftmaxSite softmax_of(const LoweredScores& power, size_t keys, const ScoreForm& kept, Node& reader, MatchContext& context) {
   Facts& facts = context.facts;
-  Value& exponent = *power.value;
-  SoftmaxSite site{&exponent, nullptr, nullptr, keys, 0.0};
+  Value* scores = power.scores;
+  SoftmaxSite site{scores, nullptr, nullptr, keys, power.number};
   site.weights = kept;
-  Value *scores = nullptr, *lowered_by = nullptr;
-  double number_added = 0;
-  bool is_highest = false;
-  const Matcher one_a_row = [&](Value& value, Facts&) {
-    lowered_by = &value;
-    is_highest = reduction_of_rows("ReduceMax", &scores, keys)(value, facts);
-    return is_highest || is_one_a_row(value, *scores, keys, facts);
-  };
-  if (op("Sub", {any(&scores), number(&number_added)})(exponent, facts)) {
-    site.exponent_offset = -number_added * power.factor;
-  } else if (commuted("Add", any(&scores), number(&number_added))(exponent, facts)) {
-    site.exponent_offset = number_added * power.factor;
-  } else if (difference(any(&scores), one_a_row)(exponent, facts)) {
-    site.lowered_by = lowered_by;
-    site.less_largest_of_all =
-        is_of_several_rows(*lowered_by, *scores, keys, facts) && scores->producer && is_made_of(*lowered_by, *scores);
-    Value* rows =
-        is_highest ? nullptr : reduced_rows("ReduceMax", *lowered_by, facts.shape(*scores).known().size(), facts, keys);
-    const auto hidden = rows ? hidden_in(*rows, *scores, reader, context) : std::nullopt;
-    // Scores that are kept may lie far below the largest of all.
-    if (power.factor > 0 && (is_highest ? kept.size() == 1 : hidden && same_cases(*hidden, kept))) site.exponent_offset.reset();
-  } else {
-    return site;
-  }
-  site.input = scores;
+  site.lowered_by = power.lowered_by;
+  if (!site.lowered_by) return site;
+  site.less_largest_of_all =
+      is_of_several_rows(*site.lowered_by, *scores, keys, facts) && scores->producer && is_made_of(*site.lowered_by, *scores);
+  const bool is_highest = reduction_of_rows("ReduceMax", &scores, keys)(*site.lowered_by, facts);
+  Value* rows =
+      is_highest ? nullptr : reduced_rows("ReduceMax", *site.lowered_by, facts.shape(*scores).known().size(), facts, keys);
+  const auto hidden = rows ? hidden_in(*rows, *scores, reader, context) : std::nullopt;
+  // Scores that are kept may lie far below the largest of all.
+  const bool is_largest = is_highest ? kept.size() == 1 : hidden && same_cases(*hidden, kept);
+  if (power.factor > 0 && std::abs(power.number) <= kMostRaised && is_largest) site.exponent_offset.reset();
   return site;
 }
 
 /// True if a row whose exponents are all -inf, or whose WEIGHTS are all masked, has nothing but 0 in WEIGHTS: what it is less
 /// by is a number then.
-bool vanish_without_keys(const Weights& weights, const SoftmaxSite& softmax, Facts& facts) {
+bool vanish_without_keys(const Weights& weights, double factor, const SoftmaxSite& softmax, Facts& facts) {
   if (!softmax.lowered_by || facts.uniform(*softmax.lowered_by)) return true;
   const bool is_of_kept = reduced_axis_of("ReduceMax", *softmax.lowered_by, *softmax.input, facts).has_value();
   double bound = -INFINITY;
   Value& maximum = before_float_casts(*softmax.lowered_by, facts);
   const bool is_bounded =
       op("Where", {})(maximum, facts) || (commuted("Max", any(), number(&bound))(maximum, facts) && std::isfinite(bound));
-  return weights.exponent.factor > 0 && is_of_kept && (is_bounded || weights.form.size() > 1);
+  return factor > 0 && is_of_kept && (is_bounded || weights.form.size() > 1);
 }
 
 /// True if what the scores of SOFTMAX are lowered by is the largest of each row and of its sinks.
@@ -149,7 +140,7 @@ std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const Weights
   const auto axis = axis_in(sum.rows, terms, swapped, facts);
   const std::optional<Weights> summed = axis ? read : weights_in(*sum.rows.value, node, context);
   if (!summed || std::abs(summed->factor * sum.factor / read.factor - 1) > kSameFactor) return std::nullopt;
-  if (axis || !same_cases(read.form, summed->form) || !computes_same(*read.core, *summed->core, facts)) return axis;
+  if (axis || !same_cases(read.form, summed->form) || !are_same_weights(read, *summed, facts)) return axis;
   RowReduction rows = sum.rows;
   rows.value = &terms;
   return axis_in(rows, terms, swapped, facts);
@@ -158,24 +149,25 @@ std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const Weights
 std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const Weights& weights, Node& node,
                                         MatchContext& context) {
   if (weights.softmax) return softmax_again(sum, keys, weights);
-  SoftmaxSite site = softmax_of(weights.exponent, keys, weights.form, node, context);
+  const LoweredScores power = lowered_scores(weights.exponent, keys, node, context);
+  SoftmaxSite site = softmax_of(power, keys, weights.form, node, context);
   // What is as good as nothing beside a largest weight of 1 is a sink beside others.
   const bool is_sink = sum.is_inexact && site.exponent_offset;
   if (is_sink && !sum.little) return std::nullopt;
   std::vector<AddedToSum> others = sum.others;
   if (is_sink) others.push_back(*sum.little);
-  site.guards_empty_rows = sum.is_never_zero && !is_sink && vanish_without_keys(weights, site, context.facts);
+  if (!others.empty() && power.lowered_by && power.number != 0) return std::nullopt;  // the sinks are not less by it
+  site.guards_empty_rows = sum.is_never_zero && !is_sink && vanish_without_keys(weights, power.factor, site, context.facts);
   const size_t rank = context.facts.shape(*weights.core).known().size();
   for (AddedToSum& added : others) {
     added.raised -= std::log(weights.factor / sum.factor);
     const SummedRows rows{rank, rank - 1 - keys, context.facts.type(*sum.rows.value)};
-    Value* column =
-        column_of(added, {site.lowered_by, -site.exponent_offset.value_or(0), weights.exponent.factor}, rows, node, context);
+    Value* column = column_of(added, {site.lowered_by, -site.exponent_offset.value_or(0), power.factor}, rows, node, context);
     if (!column) return std::nullopt;
     site.sinks.push_back(column);
   }
-  if (weights.exponent.factor == 1 && is_largest_beside(site, context.facts)) site.exponent_offset.reset();
-  site.input = value_of({site.input, weights.exponent.factor}, node, context);
+  if (power.factor == 1 && is_largest_beside(site, context.facts)) site.exponent_offset.reset();
+  site.input = value_of({site.input, power.factor}, node, context);
   // Of a product each factor may leave the range of exp().
   if (weights.exponent.is_product) site.exponent_offset = site.exponent_offset.value_or(0);
   return site;

@@ -7,6 +7,7 @@
 #include "attn_opt/matcher.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
+#include "patterns/joined_parts.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products/cut_columns.h"
 #include "patterns/products/product_equation.h"
@@ -53,6 +54,26 @@ std::optional<SoftmaxSite> share_of(Value& terms, Node& node, size_t numerator, 
   return site;
 }
 
+/// Weights divided in two steps, of which NODE is the second.
+///
+///   e / a / b  =>  e / (a * b)      e * a / b  =>  e * (a / b)
+std::optional<SoftmaxSite> twice_divided(Node& node, size_t numerator, MatchContext& context) {
+  const Node* first = canonical(*node.inputs[numerator], context.facts).producer;
+  if (!first || !(first->is("Div") || first->is("Mul")) || !first->input(1)) return std::nullopt;
+  for (size_t at = 0; at < (first->is("Div") ? 1U : 2U); ++at) {
+    const auto read = weights_in(*first->inputs[at], node, context);
+    if (!read) continue;
+    InnerValues inner(node, context);
+    const bool divides = node.is("Div");
+    Value* both =
+        inner.build().node(first->is("Div") == divides ? "Mul" : "Div", {node.inputs[1 - numerator], first->inputs[1 - at]});
+    const size_t rank = context.facts.shape(*first->inputs[at]).known().size();
+    const auto sum = row_sum(*both, !divides, rank, node, context);
+    return sum ? share(*first->inputs[at], *read, *sum, node, context) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 /// Weights, or what is left of them where others are cut off, divided by the sum of all.
 std::optional<SoftmaxSite> quotient(Node& node, MatchContext& context) {
   for (const size_t at : {0, 1}) {
@@ -60,6 +81,7 @@ std::optional<SoftmaxSite> quotient(Node& node, MatchContext& context) {
     Value& whole = uncut(*node.inputs[at], context.facts);
     auto site = share_of(*node.inputs[at], node, at, context);
     if (!site && &whole != node.inputs[at]) site = share_of(whole, node, at, context);
+    if (!site) site = twice_divided(node, at, context);
     if (site) return site;
   }
   return std::nullopt;
@@ -186,15 +208,17 @@ std::optional<SoftmaxSite> masked_exponential(Value& scores, Value& lowered_by, 
 /// The exponential of logarithms of probabilities.
 std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
   Facts& facts = context.facts;
-  Value* scores = nullptr;
-  Node* normaliser = nullptr;
   Value& result = *node.outputs[0];
-  if (op("Exp", {op("LogSoftmax", {any(&scores)}, &normaliser)})(result, facts)) {
+  const auto exponent = exponent_in(result, node, context);
+  const LoweredScores log = exponent ? lowered_scores(*exponent, 0, node, context) : LoweredScores();
+  Node* normaliser =
+      log.scores && log.factor == 1 && !log.lowered_by && log.number == 0 ? canonical(*log.scores, facts).producer : nullptr;
+  if (normaliser && normaliser->is("LogSoftmax")) {
     SoftmaxSite site = softmax_operator(*normaliser, context);
     site.output = &result;
     return site;
   }
-  const auto exponent = exponent_in(result, node, context);
+  Value* scores = nullptr;
   std::optional<SoftmaxSite> site;
   const Matcher logarithm = [&](Value& lowered_by, Facts&) {
     const bool is_natural = exponent->factor == 1;
@@ -251,6 +275,63 @@ SoftmaxSite of_whole_scores(SoftmaxSite softmax, Facts& facts) {
   return softmax;
 }
 
+/// True if ONE and OTHER add up to 1: Sigmoid(d) and Sigmoid(-d), or x and 1 - x.
+bool add_up_to_one(Value& one, Value& other, Value& difference_of_one, Facts& facts) {
+  const Node* node = canonical(other, facts).producer;
+  const std::vector<Addend> terms =
+      FormReader(facts, true).linear_terms(node && node->is("Sigmoid") ? *node->inputs[0] : other);
+  Value *first = nullptr, *second = nullptr, *minuend = nullptr, *subtrahend = nullptr;
+  if (node && node->is("Sigmoid"))
+    return difference(any(&first), any(&second))(*node->inputs[0], facts) &&
+           difference(any(&minuend), any(&subtrahend))(difference_of_one, facts) &&
+           &canonical(*first, facts) == &canonical(*subtrahend, facts) &&
+           &canonical(*second, facts) == &canonical(*minuend, facts);
+  const auto is_term = [&](const Addend& term) {
+    return (term.coefficient == 1 && facts.uniform(*term.value) == 1.0) ||
+           (term.coefficient == -1 && term.value == &canonical(one, facts));
+  };
+  return terms.size() == 2 && std::ranges::all_of(terms, is_term) && terms[0].coefficient != terms[1].coefficient;
+}
+
+/// The softmax of two keys.
+///
+///   Concat(Sigmoid(a - b), 1 - Sigmoid(a - b))  =>  Softmax(Concat(a, b))
+std::optional<SoftmaxSite> of_two_keys(const Node& concat, Node& reader, MatchContext& context) {
+  Facts& facts = context.facts;
+  const MaybeShape shape = facts.shape(*concat.outputs[0]);
+  if (concat.inputs.size() != 2 || !shape) return std::nullopt;
+  const int64_t rank = std::ssize(*shape), axis = (concat.int_attribute("axis", 0) + rank) % rank;
+  const auto is_column = [&](Value* part) {
+    const MaybeShape own = facts.shape(*part);
+    return own && std::ssize(*own) == rank && (*own)[static_cast<size_t>(axis)].is(1);
+  };
+  for (const size_t at : {0, 1}) {
+    Value &one = *concat.inputs[at], &other = *concat.inputs[1 - at];
+    const Node* sigmoid = canonical(one, facts).producer;
+    Value *first = nullptr, *second = nullptr;
+    if (!sigmoid || !sigmoid->is("Sigmoid") || !is_column(&one) || !is_column(&other)) continue;
+    if (!difference(any(&first), any(&second))(*sigmoid->inputs[0], facts) || !is_column(first) || !is_column(second)) continue;
+    if (!add_up_to_one(one, other, *sigmoid->inputs[0], facts)) continue;
+    if (at == 1) std::swap(first, second);
+    const std::vector<Value*> keys{first, second};
+    Value* scores = joined_parts(keys, static_cast<size_t>(axis), reader, context);
+    if (!scores) scores = InnerValues(reader, context).concat(keys, axis);
+    return SoftmaxSite{scores, concat.outputs[0], nullptr, static_cast<size_t>(rank - 1 - axis), std::nullopt};
+  }
+  return std::nullopt;
+}
+
+/// Parts of probabilities that CONCAT puts side by side.
+std::optional<SoftmaxSite> side_by_side(Node& concat, MatchContext& context) {
+  if (auto site = of_two_keys(concat, concat, context)) return site;
+  Value* shares = joined_parts(concat, concat, context);
+  const bool may_be = shares && shares->producer && may_be_softmax(*shares->producer);
+  auto site = may_be ? softmax_at(*shares->producer, context) : std::nullopt;
+  if (!site || site->divided) return std::nullopt;
+  site->output = concat.outputs[0];
+  return site;
+}
+
 }  // namespace
 
 SoftmaxSite softmax_operator(Node& node, MatchContext& context) {
@@ -271,6 +352,7 @@ std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
     if (site) (site->divided ? site->divided : site->output) = node.outputs[0];
     return site;
   }
+  if (node.is("Concat")) return side_by_side(node, context);
   const bool is_copy = canonical(*node.outputs[0], context.facts).producer != &node;
   if (is_copy) return std::nullopt;
   auto site = is_exponential(*node.outputs[0], context.facts) ? exponential(node, context) : std::nullopt;

@@ -32,7 +32,8 @@ bool has_ones(Value& value, Facts& facts) {
 
 /// True if NODE adds up elements: a Reduce*, or a product with ones.
 bool adds_up(const Node& node, Facts& facts) {
-  if (node.is("ReduceSum") || node.is("ReduceL1") || node.is("ReduceMean") || node.is("ReduceSumSquare")) return true;
+  if (node.is("ReduceSum") || node.is("ReduceL1") || node.is("ReduceMean") || node.is("ReduceSumSquare") || node.is("ReduceL2"))
+    return true;
   return is_product(node) && std::ranges::any_of(node.inputs, [&](Value* input) {
            return node.inputs.size() == 1 || (input && has_ones(*input, facts));
          });
@@ -66,6 +67,8 @@ enum Part : unsigned {
 constexpr OperatorMap<unsigned> kParts(std::to_array<OperatorMap<unsigned>::Row>({
     {"Exp", kWeights | kSumInWords | kReciprocal},
     {"Pow", kWeights | kReciprocal},
+    {"Sqrt", kWeights | kSumInWords},
+    {"Abs", kSumInWords},
     {"Softmax", kWeights},
     {"MatMul", kProduct | kSumInWords},
     {"Einsum", kProduct | kSumInWords},
@@ -77,6 +80,8 @@ constexpr OperatorMap<unsigned> kParts(std::to_array<OperatorMap<unsigned>::Row>
     {"ReduceSum", kSum | kSumInWords},
     {"ReduceL1", kSumInWords},
     {"ReduceMean", kSumInWords},
+    {"ReduceSumSquare", kSumInWords},
+    {"ReduceL2", kSumInWords},
     {"Clip", kSumInWords},
     {"Gather", kSumInWords},
     {"Unsqueeze", kSumInWords},
@@ -108,7 +113,7 @@ unsigned parts_in(const Value* value) {
 bool may_be_weights(const Value* value, unsigned parts) {
   if (parts & kWeights) return true;
   const Node* maker = value ? value->producer : nullptr;
-  if (!maker || !is_one_of(*maker, {"Mul", "Where"})) return false;
+  if (!maker || !is_one_of(*maker, {"Mul", "Div", "Where"})) return false;
   return std::ranges::any_of(maker->inputs, [](const Value* input) { return (parts_in(input) & kWeights) != 0; });
 }
 
@@ -213,6 +218,12 @@ class Followers {
   std::vector<Followed> values_;
 };
 
+/// True if VALUE may be the probabilities of some keys: shares, or Sigmoid of the difference of two.
+bool may_be_part_of_softmax(const Value* value) {
+  const Node* maker = value ? value->producer : nullptr;
+  return maker && (maker->is("Sigmoid") || (!maker->is("Concat") && may_be_softmax(*maker)));
+}
+
 }  // namespace
 
 bool may_be_number(const Value* value) { return may_be_number_within(kMaxSuspectCopies, value); }
@@ -221,6 +232,7 @@ bool may_be_softmax(const Node& node) {
   if (node.is("Softmax") || node.is("Exp") || node.is("LpNormalization")) return true;
   const Value *first = node.input(0), *second = node.input(1);
   if (node.is("Pow")) return may_be_number(first);
+  if (node.is("Concat") && second) return may_be_part_of_softmax(first) || may_be_part_of_softmax(second);
   const bool divides = node.is("Div");
   if (!divides && !node.is("Mul")) return false;
   const unsigned one = parts_in(first), other = parts_in(second);

@@ -1,0 +1,68 @@
+#include "patterns/alike.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
+#include "patterns/scores/form_reader.h"
+
+namespace attn_opt {
+namespace {
+
+/// So many nodes that compute the same are compared.
+constexpr int kMaxAlike = 12;
+
+bool are_alike(Value& one, Value& other, int& left, Facts& facts);
+
+/// True if ONE and OTHER add up the same, in whatever words.
+bool add_up_alike(Value& one, Value& other, int& left, Facts& facts) {
+  const std::vector<Addend> terms = FormReader(facts).linear_terms(one);
+  std::vector<Addend> others = FormReader(facts).linear_terms(other);
+  if (terms.size() != others.size() || terms.size() < 2) return false;
+  return std::ranges::all_of(terms, [&](const Addend& term) {
+    const auto twin = std::ranges::find_if(others, [&](const Addend& each) {
+      return each.coefficient == term.coefficient && are_alike(*each.value, *term.value, left, facts);
+    });
+    if (twin == others.end()) return false;
+    others.erase(twin);
+    return true;
+  });
+}
+
+/// computes_same(), of at most LEFT nodes.
+bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
+  const Value &a = canonical(one, facts), &b = canonical(other, facts);
+  if (&a == &b) return true;
+  const MaybeShape shape = facts.shape(a), other_shape = facts.shape(b);
+  const bool has_same_shape = shape && other_shape && *shape == *other_shape;
+  // A number of another shape is the same operand, if the results have the same.
+  if (const auto number = facts.uniform(a)) return number == facts.uniform(b) && (has_same_shape || is_floating(facts.type(a)));
+  if (!has_same_shape) return false;
+  const Node *node = a.producer, *twin = b.producer;
+  if (--left < 0 || !node || !twin) return false;
+  if (has(*node, Trait::kAdds) && has(*twin, Trait::kAdds) && add_up_alike(one, other, left, facts)) return true;
+  if (a.output != b.output || node->op() != twin->op() || node->domain() != twin->domain()) return false;
+  const bool is_pure = has(*node, Trait::kElementwise) || has(*node, Trait::kMoves) || node->is("ReduceSum");
+  if (!is_pure || node->inputs.size() != twin->inputs.size() || !have_same_attributes(*node, *twin)) return false;
+  for (size_t i = 0; i < node->inputs.size(); ++i) {
+    if (!node->inputs[i] != !twin->inputs[i]) return false;
+    if (node->inputs[i] && !are_alike(*node->inputs[i], *twin->inputs[i], left, facts)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool have_same_attributes(const Node& one, const Node& other) {
+  const auto &of_one = one.proto->attribute(), &of_other = other.proto->attribute();
+  return std::ranges::equal(of_one, of_other,
+                            [](const auto& a, const auto& b) { return a.SerializeAsString() == b.SerializeAsString(); });
+}
+
+bool computes_same(Value& one, Value& other, Facts& facts) {
+  int left = kMaxAlike;
+  return are_alike(one, other, left, facts);
+}
+
+}  // namespace attn_opt

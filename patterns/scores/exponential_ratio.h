@@ -1,0 +1,23 @@
+// tanh() in other words: ratios of sums of exponentials of one value.
+//
+//   2 * Sigmoid(2 x) - 1      1 - 2 / (Exp(2 x) + 1)      (Exp(x) - Exp(-x)) / (Exp(x) + Exp(-x))      Sigmoid(x)
+//
+// Sums, products and quotients of such ratios are ratios again. Exp(p x) stands for the power p of one unknown.
+#pragma once
+
+#include <optional>
+
+#include "attn_opt/pattern.h"
+
+namespace attn_opt {
+
+/// SIZE * tanh(FACTOR * VALUE), and a number.
+struct TanhOf {
+  Value* value = nullptr;
+  double factor = 1, size = 1, number = 0;
+};
+
+/// What VALUE is in terms of tanh(); nullopt if it is not, or says so by Tanh.
+std::optional<TanhOf> tanh_in(Value& value, Facts& facts);
+
+}  // namespace attn_opt
