@@ -40,10 +40,11 @@ class Search {
   Value* copy_below(Node& node) {
     std::vector<Node*> way;
     Node* next = &node;
-    if (Node* joint = joint_of_parts(node); joint && &canonical(*joint->outputs[0], facts_) == &source_) {
-      makers_.insert({&node, joint});
+    if (Node* joint = joint_of_parts(node, way); joint && &canonical(*joint->outputs[0], facts_) == &source_) {
+      makers_.insert(way.begin(), way.end());
       return joint->outputs[0];
     }
+    way.clear();
     for (int step = 0; step < kMaxRoundTrip; ++step) {
       if (!may_be_copy(*next) || next->outputs.empty() || !next->outputs[0]) return nullptr;
       way.push_back(next);
@@ -59,16 +60,31 @@ class Search {
     return nullptr;
   }
 
-  /// The Concat that alone reads what NODE cuts out; null if there are other readers.
-  static Node* joint_of_parts(const Node& node) {
+  /// The Concat that alone reads what NODE cuts out, or copies of that, and in WAY all nodes to there; null if there are other
+  /// readers.
+  static Node* joint_of_parts(Node& node, std::vector<Node*>& way) {
     Node* joint = nullptr;
     if (!node.is("Slice") && !node.is("Split") && !node.is("Gather")) return nullptr;
+    way.push_back(&node);
     for (const Value* part : node.outputs) {
-      Node* reader = part && !part->is_output ? only_computing_reader(*part) : nullptr;
-      if (!reader || !reader->is("Concat") || reader->graph != node.graph || (joint && reader != joint)) return nullptr;
+      Node* reader = part ? joint_behind_copies(*part, way) : nullptr;
+      if (!reader || reader->graph != node.graph || (joint && reader != joint)) return nullptr;
       joint = reader;
     }
     return joint;
+  }
+
+  /// The Concat that PART comes to by what may be copies; enters it and these in WAY.
+  static Node* joint_behind_copies(const Value& part, std::vector<Node*>& way) {
+    const Value* value = &part;
+    for (int step = 0; step < kMaxRoundTrip && value && !value->is_output; ++step) {
+      Node* reader = only_computing_reader(*value);
+      if (!reader || !(reader->is("Concat") || may_be_copy(*reader))) return nullptr;
+      way.push_back(reader);
+      if (reader->is("Concat")) return reader;
+      value = reader->output(0);
+    }
+    return nullptr;
   }
 
   /// The one node that reads VALUE, apart from those that say a size to that node; null if there are others.
