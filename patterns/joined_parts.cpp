@@ -1,6 +1,8 @@
 #include "patterns/joined_parts.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <vector>
 
 #include "attn_opt/canonical.h"
@@ -14,6 +16,18 @@ namespace attn_opt {
 namespace {
 
 constexpr int kMostJoinedNodes = 8;
+
+/// The operands of PART, a difference: Sub(a, b), or Add(a, Neg(b)) in either order; nullopt if it is none.
+std::optional<std::array<Value*, 2>> operands_of_difference(const Value& part, Facts& facts) {
+  const Node* node = part.producer;
+  if (!node || node->inputs.size() != 2) return std::nullopt;
+  if (node->is("Sub")) return std::array{node->inputs[0], node->inputs[1]};
+  for (const size_t at : {0, 1}) {
+    const Node* negation = node->is("Add") ? canonical(*node->inputs[at], facts).producer : nullptr;
+    if (negation && negation->is("Neg")) return std::array{node->inputs[1 - at], negation->inputs[0]};
+  }
+  return std::nullopt;
+}
 
 class PartJoiner {
  public:
@@ -35,7 +49,7 @@ class PartJoiner {
       return other && part->output == 0 && other->op() == node->op() && other->domain() == node->domain() &&
              other->inputs.size() == node->inputs.size() && have_same_attributes(*node, *other);
     };
-    return std::ranges::all_of(parts, is_alike) ? made_of_whole(*node, parts) : nullptr;
+    return std::ranges::all_of(parts, is_alike) ? made_of_whole(*node, parts) : difference_of_wholes(parts);
   }
 
   /// True if what stands for PARTS is longer than one of them.
@@ -59,6 +73,22 @@ class PartJoiner {
       if (!operands[i]) return nullptr;
     }
     return reader_ ? InnerValues(*reader_, *context_).again(node, operands) : parts[0];
+  }
+
+  /// What stands for PARTS that are differences, of which one is a Sub.
+  Value* difference_of_wholes(const std::vector<Value*>& parts) {
+    std::array<std::vector<Value*>, 2> of_parts;
+    const Node* sub = nullptr;
+    for (const Value* part : parts) {
+      const auto operands = operands_of_difference(*part, facts_);
+      if (!operands) return nullptr;
+      for (const size_t at : {0, 1}) of_parts[at].push_back((*operands)[at]);
+      if (part->producer->is("Sub")) sub = part->producer;
+    }
+    Value* const minuend = sub ? join(of_parts[0]) : nullptr;
+    Value* const subtrahend = minuend ? join(of_parts[1]) : nullptr;
+    if (!subtrahend) return nullptr;
+    return reader_ ? InnerValues(*reader_, *context_).again(*sub, {minuend, subtrahend}) : parts[0];
   }
 
   size_t axis_, rank_;

@@ -74,20 +74,21 @@ class Search {
     return joint;
   }
 
-  /// The Concat that PART comes to by what may be copies; enters it and these in WAY.
+  /// The Concat of several parts that PART comes to by what may be copies; enters it and these in WAY.
   static Node* joint_behind_copies(const Value& part, std::vector<Node*>& way) {
     const Value* value = &part;
     for (int step = 0; step < kMaxRoundTrip && value && !value->is_output; ++step) {
       Node* reader = only_computing_reader(*value);
       if (!reader || !(reader->is("Concat") || may_be_copy(*reader))) return nullptr;
       way.push_back(reader);
-      if (reader->is("Concat")) return reader;
+      if (reader->is("Concat") && reader->inputs.size() > 1) return reader;
       value = reader->output(0);
     }
     return nullptr;
   }
 
-  /// The one node that reads VALUE, apart from those that say a size to that node; null if there are others.
+  /// The one node that reads VALUE, apart from those that say a size to that node or to one behind it; null if there are
+  /// others.
   static Node* only_computing_reader(const Value& value) {
     Node* reader = nullptr;
     for (const Use& use : value.uses) {
@@ -95,9 +96,11 @@ class Search {
       if (!use.node || reader) return nullptr;
       reader = use.node;
     }
+    const auto is_told = [reader](const Node& node) {
+      return &node == reader || (node.input(0) && node.input(0)->producer == reader);
+    };
     for (const Use& use : value.uses)
-      if (use.node->is("Shape") && !only_read_as_shape(*use.node, [&](const Node& node) { return &node == reader; }))
-        return nullptr;
+      if (use.node->is("Shape") && !only_read_as_shape(*use.node, is_told)) return nullptr;
     return reader;
   }
 

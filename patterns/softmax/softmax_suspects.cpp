@@ -218,10 +218,14 @@ class Followers {
   std::vector<Followed> values_;
 };
 
-/// True if VALUE may be the probabilities of some keys: shares, or Sigmoid of the difference of two.
+/// True if VALUE may be the probabilities of some keys, or a copy of them: shares, or Sigmoid of the difference of two.
 bool may_be_part_of_softmax(const Value* value) {
-  const Node* maker = value ? value->producer : nullptr;
-  return maker && (maker->is("Sigmoid") || (!maker->is("Concat") && may_be_softmax(*maker)));
+  for (int step = 0; step < kMaxSuspectCopies && value && value->producer; ++step, value = value->producer->input(0)) {
+    const Node& maker = *value->producer;
+    if (maker.is("Sigmoid") || (!maker.is("Concat") && may_be_softmax(maker))) return true;
+    if (!may_be_no_op(maker)) break;
+  }
+  return false;
 }
 
 }  // namespace
