@@ -285,6 +285,7 @@ class SoftmaxAttention : public Pattern {
     if (!softmax)
       if (auto blocks = key_blocks(anchor, context)) return match_blocks(anchor, *blocks, context);
     if (!softmax) return no_softmax(anchor, context);
+    if (weighs_choices(*softmax->input, context.facts)) return missed(std::string(kNotAttention), &anchor, "");
     return match_product(anchor, *softmax, softmax->product, context);
   }
 

@@ -61,6 +61,9 @@ SoftmaxSite softmax_operator(Node& node, MatchContext& context);
 /// True if VALUE is made of the product of two computed values by what scores pass.
 bool is_of_scores(Value& value, Facts& facts);
 
+/// True if SCORES are the largest of others, which no product of two computed values makes: a router's, of experts.
+bool weighs_choices(Value& scores, Facts& facts);
+
 /// Where WEIGHTS come to a product that no softmax which can be read stands in front of: what adds them up first, or reads
 /// them. Null if they come to none; where they are not of such scores, if more than elementwise operators stand in between.
 const Node* unread_weights(Value& weights, MatchContext& context);

@@ -250,6 +250,17 @@ bool is_of_scores(Value& value, Facts& facts) {
   return may_be_scores(value, [&](const Node& product) { return is_computed_product(product, facts); }, facts);
 }
 
+bool weighs_choices(Value& scores, Facts& facts) {
+  const Value* seen = &canonical(scores, facts);
+  for (int step = 0; step < kMaxSuspectCopies && seen->producer; ++step) {
+    const Node& node = *seen->producer;
+    if (node.is("TopK")) return seen->output == 0 && !is_of_scores(*node.inputs[0], facts);
+    if (!has(node, Trait::kMoves) && !node.is("Cast")) return false;
+    seen = &canonical(*node.inputs[0], facts);
+  }
+  return false;
+}
+
 const Node* unread_weights(Value& weights, MatchContext& context) {
   return Followers(weights, is_of_scores(weights, context.facts), context).unread(weights);
 }
