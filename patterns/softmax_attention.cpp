@@ -357,6 +357,7 @@ class SoftmaxAttention : public Pattern {
     if (is_floating(scores_type) && scores_type != sdpa.type) sdpa.softmax_precision = scores_type;
     sdpa.narrowest_scores = reading.scores.narrowest;
     sdpa.exponent_offset = softmax.exponent_offset;
+    sdpa.exponent_power = softmax.exponent_power;
     if (reading.scores.leaves_exp_range) sdpa.exponent_offset = sdpa.exponent_offset.value_or(0);
     sdpa.guarded = reading.guard != GuardMeaning::kNothing;
     sdpa.hides_nan = reading.guard == GuardMeaning::kScores;

@@ -148,6 +148,7 @@ std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const Weights
 
 std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const Weights& weights, Node& node,
                                         MatchContext& context) {
+  constexpr double kMostPower = 16;  // what higher ones take out of range is verified as if they did not
   if (weights.softmax) return softmax_again(sum, keys, weights);
   const LoweredScores power = lowered_scores(weights.exponent, keys, node, context);
   SoftmaxSite site = softmax_of(power, keys, weights.form, node, context);
@@ -168,6 +169,7 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const We
   }
   if (power.factor == 1 && is_largest_beside(site, context.facts)) site.exponent_offset.reset();
   site.input = value_of({site.input, power.factor}, node, context);
+  site.exponent_power = std::clamp(1 / std::abs(weights.exponent.factor), 1.0, kMostPower);
   // Of a product each factor may leave the range of exp().
   if (weights.exponent.is_product) site.exponent_offset = site.exponent_offset.value_or(0);
   return site;

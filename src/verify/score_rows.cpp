@@ -256,7 +256,7 @@ class RowReader {
   /// ROW's largest bias is TOP, and that of all rows LARGEST where scores are less by it.
   void note_exp_range(size_t row, double top, double largest) {
     const double center = top - largest + sdpa_.exponent_offset.value_or(0);
-    const bool in_range = std::abs(center) + rows_.magnitude[row] <= exp_range(request_.type);
+    const bool in_range = std::abs(center) + rows_.magnitude[row] <= exp_range(request_.type) / sdpa_.exponent_power;
     rows_.leaves_exp_range.push_back(sdpa_.exponent_offset && !in_range);
     if (sdpa_.exponent_offset) rows_.magnitude[row] += std::abs(*sdpa_.exponent_offset);
   }
