@@ -107,18 +107,10 @@ std::optional<size_t> axis_of_concat(const Node& node, Facts& facts) {
 }  // namespace
 
 Value* cut_into(std::span<Value* const> parts, size_t axis, Facts& facts) {
-  Value* source = nullptr;
-  Dim next = 0;
-  for (Value* part : parts) {
-    const auto range = cut_range(canonical(*part, facts), facts);
-    if (!range || range->axis != axis || range->first != next) return nullptr;
-    Value& from = canonical(*range->source, facts);
-    if (source && source != &from) return nullptr;
-    source = &from;
-    next = next + range->count;
-  }
-  const MaybeShape whole = source ? facts.shape(*source) : nullptr;
-  return whole && (*whole)[axis] == next ? source : nullptr;
+  const auto seen = [&facts](Value& value) -> Value& { return canonical(value, facts); };
+  const auto joined = joined_range(parts, axis, seen, facts);
+  const MaybeShape whole = joined ? facts.shape(*joined->source) : nullptr;
+  return whole && (*whole)[axis] == joined->count ? joined->source : nullptr;
 }
 
 Value* joined_parts(std::span<Value* const> parts, size_t axis, Node& reader, MatchContext& context) {

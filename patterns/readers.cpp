@@ -5,6 +5,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "src/match/cut_range.h"
 
 namespace attn_opt {
 namespace {
@@ -64,7 +65,7 @@ class Search {
   /// readers.
   static Node* joint_of_parts(Node& node, std::vector<Node*>& way) {
     Node* joint = nullptr;
-    if (!node.is("Slice") && !node.is("Split") && !node.is("Gather")) return nullptr;
+    if (!cuts_out(node)) return nullptr;
     way.push_back(&node);
     for (const Value* part : node.outputs) {
       Node* reader = part ? joint_behind_copies(*part, way) : nullptr;

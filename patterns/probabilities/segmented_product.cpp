@@ -275,16 +275,13 @@ class SegmentReader {
   bool others_read_ = false;     ///< than what cuts the probabilities
 };
 
-bool may_cut(const Reader& reader) {
-  return reader.node && (reader.node->is("Slice") || reader.node->is("Split") || reader.node->is("Gather"));
-}
-
 }  // namespace
 
 std::optional<SegmentedProduct> segmented_product(const Readers& readers, Value& probabilities, size_t keys_from_last,
                                                   MatchContext& context) {
   const MaybeShape shape = context.facts.shape(probabilities);
-  if (!shape || shape->size() <= keys_from_last || !std::ranges::any_of(readers.all, may_cut)) return std::nullopt;
+  const auto is_cut = [](const Reader& reader) { return reader.node && cuts_out(*reader.node); };
+  if (!shape || shape->size() <= keys_from_last || std::ranges::none_of(readers.all, is_cut)) return std::nullopt;
   const size_t keys = shape->size() - 1 - keys_from_last;
   for (size_t behind = 0; behind < shape->size(); ++behind) {
     const size_t axis = (keys + behind) % shape->size();

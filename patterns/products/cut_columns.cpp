@@ -7,6 +7,7 @@
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products/product_letters.h"
+#include "src/match/cut_range.h"
 
 namespace attn_opt {
 namespace {
@@ -75,7 +76,7 @@ std::optional<Cut> cut_by_split(const Node& node, const Shape& whole, size_t axi
   return columns ? std::optional(Cut{*rest, *columns}) : std::nullopt;
 }
 
-bool may_cut(const Node& node) { return node.is("Slice") || node.is("Split") || node.is("Gather") || node.is("Pad"); }
+bool may_cut(const Node& node) { return cuts_out(node) || node.is("Pad"); }
 
 /// What NODE leaves as LEFT; null: as the only part that is read.
 std::optional<Cut> cut_by(const Node& node, size_t keys, const Value* left, Facts& facts) {

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include "attn_opt/canonical.h"
-#include "attn_opt/operator_traits.h"
 #include "patterns/scores/form_reader.h"
 
 namespace attn_opt {

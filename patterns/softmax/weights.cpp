@@ -9,6 +9,7 @@
 #include "patterns/readers.h"
 #include "patterns/scores/conditions.h"
 #include "patterns/scores/form_reader.h"
+#include "src/match/cut_range.h"
 
 namespace attn_opt {
 
@@ -186,8 +187,7 @@ std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& cont
 
 Value& uncut(Value& value, Facts& facts) {
   const Node* node = canonical(value, facts).producer;
-  const bool may_cut = node && (node->is("Slice") || node->is("Split") || node->is("Gather") || node->is("Pad"));
-  return may_cut ? *node->inputs[0] : value;
+  return node && (cuts_out(*node) || node->is("Pad")) ? *node->inputs[0] : value;
 }
 
 }  // namespace attn_opt

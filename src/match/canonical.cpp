@@ -155,20 +155,13 @@ Value* before_scatter(const Node& node, const Search& search) {
 
 /// What NODE, a Concat, joins the parts of in their order, which are all of it; null if it does anything else.
 Value* before_concat(const Node& node, const Search& search) {
-  const Search further{search.facts, search.notes, search.nesting + 1};
+  const auto seen = [further = Search{search.facts, search.notes, search.nesting + 1}](Value& value) -> Value& {
+    return seen_through(value, further);
+  };
   const MaybeShape whole = search.facts.shape(*node.outputs[0]);
   const auto axis = whole ? axis_in(node.int_attribute("axis", 0), whole->size()) : std::nullopt;
-  Value* source = nullptr;
-  Dim next = 0;
-  for (Value* input : node.inputs) {
-    const auto part = input && axis ? cut_range(seen_through(*input, further), search.facts) : std::nullopt;
-    if (!part || part->axis != *axis || part->first != next) return nullptr;
-    Value& from = seen_through(*part->source, further);
-    if (source && source != &from) return nullptr;
-    source = &from;
-    next = next + part->count;
-  }
-  return source && same_shape(*source, *node.outputs[0], search.facts) ? source : nullptr;
+  const auto joined = axis ? joined_range(node.inputs, *axis, seen, search.facts) : std::nullopt;
+  return joined && same_shape(*joined->source, *node.outputs[0], search.facts) ? joined->source : nullptr;
 }
 
 /// What VALUE is a copy of by several nodes of which the last undo what the first did; null if it is none.

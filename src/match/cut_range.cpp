@@ -58,11 +58,12 @@ std::optional<Dim> start_in_split(const Node& split, size_t axis, const Value& p
 
 }  // namespace
 
+bool cuts_out(const Node& node) { return node.is("Slice") || node.is("Split") || node.is("Gather"); }
+
 std::optional<CutRange> cut_range(const Value& part, Facts& facts) {
   const Node* node = part.producer;
-  if (!node || !node->domain().empty() || !node->input(0)) return std::nullopt;
+  if (!node || !cuts_out(*node) || !node->input(0)) return std::nullopt;
   const bool splits = node->is("Split"), gathers = node->is("Gather");
-  if (!splits && !gathers && !node->is("Slice")) return std::nullopt;
   const MaybeShape whole = facts.shape(*node->inputs[0]), own = facts.shape(part);
   const auto axis = whole && own ? axis_cut(*whole, *own) : std::nullopt;
   if (!axis || ((splits || gathers) && axis_in(node->int_attribute("axis", 0), whole->size()) != axis)) return std::nullopt;
@@ -70,6 +71,20 @@ std::optional<CutRange> cut_range(const Value& part, Facts& facts) {
                      : gathers ? start_of_gather(*node, facts)
                                : start_of_slice(*node, *whole, *axis, facts);
   return first ? std::optional(CutRange{node->inputs[0], *axis, *first, (*own)[*axis]}) : std::nullopt;
+}
+
+std::optional<CutRange> joined_range(std::span<Value* const> parts, size_t axis, const std::function<Value&(Value&)>& seen,
+                                     Facts& facts) {
+  CutRange joined{nullptr, axis};
+  for (Value* part : parts) {
+    const auto range = part ? cut_range(seen(*part), facts) : std::nullopt;
+    if (!range || range->axis != axis || range->first != joined.count) return std::nullopt;
+    Value& from = seen(*range->source);
+    if (joined.source && joined.source != &from) return std::nullopt;
+    joined.source = &from;
+    joined.count = joined.count + range->count;
+  }
+  return joined.source ? std::optional(joined) : std::nullopt;
 }
 
 }  // namespace attn_opt

@@ -1,7 +1,9 @@
 // What single nodes cut out of a value along one axis, and what joins such parts again.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <span>
 
 #include "attn_opt/facts.h"
 #include "attn_opt/graph.h"
@@ -15,7 +17,15 @@ struct CutRange {
   Dim first = 0, count = 0;
 };
 
+/// Cheap: true for a Slice, Split or Gather.
+bool cuts_out(const Node& node);
+
 /// What PART, made by a Slice, Split or Gather, is of its source; nullopt if it is anything else, or if that is not known.
 std::optional<CutRange> cut_range(const Value& part, Facts& facts);
+
+/// What PARTS, side by side in this order, are of one source that begins with them; nullopt if they are anything else. SEEN
+/// gives what a value is a copy of.
+std::optional<CutRange> joined_range(std::span<Value* const> parts, size_t axis, const std::function<Value&(Value&)>& seen,
+                                     Facts& facts);
 
 }  // namespace attn_opt
