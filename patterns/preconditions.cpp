@@ -242,8 +242,9 @@ void assume(const std::string& id, std::string detail, Sdpa& sdpa) {
 
 void assume_scores_finite(std::string detail, Sdpa& sdpa) {
   const std::string id = "scores-finite";
-  const bool is_assumed = std::ranges::any_of(
-      sdpa.preconditions, [&id](const Precondition& condition) { return condition.id == id && !condition.proven; });
+  const bool is_assumed = std::ranges::any_of(sdpa.preconditions, [&id](const Precondition& condition) {
+    return condition.id == id && !condition.proven && !condition.is_refinement;
+  });
   if (!is_assumed) assume(id, std::move(detail), sdpa);
 }
 

@@ -370,6 +370,7 @@ class SoftmaxAttention : public Pattern {
     assume_of_steps(reading.probabilities, sdpa, context.facts);
     if (sinks) assume_of_sinks(*sinks, sdpa, context);
     if (reading.scores.hides_infinity) assume_scores_finite("a bound of the scores hides Inf", sdpa);
+    if (softmax.hides_infinity) assume_scores_finite("Sigmoid makes a number of Inf, as softmax does not", sdpa);
     if (softmax.divided && !softmax.normaliser && !sdpa.exponent_offset &&
         context.facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
       sdpa.preconditions.push_back(

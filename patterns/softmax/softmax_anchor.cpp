@@ -316,7 +316,9 @@ std::optional<SoftmaxSite> of_two_keys(const Node& concat, Node& reader, MatchCo
     const std::vector<Value*> keys{first, second};
     Value* scores = joined_parts(keys, static_cast<size_t>(axis), reader, context);
     if (!scores) scores = InnerValues(reader, context).concat(keys, axis);
-    return SoftmaxSite{scores, concat.outputs[0], nullptr, static_cast<size_t>(rank - 1 - axis), std::nullopt};
+    SoftmaxSite site{scores, concat.outputs[0], nullptr, static_cast<size_t>(rank - 1 - axis), std::nullopt};
+    site.hides_infinity = true;
+    return site;
   }
   return std::nullopt;
 }

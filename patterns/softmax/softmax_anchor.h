@@ -33,6 +33,7 @@ struct SoftmaxSite {
   bool swapped = false;
   Value* values = nullptr;           ///< what of V makes the features that are divided; null: all of it
   size_t features = 0;               ///< how many axes of DIVIDED lie behind the one where the sums have the size 1
+  bool hides_infinity = false;       ///< a score of Inf leaves numbers, where the operator makes NaN
   bool less_largest_of_all = false;  ///< LOWERED_BY is one number for several rows, which their scores make
   const Value* moved = nullptr;      ///< what the product's result is moved to before that is divided (late_division.h)
 };

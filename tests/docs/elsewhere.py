@@ -56,6 +56,7 @@ ELSEWHERE = {
     "mkdir -p corpus && build/fuzz/fuzz_npz -max_total_time=1800 corpus testdata/runs testdata/trial testdata/fuzz/npz": LONG,
     "PYTHON tests/runtimes/run.py build/attn-opt . --models FOLDER": RUNTIMES,
     "PYTHON tests/runtimes/run.py build/attn-opt . --only softmax_attention/plain --targets ort": RUNTIMES,
+    "PYTHON tests/runtimes/run.py build/attn-opt . --infinities": "Runtimes.StrictHoldsForInfinities",
     "python tests/adversary/campaign.py --bin build/attn-opt --count 1000 --keep findings": LONG,
     "python tests/adversary/campaign.py --bin build/attn-opt --seed 4711 --count 1": "Adversary.ModelsOfFixedSeeds",
     "python tests/adversary/operators.py --bin build/attn-opt --count 1000": LONG,

@@ -36,6 +36,7 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"preconditions: 'scores-finite' left out", "clip_without_bounds", kNoneInfinite},
       {"preconditions: 'scores-finite' left out", "floor_above_two_masks", kNoneInfinite},
       {"preconditions: 'scores-finite' left out", "mask_then_merged_heads", kNoneInfinite},
+      {"preconditions: 'scores-finite' left out", "sigmoid_of_two_keys", kNoneInfinite},
       {"guard: seen where there is none", "keys_first_sinks", kKeysBesideSinks},
       {"guard: seen where there is none", "*sinks_", kKeysBesideSinks},
       {"preconditions: 'rows-keep-a-key' left out", "keys_first_sinks", kKeysBesideSinks},

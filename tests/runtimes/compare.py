@@ -17,7 +17,8 @@ def _row_largest(array):
 
 def _allowed(before, truth, is_exact, kind):
     rounding = UNITS * EPSILON[kind] if is_exact else WITHOUT_TRUTH[kind]
-    return ERROR_GROWTH * _row_largest(before - truth) + rounding * (1 + _row_largest(truth))
+    with np.errstate(over="ignore"):
+        return ERROR_GROWTH * _row_largest(before - truth) + rounding * (1 + _row_largest(truth))
 
 
 def _without_nan(array, where):

@@ -23,11 +23,16 @@ class Judged:
     fills: dict = dataclasses.field(default_factory=dict)
     sizes: dict = dataclasses.field(default_factory=dict)
     archives: list = dataclasses.field(default_factory=list)  # .npz of inputs; without any they are random
+    runtimes: tuple = ()      # none but these; empty: all
+    infinities: bool = False  # run with infinities in one input after the other, too
 
     def model(self):
         if self.path.suffix == ".onnxtxt":
             return onnx.parser.parse_model(self.path.read_text())
         return onnx.load(self.path, load_external_data=False)
+
+    def asks(self, runtime):
+        return not self.runtimes or runtime in self.runtimes
 
     def choices_of_feeds(self):
         """Lists of feeds: of the first list that the model runs with each is judged."""
@@ -36,7 +41,8 @@ class Judged:
             return
         model = self.model()
         for sizes in feeds.size_choices(model, self.sizes):
-            yield [feeds.feeds_for(model, self.fills, sizes)]
+            feed = feeds.feeds_for(model, self.fills, sizes)
+            yield [feed, *(feeds.with_infinities(model, self.fills, feed) if self.infinities else ())]
 
 
 def _case(path, cases):
@@ -66,6 +72,19 @@ def cases(source):
     folder = source / "testdata/cases"
     judged = [_case(path, folder) for path in sorted(folder.rglob("*.onnxtxt")) if not path.name.endswith(".after.onnxtxt")]
     return [case for case in judged if "--kv-cache" not in case.options]  # called otherwise: examples/decode runs such a model
+
+
+def strict_cases(source):
+    """The cases as --strict writes them, which is to hold for infinities too. Left out are operators of com.microsoft, each of
+    which has its own way with infinities, and models that are only raised to another opset."""
+    excluding = {"--exact", "--stage", "--allow-unverified"}
+    judged = [case for case in cases(source)
+              if not excluding & set(case.options) and case.name.split("/")[0] not in ("contrib", "ort_contrib", "opset")]
+    for case in judged:
+        case.options = [*case.options, "--strict"]
+        case.targets = case.targets if len(case.targets) == 1 else ("portable",)
+        case.runtimes, case.infinities = ("onnxruntime", "reference"), True
+    return judged
 
 
 def models_in(folder, archives=None):
