@@ -176,7 +176,8 @@ Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchCo
   if (has_batch_behind(product, at)) return missed("product.fused", &product, "batch axes of the probabilities are moved");
   if (context.facts.shape(probabilities).known().size() != rank)
     return missed("product.rank", &product, "V has more axes than the probabilities");
-  if (!context.facts.shape(*product.outputs[0])) return missed("product.unknown-rank", &product, "the result's rank is not known");
+  if (!context.facts.shape(*product.outputs[0]))
+    return missed("product.unknown-rank", &product, "the result's rank is not known");
   ValueProduct read;
   const bool behind = at == 1;
   const Role rows = behind ? Role::kFeature : Role::kRow, columns = behind ? Role::kRow : Role::kFeature;
