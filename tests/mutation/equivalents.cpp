@@ -44,6 +44,7 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"preconditions: 'rows-keep-a-key' taken for proven", "keys_first_sinks", kKeysBesideSinks},
       {"preconditions: 'rows-keep-a-key' taken for proven", "*sinks_", kKeysBesideSinks},
       {"preconditions: 'scores-finite' left out", "*renormalised_mask", kNoneHidden},
+      {"preconditions: 'scores-finite' left out", "masked_softmax_of_small_sum", kNoneHidden},
       {"fill: -inf for a finite one", "form_mask_lesser_of_fill", kEmptyRowsAlone},
       {"fill: -inf for a finite one", "form_mask_two_factors", kEmptyRowsAlone},
       {"fill: halved", "*form_mask_", kAbsorbed},
