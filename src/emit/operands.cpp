@@ -17,17 +17,14 @@ Matched<Placed> write_operand(const OperandView& view, IoForm form, Site& site) 
   return Placed{value, shape_of(view.axes, target)};
 }
 
-tl::unexpected<Miss> scale_miss(const TensorScale& scale, const Shape& shape) {
-  return missed("emit.tensor-scale", scale.value->producer, to_string(shape) + " in a frame " + to_string(scale.frame));
-}
-
 /// A factor of shape (…, 1, S or 1) of the scores, as (…, S or 1, 1) beside K.
-Matched<Value*> beside_key(const TensorScale& scale, const Shape& shape, const WritingPlan& plan, Site& site) {
+Matched<Value*> beside_key(const Placed& factor, const WritingPlan& plan, Site& site) {
+  const Shape& shape = factor.shape;
   const size_t rank = shape.size();
   const bool fits = (rank < 2 || shape[rank - 2].is(1)) && (rank < 3 || plan.kv_group == 1 || shape[rank - 3].is(1)) &&
                     (rank == 0 || shape[rank - 1].is(1) || !plan.has_past);
-  if (!fits) return scale_miss(scale, shape);
-  Value* value = site.cast(*scale.value);
+  if (!fits) return missed("emit.tensor-scale", factor.value->producer, to_string(shape) + " beside K");
+  Value* value = factor.value;
   if (rank == 0 || shape[rank - 1].is(1)) return value;
   if (rank == 1) return site.build.along("Unsqueeze", *value, {1});
   std::vector<int64_t> order;
@@ -43,13 +40,12 @@ Matched<void> apply_tensor_scales(const WritingPlan& plan, bool on_key, Placed& 
     if (scale.on_key != on_key) continue;
     const MaybeShape shape = site.facts.shape(*scale.value);
     if (!shape) return missed("emit.tensor-scale", scale.value->producer, "unknown rank");
-    const bool is_number = std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim.is(1); });
-    if (shape->size() > 4 || !(is_number || is_scores_frame(scale.frame, site))) return scale_miss(scale, *shape);
-    Value* factor = site.cast(*scale.value);
+    ATTN_OPT_MATCH(const Placed placed, to_scores_frame({site.cast(*scale.value), *shape}, scale.frame, site));
+    Value* factor = placed.value;
     if (on_key) {
-      ATTN_OPT_MATCH(factor, beside_key(scale, *shape, plan, site));
-    } else if (!shape->empty() && !shape->back().is(1)) {
-      return scale_miss(scale, *shape);
+      ATTN_OPT_MATCH(factor, beside_key(placed, plan, site));
+    } else if (!placed.shape.empty() && !placed.shape.back().is(1)) {
+      return missed("emit.tensor-scale", scale.value->producer, to_string(placed.shape) + " beside Q");
     }
     operand.value = site.build.node(scale.divides ? "Div" : "Mul", {operand.value, factor});
   }
