@@ -46,8 +46,11 @@ std::optional<std::vector<int64_t>> factor_strides(const AxisMap& map, const std
     int64_t extent = 1;
     const auto& factors = map.axis(axis);
     for (size_t i = factors.size(); i-- > 0;) {
-      strides[static_cast<size_t>(factors[i])] = stride * extent;
-      extent *= factor_sizes[static_cast<size_t>(factors[i])];
+      const auto factor = static_cast<size_t>(factors[i]);
+      // A size may be declared as whatever a model holds.
+      if (__builtin_mul_overflow(stride, extent, &strides[factor]) ||
+          __builtin_mul_overflow(extent, factor_sizes[factor], &extent))
+        return std::nullopt;
     }
     if (extent != dims[axis]) return std::nullopt;
     stride *= extent;
@@ -71,7 +74,8 @@ std::optional<LogicalTensor> to_logical(const Tensor& tensor, const AxisMap& map
     const auto size = sizes.of(factor.size);
     if (!size) return std::nullopt;
     factor_sizes.push_back(*size);
-    extents[factor.role == Role::kFeature ? 2 : factor.role == Role::kRow ? 1 : 0] *= *size;
+    int64_t& extent = extents[factor.role == Role::kFeature ? 2 : factor.role == Role::kRow ? 1 : 0];
+    if (__builtin_mul_overflow(extent, *size, &extent)) return std::nullopt;
   }
   const auto strides = factor_strides(map, factor_sizes, tensor.dims());
   const std::vector<double> source = numbers_of(tensor);
