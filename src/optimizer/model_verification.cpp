@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "src/trial/drawn_run.h"
+#include "src/trial/rounding_types.h"
 #include "src/trial/tensor_difference.h"
 #include "src/trial/test_data.h"
 
@@ -69,8 +70,13 @@ Expected<ModelVerification> verify_model(const onnx::ModelProto& before, const o
   options.threads = trial.threads;
   options.memory_limit = trial.memory_limit;
   const onnx::NodeProto* random = nullptr;
-  options.on_node = [&](const NodeRun& run) { random = drew(run) ? &run.node : random; };
+  RoundingTypes rounding(before.graph());
+  options.on_node = [&](const NodeRun& run) {
+    random = drew(run) ? &run.node : random;
+    rounding.note(run);
+  };
   ATTN_OPT_TRY(const auto executor_before, Executor::create(before, tensors, options));
+  options.on_node = nullptr;
   ATTN_OPT_TRY(const auto executor_after, Executor::create(after, tensors, options));
   ATTN_OPT_TRY(const auto runs, runs_before(before.graph(), executor_before, trial));
   if (random != nullptr) {
@@ -84,7 +90,8 @@ Expected<ModelVerification> verify_model(const onnx::ModelProto& before, const o
       if (assumes_rows_keep_a_key) {
         ATTN_OPT_TRY(actual, with_nans_of(run.outputs[i], outputs[i]));
       }
-      const auto tolerance = with_given(model_tolerance(element_type(actual)), trial.relative, trial.absolute);
+      const DataType type = rounding.of(before.graph().output(static_cast<int>(i)).name(), element_type(actual));
+      const auto tolerance = with_given(model_tolerance(type), trial.relative, trial.absolute);
       worst[i] = worse(worst[i], difference(run.outputs[i], actual, tolerance));
     }
   }

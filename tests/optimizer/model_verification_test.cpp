@@ -43,6 +43,16 @@ TEST(ModelVerification, NanMayBecomeANumberOnlyWhereThatIsAssumed) {
   EXPECT_FALSE(verified(number, nan, true).outputs[0].agrees);
 }
 
+TEST(ModelVerification, FloatsOfHalvesMayDifferAsHalvesDo) {
+  const std::string factor = "f = Constant <value_float = ", half = "> () h = Cast <to = 10> (x) g = Cast <to = 10> (f)";
+  const std::string product = " p = Mul (h, g) y = Cast <to = 1> (p)";
+  const std::string of_halves = half + product, wide = "> () g = Cast <to = 10> (f) w = Cast <to = 1> (g) y = Mul (x, w)";
+  EXPECT_TRUE(verified(factor + "1.0" + of_halves, factor + "1.005" + of_halves).outputs[0].agrees);
+  EXPECT_FALSE(verified(factor + "1.0" + of_halves, factor + "1.1" + of_halves).outputs[0].agrees);
+  // A weight of halves that is cast up is the same number in each run.
+  EXPECT_FALSE(verified(factor + "1.0" + wide, factor + "1.005" + wide).outputs[0].agrees);
+}
+
 TEST(ModelVerification, AnUnsupportedOperatorIsNamed) {
   auto proto = model("y = Add (x, x)");
   proto.mutable_graph()->mutable_node(0)->set_op_type("Mystery");

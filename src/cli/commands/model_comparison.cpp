@@ -52,7 +52,8 @@ Expected<std::vector<TensorDifference>> run_draws(const RunnableModel& a, const 
       ATTN_OPT_TRY(const DrawnRun run_a, run_on_drawn(*a.executor, a.model->proto.graph(), options));
       ATTN_OPT_TRY(const auto outputs_b, run_on(*b.executor, run_a.inputs));
       for (size_t i = 0; i < partners.size(); ++i) {
-        worst[i] = worse(worst[i], difference_of(trial, run_a.outputs[i], outputs_b[partners[i]]));
+        const std::string& name = a.model->proto.graph().output(static_cast<int>(i)).name();
+        worst[i] = worse(worst[i], difference_of(trial, a, name, run_a.outputs[i], outputs_b[partners[i]]));
       }
     }
   }

@@ -20,9 +20,9 @@ struct RunArguments {
 };
 
 /// Says whether ACTUAL, the output NAME of the run called SOURCE, agrees with EXPECTED.
-bool compare_output(const RunArguments& given, const std::string& source, const std::string& name, const Tensor& expected,
-                    const Tensor& actual) {
-  const TensorDifference found = difference_of(given.trial, expected, actual);
+bool compare_output(const RunArguments& given, const RunnableModel& runnable, const std::string& source,
+                    const std::string& name, const Tensor& expected, const Tensor& actual) {
+  const TensorDifference found = difference_of(given.trial, runnable, name, expected, actual);
   if (!given.verbosity.quiet) {
     const std::string line =
         fmt::format("{}: {} {}: {}\n", source, name, found.agrees() ? "agrees" : "differs", to_string(found));
@@ -32,12 +32,12 @@ bool compare_output(const RunArguments& given, const std::string& source, const 
 }
 
 /// True if all outputs that SET holds agree with OUTPUTS.
-bool compare_outputs(const RunArguments& given, const TestDataSet& set, const onnx::GraphProto& graph,
+bool compare_outputs(const RunArguments& given, const RunnableModel& runnable, const TestDataSet& set,
                      const std::vector<Tensor>& outputs) {
   bool agree = true;
   for (const auto& [number, expected] : set.outputs) {
-    agree = compare_output(given, set.folder.filename().string(), graph.output(number).name(), expected,
-                           outputs[static_cast<size_t>(number)]) &&
+    agree = compare_output(given, runnable, set.folder.filename().string(), runnable.model->proto.graph().output(number).name(),
+                           expected, outputs[static_cast<size_t>(number)]) &&
             agree;
   }
   return agree;
@@ -50,7 +50,7 @@ Status run_test_data(const RunArguments& given, const RunnableModel& runnable) {
   for (const TestDataSet& set : sets) {
     ATTN_OPT_TRY(const auto outputs, runnable.executor->run(set.inputs));
     if (set.outputs.empty() && !given.verbosity.quiet) print_outputs(graph, outputs);
-    agree = compare_outputs(given, set, graph, outputs) && agree;
+    agree = compare_outputs(given, runnable, set, outputs) && agree;
   }
   if (agree) return {};
   return fail(ErrorCode::kMismatch, given.model, "outputs differ from those in " + given.test_data);
@@ -94,7 +94,8 @@ Status write_outputs(const RunArguments& given, const onnx::GraphProto& graph, c
 }
 
 /// Compares OUTPUTS with those of the same names in the archive of expected ones.
-Status check_expected(const RunArguments& given, const onnx::GraphProto& graph, const std::vector<Tensor>& outputs) {
+Status check_expected(const RunArguments& given, const RunnableModel& runnable, const std::vector<Tensor>& outputs) {
+  const onnx::GraphProto& graph = runnable.model->proto.graph();
   ATTN_OPT_TRY(const auto arrays, read_npz(given.expected, declared_types(graph.output()), given.trial.memory_limit));
   bool agree = true;
   size_t compared = 0;
@@ -103,7 +104,7 @@ Status check_expected(const RunArguments& given, const onnx::GraphProto& graph, 
     const auto expected = arrays.find(name);
     if (expected == arrays.end()) continue;
     ++compared;
-    agree = compare_output(given, given.expected, name, expected->second, outputs[i]) && agree;
+    agree = compare_output(given, runnable, given.expected, name, expected->second, outputs[i]) && agree;
   }
   if (compared == 0) return fail(ErrorCode::kInvalidInput, given.expected, "has none of the model's outputs");
   if (agree) return {};
@@ -117,7 +118,7 @@ Status run_once(const RunArguments& given, const RunnableModel& runnable) {
   if (!given.outputs.empty()) {
     ATTN_OPT_CHECK(write_outputs(given, graph, outputs));
   }
-  if (!given.expected.empty()) return check_expected(given, graph, outputs);
+  if (!given.expected.empty()) return check_expected(given, runnable, outputs);
   if (!given.verbosity.quiet) print_outputs(graph, outputs);
   return {};
 }

@@ -78,8 +78,9 @@ Tolerance tolerance_of(const TrialArguments& arguments, DataType type) {
   return with_given(widened ? kWidened : model_tolerance(type), arguments.rtol, arguments.atol);
 }
 
-TensorDifference difference_of(const TrialArguments& arguments, const Tensor& expected, const Tensor& actual) {
-  const Tolerance tolerance = tolerance_of(arguments, element_type(expected));
+TensorDifference difference_of(const TrialArguments& arguments, const RunnableModel& model, const std::string& name,
+                               const Tensor& expected, const Tensor& actual) {
+  const Tolerance tolerance = tolerance_of(arguments, model.rounding->of(name, element_type(expected)));
   if (arguments.compute != "f64" || !is_floating(expected.type()) || !is_floating(actual.type())) {
     return difference(expected, actual, tolerance);
   }
@@ -100,7 +101,11 @@ Expected<RunnableModel> make_runnable(Model model, const TrialArguments& argumen
   options.compute_f64 = arguments.compute == "f64";
   options.threads = arguments.threads;
   options.memory_limit = arguments.memory_limit;
-  options.on_node = arguments.on_node;
+  runnable.rounding = std::make_unique<RoundingTypes>(runnable.model->proto.graph());
+  options.on_node = [rounding = runnable.rounding.get(), also = arguments.on_node](const NodeRun& run) {
+    rounding->note(run);
+    if (also) also(run);
+  };
   ATTN_OPT_TRY(Executor executor, Executor::create(runnable.model->proto, *runnable.model->tensors, options));
   runnable.executor.emplace(std::move(executor));
   return runnable;

@@ -10,6 +10,7 @@
 #include "attn_opt/executor.h"
 #include "src/cli/options/model_argument.h"
 #include "src/trial/draw_inputs.h"
+#include "src/trial/rounding_types.h"
 #include "src/trial/tensor_difference.h"
 
 namespace attn_opt {
@@ -35,16 +36,17 @@ Expected<std::vector<Sizes>> sizes_of(const TrialArguments& arguments);
 Expected<Sizes> only_sizes_of(const TrialArguments& arguments);
 /// What was given, else what whole models in TYPE may differ by.
 Tolerance tolerance_of(const TrialArguments& arguments, DataType type);
-/// As difference(), but floating types that differ because --compute f64 widened one side are compared in
-/// double.
-TensorDifference difference_of(const TrialArguments& arguments, const Tensor& expected, const Tensor& actual);
-
 /// A model ready to run. Results may look into it.
 struct RunnableModel {
   std::unique_ptr<Model> model;
+  std::unique_ptr<RoundingTypes> rounding;  ///< of the runs so far
   std::optional<Executor> executor;
 };
 Expected<RunnableModel> make_runnable(Model model, const TrialArguments& arguments);
 Expected<RunnableModel> load_runnable(const std::string& path, const TrialArguments& arguments);
+/// How far ACTUAL lies from EXPECTED, the output NAME of MODEL's last run. Floating types that differ because --compute f64
+/// widened one side are compared in double.
+TensorDifference difference_of(const TrialArguments& arguments, const RunnableModel& model, const std::string& name,
+                               const Tensor& expected, const Tensor& actual);
 
 }  // namespace attn_opt
