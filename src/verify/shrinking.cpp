@@ -25,12 +25,13 @@ bool is_size_list(const Tensor& tensor) {
   return is_integer && tensor.rank() <= 1 && tensor.size() <= kLongestSizeList;
 }
 
-/// SIZES with NUMBER of each.
+/// SIZES with NUMBER of each, in a tensor of their own: the elements of SIZES may lie in the model.
 Tensor with_sizes(const Tensor& sizes, const NumberOf& number) {
-  auto numbers = sizes.cast(onnx::TensorProto::INT64);
+  const auto numbers = sizes.cast(onnx::TensorProto::INT64);
   if (!numbers) return sizes;
-  for (int64_t& size : numbers->mutable_data<int64_t>()) size = number(size);
-  return numbers->cast(sizes.type()).value_or(sizes);
+  Tensor renumbered(onnx::TensorProto::INT64, sizes.dims());
+  std::ranges::transform(numbers->data<int64_t>(), renumbered.mutable_data<int64_t>().begin(), number);
+  return renumbered.cast(sizes.type()).value_or(sizes);
 }
 
 /// TENSOR up to NUMBER of each of its extents, which is none that is larger.

@@ -78,6 +78,24 @@ TEST(Sizes, AnImageOfFixedSizeIsRunSmaller) {
   EXPECT_EQ(result.verdict, Verdict::kVerified) << result.reason;
 }
 
+TEST(Sizes, ListsOfTheModelStayAsTheyAre) {
+  SiteFixture site(of_image("784", "28", "28"));
+  site.sdpa = site.plain_sdpa();
+  const Emission emission = site.attention({"q", "k", "v"});
+  const auto cut = cut_site(emission, site.sdpa, {site.facts(), inline_tensors(), ReadNodes(nullptr)});
+  ASSERT_TRUE(cut);
+  SizeEquations equations(site.facts());
+  const Tensor list = Tensor::of<int64_t>({3}, {1, -1, 784});
+  size_t renumbered = 0;
+  for (const SizeAssignment& sizes : size_assignments(*cut, site.sdpa, equations)) {
+    if (!sizes.renumbers()) continue;
+    ++renumbered;
+    EXPECT_THAT(sizes.renumbered(list).data<int64_t>(), ElementsAre(1, -1, sizes.of(784)));
+    EXPECT_THAT(list.data<int64_t>(), ElementsAre(1, -1, 784));
+  }
+  EXPECT_GT(renumbered, 0U);
+}
+
 TEST(Sizes, EachNameIsOneInTurnWhereNothingIsAssumed) {
   SiteFixture site((AttentionModel()));
   const Emission emission = site.attention({"q", "k", "v"});
