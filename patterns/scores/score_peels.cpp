@@ -7,6 +7,7 @@
 //   Concat, Pad             sinks (sinks.h)           Log, LogSoftmax               of a softmax of them (score_bounds.h)
 //   Concat                  of scores of several keys, queries or heads (joined_keys.h)
 //   Reshape                 of heads out of the rows (heads_in_rows.h)
+//   Conv                    of single points, as a product (pointwise_convolution.h)
 #include <cmath>
 
 #include "patterns/layout_checks.h"
@@ -14,6 +15,7 @@
 #include "patterns/scores/heads_in_rows.h"
 #include "patterns/scores/peel_form.h"
 #include "patterns/scores/peel_steps.h"
+#include "patterns/scores/pointwise_convolution.h"
 #include "patterns/scores/score_bounds.h"
 #include "patterns/scores/sink_peels.h"
 
@@ -169,6 +171,7 @@ const std::vector<ScorePeel>& score_peels() {
       {"Transpose", peel_transpose},
       {"Concat", peel_concat},
       {"Pad", peel_padding},
+      {"Conv", peel_convolution},  // of single points
       {"Tanh", peel_tanh},
       {"Sigmoid", peel_tanh},
       {"Reciprocal", peel_tanh},

@@ -6,6 +6,7 @@
 #include "attn_opt/sdpa.h"
 #include "patterns/inner_values.h"
 #include "patterns/scores/form_reader.h"
+#include "patterns/scores/peel_steps.h"
 #include "patterns/softmax/row_reduction.h"
 
 namespace attn_opt {
