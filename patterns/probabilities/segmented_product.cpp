@@ -1,6 +1,7 @@
 #include "patterns/probabilities/segmented_product.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -251,8 +252,27 @@ class SegmentReader {
     return sums_ || at == std::string::npos || (values && (*values)[at] == part.count);
   }
 
-  /// Puts the values of NEXT behind those of WHOLE; false if they do not fit.
-  bool join(PartProduct& whole, const PartProduct& next, InnerValues& inner) {
+  /// Gives the values of PART axes of size 1 where they are shared by what OTHERS, letters of values, have an axis for: beside
+  /// the features, where heads that share values have theirs.
+  void spread(PartProduct& part, const std::string& others, InnerValues& inner) const {
+    const std::string own = own_letters();
+    std::string lacking;
+    for (const char letter : others)
+      if (letter != own[axis_] && has_letter(own, letter) && !has_letter(part.of_values, letter)) lacking += letter;
+    if (lacking.empty()) return;
+    const auto features = std::ranges::find_if(part.of_values, [&](char letter) { return !has_letter(own, letter); });
+    const auto at = static_cast<size_t>(features - part.of_values.begin());
+    std::vector<int64_t> axes(lacking.size());
+    std::iota(axes.begin(), axes.end(), static_cast<int64_t>(at));
+    part.values = inner.unsqueezed(part.values, axes);
+    part.of_values.insert(at, lacking);
+  }
+
+  /// Puts the values of FURTHER behind those of WHOLE; false if they do not fit.
+  bool join(PartProduct& whole, const PartProduct& further, InnerValues& inner) {
+    PartProduct next = further;
+    spread(whole, next.of_values, inner);
+    spread(next, whole.of_values, inner);
     if (next.of_whole != whole.of_whole || !std::ranges::is_permutation(next.of_values, whole.of_values) ||
         facts_.type(*next.values) != facts_.type(*whole.values))
       return false;
