@@ -98,6 +98,7 @@ class Tensor {
 
   template <class T>
   std::span<const T> data() const;  ///< T must be the type's own C++ type (bool for BOOL)
+  /// Tensors that share the buffer see what is written; a view gets a buffer of its own first.
   template <class T>
   std::span<T> mutable_data();
   std::span<const std::byte> bytes() const;
@@ -168,7 +169,7 @@ std::span<T> Tensor::mutable_data() {
   if constexpr (std::is_same_v<T, std::string>)
     return *strings_;
   else
-    return {reinterpret_cast<T*>(buffer_.get()), static_cast<size_t>(size_)};
+    return {reinterpret_cast<T*>(mutable_bytes().data()), static_cast<size_t>(size_)};
 }
 
 template <class T>

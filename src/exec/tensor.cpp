@@ -103,7 +103,7 @@ Tensor Tensor::view(DataType type, Dims dims, std::span<const std::byte> bytes) 
   tensor.type_ = type;
   tensor.dims_ = std::move(dims);
   tensor.size_ = element_count(tensor.dims_);
-  // No owner: who reads through a const Tensor never writes, and a kernel writes only into tensors it made.
+  // No owner: see mutable_bytes().
   tensor.buffer_ = std::shared_ptr<std::byte[]>(std::shared_ptr<std::byte[]>(), const_cast<std::byte*>(bytes.data()));
   return tensor;
 }
@@ -125,6 +125,14 @@ std::span<const std::byte> Tensor::bytes() const {
 }
 
 std::span<std::byte> Tensor::mutable_bytes() {
+  const bool is_view = buffer_ && buffer_.use_count() == 0;
+  if (is_view) {
+    // What is viewed may be a model's weights.
+    const std::span<const std::byte> viewed = bytes();
+    const auto own = SpareMemory::take(viewed.size());
+    std::ranges::copy(viewed, own.get());
+    buffer_ = own;
+  }
   return {buffer_.get(), buffer_ ? static_cast<size_t>(size_) * element_size(type_) : 0};
 }
 

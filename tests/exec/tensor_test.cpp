@@ -119,6 +119,16 @@ TEST(View, CopiesBytesThatAreNotAligned) {
   EXPECT_EQ(tensor.data<float>()[0], 2.5f);
 }
 
+TEST(Tensor, WhatIsWrittenIntoAViewLeavesTheViewedAlone) {
+  const std::vector<float> weights = {1, 2};
+  Tensor tensor = Tensor::view(P::FLOAT, {2}, std::as_bytes(std::span(weights)));
+  EXPECT_EQ(static_cast<const void*>(tensor.data<float>().data()), static_cast<const void*>(weights.data()));
+  tensor.mutable_data<float>()[0] = 7;
+  EXPECT_EQ(weights[0], 1);
+  EXPECT_EQ(tensor.data<float>()[0], 7);
+  EXPECT_EQ(tensor.data<float>()[1], 2);
+}
+
 TEST(ToProto, RoundTripsStrings) {
   const Tensor text = Tensor::of<std::string>({2}, {"a", "bc"});
   EXPECT_THAT(values<std::string>(*to_tensor(to_proto(text), inline_tensors())), ElementsAre("a", "bc"));
