@@ -13,6 +13,7 @@
 #include "patterns/products/joined_product.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/exponentials.h"
+#include "src/match/cut_range.h"
 
 namespace attn_opt {
 namespace {
@@ -163,6 +164,18 @@ class BlockReader {
   Facts& facts_;
 };
 
+/// BLOCKS in the order in which their scores were cut out of others, where that is known: these are then seen as joined again.
+std::vector<Block> in_order(std::vector<Block> blocks, Facts& facts) {
+  std::map<const Value*, int64_t> places;
+  for (const Block& block : blocks) {
+    const auto cut = cut_range(*block.scores, facts);
+    if (!cut || !cut->first.is_constant()) return blocks;
+    places[block.scores] = cut->first.value();
+  }
+  std::ranges::stable_sort(blocks, {}, [&](const Block& block) { return places[block.scores]; });
+  return blocks;
+}
+
 /// BLOCKS' VALUE side by side, AXIS axes before the last; null if they do not fit.
 Value* all_of(const std::vector<Block>& blocks, Value* Block::* value, int64_t axis, InnerValues& inner, Facts& facts) {
   Value* whole = blocks.front().*value;
@@ -181,7 +194,7 @@ std::optional<KeyBlocks> key_blocks(Node& node, MatchContext& context) {
     if (divides) divisor = node.inputs[1];
     if (!divides && !(node.is("Mul") && op("Reciprocal", {any(&divisor)})(*node.inputs[1 - at], context.facts))) continue;
     BlockReader reader(context.facts);
-    const std::vector<Block> blocks = reader.read(*node.inputs[at], *divisor);
+    const std::vector<Block> blocks = in_order(reader.read(*node.inputs[at], *divisor), context.facts);
     if (blocks.empty()) continue;
     InnerValues inner(node, context);
     Value* scores = all_of(blocks, &Block::scores, 0, inner, context.facts);
