@@ -111,7 +111,6 @@ class SumReader {
       const auto number = node.input(1 - at) ? facts_.uniform(*node.inputs[static_cast<size_t>(1 - at)]) : std::nullopt;
       if (!number || !(*number > 0) || *number > kMostAdded || !node.input(at)) continue;
       read_.is_inexact = read_.is_never_zero = true;
-      read_.inexact_by = std::max(read_.inexact_by, *number);
       return node.inputs[static_cast<size_t>(at)];
     }
     return nullptr;
@@ -168,7 +167,6 @@ class SumReader {
     if (is_almost_alone || is_sum_or_one) {
       read_.is_never_zero = true;
       read_.is_inexact = is_almost_alone;
-      if (is_almost_alone) read_.inexact_by = more;
       if (is_almost_alone) read_.little = number_added(read.number);
     } else if (!enter_all(read)) {
       return false;

@@ -30,8 +30,7 @@ struct RowSum {
   RowReduction rows;
   double factor = 1;                      ///< what the sum is multiplied by
   bool is_never_zero = false;             ///< a sum of 0 is another number: what is divided by it is 0, being terms of that sum
-  bool is_inexact = false;                ///< which very small sums are, too:
-  double inexact_by = 0;                  ///< the number that they are raised by, or to, before FACTOR
+  bool is_inexact = false;                ///< which very small sums are, too
   std::optional<AddedToSum> little = {};  ///< what makes them so, if it is added
   Value* is_positive = nullptr;           ///< the booleans that a sum that is never 0 was selected by; null if others were
   std::vector<AddedToSum> others = {};

@@ -95,20 +95,14 @@ bool is_largest_beside(const SoftmaxSite& softmax, Facts& facts) {
 }
 
 /// The softmax along the axis KEYS before the last of WEIGHTS of another softmax, divided by their SUM; nullopt if that was
-/// taken along another axis, or if the sum may well be as small as what is added to it. What was cut off in front of the sum
-/// has no share in it.
+/// taken along another axis, or if the sum may be as small as what is added to it: it is 1 where nothing was taken away. What
+/// was cut off in front of the sum has no share in it.
 std::optional<SoftmaxSite> softmax_again(const RowSum& sum, size_t keys, const Weights& weights, Facts& facts) {
-  // Kept scores lie that far below those of keys that have no share any more, before the number added is 1e-5 of the sum.
-  constexpr double kMostBesideMask = 1e-9, kPowerBesideAdded = 16;
   SoftmaxSite site = *weights.softmax;
   auto form = substituted(weights.form, site.weights);
   const bool is_one = weights.form.size() == 1 && !site.cut_off && site.sinks.empty() && !site.exponent_offset &&
                       &canonical(*weights.core, facts) == &canonical(*site.output, facts);
-  const bool may_matter = sum.is_inexact && !is_one;
-  if (site.keys != keys || !form || (may_matter && sum.inexact_by > kMostBesideMask) || !sum.others.empty())
-    return std::nullopt;
-  if (may_matter) site.exponent_offset = site.exponent_offset.value_or(0);
-  if (may_matter) site.exponent_power = std::max(site.exponent_power, kPowerBesideAdded);
+  if (site.keys != keys || !form || (sum.is_inexact && !is_one) || !sum.others.empty()) return std::nullopt;
   if (site.cut_off && site.weights.size() > 1) return std::nullopt;
   site.weights = *std::move(form);
   site.drops_sinks |= site.cut_off || !site.sinks.empty();
