@@ -126,7 +126,7 @@ ScoreLayout layout_at_softmax(const ProbabilityWalk& walk, const ScoreLayout& at
   const MaybeShape shape = context.facts.shape(output);
   if (at_product.order.empty() || swaps) {
     const size_t rank = walk.perm.empty() && shape ? shape->size() : walk.perm.size();
-    layout = swaps == walk.transposed || !shape || rank < 2 ? ScoreLayout() : ScoreLayout::keys_by_queries(rank);
+    layout = swaps == walk.transposed || !shape ? ScoreLayout() : ScoreLayout::keys_by_queries(rank);
     layout.head_axes = at_product.head_axes;
   } else if (walk.transposed) {
     layout = at_product.swapped(context.facts.shape(*walk.probabilities).known().size());

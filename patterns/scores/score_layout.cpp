@@ -52,7 +52,7 @@ std::vector<int64_t> last_two_swapped(size_t rank) {
 
 }  // namespace
 
-ScoreLayout ScoreLayout::keys_by_queries(size_t rank) { return {last_two_swapped(rank)}; }
+ScoreLayout ScoreLayout::keys_by_queries(size_t rank) { return rank < 2 ? ScoreLayout() : ScoreLayout{last_two_swapped(rank)}; }
 
 bool ScoreLayout::swaps_last_two() const { return order.size() >= 2 && order == last_two_swapped(order.size()); }
 

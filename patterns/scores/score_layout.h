@@ -18,7 +18,7 @@ struct ScoreLayout {
   std::vector<int64_t> order;
   size_t head_axes = 1;
 
-  /// Of a value of RANK axes whose last two are keys and queries.
+  /// Of a value of RANK axes whose last two are keys and queries; of fewer than two, each stands where it is.
   static ScoreLayout keys_by_queries(size_t rank);
   /// How many axes a value of this layout has; 0 if each stands where it is.
   size_t rank() const;
