@@ -10,7 +10,8 @@ struct Operands {
   float scale = 1;  ///< what is left for the attribute
 };
 
-/// SCALE: of the scores, beside the tensors. Misses "emit.shape", "emit.tensor-scale".
+/// SCALE: of the scores, beside the tensors. Misses "emit.shape", "emit.frame", "emit.mask-shape" (of a tensor that
+/// scales, too), "emit.tensor-scale".
 Matched<Operands> write_operands(const WritingPlan& plan, double scale, Site& site);
 
 }  // namespace attn_opt

@@ -42,6 +42,14 @@ std::vector<int64_t> numbers_of(std::string_view text) {
   }
 }
 
+/// What was given, else what whole models in TYPE may differ by.
+Tolerance tolerance_of(const TrialArguments& arguments, DataType type) {
+  // Widened constants still differ by what they were rounded to: a scale that is an attribute is a float.
+  constexpr Tolerance kWidened = {1e-5, 1e-6};
+  const bool widened = arguments.compute == "f64" && type == onnx::TensorProto::DOUBLE;
+  return with_given(widened ? kWidened : model_tolerance(type), arguments.rtol, arguments.atol);
+}
+
 }  // namespace
 
 Expected<std::vector<Sizes>> sizes_of(const TrialArguments& arguments) {
@@ -69,13 +77,6 @@ Expected<Sizes> only_sizes_of(const TrialArguments& arguments) {
   ATTN_OPT_TRY(auto combinations, sizes_of(arguments));
   if (combinations.size() == 1) return std::move(combinations.front());
   return fail(ErrorCode::kUsage, "--dim", "a dimension can have one size only here");
-}
-
-Tolerance tolerance_of(const TrialArguments& arguments, DataType type) {
-  // Widened constants still differ by what they were rounded to: a scale that is an attribute is a float.
-  constexpr Tolerance kWidened = {1e-5, 1e-6};
-  const bool widened = arguments.compute == "f64" && type == onnx::TensorProto::DOUBLE;
-  return with_given(widened ? kWidened : model_tolerance(type), arguments.rtol, arguments.atol);
 }
 
 TensorDifference difference_of(const TrialArguments& arguments, const RunnableModel& model, const std::string& name,

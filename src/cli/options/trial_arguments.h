@@ -34,8 +34,7 @@ void declare_trial_options(CLI::App& app, TrialArguments& arguments);
 Expected<std::vector<Sizes>> sizes_of(const TrialArguments& arguments);
 /// Where each dimension has one size. Error: kUsage.
 Expected<Sizes> only_sizes_of(const TrialArguments& arguments);
-/// What was given, else what whole models in TYPE may differ by.
-Tolerance tolerance_of(const TrialArguments& arguments, DataType type);
+
 /// A model ready to run. Results may look into it.
 struct RunnableModel {
   std::unique_ptr<Model> model;
