@@ -22,10 +22,11 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("attn_opt", type=pathlib.Path)
     parser.add_argument("source", type=pathlib.Path)
-    parser.add_argument("--models", type=pathlib.Path, help="judge the models of this folder instead of those in SOURCE_FOLDER")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--models", type=pathlib.Path, help="judge the models of this folder instead of those in SOURCE_FOLDER")
     parser.add_argument("--only", nargs="+", default=[], help="models of these names")
     parser.add_argument("--targets", help="for these targets alone")
-    parser.add_argument("--infinities", action="store_true", help="judge what --strict makes of the regression cases, by infinities")
+    source.add_argument("--infinities", action="store_true", help="judge what --strict makes of the regression cases, by infinities")
     parser.add_argument("--jobs", type=int, default=2)
     return parser.parse_args()
 
