@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 
 namespace attn_opt::fuzzing {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 
 namespace attn_opt {
 

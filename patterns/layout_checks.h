@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "attn_opt/axis_map.h"
 #include "attn_opt/facts.h"
 #include "attn_opt/graph.h"
+#include "attn_opt/internal/axis_map.h"
 
 namespace attn_opt {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "attn_opt/canonical.h"
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 #include "patterns/scores/fills.h"
 #include "src/io/number_text.h"
 #include "src/match/facts/empty_rows.h"

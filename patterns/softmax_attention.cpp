@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/operator_traits.h"
 #include "attn_opt/pattern.h"
 #include "patterns/inner_values.h"

@@ -1,7 +1,7 @@
 // Patterns: front ends that recognise attention.
 //
 // match() reads the graph and returns data: a description of the attention (Sdpa) or a Miss. It changes nothing. Turning
-// the description into nodes (an Edit) is the back end's part and the same for every pattern (emit.h). One file in
+// the description into nodes (an Edit) is the back end's part and the same for every pattern. One file in
 // patterns/ registers one pattern:
 //
 //   class MyAttention : public Pattern { ... };
@@ -16,8 +16,8 @@
 #include "attn_opt/edit.h"
 #include "attn_opt/facts.h"
 #include "attn_opt/graph.h"
+#include "attn_opt/internal/sdpa.h"
 #include "attn_opt/miss.h"
-#include "attn_opt/sdpa.h"
 #include "attn_opt/target.h"
 
 namespace attn_opt {

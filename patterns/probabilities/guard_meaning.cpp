@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 #include "patterns/scores/conditions.h"
 
 namespace attn_opt {

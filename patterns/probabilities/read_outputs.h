@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "attn_opt/sdpa.h"
+#include "attn_opt/internal/sdpa.h"
 #include "patterns/probabilities/guard_meaning.h"
 #include "patterns/products/products.h"
 

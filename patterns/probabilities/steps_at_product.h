@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "attn_opt/internal/sdpa.h"
 #include "attn_opt/miss.h"
-#include "attn_opt/sdpa.h"
 #include "patterns/probabilities/guard_meaning.h"
 
 namespace attn_opt {

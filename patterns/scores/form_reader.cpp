@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "attn_opt/canonical.h"
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/scores/conditions.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 #include "patterns/inner_values.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/peel_steps.h"

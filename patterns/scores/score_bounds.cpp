@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "attn_opt/canonical.h"
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/matcher.h"
 #include "patterns/inner_values.h"
 #include "patterns/readers.h"

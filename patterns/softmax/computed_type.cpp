@@ -1,6 +1,6 @@
 #include "patterns/softmax/computed_type.h"
 
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 
 namespace attn_opt {
 namespace {

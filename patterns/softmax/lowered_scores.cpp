@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attn_opt/sdpa.h"
+#include "attn_opt/internal/sdpa.h"
 #include "patterns/inner_values.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/peel_steps.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "attn_opt/canonical.h"
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/joined_parts.h"
 #include "patterns/layout_checks.h"

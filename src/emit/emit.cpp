@@ -1,4 +1,4 @@
-#include "attn_opt/emit.h"
+#include "attn_opt/internal/emit.h"
 
 #include <algorithm>
 #include <optional>

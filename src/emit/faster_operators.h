@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "attn_opt/emit.h"
+#include "attn_opt/internal/emit.h"
 
 namespace attn_opt {
 

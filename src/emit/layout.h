@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "attn_opt/axis_map.h"
+#include "attn_opt/internal/axis_map.h"
 #include "src/emit/site.h"
 
 namespace attn_opt {

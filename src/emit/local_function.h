@@ -8,7 +8,7 @@
 // Names, inputs and bodies are those of yobx's FunctionAttention patterns.
 #pragma once
 
-#include "attn_opt/emit.h"
+#include "attn_opt/internal/emit.h"
 
 namespace attn_opt {
 

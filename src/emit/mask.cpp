@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/operator_traits.h"
 #include "src/emit/frame.h"
 #include "src/emit/joint_sizes.h"

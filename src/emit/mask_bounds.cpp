@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 
 namespace attn_opt {
 namespace {

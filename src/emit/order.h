@@ -2,7 +2,7 @@
 // what it takes over.
 #pragma once
 
-#include "attn_opt/emit.h"
+#include "attn_opt/internal/emit.h"
 #include "src/emit/site.h"
 
 namespace attn_opt {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "attn_opt/emit.h"
+#include "attn_opt/internal/emit.h"
 #include "src/emit/layout.h"
 
 namespace attn_opt {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attn_opt/edit.h"
-#include "attn_opt/emit.h"
+#include "attn_opt/internal/emit.h"
 
 namespace attn_opt {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 
 namespace attn_opt {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 #include "src/io/tensor_bytes.h"
 
 namespace attn_opt {

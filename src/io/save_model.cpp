@@ -3,8 +3,8 @@
 #include <optional>
 #include <system_error>
 
+#include "attn_opt/internal/model_walk.h"
 #include "attn_opt/model_io.h"
-#include "attn_opt/model_walk.h"
 #include "src/io/data_file_copies.h"
 #include "src/io/model_format.h"
 #include "src/io/output_file.h"

@@ -7,7 +7,7 @@
 #include <cctype>
 #include <exception>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 #include "src/io/one_line.h"
 
 namespace attn_opt {

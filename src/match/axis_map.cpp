@@ -1,4 +1,4 @@
-#include "attn_opt/axis_map.h"
+#include "attn_opt/internal/axis_map.h"
 
 #include <algorithm>
 

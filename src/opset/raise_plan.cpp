@@ -1,8 +1,8 @@
 #include <set>
 #include <unordered_set>
 
-#include "attn_opt/model_walk.h"
-#include "attn_opt/opset_raise.h"
+#include "attn_opt/internal/model_walk.h"
+#include "attn_opt/internal/opset_raise.h"
 #include "src/graph/operator_name.h"
 #include "src/opset/draft_writer.h"
 #include "src/opset/model_versions.h"

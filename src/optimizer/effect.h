@@ -1,7 +1,7 @@
 // What a rewrite spares: tensors as large as the scores, and nodes.
 #pragma once
 
-#include "attn_opt/emit.h"
+#include "attn_opt/internal/emit.h"
 #include "attn_opt/report.h"
 
 namespace attn_opt {

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "attn_opt/model_walk.h"
-#include "attn_opt/opset_raise.h"
+#include "attn_opt/internal/model_walk.h"
+#include "attn_opt/internal/opset_raise.h"
 #include "src/exec/plan.h"
 #include "src/optimizer/node_checks.h"
 #include "src/optimizer/sites.h"

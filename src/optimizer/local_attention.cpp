@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 #include "src/emit/local_function.h"
 #include "src/optimizer/node_checks.h"
 #include "src/optimizer/sites.h"

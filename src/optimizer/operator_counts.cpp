@@ -4,7 +4,7 @@
 #include <deque>
 #include <numeric>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 #include "attn_opt/name_table.h"
 #include "attn_opt/tensor.h"
 #include "src/graph/operator_name.h"

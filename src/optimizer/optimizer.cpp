@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "attn_opt/emit.h"
-#include "attn_opt/opset_raise.h"
-#include "attn_opt/verifier.h"
+#include "attn_opt/internal/emit.h"
+#include "attn_opt/internal/opset_raise.h"
+#include "attn_opt/internal/verifier.h"
 #include "src/emit/read_sizes.h"
 #include "src/graph/provenance.h"
 #include "src/io/check/nearest_name.h"

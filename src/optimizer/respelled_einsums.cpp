@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 #include "src/io/onnx_domain.h"
 
 namespace attn_opt {

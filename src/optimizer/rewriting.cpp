@@ -5,9 +5,9 @@
 #include <set>
 #include <unordered_set>
 
-#include "attn_opt/emit.h"
-#include "attn_opt/opset_raise.h"
-#include "attn_opt/verifier.h"
+#include "attn_opt/internal/emit.h"
+#include "attn_opt/internal/opset_raise.h"
+#include "attn_opt/internal/verifier.h"
 #include "src/graph/operator_name.h"
 #include "src/optimizer/output_shapes.h"
 #include "src/optimizer/rewrite_edit.h"

@@ -1,7 +1,7 @@
 // What is drawn of a site: the nodes that it replaces and those written, or the way to where recognition stopped.
 #pragma once
 
-#include "attn_opt/emit.h"
+#include "attn_opt/internal/emit.h"
 #include "attn_opt/report.h"
 
 namespace attn_opt {

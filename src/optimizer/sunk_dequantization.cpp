@@ -8,7 +8,7 @@
 #include "attn_opt/edit.h"
 #include "attn_opt/facts.h"
 #include "attn_opt/graph_builder.h"
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 #include "src/graph/provenance.h"
 #include "src/io/onnx_domain.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "attn_opt/internal/model_walk.h"
 #include "attn_opt/model.h"
-#include "attn_opt/model_walk.h"
 #include "src/exec/functions.h"
 #include "src/io/onnx_domain.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 #include "src/io/number_text.h"
 #include "src/trial/tensor_difference.h"
 #include "src/verify/logical.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <set>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 #include "src/exec/layout/strided.h"
 
 namespace attn_opt {

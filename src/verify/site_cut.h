@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "attn_opt/emit.h"
 #include "attn_opt/executor.h"
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/emit.h"
+#include "attn_opt/internal/mask_contents.h"
 #include "src/verify/cone.h"
 #include "src/verify/read_nodes.h"
 

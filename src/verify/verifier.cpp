@@ -1,4 +1,4 @@
-#include "attn_opt/verifier.h"
+#include "attn_opt/internal/verifier.h"
 
 #include <algorithm>
 #include <array>

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "attn_opt/emit.h"
 #include "attn_opt/executor.h"
+#include "attn_opt/internal/emit.h"
 
 namespace attn_opt {
 

@@ -1,6 +1,6 @@
 #include <sys/stat.h>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 #include "tests/io/io_test.h"
 
 namespace attn_opt {

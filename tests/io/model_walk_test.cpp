@@ -1,4 +1,4 @@
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 
 #include "tests/io/io_test.h"
 

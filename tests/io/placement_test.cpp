@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 #include "src/io/wire/wire_rewrite.h"
 #include "tests/io/stripped_case.h"
 

@@ -3,7 +3,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 
 namespace attn_opt {
 namespace {

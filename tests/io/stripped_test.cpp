@@ -2,7 +2,7 @@
 #include <random>
 #include <set>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 #include "tests/io/stripped_case.h"
 
 namespace attn_opt {

@@ -1,5 +1,5 @@
 // Axis maps: each is checked against what the operators do to a tensor's axes.
-#include "attn_opt/axis_map.h"
+#include "attn_opt/internal/axis_map.h"
 
 #include <gmock/gmock.h>
 

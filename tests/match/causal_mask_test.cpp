@@ -1,5 +1,5 @@
 // Masks read as rules on positions.
-#include "attn_opt/causal_mask.h"
+#include "attn_opt/internal/causal_mask.h"
 
 #include <gmock/gmock.h>
 

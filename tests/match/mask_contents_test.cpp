@@ -1,5 +1,5 @@
 // Which extreme values a mask may hold.
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 
 #include <cmath>
 

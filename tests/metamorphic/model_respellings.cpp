@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 #include "tests/metamorphic/respelling.h"
 
 namespace attn_opt {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "attn_opt/sdpa.h"
+#include "attn_opt/internal/sdpa.h"
 
 namespace attn_opt {
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <iostream>
 
+#include "attn_opt/internal/verifier.h"
 #include "attn_opt/model_io.h"
-#include "attn_opt/verifier.h"
 #include "src/cli/cases/case_file.h"
 #include "src/optimizer/sites.h"
 #include "src/rewrite/function_inliner.h"

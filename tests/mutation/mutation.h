@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "attn_opt/emit.h"
+#include "attn_opt/internal/emit.h"
 
 namespace attn_opt {
 

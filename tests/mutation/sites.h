@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "attn_opt/internal/verifier.h"
 #include "attn_opt/model.h"
-#include "attn_opt/verifier.h"
 #include "tests/mutation/mutation.h"
 
 namespace attn_opt {

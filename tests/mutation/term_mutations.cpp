@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 #include "tests/mutation/mutation.h"
 
 namespace attn_opt {

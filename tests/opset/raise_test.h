@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "attn_opt/opset_raise.h"
+#include "attn_opt/internal/opset_raise.h"
 
 namespace attn_opt {
 

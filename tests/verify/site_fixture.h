@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "attn_opt/verifier.h"
+#include "attn_opt/internal/verifier.h"
 
 namespace attn_opt {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 #include "src/cli/cases/case_words.h"
 #include "src/optimizer/operator_counts.h"
 #include "src/optimizer/sites.h"

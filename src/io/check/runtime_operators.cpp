@@ -4,7 +4,7 @@
 #include <climits>
 #include <unordered_set>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 #include "src/io/check/runtime_schemas.h"
 #include "src/io/onnx_domain.h"
 

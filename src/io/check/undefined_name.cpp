@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 #include "src/io/check/nearest_name.h"
 
 namespace attn_opt {

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "attn_opt/model_walk.h"
+#include "attn_opt/internal/model_walk.h"
 #include "src/io/output_file.h"
 
 namespace attn_opt {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 
 namespace attn_opt {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "attn_opt/facts.h"
-#include "attn_opt/sdpa.h"
+#include "attn_opt/internal/sdpa.h"
 
 namespace attn_opt {
 

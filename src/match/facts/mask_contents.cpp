@@ -1,4 +1,4 @@
-#include "attn_opt/mask_contents.h"
+#include "attn_opt/internal/mask_contents.h"
 
 #include <algorithm>
 #include <cmath>

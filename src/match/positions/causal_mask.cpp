@@ -1,4 +1,4 @@
-#include "attn_opt/causal_mask.h"
+#include "attn_opt/internal/causal_mask.h"
 
 #include <algorithm>
 #include <cmath>

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "attn_opt/axis_map.h"
-#include "attn_opt/causal_mask.h"
 #include "attn_opt/graph.h"
+#include "attn_opt/internal/axis_map.h"
+#include "attn_opt/internal/causal_mask.h"
 #include "attn_opt/precondition.h"
 #include "attn_opt/tensor.h"
 

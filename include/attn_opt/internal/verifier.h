@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "attn_opt/emit.h"
+#include "attn_opt/internal/emit.h"
 #include "attn_opt/pattern.h"
 #include "attn_opt/verification.h"
 
