@@ -13,6 +13,9 @@
 namespace attn_opt {
 namespace {
 
+/// Values looked at behind a product for what multiplies it.
+constexpr size_t kMaxSearchedForGate = 16;
+
 /// True where the softmax is the operator, and nothing is done to its result but moves.
 bool is_plain(const SoftmaxSite& softmax, const ProbabilityWalk& walk) {
   return softmax.normaliser && softmax.normaliser->is("Softmax") && softmax.keys && !softmax.cut_off && !walk.sinks &&
@@ -53,12 +56,25 @@ Value* sink_in(Value& gate, const FactorSide& side, const FactorSide& terms, con
   return log_of_rows && is_logarithm_of_sum(*log_of_rows, softmax, node, context) ? placed(*sink) : nullptr;
 }
 
+/// True if OUTPUT may be multiplied behind moves: a Mul comes before any product. Cheap, since it is asked of every product.
+bool may_be_gated(const Value& output) {
+  std::vector<const Value*> values{&output};
+  for (size_t i = 0; i < values.size() && i < kMaxSearchedForGate; ++i)
+    for (const Use& use : values[i]->uses) {
+      if (use.node && use.node->is("Mul")) return true;
+      const Value* made = use.node && !may_make_product(*use.node) ? use.node->output(0) : nullptr;
+      if (made) values.push_back(made);
+    }
+  return false;
+}
+
 }  // namespace
 
 std::optional<SinkGate> sink_gate(const SoftmaxSite& softmax, const ProbabilityWalk& walk, const ValueProduct& product,
                                   MatchContext& context) {
   Facts& facts = context.facts;
-  const auto maps = is_plain(softmax, walk) ? factor_maps(*walk.probabilities, product, facts) : std::nullopt;
+  const bool may_be = is_plain(softmax, walk) && may_be_gated(*product.output.value);
+  const auto maps = may_be ? factor_maps(*walk.probabilities, product, facts) : std::nullopt;
   if (!maps) return std::nullopt;
   const std::vector<OutputView> views = walk_output(*maps->output.value, maps->output.axes, context);
   for (const OutputView& view : views) {
