@@ -110,7 +110,9 @@ std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last, size_t
   return roles;
 }
 
-bool is_product(const Node& node) { return node.is("MatMul") || node.is("Einsum") || node.is("Gemm") || is_fused_matmul(node); }
+bool is_product(const Node& node) {
+  return node.output(0) && (node.is("MatMul") || node.is("Einsum") || node.is("Gemm") || is_fused_matmul(node));
+}
 
 bool may_make_product(const Node& node) { return is_product(node) || node.is("ReduceSum") || node.is("ReduceMean"); }
 

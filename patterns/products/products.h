@@ -35,7 +35,7 @@ struct LeadingSplit {
   Dim batch, heads;
 };
 
-/// True for operators that multiply their operands.
+/// True for operators that multiply their operands, and whose result is not left out.
 bool is_product(const Node& node);
 
 /// Cheap: false for what makes no result of a product.
