@@ -31,22 +31,23 @@ Matched<void> check_onnx(const WritingPlan&, Site& site) {
 Matched<void> check_onnx_masks(const WritingPlan&, const Causality&, Site&) { return {}; }
 
 GraphBuilder::Attributes onnx_attributes(const NodeParts& parts, const Sdpa& sdpa) {
-  auto make = [](const char* name, auto value) { return GraphBuilder::attribute(name, value); };
+  constexpr size_t kMost = 8;
   const KeyRules& rules = parts.rules;
-  GraphBuilder::Attributes attributes{make("scale", parts.operands.scale)};
-  if (rules.is_causal) attributes.emplace_back(make("is_causal", int64_t{1}));
-  if (rules.left_window) attributes.emplace_back(make("left_window_size", *rules.left_window));
-  if (rules.right_window) attributes.emplace_back(make("right_window_size", *rules.right_window));
-  if (sdpa.softcap != 0) attributes.emplace_back(make("softcap", static_cast<float>(sdpa.softcap)));
+  GraphBuilder::Attributes attributes;
+  attributes.reserve(kMost);
+  attributes.emplace_back("scale", parts.operands.scale);
+  if (rules.is_causal) attributes.emplace_back("is_causal", 1);
+  if (rules.left_window) attributes.emplace_back("left_window_size", *rules.left_window);
+  if (rules.right_window) attributes.emplace_back("right_window_size", *rules.right_window);
+  if (sdpa.softcap != 0) attributes.emplace_back("softcap", sdpa.softcap);
   if (parts.plan.form == IoForm::k3d) {
     const int64_t query_heads = sdpa.query_heads.value();
-    attributes.emplace_back(make("q_num_heads", query_heads));
-    attributes.emplace_back(make("kv_num_heads", query_heads / parts.plan.kv_group));
+    attributes.emplace_back("q_num_heads", query_heads);
+    attributes.emplace_back("kv_num_heads", query_heads / parts.plan.kv_group);
   }
   if (sdpa.softmax_precision != onnx::TensorProto::UNDEFINED && sdpa.softmax_precision != sdpa.type)
-    attributes.emplace_back(make("softmax_precision", int64_t{sdpa.softmax_precision}));
-  if (parts.further.wants_scores())
-    attributes.emplace_back(make("qk_matmul_output_mode", int64_t{parts.further.qk_matmul_output_mode}));
+    attributes.emplace_back("softmax_precision", sdpa.softmax_precision);
+  if (parts.further.wants_scores()) attributes.emplace_back("qk_matmul_output_mode", parts.further.qk_matmul_output_mode);
   return attributes;
 }
 

@@ -55,6 +55,9 @@ struct PositiveDemand {
   const Node* node = nullptr;
 };
 
+/// The number that TENSOR, of one element, holds; nullopt if it is null, has other elements or none that is a number.
+std::optional<double> number_in(const Tensor* tensor);
+
 /// "ONE = OTHER".
 std::string equation_text(const Dim& one, const Dim& other);
 

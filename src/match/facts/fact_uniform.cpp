@@ -47,10 +47,8 @@ bool same_element(const Tensor& one, const Tensor& other) {
          std::memcmp(one.bytes().data(), other.bytes().data(), one.bytes().size()) == 0;
 }
 
-double number_of(const Tensor& element) {
-  const Expected<Tensor> number = element.cast(onnx::TensorProto::DOUBLE);
-  return number ? number->data<double>()[0] : std::nan("");
-}
+/// NaN for what is no number.
+double number_of(const Tensor& element) { return number_in(&element).value_or(std::nan("")); }
 
 Tensor shape_fill(const Node& node, const TensorStore& tensors) {
   const onnx::AttributeProto* attribute = node.attribute("value");
@@ -60,6 +58,13 @@ Tensor shape_fill(const Node& node, const TensorStore& tensors) {
 }
 
 }  // namespace
+
+std::optional<double> number_in(const Tensor* tensor) {
+  if (!tensor || tensor->size() != 1) return std::nullopt;
+  if (tensor->type() == onnx::TensorProto::FLOAT) return tensor->data<float>()[0];  // most are: no tensor is made for it
+  const Expected<Tensor> number = tensor->cast(onnx::TensorProto::DOUBLE);
+  return number ? std::optional(number->data<double>()[0]) : std::nullopt;
+}
 
 const Tensor* FactStore::uniform(const Value& value) {
   if (const Tensor* known = uniforms_.find(value)) return known->has_value() ? known : nullptr;

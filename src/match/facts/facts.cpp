@@ -3,16 +3,6 @@
 #include "src/match/facts/fact_store.h"
 
 namespace attn_opt {
-namespace {
-
-std::optional<double> number_of(const Tensor* tensor) {
-  if (!tensor || tensor->size() != 1) return std::nullopt;
-  const Expected<Tensor> number = tensor->cast(onnx::TensorProto::DOUBLE);
-  return number ? std::optional(number->data<double>()[0]) : std::nullopt;
-}
-
-}  // namespace
-
 Facts::Facts(ModelGraph& view, const TensorStore& tensors, bool assume) : impl_(new Impl(view, tensors)) {
   static const std::set<std::string> kNoEquations;
   if (!assume) impl_->store.assume_only(kNoEquations);
@@ -32,12 +22,12 @@ const IntegerData* Facts::integers(const Value& value) {
 
 const Tensor* Facts::constant(const Value& value) { return impl_->store.constant(value); }
 
-std::optional<double> Facts::uniform(const Value& value) { return number_of(impl_->store.uniform(value)); }
+std::optional<double> Facts::uniform(const Value& value) { return number_in(impl_->store.uniform(value)); }
 
 std::optional<double> Facts::scalar(const Value& value) {
   const MaybeShape dims = shape(value);
   if (!dims || element_count(*dims) != 1) return std::nullopt;
-  return number_of(constant(value));
+  return number_in(constant(value));
 }
 
 const std::vector<SizeAssumption>& Facts::assumptions() const { return impl_->store.assumptions(); }
