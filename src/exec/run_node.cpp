@@ -58,8 +58,8 @@ bool runs(const onnx::NodeProto& node, const Opsets& opsets, int depth) {
 }
 
 bool draws(const onnx::NodeProto& node) {
-  constexpr std::array kRandom{"RandomNormal",      "RandomNormalLike", "RandomUniform",
-                               "RandomUniformLike", "Multinomial",      "Bernoulli"};
+  constexpr std::array<std::string_view, 6> kRandom{"RandomNormal",      "RandomNormalLike", "RandomUniform",
+                                                    "RandomUniformLike", "Multinomial",      "Bernoulli"};
   if (std::ranges::find(kRandom, node.op_type()) != kRandom.end()) return true;
   if (node.op_type() != "Dropout") return false;
   for (const auto& attribute : node.attribute()) {

@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kMaxVerbatim = 64;
 constexpr size_t kUsualSize = 8192;
+constexpr size_t kMaxKey = 40;  ///< longer than the id of any precondition
 
 class SiteWriter {
  public:
@@ -36,11 +37,12 @@ class SiteWriter {
  private:
   /// A line of KEY and NUMBER. There are hundreds for each site.
   void add(std::string_view key, int64_t number) {
-    char rest[24] = {' '};
-    char* end = std::to_chars(rest + 1, rest + sizeof rest - 1, number).ptr;
+    char line[kMaxKey + 24];
+    char* end = std::ranges::copy(key.substr(0, kMaxKey), line).out;
+    *end++ = ' ';
+    end = std::to_chars(end, line + sizeof line - 1, number).ptr;
     *end++ = '\n';
-    text_ += key;
-    text_.append(rest, end);
+    text_.append(line, static_cast<size_t>(end - line));
   }
 
   void add_real(double number) {
@@ -102,7 +104,8 @@ class SiteWriter {
   }
 
   void add_node(const Node& node) {
-    text_ += node.proto->domain() + '.' + node.op() + ':' + node.proto->overload() + '\n';
+    ((text_ += node.proto->domain()) += '.') += node.op();
+    ((text_ += ':') += node.proto->overload()) += '\n';
     add("opset", node.graph->model().opset(*node.graph, std::string(node.domain())));
     for (const auto& attribute : node.proto->attribute()) add_bytes(attribute.SerializeAsString());
     add_bytes(given_.read.text(node));
@@ -112,7 +115,7 @@ class SiteWriter {
   }
 
   void add_axes(const AxisMap& map) {
-    text_ += map.str() + '\n';
+    (text_ += map.str()) += '\n';
     for (const Factor& factor : map.factors()) {
       add("role", static_cast<int64_t>(factor.role));
       add("repeated", factor.repeated);

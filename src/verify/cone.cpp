@@ -65,6 +65,7 @@ class ConeWalk {
 
 std::vector<Value*> reads_of(const Node& node) {
   std::vector<Value*> reads;
+  reads.reserve(node.inputs.size());
   for (Value* input : node.inputs)
     if (input) reads.push_back(input);
   for (const Graph* body : node.bodies)

@@ -202,7 +202,7 @@ class SiteCutter {
       const Operand& operand = *operands()[index];
       const ValueSet& leaves = given_leaves_[index];
       if (operand.views.empty()) continue;
-      if (leaves.count(&above) && !leaves.count(&below) && depends(*operand.views.front().value, below)) return true;
+      if (leaves.count(&above) && !leaves.count(&below) && depends(*operand.views.front().value, below, leaves)) return true;
     }
     return false;
   }
@@ -213,10 +213,12 @@ class SiteCutter {
 
   bool made_before(const Value& value) const { return value.producer && before_nodes_.count(value.producer); }
 
-  /// True if a few nodes at most lead from ABOVE to BELOW: the nearest are asked first, what stands above all of them is not.
-  static bool depends(Value& below, const Value& above) {
-    std::deque<Value*> pending{&below};
-    ValueSet seen{&below};
+  /// True if a few nodes at most lead from ABOVE to BELOW, and not by ENDS: the nearest are asked first, what stands above all
+  /// of them is not.
+  static bool depends(Value& below, const Value& above, const ValueSet& ends = {}) {
+    std::deque<Value*> pending;
+    ValueSet seen(ends);
+    if (seen.insert(&below).second) pending.push_back(&below);
     for (size_t nodes = 0; !pending.empty() && nodes < kMaxDependenceNodes; pending.pop_front()) {
       const Node* producer = pending.front()->producer;
       if (!producer) continue;
