@@ -51,6 +51,7 @@ struct ExecutorOptions {
   bool compute_f64 = false;
   size_t memory_limit = size_t{4} << 30;                          ///< bytes of live tensors; beyond it: kLimit
   std::optional<std::chrono::steady_clock::time_point> deadline;  ///< checked between nodes; beyond it: kLimit
+  std::optional<std::chrono::nanoseconds> cpu_deadline;           ///< the same of the running thread's thread_cpu_time()
   int threads = 1;  ///< that the kernels' loops use, 0: one for each processor; results do not depend on it
   std::function<void(const NodeRun&)> on_node;  ///< called after each node
   SchemaBodies schema_bodies = SchemaBodies::kWithoutKernel;
@@ -81,6 +82,10 @@ class Executor {
 /// Runs one node. An omitted optional input is a Tensor without value. Nodes with graph attributes are kUnsupported.
 Expected<std::vector<Tensor>> run_node(const onnx::NodeProto& node, std::span<const Tensor> inputs, const Opsets& opsets,
                                        const ExecutorOptions& options = {});
+
+/// CPU time that the calling thread has taken: what else runs on the machine adds nothing to it. On systems without such a
+/// clock, the time that passes.
+std::chrono::nanoseconds thread_cpu_time();
 
 /// True if NODE can be run: it has a kernel for its version, or a schema body made of such nodes.
 bool can_run(const onnx::NodeProto& node, const Opsets& opsets);

@@ -34,7 +34,7 @@ struct Verification {
 /// Limits of the verification of one site.
 struct VerifyOptions {
   size_t memory_limit = size_t{1} << 30;         ///< bytes a site's run may hold
-  std::chrono::milliseconds time_limit{10'000};  ///< for a site, all draws together
+  std::chrono::milliseconds time_limit{10'000};  ///< of CPU time, for a site, all draws together
   AcceptedAssumptions accepted = {};             ///< a difference that another precondition explains is a failure
   bool share_verdicts = true;                    ///< equal sites are run once
   /// Calls that were inlined: what lay in a function runs as the model that was read has it. Null if there are none.

@@ -1,5 +1,6 @@
 #include "src/exec/runner.h"
 
+#include <ctime>
 #include <new>
 #include <utility>
 
@@ -184,8 +185,18 @@ size_t budget_of(const Run& run) {
   return limit > run.live_bytes ? limit - run.live_bytes : 0;
 }
 
+std::chrono::nanoseconds thread_cpu_time() {
+#ifdef CLOCK_THREAD_CPUTIME_ID
+  if (timespec time{}; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0)
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+#endif
+  return std::chrono::steady_clock::now().time_since_epoch();
+}
+
 Status within_deadline(const ExecutorOptions& options) {
-  if (!options.deadline || std::chrono::steady_clock::now() <= *options.deadline) return {};
+  const bool has_passed = (options.deadline && std::chrono::steady_clock::now() > *options.deadline) ||
+                          (options.cpu_deadline && thread_cpu_time() > *options.cpu_deadline);
+  if (!has_passed) return {};
   return fail(ErrorCode::kLimit, "", "the time limit has passed");
 }
 

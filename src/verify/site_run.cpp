@@ -53,7 +53,7 @@ tl::expected<SiteRunner, SiteRunner::Failure> SiteRunner::create(const CutSite& 
   ExecutorOptions typed;
   typed.schema_bodies = SchemaBodies::kAttention;
   typed.memory_limit = limits.memory;
-  typed.deadline = limits.deadline;
+  typed.cpu_deadline = limits.cpu_deadline;
   ExecutorOptions exact = typed;
   exact.compute_f64 = true;
   auto in_double = sides(models.before, models.after_exact, tensors, exact);

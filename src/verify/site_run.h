@@ -10,7 +10,7 @@ namespace attn_opt {
 
 struct RunLimits {
   size_t memory = 0;
-  std::chrono::steady_clock::time_point deadline;
+  std::chrono::nanoseconds cpu_deadline{};
 };
 
 /// What one set of inputs showed.

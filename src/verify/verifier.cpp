@@ -254,7 +254,7 @@ struct Verifier::Impl {
                    const std::vector<SizeAssignment>& assignments, uint64_t seed) {
     const auto start = Clock::now();
     const SiteModels models = write_site(site, emission, functions, read);
-    SiteRunners runners(site, models, tensors, {options.memory_limit, start + options.time_limit});
+    SiteRunners runners(site, models, tensors, {options.memory_limit, thread_cpu_time() + options.time_limit});
     const Assumed assumed(emission.preconditions);
     const auto check = [&](bool renumbered) {
       std::vector<SizeAssignment> of_kind = assignments;

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <thread>
 
 #include "tests/exec/models.h"
 
@@ -84,15 +85,32 @@ TEST(Executor, StopsAtTheDeadline) {
   EXPECT_EQ(result.error().code, ErrorCode::kLimit);
 }
 
-TEST(Executor, AnEndlessLoopStopsAtTheDeadline) {
-  ExecutorOptions options;
-  options.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+/// A loop without end, which ends at the deadline of OPTIONS.
+void expect_loop_ends(const ExecutorOptions& options) {
   const auto result = run_model(kHeader + R"(agraph (float[1] x) => (float[1] y) {
     y = Loop <body = b (int64 i, bool c, float[1] s) => (bool d, float[1] t) { d = Identity(c) t = Identity(s) }> ("", "", x)
   })",
                                 {{"x", floats({1}, {1})}}, options);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kLimit);
+}
+
+TEST(Executor, AnEndlessLoopStopsAtTheDeadline) {
+  ExecutorOptions options;
+  options.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+  expect_loop_ends(options);
+}
+
+TEST(Executor, AnEndlessLoopStopsAtTheDeadlineOfItsThread) {
+  ExecutorOptions options;
+  options.cpu_deadline = thread_cpu_time() + std::chrono::milliseconds(50);
+  expect_loop_ends(options);
+}
+
+TEST(Executor, WaitingTakesNoTimeOfAThread) {
+  const auto before = thread_cpu_time();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_LT(thread_cpu_time() - before, std::chrono::milliseconds(100));
 }
 
 TEST(Executor, ComputesInDoubleWithConstantsWidened) {
