@@ -84,8 +84,13 @@ class PatternWriter {
   }
 
   static Tensor number_of(double number, bool is_floating) {
-    return is_floating ? Tensor::scalar<float>(static_cast<float>(number))
-                       : Tensor::scalar<int64_t>(static_cast<int64_t>(number));
+    return *Tensor::scalar(number).cast(is_floating ? onnx::TensorProto::FLOAT : onnx::TensorProto::INT64);
+  }
+
+  /// NUMBER, which all elements of TENSOR are if there is one: a double does not hold each integer.
+  static int64_t integer_of(double number, const Tensor* tensor) {
+    const bool is_exact = tensor && tensor->type() == onnx::TensorProto::INT64 && tensor->size() > 0;
+    return is_exact ? tensor->data<int64_t>()[0] : number_of(number, false).data<int64_t>()[0];
   }
 
   bool write_constant(const Value& value) {
@@ -101,7 +106,7 @@ class PatternWriter {
       if (number && is_number)
         content = {"value_float", *number};
       else if (number)
-        content = {"value_int", static_cast<int64_t>(*number)};
+        content = {"value_int", integer_of(*number, tensor)};
       else if (is_list)
         content = {"value_ints", std::vector<int64_t>(tensor->data<int64_t>().begin(), tensor->data<int64_t>().end())};
     }
