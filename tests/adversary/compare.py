@@ -90,7 +90,7 @@ def breached(probes, arrays, dtype):
     is_finite = all(np.isfinite(a).all() for a in arrays)
     for kind, scores in probes.items():
         with np.errstate(invalid="ignore"):
-            flat = rows(scores)
+            flat = rows(np.swapaxes(scores, -1, -2) if kind.endswith("turned") else scores)
             if kind.startswith("scores") and flat.size:
                 highest = np.max(flat, axis=-1, initial=-np.inf)
                 deep += int(np.sum(~(highest > DEEP)))

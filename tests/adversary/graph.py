@@ -45,6 +45,7 @@ class FlatGraph:
         self.choices = {}   # a size that is 1 or another size: name -> that size
         self.fixed = {}     # sizes that are numbers in the model
         self.probes = {}    # "scores"/"raw": values that say what a row of scores is like
+        self.turned = set()  # scores whose softmax is over the queries: their rows are the last axis but one
         self.naming = random.choice(["shared", "shared", "distinct", "mixed", "unknown"])
         self.count = 0
 

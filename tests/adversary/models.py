@@ -90,5 +90,5 @@ def draw_model(seed):
             graph.note("not-inferred")
     options = OPTIONS[graph.random.choice(len(OPTIONS), p=[0.76] + [0.04] * 6)]
     graph.note("options=" + " ".join(options))
-    probes = {kind: name for kind, name in graph.probes.items()}
+    probes = {kind + (" turned" if name in graph.turned else ""): name for kind, name in graph.probes.items()}
     return Drawn(seed, model, graph.model(double=True), graph, list(graph.outputs), probes, options)

@@ -18,6 +18,7 @@ def softmax(graph, value):
     if kind == "log":
         return graph.op("Exp", graph.op("LogSoftmax", value, axis=-1))
     if kind == "other":
+        graph.turned.add(value)
         return graph.op("Softmax", value, axis=rank - 2)
     if kind == "default":
         return graph.op("Softmax", value)
