@@ -214,7 +214,7 @@ class RowReader {
         is_hidden &= is_masked_[i] || bias_[i] <= kMasking;
         hides_keys |= is_masked_[i];
       }
-      const double least = (most_added - rows_.magnitude[row]) / least_coefficient;
+      const double least = (most_added - rows_.magnitude[row]) * sdpa_.exponent_power / least_coefficient;
       rows_.leaves_type.push_back(
           most_added <= kMasking && std::isfinite(least) &&
           (std::isinf(rounded(least, request_.model_type)) || std::isinf(rounded(least, range_of_scores(sdpa_)))));
