@@ -89,6 +89,13 @@ PositionReader::Found PositionReader::running_sum(Node& node) {
   return sum;
 }
 
+/// Where a list holds a number that is not 0, of one that holds nothing else: 0, 1, 2, ..., as exporters once wrote a range.
+PositionReader::Found PositionReader::all_places(Node& node) {
+  const MaybeShape listed = node.input(0) ? facts_.shape(*node.inputs[0]) : nullptr;
+  const auto number = listed && listed->size() == 1 ? facts_.uniform(*node.inputs[0]) : std::nullopt;
+  return number && *number != 0 ? Found(IndexForm{{1}, 0}) : std::nullopt;
+}
+
 /// Mod or Div of 0, 1, 2, ... laid out as a matrix, by the length of its rows: the column or the row, as MatrixBandPart is
 /// exported.
 PositionReader::Found PositionReader::part_of_flat_index(Node& node) {

@@ -86,6 +86,7 @@ PositionReader::Found PositionReader::computed(Node& node) {
   const std::string& op = node.op();
   if (op == "Range") return range(node);
   if (op == "CumSum") return running_sum(node);
+  if (op == "NonZero") return all_places(node);
   if (op == "Cast" || op == "CastLike") return cast(node);
   if (op == "Unsqueeze" || op == "Squeeze" || op == "Reshape" || op == "Flatten") return regrouped(node);
   if (op == "Transpose") return transposed(node);

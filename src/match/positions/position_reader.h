@@ -44,6 +44,7 @@ class PositionReader {
   // position_arithmetic.cpp
   Found range(Node& node);
   Found running_sum(Node& node);
+  Found all_places(Node& node);
   Found part_of_flat_index(Node& node);
   Found cast(Node& node);
   Found triangle(Node& node);

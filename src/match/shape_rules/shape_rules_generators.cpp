@@ -131,9 +131,18 @@ void constant_of_shape(RuleContext& context) {
   }
 }
 
+/// True if VALUE repeats one number that is not 0.
+bool has_no_zero(const RuleContext& context, const Value& value) {
+  const Tensor* element = context.store().uniform(value);
+  const auto number = element ? element->cast(onnx::TensorProto::DOUBLE) : Expected<Tensor>(Tensor());
+  return element && number && number->data<double>()[0] != 0;
+}
+
 void non_zero(RuleContext& context) {
   Shape result = context.fresh_shape(0, 2);
-  if (const MaybeShape of = context.shape(0)) result[0] = of->empty() ? Dim(1) : Dim(static_cast<int64_t>(of->size()));
+  const MaybeShape of = context.shape(0);
+  if (of) result[0] = of->empty() ? Dim(1) : Dim(static_cast<int64_t>(of->size()));
+  if (of && has_no_zero(context, *context.node().inputs[0])) result[1] = product(*of);
   context.set_shape(0, std::move(result));
 }
 
