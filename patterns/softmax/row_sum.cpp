@@ -104,13 +104,14 @@ class SumReader {
     return node.inputs[divides ? 1 : 0];
   }
 
-  /// Max(t, x)  =>  t      Clip(t, x)  =>  t, x being positive and as good as nothing
+  /// Max(t, x)  =>  t      Clip(t, x)  =>  t, x being positive and less than t
   Value* before_bound(const Node& node) {
     if (!(node.is("Max") && node.inputs.size() == 2) && !(node.is("Clip") && !node.input(2))) return nullptr;
     for (int at = 0; at < (node.is("Clip") ? 1 : 2); ++at) {
       const auto number = node.input(1 - at) ? facts_.uniform(*node.inputs[static_cast<size_t>(1 - at)]) : std::nullopt;
-      if (!number || !(*number > 0) || *number > kMostAdded || !node.input(at)) continue;
+      if (!number || !(*number > 0) || *number > kMostBound || !node.input(at)) continue;
       read_.is_inexact = read_.is_never_zero = true;
+      read_.bound = *number;
       return node.inputs[static_cast<size_t>(at)];
     }
     return nullptr;
@@ -124,12 +125,20 @@ class SumReader {
     const auto is_sum = [&](Value& source) {
       const MaybeShape own = facts_.shape(source);
       if (&source == &seen || !own || !whole || *own != *whole || facts_.uniform(source) ||
-          is_exponential(unmoved(source, facts_), facts_))
+          is_exponential_of_no_sum(unmoved(source, facts_)))
         return false;
       const auto form = forms_.in_terms_of(source, value);
       return form && (form->size() == 1 ? take_sum(form->front(), source) : take_selection(*form, source));
     };
     return nearest_source(value, is_sum, facts_);
+  }
+
+  /// False for exp() of the logarithm of a sum, which is that sum.
+  bool is_exponential_of_no_sum(Value& value) {
+    const Node* node = canonical(value, facts_).producer;
+    const Node* log = node && node->is("Exp") ? canonical(*node->inputs[0], facts_).producer : nullptr;
+    if (log && (log->is("ReduceLogSumExp") || log->is("ReduceLogSum") || log->is("Log"))) return false;
+    return is_exponential(value, facts_);
   }
 
   /// Where(t > 0, t, 1)  =>  t      Where(t == 0, 1, t)  =>  t

@@ -5,7 +5,7 @@
 // where no e is negative; also times a number in whatever words, as Reciprocal(t), 1 / t or t^-1. A sum t of 0 may be another
 // number:
 //
-//   Where(t > 0, t, 1)      Where(t == 0, 1, t)      t + Cast(t == 0)      Max(t, 1e-9)      Clip(t, 1e-9)      t + 1e-9
+//   Where(t > 0, t, 1)      Where(t == 0, 1, t)      t + Cast(t == 0)      Max(t, 1e-3)      Clip(t, 1e-3)      t + 1e-9
 //
 // Exponentials of a number for each row, and numbers, may be added to the sum, in whatever words: t + Exp(x), t + 1, t - -1.
 #pragma once
@@ -17,6 +17,9 @@
 #include "patterns/softmax/row_reduction.h"
 
 namespace attn_opt {
+
+/// What sums may be bounded below by that the largest of their exponentials, where it is taken for 1, is never as low as.
+inline constexpr double kMostBound = 0.1;
 
 /// What was added to a sum of exponentials.
 struct AddedToSum {
@@ -30,7 +33,8 @@ struct RowSum {
   RowReduction rows;
   double factor = 1;                      ///< what the sum is multiplied by
   bool is_never_zero = false;             ///< a sum of 0 is another number: what is divided by it is 0, being terms of that sum
-  bool is_inexact = false;                ///< which very small sums are, too
+  bool is_inexact = false;                ///< which small sums are, too
+  double bound = 0;                       ///< what these are, if none is less
   std::optional<AddedToSum> little = {};  ///< what makes them so, if it is added
   Value* is_positive = nullptr;           ///< the booleans that a sum that is never 0 was selected by; null if others were
   std::vector<AddedToSum> others = {};

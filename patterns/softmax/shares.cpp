@@ -156,6 +156,7 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const We
   SoftmaxSite site = softmax_of(power, keys, weights.form, node, context);
   // What is as good as nothing beside a largest weight of 1 is a sink beside others.
   const bool is_sink = sum.is_inexact && site.exponent_offset;
+  if (sum.bound > kMostBound * weights.factor / sum.factor) return std::nullopt;
   if (is_sink && !sum.little) return std::nullopt;
   std::vector<AddedToSum> others = sum.others;
   if (is_sink) others.push_back(*sum.little);
