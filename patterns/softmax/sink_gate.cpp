@@ -41,13 +41,23 @@ bool is_logarithm_of_sum(Value& log, const SoftmaxSite& softmax, Node& node, Mat
          axis_in(sum->rows, *sum->rows.value, false, facts) == softmax.keys;
 }
 
-/// What is less than the logarithm of the sum of SOFTMAX where GATE, which broadcasts to SIDE, is the share of its keys, as it
-/// broadcasts to TERMS; null if GATE is anything else.
+/// The share of keys whose exponentials come to exp(LOG) beside a sink of exp(SINK), or 1 over that if INVERSE.
+///
+///   Sigmoid(log - sink)      1 / (1 + Exp(sink - log))
+Matcher share_of_keys(Value** log, Value** sink, bool inverse) {
+  const Matcher whole = commuted("Add", number_is(1), op("Exp", {difference(any(sink), any(log))}));
+  if (inverse) return whole;
+  return either(
+      {op("Sigmoid", {difference(any(log), any(sink))}), op("Reciprocal", {whole}), op("Div", {number_is(1), whole})});
+}
+
+/// What is less than the logarithm of the sum of SOFTMAX where GATE, which broadcasts to SIDE, is the share of its keys, or
+/// divides by it if NODE is a Div, as it broadcasts to TERMS; null if GATE is anything else.
 Value* sink_in(Value& gate, const FactorSide& side, const FactorSide& terms, const SoftmaxSite& softmax, Node& node,
                MatchContext& context) {
   const Broadcast moved = broadcast_of(gate, side, context);
   Value *log = nullptr, *sink = nullptr;
-  if (moved.views.empty() || !op("Sigmoid", {difference(any(&log), any(&sink))})(*moved.views.back().value, context.facts))
+  if (moved.views.empty() || !share_of_keys(&log, &sink, node.is("Div"))(*moved.views.back().value, context.facts))
     return nullptr;
   const auto placed = [&](Value& value) {
     return placed_beside(broadcast_of(value, moved.views.back(), context), Role::kRow, terms, false, node, context);
@@ -56,12 +66,13 @@ Value* sink_in(Value& gate, const FactorSide& side, const FactorSide& terms, con
   return log_of_rows && is_logarithm_of_sum(*log_of_rows, softmax, node, context) ? placed(*sink) : nullptr;
 }
 
-/// True if OUTPUT may be multiplied behind moves: a Mul comes before any product. Cheap, since it is asked of every product.
+/// True if OUTPUT may be multiplied behind moves: a Mul or Div comes before any product. Cheap, since it is asked of every
+/// product.
 bool may_be_gated(const Value& output) {
   std::vector<const Value*> values{&output};
   for (size_t i = 0; i < values.size() && i < kMaxSearchedForGate; ++i)
     for (const Use& use : values[i]->uses) {
-      if (use.node && use.node->is("Mul")) return true;
+      if (use.node && (use.node->is("Mul") || use.node->is("Div"))) return true;
       const Value* made = use.node && !may_make_product(*use.node) ? use.node->output(0) : nullptr;
       if (made) values.push_back(made);
     }
@@ -80,7 +91,8 @@ std::optional<SinkGate> sink_gate(const SoftmaxSite& softmax, const ProbabilityW
   for (const OutputView& view : views) {
     const Readers readers = readers_of(*view.value, facts);
     Node* node = readers.only_one() ? readers.all[0].node : nullptr;
-    if (!node || !node->is("Mul") || node->graph != view.value->graph) continue;
+    const bool divides = node && node->is("Div") && readers.all[0].input == 0;
+    if (!node || !(node->is("Mul") || divides) || node->graph != view.value->graph) continue;
     const MaybeShape before = facts.shape(*view.value), after = facts.shape(*node->outputs[0]);
     const auto terms = before && after && *before == *after ? softmax_side(softmax, *maps, context) : std::nullopt;
     Value& gate = *node->inputs[static_cast<size_t>(1 - readers.all[0].input)];
