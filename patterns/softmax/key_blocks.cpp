@@ -11,6 +11,7 @@
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products/joined_product.h"
+#include "patterns/readers.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/exponentials.h"
 #include "src/match/cut_range.h"
@@ -40,7 +41,9 @@ class BlockReader {
   explicit BlockReader(Facts& facts) : facts_(facts) {}
 
   /// The blocks of NUMERATOR, whose exponentials are added up in DIVISOR; none if these are others.
-  std::vector<Block> read(Value& numerator, Value& divisor) {
+  /// If they ARE_DIVIDED, the weights of each are divided by that before their products are added up.
+  std::vector<Block> read(Value& numerator, Value& divisor, bool are_divided = false) {
+    divisor_ = are_divided ? &canonical(divisor, facts_) : nullptr;
     std::vector<BlockTerm> products, sums;
     if (!enter_terms(numerator, true, {}, kMaxTogether, products) || !enter_terms(divisor, false, {}, kMaxTogether, sums) ||
         products.size() < 2 || products.size() != sums.size())
@@ -81,6 +84,7 @@ class BlockReader {
       if (exponent) return enter_terms(*node->inputs[at], are_products, plus(lowered, *exponent, 1), steps - 1, terms);
     }
     BlockTerm term = are_products ? product_in(*node) : BlockTerm{added_up(value), nullptr};
+    if (term.weights && are_products && divisor_) term.weights = before_division(*term.weights);
     if (!term.weights) return false;
     term.weights = &canonical(*term.weights, facts_);
     term.lowered = lowered;
@@ -95,6 +99,14 @@ class BlockReader {
     const Node* product = swapped ? swapped->producer : nullptr;
     if (!product || !product->is("MatMul")) return {};
     return {turned_back(*product->inputs[1]), turned_back(*product->inputs[0])};
+  }
+
+  /// What DIVISOR_ divides to make VALUE; null if it makes it otherwise.
+  Value* before_division(Value& value) {
+    Value *weights = nullptr, *divisor = nullptr;
+    const bool divides = op("Div", {any(&weights), any(&divisor)})(value, facts_) ||
+                         commuted("Mul", any(&weights), op("Reciprocal", {any(&divisor)}))(value, facts_);
+    return divides && &canonical(*divisor, facts_) == divisor_ ? weights : nullptr;
   }
 
   /// VALUE before its last two axes were swapped; null if they were not.
@@ -162,7 +174,21 @@ class BlockReader {
   }
 
   Facts& facts_;
+  Value* divisor_ = nullptr;  ///< what the weights are divided by before their products are added up
 };
+
+/// What adds up the product of SHARES, which alone is made of them, and others; null if nothing does.
+Value* sum_behind(Value& shares, Facts& facts) {
+  Value* made = nullptr;
+  Readers readers = readers_of(shares, facts);
+  if (!readers.only_one() || !readers.all[0].node || !readers.all[0].node->is("MatMul")) return nullptr;
+  for (Value* next = readers.all[0].node->outputs[0];; next = made) {
+    readers = readers_of(*next, facts);
+    const Node* node = readers.only_one() ? readers.all[0].node : nullptr;
+    if (!node || !(node->is("Add") || node->is("Sum"))) return made;
+    made = node->outputs[0];
+  }
+}
 
 /// BLOCKS in the order in which their scores were cut out of others, where that is known: these are then seen as joined again.
 std::vector<Block> in_order(std::vector<Block> blocks, Facts& facts) {
@@ -194,7 +220,10 @@ std::optional<KeyBlocks> key_blocks(Node& node, MatchContext& context) {
     if (divides) divisor = node.inputs[1];
     if (!divides && !(node.is("Mul") && op("Reciprocal", {any(&divisor)})(*node.inputs[1 - at], context.facts))) continue;
     BlockReader reader(context.facts);
-    const std::vector<Block> blocks = in_order(reader.read(*node.inputs[at], *divisor), context.facts);
+    Value* made = node.outputs[0];
+    std::vector<Block> blocks = in_order(reader.read(*node.inputs[at], *divisor), context.facts);
+    if (blocks.empty() && (made = sum_behind(*node.outputs[0], context.facts)))
+      blocks = in_order(reader.read(*made, *divisor, true), context.facts);
     if (blocks.empty()) continue;
     InnerValues inner(node, context);
     Value* scores = all_of(blocks, &Block::scores, 0, inner, context.facts);
@@ -202,7 +231,7 @@ std::optional<KeyBlocks> key_blocks(Node& node, MatchContext& context) {
     if (!scores || !values) continue;
     Value* weights = inner.build().node("Softmax", {scores}, {GraphBuilder::attribute("axis", int64_t{-1})});
     Value* product = inner.build().node("MatMul", {weights, values});
-    KeyBlocks read{softmax_operator(*weights->producer, context), product->producer, node.outputs[0]};
+    KeyBlocks read{softmax_operator(*weights->producer, context), product->producer, made};
     if (!reader.are_lowered(blocks)) read.softmax.exponent_offset = 0;
     return read;
   }
