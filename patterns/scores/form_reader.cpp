@@ -9,6 +9,7 @@
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/scores/conditions.h"
+#include "patterns/scores/laid_over.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/score_bounds.h"
 
@@ -116,6 +117,7 @@ std::pair<Value*, double> scaled_by(Node& node, MatchContext& context) {
 }
 
 std::vector<size_t> form_operands(const Node& node) {
+  if (lays_over(node)) return {0};
   if (!has(node, Trait::kElementwise)) return {};
   if (node.is("Where")) return {1, 2};
   if (node.is("Cast") || node.is("Reciprocal")) return {0};
@@ -238,6 +240,7 @@ std::optional<ScoreForm> FormReader::computed(Value& value, Value* core) {
   if (has(*node, Trait::kAdds)) return total(*node, core);
   if (has(*node, Trait::kMultiplies)) return multiplied(*node, core);
   if (node->is("Where")) return chosen(*node, core);
+  if (core && lays_over(*node)) return laid_over(*node, core);
   // Cast(a)  =>  a, from one floating type to another
   if (node->is("Cast") && is_floating(facts_.type(*node->inputs[0])) && is_floating(facts_.type(value)))
     return operand(*node, 0, core);
@@ -285,6 +288,17 @@ std::optional<ScoreForm> FormReader::chosen(const Node& node, Value* core) {
   if (!node.input(0)) return std::nullopt;
   const auto held = operand(node, 1, core), otherwise = operand(node, 2, core);
   return held && otherwise ? selection(literal(*node.inputs[0]), *held, *otherwise) : std::nullopt;
+}
+
+/// Trilu(a)  =>  Trilu(true) ? a : 0      Scatter(a, places, number)  =>  Scatter(false, places, true) ? number : a
+std::optional<ScoreForm> FormReader::laid_over(const Node& node, Value* core) {
+  const auto form = operand(node, 0, core);
+  const bool is_triangle = node.is("Trilu");
+  const auto number = is_triangle || !node.input(2) ? std::optional(0.0) : facts_.uniform(*node.inputs[2]);
+  Value* places = form && number ? places_laid_over(node, *reader_, *context_) : nullptr;
+  if (!places) return std::nullopt;
+  const ScoreForm numbers = number_form(*number);
+  return is_triangle ? selection(literal(*places), *form, numbers) : selection(literal(*places), numbers, *form);
 }
 
 /// Max(m ? x : y, a)  =>  m ? Max(x, a) : Max(y, a), and so Min and Clip, all of numbers

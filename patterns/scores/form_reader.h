@@ -45,6 +45,7 @@ class FormReader {
   std::optional<ScoreForm> total(const Node& node, Value* core);
   std::optional<ScoreForm> multiplied(const Node& node, Value* core);
   std::optional<ScoreForm> chosen(const Node& node, Value* core);
+  std::optional<ScoreForm> laid_over(const Node& node, Value* core);
   std::optional<ScoreForm> bounded(const Node& node);
   std::optional<ScoreForm> moved(Node& node);
   Value* moved(Value& condition, Node& node);

@@ -8,10 +8,14 @@
 //   Concat                  of scores of several keys, queries or heads (joined_keys.h)
 //   Reshape                 of heads out of the rows (heads_in_rows.h)
 //   Conv                    of single points, as a product (pointwise_convolution.h)
+//   Slice, Split, Gather    of some rows, keys or heads (selected_scores.h)         Trilu, Scatter*   as masks (form_reader.h)
+//   If                      of branches that mask them (branch_scores.h)
 #include <cmath>
 
 #include "patterns/layout_checks.h"
+#include "patterns/scores/branch_scores.h"
 #include "patterns/scores/exponential_ratio.h"
+#include "patterns/scores/form_reader.h"
 #include "patterns/scores/heads_in_rows.h"
 #include "patterns/scores/peel_form.h"
 #include "patterns/scores/peel_steps.h"
@@ -148,6 +152,13 @@ Ways peel_elementwise(Node& node, const ScoreWalk& walk, MatchContext& context) 
 }
 
 }  // namespace
+/// What leaves some of the scores in their places.
+Ways peel_laid_over(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  if (form_operands(node).empty() || !keeps_shape(*node.outputs[0], *node.inputs[0], context.facts))
+    return missed("scores.operator", &node, node.op(), walk.peeled);
+  return peel_form(node, walk, context);
+}
+
 
 const std::vector<ScorePeel>& score_peels() {
   static const std::vector<ScorePeel> peels = {
@@ -178,6 +189,13 @@ const std::vector<ScorePeel>& score_peels() {
       {"Log", peel_logarithm},
       {"LogSoftmax", peel_logarithm},
   };
+      {"Slice", peel_selection},
+      {"Split", peel_selection},
+      {"Gather", peel_selection},
+      {"If", peel_branches},
+      {"Trilu", peel_laid_over},
+      {"ScatterND", peel_laid_over},
+      {"ScatterElements", peel_laid_over},
   return peels;
 }
 

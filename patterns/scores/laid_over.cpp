@@ -1,0 +1,62 @@
+#include "patterns/scores/laid_over.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "attn_opt/canonical.h"
+#include "patterns/inner_values.h"
+
+namespace attn_opt {
+namespace {
+
+/// Values looked at for sizes.
+constexpr size_t kMaxHolders = 64;
+
+/// SIZE, of an axis of VALUE, as it is read from what lies furthest above that, so that VALUE need not be made for it.
+Value* size_above(const Dim& size, Value& value, InnerValues& inner, Facts& facts) {
+  if (size.is_constant()) return inner.build().ints({size.value()});
+  std::vector<Value*> above{&canonical(value, facts)};
+  Value* found = nullptr;
+  for (size_t i = 0; i < above.size(); ++i) {
+    const MaybeShape shape = facts.shape(*above[i]);
+    const auto axis = shape ? std::ranges::find(*shape, size) - shape->begin() : 0;
+    if (shape && axis < std::ssize(*shape)) found = inner.size(*above[i], axis);
+    if (!above[i]->producer) continue;
+    for (Value* input : above[i]->producer->inputs) {
+      Value* seen = input ? &canonical(*input, facts) : nullptr;
+      if (seen && above.size() < kMaxHolders && std::ranges::find(above, seen) == above.end()) above.push_back(seen);
+    }
+  }
+  return found;
+}
+
+/// NUMBER as often as the axes of WHOLE from FIRST on say.
+Value* repeated(int64_t number, Value& whole, size_t first, InnerValues& inner, Facts& facts) {
+  const Shape shape = facts.shape(whole).known();
+  std::vector<Value*> sizes;
+  for (size_t axis = first; axis < shape.size(); ++axis) sizes.push_back(size_above(shape[axis], whole, inner, facts));
+  Value* one = inner.number(number, onnx::TensorProto::INT64);
+  return sizes.empty() ? one : inner.build().node("Expand", {one, inner.concat(sizes, 0)});
+}
+
+}  // namespace
+
+bool lays_over(const Node& node) {
+  const bool scatters = node.is("ScatterND") || node.is("ScatterElements");
+  return node.is("Trilu") || (scatters && node.string_attribute("reduction", "none") == "none");
+}
+
+Value* places_laid_over(const Node& node, Node& reader, MatchContext& context) {
+  Facts& facts = context.facts;
+  const MaybeShape shape = facts.shape(*node.inputs[0]);
+  const bool is_triangle = node.is("Trilu");
+  if (!shape || shape->size() < 2 || (!is_triangle && !facts.shape(*node.inputs[2]))) return nullptr;
+  InnerValues inner(reader, context);
+  std::vector<Value*> inputs(node.inputs.begin(), node.inputs.end());
+  inputs[0] = repeated(is_triangle ? 1 : 0, *node.inputs[0], is_triangle ? shape->size() - 2 : 0, inner, facts);
+  if (!is_triangle) inputs[2] = repeated(1, *node.inputs[2], 0, inner, facts);
+  return inner.build().node("Cast", {inner.again(node, inputs)},
+                            {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::BOOL})});
+}
+
+}  // namespace attn_opt
