@@ -18,6 +18,7 @@
 #include "attn_opt/operator_traits.h"
 #include "attn_opt/pattern.h"
 #include "patterns/inner_values.h"
+#include "patterns/layout_checks.h"
 #include "patterns/operands/broadcast_operands.h"
 #include "patterns/operands/operand_walk.h"
 #include "patterns/preconditions.h"
@@ -131,7 +132,11 @@ ScoreLayout layout_at_softmax(const ProbabilityWalk& walk, const ScoreLayout& at
   } else if (walk.transposed) {
     layout = at_product.swapped(context.facts.shape(*walk.probabilities).known().size());
   }
-  return walk.perm.empty() || !shape ? layout : layout.before_moves(walk.perm, shape->size());
+  if (!shape) return layout;
+  if (!walk.perm.empty()) return layout.before_moves(walk.perm, shape->size());
+  const bool has_unit_axes = !walk.transposed && !layout.order.empty() && !layout.swaps_last_two();
+  const auto origins = has_unit_axes ? unit_moves(*shape, context.facts.shape(*walk.probabilities).known()) : std::nullopt;
+  return origins ? layout.before_moves(*origins, shape->size()) : layout;
 }
 
 /// SHAPE with its last two axes swapped if IS_SWAPPED.

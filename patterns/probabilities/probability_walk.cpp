@@ -108,6 +108,8 @@ class ProbabilityWalker {
     return walk_.transposed ? 1 - keys_ : keys_;
   }
 
+  bool has_keys_last() const { return keys_ < 2 && walk_.perm.empty(); }  ///< or queries behind them
+
   /// The same, also where axes have moved.
   std::optional<size_t> keys_wherever() const {
     if (walk_.perm.empty()) return walk_.transposed && keys_ < 2 ? 1 - keys_ : keys_;
@@ -255,7 +257,7 @@ class ProbabilityWalker {
   /// the last two axes again and the leading ones in their order; turns the walk if they are swapped. Null if there is none.
   Value* end_of_layout(Node& first) {
     const MaybeShape own = facts_.shape(*value_);
-    if (!own || own->size() < 2) return nullptr;
+    if (!own || own->size() < 2 || !has_keys_last()) return nullptr;
     std::vector<Role> roles(own->size(), Role::kBatch);
     roles[own->size() - 2] = Role::kRow;
     roles.back() = Role::kFeature;
@@ -266,7 +268,9 @@ class ProbabilityWalker {
       if (!axes) return nullptr;
       Value& made = *next->outputs[0];
       const bool is_straight = lie_last(*axes, Role::kRow, Role::kFeature);
-      if (is_straight || lie_last(*axes, Role::kFeature, Role::kRow)) {
+      const MaybeShape after = facts_.shape(made);  // of which an axis of size 1 may have moved
+      const bool has_moved = after && after->size() == own->size() && !std::equal(own->begin(), own->end() - 2, after->begin());
+      if (!has_moved && (is_straight || lie_last(*axes, Role::kFeature, Role::kRow))) {
         walk_.transposed = walk_.transposed == is_straight;
         return &made;
       }
@@ -334,11 +338,9 @@ class ProbabilityWalker {
       if (!is_floating(facts_.type(*next)))
         return missed("probabilities.cast", &node, type_name(facts_.type(*next)), walk_.peeled);
     } else if (node.is("Transpose")) {
-      next = end_of_chain(*value_, node, swapped_from, facts_);
-      if (next)
-        walk_.transposed = !walk_.transposed;
-      else
-        next = end_of_layout(node);
+      next = has_keys_last() ? end_of_chain(*value_, node, swapped_from, facts_) : nullptr;
+      walk_.transposed = walk_.transposed != (next != nullptr);
+      if (!next) next = end_of_layout(node);
       if (!next && moves_all_axes(node)) next = node.outputs[0];
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
     } else if (const auto cut = columns_cut_off(node, keys_, facts_)) {
@@ -350,11 +352,10 @@ class ProbabilityWalker {
     } else if (node.is("Dropout")) {
       return missed("probabilities.dropout", &node, "in training mode", walk_.peeled);
     } else {
-      next = end_of_chain(*value_, node, regrouped_from, facts_);
+      bool moves = !has_keys_last() && moves_unit_axes(node);
+      if (!moves) next = end_of_chain(*value_, node, regrouped_from, facts_);
       if (!next) next = end_of_layout(node);
-      const bool moves = !next && moves_unit_axes(node);
-      if (!next && !moves) next = end_of_rows(node);
-      walk_.regrouped |= next != nullptr;
+      if (!next) moves = moves_unit_axes(node);
       if (moves) next = node.outputs[0];
       if (!next) return missed("probabilities.reshape", &node, op_type + " of queries or keys", walk_.peeled);
     }
@@ -370,6 +371,8 @@ class ProbabilityWalker {
   const Node* wanted_;  ///< of several products; null: the first
   MatchContext& context_;
   Facts& facts_;
+      if (!next) next = end_of_rows(node);
+      walk_.regrouped |= next && !moves;
   ProbabilityWalk walk_;
   std::vector<Value*> seen_;  ///< probabilities on the way
 };

@@ -72,6 +72,19 @@ bool join_pair(ProductLetters& letters, std::vector<Value*>& operands, const Val
   return false;
 }
 
+/// Takes what a MatMul repeats of OPERANDS along leading axes out of their LETTERS.
+void leave_out_repeated(ProductLetters& letters, const std::vector<Value*>& operands, Facts& facts) {
+  const auto is_one = [&](size_t operand, char letter) {
+    const size_t axis = letters.operands[operand].find(letter);
+    return axis != std::string::npos && facts.shape(*operands[operand]).known()[axis].is(1);
+  };
+  for (const char letter : letters.result) {
+    const bool is_leading = has_letter(letters.operands[0], letter) && has_letter(letters.operands[1], letter);
+    if (!is_leading || is_one(0, letter) == is_one(1, letter)) continue;
+    std::ranges::replace(letters.operands[is_one(0, letter) ? 0 : 1], letter, kUnitAxis);
+  }
+}
+
 /// VALUE without the axes that TERM says nothing of, which TERM is without then.
 Value* without_unit_axes(Value* value, std::string& term, InnerValues& inner) {
   std::vector<int64_t> axes;
@@ -109,6 +122,7 @@ Matched<Equation> equation_of(Node& product, MatchContext& context, const Value*
   if (!letters || letters->result.empty() || letters->result.size() > kMaxRank) return unread_letters(product, context.facts);
   InnerValues inner(product, context);
   std::vector<Value*> operands = operands_of(product, context.facts);
+  if (product.is("MatMul")) leave_out_repeated(*letters, operands, context.facts);
   std::vector<size_t> main = main_operands(*letters);
   while (main.size() > 2 && join_pair(*letters, operands, kept, inner)) main = main_operands(*letters);
   if (operands.size() == 2) main = {0, 1};

@@ -81,7 +81,9 @@ ScoreLayout ScoreLayout::before_moves(const std::vector<int64_t>& origins, size_
     else
       *lacking = static_cast<int64_t>(axis);
   }
-  if (before.order == identity(rank)) before.order.clear();
+  // Axes of size 1 that it lacks in front are any batch axes.
+  const auto first = std::ranges::find_if(before.order, [](int64_t axis) { return axis != kNoAxis; });
+  if (std::ranges::equal(std::ranges::subrange(first, before.order.end()), identity(rank))) before.order.clear();
   return before;
 }
 
