@@ -37,6 +37,7 @@
 #include "patterns/softmax/computed_type.h"
 #include "patterns/softmax/key_blocks.h"
 #include "patterns/softmax/sink_gate.h"
+#include "patterns/softmax/late_division.h"
 #include "patterns/softmax/softmax_anchor.h"
 #include "src/io/number_text.h"
 
@@ -160,6 +161,17 @@ bool sums_lie_beside(const SoftmaxSite& softmax, const ProbabilityWalk& walk, co
 }
 
 /// Takes what is divided by the sum of exponentials for what the product makes.
+/// What the product of SOFTMAX is moved to before it is divided, by sums that are known to be its rows' wherever they lie; null
+/// if they are not.
+const Value* moved_before_division(const SoftmaxSite& softmax, MatchContext& context) {
+  Node& division = *softmax.divided->producer;
+  for (size_t numerator = 0; numerator < (division.is("Div") ? 1U : 2U); ++numerator) {
+    const auto site = divided_moved_product(division, numerator, context);
+    if (site && site->product == softmax.product && site->output == softmax.output) return site->moved;
+  }
+  return nullptr;
+}
+
 Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading, MatchContext& context) {
   if (!softmax.divided) return {};
   const ProbabilityWalk& walk = reading.probabilities;
@@ -195,7 +207,11 @@ Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading
     output.value = softmax.divided;
     return {};
   }
-  if (!keeps_order || !has_rows) return miss("the sums do not lie as the rows of the product do");
+  if (!keeps_order || !has_rows) {
+    const bool is_plain = walk.steps.empty() && !walk.sinks && !softmax.values && !softmax.swapped;
+    softmax.moved = is_plain ? moved_before_division(softmax, context) : nullptr;
+    return softmax.moved ? Matched<void>() : miss("the sums do not lie as the rows of the product do");
+  }
   output.value = softmax.divided;
   output.roles = std::move(roles);
   return {};

@@ -26,21 +26,24 @@ std::vector<int64_t> own_order(std::vector<int64_t> order, size_t rank) {
 
 bool leads_factors(Role role) { return role == Role::kBatch || role == Role::kHead; }
 
-/// The map of a value of shape OWN over factors of LEADING; it is the same for those that it has no axis for, or one of size 1.
+/// The map of a value of shape OWN over factors of LEADING; it is the same for those that it has no axis for, or one of size 1,
+/// of which it may have more.
 std::optional<AxisMap> map_over(const Shape& own, const std::vector<Role>& roles, const std::vector<int64_t>& order,
                                 const Shape& leading) {
   Shape ordered, before, whole;
   std::vector<Role> placed;
   size_t next = 0;
   const std::vector<int64_t> axes = own_order(order, own.size());
+  auto unshared = std::ranges::count_if(roles, leads_factors) - std::ssize(leading);
   for (const int64_t axis : axes) {
     const Dim& size = own[static_cast<size_t>(axis)];
     const Role role = roles[static_cast<size_t>(axis)];
-    if (leads_factors(role) && next == leading.size()) return std::nullopt;
-    const Dim& shared = leads_factors(role) ? leading[next++] : size;
+    const bool leads = leads_factors(role), is_shared = leads && !(size.is(1) && unshared-- > 0);
+    if (is_shared && next == leading.size()) return std::nullopt;
+    const Dim& shared = is_shared ? leading[next++] : size;
     whole.push_back(shared);
     before.push_back(size.is(1) ? size : shared);
-    placed.push_back(leads_factors(role) ? Role::kBatch : role);
+    placed.push_back(leads ? Role::kBatch : role);
   }
   ordered = before;
   for (; next < leading.size(); ++next) {

@@ -7,6 +7,7 @@
 #include "patterns/layout_checks.h"
 #include "patterns/operands/operand_walk.h"
 #include "patterns/probabilities/factor_maps.h"
+#include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
 #include "patterns/softmax/row_sum.h"
 #include "patterns/softmax/shares.h"
@@ -20,7 +21,7 @@ Node* moved_product(Value& value, Facts& facts) {
   Node* node = canonical(value, facts).producer;
   for (int step = 0; step < kMaxTogether && node && has(*node, Trait::kKeepsAll); ++step)
     node = canonical(*node->inputs[0], facts).producer;
-  return node && is_product(*node) && node->inputs.size() == 2 ? node : nullptr;
+  return node && makes_product(*node, facts) && operands_of(*node, facts).size() == 2 ? node : nullptr;
 }
 
 /// Weights that a product reads, and how their axes lie.
@@ -59,7 +60,7 @@ std::optional<SoftmaxSite> divided_moved_product(Node& node, size_t numerator, M
   Value& moved = canonical(*node.inputs[numerator], facts);
   Node* product = moved_product(moved, facts);
   for (size_t at = 0; product && at < 2; ++at) {
-    Value* operand = product->inputs[at];
+    Value* operand = operands_of(*product, facts)[at];
     const auto whole = operand ? value_product(*product, *operand, context) : tl::unexpected(Miss());
     const auto maps = whole ? factor_maps(*operand, *whole, facts) : std::nullopt;
     const auto weights = maps ? weights_behind(maps->probabilities, node, context) : std::nullopt;

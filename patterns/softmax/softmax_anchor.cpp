@@ -16,6 +16,7 @@
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/exponentials.h"
 #include "patterns/softmax/late_division.h"
+#include "patterns/softmax/lowered_scores.h"
 #include "patterns/softmax/row_sum.h"
 #include "patterns/softmax/shares.h"
 #include "patterns/softmax/weights.h"
@@ -137,7 +138,8 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
   Facts& facts = context.facts;
   bool swapped = false;
   const Node* product = canonical(*node.inputs[numerator], facts).producer;
-  if (product && product->is("Transpose")) product = uncast(*node.inputs[numerator], swapped, facts).producer;
+  if (product && (product->is("Transpose") || product->is("Cast")))
+    product = uncast(*node.inputs[numerator], swapped, facts).producer;
   const auto part = part_of_product(*node.inputs[numerator], node, context);
   if (part) {
     product = part->product;
