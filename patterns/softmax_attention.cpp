@@ -25,6 +25,7 @@
 #include "patterns/probabilities/guard_meaning.h"
 #include "patterns/probabilities/linear_steps.h"
 #include "patterns/probabilities/probability_walk.h"
+#include "patterns/probabilities/padded_values.h"
 #include "patterns/probabilities/read_outputs.h"
 #include "patterns/probabilities/steps_at_product.h"
 #include "patterns/products/further_product.h"
@@ -330,8 +331,12 @@ class SoftmaxAttention : public Pattern {
 
   /// PRODUCT: to be read where there are several; null for the first.
   static Matched<Match> match_product(Node& anchor, SoftmaxSite& softmax, const Node* product, MatchContext& context) {
-    ATTN_OPT_MATCH(ProbabilityWalk walk, walk_probabilities(softmax, product, context));
-    return match_walk(anchor, softmax, std::move(walk), context);
+    ATTN_OPT_MATCH(const ProbabilityWalk walk, walk_probabilities(softmax, product, context));
+    SoftmaxSite as_cut = softmax;
+    auto match = match_walk(anchor, softmax, walk, context);
+    auto cut = match ? std::nullopt : without_zero_rows(walk, as_cut, context);
+    auto match_of_cut = cut ? match_walk(anchor, as_cut, *std::move(cut), context) : tl::unexpected<Miss>(Miss());
+    return match_of_cut ? std::move(match_of_cut) : std::move(match);
   }
 
   static Matched<Match> match_walk(Node& anchor, SoftmaxSite& softmax, ProbabilityWalk walk, MatchContext& context) {
