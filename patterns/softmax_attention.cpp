@@ -23,22 +23,22 @@
 #include "patterns/operands/operand_walk.h"
 #include "patterns/preconditions.h"
 #include "patterns/probabilities/guard_meaning.h"
+#include "patterns/probabilities/kept_scores.h"
 #include "patterns/probabilities/linear_steps.h"
-#include "patterns/probabilities/probability_walk.h"
 #include "patterns/probabilities/padded_values.h"
+#include "patterns/probabilities/probability_walk.h"
 #include "patterns/probabilities/read_outputs.h"
 #include "patterns/probabilities/steps_at_product.h"
 #include "patterns/products/further_product.h"
 #include "patterns/products/leading_axes.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/causal_terms.h"
-#include "patterns/scores/conditions.h"
 #include "patterns/scores/fills.h"
 #include "patterns/scores/score_walk.h"
 #include "patterns/softmax/computed_type.h"
 #include "patterns/softmax/key_blocks.h"
-#include "patterns/softmax/sink_gate.h"
 #include "patterns/softmax/late_division.h"
+#include "patterns/softmax/sink_gate.h"
 #include "patterns/softmax/softmax_anchor.h"
 #include "src/io/number_text.h"
 
@@ -161,7 +161,6 @@ bool sums_lie_beside(const SoftmaxSite& softmax, const ProbabilityWalk& walk, co
   return has_places && layout.order.back() == static_cast<int64_t>(rank - 1 - softmax.features);
 }
 
-/// Takes what is divided by the sum of exponentials for what the product makes.
 /// What the product of SOFTMAX is moved to before it is divided, by sums that are known to be its rows' wherever they lie; null
 /// if they are not.
 const Value* moved_before_division(const SoftmaxSite& softmax, MatchContext& context) {
@@ -173,7 +172,8 @@ const Value* moved_before_division(const SoftmaxSite& softmax, MatchContext& con
   return nullptr;
 }
 
-Matched<void> divide_behind_product(const SoftmaxSite& softmax, Reading& reading, MatchContext& context) {
+/// Takes what is divided by the sum of exponentials for what the product makes.
+Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, MatchContext& context) {
   if (!softmax.divided) return {};
   const ProbabilityWalk& walk = reading.probabilities;
   ProductSide& output = reading.value_product.output;
@@ -228,21 +228,6 @@ Matched<std::vector<OutputView>> output_views(const SoftmaxSite& softmax, const 
   return missed("softmax.divided-late", softmax.divided->producer, "'" + softmax.moved->name + "' lies otherwise than Y");
 }
 
-/// What SOFTMAX takes but for rows that the guard of WALK makes 0 behind it, which nothing else reads.
-///
-///   Where(c, softmax(Where(c, x, f)), 0)  =>  Where(c, softmax(x), 0), c being of rows
-Value& without_guarded_rows(const SoftmaxSite& softmax, const ProbabilityWalk& walk, Facts& facts) {
-  const Node *scores = canonical(*softmax.input, facts).producer, *guard = walk.guard ? walk.guard->node : nullptr;
-  if (!softmax.normaliser || !guard || !walk.guard->test || walk.guard_transposed || !walk.escaping.empty())
-    return *softmax.input;
-  if (!scores || !scores->is("Where") || !guard->is("Where")) return *softmax.input;
-  const Condition of_scores = affirmed({scores->inputs[0], true}, facts), of_guard = affirmed({guard->inputs[0], true}, facts);
-  const bool keeps = (facts.uniform(*guard->inputs[2]) == 0.0) == of_guard.is_true;
-  Value& kept = *scores->inputs[keeps == of_scores.is_true ? 1 : 2];
-  const MaybeShape before = facts.shape(kept), after = facts.shape(*softmax.input);
-  return of_scores.value == of_guard.value && before && after && *before == *after ? kept : *softmax.input;
-}
-
 /// Enters in SOFTMAX the sink of GATE, behind PRODUCT.
 void gate_by(const SinkGate& gate, SoftmaxSite& softmax, const Node& product) {
   softmax.sinks = {gate.column};
@@ -256,7 +241,7 @@ Matched<Reading> read_site(SoftmaxSite& softmax, ProbabilityWalk walk, MatchCont
   Reading reading;
   reading.probabilities = std::move(walk);
   const ProbabilityWalk& probabilities = reading.probabilities;
-  softmax.input = &without_guarded_rows(softmax, probabilities, context.facts);
+  ATTN_OPT_DONE(take_kept_scores(probabilities, softmax, context));
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
   if (const auto gate = product ? sink_gate(softmax, probabilities, *product, context) : std::nullopt)
     gate_by(*gate, softmax, *probabilities.product);

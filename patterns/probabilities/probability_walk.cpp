@@ -5,7 +5,7 @@
 //   the same, of rows, in front of all others
 //   Mul, Div, Where with 0                              of whole rows, or of keys of all rows alike (linear_steps.h)
 //   Add, Sub                                            of other weights of the same rows and keys
-//   Slice, Split, Gather, Pad that cut off sinks (cut_columns.h)
+//   Slice, Split, Gather, Pad that cut off sinks (cut_columns.h), or pick rows, heads or batch elements (selected_scores.h)
 //   Slice, Split into parts that have products of their own, along any axis (segmented_product.h)
 #include "patterns/probabilities/probability_walk.h"
 
@@ -21,13 +21,13 @@
 #include "patterns/probabilities/summed_values.h"
 #include "patterns/products/products.h"
 #include "patterns/readers.h"
+#include "patterns/scores/selected_scores.h"
 
 namespace attn_opt {
 namespace {
 
 constexpr int kMaxProbabilitySteps = 32;
-/// An axis that no value has.
-constexpr size_t kNowhere = 64;
+constexpr size_t kNowhere = 64;  ///< an axis that no value has
 
 bool is_on_the_way(const Node& node) {
   return node.is("Cast") || node.is("CastLike") || node.is("Identity") || node.is("Dropout") || node.is("Reshape") ||
@@ -181,7 +181,7 @@ class ProbabilityWalker {
     for (const Reader& reader : readers.all) {
       if (!reader.node || reader.node->graph != value_->graph || reader.reads_type_alone()) continue;
       if (!is_on_the_way(*reader.node) && !multiplies(*reader.node, *reader.read, facts_) &&
-          !(readers.only_one() && columns_cut_off(*reader.node, keys_, facts_)))
+          !(readers.only_one() && (columns_cut_off(*reader.node, keys_, facts_) || axis_picked_by(*reader.node))))
         continue;
       if (const auto product = product_at_end(reader, readers)) ways.push_back({reader, *product});
       candidates.push_back(reader);
@@ -283,6 +283,18 @@ class ProbabilityWalker {
     return nullptr;
   }
 
+  /// The axis of the softmax's result along which NODE picks; nullopt if that is the keys', or too much has been done before.
+  std::optional<size_t> axis_picked_by(const Node& node) {
+    const bool is_changed = walk_.guard || walk_.sinks || walk_.row_split || walk_.regrouped || !walk_.steps.empty() ||
+                            !walk_.escaping.empty() || is_divided_late_;
+    const auto keys = keys_from_last();
+    const auto axis = is_changed || !keys || node.outputs.size() != 1 ? std::nullopt : picked_axis(*node.outputs[0], facts_);
+    if (!axis) return std::nullopt;
+    const size_t from_end = facts_.shape(*value_).known().size() - 1 - *axis;
+    const size_t own = walk_.transposed && from_end < 2 ? *axis + 2 * from_end - 1 : *axis;
+    return from_end == *keys ? std::nullopt : std::optional(own);
+  }
+
   /// True if NODE is a Transpose that moves_axes().
   bool moves_all_axes(const Node& node) {
     const auto* perm = node.ints_attribute("perm");
@@ -349,6 +361,8 @@ class ProbabilityWalker {
         return missed("probabilities.operator", &node, "columns cut off probabilities that were changed", walk_.peeled);
       walk_.sinks = cut->columns;
       next = cut->rest;
+    } else if (const auto axis = axis_picked_by(node)) {
+      walk_.picked.push_back({next, *axis});
     } else if (node.is("Dropout")) {
       return missed("probabilities.dropout", &node, "in training mode", walk_.peeled);
     } else {
@@ -357,6 +371,8 @@ class ProbabilityWalker {
       if (!next) next = end_of_layout(node);
       if (!next) moves = moves_unit_axes(node);
       if (moves) next = node.outputs[0];
+      if (!next) next = end_of_rows(node);
+      walk_.regrouped |= next && !moves;
       if (!next) return missed("probabilities.reshape", &node, op_type + " of queries or keys", walk_.peeled);
     }
     walk_.peeled.push_back(op_type);
@@ -371,8 +387,6 @@ class ProbabilityWalker {
   const Node* wanted_;  ///< of several products; null: the first
   MatchContext& context_;
   Facts& facts_;
-      if (!next) next = end_of_rows(node);
-      walk_.regrouped |= next && !moves;
   ProbabilityWalk walk_;
   std::vector<Value*> seen_;  ///< probabilities on the way
 };

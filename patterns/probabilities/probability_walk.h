@@ -23,6 +23,12 @@ struct EscapingValue {
   bool guarded = false;     ///< stands behind the guard
 };
 
+/// PART was picked along AXIS of the softmax's result.
+struct PickedRows {
+  Value* part = nullptr;
+  size_t axis = 0;
+};
+
 struct ProbabilityWalk {
   Node* product = nullptr;         ///< the MatMul or Einsum with V
   std::vector<Node*> products;     ///< all that are read as such, first to last: each is an attention of the same scores
@@ -37,6 +43,7 @@ struct ProbabilityWalk {
   std::vector<int64_t> guard_perm;       ///< PERM where the guard stands
   bool guard_transposed = false;         ///< the guard is of keys by queries that were queries by keys, or the reverse
   std::vector<EscapingValue> escaping;   ///< what others read too, from the softmax on
+  std::vector<PickedRows> picked;        ///< first of all but casts, of what nothing else reads
   std::vector<LinearStep> steps;
   std::vector<Value*> way;          ///< from the softmax's result to PROBABILITIES: what each step and layout leaves
   std::optional<CutColumns> sinks;  ///< were cut off on the way

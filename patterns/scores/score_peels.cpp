@@ -21,6 +21,7 @@
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/pointwise_convolution.h"
 #include "patterns/scores/score_bounds.h"
+#include "patterns/scores/selected_scores.h"
 #include "patterns/scores/sink_peels.h"
 
 namespace attn_opt {
@@ -151,7 +152,6 @@ Ways peel_elementwise(Node& node, const ScoreWalk& walk, MatchContext& context) 
   return peel_form(node, walk, context);
 }
 
-}  // namespace
 /// What leaves some of the scores in their places.
 Ways peel_laid_over(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (form_operands(node).empty() || !keeps_shape(*node.outputs[0], *node.inputs[0], context.facts))
@@ -159,6 +159,7 @@ Ways peel_laid_over(Node& node, const ScoreWalk& walk, MatchContext& context) {
   return peel_form(node, walk, context);
 }
 
+}  // namespace
 
 const std::vector<ScorePeel>& score_peels() {
   static const std::vector<ScorePeel> peels = {
@@ -188,7 +189,6 @@ const std::vector<ScorePeel>& score_peels() {
       {"Reciprocal", peel_tanh},
       {"Log", peel_logarithm},
       {"LogSoftmax", peel_logarithm},
-  };
       {"Slice", peel_selection},
       {"Split", peel_selection},
       {"Gather", peel_selection},
@@ -196,6 +196,7 @@ const std::vector<ScorePeel>& score_peels() {
       {"Trilu", peel_laid_over},
       {"ScatterND", peel_laid_over},
       {"ScatterElements", peel_laid_over},
+  };
   return peels;
 }
 

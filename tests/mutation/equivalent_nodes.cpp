@@ -249,6 +249,16 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Transpose: two axes exchanged", "keys_by_queries_bias_subtracted", kUnitAxes},
       {"Transpose: two axes exchanged", "queries_first_heads_regrouped", kUnitAxes},
       {"Transpose: two axes exchanged", "shared_heads_in_rows_behind_softmax", kUnitAxes},
+      {"Cast: through bool", "exponentials_below_the_second_diagonal", kOnes},
+      {"Cast: through bool", "fills_scattered_over_scores", kOnes},
+      {"Cast: through int32", "exponentials_below_the_second_diagonal", kOnes},
+      {"Cast: through int32", "fills_scattered_over_scores", kOnes},
+      {"Attention inputs: mask through float16", "sinks_beside_padded_values", kTooFine},
+      {"Attention.softmax_precision: left out", "divided_behind_product_in_single", kRounding},
+      {"Mul: Add in its place", "powers_of_two_and_lowest_mask", kShift},
+      {"Mul: Div in its place", "powers_of_two_and_lowest_mask", kOneButRounding},
+      {"Mul: left out", "powers_of_two_and_lowest_mask", kOneButRounding},
+      {"run-time sizes: in another order", "fills_scattered_over_scores", kEqualSizes},
   };
   return all;
 }

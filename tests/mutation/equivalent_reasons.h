@@ -76,6 +76,10 @@ inline constexpr const char* kOthersFold = "it keeps a runtime from folding a su
 inline constexpr const char* kKeysBesideSinks = "a row keeps its sinks, and without a mask its keys beside them";
 inline constexpr const char* kOneValue = "Q, K and V are one value, seen through Transposes";
 inline constexpr const char* kUnitAxes = "one of the axes that change places has one element";
+inline constexpr const char* kNoneEmpty = "no row is empty in what is drawn for this model";
+inline constexpr const char* kOneButRounding = "the factor is 1 but for rounding";
+inline constexpr const char* kOnes = "what is cast holds ones and zeros";
+inline constexpr const char* kEqualSizes = "two of the sizes are equal";
 inline constexpr const char* kDrawnFinite = "what is drawn for the bias is finite: no row is empty";
 
 }  // namespace attn_opt

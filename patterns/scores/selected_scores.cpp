@@ -1,0 +1,149 @@
+#include "patterns/scores/selected_scores.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
+#include "patterns/inner_values.h"
+#include "patterns/products/product_letters.h"
+#include "patterns/scores/peel_form.h"
+#include "src/match/cut_range.h"
+#include "src/match/node_forms.h"
+
+namespace attn_opt {
+namespace {
+
+/// Nodes between what picks and the product.
+constexpr int kMaxAbovePicked = 24;
+
+bool is_of_one(const Value* list, Facts& facts) {
+  const MaybeShape shape = list ? facts.shape(*list) : nullptr;
+  return shape && shape->size() == 1 && shape->front().is(1);
+}
+
+/// What PART of a Split is of its source, if that is known in numbers.
+std::optional<CutRange> known_range(const Value& part, Facts& facts) {
+  const auto range = cut_range(part, facts);
+  return range && range->first.is_constant() && range->count.is_constant() ? range : std::nullopt;
+}
+
+/// The numbers of PERM, of a Transpose; null where it does not say them of RANK axes.
+const google::protobuf::RepeatedField<int64_t>* perm_of(const Node& node, size_t rank) {
+  const auto* perm = node.is("Transpose") ? node.ints_attribute("perm") : nullptr;
+  return perm && static_cast<size_t>(perm->size()) == rank ? perm : nullptr;
+}
+
+/// Follows scores of which PART is picked up to their product, and picks of what that multiplies instead.
+class PickedScores {
+ public:
+  PickedScores(const Value& part, MatchContext& context)
+      : part_(part), context_(context), facts_(context.facts), inner_(*part.producer, context) {}
+
+  /// Of VALUE along AXIS; null if a product does not have that axis, or none is reached.
+  Value* above(Value& value, size_t axis, int steps) {
+    Node* node = canonical(value, facts_).producer;
+    const MaybeShape shape = facts_.shape(value);
+    if (!node || !shape || steps == 0) return nullptr;
+    if (const auto* perm = perm_of(*node, shape->size())) {
+      Value* source = above(*node->inputs[0], static_cast<size_t>((*perm)[static_cast<int>(axis)]), steps - 1);
+      return source ? inner_.transposed(source, {perm->begin(), perm->end()}) : nullptr;
+    }
+    if (node->is("MatMul") || node->is("Einsum")) return of_product(*node, axis);
+    return has(*node, Trait::kElementwise) ? of_elements(*node, axis, steps) : nullptr;
+  }
+
+ private:
+  /// Of an operand of a product or of what is laid over the scores.
+  Value* of(Value& value, size_t axis) {
+    Node* node = canonical(value, facts_).producer;
+    const auto* perm = node ? perm_of(*node, facts_.shape(value).known().size()) : nullptr;
+    if (!perm) return picked_as(part_, value, axis, context_);
+    Value* source = of(*node->inputs[0], static_cast<size_t>((*perm)[static_cast<int>(axis)]));
+    return inner_.transposed(source, {perm->begin(), perm->end()});
+  }
+
+  /// f(a, b) of which is picked  =>  f(a, b) of those of the operands that have the axis
+  Value* of_product(const Node& product, size_t axis) {
+    const auto letters = product_letters(product, facts_);
+    const MaybeShape made = facts_.shape(*product.outputs[0]);
+    if (!letters || !made || letters->result.size() != made->size() || letters->result[axis] == kUnitAxis) return nullptr;
+    std::vector<Value*> operands(product.inputs.begin(), product.inputs.end());
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const size_t place = letters->operands[i].find(letters->result[axis]);
+      if (place == std::string::npos) continue;
+      const Dim& own = facts_.shape(*operands[i]).known()[place];
+      if (own != (*made)[axis] && !own.is(1)) return nullptr;
+      if (own == (*made)[axis]) operands[i] = of(*operands[i], place);
+    }
+    return is_changed(product, operands) ? inner_.again(product, operands) : nullptr;
+  }
+
+  Value* of_elements(const Node& node, size_t axis, int steps) {
+    const Shape whole = facts_.shape(*node.outputs[0]).known();
+    std::vector<Value*> operands(node.inputs.begin(), node.inputs.end());
+    for (Value*& operand : operands) {
+      const MaybeShape own = operand ? facts_.shape(*operand) : nullptr;
+      if (!operand) continue;
+      if (!own || own->size() > whole.size()) return nullptr;
+      const size_t lacking = whole.size() - own->size();
+      if (axis < lacking) continue;
+      const Dim& size = (*own)[axis - lacking];
+      if (size != whole[axis] && !size.is(1)) return nullptr;
+      if (size != whole[axis]) continue;
+      const bool are_scores = may_be_scores(*operand, [](const Node&) { return true; }, facts_);
+      Value* picked = are_scores ? above(*operand, axis - lacking, steps - 1) : nullptr;
+      operand = picked ? picked : of(*operand, axis - lacking);
+    }
+    return is_changed(node, operands) ? inner_.again(node, operands) : nullptr;
+  }
+
+  static bool is_changed(const Node& node, const std::vector<Value*>& operands) {
+    return !std::ranges::equal(node.inputs, operands);
+  }
+
+  const Value& part_;
+  MatchContext& context_;
+  Facts& facts_;
+  InnerValues inner_;
+};
+
+}  // namespace
+
+std::optional<size_t> picked_axis(const Value& part, Facts& facts) {
+  const Node* node = part.producer;
+  const MaybeShape whole = node && cuts_out(*node) && node->input(0) ? facts.shape(*node->inputs[0]) : nullptr;
+  if (!whole) return std::nullopt;
+  if (node->is("Slice")) {
+    const IntegerData* axes = node->input(3) ? facts.integers(*node->inputs[3]) : nullptr;
+    const bool is_one = is_of_one(node->input(1), facts) && axes && axes->values.size() == 1;
+    return is_one && axes->values[0].is_constant() ? axis_in(axes->values[0].value(), whole->size()) : std::nullopt;
+  }
+  const MaybeShape list = node->is("Gather") && node->input(1) ? facts.shape(*node->inputs[1]) : nullptr;
+  if (node->is("Gather") ? !list || list->size() != 1 : !known_range(part, facts)) return std::nullopt;
+  return axis_in(node->int_attribute("axis", 0), whole->size());
+}
+
+Value* picked_as(const Value& part, Value& whole, size_t axis, MatchContext& context) {
+  Node& node = *part.producer;
+  InnerValues inner(node, context);
+  const auto at = static_cast<int64_t>(axis);
+  if (node.is("Gather")) return inner.build().node("Gather", {&whole, node.inputs[1]}, {GraphBuilder::attribute("axis", at)});
+  if (node.is("Slice")) {
+    std::vector<Value*> inputs = {&whole, node.inputs[1], node.inputs[2], inner.build().ints({at})};
+    if (node.input(4)) inputs.push_back(node.inputs[4]);
+    return inner.build().node("Slice", inputs);
+  }
+  const CutRange range = known_range(part, context.facts).value();
+  const int64_t first = range.first.value();
+  return inner.slice(&whole, inner.build().ints({first}), inner.build().ints({first + range.count.value()}), at);
+}
+
+Ways peel_selection(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  const auto axis = walk.split ? std::nullopt : picked_axis(*walk.value, context.facts);
+  Value* scores = axis ? PickedScores(*walk.value, context).above(*node.inputs[0], *axis, kMaxAbovePicked) : nullptr;
+  if (!scores) return missed("scores.operator", &node, node.op(), walk.peeled);
+  return std::vector{step(walk, *scores, node.op())};
+}
+
+}  // namespace attn_opt
