@@ -54,19 +54,23 @@ Obstacle raise_resize_10(Draft& draft, const RaiseSite& site) {
   return {};
 }
 
-/// Of scales and sizes one had to be empty; from opset 13 on it may, and from 18 on must, be left out.
-void leave_out_empty(Draft& draft, const RaiseSite& site) {
-  if (draft.node().input_size() < 4) return;
-  for (const int input : {2, 3}) {
+/// Of scales and sizes one had to be empty; from opset 13 on it may, and from 18 on must, be left out. In a function the caller
+/// may be the only one who knows which.
+Obstacle leave_out_empty(Draft& draft, const RaiseSite& site) {
+  constexpr int kScales = 2, kSizes = 3;
+  if (draft.node().input_size() <= kSizes) return {};
+  for (const int input : {kScales, kSizes}) {
     const MaybeShape shape = site.shape(static_cast<size_t>(input));
     if (shape && shape->size() == 1 && shape->front().is(0)) draft.set_input(input, "");
   }
+  if (draft.node().input(kScales).empty() || draft.node().input(kSizes).empty()) return {};
+  return "which of scales and sizes is empty is not known";
 }
 
 /// tf_half_pixel_for_nn is half_pixel without its last term, -0.5. Rounding down what is 0.5 larger is
 /// rounding to the nearest, ties up; rounding it to the nearest, ties down, is rounding up.
 Obstacle raise_resize_13(Draft& draft, const RaiseSite& site) {
-  leave_out_empty(draft, site);
+  if (auto obstacle = leave_out_empty(draft, site)) return obstacle;
   if (draft.string_attribute(kCoordinates, "") != "tf_half_pixel_for_nn") return {};
   const std::string nearest = draft.string_attribute(kNearest, "round_prefer_floor");
   if (draft.string_attribute("mode", "nearest") != "nearest" || (nearest != "floor" && nearest != "round_prefer_floor"))

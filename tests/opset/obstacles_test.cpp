@@ -102,6 +102,14 @@ TEST(Obstacle, CoordinateModeThatIsGone) {
               HasSubstr("tf_half_pixel_for_nn"));
 }
 
+/// Its caller may give either: as inputs of the node they are both there.
+TEST(Obstacle, ScalesAndSizesOfWhichNoneIsKnownToBeEmpty) {
+  EXPECT_THAT(miss_of(11,
+                      "(float[1,1,2,3] x, float[8] r, float[N] s, int64[M] n) => (float[1,1,H,W] y) "
+                      "{ y = Resize <mode = \"linear\"> (x, r, s, n) }"),
+              HasSubstr("which of scales and sizes is empty is not known"));
+}
+
 /// What the text says of the odd element of the padding was turned round at 11; runtimes never were.
 TEST(Obstacle, NoneInPaddingOfTransposedConvolutions) {
   for (const std::string attribute : {"auto_pad = \"SAME_UPPER\"", "output_shape = [5]", "pads = [1, 0]"}) {
