@@ -5,27 +5,33 @@
 namespace attn_opt {
 namespace {
 
-bool is_body_of_scan(const Graph& graph) { return graph.owner() && graph.owner()->is("Scan") && !graph.owner()->removed; }
+bool is_body(const Graph& graph) { return graph.owner() && !graph.owner()->removed; }
 
-/// Declares the type of VALUE, an output of a body, where nothing is said of it.
-void declare_element_type(const Value& value, onnx::TypeProto& type, Facts& facts) {
-  if (type.value_case() == onnx::TypeProto::VALUE_NOT_SET && facts.type(value) != onnx::TensorProto::UNDEFINED)
-    type.mutable_tensor_type()->set_elem_type(facts.type(value));
+/// The type of VALUE, an output of a body, where DECLARED says nothing of it.
+void declare_element_type(const Value& value, onnx::ValueInfoProto& declared, Facts& facts) {
+  const DataType type = facts.type(value);
+  if (declared.type().value_case() != onnx::TypeProto::VALUE_NOT_SET || type == onnx::TensorProto::UNDEFINED) return;
+  declared.mutable_type()->mutable_tensor_type()->set_elem_type(type);
+}
+
+void declare_shape(const Value& value, onnx::ValueInfoProto& declared, Facts& facts) {
+  if (!declared.type().has_tensor_type() || declared.type().tensor_type().has_shape()) return;
+  if (const MaybeShape shape = facts.shape(value))
+    declare_sizes(*shape, *declared.mutable_type()->mutable_tensor_type()->mutable_shape());
 }
 
 }  // namespace
 
 void declare_output_shapes(ModelGraph& model, Facts& facts) {
   for (const auto& graph : model.graphs()) {
-    const bool is_body = is_body_of_scan(*graph);
-    if (!graph->proto() || !(is_body || graph.get() == &model.main())) continue;
+    if (!graph->proto() || !(is_body(*graph) || graph.get() == &model.main())) continue;
+    const bool has_shapes = !is_body(*graph) || graph->owner()->is("Scan");
     for (size_t i = 0; i < graph->outputs().size(); ++i) {
       const Value* output = graph->outputs()[i];
       if (!output) continue;
-      auto* type = graph->proto()->mutable_output(static_cast<int>(i))->mutable_type();
-      if (is_body) declare_element_type(*output, *type, facts);
-      if (!type->has_tensor_type() || type->tensor_type().has_shape()) continue;
-      if (const MaybeShape shape = facts.shape(*output)) declare_sizes(*shape, *type->mutable_tensor_type()->mutable_shape());
+      auto& declared = *graph->proto()->mutable_output(static_cast<int>(i));
+      if (is_body(*graph)) declare_element_type(*output, declared, facts);
+      if (has_shapes) declare_shape(*output, declared, facts);
     }
   }
 }
