@@ -79,6 +79,13 @@ TEST_F(ToolTest, CaseOutOfAFusedSite) {
   EXPECT_EQ(run("test out.onnxtxt").status, 0) << text;
 }
 
+/// No inference says that the bias is as long as the weights are wide: smaller sizes may make what is written invalid.
+TEST_F(ToolTest, CaseOutOfAnOperatorOfOnnxRuntime) {
+  std::filesystem::copy_file(ATTN_OPT_TESTDATA "/cases/contrib/attention_plain.onnxtxt", file("in.onnxtxt"));
+  ASSERT_EQ(run("explain in.onnxtxt --case-out out.onnxtxt").status, 0);
+  EXPECT_EQ(run("test out.onnxtxt").status, 0) << read_file(file("out.onnxtxt"));
+}
+
 TEST_F(ToolTest, CaseOutWithoutTimeSaysHowToGiveMore) {
   write_file(file("in.onnxtxt"), named_model());
   const ToolResult result = run("explain in.onnxtxt --case-out out.onnxtxt --case-seconds 0.000001");

@@ -32,11 +32,12 @@ bool shows_the_same(const SiteReport& one, const SiteReport& other) {
 
 bool is_valid(const onnx::ModelProto& proto) { return full_check(proto).empty(); }
 
-/// What optimising PROTO says, if it can be optimised.
+/// What optimising PROTO says, if it can be optimised and gives a model that is valid: of sizes that nothing infers, those of
+/// an operator of com.microsoft, it may not be.
 std::optional<Report> report_of(const onnx::ModelProto& proto, const OptimizeOptions& options) {
   Model model{proto, "-", {&inline_tensors(), [](const TensorStore*) {}}};
   auto report = optimize(model, options);
-  if (!report) return std::nullopt;
+  if (!report || (report->changed && !is_valid(model.proto))) return std::nullopt;
   return *std::move(report);
 }
 
