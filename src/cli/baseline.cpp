@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "src/cli/rewrite_counts.h"
+#include "src/cli/text_file.h"
 #include "src/io/output_file.h"
 #include "src/report/findings.h"
 #include "src/report/report_stream.h"
@@ -187,9 +187,8 @@ bool is_report(const json& document) {
 }  // namespace
 
 Expected<Baseline> Baseline::read(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(ErrorCode::kInvalidInput, path.string(), "cannot be read", "--update-baseline writes it");
-  const json document = json::parse(file, nullptr, false);
+  ATTN_OPT_TRY(const std::string text, read_text(path, "--update-baseline writes it"));
+  const json document = json::parse(text, nullptr, false);
   Baseline baseline(path);
   if (is_baseline(document))
     baseline.models_ = document.at("models");

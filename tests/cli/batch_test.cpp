@@ -229,6 +229,7 @@ TEST_F(Batch, UsageErrorsEndItBeforeAModelIsRun) {
     EXPECT_FALSE(exists("out/a.onnx")) << arguments;
   }
   EXPECT_EQ(run("batch @missing -o out").status, 3);
+  EXPECT_EQ(run("batch @models -o out").status, 3);
   EXPECT_EQ(run("batch missing.onnx -o out").status, 3);
 }
 

@@ -1,8 +1,10 @@
 #include "src/cli/commands/batch_inputs.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
+#include <sstream>
+
+#include "src/cli/text_file.h"
 
 namespace attn_opt {
 namespace {
@@ -54,9 +56,9 @@ Status add_lines(std::istream& lines, const fs::path& outputs, std::vector<fs::p
 
 Status add_list(const std::string& list, const fs::path& outputs, std::vector<fs::path>& models) {
   if (list == "-") return add_lines(std::cin, outputs, models);
-  std::ifstream file(list);
-  if (!file) return fail(ErrorCode::kInvalidInput, list, "cannot be read");
-  return add_lines(file, outputs, models);
+  ATTN_OPT_TRY(std::string text, read_text(list));
+  std::istringstream lines(std::move(text));
+  return add_lines(lines, outputs, models);
 }
 
 fs::path common_folder(const std::vector<fs::path>& models) {

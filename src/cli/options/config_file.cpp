@@ -1,14 +1,13 @@
 #include "src/cli/options/config_file.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <map>
 
 #include "src/cli/commands/commands.h"
 #include "src/cli/options/option_table.h"
 #include "src/cli/options/toml.h"
 #include "src/cli/report_files.h"
+#include "src/cli/text_file.h"
 #include "src/io/check/nearest_name.h"
 
 namespace attn_opt {
@@ -46,9 +45,7 @@ std::vector<std::string> keys_of(const std::vector<const CLI::App*>& apps) {
 }
 
 Expected<Settings> read_settings(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) return fail(ErrorCode::kInvalidInput, path.string(), "cannot be read");
+  ATTN_OPT_TRY(const std::string text, read_text(path));
   return parse_toml(text, path.string());
 }
 
