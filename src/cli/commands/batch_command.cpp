@@ -40,8 +40,7 @@ void declare(CLI::App& app, BatchArguments& given) {
   app.add_option("-j,--jobs", given.jobs, "Models at a time; by default one for each processor")
       ->check(CLI::Range(size_t{1}, size_t{1024}));
   app.add_option("--timeout", given.timeout, "Seconds that a model may take; 0: any")->check(CLI::NonNegativeNumber);
-  app.add_option("--process-memory", given.process_memory, "Address space that a model may take, as 8GB")
-      ->transform(CLI::AsSizeValue(false));
+  takes_size(*app.add_option("--process-memory", given.process_memory, "Address space that a model may take, as 8GB"));
   app.add_flag("--fresh", given.fresh, "Run what is finished and unchanged again");
   declare_list(app, "--report", given.reports,
                "Write a report on all: FILE.html, .json, .md, .sarif, .xml (JUnit), .svg, .dot, or FORMAT:FILE");

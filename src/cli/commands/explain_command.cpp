@@ -84,9 +84,9 @@ void declare(CLI::App& app, ExplainArguments& given) {
                  "Time that --case-out may take; the smallest case found by then is written; 0: any")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  app.add_option("--case-memory", given.budget.bytes,
-                 "Most memory for the constants of a model that --case-out tries, and for verifying it, as 1GB (256MB)")
-      ->transform(CLI::AsSizeValue(false));
+  takes_size(
+      *app.add_option("--case-memory", given.budget.bytes,
+                      "Most memory for the constants of a model that --case-out tries, and for verifying it, as 1GB (256MB)"));
   declare_optimize_options(app, given.optimize);
   declare_data_folders(app, given.model.data_folders);
   declare_verbosity(app, given.verbosity);

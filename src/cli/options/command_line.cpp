@@ -131,4 +131,11 @@ CLI::Option* declare_list(CLI::App& app, const std::string& name, std::vector<st
   return split ? option->delimiter(',') : option;
 }
 
+void takes_size(CLI::Option& option) {
+  option.transform(CLI::AsSizeValue(false));
+  // Which takes -1 for the largest number that there is. What is declared last is asked first.
+  const auto refuse_negative = [](std::string& text) { return text.starts_with('-') ? text + " unit not recognized" : ""; };
+  option.transform(CLI::Validator(refuse_negative, ""));
+}
+
 }  // namespace attn_opt

@@ -38,4 +38,7 @@ Expected<bool> parse(CLI::App& app, const Arguments& arguments);
 CLI::Option* declare_list(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                           const std::string& description, bool split = false);
 
+/// The value of OPTION is a number of bytes, as 512MB.
+void takes_size(CLI::Option& option);
+
 }  // namespace attn_opt

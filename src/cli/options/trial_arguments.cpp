@@ -1,21 +1,31 @@
 #include "src/cli/options/trial_arguments.h"
 
 #include <charconv>
+#include <cmath>
 
 #include "src/cli/options/command_line.h"
 
 namespace attn_opt {
+namespace {
+
+/// Empty if TEXT is a tolerance. NaN, which is neither above nor below one, would hold for any two numbers, or for none.
+std::string is_tolerance(const std::string& text) {
+  double value = -1;
+  const bool is_number = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value >= 0;
+  return is_number ? "" : "'" + text + "' is no number of at least 0";
+}
+
+}  // namespace
 
 void declare_run_options(CLI::App& app, TrialArguments& arguments) {
   declare_list(app, "--dim", arguments.dims, "Size of a symbolic dimension of drawn inputs, NAME=N (repeatable)");
-  app.add_option("--rtol", arguments.rtol, "Allowed relative difference")->check(CLI::NonNegativeNumber);
-  app.add_option("--atol", arguments.atol, "Allowed absolute difference")->check(CLI::NonNegativeNumber);
+  app.add_option("--rtol", arguments.rtol, "Allowed relative difference")->check(is_tolerance);
+  app.add_option("--atol", arguments.atol, "Allowed absolute difference")->check(is_tolerance);
   app.add_option("--threads", arguments.threads, "Threads that operators use; 0: one for each processor")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
-  app.add_option("--memory-limit", arguments.memory_limit,
-                 "Most memory that tensors may take, as 512MB; weights that lie in files do not count (4GB)")
-      ->transform(CLI::AsSizeValue(false));
+  takes_size(*app.add_option("--memory-limit", arguments.memory_limit,
+                             "Most memory that tensors may take, as 512MB; weights that lie in files do not count (4GB)"));
 }
 
 void declare_trial_options(CLI::App& app, TrialArguments& arguments) {
