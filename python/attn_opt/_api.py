@@ -31,9 +31,14 @@ def _assumed(given: Union[str, Sequence[str], None]) -> List[str]:
     return [] if given is None else _names(given) or ["none"]
 
 
+def _is_integer(given: Any) -> bool:
+    """True for NumPy's integers too, of which shapes and counts are often made."""
+    return isinstance(given, (int, np.integer))
+
+
 def _dims(given: Optional[Dims]) -> List[str]:
     """{"batch": 2, "seq": [1, 7]} as "batch=2", "seq=1,7"."""
-    sizes = {name: [size] if isinstance(size, int) else size for name, size in (given or {}).items()}
+    sizes = {name: [size] if _is_integer(size) else size for name, size in (given or {}).items()}
     return [f"{name}={','.join(map(str, all_of_it))}" for name, all_of_it in sizes.items()]
 
 
@@ -68,20 +73,23 @@ def _priorities(given: Optional[Mapping[str, int]]) -> List[str]:
 
 def _opset(given: Union[int, str, None]) -> str:
     """What --opset is given: a number, "keep", or nothing."""
-    if given is None or given == "keep" or isinstance(given, int):
+    if given is None or given == "keep" or _is_integer(given):
         return "" if given is None else str(given)
     raise TypeError(f"opset={given!r}: a {type(given).__name__} is no value of it")
 
 
 def _trial(dims: Optional[Dims], rtol: Optional[float], atol: Optional[float], threads: int,
            memory_limit: Optional[int]) -> Dict[str, Any]:
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance is not None and not 0 <= tolerance < float("inf"):
+            raise UsageError(f"{tolerance!r} is no number of at least 0", name)
     return {"dims": _dims(dims), "rtol": rtol, "atol": atol, "threads": threads, "memory_limit": memory_limit}
 
 
 def _required(require_fused: Union[int, str, None]) -> Dict[str, Any]:
     if require_fused is None or require_fused == "all":
         return {"require_all_fused": require_fused == "all"}
-    if isinstance(require_fused, int) and require_fused >= 0:
+    if _is_integer(require_fused) and int(require_fused) >= 0:
         return {"require_fused": int(require_fused)}
     raise UsageError(f"{require_fused!r} is neither a number nor 'all'", "require_fused")
 
@@ -292,7 +300,10 @@ def test(paths: Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[
     where = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     if not isinstance(where, Iterable):
         raise TypeError(f"paths is {paths!r}, a {type(paths).__name__}: cases and folders of cases are str or os.PathLike, or a list of these")
-    results, summary = _core.test([os.fspath(path) for path in where], given["rules"], given["patterns"], given["rewrites"], update_golden)
+    cases = [os.fspath(path) for path in where]
+    if not cases:
+        raise UsageError("there are no paths", "paths")
+    results, summary = _core.test(cases, given["rules"], given["patterns"], given["rewrites"], update_golden)
     return TestResults(results, summary)
 
 

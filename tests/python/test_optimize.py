@@ -91,6 +91,8 @@ def test_external_data_stays_external(tmp_path):
     (dict(require_fused="all", allow_none=True), lambda model, report: report.fused == 2),
     (dict(require_fused=2, on_mismatch="fail", external_data="inline"), lambda model, report: report.fused == 2),
     (dict(patterns=CASES / "rules/acme"), lambda model, report: report.fused == 2),
+    (dict(opset=np.int64(23), require_fused=np.int32(2)), lambda model, report: report.fused == 2),
+    (dict(verify="model", dims={"batch": np.int64(2)}), lambda model, report: report.model_verification["runs"] > 0),
 ])
 def test_options(bert, options, found):
     model, report = attn_opt.optimize(bert, **options)
@@ -101,7 +103,7 @@ def test_options(bert, options, found):
     (dict(opset=12), "opset"), (dict(target="x"), "target"), (dict(form="5d"), "form"), (dict(stage="x"), "stage"), (dict(verify="x"), "verify"),
     (dict(only="x"), "only"), (dict(disable="x"), "disable"), (dict(on_mismatch="x"), "on_mismatch"),
     (dict(external_data="x"), "external_data"), (dict(require_fused=-1), "require_fused"), (dict(require_fused="some"), "require_fused"),
-    (dict(verify="model", dims={"batch": [1, 2]}), "dim"),
+    (dict(verify="model", dims={"batch": [1, 2]}), "dim"), (dict(verify="model", rtol=float("nan")), "rtol"), (dict(verify="model", atol=-1.0), "atol"),
 ])
 def test_wrong_options_are_usage_errors(bert, options, where):
     with pytest.raises(attn_opt.UsageError) as raised:

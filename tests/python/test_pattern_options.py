@@ -150,6 +150,8 @@ def test_cases_that_fail(tmp_path):
         attn_opt.test(path, patterns=at_div(odds_attention, "softmax_attention"))
     with pytest.raises(TypeError, match="paths is 3, a int"):
         attn_opt.test(3)
+    with pytest.raises(attn_opt.UsageError):
+        attn_opt.test([])
     with pytest.raises(attn_opt.InvalidModelError, match="no such file or folder"):
         attn_opt.test(tmp_path / "none")
 
