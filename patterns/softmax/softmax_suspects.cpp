@@ -154,10 +154,10 @@ class Followers {
   const Node* unread(Value& weights) {
     values_.push_back({&weights, nullptr});
     const Node* found = nullptr;
-    for (size_t i = 0; i < values_.size() && values_.size() < kMaxFollowers; ++i)
-      for (const Use& use : values_[i].value->uses) {
-        const Followed from = values_[i];
-        Node* node = use.node ? node_in(*weights.graph, *use.node) : nullptr;
+    for (size_t i = 0; i < values_.size() && values_.size() < kMaxFollowers; ++i) {
+      const Followed from = values_[i];
+      for (const Use& use : from.value->uses) {
+        Node* node = use.node ? node_in(*from.value->graph, *use.node) : nullptr;
         if (!node || !node->output(0) || node->is("Shape")) continue;
         if (is_softmax(*node)) return nullptr;
         const bool is_sum = adds_up(*node, facts_);
@@ -166,6 +166,8 @@ class Followers {
         if (!are_of_scores_ && !keeps_places(*node)) continue;
         if ((is_sum || !is_product(*node)) && goes_on(*node, use.input, from)) enter(*node, from, is_sum);
       }
+      if (from.value->is_output) leave_body(from);
+    }
     return found;
   }
 
@@ -204,11 +206,24 @@ class Followers {
   }
 
   void enter(const Node& node, const Followed& from, bool is_sum) {
+    for (Value* made : node.outputs) add(made, node, from, is_sum);
+  }
+
+  /// What the node has of FROM, an output of its body, is read like it. A branch that is taken in every run is looked at where
+  /// it is inlined.
+  void leave_body(const Followed& from) {
+    const Graph& body = *from.value->graph;
+    const Node* owner = body.owner();
+    if (!owner || (owner->is("If") && facts_.constant(*owner->inputs[0]))) return;
+    const size_t conditions = owner->is("Loop") ? 1 : 0;
+    for (size_t i = conditions; i < body.outputs().size(); ++i)
+      if (body.outputs()[i] == from.value) add(owner->output(i - conditions), *owner, from, false);
+  }
+
+  void add(Value* made, const Node& by, const Followed& from, bool is_sum) {
+    if (!made || std::ranges::find(values_, made, &Followed::value) != values_.end()) return;
     const bool is_first_sum = is_sum && !from.is_sum;
-    for (Value* made : node.outputs) {
-      if (!made || std::ranges::find(values_, made, &Followed::value) != values_.end()) continue;
-      values_.push_back({made, from.by && !is_first_sum ? from.by : &node, from.is_sum || is_sum});
-    }
+    values_.push_back({made, from.by && !is_first_sum ? from.by : &by, from.is_sum || is_sum});
   }
 
   MatchContext& context_;
