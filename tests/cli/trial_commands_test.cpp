@@ -161,7 +161,8 @@ TEST_F(Trial, UsageErrorsGiveTwo) {
   for (const std::string arguments :
        {"run", "run double.onnxtxt --dim n", "run double.onnxtxt --dim n=x", "run double.onnxtxt --dim n=-1",
         "run double.onnxtxt --dim m=2", "run double.onnxtxt --compute f16", "run double.onnxtxt --rtol -1",
-        "compare double.onnxtxt", "compare double.onnxtxt double.onnxtxt --seeds 0"}) {
+        "run double.onnxtxt --rtol nan", "run double.onnxtxt --memory-limit -1", "compare double.onnxtxt",
+        "compare double.onnxtxt double.onnxtxt --seeds 0"}) {
     const ToolResult result = run(arguments);
     EXPECT_EQ(result.status, 2) << arguments;
     EXPECT_THAT(result.err, IsOneErrorLine()) << arguments;
