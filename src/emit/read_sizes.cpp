@@ -108,6 +108,15 @@ bool say(Node& shape, MatchContext& context, SharedNodes& shared) {
   return true;
 }
 
+/// Lets the Shapes that alone read what NODE makes read what it makes that of, if it has the same sizes. ONNX Runtime's
+/// optimizer leaves a model invalid where a Shape stands behind a Cast of what an output is a copy of.
+void read_above(Node& node, ModelGraph& model) {
+  const std::vector<Node*> shapes = only_shapes(node);
+  if (shapes.empty() || node.inputs.size() != 1 || !node.inputs[0] || !has(node, Trait::kElementwise)) return;
+  for (Node* shape : shapes) model.set_input(*shape, 0, *node.inputs[0]);
+  model.remove_if_dead(node);
+}
+
 /// NODES and those above them in their graph, from the last upward.
 std::vector<Node*> with_makers(std::vector<Node*> nodes) {
   std::unordered_set<const Node*> seen(nodes.begin(), nodes.end());
@@ -134,10 +143,11 @@ std::vector<Node*> nodes_read_for_sizes(const Emission& emission) {
 }
 
 void say_sizes(const std::vector<Node*>& nodes, MatchContext& context, SharedNodes& shared) {
-  for (const Node* node : with_makers(nodes)) {
+  for (Node* node : with_makers(nodes)) {
     if (node->removed) continue;
     for (Node* shape : only_shapes(*node))
       if (!say(*shape, context, shared)) break;
+    if (!node->removed) read_above(*node, context.view);
   }
 }
 
