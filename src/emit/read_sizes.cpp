@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <string>
 #include <unordered_set>
@@ -40,6 +41,19 @@ std::vector<Node*> only_shapes(const Node& node) {
     }
   }
   return shapes;
+}
+
+/// Nodes of the file that change what NODE makes element by element and are read for the sizes of that alone.
+std::vector<Node*> changed_for_sizes(const Node& node) {
+  std::vector<Node*> found;
+  for (const Value* made : node.outputs) {
+    if (!made || made->uses.size() > kMaxReaders) continue;
+    for (const Use& use : made->uses)
+      if (use.node && use.node->placement == Placement::kOfFile && has(*use.node, Trait::kElementwise) &&
+          !only_shapes(*use.node).empty())
+        found.push_back(use.node);
+  }
+  return found;
 }
 
 /// Lets what reads MADE read SAME instead. Inference follows sizes through no Identity.
@@ -133,12 +147,15 @@ std::vector<Node*> with_makers(std::vector<Node*> nodes) {
 std::vector<Node*> nodes_read_for_sizes(const Emission& emission) {
   const std::unordered_set<const Node*> gone(emission.removed.begin(), emission.removed.end());
   std::vector<Node*> found;
-  for (const Node* node : emission.removed)
+  for (const Node* node : emission.removed) {
+    std::ranges::copy(changed_for_sizes(*node), std::back_inserter(found));  // of what another node makes from now on
     for (const Value* input : node->inputs) {
       Node* maker = input ? input->producer : nullptr;
-      if (maker && maker->placement == Placement::kOfFile && !gone.contains(maker) && is_read_for_sizes(*maker))
-        found.push_back(maker);
+      if (!maker || maker->placement != Placement::kOfFile || gone.contains(maker)) continue;
+      if (is_read_for_sizes(*maker)) found.push_back(maker);
+      std::ranges::copy(changed_for_sizes(*maker), std::back_inserter(found));
     }
+  }
   return found;
 }
 

@@ -13,7 +13,8 @@
 
 namespace attn_opt {
 
-/// Of the nodes that EMISSION does not remove, those that made something for removed ones, and whose sizes are read.
+/// Of the nodes that EMISSION does not remove, those that made something for removed ones, and whose sizes are read; and those
+/// that read the same with others, for its sizes.
 std::vector<Node*> nodes_read_for_sizes(const Emission& emission);
 
 /// Replaces the Shapes that alone read what NODES, and those above them, make, and removes these. Once EMISSION is committed.
