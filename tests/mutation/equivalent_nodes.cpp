@@ -127,6 +127,7 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"number kept: negated", "mask_of_one_key_opset_23", kShift},
       {"Attention.qk_matmul_output_mode: + 3 modulo 4", "scores_output", kNoSoftcap},
       {"Attention.softmax_precision: left out", "bias_in_half", kRounding},
+      {"Attention.softmax_precision: left out", "sizes_of_cast_scores", kRounding},
       {"Attention.softmax_precision: left out", "bias_in_single_above_half", kRounding},
       {"Max: left out", "two_biases_scaled", kOthersFold},
       {"Max: left out", "half_table_beside_mask", kOthersFold},
