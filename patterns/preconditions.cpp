@@ -53,6 +53,19 @@ bool loses_hidden_scores(const ScoreTerm& term, DataType type, Facts& facts) {
   return contents.may_hold_lowest || contents.least <= kHiding;
 }
 
+bool is_bias(const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias; }
+
+/// True if TERM hides scores with a number that leaves a trace of them in some runtimes, which compute with float16 in float,
+/// or by being added to another bias first, which rounds the sum otherwise.
+bool is_shallow_in_halves(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts) {
+  if (element_size(sdpa.type) > 2 || !is_bias(term) || keeps_first_key(term)) return false;
+  const MaskContents contents = mask_contents(*term.value, facts);
+  const double least = term.coefficient * (term.coefficient < 0 ? contents.greatest : contents.least);
+  const bool is_number = std::isfinite(least) && least <= kHiding;
+  if (sdpa.type == onnx::TensorProto::FLOAT16) return is_number && !contents.may_hold_minus_inf;
+  return is_number && std::ranges::count_if(sdpa.terms, is_bias) > 1 && least > absorbing_fill(sdpa.type);
+}
+
 /// Why a row that keeps no key may have other numbers as weights; empty if it has not.
 std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
   if (sdpa.clamp && !std::ranges::all_of(sdpa.terms, keeps_first_key)) return "a clamp gives masked keys other weights";
@@ -62,6 +75,9 @@ std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
       return "a guard makes rows 0 that '" + term.value->name + "' takes out of the range of exp()";
     if (loses_hidden_scores(term, sdpa.type, facts))
       return "'" + term.value->name + "' is added in float, and " + type_name(sdpa.type) + " keeps nothing of scores beside it";
+    if (is_shallow_in_halves(term, sdpa, facts))
+      return "'" + term.value->name + "' is added in " + type_name(sdpa.type) +
+             ", of which a runtime may keep more digits than another";
     if (is_shallow_fill(term, sdpa.type)) return "fill " + number_text(term.fill) + " does not absorb the scores";
   }
   return "";
@@ -156,7 +172,6 @@ bool is_small(const ScoreTerm& term, Facts& facts) {
 /// The model adds one bias after another to the scores, the operator their sum: halves round it once more. Or it adds one in
 /// float.
 std::optional<Precondition> biases_small(const Sdpa& sdpa, Facts& facts) {
-  const auto is_bias = [](const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias; };
   const bool adds_in_float = std::ranges::any_of(sdpa.terms, &ScoreTerm::adds_in_float);
   if (element_size(sdpa.type) > 2 || std::ranges::count_if(sdpa.terms, is_bias) < (adds_in_float ? 1 : 2)) return std::nullopt;
   const auto large =
