@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/scores/peel_form.h"
@@ -33,18 +34,19 @@ class BranchReader {
 
  private:
   /// VALUE as a value of the graph around its branch.
-  Value* outside(Value& value) {
+  Value* outside(Value& made) {
+    Value& value = canonical(made, facts_);
     if (std::ranges::find(node_.bodies, value.graph) == node_.bodies.end()) return &value;
     if (const Tensor* constant = facts_.constant(value)) return inner_.build().constant(*constant);
     const Node* node = value.producer;
     const bool is_pure = node && value.output == 0 && node->bodies.empty() && has(*node, Trait::kElementwise);
-    if (!(is_pure || (node && node->is("Identity"))) || ++looked_at_ > kMaxInBranch) return nullptr;
+    if (!is_pure || ++looked_at_ > kMaxInBranch) return nullptr;
     std::vector<Value*> inputs;
     for (Value* input : node->inputs) {
       inputs.push_back(input ? outside(*input) : nullptr);
       if (input && !inputs.back()) return nullptr;
     }
-    return node->is("Identity") ? inputs[0] : inner_.again(*node, inputs);
+    return inner_.again(*node, inputs);
   }
 
   /// True if a Where of ONE and OTHER enlarges neither.
