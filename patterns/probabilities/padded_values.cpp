@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 #include "attn_opt/canonical.h"
 #include "patterns/inner_values.h"
@@ -32,9 +34,12 @@ std::optional<Cut> values_beside_zeros(Value& value, size_t rows, InnerValues& i
   Node* node = canonical(value, facts).producer;
   const MaybeShape shape = facts.shape(value);
   if (!node || !shape || shape->size() < 2) return std::nullopt;
-  if (node->is("Transpose") && swapped_from(*node, facts) == node->inputs[0]) {
-    auto cut = values_beside_zeros(*node->inputs[0], 1 - rows, inner, facts);
-    if (cut) cut->rest = inner.again(*node, 0, cut->rest);
+  if (Value* turned = node->is("Transpose") ? swapped_from(*node, facts) : nullptr) {
+    std::vector<int64_t> swap(shape->size());
+    std::iota(swap.begin(), swap.end(), 0);
+    std::swap(swap[swap.size() - 2], swap.back());
+    auto cut = values_beside_zeros(*turned, 1 - rows, inner, facts);
+    if (cut) cut->rest = inner.transposed(cut->rest, swap);
     return cut;
   }
   if (node->is("Concat")) return beside_zeros(*node, shape->size(), rows, facts);
