@@ -23,7 +23,8 @@ int64_t zero_rows(const Value& part, size_t rows, Facts& facts) {
 /// What NODE, a Concat, joins with zeros at one end of the axis ROWS before the last.
 std::optional<Cut> beside_zeros(const Node& node, size_t rank, size_t rows, Facts& facts) {
   const int64_t axis = node.int_attribute("axis", 0), from_end = axis < 0 ? -1 - axis : static_cast<int64_t>(rank) - 1 - axis;
-  if (node.inputs.size() != 2 || from_end != static_cast<int64_t>(rows)) return std::nullopt;
+  if (node.inputs.size() != 2 || !node.inputs[0] || !node.inputs[1] || from_end != static_cast<int64_t>(rows))
+    return std::nullopt;
   const int64_t in_front = zero_rows(*node.inputs[0], rows, facts), behind = zero_rows(*node.inputs[1], rows, facts);
   if ((in_front == 0) == (behind == 0)) return std::nullopt;
   return Cut{node.inputs[in_front == 0 ? 0 : 1], {in_front, behind}};
@@ -33,7 +34,7 @@ std::optional<Cut> beside_zeros(const Node& node, size_t rank, size_t rows, Fact
 std::optional<Cut> values_beside_zeros(Value& value, size_t rows, InnerValues& inner, Facts& facts) {
   Node* node = canonical(value, facts).producer;
   const MaybeShape shape = facts.shape(value);
-  if (!node || !shape || shape->size() < 2) return std::nullopt;
+  if (!node || !node->input(0) || !shape || shape->size() < 2) return std::nullopt;
   if (Value* turned = node->is("Transpose") ? swapped_from(*node, facts) : nullptr) {
     std::vector<int64_t> swap(shape->size());
     std::iota(swap.begin(), swap.end(), 0);

@@ -285,10 +285,10 @@ class ProbabilityWalker {
 
   /// The axis of the softmax's result along which NODE picks; nullopt if that is the keys', or too much has been done before.
   std::optional<size_t> axis_picked_by(const Node& node) {
-    const bool is_changed = walk_.guard || walk_.sinks || walk_.row_split || walk_.regrouped || !walk_.steps.empty() ||
-                            !walk_.escaping.empty() || is_divided_late_;
+    const bool is_other = walk_.guard || walk_.sinks || walk_.row_split || walk_.regrouped || !walk_.steps.empty() ||
+                          !walk_.escaping.empty() || is_divided_late_ || node.outputs.size() != 1 || !node.outputs[0];
     const auto keys = keys_from_last();
-    const auto axis = is_changed || !keys || node.outputs.size() != 1 ? std::nullopt : picked_axis(*node.outputs[0], facts_);
+    const auto axis = is_other || !keys ? std::nullopt : picked_axis(*node.outputs[0], facts_);
     if (!axis) return std::nullopt;
     const size_t from_end = facts_.shape(*value_).known().size() - 1 - *axis;
     const size_t own = walk_.transposed && from_end < 2 ? *axis + 2 * from_end - 1 : *axis;

@@ -22,6 +22,7 @@ class BranchReader {
   /// What the node would make if each branch were computed; null if a branch does more than work element by element.
   Value* chosen(size_t output) {
     std::map<bool, Value*> made;
+    if (!node_.input(0)) return nullptr;
     for (const Graph* branch : node_.bodies) {
       const auto* then_branch = node_.attribute("then_branch");
       const bool is_then = then_branch && branch->proto() == &then_branch->g();

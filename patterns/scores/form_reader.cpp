@@ -294,7 +294,7 @@ std::optional<ScoreForm> FormReader::chosen(const Node& node, Value* core) {
 std::optional<ScoreForm> FormReader::laid_over(const Node& node, Value* core) {
   const auto form = operand(node, 0, core);
   const bool is_triangle = node.is("Trilu");
-  const auto number = is_triangle || !node.input(2) ? std::optional(0.0) : facts_.uniform(*node.inputs[2]);
+  const auto number = is_triangle ? std::optional(0.0) : facts_.uniform(*node.inputs[2]);
   Value* places = form && number ? places_laid_over(node, *reader_, *context_) : nullptr;
   if (!places) return std::nullopt;
   const ScoreForm numbers = number_form(*number);

@@ -42,8 +42,9 @@ Value* repeated(int64_t number, Value& whole, size_t first, InnerValues& inner, 
 }  // namespace
 
 bool lays_over(const Node& node) {
+  if (node.is("Trilu")) return node.input(0);
   const bool scatters = node.is("ScatterND") || node.is("ScatterElements");
-  return node.is("Trilu") || (scatters && node.string_attribute("reduction", "none") == "none");
+  return scatters && node.input(0) && node.input(1) && node.input(2) && node.string_attribute("reduction", "none") == "none";
 }
 
 Value* places_laid_over(const Node& node, Node& reader, MatchContext& context) {

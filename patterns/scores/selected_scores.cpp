@@ -31,7 +31,7 @@ std::optional<CutRange> known_range(const Value& part, Facts& facts) {
 /// The numbers of PERM, of a Transpose; null where it does not say them of RANK axes.
 const google::protobuf::RepeatedField<int64_t>* perm_of(const Node& node, size_t rank) {
   const auto* perm = node.is("Transpose") ? node.ints_attribute("perm") : nullptr;
-  return perm && static_cast<size_t>(perm->size()) == rank ? perm : nullptr;
+  return perm && node.input(0) && static_cast<size_t>(perm->size()) == rank ? perm : nullptr;
 }
 
 /// Follows scores of which PART is picked up to their product, and picks of what that multiplies instead.
@@ -116,7 +116,7 @@ std::optional<size_t> picked_axis(const Value& part, Facts& facts) {
   if (!whole) return std::nullopt;
   if (node->is("Slice")) {
     const IntegerData* axes = node->input(3) ? facts.integers(*node->inputs[3]) : nullptr;
-    const bool is_one = is_of_one(node->input(1), facts) && axes && axes->values.size() == 1;
+    const bool is_one = is_of_one(node->input(1), facts) && node->input(2) && axes && axes->values.size() == 1;
     return is_one && axes->values[0].is_constant() ? axis_in(axes->values[0].value(), whole->size()) : std::nullopt;
   }
   const MaybeShape list = node->is("Gather") && node->input(1) ? facts.shape(*node->inputs[1]) : nullptr;

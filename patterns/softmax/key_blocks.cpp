@@ -182,12 +182,13 @@ Value* sum_behind(Value& shares, Facts& facts) {
   Value* made = nullptr;
   Readers readers = readers_of(shares, facts);
   if (!readers.only_one() || !readers.all[0].node || !readers.all[0].node->is("MatMul")) return nullptr;
-  for (Value* next = readers.all[0].node->outputs[0];; next = made) {
+  for (Value* next = readers.all[0].node->output(0); next; next = made) {
     readers = readers_of(*next, facts);
     const Node* node = readers.only_one() ? readers.all[0].node : nullptr;
     if (!node || !(node->is("Add") || node->is("Sum"))) return made;
-    made = node->outputs[0];
+    made = node->output(0);
   }
+  return nullptr;
 }
 
 /// BLOCKS in the order in which their scores were cut out of others, where that is known: these are then seen as joined again.

@@ -214,7 +214,7 @@ class Followers {
   void leave_body(const Followed& from) {
     const Graph& body = *from.value->graph;
     const Node* owner = body.owner();
-    if (!owner || (owner->is("If") && facts_.constant(*owner->inputs[0]))) return;
+    if (!owner || (owner->is("If") && owner->input(0) && facts_.constant(*owner->inputs[0]))) return;
     const size_t conditions = owner->is("Loop") ? 1 : 0;
     for (size_t i = conditions; i < body.outputs().size(); ++i)
       if (body.outputs()[i] == from.value) add(owner->output(i - conditions), *owner, from, false);
