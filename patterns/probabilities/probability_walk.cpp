@@ -181,7 +181,8 @@ class ProbabilityWalker {
     for (const Reader& reader : readers.all) {
       if (!reader.node || reader.node->graph != value_->graph || reader.reads_type_alone()) continue;
       if (!is_on_the_way(*reader.node) && !multiplies(*reader.node, *reader.read, facts_) &&
-          !(readers.only_one() && (columns_cut_off(*reader.node, keys_, facts_) || axis_picked_by(*reader.node))))
+          !(readers.only_one() &&
+            (columns_cut_off(*reader.node, keys_, facts_) || (reader.input == 0 && axis_picked_by(*reader.node)))))
         continue;
       if (const auto product = product_at_end(reader, readers)) ways.push_back({reader, *product});
       candidates.push_back(reader);
@@ -290,9 +291,8 @@ class ProbabilityWalker {
     const auto keys = keys_from_last();
     const auto axis = is_other || !keys ? std::nullopt : picked_axis(*node.outputs[0], facts_);
     if (!axis) return std::nullopt;
-    const size_t from_end = facts_.shape(*value_).known().size() - 1 - *axis;
-    const size_t own = walk_.transposed && from_end < 2 ? *axis + 2 * from_end - 1 : *axis;
-    return from_end == *keys ? std::nullopt : std::optional(own);
+    const size_t from_end = facts_.shape(*node.inputs[0]).known().size() - 1 - *axis;
+    return from_end == *keys ? std::nullopt : std::optional(*axis + (walk_.transposed && from_end < 2 ? 2 * from_end - 1 : 0));
   }
 
   /// True if NODE is a Transpose that moves_axes().

@@ -17,6 +17,7 @@
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/row_sum.h"
 #include "src/match/cut_range.h"
+#include "src/match/node_forms.h"
 
 namespace attn_opt {
 namespace {
@@ -181,8 +182,8 @@ class SegmentReader {
 
   /// True if MADE, the Concat of parts of WHOLE, joins them along the axis that the probabilities are cut along.
   bool lies_along_cut(const PartProduct& whole, const Value& made) const {
-    const int64_t axis = made.producer->int_attribute("axis", 0), rank = std::ssize(whole.of_whole);
-    return whole.of_whole[static_cast<size_t>(axis < 0 ? axis + rank : axis)] == own_letters()[axis_];
+    const auto axis = axis_in(made.producer->int_attribute("axis", 0), whole.of_whole.size());
+    return axis && whole.of_whole[*axis] == own_letters()[axis_];
   }
 
   std::vector<Addend> addends_in(Value& value) {

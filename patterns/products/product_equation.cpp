@@ -10,7 +10,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr size_t kMaxRank = 8;
+constexpr size_t kMostAxes = 8;
 
 /// True if WHOLE has all letters of PART.
 bool has_all(const std::string& whole, const std::string& part) {
@@ -119,7 +119,7 @@ tl::unexpected<Miss> unread_letters(const Node& product, Facts& facts) {
 
 Matched<Equation> equation_of(Node& product, MatchContext& context, const Value* kept) {
   auto letters = product_letters(product, context.facts);
-  if (!letters || letters->result.empty() || letters->result.size() > kMaxRank) return unread_letters(product, context.facts);
+  if (!letters || letters->result.empty() || letters->result.size() > kMostAxes) return unread_letters(product, context.facts);
   InnerValues inner(product, context);
   std::vector<Value*> operands = operands_of(product, context.facts);
   if (product.is("MatMul")) leave_out_repeated(*letters, operands, context.facts);
