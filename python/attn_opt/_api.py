@@ -26,19 +26,18 @@ def _names(given: Union[str, Sequence[str]]) -> List[str]:
     return given.split(",") if isinstance(given, str) else list(given)
 
 
+# NumPy's too, of which shapes and counts are often made.
+_INTEGERS = (int, np.integer)
+
+
 def _assumed(given: Union[str, Sequence[str], None]) -> List[str]:
     """As --assume has it, where an empty list is the word none."""
     return [] if given is None else _names(given) or ["none"]
 
 
-def _is_integer(given: Any) -> bool:
-    """True for NumPy's integers too, of which shapes and counts are often made."""
-    return isinstance(given, (int, np.integer))
-
-
 def _dims(given: Optional[Dims]) -> List[str]:
     """{"batch": 2, "seq": [1, 7]} as "batch=2", "seq=1,7"."""
-    sizes = {name: [size] if _is_integer(size) else size for name, size in (given or {}).items()}
+    sizes = {name: [size] if isinstance(size, _INTEGERS) else size for name, size in (given or {}).items()}
     return [f"{name}={','.join(map(str, all_of_it))}" for name, all_of_it in sizes.items()]
 
 
@@ -73,7 +72,7 @@ def _priorities(given: Optional[Mapping[str, int]]) -> List[str]:
 
 def _opset(given: Union[int, str, None]) -> str:
     """What --opset is given: a number, "keep", or nothing."""
-    if given is None or given == "keep" or _is_integer(given):
+    if given is None or given == "keep" or isinstance(given, _INTEGERS):
         return "" if given is None else str(given)
     raise TypeError(f"opset={given!r}: a {type(given).__name__} is no value of it")
 
@@ -89,7 +88,7 @@ def _trial(dims: Optional[Dims], rtol: Optional[float], atol: Optional[float], t
 def _required(require_fused: Union[int, str, None]) -> Dict[str, Any]:
     if require_fused is None or require_fused == "all":
         return {"require_all_fused": require_fused == "all"}
-    if _is_integer(require_fused) and int(require_fused) >= 0:
+    if isinstance(require_fused, _INTEGERS) and int(require_fused) >= 0:
         return {"require_fused": int(require_fused)}
     raise UsageError(f"{require_fused!r} is neither a number nor 'all'", "require_fused")
 
