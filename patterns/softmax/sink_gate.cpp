@@ -45,7 +45,7 @@ bool is_logarithm_of_sum(Value& log, const SoftmaxSite& softmax, Node& node, Mat
 ///
 ///   Sigmoid(log - sink)      1 / (1 + Exp(sink - log))
 Matcher share_of_keys(Value** log, Value** sink, bool inverse) {
-  const Matcher whole = commuted("Add", number_is(1), op("Exp", {difference(any(sink), any(log))}));
+  Matcher whole = commuted("Add", number_is(1), op("Exp", {difference(any(sink), any(log))}));
   if (inverse) return whole;
   return either(
       {op("Sigmoid", {difference(any(log), any(sink))}), op("Reciprocal", {whole}), op("Div", {number_is(1), whole})});
