@@ -316,11 +316,12 @@ class SoftmaxAttention : public Pattern {
 
   /// PRODUCT: to be read where there are several; null for the first.
   static Matched<Match> match_product(Node& anchor, SoftmaxSite& softmax, const Node* product, MatchContext& context) {
-    ATTN_OPT_MATCH(const ProbabilityWalk walk, walk_probabilities(softmax, product, context));
+    ATTN_OPT_MATCH(ProbabilityWalk walk, walk_probabilities(softmax, product, context));
+    auto cut = without_zero_rows(walk, softmax, context);
+    if (!cut) return match_walk(anchor, softmax, std::move(walk), context);
     SoftmaxSite as_cut = softmax;
-    auto match = match_walk(anchor, softmax, walk, context);
-    auto cut = match ? std::nullopt : without_zero_rows(walk, as_cut, context);
-    auto match_of_cut = cut ? match_walk(anchor, as_cut, *std::move(cut), context) : tl::unexpected<Miss>(Miss());
+    auto match = match_walk(anchor, softmax, std::move(walk), context);
+    auto match_of_cut = match ? tl::unexpected<Miss>(Miss()) : match_walk(anchor, as_cut, *std::move(cut), context);
     return match_of_cut ? std::move(match_of_cut) : std::move(match);
   }
 

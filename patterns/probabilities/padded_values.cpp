@@ -12,6 +12,9 @@
 namespace attn_opt {
 namespace {
 
+/// Transposes between what is padded and the product.
+constexpr int kMostTurns = 4;
+
 /// The size of the axis ROWS before the last of PART if all of it is 0; 0 if it is not.
 int64_t zero_rows(const Value& part, size_t rows, Facts& facts) {
   const MaybeShape shape = facts.shape(part);
@@ -51,6 +54,14 @@ std::optional<Cut> values_beside_zeros(Value& value, size_t rows, InnerValues& i
   return Cut{node->inputs[0], *added};
 }
 
+/// False where nothing is joined to V. Cheap, since it is asked of every product.
+bool may_be_padded(Value& values, Facts& facts) {
+  const Node* node = canonical(values, facts).producer;
+  for (int step = 0; step < kMostTurns && node && node->is("Transpose") && node->input(0); ++step)
+    node = canonical(*node->inputs[0], facts).producer;
+  return node && (node->is("Concat") || node->is("Pad"));
+}
+
 }  // namespace
 
 std::optional<ProbabilityWalk> without_zero_rows(const ProbabilityWalk& walk, const SoftmaxSite& softmax,
@@ -60,6 +71,7 @@ std::optional<ProbabilityWalk> without_zero_rows(const ProbabilityWalk& walk, co
                         !walk.summed && walk.products.size() == 1 && walk.escaping.empty();
   const size_t at = walk.transposed ? 1 : 0;  // keys by queries stand behind V
   if (!is_plain || !product.is("MatMul") || product.inputs[at] != walk.probabilities) return std::nullopt;
+  if (!product.input(1 - at) || !may_be_padded(*product.inputs[1 - at], context.facts)) return std::nullopt;
   InnerValues inner(product, context);
   const auto values = values_beside_zeros(*product.inputs[1 - at], 1 - at, inner, context.facts);
   if (!values) return std::nullopt;

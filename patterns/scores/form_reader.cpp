@@ -117,8 +117,7 @@ std::pair<Value*, double> scaled_by(Node& node, MatchContext& context) {
 }
 
 std::vector<size_t> form_operands(const Node& node) {
-  if (lays_over(node)) return {0};
-  if (!has(node, Trait::kElementwise)) return {};
+  if (!has(node, Trait::kElementwise)) return lays_over(node) ? std::vector<size_t>{0} : std::vector<size_t>();
   if (node.is("Where")) return {1, 2};
   if (node.is("Cast") || node.is("Reciprocal")) return {0};
   if (!has(node, Trait::kAdds) && !has(node, Trait::kMultiplies) && !has(node, Trait::kSelects)) return {};

@@ -69,7 +69,9 @@ Value* sink_in(Value& gate, const FactorSide& side, const FactorSide& terms, con
 /// True if OUTPUT may be multiplied behind moves: a Mul or Div comes before any product. Cheap, since it is asked of every
 /// product.
 bool may_be_gated(const Value& output) {
-  std::vector<const Value*> values{&output};
+  std::vector<const Value*> values;
+  values.reserve(2 * kMaxSearchedForGate);
+  values.push_back(&output);
   for (size_t i = 0; i < values.size() && i < kMaxSearchedForGate; ++i)
     for (const Use& use : values[i]->uses) {
       if (use.node && (use.node->is("Mul") || use.node->is("Div"))) return true;

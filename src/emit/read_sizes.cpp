@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <set>
 #include <string>
 #include <unordered_set>
@@ -43,17 +42,18 @@ std::vector<Node*> only_shapes(const Node& node) {
   return shapes;
 }
 
-/// Nodes of the file that change what NODE makes element by element and are read for the sizes of that alone.
-std::vector<Node*> changed_for_sizes(const Node& node) {
-  std::vector<Node*> found;
+using NodeSet = std::unordered_set<const Node*>;
+
+/// Enters in FOUND the nodes of the file, but for those that are GONE, that change what NODE makes element by element and are
+/// read for the sizes of that alone.
+void add_changed_for_sizes(const Node& node, const NodeSet& gone, std::vector<Node*>& found) {
   for (const Value* made : node.outputs) {
     if (!made || made->uses.size() > kMaxReaders) continue;
     for (const Use& use : made->uses)
-      if (use.node && use.node->placement == Placement::kOfFile && has(*use.node, Trait::kElementwise) &&
-          !only_shapes(*use.node).empty())
+      if (use.node && !gone.contains(use.node) && use.node->placement == Placement::kOfFile &&
+          has(*use.node, Trait::kElementwise) && !only_shapes(*use.node).empty())
         found.push_back(use.node);
   }
-  return found;
 }
 
 /// Lets what reads MADE read SAME instead. Inference follows sizes through no Identity.
@@ -145,15 +145,15 @@ std::vector<Node*> with_makers(std::vector<Node*> nodes) {
 }  // namespace
 
 std::vector<Node*> nodes_read_for_sizes(const Emission& emission) {
-  const std::unordered_set<const Node*> gone(emission.removed.begin(), emission.removed.end());
+  const NodeSet gone(emission.removed.begin(), emission.removed.end());
   std::vector<Node*> found;
   for (const Node* node : emission.removed) {
-    std::ranges::copy(changed_for_sizes(*node), std::back_inserter(found));  // of what another node makes from now on
+    add_changed_for_sizes(*node, gone, found);  // of what another node makes from now on
     for (const Value* input : node->inputs) {
       Node* maker = input ? input->producer : nullptr;
       if (!maker || maker->placement != Placement::kOfFile || gone.contains(maker)) continue;
       if (is_read_for_sizes(*maker)) found.push_back(maker);
-      std::ranges::copy(changed_for_sizes(*maker), std::back_inserter(found));
+      add_changed_for_sizes(*maker, gone, found);
     }
   }
   return found;
