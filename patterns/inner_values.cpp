@@ -44,6 +44,13 @@ Value* InnerValues::transposed(Value* value, const std::vector<int64_t>& perm) {
   return build_.node("Transpose", {value}, {GraphBuilder::attribute("perm", perm)});
 }
 
+Value* InnerValues::swapped(Value* value, size_t rank) {
+  std::vector<int64_t> perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[rank - 2], perm[rank - 1]);
+  return transposed(value, perm);
+}
+
 Value* InnerValues::again(const Node& node, size_t input, Value* value) {
   std::vector<Value*> inputs(node.inputs.begin(), node.inputs.end());
   inputs[input] = value;

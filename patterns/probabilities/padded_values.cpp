@@ -2,12 +2,12 @@
 
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "attn_opt/canonical.h"
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
+#include "src/match/node_forms.h"
 
 namespace attn_opt {
 namespace {
@@ -25,9 +25,8 @@ int64_t zero_rows(const Value& part, size_t rows, Facts& facts) {
 
 /// What NODE, a Concat, joins with zeros at one end of the axis ROWS before the last.
 std::optional<Cut> beside_zeros(const Node& node, size_t rank, size_t rows, Facts& facts) {
-  const int64_t axis = node.int_attribute("axis", 0), from_end = axis < 0 ? -1 - axis : static_cast<int64_t>(rank) - 1 - axis;
-  if (node.inputs.size() != 2 || !node.inputs[0] || !node.inputs[1] || from_end != static_cast<int64_t>(rows))
-    return std::nullopt;
+  if (node.inputs.size() != 2 || !node.inputs[0] || !node.inputs[1]) return std::nullopt;
+  if (axis_in(node.int_attribute("axis", 0), rank) != rank - 1 - rows) return std::nullopt;
   const int64_t in_front = zero_rows(*node.inputs[0], rows, facts), behind = zero_rows(*node.inputs[1], rows, facts);
   if ((in_front == 0) == (behind == 0)) return std::nullopt;
   return Cut{node.inputs[in_front == 0 ? 0 : 1], {in_front, behind}};
@@ -39,11 +38,8 @@ std::optional<Cut> values_beside_zeros(Value& value, size_t rows, InnerValues& i
   const MaybeShape shape = facts.shape(value);
   if (!node || !node->input(0) || !shape || shape->size() < 2) return std::nullopt;
   if (Value* turned = node->is("Transpose") ? swapped_from(*node, facts) : nullptr) {
-    std::vector<int64_t> swap(shape->size());
-    std::iota(swap.begin(), swap.end(), 0);
-    std::swap(swap[swap.size() - 2], swap.back());
     auto cut = values_beside_zeros(*turned, 1 - rows, inner, facts);
-    if (cut) cut->rest = inner.transposed(cut->rest, swap);
+    if (cut) cut->rest = inner.swapped(cut->rest, shape->size());
     return cut;
   }
   if (node->is("Concat")) return beside_zeros(*node, shape->size(), rows, facts);

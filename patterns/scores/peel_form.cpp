@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -200,10 +199,7 @@ class Peel {
     }
     if (Value* turned = node->is("Transpose") ? swapped_from(*node, facts_) : nullptr) {
       Value* larger = expanded(*turned, sizes, rank, depth - 1);
-      std::vector<int64_t> swap(rank);
-      std::iota(swap.begin(), swap.end(), 0);
-      std::swap(swap[rank - 2], swap[rank - 1]);
-      return larger ? InnerValues(node_, context_).transposed(larger, swap) : nullptr;
+      return larger ? InnerValues(node_, context_).swapped(larger, rank) : nullptr;
     }
     for (const size_t number : form_operands(*node)) {
       Value* operand = node->input(static_cast<int>(number));

@@ -22,18 +22,15 @@ bool is_read_elsewhere(const Value& value) {
     if (!use.node) return true;
     return !use.node->is("Shape") && !use.node->is("Size") && !(use.node->is("CastLike") && use.input == 1);
   };
-  const auto is_nested = [&](const Use& use) { return use.node && use.node->graph != value.graph; };
-  const auto owner_of = [&](const Use& use) {
-    const Node* node = use.node;
-    while (node->graph != value.graph && node->graph->owner()) node = node->graph->owner();
-    return node;
-  };
+  size_t reads = 0;
   std::set<const Node*> owners;  // branches of one If are one reader
-  for (const Use& use : value.uses)
-    if (is_nested(use) && reads_contents(use)) owners.insert(owner_of(use));
-  const auto reads_here = [&](const Use& use) { return !is_nested(use) && reads_contents(use); };
-  const auto here = std::count_if(value.uses.begin(), value.uses.end(), reads_here);
-  return value.is_output || here + std::ssize(owners) > 1;
+  for (const Use& use : value.uses) {
+    if (!reads_contents(use)) continue;
+    const Node* node = use.node;
+    while (node && node->graph != value.graph && node->graph->owner()) node = node->graph->owner();
+    if (node == use.node || owners.insert(node).second) ++reads;
+  }
+  return value.is_output || reads > 1;
 }
 
 /// WALK as it goes on where what splits its rows only adds axes of size 1: these are no axes of the scores then.

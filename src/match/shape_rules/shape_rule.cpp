@@ -78,10 +78,7 @@ std::optional<std::vector<int64_t>> RuleContext::numbers(size_t input) const {
 std::optional<double> RuleContext::scalar(size_t input) const {
   const ValueFact* fact = input_fact(input);
   if (!fact || !fact->foldable || !fact->shape || element_count(*fact->shape) != 1) return std::nullopt;
-  const Tensor* tensor = store_.constant(*node_.inputs[input]);
-  if (!tensor || tensor->size() != 1) return std::nullopt;
-  const Expected<Tensor> number = tensor->cast(onnx::TensorProto::DOUBLE);
-  return number ? std::optional(number->data<double>()[0]) : std::nullopt;
+  return number_in(store_.constant(*node_.inputs[input]));
 }
 
 void RuleContext::set_shape(size_t output, Shape shape) {

@@ -133,9 +133,8 @@ void constant_of_shape(RuleContext& context) {
 
 /// True if VALUE repeats one number that is not 0.
 bool has_no_zero(const RuleContext& context, const Value& value) {
-  const Tensor* element = context.store().uniform(value);
-  const auto number = element ? element->cast(onnx::TensorProto::DOUBLE) : Expected<Tensor>(Tensor());
-  return element && number && number->data<double>()[0] != 0;
+  const auto number = number_in(context.store().uniform(value));
+  return number && *number != 0;
 }
 
 void non_zero(RuleContext& context) {
