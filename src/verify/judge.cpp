@@ -44,7 +44,7 @@ double difference(double one, double other) {
 
 /// The tensors of an output row by row.
 struct AlignedRows {
-  std::vector<double> before, after, exact;
+  std::vector<double> before, after, exact, moves;
   size_t width = 1;
   bool are_score_rows = false;  ///< row I is row I of the scores
 
@@ -52,6 +52,7 @@ struct AlignedRows {
   std::span<const double> before_row(size_t row) const { return std::span(before).subspan(row * width, width); }
   std::span<const double> after_row(size_t row) const { return std::span(after).subspan(row * width, width); }
   std::span<const double> exact_row(size_t row) const { return std::span(exact).subspan(row * width, width); }
+  std::span<const double> moves_row(size_t row) const { return std::span(moves).subspan(row * width, width); }
 };
 
 AlignedRows aligned(const Compared& compared) {
@@ -68,6 +69,7 @@ AlignedRows aligned(const Compared& compared) {
     rows.before = numbers_of(compared.before);
     rows.after = numbers_of(compared.after);
     if (compared.exact) rows.exact = numbers_of(*compared.exact);
+    if (compared.moves) rows.moves = numbers_of(*compared.moves);
     const Dims& dims = compared.before.dims();
     rows.width = static_cast<size_t>(dims.empty() ? 1 : std::max<int64_t>(1, dims.back()));
   }
@@ -205,6 +207,12 @@ double largest_difference(std::span<const double> one, std::span<const double> o
   return most;
 }
 
+/// The difference of ROW of a value of no attention beyond what its attributes' rounding makes of it.
+double unmoved_difference(const AlignedRows& rows, size_t row) {
+  const double most = largest_difference(rows.before_row(row), rows.after_row(row));
+  return rows.moves.empty() ? most : std::max(0.0, most - largest(rows.moves_row(row)));
+}
+
 /// How far each side of a row lies from the exact result, and what rounding may make of the row: of its scores, and of the
 /// product of Q and K alone.
 struct RowErrors {
@@ -261,7 +269,7 @@ Judgement judge_value(const Compared& compared, double epsilon, const std::strin
   double others = 0;
   for (const double error : own) others = std::max(others, std::min(finite_magnitude(error), kMostOfOthers));
   return judge_rows(compared, rows, kUlpLimit, unit, [&](size_t row) {
-    const double most = largest_difference(rows.before_row(row), rows.after_row(row));
+    const double most = unmoved_difference(rows, row);
     if (!std::isfinite(most)) return most;
     const double expected = kWorseLimit * std::max(finite_magnitude(own[row]), others);
     return std::max(0.0, most / row_unit(compared, rows, row, {}, epsilon) - expected);
@@ -328,10 +336,7 @@ Judgement judge_algebra(const Compared& compared) {
   const AlignedRows rows = aligned(compared);
   return judge_rows(compared, rows, compared.algebra_limit, " relative to its row", [&](size_t row) {
     const double scale = std::max(floor, largest(rows.before_row(row)));
-    const double difference = largest_difference(rows.before_row(row), rows.after_row(row)) / scale;
-    if (!compared.exact) return difference;
-    const double own = finite_magnitude(largest_difference(rows.before_row(row), rows.exact_row(row))) / scale;
-    return std::max(0.0, difference - std::min(kWorseLimit * own, kAttributeLimit));
+    return unmoved_difference(rows, row) / scale;
   });
 }
 

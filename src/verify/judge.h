@@ -50,9 +50,6 @@ struct Judgement {
 
 /// Right rewrites measure 1e-15 to 1e-7, wrong ones 1e-3 and more.
 inline constexpr double kAlgebraLimit = 1e-6;
-/// What rounding to float may excuse of a value of no attention, in double: an attribute is a float, and where a sum cancels
-/// its 24 bits are seen.
-inline constexpr double kAttributeLimit = 1e-4;
 /// A row of Y rounds with its scores: an error of one ulp of the largest score in the exponent is a relative error of the
 /// same size in each probability, and probabilities are weights of V. Each side rounds its scores some four times (the
 /// factors of the scale, the product, each bias) by half an ulp and its probabilities three times (exp, sum, quotient),
@@ -67,13 +64,12 @@ struct Compared {
   const JudgedOutput& output;
   const Tensor& before;
   const Tensor& after;
-  /// What BEFORE is in double; null where the model computes all in one type. Of judge_algebra(): what it is in float, if
-  /// rounding may excuse differences.
-  const Tensor* exact;
+  const Tensor* exact;  ///< what BEFORE is in double; null where the model computes all in one type
   const ScoreRows& rows;
   const SizeAssignment& sizes;
   const Assumed& assumed;
   double algebra_limit = kAlgebraLimit;  ///< of values of no attention: beyond what rounding their constants makes
+  const Tensor* moves = nullptr;         ///< of those: by how much AttributeMoves lets each element differ; null: by nothing
 };
 
 /// Judgement (a): both tensors are double.

@@ -60,13 +60,20 @@ tl::expected<SiteRunner, SiteRunner::Failure> SiteRunner::create(const CutSite& 
   if (!in_double) return tl::unexpected<Failure>(std::move(in_double.error()));
   auto as_written = sides(models.before, models.after, tensors, typed);
   if (!as_written) return tl::unexpected<Failure>(std::move(as_written.error()));
-  return SiteRunner(site, *std::move(in_double), *std::move(as_written));
+  AttributeMoves moves;
+  if (site.attention_inputs.empty()) {
+    auto created = AttributeMoves::create(models.after_exact, tensors, exact);
+    if (!created) return tl::unexpected<Failure>(Failure{std::move(created.error()), true});
+    moves = *std::move(created);
+  }
+  return SiteRunner(site, *std::move(in_double), *std::move(as_written), std::move(moves));
 }
 
-SiteRunner::SiteRunner(const CutSite& site, Sides exact, Sides typed)
+SiteRunner::SiteRunner(const CutSite& site, Sides exact, Sides typed, AttributeMoves moves)
     : site_(&site),
       exact_(std::move(exact)),
       typed_(std::move(typed)),
+      moves_(std::move(moves)),
       finest_cast_(finest_cast(site)),
       constant_rounding_(rounding_of_constants(site)) {}
 
@@ -88,10 +95,8 @@ std::string SiteRunner::unportable_input(const Feeds& feeds, const std::vector<T
 SiteRunner::Result SiteRunner::run(const Feeds& feeds, const Sdpa& sdpa, const SizeAssignment& sizes,
                                    const Assumed& assumed) const {
   RunResult result;
-  std::vector<Tensor> exact;
+  Exact exact;
   auto algebra = run_mode(Mode::kExact, feeds, sdpa, sizes, assumed, exact);
-  if (algebra && !algebra->failure.empty() && !is_attention(sdpa))
-    if (const auto own = typed_.before.run(feeds)) algebra = run_mode(Mode::kExact, feeds, sdpa, sizes, assumed, exact, &*own);
   if (!algebra) return tl::unexpected<Failure>(std::move(algebra.error()));
   result.algebra = *std::move(algebra);
   if (!result.algebra.failure.empty()) return result;
@@ -103,8 +108,7 @@ SiteRunner::Result SiteRunner::run(const Feeds& feeds, const Sdpa& sdpa, const S
 
 tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, const Feeds& feeds, const Sdpa& sdpa,
                                                                   const SizeAssignment& sizes, const Assumed& assumed,
-                                                                  std::vector<Tensor>& exact,
-                                                                  const std::vector<Tensor>* own) const {
+                                                                  Exact& exact) const {
   const Sides& sides = mode == Mode::kExact ? exact_ : typed_;
   auto before = sides.before.run(feeds);
   if (!before) return tl::unexpected<Failure>(Failure{std::move(before.error()), false});
@@ -132,20 +136,23 @@ tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, con
   // A model that computes part of it in a wider type than it holds the rest in is nearer to the exact result than that type
   // tells.
   const bool is_finer = mode == Mode::kTyped && finest_cast_ && type_epsilon(*finest_cast_) < type_epsilon(coarse);
+  if (mode == Mode::kExact) exact.moves = moves_.of(feeds_after, *after);
   Judgement judgement;
   for (size_t i = 0; i < outputs; ++i) {
     const JudgedOutput output = judged_output(*site_->replaced[i], sdpa);
-    const bool is_single = own && (*own)[i].type() == onnx::TensorProto::FLOAT;
-    const Tensor* other = is_finer || (is_value && mode == Mode::kTyped) ? &exact[i] : is_single ? &(*own)[i] : nullptr;
+    const Tensor* in_double = is_finer || (is_value && mode == Mode::kTyped) ? &exact.before[i] : nullptr;
+    // A float in the place of a double is no rounding that a model of doubles may be given.
+    const bool may_move = mode == Mode::kExact || (*before)[i].type() != onnx::TensorProto::DOUBLE;
+    const Tensor* moves = may_move && exact.moves[i].has_value() ? &exact.moves[i] : nullptr;
     const double limit = is_value ? std::max(kAlgebraLimit, constant_rounding_) : kAlgebraLimit;
-    const Compared compared{output, (*before)[i], (*after)[i], other, rows, sizes, assumed, limit};
+    const Compared compared{output, (*before)[i], (*after)[i], in_double, rows, sizes, assumed, limit, moves};
     Judgement of_output =
         mode == Mode::kExact ? judge_algebra(compared) : judge_in_type(compared, is_value ? (*before)[i].type() : type);
     if (!of_output.failure.empty()) of_output.failure = output.name + " " + of_output.failure;
     judgement.merge(of_output);
   }
   if (mode == Mode::kExact)
-    exact = *std::move(before);
+    exact.before = *std::move(before);
   else if (judgement.failure.empty())
     if (const std::string what = unportable_input(feeds_after, *after); !what.empty())
       judgement.failure = "the node is given " + what;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "src/verify/attribute_moves.h"
 #include "src/verify/draws.h"
 #include "src/verify/judge.h"
 
@@ -38,20 +39,23 @@ class SiteRunner {
   struct Sides {
     Executor before, after;
   };
-  SiteRunner(const CutSite& site, Sides exact, Sides typed);
+  /// What double makes of one set of inputs.
+  struct Exact {
+    std::vector<Tensor> before, moves;  ///< of the side before; of the side after, as AttributeMoves
+  };
+  SiteRunner(const CutSite& site, Sides exact, Sides typed, AttributeMoves moves);
 
   enum class Mode { kExact, kTyped };
   static tl::expected<Sides, Failure> sides(const onnx::ModelProto& before, const onnx::ModelProto& after,
                                             const TensorStore& tensors, const ExecutorOptions& options);
   std::string unportable_input(const Feeds& feeds, const std::vector<Tensor>& after) const;
-  /// EXACT: what the side before makes in double, which the mode of that name fills in and the other is judged by. OWN: what it
-  /// makes in its own types, if that is to excuse differences in double.
+  /// EXACT is filled in by the mode of that name, and the other is judged by it.
   tl::expected<Judgement, Failure> run_mode(Mode mode, const Feeds& feeds, const Sdpa& sdpa, const SizeAssignment& sizes,
-                                            const Assumed& assumed, std::vector<Tensor>& exact,
-                                            const std::vector<Tensor>* own = nullptr) const;
+                                            const Assumed& assumed, Exact& exact) const;
 
   const CutSite* site_;
   Sides exact_, typed_;
+  AttributeMoves moves_;
   std::optional<DataType> finest_cast_;
   double constant_rounding_;  ///< of the coarsest type that a constant of the site is held in
 };

@@ -77,24 +77,44 @@ TEST(VerifierValues, WhatRoundingMakesMuchWorse) {
   EXPECT_THAT(result.reason, HasSubstr("ulp"));
 }
 
-/// Its alpha is a float: where x is nearly -3, what is left of the sum shows its 24 bits, and those of the model's own sum.
+/// Its alpha is a float: where x is nearly -3, what is left of the sum shows its 24 bits. The model's own sum shows those of
+/// its constants, or is exact.
 TEST(VerifierValues, NumbersThatBecomeAttributes) {
-  const std::string nodes =
-      "a = Constant <value_float = 1.7291> () b = Constant <value_float = -1.7292> () tiny = Constant <value_float = 0.0001> "
-      "() "
-      "three = Constant <value_float = 3.0> () zero = Constant <value_float = 0.0> () six = Constant <value_float = 6.0> () "
-      "t = Mul (x, tiny) near = Mul (a, b) m = Add (t, near) s = Add (m, three) c = Clip (s, zero, six) y = Div (c, six)";
-  const auto slope = [](double alpha) {
-    return [alpha](GraphBuilder& build, SiteFixture& site) {
+  const std::string gate =
+      " three = Constant <value_float = 3.0> () zero = Constant <value_float = 0.0> () six = Constant <value_float = 6.0> () "
+      "s = Add (m, three) c = Clip (s, zero, six) y = Div (c, six)";
+  const std::string low = "low = Constant <value_float = -2.9999> () high = Constant <value_float = -2.9998> () ";
+  const auto slope = [](bool is_clipped, double alpha) {
+    return [=](GraphBuilder& build, SiteFixture& site) {
       const auto number = [&build](double value) { return build.scalar(value, onnx::TensorProto::FLOAT); };
-      Value* near = build.node("Mul", {number(1.7291F), number(-1.7292F)});
-      Value* m = build.node("Add", {build.node("Mul", {site.value("x"), number(0.0001F)}), near});
+      Value* m = is_clipped ? build.node("Clip", {site.value("x"), number(-2.9999F), number(-2.9998F)})
+                            : build.node("Add", {build.node("Mul", {site.value("x"), number(0.0001F)}),
+                                                 build.node("Mul", {number(1.7291F), number(-1.7292F)})});
       return build.node("HardSigmoid", {m}, {{"alpha", alpha}, {"beta", 0.5}});
     };
   };
-  const auto right = verdict(nodes, slope(1.0 / 6));
-  EXPECT_EQ(right.verdict, Verdict::kVerified) << right.reason;
-  EXPECT_EQ(verdict(nodes, slope(1.0 / 6 + 1e-6)).verdict, Verdict::kFailed) << "off by more than rounding makes";
+  for (const bool is_clipped : {false, true}) {
+    const std::string near =
+        "a = Constant <value_float = 1.7291> () b = Constant <value_float = -1.7292> () tiny = Constant <value_float = 0.0001> "
+        "() t = Mul (x, tiny) near = Mul (a, b) m = Add (t, near)";
+    const std::string nodes = (is_clipped ? low + "m = Clip (x, low, high)" : near) + gate;
+    const auto right = verdict(nodes, slope(is_clipped, 1.0 / 6));
+    EXPECT_EQ(right.verdict, Verdict::kVerified) << right.reason;
+    EXPECT_EQ(verdict(nodes, slope(is_clipped, 1.0 / 6 + 1e-6)).verdict, Verdict::kFailed) << "off by more than rounding makes";
+  }
+}
+
+/// An attribute rounds more than a model of doubles may be given.
+TEST(VerifierValues, NumbersOfDoublesThatBecomeAttributes) {
+  const auto result = verdict(
+      "half = Constant <value = double {0.5}> () six = Constant <value = double {6}> () "
+      "zero = Constant <value = double {0}> () one = Constant <value = double {1}> () "
+      "m = Div (x, six) s = Add (m, half) y = Clip (s, zero, one)",
+      [](GraphBuilder& build, SiteFixture& site) {
+        return build.node("HardSigmoid", {site.value("x")}, {{"alpha", 1.0 / 6}, {"beta", 0.5}});
+      },
+      "double");
+  EXPECT_EQ(result.verdict, Verdict::kFailed) << result.type_difference_ulp;
 }
 
 /// What the model itself rounds away may be written exactly.
