@@ -12,8 +12,6 @@
 namespace attn_opt {
 namespace {
 
-bool is_only(const IntegerData* data, const Dim& value) { return data && data->values.size() == 1 && data->values[0] == value; }
-
 const IntegerData* integers_of(const Node& node, size_t input, Facts& facts) {
   return node.input(input) ? facts.integers(*node.inputs[input]) : nullptr;
 }
@@ -32,48 +30,10 @@ std::optional<CutColumns> without(MaybeShape before, MaybeShape after, size_t ax
   return CutColumns{first, cut.value() - first};
 }
 
-/// The first column that a Slice along AXIS leaves; nullopt if it slices anything else.
-std::optional<int64_t> start_of_slice(const Node& node, size_t axis, size_t rank, Facts& facts) {
-  const IntegerData *starts = integers_of(node, 1, facts), *axes = integers_of(node, 3, facts);
-  const bool is_along_keys = axes && axes->values.size() == 1 && axes->values[0].is_constant() &&
-                             from_front(axes->values[0].value(), rank) == static_cast<int64_t>(axis);
-  if (!is_along_keys || (node.input(4) && !is_only(integers_of(node, 4, facts), 1))) return std::nullopt;
-  if (!starts || starts->values.size() != 1 || !starts->values[0].is_constant()) return std::nullopt;
-  return starts->values[0].value();
-}
-
-/// The first of the columns that INDICES name, if each of the others follows the one before.
-std::optional<int64_t> start_of_sequence(Value& indices, Facts& facts) {
-  const MaybeShape shape = facts.shape(indices);
-  if (!shape || shape->size() != 1) return std::nullopt;
-  if (const IntegerData* numbers = facts.integers(indices); numbers && !numbers->values.empty()) {
-    const Dim& first = numbers->values[0];
-    for (size_t i = 0; i < numbers->values.size(); ++i)
-      if (numbers->values[i] != first + static_cast<int64_t>(i)) return std::nullopt;
-    return first.is_constant() ? std::optional(first.value()) : std::nullopt;
-  }
-  const Node* range = canonical(indices, facts).producer;
-  if (!range || !range->is("Range") || !is_only(integers_of(*range, 2, facts), 1)) return std::nullopt;
-  const IntegerData* start = integers_of(*range, 0, facts);
-  return start && start->values.size() == 1 && start->values[0].is_constant() ? std::optional(start->values[0].value())
-                                                                              : std::nullopt;
-}
-
-/// NODE splits what has the shape WHOLE, of which LEFT is looked at; null: the only part that is read.
-std::optional<Cut> cut_by_split(const Node& node, const Shape& whole, size_t axis, const Value* left, Facts& facts) {
+/// The output of NODE, a Split, that is LEFT; null: the only one that is read, or nothing if several are.
+Value* part_of_split(const Node& node, const Value* left) {
   const auto is_read = [left](const Value* part) { return part && (left ? part == left : !part->unused()); };
-  if (from_front(node.int_attribute("axis", 0), whole.size()) != static_cast<int64_t>(axis)) return std::nullopt;
-  if (std::ranges::count_if(node.outputs, is_read) != 1) return std::nullopt;
-  const auto rest = std::ranges::find_if(node.outputs, is_read);
-  Dim first = 0;
-  for (auto part = node.outputs.begin(); part != rest; ++part) {
-    const MaybeShape shape = *part ? facts.shape(**part) : MaybeShape();
-    if (!shape || shape->size() != whole.size()) return std::nullopt;
-    first = first + (*shape)[axis];
-  }
-  if (!first.is_constant()) return std::nullopt;
-  const auto columns = without(facts.shape(*node.inputs[0]), facts.shape(**rest), axis, first.value());
-  return columns ? std::optional(Cut{*rest, *columns}) : std::nullopt;
+  return std::ranges::count_if(node.outputs, is_read) == 1 ? *std::ranges::find_if(node.outputs, is_read) : nullptr;
 }
 
 bool may_cut(const Node& node) { return cuts_out(node) || node.is("Pad"); }
@@ -83,17 +43,15 @@ std::optional<Cut> cut_by(const Node& node, size_t keys, const Value* left, Fact
   const MaybeShape before = may_cut(node) && node.input(0) ? facts.shape(*node.inputs[0]) : MaybeShape();
   if (!before || before->size() <= keys) return std::nullopt;
   const size_t axis = before->size() - 1 - keys;
-  if (node.is("Split")) return cut_by_split(node, *before, axis, left, facts);
-  Value* rest = node.output(0);
+  Value* rest = node.is("Split") ? part_of_split(node, left) : node.output(0);
+  if (!rest) return std::nullopt;
   std::optional<int64_t> first;
-  if (node.is("Slice")) first = start_of_slice(node, axis, before->size(), facts);
-  if (node.is("Gather") && node.input(1) &&
-      from_front(node.int_attribute("axis", 0), before->size()) == static_cast<int64_t>(axis))
-    first = start_of_sequence(*node.inputs[1], facts);
-  if (node.is("Pad"))
+  if (node.is("Pad")) {
     if (const auto added = padded_columns(node, keys, facts); added && added->behind <= 0) first = -added->in_front;
-  if (!rest || !first) return std::nullopt;
-  const auto columns = without(before, facts.shape(*rest), axis, *first);
+  } else if (const auto range = cut_range(*rest, facts); range && range->axis == axis && range->first.is_constant()) {
+    first = range->first.value();
+  }
+  const auto columns = first ? without(before, facts.shape(*rest), axis, *first) : std::nullopt;
   return columns ? std::optional(Cut{rest, *columns}) : std::nullopt;
 }
 

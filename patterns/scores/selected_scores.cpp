@@ -22,7 +22,14 @@ bool is_of_one(const Value* list, Facts& facts) {
   return shape && shape->size() == 1 && shape->front().is(1);
 }
 
-/// What PART of a Split is of its source, if that is known in numbers.
+/// The one axis that NODE, a Slice, names; nullopt if it names several, or that is not known.
+std::optional<size_t> only_axis(const Node& node, size_t rank, Facts& facts) {
+  const IntegerData* axes = node.input(3) ? facts.integers(*node.inputs[3]) : nullptr;
+  const bool is_one = is_of_one(node.input(1), facts) && node.input(2) && axes && axes->values.size() == 1;
+  return is_one && axes->values[0].is_constant() ? axis_in(axes->values[0].value(), rank) : std::nullopt;
+}
+
+/// What PART of a Split or Slice is of its source, if that is known in numbers.
 std::optional<CutRange> known_range(const Value& part, Facts& facts) {
   const auto range = cut_range(part, facts);
   return range && range->first.is_constant() && range->count.is_constant() ? range : std::nullopt;
@@ -114,14 +121,13 @@ std::optional<size_t> picked_axis(const Value& part, Facts& facts) {
   const Node* node = part.producer;
   const MaybeShape whole = node && cuts_out(*node) && node->input(0) ? facts.shape(*node->inputs[0]) : nullptr;
   if (!whole) return std::nullopt;
-  if (node->is("Slice")) {
-    const IntegerData* axes = node->input(3) ? facts.integers(*node->inputs[3]) : nullptr;
-    const bool is_one = is_of_one(node->input(1), facts) && node->input(2) && axes && axes->values.size() == 1;
-    return is_one && axes->values[0].is_constant() ? axis_in(axes->values[0].value(), whole->size()) : std::nullopt;
+  if (const auto axis = node->is("Slice") ? only_axis(*node, whole->size(), facts) : std::nullopt) return axis;
+  if (!node->is("Gather")) {
+    const auto range = known_range(part, facts);
+    return range ? std::optional(range->axis) : std::nullopt;
   }
-  const MaybeShape list = node->is("Gather") && node->input(1) ? facts.shape(*node->inputs[1]) : nullptr;
-  if (node->is("Gather") ? !list || list->size() != 1 : !known_range(part, facts)) return std::nullopt;
-  return axis_in(node->int_attribute("axis", 0), whole->size());
+  const MaybeShape list = node->input(1) ? facts.shape(*node->inputs[1]) : nullptr;
+  return list && list->size() == 1 ? axis_in(node->int_attribute("axis", 0), whole->size()) : std::nullopt;
 }
 
 Value* picked_as(const Value& part, Value& whole, size_t axis, MatchContext& context) {
@@ -129,7 +135,7 @@ Value* picked_as(const Value& part, Value& whole, size_t axis, MatchContext& con
   InnerValues inner(node, context);
   const auto at = static_cast<int64_t>(axis);
   if (node.is("Gather")) return inner.build().node("Gather", {&whole, node.inputs[1]}, {GraphBuilder::attribute("axis", at)});
-  if (node.is("Slice")) {
+  if (node.is("Slice") && is_of_one(node.input(1), context.facts)) {
     std::vector<Value*> inputs = {&whole, node.inputs[1], node.inputs[2], inner.build().ints({at})};
     if (node.input(4)) inputs.push_back(node.inputs[4]);
     return inner.build().node("Slice", inputs);

@@ -1,5 +1,6 @@
 #include "src/match/cut_range.h"
 
+#include "attn_opt/canonical.h"
 #include "src/match/node_forms.h"
 
 namespace attn_opt {
@@ -24,24 +25,41 @@ std::optional<size_t> axis_cut(const Shape& whole, const Shape& part) {
 /// Where SLICE begins along AXIS of WHOLE.
 std::optional<Dim> start_of_slice(const Node& slice, const Shape& whole, size_t axis, Facts& facts) {
   const IntegerData *starts = list_at(slice, 1, facts), *axes = list_at(slice, 3, facts), *steps = list_at(slice, 4, facts);
-  if (!starts || !axes || axes->values.size() != starts->values.size() || (slice.input(4) && !steps)) return std::nullopt;
+  if (!starts || (slice.input(3) && (!axes || axes->values.size() != starts->values.size()))) return std::nullopt;
+  if (slice.input(4) && !steps) return std::nullopt;
   for (size_t i = 0; i < starts->values.size(); ++i) {
     if (steps && (i >= steps->values.size() || !steps->values[i].is(1))) return std::nullopt;
-    if (!axes->values[i].is_constant() || axis_in(axes->values[i].value(), whole.size()) != axis) continue;
+    const Dim at = axes ? axes->values[i] : Dim(static_cast<int64_t>(i));
+    if (!at.is_constant() || axis_in(at.value(), whole.size()) != axis) continue;
     const Dim& start = starts->values[i];
     return start.is_constant() && start.value() < 0 ? start + whole[axis] : start;
   }
   return std::nullopt;
 }
 
+/// Where RANGE begins, if it counts by ones.
+std::optional<Dim> start_of_range(const Node& range, Facts& facts) {
+  const IntegerData *start = list_at(range, 0, facts), *step = list_at(range, 2, facts);
+  const bool counts = start && step && start->values.size() == 1 && step->values.size() == 1 && step->values[0].is(1);
+  return counts ? std::optional(start->values[0]) : std::nullopt;
+}
+
+/// The first of INDICES, if each of the others is one more than that before it.
+std::optional<Dim> start_of_sequence(Value& indices, Facts& facts) {
+  const Node* range = canonical(indices, facts).producer;
+  if (range && range->is("Range")) return start_of_range(*range, facts);
+  const IntegerData* list = facts.integers(indices);
+  if (!list || list->values.empty()) return std::nullopt;
+  for (size_t i = 0; i < list->values.size(); ++i)
+    if (list->values[i] != list->values[0] + static_cast<int64_t>(i)) return std::nullopt;
+  return list->values[0];
+}
+
 /// Where GATHER begins, if it takes one element after the other.
 std::optional<Dim> start_of_gather(const Node& gather, Facts& facts) {
-  const IntegerData* indices = list_at(gather, 1, facts);
-  if (!indices || indices->values.empty()) return std::nullopt;
-  for (size_t i = 0; i < indices->values.size(); ++i)
-    if (indices->values[i] != indices->values[0] + static_cast<int64_t>(i)) return std::nullopt;
-  const bool counts_from_end = indices->values[0].is_constant() && indices->values[0].value() < 0;
-  return counts_from_end ? std::nullopt : std::optional(indices->values[0]);
+  const auto first = gather.input(1) ? start_of_sequence(*gather.inputs[1], facts) : std::nullopt;
+  const bool counts_from_end = first && first->is_constant() && first->value() < 0;
+  return counts_from_end ? std::nullopt : first;
 }
 
 /// How many elements along AXIS the outputs of SPLIT before PART have.
