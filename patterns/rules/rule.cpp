@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "attn_opt/operator_traits.h"
+#include "patterns/rules/rule_constants.h"
 #include "src/graph/operator_name.h"
 #include "src/io/check/nearest_name.h"
 #include "src/io/text_format.h"
@@ -162,7 +163,7 @@ Status check_pattern(const Rule& rule, const std::string& where) {
   ATTN_OPT_TRY(const Names values, values_of(rule.pattern, where));
   if (rule.pattern.output_size() == 0) return fail(ErrorCode::kInvalidInput, where, "the pattern has no output");
   for (const std::string& output : rule.pattern.output())
-    if (maker_of(rule.pattern, output)->op_type() == "Constant")
+    if (is_constant_node(*maker_of(rule.pattern, output)))
       return fail(ErrorCode::kInvalidInput, where, "the pattern's output '" + output + "' is a constant");
   const Names reached = above_first_output(rule.pattern);
   for (const std::string& value : values)

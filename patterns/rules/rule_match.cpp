@@ -9,6 +9,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/rules/rule_constants.h"
 #include "src/graph/operator_name.h"
 #include "src/io/check/runtime_operators.h"
 #include "src/match/attribute_default.h"
@@ -17,6 +18,8 @@ namespace attn_opt {
 namespace {
 
 constexpr int kMaxRuleSteps = 10'000;
+constexpr std::string_view kMisfit = "rule.structure";
+
 /// A value of the pattern is to be one of the graph.
 struct Claim {
   std::string name;
@@ -28,28 +31,20 @@ struct State {
   std::vector<Claim> claims;
 };
 
-/// The contents of a Constant node of a rule; without value for one that is no tensor or number.
-Tensor constant_of(const onnx::NodeProto& node) {
-  for (const auto& attribute : node.attribute()) {
-    if (attribute.name() == "value") return to_tensor(attribute.t(), inline_tensors()).value_or(Tensor());
-    if (attribute.name() == "value_float") return Tensor::scalar<float>(attribute.f());
-    if (attribute.name() == "value_int") return Tensor::scalar<int64_t>(attribute.i());
-    if (attribute.name() == "value_ints")
-      return Tensor::of<int64_t>({attribute.ints_size()}, {attribute.ints().begin(), attribute.ints().end()});
-    if (attribute.name() == "value_floats")
-      return Tensor::of<float>({attribute.floats_size()}, {attribute.floats().begin(), attribute.floats().end()});
-  }
-  return {};
-}
-
 std::vector<double> numbers(const Tensor& tensor) {
   const auto wide = tensor.cast(onnx::TensorProto::DOUBLE);
   if (!wide) return {};
   return {wide->data<double>().begin(), wide->data<double>().end()};
 }
 
+/// As a tensor of TYPE holds them, if that is a floating one: 1/6 in half precision is no 1/6.
+std::vector<double> numbers_in(const Tensor& tensor, DataType type) {
+  const auto rounded = is_floating(type) && is_floating(tensor.type()) ? tensor.cast(type) : Expected<Tensor>(tensor);
+  return rounded ? numbers(*rounded) : std::vector<double>();
+}
+
 bool holds(const Tensor& wanted, const Value& value, Facts& facts) {
-  const std::vector<double> numbers_wanted = numbers(wanted);
+  const std::vector<double> numbers_wanted = numbers_in(wanted, facts.type(value));
   if (numbers_wanted.size() == 1) {
     const auto uniform = facts.uniform(value);
     return uniform && is_near(numbers_wanted[0], *uniform);
@@ -72,8 +67,10 @@ class RuleMatcher {
     const auto number = static_cast<size_t>(std::ranges::find(outputs, output) - outputs.begin());
     Value* value = anchor.output(number);
     if (!value) return missed("rule.structure", &anchor, "it has no output " + std::to_string(number));
-    ATTN_OPT_MATCH(RuleBinding binding, (state.claims = {{output, value}}, solve(std::move(state))));
-    ATTN_OPT_DONE(check_constraints(binding));
+    state.claims = {{output, value}};
+    auto binding = solve(std::move(state));
+    if (!binding) return tl::unexpected<Miss>(binding.error().id == kMisfit ? nearest_ : std::move(binding.error()));
+    ATTN_OPT_DONE(check_constraints(*binding));
     return binding;
   }
 
@@ -85,18 +82,17 @@ class RuleMatcher {
       const Claim claim = state.claims.back();
       state.claims.pop_back();
       const onnx::NodeProto* wanted = maker_of(rule_.pattern, claim.name);
-      if (const auto bound = state.binding.values.find(claim.name); bound != state.binding.values.end()) {
-        if (&canonical(*bound->second, facts_) != &canonical(*claim.value, facts_))
-          return misfit(state, claim, "'" + claim.name + "' is '" + bound->second->name + "' elsewhere");
-        continue;
-      }
-      state.binding.values[claim.name] = claim.value;
-      if (!wanted) continue;
-      if (wanted->op_type() == "Constant" && is_onnx(wanted->domain())) {
+      const auto [bound, is_new] = state.binding.values.emplace(claim.name, claim.value);
+      if (wanted && is_constant_node(*wanted)) {  // a model may hold its number once for each use
         if (!holds(constant_of(*wanted), *claim.value, facts_))
           return misfit(state, claim, "'" + claim.value->name + "' is not the constant '" + claim.name + "'");
         continue;
       }
+      if (!is_new && &canonical(*bound->second, facts_) != &canonical(*claim.value, facts_))
+        return misfit(state, claim,
+                      "'" + claim.name + "' of the pattern is '" + bound->second->name + "' in one place and '" +
+                          claim.value->name + "' here");
+      if (!is_new || !wanted) continue;
       ATTN_OPT_MATCH(Node * node, fit(*wanted, claim, state));
       if (!node) continue;
       if (wanted->input_size() == 2 && is_commutative(*wanted)) return either_way(*wanted, *node, std::move(state));
@@ -123,7 +119,7 @@ class RuleMatcher {
     return node;
   }
 
-  Matched<void> fit_inputs(const onnx::NodeProto& wanted, const Node& node, const Claim& claim, const State& state) const {
+  Matched<void> fit_inputs(const onnx::NodeProto& wanted, const Node& node, const Claim& claim, const State& state) {
     const size_t count = std::max(node.inputs.size(), static_cast<size_t>(wanted.input_size()));
     for (size_t i = 0; i < count; ++i) {
       const bool is_wanted = i < static_cast<size_t>(wanted.input_size()) && !wanted.input(static_cast<int>(i)).empty();
@@ -134,7 +130,7 @@ class RuleMatcher {
   }
 
   /// Attributes that the pattern does not mention must have their default.
-  Matched<void> fit_attributes(const onnx::NodeProto& wanted, const Node& node, const Claim& claim, State& state) const {
+  Matched<void> fit_attributes(const onnx::NodeProto& wanted, const Node& node, const Claim& claim, State& state) {
     const int opset = node.domain().empty() ? view_.onnx_opset(node) : view_.opset(*node.graph, std::string(node.domain()));
     for (const auto& attribute : wanted.attribute()) {
       const auto* found = attribute_or_default(node, attribute.name(), opset);
@@ -177,13 +173,15 @@ class RuleMatcher {
     auto one = solve(std::move(state));
     if (one) return one;
     claim_inputs(wanted, node, true, other);
-    auto swapped = solve(std::move(other));
-    if (swapped) return swapped;
-    return tl::unexpected<Miss>(deeper(std::move(one.error()), std::move(swapped.error())));
+    return solve(std::move(other));
   }
 
-  tl::unexpected<Miss> misfit(const State& state, const Claim& claim, std::string found) const {
-    return missed("rule.structure", claim.value->producer, std::move(found), state.binding.operators());
+  /// Of all ways that fail, the first of those that took in most of the pattern is reported.
+  tl::unexpected<Miss> misfit(const State& state, const Claim& claim, std::string found) {
+    Miss miss{std::string(kMisfit), claim.value->producer, std::move(found), state.binding.operators()};
+    if (state.binding.values.size() > taken_in_) nearest_ = miss;
+    taken_in_ = std::max(taken_in_, state.binding.values.size());
+    return tl::unexpected<Miss>(std::move(miss));
   }
 
   Matched<void> check_constraints(RuleBinding& binding) const {
@@ -223,6 +221,8 @@ class RuleMatcher {
   const ModelGraph& view_;
   Facts& facts_;
   int steps_ = 0;
+  Miss nearest_;
+  size_t taken_in_ = 0;  ///< names of the pattern that stood for something when NEAREST_ failed
 };
 
 }  // namespace

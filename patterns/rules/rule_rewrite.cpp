@@ -3,10 +3,10 @@
 //   before   what the rule's `pattern` says     after   what its `replacement` says
 //
 //   inputs ── (pattern's nodes) ── outputs      inputs ── (replacement's nodes) ── outputs
-#include <map>
 #include <utility>
 
 #include "attn_opt/rules.h"
+#include "patterns/rules/rule_constants.h"
 #include "patterns/rules/rule_search.h"
 
 namespace attn_opt {
@@ -30,20 +30,21 @@ class RuleRewrite : public Rewrite {
 
   Matched<std::vector<Replacement>> apply(const RewriteMatch& match, GraphBuilder& build) const override {
     const auto& binding = std::any_cast<const RuleBinding&>(match.more);
-    std::map<std::string, Value*> made;
-    for (const std::string& input : rule_.replacement.input()) made[input] = binding.values.at(input);
+    ReplacementValues values(build);
+    for (const std::string& input : rule_.replacement.input()) values.set(input, binding.values.at(input));
     for (const auto& proto : rule_.replacement.node()) {
+      if (values.takes_constant(proto)) continue;
       ATTN_OPT_MATCH(const GraphBuilder::Attributes attributes, attributes_of(proto, rule_, binding, &build.edit().anchor()));
       std::vector<Value*> inputs;
-      for (const std::string& input : proto.input()) inputs.push_back(input.empty() ? nullptr : made.at(input));
+      for (const std::string& input : proto.input()) inputs.push_back(values.at(input));
       std::vector<bool> wanted;
       for (const std::string& output : proto.output()) wanted.push_back(!output.empty());
       const Node* node = build.new_node(operator_of(proto), inputs, wanted, attributes);
-      for (int i = 0; i < proto.output_size(); ++i) made[proto.output(i)] = node->output(static_cast<size_t>(i));
+      for (int i = 0; i < proto.output_size(); ++i) values.set(proto.output(i), node->output(static_cast<size_t>(i)));
     }
     std::vector<Replacement> replacements;
     for (const std::string& output : rule_.replacement.output())
-      replacements.push_back({value_of_output(output, rule_, binding), made.at(output)});
+      replacements.push_back({value_of_output(output, rule_, binding), values.at(output)});
     return replacements;
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn_opt/canonical.h"
+#include "patterns/rules/rule_constants.h"
 #include "src/graph/operator_name.h"
 
 namespace attn_opt {
@@ -11,11 +12,11 @@ RuleSearch::RuleSearch(const Rule& rule)
     : rule_(&rule),
       anchor_(maker_of(rule.pattern, rule.pattern.output(0))),
       nodes_(std::count_if(rule.pattern.node().begin(), rule.pattern.node().end(),
-                           [](const auto& node) { return node.op_type() != "Constant"; })) {
+                           [](const auto& node) { return !is_constant_node(node); })) {
   if (is_commutative(*anchor_)) return;
   for (const std::string& input : anchor_->input()) {
     const onnx::NodeProto* maker = maker_of(rule.pattern, input);
-    operands_.push_back(maker && maker->op_type() != "Constant" ? maker : nullptr);
+    operands_.push_back(maker && !is_constant_node(*maker) ? maker : nullptr);
   }
 }
 

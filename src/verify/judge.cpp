@@ -148,6 +148,8 @@ Judgement judge_rows(const Compared& compared, const AlignedRows& rows, double l
   }
   if (judgement.difference == kInfinity)
     judgement.failure = "NaN or infinity on one side alone";
+  else if (judgement.difference > limit && largest(rows.before_row(worst)) == 0)
+    judgement.failure = "differs where its row is 0,";  // of which nothing is a part
   else if (judgement.difference > limit)
     judgement.failure = "differs by " + shown(judgement.difference) + unit;
   if (!judgement.failure.empty()) judgement.failure += worst_of_row(compared, rows, worst);

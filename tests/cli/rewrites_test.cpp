@@ -58,6 +58,13 @@ TEST_F(RewriteOptions, AFileOfRulesIsAnsweredWithItsFolder) {
   EXPECT_THAT(result.err, HasSubstr("one.rule: is a file; --rules takes folders; give the folder that it lies in"));
 }
 
+TEST_F(RewriteOptions, OfOperandsTriedBothWaysTheFurtherOneIsReported) {
+  std::filesystem::copy_file(ATTN_OPT_TESTDATA "/cases/rewrites/rule_other_constant.onnxtxt", file("other.onnxtxt"));
+  const std::string rules = ATTN_OPT_TESTDATA "/cases/rewrites/hard_swish";
+  EXPECT_THAT(run("explain other.onnxtxt --disable gate_by_six --rules " + rules).out,
+              HasSubstr("'fifth' is not the constant 'sixth'"));
+}
+
 TEST_F(RewriteOptions, WhatWasCalledPatternsIsTakenAndNotListed) {
   const nlohmann::json one = rewrites("wrong.onnxtxt --patterns " ATTN_OPT_TESTDATA "/cases/rewrites/relu");
   EXPECT_EQ(one.at(0).at("outcome"), "refused");

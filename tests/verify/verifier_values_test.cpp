@@ -39,6 +39,9 @@ TEST(VerifierValues, WrongOnesSayByHowMuch) {
   const auto result = verdict("n = Neg (x) y = Relu (n)", unary("Relu"));
   EXPECT_EQ(result.verdict, Verdict::kFailed);
   EXPECT_THAT(result.reason, HasSubstr("y differs by 1.7 relative to its row at (2, 7): 0 before, 1.5"));
+  const auto of_zeros = verdict("a = Abs (x) n = Neg (a) y = Relu (n)", unary("Abs"));
+  EXPECT_EQ(of_zeros.verdict, Verdict::kFailed);
+  EXPECT_THAT(of_zeros.reason, HasSubstr("y differs where its row is 0, at ("));
 }
 
 TEST(VerifierValues, IntegersMustBeEqualAndAreNegativeToo) {
