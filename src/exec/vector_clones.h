@@ -5,7 +5,11 @@
 #define ATTN_OPT_INLINE [[gnu::always_inline]] inline
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__SANITIZE_THREAD__)  // its calls stand in what chooses the clone, too, and that runs before it is loaded
+#define ATTN_OPT_VECTOR_CLONES
+#else
 #define ATTN_OPT_VECTOR_CLONES [[gnu::target_clones("arch=x86-64-v3", "default")]]
+#endif
 /// Of a function that is called only where has_wide_vectors().
 #define ATTN_OPT_WIDE_VECTORS [[gnu::target("arch=x86-64-v4")]]
 #else
