@@ -11,6 +11,7 @@
 #include "patterns/inner_values.h"
 #include "src/match/cut_range.h"
 #include "src/match/node_forms.h"
+#include "src/match/shape_rules/reduced_axis.h"
 
 namespace attn_opt {
 namespace {
@@ -43,7 +44,8 @@ class PartJoiner {
     }
     if (is_one_for_all(parts)) return parts[0];
     const Node* node = parts[0]->producer;
-    if (!node || !node->domain().empty() || !has(*node, Trait::kElementwise) || ++nodes_ > kMostJoinedNodes) return nullptr;
+    const bool acts_on_each = node && node->domain().empty() && (has(*node, Trait::kElementwise) || acts_beside(*node));
+    if (!acts_on_each || ++nodes_ > kMostJoinedNodes) return nullptr;
     const auto is_alike = [&](const Value* part) {
       const Node* other = part->producer;
       return other && part->output == 0 && other->op() == node->op() && other->domain() == node->domain() &&
@@ -61,6 +63,20 @@ class PartJoiner {
     const MaybeShape own = facts_.shape(*parts[0]);
     const bool broadcasts = own && (own->size() + axis_ < rank_ || (*own)[own->size() + axis_ - rank_].is(1));
     return broadcasts && std::ranges::all_of(parts, [&](Value* part) { return computes_same(*part, *parts[0], facts_); });
+  }
+
+  /// True if NODE keeps the rank and acts on each row of another axis for itself. Before opset 13 a softmax takes all axes from
+  /// its own on, which is behind 0 wherever that is not said.
+  bool acts_beside(const Node& node) const {
+    const MaybeShape shape = node.input(0) ? facts_.shape(*node.inputs[0]) : nullptr;
+    if (!shape || shape->size() != rank_) return false;
+    if (node.is("Softmax") || node.is("LogSoftmax")) {
+      const auto own = axis_in(node.int_attribute("axis", -1), rank_);
+      return own && axis_ < *own && (axis_ == 0 || node.attribute("axis"));
+    }
+    const bool reduces = node.op().starts_with("Reduce") && node.int_attribute("keepdims", 1) != 0;
+    const auto own = reduces ? reduced_axis(node, rank_, facts_) : std::nullopt;
+    return own && *own != axis_;
   }
 
   Value* made_of_whole(const Node& node, const std::vector<Value*>& parts) {

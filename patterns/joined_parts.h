@@ -1,6 +1,6 @@
 // Parts side by side that were made alike, as what is made of all at once.
 //
-//   Concat(f(x cut in front), f(x cut behind))  =>  f(x)      f elementwise, of any depth
+//   Concat(f(x cut in front), f(x cut behind))  =>  f(x)      f elementwise, or along another axis, of any depth
 #pragma once
 
 #include <span>

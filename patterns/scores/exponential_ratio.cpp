@@ -6,6 +6,8 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/scores/form_reader.h"
+#include "patterns/softmax/lowered_scores.h"
+#include "patterns/softmax/row_reduction.h"
 
 namespace attn_opt {
 namespace {
@@ -67,6 +69,16 @@ struct PowerRatio {
   }
 };
 
+/// True for units that are exponentials below 0.
+bool is_linear_unit(const Node& node) { return node.is("Elu") || node.is("Celu"); }
+
+/// True if VALUE is what a number is less than the largest of its row: no more than 0.
+bool is_below_its_maximum(Value& value, Facts& facts) {
+  return std::ranges::any_of(differences_in(value, facts), [&](const Difference& found) {
+    return reduced_axis_of("ReduceMax", *found.subtrahend, *found.minuend, facts).has_value();
+  });
+}
+
 bool are_equal(const PowerSum& one, const PowerSum& other) { return one.plus(other, -1).terms().empty(); }
 
 class RatioReader {
@@ -92,6 +104,7 @@ class RatioReader {
  private:
   std::optional<PowerRatio> computed(const Node& node) {
     if (node.is("Exp") || node.is("Sigmoid") || node.is("Tanh")) return of_unknown(node);
+    if (is_linear_unit(node)) return of_exponential_unit(node);
     if (node.is("Neg")) return combined(read(*node.inputs[0]), PowerRatio{{-1, 0}, {1, 0}}, true);
     if (node.is("Reciprocal")) return combined(PowerRatio{{1, 0}, {1, 0}}, inverse(read(*node.inputs[0])), true);
     if (node.inputs.size() != 2 || !node.input(1)) return std::nullopt;
@@ -117,14 +130,45 @@ class RatioReader {
                       one->below.times(other->below)};
   }
 
+  /// Elu(p x)  =>  a e^p - a, x being no more than 0: beyond it Elu(x) is x
+  std::optional<PowerRatio> of_exponential_unit(const Node& node) {
+    const double alpha = node.float_attribute("alpha", 1);
+    if ((node.is("Celu") && alpha != 1) || !is_below_its_maximum(*node.inputs[0], facts_)) return std::nullopt;
+    const auto power = power_of_unknown(node);
+    return power ? std::optional(PowerRatio{PowerSum(alpha, *power).plus({alpha, 0}, -1), {1, 0}}) : std::nullopt;
+  }
+
+  /// p, where NODE takes p x, x being the unknown; nullopt if it takes another.
+  std::optional<double> power_of_unknown(const Node& node) {
+    const std::vector<Addend> terms = FormReader(facts_, true).linear_terms(*node.inputs[0]);
+    const bool is_sum = terms.size() != 1;
+    if (!unknown_) {
+      unknown_ = is_sum ? &canonical(*node.inputs[0], facts_) : terms[0].value;
+      unknown_terms_ = is_sum ? terms : std::vector<Addend>{{unknown_, 1, {}}};
+    }
+    const auto power = times_unknown(terms);
+    if (!power) return std::nullopt;
+    is_in_words_ |= !node.is("Tanh");
+    return power;
+  }
+
+  /// How many times the unknown TERMS add up to; nullopt if that is no number.
+  std::optional<double> times_unknown(const std::vector<Addend>& terms) const {
+    std::optional<double> times;
+    for (const Addend& term : terms) {
+      const auto own = std::ranges::find(unknown_terms_, term.value, &Addend::value);
+      const double share = own == unknown_terms_.end() ? 0 : term.coefficient / own->coefficient;
+      if (share == 0 || (times && !is_zero(share - *times))) return std::nullopt;
+      times = share;
+    }
+    return terms.size() == unknown_terms_.size() ? times : std::nullopt;
+  }
+
   /// Exp(p x)  =>  e^p      Sigmoid(p x)  =>  e^p / (e^p + 1)      Tanh(p x)  =>  (e^2p - 1) / (e^2p + 1), where e is Exp(x)
   std::optional<PowerRatio> of_unknown(const Node& node) {
-    std::vector<Addend> terms = FormReader(facts_, true).linear_terms(*node.inputs[0]);
-    if (terms.size() != 1) terms = {{&canonical(*node.inputs[0], facts_), 1, {}}};
-    if (unknown_ && unknown_ != terms[0].value) return std::nullopt;
-    is_in_words_ |= !node.is("Tanh");
-    unknown_ = terms[0].value;
-    const double power = terms[0].coefficient;
+    const auto found = power_of_unknown(node);
+    if (!found) return std::nullopt;
+    const double power = *found;
     if (node.is("Exp")) return PowerRatio{{1, power}, {1, 0}};
     if (node.is("Sigmoid")) return PowerRatio{{1, power}, PowerSum(1, power).plus({1, 0}, 1)};
     const PowerSum square(1, 2 * power);
@@ -133,6 +177,7 @@ class RatioReader {
 
   Facts& facts_;
   Value* unknown_ = nullptr;
+  std::vector<Addend> unknown_terms_;  ///< that it is the sum of
   bool is_in_words_ = false;
   int depth_ = 0;
 };
@@ -150,6 +195,16 @@ std::optional<TanhOf> tanh_in(Value& value, Facts& facts) {
   const size_t powers = static_cast<size_t>(!is_zero(a)) + static_cast<size_t>(!is_zero(b));
   if (!is_zero(ratio->below.at(power) - 1) || ratio->above.terms().size() != powers || is_zero(a - b)) return std::nullopt;
   return TanhOf{reader.unknown(), power / 2, (a - b) / 2, (a + b) / 2};
+}
+
+std::optional<ExponentialOf> exponential_in_ratio(Value& value, Facts& facts) {
+  RatioReader reader(facts);
+  const auto ratio = reader.read(value);
+  if (!ratio || ratio->above.terms().empty()) return std::nullopt;
+  // e^p (c e^q + 1) / (c e^q + 1)  =>  e^p, the denominator beginning with 1
+  const double power = ratio->above.least_power();
+  const bool is_one_power = !is_zero(power) && are_equal(ratio->above, ratio->below.times({1, power}));
+  return is_one_power ? std::optional(ExponentialOf{reader.unknown(), power}) : std::nullopt;
 }
 
 }  // namespace attn_opt

@@ -20,4 +20,15 @@ struct TanhOf {
 /// What VALUE is in terms of tanh(); nullopt if it is not, or says so by Tanh.
 std::optional<TanhOf> tanh_in(Value& value, Facts& facts);
 
+/// exp(FACTOR * VALUE).
+struct ExponentialOf {
+  Value* value = nullptr;
+  double factor = 1;
+};
+
+/// What VALUE is exp() of, where the ratio leaves one power; nullopt if it leaves more, or a multiple of one.
+///
+///   Sigmoid(x) / (1 - Sigmoid(x))      Sigmoid(x) / Sigmoid(-x)      Elu(x) + 1, x being no more than 0
+std::optional<ExponentialOf> exponential_in_ratio(Value& value, Facts& facts);
+
 }  // namespace attn_opt

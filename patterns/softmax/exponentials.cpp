@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/joined_parts.h"
+#include "patterns/scores/exponential_ratio.h"
 #include "patterns/softmax/lowered_scores.h"
 
 namespace attn_opt {
@@ -37,6 +39,11 @@ double power_of_first(const Node& node, Facts& facts) {
   return power && std::isfinite(*power) ? *power : 0;
 }
 
+/// What NODE, a sum or a quotient, makes exp() of in other words; nullopt if it makes none. Products are read by their factors.
+std::optional<ExponentialOf> exponential_in_words(const Node& node, Facts& facts) {
+  return has(node, Trait::kAdds) || node.is("Div") ? exponential_in_ratio(*node.outputs[0], facts) : std::nullopt;
+}
+
 bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   const Node* node = canonical(value, facts).producer;
   if (!node || !node->domain().empty() || depth == 0) return false;
@@ -46,7 +53,8 @@ bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   };
   if (power_of_first(*node, facts) != 0) return is_factor(0);
   if (node->is("Concat")) return is_factor(0) && are_joined_parts(*node, facts);
-  return (node->is("Mul") || node->is("Div")) && is_factor(0) && is_factor(1);
+  if ((node->is("Mul") || node->is("Div")) && is_factor(0) && is_factor(1)) return true;
+  return exponential_in_words(*node, facts).has_value();
 }
 
 }  // namespace
@@ -65,6 +73,7 @@ std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& co
   const Node& node = *canonical(value, context.facts).producer;
   if (const auto log = log_of_base(node, context.facts)) return Exponent{node.inputs[node.is("Pow") ? 1 : 0], *log};
   if (Value* whole = joined_parts(node, reader, context)) return exponent_in(*whole, reader, context);
+  if (const auto words = exponential_in_words(node, context.facts)) return Exponent{words->value, words->factor, true};
   const Exponent first = exponent_in(*node.inputs[0], reader, context).value();
   if (const double power = power_of_first(node, context.facts); power != 0)
     return Exponent{first.value, power * first.factor, true};
