@@ -171,7 +171,11 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const We
     site.sinks.push_back(column);
   }
   if (power.factor == 1 && is_largest_beside(site, context.facts)) site.exponent_offset.reset();
-  site.input = value_of({site.input, power.factor}, node, context);
+  // A half cannot hold the logarithms of most bases.
+  if (element_size(context.facts.type(*site.input)) > 2)
+    site.input = value_of({site.input, power.factor}, node, context);
+  else
+    for (ScoreCase& one : site.weights) one.scale *= power.factor;
   site.exponent_power = std::clamp(1 / std::abs(weights.exponent.factor), 1.0, kMostPower);
   // Of a product each factor may leave the range of exp().
   if (weights.exponent.is_product) site.exponent_offset = site.exponent_offset.value_or(0);

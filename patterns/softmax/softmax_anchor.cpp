@@ -187,7 +187,10 @@ std::optional<SoftmaxSite> less_logarithm(Value& scores, Value& lowered_by, doub
   if (addends.size() != 2) return std::nullopt;
   const auto less = [&](Value* number) { return InnerValues(node, context).build().node("Sub", {&scores, number}); };
   auto site = divided(less(addends[1]), *addends[0]);
-  return site ? site : divided(less(addends[0]), *addends[1]);
+  if (!site) site = divided(less(addends[0]), *addends[1]);
+  // Beside a largest score of a large number the logarithm is lost in the sum of the two.
+  if (site) site->exponent_offset = site->exponent_offset.value_or(0);
+  return site;
 }
 
 /// Exponentials RESULT of SCORES less LOWERED_BY, the logarithm of sums of those that a mask leaves, which is laid over RESULT.

@@ -88,6 +88,7 @@ std::optional<SoftmaxSite> SoftmaxSearch::weighed(const Node& node) {
     if (!node.is("Mul")) break;
     Value* added = exponent_of(*node.inputs[1 - at], reader_, context_);
     auto site = added ? in(*node.inputs[at]) : std::nullopt;
+    if (site && site->weights[0].scale != 1) continue;  // of which X alone would be so many times itself
     const MaybeShape before = context_.facts.shape(*node.inputs[at]), after = context_.facts.shape(*node.outputs[0]);
     if (!site || site->cut_off || site->weights.size() > 1 || !before || !after || *before != *after) continue;
     site->input = InnerValues(reader_, context_).sum(site->input, added);

@@ -99,6 +99,7 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
   if (compared.assumed.scores_above_fill && rows.reaches_fill[row]) return "scores-above-fill";
   if (compared.assumed.scores_within_clamp && rows.passes_clamp[row] && stays_number) return "scores-within-clamp";
   if (compared.assumed.exp_in_range && rows.leaves_exp_range[row]) return "exp-in-range";
+  if (compared.assumed.scores_finite && rows.covers_infinity[row] && was_nan && is_number) return "scores-finite";
   if (compared.assumed.scores_finite && rows.overflows[row] && (was_nan || !compared.assumed.overflow_was_nan))
     return "scores-finite";
   return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "src/match/facts/empty_rows.h"
 #include "src/trial/infinity.h"
@@ -63,6 +64,7 @@ class RowReader {
     summed_.assign(bias_.size(), 0);
     // A clamp lays its own number over masked keys.
     rows_.has_shallow_fill.assign(rows_.size(), sdpa_.clamp.has_value());
+    rows_.covers_infinity.assign(rows_.size(), false);
     for (const auto& term : sdpa_.terms) add(term);
     if (sdpa_.is_causal) mask_future();
     if (sdpa_.nonpad_kv_seqlen) mask_padding();
@@ -140,20 +142,29 @@ class RowReader {
     const auto values = broadcast_to(*tensor, *frame);
     if (!values) return;
     for (size_t i = 0; i < bias_.size(); ++i) {
+      const size_t row = i / static_cast<size_t>(rows_.keys);
       if (term.kind == ScoreTerm::Kind::kBias) {
         added_[i] += term.coefficient * (*values)[i];
         summed_[i] += std::abs(term.coefficient * (*values)[i]);
         bias_[i] = rounded(bias_[i] + term.coefficient * (*values)[i], request_.type);
+        if (is_half_of_lowest(bias_[i])) rows_.has_shallow_fill[row] = true;
       } else if (((*values)[i] != 0) == (term.kind == ScoreTerm::Kind::kDrop)) {
-        added_[i] = term.coefficient * term.fill;
+        const double added = std::exchange(added_[i], term.coefficient * term.fill);
         summed_[i] = std::abs(added_[i]);
         bias_[i] = rounded(term.coefficient * term.fill, request_.type);
         is_masked_[i] = true;
+        if (std::isinf(added)) rows_.covers_infinity[row] = true;
         // No fill is written lower than half of the lowest half, so that other biases may lie below it.
         const bool is_half = request_.model_type == onnx::TensorProto::FLOAT16 && std::isfinite(term.fill);
-        if (bias_[i] > kAbsorbing || is_half) rows_.has_shallow_fill[i / static_cast<size_t>(rows_.keys)] = true;
+        if (bias_[i] > kAbsorbing || is_half) rows_.has_shallow_fill[row] = true;
       }
     }
+  }
+
+  /// True of a half as low as no mask of halves is written: such numbers are one there, and more in the model.
+  bool is_half_of_lowest(double bias) const {
+    return request_.model_type == onnx::TensorProto::FLOAT16 && std::isfinite(bias) &&
+           bias <= lowest_finite(onnx::TensorProto::FLOAT16) / 2;
   }
 
   /// Masks key J of row R where IS_MASKED(R, J).

@@ -323,7 +323,12 @@ class SiteCutter {
         probe(view.past);
         break;
       }
-    for (const auto& term : sdpa_.terms) probe(term.value);
+    for (const auto& term : sdpa_.terms) {
+      probe(term.value);
+      // What a node between makes of a constant mask, as Not, is a constant too, which alone is read.
+      if (!is_there(*term.value) && known(*term.value).source == SiteInput::Source::kFixed)
+        site_.constants.push_back(known(*term.value));
+    }
     for (const auto& scale : sdpa_.tensor_scales) probe(scale.value);
     probe(sdpa_.nonpad_kv_seqlen);
   }

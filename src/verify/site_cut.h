@@ -36,6 +36,7 @@ struct CutSite {
   std::vector<Value*> replaced, written;  ///< outputs of the two sides that must agree, in the same order
   std::vector<Value*> probes;             ///< further outputs of the side before: what the judgement reads
   std::vector<Value*> probes_after;       ///< the same of the side after, for what the side before does not have
+  std::vector<SiteInput> constants;       ///< that the judgement reads and neither side does
   std::vector<Value*> handed_over;        ///< probes that the side after takes as inputs
   std::vector<Value*> attention_inputs;   ///< what the written node is given, as of Emission
   const TargetRules* target = nullptr;    ///< whose rules what is written keeps

@@ -115,6 +115,7 @@ tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, con
   std::unordered_map<const Value*, const Tensor*> contents;
   for (const auto& input : site_->inputs)
     if (input.source != SiteInput::Source::kShapeOnly) contents[input.value] = &feeds.at(input.value->name);
+  for (const auto& constant : site_->constants) contents[constant.value] = &constant.fixed;
   const size_t outputs = site_->replaced.size();
   for (size_t i = 0; i < site_->probes.size(); ++i) contents[site_->probes[i]] = &(*before)[outputs + i];
 

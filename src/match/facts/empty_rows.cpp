@@ -34,18 +34,19 @@ double least_added(const ScoreTerm& term, const MaskContents& contents) {
 std::string why_rows_may_be_nan(const Sdpa& sdpa, Facts& facts) {
   if (has_floor(sdpa)) return "";
   const DataType type = range_of_scores(sdpa);
+  const double power = sdpa.exponent_power;
   int most_lowest = 0;  // that add up in one score
   for (const ScoreTerm& term : sdpa.terms) {
     if (term.kind == ScoreTerm::Kind::kFloor || keeps_first_key(term)) continue;
     if (term.kind != ScoreTerm::Kind::kBias) {
-      if (is_infinite_in(type, term.coefficient * term.fill)) return "'" + term.value->name + "' may drop every key";
+      if (is_infinite_in(type, power * term.coefficient * term.fill)) return "'" + term.value->name + "' may drop every key";
       most_lowest = std::max(most_lowest, 1);  // what a fill is laid over does not show
       continue;
     }
     const MaskContents contents = mask_contents(*term.value, facts);
     const double lowest = term.coefficient * lowest_finite(facts.type(*term.value));
-    if (contents.may_hold_minus_inf || (contents.may_hold_lowest && is_infinite_in(type, lowest)) ||
-        is_infinite_in(type, least_added(term, contents)))
+    if (contents.may_hold_minus_inf || (contents.may_hold_lowest && is_infinite_in(type, power * lowest)) ||
+        is_infinite_in(type, power * least_added(term, contents)))
       return "'" + term.value->name + "' may hold -inf";
     most_lowest += contents.may_hold_lowest;
   }
