@@ -69,13 +69,13 @@ std::optional<ProductSide> side_of(Value& value, const std::string& whole_term, 
   return side;
 }
 
-/// QUERY with an axis of size 1 for each leading letter that only the keys have.
-std::pair<Value*, std::string> with_leading(Value& query, const std::string& term, const std::string& leading, Node& product,
+/// OPERAND with an axis of size 1 for each of LEADING letters that only the other has.
+std::pair<Value*, std::string> with_leading(Value& operand, const std::string& term, const std::string& leading, Node& product,
                                             MatchContext& context) {
   const std::string missing = letters(leading, [&](char letter) { return letter != kUnitAxis && !has_letter(term, letter); });
-  if (missing.empty()) return {&query, term};
+  if (missing.empty()) return {&operand, term};
   InnerValues inner(product, context);
-  return {inner.raised(&query, missing.size() + term.size()), missing + term};
+  return {inner.raised(&operand, missing.size() + term.size()), missing + term};
 }
 
 /// The letter of the queries among those of the scores that V has not: that before the keys', if its size is no number or
@@ -171,7 +171,8 @@ Matched<ScoreProduct> lettered_score_product(Node& product, const ScoreLayout& l
   const auto [query_value, whole_term] = with_leading(query_operand, query_term, result.substr(0, leading), product, context);
   const auto q = side_of(*query_value, whole_term, letters);
   letters.row = key;
-  const auto k = side_of(key_operand, key_term, letters);
+  const auto [key_value, whole_key_term] = with_leading(key_operand, key_term, letters.batch, product, context);
+  const auto k = side_of(*key_value, whole_key_term, letters);
   if (!q || !k) return miss();
   return ScoreProduct{*q, *k, layout.placed(*scores), *factor};
 }

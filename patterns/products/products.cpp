@@ -136,9 +136,16 @@ bool is_multiplied_quantized(const Value& value, int steps) {
 }
 
 bool has_equal_ranks(const Node& product, Facts& facts) {
-  if (product.is("Einsum") || factors_added_up(product, facts)) return true;
+  if (factors_added_up(product, facts) || (product.is("Einsum") && operands_of(product, facts).size() != 2)) return true;
   const MaybeShape one = facts.shape(*product.inputs[0]), other = facts.shape(*product.inputs[1]);
   return one && other && one->size() == other->size();
+}
+
+bool has_equal_batches(const Node& product, Facts& facts) {
+  if (!has_equal_ranks(product, facts)) return false;
+  if (!product.is("MatMul")) return true;
+  const Shape &one = facts.shape(*product.inputs[0]).known(), &other = facts.shape(*product.inputs[1]).known();
+  return one.size() < 3 || one.front().is(1) == other.front().is(1);
 }
 
 Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, MatchContext& context) {

@@ -53,8 +53,10 @@ bool quantizes(const Node& node);
 /// on.
 bool is_multiplied_quantized(const Value& value, int steps = 6);
 
-/// False if PRODUCT is a MatMul of which an operand has fewer axes than the other: it is the same for all of the leading ones.
+/// False if an operand of PRODUCT has fewer axes than the other: it is the same for all of the leading ones.
 bool has_equal_ranks(const Node& product, Facts& facts);
+/// False if an operand of PRODUCT is the same for all of the batch, as a table of positions is.
+bool has_equal_batches(const Node& product, Facts& facts);
 
 /// Reads PRODUCT, a MatMul (also fused with transposes and a factor), Einsum, Gemm or the sum of a Mul, as Q K^T where
 /// its result has LAYOUT. Misses: "product.*"; "scores.transpose": a product with transposes of its own has no such layout.

@@ -146,7 +146,7 @@ class ScoreWalker {
     std::optional<ScoreWalk> with_table;  // its product may be that of positions, and the one of keys another operand
     for (const ScoreWalk& way : ways) {
       auto found = walk(way);
-      if (found && has_equal_ranks(*found->value->producer, context_.facts)) return found;
+      if (found && has_equal_batches(*found->value->producer, context_.facts)) return found;
       if (found && !with_table) with_table = *found;
       if (!found) miss = miss.id.empty() ? found.error() : deeper(miss, found.error());
     }
