@@ -13,6 +13,7 @@
 #include "patterns/joined_parts.h"
 #include "patterns/layout_checks.h"
 #include "patterns/scores/conditions.h"
+#include "patterns/softmax/row_words.h"
 #include "src/match/shape_rules/reduced_axis.h"
 
 namespace attn_opt {
@@ -137,18 +138,16 @@ Value* before_lower_bound(Value& value, Facts& facts) {
 
 /// Max(ReduceMax(x cut in front), ReduceMax(x cut behind))  =>  ReduceMax(x)
 std::optional<Placed> before_maximum_of_parts(const Node& node, const Placed& after, Facts& facts) {
-  std::vector<Value*> parts;
-  std::optional<Placed> whole;
-  for (Value* input : node.inputs) {
-    const Node* maximum = canonical(*input, facts).producer;
-    const auto before = maximum && maximum->is("ReduceMax") ? before_reduction(*maximum, after, facts) : std::nullopt;
-    if (!before || (whole && whole->axes != before->axes)) return std::nullopt;
-    whole = before;
-    parts.push_back(before->value);
-  }
-  const auto axis = whole ? std::ranges::find(whole->axes, RowReduction::kTaken) - whole->axes.begin() : 0;
-  Value* joined = whole ? cut_into(parts, static_cast<size_t>(axis), facts) : nullptr;
-  return joined ? std::optional(Placed{joined, whole->axes, &node}) : std::nullopt;
+  for (const RowParts& rows : parts_of_rows(node.inputs, "ReduceMax", after, facts))
+    if (Value* joined = cut_into(rows.parts, rows.axis, facts)) return Placed{joined, rows.axes, &node};
+  return std::nullopt;
+}
+
+/// What the largest of each row is read of, in other words than ReduceMax.
+std::optional<Placed> before_maximum(const Node& node, const Placed& after, Facts& facts) {
+  if (node.is("Max")) return before_maximum_of_parts(node, after, facts);
+  auto before = before_largest(node, after, facts);
+  return before ? before : before_pooling("MaxPool", node, after, facts);
 }
 
 /// reduction_in() of a Reduce*.
@@ -165,7 +164,7 @@ std::optional<Placed> reduced_by(const std::string& op_type, Value& value, size_
     return is_maximum && !is_negated ? before_lower_bound(seen, facts) : nullptr;
   };
   const TakenAxis taken = [&](const Node& node, const Placed& after) -> std::optional<Placed> {
-    if (is_maximum && !is_negated && node.is("Max")) return before_maximum_of_parts(node, after, facts);
+    if (is_maximum && !is_negated && !node.is(op_type)) return before_maximum(node, after, facts);
     if (!node.is(is_negated ? "ReduceMin" : op_type)) return std::nullopt;
     auto before = before_reduction(node, after, facts);
     const Node* negation = before && is_negated ? before->value->producer : nullptr;

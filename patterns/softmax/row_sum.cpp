@@ -16,6 +16,7 @@
 #include "patterns/scores/conditions.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/exponentials.h"
+#include "patterns/softmax/row_words.h"
 
 namespace attn_opt {
 namespace {
@@ -227,9 +228,10 @@ class SumReader {
   std::optional<RowReduction> before_sum(const Node& node, const RowReduction& after) {
     if (log_factor_) return before_sum_of_log(node, after);
     if (node.is("ReduceSum") || node.is("ReduceL1")) return before_concat(before_reduction(node, after, facts_));
-    if (node.is("ReduceMean")) return before_mean(node, after);
+    if (node.is("ReduceMean") || node.is("AveragePool")) return before_mean(node, after);
     if (node.is("ReduceSumSquare") || node.is("ReduceL2")) return before_sum_of_squares(node, after);
     if (has(node, Trait::kAdds)) return before_sum_of_parts(node, after);
+    if (auto before = before_running_sum(after, facts_)) return before_concat(std::move(before));
     for (size_t at = 0; at < node.inputs.size(); ++at)
       if (auto before = are_ones_beside(node, at) ? before_product(node, at, after) : std::nullopt) return before;
     return before_part(after);
@@ -237,20 +239,15 @@ class SumReader {
 
   /// sum(e cut in front) + sum(e cut behind)  =>  sum(e)
   std::optional<RowReduction> before_sum_of_parts(const Node& node, const RowReduction& after) {
-    std::vector<Value*> parts;
-    std::optional<RowReduction> whole;
-    for (const Value* term : addends_of(*node.outputs[0], facts_)) {
-      const Node* sum = term->producer;
-      const auto before = sum && sum->is("ReduceSum") ? before_reduction(*sum, after, facts_) : std::nullopt;
-      if (!before || (whole && whole->axes != before->axes)) return std::nullopt;
-      whole = before;
-      parts.push_back(before->value);
-    }
-    const auto axis = whole ? std::ranges::find(whole->axes, RowReduction::kTaken) - whole->axes.begin() : 0;
-    Value* joined = whole ? joined_parts(parts, static_cast<size_t>(axis), reader_, context_) : nullptr;
-    std::ranges::reverse(parts);
-    if (whole && !joined) joined = joined_parts(parts, static_cast<size_t>(axis), reader_, context_);
-    return joined ? std::optional(RowReduction{joined, whole->axes, &node}) : std::nullopt;
+    const std::vector<Value*> terms = addends_of(*node.outputs[0], facts_);
+    if (terms.size() < 2) return std::nullopt;
+    for (RowParts& rows : parts_of_rows(terms, "ReduceSum", after, facts_))
+      for (const bool is_reversed : {false, true}) {
+        if (is_reversed) std::ranges::reverse(rows.parts);
+        if (Value* joined = joined_parts(rows.parts, rows.axis, reader_, context_))
+          return RowReduction{joined, rows.axes, &node};
+      }
+    return std::nullopt;
   }
 
   /// ReduceSumSquare(e)  =>  e e      ReduceL2(e)  =>  e e, of which that is the root of the sum
@@ -305,7 +302,8 @@ class SumReader {
 
   /// ReduceMean(e)  =>  1 / S times the sum of S elements
   std::optional<RowReduction> before_mean(const Node& node, const RowReduction& after) {
-    auto before = before_reduction(node, after, facts_);
+    auto before =
+        node.is("ReduceMean") ? before_reduction(node, after, facts_) : before_pooling("AveragePool", node, after, facts_);
     const MaybeShape shape = facts_.shape(*node.inputs[0]);
     if (!before || !shape || read_.is_inexact) return std::nullopt;
     const auto axis = std::ranges::find(before->axes, RowReduction::kTaken) - before->axes.begin();

@@ -1,6 +1,7 @@
 // The sum of each row, in whatever words, as a divisor.
 //
-//   ReduceSum(e)      ReduceL1(e)      S * ReduceMean(e)      e times ones      Einsum("bhij->bhi", e)
+//   ReduceSum(e)      ReduceL1(e)      S * ReduceMean(e)      e times ones      Einsum("bhij->bhi", e)      and those of
+//   row_words.h
 //
 // where no e is negative; also times a number in whatever words, as Reciprocal(t), 1 / t or t^-1. A sum t of 0 may be another
 // number:
