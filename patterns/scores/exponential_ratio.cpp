@@ -12,7 +12,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kMaxRatioDepth = 10;
+constexpr int kMostRatioNodes = 40;
 constexpr size_t kMostPowers = 6;
 /// Coefficients and powers are the same up to this.
 constexpr double kSameCoefficient = 1e-6;
@@ -90,9 +90,8 @@ class RatioReader {
     if (const auto number = facts_.uniform(seen))
       return std::isfinite(*number) ? std::optional(PowerRatio{{*number, 0}, {1, 0}}) : std::nullopt;
     const Node* node = seen.producer;
-    if (!node || !node->domain().empty() || !node->input(0) || ++depth_ > kMaxRatioDepth) return std::nullopt;
-    auto ratio = computed(*node);
-    --depth_;
+    if (!node || !node->domain().empty() || !node->input(0) || ++nodes_ > kMostRatioNodes) return std::nullopt;
+    const auto ratio = computed(*node);
     return ratio && ratio->is_read() ? std::optional(ratio->reduced()) : std::nullopt;
   }
 
@@ -108,11 +107,12 @@ class RatioReader {
     if (node.is("Neg")) return combined(read(*node.inputs[0]), PowerRatio{{-1, 0}, {1, 0}}, true);
     if (node.is("Reciprocal")) return combined(PowerRatio{{1, 0}, {1, 0}}, inverse(read(*node.inputs[0])), true);
     if (node.inputs.size() != 2 || !node.input(1)) return std::nullopt;
-    if (node.is("Mul")) return combined(read(*node.inputs[0]), read(*node.inputs[1]), true);
-    if (node.is("Div")) return combined(read(*node.inputs[0]), inverse(read(*node.inputs[1])), true);
-    if (node.is("Add") || node.is("Sub"))
-      return combined(read(*node.inputs[0]), read(*node.inputs[1]), false, node.is("Sub") ? -1 : 1);
-    return std::nullopt;
+    const bool multiplies = node.is("Mul") || node.is("Div");
+    if (!multiplies && !node.is("Add") && !node.is("Sub")) return std::nullopt;
+    const auto first = read(*node.inputs[0]);
+    auto second = first ? read(*node.inputs[1]) : std::nullopt;
+    if (node.is("Div")) second = inverse(std::move(second));
+    return combined(first, second, multiplies, node.is("Sub") ? -1 : 1);
   }
 
   static std::optional<PowerRatio> inverse(std::optional<PowerRatio> ratio) {
@@ -179,7 +179,7 @@ class RatioReader {
   Value* unknown_ = nullptr;
   std::vector<Addend> unknown_terms_;  ///< that it is the sum of
   bool is_in_words_ = false;
-  int depth_ = 0;
+  int nodes_ = 0;  ///< read so far
 };
 
 }  // namespace

@@ -57,11 +57,12 @@ bool may_be_number_within(int steps, const Value* value) {
 
 /// What a node may be in a softmax that is written out, by its operator.
 enum Part : unsigned {
-  kWeights = 1 << 0,     ///< exponentials or what is made of them
-  kProduct = 1 << 1,     ///< with V, or a part or transpose of one
-  kSum = 1 << 2,         ///< of exponentials
-  kSumInWords = 1 << 3,  ///< the same in any words, as a product with ones is
-  kReciprocal = 1 << 4,  ///< of a sum
+  kWeights = 1 << 0,         ///< exponentials or what is made of them
+  kProduct = 1 << 1,         ///< with V, or a part or transpose of one
+  kSum = 1 << 2,             ///< of exponentials
+  kSumInWords = 1 << 3,      ///< the same in any words, as a product with ones is
+  kReciprocal = 1 << 4,      ///< of a sum
+  kWeightsInWords = 1 << 5,  ///< exponentials in words that models are full of: looked at where they are divided
 };
 
 constexpr OperatorMap<unsigned> kParts(std::to_array<OperatorMap<unsigned>::Row>({
@@ -70,9 +71,9 @@ constexpr OperatorMap<unsigned> kParts(std::to_array<OperatorMap<unsigned>::Row>
     {"Sqrt", kWeights | kSumInWords},
     {"Abs", kSumInWords},
     {"Softmax", kWeights},
-    {"Sigmoid", kWeights},
-    {"Elu", kWeights},
-    {"Celu", kWeights},
+    {"Sigmoid", kWeightsInWords},
+    {"Elu", kWeightsInWords},
+    {"Celu", kWeightsInWords},
     {"MatMul", kProduct | kSumInWords},
     {"Einsum", kProduct | kSumInWords},
     {"Transpose", kProduct | kSumInWords},
@@ -84,6 +85,7 @@ constexpr OperatorMap<unsigned> kParts(std::to_array<OperatorMap<unsigned>::Row>
     {"ReduceL1", kSumInWords},
     {"ReduceMean", kSumInWords},
     {"AveragePool", kSumInWords},
+    {"CumSum", kSumInWords},
     {"ReduceSumSquare", kSumInWords},
     {"ReduceL2", kSumInWords},
     {"Clip", kSumInWords},
@@ -259,7 +261,8 @@ bool may_be_softmax(const Node& node) {
   const bool divides = node.is("Div");
   if (!divides && !node.is("Mul")) return false;
   const unsigned one = parts_in(first), other = parts_in(second);
-  if (divides) return (other & kSum) || ((one & kProduct) && (other & kSumInWords)) || may_be_weights(first, one);
+  const bool may_be_divided = (one & (kProduct | kWeightsInWords)) != 0;
+  if (divides) return (other & kSum) || (may_be_divided && (other & kSumInWords)) || may_be_weights(first, one);
   const bool is_behind_product = ((one & kProduct) && (other & kReciprocal)) || ((other & kProduct) && (one & kReciprocal));
   return is_behind_product || may_be_weights(first, one) || may_be_weights(second, other) || may_be_inverse_sum(first) ||
          may_be_inverse_sum(second);
