@@ -8,6 +8,7 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/readers.h"
+#include "src/match/permutation.h"
 
 namespace attn_opt {
 namespace {
@@ -59,9 +60,9 @@ Untransposed untransposed(Value& value, Facts& facts) {
   seen.at.resize(shape ? shape->size() : 0);
   std::iota(seen.at.begin(), seen.at.end(), int64_t{0});
   for (int step = 0; step < kMaxTogether && seen.value->producer && seen.value->producer->is("Transpose"); ++step) {
-    const auto* perm = seen.value->producer->ints_attribute("perm");
-    if (!perm || static_cast<size_t>(perm->size()) != seen.at.size()) break;
-    for (int64_t& axis : seen.at) axis = perm->Get(static_cast<int>(axis));
+    const std::vector<int64_t> perm = permutation(*seen.value->producer, seen.at.size());
+    if (perm.empty()) break;
+    for (int64_t& axis : seen.at) axis = perm[static_cast<size_t>(axis)];
     seen.value = &canonical(*seen.value->producer->inputs[0], facts);
   }
   return seen;
@@ -80,15 +81,15 @@ Value* swapped_from(Node& node, Facts& facts) {
   std::vector<int64_t> axes, swapped;
   Node* next = &node;
   for (int step = 0; next && next->is("Transpose") && step < kMaxTogether; ++step) {
-    const auto* perm = next->ints_attribute("perm");
-    if (!perm || perm->size() < 2 || (step > 0 && static_cast<size_t>(perm->size()) != axes.size())) return nullptr;
+    const std::vector<int64_t> perm = permutation(*next, facts);
+    if (perm.size() < 2 || (step > 0 && perm.size() != axes.size())) return nullptr;
     if (step == 0) {
-      axes.resize(static_cast<size_t>(perm->size()));
+      axes.resize(perm.size());
       std::iota(axes.begin(), axes.end(), 0);
       swapped = axes;
       std::swap(swapped.back(), swapped[swapped.size() - 2]);
     }
-    for (int64_t& axis : axes) axis = perm->Get(static_cast<int>(axis));
+    for (int64_t& axis : axes) axis = perm[static_cast<size_t>(axis)];
     Value& source = canonical(*next->inputs[0], facts);
     if (axes == swapped) return &source;
     next = source.producer;

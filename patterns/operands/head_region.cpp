@@ -10,6 +10,7 @@
 #include "patterns/operands/operand_walk.h"
 #include "patterns/readers.h"
 #include "src/match/node_forms.h"
+#include "src/match/permutation.h"
 #include "src/match/shape_rules/reduced_axis.h"
 
 namespace attn_opt {
@@ -86,9 +87,9 @@ class HeadInputs {
   }
 
   std::vector<HeadInput> transposed() const {
-    const auto* perm = node_.ints_attribute("perm");
-    if (!perm || static_cast<size_t>(perm->size()) != result_.size()) return {};
-    return {{0, static_cast<size_t>(perm->Get(static_cast<int>(axis_)))}};
+    const std::vector<int64_t> perm = permutation(node_, result_.size());
+    if (perm.empty()) return {};
+    return {{0, static_cast<size_t>(perm[axis_])}};
   }
 
   std::vector<HeadInput> joined() const {

@@ -12,20 +12,12 @@
 #include "patterns/operands/head_region.h"
 #include "patterns/readers.h"
 #include "patterns/scores/form_reader.h"
+#include "src/match/permutation.h"
 
 namespace attn_opt {
 namespace {
 
 constexpr int kMaxOperandSteps = 64;
-
-std::vector<int64_t> perm_of(const Node& node, size_t rank) {
-  std::vector<int64_t> perm;
-  if (const auto* given = node.ints_attribute("perm"))
-    perm.assign(given->begin(), given->end());
-  else
-    for (size_t axis = rank; axis-- > 0;) perm.push_back(static_cast<int64_t>(axis));
-  return perm;
-}
 
 /// The view of the operand that a number is multiplied with, if NODE does that; factors with more axes repeat it.
 std::optional<OperandView> before_scale(Node& node, const OperandView& view, MatchContext& context) {
@@ -73,9 +65,8 @@ std::optional<AxisMap> axes_before(Node& node, const OperandView& view, MatchCon
   const MaybeShape before = context.facts.shape(*node.inputs[0]);
   if (!before) return std::nullopt;
   if (node.is("Transpose")) {
-    const auto perm = perm_of(node, before->size());
-    if (perm.size() != axes.rank()) return std::nullopt;
-    return axes.before_transpose(perm);
+    const std::vector<int64_t> perm = permutation(node, axes.rank());
+    return perm.empty() ? std::nullopt : std::optional(axes.before_transpose(perm));
   }
   if (has(node, Trait::kRegroups)) return axes.regrouped(*before);
   const MaybeShape after = context.facts.shape(*node.outputs[0]);
@@ -157,9 +148,8 @@ Operand walk_up(OperandView start, Facts& facts, Before before) {
 std::optional<AxisMap> axes_after(const Node& node, const AxisMap& axes, MatchContext& context) {
   if (is_no_op(node, context.facts)) return axes;
   if (node.is("Transpose")) {
-    const auto perm = perm_of(node, axes.rank());
-    if (perm.size() != axes.rank()) return std::nullopt;
-    return axes.after_transpose(perm);
+    const std::vector<int64_t> perm = permutation(node, axes.rank());
+    return perm.empty() ? std::nullopt : std::optional(axes.after_transpose(perm));
   }
   const MaybeShape after = context.facts.shape(*node.outputs[0]);
   if (!has(node, Trait::kRegroups) || !after) return std::nullopt;

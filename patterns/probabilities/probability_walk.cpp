@@ -15,13 +15,14 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/layout_checks.h"
-#include "patterns/operands/operand_walk.h"
 #include "patterns/probabilities/joint_step.h"
+#include "patterns/probabilities/layout_end.h"
 #include "patterns/probabilities/segmented_product.h"
 #include "patterns/probabilities/summed_values.h"
 #include "patterns/products/products.h"
 #include "patterns/readers.h"
 #include "patterns/scores/selected_scores.h"
+#include "src/match/permutation.h"
 
 namespace attn_opt {
 namespace {
@@ -254,34 +255,12 @@ class ProbabilityWalker {
     return missed(std::string(kNotAttention), nullptr, "", walk_.peeled);
   }
 
-  /// What a chain of layout operators from FIRST on makes, each the only reader of the one before, where queries and keys are
-  /// the last two axes again and the leading ones in their order; turns the walk if they are swapped. Null if there is none.
+  /// What moves of all axes from FIRST on end at, where they do together no more than a swap of the last two. Null if nothing.
   Value* end_of_layout(Node& first) {
-    const MaybeShape own = facts_.shape(*value_);
-    if (!own || own->size() < 2 || !has_keys_last()) return nullptr;
-    std::vector<Role> roles(own->size(), Role::kBatch);
-    roles[own->size() - 2] = Role::kRow;
-    roles.back() = Role::kFeature;
-    std::optional<AxisMap> axes = AxisMap::of(*own, roles);
-    Node* next = &first;
-    for (int step = 0; step < kMaxTogether; ++step) {
-      axes = axes_after(*next, *axes, context_);
-      if (!axes) return nullptr;
-      Value& made = *next->outputs[0];
-      const bool is_straight = lie_last(*axes, Role::kRow, Role::kFeature);
-      const MaybeShape after = facts_.shape(made);  // of which an axis of size 1 may have moved
-      const bool has_moved = after && after->size() == own->size() && !std::equal(own->begin(), own->end() - 2, after->begin());
-      if (!has_moved && (is_straight || lie_last(*axes, Role::kFeature, Role::kRow))) {
-        walk_.transposed = walk_.transposed == is_straight;
-        return &made;
-      }
-      const Readers readers = readers_of(made, facts_);
-      if (!readers.only_one() || !readers.all[0].node || readers.all[0].input != 0 || readers.all[0].node->graph != first.graph)
-        return nullptr;
-      next = readers.all[0].node;
-      if (next->outputs.empty() || !next->outputs[0]) return nullptr;
-    }
-    return nullptr;
+    const auto end = has_keys_last() ? layout_end(*value_, first, context_) : std::nullopt;
+    if (!end) return nullptr;
+    walk_.transposed = walk_.transposed != end->swaps;
+    return end->made;
   }
 
   /// The axis of the softmax's result along which NODE picks; nullopt if that is the keys', or too much has been done before.
@@ -297,8 +276,8 @@ class ProbabilityWalker {
 
   /// True if NODE is a Transpose that moves_axes().
   bool moves_all_axes(const Node& node) {
-    const auto* perm = node.ints_attribute("perm");
-    return perm && perm->size() >= 2 && moves_axes({perm->begin(), perm->end()}, static_cast<size_t>(perm->size()));
+    const std::vector<int64_t> perm = permutation(node, facts_);
+    return perm.size() >= 2 && moves_axes(perm, perm.size());
   }
 
   /// True if NODE adds or leaves out axes of size 1, and moves_axes() by that.

@@ -12,6 +12,7 @@
 #include "patterns/products/product_letters.h"
 #include "patterns/readers.h"
 #include "patterns/scores/form_reader.h"
+#include "src/match/permutation.h"
 
 namespace attn_opt {
 namespace {
@@ -85,10 +86,9 @@ Value* enlarged(Value& value, Value& larger, int64_t axis, InnerValues& inner, F
 
 Value* side_by_side(Value& one, Value& other, int64_t axis, InnerValues& inner, Facts& facts) {
   const Node *maker = canonical(one, facts).producer, *twin = canonical(other, facts).producer;
-  const auto* perm = maker && twin && maker->is("Transpose") && twin->is("Transpose") ? maker->ints_attribute("perm") : nullptr;
-  const auto* other_perm = perm ? twin->ints_attribute("perm") : nullptr;
-  if (other_perm && std::ranges::equal(*perm, *other_perm)) {
-    Value* joined = side_by_side(*maker->inputs[0], *twin->inputs[0], perm->Get(static_cast<int>(axis)), inner, facts);
+  const std::vector<int64_t> perm = maker && twin ? permutation(*maker, facts) : std::vector<int64_t>();
+  if (!perm.empty() && perm == permutation(*twin, perm.size())) {
+    Value* joined = side_by_side(*maker->inputs[0], *twin->inputs[0], perm[static_cast<size_t>(axis)], inner, facts);
     return joined ? inner.again(*maker, 0, joined) : nullptr;
   }
   Value *first = enlarged(one, other, axis, inner, facts), *second = enlarged(other, one, axis, inner, facts);

@@ -12,6 +12,7 @@
 #include "patterns/scores/laid_over.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/score_bounds.h"
+#include "src/match/permutation.h"
 
 namespace attn_opt {
 namespace {
@@ -329,12 +330,11 @@ std::optional<ScoreForm> FormReader::moved(Node& node) {
 Value* FormReader::moved(Value& condition, Node& node) {
   InnerValues inner(*reader_, *context_);
   const Node* before = canonical(condition, facts_).producer;
-  const auto *perm = node.ints_attribute("perm"), *perm_before = before ? before->ints_attribute("perm") : nullptr;
-  if (!node.is("Transpose") || !perm || !before || !before->is("Transpose") || !perm_before ||
-      perm->size() != perm_before->size())
-    return inner.again(node, 0, &condition);
+  const std::vector<int64_t> perm_before = before ? permutation(*before, facts_) : std::vector<int64_t>();
+  const std::vector<int64_t> perm = permutation(node, perm_before.size());
+  if (perm.empty()) return inner.again(node, 0, &condition);
   std::vector<int64_t> joined;
-  for (const int64_t axis : *perm) joined.push_back(perm_before->Get(static_cast<int>(axis)));
+  for (const int64_t axis : perm) joined.push_back(perm_before[static_cast<size_t>(axis)]);
   return std::ranges::is_sorted(joined) ? before->inputs[0] : inner.transposed(before->inputs[0], joined);
 }
 

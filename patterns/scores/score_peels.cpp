@@ -23,6 +23,7 @@
 #include "patterns/scores/score_bounds.h"
 #include "patterns/scores/selected_scores.h"
 #include "patterns/scores/sink_peels.h"
+#include "src/match/permutation.h"
 
 namespace attn_opt {
 namespace {
@@ -111,13 +112,13 @@ Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
 
 Ways peel_transpose(Node& node, const ScoreWalk& walk, MatchContext& context) {
   const MaybeShape after = context.facts.shape(*node.outputs[0]);
-  const auto* perm = node.ints_attribute("perm");
+  const std::vector<int64_t> perm = permutation(node, context.facts);
   if (Value* product = walk.split && walk.split->keeps_keys() ? turned_product(node, context) : nullptr)
     return std::vector{step(walk, *product, "Transpose")};
-  if (!after || !perm || std::ssize(*perm) != std::ssize(*after) || walk.split)
+  if (!after || perm.size() != after->size() || walk.split)
     return missed("scores.transpose", &node, shape_text(*node.outputs[0], context.facts), walk.peeled);
   ScoreWalk next = step(walk, *node.inputs[0], "Transpose");
-  next.layout = walk.layout.before_transpose({perm->begin(), perm->end()});
+  next.layout = walk.layout.before_transpose(perm);
   return std::vector{std::move(next)};
 }
 

@@ -10,6 +10,7 @@
 #include "patterns/scores/peel_form.h"
 #include "src/match/cut_range.h"
 #include "src/match/node_forms.h"
+#include "src/match/permutation.h"
 
 namespace attn_opt {
 namespace {
@@ -35,12 +36,6 @@ std::optional<CutRange> known_range(const Value& part, Facts& facts) {
   return range && range->first.is_constant() && range->count.is_constant() ? range : std::nullopt;
 }
 
-/// The numbers of PERM, of a Transpose; null where it does not say them of RANK axes.
-const google::protobuf::RepeatedField<int64_t>* perm_of(const Node& node, size_t rank) {
-  const auto* perm = node.is("Transpose") ? node.ints_attribute("perm") : nullptr;
-  return perm && node.input(0) && static_cast<size_t>(perm->size()) == rank ? perm : nullptr;
-}
-
 /// Follows scores of which PART is picked up to their product, and picks of what that multiplies instead.
 class PickedScores {
  public:
@@ -52,9 +47,9 @@ class PickedScores {
     Node* node = canonical(value, facts_).producer;
     const MaybeShape shape = facts_.shape(value);
     if (!node || !shape || steps == 0) return nullptr;
-    if (const auto* perm = perm_of(*node, shape->size())) {
-      Value* source = above(*node->inputs[0], static_cast<size_t>((*perm)[static_cast<int>(axis)]), steps - 1);
-      return source ? inner_.transposed(source, {perm->begin(), perm->end()}) : nullptr;
+    if (const std::vector<int64_t> perm = permutation(*node, shape->size()); !perm.empty()) {
+      Value* source = above(*node->inputs[0], static_cast<size_t>(perm[axis]), steps - 1);
+      return source ? inner_.transposed(source, perm) : nullptr;
     }
     if (node->is("MatMul") || node->is("Einsum")) return of_product(*node, axis);
     return has(*node, Trait::kElementwise) ? of_elements(*node, axis, steps) : nullptr;
@@ -64,10 +59,10 @@ class PickedScores {
   /// Of an operand of a product or of what is laid over the scores.
   Value* of(Value& value, size_t axis) {
     Node* node = canonical(value, facts_).producer;
-    const auto* perm = node ? perm_of(*node, facts_.shape(value).known().size()) : nullptr;
-    if (!perm) return picked_as(part_, value, axis, context_);
-    Value* source = of(*node->inputs[0], static_cast<size_t>((*perm)[static_cast<int>(axis)]));
-    return inner_.transposed(source, {perm->begin(), perm->end()});
+    const std::vector<int64_t> perm = node ? permutation(*node, facts_.shape(value).known().size()) : std::vector<int64_t>();
+    if (perm.empty()) return picked_as(part_, value, axis, context_);
+    Value* source = of(*node->inputs[0], static_cast<size_t>(perm[axis]));
+    return inner_.transposed(source, perm);
   }
 
   /// f(a, b) of which is picked  =>  f(a, b) of those of the operands that have the axis

@@ -14,6 +14,7 @@
 #include "patterns/layout_checks.h"
 #include "patterns/scores/conditions.h"
 #include "patterns/softmax/row_words.h"
+#include "src/match/permutation.h"
 #include "src/match/shape_rules/reduced_axis.h"
 
 namespace attn_opt {
@@ -47,11 +48,10 @@ std::optional<Placed> identified(Value& value, Facts& facts) {
 }
 
 std::optional<Placed> before_transpose(const Node& node, const Placed& after, Facts& facts) {
-  const auto* perm = node.ints_attribute("perm");
-  if (!perm || static_cast<size_t>(perm->size()) != after.axes.size()) return std::nullopt;
+  const std::vector<int64_t> perm = permutation(node, after.axes.size());
+  if (perm.empty()) return std::nullopt;
   Placed before{&canonical(*node.inputs[0], facts), std::vector<int>(after.axes.size()), after.node};
-  for (int axis = 0; axis < perm->size(); ++axis)
-    before.axes[static_cast<size_t>(perm->Get(axis))] = after.axes[static_cast<size_t>(axis)];
+  for (size_t axis = 0; axis < perm.size(); ++axis) before.axes[static_cast<size_t>(perm[axis])] = after.axes[axis];
   return before;
 }
 

@@ -11,6 +11,7 @@
 #include "src/match/facts/fact_store.h"
 #include "src/match/node_forms.h"
 #include "src/match/operator_map.h"
+#include "src/match/permutation.h"
 #include "src/match/positions/whole_scatter.h"
 
 namespace attn_opt {
@@ -121,17 +122,14 @@ Value* before_chain(Value& value, const Search& search, Takes takes, IsBack is_b
 /// Transposes that together exchange nothing.
 Value* before_transposes(Value& value, const Search& search) {
   std::vector<int64_t> axes;
-  const auto permutes = [&axes](const Node& node) {
-    const auto* perm = node.is("Transpose") ? node.ints_attribute("perm") : nullptr;
-    if (!perm || (!axes.empty() && axes.size() != static_cast<size_t>(perm->size()))) return false;
+  const auto permutes = [&](const Node& node) {
+    const std::vector<int64_t> perm = permutation(node, search.facts);
+    if (perm.empty() || (!axes.empty() && axes.size() != perm.size())) return false;
     if (axes.empty()) {
-      axes.resize(static_cast<size_t>(perm->size()));
+      axes.resize(perm.size());
       std::iota(axes.begin(), axes.end(), 0);
     }
-    for (int64_t& axis : axes) {
-      if (axis < 0 || axis >= perm->size()) return false;
-      axis = perm->Get(static_cast<int>(axis));
-    }
+    for (int64_t& axis : axes) axis = perm[static_cast<size_t>(axis)];
     return true;
   };
   return before_chain(value, search, permutes, [&axes](const Value&) { return std::ranges::is_sorted(axes); });

@@ -1,0 +1,19 @@
+// What a Transpose does to axes, with or without perm.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attn_opt/facts.h"
+#include "attn_opt/graph.h"
+
+namespace attn_opt {
+
+/// The axes of its input of RANK, counted from the front, that NODE, a Transpose, puts in this order: without perm all the
+/// other way round. Empty for any other node, and for a perm of another rank.
+std::vector<int64_t> permutation(const Node& node, size_t rank);
+
+/// The same, of the rank that perm has or else is known; empty if neither is.
+std::vector<int64_t> permutation(const Node& node, Facts& facts);
+
+}  // namespace attn_opt
