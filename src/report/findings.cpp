@@ -19,9 +19,14 @@ int line_of(const json& site) {
 
 bool is_lost(const json& site) { return site.value("lost", json()) == true; }
 
+/// "verified", "failed", "unverified"; empty where nothing was run.
+std::string verdict_of(const json& place) {
+  const json& verification = place.at("verification");
+  return verification.is_null() ? "" : text_of(verification.at("verdict"));
+}
+
 std::optional<Finding> finding_at(const json& site, const std::string& model) {
-  const json& verification = site.at("verification");
-  const std::string verdict = verification.is_null() ? "" : text_of(verification.at("verdict"));
+  const std::string verdict = verdict_of(site);
   Finding finding;
   finding.graph = text_of(site.at("graph"));
   finding.name = text_of(site.at("name"));
@@ -44,12 +49,35 @@ std::optional<Finding> finding_at(const json& site, const std::string& model) {
   return finding;
 }
 
+/// The command that says more of REWRITE: explain finds it with the options that the run had.
+std::string explain_command_of_rewrite(const json& report, const json& rewrite) {
+  const std::string command = explain_command(text_of(report.at("input")), rewrite), options = field(report, "options");
+  return options.empty() ? command : command + " " + options;
+}
+
+std::optional<Finding> finding_of_rewrite(const json& rewrite, const json& report) {
+  const bool is_applied = rewrite.at("miss").is_null();
+  if (is_applied && verdict_of(rewrite) != "unverified") return std::nullopt;
+  Finding finding;
+  finding.rule = is_applied ? kVerificationUnverified : text_of(rewrite.at("miss").at("id"));
+  finding.is_error = has_other_numbers(rewrite);
+  finding.rewrite = text_of(rewrite.at("pattern"));
+  finding.graph = text_of(rewrite.at("graph"));
+  finding.name = text_of(rewrite.at("name"));
+  finding.message = title_of_rewrite(rewrite) + (is_applied ? " is applied and was not verified: " : " is not applied: ") +
+                    (is_applied ? text_of(rewrite.at("verification").at("reason")) : reason_of(rewrite)) +
+                    ". Run: " + explain_command_of_rewrite(report, rewrite);
+  return finding;
+}
+
 }  // namespace
 
 std::vector<Finding> findings_of(const json& report) {
   std::vector<Finding> findings;
   for (const json& site : report.at("sites"))
     if (auto finding = finding_at(site, text_of(report.at("input")))) findings.push_back(*std::move(finding));
+  for (const json& rewrite : report.value("rewrites", json::array()))
+    if (auto finding = finding_of_rewrite(rewrite, report)) findings.push_back(*std::move(finding));
   for (const json& reason : report.at("not_raised"))
     findings.push_back({"opset.raise", false, "nothing can be fused: " + text_of(reason), "", text_of(report.at("input"))});
   if (const json caches = report.value("kv_cache", json()); !caches.is_null() && !caches.at("miss").is_null()) {
@@ -88,6 +116,12 @@ std::string reason_of(const json& site) {
 
 std::string explain_command(const std::string& model, const json& site) {
   return explain_words(model, text_of(site.at("graph")), text_of(site.at("name")));
+}
+
+std::string title_of_rewrite(const json& rewrite) { return text_of(rewrite.at("pattern")) + " at " + qualified_name(rewrite); }
+
+bool has_other_numbers(const json& rewrite) {
+  return !rewrite.at("miss").is_null() && text_of(rewrite.at("miss").at("id")) == kVerificationFailed;
 }
 
 std::string text_of(const json& value) { return value.is_null() ? "" : value.get<std::string>(); }

@@ -1,4 +1,5 @@
-// What a reviewer of a model should look at: sites that are not fused, and numbers that are not shown to be equal.
+// What a reviewer of a model should look at: sites that are not fused, rewrites that are not applied, and numbers that are not
+// shown to be equal.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@ struct Finding {
   std::string graph, name;                    ///< of the site; an output's name with graph ""
   std::string module = {}, source_file = {};  ///< of the site, as far as they are known
   int source_line = 0;
+  std::string rewrite = {};  ///< the name of the rewrite that it is about; empty: of attention, or of the whole model
 };
 
 /// Of REPORT, as to_json() makes it.
@@ -34,6 +36,10 @@ std::string title_of(const nlohmann::json& site);
 std::string reason_of(const nlohmann::json& site);
 /// The command that says more: "attn-opt explain MODEL --node NAME".
 std::string explain_command(const std::string& model, const nlohmann::json& site);
+/// "rms-norm at /norm/Mul".
+std::string title_of_rewrite(const nlohmann::json& rewrite);
+/// Did REWRITE, of "rewrites", run and give other numbers?
+bool has_other_numbers(const nlohmann::json& rewrite);
 
 /// JSON's text, "" for null.
 std::string text_of(const nlohmann::json& value);

@@ -10,7 +10,8 @@
 namespace attn_opt {
 
 // Made from src/report/html.
-extern const char *const kPageHtml, *const kPageCss, *const kDrawingCss, *const kValuesJs, *const kCardsJs, *const kPageJs;
+extern const char *const kPageHtml, *const kPageCss, *const kDrawingCss, *const kValuesJs, *const kCardsJs, *const kRewritesJs,
+                                                                                                                *const kPageJs;
 
 namespace {
 
@@ -67,7 +68,7 @@ class Html : public ReportStream {
   }
   std::string end() override {
     const std::string before = taken_up_to(kScriptMark, page_);
-    return before + kValuesJs + kCardsJs + kPageJs + std::string(page_);
+    return before + kValuesJs + kCardsJs + kRewritesJs + kPageJs + std::string(page_);
   }
 
  private:

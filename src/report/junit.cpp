@@ -1,4 +1,5 @@
-// JUnit XML as Jenkins' xUnit plugin defines it (junit-10.xsd) and GitLab reads it: a test suite a model, a test a site.
+// JUnit XML as Jenkins' xUnit plugin defines it (junit-10.xsd) and GitLab reads it: a test suite a model, a test a site and a
+// test a rewrite.
 #include <map>
 
 #include "src/report/findings.h"
@@ -56,6 +57,18 @@ void add_site(JunitSuite& suite, const std::string& name, const json& site) {
   }
 }
 
+void add_rewrite(JunitSuite& suite, const json& rewrite) {
+  const json& miss = rewrite.at("miss");
+  const std::string name = title_of_rewrite(rewrite), summary = text_of(rewrite.at("summary"));
+  const double seconds = seconds_at(rewrite);
+  if (miss.is_null())
+    suite.pass(name, seconds, summary);
+  else if (has_other_numbers(rewrite))
+    suite.failure(name, seconds, text_of(miss.at("id")), summary);
+  else
+    suite.skip(name, seconds, text_of(miss.at("id")), summary);
+}
+
 /// What ended the run otherwise than with status 0, as a test of its own.
 void add_status(JunitSuite& suite, const ModelOutcome& model) {
   constexpr int kRequirement = 1, kMismatch = 4;
@@ -75,6 +88,7 @@ class Junit : public ReportStream {
       const json& sites = model.report.at("sites");
       const auto in_module = sites_by_module(sites);
       for (const json& site : sites) add_site(suite, name_of_test(site, in_module), site);
+      for (const json& rewrite : model.report.value("rewrites", json::array())) add_rewrite(suite, rewrite);
     }
     add_status(suite, model);
     return suite.xml(model.seconds);

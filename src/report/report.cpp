@@ -6,6 +6,7 @@
 #include "src/report/findings.h"
 #include "src/report/miss_manual.h"
 #include "src/report/names.h"
+#include "src/report/rewrites.h"
 
 namespace attn_opt {
 namespace {
@@ -21,9 +22,7 @@ int Report::fused() const { return count(*this, SiteReport::Outcome::kFused); }
 int Report::missed() const { return count(*this, SiteReport::Outcome::kMissed); }
 int Report::refused() const { return count(*this, SiteReport::Outcome::kRefused); }
 
-int Report::rewritten() const {
-  return static_cast<int>(std::ranges::count(rewrites, SiteReport::Outcome::kFused, &RewriteReport::outcome));
-}
+int Report::rewritten() const { return count_of_rewrites(*this, SiteReport::Outcome::kFused); }
 
 std::string_view name_of(SiteReport::Outcome outcome) {
   switch (outcome) {

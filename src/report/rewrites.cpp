@@ -20,10 +20,6 @@ std::string change_phrase(const RewriteReport& rewrite) {
   return fmt::format("{} node{} become{} {}", nodes, nodes == 1 ? "" : "s", nodes == 1 ? "s" : "", written);
 }
 
-int count_of_rewrites(const Report& report, Outcome outcome) {
-  return static_cast<int>(std::ranges::count(report.rewrites, outcome, &RewriteReport::outcome));
-}
-
 std::string lines_about(const RewriteReport& rewrite) {
   return fmt::format("{:<{}}{}\n", outcome_of(rewrite), kRewriteOutcomeWidth, site_name(rewrite)) +
          wrapped(rewrite_phrase(rewrite), kRewriteOutcomeWidth);
@@ -38,6 +34,10 @@ std::string_view outcome_of(const RewriteReport& rewrite) {
 std::string rewrite_phrase(const RewriteReport& rewrite) {
   if (!rewrite.miss_id.empty()) return rewrite.pattern + ": " + rewrite.miss_id + " " + miss_phrase(rewrite);
   return rewrite.pattern + ": " + change_phrase(rewrite) + ", " + short_verdict(rewrite);
+}
+
+int count_of_rewrites(const Report& report, Outcome outcome) {
+  return static_cast<int>(std::ranges::count(report.rewrites, outcome, &RewriteReport::outcome));
 }
 
 std::string rewrites_total(const Report& report) {

@@ -13,6 +13,8 @@ std::string_view outcome_of(const RewriteReport& rewrite);
 /// What became of REWRITE in one line: "rms-norm: 6 nodes become RMSNormalization, verified (0, 0.5 ulp)".
 std::string rewrite_phrase(const RewriteReport& rewrite);
 
+/// How many ended as OUTCOME.
+int count_of_rewrites(const Report& report, PlaceReport::Outcome outcome);
 /// How many there were; empty if there were none.
 std::string rewrites_total(const Report& report);
 /// A place in two lines or more, each.

@@ -83,15 +83,20 @@ std::optional<std::string> path_from_here(const std::string& file) {
   return fs::is_regular_file(path, none) ? std::optional(file) : std::nullopt;
 }
 
-/// What a finding is about: "Attention " begins what is said of a site.
-std::string subject_of(const Finding& finding) { return finding.graph.empty() ? finding.name + ": " : "Attention "; }
+/// What a finding is about: "Attention " begins what is said of a site, "Rewrite " what is said of one.
+std::string subject_of(const Finding& finding) {
+  if (!finding.rewrite.empty()) return "Rewrite ";
+  return finding.graph.empty() ? finding.name + ": " : "Attention ";
+}
 
 bool has_own_source(const Finding& finding) { return finding.source_line > 0 && !is_installed(finding.source_file); }
 
 /// What stays the same when the model is exported anew, since exporters number nodes: the module, where it is known. COUNTS has
 /// how many findings of a model were called so.
 std::string fingerprint_of(const Finding& finding, std::map<std::string, int>& counts) {
-  const std::string place = finding.graph + "/" + (finding.module.empty() ? finding.name : finding.module) + " " + finding.rule;
+  const std::string rewrite = finding.rewrite.empty() ? "" : " " + finding.rewrite;
+  const std::string place =
+      finding.graph + "/" + (finding.module.empty() ? finding.name : finding.module) + rewrite + " " + finding.rule;
   const int before = counts[place]++;
   return before == 0 ? place : place + " #" + std::to_string(before + 1);
 }
@@ -112,7 +117,8 @@ class Sarif : public ReportStream {
     std::map<std::string, int> counts;
     for (const Finding& finding : findings_of(model.report)) {
       json one = result(finding, model.input);
-      one["partialFingerprints"] = {{"attentionSite/v1", fingerprint_of(finding, counts)}};
+      const char* const key = finding.rewrite.empty() ? "attentionSite/v1" : "rewrite/v1";
+      one["partialFingerprints"] = {{key, fingerprint_of(finding, counts)}};
       text += (any_ ? ",\n" : "\n") + dump(one);
       any_ = true;
     }

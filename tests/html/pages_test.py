@@ -232,6 +232,31 @@ def check_optimised(browser, folder):
     assert text_of(page, "h1") == "No attention to fuse: 2 are attention operators already", text_of(page, "h1")
 
 
+def check_rewrites(browser, folder):
+    """A model with rewrites alone says what became of each: those that are refused first, equal ones on one card."""
+    nodes = [helper.make_node(op, [read], [made], name=f"{name}_{layer}") for layer in range(3)
+             for name, op, read, made in (("negated", "Neg", "x", f"n{layer}"), ("relu", "Relu", f"n{layer}", f"y{layer}"))]
+    model = saved(folder / "rewrites.onnx", nodes, [tensor("x", ["batch", 4])], [tensor(f"y{layer}", ["batch", 4]) for layer in range(3)])
+    path, data = report(folder, model, "--rules", SOURCE / "testdata/cases/rewrites/relu")
+    assert data["summary"]["sites"] == 0 and data["summary"]["rewritten"] == 3, data["summary"]
+    page = browser.page(path)
+    assert text_of(page, "h1") == "3 of 3 rewrites can be applied", text_of(page, "h1")
+    card = text_of(page, ".card.rewrite.fused")
+    assert "3 × negated_relu at relu_0 (Relu)" in card and "equal places" in card and "Min" in card, card
+    assert page.evaluate("document.querySelectorAll('.card').length") == 1
+    check_layout(page)
+    check_quiet(page)
+    nodes[0].op_type = "Sin"  # one of the three is what the rule that is wrong finds
+    saved(model, nodes, [tensor("x", ["batch", 4])], [tensor(f"y{layer}", ["batch", 4]) for layer in range(3)])
+    page = browser.page(report(folder, model, "--rules", SOURCE / "testdata/cases/rewrites/relu")[0])
+    assert page.evaluate("[...document.querySelectorAll('.card')].map((card) => card.classList[2])") == ["refused", "fused"]
+    assert page.evaluate("document.querySelector('.verdict.bad') !== null"), "numbers that differ"
+    refused = text_of(page, ".card.refused")
+    assert "careless_relu at relu_0" in refused and "verification.failed" in refused and "--node relu_0 --rules" in refused, refused
+    assert "Remedy" in refused
+    check_quiet(page)
+
+
 def check_deep(browser, folder, layers):
     page, path, data = check_model(browser, folder, deep_model(folder / f"deep_{layers}.onnx", layers))
     assert data["summary"]["fused"] == layers and len(data["groups"]) == 1, data["summary"]
@@ -290,6 +315,7 @@ def main():
         check_places(browser, folder)
         check_picture(browser, folder)
         check_optimised(browser, folder)
+        check_rewrites(browser, folder)
         for layers in (12, 48):
             check_deep(browser, folder, layers)
         check_batch(browser, folder)

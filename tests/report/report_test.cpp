@@ -52,7 +52,9 @@ TEST(ReportJson, HoldsTheRun) {
                                     {"assumed", {{"scores-finite", 1}}},
                                     {"refined", 0},
                                     {"unverified", 0},
-                                    {"rewritten", 0}}));
+                                    {"rewritten", 0},
+                                    {"rewrites_refused", 0},
+                                    {"rewrites_missed", 0}}));
   EXPECT_EQ(whole["seconds"]["read"], 0.5);
   EXPECT_EQ(whole["not_raised"], json::array());
 }

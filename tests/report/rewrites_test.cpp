@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn_opt/report.h"
+#include "src/report/report_stream.h"
 
 namespace attn_opt {
 namespace {
@@ -38,10 +39,27 @@ RewriteReport refused() {
   return line;
 }
 
+RewriteReport missed() {
+  RewriteReport line = applied();
+  line.outcome = Outcome::kMissed;
+  line.verification.reset();
+  line.miss_id = "mine.clip";
+  line.miss_node = line.name;
+  line.miss_op = line.op;
+  line.found = "no Clip";
+  return line;
+}
+
 Report with(std::vector<RewriteReport> rewrites) {
   Report report;
   report.rewrites = std::move(rewrites);
   return report;
+}
+
+std::string written_as(ReportFormat format, const Report& report) {
+  const auto stream = make_report_stream(format, ReportScope::kOne);
+  const std::string begin = stream->begin(), model = stream->add({"in.onnx", "", 0, "", 1.5, to_json(report)});
+  return begin + model + stream->end();
 }
 
 TEST(ReportRewrites, AreNoSites) {
@@ -50,6 +68,46 @@ TEST(ReportRewrites, AreNoSites) {
   EXPECT_EQ(report.fused() + report.refused() + report.missed(), 0);
   EXPECT_EQ(to_json(report)["summary"]["rewritten"], 1);
   EXPECT_EQ(to_json(report)["summary"]["sites"], 0);
+}
+
+TEST(ReportRewrites, AreCountedByWhatBecameOfThem) {
+  const json summary = to_json(with({applied(), refused(), missed(), missed()}))["summary"];
+  EXPECT_EQ(summary["rewritten"], 1);
+  EXPECT_EQ(summary["rewrites_refused"], 1);
+  EXPECT_EQ(summary["rewrites_missed"], 2);
+}
+
+TEST(ReportRewrites, ManualSaysWhatTheirMissesMean) {
+  EXPECT_TRUE(to_json(with({refused()}))["manual"]["misses"].contains("verification.failed"));
+}
+
+TEST(ReportRewrites, JunitHasATestForEach) {
+  const std::string xml = written_as(ReportFormat::kJunit, with({applied(), refused(), missed()}));
+  EXPECT_THAT(xml, HasSubstr("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""));
+  EXPECT_THAT(xml, HasSubstr("name=\"rms-norm at /norm/Mul\" time=\"0.100\"><system-out>rms-norm: 2 nodes become"));
+  EXPECT_THAT(xml, HasSubstr("<failure type=\"verification.failed\" message=\"rms-norm: verification.failed at /norm/Mul"));
+  EXPECT_THAT(xml, HasSubstr("<skipped type=\"mine.clip\""));
+}
+
+TEST(ReportRewrites, SarifHasWhatIsNotAppliedAndWhatIsNotShownToBeEqual) {
+  RewriteReport unverified = applied();
+  unverified.verification = Verification{Verdict::kUnverified, "no kernel for acme::Op", 0, 0, 0, 0.1, false, {}};
+  Report report = with({applied(), refused(), missed(), unverified});
+  report.input = "in.onnx";
+  report.options = "--also rms-norm";
+  const json results = json::parse(written_as(ReportFormat::kSarif, report))["runs"][0]["results"];
+  ASSERT_EQ(results.size(), 3U) << "what is applied and verified is no finding";
+  EXPECT_EQ(results[0]["ruleId"], "verification.failed");
+  EXPECT_EQ(results[0]["level"], "error");
+  EXPECT_EQ(results[0]["message"]["text"],
+            "Rewrite rms-norm at /norm/Mul is not applied: y differs by 2 (Mul) [verification.failed]. "
+            "Run: attn-opt explain in.onnx --node /norm/Mul --also rms-norm");
+  EXPECT_EQ(results[0]["partialFingerprints"], json({{"rewrite/v1", "main//norm/Mul rms-norm verification.failed"}}));
+  EXPECT_EQ(results[1]["ruleId"], "mine.clip");
+  EXPECT_EQ(results[1]["level"], "warning");
+  EXPECT_EQ(results[2]["ruleId"], "verification.unverified");
+  EXPECT_THAT(results[2]["message"]["text"].get<std::string>(),
+              HasSubstr("is applied and was not verified: no kernel for acme::Op. Run: "));
 }
 
 TEST(ReportRewrites, InJson) {

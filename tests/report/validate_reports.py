@@ -81,7 +81,7 @@ def check_sarif(sarif, report):
         artifact = in_model["physicalLocation"]["artifactLocation"]
         assert single["artifacts"][artifact["index"]]["location"]["uri"] == artifact["uri"]
         assert place["logicalLocations"][0]["name"]
-    unfused = [site["miss"]["id"] for site in report["sites"] if site["miss"]]
+    unfused = [place["miss"]["id"] for place in report["sites"] + report["rewrites"] if place["miss"]]
     assert set(unfused) <= {result["ruleId"] for result in single["results"]}, unfused
 
 
@@ -94,7 +94,7 @@ def check_junit(text, report):
         attribute = {"failure": "failures", "error": "errors"}.get(kind, kind)
         assert int(suite.get(attribute)) == len(suite.findall(f"testcase/{kind}")), kind
     sites = [test for test in tests if test.get("name") != "attn-opt"]
-    assert len(sites) == len(report["sites"]), "a test a site"
+    assert len(sites) == len(report["sites"]) + len(report["rewrites"]), "a test a site and a rewrite"
 
 
 def check_model(path, folder, *options):
@@ -174,6 +174,10 @@ def main():
         assert check_model(folder / "awk ward #1.onnx", folder, "--require-fused", "all")["summary"]["missed"] == 1
         strict = check_model(SOURCE / "testdata/models/llama-past-ts17s.onnx", folder, "--exact", "--check")
         assert strict["summary"]["refused"] > 0, "a refused site too"
+        cases = SOURCE / "testdata/cases/rewrites"
+        for name, key in (("rule", "rewritten"), ("rule_careless", "rewrites_refused")):
+            rewrites = check_model(cases / f"{name}.onnxtxt", folder, "--rules", cases / "relu", "--on-mismatch", "fail")
+            assert rewrites["summary"][key] == 1, rewrites["summary"]
         check_batch(folder)
         check_cases(folder)
 

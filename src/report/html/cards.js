@@ -20,9 +20,9 @@ function label(site) {
   return [placeOf(site), qualifiedName(site)].filter(Boolean).join(" ");
 }
 
-/** fused, refused, missed, or unverified for what is fused without having been run. */
+/** fused (a rewrite: applied), refused, missed, or unverified for what is fused without having been run. */
 function stateOf(site) {
-  if (site.outcome !== "fused") return site.outcome;
+  if (site.outcome !== "fused" && site.outcome !== "rewritten") return site.outcome;
   return site.verification && site.verification.verdict === "verified" ? "fused" : "unverified";
 }
 

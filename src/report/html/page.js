@@ -4,19 +4,21 @@
 const kLargestExponent = 20, kMostBars = 10;
 
 function verdictOf(model) {
-  const report = model.report, worst = report && report.sites.some((site) => site.verification && site.verification.verdict === "failed");
+  const report = model.report, places = report ? [...report.sites, ...rewritesOf(report)] : [];
+  const worst = places.some((one) => one.verification && one.verification.verdict === "failed");
   const differs = report && report.model_verification && report.model_verification.outputs.some((output) => !output.agrees);
   if (model.status !== 0 || worst || differs) return "bad";
-  return report.summary.missed + report.summary.refused + report.summary.unverified > 0 ? "warn" : "good";
+  return places.some((one) => stateOf(one) !== "fused") ? "warn" : "good";
 }
 
 function headline(model) {
   if (!model.report) return "No report";
-  const {sites, fused} = model.report.summary;
+  const {sites, fused} = model.report.summary, rewritten = rewritesWords(rewritesOf(model.report), model.output);
+  if (sites === 0 && rewritten) return rewritten;
   const already = model.report.attention_nodes;
   if (sites === 0 && already) return `No attention to fuse: ${already} ${already === 1 ? "is an attention operator" : "are attention operators"} already`;
   if (sites === 0) return "No attention found";
-  return `${fused} of ${plural(sites, "attention")} ${model.output ? "" : "can be "}fused`;
+  return `${fused} of ${plural(sites, "attention")} ${model.output ? "" : "can be "}fused${rewritten && `, ${rewritten}`}`;
 }
 
 function header(model) {
@@ -81,11 +83,13 @@ function assumptionTile(summary) {
 
 function tiles(report) {
   const {summary, bytes, seconds, effect} = report;
-  const verified = report.sites.filter((site) => site.outcome === "fused" && stateOf(site) === "fused").length;
+  const rewrites = rewritesOf(report), applied = rewrites.filter(isApplied).length;
+  const verified = [...report.sites, ...rewrites].filter((one) => stateOf(one) === "fused").length;
   const file = bytes.input === null ? bytesText(bytes.weights) : bytesText(bytes.input);
   return h("div", {class: "tiles"},
     tile("Nodes", report.nodes.before === report.nodes.after ? report.nodes.before : `${report.nodes.before} → ${report.nodes.after}`),
-    tile("Verified", `${verified} of ${summary.fused}`, summary.unverified ? h("p", null, `${summary.unverified} not run`) : null),
+    rewrites.length ? tile("Rewrites", `${applied} of ${rewrites.length}`) : null,
+    tile("Verified", `${verified} of ${summary.fused + applied}`, summary.unverified ? h("p", null, `${summary.unverified} not run`) : null),
     effect.score_bytes === "0" ? null : scoresTile(effect),
     assumptionTile(summary),
     tile("File", bytes.output === null ? file : `${file} → ${bytesText(bytes.output)}`, h("p", null, `weights ${bytesText(bytes.weights)}`)),
@@ -141,14 +145,15 @@ function modelPage(model, number, isBatch) {
   if (!report) return h("article", null, back, header(model));
   const page = h("article", null, back, header(model), tiles(report), report.sites.length ? strip(report, number) : null,
     report.groups.length ? h("h2", null, "What became of them") : null, byUrgency(report).map((group) => card(report, number, group)),
-    bars(report.operators), run(report));
+    rewritesPart(report), bars(report.operators), run(report));
   jsonOnDemand(page, report);
   return page;
 }
 
 function modelRow(model, number) {
   const report = model.report, verdict = verdictOf(model);
-  const misses = report ? [...new Set(report.sites.filter((site) => site.miss).map((site) => site.miss.id))] : [];
+  const places = report ? [...report.sites, ...rewritesOf(report)] : [];
+  const misses = [...new Set(places.filter((one) => one.miss).map((one) => one.miss.id))];
   const squares = report ? report.sites.map((site) => h("span", {class: `square ${stateOf(site)}`})) : [];
   const words = [headline(model), model.message, ...misses].filter(Boolean);
   return h("tr", {"data-words": [model.input, verdict, ...words].join(" ").toLowerCase()},
@@ -161,6 +166,7 @@ function modelRow(model, number) {
 
 function batchPage(models) {
   const rows = models.map(modelRow), count = h("span", {class: "muted", role: "status"}, plural(models.length, "model"));
+  const rewritten = rewritesWords(models.flatMap((model) => rewritesOf(model.report)), models.some((model) => model.output));
   const sum = (key) => models.reduce((total, model) => total + (model.report ? model.report.summary[key] : 0), 0);
   const verdicts = models.map(verdictOf), worst = ["bad", "warn", "good"].find((one) => verdicts.includes(one)) || "good";
   const filter = (event) => {
@@ -171,7 +177,7 @@ function batchPage(models) {
   };
   const failed = models.filter((model) => model.status !== 0).length;
   return h("article", null,
-    h("header", {class: `verdict ${worst}`}, h("h1", null, `${sum("fused")} of ${plural(sum("sites"), "attention")} ${models.some((model) => model.output) ? "" : "can be "}fused`),
+    h("header", {class: `verdict ${worst}`}, h("h1", null, `${sum("fused")} of ${plural(sum("sites"), "attention")} ${models.some((model) => model.output) ? "" : "can be "}fused${rewritten && `, ${rewritten}`}`),
       h("p", null, `${plural(models.length, "model")}`, failed ? h("span", {class: "gate"}, `, ${failed} with a status other than 0`) : "")),
     h("div", {class: "filter"}, h("label", {for: "filter"}, "Filter"), h("input", {id: "filter", type: "search", oninput: filter,
       placeholder: "name, verdict (bad, warn, good) or miss"}), count),

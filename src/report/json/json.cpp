@@ -166,9 +166,16 @@ json kv_cache(const std::optional<KvCacheReport>& caches) {
 
 json summary(const Report& report) {
   const AssumptionCounts counts = count_assumptions(report);
-  return {{"sites", report.sites.size()},    {"fused", report.fused()},        {"refused", report.refused()},
-          {"missed", report.missed()},       {"assumed", counts.assumed},      {"refined", counts.refined},
-          {"unverified", counts.unverified}, {"rewritten", report.rewritten()}};
+  return {{"sites", report.sites.size()},
+          {"fused", report.fused()},
+          {"refused", report.refused()},
+          {"missed", report.missed()},
+          {"assumed", counts.assumed},
+          {"refined", counts.refined},
+          {"unverified", counts.unverified},
+          {"rewritten", report.rewritten()},
+          {"rewrites_refused", count_of_rewrites(report, PlaceReport::Outcome::kRefused)},
+          {"rewrites_missed", count_of_rewrites(report, PlaceReport::Outcome::kMissed)}};
 }
 
 json before_after(int before, int after) { return {{"before", before}, {"after", after}}; }

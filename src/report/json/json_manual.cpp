@@ -28,6 +28,7 @@ json manual_for(const Report& report) {
   json misses = json::object(), preconditions = json::object();
   if (!report.not_raised.empty()) enter_miss("opset.raise", misses);
   if (report.kv_cache) enter_miss(report.kv_cache->miss_id, misses);
+  for (const RewriteReport& rewrite : report.rewrites) enter_miss(rewrite.miss_id, misses);
   for (const SiteReport& site : report.sites) {
     enter_miss(site.miss_id, misses);
     for (const OtherMiss& other : site.other_misses) enter_miss(other.id, misses);
