@@ -12,7 +12,7 @@ from . import _core
 from ._description import Pattern, Rewrite
 from ._errors import MismatchError, UsageError
 from ._models import given_model
-from ._report import Comparison, OutputDifference, Report, Site, TestResults
+from ._report import Comparison, OutputDifference, Report, Rewritten, Site, TestResults
 
 Patterns = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]", Pattern]]]
 Dims = Mapping[str, Union[int, Sequence[int]]]
@@ -165,25 +165,34 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
 
 
 class Explanation(List[Site]):
-    """Sites of a model, the fused ones first, then those refused, then the misses, the nearest first. str() explains them."""
+    """Sites of a model, the fused ones first, then those refused, then the misses, the nearest first. str() explains them, and the
+    places of rewrites (`rewrites`) below them."""
 
     report: Report
+    rewrites: List[Rewritten]
 
     def __str__(self) -> str:
         reasons = [f"nothing can be fused: opset.raise: {reason}\n" for reason in self.report.not_raised]
-        return "\n".join([str(site) for site in self] + reasons) or "no attention found\n"
+        places = [str(site) for site in self] + reasons + [rewrite.explanation for rewrite in self.rewrites]
+        return "\n".join(places) or "no attention found\n"
+
+
+def _names_of(place: Union[Site, Rewritten], *more: Optional[str]) -> List[Optional[str]]:
+    """What `node` may call PLACE: its node, where it stopped, and MORE."""
+    return [place.name, f"{place.graph}/{place.name}", *more, *([place.miss.node] if place.miss else [])]
 
 
 def explain(model: Any, node: Optional[str] = None, **options: Any) -> Explanation:
-    """Says of every attention in a model how it is fused, or what stands in the way.
+    """Says of every attention in a model how it is fused, or what stands in the way, and in `rewrites` of every place where a
+    rewrite matched what became of it.
 
     Args:
         model: as optimize() takes it. It is not changed.
-        node: only the attention of this node (or GRAPH/NODE), or those of this module.
+        node: only the attention, or the rewrite, of this node (or GRAPH/NODE), or those of this module.
         **options: those of optimize().
 
     Raises:
-        UsageError: no attention is called NODE.
+        UsageError: no attention, and no place of a rewrite, is called NODE.
         Error: as optimize().
     """
     given = given_model(model, options.pop("base_dir", None), options.pop("allow_data_dirs", ()))
@@ -199,14 +208,17 @@ def explain(model: Any, node: Optional[str] = None, **options: Any) -> Explanati
     report = Report(json_text, text, explanations)
     rank = {"fused": 0, "refused": 1, "missed": 2}
     sites = sorted(report.sites, key=lambda site: (rank[site.outcome], -len(site.peeled) if site.outcome == "missed" else 0))
+    rewrites = report.rewrites
     if node is not None:
-        near = difflib.get_close_matches(node, [site.name for site in sites], 1)
-        sites = [site for site in sites if node in (site.name, f"{site.graph}/{site.name}", site.module,
-                                                    *(miss.node for miss in (site.miss, *site.other_misses) if miss))]
-        if not sites:
-            raise UsageError(f"no attention is called '{node}'", "node", f"did you mean '{near[0]}'?" if near else "")
+        near = difflib.get_close_matches(node, [place.name for place in (*sites, *rewrites)], 1)
+        what = "attention and no place of a rewrite" if rewrites else "attention"
+        sites = [site for site in sites if node in _names_of(site, site.module, *(miss.node for miss in site.other_misses))]
+        rewrites = [rewrite for rewrite in rewrites if node in _names_of(rewrite, *rewrite.nodes)]
+        if not sites and not rewrites:
+            raise UsageError(f"no {what} is called '{node}'", "node", f"did you mean '{near[0]}'?" if near else "")
     explanation = Explanation(sites)
     explanation.report = report
+    explanation.rewrites = rewrites
     return explanation
 
 

@@ -149,11 +149,18 @@ class Site(_Place):
 class Rewritten(_Place):
     """What became of one place where a rewrite matched."""
 
-    __slots__ = ()
+    __slots__ = ("explanation",)
     outcome: str = _attribute("outcome", "'rewritten', 'refused' or 'missed'.")
     summary: str = _attribute("summary", "What happened, in one line.")
     nodes: List[str] = _attribute("nodes", "Names of the nodes that were replaced.")
     written: List[str] = _attribute("written", "Operators of those that were written.")
+    peeled: List[str] = _attribute("peeled", "What was recognised, as far as the rewrite says it.")
+    match_seconds: float = _attribute("match_seconds", "Wall time.")
+    explanation: str
+
+    def __init__(self, json_object: Mapping[str, Any], explanation: str = ""):
+        super().__init__(json_object)
+        self.explanation = explanation
 
     @property
     def applied(self) -> bool:
@@ -191,7 +198,7 @@ class Report(_View):
     def __init__(self, text_of_json: str, text: str = "", explanations: Sequence[str] = ()):
         super().__init__(json.loads(text_of_json))
         self._text = text
-        self._explanations = list(explanations) or [""] * len(self._json["sites"])
+        self._explanations = list(explanations) or [""] * (len(self._json["sites"]) + len(self._json["rewrites"]))
 
     @property
     def sites(self) -> List[Site]:
@@ -201,7 +208,7 @@ class Report(_View):
     @property
     def rewrites(self) -> List[Rewritten]:
         """Every place where a rewrite matched."""
-        return [Rewritten(one) for one in self._json["rewrites"]]
+        return [Rewritten(one, explanation) for one, explanation in zip(self._json["rewrites"], self._explanations[len(self._json["sites"]):])]
 
     @property
     def rewritten(self) -> int:

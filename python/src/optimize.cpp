@@ -21,13 +21,14 @@ struct Run {
   Status status;
   std::optional<std::string> bytes;       ///< of the model, if they were asked for and it changed
   std::string json, text;                 ///< the report
-  std::vector<std::string> explanations;  ///< of each site
+  std::vector<std::string> explanations;  ///< of each site, then of each rewrite
 };
 
 void write_texts(Run& run) {
   run.json = to_json(*run.report).dump();
   run.text = to_text(*run.report, true);
   for (const SiteReport& site : run.report->sites) run.explanations.push_back(explain(site));
+  for (const RewriteReport& rewrite : run.report->rewrites) run.explanations.push_back(explain(rewrite));
 }
 
 /// Up to the report. Error: what kept it from being made.
@@ -66,7 +67,7 @@ std::function<void(std::string_view, double)> watcher(const nb::object& progress
   };
 }
 
-/// (bytes of the model or None, report as JSON, report as text, explanation of each site, exception or None)
+/// (bytes of the model or None, report as JSON, report as text, explanation of each site and then rewrite, exception or None)
 nb::tuple optimize_model(nb::handle model, const nb::dict& given, bool wants_bytes, const nb::object& progress) {
   ModelSource source = source_of(model);
   const OptimizeJob job = job_of(given);
@@ -117,7 +118,8 @@ void bind_optimize(nb::module_& module) {
              "A report, which is given as JSON, in a format that --report knows.");
   module.def("optimize", optimize_model, nb::arg("model"), nb::arg("options"), nb::arg("wants_bytes"),
              nb::arg("progress").none(),
-             "(bytes of the model or None, report as JSON, report as text, explanation of each site, exception or None).");
+             "(bytes of the model or None, report as JSON, report as text, explanation of each site and then rewrite, "
+             "exception or None).");
 }
 
 }  // namespace attn_opt::python

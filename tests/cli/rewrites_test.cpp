@@ -83,6 +83,46 @@ TEST_F(RewriteOptions, ExplainedAndTraced) {
   EXPECT_THAT(run("wrong.onnxtxt -v" + kRules).out, HasSubstr("refused    y\n           careless_relu: verification.failed"));
 }
 
+TEST_F(RewriteOptions, ExplainEndsWithWhatBecameOfThem) {
+  const std::string told = run("explain wrong.onnxtxt" + kRules).out;
+  EXPECT_THAT(told, HasSubstr("y  refused  [careless_relu]"));
+  EXPECT_THAT(told, Not(HasSubstr("no attention found")));
+}
+
+TEST_F(RewriteOptions, ExplainTakesTheirNodesAndThoseTheyReplace) {
+  for (const std::string node : {"y", "main/y", "n"})
+    EXPECT_THAT(run("explain wrong.onnxtxt --node " + node + kRules).out, HasSubstr("y  refused  [careless_relu]")) << node;
+  const ToolResult wrong = run("explain wrong.onnxtxt --node z" + kRules);
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("no attention and no place of a rewrite is called 'z'; did you mean 'y'?"));
+  write_file(file("two.onnxtxt"), std::string("<ir_version: 8, opset_import: [\"\" : 18]>\n") +
+                                      "g (float[4] x) => (float[4] y, float[4] z) { a = Neg (x) y = Relu (a) b = Sin (x) "
+                                      "z = Relu (b) }\n");
+  EXPECT_THAT(run("explain two.onnxtxt --node y" + kRules).out,
+              testing::AllOf(HasSubstr("y  rewritten  [negated_relu]"), Not(HasSubstr("careless"))));
+}
+
+TEST_F(RewriteOptions, CaseOutOfWhatIsRefusedAndOfWhatIsApplied) {
+  write_file(file("in.onnxtxt"), std::string("<ir_version: 8, opset_import: [\"\" : 18]>\n") +
+                                     "secret (float[secret_batch,8] x) => (float[secret_batch,8] y, float[secret_batch,8] z) {"
+                                     " h = Tanh (x) a = Neg (h) y = Relu (a) b = Sin (h) c = Relu (b) z = Exp (c) }\n");
+  const auto written = [&](const std::string& words) {
+    const ToolResult result = run("explain in.onnxtxt --case-out out.onnxtxt" + words + kRules);
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(run("test out.onnxtxt").status, 0) << read_file(file("out.onnxtxt"));
+    return read_file(file("out.onnxtxt"));
+  };
+  const std::string refused = written("");
+  EXPECT_THAT(refused, HasSubstr("# EXPECT fused=0 refused=0 missed=0 rewritten=0 miss=verification.failed verdict=failed\n"));
+  EXPECT_THAT(refused,
+              testing::AllOf(HasSubstr("Sin"), Not(HasSubstr("Tanh")), Not(HasSubstr("Neg")), Not(HasSubstr("secret"))));
+  EXPECT_THAT(written(" --node y"),
+              testing::AllOf(HasSubstr("rewritten=1 verdict=verified\n"), HasSubstr("Neg"), Not(HasSubstr("Sin"))));
+  const ToolResult rule = run("explain in.onnxtxt --rule-out out.rule" + kRules);
+  EXPECT_EQ(rule.status, 3);
+  EXPECT_THAT(rule.err, HasSubstr("--rule-out: no attention found"));
+}
+
 TEST_F(RewriteOptions, WhatIsNotAppliedIsInTheShortReport) {
   EXPECT_THAT(run("wrong.onnxtxt" + kRules).out,
               HasSubstr("\nrefused    y\n           careless_relu: verification.failed at y (Relu): y differs by "));

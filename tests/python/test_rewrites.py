@@ -44,6 +44,24 @@ def test_is_applied_and_reported():
     assert attn_opt.compare(model_of(NEGATED), model)
 
 
+def test_explain_says_what_became_of_it():
+    explanation = attn_opt.explain(model_of(NEGATED), patterns=negated)
+    assert explanation == [] and [one.outcome for one in explanation.rewrites] == ["rewritten"]
+    assert str(explanation) == explanation.rewrites[0].explanation
+    assert str(explanation).startswith("y  rewritten  [negated]\n  nodes     y, n\n  written   ")
+    assert str(attn_opt.explain(model_of("y = Exp(x)"), patterns=negated)) == "no attention found\n"
+
+
+@pytest.mark.parametrize("node", ["y", "n", "main/y"])
+def test_explain_of_one_place(node):
+    two = onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 18]> g (float[b,4] x) => (float[b,4] y, float[b,4] z) '
+                                  "{ n = Neg(x) y = Relu(n) m = Neg(x) z = Relu(m) }")
+    assert [one.name for one in attn_opt.explain(two, patterns=negated).rewrites] == ["y", "z"]
+    assert [one.name for one in attn_opt.explain(two, node, patterns=negated).rewrites] == ["y"]
+    with pytest.raises(attn_opt.UsageError, match="no attention and no place of a rewrite is called 'yy'; did you mean 'y'"):
+        attn_opt.explain(two, "yy", patterns=negated)
+
+
 def test_wrong_numbers_change_nothing():
     given = model_of(NEGATED)
     wrong = changed(apply=lambda self, match, build: {match["y"]: build.node("Relu", [match["x"]])})

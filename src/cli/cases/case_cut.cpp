@@ -190,18 +190,18 @@ const Node* CaseCutter::find(const std::string& name, const std::string& op, con
   return nullptr;
 }
 
-Expected<SitePlace> CaseCutter::place_of(const SiteReport& site) const {
+Expected<SitePlace> CaseCutter::place_of(const PlaceReport& site) const {
   const Node* anchor = find(site.name, site.op, site.graph);
-  if (!anchor) return fail(ErrorCode::kInvalidInput, site.name, "there is no such attention");
+  if (!anchor) return fail(ErrorCode::kInvalidInput, site.name, "the model has no such node before anything is written");
   if (anchor->graph->outermost().function())
     return fail(ErrorCode::kUnsupported, site.name, "it is in a local function", "inline the model's functions first");
   return SitePlace{anchor, view_.get(), facts_.get()};
 }
 
-Expected<CaseModel> CaseCutter::cut(const SiteReport& site, const CutLimits& limits) {
+Expected<CaseModel> CaseCutter::cut(const PlaceReport& site, const CutLimits& limits) {
   ATTN_OPT_TRY(const SitePlace place, place_of(site));
   std::vector<const Node*> anchors{place.anchor};
-  const bool stopped_elsewhere = site.outcome != SiteReport::Outcome::kFused && !site.miss_node.empty();
+  const bool stopped_elsewhere = site.outcome != PlaceReport::Outcome::kFused && !site.miss_node.empty();
   if (const Node* stop = stopped_elsewhere ? find(site.miss_node, site.miss_op, "") : nullptr) anchors.push_back(stop);
   Cut cut(*view_, *facts_, *model_.tensors, limits);
   cut.collect(anchors);

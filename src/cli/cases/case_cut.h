@@ -1,4 +1,5 @@
-// The part of a model around one attention, as a small model with nothing of the user's but operators and numbers.
+// The part of a model around one attention, or one place of a rewrite, as a small model with nothing of the user's but
+// operators and numbers.
 #pragma once
 
 #include <string>
@@ -32,13 +33,13 @@ class CaseCutter {
   /// MODEL, which the cutter changes: functions with attention in them are inlined, as when it is optimised.
   static Expected<std::unique_ptr<CaseCutter>> create(Model model, const OptimizeOptions& options);
 
-  /// The node of SITE, found by its name, in the graph that is cut; as long-lived as the cutter. Errors: kUnsupported (the
-  /// attention is in a local function), kInvalidInput (no such site).
-  Expected<SitePlace> place_of(const SiteReport& site) const;
+  /// The node of SITE, found by its name, in the graph that is cut; as long-lived as the cutter. Errors: kUnsupported (it is in
+  /// a local function), kInvalidInput (no such node).
+  Expected<SitePlace> place_of(const PlaceReport& site) const;
 
   /// What lies around SITE, whose anchor, and the node at which it stopped, are found by their names. Errors: those of
   /// place_of(), kUnsupported (a value of unknown type stands in the way).
-  Expected<CaseModel> cut(const SiteReport& site, const CutLimits& limits);
+  Expected<CaseModel> cut(const PlaceReport& site, const CutLimits& limits);
 
  private:
   CaseCutter(Model model) : model_(std::move(model)) {}

@@ -27,14 +27,26 @@ std::string name_of_file(const fs::path& path) { return path == "-" ? "reduced" 
 /// True if an equal site was verified before, which has a case already.
 bool is_repeated(const SiteReport& site) { return site.verification && site.verification->shared; }
 
-}  // namespace
-
-Status write_case(Model model, const SiteReport& site, const OptimizeArguments& arguments, const fs::path& path,
-                  const CaseBudget& budget) {
+/// SITE is of attention or of a rewrite.
+template <class Site>
+Status write_case_of(Model model, const Site& site, const OptimizeArguments& arguments, const fs::path& path,
+                     const CaseBudget& budget) {
   ATTN_OPT_TRY(const auto cutter, cutter_of(std::move(model), arguments));
   const fs::path folder = path == "-" ? "." : path.parent_path();
   ATTN_OPT_TRY(const std::string text, reduced_case(*cutter, site, arguments, {name_of_file(path), folder}, budget));
   return write_file(path, text);
+}
+
+}  // namespace
+
+Status write_case(Model model, const SiteReport& site, const OptimizeArguments& arguments, const fs::path& path,
+                  const CaseBudget& budget) {
+  return write_case_of(std::move(model), site, arguments, path, budget);
+}
+
+Status write_case(Model model, const RewriteReport& site, const OptimizeArguments& arguments, const fs::path& path,
+                  const CaseBudget& budget) {
+  return write_case_of(std::move(model), site, arguments, path, budget);
 }
 
 Status write_rule(Model model, const SiteReport& site, const OptimizeArguments& arguments, const fs::path& path) {

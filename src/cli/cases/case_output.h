@@ -13,6 +13,8 @@ namespace attn_opt {
 /// Errors: those of reduced_case(), kOutput.
 Status write_case(Model model, const SiteReport& site, const OptimizeArguments& arguments, const std::filesystem::path& path,
                   const CaseBudget& budget);
+Status write_case(Model model, const RewriteReport& site, const OptimizeArguments& arguments, const std::filesystem::path& path,
+                  const CaseBudget& budget);
 
 /// Writes SITE, likewise, as the skeleton of a rule to PATH. Errors: those of rule_skeleton(), kOutput.
 Status write_rule(Model model, const SiteReport& site, const OptimizeArguments& arguments, const std::filesystem::path& path);

@@ -8,6 +8,7 @@
 #include "src/cli/cases/case_shrinking.h"
 #include "src/io/check/full_check.h"
 #include "src/io/text_format.h"
+#include "src/report/findings.h"
 #include "src/report/names.h"
 
 namespace attn_opt {
@@ -17,17 +18,28 @@ using Outcome = SiteReport::Outcome;
 
 bool near(double one, double other) { return std::abs(one - other) <= 1e-6 * std::max(1.0, std::abs(one)); }
 
-bool has_failed(const SiteReport& site) { return site.verification && site.verification->verdict == Verdict::kFailed; }
+bool has_failed(const PlaceReport& site) { return site.verification && site.verification->verdict == Verdict::kFailed; }
+
+bool has_same_form(const SiteReport& one, const SiteReport& other) {
+  return one.peeled == other.peeled && one.form == other.form && one.kv_heads == other.kv_heads && one.past == other.past &&
+         one.is_causal == other.is_causal && near(one.scale, other.scale) && near(one.softcap, other.softcap);
+}
+
+/// Did ONE end as OTHER: with the same miss, or written with the same verdict?
+bool has_same_end(const PlaceReport& one, const PlaceReport& other) {
+  if (one.outcome != other.outcome || one.pattern != other.pattern || one.miss_id != other.miss_id) return false;
+  if (one.outcome != Outcome::kFused) return has_failed(one) == has_failed(other);
+  return !one.verification || (other.verification && one.verification->verdict == other.verification->verdict);
+}
 
 /// True if a case for ONE is a case for OTHER.
 bool shows_the_same(const SiteReport& one, const SiteReport& other) {
-  if (one.outcome != other.outcome || one.pattern != other.pattern || one.miss_id != other.miss_id) return false;
-  if (one.outcome != Outcome::kFused) return has_failed(one) == has_failed(other);
-  const bool same_verdict =
-      !one.verification || (other.verification && one.verification->verdict == other.verification->verdict);
-  return same_verdict && one.peeled == other.peeled && one.form == other.form && one.kv_heads == other.kv_heads &&
-         one.past == other.past && one.is_causal == other.is_causal && near(one.scale, other.scale) &&
-         near(one.softcap, other.softcap);
+  if (!has_same_end(one, other)) return false;
+  return one.outcome != Outcome::kFused || has_same_form(one, other);
+}
+
+bool shows_the_same(const RewriteReport& one, const RewriteReport& other) {
+  return has_same_end(one, other) && (one.outcome != Outcome::kFused || one.operators == other.operators);
 }
 
 bool is_valid(const onnx::ModelProto& proto) { return full_check(proto).empty(); }
@@ -41,19 +53,37 @@ std::optional<Report> report_of(const onnx::ModelProto& proto, const OptimizeOpt
   return *std::move(report);
 }
 
+const std::vector<SiteReport>& lines_beside(const SiteReport&, const Report& report) { return report.sites; }
+const std::vector<RewriteReport>& lines_beside(const RewriteReport&, const Report& report) { return report.rewrites; }
+
 /// The line of REPORT that shows what SITE shows; null if there is none.
-const SiteReport* line_like(const SiteReport& site, const std::optional<Report>& report) {
+template <class Site>
+const Site* line_like(const Site& site, const std::optional<Report>& report) {
   if (!report) return nullptr;
-  const auto found = std::ranges::find_if(report->sites, [&](const SiteReport& line) { return shows_the_same(site, line); });
-  return found == report->sites.end() ? nullptr : &*found;
+  const auto& lines = lines_beside(site, *report);
+  const auto found = std::ranges::find_if(lines, [&](const Site& line) { return shows_the_same(site, line); });
+  return found == lines.end() ? nullptr : &*found;
 }
 
-std::string expectation(const SiteReport& site, const Report& report) {
+std::string counts_in(const Report& report) {
   std::string text = fmt::format("fused={} refused={} missed={}", report.fused(), report.refused(), report.missed());
-  if (!site.miss_id.empty()) text += " miss=" + site.miss_id;
-  const bool is_alone = report.sites.size() == 1;
-  if (!is_alone || site.outcome == Outcome::kMissed) return text;
-  if (site.verification) text += " verdict=" + std::string(name_of(site.verification->verdict));
+  return report.rewrites.empty() ? text : text + fmt::format(" rewritten={}", report.rewritten());
+}
+
+/// The miss, and the verdict if SITE is all that REPORT has.
+std::string end_in(const Report& report, const PlaceReport& site) {
+  std::string text = site.miss_id.empty() ? "" : " miss=" + site.miss_id;
+  const bool is_alone = report.sites.size() + report.rewrites.size() == 1;
+  if (is_alone && site.outcome != Outcome::kMissed && site.verification)
+    text += " verdict=" + std::string(name_of(site.verification->verdict));
+  return text;
+}
+
+std::string expectation(const RewriteReport& site, const Report& report) { return counts_in(report) + end_in(report, site); }
+
+std::string expectation(const SiteReport& site, const Report& report) {
+  std::string text = counts_in(report) + end_in(report, site);
+  if (report.sites.size() != 1) return text;
   if (site.outcome != Outcome::kFused) return text;
   text += fmt::format(" form={} past={} scale={}", site.form, site.past ? "yes" : "no", site.scale);
   if (site.kv_heads > 0) text += fmt::format(" kv_heads={}", site.kv_heads);
@@ -64,7 +94,7 @@ std::string expectation(const SiteReport& site, const Report& report) {
 }
 
 /// The first cut that shows what SITE shows: the nearer nodes, then ever more of them, then with their weights.
-Expected<CaseModel> first_cut(CaseCutter& cutter, const SiteReport& site, const CaseBudget& budget, const CaseTest& holds) {
+Expected<CaseModel> first_cut(CaseCutter& cutter, const PlaceReport& site, const CaseBudget& budget, const CaseTest& holds) {
   constexpr CutLimits kLimits[] = {{60, 64}, {400, 64}, {400, 1 << 16}, {5000, 1 << 16}};
   for (CutLimits limits : kLimits) {
     limits.bytes = budget.bytes;
@@ -87,11 +117,12 @@ CaseTest::Clock::time_point deadline_of(const CaseBudget& budget) {
 }
 
 /// The smallest model found that shows what SITE shows, VERIFYING each as OPTIONS say or none.
-Expected<onnx::ModelProto> reduced_model(CaseCutter& cutter, const SiteReport& site, const OptimizeOptions& options,
-                                         bool verifying, const CaseBudget& budget) {
+template <class Site>
+Expected<onnx::ModelProto> reduced_model(CaseCutter& cutter, const Site& site, const OptimizeOptions& options, bool verifying,
+                                         const CaseBudget& budget) {
   OptimizeOptions trial = options;
   trial.verification.memory_limit = std::min(trial.verification.memory_limit, budget.bytes);
-  SiteReport wanted = site;
+  Site wanted = site;
   if (!verifying) {
     trial.verify = VerifyMode::kOff;
     wanted.verification.reset();
@@ -113,13 +144,15 @@ std::string path_from(const std::filesystem::path& folder, const std::string& pa
   return error ? path : std::filesystem::proximate(whole, base, error).generic_string();
 }
 
-}  // namespace
+/// Is SITE what it is by what verification found, or by its not running?
+bool needs_verification(const PlaceReport& site) { return has_failed(site) || site.miss_id == kVerificationUnverified; }
 
-Expected<std::string> reduced_case(CaseCutter& cutter, const SiteReport& site, OptimizeArguments arguments,
-                                   const CasePlace& place, const CaseBudget& budget) {
+template <class Site>
+Expected<std::string> case_of(CaseCutter& cutter, const Site& site, OptimizeArguments arguments, const CasePlace& place,
+                              const CaseBudget& budget) {
   ATTN_OPT_TRY(OptimizeOptions options, to_options(arguments));
-  ATTN_OPT_TRY(const onnx::ModelProto small, reduced_model(cutter, site, options, has_failed(site), budget));
-  SiteReport wanted = site;
+  ATTN_OPT_TRY(const onnx::ModelProto small, reduced_model(cutter, site, options, needs_verification(site), budget));
+  Site wanted = site;
   auto report = report_of(small, options);
   if (!line_like(wanted, report) && site.outcome == Outcome::kFused) {
     // Sizes that the whole model has, and its verification with them, may be told by nodes that are not needed for the match.
@@ -128,14 +161,26 @@ Expected<std::string> reduced_case(CaseCutter& cutter, const SiteReport& site, O
     wanted.verification.reset();
     report = report_of(small, options);
   }
-  const SiteReport* line = line_like(wanted, report);
+  const Site* line = line_like(wanted, report);
   if (!line) return fail(ErrorCode::kUnsupported, site.name, "what is left of it depends on its names");
   ATTN_OPT_TRY(const std::string text, print_text(small, place.name));
   for (std::string& folder : arguments.patterns) folder = path_from(place.folder, folder);
   const std::string words = to_words(arguments);
   return "# CASE   " + place.name + "\n# SOURCE reduced from a model by attn-opt\n" +
          (words.empty() ? "" : "# RUN    " + words + "\n") + "# EXPECT " + expectation(*line, *report) + "\n" +
-         (report->fused() > 0 ? "# VERIFY off\n" : "") + text;
+         (report->fused() + report->rewritten() > 0 ? "# VERIFY off\n" : "") + text;
+}
+
+}  // namespace
+
+Expected<std::string> reduced_case(CaseCutter& cutter, const SiteReport& site, OptimizeArguments arguments,
+                                   const CasePlace& place, const CaseBudget& budget) {
+  return case_of(cutter, site, std::move(arguments), place, budget);
+}
+
+Expected<std::string> reduced_case(CaseCutter& cutter, const RewriteReport& site, OptimizeArguments arguments,
+                                   const CasePlace& place, const CaseBudget& budget) {
+  return case_of(cutter, site, std::move(arguments), place, budget);
 }
 
 }  // namespace attn_opt

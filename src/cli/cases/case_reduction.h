@@ -20,11 +20,13 @@ struct CasePlace {
   std::filesystem::path folder;  ///< paths in the case are relative to it
 };
 
-/// A regression case (docs/cases.md) of the attention that SITE is a line of: the smallest model found that has the same
-/// miss, is refused for the same, or is fused to the same: verified like it, or else without verification.
+/// A regression case (docs/cases.md) of what SITE is a line of, an attention or a place of a rewrite: the smallest model found
+/// that has the same miss, is refused for the same, or becomes the same: verified like it, or else without verification.
 /// Deterministic, unless BUDGET ends it. Errors: those of CaseCutter::cut() and to_options(); kUnsupported, if no part of the
 /// model shows the same; kLimit, if none was found within BUDGET.
 Expected<std::string> reduced_case(CaseCutter& cutter, const SiteReport& site, OptimizeArguments arguments,
+                                   const CasePlace& place, const CaseBudget& budget);
+Expected<std::string> reduced_case(CaseCutter& cutter, const RewriteReport& site, OptimizeArguments arguments,
                                    const CasePlace& place, const CaseBudget& budget);
 
 }  // namespace attn_opt

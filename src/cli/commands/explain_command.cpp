@@ -33,24 +33,34 @@ bool is_better(const SiteReport& one, const SiteReport& other) {
   return one.outcome == Outcome::kMissed && one.peeled.size() > other.peeled.size();
 }
 
-/// Is SITE called WORD: by its node, with its graph where several branches have one of that name, or by its module?
-bool is_called(const SiteReport& site, const std::string& word) {
-  return site.name == word || site.graph + "/" + site.name == word || (!site.module.empty() && site.module == word);
+/// Is PLACE called WORD: by its node, with its graph where several branches have one of that name?
+bool is_at(const PlaceReport& place, const std::string& word) {
+  return place.name == word || place.graph + "/" + place.name == word || place.miss_node == word;
 }
 
-/// Was something found at NODE that kept SITE from being fused?
-bool stopped_at(const SiteReport& site, const std::string& node) {
-  return site.miss_node == node ||
-         std::ranges::any_of(site.other_misses, [&node](const OtherMiss& other) { return other.node == node; });
+/// Is SITE called WORD, also by its module, or was something found there that kept it from being fused?
+bool is_about(const SiteReport& site, const std::string& word) {
+  return is_at(site, word) || (!site.module.empty() && site.module == word) ||
+         std::ranges::any_of(site.other_misses, [&word](const OtherMiss& other) { return other.node == word; });
 }
 
-Status keep_node(std::vector<SiteReport>& sites, const std::string& node) {
+/// Is REWRITE called WORD, or a node that it replaces?
+bool is_about(const RewriteReport& rewrite, const std::string& word) {
+  return is_at(rewrite, word) || std::ranges::find(rewrite.nodes, word) != rewrite.nodes.end();
+}
+
+Status keep_node(Report& report, const std::string& node) {
   std::set<std::string> names;
-  for (const SiteReport& site : sites) names.insert(site.graph == "main" ? site.name : site.graph + "/" + site.name);
-  std::erase_if(sites, [&node](const SiteReport& site) { return !is_called(site, node) && !stopped_at(site, node); });
-  if (!sites.empty()) return {};
-  return fail(ErrorCode::kUsage, "--node", "no attention is called '" + node + "'",
-              suggestion(node, {names.begin(), names.end()}));
+  const auto keep = [&](auto& places) {
+    for (const auto& place : places) names.insert(place.graph == "main" ? place.name : place.graph + "/" + place.name);
+    std::erase_if(places, [&node](const auto& place) { return !is_about(place, node); });
+  };
+  const bool has_rewrites = !report.rewrites.empty();
+  keep(report.sites);
+  keep(report.rewrites);
+  if (!report.sites.empty() || !report.rewrites.empty()) return {};
+  const std::string none = has_rewrites ? "no attention and no place of a rewrite is called '" : "no attention is called '";
+  return fail(ErrorCode::kUsage, "--node", none + node + "'", suggestion(node, {names.begin(), names.end()}));
 }
 
 Expected<int> print_manual(const std::string& id) {
@@ -64,16 +74,33 @@ Expected<int> print_manual(const std::string& id) {
   return 0;
 }
 
-/// The first that is not fused; the first if all are.
-const SiteReport& site_to_reduce(const std::vector<SiteReport>& sites) {
-  const auto missed = std::ranges::find_if(sites, [](const SiteReport& site) { return site.outcome != Outcome::kFused; });
-  return missed == sites.end() ? sites.front() : *missed;
+/// The first of PLACES that nothing was written for; null if there is none.
+template <class Place>
+const Place* first_left(const std::vector<Place>& places) {
+  const auto left = std::ranges::find_if(places, [](const Place& place) { return place.outcome != Outcome::kFused; });
+  return left == places.end() ? nullptr : &*left;
+}
+
+/// Of what is left as it was the first, attention before rewrites; likewise of all if nothing is.
+Status write_case_of_one(const Model& before, const Report& report, const ExplainArguments& given) {
+  const auto write = [&](const auto& place) { return write_case(before, place, given.optimize, given.case_out, given.budget); };
+  if (const SiteReport* site = first_left(report.sites)) return write(*site);
+  if (const RewriteReport* rewrite = first_left(report.rewrites)) return write(*rewrite);
+  return report.sites.empty() ? write(report.rewrites.front()) : write(report.sites.front());
+}
+
+Status write_rule_of_one(const Model& before, const Report& report, const ExplainArguments& given) {
+  if (report.sites.empty())
+    return fail(ErrorCode::kInvalidInput, "--rule-out", "no attention found", "it writes one that there is");
+  const SiteReport* left = first_left(report.sites);
+  return write_rule(before, left ? *left : report.sites.front(), given.optimize, given.rule_out);
 }
 
 void declare(CLI::App& app, ExplainArguments& given) {
   declare_model(app, "MODEL", given.model);
   app.get_option("MODEL")->required(false);  // --id does without
-  app.add_option("--node", given.node, "Only the attention of this node (or GRAPH/NODE), or those of this module");
+  app.add_option("--node", given.node,
+                 "Only the attention, or the rewrite, of this node (or GRAPH/NODE), or those of this module");
   app.add_option("--id", given.id,
                  "Print what the manual says of a miss, as scores.operator, or of a precondition; without MODEL")
       ->excludes("MODEL");
@@ -92,14 +119,13 @@ void declare(CLI::App& app, ExplainArguments& given) {
   declare_verbosity(app, given.verbosity);
 }
 
-/// Each site of REPORT, and the rewrites of NODE, or all where it is empty.
-void print_explanations(const Report& report, const std::string& node) {
+/// Each site and rewrite of REPORT.
+void print_explanations(const Report& report) {
   for (const SiteReport& site : report.sites) std::fputs(painted(explain(site) + "\n", stdout).c_str(), stdout);
   for (const std::string& reason : report.not_raised) {
     std::fputs(("nothing can be fused: opset.raise: " + reason + "\n").c_str(), stdout);
   }
-  for (const RewriteReport& rewrite : report.rewrites)
-    if (node.empty() || rewrite.name == node) std::fputs(painted(explain(rewrite) + "\n", stdout).c_str(), stdout);
+  for (const RewriteReport& rewrite : report.rewrites) std::fputs(painted(explain(rewrite) + "\n", stdout).c_str(), stdout);
 }
 
 /// Of a model of which nothing is to be said but that: what may be done, and that there is nothing to write.
@@ -107,11 +133,10 @@ Expected<int> without_sites(const Report& report, const ExplainArguments& given)
   const std::string already = already_phrase(report);
   const std::string none = already.empty() ? "no attention found" : "no attention to fuse: " + already;
   if (!given.verbosity.quiet) std::fputs((none + "\n").c_str(), stdout);
-  const bool is_rewritten = report.rewritten() > 0;
   const char* const advice = given.optimize.patterns.empty()
                                  ? "run: attn-opt patterns lists what is looked for; --rules adds rules of your own\n"
                                  : "-vv says why each pattern and rule does not match at each node\n";
-  if (already.empty() && !is_rewritten && !given.verbosity.quiet) std::fputs(advice, stdout);
+  if (already.empty() && !given.verbosity.quiet) std::fputs(advice, stdout);
   for (const auto& [option, path] : {std::pair("--case-out", &given.case_out), std::pair("--rule-out", &given.rule_out)})
     if (!path->empty()) return fail(ErrorCode::kInvalidInput, option, none, "it writes one that there is");
   return 0;
@@ -128,17 +153,16 @@ Expected<int> explain_sites(ExplainArguments& given, const CLI::App&) {
   const Model before = writes ? model : Model{};
   ATTN_OPT_TRY(Report report, optimize(model, options));
   if (!given.node.empty()) {
-    ATTN_OPT_CHECK(keep_node(report.sites, given.node));
+    ATTN_OPT_CHECK(keep_node(report, given.node));
   }
   std::ranges::stable_sort(report.sites, is_better);
-  if (!given.verbosity.quiet) print_explanations(report, given.node);
-  if (report.sites.empty()) return without_sites(report, given);
-  const SiteReport& site = site_to_reduce(report.sites);
+  if (!given.verbosity.quiet) print_explanations(report);
+  if (report.sites.empty() && report.rewrites.empty()) return without_sites(report, given);
   if (!given.rule_out.empty()) {
-    ATTN_OPT_CHECK(write_rule(before, site, given.optimize, given.rule_out));
+    ATTN_OPT_CHECK(write_rule_of_one(before, report, given));
   }
   if (!given.case_out.empty()) {
-    ATTN_OPT_CHECK(write_case(before, site, given.optimize, given.case_out, given.budget));
+    ATTN_OPT_CHECK(write_case_of_one(before, report, given));
   }
   return 0;
 }
