@@ -12,10 +12,11 @@ from . import _core
 from ._description import Pattern, Rewrite
 from ._errors import MismatchError, UsageError
 from ._models import given_model
-from ._report import Comparison, OutputDifference, Report, Rewritten, Site, TestResults
+from ._report import Comparison, OutputDifference, Report, Rewritten, Site, SiteMiss, TestResults
 
 Patterns = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]", Pattern]]]
 Dims = Mapping[str, Union[int, Sequence[int]]]
+Trace = Callable[[str, str, SiteMiss], Any]
 
 
 def _without_none(options: Dict[str, Any]) -> Dict[str, Any]:
@@ -66,6 +67,20 @@ def _patterns(given: Patterns) -> Dict[str, Any]:
             "rewrites": [part for part in parts if isinstance(part, Rewrite)]}
 
 
+def _tracer(trace: Optional[Trace]) -> Optional[Callable[[str, str, Dict[str, Any]], None]]:
+    """What calls TRACE with a SiteMiss."""
+    if trace is None:
+        return None
+    if not callable(trace):
+        raise TypeError(f"trace={trace!r}: a {type(trace).__name__} is no function of (pattern, node, miss)")
+    told = trace
+
+    def call(pattern: str, node: str, miss: Dict[str, Any]) -> None:
+        told(pattern, node, SiteMiss(miss))
+
+    return call
+
+
 def _priorities(given: Optional[Mapping[str, int]]) -> List[str]:
     return [f"{name}={int(priority)}" for name, priority in (given or {}).items()]
 
@@ -101,7 +116,7 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
              external_data: str = "auto", test_data: Union[str, "os.PathLike[str]", None] = None, dims: Optional[Dims] = None,
              rtol: Optional[float] = None, atol: Optional[float] = None, threads: int = 0, memory_limit: Optional[int] = None,
              base_dir: Union[str, "os.PathLike[str]", None] = None, allow_data_dirs: Sequence[Union[str, "os.PathLike[str]"]] = (),
-             progress: Optional[Callable[[str, float], None]] = None) -> Tuple[Any, Report]:
+             progress: Optional[Callable[[str, float], None]] = None, trace: Optional[Trace] = None) -> Tuple[Any, Report]:
     """Rewrites the attention in a model into ONNX Attention nodes and verifies that the numbers stay.
 
     Args:
@@ -134,6 +149,8 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
         base_dir: folder of the external data of an onnx.ModelProto; the current one by default.
         allow_data_dirs: further folders that links to external data may lead to.
         progress: called with what is being done and how far it is, 0 to 1.
+        trace: called with everything that kept a pattern or rewrite from matching: its name, the name of the node that it was tried
+            at, and the SiteMiss, which says what was found at which node. trace=print prints them.
 
     Returns:
         (output, report) if an output was asked for. Else (model, report): the new model, of the kind that was given (an
@@ -154,7 +171,7 @@ def optimize(model: Any, output: Union[str, "os.PathLike[str]", None] = None, *,
                    external_data=external_data, test_data="" if test_data is None else os.fspath(test_data))
     options.update(_patterns(patterns), **_required(require_fused))
     wants_model = output is None and not check
-    data, json_text, text, explanations, error = _core.optimize(given.source, _without_none(options), wants_model, progress)
+    data, json_text, text, explanations, error = _core.optimize(given.source, _without_none(options), wants_model, progress, _tracer(trace))
     report = Report(json_text, text, explanations)
     if error is not None:
         error.report = report
@@ -196,6 +213,7 @@ def explain(model: Any, node: Optional[str] = None, **options: Any) -> Explanati
         Error: as optimize().
     """
     given = given_model(model, options.pop("base_dir", None), options.pop("allow_data_dirs", ()))
+    trace = _tracer(options.pop("trace", None))
     options.update(_patterns(options.get("patterns", ())))
     options.update(opset=_opset(options.get("opset")), only=_names(options.get("only", ())), disable=_names(options.get("disable", ())),
                    also=_names(options.get("also", ())), priorities=_priorities(options.get("priorities")),
@@ -204,7 +222,7 @@ def explain(model: Any, node: Optional[str] = None, **options: Any) -> Explanati
                               "assume", "allow_unverified", "stop_after"}
     if unknown:
         raise TypeError(f"explain() has no option {', '.join(sorted(unknown))}")
-    _, json_text, text, explanations, _ = _core.optimize(given.source, options, False, None)
+    _, json_text, text, explanations, _ = _core.optimize(given.source, options, False, None, trace)
     report = Report(json_text, text, explanations)
     rank = {"fused": 0, "refused": 1, "missed": 2}
     sites = sorted(report.sites, key=lambda site: (rank[site.outcome], -len(site.peeled) if site.outcome == "missed" else 0))

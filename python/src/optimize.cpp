@@ -10,6 +10,8 @@
 #include "python/src/errors.h"
 #include "python/src/options.h"
 #include "src/cli/job_steps.h"
+#include "src/graph/operator_name.h"
+#include "src/report/names.h"
 #include "src/report/report_stream.h"
 #include "src/verify/seconds.h"
 
@@ -54,25 +56,53 @@ Status run_job(const OptimizeJob& job, const OptimizeOptions& options, ModelSour
   return {};
 }
 
+/// Calls CALL, which calls Python, from within the library.
+template <class Call>
+void from_library(Call call) {
+  const nb::gil_scoped_acquire gil;
+  try {
+    call();
+  } catch (nb::python_error& error) {
+    throw RaisedInPython{std::make_shared<nb::python_error>(std::move(error))};
+  }
+}
+
 /// Asks Python whether a signal came in (Ctrl-C), and tells PROGRESS.
 std::function<void(std::string_view, double)> watcher(const nb::object& progress) {
   return [&progress](std::string_view step, double part) {
-    const nb::gil_scoped_acquire gil;
-    try {
+    from_library([&] {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
       if (!progress.is_none()) progress(text(step), part);
-    } catch (nb::python_error& error) {
-      throw RaisedInPython{std::make_shared<nb::python_error>(std::move(error))};
-    }
+    });
+  };
+}
+
+nb::object text_or_none(const std::string& words) { return words.empty() ? nb::none() : nb::object(text(words)); }
+
+/// Calls TRACE with a pattern's or rewrite's name, the node that it was tried at, and the miss as a report has it.
+decltype(OptimizeOptions::trace) tracer(const nb::object& trace) {
+  if (trace.is_none()) return {};
+  return [&trace](std::string_view pattern, const Node& node, const Miss& miss) {
+    from_library([&] {
+      nb::dict told;
+      told["id"] = text(miss.id);
+      told["node"] = miss.node ? nb::object(text(miss.node->label())) : nb::none();
+      told["op"] = miss.node ? nb::object(text(operator_name(*miss.node))) : nb::none();
+      told["found"] = text(miss.found);
+      told["hint"] = text_or_none(hint_of(miss.id));
+      trace(text(pattern), text(node.label()), told);
+    });
   };
 }
 
 /// (bytes of the model or None, report as JSON, report as text, explanation of each site and then rewrite, exception or None)
-nb::tuple optimize_model(nb::handle model, const nb::dict& given, bool wants_bytes, const nb::object& progress) {
+nb::tuple optimize_model(nb::handle model, const nb::dict& given, bool wants_bytes, const nb::object& progress,
+                         const nb::object& trace) {
   ModelSource source = source_of(model);
   const OptimizeJob job = job_of(given);
   OptimizeOptions options = value_or_raise(options_of(job));
   options.progress = watcher(progress);
+  options.trace = tracer(trace);
   options.draw = true;
   Run run;
   Status made;
@@ -117,7 +147,7 @@ void bind_optimize(nb::module_& module) {
   module.def("rendered", rendered, nb::arg("report"), nb::arg("format"),
              "A report, which is given as JSON, in a format that --report knows.");
   module.def("optimize", optimize_model, nb::arg("model"), nb::arg("options"), nb::arg("wants_bytes"),
-             nb::arg("progress").none(),
+             nb::arg("progress").none(), nb::arg("trace").none(),
              "(bytes of the model or None, report as JSON, report as text, explanation of each site and then rewrite, "
              "exception or None).");
 }

@@ -74,8 +74,12 @@ def test_every_name_is_described():
 
 def test_the_rewrite_of_the_manual():
     manual = (ROOT / "docs" / "rewrites.md").read_text()
-    (block,) = re.findall(r"```python\n(.*?)```", manual, re.S)
-    exec(compile(block, "docs/rewrites.md", "exec"), {})
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", manual, re.S):
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            exec(compile(block, "docs/rewrites.md", "exec"), names)
+        for line in output.getvalue().splitlines():
+            assert f"# {line}" in block, line
     (rule,) = re.findall(r"```\n(# RULE.*?)```", manual, re.S)
     model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 18]> g (float[b,4] x) => (float[b,4] y) { n = Neg(x) y = Relu(n) }')
     (folder := pathlib.Path(tempfile.mkdtemp())).joinpath("its.rule").write_text(rule)

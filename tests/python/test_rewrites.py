@@ -5,6 +5,7 @@ import pytest
 from conftest import count
 
 import attn_opt
+from attn_opt.matcher import fits, op
 
 
 def model_of(nodes):
@@ -60,6 +61,31 @@ def test_explain_of_one_place(node):
     assert [one.name for one in attn_opt.explain(two, node, patterns=negated).rewrites] == ["y"]
     with pytest.raises(attn_opt.UsageError, match="no attention and no place of a rewrite is called 'yy'; did you mean 'y'"):
         attn_opt.explain(two, "yy", patterns=negated)
+
+
+def matching(wanted, **options):
+    """`negated` that matches by a combinator."""
+    return changed(match=lambda self, node, context: fits(wanted, node.outputs[0], context, **options))
+
+
+@pytest.mark.parametrize("call", [attn_opt.optimize, attn_opt.explain])
+def test_what_keeps_it_from_matching_is_traced(call):
+    told = []
+    call(model_of("n = Sin(x) y = Relu(n)"), patterns=matching(op("Relu", [op("Neg", ["x"])])),
+         trace=lambda pattern, node, miss: told.append((pattern, node, miss)))
+    ((pattern, node, miss),) = [one for one in told if one[0] == "changed"]
+    assert (pattern, node) == ("changed", "y") and (miss.id, miss.node, miss.op) == ("no-match", "n", "Sin")
+    assert miss.found == "'n' is Sin, not Neg" and miss.hint is None and str(miss) == "<Miss no-match at n: 'n' is Sin, not Neg>"
+    with pytest.raises(ZeroDivisionError):
+        call(model_of("n = Sin(x) y = Relu(n)"), patterns=matching(op("Relu", [op("Neg", ["x"])])), trace=lambda *_: 1 / 0)
+    with pytest.raises(TypeError, match="is no function of"):
+        call(model_of(NEGATED), trace=True)
+
+
+def test_a_miss_of_an_id_of_ones_own_is_reported():
+    near = matching(op("Relu", [op("Neg", ["x"])]), id="mine.near")
+    _, report = attn_opt.optimize(model_of("n = Sin(x) y = Relu(n)"), patterns=near)
+    assert [(one.miss.id, one.miss.node) for one in report.rewrites] == [("mine.near", "n")]
 
 
 def test_wrong_numbers_change_nothing():
