@@ -273,7 +273,9 @@ class Report(_View):
         return self._text
 
     def __repr__(self) -> str:
-        return f"<Report: {self.fused} fused, {self.refused} refused, {self.missed} missed>"
+        rewrites = self._json["rewrites"]
+        rewritten = f"; {self.rewritten} of {len(rewrites)} rewrites applied" if rewrites else ""
+        return f"<Report: {self.fused} fused, {self.refused} refused, {self.missed} missed{rewritten}>"
 
 
 class OutputDifference(_View):

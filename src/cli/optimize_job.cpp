@@ -46,7 +46,7 @@ std::string closing_line(const OptimizeJob& job, const Report& report) {
   const std::string name = report.output == "-" ? "standard output" : report.output;
   const bool same_bytes = !report.changed && job.save.external_data == ExternalData::kAuto;
   const double seconds = report.seconds_read + report.seconds_match + report.seconds_verify + report.seconds_write;
-  return "wrote " + name + (same_bytes ? ": the input as it was" : sizes_phrase(report)) +
+  return "wrote " + name + (same_bytes ? ", a copy of the input," : sizes_phrase(report)) +
          fmt::format(" in {:.2f} s\n", seconds);
 }
 

@@ -27,6 +27,9 @@ void BatchTotals::add(const ModelOutcome& model) {
   fused += summary.at("fused").get<int>();
   refused += summary.at("refused").get<int>();
   missed += summary.at("missed").get<int>();
+  const auto rewrites_of_it = model.report.value("rewrites", nlohmann::json::array());
+  rewrites += static_cast<int>(rewrites_of_it.size());
+  rewritten += summary.value("rewritten", 0);
   // A report of an earlier run may be older than these counts.
   refined += summary.value("refined", 0);
   unverified += summary.value("unverified", 0);
@@ -40,10 +43,20 @@ nlohmann::json to_json(const BatchTotals& totals) {
   nlohmann::json by_status = nlohmann::json::object(), misses = nlohmann::json::object();
   for (const auto& [status, count] : totals.by_status) by_status[std::to_string(status)] = count;
   for (const auto& [id, count] : totals.misses) misses[id] = count;
-  return {{"status", totals.worst_status},   {"models", totals.models},    {"by_status", std::move(by_status)},
-          {"sites", totals.sites},           {"fused", totals.fused},      {"refused", totals.refused},
-          {"missed", totals.missed},         {"assumed", totals.assumed},  {"refined", totals.refined},
-          {"unverified", totals.unverified}, {"misses", std::move(misses)}};
+  return {{"status", totals.worst_status},   {"models", totals.models},     {"by_status", std::move(by_status)},
+          {"sites", totals.sites},           {"fused", totals.fused},       {"refused", totals.refused},
+          {"missed", totals.missed},         {"assumed", totals.assumed},   {"refined", totals.refined},
+          {"unverified", totals.unverified}, {"misses", std::move(misses)}, {"rewrites", totals.rewrites},
+          {"rewritten", totals.rewritten}};
+}
+
+std::string results_phrase(const BatchTotals& totals, bool written) {
+  const std::string verb = written ? "" : "can be ";
+  const std::string sites = fmt::format("{} of {} attention sites {}fused", totals.fused, totals.sites, verb);
+  if (totals.rewrites == 0) return sites;
+  const std::string rewrites =
+      fmt::format("{} of {} rewrite{} {}applied", totals.rewritten, totals.rewrites, totals.rewrites == 1 ? "" : "s", verb);
+  return totals.sites == 0 ? rewrites : sites + ", " + rewrites;
 }
 
 std::string assurance_phrase(const BatchTotals& totals) {

@@ -165,9 +165,8 @@ class ModelMarkdown : public ReportStream {
     if (model.report.is_null()) return text;
     BatchTotals totals;
     totals.add(model);
-    text += fmt::format("**{} of {} attention sites {}**, {}, {}.\n\n", totals.fused, totals.sites,
-                        model.output.empty() ? "can be fused" : "fused", before_after(model.report, "opset"),
-                        before_after(model.report, "nodes"));
+    text += fmt::format("**{}**, {}, {}.\n\n", results_phrase(totals, !model.output.empty()),
+                        before_after(model.report, "opset"), before_after(model.report, "nodes"));
     text += assurance_line(totals);
     text += kv_cache_markdown(model.report.value("kv_cache", json()));
     text += site_table(model.report.at("sites"), "sites") + reasons(totals);
@@ -196,8 +195,8 @@ class BatchMarkdown : public ReportStream {
     return fmt::format("| {} | {} | {} | {} |\n", code(model.input), model.status, counts, cell(model.message, kWidestMessage));
   }
   std::string end() override {
-    return fmt::format("\n{}; {} of {} attention sites fused.\n\n", status_phrase(totals_), totals_.fused, totals_.sites) +
-           assurance_line(totals_) + reasons(totals_) + pictures_.text();
+    return fmt::format("\n{}; {}.\n\n", status_phrase(totals_), results_phrase(totals_, true)) + assurance_line(totals_) +
+           reasons(totals_) + pictures_.text();
   }
 
  private:

@@ -53,8 +53,11 @@ std::string table(const Report& report, size_t most_operators) {
   return text;
 }
 
+/// Nothing where there are rewrites alone.
 std::string sites_line(const Report& report) {
   const std::string already = already_phrase(report);
+  if (report.sites.empty() && !report.rewrites.empty() && report.not_raised.empty())
+    return already.empty() ? "" : "no attention to fuse: " + already + "\n";
   return fmt::format("attention sites: {} of {} fused, {} refused, {} missed{}\n", report.fused(), report.sites.size(),
                      report.refused(), report.missed(), already.empty() ? "" : "; " + already);
 }

@@ -127,7 +127,7 @@ TEST_F(Optimize, NothingFusedKeepsTheBytes) {
   const ToolResult result = run("other.onnx -o out.onnx");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(read_file(file("out.onnx")), read_file(file("other.onnx")));
-  EXPECT_THAT(result.out, HasSubstr("wrote out.onnx: the input as it was"));
+  EXPECT_THAT(result.out, ContainsRegex("wrote out.onnx, a copy of the input, in [0-9.]+ s\n"));
 }
 
 TEST_F(Optimize, OutputMayBeTheInput) {

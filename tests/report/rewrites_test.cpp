@@ -141,6 +141,27 @@ TEST(ReportRewrites, InText) {
   EXPECT_THAT(to_text({}, true), Not(HasSubstr("rewrites")));
 }
 
+TEST(ReportRewrites, AloneAreNotSaidToBeNoAttention) {
+  Report report = with({applied(), refused()});
+  EXPECT_THAT(to_text(report, false), ::testing::StartsWith("rewrites: 1 applied (1 verified), 1 refused, 0 missed\n"));
+  EXPECT_THAT(written_as(ReportFormat::kMarkdown, report), HasSubstr("\n\n**1 of 2 rewrites can be applied**, "));
+  report.attention_nodes = 2;
+  EXPECT_THAT(to_text(report, false),
+              ::testing::StartsWith("no attention to fuse: 2 are attention operators already\nrewrites: 1 applied"));
+  report.sites.emplace_back();
+  EXPECT_THAT(to_text(report, false), ::testing::StartsWith("attention sites: 0 of 1 fused"));
+  EXPECT_THAT(written_as(ReportFormat::kMarkdown, report),
+              HasSubstr("**0 of 1 attention sites can be fused, 1 of 2 rewrites can be applied**, "));
+}
+
+TEST(ReportRewrites, OfABatchAreCounted) {
+  const auto stream = make_report_stream(ReportFormat::kMarkdown, ReportScope::kMany);
+  stream->begin();
+  for (const Report& report : {with({applied(), refused()}), with({applied()}), Report{}})
+    stream->add({"in.onnx", "", 0, "", 1.5, to_json(report)});
+  EXPECT_THAT(stream->end(), HasSubstr("3 models: 3 done; 2 of 3 rewrites applied.\n"));
+}
+
 TEST(ReportRewrites, Explained) {
   EXPECT_THAT(explain(applied()),
               HasSubstr("/norm/Mul  rewritten  [rms-norm]\n  nodes     /norm/Mul, /norm/Sqrt\n  written   RMSNormalization\n"));

@@ -140,8 +140,7 @@ class Batch {
       ATTN_OPT_CHECK(baseline->write());
     }
     ATTN_OPT_CHECK(reports.finish());
-    say(fmt::format("{}; {} of {} attention sites {}\n", status_phrase(totals), totals.fused, totals.sites,
-                    writes() ? "fused" : "can be fused"));
+    say(fmt::format("{}; {}\n", status_phrase(totals), results_phrase(totals, writes())));
     return totals.worst_status;
   }
 
