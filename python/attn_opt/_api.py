@@ -42,13 +42,20 @@ def _dims(given: Optional[Dims]) -> List[str]:
     return [f"{name}={','.join(map(str, all_of_it))}" for name, all_of_it in sizes.items()]
 
 
+def _is_written_as_rewrite(given: Any) -> bool:
+    return callable(getattr(given, "match", None)) and callable(getattr(given, "apply", None))
+
+
 def _no_pattern(given: Any, name: str) -> TypeError:
+    called = getattr(given, "__name__", type(given).__name__)
+    if isinstance(given, type) or _is_written_as_rewrite(given):
+        return TypeError(f"{name}: {called} is no rewrite yet: decorate the class with @attn_opt.rewrite(anchor=...), the operator that "
+                         "it is to be tried at")
     if callable(given):
-        called = getattr(given, "__name__", type(given).__name__)
         return TypeError(f"{name}: {called}() is no pattern yet: decorate it with @attn_opt.pattern(anchor=...), "
                          "the operator that it is to be tried at")
     return TypeError(f"{name} is {given!r}, a {type(given).__name__}: patterns are functions with @attn_opt.pattern(anchor=...), "
-                     "folders of rules, or a list of these")
+                     "classes with @attn_opt.rewrite(anchor=...), folders of rules, or a list of these")
 
 
 def _patterns(given: Patterns) -> Dict[str, Any]:

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 import traceback
 from typing import TYPE_CHECKING, Optional, Tuple
 
 if TYPE_CHECKING:
     from ._report import Report
+
+
+# Options that texts of the command name, with what follows the name.
+_OPTION = re.compile(r"--(on-mismatch|verify|target|stage|kv-cache|opset) ([\w-]+)|--(allow-none|check|strict|exact)\b|--(opset|assume)\b")
+
+
+def _in_python(text: str) -> str:
+    """TEXT with the command's options as arguments, "--verify sites" as 'verify="sites"'; commands in it stay."""
+    def argument(found: "re.Match[str]") -> str:
+        name, value, flag, alone = found.groups()
+        if name:
+            return f"{name.replace('-', '_')}={value if value.isdigit() else chr(34) + value + chr(34)}"
+        return f"{flag.replace('-', '_')}=True" if flag else f"{alone}="
+
+    return text if "attn-opt " in text else _OPTION.sub(argument, text)
 
 
 class Error(Exception):
@@ -26,6 +42,7 @@ class Error(Exception):
     def __init__(self, what: str, where: str = "", remedy: str = ""):
         if where.startswith("--"):  # an option as the command has it
             where = where[2:].replace("-", "_")
+        remedy = _in_python(remedy)
         super().__init__((f"{where}: " if where else "") + what + (f"; {remedy}" if remedy else ""))
         self.what = what
         self.where = where
@@ -73,16 +90,16 @@ class OutputError(Error):
 
 
 class PatternError(Error):
-    """A pattern written in Python raised an exception, which is the __cause__. Status 2."""
+    """A pattern or rewrite written in Python raised an exception, which is the __cause__. Status 2."""
 
     status = 2
 
 
 def pattern_error(pattern: str, node: str, cause: BaseException) -> PatternError:
-    """What the extension module raises for CAUSE, raised by PATTERN at NODE."""
+    """What the extension module raises for CAUSE, raised by PATTERN ("pattern 'mine'", "rewrite 'mine'") at NODE."""
     package = os.path.dirname(__file__)
     places = [place for place in traceback.extract_tb(cause.__traceback__) if os.path.dirname(place.filename) != package]
     line = f", {places[-1].filename}:{places[-1].lineno}" if places else ""
-    error = PatternError(f"{type(cause).__name__}: {cause}", f"pattern '{pattern}' at node '{node}'{line}")
+    error = PatternError(f"{type(cause).__name__}: {cause}", f"{pattern} at node '{node}'{line}")
     error.__cause__ = cause
     return error

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Dict, List, Sequence, Tuple, Union
 
-from ._core import Context, Node, Value, fitted
+from ._core import Context, Facts, Node, Value, fitted
 from ._description import Miss
 
 __all__ = ["Matcher", "any", "commuted", "either", "fits", "number", "number_is", "number_near", "op", "optional", "product_near",
@@ -35,9 +35,9 @@ class Matcher:
 Wanted = Union[Matcher, str, float, Sequence[int]]
 
 
-def fits(wanted: Wanted, value: Value, context: Context, id: str = "no-match") -> Union[Dict[str, Any], Miss]:
+def fits(wanted: Wanted, value: Value, context: Union[Context, Facts], id: str = "no-match") -> Union[Dict[str, Any], Miss]:
     """What `wanted` captures at `value`, by name, None for what is not there; or a Miss of the id `id` that says what was found where
-    matching got furthest. A Miss of the id "no-match" is traced, but not reported.
+    matching got furthest. `context` is what match() was given, or its facts. A Miss of the id "no-match" is traced, but not reported.
     """
     found = fitted(_checked(wanted), value, context)
     return found if isinstance(found, dict) else Miss(id, *found)

@@ -13,9 +13,12 @@
 namespace attn_opt::python {
 namespace {
 
+/// What nodes that BUILD makes are called: those of a pattern are written only if what it describes reads them.
+std::string word_for(const BuilderHandle& build) { return build.own || build.scope->given ? "new" : "drafted"; }
+
 std::vector<Value*> inputs_of(const BuilderHandle& build, nb::handle inputs) {
   std::vector<Value*> values;
-  for (nb::handle input : inputs) values.push_back(value_of(input, build.scope, "an input of a drafted node"));
+  for (nb::handle input : inputs) values.push_back(value_of(input, build.scope, "an input of a " + word_for(build) + " node"));
   return values;
 }
 
@@ -38,10 +41,10 @@ void check_drafted(const BuilderHandle& build, const std::string& op, const std:
   MatchContext& matching = build.scope->open();
   const int version = wanted.domain.empty() ? matching.view.edit_opset()
                                             : static_cast<int>(matching.view.opset(*build.scope->anchor->graph, node.domain()));
-  const std::string where = "the drafted node " + op;
+  const std::string where = "the " + word_for(build) + " node " + op;
   if (version == 0)
     raise(exception_of({ErrorCode::kUsage, where, "the model does not import the domain '" + node.domain() + "'",
-                        "draft operators of ai.onnx, or of domains that the model has"}));
+                        "take operators of ai.onnx, or of domains that the model has"}));
   if (Status valid = check_operator(node, version, where); !valid)
     raise(exception_of({ErrorCode::kUsage, valid.error().where, valid.error().what, valid.error().remedy}));
 }

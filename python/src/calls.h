@@ -23,11 +23,11 @@ T field_of(nb::handle object, const std::string& kind, const char* name) {
 /// What GIVEN, an attn_opt.Miss of the match at ANCHOR, says.
 Miss miss_of(nb::handle given, Node& anchor, const ScopeRef& scope);
 
-/// ERROR as a PatternError that says where, unless it ends the program. PATTERN: its name.
+/// ERROR as a PatternError that says where, unless it ends the program. PATTERN: "pattern 'mine'", "rewrite 'mine'".
 std::shared_ptr<nb::python_error> explained(nb::python_error& error, const std::string& pattern, const Node& anchor);
 
-/// What CALL gives, which PATTERN was asked at ANCHOR; SCOPE is closed then, unless the call is to KEEP it open. Python's
-/// exceptions go through the library as RaisedInPython.
+/// What CALL gives, which PATTERN, as explained() calls it, was asked at ANCHOR; SCOPE is closed then, unless the call is to
+/// KEEP it open. Python's exceptions go through the library as RaisedInPython.
 template <class Call>
 auto called(const std::string& pattern, const Node& anchor, const ScopeRef& scope, Call call, bool keep = false)
     -> decltype(call()) {

@@ -105,16 +105,24 @@ nb::dict dict_of(const Captures& captures) {
   return found;
 }
 
+/// Of what match() was given, or of the facts in it, which stand in its place in C++.
+const ScopeRef& scope_of(nb::handle context) {
+  if (ContextHandle* whole = nullptr; nb::try_cast(context, whole) && whole) return whole->scope;
+  if (FactsHandle* facts = nullptr; nb::try_cast(context, facts) && facts) return facts->scope;
+  const auto type = nb::cast<std::string>(nb::object(context.type().attr("__name__")));
+  throw nb::type_error(("fits() takes the context that match() was given, not a " + type).c_str());
+}
+
 /// The captures, or what was found where matching got furthest, and the node there.
-nb::object fitted(nb::handle wanted, nb::handle value, const ContextHandle& context) {
-  Captures captures{context.scope};
-  Facts& facts = context.scope->open().facts;
-  Value& at = needed_value(value, context.scope, "what is matched");
+nb::object fitted(nb::handle wanted, nb::handle value, nb::handle context) {
+  const ScopeRef scope = scope_of(context);
+  Captures captures{scope};
+  Facts& facts = scope->open().facts;
+  Value& at = needed_value(value, scope, "what is matched");
   const Matched<void> found = fits(MatcherMaker(captures).made(wanted), at, facts, std::string(kNoMatch));
   if (found) return dict_of(captures);
   const Node* furthest = found.error().node;
-  return nb::make_tuple(text(found.error().found),
-                        NodeHandle{context.scope, furthest ? &lent(*furthest) : context.scope->anchor});
+  return nb::make_tuple(text(found.error().found), NodeHandle{scope, furthest ? &lent(*furthest) : scope->anchor});
 }
 
 }  // namespace
@@ -122,7 +130,7 @@ nb::object fitted(nb::handle wanted, nb::handle value, const ContextHandle& cont
 void bind_matchers(nb::module_& module) {
   module.def("fitted", fitted, nb::arg("wanted"), nb::arg("value"), nb::arg("context"),
              "What WANTED, of attn_opt.matcher, captures at VALUE by name; or what was found instead, and at which node.",
-             nb::sig("def fitted(wanted: Any, value: Value, context: Context) -> dict[str, Any] | tuple[str, Node]"));
+             nb::sig("def fitted(wanted: Any, value: Value, context: Context | Facts) -> dict[str, Any] | tuple[str, Node]"));
 }
 
 }  // namespace attn_opt::python

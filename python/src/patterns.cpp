@@ -85,7 +85,7 @@ class PythonPattern : public Pattern {
   Matched<Match> match(Node& anchor, MatchContext& context) const override {
     const nb::gil_scoped_acquire gil;
     const auto scope = std::make_shared<Scope>(Scope{&context, &anchor});
-    return called(name_, anchor, scope, [&] { return call(anchor, context, scope); });
+    return called("pattern '" + name_ + "'", anchor, scope, [&] { return call(anchor, context, scope); });
   }
 
  private:

@@ -43,6 +43,7 @@ class PythonRewrite : public Rewrite {
   explicit PythonRewrite(nb::handle rewrite)
       : rewrite_(nb::borrow(rewrite)),
         name_(field_of<std::string>(rewrite, "Rewrite", "name")),
+        called_("rewrite '" + name_ + "'"),
         summary_(field_of<std::string>(rewrite, "Rewrite", "summary")),
         anchors_(field_of<std::vector<std::string>>(rewrite, "Rewrite", "anchor")),
         priority_(field_of<int>(rewrite, "Rewrite", "priority")) {}
@@ -60,7 +61,7 @@ class PythonRewrite : public Rewrite {
     Node& anchor = lent(node);  // engines try no node without outputs
     const auto found = std::make_shared<Found>(MatchContext{node.graph->model(), context.facts}, anchor);
     return called(
-        name_, node, found->scope,
+        called_, node, found->scope,
         [&]() -> Matched<RewriteMatch> {
           found->object = rewrite_.attr("match")(NodeHandle{found->scope, &anchor}, ContextHandle{found->scope});
           if (found->object.is_none()) return missed(std::string(kNoMatch), &node, "");
@@ -81,7 +82,7 @@ class PythonRewrite : public Rewrite {
     found->scope->given = &build;
     // The engine may ask again, for nodes at another place: the match is kept until it is done with it.
     const auto replacements = called(
-        name_, *found->scope->anchor, found->scope,
+        called_, *found->scope->anchor, found->scope,
         [&]() -> Matched<std::vector<Replacement>> {
           const nb::object made = rewrite_.attr("apply")(found->object, BuilderHandle{found->scope});
           if (nb::isinstance(made, nb::module_::import_("attn_opt._description").attr("Miss")))
@@ -105,7 +106,9 @@ class PythonRewrite : public Rewrite {
   }
 
   nb::object rewrite_;
-  std::string name_, summary_;
+  std::string name_;
+  std::string called_;  ///< in exceptions
+  std::string summary_;
   std::vector<std::string> anchors_;
   int priority_;
 };

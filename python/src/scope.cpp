@@ -1,5 +1,7 @@
 #include "python/src/scope.h"
 
+#include <nanobind/stl/string.h>
+
 #include <algorithm>
 
 #include "src/graph/operator_text.h"
@@ -25,10 +27,21 @@ void Scope::close() {
   context = nullptr;
 }
 
+namespace {
+
+/// What is wrong with OBJECT, called NAME, where a Value is wanted.
+std::string no_value(nb::handle object, const std::string& name) {
+  if (nb::isinstance<nb::str>(object))
+    return name + " is the name " + nb::cast<std::string>(nb::repr(object)) + ": give the Value, not its name";
+  return name + " is no Value, but " + nb::cast<std::string>(nb::repr(object));
+}
+
+}  // namespace
+
 Value* value_of(nb::handle object, const ScopeRef& scope, const std::string& name) {
   if (object.is_none()) return nullptr;
   ValueHandle value;
-  if (!nb::try_cast(object, value)) throw nb::type_error((name + " is no Value").c_str());
+  if (!nb::try_cast(object, value)) throw nb::type_error(no_value(object, name).c_str());
   if (value.scope != scope) throw nb::type_error((name + " is a Value of another graph, or of a match that is over").c_str());
   return &value.get();
 }

@@ -219,7 +219,7 @@ def test_what_is_no_value():
     x = other.input("x", "float32", [1])
     with pytest.raises(TypeError, match="Value of another graph"):
         build.node("Neg", [x])
-    with pytest.raises(TypeError, match="is no Value"):
+    with pytest.raises(TypeError, match="is the name .x.: give the Value, not its name"):
         build.node("Neg", ["x"])
     with pytest.raises(TypeError, match="NoneType"):
         build.output("y", None)

@@ -174,6 +174,53 @@ def test_built_in_ones_are_off_unless_asked_for():
     assert [node.op_type for node in model.graph.node] == ["Gelu"] and report.rewritten == 1
 
 
+def applying(apply):
+    return changed(apply=apply)
+
+
+@pytest.mark.parametrize("written, said", [
+    (applying(lambda self, match, build: 1 / 0), r"^rewrite 'changed' at node 'y', .*test_rewrites.py:\d+: ZeroDivisionError"),
+    (applying(lambda self, match, build: {"y": match["x"]}), "what apply\\(\\) replaces is the name 'y': give the Value, not its name"),
+    (applying(lambda self, match, build: {match["y"]: 7}), "what apply\\(\\) makes is no Value, but 7"),
+    (applying(lambda self, match, build: {match["y"]: build.node("Rellu", [match["x"]])}), "the new node Rellu: there is no operator"),
+    (applying(lambda self, match, build: {match["y"]: build.node("Neg", ["x"])}), "an input of a new node is the name 'x': give the Value"),
+    (changed(match=lambda self, node, context: fits("x", node.outputs[0], node)), "fits\\(\\) takes the context that match\\(\\) was given, not a Node"),
+])
+def test_what_raises_is_said_of_the_rewrite(written, said):
+    with pytest.raises(attn_opt.PatternError, match=said) as raised:
+        attn_opt.optimize(model_of(NEGATED), patterns=written)
+    assert "pattern" not in str(raised.value) and "incompatible" not in str(raised.value) and "drafted" not in str(raised.value)
+
+
+def test_fits_takes_facts_as_in_cpp():
+    with_facts = changed(match=lambda self, node, context: fits(op("Relu", [op("Neg", ["x"])], node="relu"), node.outputs[0], context.facts),
+                         apply=lambda self, match, build: negated.apply({**match, "y": match["relu"].outputs[0]}, build))
+    assert attn_opt.optimize(model_of(NEGATED), patterns=with_facts)[1].rewritten == 1
+
+
+def test_a_class_without_its_decorator():
+    class bare:
+        def match(self, node, context):
+            pass
+
+        def apply(self, match, build):
+            pass
+
+    for given, name in ((bare, "patterns"), (bare(), "patterns"), ([negated, bare], r"patterns\[1\]")):
+        with pytest.raises(TypeError, match=rf"{name}: bare is no rewrite yet: decorate the class with @attn_opt.rewrite\(anchor=...\)"):
+            attn_opt.optimize(model_of(NEGATED), patterns=given)
+
+
+def test_remedies_are_in_the_words_of_python():
+    wrong = changed(apply=lambda self, match, build: {match["y"]: build.node("Relu", [match["x"]])})
+    with pytest.raises(attn_opt.MismatchError, match='; on_mismatch="skip" leaves such sites as they are$'):
+        attn_opt.optimize(model_of(NEGATED), patterns=[wrong], on_mismatch="fail")
+    with pytest.raises(attn_opt.RequirementError, match="; allow_none=True lets models"):
+        attn_opt.optimize(model_of("y = Exp(x)"), require_fused="all")
+    with pytest.raises(attn_opt.UsageError, match='take opset=23, or target="ort-contrib"'):
+        attn_opt.optimize(model_of("y = Exp(x)"), opset="keep")
+
+
 @pytest.mark.parametrize("functions", [
     {"match": lambda self, node, context: 1 / 0},
     {"match": lambda self, node, context: context.build.scalar(0)},
