@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/alike.h"
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
@@ -73,13 +75,15 @@ class ScoreJoiner {
     const MaybeShape after = facts_.shape(*node_.outputs[0]);
     if (walk_.split || !after || after->size() < 2) return miss("of scores whose axes are split or not known");
     place_ = place_joined(after->size());
+    const std::vector<Value*> flat = without_joined_axis(after->size());
+    adds_axis_ = !flat.empty();
     std::vector<ScoreSegment> segments;
-    for (Value* input : node_.inputs) {
-      ATTN_OPT_MATCH(ScoreSegment segment, segment_in(*input));
+    for (size_t i = 0; i < node_.inputs.size(); ++i) {
+      ATTN_OPT_MATCH(ScoreSegment segment, segment_in(adds_axis_ ? *flat[i] : *node_.inputs[i]));
       segments.push_back(std::move(segment));
     }
     const ScoreSegment& first = segments.front();
-    rank_ = first.keys.layout.order.size();
+    rank_ = first.keys.layout.order.size() + (adds_axis_ ? 1 : 0);
     joins_queries_ = place_ + 1 != after->size();
     joins_keys_ = place_ + 2 != after->size();
     if (joins_queries_ && (rank_ != after->size() || are_regrouped_))
@@ -90,6 +94,8 @@ class ScoreJoiner {
       queries.push_back(placed(segment.queries));
       keys.push_back(placed(segment.keys));
       if (!queries.back() || !keys.back()) return miss("of keys of unknown rank");
+      queries.back() = with_joined_axis(*queries.back(), rank_ - 1);
+      keys.back() = with_joined_axis(*keys.back(), rank_ - 1);
       Value*& scaled = joins_keys_ ? keys.back() : queries.back();
       scaled = inner_.scaled(scaled, segment.scale / first.scale);
     }
@@ -116,6 +122,31 @@ class ScoreJoiner {
     const int64_t axis = attribute < 0 ? attribute + static_cast<int64_t>(rank) : attribute;
     const std::vector<int64_t>& order = walk_.layout.order;
     return static_cast<size_t>(order.empty() ? axis : std::ranges::find(order, axis) - order.begin());
+  }
+
+  /// What the inputs are before each was given the leading axis that they are joined along; empty if they are anything else.
+  ///
+  ///   Concat(Unsqueeze(a b^T), Unsqueeze(c d^T))  =>  Concat(Unsqueeze(a), Unsqueeze(c)) Concat(Unsqueeze(b), Unsqueeze(d))^T
+  std::vector<Value*> without_joined_axis(size_t rank) {
+    std::vector<Value*> found;
+    for (Value* input : node_.inputs) {
+      const Node* node = canonical(*input, facts_).producer;
+      const bool may_add =
+          node && has(*node, Trait::kRegroups) && node->input(0) && place_ + 2 < rank && walk_.layout.order.empty();
+      const MaybeShape after = facts_.shape(*input), before = may_add ? facts_.shape(*node->inputs[0]) : nullptr;
+      if (!before || !after || after->size() != rank || !(*after)[place_].is(1)) return {};
+      Shape flat = *after;
+      flat.erase(flat.begin() + static_cast<std::ptrdiff_t>(place_));
+      if (flat != *before) return {};
+      found.push_back(node->inputs[0]);
+    }
+    return found;
+  }
+
+  /// VALUE, whose axes are the last of RANK, with the axis that is joined along if it reaches so far.
+  Value* with_joined_axis(Value& value, size_t rank) {
+    const size_t behind = rank - place_, own = facts_.shape(value).known().size();
+    return adds_axis_ && own >= behind ? inner_.unsqueezed(&value, {static_cast<int64_t>(own - behind)}) : &value;
   }
 
   /// SCORES with the leading axes of those that are joined, behind which they are regrouped.
@@ -149,8 +180,8 @@ class ScoreJoiner {
   bool fits(const ScoreSegment& segment, const ScoreSegment& first) {
     return facts_.type(*segment.keys.source) == facts_.type(*first.keys.source) &&
            facts_.type(*segment.queries.source) == facts_.type(*first.queries.source) &&
-           segment.keys.layout.order.size() == rank_ && (joins_queries_ || is_same(segment.queries, first.queries)) &&
-           (joins_keys_ || is_same(segment.keys, first.keys));
+           segment.keys.layout.order.size() == first.keys.layout.order.size() &&
+           (joins_queries_ || is_same(segment.queries, first.queries)) && (joins_keys_ || is_same(segment.keys, first.keys));
   }
 
   bool is_same(const PlacedOperand& one, const PlacedOperand& other) {
@@ -195,9 +226,13 @@ class ScoreJoiner {
     const DataType type = adds ? facts_.type(scores) : onnx::TensorProto::BOOL;
     const double neutral = kind.kind == ScoreTerm::Kind::kKeep ? 1 : 0;
     Value* value = term ? term->value : inner_.build().scalar(neutral, type);
-    const MaybeShape shape = facts_.shape(*value);
-    if (!shape || shape->size() > rank_ || facts_.type(*value) != type) return nullptr;
+    MaybeShape shape = facts_.shape(*value);
+    if (!shape || shape->size() > rank_ - (adds_axis_ ? 1 : 0) || facts_.type(*value) != type) return nullptr;
     if (term && adds) value = inner_.scaled(value, term->coefficient);
+    if (adds_axis_) {
+      value = with_joined_axis(*value, rank_ - 1);
+      shape = facts_.shape(*value);
+    }
     const size_t rows = joins_queries_ ? place_ : rank_ - 2, lacking = rank_ - shape->size();
     Value* raised = inner_.raised(value, rank_);
     if (place_ >= lacking && (*shape)[place_ - lacking] == facts_.shape(operand).known()[rows]) return raised;
@@ -225,6 +260,7 @@ class ScoreJoiner {
   bool joins_queries_ = false;  ///< or heads, or batch elements
   bool joins_keys_ = true;      ///< or heads, or batch elements
   size_t rank_ = 0;             ///< of the products' scores
+  bool adds_axis_ = false;      ///< these have the axis that is joined when they are joined alone
   bool are_regrouped_ = false;  ///< from the products' leading axes to those of the scores that are joined
 };
 

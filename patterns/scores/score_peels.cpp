@@ -20,6 +20,7 @@
 #include "patterns/scores/peel_form.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/pointwise_convolution.h"
+#include "patterns/scores/regrouped_scores.h"
 #include "patterns/scores/score_bounds.h"
 #include "patterns/scores/selected_scores.h"
 #include "patterns/scores/sink_peels.h"
@@ -100,6 +101,8 @@ Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
     ATTN_OPT_MATCH(const ScoreWalk whole, settled(walk, context));
     if (auto ways = peel_split(node, whole, context)) return *std::move(ways);
   }
+  Value* apart = (!before || !keeps_places) && !walk.split ? split_above(node, context) : nullptr;
+  if (apart) return std::vector{step(walk, *apart, "Reshape(product)")};
   if (!before || !keeps_places)
     return missed("scores.reshape", &node,
                   shape_text(*node.inputs[0], context.facts) + " to " + shape_text(*node.outputs[0], context.facts),
