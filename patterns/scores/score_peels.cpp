@@ -6,6 +6,7 @@
 //   Max, Min, Clip          a floor or clamp          Sub                           of their maximum (score_bounds.h)
 //   Concat, Pad             sinks (sinks.h)           Log, LogSoftmax               of a softmax of them (score_bounds.h)
 //   Concat                  of scores of several keys, queries or heads (joined_keys.h)
+//   ReduceSum, ReduceSumSquare   of squares of differences, as a product (squared_distance.h)
 //   Reshape                 of heads out of the rows (heads_in_rows.h)
 //   Conv                    of single points, as a product (pointwise_convolution.h)
 //   Slice, Split, Gather    of some rows, keys or heads (selected_scores.h)         Trilu, Scatter*   as masks (form_reader.h)
@@ -24,6 +25,7 @@
 #include "patterns/scores/score_bounds.h"
 #include "patterns/scores/selected_scores.h"
 #include "patterns/scores/sink_peels.h"
+#include "patterns/scores/squared_distance.h"
 #include "src/match/permutation.h"
 
 namespace attn_opt {
@@ -197,6 +199,8 @@ const std::vector<ScorePeel>& score_peels() {
       {"Split", peel_selection},
       {"Gather", peel_selection},
       {"If", peel_branches},
+      {"ReduceSum", peel_squared_distance},
+      {"ReduceSumSquare", peel_squared_distance},
       {"Trilu", peel_laid_over},
       {"ScatterND", peel_laid_over},
       {"ScatterElements", peel_laid_over},

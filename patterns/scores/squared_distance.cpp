@@ -1,0 +1,78 @@
+#include "patterns/scores/squared_distance.h"
+
+#include <algorithm>
+
+#include "attn_opt/canonical.h"
+#include "patterns/inner_values.h"
+#include "src/match/shape_rules/reduced_axis.h"
+
+namespace attn_opt {
+namespace {
+
+/// What NODE adds up the squares of along its last axis, which it does not keep; null if it adds up anything else.
+Value* squared_in(const Node& node, Facts& facts) {
+  const MaybeShape shape = node.input(0) ? facts.shape(*node.inputs[0]) : nullptr;
+  if (!shape || shape->size() < 3 || node.int_attribute("keepdims", 1) != 0) return nullptr;
+  if (reduced_axis(node, shape->size(), facts) != shape->size() - 1) return nullptr;
+  if (node.is("ReduceSumSquare")) return node.inputs[0];
+  const Node* square = canonical(*node.inputs[0], facts).producer;
+  if (!square || !square->input(1)) return nullptr;
+  Value& base = canonical(*square->inputs[0], facts);
+  const bool multiplies = square->is("Mul") && &base == &canonical(*square->inputs[1], facts);
+  return multiplies || (square->is("Pow") && facts.uniform(*square->inputs[1]) == 2.0) ? &base : nullptr;
+}
+
+/// VALUE without the axis PLACE from the last, which has the size 1; null if it has not, or is of other RANK.
+Value* without_axis(Value& value, size_t rank, size_t place, InnerValues& inner, Facts& facts) {
+  const MaybeShape shape = facts.shape(value);
+  if (!shape || shape->size() != rank || !(*shape)[rank - 1 - place].is(1)) return nullptr;
+  return inner.build().along("Squeeze", value, {static_cast<int64_t>(rank - 1 - place)});
+}
+
+Value* squares_of(Value& rows, InnerValues& inner) {
+  return inner.build().node("ReduceSumSquare", {&rows, inner.build().ints({-1})});
+}
+
+/// The squared distances of rows that the operands of DIFFERENCE hold, one of them of queries and one of keys; null if they
+/// hold others.
+Value* distances(const Node& difference, size_t rank, InnerValues& inner, Facts& facts) {
+  for (const size_t at : {0, 1}) {
+    Value* queries = without_axis(*difference.inputs[at], rank, 1, inner, facts);
+    Value* keys = queries ? without_axis(*difference.inputs[1 - at], rank, 2, inner, facts) : nullptr;
+    if (!keys) continue;
+    Value* product = inner.build().node("MatMul", {queries, inner.swapped(keys, rank - 1)});
+    Value* of_rows = inner.sum(inner.scaled(product, -2), squares_of(*queries, inner));
+    return inner.sum(of_rows, inner.swapped(squares_of(*keys, inner), rank - 1));
+  }
+  return nullptr;
+}
+
+/// What adds up squares of the same rows as DIFFERENCE, among what WALK adds to the scores: with it the product is made anew of
+/// every feature, and nothing is spared. Null if there is none.
+const Node* other_squares(const Node& difference, const ScoreWalk& walk, Facts& facts) {
+  for (const ScoreTerm& term : walk.terms) {
+    const Node* node = canonical(*term.value, facts).producer;
+    const Value* squared = node && (node->is("ReduceSum") || node->is("ReduceSumSquare")) ? squared_in(*node, facts) : nullptr;
+    const Node* rows = squared ? squared->producer : nullptr;
+    if (rows && std::ranges::is_permutation(rows->inputs, difference.inputs)) return node;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Ways peel_squared_distance(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  Value* squared = squared_in(node, context.facts);
+  const Node* difference = squared ? canonical(*squared, context.facts).producer : nullptr;
+  InnerValues inner(node, context);
+  Value* scores = difference && difference->is("Sub")
+                      ? distances(*difference, context.facts.shape(*squared).known().size(), inner, context.facts)
+                      : nullptr;
+  if (!scores) return missed("scores.operator", &node, node.op(), walk.peeled);
+  ATTN_OPT_MATCH(const ScoreWalk whole, settled(walk, context));
+  if (const Node* other = other_squares(*difference, whole, context.facts))
+    return missed("scores.operator", other, other->op(), walk.peeled);
+  return std::vector{step(whole, *scores, node.op() + "(distances)")};
+}
+
+}  // namespace attn_opt

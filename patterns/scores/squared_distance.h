@@ -1,0 +1,13 @@
+// Squared distances of queries and keys as scores.
+#pragma once
+
+#include "patterns/scores/peel_steps.h"
+
+namespace attn_opt {
+
+/// NODE, which adds up squares: of differences of rows, the product of these and what each of them adds.
+///
+///   |q - k|^2  =>  -2 q k^T + |q|^2 + |k|^2
+Ways peel_squared_distance(Node& node, const ScoreWalk& walk, MatchContext& context);
+
+}  // namespace attn_opt
