@@ -44,6 +44,13 @@ std::optional<ExponentialOf> exponential_in_words(const Node& node, Facts& facts
   return has(node, Trait::kAdds) || node.is("Div") ? exponential_in_ratio(*node.outputs[0], facts) : std::nullopt;
 }
 
+/// True if VALUE holds no number below 0, but others than one alone: its logarithms may be added to exponents.
+bool is_never_negative(Value& value, Facts& facts) {
+  const Node* node = canonical(value, facts).producer;
+  if (facts.constant(value)) return !facts.uniform(value) && is_constant_above_0(value, facts);
+  return node && node->domain().empty() && (node->is("Sigmoid") || node->is("Softplus") || node->is("Relu") || node->is("Abs"));
+}
+
 bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   const Node* node = canonical(value, facts).producer;
   if (!node || !node->domain().empty() || depth == 0) return false;
@@ -53,7 +60,10 @@ bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   };
   if (power_of_first(*node, facts) != 0) return is_factor(0);
   if (node->is("Concat")) return is_factor(0) && are_joined_parts(*node, facts);
-  if ((node->is("Mul") || node->is("Div")) && is_factor(0) && is_factor(1)) return true;
+  const bool multiplies = node->is("Mul"), is_first = (multiplies || node->is("Div")) && is_factor(0);
+  if (is_first && is_factor(1)) return true;
+  for (const size_t at : {0, 1})
+    if (multiplies && (at == 1 ? is_first : is_factor(1)) && is_never_negative(*node->inputs[at], facts)) return true;
   return exponential_in_words(*node, facts).has_value();
 }
 
@@ -74,6 +84,12 @@ std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& co
   if (const auto log = log_of_base(node, context.facts)) return Exponent{node.inputs[node.is("Pow") ? 1 : 0], *log};
   if (Value* whole = joined_parts(node, reader, context)) return exponent_in(*whole, reader, context);
   if (const auto words = exponential_in_words(node, context.facts)) return Exponent{words->value, words->factor, true};
+  for (const size_t at : {0, 1}) {
+    if (!node.is("Mul") || is_exponential(*node.inputs[at], context.facts)) continue;
+    Value* own = exponent_of(*node.inputs[1 - at], reader, context);
+    Value* log = logarithm_of(*node.inputs[at], reader, context);
+    return Exponent{InnerValues(reader, context).sum(own, log), 1, true};
+  }
   const Exponent first = exponent_in(*node.inputs[0], reader, context).value();
   if (const double power = power_of_first(node, context.facts); power != 0)
     return Exponent{first.value, power * first.factor, true};
@@ -94,6 +110,16 @@ Value* value_of(const Exponent& exponent, Node& reader, MatchContext& context) {
 Value* exponent_of(Value& value, Node& reader, MatchContext& context) {
   const auto exponent = exponent_in(value, reader, context);
   return exponent ? value_of(*exponent, reader, context) : nullptr;
+}
+
+Value* logarithm_of(Value& value, Node& reader, MatchContext& context) {
+  if (Value* exponent = exponent_of(value, reader, context)) return exponent;
+  if (!is_never_negative(value, context.facts)) return nullptr;
+  InnerValues inner(reader, context);
+  const Node* maker = canonical(value, context.facts).producer;
+  // Made once more, it is seen to be no less than 0 where the graph is run with others in its place.
+  Value* own = context.facts.constant(value) ? &value : inner.again(*maker, {maker->inputs.begin(), maker->inputs.end()});
+  return inner.build().node("Log", {own});
 }
 
 Matcher difference(const Matcher& minuend, const Matcher& subtrahend) {

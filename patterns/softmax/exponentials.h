@@ -2,6 +2,7 @@
 //
 //   Exp(x)  =>  exp(x)      exp(a) * exp(b)  =>  exp(a + b)      exp(a) / exp(b)  =>  exp(a - b)      1 / exp(a)  =>  exp(-a)
 //   Pow(b, x)  =>  exp(ln(b) * x)      where b is a number above 0      Pow(exp(a), c)  =>  exp(c * a), and so Sqrt
+//   exp(a) * w  =>  exp(a + log(w)), w being no less than 0
 //   Sigmoid(x) / Sigmoid(-x)      Sigmoid(x) / (1 - Sigmoid(x))      Elu(x) + 1 of no more than 0      (exponential_ratio.h)
 #pragma once
 
@@ -29,6 +30,8 @@ std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& co
 Value* value_of(const Exponent& exponent, Node& reader, MatchContext& context);
 /// value_of(), of what VALUE is exp() of; null if it is no exponential.
 Value* exponent_of(Value& value, Node& reader, MatchContext& context);
+/// exponent_of(), or the logarithm of what holds nothing below 0 for what makes it; null if it is neither.
+Value* logarithm_of(Value& value, Node& reader, MatchContext& context);
 
 /// Fits MINUEND - SUBTRAHEND, also as a sum with the negative.
 Matcher difference(const Matcher& minuend, const Matcher& subtrahend);

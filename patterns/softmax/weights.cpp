@@ -82,11 +82,11 @@ class SoftmaxSearch {
   std::unordered_map<const Value*, std::optional<SoftmaxSite>> known_;
 };
 
-/// Softmax(x) * Exp(y)  =>  Softmax(x + y), but for a number for each row
+/// Softmax(x) * Exp(y)  =>  Softmax(x + y), but for a number for each row; so of all that is no less than 0
 std::optional<SoftmaxSite> SoftmaxSearch::weighed(const Node& node) {
   for (const size_t at : {0, 1}) {
     if (!node.is("Mul")) break;
-    Value* added = exponent_of(*node.inputs[1 - at], reader_, context_);
+    Value* added = logarithm_of(*node.inputs[1 - at], reader_, context_);
     auto site = added ? in(*node.inputs[at]) : std::nullopt;
     if (site && site->weights[0].scale != 1) continue;  // of which X alone would be so many times itself
     const MaybeShape before = context_.facts.shape(*node.inputs[at]), after = context_.facts.shape(*node.outputs[0]);
