@@ -72,10 +72,11 @@ struct PowerRatio {
 /// True for units that are exponentials below 0.
 bool is_linear_unit(const Node& node) { return node.is("Elu") || node.is("Celu"); }
 
-/// True if VALUE is what a number is less than the largest of its row: no more than 0.
+/// True if VALUE is what a number is less than the largest of its row, or than what is above that: no more than 0.
 bool is_below_its_maximum(Value& value, Facts& facts) {
   return std::ranges::any_of(differences_in(value, facts), [&](const Difference& found) {
-    return reduced_axis_of("ReduceMax", *found.subtrahend, *found.minuend, facts).has_value();
+    return reduced_axis_of("ReduceMax", *found.subtrahend, *found.minuend, facts) ||
+           reduced_axis_of("ReduceLogSumExp", *found.subtrahend, *found.minuend, facts);
   });
 }
 

@@ -52,6 +52,7 @@ class PickedScores {
       return source ? inner_.transposed(source, perm) : nullptr;
     }
     if (node->is("MatMul") || node->is("Einsum")) return of_product(*node, axis);
+    if (has(*node, Trait::kRegroups) && node->input(0)) return of_regrouped(*node, axis, steps);
     return has(*node, Trait::kElementwise) ? of_elements(*node, axis, steps) : nullptr;
   }
 
@@ -79,6 +80,26 @@ class PickedScores {
       if (own == (*made)[axis]) operands[i] = of(*operands[i], place);
     }
     return is_changed(product, operands) ? inner_.again(product, operands) : nullptr;
+  }
+
+  /// Reshape(x) of which is picked along AXIS, which it keeps with all behind  =>  Reshape(x of which is picked)
+  Value* of_regrouped(const Node& node, size_t axis, int steps) {
+    const MaybeShape before = facts_.shape(*node.inputs[0]);
+    const Shape after = facts_.shape(*node.outputs[0]).known();
+    const size_t kept = after.size() - axis;
+    if (!before || before->size() <= kept || axis == 0) return nullptr;
+    if (!std::equal(after.begin() + static_cast<std::ptrdiff_t>(axis), after.end(),
+                    before->end() - static_cast<std::ptrdiff_t>(kept)))
+      return nullptr;
+    const auto is_open = [](const Dim& size) { return !size.is_constant(); };
+    if (std::count_if(after.begin(), after.begin() + static_cast<std::ptrdiff_t>(axis), is_open) > 1) return nullptr;
+    const size_t rank = before->size();
+    Value* source = above(*node.inputs[0], rank - kept, steps - 1);
+    if (!source) return nullptr;
+    std::vector<Value*> sizes;
+    for (size_t i = 0; i < axis; ++i) sizes.push_back(inner_.build().ints({is_open(after[i]) ? -1 : after[i].value()}));
+    for (size_t i = rank - kept; i < rank; ++i) sizes.push_back(inner_.size(*source, static_cast<int64_t>(i)));
+    return inner_.build().node("Reshape", {source, inner_.concat(sizes, 0)});
   }
 
   Value* of_elements(const Node& node, size_t axis, int steps) {
