@@ -161,10 +161,11 @@ class RowReader {
     }
   }
 
-  /// True of a half as low as no mask of halves is written: such numbers are one there, and more in the model.
+  /// True of a sum of halves as low as no mask of halves is written: such sums are one number there, and more in the model.
   bool is_half_of_lowest(double bias) const {
-    return request_.model_type == onnx::TensorProto::FLOAT16 && std::isfinite(bias) &&
-           bias <= lowest_finite(onnx::TensorProto::FLOAT16) / 2;
+    const auto is_bias = [](const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias; };
+    return std::ranges::count_if(sdpa_.terms, is_bias) > 1 && request_.model_type == onnx::TensorProto::FLOAT16 &&
+           std::isfinite(bias) && bias <= lowest_finite(onnx::TensorProto::FLOAT16) / 2;
   }
 
   /// Masks key J of row R where IS_MASKED(R, J).

@@ -83,5 +83,7 @@ inline constexpr const char* kOneButRounding = "the factor is 1 but for rounding
 inline constexpr const char* kOnes = "what is cast holds ones and zeros";
 inline constexpr const char* kEqualSizes = "two of the sizes are equal";
 inline constexpr const char* kDrawnFinite = "what is drawn for the bias is finite: no row is empty";
+inline constexpr const char* kAssumedFinite =
+    "only rows differ that are no number in the model, where a fill lies over an infinite bias: that none is, is assumed";
 
 }  // namespace attn_opt

@@ -236,6 +236,23 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"causal: where it is not", "*_in_a_triangle", kCausalAnyway},
       {"operands: V read below its layout", "divided_behind_values_added_up", kReshapeBetween},
       {"operands: V read below its layout", "probabilities_moved_and_added_up", kReshapeBetween},
+      {"operands: K read above its layout", "einsum_keys_without_batch", kReshapeBetween},
+      {"operands: K read below its layout", "heads_each_by_gather", kCutAndJoined},
+      {"operands: K read below its layout", "*squared_distances", kReshapeBetween},
+      {"operands: Q read below its layout", "heads_each_by_gather", kCutAndJoined},
+      {"operands: Q read below its layout", "*squared_distances", kReshapeBetween},
+      {"operands: Q read above its layout", "keys_picked_behind_merged_heads", kReshapeBetween},
+      {"causal: where it is not", "padding_under_triangle_of_not", kCausalAnyway},
+      {"fill: -1e4 for -inf", "padding_under_triangle_of_not", kEmptyRowsAlone},
+      {"guard: seen where there is none", "*squared_distances", kNoInfinity},
+      {"preconditions: 'rows-keep-a-key' left out", "*squared_distances", kNoInfinity},
+      {"preconditions: 'rows-keep-a-key' taken for proven", "*squared_distances", kNoInfinity},
+      {"terms: bias left out", "*squared_distances", kShift},
+      {"terms: bias scaled as the scores are", "*squared_distances", kShift},
+      {"terms: bias subtracted", "*squared_distances", kShift},
+      {"terms: bias twice", "*squared_distances", kShift},
+      {"terms: bias x 1.01", "*squared_distances", kShift},
+      {"terms: order exchanged", "bias_over_fill", kAssumedFinite},
   };
   return all;
 }
