@@ -114,8 +114,9 @@ bool can_give(const std::optional<OutputView>& view, const Site& site) {
 
 void take_over_once(Value& existing, Value& made, GraphBuilder& build) {
   const auto& takeovers = build.edit().takeovers();
-  const bool is_taken = std::ranges::any_of(takeovers, [&made](const Edit::Takeover& other) { return other.made == &made; });
-  Value* own = is_taken ? build.new_node("Identity", {&made}, {true}, {})->outputs[0] : &made;
+  const bool is_taken = std::ranges::find(takeovers, &made, &Edit::Takeover::made) != takeovers.end();
+  const bool is_new = made.producer && made.producer->placement == Placement::kUnplaced;
+  Value* own = is_taken || !is_new ? build.new_node("Identity", {&made}, {true}, {})->outputs[0] : &made;
   build.edit().take_over(existing, *own);
 }
 

@@ -16,6 +16,7 @@
 #include "src/optimizer/imports.h"
 #include "src/optimizer/kv_cache.h"
 #include "src/optimizer/local_attention.h"
+#include "src/optimizer/match_reads.h"
 #include "src/optimizer/model_verification.h"
 #include "src/optimizer/node_checks.h"
 #include "src/optimizer/operator_counts.h"
@@ -146,12 +147,11 @@ class Run {
     return committed > 0;
   }
 
-  /// Matches SITE again where an earlier one took away what it reads: a sum of scores that are an output of that one now, or a
-  /// product of weights of both.
+  /// Matches SITE again where an earlier one took away what it reads: a sum of scores that are an output of that one now, keys
+  /// that are its present, or a product of weights of both.
   Matched<void> renew(MatchedSite& site) {
-    const auto is_gone = [](const ScoreTerm& term) { return term.value->removed; };
     const bool is_taken = site.match.insert_before->removed;
-    if (!is_taken && std::ranges::none_of(site.match.sdpa.terms, is_gone)) return {};
+    if (!is_taken && !reads_what_is_gone(site.match)) return {};
     Node& anchor = *site.match.anchor;
     auto renewed = guarded(anchor, [&] { return site.pattern->match(anchor, reading_of(site).context); });
     if (is_taken && (!renewed || renewed->insert_before->removed))

@@ -29,8 +29,10 @@ std::vector<const Node*> readers_of(const Value& value, const ModelGraph& model)
 Value* SharedNodes::find(const Node& reader, const std::string& key) const {
   auto found = made_.find({reader.graph, key});
   if (found == made_.end()) return nullptr;
-  const Node& maker = *found->second->producer;
-  return maker.removed || maker.position > reader.position ? nullptr : found->second;
+  const Value& made = *found->second;
+  const Node& maker = *made.producer;
+  // An edit may have given it the name of a value of the model since.
+  return maker.removed || maker.position > reader.position ? nullptr : maker.outputs[made.output];
 }
 
 std::vector<Node*> Edit::would_remove() const {

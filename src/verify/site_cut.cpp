@@ -36,10 +36,12 @@ class SiteCutter {
       site_.replaced.push_back(takeover.existing);
       site_.written.push_back(takeover.made);
     }
-    ATTN_OPT_CHECK(cut_after());
     do {
-      ATTN_OPT_CHECK(cut_before());
-    } while (uncut_made() || uncut_dependent() || uncut_copies());
+      ATTN_OPT_CHECK(cut_after());
+      do {
+        ATTN_OPT_CHECK(cut_before());
+      } while (uncut_made() || uncut_dependent() || uncut_copies());
+    } while (uncut_written());
     ATTN_OPT_CHECK(refuse_random());
     ATTN_OPT_CHECK(describe_inputs());
     choose_probes();
@@ -79,8 +81,10 @@ class SiteCutter {
   Status cut_after() {
     const std::unordered_set<const Node*> own(emission_.edit.nodes().begin(), emission_.edit.nodes().end());
     const std::function<bool(Value&)> is_existing = [&](Value& value) {
-      return !own.count(value.producer) && !is_made_by_edit(value);
+      return !own.count(value.producer) && !is_made_by_edit(value) && !written_.count(&value);
     };
+    given_leaves_.clear();
+    read_by_after_.clear();
     std::vector<Value*> made = site_.written;
     // A mask that the node says by an attribute, where the description made it: rows that it leaves no key are told by it.
     for (const ScoreTerm& term : sdpa_.terms)
@@ -160,6 +164,20 @@ class SiteCutter {
         if (!is_cut || (reached.count(value) && !are_copies(*below, *value) && !is_passed(*below, *value))) continue;
         if (is_bound_to(*below, *value)) found |= computed_.insert(below).second;
       }
+    }
+    return found;
+  }
+
+  /// Values of the model that an earlier edit wrote, such as its presents, and that the side before makes in its own way from
+  /// what it reads: the side after computes them. False if there are none.
+  bool uncut_written() {
+    const std::vector<Value*>& read = site_.before.leaves;
+    bool found = false;
+    for (Value* value : site_.after.leaves) {
+      const bool is_written = value->producer && !is_of_file(*value->producer) && read_by_after_.count(value);
+      if (!is_written || made_before(*value) || std::ranges::find(read, value) != read.end()) continue;
+      if (std::ranges::any_of(read, [&](Value* above) { return depends(*value, *above); }))
+        found |= written_.insert(value).second;
     }
     return found;
   }
@@ -339,6 +357,7 @@ class SiteCutter {
   CutSite site_;
   ValueSet read_by_after_;              ///< for more than their shape
   std::vector<ValueSet> given_leaves_;  ///< what Q, K, V and so on are made of, as Emission::given() has them
+  ValueSet written_;                    ///< by earlier edits, and computed by the side after
   ValueSet computed_;                   ///< by the side before, though known or read by the side after
   std::unordered_set<const Node*> before_nodes_;
   std::map<const Value*, SiteInput> known_;

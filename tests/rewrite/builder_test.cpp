@@ -95,6 +95,21 @@ TEST(SharedNodes, WhatTookOverAValue) {
   EXPECT_EQ(build.node("Exp", {build.node("Abs", {&c.value("x")})}), &c.value("y"));
 }
 
+/// What was made for a description bears the name of the model's value once an edit has given it that.
+TEST(SharedNodes, WhatWasTakenOverSince) {
+  EditCase c("(float[4] x) => (float[4] y, float[4] z) { y = Neg (x) z = Relu (x) }");
+  SharedNodes unplaced;
+  Edit draft = c.edit("y");
+  Value* abs = Builder(draft, unplaced, "draft").node("Abs", {&c.value("x")});
+  draft.enter(unplaced);
+  Edit first = c.edit("y");
+  first.take_over(c.value("y"), *abs);
+  first.adopt_unplaced();
+  first.commit(c.shared);
+  Edit second = c.edit("z");
+  EXPECT_EQ(Builder(second, unplaced, "draft").node("Abs", {&c.value("x")}), &c.value("y"));
+}
+
 TEST(SharedNodes, NotBelowTheReader) {
   EditCase c("(float[4] x) => (float[4] y, float[4] z) { z = Relu (x) y = Neg (x) }");
   c.replace("y", "Exp");
