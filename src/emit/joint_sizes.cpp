@@ -115,9 +115,10 @@ Dim joint_size(const Dim& one, const Dim& other, const Facts& facts) {
 }
 
 Matched<void> join_sizes(const WritingPlan& plan, const Placed* mask, Operands& operands, Site& site) {
-  // An operator of attention broadcasts nothing but its mask: it runs where the sizes of Q, K and V are equal.
+  // An operator of attention broadcasts nothing but its mask: it runs where the sizes of Q, K and V are equal, but for heads.
   const Node& anchor = *site.match.anchor;
-  if (!anchor.domain().empty() || anchor.is("Attention")) return {};
+  const bool is_operator = !anchor.domain().empty() || anchor.is("Attention");
+  if (is_operator && !plan.expands_key_heads && !plan.expands_value_heads) return {};
   const Dim heads = site.scores[kHeads];
   site.scores = joint_shape(plan, mask, operands, site);
   if (plan.form == IoForm::k3d && !(site.scores[kHeads] == heads && has_heads_of_its_own(plan, heads)))
