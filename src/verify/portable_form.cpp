@@ -64,6 +64,14 @@ std::string wrong_mask(const Tensor& mask, const Tensor& q, int64_t keys, const 
   return holds_lowest ? "a mask that holds the lowest number of its type" : "";
 }
 
+std::string wrong_heads(const Tensor& q, const Tensor& k, const TargetRules& target) {
+  constexpr size_t kHeadAxis = 1, kRankWithHeads = 4;
+  if (target.infers_shared_heads || q.dims().size() != kRankWithHeads || k.dims().size() != kRankWithHeads) return {};
+  const int64_t queries = q.dims()[kHeadAxis], keys = k.dims()[kHeadAxis];
+  return queries == keys ? ""
+                         : std::to_string(queries) + " query heads that share " + std::to_string(keys) + " in the 4-D form";
+}
+
 std::string wrong_lengths(const Tensor& lengths, int64_t keys, const TargetRules& target) {
   if (target.takes_any_length) return {};
   for (const double length : numbers_of(lengths))
@@ -78,6 +86,7 @@ std::string unportable(const std::vector<const Tensor*>& inputs, const TargetRul
   const Tensor *q = input(inputs, kQuery), *k = input(inputs, kKey), *v = input(inputs, kValue);
   if (!q || !k || !v) return {};
   if (std::string what = wrong_operands(*q, *k, *v); !what.empty()) return what;
+  if (std::string what = wrong_heads(*q, *k, target); !what.empty()) return what;
   const Tensor *mask = input(inputs, kMask), *past = input(inputs, kPastKey);
   if (std::string what = wrong_past(past, input(inputs, kPastValue)); !what.empty()) return what;
   if (const Tensor* lengths = input(inputs, kLengths))
