@@ -270,6 +270,12 @@ TEST_F(Optimize, UsageErrorsGiveTwo) {
               HasSubstr("--verify: 'true' is no value of it; it takes sites|all-sites|model|off\n"));
   EXPECT_THAT(run("in.onnxtxt --memory-limit lots").err,
               HasSubstr("--memory-limit: 'lots' is no value of it; it takes a size, as 512MB, 8GB or 1GiB\n"));
+  EXPECT_THAT(run("in.onnxtxt --stop-after -2").err,
+              HasSubstr("--stop-after: '-2' is no value of it; it takes a number from 0 on\n"));
+  EXPECT_THAT(run("in.onnxtxt --threads 300").err,
+              HasSubstr("--threads: '300' is no value of it; it takes a number from 0 to 256\n"));
+  EXPECT_THAT(run("compare in.onnxtxt in.onnxtxt --seeds 0").err,
+              HasSubstr("--seeds: '0' is no value of it; it takes a number from 1 on\n"));
 }
 
 TEST_F(Optimize, FirstTriesAreAnsweredWithWhatWasMeant) {

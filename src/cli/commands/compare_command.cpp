@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,7 @@ void declare(CLI::App& app, CompareArguments& given) {
   app.add_option("A", given.a, "Model whose inputs are drawn and whose outputs are expected")->required();
   app.add_option("B", given.b, "Model that is compared with it")->required();
   app.add_option("--seeds", given.seeds, "How many draws with each combination of sizes")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, std::numeric_limits<int>::max()))
       ->capture_default_str();
   declare_trial_options(app, given.trial);
   declare_verbosity(app, given.verbosity);

@@ -1,11 +1,14 @@
 #include "src/cli/options/command_line.h"
 
+#include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
+#include <optional>
 
 #include "src/cli/options/option_table.h"
 #include "src/io/check/nearest_name.h"
@@ -62,6 +65,22 @@ tl::unexpected<Error> wrong_value(const CLI::App& app, const std::string& said) 
   return option == nullptr ? usage_error(said, see_help(app)) : no_value_of(name, value, value_label(*option));
 }
 
+/// NUMBER of CLI11's, which has digits of a fraction, or all 309 of the greatest.
+std::string short_number(const std::string& number) { return fmt::format("{:.9g}", std::strtod(number.c_str(), nullptr)); }
+
+/// CLI11 says "--seeds: Value 0 not in range 1 to 2147483647".
+std::optional<tl::unexpected<Error>> out_of_range(const std::string& name, const std::string& said) {
+  constexpr std::string_view kBegin = "Value ", kRange = " not in range ", kTo = " to ";
+  constexpr double kUnbounded = 1e9;
+  const size_t range = said.rfind(kRange), to = said.rfind(kTo);
+  if (!said.starts_with(kBegin) || range == std::string::npos || to == std::string::npos || to < range) return std::nullopt;
+  const std::string value = said.substr(kBegin.size(), range - kBegin.size());
+  const std::string least = said.substr(range + kRange.size(), to - range - kRange.size()), most = said.substr(to + kTo.size());
+  const bool is_bounded = std::strtod(most.c_str(), nullptr) < kUnbounded;
+  const std::string wanted = "a number from " + short_number(least);
+  return no_value_of(name, value, wanted + (is_bounded ? " to " + short_number(most) : " on"));
+}
+
 /// CLI11 says "--verify: true not in {sites,off}", and "--memory-limit: lots unit not recognized" with all units that there
 /// are.
 tl::unexpected<Error> refused_value(const CLI::App& app, const std::string& said) {
@@ -69,6 +88,8 @@ tl::unexpected<Error> refused_value(const CLI::App& app, const std::string& said
   const size_t end = std::min(choices, units);
   const std::string name = said.substr(0, colon);
   const CLI::Option* option = app.get_option_no_throw(name);
+  if (colon != std::string::npos)
+    if (auto refused = out_of_range(name, said.substr(colon + 2))) return *std::move(refused);
   if (option == nullptr || end == std::string::npos) return usage_error(said, see_help(app));
   return no_value_of(name, said.substr(colon + 2, end - colon - 2),
                      end == choices ? value_label(*option) : "a size, as 512MB, 8GB or 1GiB");
