@@ -102,6 +102,7 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
   if (compared.assumed.scores_finite && rows.covers_infinity[row] && was_nan && is_number) return "scores-finite";
   if (compared.assumed.scores_finite && rows.overflows[row] && (was_nan || !compared.assumed.overflow_was_nan))
     return "scores-finite";
+  if (compared.assumed.values_were_nan && !rows.values_are_finite && was_nan && is_number) return "values-finite";
   return {};
 }
 
@@ -316,6 +317,7 @@ Assumed::Assumed(std::span<const Precondition> preconditions) {
   empty_rows_were_nan = is_refinement("rows-keep-a-key");
   scores_finite = holds("scores-finite");
   overflow_was_nan = is_refinement("scores-finite");
+  values_were_nan = holds("values-finite") && is_refinement("values-finite");
   exp_in_range = holds("exp-in-range");
   scores_above_fill = holds("scores-above-fill");
   scores_within_clamp = holds("scores-within-clamp");

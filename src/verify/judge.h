@@ -32,6 +32,7 @@ struct Assumed {
   bool empty_rows_were_nan = false;  ///< rows-keep-a-key is a refinement: it explains nothing but NaN that becomes a number
   bool scores_finite = false;
   bool overflow_was_nan = false;  ///< the same of scores-finite
+  bool values_were_nan = false;   ///< values-finite is a refinement
   bool exp_in_range = false;
   bool scores_above_fill = false;
   bool scores_within_clamp = false;

@@ -98,6 +98,7 @@ class RowReader {
     if (!q || !k || !v || q->features < 1 || k->features < 1) return false;
     std::vector<double> key_norms = row_norms(*k);
     double value_magnitude = largest(v->values);
+    rows_.values_are_finite = std::ranges::all_of(v->values, [](double value) { return std::isfinite(value); });
     rows_.keys = k->rows;
     if (const Tensor* past = past_of(sdpa_.k); past && past->rank() == 4) {
       if (past->dims()[3] != k->features) return false;
