@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "src/match/sizes/sole_atom.h"
+
 namespace attn_opt {
 namespace {
 
@@ -183,12 +185,21 @@ std::optional<Miss> Planner::check_past(const WritingPlan& plan) const {
   return std::nullopt;
 }
 
-/// A caller may give no rows for what stands behind the past, as for a past that stands behind the new rows: runtimes refuse
-/// that, of an operator that has a past in the model already too.
+/// True for n - 3 and max(0, n - 3): what a Slice leaves of a tensor that may be no longer than what it cuts off.
+bool is_rest(const Dim& rows) {
+  const Atom* atom = sole_atom(rows);
+  if (atom && atom->kind == Atom::Kind::kMax)
+    return std::ranges::any_of(atom->operands, [](const Dim& size) { return size.is(0); });
+  return std::ranges::any_of(rows.terms(), [](const auto& term) { return term.factors.empty() && term.coefficient < 0; });
+}
+
+/// A caller may give no rows for what stands behind the past, as for a past that stands behind the new rows, and none may be
+/// left for it: runtimes refuse that, of an operator that has a past in the model already too.
 bool Planner::may_add_no_keys(const WritingPlan& plan) const {
   if (sdpa_.k.views.front().past) return false;
   const Dim rows = plan.k->axes.size(Role::kRow);
-  return rows.is(0) || (plan.k->value->is_input && !rows.is_constant() && rows != plan.q->axes.size(Role::kRow));
+  return rows.is(0) || is_rest(rows) ||
+         (plan.k->value->is_input && !rows.is_constant() && rows != plan.q->axes.size(Role::kRow));
 }
 
 /// As many past keys as past values: proven of them, or of the new ones, since there are as many keys as values in all.
