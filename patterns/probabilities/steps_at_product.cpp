@@ -111,9 +111,10 @@ Matched<ProductSide> stepped_values(Reading& reading, MatchContext& context) {
 
 void assume_of_steps(const ProbabilityWalk& walk, Sdpa& sdpa, Facts& facts) {
   std::vector<TensorScale> scales;
-  const Node *drops = nullptr, *adds = nullptr;
+  const Node *drops = nullptr, *adds = nullptr, *empties = nullptr;
   for (const LinearStep& step : walk.steps) {
     if (step.adds) adds = step.node;
+    if (step.is_of_rows && step.node->is("Where")) empties = step.node;
     if (step.is_of_rows || step.adds) continue;
     if (step.node->is("Where"))
       drops = step.node;
@@ -121,6 +122,9 @@ void assume_of_steps(const ProbabilityWalk& walk, Sdpa& sdpa, Facts& facts) {
       scales.push_back({&step.operand(), step.node->is("Div"), true, {}});
   }
   if (drops) assume("scores-finite", "'" + drops->outputs[0]->name + "' makes NaN 0 at the keys that it drops", sdpa);
+  if (empties)
+    sdpa.preconditions.push_back(
+        {"values-finite", false, "'" + empties->outputs[0]->name + "' makes rows 0 behind the node, of NaN of V too", true});
   if (adds) assume("values-finite", "V times each operand of '" + adds->outputs[0]->name + "' may be Inf less Inf", sdpa);
   if (sdpa.type != onnx::TensorProto::FLOAT16) return;
   if (auto factors = factors_in_range(1, scales, sdpa.type, "V", facts)) sdpa.preconditions.push_back(*std::move(factors));

@@ -143,6 +143,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   ATTN_OPT_MATCH(emission.attention, written.write(parts, site));
   if (!emission.attention->is("Attention")) emission.attention_inputs = inputs_of(parts);
   ATTN_OPT_MATCH(Value * y, written.finish(*emission.attention, parts, site));
+  if (y != emission.attention->output(0)) enter_row_guard(emission.preconditions);
   if (site.guards_nan) {
     y = with_nan_zero(y, site);
     enter_nan_guard(emission.preconditions);

@@ -34,4 +34,8 @@ void enter_nan_guard(std::vector<Precondition>& conditions) {
   conditions.push_back({"values-finite", false, "what makes NaN 0 behind the node does so for NaN of V", true});
 }
 
+void enter_row_guard(std::vector<Precondition>& conditions) {
+  conditions.push_back({"values-finite", false, "what makes rows without a key 0 behind the node does so for NaN of V", true});
+}
+
 }  // namespace attn_opt

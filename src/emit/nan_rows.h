@@ -18,5 +18,7 @@ Value* with_nan_zero(Value* y, Site& site);
 
 /// Says in CONDITIONS what holds of scores and of V behind with_nan_zero().
 void enter_nan_guard(std::vector<Precondition>& conditions);
+/// Says in CONDITIONS what holds of V where rows without a key are made 0 behind the node.
+void enter_row_guard(std::vector<Precondition>& conditions);
 
 }  // namespace attn_opt

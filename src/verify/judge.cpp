@@ -81,6 +81,7 @@ AlignedRows aligned(const Compared& compared) {
 bool all_of_row(std::span<const double> row, bool (*holds)(double)) { return std::ranges::all_of(row, holds); }
 bool is_nan(double value) { return std::isnan(value); }
 bool is_zero(double value) { return value == 0; }
+bool is_zero_or_nan(double value) { return value == 0 || std::isnan(value); }
 bool is_finite(double value) { return std::isfinite(value); }
 
 /// The id of the assumed precondition that lets ROW differ; empty if none does.
@@ -90,8 +91,9 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
   const auto before = aligned_rows.before_row(row), after = aligned_rows.after_row(row);
   const bool was_nan = all_of_row(before, is_nan), is_number = all_of_row(after, is_finite);
   const bool stays_number = is_number && all_of_row(before, is_finite);
+  const auto is_nothing = rows.values_are_finite ? is_zero : is_zero_or_nan;  // 0 times what is NaN of V stays NaN
   const bool keeps_no_key =
-      (rows.is_empty[row] && was_nan && all_of_row(after, compared.output.is_summed ? is_finite : is_zero)) ||
+      (rows.is_empty[row] && was_nan && all_of_row(after, compared.output.is_summed ? is_finite : is_nothing)) ||
       (rows.is_hidden[row] && rows.has_shallow_fill[row] && stays_number) ||
       (rows.leaves_type[row] && is_number && (was_nan || stays_number));
   const bool is_waived = compared.assumed.rows_keep_a_key && keeps_no_key && (was_nan || !compared.assumed.empty_rows_were_nan);
