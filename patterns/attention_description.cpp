@@ -30,14 +30,17 @@ void keep_caches_outside(Operand& operand) {
   std::erase_if(operand.views, [](const OperandView& view) { return view.past != nullptr; });
 }
 
-AxisMap output_axes(Node& node, const AxisMap& q, const AxisMap& v, MatchContext& context) {
+/// Misses that there are too many features to be numbered.
+Matched<AxisMap> output_axes(Node& node, const AxisMap& q, const AxisMap& v, MatchContext& context) {
   const Dim batch = q.size(Role::kBatch), heads = q.size(Role::kHead), rows = q.size(Role::kRow);
   const Dim features = v.size(Role::kFeature);
   const bool three = context.facts.shape(*node.inputs[kQ]).known().size() == 3;
   if (!three) return AxisMap::of({batch, heads, rows, features}, {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature});
-  return AxisMap::of({batch, rows, heads, features}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
-      .regrouped({batch, rows, heads * features})
-      .value();
+  auto merged = AxisMap::of({batch, rows, heads, features}, {Role::kBatch, Role::kRow, Role::kHead, Role::kFeature})
+                    .regrouped({batch, rows, heads * features});
+  if (!merged)
+    return missed("attention-node.rank", &node, heads.str() + " heads of " + features.str() + " features are on no one axis");
+  return *std::move(merged);
 }
 
 /// Without the attribute 1 / sqrt(D).
@@ -160,7 +163,8 @@ Matched<Sdpa> describe_attention(Node& node, const AttentionOutputs& outputs, Ma
   sdpa.left_window = window_size(node, "left_window_size", context);
   sdpa.right_window = window_size(node, "right_window_size", context);
   read_operands(node, outputs, *q, *k, *v, context, sdpa);
-  sdpa.outputs = {{outputs.y, output_axes(node, *q, *v, context)}};
+  ATTN_OPT_MATCH(AxisMap made, output_axes(node, *q, *v, context));
+  sdpa.outputs = {{outputs.y, std::move(made)}};
   ATTN_OPT_MATCH(sdpa.scale, scale_of(node, *q));
   if (Value* mask = node.input(kMask)) {
     ATTN_OPT_MATCH(ScoreTerm term, mask_term(node, *mask, sdpa, context));
