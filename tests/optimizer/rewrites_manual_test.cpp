@@ -36,13 +36,43 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
+/// The block of C++ in the manual that has WORDS.
+std::string block_with(const std::string& words) {
+  const std::string manual = text_of(std::filesystem::path(ATTN_OPT_TESTDATA) / "../docs/rewrites.md"), fence = "```cpp\n";
+  for (size_t at = manual.find(fence); at != std::string::npos; at = manual.find(fence, at + 1)) {
+    const size_t begin = at + fence.size();
+    const std::string block = manual.substr(begin, manual.find("```", begin) - begin);
+    if (block.find(words) != std::string::npos) return block;
+  }
+  return "no block with " + words;
+}
+
 TEST(RewritesManual, ItsRewriteIsThisOne) {
-  const std::string manual = text_of(std::filesystem::path(ATTN_OPT_TESTDATA) / "../docs/rewrites.md");
-  const std::string fence = "```cpp\n";
-  const size_t begin = manual.find(fence) + fence.size();
-  const std::string block = manual.substr(begin, manual.find("```", begin) - begin);
-  ASSERT_THAT(block, ::testing::HasSubstr("class NegatedRelu"));
+  const std::string block = block_with("class NegatedRelu");
   EXPECT_THAT(text_of(__FILE__), ::testing::HasSubstr(block));
+  EXPECT_THAT(text_of(std::filesystem::path(ATTN_OPT_TESTDATA) / "../examples/rewrite/rewrite.cpp"),
+              ::testing::HasSubstr(block));
+}
+
+bool has_one_reader(const Node& node) { return node.outputs[0]->uses.size() == 1 && !node.outputs[0]->is_output; }
+
+TEST(RewritesManual, ItsTestOfReadersTellsThemApart) {
+  const std::string block = block_with("has_one_reader");
+  EXPECT_THAT(text_of(__FILE__), ::testing::HasSubstr(block.substr(0, block.find("\n\n"))));
+  Value* x = nullptr;
+  const Matcher alone = where(op("Clip", {any(&x), number_is(0), number_is(6)}), has_one_reader);
+  const std::string clip =
+      "zero = Constant <value_float = 0.0> () six = Constant <value_float = 6.0> () c = Clip (x, zero, six) ";
+  for (const auto& [rest, is_alone] : {std::pair("(float[4] x) => (float[4] y) {@ y = Relu (c) }", true),
+                                       {"(float[4] x) => (float[4] y, float[4] c) {@ y = Relu (c) }", false},
+                                       {"(float[4] x) => (float[4] y) {@ r = Relu (c) y = Add (r, c) }", false}}) {
+    std::string text = rest;
+    Model model = in_memory(model_of_graph(text.replace(text.find('@'), 1, clip)));
+    const auto view = ModelGraph::create(model.proto);
+    ASSERT_TRUE(view) << rest;
+    Facts facts(**view, *model.tensors);
+    EXPECT_EQ(alone(*(*view)->main().find("c"), facts), is_alone) << rest;
+  }
 }
 
 TEST(RewritesManual, ItsRewriteIsApplied) {

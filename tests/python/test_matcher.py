@@ -37,6 +37,11 @@ def test_a_name_is_one_value_everywhere():
     assert found("y = Mul(x, z)", m.op("Mul", [m.any("a"), m.any()])) == {"a": "x"}
 
 
+def test_what_is_captured_is_what_the_node_reads():
+    assert found("i = Identity(x) y = Mul(x, i)", m.op("Mul", ["a", "b"])) == {"a": "x", "b": "i"}
+    assert found("i = Identity(x) y = Mul(x, i)", m.op("Mul", ["a", "a"])) == {"a": "x"}
+
+
 def test_numbers():
     assert found("y = Mul(x, two)", m.op("Mul", ["a", 2])) == {"a": "x"}
     assert found("y = Mul(x, two)", m.op("Mul", ["a", 2.0001])) == {"a": "x"}
