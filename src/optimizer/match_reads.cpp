@@ -7,33 +7,37 @@
 namespace attn_opt {
 namespace {
 
-std::vector<const Value*> reads_of(const Match& match) {
-  const Sdpa& sdpa = match.sdpa;
-  std::vector<const Value*> reads = {sdpa.nonpad_kv_seqlen};
-  const auto add_view = [&](const OperandView& view) { reads.insert(reads.end(), {view.value, view.past}); };
-  for (const Operand* operand : {&sdpa.q, &sdpa.k, &sdpa.v}) std::ranges::for_each(operand->views, add_view);
-  for (const OperandCopy& copy : sdpa.copies) add_view(copy.of);
-  for (const TensorScale& scale : sdpa.tensor_scales) reads.push_back(scale.value);
-  for (const ScoreTerm& term : sdpa.terms) reads.push_back(term.value);
-  for (const OutputStep& step : sdpa.output_steps) reads.insert(reads.end(), step.operands.begin(), step.operands.end());
-  for (const Edit::Takeover& copy : match.copies) reads.push_back(copy.made);
-  return reads;
+/// True if one of READS, or what a node reads that serves them and is in no list yet, is made by no node any more.
+bool any_gone(std::vector<const Value*> reads) {
+  std::unordered_set<const Value*> seen;
+  while (!reads.empty()) {
+    const Value* value = reads.back();
+    reads.pop_back();
+    if (!value || !seen.insert(value).second) continue;
+    if (value->removed) return true;
+    if (value->producer && value->producer->placement == Placement::kUnplaced)
+      reads.insert(reads.end(), value->producer->inputs.begin(), value->producer->inputs.end());
+  }
+  return false;
 }
+
+bool is_gone(const OperandView& view) { return any_gone({view.value, view.past}); }
+
+/// Any view of an operand is the operand: what layout made of keys may go with the site that it was for.
+bool is_gone_operand(const Operand* operand) { return !operand->views.empty() && std::ranges::all_of(operand->views, is_gone); }
 
 }  // namespace
 
 bool reads_what_is_gone(const Match& match) {
-  std::vector<const Value*> pending = reads_of(match);
-  std::unordered_set<const Value*> seen;
-  while (!pending.empty()) {
-    const Value* value = pending.back();
-    pending.pop_back();
-    if (!value || !seen.insert(value).second) continue;
-    if (value->removed) return true;
-    if (value->producer && value->producer->placement == Placement::kUnplaced)
-      pending.insert(pending.end(), value->producer->inputs.begin(), value->producer->inputs.end());
-  }
-  return false;
+  const Sdpa& sdpa = match.sdpa;
+  std::vector<const Value*> reads = {sdpa.nonpad_kv_seqlen};
+  for (const TensorScale& scale : sdpa.tensor_scales) reads.push_back(scale.value);
+  for (const ScoreTerm& term : sdpa.terms) reads.push_back(term.value);
+  for (const OutputStep& step : sdpa.output_steps) reads.insert(reads.end(), step.operands.begin(), step.operands.end());
+  for (const Edit::Takeover& copy : match.copies) reads.push_back(copy.made);
+  return std::ranges::any_of(std::vector{&sdpa.q, &sdpa.k, &sdpa.v}, is_gone_operand) ||
+         std::ranges::any_of(sdpa.copies, [](const OperandCopy& copy) { return is_gone(copy.of); }) ||
+         any_gone(std::move(reads));
 }
 
 }  // namespace attn_opt
