@@ -136,6 +136,7 @@ class InputDraw {
                         is_added_to_fill(input, request.sdpa)),
         is_lost_beside_lowest_(input.type == P::FLOAT16 && terms_ > 1),
         is_further_part_(is_further_part(input.value, request.sdpa)),
+        is_picked_(is_picked_from(*input.value, request.sdpa)),
         keys_of_input_(key_axis(input.value, dims, request.sdpa)),
         sign_(is_masked_from_above(input, request.sdpa) ? -1 : 1),
         most_length_(std::max<int64_t>(0, most_length(input.value, keys, request))),
@@ -186,8 +187,10 @@ class InputDraw {
   }
 
   int64_t empty_row() const { return rows_ / 2; }
+  /// That row, or all of those of which the site has some.
+  bool is_empty_row(int64_t row) const { return row == empty_row() || is_picked_; }
   /// Rows that this term leaves without a key: one with all others, one alone.
-  bool empties(int64_t row) const { return row == empty_row() || (terms_ > 1 && row == (empty_row() + 2 + term_) % rows_); }
+  bool empties(int64_t row) const { return is_empty_row(row) || (terms_ > 1 && row == (empty_row() + 2 + term_) % rows_); }
   /// The row in which the terms mask the keys in turn.
   bool is_split_row(int64_t row) const { return terms_ > 1 && (rows_ == 1 || row == (empty_row() + 1) % rows_); }
   bool masks_in_turn(int64_t column) const { return column % terms_ == term_; }
@@ -200,13 +203,13 @@ class InputDraw {
     const double drawn = random_.bell(), normal = is_lost_beside_lowest_ && !is_plain ? 0 : drawn;
     switch (request_.kind) {
       case DrawKind::kAllKept: return 0;
-      case DrawKind::kMixed: return row == empty_row() ? fill() : mixed(normal);
+      case DrawKind::kMixed: return is_empty_row(row) ? fill() : mixed(normal);
       case DrawKind::kEmptyRow:
         if (empties(row) || (is_split_row(row) && masks_in_turn(column))) return -kInfinity;
         return normal;
       case DrawKind::kLowestRow:
         if (is_further_part_) return normal;  // two lowest numbers make -inf
-        if (row == empty_row() || (is_split_row(row) && masks_in_turn(column))) return lowest_;
+        if (is_empty_row(row) || (is_split_row(row) && masks_in_turn(column))) return lowest_;
         if (row == (empty_row() + 2) % rows_) return around_lowest(column);
         return normal;
       case DrawKind::kFar: return far(row) + normal;
@@ -286,6 +289,7 @@ class InputDraw {
   bool keeps_to_range_;
   bool is_lost_beside_lowest_;  ///< a normal number added to the lowest, in the type; double would keep it
   bool is_further_part_;
+  bool is_picked_;
   KeyAxis keys_of_input_;
   double sign_;  ///< of a bias: what masks a key when it is subtracted lies at the other end
   int64_t most_length_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/match/cut_range.h"
+
 namespace attn_opt {
 namespace {
 
@@ -32,14 +34,21 @@ size_t keys_from_last(const ScoreTerm& term) {
   return from_last;
 }
 
-/// True if INPUT is of the form of TERM, a bias that a description transposed it for.
+/// True if a description picks rows, heads or batch elements for TERM: its value has fewer than what it is made from.
+bool is_picked(const ScoreTerm& term) {
+  for (const Value* value = term.value; value && value->is_new && value->producer; value = value->producer->input(0))
+    if (cuts_out(*value->producer)) return true;
+  return false;
+}
+
+/// True if INPUT is of the form of TERM, a bias that a description transposed it for, or picked of it.
 bool is_turned_for(const ScoreTerm& term, const SiteInput& input) {
   if (term.kind != ScoreTerm::Kind::kBias || input.shape.empty() || term.frame.size() < 2) return false;
   const size_t from_last = keys_from_last(term);
   if (from_last >= input.shape.size() || input.shape[input.shape.size() - 1 - from_last] != term.frame.back()) return false;
   const bool is_of_frame = std::ranges::all_of(
       input.shape, [&](const Dim& size) { return size.is(1) || std::ranges::find(term.frame, size) != term.frame.end(); });
-  return is_of_frame && is_made_from(*term.value, *input.value);
+  return (is_of_frame || is_picked(term)) && is_made_from(*term.value, *input.value);
 }
 
 }  // namespace
@@ -53,6 +62,11 @@ AxisRange key_axes_of_mask(const Value& value, size_t rank, const Sdpa& sdpa) {
     return {axis, axis + 1};
   }
   return {rank - 1, rank};
+}
+
+bool is_picked_from(const Value& value, const Sdpa& sdpa) {
+  return std::ranges::any_of(sdpa.terms,
+                             [&](const ScoreTerm& term) { return is_picked(term) && is_made_from(*term.value, value); });
 }
 
 const ScoreTerm* bias_made_from(const SiteInput& input, const Sdpa& sdpa) {

@@ -16,6 +16,9 @@ struct AxisRange {
 /// the last.
 AxisRange key_axes_of_mask(const Value& value, size_t rank, const Sdpa& sdpa);
 
+/// True if a description picks rows, heads or batch elements of VALUE for a mask: which ones the site has is not known.
+bool is_picked_from(const Value& value, const Sdpa& sdpa);
+
 /// The bias that a description made from INPUT, so that what masks a key there masks it here; null if there is none.
 const ScoreTerm* bias_made_from(const SiteInput& input, const Sdpa& sdpa);
 

@@ -81,6 +81,7 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"run-time sizes: axis before read", "names_that_broadcast", kExpandWidens},
       {"run-time sizes: next axis read", "names_that_broadcast", kExpandWidens},
       {"scores output: another stage of the scores", "scores_of_each_other", kNoSoftcapBelow},
+      {"scores output: another stage of the scores", "two_softmaxes_of_one_product", kStagesAreOne},
       {"scores output: another stage of the scores", "scores_of_each_other_one_by_one", kNoSoftcapBelow},
       {"scores output: another stage of the scores", "scores_of_each_other_second_first", kNoSoftcapBelow},
       {"tensor scale: beside the other operand", "shared_heads_and_tensor_scale", kOneNumber},
