@@ -44,14 +44,17 @@ class PartJoiner {
     }
     if (is_one_for_all(parts)) return parts[0];
     const Node* node = parts[0]->producer;
-    const bool acts_on_each = node && node->domain().empty() && (has(*node, Trait::kElementwise) || acts_beside(*node));
-    if (!acts_on_each || ++nodes_ > kMostJoinedNodes) return nullptr;
+    if (!node || !node->domain().empty() || ++nodes_ > kMostJoinedNodes) return nullptr;
+    const auto along = acts_along(*node);
+    if (!along && !has(*node, Trait::kElementwise)) return nullptr;
     const auto is_alike = [&](const Value* part) {
       const Node* other = part->producer;
-      return other && part->output == 0 && other->op() == node->op() && other->domain() == node->domain() &&
-             other->inputs.size() == node->inputs.size() && have_same_attributes(*node, *other);
+      if (!other || part->output != 0 || other->op() != node->op() || !other->domain().empty()) return false;
+      if (along) return acts_along(*other) == along;
+      return other->inputs.size() == node->inputs.size() && have_same_attributes(*node, *other);
     };
-    return std::ranges::all_of(parts, is_alike) ? made_of_whole(*node, parts) : difference_of_wholes(parts);
+    if (!std::ranges::all_of(parts, is_alike)) return difference_of_wholes(parts);
+    return made_of_whole(*node, parts, along ? 1 : node->inputs.size());
   }
 
   /// True if what stands for PARTS is longer than one of them.
@@ -65,23 +68,27 @@ class PartJoiner {
     return broadcasts && std::ranges::all_of(parts, [&](Value* part) { return computes_same(*part, *parts[0], facts_); });
   }
 
-  /// True if NODE keeps the rank and acts on each row of another axis for itself. Before opset 13 a softmax takes all axes from
-  /// its own on, which is behind 0 wherever that is not said.
-  bool acts_beside(const Node& node) const {
+  /// The axis of which NODE, which keeps the rank, takes each row for itself, if it is another than that of the parts. Before
+  /// opset 13 a softmax takes all axes from its own on together.
+  std::optional<size_t> acts_along(const Node& node) const {
     const MaybeShape shape = node.input(0) ? facts_.shape(*node.inputs[0]) : nullptr;
-    if (!shape || shape->size() != rank_) return false;
+    if (!shape || shape->size() != rank_) return std::nullopt;
+    std::optional<size_t> own;
     if (node.is("Softmax") || node.is("LogSoftmax")) {
-      const auto own = axis_in(node.int_attribute("axis", -1), rank_);
-      return own && axis_ < *own && (axis_ == 0 || node.attribute("axis"));
+      const bool flattens = node.graph->model().onnx_opset(node) < 13;
+      own = axis_in(node.int_attribute("axis", flattens ? 1 : -1), rank_);
+      if (flattens && own && axis_ > *own) return std::nullopt;
+    } else if (node.op().starts_with("Reduce") && node.int_attribute("keepdims", 1) != 0) {
+      own = reduced_axis(node, rank_, facts_);
     }
-    const bool reduces = node.op().starts_with("Reduce") && node.int_attribute("keepdims", 1) != 0;
-    const auto own = reduces ? reduced_axis(node, rank_, facts_) : std::nullopt;
-    return own && *own != axis_;
+    return own == axis_ ? std::nullopt : own;
   }
 
-  Value* made_of_whole(const Node& node, const std::vector<Value*>& parts) {
-    std::vector<Value*> operands(node.inputs.size());
-    for (size_t i = 0; i < operands.size(); ++i) {
+  /// NODE, of which the first JOINED inputs are of parts, and the others are its own.
+  Value* made_of_whole(const Node& node, const std::vector<Value*>& parts, size_t joined) {
+    std::vector<Value*> operands(node.inputs.begin(), node.inputs.end());
+    for (size_t i = 0; i < joined; ++i) {
+      operands[i] = nullptr;
       std::vector<Value*> of_parts;
       for (const Value* part : parts) of_parts.push_back(part->producer->inputs[i]);
       if (std::ranges::all_of(of_parts, [](const Value* operand) { return operand == nullptr; })) continue;

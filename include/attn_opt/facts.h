@@ -66,6 +66,9 @@ class Facts {
   /// True if ASSUMPTION holds in each run of the model in which no axis of the values READ, all of one graph, has the size 0.
   bool proves(const SizeAssumption& assumption, std::span<Value* const> read);
 
+  /// EXISTING is made as MADE is from now on: where its own type or shape is not known, it is that of MADE.
+  void take_over(const Value& existing, const Value& made);
+
   static constexpr int64_t kMaxConstantElements = 1 << 16;
 
  private:

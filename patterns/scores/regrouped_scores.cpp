@@ -1,14 +1,17 @@
 #include "patterns/scores/regrouped_scores.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
+#include "patterns/layout_checks.h"
 #include "patterns/products/product_letters.h"
 #include "patterns/scores/peel_form.h"
+#include "src/match/permutation.h"
 
 namespace attn_opt {
 namespace {
@@ -29,10 +32,21 @@ class SplitScores {
     const MaybeShape shape = facts_.shape(value);
     if (!node || !shape || shape->size() != kScoreAxes || shape->front() != whole_ || steps == 0) return nullptr;
     if (node->is("MatMul")) return of_product(*node);
+    if (const std::vector<int64_t> perm = permutation(*node, kScoreAxes); !perm.empty() && perm[0] == 0)
+      return of_transposed(*node, perm, steps);
     return has(*node, Trait::kElementwise) ? of_elements(*node, steps) : nullptr;
   }
 
  private:
+  Value* of_transposed(const Node& node, const std::vector<int64_t>& perm, int steps) {
+    Value* source = above(*node.inputs[0], steps - 1);
+    const auto added = static_cast<int64_t>(parts_.size()) - 1;
+    std::vector<int64_t> axes(parts_.size());
+    std::iota(axes.begin(), axes.end(), 0);
+    for (size_t axis = 1; axis < kScoreAxes; ++axis) axes.push_back(perm[axis] + added);
+    return source ? inner_.transposed(source, axes) : nullptr;
+  }
+
   Value* of_product(const Node& product) {
     std::vector<Value*> operands;
     for (Value* input : product.inputs) {
@@ -76,10 +90,23 @@ class SplitScores {
   InnerValues inner_;
 };
 
+/// What RESHAPE, or others right above it, regroup and has three axes; null if there is none.
+Value* with_three_axes(const Node& reshape, Facts& facts) {
+  Value* source = reshape.input(0);
+  for (int step = 0; source && step < kMaxTogether; ++step) {
+    const MaybeShape shape = facts.shape(*source);
+    if (!shape || shape->size() == kScoreAxes) return shape ? source : nullptr;
+    const Node* node = canonical(*source, facts).producer;
+    source = node && has(*node, Trait::kRegroups) ? node->input(0) : nullptr;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Value* split_above(Node& reshape, MatchContext& context) {
-  const MaybeShape before = reshape.input(0) ? context.facts.shape(*reshape.inputs[0]) : nullptr;
+  Value* source = with_three_axes(reshape, context.facts);
+  const MaybeShape before = source ? context.facts.shape(*source) : nullptr;
   const MaybeShape after = context.facts.shape(*reshape.outputs[0]);
   if (!before || !after || before->size() != kScoreAxes || after->size() <= kScoreAxes) return nullptr;
   const size_t count = after->size() - kScoreAxes + 1;
@@ -90,7 +117,7 @@ Value* split_above(Node& reshape, MatchContext& context) {
   const auto is_open = [](const Dim& part) { return !part.is_constant(); };
   const bool keeps_rows = (*after)[count] == (*before)[1] && after->back() == before->back() && whole == before->front();
   if (!keeps_rows || std::ranges::count_if(parts, is_open) > 1) return nullptr;
-  return SplitScores(parts, whole, reshape, context).above(*reshape.inputs[0], kMaxAboveSplit);
+  return SplitScores(parts, whole, reshape, context).above(*source, kMaxAboveSplit);
 }
 
 }  // namespace attn_opt

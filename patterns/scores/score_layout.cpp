@@ -83,7 +83,9 @@ ScoreLayout ScoreLayout::before_moves(const std::vector<int64_t>& origins, size_
   }
   // Axes of size 1 that it lacks in front are any batch axes.
   const auto first = std::ranges::find_if(before.order, [](int64_t axis) { return axis != kNoAxis; });
-  if (std::ranges::equal(std::ranges::subrange(first, before.order.end()), identity(rank))) before.order.clear();
+  const std::vector<int64_t> straight = identity(rank);
+  // Not std::ranges::equal: Clang below 16 does not compile std::ranges::subrange.
+  if (std::equal(first, before.order.end(), straight.begin(), straight.end())) before.order.clear();
   return before;
 }
 

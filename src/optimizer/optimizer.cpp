@@ -199,6 +199,8 @@ class Run {
     line.effect = effect_of(*emission, reading.facts);
     const std::vector<Node*> read_for_sizes = nodes_read_for_sizes(*emission);
     carry_metadata(replaced_by(*emission, *site.match.anchor), emission->edit.nodes());
+    for (const Edit::Takeover& takeover : emission->edit.takeovers())
+      reading.facts.take_over(*takeover.existing, *takeover.made);
     emission->edit.commit(shared_);
     say_sizes(read_for_sizes, reading.context, shared_);
     if (options_.on_commit) options_.on_commit(*view_, line.name);

@@ -86,6 +86,14 @@ const ValueFact& FactStore::fact(const Value& value) {
   return facts_[value];
 }
 
+void FactStore::take_over(const Value& existing, const Value& made) {
+  const ValueFact of_made = fact(made);
+  fact(existing);
+  ValueFact& own = facts_[existing];
+  if (own.type == onnx::TensorProto::UNDEFINED) own.type = of_made.type;
+  if (!own.shape) own.shape = of_made.shape;
+}
+
 const ValueFact& FactStore::computed(const Value& value) {
   static const ValueFact kUnknown;
   if (const ValueFact* known = facts_.find(value)) return *known;

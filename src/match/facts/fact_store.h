@@ -76,6 +76,8 @@ class FactStore {
   const ValueFact& fact(const Value& value);
   /// The fact of a value whose own producer has been computed; an empty one otherwise.
   const ValueFact& computed(const Value& value);
+  /// What is not known of EXISTING is that of MADE.
+  void take_over(const Value& existing, const Value& made);
   /// What is known of its elements, with an unknown for each other one; null if they are too many or not
   /// integers.
   const IntegerData* elements(const Value& value);

@@ -20,6 +20,8 @@ const IntegerData* Facts::integers(const Value& value) {
   return impl_->store.elements(value);
 }
 
+void Facts::take_over(const Value& existing, const Value& made) { impl_->store.take_over(existing, made); }
+
 const Tensor* Facts::constant(const Value& value) { return impl_->store.constant(value); }
 
 std::optional<double> Facts::uniform(const Value& value) { return number_in(impl_->store.uniform(value)); }
