@@ -18,18 +18,6 @@ namespace {
 
 constexpr int kMostJoinedNodes = 8;
 
-/// The operands of PART, a difference: Sub(a, b), or Add(a, Neg(b)) in either order; nullopt if it is none.
-std::optional<std::array<Value*, 2>> operands_of_difference(const Value& part, Facts& facts) {
-  const Node* node = part.producer;
-  if (!node || node->inputs.size() != 2) return std::nullopt;
-  if (node->is("Sub")) return std::array{node->inputs[0], node->inputs[1]};
-  for (const size_t at : {0, 1}) {
-    const Node* negation = node->is("Add") ? canonical(*node->inputs[at], facts).producer : nullptr;
-    if (negation && negation->is("Neg")) return std::array{node->inputs[1 - at], negation->inputs[0]};
-  }
-  return std::nullopt;
-}
-
 class PartJoiner {
  public:
   /// Nothing is made if there is no READER: what stands for the whole then is a part of it.
@@ -128,6 +116,17 @@ std::optional<size_t> axis_of_concat(const Node& node, Facts& facts) {
 }
 
 }  // namespace
+
+std::optional<std::array<Value*, 2>> operands_of_difference(const Value& part, Facts& facts) {
+  const Node* node = part.producer;
+  if (!node || node->inputs.size() != 2) return std::nullopt;
+  if (node->is("Sub")) return std::array{node->inputs[0], node->inputs[1]};
+  for (const size_t at : {0, 1}) {
+    const Node* negation = node->is("Add") ? canonical(*node->inputs[at], facts).producer : nullptr;
+    if (negation && negation->is("Neg")) return std::array{node->inputs[1 - at], negation->inputs[0]};
+  }
+  return std::nullopt;
+}
 
 Value* cut_into(std::span<Value* const> parts, size_t axis, Facts& facts) {
   const auto seen = [&facts](Value& value) -> Value& { return canonical(value, facts); };

@@ -3,6 +3,8 @@
 //   Concat(f(x cut in front), f(x cut behind))  =>  f(x)      f elementwise, or along another axis, of any depth
 #pragma once
 
+#include <array>
+#include <optional>
 #include <span>
 
 #include "attn_opt/pattern.h"
@@ -18,5 +20,8 @@ Value* joined_parts(const Node& concat, Node& reader, MatchContext& context);
 bool are_joined_parts(const Node& concat, Facts& facts);
 /// What PARTS, in this order, are cut from along AXIS, each once; null if that is more, or if they are anything else.
 Value* cut_into(std::span<Value* const> parts, size_t axis, Facts& facts);
+
+/// The operands of PART, a difference: Sub(a, b), or Add(a, Neg(b)) in either order; nullopt if it is none.
+std::optional<std::array<Value*, 2>> operands_of_difference(const Value& part, Facts& facts);
 
 }  // namespace attn_opt

@@ -4,6 +4,7 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/inner_values.h"
+#include "patterns/joined_parts.h"
 #include "src/match/shape_rules/reduced_axis.h"
 
 namespace attn_opt {
@@ -33,12 +34,14 @@ Value* squares_of(Value& rows, InnerValues& inner) {
   return inner.build().node("ReduceSumSquare", {&rows, inner.build().ints({-1})});
 }
 
+using Operands = std::array<Value*, 2>;
+
 /// The squared distances of rows that the operands of DIFFERENCE hold, one of them of queries and one of keys; null if they
 /// hold others.
-Value* distances(const Node& difference, size_t rank, InnerValues& inner, Facts& facts) {
+Value* distances(const Operands& difference, size_t rank, InnerValues& inner, Facts& facts) {
   for (const size_t at : {0, 1}) {
-    Value* queries = without_axis(*difference.inputs[at], rank, 1, inner, facts);
-    Value* keys = queries ? without_axis(*difference.inputs[1 - at], rank, 2, inner, facts) : nullptr;
+    Value* queries = without_axis(*difference[at], rank, 1, inner, facts);
+    Value* keys = queries ? without_axis(*difference[1 - at], rank, 2, inner, facts) : nullptr;
     if (!keys) continue;
     Value* product = inner.build().node("MatMul", {queries, inner.swapped(keys, rank - 1)});
     Value* of_rows = inner.sum(inner.scaled(product, -2), squares_of(*queries, inner));
@@ -49,12 +52,12 @@ Value* distances(const Node& difference, size_t rank, InnerValues& inner, Facts&
 
 /// What adds up squares of the same rows as DIFFERENCE, among what WALK adds to the scores: with it the product is made anew of
 /// every feature, and nothing is spared. Null if there is none.
-const Node* other_squares(const Node& difference, const ScoreWalk& walk, Facts& facts) {
+const Node* other_squares(const Operands& difference, const ScoreWalk& walk, Facts& facts) {
   for (const ScoreTerm& term : walk.terms) {
     const Node* node = canonical(*term.value, facts).producer;
     const Value* squared = node && (node->is("ReduceSum") || node->is("ReduceSumSquare")) ? squared_in(*node, facts) : nullptr;
     const Node* rows = squared ? squared->producer : nullptr;
-    if (rows && std::ranges::is_permutation(rows->inputs, difference.inputs)) return node;
+    if (rows && std::ranges::is_permutation(rows->inputs, difference)) return node;
   }
   return nullptr;
 }
@@ -63,11 +66,10 @@ const Node* other_squares(const Node& difference, const ScoreWalk& walk, Facts& 
 
 Ways peel_squared_distance(Node& node, const ScoreWalk& walk, MatchContext& context) {
   Value* squared = squared_in(node, context.facts);
-  const Node* difference = squared ? canonical(*squared, context.facts).producer : nullptr;
+  const auto difference = squared ? operands_of_difference(canonical(*squared, context.facts), context.facts) : std::nullopt;
   InnerValues inner(node, context);
-  Value* scores = difference && difference->is("Sub")
-                      ? distances(*difference, context.facts.shape(*squared).known().size(), inner, context.facts)
-                      : nullptr;
+  Value* scores =
+      difference ? distances(*difference, context.facts.shape(*squared).known().size(), inner, context.facts) : nullptr;
   if (!scores) return missed("scores.operator", &node, node.op(), walk.peeled);
   ATTN_OPT_MATCH(const ScoreWalk whole, settled(walk, context));
   if (const Node* other = other_squares(*difference, whole, context.facts))

@@ -51,6 +51,9 @@ bool is_never_negative(Value& value, Facts& facts) {
   return node && node->domain().empty() && (node->is("Sigmoid") || node->is("Softplus") || node->is("Relu") || node->is("Abs"));
 }
 
+/// The same of what exponentials are divided by, which is not 0.
+bool is_divisor(Value& value, Facts& facts) { return facts.constant(value) && is_never_negative(value, facts); }
+
 bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   const Node* node = canonical(value, facts).producer;
   if (!node || !node->domain().empty() || depth == 0) return false;
@@ -61,7 +64,7 @@ bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   if (power_of_first(*node, facts) != 0) return is_factor(0);
   if (node->is("Concat")) return is_factor(0) && are_joined_parts(*node, facts);
   const bool multiplies = node->is("Mul"), is_first = (multiplies || node->is("Div")) && is_factor(0);
-  if (is_first && is_factor(1)) return true;
+  if (is_first && (is_factor(1) || (!multiplies && is_divisor(*node->inputs[1], facts)))) return true;
   for (const size_t at : {0, 1})
     if (multiplies && (at == 1 ? is_first : is_factor(1)) && is_never_negative(*node->inputs[at], facts)) return true;
   return exponential_in_words(*node, facts).has_value();
@@ -85,10 +88,11 @@ std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& co
   if (Value* whole = joined_parts(node, reader, context)) return exponent_in(*whole, reader, context);
   if (const auto words = exponential_in_words(node, context.facts)) return Exponent{words->value, words->factor, true};
   for (const size_t at : {0, 1}) {
-    if (!node.is("Mul") || is_exponential(*node.inputs[at], context.facts)) continue;
+    if ((!node.is("Mul") && !node.is("Div")) || is_exponential(*node.inputs[at], context.facts)) continue;
     Value* own = exponent_of(*node.inputs[1 - at], reader, context);
     Value* log = logarithm_of(*node.inputs[at], reader, context);
-    return Exponent{InnerValues(reader, context).sum(own, log), 1, true};
+    InnerValues inner(reader, context);
+    return Exponent{node.is("Mul") ? inner.sum(own, log) : inner.build().node("Sub", {own, log}), 1, true};
   }
   const Exponent first = exponent_in(*node.inputs[0], reader, context).value();
   if (const double power = power_of_first(node, context.facts); power != 0)

@@ -191,15 +191,18 @@ Value* sum_behind(Value& shares, Facts& facts) {
   return nullptr;
 }
 
-/// BLOCKS in the order in which their scores were cut out of others, where that is known: these are then seen as joined again.
+/// BLOCKS in the order in which their scores, or else their values, were cut out of others, where that is known: these are then
+/// seen as joined again.
 std::vector<Block> in_order(std::vector<Block> blocks, Facts& facts) {
-  std::map<const Value*, int64_t> places;
-  for (const Block& block : blocks) {
-    const auto cut = cut_range(*block.scores, facts);
-    if (!cut || !cut->first.is_constant()) return blocks;
-    places[block.scores] = cut->first.value();
+  for (Value* Block::* part : {&Block::scores, &Block::values}) {
+    std::map<const Value*, int64_t> places;
+    for (const Block& block : blocks)
+      if (const auto cut = cut_range(canonical(*(block.*part), facts), facts); cut && cut->first.is_constant())
+        places[block.*part] = cut->first.value();
+    if (places.size() < blocks.size()) continue;
+    std::ranges::stable_sort(blocks, {}, [&](const Block& block) { return places[block.*part]; });
+    break;
   }
-  std::ranges::stable_sort(blocks, {}, [&](const Block& block) { return places[block.scores]; });
   return blocks;
 }
 
