@@ -278,6 +278,8 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Unsqueeze: left out", "heads_each_by_gather", kExpandPutsAxes},
       {"Unsqueeze: left out", "einsum_keys_without_batch", kExpandPutsAxes},
       {"Unsqueeze: left out", "exponentials_times_constants", kExpandPutsAxes},
+      {"Unsqueeze: left out", "exponentials_divided_by_constants", kExpandPutsAxes},
+      {"Mul: Div in its place", "exponentials_divided_by_constants", kMinusOne},
       {"Where: the second branch alone", "*_times_sigmoid", kNoneIsLowest},
       {"number kept: 0", "*_times_sigmoid", kNoneIsLowest},
       {"number kept: doubled", "*_times_sigmoid", kNoneIsLowest},

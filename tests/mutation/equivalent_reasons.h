@@ -76,6 +76,7 @@ inline constexpr const char* kNoneIsLowest = "the Where replaces the lowest numb
 inline constexpr const char* kPerHead = "a factor per head scales either operand alike";
 inline constexpr const char* kOthersFold = "it keeps a runtime from folding a sum, which nothing does here";
 inline constexpr const char* kKeysBesideSinks = "a row keeps its sinks, and without a mask its keys beside them";
+inline constexpr const char* kMinusOne = "the factor is -1, by which divided is as multiplied";
 inline constexpr const char* kOneValue = "Q, K and V are one value, seen through Transposes";
 inline constexpr const char* kUnitAxes = "one of the axes that change places has one element";
 inline constexpr const char* kNoneEmpty = "no row is empty in what is drawn for this model";
