@@ -148,6 +148,16 @@ class Round {
     }
   }
 
+  /// Without constants: the first place that needs one has it, and equal places are to read alike. Of constants alone all.
+  static std::vector<std::string> operators_of(std::span<Node* const> nodes) {
+    const auto is_constant = [](const Node* node) { return node->is("Constant"); };
+    const bool are_constants = std::ranges::all_of(nodes, is_constant);
+    std::vector<std::string> operators;
+    for (const Node* node : nodes)
+      if (are_constants || !is_constant(node)) operators.push_back(operator_name(*node));
+    return operators;
+  }
+
   void apply(Candidate& candidate) {
     auto filled = guarded(*candidate.node, [&] { return emission_of(candidate); });
     if (!filled) return candidate_refused(candidate, filled.error());
@@ -155,7 +165,7 @@ class Round {
     // What an edit of this round made is of no file yet; verification takes it as it is. The next round sees it like any other.
     if (std::ranges::any_of(emission.removed, [](const Node* node) { return node->placement != Placement::kOfFile; })) return;
     for (const Node* node : emission.removed) candidate.line.nodes.push_back(node->label());
-    for (const Node* node : emission.edit.nodes()) candidate.line.operators.push_back(operator_name(*node));
+    candidate.line.operators = operators_of(emission.edit.nodes());
     const std::string commit_name = candidate.line.pattern + " at " + candidate.line.name;
     if (options_.leave.contains(commit_name))
       return candidate_refused(
