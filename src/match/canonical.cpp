@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -123,13 +122,10 @@ Value* before_chain(Value& value, const Search& search, Takes takes, IsBack is_b
 Value* before_transposes(Value& value, const Search& search) {
   std::vector<int64_t> axes;
   const auto permutes = [&](const Node& node) {
-    const std::vector<int64_t> perm = permutation(node, search.facts);
+    std::vector<int64_t> perm = permutation(node, search.facts);
     if (perm.empty() || (!axes.empty() && axes.size() != perm.size())) return false;
-    if (axes.empty()) {
-      axes.resize(perm.size());
-      std::iota(axes.begin(), axes.end(), 0);
-    }
     for (int64_t& axis : axes) axis = perm[static_cast<size_t>(axis)];
+    if (axes.empty()) axes = std::move(perm);
     return true;
   };
   return before_chain(value, search, permutes, [&axes](const Value&) { return std::ranges::is_sorted(axes); });

@@ -1,26 +1,41 @@
 #include "src/match/permutation.h"
 
-#include "src/match/node_forms.h"
+#include <numeric>
 
 namespace attn_opt {
+namespace {
 
-std::vector<int64_t> permutation(const Node& node, size_t rank) {
-  const auto* perm = node.is("Transpose") ? node.ints_attribute("perm") : nullptr;
-  if (!node.is("Transpose") || (perm && static_cast<size_t>(perm->size()) != rank)) return {};
+using Perm = google::protobuf::RepeatedField<int64_t>;
+
+/// PERM, or, if there is none, RANK axes turned round.
+std::vector<int64_t> axes_of_perm(const Perm* perm, size_t rank) {
+  const auto count = static_cast<int64_t>(rank);
+  if (perm && perm->size() != count) return {};
   std::vector<int64_t> axes(rank);
+  if (!perm) {
+    std::iota(axes.rbegin(), axes.rend(), 0);
+    return axes;
+  }
   for (size_t i = 0; i < rank; ++i) {
-    const auto axis = perm ? axis_in(perm->Get(static_cast<int>(i)), rank) : std::optional(rank - 1 - i);
-    if (!axis) return {};
-    axes[i] = static_cast<int64_t>(*axis);
+    const int64_t given = perm->Get(static_cast<int>(i));
+    if (given < -count || given >= count) return {};
+    axes[i] = given < 0 ? given + count : given;
   }
   return axes;
 }
 
+}  // namespace
+
+std::vector<int64_t> permutation(const Node& node, size_t rank) {
+  if (!node.is("Transpose")) return {};
+  return axes_of_perm(node.ints_attribute("perm"), rank);
+}
+
 std::vector<int64_t> permutation(const Node& node, Facts& facts) {
   if (!node.is("Transpose")) return {};
-  if (const auto* perm = node.ints_attribute("perm")) return permutation(node, static_cast<size_t>(perm->size()));
+  if (const Perm* perm = node.ints_attribute("perm")) return axes_of_perm(perm, static_cast<size_t>(perm->size()));
   const MaybeShape shape = node.input(0) ? facts.shape(*node.inputs[0]) : nullptr;
-  return shape ? permutation(node, shape->size()) : std::vector<int64_t>();
+  return shape ? axes_of_perm(nullptr, shape->size()) : std::vector<int64_t>();
 }
 
 }  // namespace attn_opt

@@ -87,8 +87,9 @@ const ValueFact& FactStore::fact(const Value& value) {
 }
 
 void FactStore::take_over(const Value& existing, const Value& made) {
+  const auto is_whole = [](const ValueFact& own) { return own.shape && own.type != onnx::TensorProto::UNDEFINED; };
+  if (is_whole(fact(existing))) return;
   const ValueFact of_made = fact(made);
-  fact(existing);
   ValueFact& own = facts_[existing];
   if (own.type == onnx::TensorProto::UNDEFINED) own.type = of_made.type;
   if (!own.shape) own.shape = of_made.shape;
