@@ -78,19 +78,30 @@ def cpu_ratios(runs):
 
 
 def measure(name, shape):
+    """Lower quartile, median and upper quartile of the ratios."""
     inputs, constants, apart, operator = REWRITES[name]
     sessions = [session(inputs, constants, body, shape) for body in (apart, operator)]
     generator = np.random.default_rng(1)
     feeds = {i.name: generator.standard_normal(i.shape).astype(np.float32) for i in sessions[0].get_inputs()}
     outputs = [one.run(None, feeds)[0] for one in sessions]
     np.testing.assert_allclose(*outputs, rtol=1e-3, atol=1e-4)
-    low, middle, high = statistics.quantiles(cpu_ratios([lambda one=one: one.run(None, feeds) for one in sessions]), n=4)
-    print(f"{name:24}{'x'.join(map(str, shape)):>16}{middle:8.2f}   {low:.2f} to {high:.2f}", flush=True)
+    return statistics.quantiles(cpu_ratios([lambda one=one: one.run(None, feeds) for one in sessions]), n=4)
+
+
+def measured(wanted=()):
+    """(name, shape, lower quartile, median, upper quartile) of each rewrite whose name begins with one of WANTED; of all if there is none."""
+    for name in REWRITES:
+        if not wanted or name.startswith(tuple(wanted)):
+            for shape in SHAPES.get(name, OTHERS):
+                yield (name, "x".join(map(str, shape)), *measure(name, shape))
+
+
+def markdown_table(rows):
+    lines = ["| rewrite | shape of x | ratio | middle half |", "| --- | --- | --- | --- |"]
+    return "\n".join(lines + [f"| {name} | {shape} | {middle:.2f} | {low:.2f} to {high:.2f} |" for name, shape, low, middle, high in rows])
 
 
 if __name__ == "__main__":
     print(f"{'':24}{'shape':>16}   ratio   middle half")
-    for name in REWRITES:
-        if not sys.argv[1:] or any(name.startswith(wanted) for wanted in sys.argv[1:]):
-            for shape in SHAPES.get(name, OTHERS):
-                measure(name, shape)
+    for name, shape, low, middle, high in measured(sys.argv[1:]):
+        print(f"{name:24}{shape:>16}{middle:8.2f}   {low:.2f} to {high:.2f}", flush=True)
