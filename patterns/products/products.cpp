@@ -185,8 +185,9 @@ Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchCo
   if (has_batch_behind(product, at)) return missed("product.fused", &product, "batch axes of the probabilities are moved");
   if (context.facts.shape(probabilities).known().size() != rank)
     return missed("product.rank", &product, "V has more axes than the probabilities");
-  if (!context.facts.shape(*product.outputs[0]))
-    return missed("product.unknown-rank", &product, "the result's rank is not known");
+  // A Gemm of other ranks than 2, which no model may have, is declared to make anything.
+  if (!context.facts.shape(*product.outputs[0]).has_rank(rank))
+    return missed("product.unknown-rank", &product, "the result's rank is not known, or not that of what is multiplied");
   ValueProduct read;
   const bool behind = at == 1;
   const Role rows = behind ? Role::kFeature : Role::kRow, columns = behind ? Role::kRow : Role::kFeature;

@@ -24,7 +24,7 @@ constexpr int kMaxAboveSplit = 24;
 class SplitScores {
  public:
   SplitScores(Shape parts, Dim whole, Node& reader, MatchContext& context)
-      : parts_(std::move(parts)), whole_(std::move(whole)), context_(context), facts_(context.facts), inner_(reader, context) {}
+      : parts_(std::move(parts)), whole_(std::move(whole)), facts_(context.facts), inner_(reader, context) {}
 
   /// VALUE, of three axes, with its first one split; null if that is not known to be the product's.
   Value* above(Value& value, int steps) {
@@ -85,7 +85,6 @@ class SplitScores {
 
   Shape parts_;
   Dim whole_;
-  MatchContext& context_;
   Facts& facts_;
   InnerValues inner_;
 };

@@ -52,7 +52,7 @@ nlohmann::json to_json(const BatchTotals& totals) {
 
 std::string results_phrase(const BatchTotals& totals, bool written) {
   const std::string verb = written ? "" : "can be ";
-  const std::string sites = fmt::format("{} of {} attention sites {}fused", totals.fused, totals.sites, verb);
+  std::string sites = fmt::format("{} of {} attention sites {}fused", totals.fused, totals.sites, verb);
   if (totals.rewrites == 0) return sites;
   const std::string rewrites =
       fmt::format("{} of {} rewrite{} {}applied", totals.rewritten, totals.rewrites, totals.rewrites == 1 ? "" : "s", verb);
