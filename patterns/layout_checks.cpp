@@ -54,6 +54,18 @@ Value* regrouped_from(Node& node, Facts& facts) {
   return nullptr;
 }
 
+Value* before_regroupings(const Node& node, const std::function<bool(const Shape&)>& fits, Facts& facts) {
+  Value* source = node.input(0);
+  for (int step = 0; source && step < kMaxTogether; ++step) {
+    const MaybeShape shape = facts.shape(*source);
+    if (!shape) return nullptr;
+    if (fits(*shape)) return source;
+    const Node* maker = canonical(*source, facts).producer;
+    source = maker && has(*maker, Trait::kRegroups) ? maker->input(0) : nullptr;
+  }
+  return nullptr;
+}
+
 Untransposed untransposed(Value& value, Facts& facts) {
   Untransposed seen{&canonical(value, facts)};
   const MaybeShape shape = facts.shape(value);

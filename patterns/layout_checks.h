@@ -1,6 +1,7 @@
 // Layout questions that the walks up and down both ask.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -25,6 +26,9 @@ inline constexpr int kMaxTogether = 8;
 
 /// The value that NODE, a regrouping, and those it reads leave the last two axes of as they are; null if there is none.
 Value* regrouped_from(Node& node, Facts& facts);
+
+/// What NODE, a regrouping, or others right above it, regroup and has a shape that FITS; null if there is none.
+Value* before_regroupings(const Node& node, const std::function<bool(const Shape&)>& fits, Facts& facts);
 
 /// A value before Transposes, and which of its axes those of what they make are.
 struct Untransposed {

@@ -66,7 +66,7 @@ class RuleMatcher {
     const auto& outputs = last.output();
     const auto number = static_cast<size_t>(std::ranges::find(outputs, output) - outputs.begin());
     Value* value = anchor.output(number);
-    if (!value) return missed("rule.structure", &anchor, "it has no output " + std::to_string(number));
+    if (!value) return missed(std::string(kMisfit), &anchor, "it has no output " + std::to_string(number));
     state.claims = {{output, value}};
     auto binding = solve(std::move(state));
     if (!binding) return tl::unexpected<Miss>(binding.error().id == kMisfit ? nearest_ : std::move(binding.error()));

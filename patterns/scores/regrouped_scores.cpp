@@ -89,25 +89,14 @@ class SplitScores {
   InnerValues inner_;
 };
 
-/// What RESHAPE, or others right above it, regroup and has three axes; null if there is none.
-Value* with_three_axes(const Node& reshape, Facts& facts) {
-  Value* source = reshape.input(0);
-  for (int step = 0; source && step < kMaxTogether; ++step) {
-    const MaybeShape shape = facts.shape(*source);
-    if (!shape || shape->size() == kScoreAxes) return shape ? source : nullptr;
-    const Node* node = canonical(*source, facts).producer;
-    source = node && has(*node, Trait::kRegroups) ? node->input(0) : nullptr;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 Value* split_above(Node& reshape, MatchContext& context) {
-  Value* source = with_three_axes(reshape, context.facts);
+  const auto has_score_axes = [](const Shape& shape) { return shape.size() == kScoreAxes; };
+  Value* source = before_regroupings(reshape, has_score_axes, context.facts);
   const MaybeShape before = source ? context.facts.shape(*source) : nullptr;
   const MaybeShape after = context.facts.shape(*reshape.outputs[0]);
-  if (!before || !after || before->size() != kScoreAxes || after->size() <= kScoreAxes) return nullptr;
+  if (!before || !after || after->size() <= kScoreAxes) return nullptr;
   const size_t count = after->size() - kScoreAxes + 1;
   Shape parts = *after;
   parts.resize(count);

@@ -87,8 +87,11 @@ class PickedScores {
   Value* of_regrouped(const Node& node, size_t axis, int steps) {
     const Shape after = facts_.shape(*node.outputs[0]).known();
     const size_t kept = after.size() - axis;
-    Value* regrouped =
-        axis > 0 ? with_last_axes({after.begin() + static_cast<std::ptrdiff_t>(axis), after.end()}, node) : nullptr;
+    const auto has_last_axes = [&](const Shape& before) {
+      return before.size() > kept && std::equal(after.end() - static_cast<std::ptrdiff_t>(kept), after.end(),
+                                                before.end() - static_cast<std::ptrdiff_t>(kept));
+    };
+    Value* regrouped = axis > 0 ? before_regroupings(node, has_last_axes, facts_) : nullptr;
     if (!regrouped) return nullptr;
     const auto is_open = [](const Dim& size) { return !size.is_constant(); };
     if (std::count_if(after.begin(), after.begin() + static_cast<std::ptrdiff_t>(axis), is_open) > 1) return nullptr;
@@ -99,19 +102,6 @@ class PickedScores {
     for (size_t i = 0; i < axis; ++i) sizes.push_back(inner_.build().ints({is_open(after[i]) ? -1 : after[i].value()}));
     for (size_t i = rank - kept; i < rank; ++i) sizes.push_back(inner_.size(*source, static_cast<int64_t>(i)));
     return inner_.build().node("Reshape", {source, inner_.concat(sizes, 0)});
-  }
-
-  /// What NODE, or others right above it, regroup, and has the axes LAST behind others; null if there is none.
-  Value* with_last_axes(const Shape& last, const Node& node) {
-    Value* source = node.inputs[0];
-    for (int step = 0; source && step < kMaxTogether; ++step) {
-      const MaybeShape own = facts_.shape(*source);
-      if (!own) return nullptr;
-      if (own->size() > last.size() && std::equal(last.rbegin(), last.rend(), own->rbegin())) return source;
-      const Node* maker = canonical(*source, facts_).producer;
-      source = maker && has(*maker, Trait::kRegroups) ? maker->input(0) : nullptr;
-    }
-    return nullptr;
   }
 
   Value* of_elements(const Node& node, size_t axis, int steps) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/match/node_forms.h"
+#include "src/match/permutation.h"
 #include "src/match/positions/position_reader.h"
 
 namespace attn_opt {
@@ -79,14 +80,13 @@ PositionReader::Found PositionReader::regrouped(Node& node) {
 PositionReader::Found PositionReader::transposed(Node& node) {
   Found found = follow(node.input(0));
   const MaybeShape shape = facts_.shape(*node.inputs[0]);
-  const auto* perm = node.ints_attribute("perm");
-  if (!found || !shape || (perm && static_cast<size_t>(perm->size()) != shape->size())) return std::nullopt;
+  if (!found || !shape) return std::nullopt;
   const size_t rank = shape->size();
+  const std::vector<int64_t> perm = permutation(node, rank);
+  if (perm.size() != rank) return std::nullopt;
   Axes from, to;
   for (size_t left = 0; left < rank; ++left) {
-    const auto source = perm ? axis_in(perm->Get(static_cast<int>(left)), rank) : std::optional(rank - 1 - left);
-    if (!source) return std::nullopt;
-    from.push_back(rank - 1 - *source);
+    from.push_back(rank - 1 - static_cast<size_t>(perm[left]));
     to.push_back(rank - 1 - left);
   }
   move_axes(*found, from, to);
