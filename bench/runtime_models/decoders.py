@@ -11,8 +11,8 @@ LAYERS = 2
 class Decoder:
     """The inputs and outputs of a decoder, its positions, and its mask (B, 1, L, S)."""
 
-    def __init__(self, kv_heads, head_size, with_past, sdpa):
-        self.graph, self.kv_heads, self.head_size, self.with_past = Graph(sdpa), kv_heads, head_size, with_past
+    def __init__(self, kv_heads, head_size, with_past, spelling):
+        self.graph, self.kv_heads, self.head_size, self.with_past = Graph(spelling), kv_heads, head_size, with_past
         graph, total = self.graph, "total" if with_past else "seq"
         self.ids = graph.input("input_ids", TensorProto.INT64, "batch", "seq")
         padding = graph.input("attention_mask", TensorProto.INT64, "batch", total)
@@ -65,9 +65,9 @@ def _gpt2_attention(made, layer, x, width, heads):
     return graph.linear(merge_heads(graph, attention(graph, q, k, v, size, made.mask), width), width, width)
 
 
-def gpt2(path, with_past, sdpa=False):
+def gpt2(path, with_past, spelling="eager"):
     width, heads = 768, 12
-    made = Decoder(heads, width // heads, with_past, sdpa)
+    made = Decoder(heads, width // heads, with_past, spelling)
     graph = made.graph
     x = graph.node("Add", graph.node("Gather", graph.weight(1000, width), made.ids),
                    graph.node("Gather", graph.weight(4096, width), made.positions))
@@ -103,7 +103,9 @@ def _rotated(graph, x, half, angles):
 
 
 def _repeated(made, x, heads):
-    """Heads of K or V, each for all the query heads that share it."""
+    """Heads of K or V, each for all the query heads that share it. Runtimes compute what nothing reads, too."""
+    if made.graph.spelling == "none":
+        return x
     graph, times = made.graph, heads // made.kv_heads
     shape = graph.node("Concat", graph.size(x, 0), graph.ints(made.kv_heads, times), made.end, graph.ints(made.head_size), axis=0)
     wide = graph.node("Expand", graph.node("Unsqueeze", x, graph.ints(2)), shape)
@@ -125,9 +127,9 @@ def _swiglu(graph, x, width, hidden):
     return graph.linear(graph.node("Mul", silu, graph.linear(x, width, hidden, False)), hidden, width, False)
 
 
-def llama(path, with_past, sdpa=False):
+def llama(path, with_past, spelling="eager"):
     width, heads = 2048, 32
-    made = Decoder(8, width // heads, with_past, sdpa)
+    made = Decoder(8, width // heads, with_past, spelling)
     graph, angles = made.graph, _angles(made)
     x = graph.node("Gather", graph.weight(1000, width), made.ids)
     for layer in range(LAYERS):

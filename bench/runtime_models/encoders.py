@@ -27,8 +27,8 @@ def _padding_mask(graph, mask):
     return graph.node("Mul", graph.node("Sub", graph.floats(1.0), wide), graph.floats(float(np.finfo(np.float32).min)))
 
 
-def bert(path, sdpa=False):
-    graph, width, heads = Graph(sdpa), 768, 12
+def bert(path, spelling="eager"):
+    graph, width, heads = Graph(spelling), 768, 12
     ids = graph.input("input_ids", TensorProto.INT64, "batch", "seq")
     mask = _padding_mask(graph, graph.input("attention_mask", TensorProto.INT64, "batch", "seq"))
     x = graph.node("Gather", graph.weight(1000, width), ids)
@@ -40,8 +40,8 @@ def bert(path, sdpa=False):
     graph.save(path)
 
 
-def vit(path, sdpa=False):
-    graph, width, heads = Graph(sdpa), 768, 12
+def vit(path, spelling="eager"):
+    graph, width, heads = Graph(spelling), 768, 12
     pixels = graph.input("pixel_values", TensorProto.FLOAT, "batch", 3, 224, 224)
     patches = graph.node("Conv", pixels, graph.weight(width, 3, 16, 16), kernel_shape=[16, 16], strides=[16, 16])
     x = graph.node("Transpose", graph.node("Reshape", patches, graph.ints(0, width, 196)), perm=[0, 2, 1])
@@ -54,8 +54,8 @@ def vit(path, sdpa=False):
     graph.save(path)
 
 
-def whisper(path, sdpa=False):
-    graph, width, heads = Graph(sdpa), 512, 8
+def whisper(path, spelling="eager"):
+    graph, width, heads = Graph(spelling), 512, 8
     x = graph.input("input_features", TensorProto.FLOAT, "batch", 80, 3000)
     for channels, stride in ((80, 1), (width, 2)):
         x = graph.gelu(graph.node("Conv", x, graph.weight(width, channels, 3), kernel_shape=[3], pads=[1, 1], strides=[stride]))
@@ -66,9 +66,9 @@ def whisper(path, sdpa=False):
     graph.save(path)
 
 
-def diffusion_block(path, sdpa=False):
+def diffusion_block(path, spelling="eager"):
     """4096 places of 320 channels, 8 heads of 40; attention to themselves and to 77 tokens of text; GEGLU."""
-    graph, width, heads = Graph(sdpa), 320, 8
+    graph, width, heads = Graph(spelling), 320, 8
     x = graph.input("hidden_states", TensorProto.FLOAT, "batch", 4096, width)
     text = graph.input("encoder_hidden_states", TensorProto.FLOAT, "batch", 77, 768)
     x = graph.node("Add", self_attention(graph, graph.layer_norm(x, width), width, heads, bias=False), x)

@@ -8,11 +8,12 @@ from onnx import TensorProto, helper, numpy_helper
 class Graph:
     """A graph that grows. Methods give the name of the value that they make.
 
-    SDPA says how attention is spelled: as PyTorch's exporters write scaled_dot_product_attention, or else an eager module.
+    SPELLING says what stands in attention's place: "sdpa" what PyTorch's exporters write of scaled_dot_product_attention, "eager"
+    an eager module, "none" Q: no runtime computes attention in less time.
     """
 
-    def __init__(self, sdpa=False):
-        self.sdpa = sdpa
+    def __init__(self, spelling="eager"):
+        self.spelling = spelling
         self.nodes, self.initializers, self.inputs, self.outputs = [], [], [], []
         self.random = np.random.default_rng(0)
 
@@ -77,7 +78,7 @@ def merge_heads(graph, x, width):
 def _scores(graph, q, k, head_size):
     """Q K^T / sqrt(D): the product divided, or both factors multiplied by the root."""
     keys = graph.node("Transpose", k, perm=[0, 1, 3, 2])
-    if not graph.sdpa:
+    if graph.spelling == "eager":
         return graph.node("Div", graph.node("MatMul", q, keys), graph.floats(head_size**0.5))
     root = graph.floats(head_size**-0.25)
     return graph.node("MatMul", graph.node("Mul", q, root), graph.node("Mul", keys, root))
@@ -85,11 +86,13 @@ def _scores(graph, q, k, head_size):
 
 def attention(graph, q, k, v, head_size, mask=None):
     """softmax(Q K^T / sqrt(D) + mask) V, of (B, H, S, D)."""
+    if graph.spelling == "none":
+        return q
     scores = _scores(graph, q, k, head_size)
     if mask is not None:
         scores = graph.node("Add", scores, mask)
     weights = graph.node("Softmax", scores, axis=-1)
-    if graph.sdpa:  # rows without a key
+    if graph.spelling == "sdpa":  # rows without a key
         weights = graph.node("Where", graph.node("IsNaN", weights), graph.floats(0.0), weights)
     return graph.node("MatMul", weights, v)
 

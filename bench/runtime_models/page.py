@@ -4,7 +4,7 @@ import html
 
 from attn_opt.effect import CONTROL, ORIGINAL
 
-_COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2")
+_COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#9d755d")
 _LEFT, _BAR, _UNIT = 290, 9, 180  # pixels: names, height of a bar, width of a ratio of 1
 
 
