@@ -25,7 +25,7 @@ struct Atom {
   enum class Kind { kSymbol, kFloorDiv, kMin, kMax };
   Kind kind = Kind::kSymbol;
   std::string name;              ///< canonical text; two atoms of one name are the same
-  std::vector<Dim> operands;     ///< of kFloorDiv, kMin, kMax: two
+  std::vector<Dim> operands;     ///< of kFloorDiv, kMin, kMax: two; of a symbol: the sizes that broadcast to it
   bool unknown = false;          ///< a symbol that the model does not name
   bool may_be_negative = false;  ///< not proven to be at least 0; of a symbol: it is data, not a size
 };

@@ -51,6 +51,8 @@ class Facts {
   /// Contents of a small integer tensor (at most 256 elements) as expressions; null if nothing is known of
   /// it.
   const IntegerData* integers(const Value& value);
+  /// The same of each run that comes to its end, whatever is assumed elsewhere; until more is asked.
+  const IntegerData* integers_of_each_run(const Value& value);
   /// Contents of a value that is an initializer or computed from such alone, up to kMaxConstantElements; null
   /// otherwise.
   const Tensor* constant(const Value& value);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/emit/equal_sizes.h"
 #include "src/emit/joint_sizes.h"
 #include "src/match/facts/declared_type.h"
 
@@ -42,10 +43,16 @@ Value* present_of(const OperandView& view, Site& site) {
   return may_be_equal((*present)[2], (*past)[2] + view.axes.size(Role::kRow)) ? view.present : nullptr;
 }
 
-/// Declares EXISTING: inference may have found its shape by what the node stands for.
+/// Declares EXISTING: inference may have found its shape by what the node stands for. A name that the model does not give one
+/// of its sizes stays away where that may be another: runtimes reuse buffers by names.
 void declare(Value& existing, Site& site) {
   const MaybeShape shape = site.facts.shape(existing);
-  if (shape) site.build.edit().declare(existing, declared_type(site.facts.type(existing), *shape));
+  if (!shape) return;
+  onnx::TypeProto type = declared_type(site.facts.type(existing), *shape);
+  for (size_t axis = 0; !existing.declared_type && axis < shape->size(); ++axis)
+    if (!(*shape)[axis].is_constant() && is_one_of_equals((*shape)[axis], existing, {}, site.facts))
+      type.mutable_tensor_type()->mutable_shape()->mutable_dim(static_cast<int>(axis))->clear_value();
+  site.build.edit().declare(existing, type);
 }
 
 /// True if VALUE, an output of the model, is declared with a name for a size that is a number: what is declared of it stays.

@@ -2,21 +2,17 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
-#include <string>
 #include <unordered_set>
 
 #include "attn_opt/operator_traits.h"
+#include "src/emit/equal_sizes.h"
 #include "src/emit/sizes.h"
-#include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
 namespace {
 
 /// Nodes looked at above one site.
 constexpr size_t kMaxNodes = 64;
-/// Values looked at above one whose size is said.
-constexpr size_t kMaxValues = 1024;
 /// More readers than this are no few sizes: a mask that all layers share.
 constexpr size_t kMaxReaders = 16;
 
@@ -63,47 +59,16 @@ void replace(Value& made, Value& same, ModelGraph& model) {
   model.remove_if_dead(*made.producer);
 }
 
-bool is_name(const Dim& size) {
-  const Atom* atom = sole_atom(size);
-  return atom && atom->kind == Atom::Kind::kSymbol;
-}
-
-/// True if VALUE is computed from what NODE makes or made, or from too much to tell.
-bool is_made_from(const Value& value, const Node& node) {
-  if (node.graph != value.graph) return true;
-  // An attention makes now what was made of it: all that stands below may be.
-  if (node.removed) return value.producer && value.producer->position >= node.position;
-  std::vector<const Value*> pending{&value};
-  std::unordered_set<const Value*> seen{&value};
-  for (size_t i = 0; i < pending.size(); ++i) {
-    const Node* maker = pending[i]->producer;
-    if (maker == &node || i == kMaxValues) return true;
-    if (!maker || maker->position < node.position) continue;
-    for (const Value* input : maker->inputs)
-      if (input && input->graph == value.graph && seen.insert(input).second) pending.push_back(input);
-  }
-  return false;
-}
-
-/// True if SIZE was taken for the same as another where VALUE, of that size, is made. Of two sizes that broadcast one may be 1
-/// in a run, and then the value has the other.
-bool is_one_of_equals(const Dim& size, const Value& value, Facts& facts) {
-  std::set<std::string> names;
-  for (const AtomRef& atom : size.atoms()) names.insert(atom->name);
-  return std::ranges::any_of(facts.assumptions_about(names), [&](const SizeAssumption* equal) {
-    const bool is_about_size = equal->one == size || equal->other == size;
-    const bool may_broadcast = has(*equal->node, Trait::kElementwise) || (is_name(equal->one) && is_name(equal->other));
-    return is_about_size && may_broadcast && is_made_from(value, *equal->node);
-  });
-}
-
 /// Makes what SHAPE makes of graph inputs; false if those do not say it for every run.
 bool say(Node& shape, MatchContext& context, SharedNodes& shared) {
   const IntegerData* numbers = context.facts.integers(*shape.outputs[0]);
   if (!numbers || numbers->values.empty()) return false;
-  const Value& measured = *shape.inputs[0];
-  const auto may_be_other = [&](const Dim& size) { return is_one_of_equals(size, measured, context.facts); };
-  if (std::ranges::any_of(numbers->values, may_be_other)) return false;
+  Value* const of_known_size[] = {shape.outputs[0]};  // nothing is known of its graph's sizes by it: any may be 0
+  const auto may_be_other = [&](const Dim& size) {
+    return is_one_of_equals(size, *shape.inputs[0], of_known_size, context.facts);
+  };
+  if (std::ranges::any_of(numbers->values, may_be_other)) numbers = context.facts.integers_of_each_run(*shape.outputs[0]);
+  if (!numbers) return false;
   Edit edit(context.view, shape);
   GraphBuilder build(edit, shared, shape.label());
   Value* said = SizeSource(build, context.facts).sizes(numbers->values);

@@ -28,14 +28,29 @@ SizeSource::Found SizeSource::axis_of(const Dim& size, bool with_local) const {
   return std::nullopt;
 }
 
+/// What computes ATOM from its two operands.
+std::optional<SizeSource::Expression::Kind> SizeSource::kind_of(const Atom& atom) {
+  using Kind = Expression::Kind;
+  switch (atom.kind) {
+    case Atom::Kind::kFloorDiv: return Kind::kDiv;
+    case Atom::Kind::kMin: return Kind::kMin;
+    case Atom::Kind::kMax: return Kind::kMax;
+    case Atom::Kind::kSymbol: return atom.operands.empty() ? std::nullopt : std::optional(Kind::kBroadcast);
+  }
+  return std::nullopt;
+}
+
 SizeSource::Found SizeSource::of_atom(const AtomRef& atom, bool with_local, int depth) const {
   if (Found axis = axis_of(Dim::of_atom(atom), with_local)) return axis;
-  const bool is_quotient = atom->kind == Atom::Kind::kFloorDiv;
-  if (!is_quotient && atom->kind != Atom::Kind::kMax) return std::nullopt;
-  Found one = composed(atom->operands[0], with_local, depth + 1), other = composed(atom->operands[1], with_local, depth + 1);
-  if (!one || !other) return std::nullopt;
-  const auto kind = is_quotient ? Expression::Kind::kDiv : Expression::Kind::kMax;
-  return Expression{kind, 0, nullptr, {*std::move(one), *std::move(other)}};
+  const auto kind = kind_of(*atom);
+  if (!kind) return std::nullopt;
+  std::vector<Expression> operands;
+  for (const Dim& operand : atom->operands) {
+    Found found = composed(operand, with_local, depth + 1);
+    if (!found) return std::nullopt;
+    operands.push_back(*std::move(found));
+  }
+  return Expression{*kind, 0, nullptr, std::move(operands)};
 }
 
 SizeSource::Found SizeSource::composed(const Dim& size, bool with_local, int depth) const {
@@ -78,18 +93,35 @@ SizeSource::Found SizeSource::find(const Dim& size) const {
   return part_of_axis(size);
 }
 
+/// What joins two operands of KIND; null if several operators do.
+const char* SizeSource::operator_of(Expression::Kind kind) {
+  switch (kind) {
+    case Expression::Kind::kAdd: return "Add";
+    case Expression::Kind::kMul: return "Mul";
+    case Expression::Kind::kDiv: return "Div";
+    case Expression::Kind::kMin: return "Min";
+    case Expression::Kind::kMax: return "Max";
+    default: return nullptr;
+  }
+}
+
+/// The one of two sizes that is not 1, which may be 0.
+Value* SizeSource::write_broadcast(Value* one, Value* other) {
+  return build_.node("Where", {build_.node("Equal", {one, build_.ints({1})}), other, one});
+}
+
 Value* SizeSource::write(const Expression& expression) {
   switch (expression.kind) {
     case Expression::Kind::kNumber: return build_.ints({expression.number});
     case Expression::Kind::kAxis: return build_.shape(*expression.value, expression.number, expression.number + 1);
     default: break;
   }
-  const char* op = expression.kind == Expression::Kind::kAdd   ? "Add"
-                   : expression.kind == Expression::Kind::kMul ? "Mul"
-                   : expression.kind == Expression::Kind::kMax ? "Max"
-                                                               : "Div";
   Value* result = write(expression.operands[0]);
-  for (size_t i = 1; i < expression.operands.size(); ++i) result = build_.node(op, {result, write(expression.operands[i])});
+  for (size_t i = 1; i < expression.operands.size(); ++i) {
+    Value* operand = write(expression.operands[i]);
+    const char* op = operator_of(expression.kind);
+    result = op ? build_.node(op, {result, operand}) : write_broadcast(result, operand);
+  }
   return result;
 }
 

@@ -30,7 +30,7 @@ class SizeSource {
     Shape shape;
   };
   struct Expression {
-    enum class Kind { kNumber, kAxis, kAdd, kMul, kDiv, kMax };
+    enum class Kind { kNumber, kAxis, kAdd, kMul, kDiv, kMin, kMax, kBroadcast };
     Kind kind = Kind::kNumber;
     int64_t number = 0;      ///< of kNumber; of kAxis: which axis
     Value* value = nullptr;  ///< of kAxis
@@ -38,11 +38,14 @@ class SizeSource {
   };
   using Found = std::optional<Expression>;
 
+  static std::optional<Expression::Kind> kind_of(const Atom& atom);
   Found find(const Dim& size) const;
   Found axis_of(const Dim& size, bool with_local) const;
   Found composed(const Dim& size, bool with_local, int depth) const;
   Found of_atom(const AtomRef& atom, bool with_local, int depth) const;
   Found part_of_axis(const Dim& size) const;
+  static const char* operator_of(Expression::Kind kind);
+  Value* write_broadcast(Value* one, Value* other);
   Value* write(const Expression& expression);
 
   GraphBuilder& build_;

@@ -184,11 +184,14 @@ std::optional<int64_t> SizeAssignment::number_of(const Atom& atom, int depth) co
   const Dim* meaning = equations_->meaning(atom.name);
   if (meaning && depth < kMaxSubstitutions) return evaluated(*meaning);
   if (auto found = numbers_.find(atom.name); found != numbers_.end()) return found->second;
-  if (atom.operands.size() != 2 || depth >= kMaxSubstitutions) return std::nullopt;
-  // What two sizes broadcast to, of which none is a number.
-  const auto one = evaluated(atom.operands[0]), other = evaluated(atom.operands[1]);
-  if (!one || !other || (*one != *other && *one != 1 && *other != 1)) return std::nullopt;
-  return *one == 1 ? *other : *one;
+  if (atom.operands.empty() || depth >= kMaxSubstitutions) return std::nullopt;
+  int64_t joint = 1;  // what sizes broadcast to, of which none is a number
+  for (const Dim& operand : atom.operands) {
+    const auto size = evaluated(operand);
+    if (!size || (*size != joint && *size != 1 && joint != 1)) return std::nullopt;
+    if (*size != 1) joint = *size;
+  }
+  return joint;
 }
 
 std::optional<int64_t> SizeAssignment::of(const Dim& dim) const {

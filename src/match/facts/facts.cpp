@@ -20,6 +20,8 @@ const IntegerData* Facts::integers(const Value& value) {
   return impl_->store.elements(value);
 }
 
+const IntegerData* Facts::integers_of_each_run(const Value& value) { return impl_->proofs.integers(value); }
+
 void Facts::take_over(const Value& existing, const Value& made) { impl_->store.take_over(existing, made); }
 
 const Tensor* Facts::constant(const Value& value) { return impl_->store.constant(value); }

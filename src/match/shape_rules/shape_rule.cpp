@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "src/match/sizes/broadcast_size.h"
+
 namespace attn_opt {
 namespace {
 
@@ -32,12 +34,6 @@ const RuleTable& rules_of(std::string_view domain) {
 const Dim& simpler(const Dim& a, const Dim& b) {
   const std::string left = a.str(), right = b.str();
   return left.size() != right.size() ? (left.size() < right.size() ? a : b) : (left <= right ? a : b);
-}
-
-/// The size that ONE and OTHER broadcast to, of which nothing else is known: a symbol that holds the two.
-Dim broadcast_size(const Dim& one, const Dim& other) {
-  const std::string name = "?broadcast(" + one.str() + ", " + other.str() + ")";
-  return Dim::of_atom(std::make_shared<const Atom>(Atom{Atom::Kind::kSymbol, name, {one, other}, true, false}));
 }
 
 }  // namespace

@@ -102,12 +102,22 @@ SizeProofs::~SizeProofs() = default;
 bool SizeProofs::holds(const SizeAssumption& assumption, std::span<Value* const> read) {
   if (store_ && holds_now(assumption, read)) return enter(assumption);
   if (store_ && !is_stale_) return false;
+  start();
+  return holds_now(assumption, read) && enter(assumption);
+}
+
+const IntegerData* SizeProofs::integers(const Value& value) {
+  if (!store_) start();
+  store_->fact(value);
+  return store_->elements(value);
+}
+
+void SizeProofs::start() {
   store_ = std::make_unique<FactStore>(view_, tensors_);
   store_->rename(names_);
   store_->assume_only(proven_);
   visited_.clear();
   is_stale_ = false;
-  return holds_now(assumption, read) && enter(assumption);
 }
 
 bool SizeProofs::enter(const SizeAssumption& assumption) {

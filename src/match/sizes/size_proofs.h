@@ -26,8 +26,11 @@ class SizeProofs {
   /// True if ASSUMPTION holds in each run that comes to the end of the graph of READ, and in which no axis of READ's values has
   /// the size 0.
   bool holds(const SizeAssumption& assumption, std::span<Value* const> read);
+  /// Contents of VALUE by what is proven, until something else is asked; null if nothing is known of them.
+  const IntegerData* integers(const Value& value);
 
  private:
+  void start();
   bool enter(const SizeAssumption& assumption);
   bool holds_now(const SizeAssumption& assumption, std::span<Value* const> read);
   void visit_consumers(const Node& node);
