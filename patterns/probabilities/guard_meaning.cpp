@@ -17,7 +17,28 @@ namespace {
 bool lies_alike(const ScoreTerm& term, const RowGuard& guard, const Reading& reading, const ScoreLayout& layout, Facts& facts) {
   if (reading.scores.frames.empty()) return true;
   const MaybeShape guarded = facts.shape(*guard.node->outputs[0]);
-  return guarded && *guarded == term.frame && layout.order.empty() && !reading.probabilities.guard_transposed;
+  const auto& split = reading.probabilities.row_split;
+  const bool has_axes = guarded && *guarded == (split ? split->parts : term.frame);
+  return has_axes && layout.order.empty() && !reading.probabilities.guard_transposed;
+}
+
+/// The mask of READING that GUARD repeats, with the fill of both; null if there is none. Where rows are regrouped behind the
+/// guard, it repeats what the mask was made of.
+ScoreTerm* repeated_mask(const RowGuard& guard, Reading& reading, MatchContext& context) {
+  std::vector<ScoreTerm>& terms = reading.scores.terms;
+  if (!reading.probabilities.row_split) return masked_again(guard, terms, context);
+  for (ScoreTerm& term : terms) {
+    if (term.kind == ScoreTerm::Kind::kFloor) return nullptr;
+    if (term.kind == ScoreTerm::Kind::kBias || term.parts.values.size() != 1) continue;
+    std::vector<ScoreTerm> above{term};
+    above[0].value = term.parts.values[0];
+    const ScoreTerm* repeated = masked_again(guard, above, context);
+    if (!repeated) continue;
+    term.fill = repeated->fill;
+    term.coefficient = repeated->coefficient;
+    return &term;
+  }
+  return nullptr;
 }
 
 /// LAYOUT, that of what the softmax makes, where the guard of WALK stands.
@@ -36,7 +57,7 @@ Matched<GuardMeaning> read_mask_above(RowGuard guard, Reading& reading, const Sc
   // Behind a Transpose the mask lies otherwise than it did over the scores.
   Value* mask = walk.guard_transposed ? guard.mask : placed(*guard.mask, layout, *walk.product, context);
   if (mask) guard.mask = mask;
-  ScoreTerm* term = masked_again(guard, reading.scores.terms, context);
+  ScoreTerm* term = repeated_mask(guard, reading, context);
   if (!term || !lies_alike(*term, guard, reading, layout, context.facts))
     return missed("probabilities.mask", guard.node, "'" + guard.mask->name + "' masks no scores", reading.probabilities.peeled);
   const bool is_alone = reading.scores.terms.size() == 1;

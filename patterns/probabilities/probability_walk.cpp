@@ -309,13 +309,15 @@ class ProbabilityWalker {
   /// again: the softmax takes each row by itself. What stood above would be of other rows. Null if there is none.
   Value* end_of_rows(Node& first) {
     const MaybeShape before = facts_.shape(*value_);
-    if (keys_from_last() != 0 || (walk_.guard && !walk_.guard->asks_each()) || walk_.sinks || !walk_.steps.empty() ||
-        walk_.regrouped || !before || before->empty())
+    const bool guards_other_rows = walk_.guard && (walk_.guard->test || walk_.guard_transposed || !walk_.guard_perm.empty());
+    if (keys_from_last() != 0 || guards_other_rows || walk_.sinks || !walk_.steps.empty() || walk_.regrouped || !before ||
+        before->empty())
       return nullptr;
     for (Value* made : regroupings(first, kMaxTogether, facts_)) {
       const MaybeShape after = facts_.shape(*made);
-      if (!after || after->size() < 2 || before->back() != after->back()) continue;
+      if (!after || after->size() < 2 || before->back() != after->back() || unit_moves(*before, *after)) continue;
       walk_.row_split = rows_regrouped(*before, *after);
+      walk_.guard_step.reset();  // of rows that the product does not have
       return made;
     }
     return nullptr;
@@ -348,9 +350,9 @@ class ProbabilityWalker {
       bool moves = !has_keys_last() && moves_unit_axes(node);
       if (!moves) next = end_of_chain(*value_, node, regrouped_from, facts_);
       if (!next) next = end_of_layout(node);
+      if (!next) next = end_of_rows(node);
       if (!next) moves = moves_unit_axes(node);
       if (moves) next = node.outputs[0];
-      if (!next) next = end_of_rows(node);
       walk_.regrouped |= next && !moves;
       if (!next) return missed("probabilities.reshape", &node, op_type + " of queries or keys", walk_.peeled);
     }

@@ -74,28 +74,79 @@ class Merger {
   }
 
  private:
-  /// LAID over the scores before their rows were regrouped; null if that takes more than one size that is not known.
+  /// LAID over the scores before their rows were regrouped; null if a size is not known that this takes.
   Value* with_rows_regrouped(const Laid& laid) {
     const Shape &parts = split_.parts, &merged = split_.merged;
     const size_t rows_end = parts.size() - 1, merged_end = merged.size() - 1;
     const auto is_one = [](const Dim& size) { return size.is(1); };
     if (std::all_of(laid.shape.begin(), laid.shape.end() - 1, is_one))
       return facts_.shape(*laid.value).known().size() <= 1 ? laid.value : inner_.reshaped(laid.value, {-1});
+    if (const std::vector<size_t> groups = groups_of_rows(); !groups.empty()) return with_groups_merged(laid, groups);
     size_t kept = 0;
     while (kept < std::min(rows_end, merged_end) && parts[kept] == merged[kept]) ++kept;
     const bool varies = !std::all_of(laid.shape.begin() + static_cast<std::ptrdiff_t>(kept), laid.shape.end() - 1, is_one);
     std::vector<int64_t> target(kept, 0);
     for (size_t axis = kept; axis < merged_end; ++axis)
       target.push_back(!varies ? 1 : merged[axis].is_constant() ? merged[axis].value() : -1);
-    if (std::ranges::count(target, -1) > 1) return nullptr;
     Value* whole = varies ? with_all_rows(laid, kept) : inner_.raised(laid.value, parts.size());
     if (!whole) return nullptr;
+    if (std::ranges::count(target, -1) > 1) return nullptr;
     if (laid.shape.back().is_constant()) {
       target.push_back(laid.shape.back().value());
       return inner_.reshaped(whole, target);
     }
     Value* sizes = inner_.concat({inner_.build().ints(target), inner_.size(*whole, std::ssize(parts) - 1)}, 0);
     return inner_.build().node("Reshape", {whole, sizes});
+  }
+
+  /// Where the axes of the parts begin that each axis of merged rows is the product of, and where the last ends; empty if one
+  /// is not.
+  std::vector<size_t> groups_of_rows() const {
+    const size_t rows_end = split_.parts.size() - 1;
+    std::vector<size_t> begins{0};
+    for (size_t axis = 0; axis + 1 < split_.merged.size(); ++axis) {
+      size_t end = begins.back() + 1;
+      while (end < rows_end && product_of(split_.parts, begins.back(), end) != split_.merged[axis]) ++end;
+      if (end > rows_end || product_of(split_.parts, begins.back(), end) != split_.merged[axis]) return {};
+      begins.push_back(end);
+    }
+    return begins.back() == rows_end ? begins : std::vector<size_t>();
+  }
+
+  /// LAID with one axis for each of GROUPS, of size 1 where all its axes are; null if it lacks a size that is not known.
+  Value* with_groups_merged(const Laid& laid, const std::vector<size_t>& groups) {
+    std::vector<int64_t> sizes(laid.shape.size(), 1);
+    std::vector<bool> varies;
+    for (size_t group = 0; group + 1 < groups.size(); ++group) {
+      varies.push_back(!product_of(laid.shape, groups[group], groups[group + 1]).is(1));
+      for (size_t axis = groups[group]; varies.back() && axis < groups[group + 1]; ++axis) {
+        if (!laid.shape[axis].is(1)) continue;  // of another name than the part it was taken for equal to it
+        if (!split_.parts[axis].is_constant()) return nullptr;
+        sizes[axis] = split_.parts[axis].value();
+      }
+    }
+    Value* whole = inner_.build().node("Expand", {laid.value, inner_.build().ints(sizes)});  // it gives it all axes, too
+    std::vector<Value*> target;
+    for (size_t group = 0; group < varies.size(); ++group)
+      target.push_back(varies[group] ? size_of_axes(*whole, groups[group], groups[group + 1]) : inner_.build().ints({1}));
+    target.push_back(inner_.size(*whole, std::ssize(split_.parts) - 1));
+    return inner_.build().node("Reshape", {whole, inner_.concat(target, 0)});
+  }
+
+  /// How many elements the axes of WHOLE from FROM to TO have, which are all there, int64 [1].
+  Value* size_of_axes(Value& whole, size_t from, size_t to) {
+    int64_t number = 1;
+    Value* size = nullptr;
+    for (size_t axis = from; axis < to; ++axis) {
+      if (split_.parts[axis].is_constant()) {
+        number *= split_.parts[axis].value();
+        continue;
+      }
+      Value* own = inner_.size(whole, static_cast<int64_t>(axis));
+      size = size ? inner_.build().node("Mul", {size, own}) : own;
+    }
+    if (!size) return inner_.build().ints({number});
+    return number == 1 ? size : inner_.build().node("Mul", {size, inner_.build().ints({number})});
   }
 
   /// LAID with every row from the axis KEPT on; null if a size that it lacks is not known.

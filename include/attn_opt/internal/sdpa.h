@@ -46,7 +46,7 @@ struct TensorScale {
 /// The values that a description sums up, having more axes than the scores, for one term: on the last KEY_AXES of each lie the
 /// keys.
 struct BiasParts {
-  std::vector<const Value*> values;
+  std::vector<Value*> values;
   size_t key_axes = 0;
 };
 
