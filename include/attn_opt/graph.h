@@ -181,7 +181,7 @@ class ModelGraph {
   /// Makes input number INPUT of NODE read VALUE instead.
   void set_input(Node& node, int input, Value& value);
   /// Records TYPE for VALUE in its graph's value_info.
-  void declare(Value& value, const onnx::TypeProto& type);
+  void declare(Value& value, onnx::TypeProto type);
 
   /// Removes NODE if none of its outputs is read, then in turn whatever only it read (nodes, initializers,
   /// value_info). Nodes that were dead before any edit are left alone.

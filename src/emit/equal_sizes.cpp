@@ -40,6 +40,7 @@ bool is_made_from(const Value& value, const Node& node) {
 }  // namespace
 
 bool is_one_of_equals(const Dim& size, const Value& value, std::span<Value* const> read, Facts& facts) {
+  if (facts.assumptions().empty()) return false;
   std::set<std::string> names;
   for (const AtomRef& atom : size.atoms()) names.insert(atom->name);
   return std::ranges::any_of(facts.assumptions_about(names), [&](const SizeAssumption* equal) {

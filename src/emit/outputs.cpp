@@ -52,7 +52,7 @@ void declare(Value& existing, Site& site) {
   for (size_t axis = 0; !existing.declared_type && axis < shape->size(); ++axis)
     if (!(*shape)[axis].is_constant() && is_one_of_equals((*shape)[axis], existing, {}, site.facts))
       type.mutable_tensor_type()->mutable_shape()->mutable_dim(static_cast<int>(axis))->clear_value();
-  site.build.edit().declare(existing, type);
+  site.build.edit().declare(existing, std::move(type));
 }
 
 /// True if VALUE, an output of the model, is declared with a name for a size that is a number: what is declared of it stays.

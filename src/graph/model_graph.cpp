@@ -167,7 +167,7 @@ void ModelGraph::set_input(Node& node, int input, Value& value) {
   add_use(value, &node, input);
 }
 
-void ModelGraph::declare(Value& value, const onnx::TypeProto& type) {
+void ModelGraph::declare(Value& value, onnx::TypeProto type) {
   if (!value.graph->proto_) return;
   if (value.declared_type) {
     if (!value.is_input && !value.is_output) complete_sizes(type, *value.declared_type);
@@ -176,7 +176,7 @@ void ModelGraph::declare(Value& value, const onnx::TypeProto& type) {
   auto* info = value.graph->proto_->add_value_info();
   info->set_name(value.name);
   value.declared_type = info->mutable_type();
-  *value.declared_type = type;
+  *value.declared_type = std::move(type);
 }
 
 }  // namespace attn_opt

@@ -130,7 +130,7 @@ void Edit::commit(SharedNodes& shared) {
     model_.link(*node, anchor_);
     if (!node->domain().empty()) import_domain(node->proto->domain(), model_.proto());
   }
-  for (const auto& [value, type] : declared_) model_.declare(*value, type);
+  for (auto& [value, type] : declared_) model_.declare(*value, std::move(type));
   for (const auto& function : functions_) enter_function(function, model_.proto());
   std::vector<Node*> old_producers;
   for (const auto& takeover : takeovers_) {
