@@ -1,4 +1,5 @@
 // Calls of model-local functions: the body's facts with the call's inputs in place of its own.
+#include "src/io/check/runtime_operators.h"
 #include "src/match/shape_rules/shape_rule.h"
 
 namespace attn_opt {
@@ -20,6 +21,7 @@ const Graph* FactStore::function_called(const Node& node) {
     for (const auto& graph : view_.graphs()) {
       const onnx::FunctionProto* function = graph->function();
       if (!function || graph->parent()) continue;
+      if (may_be_an_operator(function->domain(), function->name())) continue;
       const std::string domain = function->domain() == "ai.onnx" ? "" : function->domain();
       functions_.emplace(function_key(domain, function->name(), function->overload()), graph.get());
     }

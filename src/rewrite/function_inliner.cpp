@@ -6,6 +6,7 @@
 #include "attn_opt/internal/model_walk.h"
 #include "attn_opt/model.h"
 #include "src/exec/functions.h"
+#include "src/io/check/runtime_operators.h"
 #include "src/io/onnx_domain.h"
 
 namespace attn_opt {
@@ -159,6 +160,7 @@ class FunctionInliner {
   }
 
   bool can_be_inlined(const onnx::FunctionProto& function) const {
+    if (may_be_an_operator(function.domain(), function.name())) return false;
     for (const auto& import : function.opset_import()) {
       const int own = opset_version(original_, import.domain());
       if (own != 0 && own != import.version() && has_operators_of(import.domain(), function)) return false;

@@ -84,6 +84,10 @@ const onnx::OpSchema* find_schema(const std::string& op, int opset, const std::s
   return schema == nullptr && domain.empty() ? runtime_schema(op) : schema;
 }
 
+bool may_be_an_operator(const std::string& domain, const std::string& name) {
+  return domain == "com.microsoft" || find_schema(name, INT_MAX, is_onnx(domain) ? "" : domain) != nullptr;
+}
+
 std::optional<onnx::ModelProto> without_runtime_operators(const onnx::ModelProto& model) {
   if (!may_use_runtime_operators(model)) return std::nullopt;
   onnx::ModelProto rest = model;
