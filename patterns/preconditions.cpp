@@ -84,7 +84,7 @@ std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
 }
 
 /// True if a term may hold the lowest half, which scores that are added to it take to -inf: by the order of the sums a row is
-/// then NaN, or one key of it has all the weight.
+/// then without a key, or one key of it has all the weight.
 bool adds_up_in_halves(const Sdpa& sdpa, Facts& facts) {
   return sdpa.type == onnx::TensorProto::FLOAT16 && std::ranges::any_of(sdpa.terms, [&](const ScoreTerm& term) {
            if (term.kind == ScoreTerm::Kind::kBias) return mask_contents(*term.value, facts).may_hold_lowest;
@@ -96,9 +96,12 @@ std::optional<Precondition> rows_keep_a_key(const Sdpa& sdpa, Facts& facts) {
   if (sdpa.terms.empty()) return std::nullopt;
   if (const std::string why = why_weights_may_change(sdpa, facts); !why.empty())
     return Precondition{"rows-keep-a-key", false, why};
-  if (const std::string why = sdpa.guarded ? "" : why_rows_may_be_nan(sdpa, facts); !why.empty())
-    return Precondition{"rows-keep-a-key", false, why, !adds_up_in_halves(sdpa, facts)};
-  return Precondition{"rows-keep-a-key", true, sdpa.guarded ? "a guard makes empty rows 0" : "no mask empties a row"};
+  const std::string why = why_rows_may_be_nan(sdpa, facts);
+  if (why.empty() || (sdpa.guarded && !adds_up_in_halves(sdpa, facts)))
+    return Precondition{"rows-keep-a-key", true, sdpa.guarded ? "a guard makes empty rows 0" : "no mask empties a row"};
+  if (sdpa.guarded)
+    return Precondition{"rows-keep-a-key", false, "a guard makes rows 0 that scores beside the lowest float16 take to -inf"};
+  return Precondition{"rows-keep-a-key", false, why, !adds_up_in_halves(sdpa, facts)};
 }
 
 /// exp() of this, and of its negative, is a number of TYPE that thousands of may be added up.
