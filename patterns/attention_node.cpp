@@ -12,6 +12,7 @@
 #include "patterns/attention_description.h"
 #include "patterns/attention_slots.h"
 #include "patterns/operands/operand_walk.h"
+#include "patterns/preconditions.h"
 #include "patterns/target_breach.h"
 
 namespace attn_opt {
@@ -24,6 +25,15 @@ Value* output_read(const Node& node, size_t output) {
 
 /// The version of Attention that a model of OPSET has.
 int attention_version(int opset) { return std::min(opset, 25); }
+
+/// True if ONNX Runtime runs what is written in the place of NODE otherwise: by operators of com.microsoft, or by the
+/// operator's function, as Attention of opset 25.
+bool is_for_another_kernel(const Node& node, const MatchContext& context) {
+  constexpr int kFirstWithoutKernel = 25;
+  const bool loses_kernel =
+      context.view.opset(*node.graph) < kFirstWithoutKernel && context.view.edit_opset() >= kFirstWithoutKernel;
+  return context.target.family == OperatorFamily::kMicrosoft || (loses_kernel && !context.target.tells_lowest_from_infinity);
+}
 
 bool gains_something(const Operand& operand) {
   const OperandView& written = operand.views.front();
@@ -49,6 +59,8 @@ class AttentionNode : public Pattern {
                                    output_read(node, kScores)};
     ATTN_OPT_MATCH(match.sdpa, describe_attention(node, outputs, context));
     Sdpa& sdpa = match.sdpa;
+    if (is_for_another_kernel(node, context))
+      if (auto rows = rows_keep_a_key_of_kernel(sdpa, context.facts)) sdpa.preconditions.push_back(*std::move(rows));
     sdpa.outputs = walk_output(*sdpa.outputs[0].value, sdpa.outputs[0].axes, context);
     const std::string breach = match.is_target_form ? target_breach(node, sdpa, context) : "";
     match.breaks_target = !breach.empty();

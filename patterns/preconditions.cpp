@@ -237,6 +237,22 @@ std::optional<Precondition> factors_in_range(double factor, const std::vector<Te
   return Precondition{kId, false, number_text(factor) + " is a factor of " + operand};
 }
 
+std::optional<Precondition> rows_keep_a_key_of_kernel(const Sdpa& sdpa, Facts& facts) {
+  for (const ScoreTerm& term : sdpa.terms) {
+    if (!is_bias(term) || keeps_first_key(term)) continue;
+    const MaskContents contents = mask_contents(*term.value, facts);
+    if (contents.may_hold_lowest)
+      return Precondition{
+          "rows-keep-a-key", false,
+          "'" + term.value->name + "' may hold the lowest number, which one kernel takes for -inf and one does not"};
+    if (element_size(sdpa.type) == 2 && contents.least <= kHiding)
+      return Precondition{
+          "rows-keep-a-key", false,
+          "'" + term.value->name + "' is added in " + type_name(sdpa.type) + " by one kernel and in float by one"};
+  }
+  return std::nullopt;
+}
+
 std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& context) {
   std::vector<Precondition> found;
   if (auto finite = scores_finite(sdpa)) found.push_back(*finite);

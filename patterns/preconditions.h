@@ -33,6 +33,10 @@ std::optional<Precondition> factors_in_range(double factor, const std::vector<Te
 /// The miss "scores.plus-inf" where a bias makes whole rows NaN that a guard then makes 0: no assumption covers that.
 Matched<void> check_no_plus_inf(const Sdpa& sdpa, MatchContext& context);
 
+/// The precondition "rows-keep-a-key" where Attention is written for another kernel than it had: that of ONNX Runtime takes the
+/// lowest number of a mask for -inf, and adds halves in their own type; nullopt where no row can show it.
+std::optional<Precondition> rows_keep_a_key_of_kernel(const Sdpa& sdpa, Facts& facts);
+
 /// Enters the precondition ID in SDPA, which nothing proves; DETAIL says by whom.
 void assume(const std::string& id, std::string detail, Sdpa& sdpa);
 /// The same of scores-finite, unless SDPA lists it as assumed already.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "src/emit/causal.h"
 #include "src/emit/faster_operators.h"
@@ -79,10 +81,26 @@ Matched<void> assume_not_empty(const WritingPlan& plan, Site& site) {
   return {};
 }
 
+/// The rules of TARGET for what takes the place of ANCHOR. An Attention node's mask means to the one that takes its place what
+/// it meant: its lowest number is -inf or not in either.
+const TargetRules& rules_beside(const Node& anchor, Target target) {
+  static const std::vector<TargetRules> of_kept_masks = [] {
+    std::vector<TargetRules> all;
+    for (const std::string& name : target_names()) all.push_back(rules_of(*target_named(name)));
+    for (TargetRules& rules : all) rules.tells_lowest_from_infinity |= rules.family == OperatorFamily::kOnnx;
+    return all;
+  }();
+  return anchor.is("Attention") ? of_kept_masks[static_cast<size_t>(target)] : rules_of(target);
+}
+
 class Emitter {
  public:
   Emitter(const Match& match, MatchContext& context, const SharedNodes& shared, const EmitOptions& options)
-      : match_(match), context_(context), shared_(shared), accepted_(options.accepted), target_(rules_of(options.target)) {}
+      : match_(match),
+        context_(context),
+        shared_(shared),
+        accepted_(options.accepted),
+        target_(rules_beside(*match.anchor, options.target)) {}
 
   /// The edit stands before ANCHOR; ELSEWHERE: where it would have to stand, if it stands too low or too high.
   Matched<Emission> write(const WritingPlan& plan, Further further_wanted, Node& anchor, Node** elsewhere) const;

@@ -25,6 +25,8 @@ inline constexpr const char* kRounding =
     "over the few keys of a draw a softmax in float16 is off by less than its result is rounded";
 inline constexpr const char* kHalvesAsTheyAre =
     "float16 is rounded after each node here, which leaves as little of an empty row on both sides; a runtime may keep more";
+inline constexpr const char* kOfKernels =
+    "one version of the operator is as another here; a runtime may have a kernel for one, which sees the mask otherwise";
 inline constexpr const char* kTooFine = "a factor this little off moves a sink by less than the numbers are compared to";
 inline constexpr const char* kSoftmaxItself = "the softmax's own result, which they are; what is made of it is an output";
 inline constexpr const char* kNoSoftcap = "without a softcap the stages 1 and 2 of the scores are one";

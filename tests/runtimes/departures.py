@@ -62,8 +62,6 @@ OF_INFINITIES = [
               "producers/masks_added_up_float16", "portable", "onnxruntime|reference", "'y' ", "as without infinities"),
     Departure("onnx_attention/causal_from_lengths_and_mask", "portable", "onnxruntime", "'y' NaN where there was none",
               "ONNX Runtime 1.32.0: ReduceMax passes over NaN, which a bias of Inf under -Inf is: the model takes its row for an empty one"),
-    Departure("attention_node/float_mask", "portable", "onnxruntime", "'y' NaN where there was none",
-              "ONNX Runtime 1.32.0 makes rows of a mask of lowest numbers 0 without a look at the scores; the node gets another number"),
 ]
 
 
