@@ -161,17 +161,6 @@ bool sums_lie_beside(const SoftmaxSite& softmax, const ProbabilityWalk& walk, co
   return has_places && layout.order.back() == static_cast<int64_t>(rank - 1 - softmax.features);
 }
 
-/// What the product of SOFTMAX is moved to before it is divided, by sums that are known to be its rows' wherever they lie; null
-/// if they are not.
-const Value* moved_before_division(const SoftmaxSite& softmax, MatchContext& context) {
-  Node& division = *softmax.divided->producer;
-  for (size_t numerator = 0; numerator < (division.is("Div") ? 1U : 2U); ++numerator) {
-    const auto site = divided_moved_product(division, numerator, context);
-    if (site && site->product == softmax.product && site->output == softmax.output) return site->moved;
-  }
-  return nullptr;
-}
-
 /// Takes what is divided by the sum of exponentials for what the product makes.
 Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, MatchContext& context) {
   if (!softmax.divided) return {};
@@ -210,22 +199,12 @@ Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, Matc
   }
   if (!keeps_order || !has_rows) {
     const bool is_plain = walk.steps.empty() && !walk.sinks && !softmax.values && !softmax.swapped;
-    softmax.moved = is_plain ? moved_before_division(softmax, context) : nullptr;
-    return softmax.moved ? Matched<void>() : miss("the sums do not lie as the rows of the product do");
+    const bool is_moved = is_plain && moved_before_division(softmax, context);
+    return is_moved ? Matched<void>() : miss("the sums do not lie as the rows of the product do");
   }
   output.value = softmax.divided;
   output.roles = std::move(roles);
   return {};
-}
-
-/// The views of what the product makes, or of what that divided by the sums of SOFTMAX is.
-Matched<std::vector<OutputView>> output_views(const SoftmaxSite& softmax, const ProductSide& output,
-                                              const std::optional<LeadingSplit>& split, MatchContext& context) {
-  std::vector<OutputView> views = walk_output(*output.value, axes_of(output, split, context), context);
-  if (!softmax.moved) return views;
-  for (const OutputView& view : views)
-    if (&canonical(*view.value, context.facts) == softmax.moved) return walk_output(*softmax.divided, view.axes, context);
-  return missed("softmax.divided-late", softmax.divided->producer, "'" + softmax.moved->name + "' lies otherwise than Y");
 }
 
 /// Enters in SOFTMAX the sink of GATE, behind PRODUCT.
@@ -350,7 +329,7 @@ class SoftmaxAttention : public Pattern {
     sdpa.k = operand(broadcast_batch(scores.key, query, reader, context));
     sdpa.v = operand(broadcast_batch(reading.value_product.value, query, *reading.probabilities.product, context));
     const ProductSide& output = reading.value_product.output;
-    ATTN_OPT_MATCH(sdpa.outputs, output_views(softmax, output, split, context));
+    ATTN_OPT_DONE(enter_outputs(softmax, {output.value, axes_of(output, split, context)}, sdpa, context));
     ATTN_OPT_DONE(add_output_steps(reading, sdpa, context));
     sdpa.outputs.front().value = &behind_added(*sdpa.outputs.front().value, sdpa.output_steps);
     if (!sdpa.output_steps.empty()) sdpa.outputs.resize(1);

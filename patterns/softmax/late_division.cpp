@@ -3,26 +3,18 @@
 #include <algorithm>
 
 #include "attn_opt/canonical.h"
-#include "attn_opt/operator_traits.h"
 #include "patterns/layout_checks.h"
 #include "patterns/operands/operand_walk.h"
 #include "patterns/probabilities/factor_maps.h"
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
+#include "patterns/readers.h"
 #include "patterns/softmax/row_sum.h"
 #include "patterns/softmax/shares.h"
 #include "patterns/softmax/weights.h"
 
 namespace attn_opt {
 namespace {
-
-/// The product that moves make VALUE of; null if it is made otherwise.
-Node* moved_product(Value& value, Facts& facts) {
-  Node* node = canonical(value, facts).producer;
-  for (int step = 0; step < kMaxTogether && node && has(*node, Trait::kKeepsAll); ++step)
-    node = canonical(*node->inputs[0], facts).producer;
-  return node && makes_product(*node, facts) && operands_of(*node, facts).size() == 2 ? node : nullptr;
-}
 
 /// Weights that a product reads, and how their axes lie.
 struct ReadWeights {
@@ -42,45 +34,127 @@ std::optional<ReadWeights> weights_behind(FactorSide operand, Node& reader, Matc
   return std::nullopt;
 }
 
-/// What NODE divides MOVED by, or multiplies it with, which is made of what a product makes: as it broadcasts to TERMS, the
-/// weights that the product of MAPS reads. Null if it does not.
-Value* divisor_beside(const FactorSide& terms, const FactorMaps& maps, Value& moved, Value& divisor, Node& node,
-                      MatchContext& context) {
-  for (const OutputView& view : walk_output(*maps.output.value, maps.output.axes, context)) {
-    if (&canonical(*view.value, context.facts) != &moved) continue;
-    return placed_beside(broadcast_of(divisor, {view.value, view.axes}, context), Role::kRow, terms, false, node, context);
+/// What a node divides, which is made of a product with V by moves and linear maps.
+class DividedRows {
+ public:
+  DividedRows(Node& division, size_t numerator, MatchContext& context)
+      : division_(division), numerator_(numerator), context_(context) {}
+
+  std::optional<SoftmaxSite> find() { return above(*division_.inputs[numerator_]); }
+
+ private:
+  static constexpr int kMostVisits = 12;
+
+  std::optional<SoftmaxSite> above(Value& value) {
+    Node* node = canonical(value, context_.facts).producer;
+    if (!node || visits_ == kMostVisits || maps_.size() == kMaxTogether) return std::nullopt;
+    ++visits_;
+    if (makes_product(*node, context_.facts) && operands_of(*node, context_.facts).size() == 2)
+      if (auto site = of(*node)) return site;
+    for (size_t input = 0; input < inputs_mapped(*node); ++input) {
+      maps_.push_back({node, input});
+      auto site = above(*node->inputs[input]);
+      maps_.pop_back();
+      if (site) return site;
+    }
+    return std::nullopt;
   }
-  return nullptr;
-}
+
+  /// PRODUCT, above all maps.
+  std::optional<SoftmaxSite> of(Node& product) {
+    for (size_t at = 0; at < 2; ++at) {
+      Value* operand = operands_of(product, context_.facts)[at];
+      const auto whole = operand ? value_product(product, *operand, context_) : tl::unexpected(Miss());
+      const auto maps = whole ? factor_maps(*operand, *whole, context_.facts) : std::nullopt;
+      const auto weights = maps ? weights_behind(maps->probabilities, division_, context_) : std::nullopt;
+      auto site = weights ? divided_by_sums(*weights, *maps, product) : std::nullopt;
+      if (site && enter_maps(*site)) return site;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<SoftmaxSite> divided_by_sums(const ReadWeights& weights, const FactorMaps& maps, Node& product) {
+    Value& terms = *weights.terms.value;
+    Value* divisor = divisor_beside(weights.terms, maps.output.axes);
+    const size_t rank = context_.facts.shape(terms).known().size();
+    const auto sum = divisor ? row_sum(*divisor, !division_.is("Div"), rank, division_, context_) : std::nullopt;
+    const auto keys =
+        sum && sum->rows.node != &product ? summed_axis(*sum, terms, weights.read, false, division_, context_) : std::nullopt;
+    auto site = keys ? softmax_over(*sum, *keys, weights.read, division_, context_) : std::nullopt;
+    if (!site) return std::nullopt;
+    site->output = &terms;
+    site->sum = sum->rows.node;
+    site->product = &product;
+    site->divided = division_.outputs[0];
+    return site;
+  }
+
+  /// What the node divides by, or multiplies with, as it broadcasts to TERMS, the weights that make Y of AXES; null if it does
+  /// not.
+  Value* divisor_beside(const FactorSide& terms, AxisMap axes) {
+    for (size_t i = maps_.size(); i-- > 0;) {
+      auto behind = axes_behind(maps_[i], axes, context_);
+      if (!behind) return nullptr;
+      axes = *std::move(behind);
+    }
+    const FactorSide divided{division_.inputs[numerator_], std::move(axes)};
+    const Broadcast divisor = broadcast_of(*division_.inputs[1 - numerator_], divided, context_);
+    return placed_beside(divisor, Role::kRow, terms, false, division_, context_);
+  }
+
+  /// Enters in SITE where the linear maps begin; false if what they map with is made of Y.
+  bool enter_maps(SoftmaxSite& site) {
+    const auto moves = [](const RowMap& map) { return map.moves(); };
+    site.maps.assign(maps_.rbegin(), maps_.rend());
+    site.maps.erase(site.maps.begin(), std::ranges::find_if_not(site.maps, moves));
+    Value& moved = site.maps.empty() ? *division_.inputs[numerator_] : site.maps.front().rows();
+    site.moved = &canonical(moved, context_.facts);
+    return std::ranges::none_of(site.maps, [&](const RowMap& map) {
+      return std::ranges::any_of(map.node->inputs, [&](const Value* input) {
+        return input && input != &map.rows() && is_made_of(*input, *site.product->outputs[0]);
+      });
+    });
+  }
+
+  Node& division_;
+  size_t numerator_;
+  MatchContext& context_;
+  std::vector<RowMap> maps_;  ///< from what is divided upwards
+  int visits_ = 0;
+};
 
 }  // namespace
 
 std::optional<SoftmaxSite> divided_moved_product(Node& node, size_t numerator, MatchContext& context) {
-  Facts& facts = context.facts;
-  Value& moved = canonical(*node.inputs[numerator], facts);
-  Node* product = moved_product(moved, facts);
-  for (size_t at = 0; product && at < 2; ++at) {
-    Value* operand = operands_of(*product, facts)[at];
-    const auto whole = operand ? value_product(*product, *operand, context) : tl::unexpected(Miss());
-    const auto maps = whole ? factor_maps(*operand, *whole, facts) : std::nullopt;
-    const auto weights = maps ? weights_behind(maps->probabilities, node, context) : std::nullopt;
-    if (!weights) continue;
-    Value& terms = *weights->terms.value;
-    Value* divisor = divisor_beside(weights->terms, *maps, moved, *node.inputs[1 - numerator], node, context);
-    const auto sum =
-        divisor ? row_sum(*divisor, !node.is("Div"), facts.shape(terms).known().size(), node, context) : std::nullopt;
-    const auto keys =
-        sum && sum->rows.node != product ? summed_axis(*sum, terms, weights->read, false, node, context) : std::nullopt;
-    auto site = keys ? softmax_over(*sum, *keys, weights->read, node, context) : std::nullopt;
-    if (!site) continue;
-    site->output = &terms;
-    site->sum = sum->rows.node;
-    site->product = product;
-    site->divided = node.outputs[0];
-    site->moved = &moved;
-    return site;
+  return DividedRows(node, numerator, context).find();
+}
+
+bool moved_before_division(SoftmaxSite& softmax, MatchContext& context) {
+  Node& division = *softmax.divided->producer;
+  for (size_t numerator = 0; numerator < (division.is("Div") ? 1U : 2U); ++numerator) {
+    auto site = divided_moved_product(division, numerator, context);
+    if (!site || site->product != softmax.product || site->output != softmax.output) continue;
+    softmax.moved = site->moved;
+    softmax.maps = std::move(site->maps);
+    return true;
   }
-  return std::nullopt;
+  return false;
+}
+
+Matched<void> enter_outputs(const SoftmaxSite& softmax, const OutputView& made, Sdpa& sdpa, MatchContext& context) {
+  sdpa.outputs = walk_output(*made.value, made.axes, context);
+  if (!softmax.moved) return {};
+  const auto moved = std::ranges::find_if(
+      sdpa.outputs, [&](const OutputView& view) { return &canonical(*view.value, context.facts) == softmax.moved; });
+  const auto miss = [&](const std::string& why) { return missed("softmax.divided-late", softmax.divided->producer, why); };
+  if (moved == sdpa.outputs.end()) return miss("'" + softmax.moved->name + "' lies otherwise than Y");
+  auto axes = std::optional(moved->axes);
+  if (!softmax.maps.empty()) sdpa.axes_before_steps = axes;
+  for (const RowMap& map : softmax.maps) axes = axes ? axes_behind(map, *axes, context) : std::nullopt;
+  if (!axes) return miss("'" + softmax.divided->name + "' lies otherwise than Y");
+  sdpa.output_steps = steps_of(softmax.maps);
+  sdpa.outputs = walk_output(*softmax.divided, *axes, context);
+  return {};
 }
 
 }  // namespace attn_opt

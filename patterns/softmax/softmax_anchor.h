@@ -9,6 +9,7 @@
 #include "patterns/products/cut_columns.h"
 #include "patterns/scores/score_form.h"
 #include "patterns/scores/score_layout.h"
+#include "patterns/softmax/row_maps.h"
 
 namespace attn_opt {
 
@@ -36,6 +37,7 @@ struct SoftmaxSite {
   bool hides_infinity = false;       ///< a score of Inf leaves numbers, where the operator makes NaN
   bool less_largest_of_all = false;  ///< LOWERED_BY is one number for several rows, which their scores make
   const Value* moved = nullptr;      ///< what the product's result is moved to before that is divided (late_division.h)
+  std::vector<RowMap> maps = {};     ///< from MOVED to what is divided; none: that is
 };
 
 /// Cheap: true for Softmax, and for nodes that may end a written-out one.

@@ -15,16 +15,16 @@ Value* behind(const std::vector<OutputStep>& steps, Value* value, Site& site) {
   for (const OutputStep& step : steps) {
     std::vector<Value*> operands = step.operands;
     std::ranges::replace(operands, static_cast<Value*>(nullptr), value);
-    value = site.build.node(step.op_type, operands);
+    value = site.build.node(step.op_type, operands, step.attributes);
   }
   return value;
 }
 
-/// EXISTING, of the layout AXES, is made from MADE, an output of the node in FORM, by STEPS.
-Matched<void> take_over(const OutputView& existing, Value& made, IoForm form, Site& site,
+/// EXISTING is made from MADE, an output of the node in FORM, by STEPS, of which the first reads it with the axes READ.
+Matched<void> take_over(const OutputView& existing, Value& made, IoForm form, Site& site, const AxisMap& read,
                         const std::vector<OutputStep>& steps = {}) {
-  const LayoutChange change(grouping_for(existing.axes, form), grouping_of(existing.axes));
-  ATTN_OPT_MATCH(Value * value, change.write(made, existing.axes, site));
+  const LayoutChange change(grouping_for(read, form), grouping_of(read));
+  ATTN_OPT_MATCH(Value * value, change.write(made, read, site));
   const DataType type = site.facts.type(*existing.value);
   if (type != onnx::TensorProto::UNDEFINED && type != site.sdpa.type)
     value = site.build.node("Cast", {value}, {GraphBuilder::attribute("to", int64_t{type})});
@@ -156,9 +156,11 @@ void hide_query_sizes(const WritingPlan& plan, const FurtherOutputs& further, Op
 Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& further, const Node& attention, Value& y,
                                 Site& site) {
   Edit& edit = site.build.edit();
-  ATTN_OPT_DONE(take_over(*plan.output, y, plan.form, site, site.sdpa.output_steps));
+  const Sdpa& sdpa = site.sdpa;
+  const AxisMap& axes_of_y = sdpa.axes_before_steps ? *sdpa.axes_before_steps : plan.output->axes;
+  ATTN_OPT_DONE(take_over(*plan.output, y, plan.form, site, axes_of_y, sdpa.output_steps));
   declare(*plan.output->value, site);
-  for (const OperandCopy& copy : site.sdpa.copies) ATTN_OPT_DONE(take_over_copy(copy, site));
+  for (const OperandCopy& copy : sdpa.copies) ATTN_OPT_DONE(take_over_copy(copy, site));
   // Inference finds no present where it cannot tell that K has as many rows as V.
   for (Value* present : {further.present_key, further.present_value})
     if (present && !present->is_output) declare(*present, site);
@@ -167,7 +169,7 @@ Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& f
     edit.take_over(*further.present_value, *attention.output(2));
   if (!further.wants_scores()) return {};
   declare(*further.scores->value, site);
-  return take_over(*further.scores, *scores_of(plan, attention, site), IoForm::k4d, site);
+  return take_over(*further.scores, *scores_of(plan, attention, site), IoForm::k4d, site, further.scores->axes);
 }
 
 }  // namespace attn_opt

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "attn_opt/attribute.h"
 #include "attn_opt/graph.h"
 #include "attn_opt/internal/axis_map.h"
 #include "attn_opt/internal/causal_mask.h"
@@ -81,6 +82,7 @@ struct OutputView {
 struct OutputStep {
   std::string op_type;
   std::vector<Value*> operands;
+  Attributes attributes = {};
 };
 
 /// A value that is OF in the operator's own layout, (B, Hkv, S, D).
@@ -122,10 +124,11 @@ struct Sdpa {
   bool guarded = false;              ///< probabilities of rows that the terms leave no key are 0
   bool hides_nan = false;            ///< so are those that are NaN for another reason
 
-  std::vector<OutputView> outputs;          ///< from the product with V downward
-  std::vector<OutputStep> output_steps;     ///< that outputs[0], which is alone then, is behind
-  std::optional<OutputView> probabilities;  ///< read by others than the product with V; the features are the keys
-  std::optional<OutputView> scores_output;  ///< what is read of the scores, as the operator's output, in the same way
+  std::vector<OutputView> outputs;           ///< from the product with V downward
+  std::vector<OutputStep> output_steps;      ///< that outputs[0], which is alone then, is behind
+  std::optional<AxisMap> axes_before_steps;  ///< of Y, where the first of these reads it; none: those of outputs[0]
+  std::optional<OutputView> probabilities;   ///< read by others than the product with V; the features are the keys
+  std::optional<OutputView> scores_output;   ///< what is read of the scores, as the operator's output, in the same way
   int scores_output_mode = 0;
   std::vector<OperandCopy> copies;  ///< present outputs of an Attention node without a past
 
