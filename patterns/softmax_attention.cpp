@@ -38,6 +38,7 @@
 #include "patterns/softmax/computed_type.h"
 #include "patterns/softmax/key_blocks.h"
 #include "patterns/softmax/late_division.h"
+#include "patterns/softmax/merged_keys.h"
 #include "patterns/softmax/sink_gate.h"
 #include "patterns/softmax/softmax_anchor.h"
 #include "src/io/number_text.h"
@@ -269,7 +270,8 @@ class SoftmaxAttention : public Pattern {
       if (auto further = match_further_product(anchor, context); further || further.error().id != kNotAttention) return further;
     auto softmax = softmax_at(anchor, context);
     if (!softmax)
-      if (auto blocks = key_blocks(anchor, context)) return match_blocks(anchor, *blocks, context);
+      for (const auto& read : {key_blocks, merged_keys})
+        if (auto blocks = read(anchor, context)) return match_blocks(anchor, *blocks, context);
     if (!softmax) return no_softmax(anchor, context);
     if (weighs_choices(*softmax->input, context.facts)) return missed(std::string(kNotAttention), &anchor, "");
     return match_product(anchor, *softmax, softmax->product, context);
@@ -289,7 +291,7 @@ class SoftmaxAttention : public Pattern {
     walk.probabilities = blocks.softmax.output;
     walk.way = {blocks.softmax.output};
     walk.summed = blocks.made;
-    walk.peeled.emplace_back("Add(blocks)");
+    walk.peeled.emplace_back(blocks.word);
     return match_walk(anchor, blocks.softmax, std::move(walk), context);
   }
 
@@ -329,7 +331,8 @@ class SoftmaxAttention : public Pattern {
     sdpa.k = operand(broadcast_batch(scores.key, query, reader, context));
     sdpa.v = operand(broadcast_batch(reading.value_product.value, query, *reading.probabilities.product, context));
     const ProductSide& output = reading.value_product.output;
-    ATTN_OPT_DONE(enter_outputs(softmax, {output.value, axes_of(output, split, context)}, sdpa, context));
+    sdpa.outputs = walk_output(*output.value, axes_of(output, split, context), context);
+    if (softmax.moved) ATTN_OPT_DONE(enter_moved_outputs(softmax, sdpa, context));
     ATTN_OPT_DONE(add_output_steps(reading, sdpa, context));
     sdpa.outputs.front().value = &behind_added(*sdpa.outputs.front().value, sdpa.output_steps);
     if (!sdpa.output_steps.empty()) sdpa.outputs.resize(1);

@@ -85,6 +85,13 @@ std::optional<double> number_beside(const Tensor& added, const Tensor& factor, b
   return found;
 }
 
+/// True if FACTOR, in any case, is the one number other than 0 that VALUE holds for all scores: a scale, which the model tells.
+bool is_one_scale(const ScoreForm& factor, const Value& value, Facts& facts) {
+  const MaybeShape shape = facts.shape(value);
+  const bool is_one = shape && std::ranges::all_of(*shape, [](const Dim& size) { return size.is(1); });
+  return is_one && factor.size() > 1 && std::ranges::all_of(factor, [](const ScoreCase& one) { return one.number != 0; });
+}
+
 }  // namespace
 
 std::vector<Value*> addends_of(Value& sum, Facts& facts) {
@@ -275,6 +282,7 @@ std::optional<ScoreForm> FormReader::multiplied(const Node& node, Value* core) {
   auto factor = number ? number_form(*number) : reader_ ? numbers(*node.inputs[1 - form_at]) : std::nullopt;
   const auto form = factor ? operand(node, form_at, core) : std::nullopt;
   if (!form || !factor || !is_numbers(*factor)) return std::nullopt;
+  if (core && is_one_scale(*factor, *node.inputs[1 - form_at], facts_)) return std::nullopt;
   if (divides)
     for (ScoreCase& one : *factor) {
       if (one.number == 0) return std::nullopt;

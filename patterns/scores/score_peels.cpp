@@ -18,6 +18,7 @@
 #include "patterns/scores/exponential_ratio.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/heads_in_rows.h"
+#include "patterns/scores/merged_axes.h"
 #include "patterns/scores/peel_form.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/pointwise_convolution.h"
@@ -99,6 +100,8 @@ Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (!before || !keeps_places)
     for (const auto& next : {before_unit_axes(node, walk, context.facts), before_regrouped_axes(node, walk, context)})
       if (next) return std::vector{*next};
+  Value* merged = !before && !walk.split ? with_last_axes_merged(node, context) : nullptr;
+  if (merged) return std::vector{step(walk, *merged, node.op() + "(axes)")};
   if (!before) {
     ATTN_OPT_MATCH(const ScoreWalk whole, settled(walk, context));
     if (auto ways = peel_split(node, whole, context)) return *std::move(ways);

@@ -12,6 +12,7 @@
 #include "src/match/cut_range.h"
 #include "src/match/node_forms.h"
 #include "src/match/permutation.h"
+#include "src/match/shape_rules/reduced_axis.h"
 
 namespace attn_opt {
 namespace {
@@ -54,6 +55,7 @@ class PickedScores {
     }
     if (node->is("MatMul") || node->is("Einsum")) return of_product(*node, axis);
     if (has(*node, Trait::kRegroups) && node->input(0)) return of_regrouped(*node, axis, steps);
+    if (factors_added_up(*node, facts_)) return of_sum(*node, axis, steps);
     return has(*node, Trait::kElementwise) ? of_elements(*node, axis, steps) : nullptr;
   }
 
@@ -81,6 +83,22 @@ class PickedScores {
       if (own == (*made)[axis]) operands[i] = of(*operands[i], place);
     }
     return is_changed(product, operands) ? inner_.again(product, operands) : nullptr;
+  }
+
+  /// sum(a * b) of which is picked along AXIS, which is not added up  =>  sum of what is picked of a * b
+  Value* of_sum(const Node& sum, size_t axis, int steps) {
+    const MaybeShape whole = facts_.shape(*sum.inputs[0]);
+    const auto summed = whole ? reduced_axes(sum, whole->size(), facts_) : std::nullopt;
+    const bool keeps = sum.int_attribute("keepdims", 1) != 0;
+    if (!summed) return nullptr;
+    for (const size_t gone : *summed) {
+      if (keeps && gone == axis) return nullptr;
+      if (!keeps && gone <= axis) ++axis;
+    }
+    Value* factors = above(*sum.inputs[0], axis, steps - 1);
+    const std::vector<int64_t> axes(summed->begin(), summed->end());
+    return factors ? inner_.build().along(sum.op(), *factors, axes, {GraphBuilder::attribute("keepdims", int64_t{keeps})})
+                   : nullptr;
   }
 
   /// Reshape(x) of which is picked along AXIS, which it keeps with all behind  =>  Reshape(x of which is picked)

@@ -17,6 +17,7 @@ struct KeyBlocks {
   SoftmaxSite softmax;      ///< over all keys, unplaced
   Node* product = nullptr;  ///< with all values, unplaced
   Value* made = nullptr;    ///< what the model makes of its parts
+  const char* word = "Add(blocks)";
 };
 
 /// The blocks whose sum NODE divides by the sum of their exponentials; nullopt if it does anything else.

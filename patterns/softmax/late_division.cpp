@@ -141,18 +141,16 @@ bool moved_before_division(SoftmaxSite& softmax, MatchContext& context) {
   return false;
 }
 
-Matched<void> enter_outputs(const SoftmaxSite& softmax, const OutputView& made, Sdpa& sdpa, MatchContext& context) {
-  sdpa.outputs = walk_output(*made.value, made.axes, context);
-  if (!softmax.moved) return {};
+Matched<void> enter_moved_outputs(const SoftmaxSite& softmax, Sdpa& sdpa, MatchContext& context) {
   const auto moved = std::ranges::find_if(
       sdpa.outputs, [&](const OutputView& view) { return &canonical(*view.value, context.facts) == softmax.moved; });
   const auto miss = [&](const std::string& why) { return missed("softmax.divided-late", softmax.divided->producer, why); };
   if (moved == sdpa.outputs.end()) return miss("'" + softmax.moved->name + "' lies otherwise than Y");
   auto axes = std::optional(moved->axes);
-  if (!softmax.maps.empty()) sdpa.axes_before_steps = axes;
   for (const RowMap& map : softmax.maps) axes = axes ? axes_behind(map, *axes, context) : std::nullopt;
   if (!axes) return miss("'" + softmax.divided->name + "' lies otherwise than Y");
   sdpa.output_steps = steps_of(softmax.maps);
+  if (!sdpa.output_steps.empty()) sdpa.output_steps.front().axes = moved->axes;
   sdpa.outputs = walk_output(*softmax.divided, *axes, context);
   return {};
 }

@@ -18,8 +18,8 @@ std::optional<SoftmaxSite> divided_moved_product(Node& node, size_t numerator, M
 /// lie; false if they are not.
 bool moved_before_division(SoftmaxSite& softmax, MatchContext& context);
 
-/// Enters in SDPA the outputs of SOFTMAX, whose product, or that divided, is MADE, and the steps that stand before its
-/// division. Miss "softmax.divided-late": others read Y before it is divided.
-Matched<void> enter_outputs(const SoftmaxSite& softmax, const OutputView& made, Sdpa& sdpa, MatchContext& context);
+/// Takes for the outputs of SDPA, which are those of the product of SOFTMAX, what is moved and mapped before it is divided: the
+/// maps are steps. Miss "softmax.divided-late": others read Y before.
+Matched<void> enter_moved_outputs(const SoftmaxSite& softmax, Sdpa& sdpa, MatchContext& context);
 
 }  // namespace attn_opt

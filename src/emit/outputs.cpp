@@ -157,7 +157,8 @@ Matched<void> take_over_outputs(const WritingPlan& plan, const FurtherOutputs& f
                                 Site& site) {
   Edit& edit = site.build.edit();
   const Sdpa& sdpa = site.sdpa;
-  const AxisMap& axes_of_y = sdpa.axes_before_steps ? *sdpa.axes_before_steps : plan.output->axes;
+  const bool is_mapped = !sdpa.output_steps.empty() && sdpa.output_steps.front().axes;
+  const AxisMap& axes_of_y = is_mapped ? *sdpa.output_steps.front().axes : plan.output->axes;
   ATTN_OPT_DONE(take_over(*plan.output, y, plan.form, site, axes_of_y, sdpa.output_steps));
   declare(*plan.output->value, site);
   for (const OperandCopy& copy : sdpa.copies) ATTN_OPT_DONE(take_over_copy(copy, site));

@@ -83,6 +83,7 @@ struct OutputStep {
   std::string op_type;
   std::vector<Value*> operands;
   Attributes attributes = {};
+  std::optional<AxisMap> axes = std::nullopt;  ///< of Y, in the first step that reads it so; none: those of outputs[0]
 };
 
 /// A value that is OF in the operator's own layout, (B, Hkv, S, D).
@@ -124,11 +125,10 @@ struct Sdpa {
   bool guarded = false;              ///< probabilities of rows that the terms leave no key are 0
   bool hides_nan = false;            ///< so are those that are NaN for another reason
 
-  std::vector<OutputView> outputs;           ///< from the product with V downward
-  std::vector<OutputStep> output_steps;      ///< that outputs[0], which is alone then, is behind
-  std::optional<AxisMap> axes_before_steps;  ///< of Y, where the first of these reads it; none: those of outputs[0]
-  std::optional<OutputView> probabilities;   ///< read by others than the product with V; the features are the keys
-  std::optional<OutputView> scores_output;   ///< what is read of the scores, as the operator's output, in the same way
+  std::vector<OutputView> outputs;          ///< from the product with V downward
+  std::vector<OutputStep> output_steps;     ///< that outputs[0], which is alone then, is behind
+  std::optional<OutputView> probabilities;  ///< read by others than the product with V; the features are the keys
+  std::optional<OutputView> scores_output;  ///< what is read of the scores, as the operator's output, in the same way
   int scores_output_mode = 0;
   std::vector<OperandCopy> copies;  ///< present outputs of an Attention node without a past
 

@@ -1,0 +1,186 @@
+#include "patterns/scores/merged_axes.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
+#include "patterns/scores/peel_form.h"
+#include "src/match/node_forms.h"
+#include "src/match/permutation.h"
+#include "src/match/shape_rules/reduced_axis.h"
+
+namespace attn_opt {
+namespace {
+
+/// SHAPE with the axes of RUN for one.
+Shape merged_shape(Shape shape, AxisRun run) {
+  for (size_t i = 1; i < run.count; ++i) {
+    shape[run.first] = shape[run.first] * shape[run.first + 1];
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(run.first) + 1);
+  }
+  return shape;
+}
+
+/// RUN of a value with as many axes behind it as one of OTHER axes has, of RANK; nullopt if that does not hold all of it.
+std::optional<AxisRun> run_in(AxisRun run, size_t rank, size_t other) {
+  if (run.first + other < rank) return std::nullopt;
+  return AxisRun{run.first + other - rank, run.count};
+}
+
+/// True where NODE, a Softmax, takes all axes of RUN, which are the last of RANK, for one.
+bool takes_for_one(const Node& node, AxisRun run, size_t rank) {
+  const bool flattens = node.is("Softmax") && node.graph->model().onnx_opset(node) < 13;
+  return flattens && run.first + run.count == rank && axis_in(node.int_attribute("axis", 1), rank) == run.first;
+}
+
+}  // namespace
+
+std::optional<AxisRun> merged_run(const Shape& before, const Shape& after) {
+  if (after.empty() || before.size() <= after.size()) return std::nullopt;
+  size_t first = 0;
+  while (first + 1 < after.size() && before[first] == after[first]) ++first;
+  const AxisRun run{first, before.size() - after.size() + 1};
+  return merged_shape(before, run) == after ? std::optional(run) : std::nullopt;
+}
+
+Value* with_last_axes_merged(Node& node, MatchContext& context) {
+  const MaybeShape before = context.facts.shape(*node.inputs[0]), after = context.facts.shape(*node.outputs[0]);
+  const auto run = before && after ? merged_run(*before, *after) : std::nullopt;
+  const bool holds_last = run && run->first + run->count == before->size();
+  return holds_last ? AxisMerger(node, context).above(*node.inputs[0], *run) : nullptr;
+}
+
+Value* AxisMerger::reshaped(Value& value, AxisRun run) {
+  const Shape shape = merged_shape(facts_.shape(value).known(), run);
+  std::vector<Value*> sizes;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const size_t own = axis <= run.first ? axis : axis + run.count - 1;
+    const bool is_run = axis == run.first, is_number = shape[axis].is_constant();
+    sizes.push_back(is_number ? inner_.build().ints({shape[axis].value()})
+                    : is_run  ? inner_.build().ints({-1})
+                              : inner_.size(value, static_cast<int64_t>(own)));
+  }
+  return inner_.build().node("Reshape", {&value, inner_.concat(sizes, 0)});
+}
+
+Value* AxisMerger::product_of(const std::vector<Value*>& operands, ProductLetters letters, const std::string& run) {
+  std::string equation;
+  for (std::string* term : {&letters.operands[0], &letters.operands[1], &letters.result}) {
+    for (const char letter : run.substr(1)) std::erase(*term, letter);
+    equation += *term + (equation.empty() ? "," : term == &letters.result ? "" : "->");
+  }
+  return inner_.build().node("Einsum", operands, {GraphBuilder::attribute("equation", equation)});
+}
+
+Value* AxisMerger::above(Value& value, AxisRun run, int steps) {
+  Node* node = canonical(value, facts_).producer;
+  const MaybeShape shape = facts_.shape(value);
+  if (!node || node->inputs.empty() || !node->inputs[0] || !node->domain().empty() || !shape || steps == 0) return nullptr;
+  if (const std::vector<int64_t> perm = permutation(*node, shape->size()); !perm.empty())
+    return of_transposed(*node, perm, run, steps);
+  if (node->is("Einsum")) return of_product(*node, run);
+  if (has(*node, Trait::kRegroups)) {
+    Value& source = canonical(*node->inputs[0], facts_);
+    const MaybeShape before = facts_.shape(source);
+    return before && *before == merged_shape(*shape, run) ? &source : nullptr;
+  }
+  if (takes_for_one(*node, run, shape->size())) {
+    Value* scores = above(*node->inputs[0], run, steps - 1);
+    const auto axis = static_cast<int64_t>(run.first);
+    return scores ? inner_.build().node("Softmax", {scores}, {GraphBuilder::attribute("axis", axis)}) : nullptr;
+  }
+  return has(*node, Trait::kElementwise) ? of_elements(*node, run, steps) : nullptr;
+}
+
+Value* AxisMerger::of_transposed(const Node& node, const std::vector<int64_t>& perm, AxisRun run, int steps) {
+  const auto from = static_cast<size_t>(perm[run.first]);
+  for (size_t i = 1; i < run.count; ++i)
+    if (perm[run.first + i] != perm[run.first] + static_cast<int64_t>(i)) return nullptr;
+  Value* source = above(*node.inputs[0], {from, run.count}, steps - 1);
+  std::vector<int64_t> merged;
+  for (size_t axis = 0; axis < perm.size(); ++axis) {
+    if (axis > run.first && axis < run.first + run.count) continue;
+    const bool is_behind = static_cast<size_t>(perm[axis]) > from;
+    merged.push_back(perm[axis] - (is_behind ? static_cast<int64_t>(run.count) - 1 : 0));
+  }
+  return source ? inner_.transposed(source, merged) : nullptr;
+}
+
+Value* AxisMerger::of_product(const Node& product, AxisRun run) {
+  const auto letters = product_letters(product, facts_);
+  const MaybeShape made = facts_.shape(*product.outputs[0]);
+  if (!letters || letters->operands.size() != 2 || !made || letters->result.size() != made->size()) return nullptr;
+  const std::string merged = letters->result.substr(run.first, run.count);
+  std::vector<Value*> operands(product.inputs.begin(), product.inputs.end());
+  for (size_t i = 0; i < 2; ++i) {
+    const size_t at = letters->operands[i].find(merged);
+    const bool has_some = letters->operands[i].find_first_of(merged) != std::string::npos;
+    if (at == std::string::npos && has_some) return nullptr;
+    if (at == std::string::npos) continue;
+    const Shape own = facts_.shape(*operands[i]).known();
+    for (size_t axis = 0; axis < run.count; ++axis)
+      if (own[at + axis] != (*made)[run.first + axis]) return nullptr;
+    operands[i] = reshaped(*operands[i], {at, run.count});
+  }
+  return product_of(operands, *letters, merged);
+}
+
+Value* AxisMerger::of_elements(const Node& node, AxisRun run, int steps) {
+  const Shape whole = facts_.shape(*node.outputs[0]).known();
+  std::vector<Value*> operands(node.inputs.begin(), node.inputs.end());
+  for (Value*& operand : operands) {
+    const MaybeShape own = operand ? facts_.shape(*operand) : nullptr;
+    if (!operand || (own && run.first + run.count + own->size() <= whole.size())) continue;
+    operand = own ? of_broadcast(*operand, whole, run, steps) : nullptr;
+    if (!operand) return nullptr;
+  }
+  return inner_.again(node, operands);
+}
+
+/// OPERAND, of an elementwise operator that makes a value of the shape WHOLE: it has some of the axes of RUN.
+Value* AxisMerger::of_broadcast(Value& operand, const Shape& whole, AxisRun run, int steps) {
+  const Shape own = facts_.shape(operand).known();
+  const auto within = run_in(run, whole.size(), own.size());
+  const auto size_at = [&](size_t axis) {
+    return axis + own.size() < whole.size() ? Dim(1) : own[axis + own.size() - whole.size()];
+  };
+  bool is_whole = true, is_one = true, is_known = true;
+  for (size_t axis = run.first; axis < run.first + run.count; ++axis) {
+    is_whole = is_whole && size_at(axis) == whole[axis];
+    is_one = is_one && size_at(axis).is(1);
+    is_known = is_known && whole[axis].is_constant();
+  }
+  if (within && is_one) {
+    Value* reduced = of_reduced(operand, *within, steps);
+    return reduced ? reduced : reshaped(operand, *within);
+  }
+  if (within && is_whole) {
+    const bool are_scores = may_be_scores(operand, [](const Node&) { return true; }, facts_);
+    Value* merged = are_scores ? above(operand, *within, steps - 1) : nullptr;
+    return merged ? merged : reshaped(operand, *within);
+  }
+  if (!is_known) return nullptr;
+  std::vector<int64_t> sizes(whole.size(), 1);
+  for (size_t axis = run.first; axis < run.first + run.count; ++axis) sizes[axis] = whole[axis].value();
+  return reshaped(*inner_.build().node("Expand", {&operand, inner_.build().ints(sizes)}), run);
+}
+
+/// ROWS, of size 1 in RUN, by a Reduce* of these axes; null if they are none.
+Value* AxisMerger::of_reduced(Value& rows, AxisRun run, int steps) {
+  Node* node = canonical(rows, facts_).producer;
+  const bool keeps = node && !has(*node, Trait::kRegroups);
+  if (node && !keeps) node = canonical(*node->inputs[0], facts_).producer;
+  const bool reduces = node && node->op().starts_with("Reduce") && node->input(0);
+  const MaybeShape before = reduces ? facts_.shape(*node->inputs[0]) : nullptr;
+  if (!before || (node->int_attribute("keepdims", 1) != 0) != keeps) return nullptr;
+  std::vector<size_t> axes(run.count);
+  std::iota(axes.begin(), axes.end(), run.first);
+  Shape left = *before;
+  for (size_t i = 0; i < run.count && run.first + i < left.size(); ++i) left[run.first + i] = 1;
+  if (reduced_axes(*node, before->size(), facts_) != axes || left != facts_.shape(rows).known()) return nullptr;
+  Value* merged = above(*node->inputs[0], run, steps - 1);
+  return merged ? inner_.build().along(node->op(), *merged, {static_cast<int64_t>(run.first)}) : nullptr;
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,52 @@
+// Axes that stand side by side taken for one, as keys of two axes are those of one that is as long as both:
+//
+//   Reshape(f(Einsum("bhqd,bhxyd->bhqxy", Q, K), m))  =>  f(Einsum("bhqd,bhsd->bhqs", Q, Reshape(K)), Reshape(m))
+//
+// pushed up to the product, through what acts in places, moves axes, or reduces these.
+#pragma once
+
+#include "attn_opt/pattern.h"
+#include "patterns/inner_values.h"
+#include "patterns/products/product_letters.h"
+
+namespace attn_opt {
+
+/// COUNT axes from FIRST on.
+struct AxisRun {
+  size_t first = 0, count = 0;
+};
+
+/// The axes of BEFORE that are one axis of AFTER, where all others are as they were; nullopt if more is done, or nothing.
+std::optional<AxisRun> merged_run(const Shape& before, const Shape& after);
+
+/// What NODE, which takes the last axes for one, makes, with that done above the product; null if it does anything else.
+Value* with_last_axes_merged(Node& node, MatchContext& context);
+
+class AxisMerger {
+ public:
+  /// What is made stands above READER.
+  AxisMerger(Node& reader, MatchContext& context) : context_(context), facts_(context.facts), inner_(reader, context) {}
+
+  /// VALUE with the axes of RUN for one, made of what a product, or a Reshape that parts them, has for it; null if none has.
+  Value* above(Value& value, AxisRun run) { return above(value, run, kMostSteps); }
+  /// The same by a Reshape.
+  Value* reshaped(Value& value, AxisRun run);
+  /// PRODUCT of OPERANDS in the place of its own, of LETTERS, of which all of RUN but the first are gone.
+  Value* product_of(const std::vector<Value*>& operands, ProductLetters letters, const std::string& run);
+
+ private:
+  static constexpr int kMostSteps = 24;
+
+  Value* above(Value& value, AxisRun run, int steps);
+  Value* of_transposed(const Node& node, const std::vector<int64_t>& perm, AxisRun run, int steps);
+  Value* of_product(const Node& product, AxisRun run);
+  Value* of_elements(const Node& node, AxisRun run, int steps);
+  Value* of_broadcast(Value& operand, const Shape& whole, AxisRun run, int steps);
+  Value* of_reduced(Value& rows, AxisRun run, int steps);
+
+  MatchContext& context_;
+  Facts& facts_;
+  InnerValues inner_;
+};
+
+}  // namespace attn_opt

@@ -1,0 +1,108 @@
+#include "patterns/softmax/merged_keys.h"
+
+#include "attn_opt/canonical.h"
+#include "attn_opt/matcher.h"
+#include "attn_opt/operator_traits.h"
+#include "patterns/scores/merged_axes.h"
+#include "src/match/shape_rules/reduced_axis.h"
+
+namespace attn_opt {
+namespace {
+
+/// A product with V that sums over several axes, which lie side by side.
+struct MergedProduct {
+  Node* node = nullptr;
+  size_t weights = 0;  ///< the operand that they are
+  ProductLetters letters;
+  std::string keys;
+
+  AxisRun run() const { return {letters.operands[weights].find(keys), keys.size()}; }
+};
+
+std::optional<MergedProduct> merged_product(Node& node, size_t weights, Facts& facts) {
+  const auto letters = node.is("Einsum") && node.inputs.size() == 2 ? product_letters(node, facts) : std::nullopt;
+  if (!letters) return std::nullopt;
+  const std::string keys = letters->contracted(weights);
+  const size_t at = letters->operands[weights].find(keys), of_values = letters->operands[1 - weights].find(keys);
+  if (keys.size() < 2 || at == std::string::npos || of_values == std::string::npos) return std::nullopt;
+  const Shape &own = facts.shape(*node.inputs[weights]).known(), &values = facts.shape(*node.inputs[1 - weights]).known();
+  for (size_t axis = 0; axis < keys.size(); ++axis)
+    if (own[at + axis] != values[of_values + axis]) return std::nullopt;
+  return MergedProduct{&node, weights, *letters, keys};
+}
+
+/// The attention of PRODUCT, whose weights are SHARES once their keys are one axis, which makes MADE.
+std::optional<KeyBlocks> of_shares(Value* shares, const MergedProduct& product, Value& made, MatchContext& context) {
+  if (!shares || !shares->producer || !may_be_softmax(*shares->producer)) return std::nullopt;
+  auto softmax = softmax_at(*shares->producer, context);
+  if (!softmax || softmax->divided) return std::nullopt;
+  AxisMerger merger(*product.node, context);
+  std::vector<Value*> operands(2, softmax->output);
+  const size_t values = 1 - product.weights;
+  operands[values] = merger.reshaped(*product.node->inputs[values],
+                                     {product.letters.operands[values].find(product.keys), product.keys.size()});
+  Value* whole = merger.product_of(operands, product.letters, product.keys);
+  return KeyBlocks{*std::move(softmax), whole->producer, &made, "Einsum(keys)"};
+}
+
+/// True if DIVISOR is the sum of the weights of PRODUCT over its keys, with the rows where the product has them.
+bool is_sum_beside(Value& divisor, const MergedProduct& product, Facts& facts) {
+  Node* sum = canonical(divisor, facts).producer;
+  if (sum && has(*sum, Trait::kRegroups)) sum = canonical(*sum->inputs[0], facts).producer;
+  const std::string& own = product.letters.operands[product.weights];
+  const Value& weights = canonical(*product.node->inputs[product.weights], facts);
+  if (!sum || !sum->is("ReduceSum") || !sum->input(0) || &canonical(*sum->inputs[0], facts) != &weights) return false;
+  const auto axes = reduced_axes(*sum, own.size(), facts);
+  std::string left = own, of_rows;
+  left.erase(product.run().first, product.keys.size());
+  const MaybeShape made = facts.shape(*product.node->outputs[0]), shape = facts.shape(divisor);
+  if (!axes || axes->size() != product.keys.size() || axes->front() != product.run().first || !made || !shape) return false;
+  if (axes->back() != product.run().first + product.keys.size() - 1) return false;
+  Shape rows = *made;
+  for (size_t axis = 0; axis < rows.size(); ++axis) {
+    const char letter = product.letters.result[axis];
+    if (has_letter(own, letter))
+      of_rows += letter;
+    else
+      rows[axis] = 1;
+  }
+  return of_rows == left && *shape == rows;
+}
+
+/// Weights times V, which NODE divides.
+std::optional<KeyBlocks> divided_late(Node& node, Value& numerator, Value& divisor, MatchContext& context) {
+  Node* made = canonical(numerator, context.facts).producer;
+  for (const size_t weights : {0, 1}) {
+    const auto product = made ? merged_product(*made, weights, context.facts) : std::nullopt;
+    if (!product || !is_sum_beside(divisor, *product, context.facts)) continue;
+    AxisMerger merger(*made, context);
+    Value* terms = merger.above(*made->inputs[weights], product->run());
+    if (!terms) continue;
+    InnerValues inner(*made, context);
+    Value* sum = inner.build().along("ReduceSum", *terms, {static_cast<int64_t>(product->run().first)});
+    auto found = of_shares(inner.build().node("Div", {terms, sum}), *product, *node.outputs[0], context);
+    // Sums of exponentials, and products with them, may leave the range of the type.
+    if (found && context.facts.type(*terms) == onnx::TensorProto::FLOAT16)
+      found->softmax.exponent_offset = found->softmax.exponent_offset.value_or(0);
+    if (found) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<KeyBlocks> merged_keys(Node& node, MatchContext& context) {
+  for (const size_t at : {0, 1}) {
+    const auto product = merged_product(node, at, context.facts);
+    Value* shares = product ? AxisMerger(node, context).above(*node.inputs[at], product->run()) : nullptr;
+    if (auto found = shares ? of_shares(shares, *product, *node.outputs[0], context) : std::nullopt) return found;
+    Value* divisor = nullptr;
+    if (node.is("Div") && at == 0) divisor = node.inputs[1];
+    if (node.is("Mul") && !op("Reciprocal", {any(&divisor)})(*node.inputs[1 - at], context.facts)) continue;
+    auto late = divisor ? divided_late(node, *node.inputs[at], *divisor, context) : std::nullopt;
+    if (late) return late;
+  }
+  return std::nullopt;
+}
+
+}  // namespace attn_opt
