@@ -64,6 +64,21 @@ Value* AxisMerger::reshaped(Value& value, AxisRun run) {
   return inner_.build().node("Reshape", {&value, inner_.concat(sizes, 0)});
 }
 
+Value* AxisMerger::gathered(Value& operand, std::string& term, const std::string& run) {
+  const size_t first = term.find_first_of(run);
+  Value* value = &operand;
+  if (term.find(run) == std::string::npos) {
+    std::string moved = term;
+    std::erase_if(moved, [&](char letter) { return has_letter(run, letter); });
+    moved.insert(first, run);
+    std::vector<int64_t> perm;
+    for (const char letter : moved) perm.push_back(static_cast<int64_t>(term.find(letter)));
+    value = inner_.transposed(value, perm);
+    term = moved;
+  }
+  return reshaped(*value, {first, run.size()});
+}
+
 Value* AxisMerger::product_of(const std::vector<Value*>& operands, ProductLetters letters, const std::string& run) {
   std::string equation;
   for (std::string* term : {&letters.operands[0], &letters.operands[1], &letters.result}) {
@@ -108,20 +123,20 @@ Value* AxisMerger::of_transposed(const Node& node, const std::vector<int64_t>& p
 }
 
 Value* AxisMerger::of_product(const Node& product, AxisRun run) {
-  const auto letters = product_letters(product, facts_);
+  auto letters = product_letters(product, facts_);
   const MaybeShape made = facts_.shape(*product.outputs[0]);
   if (!letters || letters->operands.size() != 2 || !made || letters->result.size() != made->size()) return nullptr;
   const std::string merged = letters->result.substr(run.first, run.count);
   std::vector<Value*> operands(product.inputs.begin(), product.inputs.end());
   for (size_t i = 0; i < 2; ++i) {
-    const size_t at = letters->operands[i].find(merged);
-    const bool has_some = letters->operands[i].find_first_of(merged) != std::string::npos;
-    if (at == std::string::npos && has_some) return nullptr;
-    if (at == std::string::npos) continue;
+    std::string& term = letters->operands[i];
+    if (term.find_first_of(merged) == std::string::npos) continue;
     const Shape own = facts_.shape(*operands[i]).known();
-    for (size_t axis = 0; axis < run.count; ++axis)
-      if (own[at + axis] != (*made)[run.first + axis]) return nullptr;
-    operands[i] = reshaped(*operands[i], {at, run.count});
+    for (size_t axis = 0; axis < run.count; ++axis) {
+      const bool has_once = std::ranges::count(term, merged[axis]) == 1;
+      if (!has_once || own[term.find(merged[axis])] != (*made)[run.first + axis]) return nullptr;
+    }
+    operands[i] = gathered(*operands[i], term, merged);
   }
   return product_of(operands, *letters, merged);
 }

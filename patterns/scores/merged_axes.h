@@ -31,7 +31,9 @@ class AxisMerger {
   Value* above(Value& value, AxisRun run) { return above(value, run, kMostSteps); }
   /// The same by a Reshape.
   Value* reshaped(Value& value, AxisRun run);
-  /// PRODUCT of OPERANDS in the place of its own, of LETTERS, of which all of RUN but the first are gone.
+  /// The same of an operand, of TERM, where the letters of RUN stand for these axes; moved side by side, as TERM then says.
+  Value* gathered(Value& operand, std::string& term, const std::string& run);
+  /// The product of OPERANDS, of LETTERS, of which all of RUN but the first are gone.
   Value* product_of(const std::vector<Value*>& operands, ProductLetters letters, const std::string& run);
 
  private:

@@ -1,5 +1,7 @@
 #include "patterns/softmax/merged_keys.h"
 
+#include <algorithm>
+
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
 #include "attn_opt/operator_traits.h"
@@ -9,7 +11,7 @@
 namespace attn_opt {
 namespace {
 
-/// A product with V that sums over several axes, which lie side by side.
+/// A product with V that sums over several axes, which lie side by side in its weights.
 struct MergedProduct {
   Node* node = nullptr;
   size_t weights = 0;  ///< the operand that they are
@@ -23,11 +25,14 @@ std::optional<MergedProduct> merged_product(Node& node, size_t weights, Facts& f
   const auto letters = node.is("Einsum") && node.inputs.size() == 2 ? product_letters(node, facts) : std::nullopt;
   if (!letters) return std::nullopt;
   const std::string keys = letters->contracted(weights);
-  const size_t at = letters->operands[weights].find(keys), of_values = letters->operands[1 - weights].find(keys);
-  if (keys.size() < 2 || at == std::string::npos || of_values == std::string::npos) return std::nullopt;
-  const Shape &own = facts.shape(*node.inputs[weights]).known(), &values = facts.shape(*node.inputs[1 - weights]).known();
-  for (size_t axis = 0; axis < keys.size(); ++axis)
-    if (own[at + axis] != values[of_values + axis]) return std::nullopt;
+  const std::string &terms = letters->operands[weights], &values = letters->operands[1 - weights];
+  const size_t at = terms.find(keys);
+  if (keys.size() < 2 || at == std::string::npos) return std::nullopt;
+  const Shape &own = facts.shape(*node.inputs[weights]).known(), &other = facts.shape(*node.inputs[1 - weights]).known();
+  for (size_t axis = 0; axis < keys.size(); ++axis) {
+    const auto is_once_in = [&](const std::string& term) { return std::ranges::count(term, keys[axis]) == 1; };
+    if (!is_once_in(terms) || !is_once_in(values) || own[at + axis] != other[values.find(keys[axis])]) return std::nullopt;
+  }
   return MergedProduct{&node, weights, *letters, keys};
 }
 
@@ -39,9 +44,9 @@ std::optional<KeyBlocks> of_shares(Value* shares, const MergedProduct& product, 
   AxisMerger merger(*product.node, context);
   std::vector<Value*> operands(2, softmax->output);
   const size_t values = 1 - product.weights;
-  operands[values] = merger.reshaped(*product.node->inputs[values],
-                                     {product.letters.operands[values].find(product.keys), product.keys.size()});
-  Value* whole = merger.product_of(operands, product.letters, product.keys);
+  ProductLetters letters = product.letters;
+  operands[values] = merger.gathered(*product.node->inputs[values], letters.operands[values], product.keys);
+  Value* whole = merger.product_of(operands, letters, product.keys);
   return KeyBlocks{*std::move(softmax), whole->producer, &made, "Einsum(keys)"};
 }
 
