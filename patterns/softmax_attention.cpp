@@ -216,6 +216,21 @@ void gate_by(const SinkGate& gate, SoftmaxSite& softmax, const Node& product) {
   softmax.divided = gate.made;
 }
 
+/// Enters what the model makes of the parts that it has the product of READING in, and may regroup.
+void take_summed(Reading& reading, SoftmaxSite& softmax, Facts& facts) {
+  Value* summed = reading.probabilities.summed;
+  Value*& output = reading.value_product.output.value;
+  const MaybeShape made = facts.shape(*output), whole = summed ? facts.shape(*summed) : nullptr;
+  if (!summed) return;
+  if (!made || !whole || made->size() == whole->size()) {
+    output = summed;
+    return;
+  }
+  softmax.product = reading.probabilities.product;
+  softmax.moved = output;
+  softmax.divided = summed;
+}
+
 /// WALK leads from SOFTMAX to the product, which takes no rows that a guard behind it makes 0.
 Matched<Reading> read_site(SoftmaxSite& softmax, ProbabilityWalk walk, MatchContext& context) {
   Reading reading;
@@ -236,7 +251,7 @@ Matched<Reading> read_site(SoftmaxSite& softmax, ProbabilityWalk walk, MatchCont
                              {probabilities.sinks, probabilities.row_split, softmax.sinks, softmax.drops_sinks}, context));
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
   ATTN_OPT_DONE(part_leading_axes(reading, context));
-  if (probabilities.summed) reading.value_product.output.value = probabilities.summed;
+  take_summed(reading, softmax, context.facts);
   ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
   ATTN_OPT_MATCH(reading.score_product, score_product(*reading.scores.value->producer, reading.scores.layout, context));
   const bool keeps_leading_axes = reading.scores.frames.empty() && !probabilities.regrouped && probabilities.perm.empty();

@@ -36,19 +36,33 @@ bool takes_for_one(const Node& node, AxisRun run, size_t rank) {
 
 }  // namespace
 
-std::optional<AxisRun> merged_run(const Shape& before, const Shape& after) {
-  if (after.empty() || before.size() <= after.size()) return std::nullopt;
-  size_t first = 0;
-  while (first + 1 < after.size() && before[first] == after[first]) ++first;
-  const AxisRun run{first, before.size() - after.size() + 1};
-  return merged_shape(before, run) == after ? std::optional(run) : std::nullopt;
+std::optional<std::vector<AxisRun>> runs_merged(const Shape& before, const Shape& after) {
+  std::vector<AxisRun> runs;
+  size_t next = 0;
+  for (const Dim& whole : after) {
+    AxisRun run{next, 0};
+    for (Dim size = 1; run.count == 0 || size != whole; ++run.count) {
+      if (next == before.size()) return std::nullopt;
+      size = size * before[next++];
+    }
+    runs.push_back(run);
+  }
+  return next == before.size() ? std::optional(runs) : std::nullopt;
 }
 
 Value* with_last_axes_merged(Node& node, MatchContext& context) {
   const MaybeShape before = context.facts.shape(*node.inputs[0]), after = context.facts.shape(*node.outputs[0]);
-  const auto run = before && after ? merged_run(*before, *after) : std::nullopt;
-  const bool holds_last = run && run->first + run->count == before->size();
-  return holds_last ? AxisMerger(node, context).above(*node.inputs[0], *run) : nullptr;
+  const auto runs = before && after ? runs_merged(*before, *after) : std::nullopt;
+  if (!runs || runs->empty() || runs->back().count < 2) return nullptr;
+  AxisMerger merger(node, context);
+  Value* merged = merger.above(*node.inputs[0], runs->back());
+  for (size_t i = runs->size() - 1; merged && i-- > 0;) {
+    if ((*runs)[i].count < 2) continue;
+    Value* more = merger.above(*merged, (*runs)[i]);
+    if (!more) return merger.in_shape(*merged, *after);
+    merged = more;
+  }
+  return merged;
 }
 
 Value* AxisMerger::reshaped(Value& value, AxisRun run) {
@@ -79,13 +93,19 @@ Value* AxisMerger::gathered(Value& operand, std::string& term, const std::string
   return reshaped(*value, {first, run.size()});
 }
 
-Value* AxisMerger::product_of(const std::vector<Value*>& operands, ProductLetters letters, const std::string& run) {
+Value* AxisMerger::product_of(const std::vector<Value*>& operands, ProductLetters letters, const std::string& gone) {
   std::string equation;
   for (std::string* term : {&letters.operands[0], &letters.operands[1], &letters.result}) {
-    for (const char letter : run.substr(1)) std::erase(*term, letter);
+    for (const char letter : gone) std::erase(*term, letter);
     equation += *term + (equation.empty() ? "," : term == &letters.result ? "" : "->");
   }
   return inner_.build().node("Einsum", operands, {GraphBuilder::attribute("equation", equation)});
+}
+
+Value* AxisMerger::in_shape(Value& value, const Shape& shape) {
+  std::vector<int64_t> sizes;
+  for (const Dim& size : shape) sizes.push_back(size.is_constant() ? size.value() : -1);
+  return std::ranges::count(sizes, -1) <= 1 ? inner_.reshaped(&value, sizes) : nullptr;
 }
 
 Value* AxisMerger::above(Value& value, AxisRun run, int steps) {
@@ -138,7 +158,7 @@ Value* AxisMerger::of_product(const Node& product, AxisRun run) {
     }
     operands[i] = gathered(*operands[i], term, merged);
   }
-  return product_of(operands, *letters, merged);
+  return product_of(operands, *letters, merged.substr(1));
 }
 
 Value* AxisMerger::of_elements(const Node& node, AxisRun run, int steps) {

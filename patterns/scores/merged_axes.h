@@ -16,8 +16,8 @@ struct AxisRun {
   size_t first = 0, count = 0;
 };
 
-/// The axes of BEFORE that are one axis of AFTER, where all others are as they were; nullopt if more is done, or nothing.
-std::optional<AxisRun> merged_run(const Shape& before, const Shape& after);
+/// For each axis of AFTER the axes of BEFORE that it holds; nullopt if it holds others.
+std::optional<std::vector<AxisRun>> runs_merged(const Shape& before, const Shape& after);
 
 /// What NODE, which takes the last axes for one, makes, with that done above the product; null if it does anything else.
 Value* with_last_axes_merged(Node& node, MatchContext& context);
@@ -33,8 +33,10 @@ class AxisMerger {
   Value* reshaped(Value& value, AxisRun run);
   /// The same of an operand, of TERM, where the letters of RUN stand for these axes; moved side by side, as TERM then says.
   Value* gathered(Value& operand, std::string& term, const std::string& run);
-  /// The product of OPERANDS, of LETTERS, of which all of RUN but the first are gone.
-  Value* product_of(const std::vector<Value*>& operands, ProductLetters letters, const std::string& run);
+  /// The product of OPERANDS, of LETTERS without those that are GONE.
+  Value* product_of(const std::vector<Value*>& operands, ProductLetters letters, const std::string& gone);
+  /// VALUE, of as many elements, in SHAPE; null if that has several sizes that are no numbers.
+  Value* in_shape(Value& value, const Shape& shape);
 
  private:
   static constexpr int kMostSteps = 24;

@@ -148,6 +148,8 @@ Matched<void> enter_moved_outputs(const SoftmaxSite& softmax, Sdpa& sdpa, MatchC
   if (moved == sdpa.outputs.end()) return miss("'" + softmax.moved->name + "' lies otherwise than Y");
   auto axes = std::optional(moved->axes);
   for (const RowMap& map : softmax.maps) axes = axes ? axes_behind(map, *axes, context) : std::nullopt;
+  const MaybeShape whole = context.facts.shape(*softmax.divided);
+  if (axes && whole && softmax.maps.empty()) axes = axes->regrouped(*whole);
   if (!axes) return miss("'" + softmax.divided->name + "' lies otherwise than Y");
   sdpa.output_steps = steps_of(softmax.maps);
   if (!sdpa.output_steps.empty()) sdpa.output_steps.front().axes = moved->axes;

@@ -46,8 +46,56 @@ std::optional<KeyBlocks> of_shares(Value* shares, const MergedProduct& product, 
   const size_t values = 1 - product.weights;
   ProductLetters letters = product.letters;
   operands[values] = merger.gathered(*product.node->inputs[values], letters.operands[values], product.keys);
-  Value* whole = merger.product_of(operands, letters, product.keys);
+  Value* whole = merger.product_of(operands, letters, product.keys.substr(1));
   return KeyBlocks{*std::move(softmax), whole->producer, &made, "Einsum(keys)"};
+}
+
+/// The letters of PRODUCT's weights in RUN, where the values have none of them, or all of the sizes OWN, and the result has
+/// none or all side by side; empty if they have others.
+std::string letters_alike(const MergedProduct& product, AxisRun run, const Shape& own, Facts& facts) {
+  const std::string letters = product.letters.operands[product.weights].substr(run.first, run.count);
+  const std::string &values = product.letters.operands[1 - product.weights], &result = product.letters.result;
+  const Shape &of_values = facts.shape(*product.node->inputs[1 - product.weights]).known(),
+              &made = facts.shape(*product.node->outputs[0]).known();
+  const bool has_values = values.find_first_of(letters) != std::string::npos;
+  const bool is_left = result.find_first_of(letters) != std::string::npos;
+  if (is_left && result.find(letters) == std::string::npos) return {};
+  for (size_t axis = 0; axis < run.count; ++axis) {
+    const bool is_alike = !has_values || (std::ranges::count(values, letters[axis]) == 1 &&
+                                          of_values[values.find(letters[axis])] == own[run.first + axis]);
+    if (!is_alike || (is_left && made[result.find(letters[axis])] != own[run.first + axis])) return {};
+  }
+  return letters;
+}
+
+/// The attention of PRODUCT, which makes MADE, of shares that a Reshape parts: their queries too are those of one axis.
+std::optional<KeyBlocks> of_parted(const MergedProduct& product, Value& made, MatchContext& context) {
+  const size_t values = 1 - product.weights;
+  Value& weights = canonical(*product.node->inputs[product.weights], context.facts);
+  Node* parts = weights.producer;
+  Value* whole = parts && has(*parts, Trait::kRegroups) ? &canonical(*parts->inputs[0], context.facts) : nullptr;
+  const MaybeShape own = context.facts.shape(weights), before = whole ? context.facts.shape(*whole) : nullptr;
+  const auto runs = own && before ? runs_merged(*own, *before) : std::nullopt;
+  if (!runs || !context.facts.shape(made) || !whole->producer || !may_be_softmax(*whole->producer)) return std::nullopt;
+  const auto holds_keys = [&](AxisRun run) { return run.first == product.run().first && run.count == product.keys.size(); };
+  auto softmax = std::ranges::any_of(*runs, holds_keys) ? softmax_at(*whole->producer, context) : std::nullopt;
+  if (!softmax || softmax->divided || softmax->output != whole) return std::nullopt;
+  AxisMerger merger(*product.node, context);
+  std::vector<Value*> operands(2, whole);
+  operands[values] = product.node->inputs[values];
+  ProductLetters letters = product.letters;
+  std::string gone;
+  for (const AxisRun run : *runs) {
+    const std::string merged = run.count > 1 ? letters_alike(product, run, *own, context.facts) : "";
+    if (run.count > 1 && merged.empty()) return std::nullopt;
+    if (run.count < 2) continue;
+    gone += merged.substr(1);
+    std::string& term = letters.operands[values];
+    if (!has_letter(term, merged[0])) continue;
+    operands[values] = merger.gathered(*operands[values], term, merged);
+    for (const char letter : merged.substr(1)) std::erase(term, letter);
+  }
+  return KeyBlocks{*std::move(softmax), merger.product_of(operands, letters, gone)->producer, &made, "Einsum(axes)"};
 }
 
 /// True if DIVISOR is the sum of the weights of PRODUCT over its keys, with the rows where the product has them.
@@ -99,6 +147,7 @@ std::optional<KeyBlocks> divided_late(Node& node, Value& numerator, Value& divis
 std::optional<KeyBlocks> merged_keys(Node& node, MatchContext& context) {
   for (const size_t at : {0, 1}) {
     const auto product = merged_product(node, at, context.facts);
+    if (auto found = product ? of_parted(*product, *node.outputs[0], context) : std::nullopt) return found;
     Value* shares = product ? AxisMerger(node, context).above(*node.inputs[at], product->run()) : nullptr;
     if (auto found = shares ? of_shares(shares, *product, *node.outputs[0], context) : std::nullopt) return found;
     Value* divisor = nullptr;
