@@ -101,11 +101,14 @@ Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
     for (const auto& next : {before_unit_axes(node, walk, context.facts), before_regrouped_axes(node, walk, context)})
       if (next) return std::vector{*next};
   Value* merged = !before && !walk.split ? with_last_axes_merged(node, context) : nullptr;
-  if (merged) return std::vector{step(walk, *merged, node.op() + "(axes)")};
   if (!before) {
     ATTN_OPT_MATCH(const ScoreWalk whole, settled(walk, context));
-    if (auto ways = peel_split(node, whole, context)) return *std::move(ways);
+    if (auto ways = peel_split(node, whole, context)) {
+      if (*ways && merged) (*ways)->push_back(step(walk, *merged, node.op() + "(axes)"));
+      return *std::move(ways);
+    }
   }
+  if (merged) return std::vector{step(walk, *merged, node.op() + "(axes)")};
   Value* apart = (!before || !keeps_places) && !walk.split ? split_above(node, context) : nullptr;
   if (apart) return std::vector{step(walk, *apart, "Reshape(product)")};
   if (!before || !keeps_places)

@@ -15,7 +15,7 @@ Value* behind(const std::vector<OutputStep>& steps, Value* value, Site& site) {
   for (const OutputStep& step : steps) {
     std::vector<Value*> operands = step.operands;
     std::ranges::replace(operands, static_cast<Value*>(nullptr), value);
-    value = site.build.node(step.op_type, operands, step.attributes);
+    value = site.build.node(step.op_type, operands, {step.attributes.begin(), step.attributes.end()});
   }
   return value;
 }

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "attn_opt/attribute.h"
 #include "attn_opt/graph.h"
 #include "attn_opt/internal/axis_map.h"
 #include "attn_opt/internal/causal_mask.h"
@@ -82,7 +81,7 @@ struct OutputView {
 struct OutputStep {
   std::string op_type;
   std::vector<Value*> operands;
-  Attributes attributes = {};
+  std::vector<onnx::AttributeProto> attributes = {};
   std::optional<AxisMap> axes = std::nullopt;  ///< of Y, in the first step that reads it so; none: those of outputs[0]
 };
 
