@@ -41,6 +41,7 @@
 #include "patterns/softmax/merged_keys.h"
 #include "patterns/softmax/sink_gate.h"
 #include "patterns/softmax/softmax_anchor.h"
+#include "patterns/softmax/softmax_assumptions.h"
 #include "src/io/number_text.h"
 
 namespace attn_opt {
@@ -378,12 +379,7 @@ class SoftmaxAttention : public Pattern {
     sdpa.preconditions = preconditions_of(sdpa, context);
     assume_of_steps(reading.probabilities, sdpa, context.facts);
     if (sinks) assume_of_sinks(*sinks, sdpa, context);
-    if (reading.scores.hides_infinity) assume_scores_finite("a bound of the scores hides Inf", sdpa);
-    if (softmax.hides_infinity) assume_scores_finite("Sigmoid makes a number of Inf, as softmax does not", sdpa);
-    if (softmax.divided && !softmax.normaliser && !sdpa.exponent_offset &&
-        context.facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
-      sdpa.preconditions.push_back(
-          {"exp-in-range", false, "float16 holds sums of exponentials, which are divided behind the product"});
+    assume_of_softmax(softmax, reading.scores, sdpa, context.facts);
     if (const auto fill = own_fill ? own_fill : fill_that_scores_stay_above(reading))
       assume("scores-above-fill", "masked keys have " + number_text(*fill) + " in the softmax", sdpa);
     return sdpa;

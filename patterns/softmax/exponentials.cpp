@@ -61,7 +61,7 @@ bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   const auto is_factor = [&](int input) {
     return node->input(input) && is_product_of_exponentials(*node->inputs[static_cast<size_t>(input)], facts, depth - 1);
   };
-  if (power_of_first(*node, facts) != 0) return is_factor(0);
+  if (power_of_first(*node, facts) != 0 || node->is("Unsqueeze")) return is_factor(0);
   if (node->is("Concat")) return is_factor(0) && are_joined_parts(*node, facts);
   const bool multiplies = node->is("Mul"), is_first = (multiplies || node->is("Div")) && is_factor(0);
   if (is_first && (is_factor(1) || (!multiplies && is_divisor(*node->inputs[1], facts)))) return true;
@@ -69,6 +69,52 @@ bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
     if (multiplies && (at == 1 ? is_first : is_factor(1)) && is_never_negative(*node->inputs[at], facts)) return true;
   return exponential_in_words(*node, facts).has_value();
 }
+
+/// Reads what products of exponentials are exp() of.
+class ExponentReader {
+ public:
+  ExponentReader(Node& reader, MatchContext& context) : reader_(reader), context_(context), facts_(context.facts) {}
+
+  Exponent of(Value& value) {
+    const Node& node = *canonical(value, facts_).producer;
+    if (const auto log = log_of_base(node, facts_)) return Exponent{node.inputs[node.is("Pow") ? 1 : 0], *log};
+    if (node.is("Unsqueeze")) {
+      Exponent before = of(*node.inputs[0]);
+      before.value = InnerValues(reader_, context_).again(node, 0, before.value);
+      return before;
+    }
+    if (Value* whole = joined_parts(node, reader_, context_)) return of(*whole);
+    if (const auto words = exponential_in_words(node, facts_)) return Exponent{words->value, words->factor, true};
+    if (const double power = power_of_first(node, facts_); power != 0) {
+      const Exponent first = of(*node.inputs[0]);
+      return Exponent{first.value, power * first.factor, true};
+    }
+    for (const size_t at : {0, 1})
+      if (!is_product_of_exponentials(*node.inputs[at], facts_, kMaxFactors)) return beside_others(node, at);
+    return of_two(node);
+  }
+
+ private:
+  /// The exponent of NODE, whose input number OTHERS is no exponential.
+  Exponent beside_others(const Node& node, size_t others) {
+    Value* own = value_of(of(*node.inputs[1 - others]), reader_, context_);
+    Value* log = logarithm_of(*node.inputs[others], reader_, context_);
+    InnerValues inner(reader_, context_);
+    return Exponent{node.is("Mul") ? inner.sum(own, log) : inner.build().node("Sub", {own, log}), 1, true};
+  }
+
+  Exponent of_two(const Node& node) {
+    const Exponent first = of(*node.inputs[0]), second = of(*node.inputs[1]);
+    if (&canonical(*first.value, facts_) == &canonical(*second.value, facts_))
+      return Exponent{first.value, first.factor + (node.is("Mul") ? second.factor : -second.factor), true};
+    Value *one = value_of(first, reader_, context_), *other = value_of(second, reader_, context_);
+    return Exponent{InnerValues(reader_, context_).build().node(node.is("Mul") ? "Add" : "Sub", {one, other}), 1, true};
+  }
+
+  Node& reader_;
+  MatchContext& context_;
+  Facts& facts_;
+};
 
 }  // namespace
 
@@ -79,29 +125,14 @@ bool is_constant_above_0(Value& value, Facts& facts) {
   return std::ranges::all_of(exact.data<double>(), [](double number) { return number > 0 && std::isfinite(number); });
 }
 
-bool is_exponential(Value& value, Facts& facts) { return is_product_of_exponentials(value, facts, kMaxFactors); }
+bool is_exponential(Value& value, Facts& facts) {
+  const Node* node = canonical(value, facts).producer;
+  return node && !node->is("Unsqueeze") && is_product_of_exponentials(value, facts, kMaxFactors);
+}
 
 std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& context) {
   if (!is_exponential(value, context.facts)) return std::nullopt;
-  const Node& node = *canonical(value, context.facts).producer;
-  if (const auto log = log_of_base(node, context.facts)) return Exponent{node.inputs[node.is("Pow") ? 1 : 0], *log};
-  if (Value* whole = joined_parts(node, reader, context)) return exponent_in(*whole, reader, context);
-  if (const auto words = exponential_in_words(node, context.facts)) return Exponent{words->value, words->factor, true};
-  for (const size_t at : {0, 1}) {
-    if ((!node.is("Mul") && !node.is("Div")) || is_exponential(*node.inputs[at], context.facts)) continue;
-    Value* own = exponent_of(*node.inputs[1 - at], reader, context);
-    Value* log = logarithm_of(*node.inputs[at], reader, context);
-    InnerValues inner(reader, context);
-    return Exponent{node.is("Mul") ? inner.sum(own, log) : inner.build().node("Sub", {own, log}), 1, true};
-  }
-  const Exponent first = exponent_in(*node.inputs[0], reader, context).value();
-  if (const double power = power_of_first(node, context.facts); power != 0)
-    return Exponent{first.value, power * first.factor, true};
-  const Exponent second = exponent_in(*node.inputs[1], reader, context).value();
-  if (&canonical(*first.value, context.facts) == &canonical(*second.value, context.facts))
-    return Exponent{first.value, first.factor + (node.is("Mul") ? second.factor : -second.factor), true};
-  Value *one = value_of(first, reader, context), *other = value_of(second, reader, context);
-  return Exponent{InnerValues(reader, context).build().node(node.is("Mul") ? "Add" : "Sub", {one, other}), 1, true};
+  return ExponentReader(reader, context).of(value);
 }
 
 Value* value_of(const Exponent& exponent, Node& reader, MatchContext& context) {

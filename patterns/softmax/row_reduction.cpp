@@ -84,6 +84,14 @@ std::optional<Placed> before_regroupings(const Node& node, const Placed& after, 
   return std::nullopt;
 }
 
+bool is_move(const Node& node) { return node.is("Transpose") || node.is("Expand") || has(node, Trait::kRegroups); }
+
+/// AFTER, what NODE, a move, makes, before that and perhaps others above it; nullopt if axes cannot be told.
+std::optional<Placed> before_move(const Node& node, const Placed& after, Facts& facts) {
+  if (node.is("Transpose")) return before_transpose(node, after, facts);
+  return node.is("Expand") ? before_same_axes(node, after, facts) : before_regroupings(node, after, facts);
+}
+
 /// FOUND as the value that Transposes made it of.
 Placed untransposed(Placed found, Facts& facts) {
   found.value = &before_float_casts(*found.value, facts);
@@ -194,6 +202,21 @@ Value& unmoved(Value& value, Facts& facts) {
   return *seen;
 }
 
+RowReduction before_moves(Value& value, size_t rank, Facts& facts) {
+  Placed placed{&canonical(value, facts), {}, nullptr};
+  const MaybeShape shape = facts.shape(value);
+  if (!shape || shape->size() > rank) return placed;
+  for (size_t axis = 0; axis < shape->size(); ++axis)
+    placed.axes.push_back((*shape)[axis].is(1) ? kUnit : static_cast<int>(axis + rank - shape->size()));
+  for (int step = 0; step < kMaxReductionSteps; ++step) {
+    const Node* node = placed.value->producer;
+    auto before = node && node->domain().empty() && is_move(*node) ? before_move(*node, placed, facts) : std::nullopt;
+    if (!before || !has_its_rank(*before, facts)) break;
+    placed = *std::move(before);
+  }
+  return placed;
+}
+
 std::optional<RowReduction> before_reduction(const Node& node, const RowReduction& after, Facts& facts) {
   const MaybeShape shape = facts.shape(*node.inputs[0]);
   const auto axis = shape ? reduced_axis(node, shape->size(), facts) : std::nullopt;
@@ -220,12 +243,8 @@ std::optional<RowReduction> reduction_in(Value& value, size_t rank, const TakenA
     if (placed->value->output != 0) return std::nullopt;
     if (is_float_cast(*node, facts)) {
       placed->value = &canonical(*node->inputs[0], facts);
-    } else if (node->is("Transpose")) {
-      placed = before_transpose(*node, *placed, facts);
-    } else if (has(*node, Trait::kRegroups)) {
-      placed = before_regroupings(*node, *placed, facts);
-    } else if (node->is("Expand")) {
-      placed = before_same_axes(*node, *placed, facts);
+    } else if (is_move(*node)) {
+      placed = before_move(*node, *placed, facts);
     } else {
       Value* made_of = next(*placed->value);
       if (!made_of) return std::nullopt;

@@ -17,8 +17,10 @@
 #include "patterns/softmax/exponentials.h"
 #include "patterns/softmax/late_division.h"
 #include "patterns/softmax/lowered_scores.h"
+#include "patterns/softmax/pair_sums.h"
 #include "patterns/softmax/row_sum.h"
 #include "patterns/softmax/shares.h"
+#include "patterns/softmax/softmax_of_parts.h"
 #include "patterns/softmax/weights.h"
 
 namespace attn_opt {
@@ -246,6 +248,13 @@ Value* guarded(Value& shares, Value& is_positive, Facts& facts) {
   return is_guard ? whole : nullptr;
 }
 
+/// True if NODE may end the inverse of a sum: a Reciprocal, an Exp, a Pow, or what divides or multiplies a number.
+bool has_inverse(const Node& node, Facts& facts) {
+  if (node.is("Reciprocal") || node.is("Exp") || node.is("Pow")) return true;
+  const auto is_number = [&](int at) { return node.input(at) && facts.uniform(*node.inputs[static_cast<size_t>(at)]); };
+  return (node.is("Div") && is_number(0)) || (node.is("Mul") && (is_number(0) || is_number(1)));
+}
+
 constexpr size_t kMostRegroupings = 4;
 
 /// What VALUE is regrouped from, nearest first.
@@ -280,65 +289,6 @@ SoftmaxSite of_whole_scores(SoftmaxSite softmax, Facts& facts) {
   return softmax;
 }
 
-/// True if ONE and OTHER add up to 1: Sigmoid(d) and Sigmoid(-d), or x and 1 - x.
-bool add_up_to_one(Value& one, Value& other, Value& difference_of_one, Facts& facts) {
-  const Node* node = canonical(other, facts).producer;
-  const std::vector<Addend> terms =
-      FormReader(facts, true).linear_terms(node && node->is("Sigmoid") ? *node->inputs[0] : other);
-  Value *first = nullptr, *second = nullptr, *minuend = nullptr, *subtrahend = nullptr;
-  if (node && node->is("Sigmoid"))
-    return difference(any(&first), any(&second))(*node->inputs[0], facts) &&
-           difference(any(&minuend), any(&subtrahend))(difference_of_one, facts) &&
-           &canonical(*first, facts) == &canonical(*subtrahend, facts) &&
-           &canonical(*second, facts) == &canonical(*minuend, facts);
-  const auto is_term = [&](const Addend& term) {
-    return (term.coefficient == 1 && facts.uniform(*term.value) == 1.0) ||
-           (term.coefficient == -1 && term.value == &canonical(one, facts));
-  };
-  return terms.size() == 2 && std::ranges::all_of(terms, is_term) && terms[0].coefficient != terms[1].coefficient;
-}
-
-/// The softmax of two keys.
-///
-///   Concat(Sigmoid(a - b), 1 - Sigmoid(a - b))  =>  Softmax(Concat(a, b))
-std::optional<SoftmaxSite> of_two_keys(const Node& concat, Node& reader, MatchContext& context) {
-  Facts& facts = context.facts;
-  const MaybeShape shape = facts.shape(*concat.outputs[0]);
-  if (concat.inputs.size() != 2 || !shape) return std::nullopt;
-  const int64_t rank = std::ssize(*shape), axis = (concat.int_attribute("axis", 0) + rank) % rank;
-  const auto is_column = [&](Value* part) {
-    const MaybeShape own = facts.shape(*part);
-    return own && std::ssize(*own) == rank && (*own)[static_cast<size_t>(axis)].is(1);
-  };
-  for (const size_t at : {0, 1}) {
-    Value &one = *concat.inputs[at], &other = *concat.inputs[1 - at];
-    const Node* sigmoid = canonical(one, facts).producer;
-    Value *first = nullptr, *second = nullptr;
-    if (!sigmoid || !sigmoid->is("Sigmoid") || !is_column(&one) || !is_column(&other)) continue;
-    if (!difference(any(&first), any(&second))(*sigmoid->inputs[0], facts) || !is_column(first) || !is_column(second)) continue;
-    if (!add_up_to_one(one, other, *sigmoid->inputs[0], facts)) continue;
-    if (at == 1) std::swap(first, second);
-    const std::vector<Value*> keys{first, second};
-    Value* scores = joined_parts(keys, static_cast<size_t>(axis), reader, context);
-    if (!scores) scores = InnerValues(reader, context).concat(keys, axis);
-    SoftmaxSite site{scores, concat.outputs[0], nullptr, static_cast<size_t>(rank - 1 - axis), std::nullopt};
-    site.hides_infinity = true;
-    return site;
-  }
-  return std::nullopt;
-}
-
-/// Parts of probabilities that CONCAT puts side by side.
-std::optional<SoftmaxSite> side_by_side(Node& concat, MatchContext& context) {
-  if (auto site = of_two_keys(concat, concat, context)) return site;
-  Value* shares = joined_parts(concat, concat, context);
-  const bool may_be = shares && shares->producer && may_be_softmax(*shares->producer);
-  auto site = may_be ? softmax_at(*shares->producer, context) : std::nullopt;
-  if (!site || site->divided) return std::nullopt;
-  site->output = concat.outputs[0];
-  return site;
-}
-
 }  // namespace
 
 SoftmaxSite softmax_operator(Node& node, MatchContext& context) {
@@ -359,12 +309,13 @@ std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
     if (site) (site->divided ? site->divided : site->output) = node.outputs[0];
     return site;
   }
-  if (node.is("Concat")) return side_by_side(node, context);
+  if (node.is("Concat")) return softmax_of_parts(node, context);
   const bool is_copy = canonical(*node.outputs[0], context.facts).producer != &node;
   if (is_copy) return std::nullopt;
   auto site = is_exponential(*node.outputs[0], context.facts) ? exponential(node, context) : std::nullopt;
   if (!site && !node.is("Exp") && !node.is("Pow"))
     site = node.is("LpNormalization") ? normalised(node, context) : quotient(node, context);
+  if (!site && has_inverse(node, context.facts)) site = softmax_of_pairs(node, context);
   if (site) {
     Value* rows = site->is_positive ? guarded(*node.outputs[0], *site->is_positive, context.facts) : nullptr;
     if (!site->output) site->output = rows ? rows : node.outputs[0];

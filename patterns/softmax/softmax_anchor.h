@@ -36,6 +36,7 @@ struct SoftmaxSite {
   size_t features = 0;               ///< how many axes of DIVIDED lie behind the one where the sums have the size 1
   bool hides_infinity = false;       ///< a score of Inf leaves numbers, where the operator makes NaN
   bool less_largest_of_all = false;  ///< LOWERED_BY is one number for several rows, which their scores make
+  bool pairs_scores = false;         ///< a score of -inf makes NaN, where the operator makes 0
   const Value* moved = nullptr;      ///< what the product's result is moved to before that is divided (late_division.h)
   std::vector<RowMap> maps = {};     ///< from MOVED to what is divided; none: that is
 };
@@ -51,7 +52,7 @@ bool may_be_number(const Value* value);
 ///   Softmax(x)      Exp(e) / sum(Exp(e))      Exp(e) * (1 / sum(Exp(e)))      LpNormalization<p = 1>(Exp(e))
 ///   (Exp(e) V) / sum(Exp(e))      (Exp(e) V) * (1 / sum(Exp(e)))
 ///   Exp(LogSoftmax(x))      Exp(e - Log(ReduceSum(Exp(e))))      Exp(x - (m + Log(ReduceSum(Exp(x - m)))))
-///   Exp(x - ReduceLogSumExp(x))      Exp(e - ReduceLogSum(Exp(e)))
+///   Exp(x - ReduceLogSumExp(x))      Exp(e - ReduceLogSum(Exp(e)))      1 / sum over pairs (pair_sums.h)
 ///
 /// where e is x - ReduceMax(x), x less any number for each row, x with a number added, or x, and Exp(e) may be masked by Where
 /// or by ones and zeros before it is summed up, be a product of exponentials (exponentials.h) or a softmax (weights.h), and be

@@ -95,6 +95,18 @@ constexpr OperatorMap<unsigned> kParts(std::to_array<OperatorMap<unsigned>::Row>
     {"Div", kReciprocal},
 }));
 
+/// Operators that may end a softmax; true: whatever they read.
+constexpr OperatorMap<bool> kEnds(std::to_array<OperatorMap<bool>::Row>({
+    {"Softmax", true},
+    {"Exp", true},
+    {"LpNormalization", true},
+    {"Pow", false},
+    {"Reciprocal", false},
+    {"Concat", false},
+    {"Div", false},
+    {"Mul", false},
+}));
+
 /// All that the nodes may be which made VALUE, or what it may be a copy of: sums, products and choices may be sums in words.
 unsigned parts_in(const Value* value) {
   unsigned found = 0;
@@ -128,6 +140,13 @@ bool may_be_inverse_sum(const Value* value) {
   const Node* maker = value ? value->producer : nullptr;
   if (!maker || !is_one_of(*maker, {"Reciprocal", "Div", "Pow"})) return false;
   return ((parts_in(maker->input(0)) | parts_in(maker->input(1))) & kSum) != 0;
+}
+
+/// True if VALUE may be a sum of exponentials, told by first operands.
+bool adds_up_exponentials(const Value* value) {
+  for (int step = 0; step < kMaxSuspectCopies && value && value->producer; ++step, value = value->producer->input(0))
+    if (value->producer->is("Exp") || (value->producer->is("Pow") && may_be_number(value->producer->input(0)))) return true;
+  return false;
 }
 
 /// True if VALUE is a weight, or made of one by moving and casting its elements, or the same number throughout.
@@ -203,7 +222,7 @@ class Followers {
 
   /// False where other exponentials are told of for the same: those that are divided, or the first of two factors.
   bool goes_on(const Node& node, int input, const Followed& from) {
-    if (makes_powers(node) && (node.is("Exp") || input == 1)) return false;
+    if (makes_powers(node) && (node.is("Exp") || input == 1) && is_of_scores(*node.outputs[0], facts_)) return false;
     return std::ranges::none_of(node.inputs, [&](Value* other) {
       if (!other || other == from.value || (!from.is_sum && (input == 0 || other != node.inputs[0]))) return false;
       const auto is_other = [this](Value& source) { return is_exponential(source, facts_) && is_of_scores(source, facts_); };
@@ -254,15 +273,20 @@ bool may_be_part_of_softmax(const Value* value) {
 bool may_be_number(const Value* value) { return may_be_number_within(kMaxSuspectCopies, value); }
 
 bool may_be_softmax(const Node& node) {
-  if (node.is("Softmax") || node.is("Exp") || node.is("LpNormalization")) return true;
+  const bool* is_softmax = kEnds.find(node.op());
+  if (!is_softmax || !node.domain().empty()) return false;
+  if (*is_softmax) return true;
   const Value *first = node.input(0), *second = node.input(1);
-  if (node.is("Pow")) return may_be_number(first);
+  if (node.is("Pow")) return may_be_number(first) || adds_up_exponentials(first);
+  if (node.is("Reciprocal")) return adds_up_exponentials(first);
   if (node.is("Concat") && second) return may_be_part_of_softmax(first) || may_be_part_of_softmax(second);
   const bool divides = node.is("Div");
   if (!divides && !node.is("Mul")) return false;
   const unsigned one = parts_in(first), other = parts_in(second);
   const bool may_be_divided = (one & (kProduct | kWeightsInWords)) != 0;
-  if (divides) return (other & kSum) || (may_be_divided && (other & kSumInWords)) || may_be_weights(first, one);
+  if (divides)
+    return (other & kSum) || (may_be_divided && (other & kSumInWords)) || may_be_weights(first, one) ||
+           (may_be_number(first) && adds_up_exponentials(second));
   const bool is_behind_product = ((one & kProduct) && (other & kReciprocal)) || ((other & kProduct) && (one & kReciprocal));
   return is_behind_product || may_be_weights(first, one) || may_be_weights(second, other) || may_be_inverse_sum(first) ||
          may_be_inverse_sum(second);

@@ -226,6 +226,7 @@ class RowReader {
         is_empty &= is_masked_[i] || bias_[i] == -kInfinity;
         is_hidden &= is_masked_[i] || bias_[i] <= kMasking;
         hides_keys |= is_masked_[i];
+        if (sdpa_.infinity_makes_nan && std::isinf(bias_[i])) rows_.covers_infinity[row] = true;
       }
       const double least = (most_added - rows_.magnitude[row]) * sdpa_.exponent_power / least_coefficient;
       rows_.leaves_type.push_back(

@@ -1,0 +1,19 @@
+#include "patterns/softmax/softmax_assumptions.h"
+
+#include "patterns/preconditions.h"
+
+namespace attn_opt {
+
+void assume_of_softmax(const SoftmaxSite& softmax, const ScoreWalk& scores, Sdpa& sdpa, Facts& facts) {
+  if (scores.hides_infinity) assume_scores_finite("a bound of the scores hides Inf", sdpa);
+  if (softmax.hides_infinity) assume_scores_finite("Sigmoid makes a number of Inf, as softmax does not", sdpa);
+  sdpa.infinity_makes_nan = softmax.pairs_scores;
+  if (softmax.pairs_scores)
+    sdpa.preconditions.push_back({"scores-finite", false, "the difference of two scores of -Inf is NaN", true});
+  if (softmax.divided && !softmax.normaliser && !sdpa.exponent_offset &&
+      facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
+    sdpa.preconditions.push_back(
+        {"exp-in-range", false, "float16 holds sums of exponentials, which are divided behind the product"});
+}
+
+}  // namespace attn_opt

@@ -1,0 +1,16 @@
+// A softmax whose parts are put side by side.
+//
+//   Concat(Sigmoid(a - b), 1 - Sigmoid(a - b))  =>  Softmax(Concat(a, b))      and parts that were made alike (joined_parts.h)
+#pragma once
+
+#include <optional>
+
+#include "attn_opt/pattern.h"
+#include "patterns/softmax/softmax_anchor.h"
+
+namespace attn_opt {
+
+/// The softmax of whose probabilities CONCAT puts parts side by side; nullopt if it is of anything else.
+std::optional<SoftmaxSite> softmax_of_parts(Node& concat, MatchContext& context);
+
+}  // namespace attn_opt
