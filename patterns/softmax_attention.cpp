@@ -222,7 +222,7 @@ void take_summed(Reading& reading, SoftmaxSite& softmax, Facts& facts) {
   Value* summed = reading.probabilities.summed;
   Value*& output = reading.value_product.output.value;
   const MaybeShape made = facts.shape(*output), whole = summed ? facts.shape(*summed) : nullptr;
-  if (!summed) return;
+  if (!summed || softmax.moved) return;
   if (!made || !whole || made->size() == whole->size()) {
     output = summed;
     return;
@@ -286,8 +286,9 @@ class SoftmaxAttention : public Pattern {
       if (auto further = match_further_product(anchor, context); further || further.error().id != kNotAttention) return further;
     auto softmax = softmax_at(anchor, context);
     if (!softmax)
-      for (const auto& read : {key_blocks, merged_keys})
-        if (auto blocks = read(anchor, context)) return match_blocks(anchor, *blocks, context);
+      if (auto blocks = key_blocks(*anchor.outputs[0], false, context)) return match_blocks(anchor, *blocks, context);
+    if (!softmax)
+      if (auto merged = merged_keys(anchor, context)) return match_blocks(anchor, *merged, context);
     if (!softmax) return no_softmax(anchor, context);
     if (weighs_choices(*softmax->input, context.facts)) return missed(std::string(kNotAttention), &anchor, "");
     return match_product(anchor, *softmax, softmax->product, context);
@@ -314,6 +315,8 @@ class SoftmaxAttention : public Pattern {
   /// PRODUCT: to be read where there are several; null for the first.
   static Matched<Match> match_product(Node& anchor, SoftmaxSite& softmax, const Node* product, MatchContext& context) {
     ATTN_OPT_MATCH(ProbabilityWalk walk, walk_probabilities(softmax, product, context));
+    if (auto blocks = key_blocks(softmax.divided ? *softmax.divided : *walk.product->outputs[0], true, context))
+      if (auto match = match_blocks(anchor, *blocks, context)) return match;
     auto cut = without_zero_rows(walk, softmax, context);
     if (!cut) return match_walk(anchor, softmax, std::move(walk), context);
     SoftmaxSite as_cut = softmax;

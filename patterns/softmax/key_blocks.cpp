@@ -2,193 +2,239 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "attn_opt/canonical.h"
-#include "attn_opt/matcher.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
-#include "patterns/layout_checks.h"
 #include "patterns/products/joined_product.h"
-#include "patterns/readers.h"
-#include "patterns/scores/form_reader.h"
-#include "patterns/softmax/exponentials.h"
+#include "patterns/softmax/row_numbers.h"
 #include "src/match/cut_range.h"
 
 namespace attn_opt {
 namespace {
 
-/// A sum of values that are numbers of rows, by how often each is added.
-using RowTerms = std::map<Value*, double>;
+constexpr int kMostBlockNodes = 300;
+constexpr size_t kMostBehind = 48;
 
-/// WEIGHTS, exponentials, added up or multiplied with VALUES, times exp() of LOWERED.
-struct BlockTerm {
-  Value* weights = nullptr;
-  Value* values = nullptr;
-  RowTerms lowered = {};
-};
-
-/// Scores of some of the keys: the weights are exp() of SCORES plus OWN, and times exp() of WHOLE less OWN in the end.
+/// Scores of some of the keys, and their values.
 struct Block {
   Value* scores = nullptr;
   Value* values = nullptr;
-  RowTerms own, whole;
 };
 
+/// RATIO times the product of exp() of scores and VALUES.
+struct BlockTerm {
+  WeighedScores weighed;
+  Value* values = nullptr;
+};
+
+/// What is added up; nullopt if that is anything else than products of exponentials and values.
+using BlockTerms = std::optional<std::vector<BlockTerm>>;
+
+/// Reads what is added up, in the frame of the sum.
 class BlockReader {
  public:
-  explicit BlockReader(Facts& facts) : facts_(facts) {}
+  BlockReader(Node& reader, MatchContext& context)
+      : reader_(reader), context_(context), facts_(context.facts), rows_(context.facts) {}
 
-  /// The blocks of NUMERATOR, whose exponentials are added up in DIVISOR; none if these are others.
-  /// If they ARE_DIVIDED, the weights of each are divided by that before their products are added up.
-  std::vector<Block> read(Value& numerator, Value& divisor, bool are_divided = false) {
-    divisor_ = are_divided ? &canonical(divisor, facts_) : nullptr;
-    std::vector<BlockTerm> products, sums;
-    if (!enter_terms(numerator, true, {}, kMaxTogether, products) || !enter_terms(divisor, false, {}, kMaxTogether, sums) ||
-        products.size() < 2 || products.size() != sums.size())
-      return {};
-    std::vector<Block> blocks;
-    for (const BlockTerm& product : products) {
-      if (!product.values) return {};
-      const auto fits = [&](const BlockTerm& sum) { return sum.weights == product.weights && sum.lowered == product.lowered; };
-      if (std::ranges::count_if(sums, fits) != 1) return {};
-      auto block = block_of(product);
-      if (!block || (!blocks.empty() && block->whole != blocks.front().whole)) return {};
-      blocks.push_back(*std::move(block));
+  /// The blocks whose softmax times their values MADE is; none if it is anything else.
+  std::vector<Block> read(Value& made) {
+    const MaybeShape shape = facts_.shape(made);
+    const auto terms = shape ? terms_in(placed_in(made, shape->size(), facts_)) : std::nullopt;
+    const auto blocks = terms ? alone(*terms) : std::nullopt;
+    if (!blocks || blocks->size() < 2 || frame_.size() != shape->size()) return {};
+    std::optional<RowRatio> sum = RowRatio::number(0);
+    for (const BlockTerm& block : *blocks)
+      if (sum) sum = sum->plus(RowRatio::unknown(block.weighed.sum));
+    const auto is_share = [&](const BlockTerm& block) {
+      const auto whole = sum ? block.weighed.ratio.times(*sum) : std::nullopt;
+      return whole && whole->is(1);
+    };
+    if (!std::ranges::all_of(*blocks, is_share)) return {};
+    std::vector<Block> found;
+    for (const BlockTerm& block : *blocks)
+      found.push_back({InnerValues(reader_, context_).scaled(block.weighed.scores.value, block.weighed.times), block.values});
+    return found;
+  }
+
+  /// PRODUCT with its axes where those of what was read are; PRODUCT itself if they lie so.
+  Value* moved(Value* product) {
+    std::vector<int64_t> perm(frame_.size(), -1), units;
+    for (size_t axis = 0; axis < frame_.size(); ++axis)
+      if (frame_[axis] >= 0)
+        perm[static_cast<size_t>(frame_[axis])] = static_cast<int64_t>(axis);
+      else
+        units.push_back(static_cast<int64_t>(axis));
+    auto unit = units.begin();
+    for (int64_t& axis : perm)
+      if (axis < 0) axis = *unit++;
+    return std::ranges::is_sorted(perm) ? product : InnerValues(reader_, context_).transposed(product, perm);
+  }
+
+  /// True if no exponential is taken of more than 0, and no sum of them that divides may be 0.
+  bool stays_in_range() { return rows_.stays_in_range(); }
+
+ private:
+  BlockTerms terms_in(RowReduction at) {
+    at = before_moves(std::move(at), facts_);
+    if (facts_.uniform(*at.value) == 0.0) return std::vector<BlockTerm>();  // what the first block is added to
+    const Node* node = at.value->producer;
+    if (!node || !node->domain().empty() || ++nodes_ > kMostBlockNodes) return std::nullopt;
+    if (const auto part = rows_.part_in(*node, at)) return terms_in(*part);
+    if (node->is("MatMul")) return product(*node, at);
+    if (node->is("Mul") || node->is("Div")) return scaled(*node, at);
+    if (node->is("ReduceSum")) return summed(*node, at);
+    if (has(*node, Trait::kAdds)) return added(*node, at);
+    return std::nullopt;
+  }
+
+  BlockTerms added(const Node& node, const RowReduction& at) {
+    std::vector<BlockTerm> all;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const auto own = times(terms_in(rows_.operand(node, i, at)), RowRatio::number(node.is("Sub") && i == 1 ? -1 : 1));
+      if (!own) return std::nullopt;
+      all.insert(all.end(), own->begin(), own->end());
+    }
+    return all;
+  }
+
+  /// Sums over parts that are stacked.
+  BlockTerms summed(const Node& node, const RowReduction& at) {
+    const auto before = before_reduction(node, at, facts_);
+    if (!before) return std::nullopt;
+    std::vector<BlockTerm> all;
+    for (const RowReduction& part : rows_.parts_along(*before)) {
+      const auto own = terms_in(part);
+      if (!own) return std::nullopt;
+      all.insert(all.end(), own->begin(), own->end());
+    }
+    return all.empty() ? std::nullopt : BlockTerms(all);
+  }
+
+  /// What is added up times a number for each row, or divided by one.
+  BlockTerms scaled(const Node& node, const RowReduction& at) {
+    for (const size_t i : {0, 1}) {
+      if (node.is("Div") && i == 1) break;
+      const auto terms = extent(node, i) < extent(node, 1 - i) ? std::nullopt : terms_in(rows_.operand(node, i, at));
+      if (!terms) continue;
+      const RowReduction row = rows_.operand(node, 1 - i, at);
+      const auto factor = node.is("Div") ? rows_.inverse(row) : rows_.number(row);
+      return factor ? times(terms, *factor) : std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  /// How many axes of input INPUT of NODE are none of size 1.
+  size_t extent(const Node& node, size_t input) {
+    const MaybeShape shape = facts_.shape(*node.inputs[input]);
+    return shape ? static_cast<size_t>(std::ranges::count_if(*shape, [](const Dim& size) { return !size.is(1); })) : 0;
+  }
+
+  static BlockTerms times(BlockTerms terms, const RowRatio& factor) {
+    for (size_t i = 0; terms && i < terms->size(); ++i) {
+      const auto ratio = (*terms)[i].weighed.ratio.times(factor);
+      if (!ratio) return std::nullopt;
+      (*terms)[i].weighed.ratio = *ratio;
+    }
+    return terms;
+  }
+
+  /// W V, or V^T W^T, whose last two axes were swapped.
+  BlockTerms product(const Node& node, const RowReduction& at) {
+    const size_t rank = at.axes.size();
+    if (rank < 2 || (!frame_.empty() && !std::ranges::is_permutation(frame_, at.axes))) return std::nullopt;
+    for (const size_t at_weights : {0, 1}) {
+      std::vector<int> frame = at.axes;
+      if (at_weights == 1) std::swap(frame[rank - 2], frame[rank - 1]);
+      RowReduction placed{&canonical(*node.inputs[at_weights], facts_), frame, nullptr};
+      placed.axes.back() = RowReduction::kTaken;
+      if (at_weights == 1) std::swap(placed.axes[rank - 2], placed.axes[rank - 1]);
+      const MaybeShape shape = facts_.shape(*placed.value), values = facts_.shape(*node.inputs[1 - at_weights]);
+      if (!shape || !values || shape->size() != rank || values->size() < 2) continue;
+      auto weighed = (frame_.empty() || frame == frame_) ? rows_.weights(placed) : std::nullopt;
+      if (!weighed || !lies_in(weighed->scores, frame)) continue;
+      frame_ = frame;
+      Value* own = node.inputs[1 - at_weights];
+      if (at_weights == 1) own = InnerValues(reader_, context_).swapped(own, values->size());
+      return std::vector<BlockTerm>{{*std::move(weighed), own}};
+    }
+    return std::nullopt;
+  }
+
+  /// True if SCORES lie as those of a product do that makes FRAME.
+  static bool lies_in(const RowReduction& scores, const std::vector<int>& frame) {
+    if (scores.axes.size() != frame.size() || scores.axes.back() != RowReduction::kTaken) return false;
+    for (size_t axis = 0; axis + 1 < frame.size(); ++axis)
+      if (scores.axes[axis] >= 0 && scores.axes[axis] != frame[axis]) return false;
+    return true;
+  }
+
+  /// TERMS, each block once; nullopt if scores come with several values.
+  static BlockTerms alone(const std::vector<BlockTerm>& terms) {
+    std::vector<BlockTerm> blocks;
+    for (const BlockTerm& term : terms) {
+      const auto same =
+          std::ranges::find_if(blocks, [&](const BlockTerm& block) { return block.weighed.sum == term.weighed.sum; });
+      if (same == blocks.end()) {
+        blocks.push_back(term);
+        continue;
+      }
+      const auto sum = same->values == term.values ? same->weighed.ratio.plus(term.weighed.ratio) : std::nullopt;
+      if (!sum) return std::nullopt;
+      same->weighed.ratio = *sum;
     }
     return blocks;
   }
 
-  /// True if no exponential of BLOCKS is that of more than 0: each was lowered by the largest score of its row so far.
-  bool are_lowered(const std::vector<Block>& blocks) {
-    std::set<Value*> all;
-    for (const Block& block : blocks) all.insert(block.scores);
-    return std::ranges::all_of(blocks, [&](const Block& block) {
-      return is_lowered_by_maximum(block.own, {block.scores}) && is_lowered_by_maximum(block.whole, all);
-    });
-  }
-
- private:
-  /// Enters in TERMS what VALUE adds up, products if these ARE_PRODUCTS, else sums of exponentials, each times exp() of
-  /// LOWERED; false if it adds up anything else.
-  bool enter_terms(Value& value, bool are_products, const RowTerms& lowered, int steps, std::vector<BlockTerm>& terms) {
-    if (facts_.uniform(value) == 0.0) return true;  // what the first block is added to
-    Node* node = canonical(value, facts_).producer;
-    if (!node || steps == 0) return false;
-    if (node->is("Add") || node->is("Sum"))
-      return std::ranges::all_of(node->inputs,
-                                 [&](Value* addend) { return enter_terms(*addend, are_products, lowered, steps - 1, terms); });
-    for (const size_t at : {0, 1}) {
-      Value* exponent = node->is("Mul") ? exponent_of_rows(*node->inputs[1 - at]) : nullptr;
-      if (exponent) return enter_terms(*node->inputs[at], are_products, plus(lowered, *exponent, 1), steps - 1, terms);
-    }
-    BlockTerm term = are_products ? product_in(*node) : BlockTerm{added_up(value), nullptr};
-    if (term.weights && are_products && divisor_) term.weights = before_division(*term.weights);
-    if (!term.weights) return false;
-    term.weights = &canonical(*term.weights, facts_);
-    term.lowered = lowered;
-    terms.push_back(std::move(term));
-    return true;
-  }
-
-  /// The product that NODE is, or V^T W^T, of which it swaps the last two axes back; of no weights if it is none.
-  BlockTerm product_in(Node& node) {
-    if (node.is("MatMul")) return {node.inputs[0], node.inputs[1]};
-    Value* swapped = node.is("Transpose") ? swapped_from(node, facts_) : nullptr;
-    const Node* product = swapped ? swapped->producer : nullptr;
-    if (!product || !product->is("MatMul")) return {};
-    return {turned_back(*product->inputs[1]), turned_back(*product->inputs[0])};
-  }
-
-  /// What DIVISOR_ divides to make VALUE; null if it makes it otherwise.
-  Value* before_division(Value& value) {
-    Value *weights = nullptr, *divisor = nullptr;
-    const bool divides = op("Div", {any(&weights), any(&divisor)})(value, facts_) ||
-                         commuted("Mul", any(&weights), op("Reciprocal", {any(&divisor)}))(value, facts_);
-    return divides && &canonical(*divisor, facts_) == divisor_ ? weights : nullptr;
-  }
-
-  /// VALUE before its last two axes were swapped; null if they were not.
-  Value* turned_back(Value& value) {
-    Node* node = canonical(value, facts_).producer;
-    return node && node->is("Transpose") ? swapped_from(*node, facts_) : nullptr;
-  }
-
-  /// What VALUE adds up along the last axis, which it keeps; null if it does not.
-  Value* added_up(Value& value) {
-    Value* weights = nullptr;
-    return reduced_over_last("ReduceSum", any(&weights))(value, facts_) ? weights : nullptr;
-  }
-
-  /// What VALUE is exp() of, if it is a number for each row; null if it is not.
-  Value* exponent_of_rows(Value& value) {
-    const Node* node = canonical(value, facts_).producer;
-    return node && node->is("Exp") && is_of_rows(value) ? node->inputs[0] : nullptr;
-  }
-
-  bool is_of_rows(const Value& value) {
-    const MaybeShape shape = facts_.shape(value);
-    return shape && !shape->empty() && shape->back().is(1);
-  }
-
-  /// SUM with that of ROWS, TIMES times.
-  RowTerms plus(RowTerms sum, Value& rows, double times) {
-    for (const Addend& addend : FormReader(facts_).linear_terms(rows)) {
-      double& coefficient = sum[addend.value];
-      coefficient += times * addend.coefficient;
-      if (coefficient == 0) sum.erase(addend.value);
-    }
-    return sum;
-  }
-
-  std::optional<Block> block_of(const BlockTerm& term) {
-    const Node* exponential = term.weights->producer;
-    if (!exponential || !exponential->is("Exp")) return std::nullopt;
-    Block block{&canonical(*exponential->inputs[0], facts_), term.values, {}, term.lowered};
-    for (int step = 0; step < kMaxTogether; ++step) {
-      Value *minuend = nullptr, *rows = nullptr;
-      if (!difference(any(&minuend), any(&rows))(*block.scores, facts_) || !is_of_rows(*rows)) break;
-      block.own = plus(std::move(block.own), *rows, -1);
-      block.whole = plus(std::move(block.whole), *rows, -1);
-      block.scores = &canonical(*minuend, facts_);
-    }
-    return block;
-  }
-
-  bool is_lowered_by_maximum(const RowTerms& sum, const std::set<Value*>& scores) {
-    if (sum.size() != 1 || sum.begin()->second != -1) return false;
-    std::set<Value*> seen;
-    enter_maximised(*sum.begin()->first, kMaxTogether, seen);
-    return std::ranges::includes(seen, scores);
-  }
-
-  /// Enters in SEEN the scores that VALUE, if it is a maximum, is no less than.
-  void enter_maximised(Value& value, int steps, std::set<Value*>& seen) {
-    Value& maximum = canonical(value, facts_);
-    Value* rows = nullptr;
-    if (reduced_over_last("ReduceMax", any(&rows))(maximum, facts_)) seen.insert(&canonical(*rows, facts_));
-    if (!maximum.producer || !maximum.producer->is("Max") || steps == 0) return;
-    for (Value* operand : maximum.producer->inputs)
-      if (operand) enter_maximised(*operand, steps - 1, seen);
-  }
-
+  Node& reader_;
+  MatchContext& context_;
   Facts& facts_;
-  Value* divisor_ = nullptr;  ///< what the weights are divided by before their products are added up
+  RowNumbers rows_;
+  std::vector<int> frame_;  ///< of the products
+  int nodes_ = 0;
 };
 
-/// What adds up the product of SHARES, which alone is made of them, and others; null if nothing does.
-Value* sum_behind(Value& shares, Facts& facts) {
-  Value* made = nullptr;
-  Readers readers = readers_of(shares, facts);
-  if (!readers.only_one() || !readers.all[0].node || !readers.all[0].node->is("MatMul")) return nullptr;
-  for (Value* next = readers.all[0].node->output(0); next; next = made) {
-    readers = readers_of(*next, facts);
-    const Node* node = readers.only_one() ? readers.all[0].node : nullptr;
-    if (!node || !(node->is("Add") || node->is("Sum"))) return made;
-    made = node->output(0);
+/// Cheap: false where nothing but a further product is made of START, moved.
+bool may_be_added_up(const Value& start) {
+  const Value* value = &start;
+  for (size_t step = 0; step < kMostBehind && value && value->uses.size() == 1; ++step) {
+    const Node* node = value->uses.front().node;
+    if (!node || node->is("MatMul")) return false;
+    if (!has(*node, Trait::kKeepsAll)) return true;
+    value = node->output(0);
   }
-  return nullptr;
+  return value && !value->uses.empty();
+}
+
+/// The values that START comes to by sums, products with numbers and moves, and through a product unless these ARE_WEIGHED
+/// values: the last first, of those that may end a sum of blocks.
+std::vector<Value*> sums_behind(Value& start, bool are_weighed) {
+  struct Reached {
+    Value* value;
+    bool is_behind_product;
+  };
+  std::vector<Value*> sums;
+  if (are_weighed && !may_be_added_up(start)) return sums;
+  std::vector<Reached> reached{{&start, are_weighed}};
+  for (size_t i = 0; i < reached.size() && reached.size() < kMostBehind; ++i) {
+    const Reached from = reached[i];
+    const Node* maker = from.value->producer;
+    if (maker && (has(*maker, Trait::kAdds) || maker->is("Mul") || maker->is("Div") || maker->is("ReduceSum")))
+      sums.push_back(from.value);
+    for (const Use& use : from.value->uses) {
+      const Node* node = use.node;
+      if (!node || node->graph != from.value->graph || !node->domain().empty() || !node->output(0)) continue;
+      const bool is_product = node->is("MatMul") && !from.is_behind_product;
+      const bool goes_on = is_product || has(*node, Trait::kAdds) || has(*node, Trait::kKeepsAll) || node->is("Mul") ||
+                           node->is("Div") || node->is("ReduceSum") || node->is("Concat");
+      if (!goes_on || std::ranges::find(reached, node->outputs[0], &Reached::value) != reached.end()) continue;
+      reached.push_back({node->outputs[0], from.is_behind_product || is_product});
+    }
+  }
+  std::ranges::reverse(sums);
+  return sums;
 }
 
 /// BLOCKS in the order in which their scores, or else their values, were cut out of others, where that is known: these are then
@@ -217,26 +263,25 @@ Value* all_of(const std::vector<Block>& blocks, Value* Block::* value, int64_t a
 
 }  // namespace
 
-std::optional<KeyBlocks> key_blocks(Node& node, MatchContext& context) {
-  Value* divisor = nullptr;
-  for (const size_t at : {0, 1}) {
-    const bool divides = node.is("Div") && at == 0;
-    if (divides) divisor = node.inputs[1];
-    if (!divides && !(node.is("Mul") && op("Reciprocal", {any(&divisor)})(*node.inputs[1 - at], context.facts))) continue;
-    BlockReader reader(context.facts);
-    Value* made = node.outputs[0];
-    std::vector<Block> blocks = in_order(reader.read(*node.inputs[at], *divisor), context.facts);
-    if (blocks.empty() && (made = sum_behind(*node.outputs[0], context.facts)))
-      blocks = in_order(reader.read(*made, *divisor, true), context.facts);
+std::optional<KeyBlocks> key_blocks(Value& start, bool are_weighed, MatchContext& context) {
+  for (Value* made : sums_behind(start, are_weighed)) {
+    BlockReader reader(*made->producer, context);
+    const std::vector<Block> blocks = in_order(reader.read(*made), context.facts);
     if (blocks.empty()) continue;
-    InnerValues inner(node, context);
+    InnerValues inner(*made->producer, context);
     Value* scores = all_of(blocks, &Block::scores, 0, inner, context.facts);
     Value* values = all_of(blocks, &Block::values, 1, inner, context.facts);
     if (!scores || !values) continue;
     Value* weights = inner.build().node("Softmax", {scores}, {GraphBuilder::attribute("axis", int64_t{-1})});
     Value* product = inner.build().node("MatMul", {weights, values});
     KeyBlocks read{softmax_operator(*weights->producer, context), product->producer, made};
-    if (!reader.are_lowered(blocks)) read.softmax.exponent_offset = 0;
+    if (const Value* moved = reader.moved(product); moved != product) {
+      read.softmax.product = read.product;
+      read.softmax.moved = moved;
+      read.softmax.divided = made;
+    }
+    if (!reader.stays_in_range()) read.softmax.exponent_offset = 0;
+    for (const Block& block : blocks) read.softmax.key_blocks.push_back(context.facts.shape(*block.scores).known().back());
     return read;
   }
   return std::nullopt;

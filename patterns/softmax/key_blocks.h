@@ -1,9 +1,13 @@
-// Attention over blocks of keys, whose exponentials are added up one block after the other, as flash attention does:
+// Attention over blocks of keys, whose exponentials are added up one block after the other, as flash attention does, or whose
+// softmaxes are merged by the logarithms of their sums:
 //
 //   l = sum(exp(S1 - m1))      o = exp(S1 - m1) V1      a = exp(m1 - m)      where m = max(m1, max(S2))
 //   (a * o + exp(S2 - m) V2) / (a * l + sum(exp(S2 - m)))  =>  softmax(Concat(S1, S2)) Concat(V1, V2)
 //
-// since every exponential is multiplied with that of the same number of its row in the end.
+//   exp(l1 - l) softmax(S1) V1 + exp(l2 - l) softmax(S2) V2  =>  the same      where l = log(e^l1 + e^l2), l1 = logsumexp(S1)
+//
+// Whatever is added up is a sum of exp(S1) V1, exp(S2) V2, ..., each times a number for each row (row_numbers.h). It is the
+// attention over all keys if each of these is 1 / (sum(exp(S1)) + sum(exp(S2)) + ...), by the algebra of ratios (row_ratio.h).
 #pragma once
 
 #include <optional>
@@ -20,7 +24,8 @@ struct KeyBlocks {
   const char* word = "Add(blocks)";
 };
 
-/// The blocks whose sum NODE divides by the sum of their exponentials; nullopt if it does anything else.
-std::optional<KeyBlocks> key_blocks(Node& node, MatchContext& context);
+/// The blocks of keys of one of which START is the weights, or values if they ARE_WEIGHED; nullopt if it comes to no sum of
+/// them.
+std::optional<KeyBlocks> key_blocks(Value& start, bool are_weighed, MatchContext& context);
 
 }  // namespace attn_opt

@@ -142,6 +142,11 @@ bool moved_before_division(SoftmaxSite& softmax, MatchContext& context) {
 }
 
 Matched<void> enter_moved_outputs(const SoftmaxSite& softmax, Sdpa& sdpa, MatchContext& context) {
+  const AxisMap& made = sdpa.outputs.front().axes;
+  if (const auto axes = softmax.moved->is_new ? axes_after(*softmax.moved->producer, made, context) : std::nullopt) {
+    sdpa.outputs = walk_output(*softmax.divided, *axes, context);
+    return {};
+  }
   const auto moved = std::ranges::find_if(
       sdpa.outputs, [&](const OutputView& view) { return &canonical(*view.value, context.facts) == softmax.moved; });
   const auto miss = [&](const std::string& why) { return missed("softmax.divided-late", softmax.divided->producer, why); };

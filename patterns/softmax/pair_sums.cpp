@@ -36,7 +36,8 @@ class PairReader {
   Value* scores_in(const Exponent& exponent) {
     std::vector<PlacedTerm> summed, own;
     for (const Addend& term : FormReader(context_.facts, true).linear_terms(*exponent.value)) {
-      PlacedTerm placed{before_moves(*term.value, sum_.rows.axes.size(), context_.facts), exponent.factor * term.coefficient};
+      RowReduction whole = placed_in(*term.value, sum_.rows.axes.size(), context_.facts);
+      PlacedTerm placed{before_moves(std::move(whole), context_.facts), exponent.factor * term.coefficient};
       const bool is_summed = std::ranges::find(placed.source.axes, summed_) != placed.source.axes.end();
       if (placed.source.axes.empty()) return nullptr;
       (is_summed ? summed : own).push_back(std::move(placed));

@@ -202,16 +202,20 @@ Value& unmoved(Value& value, Facts& facts) {
   return *seen;
 }
 
-RowReduction before_moves(Value& value, size_t rank, Facts& facts) {
+RowReduction placed_in(Value& value, size_t rank, Facts& facts) {
   Placed placed{&canonical(value, facts), {}, nullptr};
   const MaybeShape shape = facts.shape(value);
   if (!shape || shape->size() > rank) return placed;
   for (size_t axis = 0; axis < shape->size(); ++axis)
     placed.axes.push_back((*shape)[axis].is(1) ? kUnit : static_cast<int>(axis + rank - shape->size()));
-  for (int step = 0; step < kMaxReductionSteps; ++step) {
+  return placed;
+}
+
+RowReduction before_moves(RowReduction placed, Facts& facts) {
+  for (int step = 0; step < kMaxReductionSteps && has_its_rank(placed, facts); ++step) {
     const Node* node = placed.value->producer;
     auto before = node && node->domain().empty() && is_move(*node) ? before_move(*node, placed, facts) : std::nullopt;
-    if (!before || !has_its_rank(*before, facts)) break;
+    if (!before) break;
     placed = *std::move(before);
   }
   return placed;

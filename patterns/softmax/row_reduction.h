@@ -29,9 +29,11 @@ struct RowReduction {
   const Node* node = nullptr;  ///< that reduces
 };
 
-/// What VALUE, which broadcasts to RANK axes, is before its elements were moved or repeated, and which of these each axis of it
-/// is: less than 0 where it is of size 1. No axes where they are not known.
-RowReduction before_moves(Value& value, size_t rank, Facts& facts);
+/// VALUE, which broadcasts to RANK axes, and which of these each axis of it is: less than 0 where it is of size 1. No axes
+/// where they are not known.
+RowReduction placed_in(Value& value, size_t rank, Facts& facts);
+/// PLACED before its elements were moved or repeated.
+RowReduction before_moves(RowReduction placed, Facts& facts);
 
 /// What the elements of a value are made of one by one; null if it is made otherwise.
 using ElementStep = std::function<Value*(Value&)>;

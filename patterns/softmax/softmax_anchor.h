@@ -37,6 +37,7 @@ struct SoftmaxSite {
   bool hides_infinity = false;       ///< a score of Inf leaves numbers, where the operator makes NaN
   bool less_largest_of_all = false;  ///< LOWERED_BY is one number for several rows, which their scores make
   bool pairs_scores = false;         ///< a score of -inf makes NaN, where the operator makes 0
+  std::vector<Dim> key_blocks = {};  ///< numbers of keys of which each is summed up for itself; empty: all are together
   const Value* moved = nullptr;      ///< what the product's result is moved to before that is divided (late_division.h)
   std::vector<RowMap> maps = {};     ///< from MOVED to what is divided; none: that is
 };

@@ -1,15 +1,20 @@
 #include "patterns/softmax/softmax_assumptions.h"
 
 #include "patterns/preconditions.h"
+#include "src/match/facts/empty_rows.h"
 
 namespace attn_opt {
 
 void assume_of_softmax(const SoftmaxSite& softmax, const ScoreWalk& scores, Sdpa& sdpa, Facts& facts) {
   if (scores.hides_infinity) assume_scores_finite("a bound of the scores hides Inf", sdpa);
   if (softmax.hides_infinity) assume_scores_finite("Sigmoid makes a number of Inf, as softmax does not", sdpa);
-  sdpa.infinity_makes_nan = softmax.pairs_scores;
+  const bool may_empty_blocks = !softmax.key_blocks.empty() && !sdpa.guarded && !why_rows_may_be_nan(sdpa, facts).empty();
+  sdpa.infinity_makes_nan = softmax.pairs_scores || may_empty_blocks;
   if (softmax.pairs_scores)
     sdpa.preconditions.push_back({"scores-finite", false, "the difference of two scores of -Inf is NaN", true});
+  if (may_empty_blocks)
+    sdpa.preconditions.push_back({"scores-finite", false, "a block of keys whose scores are all -Inf makes NaN", true});
+  if (sdpa.exponent_offset) sdpa.key_blocks = softmax.key_blocks;
   if (softmax.divided && !softmax.normaliser && !sdpa.exponent_offset &&
       facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
     sdpa.preconditions.push_back(

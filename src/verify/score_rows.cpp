@@ -233,7 +233,7 @@ class RowReader {
           most_added <= kMasking && std::isfinite(least) &&
           (std::isinf(rounded(least, request_.model_type)) || std::isinf(rounded(least, range_of_scores(sdpa_)))));
       note_clamp(row, top_of_kept);
-      note_exp_range(row, top, largest);
+      note_exp_range(row, least_of_blocks(row, top), largest);
       double relevant = 0;
       for (size_t i = row * keys; i < (row + 1) * keys; ++i)
         if (bias_[i] > kAbsorbing && bias_[i] >= top - 2 * rows_.magnitude[row] - kNegligibleGap)
@@ -265,6 +265,21 @@ class RowReader {
     double largest = -kInfinity;
     for (const double bias : bias_) largest = std::max(largest, bias);
     return sdpa_.less_largest_of_all && std::isfinite(largest) ? largest : 0;
+  }
+
+  /// TOP, the largest bias of ROW, or that of its block in which it is farthest from 0.
+  double least_of_blocks(size_t row, double top) const {
+    const auto keys = static_cast<size_t>(rows_.keys);
+    double least = top;
+    size_t begin = 0;
+    for (const Dim& block : sdpa_.key_blocks) {
+      const auto size = static_cast<size_t>(std::max<int64_t>(0, request_.sizes.of(block).value_or(0)));
+      double top_of_block = -kInfinity;
+      for (const size_t end = std::min(keys, begin + size); begin < end; ++begin)
+        top_of_block = std::max(top_of_block, bias_[row * keys + begin]);
+      if (std::abs(top_of_block) > std::abs(least)) least = top_of_block;
+    }
+    return least;
   }
 
   /// ROW's largest bias is TOP, and that of all rows LARGEST where scores are less by it.

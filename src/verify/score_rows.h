@@ -23,7 +23,7 @@ struct ScoreRows {
   std::vector<bool> leaves_exp_range;  ///< exp() may overflow, or round all of the row to nearly nothing
   std::vector<bool> overflows;         ///< the scores before masks pass the type's range
   std::vector<bool> covers_infinity;   ///< a fill lies over what a bias makes infinite, of which arithmetic on masks makes NaN;
-                                      ///< or a score is -Inf, of which the model makes NaN
+                                       ///< or a score is -Inf, of which the model makes NaN
 
   size_t size() const { return magnitude.size(); }
 };

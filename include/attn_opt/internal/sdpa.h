@@ -117,7 +117,8 @@ struct Sdpa {
   DataType narrowest_scores = onnx::TensorProto::UNDEFINED;
   /// The softmax takes exp() of the scores plus this; none: of the scores less the largest of their row.
   std::optional<double> exponent_offset;
-  double exponent_power = 1;  ///< at least 1: exp() was taken of so many times that, and a root of it
+  std::vector<Dim> key_blocks;  ///< numbers of keys of which each is summed up for itself; empty: all are together
+  double exponent_power = 1;    ///< at least 1: exp() was taken of so many times that, and a root of it
   /// The model holds scores within this, and its negative, before the softmax; none: it does not.
   std::optional<double> clamp;
   bool less_largest_of_all = false;  ///< the model subtracts the largest score of all rows, which softmax does not see

@@ -1,0 +1,326 @@
+#include "patterns/softmax/row_numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "attn_opt/canonical.h"
+#include "src/match/cut_range.h"
+
+namespace attn_opt {
+namespace {
+
+constexpr int kMostRowNodes = 600;
+constexpr int64_t kMostParts = 16;
+/// The first of stacked parts, as an axis; those behind it are less.
+constexpr int kFirstPart = -16;
+constexpr int kUnitAxis = -1;
+/// Beyond this exp() of a number is not worth having.
+constexpr double kMostExponent = 80;
+
+bool has_keys(const RowReduction& at) { return std::ranges::find(at.axes, RowReduction::kTaken) != at.axes.end(); }
+
+const Node* maker_of(const RowReduction& at) {
+  const Node* node = at.value->producer;
+  return node && node->domain().empty() && at.value->output == 0 && node->input(0) ? node : nullptr;
+}
+
+bool adds(const Node& node) { return node.is("Add") || node.is("Sum") || node.is("Sub"); }
+
+std::optional<RowRatio> times(const std::optional<RowRatio>& one, const std::optional<RowRatio>& other) {
+  return one && other ? one->times(*other) : std::nullopt;
+}
+
+}  // namespace
+
+RowReduction RowNumbers::operand(const Node& node, size_t input, const RowReduction& at) {
+  RowReduction placed = placed_in(*node.inputs[input], at.axes.size(), facts_);
+  for (int& axis : placed.axes)
+    if (axis >= 0) axis = at.axes[static_cast<size_t>(axis)];
+  return placed;
+}
+
+std::optional<RowReduction> RowNumbers::part_in(const Node& node, const RowReduction& at) {
+  const auto part = std::ranges::find_if(at.axes, [](int axis) { return axis <= kFirstPart; });
+  if (part == at.axes.end() || !node.is("Concat")) return std::nullopt;
+  const auto rank = std::ssize(at.axes), axis = part - at.axes.begin();
+  if ((node.int_attribute("axis", 0) + rank) % rank != axis) return std::nullopt;
+  const auto index = static_cast<size_t>(kFirstPart - *part);
+  for (Value* input : node.inputs) {
+    const MaybeShape shape = facts_.shape(*input);
+    if (!shape || std::ssize(*shape) != rank || !(*shape)[static_cast<size_t>(axis)].is(1)) return std::nullopt;
+  }
+  if (index >= node.inputs.size()) return std::nullopt;
+  RowReduction placed{&canonical(*node.inputs[index], facts_), at.axes, nullptr};
+  placed.axes[static_cast<size_t>(axis)] = kUnitAxis;
+  return placed;
+}
+
+bool RowNumbers::stacks_parts(const RowReduction& at) {
+  const Node* node = maker_of(at);
+  const std::vector<RowReduction> parts = node && node->is("Concat") ? parts_along(at) : std::vector<RowReduction>();
+  return !parts.empty() && part_in(*node, parts.front());
+}
+
+std::vector<RowReduction> RowNumbers::parts_along(const RowReduction& at) {
+  const MaybeShape shape = facts_.shape(*at.value);
+  const auto axis = std::ranges::find(at.axes, RowReduction::kTaken) - at.axes.begin();
+  if (!shape || shape->size() != at.axes.size() || axis == std::ssize(at.axes)) return {};
+  const Dim& size = (*shape)[static_cast<size_t>(axis)];
+  if (!size.is_constant() || size.value() > kMostParts) return {};
+  std::vector<RowReduction> parts(static_cast<size_t>(size.value()), at);
+  for (size_t i = 0; i < parts.size(); ++i) parts[i].axes[static_cast<size_t>(axis)] = kFirstPart - static_cast<int>(i);
+  return parts;
+}
+
+size_t RowNumbers::unknown(Kind kind, const RowReduction& at, double times) {
+  const Unknown own{kind, at.value, at.axes, times, at};
+  const auto found = std::ranges::find(unknowns_, own);
+  if (found != unknowns_.end()) return static_cast<size_t>(found - unknowns_.begin());
+  unknowns_.push_back(own);
+  return unknowns_.size() - 1;
+}
+
+std::optional<RowRatio> RowNumbers::number(RowReduction at) {
+  at = before_moves(std::move(at), facts_);
+  if (at.axes.empty() && !facts_.uniform(*at.value)) return std::nullopt;
+  if (const auto number = facts_.uniform(*at.value))
+    return std::isfinite(*number) ? std::optional(RowRatio::number(*number)) : std::nullopt;
+  if (has_keys(at)) return std::nullopt;
+  const Key key{at.value, at.axes};
+  if (const auto known = numbers_.find(key); known != numbers_.end()) return known->second;
+  auto made = ++nodes_ > kMostRowNodes ? std::nullopt : computed_number(at);
+  return numbers_[key] = made ? made : leaf(Kind::kItself, at);
+}
+
+std::optional<RowRatio> RowNumbers::exponential(RowReduction at) {
+  at = before_moves(std::move(at), facts_);
+  const auto number = facts_.uniform(*at.value);
+  if (number && (*number == -INFINITY || std::abs(*number) <= kMostExponent)) return RowRatio::number(std::exp(*number));
+  if (has_keys(at) || (at.axes.empty() && !number)) return std::nullopt;
+  const Key key{at.value, at.axes};
+  if (const auto known = exponentials_.find(key); known != exponentials_.end()) return known->second;
+  auto made = ++nodes_ > kMostRowNodes ? std::nullopt : computed_exponential(at);
+  return exponentials_[key] = made ? made : leaf(Kind::kExponential, at);
+}
+
+/// What AT is one part of along an axis; nullopt if it is none.
+std::optional<RowReduction> RowNumbers::uncut(const RowReduction& at) {
+  const Node* node = at.value->producer;
+  const auto range = node && cuts_out(*node) ? cut_range(*at.value, facts_) : std::nullopt;
+  if (!range || !range->count.is(1) || !range->first.is_constant() || range->first.value() > kMostParts) return std::nullopt;
+  RowReduction whole{&canonical(*range->source, facts_), at.axes, nullptr};
+  const MaybeShape shape = facts_.shape(*whole.value);
+  const auto axis = whole.axes.begin() + static_cast<std::ptrdiff_t>(range->axis);
+  if (shape && shape->size() == at.axes.size() + 1)
+    whole.axes.insert(axis, kUnitAxis);
+  else if (!shape || shape->size() != at.axes.size())
+    return std::nullopt;
+  whole.axes[range->axis] = kFirstPart - static_cast<int>(range->first.value());
+  return whole;
+}
+
+std::optional<RowRatio> RowNumbers::computed_number(const RowReduction& at) {
+  if (const auto whole = uncut(at)) return number(*whole);
+  const Node* node = maker_of(at);
+  if (!node) return std::nullopt;
+  if (const auto part = part_in(*node, at)) return number(*part);
+  const auto own = [&](size_t input) { return number(operand(*node, input, at)); };
+  if (adds(*node)) return added(*node, at);
+  if (node->is("Neg")) return times(RowRatio::number(-1), own(0));
+  if (node->is("Mul")) return times(own(0), own(1));
+  if (node->is("Div")) return times(own(0), divided(own(1)));
+  if (node->is("Reciprocal")) return divided(own(0));
+  if (node->is("Softmax")) return share_of_parts(*node, at);
+  if (node->is("ReduceSum")) return summed(*node, at, false);
+  if (!node->is("Exp") && !node->is("Sigmoid")) return std::nullopt;
+  const auto power = exponential(operand(*node, 0, at));
+  if (!power) return std::nullopt;
+  if (node->is("Exp")) {
+    exponents_.push_back(*power);
+    return power;
+  }
+  // Sigmoid(x)  =>  e^x / (e^x + 1)
+  const auto more = power->plus(RowRatio::number(1));
+  return more ? times(power, more->inverse()) : std::nullopt;
+}
+
+std::optional<RowRatio> RowNumbers::computed_exponential(const RowReduction& at) {
+  if (const auto whole = uncut(at)) return exponential(*whole);
+  const Node* node = maker_of(at);
+  if (!node) return std::nullopt;
+  if (const auto part = part_in(*node, at)) return exponential(*part);
+  const auto own = [&] { return operand(*node, 0, at); };
+  if (adds(*node)) return exponential_of_sum(*node, at);
+  if (node->is("Mul") || node->is("Div")) return exponential_of_multiple(*node, at);
+  if (node->is("ReduceLogSumExp")) {
+    takes_logarithms_ = true;
+    return summed(*node, at, true);
+  }
+  if (node->is("Neg")) {
+    const auto power = exponential(own());
+    return power ? power->inverse() : std::nullopt;
+  }
+  if (!node->is("Log") && !node->is("ReduceLogSum") && !node->is("Softplus")) return std::nullopt;
+  takes_logarithms_ = true;
+  if (node->is("ReduceLogSum")) return summed(*node, at, false);
+  if (node->is("Log")) return number(own());
+  const auto power = exponential(own());
+  return power ? power->plus(RowRatio::number(1)) : std::nullopt;
+}
+
+std::optional<RowRatio> RowNumbers::added(const Node& node, const RowReduction& at) {
+  std::optional<RowRatio> sum = RowRatio::number(0);
+  for (size_t i = 0; i < node.inputs.size() && sum; ++i) {
+    const auto own = number(operand(node, i, at));
+    sum = own ? sum->plus(*own, node.is("Sub") && i == 1 ? -1 : 1) : std::nullopt;
+  }
+  return sum;
+}
+
+std::optional<RowRatio> RowNumbers::exponential_of_sum(const Node& node, const RowReduction& at) {
+  std::optional<RowRatio> product = RowRatio::number(1);
+  for (size_t i = 0; i < node.inputs.size() && product; ++i) {
+    auto own = exponential(operand(node, i, at));
+    if (own && node.is("Sub") && i == 1) own = own->inverse();
+    product = times(product, own);
+  }
+  return product;
+}
+
+std::optional<RowRatio> RowNumbers::exponential_of_multiple(const Node& node, const RowReduction& at) {
+  for (const size_t i : {0, 1}) {
+    const auto number = facts_.uniform(*node.inputs[1 - i]);
+    if (!number || !std::isfinite(*number) || *number == 0 || (node.is("Div") && i == 1)) continue;
+    const auto own = exponential(operand(node, i, at));
+    return own ? own->power(node.is("Div") ? 1 / *number : *number) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<RowRatio> RowNumbers::divided(std::optional<RowRatio> divisor) {
+  if (!divisor) return std::nullopt;
+  divisors_.push_back(*divisor);
+  return divisor->inverse();
+}
+
+std::optional<RowRatio> RowNumbers::summed(const Node& node, const RowReduction& at, bool of_exponentials) {
+  auto before = before_reduction(node, at, facts_);
+  if (!before) return std::nullopt;
+  before = before_moves(*std::move(before), facts_);
+  if (const auto weighed = of_exponentials ? exponentials_of(*before) : weights(*before)) {
+    return weighed->ratio.times(RowRatio::unknown(weighed->sum));
+  }
+  const std::vector<RowReduction> parts = parts_along(*before);
+  std::optional<RowRatio> sum = RowRatio::number(0);
+  for (const RowReduction& part : parts) {
+    const auto own = of_exponentials ? exponential(part) : number(part);
+    sum = sum && own ? sum->plus(*own) : std::nullopt;
+  }
+  return parts.empty() ? std::nullopt : sum;
+}
+
+/// Softmax(x) along stacked parts  =>  e^x of one / the sum of those of all
+std::optional<RowRatio> RowNumbers::share_of_parts(const Node& node, const RowReduction& at) {
+  const auto part = std::ranges::find_if(at.axes, [](int axis) { return axis <= kFirstPart; });
+  const auto rank = std::ssize(at.axes), axis = part - at.axes.begin();
+  const bool is_along = part != at.axes.end() && node.graph->model().onnx_opset(node) >= 13 &&
+                        (node.int_attribute("axis", -1) + rank) % rank == axis;
+  if (!is_along) return std::nullopt;
+  RowReduction all{&canonical(*node.inputs[0], facts_), at.axes, nullptr}, one = all;
+  all.axes[static_cast<size_t>(axis)] = RowReduction::kTaken;
+  std::optional<RowRatio> sum = RowRatio::number(0);
+  for (const RowReduction& other : parts_along(all)) {
+    const auto own = exponential(other);
+    sum = sum && own ? sum->plus(*own) : std::nullopt;
+  }
+  return sum ? times(exponential(one), sum->inverse()) : std::nullopt;
+}
+
+bool RowNumbers::takes_row(const Node& node, size_t input, const RowReduction& at) {
+  return input < node.inputs.size() && !has_keys(operand(node, input, at)) && facts_.shape(*node.inputs[input]);
+}
+
+std::optional<WeighedScores> RowNumbers::weights(RowReduction at) {
+  at = before_moves(std::move(at), facts_);
+  const Node* node = has_keys(at) ? maker_of(at) : nullptr;
+  if (!node || ++nodes_ > kMostRowNodes) return std::nullopt;
+  if (node->is("Exp")) {
+    auto weighed = exponentials_of(operand(*node, 0, at));
+    if (weighed) lowered_.push_back(*weighed);
+    return weighed;
+  }
+  if (node->is("Softmax")) return normalised(*node, at);
+  return node->is("Mul") || node->is("Div") ? scaled(*node, at) : std::nullopt;
+}
+
+/// Softmax(x)  =>  exp(x) / sum(exp(x))
+std::optional<WeighedScores> RowNumbers::normalised(const Node& node, const RowReduction& at) {
+  const auto rank = std::ssize(at.axes), keys = std::ranges::find(at.axes, RowReduction::kTaken) - at.axes.begin();
+  if (node.graph->model().onnx_opset(node) < 13 || (node.int_attribute("axis", -1) + rank) % rank != keys) return std::nullopt;
+  auto weighed = exponentials_of({&canonical(*node.inputs[0], facts_), at.axes, nullptr});
+  if (weighed) weighed->ratio = *RowRatio::unknown(weighed->sum).inverse();
+  return weighed;
+}
+
+/// e * r      e / r
+std::optional<WeighedScores> RowNumbers::scaled(const Node& node, const RowReduction& at) {
+  for (const size_t i : {0, 1}) {
+    if (!takes_row(node, 1 - i, at) || (node.is("Div") && i == 1)) continue;
+    auto weighed = weights(operand(node, i, at));
+    auto factor = number(operand(node, 1 - i, at));
+    if (node.is("Div")) factor = divided(factor);
+    const auto ratio = weighed ? times(weighed->ratio, factor) : std::nullopt;
+    if (!ratio) return std::nullopt;
+    weighed->ratio = *ratio;
+    return weighed;
+  }
+  return std::nullopt;
+}
+
+bool RowNumbers::adds_row(const Node& node, const RowReduction& at) {
+  return adds(node) && node.inputs.size() == 2 && (takes_row(node, 0, at) || takes_row(node, 1, at));
+}
+
+/// c * (x - m), c being a number: what is multiplied.
+std::optional<WeighedScores> RowNumbers::multiple_of_sum(const Node& node, const RowReduction& at) {
+  for (size_t i = 0; i < node.inputs.size() && (node.is("Mul") || node.is("Div") || node.is("Neg")); ++i) {
+    const auto number = node.is("Neg") ? std::optional(-1.0) : facts_.uniform(*node.inputs[1 - i]);
+    if (!number || !std::isfinite(*number) || *number == 0 || (node.is("Div") && i == 1)) continue;
+    WeighedScores multiple{RowRatio::number(1), operand(node, i, at), node.is("Div") ? 1 / *number : *number, 0};
+    const Node* inner = maker_of(multiple.scores);
+    return inner && adds_row(*inner, multiple.scores) ? std::optional(multiple) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// exp(AT): AT is scores, so many times, less numbers for each row.
+std::optional<WeighedScores> RowNumbers::exponentials_of(RowReduction at) {
+  WeighedScores weighed;
+  if (!has_keys(at)) return std::nullopt;
+  for (weighed.scores = at; ++nodes_ <= kMostRowNodes;) {
+    const RowReduction here = weighed.scores;
+    const Node* node = maker_of(here);
+    if (const auto multiple = node ? multiple_of_sum(*node, here) : std::nullopt) {
+      weighed.times *= multiple->times;
+      weighed.scores = multiple->scores;
+      continue;
+    }
+    if (!node || !adds_row(*node, here)) break;
+    const size_t row = takes_row(*node, 0, here) ? 0 : 1;
+    const bool subtracts = node->is("Sub");
+    const auto own = exponential(operand(*node, row, here));
+    const auto factor = own ? own->power(subtracts && row == 1 ? -weighed.times : weighed.times) : std::nullopt;
+    const auto ratio = times(weighed.ratio, factor);
+    RowReduction scores = operand(*node, 1 - row, here);
+    if (!ratio || !has_keys(scores)) return std::nullopt;
+    weighed.ratio = *ratio;
+    if (subtracts && row == 0) weighed.times = -weighed.times;
+    weighed.scores = std::move(scores);
+  }
+  if (stacks_parts(weighed.scores)) return std::nullopt;
+  weighed.sum = unknown(Kind::kSum, weighed.scores, weighed.times);
+  return weighed;
+}
+
+}  // namespace attn_opt

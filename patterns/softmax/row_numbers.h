@@ -1,0 +1,107 @@
+// Numbers of rows that are made of exponentials of scores, their sums, largest scores and logarithms, as ratios (row_ratio.h).
+//
+//   exp(m - log(l))  =>  exp(m) / l      Sigmoid(a - b)  =>  e^a / (e^a + e^b)      Softplus(x)  =>  log(1 + e^x)
+//   exp(ReduceLogSumExp(x))  =>  sum(exp(x))      sum(exp(x - m))  =>  sum(exp(x)) / exp(m)
+//
+// What is not made of others is an unknown, and so is the sum of the exponentials of scores.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "attn_opt/pattern.h"
+#include "patterns/softmax/row_ratio.h"
+#include "patterns/softmax/row_reduction.h"
+
+namespace attn_opt {
+
+/// RATIO times exp() of so many TIMES the scores.
+struct WeighedScores {
+  RowRatio ratio = RowRatio::number(1);
+  RowReduction scores;  ///< of which kTaken is the axis of the keys
+  double times = 1;
+  size_t sum = 0;  ///< the unknown that the sum of the exponentials is
+};
+
+/// Reads values placed in one frame. An axis of a value is one of the frame, the keys (RowReduction::kTaken), of size 1, or
+/// that on which parts are stacked of which one is meant.
+class RowNumbers {
+ public:
+  explicit RowNumbers(Facts& facts) : facts_(facts) {}
+
+  /// AT, a number for each row; nullopt if it has the axis of the keys.
+  std::optional<RowRatio> number(RowReduction at);
+  /// 1 / AT.
+  std::optional<RowRatio> inverse(const RowReduction& at) { return divided(number(at)); }
+  /// AT, exponentials of scores times numbers for each row; nullopt if it is anything else.
+  std::optional<WeighedScores> weights(RowReduction at);
+  /// Input INPUT of NODE, elementwise, which makes AT.
+  RowReduction operand(const Node& node, size_t input, const RowReduction& at);
+  /// PLACED, of the parts that NODE stacks along an axis that is told in AT; nullopt if NODE stacks none.
+  std::optional<RowReduction> part_in(const Node& node, const RowReduction& at);
+  /// AT, along whose axis kTaken parts are added up, of each part; empty where there are not a few.
+  std::vector<RowReduction> parts_along(const RowReduction& at);
+  /// False if some exp() was taken of what may lie above 0, or a sum that divides may be 0.
+  bool stays_in_range();
+
+ private:
+  enum class Kind { kItself, kExponential, kSum };
+  struct Unknown {
+    Kind kind;
+    const Value* value;
+    std::vector<int> axes;
+    double times;
+    RowReduction at;
+    bool operator==(const Unknown& other) const {
+      return kind == other.kind && value == other.value && axes == other.axes && times == other.times;
+    }
+  };
+  using Key = std::pair<const Value*, std::vector<int>>;
+  using Known = std::map<Key, std::optional<RowRatio>>;
+
+  std::optional<RowRatio> exponential(RowReduction at);
+  std::optional<RowRatio> computed_number(const RowReduction& at);
+  std::optional<RowRatio> computed_exponential(const RowReduction& at);
+  std::optional<RowRatio> added(const Node& node, const RowReduction& at);
+  std::optional<RowRatio> exponential_of_sum(const Node& node, const RowReduction& at);
+  std::optional<RowRatio> exponential_of_multiple(const Node& node, const RowReduction& at);
+  std::optional<RowRatio> divided(std::optional<RowRatio> divisor);
+  std::optional<RowRatio> summed(const Node& node, const RowReduction& at, bool of_exponentials);
+  std::optional<RowRatio> share_of_parts(const Node& node, const RowReduction& at);
+  std::optional<WeighedScores> exponentials_of(RowReduction at);
+  std::optional<WeighedScores> normalised(const Node& node, const RowReduction& at);
+  std::optional<WeighedScores> scaled(const Node& node, const RowReduction& at);
+  std::optional<RowReduction> uncut(const RowReduction& at);
+  bool stacks_parts(const RowReduction& at);
+  std::optional<WeighedScores> multiple_of_sum(const Node& node, const RowReduction& at);
+  bool adds_row(const Node& node, const RowReduction& at);
+  bool takes_row(const Node& node, size_t input, const RowReduction& at);
+  size_t unknown(Kind kind, const RowReduction& at, double times = 1);
+  RowRatio leaf(Kind kind, const RowReduction& at) { return RowRatio::unknown(unknown(kind, at)); }
+
+  struct Maxima {
+    std::vector<RowReduction> rows, scores;  ///< what is no greater, and of which each row's largest is none
+    bool are_all = true;                     ///< nothing else is as great
+  };
+  void enter_maxima(RowReduction at, int steps, Maxima& maxima);
+  Maxima maxima_of(const Unknown& maximum);
+  bool is_below_one(const RowRatio& power);
+  bool is_above_zero(const RowRatio& divisor);
+  bool is_lowered(const WeighedScores& weighed);
+  /// The unknown that a PRODUCT of powers has to the power -TIMES, if it is exp() of something and that is the only one below
+  /// 0.
+  const Unknown* divisor_in(const Powers& product, double times);
+
+  Facts& facts_;
+  std::vector<Unknown> unknowns_;
+  Known numbers_, exponentials_;
+  std::vector<RowRatio> exponents_, divisors_;  ///< what exp() was taken of, as that, and what divided
+  std::vector<WeighedScores> lowered_;          ///< what exp() was taken of with keys
+  /// Beside a large number, as the largest score of a masked row, the logarithm of a sum is lost.
+  bool takes_logarithms_ = false;
+  int nodes_ = 0;
+};
+
+}  // namespace attn_opt
