@@ -285,10 +285,12 @@ class SoftmaxAttention : public Pattern {
     if (is_product(anchor))
       if (auto further = match_further_product(anchor, context); further || further.error().id != kNotAttention) return further;
     auto softmax = softmax_at(anchor, context);
-    if (!softmax)
-      if (auto blocks = key_blocks(*anchor.outputs[0], false, context)) return match_blocks(anchor, *blocks, context);
-    if (!softmax)
-      if (auto merged = merged_keys(anchor, context)) return match_blocks(anchor, *merged, context);
+    auto blocks = softmax ? std::nullopt : key_blocks(*anchor.outputs[0], false, context);
+    // What ends in another anchor is told there.
+    if (blocks && blocks->made->producer != &anchor && may_be_softmax(*blocks->made->producer))
+      return missed(std::string(kNotAttention), &anchor, "");
+    if (!softmax && !blocks) blocks = merged_keys(anchor, context);
+    if (blocks) return match_blocks(anchor, *blocks, context);
     if (!softmax) return no_softmax(anchor, context);
     if (weighs_choices(*softmax->input, context.facts)) return missed(std::string(kNotAttention), &anchor, "");
     return match_product(anchor, *softmax, softmax->product, context);
@@ -302,14 +304,7 @@ class SoftmaxAttention : public Pattern {
   }
 
   static Matched<Match> match_blocks(Node& anchor, KeyBlocks& blocks, MatchContext& context) {
-    ProbabilityWalk walk;
-    walk.product = blocks.product;
-    walk.products = {blocks.product};
-    walk.probabilities = blocks.softmax.output;
-    walk.way = {blocks.softmax.output};
-    walk.summed = blocks.made;
-    walk.peeled.emplace_back(blocks.word);
-    return match_walk(anchor, blocks.softmax, std::move(walk), context);
+    return match_walk(anchor, blocks.softmax, walk_of(blocks), context);
   }
 
   /// PRODUCT: to be read where there are several; null for the first.

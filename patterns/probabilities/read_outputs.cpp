@@ -79,6 +79,7 @@ void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, const
   if (found->mode == 2 && (is_read_again || reading.deepens_fill)) return;
   std::vector<const Node*> ends(reading.probabilities.products.begin(), reading.probabilities.products.end());
   if (softmax.divided) ends = {softmax.divided->producer};
+  if (reading.probabilities.summed) ends = {reading.probabilities.last_node()};
   if (serves_only(*found->value, ends)) return;
   if (context.facts.type(*found->value) != sdpa.type) return;
   sdpa.scores_output = readable_rows(*found->value, false, reading, split, sdpa.batch, sdpa.query_heads, context);

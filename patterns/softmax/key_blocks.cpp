@@ -37,14 +37,14 @@ using BlockTerms = std::optional<std::vector<BlockTerm>>;
 class BlockReader {
  public:
   BlockReader(Node& reader, MatchContext& context)
-      : reader_(reader), context_(context), facts_(context.facts), rows_(context.facts) {}
+      : reader_(reader), context_(context), facts_(context.facts), rows_(reader, context) {}
 
-  /// The blocks whose softmax times their values MADE is; none if it is anything else.
-  std::vector<Block> read(Value& made) {
+  /// The blocks whose softmax times their values MADE is; none if it is anything else, or of fewer than LEAST.
+  std::vector<Block> read(Value& made, size_t least) {
     const MaybeShape shape = facts_.shape(made);
     const auto terms = shape ? terms_in(placed_in(made, shape->size(), facts_)) : std::nullopt;
     const auto blocks = terms ? alone(*terms) : std::nullopt;
-    if (!blocks || blocks->size() < 2 || frame_.size() != shape->size()) return {};
+    if (!blocks || blocks->size() < least || frame_.size() != shape->size()) return {};
     std::optional<RowRatio> sum = RowRatio::number(0);
     for (const BlockTerm& block : *blocks)
       if (sum) sum = sum->plus(RowRatio::unknown(block.weighed.sum));
@@ -75,10 +75,11 @@ class BlockReader {
 
   /// True if no exponential is taken of more than 0, and no sum of them that divides may be 0.
   bool stays_in_range() { return rows_.stays_in_range(); }
+  double exponent_power() const { return rows_.exponent_power(); }
 
  private:
   BlockTerms terms_in(RowReduction at) {
-    at = before_moves(std::move(at), facts_);
+    at = rows_.source_of(std::move(at));
     if (facts_.uniform(*at.value) == 0.0) return std::vector<BlockTerm>();  // what the first block is added to
     const Node* node = at.value->producer;
     if (!node || !node->domain().empty() || ++nodes_ > kMostBlockNodes) return std::nullopt;
@@ -202,7 +203,7 @@ bool may_be_added_up(const Value& start) {
   for (size_t step = 0; step < kMostBehind && value && value->uses.size() == 1; ++step) {
     const Node* node = value->uses.front().node;
     if (!node || node->is("MatMul")) return false;
-    if (!has(*node, Trait::kKeepsAll)) return true;
+    if (!has(*node, Trait::kKeepsAll) && !node->is("Cast")) return true;
     value = node->output(0);
   }
   return value && !value->uses.empty();
@@ -228,7 +229,7 @@ std::vector<Value*> sums_behind(Value& start, bool are_weighed) {
       if (!node || node->graph != from.value->graph || !node->domain().empty() || !node->output(0)) continue;
       const bool is_product = node->is("MatMul") && !from.is_behind_product;
       const bool goes_on = is_product || has(*node, Trait::kAdds) || has(*node, Trait::kKeepsAll) || node->is("Mul") ||
-                           node->is("Div") || node->is("ReduceSum") || node->is("Concat");
+                           node->is("Div") || node->is("ReduceSum") || node->is("Concat") || node->is("Cast");
       if (!goes_on || std::ranges::find(reached, node->outputs[0], &Reached::value) != reached.end()) continue;
       reached.push_back({node->outputs[0], from.is_behind_product || is_product});
     }
@@ -266,7 +267,7 @@ Value* all_of(const std::vector<Block>& blocks, Value* Block::* value, int64_t a
 std::optional<KeyBlocks> key_blocks(Value& start, bool are_weighed, MatchContext& context) {
   for (Value* made : sums_behind(start, are_weighed)) {
     BlockReader reader(*made->producer, context);
-    const std::vector<Block> blocks = in_order(reader.read(*made), context.facts);
+    const std::vector<Block> blocks = in_order(reader.read(*made, are_weighed ? 2 : 1), context.facts);
     if (blocks.empty()) continue;
     InnerValues inner(*made->producer, context);
     Value* scores = all_of(blocks, &Block::scores, 0, inner, context.facts);
@@ -281,10 +282,23 @@ std::optional<KeyBlocks> key_blocks(Value& start, bool are_weighed, MatchContext
       read.softmax.divided = made;
     }
     if (!reader.stays_in_range()) read.softmax.exponent_offset = 0;
-    for (const Block& block : blocks) read.softmax.key_blocks.push_back(context.facts.shape(*block.scores).known().back());
+    read.softmax.exponent_power = reader.exponent_power();
+    for (const Block& block : blocks.size() > 1 ? blocks : std::vector<Block>())
+      read.softmax.key_blocks.push_back(context.facts.shape(*block.scores).known().back());
     return read;
   }
   return std::nullopt;
+}
+
+ProbabilityWalk walk_of(const KeyBlocks& blocks) {
+  ProbabilityWalk walk;
+  walk.product = blocks.product;
+  walk.products = {blocks.product};
+  walk.probabilities = blocks.softmax.output;
+  walk.way = {blocks.softmax.output};
+  walk.summed = blocks.made;
+  walk.peeled.emplace_back("Add(blocks)");
+  return walk;
 }
 
 }  // namespace attn_opt

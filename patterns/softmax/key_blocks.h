@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "attn_opt/pattern.h"
+#include "patterns/probabilities/probability_walk.h"
 #include "patterns/softmax/softmax_anchor.h"
 
 namespace attn_opt {
@@ -25,7 +26,10 @@ struct KeyBlocks {
 };
 
 /// The blocks of keys of one of which START is the weights, or values if they ARE_WEIGHED; nullopt if it comes to no sum of
-/// them.
+/// them. Weights that softmax_at() does not tell may be one block of all keys.
 std::optional<KeyBlocks> key_blocks(Value& start, bool are_weighed, MatchContext& context);
+
+/// The way from the softmax of BLOCKS to what the model makes.
+ProbabilityWalk walk_of(const KeyBlocks& blocks);
 
 }  // namespace attn_opt

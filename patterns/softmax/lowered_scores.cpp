@@ -19,30 +19,6 @@ bool is_about(double one, double other) {
   return std::abs(one - other) <= kSameShare * std::max(std::abs(one), std::abs(other));
 }
 
-using LinearTerms = std::vector<Addend>;
-
-/// What FACTOR times VALUE adds up, each value once.
-LinearTerms linear_terms_of(Value& value, double factor, Facts& facts) {
-  LinearTerms terms;
-  for (const Addend& addend : FormReader(facts, true).linear_terms(value)) {
-    const auto same = std::ranges::find(terms, addend.value, &Addend::value);
-    const double more = factor * addend.coefficient;
-    if (same == terms.end())
-      terms.push_back({addend.value, more, {}});
-    else
-      same->coefficient += more;
-  }
-  std::erase_if(terms, [](const Addend& term) { return std::abs(term.coefficient) <= kSameShare; });
-  return terms;
-}
-
-bool are_same_terms(const LinearTerms& one, const LinearTerms& other) {
-  return one.size() == other.size() && std::ranges::all_of(one, [&](const Addend& term) {
-           const auto twin = std::ranges::find(other, term.value, &Addend::value);
-           return twin != other.end() && is_about(term.coefficient, twin->coefficient);
-         });
-}
-
 /// Takes what is a number out of TERMS.
 double take_numbers(LinearTerms& terms, Facts& facts) {
   double number = 0;
@@ -151,6 +127,27 @@ class LoweringReader {
 };
 
 }  // namespace
+
+LinearTerms linear_terms_of(Value& value, double factor, Facts& facts) {
+  LinearTerms terms;
+  for (const Addend& addend : FormReader(facts, true).linear_terms(value)) {
+    const auto same = std::ranges::find(terms, addend.value, &Addend::value);
+    const double more = factor * addend.coefficient;
+    if (same == terms.end())
+      terms.push_back({addend.value, more, {}});
+    else
+      same->coefficient += more;
+  }
+  std::erase_if(terms, [](const Addend& term) { return std::abs(term.coefficient) <= kSameShare; });
+  return terms;
+}
+
+bool are_same_terms(const LinearTerms& one, const LinearTerms& other) {
+  return one.size() == other.size() && std::ranges::all_of(one, [&](const Addend& term) {
+           const auto twin = std::ranges::find(other, term.value, &Addend::value);
+           return twin != other.end() && is_about(term.coefficient, twin->coefficient);
+         });
+}
 
 std::vector<Difference> differences_in(Value& value, Facts& facts) {
   std::vector<Difference> found;

@@ -6,9 +6,17 @@
 #include <vector>
 
 #include "attn_opt/pattern.h"
+#include "patterns/scores/score_form.h"
 #include "patterns/softmax/exponentials.h"
 
 namespace attn_opt {
+
+using LinearTerms = std::vector<Addend>;
+
+/// What FACTOR times VALUE adds up, each value once.
+LinearTerms linear_terms_of(Value& value, double factor, Facts& facts);
+/// True if ONE and OTHER add up the same values as often, but for rounding.
+bool are_same_terms(const LinearTerms& one, const LinearTerms& other);
 
 /// FACTOR times (SCORES less LOWERED_BY), plus NUMBER.
 struct LoweredScores {

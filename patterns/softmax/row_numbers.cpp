@@ -5,6 +5,8 @@
 #include <functional>
 
 #include "attn_opt/canonical.h"
+#include "patterns/layout_checks.h"
+#include "patterns/softmax/row_sum.h"
 #include "src/match/cut_range.h"
 
 namespace attn_opt {
@@ -25,6 +27,10 @@ const Node* maker_of(const RowReduction& at) {
   return node && node->domain().empty() && at.value->output == 0 && node->input(0) ? node : nullptr;
 }
 
+bool is_sum_in_words(const Node& node) {
+  return node.is("MatMul") || node.is("Einsum") || node.is("ReduceL1") || node.is("ReduceMean");
+}
+
 bool adds(const Node& node) { return node.is("Add") || node.is("Sum") || node.is("Sub"); }
 
 std::optional<RowRatio> times(const std::optional<RowRatio>& one, const std::optional<RowRatio>& other) {
@@ -34,10 +40,25 @@ std::optional<RowRatio> times(const std::optional<RowRatio>& one, const std::opt
 }  // namespace
 
 RowReduction RowNumbers::operand(const Node& node, size_t input, const RowReduction& at) {
-  RowReduction placed = placed_in(*node.inputs[input], at.axes.size(), facts_);
+  return placed(*node.inputs[input], at);
+}
+
+/// VALUE, which broadcasts to AT.
+RowReduction RowNumbers::placed(Value& value, const RowReduction& at) {
+  RowReduction placed = placed_in(value, at.axes.size(), facts_);
   for (int& axis : placed.axes)
     if (axis >= 0) axis = at.axes[static_cast<size_t>(axis)];
   return placed;
+}
+
+RowReduction RowNumbers::source_of(RowReduction at) {
+  for (int step = 0; step < kMaxTogether; ++step) {
+    at = before_moves(std::move(at), facts_);
+    Value& before = before_float_casts(*at.value, facts_);
+    if (&before == at.value) break;
+    at.value = &before;
+  }
+  return at;
 }
 
 std::optional<RowReduction> RowNumbers::part_in(const Node& node, const RowReduction& at) {
@@ -73,16 +94,30 @@ std::vector<RowReduction> RowNumbers::parts_along(const RowReduction& at) {
   return parts;
 }
 
-size_t RowNumbers::unknown(Kind kind, const RowReduction& at, double times) {
-  const Unknown own{kind, at.value, at.axes, times, at};
-  const auto found = std::ranges::find(unknowns_, own);
+size_t RowNumbers::unknown(Kind kind, const RowReduction& at) {
+  const auto is_same = [&](const Unknown& other) {
+    return other.kind == kind && other.value == at.value && other.axes == at.axes;
+  };
+  const auto found = std::ranges::find_if(unknowns_, is_same);
   if (found != unknowns_.end()) return static_cast<size_t>(found - unknowns_.begin());
-  unknowns_.push_back(own);
+  unknowns_.push_back({kind, at.value, at.axes, 1, at});
+  return unknowns_.size() - 1;
+}
+
+/// The unknown that the sum of exp() of so many TIMES the SCORES is, in whatever words these are.
+size_t RowNumbers::sum_of(const RowReduction& scores, double times) {
+  const LinearTerms terms = linear_terms_of(*scores.value, times, facts_);
+  const auto is_same = [&](const Unknown& other) {
+    return other.kind == Kind::kSum && other.axes == scores.axes && are_same_terms(other.terms, terms);
+  };
+  const auto found = std::ranges::find_if(unknowns_, is_same);
+  if (found != unknowns_.end()) return static_cast<size_t>(found - unknowns_.begin());
+  unknowns_.push_back({Kind::kSum, scores.value, scores.axes, times, scores, terms});
   return unknowns_.size() - 1;
 }
 
 std::optional<RowRatio> RowNumbers::number(RowReduction at) {
-  at = before_moves(std::move(at), facts_);
+  at = source_of(std::move(at));
   if (at.axes.empty() && !facts_.uniform(*at.value)) return std::nullopt;
   if (const auto number = facts_.uniform(*at.value))
     return std::isfinite(*number) ? std::optional(RowRatio::number(*number)) : std::nullopt;
@@ -94,7 +129,7 @@ std::optional<RowRatio> RowNumbers::number(RowReduction at) {
 }
 
 std::optional<RowRatio> RowNumbers::exponential(RowReduction at) {
-  at = before_moves(std::move(at), facts_);
+  at = source_of(std::move(at));
   const auto number = facts_.uniform(*at.value);
   if (number && (*number == -INFINITY || std::abs(*number) <= kMostExponent)) return RowRatio::number(std::exp(*number));
   if (has_keys(at) || (at.axes.empty() && !number)) return std::nullopt;
@@ -125,6 +160,7 @@ std::optional<RowRatio> RowNumbers::computed_number(const RowReduction& at) {
   const Node* node = maker_of(at);
   if (!node) return std::nullopt;
   if (const auto part = part_in(*node, at)) return number(*part);
+  if (auto power = exponential_in(at)) return power;
   const auto own = [&](size_t input) { return number(operand(*node, input, at)); };
   if (adds(*node)) return added(*node, at);
   if (node->is("Neg")) return times(RowRatio::number(-1), own(0));
@@ -133,16 +169,27 @@ std::optional<RowRatio> RowNumbers::computed_number(const RowReduction& at) {
   if (node->is("Reciprocal")) return divided(own(0));
   if (node->is("Softmax")) return share_of_parts(*node, at);
   if (node->is("ReduceSum")) return summed(*node, at, false);
-  if (!node->is("Exp") && !node->is("Sigmoid")) return std::nullopt;
-  const auto power = exponential(operand(*node, 0, at));
-  if (!power) return std::nullopt;
-  if (node->is("Exp")) {
-    exponents_.push_back(*power);
-    return power;
+  if (is_sum_in_words(*node)) return summed_in_words(at);
+  if (node->is("Pow") || node->is("Sqrt")) {
+    const auto number = node->is("Sqrt") ? std::optional(0.5) : facts_.uniform(*node->inputs[1]);
+    const auto base = number && std::isfinite(*number) ? own(0) : std::nullopt;
+    if (base && *number < 0) divisors_.push_back(*base);
+    return base ? base->power(*number) : std::nullopt;
   }
   // Sigmoid(x)  =>  e^x / (e^x + 1)
-  const auto more = power->plus(RowRatio::number(1));
+  const auto power = node->is("Sigmoid") ? exponential(operand(*node, 0, at)) : std::nullopt;
+  const auto more = power ? power->plus(RowRatio::number(1)) : std::nullopt;
   return more ? times(power, more->inverse()) : std::nullopt;
+}
+
+/// AT, if it is exp() of numbers of rows, in whatever words (exponentials.h).
+std::optional<RowRatio> RowNumbers::exponential_in(const RowReduction& at) {
+  const auto exponent = exponent_in(*at.value, reader_, context_);
+  const auto own = exponent ? exponential(placed(*exponent->value, at)) : std::nullopt;
+  const auto power = own ? own->power(exponent->factor) : std::nullopt;
+  if (power) exponents_.push_back(*power);
+  if (power) note_range(*exponent);
+  return power;
 }
 
 std::optional<RowRatio> RowNumbers::computed_exponential(const RowReduction& at) {
@@ -154,7 +201,7 @@ std::optional<RowRatio> RowNumbers::computed_exponential(const RowReduction& at)
   if (adds(*node)) return exponential_of_sum(*node, at);
   if (node->is("Mul") || node->is("Div")) return exponential_of_multiple(*node, at);
   if (node->is("ReduceLogSumExp")) {
-    takes_logarithms_ = true;
+    may_leave_range_ = true;
     return summed(*node, at, true);
   }
   if (node->is("Neg")) {
@@ -162,7 +209,7 @@ std::optional<RowRatio> RowNumbers::computed_exponential(const RowReduction& at)
     return power ? power->inverse() : std::nullopt;
   }
   if (!node->is("Log") && !node->is("ReduceLogSum") && !node->is("Softplus")) return std::nullopt;
-  takes_logarithms_ = true;
+  may_leave_range_ = true;
   if (node->is("ReduceLogSum")) return summed(*node, at, false);
   if (node->is("Log")) return number(own());
   const auto power = exponential(own());
@@ -207,8 +254,8 @@ std::optional<RowRatio> RowNumbers::divided(std::optional<RowRatio> divisor) {
 std::optional<RowRatio> RowNumbers::summed(const Node& node, const RowReduction& at, bool of_exponentials) {
   auto before = before_reduction(node, at, facts_);
   if (!before) return std::nullopt;
-  before = before_moves(*std::move(before), facts_);
-  if (const auto weighed = of_exponentials ? exponentials_of(*before) : weights(*before)) {
+  before = source_of(*std::move(before));
+  if (const auto weighed = of_exponentials ? exponentials_of({before->value}, *before) : weights(*before)) {
     return weighed->ratio.times(RowRatio::unknown(weighed->sum));
   }
   const std::vector<RowReduction> parts = parts_along(*before);
@@ -218,6 +265,23 @@ std::optional<RowRatio> RowNumbers::summed(const Node& node, const RowReduction&
     sum = sum && own ? sum->plus(*own) : std::nullopt;
   }
   return parts.empty() ? std::nullopt : sum;
+}
+
+/// Sums of exponentials in other words than ReduceSum (row_sum.h).
+std::optional<RowRatio> RowNumbers::summed_in_words(const RowReduction& at) {
+  const auto sum = row_sum(*at.value, false, at.axes.size(), reader_, context_);
+  if (!sum || !sum->others.empty() || sum->is_never_zero) return std::nullopt;
+  RowReduction terms = sum->rows;
+  for (int& axis : terms.axes)
+    if (axis >= 0) axis = at.axes[static_cast<size_t>(axis)];
+  const auto weighed = weights(terms);
+  return weighed ? times(weighed->ratio.times(RowRatio::unknown(weighed->sum)), RowRatio::number(sum->factor)) : std::nullopt;
+}
+
+void RowNumbers::note_range(const Exponent& exponent) {
+  constexpr double kMostPower = 16;
+  may_leave_range_ |= exponent.is_product;
+  exponent_power_ = std::max(exponent_power_, std::min(kMostPower, 1 / std::abs(exponent.factor)));
 }
 
 /// Softmax(x) along stacked parts  =>  e^x of one / the sum of those of all
@@ -242,12 +306,13 @@ bool RowNumbers::takes_row(const Node& node, size_t input, const RowReduction& a
 }
 
 std::optional<WeighedScores> RowNumbers::weights(RowReduction at) {
-  at = before_moves(std::move(at), facts_);
+  at = source_of(std::move(at));
   const Node* node = has_keys(at) ? maker_of(at) : nullptr;
   if (!node || ++nodes_ > kMostRowNodes) return std::nullopt;
-  if (node->is("Exp")) {
-    auto weighed = exponentials_of(operand(*node, 0, at));
+  if (const auto exponent = exponent_in(*at.value, reader_, context_)) {
+    auto weighed = exponentials_of(*exponent, at);
     if (weighed) lowered_.push_back(*weighed);
+    if (weighed) note_range(*exponent);
     return weighed;
   }
   if (node->is("Softmax")) return normalised(*node, at);
@@ -258,7 +323,7 @@ std::optional<WeighedScores> RowNumbers::weights(RowReduction at) {
 std::optional<WeighedScores> RowNumbers::normalised(const Node& node, const RowReduction& at) {
   const auto rank = std::ssize(at.axes), keys = std::ranges::find(at.axes, RowReduction::kTaken) - at.axes.begin();
   if (node.graph->model().onnx_opset(node) < 13 || (node.int_attribute("axis", -1) + rank) % rank != keys) return std::nullopt;
-  auto weighed = exponentials_of({&canonical(*node.inputs[0], facts_), at.axes, nullptr});
+  auto weighed = exponentials_of({node.inputs[0]}, at);
   if (weighed) weighed->ratio = *RowRatio::unknown(weighed->sum).inverse();
   return weighed;
 }
@@ -267,10 +332,17 @@ std::optional<WeighedScores> RowNumbers::normalised(const Node& node, const RowR
 std::optional<WeighedScores> RowNumbers::scaled(const Node& node, const RowReduction& at) {
   for (const size_t i : {0, 1}) {
     if (!takes_row(node, 1 - i, at) || (node.is("Div") && i == 1)) continue;
-    auto weighed = weights(operand(node, i, at));
+    RowReduction exponentials = operand(node, i, at);
+    const auto keys = static_cast<size_t>(std::ranges::find(at.axes, RowReduction::kTaken) - at.axes.begin());
+    const MaybeShape shape = facts_.shape(*at.value);
+    // A single key is an axis of size 1 as the numbers of rows have.
+    const bool fits = shape && shape->size() == at.axes.size() && exponentials.axes.size() == at.axes.size();
+    if (fits && (*shape)[keys].is(1)) exponentials.axes[keys] = RowReduction::kTaken;
+    auto weighed = weights(std::move(exponentials));
+    if (!weighed) continue;
     auto factor = number(operand(node, 1 - i, at));
     if (node.is("Div")) factor = divided(factor);
-    const auto ratio = weighed ? times(weighed->ratio, factor) : std::nullopt;
+    const auto ratio = times(weighed->ratio, factor);
     if (!ratio) return std::nullopt;
     weighed->ratio = *ratio;
     return weighed;
@@ -278,48 +350,39 @@ std::optional<WeighedScores> RowNumbers::scaled(const Node& node, const RowReduc
   return std::nullopt;
 }
 
-bool RowNumbers::adds_row(const Node& node, const RowReduction& at) {
-  return adds(node) && node.inputs.size() == 2 && (takes_row(node, 0, at) || takes_row(node, 1, at));
+/// exp(LogSoftmax(x))  =>  exp(x) / sum(exp(x))
+std::optional<WeighedScores> RowNumbers::of_log_softmax(const WeighedScores& weighed) {
+  const Node* node = maker_of(weighed.scores);
+  if (!node || !node->is("LogSoftmax") || weighed.times != 1) return std::nullopt;
+  auto whole = normalised(*node, weighed.scores);
+  const auto ratio = whole ? whole->ratio.times(weighed.ratio) : std::nullopt;
+  if (!ratio) return std::nullopt;
+  whole->ratio = *ratio;
+  return whole;
 }
 
-/// c * (x - m), c being a number: what is multiplied.
-std::optional<WeighedScores> RowNumbers::multiple_of_sum(const Node& node, const RowReduction& at) {
-  for (size_t i = 0; i < node.inputs.size() && (node.is("Mul") || node.is("Div") || node.is("Neg")); ++i) {
-    const auto number = node.is("Neg") ? std::optional(-1.0) : facts_.uniform(*node.inputs[1 - i]);
-    if (!number || !std::isfinite(*number) || *number == 0 || (node.is("Div") && i == 1)) continue;
-    WeighedScores multiple{RowRatio::number(1), operand(node, i, at), node.is("Div") ? 1 / *number : *number, 0};
-    const Node* inner = maker_of(multiple.scores);
-    return inner && adds_row(*inner, multiple.scores) ? std::optional(multiple) : std::nullopt;
-  }
-  return std::nullopt;
-}
-
-/// exp(AT): AT is scores, so many times, less numbers for each row.
-std::optional<WeighedScores> RowNumbers::exponentials_of(RowReduction at) {
+/// exp() of POWER, scores so many times, less numbers for each row, which lies as AT does.
+std::optional<WeighedScores> RowNumbers::exponentials_of(Exponent power, const RowReduction& at) {
+  const auto keys = std::ranges::find(at.axes, RowReduction::kTaken);
   WeighedScores weighed;
-  if (!has_keys(at)) return std::nullopt;
-  for (weighed.scores = at; ++nodes_ <= kMostRowNodes;) {
-    const RowReduction here = weighed.scores;
-    const Node* node = maker_of(here);
-    if (const auto multiple = node ? multiple_of_sum(*node, here) : std::nullopt) {
-      weighed.times *= multiple->times;
-      weighed.scores = multiple->scores;
-      continue;
-    }
-    if (!node || !adds_row(*node, here)) break;
-    const size_t row = takes_row(*node, 0, here) ? 0 : 1;
-    const bool subtracts = node->is("Sub");
-    const auto own = exponential(operand(*node, row, here));
-    const auto factor = own ? own->power(subtracts && row == 1 ? -weighed.times : weighed.times) : std::nullopt;
-    const auto ratio = times(weighed.ratio, factor);
-    RowReduction scores = operand(*node, 1 - row, here);
-    if (!ratio || !has_keys(scores)) return std::nullopt;
+  for (bool is_lowered = true; is_lowered && ++nodes_ <= kMostRowNodes;) {
+    const MaybeShape shape = facts_.shape(*power.value);
+    if (!shape || shape->size() != at.axes.size() || keys == at.axes.end()) return std::nullopt;
+    const LoweredScores found = lowered_scores(power, static_cast<size_t>(at.axes.end() - keys) - 1, reader_, context_);
+    is_lowered = found.lowered_by != nullptr;
+    auto factor = is_lowered ? exponential(placed(*found.lowered_by, at)) : RowRatio::number(1);
+    if (factor && is_lowered) factor = factor->power(-found.factor);
+    factor = times(factor, RowRatio::number(std::exp(found.number)));
+    const auto ratio = std::abs(found.number) <= kMostExponent ? times(weighed.ratio, factor) : std::nullopt;
+    if (!ratio) return std::nullopt;
     weighed.ratio = *ratio;
-    if (subtracts && row == 0) weighed.times = -weighed.times;
-    weighed.scores = std::move(scores);
+    power = {found.scores, found.factor};
   }
+  weighed.times = power.factor;
+  weighed.scores = {&canonical(*power.value, facts_), at.axes, nullptr};
+  if (auto whole = of_log_softmax(weighed)) return whole;
   if (stacks_parts(weighed.scores)) return std::nullopt;
-  weighed.sum = unknown(Kind::kSum, weighed.scores, weighed.times);
+  weighed.sum = sum_of(weighed.scores, weighed.times);
   return weighed;
 }
 

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "attn_opt/pattern.h"
+#include "patterns/softmax/exponentials.h"
+#include "patterns/softmax/lowered_scores.h"
 #include "patterns/softmax/row_ratio.h"
 #include "patterns/softmax/row_reduction.h"
 
@@ -29,7 +31,8 @@ struct WeighedScores {
 /// that on which parts are stacked of which one is meant.
 class RowNumbers {
  public:
-  explicit RowNumbers(Facts& facts) : facts_(facts) {}
+  /// What is made for exponents that the graph has no value for stands above READER.
+  RowNumbers(Node& reader, MatchContext& context) : reader_(reader), context_(context), facts_(context.facts) {}
 
   /// AT, a number for each row; nullopt if it has the axis of the keys.
   std::optional<RowRatio> number(RowReduction at);
@@ -39,12 +42,16 @@ class RowNumbers {
   std::optional<WeighedScores> weights(RowReduction at);
   /// Input INPUT of NODE, elementwise, which makes AT.
   RowReduction operand(const Node& node, size_t input, const RowReduction& at);
+  /// AT before its elements were moved, or cast from one floating type to another.
+  RowReduction source_of(RowReduction at);
   /// PLACED, of the parts that NODE stacks along an axis that is told in AT; nullopt if NODE stacks none.
   std::optional<RowReduction> part_in(const Node& node, const RowReduction& at);
   /// AT, along whose axis kTaken parts are added up, of each part; empty where there are not a few.
   std::vector<RowReduction> parts_along(const RowReduction& at);
   /// False if some exp() was taken of what may lie above 0, or a sum that divides may be 0.
   bool stays_in_range();
+  /// See Sdpa.
+  double exponent_power() const { return exponent_power_; }
 
  private:
   enum class Kind { kItself, kExponential, kSum };
@@ -54,9 +61,7 @@ class RowNumbers {
     std::vector<int> axes;
     double times;
     RowReduction at;
-    bool operator==(const Unknown& other) const {
-      return kind == other.kind && value == other.value && axes == other.axes && times == other.times;
-    }
+    LinearTerms terms = {};  ///< that are added up, of kSum
   };
   using Key = std::pair<const Value*, std::vector<int>>;
   using Known = std::map<Key, std::optional<RowRatio>>;
@@ -70,15 +75,19 @@ class RowNumbers {
   std::optional<RowRatio> divided(std::optional<RowRatio> divisor);
   std::optional<RowRatio> summed(const Node& node, const RowReduction& at, bool of_exponentials);
   std::optional<RowRatio> share_of_parts(const Node& node, const RowReduction& at);
-  std::optional<WeighedScores> exponentials_of(RowReduction at);
+  RowReduction placed(Value& value, const RowReduction& at);
+  std::optional<RowRatio> exponential_in(const RowReduction& at);
+  std::optional<WeighedScores> exponentials_of(Exponent power, const RowReduction& at);
+  std::optional<WeighedScores> of_log_softmax(const WeighedScores& weighed);
+  size_t sum_of(const RowReduction& scores, double times);
+  std::optional<RowRatio> summed_in_words(const RowReduction& at);
+  void note_range(const Exponent& exponent);
   std::optional<WeighedScores> normalised(const Node& node, const RowReduction& at);
   std::optional<WeighedScores> scaled(const Node& node, const RowReduction& at);
   std::optional<RowReduction> uncut(const RowReduction& at);
   bool stacks_parts(const RowReduction& at);
-  std::optional<WeighedScores> multiple_of_sum(const Node& node, const RowReduction& at);
-  bool adds_row(const Node& node, const RowReduction& at);
   bool takes_row(const Node& node, size_t input, const RowReduction& at);
-  size_t unknown(Kind kind, const RowReduction& at, double times = 1);
+  size_t unknown(Kind kind, const RowReduction& at);
   RowRatio leaf(Kind kind, const RowReduction& at) { return RowRatio::unknown(unknown(kind, at)); }
 
   struct Maxima {
@@ -94,13 +103,17 @@ class RowNumbers {
   /// 0.
   const Unknown* divisor_in(const Powers& product, double times);
 
+  Node& reader_;
+  MatchContext& context_;
   Facts& facts_;
   std::vector<Unknown> unknowns_;
   Known numbers_, exponentials_;
   std::vector<RowRatio> exponents_, divisors_;  ///< what exp() was taken of, as that, and what divided
   std::vector<WeighedScores> lowered_;          ///< what exp() was taken of with keys
-  /// Beside a large number, as the largest score of a masked row, the logarithm of a sum is lost.
-  bool takes_logarithms_ = false;
+  /// Beside a large number, as the largest score of a masked row, the logarithm of a sum is lost. Of a product of exponentials
+  /// each may leave the range of exp().
+  bool may_leave_range_ = false;
+  double exponent_power_ = 1;
   int nodes_ = 0;
 };
 

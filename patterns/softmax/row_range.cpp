@@ -24,7 +24,7 @@ bool holds(const std::vector<RowReduction>& all, const RowReduction& one) {
 }  // namespace
 
 void RowNumbers::enter_maxima(RowReduction at, int steps, Maxima& maxima) {
-  at = before_moves(std::move(at), facts_);
+  at = source_of(std::move(at));
   const Node* node = at.value->producer;
   const bool is_known = node && node->domain().empty() && steps > 0;
   if (facts_.uniform(*at.value).value_or(0) <= kLeastScore) return;
@@ -41,7 +41,7 @@ void RowNumbers::enter_maxima(RowReduction at, int steps, Maxima& maxima) {
     return;
   }
   bool has_parts = false;
-  const RowReduction rows = before_moves(*before, facts_);
+  const RowReduction rows = source_of(*before);
   for (const RowReduction& part : parts_along(rows)) {
     const auto stacked = rows.value->producer ? part_in(*rows.value->producer, part) : std::nullopt;
     if (!stacked) break;
@@ -123,7 +123,7 @@ bool RowNumbers::is_lowered(const WeighedScores& weighed) {
 bool RowNumbers::stays_in_range() {
   // What is asked on the way is read too.
   const std::vector<RowRatio> exponents = exponents_, divisors = divisors_;
-  return !takes_logarithms_ && std::ranges::all_of(exponents, [&](const RowRatio& power) { return is_below_one(power); }) &&
+  return !may_leave_range_ && std::ranges::all_of(exponents, [&](const RowRatio& power) { return is_below_one(power); }) &&
          std::ranges::all_of(divisors, [&](const RowRatio& divisor) { return is_above_zero(divisor); }) &&
          std::ranges::all_of(lowered_, [&](const WeighedScores& weighed) { return is_lowered(weighed); });
 }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMostProducts = 80, kMostSums = 24;
 /// Numbers and powers are the same up to this.
-constexpr double kSame = 1e-9;
+constexpr double kSame = 1e-6;
 
 double at(const Powers& powers, size_t index) { return index < powers.size() ? powers[index] : 0; }
 

@@ -18,6 +18,7 @@
 #include "patterns/softmax/late_division.h"
 #include "patterns/softmax/lowered_scores.h"
 #include "patterns/softmax/pair_sums.h"
+#include "patterns/softmax/row_shares.h"
 #include "patterns/softmax/row_sum.h"
 #include "patterns/softmax/shares.h"
 #include "patterns/softmax/softmax_of_parts.h"
@@ -322,6 +323,7 @@ std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
     site->guards_nan = rows != nullptr;
     return site;
   }
+  if (auto shares = softmax_of_rows(node, context)) return shares;
   for (const size_t numerator : {0, 1}) {
     if (node.is("Div") ? numerator == 1 : !node.is("Mul")) break;
     site = divided_product(node, numerator, context);

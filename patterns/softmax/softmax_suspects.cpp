@@ -102,6 +102,7 @@ constexpr OperatorMap<bool> kEnds(std::to_array<OperatorMap<bool>::Row>({
     {"LpNormalization", true},
     {"Pow", false},
     {"Reciprocal", false},
+    {"Sqrt", false},
     {"Concat", false},
     {"Div", false},
     {"Mul", false},
@@ -131,7 +132,7 @@ unsigned parts_in(const Value* value) {
 bool may_be_weights(const Value* value, unsigned parts) {
   if (parts & kWeights) return true;
   const Node* maker = value ? value->producer : nullptr;
-  if (!maker || !is_one_of(*maker, {"Mul", "Div", "Where"})) return false;
+  if (!maker || !is_one_of(*maker, {"Mul", "Div", "Where", "Reciprocal", "Sqrt", "Pow"})) return false;
   return std::ranges::any_of(maker->inputs, [](const Value* input) { return (parts_in(input) & kWeights) != 0; });
 }
 
@@ -278,6 +279,7 @@ bool may_be_softmax(const Node& node) {
   if (*is_softmax) return true;
   const Value *first = node.input(0), *second = node.input(1);
   if (node.is("Pow")) return may_be_number(first) || adds_up_exponentials(first);
+  if (node.is("Sqrt")) return (parts_in(first) & kWeights) != 0;
   if (node.is("Reciprocal")) return adds_up_exponentials(first);
   if (node.is("Concat") && second) return may_be_part_of_softmax(first) || may_be_part_of_softmax(second);
   const bool divides = node.is("Div");

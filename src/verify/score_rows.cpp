@@ -218,7 +218,7 @@ class RowReader {
     const double least_coefficient = least_coefficient_of_biases(), largest = largest_bias();
     for (size_t row = 0; row < rows_.size(); ++row) {
       double top = -kInfinity, most_added = -kInfinity, top_of_kept = -kInfinity;
-      bool is_empty = true, is_hidden = true, hides_keys = false;
+      bool is_empty = true, is_hidden = true, hides_keys = false, holds_infinity = false;
       for (size_t i = row * keys; i < (row + 1) * keys; ++i) {
         top = std::max(top, bias_[i]);
         if (!is_masked_[i]) top_of_kept = std::max(top_of_kept, bias_[i]);
@@ -226,8 +226,9 @@ class RowReader {
         is_empty &= is_masked_[i] || bias_[i] == -kInfinity;
         is_hidden &= is_masked_[i] || bias_[i] <= kMasking;
         hides_keys |= is_masked_[i];
-        if (sdpa_.infinity_makes_nan && std::isinf(bias_[i])) rows_.covers_infinity[row] = true;
+        holds_infinity |= std::isinf(bias_[i]);
       }
+      if (sdpa_.infinity_makes_nan && holds_infinity && !is_empty) rows_.covers_infinity[row] = true;
       const double least = (most_added - rows_.magnitude[row]) * sdpa_.exponent_power / least_coefficient;
       rows_.leaves_type.push_back(
           most_added <= kMasking && std::isfinite(least) &&

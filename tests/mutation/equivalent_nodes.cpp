@@ -26,6 +26,8 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Unsqueeze: left out", "sum_of_probabilities_and_weights_of_all", kExpandPutsAxes},
       {"Attention.softmax_precision: left out", "difference_of_probabilities_half", kRounding},
       {"Transpose: two axes exchanged", "keys_first_renormalised_mask", kUnitAxes},
+      {"Attention.qk_matmul_output_mode: + 1 modulo 4", "keys_in_blocks_merged_the_wrong_way", kStagesAreOne},
+      {"Attention.qk_matmul_output_mode: + 2 modulo 4", "keys_in_blocks_merged_the_wrong_way", kStagesAreOne},
       {"Where: the second branch alone", "*sinks", kNoneIsLowest},
       {"number kept: 0", "*sinks", kNoneIsLowest},
       {"number kept: negated", "*sinks", kNoneIsLowest},
