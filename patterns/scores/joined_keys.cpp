@@ -104,6 +104,10 @@ class ScoreJoiner {
     if (!all_keys || !all_queries) return miss("of keys that do not fit beside each other");
     Value* turned = inner_.transposed(all_keys, ScoreLayout::keys_by_queries(rank_).order);
     Value* scores = inner_.scaled(inner_.build().node("MatMul", {all_queries, turned}), first.scale);
+    // Terms are of the type that the scores are cast to: a half may not hold a fill.
+    const DataType type = facts_.type(*node_.outputs[0]);
+    if (facts_.type(*scores) != type)
+      scores = inner_.build().node("Cast", {scores}, {GraphBuilder::attribute("to", int64_t{type})});
     ATTN_OPT_MATCH(scores, with_terms(scores, segments, joins_queries_ ? queries : keys));
     if (are_regrouped_) scores = regrouped(*scores);
     ScoreWalk next = step(walk_, *scores, node_.op() + "(products)");

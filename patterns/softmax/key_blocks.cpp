@@ -222,7 +222,8 @@ std::vector<Value*> sums_behind(Value& start, bool are_weighed) {
   for (size_t i = 0; i < reached.size() && reached.size() < kMostBehind; ++i) {
     const Reached from = reached[i];
     const Node* maker = from.value->producer;
-    if (maker && (has(*maker, Trait::kAdds) || maker->is("Mul") || maker->is("Div") || maker->is("ReduceSum")))
+    if (maker &&
+        (has(*maker, Trait::kAdds) || maker->is("Mul") || maker->is("Div") || maker->is("ReduceSum") || maker->is("Cast")))
       sums.push_back(from.value);
     for (const Use& use : from.value->uses) {
       const Node* node = use.node;
@@ -268,7 +269,8 @@ std::optional<KeyBlocks> key_blocks(Value& start, bool are_weighed, MatchContext
   for (Value* made : sums_behind(start, are_weighed)) {
     BlockReader reader(*made->producer, context);
     const std::vector<Block> blocks = in_order(reader.read(*made, are_weighed ? 2 : 1), context.facts);
-    if (blocks.empty()) continue;
+    // Sums in a wider type than V's are more exact than the operator, unless they are cast back.
+    if (blocks.empty() || context.facts.type(*made) != context.facts.type(*blocks.front().values)) continue;
     InnerValues inner(*made->producer, context);
     Value* scores = all_of(blocks, &Block::scores, 0, inner, context.facts);
     Value* values = all_of(blocks, &Block::values, 1, inner, context.facts);
