@@ -106,7 +106,7 @@ size_t RowNumbers::unknown(Kind kind, const RowReduction& at) {
 
 /// The unknown that the sum of exp() of so many TIMES the SCORES is, in whatever words these are.
 size_t RowNumbers::sum_of(const RowReduction& scores, double times) {
-  const LinearTerms terms = linear_terms_of(*scores.value, times, facts_);
+  const LinearTerms terms = linear_terms_of(before_float_casts(*scores.value, facts_), times, facts_);
   const auto is_same = [&](const Unknown& other) {
     return other.kind == Kind::kSum && other.axes == scores.axes && are_same_terms(other.terms, terms);
   };

@@ -25,6 +25,8 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Transpose: two axes exchanged", "joined_products_of_latents", kUnitAxes},
       {"Unsqueeze: left out", "sum_of_probabilities_and_weights_of_all", kExpandPutsAxes},
       {"Attention.softmax_precision: left out", "difference_of_probabilities_half", kRounding},
+      {"Attention.softmax_precision: left out", "keys_in_blocks_of_half_summed_in_single", kRounding},
+      {"Attention.softmax_precision: left out", "keys_of_half_masked_in_two_parts", kRounding},
       {"Transpose: two axes exchanged", "keys_first_renormalised_mask", kUnitAxes},
       {"Attention.qk_matmul_output_mode: + 1 modulo 4", "keys_in_blocks_merged_the_wrong_way", kStagesAreOne},
       {"Attention.qk_matmul_output_mode: + 2 modulo 4", "keys_in_blocks_merged_the_wrong_way", kStagesAreOne},

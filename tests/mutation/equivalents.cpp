@@ -41,6 +41,8 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"preconditions: 'scores-finite' left out", "sums_over_pairs_in_half", kNoneInfinite},
       {"preconditions: 'scores-finite' left out", "sums_over_pairs_turned", kNoneInfinite},
       {"preconditions: 'scores-finite' left out", "keys_in_blocks_merged_by_logsumexp", kLeavesExpRange},
+      {"preconditions: 'scores-finite' left out", "keys_in_blocks_of_half_summed_in_single", kLeavesExpRange},
+      {"fill: -1e4 for lowest", "keys_of_half_masked_in_two_parts", kAbsorbed},
       {"operands: V read below its layout", "keys_in_blocks_merged_by_sigmoid", kCutAndJoined},
       {"scores output: another stage of the scores", "keys_in_blocks_merged_the_wrong_way", kStagesAreOne},
       {"guard: seen where there is none", "keys_first_sinks", kKeysBesideSinks},
