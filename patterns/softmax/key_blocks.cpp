@@ -299,7 +299,7 @@ ProbabilityWalk walk_of(const KeyBlocks& blocks) {
   walk.probabilities = blocks.softmax.output;
   walk.way = {blocks.softmax.output};
   walk.summed = blocks.made;
-  walk.peeled.emplace_back("Add(blocks)");
+  walk.peeled.emplace_back(blocks.word);
   return walk;
 }
 

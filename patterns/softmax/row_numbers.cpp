@@ -16,7 +16,7 @@ constexpr int kMostRowNodes = 600;
 constexpr int64_t kMostParts = 16;
 /// The first of stacked parts, as an axis; those behind it are less.
 constexpr int kFirstPart = -16;
-constexpr int kUnitAxis = -1;
+constexpr int kNoSuchAxis = -1;
 /// Beyond this exp() of a number is not worth having.
 constexpr double kMostExponent = 80;
 
@@ -73,7 +73,7 @@ std::optional<RowReduction> RowNumbers::part_in(const Node& node, const RowReduc
   }
   if (index >= node.inputs.size()) return std::nullopt;
   RowReduction placed{&canonical(*node.inputs[index], facts_), at.axes, nullptr};
-  placed.axes[static_cast<size_t>(axis)] = kUnitAxis;
+  placed.axes[static_cast<size_t>(axis)] = kNoSuchAxis;
   return placed;
 }
 
@@ -148,7 +148,7 @@ std::optional<RowReduction> RowNumbers::uncut(const RowReduction& at) {
   const MaybeShape shape = facts_.shape(*whole.value);
   const auto axis = whole.axes.begin() + static_cast<std::ptrdiff_t>(range->axis);
   if (shape && shape->size() == at.axes.size() + 1)
-    whole.axes.insert(axis, kUnitAxis);
+    whole.axes.insert(axis, kNoSuchAxis);
   else if (!shape || shape->size() != at.axes.size())
     return std::nullopt;
   whole.axes[range->axis] = kFirstPart - static_cast<int>(range->first.value());

@@ -6,7 +6,7 @@ namespace attn_opt {
 namespace {
 
 constexpr size_t kMaxInputs = 64;
-constexpr int kMaxDepth = 4;
+constexpr int kMaxDepth = 8;
 
 }  // namespace
 
