@@ -96,5 +96,46 @@ INSTANTIATE_TEST_SUITE_P(Testdata, Models,
                            return name;
                          });
 
+/// LAYERS of attention whose Y, of the greater batch of that of V and of the probabilities, is the next one's Q, as tf2onnx
+/// writes an Einsum. A mask may enlarge the batch.
+Model attention_of_two_batches(int layers) {
+  std::string nodes = "columns = Transpose <perm = [0, 1, 3, 2]> (k) values = Shape (v) all_v = Gather (values, first) ";
+  for (int layer = 0; layer < layers; ++layer) {
+    const std::string n = std::to_string(layer), next = layer + 1 < layers ? "y" + n : "y";
+    nodes += "s" + n + " = MatMul (" + (layer ? "y" + std::to_string(layer - 1) : "q") + ", columns) m" + n +
+             " = Where (keep, s" + n + ", fill) w" + n + " = Softmax <axis = -1> (m" + n + ") sizes" + n + " = Shape (w" + n +
+             ") own" + n + " = Gather (sizes" + n + ", first) all" + n + " = Max (own" + n + ", all_v) to" + n +
+             " = Concat <axis = 0> (all" + n + ", rest) of" + n + " = MatMul (w" + n + ", v) " + next + " = Reshape (of" + n +
+             ", to" + n + ") ";
+  }
+  return in_memory(model_of_graph(
+      "(float[batch,2,rows,8] q, float[batch,2,keys,8] k, float[batch,2,keys,8] v, bool[masks,1,1,keys] keep) => "
+      "(float[all,2,rows,8] y) <float fill = {-1e9}, int64[1] first = {0}, int64[3] rest = {2, -1, 8}> {" +
+      nodes + "}"));
+}
+
+/// Sizes of probabilities are read of what they broadcast from, and are the same in each layer.
+TEST(Sizes, OfProbabilitiesKeepNoSoftmaxInAnyLayer) {
+  Model model = attention_of_two_batches(4);
+  EXPECT_THAT(not_fused(optimized(model)), IsEmpty());
+  EXPECT_EQ(count_of(model.proto, "Attention"), 4);
+  EXPECT_EQ(count_of(model.proto, "Softmax"), 0);
+  EXPECT_EQ(count_of(model.proto, "MatMul"), 0);
+}
+
+/// ONNX Runtime gives values of one name one buffer: the batch of Y is not that of Q in each run.
+TEST(Sizes, ThatMayBeOthersGetNoName) {
+  for (const Target target : {Target::kPortable, Target::kOrtContrib}) {
+    Model model = attention_of_two_batches(2);
+    OptimizeOptions options;
+    options.emit.target = target;
+    EXPECT_THAT(not_fused(optimized(model, options)), IsEmpty());
+    for (const auto& info : model.proto.graph().value_info())
+      if (info.name().starts_with("of")) {
+        EXPECT_EQ(info.type().tensor_type().shape().dim(0).dim_param(), "") << info.name();
+      }
+  }
+}
+
 }  // namespace
 }  // namespace attn_opt
