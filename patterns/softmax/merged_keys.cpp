@@ -53,7 +53,7 @@ std::optional<KeyBlocks> of_shares(Value* shares, const MergedProduct& product, 
 /// The letters of PRODUCT's weights in RUN, where the values have none of them, or all of the sizes OWN, and the result has
 /// none or all side by side; empty if they have others.
 std::string letters_alike(const MergedProduct& product, AxisRun run, const Shape& own, Facts& facts) {
-  const std::string letters = product.letters.operands[product.weights].substr(run.first, run.count);
+  std::string letters = product.letters.operands[product.weights].substr(run.first, run.count);
   const std::string &values = product.letters.operands[1 - product.weights], &result = product.letters.result;
   const Shape &of_values = facts.shape(*product.node->inputs[1 - product.weights]).known(),
               &made = facts.shape(*product.node->outputs[0]).known();
