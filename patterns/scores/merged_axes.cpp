@@ -5,6 +5,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/layout_checks.h"
 #include "patterns/scores/peel_form.h"
 #include "src/match/node_forms.h"
 #include "src/match/permutation.h"
@@ -116,9 +117,9 @@ Value* AxisMerger::above(Value& value, AxisRun run, int steps) {
     return of_transposed(*node, perm, run, steps);
   if (node->is("Einsum")) return of_product(*node, run);
   if (has(*node, Trait::kRegroups)) {
-    Value& source = canonical(*node->inputs[0], facts_);
-    const MaybeShape before = facts_.shape(source);
-    return before && *before == merged_shape(*shape, run) ? &source : nullptr;
+    const Shape merged = merged_shape(*shape, run);
+    Value* source = before_regroupings(*node, [&](const Shape& before) { return before == merged; }, facts_);
+    return source ? &canonical(*source, facts_) : nullptr;
   }
   if (takes_for_one(*node, run, shape->size())) {
     Value* scores = above(*node->inputs[0], run, steps - 1);

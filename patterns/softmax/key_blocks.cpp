@@ -93,8 +93,10 @@ class BlockReader {
 
   BlockTerms added(const Node& node, const RowReduction& at) {
     std::vector<BlockTerm> all;
+    const double share = node.is("Mean") ? 1 / static_cast<double>(node.inputs.size()) : 1;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const auto own = times(terms_in(rows_.operand(node, i, at)), RowRatio::number(node.is("Sub") && i == 1 ? -1 : 1));
+      const bool is_less = node.is("Neg") || (node.is("Sub") && i == 1);
+      const auto own = times(terms_in(rows_.operand(node, i, at)), RowRatio::number(is_less ? -1 : share));
       if (!own) return std::nullopt;
       all.insert(all.end(), own->begin(), own->end());
     }
@@ -211,7 +213,7 @@ bool may_be_added_up(const Value& start) {
 
 /// The values that START comes to by sums, products with numbers and moves, and through a product unless these ARE_WEIGHED
 /// values: the last first, of those that may end a sum of blocks.
-std::vector<Value*> sums_behind(Value& start, bool are_weighed) {
+std::vector<Value*> sums_behind(Value& start, bool are_weighed, Facts& facts) {
   struct Reached {
     Value* value;
     bool is_behind_product;
@@ -229,8 +231,9 @@ std::vector<Value*> sums_behind(Value& start, bool are_weighed) {
       const Node* node = use.node;
       if (!node || node->graph != from.value->graph || !node->domain().empty() || !node->output(0)) continue;
       const bool is_product = node->is("MatMul") && !from.is_behind_product;
+      const auto copies = [&] { return &canonical(*node->outputs[0], facts) == &canonical(*from.value, facts); };
       const bool goes_on = is_product || has(*node, Trait::kAdds) || has(*node, Trait::kKeepsAll) || node->is("Mul") ||
-                           node->is("Div") || node->is("ReduceSum") || node->is("Concat") || node->is("Cast");
+                           node->is("Div") || node->is("ReduceSum") || node->is("Concat") || node->is("Cast") || copies();
       if (!goes_on || std::ranges::find(reached, node->outputs[0], &Reached::value) != reached.end()) continue;
       reached.push_back({node->outputs[0], from.is_behind_product || is_product});
     }
@@ -266,7 +269,7 @@ Value* all_of(const std::vector<Block>& blocks, Value* Block::* value, int64_t a
 }  // namespace
 
 std::optional<KeyBlocks> key_blocks(Value& start, bool are_weighed, MatchContext& context) {
-  for (Value* made : sums_behind(start, are_weighed)) {
+  for (Value* made : sums_behind(start, are_weighed, context.facts)) {
     BlockReader reader(*made->producer, context);
     const std::vector<Block> blocks = in_order(reader.read(*made, are_weighed ? 2 : 1), context.facts);
     // Sums in a wider type than V's are more exact than the operator, unless they are cast back.

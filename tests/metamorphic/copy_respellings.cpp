@@ -69,6 +69,12 @@ std::optional<Copy> slice(Spelling& spelling, const Value& value, int opset, Ran
   };
 }
 
+/// False for an input's size that follows from its readers alone: behind a Reshape to it, another would fit as well.
+bool is_declared_number(const Value& value, size_t axis) {
+  if (!value.is_input || !value.declared_type) return true;
+  return value.declared_type->tensor_type().shape().dim(static_cast<int>(axis)).has_dim_value();
+}
+
 /// Reshape to zeros, which keep each size, one of them perhaps left to be inferred.
 std::optional<Copy> reshape(Spelling& spelling, const Value& value, int opset, Random& random) {
   const MaybeShape shape = spelling.facts().shape(value);
@@ -77,8 +83,9 @@ std::optional<Copy> reshape(Spelling& spelling, const Value& value, int opset, R
   bool may_be_empty = false;
   for (size_t axis = 0; axis < sizes.size(); ++axis) {
     const Dim& size = (*shape)[axis];
-    may_be_empty = may_be_empty || !size.is_constant() || size.is(0);
-    if (size.is_constant() && size.value() > 0 && random.coin()) sizes[axis] = size.value();
+    const bool is_number = size.is_constant() && size.value() > 0 && is_declared_number(value, axis);
+    may_be_empty = may_be_empty || !is_number;
+    if (is_number && random.coin()) sizes[axis] = size.value();
   }
   if (!may_be_empty && random.coin()) sizes[random.below(sizes.size())] = -1;
   return [sizes](Spelling& d, const std::string& from, const std::string& to) {
