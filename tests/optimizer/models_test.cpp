@@ -96,6 +96,22 @@ INSTANTIATE_TEST_SUITE_P(Testdata, Models,
                            return name;
                          });
 
+/// Blocks of keys, each of exponentials times values, that OP takes together before they are divided by the sum of all.
+std::string miss_of_blocks(const std::string& op) {
+  Model model = in_memory(model_of_graph(
+      "(float[2,3,8] q, float[2,8,4] k1, float[2,8,5] k2, float[2,4,8] v1, float[2,5,8] v2) => (float[2,3,8] y) "
+      "<int64[1] last = {-1}> { s1 = MatMul (q, k1) s2 = MatMul (q, k2) e1 = Exp (s1) e2 = Exp (s2) l1 = ReduceSum (e1, last) "
+      "l2 = ReduceSum (e2, last) l = Add (l1, l2) o1 = MatMul (e1, v1) o2 = MatMul (e2, v2) o = " +
+      op + " (o1, o2) y = Div (o, l) }"));
+  const Report report = optimized(model);
+  return report.fused() == 1 ? "" : report.sites.empty() ? "no site" : report.sites.front().miss_id;
+}
+
+TEST(Blocks, AreAddedUpWhole) {
+  EXPECT_EQ(miss_of_blocks("Sum"), "");
+  EXPECT_EQ(miss_of_blocks("Mean"), "softmax.unread") << "half of the attention";
+}
+
 /// LAYERS of attention whose Y, of the greater batch of that of V and of the probabilities, is the next one's Q, as tf2onnx
 /// writes an Einsum. A mask may enlarge the batch.
 Model attention_of_two_batches(int layers) {
