@@ -5,6 +5,7 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/layout_checks.h"
 #include "patterns/scores/merged_axes.h"
 #include "src/match/shape_rules/reduced_axis.h"
 
@@ -72,13 +73,19 @@ std::string letters_alike(const MergedProduct& product, AxisRun run, const Shape
 std::optional<KeyBlocks> of_parted(const MergedProduct& product, Value& made, MatchContext& context) {
   const size_t values = 1 - product.weights;
   Value& weights = canonical(*product.node->inputs[product.weights], context.facts);
-  Node* parts = weights.producer;
-  Value* whole = parts && has(*parts, Trait::kRegroups) ? &canonical(*parts->inputs[0], context.facts) : nullptr;
-  const MaybeShape own = context.facts.shape(weights), before = whole ? context.facts.shape(*whole) : nullptr;
-  const auto runs = own && before ? runs_merged(*own, *before) : std::nullopt;
-  if (!runs || !context.facts.shape(made) || !whole->producer || !may_be_softmax(*whole->producer)) return std::nullopt;
-  const auto holds_keys = [&](AxisRun run) { return run.first == product.run().first && run.count == product.keys.size(); };
-  auto softmax = std::ranges::any_of(*runs, holds_keys) ? softmax_at(*whole->producer, context) : std::nullopt;
+  const Node* parts = weights.producer;
+  const MaybeShape own = context.facts.shape(weights);
+  if (!parts || !has(*parts, Trait::kRegroups) || !own || !context.facts.shape(made)) return std::nullopt;
+  std::optional<std::vector<AxisRun>> runs;
+  const auto has_keys_merged = [&](const Shape& before) {
+    const auto holds_keys = [&](AxisRun run) { return run.first == product.run().first && run.count == product.keys.size(); };
+    runs = runs_merged(*own, before);
+    return runs && std::ranges::any_of(*runs, holds_keys);
+  };
+  Value* source = before_regroupings(*parts, has_keys_merged, context.facts);
+  Value* whole = source ? &canonical(*source, context.facts) : nullptr;
+  if (!whole || !whole->producer || !may_be_softmax(*whole->producer)) return std::nullopt;
+  auto softmax = softmax_at(*whole->producer, context);
   if (!softmax || softmax->divided || softmax->output != whole) return std::nullopt;
   AxisMerger merger(*product.node, context);
   std::vector<Value*> operands(2, whole);
