@@ -8,6 +8,7 @@
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
+#include "patterns/scores/merged_axes.h"
 
 namespace attn_opt {
 namespace {
@@ -81,7 +82,8 @@ class Merger {
     const auto is_one = [](const Dim& size) { return size.is(1); };
     if (std::all_of(laid.shape.begin(), laid.shape.end() - 1, is_one))
       return facts_.shape(*laid.value).known().size() <= 1 ? laid.value : inner_.reshaped(laid.value, {-1});
-    if (const std::vector<size_t> groups = groups_of_rows(); !groups.empty()) return with_groups_merged(laid, groups);
+    if (const auto runs = runs_merged({parts.begin(), parts.end() - 1}, {merged.begin(), merged.end() - 1}))
+      return with_runs_merged(laid, *runs);
     size_t kept = 0;
     while (kept < std::min(rows_end, merged_end) && parts[kept] == merged[kept]) ++kept;
     const bool varies = !std::all_of(laid.shape.begin() + static_cast<std::ptrdiff_t>(kept), laid.shape.end() - 1, is_one);
@@ -99,27 +101,13 @@ class Merger {
     return inner_.build().node("Reshape", {whole, sizes});
   }
 
-  /// Where the axes of the parts begin that each axis of merged rows is the product of, and where the last ends; empty if one
-  /// is not.
-  std::vector<size_t> groups_of_rows() const {
-    const size_t rows_end = split_.parts.size() - 1;
-    std::vector<size_t> begins{0};
-    for (size_t axis = 0; axis + 1 < split_.merged.size(); ++axis) {
-      size_t end = begins.back() + 1;
-      while (end < rows_end && product_of(split_.parts, begins.back(), end) != split_.merged[axis]) ++end;
-      if (end > rows_end || product_of(split_.parts, begins.back(), end) != split_.merged[axis]) return {};
-      begins.push_back(end);
-    }
-    return begins.back() == rows_end ? begins : std::vector<size_t>();
-  }
-
-  /// LAID with one axis for each of GROUPS, of size 1 where all its axes are; null if it lacks a size that is not known.
-  Value* with_groups_merged(const Laid& laid, const std::vector<size_t>& groups) {
+  /// LAID with one axis for each of RUNS, of size 1 where all its axes are; null if it lacks a size that is not known.
+  Value* with_runs_merged(const Laid& laid, const std::vector<AxisRun>& runs) {
     std::vector<int64_t> sizes(laid.shape.size(), 1);
     std::vector<bool> varies;
-    for (size_t group = 0; group + 1 < groups.size(); ++group) {
-      varies.push_back(!product_of(laid.shape, groups[group], groups[group + 1]).is(1));
-      for (size_t axis = groups[group]; varies.back() && axis < groups[group + 1]; ++axis) {
+    for (const AxisRun& run : runs) {
+      varies.push_back(!product_of(laid.shape, run.first, run.first + run.count).is(1));
+      for (size_t axis = run.first; varies.back() && axis < run.first + run.count; ++axis) {
         if (!laid.shape[axis].is(1)) continue;  // of another name than the part it was taken for equal to it
         if (!split_.parts[axis].is_constant()) return nullptr;
         sizes[axis] = split_.parts[axis].value();
@@ -127,8 +115,9 @@ class Merger {
     }
     Value* whole = inner_.build().node("Expand", {laid.value, inner_.build().ints(sizes)});  // it gives it all axes, too
     std::vector<Value*> target;
-    for (size_t group = 0; group < varies.size(); ++group)
-      target.push_back(varies[group] ? size_of_axes(*whole, groups[group], groups[group + 1]) : inner_.build().ints({1}));
+    for (size_t i = 0; i < runs.size(); ++i)
+      target.push_back(varies[i] ? size_of_axes(*whole, runs[i].first, runs[i].first + runs[i].count)
+                                 : inner_.build().ints({1}));
     target.push_back(inner_.size(*whole, std::ssize(split_.parts) - 1));
     return inner_.build().node("Reshape", {whole, inner_.concat(target, 0)});
   }

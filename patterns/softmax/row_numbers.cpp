@@ -258,7 +258,12 @@ std::optional<RowRatio> RowNumbers::summed(const Node& node, const RowReduction&
   if (const auto weighed = of_exponentials ? exponentials_of({before->value}, *before) : weights(*before)) {
     return weighed->ratio.times(RowRatio::unknown(weighed->sum));
   }
-  const std::vector<RowReduction> parts = parts_along(*before);
+  return sum_of_parts(*before, of_exponentials);
+}
+
+/// What the parts stacked along AT's axis kTaken, or their exponentials, add up to; nullopt if there are none.
+std::optional<RowRatio> RowNumbers::sum_of_parts(const RowReduction& at, bool of_exponentials) {
+  const std::vector<RowReduction> parts = parts_along(at);
   std::optional<RowRatio> sum = RowRatio::number(0);
   for (const RowReduction& part : parts) {
     const auto own = of_exponentials ? exponential(part) : number(part);
@@ -293,11 +298,7 @@ std::optional<RowRatio> RowNumbers::share_of_parts(const Node& node, const RowRe
   if (!is_along) return std::nullopt;
   RowReduction all{&canonical(*node.inputs[0], facts_), at.axes, nullptr}, one = all;
   all.axes[static_cast<size_t>(axis)] = RowReduction::kTaken;
-  std::optional<RowRatio> sum = RowRatio::number(0);
-  for (const RowReduction& other : parts_along(all)) {
-    const auto own = exponential(other);
-    sum = sum && own ? sum->plus(*own) : std::nullopt;
-  }
+  const auto sum = sum_of_parts(all, true);
   return sum ? times(exponential(one), sum->inverse()) : std::nullopt;
 }
 

@@ -73,6 +73,7 @@ class RowNumbers {
   std::optional<RowRatio> exponential_of_sum(const Node& node, const RowReduction& at);
   std::optional<RowRatio> exponential_of_multiple(const Node& node, const RowReduction& at);
   std::optional<RowRatio> divided(std::optional<RowRatio> divisor);
+  std::optional<RowRatio> sum_of_parts(const RowReduction& at, bool of_exponentials);
   std::optional<RowRatio> summed(const Node& node, const RowReduction& at, bool of_exponentials);
   std::optional<RowRatio> share_of_parts(const Node& node, const RowReduction& at);
   RowReduction placed(Value& value, const RowReduction& at);
