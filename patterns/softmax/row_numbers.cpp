@@ -8,6 +8,7 @@
 #include "patterns/layout_checks.h"
 #include "patterns/softmax/row_sum.h"
 #include "src/match/cut_range.h"
+#include "src/match/node_forms.h"
 
 namespace attn_opt {
 namespace {
@@ -65,7 +66,7 @@ std::optional<RowReduction> RowNumbers::part_in(const Node& node, const RowReduc
   const auto part = std::ranges::find_if(at.axes, [](int axis) { return axis <= kFirstPart; });
   if (part == at.axes.end() || !node.is("Concat")) return std::nullopt;
   const auto rank = std::ssize(at.axes), axis = part - at.axes.begin();
-  if ((node.int_attribute("axis", 0) + rank) % rank != axis) return std::nullopt;
+  if (axis_in(node.int_attribute("axis", 0), at.axes.size()) != static_cast<size_t>(axis)) return std::nullopt;
   const auto index = static_cast<size_t>(kFirstPart - *part);
   for (Value* input : node.inputs) {
     const MaybeShape shape = facts_.shape(*input);
@@ -292,12 +293,12 @@ void RowNumbers::note_range(const Exponent& exponent) {
 /// Softmax(x) along stacked parts  =>  e^x of one / the sum of those of all
 std::optional<RowRatio> RowNumbers::share_of_parts(const Node& node, const RowReduction& at) {
   const auto part = std::ranges::find_if(at.axes, [](int axis) { return axis <= kFirstPart; });
-  const auto rank = std::ssize(at.axes), axis = part - at.axes.begin();
+  const auto axis = static_cast<size_t>(part - at.axes.begin());
   const bool is_along = part != at.axes.end() && node.graph->model().onnx_opset(node) >= 13 &&
-                        (node.int_attribute("axis", -1) + rank) % rank == axis;
+                        axis_in(node.int_attribute("axis", -1), at.axes.size()) == axis;
   if (!is_along) return std::nullopt;
   RowReduction all{&canonical(*node.inputs[0], facts_), at.axes, nullptr}, one = all;
-  all.axes[static_cast<size_t>(axis)] = RowReduction::kTaken;
+  all.axes[axis] = RowReduction::kTaken;
   const auto sum = sum_of_parts(all, true);
   return sum ? times(exponential(one), sum->inverse()) : std::nullopt;
 }
@@ -322,8 +323,9 @@ std::optional<WeighedScores> RowNumbers::weights(RowReduction at) {
 
 /// Softmax(x)  =>  exp(x) / sum(exp(x))
 std::optional<WeighedScores> RowNumbers::normalised(const Node& node, const RowReduction& at) {
-  const auto rank = std::ssize(at.axes), keys = std::ranges::find(at.axes, RowReduction::kTaken) - at.axes.begin();
-  if (node.graph->model().onnx_opset(node) < 13 || (node.int_attribute("axis", -1) + rank) % rank != keys) return std::nullopt;
+  const auto keys = static_cast<size_t>(std::ranges::find(at.axes, RowReduction::kTaken) - at.axes.begin());
+  const auto axis = axis_in(node.int_attribute("axis", -1), at.axes.size());
+  if (node.graph->model().onnx_opset(node) < 13 || axis != keys) return std::nullopt;
   auto weighed = exponentials_of({node.inputs[0]}, at);
   if (weighed) weighed->ratio = *RowRatio::unknown(weighed->sum).inverse();
   return weighed;

@@ -17,6 +17,7 @@
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/exponentials.h"
 #include "patterns/softmax/row_words.h"
+#include "src/match/node_forms.h"
 
 namespace attn_opt {
 namespace {
@@ -284,7 +285,7 @@ class SumReader {
     const MaybeShape whole = node && node->is("Concat") ? facts_.shape(*rows->value) : nullptr;
     const auto axis = rows ? std::ranges::find(rows->axes, RowReduction::kTaken) - rows->axes.begin() : 0;
     if (!whole || whole->size() != rows->axes.size() ||
-        (node->int_attribute("axis", 0) + std::ssize(*whole)) % std::ssize(*whole) != axis)
+        axis_in(node->int_attribute("axis", 0), whole->size()) != static_cast<size_t>(axis))
       return rows;
     const auto is_column = [&](Value* input) {
       const MaybeShape shape = facts_.shape(*input);

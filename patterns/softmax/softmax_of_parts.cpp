@@ -9,6 +9,7 @@
 #include "patterns/joined_parts.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/exponentials.h"
+#include "src/match/node_forms.h"
 
 namespace attn_opt {
 namespace {
@@ -37,11 +38,11 @@ bool add_up_to_one(Value& one, Value& other, Value& difference_of_one, Facts& fa
 std::optional<SoftmaxSite> of_two_keys(const Node& concat, Node& reader, MatchContext& context) {
   Facts& facts = context.facts;
   const MaybeShape shape = facts.shape(*concat.outputs[0]);
-  if (concat.inputs.size() != 2 || !shape) return std::nullopt;
-  const int64_t rank = std::ssize(*shape), axis = (concat.int_attribute("axis", 0) + rank) % rank;
+  const auto axis = shape ? axis_in(concat.int_attribute("axis", 0), shape->size()) : std::nullopt;
+  if (concat.inputs.size() != 2 || !axis) return std::nullopt;
   const auto is_column = [&](Value* part) {
     const MaybeShape own = facts.shape(*part);
-    return own && std::ssize(*own) == rank && (*own)[static_cast<size_t>(axis)].is(1);
+    return own && own->size() == shape->size() && (*own)[*axis].is(1);
   };
   for (const size_t at : {0, 1}) {
     Value &one = *concat.inputs[at], &other = *concat.inputs[1 - at];
@@ -52,9 +53,9 @@ std::optional<SoftmaxSite> of_two_keys(const Node& concat, Node& reader, MatchCo
     if (!add_up_to_one(one, other, *sigmoid->inputs[0], facts)) continue;
     if (at == 1) std::swap(first, second);
     const std::vector<Value*> keys{first, second};
-    Value* scores = joined_parts(keys, static_cast<size_t>(axis), reader, context);
-    if (!scores) scores = InnerValues(reader, context).concat(keys, axis);
-    SoftmaxSite site{scores, concat.outputs[0], nullptr, static_cast<size_t>(rank - 1 - axis), std::nullopt};
+    Value* scores = joined_parts(keys, *axis, reader, context);
+    if (!scores) scores = InnerValues(reader, context).concat(keys, static_cast<int64_t>(*axis));
+    SoftmaxSite site{scores, concat.outputs[0], nullptr, shape->size() - 1 - *axis, std::nullopt};
     site.hides_infinity = true;
     return site;
   }
