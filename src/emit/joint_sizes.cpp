@@ -1,17 +1,21 @@
 #include "src/emit/joint_sizes.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
 namespace {
 
-/// A name that the model gives a size of its inputs, or the largest of such.
-bool is_named(const Dim& size) {
+/// A size of its own, named by the model or not, or the largest of such.
+bool is_symbol(const Dim& size) {
   const Atom* atom = sole_atom(size);
-  if (atom && atom->kind == Atom::Kind::kMax) return std::ranges::all_of(atom->operands, is_named);
-  return atom && atom->kind == Atom::Kind::kSymbol && !atom->unknown;
+  if (atom && atom->kind == Atom::Kind::kMax) return std::ranges::all_of(atom->operands, is_symbol);
+  return atom && atom->kind == Atom::Kind::kSymbol;
 }
 
 enum Axis : size_t { kBatch, kHeads, kQueries, kKeys };
@@ -53,26 +57,45 @@ Shape joint_shape(const WritingPlan& plan, const Placed* mask, const Operands& o
 /// True if SIZE on AXIS of an operand may differ from JOINT where the model runs.
 bool must_expand(const Dim& size, Axis axis, const Dim& joint) {
   if (size == joint) return false;
-  return axis == kBatch || axis == kHeads || size.is(1) || joint.is_constant() || is_named(size);
+  return axis == kBatch || axis == kHeads || size.is(1) || joint.is_constant() || is_symbol(size);
 }
 
-Matched<void> expand(Placed& operand, bool is_query, const WritingPlan& plan, Site& site) {
+/// What OPERAND is stretched to, 1 where it stays; none if it may stay as it is.
+std::optional<Shape> expansion_of(const Placed& operand, bool is_query, const WritingPlan& plan, Site& site) {
   Shape target(operand.shape.size(), 1);
   bool expands = false;
   for (size_t i = 0; i < operand.shape.size(); ++i) {
     const auto axis = axis_of(operand, i, is_query);
     if (!axis || !is_joint(*axis, is_query, plan) || !must_expand(operand.shape[i], *axis, site.scores[*axis])) continue;
     if (site.scores[*axis].is_constant()) site.equal_sizes.emplace_back(operand.shape[i], site.scores[*axis]);
-    target[i] = operand.shape[i] = site.scores[*axis];
+    target[i] = site.scores[*axis];
     expands = true;
   }
-  if (!expands) return {};
+  return expands ? std::optional(std::move(target)) : std::nullopt;
+}
+
+Matched<void> expand(Placed& operand, const Shape& target, const WritingPlan& plan, Site& site) {
+  for (size_t i = 0; i < target.size(); ++i)
+    if (!target[i].is(1)) operand.shape[i] = target[i];
   if (plan.has_past)
     return missed("emit.past", operand.value->producer,
                   "'" + operand.value->name + "' broadcasts to " + to_string(operand.shape));
   Value* sizes = site.sizes.sizes(target);
   if (!sizes) return missed("emit.shape", operand.value->producer, "no value at hand has a size of " + to_string(target));
   operand.value = site.build.node("Expand", {operand.value, sizes});
+  return {};
+}
+
+/// Stretches Q, K and V to the sizes that they and the mask have together, which may be read of any of them.
+Matched<void> expand(const WritingPlan& plan, const Placed* mask, Operands& operands, Site& site) {
+  std::vector<std::pair<Placed*, Shape>> expansions;
+  for (Placed* operand : {&operands.q, &operands.k, &operands.v})
+    if (auto target = expansion_of(*operand, operand == &operands.q, plan, site))
+      expansions.emplace_back(operand, *std::move(target));
+  if (expansions.empty()) return {};
+  for (const Placed* read : std::array<const Placed*, 4>{&operands.q, &operands.k, &operands.v, mask})
+    if (read) site.sizes.add(*read->value, read->shape);
+  for (auto& [operand, target] : expansions) ATTN_OPT_DONE(expand(*operand, target, plan, site));
   return {};
 }
 
@@ -110,7 +133,7 @@ Dim joint_size(const Dim& one, const Dim& other, const Facts& facts) {
   // A size that broadcasts against a number above 1 is that number, or 1.
   if (one.is_constant()) return one;
   if (other.is_constant()) return other;
-  const bool is_either = !facts.may_assume() || (is_named(one) && is_named(other));
+  const bool is_either = !facts.may_assume() || (is_symbol(one) && is_symbol(other));
   return is_either ? maximum(one, other) : one;
 }
 
@@ -123,9 +146,7 @@ Matched<void> join_sizes(const WritingPlan& plan, const Placed* mask, Operands& 
   site.scores = joint_shape(plan, mask, operands, site);
   if (plan.form == IoForm::k3d && !(site.scores[kHeads] == heads && has_heads_of_its_own(plan, heads)))
     return missed("emit.form", operands.q.value->producer, "no 3-D form: " + heads.str() + " heads broadcast");
-  ATTN_OPT_DONE(expand(operands.q, true, plan, site));
-  ATTN_OPT_DONE(expand(operands.k, false, plan, site));
-  ATTN_OPT_DONE(expand(operands.v, false, plan, site));
+  ATTN_OPT_DONE(expand(plan, mask, operands, site));
   return site.facts.may_assume() ? Matched<void>{} : check_for_all_sizes(plan, operands, site);
 }
 

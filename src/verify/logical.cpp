@@ -1,5 +1,6 @@
 #include "src/verify/logical.h"
 
+#include <algorithm>
 #include <array>
 
 namespace attn_opt {
@@ -36,6 +37,20 @@ class StridedOrder {
   Dims sizes_, strides_;
 };
 
+/// Sizes of MAP's factors in a tensor of DIMS; nullopt if one is not known.
+std::optional<std::vector<int64_t>> sizes_of_factors(const AxisMap& map, const Dims& dims, const SizeAssignment& sizes) {
+  std::vector<std::optional<int64_t>> found(map.factors().size());
+  for (size_t axis = 0; axis < std::min(map.rank(), dims.size()); ++axis)
+    if (map.axis(axis).size() == 1) found[static_cast<size_t>(map.axis(axis)[0])] = dims[axis];
+  std::vector<int64_t> factor_sizes;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!found[i]) found[i] = sizes.of(map.factors()[i].size);
+    if (!found[i]) return std::nullopt;
+    factor_sizes.push_back(*found[i]);
+  }
+  return factor_sizes;
+}
+
 /// Stride of each of MAP's factors in a tensor of DIMS, 0 for repeated ones; nullopt if MAP and DIMS do not fit.
 std::optional<std::vector<int64_t>> factor_strides(const AxisMap& map, const std::vector<int64_t>& factor_sizes,
                                                    const Dims& dims) {
@@ -68,21 +83,19 @@ std::vector<double> numbers_of(const Tensor& tensor) {
 }
 
 std::optional<LogicalTensor> to_logical(const Tensor& tensor, const AxisMap& map, const SizeAssignment& sizes) {
-  std::vector<int64_t> factor_sizes;
-  std::array<int64_t, 3> extents = {1, 1, 1};
-  for (const Factor& factor : map.factors()) {
-    const auto size = sizes.of(factor.size);
-    if (!size) return std::nullopt;
-    factor_sizes.push_back(*size);
-    int64_t& extent = extents[factor.role == Role::kFeature ? 2 : factor.role == Role::kRow ? 1 : 0];
-    if (__builtin_mul_overflow(extent, *size, &extent)) return std::nullopt;
+  const auto factor_sizes = sizes_of_factors(map, tensor.dims(), sizes);
+  if (!factor_sizes) return std::nullopt;
+  std::array<int64_t, 4> extents = {1, 1, 1, 1};
+  for (size_t i = 0; i < factor_sizes->size(); ++i) {
+    int64_t& extent = extents[static_cast<size_t>(map.factors()[i].role)];
+    if (__builtin_mul_overflow(extent, (*factor_sizes)[i], &extent)) return std::nullopt;
   }
-  const auto strides = factor_strides(map, factor_sizes, tensor.dims());
+  const auto strides = factor_strides(map, *factor_sizes, tensor.dims());
   const std::vector<double> source = numbers_of(tensor);
   if (!strides || static_cast<int64_t>(source.size()) != tensor.size()) return std::nullopt;
   StridedOrder order;
-  for (size_t i = 0; i < factor_sizes.size(); ++i) order.add(factor_sizes[i], (*strides)[i]);
-  return LogicalTensor{extents[0], extents[1], extents[2], order.of(source)};
+  for (size_t i = 0; i < factor_sizes->size(); ++i) order.add((*factor_sizes)[i], (*strides)[i]);
+  return LogicalTensor{extents[0], extents[1], extents[2], extents[3], order.of(source)};
 }
 
 std::optional<std::vector<double>> broadcast_to(const Tensor& tensor, const Dims& dims) {

@@ -44,6 +44,16 @@ std::string wrong_past(const Tensor* key, const Tensor* value) {
   return "a past of " + std::to_string(from_back(*key, 1)) + " keys and " + std::to_string(from_back(*value, 1)) + " values";
 }
 
+/// What a MASK of more batch elements or heads than Q, or of others, is. The heads of a Q of three axes are not known here.
+std::string wrong_leading_axes(const Tensor& mask, const Tensor& q) {
+  constexpr size_t kBatchFromBack = 3, kHeadsFromBack = 2;
+  const auto widens = [&](size_t axis, int64_t own) {
+    return mask.dims().size() > axis && from_back(mask, axis) != 1 && from_back(mask, axis) != own;
+  };
+  const bool fits = !widens(kBatchFromBack, q.dims()[0]) && (q.rank() != 4 || !widens(kHeadsFromBack, q.dims()[1]));
+  return fits ? "" : "a mask of shape " + against(mask, to_string(q.dims()) + " of Q");
+}
+
 std::string wrong_mask(const Tensor& mask, const Tensor& q, int64_t keys, const TargetRules& target) {
   constexpr size_t kRowAxis = 1;  // from the back, in (B, H, L, D) and in (B, L, H * D)
   const int64_t queries = from_back(q, kRowAxis);
@@ -55,6 +65,7 @@ std::string wrong_mask(const Tensor& mask, const Tensor& q, int64_t keys, const 
   const bool fits = has_rank && has_rows && (columns == keys || (columns < keys && target.takes_short_masks));
   if (!fits)
     return "a mask of shape " + against(mask, std::to_string(queries) + " queries and " + std::to_string(keys) + " keys");
+  if (std::string what = wrong_leading_axes(mask, q); !what.empty()) return what;
   if (!target.broadcasts_masks && mask.dims()[0] != q.dims()[0])
     return "a mask of " + std::to_string(mask.dims()[0]) + " batch elements of " + std::to_string(q.dims()[0]);
   if (!is_floating(mask.type()) && !target.takes_bool_masks) return "a mask that is bool";

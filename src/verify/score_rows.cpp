@@ -52,9 +52,21 @@ double exp_range(DataType type) {
   return type == onnx::TensorProto::DOUBLE ? 700 : 80;
 }
 
+/// What two sizes broadcast to.
+int64_t joint_number(int64_t one, int64_t other) { return one == 1 ? other : one; }
+
+/// At most 1: what biases are multiplied with after the model has added them, in (scores + one + other) * factor.
+double least_coefficient_of_biases(const Sdpa& sdpa) {
+  double least = 1;
+  for (const ScoreTerm& term : sdpa.terms)
+    if (term.kind == ScoreTerm::Kind::kBias && term.coefficient != 0) least = std::min(least, std::abs(term.coefficient));
+  return least;
+}
+
 class RowReader {
  public:
-  explicit RowReader(const RowsRequest& request) : request_(request), sdpa_(request.sdpa) {}
+  explicit RowReader(const RowsRequest& request)
+      : request_(request), sdpa_(request.sdpa), least_coefficient_(least_coefficient_of_biases(request.sdpa)) {}
 
   ScoreRows read() {
     if (!read_products()) return {};
@@ -103,17 +115,19 @@ class RowReader {
     if (const Tensor* past = past_of(sdpa_.k); past && past->rank() == 4) {
       if (past->dims()[3] != k->features) return false;
       rows_.keys += past->dims()[2];
-      const auto norms = row_norms({0, past->dims()[2], k->features, numbers_of(*past)});
+      const auto norms = row_norms({0, 0, past->dims()[2], k->features, numbers_of(*past)});
       key_norms.insert(key_norms.end(), norms.begin(), norms.end());
     }
     if (const Tensor* past = past_of(sdpa_.v)) value_magnitude = std::max(value_magnitude, largest(numbers_of(*past)));
     if (value_magnitude > 0) rows_.value_magnitude = value_magnitude;
-    queries_ = q->rows;
+    read_dims(*q, joint_number(k->batch, v->batch));
     for (const auto& view : sdpa_.k.views)
       if (view.past) past_ = rows_.keys - request_.sizes.of(view.axes.size(Role::kRow)).value_or(rows_.keys);
-    batch_ = std::max<int64_t>(1, request_.sizes.of(sdpa_.batch).value_or(1));
     const double factor = scale() * largest_norm(key_norms);
-    for (const double norm : row_norms(*q)) {
+    const Tensor norms = Tensor::of({q->batch, q->heads, q->rows}, row_norms(*q));
+    const auto norms_of_rows = broadcast_to(norms, {dims_[0], dims_[1], dims_[2]});
+    if (!norms_of_rows) return false;
+    for (const double norm : *norms_of_rows) {
       const double product = factor * norm;
       const double score = std::isnan(product) ? kInfinity : product;
       rows_.overflows.push_back(!(score <= largest_finite(request_.type)));
@@ -121,6 +135,25 @@ class RowReader {
       rows_.magnitude.push_back(score);
     }
     return true;
+  }
+
+  /// Finds how many scores there are for Q, of which some may be one for many of the batch of KEYS or of a mask: sizes that are
+  /// taken for equal are others in some draws.
+  void read_dims(const LogicalTensor& q, int64_t keys) {
+    dims_ = {joint_number(q.batch, keys), q.heads, q.rows, rows_.keys};
+    for (const ScoreTerm& term : sdpa_.terms) {
+      const Tensor* tensor = is_of_other_sizes(term) ? contents(term.value) : nullptr;
+      if (!tensor || tensor->dims().size() > dims_.size()) continue;
+      const size_t missing = dims_.size() - tensor->dims().size();
+      for (size_t axis = missing; axis + 1 < dims_.size(); ++axis)
+        dims_[axis] = joint_number(dims_[axis], tensor->dims()[axis - missing]);
+    }
+  }
+
+  /// True if there are not as many scores as TERM was met at, but of the same four axes.
+  bool is_of_other_sizes(const ScoreTerm& term) const {
+    const auto frame = request_.sizes.of(term.frame);
+    return term.frame.size() == dims_.size() && !(frame && element_count(*frame) == element_count(dims_));
   }
 
   double scale() const {
@@ -138,9 +171,9 @@ class RowReader {
 
   void add(const ScoreTerm& term) {
     const Tensor* tensor = contents(term.value);
-    const auto frame = request_.sizes.of(term.frame);
-    if (!tensor || !frame || element_count(*frame) != static_cast<int64_t>(bias_.size())) return;
-    const auto values = broadcast_to(*tensor, *frame);
+    const Dims frame = is_of_other_sizes(term) ? dims_ : request_.sizes.of(term.frame).value_or(Dims());
+    if (!tensor || element_count(frame) != static_cast<int64_t>(bias_.size())) return;
+    const auto values = broadcast_to(*tensor, frame);
     if (!values) return;
     for (size_t i = 0; i < bias_.size(); ++i) {
       const size_t row = i / static_cast<size_t>(rows_.keys);
@@ -150,11 +183,11 @@ class RowReader {
         bias_[i] = rounded(bias_[i] + term.coefficient * (*values)[i], request_.type);
         if (is_half_of_lowest(bias_[i])) rows_.has_shallow_fill[row] = true;
       } else if (((*values)[i] != 0) == (term.kind == ScoreTerm::Kind::kDrop)) {
-        const double added = std::exchange(added_[i], term.coefficient * term.fill);
+        const double covered = std::exchange(added_[i], term.coefficient * term.fill);
         summed_[i] = std::abs(added_[i]);
-        bias_[i] = rounded(term.coefficient * term.fill, request_.type);
+        bias_[i] = rounded(added_[i], request_.type);
         is_masked_[i] = true;
-        if (std::isinf(added)) rows_.covers_infinity[row] = true;
+        if (std::isinf(rounded(covered / least_coefficient_, request_.type))) rows_.covers_infinity[row] = true;
         // No fill is written lower than half of the lowest half, so that other biases may lie below it.
         const bool is_half = request_.model_type == onnx::TensorProto::FLOAT16 && std::isfinite(term.fill);
         if (bias_[i] > kAbsorbing || is_half) rows_.has_shallow_fill[row] = true;
@@ -179,18 +212,18 @@ class RowReader {
   /// Lengths of the batch's sequences; empty if there are none.
   std::vector<double> lengths() const {
     const Tensor* lengths = contents(sdpa_.nonpad_kv_seqlen);
-    return lengths && lengths->size() == batch_ ? numbers_of(*lengths) : std::vector<double>();
+    return lengths && lengths->size() == dims_[0] ? numbers_of(*lengths) : std::vector<double>();
   }
 
   size_t batch_of(int64_t row) const {
-    const int64_t rows_of_batch = static_cast<int64_t>(rows_.size()) / batch_;
+    const int64_t rows_of_batch = static_cast<int64_t>(rows_.size()) / std::max<int64_t>(1, dims_[0]);
     return static_cast<size_t>(row / std::max<int64_t>(1, rows_of_batch));
   }
 
   /// The key at which the query of ROW stands.
   int64_t place(int64_t row, const std::vector<double>& counts) const {
-    const int64_t first = counts.empty() ? past_ : static_cast<int64_t>(counts[batch_of(row)]) - queries_;
-    return row % queries_ + first;
+    const int64_t first = counts.empty() ? past_ : static_cast<int64_t>(counts[batch_of(row)]) - dims_[2];
+    return row % dims_[2] + first;
   }
 
   void mask_future() {
@@ -215,7 +248,7 @@ class RowReader {
     rows_.product = rows_.magnitude;
     for (double& magnitude : rows_.magnitude) magnitude += most;
     const auto keys = static_cast<size_t>(rows_.keys);
-    const double least_coefficient = least_coefficient_of_biases(), largest = largest_bias();
+    const double largest = largest_bias();
     for (size_t row = 0; row < rows_.size(); ++row) {
       double top = -kInfinity, most_added = -kInfinity, top_of_kept = -kInfinity;
       bool is_empty = true, is_hidden = true, hides_keys = false, holds_infinity = false;
@@ -229,7 +262,7 @@ class RowReader {
         holds_infinity |= std::isinf(bias_[i]);
       }
       if (sdpa_.infinity_makes_nan && holds_infinity && !is_empty) rows_.covers_infinity[row] = true;
-      const double least = (most_added - rows_.magnitude[row]) * sdpa_.exponent_power / least_coefficient;
+      const double least = (most_added - rows_.magnitude[row]) * sdpa_.exponent_power / least_coefficient_;
       rows_.leaves_type.push_back(
           most_added <= kMasking && std::isfinite(least) &&
           (std::isinf(rounded(least, request_.model_type)) || std::isinf(rounded(least, range_of_scores(sdpa_)))));
@@ -244,14 +277,6 @@ class RowReader {
       rows_.is_empty.push_back(is_empty);
       rows_.is_hidden.push_back(is_hidden);
     }
-  }
-
-  /// At most 1: what biases are multiplied with after the model has added them, in (scores + one + other) * factor.
-  double least_coefficient_of_biases() const {
-    double least = 1;
-    for (const ScoreTerm& term : sdpa_.terms)
-      if (term.kind == ScoreTerm::Kind::kBias && term.coefficient != 0) least = std::min(least, std::abs(term.coefficient));
-    return least;
   }
 
   /// TOP is the largest bias of ROW's keys that no fill is laid over. Keys beside it that are clamped from below have the
@@ -293,12 +318,13 @@ class RowReader {
 
   const RowsRequest& request_;
   const Sdpa& sdpa_;
+  double least_coefficient_;
   ScoreRows rows_;
   std::vector<double> bias_;
   std::vector<double> added_;   ///< as bias_, not rounded
   std::vector<double> summed_;  ///< of absolute numbers: what sums in any order round by, where biases cancel
   std::vector<bool> is_masked_;
-  int64_t queries_ = 1, batch_ = 1;
+  Dims dims_;         ///< batch, heads, queries, keys
   int64_t past_ = 0;  ///< keys before those that come with the queries
 };
 

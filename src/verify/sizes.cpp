@@ -80,6 +80,22 @@ std::vector<Dim> sizes_of_site(const CutSite& site, const Sdpa& sdpa) {
   return sizes;
 }
 
+/// The last of the symbols that SYMBOL is taken to equal in turn.
+Dim last_meaning(Dim symbol, SizeEquations& equations) {
+  for (int step = 0; step < kMaxSubstitutions; ++step) {
+    const Dim* meaning = equations.meaning(symbol_name(symbol));
+    if (!meaning || symbol_name(*meaning).empty()) break;
+    symbol = *meaning;
+  }
+  return symbol;
+}
+
+/// Symbols that are taken for LAST.
+struct Equals {
+  Dim last;
+  std::vector<std::string> names;
+};
+
 std::vector<SizeAssignment> symbolic_assignments(const std::set<std::string>& divided, const std::vector<std::string>& symbols,
                                                  const Sdpa& sdpa, SizeEquations& equations, const Shrinking& shrinking) {
   std::vector<SizeAssignment> assignments;
@@ -254,30 +270,33 @@ std::vector<std::string> symbols_of(const CutSite& site, SizeEquations& equation
 std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equations, const SizeAssignment& first) {
   std::vector<SizeAssignment> apart;
   std::set<std::string> seen;
-  std::map<std::string, std::vector<std::string>> equals;  ///< of a name that several are assumed to equal
+  std::map<std::string, Equals> equals;  ///< by the name of the last
   const bool is_for_all = !equations.facts().may_assume();
   for (const auto& input : site.inputs)
     for (const Dim& dim : input.shape) {
       const std::string name = symbol_name(dim);
-      if (name.empty() || name.starts_with('?') || !seen.insert(name).second) continue;
+      const bool follows_from_others = !name.empty() && !sole_atom(dim)->operands.empty();
+      if (name.empty() || follows_from_others || !seen.insert(name).second) continue;
       const Dim* meaning = equations.meaning(name);
-      const std::string other = meaning ? symbol_name(*meaning) : std::string();
       const bool may_be_one = meaning ? meaning->is_constant() && !meaning->is(1) : is_for_all;
       if (may_be_one) apart.emplace_back(first).set_apart(name, 1);
-      if (other.empty()) continue;
-      const int64_t size = std::max<int64_t>(2, first.of(*meaning).value_or(0));
-      apart.emplace_back(first).set_apart(name, 1);
-      SizeAssignment& reversed = apart.emplace_back(first);
-      reversed.set_apart(name, size);
-      reversed.set_apart(other, 1);
-      equals[other].push_back(name);
+      const Dim last = last_meaning(dim, equations);
+      Equals& of_last = equals[symbol_name(last)];
+      of_last.last = last;
+      of_last.names.push_back(name);
     }
-  for (const auto& [one, others] : equals) {
-    if (others.size() < 2) continue;
-    SizeAssignment& alone = apart.emplace_back(first);
-    alone.set_apart(one, 1);
-    for (const std::string& other : others)
-      alone.set_apart(other, std::max<int64_t>(2, first.of(Dim::symbol(one)).value_or(0)));
+  for (auto& [last, of_last] : equals) {
+    std::vector<std::string>& names = of_last.names;
+    if (!seen.contains(last)) names.push_back(last);
+    const int64_t size = std::max<int64_t>(2, first.of(of_last.last).value_or(0));
+    for (const std::string& name : names) {
+      if (names.size() < 2) break;
+      SizeAssignment& one = apart.emplace_back(first);
+      for (const std::string& other : names) one.set_apart(other, other == name ? 1 : size);
+      if (names.size() == 2) continue;  // of two, one is 1 where the other is not
+      SizeAssignment& alone = apart.emplace_back(first);
+      for (const std::string& other : names) alone.set_apart(other, other == name ? size : 1);
+    }
   }
   return apart;
 }

@@ -75,8 +75,8 @@ class SizeAssignment {
 /// change constants stand for themselves: they are to be tried before all others.
 std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sdpa, SizeEquations& equations);
 
-/// Sizes as in FIRST, but for one name of SITE's shapes each that is assumed to equal others, or a number: it is 1, or the
-/// others are. Where nothing may be assumed of sizes each name is 1 in turn.
+/// Sizes as in FIRST, but for names of SITE's shapes that are assumed to be equal: each in turn is 1, and each is alone what
+/// the others are not. One that is assumed to be a number is 1, and where nothing may be assumed of sizes each name is.
 std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equations, const SizeAssignment& first);
 
 /// Names of the symbols in SIZES, the last first, and in what they are taken to equal; without those that equal something.

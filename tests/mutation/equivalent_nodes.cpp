@@ -68,7 +68,6 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Attention.qk_matmul_output_mode: + 1 modulo 4", "scores_of_each_other_one_by_one", kNoSoftcapBelow},
       {"Attention.qk_matmul_output_mode: + 1 modulo 4", "scores_of_each_other_second_first", kNoSoftcapBelow},
       {"Attention.softmax_precision: left out", "*mask_in_single_", kMasksAlone},
-      {"Max: left out", "names_that_broadcast", kExpandWidens},
       {"Max: left out", "masks_of_other_rows_strict", kExpandWidens},
       {"Reshape: left out", "heads_in_rows_masked_again", kReshapeBehind},
       {"run-time sizes: in another order", "heads_in_rows_masked_again", kReshapeBehind},

@@ -89,8 +89,6 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"operands: V read above its layout", "sdpa-gqa-dy23s", kOtherViews},
       {"operands: V read above its layout", "*shared_heads_", kOtherViews},
       {"operands: V read below its layout", "shared_heads_4d_wanted", kOtherViews},
-      {"run-time sizes: axis before read", "names_that_broadcast", kExpandWidens},
-      {"run-time sizes: next axis read", "names_that_broadcast", kExpandWidens},
       {"scores output: another stage of the scores", "scores_of_each_other", kNoSoftcapBelow},
       {"scores output: another stage of the scores", "two_softmaxes_of_one_product", kStagesAreOne},
       {"scores output: another stage of the scores", "scores_of_each_other_one_by_one", kNoSoftcapBelow},
