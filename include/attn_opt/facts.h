@@ -53,6 +53,8 @@ class Facts {
   const IntegerData* integers(const Value& value);
   /// The same of each run that comes to its end, whatever is assumed elsewhere; until more is asked.
   const IntegerData* integers_of_each_run(const Value& value);
+  /// As shape(), of each run that comes to its end, whatever is assumed elsewhere.
+  MaybeShape shape_of_each_run(const Value& value);
   /// Contents of a value that is an initializer or computed from such alone, up to kMaxConstantElements; null
   /// otherwise.
   const Tensor* constant(const Value& value);

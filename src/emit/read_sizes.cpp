@@ -7,6 +7,7 @@
 #include "attn_opt/operator_traits.h"
 #include "src/emit/equal_sizes.h"
 #include "src/emit/sizes.h"
+#include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
 namespace {
@@ -59,19 +60,45 @@ void replace(Value& made, Value& same, ModelGraph& model) {
   model.remove_if_dead(*made.producer);
 }
 
-/// Makes what SHAPE makes of graph inputs; false if those do not say it for every run.
-bool say(Node& shape, MatchContext& context, SharedNodes& shared) {
-  const IntegerData* numbers = context.facts.integers(*shape.outputs[0]);
-  if (!numbers || numbers->values.empty()) return false;
+/// What SHAPE makes in every run; null if that is not known.
+const IntegerData* numbers_of_each_run(const Node& shape, Facts& facts) {
+  const IntegerData* numbers = facts.integers(*shape.outputs[0]);
+  if (!numbers || numbers->values.empty()) return nullptr;
   Value* const of_known_size[] = {shape.outputs[0]};  // nothing is known of its graph's sizes by it: any may be 0
-  const auto may_be_other = [&](const Dim& size) {
-    return is_one_of_equals(size, *shape.inputs[0], of_known_size, context.facts);
-  };
-  if (std::ranges::any_of(numbers->values, may_be_other)) numbers = context.facts.integers_of_each_run(*shape.outputs[0]);
+  const auto may_be_other = [&](const Dim& size) { return is_one_of_equals(size, *shape.inputs[0], of_known_size, facts); };
+  const bool may_be_others = std::ranges::any_of(numbers->values, may_be_other);
+  return may_be_others ? facts.integers_of_each_run(*shape.outputs[0]) : numbers;
+}
+
+/// VALUES, and those that SIZES of unknown name are sizes of.
+std::vector<Value*> with_named(std::vector<Value*> values, const std::vector<Dim>& sizes, const Graph& graph) {
+  for (const Dim& size : sizes)
+    for (const AtomRef& atom : size.atoms())
+      if (Value* named = graph.find(named_by(*atom))) values.push_back(named);
+  return values;
+}
+
+/// What SHAPE makes, of graph inputs and of those values AT_HAND that stand above it; null if they do not say it for every run.
+Value* said_by(const std::vector<Value*>& at_hand, const Node& shape, GraphBuilder& build, Facts& facts) {
+  const IntegerData* numbers = facts.integers_of_each_run(*shape.outputs[0]);
+  if (!numbers) return nullptr;
+  const std::vector<Dim> sizes = numbers->values;  // until more is asked
+  SizeSource source(build, facts);
+  for (Value* value : with_named(at_hand, sizes, *shape.graph)) {
+    if (value->graph != shape.graph || (value->producer && value->producer->position >= shape.position)) continue;
+    if (const MaybeShape known = facts.shape_of_each_run(*value)) source.add(*value, *known);
+  }
+  return source.sizes(sizes);
+}
+
+/// Makes what SHAPE makes of graph inputs, or of values AT_HAND; false if those do not say it for every run.
+bool say(Node& shape, const std::vector<Value*>& at_hand, MatchContext& context, SharedNodes& shared) {
+  const IntegerData* numbers = numbers_of_each_run(shape, context.facts);
   if (!numbers) return false;
   Edit edit(context.view, shape);
   GraphBuilder build(edit, shared, shape.label());
   Value* said = SizeSource(build, context.facts).sizes(numbers->values);
+  if (!said) said = said_by(at_hand, shape, build, context.facts);
   if (!said) return false;
   Value& made = *shape.outputs[0];
   // Takeovers need a node of the edit's own.
@@ -124,11 +151,22 @@ std::vector<Node*> nodes_read_for_sizes(const Emission& emission) {
   return found;
 }
 
-void say_sizes(const std::vector<Node*>& nodes, MatchContext& context, SharedNodes& shared) {
+std::vector<Value*> values_at_hand(const Emission& emission) {
+  std::vector<Value*> found;
+  for (const Node* node : emission.edit.nodes())
+    for (Value* input : node->inputs) {
+      const bool is_of_file = input && (!input->producer || input->producer->placement == Placement::kOfFile);
+      if (is_of_file && std::ranges::find(found, input) == found.end()) found.push_back(input);
+    }
+  return found;
+}
+
+void say_sizes(const std::vector<Node*>& nodes, const std::vector<Value*>& at_hand, MatchContext& context,
+               SharedNodes& shared) {
   for (Node* node : with_makers(nodes)) {
     if (node->removed) continue;
     for (Node* shape : only_shapes(*node))
-      if (!say(*shape, context, shared)) break;
+      if (!say(*shape, at_hand, context, shared)) break;
     if (!node->removed) read_above(*node, context.view);
   }
 }

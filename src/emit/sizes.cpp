@@ -1,6 +1,9 @@
 #include "src/emit/sizes.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
 namespace {
@@ -40,12 +43,30 @@ std::optional<SizeSource::Expression::Kind> SizeSource::kind_of(const Atom& atom
   return std::nullopt;
 }
 
+/// Axes of which each has the size that some of PARTS broadcast to, which are taken out of them.
+std::vector<SizeSource::Expression> SizeSource::axes_within(std::vector<Dim>& parts) const {
+  std::vector<Expression> axes;
+  for (const Known& one : local_)
+    for (size_t axis = 0; axis < one.shape.size(); ++axis) {
+      const Atom* atom = sole_atom(one.shape[axis]);
+      const auto is_part = [&](const Dim& size) { return std::ranges::find(parts, size) != parts.end(); };
+      if (!atom || atom->operands.empty() || kind_of(*atom) != Expression::Kind::kBroadcast ||
+          !std::ranges::all_of(atom->operands, is_part))
+        continue;
+      std::erase_if(parts, [&](const Dim& part) { return std::ranges::find(atom->operands, part) != atom->operands.end(); });
+      axes.push_back({Expression::Kind::kAxis, static_cast<int64_t>(axis), one.value, {}});
+    }
+  return axes;
+}
+
 SizeSource::Found SizeSource::of_atom(const AtomRef& atom, bool with_local, int depth) const {
   if (Found axis = axis_of(Dim::of_atom(atom), with_local)) return axis;
   const auto kind = kind_of(*atom);
   if (!kind) return std::nullopt;
   std::vector<Expression> operands;
-  for (const Dim& operand : atom->operands) {
+  std::vector<Dim> left = atom->operands;
+  if (*kind == Expression::Kind::kBroadcast && with_local) operands = axes_within(left);
+  for (const Dim& operand : left) {
     Found found = composed(operand, with_local, depth + 1);
     if (!found) return std::nullopt;
     operands.push_back(*std::move(found));

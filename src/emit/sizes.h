@@ -42,6 +42,7 @@ class SizeSource {
   Found find(const Dim& size) const;
   Found axis_of(const Dim& size, bool with_local) const;
   Found composed(const Dim& size, bool with_local, int depth) const;
+  std::vector<Expression> axes_within(std::vector<Dim>& parts) const;
   Found of_atom(const AtomRef& atom, bool with_local, int depth) const;
   Found part_of_axis(const Dim& size) const;
   static const char* operator_of(Expression::Kind kind);

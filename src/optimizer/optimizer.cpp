@@ -198,11 +198,12 @@ class Run {
     }
     line.effect = effect_of(*emission, reading.facts);
     const std::vector<Node*> read_for_sizes = nodes_read_for_sizes(*emission);
+    const std::vector<Value*> at_hand = read_for_sizes.empty() ? std::vector<Value*>() : values_at_hand(*emission);
     carry_metadata(replaced_by(*emission, *site.match.anchor), emission->edit.nodes());
     for (const Edit::Takeover& takeover : emission->edit.takeovers())
       reading.facts.take_over(*takeover.existing, *takeover.made);
     emission->edit.commit(shared_);
-    say_sizes(read_for_sizes, reading.context, shared_);
+    say_sizes(read_for_sizes, at_hand, reading.context, shared_);
     if (options_.on_commit) options_.on_commit(*view_, line.name);
     line.outcome = SiteReport::Outcome::kFused;
     return true;

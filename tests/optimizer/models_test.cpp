@@ -153,5 +153,40 @@ TEST(Sizes, ThatMayBeOthersGetNoName) {
   }
 }
 
+/// How many sequences are kept is data: the sizes that the last Reshape reads are those of the output in a layout above the one
+/// that the operator makes.
+constexpr const char* kSizesOfOutput =
+    "(float[n,l,32] x, bool[n] keep, float[32,32] wq, float[32,32] wk, float[32,32] wv, float[32,32] wo) "
+    "=> (float[m,l,32] y) <float scale = {0.35355338}, int64[4] heads = {0,0,4,8}, int64[2] leading = "
+    "{0,1}, int64[2] rows = {-1,32}, int64[1] hidden = {32}> { kept = Compress<axis = 0>(x, keep) q = "
+    "MatMul(kept, wq) k = MatMul(kept, wk) v = MatMul(kept, wv) q4 = Reshape(q, heads) k4 = Reshape(k, "
+    "heads) v4 = Reshape(v, heads) qt = Transpose<perm = [0,2,1,3]>(q4) kt = Transpose<perm = "
+    "[0,2,3,1]>(k4) vt = Transpose<perm = [0,2,1,3]>(v4) qk = MatMul(qt, kt) scaled = Mul(qk, scale) p = "
+    "Softmax<axis = -1>(scaled) pv = MatMul(p, vt) yt = Transpose<perm = [0,2,1,3]>(pv) sizes = "
+    "Shape(yt) merged = Reshape(yt, rows) projected = MatMul(merged, wo) kept_sizes = Gather(sizes, "
+    "leading) y_sizes = Concat<axis = 0>(kept_sizes, hidden) y = Reshape(projected, y_sizes) }";
+
+/// How many sequences there are of each is data: the batch that is read of the probabilities is what that of Q, itself a sum of
+/// two, and that of the mask broadcast to.
+constexpr const char* kSizesOfProbabilities =
+    "(float[n,4,l,8] a, float[m,4,1,8] b, float[4,8,s] k, float[4,s,8] v, float[g,1,l,s] mask, int64[1] "
+    "ends_a, int64[1] ends_b, int64[1] ends_mask) => (float[batch,4,l,8] y, int64[4] sizes) <float scale "
+    "= {0.35355338}, int64[1] zero = {0}> { kept_a = Slice(a, zero, ends_a, zero) kept_b = Slice(b, "
+    "zero, ends_b, zero) kept_mask = Slice(mask, zero, ends_mask, zero) q = Add(kept_a, kept_b) qk = "
+    "MatMul(q, k) scaled = Mul(qk, scale) masked = Add(scaled, kept_mask) p = Softmax<axis = -1>(masked) "
+    "y = MatMul(p, v) sizes = Shape(p) }";
+
+/// Sizes that no graph input says are read of what the operator reads.
+TEST(Sizes, ThatAreDataKeepNoSoftmax) {
+  for (const char* graph : {kSizesOfOutput, kSizesOfProbabilities}) {
+    Model model = in_memory(model_of_graph(graph));
+    OptimizeOptions options;
+    options.emit.form = Form::k3d;
+    EXPECT_EQ(optimized(model, graph == kSizesOfOutput ? options : OptimizeOptions()).fused(), 1) << graph;
+    EXPECT_EQ(count_of(model.proto, "Softmax"), 0) << graph;
+    expect_valid(model.proto);
+  }
+}
+
 }  // namespace
 }  // namespace attn_opt

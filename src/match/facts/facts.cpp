@@ -22,6 +22,8 @@ const IntegerData* Facts::integers(const Value& value) {
 
 const IntegerData* Facts::integers_of_each_run(const Value& value) { return impl_->proofs.integers(value); }
 
+MaybeShape Facts::shape_of_each_run(const Value& value) { return impl_->proofs.shape(value); }
+
 void Facts::take_over(const Value& existing, const Value& made) { impl_->store.take_over(existing, made); }
 
 const Tensor* Facts::constant(const Value& value) { return impl_->store.constant(value); }

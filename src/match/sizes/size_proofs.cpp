@@ -112,6 +112,11 @@ const IntegerData* SizeProofs::integers(const Value& value) {
   return store_->elements(value);
 }
 
+MaybeShape SizeProofs::shape(const Value& value) {
+  if (!store_) start();
+  return shape_of(store_->fact(value));
+}
+
 void SizeProofs::start() {
   store_ = std::make_unique<FactStore>(view_, tensors_);
   store_->rename(names_);

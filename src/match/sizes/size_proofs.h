@@ -28,6 +28,8 @@ class SizeProofs {
   bool holds(const SizeAssumption& assumption, std::span<Value* const> read);
   /// Contents of VALUE by what is proven, until something else is asked; null if nothing is known of them.
   const IntegerData* integers(const Value& value);
+  /// The shape of VALUE by what is proven; none if its rank is not known.
+  MaybeShape shape(const Value& value);
 
  private:
   void start();

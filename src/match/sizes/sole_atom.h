@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attn_opt/dim.h"
@@ -21,6 +22,13 @@ const Atom* sole_atom(Dim&& dim) = delete;  // the atom would go with it
 inline std::string symbol_name(const Dim& dim) {
   const Atom* atom = sole_atom(dim);
   return atom && atom->kind == Atom::Kind::kSymbol ? atom->name : std::string();
+}
+
+/// The name of the value that ATOM may be a size of, being unknown (Dim::unknown); empty if there is none.
+inline std::string_view named_by(const Atom& atom) {
+  const std::string_view name = atom.name;
+  const size_t end = name.rfind('.');
+  return atom.unknown && atom.operands.empty() && end != name.npos ? name.substr(1, end - 1) : std::string_view();
 }
 
 /// True if the atom called NAME is one of DIM's.
