@@ -221,6 +221,16 @@ Shape FactStore::declared_dims(const Value& value, const onnx::TensorShapeProto&
   return dims;
 }
 
+/// True if DIM is a size without a name that VALUE's node takes over from an input. By another name it would be another size
+/// than that of the input's other readers, and no number of the input's would be one of it.
+bool FactStore::is_open_size_of_input(const Value& value, const Dim& dim) {
+  if (!value.producer || !sole_atom(dim)) return false;
+  return std::ranges::any_of(value.producer->inputs, [&](const Value* input) {
+    const ValueFact* known = input ? facts_.find(*input) : nullptr;
+    return known && known->shape && std::ranges::find(*known->shape, dim) != known->shape->end();
+  });
+}
+
 void FactStore::merge_declared(const Value& value, ValueFact& fact) {
   const onnx::TypeProto_Tensor* declared = tensor_type(value.declared_type);
   if (!declared) return;
@@ -240,7 +250,8 @@ void FactStore::merge_declared(const Value& value, ValueFact& fact) {
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     Dim& dim = (*fact.shape)[axis];
     if (dim.is_constant()) continue;
-    const bool named = !branches_differ && !has_names_alone(dim) && has_names_alone(dims[axis]);
+    const bool named =
+        !branches_differ && !has_names_alone(dim) && has_names_alone(dims[axis]) && !is_open_size_of_input(value, dim);
     if (dims[axis].is_constant() || named) dim = dims[axis];
   }
 }

@@ -133,6 +133,7 @@ class FactStore {
   ValueFact leaf(const Value& value);
   void enter_piece(const Scanned& scanned, ValueFact& fact);
   Shape declared_dims(const Value& value, const onnx::TensorShapeProto& shape);
+  bool is_open_size_of_input(const Value& value, const Dim& dim);
   void merge_declared(const Value& value, ValueFact& fact);
   void fold(const Value& value);
   Tensor folded(const Value& value);
