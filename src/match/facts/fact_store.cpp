@@ -71,6 +71,16 @@ bool all_numbers(const IntegerData& data) {
   return std::ranges::all_of(data.values, [](const Dim& dim) { return dim.is_constant(); });
 }
 
+/// False of what tools write for any size that they leave open ("?", "-1", "*", "None"): one is not another.
+bool names_a_size(const std::string& dim_param) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80); };
+  const auto is_of_name = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
+  if (dim_param.empty()) return false;
+  const char first = dim_param.front();
+  if (is_letter(first)) return first != 'N' || dim_param != "None";
+  return first != '?' && first != '-' && std::ranges::any_of(dim_param, is_of_name);
+}
+
 }  // namespace
 
 const ValueFact& FactStore::fact(const Value& value) {
@@ -211,7 +221,7 @@ Shape FactStore::declared_dims(const Value& value, const onnx::TensorShapeProto&
     const auto& dim = shape.dim(axis);
     if (dim.has_dim_value() && dim.dim_value() >= 0) {
       dims.push_back(dim.dim_value());
-    } else if (!dim.dim_param().empty() && !value.graph->function()) {
+    } else if (names_a_size(dim.dim_param()) && !value.graph->function()) {
       const Dim named = Dim::parse(dim.dim_param());
       dims.push_back(names_ ? renamed(named, *names_) : named);
     } else {
