@@ -37,6 +37,20 @@ bool inside_removed(const Graph& graph) {
   return false;
 }
 
+bool names(const onnx::TensorAnnotation& annotation, const std::string& name) {
+  return std::ranges::any_of(annotation.quant_parameter_tensor_names(),
+                             [&](const onnx::StringStringEntryProto& entry) { return entry.value() == name; });
+}
+
+/// True if an annotation of VALUE's graph names it, as the scale or the zero point of a tensor: a reader that no node is.
+/// Most models have none, and the walk that asks is short: it stays out of it.
+[[gnu::noinline]] bool is_annotation(const Value& value) {
+  const onnx::GraphProto* graph = value.graph->proto();
+  if (!graph || graph->quantization_annotation().empty()) return false;
+  return std::ranges::any_of(graph->quantization_annotation(),
+                             [&](const auto& annotation) { return names(annotation, value.name); });
+}
+
 }  // namespace
 
 void ModelGraph::remove_if_dead(Node& first) {
@@ -82,7 +96,7 @@ void ModelGraph::drop_unread(Value& value, std::vector<Node*>& pending) {
   if (!value.unused()) return;
   if (value.producer)
     pending.push_back(value.producer);
-  else if (value.initializer && !value.is_input) {
+  else if (value.initializer && !value.is_input && !is_annotation(value)) {
     removed_initializers_.insert(value.initializer);
     value.removed = true;
     value.graph->changed_ = true;

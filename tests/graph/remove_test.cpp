@@ -73,6 +73,19 @@ TEST(Remove, NotInitializersThatAreInputs) {
   EXPECT_THAT(names(viewed.proto.graph().initializer()), ElementsAre("w"));
 }
 
+TEST(Remove, NotInitializersThatAnAnnotationNames) {
+  auto model = model_of_graph(
+      "(float[1] x) => (float[1] y) <float[1] scale = {1}, float[1] other = {1}> { a = Mul (x, scale) y = Add (a, other) }");
+  auto& annotation = *model.mutable_graph()->add_quantization_annotation();
+  annotation.set_tensor_name("y");
+  auto& parameter = *annotation.add_quant_parameter_tensor_names();
+  parameter.set_key("SCALE_TENSOR");
+  parameter.set_value("scale");
+  Viewed viewed(model);
+  cut(viewed, "y", "x");
+  EXPECT_THAT(names(viewed.proto.graph().initializer()), ElementsAre("scale"));
+}
+
 constexpr const char* kBranch = R"((float[1] x, bool c) => (float[1] y, float[1] z) <float[1] w = {1}> {
     a = Abs (x) b = Exp (x) k = Sin (x)
     y = If (c) <then_branch = t () => (float[1] p) <float[1] i = {3}> { q = Add (a, w) p = Add (q, i) },
