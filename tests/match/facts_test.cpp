@@ -18,11 +18,11 @@ TEST(Facts, DeclaredShapesServeWhereNothingIsComputed) {
   EXPECT_EQ(facts.facts->type(facts.value("y")), onnx::TensorProto::FLOAT);
 }
 
-TEST(Facts, NumbersBeatExpressionsBeatDeclaredSymbols) {
+TEST(Facts, SizesOfInputsBeatWhatIsDeclaredBehindThem) {
   FactsCase facts(
       "(float[b,s] x, int64[2] t) => (float[n, 9] y, float[m] z, float[k, 3] w) "
       "{ y = Neg(x) z = Flatten<axis=0>(x) w = Reshape(x, t) }");
-  EXPECT_EQ(facts.shape("y"), "(b, 9)");
+  EXPECT_EQ(facts.shape("y"), "(b, s)") << "the 9 is of an input that was";
   EXPECT_EQ(facts.shape("z"), "(1, b*s)");
   EXPECT_EQ(facts.shape("w"), "(k, 3)");
 }
@@ -32,6 +32,19 @@ TEST(Facts, UnnamedDimsAreUnknownsOfTheirOwn) {
   EXPECT_EQ(facts.shape("x"), "(?x.0, ?x.1)");
   EXPECT_EQ(facts.shape("z"), "(?z.0, 2)");
   EXPECT_EQ(facts.shape("y"), "(?x.0, ?x.1)");
+}
+
+TEST(Facts, PlaceholdersAreNoNames) {
+  FactsCase facts(R"((float["-1", "?"] x, float["None", "*"] z, float["-1", "n-1"] u) => (y) { y = Identity(x) })");
+  EXPECT_EQ(facts.shape("x"), "(?x.0, ?x.1)");
+  EXPECT_EQ(facts.shape("z"), "(?z.0, ?z.1)");
+  EXPECT_EQ(facts.shape("u"), "(?u.0, \"n-1\")");
+}
+
+TEST(Facts, AnOpenSizeKeepsItsNameBehindTheInput) {
+  FactsCase facts("(float[?, 2] x) => (float[unk__0, 2] y, float[unk__1, 4] z) { y = Neg(x) z = Concat<axis = 1>(y, y) }");
+  EXPECT_EQ(facts.shape("y"), "(?x.0, 2)");
+  EXPECT_EQ(facts.shape("z"), "(?x.0, 4)");
 }
 
 TEST(Facts, AnInitializerThatTheCallerMayOverrideIsNoConstant) {

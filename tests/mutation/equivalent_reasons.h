@@ -47,7 +47,7 @@ inline constexpr const char* kEmptyBelowClamp =
     "only rows differ in which every key is masked below the clamp, and that there are none is assumed";
 inline constexpr const char* kNoNumberInAnyRow =
     "what is no number is in every row of both sides: in the largest score of all, and in the last key";
-inline constexpr const char* kLargeAlready = "the mask is as large as the scores: that it is could only not be proven";
+inline constexpr const char* kLargeAlready = "what is expanded is as large already: that it is could only not be proven";
 inline constexpr const char* kSinksKeepRows = "rows that the masks leave no key keep their sinks, whatever the fill";
 inline constexpr const char* kInfiniteQueryAlone =
     "only a query that is infinite has no score of 0 with a key of zeros, and none is drawn";

@@ -13,6 +13,9 @@ const std::vector<Equivalent>& equivalent_descriptions() {
   static const std::vector<Equivalent> all = {
       {"layout: two axes exchanged of K", "scores_added_up_over_heads", kUnitAxes},
       {"layout: two axes exchanged of Q", "scores_added_up_over_heads", kUnitAxes},
+      {"operands: K read above its layout", "stale_numbers", kReshapeBetween},
+      {"operands: Q read above its layout", "stale_numbers", kReshapeBetween},
+      {"operands: V read above its layout", "stale_numbers", kReshapeBetween},
       {"layout: two axes exchanged of K", "*sinks_of_", kOtherViews},
       {"layout: two axes exchanged of V", "*sinks_of_", kOtherViews},
       {"operands: K read below its layout", "*added_up", kReshapeBetween},

@@ -81,6 +81,18 @@ bool names_a_size(const std::string& dim_param) {
   return first != '?' && first != '-' && std::ranges::any_of(dim_param, is_of_name);
 }
 
+/// A number that is declared for a value carried through a loop, of which INITIAL has another size, is of one iteration at
+/// most, or of none: FACT, of the value called HINT, leaves it open. OPEN has the names of such sizes.
+void open_numbers_unlike(const ValueFact& initial, const std::string& hint, ValueFact& fact, std::set<std::string>& open) {
+  if (!fact.shape || !initial.shape || fact.shape->size() != initial.shape->size()) return;
+  for (size_t axis = 0; axis < fact.shape->size(); ++axis) {
+    Dim& dim = (*fact.shape)[axis];
+    if (!dim.is_constant() || dim == (*initial.shape)[axis]) continue;
+    dim = Dim::unknown(hint, static_cast<int>(axis));
+    open.insert(symbol_name(dim));
+  }
+}
+
 }  // namespace
 
 const ValueFact& FactStore::fact(const Value& value) {
@@ -197,7 +209,11 @@ ValueFact FactStore::leaf(const Value& value) {
   if (!value.initializer) {
     merge_declared(value, fact);
     // Its shape may be another in each iteration.
-    if (const Value* initial = initial_of_carried(value)) fact.type = computed(*initial).type;
+    if (const Value* initial = initial_of_carried(value)) {
+      if (fact.type == onnx::TensorProto::UNDEFINED) fact.type = computed(*initial).type;
+      open_sizes();
+      open_numbers_unlike(computed(*initial), hint(value), fact, *open_sizes_);
+    }
     if (const Scanned scanned = scanned_by(value); scanned.whole && !fact.shape) enter_piece(scanned, fact);
     return fact;
   }
@@ -231,6 +247,29 @@ Shape FactStore::declared_dims(const Value& value, const onnx::TensorShapeProto&
   return dims;
 }
 
+/// Sizes of the model's inputs that have no name.
+const std::set<std::string>& FactStore::open_sizes() {
+  if (open_sizes_) return *open_sizes_;
+  open_sizes_.emplace();
+  for (const Value* input : view_.main().inputs()) {
+    const onnx::TypeProto_Tensor* declared = tensor_type(input->declared_type);
+    if (!declared || declared->shape().dim_size() > static_cast<int>(kMaxRank)) continue;
+    for (const Dim& dim : declared_dims(*input, declared->shape()))
+      if (const Atom* atom = sole_atom(dim); atom && atom->unknown) open_sizes_->insert(atom->name);
+  }
+  return *open_sizes_;
+}
+
+/// True if DIM is a sum of products of sizes that inputs have, or that the model names: nothing declared for a value behind
+/// them says more. A number there is of when the inputs were numbers, and tools that make them symbols leave it.
+bool FactStore::is_of_named_sizes(const Dim& dim) {
+  const std::vector<AtomRef> atoms = dim.atoms();
+  return std::ranges::all_of(atoms, [&](const AtomRef& atom) {
+    const bool is_size = atom->kind == Atom::Kind::kSymbol && atom->operands.empty();
+    return is_size && (!atom->unknown || open_sizes().contains(atom->name));
+  });
+}
+
 /// True if DIM is a size without a name that VALUE's node takes over from an input. By another name it would be another size
 /// than that of the input's other readers, and no number of the input's would be one of it.
 bool FactStore::is_open_size_of_input(const Value& value, const Dim& dim) {
@@ -259,7 +298,7 @@ void FactStore::merge_declared(const Value& value, ValueFact& fact) {
   const bool branches_differ = value.producer && value.producer->is("If");
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     Dim& dim = (*fact.shape)[axis];
-    if (dim.is_constant()) continue;
+    if (dim.is_constant() || is_of_named_sizes(dim)) continue;
     const bool named =
         !branches_differ && !has_names_alone(dim) && has_names_alone(dims[axis]) && !is_open_size_of_input(value, dim);
     if (dims[axis].is_constant() || named) dim = dims[axis];

@@ -133,6 +133,8 @@ class FactStore {
   ValueFact leaf(const Value& value);
   void enter_piece(const Scanned& scanned, ValueFact& fact);
   Shape declared_dims(const Value& value, const onnx::TensorShapeProto& shape);
+  const std::set<std::string>& open_sizes();
+  bool is_of_named_sizes(const Dim& dim);
   bool is_open_size_of_input(const Value& value, const Dim& dim);
   void merge_declared(const Value& value, ValueFact& fact);
   void fold(const Value& value);
@@ -161,6 +163,7 @@ class FactStore {
   std::vector<PositiveDemand> positive_demands_;
   std::set<std::pair<const Graph*, std::string>> demanded_;
   const EqualNames* names_ = nullptr;
+  std::optional<std::set<std::string>> open_sizes_;
   int64_t constant_elements_ = 0;
   int64_t integer_elements_ = 0;
   bool functions_read_ = false;

@@ -37,7 +37,7 @@ const Graph* selected_branch(FactStore& store, const Node& node) {
 
 const Value* initial_of_carried(const Value& value) {
   constexpr std::ptrdiff_t kFirstCarried = 2;
-  if (value.declared_type || !value.is_input) return nullptr;
+  if (!value.is_input) return nullptr;
   const Node* owner = value.graph->owner();
   if (!owner || !owner->is("Loop")) return nullptr;
   const auto& inputs = value.graph->inputs();

@@ -112,7 +112,7 @@ void apply_shape_rule(RuleContext& context);
 void apply_integer_rule(RuleContext& context);
 /// Fills in what is open by ONNX's shape inference for the node.
 void apply_schema_inference(RuleContext& context);
-/// The value that a Loop starts VALUE with, an input of its body that says no type; null for all else.
+/// The value that a Loop starts VALUE with, an input of its body; null for all else.
 const Value* initial_of_carried(const Value& value);
 /// A value that a Scan cuts along AXIS into what its body is given one after the other.
 struct Scanned {
