@@ -7,8 +7,8 @@
 //                              MatMul ─ transpose, reshape ─ Y
 //   V ─────────────────────────┘
 //
-// Anchored at the softmax: down to the product with V, up to the product of Q and K, then up from Q, K and V. Where several
-// products read the probabilities, each is an attention of the same scores; all but the first are anchors themselves.
+// Anchored at the softmax: down to the product with V, up to that of Q and K, then up from Q, K and V. Where several products
+// read the probabilities, each is an attention of the same scores; all but the first are anchors themselves.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -286,17 +286,26 @@ class SoftmaxAttention : public Pattern {
       if (auto further = match_further_product(anchor, context); further || further.error().id != kNotAttention) return further;
     auto softmax = softmax_at(anchor, context);
     auto blocks = softmax ? std::nullopt : key_blocks(*anchor.outputs[0], false, context);
-    // What ends in another anchor is told there.
     if (blocks && blocks->made->producer != &anchor && may_be_softmax(*blocks->made->producer))
-      return missed(std::string(kNotAttention), &anchor, "");
+      return missed(std::string(kNotAttention), &anchor, "");  // it is told at that anchor
     if (!softmax && !blocks) blocks = merged_keys(anchor, context);
     if (blocks) return match_blocks(anchor, *blocks, context);
     if (!softmax) return no_softmax(anchor, context);
     if (weighs_choices(*softmax->input, context.facts)) return missed(std::string(kNotAttention), &anchor, "");
-    return match_product(anchor, *softmax, softmax->product, context);
+    auto match = match_product(anchor, *softmax, softmax->product, context);
+    if (match || match.error().id == kNotAttention) return match;
+    return match_parted(anchor, std::move(match), context);
   }
 
  private:
+  /// ANCHOR with each axis of what it makes cut into factors that move as one; MATCH, a miss, if that is no attention either.
+  static Matched<Match> match_parted(Node& anchor, Matched<Match> match, MatchContext& context) {
+    auto softmax = softmax_at(anchor, context);
+    auto walk = softmax ? walk_probabilities(*softmax, nullptr, context, true) : tl::unexpected<Miss>(match.error());
+    auto parted = walk && walk->summed ? match_walk(anchor, *softmax, *std::move(walk), context) : tl::unexpected<Miss>(Miss());
+    return parted ? std::move(parted) : std::move(match);
+  }
+
   static Matched<Match> match_further_product(Node& product, MatchContext& context) {
     auto softmax = makes_product(product, context.facts) ? softmax_of_further_product(product, context) : std::nullopt;
     if (!softmax) return missed(std::string(kNotAttention), &product, "");

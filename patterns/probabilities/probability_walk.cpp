@@ -6,7 +6,7 @@
 //   Mul, Div, Where with 0                              of whole rows, or of keys of all rows alike (linear_steps.h)
 //   Add, Sub                                            of other weights of the same rows and keys
 //   Slice, Split, Gather, Pad that cut off sinks (cut_columns.h), or pick rows, heads or batch elements (selected_scores.h)
-//   Slice, Split into parts that have products of their own, along any axis (segmented_product.h)
+//   Slice, Split into parts that have products of their own (segmented_product.h)    any layout at the product (parted_axes.h)
 #include "patterns/probabilities/probability_walk.h"
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "patterns/layout_checks.h"
 #include "patterns/probabilities/joint_step.h"
 #include "patterns/probabilities/layout_end.h"
+#include "patterns/probabilities/parted_axes.h"
 #include "patterns/probabilities/segmented_product.h"
 #include "patterns/probabilities/summed_values.h"
 #include "patterns/products/products.h"
@@ -37,13 +38,14 @@ bool is_on_the_way(const Node& node) {
 
 class ProbabilityWalker {
  public:
-  ProbabilityWalker(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context)
+  ProbabilityWalker(const SoftmaxSite& softmax, const Node* wanted, bool parts_axes, MatchContext& context)
       : value_(softmax.output),
         softmax_(softmax.output),
         keys_(softmax.keys.value_or(0)),
         sum_(softmax.sum),
         is_divided_late_(softmax.divided),
         wanted_(wanted),
+        parts_axes_(parts_axes),
         context_(context),
         facts_(context.facts) {
     walk_.sinks = softmax.cut_off;
@@ -54,7 +56,7 @@ class ProbabilityWalker {
       walk_.way.push_back(value_);
       const Readers readers = readers_here();
       if (pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers) || pass_joint_step(readers)) continue;
-      if (ends_in_segments(readers)) return walk_;
+      if (ends_in_segments(readers) || (parts_axes_ && ends_in_parted_axes(readers))) return walk_;
       ATTN_OPT_MATCH(Node * next, next_node(readers));
       if (multiplies(*next, *value_, facts_)) {
         walk_.product = next;
@@ -110,8 +112,7 @@ class ProbabilityWalker {
   }
 
   bool has_keys_last() const { return keys_ < 2 && walk_.perm.empty(); }  ///< or queries behind them
-
-  /// The same, also where axes have moved.
+  /// Where the keys lie, also where axes have moved.
   std::optional<size_t> keys_wherever() const {
     if (walk_.perm.empty()) return walk_.transposed && keys_ < 2 ? 1 - keys_ : keys_;
     const MaybeShape first = facts_.shape(*softmax_);
@@ -152,11 +153,27 @@ class ProbabilityWalker {
     const auto whole = keys ? segmented_product(readers, *value_, *keys, context_) : std::nullopt;
     if (!whole) return false;
     if (readers.is_output || whole->others_read) note_escape();
-    walk_.products = {whole->product};
-    walk_.product = whole->product;
+    return end_at(*whole->product, *whole->whole, "(segments)");
+  }
+
+  /// True if READERS lead to a product with V that takes axes for others.
+  bool ends_in_parted_axes(const Readers& readers) {
+    const auto keys = is_divided_late_ || !walk_.steps.empty() ? std::nullopt : keys_wherever();
+    const auto parted = keys ? parted_product(readers, *value_, *keys, context_) : std::nullopt;
+    if (!parted || (!parted->perm.empty() && !moves_axes(parted->perm, parted->perm.size()))) return false;
+    walk_.regrouped |= parted->is_regrouped;
+    value_ = parted->probabilities;
+    walk_.way.push_back(value_);
+    return end_at(*parted->product, *parted->whole, "(axes)");
+  }
+
+  /// Ends at PRODUCT of VALUE_ in the place of nodes of which the last makes WHOLE. True.
+  bool end_at(Node& product, Value& whole, const char* how) {
+    walk_.products = {&product};
+    walk_.product = &product;
     walk_.probabilities = value_;
-    walk_.summed = whole->whole;
-    walk_.peeled.push_back(whole->whole->producer->op() + "(segments)");
+    walk_.summed = &whole;
+    walk_.peeled.push_back(whole.producer->op() + how);
     return true;
   }
 
@@ -202,7 +219,7 @@ class ProbabilityWalker {
     return next.node;
   }
 
-  /// The product that FIRST is; where READERS are several, also the one that a chain of swaps from FIRST on ends at.
+  /// The product that FIRST is; of several READERS also the one that a chain of swaps from FIRST on ends at.
   std::optional<Reader> product_at_end(const Reader& first, const Readers& readers) const {
     if (multiplies(*first.node, *first.read, facts_)) return first;
     const Node* next = readers.all.size() > 1 ? first.node : nullptr;
@@ -366,6 +383,7 @@ class ProbabilityWalker {
   const Node* sum_;  ///< adds up what is divided behind the product
   bool is_divided_late_;
   const Node* wanted_;  ///< of several products; null: the first
+  bool parts_axes_;
   MatchContext& context_;
   Facts& facts_;
   ProbabilityWalk walk_;
@@ -374,8 +392,9 @@ class ProbabilityWalker {
 
 }  // namespace
 
-Matched<ProbabilityWalk> walk_probabilities(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context) {
-  return ProbabilityWalker(softmax, wanted, context).run();
+Matched<ProbabilityWalk> walk_probabilities(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context,
+                                            bool parts_axes) {
+  return ProbabilityWalker(softmax, wanted, parts_axes, context).run();
 }
 
 }  // namespace attn_opt

@@ -55,8 +55,10 @@ struct ProbabilityWalk {
   Node* last_node() const { return summed ? summed->producer : product; }
 };
 
-/// Walks from the result of SOFTMAX to WANTED, or to the first product if that is null. Misses: "probabilities.*";
-/// "not-attention" if no product is reached.
-Matched<ProbabilityWalk> walk_probabilities(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context);
+/// Walks from the result of SOFTMAX to WANTED, or to the first product if that is null. PARTS_AXES: to one of any axes, as soon
+/// as nothing but layout operators is left (parted_axes.h). Misses: "probabilities.*"; "not-attention" if no product is
+/// reached.
+Matched<ProbabilityWalk> walk_probabilities(const SoftmaxSite& softmax, const Node* wanted, MatchContext& context,
+                                            bool parts_axes = false);
 
 }  // namespace attn_opt

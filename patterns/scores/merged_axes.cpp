@@ -54,10 +54,12 @@ std::optional<std::vector<AxisRun>> runs_merged(const Shape& before, const Shape
 Value* with_last_axes_merged(Node& node, MatchContext& context) {
   const MaybeShape before = context.facts.shape(*node.inputs[0]), after = context.facts.shape(*node.outputs[0]);
   const auto runs = before && after ? runs_merged(*before, *after) : std::nullopt;
-  if (!runs || runs->empty() || runs->back().count < 2) return nullptr;
+  const auto is_merged = [](const AxisRun& run) { return run.count > 1; };
+  if (!runs || runs->size() < 2 || std::none_of(runs->end() - 2, runs->end(), is_merged)) return nullptr;
   AxisMerger merger(node, context);
-  Value* merged = merger.above(*node.inputs[0], runs->back());
-  for (size_t i = runs->size() - 1; merged && i-- > 0;) {
+  size_t i = is_merged(runs->back()) ? runs->size() - 1 : runs->size() - 2;
+  Value* merged = merger.above(*node.inputs[0], (*runs)[i]);
+  while (merged && i-- > 0) {
     if ((*runs)[i].count < 2) continue;
     Value* more = merger.above(*merged, (*runs)[i]);
     if (!more) return merger.in_shape(*merged, *after);
@@ -131,8 +133,10 @@ Value* AxisMerger::above(Value& value, AxisRun run, int steps) {
 
 Value* AxisMerger::of_transposed(const Node& node, const std::vector<int64_t>& perm, AxisRun run, int steps) {
   const auto from = static_cast<size_t>(perm[run.first]);
+  const Node* product = canonical(*node.inputs[0], facts_).producer;
   for (size_t i = 1; i < run.count; ++i)
-    if (perm[run.first + i] != perm[run.first] + static_cast<int64_t>(i)) return nullptr;
+    if (perm[run.first + i] != perm[run.first] + static_cast<int64_t>(i))
+      return product && product->is("Einsum") ? of_product(*product, run, perm) : nullptr;
   Value* source = above(*node.inputs[0], {from, run.count}, steps - 1);
   std::vector<int64_t> merged;
   for (size_t axis = 0; axis < perm.size(); ++axis) {
@@ -143,10 +147,16 @@ Value* AxisMerger::of_transposed(const Node& node, const std::vector<int64_t>& p
   return source ? inner_.transposed(source, merged) : nullptr;
 }
 
-Value* AxisMerger::of_product(const Node& product, AxisRun run) {
+Value* AxisMerger::of_product(const Node& product, AxisRun run, const std::vector<int64_t>& perm) {
   auto letters = product_letters(product, facts_);
   const MaybeShape made = facts_.shape(*product.outputs[0]);
   if (!letters || letters->operands.size() != 2 || !made || letters->result.size() != made->size()) return nullptr;
+  Shape moved = *made;
+  const std::string result = letters->result;
+  for (size_t axis = 0; axis < perm.size(); ++axis) {
+    letters->result[axis] = result[static_cast<size_t>(perm[axis])];
+    moved[axis] = (*made)[static_cast<size_t>(perm[axis])];
+  }
   const std::string merged = letters->result.substr(run.first, run.count);
   std::vector<Value*> operands(product.inputs.begin(), product.inputs.end());
   for (size_t i = 0; i < 2; ++i) {
@@ -155,7 +165,7 @@ Value* AxisMerger::of_product(const Node& product, AxisRun run) {
     const Shape own = facts_.shape(*operands[i]).known();
     for (size_t axis = 0; axis < run.count; ++axis) {
       const bool has_once = std::ranges::count(term, merged[axis]) == 1;
-      if (!has_once || own[term.find(merged[axis])] != (*made)[run.first + axis]) return nullptr;
+      if (!has_once || own[term.find(merged[axis])] != moved[run.first + axis]) return nullptr;
     }
     operands[i] = gathered(*operands[i], term, merged);
   }

@@ -19,7 +19,8 @@ struct AxisRun {
 /// For each axis of AFTER the axes of BEFORE that it holds; nullopt if it holds others.
 std::optional<std::vector<AxisRun>> runs_merged(const Shape& before, const Shape& after);
 
-/// What NODE, which takes the last axes for one, makes, with that done above the product; null if it does anything else.
+/// What NODE, which takes the axes of keys or queries for one, makes, with that done above the product; null if it does
+/// anything else.
 Value* with_last_axes_merged(Node& node, MatchContext& context);
 
 class AxisMerger {
@@ -43,7 +44,8 @@ class AxisMerger {
 
   Value* above(Value& value, AxisRun run, int steps);
   Value* of_transposed(const Node& node, const std::vector<int64_t>& perm, AxisRun run, int steps);
-  Value* of_product(const Node& product, AxisRun run);
+  /// Of the result of PRODUCT, moved by PERM.
+  Value* of_product(const Node& product, AxisRun run, const std::vector<int64_t>& perm = {});
   Value* of_elements(const Node& node, AxisRun run, int steps);
   Value* of_broadcast(Value& operand, const Shape& whole, AxisRun run, int steps);
   Value* of_reduced(Value& rows, AxisRun run, int steps);

@@ -7,10 +7,10 @@
 //   Concat, Pad             sinks (sinks.h)           Log, LogSoftmax               of a softmax of them (score_bounds.h)
 //   Concat                  of scores of several keys, queries or heads (joined_keys.h)
 //   ReduceSum, ReduceSumSquare   of squares of differences, as a product (squared_distance.h)
-//   Reshape                 of heads out of the rows (heads_in_rows.h)
-//   Conv                    of single points, as a product (pointwise_convolution.h)
-//   Slice, Split, Gather    of some rows, keys or heads (selected_scores.h)         Trilu, Scatter*   as masks (form_reader.h)
-//   If                      of branches that mask them (branch_scores.h)
+//   Reshape                 of heads out of the rows (heads_in_rows.h), or of any axes right behind the product
+//   (parted_scores.h) Conv                    of single points, as a product (pointwise_convolution.h) Slice, Split, Gather of
+//   some rows, keys or heads (selected_scores.h)         Trilu, Scatter*   as masks (form_reader.h) If                      of
+//   branches that mask them (branch_scores.h)
 #include <cmath>
 
 #include "patterns/layout_checks.h"
@@ -19,6 +19,7 @@
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/heads_in_rows.h"
 #include "patterns/scores/merged_axes.h"
+#include "patterns/scores/parted_scores.h"
 #include "patterns/scores/peel_form.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/pointwise_convolution.h"
@@ -110,6 +111,7 @@ Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
   }
   if (merged) return std::vector{step(walk, *merged, node.op() + "(axes)")};
   Value* apart = (!before || !keeps_places) && !walk.split ? split_above(node, context) : nullptr;
+  if (!apart && !before && !walk.split) apart = parted_above(node, context);
   if (apart) return std::vector{step(walk, *apart, "Reshape(product)")};
   if (!before || !keeps_places)
     return missed("scores.reshape", &node,
