@@ -58,19 +58,46 @@ std::vector<PartRange> in_order(std::vector<PartRange> parts, const Dim& count) 
   return next == count && parts.size() > 1 ? parts : std::vector<PartRange>();
 }
 
-/// The letters of AXES of what has TERM.
+/// In the place of a letter: the axis that is cut, where a part of one element has none for it.
+constexpr char kCutAxis = '#';
+
+/// The letters of AXES of what has TERM; an axis that it lacks is that which is cut.
 std::string letters_at(const std::vector<int64_t>& axes, const std::string& term) {
-  std::string letters(axes.size(), kUnitAxis);
-  for (size_t i = 0; i < axes.size(); ++i) letters[i] = term[static_cast<size_t>(axes[i])];
+  std::string letters(axes.size(), kCutAxis);
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (axes[i] != kNoAxis) letters[i] = term[static_cast<size_t>(axes[i])];
   return letters;
 }
 
-/// The letters of the source of MADE, which has those of TERM.
-std::string letters_of_source(const Untransposed& made, const std::string& term) {
-  std::string letters(term.size(), kUnitAxis);
-  for (size_t i = 0; i < term.size(); ++i) letters[static_cast<size_t>(made.at[i])] = term[i];
+/// The letters of the source, of RANK axes, of MADE, which has those of TERM.
+std::string letters_of_source(const Untransposed& made, const std::string& term, size_t rank) {
+  std::string letters(rank, kCutAxis);
+  for (size_t i = 0; i < term.size(); ++i)
+    if (made.at[i] != kNoAxis) letters[static_cast<size_t>(made.at[i])] = term[i];
   return letters;
 }
+
+/// VALUE before Transposes, and what adds or leaves out axes of size 1.
+Untransposed before_moves(Value& value, Facts& facts) {
+  Untransposed seen = untransposed(value, facts);
+  for (int step = 0; step < kMaxTogether; ++step) {
+    const Node* node = seen.value->producer;
+    const bool regroups = node && has(*node, Trait::kRegroups);
+    const MaybeShape before = regroups ? facts.shape(*node->inputs[0]) : nullptr, after = facts.shape(*seen.value);
+    const auto origins = before && after && before->size() != after->size() ? unit_moves(*before, *after) : std::nullopt;
+    if (!origins) return seen;
+    const Untransposed above = untransposed(*node->inputs[0], facts);
+    for (int64_t& axis : seen.at) {
+      if (axis != kNoAxis) axis = (*origins)[static_cast<size_t>(axis)];
+      if (axis != kNoAxis) axis = above.at[static_cast<size_t>(axis)];
+    }
+    seen.value = above.value;
+  }
+  return seen;
+}
+
+/// True for what moves axes, or adds or leaves out such of size 1.
+bool may_move(const Node& node) { return node.is("Transpose") || has(node, Trait::kRegroups); }
 
 /// TERM with the letters that stand in FROM as those in TO at the same place.
 std::string renamed(std::string term, const std::string& from, const std::string& to) {
@@ -132,7 +159,7 @@ class SegmentReader {
     for (int step = 0; step < kMaxTogether; ++step) {
       const Readers readers = readers_of(*made, facts_);
       if (!readers.only_one() || !readers.all[0].node || readers.all[0].node->graph != value.graph) return {};
-      if (!readers.all[0].node->is("Transpose")) return readers.all[0];
+      if (!may_move(*readers.all[0].node)) return readers.all[0];
       made = readers.all[0].node->outputs[0];
     }
     return {};
@@ -174,7 +201,7 @@ class SegmentReader {
     const Node* concat = reader.node && reader.node->is("Concat") ? reader.node : nullptr;
     if (!concat || concat->inputs.size() != products.size()) return nullptr;
     for (size_t i = 0; i < products.size(); ++i) {
-      if (untransposed(*concat->inputs[i], facts_).value->producer != products[i]) return nullptr;
+      if (before_moves(*concat->inputs[i], facts_).value->producer != products[i]) return nullptr;
       addends_.push_back({concat->inputs[i], 1});
     }
     return concat->outputs[0];
@@ -212,7 +239,7 @@ class SegmentReader {
   /// What of ADDENDS is made of PRODUCT by Transposes.
   std::vector<Addend>::const_iterator find_addend(const std::vector<Addend>& addends, const Node& product) const {
     return std::ranges::find_if(
-        addends, [&](const Addend& addend) { return untransposed(*addend.value, facts_).value->producer == &product; });
+        addends, [&](const Addend& addend) { return before_moves(*addend.value, facts_).value->producer == &product; });
   }
 
   /// The letters of all axes of the probabilities.
@@ -227,23 +254,47 @@ class SegmentReader {
   std::optional<PartProduct> read_product(Value& part, const Node& product, const Addend& addend, InnerValues& inner) {
     const auto letters = product_letters(product, facts_);
     if (!letters) return std::nullopt;
-    const Untransposed first = untransposed(*product.inputs[0], facts_);
+    const Untransposed first = before_moves(*product.inputs[0], facts_);
     const size_t at = first.value == &canonical(part, facts_) ? 0 : 1;
-    const Untransposed own = untransposed(*product.inputs[at], facts_), values = untransposed(*product.inputs[1 - at], facts_),
-                       added = untransposed(*addend.value, facts_);
-    if (own.value != &canonical(part, facts_) || values.value == own.value) return std::nullopt;
-    std::string from = letters_of_source(own, letters->operands[at]), to = own_letters();
-    if (from.size() != to.size() || added.at.size() != letters->result.size()) return std::nullopt;
+    const Untransposed own = before_moves(*product.inputs[at], facts_), values = untransposed(*product.inputs[1 - at], facts_),
+                       added = before_moves(*addend.value, facts_);
+    const bool adds_axes = std::ranges::find(own.at, kNoAxis) != own.at.end();
+    if (adds_axes || own.value != &canonical(part, facts_) || values.value == own.value) return std::nullopt;
+    const std::string& values_term = letters->operands[1 - at];
+    std::string from = letters_of_source(own, letters->operands[at], own_letters().size()), to = own_letters();
     const std::string of_whole = letters_at(added.at, letters->result);
+    const bool has_all = std::ranges::all_of(letters->result, [&](char letter) { return has_letter(of_whole, letter); });
+    if (!has_all || !lacks_no_other(from) || !lacks_no_other(of_whole)) return std::nullopt;
     for (const char letter : of_whole)
       if (!has_letter(from, letter)) {
         from += letter;
         to += static_cast<char>('A' + (to.size() - own_letters().size()));
       }
-    PartProduct read{inner.scaled(values.value, addend.coefficient),
-                     renamed(letters_of_source(values, letters->operands[1 - at]), from, to), renamed(of_whole, from, to)};
+    PartProduct read{inner.scaled(values.value, addend.coefficient), letters_of_source(values, values_term, values_term.size()),
+                     renamed(of_whole, from, to)};
+    if (has_letter(from, kCutAxis)) give_cut_axis(read, *product.inputs[1 - at], values_term, addend.coefficient, inner);
+    read.of_values = renamed(read.of_values, from, to);
     const bool has_units = has_letter(from + read.of_values, kUnitAxis);
     return has_units || (sums_ && !has_letter(read.of_values, own_letters()[axis_])) ? std::nullopt : std::optional(read);
+  }
+
+  /// Gives the values of PART, which VALUES of TERM are, the axis that is cut: that which they lost, or one of size 1.
+  void give_cut_axis(PartProduct& part, Value& values, const std::string& term, double times, InnerValues& inner) {
+    const Untransposed whole = before_moves(values, facts_);
+    const size_t rank = facts_.shape(*whole.value).known().size();
+    if (rank == term.size() + 1 && std::ranges::find(whole.at, kNoAxis) == whole.at.end()) {
+      part.values = inner.scaled(whole.value, times);
+      part.of_values = letters_of_source(whole, term, rank);
+    } else {
+      part.values = inner.unsqueezed(part.values, {0});
+      part.of_values.insert(0, 1, kCutAxis);
+    }
+  }
+
+  /// True if TERM, letters of all axes of probabilities or what is made of them, lacks no axis, or that which is cut.
+  bool lacks_no_other(const std::string& term) const {
+    const auto lacking = std::ranges::count(term, kCutAxis);
+    return lacking == 0 || (lacking == 1 && !sums_ && (term.size() != own_letters().size() || term[axis_] == kCutAxis));
   }
 
   /// True unless the values of OWN are shared by what PART has several of, or the other way round.

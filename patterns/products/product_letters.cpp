@@ -113,8 +113,32 @@ std::optional<ProductLetters> letters_of_factors(const Node& factors, const Node
     if (!shape) return std::nullopt;
     shapes.push_back(*shape);
   }
+  if (whole && sum.is("MatMul"))
+    return letters_of_sum(shapes, {whole->size() - 1}, whole->size(), facts.shape(*sum.inputs[1]).known().size() > 1);
   const auto summed = whole ? reduced_axes(sum, whole->size(), facts) : std::nullopt;
   return summed ? letters_of_sum(shapes, *summed, whole->size(), sum.int_attribute("keepdims", 1) != 0) : std::nullopt;
+}
+
+/// True if no operand of NODE, a Mul, has the shape of what it makes: each is repeated. Where one has it, it may be a mask, and
+/// what is summed a row of exponentials.
+bool multiplies_repeated(const Node& node, Facts& facts) {
+  const MaybeShape whole = facts.shape(*node.outputs[0]);
+  return whole && std::ranges::none_of(node.inputs, [&](const Value* input) {
+           const MaybeShape own = facts.shape(*input);
+           return !own || *own == *whole;
+         });
+}
+
+/// The number that NODE, the product of a column of nothing else and of what pairs_multiplied() finds, multiplies the sums of
+/// rows with; nullopt if it is anything else.
+std::optional<double> number_of_column(const Node& node, Facts& facts) {
+  const Node* factors = pairs_multiplied(node, facts);
+  if (!factors) return std::nullopt;
+  const Shape& column = facts.shape(*node.inputs[1]).known();
+  const size_t at = column.size() > 1 ? column.size() - 2 : 0;
+  for (size_t axis = 0; axis < column.size(); ++axis)
+    if (axis != at && !column[axis].is(1)) return std::nullopt;
+  return column.size() > facts.shape(*node.inputs[0]).known().size() ? std::nullopt : facts.uniform(*node.inputs[1]);
 }
 
 /// Enters in OPERANDS what FACTORS, a Mul, multiplies: of an operand that is the product of two, neither of which has its
@@ -122,13 +146,7 @@ std::optional<ProductLetters> letters_of_factors(const Node& factors, const Node
 void enter_operands(const Node& factors, std::vector<Value*>& operands, Facts& facts) {
   for (Value* operand : factors.inputs) {
     const Node* inner = canonical(*operand, facts).producer;
-    const MaybeShape whole = facts.shape(*operand);
-    const bool is_outer = inner && inner->is("Mul") && inner->graph == factors.graph && whole &&
-                          std::ranges::none_of(inner->inputs, [&](const Value* input) {
-                            const MaybeShape own = facts.shape(*input);
-                            return !own || *own == *whole;
-                          });
-    if (is_outer)
+    if (inner && inner->is("Mul") && inner->graph == factors.graph && multiplies_repeated(*inner, facts))
       operands.insert(operands.end(), inner->inputs.begin(), inner->inputs.end());
     else
       operands.push_back(operand);
@@ -157,8 +175,16 @@ bool ProductLetters::pairs_rows() const {
   });
 }
 
+const Node* pairs_multiplied(const Node& node, Facts& facts) {
+  const Node* factors = node.is("MatMul") && node.input(0) && node.input(1) ? node.inputs[0]->producer : nullptr;
+  if (!factors || !factors->is("Mul")) return nullptr;
+  const MaybeShape column = facts.shape(*node.inputs[1]);
+  const bool is_column = column && !column->empty() && (column->size() == 1 || column->back().is(1));
+  return is_column && multiplies_repeated(*factors, facts) ? factors : nullptr;
+}
+
 Node* factors_added_up(const Node& node, Facts& facts) {
-  const bool adds_up = node.is("ReduceSum") || node.is("ReduceMean");
+  const bool adds_up = node.is("ReduceSum") || node.is("ReduceMean") || number_of_column(node, facts);
   Node* factors = adds_up && node.input(0) ? canonical(*node.inputs[0], facts).producer : nullptr;
   const bool multiplies =
       factors && factors->is("Mul") && factors->graph == node.graph && factors->input(0) && factors->input(1);
@@ -166,6 +192,7 @@ Node* factors_added_up(const Node& node, Facts& facts) {
 }
 
 std::optional<double> factor_of_sum(const Node& product, Facts& facts) {
+  if (product.is("MatMul") && factors_added_up(product, facts)) return number_of_column(product, facts);
   if (!product.is("ReduceMean")) return 1;
   const MaybeShape whole = facts.shape(*product.inputs[0]);
   const auto axes = whole ? reduced_axes(product, whole->size(), facts) : std::nullopt;

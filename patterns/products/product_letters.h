@@ -2,6 +2,7 @@
 //
 //   MatMul of (B, H, L, S) and (S, D)  =>  "ABij,jk->ABik"      Einsum("...ij,jk->...ik")  =>  "ABij,jk->ABik"
 //   ReduceSum(Mul of (B, S, 1) and (B, S, D), 1)  =>  "ab.,abc->ac"      ReduceMean  =>  the same, over the number of elements
+//   MatMul(Mul of (L, 1, D) and (1, S, D), ones of (D, 1))  =>  "a.c,.bc->ab."
 #pragma once
 
 #include <optional>
@@ -31,8 +32,12 @@ struct ProductLetters {
 /// True if TERM has LETTER.
 bool has_letter(const std::string& term, char letter);
 
-/// The Mul of different operands that NODE, a ReduceSum or ReduceMean, adds up, or a copy of it; null if it is anything else.
-/// No more than a guess: what is added up may be a row of scores.
+/// The Mul of operands that are each repeated, all pairs of them, that NODE multiplies with a column; null if it is anything
+/// else.
+const Node* pairs_multiplied(const Node& node, Facts& facts);
+
+/// The Mul of different operands that NODE, a ReduceSum, ReduceMean or product with a column of one number, adds up, or a copy
+/// of it; null if it is anything else. No more than a guess: what is added up may be a row of scores.
 Node* factors_added_up(const Node& node, Facts& facts);
 
 /// What the sum that PRODUCT says is multiplied with: one over the number of elements, of a mean. Nullopt if that is not known.
