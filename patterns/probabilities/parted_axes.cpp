@@ -145,7 +145,7 @@ class AxisParter {
   std::string units_to_add(size_t query) {
     std::ptrdiff_t lacking = std::ranges::count_if(letters_.operands[1], [&](char letter) {
       const auto factors = factors_.find(letter);
-      return factors != factors_.end() && factors->second.empty() && size_of_values(letter).is(1);
+      return letter != kUnitAxis && factors != factors_.end() && factors->second.empty() && size_of_values(letter).is(1);
     });
     for (size_t axis = 0; axis < own_.size(); ++axis)
       if (axis != query && own_[axis].is(1)) --lacking;

@@ -18,6 +18,7 @@
 #include "patterns/softmax/row_sum.h"
 #include "src/match/cut_range.h"
 #include "src/match/node_forms.h"
+#include "src/match/shape_rules/reduced_axis.h"
 
 namespace attn_opt {
 namespace {
@@ -77,14 +78,30 @@ std::string letters_of_source(const Untransposed& made, const std::string& term,
   return letters;
 }
 
+/// Which axis of what NODE regroups each axis of what it makes is, where it adds or leaves out axes of size 1; nullopt if it
+/// does more. Squeeze and Unsqueeze name those that sizes alone do not tell apart.
+std::optional<std::vector<int64_t>> unit_moves_of(const Node& node, Facts& facts) {
+  const MaybeShape before = facts.shape(*node.inputs[0]), after = facts.shape(*node.outputs[0]);
+  if (!before || !after) return std::nullopt;
+  const bool adds = node.is("Unsqueeze");
+  const auto axes = adds || node.is("Squeeze") ? reduced_axes(node, (adds ? after : before)->size(), facts) : std::nullopt;
+  if (!axes || axes->empty()) return unit_moves(*before, *after);
+  std::vector<int64_t> origins;
+  int64_t next = 0;
+  for (size_t axis = 0; axis < (adds ? after : before)->size(); ++axis) {
+    const bool is_unit = std::ranges::binary_search(*axes, axis);
+    if (adds || !is_unit) origins.push_back(is_unit ? kNoAxis : next);
+    if (!adds || !is_unit) ++next;
+  }
+  return origins;
+}
+
 /// VALUE before Transposes, and what adds or leaves out axes of size 1.
 Untransposed before_moves(Value& value, Facts& facts) {
   Untransposed seen = untransposed(value, facts);
   for (int step = 0; step < kMaxTogether; ++step) {
     const Node* node = seen.value->producer;
-    const bool regroups = node && has(*node, Trait::kRegroups);
-    const MaybeShape before = regroups ? facts.shape(*node->inputs[0]) : nullptr, after = facts.shape(*seen.value);
-    const auto origins = before && after && before->size() != after->size() ? unit_moves(*before, *after) : std::nullopt;
+    const auto origins = node && has(*node, Trait::kRegroups) ? unit_moves_of(*node, facts) : std::nullopt;
     if (!origins) return seen;
     const Untransposed above = untransposed(*node->inputs[0], facts);
     for (int64_t& axis : seen.at) {

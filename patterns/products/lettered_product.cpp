@@ -137,6 +137,12 @@ Matched<void> check_no_gate(Node& product, Value& keys, bool has_queries, Facts&
   return missed(std::string(kNotAttention), &product, "");
 }
 
+/// Takes the letter of the only QUERY from the operand of EQUATION that has KEY: an elementwise product has it in both.
+void keep_query_off_keys(Equation& equation, char query, char key) {
+  std::string& keys = has_letter(equation.one, key) ? equation.one : equation.other;
+  if (has_letter(equation.one, query) && has_letter(equation.other, query)) std::ranges::replace(keys, query, kUnitAxis);
+}
+
 /// The letters of RESULT as LAYOUT has its axes; empty if it has others.
 std::string placed_letters(const std::string& result, const ScoreLayout& layout) {
   if (layout.order.empty()) return result;
@@ -148,7 +154,7 @@ std::string placed_letters(const std::string& result, const ScoreLayout& layout)
 }  // namespace
 
 Matched<ScoreProduct> lettered_score_product(Node& product, const ScoreLayout& layout, MatchContext& context) {
-  ATTN_OPT_MATCH(const Equation equation, equation_of(product, context));
+  ATTN_OPT_MATCH(Equation equation, equation_of(product, context));
   const auto miss = [&] { return unread_letters(product, context.facts); };
   const auto factor = factor_of_sum(product, context.facts);
   if (!factor) return miss();
@@ -158,6 +164,7 @@ Matched<ScoreProduct> lettered_score_product(Node& product, const ScoreLayout& l
   const size_t leading = result.size() - 2, heads = std::min(layout.head_axes, leading);
   const char query = result[leading], key = result[leading + 1];
   const bool has_queries = query != kUnitAxis;
+  if (layout.placed(*scores)[leading].is(1)) keep_query_off_keys(equation, query, key);
   const bool query_first = has_queries ? has_letter(equation.one, query) && !has_letter(equation.other, query)
                                        : has_letter(equation.other, key) && !has_letter(equation.one, key);
   const std::string& query_term = query_first ? equation.one : equation.other;

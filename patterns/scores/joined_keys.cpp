@@ -135,16 +135,30 @@ class ScoreJoiner {
     std::vector<Value*> found;
     for (Value* input : node_.inputs) {
       const Node* node = canonical(*input, facts_).producer;
-      const bool may_add =
-          node && has(*node, Trait::kRegroups) && node->input(0) && place_ + 2 < rank && walk_.layout.order.empty();
+      const bool may_add = node && has(*node, Trait::kRegroups) && node->input(0) && place_ + 2 < rank &&
+                           walk_.layout.rank() == walk_.layout.order.size();
       const MaybeShape after = facts_.shape(*input), before = may_add ? facts_.shape(*node->inputs[0]) : nullptr;
-      if (!before || !after || after->size() != rank || !(*after)[place_].is(1)) return {};
+      if (!before || !after || after->size() != rank || !(*after)[axis_joined()].is(1)) return {};
       Shape flat = *after;
-      flat.erase(flat.begin() + static_cast<std::ptrdiff_t>(place_));
+      flat.erase(flat.begin() + static_cast<std::ptrdiff_t>(axis_joined()));
       if (flat != *before) return {};
       found.push_back(node->inputs[0]);
     }
     return found;
+  }
+
+  /// The axis that is joined along, of the scores as they lie.
+  size_t axis_joined() const { return walk_.layout.order.empty() ? place_ : static_cast<size_t>(walk_.layout.order[place_]); }
+
+  /// How what is joined lies: as the scores do, without the axis that they get when they are joined.
+  ScoreLayout layout_of_inputs() const {
+    ScoreLayout layout = walk_.layout;
+    if (!adds_axis_ || layout.order.empty()) return layout;
+    const auto gone = static_cast<int64_t>(axis_joined());
+    std::erase(layout.order, gone);
+    for (int64_t& axis : layout.order) axis -= axis > gone ? 1 : 0;
+    if (std::ranges::is_sorted(layout.order)) layout.order.clear();
+    return layout;
   }
 
   /// VALUE, whose axes are the last of RANK, with the axis that is joined along if it reaches so far.
@@ -163,7 +177,7 @@ class ScoreJoiner {
   }
 
   Matched<ScoreSegment> segment_in(Value& scores) {
-    auto segment = walk_scores(scores, core_form(), walk_.layout, {}, context_);
+    auto segment = walk_scores(scores, core_form(), layout_of_inputs(), {}, context_);
     if (!segment) return miss("of what is no scores: " + segment.error().id);
     const auto is_floor = [](const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kFloor; };
     if (!is_scaled_product(*segment) || std::ranges::any_of(segment->terms, is_floor))

@@ -163,8 +163,9 @@ bool is_weight(Value& value, Facts& facts) {
 
 bool is_computed_product(const Node& node, Facts& facts) {
   const auto is_computed = [&](Value* input) { return input && !is_weight(*input, facts); };
+  if (!makes_product(node, facts)) return false;
   if (const Node* pairs = pairs_multiplied(node, facts)) return std::ranges::all_of(pairs->inputs, is_computed);
-  if (!makes_product(node, facts) || std::ranges::count_if(operands_of(node, facts), is_computed) < 2) return false;
+  if (std::ranges::count_if(operands_of(node, facts), is_computed) < 2) return false;
   const auto letters = factors_added_up(node, facts) ? product_letters(node, facts) : std::nullopt;
   return !letters || !letters->pairs_rows();
 }
