@@ -9,6 +9,7 @@
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
 #include "patterns/readers.h"
+#include "patterns/softmax/row_reduction.h"
 #include "patterns/softmax/row_sum.h"
 #include "patterns/softmax/shares.h"
 #include "patterns/softmax/weights.h"
@@ -40,9 +41,12 @@ class DividedRows {
   DividedRows(Node& division, size_t numerator, MatchContext& context)
       : division_(division), numerator_(numerator), context_(context) {}
 
-  std::optional<SoftmaxSite> find() { return above(*division_.inputs[numerator_]); }
+  std::optional<SoftmaxSite> find() { return above(numerator()); }
 
  private:
+  /// What is divided, before it is cast for that.
+  Value& numerator() { return before_float_casts(*division_.inputs[numerator_], context_.facts); }
+
   static constexpr int kMostVisits = 12;
 
   std::optional<SoftmaxSite> above(Value& value) {
@@ -107,7 +111,7 @@ class DividedRows {
     const auto moves = [](const RowMap& map) { return map.moves(); };
     site.maps.assign(maps_.rbegin(), maps_.rend());
     site.maps.erase(site.maps.begin(), std::ranges::find_if_not(site.maps, moves));
-    Value& moved = site.maps.empty() ? *division_.inputs[numerator_] : site.maps.front().rows();
+    Value& moved = site.maps.empty() ? numerator() : site.maps.front().rows();
     site.moved = &canonical(moved, context_.facts);
     return std::ranges::none_of(site.maps, [&](const RowMap& map) {
       return std::ranges::any_of(map.node->inputs, [&](const Value* input) {
