@@ -259,15 +259,15 @@ class ProbabilityWalker {
     return !keys_from_last() || keys_in(*way.product.read) == summed;
   }
 
-  /// A softmax that is no attention ends elsewhere (a classifier, a router); one whose values are changed on the way to
-  /// a product is worth a miss.
+  /// A softmax that is no attention ends elsewhere (a router); one that is changed on the way to a product is worth a miss.
   tl::unexpected<Miss> nothing_reached(const Readers& readers) const {
     for (const Reader& reader : readers.all)
       if (reader.node && quantizes(*reader.node) && is_multiplied_quantized(*reader.node->outputs[0]))
         return missed("probabilities.quantized", reader.node, "'" + value_->name + "' is quantized", walk_.peeled);
     const Node* unread = unread_weights(*value_, context_);
-    // The walk may have followed one reader that leads nowhere, while another changes what the softmax makes.
+    // Another reader than was followed may change it; what divides behind a product is this softmax, taken for another there.
     if (!unread) unread = unread_weights(*softmax_, context_);
+    if (!unread && is_divided_late_ && !readers.all.empty()) unread = readers.all.back().node;
     if (unread) return missed("probabilities.operator", unread, unread->op(), walk_.peeled);
     return missed(std::string(kNotAttention), nullptr, "", walk_.peeled);
   }
