@@ -105,12 +105,15 @@ class AxisParter {
 
   /// Tells which factors each axis of the probabilities has.
   bool take_factors() {
+    constexpr size_t kMostFactors = 16;  // each is a letter
     const std::vector<Factor>& factors = operand_->axes.factors();
+    if (factors.size() > kMostFactors) return false;
     parts_.resize(own_.size());
     int next = 0;
     for (size_t axis = 0; axis < own_.size(); ++axis) {
       if (axis == keys_) continue;
       for (Dim rest = own_[axis]; !rest.is(1); ++next) {
+        if (next == std::ssize(factors)) return false;  // of no elements, and never 1
         const auto left = exact_quotient(rest, factors[static_cast<size_t>(next)].size);
         if (!left) return false;
         parts_[axis].push_back(next);

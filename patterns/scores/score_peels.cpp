@@ -7,10 +7,12 @@
 //   Concat, Pad             sinks (sinks.h)           Log, LogSoftmax               of a softmax of them (score_bounds.h)
 //   Concat                  of scores of several keys, queries or heads (joined_keys.h)
 //   ReduceSum, ReduceSumSquare   of squares of differences, as a product (squared_distance.h)
-//   Reshape                 of heads out of the rows (heads_in_rows.h), or of any axes right behind the product
-//   (parted_scores.h) Conv                    of single points, as a product (pointwise_convolution.h) Slice, Split, Gather of
-//   some rows, keys or heads (selected_scores.h)         Trilu, Scatter*   as masks (form_reader.h) If                      of
-//   branches that mask them (branch_scores.h)
+//   Reshape                 of heads out of the rows (heads_in_rows.h)
+//   Reshape                 of any axes right behind the product (parted_scores.h)
+//   Conv                    of single points, as a product (pointwise_convolution.h)
+//   Slice, Split, Gather    of some rows, keys or heads (selected_scores.h)
+//   Trilu, Scatter*         as masks (form_reader.h)
+//   If                      of branches that mask them (branch_scores.h)
 #include <cmath>
 
 #include "patterns/layout_checks.h"
