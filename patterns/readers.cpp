@@ -88,20 +88,35 @@ class Search {
     return nullptr;
   }
 
+  /// The Shapes that NODE, which may be a copy, is or that alone read what it makes; empty if something else does.
+  static std::vector<const Node*> shapes_of(const Node& node) {
+    if (node.is("Shape")) return {&node};
+    std::vector<const Node*> shapes;
+    if (!may_be_no_op(node) || !node.output(0) || node.output(0)->is_output) return {};
+    for (const Use& use : node.output(0)->uses) {
+      if (!use.node || !use.node->is("Shape")) return {};
+      shapes.push_back(use.node);
+    }
+    return shapes;
+  }
+
   /// The one node that reads VALUE, apart from those that say a size to that node or to one behind it; null if there are
   /// others.
   static Node* only_computing_reader(const Value& value) {
     Node* reader = nullptr;
+    std::vector<const Node*> shapes;
     for (const Use& use : value.uses) {
-      if (use.node && use.node->is("Shape")) continue;
+      const std::vector<const Node*> own = use.node ? shapes_of(*use.node) : std::vector<const Node*>();
+      shapes.insert(shapes.end(), own.begin(), own.end());
+      if (!own.empty()) continue;
       if (!use.node || reader) return nullptr;
       reader = use.node;
     }
     const auto is_told = [reader](const Node& node) {
       return &node == reader || (node.input(0) && node.input(0)->producer == reader);
     };
-    for (const Use& use : value.uses)
-      if (use.node->is("Shape") && !only_read_as_shape(*use.node, is_told)) return nullptr;
+    for (const Node* shape : shapes)
+      if (!only_read_as_shape(*shape, is_told)) return nullptr;
     return reader;
   }
 

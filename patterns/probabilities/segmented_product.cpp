@@ -78,6 +78,19 @@ std::string letters_of_source(const Untransposed& made, const std::string& term,
   return letters;
 }
 
+/// As unit_moves(): of axes that sizes do not tell apart those in front are added, or left out.
+std::optional<std::vector<int64_t>> unit_moves_in_front(Shape before, Shape after) {
+  const int64_t last = std::ssize(before) - 1;
+  std::ranges::reverse(before);
+  std::ranges::reverse(after);
+  auto origins = unit_moves(before, after);
+  if (!origins) return std::nullopt;
+  std::ranges::reverse(*origins);
+  for (int64_t& axis : *origins)
+    if (axis != kNoAxis) axis = last - axis;
+  return origins;
+}
+
 /// Which axis of what NODE regroups each axis of what it makes is, where it adds or leaves out axes of size 1; nullopt if it
 /// does more. Squeeze and Unsqueeze name those that sizes alone do not tell apart.
 std::optional<std::vector<int64_t>> unit_moves_of(const Node& node, Facts& facts) {
@@ -85,7 +98,7 @@ std::optional<std::vector<int64_t>> unit_moves_of(const Node& node, Facts& facts
   if (!before || !after) return std::nullopt;
   const bool adds = node.is("Unsqueeze");
   const auto axes = adds || node.is("Squeeze") ? reduced_axes(node, (adds ? after : before)->size(), facts) : std::nullopt;
-  if (!axes || axes->empty()) return unit_moves(*before, *after);
+  if (!axes || axes->empty()) return unit_moves_in_front(*before, *after);
   std::vector<int64_t> origins;
   int64_t next = 0;
   for (size_t axis = 0; axis < (adds ? after : before)->size(); ++axis) {

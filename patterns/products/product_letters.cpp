@@ -176,12 +176,13 @@ bool ProductLetters::pairs_rows() const {
 }
 
 const Node* pairs_multiplied(const Node& node, Facts& facts) {
-  const Node* factors = node.is("MatMul") && node.input(0) && node.input(1) ? node.inputs[0]->producer : nullptr;
+  if (!node.is("MatMul") || !node.input(0) || !node.input(1)) return nullptr;
+  const MaybeShape column = facts.shape(*node.inputs[1]);  // asked first: few products have one
+  if (!column || column->empty() || (column->size() > 1 && !column->back().is(1))) return nullptr;
+  const Node* factors = canonical(*node.inputs[0], facts).producer;
   const auto is_weight = [](const Value* input) { return !input || input->initializer; };
   if (!factors || !factors->is("Mul") || std::ranges::any_of(factors->inputs, is_weight)) return nullptr;
-  const MaybeShape column = facts.shape(*node.inputs[1]);
-  const bool is_column = column && !column->empty() && (column->size() == 1 || column->back().is(1));
-  return is_column && multiplies_repeated(*factors, facts) ? factors : nullptr;
+  return multiplies_repeated(*factors, facts) ? factors : nullptr;
 }
 
 Node* factors_added_up(const Node& node, Facts& facts) {

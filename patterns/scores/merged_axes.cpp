@@ -133,10 +133,8 @@ Value* AxisMerger::above(Value& value, AxisRun run, int steps) {
 
 Value* AxisMerger::of_transposed(const Node& node, const std::vector<int64_t>& perm, AxisRun run, int steps) {
   const auto from = static_cast<size_t>(perm[run.first]);
-  const Node* product = canonical(*node.inputs[0], facts_).producer;
   for (size_t i = 1; i < run.count; ++i)
-    if (perm[run.first + i] != perm[run.first] + static_cast<int64_t>(i))
-      return product && product->is("Einsum") ? of_product(*product, run, perm) : nullptr;
+    if (perm[run.first + i] != perm[run.first] + static_cast<int64_t>(i)) return of_moved_product(node, perm, run);
   Value* source = above(*node.inputs[0], {from, run.count}, steps - 1);
   std::vector<int64_t> merged;
   for (size_t axis = 0; axis < perm.size(); ++axis) {
@@ -145,6 +143,14 @@ Value* AxisMerger::of_transposed(const Node& node, const std::vector<int64_t>& p
     merged.push_back(perm[axis] - (is_behind ? static_cast<int64_t>(run.count) - 1 : 0));
   }
   return source ? inner_.transposed(source, merged) : nullptr;
+}
+
+Value* AxisMerger::of_moved_product(const Node& node, std::vector<int64_t> perm, AxisRun run) {
+  const Untransposed above = untransposed(*node.inputs[0], facts_);
+  const Node* product = above.value->producer;
+  if (!product || !product->is("Einsum")) return nullptr;
+  for (int64_t& axis : perm) axis = above.at[static_cast<size_t>(axis)];
+  return of_product(*product, run, perm);
 }
 
 Value* AxisMerger::of_product(const Node& product, AxisRun run, const std::vector<int64_t>& perm) {

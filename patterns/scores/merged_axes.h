@@ -46,6 +46,8 @@ class AxisMerger {
   Value* of_transposed(const Node& node, const std::vector<int64_t>& perm, AxisRun run, int steps);
   /// Of the result of PRODUCT, moved by PERM.
   Value* of_product(const Node& product, AxisRun run, const std::vector<int64_t>& perm = {});
+  /// As of_product(), of what NODE, a Transpose by PERM, and those above it move.
+  Value* of_moved_product(const Node& node, std::vector<int64_t> perm, AxisRun run);
   Value* of_elements(const Node& node, AxisRun run, int steps);
   Value* of_broadcast(Value& operand, const Shape& whole, AxisRun run, int steps);
   Value* of_reduced(Value& rows, AxisRun run, int steps);

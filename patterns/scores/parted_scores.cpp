@@ -33,10 +33,16 @@ class ScoreParter {
   ScoreParter(Node& reshape, MatchContext& context) : facts_(context.facts), inner_(reshape, context) {}
 
   Value* above(Value& value, const Shape& after, int steps) {
-    Node* node = canonical(value, facts_).producer;
+    const Untransposed moved = untransposed(value, facts_);
+    Node* node = moved.value->producer;
     if (!node || steps == 0) return nullptr;
-    if (const auto letters = product_letters(*node, facts_); letters && letters->operands.size() == 2)
-      return of_product(*node, *letters, after);
+    if (auto letters = product_letters(*node, facts_); letters && letters->operands.size() == 2) {
+      const std::string result = letters->result;
+      if (result.size() != moved.at.size()) return nullptr;
+      for (size_t axis = 0; axis < result.size(); ++axis) letters->result[axis] = result[static_cast<size_t>(moved.at[axis])];
+      return of_product(*node, *letters, facts_.shape(value), after);
+    }
+    if (moved.value != &canonical(value, facts_)) return nullptr;
     const auto input = input_of_elements(*node, facts_);
     Value* source = input ? above(*node->inputs[*input], after, steps - 1) : nullptr;
     return source ? inner_.again(*node, *input, source) : nullptr;
@@ -50,9 +56,10 @@ class ScoreParter {
   };
   using Parts = std::map<char, std::vector<Part>>;
 
-  Value* of_product(const Node& product, const ProductLetters& letters, const Shape& after) {
+  /// PRODUCT, whose result of LETTERS has the sizes BEFORE, of the sizes AFTER.
+  Value* of_product(const Node& product, const ProductLetters& letters, MaybeShape before, const Shape& after) {
     Parts parts;
-    const std::string result = parted_result(letters.result, facts_.shape(*product.outputs[0]), after, parts);
+    const std::string result = parted_result(letters.result, before, after, parts);
     if (result.empty()) return nullptr;
     std::string equation;
     std::vector<Value*> operands;

@@ -7,6 +7,7 @@
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/joined_parts.h"
+#include "patterns/layout_checks.h"
 #include "patterns/scores/exponential_ratio.h"
 #include "patterns/softmax/lowered_scores.h"
 
@@ -54,6 +55,13 @@ bool is_never_negative(Value& value, Facts& facts) {
 /// The same of what exponentials are divided by, which is not 0.
 bool is_divisor(Value& value, Facts& facts) { return facts.constant(value) && is_never_negative(value, facts); }
 
+/// True for an Unsqueeze, or a Reshape that is one.
+bool adds_unit_axes(const Node& node, Facts& facts) {
+  if (!has(node, Trait::kRegroups)) return false;
+  const MaybeShape before = facts.shape(*node.inputs[0]), after = facts.shape(*node.outputs[0]);
+  return before && after && after->size() > before->size() && unit_moves(*before, *after);
+}
+
 bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   const Node* node = canonical(value, facts).producer;
   if (!node || !node->domain().empty() || depth == 0) return false;
@@ -61,7 +69,7 @@ bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   const auto is_factor = [&](int input) {
     return node->input(input) && is_product_of_exponentials(*node->inputs[static_cast<size_t>(input)], facts, depth - 1);
   };
-  if (power_of_first(*node, facts) != 0 || node->is("Unsqueeze")) return is_factor(0);
+  if (power_of_first(*node, facts) != 0 || adds_unit_axes(*node, facts)) return is_factor(0);
   if (node->is("Concat")) return is_factor(0) && are_joined_parts(*node, facts);
   const bool multiplies = node->is("Mul"), is_first = (multiplies || node->is("Div")) && is_factor(0);
   if (is_first && (is_factor(1) || (!multiplies && is_divisor(*node->inputs[1], facts)))) return true;
@@ -78,7 +86,7 @@ class ExponentReader {
   Exponent of(Value& value) {
     const Node& node = *canonical(value, facts_).producer;
     if (const auto log = log_of_base(node, facts_)) return Exponent{node.inputs[node.is("Pow") ? 1 : 0], *log};
-    if (node.is("Unsqueeze")) {
+    if (adds_unit_axes(node, facts_)) {
       Exponent before = of(*node.inputs[0]);
       before.value = InnerValues(reader_, context_).again(node, 0, before.value);
       return before;
@@ -127,7 +135,7 @@ bool is_constant_above_0(Value& value, Facts& facts) {
 
 bool is_exponential(Value& value, Facts& facts) {
   const Node* node = canonical(value, facts).producer;
-  return node && !node->is("Unsqueeze") && is_product_of_exponentials(value, facts, kMaxFactors);
+  return node && !adds_unit_axes(*node, facts) && is_product_of_exponentials(value, facts, kMaxFactors);
 }
 
 std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& context) {
