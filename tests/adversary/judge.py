@@ -83,6 +83,7 @@ class Judge:
             types = [np.dtype(i.name) for i in (a.dtype for a in given)] or [np.dtype(np.float32)]
             facts = compare.breached(probes, given, min(types, key=lambda t: t.itemsize))
             facts["fill"] = max((float(note[5:]) for note in drawn.graph.notes if note.startswith("fill=")), default=-np.inf)
+            facts["adds_up_queries"] = "probabilities-transposed" in drawn.graph.notes
             kept.append(Run(position, feed, before, exact, others, facts, "second=crossing" in drawn.graph.notes))
         return kept
 
