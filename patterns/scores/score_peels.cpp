@@ -16,12 +16,12 @@
 #include <cmath>
 
 #include "patterns/layout_checks.h"
+#include "patterns/products/parted_scores.h"
 #include "patterns/scores/branch_scores.h"
 #include "patterns/scores/exponential_ratio.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/heads_in_rows.h"
 #include "patterns/scores/merged_axes.h"
-#include "patterns/scores/parted_scores.h"
 #include "patterns/scores/peel_form.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/pointwise_convolution.h"

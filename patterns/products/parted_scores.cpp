@@ -1,4 +1,4 @@
-#include "patterns/scores/parted_scores.h"
+#include "patterns/products/parted_scores.h"
 
 #include <algorithm>
 #include <map>
