@@ -28,8 +28,12 @@ def _sizes_of(value):
     if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
         raise NoInputs(f"{value.name} is no tensor of known rank")
     dims = value.type.tensor_type.shape.dim
-    return [dim.dim_value if dim.HasField("dim_value") else dim.dim_param or f"{value.name}[{axis}]"
-            for axis, dim in enumerate(dims)]
+    return [dim.dim_value if dim.HasField("dim_value") else _name_in(dim) or f"{value.name}[{axis}]" for axis, dim in enumerate(dims)]
+
+
+def _name_in(dim):
+    """The name or expression that DIM has; empty for what tools write for every size that they leave open."""
+    return "" if dim.dim_param in ("*", "None") or dim.dim_param.startswith(("?", "-")) else dim.dim_param
 
 
 def _symbols(size):
