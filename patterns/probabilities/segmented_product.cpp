@@ -62,14 +62,6 @@ std::vector<PartRange> in_order(std::vector<PartRange> parts, const Dim& count) 
 /// In the place of a letter: the axis that is cut, where a part of one element has none for it.
 constexpr char kCutAxis = '#';
 
-/// The letters of AXES of what has TERM; an axis that it lacks is that which is cut.
-std::string letters_at(const std::vector<int64_t>& axes, const std::string& term) {
-  std::string letters(axes.size(), kCutAxis);
-  for (size_t i = 0; i < axes.size(); ++i)
-    if (axes[i] != kNoAxis) letters[i] = term[static_cast<size_t>(axes[i])];
-  return letters;
-}
-
 /// The letters of the source, of RANK axes, of MADE, which has those of TERM.
 std::string letters_of_source(const Untransposed& made, const std::string& term, size_t rank) {
   std::string letters(rank, kCutAxis);
@@ -292,7 +284,7 @@ class SegmentReader {
     if (adds_axes || own.value != &canonical(part, facts_) || values.value == own.value) return std::nullopt;
     const std::string& values_term = letters->operands[1 - at];
     std::string from = letters_of_source(own, letters->operands[at], own_letters().size()), to = own_letters();
-    const std::string of_whole = letters_at(added.at, letters->result);
+    const std::string of_whole = letters_of_axes(added.at, letters->result, kCutAxis);
     const bool has_all = std::ranges::all_of(letters->result, [&](char letter) { return has_letter(of_whole, letter); });
     if (!has_all || !lacks_no_other(from) || !lacks_no_other(of_whole)) return std::nullopt;
     for (const char letter : of_whole)

@@ -146,9 +146,7 @@ void keep_query_off_keys(Equation& equation, char query, char key) {
 /// The letters of RESULT as LAYOUT has its axes; empty if it has others.
 std::string placed_letters(const std::string& result, const ScoreLayout& layout) {
   if (layout.order.empty()) return result;
-  std::string placed;
-  for (const int64_t axis : layout.order) placed += axis == kNoAxis ? kUnitAxis : result[static_cast<size_t>(axis)];
-  return layout.rank() == result.size() ? placed : "";
+  return layout.rank() == result.size() ? letters_of_axes(layout.order, result) : "";
 }
 
 }  // namespace

@@ -37,9 +37,8 @@ class ScoreParter {
     Node* node = moved.value->producer;
     if (!node || steps == 0) return nullptr;
     if (auto letters = product_letters(*node, facts_); letters && letters->operands.size() == 2) {
-      const std::string result = letters->result;
-      if (result.size() != moved.at.size()) return nullptr;
-      for (size_t axis = 0; axis < result.size(); ++axis) letters->result[axis] = result[static_cast<size_t>(moved.at[axis])];
+      if (letters->result.size() != moved.at.size()) return nullptr;
+      letters->result = letters_of_axes(moved.at, letters->result);
       return of_product(*node, *letters, facts_.shape(value), after);
     }
     if (moved.value != &canonical(value, facts_)) return nullptr;

@@ -7,6 +7,7 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/inner_values.h"
+#include "patterns/layout_checks.h"
 #include "src/match/shape_rules/reduced_axis.h"
 
 namespace attn_opt {
@@ -156,6 +157,12 @@ void enter_operands(const Node& factors, std::vector<Value*>& operands, Facts& f
 }  // namespace
 
 bool has_letter(const std::string& term, char letter) { return term.find(letter) != std::string::npos; }
+
+std::string letters_of_axes(const std::vector<int64_t>& axes, const std::string& term, char absent) {
+  std::string letters;
+  for (const int64_t axis : axes) letters += axis == kNoAxis ? absent : term[static_cast<size_t>(axis)];
+  return letters;
+}
 
 std::string ProductLetters::contracted(size_t operand) const {
   std::string found;

@@ -32,6 +32,9 @@ struct ProductLetters {
 /// True if TERM has LETTER.
 bool has_letter(const std::string& term, char letter);
 
+/// The letters that AXES of what has TERM have; ABSENT for those that are kNoAxis.
+std::string letters_of_axes(const std::vector<int64_t>& axes, const std::string& term, char absent = kUnitAxis);
+
 /// The Mul of operands that are each repeated, all pairs of them, that NODE multiplies with a column; null if it is anything
 /// else.
 const Node* pairs_multiplied(const Node& node, Facts& facts);

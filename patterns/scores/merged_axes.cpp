@@ -158,11 +158,8 @@ Value* AxisMerger::of_product(const Node& product, AxisRun run, const std::vecto
   const MaybeShape made = facts_.shape(*product.outputs[0]);
   if (!letters || letters->operands.size() != 2 || !made || letters->result.size() != made->size()) return nullptr;
   Shape moved = *made;
-  const std::string result = letters->result;
-  for (size_t axis = 0; axis < perm.size(); ++axis) {
-    letters->result[axis] = result[static_cast<size_t>(perm[axis])];
-    moved[axis] = (*made)[static_cast<size_t>(perm[axis])];
-  }
+  if (!perm.empty()) letters->result = letters_of_axes(perm, letters->result);
+  for (size_t axis = 0; axis < perm.size(); ++axis) moved[axis] = (*made)[static_cast<size_t>(perm[axis])];
   const std::string merged = letters->result.substr(run.first, run.count);
   std::vector<Value*> operands(product.inputs.begin(), product.inputs.end());
   for (size_t i = 0; i < 2; ++i) {
