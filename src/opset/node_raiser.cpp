@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "src/io/check/onnx_schemas.h"
 #include "src/io/check/runtime_operators.h"
 #include "src/opset/onnx_conversion.h"
 #include "src/opset/runtime_kernels.h"
@@ -137,7 +138,7 @@ NodeRaiser::Outcome NodeRaiser::convert(const RaiseSite& site, int from) {
   if (!is_complete(canonical, from)) return Failure("it lacks an input, output or attribute");
   auto own = draft_of(canonical, from, site);
   if (own && !own->changed()) return nullptr;
-  const bool is_known_to_onnx = onnx::OpSchemaRegistry::Schema(canonical.op_type(), from, "") != nullptr;
+  const bool is_known_to_onnx = onnx_schema(canonical.op_type(), from, "") != nullptr;
   if (!own && !(own.error().told_by_schema && is_known_to_onnx)) return Failure(std::move(own.error().what));
   const bool by_onnx = !own;
   if (by_onnx) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "src/io/check/onnx_schemas.h"
+
 namespace attn_opt {
 namespace {
 
@@ -109,7 +111,7 @@ tl::expected<Draft, std::string> draft_of(onnx::GraphProto& graph, const std::st
 
 tl::expected<Draft, std::string> convert_with_onnx(const onnx::NodeProto& canonical, int from, int to, const RaiseSite& site) {
   try {
-    const auto* schema = onnx::OpSchemaRegistry::Schema(canonical.op_type(), from, "");
+    const auto* schema = onnx_schema(canonical.op_type(), from, "");
     if (schema != nullptr) schema->Verify(canonical);
     onnx::ModelProto model = converted(model_of(canonical, from, site), from, to);
     return draft_of(*model.mutable_graph(), canonical.op_type());

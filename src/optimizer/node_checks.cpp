@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "src/graph/operator_name.h"
+#include "src/io/check/onnx_schemas.h"
 
 namespace attn_opt {
 namespace {
@@ -25,7 +26,7 @@ int missing_input(const Node& node, const onnx::OpSchema& schema) {
 Status check_inputs(const Node& node, const ModelGraph& view) {
   if (std::ranges::find(node.inputs, nullptr) == node.inputs.end()) return {};
   const std::string domain(node.domain());
-  const auto* schema = onnx::OpSchemaRegistry::Schema(node.op(), view.opset(*node.graph, domain), domain);
+  const auto* schema = onnx_schema(node.op(), view.opset(*node.graph, domain), domain);
   const int missing = schema ? missing_input(node, *schema) : -1;
   if (missing < 0) return {};
   return fail(ErrorCode::kInvalidInput, node.label(),

@@ -6,6 +6,7 @@
 #include "attn_opt/executor.h"
 #include "attn_opt/shape.h"
 #include "src/graph/operator_text.h"
+#include "src/io/check/onnx_schemas.h"
 #include "src/rewrite/builder_backend.h"
 
 namespace attn_opt {
@@ -100,7 +101,7 @@ Node* GraphBuilder::new_node(const std::string& op, const std::vector<Value*>& i
 }
 
 Value* GraphBuilder::along(const std::string& op, Value& value, const std::vector<int64_t>& axes, Attributes attributes) {
-  const auto* schema = onnx::OpSchemaRegistry::Schema(op, view().edit_opset(), "");
+  const auto* schema = onnx_schema(op, view().edit_opset(), "");
   const bool is_attribute = schema && schema->attributes().contains("axes");
   if (!is_attribute) return node(op, {&value, ints(axes)}, attributes);
   attributes.emplace_back("axes", axes);

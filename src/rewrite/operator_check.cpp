@@ -11,6 +11,7 @@
 #include "src/graph/operator_name.h"
 #include "src/graph/operator_text.h"
 #include "src/io/check/nearest_name.h"
+#include "src/io/check/onnx_schemas.h"
 #include "src/io/one_line.h"
 
 namespace attn_opt {
@@ -73,7 +74,7 @@ tl::unexpected<Error> misspelt(const std::string& missing, const std::string& op
 
 Status no_operator(const onnx::NodeProto& node, const std::string& domain, int version, const std::string& where) {
   const std::string missing = "there is no operator '" + node.op_type() + "' in " + opset_name(domain, version);
-  const auto* newest = Registry::Schema(node.op_type(), domain);
+  const auto* newest = onnx_schema(node.op_type(), INT_MAX, domain);
   if (!newest) return misspelt(missing, node.op_type(), domain, where);
   int first = newest->SinceVersion();
   for (const auto& schema : Registry::get_all_schemas_with_history())
@@ -175,7 +176,7 @@ std::string unequal_types(const Node& node, const onnx::OpSchema& schema, Facts&
 std::string beyond_opset(const Node& node, int version, Facts& facts) {
   if (Status status = check_operator(*node.proto, version, node.op()); !status)
     return status.error().what + " at opset " + std::to_string(version);
-  const auto* schema = Registry::Schema(node.op(), version, "");
+  const auto* schema = onnx_schema(node.op(), version, "");
   return wrong_type(node, *schema, node.op() + " of opset " + std::to_string(version), facts);
 }
 
@@ -195,7 +196,7 @@ std::string fault_of_new(const Node& node, const Edit& edit, Facts& facts) {
   const auto* function = called_function(*node.proto, edit.model().proto());
   const Status valid = function ? check_call(*node.proto, *function, {}) : check_operator(*node.proto, version, {});
   if (!valid) return valid.error().message();
-  const auto* schema = function ? nullptr : Registry::Schema(node.op(), version, domain);
+  const auto* schema = function ? nullptr : onnx_schema(node.op(), version, domain);
   if (!schema) return {};
   const std::string wrong = wrong_type(node, *schema, node.op(), facts);
   return wrong.empty() ? unequal_types(node, *schema, facts) : wrong;
@@ -231,7 +232,7 @@ Status check_operator(const onnx::NodeProto& node, int version, const std::strin
   if (version < first || version > last)
     return fail(ErrorCode::kInvalidInput, where, node.op_type() + ": there is no " + opset_name(domain, version),
                 "those from " + std::to_string(first) + " to " + std::to_string(last) + " are known");
-  const auto* schema = Registry::Schema(node.op_type(), version, domain);
+  const auto* schema = onnx_schema(node.op_type(), version, domain);
   if (!schema) return no_operator(node, domain, version, where);
   ATTN_OPT_CHECK(check_counts(node, *schema, where));
   ATTN_OPT_CHECK(check_attributes(node, *schema, where));
@@ -265,7 +266,7 @@ Status check_call(const onnx::NodeProto& call, const onnx::FunctionProto& functi
 Status check_operator_name(const std::string& op, const std::string& where) {
   const OperatorText wanted(op);
   const std::string name(wanted.op), domain(wanted.domain);
-  if (!Registry::DomainToVersionRange::Instance().Map().contains(domain) || Registry::Schema(name, domain)) return {};
+  if (!Registry::DomainToVersionRange::Instance().Map().contains(domain) || onnx_schema(name, INT_MAX, domain)) return {};
   return misspelt("there is no operator '" + name + "'" + (domain.empty() ? "" : " in " + domain), name, domain, where);
 }
 

@@ -5,13 +5,13 @@
 
 #include <exception>
 
+#include "src/io/check/onnx_schemas.h"
 #include "src/io/one_line.h"
 #include "src/io/onnx_domain.h"
 
 namespace attn_opt {
 namespace {
 
-using Registry = onnx::OpSchemaRegistry;
 namespace inference = onnx::shape_inference;
 
 // Contents are followed from node to node here, and not inside of bodies and functions: those are gone through several times,
@@ -33,7 +33,7 @@ inference::ModelLocalFunctionsMap functions_of(const onnx::ModelProto& model) {
 
 const onnx::OpSchema* schema_of(const onnx::NodeProto& node, const std::unordered_map<std::string, int>& imports) {
   const auto version = imports.find(is_onnx(node.domain()) ? "" : node.domain());
-  return version == imports.end() ? nullptr : Registry::Instance()->GetSchema(node.op_type(), version->second, node.domain());
+  return version == imports.end() ? nullptr : onnx_schema(node.op_type(), version->second, node.domain());
 }
 
 /// What is wrong with an axis that NODE names, X being its first input; empty if nothing is. ONNX's inference reads some axes
@@ -79,17 +79,16 @@ Expected<std::vector<onnx::TypeProto>> TypeInference::infer(onnx::NodeProto& nod
   const std::string wrong = schema && node.input_size() > 0 ? wrong_axis(node, type(node.input(0))) : "";
   if (!wrong.empty()) return fail(ErrorCode::kUsage, {}, wrong);
   try {
-    inference::GraphInferenceContext around(type_of_, imports, nullptr, functions, Registry::Instance(), &shapes_,
+    inference::GraphInferenceContext around(type_of_, imports, nullptr, functions, &onnx_schemas(), &shapes_,
                                             model_.ir_version());
     inference::InferenceContextImpl context(node, type_of_, contents_, {}, kStrict, &shapes_, &around);
     const auto function = functions.find(onnx::GetCalleeId(node));
     if (schema && schema->has_type_and_shape_inference_function())
       schema->GetTypeAndShapeInferenceFunction()(context);
     else if (const auto* body = schema && schema->HasFunction() ? schema->GetFunction() : nullptr)
-      inference::InferShapeForFunctionNode(*body, Registry::Instance(), context, kStrict, functions, nullptr, &shapes_);
+      inference::InferShapeForFunctionNode(*body, &onnx_schemas(), context, kStrict, functions, nullptr, &shapes_);
     else if (function != functions.end())
-      inference::InferShapeForFunctionNode(*function->second, Registry::Instance(), context, kStrict, functions, nullptr,
-                                           &shapes_);
+      inference::InferShapeForFunctionNode(*function->second, &onnx_schemas(), context, kStrict, functions, nullptr, &shapes_);
     if (schema) schema->CheckInputOutputType(context);
     if (schema && schema->has_data_propagation_function()) {
       inference::DataPropagationContextImpl contents(node, type_of_, contents_, shapes_);

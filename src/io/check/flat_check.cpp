@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "attn_opt/name_table.h"
+#include "src/io/check/onnx_schemas.h"
 
 namespace attn_opt {
 namespace {
@@ -84,6 +85,7 @@ onnx::checker::CheckerContext context_of(const onnx::ModelProto& model) {
   std::unordered_map<std::string, int> versions;
   for (const auto& import : model.opset_import()) versions[import.domain()] = static_cast<int>(import.version());
   onnx::checker::CheckerContext context;
+  context.set_schema_registry(&onnx_schemas());
   context.set_ir_version(static_cast<int>(model.ir_version()));
   context.set_opset_imports(std::move(versions));
   return context;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 
+#include "src/io/check/onnx_schemas.h"
 #include "src/io/check/runtime_operators.h"
 #include "src/io/check/undefined_name.h"
 #include "src/io/left_out.h"
@@ -40,7 +41,7 @@ std::string full_check(const onnx::ModelProto& proto) {
                           complete(completed);
                           onnx::checker::check_model(completed, false);
                           const onnx::ShapeInferenceOptions following_contents(true, 1, true);
-                          onnx::shape_inference::InferShapes(inferred, onnx::OpSchemaRegistry::Instance(), following_contents);
+                          onnx::shape_inference::InferShapes(inferred, &onnx_schemas(), following_contents);
                         }).empty();
   return is_right ? "" : naming_undefined(wrong, proto);
 }

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "attn_opt/internal/model_walk.h"
+#include "src/io/check/onnx_schemas.h"
 #include "src/io/check/runtime_schemas.h"
 #include "src/io/onnx_domain.h"
 
@@ -28,7 +29,7 @@ bool is_deprecated_at_once(const std::string& op, int opset) { return op == "Gro
 bool is_of_runtimes(const onnx::NodeProto& node, int opset) {
   if (!is_onnx(node.domain())) return false;
   if (is_deprecated_at_once(node.op_type(), opset)) return true;
-  return runtime_schema(node.op_type()) != nullptr && onnx::OpSchemaRegistry::Schema(node.op_type(), opset, "") == nullptr;
+  return runtime_schema(node.op_type()) != nullptr && onnx_schema(node.op_type(), opset, "") == nullptr;
 }
 
 /// The least opset of ONNX in MODEL, at which it lacks the most operators.
@@ -80,7 +81,7 @@ bool move_runtime_operators(Body& body, const Names& own) {
 }  // namespace
 
 const onnx::OpSchema* find_schema(const std::string& op, int opset, const std::string& domain) {
-  const auto* schema = onnx::OpSchemaRegistry::Schema(op, opset, domain);
+  const auto* schema = onnx_schema(op, opset, domain);
   return schema == nullptr && domain.empty() ? runtime_schema(op) : schema;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "src/io/check/onnx_schemas.h"
 #include "src/match/shape_rules/shape_rule.h"
 
 namespace attn_opt {
@@ -141,7 +142,7 @@ void apply_schema_inference(RuleContext& context) {
   const Node& node = context.node();
   if (is_complete(context) || is_misinferred(node) || !has_valid_axis(context)) return;
   try {
-    const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(node.op(), context.opset(), std::string(node.domain()));
+    const onnx::OpSchema* schema = onnx_schema(node.op(), context.opset(), std::string(node.domain()));
     if (!schema || !schema->has_type_and_shape_inference_function()) return;
     schema->Verify(*node.proto);
     NodeInference inference(context);
