@@ -7,13 +7,15 @@
 //                                                                   past ─────┘
 //
 // The operands are walked like those of any attention, so that repeated heads, caches and layouts in front of the node
-// go into it. A node of the opset that is written is a site only if that gains something, or if it breaks a rule of the target.
+// go into it. A node of the opset that is written is a site only if that gains something, if it breaks a rule of the target, or
+// if the target has an operator that is faster.
 #include "attn_opt/pattern.h"
 #include "patterns/attention_description.h"
 #include "patterns/attention_slots.h"
 #include "patterns/operands/operand_walk.h"
 #include "patterns/preconditions.h"
 #include "patterns/target_breach.h"
+#include "src/rewrite/faster_operators.h"
 
 namespace attn_opt {
 namespace {
@@ -33,6 +35,14 @@ bool is_for_another_kernel(const Node& node, const MatchContext& context) {
   const bool loses_kernel =
       context.view.opset(*node.graph) < kFirstWithoutKernel && context.view.edit_opset() >= kFirstWithoutKernel;
   return context.target.family == OperatorFamily::kMicrosoft || (loses_kernel && !context.target.tells_lowest_from_infinity);
+}
+
+/// True if the target has an operator that is faster than NODE, which is given nothing beside Q, K and V.
+bool has_faster_operator_for(const Node& node, const Sdpa& sdpa, const MatchContext& context) {
+  const auto is_there = [](const Value* value) { return value != nullptr; };
+  if (!context.target.faster || std::any_of(node.inputs.begin() + kMask, node.inputs.end(), is_there)) return false;
+  return may_have_faster_operator(sdpa) &&
+         has_faster_operator(sdpa.is_causal, sdpa.q.views[0].axes.size(Role::kRow), sdpa.k.views[0].axes.size(Role::kRow));
 }
 
 bool gains_something(const Operand& operand) {
@@ -59,12 +69,13 @@ class AttentionNode : public Pattern {
                                    output_read(node, kScores)};
     ATTN_OPT_MATCH(match.sdpa, describe_attention(node, outputs, context));
     Sdpa& sdpa = match.sdpa;
-    if (is_for_another_kernel(node, context))
+    const bool is_slower = has_faster_operator_for(node, sdpa, context);
+    if (is_slower || is_for_another_kernel(node, context))
       if (auto rows = rows_keep_a_key_of_kernel(sdpa, context.facts)) sdpa.preconditions.push_back(*std::move(rows));
     sdpa.outputs = walk_output(*sdpa.outputs[0].value, sdpa.outputs[0].axes, context);
     const std::string breach = match.is_target_form ? target_breach(node, sdpa, context) : "";
     match.breaks_target = !breach.empty();
-    if (match.is_target_form && !match.breaks_target && !gains_something(sdpa.k) && !gains_something(sdpa.v))
+    if (match.is_target_form && !match.breaks_target && !is_slower && !gains_something(sdpa.k) && !gains_something(sdpa.v))
       return missed(std::string(kNotAttention), &node, "");
     const Dim group = sdpa.k.views.front().axes.size(Role::kHead);
     if (auto heads = exact_quotient(sdpa.query_heads, group); heads && heads->is_constant()) match.kv_group = heads->value();

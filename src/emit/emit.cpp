@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "src/emit/causal.h"
-#include "src/emit/faster_operators.h"
 #include "src/emit/joint_sizes.h"
 #include "src/emit/local_function.h"
 #include "src/emit/mask.h"
@@ -17,6 +16,7 @@
 #include "src/emit/order.h"
 #include "src/emit/outputs.h"
 #include "src/match/facts/declared_type.h"
+#include "src/rewrite/faster_operators.h"
 
 namespace attn_opt {
 namespace {
@@ -207,12 +207,21 @@ Matched<Emission> emit_for_target(const Match& match, MatchContext& context, con
   return with_peels(std::move(planned ? reason : planned.error()));
 }
 
+/// The class in which OP is faster than Attention at what WRITTEN says, whose operator is given nothing beside Q, K and V; null
+/// if it is in none.
+const FasterOperator* faster_than_written(std::string_view op, const Emission& written) {
+  const std::vector<Value*> given = written.given();
+  const auto beside = given.begin() + std::min<ptrdiff_t>(3, std::ssize(given));
+  if (std::any_of(beside, given.end(), [](const Value* value) { return value; })) return nullptr;
+  return faster_at(op, written.is_causal, written.scores[2], written.scores[3]);
+}
+
 /// MATCH as the operators of OTHER, if the runtime is faster with them.
 std::optional<Emission> emit_faster(const Match& match, MatchContext& context, const SharedNodes& shared, EmitOptions options,
                                     Target other) {
   options.target = other;
   auto emission = emit_for_target(match, context, shared, options);
-  if (!emission || !faster_at(emission->attention->op(), *emission)) return std::nullopt;
+  if (!emission || !faster_than_written(emission->attention->op(), *emission)) return std::nullopt;
   return *std::move(emission);
 }
 
@@ -226,8 +235,8 @@ Matched<Emission> emit_attention(const Match& match, MatchContext& context, cons
   if (auto faster = emit_faster(match, context, shared, options, *other)) return *std::move(faster);
   auto emission = emit_for_target(match, context, shared, options);
   if (!emission || match.anchor->domain() != "com.microsoft") return emission;
-  if (const FasterOperator* slower_than = faster_at(match.anchor->op(), *emission))
-    return missed("target.slower", match.anchor, in_words(*slower_than, *emission));
+  if (const FasterOperator* slower_than = faster_than_written(match.anchor->op(), *emission))
+    return missed("target.slower", match.anchor, in_words(*slower_than, emission->scores[2], emission->scores[3]));
   return emission;
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "attn_opt/internal/emit.h"
+#include "attn_opt/internal/sdpa.h"
 
 namespace attn_opt {
 
@@ -19,9 +19,12 @@ struct FasterOperator {
 
 /// Cheap: false where nothing of SDPA can be in a class.
 bool may_have_faster_operator(const Sdpa& sdpa);
-/// The class in which OPERATOR, of com.microsoft, is faster than Attention at what WRITTEN says; null if it is in none.
-const FasterOperator* faster_at(std::string_view op, const Emission& written);
+/// The class in which OP, of com.microsoft, is faster than Attention with these sizes and no mask but the causal one of
+/// IS_CAUSAL; null if it is in none.
+const FasterOperator* faster_at(std::string_view op, bool is_causal, const Dim& queries, const Dim& keys);
+/// True if some operator is.
+bool has_faster_operator(bool is_causal, const Dim& queries, const Dim& keys);
 /// "MultiHeadAttention is 1.08 to 1.24 times as fast as Attention with 4096 queries, 4096 keys and no mask".
-std::string in_words(const FasterOperator& faster, const Emission& written);
+std::string in_words(const FasterOperator& faster, const Dim& queries, const Dim& keys);
 
 }  // namespace attn_opt
