@@ -1,9 +1,67 @@
 #include "src/match/positions/index_form.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "attn_opt/tensor.h"
 
 namespace attn_opt {
 namespace {
+
+using P = onnx::TensorProto;
+
+constexpr double kLargestSize = 1 << 20;
+
+struct Bounds {
+  double least = 0, greatest = 0;
+};
+
+/// Between which TYPE holds every integer; nothing lies between those of other types.
+Bounds held_integers(DataType type) {
+  const auto both = [](int bits) { return Bounds{-std::ldexp(1, bits), std::ldexp(1, bits)}; };
+  const int bits = 8 * static_cast<int>(element_size(type));
+  switch (type) {
+    case P::BFLOAT16: return both(8);
+    case P::FLOAT16: return both(11);
+    case P::FLOAT: return both(24);
+    case P::DOUBLE: return both(53);
+    case P::INT8:
+    case P::INT16:
+    case P::INT32:
+    case P::INT64: return {-std::ldexp(1, bits - 1), std::ldexp(1, bits - 1) - 1};
+    case P::UINT8:
+    case P::UINT16:
+    case P::UINT32:
+    case P::UINT64: return {0, std::ldexp(1, bits) - 1};
+    default: return {INFINITY, -INFINITY};
+  }
+}
+
+/// FACTOR times a number from 0 to LARGEST more than what BOUNDS hold.
+void widen(Bounds& bounds, double factor, double largest) { (factor > 0 ? bounds.greatest : bounds.least) += factor * largest; }
+
+Bounds bounds_of(const IndexForm& form, const Shape& shape) {
+  Bounds bounds;
+  for (const Dim::Term& term : form.offset.terms()) {
+    const auto factor = static_cast<double>(term.coefficient);
+    if (term.factors.empty()) {
+      bounds.least += factor;
+      bounds.greatest += factor;
+      continue;
+    }
+    const bool has_sign = std::ranges::any_of(term.factors, [](const AtomRef& atom) { return atom->may_be_negative; });
+    const double largest = std::pow(kLargestSize, static_cast<double>(term.factors.size()));
+    widen(bounds, factor, largest);
+    if (has_sign) widen(bounds, -factor, largest);
+  }
+  for (size_t axis = 0; axis < form.factors.size(); ++axis) {
+    const Dim size = axis < shape.size() ? from_last(shape, axis) : Dim(1);
+    widen(bounds, static_cast<double>(form.factor(axis)),
+          size.is_constant() ? static_cast<double>(size.value() - 1) : kLargestSize);
+  }
+  if (form.length.value) widen(bounds, static_cast<double>(form.length.times), kLargestSize);
+  return bounds;
+}
 
 /// ONE + TIMES * OTHER.
 std::optional<ListedLength> sum(const ListedLength& one, const ListedLength& other, int64_t times) {
@@ -58,6 +116,11 @@ IndexForm without_single_axes(IndexForm form, const Shape& shape) {
   form.set_factor(0, form.factor(0));
   if (form.length.value && from_last(shape, form.length.axis).is(1)) form.length.axis = ListedLength::kNoAxis;
   return form;
+}
+
+bool is_held_by(DataType type, const IndexForm& form, const Shape& shape) {
+  const Bounds held = held_integers(type), needed = bounds_of(form, shape);
+  return held.least <= needed.least && needed.greatest <= held.greatest;
 }
 
 std::optional<bool> is_never_negative(const IndexForm& form, const Shape& shape) {

@@ -48,6 +48,10 @@ std::optional<IndexForm> substituted(const IndexForm& form, size_t axis, const D
 /// FORM without the axes of SHAPE that have one element: their index is 0.
 IndexForm without_single_axes(IndexForm form, const Shape& shape);
 
+/// True if TYPE holds all numbers of FORM in SHAPE as they are: computed in it, none is rounded or wraps around. Sizes that are
+/// no numbers, and listed lengths, are taken for at most a million.
+bool is_held_by(DataType type, const IndexForm& form, const Shape& shape);
+
 /// Whether FORM >= 0 for every index in SHAPE, or for none; nullopt if neither is proven.
 std::optional<bool> is_never_negative(const IndexForm& form, const Shape& shape);
 

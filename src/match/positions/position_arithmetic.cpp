@@ -11,8 +11,6 @@
 namespace attn_opt {
 namespace {
 
-using P = onnx::TensorProto;
-
 constexpr std::array<std::string_view, 21> kElementwise = {
     "Add", "Sub",   "Mul",  "Div",   "Neg",   "Not",         "And",     "Or",
     "Xor", "Equal", "Less", "Min",   "Where", "LessOrEqual", "Greater", "GreaterOrEqual",
@@ -55,8 +53,6 @@ std::optional<PositionTable> equal(const IndexForm& one, const IndexForm& other)
   return run("Xor", std::array{*not_less, *greater});
 }
 
-bool holds_positions(DataType type) { return type == P::INT64 || type == P::INT32 || type == P::FLOAT || type == P::DOUBLE; }
-
 template <class T>
 std::optional<Reading> as_reading(std::optional<T> found) {
   return found ? std::optional<Reading>(*std::move(found)) : std::nullopt;
@@ -80,8 +76,7 @@ PositionReader::Found PositionReader::running_sum(Node& node) {
   const auto place = number ? form(node.input(1)) : std::nullopt;
   const bool is_known =
       place && place->is_one_number() && place->offset.is_constant() && number->is_one_number() && number->offset.is_constant();
-  if (!shape || !is_known || node.int_attribute("reverse", 0) != 0 || !holds_positions(facts_.type(*node.outputs[0])))
-    return std::nullopt;
+  if (!shape || !is_known || node.int_attribute("reverse", 0) != 0) return std::nullopt;
   const auto axis = axis_in(place->offset.value(), shape->size());
   if (!axis) return std::nullopt;
   IndexForm sum{{}, node.int_attribute("exclusive", 0) != 0 ? Dim(0) : number->offset};
@@ -102,7 +97,7 @@ PositionReader::Found PositionReader::part_of_flat_index(Node& node) {
   if (!node.is("Mod") && !node.is("Div")) return std::nullopt;
   const Node* matrix = node.input(0) ? canonical(*node.inputs[0], facts_).producer : nullptr;
   const DataType type = facts_.type(*node.outputs[0]);
-  if (!matrix || !matrix->is("Reshape") || !is_integer(type) || !holds_positions(type)) return std::nullopt;
+  if (!matrix || !matrix->is("Reshape") || !is_integer(type)) return std::nullopt;
   const MaybeShape shape = facts_.shape(*matrix->outputs[0]), listed = facts_.shape(*matrix->inputs[0]);
   const auto flat = listed && listed->size() == 1 ? form(matrix->inputs[0]) : std::nullopt;
   const auto width = flat && shape && shape->size() == 2 ? form(node.input(1)) : std::nullopt;
@@ -110,12 +105,12 @@ PositionReader::Found PositionReader::part_of_flat_index(Node& node) {
   return node.is("Mod") ? IndexForm{{1}, 0} : IndexForm{{0, 1}, 0};
 }
 
-/// Positions are taken for small enough for every type but the narrow ones.
 PositionReader::Found PositionReader::cast(Node& node) {
   Found found = follow(node.input(0));
   const DataType to = facts_.type(*node.outputs[0]);
-  if (!found) return std::nullopt;
-  if (std::holds_alternative<IndexForm>(*found) && holds_positions(to)) return found;
+  const MaybeShape shape = facts_.shape(*node.outputs[0]);
+  if (!found || !shape) return std::nullopt;
+  if (const auto* form = std::get_if<IndexForm>(&*found); form && is_held_by(to, *form, *shape)) return found;
   auto numbers = table(node.input(0));
   if (!numbers || (!is_floating(to) && !is_integer(to))) return std::nullopt;
   const auto values = numbers->values.cast(to);

@@ -40,6 +40,8 @@ PositionReader::Found PositionReader::follow(Value* value) {
   if (!found) found = list_of_lengths(seen);
   const MaybeShape shape = facts_.shape(seen);
   found = found && shape ? in_normal_form(*std::move(found), *shape) : std::nullopt;
+  if (const IndexForm* form = found ? std::get_if<IndexForm>(&*found) : nullptr)
+    if (!is_held_by(facts_.type(seen), *form, *shape)) found = std::nullopt;
   if (!found && !obstacle_) obstacle_ = &seen;
   known_[&seen] = found;
   return found;
