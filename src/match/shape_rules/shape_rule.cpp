@@ -1,6 +1,7 @@
 #include "src/match/shape_rules/shape_rule.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 #include "src/match/sizes/broadcast_size.h"
@@ -34,6 +35,21 @@ const RuleTable& rules_of(std::string_view domain) {
 const Dim& simpler(const Dim& a, const Dim& b) {
   const std::string left = a.str(), right = b.str();
   return left.size() != right.size() ? (left.size() < right.size() ? a : b) : (left <= right ? a : b);
+}
+
+/// Sizes that no number is known of have no more bits than these.
+constexpr int kSizeBits = 16;
+
+/// True if TYPE holds NUMBER, which is made of sizes, whatever these are. A product of sizes is taken for a number of elements,
+/// which it holds.
+bool is_held_by(DataType type, const Dim& number) {
+  if (type == onnx::TensorProto::BOOL) return true;
+  if (!is_integer(type)) return false;
+  const int bits = 8 * static_cast<int>(element_size(type)) - 1;
+  return std::ranges::all_of(number.terms(), [&](const Dim::Term& term) {
+    const int others = term.factors.empty() ? 1 : kSizeBits;
+    return bits > others && std::abs(static_cast<double>(term.coefficient)) <= std::ldexp(1, bits - others);
+  });
 }
 
 }  // namespace
@@ -91,8 +107,10 @@ void RuleContext::set_type(size_t output, DataType type) {
 
 void RuleContext::set_integers(size_t output, IntegerData data) {
   if (!wants(output) || data.values.size() > static_cast<size_t>(kMaxIntegers)) return;
+  const DataType type = results_[output].type;
   const bool numbers = std::ranges::all_of(data.values, [](const Dim& d) { return d.is_constant(); });
-  if (numbers && !tensor_of(data, results_[output].type).has_value()) return;
+  if (numbers && !tensor_of(data, type).has_value()) return;
+  if (!numbers && !std::ranges::all_of(data.values, [&](const Dim& d) { return is_held_by(type, d); })) return;
   results_[output].integers = std::move(data);
 }
 

@@ -42,7 +42,7 @@ class RuleContext {
 
   void set_shape(size_t output, Shape shape);
   void set_type(size_t output, DataType type);
-  /// Ignored if DATA holds a number that the output's type cannot, or is too large.
+  /// Ignored if DATA is too large, or holds a number that the output's type cannot: sizes are up to 65,536.
   void set_integers(size_t output, IntegerData data);
   void set_same(size_t output, const Value& source);
   ValueFact& result(size_t output) { return results_[output]; }
