@@ -172,7 +172,10 @@ Matched<ScoreProduct> lettered_score_product(Node& product, const ScoreLayout& l
   if (key == kUnitAxis || has_letter(key_term, query) || has_letter(query_term, key)) return miss();
   ATTN_OPT_DONE(check_no_gate(product, key_operand, has_queries, context.facts));
   Letters letters{result.substr(0, leading - heads), result.substr(leading - heads, heads), equation.contracted(), query};
-  if (letters.features.empty()) return miss();
+  const auto is_repeated = [&](char letter) {
+    return equation.repeats_one_along(letter, context.facts) || equation.exchanged().repeats_one_along(letter, context.facts);
+  };
+  if (letters.features.empty() || std::ranges::any_of(letters.features, is_repeated)) return miss();
   const auto [query_value, whole_term] = with_leading(query_operand, query_term, result.substr(0, leading), product, context);
   const auto q = side_of(*query_value, whole_term, letters);
   letters.row = key;
@@ -193,7 +196,8 @@ Matched<ValueProduct> lettered_value_product(Node& product, Value& probabilities
   const std::string keys = equation.contracted();
   const std::string features = letters(values, [&](char letter) { return !has_letter(scores, letter); });
   const char query = query_letter(scores, values, context.facts.shape(probabilities).known());
-  if (keys.size() != 1 || features.empty()) return miss();
+  const Equation seen = comes_first ? equation : equation.exchanged();
+  if (keys.size() != 1 || features.empty() || seen.repeats_one_along(keys[0], context.facts)) return miss();
   const std::string leading =
       letters(scores, [&](char letter) { return letter != query && letter != keys[0] && letter != kUnitAxis; });
   const Shape& sizes = context.facts.shape(comes_first ? *equation.other_value : *equation.one_value).known();

@@ -72,11 +72,16 @@ bool join_pair(ProductLetters& letters, std::vector<Value*>& operands, const Val
   return false;
 }
 
+/// True if VALUE, which is TERM, has an axis of LETTER that is of size 1.
+bool is_single(const Value& value, const std::string& term, char letter, Facts& facts) {
+  const size_t axis = term.find(letter);
+  return axis != std::string::npos && facts.shape(value).known()[axis].is(1);
+}
+
 /// Takes what a MatMul repeats of OPERANDS along leading axes out of their LETTERS.
 void leave_out_repeated(ProductLetters& letters, const std::vector<Value*>& operands, Facts& facts) {
   const auto is_one = [&](size_t operand, char letter) {
-    const size_t axis = letters.operands[operand].find(letter);
-    return axis != std::string::npos && facts.shape(*operands[operand]).known()[axis].is(1);
+    return is_single(*operands[operand], letters.operands[operand], letter, facts);
   };
   for (const char letter : letters.result) {
     const bool is_leading = has_letter(letters.operands[0], letter) && has_letter(letters.operands[1], letter);
@@ -107,6 +112,10 @@ std::string Equation::contracted() const {
   std::ranges::copy_if(one, std::back_inserter(found),
                        [this](char letter) { return has_letter(other, letter) && !has_letter(result, letter); });
   return found;
+}
+
+bool Equation::repeats_one_along(char letter, Facts& facts) const {
+  return is_single(*one_value, one, letter, facts) && !is_single(*other_value, other, letter, facts);
 }
 
 tl::unexpected<Miss> unread_letters(const Node& product, Facts& facts) {

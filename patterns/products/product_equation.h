@@ -16,6 +16,9 @@ struct Equation {
 
   /// The letters that both operands have and the result has not, as the first operand has them.
   std::string contracted() const;
+  /// True if the axis of the first operand that has LETTER is of size 1, and that of the other is not: the one is repeated.
+  bool repeats_one_along(char letter, Facts& facts) const;
+  Equation exchanged() const { return {other, one, result, other_value, one_value}; }
 };
 
 /// PRODUCT as one of two operands, of which KEPT, if it is one, stays as it is. Misses: those of unread_letters().
