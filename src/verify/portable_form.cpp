@@ -28,18 +28,23 @@ std::string wrong_operands(const Tensor& q, const Tensor& k, const Tensor& v) {
   for (const Tensor* operand : {&k, &v})
     if (operand->dims()[0] != q.dims()[0]) return "a batch of K or V " + against(*operand, to_string(q.dims()));
   if (q.rank() == 3) return {};
+  if (from_back(q, 0) != from_back(k, 0)) return "features of keys " + against(k, to_string(q.dims()) + " of queries");
   const int64_t query_heads = q.dims()[1], heads = k.dims()[1];
   if (heads != v.dims()[1] || heads < 1 || query_heads % heads != 0)
     return "heads of K and V " + against(k, to_string(v.dims())) + " and " + std::to_string(query_heads) + " query heads";
   return {};
 }
 
-/// Of (B, Hkv, P, D) and (B, Hkv, P, Dv), both or none.
-std::string wrong_past(const Tensor* key, const Tensor* value) {
+/// Of (B, Hkv, P, D) and (B, Hkv, P, Dv), both or none; the heads and features of operands of three axes are not known here.
+std::string wrong_past(const Tensor* key, const Tensor* value, const Tensor& k, const Tensor& v) {
   if (!key && !value) return {};
   if (!key || !value) return "a past of one of keys and values";
   for (const Tensor* past : {key, value})
     if (past->rank() != 4) return "a past of rank " + std::to_string(past->rank());
+  for (const auto& [past, present] : {std::pair(key, &k), std::pair(value, &v)})
+    for (const size_t axis : {0, 2, 3})  // from the back
+      if (present->rank() == 4 && from_back(*past, axis) != from_back(*present, axis))
+        return "a past of shape " + against(*past, to_string(present->dims()) + " of what is new");
   if (from_back(*key, 1) == from_back(*value, 1)) return {};
   return "a past of " + std::to_string(from_back(*key, 1)) + " keys and " + std::to_string(from_back(*value, 1)) + " values";
 }
@@ -99,7 +104,8 @@ std::string unportable(const std::vector<const Tensor*>& inputs, const TargetRul
   if (std::string what = wrong_operands(*q, *k, *v); !what.empty()) return what;
   if (std::string what = wrong_heads(*q, *k, target); !what.empty()) return what;
   const Tensor *mask = input(inputs, kMask), *past = input(inputs, kPastKey);
-  if (std::string what = wrong_past(past, input(inputs, kPastValue)); !what.empty()) return what;
+  if (std::string what = wrong_past(past, input(inputs, kPastValue), *k, *v); !what.empty()) return what;
+  if (from_back(*k, 1) != from_back(*v, 1)) return "keys of shape " + against(*k, to_string(v->dims()) + " of values");
   if (const Tensor* lengths = input(inputs, kLengths))
     if (std::string what = wrong_lengths(*lengths, from_back(*k, 1), target); !what.empty()) return what;
   if (!mask) return {};

@@ -54,6 +54,17 @@ TEST(VerifierPortable, PastsOfTwoLengths) {
   expect_unportable(site.verify(site.attention({"q", "k", "pv", "", "pk", "v"})), "a past of");
 }
 
+TEST(VerifierPortable, KeysOfOneFeature) {
+  AttentionModel model;
+  std::string text = model.text();
+  text.replace(text.find("[B,4,S,8] k"), 11, "[B,4,S,1] k");
+  const std::string product = "product = MatMul(q, kt)";
+  text.replace(text.find(product), product.size(), "product = Einsum<equation = \"bhqd,bhdk->bhqk\">(q, kt)");
+  SiteFixture site(text);
+  site.sdpa = site.plain_sdpa();
+  expect_unportable(site.verify(site.attention({"q", "k", "v"})), "features of keys");
+}
+
 TEST(VerifierPortable, KeysOfOneBatch) {
   AttentionModel model;
   std::string text = model.text();
