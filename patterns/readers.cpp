@@ -47,14 +47,16 @@ class Search {
     }
     way.clear();
     for (int step = 0; step < kMaxRoundTrip; ++step) {
-      if (!may_be_copy(*next) || next->outputs.empty() || !next->outputs[0]) return nullptr;
+      if (!may_be_copy(*next)) return nullptr;
+      Value* copy = next->is("Split") ? only_output(*next) : next->output(0);
+      if (!copy) return nullptr;
       way.push_back(next);
-      Value& made = *next->outputs[0];
+      Value& made = *copy;
       if (&canonical(made, facts_) == &source_) {
         makers_.insert(way.begin(), way.end());
         return &made;
       }
-      if (made.is_output || !(is_reversible(*next) || is_no_op(*next, facts_))) return nullptr;
+      if (made.is_output || !(is_reversible(*next) || lays_beside(*next) || is_no_op(*next, facts_))) return nullptr;
       next = only_computing_reader(made);
       if (!next || next->graph != node.graph) return nullptr;
     }
@@ -121,7 +123,21 @@ class Search {
   }
 
   /// Cheap, since it is asked of every reader: false for what is no part of a copy.
-  static bool may_be_copy(const Node& node) { return may_be_no_op(node) || is_reversible(node); }
+  static bool may_be_copy(const Node& node) { return may_be_no_op(node) || is_reversible(node) || node.is("Split"); }
+
+  /// True for what a cut may take out again as it was.
+  static bool lays_beside(const Node& node) { return node.is("Pad") || node.is("Concat"); }
+
+  /// The one output of NODE that is read; null if none or several are.
+  static Value* only_output(const Node& node) {
+    Value* only = nullptr;
+    for (Value* output : node.outputs) {
+      if (!output || (output->uses.empty() && !output->is_output)) continue;
+      if (only) return nullptr;
+      only = output;
+    }
+    return only;
+  }
 
   static bool is_reversible(const Node& node) { return has(node, Trait::kKeepsAll) || node.is("Cast") || node.is("Not"); }
 

@@ -22,13 +22,12 @@ std::optional<size_t> axis_cut(const Shape& whole, const Shape& part) {
   return found;
 }
 
-/// Where SLICE begins along AXIS of WHOLE.
+/// Where SLICE begins along AXIS of WHOLE, if it runs by ones along all axes.
 std::optional<Dim> start_of_slice(const Node& slice, const Shape& whole, size_t axis, Facts& facts) {
-  const IntegerData *starts = list_at(slice, 1, facts), *axes = list_at(slice, 3, facts), *steps = list_at(slice, 4, facts);
+  const IntegerData *starts = list_at(slice, 1, facts), *axes = list_at(slice, 3, facts);
   if (!starts || (slice.input(3) && (!axes || axes->values.size() != starts->values.size()))) return std::nullopt;
-  if (slice.input(4) && !steps) return std::nullopt;
+  if (slice.input(4) && facts.uniform(*slice.inputs[4]) != 1.0) return std::nullopt;
   for (size_t i = 0; i < starts->values.size(); ++i) {
-    if (steps && (i >= steps->values.size() || !steps->values[i].is(1))) return std::nullopt;
     const Dim at = axes ? axes->values[i] : Dim(static_cast<int64_t>(i));
     if (!at.is_constant() || axis_in(at.value(), whole.size()) != axis) continue;
     const Dim& start = starts->values[i];
@@ -74,6 +73,37 @@ std::optional<Dim> start_in_split(const Node& split, size_t axis, const Value& p
   return std::nullopt;
 }
 
+/// Where PART, which NODE cuts out of WHOLE, begins along AXIS, in which they differ.
+std::optional<Dim> start_along(const Node& node, const Shape& whole, size_t axis, const Value& part, Facts& facts) {
+  if (node.is("Slice")) return start_of_slice(node, whole, axis, facts);
+  if (axis_in(node.int_attribute("axis", 0), whole.size()) != axis) return std::nullopt;
+  return node.is("Split") ? start_in_split(node, axis, part, facts) : start_of_gather(node, facts);
+}
+
+/// True if PART, which CUT makes, begins along each axis behind as many elements as PAD, of WHOLE, adds there.
+bool begins_behind_pads(const Node& cut, const Node& pad, const Shape& whole, const Value& part, Facts& facts) {
+  const IntegerData* pads = pad.input(3) ? nullptr : list_at(pad, 1, facts);
+  const MaybeShape own = facts.shape(part);
+  if (!pads || !own.has_rank(whole.size()) || pads->values.size() != 2 * whole.size()) return false;
+  for (size_t axis = 0; axis < whole.size(); ++axis) {
+    const auto start = (*own)[axis] == whole[axis] ? Dim(0) : start_along(cut, whole, axis, part, facts);
+    if (start != pads->values[axis]) return false;
+  }
+  return true;
+}
+
+/// The operand of CONCAT that RANGE of its result is.
+Value* joined_at(const CutRange& range, const Node& concat, Facts& facts) {
+  Dim first = 0;
+  for (Value* input : concat.inputs) {
+    const MaybeShape shape = input ? facts.shape(*input) : nullptr;
+    if (!shape || shape->size() <= range.axis) return nullptr;
+    if (first == range.first && (*shape)[range.axis] == range.count) return input;
+    first = first + (*shape)[range.axis];
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 bool cuts_out(const Node& node) { return node.is("Slice") || node.is("Split") || node.is("Gather"); }
@@ -81,14 +111,27 @@ bool cuts_out(const Node& node) { return node.is("Slice") || node.is("Split") ||
 std::optional<CutRange> cut_range(const Value& part, Facts& facts) {
   const Node* node = part.producer;
   if (!node || !cuts_out(*node) || !node->input(0)) return std::nullopt;
-  const bool splits = node->is("Split"), gathers = node->is("Gather");
   const MaybeShape whole = facts.shape(*node->inputs[0]), own = facts.shape(part);
   const auto axis = whole && own ? axis_cut(*whole, *own) : std::nullopt;
-  if (!axis || ((splits || gathers) && axis_in(node->int_attribute("axis", 0), whole->size()) != axis)) return std::nullopt;
-  const auto first = splits    ? start_in_split(*node, *axis, part, facts)
-                     : gathers ? start_of_gather(*node, facts)
-                               : start_of_slice(*node, *whole, *axis, facts);
+  const auto first = axis ? start_along(*node, *whole, *axis, part, facts) : std::nullopt;
   return first ? std::optional(CutRange{node->inputs[0], *axis, *first, (*own)[*axis]}) : std::nullopt;
+}
+
+Value* cut_back(const Value& part, const std::function<Value&(Value&)>& seen, Facts& facts) {
+  const Node* cut = part.producer;
+  if (!cut || !cuts_out(*cut) || !cut->input(0)) return nullptr;
+  Value& whole = seen(*cut->inputs[0]);
+  const MaybeShape shape = facts.shape(whole);
+  const Node* node = whole.producer;
+  if (!shape || !node || whole.output != 0 || !node->input(0)) return nullptr;
+  if (node->is("Pad") && node->graph->model().onnx_opset(*node) >= 11) {
+    const MaybeShape before = facts.shape(*node->inputs[0]), own = facts.shape(part);
+    const bool is_all = before && own && *before == *own && begins_behind_pads(*cut, *node, *shape, part, facts);
+    return is_all ? node->inputs[0] : nullptr;
+  }
+  const auto range = node->is("Concat") ? cut_range(part, facts) : std::nullopt;
+  const bool is_along = range && axis_in(node->int_attribute("axis", 0), shape->size()) == range->axis;
+  return is_along ? joined_at(*range, *node, facts) : nullptr;
 }
 
 std::optional<CutRange> joined_range(std::span<Value* const> parts, size_t axis, const std::function<Value&(Value&)>& seen,

@@ -23,6 +23,10 @@ bool cuts_out(const Node& node);
 /// What PART, made by a Slice, Split or Gather, is of its source; nullopt if it is anything else, or if that is not known.
 std::optional<CutRange> cut_range(const Value& part, Facts& facts);
 
+/// What a Pad or a Concat laid beside others and PART, made by a Slice, Split or Gather, takes out alone again; null if it is
+/// anything else. SEEN gives what a value is a copy of.
+Value* cut_back(const Value& part, const std::function<Value&(Value&)>& seen, Facts& facts);
+
 /// What PARTS, side by side in this order, are of one source that begins with them; nullopt if they are anything else. SEEN
 /// gives what a value is a copy of.
 std::optional<CutRange> joined_range(std::span<Value* const> parts, size_t axis, const std::function<Value&(Value&)>& seen,

@@ -107,6 +107,58 @@ TEST(Canonical, AxesOfOne) {
   EXPECT_FALSE(is_copy("y = Squeeze (row)"));
 }
 
+TEST(Canonical, ChosenEverywhere) {
+  const std::string yes = "t = Constant <value = bool {1}> () z = Constant <value_float = 0.0> () ";
+  EXPECT_TRUE(is_copy(yes + "y = Where (t, x, z)"));
+  EXPECT_FALSE(is_copy(yes + "y = Where (t, z, x)"));
+  EXPECT_TRUE(is_copy(yes + "n = Not (t) y = Where (n, z, x)"));
+  EXPECT_TRUE(is_copy(yes + "k = Shape (x) e = Expand (t, k) y = Where (e, x, other_input)"));
+  EXPECT_FALSE(is_copy(yes + "y = Where (flag, x, other_input)"));
+  EXPECT_TRUE(is_copy("i = Identity (x) y = Where (flag, x, i)"));
+  EXPECT_TRUE(is_copy("y = Max (x, x)"));
+  EXPECT_FALSE(is_copy("y = Min (x, other_input)"));
+}
+
+TEST(Canonical, BeyondAllNumbers) {
+  const std::string infinite = "l = Constant <value = float {-inf}> () g = Constant <value = float {inf}> () ";
+  EXPECT_TRUE(is_copy(infinite + "y = Max (x, l)"));
+  EXPECT_TRUE(is_copy(infinite + "y = Min (g, x)"));
+  EXPECT_FALSE(is_copy(infinite + "y = Min (x, l)"));
+  EXPECT_TRUE(is_copy("o = Constant <value_float = 1.0> () y = Pow (x, o)"));
+  EXPECT_FALSE(is_copy("o = Constant <value_float = 1.0> () y = Pow (o, x)"));
+}
+
+TEST(Canonical, CutBack) {
+  const auto cut = [](const std::string& first, const std::string& end, const std::string& axis) {
+    return "a = Constant <value_ints = [" + first + "]> () b = Constant <value_ints = [" + end +
+           "]> () c = Constant <value_ints = [" + axis + "]> () y = Slice (w, a, b, c)";
+  };
+  const std::string padded = "p = Constant <value_ints = [1, 2, 3, 0]> () w = Pad (x, p) ";
+  EXPECT_TRUE(is_copy(padded + cut("1, 2", "-3, 6", "0, 1")));
+  EXPECT_FALSE(is_copy(padded + cut("1, 1", "-3, 5", "0, 1")));
+  EXPECT_FALSE(is_copy(padded + cut("2, 2", "-2, 6", "0, 1")));
+  const std::string joined = "w = Concat <axis = 1> (other_input, x, other_input) ";
+  EXPECT_TRUE(is_copy(joined + cut("4", "8", "1")));
+  EXPECT_FALSE(is_copy(joined + cut("3", "7", "1")));
+  EXPECT_FALSE(is_copy(joined + cut("0", "4", "1")));
+  EXPECT_TRUE(is_copy(joined + "k = Constant <value_ints = [4, 4, 4]> () u, y, v = Split <axis = 1> (w, k)"));
+  EXPECT_FALSE(is_copy(joined + "k = Constant <value_ints = [4, 4, 4]> () u, v, y = Split <axis = 1> (w, k)"));
+}
+
+TEST(Canonical, ReducedAxisThatWasAdded) {
+  const std::string added = "k = Constant <value_ints = [1]> () u = Unsqueeze (x, k) ";
+  EXPECT_TRUE(is_copy(added + "y = ReduceMax <keepdims = 0> (u, k)"));
+  EXPECT_FALSE(is_copy(added + "y = ReduceL2 <keepdims = 0> (u, k)"));
+  EXPECT_FALSE(is_copy("k = Constant <value_ints = [1]> () y = ReduceMax (x, k)"));
+}
+
+TEST(Canonical, OneOfASequence) {
+  const std::string sequence = "s = SequenceConstruct (other_input, x) ";
+  EXPECT_TRUE(is_copy(sequence + "k = Constant <value_int = 1> () y = SequenceAt (s, k)"));
+  EXPECT_TRUE(is_copy(sequence + "k = Constant <value_int = -1> () y = SequenceAt (s, k)"));
+  EXPECT_FALSE(is_copy(sequence + "k = Constant <value_int = 0> () y = SequenceAt (s, k)"));
+}
+
 TEST(Canonical, ChainsOfAnyLength) {
   std::string nodes = "v0 = Identity (x) ";
   for (int i = 1; i < 2000; ++i)

@@ -177,8 +177,7 @@ TEST(MaskContents, MissingInputs) {
 
 TEST(MaskContents, LongChainsEnd) {
   std::string nodes = "v0 = Where (c, small, zero) ";
-  for (int i = 1; i <= 5000; ++i)
-    nodes += "v" + std::to_string(i) + " = Where (c, v" + std::to_string(i - 1) + ", v" + std::to_string(i - 1) + ") ";
+  for (int i = 1; i <= 5000; ++i) nodes += "v" + std::to_string(i) + " = Where (c, v" + std::to_string(i - 1) + ", zero) ";
   EXPECT_EQ(contents(nodes + "m = Identity (v5000)"), kBoth);
 }
 
