@@ -92,7 +92,30 @@ bool is_one_scale(const ScoreForm& factor, const Value& value, Facts& facts) {
   return is_one && factor.size() > 1 && std::ranges::all_of(factor, [](const ScoreCase& one) { return one.number != 0; });
 }
 
+constexpr int kMaxAboveNothing = 4;
+
+/// True if NODE multiplies with 0, or subtracts a value from itself.
+bool makes_nothing(const Node& node, Facts& facts) {
+  if (node.inputs.size() != 2 || !node.inputs[0] || !node.inputs[1]) return false;
+  if (node.is("Sub")) return &canonical(*node.inputs[0], facts) == &canonical(*node.inputs[1], facts);
+  const auto is_zero = [&](const Value* value) { return facts.uniform(*value) == 0.0; };
+  return node.is("Mul") && std::ranges::any_of(node.inputs, is_zero);
+}
+
 }  // namespace
+
+bool is_nothing(Value& value, Facts& facts) {
+  Value* seen = &value;
+  for (int step = 0; step < kMaxAboveNothing; ++step) {
+    if (facts.uniform(*seen) == 0.0) return true;
+    const Node* node = canonical(*seen, facts).producer;
+    if (!node || !node->domain().empty()) return false;
+    if (makes_nothing(*node, facts)) return true;
+    if (!has(*node, Trait::kMoves) && !node->is("Neg") && !node->is("Cast")) return false;
+    seen = node->inputs[0];
+  }
+  return false;
+}
 
 std::vector<Value*> addends_of(Value& sum, Facts& facts) {
   std::vector<Value*> values;
@@ -106,8 +129,10 @@ std::vector<Value*> addends_of(Value& sum, Facts& facts) {
 std::pair<Value*, double> scaled_by(Node& node, MatchContext& context) {
   Facts& facts = context.facts;
   std::vector<size_t> operands = form_operands(node);
-  std::erase_if(operands,
-                [&](size_t number) { return !node.input(static_cast<int>(number)) || facts.uniform(*node.inputs[number]); });
+  std::erase_if(operands, [&](size_t number) {
+    return !node.input(static_cast<int>(number)) || facts.uniform(*node.inputs[number]) ||
+           is_nothing(*node.inputs[number], facts);
+  });
   if (operands.empty() || operands.size() > 2 || node.is("Cast") || node.is("Where")) return {};
   FormReader reader(node, context);
   std::optional<ScoreForm> form;
@@ -224,7 +249,8 @@ std::optional<ScoreForm> FormReader::read(Value& value, Value* core) {
   if (!reader_) return sum_or_value(seen);
   if (&seen == core) return core_form();
   if (const auto number = facts_.uniform(seen)) return number_form(*number);
-  if (core && !holds(seen, *core)) return value_form(seen);
+  // 0 * a  =>  0, and a - a
+  if (core && !holds(seen, *core)) return is_nothing(seen, facts_) ? number_form(0) : value_form(seen);
   const auto [known, is_new] = known_.try_emplace({&seen, core}, std::nullopt);
   if (!is_new || depth_ > kMaxFormDepth) return known->second;
   ++depth_;

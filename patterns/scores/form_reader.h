@@ -68,6 +68,9 @@ std::vector<Value*> addends_of(Value& sum, Facts& facts);
 /// What NODE multiplies with a number, however it says so, and which; null if it does something else, or adds up alike by Mean.
 std::pair<Value*, double> scaled_by(Node& node, MatchContext& context);
 
+/// True if VALUE is 0 wherever what it is made of is finite: 0 times a value, or one less itself.
+bool is_nothing(Value& value, Facts& facts);
+
 /// The operands of NODE that a form follows, by number; empty if it is no operator of forms.
 std::vector<size_t> form_operands(const Node& node);
 /// The nearest of VALUE and what it is made of by operators of forms that FITS; null if none does.

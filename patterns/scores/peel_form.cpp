@@ -134,6 +134,7 @@ class Peel {
       Value* operand = node_.input(static_cast<int>(number));
       const bool divides = node_.is("Div") && number == 1;
       if (!operand || divides || facts_.uniform(*operand) || !keeps_shape(*node_.outputs[0], *operand, facts_)) continue;
+      if (is_nothing(*operand, facts_)) continue;
       all.push_back(number);
     }
     if (all.size() < 2) return all;
@@ -222,7 +223,21 @@ class Peel {
     const auto is_score = [this](Value& value) { return !facts_.uniform(value) && may_be_scores(value, facts_); };
     Value* core = common_source(one, other, is_score, facts_);
     if (!core || !keeps_shape(*node_.outputs[0], *core, facts_)) return;
-    if (auto form = reader_.in_terms_of(*core, *node_.outputs[0])) enter(way_through(*std::move(form), *core));
+    auto form = reader_.in_terms_of(*core, *node_.outputs[0]);
+    if (!form) return;
+    const bool cancels =
+        has(node_, Trait::kAdds) && is_scale(*form) && (takes_away(one, *core, *form) || takes_away(other, *core, *form));
+    auto way = way_through(*std::move(form), *core);
+    if (way) way->makes_nan_of_infinity |= cancels;
+    enter(std::move(way));
+  }
+
+  /// True if OPERAND, of the sum that is FORM, has the other sign, or is 0 times CORE: of Inf the sum is NaN.
+  bool takes_away(Value& operand, Value& core, const ScoreForm& form) {
+    const auto own = reader_.in_terms_of(core, operand);
+    const bool is_subtracted = node_.is("Sub") && &operand == node_.inputs[1];
+    const double sign = is_subtracted ? -1 : 1;
+    return !own || !is_scale(*own) || !(sign * own->front().scale * form.front().scale > 0);
   }
 
   void try_operand(size_t operand) {
@@ -248,6 +263,9 @@ class Peel {
     next.form = *std::move(made);
     next.changes += is_scale(form) ? 0 : 1;
     next.lies_above_fill |= node_.is("Min");
+    next.makes_nan_of_infinity |= has(node_, Trait::kAdds) && std::ranges::any_of(node_.inputs, [this](Value* operand) {
+                                    return operand && !facts_.uniform(*operand) && is_nothing(*operand, facts_);
+                                  });
     if (clamp_) next.clamp_at(*clamp_ * std::abs(walk_.scale));
     return next;
   }

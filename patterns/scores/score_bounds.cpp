@@ -10,6 +10,7 @@
 #include "attn_opt/matcher.h"
 #include "patterns/inner_values.h"
 #include "patterns/readers.h"
+#include "patterns/scores/form_reader.h"
 #include "patterns/scores/peel_form.h"
 #include "patterns/softmax/exponentials.h"
 #include "patterns/softmax/row_reduction.h"
@@ -79,12 +80,27 @@ bool is_one_for_all_keys(const Value& value, const Value& scores, const ScoreLay
 
 constexpr std::array kReductions = {"ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp"};
 
+bool reduces(const Node& node) {
+  return node.input(0) && std::ranges::any_of(kReductions, [&](const char* op_type) { return node.is(op_type); });
+}
+
 /// What reduces SCORES, or what they are cast from or to, to NUMBER; null if nothing does.
 const Node* reduction_of(Value& scores, Value& number, Facts& facts) {
   const Node* node = before_float_casts(number, facts).producer;
-  const bool reduces =
-      node && node->input(0) && std::ranges::any_of(kReductions, [&](const char* op_type) { return node->is(op_type); });
-  return reduces && &before_float_casts(*node->inputs[0], facts) == &before_float_casts(scores, facts) ? node : nullptr;
+  const bool is_reduced =
+      node && reduces(*node) && &before_float_casts(*node->inputs[0], facts) == &before_float_casts(scores, facts);
+  return is_reduced ? node : nullptr;
+}
+
+/// True if NUMBER, one for all keys of a row, adds up numbers times reductions of what SCORES are made of.
+bool is_made_of_reductions(Value& scores, Value& number, Facts& facts) {
+  const auto reduces_source = [&](const Addend& addend) {
+    const Node* node = before_float_casts(*addend.value, facts).producer;
+    if (!node || !reduces(*node)) return false;
+    const Value* reduced = &canonical(*node->inputs[0], facts);
+    return nearest_source(scores, [&](Value& source) { return &source == reduced; }, facts) != nullptr;
+  };
+  return std::ranges::all_of(FormReader(facts, true).linear_terms(number), reduces_source);
 }
 
 /// A number for each row of scores, or for more of them, that it is made of.
@@ -99,6 +115,7 @@ std::optional<RowNumber> row_number(Value& scores, Value& number, const ScoreLay
   const Node* node = reduction_of(scores, number, facts);
   if (node && is_one_for_all_keys(number, scores, layout, facts))
     return RowNumber{node->op(), layout.order.empty() && reduced_over_last(node->op(), any())(*node->outputs[0], facts), node};
+  if (is_one_for_all_keys(number, scores, layout, facts) && is_made_of_reductions(scores, number, facts)) return RowNumber{};
   const MaybeShape shape = facts.shape(scores);
   if (!shape || shape->empty()) return std::nullopt;
   const size_t keys = layout.order.empty() ? 0 : shape->size() - 1 - static_cast<size_t>(layout.order.back());
@@ -197,7 +214,8 @@ Ways peel_bound(Node& node, const ScoreWalk& below, MatchContext& context) {
 
 std::optional<ScoreWalk> peel_maximum(Node& node, const ScoreWalk& walk, MatchContext& context) {
   const bool is_scaled_by_key = std::ranges::any_of(walk.tensor_scales, &TensorScale::on_key);
-  if (!node.is("Sub") || (walk.split && !walk.split->keeps_keys()) || walk.softcap != 0 || is_scaled_by_key)
+  if (!(node.is("Sub") || node.is("Add")) || node.inputs.size() != 2 || (walk.split && !walk.split->keeps_keys()) ||
+      walk.softcap != 0 || is_scaled_by_key)
     return std::nullopt;
   for (const size_t operand : {0, 1}) {
     Value *scores = node.inputs[operand], *lowered_by = node.inputs[1 - operand];
@@ -205,10 +223,12 @@ std::optional<ScoreWalk> peel_maximum(Node& node, const ScoreWalk& walk, MatchCo
     const auto number = row_number(*scores, *lowered_by, walk.layout, context.facts);
     if (!number) continue;
     const char* of_row = number->is_of_row ? "row " : "";
-    ScoreWalk next =
-        step(walk, *scores, std::string("Sub(") + of_row + (number->op_type == "ReduceMax" ? "maximum)" : "number)"));
-    if (operand == 1) next.scale = -next.scale;
+    ScoreWalk next = step(walk, *scores, node.op() + "(" + of_row + (number->op_type == "ReduceMax" ? "maximum)" : "number)"));
+    if (operand == 1 && node.is("Sub")) next.scale = -next.scale;
     next.lowered = true;
+    // The maximum of a row that has a key is finite; other numbers of the row are not where a score is -Inf.
+    const bool is_of_one_key = number->op_type == "ReduceMax" || number->op_type == "ReduceLogSumExp";
+    next.makes_nan_of_infinity |= node.is("Add") || !is_of_one_key;
     next.lowered_by_largest_of_all = walk.lowered_by_largest_of_all || !number->is_of_row;
     if (number->node && is_read_by(*scores, node, *number->node, context.facts))
       next.lowered_value = &canonical(*scores, context.facts);

@@ -37,12 +37,13 @@ struct ScoreWalk {
   ScoreLayout layout;                                 ///< of VALUE; terms and factors are placed already
   std::optional<ScoreSplit> split;                    ///< VALUE has its axes for queries and keys
   std::vector<TensorScale> tensor_scales;
-  std::vector<ScoreTerm> terms;  ///< outermost first
-  std::vector<ReadScores> read;  ///< from the softmax upward
-  std::vector<Shape> frames;     ///< shapes that the scores had before leading axes were regrouped
-  std::optional<double> clamp;   ///< see Sdpa
-  bool hides_infinity = false;   ///< -Inf was raised to a lowest number, or Inf lowered to a greatest
-  bool lowered = false;          ///< the maximum of a row, or of all, was subtracted
+  std::vector<ScoreTerm> terms;        ///< outermost first
+  std::vector<ReadScores> read;        ///< from the softmax upward
+  std::vector<Shape> frames;           ///< shapes that the scores had before leading axes were regrouped
+  std::optional<double> clamp;         ///< see Sdpa
+  bool hides_infinity = false;         ///< -Inf was raised to a lowest number, or Inf lowered to a greatest
+  bool makes_nan_of_infinity = false;  ///< 0 times scores, or others, was added
+  bool lowered = false;                ///< the maximum of a row, or of all, was subtracted
   bool lowered_by_largest_of_all = false;
   bool leaves_exp_range = false;         ///< exp() was taken of them on the way
   bool lies_above_fill = false;          ///< the lesser of scores and a fill was taken

@@ -9,7 +9,10 @@ void assume_of_softmax(const SoftmaxSite& softmax, const ScoreWalk& scores, Sdpa
   if (scores.hides_infinity) assume_scores_finite("a bound of the scores hides Inf", sdpa);
   if (softmax.hides_infinity) assume_scores_finite("Sigmoid makes a number of Inf, as softmax does not", sdpa);
   const bool may_empty_blocks = !softmax.key_blocks.empty() && !sdpa.guarded && !why_rows_may_be_nan(sdpa, facts).empty();
-  sdpa.infinity_makes_nan = softmax.pairs_scores || may_empty_blocks;
+  sdpa.infinity_makes_nan = softmax.pairs_scores || may_empty_blocks || scores.makes_nan_of_infinity;
+  if (scores.makes_nan_of_infinity)
+    sdpa.preconditions.push_back(
+        {"scores-finite", false, "scores of Inf are multiplied with 0, or subtracted from each other", true});
   if (softmax.pairs_scores)
     sdpa.preconditions.push_back({"scores-finite", false, "the difference of two scores of -Inf is NaN", true});
   if (may_empty_blocks)
