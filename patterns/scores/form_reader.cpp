@@ -8,6 +8,7 @@
 #include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
+#include "patterns/products/chosen_columns.h"
 #include "patterns/scores/conditions.h"
 #include "patterns/scores/laid_over.h"
 #include "patterns/scores/peel_steps.h"
@@ -128,6 +129,9 @@ std::vector<Value*> addends_of(Value& sum, Facts& facts) {
 
 std::pair<Value*, double> scaled_by(Node& node, MatchContext& context) {
   Facts& facts = context.facts;
+  // a (c I)  =>  c * a
+  const auto chosen = chosen_columns(node, facts);
+  if (chosen && chosen->places.empty()) return {chosen->source, chosen->factor};
   std::vector<size_t> operands = form_operands(node);
   std::erase_if(operands, [&](size_t number) {
     return !node.input(static_cast<int>(number)) || facts.uniform(*node.inputs[number]) ||

@@ -8,8 +8,10 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/layout_checks.h"
+#include "patterns/products/chosen_columns.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/heads_in_rows.h"
+#include "patterns/scores/peel_form.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/sink_peels.h"
 
@@ -99,6 +101,12 @@ class ScoreWalker {
       if (!node) return missed("scores.input", nullptr, "'" + walk.value->name + "' is not computed", walk.peeled);
       if (!walk.reader) walk.reader = node;
       const bool is_product = makes_product(*node, context_.facts);
+      if (const auto chosen = is_product ? chosen_columns(*node, context_.facts) : std::nullopt) {
+        if (Value* value = product_above(*chosen, *node)) {
+          ATTN_OPT_MATCH(walk, without_factor(std::move(walk), *chosen, *value));
+          continue;
+        }
+      }
       if (is_product && walk.split) {
         ATTN_OPT_MATCH(walk, without_unit_split(std::move(walk), *node, context_));
       }
@@ -139,6 +147,23 @@ class ScoreWalker {
     if (value)
       walk.read.push_back({value, walk.scale * scale_of(walk.form), walk.softcap, walk.layout.order.empty(),
                            walk.tensor_scales.size(), walk.changes});
+  }
+
+  /// What NODE chooses of scores; null if CHOSEN is of what no product leads to, but is multiplied by itself.
+  Value* product_above(const ChosenColumns& chosen, Node& node) {
+    const bool are_scores = may_be_scores(*chosen.source, [](const Node&) { return true; }, context_.facts);
+    return are_scores ? chosen_value(chosen, node, context_) : nullptr;
+  }
+
+  /// WALK above a product that CHOSEN says, of whose scores VALUE is what is chosen.
+  Matched<ScoreWalk> without_factor(ScoreWalk walk, const ChosenColumns& chosen, Value& value) const {
+    auto form = substituted(walk.form, product(number_form(chosen.factor), core_form()).value());
+    if (!form)
+      return missed("scores.too-many-ways", walk.value->producer, "scores in more cases than are followed", walk.peeled);
+    ScoreWalk next = step(walk, value, "MatMul(columns)");
+    next.form = *std::move(form);
+    next.makes_nan_of_infinity = true;
+    return next;
   }
 
   Matched<ScoreWalk> first_of(const std::vector<ScoreWalk>& ways) {
