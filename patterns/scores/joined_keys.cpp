@@ -26,6 +26,7 @@ struct PlacedOperand {
 /// Some of the scores: SCALE times QUERIES KEYS^T, and TERMS.
 struct ScoreSegment {
   PlacedOperand queries, keys;
+  Dim outermost = 1;  ///< size of the first axis
   double scale = 1;
   std::vector<ScoreTerm> terms = {};  ///< outermost first
 };
@@ -86,7 +87,7 @@ class ScoreJoiner {
     rank_ = first.keys.layout.order.size() + (adds_axis_ ? 1 : 0);
     joins_queries_ = place_ + 1 != after->size();
     joins_keys_ = place_ + 2 != after->size();
-    if (joins_queries_ && (rank_ != after->size() || are_regrouped_))
+    if (joins_queries_ && (rank_ != after->size() || are_regrouped_) && !regroups_behind_joined(segments))
       return miss("of scores that are regrouped, not along the keys");
     std::vector<Value*> queries, keys;
     for (const ScoreSegment& segment : segments) {
@@ -167,11 +168,27 @@ class ScoreJoiner {
     return adds_axis_ && own >= behind ? inner_.unsqueezed(&value, {static_cast<int64_t>(own - behind)}) : &value;
   }
 
+  /// True if SEGMENTS are joined along their outermost axis, and regrouped behind it:
+  ///
+  ///   Concat(Reshape(a), Reshape(b))  =>  Reshape(Concat(a, b)), the size of the axis being kept
+  bool regroups_behind_joined(const std::vector<ScoreSegment>& segments) const {
+    if (place_ != 0 || !are_regrouped_ || !walk_.layout.order.empty()) return false;
+    for (size_t i = 0; i < segments.size(); ++i) {
+      const MaybeShape shape = facts_.shape(*node_.inputs[i]);
+      if (!shape || shape->empty() || !shape->front().is_constant()) return false;
+      if (!adds_axis_ && shape->front() != segments[i].outermost) return false;
+    }
+    return true;
+  }
+
   /// SCORES with the leading axes of those that are joined, behind which they are regrouped.
   Value* regrouped(Value& scores) {
-    const auto keys = std::ssize(facts_.shape(*node_.outputs[0]).known()) - 1;
+    const Shape whole = facts_.shape(*node_.outputs[0]).known();
     std::vector<Value*> sizes;
-    for (int64_t axis = 0; axis < keys; ++axis) sizes.push_back(inner_.size(*node_.inputs[0], axis));
+    for (int64_t axis = 0; axis + 1 < std::ssize(whole); ++axis) {
+      const bool is_joined = joins_queries_ && axis == 0;
+      sizes.push_back(is_joined ? inner_.build().ints({whole.front().value()}) : inner_.size(*node_.inputs[0], axis));
+    }
     sizes.push_back(inner_.build().ints({-1}));
     return inner_.build().node("Reshape", {&scores, inner_.concat(sizes, 0)});
   }
@@ -191,7 +208,7 @@ class ScoreJoiner {
     const auto queries = placed_operand(read.query, leading, heads, facts_);
     const auto keys = placed_operand(read.key, leading, heads, facts_);
     if (!queries || !keys || read.addend) return miss("of products that are read otherwise");
-    return ScoreSegment{*queries, *keys, segment->scale * read.scale, segment->terms};
+    return ScoreSegment{*queries, *keys, read.scores.front(), segment->scale * read.scale, segment->terms};
   }
 
   /// True if SEGMENT has what is not joined in common with FIRST.
