@@ -71,14 +71,16 @@ bool all_numbers(const IntegerData& data) {
   return std::ranges::all_of(data.values, [](const Dim& dim) { return dim.is_constant(); });
 }
 
-/// False of what tools write for any size that they leave open ("?", "-1", "*", "None"): one is not another.
+/// False of what tools write for any size that they leave open ("?", "-1", "*", "None"), and of a number: one is not another,
+/// and a size that is called "3" may be any.
 bool names_a_size(const std::string& dim_param) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80); };
   const auto is_of_name = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
   if (dim_param.empty()) return false;
   const char first = dim_param.front();
   if (is_letter(first)) return first != 'N' || dim_param != "None";
-  return first != '?' && first != '-' && std::ranges::any_of(dim_param, is_of_name);
+  const bool may_be_name = first != '?' && first != '-' && std::ranges::any_of(dim_param, is_of_name);
+  return may_be_name && !Dim::parse(dim_param).is_constant();
 }
 
 /// A number that is declared for a value carried through a loop, of which INITIAL has another size, is of one iteration at
