@@ -173,7 +173,7 @@ Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, Matc
   const auto miss = [&](const char* why) {
     return missed("softmax.divided-late", softmax.divided->producer, why, walk.peeled);
   };
-  if (walk.product != softmax.product) return miss("another product of the exponentials is divided");
+  if (walk.last_node() != softmax.product) return miss("another product of the exponentials is divided");
   if (walk.guard) return miss("the exponentials are changed before the product");
   if (softmax.moved) {
     if (!walk.steps.empty() || walk.sinks) return miss("the exponentials are changed before the product");
@@ -217,21 +217,6 @@ void gate_by(const SinkGate& gate, SoftmaxSite& softmax, const Node& product) {
   softmax.divided = gate.made;
 }
 
-/// Enters what the model makes of the parts that it has the product of READING in, and may regroup.
-void take_summed(Reading& reading, SoftmaxSite& softmax, Facts& facts) {
-  Value* summed = reading.probabilities.summed;
-  Value*& output = reading.value_product.output.value;
-  const MaybeShape made = facts.shape(*output), whole = summed ? facts.shape(*summed) : nullptr;
-  if (!summed || softmax.moved) return;
-  if (!made || !whole || made->size() == whole->size()) {
-    output = summed;
-    return;
-  }
-  softmax.product = reading.probabilities.product;
-  softmax.moved = output;
-  softmax.divided = summed;
-}
-
 /// WALK leads from SOFTMAX to the product, which takes no rows that a guard behind it makes 0.
 Matched<Reading> read_site(SoftmaxSite& softmax, ProbabilityWalk walk, MatchContext& context) {
   Reading reading;
@@ -240,7 +225,7 @@ Matched<Reading> read_site(SoftmaxSite& softmax, ProbabilityWalk walk, MatchCont
   ATTN_OPT_DONE(take_kept_scores(probabilities, softmax, context));
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
   if (const auto gate = product ? sink_gate(softmax, probabilities, *product, context) : std::nullopt)
-    gate_by(*gate, softmax, *probabilities.product);
+    gate_by(*gate, softmax, *probabilities.last_node());
   const ScoreLayout layout =
       product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
   ATTN_OPT_DONE(check_softmax_axis(softmax, layout, context));

@@ -43,7 +43,7 @@ class ProbabilityWalker {
         softmax_(softmax.output),
         keys_(softmax.keys.value_or(0)),
         sum_(softmax.sum),
-        is_divided_late_(softmax.divided),
+        divided_late_(softmax.divided ? softmax.product : nullptr),
         wanted_(wanted),
         parts_axes_(parts_axes),
         context_(context),
@@ -130,7 +130,7 @@ class ProbabilityWalker {
 
   bool pass_step(const Readers& readers) {
     const auto step = next_step(readers);
-    if (!step || (step->adds && (is_divided_late_ || is_made_of(step->operand(), *softmax_)))) return false;
+    if (!step || (step->adds && (divided_late_ || is_made_of(step->operand(), *softmax_)))) return false;
     walk_.steps.push_back(*step);
     walk_.peeled.push_back(step->node->op() + (step->adds ? "(product)" : step->is_of_rows ? "(rows)" : "(values)"));
     value_ = step->node->outputs[0];
@@ -149,16 +149,16 @@ class ProbabilityWalker {
 
   /// True if READERS make the product with V in parts.
   bool ends_in_segments(const Readers& readers) {
-    const auto keys = is_divided_late_ ? std::nullopt : keys_wherever();
+    const auto keys = keys_wherever();
     const auto whole = keys ? segmented_product(readers, *value_, *keys, context_) : std::nullopt;
-    if (!whole) return false;
+    if (!whole || (divided_late_ && divided_late_ != whole->whole->producer)) return false;
     if (readers.is_output || whole->others_read) note_escape();
     return end_at(*whole->product, *whole->whole, "(segments)");
   }
 
   /// True if READERS lead to a product with V that takes axes for others.
   bool ends_in_parted_axes(const Readers& readers) {
-    const auto keys = is_divided_late_ || !walk_.steps.empty() ? std::nullopt : keys_wherever();
+    const auto keys = divided_late_ || !walk_.steps.empty() ? std::nullopt : keys_wherever();
     const auto parted = keys ? parted_product(readers, *value_, *keys, context_) : std::nullopt;
     if (!parted || (!parted->perm.empty() && !moves_axes(parted->perm, parted->perm.size()))) return false;
     walk_.regrouped |= parted->is_regrouped;
@@ -267,7 +267,7 @@ class ProbabilityWalker {
     const Node* unread = unread_weights(*value_, context_);
     // Another reader than was followed may change it; what divides behind a product is this softmax, taken for another there.
     if (!unread) unread = unread_weights(*softmax_, context_);
-    if (!unread && is_divided_late_ && !readers.all.empty()) unread = readers.all.back().node;
+    if (!unread && divided_late_ && !readers.all.empty()) unread = readers.all.back().node;
     if (unread) return missed("probabilities.operator", unread, unread->op(), walk_.peeled);
     return missed(std::string(kNotAttention), nullptr, "", walk_.peeled);
   }
@@ -283,7 +283,7 @@ class ProbabilityWalker {
   /// The axis of the softmax's result along which NODE picks; nullopt if that is the keys', or too much has been done before.
   std::optional<size_t> axis_picked_by(const Node& node) {
     const bool is_other = walk_.guard || walk_.sinks || walk_.row_split || walk_.regrouped || !walk_.steps.empty() ||
-                          !walk_.escaping.empty() || is_divided_late_ || node.outputs.size() != 1 || !node.outputs[0];
+                          !walk_.escaping.empty() || divided_late_ || node.outputs.size() != 1 || !node.outputs[0];
     const auto keys = keys_from_last();
     const auto axis = is_other || !keys ? std::nullopt : picked_axis(*node.outputs[0], facts_);
     if (!axis) return std::nullopt;
@@ -378,11 +378,11 @@ class ProbabilityWalker {
   }
 
   Value* value_;
-  Value* softmax_;   ///< what it makes
-  size_t keys_;      ///< of the softmax's result; where they are asked for, no axis has moved
-  const Node* sum_;  ///< adds up what is divided behind the product
-  bool is_divided_late_;
-  const Node* wanted_;  ///< of several products; null: the first
+  Value* softmax_;            ///< what it makes
+  size_t keys_;               ///< of the softmax's result; where they are asked for, no axis has moved
+  const Node* sum_;           ///< adds up what is divided behind the product
+  const Node* divided_late_;  ///< what makes what is divided behind the product
+  const Node* wanted_;        ///< of several products; null: the first
   bool parts_axes_;
   MatchContext& context_;
   Facts& facts_;

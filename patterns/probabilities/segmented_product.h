@@ -1,9 +1,12 @@
-// Probabilities that are cut, of which each part has a product of its own, and what the model makes of these: their sum where
-// the keys are cut, as caches are read whose keys and values are never joined, and else all of them side by side.
+// Products with V in parts, and what the model makes of these: their sum where the keys are cut, as caches are read whose keys
+// and values are never joined, and else all of them side by side.
 //
 //   P[:, :s] V + P[:, s:] W  =>  P Concat(V, W)
 //   Concat(P[:l] V, P[l:] V)  =>  P V       along the queries
 //   Concat(P[h] V, P[i] W)  =>  P Concat(V, W)       along heads or batch elements
+//   Concat(P V, P W)  =>  P Concat(V, W)       along the features
+//
+// A part may be multiplied in parts itself.
 #pragma once
 
 #include <optional>

@@ -8,13 +8,6 @@
 namespace attn_opt {
 namespace {
 
-/// The ReduceSum that alone reads what FACTORS, a Mul, makes; null if there is none.
-Node* only_sum(const Node& factors, Facts& facts) {
-  const Readers readers = readers_of(*factors.outputs[0], facts);
-  Node* sum = readers.only_one() ? readers.all[0].node : nullptr;
-  return sum && sum->graph == factors.graph && factors_added_up(*sum, facts) == &factors ? sum : nullptr;
-}
-
 /// The sum over the keys, which lie KEYS_FROM_LAST in the probabilities, behind READER, a Mul of these and V; null if there is
 /// none.
 Node* sum_of_values(const Reader& reader, size_t keys_from_last, Facts& facts) {
@@ -30,6 +23,12 @@ Node* sum_of_values(const Reader& reader, size_t keys_from_last, Facts& facts) {
 }
 
 }  // namespace
+
+Node* only_sum(const Node& factors, Facts& facts) {
+  const Readers readers = readers_of(*factors.outputs[0], facts);
+  Node* sum = readers.only_one() ? readers.all[0].node : nullptr;
+  return sum && sum->graph == factors.graph && factors_added_up(*sum, facts) == &factors ? sum : nullptr;
+}
 
 void take_sums(Readers& readers, size_t keys_from_last, Facts& facts) {
   for (Reader& reader : readers.all)

@@ -78,6 +78,14 @@ ProductLetters letters_of_matmul(size_t one, size_t other) {
           letters_of_operand(most, most, rows + columns)};
 }
 
+/// The letters of GEMM, which adds nothing.
+ProductLetters letters_of_gemm(const Node& gemm) {
+  const auto term = [&](const char* transposed, const char* plain, const char* turned) {
+    return std::string(gemm.int_attribute(transposed, 0) != 0 ? turned : plain);
+  };
+  return {{term("transA", "ij", "ji"), term("transB", "jk", "kj")}, "ik"};
+}
+
 /// The size of the axis BEFORE_LAST the last of SHAPE, 1 where it has none.
 Dim size_within(const Shape& shape, size_t before_last) {
   return before_last < shape.size() ? from_last(shape, before_last) : Dim(1);
@@ -200,7 +208,14 @@ Node* factors_added_up(const Node& node, Facts& facts) {
   return multiplies && &canonical(*factors->inputs[0], facts) != &canonical(*factors->inputs[1], facts) ? factors : nullptr;
 }
 
+Value* addend_of(const Node& product, Facts& facts) {
+  Value* addend = product.is("Gemm") ? product.input(2) : nullptr;
+  const bool adds = addend && product.float_attribute("beta", 1) != 0 && facts.uniform(*addend) != 0.0;
+  return adds ? addend : nullptr;
+}
+
 std::optional<double> factor_of_sum(const Node& product, Facts& facts) {
+  if (product.is("Gemm")) return product.float_attribute("alpha", 1);
   if (product.is("MatMul") && factors_added_up(product, facts)) return number_of_column(product, facts);
   if (!product.is("ReduceMean")) return 1;
   const MaybeShape whole = facts.shape(*product.inputs[0]);
@@ -220,6 +235,7 @@ std::vector<Value*> operands_of(const Node& product, Facts& facts) {
     enter_operands(*factors, operands, facts);
   else
     operands.assign(product.inputs.begin(), product.inputs.end());
+  if (product.is("Gemm")) operands.resize(2);  // what it adds is no factor
   return operands;
 }
 
@@ -232,12 +248,16 @@ Value* product_with(const Node& product, const Value& operand, Value* other, Inn
 std::optional<ProductLetters> product_letters(const Node& product, Facts& facts) {
   if (const Node* factors = factors_added_up(product, facts)) return letters_of_factors(*factors, product, facts);
   std::vector<size_t> ranks;
-  for (const Value* operand : product.inputs) {
+  for (const Value* operand : operands_of(product, facts)) {
     const MaybeShape shape = operand ? facts.shape(*operand) : nullptr;
     if (!shape) return std::nullopt;
     ranks.push_back(shape->size());
   }
   if (product.is("Einsum")) return letters_of_equation(product.string_attribute("equation", ""), ranks);
+  if (product.is("Gemm")) {
+    const bool multiplies_matrices = ranks[0] == 2 && ranks[1] == 2 && !addend_of(product, facts);
+    return multiplies_matrices ? std::optional(letters_of_gemm(product)) : std::nullopt;
+  }
   const bool is_matmul = product.is("MatMul") && ranks.size() == 2 && ranks[0] > 0 && ranks[1] > 0;
   return is_matmul ? std::optional(letters_of_matmul(ranks[0], ranks[1])) : std::nullopt;
 }

@@ -43,7 +43,11 @@ const Node* pairs_multiplied(const Node& node, Facts& facts);
 /// of it; null if it is anything else. No more than a guess: what is added up may be a row of scores.
 Node* factors_added_up(const Node& node, Facts& facts);
 
-/// What the sum that PRODUCT says is multiplied with: one over the number of elements, of a mean. Nullopt if that is not known.
+/// What PRODUCT, a Gemm, adds; null where that is nothing, and for other products.
+Value* addend_of(const Node& product, Facts& facts);
+
+/// What the sum that PRODUCT says is multiplied with: one over the number of elements, of a mean, and what a Gemm multiplies
+/// with. Nullopt if that is not known.
 std::optional<double> factor_of_sum(const Node& product, Facts& facts);
 
 /// What PRODUCT multiplies: of Muls that make outer products, what these multiply.
@@ -52,8 +56,8 @@ std::vector<Value*> operands_of(const Node& product, Facts& facts);
 /// PRODUCT with OTHER in the place of OPERAND.
 Value* product_with(const Node& product, const Value& operand, Value* other, InnerValues& inner, Facts& facts);
 
-/// The letters of PRODUCT, a MatMul, an Einsum or a sum of an elementwise product; nullopt where ranks are not known or others
-/// than the equation says, or where runtimes differ about the result.
+/// The letters of PRODUCT, a MatMul, an Einsum, a Gemm that adds nothing or a sum of an elementwise product; nullopt where
+/// ranks are not known or others than the equation says, or where runtimes differ about the result.
 std::optional<ProductLetters> product_letters(const Node& product, Facts& facts);
 
 }  // namespace attn_opt

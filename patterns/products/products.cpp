@@ -15,13 +15,6 @@
 namespace attn_opt {
 namespace {
 
-/// What a Gemm adds, or null where that is nothing.
-Value* addend_of(const Node& product, Facts& facts) {
-  Value* addend = product.is("Gemm") ? product.input(2) : nullptr;
-  const bool adds = addend && product.float_attribute("beta", 1) != 0 && facts.uniform(*addend) != 0.0;
-  return adds ? addend : nullptr;
-}
-
 /// A Gemm with a constant is a linear layer, and a softmax between two of them a classifier with a table behind it.
 Matched<void> check_no_layer(Node& product, size_t operand, Facts& facts) {
   const Value* value = product.is("Gemm") ? product.inputs[operand] : nullptr;

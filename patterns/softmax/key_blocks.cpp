@@ -282,7 +282,7 @@ std::optional<KeyBlocks> key_blocks(Value& start, bool are_weighed, MatchContext
     Value* product = inner.build().node("MatMul", {weights, values});
     KeyBlocks read{softmax_operator(*weights->producer, context), product->producer, made};
     if (const Value* moved = reader.moved(product); moved != product) {
-      read.softmax.product = read.product;
+      read.softmax.product = made->producer;
       read.softmax.moved = moved;
       read.softmax.divided = made;
     }

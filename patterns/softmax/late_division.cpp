@@ -3,9 +3,12 @@
 #include <algorithm>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/layout_checks.h"
 #include "patterns/operands/operand_walk.h"
 #include "patterns/probabilities/factor_maps.h"
+#include "patterns/probabilities/part_moves.h"
+#include "patterns/probabilities/segmented_product.h"
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
 #include "patterns/readers.h"
@@ -13,6 +16,7 @@
 #include "patterns/softmax/row_sum.h"
 #include "patterns/softmax/shares.h"
 #include "patterns/softmax/weights.h"
+#include "src/match/cut_range.h"
 
 namespace attn_opt {
 namespace {
@@ -54,7 +58,9 @@ class DividedRows {
     if (!node || visits_ == kMostVisits || maps_.size() == kMaxTogether) return std::nullopt;
     ++visits_;
     if (makes_product(*node, context_.facts) && operands_of(*node, context_.facts).size() == 2)
-      if (auto site = of(*node)) return site;
+      if (auto site = of(*node, *node, 2)) return site;
+    if (node->is("Concat") || has(*node, Trait::kAdds))
+      if (auto site = of_parts(*node)) return site;
     for (size_t input = 0; input < inputs_mapped(*node); ++input) {
       maps_.push_back({node, input});
       auto site = above(*node->inputs[input]);
@@ -64,20 +70,51 @@ class DividedRows {
     return std::nullopt;
   }
 
-  /// PRODUCT, above all maps.
-  std::optional<SoftmaxSite> of(Node& product) {
-    for (size_t at = 0; at < 2; ++at) {
+  /// Products in parts, of which JOINT makes one, above all maps.
+  std::optional<SoftmaxSite> of_parts(Node& joint) {
+    for (Value* whole : multiplied_in_parts(joint)) {
+      const MaybeShape shape = context_.facts.shape(*whole);
+      const Readers readers = readers_of(*whole, context_.facts);
+      for (size_t keys = 0; shape && keys < shape->size(); ++keys) {
+        const auto parts = segmented_product(readers, *whole, keys, context_);
+        auto site = parts && parts->whole->producer == &joint ? of(*parts->product, joint, 1) : std::nullopt;
+        if (site) return site;
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// What the first of the products that JOINT joins multiplies, each operand as it was before it was cut.
+  std::vector<Value*> multiplied_in_parts(const Node& joint) {
+    Facts& facts = context_.facts;
+    const Node* node = &joint;
+    for (int step = 0; step < kMaxTogether && node && !makes_product(*node, facts); ++step)
+      node = node->input(0) ? before_moves(*node->inputs[0], facts).value->producer : nullptr;
+    if (!node || !makes_product(*node, facts)) return {};
+    std::vector<Value*> wholes = operands_of(*node, facts);
+    for (Value*& whole : wholes)
+      for (int step = 0; step < kMaxTogether; ++step) {
+        const Node* cut = before_moves(*whole, facts).value->producer;
+        if (!cut || !cuts_out(*cut)) break;
+        whole = &canonical(*cut->inputs[0], facts);
+      }
+    return wholes;
+  }
+
+  /// PRODUCT, which MAKER makes the result of, above all maps, of weights that are one of its first OPERANDS.
+  std::optional<SoftmaxSite> of(Node& product, const Node& maker, size_t operands) {
+    for (size_t at = 0; at < operands; ++at) {
       Value* operand = operands_of(product, context_.facts)[at];
       const auto whole = operand ? value_product(product, *operand, context_) : tl::unexpected(Miss());
       const auto maps = whole ? factor_maps(*operand, *whole, context_.facts) : std::nullopt;
       const auto weights = maps ? weights_behind(maps->probabilities, division_, context_) : std::nullopt;
-      auto site = weights ? divided_by_sums(*weights, *maps, product) : std::nullopt;
+      auto site = weights ? divided_by_sums(*weights, *maps, maker) : std::nullopt;
       if (site && enter_maps(*site)) return site;
     }
     return std::nullopt;
   }
 
-  std::optional<SoftmaxSite> divided_by_sums(const ReadWeights& weights, const FactorMaps& maps, Node& product) {
+  std::optional<SoftmaxSite> divided_by_sums(const ReadWeights& weights, const FactorMaps& maps, const Node& product) {
     Value& terms = *weights.terms.value;
     Value* divisor = divisor_beside(weights.terms, maps.output.axes);
     const size_t rank = context_.facts.shape(terms).known().size();
@@ -143,6 +180,20 @@ bool moved_before_division(SoftmaxSite& softmax, MatchContext& context) {
     return true;
   }
   return false;
+}
+
+void take_summed(Reading& reading, SoftmaxSite& softmax, Facts& facts) {
+  Value* summed = reading.probabilities.summed;
+  Value*& output = reading.value_product.output.value;
+  const MaybeShape made = facts.shape(*output), whole = summed ? facts.shape(*summed) : nullptr;
+  if (!summed || (softmax.moved && softmax.moved->is_new)) return;
+  if (!made || !whole || made->size() == whole->size()) {
+    output = summed;
+    return;
+  }
+  softmax.product = reading.probabilities.last_node();
+  softmax.moved = output;
+  softmax.divided = summed;
 }
 
 Matched<void> enter_moved_outputs(const SoftmaxSite& softmax, Sdpa& sdpa, MatchContext& context) {

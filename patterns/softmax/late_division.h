@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "attn_opt/pattern.h"
+#include "patterns/probabilities/guard_meaning.h"
 #include "patterns/softmax/softmax_anchor.h"
 
 namespace attn_opt {
@@ -17,6 +18,9 @@ std::optional<SoftmaxSite> divided_moved_product(Node& node, size_t numerator, M
 /// Enters in SOFTMAX what its product is moved to before it is divided, by sums that are known to be its rows' wherever they
 /// lie; false if they are not.
 bool moved_before_division(SoftmaxSite& softmax, MatchContext& context);
+
+/// Enters what the model makes of the parts that it has the product of READING in, and may regroup.
+void take_summed(Reading& reading, SoftmaxSite& softmax, Facts& facts);
 
 /// Takes for the outputs of SDPA, which are those of the product of SOFTMAX, what is moved and mapped before it is divided: the
 /// maps are steps. Miss "softmax.divided-late": others read Y before.

@@ -10,16 +10,6 @@
 namespace attn_opt {
 namespace {
 
-/// The letters of NODE, a product of two operands and nothing that is added; nullopt if it is another.
-std::optional<ProductLetters> letters_of(const Node& node, Facts& facts) {
-  if (!node.is("Gemm")) return node.inputs.size() == 2 ? product_letters(node, facts) : std::nullopt;
-  if (node.input(2) && facts.uniform(*node.inputs[2]) != 0.0) return std::nullopt;
-  const auto term = [&](const char* transposed, const char* plain, const char* turned) {
-    return std::string(node.int_attribute(transposed, 0) != 0 ? turned : plain);
-  };
-  return ProductLetters{{term("transA", "ij", "ji"), term("transB", "jk", "kj")}, "ik"};
-}
-
 /// The letters of TERM that OTHER has not.
 std::string letters_beside(const std::string& term, const std::string& other) {
   std::string found;
@@ -36,9 +26,9 @@ bool has_each_once(const std::string& term) {
 ///
 ///   Einsum("bhld,hde->blhe", y, w): b, h and l of y, and e in the place of d
 std::optional<AxisMap> behind_product(const RowMap& map, const AxisMap& axes, Facts& facts) {
-  const auto letters = letters_of(*map.node, facts);
+  const auto letters = product_letters(*map.node, facts);
   const MaybeShape before = facts.shape(map.rows()), after = facts.shape(*map.node->outputs[0]);
-  if (!letters || !before || !after) return std::nullopt;
+  if (!letters || letters->operands.size() != 2 || !before || !after) return std::nullopt;
   const std::string &rows = letters->operands[map.input], &matrix = letters->operands[1 - map.input], &made = letters->result;
   const std::string summed = letters_beside(rows, made), fresh = letters_beside(made, rows);
   const bool maps_features = summed.size() == 1 && fresh.size() == 1 && has_letter(matrix, summed[0]) &&

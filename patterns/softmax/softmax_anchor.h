@@ -28,7 +28,7 @@ struct SoftmaxSite {
   bool guards_nan = false;                 ///< rows that are NaN are 0
   bool guards_empty_rows = false;          ///< rows whose exponentials are all 0 are 0
   const Node* sum = nullptr;               ///< what adds up OUTPUT, which are exponentials then, for the division behind V
-  const Node* product = nullptr;           ///< of OUTPUT and V
+  const Node* product = nullptr;           ///< of OUTPUT and V, or what joins its parts
   ScoreForm weights = core_form();         ///< INPUT, and -inf where the exponentials were masked
   Value* divided = nullptr;                ///< the product, or its last two axes SWAPPED, divided by the sum
   bool swapped = false;

@@ -76,6 +76,8 @@ constexpr OperatorMap<unsigned> kParts(std::to_array<OperatorMap<unsigned>::Row>
     {"Celu", kWeightsInWords},
     {"MatMul", kProduct | kSumInWords},
     {"Einsum", kProduct | kSumInWords},
+    {"Gemm", kProduct},
+    {"Concat", kProduct},
     {"Transpose", kProduct | kSumInWords},
     {"Reshape", kProduct | kSumInWords},
     {"Squeeze", kProduct | kSumInWords},

@@ -134,6 +134,15 @@ Value* cut_back(const Value& part, const std::function<Value&(Value&)>& seen, Fa
   return is_along ? joined_at(*range, *node, facts) : nullptr;
 }
 
+std::optional<CutRange> taken_range(const Value& part, Facts& facts) {
+  if (auto range = cut_range(part, facts)) return range;
+  const Node* node = part.producer;
+  const MaybeShape whole = node && node->is("Gather") && node->input(0) ? facts.shape(*node->inputs[0]) : nullptr;
+  const auto axis = whole ? axis_in(node->int_attribute("axis", 0), whole->size()) : std::nullopt;
+  const auto first = axis && facts.shape(*node->inputs[1]).has_rank(0) ? start_of_gather(*node, facts) : std::nullopt;
+  return first ? std::optional(CutRange{node->inputs[0], *axis, *first, 1, true}) : std::nullopt;
+}
+
 std::optional<CutRange> joined_range(std::span<Value* const> parts, size_t axis, const std::function<Value&(Value&)>& seen,
                                      Facts& facts) {
   CutRange joined{nullptr, axis};

@@ -15,6 +15,7 @@ struct CutRange {
   Value* source = nullptr;
   size_t axis = 0;
   Dim first = 0, count = 0;
+  bool drops_axis = false;  ///< the part has it no more
 };
 
 /// Cheap: true for a Slice, Split or Gather.
@@ -26,6 +27,9 @@ std::optional<CutRange> cut_range(const Value& part, Facts& facts);
 /// What a Pad or a Concat laid beside others and PART, made by a Slice, Split or Gather, takes out alone again; null if it is
 /// anything else. SEEN gives what a value is a copy of.
 Value* cut_back(const Value& part, const std::function<Value&(Value&)>& seen, Facts& facts);
+
+/// cut_range(), or that of the one element which a Gather takes out without its axis.
+std::optional<CutRange> taken_range(const Value& part, Facts& facts);
 
 /// What PARTS, side by side in this order, are of one source that begins with them; nullopt if they are anything else. SEEN
 /// gives what a value is a copy of.
