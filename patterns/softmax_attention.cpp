@@ -336,8 +336,11 @@ class SoftmaxAttention : public Pattern {
     const ScoreProduct& scores = reading.score_product;
     const ProductSide query = broadcast_query(scores.query, scores.key, reader, context);
     sdpa.q = operand(query);
-    sdpa.k = operand(broadcast_batch(scores.key, query, reader, context));
-    sdpa.v = operand(broadcast_batch(reading.value_product.value, query, *reading.probabilities.product, context));
+    ProductSide key = broadcast_batch(scores.key, query, reader, context);
+    ProductSide value = broadcast_batch(reading.value_product.value, query, *reading.probabilities.product, context);
+    broadcast_heads(key, value, query, reading.value_product.output, reader, context);
+    sdpa.k = operand(key);
+    sdpa.v = operand(value);
     const ProductSide& output = reading.value_product.output;
     sdpa.outputs = walk_output(*output.value, axes_of(output, split, context), context);
     if (softmax.moved) ATTN_OPT_DONE(enter_moved_outputs(softmax, sdpa, context));

@@ -11,4 +11,9 @@ ProductSide broadcast_query(const ProductSide& query, const ProductSide& key, No
 /// OPERAND, K or V, expanded so that its batch is 1 or that of QUERY: of several batch axes some may broadcast.
 ProductSide broadcast_batch(const ProductSide& operand, const ProductSide& query, Node& reader, MatchContext& context);
 
+/// Repeats heads of KEY that those of QUERY share, or of VALUE that those of OUTPUT do, at READER, where the other has one for
+/// each: the operator has as many of K as of V.
+void broadcast_heads(ProductSide& key, ProductSide& value, const ProductSide& query, const ProductSide& output, Node& reader,
+                     MatchContext& context);
+
 }  // namespace attn_opt
