@@ -36,6 +36,7 @@
 #include "patterns/scores/fills.h"
 #include "patterns/scores/score_walk.h"
 #include "patterns/softmax/computed_type.h"
+#include "patterns/softmax/divided_within.h"
 #include "patterns/softmax/key_blocks.h"
 #include "patterns/softmax/late_division.h"
 #include "patterns/softmax/merged_keys.h"
@@ -274,6 +275,7 @@ class SoftmaxAttention : public Pattern {
     if (blocks && blocks->made->producer != &anchor && may_be_softmax(*blocks->made->producer))
       return missed(std::string(kNotAttention), &anchor, "");  // it is told at that anchor
     if (!softmax && !blocks) blocks = merged_keys(anchor, context);
+    if (!softmax && !blocks) blocks = divided_within(anchor, context);
     if (blocks) return match_blocks(anchor, *blocks, context);
     if (!softmax) return no_softmax(anchor, context);
     if (weighs_choices(*softmax->input, context.facts)) return missed(std::string(kNotAttention), &anchor, "");

@@ -12,26 +12,6 @@ namespace {
 
 constexpr size_t kMostAxes = 8;
 
-/// True if WHOLE has all letters of PART.
-bool has_all(const std::string& whole, const std::string& part) {
-  return std::ranges::all_of(part, [&](char letter) { return has_letter(whole, letter); });
-}
-
-/// PART with axes as WHOLE names them, of size 1 for the letters that it lacks; null if it names one otherwise.
-Value* aligned(Value* part, const std::string& letters, const std::string& whole, InnerValues& inner) {
-  std::vector<int64_t> order, added;
-  for (size_t axis = 0; axis < whole.size(); ++axis) {
-    if (has_letter(letters, whole[axis]))
-      order.push_back(static_cast<int64_t>(letters.find(whole[axis])));
-    else
-      added.push_back(static_cast<int64_t>(axis));
-  }
-  const bool repeats = std::ranges::any_of(whole, [&](char letter) { return std::ranges::count(whole, letter) > 1; });
-  if (repeats || order.size() != letters.size()) return nullptr;
-  Value* value = std::ranges::is_sorted(order) ? part : inner.transposed(part, order);
-  return added.empty() || letters.empty() ? value : inner.unsqueezed(value, added);
-}
-
 /// The operands of PRODUCT that no other has all letters of, the first of several alike.
 std::vector<size_t> main_operands(const ProductLetters& letters) {
   std::vector<size_t> found;
@@ -99,13 +79,31 @@ Value* without_unit_axes(Value* value, std::string& term, InnerValues& inner) {
   return axes.empty() ? value : inner.build().along("Squeeze", *value, axes);
 }
 
+}  // namespace
+
+bool has_all(const std::string& whole, const std::string& part) {
+  return std::ranges::all_of(part, [&](char letter) { return has_letter(whole, letter); });
+}
+
+Value* aligned(Value* part, const std::string& letters, const std::string& whole, InnerValues& inner) {
+  std::vector<int64_t> order, added;
+  for (size_t axis = 0; axis < whole.size(); ++axis) {
+    if (has_letter(letters, whole[axis]))
+      order.push_back(static_cast<int64_t>(letters.find(whole[axis])));
+    else
+      added.push_back(static_cast<int64_t>(axis));
+  }
+  const bool repeats = std::ranges::any_of(whole, [&](char letter) { return std::ranges::count(whole, letter) > 1; });
+  if (repeats || order.size() != letters.size()) return nullptr;
+  Value* value = std::ranges::is_sorted(order) ? part : inner.transposed(part, order);
+  return added.empty() || letters.empty() ? value : inner.unsqueezed(value, added);
+}
+
 std::string text_of(const ProductLetters& letters) {
   std::string text;
   for (const std::string& term : letters.operands) text += (text.empty() ? "" : ",") + term;
   return text + "->" + letters.result;
 }
-
-}  // namespace
 
 std::string Equation::contracted() const {
   std::string found;

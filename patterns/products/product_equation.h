@@ -21,6 +21,15 @@ struct Equation {
   Equation exchanged() const { return {other, one, result, other_value, one_value}; }
 };
 
+/// True if WHOLE has all letters of PART.
+bool has_all(const std::string& whole, const std::string& part);
+
+/// The equation of LETTERS, as an Einsum writes it.
+std::string text_of(const ProductLetters& letters);
+
+/// PART with axes as WHOLE names them, of size 1 for the LETTERS that it lacks; null if it names one otherwise.
+Value* aligned(Value* part, const std::string& letters, const std::string& whole, InnerValues& inner);
+
 /// PRODUCT as one of two operands, of which KEPT, if it is one, stays as it is. Misses: those of unread_letters().
 ///
 ///   sum(a * b * f)  =>  sum(a * (b * f)), f having no letters but those of b      sum(a * b * c)  =>  sum(sum(a * b) * c)
