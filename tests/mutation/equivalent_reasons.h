@@ -65,8 +65,6 @@ inline constexpr const char* kNoKeyAlone =
 inline constexpr const char* kTwoZeros = "the sizes are 0, which copies the axis, in more than one place";
 inline constexpr const char* kOtherViews =
     "the operands are taken where their heads are repeated, which the change leaves as it is";
-inline constexpr const char* kElementsOfValues =
-    "the operator's body regroups V's elements by its heads, whatever the rows of what it is given";
 inline constexpr const char* kExpandWidens = "Expand keeps the larger of the size it is given and of the size that is there";
 inline constexpr const char* kOneNumber = "a factor that is one number scales either operand alike";
 inline constexpr const char* kNoneInfinite = "a bound that only an infinite score is beyond changes nothing that is drawn";
