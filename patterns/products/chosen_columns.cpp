@@ -41,11 +41,11 @@ bool chooses_all(const std::vector<int64_t>& places, const Dim& size) {
 
 /// The number that MATRIX is times the identity, which a run alone knows the size of; nullopt if it is anything else.
 std::optional<double> times_identity(Value& matrix, Facts& facts) {
+  const MaybeShape shape = facts.shape(matrix);
+  if (!shape || shape->size() != 2 || shape->front() != shape->back()) return std::nullopt;
   const std::vector<Addend> terms = FormReader(facts, true).linear_terms(matrix);
   const Node* node = terms.size() == 1 ? terms[0].value->producer : nullptr;
-  const MaybeShape shape = facts.shape(matrix);
-  const bool is_identity = node && node->is("EyeLike") && node->int_attribute("k", 0) == 0 && shape && shape->size() == 2 &&
-                           shape->front() == shape->back();
+  const bool is_identity = node && node->is("EyeLike") && node->int_attribute("k", 0) == 0;
   return is_identity && std::isfinite(terms[0].coefficient) ? std::optional(terms[0].coefficient) : std::nullopt;
 }
 

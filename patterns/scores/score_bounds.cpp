@@ -8,7 +8,9 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/matcher.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
+#include "patterns/products/products.h"
 #include "patterns/readers.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/peel_form.h"
@@ -92,10 +94,56 @@ const Node* reduction_of(Value& scores, Value& number, Facts& facts) {
   return is_reduced ? node : nullptr;
 }
 
+constexpr int kMaxAboveQueries = 8;
+
+/// What VALUE is moved from, or a number times.
+Value* one_step_up(const Value& value, Facts& facts) {
+  const Node* node = value.producer;
+  if (!node || value.output != 0 || !node->input(0)) return nullptr;
+  const bool is_scaled = has(*node, Trait::kMultiplies) && node->input(1);
+  if (is_scaled && facts.uniform(*node->inputs[1])) return node->inputs[0];
+  if (is_scaled && node->is("Mul") && facts.uniform(*node->inputs[0])) return node->inputs[1];
+  return has(*node, Trait::kKeepsAll) ? node->inputs[0] : nullptr;
+}
+
+/// True if OPERAND of a product is made of BASE by moves and numbers alone.
+bool is_moved_from(Value& operand, const Value& base, Facts& facts) {
+  Value* seen = &operand;
+  for (int step = 0; step < kMaxAboveQueries && seen; ++step) {
+    seen = &canonical(*seen, facts);
+    if (seen == &base) return true;
+    seen = one_step_up(*seen, facts);
+  }
+  return false;
+}
+
+/// True if NODE adds up the squares or sizes of an operand of the product that SCORES are made of: |q|^2 of a distance.
+///
+///   |q - k|^2 = |q|^2 - 2 q k + |k|^2
+bool is_norm_of_operand(const Node& node, Value& scores, Facts& facts) {
+  const bool squares = node.is("ReduceSumSquare") || node.is("ReduceL2");
+  if (!node.input(0) || (!squares && !node.is("ReduceSum"))) return false;
+  Value* base = &canonical(*node.inputs[0], facts);
+  if (!squares) {
+    const Node* square = base->producer;
+    const bool is_square = square && square->input(1) &&
+                           ((square->is("Mul") && square->inputs[0] == square->inputs[1]) ||
+                            (square->is("Pow") && facts.uniform(*square->inputs[1]) == 2.0));
+    if (!is_square) return false;
+    base = &canonical(*square->inputs[0], facts);
+  }
+  const auto is_made = [&](Value& value) { return value.producer && is_product(*value.producer); };
+  const Value* product = nearest_source(scores, is_made, facts);
+  return product && std::ranges::any_of(product->producer->inputs, [&](Value* operand) {
+           return operand && is_moved_from(*operand, *base, facts);
+         });
+}
+
 /// True if NUMBER, one for all keys of a row, adds up numbers times reductions of what SCORES are made of.
 bool is_made_of_reductions(Value& scores, Value& number, Facts& facts) {
   const auto reduces_source = [&](const Addend& addend) {
     const Node* node = before_float_casts(*addend.value, facts).producer;
+    if (node && is_norm_of_operand(*node, scores, facts)) return true;
     if (!node || !reduces(*node)) return false;
     const Value* reduced = &canonical(*node->inputs[0], facts);
     return nearest_source(scores, [&](Value& source) { return &source == reduced; }, facts) != nullptr;
@@ -224,7 +272,11 @@ std::optional<ScoreWalk> peel_maximum(Node& node, const ScoreWalk& walk, MatchCo
     if (!number) continue;
     const char* of_row = number->is_of_row ? "row " : "";
     ScoreWalk next = step(walk, *scores, node.op() + "(" + of_row + (number->op_type == "ReduceMax" ? "maximum)" : "number)"));
-    if (operand == 1 && node.is("Sub")) next.scale = -next.scale;
+    if (operand == 1 && node.is("Sub")) {
+      auto turned = substituted(walk.form, product(number_form(-1), core_form()).value());
+      if (!turned) return std::nullopt;
+      next.form = *std::move(turned);
+    }
     next.lowered = true;
     // The maximum of a row that has a key is finite; other numbers of the row are not where a score is -Inf.
     const bool is_of_one_key = number->op_type == "ReduceMax" || number->op_type == "ReduceLogSumExp";

@@ -199,8 +199,12 @@ bool ScoreSplit::regroups(Facts& facts) const { return merged != facts.shape(*me
 
 Value* ScoreSplit::whole_above(Value& value, Facts& facts) const {
   const Dim leading = product_of(merged, 0, merged.size() - 2);
+  // What a mask was added to may have its keys by another name.
+  const auto may_be_keys = [&](const Dim& size) {
+    return size == merged.back() || (facts.may_assume() && !size.is_constant() && !merged.back().is_constant());
+  };
   return regrouped_where(value, facts, [&](const Shape& own) {
-    return own.size() >= 2 && std::equal(own.end() - 2, own.end(), merged.end() - 2) &&
+    return own.size() >= 2 && from_last(own, 1) == from_last(merged, 1) && may_be_keys(own.back()) &&
            product_of(own, 0, own.size() - 2) == leading;
   });
 }
