@@ -191,7 +191,8 @@ class Followers {
         if (!node || !node->output(0) || node->is("Shape")) continue;
         if (is_softmax(*node)) return nullptr;
         const bool is_sum = adds_up(*node, facts_);
-        if (!found && (is_computed_product(*node, facts_) || is_computed_product(*use.node, facts_)))
+        if (!found &&
+            (is_computed_product(*node, facts_) || is_computed_product(*use.node, facts_) || weighs_rows(*node, from)))
           found = from.by ? from.by : node;
         if (!are_of_scores_ && !keeps_places(*node)) continue;
         if ((is_sum || !is_product(*node)) && goes_on(*node, use.input, from)) enter(*node, from, is_sum);
@@ -220,6 +221,15 @@ class Followers {
   bool keeps_places(const Node& node) {
     const MaybeShape made = facts_.shape(*node.outputs[0]);
     return has(node, Trait::kElementwise) && shape_ && made && *made == *shape_;
+  }
+
+  /// True if NODE multiplies weights of scores, FROM, with rows of other axes than theirs, as V has features: whatever adds
+  /// that up makes it a product. A mask has none.
+  bool weighs_rows(const Node& node, const Followed& from) {
+    if (!are_of_scores_ || from.is_sum || !node.is("Mul")) return false;
+    const MaybeShape own = facts_.shape(*from.value), made = facts_.shape(*node.outputs[0]);
+    const bool is_enlarged = own && made && own->size() == made->size() && *own != *made;
+    return is_enlarged && std::ranges::none_of(node.inputs, [&](Value* input) { return is_weight(*input, facts_); });
   }
 
   /// True if another anchor has what NODE makes.
