@@ -72,7 +72,6 @@ class RowReader {
     if (!read_products()) return {};
     bias_.assign(rows_.size() * static_cast<size_t>(rows_.keys), 0);
     is_masked_.assign(bias_.size(), false);
-    covers_low_.assign(bias_.size(), false);
     added_.assign(bias_.size(), 0);
     summed_.assign(bias_.size(), 0);
     // A clamp lays its own number over masked keys.
@@ -188,7 +187,6 @@ class RowReader {
         summed_[i] = std::abs(added_[i]);
         bias_[i] = rounded(added_[i], request_.type);
         is_masked_[i] = true;
-        if (covered <= kMasking) covers_low_[i] = true;
         if (std::isinf(rounded(covered / least_coefficient_, request_.type))) rows_.covers_infinity[row] = true;
         // No fill is written lower than half of the lowest half, so that other biases may lie below it.
         const bool is_half = request_.model_type == onnx::TensorProto::FLOAT16 && std::isfinite(term.fill);
@@ -253,7 +251,7 @@ class RowReader {
     const double largest = largest_bias();
     for (size_t row = 0; row < rows_.size(); ++row) {
       double top = -kInfinity, most_added = -kInfinity, top_of_kept = -kInfinity;
-      bool is_empty = true, is_hidden = true, hides_keys = false, holds_infinity = false, covers_low = false;
+      bool is_empty = true, is_hidden = true, hides_keys = false, holds_infinity = false;
       for (size_t i = row * keys; i < (row + 1) * keys; ++i) {
         top = std::max(top, bias_[i]);
         if (!is_masked_[i]) top_of_kept = std::max(top_of_kept, bias_[i]);
@@ -261,7 +259,6 @@ class RowReader {
         is_empty &= is_masked_[i] || bias_[i] == -kInfinity;
         is_hidden &= is_masked_[i] || bias_[i] <= kMasking;
         hides_keys |= is_masked_[i];
-        covers_low |= covers_low_[i];
         holds_infinity |= std::isinf(bias_[i]);
       }
       if (sdpa_.infinity_makes_nan && holds_infinity && !is_empty) rows_.covers_infinity[row] = true;
@@ -276,8 +273,7 @@ class RowReader {
         if (bias_[i] > kAbsorbing && bias_[i] >= top - 2 * rows_.magnitude[row] - kNegligibleGap)
           relevant = std::max({relevant, std::abs(bias_[i]), std::isfinite(summed_[i]) ? summed_[i] : 0});
       rows_.magnitude[row] += relevant;
-      const bool is_low = std::isfinite(top_of_kept) ? top_of_kept <= kMasking : covers_low;
-      rows_.reaches_fill.push_back(hides_keys && is_low);
+      rows_.reaches_fill.push_back(hides_keys && std::isfinite(top_of_kept) && top_of_kept <= kMasking);
       rows_.is_empty.push_back(is_empty);
       rows_.is_hidden.push_back(is_hidden);
     }
@@ -328,9 +324,8 @@ class RowReader {
   std::vector<double> added_;   ///< as bias_, not rounded
   std::vector<double> summed_;  ///< of absolute numbers: what sums in any order round by, where biases cancel
   std::vector<bool> is_masked_;
-  std::vector<bool> covers_low_;  ///< a fill lies over what is as low itself, which the lesser of the two would be
-  Dims dims_;                     ///< batch, heads, queries, keys
-  int64_t past_ = 0;              ///< keys before those that come with the queries
+  Dims dims_;         ///< batch, heads, queries, keys
+  int64_t past_ = 0;  ///< keys before those that come with the queries
 };
 
 }  // namespace

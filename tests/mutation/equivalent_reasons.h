@@ -5,6 +5,7 @@ namespace attn_opt {
 
 inline constexpr const char* kReshapeBetween =
     "only a Reshape lies between the two values, and what is written reshapes either";
+inline constexpr const char* kCopyBetween = "only nodes that change no finite number lie between the two values";
 inline constexpr const char* kCutAndJoined = "the heads are cut apart and put together again, which leaves them as they are";
 inline constexpr const char* kAddedInModel =
     "the model adds its mask too: a masked key that is no number shows in the row on both sides";
@@ -68,6 +69,8 @@ inline constexpr const char* kOtherViews =
 inline constexpr const char* kExpandWidens = "Expand keeps the larger of the size it is given and of the size that is there";
 inline constexpr const char* kOneNumber = "a factor that is one number scales either operand alike";
 inline constexpr const char* kNoneInfinite = "a bound that only an infinite score is beyond changes nothing that is drawn";
+inline constexpr const char* kNoInfiniteScore = "no score is infinite in what is drawn for this model";
+inline constexpr const char* kOneForAllKeys = "the bias is one number for all keys of a row, which a softmax does not see";
 inline constexpr const char* kNoneHidden = "no key that is no number is masked in what is drawn for this model";
 inline constexpr const char* kIsZero = "the number is 0, or is added to one that is";
 inline constexpr const char* kLowestThroughout =
