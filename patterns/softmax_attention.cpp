@@ -340,9 +340,14 @@ class SoftmaxAttention : public Pattern {
     sdpa.q = operand(query);
     ProductSide key = broadcast_batch(scores.key, query, reader, context);
     ProductSide value = broadcast_batch(reading.value_product.value, query, *reading.probabilities.product, context);
-    broadcast_heads(key, value, query, reading.value_product.output, reader, context);
     sdpa.k = operand(key);
     sdpa.v = operand(value);
+    const auto heads = [](const Operand& side) { return side.views.back().axes.size(Role::kHead); };
+    if (heads(sdpa.k) != heads(sdpa.v)) {
+      broadcast_heads(key, value, query, reading.value_product.output, reader, context);
+      sdpa.k = operand(key);
+      sdpa.v = operand(value);
+    }
     const ProductSide& output = reading.value_product.output;
     sdpa.outputs = walk_output(*output.value, axes_of(output, split, context), context);
     if (softmax.moved) ATTN_OPT_DONE(enter_moved_outputs(softmax, sdpa, context));
