@@ -64,6 +64,8 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"preconditions: 'scores-finite' left out", "keras_softmax_with_other_mask", kNoneHidden},
       {"preconditions: 'scores-finite' left out", "scores_split_partial_bias", kNoneHidden},
       {"preconditions: 'scores-finite' left out", "clip_to_all_numbers", kNoneInfinite},
+      {"preconditions: 'scores-finite' left out", "squared_distances", kNoInfiniteScore},
+      {"preconditions: 'scores-finite' left out", "squared_distances_of_keys_less_queries", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "clip_without_bounds", kNoneInfinite},
       {"preconditions: 'scores-finite' left out", "floor_above_two_masks", kNoneInfinite},
       {"preconditions: 'scores-finite' left out", "mask_then_merged_heads", kNoneInfinite},
