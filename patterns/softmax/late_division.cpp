@@ -91,13 +91,17 @@ class DividedRows {
     for (int step = 0; step < kMaxTogether && node && !makes_product(*node, facts); ++step)
       node = node->input(0) ? before_moves(*node->inputs[0], facts).value->producer : nullptr;
     if (!node || !makes_product(*node, facts)) return {};
-    std::vector<Value*> wholes = operands_of(*node, facts);
-    for (Value*& whole : wholes)
+    std::vector<Value*> wholes;
+    for (Value* operand : operands_of(*node, facts)) {
+      Value* whole = &canonical(*operand, facts);
       for (int step = 0; step < kMaxTogether; ++step) {
         const Node* cut = before_moves(*whole, facts).value->producer;
         if (!cut || !cuts_out(*cut)) break;
         whole = &canonical(*cut->inputs[0], facts);
       }
+      wholes.push_back(whole);
+      if (Value* unmoved = &canonical(*before_moves(*whole, facts).value, facts); unmoved != whole) wholes.push_back(unmoved);
+    }
     return wholes;
   }
 
