@@ -52,13 +52,15 @@ std::optional<std::vector<AxisRun>> runs_merged(const Shape& before, const Shape
 }
 
 Value* with_last_axes_merged(Node& node, MatchContext& context) {
-  const MaybeShape before = context.facts.shape(*node.inputs[0]), after = context.facts.shape(*node.outputs[0]);
-  const auto runs = before && after ? runs_merged(*before, *after) : std::nullopt;
+  const MaybeShape after = context.facts.shape(*node.outputs[0]);
+  std::optional<std::vector<AxisRun>> runs;
+  const auto merges = [&](const Shape& before) { return (runs = runs_merged(before, *after)).has_value(); };
+  Value* source = after ? before_regroupings(node, merges, context.facts) : nullptr;
   const auto is_merged = [](const AxisRun& run) { return run.count > 1; };
-  if (!runs || runs->size() < 2 || std::none_of(runs->end() - 2, runs->end(), is_merged)) return nullptr;
+  if (!source || runs->size() < 2 || std::none_of(runs->end() - 2, runs->end(), is_merged)) return nullptr;
   AxisMerger merger(node, context);
   size_t i = is_merged(runs->back()) ? runs->size() - 1 : runs->size() - 2;
-  Value* merged = merger.above(*node.inputs[0], (*runs)[i]);
+  Value* merged = merger.above(*source, (*runs)[i]);
   while (merged && i-- > 0) {
     if ((*runs)[i].count < 2) continue;
     Value* more = merger.above(*merged, (*runs)[i]);

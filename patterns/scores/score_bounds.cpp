@@ -134,9 +134,8 @@ bool is_norm_of_operand(const Node& node, Value& scores, Facts& facts) {
   }
   const auto is_made = [&](Value& value) { return value.producer && is_product(*value.producer); };
   const Value* product = nearest_source(scores, is_made, facts);
-  return product && std::ranges::any_of(product->producer->inputs, [&](Value* operand) {
-           return operand && is_moved_from(*operand, *base, facts);
-         });
+  return product && std::ranges::any_of(product->producer->inputs,
+                                        [&](Value* operand) { return operand && is_moved_from(*operand, *base, facts); });
 }
 
 /// True if NUMBER, one for all keys of a row, adds up numbers times reductions of what SCORES are made of.
