@@ -53,9 +53,10 @@ std::optional<std::vector<AxisRun>> runs_merged(const Shape& before, const Shape
 
 Value* with_last_axes_merged(Node& node, MatchContext& context) {
   const MaybeShape after = context.facts.shape(*node.outputs[0]);
+  if (!after) return nullptr;
   std::optional<std::vector<AxisRun>> runs;
   const auto merges = [&](const Shape& before) { return (runs = runs_merged(before, *after)).has_value(); };
-  Value* source = after ? before_regroupings(node, merges, context.facts) : nullptr;
+  Value* source = before_regroupings(node, merges, context.facts);
   const auto is_merged = [](const AxisRun& run) { return run.count > 1; };
   if (!source || runs->size() < 2 || std::none_of(runs->end() - 2, runs->end(), is_merged)) return nullptr;
   AxisMerger merger(node, context);

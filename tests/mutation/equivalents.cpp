@@ -139,6 +139,7 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"terms: bias x 1.01", "timm-swin-ts17e", kAbsorbed},
       {"operands: K read above its layout", "key_swapped_in_three_dimensions", kReshapeBetween},
       {"operands: Q read below its layout", "keys_and_queries_of_two_axes", kReshapeBetween},
+      {"operands: Q read below its layout", "keys_and_queries_of_two_axes_through_flat", kReshapeBetween},
       {"operands: K read below its layout", "*_of_two_axes", kReshapeBetween},
       {"operands: V read below its layout", "*_of_two_axes", kReshapeBetween},
       {"operands: K read below its layout", "rows_picked_of_elementwise_product", kReshapeBetween},
