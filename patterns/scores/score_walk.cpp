@@ -103,7 +103,7 @@ class ScoreWalker {
       const bool is_product = makes_product(*node, context_.facts);
       if (const auto chosen = is_product ? chosen_columns(*node, context_.facts) : std::nullopt) {
         if (Value* value = product_above(*chosen, *node)) {
-          ATTN_OPT_MATCH(walk, without_factor(std::move(walk), *chosen, *value));
+          ATTN_OPT_MATCH(walk, without_factor(walk, *chosen, *value));
           continue;
         }
       }
@@ -156,7 +156,7 @@ class ScoreWalker {
   }
 
   /// WALK above a product that CHOSEN says, of whose scores VALUE is what is chosen.
-  Matched<ScoreWalk> without_factor(ScoreWalk walk, const ChosenColumns& chosen, Value& value) const {
+  Matched<ScoreWalk> without_factor(const ScoreWalk& walk, const ChosenColumns& chosen, Value& value) const {
     auto form = substituted(walk.form, product(number_form(chosen.factor), core_form()).value());
     if (!form)
       return missed("scores.too-many-ways", walk.value->producer, "scores in more cases than are followed", walk.peeled);

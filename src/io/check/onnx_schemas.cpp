@@ -29,7 +29,7 @@ class OnnxSchemas : public onnx::ISchemaRegistry {
   // NOLINTNEXTLINE(google-default-arguments): as the base has it.
   const onnx::OpSchema* GetSchema(const std::string& op, int opset, const std::string& domain = "") const override {
     if (!domain.empty()) return onnx::OpSchemaRegistry::Schema(op, opset, domain);
-    const auto newer = std::upper_bound(versions_.begin(), versions_.end(), Version{op, opset, nullptr}, comes_before);
+    const auto newer = std::ranges::upper_bound(versions_, Version{op, opset, nullptr}, comes_before);
     if (newer == versions_.begin() || std::prev(newer)->op != op) return nullptr;
     return &made(static_cast<size_t>(std::prev(newer) - versions_.begin()));
   }
