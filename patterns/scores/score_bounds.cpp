@@ -14,6 +14,7 @@
 #include "patterns/readers.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/peel_form.h"
+#include "patterns/scores/squared_distance.h"
 #include "patterns/softmax/exponentials.h"
 #include "patterns/softmax/row_reduction.h"
 #include "patterns/softmax/softmax_anchor.h"
@@ -123,15 +124,8 @@ bool is_moved_from(Value& operand, const Value& base, Facts& facts) {
 bool is_norm_of_operand(const Node& node, Value& scores, Facts& facts) {
   const bool squares = node.is("ReduceSumSquare") || node.is("ReduceL2");
   if (!node.input(0) || (!squares && !node.is("ReduceSum"))) return false;
-  Value* base = &canonical(*node.inputs[0], facts);
-  if (!squares) {
-    const Node* square = base->producer;
-    const bool is_square = square && square->input(1) &&
-                           ((square->is("Mul") && square->inputs[0] == square->inputs[1]) ||
-                            (square->is("Pow") && facts.uniform(*square->inputs[1]) == 2.0));
-    if (!is_square) return false;
-    base = &canonical(*square->inputs[0], facts);
-  }
+  const Value* base = squares ? &canonical(*node.inputs[0], facts) : root_of_square(*node.inputs[0], facts);
+  if (!base) return false;
   const auto is_made = [&](Value& value) { return value.producer && is_product(*value.producer); };
   const Value* product = nearest_source(scores, is_made, facts);
   return product && std::ranges::any_of(product->producer->inputs,

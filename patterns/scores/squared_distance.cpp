@@ -16,11 +16,7 @@ Value* squared_in(const Node& node, Facts& facts) {
   if (!shape || shape->size() < 3 || node.int_attribute("keepdims", 1) != 0) return nullptr;
   if (reduced_axis(node, shape->size(), facts) != shape->size() - 1) return nullptr;
   if (node.is("ReduceSumSquare")) return node.inputs[0];
-  const Node* square = canonical(*node.inputs[0], facts).producer;
-  if (!square || !square->input(1)) return nullptr;
-  Value& base = canonical(*square->inputs[0], facts);
-  const bool multiplies = square->is("Mul") && &base == &canonical(*square->inputs[1], facts);
-  return multiplies || (square->is("Pow") && facts.uniform(*square->inputs[1]) == 2.0) ? &base : nullptr;
+  return root_of_square(*node.inputs[0], facts);
 }
 
 /// VALUE without the axis PLACE from the last, which has the size 1; null if it has not, or is of other RANK.
@@ -63,6 +59,14 @@ const Node* other_squares(const Operands& difference, const ScoreWalk& walk, Fac
 }
 
 }  // namespace
+
+Value* root_of_square(Value& value, Facts& facts) {
+  const Node* square = canonical(value, facts).producer;
+  if (!square || !square->input(0) || !square->input(1)) return nullptr;
+  Value& base = canonical(*square->inputs[0], facts);
+  const bool multiplies = square->is("Mul") && &base == &canonical(*square->inputs[1], facts);
+  return multiplies || (square->is("Pow") && facts.uniform(*square->inputs[1]) == 2.0) ? &base : nullptr;
+}
 
 Ways peel_squared_distance(Node& node, const ScoreWalk& walk, MatchContext& context) {
   Value* squared = squared_in(node, context.facts);
