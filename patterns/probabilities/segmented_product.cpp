@@ -379,9 +379,10 @@ std::optional<SegmentedProduct> segmented_product(const Readers& readers, Value&
                                                   MatchContext& context) {
   const MaybeShape shape = context.facts.shape(probabilities);
   const auto is_cut = [](const Reader& reader) { return reader.node && cuts_out(*reader.node); };
-  if (!shape || shape->size() <= keys_from_last || readers.all.empty()) return std::nullopt;
+  const bool cuts = std::ranges::any_of(readers.all, is_cut);
+  if (!shape || shape->size() <= keys_from_last || (!cuts && readers.all.size() < 2)) return std::nullopt;
   const size_t keys = shape->size() - 1 - keys_from_last;
-  if (std::ranges::none_of(readers.all, is_cut)) return SegmentReader(probabilities, std::nullopt, keys, context).read(readers);
+  if (!cuts) return SegmentReader(probabilities, std::nullopt, keys, context).read(readers);
   for (size_t behind = 0; behind < shape->size(); ++behind) {
     const size_t axis = (keys + behind) % shape->size();
     if (auto found = SegmentReader(probabilities, axis, keys, context).read(readers)) return found;

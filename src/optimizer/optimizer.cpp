@@ -373,9 +373,10 @@ Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings
   const int64_t weight_bytes = weight_bytes_of(model.proto);
   const bool is_run = options.verify == VerifyMode::kModel || options.kv_cache.is_static;
   const onnx::ModelProto original = is_run ? model.proto : onnx::ModelProto();
-  const std::set<std::string> kept = moves_behind_int8(model.proto);
+  const bool dequantizes = before.contains("DequantizeLinear");
+  const std::set<std::string> kept = dequantizes ? moves_behind_int8(model.proto) : std::set<std::string>();
   ATTN_OPT_TRY(Report report, fuse_for_caches(model, original, options, workings));
-  if (report.changed && !rules_of(options.emit.target).takes_moved_int8) {
+  if (dequantizes && report.changed && !rules_of(options.emit.target).takes_moved_int8) {
     ATTN_OPT_CHECK(sink_dequantization(model, kept));
   }
   const OperatorCounts after = report.changed ? count_operators(model.proto) : before;

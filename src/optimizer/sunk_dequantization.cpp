@@ -105,21 +105,11 @@ class Sinker {
   SharedNodes shared_;
 };
 
-/// Cheap: false for most models, of which no view is made then.
-bool dequantizes_at_opset_of_output_types(const onnx::ModelProto& model) {
-  bool found = false;
-  if (opset_version(model) < kOpsetOfOutputTypes) return found;
-  for_each_node(model, [&found](const onnx::NodeProto& node) {
-    found |= is_onnx(node.domain()) && node.op_type() == "DequantizeLinear";
-  });
-  return found;
-}
-
 }  // namespace
 
 std::set<std::string> moves_behind_int8(const onnx::ModelProto& model) {
   std::set<std::string> made;
-  if (!dequantizes_at_opset_of_output_types(model)) return made;
+  if (opset_version(model) < kOpsetOfOutputTypes) return made;
   for_each_node(model, [&made](const onnx::NodeProto& node) {
     if (is_onnx(node.domain()) && moves_elements(node.op_type()) && node.output_size() == 1) made.insert(node.output(0));
   });
@@ -127,7 +117,7 @@ std::set<std::string> moves_behind_int8(const onnx::ModelProto& model) {
 }
 
 Status sink_dequantization(Model& model, const std::set<std::string>& kept) {
-  if (!dequantizes_at_opset_of_output_types(model.proto)) return {};
+  if (opset_version(model.proto) < kOpsetOfOutputTypes) return {};
   ATTN_OPT_TRY(const auto view, ModelGraph::create(model.proto));
   view->set_edit_opset(kOwnOpset);
   if (Sinker(*view, *model.tensors, kept).run()) view->compact();

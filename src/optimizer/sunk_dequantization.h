@@ -9,6 +9,8 @@
 
 namespace attn_opt {
 
+/// What follows is for models with a DequantizeLinear, and walks all nodes.
+
 /// Outputs of the nodes of MODEL that only move elements, where its opset has what ONNX Runtime does not load behind int8.
 std::set<std::string> moves_behind_int8(const onnx::ModelProto& model);
 
