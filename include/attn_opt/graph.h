@@ -81,6 +81,7 @@ struct Node {
   std::vector<Graph*> bodies;        ///< graphs in its attributes, in the order of the attributes
   bool removed = false;
   Placement placement = Placement::kOfFile;
+  uint8_t number = 0;                    ///< of its operator (src/graph/operator_number.h); see name_operator()
   std::pmr::vector<uint32_t> use_slots;  ///< where each input's Use stands in its value's uses
 
   const std::string& op() const { return proto->op_type(); }
@@ -94,6 +95,8 @@ struct Node {
   [[gnu::always_inline]] bool is(std::string_view op_type) const { return op() == op_type && domain().empty(); }
   Value* input(size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
   Value* output(size_t i) const { return i < outputs.size() ? outputs[i] : nullptr; }
+  /// Takes the number of the operator that the proto names; to be called whenever that has got another.
+  void name_operator();
   const onnx::AttributeProto* attribute(std::string_view name) const;
   int64_t int_attribute(std::string_view name, int64_t otherwise) const;
   float float_attribute(std::string_view name, float otherwise) const;

@@ -24,6 +24,6 @@ enum class Trait : uint32_t {
 bool operator_has(std::string_view op_type, Trait trait);
 
 /// Whether NODE's operator has TRAIT; none of another domain has.
-inline bool has(const Node& node, Trait trait) { return node.domain().empty() && operator_has(node.op(), trait); }
+bool has(const Node& node, Trait trait);
 
 }  // namespace attn_opt

@@ -8,15 +8,16 @@
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
 #include "patterns/readers.h"
+#include "src/match/operator_map.h"
 
 namespace attn_opt {
 namespace {
 
 /// True for what may stand between a softmax and the products that share it.
 bool may_pass_probabilities(const Node& node) {
-  constexpr const char* kOperators[] = {"Cast",      "CastLike",  "Identity", "Dropout", "Reshape", "Squeeze",
-                                        "Unsqueeze", "Transpose", "Slice",    "Where",   "Mul",     "Div"};
-  return std::ranges::any_of(kOperators, [&node](const char* name) { return node.is(name); });
+  static constexpr OperatorSet kOperators = {"Cast",      "CastLike",  "Identity", "Dropout", "Reshape", "Squeeze",
+                                             "Unsqueeze", "Transpose", "Slice",    "Where",   "Mul",     "Div"};
+  return kOperators.has(node);
 }
 
 /// True if NODE may hand on probabilities, told by names of operators: it is one that they pass, or may change nothing, as a

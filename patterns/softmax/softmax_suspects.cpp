@@ -115,8 +115,7 @@ unsigned parts_in(const Value* value) {
   unsigned found = 0;
   for (int step = 0; step < kMaxSuspectCopies && value && value->producer; ++step) {
     const Node& node = *value->producer;
-    if (!node.domain().empty()) return found;
-    const unsigned* parts = kParts.find(node.op());
+    const unsigned* parts = kParts.find(node);
     if (parts) found |= *parts;
     const bool is_choice = has(node, Trait::kSelects), adds_nothing = may_add_nothing(node);
     if (is_choice || adds_nothing) found |= kSumInWords;
@@ -288,8 +287,8 @@ bool may_be_part_of_softmax(const Value* value) {
 bool may_be_number(const Value* value) { return may_be_number_within(kMaxSuspectCopies, value); }
 
 bool may_be_softmax(const Node& node) {
-  const bool* is_softmax = kEnds.find(node.op());
-  if (!is_softmax || !node.domain().empty()) return false;
+  const bool* is_softmax = kEnds.find(node);
+  if (!is_softmax) return false;
   if (*is_softmax) return true;
   const Value *first = node.input(0), *second = node.input(1);
   if (node.is("Pow")) return may_be_number(first) || adds_up_exponentials(first);

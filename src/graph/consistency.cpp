@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "attn_opt/graph.h"
+#include "src/graph/operator_number.h"
 
 namespace attn_opt {
 namespace {
@@ -44,6 +45,7 @@ class ConsistencyCheck {
 
  private:
   Status check_reads(const Node& node) {
+    if (node.number != operator_number(node)) return wrong(node, "has the number of another operator");
     const bool names_agree = static_cast<int>(node.inputs.size()) == node.proto->input_size() &&
                              static_cast<int>(node.outputs.size()) == node.proto->output_size();
     if (!names_agree) return wrong(node, "has other inputs or outputs than its proto");

@@ -84,6 +84,7 @@ Status GraphReader::read_node(Graph& graph, onnx::NodeProto& proto, int depth) {
   Node& node = model_.add_node(graph);
   node.position = static_cast<uint32_t>(graph.nodes_.size());
   node.proto = &proto;
+  node.name_operator();
   model_.take_name(proto.name());
   node.inputs.reserve(proto.input_size());
   node.use_slots.reserve(proto.input_size());

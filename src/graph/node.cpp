@@ -1,6 +1,13 @@
 #include "attn_opt/graph.h"
+#include "src/graph/operator_number.h"
 
 namespace attn_opt {
+
+OperatorNumber operator_number(const Node& node) {
+  return node.domain().empty() ? kOperatorNumbers.of(node.op()) : OperatorNumber{0};
+}
+
+void Node::name_operator() { number = operator_number(*this); }
 
 const onnx::AttributeProto* Node::attribute(std::string_view name) const {
   for (const auto& attribute : proto->attribute())

@@ -2,48 +2,62 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
+#include <initializer_list>
 #include <string_view>
 #include <utility>
 
+#include "attn_opt/graph.h"
+#include "src/graph/operator_number.h"
+
 namespace attn_opt {
 
-/// A T for each of up to kSlots / 2 operators, made when the program is compiled: found without hashing the whole name.
+/// Of OP_TYPE, which is among kOperatorNames: no constant is made otherwise.
+constexpr OperatorNumber number_of(std::string_view op_type) {
+  const OperatorNumber number = kOperatorNumbers.of(op_type);
+  if (number == 0) throw "an operator without a number";
+  return number;
+}
+
+/// A T for each of some operators of ONNX's own domain, made when the program is compiled.
 template <class T>
 class OperatorMap {
  public:
   using Row = std::pair<std::string_view, T>;
 
+  /// Does not compile with a name that kOperatorNames lacks.
   template <size_t kCount>
   constexpr explicit OperatorMap(const std::array<Row, kCount>& rows) {
-    static_assert(2 * kCount <= kSlots);
     for (const Row& row : rows) {
-      size_t slot = slot_of(row.first);
-      while (!table_[slot].first.empty()) slot = (slot + 1) % kSlots;
-      table_[slot] = row;
+      const OperatorNumber number = number_of(row.first);
+      known_[number] = true;
+      values_[number] = row.second;
     }
   }
 
-  /// What is known of OP_TYPE; null if nothing is.
+  /// What is known of NODE's operator; null if nothing is.
+  constexpr const T* find(const Node& node) const { return known_[node.number] ? &values_[node.number] : nullptr; }
   constexpr const T* find(std::string_view op_type) const {
-    if (op_type.size() < kEnd) return nullptr;
-    for (size_t slot = slot_of(op_type); !table_[slot].first.empty(); slot = (slot + 1) % kSlots)
-      if (table_[slot].first == op_type) return &table_[slot].second;
-    return nullptr;
+    const OperatorNumber number = kOperatorNumbers.of(op_type);
+    return known_[number] ? &values_[number] : nullptr;
   }
 
  private:
-  static constexpr size_t kSlots = 128;
-  static constexpr size_t kEnd = 2;  // letters of a name that are looked at
+  std::array<bool, kOperatorNames.size() + 1> known_{};
+  std::array<T, kOperatorNames.size() + 1> values_{};
+};
 
-  /// The length and the last letters tell most operators apart.
-  static constexpr size_t slot_of(std::string_view op_type) {
-    const size_t last = static_cast<unsigned char>(op_type[op_type.size() - 1]);
-    const size_t before = static_cast<unsigned char>(op_type[op_type.size() - 2]);
-    return (op_type.size() * 12 + last * 11 + before * 4) % kSlots;
+/// Some operators of ONNX's own domain.
+class OperatorSet {
+ public:
+  /// Does not compile with a name that kOperatorNames lacks.
+  constexpr OperatorSet(std::initializer_list<std::string_view> op_types) {
+    for (const std::string_view op_type : op_types) has_[number_of(op_type)] = true;
   }
 
-  std::array<Row, kSlots> table_{};
+  constexpr bool has(const Node& node) const { return has_[node.number]; }
+
+ private:
+  std::array<bool, kOperatorNames.size() + 1> has_{};
 };
 
 }  // namespace attn_opt

@@ -75,11 +75,12 @@ constexpr auto rows() {
 
 constexpr OperatorMap<Traits> kTraits(rows());
 
+bool is_among(const Traits* traits, Trait trait) { return traits && (*traits & static_cast<Traits>(trait)) != 0; }
+
 }  // namespace
 
-bool operator_has(std::string_view op_type, Trait trait) {
-  const Traits* traits = kTraits.find(op_type);
-  return traits && (*traits & static_cast<Traits>(trait)) != 0;
-}
+bool operator_has(std::string_view op_type, Trait trait) { return is_among(kTraits.find(op_type), trait); }
+
+bool has(const Node& node, Trait trait) { return is_among(kTraits.find(node), trait); }
 
 }  // namespace attn_opt

@@ -8,6 +8,11 @@ void set_operator(onnx::NodeProto& proto, const onnx::NodeProto& draft) {
   *proto.mutable_attribute() = draft.attribute();
 }
 
+void set_operator(Node& node, const onnx::NodeProto& draft) {
+  set_operator(*node.proto, draft);
+  node.name_operator();
+}
+
 }  // namespace
 
 /// A constant that an earlier draft put into the graph serves again.
@@ -25,6 +30,7 @@ Value* DraftWriter::constant(Node& node, const onnx::NodeProto& draft) {
 Node* DraftWriter::add(Node& node, const onnx::NodeProto& draft, Values& values) {
   Node* added = view_.new_node(*node.graph);
   added->proto->set_op_type(draft.op_type());
+  added->name_operator();
   added->proto->set_name(view_.fresh_name(node.label() + "/" + draft.op_type()));
   *added->proto->mutable_attribute() = draft.attribute();
   for (const auto& name : draft.input()) added->inputs.push_back(name.empty() ? nullptr : values[name]);
@@ -52,7 +58,7 @@ bool DraftWriter::fits_in_place(const Node& node, const Draft& draft) {
 }
 
 void DraftWriter::change_in_place(Node& node, const onnx::NodeProto& draft, Values& values) {
-  set_operator(*node.proto, draft);
+  set_operator(node, draft);
   const auto count = static_cast<size_t>(draft.input_size());
   for (size_t i = node.inputs.size(); i < count; ++i) node.proto->add_input();
   node.inputs.resize(count);
@@ -75,7 +81,7 @@ void DraftWriter::replace(Node& node, const onnx::NodeProto& draft, Values& valu
 }
 
 void DraftWriter::write(Node& node, const Draft& draft) {
-  if (!draft.rewired()) return set_operator(*node.proto, draft.node());
+  if (!draft.rewired()) return set_operator(node, draft.node());
   Values values;
   for (size_t i = 0; i < node.inputs.size(); ++i) values[draft_input(i)] = node.inputs[i];
   for (const auto& part : draft.before()) {

@@ -70,6 +70,7 @@ Node* GraphBuilder::detached_node(const std::string& op, const std::vector<Value
   const std::string op_type(text.op);
   if (!text.domain.empty()) made->proto->set_domain(std::string(text.domain));
   made->proto->set_op_type(op_type);
+  made->name_operator();
   made->proto->set_name(view().fresh_name(stem_.empty() ? op_type : stem_ + "/" + op_type));
   for (const auto& attribute : attributes) *made->proto->add_attribute() = attribute.proto();
   made->inputs.assign(inputs.begin(), inputs.end());

@@ -6,26 +6,22 @@
 #include "attn_opt/operator_traits.h"
 #include "src/match/facts/fact_store.h"
 #include "src/match/node_forms.h"
+#include "src/match/operator_map.h"
 #include "src/match/post_order.h"
+#include "src/match/shape_rules/shape_rule.h"
 
 namespace attn_opt {
 namespace {
 
 bool passes_through(const Node& node) {
-  static const std::unordered_set<std::string_view> kOps{"Expand",  "Reshape", "Transpose", "Squeeze", "Unsqueeze",
-                                                         "Flatten", "Tile",    "Slice",     "Split",   "Gather"};
-  return node.domain().empty() && kOps.contains(node.op());
+  static constexpr OperatorSet kOps = {"Expand",  "Reshape", "Transpose", "Squeeze", "Unsqueeze",
+                                       "Flatten", "Tile",    "Slice",     "Split",   "Gather"};
+  return kOps.has(node);
 }
 
 bool is_pointwise(const Node& node) {
-  static const auto* const ops = [] {
-    auto* names = new std::unordered_set<std::string_view>;
-    for (const ShapeRule& rule : elementwise_rules()) {
-      if (rule.pointwise) names->insert(rule.op);
-    }
-    return names;
-  }();
-  return node.domain().empty() && ops->contains(node.op()) && !is_random(*node.proto);
+  const ShapeRule* rule = shape_rule_of(node);
+  return node.domain().empty() && rule && rule->pointwise && !is_random(*node.proto);
 }
 
 /// The element that all of TENSOR's are, bit for bit.

@@ -1,9 +1,11 @@
 #include "src/match/shape_rules/shape_rule.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <unordered_map>
 
+#include "src/graph/operator_number.h"
 #include "src/match/sizes/broadcast_size.h"
 
 namespace attn_opt {
@@ -11,22 +13,29 @@ namespace {
 
 using RuleTable = std::unordered_map<std::string_view, const ShapeRule*>;
 
-RuleTable table_of(std::initializer_list<std::span<const ShapeRule>> families) {
+/// The rules of ONNX's own operators, by their numbers.
+auto onnx_rules() {
+  std::array<const ShapeRule*, kOperatorNames.size() + 1> table{};
+  for (const auto rules : {elementwise_rules(), layout_rules(), indexing_rules(), generator_rules(), reduction_rules(),
+                           contraction_rules(), sequence_rules(), spatial_rules(), attention_rules()})
+    for (const ShapeRule& rule : rules) {
+      const OperatorNumber number = kOperatorNumbers.of(rule.op);
+      if (number == 0) throw Defect(std::string(rule.op) + " has a shape rule and no number");
+      table[number] = &rule;
+    }
+  return table;
+}
+
+RuleTable table_of(std::span<const ShapeRule> rules) {
   RuleTable table;
-  for (const auto rules : families) {
-    for (const ShapeRule& rule : rules) table.emplace(rule.op, &rule);
-  }
+  for (const ShapeRule& rule : rules) table.emplace(rule.op, &rule);
   return table;
 }
 
 const RuleTable& rules_of(std::string_view domain) {
-  static const auto* const onnx_rules =
-      new RuleTable(table_of({elementwise_rules(), layout_rules(), indexing_rules(), generator_rules(), reduction_rules(),
-                              contraction_rules(), sequence_rules(), spatial_rules(), attention_rules()}));
-  static const auto* const microsoft_rules = new RuleTable(table_of({contrib_rules()}));
-  static const auto* const blocked_rules = new RuleTable(table_of({nchwc_rules()}));
+  static const auto* const microsoft_rules = new RuleTable(table_of(contrib_rules()));
+  static const auto* const blocked_rules = new RuleTable(table_of(nchwc_rules()));
   static const RuleTable kNone;
-  if (domain.empty()) return *onnx_rules;
   if (domain == "com.microsoft") return *microsoft_rules;
   return domain == "com.microsoft.nchwc" ? *blocked_rules : kNone;
 }
@@ -184,19 +193,25 @@ void like_input_0(RuleContext& context) {
   if (const MaybeShape shape = context.shape(0)) context.set_shape(0, *shape);
 }
 
-void apply_shape_rule(RuleContext& context) {
-  const Node& node = context.node();
+const ShapeRule* shape_rule_of(const Node& node) {
+  static const auto of_onnx = onnx_rules();
+  if (node.domain().empty()) return of_onnx[node.number];
   const RuleTable& rules = rules_of(node.domain());
   const auto found = rules.find(node.op());
-  if (found == rules.end()) return;
-  switch (found->second->type) {
+  return found == rules.end() ? nullptr : found->second;
+}
+
+void apply_shape_rule(RuleContext& context) {
+  const ShapeRule* rule = shape_rule_of(context.node());
+  if (!rule) return;
+  switch (rule->type) {
     case ResultType::kOfInput0: context.set_type(0, context.type(0)); break;
     case ResultType::kOfInput1: context.set_type(0, context.type(1)); break;
     case ResultType::kBool: context.set_type(0, onnx::TensorProto::BOOL); break;
     case ResultType::kInt64: context.set_type(0, onnx::TensorProto::INT64); break;
     case ResultType::kSetByRule: break;
   }
-  found->second->apply(context);
+  rule->apply(context);
 }
 
 }  // namespace attn_opt

@@ -107,6 +107,8 @@ void like_input_0(RuleContext& context);
 std::optional<Shape> joined_shape(std::span<const MaybeShape> parts, int64_t axis, RuleContext& context);
 /// Applies the rule of the node's operator, if there is one.
 void apply_shape_rule(RuleContext& context);
+/// Null if there is none for NODE's operator.
+const ShapeRule* shape_rule_of(const Node& node);
 /// Contents of the outputs from those of the inputs, for operators that compute with or move small integer
 /// tensors.
 void apply_integer_rule(RuleContext& context);
