@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attn_opt/operator_traits.h"
@@ -72,18 +73,27 @@ bool drops_nothing(const Node& node, Facts& facts) {
   return !training || facts.uniform(*training) == 0.0 || (node.input(1) && facts.uniform(*node.input(1)) == 0.0);
 }
 
-/// The number that leaves the other operand of NODE as it is where it stands at NUMBER; nullopt if none does.
-std::optional<double> neutral_number(const Node& node, size_t number) {
-  if (node.is("Add") || node.is("Or") || (number == 1 && node.is("Sub"))) return 0;
-  if (node.is("Mul") || node.is("And") || (number == 1 && (node.is("Div") || node.is("Pow")))) return 1;
-  if (node.is("Max")) return -std::numeric_limits<double>::infinity();
-  return node.is("Min") ? std::optional(std::numeric_limits<double>::infinity()) : std::nullopt;
-}
+/// By operator of two operands: the number that leaves the second as it is where the first holds it, and the other way round;
+/// nullopt where none does.
+using NeutralNumbers = std::array<std::optional<double>, 2>;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr OperatorMap<NeutralNumbers> kNeutral(std::to_array<OperatorMap<NeutralNumbers>::Row>({
+    {"Add", {0, 0}},
+    {"Sub", {std::nullopt, 0}},
+    {"Mul", {1, 1}},
+    {"Div", {std::nullopt, 1}},
+    {"Pow", {std::nullopt, 1}},
+    {"Or", {0, 0}},
+    {"And", {1, 1}},
+    {"Max", {-kInfinity, -kInfinity}},
+    {"Min", {kInfinity, kInfinity}},
+}));
 
 /// True if NODE's input number NUMBER is the number that leaves the other operand as it is.
 bool is_neutral(const Node& node, size_t number, Facts& facts) {
-  if (node.inputs.size() != 2 || !node.inputs[0] || !node.inputs[1]) return false;
-  const auto neutral = neutral_number(node, number);
+  const NeutralNumbers* numbers = kNeutral.find(node);
+  if (!numbers || node.inputs.size() != 2 || !node.inputs[0] || !node.inputs[1]) return false;
+  const auto neutral = (*numbers)[number];
   return neutral && facts.uniform(*node.inputs[number]) == neutral &&
          same_shape(*node.inputs[1 - number], *node.outputs[0], facts);
 }
@@ -96,11 +106,9 @@ Value* chosen_everywhere(const Node& node, Facts& facts) {
   return same_shape(*chosen, *node.outputs[0], facts) ? chosen : nullptr;
 }
 
-/// True if NODE takes the sum, the mean or the like of single elements, and their axes away.
+/// True if NODE, a reduction, takes the sum, the mean or the like of single elements, and their axes away.
 bool reduces_nothing(const Node& node, Facts& facts) {
-  constexpr std::array kReductions = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"};
-  const bool reduces = std::ranges::any_of(kReductions, [&](const char* op_type) { return node.is(op_type); });
-  if (!reduces || node.int_attribute("keepdims", 1) != 0 || !node.input(0)) return false;
+  if (node.int_attribute("keepdims", 1) != 0 || !node.input(0)) return false;
   const MaybeShape shape = facts.shape(*node.inputs[0]);
   const auto axes = shape ? reduced_axes(node, shape->size(), facts) : std::nullopt;
   return axes && std::ranges::all_of(*axes, [&](size_t axis) { return (*shape)[axis].is(1); });
@@ -120,17 +128,6 @@ Value* copied_by(const Node& node, Facts& facts) {
   if (!node.domain().empty()) return nullptr;
   if (is_neutral(node, 0, facts)) return node.inputs[1];
   return node.is("Where") ? chosen_everywhere(node, facts) : nullptr;
-}
-
-/// VALUE, or what single nodes that change nothing made it of.
-Value& source_of(Value& value, Facts& facts) {
-  Value* seen = &value;
-  while (seen->producer && seen->output == 0) {
-    Value* copied = copied_by(*seen->producer, facts);
-    if (!copied) break;
-    seen = copied;
-  }
-  return *seen;
 }
 
 /// What a chain of nodes that TAKES makes of a value, up from the last, until IS_BACK says of a value that VALUE repeats it.
@@ -160,18 +157,19 @@ Value* before_transposes(Value& value, const Search& search) {
   return before_chain(value, search, permutes, [&axes](const Value&) { return std::ranges::is_sorted(axes); });
 }
 
-/// What NODE, a ConcatFromSequence, joins again as it was cut; null if it does anything else.
-Value* before_sequence(const Node& node, const Search& search) {
-  const auto rank = [&](const Value& value) -> std::optional<size_t> {
-    const MaybeShape shape = search.facts.shape(value);
+/// What VALUE, a ConcatFromSequence, joins again as it was cut; null if it is anything else.
+Value* before_sequence(Value& value, const Search& search) {
+  const auto rank = [&](const Value& part) -> std::optional<size_t> {
+    const MaybeShape shape = search.facts.shape(part);
     return shape ? std::optional(shape->size()) : std::nullopt;
   };
-  Value* whole = cut_and_joined(node, rank);
+  Value* whole = cut_and_joined(*value.producer, rank);
   return whole ? &seen_through(*whole, {search.facts, search.notes, search.nesting + 1}) : nullptr;
 }
 
-/// The one that NODE, a SequenceAt, takes of the values that a sequence was made of; null if it does anything else.
-Value* before_sequence_at(const Node& node, const Search& search) {
+/// The one that VALUE, a SequenceAt, is of the values that a sequence was made of; null if it is anything else.
+Value* before_sequence_at(Value& value, const Search& search) {
+  const Node& node = *value.producer;
   const Node* sequence = node.input(0) ? node.inputs[0]->producer : nullptr;
   const auto place = node.input(1) ? search.facts.scalar(*node.inputs[1]) : std::nullopt;
   if (!sequence || !sequence->is("SequenceConstruct") || !place) return nullptr;
@@ -180,9 +178,9 @@ Value* before_sequence_at(const Node& node, const Search& search) {
                                      : nullptr;
 }
 
-/// What NODE, a ScatterND, writes over all that was there.
-Value* before_scatter(const Node& node, const Search& search) {
-  Value* written = written_over_all(node, search.facts);
+/// What VALUE, a ScatterND, writes over all that was there.
+Value* before_scatter(Value& value, const Search& search) {
+  Value* written = written_over_all(*value.producer, search.facts);
   return written ? &seen_through(*written, {search.facts, search.notes, search.nesting + 1}) : nullptr;
 }
 
@@ -194,10 +192,11 @@ auto seen_within(const Search& search) {
 }
 
 /// What CUT takes out again of what was laid beside others, or padded; null if it does anything else.
-Value* before_cut(const Value& cut, const Search& search) { return cut_back(cut, seen_within(search), search.facts); }
+Value* before_cut(Value& cut, const Search& search) { return cut_back(cut, seen_within(search), search.facts); }
 
-/// The value that all operands of NODE, which chooses among them in each place, are copies of; null if they are several.
-Value* before_choice(const Node& node, const Search& search) {
+/// The value that all operands are copies of among which VALUE is chosen in each place; null if they are several.
+Value* before_choice(Value& value, const Search& search) {
+  const Node& node = *value.producer;
   const auto seen = seen_within(search);
   Value* only = nullptr;
   for (size_t i = node.is("Where") ? 1 : 0; i < node.inputs.size(); ++i) {
@@ -205,38 +204,40 @@ Value* before_choice(const Node& node, const Search& search) {
     if (!operand || (only && operand != only)) return nullptr;
     only = operand;
   }
-  return only && same_shape(*only, *node.outputs[0], search.facts) ? only : nullptr;
+  return only && same_shape(*only, value, search.facts) ? only : nullptr;
 }
 
-/// What NODE, a Concat, joins the parts of in their order, which are all of it; null if it does anything else.
-Value* before_concat(const Node& node, const Search& search) {
+/// What VALUE, a Concat, joins the parts of in their order, which are all of it; null if it is anything else.
+Value* before_concat(Value& value, const Search& search) {
+  const Node& node = *value.producer;
   const auto seen = seen_within(search);
-  const MaybeShape whole = search.facts.shape(*node.outputs[0]);
+  const MaybeShape whole = search.facts.shape(value);
   const auto axis = whole ? axis_in(node.int_attribute("axis", 0), whole->size()) : std::nullopt;
   const auto joined = axis ? joined_range(node.inputs, *axis, seen, search.facts) : std::nullopt;
-  return joined && same_shape(*joined->source, *node.outputs[0], search.facts) ? joined->source : nullptr;
+  return joined && same_shape(*joined->source, value, search.facts) ? joined->source : nullptr;
 }
 
-/// What VALUE is a copy of by several nodes of which the last undo what the first did; null if it is none.
-Value* before_round_trip(Value& value, const Search& search) {
-  if (!value.producer) return nullptr;
-  const Node& last = *value.producer;
-  if (cuts_out(last)) return before_cut(value, search);
-  if (value.output != 0) return nullptr;
+/// Two Nots, or two pairs of them.
+Value* before_nots(Value& value, const Search& search) {
   const auto is_not = [](const Node& node) { return node.is("Not"); };
-  const auto in_pairs = [calls = 0](const Value&) mutable { return ++calls % 2 == 0; };
-  if (last.is("Transpose")) return before_transposes(value, search);
-  if (has(last, Trait::kSelects)) return before_choice(last, search);
-  if (last.is("Concat")) return before_concat(last, search);
-  if (last.is("ConcatFromSequence")) return before_sequence(last, search);
-  if (last.is("SequenceAt")) return before_sequence_at(last, search);
-  if (last.is("ScatterND")) return before_scatter(last, search);
-  if (last.is("Not")) return before_chain(value, search, is_not, in_pairs);
-  // A row of one key has a maximum too, so that only what adds an axis is taken back.
+  return before_chain(value, search, is_not, [calls = 0](const Value&) mutable { return ++calls % 2 == 0; });
+}
+
+/// Nodes that give the elements other axes, of which VALUE has again those that they had.
+Value* before_regroupings(Value& value, const Search& search) {
+  const Node& last = *value.producer;
   const auto regroups = [&](const Node& node) { return has(node, Trait::kRegroups) || &node == &last; };
-  if (has(last, Trait::kRegroups) || reduces_nothing(last, search.facts))
-    return before_chain(value, search, regroups, [&](const Value& before) { return same_shape(before, value, search.facts); });
-  if (!last.is("Cast")) return nullptr;
+  return before_chain(value, search, regroups, [&](const Value& before) { return same_shape(before, value, search.facts); });
+}
+
+/// The same behind a reduction of single elements: a row of one key has a maximum too, so that only what adds an axis is taken
+/// back.
+Value* before_reduction_of_one(Value& value, const Search& search) {
+  return reduces_nothing(*value.producer, search.facts) ? before_regroupings(value, search) : nullptr;
+}
+
+/// Casts to types that hold every number of VALUE's, which is cast back.
+Value* before_casts(Value& value, const Search& search) {
   Facts& facts = search.facts;
   const DataType type = facts.type(value);
   const auto widens = [&](const Node& node) {
@@ -245,14 +246,60 @@ Value* before_round_trip(Value& value, const Search& search) {
   return before_chain(value, search, widens, [&](const Value& before) { return facts.type(before) == type; });
 }
 
+using RoundTrip = Value* (*)(Value&, const Search&);
+
+/// By the last operator: what a value is a copy of by several nodes of which the last undo what the first did; null if it is
+/// none.
+constexpr OperatorMap<RoundTrip> kRoundTrips(std::to_array<OperatorMap<RoundTrip>::Row>({
+    {"Transpose", before_transposes},
+    {"Identity", before_regroupings},
+    {"Reshape", before_regroupings},
+    {"Squeeze", before_regroupings},
+    {"Unsqueeze", before_regroupings},
+    {"Flatten", before_regroupings},
+    {"ReduceSum", before_reduction_of_one},
+    {"ReduceMean", before_reduction_of_one},
+    {"ReduceMax", before_reduction_of_one},
+    {"ReduceMin", before_reduction_of_one},
+    {"ReduceProd", before_reduction_of_one},
+    {"Slice", before_cut},
+    {"Split", before_cut},
+    {"Gather", before_cut},
+    {"Concat", before_concat},
+    {"ConcatFromSequence", before_sequence},
+    {"SequenceAt", before_sequence_at},
+    {"ScatterND", before_scatter},
+    {"Where", before_choice},
+    {"Min", before_choice},
+    {"Max", before_choice},
+    {"Not", before_nots},
+    {"Cast", before_casts},
+}));
+
+/// What the node that makes VALUE, or it and some above it, copy; null if it is no copy.
+Value* copied(Value& value, const Search& search) {
+  if (!value.producer) return nullptr;
+  if (Value* source = value.output == 0 ? copied_by(*value.producer, search.facts) : nullptr) return source;
+  const RoundTrip* undone = search.nesting > kMaxRoundTripNesting ? nullptr : kRoundTrips.find(*value.producer);
+  return undone && (value.output == 0 || cuts_out(*value.producer)) ? (*undone)(value, search) : nullptr;
+}
+
 Value& seen_through(Value& value, const Search& search) {
   if (!value.producer || (value.output != 0 && !value.producer->is("Split"))) return value;
-  if (search.nesting > kMaxRoundTripNesting) return source_of(value, search.facts);
-  CopyNote& note = search.notes[value][static_cast<size_t>(search.nesting)];
-  if (note.source && note.producer == value.producer && !note.source->removed) return *note.source;
-  Value* seen = &source_of(value, search.facts);
-  while (Value* before = before_round_trip(*seen, search)) seen = &source_of(*before, search.facts);
-  note = {seen, value.producer};
+  const auto note_of = [&search](const Value& copy) -> CopyNote& {
+    return search.notes[copy][static_cast<size_t>(search.nesting)];
+  };
+  // Each value on the way leads to the next, and then to the last, so that no way is gone again, whatever is asked first.
+  Value* seen = &value;
+  while (true) {
+    CopyNote& note = note_of(*seen);
+    const bool is_known = note.source && note.producer == seen->producer && !note.source->removed;
+    Value* next = is_known ? note.source : copied(*seen, search);
+    note = {next ? next : seen, seen->producer};
+    if (note.source == seen) break;
+    seen = next;
+  }
+  for (Value* passed = &value; passed != seen;) passed = std::exchange(note_of(*passed).source, seen);
   return *seen;
 }
 
@@ -278,15 +325,12 @@ constexpr OperatorMap<NoOpCheck> kNoOpChecks(std::to_array<OperatorMap<NoOpCheck
 }  // namespace
 
 bool is_no_op(const Node& node, Facts& facts) {
-  if (!node.domain().empty() || node.inputs.empty() || !node.inputs[0] || node.outputs.empty() || !node.outputs[0])
-    return false;
-  const NoOpCheck* changes_nothing = kNoOpChecks.find(node.op());
+  if (node.inputs.empty() || !node.inputs[0] || node.outputs.empty() || !node.outputs[0]) return false;
+  const NoOpCheck* changes_nothing = kNoOpChecks.find(node);
   return changes_nothing && (*changes_nothing)(node, facts);
 }
 
-bool may_be_no_op(const Node& node) {
-  return node.domain().empty() && (node.is("Where") || kNoOpChecks.find(node.op()) != nullptr);
-}
+bool may_be_no_op(const Node& node) { return kNoOpChecks.find(node) != nullptr || node.is("Where"); }
 
 Value& canonical(Value& value, Facts& facts) { return seen_through(value, {facts, facts.impl_->store.copies()}); }
 

@@ -1,6 +1,8 @@
 // Nodes that change nothing, each beside one that nearly does not.
 #include "attn_opt/canonical.h"
 
+#include <ctime>
+
 #include "tests/match/facts_case.h"
 
 namespace attn_opt {
@@ -164,6 +166,21 @@ TEST(Canonical, ChainsOfAnyLength) {
   for (int i = 1; i < 2000; ++i)
     nodes += "v" + std::to_string(i) + " = " + (i % 2 ? "Cast <to = 1>" : "Identity") + " (v" + std::to_string(i - 1) + ") ";
   EXPECT_TRUE(is_copy(nodes + "y = Identity (v1999)"));
+}
+
+TEST(Canonical, NoWayIsGoneTwice) {
+  // Gone anew for each of them, the ways through these nodes take minutes.
+  constexpr int kCount = 50000;
+  std::string nodes = "v0 = Max (x, x) ";
+  for (int i = 1; i < kCount; ++i) {
+    const std::string before = "v" + std::to_string(i - 1);
+    nodes += "v" + std::to_string(i) + " = " + (i % 2 ? "Max" : "Min") + " (" + before + ", " + before + ") ";
+  }
+  FactsCase c("(float[4] x) => (float[4] y) {" + nodes + "y = Neg (v" + std::to_string(kCount - 1) + ") }");
+  const std::clock_t begin = std::clock();
+  for (int i = 0; i < kCount; ++i)
+    ASSERT_EQ(&canonical(*c.view->main().find("v" + std::to_string(i)), *c.facts), c.view->main().find("x"));
+  EXPECT_LT(std::clock() - begin, 20 * CLOCKS_PER_SEC);
 }
 
 TEST(Canonical, Producer) {

@@ -63,7 +63,7 @@ std::string equation_text(const Dim& one, const Dim& other);
 
 /// Round trips within round trips that canonical() looks for.
 inline constexpr int kMaxRoundTripNesting = 2;
-using CopyNotes = FactTable<std::array<CopyNote, kMaxRoundTripNesting + 1>>;  // by depth of nesting
+using CopyNotes = FactTable<std::array<CopyNote, kMaxRoundTripNesting + 2>>;  // by depth of nesting
 
 class RuleContext;
 
