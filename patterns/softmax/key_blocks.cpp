@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
+#include "patterns/probabilities/part_moves.h"
 #include "patterns/products/joined_product.h"
+#include "patterns/products/product_letters.h"
+#include "patterns/products/products.h"
 #include "patterns/softmax/row_numbers.h"
 #include "src/match/cut_range.h"
 
@@ -32,6 +36,27 @@ struct BlockTerm {
 
 /// What is added up; nullopt if that is anything else than products of exponentials and values.
 using BlockTerms = std::optional<std::vector<BlockTerm>>;
+
+/// The letters of a product of weights and values: of rows, the last of which the values lack, of keys and of features.
+struct Weighing {
+  std::string rows;
+  char keys, features;
+};
+
+/// How LETTERS weigh values, if operand AT_WEIGHTS holds the weights; nullopt if they do not.
+std::optional<Weighing> weighing_in(const ProductLetters& letters, size_t at_weights) {
+  const std::string &weights = letters.operands[at_weights], &values = letters.operands[1 - at_weights];
+  const std::string keys = letters.contracted(at_weights);
+  std::string rows, own, features;
+  for (const char letter : weights)
+    if (letter != keys[0]) (has_letter(values, letter) ? rows : own) += letter;
+  for (const char letter : values)
+    if (!has_letter(weights, letter)) features += letter;
+  if (keys.size() != 1 || own.empty() || features.size() != 1) return std::nullopt;
+  rows += own;
+  const bool has_all = std::ranges::is_permutation(rows + features, letters.result);
+  return has_all ? std::optional(Weighing{rows, keys[0], features[0]}) : std::nullopt;
+}
 
 /// Reads what is added up, in the frame of the sum.
 class BlockReader {
@@ -84,7 +109,7 @@ class BlockReader {
     const Node* node = at.value->producer;
     if (!node || !node->domain().empty() || ++nodes_ > kMostBlockNodes) return std::nullopt;
     if (const auto part = rows_.part_in(*node, at)) return terms_in(*part);
-    if (node->is("MatMul")) return product(*node, at);
+    if (is_product(*node)) return product(*node, at);
     if (node->is("Mul") || node->is("Div")) return scaled(*node, at);
     if (node->is("ReduceSum")) return summed(*node, at);
     if (has(*node, Trait::kAdds)) return added(*node, at);
@@ -144,34 +169,57 @@ class BlockReader {
     return terms;
   }
 
-  /// W V, or V^T W^T, whose last two axes were swapped.
+  /// W V in any order of their axes.
   BlockTerms product(const Node& node, const RowReduction& at) {
-    const size_t rank = at.axes.size();
-    if (rank < 2 || (!frame_.empty() && !std::ranges::is_permutation(frame_, at.axes))) return std::nullopt;
+    const auto letters = product_letters(node, facts_);
+    const auto factor = factor_of_sum(node, facts_);
+    if (!letters || !factor || letters->operands.size() != 2 || letters->result.size() != at.axes.size()) return std::nullopt;
+    if (!frame_.empty() && !std::ranges::is_permutation(frame_, at.axes)) return std::nullopt;
     for (const size_t at_weights : {0, 1}) {
-      std::vector<int> frame = at.axes;
-      if (at_weights == 1) std::swap(frame[rank - 2], frame[rank - 1]);
-      RowReduction placed{&canonical(*node.inputs[at_weights], facts_), frame, nullptr};
-      placed.axes.back() = RowReduction::kTaken;
-      if (at_weights == 1) std::swap(placed.axes[rank - 2], placed.axes[rank - 1]);
-      const MaybeShape shape = facts_.shape(*placed.value), values = facts_.shape(*node.inputs[1 - at_weights]);
-      if (!shape || !values || shape->size() != rank || values->size() < 2) continue;
-      auto weighed = (frame_.empty() || frame == frame_) ? rows_.weights(placed) : std::nullopt;
-      if (!weighed || !lies_in(weighed->scores, frame)) continue;
+      const auto lies = weighing_in(*letters, at_weights);
+      if (!lies) continue;
+      const auto axes_of = [&](const std::string& of) {
+        std::vector<int> axes;
+        for (const char letter : of)
+          axes.push_back(letter == lies->keys ? RowReduction::kTaken : at.axes[letters->result.find(letter)]);
+        return axes;
+      };
+      const std::vector<int> frame = axes_of(lies->rows + lies->features);
+      if (!frame_.empty() && frame != frame_) continue;
+      Value& weights = canonical(*node.inputs[at_weights], facts_);
+      auto weighed = rows_.weights({&weights, axes_of(letters->operands[at_weights]), nullptr});
+      if (!weighed || !lay_in(weighed->scores, axes_of(lies->rows + lies->keys))) continue;
       frame_ = frame;
-      Value* own = node.inputs[1 - at_weights];
-      if (at_weights == 1) own = InnerValues(reader_, context_).swapped(own, values->size());
-      return std::vector<BlockTerm>{{*std::move(weighed), own}};
+      Value* values = laid_out(node.inputs[1 - at_weights], letters->operands[1 - at_weights], *lies);
+      return times(std::vector<BlockTerm>{{*std::move(weighed), values}}, RowRatio::number(*factor));
     }
     return std::nullopt;
   }
 
-  /// True if SCORES lie as those of a product do that makes FRAME.
-  static bool lies_in(const RowReduction& scores, const std::vector<int>& frame) {
-    if (scores.axes.size() != frame.size() || scores.axes.back() != RowReduction::kTaken) return false;
-    for (size_t axis = 0; axis + 1 < frame.size(); ++axis)
-      if (scores.axes[axis] >= 0 && scores.axes[axis] != frame[axis]) return false;
+  /// Transposes SCORES so that they have AXES, if they do not lie so; false if they have others.
+  bool lay_in(RowReduction& scores, const std::vector<int>& axes) {
+    const auto is_there = [](int own, int wanted) { return own == wanted || (own < 0 && own != RowReduction::kTaken); };
+    if (std::ranges::equal(scores.axes, axes, is_there)) return true;
+    if (!std::ranges::is_permutation(scores.axes, axes)) return false;
+    std::vector<int64_t> perm;
+    for (const int axis : axes) perm.push_back(std::ranges::find(scores.axes, axis) - scores.axes.begin());
+    scores = {InnerValues(reader_, context_).transposed(scores.value, perm), axes, scores.node};
     return true;
+  }
+
+  /// VALUES, whose axes have the letters of TERM, as a MatMul with the weights reads them: with axes of size 1 for rows that
+  /// share them.
+  Value* laid_out(Value* values, const std::string& term, const Weighing& lies) {
+    InnerValues inner(reader_, context_);
+    std::vector<int64_t> perm, shared;
+    for (const char letter : lies.rows.substr(0, lies.rows.size() - 1) + lies.keys + lies.features) {
+      if (has_letter(term, letter))
+        perm.push_back(static_cast<int64_t>(term.find(letter)));
+      else if (!perm.empty())
+        shared.push_back(std::ssize(perm) + std::ssize(shared));
+    }
+    if (!std::ranges::is_sorted(perm)) values = inner.transposed(values, perm);
+    return shared.empty() ? values : inner.unsqueezed(values, shared);
   }
 
   /// TERMS, each block once; nullopt if scores come with several values.
@@ -204,7 +252,7 @@ bool may_be_added_up(const Value& start) {
   const Value* value = &start;
   for (size_t step = 0; step < kMostBehind && value && value->uses.size() == 1; ++step) {
     const Node* node = value->uses.front().node;
-    if (!node || node->is("MatMul")) return false;
+    if (!node || is_product(*node)) return false;
     if (!has(*node, Trait::kKeepsAll) && !node->is("Cast")) return true;
     value = node->output(0);
   }
@@ -230,12 +278,12 @@ std::vector<Value*> sums_behind(Value& start, bool are_weighed, Facts& facts) {
     for (const Use& use : from.value->uses) {
       const Node* node = use.node;
       if (!node || node->graph != from.value->graph || !node->domain().empty() || !node->output(0)) continue;
-      const bool is_product = node->is("MatMul") && !from.is_behind_product;
+      const bool multiplies = is_product(*node) && !from.is_behind_product;
       const auto copies = [&] { return &canonical(*node->outputs[0], facts) == &canonical(*from.value, facts); };
-      const bool goes_on = is_product || has(*node, Trait::kAdds) || has(*node, Trait::kKeepsAll) || node->is("Mul") ||
+      const bool goes_on = multiplies || has(*node, Trait::kAdds) || has(*node, Trait::kKeepsAll) || node->is("Mul") ||
                            node->is("Div") || node->is("ReduceSum") || node->is("Concat") || node->is("Cast") || copies();
       if (!goes_on || std::ranges::find(reached, node->outputs[0], &Reached::value) != reached.end()) continue;
-      reached.push_back({node->outputs[0], from.is_behind_product || is_product});
+      reached.push_back({node->outputs[0], from.is_behind_product || multiplies});
     }
   }
   std::ranges::reverse(sums);
@@ -248,7 +296,7 @@ std::vector<Block> in_order(std::vector<Block> blocks, Facts& facts) {
   for (Value* Block::* part : {&Block::scores, &Block::values}) {
     std::map<const Value*, int64_t> places;
     for (const Block& block : blocks)
-      if (const auto cut = cut_range(canonical(*(block.*part), facts), facts); cut && cut->first.is_constant())
+      if (const auto cut = cut_range(*before_moves(*(block.*part), facts).value, facts); cut && cut->first.is_constant())
         places[block.*part] = cut->first.value();
     if (places.size() < blocks.size()) continue;
     std::ranges::stable_sort(blocks, {}, [&](const Block& block) { return places[block.*part]; });
