@@ -210,8 +210,12 @@ ValueFact FactStore::leaf(const Value& value) {
   ValueFact fact;
   if (!value.initializer) {
     merge_declared(value, fact);
-    // Its shape may be another in each iteration.
-    if (const Value* initial = initial_of_carried(value)) {
+    if (const Value* initial = same_in_all_iterations(value)) {
+      const ValueFact& own = computed(*initial);
+      if (own.type != onnx::TensorProto::UNDEFINED) fact.type = own.type;
+      if (own.shape) fact.shape = own.shape;
+      fact.integers = own.integers;
+    } else if (initial = initial_of_carried(value); initial) {  // its shape may be another in each iteration
       if (fact.type == onnx::TensorProto::UNDEFINED) fact.type = computed(*initial).type;
       open_sizes();
       open_numbers_unlike(computed(*initial), hint(value), fact, *open_sizes_);

@@ -45,6 +45,18 @@ const Value* initial_of_carried(const Value& value) {
   return at >= kFirstCarried ? owner->input(static_cast<size_t>(at)) : nullptr;
 }
 
+const Value* same_in_all_iterations(const Value& value) {
+  constexpr int kMostCopies = 8;
+  const Value* initial = initial_of_carried(value);
+  if (!initial) return nullptr;
+  const auto& inputs = value.graph->inputs();
+  const auto at = static_cast<size_t>(std::ranges::find(inputs, &value) - inputs.begin());  // behind the iteration's number
+  const Value* made = at <= value.graph->outputs().size() ? value.graph->outputs()[at - 1] : nullptr;
+  for (int step = 0; step < kMostCopies && made && made->producer && made->producer->is("Identity"); ++step)
+    made = made->producer->input(0);
+  return made == &value ? initial : nullptr;
+}
+
 Scanned scanned_by(const Value& value) {
   constexpr int kFirstWithoutBatch = 9;  // the opset
   const Node* owner = value.is_input ? value.graph->owner() : nullptr;

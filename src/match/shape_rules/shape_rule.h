@@ -116,6 +116,8 @@ void apply_integer_rule(RuleContext& context);
 void apply_schema_inference(RuleContext& context);
 /// The value that a Loop starts VALUE with, an input of its body; null for all else.
 const Value* initial_of_carried(const Value& value);
+/// What VALUE, an input of a Loop's body that hands it on as it is, holds in each iteration; null for all else.
+const Value* same_in_all_iterations(const Value& value);
 /// A value that a Scan cuts along AXIS into what its body is given one after the other.
 struct Scanned {
   const Value* whole = nullptr;
