@@ -55,15 +55,25 @@ bool loses_hidden_scores(const ScoreTerm& term, DataType type, Facts& facts) {
 
 bool is_bias(const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias; }
 
-/// True if TERM hides scores with a number that leaves a trace of them in some runtimes, which compute with float16 in float,
-/// or by being added to another bias first, which rounds the sum otherwise.
-bool is_shallow_in_halves(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts) {
-  if (element_size(sdpa.type) > 2 || !is_bias(term) || keeps_first_key(term)) return false;
+/// True if the operator adds up otherwise than the model: biases to each other before they are to the scores, or one that was
+/// multiplied for itself, where the model multiplies the sum.
+bool rounds_sums_otherwise(const Sdpa& sdpa) {
+  const auto is_rounded = [](const ScoreTerm& term) {
+    int exponent = 0;
+    return is_bias(term) && std::isfinite(term.coefficient) && std::abs(std::frexp(term.coefficient, &exponent)) != 0.5;
+  };
+  return std::ranges::count_if(sdpa.terms, is_bias) > 1 || std::ranges::any_of(sdpa.terms, is_rounded);
+}
+
+/// True if TERM hides scores with a number that leaves a trace of them: in some runtimes, which compute with float16 in float,
+/// or where the sum is rounded otherwise. Beside -1e7 a float has no digit behind the point left.
+bool is_shallow_bias(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts) {
+  if (!is_bias(term) || keeps_first_key(term)) return false;
   const MaskContents contents = mask_contents(*term.value, facts);
   const double least = term.coefficient * (term.coefficient < 0 ? contents.greatest : contents.least);
   const bool is_number = std::isfinite(least) && least <= kHiding;
   if (sdpa.type == onnx::TensorProto::FLOAT16) return is_number && !contents.may_hold_minus_inf;
-  return is_number && std::ranges::count_if(sdpa.terms, is_bias) > 1 && least > absorbing_fill(sdpa.type);
+  return is_number && rounds_sums_otherwise(sdpa) && least > absorbing_fill(sdpa.type);
 }
 
 /// Why a row that keeps no key may have other numbers as weights; empty if it has not.
@@ -75,9 +85,10 @@ std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
       return "a guard makes rows 0 that '" + term.value->name + "' takes out of the range of exp()";
     if (loses_hidden_scores(term, sdpa.type, facts))
       return "'" + term.value->name + "' is added in float, and " + type_name(sdpa.type) + " keeps nothing of scores beside it";
-    if (is_shallow_in_halves(term, sdpa, facts))
+    if (is_shallow_bias(term, sdpa, facts))
       return "'" + term.value->name + "' is added in " + type_name(sdpa.type) +
-             ", of which a runtime may keep more digits than another";
+             (element_size(sdpa.type) == 2 ? ", of which a runtime may keep more digits than another"
+                                           : ", which rounds a row of it by the order of the sums");
     if (is_shallow_fill(term, sdpa.type)) return "fill " + number_text(term.fill) + " does not absorb the scores";
   }
   return "";
@@ -158,31 +169,33 @@ double factor_of(const Operand& operand) {
   return largest;
 }
 
-/// The sum of two biases up to this rounds by 16 units in the last place of 1 at most: by no more than a probability may be
-/// off.
-constexpr double kSmallBias = 32;
+/// The sum of two biases of half TYPE up to this rounds by 16 units in the last place of 1 at most: by no more than a
+/// probability may be off. In wider types it rounds by 1e-4 at most, as scores of this size do.
+double small_bias(DataType type) { return element_size(type) == 2 ? 32 : -kHiding; }
 
-/// True if TERM, where it keeps a key, adds no more than kSmallBias to its score.
-bool is_small(const ScoreTerm& term, Facts& facts) {
+/// True if TERM, where it keeps a key, adds no more than small_bias() to its score.
+bool is_small(const ScoreTerm& term, DataType type, Facts& facts) {
   const MaskContents contents = mask_contents(*term.value, facts);
   if (contents.least > contents.greatest) return true;
   const double one = term.coefficient * contents.least, other = term.coefficient * contents.greatest;
-  const auto is_small_number = [](double number) { return std::abs(number) <= kSmallBias; };
+  const auto is_small_number = [&](double number) { return std::abs(number) <= small_bias(type); };
   const auto is_harmless = [&](double number) { return number <= kHiding || is_small_number(number); };
   return contents.holds_ends_alone ? is_harmless(one) && is_harmless(other) : is_small_number(one) && is_small_number(other);
 }
 
-/// The model adds one bias after another to the scores, the operator their sum: halves round it once more. Or it adds one in
-/// float.
+/// The model adds one bias after another to the scores, the operator their sum, which rounds it otherwise. Or the model adds
+/// one of a half type in float.
 std::optional<Precondition> biases_small(const Sdpa& sdpa, Facts& facts) {
   const bool adds_in_float = std::ranges::any_of(sdpa.terms, &ScoreTerm::adds_in_float);
-  if (element_size(sdpa.type) > 2 || std::ranges::count_if(sdpa.terms, is_bias) < (adds_in_float ? 1 : 2)) return std::nullopt;
-  const auto large =
-      std::ranges::find_if(sdpa.terms, [&](const ScoreTerm& term) { return is_bias(term) && !is_small(term, facts); });
+  if (!rounds_sums_otherwise(sdpa) && !(adds_in_float && element_size(sdpa.type) == 2)) return std::nullopt;
+  const auto large = std::ranges::find_if(
+      sdpa.terms, [&](const ScoreTerm& term) { return is_bias(term) && !is_small(term, sdpa.type, facts); });
   if (large == sdpa.terms.end()) return Precondition{"biases-small", true, "no bias is large where it keeps a key"};
+  const char* what = adds_in_float                                    ? "is added to scores"
+                     : std::ranges::count_if(sdpa.terms, is_bias) > 1 ? "is added to another bias"
+                                                                      : "is multiplied before it is added to scores";
   return Precondition{"biases-small", false,
-                      "'" + large->value->name + "' may be large, and is added to " +
-                          (adds_in_float ? "scores" : "another bias") + " in " + type_name(sdpa.type)};
+                      "'" + large->value->name + "' may be large, and " + what + " in " + type_name(sdpa.type)};
 }
 
 void add_symbols(MaybeShape shape, std::set<std::string>& symbols) {

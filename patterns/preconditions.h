@@ -18,8 +18,8 @@ namespace attn_opt {
 ///   scores-above-fill no score is as low as a fill (by who reads the site): a mask is repeated behind the softmax, scores were
 ///                     shifted before a fill was laid over them, or the fill is written as a lower one
 ///   scores-within-clamp  scores are clamped at a number that they are not expected to reach
-///   biases-small      in a half type biases are added to each other before the scores are: where they keep keys the sum is
-///                     small, or rounding it leaves its trace
+///   biases-small      biases are added to each other before the scores are, or multiplied for themselves: where they keep
+///                     keys they are small, or rounding them leaves its trace
 ///   factors-in-range  a factor of the scores or probabilities that is not small, or not known before a run, is one of Q, K or
 ///                     V in the operator: they stay in the range of their type
 ///   sizes-equal       sizes that broadcast against each other are taken for equal

@@ -4,8 +4,7 @@ import numpy as np
 MULTIPLE = {"float16": 8, "float32": 4, "float64": 4}  # of the error that the original has itself
 UNITS = 16               # in the last place of what a row holds
 DEEP = -700.0            # a row whose scores are all below has no key left, or may have none
-SMALL_BIAS = 32          # that attn-opt takes for small where a half type adds biases to each other
-LOWEST_FILL = 1e6        # rows that hold nothing but larger ones keep nothing of their scores
+SMALL_BIAS = {2: 32, 4: 1000, 8: 1000}  # by bytes of a type: what attn-opt takes for small where it adds biases to each other
 
 
 def rows(array):
@@ -85,8 +84,9 @@ class Difference:
 
 def breached(probes, arrays, dtype):
     """What PROBES (scores in double, by kind) say of a feed: how many rows are empty, whether scores pass a range, and by how large
-    a sum they were rounded, fills in rows of nothing else among them."""
-    deep, largest, summed = 0, 0.0, 0.0
+    a sum they were rounded: where biases are small, and fills in rows of nothing else among them."""
+    deep, largest, summed, added = 0, 0.0, 0.0, 0.0
+    small = SMALL_BIAS[max(np.dtype(dtype).itemsize, 4)]
     is_finite = all(np.isfinite(a).all() for a in arrays)
     for kind, scores in probes.items():
         with np.errstate(invalid="ignore"):
@@ -94,12 +94,14 @@ def breached(probes, arrays, dtype):
             if kind.startswith("scores") and flat.size:
                 highest = np.max(flat, axis=-1, initial=-np.inf)
                 deep += int(np.sum(~(highest > DEEP)))
-                summed = max(summed, float(np.max(np.abs(highest), where=np.abs(highest) < LOWEST_FILL, initial=0)))
+                summed = max(summed, float(np.max(np.abs(highest), where=np.abs(highest) <= small, initial=0)))
+                added = max(added, float(np.max(np.abs(highest), where=np.isfinite(highest), initial=0)))
             if flat.size:
                 flat = np.where(flat > DEEP, flat, 0) if kind.startswith("scores") else flat
                 largest = max(largest, float(np.nanmax(np.abs(flat), initial=0)))
+    finite = is_finite and largest < float(np.finfo(dtype).max)
     return {"eps": float(np.finfo(dtype).eps), "empty": deep, "largest": largest, "summed": max(summed, largest),
-            "finite": is_finite and largest < float(np.finfo(dtype).max)}
+            "added": max(added, largest), "small": SMALL_BIAS[np.dtype(dtype).itemsize], "finite": finite}
 
 
 def covered(difference, assumed, facts):
@@ -110,7 +112,7 @@ def covered(difference, assumed, facts):
         return True
     if assumed & {"scores-within-clamp", "exp-in-range", "scores-above-fill"} and facts["largest"] > 60:
         return True
-    if "biases-small" in assumed and facts["summed"] > SMALL_BIAS:
+    if "biases-small" in assumed and facts["added"] > facts["small"]:
         return True
     by_row = assumed & {"rows-keep-a-key", "scores-above-fill", "exp-in-range", "scores-within-clamp", "scores-finite"}
     # A product of transposed probabilities adds what an empty row holds to each of its own.

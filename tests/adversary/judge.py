@@ -47,7 +47,7 @@ class Run:
         # how they were rounded, in the type of its inputs.
         if self.before[name].dtype == np.float64 or self.cancels:
             unit = max(unit, own, self.facts["eps"] if self.cancels else 0) * max(1.0, self.facts["summed"] / 4)
-        if self.before[name].dtype == np.float32:  # which sum is rounded first is luck, of fills too where a row holds nothing else
+        if self.before[name].dtype == np.float32:  # which sum of small numbers is rounded first is luck
             unit = max(unit, own * self.facts["summed"] / 16, self.facts["eps"])  # so it is in a model of halves
         return compare.Difference(name, self.before[name], self.truth[name], result, others, unit)
 
