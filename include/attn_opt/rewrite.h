@@ -36,6 +36,8 @@ struct RewriteMatch {
   /// Where the new nodes go; null: before the node at which it matched, or the first that reads what is replaced.
   Node* insert_before = nullptr;
   std::vector<std::string> peeled;  ///< what was recognised, for the report
+  /// Why the model may give NaN where the new nodes give a number, which --exact refuses; empty where it never does.
+  std::string makes_numbers_of_nan;
   /// Values whose contents the rewrite rests on: verification computes them as the model does, and draws what they are made of.
   std::vector<Value*> computed;
 

@@ -110,7 +110,11 @@ class NormReader {
     if (node.inputs.size() != 2) return std::nullopt;
     const auto one = operand(node, 0), other = one ? operand(node, 1) : std::nullopt;
     if (!other) return std::nullopt;
-    if (node.is("Add") || node.is("Sub")) return added(*one, *other, node.is("Sub") ? -1 : 1);
+    if (node.is("Add") || node.is("Sub")) {
+      auto sum = added(*one, *other, node.is("Sub") ? -1 : 1);
+      cancels_ = cancels_ || (sum && has_variance(*sum) && !has_variance(*one) && !has_variance(*other));
+      return sum;
+    }
     if (node.is("Mul")) return multiplied(*one, *other);
     if (node.is("Pow")) return other->size() == 1 ? power_of(one, number_of(*other)) : std::nullopt;
     if (node.is("Max")) return other->empty() ? not_negative(*one) : one->empty() ? not_negative(*other) : std::nullopt;
@@ -122,6 +126,7 @@ class NormReader {
     if (!reduced_over_last(node.op(), any())(*node.outputs[0], facts_)) return std::nullopt;
     const auto sum = operand(node, 0);
     auto mean = sum ? mean_of(*sum) : std::nullopt;
+    cancels_ = cancels_ || (mean && has_variance(*mean) && !is_square(*node.inputs[0]));
     if (!mean || node.is("ReduceMean")) return mean;
     const Dim size = facts_.shape(*node.inputs[0]).known().back();
     return size.is_constant() ? scaled(std::move(mean), static_cast<double>(size.value())) : std::nullopt;
@@ -173,16 +178,32 @@ class NormReader {
     return coefficient(sum, {.square = 1}) == 1 && coefficient(sum, {.mean = 2}) == -1;
   }
 
+  /// Is some number of times a variance in SUM?
+  static bool has_variance(const Sum& sum) {
+    const double squares = coefficient(sum, {.square = 1});
+    return squares != 0 && coefficient(sum, {.mean = 2}) == -squares;
+  }
+
+  /// Is VALUE the square of something, and so never negative?
+  bool is_square(Value& value) {
+    const Node* node = canonical(value, facts_).producer;
+    if (!node || node->inputs.size() != 2) return false;
+    if (node->is("Pow")) return true;
+    return node->is("Mul") && &canonical(*node->inputs[0], facts_) == &canonical(*node->inputs[1], facts_);
+  }
+
   /// Max(E[x^2] - E[x]^2, 0): only rounding takes a variance below 0.
-  static std::optional<Sum> not_negative(const Sum& sum) {
-    return sum.size() == 2 && is_variance(sum) ? std::optional(sum) : std::nullopt;
+  std::optional<Sum> not_negative(const Sum& sum) {
+    if (sum.size() != 2 || !is_variance(sum)) return std::nullopt;
+    cancels_ = false;
+    return sum;
   }
 
   std::optional<NormForm> form_of(const Sum& sum) const {
     const auto first = std::ranges::find_if(sum, [](const auto& term) { return term.first.x == 1; });
     if (first == sum.end() || first->first.vectors.size() > 1) return std::nullopt;
     const std::vector<Value*>& weight = first->first.vectors;
-    NormForm form{&x_, centred_, *epsilon_, weight.empty() ? nullptr : weight[0], nullptr};
+    NormForm form{&x_, centred_, *epsilon_, weight.empty() ? nullptr : weight[0], nullptr, cancels_};
     Sum rest = sum;
     if (!take(rest, {.x = 1, .inverse = 1, .vectors = weight}, 1)) return std::nullopt;
     if (centred_ && !take(rest, {.mean = 1, .inverse = 1, .vectors = weight}, -1)) return std::nullopt;
@@ -205,7 +226,7 @@ class NormReader {
   Facts& facts_;
   size_t rank_;
   int depth_ = 0;
-  bool centred_ = false;
+  bool centred_ = false, cancels_ = false;
   std::optional<double> epsilon_;
   std::map<Value*, std::optional<Sum>> known_;
 };

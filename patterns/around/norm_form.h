@@ -23,6 +23,8 @@ struct NormForm {
   double epsilon = 0;
   Value* weight = nullptr;  ///< of rank 1; null: none
   Value* bias = nullptr;    ///< the same; only beside a weight
+  /// The variance is E[x^2] - E[x]^2 as it is, which rounding takes below 0: its root is NaN then.
+  bool cancels = false;
 };
 
 /// VALUE, the output of a node, as a normalisation of some x that it is made of. Miss: kNoMatch.

@@ -109,7 +109,7 @@ class Round {
       if (left_ == 0)
         candidate_refused(candidate, {"site.stopped", nullptr, "--stop-after was reached", {}});
       else if (is_as_matched(candidate))
-        apply(candidate);
+        apply_if_accepted(candidate);
     }
     if (committed_ == 0) return;
     declare_output_shapes(*view_, facts_);
@@ -125,6 +125,12 @@ class Round {
     if (!again) return false;
     candidate.match = *std::move(again);
     return true;
+  }
+
+  void apply_if_accepted(Candidate& candidate) {
+    const std::string& why = candidate.match.makes_numbers_of_nan;
+    if (!options_.exact || why.empty()) return apply(candidate);
+    candidate_refused(candidate, {"strict.assumed", candidate.node, why, candidate.line.peeled});
   }
 
   /// The edit of CANDIDATE in front of PLACE.
