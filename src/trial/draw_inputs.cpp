@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "attn_opt/shape.h"
+#include "src/match/sizes/input_size.h"
 
 namespace attn_opt {
 namespace {
@@ -19,7 +20,7 @@ struct DeclaredInput {
 
 Dim declared_size(const onnx::TensorShapeProto::Dimension& dim, const std::string& input, int axis) {
   if (dim.has_dim_value()) return dim.dim_value();
-  if (!dim.dim_param().empty()) return Dim::parse(dim.dim_param());
+  if (!dim.dim_param().empty()) return input_size(dim.dim_param());
   return Dim::symbol(input + "[" + std::to_string(axis) + "]");
 }
 
@@ -61,7 +62,8 @@ Expected<Sizes> sizes_for(const std::vector<std::string>& symbols, const Sizes& 
   size_t next = 0;
   for (const std::string& symbol : symbols) sizes[symbol] = kSmallSizes[next++ % kSmallSizes.size()];
   for (const auto& [name, size] : given) {
-    const auto found = sizes.find(name);
+    auto found = sizes.find(name);
+    if (found == sizes.end()) found = sizes.find(symbol_name(Dim::symbol(name)));  // "seq-len" is in quotes there
     if (found == sizes.end()) {
       return fail(ErrorCode::kUsage, name, "no input has a size of that name", listed(symbols));
     }

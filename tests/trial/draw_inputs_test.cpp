@@ -45,6 +45,19 @@ TEST(DrawInputs, ExpressionsFollowTheirSymbols) {
   EXPECT_THAT(drawn->feeds.at("y").dims(), ElementsAre(2 + 2 * 3));
 }
 
+TEST(DrawInputs, NamesOfOtherCharactersAreGivenAsTheyAre) {
+  for (const char* name : {"seq-len", "seq*1", "(seq)"}) {
+    auto graph = parse("g (float[seq] x, float[a] y) => (float z) { z = Identity(x) }");
+    graph.mutable_input(1)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param(name);
+    DrawOptions options;
+    options.sizes = {{"seq", 4}, {name, 6}};
+    const auto drawn = draw_inputs(graph, options);
+    ASSERT_TRUE(drawn.has_value()) << drawn.error().message();
+    EXPECT_THAT(drawn->feeds.at("x").dims(), ElementsAre(4)) << name;
+    EXPECT_THAT(drawn->feeds.at("y").dims(), ElementsAre(6)) << name;
+  }
+}
+
 TEST(DrawInputs, UnnamedAxesAreCalledAfterTheirInput) {
   const auto graph = parse("g (float[?, 2] x) => (float z) { z = Identity(x) }");
   DrawOptions options;

@@ -4,6 +4,7 @@
 
 #include "src/match/post_order.h"
 #include "src/match/shape_rules/shape_rule.h"
+#include "src/match/sizes/input_size.h"
 #include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
@@ -244,7 +245,7 @@ Shape FactStore::declared_dims(const Value& value, const onnx::TensorShapeProto&
     if (dim.has_dim_value() && dim.dim_value() >= 0) {
       dims.push_back(dim.dim_value());
     } else if (names_a_size(dim.dim_param()) && !value.graph->function()) {
-      const Dim named = Dim::parse(dim.dim_param());
+      const Dim named = value.producer ? Dim::parse(dim.dim_param()) : input_size(dim.dim_param());
       dims.push_back(names_ ? renamed(named, *names_) : named);
     } else {
       dims.push_back(Dim::unknown(hint(value), axis));
