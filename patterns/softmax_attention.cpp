@@ -379,6 +379,7 @@ class SoftmaxAttention : public Pattern {
     if (!sinks) set_scores_output(reading, softmax, split, context, sdpa);
     const auto own_fill = sinks ? std::nullopt : deepen_fills(sdpa, context.facts);
     sdpa.preconditions = preconditions_of(sdpa, context);
+    assume_of_guard(reading, sdpa);
     assume_of_steps(reading.probabilities, sdpa, context.facts);
     if (sinks) assume_of_sinks(*sinks, sdpa, context);
     assume_of_softmax(softmax, reading.scores, sdpa, context.facts);

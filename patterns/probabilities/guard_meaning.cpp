@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attn_opt/internal/mask_contents.h"
+#include "patterns/preconditions.h"
 #include "patterns/scores/conditions.h"
 
 namespace attn_opt {
@@ -70,6 +71,23 @@ Matched<GuardMeaning> read_mask_above(RowGuard guard, Reading& reading, const Sc
   return is_alone && empties_rows ? GuardMeaning::kEmptyRows : GuardMeaning::kNothing;
 }
 
+/// True if MASK, floating, may hold NaN, for all that is known before a run.
+bool may_hold_nan(Value& mask, Facts& facts) {
+  return is_floating(facts.type(mask)) && mask_contents(mask, facts).greatest == INFINITY;
+}
+
+/// What GUARD, which asks numbers of each row, means. One that hides NaN of a mask is none where that may not be assumed.
+Matched<GuardMeaning> meaning_of_numbers(const RowGuard& guard, Reading& reading, Value& softmax_input, MatchContext& context) {
+  Value& asked = *guard.test->rows;
+  ATTN_OPT_MATCH(const GuardMeaning meaning, meaning_of_guard(guard, softmax_input, reading.scores.terms, context.facts));
+  if (meaning != GuardMeaning::kEmptyRows || !guard.test->overlooks_nan || !may_hold_nan(asked, context.facts)) return meaning;
+  if (!context.accepted.accepts("scores-finite"))
+    return missed("probabilities.guard", guard.node, "rows of '" + asked.name + "' that are NaN become 0",
+                  reading.probabilities.peeled);
+  reading.overlooked = &asked;
+  return meaning;
+}
+
 /// What GUARD asks of the scores, or of the masks laid over them.
 Matched<GuardMeaning> meaning_in(const RowGuard& guard, Reading& reading, const ScoreLayout& layout, Value& softmax_input,
                                  MatchContext& context) {
@@ -78,7 +96,7 @@ Matched<GuardMeaning> meaning_in(const RowGuard& guard, Reading& reading, const 
   if (!guard.test) return GuardMeaning::kScores;
   if (!reading.scores.frames.empty())
     return missed("probabilities.guard", guard.node, "the scores are regrouped above it", peeled);
-  if (guard.test->is_number) return meaning_of_guard(guard, softmax_input, reading.scores.terms, context.facts);
+  if (guard.test->is_number) return meaning_of_numbers(guard, reading, softmax_input, context);
   if (reading.scores.terms.size() != 1)
     return missed("probabilities.guard", guard.node, "not all masks are in '" + guard.test->rows->name + "'", peeled);
   return read_mask_above({guard.node, std::nullopt, guard.test->rows, guard.test->keeps}, reading, layout, context);
@@ -140,6 +158,10 @@ Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, co
   if (meaning || !step) return meaning;
   reading.probabilities.steps.insert(reading.probabilities.steps.begin(), *step);
   return GuardMeaning::kNothing;
+}
+
+void assume_of_guard(const Reading& reading, Sdpa& sdpa) {
+  if (reading.overlooked) assume_scores_finite("a guard makes rows 0 of which '" + reading.overlooked->name + "' is NaN", sdpa);
 }
 
 std::optional<double> fill_that_scores_stay_above(const Reading& reading) {

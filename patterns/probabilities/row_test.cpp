@@ -90,7 +90,7 @@ class RowTestReader {
     Value* rows = reduced("ReduceMax", *compared.value);
     const bool holds_for_kept = compared.holds_of(0);
     if (!rows || holds_for_kept == compared.holds_of(-INFINITY)) return std::nullopt;
-    return RowTest{rows, true, false, holds_for_kept};
+    return RowTest{rows, true, false, holds_for_kept, true};
   }
 
   /// What is true of a number of elements that are 1, the largest of them, or the least.
@@ -113,7 +113,8 @@ class RowTestReader {
     const auto compared = seen.value->producer ? compared_by(*seen.value->producer, facts_) : std::nullopt;
     if (!compared || compared->number != -INFINITY) return RowTest{seen.value, false, seen.is_true, holds};
     const bool is_of_numbers = compared->holds_of(0) == seen.is_true && compared->holds_of(-INFINITY) != seen.is_true;
-    return is_of_numbers ? std::optional(RowTest{&canonical(*compared->value, facts_), true, false, holds}) : std::nullopt;
+    if (!is_of_numbers) return std::nullopt;
+    return RowTest{&canonical(*compared->value, facts_), true, false, holds, seen.is_true};
   }
 
   Value* reduced(const std::string& op_type, Value& value) {

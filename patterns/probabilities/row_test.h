@@ -16,6 +16,9 @@ struct RowTest {
   bool is_number = false;  ///< scores: an element is a key that is not -inf; else booleans: one that is KEEPS
   bool keeps = false;
   bool holds_for_kept = false;  ///< the condition is true for rows with a key, else for those without
+  /// Numbers: NaN may be taken for no key. No comparison holds of it, and ReduceMax of ONNX Runtime overlooks it in a row of
+  /// nothing else.
+  bool overlooks_nan = false;
 };
 
 /// What CONDITION asks of rows whose elements lie along the axis KEYS_FROM_LAST of it, which it has one of; nullopt if that is
