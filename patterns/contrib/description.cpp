@@ -1,10 +1,12 @@
 #include "patterns/contrib/description.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "patterns/operands/operand_walk.h"
 #include "patterns/preconditions.h"
 #include "patterns/scores/causal_terms.h"
+#include "patterns/scores/fills.h"
 
 namespace attn_opt {
 namespace {
@@ -44,6 +46,12 @@ Matched<void> describe_contrib(const ContribOperands& operands, const ContribMas
   sdpa.outputs = walk_output(*node.outputs[0], output, context);
   sdpa.preconditions = preconditions_of(sdpa, context);
   return {};
+}
+
+void assume_of_hidden_keys(bool has_all_keys, Sdpa& sdpa) {
+  if (!sdpa.is_causal && std::ranges::none_of(sdpa.terms, is_fill)) return;
+  assume_scores_finite("keys that a query does not see are not read", sdpa);
+  if (!has_all_keys) assume("values-finite", "values behind the length of a batch element are not read", sdpa);
 }
 
 }  // namespace attn_opt

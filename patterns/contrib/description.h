@@ -16,4 +16,8 @@ Matched<AxisMap> merged_axes(const Node& node, const Dim& batch, const Dim& rows
 Matched<void> describe_contrib(const ContribOperands& operands, const ContribMasking& masking, Value* attention_bias,
                                const ContribScores& scores, Node& node, MatchContext& context, InnerValues& inner, Sdpa& sdpa);
 
+/// Enters what SDPA assumes of GroupQueryAttention in ONNX Runtime: it reads no score of a key that a query does not see and,
+/// unless each batch element HAS_ALL_KEYS, no value behind the length of one.
+void assume_of_hidden_keys(bool has_all_keys, Sdpa& sdpa);
+
 }  // namespace attn_opt

@@ -194,6 +194,7 @@ class GroupQueryAttentionReader {
     sdpa.outputs = walk_output(*node_.outputs[kY], output, context_);
     if (!sdpa.guarded) sdpa.preconditions = preconditions_of(sdpa, context_);
     if (sinks) assume_of_sinks(*sinks, sdpa, context_);
+    assume_of_hidden_keys(has_all_keys(), sdpa);
     enter_legal(sdpa);
     return {};
   }
