@@ -3,6 +3,7 @@
 
 #include <onnx/checker.h>
 
+#include "attn_opt/internal/model_walk.h"
 #include "tests/io/io_test.h"
 
 namespace attn_opt {
@@ -72,6 +73,27 @@ TEST_F(Repair, ATypeThatIsNotInferredIsStillWanted) {
       load_text("<ir_version: 8, opset_import: [\"\" : 17]> g (float[2] x) => (y) { y = com.microsoft.Gelu (x) }");
   ASSERT_TRUE(model);
   EXPECT_THAT(input_error(check_model(*model)), HasSubstr("type"));
+}
+
+TEST_F(Repair, TheSpelledOutDomainIsTheDefaultOne) {
+  const auto model = load_text(
+      "<ir_version: 8, opset_import: [\"\" : 17, \"own\" : 1]> g (bool b, float[2] x) => (float[2] y) {"
+      "  a = ai.onnx.Relu (x) c = own.f (a)"
+      "  y = ai.onnx.If (b) <then_branch = t () => (float[2] d) { d = ai.onnx.Abs (c) }, else_branch = e () => (float[2] d)"
+      "    { d = Neg (c) }> }"
+      "<domain: \"own\", opset_import: [\"ai.onnx\" : 17]> f (x) => (y) { y = ai.onnx.Sqrt (x) }");
+  ASSERT_TRUE(model);
+  EXPECT_TRUE(check_model(*model));
+  for_each_node(model->proto, [](const onnx::NodeProto& node) { EXPECT_NE(node.domain(), "ai.onnx") << node.op_type(); });
+  EXPECT_EQ(model->proto.functions(0).opset_import(0).domain(), "");
+}
+
+TEST_F(Repair, FunctionsOfTheSpelledOutDomainAreLeft) {
+  const auto model = load_text(
+      "<ir_version: 8, opset_import: [\"\" : 17, \"ai.onnx\" : 17]> g (float[2] x) => (float[2] y) { y = ai.onnx.f (x) }"
+      "<domain: \"ai.onnx\", opset_import: [\"\" : 17]> f (x) => (y) { y = Sqrt (x) }");
+  ASSERT_TRUE(model);
+  EXPECT_EQ(model->proto.graph().node(0).domain(), "ai.onnx");
 }
 
 TEST_F(Repair, NothingIsDoneToOthers) {

@@ -7,8 +7,13 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "attn_opt/internal/model_walk.h"
+#include "src/io/onnx_domain.h"
+
 namespace attn_opt {
 namespace {
+
+constexpr const char* kSpelledOut = "ai.onnx";
 
 bool lacks_type(const onnx::ValueInfoProto& value) { return value.type().value_case() == onnx::TypeProto::VALUE_NOT_SET; }
 
@@ -52,10 +57,37 @@ void drop_duplicates(onnx::ModelProto& model, std::vector<std::string>& done) {
   tensors.DeleteSubrange(static_cast<int>(kept.size()), tensors.size() - static_cast<int>(kept.size()));
 }
 
+/// Calls the domain "ai.onnx" of what FUNCTION imports "", if it does not import that too.
+bool rename_import(onnx::FunctionProto& function) {
+  const auto names = [](const char* domain) {
+    return [domain](const onnx::OperatorSetIdProto& import) { return import.domain() == domain; };
+  };
+  auto& imports = *function.mutable_opset_import();
+  const auto spelled_out = std::ranges::find_if(imports, names(kSpelledOut));
+  if (spelled_out == imports.end() || std::ranges::any_of(imports, names(""))) return false;
+  spelled_out->clear_domain();
+  return true;
+}
+
+/// Calls the domain "ai.onnx" "", where the model has no functions of its own in it.
+void rename_domain(onnx::ModelProto& model, std::vector<std::string>& done) {
+  const auto is_of_domain = [](const onnx::FunctionProto& function) { return is_onnx(function.domain()); };
+  if (std::ranges::any_of(model.functions(), is_of_domain)) return;
+  size_t renamed = 0;
+  for_each_node(model, [&](onnx::NodeProto& node) {
+    if (node.domain() != kSpelledOut) return;
+    node.clear_domain();
+    ++renamed;
+  });
+  for (onnx::FunctionProto& function : *model.mutable_functions()) renamed += rename_import(function);
+  if (renamed > 0) done.push_back("the domain is spelled 'ai.onnx' in " + std::to_string(renamed) + " places, and is \"\"");
+}
+
 }  // namespace
 
 std::vector<std::string> repair(onnx::ModelProto& model) {
   std::vector<std::string> done;
+  rename_domain(model, done);
   drop_duplicates(model, done);
   add_types(model, done);
   return done;

@@ -3,6 +3,7 @@
 //
 //   an output of the main graph without a type     the type that ONNX's shape inference finds
 //   initializers of one name, type and shape       the last of them, which ONNX Runtime takes
+//   nodes of the domain "ai.onnx"                  those of "", which it is another name of; of what functions import, too
 #pragma once
 
 #include <onnx/onnx_pb.h>
