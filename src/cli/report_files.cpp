@@ -8,7 +8,7 @@ namespace attn_opt {
 
 Expected<ReportTarget> report_target(const std::string& word) {
   const size_t colon = word.find(':');
-  if (colon != std::string::npos) {
+  if (colon != std::string::npos && colon + 1 < word.size()) {
     if (const auto format = report_format_named(word.substr(0, colon))) return ReportTarget{*format, word.substr(colon + 1)};
   }
   if (const auto format = report_format_of(word)) return ReportTarget{*format, word};

@@ -95,6 +95,14 @@ tl::unexpected<Error> refused_value(const CLI::App& app, const std::string& said
                      end == choices ? value_label(*option) : "a size, as 512MB, 8GB or 1GiB");
 }
 
+/// No option and no argument takes an empty text, which a script makes of a variable that is not set.
+Status check_no_value_is_empty(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options())
+    if (std::ranges::any_of(option->results(), &std::string::empty))
+      return no_value_of(name_of(*option), "", value_label(*option));
+  return {};
+}
+
 /// Something that is required is missing; if there are words that APP does not know, they are the cause.
 tl::unexpected<Error> missing(const CLI::App& app, const std::string& said) {
   const std::vector<std::string> unknown = app.remaining();
@@ -109,6 +117,7 @@ Expected<bool> parse(CLI::App& app, const Arguments& arguments) {
   Arguments last_first(arguments.rbegin(), arguments.rend());
   try {
     app.parse(std::move(last_first));
+    ATTN_OPT_CHECK(check_no_value_is_empty(app));
     return true;
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
