@@ -254,16 +254,24 @@ Shape FactStore::declared_dims(const Value& value, const onnx::TensorShapeProto&
   return dims;
 }
 
+const std::vector<Shape>& FactStore::input_shapes() {
+  if (input_shapes_) return *input_shapes_;
+  input_shapes_.emplace();
+  for (const Value* input : view_.main().inputs()) {
+    const onnx::TypeProto_Tensor* declared = tensor_type(input->declared_type);
+    if (declared && declared->shape().dim_size() <= static_cast<int>(kMaxRank))
+      input_shapes_->push_back(declared_dims(*input, declared->shape()));
+  }
+  return *input_shapes_;
+}
+
 /// Sizes of the model's inputs that have no name.
 const std::set<std::string>& FactStore::open_sizes() {
   if (open_sizes_) return *open_sizes_;
   open_sizes_.emplace();
-  for (const Value* input : view_.main().inputs()) {
-    const onnx::TypeProto_Tensor* declared = tensor_type(input->declared_type);
-    if (!declared || declared->shape().dim_size() > static_cast<int>(kMaxRank)) continue;
-    for (const Dim& dim : declared_dims(*input, declared->shape()))
+  for (const Shape& shape : input_shapes())
+    for (const Dim& dim : shape)
       if (const Atom* atom = sole_atom(dim); atom && atom->unknown) open_sizes_->insert(atom->name);
-  }
   return *open_sizes_;
 }
 

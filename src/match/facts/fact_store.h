@@ -109,6 +109,8 @@ class FactStore {
   const std::vector<SizeAssumption>& assumptions() const { return assumptions_; }
   std::vector<const SizeAssumption*> assumptions_about(const std::set<std::string>& symbols) const;
 
+  /// Shapes that the model's inputs declare.
+  const std::vector<Shape>& input_shapes();
   /// Versions of what NODE, and the nodes of its bodies, are of.
   const Opsets& opsets(const Node& node);
   const TensorStore& tensors() const { return tensors_; }
@@ -163,6 +165,7 @@ class FactStore {
   std::vector<PositiveDemand> positive_demands_;
   std::set<std::pair<const Graph*, std::string>> demanded_;
   const EqualNames* names_ = nullptr;
+  std::optional<std::vector<Shape>> input_shapes_;
   std::optional<std::set<std::string>> open_sizes_;
   int64_t constant_elements_ = 0;
   int64_t integer_elements_ = 0;

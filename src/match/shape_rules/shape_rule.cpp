@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <unordered_map>
 
 #include "src/graph/operator_number.h"
@@ -49,15 +50,39 @@ const Dim& simpler(const Dim& a, const Dim& b) {
 /// Sizes that no number is known of have no more bits than these.
 constexpr int kSizeBits = 16;
 
-/// True if TYPE holds NUMBER, which is made of sizes, whatever these are. A product of sizes is taken for a number of elements,
-/// which it holds.
-bool is_held_by(DataType type, const Dim& number) {
+using SymbolCounts = std::map<std::string, int, std::less<>>;
+
+void count_symbols(const Dim& dim, SymbolCounts& counts) {
+  for (const AtomRef& atom : dim.atoms()) counts[atom->name] += atom->kind == Atom::Kind::kSymbol;
+}
+
+/// True if FACTORS, or what they are made of, are axes of one of SHAPES: their product is a number of elements.
+bool are_axes_of_one(const std::vector<AtomRef>& factors, const std::vector<Shape>& shapes) {
+  SymbolCounts wanted;
+  for (const AtomRef& factor : factors) {
+    wanted[factor->name] += factor->kind == Atom::Kind::kSymbol;
+    for (const Dim& operand : factor->operands) count_symbols(operand, wanted);
+  }
+  return std::ranges::any_of(shapes, [&](const Shape& shape) {
+    SymbolCounts axes;
+    for (const Dim& dim : shape) count_symbols(dim, axes);
+    return std::ranges::all_of(wanted, [&](const auto& symbol) { return symbol.second <= axes[symbol.first]; });
+  });
+}
+
+/// True if TYPE holds NUMBER, which is made of sizes, whatever these are. That it holds the number of elements of an input,
+/// which INPUTS are the shapes of, is believed.
+bool is_held_by(DataType type, const Dim& number, const std::vector<Shape>& inputs) {
   if (type == onnx::TensorProto::BOOL) return true;
   if (!is_integer(type)) return false;
   const int bits = 8 * static_cast<int>(element_size(type)) - 1;
   return std::ranges::all_of(number.terms(), [&](const Dim::Term& term) {
-    const int others = term.factors.empty() ? 1 : kSizeBits;
-    return bits > others && std::abs(static_cast<double>(term.coefficient)) <= std::ldexp(1, bits - others);
+    const auto is_held = [&](int others) {
+      return bits > others && std::abs(static_cast<double>(term.coefficient)) <= std::ldexp(1, bits - others);
+    };
+    const int sizes = static_cast<int>(term.factors.size());
+    if (sizes < 2) return is_held(sizes == 0 ? 1 : kSizeBits);
+    return is_held(kSizeBits * sizes) || (is_held(kSizeBits) && are_axes_of_one(term.factors, inputs));
   });
 }
 
@@ -119,7 +144,8 @@ void RuleContext::set_integers(size_t output, IntegerData data) {
   const DataType type = results_[output].type;
   const bool numbers = std::ranges::all_of(data.values, [](const Dim& d) { return d.is_constant(); });
   if (numbers && !tensor_of(data, type).has_value()) return;
-  if (!numbers && !std::ranges::all_of(data.values, [&](const Dim& d) { return is_held_by(type, d); })) return;
+  if (!numbers && !std::ranges::all_of(data.values, [&](const Dim& d) { return is_held_by(type, d, store_.input_shapes()); }))
+    return;
   results_[output].integers = std::move(data);
 }
 
