@@ -71,9 +71,8 @@ bool is_shallow_bias(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts) {
   if (!is_bias(term) || keeps_first_key(term)) return false;
   const MaskContents contents = mask_contents(*term.value, facts);
   const double least = term.coefficient * (term.coefficient < 0 ? contents.greatest : contents.least);
-  const bool is_number = std::isfinite(least) && least <= kHiding;
-  if (sdpa.type == onnx::TensorProto::FLOAT16) return is_number && !contents.may_hold_minus_inf;
-  return is_number && rounds_sums_otherwise(sdpa) && least > absorbing_fill(sdpa.type);
+  if (sdpa.type == onnx::TensorProto::FLOAT16) return least <= kHiding || contents.may_hold_lowest;
+  return std::isfinite(least) && least <= kHiding && rounds_sums_otherwise(sdpa) && least > absorbing_fill(sdpa.type);
 }
 
 /// Why a row that keeps no key may have other numbers as weights; empty if it has not.
@@ -85,6 +84,9 @@ std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
       return "a guard makes rows 0 that '" + term.value->name + "' takes out of the range of exp()";
     if (loses_hidden_scores(term, sdpa.type, facts))
       return "'" + term.value->name + "' is added in float, and " + type_name(sdpa.type) + " keeps nothing of scores beside it";
+    if (sdpa.type == onnx::TensorProto::FLOAT16 && is_bias(term) && !keeps_first_key(term) &&
+        may_be_narrowed(*term.value, facts))
+      return "'" + term.value->name + "' is cast to float16, and a runtime may keep numbers that are -inf there";
     if (is_shallow_bias(term, sdpa, facts))
       return "'" + term.value->name + "' is added in " + type_name(sdpa.type) +
              (element_size(sdpa.type) == 2 ? ", of which a runtime may keep more digits than another"

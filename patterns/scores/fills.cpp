@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <vector>
 
+#include "attn_opt/canonical.h"
 #include "attn_opt/internal/mask_contents.h"
 
 namespace attn_opt {
@@ -41,7 +43,41 @@ std::optional<double> sole_finite_fill(std::span<const ScoreTerm> terms, Facts& 
   return fill;
 }
 
+constexpr int kMostNodesAboveMask = 64;
+
+/// What a cast makes SEEN, a half, of: a wider floating value; null if none does.
+Value* widened(const Value& seen, Facts& facts) {
+  const Node* node = seen.producer;
+  if (!node || !node->is("Cast") || facts.type(seen) != onnx::TensorProto::FLOAT16 || !node->input(0)) return nullptr;
+  const DataType from = facts.type(*node->inputs[0]);
+  return is_floating(from) && lowest_finite(from) < lowest_finite(onnx::TensorProto::FLOAT16) ? node->inputs[0] : nullptr;
+}
+
 }  // namespace
+
+std::optional<double> number_before_narrowing(Value& value, Facts& facts) {
+  const auto number = facts.uniform(value);
+  Value* const wide = number == -INFINITY ? widened(canonical(value, facts), facts) : nullptr;
+  return wide ? facts.uniform(*wide) : number;
+}
+
+bool may_be_narrowed(Value& mask, Facts& facts) {
+  std::vector<Value*> pending{&mask};
+  for (size_t at = 0; at < pending.size(); ++at) {
+    if (at == kMostNodesAboveMask) return true;
+    const Value& seen = canonical(*pending[at], facts);
+    if (Value* const wide = widened(seen, facts)) {
+      const MaskContents contents = mask_contents(*wide, facts);
+      if (contents.may_hold_lowest || contents.least < lowest_finite(onnx::TensorProto::FLOAT16)) return true;
+      continue;
+    }
+    if (seen.producer)
+      for (Value* input : seen.producer->inputs)
+        if (input && facts.type(*input) == onnx::TensorProto::FLOAT16 && std::ranges::find(pending, input) == pending.end())
+          pending.push_back(input);
+  }
+  return false;
+}
 
 bool is_fill(const ScoreTerm& term) { return term.kind == Kind::kKeep || term.kind == Kind::kDrop; }
 

@@ -10,6 +10,7 @@
 #include "patterns/inner_values.h"
 #include "patterns/products/chosen_columns.h"
 #include "patterns/scores/conditions.h"
+#include "patterns/scores/fills.h"
 #include "patterns/scores/laid_over.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/score_bounds.h"
@@ -252,7 +253,7 @@ std::optional<ScoreForm> FormReader::read(Value& value, Value* core) {
   Value& seen = canonical(value, facts_);
   if (!reader_) return sum_or_value(seen);
   if (&seen == core) return core_form();
-  if (const auto number = facts_.uniform(seen)) return number_form(*number);
+  if (const auto number = number_before_narrowing(seen, facts_)) return number_form(*number);
   // 0 * a  =>  0, and a - a
   if (core && !holds(seen, *core)) return is_nothing(seen, facts_) ? number_form(0) : value_form(seen);
   const auto [known, is_new] = known_.try_emplace({&seen, core}, std::nullopt);
