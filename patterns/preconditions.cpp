@@ -75,6 +75,17 @@ bool is_shallow_bias(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts) {
   return std::isfinite(least) && least <= kHiding && rounds_sums_otherwise(sdpa) && least > absorbing_fill(sdpa.type);
 }
 
+/// True if TERM hides scores with a number that is -inf in a narrower type alone, which the scores are cast to and back: ONNX
+/// Runtime leaves such casts out.
+bool is_infinite_by_cast(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts) {
+  const double lowest = lowest_finite(range_of_scores(sdpa));
+  if (lowest <= lowest_finite(sdpa.type) || term.kind == ScoreTerm::Kind::kFloor || keeps_first_key(term)) return false;
+  if (!is_bias(term)) return std::isfinite(term.fill) && term.coefficient * term.fill < lowest;
+  const MaskContents contents = mask_contents(*term.value, facts);
+  const double least = std::min(term.coefficient * contents.least, term.coefficient * contents.greatest);
+  return contents.may_hold_lowest || (least < lowest && contents.least <= contents.greatest);
+}
+
 /// Why a row that keeps no key may have other numbers as weights; empty if it has not.
 std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
   if (sdpa.clamp && !std::ranges::all_of(sdpa.terms, keeps_first_key)) return "a clamp gives masked keys other weights";
@@ -87,6 +98,8 @@ std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
     if (sdpa.type == onnx::TensorProto::FLOAT16 && is_bias(term) && !keeps_first_key(term) &&
         may_be_narrowed(*term.value, facts))
       return "'" + term.value->name + "' is cast to float16, and a runtime may keep numbers that are -inf there";
+    if (is_infinite_by_cast(term, sdpa, facts))
+      return "'" + term.value->name + "' is -inf in a type that scores are cast to, which a runtime may leave out";
     if (is_shallow_bias(term, sdpa, facts))
       return "'" + term.value->name + "' is added in " + type_name(sdpa.type) +
              (element_size(sdpa.type) == 2 ? ", of which a runtime may keep more digits than another"
