@@ -78,7 +78,9 @@ Ways peel_squared_distance(Node& node, const ScoreWalk& walk, MatchContext& cont
   ATTN_OPT_MATCH(const ScoreWalk whole, settled(walk, context));
   if (const Node* other = other_squares(*difference, whole, context.facts))
     return missed("scores.operator", other, other->op(), walk.peeled);
-  return std::vector{step(whole, *scores, node.op() + "(distances)")};
+  ScoreWalk next = step(whole, *scores, node.op() + "(distances)");
+  next.hides_infinity = true;  // of (q - k)^2, where |k|^2 - 2 q k is Inf - Inf
+  return std::vector{std::move(next)};
 }
 
 }  // namespace attn_opt
