@@ -4,10 +4,12 @@
 #include <cctype>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "attn_opt/internal/model_walk.h"
 #include "src/io/onnx_domain.h"
+#include "src/optimizer/einsum_split.h"
 
 namespace attn_opt {
 namespace {
@@ -44,23 +46,104 @@ std::vector<int64_t> perm_of(const onnx::NodeProto& node) {
   return {node.attribute(0).ints().begin(), node.attribute(0).ints().end()};
 }
 
+/// How NODE is split; nullopt if it stays as it is.
+std::optional<EinsumSplit> split_of(const onnx::NodeProto& node) {
+  if (!is_of_onnx(node, "Einsum") || node.input_size() < 3 || node.output_size() != 1 || node.attribute_size() != 1)
+    return std::nullopt;
+  const onnx::AttributeProto& equation = node.attribute(0);
+  return equation.ref_attr_name().empty() ? split_einsum(equation.s()) : std::nullopt;
+}
+
+using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+
+/// The lists of nodes of all graphs and functions of MODEL.
+std::vector<Nodes*> lists_of_nodes(onnx::ModelProto& model) {
+  std::vector<Nodes*> lists;
+  for_each_graph(model, [&](onnx::GraphProto& graph) { lists.push_back(graph.mutable_node()); });
+  for (onnx::FunctionProto& function : *model.mutable_functions()) lists.push_back(function.mutable_node());
+  return lists;
+}
+
+/// What NODES make.
+std::set<std::string> names_made(const onnx::ModelProto& model) {
+  std::set<std::string> names;
+  for_each_node(model, [&](const onnx::NodeProto& node) { names.insert(node.output().begin(), node.output().end()); });
+  return names;
+}
+
+/// STEM with what it takes for it to be none of NAMES.
+std::string name_beside(const std::set<std::string>& names, std::string stem) {
+  while (names.contains(stem)) stem += '_';
+  return stem;
+}
+
+bool are_same(const onnx::NodeProto& one, const onnx::NodeProto& other) {
+  return one.SerializeAsString() == other.SerializeAsString();
+}
+
 }  // namespace
 
+void RespelledEinsums::move_axes(onnx::NodeProto& node) {
+  const auto axes = moved_axes(node);
+  if (!axes) return;
+  read_.emplace(node.output(0), node);
+  node.set_op_type("Transpose");
+  onnx::AttributeProto& perm = *node.mutable_attribute(0);
+  perm.Clear();
+  perm.set_name("perm");
+  perm.set_type(onnx::AttributeProto::INTS);
+  for (const int64_t axis : *axes) perm.add_ints(axis);
+}
+
+void RespelledEinsums::split(Nodes& nodes, std::set<std::string>& names) {
+  for (int i = 0; i < nodes.size(); ++i) {
+    const auto split = split_of(nodes[i]);
+    if (!split) continue;
+    const onnx::NodeProto read = nodes[i];
+    onnx::NodeProto &product = *nodes.Add(), &map = nodes[i];
+    const std::string name = name_beside(names, read.output(0) + "/product");
+    names.insert(name);
+    product = read;
+    if (!read.name().empty()) product.set_name(read.name() + "/product");
+    product.set_output(0, name);
+    product.mutable_input()->DeleteSubrange(static_cast<int>(split->map), 1);
+    product.mutable_attribute(0)->set_s(split->product);
+    map.clear_input();
+    map.add_input(name);
+    map.add_input(read.input(static_cast<int>(split->map)));
+    map.mutable_attribute(0)->set_s(split->rest);
+    split_.emplace(name, Split{read, product, map});
+    // What was added at the end is moved to stand in front of what reads it.
+    for (int at = nodes.size() - 1; at > i; --at) nodes.SwapElements(at, at - 1);
+    ++i;
+  }
+}
+
+void RespelledEinsums::join(Nodes& nodes) const {
+  for (int i = 0; i < nodes.size(); ++i) {
+    const auto found = nodes[i].output_size() == 1 ? split_.find(nodes[i].output(0)) : split_.end();
+    if (found == split_.end() || !are_same(nodes[i], found->second.product)) continue;
+    const auto map = std::ranges::find_if(nodes, [&](const auto& node) { return are_same(node, found->second.map); });
+    if (map == nodes.end()) continue;
+    *map = found->second.read;
+    nodes.DeleteSubrange(i--, 1);
+  }
+}
+
 RespelledEinsums::RespelledEinsums(onnx::ModelProto& model) {
-  for_each_node(model, [this](onnx::NodeProto& node) {
-    const auto axes = moved_axes(node);
-    if (!axes) return;
-    read_.emplace(node.output(0), node);
-    node.set_op_type("Transpose");
-    onnx::AttributeProto& perm = *node.mutable_attribute(0);
-    perm.Clear();
-    perm.set_name("perm");
-    perm.set_type(onnx::AttributeProto::INTS);
-    for (const int64_t axis : *axes) perm.add_ints(axis);
+  bool splits = false;
+  for_each_node(model, [&](onnx::NodeProto& node) {
+    move_axes(node);
+    splits |= split_of(node).has_value();
   });
+  if (!splits) return;
+  std::set<std::string> names = names_made(model);
+  for (Nodes* nodes : lists_of_nodes(model)) split(*nodes, names);
 }
 
 void RespelledEinsums::restore(onnx::ModelProto& model) const {
+  if (!split_.empty())
+    for (Nodes* nodes : lists_of_nodes(model)) join(*nodes);
   if (read_.empty()) return;
   for_each_node(model, [this](onnx::NodeProto& node) {
     if (node.output_size() != 1) return;

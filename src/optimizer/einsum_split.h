@@ -1,0 +1,21 @@
+// An Einsum of three operands or more as two: the product of all but one, and what maps that with the one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attn_opt {
+
+struct EinsumSplit {
+  size_t map = 0;             ///< the operand that maps the product of the others
+  std::string product, rest;  ///< equations; in the second the product stands first
+};
+
+/// How an Einsum of EQUATION is split whose map has its own of something that the product has and the result adds up; nullopt
+/// where no such split is the only one.
+///
+///   "bhqk,bhkd,hde->bqe"  =>  "bhqk,bhkd->bhqd" and "bhqd,hde->bqe"
+std::optional<EinsumSplit> split_einsum(std::string equation);
+
+}  // namespace attn_opt
