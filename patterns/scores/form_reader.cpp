@@ -332,12 +332,9 @@ std::optional<ScoreForm> FormReader::chosen(const Node& node, Value* core) {
 /// Trilu(a)  =>  Trilu(true) ? a : 0      Scatter(a, places, number)  =>  Scatter(false, places, true) ? number : a
 std::optional<ScoreForm> FormReader::laid_over(const Node& node, Value* core) {
   const auto form = operand(node, 0, core);
-  const bool is_triangle = node.is("Trilu");
-  const auto number = is_triangle ? std::optional(0.0) : facts_.uniform(*node.inputs[2]);
-  Value* places = form && number ? places_laid_over(node, *reader_, *context_) : nullptr;
-  if (!places) return std::nullopt;
-  const ScoreForm numbers = number_form(*number);
-  return is_triangle ? selection(literal(*places), *form, numbers) : selection(literal(*places), numbers, *form);
+  const auto number = node.is("Trilu") ? std::optional(0.0) : facts_.uniform(*node.inputs[2]);
+  const auto left = form && number ? left_by(node, *reader_, *context_) : std::nullopt;
+  return left ? selection(*left, *form, number_form(*number)) : std::nullopt;
 }
 
 /// Max(m ? x : y, a)  =>  m ? Max(x, a) : Max(y, a), and so Min and Clip, all of numbers

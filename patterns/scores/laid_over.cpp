@@ -47,17 +47,24 @@ bool lays_over(const Node& node) {
   return scatters && node.input(0) && node.input(1) && node.input(2) && node.string_attribute("reduction", "none") == "none";
 }
 
-Value* places_laid_over(const Node& node, Node& reader, MatchContext& context) {
+std::optional<Literal> left_by(const Node& node, Node& reader, MatchContext& context) {
   Facts& facts = context.facts;
   const MaybeShape shape = facts.shape(*node.inputs[0]);
   const bool is_triangle = node.is("Trilu");
-  if (!shape || shape->size() < 2 || (!is_triangle && !facts.shape(*node.inputs[2]))) return nullptr;
+  if (!shape || shape->size() < 2 || (!is_triangle && !facts.shape(*node.inputs[2]))) return std::nullopt;
   InnerValues inner(reader, context);
   std::vector<Value*> inputs(node.inputs.begin(), node.inputs.end());
   inputs[0] = repeated(is_triangle ? 1 : 0, *node.inputs[0], is_triangle ? shape->size() - 2 : 0, inner, facts);
   if (!is_triangle) inputs[2] = repeated(1, *node.inputs[2], 0, inner, facts);
-  return inner.build().node("Cast", {inner.again(node, inputs)},
-                            {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::BOOL})});
+  const bool is_upper = is_triangle && node.int_attribute("upper", 1) != 0;
+  const auto diagonal = !is_triangle ? std::nullopt : node.input(1) ? facts.scalar(*node.inputs[1]) : std::optional(0.0);
+  // What an upper triangle leaves is what the lower one below it does not: the two are one condition then.
+  if (diagonal)
+    inputs = {inputs[0], inner.number(static_cast<int64_t>(*diagonal) - (is_upper ? 1 : 0), onnx::TensorProto::INT64)};
+  Value* places = diagonal ? inner.build().node("Trilu", inputs, {GraphBuilder::attribute("upper", int64_t{0})})
+                           : inner.again(node, inputs);
+  Value* booleans = inner.build().node("Cast", {places}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::BOOL})});
+  return Literal{booleans, is_triangle && !(diagonal && is_upper)};
 }
 
 }  // namespace attn_opt

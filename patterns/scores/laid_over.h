@@ -3,15 +3,17 @@
 //   Trilu(a)  =>  Trilu(true) ? a : 0      Scatter(a, places, number)  =>  Scatter(false, places, true) ? number : a
 #pragma once
 
+#include <optional>
+
 #include "attn_opt/pattern.h"
+#include "patterns/scores/score_form.h"
 
 namespace attn_opt {
 
 /// True for these operators, of their first input.
 bool lays_over(const Node& node);
 
-/// The booleans that are true where NODE, which lays_over(), leaves its input if it is a Trilu, and else where it has others in
-/// its place, made above READER. Null where shapes are not known.
-Value* places_laid_over(const Node& node, Node& reader, MatchContext& context);
+/// Where NODE, which lays_over(), leaves its input, by booleans made above READER; nullopt where shapes are not known.
+std::optional<Literal> left_by(const Node& node, Node& reader, MatchContext& context);
 
 }  // namespace attn_opt
