@@ -74,4 +74,15 @@ std::optional<SoftmaxSite> softmax_of_parts(Node& concat, MatchContext& context)
   return site;
 }
 
+std::optional<KeyBlocks> divided_in_parts(Node& concat, MatchContext& context) {
+  Value* whole = joined_parts(concat, concat, context);
+  const bool may_be = whole && whole->producer && may_be_softmax(*whole->producer);
+  auto site = may_be ? softmax_at(*whole->producer, context) : std::nullopt;
+  if (!site || site->divided != whole) return std::nullopt;
+  Node* product = site->product->outputs[0]->producer;
+  site->product = &concat;
+  site->divided = concat.outputs[0];
+  return KeyBlocks{*std::move(site), product, concat.outputs[0], "Concat(parts)"};
+}
+
 }  // namespace attn_opt
