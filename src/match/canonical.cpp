@@ -217,10 +217,36 @@ Value* before_concat(Value& value, const Search& search) {
   return joined && same_shape(*joined->source, value, search.facts) ? joined->source : nullptr;
 }
 
+/// True of each second node of a chain.
+auto in_pairs() {
+  return [calls = 0](const Value&) mutable { return ++calls % 2 == 0; };
+}
+
+/// The axis that NODE, a Slice, reverses, as it says that; nullopt if it does anything else.
+std::optional<int64_t> reversed_axis(const Node& node, Facts& facts) {
+  if (!node.is("Slice") || !node.input(3) || !node.input(4) || facts.scalar(*node.inputs[4]) != -1.0) return std::nullopt;
+  const auto axis = same_shape(*node.inputs[0], *node.outputs[0], facts) ? facts.scalar(*node.inputs[3]) : std::nullopt;
+  const MaybeShape shape = axis ? facts.shape(*node.outputs[0]) : nullptr;
+  const auto place = shape ? axis_in(static_cast<int64_t>(*axis), shape->size()) : std::nullopt;
+  return place ? std::optional(static_cast<int64_t>(*place)) : std::nullopt;
+}
+
+/// What two Slices in turn reverse along one axis; null if they do anything else.
+Value* before_reversals(Value& value, const Search& search) {
+  const auto axis = reversed_axis(*value.producer, search.facts);
+  const auto reverses = [&](const Node& node) { return axis && reversed_axis(node, search.facts) == axis; };
+  return before_chain(value, search, reverses, in_pairs());
+}
+
+Value* before_slice(Value& value, const Search& search) {
+  Value* before = before_cut(value, search);
+  return before ? before : before_reversals(value, search);
+}
+
 /// Two Nots, or two pairs of them.
 Value* before_nots(Value& value, const Search& search) {
   const auto is_not = [](const Node& node) { return node.is("Not"); };
-  return before_chain(value, search, is_not, [calls = 0](const Value&) mutable { return ++calls % 2 == 0; });
+  return before_chain(value, search, is_not, in_pairs());
 }
 
 /// Nodes that give the elements other axes, of which VALUE has again those that they had.
@@ -262,7 +288,7 @@ constexpr OperatorMap<RoundTrip> kRoundTrips(std::to_array<OperatorMap<RoundTrip
     {"ReduceMax", before_reduction_of_one},
     {"ReduceMin", before_reduction_of_one},
     {"ReduceProd", before_reduction_of_one},
-    {"Slice", before_cut},
+    {"Slice", before_slice},
     {"Split", before_cut},
     {"Gather", before_cut},
     {"Concat", before_concat},
