@@ -48,6 +48,9 @@ class PowerSum {
     return found == terms_.end() ? 0 : found->second;
   }
   const std::vector<std::pair<double, double>>& terms() const { return terms_; }
+  bool has_powers() const {
+    return std::ranges::any_of(terms_, [](const auto& term) { return !is_zero(term.first); });
+  }
   double least_power() const { return std::ranges::min_element(terms_)->first; }
 
  private:
@@ -98,6 +101,8 @@ class RatioReader {
 
   /// True unless all that is read is Tanh.
   bool is_in_words() const { return is_in_words_; }
+  /// True if exponentials are divided by others, so that Inf may be by Inf.
+  bool divides_exponentials() const { return has_exponential_ && divides_; }
   /// What the unknown is exp() of.
   Value* unknown() const { return unknown_; }
 
@@ -122,9 +127,11 @@ class RatioReader {
   }
 
   /// ONE times OTHER, or plus so many TIMES it.
-  static std::optional<PowerRatio> combined(const std::optional<PowerRatio>& one, const std::optional<PowerRatio>& other,
-                                            bool multiplies, double times = 1) {
+  std::optional<PowerRatio> combined(const std::optional<PowerRatio>& one, const std::optional<PowerRatio>& other,
+                                     bool multiplies, double times = 1) {
     if (!one || !other) return std::nullopt;
+    divides_ |= multiplies && ((one->above.has_powers() && other->below.has_powers()) ||
+                               (one->below.has_powers() && other->above.has_powers()));
     if (multiplies) return PowerRatio{one->above.times(other->above), one->below.times(other->below)};
     if (are_equal(one->below, other->below)) return PowerRatio{one->above.plus(other->above, times), one->below};
     return PowerRatio{one->above.times(other->below).plus(other->above.times(one->below), times),
@@ -170,6 +177,7 @@ class RatioReader {
     const auto found = power_of_unknown(node);
     if (!found) return std::nullopt;
     const double power = *found;
+    has_exponential_ |= node.is("Exp");
     if (node.is("Exp")) return PowerRatio{{1, power}, {1, 0}};
     if (node.is("Sigmoid")) return PowerRatio{{1, power}, PowerSum(1, power).plus({1, 0}, 1)};
     const PowerSum square(1, 2 * power);
@@ -179,7 +187,7 @@ class RatioReader {
   Facts& facts_;
   Value* unknown_ = nullptr;
   std::vector<Addend> unknown_terms_;  ///< that it is the sum of
-  bool is_in_words_ = false;
+  bool is_in_words_ = false, has_exponential_ = false, divides_ = false;
   int nodes_ = 0;  ///< read so far
 };
 
@@ -195,7 +203,7 @@ std::optional<TanhOf> tanh_in(Value& value, Facts& facts) {
   const double a = ratio->above.at(power), b = ratio->above.at(0);
   const size_t powers = static_cast<size_t>(!is_zero(a)) + static_cast<size_t>(!is_zero(b));
   if (!is_zero(ratio->below.at(power) - 1) || ratio->above.terms().size() != powers || is_zero(a - b)) return std::nullopt;
-  return TanhOf{reader.unknown(), power / 2, (a - b) / 2, (a + b) / 2};
+  return TanhOf{reader.unknown(), power / 2, (a - b) / 2, (a + b) / 2, reader.divides_exponentials()};
 }
 
 std::optional<ExponentialOf> exponential_in_ratio(Value& value, Facts& facts) {

@@ -15,6 +15,7 @@ namespace attn_opt {
 struct TanhOf {
   Value* value = nullptr;
   double factor = 1, size = 1, number = 0;
+  bool may_be_nan = false;  ///< of values beyond the range of exp(), which VALUE's own words divide by each other
 };
 
 /// What VALUE is in terms of tanh(); nullopt if it is not, or says so by Tanh.

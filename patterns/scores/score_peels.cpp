@@ -147,6 +147,7 @@ Ways peel_softcap(Node& node, const TanhOf& tanh, const ScoreWalk& below, MatchC
     return missed("scores.sinks", &node, "the scores are less by a number of their own, and the sinks are not", walk.peeled);
   ScoreWalk next = step(walk, *tanh.value, "softcap");
   next.softcap = std::abs(walk.scale * tanh.size);
+  next.caps_in_exp_range = tanh.may_be_nan;
   next.scale = walk.scale * tanh.size * tanh.factor;
   return std::vector{std::move(next)};
 }

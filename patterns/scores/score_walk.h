@@ -46,6 +46,7 @@ struct ScoreWalk {
   bool lowered = false;                ///< the maximum of a row, or of all, was subtracted
   bool lowered_by_largest_of_all = false;
   bool leaves_exp_range = false;         ///< exp() was taken of them on the way
+  bool caps_in_exp_range = false;        ///< exponentials of them were divided by others for the softcap
   bool lies_above_fill = false;          ///< the lesser of scores and a fill was taken
   const Value* lowered_value = nullptr;  ///< read by nothing but the maximum and what subtracts it
   std::optional<CutColumns> cut_off;     ///< behind the softmax, and not found beside the scores yet

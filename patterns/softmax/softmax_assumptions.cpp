@@ -8,6 +8,7 @@ namespace attn_opt {
 void assume_of_softmax(const SoftmaxSite& softmax, const ScoreWalk& scores, Sdpa& sdpa, Facts& facts) {
   if (scores.hides_infinity) assume_scores_finite("a bound of the scores hides Inf, or a squared difference", sdpa);
   if (softmax.hides_infinity) assume_scores_finite("Sigmoid makes a number of Inf, as softmax does not", sdpa);
+  if (scores.caps_in_exp_range) assume("exp-in-range", "the softcap divides exponentials of scores", sdpa);
   const bool may_empty_blocks = !softmax.key_blocks.empty() && !sdpa.guarded && !why_rows_may_be_nan(sdpa, facts).empty();
   sdpa.infinity_makes_nan = softmax.pairs_scores || may_empty_blocks || scores.makes_nan_of_infinity;
   if (scores.makes_nan_of_infinity)
