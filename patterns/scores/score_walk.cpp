@@ -8,6 +8,7 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/layout_checks.h"
+#include "patterns/linear_function.h"
 #include "patterns/products/chosen_columns.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/heads_in_rows.h"
@@ -103,7 +104,7 @@ class ScoreWalker {
       const bool is_product = makes_product(*node, context_.facts);
       if (const auto chosen = is_product ? chosen_columns(*node, context_.facts) : std::nullopt) {
         if (Value* value = product_above(*chosen, *node)) {
-          ATTN_OPT_MATCH(walk, without_factor(walk, *chosen, *value));
+          ATTN_OPT_MATCH(walk, with_form(walk, *value, chosen->factor, 0, "MatMul(columns)"));
           continue;
         }
       }
@@ -124,6 +125,10 @@ class ScoreWalker {
       }
       if (node->is("DequantizeLinear"))
         return missed("scores.quantized", node, "'" + walk.value->name + "' was quantized", walk.peeled);
+      if (const auto linear = linear_function_in(*walk.value, context_.facts)) {
+        ATTN_OPT_MATCH(walk, with_form(walk, *linear->value, linear->factor, linear->number, node->op() + "(linear)"));
+        continue;
+      }
       const auto& peels = score_peels();
       const auto row = std::ranges::find_if(peels, [&](const ScorePeel& peel) { return node->is(peel.op); });
       if (row == peels.end()) return missed("scores.operator", node, node->op(), walk.peeled);
@@ -155,12 +160,13 @@ class ScoreWalker {
     return are_scores ? chosen_value(chosen, node, context_) : nullptr;
   }
 
-  /// WALK above a product that CHOSEN says, of whose scores VALUE is what is chosen.
-  Matched<ScoreWalk> without_factor(const ScoreWalk& walk, const ChosenColumns& chosen, Value& value) const {
-    auto form = substituted(walk.form, product(number_form(chosen.factor), core_form()).value());
+  /// WALK gone on to VALUE through what is called WHAT, which multiplies that with FACTOR and adds NUMBER.
+  static Matched<ScoreWalk> with_form(const ScoreWalk& walk, Value& value, double factor, double number,
+                                      const std::string& what) {
+    auto form = substituted(walk.form, sum(product(number_form(factor), core_form()).value(), number_form(number), 1).value());
     if (!form)
       return missed("scores.too-many-ways", walk.value->producer, "scores in more cases than are followed", walk.peeled);
-    ScoreWalk next = step(walk, value, "MatMul(columns)");
+    ScoreWalk next = step(walk, value, what);
     next.form = *std::move(form);
     next.makes_nan_of_infinity = true;
     return next;

@@ -1,0 +1,25 @@
+// What elementwise operators make of one value and numbers, where that is a number times the value, and another, in whatever
+// words: told by what they make of numbers.
+//
+//   Relu(x) - Relu(-x)  =>  x      Abs(x) * Sign(x)  =>  x      Max(x, 0) + Min(x, 0)  =>  x      Where(x > 0, x, 3 x - 2 x) =>
+//   x
+#pragma once
+
+#include <optional>
+
+#include "attn_opt/facts.h"
+#include "attn_opt/graph.h"
+
+namespace attn_opt {
+
+/// FACTOR times VALUE, and NUMBER.
+struct LinearFunction {
+  Value* value = nullptr;
+  double factor = 1, number = 0;
+};
+
+/// What RESULT is of the nearest value that alone it is made of through operators that are no sums and products with numbers;
+/// nullopt if it is no linear function of that.
+std::optional<LinearFunction> linear_function_in(Value& result, Facts& facts);
+
+}  // namespace attn_opt
