@@ -166,6 +166,7 @@ Ways peel_elementwise(Node& node, const ScoreWalk& walk, MatchContext& context) 
     return std::vector{*std::move(lowered)};
   }
   if (const auto tanh = tanh_in(*node.outputs[0], context.facts)) return peel_softcap(node, *tanh, walk, context);
+  if (node.is("Mul") && square_of_root(*node.outputs[0], context)) return peel_power(node, walk, context);
   return peel_form(node, walk, context);
 }
 
@@ -210,6 +211,7 @@ const std::vector<ScorePeel>& score_peels() {
       {"Split", peel_selection},
       {"Gather", peel_selection},
       {"If", peel_branches},
+      {"Pow", peel_power},
       {"ReduceSum", peel_squared_distance},
       {"ReduceSumSquare", peel_squared_distance},
       {"Trilu", peel_laid_over},

@@ -58,6 +58,18 @@ const Node* other_squares(const Operands& difference, const ScoreWalk& walk, Fac
   return nullptr;
 }
 
+/// The sum of squares that NODE is the root of; null if it is the root of anything else.
+Value* sum_under_root(Node& node, MatchContext& context) {
+  if (node.is("ReduceL2") && node.input(0)) {
+    const auto& attributes = node.proto->attribute();
+    return InnerValues(node, context)
+        .build()
+        .node("ReduceSumSquare", {node.inputs.begin(), node.inputs.end()}, {attributes.begin(), attributes.end()});
+  }
+  Value* under = node.is("Sqrt") && node.input(0) ? &canonical(*node.inputs[0], context.facts) : nullptr;
+  return under && under->producer && squared_in(*under->producer, context.facts) ? under : nullptr;
+}
+
 }  // namespace
 
 Value* root_of_square(Value& value, Facts& facts) {
@@ -81,6 +93,17 @@ Ways peel_squared_distance(Node& node, const ScoreWalk& walk, MatchContext& cont
   ScoreWalk next = step(whole, *scores, node.op() + "(distances)");
   next.hides_infinity = true;  // of (q - k)^2, where |k|^2 - 2 q k is Inf - Inf
   return std::vector{std::move(next)};
+}
+
+Value* square_of_root(Value& value, MatchContext& context) {
+  Value* root = root_of_square(value, context.facts);
+  return root && root->producer ? sum_under_root(*root->producer, context) : nullptr;
+}
+
+Ways peel_power(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  Value* sum = square_of_root(*node.outputs[0], context);
+  if (!sum) return missed("scores.operator", &node, node.op(), walk.peeled);
+  return std::vector{step(walk, *sum, node.op() + "(root)")};
 }
 
 }  // namespace attn_opt

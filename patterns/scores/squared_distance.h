@@ -13,4 +13,11 @@ Value* root_of_square(Value& value, Facts& facts);
 ///   |q - k|^2  =>  -2 q k^T + |q|^2 + |k|^2
 Ways peel_squared_distance(Node& node, const ScoreWalk& walk, MatchContext& context);
 
+/// The sum of squares that VALUE is the square of the root of, made where the graph has none; null if it is none.
+///
+///   ReduceL2(x)^2  =>  ReduceSumSquare(x)      Sqrt(ReduceSum(x^2))^2  =>  ReduceSum(x^2)
+Value* square_of_root(Value& value, MatchContext& context);
+/// NODE, which makes a square_of_root().
+Ways peel_power(Node& node, const ScoreWalk& walk, MatchContext& context);
+
 }  // namespace attn_opt
