@@ -7,6 +7,7 @@
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products/product_letters.h"
+#include "patterns/scores/form_reader.h"
 #include "src/match/cut_range.h"
 
 namespace attn_opt {
@@ -101,13 +102,21 @@ std::optional<AxisCut> cut_above(const Value& left, Facts& facts) {
   return AxisCut{static_cast<size_t>(axis), {at, size.value() - 1 - at}, true};
 }
 
+/// True if VALUE is 1 everywhere, in whatever words.
+bool are_ones(Value& value, Node& reader, MatchContext& context) {
+  if (const auto number = context.facts.uniform(value)) return *number == 1;
+  const auto form = FormReader(reader, context).numbers(value);
+  return form && form->size() == 1 && form->front().addends.empty() && form->front().number == 1;
+}
+
 /// What of WHOLE is left when COLUMNS of AXIS are cut off: an input of a Concat, or what a Pad adds ones to; null: these ones.
 /// Nullopt if it is anything else.
-std::optional<Value*> left_of(Value& whole, const CutColumns& columns, size_t axis, Facts& facts) {
+std::optional<Value*> left_of(Value& whole, const CutColumns& columns, size_t axis, Node& reader, MatchContext& context) {
+  Facts& facts = context.facts;
   const Node* maker = whole.producer;
   if (maker && maker->is("Concat")) {
     Value* values = input_left(*maker, columns, axis, facts);
-    return values ? std::optional(facts.uniform(*values) == 1.0 ? nullptr : values) : std::nullopt;
+    return values ? std::optional(are_ones(*values, reader, context) ? nullptr : values) : std::nullopt;
   }
   const MaybeShape shape = maker && maker->is("Pad") ? facts.shape(whole) : nullptr;
   const auto added = shape ? padded_columns(*maker, shape->size() - 1 - axis, facts) : std::nullopt;
@@ -143,7 +152,7 @@ std::optional<ProductPart> part_of_product(Value& value, Node& reader, MatchCont
   if (has_letter(letters->operands[0], letter) == has_letter(letters->operands[1], letter)) return std::nullopt;
   const Untransposed whole = untransposed(*product->inputs[operand], facts);
   const auto axis = whole.at[letters->operands[operand].find(letter)];
-  const auto values = left_of(*whole.value, cut->columns, static_cast<size_t>(axis), facts);
+  const auto values = left_of(*whole.value, cut->columns, static_cast<size_t>(axis), reader, context);
   if (!values) return std::nullopt;
   ProductPart found{product, operand, *values};
   if (found.values && !std::ranges::is_sorted(whole.at))
