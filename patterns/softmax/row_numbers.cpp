@@ -6,6 +6,7 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/layout_checks.h"
+#include "patterns/softmax/cut_exponentials.h"
 #include "patterns/softmax/row_sum.h"
 #include "src/match/cut_range.h"
 #include "src/match/node_forms.h"
@@ -309,6 +310,8 @@ bool RowNumbers::takes_row(const Node& node, size_t input, const RowReduction& a
 
 std::optional<WeighedScores> RowNumbers::weights(RowReduction at) {
   at = source_of(std::move(at));
+  const auto keys = static_cast<size_t>(std::ranges::find(at.axes, RowReduction::kTaken) - at.axes.begin());
+  if (Value* within = has_keys(at) ? cut_within(*at.value, keys, reader_, context_) : nullptr) at.value = within;
   const Node* node = has_keys(at) ? maker_of(at) : nullptr;
   if (!node || ++nodes_ > kMostRowNodes) return std::nullopt;
   if (const auto exponent = exponent_in(*at.value, reader_, context_)) {
