@@ -42,7 +42,7 @@ std::optional<EinsumSplit> split_behind(const Terms& terms, size_t map) {
   const std::string& matrix = terms.operands[map];
   EinsumSplit split{map, "", ""};
   std::string product;
-  bool sums = false, is_paired = false, adds_up = false;
+  bool sums = false, is_paired = false, maps = false;
   std::set<char> seen;
   for (size_t i = 0; i < terms.operands.size(); ++i) {
     if (i == map) continue;
@@ -52,11 +52,11 @@ std::optional<EinsumSplit> split_behind(const Terms& terms, size_t map) {
       const bool is_made = has(terms.result, letter), is_mapped = has(matrix, letter);
       sums |= is_shared && !is_made && !is_mapped;
       is_paired |= is_shared && is_made && !is_mapped;
-      adds_up |= is_shared && !is_made && is_mapped;
+      maps |= !is_made && is_mapped;
       if (!is_shared && (is_made || is_mapped)) product += letter;
     }
   }
-  if (!sums || !is_paired || !adds_up) return std::nullopt;
+  if (!sums || !is_paired || !maps) return std::nullopt;
   split.product += "->" + product;
   split.rest = product + "," + matrix + "->" + terms.result;
   return split;
