@@ -1,6 +1,7 @@
 #include "patterns/alike.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "attn_opt/canonical.h"
@@ -14,6 +15,13 @@ namespace {
 constexpr int kMaxAlike = 12;
 
 bool are_alike(Value& one, Value& other, int& left, Facts& facts);
+
+/// True for operators that make the same of the same, of those that scores and probabilities pass.
+bool is_pure(const Node& node) {
+  constexpr std::array kPure = {"MatMul", "Einsum", "Gemm", "Softmax", "LogSoftmax", "Concat", "Split"};
+  return has(node, Trait::kElementwise) || has(node, Trait::kMoves) || node.op().starts_with("Reduce") ||
+         std::ranges::any_of(kPure, [&](const char* op) { return node.is(op); });
+}
 
 /// True if ONE and OTHER add up the same, in whatever words.
 bool add_up_alike(Value& one, Value& other, int& left, Facts& facts) {
@@ -43,8 +51,7 @@ bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
   if (--left < 0 || !node || !twin) return false;
   if (has(*node, Trait::kAdds) && has(*twin, Trait::kAdds) && add_up_alike(one, other, left, facts)) return true;
   if (a.output != b.output || node->op() != twin->op() || node->domain() != twin->domain()) return false;
-  const bool is_pure = has(*node, Trait::kElementwise) || has(*node, Trait::kMoves) || node->is("ReduceSum");
-  if (!is_pure || node->inputs.size() != twin->inputs.size() || !have_same_attributes(*node, *twin)) return false;
+  if (!is_pure(*node) || node->inputs.size() != twin->inputs.size() || !have_same_attributes(*node, *twin)) return false;
   for (size_t i = 0; i < node->inputs.size(); ++i) {
     if (!node->inputs[i] != !twin->inputs[i]) return false;
     if (node->inputs[i] && !are_alike(*node->inputs[i], *twin->inputs[i], left, facts)) return false;
