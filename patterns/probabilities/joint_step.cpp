@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "attn_opt/internal/mask_contents.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/scores/form_reader.h"
 
@@ -17,6 +19,26 @@ bool reads_form(const Reader& reader, const Value& value) {
   if (!reader.node || reader.node->graph != value.graph) return false;
   const std::vector<size_t> operands = form_operands(*reader.node);
   return std::ranges::find(operands, static_cast<size_t>(reader.input)) != operands.end();
+}
+
+/// True if NODE leaves each number from 0 to 1 as it is.
+bool keeps_shares(const Node& node, size_t input, Facts& facts) {
+  if (!node.domain().empty() || input > 1 || (input > 0 && !has(node, Trait::kSelects))) return false;
+  if (node.is("Relu") || node.is("Abs")) return true;
+  if (node.is("Clip")) return clip_bound(node, 1, facts).value_or(0) <= 0 && clip_bound(node, 2, facts).value_or(1) >= 1;
+  const bool bounds = (node.is("Max") || node.is("Min")) && node.inputs.size() == 2;
+  const auto bound = bounds ? facts.uniform(*node.inputs[1 - input]) : std::nullopt;
+  return bound && (node.is("Max") ? *bound <= 0 : *bound >= 1);
+}
+
+/// What the only one of READERS makes of VALUE, shares of a row, if it bounds them where they are; null if it does more.
+Value* bounded_shares(const Readers& readers, Value& value, Facts& facts) {
+  const Node* maker = value.producer;
+  const bool are_shares = maker && (maker->is("Softmax") || maker->is("Div"));
+  if (!are_shares || !readers.only_one() || !readers.all[0].node) return nullptr;
+  Node& node = *readers.all[0].node;
+  return node.graph == value.graph && keeps_shares(node, static_cast<size_t>(readers.all[0].input), facts) ? node.outputs[0]
+                                                                                                           : nullptr;
 }
 
 class JointReader {
@@ -81,6 +103,7 @@ class JointReader {
 }  // namespace
 
 std::optional<JointStep> joint_step(const Readers& readers, Value& value, MatchContext& context) {
+  if (Value* bounded = bounded_shares(readers, value, context.facts)) return JointStep{bounded};
   return JointReader(value, context).run(readers);
 }
 
