@@ -123,7 +123,8 @@ std::optional<Value*> left_of(Value& whole, const CutColumns& columns, size_t ax
   if (!added || !maker->input(2) || facts.uniform(*maker->inputs[2]) != 1.0) return std::nullopt;
   if (*added == columns) return maker->inputs[0];
   const bool are_behind = (*shape)[axis] - added->behind == columns.in_front && columns.behind == 0;
-  return are_behind ? std::optional<Value*>(nullptr) : std::nullopt;
+  const bool are_in_front = (*shape)[axis] - added->in_front == columns.behind && columns.in_front == 0;
+  return are_behind || are_in_front ? std::optional<Value*>(nullptr) : std::nullopt;
 }
 
 }  // namespace
