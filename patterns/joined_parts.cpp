@@ -46,6 +46,7 @@ class PartJoiner {
     }
     if (shape->size() <= axis || attn_opt::from_last(*shape, axis).is(1))
       if (Value* one = one_for_all(parts)) return one;
+    if (Value* cut = cut_of_wholes(parts, axis)) return cut;
     const Node* node = parts[0]->producer;
     if (!node || !node->domain().empty() || ++nodes_ > kMostJoinedNodes) return nullptr;
     const auto axes = axes_of_operands(*node, axis);
@@ -79,6 +80,26 @@ class PartJoiner {
     const Node* node = reader_ && nested_ < kMostNestedParts ? part.producer : nullptr;
     Value* whole = node ? joined_inputs(*node, PartJoiner(facts_, reader_, context_, nested_ + 1), facts_) : nullptr;
     return whole ? canonical(*whole, facts_) : part;
+  }
+
+  /// What is cut out of what stands for the sources of PARTS, each cut alike along another axis; null if they are not.
+  Value* cut_of_wholes(const std::vector<Value*>& parts, size_t axis) {
+    const auto first = cut_range(*parts[0], facts_);
+    const MaybeShape shape = facts_.shape(*parts[0]);
+    if (!first || !shape || !first->first.is_constant() || !first->count.is_constant() ||
+        shape->size() - 1 - axis == first->axis)
+      return nullptr;
+    std::vector<Value*> sources;
+    for (const Value* part : parts) {
+      const auto range = cut_range(*part, facts_);
+      if (!range || range->axis != first->axis || range->first != first->first || range->count != first->count) return nullptr;
+      sources.push_back(range->source);
+    }
+    Value* whole = ++nodes_ > kMostJoinedNodes ? nullptr : join(sources, axis);
+    if (!whole || !reader_) return whole ? parts[0] : nullptr;
+    InnerValues inner(*reader_, *context_);
+    const int64_t begin = first->first.value(), end = begin + first->count.value();
+    return inner.slice(whole, inner.build().ints({begin}), inner.build().ints({end}), static_cast<int64_t>(first->axis));
   }
 
   /// PARTS, if they are one value.

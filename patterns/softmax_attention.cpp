@@ -276,7 +276,7 @@ class SoftmaxAttention : public Pattern {
     if (blocks && blocks->made->producer != &anchor && may_be_softmax(*blocks->made->producer))
       return missed(std::string(kNotAttention), &anchor, "");  // it is told at that anchor
     if (!softmax && !blocks) blocks = merged_keys(anchor, context);
-    if (!softmax && !blocks) blocks = anchor.is("Concat") ? divided_in_parts(anchor, context) : divided_within(anchor, context);
+    if (!softmax && !blocks) blocks = anchor.is("Concat") ? product_in_parts(anchor, context) : divided_within(anchor, context);
     if (blocks) return match_blocks(anchor, *blocks, context);
     if (!softmax) return no_softmax(anchor, context);
     if (weighs_choices(*softmax->input, context.facts)) return missed(std::string(kNotAttention), &anchor, "");

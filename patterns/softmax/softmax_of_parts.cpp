@@ -1,12 +1,17 @@
 #include "patterns/softmax/softmax_of_parts.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
+#include "patterns/alike.h"
 #include "patterns/inner_values.h"
 #include "patterns/joined_parts.h"
+#include "patterns/products/product_letters.h"
+#include "patterns/products/products.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/exponentials.h"
 #include "src/match/node_forms.h"
@@ -62,6 +67,44 @@ std::optional<SoftmaxSite> of_two_keys(const Node& concat, Node& reader, MatchCo
   return std::nullopt;
 }
 
+/// The product of all keys that SUM adds up, whose operands are cut out of others along the keys; null if it adds up anything
+/// else.
+///
+///   p1 v1 + p2 v2  =>  Concat(p1, p2) Concat(v1, v2)
+Node* joined_product_of_keys(const Node& sum, Node& reader, MatchContext& context) {
+  Facts& facts = context.facts;
+  const Node* first =
+      sum.inputs.size() > 1 && !sum.is("Sub") && !sum.is("Mean") ? canonical(*sum.inputs[0], facts).producer : nullptr;
+  const auto letters = first && is_product(*first) ? product_letters(*first, facts) : std::nullopt;
+  const std::string keys = letters && letters->operands.size() == 2 ? letters->contracted(0) : "";
+  if (keys.size() != 1) return nullptr;
+  std::vector<Value*> wholes;
+  for (const size_t operand : {0, 1}) {
+    std::vector<Value*> parts;
+    for (Value* input : sum.inputs) {
+      const Node* product = canonical(*input, facts).producer;
+      if (!product || product->op() != first->op() || product->inputs.size() != 2 || !have_same_attributes(*product, *first))
+        return nullptr;
+      parts.push_back(product->inputs[operand]);
+    }
+    wholes.push_back(joined_parts(parts, letters->operands[operand].find(keys), reader, context));
+    if (!wholes.back()) return nullptr;
+  }
+  return InnerValues(reader, context).again(*first, wholes)->producer;
+}
+
+/// PRODUCT, unplaced, of probabilities, which CONCAT makes; nullopt if it is of none.
+std::optional<KeyBlocks> product_of_shares(Node& product, const Node& concat, MatchContext& context) {
+  for (Value* operand : product.inputs) {
+    Value& shares = canonical(*operand, context.facts);
+    const bool may_be = shares.producer && may_be_softmax(*shares.producer);
+    auto site = may_be ? softmax_at(*shares.producer, context) : std::nullopt;
+    if (site && !site->divided && site->output == &shares)
+      return KeyBlocks{*std::move(site), &product, concat.outputs[0], "Concat(products)"};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<SoftmaxSite> softmax_of_parts(Node& concat, MatchContext& context) {
@@ -74,10 +117,13 @@ std::optional<SoftmaxSite> softmax_of_parts(Node& concat, MatchContext& context)
   return site;
 }
 
-std::optional<KeyBlocks> divided_in_parts(Node& concat, MatchContext& context) {
+std::optional<KeyBlocks> product_in_parts(Node& concat, MatchContext& context) {
   Value* whole = joined_parts(concat, concat, context);
-  const bool may_be = whole && whole->producer && may_be_softmax(*whole->producer);
-  auto site = may_be ? softmax_at(*whole->producer, context) : std::nullopt;
+  Node* maker = whole && whole->is_new ? whole->producer : nullptr;
+  if (maker && has(*maker, Trait::kAdds)) maker = joined_product_of_keys(*maker, concat, context);
+  if (!maker) return std::nullopt;
+  if (is_product(*maker)) return product_of_shares(*maker, concat, context);
+  auto site = may_be_softmax(*maker) ? softmax_at(*maker, context) : std::nullopt;
   if (!site || site->divided != whole) return std::nullopt;
   Node* product = site->product->outputs[0]->producer;
   site->product = &concat;

@@ -14,11 +14,12 @@ namespace attn_opt {
 /// The softmax of whose probabilities CONCAT puts parts side by side; nullopt if it is of anything else.
 std::optional<SoftmaxSite> softmax_of_parts(Node& concat, MatchContext& context);
 
-/// Products with V side by side in CONCAT, of queries, heads or columns each, of which each is divided by its own sums:
+/// Products with V side by side in CONCAT, of queries, heads or columns each, perhaps in parts themselves, and perhaps each
+/// divided by its own sums:
 ///
 ///   Concat((e1 V) / sum(e1), (e2 V) / sum(e2))  =>  (e V) / sum(e)      where e = Concat(e1, e2)
 ///
 /// Nullopt if it joins anything else.
-std::optional<KeyBlocks> divided_in_parts(Node& concat, MatchContext& context);
+std::optional<KeyBlocks> product_in_parts(Node& concat, MatchContext& context);
 
 }  // namespace attn_opt

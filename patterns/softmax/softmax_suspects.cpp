@@ -272,12 +272,18 @@ class Followers {
   std::vector<Followed> values_;
 };
 
-/// True if VALUE may be the probabilities of some keys, or a copy of them: shares, or Sigmoid of the difference of two.
+/// True for what products of parts of probabilities are made by, and added up.
+bool may_multiply_part(const Node& node) {
+  return node.is("MatMul") || node.is("Einsum") || node.is("Add") || node.is("Sum") || node.is("Split") || node.is("Slice");
+}
+
+/// True if VALUE may be the probabilities of some keys, or a copy or product of them: shares, or Sigmoid of the difference of
+/// two.
 bool may_be_part_of_softmax(const Value* value) {
   for (int step = 0; step < kMaxSuspectCopies && value && value->producer; ++step, value = value->producer->input(0)) {
     const Node& maker = *value->producer;
     if (maker.is("Sigmoid") || (!maker.is("Concat") && may_be_softmax(maker))) return true;
-    if (!may_be_no_op(maker)) break;
+    if (!may_be_no_op(maker) && !may_multiply_part(maker)) break;
   }
   return false;
 }
