@@ -58,10 +58,13 @@ Value* written_over_all(const Node& node, Facts& facts) {
   if (!node.is("ScatterND") || node.string_attribute("reduction", "none") != "none" || node.inputs.size() != 3) return nullptr;
   const MaybeShape data = facts.shape(*node.inputs[0]), indices = facts.shape(*node.inputs[1]),
                    updates = facts.shape(*node.inputs[2]);
-  if (!data || !updates || !indices || data->empty() || *updates != *data) return nullptr;
-  Shape expected = *data;
-  expected.push_back(static_cast<int64_t>(data->size()));
-  return *indices == expected && counts_along_all(*node.inputs[1], *data, facts) ? node.inputs[2] : nullptr;
+  if (!data || !updates || !indices || data->empty() || *updates != *data || indices->empty()) return nullptr;
+  const Dim& indexed = indices->back();  // so many leading axes; what lies behind these is written as a whole
+  if (!indexed.is_constant() || indexed.value() < 1 || indexed.value() > std::ssize(*data)) return nullptr;
+  const Shape leading(data->begin(), data->begin() + indexed.value());
+  Shape expected = leading;
+  expected.push_back(indexed);
+  return *indices == expected && counts_along_all(*node.inputs[1], leading, facts) ? node.inputs[2] : nullptr;
 }
 
 }  // namespace attn_opt
