@@ -47,6 +47,8 @@ bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
   // A number of another shape is the same operand, if the results have the same.
   if (const auto number = facts.uniform(a)) return number == facts.uniform(b) && (has_same_shape || is_floating(facts.type(a)));
   if (!has_same_shape) return false;
+  if (const IntegerData* integers = facts.integers(a))
+    return facts.integers(b) && facts.integers(b)->values == integers->values && facts.type(a) == facts.type(b);
   const Node *node = a.producer, *twin = b.producer;
   if (--left < 0 || !node || !twin) return false;
   if (has(*node, Trait::kAdds) && has(*twin, Trait::kAdds) && add_up_alike(one, other, left, facts)) return true;

@@ -277,6 +277,8 @@ class SoftmaxAttention : public Pattern {
       return missed(std::string(kNotAttention), &anchor, "");  // it is told at that anchor
     if (!softmax && !blocks) blocks = merged_keys(anchor, context);
     if (!softmax && !blocks) blocks = anchor.is("Concat") ? product_in_parts(anchor, context) : divided_within(anchor, context);
+    if ((blocks || (softmax && softmax->divided)) && is_part_of_product(*anchor.outputs[0], match_blocks, context))
+      return missed(std::string(kNotAttention), &anchor, "");  // it is told at what joins the parts
     if (blocks) return match_blocks(anchor, *blocks, context);
     if (!softmax) return no_softmax(anchor, context);
     if (weighs_choices(*softmax->input, context.facts)) return missed(std::string(kNotAttention), &anchor, "");

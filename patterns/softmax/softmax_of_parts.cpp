@@ -12,6 +12,7 @@
 #include "patterns/joined_parts.h"
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
+#include "patterns/readers.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/exponentials.h"
 #include "src/match/node_forms.h"
@@ -129,6 +130,16 @@ std::optional<KeyBlocks> product_in_parts(Node& concat, MatchContext& context) {
   site->product = &concat;
   site->divided = concat.outputs[0];
   return KeyBlocks{*std::move(site), product, concat.outputs[0], "Concat(parts)"};
+}
+
+bool is_part_of_product(Value& value, BlocksMatch match, MatchContext& context) {
+  constexpr size_t kMostPartsLookedAt = 8;
+  const Readers readers = readers_of(value, context.facts);
+  Node* concat = readers.only_one() ? readers.all[0].node : nullptr;
+  if (!concat || !concat->is("Concat") || concat->graph != value.graph || concat->inputs.size() > kMostPartsLookedAt)
+    return false;
+  auto blocks = product_in_parts(*concat, context);
+  return blocks && match(*concat, *blocks, context);
 }
 
 }  // namespace attn_opt
