@@ -14,6 +14,7 @@
 #include "patterns/products/product_equation.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/form_reader.h"
+#include "patterns/scores/squared_distance.h"
 
 namespace attn_opt {
 namespace {
@@ -297,7 +298,7 @@ bool may_be_scores(Value& value, const std::function<bool(const Node&)>& fits, F
   for (size_t i = 0; i < values.size() && values.size() < kMaxSearched; ++i) {
     Node* node = canonical(*values[i], facts).producer;
     if (!node) continue;
-    if (makes_product(*node, facts) && fits(*node)) return true;
+    if ((makes_product(*node, facts) && fits(*node)) || makes_distances(*node, facts)) return true;
     if (!may_carry_scores(*node)) continue;
     for (Value* input : node->inputs)
       if (input && std::ranges::find(values, input) == values.end()) values.push_back(input);

@@ -95,6 +95,17 @@ Ways peel_squared_distance(Node& node, const ScoreWalk& walk, MatchContext& cont
   return std::vector{std::move(next)};
 }
 
+bool makes_distances(const Node& node, Facts& facts) {
+  Value* squared = node.is("ReduceL2") && node.input(0) ? node.inputs[0] : squared_in(node, facts);
+  const auto difference = squared ? operands_of_difference(canonical(*squared, facts), facts) : std::nullopt;
+  if (!difference) return false;
+  const MaybeShape one = facts.shape(*(*difference)[0]), other = facts.shape(*(*difference)[1]);
+  const auto has_unit = [](const MaybeShape& shape, size_t axis) {
+    return shape && shape->size() > axis && from_last(*shape, axis).is(1);
+  };
+  return (has_unit(one, 1) && has_unit(other, 2)) || (has_unit(one, 2) && has_unit(other, 1));
+}
+
 Value* square_of_root(Value& value, MatchContext& context) {
   Value* root = root_of_square(value, context.facts);
   return root && root->producer ? sum_under_root(*root->producer, context) : nullptr;

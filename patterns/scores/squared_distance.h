@@ -8,6 +8,9 @@ namespace attn_opt {
 /// What VALUE is the square of, by a Mul or a Pow; null if it is none.
 Value* root_of_square(Value& value, Facts& facts);
 
+/// True if NODE makes distances, squared or not, of all pairs of two kinds of rows.
+bool makes_distances(const Node& node, Facts& facts);
+
 /// NODE, which adds up squares: of differences of rows, the product of these and what each of them adds.
 ///
 ///   |q - k|^2  =>  -2 q k^T + |q|^2 + |k|^2
