@@ -34,11 +34,14 @@ bool keeps_shares(const Node& node, size_t input, Facts& facts) {
 /// What the only one of READERS makes of VALUE, shares of a row, if it bounds them where they are; null if it does more.
 Value* bounded_shares(const Readers& readers, Value& value, Facts& facts) {
   const Node* maker = value.producer;
-  const bool are_shares = maker && (maker->is("Softmax") || maker->is("Div"));
+  for (int step = 0; step < kMaxTogether && maker && has(*maker, Trait::kKeepsAll); ++step) maker = maker->inputs[0]->producer;
+  const bool are_shares = maker && (maker->is("Softmax") || maker->is("Div") || maker->is("Exp"));
   if (!are_shares || !readers.only_one() || !readers.all[0].node) return nullptr;
   Node& node = *readers.all[0].node;
-  return node.graph == value.graph && keeps_shares(node, static_cast<size_t>(readers.all[0].input), facts) ? node.outputs[0]
-                                                                                                           : nullptr;
+  // Exponentials that are divided behind V are no less than 0, and may be more than 1.
+  const bool may_be_more = maker->is("Exp") && (node.is("Clip") || node.is("Min"));
+  const bool keeps = node.graph == value.graph && keeps_shares(node, static_cast<size_t>(readers.all[0].input), facts);
+  return keeps && !may_be_more ? node.outputs[0] : nullptr;
 }
 
 class JointReader {
