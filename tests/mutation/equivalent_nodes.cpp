@@ -104,6 +104,7 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"run-time sizes: in another order", "scores_wanted_of_grouped_heads", kHidesSizes},
       {"Transpose: two axes exchanged", "where_drops_keys_behind_softmax", kUnitAxes},
       {"Mul: Div in its place", "probabilities_read_behind_past_of_known_sizes", "the factor is -1"},
+      {"Mul: Div in its place", "columns_of_scores_in_two_products", "the factor is -1"},
       {"Reshape: left out", "divided_behind_einsum", kForInference},
       {"Reshape: left out", "*probabilities_averaged", kForInference},
       {"Reshape: left out", "probabilities_wanted", kForInference},
