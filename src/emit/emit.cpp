@@ -162,6 +162,8 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   if (!emission.attention->is("Attention")) emission.attention_inputs = inputs_of(parts);
   ATTN_OPT_MATCH(Value * y, written.finish(*emission.attention, parts, site));
   if (y != emission.attention->output(0)) enter_row_guard(emission.preconditions);
+  if (emission.is_causal && emission.attention->op() == "GroupQueryAttention" && match_.anchor->op() != "GroupQueryAttention")
+    enter_unseen_keys(sdpa, emission.preconditions);
   if (site.guards_nan) {
     y = with_nan_zero(y, site);
     enter_nan_guard(emission.preconditions);
@@ -222,6 +224,8 @@ std::optional<Emission> emit_faster(const Match& match, MatchContext& context, c
   options.target = other;
   auto emission = emit_for_target(match, context, shared, options);
   if (!emission || !faster_than_written(emission->attention->op(), *emission)) return std::nullopt;
+  const auto is_accepted = [&](const Precondition& condition) { return options.accepted.accepts(condition); };
+  if (!std::ranges::all_of(emission->preconditions, is_accepted)) return std::nullopt;
   return *std::move(emission);
 }
 

@@ -34,6 +34,13 @@ void enter_nan_guard(std::vector<Precondition>& conditions) {
   conditions.push_back({"values-finite", false, "what makes NaN 0 behind the node does so for NaN of V", true});
 }
 
+void enter_unseen_keys(const Sdpa& sdpa, std::vector<Precondition>& conditions) {
+  const auto is_assumed = [](const Precondition& condition) { return condition.id == kScoresFinite && !condition.proven; };
+  if (std::ranges::any_of(sdpa.preconditions, is_assumed)) return;
+  conditions.push_back({std::string(kScoresFinite), false,
+                        "GroupQueryAttention reads no score of a key that a query does not see, be it NaN", true});
+}
+
 void enter_row_guard(std::vector<Precondition>& conditions) {
   conditions.push_back({"values-finite", false, "what makes rows without a key 0 behind the node does so for NaN of V", true});
 }

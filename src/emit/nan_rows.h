@@ -21,4 +21,7 @@ void enter_nan_guard(std::vector<Precondition>& conditions);
 /// Says in CONDITIONS what holds of V where rows without a key are made 0 behind the node.
 void enter_row_guard(std::vector<Precondition>& conditions);
 
+/// Enters in CONDITIONS that a causal GroupQueryAttention, which is written for SDPA, hides NaN that the model shows.
+void enter_unseen_keys(const Sdpa& sdpa, std::vector<Precondition>& conditions);
+
 }  // namespace attn_opt
