@@ -71,7 +71,7 @@ bool is_shallow_bias(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts) {
   if (!is_bias(term) || keeps_first_key(term)) return false;
   const MaskContents contents = mask_contents(*term.value, facts);
   const double least = term.coefficient * (term.coefficient < 0 ? contents.greatest : contents.least);
-  if (sdpa.type == onnx::TensorProto::FLOAT16) return least <= kHiding || contents.may_hold_lowest;
+  if (sdpa.type == onnx::TensorProto::FLOAT16) return least <= kHiding;
   return std::isfinite(least) && least <= kHiding && rounds_sums_otherwise(sdpa) && least > absorbing_fill(sdpa.type);
 }
 
@@ -79,7 +79,10 @@ bool is_shallow_bias(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts) {
 /// Runtime leaves such casts out.
 bool is_infinite_by_cast(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts) {
   const double lowest = lowest_finite(range_of_scores(sdpa));
-  if (lowest <= lowest_finite(sdpa.type) || term.kind == ScoreTerm::Kind::kFloor || keeps_first_key(term)) return false;
+  const DataType of_product = facts.type(*sdpa.q.views[0].value);
+  if (lowest <= lowest_finite(sdpa.type) || lowest <= lowest_finite(of_product) || term.kind == ScoreTerm::Kind::kFloor ||
+      keeps_first_key(term))
+    return false;
   if (!is_bias(term)) return std::isfinite(term.fill) && term.coefficient * term.fill < lowest;
   const MaskContents contents = mask_contents(*term.value, facts);
   const double least = std::min(term.coefficient * contents.least, term.coefficient * contents.greatest);

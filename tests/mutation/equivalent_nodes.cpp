@@ -69,6 +69,8 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Attention.qk_matmul_output_mode: + 1 modulo 4", "scores_of_each_other_second_first", kNoSoftcapBelow},
       {"Attention.softmax_precision: left out", "*mask_in_single_", kMasksAlone},
       {"Max: left out", "masks_of_other_rows_strict", kExpandWidens},
+      {"Max: left out", "name_that_spells_another_anew", kExpandWidens},
+      {"run-time sizes: next axis read", "name_that_spells_another_anew", kExpandWidens},
       {"Reshape: left out", "heads_in_rows_masked_again", kReshapeBehind},
       {"run-time sizes: in another order", "heads_in_rows_masked_again", kReshapeBehind},
       {"Max: Min in its place", "*two_products", kHidesSizes},

@@ -75,6 +75,7 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"preconditions: 'scores-finite' left out", "mask_then_merged_heads", kNoneInfinite},
       {"preconditions: 'scores-finite' left out", "sigmoid_of_two_keys", kNoneInfinite},
       {"preconditions: 'scores-finite' left out", "sums_over_pairs_in_half", kNoneInfinite},
+      {"preconditions: 'scores-finite' left out", "guard_as_sum_of_two", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "sums_over_pairs_turned", kNoneInfinite},
       {"preconditions: 'scores-finite' left out", "keys_in_blocks_merged_by_logsumexp", kLeavesExpRange},
       {"preconditions: 'scores-finite' left out", "keys_in_blocks_of_half_summed_in_single", kLeavesExpRange},
