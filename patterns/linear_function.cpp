@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "src/match/operator_map.h"
 
 namespace attn_opt {
 namespace {
@@ -14,23 +16,22 @@ namespace {
 constexpr size_t kMostFunctionNodes = 10;
 /// Of what a linear function makes of a number.
 constexpr double kLinearRounding = 1e-9;
+constexpr size_t kMostBends = 64;
 /// Beyond this a number may be a bound that scores reach by an infinity alone.
 constexpr double kLargestNumber = 1e6;
 
 using Numbers = std::map<const Value*, double>;
 
 /// Elementwise operators that are linear in pieces, beside sums and products.
-bool bends(const Node& node) {
-  return node.is("Relu") || node.is("Abs") || node.is("Sign") || node.is("Max") || node.is("Min") || node.is("Where");
-}
+constexpr OperatorSet kBending = {"Relu", "Abs", "Sign", "Max", "Min", "Where"};
+constexpr OperatorSet kComparing = {"Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not"};
 
-bool compares(const Node& node) {
-  return node.is("Greater") || node.is("GreaterOrEqual") || node.is("Less") || node.is("LessOrEqual") || node.is("Not");
-}
+bool bends(const Node& node) { return kBending.has(node); }
+bool compares(const Node& node) { return kComparing.has(node); }
 
 bool is_of_functions(const Node& node) {
   const bool is_known = bends(node) || compares(node) || has(node, Trait::kAdds) || has(node, Trait::kMultiplies);
-  return is_known && node.domain().empty() && std::ranges::none_of(node.inputs, [](const Value* input) { return !input; });
+  return is_known && std::ranges::none_of(node.inputs, [](const Value* input) { return !input; });
 }
 
 double chosen(const Node& node, const std::vector<double>& of) {
@@ -60,6 +61,22 @@ double made_of(const Node& node, const std::vector<double>& of) {
   double sum = 0;
   for (const double one : of) sum += one;
   return node.is("Mean") ? sum / static_cast<double>(of.size()) : sum;
+}
+
+/// The operands of NODE that it compares, the second with 0 if it is none: it bends or jumps where they are equal.
+std::vector<std::pair<size_t, std::optional<size_t>>> compared_operands(const Node& node) {
+  if (node.is("Relu") || node.is("Abs") || node.is("Sign")) return {{0, std::nullopt}};
+  std::vector<std::pair<size_t, std::optional<size_t>>> pairs;
+  if (!node.is("Max") && !node.is("Min") && !(compares(node) && node.inputs.size() == 2)) return pairs;
+  for (size_t one = 0; one < node.inputs.size(); ++one)
+    for (size_t other = one + 1; other < node.inputs.size(); ++other) pairs.emplace_back(one, other);
+  return pairs;
+}
+
+/// True if NODE, a Mul or Div, makes a line of OF_ONE and OF_OTHER, its operands in two places.
+bool multiplies_with_constant(const Node& node, const std::vector<double>& of_one, const std::vector<double>& of_other) {
+  const bool is_last_constant = of_one[1] == of_other[1];
+  return node.is("Div") ? is_last_constant && of_one[1] != 0 : is_last_constant || of_one[0] == of_other[0];
 }
 
 /// A function of one value: the nodes that make it, last first, and its numbers.
@@ -92,27 +109,59 @@ class FunctionOfOne {
   Value* only_value() const { return bends_ && open_.size() == 1 ? open_.front() : nullptr; }
 
   /// What the function makes of X in the place of that.
-  double at(double x) const {
-    Numbers known = numbers_;
-    known[open_.front()] = x;
-    for (size_t i = nodes_.size(); i-- > 0;) {
-      std::vector<double> of;
-      for (Value* input : nodes_[i]->inputs) of.push_back(known.at(&canonical(*input, facts_)));
-      known[nodes_[i]->outputs[0]] = made_of(*nodes_[i], of);
+  double at(double x) const { return made(x, nodes_.size()).at(result_); }
+
+  /// Where the function may bend or jump, in order; nullopt where it is no line between two of these.
+  std::optional<std::vector<double>> bends_at() const {
+    std::vector<double> bends;
+    for (size_t count = 1; count <= nodes_.size(); ++count) {
+      const Node& node = *nodes_[nodes_.size() - count];
+      std::vector<double> further;
+      for (const auto& [one, other] : inside_pieces(bends)) {
+        const auto of_one = operands(node, made(one, count)), of_other = operands(node, made(other, count));
+        if (has(node, Trait::kMultiplies) && !multiplies_with_constant(node, of_one, of_other)) return std::nullopt;
+        for (const auto& [a, b] : compared_operands(node)) {
+          const double here = of_one[a] - (b ? of_one[*b] : 0), there = of_other[a] - (b ? of_other[*b] : 0);
+          if (here != there) further.push_back(one - here * (other - one) / (there - here));
+        }
+      }
+      bends.insert(bends.end(), further.begin(), further.end());
+      std::ranges::sort(bends);
+      const auto is_near = [](double one, double other) { return other - one <= kLinearRounding * (1 + std::abs(one)); };
+      bends.erase(std::unique(bends.begin(), bends.end(), is_near), bends.end());
+      if (bends.size() > kMostBends) return std::nullopt;
     }
-    return known.at(result_);
+    return bends;
   }
 
-  /// Where the function may bend, and beside that.
-  std::vector<double> points() const {
-    std::vector<double> points{1e-3, 0.37, 1, 2.5, 7, 31, 450, 1e4};
-    for (const auto& [value, number] : numbers_)
-      for (const double share : {0.5, 1.0, 1.5}) points.push_back(share * number);
-    for (size_t i = points.size(); i-- > 0;) points.push_back(-points[i]);
-    return points;
+  /// Two places in each piece between BENDS, and beside them.
+  static std::vector<std::pair<double, double>> inside_pieces(const std::vector<double>& bends) {
+    if (bends.empty()) return {{-1, 1}};
+    const double first = bends.front(), last = bends.back(), before = 1 + std::abs(first), behind = 1 + std::abs(last);
+    std::vector<std::pair<double, double>> places{{first - 2 * before, first - before}, {last + behind, last + 2 * behind}};
+    for (size_t i = 1; i < bends.size(); ++i) {
+      const double third = (bends[i] - bends[i - 1]) / 3;
+      places.emplace_back(bends[i - 1] + third, bends[i] - third);
+    }
+    return places;
   }
 
  private:
+  /// What the first COUNT nodes make of X.
+  Numbers made(double x, size_t count) const {
+    Numbers known = numbers_;
+    known[open_.front()] = x;
+    for (size_t i = nodes_.size(); i-- > nodes_.size() - count;)
+      known[nodes_[i]->outputs[0]] = made_of(*nodes_[i], operands(*nodes_[i], known));
+    return known;
+  }
+
+  std::vector<double> operands(const Node& node, const Numbers& known) const {
+    std::vector<double> of;
+    for (Value* input : node.inputs) of.push_back(known.at(&canonical(*input, facts_)));
+    return of;
+  }
+
   Value* result_;
   Facts& facts_;
   std::vector<Value*> open_;  ///< not gone above yet
@@ -122,10 +171,16 @@ class FunctionOfOne {
 };
 
 std::optional<LinearFunction> linear_function(const FunctionOfOne& function, Value& value) {
+  const auto bends = function.bends_at();
+  if (!bends) return std::nullopt;
+  const auto pieces = FunctionOfOne::inside_pieces(*bends);
   const LinearFunction found{&value, (function.at(1) - function.at(-1)) / 2, function.at(0)};
-  const bool is_linear = std::ranges::all_of(function.points(), [&](double x) {
+  const auto is_on_line = [&](double x) {
     return std::abs(function.at(x) - (found.factor * x + found.number)) <= kLinearRounding * (1 + std::abs(x));
-  });
+  };
+  const bool is_linear = std::ranges::all_of(*bends, is_on_line) && std::ranges::all_of(pieces, [&](const auto& piece) {
+                           return is_on_line(piece.first) && is_on_line(piece.second);
+                         });
   return is_linear && found.factor != 0 ? std::optional(found) : std::nullopt;
 }
 
@@ -137,7 +192,8 @@ std::optional<LinearFunction> linear_function_in(Value& result, Facts& facts) {
     Value* value = function.only_value();
     if (!value) continue;
     const MaybeShape before = facts.shape(*value), after = facts.shape(result);
-    auto found = before && after && *before == *after ? linear_function(function, *value) : std::nullopt;
+    const bool is_alike = before && after && *before == *after && facts.type(*value) == facts.type(result);
+    auto found = is_alike ? linear_function(function, *value) : std::nullopt;
     if (found) return found;
   }
   return std::nullopt;

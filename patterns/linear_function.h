@@ -1,5 +1,5 @@
 // What elementwise operators make of one value and numbers, where that is a number times the value, and another, in whatever
-// words: told by what they make of numbers.
+// words: told by what they make of numbers where they bend and, being lines there, at two places between.
 //
 //   Relu(x) - Relu(-x)  =>  x      Abs(x) * Sign(x)  =>  x      Max(x, 0) + Min(x, 0)  =>  x      Where(x > 0, x, 3 x - 2 x) =>
 //   x

@@ -123,7 +123,10 @@ void RespelledEinsums::join(Nodes& nodes) const {
   for (int i = 0; i < nodes.size(); ++i) {
     const auto found = nodes[i].output_size() == 1 ? split_.find(nodes[i].output(0)) : split_.end();
     if (found == split_.end() || !are_same(nodes[i], found->second.product)) continue;
-    const auto map = std::ranges::find_if(nodes, [&](const auto& node) { return are_same(node, found->second.map); });
+    const onnx::NodeProto& read = found->second.map;
+    const auto map = std::find_if(nodes.begin() + i + 1, nodes.end(), [&](const auto& node) {
+      return node.output_size() == 1 && node.output(0) == read.output(0) && are_same(node, read);
+    });
     if (map == nodes.end()) continue;
     *map = found->second.read;
     nodes.DeleteSubrange(i--, 1);
