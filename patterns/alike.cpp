@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <vector>
 
 #include "attn_opt/canonical.h"
@@ -11,6 +12,7 @@
 namespace attn_opt {
 namespace {
 
+constexpr const char* kAxis = "axis";
 /// So many nodes that compute the same are compared.
 constexpr int kMaxAlike = 12;
 
@@ -38,6 +40,16 @@ bool add_up_alike(Value& one, Value& other, int& left, Facts& facts) {
   });
 }
 
+/// The axis that NODE names, or works along by default, from the front where its rank is known: it may be counted from either
+/// end.
+int64_t axis_of(const Node& node, Facts& facts) {
+  const bool is_softmax = node.is("Softmax") || node.is("LogSoftmax");
+  const bool flattens = is_softmax && node.graph->model().onnx_opset(node) < 13;
+  const int64_t axis = node.int_attribute(kAxis, flattens ? 1 : is_softmax ? -1 : 0);
+  const MaybeShape shape = node.input(0) ? facts.shape(*node.inputs[0]) : nullptr;
+  return shape && axis < 0 ? axis + std::ssize(*shape) : axis;
+}
+
 /// computes_same(), of at most LEFT nodes.
 bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
   const Value &a = canonical(one, facts), &b = canonical(other, facts);
@@ -53,7 +65,7 @@ bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
   if (--left < 0 || !node || !twin) return false;
   if (has(*node, Trait::kAdds) && has(*twin, Trait::kAdds) && add_up_alike(one, other, left, facts)) return true;
   if (a.output != b.output || node->op() != twin->op() || node->domain() != twin->domain()) return false;
-  if (!is_pure(*node) || node->inputs.size() != twin->inputs.size() || !have_same_attributes(*node, *twin)) return false;
+  if (!is_pure(*node) || node->inputs.size() != twin->inputs.size() || !have_same_attributes(*node, *twin, facts)) return false;
   for (size_t i = 0; i < node->inputs.size(); ++i) {
     if (!node->inputs[i] != !twin->inputs[i]) return false;
     if (node->inputs[i] && !are_alike(*node->inputs[i], *twin->inputs[i], left, facts)) return false;
@@ -63,10 +75,14 @@ bool are_alike(Value& one, Value& other, int& left, Facts& facts) {
 
 }  // namespace
 
-bool have_same_attributes(const Node& one, const Node& other) {
-  const auto &of_one = one.proto->attribute(), &of_other = other.proto->attribute();
-  return std::ranges::equal(of_one, of_other,
-                            [](const auto& a, const auto& b) { return a.SerializeAsString() == b.SerializeAsString(); });
+bool have_same_attributes(const Node& one, const Node& other, Facts& facts) {
+  const auto texts_of = [](const Node& node) {
+    std::vector<std::string> texts;
+    for (const onnx::AttributeProto& attribute : node.proto->attribute())
+      if (attribute.name() != kAxis) texts.push_back(attribute.SerializeAsString());
+    return texts;
+  };
+  return axis_of(one, facts) == axis_of(other, facts) && texts_of(one) == texts_of(other);
 }
 
 bool computes_same(Value& one, Value& other, Facts& facts) {

@@ -11,6 +11,7 @@
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products/product_letters.h"
+#include "patterns/scores/heads_in_rows.h"
 #include "src/match/cut_range.h"
 #include "src/match/node_forms.h"
 #include "src/match/permutation.h"
@@ -47,6 +48,7 @@ class PartJoiner {
     if (shape->size() <= axis || attn_opt::from_last(*shape, axis).is(1))
       if (Value* one = one_for_all(parts)) return one;
     if (Value* cut = cut_of_wholes(parts, axis)) return cut;
+    turn_products(parts);
     const Node* node = parts[0]->producer;
     if (!node || !node->domain().empty() || ++nodes_ > kMostJoinedNodes) return nullptr;
     const auto axes = axes_of_operands(*node, axis);
@@ -54,7 +56,7 @@ class PartJoiner {
       const Node* other = part->producer;
       if (!axes || !other || part->output != 0 || other->op() != node->op() || !other->domain().empty()) return false;
       const auto along = acts_along(*node);
-      const bool has_same = along ? acts_along(*other) == along : have_same_attributes(*node, *other);
+      const bool has_same = along ? acts_along(*other) == along : have_same_attributes(*node, *other, facts_);
       return has_same && other->inputs.size() == node->inputs.size() && axes_of_operands(*other, axis) == axes;
     };
     if (!axes || !std::ranges::all_of(parts, is_alike)) return difference_of_wholes(parts, axis);
@@ -74,6 +76,14 @@ class PartJoiner {
     bool operator==(const OperandAxis&) const = default;
   };
   using OperandAxes = std::vector<OperandAxis>;
+
+  /// Turns those of PARTS that are products with their last two axes exchanged, where others are none.
+  void turn_products(std::vector<Value*>& parts) {
+    const auto is_turned = [](const Value* part) { return part->producer && part->producer->is("Transpose"); };
+    if (!reader_ || std::ranges::all_of(parts, is_turned)) return;
+    for (Value*& part : parts)
+      if (Value* product = is_turned(part) ? turned_product(*part->producer, *context_) : nullptr) part = product;
+  }
 
   /// What stands for the parts that PART is made of; PART itself if there are none.
   Value& whole_of_parts(Value& part) {
@@ -105,7 +115,7 @@ class PartJoiner {
   /// PARTS, if they are one value.
   Value* one_for_all(const std::vector<Value*>& parts) {
     const auto is_same = [&](Value* part) { return computes_same(*part, *parts[0], facts_); };
-    return std::ranges::all_of(parts, is_same) ? parts[0] : nullptr;
+    return std::ranges::all_of(parts, is_same) ? &canonical(*parts[0], facts_) : nullptr;
   }
 
   static bool reduces(const Node& node) { return node.op().starts_with("Reduce"); }
@@ -155,12 +165,25 @@ class PartJoiner {
     return keeps_rank ? reduced_axis(node, shape->size(), facts_) : std::nullopt;
   }
 
-  /// NODE, whose operands of all parts lie along AXES.
+  /// NODE, whose operands of all parts lie along AXES: of some parts the other way round, where the order does not matter.
   Value* made_of_whole(const Node& node, const std::vector<Value*>& parts, const OperandAxes& axes) {
+    constexpr size_t kMostExchanged = 3;
+    const bool commutes = has(node, Trait::kCommutes) && node.inputs.size() == 2 && parts.size() <= kMostExchanged;
+    Value* made = nullptr;
+    for (unsigned exchanged = 0; !made && exchanged < (commutes ? 1U << (parts.size() - 1) : 1U); ++exchanged)
+      made = made_of_operands(node, parts, axes, exchanged);
+    return made;
+  }
+
+  /// The same, where the second part has its two operands the other way round if EXCHANGED has the lowest bit, and so on.
+  Value* made_of_operands(const Node& node, const std::vector<Value*>& parts, const OperandAxes& axes, unsigned exchanged) {
     std::vector<Value*> operands(node.inputs.begin(), node.inputs.end());
     for (size_t i = 0; i < operands.size(); ++i) {
       std::vector<Value*> of_parts;
-      for (const Value* part : parts) of_parts.push_back(part->producer->inputs[i]);
+      for (size_t part = 0; part < parts.size(); ++part) {
+        const bool is_exchanged = part > 0 && ((exchanged >> (part - 1)) & 1U) != 0;
+        of_parts.push_back(parts[part]->producer->inputs[is_exchanged ? 1 - i : i]);
+      }
       if (axes[i].is_given || std::ranges::all_of(of_parts, [](const Value* operand) { return operand == nullptr; })) continue;
       if (std::ranges::find(of_parts, nullptr) != of_parts.end()) return nullptr;
       operands[i] = axes[i].is_same ? one_for_all(of_parts) : join(of_parts, axes[i].axis);

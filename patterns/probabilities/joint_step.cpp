@@ -33,8 +33,9 @@ bool keeps_shares(const Node& node, size_t input, Facts& facts) {
 
 /// What the only one of READERS makes of VALUE, shares of a row, if it bounds them where they are; null if it does more.
 Value* bounded_shares(const Readers& readers, Value& value, Facts& facts) {
-  const Node* maker = value.producer;
-  for (int step = 0; step < kMaxTogether && maker && has(*maker, Trait::kKeepsAll); ++step) maker = maker->inputs[0]->producer;
+  const Node* maker = canonical(value, facts).producer;
+  for (int step = 0; step < kMaxTogether && maker && has(*maker, Trait::kKeepsAll); ++step)
+    maker = canonical(*maker->inputs[0], facts).producer;
   const bool are_shares = maker && (maker->is("Softmax") || maker->is("Div") || maker->is("Exp"));
   if (!are_shares || !readers.only_one() || !readers.all[0].node) return nullptr;
   Node& node = *readers.all[0].node;

@@ -14,7 +14,9 @@
 #include "patterns/products/products.h"
 #include "patterns/readers.h"
 #include "patterns/scores/form_reader.h"
+#include "patterns/scores/heads_in_rows.h"
 #include "patterns/softmax/exponentials.h"
+#include "src/match/cut_range.h"
 #include "src/match/node_forms.h"
 
 namespace attn_opt {
@@ -68,6 +70,21 @@ std::optional<SoftmaxSite> of_two_keys(const Node& concat, Node& reader, MatchCo
   return std::nullopt;
 }
 
+/// The node that makes VALUE, or the product that this is with its last two axes exchanged.
+const Node* product_in(Value& value, MatchContext& context) {
+  Node* node = canonical(value, context.facts).producer;
+  const Value* turned = node && node->is("Transpose") ? turned_product(*node, context) : nullptr;
+  return turned ? turned->producer : node;
+}
+
+/// Where the operand of PRODUCT that is cut out of another begins there; 0 if none is, or that is not known.
+int64_t place_in_whole(const Node& product, Facts& facts) {
+  for (Value* operand : product.inputs)
+    if (const auto range = cut_range(canonical(*operand, facts), facts); range && range->first.is_constant())
+      return range->first.value();
+  return 0;
+}
+
 /// The product of all keys that SUM adds up, whose operands are cut out of others along the keys; null if it adds up anything
 /// else.
 ///
@@ -75,19 +92,24 @@ std::optional<SoftmaxSite> of_two_keys(const Node& concat, Node& reader, MatchCo
 Node* joined_product_of_keys(const Node& sum, Node& reader, MatchContext& context) {
   Facts& facts = context.facts;
   const Node* first =
-      sum.inputs.size() > 1 && !sum.is("Sub") && !sum.is("Mean") ? canonical(*sum.inputs[0], facts).producer : nullptr;
+      sum.inputs.size() > 1 && !sum.is("Sub") && !sum.is("Mean") ? product_in(*sum.inputs[0], context) : nullptr;
   const auto letters = first && is_product(*first) ? product_letters(*first, facts) : std::nullopt;
   const std::string keys = letters && letters->operands.size() == 2 ? letters->contracted(0) : "";
   if (keys.size() != 1) return nullptr;
+  std::vector<const Node*> products;
+  for (Value* input : sum.inputs) {
+    products.push_back(product_in(*input, context));
+    const Node* product = products.back();
+    if (!product || product->op() != first->op() || product->inputs.size() != 2 ||
+        !have_same_attributes(*product, *first, facts))
+      return nullptr;
+  }
+  // They are added up in any order.
+  std::ranges::stable_sort(products, {}, [&](const Node* product) { return place_in_whole(*product, facts); });
   std::vector<Value*> wholes;
   for (const size_t operand : {0, 1}) {
     std::vector<Value*> parts;
-    for (Value* input : sum.inputs) {
-      const Node* product = canonical(*input, facts).producer;
-      if (!product || product->op() != first->op() || product->inputs.size() != 2 || !have_same_attributes(*product, *first))
-        return nullptr;
-      parts.push_back(product->inputs[operand]);
-    }
+    for (const Node* product : products) parts.push_back(product->inputs[operand]);
     wholes.push_back(joined_parts(parts, letters->operands[operand].find(keys), reader, context));
     if (!wholes.back()) return nullptr;
   }
