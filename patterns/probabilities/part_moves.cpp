@@ -41,17 +41,32 @@ std::optional<std::vector<int64_t>> unit_moves_of(const Node& node, Facts& facts
   return origins;
 }
 
+/// What NODE, a regrouping, makes by adding and leaving out axes of size 1, which of its axes each is in AT: of what it reads,
+/// or of what others above it regrouped before. No value if it does more.
+Untransposed before_unit_moves(const Node& node, Facts& facts) {
+  auto origins = unit_moves_of(node, facts);
+  if (origins) return {node.inputs[0], *std::move(origins)};
+  const MaybeShape after = facts.shape(*node.outputs[0]);
+  if (!after) return {};
+  const auto fits = [&](const Shape& before) {
+    origins = unit_moves_in_front(before, *after);
+    return origins.has_value();
+  };
+  Value* source = before_regroupings(node, fits, facts);
+  return source ? Untransposed{source, *std::move(origins)} : Untransposed();
+}
+
 }  // namespace
 
 Untransposed before_moves(Value& value, Facts& facts) {
   Untransposed seen = untransposed(value, facts);
   for (int step = 0; step < kMaxTogether; ++step) {
     const Node* node = seen.value->producer;
-    const auto origins = node && has(*node, Trait::kRegroups) ? unit_moves_of(*node, facts) : std::nullopt;
-    if (!origins) return seen;
-    const Untransposed above = untransposed(*node->inputs[0], facts);
+    const Untransposed moved = node && has(*node, Trait::kRegroups) ? before_unit_moves(*node, facts) : Untransposed();
+    if (!moved.value) return seen;
+    const Untransposed above = untransposed(*moved.value, facts);
     for (int64_t& axis : seen.at) {
-      if (axis != kNoAxis) axis = (*origins)[static_cast<size_t>(axis)];
+      if (axis != kNoAxis) axis = moved.at[static_cast<size_t>(axis)];
       if (axis != kNoAxis) axis = above.at[static_cast<size_t>(axis)];
     }
     seen.value = above.value;
