@@ -25,22 +25,23 @@ int layout_nodes(const AxisMap& axes, IoForm form) {
 
 bool is_unplaced(const Value& value) { return value.producer && value.producer->placement == Placement::kUnplaced; }
 
-/// The usable view with the fewest layout nodes, whose number is added to NODES, those included that a description made and
-/// that are placed with it; of several the last, which leaves most of the old nodes dead.
+/// The usable view with the fewest layout nodes, which are added to NODES, and nodes that a description made and that are
+/// placed with it; of several the last, which leaves most of the old nodes dead.
 template <class View, class Usable>
 const View* best_view(const std::vector<View>& views, IoForm form, int& nodes, Usable usable) {
   const View* best = nullptr;
-  int fewest = 0, unplaced = 0;
+  int fewest = 0, of_best = 0, unplaced = 0;
   for (auto view = views.rbegin(); view != views.rend() && !(best && fewest == 0); ++view) {
     unplaced += is_unplaced(*view->value) ? 1 : 0;
     // What was seen through may be gone with an attention above, which makes what its readers read.
     if (view->value->removed || !usable(*view)) continue;
-    const int needed = layout_nodes(view->axes, form) + unplaced;
-    if (best && needed >= fewest) continue;
+    const int needed = layout_nodes(view->axes, form);
+    if (best && needed + unplaced >= fewest) continue;
     best = &*view;
-    fewest = needed;
+    of_best = needed;
+    fewest = needed + unplaced;
   }
-  nodes += fewest;
+  nodes += of_best;
   return best;
 }
 

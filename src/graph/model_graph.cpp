@@ -127,6 +127,7 @@ void ModelGraph::drop_use(Node& node, int input) {
 }
 
 void ModelGraph::link(Node& node, const Node& anchor) {
+  node.name_operator();
   node.position = anchor.position;
   node.placement = Placement::kAdded;
   node.use_slots.assign(node.inputs.size(), 0);

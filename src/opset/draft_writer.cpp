@@ -30,7 +30,6 @@ Value* DraftWriter::constant(Node& node, const onnx::NodeProto& draft) {
 Node* DraftWriter::add(Node& node, const onnx::NodeProto& draft, Values& values) {
   Node* added = view_.new_node(*node.graph);
   added->proto->set_op_type(draft.op_type());
-  added->name_operator();
   added->proto->set_name(view_.fresh_name(node.label() + "/" + draft.op_type()));
   *added->proto->mutable_attribute() = draft.attribute();
   for (const auto& name : draft.input()) added->inputs.push_back(name.empty() ? nullptr : values[name]);
