@@ -37,12 +37,13 @@ TEST_F(ContribRuns, KernelsGiveWhatOnnxRuntimeGives) {
 }
 
 TEST_F(ContribRuns, TheyGiveThatWhenTheyAreFusedToo) {
-  for (const std::string& stem : stems_) {
-    const ToolResult fused = run(stem + ".onnx -o out.onnx --require-fused 1");
-    ASSERT_EQ(fused.status, 0) << stem << "\n" << fused.out << fused.err;
-    const ToolResult result = compare("out.onnx", stem);
-    EXPECT_EQ(result.status, 0) << stem << "\n" << result.out << result.err;
-  }
+  for (const std::string options : {"", " --form 4d --target spec"})
+    for (const std::string& stem : stems_) {
+      const ToolResult fused = run(stem + ".onnx -o out.onnx --require-fused 1" + options);
+      ASSERT_EQ(fused.status, 0) << stem << "\n" << fused.out << fused.err;
+      const ToolResult result = compare("out.onnx", stem);
+      EXPECT_EQ(result.status, 0) << stem << options << "\n" << result.out << result.err;
+    }
 }
 
 }  // namespace

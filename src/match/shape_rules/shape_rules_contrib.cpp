@@ -113,7 +113,11 @@ void multi_head_attention(RuleContext& context) {
 /// Input (b, S, hidden) and weights of Q, K and V side by side; inputs MASK and PAST. Presents: open.
 void projected_sizes(RuleContext& context, size_t mask, size_t past) {
   constexpr size_t kInput = 0;
-  for (const size_t rank : {2, 3}) context.require_equal({kInput, 3, 0}, {mask, rank, 0});
+  const MaybeShape given = context.shape(mask);
+  // One of (1, 1) stands for none, whatever the batch (ONNX Runtime, attention_base.h).
+  const bool is_none = given.has_rank(2) && (*given)[0].is(1) && (*given)[1].is(1);
+  if (!is_none)
+    for (const size_t rank : {2, 3}) context.require_equal({kInput, 3, 0}, {mask, rank, 0});
   context.require_equal({kInput, 3, 0}, {past, 5, 1});
   const MaybeShape input = context.shape(0), weights = context.shape(1);
   if (!input || !weights || input->size() != 3 || weights->size() != 2) return;
