@@ -7,6 +7,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "src/io/einsum_equation.h"
 
 namespace attn_opt {
 namespace {
@@ -45,20 +46,15 @@ std::vector<SignedColumn> classes_of_table(Value& value, const Tensor& table, si
 
 /// The inputs of NODE whose last axis is that of what an Einsum makes; empty if an input has that letter elsewhere too.
 std::vector<Value*> last_of_einsum(const Node& node) {
-  std::string equation = node.string_attribute("equation", "");
-  std::erase(equation, ' ');
-  const size_t arrow = equation.find("->");
-  if (arrow == std::string::npos || arrow + 2 == equation.size()) return {};
-  const char last = equation.back();
+  const EinsumEquation equation = einsum_equation(node.string_attribute("equation", ""));
+  if (!equation.result || equation.result->empty() || equation.operands.size() != node.inputs.size()) return {};
+  const char last = equation.result->back();
   std::vector<Value*> inputs;
-  size_t begin = 0;
-  for (Value* input : node.inputs) {
-    const size_t end = std::min(equation.find(',', begin), arrow);
-    const std::string letters = equation.substr(begin, end - begin);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const std::string& letters = equation.operands[i];
     const size_t at = letters.find(last);
     if (at != std::string::npos && at + 1 != letters.size()) return {};
-    if (at != std::string::npos) inputs.push_back(input);
-    begin = end + 1;
+    if (at != std::string::npos) inputs.push_back(node.inputs[i]);
   }
   return inputs;
 }

@@ -8,6 +8,7 @@
 #include "attn_opt/canonical.h"
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
+#include "src/io/einsum_equation.h"
 #include "src/match/shape_rules/reduced_axis.h"
 
 namespace attn_opt {
@@ -28,31 +29,24 @@ void replace_ellipsis(std::string& term, const std::string& letters) {
   if (at != std::string::npos) term.replace(at, 3, letters);
 }
 
-/// The result of OPERANDS, terms with commas between them, where the equation has no arrow: the letters that stand once, in the
-/// order of the alphabet. nullopt if that depends on whether capital letters come first, in which runtimes differ.
-std::optional<std::string> implied_result(const std::string& operands) {
-  std::string once;
-  std::ranges::copy_if(operands, std::back_inserter(once),
-                       [&](char letter) { return std::isalpha(letter) && std::ranges::count(operands, letter) == 1; });
+/// The result of OPERANDS where the equation has no arrow: the letters that stand once, in the order of the alphabet. nullopt
+/// if that depends on whether capital letters come first, in which runtimes differ.
+std::optional<std::string> implied_result(const std::vector<std::string>& operands) {
+  std::string all, once;
+  for (const std::string& term : operands) all += term;
+  std::ranges::copy_if(all, std::back_inserter(once),
+                       [&](char letter) { return std::isalpha(letter) && std::ranges::count(all, letter) == 1; });
   std::ranges::sort(once);
   const auto is_capital = [](char letter) { return std::isupper(letter) != 0; };
   if (std::ranges::any_of(once, is_capital) && !std::ranges::all_of(once, is_capital)) return std::nullopt;
-  return (operands.find("...") == std::string::npos ? "" : "...") + once;
+  return (all.find("...") == std::string::npos ? "" : "...") + once;
 }
 
 std::optional<ProductLetters> letters_of_equation(std::string text, const std::vector<size_t>& ranks) {
-  std::erase(text, ' ');
-  const size_t arrow = text.find("->");
-  const std::string operands = text.substr(0, arrow);
-  const auto result = arrow == std::string::npos ? implied_result(operands) : std::optional(text.substr(arrow + 2));
+  EinsumEquation equation = einsum_equation(std::move(text));
+  const auto result = equation.result ? std::move(equation.result) : implied_result(equation.operands);
   if (!result) return std::nullopt;
-  ProductLetters letters{{""}, *result};
-  for (const char c : operands) {
-    if (c == ',')
-      letters.operands.emplace_back();
-    else
-      letters.operands.back() += c;
-  }
+  ProductLetters letters{std::move(equation.operands), *result};
   if (letters.operands.size() != ranks.size()) return std::nullopt;
   std::string ellipsis;
   for (size_t i = 0; i < ranks.size() && ellipsis.empty(); ++i) ellipsis = of_ellipsis(letters.operands[i], ranks[i]);

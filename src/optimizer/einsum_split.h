@@ -12,10 +12,10 @@ struct EinsumSplit {
   std::string product, rest;  ///< equations; in the second the product stands first
 };
 
-/// How an Einsum of EQUATION is split whose map adds up what the product has, the product being paired along something that the
-/// map has none of; nullopt where no such split is the only one.
+/// How an Einsum of the equation TEXT is split whose map adds up what the product has, the product being paired along something
+/// that the map has none of; nullopt where no such split is the only one.
 ///
 ///   "bhqk,bhkd,hde->bqe"  =>  "bhqk,bhkd->bhqd" and "bhqd,hde->bqe"
-std::optional<EinsumSplit> split_einsum(std::string equation);
+std::optional<EinsumSplit> split_einsum(std::string text);
 
 }  // namespace attn_opt

@@ -1,13 +1,13 @@
 #include "src/optimizer/respelled_einsums.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "attn_opt/internal/model_walk.h"
+#include "src/io/einsum_equation.h"
 #include "src/io/onnx_domain.h"
 #include "src/optimizer/einsum_split.h"
 
@@ -16,14 +16,10 @@ namespace {
 
 /// The axis of the operand that each axis of the result of EQUATION is; nullopt if it does more than move them.
 std::optional<std::vector<int64_t>> moved_axes(std::string equation) {
-  std::erase(equation, ' ');
-  const size_t arrow = equation.find("->");
-  if (arrow == std::string::npos) return std::nullopt;
-  const std::string operand = equation.substr(0, arrow), result = equation.substr(arrow + 2);
-  const bool has_letters_alone =
-      std::ranges::all_of(operand, [](char letter) { return std::isalpha(static_cast<unsigned char>(letter)) != 0; });
-  const bool has_each_once = std::set<char>(operand.begin(), operand.end()).size() == operand.size();
-  if (!has_letters_alone || !has_each_once || !std::ranges::is_permutation(operand, result)) return std::nullopt;
+  const EinsumEquation read = einsum_equation(std::move(equation));
+  if (!read.result || read.operands.size() != 1) return std::nullopt;
+  const std::string &operand = read.operands[0], &result = *read.result;
+  if (!has_letters_once(operand) || !std::ranges::is_permutation(operand, result)) return std::nullopt;
   std::vector<int64_t> axes;
   for (const char letter : result) axes.push_back(static_cast<int64_t>(operand.find(letter)));
   return axes;

@@ -6,6 +6,7 @@
 #include "src/exec/families.h"
 #include "src/exec/layout/copy.h"
 #include "src/exec/reduction/matmul.h"
+#include "src/io/einsum_equation.h"
 
 namespace attn_opt {
 namespace {
@@ -20,30 +21,10 @@ struct Operand {
   Labels labels;
 };
 
-struct Equation {
-  std::vector<std::string> operands;
-  std::string output;
-  bool has_output = false;
-};
-
-Expected<Equation> split_equation(const KernelContext& context) {
-  std::string text = context.attribute_string("equation", "");
-  std::erase(text, ' ');
-  Equation equation;
-  if (const size_t arrow = text.find("->"); arrow != std::string::npos) {
-    equation.has_output = true;
-    equation.output = text.substr(arrow + 2);
-    text.resize(arrow);
-  }
-  size_t begin = 0;
-  for (size_t comma = text.find(','); comma != std::string::npos; comma = text.find(',', begin)) {
-    equation.operands.push_back(text.substr(begin, comma - begin));
-    begin = comma + 1;
-  }
-  equation.operands.push_back(text.substr(begin));
-  if (equation.operands.size() != context.inputs.size()) {
+Expected<EinsumEquation> checked_equation(const KernelContext& context) {
+  EinsumEquation equation = einsum_equation(context.attribute_string("equation", ""));
+  if (equation.operands.size() != context.inputs.size())
     return context.invalid("the equation is not of as many terms as inputs");
-  }
   return equation;
 }
 
@@ -194,7 +175,7 @@ Status make_equal(const KernelContext& context, std::vector<Operand>& operands) 
 }
 
 /// Without "->": the ellipsis, then the labels that occur once, in alphabetical order.
-std::string implicit_output(const Equation& equation) {
+std::string implicit_output(const EinsumEquation& equation) {
   std::map<char, int> counts;
   bool ellipsis = false;
   for (const auto& term : equation.operands) {
@@ -212,7 +193,7 @@ std::string implicit_output(const Equation& equation) {
   return output;
 }
 
-Expected<std::vector<Operand>> read_operands(const KernelContext& context, const Equation& equation, DataType type,
+Expected<std::vector<Operand>> read_operands(const KernelContext& context, const EinsumEquation& equation, DataType type,
                                              int64_t& ellipsis) {
   std::vector<Operand> operands;
   for (size_t i = 0; i < context.inputs.size(); ++i) {
@@ -230,13 +211,13 @@ Expected<std::vector<Operand>> read_operands(const KernelContext& context, const
 }
 
 Outputs einsum(const KernelContext& context) {
-  ATTN_OPT_TRY(const Equation equation, split_equation(context));
+  ATTN_OPT_TRY(const EinsumEquation equation, checked_equation(context));
   const DataType type = context.input(0).type();
   int64_t ellipsis = 0;
   ATTN_OPT_TRY(auto operands, read_operands(context, equation, product_type(type), ellipsis));
   ATTN_OPT_CHECK(make_equal(context, operands));
   ATTN_OPT_TRY(const Labels output,
-               labels_of(context, equation.has_output ? equation.output : implicit_output(equation), ellipsis));
+               labels_of(context, equation.result ? *equation.result : implicit_output(equation), ellipsis));
   Operand result = std::move(operands[0]);
   for (size_t i = 1; i < operands.size(); ++i) {
     std::set<Label> keep(output.begin(), output.end());

@@ -1,6 +1,7 @@
 // MatMul, Gemm, Einsum.
 #include <map>
 
+#include "src/io/einsum_equation.h"
 #include "src/match/sizes/product_shape.h"
 
 namespace attn_opt {
@@ -23,24 +24,11 @@ void gemm(RuleContext& context) {
   context.set_shape(0, std::move(result));
 }
 
-/// One operand's or the result's letters; "..." is not handled.
-std::vector<std::string> terms_of(const std::string& text) {
-  std::vector<std::string> terms(1);
-  for (const char c : text) {
-    if (c == ',') {
-      terms.emplace_back();
-    } else if (c != ' ') {
-      terms.back() += c;
-    }
-  }
-  return terms;
-}
-
 void einsum(RuleContext& context) {
-  const std::string equation = context.node().string_attribute("equation", "");
-  const size_t arrow = equation.find("->");
-  if (equation.find('.') != std::string::npos) return;
-  const std::vector<std::string> terms = terms_of(equation.substr(0, arrow));
+  const std::string text = context.node().string_attribute("equation", "");
+  if (text.find('.') != std::string::npos) return;
+  const EinsumEquation equation = einsum_equation(text);
+  const std::vector<std::string>& terms = equation.operands;
   std::map<char, Dim> sizes;
   std::map<char, int> counts;
   if (terms.size() != context.node().inputs.size()) return;
@@ -55,8 +43,8 @@ void einsum(RuleContext& context) {
     }
   }
   std::string letters;
-  if (arrow != std::string::npos) {
-    letters = terms_of(equation.substr(arrow + 2)).front();
+  if (equation.result) {
+    letters = *equation.result;
   } else {
     for (const auto& [letter, count] : counts) letters += count == 1 ? std::string(1, letter) : "";
   }
