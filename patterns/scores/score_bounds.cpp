@@ -209,8 +209,7 @@ Value* before_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context
 
 /// Log(Softmax(x))  =>  x - a number for each row, which a softmax does not see      Log(Exp(x))  =>  x
 Ways peel_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  const bool is_plain = walk.softcap == 0 && walk.tensor_scales.empty() && !walk.split;
-  Value* scores = is_plain ? before_logarithm(node, walk, context) : nullptr;
+  Value* scores = walk.changes_row_numbers() ? nullptr : before_logarithm(node, walk, context);
   if (!scores) return missed("scores.operator", &node, node.op(), walk.peeled);
   if (walk.sinks)
     return missed("scores.sinks", &node, "the scores are less by a number of their own, and the sinks are not", walk.peeled);

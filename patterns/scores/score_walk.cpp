@@ -127,8 +127,7 @@ class ScoreWalker {
         return missed("scores.quantized", node, "'" + walk.value->name + "' was quantized", walk.peeled);
       if (const auto linear = linear_function_in(*walk.value, context_.facts)) {
         // A number that is added to all scores of a row is one that the softmax does not see.
-        const bool is_seen =
-            walk.form.size() > 1 || walk.softcap != 0 || walk.sinks || !walk.tensor_scales.empty() || walk.split;
+        const bool is_seen = walk.form.size() > 1 || walk.sinks || walk.changes_row_numbers();
         const double number = is_seen ? linear->number : 0;
         ATTN_OPT_MATCH(walk, with_form(walk, *linear->value, linear->factor, number, node->op() + "(linear)"));
         if (!is_seen && linear->number != 0) walk.lowered = true;

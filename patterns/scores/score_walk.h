@@ -53,6 +53,9 @@ struct ScoreWalk {
   std::optional<JoinedSinks> sinks;      ///< what was found there
   std::vector<std::string> peeled;
 
+  /// True if a number that is added to all scores of a row here is more than the softmax leaves out: it is capped, multiplied
+  /// with a tensor, or told apart from the scores' own axes.
+  bool changes_row_numbers() const { return softcap != 0 || !tensor_scales.empty() || split.has_value(); }
   /// The scores above are held within LARGEST and its negative, which the operator does nowhere.
   void clamp_at(double largest) {
     clamp = std::min(clamp.value_or(largest), largest);
