@@ -299,6 +299,13 @@ std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& conte
   return found;
 }
 
+bool is_known_finite(const Value& value, Facts& facts) {
+  const Tensor* constant = facts.constant(value);
+  const auto numbers = constant ? constant->cast(onnx::TensorProto::DOUBLE) : Expected<Tensor>(Tensor());
+  return constant && numbers &&
+         std::ranges::all_of(numbers->data<double>(), [](double number) { return std::isfinite(number); });
+}
+
 void assume(const std::string& id, std::string detail, Sdpa& sdpa) {
   // That exp() stays in its range is assumed only of scores that are not lowered before.
   if (id == "exp-in-range" && !sdpa.exponent_offset) sdpa.exponent_offset = 0;

@@ -37,6 +37,9 @@ Matched<void> check_no_plus_inf(const Sdpa& sdpa, MatchContext& context);
 /// lowest number of a mask for -inf, and adds halves in their own type; nullopt where no row can show it.
 std::optional<Precondition> rows_keep_a_key_of_kernel(const Sdpa& sdpa, Facts& facts);
 
+/// True if VALUE holds numbers that are known before a run, all finite.
+bool is_known_finite(const Value& value, Facts& facts);
+
 /// Enters the precondition ID in SDPA, which nothing proves; DETAIL says by whom.
 void assume(const std::string& id, std::string detail, Sdpa& sdpa);
 /// The same of scores-finite, unless SDPA lists it as assumed already.

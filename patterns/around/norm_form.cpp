@@ -10,6 +10,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
+#include "patterns/scores/squared_distance.h"
 
 namespace attn_opt {
 namespace {
@@ -126,7 +127,7 @@ class NormReader {
     if (!reduced_over_last(node.op(), any())(*node.outputs[0], facts_)) return std::nullopt;
     const auto sum = operand(node, 0);
     auto mean = sum ? mean_of(*sum) : std::nullopt;
-    cancels_ = cancels_ || (mean && has_variance(*mean) && !is_square(*node.inputs[0]));
+    cancels_ = cancels_ || (mean && has_variance(*mean) && !root_of_square(*node.inputs[0], facts_));
     if (!mean || node.is("ReduceMean")) return mean;
     const Dim size = facts_.shape(*node.inputs[0]).known().back();
     return size.is_constant() ? scaled(std::move(mean), static_cast<double>(size.value())) : std::nullopt;
@@ -182,14 +183,6 @@ class NormReader {
   static bool has_variance(const Sum& sum) {
     const double squares = coefficient(sum, {.square = 1});
     return squares != 0 && coefficient(sum, {.mean = 2}) == -squares;
-  }
-
-  /// Is VALUE the square of something, and so never negative?
-  bool is_square(Value& value) {
-    const Node* node = canonical(value, facts_).producer;
-    if (!node || node->inputs.size() != 2) return false;
-    if (node->is("Pow")) return true;
-    return node->is("Mul") && &canonical(*node->inputs[0], facts_) == &canonical(*node->inputs[1], facts_);
   }
 
   /// Max(E[x^2] - E[x]^2, 0): only rounding takes a variance below 0.

@@ -1,8 +1,9 @@
 #include "patterns/around/normalised.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
+
+#include "patterns/preconditions.h"
 
 namespace attn_opt {
 namespace {
@@ -75,19 +76,11 @@ NormEnds ends_of(const NormForm& form, Value& normalised, const Dim& size, Facts
   return ends;
 }
 
-/// True if VECTOR holds finite numbers alone, as far as is known before a run.
-bool is_known_finite(Value* vector, Facts& facts) {
-  const Tensor* constant = vector ? facts.constant(*vector) : nullptr;
-  if (!constant) return false;
-  const auto doubles = constant->cast(onnx::TensorProto::DOUBLE);
-  return doubles && std::ranges::all_of(doubles->data<double>(), [](double number) { return std::isfinite(number); });
-}
-
 /// Why FORM may be NaN where the operator is a number: infinite weights are multiplied with x and its mean apart, and Inf - Inf
 /// is none.
 std::string why_it_may_be_nan(const NormForm& form, Facts& facts) {
   if (form.cancels) return "rounding may take the mean of squares below the square of the mean, whose root is NaN";
-  if (!form.centred || !form.weight || is_known_finite(form.weight, facts)) return "";
+  if (!form.centred || !form.weight || is_known_finite(*form.weight, facts)) return "";
   return "of a weight '" + form.weight->name + "' that is Inf the mean is subtracted for itself: NaN";
 }
 

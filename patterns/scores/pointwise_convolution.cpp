@@ -1,9 +1,9 @@
 #include "patterns/scores/pointwise_convolution.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "patterns/inner_values.h"
+#include "patterns/preconditions.h"
 #include "patterns/readers.h"
 
 namespace attn_opt {
@@ -22,18 +22,10 @@ bool is_pointwise(const Node& convolution, const Shape& points, const Shape& fil
          are_all(convolution, "strides", 1) && are_all(convolution, "pads", 0);
 }
 
-/// True if VALUE holds known numbers, all finite.
-bool is_finite(const Value& value, Facts& facts) {
-  const Tensor* constant = facts.constant(value);
-  const auto numbers = constant ? constant->cast(onnx::TensorProto::DOUBLE) : Expected<Tensor>(Tensor());
-  return constant && numbers &&
-         std::ranges::all_of(numbers->data<double>(), [](double number) { return std::isfinite(number); });
-}
-
 /// What CONVOLUTION adds, or null if that is nothing, or finite, and scores alone are made of it: it is the same for all keys.
 Value* bias_of(const Node& convolution, Facts& facts) {
   Value* bias = convolution.input(2);
-  return bias && is_finite(*bias, facts) && readers_of(*convolution.outputs[0], facts).only_one() ? nullptr : bias;
+  return bias && is_known_finite(*bias, facts) && readers_of(*convolution.outputs[0], facts).only_one() ? nullptr : bias;
 }
 
 /// What CONVOLUTION makes of points and filters of RANK axes.
