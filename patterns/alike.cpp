@@ -1,13 +1,14 @@
 #include "patterns/alike.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <vector>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/scores/form_reader.h"
+#include "src/match/node_forms.h"
+#include "src/match/operator_map.h"
 
 namespace attn_opt {
 namespace {
@@ -20,9 +21,8 @@ bool are_alike(Value& one, Value& other, int& left, Facts& facts);
 
 /// True for operators that make the same of the same, of those that scores and probabilities pass.
 bool is_pure(const Node& node) {
-  constexpr std::array kPure = {"MatMul", "Einsum", "Gemm", "Softmax", "LogSoftmax", "Concat", "Split"};
-  return has(node, Trait::kElementwise) || has(node, Trait::kMoves) || node.op().starts_with("Reduce") ||
-         std::ranges::any_of(kPure, [&](const char* op) { return node.is(op); });
+  static constexpr OperatorSet kPure = {"MatMul", "Einsum", "Gemm", "Softmax", "LogSoftmax", "Concat", "Split"};
+  return has(node, Trait::kElementwise) || has(node, Trait::kMoves) || has(node, Trait::kReduces) || kPure.has(node);
 }
 
 /// True if ONE and OTHER add up the same, in whatever words.
@@ -44,8 +44,7 @@ bool add_up_alike(Value& one, Value& other, int& left, Facts& facts) {
 /// end.
 int64_t axis_of(const Node& node, Facts& facts) {
   const bool is_softmax = node.is("Softmax") || node.is("LogSoftmax");
-  const bool flattens = is_softmax && node.graph->model().onnx_opset(node) < 13;
-  const int64_t axis = node.int_attribute(kAxis, flattens ? 1 : is_softmax ? -1 : 0);
+  const int64_t axis = is_softmax ? softmax_axis(node) : node.int_attribute(kAxis, 0);
   const MaybeShape shape = node.input(0) ? facts.shape(*node.inputs[0]) : nullptr;
   return shape && axis < 0 ? axis + std::ssize(*shape) : axis;
 }

@@ -118,8 +118,6 @@ class PartJoiner {
     return std::ranges::all_of(parts, is_same) ? &canonical(*parts[0], facts_) : nullptr;
   }
 
-  static bool reduces(const Node& node) { return node.op().starts_with("Reduce"); }
-
   /// How NODE, which makes a part of which others lie along AXIS, reads its operands; nullopt if it does not make each place
   /// there of that place of theirs.
   std::optional<OperandAxes> axes_of_operands(const Node& node, size_t axis) const {
@@ -152,16 +150,12 @@ class PartJoiner {
     return axes;
   }
 
-  /// True for a softmax that takes all axes from its own on together.
-  static bool flattens(const Node& node) { return !reduces(node) && node.graph->model().onnx_opset(node) < 13; }
-
   /// The axis of which NODE, which keeps the rank, takes each row for itself, or the first of those.
   std::optional<size_t> acts_along(const Node& node) const {
     const MaybeShape shape = node.input(0) ? facts_.shape(*node.inputs[0]) : nullptr;
     if (!shape) return std::nullopt;
-    if (node.is("Softmax") || node.is("LogSoftmax"))
-      return axis_in(node.int_attribute("axis", flattens(node) ? 1 : -1), shape->size());
-    const bool keeps_rank = reduces(node) && node.int_attribute("keepdims", 1) != 0;
+    if (node.is("Softmax") || node.is("LogSoftmax")) return axis_in(softmax_axis(node), shape->size());
+    const bool keeps_rank = has(node, Trait::kReduces) && node.int_attribute("keepdims", 1) != 0;
     return keeps_rank ? reduced_axis(node, shape->size(), facts_) : std::nullopt;
   }
 

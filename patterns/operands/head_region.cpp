@@ -265,7 +265,7 @@ class Region {
       return;
     }
     GraphBuilder::Attributes attributes(node.proto->attribute().begin(), node.proto->attribute().end());
-    if (node.op().starts_with("Reduce")) {
+    if (has(node, Trait::kReduces)) {
       if (const auto* axes = node.ints_attribute("axes")) inputs.push_back(inner.build().ints({axes->begin(), axes->end()}));
       std::erase_if(attributes, [](const onnx::AttributeProto& attribute) { return attribute.name() == "axes"; });
     }

@@ -31,8 +31,8 @@ std::optional<AxisRun> run_in(AxisRun run, size_t rank, size_t other) {
 
 /// True where NODE, a Softmax, takes all axes of RUN, which are the last of RANK, for one.
 bool takes_for_one(const Node& node, AxisRun run, size_t rank) {
-  const bool flattens = node.is("Softmax") && node.graph->model().onnx_opset(node) < 13;
-  return flattens && run.first + run.count == rank && axis_in(node.int_attribute("axis", 1), rank) == run.first;
+  return node.is("Softmax") && flattens(node) && run.first + run.count == rank &&
+         axis_in(softmax_axis(node), rank) == run.first;
 }
 
 }  // namespace
@@ -223,7 +223,7 @@ Value* AxisMerger::of_reduced(Value& rows, AxisRun run, int steps) {
   Node* node = canonical(rows, facts_).producer;
   const bool keeps = node && !has(*node, Trait::kRegroups);
   if (node && !keeps) node = canonical(*node->inputs[0], facts_).producer;
-  const bool reduces = node && node->op().starts_with("Reduce") && node->input(0);
+  const bool reduces = node && has(*node, Trait::kReduces) && node->input(0);
   const MaybeShape before = reduces ? facts_.shape(*node->inputs[0]) : nullptr;
   if (!before || (node->int_attribute("keepdims", 1) != 0) != keeps) return nullptr;
   std::vector<size_t> axes(run.count);

@@ -23,12 +23,10 @@
 #include "patterns/softmax/shares.h"
 #include "patterns/softmax/softmax_of_parts.h"
 #include "patterns/softmax/weights.h"
+#include "src/match/node_forms.h"
 
 namespace attn_opt {
 namespace {
-
-/// True if NODE, a Softmax or LogSoftmax, takes the axes from its own on for one, as it did before opset 13.
-bool flattens(const Node& node, MatchContext& context) { return context.view.opset(*node.graph) < 13; }
 
 /// Of the axes of SHAPE from that on which lies FROM_LAST, the one that is not of size 1; that one if there are several.
 ///
@@ -294,11 +292,11 @@ SoftmaxSite of_whole_scores(SoftmaxSite softmax, Facts& facts) {
 
 SoftmaxSite softmax_operator(Node& node, MatchContext& context) {
   SoftmaxSite site{node.inputs[0], node.outputs[0], &node, std::nullopt, std::nullopt};
-  const int64_t axis = node.int_attribute("axis", flattens(node, context) ? 1 : -1);
+  const int64_t axis = softmax_axis(node);
   const MaybeShape shape = context.facts.shape(*site.input);
   const int64_t rank = shape ? std::ssize(*shape) : 0;
   if (axis < 0 ? !shape || axis >= -rank : axis < rank) site.keys = static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis);
-  if (site.keys && shape && flattens(node, context)) site.keys = only_axis_within(*shape, *site.keys);
+  if (site.keys && shape && flattens(node)) site.keys = only_axis_within(*shape, *site.keys);
   return site;
 }
 
@@ -342,7 +340,7 @@ Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& 
   const int64_t keys = layout.order.empty() ? last : layout.order.back();
   // Axes from there on that are taken for one are the same for the last axis, and where the others are of size 1.
   const bool is_alone = std::all_of(shape->begin() + own + 1, shape->end(), [](const Dim& size) { return size.is(1); });
-  const bool is_flattened = softmax.normaliser && flattens(*node, context) && !is_alone;
+  const bool is_flattened = softmax.normaliser && flattens(*node) && !is_alone;
   if (own == keys && (own == last || !is_flattened)) return {};
   if (own == last)
     return missed("product.probabilities-on-wrong-side", node,

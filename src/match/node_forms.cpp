@@ -11,6 +11,13 @@ std::optional<size_t> axis_in(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + size : axis);
 }
 
+bool flattens(const Node& node) {
+  constexpr int kFirstOfOneAxis = 13;
+  return (node.is("Softmax") || node.is("LogSoftmax")) && node.graph->model().onnx_opset(node) < kFirstOfOneAxis;
+}
+
+int64_t softmax_axis(const Node& node) { return node.int_attribute("axis", flattens(node) ? 1 : -1); }
+
 IntegerList integer_list(const RuleContext& context, std::string_view attribute, size_t input) {
   if (const auto* ints = context.node().ints_attribute(attribute)) {
     return {true, std::vector<int64_t>(ints->begin(), ints->end())};

@@ -12,6 +12,11 @@ namespace attn_opt {
 /// AXIS counted from the front; nullopt if it is outside [-RANK, RANK).
 std::optional<size_t> axis_in(int64_t axis, size_t rank);
 
+/// True for a Softmax or LogSoftmax that takes all axes from its own on for one, as before opset 13.
+bool flattens(const Node& node);
+/// The axis that NODE, a Softmax or LogSoftmax, names or works along by default: it may be counted from the last.
+int64_t softmax_axis(const Node& node);
+
 /// A list of integers that a node holds as an attribute or, in later versions, as an input.
 struct IntegerList {
   bool given = false;                          ///< false: the node does not say

@@ -22,6 +22,7 @@ constexpr auto rows() {
   constexpr Traits maps = static_cast<Traits>(kElementwise);
   constexpr Traits selects = kElementwise | kSelects;
   constexpr Traits combines = kElementwise | kCommutes;
+  constexpr Traits reduces = static_cast<Traits>(kReduces);
   return std::to_array<Row>({
       {"Identity", regroups},
       {"Reshape", regroups},
@@ -70,6 +71,16 @@ constexpr auto rows() {
       {"Erf", maps},
       {"Cos", maps},
       {"Sin", maps},
+      {"ReduceL1", reduces},
+      {"ReduceL2", reduces},
+      {"ReduceLogSum", reduces},
+      {"ReduceLogSumExp", reduces},
+      {"ReduceMax", reduces},
+      {"ReduceMean", reduces},
+      {"ReduceMin", reduces},
+      {"ReduceProd", reduces},
+      {"ReduceSum", reduces},
+      {"ReduceSumSquare", reduces},
   });
 }
 

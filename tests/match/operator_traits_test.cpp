@@ -80,5 +80,13 @@ TEST(OperatorTraits, ElementsAreKeptMovedAndRegroupedAsTheExecutorDoes) {
   }
 }
 
+TEST(OperatorTraits, ReductionsLeaveOneElementOfAll) {
+  const Tensor data = Tensor::of<float>({2, 3}, {6, 1, 2, 3, 4, 5});
+  for (const std::string op_type :
+       {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+        "ReduceSum", "ReduceSumSquare", "Exp", "Identity", "Softmax", "Transpose"})
+    EXPECT_EQ(operator_has(op_type, Trait::kReduces), numbers(made_by(op_type, data, Tensor())).size() == 1) << op_type;
+}
+
 }  // namespace
 }  // namespace attn_opt::testing
