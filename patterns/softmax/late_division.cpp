@@ -57,8 +57,8 @@ class DividedRows {
     Node* node = canonical(value, context_.facts).producer;
     if (!node || visits_ == kMostVisits || maps_.size() == kMaxTogether) return std::nullopt;
     ++visits_;
-    if (makes_product(*node, context_.facts) && operands_of(*node, context_.facts).size() == 2)
-      if (auto site = of(*node, *node, 2)) return site;
+    if (makes_product(*node, context_.facts))
+      if (auto site = of(*node, *node, operands_of(*node, context_.facts).size())) return site;
     if (node->is("Concat") || has(*node, Trait::kAdds))
       if (auto site = of_parts(*node)) return site;
     for (size_t input = 0; input < inputs_mapped(*node); ++input) {

@@ -22,7 +22,7 @@ std::optional<EinsumSplit> split_behind(const EinsumEquation& equation, size_t m
   const std::string& matrix = equation.operands[map];
   EinsumSplit split{map, "", ""};
   std::string product;
-  bool sums = false, is_paired = false, maps = false;
+  bool sums = false, is_paired = false, adds_up = false;
   std::set<char> seen;
   for (size_t i = 0; i < equation.operands.size(); ++i) {
     if (i == map) continue;
@@ -32,11 +32,11 @@ std::optional<EinsumSplit> split_behind(const EinsumEquation& equation, size_t m
       const bool is_made = has(*equation.result, letter), is_mapped = has(matrix, letter);
       sums |= is_shared && !is_made && !is_mapped;
       is_paired |= is_shared && is_made && !is_mapped;
-      maps |= !is_made && is_mapped;
+      adds_up |= is_shared && !is_made && is_mapped;
       if (!is_shared && (is_made || is_mapped)) product += letter;
     }
   }
-  if (!sums || !is_paired || !maps) return std::nullopt;
+  if (!sums || !is_paired || !adds_up) return std::nullopt;
   split.product += "->" + product;
   split.rest = product + "," + matrix + "->" + *equation.result;
   return split;

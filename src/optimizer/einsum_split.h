@@ -12,8 +12,9 @@ struct EinsumSplit {
   std::string product, rest;  ///< equations; in the second the product stands first
 };
 
-/// How an Einsum of the equation TEXT is split whose map adds up what the product has, the product being paired along something
-/// that the map has none of; nullopt where no such split is the only one.
+/// How an Einsum of the equation TEXT is split whose map has its own of something that the product has and the result adds up,
+/// the product being paired along something that the map has none of; nullopt where no such split is the only one. One that
+/// adds nothing up is read as it is: its map is taken into an operand, of Q and K or of V.
 ///
 ///   "bhqk,bhkd,hde->bqe"  =>  "bhqk,bhkd->bhqd" and "bhqd,hde->bqe"
 std::optional<EinsumSplit> split_einsum(std::string text);

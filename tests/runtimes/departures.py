@@ -62,8 +62,6 @@ OF_INFINITIES = [
     Departure("attention_node/mask_of_one_key_opset_23|producers/masks_added_up_float16|"
               "softmax_attention/(flattened_softmax_in_front_of_keys|keys_of_two_axes_flattened)", "portable", "onnxruntime|reference",
               "'y' ", "as without infinities"),
-    Departure("onnx_attention/causal_from_lengths_and_mask", "portable", "onnxruntime", "'y' NaN where there was none",
-              "ONNX Runtime 1.32.0: ReduceMax passes over NaN, which a bias of Inf under -Inf is: the model takes its row for an empty one"),
 ]
 
 
