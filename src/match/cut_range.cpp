@@ -22,16 +22,23 @@ std::optional<size_t> axis_cut(const Shape& whole, const Shape& part) {
   return found;
 }
 
-/// Where SLICE begins along AXIS of WHOLE, if it runs by ones along all axes.
-std::optional<Dim> start_of_slice(const Node& slice, const Shape& whole, size_t axis, Facts& facts) {
+/// Where a Slice begins that says START and takes COUNT of SIZE elements: in the axis, or at its ends. What is not known to be
+/// a number of elements, or is all that START counts from the end, is taken for such a number where it begins in the axis.
+Dim start_within(const Dim& start, const Dim& count, const Dim& size) {
+  const bool counts_from_end = start.is_constant() && start.value() < 0;
+  if (counts_from_end) return count == Dim(0) - start ? start + size : maximum(start + size, 0);
+  return count.never_negative() ? minimum(start, size) : start;
+}
+
+/// Where SLICE, which takes COUNT along AXIS of WHOLE, begins there, if it runs by ones along all axes.
+std::optional<Dim> start_of_slice(const Node& slice, const Shape& whole, size_t axis, const Dim& count, Facts& facts) {
   const IntegerData *starts = list_at(slice, 1, facts), *axes = list_at(slice, 3, facts);
   if (!starts || (slice.input(3) && (!axes || axes->values.size() != starts->values.size()))) return std::nullopt;
   if (slice.input(4) && facts.uniform(*slice.inputs[4]) != 1.0) return std::nullopt;
   for (size_t i = 0; i < starts->values.size(); ++i) {
     const Dim at = axes ? axes->values[i] : Dim(static_cast<int64_t>(i));
     if (!at.is_constant() || axis_in(at.value(), whole.size()) != axis) continue;
-    const Dim& start = starts->values[i];
-    return start.is_constant() && start.value() < 0 ? start + whole[axis] : start;
+    return start_within(starts->values[i], count, whole[axis]);
   }
   return std::nullopt;
 }
@@ -75,7 +82,7 @@ std::optional<Dim> start_in_split(const Node& split, size_t axis, const Value& p
 
 /// Where PART, which NODE cuts out of WHOLE, begins along AXIS, in which they differ.
 std::optional<Dim> start_along(const Node& node, const Shape& whole, size_t axis, const Value& part, Facts& facts) {
-  if (node.is("Slice")) return start_of_slice(node, whole, axis, facts);
+  if (node.is("Slice")) return start_of_slice(node, whole, axis, facts.shape(part).known()[axis], facts);
   if (axis_in(node.int_attribute("axis", 0), whole.size()) != axis) return std::nullopt;
   return node.is("Split") ? start_in_split(node, axis, part, facts) : start_of_gather(node, facts);
 }
@@ -143,18 +150,35 @@ std::optional<CutRange> taken_range(const Value& part, Facts& facts) {
   return first ? std::optional(CutRange{node->inputs[0], *axis, *first, 1, true}) : std::nullopt;
 }
 
+namespace {
+
+/// Adds to JOINED, if that begins its source, what PART, beside it along its axis, is of that; false if it is anything else. A
+/// part that is joined of others is these, NESTED deep.
+bool take_part(CutRange& joined, Value* part, const std::function<Value&(Value&)>& seen, Facts& facts, int nested = 0) {
+  constexpr int kMostNested = 8;
+  Value* made = part ? &seen(*part) : nullptr;
+  const auto range = made ? cut_range(*made, facts) : std::nullopt;
+  if (made && !range && made->producer && made->producer->is("Concat") && nested < kMostNested) {
+    const MaybeShape shape = facts.shape(*made);
+    return shape && axis_in(made->producer->int_attribute("axis", 0), shape->size()) == joined.axis &&
+           std::ranges::all_of(made->producer->inputs,
+                               [&](Value* inner) { return take_part(joined, inner, seen, facts, nested + 1); });
+  }
+  if (!range || range->axis != joined.axis || range->first != joined.count) return false;
+  Value& from = seen(*range->source);
+  if (joined.source && joined.source != &from) return false;
+  joined.source = &from;
+  joined.count = joined.count + range->count;
+  return true;
+}
+
+}  // namespace
+
 std::optional<CutRange> joined_range(std::span<Value* const> parts, size_t axis, const std::function<Value&(Value&)>& seen,
                                      Facts& facts) {
   CutRange joined{nullptr, axis};
-  for (Value* part : parts) {
-    const auto range = part ? cut_range(seen(*part), facts) : std::nullopt;
-    if (!range || range->axis != axis || range->first != joined.count) return std::nullopt;
-    Value& from = seen(*range->source);
-    if (joined.source && joined.source != &from) return std::nullopt;
-    joined.source = &from;
-    joined.count = joined.count + range->count;
-  }
-  return joined.source ? std::optional(joined) : std::nullopt;
+  const bool are_parts = std::ranges::all_of(parts, [&](Value* part) { return take_part(joined, part, seen, facts); });
+  return are_parts && joined.source ? std::optional(joined) : std::nullopt;
 }
 
 }  // namespace attn_opt

@@ -91,6 +91,9 @@ TEST(Dim, QuotientsAndExtremesEvaluateLikeIntegers) {
         EXPECT_EQ(value_of(floor_quotient(kSeq * 5 + c, 3), sizes), (a - ((a % 3) + 3) % 3) / 3);
         EXPECT_EQ(value_of(minimum(kSeq + c, kPast), sizes), std::min(seq + c, past));
         EXPECT_EQ(value_of(maximum(kSeq + c, kPast), sizes), std::max(seq + c, past));
+        EXPECT_EQ(value_of(minimum(minimum(kSeq, 3), c), sizes), std::min({seq, int64_t{3}, c}));
+        EXPECT_EQ(value_of(maximum(maximum(kSeq, 3), kSeq + c), sizes), std::max({seq, int64_t{3}, seq + c}));
+        EXPECT_EQ(value_of(minimum(kSeq, c) + maximum(kSeq - c, 0), sizes), std::min(seq, c) + std::max(seq - c, int64_t{0}));
       }
       EXPECT_EQ(value_of(floor_quotient(kSeq, kPast), sizes), seq / past);
     }
@@ -107,6 +110,16 @@ TEST(Dim, ExtremesUseThatSizesAreNotNegative) {
   EXPECT_TRUE(minimum(minimum(kSeq, kPast), kSeq) == minimum(kSeq, kPast));
   const Dim element = Dim::unknown_integer("x", 0);
   EXPECT_EQ(maximum(element, 0).str(), "max(0, ?x[0])");
+}
+
+TEST(Dim, PartsOfASizeAreTheSize) {
+  const Dim first = minimum(kSeq, 2), second = maximum(minimum(kSeq, 5) - 2, 0), third = maximum(kSeq - 5, 0);
+  EXPECT_TRUE(first + second == minimum(kSeq, 5));
+  EXPECT_TRUE(third + first + second == kSeq);
+  EXPECT_TRUE(kBatch * 3 * first + (kBatch * maximum(kSeq - 2, 0)) * 3 == kBatch * kSeq * 3);
+  EXPECT_TRUE(minimum(kPast, kSeq) + maximum(kSeq - kPast, 0) == kSeq);
+  EXPECT_FALSE(first + third == kSeq);
+  EXPECT_FALSE(first * 2 + maximum(kSeq - 2, 0) == kSeq + first) << "as many of both alone";
 }
 
 TEST(Dim, SignOfExpressions) {

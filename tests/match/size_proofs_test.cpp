@@ -85,17 +85,18 @@ TEST(SizeProofs, WhatIsLeftOfASliceIsNotEmptyWhereTheAttentionReadsIt) {
       << "nothing may be joined";
 }
 
-TEST(SizeProofs, ARollIsAsLongWhateverItsPartsAre) {
-  const auto rolled = [](const std::string& at, const std::string& last) {
-    return "(float[b,s,8] x) => (float[b,n,8] y) <int64[1] at = {" + at +
+TEST(SizeProofs, PartsBesideEachOtherAreAsLongWhateverEachIs) {
+  const auto cut = [](const std::string& at, const std::string& head_end, const std::string& last) {
+    return "(float[b,s,8] x) => (float[b,n,8] y) <int64[1] at = {" + at + "}, int64[1] head_end = {" + head_end +
            "}, int64[1] first = {0}, int64[1] far = {9000000000}, int64[1] axis = {1}> {"
-           " tail = Slice(x, at, far, axis) head = Slice(x, first, at, axis) " +
+           " tail = Slice(x, at, far, axis) head = Slice(x, first, head_end, axis) " +
            last + " }";
   };
+  const auto rolled = [&](const std::string& at, const std::string& last) { return cut(at, at, last); };
   EXPECT_EQ(proofs(rolled("3", "y = Concat<axis = 1>(tail, head)")), "");
   EXPECT_EQ(proofs(rolled("-3", "y = Concat<axis = 1>(tail, head)")), "");
-  EXPECT_EQ(proofs(rolled("3", "z = Concat<axis = 1>(tail, head) y = Identity(tail)")), "+s - 3 = max(0, s - 3)")
-      << "read on its own";
+  EXPECT_EQ(proofs(rolled("3", "z = Concat<axis = 1>(tail, head) y = Identity(tail)")), "") << "read on its own";
+  EXPECT_EQ(proofs(cut("3", "2", "y = Concat<axis = 1>(tail, head)")), "s - 3 = max(0, s - 3)") << "with a gap";
 }
 
 TEST(SizeProofs, SumsOfSizesThatAreNotEmptyAreNotNegative) {

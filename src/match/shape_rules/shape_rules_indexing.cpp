@@ -31,75 +31,6 @@ bool has_one_meaning(const RuleContext& context, const Dim& index) {
   return context.assume_equal(index, maximum(index, 0));
 }
 
-/// True if all that reads the slice joins it with another slice of the same tensor: a roll, whose length does not hang on how
-/// long either part is. A special case: other sizes are simpler, and known in more places, where a slice is taken to begin in
-/// its axis.
-bool is_part_of_roll(const Node& slice) {
-  const Value& part = *slice.outputs[0];
-  const Node* joined = part.uses.size() == 1 && !part.is_output ? part.uses.begin()->node : nullptr;
-  if (!joined || !joined->is("Concat") || joined->inputs.size() != 2) return false;
-  return std::ranges::all_of(joined->inputs, [&](const Value* input) {
-    return input && input->producer && input->producer->is("Slice") && input->producer->inputs[0] == slice.inputs[0];
-  });
-}
-
-/// LENGTH, or none where it is negative.
-Dim left_over(const RuleContext& context, const Dim& length) {
-  return is_part_of_roll(context.node()) ? maximum(length, 0) : context.not_negative(length);
-}
-
-/// Elements from BEGIN to END with step 1 of an axis of SIZE.
-std::optional<Dim> unit_slice(const RuleContext& context, const Dim& begin, const Dim& end, const Dim& size) {
-  if (!begin.from_sizes() || !end.from_sizes()) return std::nullopt;
-  const bool from_start = begin.is(0) || (begin.is_constant() && begin.value() <= -kFarAway);
-  const bool to_end = (end.is_constant() && end.value() >= kFarAway) || end == size;
-  if (from_start && to_end) return size;
-  if (end.is_constant() && end.value() <= -kFarAway) return Dim(0);
-  if (!(from_start || has_one_meaning(context, begin)) || !(to_end || has_one_meaning(context, end))) return std::nullopt;
-  const std::optional<Dim> kept = from_start ? std::nullopt : from_end(begin);
-  const std::optional<Dim> dropped = to_end ? std::nullopt : from_end(end);
-  if (kept) {
-    Dim last = taken(context, *kept, size);
-    if (to_end) return last;
-    return dropped ? std::optional(context.not_negative(last - *dropped)) : std::nullopt;
-  }
-  const Dim first = from_start ? Dim(0) : context.not_negative(begin);
-  if (to_end) return left_over(context, size - first);
-  const Dim stop = dropped ? size - *dropped : taken(context, context.not_negative(end), size);
-  return left_over(context, stop - first);
-}
-
-/// As ONNX defines it, for numbers.
-int64_t numeric_slice(int64_t begin, int64_t end, int64_t step, int64_t size) {
-  const auto clamped = [&](int64_t at, int64_t low, int64_t high) {
-    if (at < 0) at += size;
-    return std::min(std::max(at, low), high);
-  };
-  if (size == 0) return 0;
-  if (step > 0) {
-    const int64_t span = clamped(end, 0, size) - clamped(begin, 0, size);
-    return span <= 0 ? 0 : (span - 1) / step + 1;
-  }
-  const int64_t span = clamped(begin, 0, size - 1) - clamped(end, -1, size - 1);
-  if (step == std::numeric_limits<int64_t>::min()) return span > 0 ? 1 : 0;
-  return span <= 0 ? 0 : (span - 1) / -step + 1;
-}
-
-std::optional<Dim> sliced(const RuleContext& context, const Dim& begin, const Dim& end, int64_t step, const Dim& size) {
-  if (step == 0) return std::nullopt;
-  if (begin.is_constant() && end.is_constant() && size.is_constant()) {
-    return numeric_slice(begin.value(), end.value(), step, size.value());
-  }
-  if (step == 1) return unit_slice(context, begin, end, size);
-  if (step == -1) {
-    const bool whole = begin.is(-1) && end.is_constant() && end.value() <= -kFarAway;
-    return whole ? std::optional(size) : std::nullopt;
-  }
-  if (step < 0 || step > kFarAway) return std::nullopt;
-  const std::optional<Dim> span = unit_slice(context, begin, end, size);
-  return span ? std::optional(floor_quotient(*span + (step - 1), step)) : std::nullopt;
-}
-
 struct SliceBounds {
   std::vector<Dim> begins, ends;  // empty: not known
   std::optional<std::vector<int64_t>> axes, steps;
@@ -132,6 +63,89 @@ SliceBounds bounds_of(const RuleContext& context) {
   return bounds;
 }
 
+/// What SLICE, beside the node of CONTEXT, says, as far as that is known before it is come to.
+SliceBounds known_bounds(const RuleContext& context, const Node& slice) {
+  for (const Value* input : slice.inputs)
+    if (input && input->producer && input->producer->is("Constant")) context.store().fact(*input);
+  return bounds_of(RuleContext(context.store(), slice));
+}
+
+/// True if another slice of what the node cuts along AXIS ends where it begins, or begins where it ends: together they are as
+/// long as both, however long each is. Elsewhere a slice is taken to begin in its axis, which makes sizes simpler, and known in
+/// more places.
+bool is_beside_another(const RuleContext& context, size_t axis, const Dim& begin, const Dim& end) {
+  constexpr size_t kMaxReaders = 32;
+  const Value& whole = *context.node().inputs[0];
+  const size_t rank = context.shape(0).known().size();
+  if (whole.uses.size() < 2 || whole.uses.size() > kMaxReaders) return false;
+  return std::ranges::any_of(whole.uses, [&](const Use& use) {
+    if (!use.node || use.node == &context.node() || use.input != 0 || !use.node->is("Slice")) return false;
+    const SliceBounds other = known_bounds(context, *use.node);
+    for (size_t i = 0; other.axes && i < std::min({other.axes->size(), other.begins.size(), other.ends.size()}); ++i)
+      if (axis_in((*other.axes)[i], rank) == axis && (other.ends[i] == begin || other.begins[i] == end)) return true;
+    return false;
+  });
+}
+
+/// LENGTH, or none where it is negative.
+Dim left_over(const RuleContext& context, const Dim& length, size_t axis, const Dim& begin, const Dim& end) {
+  if (length.never_negative()) return length;
+  return is_beside_another(context, axis, begin, end) ? maximum(length, 0) : context.not_negative(length);
+}
+
+/// Elements from BEGIN to END with step 1 of AXIS, of SIZE.
+std::optional<Dim> unit_slice(const RuleContext& context, size_t axis, const Dim& begin, const Dim& end, const Dim& size) {
+  if (!begin.from_sizes() || !end.from_sizes()) return std::nullopt;
+  const bool from_start = begin.is(0) || (begin.is_constant() && begin.value() <= -kFarAway);
+  const bool to_end = (end.is_constant() && end.value() >= kFarAway) || end == size;
+  if (from_start && to_end) return size;
+  if (end.is_constant() && end.value() <= -kFarAway) return Dim(0);
+  if (!(from_start || has_one_meaning(context, begin)) || !(to_end || has_one_meaning(context, end))) return std::nullopt;
+  const std::optional<Dim> kept = from_start ? std::nullopt : from_end(begin);
+  const std::optional<Dim> dropped = to_end ? std::nullopt : from_end(end);
+  if (kept) {
+    Dim last = taken(context, *kept, size);
+    if (to_end) return last;
+    return dropped ? std::optional(context.not_negative(last - *dropped)) : std::nullopt;
+  }
+  const Dim first = from_start ? Dim(0) : context.not_negative(begin);
+  if (to_end) return left_over(context, size - first, axis, begin, end);
+  const Dim stop = dropped ? size - *dropped : taken(context, context.not_negative(end), size);
+  return left_over(context, stop - first, axis, begin, end);
+}
+
+/// As ONNX defines it, for numbers.
+int64_t numeric_slice(int64_t begin, int64_t end, int64_t step, int64_t size) {
+  const auto clamped = [&](int64_t at, int64_t low, int64_t high) {
+    if (at < 0) at += size;
+    return std::min(std::max(at, low), high);
+  };
+  if (size == 0) return 0;
+  if (step > 0) {
+    const int64_t span = clamped(end, 0, size) - clamped(begin, 0, size);
+    return span <= 0 ? 0 : (span - 1) / step + 1;
+  }
+  const int64_t span = clamped(begin, 0, size - 1) - clamped(end, -1, size - 1);
+  if (step == std::numeric_limits<int64_t>::min()) return span > 0 ? 1 : 0;
+  return span <= 0 ? 0 : (span - 1) / -step + 1;
+}
+
+std::optional<Dim> sliced(const RuleContext& context, size_t axis, const Dim& begin, const Dim& end, int64_t step,
+                          const Dim& size) {
+  if (step == 0) return std::nullopt;
+  if (begin.is_constant() && end.is_constant() && size.is_constant()) {
+    return numeric_slice(begin.value(), end.value(), step, size.value());
+  }
+  if (step == 1) return unit_slice(context, axis, begin, end, size);
+  if (step == -1) {
+    const bool whole = begin.is(-1) && end.is_constant() && end.value() <= -kFarAway;
+    return whole ? std::optional(size) : std::nullopt;
+  }
+  if (step < 0 || step > kFarAway) return std::nullopt;
+  const std::optional<Dim> span = unit_slice(context, axis, begin, end, size);
+  return span ? std::optional(floor_quotient(*span + (step - 1), step)) : std::nullopt;
+}
+
 void slice(RuleContext& context) {
   const MaybeShape shape = context.shape(0);
   if (!shape) return;
@@ -145,7 +159,7 @@ void slice(RuleContext& context) {
     const std::optional<size_t> axis = axis_in(axes[i], shape->size());
     if (!axis) return;
     std::optional<Dim> size;
-    if (known) size = sliced(context, bounds.begins[i], bounds.ends[i], (*bounds.steps)[i], result[*axis]);
+    if (known) size = sliced(context, *axis, bounds.begins[i], bounds.ends[i], (*bounds.steps)[i], result[*axis]);
     result[*axis] = size ? *std::move(size) : context.fresh(0, *axis);
   }
   if (known && result == *shape && std::all_of(bounds.steps->begin(), bounds.steps->end(), [](int64_t s) { return s > 0; })) {

@@ -183,6 +183,7 @@ std::optional<Dim> Dim::sum(std::vector<Term> terms) {
   if (terms.size() == 1 && terms[0].factors.empty()) return Dim(terms[0].coefficient);
   const auto is_too_large = [](const Term& term) { return term.factors.size() > kMaxDegree; };
   if (terms.size() > kMaxTerms || std::ranges::any_of(terms, is_too_large)) return std::nullopt;
+  if (terms.size() > 1 && join_parts(terms)) return sum(std::move(terms));
   Dim result;
   result.terms_ = std::make_shared<const std::vector<Term>>(std::move(terms));
   return result;

@@ -114,14 +114,61 @@ Dim smaller_or_larger(Atom::Kind kind, const Dim& a, const Dim& b) {
   if ((a - b).never_negative()) return smaller ? b : a;
   for (const auto& [whole, part] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     const Atom* atom = sole_atom(*whole);
-    if (atom && atom->kind == kind && (atom->operands[0] == *part || atom->operands[1] == *part)) return *whole;
+    if (!atom || atom->kind != kind) continue;
+    for (const auto& [one, other] : {std::pair(0, 1), std::pair(1, 0)}) {
+      const Dim &beside = atom->operands[static_cast<size_t>(one)], above = beside - *part;
+      if (above.is(0) || (smaller ? Dim(0) - above : above).never_negative()) return *whole;
+      if ((smaller ? above : Dim(0) - above).never_negative())
+        return smaller_or_larger(kind, *part, atom->operands[static_cast<size_t>(other)]);
+    }
   }
   const bool known_sign = smaller ? a.never_negative() && b.never_negative() : a.never_negative() || b.never_negative();
   const bool in_order = a.str() <= b.str();
   return opaque(kind, in_order ? a : b, in_order ? b : a, !known_sign);
 }
 
+/// The factor of TERM that is of KIND; none where there is not one.
+std::optional<size_t> factor_of(const Term& term, Atom::Kind kind) {
+  const auto found = std::ranges::find(term.factors, kind, [](const AtomRef& factor) { return factor->kind; });
+  return found == term.factors.end() ? std::nullopt : std::optional(static_cast<size_t>(found - term.factors.begin()));
+}
+
+/// FACTORS without that at INDEX.
+std::vector<AtomRef> others(std::vector<AtomRef> factors, size_t index) {
+  factors.erase(factors.begin() + static_cast<std::ptrdiff_t>(index));
+  return factors;
+}
+
+/// What FIRST, a minimum, and REST, a maximum, are parts of, one behind the other; nullopt if that is nothing.
+std::optional<Dim> parted(const AtomRef& first, const AtomRef& rest) {
+  if (!rest->operands[0].is(0) && !rest->operands[1].is(0)) return std::nullopt;
+  const Dim& left = rest->operands[rest->operands[0].is(0) ? 1 : 0];
+  for (const Dim& end : first->operands)
+    if (minimum(end, left + end) == Dim::of_atom(first)) return left + end;
+  return std::nullopt;
+}
+
 }  // namespace
+
+bool join_parts(std::vector<Term>& terms) {
+  for (size_t i = 0; i < terms.size(); ++i) {
+    const auto first = factor_of(terms[i], Atom::Kind::kMin);
+    for (size_t j = 0; first && j < terms.size(); ++j) {
+      const auto rest = factor_of(terms[j], Atom::Kind::kMax);
+      if (!rest || terms[i].coefficient != terms[j].coefficient) continue;
+      const Term times{terms[i].coefficient, others(terms[i].factors, *first)};
+      if (compare_factors(times.factors, others(terms[j].factors, *rest)) != 0) continue;
+      const auto whole = parted(terms[i].factors[*first], terms[j].factors[*rest]);
+      if (!whole) continue;
+      terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(std::max(i, j)));
+      terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(std::min(i, j)));
+      const Dim joined = of_term(times) * *whole;
+      terms.insert(terms.end(), joined.terms().begin(), joined.terms().end());
+      return true;
+    }
+  }
+  return false;
+}
 
 std::optional<Dim> exact_quotient(const Dim& a, const Dim& b) {
   if (b.is(0)) return std::nullopt;
