@@ -8,6 +8,7 @@
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/lowered_scores.h"
 #include "patterns/softmax/row_reduction.h"
+#include "src/match/operator_map.h"
 
 namespace attn_opt {
 namespace {
@@ -115,10 +116,20 @@ class RatioReader {
     if (node.inputs.size() != 2 || !node.input(1)) return std::nullopt;
     const bool multiplies = node.is("Mul") || node.is("Div");
     if (!multiplies && !node.is("Add") && !node.is("Sub")) return std::nullopt;
+    // What is divided again and again would be read to its beginning for each division.
+    if (!may_be_read(*node.inputs[1])) return std::nullopt;
     const auto first = read(*node.inputs[0]);
     auto second = first ? read(*node.inputs[1]) : std::nullopt;
     if (node.is("Div")) second = inverse(std::move(second));
     return combined(first, second, multiplies, node.is("Sub") ? -1 : 1);
+  }
+
+  /// False if nothing that makes VALUE is read. Cheap.
+  bool may_be_read(Value& value) {
+    static constexpr OperatorSet kRead = {"Exp",        "Sigmoid", "Tanh", "Elu", "Celu", "Neg",
+                                          "Reciprocal", "Mul",     "Div",  "Add", "Sub"};
+    Value& seen = canonical(value, facts_);
+    return facts_.uniform(seen) || (seen.producer && kRead.has(*seen.producer));
   }
 
   static std::optional<PowerRatio> inverse(std::optional<PowerRatio> ratio) {
