@@ -128,7 +128,8 @@ class FunctionOfOne {
       bends.insert(bends.end(), further.begin(), further.end());
       std::ranges::sort(bends);
       const auto is_near = [](double one, double other) { return other - one <= kLinearRounding * (1 + std::abs(one)); };
-      bends.erase(std::ranges::unique(bends, is_near).begin(), bends.end());
+      // Not std::ranges::unique: Clang below 16 does not compile what it returns.
+      bends.erase(std::unique(bends.begin(), bends.end(), is_near), bends.end());
       if (bends.size() > kMostBends) return std::nullopt;
     }
     return bends;

@@ -154,5 +154,11 @@ TEST(Structure, TheRuleOfShapesFindsUntestedOnes) {
   EXPECT_THAT(untested_shapes("if (const MaybeShape a = f(x)) use(*a);"), IsEmpty());
 }
 
+TEST(Structure, NothingReturnsASubrange) {
+  const std::string subranges = "(std::ranges::(?:subrange|unique|remove|remove_if|rotate|partition)\\()";
+  for (const auto& [path, text] : sources({"src", "patterns", "include", "python", "fuzz"}))
+    EXPECT_THAT(groups(text, subranges), IsEmpty()) << path << ": Clang below 16 does not compile it; std:: has it as well";
+}
+
 }  // namespace
 }  // namespace attn_opt
