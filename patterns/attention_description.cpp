@@ -3,10 +3,10 @@
 #include <cmath>
 #include <limits>
 
-#include "patterns/attention_slots.h"
 #include "patterns/inner_values.h"
 #include "patterns/operands/operand_walk.h"
 #include "patterns/scores/causal_terms.h"
+#include "src/graph/attention_inputs.h"
 
 namespace attn_opt {
 namespace {

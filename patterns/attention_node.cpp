@@ -11,10 +11,10 @@
 // if the target has an operator that is faster.
 #include "attn_opt/pattern.h"
 #include "patterns/attention_description.h"
-#include "patterns/attention_slots.h"
 #include "patterns/operands/operand_walk.h"
 #include "patterns/preconditions.h"
 #include "patterns/target_breach.h"
+#include "src/graph/attention_inputs.h"
 #include "src/rewrite/faster_operators.h"
 
 namespace attn_opt {

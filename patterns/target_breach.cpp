@@ -1,7 +1,7 @@
 #include "patterns/target_breach.h"
 
 #include "attn_opt/target.h"
-#include "patterns/attention_slots.h"
+#include "src/graph/attention_inputs.h"
 
 namespace attn_opt {
 namespace {

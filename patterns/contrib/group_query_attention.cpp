@@ -12,37 +12,17 @@
 #include <optional>
 
 #include "attn_opt/canonical.h"
-#include "patterns/attention_slots.h"
 #include "patterns/contrib/description.h"
 #include "patterns/contrib/operator.h"
 #include "patterns/contrib/ranks.h"
 #include "patterns/operands/operand_walk.h"
 #include "patterns/preconditions.h"
 #include "patterns/scores/sinks.h"
+#include "src/graph/attention_inputs.h"
 #include "src/graph/operator_name.h"
 
 namespace attn_opt {
 namespace {
-
-enum GroupQueryInput {
-  kGroupedQuery,
-  kGroupedKey,
-  kGroupedValue,
-  kGroupedPastKey,
-  kGroupedPastValue,
-  kGroupedLastKeys,
-  kGroupedTotal,
-  kGroupedCos,
-  kGroupedSin,
-  kGroupedPositions,
-  kGroupedAttentionBias,
-  kGroupedHeadSink,
-  kGroupedKeyScale,
-  kGroupedValueScale,
-  kGroupedQueryNorm,
-  kGroupedKeyNorm,
-  kGroupedQueryCounts
-};
 
 constexpr InputRank kGroupQueryRanks[] = {
     {kGroupedQuery, "query", 3, true},

@@ -12,27 +12,14 @@
 #include <initializer_list>
 
 #include "patterns/attention_description.h"
-#include "patterns/attention_slots.h"
 #include "patterns/contrib/description.h"
 #include "patterns/contrib/operator.h"
 #include "patterns/contrib/ranks.h"
+#include "src/graph/attention_inputs.h"
 #include "src/graph/operator_name.h"
 
 namespace attn_opt {
 namespace {
-
-enum MultiHeadInput {
-  kMultiHeadQuery,
-  kMultiHeadKey,
-  kMultiHeadValue,
-  kMultiHeadBias,
-  kMultiHeadMask,
-  kMultiHeadAttentionBias,
-  kMultiHeadPastKey,
-  kMultiHeadPastValue,
-  kMultiHeadPastLength,
-  kMultiHeadCacheIndirection
-};
 
 constexpr InputRank kMultiHeadRanks[] = {
     {kMultiHeadBias, "bias", 1},

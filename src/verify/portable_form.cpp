@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn_opt/internal/mask_contents.h"
+#include "src/graph/attention_inputs.h"
 #include "src/io/number_text.h"
 #include "src/trial/tensor_difference.h"
 #include "src/verify/logical.h"
@@ -10,9 +11,7 @@
 namespace attn_opt {
 namespace {
 
-enum Input : size_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kLengths };
-
-const Tensor* input(const std::vector<const Tensor*>& inputs, Input which) {
+const Tensor* input(const std::vector<const Tensor*>& inputs, AttentionInput which) {
   return which < inputs.size() ? inputs[which] : nullptr;
 }
 
@@ -99,14 +98,14 @@ std::string wrong_lengths(const Tensor& lengths, int64_t keys, const TargetRules
 }  // namespace
 
 std::string unportable(const std::vector<const Tensor*>& inputs, const TargetRules& target) {
-  const Tensor *q = input(inputs, kQuery), *k = input(inputs, kKey), *v = input(inputs, kValue);
+  const Tensor *q = input(inputs, kQ), *k = input(inputs, kK), *v = input(inputs, kV);
   if (!q || !k || !v) return {};
   if (std::string what = wrong_operands(*q, *k, *v); !what.empty()) return what;
   if (std::string what = wrong_heads(*q, *k, target); !what.empty()) return what;
   const Tensor *mask = input(inputs, kMask), *past = input(inputs, kPastKey);
   if (std::string what = wrong_past(past, input(inputs, kPastValue), *k, *v); !what.empty()) return what;
   if (from_back(*k, 1) != from_back(*v, 1)) return "keys of shape " + against(*k, to_string(v->dims()) + " of values");
-  if (const Tensor* lengths = input(inputs, kLengths))
+  if (const Tensor* lengths = input(inputs, kNonpad))
     if (std::string what = wrong_lengths(*lengths, from_back(*k, 1), target); !what.empty()) return what;
   if (!mask) return {};
   return wrong_mask(*mask, *q, from_back(*k, 1) + (past ? past->dims()[2] : 0), target);

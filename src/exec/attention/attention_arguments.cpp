@@ -3,11 +3,10 @@
 #include <cstring>
 
 #include "src/exec/attention/attention.h"
+#include "src/graph/attention_inputs.h"
 
 namespace attn_opt {
 namespace {
-
-enum AttentionInput : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kNonpad };
 
 /// [B, H, S, D] of a tensor, whose rows lie at LAYOUT.
 struct HeadShape {

@@ -13,26 +13,10 @@
 #include "src/exec/attention/rotary.h"
 #include "src/exec/families.h"
 #include "src/exec/wide.h"
+#include "src/graph/attention_inputs.h"
 
 namespace attn_opt {
 namespace {
-
-enum GroupQueryInput : size_t {
-  kGroupedQuery,
-  kGroupedKey,
-  kGroupedValue,
-  kGroupedPastKey,
-  kGroupedPastValue,
-  kGroupedLastKeys,
-  kGroupedTotal,
-  kGroupedCos,
-  kGroupedSin,
-  kGroupedPositions,
-  kGroupedAttentionBias,
-  kGroupedHeadSink,
-  kGroupedKeyScale,
-  kGroupedQueryCounts = 16
-};
 
 class GroupQueryAttention {
  public:

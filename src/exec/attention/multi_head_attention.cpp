@@ -7,25 +7,17 @@
 #include "src/exec/attention/padding_mask.h"
 #include "src/exec/families.h"
 #include "src/exec/wide.h"
+#include "src/graph/attention_inputs.h"
 
 namespace attn_opt {
 namespace {
 
-enum MultiHeadInput : size_t {
-  kMultiHeadQ,
-  kMultiHeadK,
-  kMultiHeadV,
-  kMultiHeadBias,
-  kMultiHeadMask,
-  kMultiHeadAttentionBias,
-  kMultiHeadPastKey,
-  kMultiHeadPastValue,
-  kMultiHeadPastLength
-};
 constexpr size_t kPackedRank = 5;
 
 /// float, and what is rounded to float or less, is computed in float.
-bool computes_in_float(const KernelContext& context) { return context.input(kMultiHeadQ).type() != onnx::TensorProto::DOUBLE; }
+bool computes_in_float(const KernelContext& context) {
+  return context.input(kMultiHeadQuery).type() != onnx::TensorProto::DOUBLE;
+}
 
 class MultiHeadAttention {
  public:
@@ -49,15 +41,15 @@ class MultiHeadAttention {
     if (context_.has(kMultiHeadPastKey) != context_.has(kMultiHeadPastValue)) {
       return context_.invalid("past_key and past_value are not given together");
     }
-    for (const size_t i : {kMultiHeadQ, kMultiHeadK, kMultiHeadV, kMultiHeadBias, kMultiHeadAttentionBias, kMultiHeadPastKey,
-                           kMultiHeadPastValue}) {
+    for (const size_t i : {kMultiHeadQuery, kMultiHeadKey, kMultiHeadValue, kMultiHeadBias, kMultiHeadAttentionBias,
+                           kMultiHeadPastKey, kMultiHeadPastValue}) {
       if (!context_.has(i)) continue;
-      ATTN_OPT_CHECK(context_.same_type(context_.input(kMultiHeadQ), context_.input(i)));
+      ATTN_OPT_CHECK(context_.same_type(context_.input(kMultiHeadQuery), context_.input(i)));
     }
-    if (context_.input(kMultiHeadQ).rank() == kPackedRank)
-      return refuse_beside_packed({kMultiHeadK, kMultiHeadV, kMultiHeadPastKey, kMultiHeadPastValue});
-    if (context_.input(kMultiHeadK).rank() == kPackedRank)
-      return refuse_beside_packed({kMultiHeadV, kMultiHeadBias, kMultiHeadPastKey, kMultiHeadPastValue});
+    if (context_.input(kMultiHeadQuery).rank() == kPackedRank)
+      return refuse_beside_packed({kMultiHeadKey, kMultiHeadValue, kMultiHeadPastKey, kMultiHeadPastValue});
+    if (context_.input(kMultiHeadKey).rank() == kPackedRank)
+      return refuse_beside_packed({kMultiHeadValue, kMultiHeadBias, kMultiHeadPastKey, kMultiHeadPastValue});
     return {};
   }
 
@@ -70,22 +62,22 @@ class MultiHeadAttention {
   }
 
   Status read_operands() {
-    if (context_.input(kMultiHeadQ).rank() == kPackedRank) {
-      ATTN_OPT_TRY(q_, packed(kMultiHeadQ, 0, 3));
-      ATTN_OPT_TRY(k_, packed(kMultiHeadQ, 1, 3));
-      ATTN_OPT_TRY(v_, packed(kMultiHeadQ, 2, 3));
+    if (context_.input(kMultiHeadQuery).rank() == kPackedRank) {
+      ATTN_OPT_TRY(q_, packed(kMultiHeadQuery, 0, 3));
+      ATTN_OPT_TRY(k_, packed(kMultiHeadQuery, 1, 3));
+      ATTN_OPT_TRY(v_, packed(kMultiHeadQuery, 2, 3));
       return {};
     }
-    ATTN_OPT_TRY(q_, merged(kMultiHeadQ));
-    if (context_.input(kMultiHeadK).rank() == kPackedRank) {
-      ATTN_OPT_TRY(k_, packed(kMultiHeadK, 0, 2));
-      ATTN_OPT_TRY(v_, packed(kMultiHeadK, 1, 2));
-    } else if (context_.input(kMultiHeadK).rank() == 4 && context_.input(kMultiHeadV).rank() == 4) {
-      ATTN_OPT_TRY(k_, in_double(context_, context_.input(kMultiHeadK)));
-      ATTN_OPT_TRY(v_, in_double(context_, context_.input(kMultiHeadV)));
+    ATTN_OPT_TRY(q_, merged(kMultiHeadQuery));
+    if (context_.input(kMultiHeadKey).rank() == kPackedRank) {
+      ATTN_OPT_TRY(k_, packed(kMultiHeadKey, 0, 2));
+      ATTN_OPT_TRY(v_, packed(kMultiHeadKey, 1, 2));
+    } else if (context_.input(kMultiHeadKey).rank() == 4 && context_.input(kMultiHeadValue).rank() == 4) {
+      ATTN_OPT_TRY(k_, in_double(context_, context_.input(kMultiHeadKey)));
+      ATTN_OPT_TRY(v_, in_double(context_, context_.input(kMultiHeadValue)));
     } else {
-      ATTN_OPT_TRY(k_, merged(kMultiHeadK));
-      ATTN_OPT_TRY(v_, merged(kMultiHeadV));
+      ATTN_OPT_TRY(k_, merged(kMultiHeadKey));
+      ATTN_OPT_TRY(v_, merged(kMultiHeadValue));
     }
     return {};
   }
@@ -113,7 +105,7 @@ class MultiHeadAttention {
     if (static_cast<int64_t>(bias.size()) != 2 * q_size + v_size) return misfit(kMultiHeadBias);
     const bool in_float = computes_in_float(context_);
     add_bias(q_, bias, 0, in_float);
-    if (context_.input(kMultiHeadK).rank() == 4) return {};
+    if (context_.input(kMultiHeadKey).rank() == 4) return {};
     add_bias(k_, bias, q_size, in_float);
     add_bias(v_, bias, 2 * q_size, in_float);
     return {};
@@ -123,7 +115,7 @@ class MultiHeadAttention {
     const Dims &q = q_.dims(), &k = k_.dims(), &v = v_.dims();
     const bool fit = k.size() == 4 && v.size() == 4 && k[0] == q[0] && v[0] == q[0] && k[1] == heads_ && v[1] == heads_ &&
                      k[2] == v[2] && k[3] == q[3];
-    return fit ? Status{} : misfit(kMultiHeadK);
+    return fit ? Status{} : misfit(kMultiHeadKey);
   }
 
   Outputs attend() const {
