@@ -3,18 +3,21 @@
 #include <limits>
 
 #include "src/match/node_forms.h"
+#include "src/match/shape_rules/slice_bounds.h"
 
 namespace attn_opt {
 namespace {
 
 constexpr int64_t kFarAway = int64_t{1} << 30;  // exporters write the end of an axis as INT32_MAX or INT64_MAX
 
+/// True if it is usual that there are N among SIZE elements.
+bool is_usual(const Dim& n, const Dim& size) { return n.is(1) || (size.is_constant() && !n.is_constant()); }
+
 /// min(N, SIZE) elements, N of them where that is proven or the usual meaning (then it is assumed).
 Dim taken(const RuleContext& context, const Dim& n, const Dim& size) {
   if ((size - n).never_negative()) return n;
   if ((n - size).never_negative()) return size;
-  const bool usual = n.is(1) || (size.is_constant() && !n.is_constant());
-  return usual && context.assume_equal(n, minimum(n, size)) ? n : minimum(n, size);
+  return is_usual(n, size) && context.assume_equal(n, minimum(n, size)) ? n : minimum(n, size);
 }
 
 /// An index that counts from the end of an axis, as the number of elements from there to the end.
@@ -31,70 +34,17 @@ bool has_one_meaning(const RuleContext& context, const Dim& index) {
   return context.assume_equal(index, maximum(index, 0));
 }
 
-struct SliceBounds {
-  std::vector<Dim> begins, ends;  // empty: not known
-  std::optional<std::vector<int64_t>> axes, steps;
-};
-
-std::vector<Dim> dims_of(const IntegerList& list, const IntegerData* elements) {
-  if (elements) return elements->values;
-  return list.values ? std::vector<Dim>(list.values->begin(), list.values->end()) : std::vector<Dim>();
-}
-
-SliceBounds bounds_of(const RuleContext& context) {
-  const bool by_attribute = context.node().ints_attribute("starts") != nullptr;
-  SliceBounds bounds;
-  bounds.begins = dims_of(integer_list(context, "starts", 1), by_attribute ? nullptr : context.elements(1));
-  bounds.ends = dims_of(integer_list(context, "ends", 2), by_attribute ? nullptr : context.elements(2));
-  const IntegerList axes = integer_list(context, "axes", 3);
-  bounds.axes = axes.values;
-  if (!axes.given) {
-    const MaybeShape starts = by_attribute ? nullptr : context.shape(1);
-    const bool counted = starts && starts->size() == 1 && (*starts)[0].is_constant();
-    const size_t count = !bounds.begins.empty() ? bounds.begins.size()
-                         : counted              ? static_cast<size_t>((*starts)[0].value())
-                                                : context.shape(0).known().size();
-    const std::vector<size_t> leading = all_axes(std::min(count, context.shape(0).known().size()));
-    bounds.axes.emplace(leading.begin(), leading.end());
-  }
-  const IntegerList steps = integer_list(context, "steps", 4);
-  bounds.steps = steps.values;
-  if (!steps.given && bounds.axes) bounds.steps.emplace(bounds.axes->size(), 1);
-  return bounds;
-}
-
-/// What SLICE, beside the node of CONTEXT, says, as far as that is known before it is come to.
-SliceBounds known_bounds(const RuleContext& context, const Node& slice) {
-  for (const Value* input : slice.inputs)
-    if (input && input->producer && input->producer->is("Constant")) context.store().fact(*input);
-  return bounds_of(RuleContext(context.store(), slice));
-}
-
-/// True if another slice of what the node cuts along AXIS ends where it begins, or begins where it ends: together they are as
-/// long as both, however long each is. Elsewhere a slice is taken to begin in its axis, which makes sizes simpler, and known in
-/// more places.
-bool is_beside_another(const RuleContext& context, size_t axis, const Dim& begin, const Dim& end) {
-  constexpr size_t kMaxReaders = 32;
-  const Value& whole = *context.node().inputs[0];
-  const size_t rank = context.shape(0).known().size();
-  if (whole.uses.size() < 2 || whole.uses.size() > kMaxReaders) return false;
-  return std::ranges::any_of(whole.uses, [&](const Use& use) {
-    if (!use.node || use.node == &context.node() || use.input != 0 || !use.node->is("Slice")) return false;
-    const SliceBounds other = known_bounds(context, *use.node);
-    for (size_t i = 0; other.axes && i < std::min({other.axes->size(), other.begins.size(), other.ends.size()}); ++i)
-      if (axis_in((*other.axes)[i], rank) == axis && (other.ends[i] == begin || other.begins[i] == end)) return true;
-    return false;
-  });
-}
-
-/// LENGTH, or none where it is negative.
-Dim left_over(const RuleContext& context, const Dim& length, size_t axis, const Dim& begin, const Dim& end) {
+/// LENGTH, that from BEGIN to END, or none where it is negative. A Slice is taken to begin in its axis, which makes sizes
+/// simpler, and known in more places, but where another is beside it.
+Dim left_over(const RuleContext& context, const Dim& length, const Dim& begin, const Dim& end, const Dim& size) {
   if (length.never_negative()) return length;
-  return is_beside_another(context, axis, begin, end) ? maximum(length, 0) : context.not_negative(length);
+  const Dim& cut = begin.is(0) ? end : begin;
+  const bool is_taken = is_usual(from_end(cut).value_or(cut), size);
+  return !is_taken && has_part_beside(context, begin, end) ? maximum(length, 0) : context.not_negative(length);
 }
 
-/// Elements from BEGIN to END with step 1 of AXIS, of SIZE.
-std::optional<Dim> unit_slice(const RuleContext& context, size_t axis, const Dim& begin, const Dim& end, const Dim& size) {
+/// Elements from BEGIN to END with step 1 of an axis of SIZE.
+std::optional<Dim> unit_slice(const RuleContext& context, const Dim& begin, const Dim& end, const Dim& size) {
   if (!begin.from_sizes() || !end.from_sizes()) return std::nullopt;
   const bool from_start = begin.is(0) || (begin.is_constant() && begin.value() <= -kFarAway);
   const bool to_end = (end.is_constant() && end.value() >= kFarAway) || end == size;
@@ -109,9 +59,9 @@ std::optional<Dim> unit_slice(const RuleContext& context, size_t axis, const Dim
     return dropped ? std::optional(context.not_negative(last - *dropped)) : std::nullopt;
   }
   const Dim first = from_start ? Dim(0) : context.not_negative(begin);
-  if (to_end) return left_over(context, size - first, axis, begin, end);
+  if (to_end) return left_over(context, size - first, begin, end, size);
   const Dim stop = dropped ? size - *dropped : taken(context, context.not_negative(end), size);
-  return left_over(context, stop - first, axis, begin, end);
+  return left_over(context, stop - first, begin, end, size);
 }
 
 /// As ONNX defines it, for numbers.
@@ -130,19 +80,18 @@ int64_t numeric_slice(int64_t begin, int64_t end, int64_t step, int64_t size) {
   return span <= 0 ? 0 : (span - 1) / -step + 1;
 }
 
-std::optional<Dim> sliced(const RuleContext& context, size_t axis, const Dim& begin, const Dim& end, int64_t step,
-                          const Dim& size) {
+std::optional<Dim> sliced(const RuleContext& context, const Dim& begin, const Dim& end, int64_t step, const Dim& size) {
   if (step == 0) return std::nullopt;
   if (begin.is_constant() && end.is_constant() && size.is_constant()) {
     return numeric_slice(begin.value(), end.value(), step, size.value());
   }
-  if (step == 1) return unit_slice(context, axis, begin, end, size);
+  if (step == 1) return unit_slice(context, begin, end, size);
   if (step == -1) {
     const bool whole = begin.is(-1) && end.is_constant() && end.value() <= -kFarAway;
     return whole ? std::optional(size) : std::nullopt;
   }
   if (step < 0 || step > kFarAway) return std::nullopt;
-  const std::optional<Dim> span = unit_slice(context, axis, begin, end, size);
+  const std::optional<Dim> span = unit_slice(context, begin, end, size);
   return span ? std::optional(floor_quotient(*span + (step - 1), step)) : std::nullopt;
 }
 
@@ -159,7 +108,7 @@ void slice(RuleContext& context) {
     const std::optional<size_t> axis = axis_in(axes[i], shape->size());
     if (!axis) return;
     std::optional<Dim> size;
-    if (known) size = sliced(context, *axis, bounds.begins[i], bounds.ends[i], (*bounds.steps)[i], result[*axis]);
+    if (known) size = sliced(context, bounds.begins[i], bounds.ends[i], (*bounds.steps)[i], result[*axis]);
     result[*axis] = size ? *std::move(size) : context.fresh(0, *axis);
   }
   if (known && result == *shape && std::all_of(bounds.steps->begin(), bounds.steps->end(), [](int64_t s) { return s > 0; })) {
