@@ -24,11 +24,6 @@ std::string of_ellipsis(const std::string& term, size_t rank) {
   return letters;
 }
 
-void replace_ellipsis(std::string& term, const std::string& letters) {
-  const size_t at = term.find("...");
-  if (at != std::string::npos) term.replace(at, 3, letters);
-}
-
 /// The result of OPERANDS where the equation has no arrow: the letters that stand once, in the order of the alphabet. nullopt
 /// if that depends on whether capital letters come first, in which runtimes differ.
 std::optional<std::string> implied_result(const std::vector<std::string>& operands) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace attn_opt {
@@ -30,6 +31,13 @@ inline EinsumEquation einsum_equation(std::string text) {
       equation.operands.back() += sign;
   }
   return equation;
+}
+
+/// LETTERS in the place of TERM's ellipsis, if it has one.
+inline void replace_ellipsis(std::string& term, const std::string& letters) {
+  constexpr std::string_view kEllipsis = "...";
+  const size_t at = term.find(kEllipsis);
+  if (at != std::string::npos) term.replace(at, kEllipsis.size(), letters);
 }
 
 /// True if TERM is of letters alone, none twice.

@@ -166,6 +166,13 @@ const RuleCase kContractions[] = {
     {"Einsum", 18, "(float[b,q,h,d] x, float[b,k,h,d] z) => (y) { y = Einsum<equation=\"bqhd,bkhd->bhqk\">(x, z) }",
      "(b, h, q, k)"},
     {"EinsumImplicit", 18, "(float[a,c] x, float[c,d] z) => (y) { y = Einsum<equation=\"ij,jk\">(x, z) }", "(a, d)"},
+    {"EinsumEllipsis", 18, "(float[b,1,q,d] x, float[h,k,d] z) => (y) { y = Einsum<equation=\"...id,...jd->i...j\">(x, z) }",
+     "(q, b, h, k)"},
+    {"EinsumEllipsisImplicit", 18, "(float[b,q,d] x, float[d] z) => (y) { y = Einsum<equation=\"...z,z\">(x, z) }", "(b, q)"},
+    {"EinsumEllipsisOfNothing", 18, "(float[q,d] x, float[k,d] z) => (y) { y = Einsum<equation=\"...id,...jd->...ij\">(x, z) }",
+     "(q, k)"},
+    {"EinsumEllipsisOfTooFewAxes", 18, "(float[q] x, float[k,d] z) => (y) { y = Einsum<equation=\"...id,jd->...ij\">(x, z) }",
+     "unknown"},
 };
 
 const RuleCase kGenerators[] = {

@@ -1,4 +1,5 @@
 // MatMul, Gemm, Einsum.
+#include <cctype>
 #include <map>
 
 #include "src/io/einsum_equation.h"
@@ -24,17 +25,30 @@ void gemm(RuleContext& context) {
   context.set_shape(0, std::move(result));
 }
 
+/// Signs that are no letters for the axes of an ellipsis that broadcast with those of others, the last of which is '\1': as
+/// many as TERM has, of an operand of RANK axes.
+std::string ellipsis_axes(const std::string& term, size_t rank) {
+  constexpr size_t kEllipsis = 3;
+  std::string axes;
+  if (term.find("...") == std::string::npos) return axes;
+  for (size_t back = rank + kEllipsis; back > term.size(); --back) axes += static_cast<char>(back - term.size());
+  return axes;
+}
+
 void einsum(RuleContext& context) {
-  const std::string text = context.node().string_attribute("equation", "");
-  if (text.find('.') != std::string::npos) return;
-  const EinsumEquation equation = einsum_equation(text);
-  const std::vector<std::string>& terms = equation.operands;
+  EinsumEquation equation = einsum_equation(context.node().string_attribute("equation", ""));
+  std::vector<std::string>& terms = equation.operands;
   std::map<char, Dim> sizes;
   std::map<char, int> counts;
+  std::string ellipsis;
   if (terms.size() != context.node().inputs.size()) return;
   for (size_t i = 0; i < terms.size(); ++i) {
     const MaybeShape shape = context.shape(i);
-    if (!shape || shape->size() != terms[i].size()) return;
+    if (!shape) return;
+    const std::string axes = ellipsis_axes(terms[i], shape->size());
+    replace_ellipsis(terms[i], axes);
+    if (axes.size() > ellipsis.size()) ellipsis = axes;
+    if (shape->size() != terms[i].size()) return;
     for (size_t axis = 0; axis < shape->size(); ++axis) {
       const char letter = terms[i][axis];
       const auto [found, added] = sizes.emplace(letter, (*shape)[axis]);
@@ -42,11 +56,11 @@ void einsum(RuleContext& context) {
       ++counts[letter];
     }
   }
-  std::string letters;
-  if (equation.result) {
-    letters = *equation.result;
-  } else {
-    for (const auto& [letter, count] : counts) letters += count == 1 ? std::string(1, letter) : "";
+  std::string letters = equation.result.value_or("...");
+  replace_ellipsis(letters, ellipsis);
+  if (!equation.result) {
+    for (const auto& [letter, count] : counts)
+      if (std::isalpha(static_cast<unsigned char>(letter)) != 0 && count == 1) letters += letter;
   }
   Shape result;
   for (const char letter : letters) {
