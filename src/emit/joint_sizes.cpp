@@ -60,24 +60,10 @@ bool must_expand(const Dim& size, Axis axis, const Dim& joint) {
   return axis == kBatch || axis == kHeads || size.is(1) || joint.is_constant() || is_symbol(size);
 }
 
-/// The features that Q and K have together. An Einsum, or a Mul behind which products are added up, takes a single one of the
-/// one for all of the other; other products ask for as many. None where these are as many, or nothing has to be done.
-std::optional<Dim> joint_features(const WritingPlan& plan, const Site& site) {
-  const Dim one = plan.q->axes.size(Role::kFeature), other = plan.k->axes.size(Role::kFeature);
-  const auto broadcasts = [](const Use& use) { return use.node->is("Einsum") || use.node->is("Mul"); };
-  if (one == other || std::ranges::none_of(site.sdpa.q.views.front().value->uses, broadcasts)) return std::nullopt;
-  return joint_size(one, other, site.facts);
-}
-
-/// What OPERAND is stretched to, 1 where it stays; none if it may stay as it is. Q and K get FEATURES, if there are.
-std::optional<Shape> expansion_of(const Placed& operand, bool is_query, const std::optional<Dim>& features,
-                                  const WritingPlan& plan, Site& site) {
+/// What OPERAND is stretched to, 1 where it stays; none if it may stay as it is.
+std::optional<Shape> expansion_of(const Placed& operand, bool is_query, const WritingPlan& plan, Site& site) {
   Shape target(operand.shape.size(), 1);
   bool expands = false;
-  if (features && operand.shape.back() != *features) {
-    target.back() = *features;
-    expands = true;
-  }
   for (size_t i = 0; i < operand.shape.size(); ++i) {
     const auto axis = axis_of(operand, i, is_query);
     if (!axis || !is_joint(*axis, is_query, plan) || !must_expand(operand.shape[i], *axis, site.scores[*axis])) continue;
@@ -100,16 +86,33 @@ Matched<void> expand(Placed& operand, const Shape& target, const WritingPlan& pl
   return {};
 }
 
+using Expansions = std::vector<std::pair<Placed*, Shape>>;
+
+/// Adds to EXPANSIONS that of Q or K to the features of the other. An Einsum, or a Mul behind which products are added up,
+/// takes a single one for all; other products ask for as many.
+Matched<void> join_features(const WritingPlan& plan, Operands& operands, Expansions& expansions, const Site& site) {
+  const Dim one = plan.q->axes.size(Role::kFeature), other = plan.k->axes.size(Role::kFeature);
+  const auto broadcasts = [](const Use& use) { return use.node->is("Einsum") || use.node->is("Mul"); };
+  if (one == other || std::ranges::none_of(site.sdpa.q.views.front().value->uses, broadcasts)) return {};
+  const Dim joint = joint_size(one, other, site.facts);
+  if (plan.form == IoForm::k3d)
+    return missed("emit.form", operands.q.value->producer, "no 3-D form: features broadcast to " + joint.str());
+  for (Placed* operand : {&operands.q, &operands.k}) {
+    if (operand->shape.back() == joint) continue;
+    auto expansion = std::ranges::find(expansions, operand, &Expansions::value_type::first);
+    if (expansion == expansions.end()) expansion = expansions.insert(expansion, {operand, Shape(operand->shape.size(), 1)});
+    expansion->second.back() = joint;
+  }
+  return {};
+}
+
 /// Stretches Q, K and V to the sizes that they and the mask have together, which may be read of any of them.
 Matched<void> expand(const WritingPlan& plan, const Placed* mask, Operands& operands, Site& site) {
-  std::vector<std::pair<Placed*, Shape>> expansions;
-  const std::optional<Dim> features = joint_features(plan, site);
-  if (features && plan.form == IoForm::k3d)
-    return missed("emit.form", operands.q.value->producer, "no 3-D form: features broadcast to " + features->str());
+  Expansions expansions;
   for (Placed* operand : {&operands.q, &operands.k, &operands.v})
-    if (auto target =
-            expansion_of(*operand, operand == &operands.q, operand == &operands.v ? std::nullopt : features, plan, site))
+    if (auto target = expansion_of(*operand, operand == &operands.q, plan, site))
       expansions.emplace_back(operand, *std::move(target));
+  if (operands.q.shape.back() != operands.k.shape.back()) ATTN_OPT_DONE(join_features(plan, operands, expansions, site));
   if (expansions.empty()) return {};
   for (const Placed* read : std::array<const Placed*, 4>{&operands.q, &operands.k, &operands.v, mask})
     if (read) site.sizes.add(*read->value, read->shape);
