@@ -170,7 +170,7 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
 
 /// The exponential NODE makes of SCORES less LOWERED_BY, FACTOR times each.
 ///
-///   exp(a - log(t))  =>  exp(a) / t      exp(a - (m + log(t)))  =>  exp(a - m) / t
+///   exp(a - log(t))  =>  exp(a) / t      exp(a - (m + log(t)))  =>  exp(a - m) / t      exp(log(w) - log(t))  =>  w / t
 std::optional<SoftmaxSite> less_logarithm(Value& scores, Value& lowered_by, double factor, Node& node, MatchContext& context) {
   Facts& facts = context.facts;
   const MaybeShape shape = facts.shape(scores);
@@ -178,8 +178,10 @@ std::optional<SoftmaxSite> less_logarithm(Value& scores, Value& lowered_by, doub
   const auto divided = [&](Value* exponent, Value& log) -> std::optional<SoftmaxSite> {
     const auto sum = row_sum_of_log(log, factor, shape->size(), node, context);
     if (!sum) return std::nullopt;
-    Value& terms = *(factor == 1 ? InnerValues(node, context).build().node("Exp", {exponent})
-                                 : InnerValues(node, context).again(node, 1, exponent));
+    const Node* log_of = factor == 1 ? canonical(*exponent, facts).producer : nullptr;
+    Value& terms = *(log_of && log_of->is("Log") ? log_of->inputs[0]
+                     : factor == 1               ? InnerValues(node, context).build().node("Exp", {exponent})
+                                                 : InnerValues(node, context).again(node, 1, exponent));
     const auto read = weights_in(terms, node, context);
     return read ? share(terms, *read, *sum, node, context) : std::nullopt;
   };
@@ -211,6 +213,16 @@ std::optional<SoftmaxSite> masked_exponential(Value& scores, Value& lowered_by, 
   return site;
 }
 
+/// The softmax that VALUE is, as RESULT, which is exp(log(VALUE)).
+std::optional<SoftmaxSite> exponential_of_log(Value& value, Value& result, MatchContext& context) {
+  Value& shares = canonical(value, context.facts);
+  if (!shares.producer || !may_be_softmax(*shares.producer)) return std::nullopt;
+  auto site = softmax_at(*shares.producer, context);
+  if (!site || site->divided || &canonical(*site->output, context.facts) != &shares) return std::nullopt;
+  site->output = &result;
+  return site;
+}
+
 /// The exponential of logarithms of probabilities.
 std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
   Facts& facts = context.facts;
@@ -224,6 +236,7 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
     site.output = &result;
     return site;
   }
+  if (normaliser && normaliser->is("Log")) return exponential_of_log(*normaliser->inputs[0], result, context);
   Value* scores = nullptr;
   std::optional<SoftmaxSite> site;
   const Matcher logarithm = [&](Value& lowered_by, Facts&) {

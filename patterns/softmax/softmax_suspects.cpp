@@ -306,7 +306,7 @@ bool may_be_softmax(const Node& node) {
   const unsigned one = parts_in(first), other = parts_in(second);
   const bool may_be_divided = (one & (kProduct | kWeightsInWords)) != 0;
   if (divides)
-    return (other & kSum) || (may_be_divided && (other & kSumInWords)) || may_be_weights(first, one) ||
+    return (other & kSum) || (may_be_divided && (other & (kSumInWords | kWeightsInWords))) || may_be_weights(first, one) ||
            (may_be_number(first) && adds_up_exponentials(second));
   const bool is_behind_product = ((one & kProduct) && (other & kReciprocal)) || ((other & kProduct) && (one & kReciprocal));
   return is_behind_product || may_be_weights(first, one) || may_be_weights(second, other) || may_be_inverse_sum(first) ||
