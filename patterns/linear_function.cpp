@@ -1,6 +1,7 @@
 #include "patterns/linear_function.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -22,6 +23,9 @@ constexpr double kLargestNumber = 1e6;
 
 using Numbers = std::map<const Value*, double>;
 
+/// Operators of truths, beside comparisons.
+constexpr OperatorSet kLogical = {"And", "Or", "Xor", "Equal"};
+
 /// Elementwise operators that are linear in pieces, beside sums and products.
 constexpr OperatorSet kBending = {"Relu", "Abs", "Sign", "Max", "Min", "Where"};
 constexpr OperatorSet kComparing = {"Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not"};
@@ -32,6 +36,31 @@ bool compares(const Node& node) { return kComparing.has(node); }
 bool is_of_functions(const Node& node) {
   const bool is_known = bends(node) || compares(node) || has(node, Trait::kAdds) || has(node, Trait::kMultiplies);
   return is_known && std::ranges::none_of(node.inputs, [](const Value* input) { return !input; });
+}
+
+/// True for a Cast to numbers that hold those of functions of truths, but for fractions, and to truths.
+bool casts_truths(const Node& node, Facts& facts) {
+  using Types = onnx::TensorProto;
+  constexpr std::array kTypes{Types::BOOL, Types::INT32, Types::INT64, Types::FLOAT, Types::FLOAT16, Types::DOUBLE};
+  return node.is("Cast") && node.input(0) && std::ranges::find(kTypes, facts.type(*node.outputs[0])) != kTypes.end();
+}
+
+/// True if NODE may be part of a function of truths: quotients of integers are not what they are of numbers.
+bool is_of_truths(const Node& node, Facts& facts) {
+  if (node.is("Div")) return is_of_functions(node) && is_floating(facts.type(*node.outputs[0]));
+  return is_of_functions(node) || casts_truths(node, facts) || (kLogical.has(node) && node.input(0) && node.input(1));
+}
+
+/// What NODE, which is_of_truths() and is none of functions of numbers, makes of OF.
+double truth_of(const Node& node, const std::vector<double>& of, Facts& facts) {
+  if (node.is("Cast")) {
+    const DataType type = facts.type(*node.outputs[0]);
+    if (type == onnx::TensorProto::BOOL) return of[0] != 0 ? 1 : 0;
+    return is_floating(type) ? of[0] : std::trunc(of[0]);
+  }
+  if (node.is("Equal")) return of[0] == of[1] ? 1 : 0;
+  const bool one = of[0] != 0, other = of[1] != 0;
+  return (node.is("And") ? one && other : node.is("Or") ? one || other : one != other) ? 1 : 0;
 }
 
 double chosen(const Node& node, const std::vector<double>& of) {
@@ -82,14 +111,18 @@ bool multiplies_with_constant(const Node& node, const std::vector<double>& of_on
 /// A function of one value: the nodes that make it, last first, and its numbers.
 class FunctionOfOne {
  public:
-  FunctionOfOne(Value& result, Facts& facts) : result_(&canonical(result, facts)), facts_(facts) { open_.push_back(result_); }
+  FunctionOfOne(Value& result, Facts& facts, bool of_truths = false)
+      : result_(&canonical(result, facts)), facts_(facts), of_truths_(of_truths) {
+    open_.push_back(result_);
+  }
 
   /// Goes on above the last node of those that are open; false if it may not be one.
   bool expand() {
     const auto last =
         std::ranges::max_element(open_, {}, [](const Value* value) { return value->producer ? value->producer->id : 0; });
     Node* node = open_.empty() ? nullptr : (*last)->producer;
-    if (!node || (*last)->output != 0 || nodes_.size() == kMostFunctionNodes || !is_of_functions(*node)) return false;
+    if (!node || (*last)->output != 0 || nodes_.size() == kMostFunctionNodes) return false;
+    if (of_truths_ ? !is_of_truths(*node, facts_) : !is_of_functions(*node)) return false;
     open_.erase(last);
     nodes_.push_back(node);
     bends_ |= bends(*node);
@@ -105,8 +138,13 @@ class FunctionOfOne {
     return true;
   }
 
-  /// The only value that what was gone through is made of; null if there are several, or if it all is sums and products.
-  Value* only_value() const { return bends_ && open_.size() == 1 ? open_.front() : nullptr; }
+  /// The only value that what was gone through is made of; null if there are several, or if it all is sums and products, or of
+  /// numbers where it is to be of truths.
+  Value* only_value() const {
+    if (open_.size() != 1) return nullptr;
+    const bool is_wanted = of_truths_ ? facts_.type(*open_.front()) == onnx::TensorProto::BOOL : bends_;
+    return is_wanted ? open_.front() : nullptr;
+  }
 
   /// What the function makes of X in the place of that.
   double at(double x) const { return made(x, nodes_.size()).at(result_); }
@@ -153,8 +191,12 @@ class FunctionOfOne {
     Numbers known = numbers_;
     known[open_.front()] = x;
     for (size_t i = nodes_.size(); i-- > nodes_.size() - count;)
-      known[nodes_[i]->outputs[0]] = made_of(*nodes_[i], operands(*nodes_[i], known));
+      known[nodes_[i]->outputs[0]] = made_by(*nodes_[i], operands(*nodes_[i], known));
     return known;
+  }
+
+  double made_by(const Node& node, const std::vector<double>& of) const {
+    return is_of_functions(node) ? made_of(node, of) : truth_of(node, of, facts_);
   }
 
   std::vector<double> operands(const Node& node, const Numbers& known) const {
@@ -165,6 +207,7 @@ class FunctionOfOne {
 
   Value* result_;
   Facts& facts_;
+  bool of_truths_;
   std::vector<Value*> open_;  ///< not gone above yet
   std::vector<Node*> nodes_;
   Numbers numbers_;
@@ -196,6 +239,18 @@ std::optional<LinearFunction> linear_function_in(Value& result, Facts& facts) {
     const bool is_alike = before && after && *before == *after && facts.type(*value) == facts.type(result);
     auto found = is_alike ? linear_function(function, *value) : std::nullopt;
     if (found) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<TruthFunction> truth_function_in(Value& result, Facts& facts) {
+  FunctionOfOne function(result, facts, true);
+  while (function.expand()) {
+    Value* value = function.only_value();
+    const double of_false = value ? function.at(0) : 0, of_true = value ? function.at(1) : 0;
+    if (of_false == of_true) continue;
+    const MaybeShape before = facts.shape(*value), after = facts.shape(result);
+    if (before && after && *before == *after) return TruthFunction{value, of_true != 0};
   }
   return std::nullopt;
 }

@@ -3,6 +3,10 @@
 //
 //   Relu(x) - Relu(-x)  =>  x      Abs(x) * Sign(x)  =>  x      Max(x, 0) + Min(x, 0)  =>  x      Where(x > 0, x, 3 x - 2 x) =>
 //   x
+//
+// So what operators of truths and numbers make of one truth: it, or what it is not.
+//
+//   Cast(m) > 0  =>  m      Equal(Cast(m), 0)  =>  not m      Xor(m, true)  =>  not m      And(m, m)  =>  m
 #pragma once
 
 #include <optional>
@@ -21,5 +25,15 @@ struct LinearFunction {
 /// What RESULT is of the nearest value that alone it is made of through operators that are no sums and products with numbers;
 /// nullopt if it is no linear function of that.
 std::optional<LinearFunction> linear_function_in(Value& result, Facts& facts);
+
+/// What VALUE, booleans, is, or is not.
+struct TruthFunction {
+  Value* value = nullptr;
+  bool is_true = true;
+};
+
+/// What RESULT, booleans, is of the nearest booleans that alone it is made of by operators of truths and numbers; nullopt if
+/// it is neither them nor what they are not.
+std::optional<TruthFunction> truth_function_in(Value& result, Facts& facts);
 
 }  // namespace attn_opt

@@ -108,12 +108,10 @@ std::optional<RowGuard> guard_of_output(const ProductSide& output, Facts& facts)
   if (!output.order.empty() || roles.size() < 2 || roles[roles.size() - 2] != Role::kRow) return std::nullopt;
   const Readers readers = readers_of(*output.value, facts);
   const auto guard = row_guard(readers, *output.value, 0, facts);
-  if (!guard || guard->mask || readers.is_output) return std::nullopt;
+  if (!guard || guard->mask || others_read(readers, *guard->node, facts)) return std::nullopt;
   const MaybeShape before = facts.shape(*output.value), after = facts.shape(*guard->node->outputs[0]);
   if (!before || !after || *before != *after) return std::nullopt;
-  const bool is_all =
-      std::ranges::all_of(readers.all, [&](const Reader& reader) { return belongs_to_guard(reader, *guard->node, facts); });
-  return is_all ? guard : std::nullopt;
+  return guard;
 }
 
 /// True if TERMS are one mask of -inf.
@@ -155,9 +153,10 @@ Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, co
   }
   auto meaning = meaning_in(*guard, reading, layout, *softmax.input, context);
   const auto& step = reading.probabilities.guard_step;
-  if (meaning || !step) return meaning;
-  reading.probabilities.steps.insert(reading.probabilities.steps.begin(), *step);
-  return GuardMeaning::kNothing;
+  if (!meaning && !step) return meaning;
+  if (!meaning) reading.probabilities.steps.insert(reading.probabilities.steps.begin(), *step);
+  if (guard->hides_nan) return GuardMeaning::kScores;
+  return meaning ? *meaning : GuardMeaning::kNothing;
 }
 
 void assume_of_guard(const Reading& reading, Sdpa& sdpa) {

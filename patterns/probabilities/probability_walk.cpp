@@ -71,18 +71,17 @@ class ProbabilityWalker {
 
  private:
   bool pass_guard(const Readers& readers) {
-    if (walk_.guard) return false;
     const auto guard = row_guard(readers, *value_, keys_from_last().value_or(kNowhere), facts_);
     const auto step = guard ? next_step(readers) : std::nullopt;
     // A mask that is the same for all keys of a row masks no scores.
     if (!guard || !walk_.steps.empty() || (walk_.row_split && !guard->asks_each()) ||
         (guard->mask && step && (step->is_of_rows || step->is_number)))
       return false;
-    const bool others_read = readers.is_output || std::ranges::any_of(readers.all, [&](const Reader& reader) {
-                               return !belongs_to_guard(reader, *guard->node, facts_);
-                             });
-    if (others_read) note_escape();
-    walk_.guard = guard;
+    const bool escapes = others_read(readers, *guard->node, facts_);
+    const auto whole = !walk_.guard ? guard : escapes ? std::nullopt : joined(*walk_.guard, *guard);
+    if (!whole) return false;
+    if (escapes) note_escape();
+    walk_.guard = whole;
     if (step && !step->may_be_mask) walk_.guard_step = step;
     walk_.guard_transposed = walk_.transposed;
     walk_.guard_perm = walk_.perm;
@@ -97,9 +96,7 @@ class ProbabilityWalker {
     seen_.push_back(&canonical(*value_, facts_));
     Node* guard = infinity_guard(readers, seen_, facts_);
     if (!guard) return false;
-    const bool only_guards =
-        std::ranges::all_of(readers.all, [&](const Reader& reader) { return belongs_to_guard(reader, *guard, facts_); });
-    if (readers.is_output || !only_guards) note_escape();
+    if (others_read(readers, *guard, facts_)) note_escape();
     walk_.peeled.emplace_back("Where(IsInf)");
     value_ = guard->outputs[0];
     return true;

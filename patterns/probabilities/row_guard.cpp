@@ -5,6 +5,8 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/internal/mask_contents.h"
+#include "attn_opt/operator_traits.h"
+#include "patterns/alike.h"
 #include "patterns/scores/conditions.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/peel_steps.h"
@@ -38,6 +40,32 @@ std::optional<RowGuard> factor_at(Node& node, size_t probabilities, size_t keys_
   return RowGuard{&node, std::nullopt, condition->value, condition->is_true};
 }
 
+/// True if ONE and OTHER move the elements of values of one shape to the same places.
+bool move_alike(const Node& one, const Node& other, Facts& facts) {
+  if (!has(one, Trait::kMoves) || one.op() != other.op() || one.inputs.size() != other.inputs.size()) return false;
+  const MaybeShape before = facts.shape(*one.inputs[0]), other_before = facts.shape(*other.inputs[0]),
+                   after = facts.shape(*one.outputs[0]), other_after = facts.shape(*other.outputs[0]);
+  if (!before || !other_before || !after || !other_after || *before != *other_before || *after != *other_after) return false;
+  return has(one, Trait::kRegroups) || (one.is("Transpose") && have_same_attributes(one, other, facts));
+}
+
+/// True if CONDITION holds where VALUE is NaN and nowhere else, both perhaps moved alike.
+bool asks_for_nan(const Condition& condition, Value& value, Facts& facts) {
+  constexpr int kMaxMoves = 4;
+  Condition seen = condition;
+  Value* of = &canonical(value, facts);
+  for (int step = 0; step < kMaxMoves; ++step) {
+    Value* tested = nan_where(seen, facts);
+    if (tested && &canonical(*tested, facts) == of) return true;
+    seen = affirmed(seen, facts);
+    const Node *moves = seen.value->producer, *other = of->producer;
+    if (!moves || !other || !move_alike(*moves, *other, facts)) return false;
+    seen.value = moves->inputs[0];
+    of = &canonical(*other->inputs[0], facts);
+  }
+  return false;
+}
+
 std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value, size_t keys_from_last, Facts& facts) {
   if (node.is("Mul") && node.inputs.size() == 2 && probabilities < 2)
     return factor_at(node, probabilities, keys_from_last, facts);
@@ -45,8 +73,7 @@ std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value,
   Value &condition = *node.inputs[0], &otherwise = *node.inputs[3 - probabilities];
   if (facts.uniform(otherwise) != 0.0) return std::nullopt;
   const bool keeps = probabilities == 1;
-  Value* tested = nan_where({&condition, !keeps}, facts);
-  if (tested && &canonical(*tested, facts) == &canonical(value, facts)) return RowGuard{&node, std::nullopt};
+  if (asks_for_nan({&condition, !keeps}, value, facts)) return RowGuard{&node, std::nullopt};
   if (auto test = test_of(condition, keeps, keys_from_last, facts)) return RowGuard{&node, test};
   const Condition kept = without_own_test({&condition, keeps}, keys_from_last, facts);
   return RowGuard{&node, std::nullopt, kept.value, kept.is_true};
@@ -60,10 +87,8 @@ struct Polarised {
 };
 
 Polarised without_not(Value& mask, bool keeps, Facts& facts) {
-  Polarised seen{&canonical(mask, facts), keeps};
-  while (seen.mask->producer && seen.mask->producer->is("Not"))
-    seen = {&canonical(*seen.mask->producer->inputs[0], facts), !seen.keeps};
-  return seen;
+  const Condition seen = affirmed({&mask, keeps}, facts);
+  return {seen.value, seen.is_true};
 }
 
 /// What TERM leaves of the scores that WANTED does not keep, a number that it lays over them or adds to them; nullopt if it
@@ -151,9 +176,20 @@ std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, 
   return std::nullopt;
 }
 
+std::optional<RowGuard> joined(const RowGuard& before, RowGuard guard) {
+  if (!before.asks_each()) return std::nullopt;
+  guard.hides_nan = !guard.asks_each();
+  return guard;
+}
+
 bool belongs_to_guard(const Reader& reader, const Node& guard, Facts& facts) {
   return reader.node && (reader.node == &guard || reader.node->is("IsNaN") || compares_with_itself(*reader.node, facts) ||
                          reader.reads_type_alone() || tests_for_infinity(*reader.node, facts));
+}
+
+bool others_read(const Readers& readers, const Node& guard, Facts& facts) {
+  return readers.is_output ||
+         std::ranges::any_of(readers.all, [&](const Reader& reader) { return !belongs_to_guard(reader, guard, facts); });
 }
 
 Node* infinity_guard(const Readers& readers, const std::vector<Value*>& probabilities, Facts& facts) {

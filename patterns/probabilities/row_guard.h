@@ -20,6 +20,7 @@ struct RowGuard {
   std::optional<RowTest> test;  ///< of rows
   Value* mask = nullptr;        ///< neither: NaN is tested for
   bool keeps = false;           ///< MASK is true for what stays as it is
+  bool hides_nan = false;       ///< of any origin, too: by a guard in front of it
 
   /// True if it asks each probability by itself: wherever its axes lie.
   bool asks_each() const { return !test && !mask; }
@@ -28,8 +29,14 @@ struct RowGuard {
 /// The guard of PROBABILITIES, whose keys lie KEYS_FROM_LAST, one of their READERS; nullopt if there is none.
 std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, size_t keys_from_last, Facts& facts);
 
+/// BEFORE and, behind it, GUARD, as one: what makes NaN 0 in front of another. Nullopt if they are more.
+std::optional<RowGuard> joined(const RowGuard& before, RowGuard guard);
+
 /// True for a reader of probabilities that is GUARD or belongs to what it compares with.
 bool belongs_to_guard(const Reader& reader, const Node& guard, Facts& facts);
+
+/// True if READERS are more than GUARD and what belongs to it.
+bool others_read(const Readers& readers, const Node& guard, Facts& facts);
 
 /// The Where among READERS that makes infinities of one of PROBABILITIES finite, which they never are: of nan_to_num. Null if
 /// there is none. A copy must be given as what it copies.

@@ -1,14 +1,18 @@
 #include "patterns/scores/conditions.h"
 
 #include "attn_opt/canonical.h"
+#include "patterns/linear_function.h"
 
 namespace attn_opt {
 
 Condition affirmed(const Condition& whole, Facts& facts) {
+  constexpr int kMaxFunctions = 8;
   Condition seen{&canonical(*whole.value, facts), whole.is_true};
-  // Two in a row change nothing, and canonical() has seen through them.
-  if (const Node* node = seen.value->producer; node && node->is("Not") && node->input(0))
-    seen = {&canonical(*node->inputs[0], facts), !seen.is_true};
+  for (int step = 0; step < kMaxFunctions; ++step) {
+    const auto function = truth_function_in(*seen.value, facts);
+    if (!function) break;
+    seen = {function->value, seen.is_true == function->is_true};
+  }
   return seen;
 }
 

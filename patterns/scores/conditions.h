@@ -15,7 +15,8 @@ struct Condition {
   bool is_true = true;
 };
 
-/// WHOLE seen through Not and nodes that change nothing.
+/// WHOLE seen through Not, nodes that change nothing, and all that says the same of the same booleans in other words
+/// (linear_function.h).
 Condition affirmed(const Condition& whole, Facts& facts);
 
 /// The two conditions that both hold where WHOLE does, which And or Or made of them; nullopt if there are none. Seen
