@@ -40,6 +40,9 @@ class RowNumbers {
   std::optional<RowRatio> inverse(const RowReduction& at) { return divided(number(at)); }
   /// AT, exponentials of scores times numbers for each row; nullopt if it is anything else.
   std::optional<WeighedScores> weights(RowReduction at);
+  /// The sums of exp() of so many times parts that are cut out of the scores of WEIGHED along their keys and together are all
+  /// of them, added up: the sum of all in other words. Nullopt if there are none.
+  std::optional<RowRatio> sum_in_blocks(const WeighedScores& weighed);
   /// Input INPUT of NODE, elementwise, which makes AT.
   RowReduction operand(const Node& node, size_t input, const RowReduction& at);
   /// AT before its elements were moved, or cast from one floating type to another.
