@@ -6,6 +6,7 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "src/match/cut_range.h"
+#include "src/match/operator_map.h"
 
 namespace attn_opt {
 namespace {
@@ -139,7 +140,10 @@ class Search {
     return only;
   }
 
-  static bool is_reversible(const Node& node) { return has(node, Trait::kKeepsAll) || node.is("Cast") || node.is("Not"); }
+  static bool is_reversible(const Node& node) {
+    static constexpr OperatorSet kReversible = {"Cast", "Not", "Log", "Exp"};
+    return has(node, Trait::kKeepsAll) || kReversible.has(node);
+  }
 
   static bool is_shape(const Reader& reader) { return reader.node && reader.node->is("Shape"); }
 

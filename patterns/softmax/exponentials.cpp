@@ -62,6 +62,9 @@ bool adds_unit_axes(const Node& node, Facts& facts) {
   return before && after && after->size() > before->size() && unit_moves(*before, *after);
 }
 
+/// True for what gives the elements of exponentials other places or axes: exp() of what they are of, moved so.
+bool moves_exponentials(const Node& node) { return node.is("Transpose") || has(node, Trait::kRegroups); }
+
 bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   const Node* node = canonical(value, facts).producer;
   if (!node || !node->domain().empty() || depth == 0) return false;
@@ -69,7 +72,7 @@ bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   const auto is_factor = [&](int input) {
     return node->input(input) && is_product_of_exponentials(*node->inputs[static_cast<size_t>(input)], facts, depth - 1);
   };
-  if (power_of_first(*node, facts) != 0 || adds_unit_axes(*node, facts)) return is_factor(0);
+  if (power_of_first(*node, facts) != 0 || moves_exponentials(*node)) return is_factor(0);
   if (node->is("Concat")) return is_factor(0) && are_joined_parts(*node, facts);
   const bool multiplies = node->is("Mul"), is_first = (multiplies || node->is("Div")) && is_factor(0);
   if (is_first && (is_factor(1) || (!multiplies && is_divisor(*node->inputs[1], facts)))) return true;
@@ -86,7 +89,7 @@ class ExponentReader {
   Exponent of(Value& value) {
     const Node& node = *canonical(value, facts_).producer;
     if (const auto log = log_of_base(node, facts_)) return Exponent{node.inputs[node.is("Pow") ? 1 : 0], *log};
-    if (adds_unit_axes(node, facts_)) {
+    if (moves_exponentials(node)) {
       Exponent before = of(*node.inputs[0]);
       before.value = InnerValues(reader_, context_).again(node, 0, before.value);
       return before;

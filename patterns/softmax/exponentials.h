@@ -3,6 +3,7 @@
 //   Exp(x)  =>  exp(x)      exp(a) * exp(b)  =>  exp(a + b)      exp(a) / exp(b)  =>  exp(a - b)      1 / exp(a)  =>  exp(-a)
 //   Pow(b, x)  =>  exp(ln(b) * x)      where b is a number above 0      Pow(exp(a), c)  =>  exp(c * a), and so Sqrt
 //   exp(a) * w  =>  exp(a + log(w)), w being no less than 0      exp(a) * Unsqueeze(exp(b))  =>  exp(a + Unsqueeze(b))
+//   Transpose(exp(a))  =>  exp(Transpose(a)), and so Reshape
 //   Sigmoid(x) / Sigmoid(-x)      Sigmoid(x) / (1 - Sigmoid(x))      Elu(x) + 1 of no more than 0      (exponential_ratio.h)
 #pragma once
 

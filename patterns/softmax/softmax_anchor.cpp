@@ -213,16 +213,6 @@ std::optional<SoftmaxSite> masked_exponential(Value& scores, Value& lowered_by, 
   return site;
 }
 
-/// The softmax that VALUE is, as RESULT, which is exp(log(VALUE)).
-std::optional<SoftmaxSite> exponential_of_log(Value& value, Value& result, MatchContext& context) {
-  Value& shares = canonical(value, context.facts);
-  if (!shares.producer || !may_be_softmax(*shares.producer)) return std::nullopt;
-  auto site = softmax_at(*shares.producer, context);
-  if (!site || site->divided || &canonical(*site->output, context.facts) != &shares) return std::nullopt;
-  site->output = &result;
-  return site;
-}
-
 /// The exponential of logarithms of probabilities.
 std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
   Facts& facts = context.facts;
@@ -236,7 +226,6 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
     site.output = &result;
     return site;
   }
-  if (normaliser && normaliser->is("Log")) return exponential_of_log(*normaliser->inputs[0], result, context);
   Value* scores = nullptr;
   std::optional<SoftmaxSite> site;
   const Matcher logarithm = [&](Value& lowered_by, Facts&) {

@@ -272,6 +272,37 @@ Value* before_casts(Value& value, const Search& search) {
   return before_chain(value, search, widens, [&](const Value& before) { return facts.type(before) == type; });
 }
 
+constexpr int kMaxAboveSign = 6;
+
+/// True if VALUE, for all that is seen above it in so many STEPS, is nowhere less than 0; NaN is not.
+bool is_never_negative(Value& value, const Search& search, int steps = kMaxAboveSign) {
+  static constexpr OperatorSet kNever = {"Exp", "Softmax", "Sigmoid", "Softplus", "Relu", "Abs", "Sqrt", "ReduceL1"};
+  static constexpr OperatorSet kOfSigns = {"Add", "Mul", "Div", "Max", "Sum", "Mean", "Concat", "ReduceSum", "ReduceMean"};
+  const Node* node = value.producer;
+  if (const auto number = search.facts.uniform(value)) return *number >= 0;
+  if (!node || !node->domain().empty() || steps == 0) return false;
+  if (kNever.has(*node)) return true;
+  const auto is_seen = [&](size_t input) {
+    return node->inputs[input] && is_never_negative(*node->inputs[input], search, steps - 1);
+  };
+  if (has(*node, Trait::kMoves)) return is_seen(0);
+  if (node->is("Where")) return is_seen(1) && is_seen(2);
+  if (!kOfSigns.has(*node)) return false;
+  const size_t count = has(*node, Trait::kReduces) ? 1 : node->inputs.size();
+  for (size_t input = 0; input < count; ++input)
+    if (!is_seen(input)) return false;
+  return true;
+}
+
+/// Exp(Log(x))  =>  x, which is nowhere negative
+Value* before_logarithm(Value& value, const Search& search) {
+  const auto seen = seen_within(search);
+  const Value& log = seen(*value.producer->inputs[0]);
+  const Node* node = log.producer;
+  if (!node || !node->is("Log") || !node->input(0) || !is_never_negative(*node->inputs[0], search)) return nullptr;
+  return &seen(*node->inputs[0]);
+}
+
 using RoundTrip = Value* (*)(Value&, const Search&);
 
 /// By the last operator: what a value is a copy of by several nodes of which the last undo what the first did; null if it is
@@ -300,6 +331,7 @@ constexpr OperatorMap<RoundTrip> kRoundTrips(std::to_array<OperatorMap<RoundTrip
     {"Max", before_choice},
     {"Not", before_nots},
     {"Cast", before_casts},
+    {"Exp", before_logarithm},
 }));
 
 /// What the node that makes VALUE, or it and some above it, copy; null if it is no copy.
