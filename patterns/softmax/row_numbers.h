@@ -16,6 +16,7 @@
 #include "patterns/softmax/lowered_scores.h"
 #include "patterns/softmax/row_ratio.h"
 #include "patterns/softmax/row_reduction.h"
+#include "src/match/cut_range.h"
 
 namespace attn_opt {
 
@@ -90,6 +91,8 @@ class RowNumbers {
   std::optional<WeighedScores> scaled(const Node& node, const RowReduction& at);
   std::optional<RowReduction> uncut(const RowReduction& at);
   bool stacks_parts(const RowReduction& at);
+  /// The block of keys of WEIGHED that UNKNOWN is the sum of the exponentials of, or the only one of; nullopt if it is of none.
+  std::optional<CutRange> block_of(const Unknown& unknown, const WeighedScores& weighed);
   bool takes_row(const Node& node, size_t input, const RowReduction& at);
   size_t unknown(Kind kind, const RowReduction& at);
   RowRatio leaf(Kind kind, const RowReduction& at) { return RowRatio::unknown(unknown(kind, at)); }

@@ -24,32 +24,41 @@ bool is_inverse_of_sum(const WeighedScores& weighed, RowNumbers& rows) {
 
 }  // namespace
 
-std::optional<RowRatio> RowNumbers::sum_in_blocks(const WeighedScores& weighed) {
+std::optional<CutRange> RowNumbers::block_of(const Unknown& unknown, const WeighedScores& weighed) {
   constexpr double kSameTimes = 1e-6;
-  const RowReduction& scores = weighed.scores;
-  const auto keys = std::ranges::find(scores.axes, RowReduction::kTaken) - scores.axes.begin();
+  const auto keys = std::ranges::find(weighed.scores.axes, RowReduction::kTaken) - weighed.scores.axes.begin();
+  const bool is_sum = unknown.kind == Kind::kSum && std::abs(unknown.times - weighed.times) <= kSameTimes;
+  if (!is_sum && unknown.kind != Kind::kExponential) return std::nullopt;
+  const auto range = cut_range(*unknown.at.value, facts_);
+  if (!range || range->axis != static_cast<size_t>(keys) || range->drops_axis || !range->first.is_constant())
+    return std::nullopt;
+  std::vector<int> axes = unknown.axes;
+  if (!is_sum && range->count.is(1) && range->axis < axes.size()) axes[range->axis] = RowReduction::kTaken;
+  if (axes != weighed.scores.axes) return std::nullopt;
+  const LinearTerms source = linear_terms_of(before_float_casts(*range->source, facts_), weighed.times, facts_);
+  return are_same_terms(source, unknowns_[weighed.sum].terms) ? range : std::nullopt;
+}
+
+std::optional<RowRatio> RowNumbers::sum_in_blocks(const WeighedScores& weighed) {
   std::vector<std::pair<int64_t, size_t>> blocks;
-  for (size_t i = 0; i < unknowns_.size(); ++i) {
-    const Unknown& sum = unknowns_[i];
-    const bool is_alike =
-        sum.kind == Kind::kSum && sum.axes == scores.axes && std::abs(sum.times - weighed.times) <= kSameTimes;
-    const auto range = is_alike ? cut_range(*sum.at.value, facts_) : std::nullopt;
-    if (!range || &canonical(*range->source, facts_) != scores.value || std::ssize(scores.axes) <= keys ||
-        range->axis != static_cast<size_t>(keys) || range->drops_axis || !range->first.is_constant())
-      continue;
-    blocks.emplace_back(range->first.value(), i);
-  }
+  for (size_t i = 0; i < unknowns_.size(); ++i)
+    if (const auto block = block_of(unknowns_[i], weighed)) blocks.emplace_back(block->first.value(), i);
+  if (blocks.empty()) return std::nullopt;
   std::ranges::sort(blocks);
   std::vector<Value*> parts;
   std::optional<RowRatio> sum = RowRatio::number(0);
   for (const auto& [first, index] : blocks) {
     parts.push_back(unknowns_[index].at.value);
-    sum = sum ? sum->plus(RowRatio::unknown(index)) : std::nullopt;
+    const double power = unknowns_[index].kind == Kind::kSum ? 1 : weighed.times;
+    const auto own = RowRatio::unknown(index).power(power);
+    sum = sum && own ? sum->plus(*own) : std::nullopt;
   }
+  const auto keys =
+      static_cast<size_t>(std::ranges::find(weighed.scores.axes, RowReduction::kTaken) - weighed.scores.axes.begin());
   const auto seen = [&](Value& value) -> Value& { return canonical(value, facts_); };
-  const auto joined = parts.empty() ? std::nullopt : joined_range(parts, static_cast<size_t>(keys), seen, facts_);
-  const MaybeShape whole = facts_.shape(*scores.value);
-  return joined && whole && joined->count == (*whole)[static_cast<size_t>(keys)] ? sum : std::nullopt;
+  const auto joined = joined_range(parts, keys, seen, facts_);
+  const MaybeShape whole = facts_.shape(*weighed.scores.value);
+  return joined && whole && joined->count == (*whole)[keys] ? sum : std::nullopt;
 }
 
 std::optional<SoftmaxSite> softmax_of_rows(Node& node, MatchContext& context) {
