@@ -142,7 +142,7 @@ class Search {
 
   static bool is_reversible(const Node& node) {
     static constexpr OperatorSet kReversible = {"Cast", "Not", "Log", "Exp"};
-    return has(node, Trait::kKeepsAll) || kReversible.has(node);
+    return has(node, Trait::kKeepsAll) || kReversible.has(node) || !node.bodies.empty();
   }
 
   static bool is_shape(const Reader& reader) { return reader.node && reader.node->is("Shape"); }

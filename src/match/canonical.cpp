@@ -12,10 +12,12 @@
 #include "src/match/cut_range.h"
 #include "src/match/facts/fact_store.h"
 #include "src/match/node_forms.h"
+#include "src/match/nowhere_negative.h"
 #include "src/match/operator_map.h"
 #include "src/match/permutation.h"
 #include "src/match/positions/whole_scatter.h"
 #include "src/match/shape_rules/reduced_axis.h"
+#include "src/match/shape_rules/shape_rule.h"
 
 namespace attn_opt {
 namespace {
@@ -217,6 +219,14 @@ Value* before_concat(Value& value, const Search& search) {
   return joined && same_shape(*joined->source, value, search.facts) ? joined->source : nullptr;
 }
 
+/// What VALUE, of a Loop, is handed on from; null if it is made anew in some iteration.
+Value* before_loop(Value& value, const Search& search) {
+  const Node& node = *value.producer;
+  const Value* initial = handed_on_by(node, static_cast<size_t>(value.output));
+  const auto own = std::ranges::find(node.inputs, initial);
+  return initial && own != node.inputs.end() ? &seen_within(search)(**own) : nullptr;
+}
+
 /// True of each second node of a chain.
 auto in_pairs() {
   return [calls = 0](const Value&) mutable { return ++calls % 2 == 0; };
@@ -272,34 +282,12 @@ Value* before_casts(Value& value, const Search& search) {
   return before_chain(value, search, widens, [&](const Value& before) { return facts.type(before) == type; });
 }
 
-constexpr int kMaxAboveSign = 6;
-
-/// True if VALUE, for all that is seen above it in so many STEPS, is nowhere less than 0; NaN is not.
-bool is_never_negative(Value& value, const Search& search, int steps = kMaxAboveSign) {
-  static constexpr OperatorSet kNever = {"Exp", "Softmax", "Sigmoid", "Softplus", "Relu", "Abs", "Sqrt", "ReduceL1"};
-  static constexpr OperatorSet kOfSigns = {"Add", "Mul", "Div", "Max", "Sum", "Mean", "Concat", "ReduceSum", "ReduceMean"};
-  const Node* node = value.producer;
-  if (const auto number = search.facts.uniform(value)) return *number >= 0;
-  if (!node || !node->domain().empty() || steps == 0) return false;
-  if (kNever.has(*node)) return true;
-  const auto is_seen = [&](size_t input) {
-    return node->inputs[input] && is_never_negative(*node->inputs[input], search, steps - 1);
-  };
-  if (has(*node, Trait::kMoves)) return is_seen(0);
-  if (node->is("Where")) return is_seen(1) && is_seen(2);
-  if (!kOfSigns.has(*node)) return false;
-  const size_t count = has(*node, Trait::kReduces) ? 1 : node->inputs.size();
-  for (size_t input = 0; input < count; ++input)
-    if (!is_seen(input)) return false;
-  return true;
-}
-
 /// Exp(Log(x))  =>  x, which is nowhere negative
 Value* before_logarithm(Value& value, const Search& search) {
   const auto seen = seen_within(search);
   const Value& log = seen(*value.producer->inputs[0]);
   const Node* node = log.producer;
-  if (!node || !node->is("Log") || !node->input(0) || !is_never_negative(*node->inputs[0], search)) return nullptr;
+  if (!node || !node->is("Log") || !node->input(0) || !is_nowhere_negative(*node->inputs[0], search.facts)) return nullptr;
   return &seen(*node->inputs[0]);
 }
 
@@ -334,16 +322,20 @@ constexpr OperatorMap<RoundTrip> kRoundTrips(std::to_array<OperatorMap<RoundTrip
     {"Exp", before_logarithm},
 }));
 
+/// True if outputs of NODE behind the first may be copies.
+bool has_copies_behind_first(const Node& node) { return node.is("Split") || !node.bodies.empty(); }
+
 /// What the node that makes VALUE, or it and some above it, copy; null if it is no copy.
 Value* copied(Value& value, const Search& search) {
   if (!value.producer) return nullptr;
   if (Value* source = value.output == 0 ? copied_by(*value.producer, search.facts) : nullptr) return source;
+  if (!value.producer->bodies.empty()) return before_loop(value, search);
   const RoundTrip* undone = search.nesting > kMaxRoundTripNesting ? nullptr : kRoundTrips.find(*value.producer);
-  return undone && (value.output == 0 || cuts_out(*value.producer)) ? (*undone)(value, search) : nullptr;
+  return undone && (value.output == 0 || has_copies_behind_first(*value.producer)) ? (*undone)(value, search) : nullptr;
 }
 
 Value& seen_through(Value& value, const Search& search) {
-  if (!value.producer || (value.output != 0 && !value.producer->is("Split"))) return value;
+  if (!value.producer || (value.output != 0 && !has_copies_behind_first(*value.producer))) return value;
   const auto note_of = [&search](const Value& copy) -> CopyNote& {
     return search.notes[copy][static_cast<size_t>(search.nesting)];
   };

@@ -165,6 +165,7 @@ void FactStore::compute(const Node& node) {
   const bool plain = !has_attribute_reference(node);
   if (!node.bodies.empty()) {
     apply_if_rule(context);
+    apply_loop_rule(context);
   } else if (plain && !apply_function_rule(context)) {
     apply_shape_rule(context);
     apply_schema_inference(context);

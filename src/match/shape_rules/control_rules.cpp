@@ -57,6 +57,19 @@ const Value* same_in_all_iterations(const Value& value) {
   return made == &value ? initial : nullptr;
 }
 
+const Value* handed_on_by(const Node& node, size_t output) {
+  if (!node.is("Loop") || node.bodies.size() != 1) return nullptr;
+  const auto& inputs = node.bodies[0]->inputs();
+  return output + 2 < inputs.size() ? same_in_all_iterations(*inputs[output + 2]) : nullptr;
+}
+
+void apply_loop_rule(RuleContext& context) {
+  const Node& node = context.node();
+  if (!node.is("Loop")) return;
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (const Value* initial = node.outputs[i] ? handed_on_by(node, i) : nullptr) context.set_same(i, *initial);
+}
+
 Scanned scanned_by(const Value& value) {
   constexpr int kFirstWithoutBatch = 9;  // the opset
   const Node* owner = value.is_input ? value.graph->owner() : nullptr;

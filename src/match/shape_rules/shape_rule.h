@@ -118,6 +118,8 @@ void apply_schema_inference(RuleContext& context);
 const Value* initial_of_carried(const Value& value);
 /// What VALUE, an input of a Loop's body that hands it on as it is, holds in each iteration; null for all else.
 const Value* same_in_all_iterations(const Value& value);
+/// What output number OUTPUT of NODE, a Loop, is handed on from, as it was; null if it is anything else.
+const Value* handed_on_by(const Node& node, size_t output);
 /// A value that a Scan cuts along AXIS into what its body is given one after the other.
 struct Scanned {
   const Value* whole = nullptr;
@@ -127,6 +129,8 @@ struct Scanned {
 Scanned scanned_by(const Value& value);
 /// If: the branch that its condition selects, or what both branches agree in.
 void apply_if_rule(RuleContext& context);
+/// What a Loop hands on from iteration to iteration is what it began with.
+void apply_loop_rule(RuleContext& context);
 /// The branch of If node NODE that its condition selects; null if that is not known.
 const Graph* selected_branch(FactStore& store, const Node& node);
 /// Calls of model-local functions: the function's body with the call's inputs. False if NODE is no such call.
