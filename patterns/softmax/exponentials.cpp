@@ -98,7 +98,8 @@ class ExponentReader {
     if (const auto words = exponential_in_words(node, facts_)) return Exponent{words->value, words->factor, true};
     if (const double power = power_of_first(node, facts_); power != 0) {
       const Exponent first = of(*node.inputs[0]);
-      return Exponent{first.value, power * first.factor, true};
+      // 1 / exp(-x) leaves the range where exp(x) does, but for what is next to nothing.
+      return Exponent{first.value, power * first.factor, first.is_product || power != -1};
     }
     for (const size_t at : {0, 1})
       if (!is_product_of_exponentials(*node.inputs[at], facts_, kMaxFactors)) return beside_others(node, at);

@@ -14,6 +14,8 @@ namespace {
 
 /// Coefficients are the same up to this.
 constexpr double kSameShare = 1e-6;
+/// A larger number is a fill: added up without it, the other terms are as large, and scores are lost beside them.
+constexpr double kMostNumberApart = 1000;
 
 bool is_about(double one, double other) {
   return std::abs(one - other) <= kSameShare * std::max(std::abs(one), std::abs(other));
@@ -63,7 +65,11 @@ class LoweringReader {
     }
     found.scores = source_of(terms, found.factor, 0);
     if (!found.scores && (found.scores = source_of(terms, found.factor, number))) found.number = 0;
-    if (!found.scores) found.scores = sum_of(terms, found.factor);
+    if (found.scores) return found;
+    if (Value* scores = source_of(terms, 1, number))
+      return {scores, value_of({found.lowered_by, found.factor}, reader_, context_), 1, 0};
+    if (std::abs(number) > kMostNumberApart) return {power_.value, nullptr, power_.factor, 0};
+    found.scores = sum_of(terms, found.factor);
     return found;
   }
 

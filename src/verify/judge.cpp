@@ -90,7 +90,7 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
   const ScoreRows& rows = compared.rows;
   const auto before = aligned_rows.before_row(row), after = aligned_rows.after_row(row);
   const bool was_nan = all_of_row(before, is_nan), is_number = all_of_row(after, is_finite);
-  const bool stays_number = is_number && all_of_row(before, is_finite);
+  const bool was_number = all_of_row(before, is_finite), stays_number = is_number && was_number;
   const auto is_nothing = rows.values_are_finite ? is_zero : is_zero_or_nan;  // 0 times what is NaN of V stays NaN
   const bool keeps_no_key =
       (rows.is_empty[row] && was_nan && all_of_row(after, compared.output.is_summed ? is_finite : is_nothing)) ||
@@ -100,7 +100,8 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
   if (is_waived) return "rows-keep-a-key";
   if (compared.assumed.scores_above_fill && rows.reaches_fill[row]) return "scores-above-fill";
   if (compared.assumed.scores_within_clamp && rows.passes_clamp[row] && stays_number) return "scores-within-clamp";
-  if (compared.assumed.exp_in_range && rows.leaves_exp_range[row]) return "exp-in-range";
+  // Lowered by the largest of their row, scores have exponentials where they had some before.
+  if (compared.assumed.exp_in_range && rows.leaves_exp_range[row] && (is_number || !was_number)) return "exp-in-range";
   if (compared.assumed.scores_finite && rows.covers_infinity[row] && was_nan && is_number) return "scores-finite";
   if (compared.assumed.scores_finite && rows.overflows[row] && (was_nan || !compared.assumed.overflow_was_nan))
     return "scores-finite";

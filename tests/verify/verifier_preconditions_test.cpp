@@ -154,6 +154,24 @@ TEST(VerifierPreconditions, KeysThatAreMaskedBelowAClamp) {
   EXPECT_EQ(listed.verdict, Verdict::kVerified) << listed.reason;
 }
 
+/// Exponentials that leave their range are NaN or are lost before, and not behind a softmax.
+TEST(VerifierPreconditions, ExponentialsBeyondTheirRangeExplainNoNewNaN) {
+  SiteFixture site(
+      AttentionModel{.scores = "  scaled = Mul(product, c)\n  scores = Add(scaled, m)\n", .inputs = ", float[B,1,L,S] m"});
+  site.add_term(ScoreTerm::Kind::kBias, "m");
+  site.sdpa.exponent_offset = 0;
+  site.assume("exp-in-range");
+  site.assume("rows-keep-a-key");
+  EXPECT_EQ(site.verify(site.masked_attention()).verdict, Verdict::kVerified);
+  const auto overflowing = site.attention([&](GraphBuilder& build) {
+    Value* mask = site.without_lowest(build, "m");
+    Value* large = build.node("Mul", {build.node("Relu", {mask}), build.scalar(1e36, onnx::TensorProto::FLOAT)});
+    Value* nothing = build.node("Sub", {large, large});
+    return std::vector<Value*>{site.value("q"), site.value("k"), site.value("v"), build.node("Add", {mask, nothing})};
+  });
+  expect_failed(site.verify(overflowing), "NaN or infinity on one side alone");
+}
+
 /// The mask's own length is past + new keys, which nothing says: sizes are found under which the model runs.
 TEST(VerifierPreconditions, MaskDroppedWhoseLengthIsASumOfSizes) {
   AttentionModel model;
