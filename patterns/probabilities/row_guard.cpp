@@ -6,11 +6,11 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/operator_traits.h"
-#include "patterns/alike.h"
 #include "patterns/scores/conditions.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/softmax/row_reduction.h"
+#include "src/match/permutation.h"
 
 namespace attn_opt {
 namespace {
@@ -40,28 +40,43 @@ std::optional<RowGuard> factor_at(Node& node, size_t probabilities, size_t keys_
   return RowGuard{&node, std::nullopt, condition->value, condition->is_true};
 }
 
-/// True if ONE and OTHER move the elements of values of one shape to the same places.
-bool move_alike(const Node& one, const Node& other, Facts& facts) {
-  if (!has(one, Trait::kMoves) || one.op() != other.op() || one.inputs.size() != other.inputs.size()) return false;
+/// True if ONE and OTHER regroup the elements of values of one shape alike.
+bool regroup_alike(const Node& one, const Node& other, Facts& facts) {
+  if (!has(one, Trait::kRegroups) || !has(other, Trait::kRegroups)) return false;
   const MaybeShape before = facts.shape(*one.inputs[0]), other_before = facts.shape(*other.inputs[0]),
                    after = facts.shape(*one.outputs[0]), other_after = facts.shape(*other.outputs[0]);
-  if (!before || !other_before || !after || !other_after || *before != *other_before || *after != *other_after) return false;
-  return has(one, Trait::kRegroups) || (one.is("Transpose") && have_same_attributes(one, other, facts));
+  return before && other_before && after && other_after && *before == *other_before && *after == *other_after;
+}
+
+/// Enters in AXES, which something is put in, that NODE, perhaps a Transpose, put it in others before; false if it is none.
+bool enter_transpose(const Node* node, std::vector<int64_t>& axes, Facts& facts) {
+  const std::vector<int64_t> perm = node ? permutation(*node, facts) : std::vector<int64_t>();
+  if (perm.empty() || (!axes.empty() && axes.size() != perm.size())) return false;
+  if (axes.empty())
+    axes = perm;
+  else
+    for (int64_t& axis : axes) axis = perm[static_cast<size_t>(axis)];
+  return true;
 }
 
 /// True if CONDITION holds where VALUE is NaN and nowhere else, both perhaps moved alike.
 bool asks_for_nan(const Condition& condition, Value& value, Facts& facts) {
-  constexpr int kMaxMoves = 4;
+  constexpr int kMaxMoves = 8;
   Condition seen = condition;
   Value* of = &canonical(value, facts);
+  std::vector<int64_t> seen_axes, axes;  // since both were regrouped
   for (int step = 0; step < kMaxMoves; ++step) {
-    Value* tested = nan_where(seen, facts);
+    Value* tested = seen_axes == axes ? nan_where(seen, facts) : nullptr;
     if (tested && &canonical(*tested, facts) == of) return true;
     seen = affirmed(seen, facts);
     const Node *moves = seen.value->producer, *other = of->producer;
-    if (!moves || !other || !move_alike(*moves, *other, facts)) return false;
-    seen.value = moves->inputs[0];
-    of = &canonical(*other->inputs[0], facts);
+    const bool is_transposed = enter_transpose(moves, seen_axes, facts);
+    const bool are_regrouped = !is_transposed && moves && other && seen_axes == axes && regroup_alike(*moves, *other, facts);
+    if (is_transposed || are_regrouped) seen.value = moves->inputs[0];
+    if (are_regrouped || (!is_transposed && enter_transpose(other, axes, facts)))
+      of = &canonical(*other->inputs[0], facts);
+    else if (!is_transposed)
+      return false;
   }
   return false;
 }

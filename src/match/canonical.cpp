@@ -30,7 +30,7 @@ constexpr int kMaxRoundTrip = 8;
 /// A search NESTING deep within others, which keep what they found in NOTES.
 struct Search {
   Facts& facts;
-  CopyNotes& notes;
+  FactStore& store;
   int nesting = 0;
 };
 
@@ -140,7 +140,7 @@ Value* before_chain(Value& value, const Search& search, Takes takes, IsBack is_b
     Node* node = seen->producer;
     if (!node || seen->output != 0 || !node->domain().empty() || node->inputs.empty() || !node->inputs[0] || !takes(*node))
       return nullptr;
-    seen = &seen_through(*node->inputs[0], {search.facts, search.notes, search.nesting + 1});
+    seen = &seen_through(*node->inputs[0], {search.facts, search.store, search.nesting + 1});
     if (is_back(*seen)) return seen;
   }
   return nullptr;
@@ -166,7 +166,7 @@ Value* before_sequence(Value& value, const Search& search) {
     return shape ? std::optional(shape->size()) : std::nullopt;
   };
   Value* whole = cut_and_joined(*value.producer, rank);
-  return whole ? &seen_through(*whole, {search.facts, search.notes, search.nesting + 1}) : nullptr;
+  return whole ? &seen_through(*whole, {search.facts, search.store, search.nesting + 1}) : nullptr;
 }
 
 /// The one that VALUE, a SequenceAt, is of the values that a sequence was made of; null if it is anything else.
@@ -176,19 +176,19 @@ Value* before_sequence_at(Value& value, const Search& search) {
   const auto place = node.input(1) ? search.facts.scalar(*node.inputs[1]) : std::nullopt;
   if (!sequence || !sequence->is("SequenceConstruct") || !place) return nullptr;
   const auto at = axis_in(static_cast<int64_t>(*place), sequence->inputs.size());
-  return at && sequence->inputs[*at] ? &seen_through(*sequence->inputs[*at], {search.facts, search.notes, search.nesting + 1})
+  return at && sequence->inputs[*at] ? &seen_through(*sequence->inputs[*at], {search.facts, search.store, search.nesting + 1})
                                      : nullptr;
 }
 
 /// What VALUE, a ScatterND, writes over all that was there.
 Value* before_scatter(Value& value, const Search& search) {
   Value* written = written_over_all(*value.producer, search.facts);
-  return written ? &seen_through(*written, {search.facts, search.notes, search.nesting + 1}) : nullptr;
+  return written ? &seen_through(*written, {search.facts, search.store, search.nesting + 1}) : nullptr;
 }
 
 /// What values are copies of for one that is made of them.
 auto seen_within(const Search& search) {
-  return [further = Search{search.facts, search.notes, search.nesting + 1}](Value& value) -> Value& {
+  return [further = Search{search.facts, search.store, search.nesting + 1}](Value& value) -> Value& {
     return seen_through(value, further);
   };
 }
@@ -222,7 +222,7 @@ Value* before_concat(Value& value, const Search& search) {
 /// What VALUE, of a Loop, is handed on from; null if it is made anew in some iteration.
 Value* before_loop(Value& value, const Search& search) {
   const Node& node = *value.producer;
-  const Value* initial = handed_on_by(node, static_cast<size_t>(value.output));
+  const Value* initial = handed_on_by(search.store, node, static_cast<size_t>(value.output));
   const auto own = std::ranges::find(node.inputs, initial);
   return initial && own != node.inputs.end() ? &seen_within(search)(**own) : nullptr;
 }
@@ -337,7 +337,7 @@ Value* copied(Value& value, const Search& search) {
 Value& seen_through(Value& value, const Search& search) {
   if (!value.producer || (value.output != 0 && !has_copies_behind_first(*value.producer))) return value;
   const auto note_of = [&search](const Value& copy) -> CopyNote& {
-    return search.notes[copy][static_cast<size_t>(search.nesting)];
+    return search.store.copies()[copy][static_cast<size_t>(search.nesting)];
   };
   // Each value on the way leads to the next, and then to the last, so that no way is gone again, whatever is asked first.
   Value* seen = &value;
@@ -382,6 +382,6 @@ bool is_no_op(const Node& node, Facts& facts) {
 
 bool may_be_no_op(const Node& node) { return kNoOpChecks.find(node) != nullptr || node.is("Where"); }
 
-Value& canonical(Value& value, Facts& facts) { return seen_through(value, {facts, facts.impl_->store.copies()}); }
+Value& canonical(Value& value, Facts& facts) { return seen_through(value, {facts, facts.impl_->store}); }
 
 }  // namespace attn_opt

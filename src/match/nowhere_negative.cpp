@@ -1,5 +1,6 @@
 #include "src/match/nowhere_negative.h"
 
+#include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "src/match/operator_map.h"
 
@@ -15,7 +16,7 @@ bool is_nowhere_negative(Value& value, Facts& facts, int steps) {
   const auto is_seen = [&](size_t input) {
     return node->inputs[input] && is_nowhere_negative(*node->inputs[input], facts, steps - 1);
   };
-  if (has(*node, Trait::kMoves)) return is_seen(0);
+  if (has(*node, Trait::kMoves) || is_no_op(*node, facts)) return is_seen(0);
   if (node->is("Where")) return is_seen(1) && is_seen(2);
   if (!kOfSigns.has(*node)) return false;
   const size_t count = has(*node, Trait::kReduces) ? 1 : node->inputs.size();

@@ -72,7 +72,8 @@ std::optional<Copy> slice(Spelling& spelling, const Value& value, int opset, Ran
 /// False for an input's size that follows from its readers alone: behind a Reshape to it, another would fit as well.
 bool is_declared_number(const Value& value, size_t axis) {
   if (!value.is_input || !value.declared_type) return true;
-  return value.declared_type->tensor_type().shape().dim(static_cast<int>(axis)).has_dim_value();
+  const auto& declared = value.declared_type->tensor_type().shape();
+  return static_cast<int>(axis) < declared.dim_size() && declared.dim(static_cast<int>(axis)).has_dim_value();
 }
 
 /// Reshape to zeros, which keep each size, one of them perhaps left to be inferred.

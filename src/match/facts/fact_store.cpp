@@ -212,7 +212,7 @@ ValueFact FactStore::leaf(const Value& value) {
   ValueFact fact;
   if (!value.initializer) {
     merge_declared(value, fact);
-    if (const Value* initial = same_in_all_iterations(value)) {
+    if (const Value* initial = same_in_all_iterations(*this, value)) {
       const ValueFact& own = computed(*initial);
       if (own.type != onnx::TensorProto::UNDEFINED) fact.type = own.type;
       if (own.shape) fact.shape = own.shape;

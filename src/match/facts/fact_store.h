@@ -17,6 +17,7 @@
 #include "attn_opt/executor.h"
 #include "attn_opt/facts.h"
 #include "src/match/facts/fact_table.h"
+#include "src/match/facts/loop_copies.h"
 #include "src/match/sizes/size_proofs.h"
 
 namespace attn_opt {
@@ -76,6 +77,7 @@ class FactStore {
   const ValueFact& fact(const Value& value);
   /// The fact of a value whose own producer has been computed; an empty one otherwise.
   const ValueFact& computed(const Value& value);
+  LoopCopies& loop_copies() { return loop_copies_; }
   /// What is not known of EXISTING is that of MADE.
   void take_over(const Value& existing, const Value& made);
   /// What is known of its elements, with an unknown for each other one; null if they are too many or not
@@ -167,6 +169,7 @@ class FactStore {
   const EqualNames* names_ = nullptr;
   std::optional<std::vector<Shape>> input_shapes_;
   std::optional<std::set<std::string>> open_sizes_;
+  LoopCopies loop_copies_;
   int64_t constant_elements_ = 0;
   int64_t integer_elements_ = 0;
   bool functions_read_ = false;

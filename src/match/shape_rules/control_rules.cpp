@@ -45,29 +45,23 @@ const Value* initial_of_carried(const Value& value) {
   return at >= kFirstCarried ? owner->input(static_cast<size_t>(at)) : nullptr;
 }
 
-const Value* same_in_all_iterations(const Value& value) {
-  constexpr int kMostCopies = 8;
+const Value* same_in_all_iterations(FactStore& store, const Value& value) {
   const Value* initial = initial_of_carried(value);
-  if (!initial) return nullptr;
-  const auto& inputs = value.graph->inputs();
-  const auto at = static_cast<size_t>(std::ranges::find(inputs, &value) - inputs.begin());  // behind the iteration's number
-  const Value* made = at <= value.graph->outputs().size() ? value.graph->outputs()[at - 1] : nullptr;
-  for (int step = 0; step < kMostCopies && made && made->producer && made->producer->is("Identity"); ++step)
-    made = made->producer->input(0);
-  return made == &value ? initial : nullptr;
+  return initial && store.loop_copies().hands_on(value, store.computed(*initial)) ? initial : nullptr;
 }
 
-const Value* handed_on_by(const Node& node, size_t output) {
+const Value* handed_on_by(FactStore& store, const Node& node, size_t output) {
   if (!node.is("Loop") || node.bodies.size() != 1) return nullptr;
   const auto& inputs = node.bodies[0]->inputs();
-  return output + 2 < inputs.size() ? same_in_all_iterations(*inputs[output + 2]) : nullptr;
+  return output + 2 < inputs.size() ? same_in_all_iterations(store, *inputs[output + 2]) : nullptr;
 }
 
 void apply_loop_rule(RuleContext& context) {
   const Node& node = context.node();
   if (!node.is("Loop")) return;
   for (size_t i = 0; i < node.outputs.size(); ++i)
-    if (const Value* initial = node.outputs[i] ? handed_on_by(node, i) : nullptr) context.set_same(i, *initial);
+    if (const Value* initial = node.outputs[i] ? handed_on_by(context.store(), node, i) : nullptr)
+      context.set_same(i, *initial);
 }
 
 Scanned scanned_by(const Value& value) {

@@ -117,9 +117,9 @@ void apply_schema_inference(RuleContext& context);
 /// The value that a Loop starts VALUE with, an input of its body; null for all else.
 const Value* initial_of_carried(const Value& value);
 /// What VALUE, an input of a Loop's body that hands it on as it is, holds in each iteration; null for all else.
-const Value* same_in_all_iterations(const Value& value);
+const Value* same_in_all_iterations(FactStore& store, const Value& value);
 /// What output number OUTPUT of NODE, a Loop, is handed on from, as it was; null if it is anything else.
-const Value* handed_on_by(const Node& node, size_t output);
+const Value* handed_on_by(FactStore& store, const Node& node, size_t output);
 /// A value that a Scan cuts along AXIS into what its body is given one after the other.
 struct Scanned {
   const Value* whole = nullptr;

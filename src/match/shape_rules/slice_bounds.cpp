@@ -19,7 +19,7 @@ std::vector<Dim> dims_of(const IntegerList& list, const IntegerData* elements) {
 }
 
 /// True for what may make a copy of an input, or the same in another order.
-bool may_copy(const Node& node) { return !node.is("Slice") && (has(node, Trait::kKeepsAll) || may_be_no_op(node)); }
+bool may_copy(const Node& node) { return has(node, Trait::kKeepsAll) || may_be_no_op(node); }
 
 bool is_constant(const Value* value) { return !value || !value->producer || value->producer->is("Constant"); }
 
