@@ -40,6 +40,16 @@ inline void replace_ellipsis(std::string& term, const std::string& letters) {
   if (at != std::string::npos) term.replace(at, kEllipsis.size(), letters);
 }
 
+/// Signs that are no letters for the axes of an ellipsis that broadcast with those of others, the last of which is '\1': as
+/// many as TERM has, of an operand of RANK axes.
+inline std::string ellipsis_axes(const std::string& term, size_t rank) {
+  constexpr size_t kEllipsis = 3;
+  std::string axes;
+  if (term.find("...") == std::string::npos) return axes;
+  for (size_t back = rank + kEllipsis; back > term.size(); --back) axes += static_cast<char>(back - term.size());
+  return axes;
+}
+
 /// True if TERM is of letters alone, none twice.
 inline bool has_letters_once(const std::string& term) {
   return std::set<char>(term.begin(), term.end()).size() == term.size() &&

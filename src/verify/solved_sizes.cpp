@@ -6,6 +6,7 @@
 #include <set>
 
 #include "attn_opt/operator_traits.h"
+#include "src/io/einsum_equation.h"
 #include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
@@ -29,7 +30,23 @@ void add_broadcasts(const Shape& one, const Shape& other, size_t skipped, std::v
     add_equation(from_last(one, back), from_last(other, back), true, equations);
 }
 
+/// That what operands of EINSUM share by a letter broadcasts.
+void add_shared_letters(const Node& einsum, Facts& facts, std::vector<NumberEquation>& equations) {
+  std::vector<std::string> terms = einsum_equation(einsum.string_attribute("equation", "")).operands;
+  std::map<char, Dim> sizes;
+  for (size_t i = 0; i < std::min(terms.size(), einsum.inputs.size()); ++i) {
+    const MaybeShape shape = einsum.inputs[i] ? facts.shape(*einsum.inputs[i]) : nullptr;
+    if (!shape) return;
+    replace_ellipsis(terms[i], ellipsis_axes(terms[i], shape->size()));
+    for (size_t axis = 0; axis < std::min(shape->size(), terms[i].size()); ++axis) {
+      const auto [known, is_first] = sizes.emplace(terms[i][axis], (*shape)[axis]);
+      if (!is_first) add_equation(known->second, (*shape)[axis], true, equations);
+    }
+  }
+}
+
 void add_equations(const Node& node, Facts& facts, std::vector<NumberEquation>& equations) {
+  if (node.is("Einsum")) add_shared_letters(node, facts, equations);
   const bool is_product = node.is("MatMul");
   if (!is_product && !has(node, Trait::kElementwise)) return;
   for (size_t i = 1; i < node.inputs.size(); ++i) {

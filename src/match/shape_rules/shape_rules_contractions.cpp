@@ -25,16 +25,6 @@ void gemm(RuleContext& context) {
   context.set_shape(0, std::move(result));
 }
 
-/// Signs that are no letters for the axes of an ellipsis that broadcast with those of others, the last of which is '\1': as
-/// many as TERM has, of an operand of RANK axes.
-std::string ellipsis_axes(const std::string& term, size_t rank) {
-  constexpr size_t kEllipsis = 3;
-  std::string axes;
-  if (term.find("...") == std::string::npos) return axes;
-  for (size_t back = rank + kEllipsis; back > term.size(); --back) axes += static_cast<char>(back - term.size());
-  return axes;
-}
-
 void einsum(RuleContext& context) {
   EinsumEquation equation = einsum_equation(context.node().string_attribute("equation", ""));
   std::vector<std::string>& terms = equation.operands;
