@@ -34,7 +34,11 @@ class Search {
     for (const Use& use : copy.uses) {
       Value* below = use.node && use.node->graph == copy.graph ? copy_below(*use.node) : nullptr;
       if (below && std::ranges::find(copies_, below) == copies_.end()) copies_.push_back(below);
-      if (!below) found_.all.push_back({use.node, use.input, &copy});
+      if (below) continue;
+      const bool may_be_sized = use.node && use.node->graph == copy.graph && use.input == 0;
+      const std::vector<Node*> shapes = may_be_sized ? shapes_of(*use.node) : std::vector<Node*>();
+      for (Node* shape : shapes) found_.all.push_back({shape, 0, &copy});
+      if (shapes.empty()) found_.all.push_back({use.node, use.input, &copy});
     }
   }
 
@@ -92,13 +96,14 @@ class Search {
   }
 
   /// The Shapes that NODE, which may be a copy, is or that alone read what it makes; empty if something else does.
-  static std::vector<const Node*> shapes_of(const Node& node) {
+  static std::vector<Node*> shapes_of(Node& node, int steps = 3) {
     if (node.is("Shape")) return {&node};
-    std::vector<const Node*> shapes;
-    if (!may_be_no_op(node) || !node.output(0) || node.output(0)->is_output) return {};
+    std::vector<Node*> shapes;
+    if (steps == 0 || !may_be_no_op(node) || !node.output(0) || node.output(0)->is_output) return {};
     for (const Use& use : node.output(0)->uses) {
-      if (!use.node || !use.node->is("Shape")) return {};
-      shapes.push_back(use.node);
+      const std::vector<Node*> own = use.node ? shapes_of(*use.node, steps - 1) : std::vector<Node*>();
+      if (own.empty()) return {};
+      shapes.insert(shapes.end(), own.begin(), own.end());
     }
     return shapes;
   }
@@ -109,7 +114,7 @@ class Search {
     Node* reader = nullptr;
     std::vector<const Node*> shapes;
     for (const Use& use : value.uses) {
-      const std::vector<const Node*> own = use.node ? shapes_of(*use.node) : std::vector<const Node*>();
+      const std::vector<Node*> own = use.node ? shapes_of(*use.node) : std::vector<Node*>();
       shapes.insert(shapes.end(), own.begin(), own.end());
       if (!own.empty()) continue;
       if (!use.node || reader) return nullptr;
