@@ -6,7 +6,7 @@ namespace attn_opt {
 inline constexpr const char* kReshapeBetween =
     "only a Reshape lies between the two values, and what is written reshapes either";
 inline constexpr const char* kCopyBetween = "only nodes that change no finite number lie between the two values";
-inline constexpr const char* kCutAndJoined = "the heads are cut apart and put together again, which leaves them as they are";
+inline constexpr const char* kCutAndJoined = "it is cut apart and put together again, which leaves it as it is";
 inline constexpr const char* kAddedInModel =
     "the model adds its mask too: a masked key that is no number shows in the row on both sides";
 inline constexpr const char* kReshapeBehind = "a Reshape behind it gives what it makes the same shape";
