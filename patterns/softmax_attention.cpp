@@ -272,8 +272,8 @@ class SoftmaxAttention : public Pattern {
     if (is_product(anchor))
       if (auto further = match_further_product(anchor, context); further || further.error().id != kNotAttention) return further;
     auto softmax = softmax_at(anchor, context);
-    const bool is_anchored = softmax || is_product(anchor) || is_no_op(anchor, context.facts);
-    auto blocks = is_anchored ? std::nullopt : key_blocks(*anchor.outputs[0], false, context);
+    const Node* made = canonical(*anchor.outputs[0], context.facts).producer;  // ANCHOR, or what it copies
+    auto blocks = softmax || (made && may_make_product(*made)) ? std::nullopt : key_blocks(*anchor.outputs[0], false, context);
     if (blocks && blocks->made->producer != &anchor && may_be_softmax(*blocks->made->producer))
       return missed(std::string(kNotAttention), &anchor, "");  // it is told at that anchor
     if (!softmax && !blocks) blocks = merged_keys(anchor, context);
