@@ -167,7 +167,7 @@ class FunctionOfOne {
       std::ranges::sort(bends);
       const auto is_near = [](double one, double other) { return other - one <= kLinearRounding * (1 + std::abs(one)); };
       // Not std::ranges::unique: Clang below 16 does not compile what it returns.
-      bends.erase(std::unique(bends.begin(), bends.end(), is_near), bends.end());
+      bends.erase(std::unique(bends.begin(), bends.end(), is_near), bends.end());  // NOLINT(modernize-use-ranges)
       if (bends.size() > kMostBends) return std::nullopt;
     }
     return bends;
