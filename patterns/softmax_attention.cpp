@@ -272,8 +272,8 @@ class SoftmaxAttention : public Pattern {
     if (is_product(anchor))
       if (auto further = match_further_product(anchor, context); further || further.error().id != kNotAttention) return further;
     auto softmax = softmax_at(anchor, context);
-    const Node* made = canonical(*anchor.outputs[0], context.facts).producer;  // ANCHOR, or what it copies
-    auto blocks = softmax || (made && may_make_product(*made)) ? std::nullopt : key_blocks(*anchor.outputs[0], false, context);
+    Value& made = *anchor.outputs[0];
+    auto blocks = softmax || may_copy_product(made, context.facts) ? std::nullopt : key_blocks(made, false, context);
     if (blocks && blocks->made->producer != &anchor && may_be_softmax(*blocks->made->producer))
       return missed(std::string(kNotAttention), &anchor, "");  // it is told at that anchor
     if (!softmax && !blocks) blocks = merged_keys(anchor, context);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/products/lettered_product.h"
@@ -108,6 +109,11 @@ bool is_product(const Node& node) {
 }
 
 bool may_make_product(const Node& node) { return is_product(node) || node.is("ReduceSum") || node.is("ReduceMean"); }
+
+bool may_copy_product(Value& value, Facts& facts) {
+  const Node* maker = canonical(value, facts).producer;
+  return maker && may_make_product(*maker);
+}
 
 bool makes_product(const Node& node, Facts& facts) { return is_product(node) || factors_added_up(node, facts); }
 

@@ -1,8 +1,8 @@
 // A softmax as exponentials times a number for each row, by the algebra of ratios (row_numbers.h).
 //
-//   exp(x) * r  =>  softmax(x)      where r * sum(exp(x)) is 1, however r is made of sums, maxima and logarithms; the sum may
-//   be that
-// of blocks of keys added up
+//   exp(x) * r  =>  softmax(x)      where r * sum(exp(x)) is 1, however r is made of sums, maxima and logarithms
+//
+// The sum may be that of blocks of keys, added up.
 #pragma once
 
 #include <optional>
