@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
+#include "patterns/same_number.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/lowered_scores.h"
 #include "patterns/softmax/row_reduction.h"
@@ -15,10 +16,8 @@ namespace {
 
 constexpr int kMostRatioNodes = 40;
 constexpr size_t kMostPowers = 6;
-/// Coefficients and powers are the same up to this.
-constexpr double kSameCoefficient = 1e-6;
 
-bool is_zero(double number) { return std::abs(number) <= kSameCoefficient; }
+bool is_zero(double number) { return std::abs(number) <= kSameNumber; }
 
 /// The sum of coefficients times powers of the unknown, by powers.
 class PowerSum {

@@ -5,6 +5,7 @@
 
 #include "attn_opt/internal/sdpa.h"
 #include "patterns/inner_values.h"
+#include "patterns/same_number.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/softmax/row_reduction.h"
@@ -12,13 +13,11 @@
 namespace attn_opt {
 namespace {
 
-/// Coefficients are the same up to this.
-constexpr double kSameShare = 1e-6;
 /// A larger number is a fill: added up without it, the other terms are as large, and scores are lost beside them.
 constexpr double kMostNumberApart = 1000;
 
 bool is_about(double one, double other) {
-  return std::abs(one - other) <= kSameShare * std::max(std::abs(one), std::abs(other));
+  return std::abs(one - other) <= kSameNumber * std::max(std::abs(one), std::abs(other));
 }
 
 /// Takes what is a number out of TERMS.
@@ -144,7 +143,7 @@ LinearTerms linear_terms_of(Value& value, double factor, Facts& facts) {
     else
       same->coefficient += more;
   }
-  std::erase_if(terms, [](const Addend& term) { return std::abs(term.coefficient) <= kSameShare; });
+  std::erase_if(terms, [](const Addend& term) { return std::abs(term.coefficient) <= kSameNumber; });
   return terms;
 }
 

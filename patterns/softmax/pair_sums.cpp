@@ -6,15 +6,13 @@
 #include <vector>
 
 #include "patterns/inner_values.h"
+#include "patterns/same_number.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/row_sum.h"
 #include "patterns/softmax/weights.h"
 
 namespace attn_opt {
 namespace {
-
-/// Factors that undo each other do so up to this.
-constexpr double kSameTimes = 1e-6;
 
 /// So many TIMES a value, and which axis of the exponents each axis of that is: less than 0 where it is of size 1.
 struct PlacedTerm {
@@ -59,7 +57,7 @@ class PairReader {
  private:
   /// True if OTHER adds, for each score that is summed up, what TERM subtracts for its own.
   bool are_pair(const PlacedTerm& other, const PlacedTerm& term) {
-    if (other.source.value != term.source.value || std::abs(other.times / term.times + 1) > kSameTimes) return false;
+    if (other.source.value != term.source.value || std::abs(other.times / term.times + 1) > kSameNumber) return false;
     for (size_t axis = 0; axis < term.source.axes.size(); ++axis) {
       const int lies = term.source.axes[axis], others = other.source.axes[axis];
       if (others == summed_ && (own_ < 0 || own_ == lies)) own_ = lies;
@@ -95,7 +93,7 @@ class PairReader {
       value = inner.transposed(value, perm);
       if (!lacking.empty()) value = inner.unsqueezed(value, lacking);
     }
-    return inner.scaled(value, std::abs(term.times + 1) <= kSameTimes ? 1 : -term.times);
+    return inner.scaled(value, std::abs(term.times + 1) <= kSameNumber ? 1 : -term.times);
   }
 
   /// True if each axis of TERM is that of the shares, but where it is of size 1.
@@ -122,7 +120,7 @@ std::optional<SoftmaxSite> softmax_of_pairs(Node& node, MatchContext& context) {
   const auto sum = shape ? row_sum(shares, true, shape->size(), node, context) : std::nullopt;
   const auto pairs = sum && sum->others.empty() ? weights_in(*sum->rows.value, node, context) : std::nullopt;
   if (!pairs || !pairs->exponent.value || pairs->form.size() > 1) return std::nullopt;
-  if (std::abs(pairs->factor * sum->factor - 1) > kSameTimes) return std::nullopt;
+  if (std::abs(pairs->factor * sum->factor - 1) > kSameNumber) return std::nullopt;
   PairReader reader(*sum, *shape, node, context);
   Value* scores = reader.scores_in(pairs->exponent);
   if (!scores) return std::nullopt;

@@ -3,13 +3,12 @@
 #include <cmath>
 
 #include "patterns/layout_checks.h"
+#include "patterns/same_number.h"
 #include "patterns/softmax/row_numbers.h"
 
 namespace attn_opt {
 namespace {
 
-/// Powers and coefficients are the same up to this.
-constexpr double kSameInRange = 1e-6;
 /// Below all scores.
 constexpr double kLeastScore = -1e30;
 
@@ -62,8 +61,8 @@ RowNumbers::Maxima RowNumbers::maxima_of(const Unknown& maximum) {
 const RowNumbers::Unknown* RowNumbers::divisor_in(const Powers& product, double times) {
   const Unknown* found = nullptr;
   for (size_t i = 0; i < product.size(); ++i) {
-    if (product[i] > -kSameInRange) continue;
-    if (found || std::abs(product[i] + times) > kSameInRange || unknowns_[i].kind != Kind::kExponential) return nullptr;
+    if (product[i] > -kSameNumber) continue;
+    if (found || std::abs(product[i] + times) > kSameNumber || unknowns_[i].kind != Kind::kExponential) return nullptr;
     found = &unknowns_[i];
   }
   return found;
@@ -75,7 +74,7 @@ bool RowNumbers::is_below_one(const RowRatio& power) {
   const auto inverse = power.inverse();
   const auto more = inverse ? inverse->products() : std::nullopt;
   const auto one = more ? more->find(Powers()) : ProductSum::const_iterator();
-  if (more && one != more->end() && one->second > 1 - kSameInRange &&
+  if (more && one != more->end() && one->second > 1 - kSameNumber &&
       std::ranges::all_of(*more, [](const auto& product) { return product.second > 0; }))
     return true;
   for (size_t i = 0; i < unknowns_.size(); ++i) {
@@ -98,10 +97,10 @@ bool RowNumbers::is_above_zero(const RowRatio& divisor) {
   const Unknown* maximum = divisor_in(products->begin()->first, 1);
   std::vector<RowReduction> summed;
   for (const auto& [powers, coefficient] : *products) {
-    if (divisor_in(powers, 1) != maximum || std::abs(coefficient - 1) > kSameInRange) return false;
+    if (divisor_in(powers, 1) != maximum || std::abs(coefficient - 1) > kSameNumber) return false;
     for (size_t i = 0; i < powers.size(); ++i) {
-      if (powers[i] < kSameInRange) continue;
-      if (unknowns_[i].kind != Kind::kSum || std::abs(powers[i] - 1) > kSameInRange || unknowns_[i].times != 1) return false;
+      if (powers[i] < kSameNumber) continue;
+      if (unknowns_[i].kind != Kind::kSum || std::abs(powers[i] - 1) > kSameNumber || unknowns_[i].times != 1) return false;
       summed.push_back(unknowns_[i].at);
     }
   }
@@ -116,7 +115,7 @@ bool RowNumbers::is_lowered(const WeighedScores& weighed) {
   if (!products || products->size() != 1 || !(weighed.times > 0)) return false;
   const Powers& powers = products->begin()->first;
   const Unknown* maximum = divisor_in(powers, weighed.times);
-  const bool is_alone = std::ranges::all_of(powers, [](double power) { return power < kSameInRange; });
+  const bool is_alone = std::ranges::all_of(powers, [](double power) { return power < kSameNumber; });
   return maximum && is_alone && holds(maxima_of(*maximum).scores, weighed.scores);
 }
 

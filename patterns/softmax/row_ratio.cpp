@@ -4,12 +4,12 @@
 #include <cmath>
 #include <utility>
 
+#include "patterns/same_number.h"
+
 namespace attn_opt {
 namespace {
 
 constexpr size_t kMostProducts = 80, kMostSums = 24;
-/// Numbers and powers are the same up to this.
-constexpr double kSame = 1e-6;
 
 double at(const Powers& powers, size_t index) { return index < powers.size() ? powers[index] : 0; }
 
@@ -23,7 +23,7 @@ void add(ProductSum& sum, const Powers& powers, double coefficient) {
   double& own = sum[powers];
   const double larger = std::max(std::abs(own), std::abs(coefficient));
   own += coefficient;
-  if (std::abs(own) <= kSame * larger) sum.erase(powers);
+  if (std::abs(own) <= kSameNumber * larger) sum.erase(powers);
 }
 
 std::optional<ProductSum> product(const ProductSum& one, const ProductSum& other) {
@@ -38,7 +38,7 @@ bool are_same(const ProductSum& one, const ProductSum& other) {
   const LessPowers less;
   return std::ranges::equal(one, other, [&](const auto& a, const auto& b) {
     return !less(a.first, b.first) && !less(b.first, a.first) &&
-           std::abs(a.second - b.second) <= kSame * std::max(std::abs(a.second), std::abs(b.second));
+           std::abs(a.second - b.second) <= kSameNumber * std::max(std::abs(a.second), std::abs(b.second));
   });
 }
 
@@ -70,7 +70,7 @@ std::vector<ProductSum> take_common(std::vector<ProductSum>& from, std::vector<P
 
 bool LessPowers::operator()(const Powers& one, const Powers& other) const {
   for (size_t i = 0; i < std::max(one.size(), other.size()); ++i)
-    if (std::abs(at(one, i) - at(other, i)) > kSame) return at(one, i) < at(other, i);
+    if (std::abs(at(one, i) - at(other, i)) > kSameNumber) return at(one, i) < at(other, i);
   return false;
 }
 

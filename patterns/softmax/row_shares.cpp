@@ -7,6 +7,7 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/inner_values.h"
+#include "patterns/same_number.h"
 #include "patterns/softmax/row_numbers.h"
 #include "src/match/cut_range.h"
 
@@ -25,9 +26,8 @@ bool is_inverse_of_sum(const WeighedScores& weighed, RowNumbers& rows) {
 }  // namespace
 
 std::optional<CutRange> RowNumbers::block_of(const Unknown& unknown, const WeighedScores& weighed) {
-  constexpr double kSameTimes = 1e-6;
   const auto keys = std::ranges::find(weighed.scores.axes, RowReduction::kTaken) - weighed.scores.axes.begin();
-  const bool is_sum = unknown.kind == Kind::kSum && std::abs(unknown.times - weighed.times) <= kSameTimes;
+  const bool is_sum = unknown.kind == Kind::kSum && std::abs(unknown.times - weighed.times) <= kSameNumber;
   if (!is_sum && unknown.kind != Kind::kExponential) return std::nullopt;
   const auto range = cut_range(*unknown.at.value, facts_);
   if (!range || range->axis != static_cast<size_t>(keys) || range->drops_axis || !range->first.is_constant())

@@ -7,6 +7,7 @@
 #include "attn_opt/matcher.h"
 #include "patterns/alike.h"
 #include "patterns/readers.h"
+#include "patterns/same_number.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/exponentials.h"
 #include "patterns/softmax/lowered_scores.h"
@@ -137,11 +138,10 @@ std::optional<ScoreForm> hidden_in(Value& masked, Value& scores, Node& reader, M
 
 std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const Weights& read, bool swapped, Node& node,
                                   MatchContext& context) {
-  constexpr double kSameFactor = 1e-6;
   Facts& facts = context.facts;
   const auto axis = axis_in(sum.rows, terms, swapped, facts);
   const std::optional<Weights> summed = axis ? read : weights_in(*sum.rows.value, node, context);
-  if (!summed || std::abs(summed->factor * sum.factor / read.factor - 1) > kSameFactor) return std::nullopt;
+  if (!summed || std::abs(summed->factor * sum.factor / read.factor - 1) > kSameNumber) return std::nullopt;
   if (axis || !same_cases(read.form, summed->form) || !are_same_weights(read, *summed, facts)) return axis;
   RowReduction rows = sum.rows;
   rows.value = &terms;
