@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <numeric>
 
-#include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/products/lettered_product.h"
 #include "patterns/products/product_letters.h"
+#include "patterns/softmax/row_reduction.h"
 
 namespace attn_opt {
 namespace {
@@ -111,7 +111,7 @@ bool is_product(const Node& node) {
 bool may_make_product(const Node& node) { return is_product(node) || node.is("ReduceSum") || node.is("ReduceMean"); }
 
 bool may_copy_product(Value& value, Facts& facts) {
-  const Node* maker = canonical(value, facts).producer;
+  const Node* maker = unmoved(value, facts).producer;
   return maker && may_make_product(*maker);
 }
 

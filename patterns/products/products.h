@@ -40,7 +40,7 @@ bool is_product(const Node& node);
 
 /// Cheap: false for what makes no result of a product.
 bool may_make_product(const Node& node);
-/// True if what makes VALUE, or what it is a copy of, may_make_product().
+/// True if what makes VALUE, or what it is a copy of with its elements moved or not, may_make_product().
 bool may_copy_product(Value& value, Facts& facts);
 
 /// True for what makes the result of a product: that, or the ReduceSum or ReduceMean of an elementwise one.
