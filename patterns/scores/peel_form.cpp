@@ -189,7 +189,8 @@ class Peel {
 
   /// SCORES, expanded to RANK axes of at least SIZES:
   ///
-  ///   Expand(Q K^T)  =>  Expand(Q) K^T      Expand(f(x, number))  =>  f(Expand(x), number)      Expand(x^T)  =>  Expand(x)^T
+  ///   Expand(Q K^T)  =>  Expand(Q) K^T      Expand(a x)  =>  a Expand(x)      Expand(f(x, number))  =>  f(Expand(x), number)
+  ///   Expand(x^T)  =>  Expand(x)^T
   Value* expanded(Value& scores, Value* sizes, size_t rank, int depth) {
     Node* node = canonical(scores, facts_).producer;
     if (!node || depth == 0) return nullptr;
@@ -202,6 +203,10 @@ class Peel {
     if (Value* turned = node->is("Transpose") ? swapped_from(*node, facts_) : nullptr) {
       Value* larger = expanded(*turned, sizes, rank, depth - 1);
       return larger ? InnerValues(node_, context_).swapped(larger, rank) : nullptr;
+    }
+    if (const auto [core, factor] = scaled_by(*node, context_); core) {
+      Value* larger = expanded(*core, sizes, rank, depth - 1);
+      return larger ? InnerValues(node_, context_).scaled(larger, factor) : nullptr;
     }
     for (const size_t number : form_operands(*node)) {
       Value* operand = node->input(static_cast<int>(number));
