@@ -83,13 +83,11 @@ double compared(const Node& node, const std::vector<double>& of) {
 double made_of(const Node& node, const std::vector<double>& of) {
   if (bends(node)) return chosen(node, of);
   if (compares(node)) return compared(node, of);
-  if (node.is("Neg")) return -of[0];
-  if (node.is("Sub")) return of[0] - of[1];
   if (node.is("Mul")) return of[0] * of[1];
   if (node.is("Div")) return of[0] / of[1];
   double sum = 0;
-  for (const double one : of) sum += one;
-  return node.is("Mean") ? sum / static_cast<double>(of.size()) : sum;
+  for (size_t i = 0; i < of.size(); ++i) sum += times_added(node, i) * of[i];
+  return sum;
 }
 
 /// The operands of NODE that it compares, the second with 0 if it is none: it bends or jumps where they are equal.

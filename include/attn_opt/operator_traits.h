@@ -27,4 +27,7 @@ bool operator_has(std::string_view op_type, Trait trait);
 /// Whether NODE's operator has TRAIT; none of another domain has.
 bool has(const Node& node, Trait trait);
 
+/// How many times NODE, which has Trait::kAdds, adds its input INPUT: -1 of what is subtracted, 1 / n of each of n in a mean.
+double times_added(const Node& node, size_t input);
+
 }  // namespace attn_opt

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/products/product_letters.h"
@@ -14,8 +15,8 @@ namespace {
 
 bool is_one(const Dim& size) { return size.is(1); }
 
-/// True where NODE adds its two operands, or subtracts one.
-bool adds_two(const Node& node) { return node.inputs.size() == 2 && has(node, Trait::kAdds) && !node.is("Mean"); }
+/// True where NODE adds its two operands, subtracts one, or takes their mean.
+bool adds_two(const Node& node) { return node.inputs.size() == 2 && has(node, Trait::kAdds); }
 
 /// True where NODE is an operator of steps that changes its input AT.
 bool may_step(const Node& node, int at, Facts& facts) {
@@ -42,7 +43,7 @@ std::optional<LinearStep> step_of(LinearStep step, Value& probabilities, std::op
   Facts& facts = context.facts;
   const MaybeShape shape = facts.shape(step.operand());
   if (!shape) return std::nullopt;
-  if (step.node->inputs.size() == 2 && has(*step.node, Trait::kAdds)) {
+  if (adds_two(*step.node)) {
     const MaybeShape whole = facts.shape(*step.node->outputs[0]);
     step.adds = whole && shape->size() >= 2 && from_last(*shape, 0) == from_last(*whole, 0) &&
                 from_last(*shape, 1) == from_last(*whole, 1);
@@ -59,14 +60,15 @@ std::optional<LinearStep> step_of(LinearStep step, Value& probabilities, std::op
 }
 
 /// Values computed anew with another in the place of SOURCE, but for what STEPS add: each once, since sums of a value with
-/// itself double the ways that lead to it.
+/// itself double the ways that lead to it. A Reshape that copies the probabilities may be none of what has fewer heads.
 class Recomputed {
  public:
-  Recomputed(Value& source, Value& other, const std::vector<LinearStep>& steps, InnerValues& inner)
-      : source_(source), steps_(steps), inner_(inner), made_{{&source, &other}} {}
+  Recomputed(Value& source, Value& other, const std::vector<LinearStep>& steps, InnerValues& inner, Facts& facts)
+      : source_(canonical(source, facts)), steps_(steps), inner_(inner), facts_(facts), made_{{&source_, &other}} {}
 
   Value* of(Value* value) {
     if (!value) return nullptr;
+    value = &canonical(*value, facts_);
     const auto known = made_.find(value);
     if (known != made_.end()) return known->second;
     Value* made = is_made_of(*value, source_) ? again(*value->producer) : value;
@@ -86,6 +88,7 @@ class Recomputed {
   const Value& source_;
   const std::vector<LinearStep>& steps_;
   InnerValues& inner_;
+  Facts& facts_;
   std::unordered_map<const Value*, Value*> made_;
 };
 
@@ -138,7 +141,7 @@ Matched<OutputStep> sum_behind_product(const LinearStep& step, const std::vector
   if (!product.is("MatMul") && context.facts.shape(operand).known() != whole)
     return missed("probabilities.operator", step.node, "'" + operand.name + "' has other batch or heads");
   InnerValues inner(product, context);
-  Value* other = Recomputed(sum, *inner.raised(&operand, whole.size()), steps, inner).of(&probabilities);
+  Value* other = Recomputed(sum, *inner.raised(&operand, whole.size()), steps, inner, context.facts).of(&probabilities);
   OutputStep made{step.node->op(), {nullptr, nullptr}};
   made.operands[1 - step.probabilities] = product_with(product, probabilities, other, inner, context.facts);
   return made;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/same_number.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/lowered_scores.h"
@@ -110,23 +111,24 @@ class RatioReader {
   std::optional<PowerRatio> computed(const Node& node) {
     if (node.is("Exp") || node.is("Sigmoid") || node.is("Tanh")) return of_unknown(node);
     if (is_linear_unit(node)) return of_exponential_unit(node);
-    if (node.is("Neg")) return combined(read(*node.inputs[0]), PowerRatio{{-1, 0}, {1, 0}}, true);
     if (node.is("Reciprocal")) return combined(PowerRatio{{1, 0}, {1, 0}}, inverse(read(*node.inputs[0])), true);
-    if (node.inputs.size() != 2 || !node.input(1)) return std::nullopt;
-    const bool multiplies = node.is("Mul") || node.is("Div");
-    if (!multiplies && !node.is("Add") && !node.is("Sub")) return std::nullopt;
+    const bool adds = has(node, Trait::kAdds);
+    if (!adds && !has(node, Trait::kMultiplies)) return std::nullopt;
     // What is divided again and again would be read to its beginning for each division.
-    if (!may_be_read(*node.inputs[1])) return std::nullopt;
-    const auto first = read(*node.inputs[0]);
-    auto second = first ? read(*node.inputs[1]) : std::nullopt;
-    if (node.is("Div")) second = inverse(std::move(second));
-    return combined(first, second, multiplies, node.is("Sub") ? -1 : 1);
+    if (!std::ranges::all_of(node.inputs, [this](Value* input) { return input && may_be_read(*input); })) return std::nullopt;
+    auto made = std::optional(PowerRatio{{adds ? 0.0 : 1.0, 0}, {1, 0}});
+    for (size_t i = 0; made && i < node.inputs.size(); ++i) {
+      auto own = read(*node.inputs[i]);
+      if (node.is("Div") && i == 1) own = inverse(std::move(own));
+      made = combined(made, own, !adds, adds ? times_added(node, i) : 1);
+    }
+    return made;
   }
 
   /// False if nothing that makes VALUE is read. Cheap.
   bool may_be_read(Value& value) {
-    static constexpr OperatorSet kRead = {"Exp",        "Sigmoid", "Tanh", "Elu", "Celu", "Neg",
-                                          "Reciprocal", "Mul",     "Div",  "Add", "Sub"};
+    static constexpr OperatorSet kRead = {"Exp", "Sigmoid", "Tanh", "Elu", "Celu", "Neg", "Reciprocal",
+                                          "Mul", "Div",     "Add",  "Sub", "Sum",  "Mean"};
     Value& seen = canonical(value, facts_);
     return facts_.uniform(seen) || (seen.producer && kRead.has(*seen.producer));
   }

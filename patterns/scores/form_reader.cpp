@@ -120,12 +120,15 @@ bool is_nothing(Value& value, Facts& facts) {
 }
 
 std::vector<Value*> addends_of(Value& sum, Facts& facts) {
-  std::vector<Value*> values;
-  for (const Addend& addend : FormReader(facts).linear_terms(sum)) {
-    if (addend.coefficient != 1) return {&canonical(sum, facts)};
-    values.push_back(addend.value);
+  // Of 2 * Mean(x, y) all are told, but of x / 2 + y the factors are.
+  for (const bool follows_factors : {true, false}) {
+    const std::vector<Addend> terms = FormReader(facts, follows_factors).linear_terms(sum);
+    if (!std::ranges::all_of(terms, [](const Addend& term) { return term.coefficient == 1; })) continue;
+    std::vector<Value*> values;
+    for (const Addend& term : terms) values.push_back(term.value);
+    return values;
   }
-  return values;
+  return {&canonical(sum, facts)};
 }
 
 std::pair<Value*, double> scaled_by(Node& node, MatchContext& context) {
@@ -296,12 +299,12 @@ std::optional<ScoreForm> FormReader::computed(Value& value, Value* core) {
 /// a + b - c ...  =>  the sums of their cases        -a  =>  -1 * a
 std::optional<ScoreForm> FormReader::total(const Node& node, Value* core) {
   auto form = operand(node, 0, core);
-  if (form && node.is("Neg")) return product(number_form(-1), *form);
+  const double times = times_added(node, 0);
   for (size_t i = 1; form && i < node.inputs.size(); ++i) {
     const auto more = operand(node, i, core);
-    form = more ? sum(*form, *more, node.is("Sub") ? -1 : 1) : std::nullopt;
+    form = more ? sum(*form, *more, times_added(node, i) / times) : std::nullopt;
   }
-  return form && node.is("Mean") ? product(number_form(1.0 / static_cast<double>(node.inputs.size())), *form) : form;
+  return form && times != 1 ? product(number_form(times), *form) : form;
 }
 
 /// (m ? x : y) * a  =>  m ? x * a : y * a, x and y being numbers; a / x  =>  a * (1 / x)

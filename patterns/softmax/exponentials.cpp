@@ -40,9 +40,12 @@ double power_of_first(const Node& node, Facts& facts) {
   return power && std::isfinite(*power) ? *power : 0;
 }
 
-/// What NODE, a sum or a quotient, makes exp() of in other words; nullopt if it makes none. Products are read by their factors.
+/// What NODE, a sum, a quotient or what is multiplied with a number, makes exp() of in other words; nullopt if it makes none.
+/// Other products are read by their factors.
 std::optional<ExponentialOf> exponential_in_words(const Node& node, Facts& facts) {
-  return has(node, Trait::kAdds) || node.is("Div") ? exponential_in_ratio(*node.outputs[0], facts) : std::nullopt;
+  const bool scales = node.is("Mul") && (facts.uniform(*node.inputs[0]) || facts.uniform(*node.inputs[1]));
+  const bool is_read = scales || has(node, Trait::kAdds) || node.is("Div");
+  return is_read ? exponential_in_ratio(*node.outputs[0], facts) : std::nullopt;
 }
 
 /// True if VALUE holds no number below 0, but others than one alone: its logarithms may be added to exponents.

@@ -118,10 +118,8 @@ class BlockReader {
 
   BlockTerms added(const Node& node, const RowReduction& at) {
     std::vector<BlockTerm> all;
-    const double share = node.is("Mean") ? 1 / static_cast<double>(node.inputs.size()) : 1;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const bool is_less = node.is("Neg") || (node.is("Sub") && i == 1);
-      const auto own = times(terms_in(rows_.operand(node, i, at)), RowRatio::number(is_less ? -1 : share));
+      const auto own = times(terms_in(rows_.operand(node, i, at)), RowRatio::number(times_added(node, i)));
       if (!own) return std::nullopt;
       all.insert(all.end(), own->begin(), own->end());
     }

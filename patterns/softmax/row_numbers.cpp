@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/layout_checks.h"
 #include "patterns/softmax/cut_exponentials.h"
 #include "patterns/softmax/row_sum.h"
@@ -32,8 +33,6 @@ const Node* maker_of(const RowReduction& at) {
 bool is_sum_in_words(const Node& node) {
   return node.is("MatMul") || node.is("Einsum") || node.is("ReduceL1") || node.is("ReduceMean");
 }
-
-bool adds(const Node& node) { return node.is("Add") || node.is("Sum") || node.is("Sub"); }
 
 std::optional<RowRatio> times(const std::optional<RowRatio>& one, const std::optional<RowRatio>& other) {
   return one && other ? one->times(*other) : std::nullopt;
@@ -164,8 +163,7 @@ std::optional<RowRatio> RowNumbers::computed_number(const RowReduction& at) {
   if (const auto part = part_in(*node, at)) return number(*part);
   if (auto power = exponential_in(at)) return power;
   const auto own = [&](size_t input) { return number(operand(*node, input, at)); };
-  if (adds(*node)) return added(*node, at);
-  if (node->is("Neg")) return times(RowRatio::number(-1), own(0));
+  if (has(*node, Trait::kAdds)) return added(*node, at);
   if (node->is("Mul")) return times(own(0), own(1));
   if (node->is("Div")) return times(own(0), divided(own(1)));
   if (node->is("Reciprocal")) return divided(own(0));
@@ -200,15 +198,11 @@ std::optional<RowRatio> RowNumbers::computed_exponential(const RowReduction& at)
   if (!node) return std::nullopt;
   if (const auto part = part_in(*node, at)) return exponential(*part);
   const auto own = [&] { return operand(*node, 0, at); };
-  if (adds(*node)) return exponential_of_sum(*node, at);
+  if (has(*node, Trait::kAdds)) return exponential_of_sum(*node, at, 1);
   if (node->is("Mul") || node->is("Div")) return exponential_of_multiple(*node, at);
   if (node->is("ReduceLogSumExp")) {
     may_leave_range_ = true;
     return summed(*node, at, true);
-  }
-  if (node->is("Neg")) {
-    const auto power = exponential(own());
-    return power ? power->inverse() : std::nullopt;
   }
   if (!node->is("Log") && !node->is("ReduceLogSum") && !node->is("Softplus")) return std::nullopt;
   may_leave_range_ = true;
@@ -222,17 +216,18 @@ std::optional<RowRatio> RowNumbers::added(const Node& node, const RowReduction& 
   std::optional<RowRatio> sum = RowRatio::number(0);
   for (size_t i = 0; i < node.inputs.size() && sum; ++i) {
     const auto own = number(operand(node, i, at));
-    sum = own ? sum->plus(*own, node.is("Sub") && i == 1 ? -1 : 1) : std::nullopt;
+    sum = own ? sum->plus(*own, times_added(node, i)) : std::nullopt;
   }
   return sum;
 }
 
-std::optional<RowRatio> RowNumbers::exponential_of_sum(const Node& node, const RowReduction& at) {
+/// exp() of so many TIMES what NODE adds up.
+std::optional<RowRatio> RowNumbers::exponential_of_sum(const Node& node, const RowReduction& at, double times) {
   std::optional<RowRatio> product = RowRatio::number(1);
   for (size_t i = 0; i < node.inputs.size() && product; ++i) {
-    auto own = exponential(operand(node, i, at));
-    if (own && node.is("Sub") && i == 1) own = own->inverse();
-    product = times(product, own);
+    const auto own = exponential(operand(node, i, at));
+    const auto power = own ? own->power(times * times_added(node, i)) : std::nullopt;
+    product = power ? product->times(*power) : std::nullopt;
   }
   return product;
 }
@@ -241,8 +236,12 @@ std::optional<RowRatio> RowNumbers::exponential_of_multiple(const Node& node, co
   for (const size_t i : {0, 1}) {
     const auto number = facts_.uniform(*node.inputs[1 - i]);
     if (!number || !std::isfinite(*number) || *number == 0 || (node.is("Div") && i == 1)) continue;
-    const auto own = exponential(operand(node, i, at));
-    return own ? own->power(node.is("Div") ? 1 / *number : *number) : std::nullopt;
+    const double times = node.is("Div") ? 1 / *number : *number;
+    const RowReduction one = source_of(operand(node, i, at));
+    const Node* sum = maker_of(one);
+    if (sum && has(*sum, Trait::kAdds)) return exponential_of_sum(*sum, one, times);
+    const auto own = exponential(one);
+    return own ? own->power(times) : std::nullopt;
   }
   return std::nullopt;
 }

@@ -74,7 +74,7 @@ class RowNumbers {
   std::optional<RowRatio> computed_number(const RowReduction& at);
   std::optional<RowRatio> computed_exponential(const RowReduction& at);
   std::optional<RowRatio> added(const Node& node, const RowReduction& at);
-  std::optional<RowRatio> exponential_of_sum(const Node& node, const RowReduction& at);
+  std::optional<RowRatio> exponential_of_sum(const Node& node, const RowReduction& at, double times);
   std::optional<RowRatio> exponential_of_multiple(const Node& node, const RowReduction& at);
   std::optional<RowRatio> divided(std::optional<RowRatio> divisor);
   std::optional<RowRatio> sum_of_parts(const RowReduction& at, bool of_exponentials);

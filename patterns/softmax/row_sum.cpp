@@ -16,6 +16,7 @@
 #include "patterns/scores/conditions.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/exponentials.h"
+#include "patterns/softmax/lowered_scores.h"
 #include "patterns/softmax/row_words.h"
 #include "src/match/node_forms.h"
 
@@ -192,7 +193,8 @@ class SumReader {
     std::vector<AddedToSum> others;
     if (read.number != 0) others.push_back(number_added(read.number));
     for (const Addend& addend : read.addends)
-      for (Value* part : addends_of(*addend.value, facts_)) others.push_back(added(*part, addend.coefficient, axes_));
+      for (const Addend& part : linear_terms_of(*addend.value, addend.coefficient, facts_))
+        others.push_back(added(*part.value, part.coefficient, axes_));
     const auto may_be_smaller = [&](const AddedToSum& other) {
       if (std::isnan(other.raised) || !other.value) return std::isnan(other.raised) || !(other.number > 0);
       Value& source = unmoved(*other.value, facts_);
@@ -240,13 +242,21 @@ class SumReader {
 
   /// sum(e cut in front) + sum(e cut behind)  =>  sum(e)
   std::optional<RowReduction> before_sum_of_parts(const Node& node, const RowReduction& after) {
-    const std::vector<Value*> terms = addends_of(*node.outputs[0], facts_);
+    const LinearTerms terms = linear_terms_of(*node.outputs[0], 1, facts_);
     if (terms.size() < 2) return std::nullopt;
-    for (RowParts& rows : parts_of_rows(terms, "ReduceSum", after, facts_))
+    const double times = terms[0].coefficient;
+    std::vector<Value*> sums;
+    for (const Addend& term : terms) {
+      if (term.coefficient != times) return std::nullopt;
+      sums.push_back(term.value);
+    }
+    for (RowParts& rows : parts_of_rows(sums, "ReduceSum", after, facts_))
       for (const bool is_reversed : {false, true}) {
         if (is_reversed) std::ranges::reverse(rows.parts);
-        if (Value* joined = joined_parts(rows.parts, rows.axis, reader_, context_))
-          return RowReduction{joined, rows.axes, &node};
+        Value* joined = joined_parts(rows.parts, rows.axis, reader_, context_);
+        if (!joined) continue;
+        multiply(times);
+        return RowReduction{joined, rows.axes, &node};
       }
     return std::nullopt;
   }

@@ -94,4 +94,9 @@ bool operator_has(std::string_view op_type, Trait trait) { return is_among(kTrai
 
 bool has(const Node& node, Trait trait) { return is_among(kTraits.find(node), trait); }
 
+double times_added(const Node& node, size_t input) {
+  if (node.is("Mean")) return 1 / static_cast<double>(node.inputs.size());
+  return node.is("Neg") || (node.is("Sub") && input == 1) ? -1 : 1;
+}
+
 }  // namespace attn_opt
