@@ -366,16 +366,11 @@ std::optional<ScoreForm> FormReader::moved(Node& node) {
   return form;
 }
 
-/// What NODE would make of CONDITION in the place of its input; Transposes of Transposes are one.
+/// What NODE would make of CONDITION in the place of its input.
 Value* FormReader::moved(Value& condition, Node& node) {
   InnerValues inner(*reader_, *context_);
-  const Node* before = canonical(condition, facts_).producer;
-  const std::vector<int64_t> perm_before = before ? permutation(*before, facts_) : std::vector<int64_t>();
-  const std::vector<int64_t> perm = permutation(node, perm_before.size());
-  if (perm.empty()) return inner.again(node, 0, &condition);
-  std::vector<int64_t> joined;
-  for (const int64_t axis : perm) joined.push_back(perm_before[static_cast<size_t>(axis)]);
-  return std::ranges::is_sorted(joined) ? before->inputs[0] : inner.transposed(before->inputs[0], joined);
+  const std::vector<int64_t> perm = permutation(node, facts_);
+  return perm.empty() ? inner.again(node, 0, &condition) : inner.transposed(&condition, perm);
 }
 
 /// Ones and zeros, or a number and zeros, that are booleans or a constant.
