@@ -38,7 +38,7 @@ struct RotaryForm {
   std::optional<int64_t> heads;  ///< if it is a number
   bool heads_behind = false;     ///< x is (batch, seq, heads, columns)
   bool is_joined = false;        ///< x is (batch, seq, heads * columns)
-  std::vector<int64_t> widened;  ///< what x is expanded to, 1 for an axis that stays; empty: it has y's shape
+  std::vector<SizeOf> widened;   ///< what x is expanded to, 1 for an axis that stays; empty: it has y's shape
 };
 
 /// Finds out how the operands of RotaryEmbedding are made of those of a rotation.
@@ -96,11 +96,33 @@ class RotaryReader {
     return {};
   }
 
+  /// x broadcasts to the tables, whose size may be another than its own where the two are but assumed to be equal.
   void widen() {
     const Shape& own = facts_.shape(*form_.rotation.x).known();
-    if (own == shape_) return;
-    for (size_t axis = 0; axis < shape_.size(); ++axis)
-      form_.widened.push_back(own[axis] == shape_[axis] ? 1 : shape_[axis].value());
+    std::vector<SizeOf> sizes(shape_.size(), {.number = 1});
+    bool widens = false;
+    for (size_t axis = 0; axis < shape_.size(); ++axis) {
+      if (own[axis] != shape_[axis])
+        sizes[axis] = {.number = shape_[axis].value()};
+      else if (const PairTable* table = table_beside(own, axis))
+        sizes[axis] = {.value = table->value, .axis = static_cast<int64_t>(axis_in(*table, axis))};
+      else
+        continue;
+      widens = true;
+    }
+    if (widens) form_.widened = std::move(sizes);
+  }
+
+  size_t axis_in(const PairTable& table, size_t axis) const {
+    return facts_.shape(*table.value).known().size() - 1 - (shape_.size() - 2 - axis + table.axes);
+  }
+
+  /// The table whose size may be another than that of AXIS of x, of the shape OWN; null if there is none.
+  const PairTable* table_beside(const Shape& own, size_t axis) const {
+    if (own[axis].is_constant() || axis + 1 == shape_.size()) return nullptr;
+    for (const PairTable* table : {&form_.rotation.cos, &form_.rotation.sin})
+      if (const Dim size = met(*table, axis); !size.is(1) && size != own[axis]) return table;
+    return nullptr;
   }
 
   TableForm table_form(const PairTable& table, size_t seq) {
@@ -143,6 +165,18 @@ Value* reshaped_to(Value* value, const std::vector<int64_t>& sizes, GraphBuilder
   return build.node("Reshape", {value, build.ints(sizes)});
 }
 
+Value* shape_of(const std::vector<SizeOf>& sizes, GraphBuilder& build) {
+  const auto is_number = [](const SizeOf& size) { return size.number.has_value(); };
+  std::vector<int64_t> numbers;
+  std::vector<Value*> parts;
+  for (const SizeOf& size : sizes) {
+    numbers.push_back(size.number.value_or(0));
+    parts.push_back(value_of(size, build));
+  }
+  if (std::ranges::all_of(sizes, is_number)) return build.ints(numbers);
+  return build.node("Concat", parts, {GraphBuilder::attribute("axis", int64_t{0})});
+}
+
 /// FORM's table as (batch, seq, pairs).
 Value* table_of(const TableForm& form, const RotaryForm& all, GraphBuilder& build) {
   const PairTable& table = form.table;
@@ -159,9 +193,8 @@ Value* table_of(const TableForm& form, const RotaryForm& all, GraphBuilder& buil
   if (form.heads_axis) made = build.node("Squeeze", {made, build.ints({static_cast<int64_t>(*form.heads_axis)})});
   if (table.negated) made = build.node("Neg", {made});
   if (!form.is_expanded) return made;
-  Value* pairs = build.ints({static_cast<int64_t>(table.count)});
-  return build.node("Expand", {made, build.node("Concat", {value_of(all.batch, build), value_of(all.seq, build), pairs},
-                                                {GraphBuilder::attribute("axis", int64_t{0})})});
+  const SizeOf pairs{.number = static_cast<int64_t>(table.count)};
+  return build.node("Expand", {made, shape_of({all.batch, all.seq, pairs}, build)});
 }
 
 GraphBuilder::Attributes rotary_attributes(const RotaryForm& form) {
@@ -222,7 +255,7 @@ class Rotary : public Rewrite {
   Matched<std::vector<Replacement>> apply(const RewriteMatch& match, GraphBuilder& build) const override {
     const auto& form = std::any_cast<const RotaryForm&>(match.more);
     Value* x = match.value("x");
-    if (!form.widened.empty()) x = build.node("Expand", {x, build.ints(form.widened)});
+    if (!form.widened.empty()) x = build.node("Expand", {x, shape_of(form.widened, build)});
     // Said as numbers: -1 stands for nothing where the batch or the sequence is empty.
     const auto head_size = static_cast<int64_t>(form.rotation.head_size);
     if (form.heads_behind) x = reshaped_to(x, {0, 0, *form.heads * head_size}, build);

@@ -21,6 +21,8 @@ constexpr std::array<std::array<int64_t, 12>, 3> kSequences = {{
     {2, 7, 4, 9, 3, 8, 5, 6, 10, 12, 11, 15},
 }};
 constexpr int64_t kOneForAll = 4;
+/// What a size is that is not the 1 of another.
+constexpr int64_t kApart = 3;
 /// Scores of a site up to which the multiples are tried: where windows and images have sizes of their own, a large batch
 /// costs time and shows nothing new.
 constexpr int64_t kMaxScoresOfMultiples = int64_t{1} << 21;
@@ -88,6 +90,20 @@ Dim last_meaning(Dim symbol, SizeEquations& equations) {
     symbol = *meaning;
   }
   return symbol;
+}
+
+/// Adds to APART that NAME, which is taken to equal the expression MEANING, is 1 where that is more, and more where that is 1.
+void set_apart_from(const Dim& meaning, const std::string& name, const SizeAssignment& first, SizeEquations& equations,
+                    std::vector<SizeAssignment>& apart) {
+  SizeAssignment sizes = first;
+  const auto size = first.of(meaning);
+  if (!size) return;
+  if (*size == 1) {
+    apart.emplace_back(first).set_apart(name, kApart);
+    // Of each multiple a quotient is a multiple, too.
+    for (const std::string& symbol : free_symbols({meaning}, equations)) sizes.multiply(symbol, kApart);
+  }
+  if (sizes.of(meaning).value_or(1) > 1) apart.emplace_back(sizes).set_apart(name, 1);
 }
 
 /// Symbols that are taken for LAST.
@@ -280,6 +296,8 @@ std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equa
       const Dim* meaning = equations.meaning(name);
       const bool may_be_one = meaning ? meaning->is_constant() && !meaning->is(1) : is_for_all;
       if (may_be_one) apart.emplace_back(first).set_apart(name, 1);
+      if (meaning && !meaning->is_constant() && symbol_name(*meaning).empty())
+        set_apart_from(*meaning, name, first, equations, apart);
       const Dim last = last_meaning(dim, equations);
       Equals& of_last = equals[symbol_name(last)];
       of_last.last = last;

@@ -47,6 +47,10 @@ class SizeAssignment {
   SizeAssignment(SizeEquations& equations, Shrinking shrinking) : equations_(&equations), shrinking_(std::move(shrinking)) {}
 
   void set(const std::string& symbol, int64_t number) { numbers_[symbol] = number; }
+  /// SYMBOL is FACTOR times the number that it has.
+  void multiply(const std::string& symbol, int64_t factor) {
+    if (const auto found = numbers_.find(symbol); found != numbers_.end()) found->second *= factor;
+  }
   /// SYMBOL is NUMBER, whatever it is assumed to equal.
   void set_apart(const std::string& symbol, int64_t number) { apart_[symbol] = number; }
   /// Does it break what is assumed of sizes? A model that runs all the same must run after the rewrite.
@@ -76,7 +80,8 @@ class SizeAssignment {
 std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sdpa, SizeEquations& equations);
 
 /// Sizes as in FIRST, but for names of SITE's shapes that are assumed to be equal: each in turn is 1, and each is alone what
-/// the others are not. One that is assumed to be a number is 1, and where nothing may be assumed of sizes each name is.
+/// the others are not. One that is assumed to be an expression is 1 where that is not, or the other way round. One that is
+/// assumed to be a number is 1, and where nothing may be assumed of sizes each name is.
 std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equations, const SizeAssignment& first);
 
 /// Names of the symbols in SIZES, the last first, and in what they are taken to equal; without those that equal something.
