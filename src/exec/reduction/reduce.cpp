@@ -5,6 +5,7 @@
 #include "src/exec/dispatch.h"
 #include "src/exec/families.h"
 #include "src/exec/layout/strided.h"
+#include "src/exec/reduction/flag.h"
 
 namespace attn_opt {
 namespace {
@@ -100,8 +101,9 @@ Expected<Axes> axes_of(const KernelContext& context) {
     reduces[static_cast<size_t>(axis)] = true;
   }
   Axes axes;
-  axes.nothing = given.empty() && context.attribute_int("noop_with_empty_axes", 0) != 0;
-  const bool keep = context.attribute_int("keepdims", 1) != 0;
+  ATTN_OPT_TRY(const bool is_noop, flag(context, "noop_with_empty_axes", false));
+  ATTN_OPT_TRY(const bool keep, flag(context, "keepdims", true));
+  axes.nothing = given.empty() && is_noop;
   const Dims own = strides_of(x.dims());
   for (size_t i = 0; i < own.size(); ++i) {
     const bool reduced = reduces[i] && !axes.nothing;
