@@ -64,15 +64,17 @@ Matched<Value*> join_mask(const std::vector<const ScoreTerm*>& terms, const Writ
   return fit_to_scores(std::move(mask), site);
 }
 
-/// What ran without a batch, queries or keys fails in a runtime whose Attention refuses them; it asks for new keys behind a
-/// past too. Misses: "emit.shape": one of these is 0 in every run.
+/// What ran without a batch, queries, keys or features fails in a runtime whose Attention refuses them (a MultiHeadAttention
+/// whose V has no features ends the process); it asks for new keys behind a past too. Misses: "emit.shape": one of these is 0
+/// in every run.
 Matched<void> assume_not_empty(const WritingPlan& plan, Site& site) {
   if (site.target.takes_empty_sizes) return {};
   std::vector<Dim> asked = site.scores;
   if (plan.has_past) asked.back() = plan.k->axes.size(Role::kRow);
+  for (const OperandView* view : {plan.q, plan.v}) asked.push_back(view->axes.size(Role::kFeature));
   if (std::ranges::any_of(asked, [](const Dim& size) { return size.is(0); }))
     return missed("emit.shape", site.match.anchor,
-                  "batch, heads, queries or keys are 0, which the target's Attention does not run");
+                  "batch, heads, queries, keys or features are 0, which the target's Attention does not run");
   std::string sizes;
   for (auto size = asked.begin(); size != asked.end(); ++size)
     if (!(*size - 1).never_negative() && std::find(asked.begin(), size, *size) == size)
