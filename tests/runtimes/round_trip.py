@@ -21,7 +21,7 @@ PATTERN_OF = {"MultiHeadAttention": "contrib_multi_head_attention", "GroupQueryA
 OTHER_CASES = ("contrib/", "opset/", "rewrites/", "rules/", "yobx/")  # which have no attention, or none that is written
 # Two sizes are taken for one, which what the operator is given, a bias or an Expand to the larger, does not say: its site is not
 # verified again.
-NOT_READ_BACK = ("softmax_attention/causal_other_queries", "softmax_attention/open_sizes_beside_names")
+NOT_READ_BACK = ("softmax_attention/open_sizes_beside_names",)
 
 
 def run(attn_opt, model, target, folder, options=()):
