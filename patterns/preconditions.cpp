@@ -187,6 +187,23 @@ double factor_of(const Operand& operand) {
   return largest;
 }
 
+/// The least factor among VIEWS, at most 1.
+double least_factor_of(const Operand& operand) {
+  double least = 1;
+  for (const OperandView& view : operand.views) least = std::min(least, std::abs(view.scale));
+  return least;
+}
+
+/// A scale below this makes scores of ordinary size of operands whose product has left the range of float, or is 0 there.
+constexpr double kLeastScale = 1e-6;
+
+/// What is written multiplies Q K^T, or Q and K, with the whole scale: the model may have made them small first.
+std::optional<Precondition> scale_not_small(const Sdpa& sdpa) {
+  const double scale = std::abs(sdpa.scale) * least_factor_of(sdpa.q) * least_factor_of(sdpa.k);
+  if (!(scale < kLeastScale) || sdpa.scale == 0) return std::nullopt;
+  return Precondition{"factors-in-range", false, number_text(scale) + " is what the product of Q and K is multiplied with"};
+}
+
 /// The sum of two biases of half TYPE up to this rounds by 16 units in the last place of 1 at most: by no more than a
 /// probability may be off. In wider types it rounds by 1e-4 at most, as scores of this size do.
 double small_bias(DataType type) { return element_size(type) == 2 ? 32 : -kHiding; }
@@ -295,6 +312,8 @@ std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& conte
   const double factor = std::abs(sdpa.scale) * factor_of(sdpa.q) * factor_of(sdpa.k);
   if (auto factors = factors_in_range(factor, sdpa.tensor_scales, sdpa.type, "Q or K", context.facts))
     found.push_back(*factors);
+  else if (auto small = scale_not_small(sdpa))
+    found.push_back(*small);
   add_assumed_sizes(sdpa, context.facts, found);
   return found;
 }
