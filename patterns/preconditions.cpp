@@ -218,9 +218,24 @@ bool is_small(const ScoreTerm& term, DataType type, Facts& facts) {
   return contents.holds_ends_alone ? is_harmless(one) && is_harmless(other) : is_small_number(one) && is_small_number(other);
 }
 
+/// A row of the lowest half alone is what float16 makes of it, which rounds the scores away, or takes them to -inf. ONNX
+/// Runtime adds it in float, and the scores of such a row survive.
+std::optional<Precondition> lowest_half_not_large(const Sdpa& sdpa, Facts& facts) {
+  if (sdpa.type != onnx::TensorProto::FLOAT16) return std::nullopt;
+  const auto lowest = std::ranges::find_if(sdpa.terms, [&](const ScoreTerm& term) {
+    return is_bias(term) && !keeps_first_key(term) && facts.type(*term.value) == sdpa.type &&
+           mask_contents(*term.value, facts).may_hold_lowest;
+  });
+  if (lowest == sdpa.terms.end()) return std::nullopt;
+  return Precondition{
+      "biases-small", false,
+      "'" + lowest->value->name + "' may be the lowest float16 in a whole row, beside which some runtimes keep scores"};
+}
+
 /// The model adds one bias after another to the scores, the operator their sum, which rounds it otherwise. Or the model adds
 /// one of a half type in float.
 std::optional<Precondition> biases_small(const Sdpa& sdpa, Facts& facts) {
+  if (auto lowest = lowest_half_not_large(sdpa, facts)) return lowest;
   const bool adds_in_float = std::ranges::any_of(sdpa.terms, &ScoreTerm::adds_in_float);
   if (!rounds_sums_otherwise(sdpa) && !(adds_in_float && element_size(sdpa.type) == 2)) return std::nullopt;
   const auto large = std::ranges::find_if(
