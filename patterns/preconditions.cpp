@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <span>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/internal/mask_contents.h"
@@ -271,7 +272,38 @@ void add_assumed_sizes(const Sdpa& sdpa, Facts& facts, std::vector<Precondition>
         {std::string(kSizesEqual), facts.proves(*assumption, read), assumption->one.str() + " = " + assumption->other.str()});
 }
 
-}  // namespace
+/// True if TERM, of SDPA, is a constant that leaves some row no key in each run.
+bool empties_a_row(const ScoreTerm& term, Facts& facts) {
+  const Tensor* mask = term.kind == ScoreTerm::Kind::kFloor || keeps_first_key(term) ? nullptr : facts.constant(*term.value);
+  if (!mask || mask->rank() == 0 || mask->size() == 0) return false;
+  const auto numbers = mask->cast(onnx::TensorProto::DOUBLE);
+  if (!numbers) return false;
+  const auto is_hidden = [&](double number) {
+    if (is_bias(term)) return term.coefficient * number <= kHiding;
+    return (number != 0) == (term.kind == ScoreTerm::Kind::kDrop);
+  };
+  const std::span<const double> all = numbers->data<double>();
+  const auto keys = static_cast<size_t>(mask->dims().back());
+  for (size_t row = 0; row < all.size(); row += keys)
+    if (std::ranges::all_of(all.subspan(row, keys), is_hidden)) return true;
+  return false;
+}
+
+Matched<void> check_rows_of_constants(const Sdpa& sdpa, MatchContext& context) {
+  const auto is_assumed = [&sdpa](const std::string& id) {
+    return std::ranges::any_of(sdpa.preconditions, [&id](const Precondition& condition) {
+      return condition.id == id && !condition.proven && !condition.is_refinement;
+    });
+  };
+  // A row of nothing but a fill is even, in the operator too; what is added below the fill is not.
+  const bool of_all = is_assumed("rows-keep-a-key"), of_biases = is_assumed("scores-above-fill");
+  for (const ScoreTerm& term : sdpa.terms)
+    if ((of_all || (of_biases && is_bias(term))) && empties_a_row(term, context.facts))
+      return missed(
+          "scores.empty-row", term.value->uses.empty() ? nullptr : term.value->uses.front().node,
+          "'" + term.value->name + "' leaves a row no key in each run, and what its weights are depends on how it is computed");
+  return {};
+}
 
 Matched<void> check_no_plus_inf(const Sdpa& sdpa, MatchContext& context) {
   if (!sdpa.hides_nan) return {};
@@ -285,6 +317,13 @@ Matched<void> check_no_plus_inf(const Sdpa& sdpa, MatchContext& context) {
     }
   }
   return {};
+}
+
+}  // namespace
+
+Matched<void> check_masks(const Sdpa& sdpa, MatchContext& context) {
+  ATTN_OPT_DONE(check_rows_of_constants(sdpa, context));
+  return check_no_plus_inf(sdpa, context);
 }
 
 std::optional<Precondition> factors_in_range(double factor, const std::vector<TensorScale>& scales, DataType type,

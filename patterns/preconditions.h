@@ -30,8 +30,9 @@ std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& conte
 std::optional<Precondition> factors_in_range(double factor, const std::vector<TensorScale>& scales, DataType type,
                                              const std::string& operand, Facts& facts);
 
-/// The miss "scores.plus-inf" where a bias makes whole rows NaN that a guard then makes 0: no assumption covers that.
-Matched<void> check_no_plus_inf(const Sdpa& sdpa, MatchContext& context);
+/// Misses that no assumption covers: "scores.plus-inf", where a bias makes whole rows NaN that a guard then makes 0;
+/// "scores.empty-row", where a constant breaks in each run what is assumed of masks.
+Matched<void> check_masks(const Sdpa& sdpa, MatchContext& context);
 
 /// The precondition "rows-keep-a-key" where Attention is written for another kernel than it had: that of ONNX Runtime takes the
 /// lowest number of a mask for -inf, and adds halves in their own type; nullopt where no row can show it.

@@ -328,7 +328,7 @@ class SoftmaxAttention : public Pattern {
     match.peeled = reading.scores.peeled;
     match.peeled.insert(match.peeled.end(), reading.probabilities.peeled.begin(), reading.probabilities.peeled.end());
     ATTN_OPT_MATCH(match.sdpa, describe(reading, softmax, context));
-    ATTN_OPT_DONE(check_no_plus_inf(match.sdpa, context));
+    ATTN_OPT_DONE(check_masks(match.sdpa, context));
     return match;
   }
 
