@@ -24,7 +24,7 @@ class InnerValues {
   Value* unsqueezed(Value* value, const std::vector<int64_t>& axes);
   Value* raised(Value* value, size_t rank);  ///< with leading axes of size 1 up to RANK, which is no less than its own
   Value* reshaped(Value* value, const std::vector<int64_t>& shape);
-  Value* transposed(Value* value, const std::vector<int64_t>& perm);  ///< what it was, if that undoes a Transpose
+  Value* transposed(Value* value, const std::vector<int64_t>& perm);  ///< Transposes of Transposes are one, or none
   Value* swapped(Value* value, size_t rank);                          ///< with its last two axes, of RANK, exchanged
   /// What NODE makes with VALUE as its input number INPUT.
   Value* again(const Node& node, size_t input, Value* value);

@@ -369,7 +369,8 @@ std::optional<ScoreForm> FormReader::moved(Node& node) {
 /// What NODE would make of CONDITION in the place of its input.
 Value* FormReader::moved(Value& condition, Node& node) {
   InnerValues inner(*reader_, *context_);
-  const std::vector<int64_t> perm = permutation(node, facts_);
+  const MaybeShape shape = facts_.shape(condition);
+  const std::vector<int64_t> perm = shape ? permutation(node, shape->size()) : std::vector<int64_t>();
   return perm.empty() ? inner.again(node, 0, &condition) : inner.transposed(&condition, perm);
 }
 
