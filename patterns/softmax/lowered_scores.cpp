@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attn_opt/internal/sdpa.h"
+#include "attn_opt/matcher.h"
 #include "patterns/inner_values.h"
 #include "patterns/same_number.h"
 #include "patterns/scores/form_reader.h"
@@ -73,8 +74,14 @@ class LoweringReader {
   }
 
  private:
+  /// What VALUE is the largest of in each row, perhaps beside one other number.
   Value* maximum_of(Value& value) const {
-    return reduced_rows("ReduceMax", value, facts_.shape(*power_.value).known().size(), facts_, keys_);
+    const size_t rank = facts_.shape(*power_.value).known().size();
+    if (Value* rows = reduced_rows("ReduceMax", value, rank, facts_, keys_)) return rows;
+    Value *one = nullptr, *other = nullptr;
+    if (!op("Max", {any(&one), any(&other)})(value, facts_)) return nullptr;
+    Value* rows = reduced_rows("ReduceMax", *one, rank, facts_, keys_);
+    return rows ? rows : reduced_rows("ReduceMax", *other, rank, facts_, keys_);
   }
 
   /// -VALUE, if that is a largest score.

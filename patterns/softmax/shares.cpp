@@ -160,17 +160,18 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const We
   if (is_sink && !sum.little) return std::nullopt;
   std::vector<AddedToSum> others = sum.others;
   if (is_sink) others.push_back(*sum.little);
-  if (!others.empty() && power.lowered_by && power.number != 0) return std::nullopt;  // the sinks are not less by it
   site.guards_empty_rows = sum.is_never_zero && !is_sink && vanish_without_keys(weights, power.factor, site, context.facts);
   const size_t rank = context.facts.shape(*weights.core).known().size();
   for (AddedToSum& added : others) {
     added.raised -= std::log(weights.factor / sum.factor);
     const SummedRows rows{rank, rank - 1 - keys, context.facts.type(*sum.rows.value)};
-    Value* column = column_of(added, {site.lowered_by, -site.exponent_offset.value_or(0), power.factor}, rows, node, context);
+    Value* column = column_of(added, {site.lowered_by, -power.number, power.factor}, rows, node, context);
     if (!column) return std::nullopt;
     site.sinks.push_back(column);
   }
-  if (power.factor == 1 && is_largest_beside(site, context.facts)) site.exponent_offset.reset();
+  const bool covers_sinks = is_largest_beside(site, context.facts);
+  if (power.factor == 1 && covers_sinks) site.exponent_offset.reset();
+  site.nan_without_keys = site.lowered_by && !covers_sinks && !context.facts.uniform(*site.lowered_by);
   // A half cannot hold the logarithms of most bases.
   if (element_size(context.facts.type(*site.input)) > 2)
     site.input = value_of({site.input, power.factor}, node, context);

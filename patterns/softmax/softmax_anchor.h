@@ -23,6 +23,7 @@ struct SoftmaxSite {
   Value* lowered_by = nullptr;             ///< what each row was less by before exp() was taken
   std::vector<Value*> sinks = {};          ///< columns beside INPUT, which has none of them (written_sinks.h)
   std::optional<CutColumns> cut_off = {};  ///< of those of INPUT, which OUTPUT lacks
+  bool nan_without_keys = false;           ///< rows of nothing but -inf are NaN, whatever SINKS they have
   bool drops_sinks = false;                ///< what was cut off has no share in the sum
   Value* is_positive = nullptr;            ///< the booleans that a sum of 0 was told by
   bool guards_nan = false;                 ///< rows that are NaN are 0

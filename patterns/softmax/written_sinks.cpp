@@ -57,9 +57,9 @@ class ColumnReader {
   /// EXPONENT, of powers of one number with the terms, before it was lowered.
   std::optional<Column> raised(const Exponent& exponent) {
     if (!lowering_.by) return with_number(*value_of(exponent, reader_, context_));
-    auto column = exponent.factor == lowering_.factor ? raised(*exponent.value) : std::nullopt;
-    if (column && column->value) column->value = value_of({column->value, exponent.factor}, reader_, context_);
-    return column;
+    const auto column = exponent.factor == lowering_.factor ? raised(*exponent.value) : std::nullopt;
+    if (!column || !column->value) return column ? std::optional(Column{nullptr, lowering_.number}) : std::nullopt;
+    return with_number(*value_of({column->value, exponent.factor}, reader_, context_));
   }
 
   /// EXPONENT before it was lowered.

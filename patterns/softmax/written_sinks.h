@@ -15,7 +15,7 @@
 
 namespace attn_opt {
 
-/// What the exponents of rows are less by: the values BY, times the FACTOR of powers, or NUMBER.
+/// What the exponents of rows are less by: the values BY, times the FACTOR of powers, and NUMBER.
 struct Lowering {
   Value* by = nullptr;
   double number = 0;
