@@ -17,6 +17,7 @@
 
 #include "patterns/layout_checks.h"
 #include "patterns/products/parted_scores.h"
+#include "patterns/readers.h"
 #include "patterns/scores/branch_scores.h"
 #include "patterns/scores/exponential_ratio.h"
 #include "patterns/scores/form_reader.h"
@@ -160,11 +161,14 @@ Ways peel_tanh(Node& node, const ScoreWalk& walk, MatchContext& context) {
 
 /// A maximum that is subtracted, or a form of scores.
 Ways peel_elementwise(Node& node, const ScoreWalk& walk, MatchContext& context) {
-  if (auto lowered = peel_maximum(node, walk, context)) {
-    if (walk.sinks)
-      return missed("scores.sinks", &node, "the scores are less by a number of their own, and the sinks are not", walk.peeled);
-    return std::vector{*std::move(lowered)};
-  }
+  auto lowered = peel_maximum(node, walk, context);
+  if (lowered && !walk.sinks) return std::vector{*std::move(lowered)};
+  // Numbers of rows that are made of no scores are a bias beside sinks.
+  const auto is_made_of_scores = [&](const Value* input) {
+    return input != lowered->value && is_made_of(*input, *lowered->value);
+  };
+  if (lowered && std::ranges::any_of(node.inputs, is_made_of_scores))
+    return missed("scores.sinks", &node, "the scores are less by a number of their own, and the sinks are not", walk.peeled);
   if (const auto tanh = tanh_in(*node.outputs[0], context.facts)) return peel_softcap(node, *tanh, walk, context);
   if (node.is("Mul") && square_of_root(*node.outputs[0], context)) return peel_power(node, walk, context);
   return peel_form(node, walk, context);
