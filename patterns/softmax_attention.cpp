@@ -378,8 +378,7 @@ class SoftmaxAttention : public Pattern {
     sdpa.guarded = reading.guard != GuardMeaning::kNothing;
     sdpa.hides_nan = reading.guard == GuardMeaning::kScores;
     sdpa.less_largest_of_all = softmax.less_largest_of_all || reading.scores.lowered_by_largest_of_all;
-    if (!softmax.divided && !sinks)
-      sdpa.probabilities = readable_probabilities(reading, split, sdpa.batch, sdpa.query_heads, context);
+    if (!softmax.divided) sdpa.probabilities = readable_probabilities(reading, split, sdpa.batch, sdpa.query_heads, context);
     if (!sinks) set_scores_output(reading, softmax, split, context, sdpa);
     const auto own_fill = sinks ? std::nullopt : deepen_fills(sdpa, context.facts);
     sdpa.preconditions = preconditions_of(sdpa, context);

@@ -182,7 +182,9 @@ class ProbabilityWalker {
     return readers;
   }
 
-  void note_escape() { walk_.escaping.push_back({value_, walk_.transposed, walk_.steps.size(), walk_.guard.has_value()}); }
+  void note_escape() {
+    walk_.escaping.push_back({value_, walk_.transposed, walk_.steps.size(), walk_.guard.has_value(), walk_.perm});
+  }
 
   /// A reader of VALUE_, and the product that it is or that alone reads what it makes.
   struct Way {

@@ -18,9 +18,10 @@ namespace attn_opt {
 /// A value on the way that others than the next step read, and what has become of the probabilities where it stands.
 struct EscapingValue {
   Value* value = nullptr;
-  bool transposed = false;  ///< keys by queries
-  size_t steps = 0;         ///< that stand above it
-  bool guarded = false;     ///< stands behind the guard
+  bool transposed = false;         ///< keys by queries
+  size_t steps = 0;                ///< that stand above it
+  bool guarded = false;            ///< stands behind the guard
+  std::vector<int64_t> perm = {};  ///< that of the walk, so far
 };
 
 /// PART was picked along AXIS of the softmax's result.

@@ -9,13 +9,34 @@
 namespace attn_opt {
 namespace {
 
-/// The value on the way that others read too, if there is one alone and it is what the softmax of the whole site gives: every
-/// guard and mask stands above it, and no factor.
-const EscapingValue* escaping_probabilities(const ProbabilityWalk& walk) {
-  if (walk.escaping.size() != 1) return nullptr;
+/// The value on the way that is what the softmax of the whole site gives, every guard and mask above it and no step, where
+/// others read that alone. Else what the softmax makes, where no guard stands behind it but one that is a step: the model's
+/// steps make of it what others read.
+std::optional<EscapingValue> escaping_probabilities(const ProbabilityWalk& walk) {
+  if (walk.escaping.empty()) return std::nullopt;
+  const bool guard_is_step = walk.guard && !walk.steps.empty() && walk.steps[0].node == walk.guard->node;
   const EscapingValue& escaping = walk.escaping[0];
-  const bool is_whole = escaping.guarded == walk.guard.has_value();
-  return is_whole && escaping.steps == 0 ? &escaping : nullptr;
+  const bool is_whole = escaping.guarded == walk.guard.has_value() && !guard_is_step && escaping.steps == 0;
+  if (is_whole && walk.escaping.size() == 1 && !walk.sinks) return escaping;
+  if (walk.sinks) return walk.guard ? std::nullopt : std::optional(EscapingValue{walk.way[0]});
+  const bool is_made_again = (!walk.guard || guard_is_step) && walk.picked.empty() && !walk.row_split && walk.perm.empty();
+  return is_made_again ? std::optional(EscapingValue{walk.way[0]}) : std::nullopt;
+}
+
+/// Whether the last two axes of ESCAPING are exchanged where the product reads the probabilities; nullopt if others move.
+std::optional<bool> turned_since(const EscapingValue& escaping, const ProbabilityWalk& walk) {
+  const bool is_turned = walk.transposed != escaping.transposed;
+  if (escaping.perm == walk.perm) return is_turned;
+  std::vector<int64_t> perm = escaping.perm;
+  if (perm.size() < 2) return std::nullopt;
+  std::swap(perm[perm.size() - 2], perm.back());
+  return perm == walk.perm ? std::optional(!is_turned) : std::nullopt;
+}
+
+/// True if SINKS are the columns that are CUT off, in their order.
+bool are_columns_of(const JoinedSinks& sinks, const CutColumns& cut) {
+  return sinks.columns.count == (sinks.columns.in_front ? cut.in_front : cut.behind) &&
+         cut.in_front + cut.behind == sinks.columns.count;
 }
 
 /// True if what is made of SCORES only serves ENDS: nothing of it is left where these are replaced.
@@ -62,12 +83,15 @@ std::optional<OutputView> readable_rows(Value& value, bool is_turned, const Read
 std::optional<OutputView> readable_probabilities(const Reading& reading, const std::optional<LeadingSplit>& split,
                                                  const Dim& batch, const Dim& heads, MatchContext& context) {
   const ProbabilityWalk& walk = reading.probabilities;
-  const EscapingValue* escaping = escaping_probabilities(walk);
+  const auto escaping = escaping_probabilities(walk);
   const ScoreLayout& layout = reading.value_product.probabilities;
   const bool takes_turned = layout.swaps_last_two();
-  if (!escaping || !walk.perm.empty() || !(layout.order.empty() || takes_turned)) return std::nullopt;
-  const bool is_turned_behind = walk.transposed != escaping->transposed;
-  return readable_rows(*escaping->value, takes_turned != is_turned_behind, reading, split, batch, heads, context);
+  if (!escaping || !(layout.order.empty() || takes_turned)) return std::nullopt;
+  const auto& sinks = reading.scores.sinks;
+  if (sinks && !(walk.sinks && are_columns_of(*sinks, *walk.sinks) && escaping->value == walk.way[0])) return std::nullopt;
+  const auto is_turned_behind = turned_since(*escaping, walk);
+  if (!is_turned_behind) return std::nullopt;
+  return readable_rows(*escaping->value, takes_turned != *is_turned_behind, reading, split, batch, heads, context);
 }
 
 void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, const std::optional<LeadingSplit>& split,
