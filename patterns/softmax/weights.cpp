@@ -9,6 +9,7 @@
 #include "patterns/readers.h"
 #include "patterns/scores/conditions.h"
 #include "patterns/scores/form_reader.h"
+#include "patterns/scores/peel_steps.h"
 #include "src/match/cut_range.h"
 
 namespace attn_opt {
@@ -179,8 +180,7 @@ std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& cont
   weights.core = nearest_source(value, is_core, facts);
   if (!weights.core) return std::nullopt;
   const auto form = FormReader(reader, context).in_terms_of(*weights.core, value);
-  const MaybeShape before = facts.shape(*weights.core), after = facts.shape(value);
-  if (!form || !before || !after || *before != *after || !take_form(*form, weights)) return std::nullopt;
+  if (!form || !keeps_shape(value, *weights.core, facts) || !take_form(*form, weights)) return std::nullopt;
   if (weights.softmax && !serves_division_alone(value, *weights.core, facts)) return std::nullopt;
   if (!weights.softmax) weights.exponent = exponent_in(*weights.core, reader, context).value();
   return weights;
