@@ -15,8 +15,8 @@ namespace {
 
 /// True for what may stand between a softmax and the products that share it.
 bool may_pass_probabilities(const Node& node) {
-  static constexpr OperatorSet kOperators = {"Cast",      "CastLike",  "Identity", "Dropout", "Reshape", "Squeeze",
-                                             "Unsqueeze", "Transpose", "Slice",    "Where",   "Mul",     "Div"};
+  static constexpr OperatorSet kOperators = {"Cast",      "CastLike", "Identity", "Dropout", "Reshape", "Squeeze", "Unsqueeze",
+                                             "Transpose", "Slice",    "Split",    "Where",   "Mul",     "Div"};
   return kOperators.has(node);
 }
 
