@@ -93,15 +93,24 @@ class LoweringReader {
   }
 
   /// The term that is subtracted from each row: the largest score, if one of them is.
-  LinearTerms::iterator lowering_among(LinearTerms& terms) const {
+  LinearTerms::iterator lowering_among(LinearTerms& terms) {
     auto found = terms.end();
     for (auto term = terms.begin(); terms.size() > 1 && term != terms.end(); ++term) {
       if (!is_one_a_row(*term->value, *power_.value, keys_, facts_)) continue;
       // The least of negative scores is the negative of the largest score.
       if (!(term->coefficient < 0) && !negative_of(*term->value)) continue;
+      if (is_maximum_of_rest(*term, terms)) return term;
       if (found == terms.end() || !(term->coefficient < 0) || maximum_of(*term->value)) found = term;
     }
     return found;
+  }
+
+  /// True if TERM, which is subtracted, is the largest of what the others of TERMS add up to.
+  bool is_maximum_of_rest(const Addend& term, const LinearTerms& terms) {
+    Value* rows = term.coefficient < 0 ? maximum_of(*term.value) : nullptr;
+    LinearTerms rest = terms;
+    std::erase_if(rest, [&](const Addend& other) { return other.value == term.value; });
+    return rows && added_to(rest, *rows, -term.coefficient);
   }
 
   /// The number that FACTOR times VALUE adds to TERMS; nullopt if it adds up others.
