@@ -96,7 +96,7 @@ class Recomputed {
 
 std::optional<LinearStep> linear_step(const Readers& readers, Value& probabilities, std::optional<size_t> keys_from_last,
                                       MatchContext& context) {
-  if (!readers.only_one()) return std::nullopt;
+  if (readers.all.size() != 1) return std::nullopt;
   Facts& facts = context.facts;
   const Reader& reader = readers.all[0];
   if (!reader.node || reader.node->graph != probabilities.graph || !may_step(*reader.node, reader.input, facts))

@@ -30,7 +30,7 @@ struct LinearStep {
   Value& operand() const { return *node->inputs[node->is("Where") ? 0 : 1 - probabilities]; }
 };
 
-/// The step that the only reader of PROBABILITIES makes, whose keys lie KEYS_FROM_LAST; nullopt if it makes none. Where
+/// The step that the only node that reads PROBABILITIES makes, whose keys lie KEYS_FROM_LAST; nullopt if it makes none. Where
 /// it is not known where keys lie, a number is all that steps.
 std::optional<LinearStep> linear_step(const Readers& readers, Value& probabilities, std::optional<size_t> keys_from_last,
                                       MatchContext& context);

@@ -72,7 +72,7 @@ class ProbabilityWalker {
  private:
   bool pass_guard(const Readers& readers) {
     const auto guard = row_guard(readers, *value_, keys_from_last().value_or(kNowhere), facts_);
-    const auto step = guard ? next_step(readers) : std::nullopt;
+    const auto step = guard && !readers.is_output ? next_step(readers) : std::nullopt;
     // A mask that is the same for all keys of a row masks no scores.
     if (!guard || !walk_.steps.empty() || (walk_.row_split && !guard->asks_each()) ||
         (guard->mask && step && (step->is_of_rows || step->is_number)))
@@ -128,6 +128,7 @@ class ProbabilityWalker {
   bool pass_step(const Readers& readers) {
     const auto step = next_step(readers);
     if (!step || (step->adds && (divided_late_ || is_made_of(step->operand(), *softmax_)))) return false;
+    if (readers.is_output) note_escape();
     walk_.steps.push_back(*step);
     walk_.peeled.push_back(step->node->op() + (step->adds ? "(product)" : step->is_of_rows ? "(rows)" : "(values)"));
     value_ = step->node->outputs[0];
