@@ -17,7 +17,8 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kMaxFactors = 3;
+constexpr int kMaxFactors = 4;
+constexpr int kMaxMoves = 3;
 
 bool may_be_joined(const Value& value) {
   return value.producer && (value.producer->is("MatMul") || value.producer->is("Einsum"));
@@ -28,43 +29,80 @@ bool may_be_scaled_product(const Value* value, int factors = kMaxFactors) {
   const Node* node = value ? value->producer : nullptr;
   if (!node || factors == 0) return false;
   if (may_be_joined(*value)) return true;
-  const bool may_scale = has(*node, Trait::kMultiplies) || node->is("Neg") || node->is("Cast") || node->is("Identity");
+  const bool may_scale =
+      has(*node, Trait::kMultiplies) || node->is("Neg") || node->is("Cast") || node->is("Identity") || node->is("Transpose");
   return may_scale &&
          std::ranges::any_of(node->inputs, [&](const Value* input) { return may_be_scaled_product(input, factors - 1); });
 }
 
-/// The product that VALUE, which NODE alone reads, is a number times; nullopt if there is none.
-std::optional<ScaledProduct> product_in(Value& value, FormReader& forms, Facts& facts) {
-  Value* product = nearest_source(value, may_be_joined, facts);
-  if (!product || product->producer->inputs.size() != 2 || !readers_of(*product, facts).only_one() ||
-      !readers_of(value, facts).only_one())
-    return std::nullopt;
-  if (product == &canonical(value, facts)) return ScaledProduct{product, 1};
-  const auto form = forms.in_terms_of(*product, value);
-  if (!form || !is_scale(*form) || !std::isfinite(form->front().scale)) return std::nullopt;
-  return ScaledProduct{product, form->front().scale};
-}
-
-/// The axes of the operands of PRODUCT that it sums over, counted from the first; nullopt if it is no product of two operands
-/// that sums over one.
-struct SummedAxes {
-  int64_t first = 0, second = 0;
-  std::string others;  ///< which axes are which
-
-  bool operator==(const SummedAxes&) const = default;
+/// A product of two operands, and what is done to it before it is added: it is multiplied with SCALE, and its axes are moved.
+struct AddedProduct {
+  Node* node = nullptr;
+  double scale = 1;
+  std::vector<int64_t> perm = {};  ///< of one Transpose; empty: none
+  ProductLetters letters = {};     ///< the result as it lies where it is added
+  char summed = kUnitAxis;         ///< the only letter that is added up
 };
 
-std::optional<SummedAxes> summed_axes(const Node& product, Facts& facts) {
-  const MaybeShape one = facts.shape(*product.inputs[0]), other = facts.shape(*product.inputs[1]);
-  if (!one || !other || one->size() < 2 || other->size() < 2) return std::nullopt;
-  const auto letters = product_letters(product, facts);
-  const std::string summed = letters && letters->operands.size() == 2 ? letters->contracted(0) : "";
-  if (summed.size() != 1) return std::nullopt;
-  const std::string &one_term = letters->operands[0], &other_term = letters->operands[1];
-  SummedAxes axes{static_cast<int64_t>(one_term.find(summed)), static_cast<int64_t>(other_term.find(summed)),
-                  one_term + "," + other_term + ">" + letters->result};
-  std::ranges::replace(axes.others, summed[0], ' ');
-  return axes;
+/// PRODUCT as it is; nullopt unless it adds up one axis of two operands of several axes.
+std::optional<AddedProduct> unmoved_product(Node& product, Facts& facts) {
+  const auto letters = product.inputs.size() == 2 ? product_letters(product, facts) : std::nullopt;
+  if (!letters || letters->operands.size() != 2) return std::nullopt;
+  const std::string summed = letters->contracted(0);
+  const bool has_axes = letters->operands[0].size() >= 2 && letters->operands[1].size() >= 2;
+  return summed.size() == 1 && has_axes ? std::optional(AddedProduct{&product, 1, {}, *letters, summed[0]}) : std::nullopt;
+}
+
+/// The product that VALUE is a number times, perhaps moved by Transposes, where nothing else reads what is between; nullopt if
+/// there is none.
+std::optional<AddedProduct> product_in(Value& value, FormReader& forms, Facts& facts, int moves = kMaxMoves) {
+  const auto is_end = [](const Value& end) { return may_be_joined(end) || (end.producer && end.producer->is("Transpose")); };
+  Value* end = nearest_source(value, is_end, facts);
+  if (!end || !readers_of(*end, facts).only_one() || !readers_of(value, facts).only_one()) return std::nullopt;
+  const auto form = end == &canonical(value, facts) ? core_form() : forms.in_terms_of(*end, value);
+  if (!form || !is_scale(*form) || !std::isfinite(form->front().scale)) return std::nullopt;
+  const std::vector<int64_t> perm = permutation(*end->producer, facts);
+  auto product = may_be_joined(*end)          ? unmoved_product(*end->producer, facts)
+                 : moves > 0 && !perm.empty() ? product_in(*end->producer->inputs[0], forms, facts, moves - 1)
+                                              : std::nullopt;
+  if (!product) return std::nullopt;
+  product->scale *= form->front().scale;
+  if (perm.empty()) return product;
+  const AddedProduct before = *product;
+  product->perm.clear();
+  product->letters.result.clear();
+  for (const int64_t axis : perm) {
+    product->perm.push_back(before.perm.empty() ? axis : before.perm[static_cast<size_t>(axis)]);
+    product->letters.result.push_back(before.letters.result[static_cast<size_t>(axis)]);
+  }
+  return product;
+}
+
+/// The terms of the operands of PRODUCT in the letters of AS, whose result has the same axes; none if there are others.
+std::vector<std::string> terms_as(const AddedProduct& product, const AddedProduct& as) {
+  const std::string from = product.letters.result + product.summed, to = as.letters.result + as.summed;
+  std::vector<std::string> terms = product.letters.operands;
+  if (from.size() != to.size()) return {};
+  for (std::string& term : terms)
+    for (char& letter : term) {
+      const size_t place = from.find(letter);
+      if (place == std::string::npos && letter != kUnitAxis) return {};
+      letter = place == std::string::npos ? letter : to[place];
+    }
+  return terms;
+}
+
+/// True if axes with the letters FROM can be moved to lie as TO has them.
+bool may_move(const std::string& from, const std::string& to) {
+  const bool has_units = has_letter(from, kUnitAxis) || has_letter(to, kUnitAxis);
+  return from == to || (!has_units && std::is_permutation(from.begin(), from.end(), to.begin(), to.end()));
+}
+
+/// VALUE, whose axes have the letters FROM, with them as in TO.
+Value* moved(Value* value, const std::string& from, const std::string& to, InnerValues& inner) {
+  std::vector<int64_t> perm;
+  for (const char letter : to) perm.push_back(static_cast<int64_t>(from.find(letter)));
+  return from == to ? value : inner.transposed(value, perm);
 }
 
 /// VALUE with the sizes that LARGER has along other axes than AXIS where its own are 1; null if others differ.
@@ -95,26 +133,87 @@ Value* side_by_side(Value& one, Value& other, int64_t axis, InnerValues& inner, 
   return first && second ? inner.concat({first, second}, axis) : nullptr;
 }
 
-std::optional<ScaledProduct> joined_product(Node& node, MatchContext& context) {
+namespace {
+
+/// A value whose axes have the letters TERM.
+struct Lettered {
+  Value* value;
+  std::string term;
+};
+
+/// True if ONE and OTHER are the same, however their axes lie.
+bool are_same(const Lettered& one, const Lettered& other, Facts& facts) {
+  const auto source_of = [&](const Lettered& lettered) {
+    const Untransposed source = untransposed(*lettered.value, facts);
+    std::string term = lettered.term;
+    for (size_t axis = 0; axis < source.at.size() && source.at.size() == term.size(); ++axis)
+      term[static_cast<size_t>(source.at[axis])] = lettered.term[axis];
+    return std::pair(&canonical(*source.value, facts), term);
+  };
+  return source_of(one) == source_of(other);
+}
+
+/// ONE and OTHER, which share an operand, as one product of the sum of what they do not share, if that may be summed.
+///
+///   a * Q K^T + b * R K^T  =>  a * (Q + b / a * R) K^T
+std::optional<ScaledProduct> with_summed_operand(const AddedProduct& one, const AddedProduct& other, const SummedSides& sides,
+                                                 InnerValues& inner, Facts& facts) {
+  const std::vector<std::string>&terms = one.letters.operands, twin_terms = terms_as(other, one);
+  if (twin_terms.empty()) return std::nullopt;
+  const char query = one.letters.result[one.letters.result.size() - 1 - sides.queries];
+  for (const size_t shared : {0, 1})
+    for (const size_t twin_shared : {0, 1}) {
+      const std::string &term = terms[1 - shared], &twin_term = twin_terms[1 - twin_shared];
+      std::string placed = term;  // the axes of TWIN_TERM as TERM has them
+      std::erase_if(placed, [&](char letter) { return !has_letter(twin_term, letter); });
+      const bool may_sum = has_letter(term, query) || sides.may_sum_keys;
+      if (!may_sum || !may_move(twin_term, placed) || !term.ends_with(placed)) continue;
+      if (!are_same({one.node->inputs[shared], terms[shared]}, {other.node->inputs[twin_shared], twin_terms[twin_shared]},
+                    facts))
+        continue;
+      Value* more = moved(other.node->inputs[1 - twin_shared], twin_term, placed, inner);
+      more = inner.scaled(more, other.scale / one.scale);
+      Value* made = inner.again(*one.node, 1 - shared, inner.sum(one.node->inputs[1 - shared], more));
+      return ScaledProduct{one.perm.empty() ? made : inner.transposed(made, one.perm), one.scale};
+    }
+  return std::nullopt;
+}
+
+/// a * Q K^T + b * R T^T  =>  a * Concat(Q, b / a * R) Concat(K, T)^T
+std::optional<ScaledProduct> with_joined_features(const AddedProduct& one, const AddedProduct& other, InnerValues& inner,
+                                                  Facts& facts) {
+  const Node &product = *one.node, &twin = *other.node;
+  const std::vector<std::string>&terms = one.letters.operands, twin_terms = terms_as(other, one);
+  if (twin_terms.empty()) return std::nullopt;
+  const size_t first_at = may_move(twin_terms[0], terms[0]) ? 0 : 1;
+  if (!may_move(twin_terms[first_at], terms[0]) || !may_move(twin_terms[1 - first_at], terms[1])) return std::nullopt;
+  Value* first = moved(twin.inputs[first_at], twin_terms[first_at], terms[0], inner);
+  Value* second = moved(twin.inputs[1 - first_at], twin_terms[1 - first_at], terms[1], inner);
+  const auto axis_in = [&](const std::string& term) { return static_cast<int64_t>(term.find(one.summed)); };
+  first = inner.scaled(first, other.scale / one.scale);
+  Value* joined = side_by_side(*product.inputs[0], *first, axis_in(terms[0]), inner, facts);
+  second = joined ? side_by_side(*product.inputs[1], *second, axis_in(terms[1]), inner, facts) : nullptr;
+  if (!second) return std::nullopt;
+  Value* made = inner.again(product, {joined, second});
+  return ScaledProduct{one.perm.empty() ? made : inner.transposed(made, one.perm), one.scale};
+}
+
+}  // namespace
+
+std::optional<ScaledProduct> joined_product(Node& node, const SummedSides& sides, MatchContext& context) {
   if (node.inputs.size() != 2 || !has(node, Trait::kAdds)) return std::nullopt;
   if (!may_be_scaled_product(node.inputs[0]) || !may_be_scaled_product(node.inputs[1])) return std::nullopt;
   Facts& facts = context.facts;
   FormReader forms(node, context);
   auto one = product_in(*node.inputs[0], forms, facts), other = product_in(*node.inputs[1], forms, facts);
-  if (!one || !other || one->value == other->value || one->scale == 0) return std::nullopt;
-  const Node &product = *one->value->producer, &twin = *other->value->producer;
-  const auto axes = summed_axes(product, facts), twin_axes = summed_axes(twin, facts);
-  const DataType type = facts.type(*twin.inputs[0]);
-  if (product.op() != twin.op() || !axes || axes != twin_axes || facts.type(*product.inputs[0]) != type) return std::nullopt;
+  if (!one || !other || one->node == other->node || one->scale == 0 || other->scale == 0) return std::nullopt;
+  if (node.is("Sub")) other->scale = -other->scale;
+  if (node.is("Mean")) one->scale /= 2, other->scale /= 2;
+  if (facts.type(*one->node->inputs[0]) != facts.type(*other->node->inputs[0])) return std::nullopt;
   InnerValues inner(node, context);
-  const double factor = (node.is("Sub") ? -1 : 1) * other->scale / one->scale;
-  Value* first = inner.scaled(twin.inputs[0], factor);
-  Value* joined = side_by_side(*product.inputs[0], *first, axes->first, inner, facts);
-  Value* second = joined ? side_by_side(*product.inputs[1], *twin.inputs[1], axes->second, inner, facts) : nullptr;
-  if (!second) return std::nullopt;
-  const auto& attributes = product.proto->attribute();
-  const double scale = node.is("Mean") ? one->scale / 2 : one->scale;
-  return ScaledProduct{inner.build().node(product.op(), {joined, second}, {attributes.begin(), attributes.end()}), scale};
+  for (const bool is_turned : {false, true})
+    if (auto made = with_summed_operand(is_turned ? *other : *one, is_turned ? *one : *other, sides, inner, facts)) return made;
+  return with_joined_features(*one, *other, inner, facts);
 }
 
 }  // namespace attn_opt

@@ -1,5 +1,6 @@
 // Scores that are the sum of two products: one product of features side by side (multi-head latent attention).
 //
+//   a * Q K^T + b * R K^T  =>  a * (Q + b / a * R) K^T
 //   a * Q K^T + b * R T^T  =>  a * Concat(Q, b / a * R) Concat(K, T)^T
 #pragma once
 
@@ -16,9 +17,16 @@ struct ScaledProduct {
   double scale = 1;
 };
 
+/// Which operands of products may be summed where they share the other: queries, which lie so many axes before the last of the
+/// result, or keys too. Caches of keys that are summed are none of the operator.
+struct SummedSides {
+  size_t queries = 1;
+  bool may_sum_keys = false;
+};
+
 /// What NODE adds, as one product above it; nullopt if it adds anything but two products of the same rows and columns that it
 /// alone reads.
-std::optional<ScaledProduct> joined_product(Node& node, MatchContext& context);
+std::optional<ScaledProduct> joined_product(Node& node, const SummedSides& sides, MatchContext& context);
 
 /// ONE and OTHER side by side along AXIS, each with the sizes that the other has along further axes where its own are 1; null
 /// if they do not fit. Transposes of both are taken behind that.

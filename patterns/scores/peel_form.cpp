@@ -108,7 +108,8 @@ class Peel {
   }
 
   Ways run() {
-    if (const auto joined = joined_product(node_, context_))
+    const SummedSides sides{walk_.layout.swaps_last_two() ? size_t{0} : 1, walk_.softcap != 0 || !walk_.tensor_scales.empty()};
+    if (const auto joined = joined_product(node_, sides, context_))
       if (auto form = product(number_form(joined->scale), core_form())) {
         ATTN_OPT_MATCH(ScoreWalk way, way_through(*std::move(form), *joined->value));
         way.peeled.back() = node_.op() + "(products)";
