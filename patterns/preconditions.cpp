@@ -290,13 +290,15 @@ bool empties_a_row(const ScoreTerm& term, Facts& facts) {
 }
 
 Matched<void> check_rows_of_constants(const Sdpa& sdpa, MatchContext& context) {
-  const auto is_assumed = [&sdpa](const std::string& id) {
-    return std::ranges::any_of(sdpa.preconditions, [&id](const Precondition& condition) {
-      return condition.id == id && !condition.proven && !condition.is_refinement;
-    });
-  };
+  if (sdpa.terms.empty()) return {};
   // A row of nothing but a fill is even, in the operator too; what is added below the fill is not.
-  const bool of_all = is_assumed("rows-keep-a-key"), of_biases = is_assumed("scores-above-fill");
+  bool of_all = false, of_biases = false;
+  for (const Precondition& condition : sdpa.preconditions) {
+    if (condition.proven || condition.is_refinement) continue;
+    of_all |= condition.id == "rows-keep-a-key";
+    of_biases |= condition.id == "scores-above-fill";
+  }
+  if (!of_all && !of_biases) return {};
   for (const ScoreTerm& term : sdpa.terms)
     if ((of_all || (of_biases && is_bias(term))) && empties_a_row(term, context.facts))
       return missed(

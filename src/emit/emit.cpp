@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,16 +70,23 @@ Matched<Value*> join_mask(const std::vector<const ScoreTerm*>& terms, const Writ
 /// in every run.
 Matched<void> assume_not_empty(const WritingPlan& plan, Site& site) {
   if (site.target.takes_empty_sizes) return {};
-  std::vector<Dim> asked = site.scores;
-  if (plan.has_past) asked.back() = plan.k->axes.size(Role::kRow);
-  for (const OperandView* view : {plan.q, plan.v}) asked.push_back(view->axes.size(Role::kFeature));
-  if (std::ranges::any_of(asked, [](const Dim& size) { return size.is(0); }))
-    return missed("emit.shape", site.match.anchor,
-                  "batch, heads, queries, keys or features are 0, which the target's Attention does not run");
+  const Dim rows = plan.has_past ? plan.k->axes.size(Role::kRow) : site.scores.back();
+  std::vector<const Dim*> asked;
+  asked.reserve(8);
+  for (size_t axis = 0; axis + 1 < site.scores.size(); ++axis) asked.push_back(&site.scores[axis]);
+  asked.push_back(&rows);
+  for (const OperandView* view : {plan.q, plan.v})
+    for (const Factor& factor : view->axes.factors())
+      if (factor.role == Role::kFeature) asked.push_back(&factor.size);
   std::string sizes;
-  for (auto size = asked.begin(); size != asked.end(); ++size)
-    if (!(*size - 1).never_negative() && std::find(asked.begin(), size, *size) == size)
-      sizes += (sizes.empty() ? "" : ", ") + size->str();
+  std::set<std::string> named;
+  for (const Dim* size : asked) {
+    if (size->is(0))
+      return missed("emit.shape", site.match.anchor,
+                    "batch, heads, queries, keys or features are 0, which the target's Attention does not run");
+    if (size->is_constant() || (*size - 1).never_negative() || !named.insert(size->str()).second) continue;
+    sizes += (sizes.empty() ? "" : ", ") + size->str();
+  }
   if (!sizes.empty()) site.assumed.push_back({std::string(kSizesNotEmpty), false, sizes});
   return {};
 }
