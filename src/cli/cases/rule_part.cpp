@@ -16,7 +16,8 @@ using NodeSet = std::unordered_set<const Node*>;
 
 bool is_fixed_within(const Value& value, Facts& facts, int levels) {
   if (value.initializer || facts.constant(value)) return true;
-  if (!value.producer || levels == 0) return false;
+  // Bodies read more than the inputs of their node.
+  if (!value.producer || levels == 0 || !value.producer->bodies.empty()) return false;
   return std::ranges::all_of(value.producer->inputs,
                              [&](const Value* input) { return !input || is_fixed_within(*input, facts, levels - 1); });
 }
