@@ -204,7 +204,8 @@ bool is_made_of(const Value& value, const Value& source) {
     const Value* next = pending.back();
     pending.pop_back();
     if (next == &source) return true;
-    if (!next->producer || next->producer->position < source.producer->position) continue;
+    // What the graph is given is made by nothing, and may be read anywhere.
+    if (!next->producer || (source.producer && next->producer->position < source.producer->position)) continue;
     for (const Value* input : next->producer->inputs)
       if (input && seen.insert(input).second) pending.push_back(input);
   }
