@@ -274,8 +274,8 @@ class SoftmaxAttention : public Pattern {
     auto softmax = softmax_at(anchor, context);
     Value& made = *anchor.outputs[0];
     auto blocks = softmax || may_copy_product(made, context.facts) ? std::nullopt : key_blocks(made, false, context);
-    if (blocks && blocks->made->producer != &anchor && may_be_softmax(*blocks->made->producer))
-      return missed(std::string(kNotAttention), &anchor, "");  // it is told at that anchor
+    const Node* maker = blocks ? canonical(*blocks->made, context.facts).producer : &anchor;
+    if (maker != &anchor && may_be_softmax(*maker)) return missed(std::string(kNotAttention), &anchor, "");  // it is told there
     if (!softmax && !blocks) blocks = merged_keys(anchor, context);
     if (!softmax && !blocks) blocks = anchor.is("Concat") ? product_in_parts(anchor, context) : divided_within(anchor, context);
     if ((blocks || (softmax && softmax->divided)) && is_part_of_product(*anchor.outputs[0], match_blocks, context))

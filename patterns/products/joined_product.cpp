@@ -20,19 +20,16 @@ namespace {
 constexpr int kMaxFactors = 4;
 constexpr int kMaxMoves = 3;
 
-bool may_be_joined(const Value& value) {
-  return value.producer && (value.producer->is("MatMul") || value.producer->is("Einsum"));
-}
+bool may_be_joined(const Node& node) { return node.is("MatMul") || node.is("Einsum"); }
 
 /// Cheap, since this is asked of every sum: false unless VALUE may be a product, or a number times one.
-bool may_be_scaled_product(const Value* value, int factors = kMaxFactors) {
-  const Node* node = value ? value->producer : nullptr;
-  if (!node || factors == 0) return false;
-  if (may_be_joined(*value)) return true;
-  const bool may_scale =
-      has(*node, Trait::kMultiplies) || node->is("Neg") || node->is("Cast") || node->is("Identity") || node->is("Transpose");
+bool may_be_scaled_product(Value* value, Facts& facts, int factors = kMaxFactors) {
+  const Node* node = value && factors > 0 ? canonical(*value, facts).producer : nullptr;
+  if (!node) return false;
+  if (may_be_joined(*node)) return true;
+  const bool may_scale = has(*node, Trait::kMultiplies) || node->is("Neg") || node->is("Cast") || node->is("Transpose");
   return may_scale &&
-         std::ranges::any_of(node->inputs, [&](const Value* input) { return may_be_scaled_product(input, factors - 1); });
+         std::ranges::any_of(node->inputs, [&](Value* input) { return may_be_scaled_product(input, facts, factors - 1); });
 }
 
 /// A product of two operands, and what is done to it before it is added: it is multiplied with SCALE, and its axes are moved.
@@ -56,15 +53,17 @@ std::optional<AddedProduct> unmoved_product(Node& product, Facts& facts) {
 /// The product that VALUE is a number times, perhaps moved by Transposes, where nothing else reads what is between; nullopt if
 /// there is none.
 std::optional<AddedProduct> product_in(Value& value, FormReader& forms, Facts& facts, int moves = kMaxMoves) {
-  const auto is_end = [](const Value& end) { return may_be_joined(end) || (end.producer && end.producer->is("Transpose")); };
+  const auto is_end = [](const Value& end) {
+    return end.producer && (may_be_joined(*end.producer) || end.producer->is("Transpose"));
+  };
   Value* end = nearest_source(value, is_end, facts);
   if (!end || !readers_of(*end, facts).only_one() || !readers_of(value, facts).only_one()) return std::nullopt;
   const auto form = end == &canonical(value, facts) ? core_form() : forms.in_terms_of(*end, value);
   if (!form || !is_scale(*form) || !std::isfinite(form->front().scale)) return std::nullopt;
   const std::vector<int64_t> perm = permutation(*end->producer, facts);
-  auto product = may_be_joined(*end)          ? unmoved_product(*end->producer, facts)
-                 : moves > 0 && !perm.empty() ? product_in(*end->producer->inputs[0], forms, facts, moves - 1)
-                                              : std::nullopt;
+  auto product = may_be_joined(*end->producer) ? unmoved_product(*end->producer, facts)
+                 : moves > 0 && !perm.empty()  ? product_in(*end->producer->inputs[0], forms, facts, moves - 1)
+                                               : std::nullopt;
   if (!product) return std::nullopt;
   product->scale *= form->front().scale;
   if (perm.empty()) return product;
@@ -202,13 +201,13 @@ std::optional<ScaledProduct> with_joined_features(const AddedProduct& one, const
 
 std::optional<ScaledProduct> joined_product(Node& node, const SummedSides& sides, MatchContext& context) {
   if (node.inputs.size() != 2 || !has(node, Trait::kAdds)) return std::nullopt;
-  if (!may_be_scaled_product(node.inputs[0]) || !may_be_scaled_product(node.inputs[1])) return std::nullopt;
   Facts& facts = context.facts;
+  if (!may_be_scaled_product(node.inputs[0], facts) || !may_be_scaled_product(node.inputs[1], facts)) return std::nullopt;
   FormReader forms(node, context);
   auto one = product_in(*node.inputs[0], forms, facts), other = product_in(*node.inputs[1], forms, facts);
   if (!one || !other || one->node == other->node || one->scale == 0 || other->scale == 0) return std::nullopt;
-  if (node.is("Sub")) other->scale = -other->scale;
-  if (node.is("Mean")) one->scale /= 2, other->scale /= 2;
+  one->scale *= times_added(node, 0);
+  other->scale *= times_added(node, 1);
   if (facts.type(*one->node->inputs[0]) != facts.type(*other->node->inputs[0])) return std::nullopt;
   InnerValues inner(node, context);
   for (const bool is_turned : {false, true})
