@@ -249,7 +249,7 @@ class SegmentReader {
     std::string from = letters_of_source(own, letters->operands[at], own_letters().size()), to = own_letters();
     std::string of_whole = letters_of_axes(added.at, letters->result, kCutAxis);
     const bool has_all = std::ranges::all_of(letters->result, [&](char letter) { return has_letter(of_whole, letter); });
-    const auto lost = has_all ? lost_axes(from) : std::nullopt;
+    const auto lost = has_all ? lost_axes(range, from) : std::nullopt;
     if (!lost || !put_back(*lost, of_whole)) return std::nullopt;
     PartProduct read = values_in(*operands[1 - at], letters->operands[1 - at], *lost, inner);
     for (const char letter : of_whole)
@@ -267,12 +267,16 @@ class SegmentReader {
 
   /// The axes of the probabilities that FROM, their letters in a part, lacks: that which is cut, and those of size 1, which get
   /// letters. Nullopt if it lacks others.
-  std::optional<std::string> lost_axes(std::string& from) const {
+  std::optional<std::string> lost_axes(const PartRange& range, std::string& from) const {
+    const Shape& shape = facts_.shape(probabilities_).known();
+    // Of several axes of size 1 any may be told to be the one that is left out.
+    for (size_t axis = 0; axis_ && !sums_ && range.count.is(1) && axis < from.size(); ++axis)
+      if (from[axis] == kCutAxis && from[*axis_] != kCutAxis && shape[axis].is(1)) std::swap(from[axis], from[*axis_]);
     std::string lost;
     for (size_t axis = 0; axis < from.size(); ++axis) {
       if (from[axis] != kCutAxis) continue;
       const bool is_cut = axis_ == axis && !sums_;
-      if (!is_cut && !facts_.shape(probabilities_).known()[axis].is(1)) return std::nullopt;
+      if (!is_cut && !shape[axis].is(1)) return std::nullopt;
       if (!is_cut) from[axis] = static_cast<char>('0' + axis);
       lost += from[axis];
     }

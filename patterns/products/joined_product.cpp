@@ -94,7 +94,7 @@ std::vector<std::string> terms_as(const AddedProduct& product, const AddedProduc
 /// True if axes with the letters FROM can be moved to lie as TO has them.
 bool may_move(const std::string& from, const std::string& to) {
   const bool has_units = has_letter(from, kUnitAxis) || has_letter(to, kUnitAxis);
-  return from == to || (!has_units && std::is_permutation(from.begin(), from.end(), to.begin(), to.end()));
+  return from == to || (!has_units && std::ranges::is_permutation(from, to));
 }
 
 /// VALUE, whose axes have the letters FROM, with them as in TO.
