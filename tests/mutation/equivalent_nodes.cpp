@@ -127,7 +127,7 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Max: left out", "scores_widened_by_mask_strict", kHidesSizes},
       {"Add: Sub in its place", "scores_widened_by_mask_strict", kIsZero},
       {"Unsqueeze: left out", "values_of_one_batch_strict", kExpandPutsAxes},
-      {"Unsqueeze: axis + 1", "heads_alone_of_one_batch_element", kUnitAxes},
+      {"Unsqueeze: axis + 1", "*heads_alone_of_one_batch_element", kUnitAxes},
       {"Reshape: sizes exchanged", "scores_of_pointwise_convolution", kTwoZeros},
       {"Reshape: sizes exchanged", "scores_of_pointwise_convolution_along_a_line",
        "the size that is inferred is the one copied"},

@@ -38,7 +38,7 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"operands: Q read below its layout", "one_query_times_keys_in_place", kReshapeBetween},
       {"operands: Q read below its layout", "heads_behind_queries_in_rows", kReshapeBetween},
       {"operands: Q read below its layout", "scores_of_heads_put_in_rows", kReshapeBetween},
-      {"operands: Q read below its layout", "heads_alone_of_one_batch_element", kCutAndJoined},
+      {"operands: Q read below its layout", "*heads_alone_of_one_batch_element", kCutAndJoined},
       {"operands: V read below its layout", "heads_alone_of_one_batch_element", kCutAndJoined},
       {"operands: V read below its layout", "heads_weigh_values_alone", kCutAndJoined},
       {"operands: K read below its layout", "copies_chosen_everywhere", kCopyBetween},
