@@ -99,6 +99,17 @@ TEST(SizeProofs, PartsBesideEachOtherAreAsLongWhateverEachIs) {
   EXPECT_EQ(proofs(cut("3", "2", "y = Concat<axis = 1>(tail, head)")), "s - 3 = max(0, s - 3)") << "with a gap";
 }
 
+TEST(SizeProofs, PartsAreBesideEachOtherBehindCopiesOfTheWhole) {
+  const auto copied = [](const std::string& copy) {
+    return "(float[b,s,8] x) => (float[b,n,8] y) <int64[1] at = {3}, int64[1] first = {0}, int64[1] far = {9000000000},"
+           " int64[1] axis = {1}, int64[0] scalar = {}, float zero = {0}> {"
+           " zeros = ConstantOfShape(scalar) copy = " +
+           copy + " tail = Slice(copy, at, far, axis) head = Slice(x, first, at, axis) y = Concat<axis = 1>(tail, head) }";
+  };
+  for (const char* copy : {"Identity(x)", "Add(x, zero)", "Add(zero, x)", "Add(x, zeros)", "Add(zeros, x)"})
+    EXPECT_EQ(proofs(copied(copy)), "") << copy;
+}
+
 TEST(SizeProofs, SumsOfSizesThatAreNotEmptyAreNotNegative) {
   const auto numbers = [](const std::string& less) {
     return "(float[b,s,8] x) => (float[b,s,8] y) <int64 one = {1}, int64 two = {2}, int64 zero = {0}, int64 less = {" + less +

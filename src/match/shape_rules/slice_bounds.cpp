@@ -23,11 +23,18 @@ bool may_copy(const Node& node) { return has(node, Trait::kKeepsAll) || may_be_n
 
 bool is_constant(const Value* value) { return !value || !value->producer || value->producer->is("Constant"); }
 
-/// What VALUE may be a copy of, which is no constant if anything else is there; null if it is none.
+/// True for what is the same in each run, as what is added to a copy is.
+bool is_fixed(const Value* value) {
+  const Node* node = value ? value->producer : nullptr;
+  if (node && node->is("ConstantOfShape")) return is_fixed(node->input(0));
+  return !value || value->initializer || (node && node->is("Constant"));
+}
+
+/// What VALUE may be a copy of, which is not fixed if anything else is there; null if it is none.
 const Value* copied(const Value& value) {
   const Node* node = value.producer;
   if (!node || !may_copy(*node)) return nullptr;
-  const auto found = std::ranges::find_if_not(node->inputs, is_constant);
+  const auto found = std::ranges::find_if_not(node->inputs, is_fixed);
   return found == node->inputs.end() ? node->input(0) : *found;
 }
 
