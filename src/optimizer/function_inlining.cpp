@@ -169,6 +169,14 @@ bool shows_more(const WritableSites& sites, const WritableSites& others) {
   return sites.count > others.count || (sites.count == 0 && others.count == 0 && sites.lines > others.lines);
 }
 
+/// The branches of VIEW, that of MODEL, which are taken in every run, whether or not functions make their conditions.
+std::vector<TakenBranch> branches_of(ModelGraph& view, Model& model) {
+  if (model.proto.functions_size() == 0) return taken_branches(view, view, *model.tensors);
+  InlinedModel trial = inline_functions(model.proto, all_functions(model.proto));
+  const auto plain = ModelGraph::create(trial.proto);
+  return plain ? taken_branches(view, **plain, *model.tensors) : std::vector<TakenBranch>();
+}
+
 /// Inlines what functions_to_inline() says, BRANCHES being functions. Nothing, and MODEL is as it was, where no site is gained
 /// or none of the branches takes part.
 std::optional<Inlining> inlined_with_branches(Model& model, const std::vector<TakenBranch>& branches,
@@ -215,10 +223,9 @@ Expected<std::optional<Inlining>> inline_attention_functions(Model& model, const
   if (model.proto.functions_size() == 0 && !has_branches) return std::nullopt;
   ATTN_OPT_TRY(const auto chosen, chosen_patterns(options));
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
-  if (!has_anchor(*view, chosen)) return std::nullopt;
-  const std::vector<TakenBranch> branches = taken_branches(*view, *model.tensors);
+  if (!has_anchor(*view, chosen) || !can_be_inlined(model.proto)) return std::nullopt;
+  const std::vector<TakenBranch> branches = has_branches ? branches_of(*view, model) : std::vector<TakenBranch>();
   view.reset();
-  if (!can_be_inlined(model.proto)) return std::nullopt;
   if (!branches.empty())
     if (auto inlining = inlined_with_branches(model, branches, options, chosen)) return inlining;
   if (model.proto.functions_size() == 0) return std::nullopt;

@@ -10,9 +10,11 @@ namespace {
 
 constexpr int kFirstWithInitializersThatAreNoInputs = 4;  // ir_version
 
-/// The attribute of NODE, an If, with the branch that its condition selects in every run; null if none is known to be.
-const char* branch_taken(const Node& node, Facts& facts) {
-  const IntegerData* condition = node.input(0) ? facts.integers(*node.inputs[0]) : nullptr;
+/// The attribute of NODE, an If, with the branch that its condition selects in every run, by the value of that name in PLAIN,
+/// the main graph without calls; null if none is known to be.
+const char* branch_taken(const Node& node, const Graph& plain, Facts& facts) {
+  const Value* value = node.input(0) ? plain.find(node.inputs[0]->name) : nullptr;
+  const IntegerData* condition = value ? facts.integers(*value) : nullptr;
   if (!condition || condition->values.size() != 1 || !condition->values[0].is_constant()) return nullptr;
   return condition->values[0].is(0) ? "else_branch" : "then_branch";
 }
@@ -70,11 +72,11 @@ onnx::FunctionProto function_of(const TakenBranch& branch, const onnx::ModelProt
 
 }  // namespace
 
-std::vector<TakenBranch> taken_branches(ModelGraph& view, const TensorStore& tensors) {
+std::vector<TakenBranch> taken_branches(ModelGraph& view, ModelGraph& plain, const TensorStore& tensors) {
   std::vector<TakenBranch> branches;
-  Facts facts(view, tensors, false);
+  Facts facts(plain, tensors, false);
   for (const Node* node : view.main().nodes()) {
-    const char* name = node->is("If") ? branch_taken(*node, facts) : nullptr;
+    const char* name = node->is("If") ? branch_taken(*node, plain.main(), facts) : nullptr;
     const Graph* body = body_in(*node, name);
     if (!body || !has_outputs_of_a_function(*body) || body->proto()->sparse_initializer_size() > 0) continue;
     TakenBranch branch{

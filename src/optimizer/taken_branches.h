@@ -22,8 +22,9 @@ struct TakenBranch {
   std::vector<std::pair<std::string, std::string>> initializers;  ///< names in the body and, free there, in the main graph
 };
 
-/// The branches of VIEW, of the model of TENSORS, whose condition is known and that can be functions.
-std::vector<TakenBranch> taken_branches(ModelGraph& view, const TensorStore& tensors);
+/// The branches of VIEW, of the model of TENSORS, that can be functions and whose condition is known in PLAIN: the same without
+/// calls, of which nothing is known where their bodies refer to attributes.
+std::vector<TakenBranch> taken_branches(ModelGraph& view, ModelGraph& plain, const TensorStore& tensors);
 
 /// MODEL, of whose view BRANCHES are, with calls in the place of their Ifs.
 onnx::ModelProto with_calls_of(const std::vector<TakenBranch>& branches, const onnx::ModelProto& model);

@@ -56,6 +56,22 @@ block <slope: float = {slope}> (q, k, v) => (out, probabilities) {{
 """ for name, slope in (("small", 0.25), ("large", 3.0)))
 
 
+CONDITION = """<ir_version: 10, opset_import: ["" : 17, "own" : 1]>
+g (float[batch,1,2,3,8] q, float[batch,2,8,5] k, float[batch,2,5,8] v) => (float[batch,2,3,8] y)
+<int64 one = {1}, int64[1] axis = {1}> {
+  sizes = Shape (q)
+  is_one = own.is_of_one <of = 0> (sizes, one)
+  p = If (is_one) <
+    then_branch = squeezed () => (a) { heads = Squeeze (q, axis) scores = MatMul (heads, k) a = Softmax <axis = -1> (scores) },
+    else_branch = kept () => (b) { b = Softmax <axis = -1> (q) }
+  >
+  y = MatMul (p, v)
+}
+<domain: "own", opset_import: ["" : 17]>
+is_of_one <of> (sizes, one) => (is_one) { size = Gather <axis: int = @of> (sizes, one) is_one = Equal (size, one) }
+"""
+
+
 def model_of(functions, calls):
     """CALLS: (function, attributes), each on what the one before gives."""
     nodes = [helper.make_node(function.name, [f"x{i}", "k", "v"], [f"x{i + 1}"], domain="own", **attributes)
@@ -73,6 +89,7 @@ def written_out():
     yield "default axis of queries", model_of([over_queries], [(over_queries, {})]), 0
     yield "given axis of keys", model_of([over_queries], [(over_queries, {"axis": 3})]), 1
     yield "overloads", onnx.parser.parse_model(OVERLOADS), 2
+    yield "condition of a branch", onnx.parser.parse_model(CONDITION), 1
 
 
 REFERRED = {onnx.AttributeProto.INT: lambda draw: draw.randint(-1, 1), onnx.AttributeProto.FLOAT: lambda draw: draw.random(),
