@@ -4,9 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "attn_opt/canonical.h"
 #include "attn_opt/internal/mask_contents.h"
-#include "src/match/permutation.h"
+#include "patterns/layout_checks.h"
 
 namespace attn_opt {
 
@@ -43,13 +42,12 @@ Value* InnerValues::reshaped(Value* value, const std::vector<int64_t>& shape) {
 }
 
 Value* InnerValues::transposed(Value* value, const std::vector<int64_t>& perm) {
-  const Node* before = canonical(*value, context_.facts).producer;
-  const std::vector<int64_t> perm_before = before ? permutation(*before, context_.facts) : std::vector<int64_t>();
-  if (perm_before.size() != perm.size()) return build_.node("Transpose", {value}, {GraphBuilder::attribute("perm", perm)});
+  const Untransposed source = untransposed(*value, context_.facts);
+  if (source.at.size() != perm.size()) return build_.node("Transpose", {value}, {GraphBuilder::attribute("perm", perm)});
   std::vector<int64_t> joined;
-  for (const int64_t axis : perm) joined.push_back(perm_before[static_cast<size_t>(axis)]);
-  if (std::ranges::is_sorted(joined)) return before->inputs[0];
-  return build_.node("Transpose", {before->inputs[0]}, {GraphBuilder::attribute("perm", joined)});
+  for (const int64_t axis : perm) joined.push_back(source.at[static_cast<size_t>(axis)]);
+  return std::ranges::is_sorted(joined) ? source.value
+                                        : build_.node("Transpose", {source.value}, {GraphBuilder::attribute("perm", joined)});
 }
 
 Value* InnerValues::swapped(Value* value, size_t rank) {
