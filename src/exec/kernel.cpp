@@ -19,6 +19,12 @@ int64_t KernelContext::attribute_int(std::string_view name, int64_t otherwise) c
   return found != nullptr ? found->i() : otherwise;
 }
 
+Expected<bool> KernelContext::attribute_flag(std::string_view name, bool otherwise) const {
+  const int64_t given = attribute_int(name, otherwise ? 1 : 0);
+  if (given != 0 && given != 1) return unsupported(std::string(name) + " = " + std::to_string(given));
+  return given == 1;
+}
+
 float KernelContext::attribute_float(std::string_view name, float otherwise) const {
   const auto* found = attribute(name);
   return found != nullptr ? found->f() : otherwise;

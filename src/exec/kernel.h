@@ -37,6 +37,9 @@ struct KernelContext {
 
   const onnx::AttributeProto* attribute(std::string_view name) const;
   int64_t attribute_int(std::string_view name, int64_t otherwise) const;
+  /// Attribute NAME, 0 or 1. Others are none that ONNX gives a meaning: ONNX Runtime takes a keepdims of 2 for no, OpenVINO for
+  /// yes.
+  Expected<bool> attribute_flag(std::string_view name, bool otherwise) const;
   float attribute_float(std::string_view name, float otherwise) const;
   std::string attribute_string(std::string_view name, const std::string& otherwise) const;
   std::vector<int64_t> attribute_ints(std::string_view name) const;

@@ -4,7 +4,6 @@
 
 #include "src/exec/dispatch.h"
 #include "src/exec/families.h"
-#include "src/exec/reduction/flag.h"
 
 namespace attn_opt {
 namespace {
@@ -37,7 +36,7 @@ Outputs arg_reduce(const KernelContext& context) {
   ATTN_OPT_TRY(const int64_t axis, context.axis(context.attribute_int("axis", 0), x.rank()));
   ATTN_OPT_TRY(const AxisRows rows, rows_along(context, axis));
   const bool last = context.attribute_int("select_last_index", 0) != 0;
-  ATTN_OPT_TRY(const bool keeps_axis, flag(context, "keepdims", true));
+  ATTN_OPT_TRY(const bool keeps_axis, context.attribute_flag("keepdims", true));
   Dims dims = x.dims();
   if (keeps_axis)
     dims[static_cast<size_t>(axis)] = 1;

@@ -5,7 +5,6 @@
 #include "src/exec/dispatch.h"
 #include "src/exec/families.h"
 #include "src/exec/layout/strided.h"
-#include "src/exec/reduction/flag.h"
 
 namespace attn_opt {
 namespace {
@@ -101,8 +100,8 @@ Expected<Axes> axes_of(const KernelContext& context) {
     reduces[static_cast<size_t>(axis)] = true;
   }
   Axes axes;
-  ATTN_OPT_TRY(const bool is_noop, flag(context, "noop_with_empty_axes", false));
-  ATTN_OPT_TRY(const bool keep, flag(context, "keepdims", true));
+  ATTN_OPT_TRY(const bool is_noop, context.attribute_flag("noop_with_empty_axes", false));
+  ATTN_OPT_TRY(const bool keep, context.attribute_flag("keepdims", true));
   axes.nothing = given.empty() && is_noop;
   const Dims own = strides_of(x.dims());
   for (size_t i = 0; i < own.size(); ++i) {

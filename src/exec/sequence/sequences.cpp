@@ -1,7 +1,6 @@
 // Sequences of tensors.
 #include "src/exec/families.h"
 #include "src/exec/layout/copy.h"
-#include "src/exec/reduction/flag.h"
 
 namespace attn_opt {
 namespace {
@@ -103,7 +102,7 @@ Outputs split_to_sequence(const KernelContext& context) {
   const Tensor& x = context.input(0);
   ATTN_OPT_TRY(const int64_t axis, context.axis(context.attribute_int("axis", 0), x.rank()));
   ATTN_OPT_TRY(const auto lengths, element_lengths(context, x.dims()[static_cast<size_t>(axis)]));
-  ATTN_OPT_TRY(const bool keeps_pieces, flag(context, "keepdims", true));
+  ATTN_OPT_TRY(const bool keeps_pieces, context.attribute_flag("keepdims", true));
   const bool keeps_axis = context.has(1) || keeps_pieces;
   std::vector<Tensor> elements;
   Dims starts(x.dims().size(), 0);
