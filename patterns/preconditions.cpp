@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/internal/mask_contents.h"
@@ -181,18 +182,12 @@ std::optional<double> largest_factor(const TensorScale& scale, Facts& facts) {
   return largest;
 }
 
-/// The largest factor among VIEWS, at least 1.
-double factor_of(const Operand& operand) {
-  double largest = 1;
-  for (const OperandView& view : operand.views) largest = std::max(largest, std::abs(view.scale));
-  return largest;
-}
-
-/// The least factor among VIEWS, at most 1.
-double least_factor_of(const Operand& operand) {
-  double least = 1;
-  for (const OperandView& view : operand.views) least = std::min(least, std::abs(view.scale));
-  return least;
+/// The least factor among the views of OPERAND, at most 1, and the largest, at least 1.
+std::pair<double, double> factors_of(const Operand& operand) {
+  std::pair<double, double> ends{1, 1};
+  for (const OperandView& view : operand.views)
+    ends = {std::min(ends.first, std::abs(view.scale)), std::max(ends.second, std::abs(view.scale))};
+  return ends;
 }
 
 /// A scale below this makes scores of ordinary size of operands whose product has left the range of float, or is 0 there.
@@ -200,7 +195,7 @@ constexpr double kLeastScale = 1e-6;
 
 /// What is written multiplies Q K^T, or Q and K, with the whole scale: the model may have made them small first.
 std::optional<Precondition> scale_not_small(const Sdpa& sdpa) {
-  const double scale = std::abs(sdpa.scale) * least_factor_of(sdpa.q) * least_factor_of(sdpa.k);
+  const double scale = std::abs(sdpa.scale) * factors_of(sdpa.q).first * factors_of(sdpa.k).first;
   if (!(scale < kLeastScale) || sdpa.scale == 0) return std::nullopt;
   return Precondition{"factors-in-range", false, number_text(scale) + " is what the product of Q and K is multiplied with"};
 }
@@ -365,7 +360,7 @@ std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& conte
   if (auto within = scores_within_clamp(sdpa)) found.push_back(*within);
   if (auto small = biases_small(sdpa, context.facts)) found.push_back(*small);
   if (auto above = scores_above_fill(sdpa)) found.push_back(*above);
-  const double factor = std::abs(sdpa.scale) * factor_of(sdpa.q) * factor_of(sdpa.k);
+  const double factor = std::abs(sdpa.scale) * factors_of(sdpa.q).second * factors_of(sdpa.k).second;
   if (auto factors = factors_in_range(factor, sdpa.tensor_scales, sdpa.type, "Q or K", context.facts))
     found.push_back(*factors);
   else if (auto small = scale_not_small(sdpa))

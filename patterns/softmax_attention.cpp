@@ -275,7 +275,8 @@ class SoftmaxAttention : public Pattern {
     Value& made = *anchor.outputs[0];
     auto blocks = softmax || may_copy_product(made, context.facts) ? std::nullopt : key_blocks(made, false, context);
     const Node* maker = blocks ? canonical(*blocks->made, context.facts).producer : &anchor;
-    if (maker != &anchor && may_be_softmax(*maker)) return missed(std::string(kNotAttention), &anchor, "");  // it is told there
+    if (maker && maker != &anchor && may_be_softmax(*maker))
+      return missed(std::string(kNotAttention), &anchor, "");  // it is told there
     if (!softmax && !blocks) blocks = merged_keys(anchor, context);
     if (!softmax && !blocks) blocks = anchor.is("Concat") ? product_in_parts(anchor, context) : divided_within(anchor, context);
     if ((blocks || (softmax && softmax->divided)) && is_part_of_product(*anchor.outputs[0], match_blocks, context))

@@ -152,6 +152,11 @@ bool are_same(const Lettered& one, const Lettered& other, Facts& facts) {
   return source_of(one) == source_of(other);
 }
 
+/// MADE in the place of PRODUCT, moved and multiplied as that is.
+ScaledProduct where_it_is_added(Value* made, const AddedProduct& product, InnerValues& inner) {
+  return {product.perm.empty() ? made : inner.transposed(made, product.perm), product.scale};
+}
+
 /// ONE and OTHER, which share an operand, as one product of the sum of what they do not share, if that may be summed.
 ///
 ///   a * Q K^T + b * R K^T  =>  a * (Q + b / a * R) K^T
@@ -173,7 +178,7 @@ std::optional<ScaledProduct> with_summed_operand(const AddedProduct& one, const 
       Value* more = moved(other.node->inputs[1 - twin_shared], twin_term, placed, inner);
       more = inner.scaled(more, other.scale / one.scale);
       Value* made = inner.again(*one.node, 1 - shared, inner.sum(one.node->inputs[1 - shared], more));
-      return ScaledProduct{one.perm.empty() ? made : inner.transposed(made, one.perm), one.scale};
+      return where_it_is_added(made, one, inner);
     }
   return std::nullopt;
 }
@@ -194,7 +199,7 @@ std::optional<ScaledProduct> with_joined_features(const AddedProduct& one, const
   second = joined ? side_by_side(*product.inputs[1], *second, axis_in(terms[1]), inner, facts) : nullptr;
   if (!second) return std::nullopt;
   Value* made = inner.again(product, {joined, second});
-  return ScaledProduct{one.perm.empty() ? made : inner.transposed(made, one.perm), one.scale};
+  return where_it_is_added(made, one, inner);
 }
 
 }  // namespace

@@ -127,10 +127,11 @@ class RatioReader {
 
   /// False if nothing that makes VALUE is read. Cheap.
   bool may_be_read(Value& value) {
-    static constexpr OperatorSet kRead = {"Exp", "Sigmoid", "Tanh", "Elu", "Celu", "Neg", "Reciprocal",
-                                          "Mul", "Div",     "Add",  "Sub", "Sum",  "Mean"};
+    static constexpr OperatorSet kRead = {"Exp", "Sigmoid", "Tanh", "Elu", "Celu", "Reciprocal"};
     Value& seen = canonical(value, facts_);
-    return facts_.uniform(seen) || (seen.producer && kRead.has(*seen.producer));
+    const Node* node = seen.producer;
+    const auto is_read = [node] { return kRead.has(*node) || has(*node, Trait::kAdds) || has(*node, Trait::kMultiplies); };
+    return facts_.uniform(seen) || (node && is_read());
   }
 
   static std::optional<PowerRatio> inverse(std::optional<PowerRatio> ratio) {

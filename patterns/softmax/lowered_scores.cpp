@@ -21,6 +21,11 @@ bool is_about(double one, double other) {
   return std::abs(one - other) <= kSameNumber * std::max(std::abs(one), std::abs(other));
 }
 
+LinearTerms without(const Addend& term, LinearTerms terms) {
+  std::erase_if(terms, [&](const Addend& other) { return other.value == term.value; });
+  return terms;
+}
+
 /// Takes what is a number out of TERMS.
 double take_numbers(LinearTerms& terms, Facts& facts) {
   double number = 0;
@@ -108,9 +113,7 @@ class LoweringReader {
   /// True if TERM, which is subtracted, is the largest of what the others of TERMS add up to.
   bool is_maximum_of_rest(const Addend& term, const LinearTerms& terms) {
     Value* rows = term.coefficient < 0 ? maximum_of(*term.value) : nullptr;
-    LinearTerms rest = terms;
-    std::erase_if(rest, [&](const Addend& other) { return other.value == term.value; });
-    return rows && added_to(rest, *rows, -term.coefficient);
+    return rows && added_to(without(term, terms), *rows, -term.coefficient);
   }
 
   /// The number that FACTOR times VALUE adds to TERMS; nullopt if it adds up others.
@@ -175,8 +178,7 @@ std::vector<Difference> differences_in(Value& value, Facts& facts) {
   const LinearTerms terms = linear_terms_of(value, 1, facts);
   for (const Addend& term : terms) {
     if (terms.size() < 2 || !(term.coefficient < 0)) continue;
-    LinearTerms rest = terms;
-    std::erase_if(rest, [&](const Addend& other) { return other.value == term.value; });
+    const LinearTerms rest = without(term, terms);
     const double factor = -term.coefficient;
     const auto is_rest = [&](Value& source) { return are_same_terms(linear_terms_of(source, factor, facts), rest); };
     if (Value* minuend = nearest_source(value, is_rest, facts)) found.push_back({minuend, term.value, factor});

@@ -58,7 +58,8 @@ class ColumnReader {
   std::optional<Column> raised(const Exponent& exponent) {
     if (!lowering_.by) return with_number(*value_of(exponent, reader_, context_));
     const auto column = exponent.factor == lowering_.factor ? raised(*exponent.value) : std::nullopt;
-    if (!column || !column->value) return column ? std::optional(Column{nullptr, lowering_.number}) : std::nullopt;
+    if (!column) return std::nullopt;
+    if (!column->value) return Column{nullptr, lowering_.number};
     return with_number(*value_of({column->value, exponent.factor}, reader_, context_));
   }
 
