@@ -7,6 +7,7 @@
 
 #include "attn_opt/operator_traits.h"
 #include "src/io/einsum_equation.h"
+#include "src/match/node_forms.h"
 #include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
@@ -52,10 +53,16 @@ void add_equations(const Node& node, Facts& facts, std::vector<NumberEquation>& 
   for (size_t i = 1; i < node.inputs.size(); ++i) {
     if (!node.inputs[i - 1] || !node.inputs[i]) continue;
     const MaybeShape one = facts.shape(*node.inputs[i - 1]), other = facts.shape(*node.inputs[i]);
-    if (!one || !other) continue;
-    add_broadcasts(*one, *other, is_product ? 2 : 0, equations);
-    if (is_product && one->size() > 1 && other->size() > 1) add_equation(one->back(), from_last(*other, 1), false, equations);
+    if (one && other) add_broadcasts(*one, *other, is_product ? 2 : 0, equations);
   }
+}
+
+/// Adds to EQUAL what ONE and OTHER have on all axes but those that are joined.
+void add_beside_joined(const Shape& one, const Shape& other, int64_t axis, std::vector<std::pair<Dim, Dim>>& equal) {
+  const std::optional<size_t> joined = axis_in(axis, one.size());
+  if (!joined || one.size() != other.size()) return;
+  for (size_t k = 0; k < one.size(); ++k)
+    if (k != *joined) equal.emplace_back(one[k], other[k]);
 }
 
 bool holds(const std::vector<NumberEquation>& equations, const SizeAssignment& sizes) {
@@ -111,9 +118,29 @@ std::vector<Solution> solutions(const std::vector<NumberEquation>& equations, Si
 
 }  // namespace
 
+std::vector<std::pair<Dim, Dim>> required_sizes(const CutSite& site, Facts& facts) {
+  std::vector<std::pair<Dim, Dim>> equal;
+  for (const Node* node : site.before.nodes) {
+    const bool is_product = node->is("MatMul");
+    if (!is_product && !node->is("Concat")) continue;
+    for (size_t i = 1; i < node->inputs.size(); ++i) {
+      const MaybeShape one = node->input(0) ? facts.shape(*node->inputs[0]) : nullptr;
+      const MaybeShape other = node->inputs[i] ? facts.shape(*node->inputs[i]) : nullptr;
+      if (!one || !other) continue;
+      if (!is_product)
+        add_beside_joined(*one, *other, node->int_attribute("axis", 0), equal);
+      else if (one->size() > 1 && other->size() > 1)
+        equal.emplace_back(one->back(), from_last(*other, 1));
+    }
+  }
+  std::erase_if(equal, [](const auto& pair) { return pair.first == pair.second; });
+  return equal;
+}
+
 std::vector<NumberEquation> number_equations(const CutSite& site, const Sdpa& sdpa, Facts& facts) {
   std::vector<NumberEquation> equations;
   for (const auto& [one, other] : sdpa.legal_sizes) add_equation(one, other, false, equations);
+  for (const auto& [one, other] : required_sizes(site, facts)) add_equation(one, other, false, equations);
   for (const Node* node : site.before.nodes) add_equations(*node, facts, equations);
   return equations;
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "src/verify/sizes.h"
 
@@ -13,6 +15,9 @@ struct NumberEquation {
   int64_t number = 0;
   bool broadcasts = false;
 };
+
+/// Pairs of sizes that products and Concats among the nodes that SITE replaces need equal: without that, they do not run.
+std::vector<std::pair<Dim, Dim>> required_sizes(const CutSite& site, Facts& facts);
 
 /// What products and broadcasts among the nodes that SITE replaces, and the operator that SDPA describes, ask of sizes that the
 /// model computes.

@@ -229,10 +229,12 @@ struct Verifier::Impl {
     if (const std::string fault = read.wiring_fault(site->before.nodes); !fault.empty())
       return without_draws(Verdict::kFailed, fault);
     for (const auto& [one, other] : sdpa.legal_sizes) equations.add(one, other);
-    // What this site takes for equal is no fact for others.
+    // What this site takes or needs for equal is no fact for others.
+    std::vector<std::pair<Dim, Dim>> equal = required_sizes(*site, context.facts);
+    equal.insert(equal.begin(), emission.equal_sizes.begin(), emission.equal_sizes.end());
     std::optional<SizeEquations> own;
-    if (!emission.equal_sizes.empty()) own = equations;
-    for (const auto& [one, other] : emission.equal_sizes) own->add(one, other);
+    if (!equal.empty()) own = equations;
+    for (const auto& [one, other] : equal) own->add(one, other);
     SizeEquations& chosen = own ? *own : equations;
     const auto assignments = size_assignments(*site, sdpa, chosen);
     const std::string text = canonical_text({*site, emission, sdpa, assignments, read});
