@@ -70,6 +70,13 @@ bool holds(const std::vector<NumberEquation>& equations, const SizeAssignment& s
                              [&](const NumberEquation& equation) { return sizes.of(equation.size) == equation.number; });
 }
 
+/// Where SIZES breaks EQUATIONS, gives names that are to be a number that number.
+void set_names(const std::vector<NumberEquation>& equations, SizeAssignment& sizes) {
+  if (holds(equations, sizes)) return;
+  for (const NumberEquation& equation : equations)
+    if (const std::string name = symbol_name(equation.size); !name.empty()) sizes.set(name, equation.number);
+}
+
 /// The symbols that sizes in EQUATIONS are quotients of; all symbols if none are.
 std::vector<std::string> unknowns_of(const std::vector<NumberEquation>& equations) {
   std::vector<std::string> dividends, all;
@@ -184,6 +191,8 @@ void drop_empty_quotients(const std::vector<Dim>& quotients, std::vector<SizeAss
 
 void solve(const std::vector<NumberEquation>& equations, std::vector<SizeAssignment>& assignments) {
   if (equations.empty() || assignments.empty() || holds(equations, assignments.front())) return;
+  for (SizeAssignment& sizes : assignments) set_names(equations, sizes);
+  if (holds(equations, assignments.front())) return;
   const std::vector<Solution> found = solutions(equations, assignments.front());
   for (size_t i = 0; i < assignments.size() && !found.empty(); ++i) {
     if (holds(equations, assignments[i])) continue;
