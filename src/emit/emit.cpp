@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,28 +64,35 @@ Matched<Value*> join_mask(const std::vector<const ScoreTerm*>& terms, const Writ
   return fit_to_scores(std::move(mask), site);
 }
 
+bool is_among(const std::vector<const Dim*>& sizes, const Dim& size) {
+  return std::ranges::any_of(sizes, [&](const Dim* other) { return *other == size; });
+}
+
 /// What ran without a batch, queries, keys or features fails in a runtime whose Attention refuses them (a MultiHeadAttention
 /// whose V has no features ends the process); it asks for new keys behind a past too. Misses: "emit.shape": one of these is 0
 /// in every run.
 Matched<void> assume_not_empty(const WritingPlan& plan, Site& site) {
   if (site.target.takes_empty_sizes) return {};
   const Dim rows = plan.has_past ? plan.k->axes.size(Role::kRow) : site.scores.back();
-  std::vector<const Dim*> asked;
-  asked.reserve(8);
-  for (size_t axis = 0; axis + 1 < site.scores.size(); ++axis) asked.push_back(&site.scores[axis]);
-  asked.push_back(&rows);
+  bool is_empty = false;
+  std::string sizes;
+  std::vector<const Dim*> named;
+  const auto ask = [&](const Dim& size) {
+    if (size.is_constant()) {
+      is_empty = is_empty || size.is(0);
+    } else if (!is_among(named, size) && !(size - 1).never_negative()) {
+      sizes += (sizes.empty() ? "" : ", ") + size.str();
+      named.push_back(&size);
+    }
+  };
+  for (size_t axis = 0; axis + 1 < site.scores.size(); ++axis) ask(site.scores[axis]);
+  ask(rows);
   for (const OperandView* view : {plan.q, plan.v})
     for (const Factor& factor : view->axes.factors())
-      if (factor.role == Role::kFeature) asked.push_back(&factor.size);
-  std::string sizes;
-  std::set<std::string> named;
-  for (const Dim* size : asked) {
-    if (size->is(0))
-      return missed("emit.shape", site.match.anchor,
-                    "batch, heads, queries, keys or features are 0, which the target's Attention does not run");
-    if (size->is_constant() || (*size - 1).never_negative() || !named.insert(size->str()).second) continue;
-    sizes += (sizes.empty() ? "" : ", ") + size->str();
-  }
+      if (factor.role == Role::kFeature) ask(factor.size);
+  if (is_empty)
+    return missed("emit.shape", site.match.anchor,
+                  "batch, heads, queries, keys or features are 0, which the target's Attention does not run");
   if (!sizes.empty()) site.assumed.push_back({std::string(kSizesNotEmpty), false, sizes});
   return {};
 }

@@ -20,6 +20,9 @@ bool is_name(const Dim& size) {
   return atom && atom->kind == Atom::Kind::kSymbol;
 }
 
+/// True if SIZE is what others broadcast to.
+bool is_broadcast(const Dim& size) { return is_name(size) && !sole_atom(size)->operands.empty(); }
+
 /// True if VALUE is computed from what NODE makes or made, or from too much to tell.
 bool is_made_from(const Value& value, const Node& node) {
   if (node.graph != value.graph) return true;
@@ -48,6 +51,15 @@ bool is_one_of_equals(const Dim& size, const Value& value, std::span<Value* cons
     const bool may_broadcast = has(*equal->node, Trait::kElementwise) || (is_name(equal->one) && is_name(equal->other));
     return is_about_size && may_broadcast && is_made_from(value, *equal->node) && !facts.proves(*equal, read);
   });
+}
+
+void join_equals(Shape& shape, const Value& value, Facts& facts) {
+  if (facts.assumptions().empty()) return;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (!is_one_of_equals(shape[axis], value, {}, facts)) continue;
+    const MaybeShape each = facts.shape_of_each_run(value);
+    if (each.has_rank(shape.size()) && is_broadcast((*each)[axis])) shape[axis] = (*each)[axis];
+  }
 }
 
 }  // namespace attn_opt

@@ -11,4 +11,8 @@ namespace attn_opt {
 /// is empty. Of two sizes that broadcast one may be 1 in a run, and then the value has the other.
 bool is_one_of_equals(const Dim& size, const Value& value, std::span<Value* const> read, Facts& facts);
 
+/// Where sizes that broadcast were taken for equal as VALUE was made, gives that axis of SHAPE, VALUE's own, what they come to
+/// in each run.
+void join_equals(Shape& shape, const Value& value, Facts& facts);
+
 }  // namespace attn_opt

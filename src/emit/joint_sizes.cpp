@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/match/sizes/broadcast_size.h"
 #include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
@@ -154,8 +155,10 @@ Dim joint_size(const Dim& one, const Dim& other, const Facts& facts) {
   // A size that broadcasts against a number above 1 is that number, or 1.
   if (one.is_constant()) return one;
   if (other.is_constant()) return other;
-  const bool is_either = !facts.may_assume() || (is_symbol(one) && is_symbol(other));
-  return is_either ? maximum(one, other) : one;
+  if (facts.may_assume() && !(is_symbol(one) && is_symbol(other))) return one;
+  // What one of them broadcasts to with others.
+  const Dim both = broadcast_size(one, other);
+  return both == one || both == other ? both : maximum(one, other);
 }
 
 Matched<void> join_sizes(const WritingPlan& plan, const Placed* mask, Operands& operands, Site& site) {

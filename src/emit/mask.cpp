@@ -9,6 +9,7 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/operator_traits.h"
+#include "src/emit/equal_sizes.h"
 #include "src/emit/frame.h"
 #include "src/emit/joint_sizes.h"
 #include "src/emit/mask_bounds.h"
@@ -22,8 +23,11 @@ struct FloatMask {
 };
 
 Matched<Shape> shape_of_term(const ScoreTerm& term, Site& site) {
-  if (const MaybeShape shape = site.facts.shape(*term.value)) return *shape;
-  return missed("emit.mask-shape", term.value->producer, "'" + term.value->name + "' is of unknown rank");
+  const MaybeShape taken = site.facts.shape(*term.value);
+  if (!taken) return missed("emit.mask-shape", term.value->producer, "'" + term.value->name + "' is of unknown rank");
+  Shape shape = *taken;
+  join_equals(shape, *term.value, site.facts);
+  return shape;
 }
 
 /// True where a row without a key gives 0 in the model too, so that -inf may be said with a bool mask.

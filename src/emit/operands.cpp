@@ -2,19 +2,46 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "src/emit/equal_sizes.h"
 #include "src/emit/frame.h"
 
 namespace attn_opt {
 namespace {
 
-Matched<Placed> write_operand(const OperandView& view, IoForm form, Site& site) {
-  const Grouping target = grouping_for(view.axes, form);
-  const LayoutChange change(grouping_of(view.axes), target);
-  ATTN_OPT_MATCH(Value * value, change.write(*site.cast(*view.value), view.axes, site));
-  return Placed{value, shape_of(view.axes, target)};
+constexpr size_t kQueries = 2, kKeys = 3;  // axes of the scores
+
+/// The axes of VIEW, whose rows are ROWS of the scores, with the sizes that its value has in each run; nullopt if these are
+/// VIEW's own. Scores that were taken to be of such a size are of that.
+std::optional<AxisMap> axes_of_each_run(const OperandView& view, size_t rows, Site& site) {
+  const MaybeShape taken = site.facts.assumptions().empty() ? nullptr : site.facts.shape(*view.value);
+  if (!taken.has_rank(view.axes.rank())) return std::nullopt;
+  Shape shape = *taken;
+  join_equals(shape, *view.value, site.facts);
+  std::optional<AxisMap> axes;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const std::vector<int>& held = view.axes.axis(axis);
+    if (shape[axis] == (*taken)[axis] || held.empty()) continue;
+    const Role role = view.axes.factors()[static_cast<size_t>(held.front())].role;
+    auto changed = (axes ? *axes : view.axes).with_size(role, axis, shape[axis]);
+    if (!changed) continue;
+    axes = std::move(changed);
+    const size_t of_scores = role == Role::kBatch ? 0 : role == Role::kHead ? 1 : rows;
+    if (role != Role::kFeature && site.scores[of_scores] == (*taken)[axis]) site.scores[of_scores] = shape[axis];
+  }
+  return axes;
+}
+
+Matched<Placed> write_operand(const OperandView& view, size_t rows, IoForm form, Site& site) {
+  const std::optional<AxisMap> broadcast = axes_of_each_run(view, rows, site);
+  const AxisMap& axes = broadcast ? *broadcast : view.axes;
+  const Grouping target = grouping_for(axes, form);
+  const LayoutChange change(grouping_of(axes), target);
+  ATTN_OPT_MATCH(Value * value, change.write(*site.cast(*view.value), axes, site));
+  return Placed{value, shape_of(axes, target)};
 }
 
 /// A factor of shape (…, 1, S or 1) of the scores, as (…, S or 1, 1) beside K.
@@ -55,9 +82,10 @@ Matched<void> apply_tensor_scales(const WritingPlan& plan, bool on_key, Placed& 
 /// Q or (ON_KEY) K, scaled by tensors in four dimensions.
 Matched<Placed> write_scaled(const OperandView& view, bool on_key, const WritingPlan& plan, Site& site) {
   const auto& scales = site.sdpa.tensor_scales;
+  const size_t rows = on_key ? kKeys : kQueries;
   if (std::ranges::none_of(scales, [&](const TensorScale& scale) { return scale.on_key == on_key; }))
-    return write_operand(view, plan.form, site);
-  ATTN_OPT_MATCH(Placed operand, write_operand(view, IoForm::k4d, site));
+    return write_operand(view, rows, plan.form, site);
+  ATTN_OPT_MATCH(Placed operand, write_operand(view, rows, IoForm::k4d, site));
   site.sizes.add(*operand.value, operand.shape);
   ATTN_OPT_DONE(apply_tensor_scales(plan, on_key, operand, site));
   const Grouping wanted = grouping_for(view.axes, plan.form);
@@ -82,7 +110,7 @@ Matched<Operands> write_operands(const WritingPlan& plan, double scale, Site& si
   Operands operands;
   ATTN_OPT_MATCH(operands.q, write_scaled(*plan.q, false, plan, site));
   ATTN_OPT_MATCH(operands.k, write_scaled(*plan.k, true, plan, site));
-  ATTN_OPT_MATCH(operands.v, write_operand(*plan.v, plan.form, site));
+  ATTN_OPT_MATCH(operands.v, write_operand(*plan.v, kKeys, plan.form, site));
   for (const Placed* operand : {&operands.q, &operands.k, &operands.v}) site.sizes.add(*operand->value, operand->shape);
   apply_scale(scale, operands, site);
   return operands;

@@ -9,6 +9,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/executor.h"
+#include "src/emit/equal_sizes.h"
 
 namespace attn_opt {
 namespace {
@@ -257,6 +258,7 @@ class SiteCutter {
     input.value = &value;
     input.type = context_.facts.type(value);
     if (const MaybeShape shape = context_.facts.shape(value)) input.shape = *shape;
+    join_equals(input.shape, value, context_.facts);
     if (fill_fixed(value, input)) {
       input.source = SiteInput::Source::kFixed;
     } else if (fill_integers(value, input)) {

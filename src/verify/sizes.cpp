@@ -106,6 +106,19 @@ void set_apart_from(const Dim& meaning, const std::string& name, const SizeAssig
   if (sizes.of(meaning).value_or(1) > 1) apart.emplace_back(sizes).set_apart(name, 1);
 }
 
+/// SIZES; those that others broadcast to are these others.
+std::vector<Dim> broadcast_parts(const Shape& sizes) {
+  std::vector<Dim> parts(sizes.begin(), sizes.end());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Atom* atom = sole_atom(parts[i]);
+    if (!atom || atom->kind != Atom::Kind::kSymbol) continue;
+    const std::vector<Dim> others = atom->operands;  // PARTS may move what holds them
+    parts.insert(parts.end(), others.begin(), others.end());
+  }
+  std::erase_if(parts, [](const Dim& size) { return !symbol_name(size).empty() && !sole_atom(size)->operands.empty(); });
+  return parts;
+}
+
 /// Symbols that are taken for LAST.
 struct Equals {
   Dim last;
@@ -289,10 +302,9 @@ std::vector<SizeAssignment> sizes_apart(const CutSite& site, SizeEquations& equa
   std::map<std::string, Equals> equals;  ///< by the name of the last
   const bool is_for_all = !equations.facts().may_assume();
   for (const auto& input : site.inputs)
-    for (const Dim& dim : input.shape) {
+    for (const Dim& dim : broadcast_parts(input.shape)) {
       const std::string name = symbol_name(dim);
-      const bool follows_from_others = !name.empty() && !sole_atom(dim)->operands.empty();
-      if (name.empty() || follows_from_others || !seen.insert(name).second) continue;
+      if (name.empty() || !seen.insert(name).second) continue;
       const Dim* meaning = equations.meaning(name);
       const bool may_be_one = meaning ? meaning->is_constant() && !meaning->is(1) : is_for_all;
       if (may_be_one) apart.emplace_back(first).set_apart(name, 1);
