@@ -73,8 +73,10 @@ const IntegerData* numbers_of_each_run(const Node& shape, Facts& facts) {
 /// VALUES, and those that SIZES of unknown name are sizes of.
 std::vector<Value*> with_named(std::vector<Value*> values, const std::vector<Dim>& sizes, const Graph& graph) {
   for (const Dim& size : sizes)
-    for (const AtomRef& atom : size.atoms())
-      if (Value* named = graph.find(named_by(*atom))) values.push_back(named);
+    for (const AtomRef& atom : size.atoms()) {
+      const std::string_view name = named_by(*atom);
+      if (Value* named = name.empty() ? nullptr : graph.find(name)) values.push_back(named);
+    }
   return values;
 }
 
