@@ -19,20 +19,18 @@ bool is_symbol(const Dim& size) {
   return atom && atom->kind == Atom::Kind::kSymbol;
 }
 
-enum Axis : size_t { kBatch, kHeads, kQueries, kKeys };
-
 /// The axis of the scores that axis NUMBER of an operand is; the features are on none.
-std::optional<Axis> axis_of(const Placed& operand, size_t number, bool is_query) {
+std::optional<Site::Axis> axis_of(const Placed& operand, size_t number, bool is_query) {
   constexpr size_t kRows = 1;  // from the back
-  if (number == 0) return kBatch;
-  if (number + 1 + kRows == operand.shape.size()) return is_query ? kQueries : kKeys;
-  return number == 1 && operand.shape.size() == 4 ? std::optional(kHeads) : std::nullopt;
+  if (number == 0) return Site::kBatch;
+  if (number + 1 + kRows == operand.shape.size()) return is_query ? Site::kQueries : Site::kKeys;
+  return number == 1 && operand.shape.size() == 4 ? std::optional(Site::kHeads) : std::nullopt;
 }
 
 /// Keys and values of fewer heads than queries keep them, and rows behind a past are no axis of the scores.
-bool is_joint(Axis axis, bool is_query, const WritingPlan& plan) {
-  if (axis == kHeads) return is_query || plan.kv_group == 1;
-  return axis != kKeys || !plan.has_past;
+bool is_joint(Site::Axis axis, bool is_query, const WritingPlan& plan) {
+  if (axis == Site::kHeads) return is_query || plan.kv_group == 1;
+  return axis != Site::kKeys || !plan.has_past;
 }
 
 /// JOINT, or what it and SIZE broadcast to.
@@ -50,15 +48,17 @@ Shape joint_shape(const WritingPlan& plan, const Placed* mask, const Operands& o
     widen(joint[3 - back], mask->shape[mask->shape.size() - 1 - back], site.facts);
   // A MatMul with V takes as many keys as V has rows, whatever the mask broadcasts to; an Einsum broadcasts, and so does a Mul.
   const Node* product = site.sdpa.outputs.front().value->producer;
-  const bool is_given_by_values = !joint[kKeys].is_constant() && product && !product->is("Einsum") && !product->is("ReduceSum");
-  if (is_given_by_values) joint[kKeys] = plan.has_past ? site.scores[kKeys] : operands.v.shape[operands.v.shape.size() - 2];
+  const bool is_given_by_values =
+      !joint[Site::kKeys].is_constant() && product && !product->is("Einsum") && !product->is("ReduceSum");
+  if (is_given_by_values)
+    joint[Site::kKeys] = plan.has_past ? site.scores[Site::kKeys] : operands.v.shape[operands.v.shape.size() - 2];
   return joint;
 }
 
 /// True if SIZE on AXIS of an operand may differ from JOINT where the model runs.
-bool must_expand(const Dim& size, Axis axis, const Dim& joint) {
+bool must_expand(const Dim& size, Site::Axis axis, const Dim& joint) {
   if (size == joint) return false;
-  return axis == kBatch || axis == kHeads || size.is(1) || joint.is_constant() || is_symbol(size);
+  return axis == Site::kBatch || axis == Site::kHeads || size.is(1) || joint.is_constant() || is_symbol(size);
 }
 
 /// What OPERAND is stretched to, 1 where it stays; none if it may stay as it is.
@@ -142,7 +142,7 @@ Matched<void> check_for_all_sizes(const WritingPlan& plan, const Operands& opera
         if (operand->shape[i] != site.scores[*axis]) return miss(*operand);
   if (!plan.has_past) return {};
   const Shape &key = site.facts.shape(*plan.k->past).known(), &value = site.facts.shape(*plan.v->past).known();
-  const bool is_equal = key[0] == site.scores[kBatch] && value[0] == key[0] && key[1] == value[1] && key[2] == value[2] &&
+  const bool is_equal = key[0] == site.scores[Site::kBatch] && value[0] == key[0] && key[1] == value[1] && key[2] == value[2] &&
                         plan.k->axes.size(Role::kRow) == plan.v->axes.size(Role::kRow);
   return is_equal ? Matched<void>{} : miss(operands.k);
 }
@@ -166,9 +166,9 @@ Matched<void> join_sizes(const WritingPlan& plan, const Placed* mask, Operands& 
   const Node& anchor = *site.match.anchor;
   const bool is_operator = !anchor.domain().empty() || anchor.is("Attention");
   if (is_operator && !plan.expands_key_heads && !plan.expands_value_heads) return {};
-  const Dim heads = site.scores[kHeads];
+  const Dim heads = site.scores[Site::kHeads];
   site.scores = joint_shape(plan, mask, operands, site);
-  if (plan.form == IoForm::k3d && !(site.scores[kHeads] == heads && has_heads_of_its_own(plan, heads)))
+  if (plan.form == IoForm::k3d && !(site.scores[Site::kHeads] == heads && has_heads_of_its_own(plan, heads)))
     return missed("emit.form", operands.q.value->producer, "no 3-D form: " + heads.str() + " heads broadcast");
   ATTN_OPT_DONE(expand(plan, mask, operands, site));
   return site.facts.may_assume() ? Matched<void>{} : check_for_all_sizes(plan, operands, site);

@@ -12,11 +12,9 @@
 namespace attn_opt {
 namespace {
 
-constexpr size_t kQueries = 2, kKeys = 3;  // axes of the scores
-
-/// The axes of VIEW, whose rows are ROWS of the scores, with the sizes that its value has in each run; nullopt if these are
+/// The axes of VIEW, whose rows are the ROWS of the scores, with the sizes that its value has in each run; nullopt if these are
 /// VIEW's own. Scores that were taken to be of such a size are of that.
-std::optional<AxisMap> axes_of_each_run(const OperandView& view, size_t rows, Site& site) {
+std::optional<AxisMap> axes_of_each_run(const OperandView& view, Site::Axis rows, Site& site) {
   const MaybeShape taken = site.facts.assumptions().empty() ? nullptr : site.facts.shape(*view.value);
   if (!taken.has_rank(view.axes.rank())) return std::nullopt;
   Shape shape = *taken;
@@ -29,13 +27,13 @@ std::optional<AxisMap> axes_of_each_run(const OperandView& view, size_t rows, Si
     auto changed = (axes ? *axes : view.axes).with_size(role, axis, shape[axis]);
     if (!changed) continue;
     axes = std::move(changed);
-    const size_t of_scores = role == Role::kBatch ? 0 : role == Role::kHead ? 1 : rows;
+    const Site::Axis of_scores = role == Role::kBatch ? Site::kBatch : role == Role::kHead ? Site::kHeads : rows;
     if (role != Role::kFeature && site.scores[of_scores] == (*taken)[axis]) site.scores[of_scores] = shape[axis];
   }
   return axes;
 }
 
-Matched<Placed> write_operand(const OperandView& view, size_t rows, IoForm form, Site& site) {
+Matched<Placed> write_operand(const OperandView& view, Site::Axis rows, IoForm form, Site& site) {
   const std::optional<AxisMap> broadcast = axes_of_each_run(view, rows, site);
   const AxisMap& axes = broadcast ? *broadcast : view.axes;
   const Grouping target = grouping_for(axes, form);
@@ -82,7 +80,7 @@ Matched<void> apply_tensor_scales(const WritingPlan& plan, bool on_key, Placed& 
 /// Q or (ON_KEY) K, scaled by tensors in four dimensions.
 Matched<Placed> write_scaled(const OperandView& view, bool on_key, const WritingPlan& plan, Site& site) {
   const auto& scales = site.sdpa.tensor_scales;
-  const size_t rows = on_key ? kKeys : kQueries;
+  const Site::Axis rows = on_key ? Site::kKeys : Site::kQueries;
   if (std::ranges::none_of(scales, [&](const TensorScale& scale) { return scale.on_key == on_key; }))
     return write_operand(view, rows, plan.form, site);
   ATTN_OPT_MATCH(Placed operand, write_operand(view, rows, IoForm::k4d, site));
@@ -110,7 +108,7 @@ Matched<Operands> write_operands(const WritingPlan& plan, double scale, Site& si
   Operands operands;
   ATTN_OPT_MATCH(operands.q, write_scaled(*plan.q, false, plan, site));
   ATTN_OPT_MATCH(operands.k, write_scaled(*plan.k, true, plan, site));
-  ATTN_OPT_MATCH(operands.v, write_operand(*plan.v, kKeys, plan.form, site));
+  ATTN_OPT_MATCH(operands.v, write_operand(*plan.v, Site::kKeys, plan.form, site));
   for (const Placed* operand : {&operands.q, &operands.k, &operands.v}) site.sizes.add(*operand->value, operand->shape);
   apply_scale(scale, operands, site);
   return operands;

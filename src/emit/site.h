@@ -31,6 +31,9 @@ struct KeySayings {
 };
 
 struct Site {
+  /// An axis of the scores.
+  enum Axis : size_t { kBatch, kHeads, kQueries, kKeys };
+
   const Match& match;
   const Sdpa& sdpa;
   Facts& facts;
