@@ -38,7 +38,7 @@ std::optional<SizeSource::Expression::Kind> SizeSource::kind_of(const Atom& atom
     case Atom::Kind::kFloorDiv: return Kind::kDiv;
     case Atom::Kind::kMin: return Kind::kMin;
     case Atom::Kind::kMax: return Kind::kMax;
-    case Atom::Kind::kSymbol: return atom.operands.empty() ? std::nullopt : std::optional(Kind::kBroadcast);
+    case Atom::Kind::kSymbol: return is_broadcast(atom) ? std::optional(Kind::kBroadcast) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -50,9 +50,7 @@ std::vector<SizeSource::Expression> SizeSource::axes_within(std::vector<Dim>& pa
     for (size_t axis = 0; axis < one.shape.size(); ++axis) {
       const Atom* atom = sole_atom(one.shape[axis]);
       const auto is_part = [&](const Dim& size) { return std::ranges::find(parts, size) != parts.end(); };
-      if (!atom || atom->operands.empty() || kind_of(*atom) != Expression::Kind::kBroadcast ||
-          !std::ranges::all_of(atom->operands, is_part))
-        continue;
+      if (!atom || !is_broadcast(*atom) || !std::ranges::all_of(atom->operands, is_part)) continue;
       std::erase_if(parts, [&](const Dim& part) { return std::ranges::find(atom->operands, part) != atom->operands.end(); });
       axes.push_back({Expression::Kind::kAxis, static_cast<int64_t>(axis), one.value, {}});
     }

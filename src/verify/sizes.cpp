@@ -111,11 +111,11 @@ std::vector<Dim> broadcast_parts(const Shape& sizes) {
   std::vector<Dim> parts(sizes.begin(), sizes.end());
   for (size_t i = 0; i < parts.size(); ++i) {
     const Atom* atom = sole_atom(parts[i]);
-    if (!atom || atom->kind != Atom::Kind::kSymbol) continue;
+    if (!atom || !is_broadcast(*atom)) continue;
     const std::vector<Dim> others = atom->operands;  // PARTS may move what holds them
     parts.insert(parts.end(), others.begin(), others.end());
   }
-  std::erase_if(parts, [](const Dim& size) { return !symbol_name(size).empty() && !sole_atom(size)->operands.empty(); });
+  std::erase_if(parts, [](const Dim& size) { return sole_atom(size) && is_broadcast(*sole_atom(size)); });
   return parts;
 }
 

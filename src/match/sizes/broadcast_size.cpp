@@ -15,7 +15,7 @@ using SizesByText = std::map<std::string, Dim>;
 /// Enters the sizes that broadcast to SIZE: itself, unless it holds others.
 void enter_parts(const Dim& size, SizesByText& parts) {
   const Atom* atom = sole_atom(size);
-  if (!atom || atom->kind != Atom::Kind::kSymbol || atom->operands.empty()) {
+  if (!atom || !is_broadcast(*atom)) {
     parts.emplace(size.str(), size);
     return;
   }

@@ -10,8 +10,7 @@ namespace attn_opt {
 inline Dim input_size(const std::string& dim_param) {
   Dim dim = Dim::parse(dim_param);
   const Atom* const name = sole_atom(dim);
-  const bool is_name = name && name->kind == Atom::Kind::kSymbol && name->operands.empty();
-  return is_name && name->name != dim_param ? Dim::symbol(dim_param) : dim;
+  return name && is_own_size(*name) && name->name != dim_param ? Dim::symbol(dim_param) : dim;
 }
 
 }  // namespace attn_opt

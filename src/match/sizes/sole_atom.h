@@ -24,6 +24,12 @@ inline std::string symbol_name(const Dim& dim) {
   return atom && atom->kind == Atom::Kind::kSymbol ? atom->name : std::string();
 }
 
+/// True if ATOM is what other sizes broadcast to (broadcast_size): its operands.
+inline bool is_broadcast(const Atom& atom) { return atom.kind == Atom::Kind::kSymbol && !atom.operands.empty(); }
+
+/// True if ATOM is a size of its own, named by the model or not.
+inline bool is_own_size(const Atom& atom) { return atom.kind == Atom::Kind::kSymbol && atom.operands.empty(); }
+
 /// The name of the value that ATOM may be a size of, being unknown (Dim::unknown); empty if there is none.
 inline std::string_view named_by(const Atom& atom) {
   const std::string_view name = atom.name;
