@@ -27,11 +27,11 @@ struct IntegerData {
   DimList values;
 };
 
-/// Two sizes that are taken for equal though that is not proven. NODE is where. A slice or range taken to lie
-/// within bounds reads {n, min(n, extent)} or {n, max(n, 0)}.
+/// Two sizes that are taken for equal though that is not proven, at NODES. A slice or range taken to lie within bounds reads
+/// {n, min(n, extent)} or {n, max(n, 0)}.
 struct SizeAssumption {
   Dim one, other;
-  const Node* node = nullptr;
+  std::vector<const Node*> nodes;
 };
 
 /// What is known of the values of one view, found out when it is first asked for.

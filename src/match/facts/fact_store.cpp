@@ -280,10 +280,8 @@ const std::set<std::string>& FactStore::open_sizes() {
 /// them says more. A number there is of when the inputs were numbers, and tools that make them symbols leave it.
 bool FactStore::is_of_named_sizes(const Dim& dim) {
   const std::vector<AtomRef> atoms = dim.atoms();
-  return std::ranges::all_of(atoms, [&](const AtomRef& atom) {
-    const bool is_size = atom->kind == Atom::Kind::kSymbol && atom->operands.empty();
-    return is_size && (!atom->unknown || open_sizes().contains(atom->name));
-  });
+  return std::ranges::all_of(
+      atoms, [&](const AtomRef& atom) { return is_own_size(*atom) && (!atom->unknown || open_sizes().contains(atom->name)); });
 }
 
 /// True if DIM is a size without a name that VALUE's node takes over from an input. By another name it would be another size
@@ -350,10 +348,12 @@ void FactStore::demand_positive(const Dim& size, const Node& node) {
 }
 
 void FactStore::assume_equal(const Dim& one, const Dim& other, const Node& node) {
-  if (one == other || !assumed_.insert(equation_text(one, other)).second) return;
+  if (one == other) return;
+  const auto [known, is_new] = assumed_.try_emplace(equation_text(one, other), assumptions_.size());
+  if (!is_new) return assumptions_[known->second].nodes.push_back(&node);
   for (const Dim* dim : {&one, &other})
     for (const AtomRef& atom : dim->atoms()) assumptions_of_symbol_[atom->name].push_back(assumptions_.size());
-  assumptions_.push_back({one, other, &node});
+  assumptions_.push_back({one, other, {&node}});
 }
 
 bool FactStore::is_assumed_equal(const Dim& one, const Dim& other) const {

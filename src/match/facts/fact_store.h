@@ -159,7 +159,7 @@ class FactStore {
   std::unordered_map<const Graph*, Opsets> opsets_;
   std::unordered_map<const Value*, std::string> hints_;
   std::unordered_map<std::string, int> hint_counts_;
-  std::unordered_set<std::string> assumed_;
+  std::unordered_map<std::string, size_t> assumed_;  ///< indices of ASSUMPTIONS_
   std::vector<SizeAssumption> assumptions_;
   std::unordered_map<std::string, std::vector<size_t>> assumptions_of_symbol_;  ///< indices
   const std::set<std::string>* proven_ = nullptr;                               ///< null: everything may be assumed

@@ -135,8 +135,8 @@ bool SizeProofs::holds_now(const SizeAssumption& assumption, std::span<Value* co
   std::set<std::string> positive = positive_sizes(read, *store_);
   enter_demanded(read, positive);
   if (follows_from_sizes(assumption.one, assumption.other, positive)) return true;
-  visit_consumers(*assumption.node);
-  const bool has_graph = !read.empty() && encloses(assumption.node->graph, read.front()->graph);
+  visit_consumers(*assumption.nodes.front());
+  const bool has_graph = !read.empty() && encloses(assumption.nodes.front()->graph, read.front()->graph);
   return has_graph && follows_from_demands(assumption, *read.front()->graph, positive);
 }
 
