@@ -227,7 +227,7 @@ Value* joined_by(PartJoiner joiner, std::span<Value* const> parts, size_t axis, 
     length = length + (*own)[axis];
   }
   // Parts that are the same are no copies of one.
-  return made && made->size() == shape->size() && (*made)[axis] == length ? whole : nullptr;
+  return made && made->size() == shape->size() && (*made)[axis] == length ? &canonical(*whole, facts) : nullptr;
 }
 
 Value* joined_inputs(const Node& concat, PartJoiner joiner, Facts& facts) {

@@ -84,25 +84,31 @@ bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   return exponential_in_words(*node, facts).has_value();
 }
 
-/// Reads what products of exponentials are exp() of.
+/// Reads what products of exponentials are exp() of; nullopt where what parts are parts of is no exponential any more, being
+/// that of a logarithm.
 class ExponentReader {
  public:
   ExponentReader(Node& reader, MatchContext& context) : reader_(reader), context_(context), facts_(context.facts) {}
 
-  Exponent of(Value& value) {
+  std::optional<Exponent> of(Value& value) {
+    if (!is_product_of_exponentials(value, facts_, kMaxFactors)) return std::nullopt;
     const Node& node = *canonical(value, facts_).producer;
     if (const auto log = log_of_base(node, facts_)) return Exponent{node.inputs[node.is("Pow") ? 1 : 0], *log};
     if (moves_exponentials(node)) {
-      Exponent before = of(*node.inputs[0]);
-      before.value = InnerValues(reader_, context_).again(node, 0, before.value);
+      auto before = of(*node.inputs[0]);
+      if (before) before->value = InnerValues(reader_, context_).again(node, 0, before->value);
       return before;
     }
-    if (Value* whole = joined_parts(node, reader_, context_)) return of(*whole);
+    if (node.is("Concat")) {
+      Value* whole = joined_parts(node, reader_, context_);
+      return whole ? of(*whole) : std::nullopt;
+    }
     if (const auto words = exponential_in_words(node, facts_)) return Exponent{words->value, words->factor, true};
     if (const double power = power_of_first(node, facts_); power != 0) {
-      const Exponent first = of(*node.inputs[0]);
+      const auto first = of(*node.inputs[0]);
+      if (!first) return std::nullopt;
       // 1 / exp(-x) leaves the range where exp(x) does, but for what is next to nothing.
-      return Exponent{first.value, power * first.factor, first.is_product || power != -1};
+      return Exponent{first->value, power * first->factor, first->is_product || power != -1};
     }
     for (const size_t at : {0, 1})
       if (!is_product_of_exponentials(*node.inputs[at], facts_, kMaxFactors)) return beside_others(node, at);
@@ -111,18 +117,21 @@ class ExponentReader {
 
  private:
   /// The exponent of NODE, whose input number OTHERS is no exponential.
-  Exponent beside_others(const Node& node, size_t others) {
-    Value* own = value_of(of(*node.inputs[1 - others]), reader_, context_);
+  std::optional<Exponent> beside_others(const Node& node, size_t others) {
+    const auto exponent = of(*node.inputs[1 - others]);
+    if (!exponent) return std::nullopt;
+    Value* own = value_of(*exponent, reader_, context_);
     Value* log = logarithm_of(*node.inputs[others], reader_, context_);
     InnerValues inner(reader_, context_);
     return Exponent{node.is("Mul") ? inner.sum(own, log) : inner.build().node("Sub", {own, log}), 1, true};
   }
 
-  Exponent of_two(const Node& node) {
-    const Exponent first = of(*node.inputs[0]), second = of(*node.inputs[1]);
-    if (&canonical(*first.value, facts_) == &canonical(*second.value, facts_))
-      return Exponent{first.value, first.factor + (node.is("Mul") ? second.factor : -second.factor), true};
-    Value *one = value_of(first, reader_, context_), *other = value_of(second, reader_, context_);
+  std::optional<Exponent> of_two(const Node& node) {
+    const auto first = of(*node.inputs[0]), second = of(*node.inputs[1]);
+    if (!first || !second) return std::nullopt;
+    if (&canonical(*first->value, facts_) == &canonical(*second->value, facts_))
+      return Exponent{first->value, first->factor + (node.is("Mul") ? second->factor : -second->factor), true};
+    Value *one = value_of(*first, reader_, context_), *other = value_of(*second, reader_, context_);
     return Exponent{InnerValues(reader_, context_).build().node(node.is("Mul") ? "Add" : "Sub", {one, other}), 1, true};
   }
 

@@ -182,7 +182,10 @@ std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& cont
   const auto form = FormReader(reader, context).in_terms_of(*weights.core, value);
   if (!form || !keeps_shape(value, *weights.core, facts) || !take_form(*form, weights)) return std::nullopt;
   if (weights.softmax && !serves_division_alone(value, *weights.core, facts)) return std::nullopt;
-  if (!weights.softmax) weights.exponent = exponent_in(*weights.core, reader, context).value();
+  if (weights.softmax) return weights;
+  const auto exponent = exponent_in(*weights.core, reader, context);
+  if (!exponent) return std::nullopt;
+  weights.exponent = *exponent;
   return weights;
 }
 
