@@ -7,6 +7,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/internal/mask_contents.h"
+#include "attn_opt/operator_traits.h"
 
 namespace attn_opt {
 namespace {
@@ -53,6 +54,23 @@ Value* widened(const Value& seen, Facts& facts) {
   return is_floating(from) && lowest_finite(from) < lowest_finite(onnx::TensorProto::FLOAT16) ? node->inputs[0] : nullptr;
 }
 
+constexpr int kMaxCopies = 16;
+
+/// The only number beside 0 that TENSOR holds, 1 if there is none; nullopt if there are several, or if it is a scale of all.
+std::optional<double> number_beside_zero(const Tensor& tensor) {
+  const auto numbers = tensor.cast(onnx::TensorProto::DOUBLE);
+  if (!numbers) return std::nullopt;
+  std::optional<double> found;
+  bool has_zero = false;
+  for (const double number : numbers->data<double>()) {
+    has_zero |= number == 0;
+    if (number == 0) continue;
+    if (!std::isfinite(number) || found.value_or(number) != number) return std::nullopt;
+    found = number;
+  }
+  return has_zero || found == 1 ? std::optional(found.value_or(1)) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<double> number_before_narrowing(Value& value, Facts& facts) {
@@ -93,6 +111,26 @@ std::optional<double> deepen_fills(Sdpa& sdpa, Facts& facts) {
     if (term->causal) term->causal->otherwise = term->fill;
   }
   return vanishes ? std::nullopt : fill;
+}
+
+std::optional<double> number_of_mask(Value& value, Facts& facts) {
+  Value* seen = &value;
+  bool is_cast = false;  // which may round other numbers than 0 and 1
+  for (int step = 0; step < kMaxCopies; ++step) {
+    seen = &canonical(*seen, facts);
+    if (const Tensor* constant = facts.constant(*seen)) {
+      const auto number = number_beside_zero(*constant);
+      return is_cast && number != 1.0 ? std::nullopt : number;
+    }
+    if (const auto number = facts.uniform(*seen)) return *number == 0 || *number == 1 ? std::optional(1.0) : std::nullopt;
+    Node* node = seen->producer;
+    if (!node || !node->input(0)) return std::nullopt;
+    if (node->is("Cast") && facts.type(*node->inputs[0]) == onnx::TensorProto::BOOL) return 1;
+    if (!has(*node, Trait::kMoves) && !node->is("Trilu") && !node->is("Cast")) return std::nullopt;
+    is_cast |= node->is("Cast");
+    seen = node->inputs[0];
+  }
+  return std::nullopt;
 }
 
 }  // namespace attn_opt

@@ -1,4 +1,4 @@
-// The numbers that masked scores are filled with.
+// The numbers that masks hold, and that masked scores are filled with.
 #pragma once
 
 #include <optional>
@@ -14,6 +14,9 @@ bool is_fill(const ScoreTerm& term);
 /// The number that all elements of VALUE are, before a cast to a narrower type that makes it -inf: ONNX Runtime computes with
 /// halves in float, and leaves such casts out. Nullopt if they are not known to be one.
 std::optional<double> number_before_narrowing(Value& value, Facts& facts);
+
+/// The only number beside 0 that VALUE, or what it is copied from, may hold; nullopt if it may hold others.
+std::optional<double> number_of_mask(Value& value, Facts& facts);
 
 /// True if MASK, of halves, may be -inf where it was a wider number, which some runtimes keep, before a cast.
 bool may_be_narrowed(Value& mask, Facts& facts);

@@ -20,7 +20,6 @@ namespace attn_opt {
 namespace {
 
 constexpr int kMaxFormDepth = 24;
-constexpr int kMaxFormCopies = 16;
 constexpr size_t kMaxSources = 64;
 constexpr size_t kMaxAddends = 16;
 
@@ -36,42 +35,6 @@ std::vector<Value*> sources(Value& value, Facts& facts) {
     }
   }
   return found;
-}
-
-/// The only number beside 0 that TENSOR holds, 1 if there is none; nullopt if there are several, or if it is a scale of all.
-std::optional<double> number_beside_zero(const Tensor& tensor) {
-  const auto numbers = tensor.cast(onnx::TensorProto::DOUBLE);
-  if (!numbers) return std::nullopt;
-  std::optional<double> found;
-  bool has_zero = false;
-  for (const double number : numbers->data<double>()) {
-    has_zero |= number == 0;
-    if (number == 0) continue;
-    if (!std::isfinite(number) || found.value_or(number) != number) return std::nullopt;
-    found = number;
-  }
-  return has_zero || found == 1 ? std::optional(found.value_or(1)) : std::nullopt;
-}
-
-/// The only number beside 0 that VALUE, or what it is copied from, may hold; nullopt if it may hold others.
-std::optional<double> number_of_mask(Value& value, Facts& facts) {
-  Value* seen = &value;
-  bool is_cast = false;  // which may round other numbers than 0 and 1
-  for (int step = 0; step < kMaxFormCopies; ++step) {
-    seen = &canonical(*seen, facts);
-    if (const Tensor* constant = facts.constant(*seen)) {
-      const auto number = number_beside_zero(*constant);
-      return is_cast && number != 1.0 ? std::nullopt : number;
-    }
-    if (const auto number = facts.uniform(*seen)) return *number == 0 || *number == 1 ? std::optional(1.0) : std::nullopt;
-    Node* node = seen->producer;
-    if (!node || !node->input(0)) return std::nullopt;
-    if (node->is("Cast") && facts.type(*node->inputs[0]) == onnx::TensorProto::BOOL) return 1;
-    if (!has(*node, Trait::kMoves) && !node->is("Trilu") && !node->is("Cast")) return std::nullopt;
-    is_cast |= node->is("Cast");
-    seen = node->inputs[0];
-  }
-  return std::nullopt;
 }
 
 /// The number that ADDED is in each place where FACTOR is, or is not, 0, both being constants of one shape.
@@ -193,25 +156,40 @@ std::optional<ScoreForm> FormReader::one_step(Node& node, size_t core) {
 
 std::optional<ScoreForm> FormReader::numbers(Value& value) { return read(value, nullptr); }
 
-std::optional<double> FormReader::number_where(const Addend& addend, const Known& known) {
-  if (const auto form = numbers(*addend.value))
-    if (const auto number = attn_opt::number_where(*form, known)) return addend.coefficient * *number;
-  const Tensor* constant = facts_.constant(*addend.value);
-  for (const Literal& literal : known.hold) {
-    const Tensor* factor = constant ? facts_.constant(*literal.condition) : nullptr;
-    const auto number = factor ? number_beside(*constant, *factor, !literal.holds) : std::nullopt;
-    if (number) return addend.coefficient * *number;
+std::optional<ScoreForm> FormReader::numbers(std::span<const Addend> addends, const Known& known) {
+  std::optional<ScoreForm> total = number_form(0);
+  for (const Addend& addend : addends) {
+    auto form = numbers(*addend.value);
+    const Tensor* constant = facts_.constant(*addend.value);
+    for (const Literal& literal : known.hold) {
+      const Tensor* factor = constant ? facts_.constant(*literal.condition) : nullptr;
+      const auto number = factor ? number_beside(*constant, *factor, !literal.holds) : std::nullopt;
+      if (number) form = number_form(*number);
+    }
+    if (!form) return std::nullopt;
+    for (ScoreCase& one : *form)
+      for (Literal& literal : one.guard) literal.frame = addend.frame;
+    total = sum(*total, *form, addend.coefficient);
+    if (!total) return std::nullopt;
   }
-  return std::nullopt;
+  return total;
+}
+
+std::optional<double> FormReader::number_where(std::span<const Addend> addends, const Known& known) {
+  const auto total = numbers(addends, known);
+  return total ? attn_opt::number_where(*total, known) : std::nullopt;
 }
 
 double FormReader::number_added(const ScoreForm& form, size_t index) {
-  double number = form[index].number;
-  for (const Addend& addend : form[index].addends) number += number_where(addend, known_in(form, index)).value_or(NAN);
-  return number;
+  return form[index].number + number_where(form[index].addends, known_in(form, index)).value_or(NAN);
 }
 
-std::vector<Addend> FormReader::linear_terms(Value& sum) { return sum_or_value(canonical(sum, facts_))[0].addends; }
+std::vector<Addend> FormReader::linear_terms(Value& sum) {
+  Value& seen = canonical(sum, facts_);
+  const bool may_be_sum = seen.producer && (has(*seen.producer, Trait::kMultiplies) || has(*seen.producer, Trait::kAdds));
+  if (!may_be_sum && facts_.uniform(seen) != 0.0) return {{&seen}};
+  return sum_or_value(seen)[0].addends;
+}
 
 /// VALUE, where there is no reader, as the sum that it is; as itself if it is none, or one that only a factor tells.
 ScoreForm FormReader::sum_or_value(Value& value) {
@@ -366,12 +344,12 @@ std::optional<ScoreForm> FormReader::moved(Node& node) {
   return form;
 }
 
-/// What NODE would make of CONDITION in the place of its input.
+/// What NODE would make of CONDITION in the place of its input: CONDITION itself once more, where it was moved there and back.
 Value* FormReader::moved(Value& condition, Node& node) {
   InnerValues inner(*reader_, *context_);
   const MaybeShape shape = facts_.shape(condition);
   const std::vector<int64_t> perm = shape ? permutation(node, shape->size()) : std::vector<int64_t>();
-  return perm.empty() ? inner.again(node, 0, &condition) : inner.transposed(&condition, perm);
+  return &canonical(*(perm.empty() ? inner.again(node, 0, &condition) : inner.transposed(&condition, perm)), facts_);
 }
 
 /// Ones and zeros, or a number and zeros, that are booleans or a constant.

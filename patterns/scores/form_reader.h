@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,8 +29,10 @@ class FormReader {
   /// VALUE as numbers by conditions: ones and zeros cast from booleans, 1 - m, Where(m, 0, -1e4), a constant of 0 and another
   /// number. Nullopt if it may hold others.
   std::optional<ScoreForm> numbers(Value& value);
-  /// The number that ADDEND comes to where that is KNOWN.
-  std::optional<double> number_where(const Addend& addend, const Known& known);
+  /// ADDENDS together, as numbers() says of each; what is KNOWN may tell the number that a constant is.
+  std::optional<ScoreForm> numbers(std::span<const Addend> addends, const Known& known = {});
+  /// The number that ADDENDS come to together where that is KNOWN.
+  std::optional<double> number_where(std::span<const Addend> addends, const Known& known);
   /// What is added to the core in the case INDEX of FORM; NaN if it is more than a number.
   double number_added(const ScoreForm& form, size_t index);
   /// What SUM adds up, as often as their coefficients say, seen through nodes that change nothing, without zeros; itself if it

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "attn_opt/internal/mask_contents.h"
@@ -91,22 +92,29 @@ class Writer {
 
   /// ONE, where KNOWN holds, without addends: they are numbers there.
   Matched<void> make_numbers(ScoreCase& one, const Known& known) {
-    for (const Addend& addend : one.addends) {
-      const auto number = reader_.number_where(addend, with_fills(known));
-      if (!number) return missed("scores.where", one.met, "no branch is a number: '" + addend.value->name + "'");
-      one.number += *number;
+    const auto number = reader_.number_where(one.addends, with_fills(known));
+    if (!number) {
+      const auto is_none = [&](const Addend& addend) { return !reader_.number_where({&addend, 1}, with_fills(known)); };
+      const auto addend = std::ranges::find_if(one.addends, is_none);
+      const Value& named = *(addend == one.addends.end() ? one.addends.front() : *addend).value;
+      return missed("scores.where", one.met, "no branch is a number: '" + named.name + "'");
     }
+    one.number += *number;
     one.addends.clear();
     return {};
   }
 
-  /// Puts those of COMMON that are numbers in each fill into the fills, and back to the scores.
+  /// Puts those of COMMON that are numbers in each fill into the fills, and back to the scores. What several come to together
+  /// makes more cases.
   Matched<void> absorb(std::vector<Addend>& common) {
-    for (auto addend = common.begin(); addend != common.end();) {
-      if (!absorb(*addend))
-        ++addend;
-      else
-        addend = common.erase(addend);
+    std::erase_if(common, [this](const Addend& addend) { return absorb(addend); });
+    const auto is_no_fill = [](const ScoreCase& one) {
+      return !is_kept(one) && one.addends.empty() && !(one.number <= kHighestMaskFill);
+    };
+    const auto total = std::ranges::any_of(left_, is_no_fill) ? reader_.numbers(common) : std::nullopt;
+    if (auto more = total ? sum(left_, *total) : std::nullopt) {
+      left_ = with_fills_first(*more);
+      common.clear();
     }
     if (left_.front().number <= kHighestMaskFill) return {};
     return missed("scores.where", left_.front().met, "fill " + number_text(left_.front().number) + " is no mask value");
@@ -115,13 +123,13 @@ class Writer {
   bool absorb(const Addend& addend) {
     std::vector<double> numbers;
     for (size_t i = 0; i < left_.size() && !is_kept(left_[i]); ++i) {
-      const auto number = reader_.number_where(addend, with_fills(known_in(left_, i)));
+      const auto number = reader_.number_where({&addend, 1}, with_fills(known_in(left_, i)));
       if (!number) return false;
       numbers.push_back(*number);
     }
     for (size_t i = 0; i < left_.size(); ++i) {
       const auto number =
-          i < numbers.size() ? std::optional(numbers[i]) : reader_.number_where(addend, with_fills(known_in(left_, i)));
+          i < numbers.size() ? std::optional(numbers[i]) : reader_.number_where({&addend, 1}, with_fills(known_in(left_, i)));
       if (number)
         left_[i].number += *number;
       else
