@@ -14,6 +14,9 @@ namespace attn_opt {
 struct CutColumns {
   int64_t in_front = 0, behind = 0;
 
+  /// These and OTHERS, which were cut off before or behind them.
+  CutColumns with(const CutColumns& others) const { return {in_front + others.in_front, behind + others.behind}; }
+  CutColumns without(const CutColumns& others) const { return {in_front - others.in_front, behind - others.behind}; }
   bool is_none() const { return in_front == 0 && behind == 0; }
   bool operator==(const CutColumns&) const = default;
 };

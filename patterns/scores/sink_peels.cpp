@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "patterns/inner_values.h"
+#include "patterns/joined_parts.h"
 #include "patterns/scores/joined_keys.h"
 
 namespace attn_opt {
@@ -82,8 +83,7 @@ Matched<ScoreWalk> with_sinks(Node& node, const ScoreWalk& walk, const Beside& f
                 walk.scale,
                 walk.terms.size(),
                 frame_at(node, walk, context)};
-  next.cut_off->in_front -= found.columns.in_front;
-  next.cut_off->behind -= found.columns.behind;
+  next.cut_off = walk.cut_off->without(found.columns);
   return next;
 }
 
@@ -92,6 +92,7 @@ Matched<ScoreWalk> with_sinks(Node& node, const ScoreWalk& walk, const Beside& f
 Ways peel_concat(Node& node, const ScoreWalk& below, MatchContext& context) {
   const MaybeShape after = context.facts.shape(*node.outputs[0]);
   if (!below.cut_off || below.cut_off->is_none() || !after || !joins_keys(node, below, after->size())) {
+    if (Value* whole = joined_parts(node, node, context)) return std::vector{step(below, *whole, node.op() + "(parts)")};
     ATTN_OPT_MATCH(ScoreWalk next, peel_joined_keys(node, below, context));
     return std::vector{std::move(next)};
   }
@@ -112,12 +113,13 @@ Ways peel_padding(Node& node, const ScoreWalk& below, MatchContext& context) {
   const auto added =
       after ? padded_columns(node, rank - 1 - static_cast<size_t>(axis_of_keys(walk, rank)), context.facts) : std::nullopt;
   const auto number = node.input(2) ? context.facts.uniform(*node.inputs[2]) : std::optional(0.0);
-  const bool is_cut_off = added && added->in_front == walk.cut_off->in_front && added->behind == walk.cut_off->behind;
+  const bool is_cut_off = added && added->in_front <= walk.cut_off->in_front && added->behind <= walk.cut_off->behind &&
+                          added->in_front >= 0 && added->behind >= 0 && !added->is_none();
   if (!is_cut_off || !number || walk.sinks)
     return missed("scores.sinks", &node, "other columns beside the scores than are cut off", walk.peeled);
   if (*number == -INFINITY && walk.terms.empty()) {
     ScoreWalk next = step(walk, *node.inputs[0], "Pad(nothing)");
-    next.cut_off = CutColumns();
+    next.cut_off = walk.cut_off->without(*added);
     return std::vector{std::move(next)};
   }
   const int64_t count = added->in_front + added->behind;
