@@ -1,11 +1,10 @@
 // What may stand between the softmax and its product with V.
 //
-//   Cast, CastLike, Identity, Dropout at inference      guards (row_guard.h)
-//   Reshape, Flatten, (Un)squeeze of the leading axes   Transpose of the last two axes, also around axes of size 1
-//   the same, of rows, in front of all others
-//   Mul, Div, Where with 0                              of whole rows, or of keys of all rows alike (linear_steps.h)
-//   Add, Sub                                            of other weights of the same rows and keys
+//   Cast, CastLike, Identity, Dropout at inference, guards (row_guard.h), Transpose of the last two axes
+//   Reshape, Flatten, (Un)squeeze of the leading axes, or of rows in front of all others
+//   Mul, Div, Where with 0 of whole rows, or of keys of all rows alike, Add, Sub of other weights (linear_steps.h)
 //   Slice, Split, Gather, Pad that cut off sinks (cut_columns.h), or pick rows, heads or batch elements (selected_scores.h)
+//   Pad, Gather, Concat of the keys, as of those of V (moved_keys.h)
 //   Slice, Split into parts that have products of their own (segmented_product.h)    any layout at the product (parted_axes.h)
 #include "patterns/probabilities/probability_walk.h"
 
@@ -17,6 +16,7 @@
 #include "patterns/layout_checks.h"
 #include "patterns/probabilities/joint_step.h"
 #include "patterns/probabilities/layout_end.h"
+#include "patterns/probabilities/moved_keys.h"
 #include "patterns/probabilities/parted_axes.h"
 #include "patterns/probabilities/segmented_product.h"
 #include "patterns/probabilities/summed_values.h"
@@ -145,10 +145,11 @@ class ProbabilityWalker {
     return true;
   }
 
-  /// True if READERS make the product with V in parts.
+  /// True if READERS make the product with V in parts, or of moved keys.
   bool ends_in_segments(const Readers& readers) {
     const auto keys = keys_wherever();
-    const auto whole = keys ? segmented_product(readers, *value_, *keys, context_) : std::nullopt;
+    auto whole = keys ? segmented_product(readers, *value_, *keys, context_) : std::nullopt;
+    if (keys && !whole) whole = product_of_moved_keys(readers, *value_, *keys, context_);
     if (!whole || (divided_late_ && divided_late_ != whole->whole->producer)) return false;
     if (readers.is_output || whole->others_read) note_escape();
     return end_at(*whole->product, *whole->whole, "(segments)");
@@ -342,7 +343,6 @@ class ProbabilityWalker {
 
   Matched<Value*> pass(Node& node) {
     Value* next = node.outputs[0];
-    const std::string& op_type = node.op();
     if (node.inputs[0] != value_ || !next) return missed("probabilities.operand", &node, "not its first input", walk_.peeled);
     if (node.is("Cast") || node.is("CastLike")) {
       if (!is_floating(facts_.type(*next)))
@@ -354,10 +354,9 @@ class ProbabilityWalker {
       if (!next && moves_all_axes(node)) next = node.outputs[0];
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
     } else if (const auto cut = columns_cut_off(node, keys_, facts_)) {
-      if (walk_.sinks || walk_.transposed || !walk_.perm.empty() || walk_.guard ||
-          !are_alike_for_keys(walk_.steps, keys_, facts_))
+      if (walk_.transposed || !walk_.perm.empty() || walk_.guard || !are_alike_for_keys(walk_.steps, keys_, facts_))
         return missed("probabilities.operator", &node, "columns cut off probabilities that were changed", walk_.peeled);
-      walk_.sinks = cut->columns;
+      walk_.sinks = cut->columns.with(walk_.sinks.value_or(CutColumns()));
       next = cut->rest;
     } else if (const auto axis = axis_picked_by(node)) {
       walk_.picked.push_back({next, *axis});
@@ -371,9 +370,9 @@ class ProbabilityWalker {
       if (!next) moves = moves_unit_axes(node);
       if (moves) next = node.outputs[0];
       walk_.regrouped |= next && !moves;
-      if (!next) return missed("probabilities.reshape", &node, op_type + " of queries or keys", walk_.peeled);
+      if (!next) return missed("probabilities.reshape", &node, node.op() + " of queries or keys", walk_.peeled);
     }
-    walk_.peeled.push_back(op_type);
+    walk_.peeled.push_back(node.op());
     return next;
   }
 

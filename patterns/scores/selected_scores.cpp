@@ -46,9 +46,14 @@ class PickedScores {
 
   /// Of VALUE along AXIS; null if a product does not have that axis, or none is reached.
   Value* above(Value& value, size_t axis, int steps) {
-    Node* node = canonical(value, facts_).producer;
+    const Value& seen = canonical(value, facts_);
+    Node* node = seen.producer;
     const MaybeShape shape = facts_.shape(value);
     if (!node || !shape || steps == 0) return nullptr;
+    if (const auto picked = picked_axis(seen, facts_)) {
+      Value* source = PickedScores(seen, context_).above(*node->inputs[0], *picked, steps - 1);
+      return source ? above(*source, axis, steps - 1) : nullptr;
+    }
     if (const std::vector<int64_t> perm = permutation(*node, shape->size()); !perm.empty()) {
       Value* source = above(*node->inputs[0], static_cast<size_t>(perm[axis]), steps - 1);
       return source ? inner_.transposed(source, perm) : nullptr;

@@ -196,6 +196,21 @@ auto seen_within(const Search& search) {
 /// What CUT takes out again of what was laid beside others, or padded; null if it does anything else.
 Value* before_cut(Value& cut, const Search& search) { return cut_back(cut, seen_within(search), search.facts); }
 
+/// The same, or Gathers that together leave each element at its place.
+Value* before_gathers(Value& value, const Search& search) {
+  if (Value* cut = before_cut(value, search)) return cut;
+  GatheredOrder all;
+  const auto moves = [&](const Node& node) {
+    auto order = gathered_order(node, search.facts);
+    const bool is_first = all.places.empty();
+    if (!order || (!is_first && (order->axis != all.axis || order->places.size() != all.places.size()))) return false;
+    for (int64_t& place : all.places) place = order->places[static_cast<size_t>(place)];
+    if (is_first) all = *std::move(order);
+    return true;
+  };
+  return before_chain(value, search, moves, [&all](const Value&) { return std::ranges::is_sorted(all.places); });
+}
+
 /// The value that all operands are copies of among which VALUE is chosen in each place; null if they are several.
 Value* before_choice(Value& value, const Search& search) {
   const Node& node = *value.producer;
@@ -284,11 +299,9 @@ Value* before_casts(Value& value, const Search& search) {
 
 /// Exp(Log(x))  =>  x, which is nowhere negative
 Value* before_logarithm(Value& value, const Search& search) {
-  const auto seen = seen_within(search);
-  const Value& log = seen(*value.producer->inputs[0]);
-  const Node* node = log.producer;
-  if (!node || !node->is("Log") || !node->input(0) || !is_nowhere_negative(*node->inputs[0], search.facts)) return nullptr;
-  return &seen(*node->inputs[0]);
+  const Node* node = seen_within(search)(*value.producer->inputs[0]).producer;
+  const bool is_log = node && node->is("Log") && node->input(0) && is_nowhere_negative(*node->inputs[0], search.facts);
+  return is_log ? &seen_within(search)(*node->inputs[0]) : nullptr;
 }
 
 using RoundTrip = Value* (*)(Value&, const Search&);
@@ -309,7 +322,7 @@ constexpr OperatorMap<RoundTrip> kRoundTrips(std::to_array<OperatorMap<RoundTrip
     {"ReduceProd", before_reduction_of_one},
     {"Slice", before_slice},
     {"Split", before_cut},
-    {"Gather", before_cut},
+    {"Gather", before_gathers},
     {"Concat", before_concat},
     {"ConcatFromSequence", before_sequence},
     {"SequenceAt", before_sequence_at},

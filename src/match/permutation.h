@@ -1,7 +1,8 @@
-// What a Transpose does to axes, with or without perm.
+// What a Transpose does to axes, with or without perm, and a Gather to the elements along one.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "attn_opt/facts.h"
@@ -15,5 +16,15 @@ std::vector<int64_t> permutation(const Node& node, size_t rank);
 
 /// The same, of the rank that perm has or else is known; empty if neither is.
 std::vector<int64_t> permutation(const Node& node, Facts& facts);
+
+/// The places along AXIS of its input that the elements of a result come from: each once.
+struct GatheredOrder {
+  size_t axis = 0;
+  std::vector<int64_t> places;
+};
+
+/// The order in which NODE, a Gather, puts all elements along an axis; nullopt if it does anything else, or if that is not
+/// known.
+std::optional<GatheredOrder> gathered_order(const Node& node, Facts& facts);
 
 }  // namespace attn_opt
