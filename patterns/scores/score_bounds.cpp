@@ -132,16 +132,63 @@ bool is_norm_of_operand(const Node& node, Value& scores, Facts& facts) {
                                         [&](Value* operand) { return operand && is_moved_from(*operand, *base, facts); });
 }
 
-/// True if NUMBER, one for all keys of a row, adds up numbers times reductions of what SCORES are made of.
-bool is_made_of_reductions(Value& scores, Value& number, Facts& facts) {
-  const auto reduces_source = [&](const Addend& addend) {
-    const Node* node = before_float_casts(*addend.value, facts).producer;
-    if (node && is_norm_of_operand(*node, scores, facts)) return true;
-    if (!node || !reduces(*node)) return false;
-    const Value* reduced = &canonical(*node->inputs[0], facts);
-    return nearest_source(scores, [&](Value& source) { return &source == reduced; }, facts) != nullptr;
+/// True if a product that ONE is made of is one that OTHER is made of.
+bool share_product(Value& one, Value& other, Facts& facts) {
+  const auto is_of_other = [&](const Node& product) {
+    return may_be_scores(other, [&](const Node& own) { return &own == &product; }, facts);
   };
-  return std::ranges::all_of(FormReader(facts, true).linear_terms(number), reduces_source);
+  return may_be_scores(one, is_of_other, facts);
+}
+
+/// The reduction that VALUE is moved from, or a number times; null if there is none.
+const Node* reduction_above(Value& value, Facts& facts) {
+  Value* seen = &value;
+  for (int step = 0; step < kMaxAboveQueries && seen; ++step) {
+    seen = &before_float_casts(*seen, facts);
+    if (seen->producer && reduces(*seen->producer)) return seen->producer;
+    seen = one_step_up(*seen, facts);
+  }
+  return nullptr;
+}
+
+/// True if VALUE is a number times a reduction of what SCORES are made of, or of what else their product makes, moved or not:
+/// of whatever row a number is, a softmax does not see it.
+bool is_made_of_reduction(Value& value, Value& scores, Facts& facts) {
+  const Node* node = before_float_casts(value, facts).producer;
+  if (node && is_norm_of_operand(*node, scores, facts)) return true;
+  const Node* reduction = reduction_above(value, facts);
+  if (!reduction) return false;
+  Value* reduced = &canonical(*reduction->inputs[0], facts);
+  return share_product(*reduced, scores, facts) ||
+         nearest_source(scores, [&](Value& source) { return &source == reduced; }, facts) != nullptr;
+}
+
+/// True if NUMBER, one for all keys of a row, adds up nothing but what is_made_of_reduction() of SCORES.
+bool is_made_of_reductions(Value& scores, Value& number, Facts& facts) {
+  return std::ranges::all_of(FormReader(facts, true).linear_terms(number),
+                             [&](const Addend& addend) { return is_made_of_reduction(*addend.value, scores, facts); });
+}
+
+/// The mask that SUM, which is added to SCORES of LAYOUT, adds up beside what is one number for all keys of a row, made of
+/// reductions of them; null if there is no such number, or anything else: a bias may be so large that the number is lost in it.
+Value* beside_row_numbers(Value& sum, Value& scores, const ScoreLayout& layout, Node& node, MatchContext& context) {
+  Facts& facts = context.facts;
+  if (!sum.producer || !has(*sum.producer, Trait::kAdds)) return nullptr;
+  std::vector<Addend> terms = FormReader(facts, true).linear_terms(sum);
+  const size_t all = terms.size();
+  std::erase_if(terms, [&](const Addend& addend) {
+    return is_one_for_all_keys(*addend.value, scores, layout, facts) && is_made_of_reduction(*addend.value, scores, facts);
+  });
+  FormReader reader(node, context);
+  const auto is_mask = [&](const Addend& addend) { return reader.numbers(*addend.value).has_value(); };
+  if (terms.empty() || terms.size() == all || !std::ranges::all_of(terms, is_mask)) return nullptr;
+  InnerValues inner(node, context);
+  Value* rest = nullptr;
+  for (const Addend& addend : terms) {
+    Value* own = inner.scaled(addend.value, addend.coefficient);
+    rest = rest ? inner.sum(rest, own) : own;
+  }
+  return rest;
 }
 
 /// A number for each row of scores, or for more of them, that it is made of.
@@ -261,6 +308,14 @@ std::optional<ScoreWalk> peel_maximum(Node& node, const ScoreWalk& walk, MatchCo
     Value *scores = node.inputs[operand], *lowered_by = node.inputs[1 - operand];
     if (!keeps_shape(*node.outputs[0], *scores, context.facts)) continue;
     const auto number = row_number(*scores, *lowered_by, walk.layout, context.facts);
+    Value* rest = number ? nullptr : beside_row_numbers(*lowered_by, *scores, walk.layout, node, context);
+    if (rest) {
+      Value* lowered = InnerValues(node, context).again(node, 1 - operand, rest);
+      ScoreWalk next = step(walk, *lowered, node.op() + "(row number)");
+      next.lowered = next.makes_nan_of_infinity = true;
+      next.read.clear();
+      return next;
+    }
     if (!number) continue;
     const char* of_row = number->is_of_row ? "row " : "";
     ScoreWalk next = step(walk, *scores, node.op() + "(" + of_row + (number->op_type == "ReduceMax" ? "maximum)" : "number)"));
