@@ -229,4 +229,18 @@ std::optional<ExponentialOf> exponential_in_ratio(Value& value, Facts& facts) {
   return is_one_power ? std::optional(ExponentialOf{reader.unknown(), power}) : std::nullopt;
 }
 
+std::optional<ExponentialOf> odds_of_two(Value& one, Value& other, Facts& facts) {
+  RatioReader reader(facts);
+  const auto share = reader.read(one), rest = share ? reader.read(other) : std::nullopt;
+  // e^p / (e^p + 1) or 1 / (e^p + 1), and what is left of 1
+  if (!rest || share->below.terms().size() != 2 || !are_equal(share->below, rest->below) ||
+      !are_equal(share->above.plus(rest->above, 1), share->below) || share->above.terms().size() != 1)
+    return std::nullopt;
+  const auto& terms = share->below.terms();
+  const double power = is_zero(terms[0].first) ? terms[1].first : terms[0].first;
+  if (!is_zero(share->below.at(power) - 1) || is_zero(power)) return std::nullopt;
+  const bool is_turned = is_zero(share->above.terms()[0].first);
+  return ExponentialOf{reader.unknown(), is_turned ? -power : power};
+}
+
 }  // namespace attn_opt

@@ -32,4 +32,9 @@ struct ExponentialOf {
 ///   Sigmoid(x) / (1 - Sigmoid(x))      Sigmoid(x) / Sigmoid(-x)      Elu(x) + 1, x being no more than 0
 std::optional<ExponentialOf> exponential_in_ratio(Value& value, Facts& facts);
 
+/// x, and FACTOR, where ONE is Sigmoid(FACTOR * x) and OTHER what is left of 1, in whatever words; nullopt if they are not.
+///
+///   (Tanh(x / 2) + 1) / 2 and Sigmoid(-x)      Sigmoid(x) and 1 - Sigmoid(x)
+std::optional<ExponentialOf> odds_of_two(Value& one, Value& other, Facts& facts);
+
 }  // namespace attn_opt

@@ -1,6 +1,8 @@
 #include "patterns/softmax/softmax_of_parts.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +15,8 @@
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
 #include "patterns/readers.h"
+#include "patterns/same_number.h"
+#include "patterns/scores/exponential_ratio.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/heads_in_rows.h"
 #include "patterns/softmax/exponentials.h"
@@ -22,25 +26,27 @@
 namespace attn_opt {
 namespace {
 
-/// True if ONE and OTHER add up to 1: Sigmoid(d) and Sigmoid(-d), or x and 1 - x.
-bool add_up_to_one(Value& one, Value& other, Value& difference_of_one, Facts& facts) {
-  const Node* node = canonical(other, facts).producer;
-  const std::vector<Addend> terms =
-      FormReader(facts, true).linear_terms(node && node->is("Sigmoid") ? *node->inputs[0] : other);
-  Value *first = nullptr, *second = nullptr, *minuend = nullptr, *subtrahend = nullptr;
-  if (node && node->is("Sigmoid"))
-    return difference(any(&first), any(&second))(*node->inputs[0], facts) &&
-           difference(any(&minuend), any(&subtrahend))(difference_of_one, facts) &&
-           &canonical(*first, facts) == &canonical(*subtrahend, facts) &&
-           &canonical(*second, facts) == &canonical(*minuend, facts);
-  const auto is_term = [&](const Addend& term) {
-    return (term.coefficient == 1 && facts.uniform(*term.value) == 1.0) ||
-           (term.coefficient == -1 && term.value == &canonical(one, facts));
-  };
-  return terms.size() == 2 && std::ranges::all_of(terms, is_term) && terms[0].coefficient != terms[1].coefficient;
+/// a and b of a - b, which DIFFERENCE says as a value and a factor; nulls if it is of other terms.
+std::array<Value*, 2> terms_of_difference(const ExponentialOf& difference_of, Facts& facts) {
+  Value *first = nullptr, *second = nullptr;
+  if (std::abs(difference_of.factor) == 1 && difference(any(&first), any(&second))(*difference_of.value, facts))
+    return difference_of.factor == 1 ? std::array{first, second} : std::array{second, first};
+  const std::vector<Addend> terms = FormReader(facts, true).linear_terms(*difference_of.value);
+  for (const size_t at : {0, 1})
+    if (terms.size() == 2 && std::abs(terms[at].coefficient * difference_of.factor - 1) <= kSameNumber &&
+        std::abs(terms[1 - at].coefficient * difference_of.factor + 1) <= kSameNumber)
+      return {terms[at].value, terms[1 - at].value};
+  return {nullptr, nullptr};
 }
 
-/// The softmax of two keys.
+/// What stands for the parts that VALUE is made of; VALUE itself if it is made of none.
+Value& whole_of(Value& value, Node& reader, MatchContext& context) {
+  const Node* node = canonical(value, context.facts).producer;
+  Value* whole = node ? joined_parts(*node, reader, context) : nullptr;
+  return whole ? *whole : value;
+}
+
+/// The softmax of two keys, in whatever words a sigmoid is.
 ///
 ///   Concat(Sigmoid(a - b), 1 - Sigmoid(a - b))  =>  Softmax(Concat(a, b))
 std::optional<SoftmaxSite> of_two_keys(const Node& concat, Node& reader, MatchContext& context) {
@@ -52,22 +58,16 @@ std::optional<SoftmaxSite> of_two_keys(const Node& concat, Node& reader, MatchCo
     const MaybeShape own = facts.shape(*part);
     return own && own->size() == shape->size() && (*own)[*axis].is(1);
   };
-  for (const size_t at : {0, 1}) {
-    Value &one = *concat.inputs[at], &other = *concat.inputs[1 - at];
-    const Node* sigmoid = canonical(one, facts).producer;
-    Value *first = nullptr, *second = nullptr;
-    if (!sigmoid || !sigmoid->is("Sigmoid") || !is_column(&one) || !is_column(&other)) continue;
-    if (!difference(any(&first), any(&second))(*sigmoid->inputs[0], facts) || !is_column(first) || !is_column(second)) continue;
-    if (!add_up_to_one(one, other, *sigmoid->inputs[0], facts)) continue;
-    if (at == 1) std::swap(first, second);
-    const std::vector<Value*> keys{first, second};
-    Value* scores = joined_parts(keys, *axis, reader, context);
-    if (!scores) scores = InnerValues(reader, context).concat(keys, static_cast<int64_t>(*axis));
-    SoftmaxSite site{scores, concat.outputs[0], nullptr, shape->size() - 1 - *axis, std::nullopt};
-    site.hides_infinity = true;
-    return site;
-  }
-  return std::nullopt;
+  if (!std::ranges::all_of(concat.inputs, is_column)) return std::nullopt;
+  const auto odds =
+      odds_of_two(whole_of(*concat.inputs[0], reader, context), whole_of(*concat.inputs[1], reader, context), facts);
+  const std::array<Value*, 2> keys = odds ? terms_of_difference(*odds, facts) : std::array<Value*, 2>();
+  if (!keys[0] || !is_column(keys[0]) || !is_column(keys[1])) return std::nullopt;
+  Value* scores = joined_parts(keys, *axis, reader, context);
+  if (!scores) scores = InnerValues(reader, context).concat({keys[0], keys[1]}, static_cast<int64_t>(*axis));
+  SoftmaxSite site{scores, concat.outputs[0], nullptr, shape->size() - 1 - *axis, std::nullopt};
+  site.hides_infinity = true;
+  return site;
 }
 
 /// The node that makes VALUE, or the product that this is with its last two axes exchanged.
@@ -131,6 +131,8 @@ std::optional<KeyBlocks> product_of_shares(Node& product, const Node& concat, Ma
 }  // namespace
 
 std::optional<SoftmaxSite> softmax_of_parts(Node& concat, MatchContext& context) {
+  // Parts of probabilities in their order are a copy of these, which their own softmax is told by.
+  if (&canonical(*concat.outputs[0], context.facts) != concat.outputs[0]) return std::nullopt;
   if (auto site = of_two_keys(concat, concat, context)) return site;
   Value* shares = joined_parts(concat, concat, context);
   const bool may_be = shares && shares->producer && may_be_softmax(*shares->producer);

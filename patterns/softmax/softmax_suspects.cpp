@@ -129,12 +129,14 @@ unsigned parts_in(const Value* value) {
   return found;
 }
 
-/// True if VALUE, which has PARTS, is what an Exp, a Pow or a Softmax makes, or may be that masked.
+/// True if VALUE, which has PARTS, is what an Exp, a Pow or a Softmax makes, or may be that masked, or exponentials in other
+/// words.
 bool may_be_weights(const Value* value, unsigned parts) {
   if (parts & kWeights) return true;
   const Node* maker = value ? value->producer : nullptr;
   if (!maker || !is_one_of(*maker, {"Mul", "Div", "Where", "Reciprocal", "Sqrt", "Pow"})) return false;
-  return std::ranges::any_of(maker->inputs, [](const Value* input) { return (parts_in(input) & kWeights) != 0; });
+  const unsigned wanted = maker->is("Div") ? kWeights | kWeightsInWords : kWeights;
+  return std::ranges::any_of(maker->inputs, [wanted](const Value* input) { return (parts_in(input) & wanted) != 0; });
 }
 
 /// True if VALUE is what something is divided by a sum with.
@@ -277,12 +279,12 @@ bool may_multiply_part(const Node& node) {
   return node.is("MatMul") || node.is("Einsum") || node.is("Add") || node.is("Sum") || node.is("Split") || node.is("Slice");
 }
 
-/// True if VALUE may be the probabilities of some keys, or a copy or product of them: shares, or Sigmoid of the difference of
-/// two.
+/// True if VALUE may be the probabilities of some keys, or a copy or product of them: shares, or Sigmoid or Tanh of the
+/// difference of two.
 bool may_be_part_of_softmax(const Value* value) {
   for (int step = 0; step < kMaxSuspectCopies && value && value->producer; ++step, value = value->producer->input(0)) {
     const Node& maker = *value->producer;
-    if (maker.is("Sigmoid") || (!maker.is("Concat") && may_be_softmax(maker))) return true;
+    if (maker.is("Sigmoid") || maker.is("Tanh") || (!maker.is("Concat") && may_be_softmax(maker))) return true;
     if (!may_be_no_op(maker) && !may_multiply_part(maker)) break;
   }
   return false;
