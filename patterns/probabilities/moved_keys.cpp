@@ -8,6 +8,7 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/inner_values.h"
+#include "patterns/layout_checks.h"
 #include "patterns/products/cut_columns.h"
 #include "patterns/products/product_letters.h"
 #include "src/match/node_forms.h"
@@ -86,29 +87,59 @@ Node* only_move(const Readers& readers, const Value& probabilities) {
   return may_move && std::ranges::all_of(readers.all, is_its) ? node : nullptr;
 }
 
+/// The product that alone reads moved probabilities, or what Transposes make of those.
+struct MovedProduct {
+  Node* node = nullptr;
+  Value* moved = nullptr;     ///< its operand
+  std::vector<int64_t> axes;  ///< of the moved probabilities, in the order in which it has them
+};
+
+std::optional<MovedProduct> product_of(Value& moved, Facts& facts) {
+  const MaybeShape shape = facts.shape(moved);
+  MovedProduct product{nullptr, &moved, std::vector<int64_t>(shape ? shape->size() : 0)};
+  std::iota(product.axes.begin(), product.axes.end(), int64_t{0});
+  for (int step = 0; step <= kMaxTogether && shape; ++step) {
+    const Readers readers = readers_of(*product.moved, facts);
+    Node* node = readers.only_one() ? readers.all[0].node : nullptr;
+    if (!node || node->graph != moved.graph) return std::nullopt;
+    const std::vector<int64_t> perm = permutation(*node, product.axes.size());
+    product.moved = perm.empty() ? readers.all[0].read : node->outputs[0];
+    product.node = node;
+    if (perm.empty()) return product;
+    const std::vector<int64_t> before = product.axes;
+    for (size_t i = 0; i < perm.size(); ++i) product.axes[i] = before[static_cast<size_t>(perm[i])];
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<SegmentedProduct> product_of_moved_keys(const Readers& readers, Value& probabilities, size_t keys_from_last,
                                                       MatchContext& context) {
   Facts& facts = context.facts;
   Node* move = only_move(readers, probabilities);
-  if (!move) return std::nullopt;
-  const Readers further = readers_of(*move->outputs[0], facts);
-  Node* product = further.only_one() ? further.all[0].node : nullptr;
-  const auto letters = product && product->graph == probabilities.graph ? product_letters(*product, facts) : std::nullopt;
-  const std::vector<Value*> operands = letters ? operands_of(*product, facts) : std::vector<Value*>();
+  const auto product = move ? product_of(*move->outputs[0], facts) : std::nullopt;
+  const auto letters = product ? product_letters(*product->node, facts) : std::nullopt;
+  const std::vector<Value*> operands = letters ? operands_of(*product->node, facts) : std::vector<Value*>();
   if (operands.size() != 2 || letters->operands.size() != 2) return std::nullopt;
-  const size_t at = operands[0] == further.all[0].read ? 0 : 1;
+  const size_t at = operands[0] == product->moved ? 0 : 1;
   const std::string &moved = letters->operands[at], &other = letters->operands[1 - at];
-  if (operands[at] != further.all[0].read || moved.size() <= keys_from_last) return std::nullopt;
-  const char keys = moved[moved.size() - 1 - keys_from_last];
+  const size_t rank = product->axes.size();
+  if (operands[at] != product->moved || moved.size() != rank || rank <= keys_from_last) return std::nullopt;
+  std::string own(rank, kUnitAxis);
+  for (size_t i = 0; i < rank; ++i) own[static_cast<size_t>(product->axes[i])] = moved[i];
+  const char keys = own[rank - 1 - keys_from_last];
   const size_t axis = other.find(keys);
-  if (keys == kUnitAxis || axis == std::string::npos || has_letter(letters->result, keys)) return std::nullopt;
-  InnerValues inner(*product, context);
+  if (axis == std::string::npos || has_letter(letters->result, keys) || has_letter(own + other + letters->result, kUnitAxis))
+    return std::nullopt;
+  InnerValues inner(*product->node, context);
   Value* values = KeyMove(*move, probabilities, keys_from_last, context).undone(*operands[1 - at], axis, inner);
-  Value* made = values ? product_with(*product, *operands[at], &probabilities, inner, facts) : nullptr;
-  if (made) made = product_with(*made->producer, *operands[1 - at], &canonical(*values, facts), inner, facts);
-  return made ? std::optional(SegmentedProduct{made->producer, product->outputs[0], false}) : std::nullopt;
+  const auto factor = values ? factor_of_sum(*product->node, facts) : std::nullopt;
+  if (!factor) return std::nullopt;
+  const std::string equation = own + "," + other + "->" + letters->result;
+  Value* made = inner.build().node("Einsum", {&probabilities, inner.scaled(&canonical(*values, facts), *factor)},
+                                   {GraphBuilder::attribute("equation", equation)});
+  return SegmentedProduct{made->producer, product->node->outputs[0], false};
 }
 
 }  // namespace attn_opt

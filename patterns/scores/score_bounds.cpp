@@ -203,13 +203,13 @@ std::optional<RowNumber> row_number(Value& scores, Value& number, const ScoreLay
   const Node* node = reduction_of(scores, number, facts);
   if (node && is_one_for_all_keys(number, scores, layout, facts))
     return RowNumber{node->op(), layout.order.empty() && reduced_over_last(node->op(), any())(*node->outputs[0], facts), node};
-  if (is_one_for_all_keys(number, scores, layout, facts) && is_made_of_reductions(scores, number, facts)) return RowNumber{};
   const MaybeShape shape = facts.shape(scores);
   if (!shape || shape->empty()) return std::nullopt;
   const size_t keys = layout.order.empty() ? 0 : shape->size() - 1 - static_cast<size_t>(layout.order.back());
   for (const char* op_type : kReductions)
     if (reduced_axis_of(op_type, number, scores, facts) == keys) return RowNumber{op_type};
-  return std::nullopt;
+  const bool is_other = is_one_for_all_keys(number, scores, layout, facts) && is_made_of_reductions(scores, number, facts);
+  return is_other ? std::optional(RowNumber{}) : std::nullopt;
 }
 
 /// True if SCORES are read by LOWERING and MAXIMUM alone, and what MAXIMUM makes by LOWERING.

@@ -279,12 +279,12 @@ bool may_multiply_part(const Node& node) {
   return node.is("MatMul") || node.is("Einsum") || node.is("Add") || node.is("Sum") || node.is("Split") || node.is("Slice");
 }
 
-/// True if VALUE may be the probabilities of some keys, or a copy or product of them: shares, or Sigmoid or Tanh of the
-/// difference of two.
+/// True if VALUE may be the probabilities of some keys, or a copy or product of them: shares, or Sigmoid of the difference of
+/// two.
 bool may_be_part_of_softmax(const Value* value) {
   for (int step = 0; step < kMaxSuspectCopies && value && value->producer; ++step, value = value->producer->input(0)) {
     const Node& maker = *value->producer;
-    if (maker.is("Sigmoid") || maker.is("Tanh") || (!maker.is("Concat") && may_be_softmax(maker))) return true;
+    if (maker.is("Sigmoid") || (!maker.is("Concat") && may_be_softmax(maker))) return true;
     if (!may_be_no_op(maker) && !may_multiply_part(maker)) break;
   }
   return false;
