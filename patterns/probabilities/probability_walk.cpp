@@ -14,6 +14,7 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/layout_checks.h"
+#include "patterns/probabilities/branches.h"
 #include "patterns/probabilities/joint_step.h"
 #include "patterns/probabilities/layout_end.h"
 #include "patterns/probabilities/moved_keys.h"
@@ -30,11 +31,6 @@ namespace {
 
 constexpr int kMaxProbabilitySteps = 32;
 constexpr size_t kNowhere = 64;  ///< an axis that no value has
-
-bool is_on_the_way(const Node& node) {
-  return node.is("Cast") || node.is("CastLike") || node.is("Identity") || node.is("Dropout") || node.is("Reshape") ||
-         node.is("Flatten") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Transpose") || node.is("Concat");
-}
 
 class ProbabilityWalker {
  public:
@@ -53,8 +49,9 @@ class ProbabilityWalker {
 
   Matched<ProbabilityWalk> run() {
     for (int step = 0; step < kMaxProbabilitySteps; ++step) {
-      walk_.way.push_back(value_);
+      if (walk_.way.empty() || walk_.way.back() != value_) walk_.way.push_back(value_);
       const Readers readers = readers_here();
+      if (takes_branch(readers)) continue;
       if (pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers) || pass_joint_step(readers)) continue;
       if (ends_in_segments(readers) || (parts_axes_ && ends_in_parted_axes(readers))) return walk_;
       ATTN_OPT_MATCH(Node * next, next_node(readers));
@@ -181,6 +178,7 @@ class ProbabilityWalker {
     Readers readers = readers_of(*value_, facts_);
     if (sum_) std::erase_if(readers.all, [this](const Reader& reader) { return reader.node == sum_; });
     if (const auto keys = keys_wherever()) take_sums(readers, *keys, facts_);
+    if (branch_at_ == value_) ways_here().keep_branch(readers, *branch_);
     return readers;
   }
 
@@ -188,76 +186,56 @@ class ProbabilityWalker {
     walk_.escaping.push_back({value_, walk_.transposed, walk_.steps.size(), walk_.guard.has_value(), walk_.perm});
   }
 
-  /// A reader of VALUE_, and the product that it is or that alone reads what it makes.
-  struct Way {
-    Reader first, product;
-  };
+  WayReader ways_here() const { return {*value_, keys_wherever(), keys_from_last().has_value(), context_}; }
+
+  /// True if READERS lead to several products, one of them behind steps of its own: those of one are followed alone.
+  bool takes_branch(const Readers& readers) {
+    if (readers.all.size() < 2 || divided_late_ || branch_at_ == value_) return false;
+    const Branches found = ways_here().branches(readers);
+    if (found.ways.empty()) return false;
+    if (found.others_read) note_escape();
+    go_on_with(found.ways);
+    branch_ = wanted_way(found.ways).product.node;
+    branch_at_ = value_;
+    return true;
+  }
 
   /// The node to go on with; VALUE_ becomes the copy that it reads.
   Matched<Node*> next_node(const Readers& readers) {
     std::vector<Reader> candidates;
     std::vector<Way> ways;
+    const WayReader here = ways_here();
     for (const Reader& reader : readers.all) {
       if (!reader.node || reader.node->graph != value_->graph || reader.reads_type_alone()) continue;
       if (!is_on_the_way(*reader.node) && !multiplies(*reader.node, *reader.read, facts_) &&
           !(readers.only_one() &&
             (columns_cut_off(*reader.node, keys_, facts_) || (reader.input == 0 && axis_picked_by(*reader.node)))))
         continue;
-      if (const auto product = product_at_end(reader, readers)) ways.push_back({reader, *product});
+      if (const auto product = here.product_at_end(reader, readers)) ways.push_back({reader, *product});
       candidates.push_back(reader);
     }
-    if (ways.size() > 1) keep_readable(ways);
+    if (ways.size() > 1) here.keep_readable(ways);
     if (readers.is_output || readers.all.size() > std::max<size_t>(1, ways.size())) note_escape();
     if (candidates.empty()) return nothing_reached(readers);
     if (ways.empty() && candidates.size() > 1)
       return missed("probabilities.many-readers", candidates[0].node,
                     std::to_string(readers.all.size()) + " readers of '" + value_->name + "'", walk_.peeled);
-    if (walk_.products.empty())
-      for (const Way& way : ways) walk_.products.push_back(way.product.node);
-    const auto wanted = std::ranges::find(ways, wanted_, [](const Way& way) { return way.product.node; });
-    const Reader& next = ways.empty() ? candidates[0] : wanted == ways.end() ? ways[0].first : wanted->first;
+    go_on_with(ways);
+    const Reader next = ways.empty() ? candidates[0] : wanted_way(ways).first;
     value_ = next.read;
     return next.node;
   }
 
-  /// The product that FIRST is; of several READERS also the one that a chain of swaps from FIRST on ends at.
-  std::optional<Reader> product_at_end(const Reader& first, const Readers& readers) const {
-    if (multiplies(*first.node, *first.read, facts_)) return first;
-    const Node* next = readers.all.size() > 1 ? first.node : nullptr;
-    for (int step = 0; next && next->is("Transpose") && step < kMaxTogether; ++step) {
-      Readers further = readers_of(*next->outputs[0], facts_);
-      const auto keys = keys_in(*next->outputs[0]);
-      if (keys) take_sums(further, *keys, facts_);
-      next = further.only_one() ? further.all[0].node : nullptr;
-      if (next && keys && multiplies(*next, *further.all[0].read, facts_)) return further.all[0];
-    }
-    return std::nullopt;
+  /// Notes the products of WAYS, if none are known.
+  void go_on_with(const std::vector<Way>& ways) {
+    if (walk_.products.empty())
+      for (const Way& way : ways) walk_.products.push_back(way.product.node);
   }
 
-  /// How many axes lie behind the keys of MADE, which is VALUE_ or that with its last two axes swapped.
-  std::optional<size_t> keys_in(Value& made) const {
-    const auto keys = keys_wherever();
-    return keys ? axis_in_swapped(*value_, *keys, made, facts_) : std::nullopt;
-  }
-
-  /// Leaves those of WAYS whose products sum over the keys, first to last, or one if there are none.
-  void keep_readable(std::vector<Way>& ways) {
-    std::ranges::stable_sort(ways, {}, [](const Way& way) { return way.product.node->position; });
-    // Not std::ranges::unique: Clang below 16 does not compile what it returns.
-    const auto same_product = [](const Way& one, const Way& other) { return one.product.node == other.product.node; };
-    ways.erase(std::unique(ways.begin(), ways.end(), same_product), ways.end());  // NOLINT(modernize-use-ranges)
-    const Way first = ways[0];
-    std::erase_if(ways, [this](const Way& way) { return !sums_over_keys(way); });
-    if (ways.empty()) ways.push_back(first);
-  }
-
-  bool sums_over_keys(const Way& way) const {
-    const auto read = value_product(*way.product.node, *way.product.read, context_);
-    if (!read) return false;
-    const ScoreLayout& layout = read->probabilities;
-    if (!layout.order.empty() && !layout.swaps_last_two()) return true;
-    const size_t summed = layout.order.empty() ? 0 : 1;
-    return !keys_from_last() || keys_in(*way.product.read) == summed;
+  /// That of WAYS to the product that is wanted, or the first.
+  const Way& wanted_way(const std::vector<Way>& ways) const {
+    const auto wanted = std::ranges::find(ways, wanted_, [](const Way& way) { return way.product.node; });
+    return wanted == ways.end() ? ways[0] : *wanted;
   }
 
   /// A softmax that is no attention ends elsewhere (a router); one that is changed on the way to a product is worth a miss.
@@ -377,11 +355,13 @@ class ProbabilityWalker {
   }
 
   Value* value_;
-  Value* softmax_;            ///< what it makes
-  size_t keys_;               ///< of the softmax's result; where they are asked for, no axis has moved
-  const Node* sum_;           ///< adds up what is divided behind the product
-  const Node* divided_late_;  ///< what makes what is divided behind the product
-  const Node* wanted_;        ///< of several products; null: the first
+  Value* softmax_;                ///< what it makes
+  size_t keys_;                   ///< of the softmax's result; where they are asked for, no axis has moved
+  const Node* sum_;               ///< adds up what is divided behind the product
+  const Node* divided_late_;      ///< what makes what is divided behind the product
+  const Node* wanted_;            ///< of several products; null: the first
+  const Node* branch_ = nullptr;  ///< the product whose branch is followed alone from BRANCH_AT_ on
+  const Value* branch_at_ = nullptr;
   bool parts_axes_;
   MatchContext& context_;
   Facts& facts_;

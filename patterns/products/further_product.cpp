@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/probabilities/probability_walk.h"
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
@@ -13,18 +14,15 @@
 namespace attn_opt {
 namespace {
 
-/// True for what may stand between a softmax and the products that share it.
-bool may_pass_probabilities(const Node& node) {
-  static constexpr OperatorSet kOperators = {"Cast",      "CastLike", "Identity", "Dropout", "Reshape", "Squeeze", "Unsqueeze",
-                                             "Transpose", "Slice",    "Split",    "Where",   "Mul",     "Div"};
-  return kOperators.has(node);
-}
-
-/// True if NODE may hand on probabilities, told by names of operators: it is one that they pass, or may change nothing, as a
-/// sum beside a number may.
+/// True for what may stand between a softmax and the products that share it, told by names of operators: steps, moves, sums of
+/// a value and itself, and what may change nothing, as a sum beside a number may.
 bool may_hand_on(const Node& node) {
-  if (node.is("Add") || node.is("Sub")) return may_be_number(node.input(0)) || may_be_number(node.input(1));
-  return may_pass_probabilities(node) || may_be_no_op(node);
+  static constexpr OperatorSet kOperators = {"Cast",      "CastLike", "Identity", "Dropout", "Reshape", "Squeeze", "Unsqueeze",
+                                             "Transpose", "Slice",    "Split",    "Where",   "Mul",     "Div",     "Neg"};
+  if (kOperators.has(node)) return true;
+  if (!has(node, Trait::kAdds)) return may_be_no_op(node);
+  return std::ranges::all_of(node.inputs, [&](const Value* input) { return input == node.input(0); }) ||
+         std::ranges::any_of(node.inputs, [](const Value* input) { return may_be_number(input); });
 }
 
 /// False if no operand of PRODUCT can be made of a softmax. Cheap, since most products of a model are projections.
@@ -45,41 +43,15 @@ bool may_read_probabilities(const Node& product, Facts& facts) {
   return false;
 }
 
-/// Transposes that together may swap queries and keys.
-constexpr int kMaxSwaps = 4;
-
-/// True if NODE is a product, or the factor of one, or so many Transposes end at one.
-bool ends_at_product(const Node& node, int transposes, Facts& facts) {
-  if (makes_product(node, facts)) return true;
-  const bool is_added_up = node.is("Mul");
-  if (!(node.is("Transpose") || is_added_up) || transposes == 0) return false;
-  return std::ranges::any_of(readers_of(*node.outputs[0], facts).all, [&](const Reader& reader) {
-    if (!reader.node || reader.node->graph != node.graph) return false;
-    return is_added_up ? factors_added_up(*reader.node, facts) == &node : ends_at_product(*reader.node, transposes - 1, facts);
-  });
-}
-
-/// True if another product reads VALUE, which NODE reads, as well, or reads it transposed: cheap, since this is asked of every
-/// product.
-bool is_shared(Value& value, const Node& node, Facts& facts) {
-  if (!value.producer || (value.uses.size() == 1 && value.uses[0].node == &node)) return false;
-  return std::ranges::any_of(readers_of(value, facts).all, [&](const Reader& reader) {
-    return reader.node && reader.node != &node && reader.node->graph == node.graph &&
-           ends_at_product(*reader.node, kMaxSwaps, facts);
-  });
-}
-
-/// INPUT of PRODUCT, or what it is the transpose of, if others share that; null if none do.
-Value* shared_source(Value& input, const Node& product, Facts& facts) {
-  Value* source = &canonical(input, facts);
-  const Node* reader = &product;
-  for (int step = 0; step <= kMaxSwaps; ++step) {
-    if (is_shared(*source, *reader, facts)) return source;
-    reader = source->producer;
-    if (!reader || !reader->is("Transpose")) return nullptr;
-    source = &canonical(*reader->inputs[0], facts);
+/// True if several read VALUE, or what may be a copy of it: cheap, since this is asked of every product.
+bool is_shared(const Value& value) {
+  constexpr int kMostCopies = 8;
+  const Value* seen = &value;
+  for (int step = 0; seen && seen->uses.size() == 1 && step < kMostCopies; ++step) {
+    const Node* only = seen->uses[0].node;
+    seen = only && may_be_no_op(*only) ? only->output(0) : nullptr;
   }
-  return nullptr;
+  return seen && seen->uses.size() > 1;
 }
 
 /// True if SOFTMAX is followed by products of which PRODUCT is one, and not the first.
@@ -95,16 +67,16 @@ std::optional<SoftmaxSite> softmax_of_further_product(Node& product, MatchContex
   constexpr size_t kMaxValues = 32;
   if (!may_read_probabilities(product, context.facts)) return std::nullopt;
   std::vector<Value*> values;
-  for (Value* input : operands_of(product, context.facts)) {
-    Value* source = input ? shared_source(*input, product, context.facts) : nullptr;
-    if (source) values.push_back(source);
-  }
+  for (Value* input : operands_of(product, context.facts))
+    if (input) values.push_back(&canonical(*input, context.facts));
+  bool are_shared = false;
   for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i) {
     Node* maker = values[i]->producer;
     if (!maker || maker->graph != product.graph) continue;
-    auto softmax = may_be_softmax(*maker) ? softmax_at(*maker, context) : std::nullopt;
+    are_shared = are_shared || is_shared(*values[i]);
+    auto softmax = are_shared && may_be_softmax(*maker) ? softmax_at(*maker, context) : std::nullopt;
     if (softmax && is_further(*softmax, product, context)) return softmax;
-    if (!may_pass_probabilities(*maker)) continue;
+    if (!may_hand_on(*maker)) continue;
     for (Value* input : maker->inputs) {
       Value* source = input ? &canonical(*input, context.facts) : nullptr;
       if (source && std::ranges::find(values, source) == values.end()) values.push_back(source);
