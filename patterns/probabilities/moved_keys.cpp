@@ -30,7 +30,7 @@ class KeyMove {
     const MaybeShape shape = facts_.shape(probabilities_);
     if (!shape || shape->size() <= keys_) return nullptr;
     const auto along = static_cast<int64_t>(axis);
-    if (move_.is("Pad")) return unpadded(values, along, inner);
+    if (move_.is("Pad")) return before_pad(values, along, inner);
     if (axis_in(move_.int_attribute("axis", 0), shape->size()) != shape->size() - 1 - keys_) return nullptr;
     if (move_.is("Gather")) return ungathered(values, along, inner);
     const Dim& count = from_last(*shape, keys_);
@@ -38,13 +38,16 @@ class KeyMove {
   }
 
  private:
-  Value* unpadded(Value& values, int64_t axis, InnerValues& inner) const {
+  /// Of values that were padded, too: 0 times others need not be 0.
+  Value* before_pad(Value& values, int64_t axis, InnerValues& inner) const {
     const bool adds_zeros = move_.string_attribute("mode", "constant") == "constant" &&
                             (!move_.input(2) || facts_.uniform(*move_.inputs[2]) == 0.0);
     const auto added = adds_zeros ? padded_columns(move_, keys_, facts_) : std::nullopt;
     if (!added || added->is_none() || added->in_front < 0 || added->behind < 0) return nullptr;
     const int64_t end = added->behind == 0 ? std::numeric_limits<int64_t>::max() : -added->behind;
-    return inner.slice(&values, inner.build().ints({added->in_front}), inner.build().ints({end}), axis);
+    Value* rest = inner.slice(&values, inner.build().ints({added->in_front}), inner.build().ints({end}), axis);
+    Value& unpadded = canonical(*rest, facts_);
+    return &unpadded == rest ? nullptr : &unpadded;
   }
 
   /// Each key is at one place.

@@ -1,8 +1,8 @@
 // Keys that are moved alike in the probabilities and in V, right at their product.
 //
-//   Pad(P) W  =>  P Slice(W)      Gather(P, places) W  =>  P Gather(W, places of these)      Concat(P, P) W  =>  P (W1 + W2)
+//   Pad(P) Pad(V)  =>  P V      Gather(P, places) W  =>  P Gather(W, places of these)      Concat(P, P) W  =>  P (W1 + W2)
 //
-// where W1 and W2 are the halves of W: of V padded, gathered or repeated just so, V is left.
+// where W1 and W2 are the halves of W: of V gathered or repeated just so, V is left.
 #pragma once
 
 #include "patterns/probabilities/segmented_product.h"

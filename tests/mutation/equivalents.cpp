@@ -69,6 +69,7 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"preconditions: 'scores-finite' left out", "less_largest_of_all_scores", kLeavesExpRange},
       {"preconditions: 'scores-finite' left out", "keras_softmax_with_other_mask", kNoneHidden},
       {"preconditions: 'scores-finite' left out", "scores_split_partial_bias", kNoneHidden},
+      {"preconditions: 'scores-finite' left out", "two_products_behind_words_of_the_same", kNoneHidden},
       {"preconditions: 'scores-finite' left out", "clip_to_all_numbers", kNoneInfinite},
       {"preconditions: 'scores-finite' left out", "squared_distances", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "squared_distances_of_keys_less_queries", kNoInfiniteScore},
