@@ -1,6 +1,7 @@
 #include "patterns/probabilities/branches.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "attn_opt/operator_traits.h"
 #include "patterns/layout_checks.h"
@@ -70,7 +71,10 @@ bool WayReader::sums_over_keys(const Way& way) const {
   const size_t summed = layout.order.empty() ? 0 : 1;
   if (!has_steps(way)) return !has_kept_axes_ || keys_in(*way.product.read) == summed;
   const MaybeShape before = facts_.shape(value_), after = facts_.shape(*way.product.read);
-  return keys_ == summed && before && after && *before == *after;
+  if (!keys_ || *keys_ > 1 || !before || before->size() < 2 || !after) return false;
+  Shape lying = *before;
+  if (*keys_ != summed) std::swap(lying[lying.size() - 2], lying.back());
+  return lying == *after;
 }
 
 /// The only product that all ends in which is made of what FIRST makes; nullopt if there are several, or if anything else comes

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attn_opt/canonical.h"
@@ -97,6 +98,18 @@ struct MovedProduct {
   std::vector<int64_t> axes;  ///< of the moved probabilities, in the order in which it has them
 };
 
+/// What Transposes make VALUE, which has TERM, of, and the letters of its axes.
+std::pair<Value*, std::string> before_transposes(Value& value, const std::string& term, Facts& facts) {
+  const Untransposed source = untransposed(value, facts);
+  std::string letters(term.size(), kUnitAxis);
+  if (source.at.size() != term.size() || !facts.shape(*source.value).has_rank(term.size())) return {&value, term};
+  for (size_t i = 0; i < term.size(); ++i) {
+    if (source.at[i] == kNoAxis) return {&value, term};
+    letters[static_cast<size_t>(source.at[i])] = term[i];
+  }
+  return {source.value, letters};
+}
+
 std::optional<MovedProduct> product_of(Value& moved, Facts& facts) {
   const MaybeShape shape = facts.shape(moved);
   MovedProduct product{nullptr, &moved, std::vector<int64_t>(shape ? shape->size() : 0)};
@@ -126,7 +139,8 @@ std::optional<SegmentedProduct> product_of_moved_keys(const Readers& readers, Va
   const std::vector<Value*> operands = letters ? operands_of(*product->node, facts) : std::vector<Value*>();
   if (operands.size() != 2 || letters->operands.size() != 2) return std::nullopt;
   const size_t at = operands[0] == product->moved ? 0 : 1;
-  const std::string &moved = letters->operands[at], &other = letters->operands[1 - at];
+  const std::string& moved = letters->operands[at];
+  const auto [values_moved, other] = before_transposes(*operands[1 - at], letters->operands[1 - at], facts);
   const size_t rank = product->axes.size();
   if (operands[at] != product->moved || moved.size() != rank || rank <= keys_from_last) return std::nullopt;
   std::string own(rank, kUnitAxis);
@@ -136,7 +150,7 @@ std::optional<SegmentedProduct> product_of_moved_keys(const Readers& readers, Va
   if (axis == std::string::npos || has_letter(letters->result, keys) || has_letter(own + other + letters->result, kUnitAxis))
     return std::nullopt;
   InnerValues inner(*product->node, context);
-  Value* values = KeyMove(*move, probabilities, keys_from_last, context).undone(*operands[1 - at], axis, inner);
+  Value* values = KeyMove(*move, probabilities, keys_from_last, context).undone(*values_moved, axis, inner);
   const auto factor = values ? factor_of_sum(*product->node, facts) : std::nullopt;
   if (!factor) return std::nullopt;
   const std::string equation = own + "," + other + "->" + letters->result;
