@@ -41,10 +41,8 @@ class KeyMove {
  private:
   /// Of values that were padded, too: 0 times others need not be 0.
   Value* before_pad(Value& values, int64_t axis, InnerValues& inner) const {
-    const bool adds_zeros = move_.string_attribute("mode", "constant") == "constant" &&
-                            (!move_.input(2) || facts_.uniform(*move_.inputs[2]) == 0.0);
-    const auto added = adds_zeros ? padded_columns(move_, keys_, facts_) : std::nullopt;
-    if (!added || added->is_none() || added->in_front < 0 || added->behind < 0) return nullptr;
+    const auto added = padded_zeros(move_, keys_, facts_);
+    if (!added) return nullptr;
     const int64_t end = added->behind == 0 ? std::numeric_limits<int64_t>::max() : -added->behind;
     Value* rest = inner.slice(&values, inner.build().ints({added->in_front}), inner.build().ints({end}), axis);
     Value& unpadded = canonical(*rest, facts_);

@@ -43,11 +43,8 @@ std::optional<Cut> values_beside_zeros(Value& value, size_t rows, InnerValues& i
     return cut;
   }
   if (node->is("Concat")) return beside_zeros(*node, shape->size(), rows, facts);
-  const bool pads = node->is("Pad") && node->string_attribute("mode", "constant") == "constant" &&
-                    (!node->input(2) || facts.uniform(*node->inputs[2]) == 0.0);
-  const auto added = pads ? padded_columns(*node, rows, facts) : std::nullopt;
-  if (!added || added->is_none() || added->in_front < 0 || added->behind < 0) return std::nullopt;
-  return Cut{node->inputs[0], *added};
+  const auto added = padded_zeros(*node, rows, facts);
+  return added ? std::optional(Cut{node->inputs[0], *added}) : std::nullopt;
 }
 
 /// False where nothing is joined to V. Cheap, since it is asked of every product.

@@ -186,4 +186,11 @@ std::optional<CutColumns> padded_columns(const Node& node, size_t keys, Facts& f
   return columns;
 }
 
+std::optional<CutColumns> padded_zeros(const Node& node, size_t keys, Facts& facts) {
+  const bool may_add = node.is("Pad") && (!node.input(2) || facts.uniform(*node.inputs[2]) == 0.0);
+  const auto added = may_add ? padded_columns(node, keys, facts) : std::nullopt;
+  const bool adds = added && !added->is_none() && added->in_front >= 0 && added->behind >= 0;
+  return adds ? added : std::nullopt;
+}
+
 }  // namespace attn_opt

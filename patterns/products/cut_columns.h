@@ -52,5 +52,7 @@ std::optional<ProductPart> part_of_product(Value& value, Node& reader, MatchCont
 /// What NODE, a Pad, adds at each end of the axis KEYS before the last, and nowhere else; less than 0: it cuts off. Nullopt if
 /// that is not known.
 std::optional<CutColumns> padded_columns(const Node& node, size_t keys, Facts& facts);
+/// The same of a Pad that adds zeros, and cuts nothing off; nullopt for others.
+std::optional<CutColumns> padded_zeros(const Node& node, size_t keys, Facts& facts);
 
 }  // namespace attn_opt
