@@ -29,6 +29,7 @@ struct Verification {
   double seconds = 0;
   bool shared = false;                    ///< an equal site was verified before
   std::vector<std::string> explained_by;  ///< ids of assumed preconditions that differences were put down to
+  std::vector<Precondition> found = {};   ///< those of them that the rewrite did not list: draws showed that it needs them
 };
 
 /// Limits of the verification of one site.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -227,6 +228,7 @@ class Run {
     });
     if (!verification) return refuse(line, verification.error());
     line.verification = *verification;
+    std::ranges::copy(verification->found, std::back_inserter(line.preconditions));
     report_.seconds_verify += line.verification->seconds;
     const Verdict verdict = line.verification->verdict;
     if (verdict == Verdict::kUnverified && !(options_.allow_unverified && !options_.strict && !options_.exact))

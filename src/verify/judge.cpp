@@ -208,6 +208,25 @@ double row_unit(const Compared& compared, const AlignedRows& rows, size_t row, c
   return epsilon * (1 + magnitude);
 }
 
+/// True if ROW is NaN on the way alone, by an overflow of the type: its exact result is finite, and what is written is.
+bool overflows_on_the_way(const Compared& compared, const AlignedRows& rows, size_t row) {
+  const auto before = rows.before_row(row);
+  return std::ranges::any_of(before, is_nan) && all_of_row(rows.exact_row(row), is_finite) &&
+         all_of_row(rows.after_row(row), is_finite) && explanation(compared, rows, row).empty();
+}
+
+/// Puts the exact result in the place of NaN that an overflow on the way made. True if there was any.
+bool heal_overflows(const Compared& compared, AlignedRows& rows) {
+  bool heals = false;
+  for (size_t row = 0; row < rows.count(); ++row) {
+    if (!overflows_on_the_way(compared, rows, row)) continue;
+    heals = true;
+    for (size_t i = row * rows.width; i < (row + 1) * rows.width; ++i)
+      if (std::isnan(rows.before[i])) rows.before[i] = rows.exact[i];
+  }
+  return heals;
+}
+
 double largest_difference(std::span<const double> one, std::span<const double> other) {
   double most = 0;
   for (size_t i = 0; i < one.size(); ++i) most = std::max(most, difference(one[i], other[i]));
@@ -355,12 +374,14 @@ Judgement judge_in_type(const Compared& compared, DataType type) {
   const double epsilon = type_epsilon(type);
   const std::string unit = " ulp of its row in " + type_name(type);
   if (compared.output.kind == OutputKind::kValue) return judge_value(compared, epsilon, unit);
-  const AlignedRows rows = aligned(compared);
+  AlignedRows rows = aligned(compared);
+  const bool heals = compared.exact && heal_overflows(compared, rows);
   Judgement judgement = judge_rows(compared, rows, kUlpLimit, unit, [&](size_t row) {
     const double most = largest_difference(rows.before_row(row), rows.after_row(row));
     return std::isfinite(most) ? most / row_unit(compared, rows, row, compared.rows.magnitude, epsilon) : most;
   });
-  if (!judgement.failure.empty() || !compared.exact) return judgement;
+  if (heals) judgement.explained_by.insert("scores-finite");
+  if (!judgement.failure.empty() || !compared.is_finer) return judgement;
   if (const std::string worse = much_worse(compared, rows, epsilon); !worse.empty()) judgement.failure = worse + unit;
   return judgement;
 }

@@ -65,18 +65,20 @@ struct Compared {
   const JudgedOutput& output;
   const Tensor& before;
   const Tensor& after;
-  const Tensor* exact;  ///< what BEFORE is in double; null where the model computes all in one type
+  const Tensor* exact;  ///< what BEFORE is in double; null: is so itself
   const ScoreRows& rows;
   const SizeAssignment& sizes;
   const Assumed& assumed;
   double algebra_limit = kAlgebraLimit;  ///< of values of no attention: beyond what rounding their constants makes
+  bool is_finer = false;                 ///< the model computes part of it in a wider type than it holds the rest in
   const Tensor* moves = nullptr;         ///< of those: by how much AttributeMoves lets each element differ; null: by nothing
 };
 
 /// Judgement (a): both tensors are double.
 Judgement judge_algebra(const Compared& compared);
 /// Judgement (b): COMPARISON's tensors in the model's type, which rounds to multiples of type_epsilon(TYPE). AFTER is as near
-/// to BEFORE as the rounding of a row of its scores allows. Where the exact result is given, it is not much further from that
+/// to BEFORE as the rounding of a row of its scores allows, and to the exact result where an overflow on the way makes NaN of
+/// BEFORE ("scores-finite" explains that). Where the model is finer than its type, it is not much further from the exact result
 /// than BEFORE is: a sum that the model makes in a wider type may not be made in a narrower one.
 Judgement judge_in_type(const Compared& compared, DataType type);
 

@@ -141,12 +141,12 @@ tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, con
   Judgement judgement;
   for (size_t i = 0; i < outputs; ++i) {
     const JudgedOutput output = judged_output(*site_->replaced[i], sdpa);
-    const Tensor* in_double = is_finer || (is_value && mode == Mode::kTyped) ? &exact.before[i] : nullptr;
+    const Tensor* in_double = mode == Mode::kTyped ? &exact.before[i] : nullptr;
     // A float in the place of a double is no rounding that a model of doubles may be given.
     const bool may_move = mode == Mode::kExact || (*before)[i].type() != onnx::TensorProto::DOUBLE;
     const Tensor* moves = may_move && exact.moves[i].has_value() ? &exact.moves[i] : nullptr;
     const double limit = is_value ? std::max(kAlgebraLimit, constant_rounding_) : kAlgebraLimit;
-    const Compared compared{output, (*before)[i], (*after)[i], in_double, rows, sizes, assumed, limit, moves};
+    const Compared compared{output, (*before)[i], (*after)[i], in_double, rows, sizes, assumed, limit, is_finer, moves};
     Judgement of_output =
         mode == Mode::kExact ? judge_algebra(compared) : judge_in_type(compared, is_value ? (*before)[i].type() : type);
     if (!of_output.failure.empty()) of_output.failure = output.name + " " + of_output.failure;

@@ -214,6 +214,17 @@ Verification without_draws(Verdict verdict, std::string reason) {
   return result;
 }
 
+/// What RESULT needs that EMISSION does not list, as no reading of the model tells it: that NaN may become a number where the
+/// model's type overflows between the scores and the result.
+std::optional<Precondition> unlisted_overflow(const Emission& emission, const Verification& result) {
+  constexpr std::string_view kId = "scores-finite";
+  const auto is_listed = [&](const Precondition& condition) { return condition.id == kId && !condition.proven; };
+  if (std::ranges::find(result.explained_by, kId) == result.explained_by.end()) return std::nullopt;
+  if (std::ranges::any_of(emission.preconditions, is_listed)) return std::nullopt;
+  return Precondition{std::string(kId), false, "where a number on the way overflows its type, NaN becomes the exact result",
+                      true};
+}
+
 Verification unverified(const Error& error) { return without_draws(Verdict::kUnverified, error.message()); }
 
 }  // namespace
@@ -275,8 +286,9 @@ struct Verifier::Impl {
                                                !context.facts.may_assume(), seed, options.memory_limit);
       if (!result.reason.empty()) result.verdict = Verdict::kFailed;
     }
+    if (auto needed = unlisted_overflow(emission, result)) result.found.push_back(*std::move(needed));
     const auto refused =
-        std::ranges::find_if(result.explained_by, [&](const std::string& id) { return !may_explain(id, emission); });
+        std::ranges::find_if(result.explained_by, [&](const std::string& id) { return !may_explain(id, emission, result); });
     if (result.verdict == Verdict::kVerified && refused != result.explained_by.end()) {
       result.verdict = Verdict::kFailed;
       result.reason = "differs where " + *refused + " does not hold, which is assumed";
@@ -285,11 +297,12 @@ struct Verifier::Impl {
     return result;
   }
 
-  /// True if every precondition ID that EMISSION lists may be assumed.
-  bool may_explain(const std::string& id, const Emission& emission) const {
-    return std::ranges::all_of(emission.preconditions, [&](const Precondition& condition) {
+  /// True if every precondition ID that EMISSION lists, or that RESULT found, may be assumed.
+  bool may_explain(const std::string& id, const Emission& emission, const Verification& result) const {
+    const auto is_accepted = [&](const Precondition& condition) {
       return condition.id != id || options.accepted.accepts(condition);
-    });
+    };
+    return std::ranges::all_of(emission.preconditions, is_accepted) && std::ranges::all_of(result.found, is_accepted);
   }
 
   MatchContext context;

@@ -119,6 +119,31 @@ TEST(VerifierPreconditions, ARefinementExplainsRowsThatWereNaNAlone) {
   EXPECT_EQ(assumed.verdict, Verdict::kVerified) << assumed.reason;
 }
 
+/// What overflows between the scores and the result is no fault of what is written: it has the number that double has.
+TEST(VerifierPreconditions, NaNOfAnOverflowOnTheWayBecomesTheExactResult) {
+  const auto model = [](const std::string& mean) {
+    return AttentionModel{.scores = "  scaled = Mul(product, c)\n  biased = Add(scaled, m)\n  scores = " + mean + "\n",
+                          .inputs = ", float[B,1,L,S] m"};
+  };
+  SiteFixture site(model("Mean(biased, biased)"));
+  site.add_term(ScoreTerm::Kind::kBias, "m");
+  site.sdpa.preconditions.push_back({"rows-keep-a-key", false, "", true});
+  const VerifyOptions nothing_assumed{.accepted = {.all = false}};
+  const Verification refined = site.verify(site.masked_attention(), nothing_assumed);
+  EXPECT_EQ(refined.verdict, Verdict::kVerified) << refined.reason;
+  EXPECT_THAT(refined.explained_by, Contains("scores-finite"));
+  ASSERT_EQ(refined.found.size(), 1);
+  EXPECT_EQ(refined.found[0].id, "scores-finite");
+  EXPECT_TRUE(refined.found[0].is_refinement && !refined.found[0].proven);
+  site.assume("scores-finite");
+  EXPECT_TRUE(site.verify(site.masked_attention()).found.empty()) << "it is listed";
+
+  SiteFixture plain(model("Identity(biased)"));
+  plain.add_term(ScoreTerm::Kind::kBias, "m");
+  plain.sdpa.preconditions.push_back({"rows-keep-a-key", false, "", true});
+  EXPECT_TRUE(plain.verify(plain.masked_attention(), nothing_assumed).found.empty()) << "nothing overflows";
+}
+
 constexpr char kClamp[] =
     "  least = Constant<value = float {-30}>()\n  most = Constant<value = float {30}>()\n  scaled = Mul(product, c)\n"
     "  scores = Clip(scaled, least, most)\n";
