@@ -119,7 +119,7 @@ std::optional<SoftmaxSite> softmax_of_pairs(Node& node, MatchContext& context) {
   const MaybeShape shape = context.facts.shape(shares);
   const auto sum = shape ? row_sum(shares, true, shape->size(), node, context) : std::nullopt;
   const auto pairs = sum && sum->others.empty() ? weights_in(*sum->rows.value, node, context) : std::nullopt;
-  if (!pairs || !pairs->exponent.value || pairs->form.size() > 1) return std::nullopt;
+  if (!pairs || !pairs->exponent.value || pairs->factor < 0 || pairs->form.size() > 1) return std::nullopt;
   if (std::abs(pairs->factor * sum->factor - 1) > kSameNumber) return std::nullopt;
   PairReader reader(*sum, *shape, node, context);
   Value* scores = reader.scores_in(pairs->exponent);

@@ -103,6 +103,7 @@ class SumReader {
     if (power == 0 || !std::isfinite(power)) return nullptr;
     if (divides) multiply(number_at(0));
     is_absolute_ |= node.is("Abs");
+    read_.is_absolute |= std::abs(power) != 1 || node.is("Abs");
     power_ *= power;
     return node.inputs[divides ? 1 : 0];
   }
@@ -230,6 +231,7 @@ class SumReader {
 
   std::optional<RowReduction> before_sum(const Node& node, const RowReduction& after) {
     if (log_factor_) return before_sum_of_log(node, after);
+    read_.is_absolute |= node.is("ReduceL1") || node.is("ReduceSumSquare") || node.is("ReduceL2");
     if (node.is("ReduceSum") || node.is("ReduceL1")) return before_concat(before_reduction(node, after, facts_));
     if (node.is("ReduceMean") || node.is("AveragePool")) return before_mean(node, after);
     if (node.is("ReduceSumSquare") || node.is("ReduceL2")) return before_sum_of_squares(node, after);

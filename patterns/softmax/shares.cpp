@@ -121,12 +121,18 @@ std::optional<SoftmaxSite> softmax_again(const RowSum& sum, size_t keys, const W
 ///   m * (e / sum(m * e))  =>  (m * e) / sum(m * e)
 std::optional<SoftmaxSite> share_masked_late(const RowSum& sum, const Weights& whole, Node& node, MatchContext& context) {
   const auto left = weights_in(*sum.rows.value, node, context);
-  if (!left || left->softmax || !computes_same(*left->core, *whole.core, context.facts)) return std::nullopt;
+  if (!left || left->softmax || left->factor != whole.factor || !computes_same(*left->core, *whole.core, context.facts))
+    return std::nullopt;
   Value* masked = masked_alike(*node.outputs[0], *left, context);
   const auto keys = masked ? summed_axis(sum, *sum.rows.value, *left, false, node, context) : std::nullopt;
   auto site = keys ? softmax_over(sum, *keys, *left, node, context) : std::nullopt;
   if (site) site->output = masked;
   return site;
+}
+
+/// True if SUM is that of its terms where they are below 0, too: nothing is added to it, asked of it or taken for its absolute.
+bool is_signed(const RowSum& sum) {
+  return !sum.is_absolute && !sum.is_never_zero && sum.others.empty() && !sum.little && sum.bound == 0;
 }
 
 }  // namespace
@@ -142,6 +148,7 @@ std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const Weights
   const auto axis = axis_in(sum.rows, terms, swapped, facts);
   const std::optional<Weights> summed = axis ? read : weights_in(*sum.rows.value, node, context);
   if (!summed || std::abs(summed->factor * sum.factor / read.factor - 1) > kSameNumber) return std::nullopt;
+  if (summed->factor < 0 && !is_signed(sum)) return std::nullopt;
   if (axis || !same_cases(read.form, summed->form) || !are_same_weights(read, *summed, facts)) return axis;
   RowReduction rows = sum.rows;
   rows.value = &terms;
@@ -156,14 +163,14 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const We
   SoftmaxSite site = softmax_of(power, keys, weights.form, node, context);
   // What is as good as nothing beside a largest weight of 1 is a sink beside others.
   const bool is_sink = sum.is_inexact && site.exponent_offset;
-  if (sum.bound > kMostBound * weights.factor / sum.factor) return std::nullopt;
+  if (sum.bound > kMostBound * std::abs(weights.factor / sum.factor)) return std::nullopt;
   if (is_sink && !sum.little) return std::nullopt;
   std::vector<AddedToSum> others = sum.others;
   if (is_sink) others.push_back(*sum.little);
   site.guards_empty_rows = sum.is_never_zero && !is_sink && vanish_without_keys(weights, power.factor, site, context.facts);
   const size_t rank = context.facts.shape(*weights.core).known().size();
   for (AddedToSum& added : others) {
-    added.raised -= std::log(weights.factor / sum.factor);
+    added.raised -= std::log(std::abs(weights.factor / sum.factor));
     const SummedRows rows{rank, rank - 1 - keys, context.facts.type(*sum.rows.value)};
     Value* column = column_of(added, {site.lowered_by, -power.number, power.factor}, rows, node, context);
     if (!column) return std::nullopt;

@@ -108,7 +108,7 @@ Value& uncast(Value& operand, bool& swapped, Facts& facts) {
 /// Weights divided by the sum of their absolute values, which is theirs.
 std::optional<SoftmaxSite> normalised(Node& node, MatchContext& context) {
   const auto read = node.int_attribute("p", 2) == 1 ? weights_in(*node.inputs[0], node, context) : std::nullopt;
-  if (!read) return std::nullopt;
+  if (!read || read->factor < 0) return std::nullopt;
   const int64_t rank = std::ssize(context.facts.shape(*node.inputs[0]).known()), axis = node.int_attribute("axis", -1);
   if (axis < -rank || axis >= rank) return std::nullopt;
   return softmax_over({}, static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis), *read, node, context);

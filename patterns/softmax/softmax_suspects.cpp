@@ -110,7 +110,8 @@ constexpr OperatorMap<bool> kEnds(std::to_array<OperatorMap<bool>::Row>({
     {"Mul", false},
 }));
 
-/// All that the nodes may be which made VALUE, or what it may be a copy of: sums, products and choices may be sums in words.
+/// All that the nodes may be which made VALUE, or what it may be a copy or the negative of: sums, products and choices may be
+/// sums in words.
 unsigned parts_in(const Value* value) {
   unsigned found = 0;
   for (int step = 0; step < kMaxSuspectCopies && value && value->producer; ++step) {
@@ -123,7 +124,7 @@ unsigned parts_in(const Value* value) {
       value = node.input(may_be_number(node.input(1)) ? 2 : 1);
       continue;
     }
-    if (!may_be_no_op(node)) return found;
+    if (!may_be_no_op(node) && !node.is("Neg")) return found;
     value = node.input(adds_nothing && may_be_number(node.input(0)) ? 1 : 0);
   }
   return found;

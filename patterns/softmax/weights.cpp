@@ -145,7 +145,7 @@ std::optional<SoftmaxSite> SoftmaxSearch::look_at(Value& value) {
   return site;
 }
 
-/// Enters FORM, of the core, in WEIGHTS; false if it is more than zeros and a number above 0 times that.
+/// Enters FORM, of the core, in WEIGHTS; false if it is more than zeros and a number times that.
 bool take_form(const ScoreForm& form, Weights& weights) {
   weights.factor = 0;
   for (const ScoreCase& one : form) {
@@ -154,15 +154,17 @@ bool take_form(const ScoreForm& form, Weights& weights) {
     weights.factor = one.scale != 0 ? one.scale : weights.factor;
     weights.form.push_back({one.guard, one.scale != 0 ? 1.0 : 0.0, one.scale != 0 ? 0.0 : -INFINITY});
   }
-  return weights.factor > 0;
+  return weights.factor != 0 && std::isfinite(weights.factor);
 }
 
-/// True if nothing reads VALUE but the node after CORE, or if that is VALUE, what divides it and adds it up: others need the
+/// True if nothing reads CORE, and VALUE that is made of it, but what divides VALUE and adds up one of the two: others need the
 /// softmax, of which nothing would be saved.
 bool serves_division_alone(Value& value, Value& core, Facts& facts) {
-  const Readers readers = readers_of(value, facts);
-  const bool is_core = &canonical(core, facts) == &canonical(value, facts);
-  return !readers.is_output && readers.all.size() <= 2 && (is_core || readers_of(core, facts).only_one());
+  const Readers of_value = readers_of(value, facts);
+  if (of_value.is_output || of_value.all.size() > 2) return false;
+  if (&canonical(core, facts) == &canonical(value, facts)) return true;
+  const Readers of_core = readers_of(core, facts);
+  return !of_core.is_output && of_value.all.size() + of_core.all.size() <= 3;
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ struct Weights {
   std::optional<SoftmaxSite> softmax = {};  ///< that the core is, if it is no exponential
 };
 
-/// VALUE, made elementwise of a core and numbers of which none is negative, perhaps with the shape of more; nullopt if it is
-/// more.
+/// VALUE, made elementwise of a core and numbers, perhaps with the shape of more; nullopt if it is more. The number that the
+/// core is multiplied with may be negative: the sum is, too.
 std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& context);
 
 /// What VALUE was cut off from; VALUE if it was not.
