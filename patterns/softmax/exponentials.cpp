@@ -183,7 +183,7 @@ Value* logarithm_of(Value& value, Node& reader, MatchContext& context) {
 
 Matcher difference(const Matcher& minuend, const Matcher& subtrahend) {
   const Matcher turned = [=](Value& value, Facts& facts) {
-    return std::ranges::any_of(differences_in(value, facts), [&](const Difference& found) {
+    return std::ranges::any_of(differences_in(value, 1, facts), [&](const Difference& found) {
       return found.factor == 1 && minuend(*found.minuend, facts) && subtrahend(*found.subtrahend, facts);
     });
   };

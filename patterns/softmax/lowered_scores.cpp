@@ -5,6 +5,7 @@
 
 #include "attn_opt/internal/sdpa.h"
 #include "attn_opt/matcher.h"
+#include "patterns/alike.h"
 #include "patterns/inner_values.h"
 #include "patterns/same_number.h"
 #include "patterns/scores/form_reader.h"
@@ -19,6 +20,35 @@ constexpr double kMostNumberApart = 1000;
 
 bool is_about(double one, double other) {
   return std::abs(one - other) <= kSameNumber * std::max(std::abs(one), std::abs(other));
+}
+
+/// The largest or the least number of each row.
+struct RowExtreme {
+  Value* rows = nullptr;
+  size_t keys = 0;  ///< how many axes lie behind theirs
+  bool is_least = false;
+};
+
+/// What VALUE holds of rows of RANK axes; nullopt if it is neither.
+std::optional<RowExtreme> row_extreme(Value& value, size_t rank, Facts& facts) {
+  for (const bool is_least : {false, true})
+    for (size_t keys = 0; keys < rank; ++keys)
+      if (Value* rows = reduced_rows(is_least ? "ReduceMin" : "ReduceMax", value, rank, facts, keys))
+        return RowExtreme{rows, keys, is_least};
+  return std::nullopt;
+}
+
+/// True if ONE and OTHER are as much of the same, or of what is the largest number of the same rows in other words: -min(-x).
+bool compute_same_term(const Addend& one, const Addend& other, Facts& facts) {
+  const bool is_as_often = is_about(one.coefficient, other.coefficient);
+  if (is_as_often && computes_same(*one.value, *other.value, facts)) return true;
+  const MaybeShape shape = facts.shape(*one.value), twin = facts.shape(*other.value);
+  if (!shape || !twin || shape->size() != twin->size()) return false;
+  const auto rows = row_extreme(*one.value, shape->size(), facts), others = row_extreme(*other.value, shape->size(), facts);
+  if (!rows || !others || rows->keys != others->keys) return false;
+  if (rows->is_least == others->is_least) return is_as_often && computes_same(*rows->rows, *others->rows, facts);
+  return is_about(one.coefficient, -other.coefficient) &&
+         compute_same_terms(linear_terms_of(*rows->rows, -1, facts), linear_terms_of(*others->rows, 1, facts), facts);
 }
 
 LinearTerms without(const Addend& term, LinearTerms terms) {
@@ -173,9 +203,19 @@ bool are_same_terms(const LinearTerms& one, const LinearTerms& other) {
          });
 }
 
-std::vector<Difference> differences_in(Value& value, Facts& facts) {
+bool compute_same_terms(const LinearTerms& one, LinearTerms other, Facts& facts) {
+  if (one.size() != other.size()) return false;
+  return std::ranges::all_of(one, [&](const Addend& term) {
+    const auto twin = std::ranges::find_if(other, [&](const Addend& each) { return compute_same_term(term, each, facts); });
+    if (twin == other.end()) return false;
+    other.erase(twin);
+    return true;
+  });
+}
+
+std::vector<Difference> differences_in(Value& value, double times, Facts& facts) {
   std::vector<Difference> found;
-  const LinearTerms terms = linear_terms_of(value, 1, facts);
+  const LinearTerms terms = linear_terms_of(value, times, facts);
   for (const Addend& term : terms) {
     if (terms.size() < 2 || !(term.coefficient < 0)) continue;
     const LinearTerms rest = without(term, terms);

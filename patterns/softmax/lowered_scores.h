@@ -17,6 +17,8 @@ using LinearTerms = std::vector<Addend>;
 LinearTerms linear_terms_of(Value& value, double factor, Facts& facts);
 /// True if ONE and OTHER add up the same values as often, but for rounding.
 bool are_same_terms(const LinearTerms& one, const LinearTerms& other);
+/// The same of values that the same is computed for (alike.h).
+bool compute_same_terms(const LinearTerms& one, LinearTerms other, Facts& facts);
 
 /// FACTOR times (SCORES less LOWERED_BY), plus NUMBER.
 struct LoweredScores {
@@ -35,7 +37,8 @@ struct Difference {
   double factor = 1;
 };
 
-/// VALUE as differences of values that it is made of, in every way in which one term is subtracted from the others.
-std::vector<Difference> differences_in(Value& value, Facts& facts);
+/// So many TIMES VALUE as differences of values that it is made of, in every way in which one term is subtracted from the
+/// others.
+std::vector<Difference> differences_in(Value& value, double times, Facts& facts);
 
 }  // namespace attn_opt

@@ -31,9 +31,11 @@ bool same_cases(const ScoreForm& one, const ScoreForm& other) {
 
 /// True if the cores of ONE and OTHER are the same, in whatever words.
 bool are_same_weights(const Weights& one, const Weights& other, Facts& facts) {
-  const bool are_powers = one.exponent.value && other.exponent.value && one.exponent.factor == other.exponent.factor;
-  return computes_same(*one.core, *other.core, facts) ||
-         (are_powers && computes_same(*one.exponent.value, *other.exponent.value, facts));
+  if (computes_same(*one.core, *other.core, facts)) return true;
+  const Exponent &power = one.exponent, &twin = other.exponent;
+  return power.value && twin.value &&
+         compute_same_terms(linear_terms_of(*power.value, power.factor, facts),
+                            linear_terms_of(*twin.value, twin.factor, facts), facts);
 }
 
 /// True if VALUE, which scores of the shape of SCORES are less by, is one number for several of their rows.

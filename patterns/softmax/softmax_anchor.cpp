@@ -13,6 +13,7 @@
 #include "patterns/products/product_equation.h"
 #include "patterns/products/products.h"
 #include "patterns/readers.h"
+#include "patterns/same_number.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/exponentials.h"
 #include "patterns/softmax/late_division.h"
@@ -179,9 +180,8 @@ std::optional<SoftmaxSite> less_logarithm(Value& scores, Value& lowered_by, doub
     const auto sum = row_sum_of_log(log, factor, shape->size(), node, context);
     if (!sum) return std::nullopt;
     const Node* log_of = factor == 1 ? canonical(*exponent, facts).producer : nullptr;
-    Value& terms = *(log_of && log_of->is("Log") ? log_of->inputs[0]
-                     : factor == 1               ? InnerValues(node, context).build().node("Exp", {exponent})
-                                                 : InnerValues(node, context).again(node, 1, exponent));
+    Value* power = value_of({exponent, factor}, node, context);
+    Value& terms = *(log_of && log_of->is("Log") ? log_of->inputs[0] : InnerValues(node, context).build().node("Exp", {power}));
     const auto read = weights_in(terms, node, context);
     return read ? share(terms, *read, *sum, node, context) : std::nullopt;
   };
@@ -226,16 +226,21 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
     site.output = &result;
     return site;
   }
+  if (!exponent) return std::nullopt;
   Value* scores = nullptr;
   std::optional<SoftmaxSite> site;
-  const Matcher logarithm = [&](Value& lowered_by, Facts&) {
-    const bool is_natural = exponent->factor == 1;
+  const auto less = [&](Value& minuend, Value& lowered_by, double factor) {
+    const bool is_natural = std::abs(factor - 1) <= kSameNumber;
     // The logarithm of a sum rounds as the scores do: what is added to very low scores is lost, as exp() of them is.
-    site = less_logarithm(*scores, lowered_by, exponent->factor, node, context);
-    if (!site && is_natural) site = masked_exponential(*scores, lowered_by, result, node, context);
+    site = less_logarithm(minuend, lowered_by, is_natural ? 1 : factor, node, context);
+    if (!site && is_natural) site = masked_exponential(minuend, lowered_by, result, node, context);
     return site.has_value();
   };
-  return exponent && difference(any(&scores), logarithm)(*exponent->value, facts) ? site : std::nullopt;
+  const Matcher logarithm = [&](Value& lowered_by, Facts&) { return less(*scores, lowered_by, exponent->factor); };
+  if (difference(any(&scores), logarithm)(*exponent->value, facts)) return site;
+  for (const Difference& found : differences_in(*exponent->value, exponent->factor, facts))
+    if (less(*found.minuend, *found.subtrahend, found.factor)) return site;
+  return std::nullopt;
 }
 
 /// Where(IS_POSITIVE, SHARES, 0); null if SHARES are read otherwise.
