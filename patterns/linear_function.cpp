@@ -30,7 +30,6 @@ constexpr OperatorSet kLogical = {"And", "Or", "Xor", "Equal"};
 constexpr OperatorSet kBending = {"Relu", "Abs", "Sign", "Max", "Min", "Where"};
 constexpr OperatorSet kComparing = {"Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not"};
 
-bool bends(const Node& node) { return kBending.has(node); }
 bool compares(const Node& node) { return kComparing.has(node); }
 
 bool is_of_functions(const Node& node) {
@@ -227,6 +226,8 @@ std::optional<LinearFunction> linear_function(const FunctionOfOne& function, Val
 }
 
 }  // namespace
+
+bool bends(const Node& node) { return kBending.has(node); }
 
 std::optional<LinearFunction> linear_function_in(Value& result, Facts& facts) {
   FunctionOfOne function(result, facts);

@@ -16,6 +16,9 @@
 
 namespace attn_opt {
 
+/// True for an elementwise operator that is linear in pieces: Relu, Abs, Sign, Max, Min, Where.
+bool bends(const Node& node);
+
 /// FACTOR times VALUE, and NUMBER.
 struct LinearFunction {
   Value* value = nullptr;

@@ -7,6 +7,7 @@
 #include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
+#include "patterns/linear_function.h"
 #include "patterns/scores/form_reader.h"
 
 namespace attn_opt {
@@ -14,9 +15,10 @@ namespace {
 
 constexpr int kMaxJointNodes = 12;
 
-/// True if READER takes VALUE for an operand that forms follow.
+/// True if READER takes VALUE for an operand that forms or functions of it follow.
 bool reads_form(const Reader& reader, const Value& value) {
   if (!reader.node || reader.node->graph != value.graph) return false;
+  if (bends(*reader.node) && !reader.node->is("Where")) return true;
   const std::vector<size_t> operands = form_operands(*reader.node);
   return std::ranges::find(operands, static_cast<size_t>(reader.input)) != operands.end();
 }
@@ -77,6 +79,11 @@ class JointReader {
   std::optional<JointStep> step_to(Value& made) {
     const MaybeShape before = facts_.shape(value_), after = facts_.shape(made);
     if (!before || !after || *before != *after || facts_.type(made) != facts_.type(value_)) return std::nullopt;
+    auto step = step_of_form(made);
+    return step ? step : step_of_function(made);
+  }
+
+  std::optional<JointStep> step_of_form(Value& made) {
     FormReader forms(*made.producer, context_);
     const auto form = forms.in_terms_of(value_, made);
     if (!form || form->size() > 2) return std::nullopt;
@@ -85,17 +92,28 @@ class JointReader {
     InnerValues inner(*made.producer, context_);
     const DataType type = facts_.type(value_);
     const double scale = form->back().scale;
-    if (form->size() == 1) {
-      if (scale == 1) return JointStep{&made};
-      Value* times = inner.build().node("Mul", {&value_, inner.build().scalar(scale, type)});
-      return JointStep{&made, Reader{times->producer, 0, &value_}};
-    }
+    if (form->size() == 1) return times(scale, made);
     if (form->front().scale != 0 || scale != 1 || form->front().guard.size() != 1) return std::nullopt;
     const Literal& dropped = form->front().guard.front();
     std::vector<Value*> operands{dropped.condition, &value_, inner.build().scalar(0, type)};
     if (dropped.holds) std::swap(operands[1], operands[2]);
     Value* selected = inner.build().node("Where", operands);
     return JointStep{&made, Reader{selected->producer, dropped.holds ? 2 : 1, &value_}};
+  }
+
+  /// |x| Sign(x)  =>  x      Max(x, 0) - Max(-x, 0)  =>  x
+  std::optional<JointStep> step_of_function(Value& made) {
+    const auto function = linear_function_in(made, facts_);
+    const bool is_of_value = function && &canonical(*function->value, facts_) == &canonical(value_, facts_);
+    return is_of_value && function->number == 0 ? times(function->factor, made) : std::nullopt;
+  }
+
+  /// MADE, which is SCALE times the value.
+  std::optional<JointStep> times(double scale, Value& made) {
+    if (scale == 1) return JointStep{&made};
+    InnerValues inner(*made.producer, context_);
+    Value* product = inner.build().node("Mul", {&value_, inner.build().scalar(scale, facts_.type(value_))});
+    return JointStep{&made, Reader{product->producer, 0, &value_}};
   }
 
   Value& value_;

@@ -1,5 +1,6 @@
 // Several nodes that make of a value together what one says.
 //
+//   |x| Sign(x)  =>  x      Max(x, 0) - Max(-x, 0)  =>  x      (linear_function.h)
 //   Relu(p)  =>  p      Clip(p, 0, 1)  =>  p      where p are shares of a row
 //   a x + b x  =>  (a + b) x          Where(c, x, 0) + Where(c, 0, 0)  =>  Where(c, x, 0)
 #pragma once

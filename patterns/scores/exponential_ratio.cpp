@@ -78,7 +78,7 @@ bool is_linear_unit(const Node& node) { return node.is("Elu") || node.is("Celu")
 
 /// True if VALUE is what a number is less than the largest of its row, or than what is above that: no more than 0.
 bool is_below_its_maximum(Value& value, Facts& facts) {
-  return std::ranges::any_of(differences_in(value, facts), [&](const Difference& found) {
+  return std::ranges::any_of(differences_in(value, 1, facts), [&](const Difference& found) {
     return reduced_axis_of("ReduceMax", *found.subtrahend, *found.minuend, facts) ||
            reduced_axis_of("ReduceLogSumExp", *found.subtrahend, *found.minuend, facts);
   });
@@ -161,11 +161,11 @@ class RatioReader {
 
   /// p, where NODE takes p x, x being the unknown; nullopt if it takes another.
   std::optional<double> power_of_unknown(const Node& node) {
-    const std::vector<Addend> terms = FormReader(facts_, true).linear_terms(*node.inputs[0]);
+    const LinearTerms terms = linear_terms_of(*node.inputs[0], 1, facts_);
     const bool is_sum = terms.size() != 1;
     if (!unknown_) {
       unknown_ = is_sum ? &canonical(*node.inputs[0], facts_) : terms[0].value;
-      unknown_terms_ = is_sum ? terms : std::vector<Addend>{{unknown_, 1, {}}};
+      unknown_terms_ = is_sum ? terms : LinearTerms{{unknown_, 1, {}}};
     }
     const auto power = times_unknown(terms);
     if (!power) return std::nullopt;
@@ -174,7 +174,7 @@ class RatioReader {
   }
 
   /// How many times the unknown TERMS add up to; nullopt if that is no number.
-  std::optional<double> times_unknown(const std::vector<Addend>& terms) const {
+  std::optional<double> times_unknown(const LinearTerms& terms) const {
     std::optional<double> times;
     for (const Addend& term : terms) {
       const auto own = std::ranges::find(unknown_terms_, term.value, &Addend::value);
@@ -199,7 +199,7 @@ class RatioReader {
 
   Facts& facts_;
   Value* unknown_ = nullptr;
-  std::vector<Addend> unknown_terms_;  ///< that it is the sum of
+  LinearTerms unknown_terms_;  ///< that it is the sum of
   bool is_in_words_ = false, has_exponential_ = false, divides_ = false;
   int nodes_ = 0;  ///< read so far
 };
