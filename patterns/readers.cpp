@@ -61,7 +61,7 @@ class Search {
         makers_.insert(way.begin(), way.end());
         return &made;
       }
-      if (made.is_output || !(is_reversible(*next) || lays_beside(*next) || is_no_op(*next, facts_))) return nullptr;
+      if (made.is_output || !(is_reversible(*next) || may_be_undone(*next) || is_no_op(*next, facts_))) return nullptr;
       next = only_computing_reader(made);
       if (!next || next->graph != node.graph) return nullptr;
     }
@@ -129,10 +129,13 @@ class Search {
   }
 
   /// Cheap, since it is asked of every reader: false for what is no part of a copy.
-  static bool may_be_copy(const Node& node) { return may_be_no_op(node) || is_reversible(node) || node.is("Split"); }
+  static bool may_be_copy(const Node& node) { return may_be_no_op(node) || is_reversible(node) || cuts_out(node); }
 
-  /// True for what a cut may take out again as it was.
-  static bool lays_beside(const Node& node) { return node.is("Pad") || node.is("Concat"); }
+  /// True for what a cut may take out again as it was, or another order undo.
+  static bool may_be_undone(const Node& node) {
+    static constexpr OperatorSet kUndone = {"Pad", "Concat", "Tile", "Slice", "Gather"};
+    return kUndone.has(node);
+  }
 
   /// The one output of NODE that is read; null if none or several are.
   static Value* only_output(const Node& node) {

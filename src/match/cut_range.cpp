@@ -111,6 +111,16 @@ Value* joined_at(const CutRange& range, const Node& concat, Facts& facts) {
   return nullptr;
 }
 
+/// The operand of TILE, which repeats it, if RANGE of the result has its SHAPE and begins with it.
+Value* repeated_at(const CutRange& range, const Shape& shape, const Node& tile, Facts& facts) {
+  const MaybeShape before = facts.shape(*tile.inputs[0]);
+  const Dim& first = range.first;
+  if (!before || *before != shape || !first.is_constant()) return nullptr;
+  const Dim& size = shape[range.axis];
+  const bool is_first = first.is(0), is_another = size.is_constant() && size.value() > 0 && first.value() % size.value() == 0;
+  return is_first || is_another ? tile.inputs[0] : nullptr;
+}
+
 }  // namespace
 
 bool cuts_out(const Node& node) { return node.is("Slice") || node.is("Split") || node.is("Gather"); }
@@ -136,7 +146,8 @@ Value* cut_back(const Value& part, const std::function<Value&(Value&)>& seen, Fa
     const bool is_all = before && own && *before == *own && begins_behind_pads(*cut, *node, *shape, part, facts);
     return is_all ? node->inputs[0] : nullptr;
   }
-  const auto range = node->is("Concat") ? cut_range(part, facts) : std::nullopt;
+  const auto range = node->is("Concat") || node->is("Tile") ? cut_range(part, facts) : std::nullopt;
+  if (range && node->is("Tile")) return repeated_at(*range, facts.shape(part).known(), *node, facts);
   const bool is_along = range && axis_in(node->int_attribute("axis", 0), shape->size()) == range->axis;
   return is_along ? joined_at(*range, *node, facts) : nullptr;
 }

@@ -24,8 +24,8 @@ bool cuts_out(const Node& node);
 /// What PART, made by a Slice, Split or Gather, is of its source; nullopt if it is anything else, or if that is not known.
 std::optional<CutRange> cut_range(const Value& part, Facts& facts);
 
-/// What a Pad or a Concat laid beside others and PART, made by a Slice, Split or Gather, takes out alone again; null if it is
-/// anything else. SEEN gives what a value is a copy of.
+/// What a Pad or a Concat laid beside others, or a Tile repeated, and PART, made by a Slice, Split or Gather, takes out alone
+/// again; null if it is anything else. SEEN gives what a value is a copy of.
 Value* cut_back(const Value& part, const std::function<Value&(Value&)>& seen, Facts& facts);
 
 /// cut_range(), or that of the one element which a Gather takes out without its axis.
