@@ -139,6 +139,9 @@ TEST(Dim, SignOfExpressions) {
   EXPECT_FALSE((maximum(kSeq - kPast, -3) + 2).never_negative());
   const Dim columns = floor_quotient(kSeq, 4);
   EXPECT_TRUE((columns * 4 - floor_quotient(columns * 3, 4) * 4).never_negative()) << "what is left of a shifted window";
+  EXPECT_TRUE((floor_quotient(kSeq, 16) - floor_quotient(kSeq, 32)).never_negative()) << "half of it, rounded up";
+  EXPECT_FALSE((floor_quotient(kSeq, 16) - floor_quotient(kSeq, 24)).never_negative());
+  EXPECT_FALSE((floor_quotient(kSeq, 32) - floor_quotient(kSeq, 16)).never_negative());
   EXPECT_TRUE((kSeq - floor_quotient(kSeq, 3) - floor_quotient(kSeq * 2, 3)).never_negative());
   EXPECT_FALSE((columns * 4 - floor_quotient(columns * 5, 4) * 4).never_negative());
   EXPECT_FALSE((kSeq - floor_quotient(kSeq + 3, 4) * 4).never_negative());

@@ -68,15 +68,36 @@ constexpr int kMaxFloors = 4;
 
 bool is_never_negative(const Dim& dim, int floors);
 
-/// n * floor(x / m) with a negative n and a positive number m is at least n * x / m, so that DIM, m times which then has no
-/// floor, is never negative where the rest is not.
+/// The floor(x / m) that TERM is a number of times, m being a positive number; null if it is anything else.
+const Atom* floor_in(const Dim::Term& term) {
+  if (term.factors.size() != 1 || term.factors[0]->kind != Atom::Kind::kFloorDiv) return nullptr;
+  const Dim& m = term.factors[0]->operands[1];
+  return m.is_constant() && m.value() > 0 ? term.factors[0].get() : nullptr;
+}
+
+/// The floor(x / k) of DIM with more than one time of which FLOOR, floor(x / (k m)), is no more than 1 / m; null if there is
+/// none.
+const Dim::Term* larger_floor(const Atom& floor, const Dim& dim) {
+  for (const Dim::Term& term : dim.terms()) {
+    const Atom* other = term.coefficient > 0 ? floor_in(term) : nullptr;
+    if (other && other->operands[0] == floor.operands[0] && floor.operands[1].value() % other->operands[1].value() == 0)
+      return &term;
+  }
+  return nullptr;
+}
+
+/// n * floor(x / m) with a negative n and a positive number m is at least n * x / m, and n * floor(x / (k m)) at least
+/// n / m * floor(x / k), so that DIM, m times which then has no such floor, is never negative where the rest is not.
 bool is_never_negative_without_floor(const Dim& dim, int floors) {
   for (const Dim::Term& term : dim.terms()) {
-    if (term.coefficient >= 0 || term.factors.size() != 1 || term.factors[0]->kind != Atom::Kind::kFloorDiv) continue;
-    const Dim floor = Dim::of_atom(term.factors[0]) * term.coefficient;
-    const Dim &x = term.factors[0]->operands[0], &m = term.factors[0]->operands[1];
-    if (!m.is_constant() || m.value() <= 0) continue;
-    return is_never_negative((dim - floor) * m + x * term.coefficient, floors - 1);
+    const Atom* atom = term.coefficient < 0 ? floor_in(term) : nullptr;
+    if (!atom) continue;
+    const Dim rest = dim - Dim::of_atom(term.factors[0]) * term.coefficient;
+    if (const Dim::Term* larger = larger_floor(*atom, dim)) {
+      const int64_t times = atom->operands[1].value() / floor_in(*larger)->operands[1].value();
+      return is_never_negative(rest * times + Dim::of_atom(larger->factors[0]) * term.coefficient, floors - 1);
+    }
+    return is_never_negative(rest * atom->operands[1] + atom->operands[0] * term.coefficient, floors - 1);
   }
   return false;
 }
