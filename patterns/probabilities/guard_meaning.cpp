@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "attn_opt/canonical.h"
 #include "attn_opt/internal/mask_contents.h"
 #include "patterns/preconditions.h"
 #include "patterns/scores/conditions.h"
+#include "patterns/softmax/row_reduction.h"
 
 namespace attn_opt {
 namespace {
@@ -77,9 +79,9 @@ bool may_hold_nan(Value& mask, Facts& facts) {
 }
 
 /// What GUARD, which asks numbers of each row, means. One that hides NaN of a mask is none where that may not be assumed.
-Matched<GuardMeaning> meaning_of_numbers(const RowGuard& guard, Reading& reading, Value& softmax_input, MatchContext& context) {
+Matched<GuardMeaning> meaning_of_numbers(const RowGuard& guard, Reading& reading, MatchContext& context) {
   Value& asked = *guard.test->rows;
-  ATTN_OPT_MATCH(const GuardMeaning meaning, meaning_of_guard(guard, softmax_input, reading.scores.terms, context.facts));
+  ATTN_OPT_MATCH(const GuardMeaning meaning, meaning_of_guard(guard, reading.scores.terms, context.facts));
   if (meaning != GuardMeaning::kEmptyRows || !guard.test->overlooks_nan || !may_hold_nan(asked, context.facts)) return meaning;
   if (!context.accepted.accepts("scores-finite"))
     return missed("probabilities.guard", guard.node, "rows of '" + asked.name + "' that are NaN become 0",
@@ -88,15 +90,33 @@ Matched<GuardMeaning> meaning_of_numbers(const RowGuard& guard, Reading& reading
   return meaning;
 }
 
+/// The scores in SOFTMAX_INPUT, in which the sinks that READING cuts off stand beside them; that where there are none.
+Value& beside_sinks(Value& softmax_input, const Reading& reading, Facts& facts) {
+  const auto& sinks = reading.probabilities.sinks;
+  const Node* joint = canonical(softmax_input, facts).producer;
+  if (!sinks || !joint || !joint->is("Concat") || joint->inputs.size() != 2) return softmax_input;
+  Value &first = *joint->inputs[0], &second = *joint->inputs[1];
+  const MaybeShape columns = facts.shape(sinks->in_front != 0 ? first : second);
+  if (!columns || !columns->back().is(sinks->in_front + sinks->behind)) return softmax_input;
+  return sinks->in_front != 0 ? second : first;
+}
+
+/// True if GUARD asks the scores themselves. Sinks beside them leave a row without keys nothing but 0.
+bool asks_scores(const RowGuard& guard, const Reading& reading, Value& softmax_input, Facts& facts) {
+  if (!guard.test || !guard.test->is_number) return false;
+  Value& scores = before_float_casts(beside_sinks(before_float_casts(softmax_input, facts), reading, facts), facts);
+  return &before_float_casts(*guard.test->rows, facts) == &scores;
+}
+
 /// What GUARD asks of the scores, or of the masks laid over them.
 Matched<GuardMeaning> meaning_in(const RowGuard& guard, Reading& reading, const ScoreLayout& layout, Value& softmax_input,
                                  MatchContext& context) {
   const std::vector<std::string>& peeled = reading.probabilities.peeled;
   if (guard.mask) return read_mask_above(guard, reading, layout, context);
-  if (!guard.test) return GuardMeaning::kScores;
+  if (!guard.test || asks_scores(guard, reading, softmax_input, context.facts)) return GuardMeaning::kScores;
   if (!reading.scores.frames.empty())
     return missed("probabilities.guard", guard.node, "the scores are regrouped above it", peeled);
-  if (guard.test->is_number) return meaning_of_numbers(guard, reading, softmax_input, context);
+  if (guard.test->is_number) return meaning_of_numbers(guard, reading, context);
   if (reading.scores.terms.size() != 1)
     return missed("probabilities.guard", guard.node, "not all masks are in '" + guard.test->rows->name + "'", peeled);
   return read_mask_above({guard.node, std::nullopt, guard.test->rows, guard.test->keeps}, reading, layout, context);

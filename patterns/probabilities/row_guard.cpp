@@ -232,10 +232,8 @@ ScoreTerm* masked_again(const RowGuard& guard, std::vector<ScoreTerm>& terms, Ma
   return nullptr;
 }
 
-Matched<GuardMeaning> meaning_of_guard(const RowGuard& guard, Value& softmax_input, const std::vector<ScoreTerm>& terms,
-                                       Facts& facts) {
+Matched<GuardMeaning> meaning_of_guard(const RowGuard& guard, const std::vector<ScoreTerm>& terms, Facts& facts) {
   Value& tested = *guard.test->rows;
-  if (&before_float_casts(tested, facts) == &before_float_casts(softmax_input, facts)) return GuardMeaning::kScores;
   if (is_never_empty(tested, facts) && keeps_shape(*guard.node, facts)) return GuardMeaning::kNothing;
   auto added = added_values(terms, facts);
   std::vector<Value*> wanted = addends_of(tested, facts);

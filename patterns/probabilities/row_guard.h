@@ -51,9 +51,8 @@ enum class GuardMeaning {
   kScores,     ///< rows in which all scores are -inf
 };
 
-/// What a guard tests where TERMS, outermost first, were added to scores that became the SOFTMAX_INPUT. Miss
-/// "probabilities.guard": TESTED is not the sum of the terms.
-Matched<GuardMeaning> meaning_of_guard(const RowGuard& guard, Value& softmax_input, const std::vector<ScoreTerm>& terms,
-                                       Facts& facts);
+/// What a guard that asks no scores tests where TERMS, outermost first, were added to them. Miss "probabilities.guard": TESTED
+/// is not the sum of the terms.
+Matched<GuardMeaning> meaning_of_guard(const RowGuard& guard, const std::vector<ScoreTerm>& terms, Facts& facts);
 
 }  // namespace attn_opt
