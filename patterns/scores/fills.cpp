@@ -18,9 +18,8 @@ using Kind = ScoreTerm::Kind;
 constexpr double kHighest = -2000;
 
 /// True if masked scores show elsewhere, or weigh something beside others than scores.
-bool needs_its_fill(const Sdpa& sdpa) {
-  const bool lowers_scores = !sdpa.exponent_offset;
-  return sdpa.scores_output || sdpa.probabilities || sdpa.clamp || (lowers_scores && sdpa.type == onnx::TensorProto::FLOAT16);
+bool needs_its_fill(const Sdpa& sdpa, bool lowers_rows) {
+  return sdpa.scores_output || sdpa.probabilities || sdpa.clamp || (lowers_rows && sdpa.type == onnx::TensorProto::FLOAT16);
 }
 
 /// True if TERM is a bias of 0 and -inf.
@@ -99,12 +98,12 @@ bool may_be_narrowed(Value& mask, Facts& facts) {
 
 bool is_fill(const ScoreTerm& term) { return term.kind == Kind::kKeep || term.kind == Kind::kDrop; }
 
-std::optional<double> deepen_fills(Sdpa& sdpa, Facts& facts) {
+std::optional<double> deepen_fills(Sdpa& sdpa, bool lowers_rows, Facts& facts) {
   const auto first = std::ranges::find_if(sdpa.terms, is_fill);
   const auto fill = sole_finite_fill({first, sdpa.terms.end()}, facts);
-  if (!fill || *fill > kHighest || needs_its_fill(sdpa)) return std::nullopt;
-  const bool vanishes = sdpa.exponent_offset && *fill + *sdpa.exponent_offset <= kHighest;
-  if (sdpa.exponent_offset ? !vanishes : *fill <= absorbing_fill(sdpa.type)) return std::nullopt;
+  if (!fill || *fill > kHighest || needs_its_fill(sdpa, lowers_rows)) return std::nullopt;
+  const bool vanishes = !lowers_rows && *fill + sdpa.exponent_offset.value_or(0) <= kHighest;
+  if (lowers_rows ? *fill <= absorbing_fill(sdpa.type) : !vanishes) return std::nullopt;
   for (auto term = first; term != sdpa.terms.end(); ++term) {
     if (!is_fill(*term) || std::isinf(term->fill)) continue;
     term->fill = vanishes ? -INFINITY : lowest_finite(sdpa.type);

@@ -277,6 +277,7 @@ class SumReader {
     const bool is_of_exponents = node.is("ReduceLogSumExp");
     if (!(is_of_exponents || node.is("ReduceLogSum")) || !ends_logarithm()) return std::nullopt;
     auto before = before_reduction(node, after, facts_);
+    read_.is_of_exponents = is_of_exponents;
     if (before && is_of_exponents) before->value = InnerValues(reader_, context_).build().node("Exp", {before->value});
     return before;
   }

@@ -34,6 +34,7 @@ struct RowSum {
   RowReduction rows;
   double factor = 1;                      ///< what the sum is multiplied by
   bool is_never_zero = false;             ///< a sum of 0 is another number: what is divided by it is 0, being terms of that sum
+  bool is_of_exponents = false;           ///< a ReduceLogSumExp makes it, which lowers each row by its largest and back
   bool is_absolute = false;               ///< it may be that of what is below 0, too
   bool is_inexact = false;                ///< which small sums are, too
   double bound = 0;                       ///< what these are, if none is less

@@ -65,6 +65,7 @@ SoftmaxSite softmax_of(const LoweredScores& power, size_t keys, const ScoreForm&
   // Scores that are kept may lie far below the largest of all.
   const bool is_largest = is_highest ? kept.size() == 1 : hidden && same_cases(*hidden, kept);
   if (power.factor > 0 && std::abs(power.number) <= kMostRaised && is_largest) site.exponent_offset.reset();
+  site.lowers_rows = !site.exponent_offset;
   return site;
 }
 
@@ -180,6 +181,7 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const We
   }
   const bool covers_sinks = is_largest_beside(site, context.facts);
   if (power.factor == 1 && covers_sinks) site.exponent_offset.reset();
+  site.lowers_rows |= !site.exponent_offset;
   site.nan_without_keys = site.lowered_by && !covers_sinks && !context.facts.uniform(*site.lowered_by);
   // A half cannot hold the logarithms of most bases.
   if (element_size(context.facts.type(*site.input)) > 2)

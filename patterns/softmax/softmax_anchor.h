@@ -20,6 +20,7 @@ struct SoftmaxSite {
   std::optional<size_t> keys = 0;    ///< how many axes lie behind the one it runs over; nullopt where the rank is not known
   std::optional<double> exponent_offset;   ///< see Sdpa
   double exponent_power = 1;               ///< see Sdpa
+  bool lowers_rows = false;                ///< also with an offset: rows of nothing but a fill have weights
   Value* lowered_by = nullptr;             ///< what each row was less by before exp() was taken
   std::vector<Value*> sinks = {};          ///< columns beside INPUT, which has none of them (written_sinks.h)
   std::optional<CutColumns> cut_off = {};  ///< of those of INPUT, which OUTPUT lacks
