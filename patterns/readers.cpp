@@ -129,12 +129,16 @@ class Search {
   }
 
   /// Cheap, since it is asked of every reader: false for what is no part of a copy.
-  static bool may_be_copy(const Node& node) { return may_be_no_op(node) || is_reversible(node) || cuts_out(node); }
+  static bool may_be_copy(const Node& node) {
+    static constexpr OperatorSet kOfSingleElements = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin"};
+    return may_be_no_op(node) || is_reversible(node) || cuts_out(node) || kOfSingleElements.has(node) ||
+           node.is("SplitToSequence") || node.is("ConcatFromSequence");
+  }
 
   /// True for what a cut may take out again as it was, or another order undo.
   static bool may_be_undone(const Node& node) {
     static constexpr OperatorSet kUndone = {"Pad", "Concat", "Tile", "Slice", "Gather"};
-    return kUndone.has(node);
+    return kUndone.has(node) || node.is("SplitToSequence");
   }
 
   /// The one output of NODE that is read; null if none or several are.

@@ -17,22 +17,6 @@ namespace {
 /// Factors of a product of exponentials that are looked into.
 constexpr int kMaxFactors = 4;
 
-/// The logarithm of the base that NODE takes powers of, element by element; nullopt if it takes none, or the base is not a
-/// number above 0.
-std::optional<double> log_of_base(const Node& node, Facts& facts) {
-  constexpr double kRounding = 1e-7;
-  if (!node.domain().empty() || node.inputs.empty() || !node.inputs[0]) return std::nullopt;
-  if (node.is("Exp")) return 1;
-  const auto base = node.is("Pow") && node.input(1) ? facts.uniform(*node.inputs[0]) : std::nullopt;
-  const MaybeShape before = base ? facts.shape(*node.inputs[1]) : nullptr,
-                   after = base ? facts.shape(*node.outputs[0]) : nullptr;
-  if (!before || !after || *before != *after || facts.type(*node.inputs[1]) != facts.type(*node.outputs[0]))
-    return std::nullopt;
-  const double log = std::log(*base);
-  if (!(*base > 0) || !std::isfinite(log) || log == 0) return std::nullopt;
-  return std::abs(log - 1) <= kRounding ? 1 : log;
-}
-
 /// The power that NODE takes of its first input; 0 if it takes none, or that is no number.
 double power_of_first(const Node& node, Facts& facts) {
   if (node.is("Sqrt") || node.is("Reciprocal")) return node.is("Sqrt") ? 0.5 : -1;
@@ -93,7 +77,7 @@ class ExponentReader {
   std::optional<Exponent> of(Value& value) {
     if (!is_product_of_exponentials(value, facts_, kMaxFactors)) return std::nullopt;
     const Node& node = *canonical(value, facts_).producer;
-    if (const auto log = log_of_base(node, facts_)) return Exponent{node.inputs[node.is("Pow") ? 1 : 0], *log};
+    if (const auto log = log_of_base(node, facts_)) return Exponent{&exponent_input(node), *log};
     if (moves_exponentials(node)) {
       auto before = of(*node.inputs[0]);
       if (before) before->value = InnerValues(reader_, context_).again(node, 0, before->value);
@@ -141,6 +125,20 @@ class ExponentReader {
 };
 
 }  // namespace
+
+std::optional<double> log_of_base(const Node& node, Facts& facts) {
+  constexpr double kRounding = 1e-7;
+  if (!node.domain().empty() || node.inputs.empty() || !node.inputs[0]) return std::nullopt;
+  if (node.is("Exp")) return 1;
+  const auto base = node.is("Pow") && node.input(1) ? facts.uniform(*node.inputs[0]) : std::nullopt;
+  const MaybeShape before = base ? facts.shape(*node.inputs[1]) : nullptr,
+                   after = base ? facts.shape(*node.outputs[0]) : nullptr;
+  if (!before || !after || *before != *after || facts.type(*node.inputs[1]) != facts.type(*node.outputs[0]))
+    return std::nullopt;
+  const double log = std::log(*base);
+  if (!(*base > 0) || !std::isfinite(log) || log == 0) return std::nullopt;
+  return std::abs(log - 1) <= kRounding ? 1 : log;
+}
 
 bool is_constant_above_0(Value& value, Facts& facts) {
   const Tensor* numbers = facts.constant(value);

@@ -21,6 +21,11 @@ struct Exponent {
   bool is_product = false;  ///< of exponentials, each of which may leave their range
 };
 
+/// The logarithm of the base that NODE, an Exp or a Pow, takes powers of, element by element; nullopt if it is neither, or the
+/// base is not a number above 0.
+std::optional<double> log_of_base(const Node& node, Facts& facts);
+/// The exponent of NODE, an Exp or a Pow.
+inline Value& exponent_input(const Node& node) { return *node.inputs[node.is("Pow") ? 1 : 0]; }
 /// True if VALUE is exp() of something.
 bool is_exponential(Value& value, Facts& facts);
 /// True if VALUE is constant and each of its numbers is exp() of another.

@@ -19,6 +19,7 @@
 #include "patterns/softmax/lowered_scores.h"
 #include "patterns/softmax/row_words.h"
 #include "src/match/node_forms.h"
+#include "src/match/operator_map.h"
 
 namespace attn_opt {
 namespace {
@@ -27,6 +28,8 @@ namespace {
 constexpr double kMostAdded = 1e-6;
 /// A number is 1 up to this.
 constexpr double kRounding = 1e-6;
+/// Factors of a logarithm that are looked through.
+constexpr int kMostScales = 4;
 
 /// Reads a divisor upward, a form at a time.
 class SumReader {
@@ -78,9 +81,9 @@ class SumReader {
 
   Value* before_step(Value& value) {
     if (log_factor_) return before_logarithm(*value.producer);
-    // Exp(Log(t))  =>  t
-    if (value.producer->is("Exp")) log_factor_ = 1;
-    if (log_factor_) return value.producer->inputs[0];
+    // Exp(Log(t))  =>  t      Pow(b, Log(t))  =>  t^ln(b)
+    log_factor_ = log_of_base(*value.producer, facts_);
+    if (log_factor_) return &exponent_input(*value.producer);
     if (read_.is_never_zero) return nullptr;  // of other numbers than the sum a bound means something else
     if (Value* power_of = before_power(*value.producer)) return power_of;
     if (!is_divisor()) return nullptr;
@@ -137,11 +140,16 @@ class SumReader {
     return nearest_source(value, is_sum, facts_);
   }
 
-  /// False for exp() of the logarithm of a sum, which is that sum.
+  /// False for exp() of a number of logarithms of a sum, which is a power of that sum.
   bool is_exponential_of_no_sum(Value& value) {
+    static constexpr OperatorSet kLogarithms = {"ReduceLogSumExp", "ReduceLogSum", "Log"};
     const Node* node = canonical(value, facts_).producer;
-    const Node* log = node && node->is("Exp") ? canonical(*node->inputs[0], facts_).producer : nullptr;
-    if (log && (log->is("ReduceLogSumExp") || log->is("ReduceLogSum") || log->is("Log"))) return false;
+    Value* exponent = node && log_of_base(*node, facts_) ? &exponent_input(*node) : nullptr;
+    for (int step = 0; step < kMostScales && exponent; ++step) {
+      Node* maker = canonical(*exponent, facts_).producer;
+      if (!maker || kLogarithms.has(*maker)) return !maker;
+      exponent = scaled_by(*maker, context_).first;
+    }
     return is_exponential(value, facts_);
   }
 

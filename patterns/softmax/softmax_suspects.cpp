@@ -125,7 +125,7 @@ unsigned parts_in(const Value* value) {
       continue;
     }
     if (!may_be_no_op(node) && !node.is("Neg")) return found;
-    value = node.input(adds_nothing && may_be_number(node.input(0)) ? 1 : 0);
+    value = node.input(node.input(1) && adds_nothing && may_be_number(node.input(0)) ? 1 : 0);
   }
   return found;
 }

@@ -37,8 +37,7 @@ struct Search {
 Value& seen_through(Value& value, const Search& search);
 
 bool same_shape(const Value& one, const Value& other, Facts& facts) {
-  const MaybeShape a = facts.shape(one);
-  const MaybeShape b = facts.shape(other);
+  const MaybeShape a = facts.shape(one), b = facts.shape(other);
   return a && b && *a == *b;
 }
 
@@ -53,7 +52,7 @@ bool steps_are_one(const Node& node, Facts& facts) {
   return !steps || facts.uniform(*steps) == 1.0;
 }
 
-/// True if NODE, a Pad, is known to add nothing anywhere.
+/// True if NODE, a Pad, adds nothing anywhere.
 bool pads_nothing(const Node& node, Facts& facts) {
   if (node.graph->model().onnx_opset(node) < 11 || !node.input(1)) return false;
   const IntegerData* pads = facts.integers(*node.inputs[1]);
@@ -276,8 +275,9 @@ Value* before_nots(Value& value, const Search& search) {
 
 /// Nodes that give the elements other axes, of which VALUE has again those that they had.
 Value* before_regroupings(Value& value, const Search& search) {
-  const Node& last = *value.producer;
-  const auto regroups = [&](const Node& node) { return has(node, Trait::kRegroups) || &node == &last; };
+  const auto regroups = [&](const Node& node) {
+    return has(node, Trait::kRegroups) || node.outputs[0] == &value || drops_single_axis(node, search.facts);
+  };
   return before_chain(value, search, regroups, [&](const Value& before) { return same_shape(before, value, search.facts); });
 }
 

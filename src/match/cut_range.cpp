@@ -1,6 +1,7 @@
 #include "src/match/cut_range.h"
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "src/match/node_forms.h"
 
 namespace attn_opt {
@@ -152,6 +153,12 @@ Value* cut_back(const Value& part, const std::function<Value&(Value&)>& seen, Fa
   return is_along ? joined_at(*range, *node, facts) : nullptr;
 }
 
+bool drops_single_axis(const Node& node, Facts& facts) {
+  const MaybeShape whole = node.is("Gather") && node.input(0) ? facts.shape(*node.inputs[0]) : nullptr;
+  const auto axis = whole ? axis_in(node.int_attribute("axis", 0), whole->size()) : std::nullopt;
+  return axis && (*whole)[*axis].is(1) && facts.shape(*node.inputs[1]).has_rank(0);
+}
+
 std::optional<CutRange> taken_range(const Value& part, Facts& facts) {
   if (auto range = cut_range(part, facts)) return range;
   const Node* node = part.producer;
@@ -163,12 +170,29 @@ std::optional<CutRange> taken_range(const Value& part, Facts& facts) {
 
 namespace {
 
+/// What PART, to which an axis was given back that a Gather of one element dropped, is of the source; nullopt if it is anything
+/// else.
+///
+///   Unsqueeze<i>(Gather<axis = i>(x, 2))  =>  x from 2 on, one element
+std::optional<CutRange> picked_range(const Value& part, const std::function<Value&(Value&)>& seen, Facts& facts) {
+  const Node* node = part.producer;
+  if (!node || !has(*node, Trait::kRegroups) || !node->input(0)) return std::nullopt;
+  auto range = taken_range(seen(*node->inputs[0]), facts);
+  const MaybeShape own = facts.shape(part);
+  if (!range || !range->drops_axis || !own) return std::nullopt;
+  Shape expected = facts.shape(*range->source).known();
+  expected[range->axis] = 1;
+  range->drops_axis = false;
+  return *own == expected ? range : std::nullopt;
+}
+
 /// Adds to JOINED, if that begins its source, what PART, beside it along its axis, is of that; false if it is anything else. A
 /// part that is joined of others is these, NESTED deep.
 bool take_part(CutRange& joined, Value* part, const std::function<Value&(Value&)>& seen, Facts& facts, int nested = 0) {
   constexpr int kMostNested = 8;
   Value* made = part ? &seen(*part) : nullptr;
-  const auto range = made ? cut_range(*made, facts) : std::nullopt;
+  auto range = made ? cut_range(*made, facts) : std::nullopt;
+  if (made && !range) range = picked_range(*made, seen, facts);
   if (made && !range && made->producer && made->producer->is("Concat") && nested < kMostNested) {
     const MaybeShape shape = facts.shape(*made);
     return shape && axis_in(made->producer->int_attribute("axis", 0), shape->size()) == joined.axis &&

@@ -21,6 +21,9 @@ struct CutRange {
 /// Cheap: true for a Slice, Split or Gather.
 bool cuts_out(const Node& node);
 
+/// True for a Gather that drops an axis of one element.
+bool drops_single_axis(const Node& node, Facts& facts);
+
 /// What PART, made by a Slice, Split or Gather, is of its source; nullopt if it is anything else, or if that is not known.
 std::optional<CutRange> cut_range(const Value& part, Facts& facts);
 
