@@ -52,7 +52,7 @@ class Search {
     }
     way.clear();
     for (int step = 0; step < kMaxRoundTrip; ++step) {
-      if (!may_be_copy(*next)) return nullptr;
+      if (!may_be_copy(*next) || (way.empty() && takes_back_alone(*next))) return nullptr;
       Value* copy = next->is("Split") ? only_output(*next) : next->output(0);
       if (!copy) return nullptr;
       way.push_back(next);
@@ -130,9 +130,13 @@ class Search {
 
   /// Cheap, since it is asked of every reader: false for what is no part of a copy.
   static bool may_be_copy(const Node& node) {
+    return may_be_no_op(node) || is_reversible(node) || cuts_out(node) || takes_back_alone(node) || node.is("SplitToSequence");
+  }
+
+  /// True for what makes no copy but of what others made before.
+  static bool takes_back_alone(const Node& node) {
     static constexpr OperatorSet kOfSingleElements = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin"};
-    return may_be_no_op(node) || is_reversible(node) || cuts_out(node) || kOfSingleElements.has(node) ||
-           node.is("SplitToSequence") || node.is("ConcatFromSequence");
+    return kOfSingleElements.has(node) || node.is("ConcatFromSequence");
   }
 
   /// True for what a cut may take out again as it was, or another order undo.

@@ -40,15 +40,14 @@ std::optional<RowExtreme> row_extreme(Value& value, size_t rank, Facts& facts) {
 
 /// True if ONE and OTHER are as much of the same, or of what is the largest number of the same rows in other words: -min(-x).
 bool compute_same_term(const Addend& one, const Addend& other, Facts& facts) {
-  const bool is_as_often = is_about(one.coefficient, other.coefficient);
-  if (is_as_often && computes_same(*one.value, *other.value, facts)) return true;
+  if (is_about(one.coefficient, other.coefficient) && computes_same(*one.value, *other.value, facts)) return true;
   const MaybeShape shape = facts.shape(*one.value), twin = facts.shape(*other.value);
   if (!shape || !twin || shape->size() != twin->size()) return false;
   const auto rows = row_extreme(*one.value, shape->size(), facts), others = row_extreme(*other.value, shape->size(), facts);
   if (!rows || !others || rows->keys != others->keys) return false;
-  if (rows->is_least == others->is_least) return is_as_often && computes_same(*rows->rows, *others->rows, facts);
-  return is_about(one.coefficient, -other.coefficient) &&
-         compute_same_terms(linear_terms_of(*rows->rows, -1, facts), linear_terms_of(*others->rows, 1, facts), facts);
+  const double sign = rows->is_least == others->is_least ? 1 : -1;
+  return is_about(one.coefficient, sign * other.coefficient) &&
+         compute_same_terms(linear_terms_of(*rows->rows, sign, facts), linear_terms_of(*others->rows, 1, facts), facts);
 }
 
 LinearTerms without(const Addend& term, LinearTerms terms) {

@@ -134,8 +134,13 @@ unsigned parts_in(const Value* value) {
 /// words.
 bool may_be_weights(const Value* value, unsigned parts) {
   if (parts & kWeights) return true;
+  const auto is_of_weights = [](const Node& node) {
+    return is_one_of(node, {"Mul", "Div", "Where", "Reciprocal", "Sqrt", "Pow"});
+  };
   const Node* maker = value ? value->producer : nullptr;
-  if (!maker || !is_one_of(*maker, {"Mul", "Div", "Where", "Reciprocal", "Sqrt", "Pow"})) return false;
+  for (int step = 0; step < kMaxSuspectCopies && maker && !is_of_weights(*maker) && may_be_no_op(*maker); ++step)
+    maker = maker->input(0) ? maker->input(0)->producer : nullptr;
+  if (!maker || !is_of_weights(*maker)) return false;
   const unsigned wanted = maker->is("Div") ? kWeights | kWeightsInWords : kWeights;
   return std::ranges::any_of(maker->inputs, [wanted](const Value* input) { return (parts_in(input) & wanted) != 0; });
 }
