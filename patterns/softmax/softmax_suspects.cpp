@@ -138,8 +138,10 @@ bool may_be_weights(const Value* value, unsigned parts) {
     return is_one_of(node, {"Mul", "Div", "Where", "Reciprocal", "Sqrt", "Pow"});
   };
   const Node* maker = value ? value->producer : nullptr;
-  for (int step = 0; step < kMaxSuspectCopies && maker && !is_of_weights(*maker) && may_be_no_op(*maker); ++step)
+  for (int step = 0; step < kMaxSuspectCopies && maker && !is_of_weights(*maker); ++step) {
+    if (!may_be_no_op(*maker) || may_add_nothing(*maker)) break;
     maker = maker->input(0) ? maker->input(0)->producer : nullptr;
+  }
   if (!maker || !is_of_weights(*maker)) return false;
   const unsigned wanted = maker->is("Div") ? kWeights | kWeightsInWords : kWeights;
   return std::ranges::any_of(maker->inputs, [wanted](const Value* input) { return (parts_in(input) & wanted) != 0; });
