@@ -49,7 +49,8 @@ bool may_be_number_within(int steps, const Value* value) {
   for (; steps > 0 && value; --steps) {
     if (!value->producer || is_one_of(*value->producer, {"Constant", "ConstantOfShape"})) return true;
     const Node& node = *value->producer;
-    if (!may_be_no_op(node) || (may_add_nothing(node) && !may_be_number_within(steps / 2, node.input(1)))) return false;
+    const bool takes_two = may_add_nothing(node) || node.is("Pow");
+    if (!may_be_no_op(node) || (takes_two && !may_be_number_within(steps / 2, node.input(1)))) return false;
     value = node.input(0);
   }
   return false;

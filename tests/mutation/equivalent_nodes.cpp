@@ -181,6 +181,7 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"number kept: off by 64 ulp", "*causal_", kKeepsItsKey},
       {"number laid over: halved", "*causal_", kKeepsItsKey},
       {"Attention.is_causal: added", "*window", kCausalAnyway},
+      {"Attention.is_causal: added", "powers_of_probabilities_of_a_row_of_fills", kCausalAnyway},
       {"Attention inputs: mask through float16", "*window", kDeepAnyway},
       {"Attention inputs: mask x 1.01", "*window", kDeepAnyway},
       {"number kept: doubled", "softmax_without_maximum_masked", kLeavesExpRange},
