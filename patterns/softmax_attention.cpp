@@ -271,7 +271,7 @@ class SoftmaxAttention : public Pattern {
     if (may_make_product(anchor) && !anchor.is("Einsum")) return match_further_product(anchor, context);
     if (is_product(anchor))
       if (auto further = match_further_product(anchor, context); further || further.error().id != kNotAttention) return further;
-    auto softmax = softmax_at(anchor, context);
+    auto softmax = multiple_of_softmax_at(anchor, context);
     Value& made = *anchor.outputs[0];
     auto blocks = softmax || may_copy_product(made, context.facts) ? std::nullopt : key_blocks(made, false, context);
     const Node* maker = blocks ? canonical(*blocks->made, context.facts).producer : &anchor;
@@ -292,7 +292,7 @@ class SoftmaxAttention : public Pattern {
  private:
   /// ANCHOR with each axis of what it makes cut into factors that move as one; MATCH, a miss, if that is no attention either.
   static Matched<Match> match_parted(Node& anchor, Matched<Match> match, MatchContext& context) {
-    auto softmax = softmax_at(anchor, context);
+    auto softmax = multiple_of_softmax_at(anchor, context);
     auto walk = softmax ? walk_probabilities(*softmax, nullptr, context, true) : tl::unexpected<Miss>(match.error());
     auto parted = walk && walk->summed ? match_walk(anchor, *softmax, *std::move(walk), context) : tl::unexpected<Miss>(Miss());
     return parted ? std::move(parted) : std::move(match);
@@ -381,8 +381,7 @@ class SoftmaxAttention : public Pattern {
     sdpa.less_largest_of_all = softmax.less_largest_of_all || reading.scores.lowered_by_largest_of_all;
     if (!softmax.divided) sdpa.probabilities = readable_probabilities(reading, split, sdpa.batch, sdpa.query_heads, context);
     if (!sinks) set_scores_output(reading, softmax, split, context, sdpa);
-    const auto own_fill =
-        sinks ? std::nullopt : deepen_fills(sdpa, softmax.lowers_rows || !sdpa.exponent_offset, context.facts);
+    const auto own_fill = sinks ? std::nullopt : deepen_fills(sdpa, softmax.lowers_rows, context.facts);
     sdpa.preconditions = preconditions_of(sdpa, context);
     assume_of_guard(reading, sdpa);
     assume_of_steps(reading.probabilities, sdpa, context.facts);

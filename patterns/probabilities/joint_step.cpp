@@ -124,8 +124,8 @@ class JointReader {
 
 }  // namespace
 
-std::optional<JointStep> joint_step(const Readers& readers, Value& value, MatchContext& context) {
-  if (Value* bounded = bounded_shares(readers, value, context.facts)) return JointStep{bounded};
+std::optional<JointStep> joint_step(const Readers& readers, Value& value, bool are_shares, MatchContext& context) {
+  if (Value* bounded = are_shares ? bounded_shares(readers, value, context.facts) : nullptr) return JointStep{bounded};
   return JointReader(value, context).run(readers);
 }
 

@@ -18,7 +18,7 @@ struct JointStep {
 };
 
 /// The nearest value that READERS, all of VALUE, make of it together, being the only ones, or one further on that is a copy;
-/// nullopt if there is none.
-std::optional<JointStep> joint_step(const Readers& readers, Value& value, MatchContext& context);
+/// nullopt if there is none. Bounds are told of ARE_SHARES alone, which the value was made as.
+std::optional<JointStep> joint_step(const Readers& readers, Value& value, bool are_shares, MatchContext& context);
 
 }  // namespace attn_opt

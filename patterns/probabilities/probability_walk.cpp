@@ -13,6 +13,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/probabilities/branches.h"
 #include "patterns/probabilities/joint_step.h"
@@ -45,6 +46,7 @@ class ProbabilityWalker {
         context_(context),
         facts_(context.facts) {
     walk_.sinks = softmax.cut_off;
+    if (softmax.times != 1) begin_with_number(softmax.times);
   }
 
   Matched<ProbabilityWalk> run() {
@@ -67,6 +69,15 @@ class ProbabilityWalker {
   }
 
  private:
+  /// Makes of the softmax's result, which is so many TIMES the softmax, the first step.
+  void begin_with_number(double times) {
+    InnerValues inner(*softmax_->producer, context_);
+    Value* number = inner.build().scalar(times, facts_.type(*softmax_));
+    walk_.steps.push_back({inner.build().node("Mul", {number, number})->producer});
+    walk_.steps.back().is_number = walk_.is_multiple = true;
+    walk_.peeled.emplace_back("Mul(number)");
+  }
+
   bool pass_guard(const Readers& readers) {
     const auto guard = row_guard(readers, *value_, keys_from_last().value_or(kNowhere), facts_);
     const auto step = guard && !readers.is_output ? next_step(readers) : std::nullopt;
@@ -133,7 +144,7 @@ class ProbabilityWalker {
   }
 
   bool pass_joint_step(const Readers& readers) {
-    const auto joint = joint_step(readers, *value_, context_);
+    const auto joint = joint_step(readers, *value_, !walk_.is_multiple, context_);
     if (!joint) return false;
     if (joint->one && !pass_guard({{*joint->one}, readers.is_output}) && !pass_step({{*joint->one}, readers.is_output}))
       return false;

@@ -13,7 +13,7 @@ namespace {
 /// others read that alone. Else what the softmax makes, where no guard stands behind it but one that is a step: the model's
 /// steps make of it what others read.
 std::optional<EscapingValue> escaping_probabilities(const ProbabilityWalk& walk) {
-  if (walk.escaping.empty()) return std::nullopt;
+  if (walk.escaping.empty() || walk.is_multiple) return std::nullopt;
   const bool guard_is_step = walk.guard && !walk.steps.empty() && walk.steps[0].node == walk.guard->node;
   const EscapingValue& escaping = walk.escaping[0];
   const bool is_whole = escaping.guarded == walk.guard.has_value() && !guard_is_step && escaping.steps == 0;

@@ -74,7 +74,7 @@ std::optional<SoftmaxSite> softmax_of_further_product(Node& product, MatchContex
     Node* maker = values[i]->producer;
     if (!maker || maker->graph != product.graph) continue;
     are_shared = are_shared || is_shared(*values[i]);
-    auto softmax = are_shared && may_be_softmax(*maker) ? softmax_at(*maker, context) : std::nullopt;
+    auto softmax = are_shared && may_be_softmax(*maker) ? multiple_of_softmax_at(*maker, context) : std::nullopt;
     if (softmax && is_further(*softmax, product, context)) return softmax;
     if (!may_hand_on(*maker)) continue;
     for (Value* input : maker->inputs) {

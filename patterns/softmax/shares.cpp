@@ -133,10 +133,8 @@ std::optional<SoftmaxSite> share_masked_late(const RowSum& sum, const Weights& w
   return site;
 }
 
-/// True if SUM is that of its terms where they are below 0, too: nothing is added to it, asked of it or taken for its absolute.
-bool is_signed(const RowSum& sum) {
-  return !sum.is_absolute && !sum.is_never_zero && sum.others.empty() && !sum.little && sum.bound == 0;
-}
+/// True if SUM is a number of times that of its terms, and nothing is added to it or asked of it.
+bool is_plain(const RowSum& sum) { return !sum.is_never_zero && sum.others.empty() && !sum.little && sum.bound == 0; }
 
 }  // namespace
 
@@ -146,12 +144,17 @@ std::optional<ScoreForm> hidden_in(Value& masked, Value& scores, Node& reader, M
 }
 
 std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const Weights& read, bool swapped, Node& node,
-                                  MatchContext& context) {
+                                  MatchContext& context, double* times) {
   Facts& facts = context.facts;
   const auto axis = axis_in(sum.rows, terms, swapped, facts);
   const std::optional<Weights> summed = axis ? read : weights_in(*sum.rows.value, node, context);
-  if (!summed || std::abs(summed->factor * sum.factor / read.factor - 1) > kSameNumber) return std::nullopt;
-  if (summed->factor < 0 && !is_signed(sum)) return std::nullopt;
+  if (!summed) return std::nullopt;
+  const double ratio = read.factor / (summed->factor * sum.factor);
+  const bool is_once = std::abs(ratio - 1) <= kSameNumber;
+  if (!is_once && !(times && std::isfinite(ratio) && is_plain(sum))) return std::nullopt;
+  // What is below 0 is no part of the sum of what is not.
+  if (summed->factor < 0 && !(is_plain(sum) && !sum.is_absolute)) return std::nullopt;
+  if (times) *times = is_once ? 1 : ratio;
   if (axis || !same_cases(read.form, summed->form) || !are_same_weights(read, *summed, facts)) return axis;
   RowReduction rows = sum.rows;
   rows.value = &terms;
@@ -207,8 +210,13 @@ Value* masked_alike(Value& made, const Weights& weights, MatchContext& context) 
 }
 
 std::optional<SoftmaxSite> share(Value& terms, const Weights& read, const RowSum& sum, Node& node, MatchContext& context) {
-  const auto keys = summed_axis(sum, terms, read, false, node, context);
-  if (keys) return softmax_over(sum, *keys, read, node, context);
+  double times = 1;
+  const auto keys = summed_axis(sum, terms, read, false, node, context, &times);
+  if (keys) {
+    auto site = softmax_over(sum, *keys, read, node, context);
+    if (site) site->times = times;
+    return site;
+  }
   return read.form.size() == 1 ? share_masked_late(sum, read, node, context) : std::nullopt;
 }
 

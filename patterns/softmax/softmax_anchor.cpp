@@ -311,10 +311,15 @@ SoftmaxSite softmax_operator(Node& node, MatchContext& context) {
 }
 
 std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {
+  auto site = multiple_of_softmax_at(node, context);
+  return site && site->times == 1 ? site : std::nullopt;
+}
+
+std::optional<SoftmaxSite> multiple_of_softmax_at(Node& node, MatchContext& context) {
   if (node.is("Softmax")) return of_whole_scores(softmax_operator(node, context), context.facts);
   if (node.is("Einsum")) {
     Value* shares = elementwise_product(node, context);
-    auto site = shares ? softmax_at(*shares->producer, context) : std::nullopt;
+    auto site = shares ? multiple_of_softmax_at(*shares->producer, context) : std::nullopt;
     if (site) (site->divided ? site->divided : site->output) = node.outputs[0];
     return site;
   }

@@ -20,6 +20,7 @@ struct SoftmaxSite {
   std::optional<size_t> keys = 0;    ///< how many axes lie behind the one it runs over; nullopt where the rank is not known
   std::optional<double> exponent_offset;   ///< see Sdpa
   double exponent_power = 1;               ///< see Sdpa
+  double times = 1;                        ///< OUTPUT is so many times the softmax
   bool lowers_rows = false;                ///< also with an offset: rows of nothing but a fill have weights
   Value* lowered_by = nullptr;             ///< what each row was less by before exp() was taken
   std::vector<Value*> sinks = {};          ///< columns beside INPUT, which has none of them (written_sinks.h)
@@ -62,6 +63,10 @@ bool may_be_number(const Value* value);
 /// computed anew for the sum (row_sum.h). Sums and maxima may be taken in another floating type, and sinks added to the sum
 /// (written_sinks.h).
 std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context);
+/// The same, or a number of TIMES it.
+///
+///   c Exp(e) / sum(Exp(e))      Exp(e) / ReduceMean(Exp(e))
+std::optional<SoftmaxSite> multiple_of_softmax_at(Node& node, MatchContext& context);
 
 /// The softmax that NODE, a Softmax or LogSoftmax, takes.
 SoftmaxSite softmax_operator(Node& node, MatchContext& context);

@@ -243,7 +243,7 @@ class Followers {
   }
 
   /// True if another anchor has what NODE makes.
-  bool is_softmax(Node& node) { return (may_be_softmax(node) || node.is("Einsum")) && softmax_at(node, context_); }
+  bool is_softmax(Node& node) { return (may_be_softmax(node) || node.is("Einsum")) && multiple_of_softmax_at(node, context_); }
 
   /// False where other exponentials are told of for the same: those that are divided, or the first of two factors.
   bool goes_on(const Node& node, int input, const Followed& from) {
