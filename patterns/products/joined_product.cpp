@@ -17,7 +17,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kMaxFactors = 4;
+constexpr int kMaxFactors = 6;
 constexpr int kMaxMoves = 3;
 
 bool may_be_joined(const Node& node) { return node.is("MatMul") || node.is("Einsum"); }

@@ -139,8 +139,9 @@ bool may_be_weights(const Value* value, unsigned parts) {
     return is_one_of(node, {"Mul", "Div", "Where", "Reciprocal", "Sqrt", "Pow"});
   };
   const Node* maker = value ? value->producer : nullptr;
-  for (int step = 0; step < kMaxSuspectCopies && maker && !is_of_weights(*maker); ++step) {
-    if (!may_be_no_op(*maker) || may_add_nothing(*maker)) break;
+  for (int step = 0; step < kMaxSuspectCopies && maker && may_be_no_op(*maker); ++step) {
+    const bool is_scaled = has(*maker, Trait::kMultiplies) && may_be_number(maker->input(1));
+    if (!is_scaled && (is_of_weights(*maker) || may_add_nothing(*maker))) break;
     maker = maker->input(0) ? maker->input(0)->producer : nullptr;
   }
   if (!maker || !is_of_weights(*maker)) return false;

@@ -320,6 +320,7 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"preconditions: 'scores-finite' left out", "log_softmax_in_other_powers", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "softcap_of_differences", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "negative_weights_by_negative_sum", kNoneHidden},
+      {"preconditions: 'scores-finite' left out", "exponentials_by_their_negative_sum", kNoneHidden},
       {"operands: Q read below its layout", "heads_each_by_gather", kCutAndJoined},
       {"operands: Q read below its layout", "*squared_distances", kReshapeBetween},
       {"operands: Q read above its layout", "keys_picked_behind_merged_heads", kReshapeBetween},
