@@ -35,6 +35,15 @@ double rounding_of_constants(const CutSite& site) {
   return rounding;
 }
 
+/// True if functions of MODEL cast: what they cast constants to is rounded in the model and where it was read, and not in
+/// double.
+bool casts_in_functions(const onnx::ModelProto& model) {
+  const auto casts = [](const onnx::FunctionProto& function) {
+    return std::ranges::any_of(function.node(), [](const onnx::NodeProto& node) { return node.op_type() == "Cast"; });
+  };
+  return std::ranges::any_of(model.functions(), casts);
+}
+
 }  // namespace
 
 tl::expected<SiteRunner::Sides, SiteRunner::Failure> SiteRunner::sides(const onnx::ModelProto& before,
@@ -66,7 +75,9 @@ tl::expected<SiteRunner, SiteRunner::Failure> SiteRunner::create(const CutSite& 
     if (!created) return tl::unexpected<Failure>(Failure{std::move(created.error()), true});
     moves = *std::move(created);
   }
-  return SiteRunner(site, *std::move(in_double), *std::move(as_written), std::move(moves));
+  SiteRunner runner(site, *std::move(in_double), *std::move(as_written), std::move(moves));
+  runner.casts_in_functions_ = casts_in_functions(models.before);
+  return runner;
 }
 
 SiteRunner::SiteRunner(const CutSite& site, Sides exact, Sides typed, AttributeMoves moves)
@@ -145,7 +156,8 @@ tl::expected<Judgement, SiteRunner::Failure> SiteRunner::run_mode(Mode mode, con
     // A float in the place of a double is no rounding that a model of doubles may be given.
     const bool may_move = mode == Mode::kExact || (*before)[i].type() != onnx::TensorProto::DOUBLE;
     const Tensor* moves = may_move && exact.moves[i].has_value() ? &exact.moves[i] : nullptr;
-    const double limit = is_value ? std::max(kAlgebraLimit, constant_rounding_) : kAlgebraLimit;
+    const double of_constants = is_value ? constant_rounding_ : casts_in_functions_ ? type_epsilon(coarse) : 0;
+    const double limit = std::max(kAlgebraLimit, of_constants);
     const Compared compared{output, (*before)[i], (*after)[i], in_double, rows, sizes, assumed, limit, is_finer, moves};
     Judgement of_output =
         mode == Mode::kExact ? judge_algebra(compared) : judge_in_type(compared, is_value ? (*before)[i].type() : type);

@@ -57,7 +57,8 @@ class SiteRunner {
   Sides exact_, typed_;
   AttributeMoves moves_;
   std::optional<DataType> finest_cast_;
-  double constant_rounding_;  ///< of the coarsest type that a constant of the site is held in
+  double constant_rounding_;         ///< of the coarsest type that a constant of the site is held in
+  bool casts_in_functions_ = false;  ///< constants, perhaps, which that rounds
 };
 
 }  // namespace attn_opt
