@@ -38,10 +38,9 @@ double rounding_of_constants(const CutSite& site) {
 /// True if functions of MODEL cast: what they cast constants to is rounded in the model and where it was read, and not in
 /// double.
 bool casts_in_functions(const onnx::ModelProto& model) {
-  const auto casts = [](const onnx::FunctionProto& function) {
-    return std::ranges::any_of(function.node(), [](const onnx::NodeProto& node) { return node.op_type() == "Cast"; });
-  };
-  return std::ranges::any_of(model.functions(), casts);
+  const auto casts = [](const onnx::NodeProto& node) { return node.op_type() == "Cast" || node.op_type() == "CastLike"; };
+  return std::ranges::any_of(model.functions(),
+                             [&](const onnx::FunctionProto& function) { return std::ranges::any_of(function.node(), casts); });
 }
 
 }  // namespace
