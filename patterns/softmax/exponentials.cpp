@@ -179,13 +179,17 @@ Value* logarithm_of(Value& value, Node& reader, MatchContext& context) {
   return inner.build().node("Log", {own});
 }
 
+Matcher plain_difference(const Matcher& minuend, const Matcher& subtrahend) {
+  return either({op("Sub", {minuend, subtrahend}), op("Add", {minuend, op("Neg", {subtrahend})})});
+}
+
 Matcher difference(const Matcher& minuend, const Matcher& subtrahend) {
   const Matcher turned = [=](Value& value, Facts& facts) {
     return std::ranges::any_of(differences_in(value, 1, facts), [&](const Difference& found) {
       return found.factor == 1 && minuend(*found.minuend, facts) && subtrahend(*found.subtrahend, facts);
     });
   };
-  return either({op("Sub", {minuend, subtrahend}), op("Add", {minuend, op("Neg", {subtrahend})}), turned});
+  return either({plain_difference(minuend, subtrahend), turned});
 }
 
 }  // namespace attn_opt

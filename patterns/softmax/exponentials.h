@@ -39,7 +39,9 @@ Value* exponent_of(Value& value, Node& reader, MatchContext& context);
 /// exponent_of(), or the logarithm of what holds nothing below 0 for what makes it; null if it is neither.
 Value* logarithm_of(Value& value, Node& reader, MatchContext& context);
 
-/// Fits MINUEND - SUBTRAHEND, also as a sum with the negative.
+/// Fits MINUEND - SUBTRAHEND by the operators alone: a Sub, or an Add of a Neg.
+Matcher plain_difference(const Matcher& minuend, const Matcher& subtrahend);
+/// The same in whatever words (differences_in()).
 Matcher difference(const Matcher& minuend, const Matcher& subtrahend);
 
 }  // namespace attn_opt

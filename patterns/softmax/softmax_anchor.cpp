@@ -239,7 +239,7 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
     return site.has_value();
   };
   const Matcher logarithm = [&](Value& lowered_by, Facts&) { return less(*scores, lowered_by, exponent->factor); };
-  if (difference(any(&scores), logarithm)(*exponent->value, facts)) return site;
+  if (plain_difference(any(&scores), logarithm)(*exponent->value, facts)) return site;
   for (const Difference& found : differences_in(*exponent->value, exponent->factor, facts))
     if (less(*found.minuend, *found.subtrahend, found.factor)) return site;
   return std::nullopt;
