@@ -69,7 +69,8 @@ class ProbabilityWalker {
   }
 
  private:
-  /// Makes of the softmax's result, which is so many TIMES the softmax, the first step.
+  /// Makes of the softmax's result, which is so many TIMES the softmax, the first step. The model has no node for it: what a
+  /// step says is its operator and its operand, and what reads the result is asked without it.
   void begin_with_number(double times) {
     InnerValues inner(*softmax_->producer, context_);
     Value* number = inner.build().scalar(times, facts_.type(*softmax_));

@@ -176,7 +176,7 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const We
   site.guards_empty_rows = sum.is_never_zero && !is_sink && vanish_without_keys(weights, power.factor, site, context.facts);
   const size_t rank = context.facts.shape(*weights.core).known().size();
   for (AddedToSum& added : others) {
-    added.raised -= std::log(std::abs(weights.factor / sum.factor));
+    added.raised -= std::log(weights.factor / sum.factor);
     const SummedRows rows{rank, rank - 1 - keys, context.facts.type(*sum.rows.value)};
     Value* column = column_of(added, {site.lowered_by, -power.number, power.factor}, rows, node, context);
     if (!column) return std::nullopt;

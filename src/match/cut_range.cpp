@@ -112,14 +112,18 @@ Value* joined_at(const CutRange& range, const Node& concat, Facts& facts) {
   return nullptr;
 }
 
-/// The operand of TILE, which repeats it, if RANGE of the result has its SHAPE and begins with it.
+/// The operand of TILE, if RANGE of the result, of SHAPE, is one of its copies.
 Value* repeated_at(const CutRange& range, const Shape& shape, const Node& tile, Facts& facts) {
   const MaybeShape before = facts.shape(*tile.inputs[0]);
-  const Dim& first = range.first;
-  if (!before || *before != shape || !first.is_constant()) return nullptr;
-  const Dim& size = shape[range.axis];
-  const bool is_first = first.is(0), is_another = size.is_constant() && size.value() > 0 && first.value() % size.value() == 0;
-  return is_first || is_another ? tile.inputs[0] : nullptr;
+  if (!before || *before != shape || !range.first.is_constant()) return nullptr;
+  return exact_quotient(range.first, shape[range.axis]) ? tile.inputs[0] : nullptr;
+}
+
+/// The axis that NODE, a Gather of one element, drops; nullopt if it is anything else.
+std::optional<size_t> dropped_axis(const Node& node, Facts& facts) {
+  const MaybeShape whole = node.is("Gather") && node.input(0) ? facts.shape(*node.inputs[0]) : nullptr;
+  if (!whole || !facts.shape(*node.inputs[1]).has_rank(0)) return std::nullopt;
+  return axis_in(node.int_attribute("axis", 0), whole->size());
 }
 
 }  // namespace
@@ -154,17 +158,15 @@ Value* cut_back(const Value& part, const std::function<Value&(Value&)>& seen, Fa
 }
 
 bool drops_single_axis(const Node& node, Facts& facts) {
-  const MaybeShape whole = node.is("Gather") && node.input(0) ? facts.shape(*node.inputs[0]) : nullptr;
-  const auto axis = whole ? axis_in(node.int_attribute("axis", 0), whole->size()) : std::nullopt;
-  return axis && (*whole)[*axis].is(1) && facts.shape(*node.inputs[1]).has_rank(0);
+  const auto axis = dropped_axis(node, facts);
+  return axis && facts.shape(*node.inputs[0]).known()[*axis].is(1);
 }
 
 std::optional<CutRange> taken_range(const Value& part, Facts& facts) {
   if (auto range = cut_range(part, facts)) return range;
   const Node* node = part.producer;
-  const MaybeShape whole = node && node->is("Gather") && node->input(0) ? facts.shape(*node->inputs[0]) : nullptr;
-  const auto axis = whole ? axis_in(node->int_attribute("axis", 0), whole->size()) : std::nullopt;
-  const auto first = axis && facts.shape(*node->inputs[1]).has_rank(0) ? start_of_gather(*node, facts) : std::nullopt;
+  const auto axis = node ? dropped_axis(*node, facts) : std::nullopt;
+  const auto first = axis ? start_of_gather(*node, facts) : std::nullopt;
   return first ? std::optional(CutRange{node->inputs[0], *axis, *first, 1, true}) : std::nullopt;
 }
 

@@ -74,18 +74,17 @@ tl::expected<SiteRunner, SiteRunner::Failure> SiteRunner::create(const CutSite& 
     if (!created) return tl::unexpected<Failure>(Failure{std::move(created.error()), true});
     moves = *std::move(created);
   }
-  SiteRunner runner(site, *std::move(in_double), *std::move(as_written), std::move(moves));
-  runner.casts_in_functions_ = casts_in_functions(models.before);
-  return runner;
+  return SiteRunner(site, *std::move(in_double), *std::move(as_written), std::move(moves), casts_in_functions(models.before));
 }
 
-SiteRunner::SiteRunner(const CutSite& site, Sides exact, Sides typed, AttributeMoves moves)
+SiteRunner::SiteRunner(const CutSite& site, Sides exact, Sides typed, AttributeMoves moves, bool casts_in_functions)
     : site_(&site),
       exact_(std::move(exact)),
       typed_(std::move(typed)),
       moves_(std::move(moves)),
       finest_cast_(finest_cast(site)),
-      constant_rounding_(rounding_of_constants(site)) {}
+      constant_rounding_(rounding_of_constants(site)),
+      casts_in_functions_(casts_in_functions) {}
 
 /// AFTER: the outputs of the side after, of which the inputs of the Attention node are the last.
 std::string SiteRunner::unportable_input(const Feeds& feeds, const std::vector<Tensor>& after) const {

@@ -43,7 +43,7 @@ class SiteRunner {
   struct Exact {
     std::vector<Tensor> before, moves;  ///< of the side before; of the side after, as AttributeMoves
   };
-  SiteRunner(const CutSite& site, Sides exact, Sides typed, AttributeMoves moves);
+  SiteRunner(const CutSite& site, Sides exact, Sides typed, AttributeMoves moves, bool casts_in_functions);
 
   enum class Mode { kExact, kTyped };
   static tl::expected<Sides, Failure> sides(const onnx::ModelProto& before, const onnx::ModelProto& after,
@@ -57,8 +57,8 @@ class SiteRunner {
   Sides exact_, typed_;
   AttributeMoves moves_;
   std::optional<DataType> finest_cast_;
-  double constant_rounding_;         ///< of the coarsest type that a constant of the site is held in
-  bool casts_in_functions_ = false;  ///< constants, perhaps, which that rounds
+  double constant_rounding_;  ///< of the coarsest type that a constant of the site is held in
+  bool casts_in_functions_;   ///< constants, perhaps, which that rounds
 };
 
 }  // namespace attn_opt

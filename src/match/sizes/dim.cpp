@@ -75,8 +75,7 @@ const Atom* floor_in(const Dim::Term& term) {
   return m.is_constant() && m.value() > 0 ? term.factors[0].get() : nullptr;
 }
 
-/// The floor(x / k) of DIM with more than one time of which FLOOR, floor(x / (k m)), is no more than 1 / m; null if there is
-/// none.
+/// The term of DIM that is a positive multiple of floor(x / k), where FLOOR is floor(x / (k m)); null if there is none.
 const Dim::Term* larger_floor(const Atom& floor, const Dim& dim) {
   for (const Dim::Term& term : dim.terms()) {
     const Atom* other = term.coefficient > 0 ? floor_in(term) : nullptr;
