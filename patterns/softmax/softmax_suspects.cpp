@@ -165,13 +165,8 @@ bool adds_up_exponentials(const Value* value) {
 
 /// True if VALUE is a weight, or made of one by moving and casting its elements, or the same number throughout.
 bool is_weight(Value& value, Facts& facts) {
-  const Value* seen = &value;
-  for (int step = 0; step < kMaxSuspectCopies && seen->producer; ++step) {
-    const Node& node = *seen->producer;
-    if (!has(node, Trait::kMoves) && !is_one_of(node, {"Cast", "DequantizeLinear"})) break;
-    seen = node.input(0);
-  }
-  return seen->initializer || facts.constant(*seen) || facts.uniform(*seen);
+  const Value& source = moved_from(value);
+  return source.initializer || facts.constant(source) || facts.uniform(source);
 }
 
 bool is_computed_product(const Node& node, Facts& facts) {

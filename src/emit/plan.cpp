@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "attn_opt/operator_traits.h"
 #include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
@@ -203,7 +204,7 @@ bool Planner::may_add_no_keys(const WritingPlan& plan) const {
   if (sdpa_.k.views.front().past) return false;
   const Dim rows = plan.k->axes.size(Role::kRow);
   return rows.is(0) || is_rest(rows) ||
-         (plan.k->value->is_input && !rows.is_constant() && rows != plan.q->axes.size(Role::kRow));
+         (moved_from(*plan.k->value).is_input && !rows.is_constant() && rows != plan.q->axes.size(Role::kRow));
 }
 
 /// As many past keys as past values: proven of them, or of the new ones, since there are as many keys as values in all.
