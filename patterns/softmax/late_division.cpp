@@ -4,6 +4,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/operands/operand_walk.h"
 #include "patterns/probabilities/factor_maps.h"
@@ -168,12 +169,8 @@ class DividedRows {
   int visits_ = 0;
 };
 
-}  // namespace
-
-std::optional<SoftmaxSite> divided_moved_product(Node& node, size_t numerator, MatchContext& context) {
-  return DividedRows(node, numerator, context).find();
-}
-
+/// Enters in SOFTMAX what its product is moved to before it is divided, by sums that are known to be its rows' wherever they
+/// lie; false if they are not.
 bool moved_before_division(SoftmaxSite& softmax, MatchContext& context) {
   Node& division = *softmax.divided->producer;
   for (size_t numerator = 0; numerator < (division.is("Div") ? 1U : 2U); ++numerator) {
@@ -184,6 +181,82 @@ bool moved_before_division(SoftmaxSite& softmax, MatchContext& context) {
     return true;
   }
   return false;
+}
+
+/// SHAPE with its last two axes swapped if IS_SWAPPED.
+Shape turned(MaybeShape shape, bool is_swapped) {
+  if (!shape || shape->size() < 2) return {};
+  Shape turned = *shape;
+  if (is_swapped) std::swap(turned[turned.size() - 2], turned.back());
+  return turned;
+}
+
+/// True if the sums of SOFTMAX, which the product of WALK reads as it is in LAYOUT, lie as OUTPUT does: each leading axis and
+/// the queries where they are there, and an axis of size 1 for the keys where that has the features.
+bool sums_lie_beside(const SoftmaxSite& softmax, const ProbabilityWalk& walk, const ScoreLayout& layout,
+                     const ProductSide& output) {
+  const size_t rank = output.roles.size();
+  if (softmax.swapped || walk.transposed || !walk.perm.empty() || walk.regrouped || layout.order.size() != rank) return false;
+  const bool has_places = output.order.size() == rank || std::ranges::is_sorted(output.roles);
+  for (size_t i = 0; i < rank && has_places; ++i)
+    if (layout.order[i] != (output.order.empty() ? static_cast<int64_t>(i) : output.order[i])) return false;
+  return has_places && layout.order.back() == static_cast<int64_t>(rank - 1 - softmax.features);
+}
+
+/// True if what is divided is known to have the sizes of OUTPUT, which the product of WALK makes, and what is summed those of
+/// what it reads.
+bool has_known_sizes(const SoftmaxSite& softmax, const ProbabilityWalk& walk, const ProductSide& output, Facts& facts) {
+  Shape made = turned(facts.shape(*output.value), softmax.swapped);
+  const Shape divided = turned(facts.shape(*softmax.divided), false);
+  if (softmax.values && made.size() == divided.size())
+    made[made.size() - 1 - softmax.features] = divided[made.size() - 1 - softmax.features];
+  Shape summed = turned(facts.shape(*softmax.output), false);
+  const Shape read = turned(facts.shape(*walk.probabilities), walk.transposed);
+  if (walk.sinks && !read.empty()) summed.back() = read.back();
+  return !made.empty() && made == divided && !summed.empty() && summed == read;
+}
+
+}  // namespace
+
+std::optional<SoftmaxSite> divided_moved_product(Node& node, size_t numerator, MatchContext& context) {
+  return DividedRows(node, numerator, context).find();
+}
+
+Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, MatchContext& context) {
+  if (!softmax.divided) return {};
+  const ProbabilityWalk& walk = reading.probabilities;
+  ProductSide& output = reading.value_product.output;
+  ProductSide& values = reading.value_product.value;
+  if (softmax.values) values.value = InnerValues(*walk.product, context).raised(softmax.values, values.roles.size());
+  const auto miss = [&](const char* why) {
+    return missed("softmax.divided-late", softmax.divided->producer, why, walk.peeled);
+  };
+  if (walk.last_node() != softmax.product) return miss("another product of the exponentials is divided");
+  if (walk.guard) return miss("the exponentials are changed before the product");
+  const bool may_be_moved = std::ranges::all_of(walk.steps, &LinearStep::is_number) && !walk.sinks;
+  if (softmax.moved) return may_be_moved ? Matched<void>() : miss("the exponentials are changed before the product");
+  if (!has_known_sizes(softmax, walk, output, context.facts)) return miss("sizes that are not known to be equal");
+  std::vector<Role> roles = output.roles;
+  if (softmax.swapped) std::swap(roles[roles.size() - 2], roles.back());
+  const ScoreLayout& layout = reading.value_product.probabilities;
+  const bool keeps_order = output.order.empty() && walk.perm.empty() && (layout.order.empty() || layout.swaps_last_two());
+  const auto features = roles.end() - 1 - static_cast<std::ptrdiff_t>(softmax.features);
+  const auto rows = roles.end() - 2 + static_cast<std::ptrdiff_t>(softmax.features);
+  const size_t rank = context.facts.shape(*walk.probabilities).known().size();
+  const bool has_rows = roles.size() == rank && *rows == Role::kRow && *features == Role::kFeature &&
+                        std::is_sorted(roles.begin(), roles.end() - 2);
+  if (sums_lie_beside(softmax, walk, layout, output)) {
+    output.value = softmax.divided;
+    return {};
+  }
+  if (!keeps_order || !has_rows) {
+    const bool is_plain = may_be_moved && !softmax.values && !softmax.swapped;
+    const bool is_moved = is_plain && moved_before_division(softmax, context);
+    return is_moved ? Matched<void>() : miss("the sums do not lie as the rows of the product do");
+  }
+  output.value = softmax.divided;
+  output.roles = std::move(roles);
+  return {};
 }
 
 void take_summed(Reading& reading, SoftmaxSite& softmax, Facts& facts) {

@@ -15,9 +15,9 @@ namespace attn_opt {
 /// The softmax that NODE ends by dividing its input NUMERATOR; nullopt if it ends none.
 std::optional<SoftmaxSite> divided_moved_product(Node& node, size_t numerator, MatchContext& context);
 
-/// Enters in SOFTMAX what its product is moved to before it is divided, by sums that are known to be its rows' wherever they
-/// lie; false if they are not.
-bool moved_before_division(SoftmaxSite& softmax, MatchContext& context);
+/// Takes what is divided by the sum of exponentials for what the product of READING makes. Miss "softmax.divided-late": the
+/// sums are not known to be those of its rows, or the exponentials are changed before it.
+Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, MatchContext& context);
 
 /// Enters what the model makes of the parts that it has the product of READING in, and may regroup.
 void take_summed(Reading& reading, SoftmaxSite& softmax, Facts& facts);

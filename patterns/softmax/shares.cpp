@@ -101,18 +101,19 @@ bool is_largest_beside(const SoftmaxSite& softmax, Facts& facts) {
 /// The softmax along the axis KEYS before the last of WEIGHTS of another softmax, divided by their SUM; nullopt if that was
 /// taken along another axis, or if the sum may be as small as what is added to it: it is 1 where nothing was taken away. What
 /// was cut off in front of the sum has no share in it.
-std::optional<SoftmaxSite> softmax_again(const RowSum& sum, size_t keys, const Weights& weights, Facts& facts) {
+std::optional<SoftmaxSite> softmax_again(const RowSum& sum, const SummedAxis& keys, const Weights& weights, Facts& facts) {
   SoftmaxSite site = *weights.softmax;
   auto form = substituted(weights.form, site.weights);
   const bool is_one = weights.form.size() == 1 && !site.cut_off && site.sinks.empty() && !site.exponent_offset &&
                       &canonical(*weights.core, facts) == &canonical(*site.output, facts);
-  if (site.keys != keys || !form || (sum.is_inexact && !is_one) || !sum.others.empty()) return std::nullopt;
+  if (site.keys != keys.behind || !form || (sum.is_inexact && !is_one) || !sum.others.empty()) return std::nullopt;
   if (site.cut_off && site.weights.size() > 1) return std::nullopt;
   site.weights = *std::move(form);
   site.drops_sinks |= site.cut_off || !site.sinks.empty();
   site.sinks.clear();
   site.guards_empty_rows = sum.is_never_zero;
   site.is_positive = sum.is_positive;
+  site.times = keys.times;
   site.output = nullptr;
   // What is left may be far less than what was cut off, or masked.
   if (site.weights.size() > 1 || site.drops_sinks) site.exponent_offset = site.exponent_offset.value_or(0);
@@ -143,30 +144,33 @@ std::optional<ScoreForm> hidden_in(Value& masked, Value& scores, Node& reader, M
   return form && std::ranges::all_of(*form, is_hidden_or_core) ? form : std::nullopt;
 }
 
-std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const Weights& read, bool swapped, Node& node,
-                                  MatchContext& context, double* times) {
+std::optional<SummedAxis> summed_axis(const RowSum& sum, Value& terms, const Weights& read, bool swapped, Node& node,
+                                      MatchContext& context) {
   Facts& facts = context.facts;
-  const auto axis = axis_in(sum.rows, terms, swapped, facts);
+  auto axis = axis_in(sum.rows, terms, swapped, facts);
   const std::optional<Weights> summed = axis ? read : weights_in(*sum.rows.value, node, context);
   if (!summed) return std::nullopt;
-  const double ratio = read.factor / (summed->factor * sum.factor);
+  const double factor = sum.is_absolute ? std::abs(summed->factor) : summed->factor;
+  const double ratio = read.factor / (factor * sum.factor);
   const bool is_once = std::abs(ratio - 1) <= kSameNumber;
-  if (!is_once && !(times && std::isfinite(ratio) && is_plain(sum))) return std::nullopt;
+  if (!is_once && !(std::isfinite(ratio) && is_plain(sum))) return std::nullopt;
   // What is below 0 is no part of the sum of what is not.
-  if (summed->factor < 0 && !(is_plain(sum) && !sum.is_absolute)) return std::nullopt;
-  if (times) *times = is_once ? 1 : ratio;
-  if (axis || !same_cases(read.form, summed->form) || !are_same_weights(read, *summed, facts)) return axis;
-  RowReduction rows = sum.rows;
-  rows.value = &terms;
-  return axis_in(rows, terms, swapped, facts);
+  if (summed->factor < 0 && !is_plain(sum)) return std::nullopt;
+  if (!axis && same_cases(read.form, summed->form) && are_same_weights(read, *summed, facts)) {
+    RowReduction rows = sum.rows;
+    rows.value = &terms;
+    axis = axis_in(rows, terms, swapped, facts);
+  }
+  return axis ? std::optional<SummedAxis>({*axis, is_once ? 1 : ratio}) : std::nullopt;
 }
 
-std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const Weights& weights, Node& node,
+std::optional<SoftmaxSite> softmax_over(const RowSum& sum, const SummedAxis& keys, const Weights& weights, Node& node,
                                         MatchContext& context) {
   constexpr double kMostPower = 16;  // what higher ones take out of range is verified as if they did not
   if (weights.softmax) return softmax_again(sum, keys, weights, context.facts);
-  const LoweredScores power = lowered_scores(weights.exponent, keys, node, context);
-  SoftmaxSite site = softmax_of(power, keys, weights.form, node, context);
+  const LoweredScores power = lowered_scores(weights.exponent, keys.behind, node, context);
+  SoftmaxSite site = softmax_of(power, keys.behind, weights.form, node, context);
+  site.times = keys.times;
   // What is as good as nothing beside a largest weight of 1 is a sink beside others.
   const bool is_sink = sum.is_inexact && site.exponent_offset;
   if (sum.bound > kMostBound * std::abs(weights.factor / sum.factor)) return std::nullopt;
@@ -177,7 +181,7 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const We
   const size_t rank = context.facts.shape(*weights.core).known().size();
   for (AddedToSum& added : others) {
     added.raised -= std::log(weights.factor / sum.factor);
-    const SummedRows rows{rank, rank - 1 - keys, context.facts.type(*sum.rows.value)};
+    const SummedRows rows{rank, rank - 1 - keys.behind, context.facts.type(*sum.rows.value)};
     Value* column = column_of(added, {site.lowered_by, -power.number, power.factor}, rows, node, context);
     if (!column) return std::nullopt;
     site.sinks.push_back(column);
@@ -210,13 +214,8 @@ Value* masked_alike(Value& made, const Weights& weights, MatchContext& context) 
 }
 
 std::optional<SoftmaxSite> share(Value& terms, const Weights& read, const RowSum& sum, Node& node, MatchContext& context) {
-  double times = 1;
-  const auto keys = summed_axis(sum, terms, read, false, node, context, &times);
-  if (keys) {
-    auto site = softmax_over(sum, *keys, read, node, context);
-    if (site) site->times = times;
-    return site;
-  }
+  const auto keys = summed_axis(sum, terms, read, false, node, context);
+  if (keys) return softmax_over(sum, *keys, read, node, context);
   return read.form.size() == 1 ? share_masked_late(sum, read, node, context) : std::nullopt;
 }
 

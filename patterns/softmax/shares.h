@@ -18,13 +18,17 @@ namespace attn_opt {
 /// The scores that MASKED, of which a maximum was taken, are where no mask hides them, and these masks; nullopt if they are
 /// others.
 std::optional<ScoreForm> hidden_in(Value& masked, Value& scores, Node& reader, MatchContext& context);
-/// How many axes of TERMS, which READ says, lie behind the one that SUM adds up, of TERMS or of the same in other words. TERMS
-/// divided by SUM are so many TIMES the shares; null: once.
-std::optional<size_t> summed_axis(const RowSum& sum, Value& terms, const Weights& read, bool swapped, Node& node,
-                                  MatchContext& context, double* times = nullptr);
-/// The softmax along the axis KEYS before the last of WEIGHTS, divided by their SUM; nullopt if that may be as small as what is
-/// added to it.
-std::optional<SoftmaxSite> softmax_over(const RowSum& sum, size_t keys, const Weights& weights, Node& node,
+/// The axis that a sum of terms adds up.
+struct SummedAxis {
+  size_t behind = 0;  ///< axes of the terms that lie behind it
+  double times = 1;   ///< the terms divided by the sum are so many times the shares
+};
+
+/// What SUM adds up of TERMS, which READ says, or of the same in other words.
+std::optional<SummedAxis> summed_axis(const RowSum& sum, Value& terms, const Weights& read, bool swapped, Node& node,
+                                      MatchContext& context);
+/// The softmax of WEIGHTS along KEYS, divided by their SUM; nullopt if that may be as small as what is added to it.
+std::optional<SoftmaxSite> softmax_over(const RowSum& sum, const SummedAxis& keys, const Weights& weights, Node& node,
                                         MatchContext& context);
 /// What alone is made of MADE, if that leaves of it what WEIGHTS are left of their core, and else 0; null if it does not.
 Value* masked_alike(Value& made, const Weights& weights, MatchContext& context);

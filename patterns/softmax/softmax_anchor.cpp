@@ -106,13 +106,14 @@ Value& uncast(Value& operand, bool& swapped, Facts& facts) {
   return *value;
 }
 
-/// Weights divided by the sum of their absolute values, which is theirs.
+/// Weights divided by the sum of their absolute values, which is theirs or has the other sign.
 std::optional<SoftmaxSite> normalised(Node& node, MatchContext& context) {
   const auto read = node.int_attribute("p", 2) == 1 ? weights_in(*node.inputs[0], node, context) : std::nullopt;
-  if (!read || read->factor < 0) return std::nullopt;
+  if (!read) return std::nullopt;
   const int64_t rank = std::ssize(context.facts.shape(*node.inputs[0]).known()), axis = node.int_attribute("axis", -1);
   if (axis < -rank || axis >= rank) return std::nullopt;
-  return softmax_over({}, static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis), *read, node, context);
+  const SummedAxis keys{static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis), read->factor < 0 ? -1.0 : 1.0};
+  return softmax_over({}, keys, *read, node, context);
 }
 
 /// Masked exponentials TERMS of PRODUCT, which stands at the input NUMERATOR of NODE, divided by their sum.
@@ -123,13 +124,14 @@ std::optional<SoftmaxSite> divided_by_sum_of(Value& terms, Node& node, size_t nu
       row_sum(*node.inputs[1 - numerator], !node.is("Div"), context.facts.shape(terms).known().size(), node, context);
   for (const bool swapped : {false, true}) {
     const auto features = sum ? summed_axis(*sum, terms, *read, swapped, node, context) : std::nullopt;
-    if (!features || *features > 1) continue;
-    auto site = softmax_over(*sum, swapped ? 1 - *features : *features, *read, node, context);
+    if (!features || features->behind > 1) continue;
+    const SummedAxis keys{swapped ? 1 - features->behind : features->behind, features->times};
+    auto site = softmax_over(*sum, keys, *read, node, context);
     if (!site) return std::nullopt;
     site->output = &terms;
     site->sum = sum->rows.node;
     site->divided = node.outputs[0];
-    site->features = *features;
+    site->features = features->behind;
     return site;
   }
   return std::nullopt;
