@@ -187,8 +187,11 @@ class ModelGraph {
   void declare(Value& value, onnx::TypeProto type);
 
   /// Removes NODE if none of its outputs is read, then in turn whatever only it read (nodes, initializers,
-  /// value_info). Nodes that were dead before any edit are left alone.
+  /// value_info).
   void remove_if_dead(Node& node);
+  /// Removes all nodes of which nothing is read, and whatever only they read. Those of others' operators and those that hold
+  /// graphs are left: they may do more than make their outputs.
+  void remove_dead();
   /// Writes removals and additions into the protos, once, after the last edit. Node and Value pointers stay valid.
   void compact();
 

@@ -198,13 +198,20 @@ bool is_rest(const Dim& rows) {
   return std::ranges::any_of(rows.terms(), [](const auto& term) { return term.factors.empty() && term.coefficient < 0; });
 }
 
+/// True of an input, and of what a cache by heads that is one is moved or cast to.
+bool is_given(const Value& value, Facts& facts) {
+  const Value& source = moved_from(value);
+  const MaybeShape shape = facts.shape(source);
+  return value.is_input || (source.is_input && shape && shape->size() == 4);
+}
+
 /// A caller may give no rows for what stands behind the past, as for a past that stands behind the new rows, and none may be
 /// left for it: runtimes refuse that, of an operator that has a past in the model already too.
 bool Planner::may_add_no_keys(const WritingPlan& plan) const {
   if (sdpa_.k.views.front().past) return false;
   const Dim rows = plan.k->axes.size(Role::kRow);
   return rows.is(0) || is_rest(rows) ||
-         (moved_from(*plan.k->value).is_input && !rows.is_constant() && rows != plan.q->axes.size(Role::kRow));
+         (is_given(*plan.k->value, facts_) && !rows.is_constant() && rows != plan.q->axes.size(Role::kRow));
 }
 
 /// As many past keys as past values: proven of them, or of the new ones, since there are as many keys as values in all.

@@ -51,6 +51,9 @@ bool names(const onnx::TensorAnnotation& annotation, const std::string& name) {
                              [&](const auto& annotation) { return names(annotation, value.name); });
 }
 
+/// True of operators that do nothing but make their outputs.
+bool is_known_domain(std::string_view domain) { return domain.empty() || domain == "com.microsoft"; }
+
 }  // namespace
 
 void ModelGraph::remove_if_dead(Node& first) {
@@ -62,6 +65,12 @@ void ModelGraph::remove_if_dead(Node& first) {
     const bool dead = std::ranges::all_of(node.outputs, [](const Value* value) { return !value || value->unused(); });
     if (dead) remove(node, pending);
   }
+}
+
+void ModelGraph::remove_dead() {
+  for (auto graph = graphs_.rbegin(); graph != graphs_.rend(); ++graph)
+    for (auto node = (*graph)->nodes_.rbegin(); node != (*graph)->nodes_.rend(); ++node)
+      if ((*node)->bodies.empty() && is_known_domain((*node)->domain())) remove_if_dead(**node);
 }
 
 void ModelGraph::remove(Node& node, std::vector<Node*>& pending) {

@@ -283,6 +283,7 @@ Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, Ac
                is_for_nodes ? inline_attention_functions(model, options) : inline_local_attention(model, options));
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
   ATTN_OPT_CHECK(check_nodes(*view));
+  view->remove_dead();  // a dead reader would have the scores of its site written beside the node
   view->set_edit_opset(options.opset);
   const auto run =
       std::make_shared<Run>(model, options, std::move(accepted), std::move(view), inlining ? &inlining->calls : nullptr);

@@ -239,7 +239,7 @@ FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& 
     const size_t first = matched.size();
     for (Node* node : graph->nodes())
       for (const Pattern* pattern : chosen)
-        if (pattern->is_anchor(*node)) try_pattern(*pattern, *node, context, report, found, listeners);
+        if (!node->removed && pattern->is_anchor(*node)) try_pattern(*pattern, *node, context, report, found, listeners);
     // What one site shares with a later one must stand above it, whatever the order of their anchors. Of two that are at one
     // place that of the pattern that comes first is tried first.
     const std::span<MatchedSite> of_graph(matched.begin() + static_cast<std::ptrdiff_t>(first), matched.end());

@@ -55,6 +55,35 @@ TEST(Remove, NotWhatWasDeadBefore) {
   EXPECT_THAT(names(viewed.proto.graph().initializer()), ElementsAre("w", "unread"));
 }
 
+TEST(RemoveDead, WithWhatOnlyTheyRead) {
+  Viewed viewed(R"((float[1] x) => (float[1] y) <float[1] w = {1}, float[1] unread = {1}> {
+      dead = Add (x, w) a = Abs (x) half_dead = Exp (a) deader = Neg (half_dead) b = Sin (x) shape = Shape (b) y = Neg (b) })");
+  viewed.view->remove_dead();
+  EXPECT_TRUE(viewed.view->check());
+  viewed.view->compact();
+  EXPECT_EQ(viewed.nodes(), "Sin:b Neg:y");
+  EXPECT_THAT(names(viewed.proto.graph().initializer()), ElementsAre("unread"));
+}
+
+TEST(RemoveDead, InBodiesAndNotTheNodesThatHoldThem) {
+  Viewed viewed(R"((float[1] x, bool c) => (float[1] y) {
+      a = Abs (x) y = Neg (x)
+      z = If (c) <then_branch = t () => (float[1] p) { q = Exp (a) p = Sin (a) }, else_branch = e () => (float[1] x) { }> })");
+  const Node& dead = *viewed.maker("z").bodies[0]->find("q")->producer;
+  viewed.view->remove_dead();
+  EXPECT_TRUE(viewed.view->check());
+  EXPECT_TRUE(dead.removed);
+  viewed.view->compact();
+  EXPECT_EQ(viewed.nodes(), "Abs:a Neg:y If:z");
+}
+
+TEST(RemoveDead, NotOperatorsOfOthers) {
+  Viewed viewed("(float[1] x) => (float[1] y) { a = Abs (x) b = others.Print (a) y = Neg (x) }");
+  viewed.view->remove_dead();
+  viewed.view->compact();
+  EXPECT_EQ(viewed.nodes(), "Abs:a Print:b Neg:y");
+}
+
 TEST(Remove, ANodeThatReadsOneValueTwice) {
   Viewed viewed("(float[1] x) => (float[1] y) { a = Abs (x) b = Mul (a, a) c = Add (b, a) y = Neg (c) }");
   cut(viewed, "y", "x");

@@ -68,7 +68,7 @@ void add_property(google::protobuf::RepeatedPtrField<onnx::StringStringEntryProt
 }
 
 TEST(Survives, MetadataAndAnnotations) {
-  Model model = attention_in_text("a = Abs (q) " + attention_nodes());
+  Model model = attention_in_text("a = Abs (q) " + attention_nodes(), "", ", float[2,2,5,8] a");
   auto& proto = model.proto;
   proto.set_producer_name("maker");
   proto.set_doc_string("about");
@@ -138,10 +138,14 @@ TEST(Survives, AFunctionThatWasInlinedForNothing) {
   EXPECT_EQ(model.proto.functions_size(), 0);
 }
 
-TEST(Survives, WhatWasDeadBefore) {
+TEST(Survives, WhatWasDeadBeforeWhereNothingIsFused) {
   Model model = attention_in_text("dead = Abs (q) " + attention_nodes());
-  EXPECT_EQ(optimized(model).fused(), 1);
+  OptimizeOptions options;
+  options.stop_after = 0;
+  EXPECT_FALSE(optimized(model, options).changed);
   EXPECT_EQ(spelled(model.proto.graph()).substr(0, 8), "Abs:dead");
+  EXPECT_EQ(optimized(model).fused(), 1);
+  EXPECT_EQ(spelled(model.proto.graph()).substr(0, 9), "Attention");
 }
 
 TEST(Survives, AProbabilityThatIsAnOutput) {
