@@ -42,6 +42,7 @@ class FlatGraph:
         self.random, self.opset = random, opset
         self.nodes, self.inputs, self.initializers, self.outputs = [], [], [], []
         self.dtype, self.rank, self.notes = {}, {}, []
+        self.varies_rank = False  # a Squeeze takes away whichever axes are 1: no rank may be declared
         self.choices = {}   # a size that is 1 or another size: name -> that size
         self.fixed = {}     # sizes that are numbers in the model
         self.probes = {}    # "scores"/"raw": values that say what a row of scores is like

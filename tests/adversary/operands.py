@@ -50,6 +50,7 @@ def hidden(graph, value, probability=0.06):
     kind = graph.random.choice(["shape-input", "squeeze", "unknown-rank"])
     graph.note(f"hidden={kind}")
     if kind == "squeeze":
+        graph.varies_rank = True
         return graph.op("Squeeze", graph.unsqueeze(value, [0]), rank=graph.rank[value])
     axes = next((given.axes for given in graph.inputs if given.name == value), None)
     if axes is None:

@@ -130,8 +130,9 @@ def body_outputs(graph, part, suffix):
     """Identity nodes that give the part's outputs names of a body's own, and what they make, typed."""
     names = [name + suffix for name in part.outputs]
     copies = [helper.make_node("Identity", [old], [new]) for old, new in zip(part.outputs, names)]
-    infos = [helper.make_tensor_value_info(new, ELEMENT[graph.dtype[old]], [None] * graph.rank[old])
-             for old, new in zip(part.outputs, names)]
+    shapes = [None if graph.varies_rank else [None] * graph.rank[old] for old in part.outputs]
+    infos = [helper.make_tensor_value_info(new, ELEMENT[graph.dtype[old]], shape)
+             for old, new, shape in zip(part.outputs, names, shapes)]
     return copies, infos
 
 
