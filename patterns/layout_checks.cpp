@@ -132,22 +132,4 @@ std::vector<Value*> regroupings(Node& first, size_t most, Facts& facts) {
   return made;
 }
 
-bool lie_last(const AxisMap& axes, Role last_but_one, Role last) {
-  if (axes.rank() < 2) return false;
-  std::vector<int> in_order;
-  for (const Role role : {Role::kBatch, last_but_one, last})
-    for (size_t factor = 0; factor < axes.factors().size(); ++factor)
-      if (axes.factors()[factor].role == role) in_order.push_back(static_cast<int>(factor));
-  std::vector<int> found;
-  for (size_t axis = 0; axis < axes.rank(); ++axis) found.insert(found.end(), axes.axis(axis).begin(), axes.axis(axis).end());
-  const auto holds_only = [&](size_t axis, Role role) {
-    return std::ranges::all_of(axes.axis(axis),
-                               [&](int factor) { return axes.factors()[static_cast<size_t>(factor)].role == role; });
-  };
-  const auto leads = [&](size_t axis) { return axis + 2 >= axes.rank() || holds_only(axis, Role::kBatch); };
-  for (size_t axis = 0; axis < axes.rank(); ++axis)
-    if (!leads(axis)) return false;
-  return found == in_order && holds_only(axes.rank() - 2, last_but_one) && holds_only(axes.rank() - 1, last);
-}
-
 }  // namespace attn_opt

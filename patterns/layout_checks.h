@@ -18,9 +18,6 @@ inline constexpr int64_t kNoAxis = -1;
 /// more is done.
 std::optional<std::vector<int64_t>> unit_moves(const Shape& before, const Shape& after);
 
-/// True if the last two of AXES are those of LAST_BUT_ONE and LAST, and all others lie before them in their order.
-bool lie_last(const AxisMap& axes, Role last_but_one, Role last);
-
 /// So many nodes are read as one.
 inline constexpr int kMaxTogether = 8;
 

@@ -15,23 +15,6 @@ namespace {
 /// Transposes between what is padded and the product.
 constexpr int kMostTurns = 4;
 
-/// The size of the axis ROWS before the last of PART if all of it is 0; 0 if it is not.
-int64_t zero_rows(const Value& part, size_t rows, Facts& facts) {
-  const MaybeShape shape = facts.shape(part);
-  const bool are_zeros = shape && shape->size() > rows && facts.uniform(part) == 0.0;
-  const Dim size = are_zeros ? from_last(*shape, rows) : Dim(0);
-  return size.is_constant() ? size.value() : 0;
-}
-
-/// What NODE, a Concat, joins with zeros at one end of the axis ROWS before the last.
-std::optional<Cut> beside_zeros(const Node& node, size_t rank, size_t rows, Facts& facts) {
-  if (node.inputs.size() != 2 || !node.inputs[0] || !node.inputs[1]) return std::nullopt;
-  if (axis_in(node.int_attribute("axis", 0), rank) != rank - 1 - rows) return std::nullopt;
-  const int64_t in_front = zero_rows(*node.inputs[0], rows, facts), behind = zero_rows(*node.inputs[1], rows, facts);
-  if ((in_front == 0) == (behind == 0)) return std::nullopt;
-  return Cut{node.inputs[in_front == 0 ? 0 : 1], {in_front, behind}};
-}
-
 /// The values that VALUE, an operand of a product whose keys are the axis ROWS before the last, has beside zeros.
 std::optional<Cut> values_beside_zeros(Value& value, size_t rows, InnerValues& inner, Facts& facts) {
   Node* node = canonical(value, facts).producer;
@@ -42,7 +25,6 @@ std::optional<Cut> values_beside_zeros(Value& value, size_t rows, InnerValues& i
     if (cut) cut->rest = inner.swapped(cut->rest, shape->size());
     return cut;
   }
-  if (node->is("Concat")) return beside_zeros(*node, shape->size(), rows, facts);
   const auto added = padded_zeros(*node, rows, facts);
   return added ? std::optional(Cut{node->inputs[0], *added}) : std::nullopt;
 }
@@ -52,7 +34,7 @@ bool may_be_padded(Value& values, Facts& facts) {
   const Node* node = canonical(values, facts).producer;
   for (int step = 0; step < kMostTurns && node && node->is("Transpose") && node->input(0); ++step)
     node = canonical(*node->inputs[0], facts).producer;
-  return node && (node->is("Concat") || node->is("Pad"));
+  return node && node->is("Pad");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Rows of zeros at the ends of V: what the probabilities have for them has no part in the product, as sinks have none.
 //
-//   P Pad(V)  =>  (P without those columns) V      P Concat(0, V)  =>  the same
+//   P Pad(V)  =>  (P without those columns) V
 #pragma once
 
 #include <optional>

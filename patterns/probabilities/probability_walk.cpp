@@ -17,7 +17,6 @@
 #include "patterns/layout_checks.h"
 #include "patterns/probabilities/branches.h"
 #include "patterns/probabilities/joint_step.h"
-#include "patterns/probabilities/layout_end.h"
 #include "patterns/probabilities/moved_keys.h"
 #include "patterns/probabilities/parted_axes.h"
 #include "patterns/probabilities/segmented_product.h"
@@ -263,14 +262,6 @@ class ProbabilityWalker {
     return missed(std::string(kNotAttention), nullptr, "", walk_.peeled);
   }
 
-  /// What moves of all axes from FIRST on end at, where they do together no more than a swap of the last two. Null if nothing.
-  Value* end_of_layout(Node& first) {
-    const auto end = has_keys_last() ? layout_end(*value_, first, context_) : std::nullopt;
-    if (!end) return nullptr;
-    walk_.transposed = walk_.transposed != end->swaps;
-    return end->made;
-  }
-
   /// The axis of the softmax's result along which NODE picks; nullopt if that is the keys', or too much has been done before.
   std::optional<size_t> axis_picked_by(const Node& node) {
     const bool is_other = walk_.guard || walk_.sinks || walk_.row_split || walk_.regrouped || !walk_.steps.empty() ||
@@ -340,7 +331,6 @@ class ProbabilityWalker {
     } else if (node.is("Transpose")) {
       next = has_keys_last() ? end_of_chain(*value_, node, swapped_from, facts_) : nullptr;
       walk_.transposed = walk_.transposed != (next != nullptr);
-      if (!next) next = end_of_layout(node);
       if (!next && moves_all_axes(node)) next = node.outputs[0];
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
     } else if (const auto cut = columns_cut_off(node, keys_, facts_)) {
@@ -355,7 +345,6 @@ class ProbabilityWalker {
     } else {
       bool moves = !has_keys_last() && moves_unit_axes(node);
       if (!moves) next = end_of_chain(*value_, node, regrouped_from, facts_);
-      if (!next) next = end_of_layout(node);
       if (!next) next = end_of_rows(node);
       if (!next) moves = moves_unit_axes(node);
       if (moves) next = node.outputs[0];

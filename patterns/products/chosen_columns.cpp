@@ -39,16 +39,6 @@ bool chooses_all(const std::vector<int64_t>& places, const Dim& size) {
   return size.is(static_cast<int64_t>(places.size()));
 }
 
-/// The number that MATRIX is times the identity, which a run alone knows the size of; nullopt if it is anything else.
-std::optional<double> times_identity(Value& matrix, Facts& facts) {
-  const MaybeShape shape = facts.shape(matrix);
-  if (!shape || shape->size() != 2 || shape->front() != shape->back()) return std::nullopt;
-  const std::vector<Addend> terms = FormReader(facts, true).linear_terms(matrix);
-  const Node* node = terms.size() == 1 ? terms[0].value->producer : nullptr;
-  const bool is_identity = node && node->is("EyeLike") && node->int_attribute("k", 0) == 0;
-  return is_identity && std::isfinite(terms[0].coefficient) ? std::optional(terms[0].coefficient) : std::nullopt;
-}
-
 }  // namespace
 
 std::optional<ChosenColumns> chosen_columns(const Node& product, Facts& facts) {
@@ -59,10 +49,6 @@ std::optional<ChosenColumns> chosen_columns(const Node& product, Facts& facts) {
     if (!shape || !made || shape->size() < 2 || made->size() != shape->size() || facts.constant(source)) continue;
     ChosenColumns chosen{&source, static_cast<int64_t>(shape->size()) - 1 - (at == 0 ? 1 : 0), 0, {}};
     const Tensor* matrix = facts.constant(*product.inputs[at]);
-    if (const auto factor = matrix ? std::nullopt : times_identity(*product.inputs[at], facts)) {
-      chosen.factor = *factor;
-      return chosen;
-    }
     if (!matrix) continue;
     auto places = places_of_numbers(*matrix, at == 0, chosen.factor);
     if (!places) continue;

@@ -191,18 +191,6 @@ Shape turned(MaybeShape shape, bool is_swapped) {
   return turned;
 }
 
-/// True if the sums of SOFTMAX, which the product of WALK reads as it is in LAYOUT, lie as OUTPUT does: each leading axis and
-/// the queries where they are there, and an axis of size 1 for the keys where that has the features.
-bool sums_lie_beside(const SoftmaxSite& softmax, const ProbabilityWalk& walk, const ScoreLayout& layout,
-                     const ProductSide& output) {
-  const size_t rank = output.roles.size();
-  if (softmax.swapped || walk.transposed || !walk.perm.empty() || walk.regrouped || layout.order.size() != rank) return false;
-  const bool has_places = output.order.size() == rank || std::ranges::is_sorted(output.roles);
-  for (size_t i = 0; i < rank && has_places; ++i)
-    if (layout.order[i] != (output.order.empty() ? static_cast<int64_t>(i) : output.order[i])) return false;
-  return has_places && layout.order.back() == static_cast<int64_t>(rank - 1 - softmax.features);
-}
-
 /// True if what is divided is known to have the sizes of OUTPUT, which the product of WALK makes, and what is summed those of
 /// what it reads.
 bool has_known_sizes(const SoftmaxSite& softmax, const ProbabilityWalk& walk, const ProductSide& output, Facts& facts) {
@@ -245,10 +233,6 @@ Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, Matc
   const size_t rank = context.facts.shape(*walk.probabilities).known().size();
   const bool has_rows = roles.size() == rank && *rows == Role::kRow && *features == Role::kFeature &&
                         std::is_sorted(roles.begin(), roles.end() - 2);
-  if (sums_lie_beside(softmax, walk, layout, output)) {
-    output.value = softmax.divided;
-    return {};
-  }
   if (!keeps_order || !has_rows) {
     const bool is_plain = may_be_moved && !softmax.values && !softmax.swapped;
     const bool is_moved = is_plain && moved_before_division(softmax, context);

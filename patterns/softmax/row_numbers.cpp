@@ -355,17 +355,6 @@ std::optional<WeighedScores> RowNumbers::scaled(const Node& node, const RowReduc
   return std::nullopt;
 }
 
-/// exp(LogSoftmax(x))  =>  exp(x) / sum(exp(x))
-std::optional<WeighedScores> RowNumbers::of_log_softmax(const WeighedScores& weighed) {
-  const Node* node = maker_of(weighed.scores);
-  if (!node || !node->is("LogSoftmax") || weighed.times != 1) return std::nullopt;
-  auto whole = normalised(*node, weighed.scores);
-  const auto ratio = whole ? whole->ratio.times(weighed.ratio) : std::nullopt;
-  if (!ratio) return std::nullopt;
-  whole->ratio = *ratio;
-  return whole;
-}
-
 /// exp() of POWER, scores so many times, less numbers for each row, which lies as AT does.
 std::optional<WeighedScores> RowNumbers::exponentials_of(Exponent power, const RowReduction& at) {
   const auto keys = std::ranges::find(at.axes, RowReduction::kTaken);
@@ -385,7 +374,6 @@ std::optional<WeighedScores> RowNumbers::exponentials_of(Exponent power, const R
   }
   weighed.times = power.factor;
   weighed.scores = {&canonical(*power.value, facts_), at.axes, nullptr};
-  if (auto whole = of_log_softmax(weighed)) return whole;
   if (stacks_parts(weighed.scores)) return std::nullopt;
   weighed.sum = sum_of(weighed.scores, weighed.times);
   return weighed;

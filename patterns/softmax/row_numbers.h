@@ -83,7 +83,6 @@ class RowNumbers {
   RowReduction placed(Value& value, const RowReduction& at);
   std::optional<RowRatio> exponential_in(const RowReduction& at);
   std::optional<WeighedScores> exponentials_of(Exponent power, const RowReduction& at);
-  std::optional<WeighedScores> of_log_softmax(const WeighedScores& weighed);
   size_t sum_of(const RowReduction& scores, double times);
   std::optional<RowRatio> summed_in_words(const RowReduction& at);
   void note_range(const Exponent& exponent);
