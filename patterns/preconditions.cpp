@@ -94,7 +94,12 @@ bool is_infinite_by_cast(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts) 
 /// Why a row that keeps no key may have other numbers as weights; empty if it has not.
 std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
   if (sdpa.clamp && !std::ranges::all_of(sdpa.terms, keeps_first_key)) return "a clamp gives masked keys other weights";
-  if (has_floor(sdpa)) return "";
+  if (has_floor(sdpa)) {
+    const double floor = sdpa.terms.back().fill;
+    const bool keeps_keys = std::all_of(sdpa.terms.begin(), sdpa.terms.end() - 1, keeps_first_key);
+    return keeps_keys || absorbs_anywhere(floor, sdpa.type) ? ""
+                                                            : "the floor " + number_text(floor) + " does not absorb the scores";
+  }
   for (const ScoreTerm& term : sdpa.terms) {
     if (sdpa.exponent_offset && sdpa.guarded && may_vanish(term, facts))
       return "a guard makes rows 0 that '" + term.value->name + "' takes out of the range of exp()";

@@ -30,7 +30,4 @@ bool has(const Node& node, Trait trait);
 /// How many times NODE, which has Trait::kAdds, adds its input INPUT: -1 of what is subtracted, 1 / n of each of n in a mean.
 double times_added(const Node& node, size_t input);
 
-/// What VALUE's elements are of before a few nodes moved, cast or dequantised them: VALUE where none did.
-const Value& moved_from(const Value& value);
-
 }  // namespace attn_opt

@@ -13,6 +13,7 @@
 #include "patterns/scores/peel_form.h"
 #include "patterns/softmax/exponentials.h"
 #include "patterns/softmax/softmax_anchor.h"
+#include "src/match/moved_from.h"
 #include "src/match/operator_map.h"
 
 namespace attn_opt {
@@ -165,7 +166,7 @@ bool adds_up_exponentials(const Value* value) {
 
 /// True if VALUE is a weight, or made of one by moving and casting its elements, or the same number throughout.
 bool is_weight(Value& value, Facts& facts) {
-  const Value& source = moved_from(value);
+  const Value& source = moved_from(value, facts);
   return source.initializer || facts.constant(source) || facts.uniform(source);
 }
 

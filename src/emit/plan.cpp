@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "attn_opt/operator_traits.h"
+#include "src/match/moved_from.h"
 #include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
@@ -199,8 +199,8 @@ bool is_rest(const Dim& rows) {
 }
 
 /// True of an input, and of what a cache by heads that is one is moved or cast to.
-bool is_given(const Value& value, Facts& facts) {
-  const Value& source = moved_from(value);
+bool is_given(Value& value, Facts& facts) {
+  const Value& source = moved_from(value, facts);
   const MaybeShape shape = facts.shape(source);
   return value.is_input || (source.is_input && shape && shape->size() == 4);
 }

@@ -99,16 +99,4 @@ double times_added(const Node& node, size_t input) {
   return node.is("Neg") || (node.is("Sub") && input == 1) ? -1 : 1;
 }
 
-const Value& moved_from(const Value& value) {
-  constexpr int kMaxNodes = 8;
-  const Value* seen = &value;
-  for (int step = 0; step < kMaxNodes && seen->producer; ++step) {
-    const Node& node = *seen->producer;
-    const bool keeps = has(node, Trait::kMoves) || node.is("Cast") || node.is("DequantizeLinear");
-    if (!keeps || !node.input(0)) break;
-    seen = node.input(0);
-  }
-  return *seen;
-}
-
 }  // namespace attn_opt

@@ -63,6 +63,13 @@ double least_coefficient_of_biases(const Sdpa& sdpa) {
   return least;
 }
 
+/// True if a tensor of DIMS broadcasts to FRAME.
+bool fits(const Dims& dims, const Dims& frame) {
+  if (dims.size() > frame.size()) return false;
+  const auto own = frame.end() - std::ssize(dims);
+  return std::equal(dims.begin(), dims.end(), own, [](int64_t one, int64_t other) { return one == 1 || one == other; });
+}
+
 class RowReader {
  public:
   explicit RowReader(const RowsRequest& request)
@@ -74,8 +81,9 @@ class RowReader {
     is_masked_.assign(bias_.size(), false);
     added_.assign(bias_.size(), 0);
     summed_.assign(bias_.size(), 0);
-    // A clamp lays its own number over masked keys.
-    rows_.has_shallow_fill.assign(rows_.size(), sdpa_.clamp.has_value());
+    // A clamp lays its own number over masked keys, and so does a floor.
+    const bool has_shallow_floor = has_floor(sdpa_) && sdpa_.terms.back().fill > kAbsorbing;
+    rows_.has_shallow_fill.assign(rows_.size(), sdpa_.clamp || has_shallow_floor);
     rows_.covers_infinity.assign(rows_.size(), false);
     for (const auto& term : sdpa_.terms) add(term);
     if (sdpa_.is_causal) mask_future();
@@ -145,15 +153,25 @@ class RowReader {
       const Tensor* tensor = is_of_other_sizes(term) ? contents(term.value) : nullptr;
       if (!tensor || tensor->dims().size() > dims_.size()) continue;
       const size_t missing = dims_.size() - tensor->dims().size();
-      for (size_t axis = missing; axis + 1 < dims_.size(); ++axis)
+      // Of three axes the first is that of batch and heads together.
+      const size_t first = term.frame.size() == dims_.size() ? 0 : 2;
+      for (size_t axis = std::max(first, missing); axis + 1 < dims_.size(); ++axis)
         dims_[axis] = joint_number(dims_[axis], tensor->dims()[axis - missing]);
     }
   }
 
-  /// True if there are not as many scores as TERM was met at, but of the same four axes.
+  /// True if there are not as many scores as TERM was met at, or it has more, but of the same four axes, or of three of them.
   bool is_of_other_sizes(const ScoreTerm& term) const {
-    const auto frame = request_.sizes.of(term.frame);
-    return term.frame.size() == dims_.size() && !(frame && element_count(*frame) == element_count(dims_));
+    const bool has_axes = term.frame.size() == dims_.size() || term.frame.size() + 1 == dims_.size();
+    const auto frame = has_axes ? request_.sizes.of(term.frame) : std::nullopt;
+    const Tensor* tensor = contents(term.value);
+    return has_axes && !(frame && element_count(*frame) == element_count(dims_) && tensor && fits(tensor->dims(), *frame));
+  }
+
+  /// The sizes of all scores, on as many axes as TERM was met at.
+  Dims frame_of(const ScoreTerm& term) const {
+    if (!is_of_other_sizes(term)) return request_.sizes.of(term.frame).value_or(Dims());
+    return term.frame.size() == dims_.size() ? dims_ : Dims{dims_[0] * dims_[1], dims_[2], dims_[3]};
   }
 
   double scale() const {
@@ -171,7 +189,7 @@ class RowReader {
 
   void add(const ScoreTerm& term) {
     const Tensor* tensor = contents(term.value);
-    const Dims frame = is_of_other_sizes(term) ? dims_ : request_.sizes.of(term.frame).value_or(Dims());
+    const Dims frame = frame_of(term);
     if (!tensor || element_count(frame) != static_cast<int64_t>(bias_.size())) return;
     const auto values = broadcast_to(*tensor, frame);
     if (!values) return;

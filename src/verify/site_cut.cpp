@@ -41,7 +41,7 @@ class SiteCutter {
       ATTN_OPT_CHECK(cut_after());
       do {
         ATTN_OPT_CHECK(cut_before());
-      } while (uncut_made() || uncut_dependent() || uncut_copies());
+      } while (uncut_made() || uncut_dependent() || uncut_copies() || uncut_earlier());
     } while (uncut_written());
     ATTN_OPT_CHECK(refuse_random());
     ATTN_OPT_CHECK(describe_inputs());
@@ -152,10 +152,12 @@ class SiteCutter {
     const ValueSet reached(site_.before.leaves.begin(), site_.before.leaves.end());
     const ValueSet read_after(site_.after.leaves.begin(), site_.after.leaves.end());
     bool found = false;
-    // What an earlier edit wrote is read by both sides, and what it is computed from by one.
+    // What an earlier edit wrote is read by both sides, and what it is computed from by one. What such an edit's node reads may
+    // stand above what the site's own nodes read.
+    const bool has_earlier = holds_earlier();
     for (Value* below : site_.before.leaves)
       for (Value* value : site_.before.leaves)
-        if (below->producer && !is_of_file(*below->producer) && is_bound_to(*below, *value))
+        if (below->producer && (has_earlier || !is_of_file(*below->producer)) && is_bound_to(*below, *value))
           found |= computed_.insert(below).second;
     for (Value* value : site_.after.leaves) {
       if (made_before(*value) || !read_by_after_.count(value)) continue;
@@ -169,16 +171,36 @@ class SiteCutter {
     return found;
   }
 
-  /// Values of the model that an earlier edit wrote, such as its presents, and that the side before makes in its own way from
-  /// what it reads: the side after computes them. False if there are none.
+  /// True if the side before holds nodes that an earlier edit wrote.
+  bool holds_earlier() const {
+    return std::ranges::any_of(site_.before.nodes, [](const Node* node) { return !is_of_file(*node); });
+  }
+
+  /// What an Attention node that an earlier edit wrote is given is computed by the side before from values of the model: an
+  /// operand that the side after reads may be of the same. False if there is none.
+  bool uncut_earlier() {
+    bool found = false;
+    for (const Node* node : site_.before.nodes) {
+      if (is_of_file(*node)) continue;
+      for (Value* input : node->inputs)
+        if (input && input->producer && !is_of_file(*input->producer)) found |= computed_.insert(input).second;
+    }
+    return found;
+  }
+
+  /// Values that an earlier edit wrote, such as its presents, and that the side before makes in its own way from what it reads:
+  /// the side after computes them, and what is made of values that the side before reads at such an edit's node. False if none.
   bool uncut_written() {
     const std::vector<Value*>& read = site_.before.leaves;
+    const bool has_earlier = holds_earlier();
     bool found = false;
     for (Value* value : site_.after.leaves) {
-      const bool is_written = value->producer && !is_of_file(*value->producer) && read_by_after_.count(value);
-      if (!is_written || made_before(*value) || std::ranges::find(read, value) != read.end()) continue;
-      if (std::ranges::any_of(read, [&](Value* above) { return depends(*value, *above); }))
-        found |= written_.insert(value).second;
+      if (!value->producer || !read_by_after_.count(value) || made_before(*value)) continue;
+      if (std::ranges::find(read, value) != read.end()) continue;
+      const bool is_written = !is_of_file(*value->producer);
+      if (!is_written && !(has_earlier && known(*value).source == SiteInput::Source::kDrawn)) continue;
+      const auto is_made_of = [&](Value* above) { return is_written ? depends(*value, *above) : is_bound_to(*value, *above); };
+      if (std::ranges::any_of(read, is_made_of)) found |= written_.insert(value).second;
     }
     return found;
   }

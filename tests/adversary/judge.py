@@ -249,8 +249,10 @@ def brief(error):
 
 def has_square_heads(drawn, run):
     """As many queries as heads, known before the run: OpenVINO mistakes one for the other (docs/runtimes.md)."""
-    fixed = next((note[len("fixed="):] for note in drawn.graph.notes if note.startswith("fixed=")), "")
-    return {"L", "H"} <= set(fixed) and run.feed.sizes["L"] == run.feed.sizes["H"]
+    said = dict(note.split("=", 1) for note in drawn.graph.notes if "=" in note)
+    fixed, heads = said.get("fixed", ""), said["heads"].split("/")[0]
+    known = {"L"} | ({"H"} if heads == "H" else set()) <= set(fixed)
+    return known and run.feed.sizes["L"] == (run.feed.sizes["H"] if heads == "H" else int(heads))
 
 
 def runs_on(original, arrays):

@@ -11,9 +11,9 @@ namespace {
 /// Nodes that are looked through for one that makes a truth or a sign.
 constexpr int kMaxCopiesOfTruths = 8;
 
-/// True if NODE leaves numbers that are not negative as they are, or truths of them.
+/// True if NODE leaves a number that is not negative as it is, or the truth of it.
 bool keeps_truths(const Node& node) {
-  if (has(node, Trait::kRegroups) || (node.is("Concat") && node.inputs.size() == 1)) return true;
+  if (has(node, Trait::kMoves) || (node.is("Concat") && node.inputs.size() == 1)) return true;
   const int64_t to = node.is("Cast") ? node.int_attribute("to", 0) : 0;
   return to == onnx::TensorProto::BOOL || to == onnx::TensorProto::INT32 || to == onnx::TensorProto::INT64;
 }
