@@ -220,7 +220,7 @@ def test_nodes_and_values():
 
 def test_facts():
     model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
-        g (float16[2,n,4] x) => (float16[2,n,2,2] y) <int64[4] sizes = {2, -1, 2, 2}, float[2] w = {1, 2}> {
+        g (float16[2,n,4] x) => (float16[2,n,2,2] y, int64[3] size) <int64[4] sizes = {2, -1, 2, 2}, float[2] w = {1, 2}> {
           i = Identity (x) size = Shape (i) half = Constant <value_float = 0.5> () h = Cast <to = 10> (half) s = Mul (i, h) y = Reshape (s, sizes) }""")
 
     def look(node, context):
