@@ -11,6 +11,7 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -95,6 +96,10 @@ struct Node {
   [[gnu::always_inline]] bool is(std::string_view op_type) const { return op() == op_type && domain().empty(); }
   Value* input(size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
   Value* output(size_t i) const { return i < outputs.size() ? outputs[i] : nullptr; }
+  /// True if nothing that it makes is read.
+  bool is_dead() const {
+    return std::ranges::all_of(outputs, [](const Value* value) { return !value || value->unused(); });
+  }
   /// Takes the number of the operator that the proto names; to be called whenever that has got another.
   void name_operator();
   const onnx::AttributeProto* attribute(std::string_view name) const;

@@ -61,16 +61,14 @@ void ModelGraph::remove_if_dead(Node& first) {
   while (!pending.empty()) {
     Node& node = *pending.back();
     pending.pop_back();
-    if (node.removed) continue;
-    const bool dead = std::ranges::all_of(node.outputs, [](const Value* value) { return !value || value->unused(); });
-    if (dead) remove(node, pending);
+    if (!node.removed && node.is_dead()) remove(node, pending);
   }
 }
 
 void ModelGraph::remove_dead() {
   for (auto graph = graphs_.rbegin(); graph != graphs_.rend(); ++graph)
     for (auto node = (*graph)->nodes_.rbegin(); node != (*graph)->nodes_.rend(); ++node)
-      if ((*node)->bodies.empty() && is_known_domain((*node)->domain())) remove_if_dead(**node);
+      if ((*node)->is_dead() && (*node)->bodies.empty() && is_known_domain((*node)->domain())) remove_if_dead(**node);
 }
 
 void ModelGraph::remove(Node& node, std::vector<Node*>& pending) {

@@ -75,7 +75,7 @@ class Round {
     for (const auto& graph : view_->graphs()) {
       if (graph->outermost().function()) continue;
       for (Node* node : graph->nodes())
-        if (rewrite.is_anchor(*node) && !is_dead(*node)) try_at(rewrite, *node);
+        if (rewrite.is_anchor(*node) && !node->is_dead()) try_at(rewrite, *node);
     }
   }
 

@@ -40,7 +40,7 @@ void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Repo
   const auto start = Clock::now();
   Matched<Match> match = guarded(node, [&] { return pattern.match(node, context); });
   if (!match && listeners.trace && !match.error().found.empty()) listeners.trace(pattern.name(), node, match.error());
-  if (match ? is_dead(node) : match.error().id == kNotAttention) return;
+  if (match ? node.is_dead() : match.error().id == kNotAttention) return;
   SiteReport site = reported(node, pattern);
   site.match_seconds = seconds_since(start);
   if (match && node.graph->function()) match = missed("site.in-function", &node, "a model-local function is not rewritten");
@@ -165,10 +165,6 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-bool is_dead(const Node& node) {
-  return std::ranges::all_of(node.outputs, [](const Value* output) { return !output || output->unused(); });
-}
-
 void enter_match(const Match& match, SiteReport& line) {
   line.peeled = match.peeled;
   line.preconditions = match.sdpa.preconditions;
@@ -237,9 +233,11 @@ FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& 
   for (const auto& graph : context.view.graphs()) {
     if (is_in_local_attention(*graph)) continue;
     const size_t first = matched.size();
-    for (Node* node : graph->nodes())
+    for (Node* node : graph->nodes()) {
+      if (node->removed) continue;
       for (const Pattern* pattern : chosen)
-        if (!node->removed && pattern->is_anchor(*node)) try_pattern(*pattern, *node, context, report, found, listeners);
+        if (pattern->is_anchor(*node)) try_pattern(*pattern, *node, context, report, found, listeners);
+    }
     // What one site shares with a later one must stand above it, whatever the order of their anchors. Of two that are at one
     // place that of the pattern that comes first is tried first.
     const std::span<MatchedSite> of_graph(matched.begin() + static_cast<std::ptrdiff_t>(first), matched.end());

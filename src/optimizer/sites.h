@@ -26,9 +26,6 @@ using MissTrace = decltype(OptimizeOptions::trace);
 /// True if NAME is one of NAMES.
 bool contains(const std::vector<std::string>& names, std::string_view name);
 
-/// True for a node of which nothing is read.
-bool is_dead(const Node& node);
-
 /// Enters what MATCH recognised.
 void enter_match(const Match& match, SiteReport& line);
 
