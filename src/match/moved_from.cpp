@@ -6,9 +6,9 @@
 namespace attn_opt {
 
 Value& moved_from(Value& value, Facts& facts) {
-  constexpr int kMaxNodes = 8;
+  constexpr int kMostMoves = 8;
   Value* seen = &canonical(value, facts);
-  for (int step = 0; step < kMaxNodes && seen->producer; ++step) {
+  for (int step = 0; step < kMostMoves && seen->producer; ++step) {
     const Node& node = *seen->producer;
     const bool keeps = has(node, Trait::kMoves) || node.is("Cast") || node.is("DequantizeLinear");
     if (!keeps || !node.input(0)) break;
