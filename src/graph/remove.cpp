@@ -66,9 +66,10 @@ void ModelGraph::remove_if_dead(Node& first) {
 }
 
 void ModelGraph::remove_dead() {
+  std::vector<Node*> above;  // what a removed node read stands above it, and is asked in its turn
   for (auto graph = graphs_.rbegin(); graph != graphs_.rend(); ++graph)
     for (auto node = (*graph)->nodes_.rbegin(); node != (*graph)->nodes_.rend(); ++node)
-      if ((*node)->is_dead() && (*node)->bodies.empty() && is_known_domain((*node)->domain())) remove_if_dead(**node);
+      if ((*node)->is_dead() && (*node)->bodies.empty() && is_known_domain((*node)->domain())) remove(**node, above);
 }
 
 void ModelGraph::remove(Node& node, std::vector<Node*>& pending) {

@@ -84,6 +84,14 @@ TEST(RemoveDead, NotOperatorsOfOthers) {
   EXPECT_EQ(viewed.nodes(), "Abs:a Print:b Neg:y");
 }
 
+TEST(RemoveDead, NotOperatorsOfOthersThatDeadOnesRead) {
+  Viewed viewed("(float[1] x) => (float[1] y) { a = Abs (x) b = others.Print (a) c = Exp (b) y = Neg (x) }");
+  viewed.view->remove_dead();
+  EXPECT_TRUE(viewed.view->check());
+  viewed.view->compact();
+  EXPECT_EQ(viewed.nodes(), "Abs:a Print:b Neg:y");
+}
+
 TEST(Remove, ANodeThatReadsOneValueTwice) {
   Viewed viewed("(float[1] x) => (float[1] y) { a = Abs (x) b = Mul (a, a) c = Add (b, a) y = Neg (c) }");
   cut(viewed, "y", "x");
