@@ -97,8 +97,8 @@ std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
   if (has_floor(sdpa)) {
     const double floor = sdpa.terms.back().fill;
     const bool keeps_keys = std::all_of(sdpa.terms.begin(), sdpa.terms.end() - 1, keeps_first_key);
-    return keeps_keys || absorbs_anywhere(floor, sdpa.type) ? ""
-                                                            : "the floor " + number_text(floor) + " does not absorb the scores";
+    if (keeps_keys || absorbs_anywhere(floor, sdpa.type)) return "";
+    return "the floor " + number_text(floor) + " does not absorb the scores";
   }
   for (const ScoreTerm& term : sdpa.terms) {
     if (sdpa.exponent_offset && sdpa.guarded && may_vanish(term, facts))

@@ -17,7 +17,6 @@
 #include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/operator_traits.h"
 #include "attn_opt/pattern.h"
-#include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/operands/broadcast_operands.h"
 #include "patterns/operands/operand_walk.h"

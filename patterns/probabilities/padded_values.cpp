@@ -7,7 +7,6 @@
 #include "attn_opt/canonical.h"
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
-#include "src/match/node_forms.h"
 
 namespace attn_opt {
 namespace {

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "patterns/inner_values.h"
-#include "patterns/scores/form_reader.h"
 
 namespace attn_opt {
 namespace {

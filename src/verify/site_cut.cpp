@@ -21,7 +21,9 @@ constexpr size_t kMaxDependenceNodes = 200;
 bool is_of_file(const Node& node) { return node.placement == Placement::kOfFile; }
 
 /// True for a value that was not there and that an edit made, such as a mask expanded for several layers.
-bool is_made_by_edit(const Value& value) { return value.is_new && value.producer && !is_of_file(*value.producer); }
+/// True of what a node that this edit or an earlier one wrote makes.
+bool is_written(const Value& value) { return value.producer && !is_of_file(*value.producer); }
+bool is_made_by_edit(const Value& value) { return value.is_new && is_written(value); }
 
 class SiteCutter {
  public:
@@ -60,9 +62,7 @@ class SiteCutter {
     return std::ranges::find(operand.views, &value, &OperandView::value) != operand.views.end();
   }
 
-  static bool is_cast_by_edit(const Value& value) {
-    return value.producer && !is_of_file(*value.producer) && value.producer->is("Cast");
-  }
+  static bool is_cast_by_edit(const Value& value) { return is_written(value) && value.producer->is("Cast"); }
 
   /// VALUE is no cut, nor what a pattern made it of: shapes tell the same whatever is drawn, and integers are drawn as the site
   /// may have them.
@@ -72,7 +72,7 @@ class SiteCutter {
       Value* next = pending.back();
       pending.pop_back();
       if (std::ranges::find(sdpa_.legal_integers, next, &LegalIntegers::value) != sdpa_.legal_integers.end()) continue;
-      if (!computed_.insert(next).second || !next->producer || is_of_file(*next->producer)) continue;
+      if (!computed_.insert(next).second || !is_written(*next)) continue;
       if (next->producer->is("Shape")) continue;
       for (Value* input : next->producer->inputs)
         if (input) pending.push_back(input);
@@ -112,7 +112,7 @@ class SiteCutter {
     const ValueSet boundary(site_.after.leaves.begin(), site_.after.leaves.end());
     const std::function<bool(Value&)> is_leaf = [&](Value& value) {
       if (computed_.count(&value)) return false;
-      if (value.producer && !is_of_file(*value.producer)) return true;
+      if (is_written(value)) return true;
       if (boundary.count(&value) && read_by_after_.count(&value)) return true;
       return known(value).source != SiteInput::Source::kDrawn && !is_known_by_calls(value);
     };
@@ -157,13 +157,13 @@ class SiteCutter {
     const bool has_earlier = holds_earlier();
     for (Value* below : site_.before.leaves)
       for (Value* value : site_.before.leaves)
-        if (below->producer && (has_earlier || !is_of_file(*below->producer)) && is_bound_to(*below, *value))
+        if (below->producer && (has_earlier || is_written(*below)) && is_bound_to(*below, *value))
           found |= computed_.insert(below).second;
     for (Value* value : site_.after.leaves) {
       if (made_before(*value) || !read_by_after_.count(value)) continue;
       if (known(*value).source != SiteInput::Source::kDrawn) continue;
       for (Value* below : site_.before.leaves) {
-        const bool is_cut = read_after.count(below) || (below->producer && !is_of_file(*below->producer));
+        const bool is_cut = read_after.count(below) || is_written(*below);
         if (!is_cut || (reached.count(value) && !are_copies(*below, *value) && !is_passed(*below, *value))) continue;
         if (is_bound_to(*below, *value)) found |= computed_.insert(below).second;
       }
@@ -183,7 +183,7 @@ class SiteCutter {
     for (const Node* node : site_.before.nodes) {
       if (is_of_file(*node)) continue;
       for (Value* input : node->inputs)
-        if (input && input->producer && !is_of_file(*input->producer)) found |= computed_.insert(input).second;
+        if (input && is_written(*input)) found |= computed_.insert(input).second;
     }
     return found;
   }
@@ -197,9 +197,9 @@ class SiteCutter {
     for (Value* value : site_.after.leaves) {
       if (!value->producer || !read_by_after_.count(value) || made_before(*value)) continue;
       if (std::ranges::find(read, value) != read.end()) continue;
-      const bool is_written = !is_of_file(*value->producer);
-      if (!is_written && !(has_earlier && known(*value).source == SiteInput::Source::kDrawn)) continue;
-      const auto is_made_of = [&](Value* above) { return is_written ? depends(*value, *above) : is_bound_to(*value, *above); };
+      const bool was_written = is_written(*value);
+      if (!was_written && !(has_earlier && known(*value).source == SiteInput::Source::kDrawn)) continue;
+      const auto is_made_of = [&](Value* above) { return was_written ? depends(*value, *above) : is_bound_to(*value, *above); };
       if (std::ranges::any_of(read, is_made_of)) found |= written_.insert(value).second;
     }
     return found;

@@ -329,8 +329,8 @@ const RuleCase kIntegers[] = {
     {"FloorDivisionBehindCopies", 18,
      "(float[h] x) => (y) <int64 k = {16}, int64 one = {1}, int64[1] list = {-1}, int64[1] first = {0}, int64[1] end = {9}> {"
      " n = Size(x) q = Div(n, k) n2 = Size(x) m = Mod(n2, k) m2 = Identity(m) b = Cast<to = 9>(m2) s = Sign(n)"
-     " l = Reshape(s, list) t = Slice(l, first, end) e = Equal(t, one) i = Cast<to = 7>(e) f = Cast<to = 9>(i) d = Not(f) a = "
-     "And(d, b) c = Cast<to = 7>(a) y = Sub(q, c) }",
+     " l = Reshape(s, list) t = Slice(l, first, end) e = Equal(t, one) i = Cast<to = 7>(e) f = Cast<to = 9>(i) d = Not(f)"
+     " a = And(d, b) c = Cast<to = 7>(a) y = Sub(q, c) }",
      "(1)", "(floor(h/16))"},
     {"FloorDivisionByDeMorgan", 18,
      "(float[h] x) => (y) <int64 k = {16}, int64 one = {1}> { n = Size(x) q = Div(n, k) m = Mod(n, k) b = Cast<to = 9>(m)"
