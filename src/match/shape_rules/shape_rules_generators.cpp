@@ -65,26 +65,40 @@ std::optional<Dim> cast_integer(const RuleContext& context, size_t input) {
   return std::nullopt;
 }
 
-/// How many numbers there are from a number to a limit that is an integer, as centres of patches are: 0.5, 1.5, ... below
-/// floor(height / 16). Of halves the difference is exact in float and double for every size that there is.
+bool is_small_integer(double number) { return std::abs(number) < 1e6 && number == std::floor(number); }
+
+/// Input INPUT, a scalar of a floating type: an integer number, or one that it is cast from.
+std::optional<Dim> integer_bound(const RuleContext& context, size_t input) {
+  const std::optional<double> number = context.scalar(input);
+  if (!number) return cast_integer(context, input);
+  return is_small_integer(*number) ? std::optional<Dim>(static_cast<int64_t>(*number)) : std::nullopt;
+}
+
+/// How many numbers there are from START to LIMIT by STEP, which is not 0.
+Dim range_length(const RuleContext& context, const Dim& start, const Dim& limit, int64_t step) {
+  const int64_t stride = std::abs(step);
+  return floor_quotient(context.not_negative(step > 0 ? limit - start : start - limit) + (stride - 1), stride);
+}
+
+/// Bounds that are integers, as positions are that count down: length - 1, length - 2, ... above -length. One that starts
+/// between two counts as from the lower, as centres of patches do: 0.5, 1.5, ... below floor(height / 16). Of halves the
+/// difference is exact in float and double for every size that there is.
 ///
 ///   ceil((limit - start) / step)  =  ceil((limit - floor(start)) / step)
-void range_to_integer(RuleContext& context) {
-  const std::optional<double> start = context.scalar(0), delta = context.scalar(2);
-  const std::optional<Dim> limit = cast_integer(context, 1);
+void range_of_casts(RuleContext& context) {
+  const std::optional<double> number = context.scalar(0), step = context.scalar(2);
+  const std::optional<Dim> limit = integer_bound(context, 1);
+  std::optional<Dim> start = integer_bound(context, 0);
   const bool is_exact = context.type(0) == onnx::TensorProto::FLOAT || context.type(0) == onnx::TensorProto::DOUBLE;
-  if (!start || !delta || !limit || !is_exact) return;
-  const auto is_small = [](double number) { return std::abs(number) < 1e6 && number == std::floor(number); };
-  if (!is_small(*start * 2) || !is_small(*delta) || *delta < 1) return;
-  const auto step = static_cast<int64_t>(*delta);
-  const Dim span = context.not_negative(*limit - static_cast<int64_t>(std::floor(*start)));
-  context.set_shape(0, {floor_quotient(span + (step - 1), step)});
+  if (!step || !limit || !is_exact || !is_small_integer(*step) || *step == 0) return;
+  if (!start && number && is_small_integer(*number * 2) && *step > 0) start = static_cast<int64_t>(std::floor(*number));
+  if (start) context.set_shape(0, {range_length(context, *start, *limit, static_cast<int64_t>(*step))});
 }
 
 void range_of_floats(RuleContext& context) {
   const std::optional<double> start = context.scalar(0), limit = context.scalar(1), delta = context.scalar(2);
-  if (!limit) return range_to_integer(context);
-  if (!start || !delta || *delta == 0) return;
+  if (!limit || !start) return range_of_casts(context);
+  if (!delta || *delta == 0) return;
   const double count = std::ceil((*limit - *start) / *delta);
   if (std::isfinite(count) && count < 1e15) context.set_shape(0, {std::max<int64_t>(0, static_cast<int64_t>(count))});
 }
@@ -99,13 +113,9 @@ void range(RuleContext& context) {
   const Dim& start = bounds[0]->values[0];
   const Dim& delta = bounds[2]->values[0];
   if (!delta.is_constant() || delta.is(0) || delta == Dim(std::numeric_limits<int64_t>::min())) return;
-  const int64_t step = delta.value();
-  const Dim span = step > 0 ? bounds[1]->values[0] - start : start - bounds[1]->values[0];
-  const int64_t stride = std::abs(step);
-  const Dim length = floor_quotient(context.not_negative(span) + (stride - 1), stride);
-  if (!length.is_constant()) return context.set_shape(0, {length});
+  const Dim length = range_length(context, start, bounds[1]->values[0], delta.value());
   context.set_shape(0, {length});
-  if (length.value() > kMaxIntegers) return;
+  if (!length.is_constant() || length.value() > kMaxIntegers) return;
   IntegerData data{{length.value()}, {}};
   for (int64_t i = 0; i < length.value(); ++i) data.values.push_back(start + Dim(i) * delta);
   context.set_integers(0, std::move(data));

@@ -30,6 +30,15 @@ Dim left_over(Shape from, Shape others, const RuleContext& context) {
   return floor_quotient(product(from), product(others));
 }
 
+/// What is reshaped keeps its elements: where FROM is no multiple of the sizes beside a -1, there is no run. What nodes demand
+/// is kept where nothing may be assumed alone.
+void require_as_many(const Shape& from, const Shape& to, const RuleContext& context) {
+  if (context.store().may_assume()) return;
+  Shape given = from, made = to;
+  cancel(given, made, std::equal_to<>());
+  context.require_equal(product(given), product(made));
+}
+
 void reshape(RuleContext& context) {
   const MaybeShape from = context.shape(0);
   const IntegerData* target = context.elements(1);
@@ -60,6 +69,7 @@ void reshape(RuleContext& context) {
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(*open));
     to[*open] = left_over(*from, std::move(others), context);
   }
+  if (from) require_as_many(*from, to, context);
   context.set_shape(0, std::move(to));
 }
 

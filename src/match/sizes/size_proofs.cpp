@@ -67,16 +67,16 @@ std::optional<int64_t> least_of(const Dim& size, const std::set<std::string>& po
 }
 
 /// What follows from sizes that are at least 1:
-///   max(x, 0) >= 1, or x + 1 >= 1  =>  x = max(x, 0)        x >= n  =>  x = max(x, n)        s >= 1  =>  1 = min(1, s)
+///   max(x, 0) >= 1, or x + 1 >= 1  =>  x = max(x, 0)        x - n >= 0  =>  x = max(x, n)        n - x >= 0  =>  x = min(x, n)
 bool follows_from_sizes(const Dim& one, const Dim& other, const std::set<std::string>& positive) {
   if (const Dim* bound = bound_of(other, one, Atom::Kind::kMax)) {
     if (bound->is(0) && (positive.contains(other.str()) || positive.contains((one + 1).str()))) return true;
     if ((bound->is(0) || bound->is(1)) && positive.contains(one.str())) return true;
-    const std::optional<int64_t> least = least_of(one, positive);
-    return least && bound->is_constant() && *least >= bound->value();
+    return least_of(one - *bound, positive).value_or(-1) >= 0;
   }
   const Dim* bound = bound_of(other, one, Atom::Kind::kMin);
-  return bound && one.is(1) && positive.contains(bound->str());
+  if (!bound) return false;
+  return (one.is(1) && positive.contains(bound->str())) || least_of(*bound - one, positive).value_or(-1) >= 0;
 }
 
 /// What follows from DEMAND, that two sizes are equal or, if they broadcast, one of them is 1:
