@@ -44,12 +44,14 @@ bool is_added_to_fill(const SiteInput& input, const Sdpa& sdpa) {
   return std::ranges::any_of(below, [](const ScoreTerm& term) { return term.kind != ScoreTerm::Kind::kBias; });
 }
 
-/// True if VALUE is one of the parts of a bias, and not the first.
-bool is_further_part(const Value* value, const Sdpa& sdpa) {
-  return std::ranges::any_of(sdpa.terms, [&](const ScoreTerm& term) {
+/// Which of the parts that make a bias together VALUE is; nullopt if it is none.
+std::optional<size_t> part_of_bias(const Value* value, const Sdpa& sdpa) {
+  for (const ScoreTerm& term : sdpa.terms) {
     const auto& parts = term.parts.values;
-    return !parts.empty() && std::find(parts.begin() + 1, parts.end(), value) != parts.end();
-  });
+    const auto part = std::ranges::find(parts, value);
+    if (part != parts.end()) return static_cast<size_t>(part - parts.begin());
+  }
+  return std::nullopt;
 }
 
 /// What INPUT is multiplied by before it is added to the scores.
@@ -134,8 +136,8 @@ class InputDraw {
         is_floating_(is_floating(input.type)),
         keeps_to_range_((is_floating(input.type) && element_size(input.type) > element_size(request.sdpa.type)) ||
                         is_added_to_fill(input, request.sdpa)),
-        is_lost_beside_lowest_(input.type == P::FLOAT16 && terms_ > 1),
-        is_further_part_(is_further_part(input.value, request.sdpa)),
+        is_lost_beside_lowest_(input.type == P::FLOAT16 && (terms_ > 1 || part_of_bias(input.value, request.sdpa))),
+        is_further_part_(part_of_bias(input.value, request.sdpa) > size_t{0}),
         is_picked_(is_picked_from(*input.value, request.sdpa)),
         keys_of_input_(key_axis(input.value, dims, request.sdpa)),
         sign_(is_masked_from_above(input, request.sdpa) ? -1 : 1),
