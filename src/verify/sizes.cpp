@@ -14,18 +14,20 @@ namespace {
 
 constexpr int kMaxSubstitutions = 32;
 
-/// Distinct numbers: small and without common factors; multiples of each other, for what divides them; smaller ones.
-constexpr std::array<std::array<int64_t, 12>, 3> kSequences = {{
+/// Distinct numbers: small and without common factors; multiples of each other, for what divides them; smaller ones; halves of
+/// the multiples.
+constexpr std::array<std::array<int64_t, 12>, 4> kSequences = {{
     {3, 5, 7, 4, 6, 2, 9, 11, 8, 10, 13, 14},
     {12, 24, 16, 8, 48, 36, 32, 40, 20, 28, 44, 4},
     {2, 7, 4, 9, 3, 8, 5, 6, 10, 12, 11, 15},
+    {6, 12, 8, 4, 24, 18, 16, 20, 10, 14, 22, 2},
 }};
 constexpr int64_t kOneForAll = 4;
 /// What a size is that is not the 1 of another.
 constexpr int64_t kApart = 3;
-/// Scores of a site up to which the multiples are tried: where windows and images have sizes of their own, a large batch
-/// costs time and shows nothing new.
-constexpr int64_t kMaxScoresOfMultiples = int64_t{1} << 21;
+/// Numbers of a site's inputs and scores up to which the multiples are tried, or their halves: where heads, windows and images
+/// have sizes of their own, a large batch costs time and memory and shows nothing new.
+constexpr int64_t kMaxElementsOfMultiples = int64_t{1} << 21;
 /// Scores of a site beyond which other numbers than the model's own are tried first.
 constexpr int64_t kMaxScoresOfOwnNumbers = int64_t{1} << 18;
 /// Numbers of a site's inputs and scores beyond which sizes that are tried for want of better ones are not: they are held
@@ -126,7 +128,8 @@ struct Equals {
 };
 
 std::vector<SizeAssignment> symbolic_assignments(const std::set<std::string>& divided, const std::vector<std::string>& symbols,
-                                                 const Sdpa& sdpa, SizeEquations& equations, const Shrinking& shrinking) {
+                                                 const CutSite& site, const Sdpa& sdpa, SizeEquations& equations,
+                                                 const Shrinking& shrinking) {
   std::vector<SizeAssignment> assignments;
   auto add = [&](const std::function<int64_t(size_t)>& number) -> SizeAssignment& {
     auto& assignment = assignments.emplace_back(equations, shrinking);
@@ -141,10 +144,12 @@ std::vector<SizeAssignment> symbolic_assignments(const std::set<std::string>& di
   };
   auto is_free = [&](const std::string& symbol) { return std::ranges::find(symbols, symbol) != symbols.end(); };
   add(from_sequence(0));
-  if (number_of_scores(sdpa, add(from_sequence(1))) > kMaxScoresOfMultiples) {
+  const auto add_if_small = [&](size_t sequence) {
+    if (elements_of(site, sdpa, add(from_sequence(sequence))) <= kMaxElementsOfMultiples) return true;
     assignments.pop_back();
-    add(from_sequence(2));
-  }
+    return false;
+  };
+  if (!add_if_small(1) && !add_if_small(3)) add(from_sequence(2));
   auto add_case = [&](const std::string& symbol, int64_t number) {
     if (!is_free(symbol)) return;
     add(from_sequence(0)).set(symbol, number);
@@ -341,7 +346,7 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
       assignments.emplace_back(equations, shrinking);
       return;
     }
-    auto more = symbolic_assignments(divided, symbols, sdpa, equations, shrinking);
+    auto more = symbolic_assignments(divided, symbols, site, sdpa, equations, shrinking);
     assignments.insert(assignments.end(), more.begin(), more.end());
   };
   auto add_fallbacks = [&](const Shrinking& shrinking) {

@@ -38,12 +38,28 @@ TEST(Sizes, BatchesAreSmallAndAMultiple) {
   EXPECT_THAT(batches(site), ElementsAre(3, 12));
 }
 
+/// LENGTH queries and keys, which an attribute means.
+SiteFixture with_meant_lengths(const std::string& length) {
+  AttentionModel model = with_fixed_lengths(length);
+  model.scores = "  scaled = Mul(product, c)\n  scores = Dropout<seed = " + length + ">(scaled)\n";
+  return SiteFixture(with_lengths(model.text(), length));
+}
+
 TEST(Sizes, BatchesOfManyScoresAreSmall) {
-  AttentionModel model = with_fixed_lengths("512");
-  model.scores = "  scaled = Mul(product, c)\n  scores = Dropout<seed = 512>(scaled)\n";
-  SiteFixture site(with_lengths(model.text(), "512"));
+  SiteFixture site = with_meant_lengths("512");
   EXPECT_THAT(batches(site), ElementsAre(3, 2));
   EXPECT_THAT(batches(site, true), ElementsAre()) << "an attribute means the length";
+  SiteFixture shorter = with_meant_lengths("250");
+  EXPECT_THAT(batches(shorter), ElementsAre(3, 6)) << "half the multiple";
+}
+
+TEST(Sizes, ManyHeadsAndFeaturesCountAsScoresDo) {
+  AttentionModel model;
+  std::string text = model.text();
+  for (const std::string few : {",4,", ",8]"})
+    for (size_t at; (at = text.find(few)) != std::string::npos;) text.replace(at, few.size(), few == ",4," ? ",64," : ",128]");
+  SiteFixture site(text);
+  EXPECT_THAT(batches(site), ElementsAre(3, 6, 3)) << "the last of one query";
 }
 
 TEST(Sizes, LargeLengthsInListsOfSizesGetOtherNumbers) {
