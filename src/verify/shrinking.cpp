@@ -6,6 +6,7 @@
 
 #include "attn_opt/internal/model_walk.h"
 #include "src/exec/layout/strided.h"
+#include "src/match/sizes/rebuilt.h"
 
 namespace attn_opt {
 namespace {
@@ -16,6 +17,8 @@ constexpr int64_t kLongestSizeList = 16;
 constexpr int64_t kSmallestNumber = 19, kOtherSmallestNumber = 12;
 /// Of extents whose product another one is: rows and columns of an image.
 constexpr int64_t kSmallestFactor = 5, kOtherSmallestFactor = 4;
+/// Blocks of a sequence that one extent may be.
+constexpr int64_t kMostBlocks = 64;
 
 using NumberOf = std::function<int64_t(int64_t)>;
 
@@ -65,7 +68,13 @@ class FixedExtents {
     for (const ScoreTerm& term : sdpa.terms)
       for (const Dim& dim : term.frame) enter_factors(dim);
   }
-  bool has(int64_t extent) const { return extents_.count(extent) > 0; }
+  bool has(int64_t extent) const { return extents_.contains(extent) || multiples_.contains(extent); }
+  /// The least large extent that sizes are multiples of and that nothing else fixes; nullopt if there is none.
+  std::optional<int64_t> block() const {
+    const auto is_free = [this](int64_t extent) { return extent > kLargeExtent && !extents_.contains(extent); };
+    const auto least = std::ranges::find_if(multiples_, is_free);
+    return least == multiples_.end() ? std::nullopt : std::optional(*least);
+  }
 
  private:
   void enter(const Dim& dim) {
@@ -74,7 +83,7 @@ class FixedExtents {
   /// A product of an extent and a symbol keeps it.
   void enter_factors(const Dim& dim) {
     if (dim.is_constant()) return;
-    for (const auto& term : dim.terms()) extents_.insert(term.coefficient);
+    for (const auto& term : dim.terms()) multiples_.insert(term.coefficient);
   }
   void enter_input(const SiteInput& input) {
     if (input.source == SiteInput::Source::kFixed) enter_contents(input.fixed);
@@ -119,6 +128,7 @@ class FixedExtents {
   }
   bool renumbered_;
   std::set<int64_t> extents_;
+  std::set<int64_t> multiples_;  ///< what products of sizes have for a factor
 };
 
 /// The constant extents, but for FIXED ones, of what SITE is given and of what the nodes that it replaces make.
@@ -146,6 +156,14 @@ std::map<int64_t, int64_t> lesser_factors(const Shrinking& shrinking, const std:
   return lesser;
 }
 
+/// True if the extents that get NUMBERS are several, and all are few blocks of the least.
+bool are_blocks(const std::map<int64_t, int64_t>& numbers) {
+  if (numbers.size() < 2) return false;
+  const int64_t least = numbers.begin()->first;
+  return std::ranges::all_of(
+      numbers, [least](const auto& number) { return number.first % least == 0 && number.first / least < kMostBlocks; });
+}
+
 void number(Shrinking& shrinking, int64_t first, int64_t first_factor) {
   std::set<int64_t> factors;
   for (const auto& [extent, factor] : shrinking.factors) factors.insert({factor, extent / factor});
@@ -170,8 +188,16 @@ Tensor SizeAssignment::renumbered(const Tensor& constant) const {
 }
 
 int64_t Shrinking::number_of(int64_t extent) const {
-  const auto found = numbers.find(extent);
-  return found == numbers.end() ? extent : found->second;
+  if (const auto found = numbers.find(extent); found != numbers.end()) return found->second;
+  const int64_t blocks = block && extent > 0 && extent / block < kMostBlocks ? (extent + block / 2) / block : 0;
+  const int64_t number = blocks * block_number + extent - blocks * block;
+  return blocks && number > 0 ? number : extent;
+}
+
+Dim Shrinking::in_blocks(const Dim& size) const {
+  if (!block) return size;
+  const auto itself = [](const Atom&) { return std::optional<Dim>(); };
+  return rebuilt(size, itself, [this](int64_t number) { return number < 0 ? -number_of(-number) : number_of(number); });
 }
 
 Shrinking shrinkable(const CutSite& site, const Sdpa& sdpa, bool renumbers, Facts& facts) {
@@ -181,6 +207,10 @@ Shrinking shrinkable(const CutSite& site, const Sdpa& sdpa, bool renumbers, Fact
     if (input.source == SiteInput::Source::kDrawn)
       for (const Dim& dim : input.shape)
         if (dim.is_constant() && dim.value() > kLargeExtent && !fixed.has(dim.value())) shrinking.numbers[dim.value()] = 0;
+  std::optional<int64_t> block = fixed.block();
+  if (!block && are_blocks(shrinking.numbers)) block = shrinking.numbers.begin()->first;
+  if (renumbers && block)
+    return {.numbers = {}, .factors = {}, .renumbers = true, .block = *block, .block_number = kSmallestNumber};
   if (renumbers) shrinking.factors = lesser_factors(shrinking, free_extents(site, fixed, facts));
   for (const auto& [extent, factor] : shrinking.factors)
     for (const int64_t part : {factor, extent / factor})
@@ -190,6 +220,7 @@ Shrinking shrinkable(const CutSite& site, const Sdpa& sdpa, bool renumbers, Fact
 }
 
 Shrinking with_other_numbers(Shrinking shrinking) {
+  if (shrinking.block) shrinking.block_number = kOtherSmallestNumber;
   number(shrinking, kOtherSmallestNumber, kOtherSmallestFactor);
   return shrinking;
 }

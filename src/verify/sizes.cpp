@@ -228,25 +228,25 @@ bool SizeEquations::leads_to(const Dim& start, const std::string& symbol) const 
 
 std::optional<int64_t> SizeAssignment::number_of(const Atom& atom, int depth) const {
   if (const auto apart = apart_.find(atom.name); apart != apart_.end()) return apart->second;
-  const auto evaluated = [&](const Dim& size) {
-    return size.evaluate([&](const Atom& inner) { return number_of(inner, depth + 1); });
-  };
   const Dim* meaning = equations_->meaning(atom.name);
-  if (meaning && depth < kMaxSubstitutions) return evaluated(*meaning);
+  if (meaning && depth < kMaxSubstitutions) return evaluated(*meaning, depth + 1);
   if (auto found = numbers_.find(atom.name); found != numbers_.end()) return found->second;
   if (atom.operands.empty() || depth >= kMaxSubstitutions) return std::nullopt;
   int64_t joint = 1;  // what sizes broadcast to, of which none is a number
   for (const Dim& operand : atom.operands) {
-    const auto size = evaluated(operand);
+    const auto size = evaluated(operand, depth + 1);
     if (!size || (*size != joint && *size != 1 && joint != 1)) return std::nullopt;
     if (*size != 1) joint = *size;
   }
   return joint;
 }
 
+std::optional<int64_t> SizeAssignment::evaluated(const Dim& size, int depth) const {
+  return shrinking_.in_blocks(size).evaluate([&](const Atom& atom) { return number_of(atom, depth); });
+}
+
 std::optional<int64_t> SizeAssignment::of(const Dim& dim) const {
-  if (dim.is_constant()) return shrinking_.number_of(dim.value());
-  return dim.evaluate([&](const Atom& atom) { return number_of(atom, 0); });
+  return dim.is_constant() ? shrinking_.number_of(dim.value()) : evaluated(dim, 0);
 }
 
 std::optional<Dims> SizeAssignment::of(const Shape& shape) const {
@@ -268,6 +268,7 @@ std::string SizeAssignment::str() const {
     if (!apart_.contains(name)) add(name, number);
   for (const auto& [name, number] : apart_) add(name, number);
   for (const auto& [extent, number] : shrinking_.numbers) add(std::to_string(extent), number);
+  if (shrinking_.block) add(std::to_string(shrinking_.block), shrinking_.block_number);
   return text.empty() ? "as in the model" : text;
 }
 
@@ -359,7 +360,7 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
   if (symbols.empty() && !kept.numbers.empty()) add_fallbacks(with_other_numbers(kept));
   if (number_of_scores(sdpa, assignments.front()) > kMaxScoresOfOwnNumbers) {
     const Shrinking renumbered = shrinkable(site, sdpa, true, equations.facts());
-    if (renumbered.numbers.size() > kept.numbers.size()) {
+    if (renumbered.block || renumbered.numbers.size() > kept.numbers.size()) {
       add_all(renumbered);
       if (symbols.empty()) add_all(with_other_numbers(renumbered));
       // One extent may be the product of others that stay.

@@ -37,8 +37,12 @@ struct Shrinking {
   std::map<int64_t, int64_t> numbers;
   std::map<int64_t, int64_t> factors = {};  ///< by extent that is a product of two, the lesser
   bool renumbers = false;                   ///< constants are cut to them, and lists of sizes have them
-  /// That of EXTENT, EXTENT itself if it stays.
+  int64_t block = 0;                        ///< an extent that others are multiples of, by and large; 0 if there is none
+  int64_t block_number = 0;
+  /// That of EXTENT, EXTENT itself if it stays: with a block, as many of its number, and as much more or less, as of the block.
   int64_t number_of(int64_t extent) const;
+  /// SIZE with those of its numbers; only with a block, since others are no part of an expression.
+  Dim in_blocks(const Dim& size) const;
 };
 
 /// One choice of numbers.
@@ -69,6 +73,7 @@ class SizeAssignment {
 
  private:
   std::optional<int64_t> number_of(const Atom& atom, int depth) const;
+  std::optional<int64_t> evaluated(const Dim& size, int depth) const;
   SizeEquations* equations_;
   Shrinking shrinking_;
   std::map<std::string, int64_t> numbers_, apart_;

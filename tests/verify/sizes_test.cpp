@@ -87,6 +87,23 @@ TEST(Sizes, AnExtentThatIsAProductGetsTheProductOfNumbers) {
   EXPECT_THAT(numbers_of(800, wide, true), ElementsAre(35, 35));
 }
 
+TEST(Sizes, NumbersBesideBlocksAreAsManyBlocksAndAsMuchMore) {
+  const Shrinking shrinking{.numbers = {}, .factors = {}, .renumbers = true, .block = 512, .block_number = 19};
+  for (const auto& [extent, number] : {std::pair(512, 19), {1024, 38}, {544, 51}, {511, 18}, {32, 32}, {256, 256}, {480, 480}})
+    EXPECT_EQ(shrinking.number_of(extent), number) << extent;
+  EXPECT_EQ(shrinking.in_blocks(Dim::parse("512*floor(s/512) - 512 + max(s, 544)")).str(),
+            Dim::parse("19*floor(s/19) - 19 + max(s, 51)").str());
+}
+
+TEST(Sizes, KeysOfThreeBlocksAreThreeOfTheirNumber) {
+  std::string text = with_fixed_lengths("3072").text();
+  for (const auto& [name, length] : {std::pair(",L,8]", ",1024,8]"), {",S,8]", ",3072,8]"}})
+    for (size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, 5, length);
+  SiteFixture site(text);
+  EXPECT_THAT(numbers_of(1024, site, true), ElementsAre(19, 19));
+  EXPECT_THAT(numbers_of(3072, site, true), ElementsAre(57, 57));
+}
+
 TEST(Sizes, AnImageOfFixedSizeIsRunSmaller) {
   SiteFixture site(of_image("784", "28", "28"));
   site.sdpa = site.plain_sdpa();

@@ -1,6 +1,7 @@
 #include "src/match/sizes/equal_names.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "src/graph/operator_name.h"
 #include "src/match/facts/fact_store.h"
 #include "src/match/needed_nodes.h"
+#include "src/match/sizes/rebuilt.h"
 #include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
@@ -87,25 +89,11 @@ void enter(const Dim& one, const Dim& other, EqualNames& names) {
 
 Dim renamed(const Dim& size, const EqualNames& names) {
   if (size.is_constant() || names.empty()) return size;
-  const auto factor = [&](const Atom& atom) {
+  const auto other_name = [&](const Atom& atom) -> std::optional<Dim> {
     const auto found = names.find(atom.name);
-    if (found != names.end()) return found->second;
-    const auto operand = [&](size_t number) { return renamed(atom.operands[number], names); };
-    switch (atom.kind) {
-      case Atom::Kind::kFloorDiv: return floor_quotient(operand(0), operand(1));
-      case Atom::Kind::kMin: return minimum(operand(0), operand(1));
-      case Atom::Kind::kMax: return maximum(operand(0), operand(1));
-      case Atom::Kind::kSymbol: break;
-    }
-    return Dim::of_atom(std::make_shared<const Atom>(atom));
+    return found == names.end() ? std::nullopt : std::optional(found->second);
   };
-  Dim sum;
-  for (const Dim::Term& term : size.terms()) {
-    Dim product = term.coefficient;
-    for (const AtomRef& atom : term.factors) product = product * factor(*atom);
-    sum = sum + product;
-  }
-  return sum;
+  return rebuilt(size, other_name, std::identity());
 }
 
 EqualNames equal_names(ModelGraph& view, const TensorStore& tensors) {
