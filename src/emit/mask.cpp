@@ -17,6 +17,9 @@
 namespace attn_opt {
 namespace {
 
+/// Hides keys as the lowest float16 does, beside which scores and biases below 16 are lost as well; another bias may be added.
+constexpr double kHidesInHalf = -49152;
+
 struct FloatMask {
   Placed placed;
   double least = 0;  ///< at most 0, and no finite element lies below it
@@ -54,12 +57,25 @@ Matched<Placed> write_bool_mask(const ScoreTerm& term, Site& site) {
   return to_scores_frame(std::move(condition), term.frame, site);
 }
 
+/// True if TERM is one of several biases in float16 and may hold the lowest number, but not -inf. Another bias makes -inf of
+/// that, or, where a runtime adds in float, a number beyond the lowest, which is -inf in the node: a row of it would be empty.
+bool is_lost_in_sum(const ScoreTerm& term, Site& site) {
+  const auto is_bias = [](const ScoreTerm& other) { return other.kind == ScoreTerm::Kind::kBias; };
+  if (site.sdpa.type != onnx::TensorProto::FLOAT16 || term.coefficient != 1 || site.shows_masked_scores()) return false;
+  const MaskContents contents = mask_contents(*term.value, site.facts);
+  return contents.may_hold_lowest && !contents.may_hold_minus_inf && std::ranges::count_if(site.sdpa.terms, is_bias) > 1;
+}
+
 Matched<FloatMask> write_bias(const ScoreTerm& term, Site& site) {
   const DataType type = site.sdpa.type;
   ATTN_OPT_MATCH(const Shape shape, shape_of_term(term, site));
   FloatMask mask{{site.cast(*term.value), shape}, least_in(*term.value, term.coefficient, type, site.facts)};
   if (term.coefficient != 1)
     mask.placed.value = site.build.node("Mul", {mask.placed.value, site.build.scalar(term.coefficient, type)});
+  if (is_lost_in_sum(term, site)) {
+    mask.least = kHidesInHalf;
+    mask.placed.value = site.build.node("Max", {mask.placed.value, site.build.scalar(mask.least, type)});
+  }
   ATTN_OPT_MATCH(mask.placed, to_scores_frame(std::move(mask.placed), term.frame, site));
   return mask;
 }

@@ -65,12 +65,13 @@ double lowest_of(const SiteInput& input, const Sdpa& sdpa) {
   return lowest_finite(input.type) / std::max(1.0, std::abs(coefficient_of(input, sdpa)));
 }
 
-/// The deepest mask that INPUT can hold beside extremes, before its sign: its own end where the scores are -inf for that.
+/// The deepest mask that INPUT can hold beside extremes, before its sign: its own end where the scores are -inf for that, and
+/// in float16, where a deeper one beside the lowest number would be -inf.
 double deepest_of(const SiteInput& input, const Sdpa& sdpa) {
   const double coefficient = coefficient_of(input, sdpa);
   const double end = coefficient < 0 ? -input.extremes.greatest : input.extremes.least;
   const bool is_beyond = std::isfinite(end) && std::abs(coefficient) * end < lowest_finite(range_of_scores(sdpa));
-  return is_beyond ? end : kDeepMask;
+  return is_beyond || (input.type == P::FLOAT16 && end > kDeepMask) ? end : kDeepMask;
 }
 
 /// True if a key is masked by what INPUT holds at its upper end, as where it is subtracted: unless it ends at 0 there.
