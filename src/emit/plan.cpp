@@ -30,8 +30,8 @@ constexpr int kNodesOfMeasured = 8;
 /// Whether a node of INNER that reads VALUE reads it from an enclosing graph, where a Shape stands on it. ONNX Runtime 1.32,
 /// where it folds that Shape and an If of a constant condition, takes VALUE away, and the model does not load.
 bool is_measured_outside(const Value& value, const Graph& inner) {
-  return value.graph != &inner &&
-         std::ranges::any_of(value.uses, [](const Use& use) { return use.node && use.node->is("Shape"); });
+  const auto measures = [&](const Use& use) { return use.node && use.node->graph == value.graph && use.node->is("Shape"); };
+  return value.graph != &inner && std::ranges::any_of(value.uses, measures);
 }
 
 bool is_unplaced(const Value& value) { return value.producer && value.producer->placement == Placement::kUnplaced; }
