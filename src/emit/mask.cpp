@@ -57,13 +57,17 @@ Matched<Placed> write_bool_mask(const ScoreTerm& term, Site& site) {
   return to_scores_frame(std::move(condition), term.frame, site);
 }
 
-/// True if TERM is one of several biases in float16 and may hold the lowest number, but not -inf. Another bias makes -inf of
-/// that, or, where a runtime adds in float, a number beyond the lowest, which is -inf in the node: a row of it would be empty.
+/// True if TERM, a bias in float16, may hold the lowest number, but not -inf, and another holds more than masks do. That makes
+/// -inf of it, or, where a runtime adds in float, a number beyond the lowest, which is -inf in the node: a row of it is empty.
 bool is_lost_in_sum(const ScoreTerm& term, Site& site) {
-  const auto is_bias = [](const ScoreTerm& other) { return other.kind == ScoreTerm::Kind::kBias; };
   if (site.sdpa.type != onnx::TensorProto::FLOAT16 || term.coefficient != 1 || site.shows_masked_scores()) return false;
   const MaskContents contents = mask_contents(*term.value, site.facts);
-  return contents.may_hold_lowest && !contents.may_hold_minus_inf && std::ranges::count_if(site.sdpa.terms, is_bias) > 1;
+  if (!contents.may_hold_lowest || contents.may_hold_minus_inf) return false;
+  return std::ranges::any_of(site.sdpa.terms, [&](const ScoreTerm& other) {
+    if (&other == &term || other.kind != ScoreTerm::Kind::kBias) return false;
+    const MaskContents added = mask_contents(*other.value, site.facts);
+    return added.least != 0 || added.greatest != 0;
+  });
 }
 
 Matched<FloatMask> write_bias(const ScoreTerm& term, Site& site) {
