@@ -269,7 +269,7 @@ std::vector<Value*> sums_behind(Value& start, bool are_weighed, Facts& facts) {
   std::vector<Reached> reached{{&start, are_weighed}};
   for (size_t i = 0; i < reached.size() && reached.size() < kMostBehind; ++i) {
     const Reached from = reached[i];
-    const Node* maker = canonical(*from.value, facts).producer;  // of a product divided by 1 that
+    const Node* maker = canonical(*from.value, facts).producer;  // a product, not the Div, of a product by 1
     if (maker &&
         (has(*maker, Trait::kAdds) || maker->is("Mul") || maker->is("Div") || maker->is("ReduceSum") || maker->is("Cast")))
       sums.push_back(from.value);

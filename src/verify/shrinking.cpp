@@ -207,11 +207,12 @@ Shrinking shrinkable(const CutSite& site, const Sdpa& sdpa, bool renumbers, Fact
     if (input.source == SiteInput::Source::kDrawn)
       for (const Dim& dim : input.shape)
         if (dim.is_constant() && dim.value() > kLargeExtent && !fixed.has(dim.value())) shrinking.numbers[dim.value()] = 0;
-  std::optional<int64_t> block = fixed.block();
-  if (!block && are_blocks(shrinking.numbers)) block = shrinking.numbers.begin()->first;
-  if (renumbers && block)
-    return {.numbers = {}, .factors = {}, .renumbers = true, .block = *block, .block_number = kSmallestNumber};
-  if (renumbers) shrinking.factors = lesser_factors(shrinking, free_extents(site, fixed, facts));
+  if (renumbers) {
+    std::optional<int64_t> block = fixed.block();
+    if (!block && are_blocks(shrinking.numbers)) block = shrinking.numbers.begin()->first;
+    if (block) return {.numbers = {}, .factors = {}, .renumbers = true, .block = *block, .block_number = kSmallestNumber};
+    shrinking.factors = lesser_factors(shrinking, free_extents(site, fixed, facts));
+  }
   for (const auto& [extent, factor] : shrinking.factors)
     for (const int64_t part : {factor, extent / factor})
       if (part > kOtherSmallestNumber) shrinking.numbers[part] = 0;

@@ -20,9 +20,9 @@ constexpr size_t kMaxDependenceNodes = 200;
 
 bool is_of_file(const Node& node) { return node.placement == Placement::kOfFile; }
 
-/// True for a value that was not there and that an edit made, such as a mask expanded for several layers.
 /// True of what a node that this edit or an earlier one wrote makes.
 bool is_written(const Value& value) { return value.producer && !is_of_file(*value.producer); }
+/// True of what was not there before, such as a mask expanded for several layers.
 bool is_made_by_edit(const Value& value) { return value.is_new && is_written(value); }
 
 class SiteCutter {

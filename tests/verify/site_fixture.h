@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attn_opt/internal/verifier.h"
@@ -28,11 +29,18 @@ struct AttentionModel {
   std::string text() const;
 };
 
-/// TEXT of an AttentionModel with LENGTH queries and keys.
-inline std::string with_lengths(std::string text, const std::string& length) {
-  for (const std::string name : {",L,8]", ",S,8]"})
-    for (size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), "," + length + ",8]");
+/// TEXT with BY in the place of each NAME, which is no part of it.
+inline std::string replaced(std::string text, const std::string& name, const std::string& by) {
+  for (size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), by);
   return text;
+}
+
+/// TEXT of an AttentionModel with LENGTH queries, and as many KEYS or other ones.
+inline std::string with_lengths(std::string text, const std::string& length, const std::string& keys) {
+  return replaced(replaced(std::move(text), ",L,8]", "," + length + ",8]"), ",S,8]", "," + keys + ",8]");
+}
+inline std::string with_lengths(std::string text, const std::string& length) {
+  return with_lengths(std::move(text), length, length);
 }
 
 class SiteFixture {

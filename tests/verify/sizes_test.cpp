@@ -54,11 +54,7 @@ TEST(Sizes, BatchesOfManyScoresAreSmall) {
 }
 
 TEST(Sizes, ManyHeadsAndFeaturesCountAsScoresDo) {
-  AttentionModel model;
-  std::string text = model.text();
-  for (const std::string few : {",4,", ",8]"})
-    for (size_t at; (at = text.find(few)) != std::string::npos;) text.replace(at, few.size(), few == ",4," ? ",64," : ",128]");
-  SiteFixture site(text);
+  SiteFixture site(replaced(replaced(AttentionModel{}.text(), ",4,", ",64,"), ",8]", ",128]"));
   EXPECT_THAT(batches(site), ElementsAre(3, 6, 3)) << "the last of one query";
 }
 
@@ -96,10 +92,7 @@ TEST(Sizes, NumbersBesideBlocksAreAsManyBlocksAndAsMuchMore) {
 }
 
 TEST(Sizes, KeysOfThreeBlocksAreThreeOfTheirNumber) {
-  std::string text = with_fixed_lengths("3072").text();
-  for (const auto& [name, length] : {std::pair(",L,8]", ",1024,8]"), {",S,8]", ",3072,8]"}})
-    for (size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, 5, length);
-  SiteFixture site(text);
+  SiteFixture site(with_lengths(with_fixed_lengths("3072").text(), "1024", "3072"));
   EXPECT_THAT(numbers_of(1024, site, true), ElementsAre(19, 19));
   EXPECT_THAT(numbers_of(3072, site, true), ElementsAre(57, 57));
 }

@@ -4,7 +4,6 @@
 
 #include "src/match/post_order.h"
 #include "src/match/shape_rules/shape_rule.h"
-#include "src/match/sizes/input_size.h"
 #include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
