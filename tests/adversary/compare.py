@@ -83,9 +83,10 @@ class Difference:
 
 
 def breached(probes, arrays, dtype):
-    """What PROBES (scores in double, by kind) say of a feed: how many rows are empty, whether scores pass a range, and by how large
-    a sum they were rounded: where biases are small, and fills in rows of nothing else among them."""
-    deep, largest, summed, added = 0, 0.0, 0.0, 0.0
+    """What PROBES (scores in double, by kind) say of a feed: how many rows are empty or out of what exp() holds in DTYPE, whether
+    scores pass a range, and by how large a sum they were rounded: where biases are small, and fills in rows of nothing else among
+    them."""
+    deep, out_of_exp, largest, summed, added = 0, 0, 0.0, 0.0, 0.0
     small = SMALL_BIAS[max(np.dtype(dtype).itemsize, 4)]
     is_finite = all(np.isfinite(a).all() for a in arrays)
     for kind, scores in probes.items():
@@ -94,13 +95,14 @@ def breached(probes, arrays, dtype):
             if kind.startswith("scores") and flat.size:
                 highest = np.max(flat, axis=-1, initial=-np.inf)
                 deep += int(np.sum(~(highest > DEEP)))
+                out_of_exp += int(np.sum(~(np.abs(highest) < np.log(float(np.finfo(dtype).max) / flat.shape[-1]))))
                 summed = max(summed, float(np.max(np.abs(highest), where=np.abs(highest) <= small, initial=0)))
                 added = max(added, float(np.max(np.abs(highest), where=np.isfinite(highest), initial=0)))
             if flat.size:
                 flat = np.where(flat > DEEP, flat, 0) if kind.startswith("scores") else flat
                 largest = max(largest, float(np.nanmax(np.abs(flat), initial=0)))
     finite = is_finite and largest < float(np.finfo(dtype).max)
-    return {"eps": float(np.finfo(dtype).eps), "empty": deep, "largest": largest, "summed": max(summed, largest),
+    return {"eps": float(np.finfo(dtype).eps), "empty": deep, "out of exp": out_of_exp, "largest": largest, "summed": max(summed, largest),
             "added": max(added, largest), "small": SMALL_BIAS[np.dtype(dtype).itemsize], "finite": finite}
 
 
@@ -113,6 +115,8 @@ def covered(difference, assumed, facts):
     if assumed & {"scores-within-clamp", "exp-in-range", "scores-above-fill"} and facts["largest"] > 60:
         return True
     if "biases-small" in assumed and facts["added"] > facts["small"]:
+        return True
+    if "exp-in-range" in assumed and int(difference.bad.sum()) <= facts["out of exp"]:
         return True
     by_row = assumed & {"rows-keep-a-key", "scores-above-fill", "exp-in-range", "scores-within-clamp", "scores-finite"}
     # A product of transposed probabilities adds what an empty row holds to each of its own.
