@@ -18,7 +18,7 @@ import onnx
 import onnx.checker
 import onnx.parser
 
-MOST_SECONDS = 60
+MOST_SECONDS = 240
 
 # Nodes that make {y} of {x}; {i} is a name of their own.
 OF_NUMBERS = {
