@@ -258,6 +258,8 @@ class ProbabilityWalker {
     // Another reader than was followed may change it; what divides behind a product is this softmax, taken for another there.
     if (!unread) unread = unread_weights(*softmax_, context_);
     if (!unread && divided_late_ && !readers.all.empty()) unread = readers.all.back().node;
+    if (unread && !facts_.shape(*value_))
+      return missed("softmax.unknown-rank", unread, "the rank of '" + value_->name + "' is not known", walk_.peeled);
     if (unread) return missed("probabilities.operator", unread, unread->op(), walk_.peeled);
     return missed(std::string(kNotAttention), nullptr, "", walk_.peeled);
   }

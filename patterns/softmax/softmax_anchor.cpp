@@ -352,7 +352,8 @@ Matched<void> check_softmax_axis(const SoftmaxSite& softmax, const ScoreLayout& 
   if (softmax.keys == 0 && layout.order.empty()) return {};
   const Node* node = softmax.normaliser ? softmax.normaliser : softmax.output->producer;
   const MaybeShape shape = context.facts.shape(*softmax.input);
-  if (!shape || !softmax.keys) return missed("softmax.unknown-rank", node, "'" + softmax.input->name + "'");
+  if (!shape || !softmax.keys)
+    return missed("softmax.unknown-rank", node, "the rank of '" + softmax.input->name + "' is not known");
   const int64_t last = std::ssize(*shape) - 1, own = last - static_cast<int64_t>(*softmax.keys);
   const int64_t keys = layout.order.empty() ? last : layout.order.back();
   // Axes from there on that are taken for one are the same for the last axis, and where the others are of size 1.
