@@ -24,8 +24,8 @@ int layout_nodes(const AxisMap& axes, IoForm form) {
   return LayoutChange(grouping_of(axes), grouping_for(axes, form)).node_count();
 }
 
-/// As many layout nodes are rather written than a value read that is_measured_outside().
-constexpr int kNodesOfMeasured = 8;
+/// Of reading a value that is_measured_outside(), in layout nodes that are rather written.
+constexpr int kCostOfMeasured = 8;
 
 /// Whether a node of INNER that reads VALUE reads it from an enclosing graph, where a Shape stands on it. ONNX Runtime 1.32,
 /// where it folds that Shape and an If of a constant condition, takes VALUE away, and the model does not load.
@@ -36,24 +36,24 @@ bool is_measured_outside(const Value& value, const Graph& inner) {
 
 bool is_unplaced(const Value& value) { return value.producer && value.producer->placement == Placement::kUnplaced; }
 
-/// The usable view with the fewest layout nodes in SITE, which are added to NODES, and nodes that a description made and that
-/// are placed with it; of several the last, which leaves most of the old nodes dead.
+/// The usable view of the least cost in SITE, which is added to COST, and with the fewest nodes that a description made and
+/// that are placed with it; of several the last, which leaves most of the old nodes dead.
 template <class View, class Usable>
-const View* best_view(const std::vector<View>& views, IoForm form, const Graph& site, int& nodes, Usable usable) {
+const View* best_view(const std::vector<View>& views, IoForm form, const Graph& site, int& cost, Usable usable) {
   const View* best = nullptr;
-  int fewest = 0, of_best = 0, unplaced = 0;
-  for (auto view = views.rbegin(); view != views.rend() && !(best && fewest == 0); ++view) {
+  int least = 0, of_best = 0, unplaced = 0;
+  for (auto view = views.rbegin(); view != views.rend() && !(best && least == 0); ++view) {
     unplaced += is_unplaced(*view->value) ? 1 : 0;
     // What was seen through may be gone with an attention above, which makes what its readers read.
     if (view->value->removed || !usable(*view)) continue;
-    const int measured = is_measured_outside(*view->value, site) ? kNodesOfMeasured : 0;
-    const int needed = layout_nodes(view->axes, form) + measured;
-    if (best && needed + unplaced >= fewest) continue;
+    const int measured = is_measured_outside(*view->value, site) ? kCostOfMeasured : 0;
+    const int own = layout_nodes(view->axes, form) + measured;
+    if (best && own + unplaced >= least) continue;
     best = &*view;
-    of_best = needed;
-    fewest = needed + unplaced;
+    of_best = own;
+    least = own + unplaced;
   }
-  nodes += of_best;
+  cost += of_best;
   return best;
 }
 
@@ -110,20 +110,20 @@ bool Planner::usable(const OperandView& view, const Level& level) const {
 }
 
 std::optional<Miss> Planner::choose_views(WritingPlan& plan, const Level& level) const {
-  int& nodes = plan.layout_nodes;
+  int& cost = plan.cost;
   const Graph& site = *sdpa_.outputs.front().value->graph;
-  plan.k = best_view(sdpa_.k.views, plan.form, site, nodes, [&](const OperandView& view) { return usable(view, level); });
+  plan.k = best_view(sdpa_.k.views, plan.form, site, cost, [&](const OperandView& view) { return usable(view, level); });
   if (!plan.k) return Miss{kNoViews, nullptr, "no view of K fits", {}};
   const bool repeats_keys = plan.k->axes.has_repeats();
-  plan.v = best_view(sdpa_.v.views, plan.form, site, nodes, [&](const OperandView& view) {
+  plan.v = best_view(sdpa_.v.views, plan.form, site, cost, [&](const OperandView& view) {
     // Where neither is repeated, heads are shared without a level of their own.
     const bool fits = !level.repeats || ((repeats_keys || view.axes.has_repeats()) && sharing(view) == sharing(*plan.k));
     return usable(view, level) && view.scale == 1 && fits;
   });
   if (!plan.v) return miss_at(*plan.k, kNoViews, "no view of V fits that of K");
-  plan.q = best_view(sdpa_.q.views, plan.form, site, nodes,
+  plan.q = best_view(sdpa_.q.views, plan.form, site, cost,
                      [](const OperandView& view) { return !view.past && !view.axes.has_repeats(); });
-  plan.output = best_view(sdpa_.outputs, plan.form, site, nodes, [](const OutputView&) { return true; });
+  plan.output = best_view(sdpa_.outputs, plan.form, site, cost, [](const OutputView&) { return true; });
   if (!plan.q || !plan.output) return Miss{kNoViews, nullptr, "no view of Q or the output fits", {}};
   plan.has_past = level.past;
   return std::nullopt;
@@ -267,7 +267,7 @@ Matched<WritingPlan> Planner::plan(const Level& level, IoForm form) const {
 }
 
 /// True if PLAN takes no node around the operator.
-bool is_free(const WritingPlan& plan, const Sdpa& sdpa) { return plan.layout_nodes == 0 && sdpa.tensor_scales.empty(); }
+bool is_free(const WritingPlan& plan, const Sdpa& sdpa) { return plan.cost == 0 && sdpa.tensor_scales.empty(); }
 
 }  // namespace
 

@@ -15,7 +15,7 @@ struct WritingPlan {
   const OperandView* k = nullptr;
   const OperandView* v = nullptr;
   const OutputView* output = nullptr;
-  int layout_nodes = 0;  ///< Reshapes and Transposes that this writing adds, more for values better not read
+  int cost = 0;          ///< in Reshapes and Transposes that this writing adds; to read a value better not read costs some, too
   int64_t kv_group = 1;  ///< query heads per key/value head
   bool has_past = false;
   bool expands_key_heads = false, expands_value_heads = false;
