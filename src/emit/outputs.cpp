@@ -65,10 +65,11 @@ bool is_declared_open(const Value& value, Facts& facts) {
   return false;
 }
 
-/// True where ONNX's shape inference finds the number of keys of qk_matmul_output. One that is no number it takes for 0, also
-/// where it is only said to be none, and a past of unknown length before a known number of new keys it forgets.
+/// True where ONNX's shape inference finds the number of keys of qk_matmul_output: that of V. One that is no number it takes
+/// for 0, also where it is only said to be none, and a past of unknown length before a known number of new keys it forgets.
 bool infers_keys(const WritingPlan& plan, Facts& facts) {
-  if (!plan.k->axes.size(Role::kRow).is_constant() || is_declared_open(*plan.v->value, facts)) return false;
+  const auto has_number = [](const OperandView& view) { return view.axes.size(Role::kRow).is_constant(); };
+  if (!has_number(*plan.k) || !has_number(*plan.v) || is_declared_open(*plan.v->value, facts)) return false;
   return !plan.has_past || facts.shape(*plan.k->past).known()[2].is_constant();
 }
 
