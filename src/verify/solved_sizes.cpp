@@ -65,16 +65,25 @@ void add_beside_joined(const Shape& one, const Shape& other, int64_t axis, std::
     if (k != *joined) equal.emplace_back(one[k], other[k]);
 }
 
-bool holds(const std::vector<NumberEquation>& equations, const SizeAssignment& sizes) {
-  return std::ranges::all_of(equations,
-                             [&](const NumberEquation& equation) { return sizes.of(equation.size) == equation.number; });
+bool holds(const NumberEquation& equation, const SizeAssignment& sizes) { return sizes.of(equation.size) == equation.number; }
+
+bool all_hold(const std::vector<NumberEquation>& equations, const SizeAssignment& sizes) {
+  return std::ranges::all_of(equations, [&](const NumberEquation& equation) { return holds(equation, sizes); });
 }
 
 /// Where SIZES breaks EQUATIONS, gives names that are to be a number that number.
 void set_names(const std::vector<NumberEquation>& equations, SizeAssignment& sizes) {
-  if (holds(equations, sizes)) return;
+  if (all_hold(equations, sizes)) return;
   for (const NumberEquation& equation : equations)
     if (const std::string name = symbol_name(equation.size); !name.empty()) sizes.set(name, equation.number);
+}
+
+/// Those of EQUATIONS that SIZES breaks.
+std::vector<NumberEquation> broken(const std::vector<NumberEquation>& equations, const SizeAssignment& sizes) {
+  std::vector<NumberEquation> left;
+  std::ranges::copy_if(equations, std::back_inserter(left),
+                       [&](const NumberEquation& equation) { return !holds(equation, sizes); });
+  return left;
 }
 
 /// The symbols that sizes in EQUATIONS are quotients of; all symbols if none are.
@@ -106,7 +115,7 @@ std::vector<Solution> multiples(const std::vector<std::string>& unknowns, int64_
       for (int64_t last = least; last <= (unknowns.size() == 2 ? kMaxUnits : least); ++last) {
         sizes.set(unknowns.front(), first * unit);
         if (unknowns.size() == 2) sizes.set(unknowns.back(), last * unit);
-        if (!holds(equations, sizes)) continue;
+        if (!all_hold(equations, sizes)) continue;
         Solution& solution = found.emplace_back();
         solution.emplace(unknowns.front(), first * unit);
         solution.emplace(unknowns.back(), last * unit);
@@ -115,12 +124,19 @@ std::vector<Solution> multiples(const std::vector<std::string>& unknowns, int64_
   return found;
 }
 
-/// An axis is empty, as a past may be, if no other sizes fit.
-std::vector<Solution> solutions(const std::vector<NumberEquation>& equations, SizeAssignment sizes) {
-  const std::vector<std::string> unknowns = unknowns_of(equations);
+/// EQUATIONS solved for what OPEN ones among them have of symbols; an axis is empty, as a past may be, if no other sizes fit.
+std::vector<Solution> solved_for(const std::vector<NumberEquation>& open, const std::vector<NumberEquation>& equations,
+                                 SizeAssignment sizes) {
+  const std::vector<std::string> unknowns = unknowns_of(open);
   if (unknowns.empty() || unknowns.size() > 2) return {};
   std::vector<Solution> found = multiples(unknowns, 1, equations, sizes);
   return found.empty() ? multiples(unknowns, 0, equations, sizes) : found;
+}
+
+/// The sizes that hold already stay, if the others can be solved so.
+std::vector<Solution> solutions(const std::vector<NumberEquation>& equations, const SizeAssignment& sizes) {
+  std::vector<Solution> found = solved_for(broken(equations, sizes), equations, sizes);
+  return found.empty() ? solved_for(equations, equations, sizes) : found;
 }
 
 }  // namespace
@@ -190,12 +206,12 @@ void drop_empty_quotients(const std::vector<Dim>& quotients, std::vector<SizeAss
 }
 
 void solve(const std::vector<NumberEquation>& equations, std::vector<SizeAssignment>& assignments) {
-  if (equations.empty() || assignments.empty() || holds(equations, assignments.front())) return;
+  if (equations.empty() || assignments.empty() || all_hold(equations, assignments.front())) return;
   for (SizeAssignment& sizes : assignments) set_names(equations, sizes);
-  if (holds(equations, assignments.front())) return;
+  if (all_hold(equations, assignments.front())) return;
   const std::vector<Solution> found = solutions(equations, assignments.front());
   for (size_t i = 0; i < assignments.size() && !found.empty(); ++i) {
-    if (holds(equations, assignments[i])) continue;
+    if (all_hold(equations, assignments[i])) continue;
     for (const auto& [symbol, number] : found[i % found.size()]) assignments[i].set(symbol, number);
   }
 }
