@@ -14,6 +14,17 @@
 namespace attn_opt {
 namespace {
 
+/// What VALUE may be a copy of, or that moved, told by names of operators.
+const Value* before_copies(const Value* value) {
+  constexpr int kMostCopies = 8;
+  for (int step = 0; step < kMostCopies && value && value->producer; ++step) {
+    const Node& maker = *value->producer;
+    if (!may_be_no_op(maker) && !has(maker, Trait::kKeepsAll)) break;
+    value = maker.input(maker.input(1) && may_be_number(maker.input(0)) ? 1 : 0);
+  }
+  return value;
+}
+
 /// True for what may stand between a softmax and the products that share it, told by names of operators: steps, moves, sums of
 /// a value and itself, and what may change nothing, as a sum beside a number may.
 bool may_hand_on(const Node& node) {
@@ -21,7 +32,8 @@ bool may_hand_on(const Node& node) {
                                              "Transpose", "Slice",    "Split",    "Where",   "Mul",     "Div",     "Neg"};
   if (kOperators.has(node)) return true;
   if (!has(node, Trait::kAdds)) return may_be_no_op(node);
-  return std::ranges::all_of(node.inputs, [&](const Value* input) { return input == node.input(0); }) ||
+  const Value* first = before_copies(node.input(0));
+  return std::ranges::all_of(node.inputs, [&](const Value* input) { return before_copies(input) == first; }) ||
          std::ranges::any_of(node.inputs, [](const Value* input) { return may_be_number(input); });
 }
 

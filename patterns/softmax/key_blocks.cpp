@@ -1,6 +1,7 @@
 #include "patterns/softmax/key_blocks.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -284,7 +285,8 @@ std::vector<Value*> sums_behind(Value& start, bool are_weighed, Facts& facts) {
       reached.push_back({node->outputs[0], from.is_behind_product || multiplies});
     }
   }
-  std::ranges::reverse(sums);
+  // A copy may be reached behind what is made of it.
+  std::ranges::stable_sort(sums, std::greater(), [](const Value* sum) { return sum->producer->id; });
   return sums;
 }
 

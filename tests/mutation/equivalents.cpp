@@ -86,7 +86,7 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"preconditions: 'scores-finite' left out", "guard_as_sum_of_two", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "sums_over_pairs_turned", kNoneInfinite},
       {"fill: -1e4 for lowest", "keys_of_half_masked_in_two_parts", kAbsorbed},
-      {"operands: V read below its layout", "keys_in_blocks_merged_by_sigmoid", kCutAndJoined},
+      {"operands: V read below its layout", "*keys_in_blocks_merged_by_sigmoid", kCutAndJoined},
       {"operands: V read below its layout", "keys_in_blocks_of_one_exponential", kCutAndJoined},
       {"scores output: another stage of the scores", "keys_in_blocks_merged_the_wrong_way", kStagesAreOne},
       {"guard: seen where there is none", "keys_first_sinks", kKeysBesideSinks},
