@@ -7,7 +7,7 @@ namespace {
 
 bool is_body(const Graph& graph) { return graph.owner() && !graph.owner()->removed; }
 
-/// The type of VALUE, an output of a body, where DECLARED says nothing of it.
+/// The type of VALUE, an input or output of a body, where DECLARED says nothing of it.
 void declare_element_type(const Value& value, onnx::ValueInfoProto& declared, Facts& facts) {
   const DataType type = facts.type(value);
   if (declared.type().value_case() != onnx::TypeProto::VALUE_NOT_SET || type == onnx::TensorProto::UNDEFINED) return;
@@ -26,6 +26,8 @@ void declare_output_shapes(ModelGraph& model, Facts& facts) {
   for (const auto& graph : model.graphs()) {
     if (!graph->proto() || !(is_body(*graph) || graph.get() == &model.main())) continue;
     const bool has_shapes = !is_body(*graph) || graph->owner()->is("Scan");
+    for (size_t i = 0; is_body(*graph) && i < graph->inputs().size(); ++i)
+      declare_element_type(*graph->inputs()[i], *graph->proto()->mutable_input(static_cast<int>(i)), facts);
     for (size_t i = 0; i < graph->outputs().size(); ++i) {
       const Value* output = graph->outputs()[i];
       if (!output) continue;

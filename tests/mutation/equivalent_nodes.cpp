@@ -17,6 +17,7 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Reshape: left out", "probabilities_times_head_before_merging", kReshapeBehind},
       {"Unsqueeze: left out", "values_added_up_of_learned_query", kExpandPutsAxes},
       {"Unsqueeze: left out", "vector_as_query", kExpandPutsAxes},
+      {"Unsqueeze: left out", "paddle_slanet_decoder", kExpandPutsAxes},
       {"Unsqueeze: left out", "product_that_adds_keys_up", kExpandPutsAxes},
       {"Unsqueeze: left out", "products_of_three_factors_added_up", kExpandPutsAxes},
       {"Unsqueeze: left out", "sinks_of_grouped_heads", kReshapeBehind},

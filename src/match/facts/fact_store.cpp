@@ -4,7 +4,6 @@
 
 #include "src/match/post_order.h"
 #include "src/match/shape_rules/shape_rule.h"
-#include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
 namespace {
@@ -67,18 +66,6 @@ bool all_numbers(const IntegerData& data) {
   return std::ranges::all_of(data.values, [](const Dim& dim) { return dim.is_constant(); });
 }
 
-/// A number that is declared for a value carried through a loop, of which INITIAL has another size, is of one iteration at
-/// most, or of none: FACT, of the value called HINT, leaves it open. OPEN has the names of such sizes.
-void open_numbers_unlike(const ValueFact& initial, const std::string& hint, ValueFact& fact, std::set<std::string>& open) {
-  if (!fact.shape || !initial.shape || fact.shape->size() != initial.shape->size()) return;
-  for (size_t axis = 0; axis < fact.shape->size(); ++axis) {
-    Dim& dim = (*fact.shape)[axis];
-    if (!dim.is_constant() || dim == (*initial.shape)[axis]) continue;
-    dim = Dim::unknown(hint, static_cast<int>(axis));
-    open.insert(symbol_name(dim));
-  }
-}
-
 }  // namespace
 
 const ValueFact& FactStore::fact(const Value& value) {
@@ -113,18 +100,19 @@ const ValueFact& FactStore::computed(const Value& value) {
 std::vector<const Value*> FactStore::inputs_of(const Value& value, int stage) {
   if (!value.producer) {
     if (stage > 0) return {};
-    const Value *initial = initial_of_carried(value), *source = initial ? initial : scanned_by(value).whole;
+    const Node* owner = value.graph->owner();
+    if (initial_of_carried(value)) return carried_.contains(owner) ? std::vector<const Value*>{} : needed_for_carried(*owner);
+    const Value *initial = initial_of_state(value), *source = initial ? initial : scanned_by(value).whole;
     return source ? std::vector{source} : std::vector<const Value*>{};
   }
   const Node& node = *value.producer;
   std::vector<const Value*> values;
   if (stage == 0) {
-    for (const Value* input : node.inputs) {
-      if (input && !facts_.find(*input)) values.push_back(input);
-    }
+    values = node.is("Loop") ? needed_for_carried(node) : std::vector<const Value*>(node.inputs.begin(), node.inputs.end());
+    std::erase_if(values, [this](const Value* input) { return !input || facts_.find(*input); });
     if (!values.empty()) return values;
   }
-  if (stage > 1 || !node.is("If")) return {};
+  if (stage > 1) return {};
   const Graph* selected = selected_branch(*this, node);
   for (const Graph* branch : node.bodies) {
     if (selected && branch != selected) continue;
@@ -149,6 +137,7 @@ void FactStore::compute(const Node& node) {
   if (!node.bodies.empty()) {
     apply_if_rule(context);
     apply_loop_rule(context);
+    apply_scan_rule(context);
   } else if (plain && !apply_function_rule(context)) {
     apply_shape_rule(context);
     apply_schema_inference(context);
@@ -181,6 +170,13 @@ void FactStore::complete(const Value& value, ValueFact& fact) {
   if (tensor->size() <= kMaxIntegers && integer_elements_ < kMaxHeldIntegers) stored.integers = integers_of(*tensor);
 }
 
+/// Type and shape of what a Scan starts with INITIAL, which the specification requires to be the same in each iteration.
+void FactStore::enter_state(const Value& initial, ValueFact& fact) {
+  const ValueFact& first = computed(initial);
+  if (first.type != onnx::TensorProto::UNDEFINED) fact.type = first.type;
+  if (first.shape) fact.shape = first.shape;
+}
+
 /// Type and shape of what a Scan cuts SCANNED into.
 void FactStore::enter_piece(const Scanned& scanned, ValueFact& fact) {
   const ValueFact& whole = computed(*scanned.whole);
@@ -201,9 +197,9 @@ ValueFact FactStore::leaf(const Value& value) {
       if (own.shape) fact.shape = own.shape;
       fact.integers = own.integers;
     } else if (initial = initial_of_carried(value); initial) {  // its shape may be another in each iteration
-      if (fact.type == onnx::TensorProto::UNDEFINED) fact.type = computed(*initial).type;
-      open_sizes();
-      open_numbers_unlike(computed(*initial), hint(value), fact, *open_sizes_);
+      enter_carried(value, *initial, fact);
+    } else if (initial = initial_of_state(value); initial) {
+      enter_state(*initial, fact);
     }
     if (const Scanned scanned = scanned_by(value); scanned.whole && !fact.shape) enter_piece(scanned, fact);
     return fact;

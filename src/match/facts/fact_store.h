@@ -18,6 +18,7 @@
 #include "attn_opt/facts.h"
 #include "src/match/facts/fact_table.h"
 #include "src/match/facts/loop_copies.h"
+#include "src/match/facts/loop_shapes.h"
 #include "src/match/sizes/size_proofs.h"
 
 namespace attn_opt {
@@ -78,6 +79,8 @@ class FactStore {
   /// The fact of a value whose own producer has been computed; an empty one otherwise.
   const ValueFact& computed(const Value& value);
   LoopCopies& loop_copies() { return loop_copies_; }
+  /// The shapes of what LOOP, a Loop, carries, at the beginning of each iteration.
+  const CarriedShapes& carried_by(const Node& loop);
   /// What is not known of EXISTING is that of MADE.
   void take_over(const Value& existing, const Value& made);
   /// What is known of its elements, with an unknown for each other one; null if they are too many or not
@@ -135,6 +138,10 @@ class FactStore {
   void compute(const Node& node);
   void complete(const Value& value, ValueFact& fact);
   ValueFact leaf(const Value& value);
+  void enter_loop(const Node& loop, FactStore& around, const CarriedShapes& taken);
+  void enter_carried(const Value& value, const Value& initial, ValueFact& fact);
+  void open_numbers_unlike(const ValueFact& initial, const std::string& hint, ValueFact& fact);
+  void enter_state(const Value& initial, ValueFact& fact);
   void enter_piece(const Scanned& scanned, ValueFact& fact);
   Shape declared_dims(const Value& value, const onnx::TensorShapeProto& shape);
   const std::set<std::string>& open_sizes();
@@ -170,6 +177,7 @@ class FactStore {
   std::optional<std::vector<Shape>> input_shapes_;
   std::optional<std::set<std::string>> open_sizes_;
   LoopCopies loop_copies_;
+  std::unordered_map<const Node*, CarriedShapes> carried_;
   int64_t constant_elements_ = 0;
   int64_t integer_elements_ = 0;
   bool functions_read_ = false;

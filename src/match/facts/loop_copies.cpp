@@ -18,9 +18,8 @@ constexpr size_t kMostBytes = 4096;
 
 /// What the body hands on where CARRIED stands among its inputs; null if there is nothing.
 const Value* handed_on(const Value& carried) {
-  const auto& inputs = carried.graph->inputs();
   const auto& outputs = carried.graph->outputs();
-  const auto at = static_cast<size_t>(std::ranges::find(inputs, &carried) - inputs.begin());  // behind the iteration's number
+  const size_t at = place_among_inputs(carried);  // behind the iteration's number
   return at >= 1 && at <= outputs.size() ? outputs[at - 1] : nullptr;
 }
 

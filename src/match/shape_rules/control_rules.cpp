@@ -24,6 +24,51 @@ void set_common(RuleContext& context, size_t output, const ValueFact& one, const
   context.set_shape(output, std::move(shape));
 }
 
+/// Output OUTPUT collects what each iteration makes as MADE along AXIS, which has the size COUNT: all have the same shape, or
+/// the node fails.
+void set_collected(RuleContext& context, size_t output, const Value* made, int64_t axis, const Dim& count) {
+  if (!made || !context.wants(output)) return;
+  const ValueFact& each = context.store().computed(*made);
+  context.set_type(output, each.type);
+  if (!each.shape) return;
+  Shape shape = *each.shape;
+  const int64_t rank = std::ssize(shape) + 1, at = axis < 0 ? axis + rank : axis;
+  if (at < 0 || at >= rank) return;
+  shape.insert(shape.begin() + at, count);
+  context.set_shape(output, std::move(shape));
+}
+
+bool is_scan(const Node& node) {
+  constexpr int kFirstWithoutBatch = 9;  // the opset
+  return node.is("Scan") && node.bodies.size() == 1 && node.graph->model().onnx_opset(node) >= kFirstWithoutBatch;
+}
+
+/// The Scan of whose body VALUE is an input; null if there is none.
+const Node* scan_of(const Value& value) {
+  const Node* owner = value.is_input ? value.graph->owner() : nullptr;
+  return owner && is_scan(*owner) ? owner : nullptr;
+}
+
+/// At most as many as the body has inputs.
+size_t count_of_states(const Node& scan) {
+  const int64_t inputs = std::ssize(scan.bodies[0]->inputs());
+  return static_cast<size_t>(inputs - std::clamp<int64_t>(scan.int_attribute("num_scan_inputs", 0), 0, inputs));
+}
+
+/// Number INDEX of the AXES of a Scan.
+int64_t axis_of(const Node& scan, std::string_view axes, size_t index) {
+  const auto* given = scan.ints_attribute(axes);
+  return given && index < static_cast<size_t>(given->size()) ? given->Get(static_cast<int>(index)) : 0;
+}
+
+/// How many pieces a Scan of STATES states cuts its inputs into; nullopt if it is not known.
+std::optional<Dim> count_of_pieces(const RuleContext& context, size_t states) {
+  const MaybeShape whole = context.shape(states);
+  const int64_t rank = whole ? std::ssize(*whole) : 0, axis = axis_of(context.node(), "scan_input_axes", 0);
+  const int64_t at = axis < 0 ? axis + rank : axis;
+  return at >= 0 && at < rank ? std::optional((*whole)[static_cast<size_t>(at)]) : std::nullopt;
+}
+
 }  // namespace
 
 const Graph* selected_branch(FactStore& store, const Node& node) {
@@ -36,13 +81,11 @@ const Graph* selected_branch(FactStore& store, const Node& node) {
 }
 
 const Value* initial_of_carried(const Value& value) {
-  constexpr std::ptrdiff_t kFirstCarried = 2;
   if (!value.is_input) return nullptr;
   const Node* owner = value.graph->owner();
   if (!owner || !owner->is("Loop")) return nullptr;
-  const auto& inputs = value.graph->inputs();
-  const auto at = std::ranges::find(inputs, &value) - inputs.begin();
-  return at >= kFirstCarried ? owner->input(static_cast<size_t>(at)) : nullptr;
+  const auto at = place_among_inputs(value);
+  return at >= kFirstCarried ? owner->input(at) : nullptr;
 }
 
 const Value* same_in_all_iterations(FactStore& store, const Value& value) {
@@ -53,27 +96,62 @@ const Value* same_in_all_iterations(FactStore& store, const Value& value) {
 const Value* handed_on_by(FactStore& store, const Node& node, size_t output) {
   if (!node.is("Loop") || node.bodies.size() != 1) return nullptr;
   const auto& inputs = node.bodies[0]->inputs();
-  return output + 2 < inputs.size() ? same_in_all_iterations(store, *inputs[output + 2]) : nullptr;
+  const size_t at = output + kFirstCarried;
+  return at < inputs.size() ? same_in_all_iterations(store, *inputs[at]) : nullptr;
 }
 
 void apply_loop_rule(RuleContext& context) {
   const Node& node = context.node();
-  if (!node.is("Loop")) return;
-  for (size_t i = 0; i < node.outputs.size(); ++i)
-    if (const Value* initial = node.outputs[i] ? handed_on_by(context.store(), node, i) : nullptr)
+  if (!node.is("Loop") || node.bodies.size() != 1) return;
+  FactStore& store = context.store();
+  const Graph& body = *node.bodies[0];
+  const CarriedShapes& carried = store.carried_by(node);
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const size_t inner = i + kFirstCarried;
+    if (!node.outputs[i]) continue;
+    if (inner >= body.inputs().size()) {
+      if (i + 1 < body.outputs().size()) set_collected(context, i, body.outputs()[i + 1], 0, context.fresh(i, 0));
+    } else if (const Value* initial = handed_on_by(store, node, i)) {
       context.set_same(i, *initial);
+    } else if (const Value* first = node.input(inner)) {
+      const ValueFact& own = store.computed(*first);
+      ValueFact later;
+      later.type = own.type;
+      if (inner < carried.size()) later.shape = carried[inner];
+      set_common(context, i, own, later);
+    }
+  }
+}
+
+const Value* initial_of_state(const Value& value) {
+  const Node* scan = scan_of(value);
+  if (!scan) return nullptr;
+  const size_t at = place_among_inputs(value);
+  return at < count_of_states(*scan) ? scan->input(at) : nullptr;
 }
 
 Scanned scanned_by(const Value& value) {
-  constexpr int kFirstWithoutBatch = 9;  // the opset
-  const Node* owner = value.is_input ? value.graph->owner() : nullptr;
-  if (!owner || !owner->is("Scan") || value.graph->model().onnx_opset(*owner) < kFirstWithoutBatch) return {};
-  const auto& inputs = value.graph->inputs();
-  const auto at = std::ranges::find(inputs, &value) - inputs.begin();
-  const auto first = std::ssize(inputs) - owner->int_attribute("num_scan_inputs", 0);
-  const Value* whole = at >= first ? owner->input(static_cast<size_t>(at)) : nullptr;
-  const auto* axes = owner->ints_attribute("scan_input_axes");
-  return {whole, axes && at - first < axes->size() ? axes->Get(static_cast<int>(at - first)) : 0};
+  const Node* scan = scan_of(value);
+  if (!scan) return {};
+  const size_t at = place_among_inputs(value), states = count_of_states(*scan);
+  return at < states ? Scanned() : Scanned{scan->input(at), axis_of(*scan, "scan_input_axes", at - states)};
+}
+
+void apply_scan_rule(RuleContext& context) {
+  const Node& node = context.node();
+  if (!is_scan(node)) return;
+  const Graph& body = *node.bodies[0];
+  const size_t states = count_of_states(node);
+  const std::optional<Dim> count = count_of_pieces(context, states);
+  for (size_t i = 0; i < std::min(node.outputs.size(), body.outputs().size()); ++i) {
+    if (i >= states) {
+      set_collected(context, i, body.outputs()[i], axis_of(node, "scan_output_axes", i - states),
+                    count ? *count : context.fresh(i, 0));
+    } else if (node.outputs[i] && node.input(i)) {
+      const ValueFact& first = context.store().computed(*node.inputs[i]);
+      set_common(context, i, first, first);
+    }
+  }
 }
 
 void apply_if_rule(RuleContext& context) {

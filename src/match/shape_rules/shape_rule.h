@@ -116,6 +116,8 @@ void apply_integer_rule(RuleContext& context);
 void apply_schema_inference(RuleContext& context);
 /// The value that a Loop starts VALUE with, an input of its body; null for all else.
 const Value* initial_of_carried(const Value& value);
+/// The value that a Scan starts VALUE with, an input of its body; null for all else.
+const Value* initial_of_state(const Value& value);
 /// What VALUE, an input of a Loop's body that hands it on as it is, holds in each iteration; null for all else.
 const Value* same_in_all_iterations(FactStore& store, const Value& value);
 /// What output number OUTPUT of NODE, a Loop, is handed on from, as it was; null if it is anything else.
@@ -129,8 +131,11 @@ struct Scanned {
 Scanned scanned_by(const Value& value);
 /// If: the branch that its condition selects, or what both branches agree in.
 void apply_if_rule(RuleContext& context);
-/// What a Loop hands on from iteration to iteration is what it began with.
+/// What a Loop hands on from iteration to iteration as it is is what it began with; other values have the shape that iterations
+/// leave as it is, and what it collects one more axis.
 void apply_loop_rule(RuleContext& context);
+/// A Scan's states have the shapes that they begin with, and what it collects one more axis.
+void apply_scan_rule(RuleContext& context);
 /// The branch of If node NODE that its condition selects; null if that is not known.
 const Graph* selected_branch(FactStore& store, const Node& node);
 /// Calls of model-local functions: the function's body with the call's inputs. False if NODE is no such call.
