@@ -5,13 +5,13 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "attn_opt/internal/emit.h"
 #include "attn_opt/internal/opset_raise.h"
 #include "attn_opt/internal/verifier.h"
 #include "src/emit/read_sizes.h"
 #include "src/graph/provenance.h"
-#include "src/io/check/nearest_name.h"
 #include "src/optimizer/effect.h"
 #include "src/optimizer/function_inlining.h"
 #include "src/optimizer/imports.h"
@@ -108,20 +108,24 @@ class Run {
   /// Sites that hang on sizes which may not be taken for equal are described anew by what holds in every run, where that will
   /// do.
   void describe_for_all_sizes() {
-    for (MatchedSite& site : sites_.matched) {
-      std::string equal_sizes = sizes_taken_for_equal(site);
-      if (equal_sizes.empty()) continue;
-      if (!for_all_sizes_) {
-        for_all_sizes_ = std::make_unique<Reading>(*view_, *model_.tensors, options_.emit.target, accepted_, false);
-        add_verifier(*for_all_sizes_);
-      }
-      Node& anchor = *site.match.anchor;
-      auto match = guarded(anchor, [&] { return site.pattern->match(anchor, for_all_sizes_->context); });
-      if (!match) continue;
-      site.match = *std::move(match);
-      site.equal_sizes = std::move(equal_sizes);
-      enter_match(site.match, report_.sites[site.report]);
+    for (MatchedSite& site : sites_.matched) describe_for_all_sizes(site);
+  }
+
+  /// False if that will not do, or SITE does not hang on such sizes.
+  bool describe_for_all_sizes(MatchedSite& site) {
+    std::string equal_sizes = sizes_taken_for_equal(site);
+    if (equal_sizes.empty()) return false;
+    if (!for_all_sizes_) {
+      for_all_sizes_ = std::make_unique<Reading>(*view_, *model_.tensors, options_.emit.target, accepted_, false);
+      add_verifier(*for_all_sizes_);
     }
+    Node& anchor = *site.match.anchor;
+    auto match = guarded(anchor, [&] { return site.pattern->match(anchor, for_all_sizes_->context); });
+    if (!match) return false;
+    site.match = *std::move(match);
+    site.equal_sizes = std::move(equal_sizes);
+    enter_match(site.match, report_.sites[site.report]);
+    return true;
   }
 
   Reading& reading_of(const MatchedSite& site) { return site.equal_sizes.empty() ? usual_ : *for_all_sizes_; }
@@ -164,6 +168,25 @@ class Run {
 
   bool fuse(MatchedSite& site) {
     if (site.match.anchor->removed) return false;
+    const SiteReport found = report_.sites[site.report];
+    return fuse_as_described(site) || fuse_for_all_sizes(site, found);
+  }
+
+  /// SITE, of which FOUND was said when it was matched, was refused. If sizes were taken for equal, another description may
+  /// hold: the one that is needed where they may not be.
+  bool fuse_for_all_sizes(MatchedSite& site, const SiteReport& found) {
+    SiteReport& line = report_.sites[site.report];
+    const bool may_hold = line.verification || line.miss_id.starts_with("emit.");
+    if (!may_hold || !site.equal_sizes.empty()) return false;
+    const MatchedSite usual = site;
+    SiteReport refused = std::exchange(line, found);
+    if (describe_for_all_sizes(site) && fuse_as_described(site)) return true;
+    line = std::move(refused);
+    site = usual;
+    return false;
+  }
+
+  bool fuse_as_described(MatchedSite& site) {
     SiteReport& line = report_.sites[site.report];
     if (options_.leave.contains(line.name))
       return refuse(line, {"site.invalid", site.match.anchor,
@@ -177,6 +200,9 @@ class Run {
       const Miss& miss = emission.error();
       return refuse(line, site.equal_sizes.empty() ? miss : needs_equal_sizes(site, line, miss.id + ", " + miss.found));
     }
+    // What else reads the probabilities would have the model's nodes stay, beside those for sizes that are never met.
+    const bool stays = std::ranges::find(emission->removed, site.match.anchor) == emission->removed.end();
+    if (stays && !site.equal_sizes.empty() && accepted_.accepts(kSizesEqual)) return false;
     line.form = emission->form;
     line.past = emission->has_past;
     line.is_causal = emission->is_causal;
@@ -343,31 +369,6 @@ Expected<Report> fuse_for_caches(Model& model, const onnx::ModelProto& original,
 }
 
 }  // namespace
-
-Status check_opset(const OptimizeOptions& options) {
-  const TargetRules& target = rules_of(options.emit.target);
-  if (options.emit.stage != Stage::kAttention) return {};
-  if (target.greatest_opset != 0 && options.opset > target.greatest_opset)
-    return fail(ErrorCode::kUsage, "--opset",
-                std::to_string(options.opset) + ", and --target " + std::string(target.name) + " runs none above " +
-                    std::to_string(target.greatest_opset),
-                "take --opset keep");
-  if (options.opset != kOwnOpset || target.family == OperatorFamily::kMicrosoft) return {};
-  return fail(ErrorCode::kUsage, "--opset", "keep, and --target " + std::string(target.name) + " writes Attention of opset 23",
-              "take --opset 23, or --target ort-contrib");
-}
-
-Expected<AcceptedAssumptions> accepted_by(const OptimizeOptions& options) {
-  AcceptedAssumptions accepted{.all = !options.assume && !options.strict && !options.exact, .refinements = !options.exact};
-  if (!options.assume) return accepted;
-  const std::vector<std::string> known(kPreconditionIds.begin(), kPreconditionIds.end());
-  for (const std::string& id : *options.assume) {
-    if (std::ranges::find(known, id) == known.end())
-      return fail(ErrorCode::kUsage, "--assume", "there is no precondition '" + id + "'", suggestion(id, known));
-    accepted.ids.insert(id);
-  }
-  return accepted;
-}
 
 Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings* workings) {
   ATTN_OPT_CHECK(check_opset(options));

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "attn_opt/optimizer.h"
 #include "src/io/check/nearest_name.h"
 #include "src/optimizer/rewriting.h"
 #include "src/optimizer/sites.h"
@@ -57,6 +58,31 @@ Expected<std::vector<ChosenRewrite>> chosen_rewrites(const OptimizeOptions& opti
   }
   std::ranges::stable_sort(chosen, std::ranges::greater(), &ChosenRewrite::priority);
   return chosen;
+}
+
+Status check_opset(const OptimizeOptions& options) {
+  const TargetRules& target = rules_of(options.emit.target);
+  if (options.emit.stage != Stage::kAttention) return {};
+  if (target.greatest_opset != 0 && options.opset > target.greatest_opset)
+    return fail(ErrorCode::kUsage, "--opset",
+                std::to_string(options.opset) + ", and --target " + std::string(target.name) + " runs none above " +
+                    std::to_string(target.greatest_opset),
+                "take --opset keep");
+  if (options.opset != kOwnOpset || target.family == OperatorFamily::kMicrosoft) return {};
+  return fail(ErrorCode::kUsage, "--opset", "keep, and --target " + std::string(target.name) + " writes Attention of opset 23",
+              "take --opset 23, or --target ort-contrib");
+}
+
+Expected<AcceptedAssumptions> accepted_by(const OptimizeOptions& options) {
+  AcceptedAssumptions accepted{.all = !options.assume && !options.strict && !options.exact, .refinements = !options.exact};
+  if (!options.assume) return accepted;
+  const std::vector<std::string> known(kPreconditionIds.begin(), kPreconditionIds.end());
+  for (const std::string& id : *options.assume) {
+    if (std::ranges::find(known, id) == known.end())
+      return fail(ErrorCode::kUsage, "--assume", "there is no precondition '" + id + "'", suggestion(id, known));
+    accepted.ids.insert(id);
+  }
+  return accepted;
 }
 
 }  // namespace attn_opt
