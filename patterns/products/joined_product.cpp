@@ -214,7 +214,8 @@ std::optional<ScaledProduct> joined_product(Node& node, const SummedSides& sides
   one->scale *= times_added(node, 0);
   other->scale *= times_added(node, 1);
   if (facts.type(*one->node->inputs[0]) != facts.type(*other->node->inputs[0])) return std::nullopt;
-  if (std::abs(other->scale) > std::abs(one->scale)) std::swap(one, other);
+  const double most = std::abs(one->scale), others = std::abs(other->scale);
+  if (others > most || (others == most && other->scale > one->scale)) std::swap(one, other);
   InnerValues inner(node, context);
   for (const bool is_turned : {false, true})
     if (auto made = with_summed_operand(is_turned ? *other : *one, is_turned ? *one : *other, sides, inner, facts)) return made;
