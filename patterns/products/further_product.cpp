@@ -9,6 +9,7 @@
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
 #include "patterns/readers.h"
+#include "src/match/node_forms.h"
 #include "src/match/operator_map.h"
 
 namespace attn_opt {
@@ -17,10 +18,10 @@ namespace {
 /// What VALUE may be a copy of, or that moved, told by names of operators.
 const Value* before_copies(const Value* value) {
   constexpr int kMostCopies = 8;
-  for (int step = 0; step < kMostCopies && value && value->producer; ++step) {
-    const Node& maker = *value->producer;
-    if (!may_be_no_op(maker) && !has(maker, Trait::kKeepsAll)) break;
-    value = maker.input(maker.input(1) && may_be_number(maker.input(0)) ? 1 : 0);
+  for (int step = 0; value && step < kMostCopies; ++step) {
+    const Value* before = copied(*value);
+    if (!before) break;
+    value = before;
   }
   return value;
 }

@@ -38,10 +38,7 @@ void FactStore::infer_call(RuleContext& context, const Graph& body) {
   const Node& node = context.node();
   if (!context.wants(0)) return;
   FactStore callee(view_, tensors_);
-  callee.nodes_in_calls_ = &looked_into;
-  callee.depth_ = depth_ + 1;
-  callee.proven_ = proven_;
-  callee.hint_prefix_ = hint(*node.outputs[0]) + "/";
+  callee.enter(*this, *node.outputs[0]);
   for (size_t i = 0; i < body.inputs().size(); ++i) {
     callee.bind(*body.inputs()[i], *this, node.input(i));
   }
@@ -53,6 +50,14 @@ void FactStore::infer_call(RuleContext& context, const Graph& body) {
     context.result(i) = std::move(fact);
   }
   for (const SizeAssumption& assumption : callee.assumptions_) assume_equal(assumption.one, assumption.other, node);
+}
+
+/// Makes of this store that of a body within what AROUND describes, whose unknown sizes are called after NAMED.
+void FactStore::enter(FactStore& around, const Value& named) {
+  depth_ = around.depth_ + 1;
+  proven_ = around.proven_;
+  nodes_in_calls_ = around.nodes_in_calls_ ? around.nodes_in_calls_ : &around.own_nodes_in_calls_;
+  hint_prefix_ = around.hint(named) + "/";
 }
 
 void FactStore::bind(const Value& parameter, FactStore& caller, const Value* argument) {

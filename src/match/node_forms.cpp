@@ -3,7 +3,20 @@
 #include <algorithm>
 #include <numeric>
 
+#include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
+
 namespace attn_opt {
+namespace {
+
+/// True for what is the same in each run, as what is added to a copy is.
+bool is_fixed(const Value* value) {
+  const Node* node = value ? value->producer : nullptr;
+  if (node && node->is("ConstantOfShape")) return is_fixed(node->input(0));
+  return !value || value->initializer || (node && node->is("Constant"));
+}
+
+}  // namespace
 
 std::optional<size_t> axis_in(int64_t axis, size_t rank) {
   const int64_t size = static_cast<int64_t>(rank);
@@ -61,6 +74,15 @@ Value* cut_and_joined(const Node& node, const std::function<std::optional<size_t
   const auto cut = axis_in(split->int_attribute("axis", 0), *axes), joined = axis_in(node.int_attribute("axis", 0), *axes);
   const bool joins_along_new = node.int_attribute("new_axis", 0) != 0;
   return cut && cut == joined && keeps_axis != joins_along_new ? split->inputs[0] : nullptr;
+}
+
+bool may_copy(const Node& node) { return has(node, Trait::kKeepsAll) || may_be_no_op(node); }
+
+const Value* copied(const Value& value) {
+  const Node* node = value.producer;
+  if (!node || !may_copy(*node)) return nullptr;
+  const auto found = std::ranges::find_if_not(node->inputs, is_fixed);
+  return found == node->inputs.end() ? node->input(0) : *found;
 }
 
 }  // namespace attn_opt

@@ -17,6 +17,11 @@ bool flattens(const Node& node);
 /// The axis that NODE, a Softmax or LogSoftmax, names or works along by default: it may be counted from the last.
 int64_t softmax_axis(const Node& node);
 
+/// True for what may make a copy of an input, or the same in another order: told by names of operators.
+bool may_copy(const Node& node);
+/// What VALUE may be a copy of, which is not fixed if anything else is there; null if it is none.
+const Value* copied(const Value& value);
+
 /// A list of integers that a node holds as an attribute or, in later versions, as an input.
 struct IntegerList {
   bool given = false;                          ///< false: the node does not say

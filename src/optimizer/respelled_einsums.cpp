@@ -100,8 +100,8 @@ void RespelledEinsums::split(Nodes& nodes, std::set<std::string>& names) {
     const std::string name = name_beside(names, read.output(0) + "/product");
     names.insert(name);
     product = read;
-    product.set_name(read.name().empty() ? read.output(0)
-                                         : read.name());  // what is said of it is said of the one that the model has
+    // What is said of it is said of the one that the model has.
+    product.set_name(read.name().empty() ? read.output(0) : read.name());
     product.set_output(0, name);
     product.mutable_input()->DeleteSubrange(static_cast<int>(split->map), 1);
     product.mutable_attribute(0)->set_s(split->product);

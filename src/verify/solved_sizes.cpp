@@ -79,11 +79,9 @@ void set_names(const std::vector<NumberEquation>& equations, SizeAssignment& siz
 }
 
 /// Those of EQUATIONS that SIZES breaks.
-std::vector<NumberEquation> broken(const std::vector<NumberEquation>& equations, const SizeAssignment& sizes) {
-  std::vector<NumberEquation> left;
-  std::ranges::copy_if(equations, std::back_inserter(left),
-                       [&](const NumberEquation& equation) { return !holds(equation, sizes); });
-  return left;
+std::vector<NumberEquation> broken(std::vector<NumberEquation> equations, const SizeAssignment& sizes) {
+  std::erase_if(equations, [&](const NumberEquation& equation) { return holds(equation, sizes); });
+  return equations;
 }
 
 /// The symbols that sizes in EQUATIONS are quotients of; all symbols if none are.

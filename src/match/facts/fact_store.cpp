@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/match/node_forms.h"
 #include "src/match/post_order.h"
 #include "src/match/shape_rules/shape_rule.h"
 
@@ -170,8 +171,8 @@ void FactStore::complete(const Value& value, ValueFact& fact) {
   if (tensor->size() <= kMaxIntegers && integer_elements_ < kMaxHeldIntegers) stored.integers = integers_of(*tensor);
 }
 
-/// Type and shape of what a Scan starts with INITIAL, which the specification requires to be the same in each iteration.
-void FactStore::enter_state(const Value& initial, ValueFact& fact) {
+/// Type and shape of what starts as INITIAL and keeps them in each iteration.
+void FactStore::enter_kept(const Value& initial, ValueFact& fact) {
   const ValueFact& first = computed(initial);
   if (first.type != onnx::TensorProto::UNDEFINED) fact.type = first.type;
   if (first.shape) fact.shape = first.shape;
@@ -181,10 +182,10 @@ void FactStore::enter_state(const Value& initial, ValueFact& fact) {
 void FactStore::enter_piece(const Scanned& scanned, ValueFact& fact) {
   const ValueFact& whole = computed(*scanned.whole);
   fact.type = whole.type;
-  const int64_t rank = whole.shape ? std::ssize(*whole.shape) : 0, axis = scanned.axis < 0 ? scanned.axis + rank : scanned.axis;
-  if (axis < 0 || axis >= rank) return;
+  const auto axis = whole.shape ? axis_in(scanned.axis, whole.shape->size()) : std::nullopt;
+  if (!axis) return;
   fact.shape = *whole.shape;
-  fact.shape->erase(fact.shape->begin() + axis);
+  fact.shape->erase(fact.shape->begin() + static_cast<std::ptrdiff_t>(*axis));
 }
 
 ValueFact FactStore::leaf(const Value& value) {
@@ -192,14 +193,12 @@ ValueFact FactStore::leaf(const Value& value) {
   if (!value.initializer) {
     merge_declared(value, fact);
     if (const Value* initial = same_in_all_iterations(*this, value)) {
-      const ValueFact& own = computed(*initial);
-      if (own.type != onnx::TensorProto::UNDEFINED) fact.type = own.type;
-      if (own.shape) fact.shape = own.shape;
-      fact.integers = own.integers;
+      enter_kept(*initial, fact);
+      fact.integers = computed(*initial).integers;
     } else if (initial = initial_of_carried(value); initial) {  // its shape may be another in each iteration
       enter_carried(value, *initial, fact);
     } else if (initial = initial_of_state(value); initial) {
-      enter_state(*initial, fact);
+      enter_kept(*initial, fact);  // as the specification requires
     }
     if (const Scanned scanned = scanned_by(value); scanned.whole && !fact.shape) enter_piece(scanned, fact);
     return fact;

@@ -138,10 +138,11 @@ class FactStore {
   void compute(const Node& node);
   void complete(const Value& value, ValueFact& fact);
   ValueFact leaf(const Value& value);
+  void enter(FactStore& around, const Value& named);
   void enter_loop(const Node& loop, FactStore& around, const CarriedShapes& taken);
   void enter_carried(const Value& value, const Value& initial, ValueFact& fact);
   void open_numbers_unlike(const ValueFact& initial, const std::string& hint, ValueFact& fact);
-  void enter_state(const Value& initial, ValueFact& fact);
+  void enter_kept(const Value& initial, ValueFact& fact);
   void enter_piece(const Scanned& scanned, ValueFact& fact);
   Shape declared_dims(const Value& value, const onnx::TensorShapeProto& shape);
   const std::set<std::string>& open_sizes();

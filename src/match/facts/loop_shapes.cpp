@@ -14,7 +14,7 @@ namespace attn_opt {
 namespace {
 
 constexpr int kMostRounds = 4;
-constexpr int kDeepestLoops = 2;  ///< of loops within loops that are looked into for the outermost
+constexpr int kDeepestLoops = 2;  ///< of bodies within each other, at which a Loop is not looked into
 
 /// Adds to READ what BODY, or a graph within it, reads of AROUND and of graphs around that.
 void add_captured(const Graph& body, const Graph& around, std::vector<const Value*>& read) {
@@ -93,11 +93,9 @@ const CarriedShapes& FactStore::carried_by(const Node& loop) {
 /// shapes TAKEN.
 void FactStore::enter_loop(const Node& loop, FactStore& around, const CarriedShapes& taken) {
   static const std::set<std::string> kNoEquations;
-  depth_ = around.depth_ + 1;
-  proven_ = around.proven_ ? around.proven_ : &kNoEquations;
+  enter(around, *loop.bodies[0]->inputs()[0]);
+  if (!proven_) assume_only(kNoEquations);
   names_ = around.names_;
-  nodes_in_calls_ = around.nodes_in_calls_ ? around.nodes_in_calls_ : &around.own_nodes_in_calls_;
-  hint_prefix_ = around.hint(*loop.bodies[0]->inputs()[0]) + "/";
   for (const Value* value : needed_for_carried(loop)) bind(*value, around, value);
   carried_[&loop] = taken;
 }

@@ -1,6 +1,7 @@
 // If, what a Loop carries, and calls of model-local functions.
 #include <algorithm>
 
+#include "src/match/node_forms.h"
 #include "src/match/shape_rules/shape_rule.h"
 
 namespace attn_opt {
@@ -32,9 +33,9 @@ void set_collected(RuleContext& context, size_t output, const Value* made, int64
   context.set_type(output, each.type);
   if (!each.shape) return;
   Shape shape = *each.shape;
-  const int64_t rank = std::ssize(shape) + 1, at = axis < 0 ? axis + rank : axis;
-  if (at < 0 || at >= rank) return;
-  shape.insert(shape.begin() + at, count);
+  const auto at = axis_in(axis, shape.size() + 1);
+  if (!at) return;
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*at), count);
   context.set_shape(output, std::move(shape));
 }
 
@@ -64,9 +65,8 @@ int64_t axis_of(const Node& scan, std::string_view axes, size_t index) {
 /// How many pieces a Scan of STATES states cuts its inputs into; nullopt if it is not known.
 std::optional<Dim> count_of_pieces(const RuleContext& context, size_t states) {
   const MaybeShape whole = context.shape(states);
-  const int64_t rank = whole ? std::ssize(*whole) : 0, axis = axis_of(context.node(), "scan_input_axes", 0);
-  const int64_t at = axis < 0 ? axis + rank : axis;
-  return at >= 0 && at < rank ? std::optional((*whole)[static_cast<size_t>(at)]) : std::nullopt;
+  const auto at = whole ? axis_in(axis_of(context.node(), "scan_input_axes", 0), whole->size()) : std::nullopt;
+  return at ? std::optional((*whole)[*at]) : std::nullopt;
 }
 
 }  // namespace
@@ -149,7 +149,8 @@ void apply_scan_rule(RuleContext& context) {
                     count ? *count : context.fresh(i, 0));
     } else if (node.outputs[i] && node.input(i)) {
       const ValueFact& first = context.store().computed(*node.inputs[i]);
-      set_common(context, i, first, first);
+      context.set_type(i, first.type);
+      if (first.shape) context.set_shape(i, *first.shape);
     }
   }
 }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "attn_opt/canonical.h"
-#include "attn_opt/operator_traits.h"
 #include "src/match/node_forms.h"
 
 namespace attn_opt {
@@ -18,25 +16,7 @@ std::vector<Dim> dims_of(const IntegerList& list, const IntegerData* elements) {
   return list.values ? std::vector<Dim>(list.values->begin(), list.values->end()) : std::vector<Dim>();
 }
 
-/// True for what may make a copy of an input, or the same in another order.
-bool may_copy(const Node& node) { return has(node, Trait::kKeepsAll) || may_be_no_op(node); }
-
 bool is_constant(const Value* value) { return !value || !value->producer || value->producer->is("Constant"); }
-
-/// True for what is the same in each run, as what is added to a copy is.
-bool is_fixed(const Value* value) {
-  const Node* node = value ? value->producer : nullptr;
-  if (node && node->is("ConstantOfShape")) return is_fixed(node->input(0));
-  return !value || value->initializer || (node && node->is("Constant"));
-}
-
-/// What VALUE may be a copy of, which is not fixed if anything else is there; null if it is none.
-const Value* copied(const Value& value) {
-  const Node* node = value.producer;
-  if (!node || !may_copy(*node)) return nullptr;
-  const auto found = std::ranges::find_if_not(node->inputs, is_fixed);
-  return found == node->inputs.end() ? node->input(0) : *found;
-}
 
 /// True if VALUE is given, or made by copies of what is: to know it asks for no other node.
 bool is_given(const Value* value) {
