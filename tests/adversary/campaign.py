@@ -19,6 +19,7 @@ from feeds import draw_feeds
 from isolated import judged
 from judge import Judge
 from models import draw_model
+from runtimes import program
 
 
 def signature(finding):
@@ -40,7 +41,7 @@ def keep(folder, drawn, finding):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True)
+    parser.add_argument("--bin", type=program, required=True)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seeds", help="a file of seeds, a line each, in the place of --seed and --count")
