@@ -6,6 +6,7 @@
 #include "src/verify/attribute_moves.h"
 #include "src/verify/draws.h"
 #include "src/verify/judge.h"
+#include "src/verify/site_models.h"
 
 namespace attn_opt {
 

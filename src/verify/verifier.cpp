@@ -10,6 +10,7 @@
 #include "src/verify/seconds.h"
 #include "src/verify/shrinking.h"
 #include "src/verify/site_run.h"
+#include "src/verify/solved_sizes.h"
 
 namespace attn_opt {
 

@@ -75,6 +75,20 @@ TEST(VerifierWrong, MaskDropped) {
   expect_failed(site.verify(site.attention({"q", "k", "v"})));
 }
 
+// What a Loop hands on is the scores before its first iteration and after it, and no longer after the second.
+TEST(VerifierWrong, ScoresThatChangeInASecondIteration) {
+  constexpr char kLoop[] = R"(  scaled = Mul(product, c)
+  scores, last = Loop(times, yes, scaled, scaled) <body = body (int64 i, bool before, float own, float other)
+      => (bool after, float next, float later) {
+    after = Identity(before)
+    next = Identity(other)
+    later = Add(other, other)
+  }>
+)";
+  SiteFixture site(AttentionModel{.scores = kLoop, .inputs = ", int64 times, bool yes"});
+  expect_failed(site.verify(site.attention({"q", "k", "v"})));
+}
+
 TEST(VerifierWrong, PolarityInverted) {
   SiteFixture site(AttentionModel{.scores = kFillInfinity, .inputs = kKeepInput});
   site.add_term(ScoreTerm::Kind::kKeep, "m", -kInfinity);
