@@ -84,6 +84,13 @@ std::vector<Dim> sizes_of_site(const CutSite& site, const Sdpa& sdpa) {
   return sizes;
 }
 
+/// How many batch elements there are, if that is the only open size of the scores; nullopt else.
+std::optional<Dim> sole_open_batch(const Sdpa& sdpa) {
+  const std::vector<Dim> sizes = sizes_of_scores(sdpa);
+  const auto fixed = std::ranges::count_if(sizes, [](const Dim& size) { return size.is_constant(); });
+  return fixed + 1 == std::ssize(sizes) && !sizes[0].is_constant() ? std::optional(sizes[0]) : std::nullopt;
+}
+
 /// The last of the symbols that SYMBOL is taken to equal in turn.
 Dim last_meaning(Dim symbol, SizeEquations& equations) {
   for (int step = 0; step < kMaxSubstitutions; ++step) {
@@ -143,7 +150,12 @@ std::vector<SizeAssignment> symbolic_assignments(const std::set<std::string>& di
     };
   };
   auto is_free = [&](const std::string& symbol) { return std::ranges::find(symbols, symbol) != symbols.end(); };
-  add(from_sequence(0));
+  const bool is_large = elements_of(site, sdpa, add(from_sequence(0))) > kMaxElements;
+  if (const auto batch = sole_open_batch(sdpa); batch && is_large && symbols.size() == 1) {
+    assignments.front().set(symbols[0], 1);
+    if (assignments.front().of(*batch) == 1) add([](size_t) { return 2; });  // an image of one window
+    return assignments;
+  }
   const auto add_if_small = [&](size_t sequence) {
     if (elements_of(site, sdpa, add(from_sequence(sequence))) <= kMaxElementsOfMultiples) return true;
     assignments.pop_back();

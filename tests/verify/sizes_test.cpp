@@ -53,6 +53,11 @@ TEST(Sizes, BatchesOfManyScoresAreSmall) {
   EXPECT_THAT(batches(shorter), ElementsAre(3, 6)) << "half the multiple";
 }
 
+TEST(Sizes, BatchesOfLargeElementsAreOneAndTwo) {
+  SiteFixture site = with_meant_lengths("600");
+  EXPECT_THAT(batches(site), ElementsAre(1, 2));
+}
+
 TEST(Sizes, ManyHeadsAndFeaturesCountAsScoresDo) {
   SiteFixture site(replaced(replaced(AttentionModel{}.text(), ",4,", ",64,"), ",8]", ",128]"));
   EXPECT_THAT(batches(site), ElementsAre(3, 6, 3)) << "the last of one query";
