@@ -50,11 +50,12 @@ void add_equations(const Node& node, Facts& facts, std::vector<NumberEquation>& 
   if (node.is("Einsum")) add_shared_letters(node, facts, equations);
   const bool is_product = node.is("MatMul");
   if (!is_product && !has(node, Trait::kElementwise)) return;
-  for (size_t i = 1; i < node.inputs.size(); ++i) {
-    if (!node.inputs[i - 1] || !node.inputs[i]) continue;
-    const MaybeShape one = facts.shape(*node.inputs[i - 1]), other = facts.shape(*node.inputs[i]);
-    if (one && other) add_broadcasts(*one, *other, is_product ? 2 : 0, equations);
-  }
+  for (size_t i = 1; i < node.inputs.size(); ++i)
+    for (size_t k = 0; k < i; ++k) {  // a scalar may stand between two that broadcast, as the fill of a Where
+      const MaybeShape one = node.inputs[k] ? facts.shape(*node.inputs[k]) : nullptr;
+      const MaybeShape other = node.inputs[i] ? facts.shape(*node.inputs[i]) : nullptr;
+      if (one && other) add_broadcasts(*one, *other, is_product ? 2 : 0, equations);
+    }
 }
 
 /// Adds to EQUAL what ONE and OTHER have on all axes but those that are joined.
