@@ -10,7 +10,7 @@ namespace {
 /// The coarsest type that the scores or OUTPUT are held in.
 DataType coarsest(const Sdpa& sdpa, const Tensor& output) {
   DataType coarse = output.type();
-  for (const DataType type : {sdpa.type, sdpa.softmax_precision})
+  for (const DataType type : {sdpa.type, sdpa.softmax_precision, sdpa.narrowest_scores})
     if (is_floating(type) && type_epsilon(type) > type_epsilon(coarse)) coarse = type;
   return coarse;
 }
