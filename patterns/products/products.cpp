@@ -221,12 +221,16 @@ AxisMap axes_of(const ProductSide& side, const std::optional<LeadingSplit>& spli
   const auto map_of = [&](const Shape& sizes, const std::vector<Role>& roles) {
     const bool is_merged = split && roles[0] == Role::kHead;
     const auto own = is_merged ? split_of(sizes[0], *split, context.facts) : std::nullopt;
-    if (own && sizes.size() == 3) return AxisMap::of_merged(sizes, own->batch, own->heads, roles[1], roles[2]);
-    if (own && roles == std::vector{Role::kHead, Role::kFeature})
-      return AxisMap::of_merged({sizes[0], 1, sizes[1]}, own->batch, own->heads, Role::kRow, Role::kFeature)
-          .regrouped(sizes)
-          .value_or(AxisMap::of(sizes, roles));
-    return AxisMap::of(sizes, roles);
+    if (!own) return AxisMap::of(sizes, roles);
+    Shape parts{own->batch, own->heads};
+    std::vector<Role> of_parts{Role::kBatch, Role::kHead};
+    if (std::ranges::find(roles, Role::kRow) == roles.end()) {
+      parts.push_back(1);
+      of_parts.push_back(Role::kRow);
+    }
+    parts.insert(parts.end(), sizes.begin() + 1, sizes.end());
+    of_parts.insert(of_parts.end(), roles.begin() + 1, roles.end());
+    return AxisMap::of(parts, of_parts).regrouped(sizes).value_or(AxisMap::of(sizes, roles));
   };
   if (side.order.empty()) return map_of(shape, side.roles);
   Shape ordered;

@@ -16,14 +16,6 @@ AxisMap AxisMap::of(const Shape& shape, const std::vector<Role>& roles) {
   return map;
 }
 
-AxisMap AxisMap::of_merged(const Shape& shape, const Dim& batch, const Dim& heads, Role last_but_one, Role last) {
-  AxisMap map = of({batch, heads, shape[1], shape[2]}, {Role::kBatch, Role::kHead, last_but_one, last});
-  std::vector<int>& leading = map.axes_[0];
-  leading.insert(leading.end(), map.axes_[1].begin(), map.axes_[1].end());
-  map.axes_.erase(map.axes_.begin() + 1);
-  return map;
-}
-
 std::vector<int> AxisMap::of_role(Role role) const {
   std::vector<int> found;
   for (size_t i = 0; i < factors_.size(); ++i)

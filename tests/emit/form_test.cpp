@@ -262,7 +262,9 @@ TEST(Form, MergedBatchAndHeadsAreSplit) {
     })");
   const Dim batch = c.shape("q0")[0];
   auto merged = [&](const std::string& name, Role one, Role other) {
-    return OperandView{&c.value(name), AxisMap::of_merged(c.shape(name), batch, 2, one, other)};
+    const Shape shape = c.shape(name);
+    const AxisMap apart = AxisMap::of({batch, 2, shape[1], shape[2]}, {Role::kBatch, Role::kHead, one, other});
+    return OperandView{&c.value(name), apart.regrouped(shape).value()};
   };
   Sdpa sdpa;
   sdpa.q.views = {merged("q", Role::kRow, Role::kFeature)};

@@ -35,8 +35,8 @@ TEST(AxisMap, AxesOfSizeOneHoldNothing) {
   EXPECT_EQ(map.factors().size(), 2u);
 }
 
-TEST(AxisMap, OfMergedBatchAndHeads) {
-  const AxisMap map = AxisMap::of_merged({kB * 8, kS, 64}, kB, 8, Role::kRow, Role::kFeature);
+TEST(AxisMap, MergesBatchAndHeads) {
+  const AxisMap map = heads().regrouped({kB * 8, kS, 64}).value();
   EXPECT_EQ(map.str(), "[b=b h=8][s=s][d=64]");
   EXPECT_EQ(text(map.regrouped({kB, 8, kS, 64})), heads().str());
   EXPECT_EQ(text(map.regrouped({8, kB, kS, 64})), "none") << "heads are the inner ones";

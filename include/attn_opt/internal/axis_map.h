@@ -35,8 +35,6 @@ class AxisMap {
  public:
   /// Axes of one factor each, with the given roles and the sizes of SHAPE. Axes of size 1 hold nothing.
   static AxisMap of(const Shape& shape, const std::vector<Role>& roles);
-  /// As of(), but the single leading axis of SHAPE holds a batch factor of size BATCH and a head factor of size HEADS.
-  static AxisMap of_merged(const Shape& shape, const Dim& batch, const Dim& heads, Role last_but_one, Role last);
 
   size_t rank() const { return axes_.size(); }
   /// All factors in logical order: batch, head, row, feature.
