@@ -118,11 +118,13 @@ class LoweringReader {
     return rows ? rows : reduced_rows("ReduceMax", *other, rank, facts_, keys_);
   }
 
-  /// -VALUE, if that is a largest score.
+  /// -VALUE, if that is a largest score: of the model, or made where VALUE is a least one.
   Value* negative_of(Value& value) const {
     const LinearTerms negative{{&value, -1, {}}};
     Value* found = nearest_source(
         *power_.value, [&](Value& source) { return are_same_terms(linear_terms_of(source, 1, facts_), negative); }, facts_);
+    if (!found && reduced_rows("ReduceMin", value, facts_.shape(*power_.value).known().size(), facts_, keys_))
+      found = InnerValues(reader_, context_).build().node("Neg", {&value});
     return found && maximum_of(*found) ? found : nullptr;
   }
 

@@ -65,7 +65,7 @@ SoftmaxSite softmax_of(const LoweredScores& power, size_t keys, const ScoreForm&
   // Scores that are kept may lie far below the largest of all.
   const bool is_largest = is_highest ? kept.size() == 1 : hidden && same_cases(*hidden, kept);
   if (power.factor > 0 && std::abs(power.number) <= kMostRaised && is_largest) site.exponent_offset.reset();
-  site.lowers_rows = !site.exponent_offset;
+  site.lowers_rows = true;  // by whatever it is: a row of nothing but a fill may be as low
   return site;
 }
 
