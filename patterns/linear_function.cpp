@@ -126,7 +126,7 @@ class FunctionOfOne {
     for (Value* input : node->inputs) {
       Value* seen = &canonical(*input, facts_);
       const auto number = facts_.uniform(*seen);
-      if (number && !(std::abs(*number) <= kLargestNumber)) return false;
+      if (number && !of_truths_ && !(std::abs(*number) <= kLargestNumber)) return false;
       if (number)
         numbers_.emplace(seen, *number);
       else if (std::ranges::find(open_, seen) == open_.end())
@@ -247,7 +247,7 @@ std::optional<TruthFunction> truth_function_in(Value& result, Facts& facts) {
   while (function.expand()) {
     Value* value = function.only_value();
     const double of_false = value ? function.at(0) : 0, of_true = value ? function.at(1) : 0;
-    if (of_false == of_true) continue;
+    if (of_false == of_true || std::isnan(of_false) || std::isnan(of_true)) continue;
     const MaybeShape before = facts.shape(*value), after = facts.shape(result);
     if (before && after && *before == *after) return TruthFunction{value, of_true != 0};
   }

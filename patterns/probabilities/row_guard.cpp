@@ -6,6 +6,7 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/alike.h"
 #include "patterns/scores/conditions.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/peel_steps.h"
@@ -98,8 +99,21 @@ std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value,
 struct Polarised {
   Value* mask = nullptr;
   bool keeps = false;
-  bool operator==(const Polarised&) const = default;
 };
+
+/// True if ONE and OTHER are one value, or were made alike of such for the description. What the model makes twice is drawn
+/// twice where a site is cut below it.
+bool are_same_value(Value& one, Value& other, Facts& facts) {
+  const Value &first = canonical(one, facts), &second = canonical(other, facts);
+  if (&first == &second) return true;
+  const auto is_inner = [](const Value& value) { return value.producer && value.producer->placement == Placement::kUnplaced; };
+  return is_inner(first) && is_inner(second) && std::ranges::equal(first.producer->inputs, second.producer->inputs) &&
+         computes_same(one, other, facts);
+}
+
+bool are_same(const Polarised& one, const Polarised& other, Facts& facts) {
+  return one.keeps == other.keeps && are_same_value(*one.mask, *other.mask, facts);
+}
 
 Polarised without_not(Value& mask, bool keeps, Facts& facts) {
   const Condition seen = affirmed({&mask, keeps}, facts);
@@ -110,7 +124,7 @@ Polarised without_not(Value& mask, bool keeps, Facts& facts) {
 /// changes others.
 std::optional<double> fill_beside(const Polarised& wanted, const ScoreTerm& term, FormReader& forms, Facts& facts) {
   if (term.kind != ScoreTerm::Kind::kBias) {
-    const bool is_wanted = without_not(*term.value, term.kind == ScoreTerm::Kind::kKeep, facts) == wanted;
+    const bool is_wanted = are_same(without_not(*term.value, term.kind == ScoreTerm::Kind::kKeep, facts), wanted, facts);
     return is_wanted ? std::optional(term.coefficient * term.fill) : std::nullopt;
   }
   // s + (m ? 0 : f)  =>  m ? s : f, f being what absorbs scores, or what leaves them no weight
@@ -120,7 +134,7 @@ std::optional<double> fill_beside(const Polarised& wanted, const ScoreTerm& term
   const bool keeps_first = form->front().number == 0;
   const ScoreCase &kept = (*form)[keeps_first ? 0 : 1], &masked = (*form)[keeps_first ? 1 : 0];
   const double fill = term.coefficient * masked.number;
-  const bool is_wanted = without_not(*first.condition, first.holds == keeps_first, facts) == wanted;
+  const bool is_wanted = are_same(without_not(*first.condition, first.holds == keeps_first, facts), wanted, facts);
   return is_wanted && kept.number == 0 && fill <= kHighestMaskFill ? std::optional(fill) : std::nullopt;
 }
 

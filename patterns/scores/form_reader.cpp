@@ -59,6 +59,25 @@ bool is_one_scale(const ScoreForm& factor, const Value& value, Facts& facts) {
 
 constexpr int kMaxAboveNothing = 4;
 
+using Function = double (*)(double);
+
+/// What NODE makes of each number; null if that is none of these.
+Function function_of(const Node& node) {
+  if (!node.domain().empty()) return nullptr;
+  if (node.op() == "Reciprocal") return [](double number) { return 1 / number; };
+  if (node.op() == "Log") return [](double number) { return std::log(number); };
+  if (node.op() == "Exp") return [](double number) { return std::exp(number); };
+  if (node.op() == "Abs") return [](double number) { return std::abs(number); };
+  return nullptr;
+}
+
+/// f(m ? x : y)  =>  m ? f(x) : f(y), x and y being numbers
+std::optional<ScoreForm> each_number(std::optional<ScoreForm> form, Function function) {
+  if (!form || !is_numbers(*form)) return std::nullopt;
+  for (ScoreCase& one : *form) one.number = function(one.number);
+  return form;
+}
+
 /// True if NODE multiplies with 0, or subtracts a value from itself.
 bool makes_nothing(const Node& node, Facts& facts) {
   if (node.inputs.size() != 2 || !node.inputs[0] || !node.inputs[1]) return false;
@@ -260,11 +279,12 @@ std::optional<ScoreForm> FormReader::computed(Value& value, Value* core) {
   if (has(*node, Trait::kAdds)) return total(*node, core);
   if (has(*node, Trait::kMultiplies)) return multiplied(*node, core);
   if (node->is("Where")) return chosen(*node, core);
-  if (core && lays_over(*node)) return laid_over(*node, core);
+  if (lays_over(*node)) return laid_over(*node, core);
   // Cast(a)  =>  a, from one floating type to another
   if (node->is("Cast") && is_floating(facts_.type(*node->inputs[0])) && is_floating(facts_.type(value)))
     return operand(*node, 0, core);
   if (!core && (node->is("Max") || node->is("Min") || node->is("Clip"))) return bounded(*node);
+  if (const auto function = core ? nullptr : function_of(*node)) return each_number(operand(*node, 0, nullptr), function);
   // Min(a, m ? inf : f)  =>  m ? a : f, where every a is at least f; for inf may stand what no score reaches
   if (node->is("Min") && core && node->inputs.size() == 2) {
     const size_t bounded = node->input(0) && holds(*node->inputs[0], *core) ? 0 : 1;
@@ -356,13 +376,14 @@ Value* FormReader::moved(Value& condition, Node& node) {
 std::optional<ScoreForm> FormReader::one_or_zero(Value& value) {
   const auto number = number_of_mask(value, facts_);
   if (!number) return std::nullopt;
-  const auto condition = condition_of_number(value, facts_);
-  Value* booleans = condition ? condition->value : nullptr;
-  if (!condition)
-    booleans = InnerValues(*reader_, *context_)
-                   .build()
-                   .node("Cast", {&value}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::BOOL})});
-  return selection({booleans, !condition || condition->is_true}, number_form(*number), number_form(0));
+  Literal found;
+  if (const auto condition = condition_of_number(value, facts_))
+    found = {condition->value, condition->is_true};
+  else
+    found = literal(*InnerValues(*reader_, *context_)
+                         .build()
+                         .node("Cast", {&value}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::BOOL})}));
+  return selection(found, number_form(*number), number_form(0));
 }
 
 Literal FormReader::literal(Value& condition) {

@@ -104,9 +104,20 @@ class Writer {
     return {};
   }
 
+  /// ADDENDS with what sums among them add up: that may be numbers where the sum is none.
+  std::vector<Addend> without_sums(const std::vector<Addend>& addends) {
+    FormReader sums(context_.facts);
+    std::vector<Addend> found;
+    for (const Addend& addend : addends)
+      for (const Addend& part : sums.linear_terms(*addend.value))
+        found.push_back({part.value, part.coefficient * addend.coefficient, addend.frame});
+    return found;
+  }
+
   /// Puts those of COMMON that are numbers in each fill into the fills, and back to the scores. What several come to together
   /// makes more cases.
   Matched<void> absorb(std::vector<Addend>& common) {
+    common = without_sums(common);
     std::erase_if(common, [this](const Addend& addend) { return absorb(addend); });
     const auto is_no_fill = [](const ScoreCase& one) {
       return !is_kept(one) && one.addends.empty() && !(one.number <= kHighestMaskFill);
