@@ -50,7 +50,7 @@ bool RowMap::moves() const { return has(*node, Trait::kKeepsAll); }
 
 size_t inputs_mapped(const Node& node) {
   if (!node.domain().empty() || !node.input(0)) return 0;
-  if (has(node, Trait::kKeepsAll) || node.is("Div")) return 1;
+  if (has(node, Trait::kKeepsAll) || node.is("Div") || node.is("Neg")) return 1;
   const bool is_either = node.is("Mul") || node.is("MatMul") || node.is("Einsum") || node.is("Gemm");
   return is_either && node.input(1) ? 2 : 0;
 }
@@ -59,7 +59,7 @@ std::optional<AxisMap> axes_behind(const RowMap& map, const AxisMap& axes, Match
   // As an attribute these are of an opset that what is written is not of.
   const bool is_of_old_opset = map.node->attribute("axes") != nullptr;
   if (map.moves()) return is_of_old_opset ? std::nullopt : axes_after(*map.node, axes, context);
-  if (!has(*map.node, Trait::kMultiplies)) return behind_product(map, axes, context.facts);
+  if (!has(*map.node, Trait::kMultiplies) && !map.node->is("Neg")) return behind_product(map, axes, context.facts);
   const MaybeShape before = context.facts.shape(map.rows()), after = context.facts.shape(*map.node->outputs[0]);
   return before && after && *before == *after ? std::optional(axes) : std::nullopt;
 }
