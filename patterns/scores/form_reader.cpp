@@ -71,11 +71,12 @@ Function function_of(const Node& node) {
   return nullptr;
 }
 
-/// f(m ? x : y)  =>  m ? f(x) : f(y), x and y being numbers
+/// f(m ? x : y)  =>  m ? f(x) : f(y), x and y being numbers of which f makes some
 std::optional<ScoreForm> each_number(std::optional<ScoreForm> form, Function function) {
   if (!form || !is_numbers(*form)) return std::nullopt;
   for (ScoreCase& one : *form) one.number = function(one.number);
-  return form;
+  const bool are_numbers = std::ranges::none_of(*form, [](const ScoreCase& one) { return std::isnan(one.number); });
+  return are_numbers ? form : std::nullopt;
 }
 
 /// True if NODE multiplies with 0, or subtracts a value from itself.

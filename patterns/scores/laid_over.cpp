@@ -12,15 +12,23 @@ namespace {
 /// Values looked at for sizes.
 constexpr size_t kMaxHolders = 64;
 
-/// SIZE, of an axis of VALUE, as it is read from what lies furthest above that, so that VALUE need not be made for it.
+/// SIZE as an axis of VALUE has it; null if none does.
+Value* size_in(Value& value, const Dim& size, InnerValues& inner, Facts& facts) {
+  const MaybeShape shape = facts.shape(value);
+  const auto axis = shape ? std::ranges::find(*shape, size) - shape->begin() : 0;
+  return shape && axis < std::ssize(*shape) ? inner.size(value, axis) : nullptr;
+}
+
+/// SIZE, of an axis of VALUE, as it is read from an input, so that it is one value wherever it is asked for; else from what
+/// lies furthest above VALUE, which need not be made for it then.
 Value* size_above(const Dim& size, Value& value, InnerValues& inner, Facts& facts) {
   if (size.is_constant()) return inner.build().ints({size.value()});
+  for (Value* input : value.graph->inputs())
+    if (Value* found = size_in(*input, size, inner, facts)) return found;
   std::vector<Value*> above{&canonical(value, facts)};
   Value* found = nullptr;
   for (size_t i = 0; i < above.size(); ++i) {
-    const MaybeShape shape = facts.shape(*above[i]);
-    const auto axis = shape ? std::ranges::find(*shape, size) - shape->begin() : 0;
-    if (shape && axis < std::ssize(*shape)) found = inner.size(*above[i], axis);
+    if (Value* here = size_in(*above[i], size, inner, facts)) found = here;
     if (!above[i]->producer) continue;
     for (Value* input : above[i]->producer->inputs) {
       Value* seen = input ? &canonical(*input, facts) : nullptr;

@@ -1,7 +1,7 @@
 // Linear maps of rows of Y: what makes of each of them, alone, a row that is as many times as large where that is.
 //
-//   (y W) / r  =>  (y / r) W      (y * f) / r  =>  (y / r) * f      -y / r  =>  -(y / r)      move(y) / move(r)  =>  move(y /
-//   r)
+//   (y W) / r  =>  (y / r) W      (y * f) / r  =>  (y / r) * f      -y / r  =>  -(y / r)
+//   move(y) / move(r)  =>  move(y / r)
 //
 // r: a number for each row; W: a matrix for all rows, heads or batches, or their own; f: anything that broadcasts to y.
 #pragma once

@@ -82,7 +82,7 @@ def differences_after(drawn, before, tool, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=program, required=True)
+    parser.add_argument("--bin", type=runtimes.program, required=True)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
