@@ -314,8 +314,8 @@ class SoftmaxAttention : public Pattern {
     sdpa.less_largest_of_all = softmax.less_largest_of_all || reading.scores.lowered_by_largest_of_all;
     if (!softmax.divided) sdpa.probabilities = readable_probabilities(reading, split, sdpa.batch, sdpa.query_heads, context);
     if (!sinks) set_scores_output(reading, softmax, split, context, sdpa);
-    const auto own_fill =
-        sinks ? std::nullopt : deepen_fills(sdpa, softmax.lowers_rows || reading.scores.lowered, context.facts);
+    const bool lowers_rows = !softmax.is_unlowered || reading.scores.lowered;
+    const auto own_fill = sinks ? std::nullopt : deepen_fills(sdpa, lowers_rows, context.facts);
     sdpa.preconditions = preconditions_of(sdpa, context);
     assume_of_guard(reading, sdpa);
     assume_of_steps(reading.probabilities, sdpa, context.facts);

@@ -98,8 +98,7 @@ bool may_be_narrowed(Value& mask, Facts& facts) {
 
 bool is_fill(const ScoreTerm& term) { return term.kind == Kind::kKeep || term.kind == Kind::kDrop; }
 
-std::optional<double> deepen_fills(Sdpa& sdpa, bool always_lowers, Facts& facts) {
-  const bool lowers_rows = always_lowers || !sdpa.exponent_offset;
+std::optional<double> deepen_fills(Sdpa& sdpa, bool lowers_rows, Facts& facts) {
   const auto first = std::ranges::find_if(sdpa.terms, is_fill);
   const auto fill = sole_finite_fill({first, sdpa.terms.end()}, facts);
   if (!fill || *fill > kHighest || needs_its_fill(sdpa, lowers_rows)) return std::nullopt;

@@ -22,9 +22,9 @@ std::optional<double> number_of_mask(Value& value, Facts& facts);
 bool may_be_narrowed(Value& mask, Facts& facts);
 
 /// Lays the lowest number of its type over the scores of SDPA in the place of a fill that nothing is added to, alone or with
-/// -inf under or over it; or -inf where exp() is taken of the fill as it is, which makes it 0, unless the model ALWAYS_LOWERS
-/// rows by their largest score. A row that keeps no key weighs all alike either way, or has a sum of 0, where scores plus the
+/// -inf under or over it; or -inf where exp() is taken of the fill as it is, which makes it 0, unless the model
+/// LOWERS_ROWS by anything. A row that keeps no key weighs all alike either way, or has a sum of 0, where scores plus the
 /// model's own fill would weigh them as they are. Returns the fill that kept scores must lie above for that; else nullopt.
-std::optional<double> deepen_fills(Sdpa& sdpa, bool always_lowers, Facts& facts);
+std::optional<double> deepen_fills(Sdpa& sdpa, bool lowers_rows, Facts& facts);
 
 }  // namespace attn_opt

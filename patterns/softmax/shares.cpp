@@ -55,7 +55,8 @@ SoftmaxSite softmax_of(const LoweredScores& power, size_t keys, const ScoreForm&
   SoftmaxSite site{scores, nullptr, nullptr, keys, power.number};
   site.weights = kept;
   site.lowered_by = power.lowered_by;
-  if (!site.lowered_by) return site;
+  site.is_unlowered = !site.lowered_by;
+  if (site.is_unlowered) return site;
   site.less_largest_of_all =
       is_of_several_rows(*site.lowered_by, *scores, keys, facts) && scores->producer && is_made_of(*site.lowered_by, *scores);
   const bool is_highest = reduction_of_rows("ReduceMax", &scores, keys)(*site.lowered_by, facts);
@@ -65,7 +66,6 @@ SoftmaxSite softmax_of(const LoweredScores& power, size_t keys, const ScoreForm&
   // Scores that are kept may lie far below the largest of all.
   const bool is_largest = is_highest ? kept.size() == 1 : hidden && same_cases(*hidden, kept);
   if (power.factor > 0 && std::abs(power.number) <= kMostRaised && is_largest) site.exponent_offset.reset();
-  site.lowers_rows = true;  // by whatever it is: a row of nothing but a fill may be as low
   return site;
 }
 
@@ -188,7 +188,6 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, const SummedAxis& key
   }
   const bool covers_sinks = is_largest_beside(site, context.facts);
   if (power.factor == 1 && covers_sinks) site.exponent_offset.reset();
-  site.lowers_rows |= !site.exponent_offset;
   site.nan_without_keys = site.lowered_by && !covers_sinks && !context.facts.uniform(*site.lowered_by);
   // A half cannot hold the logarithms of most bases.
   if (element_size(context.facts.type(*site.input)) > 2)

@@ -186,7 +186,7 @@ std::optional<SoftmaxSite> less_logarithm(Value& scores, Value& lowered_by, doub
     Value& terms = *(log_of && log_of->is("Log") ? log_of->inputs[0] : InnerValues(node, context).build().node("Exp", {power}));
     const auto read = weights_in(terms, node, context);
     auto site = read ? share(terms, *read, *sum, node, context) : std::nullopt;
-    if (site) site->lowers_rows |= sum->is_of_exponents;
+    if (site) site->is_unlowered &= !sum->is_of_exponents;
     return site;
   };
   if (auto site = divided(&scores, lowered_by)) return site;
@@ -303,7 +303,6 @@ SoftmaxSite of_whole_scores(SoftmaxSite softmax, Facts& facts) {
 
 SoftmaxSite softmax_operator(Node& node, MatchContext& context) {
   SoftmaxSite site{node.inputs[0], node.outputs[0], &node, std::nullopt, std::nullopt};
-  site.lowers_rows = true;
   const int64_t axis = softmax_axis(node);
   const MaybeShape shape = context.facts.shape(*site.input);
   const int64_t rank = shape ? std::ssize(*shape) : 0;

@@ -21,7 +21,7 @@ struct SoftmaxSite {
   std::optional<double> exponent_offset;   ///< see Sdpa
   double exponent_power = 1;               ///< see Sdpa
   double times = 1;                        ///< OUTPUT is so many times the softmax
-  bool lowers_rows = false;                ///< also with an offset: rows of nothing but a fill have weights
+  bool is_unlowered = false;               ///< exp() is taken of scores and a number: rows of a deep fill have no weights
   Value* lowered_by = nullptr;             ///< what each row was less by before exp() was taken
   std::vector<Value*> sinks = {};          ///< columns beside INPUT, which has none of them (written_sinks.h)
   std::optional<CutColumns> cut_off = {};  ///< of those of INPUT, which OUTPUT lacks

@@ -30,8 +30,8 @@ constexpr int64_t kApart = 3;
 constexpr int64_t kMaxElementsOfMultiples = int64_t{1} << 21;
 /// Scores of a site beyond which other numbers than the model's own are tried first.
 constexpr int64_t kMaxScoresOfOwnNumbers = int64_t{1} << 18;
-/// Numbers of a site's inputs and scores beyond which sizes that are tried for want of better ones are not: they are held
-/// several times, in double.
+/// Numbers of a site's inputs and scores, held several times and in double, beyond which sizes that are tried for want of
+/// better ones are not, and a batch is one or two.
 constexpr int64_t kMaxElements = int64_t{1} << 22;
 /// For symbols that sizes are quotients of (samples of audio before strided convolutions).
 constexpr std::array<int64_t, 8> kDividendFactors = {4, 8, 16, 32, 64, 256, 1024, 4096};
