@@ -10,7 +10,7 @@
 namespace attn_opt {
 
 Value* InnerValues::scaled(Value* value, double factor) {
-  return factor == 1 ? value : build_.node("Mul", {value, build_.scalar(factor, context_.facts.type(*value))});
+  return factor == 1 ? value : build_.scaled(value, factor, context_.facts.type(*value));
 }
 
 Value* InnerValues::int64(Value& integers) {

@@ -35,6 +35,8 @@ bool is_floating(DataType type);
 double largest_finite(DataType type);
 /// The lowest one, -largest_finite(TYPE); -inf is below it.
 double lowest_finite(DataType type);
+/// NUMBER as floating TYPE holds it.
+double rounded(double number, DataType type);
 /// "float32", "int64", ... for messages.
 std::string type_name(DataType type);
 

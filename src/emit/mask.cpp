@@ -74,19 +74,13 @@ Matched<FloatMask> write_bias(const ScoreTerm& term, Site& site) {
   const DataType type = site.sdpa.type;
   ATTN_OPT_MATCH(const Shape shape, shape_of_term(term, site));
   FloatMask mask{{site.cast(*term.value), shape}, least_in(*term.value, term.coefficient, type, site.facts)};
-  if (term.coefficient != 1)
-    mask.placed.value = site.build.node("Mul", {mask.placed.value, site.build.scalar(term.coefficient, type)});
+  if (term.coefficient != 1) mask.placed.value = site.build.scaled(mask.placed.value, term.coefficient, type);
   if (is_lost_in_sum(term, site)) {
     mask.least = kHidesInHalf;
     mask.placed.value = site.build.node("Max", {mask.placed.value, site.build.scalar(mask.least, type)});
   }
   ATTN_OPT_MATCH(mask.placed, to_scores_frame(std::move(mask.placed), term.frame, site));
   return mask;
-}
-
-/// NUMBER as floating TYPE holds it.
-double rounded(double number, DataType type) {
-  return Tensor::scalar<double>(number).cast(type)->cast(onnx::TensorProto::DOUBLE)->data<double>()[0];
 }
 
 /// FILL as a number that scores are added to: below the lowest of float16 is -inf, and a row of that is NaN. Half of it hides

@@ -93,13 +93,13 @@ Matched<Placed> write_scaled(const OperandView& view, bool on_key, const Writing
   return operand;
 }
 
-/// The attribute is a float and, for some runtimes, must be positive; what it cannot say goes to Q.
+/// The attribute is a float and, for some runtimes, must be positive; what it cannot say, and a sign, goes to Q.
 void apply_scale(double total, Operands& operands, Site& site) {
-  const auto attribute = static_cast<float>(total);
+  const auto attribute = static_cast<float>(std::abs(total));
   const bool fits = site.sdpa.type != onnx::TensorProto::DOUBLE && attribute > 0 && std::isfinite(attribute);
   operands.scale = fits ? attribute : 1;
-  if (!fits && total != 1)
-    operands.q.value = site.build.node("Mul", {operands.q.value, site.build.scalar(total, site.sdpa.type)});
+  if (fits && total < 0) operands.q.value = site.build.node("Neg", {operands.q.value});
+  if (!fits && total != 1) operands.q.value = site.build.scaled(operands.q.value, total, site.sdpa.type);
 }
 
 }  // namespace

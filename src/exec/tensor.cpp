@@ -58,6 +58,13 @@ double largest_finite(DataType type) {
 
 double lowest_finite(DataType type) { return -largest_finite(type); }
 
+double rounded(double number, DataType type) {
+  if (type == onnx::TensorProto::FLOAT) return static_cast<float>(number);
+  if (type == onnx::TensorProto::FLOAT16) return Half(static_cast<float>(number));
+  if (type == onnx::TensorProto::BFLOAT16) return BFloat16(static_cast<float>(number));
+  return number;
+}
+
 bool is_floating(DataType type) {
   return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::DOUBLE || type == onnx::TensorProto::FLOAT16 ||
          type == onnx::TensorProto::BFLOAT16;

@@ -137,6 +137,11 @@ Value* GraphBuilder::scalar(double value, DataType type) {
   return constant(Tensor::scalar<double>(value).cast(known).value());
 }
 
+Value* GraphBuilder::scaled(Value* value, double factor, DataType type) {
+  const bool divides = rounded(factor, type) != factor && rounded(1 / factor, type) == 1 / factor;
+  return node(divides ? "Div" : "Mul", {value, scalar(divides ? 1 / factor : factor, type)});
+}
+
 Value* GraphBuilder::shape(Value& value, int64_t begin, int64_t end) {
   constexpr int kFirstOfParts = 15;
   if (view().edit_opset() < kFirstOfParts) return node("Slice", {node("Shape", {&value}), ints({begin}), ints({end})});

@@ -39,13 +39,6 @@ std::vector<double> row_norms(const LogicalTensor& tensor) {
   return norms;
 }
 
-double rounded(double value, DataType type) {
-  if (type == onnx::TensorProto::FLOAT) return static_cast<float>(value);
-  if (type == onnx::TensorProto::FLOAT16) return Half(static_cast<float>(value));
-  if (type == onnx::TensorProto::BFLOAT16) return BFloat16(static_cast<float>(value));
-  return value;
-}
-
 /// Up to here, on both sides of 0, exp() keeps its precision in TYPE and sums of it stay finite.
 double exp_range(DataType type) {
   if (type == onnx::TensorProto::FLOAT16) return 8;

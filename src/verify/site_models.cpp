@@ -1,6 +1,7 @@
 #include "src/verify/site_models.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "src/io/onnx_domain.h"
@@ -62,8 +63,9 @@ SiteModels write_site(const CutSite& site, const Emission& emission, const Local
   models.after_exact = models.after;
   const Node* attention = emission.attention;
   const auto* scale = attention ? attention->attribute("scale") : nullptr;
-  if (scale && scale->f() == static_cast<float>(emission.scale))
-    apply_scale_in_double(*models.after_exact.mutable_graph(), attention->proto->name(), emission.scale);
+  const double exact = std::abs(emission.scale);  // its sign is Q's
+  if (scale && scale->f() == static_cast<float>(exact))
+    apply_scale_in_double(*models.after_exact.mutable_graph(), attention->proto->name(), exact);
   return models;
 }
 
