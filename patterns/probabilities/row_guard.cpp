@@ -101,18 +101,8 @@ struct Polarised {
   bool keeps = false;
 };
 
-/// True if ONE and OTHER are one value, or were made alike of such for the description. What the model makes twice is drawn
-/// twice where a site is cut below it.
-bool are_same_value(Value& one, Value& other, Facts& facts) {
-  const Value &first = canonical(one, facts), &second = canonical(other, facts);
-  if (&first == &second) return true;
-  const auto is_inner = [](const Value& value) { return value.producer && value.producer->placement == Placement::kUnplaced; };
-  return is_inner(first) && is_inner(second) && std::ranges::equal(first.producer->inputs, second.producer->inputs) &&
-         computes_same(one, other, facts);
-}
-
 bool are_same(const Polarised& one, const Polarised& other, Facts& facts) {
-  return one.keeps == other.keeps && are_same_value(*one.mask, *other.mask, facts);
+  return one.keeps == other.keeps && computes_same(*one.mask, *other.mask, facts);
 }
 
 Polarised without_not(Value& mask, bool keeps, Facts& facts) {

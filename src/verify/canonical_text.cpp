@@ -90,6 +90,7 @@ class SiteWriter {
     add("input", number_of(input.value));
     add("type", input.type);
     add("source", static_cast<int64_t>(input.source));
+    if (input.twin) add("twin", number_of(input.twin));
     add("role", static_cast<int64_t>(role_of(input, given_.sdpa)));
     const AxisRange keys = key_axes_of_mask(*input.value, input.shape.size(), given_.sdpa);
     add("keys from", static_cast<int64_t>(keys.begin));

@@ -115,8 +115,11 @@ Expected<Feeds> draw_inputs(const DrawRequest& request) {
   uint64_t seed = request.seed;
   for (const auto& input : request.site.inputs) {
     seed = RandomNumbers(seed).bits();
+    if (input.twin) continue;
     ATTN_OPT_TRY(feeds[input.value->name], contents(request, input, seed));
   }
+  for (const auto& input : request.site.inputs)
+    if (input.twin) feeds[input.value->name] = feeds.at(input.twin->name);
   return feeds;
 }
 

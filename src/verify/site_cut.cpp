@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/executor.h"
 #include "src/emit/equal_sizes.h"
+#include "src/verify/twin_inputs.h"
 
 namespace attn_opt {
 namespace {
@@ -55,7 +55,6 @@ class SiteCutter {
 
  private:
   static constexpr size_t kOperands = 3;
-
   std::array<const Operand*, kOperands> operands() const { return {&sdpa_.q, &sdpa_.k, &sdpa_.v}; }
 
   static bool is_view(const Operand& operand, const Value& value) {
@@ -136,12 +135,14 @@ class SiteCutter {
     return false;
   }
 
-  /// A cut value that another output's node in the cone makes as well is no cut. False if there is none.
+  /// A cut value that another output's node in the cone makes as well, or one makes alike, is no cut. False if there is none.
   bool uncut_made() {
     before_nodes_ = {site_.before.nodes.begin(), site_.before.nodes.end()};
     bool found = false;
     for (Value* leaf : site_.before.leaves)
-      if (made_before(*leaf)) found |= computed_.insert(leaf).second;
+      if (made_before(*leaf) ||
+          (known(*leaf).source == SiteInput::Source::kDrawn && is_made_alike(*leaf, site_.before.nodes, context_.facts)))
+        found |= computed_.insert(leaf).second;
     return found;
   }
 
@@ -225,9 +226,8 @@ class SiteCutter {
   bool is_operand_apart(const Value& below, const Value& above) const {
     bool is_operand = false;
     for (const Operand* operand : operands()) {
-      const bool holds_below = is_view(*operand, below);
-      if (holds_below && is_view(*operand, above)) return false;
-      is_operand |= holds_below;
+      if (is_view(*operand, below) && is_view(*operand, above)) return false;
+      is_operand |= is_view(*operand, below);
     }
     return is_operand;
   }
@@ -384,7 +384,7 @@ class SiteCutter {
   ValueSet written_;                    ///< by earlier edits, and computed by the side after
   ValueSet computed_;                   ///< by the side before, though known or read by the side after
   std::unordered_set<const Node*> before_nodes_;
-  std::map<const Value*, SiteInput> known_;
+  std::unordered_map<const Value*, SiteInput> known_;
 };
 
 }  // namespace

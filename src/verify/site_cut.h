@@ -27,7 +27,8 @@ struct SiteInput {
   Tensor fixed;
   IntegerData integers;
   double uniform = 0;
-  MaskContents extremes;  ///< which extreme values a floating one may hold
+  MaskContents extremes;        ///< which extreme values a floating one may hold
+  const Value* twin = nullptr;  ///< of the inputs, which is drawn for this one too
 };
 
 struct CutSite {

@@ -11,6 +11,7 @@
 #include "src/verify/shrinking.h"
 #include "src/verify/site_run.h"
 #include "src/verify/solved_sizes.h"
+#include "src/verify/twin_inputs.h"
 
 namespace attn_opt {
 
@@ -235,11 +236,12 @@ struct Verifier::Impl {
       : context(given), tensors(store), options(chosen), functions(given.view), read(chosen.calls), equations(given.facts) {}
 
   Verification verify(const Emission& emission, const Sdpa& sdpa) {
-    const auto site = cut_site(emission, sdpa, {context.facts, tensors, read});
+    auto site = cut_site(emission, sdpa, {context.facts, tensors, read});
     if (!site && site.error().code == ErrorCode::kInvalidInput) return without_draws(Verdict::kFailed, site.error().message());
     if (!site) return unverified(site.error());
     if (const std::string fault = read.wiring_fault(site->before.nodes); !fault.empty())
       return without_draws(Verdict::kFailed, fault);
+    note_twins(*site, sdpa, context.facts);
     for (const auto& [one, other] : sdpa.legal_sizes) equations.add(one, other);
     // What this site takes or needs for equal is no fact for others.
     std::vector<std::pair<Dim, Dim>> equal = required_sizes(*site, context.facts);
