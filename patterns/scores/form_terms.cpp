@@ -59,7 +59,12 @@ class Writer {
   Matched<FormTerms> run() {
     if (left_.empty() || !is_kept(left_.back())) return missed("scores.where", &node_, "no case is a score");
     while (!is_kept(left_.front())) {
+      if (is_nowhere(with_fills(known_in(left_, 0)))) {
+        left_.erase(left_.begin());
+        continue;
+      }
       std::vector<Addend> common = take_common();
+      take_numbers(common);
       ATTN_OPT_DONE(make_numbers(left_.front(), known_in(left_, 0)));
       if (!(left_.front().number <= kHighestMaskFill)) ATTN_OPT_DONE(absorb(common));
       for (const Addend& addend : common) add_bias(addend);
@@ -88,6 +93,22 @@ class Writer {
     known.hold.insert(known.hold.end(), behind_.hold.begin(), behind_.hold.end());
     known.excluded.insert(known.excluded.end(), behind_.excluded.begin(), behind_.excluded.end());
     return known;
+  }
+
+  /// True if all that KNOWN says of constant masks of one shape holds in no place: a mask may be made several times, or lie
+  /// within another.
+  bool is_nowhere(const Known& known) const {
+    std::vector<bool> holds;
+    Dims dims;
+    for (const Literal& literal : known.hold) {
+      const Tensor* mask = context_.facts.constant(*literal.condition);
+      if (!mask || mask->type() != onnx::TensorProto::BOOL || (!holds.empty() && mask->dims() != dims)) continue;
+      dims = mask->dims();
+      const auto booleans = mask->data<bool>();
+      holds.resize(booleans.size(), true);
+      for (size_t i = 0; i < booleans.size(); ++i) holds[i] = holds[i] && booleans[i] == literal.holds;
+    }
+    return !holds.empty() && std::ranges::none_of(holds, [](bool place) { return place; });
   }
 
   /// ONE, where KNOWN holds, without addends: they are numbers there.
@@ -175,8 +196,44 @@ class Writer {
     found_.terms.push_back({kind, condition, 1, one.number, one.guard[0].frame});
   }
 
+  /// Takes those of COMMON that are one number behind the fills so far for that.
+  void take_numbers(std::vector<Addend>& common) {
+    std::erase_if(common, [this](const Addend& addend) {
+      const auto number = reader_.number_where({&addend, 1}, with_fills({}));
+      for (ScoreCase& one : left_) one.number += number.value_or(0);
+      return number.has_value();
+    });
+  }
+
+  /// ADDEND with NUMBER, as numbers of which each is 0 or a fill; nullopt if it is something else.
+  std::optional<ScoreForm> mask_with(double number, const Addend& addend) {
+    const auto numbers = reader_.numbers({&addend, 1});
+    auto mask = numbers && numbers->size() > 1 ? sum(*numbers, number_form(number)) : std::nullopt;
+    const auto is_part = [](const ScoreCase& one) { return one.number == 0 || one.number <= kHighestMaskFill; };
+    return mask && std::ranges::all_of(*mask, is_part) ? mask : std::nullopt;
+  }
+
+  /// s + m * 1e4 - 1e4  =>  s + (m ? 0 : -1e4): a number that all cases add makes a mask of one of what else they add.
+  void add_mask_with_number(std::vector<Addend>& common, InnerValues& inner) {
+    const double number = left_.front().number;
+    const bool is_one = std::ranges::all_of(left_, [&](const ScoreCase& one) { return one.number == number; });
+    for (auto addend = common.begin(); is_one && number != 0 && addend != common.end(); ++addend) {
+      const auto mask = mask_with(number, *addend);
+      if (!mask) continue;
+      add_bias({by_cases(*mask, inner), 1, addend->frame});
+      found_.terms.back().cancelled = std::abs(number);
+      common.erase(addend);
+      for (ScoreCase& one : left_) one.number = 0;
+      return;
+    }
+  }
+
   Matched<void> add_kept() {
-    for (const Addend& addend : take_common()) add_bias(addend);
+    InnerValues inner(node_, context_);
+    std::vector<Addend> common = take_common();
+    take_numbers(common);
+    add_mask_with_number(common, inner);
+    for (const Addend& addend : common) add_bias(addend);
     found_.scale = left_.front().scale;
     for (const ScoreCase& one : left_)
       if (one.scale != found_.scale)
@@ -184,26 +241,29 @@ class Writer {
                       number_text(one.scale) + " and " + number_text(found_.scale) + " times the scores");
     const auto adds_nothing = [](const ScoreCase& one) { return one.number == 0 && one.addends.empty(); };
     if (std::ranges::all_of(left_, adds_nothing)) return {};
-    InnerValues inner(node_, context_);
-    Value* bias = nullptr;
-    for (auto one = left_.rbegin(); one != left_.rend(); ++one) {
-      Value* own = added(*one, inner);
-      bias = bias ? inner.build().node("Where", {all_of(one->guard, inner), own, bias}) : own;
-    }
     const MaybeShape whole = context_.facts.shape(*node_.outputs[0]);
     if (left_.front().guard.empty() && !whole)
       return missed("product.unknown-rank", &node_, "the rank of the scores is not known");
-    found_.terms.push_back({Kind::kBias, bias, 1, 0, left_.front().guard.empty() ? *whole : left_.front().guard[0].frame});
+    const Shape& frame = left_.front().guard.empty() ? *whole : left_.front().guard[0].frame;
+    found_.terms.push_back({Kind::kBias, by_cases(left_, inner), 1, 0, frame});
     return {};
+  }
+
+  /// What FORM adds in each of its cases, as a value.
+  Value* by_cases(const ScoreForm& form, InnerValues& inner) {
+    Value* sum = nullptr;
+    for (auto one = form.rbegin(); one != form.rend(); ++one) {
+      Value* own = added(*one, inner);
+      sum = sum ? inner.build().node("Where", {all_of(one->guard, inner), own, sum}) : own;
+    }
+    return sum;
   }
 
   /// What ONE adds, as a value.
   Value* added(const ScoreCase& one, InnerValues& inner) {
     Value* sum = nullptr;
     const auto add = [&](Value* value) { sum = sum ? inner.build().node("Add", {sum, value}) : value; };
-    for (const Addend& addend : one.addends)
-      add(addend.coefficient == 1 ? addend.value
-                                  : inner.build().node("Mul", {addend.value, inner.build().scalar(addend.coefficient, type_)}));
+    for (const Addend& addend : one.addends) add(inner.scaled(addend.value, addend.coefficient));
     const double least = std::isfinite(one.number) ? std::max(one.number, lowest_finite(type_)) : one.number;
     if (!sum || one.number != 0) add(inner.build().scalar(least, type_));
     return sum;

@@ -188,6 +188,7 @@ class RowReader {
     if (!values) return;
     for (size_t i = 0; i < bias_.size(); ++i) {
       const size_t row = i / static_cast<size_t>(rows_.keys);
+      summed_[i] += term.cancelled;
       if (term.kind == ScoreTerm::Kind::kBias) {
         added_[i] += term.coefficient * (*values)[i];
         summed_[i] += std::abs(term.coefficient * (*values)[i]);
