@@ -68,7 +68,8 @@ bool asks_for_nan(const Condition& condition, Value& value, Facts& facts) {
   std::vector<int64_t> seen_axes, axes;  // since both were regrouped
   for (int step = 0; step < kMaxMoves; ++step) {
     Value* tested = seen_axes == axes ? nan_where(seen, facts) : nullptr;
-    if (tested && &canonical(*tested, facts) == of) return true;
+    // A cast to another floating type keeps NaN, and makes none.
+    if (tested && &before_float_casts(*tested, facts) == &before_float_casts(*of, facts)) return true;
     seen = affirmed(seen, facts);
     const Node *moves = seen.value->producer, *other = of->producer;
     const bool is_transposed = enter_transpose(moves, seen_axes, facts);

@@ -129,7 +129,8 @@ bool is_multiplied_quantized(const Value& value, int steps) {
     if (!use.node || use.node->outputs.empty() || !use.node->outputs[0]) return false;
     const Node& reader = *use.node;
     if (is_product(reader) || multiplies_integers(reader)) return true;
-    const bool goes_on = quantizes(reader) || reader.is("DequantizeLinear") || reader.is("Where") || has(reader, Trait::kMoves);
+    const bool is_copy = reader.is("DequantizeLinear") || reader.is("Cast") || reader.is("Where") || has(reader, Trait::kMoves);
+    const bool goes_on = quantizes(reader) || is_copy;
     return goes_on && steps > 0 && is_multiplied_quantized(*reader.outputs[0], steps - 1);
   });
 }
