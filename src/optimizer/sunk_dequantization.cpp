@@ -23,6 +23,76 @@ bool moves_elements(const std::string& op) {
   return all.contains(op);
 }
 
+/// Operands of products that ONNX Runtime makes a Gemm, with a Reshape in front, where something is added to them.
+bool multiplies_rows(const std::string& op) { return op == "MatMul"; }
+
+/// What QuantizeLinear nodes make for DequantizeLinear nodes alone, as uint8 where a product reads it.
+class UnsignedPairs {
+ public:
+  UnsignedPairs(ModelGraph& view, const TensorStore& tensors, const std::set<std::string>& kept)
+      : view_(view), facts_(view, tensors), kept_(kept) {}
+
+  bool run() {
+    std::vector<Node*> pairs;
+    for (const auto& graph : view_.graphs())
+      std::ranges::copy_if(graph->nodes(), std::back_inserter(pairs), [this](Node* node) { return makes_int8(*node); });
+    for (Node* node : pairs) make_unsigned(*node);
+    return !pairs.empty();
+  }
+
+ private:
+  std::optional<double> zero_point(const Node& node) {
+    const bool is_int8 = node.input(2) && facts_.type(*node.input(2)) == onnx::TensorProto::INT8;
+    return is_int8 ? facts_.scalar(*node.input(2)) : std::nullopt;
+  }
+
+  bool is_read_by_product(const Value& value) const {
+    return std::ranges::any_of(value.uses, [this](const Use& use) {
+      return use.node && use.node->domain().empty() && multiplies_rows(use.node->op()) &&
+             !kept_.contains(use.node->output(0)->name);
+    });
+  }
+
+  /// True if NODE makes int8 that DequantizeLinear nodes of its graph alone read, one of them for a product.
+  bool makes_int8(const Node& node) {
+    if (!node.is("QuantizeLinear") || !zero_point(node) || node.output(0)->is_output) return false;
+    const auto& uses = node.output(0)->uses;
+    const auto is_pair = [&](const Use& use) {
+      return use.node && use.node->is("DequantizeLinear") && use.input == 0 && use.node->graph == node.graph &&
+             zero_point(*use.node);
+    };
+    return std::ranges::all_of(uses, is_pair) &&
+           std::ranges::any_of(uses, [this](const Use& use) { return is_read_by_product(*use.node->output(0)); });
+  }
+
+  void make_unsigned(Node& quantize) {
+    Edit edit(view_, quantize);
+    GraphBuilder build(edit, shared_, quantize.label());
+    const auto inputs_of = [&](Node& node, Value* first) {
+      const double zero = *zero_point(node) + 128;
+      return std::vector{first, node.input(1), build.constant(Tensor::scalar<uint8_t>(static_cast<uint8_t>(zero)))};
+    };
+    const auto again = [&](Node& node, Value* first) {
+      Attributes attributes(node.proto->attribute().begin(), node.proto->attribute().end());
+      std::erase_if(attributes, [](const onnx::AttributeProto& one) { return one.name() == "output_dtype"; });
+      return build.new_node(node.op(), inputs_of(node, first), {true}, attributes)->outputs[0];
+    };
+    Value* made = again(quantize, quantize.input(0));
+    std::vector<const Node*> nodes{&quantize};
+    for (const Use& use : quantize.output(0)->uses) {
+      nodes.push_back(use.node);
+      edit.take_over(*use.node->output(0), *again(*use.node, made));
+    }
+    carry_metadata(nodes, edit.nodes());
+    edit.commit(shared_);
+  }
+
+  ModelGraph& view_;
+  Facts facts_;
+  const std::set<std::string>& kept_;
+  SharedNodes shared_;
+};
+
 class Sinker {
  public:
   Sinker(ModelGraph& view, const TensorStore& tensors, const std::set<std::string>& kept)
@@ -111,7 +181,8 @@ std::set<std::string> moves_behind_int8(const onnx::ModelProto& model) {
   std::set<std::string> made;
   if (opset_version(model) < kOpsetOfOutputTypes) return made;
   for_each_node(model, [&made](const onnx::NodeProto& node) {
-    if (is_onnx(node.domain()) && moves_elements(node.op_type()) && node.output_size() == 1) made.insert(node.output(0));
+    const bool is_of_int8 = moves_elements(node.op_type()) || multiplies_rows(node.op_type());
+    if (is_onnx(node.domain()) && is_of_int8 && node.output_size() == 1) made.insert(node.output(0));
   });
   return made;
 }
@@ -120,7 +191,8 @@ Status sink_dequantization(Model& model, const std::set<std::string>& kept) {
   if (opset_version(model.proto) < kOpsetOfOutputTypes) return {};
   ATTN_OPT_TRY(const auto view, ModelGraph::create(model.proto));
   view->set_edit_opset(kOwnOpset);
-  if (Sinker(*view, *model.tensors, kept).run()) view->compact();
+  const bool has_unsigned = UnsignedPairs(*view, *model.tensors, kept).run();
+  if (Sinker(*view, *model.tensors, kept).run() || has_unsigned) view->compact();
   return {};
 }
 
