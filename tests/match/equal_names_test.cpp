@@ -23,6 +23,26 @@ TEST(EqualNames, ANumberStandsForAName) {
   EXPECT_EQ(shapes(kAttention, inputs), "(3, t, 16) (3, 2, 5, 8)");
 }
 
+TEST(EqualNames, OfACacheAreHeadsAndTheirSize) {
+  const auto known = [](const std::string& nodes) {
+    FactsCase c(
+        "(float[b,s,64] q, float[b,s,32] k, float[b,h,p,size] past_key, float[b,g,p,width] past_value, int32[b] lengths, "
+        "int32 total) => (float[] y) { " +
+        nodes + " }");
+    return c.shape("past_key") + " " + c.shape("past_value");
+  };
+  EXPECT_EQ(known("y, pk, pv = com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2> "
+                  "(q, k, k, past_key, past_value, lengths, total)"),
+            "(b, 2, p, 16) (b, 2, p, 16)");
+  EXPECT_EQ(known("y, pk, pv = com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2> "
+                  "(q, , , past_key, past_value, lengths, total)"),
+            "(b, 2, p, 8) (b, 2, p, 8)")
+      << "keys and values are packed behind the queries";
+  EXPECT_EQ(known("y, pk, pv = com.microsoft.MultiHeadAttention <num_heads = 4> (q, k, k, , , , past_key, past_value)"),
+            "(b, 4, p, 16) (b, 4, p, width)")
+      << "values have a size of their own";
+}
+
 TEST(EqualNames, AreThoseOfWhatOperandsAreComputedFrom) {
   EXPECT_EQ(shapes("q2 = Relu(q) k2 = Relu(k) y, pk, pv = com.microsoft.MultiHeadAttention <num_heads = 2> "
                    "(q2, k2, v, , , , past_key, past_value)"),

@@ -78,21 +78,28 @@ void require_bias_of(const Dim& batch, size_t input, RuleContext& context) {
   context.require_size_or_one(Dim(context.node().int_attribute("num_heads", 1)), {input, 4, 1});
 }
 
-/// Batches and lengths that Q, K, V and the past of MultiHeadAttention have in common, else ONNX Runtime refuses it.
+/// Sizes that Q, K, V and the past of MultiHeadAttention have in common, else ONNX Runtime refuses it.
 void require_common_sizes_of_heads(RuleContext& context) {
   constexpr size_t kQuery = 0, kKey = 1, kValue = 2, kPadding = 4, kBias = 5, kPastKey = 6, kPastValue = 7;
   for (const size_t rank : {3, 4, 5})
     for (const size_t input : {kKey, kValue}) context.require_equal({kQuery, 3, 0}, {input, rank, 0});
-  for (const size_t past : {kPastKey, kPastValue}) context.require_equal({kQuery, 3, 0}, {past, 4, 0});
+  const int64_t heads = context.node().int_attribute("num_heads", 0);
+  for (const size_t past : {kPastKey, kPastValue}) {
+    context.require_equal({kQuery, 3, 0}, {past, 4, 0});
+    if (heads > 0) context.require_size(Dim(heads), {past, 4, 1});
+  }
+  const MaybeShape queries = context.shape(kQuery);
+  const auto size = queries.has_rank(3) && heads > 0 ? exact_quotient((*queries)[2], Dim(heads)) : std::nullopt;
+  if (size) context.require_size(*size, {kPastKey, 4, 3});
   for (const size_t query : {3, 5})
     for (const size_t rank : {2, 3}) context.require_equal({kQuery, query, 0}, {kPadding, rank, 0});
   context.require_equal({kKey, 3, 1}, {kValue, 3, 1});
   context.require_equal({kKey, 4, 2}, {kValue, 4, 2});
   context.require_equal({kPastKey, 4, 2}, {kPastValue, 4, 2});
   for (const size_t query : {3, 5}) context.require_equal({kQuery, query, 1}, {kBias, 4, 2});
-  const MaybeShape query = context.shape(kQuery), keys = given_rows(context, kKey), past = context.shape(kPastKey);
-  if (!query || query->empty() || !keys || keys->size() < 3 || (context.has(kPastKey) && !past.has_rank(4))) return;
-  require_bias_of((*query)[0], kBias, context);
+  const MaybeShape keys = given_rows(context, kKey), past = context.shape(kPastKey);
+  if (!queries || queries->empty() || !keys || keys->size() < 3 || (context.has(kPastKey) && !past.has_rank(4))) return;
+  require_bias_of((*queries)[0], kBias, context);
   const Dim now = (*keys)[keys->size() == 4 ? 2 : 1], total = past ? now + (*past)[2] : now;
   for (const InputAxis axis : {InputAxis{kBias, 4, 3}, {kPadding, 2, 1}, {kPadding, 3, 2}}) context.require_size(total, axis);
 }
@@ -147,7 +154,19 @@ void embed_normalization(RuleContext& context) {
   context.set_shape(1, {(*ids)[0]});
 }
 
-/// Batches and lengths that the inputs of GroupQueryAttention have in common, else ONNX Runtime refuses it.
+/// Heads of K and V, and their size, that a past of GroupQueryAttention has, unless it is quantized.
+void require_heads_of_past(size_t past, RuleContext& context) {
+  const int64_t heads = context.node().int_attribute("num_heads", 0),
+                kv_heads = context.node().int_attribute("kv_num_heads", 0);
+  const MaybeShape query = context.shape(0);
+  if (!query.has_rank(3) || heads < 1 || kv_heads < 1 || !is_floating(context.type(past))) return;
+  context.require_size(Dim(kv_heads), {past, 4, 1});
+  // Keys and values may be packed behind the queries.
+  if (const auto size = exact_quotient((*query)[2], Dim(context.has(1) ? heads : heads + 2 * kv_heads)))
+    context.require_size(*size, {past, 4, 3});
+}
+
+/// Sizes that the inputs of GroupQueryAttention have in common, else ONNX Runtime refuses it.
 void require_common_sizes_of_groups(RuleContext& context) {
   constexpr size_t kQuery = 0, kKey = 1, kValue = 2, kPastKey = 3, kPastValue = 4, kLengths = 5, kCos = 7, kSin = 8;
   constexpr size_t kPositions = 9, kBias = 10;
@@ -155,7 +174,10 @@ void require_common_sizes_of_groups(RuleContext& context) {
     for (const size_t input : {kKey, kValue}) context.require_equal({kQuery, 3, axis}, {input, 3, axis});
     context.require_equal({kCos, 2, axis}, {kSin, 2, axis});
   }
-  for (const size_t past : {kPastKey, kPastValue}) context.require_equal({kQuery, 3, 0}, {past, 4, 0});
+  for (const size_t past : {kPastKey, kPastValue}) {
+    context.require_equal({kQuery, 3, 0}, {past, 4, 0});
+    require_heads_of_past(past, context);
+  }
   context.require_equal({kPastKey, 4, 2}, {kPastValue, 4, 2});
   for (const InputAxis batch : {InputAxis{kLengths, 1, 0}, {kLengths, 2, 0}, {kPositions, 2, 0}})
     context.require_equal({kQuery, 3, 0}, batch);
@@ -180,8 +202,6 @@ void low_bit_product(RuleContext& context) {
   context.set_shape(0, std::move(result));
 }
 
-void dynamic_quantized_product(RuleContext& context) { set_product_shape(context, 0, 1); }
-
 /// The result is of the type of its scales.
 void product_to_float(RuleContext& context) {
   context.set_type(0, context.type(2));
@@ -199,30 +219,92 @@ void quantize(RuleContext& context) {
   like_input_0(context);
 }
 
+/// What OP of RULES, ONNX's own, makes.
+void apply_as(std::string_view op, std::span<const ShapeRule> rules, RuleContext& context) {
+  std::ranges::find(rules, op, &ShapeRule::op)->apply(context);
+}
+
+void fused_conv(RuleContext& context) { apply_as("Conv", spatial_rules(), context); }
+void fused_gemm(RuleContext& context) { apply_as("Gemm", contraction_rules(), context); }
+void product(RuleContext& context) { set_product_shape(context, 0, 1); }
+
+/// Channels lie last: input (N, D1, D2, ..., C), weights (M, D1, D2, ..., C).
+void conv_of_last_channels(RuleContext& context) {
+  const MaybeShape shape = context.shape(0), weights = context.shape(1);
+  if (!shape || shape->size() < 3) return;
+  Shape result = context.fresh_shape(0, shape->size());
+  result[0] = (*shape)[0];
+  if (weights && !weights->empty()) result.back() = (*weights)[0];
+  context.set_shape(0, std::move(result));
+}
+
+/// Halves the features, of which one half is a gate of the other.
+void split_gelu(RuleContext& context) {
+  const MaybeShape shape = context.shape(0);
+  const auto half = shape && !shape->empty() ? exact_quotient(shape->back(), Dim(2)) : std::nullopt;
+  if (!half) return;
+  Shape result = *shape;
+  result.back() = *half;
+  context.set_shape(0, std::move(result));
+}
+
+/// Rows of a table of few bits, which are of the type of its scales.
+void gather_of_few_bits(RuleContext& context) { context.set_type(0, context.type(2)); }
+
+/// The scale and the zero point of the result, and an operand, a scale and a zero point by turns.
+void quantized_concat(RuleContext& context) {
+  constexpr size_t kZeroPoint = 1, kFirst = 2, kOfOne = 3;
+  context.set_type(0, context.type(kZeroPoint));
+  std::vector<MaybeShape> parts;
+  for (size_t i = kFirst; i < context.node().inputs.size(); i += kOfOne) parts.push_back(context.shape(i));
+  if (auto joined = joined_shape(parts, context.node().int_attribute("axis", 0), context))
+    context.set_shape(0, *std::move(joined));
+}
+
+/// Its shape hangs on what is given in a run.
+void unsized(RuleContext&) {}
+
 constexpr ShapeRule kContribRules[] = {
     {"Attention", projected_attention},
+    {"BiasAdd", like_input_0},
+    {"BiasDropout", like_input_0},
     {"BiasGelu", like_input_0},
+    {"BiasSplitGelu", split_gelu},
+    {"ConvTransposeWithDynamicPads", unsized},
     {"DequantizeLinear", like_input_0, ResultType::kOfInput1},
-    {"DynamicQuantizeMatMul", dynamic_quantized_product},
+    {"DynamicQuantizeMatMul", product},
     {"EmbedLayerNormalization", embed_normalization, ResultType::kSetByRule},
+    {"ExpandDims", unsized},
     {"FastGelu", like_input_0},
-    {"Gelu", like_input_0},
-    {"QuickGelu", like_input_0},
-    {"RotaryEmbedding", like_input_0},
+    {"FusedConv", fused_conv},
+    {"FusedGemm", fused_gemm},
     {"FusedMatMul", fused_mat_mul},
+    {"GatherBlockQuantized", gather_of_few_bits, ResultType::kSetByRule},
+    {"Gelu", like_input_0},
+    {"GemmFastGelu", product},
+    {"GroupNorm", like_input_0},
     {"GroupQueryAttention", group_query_attention},
     {"MatMulBnb4", low_bit_product},
     {"MatMulIntegerToFloat", product_to_float, ResultType::kSetByRule},
     {"MatMulNBits", low_bit_product},
+    {"MoE", like_input_0},
     {"MultiHeadAttention", multi_head_attention},
+    {"NhwcConv", conv_of_last_channels},
     {"QAttention", quantized_attention, ResultType::kSetByRule},
     {"QLinearAdd", quantized_broadcast},
+    {"QLinearConcat", quantized_concat, ResultType::kSetByRule},
+    {"QLinearLeakyRelu", like_input_0},
     {"QLinearMul", quantized_broadcast},
     {"QLinearSigmoid", like_input_0},
     {"QLinearSoftmax", like_input_0},
     {"QuantizeLinear", quantize, ResultType::kSetByRule},
+    {"QuickGelu", like_input_0},
+    {"RotaryEmbedding", like_input_0},
+    {"SkipGroupNorm", like_input_0},
     {"SkipLayerNormalization", skip_normalization},
     {"SkipSimplifiedLayerNormalization", skip_normalization},
+    {"Trilu", like_input_0},
+    {"UnfoldTensor", unsized},
 };
 
 }  // namespace
