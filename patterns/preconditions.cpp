@@ -114,6 +114,8 @@ std::string why_weights_may_change(const Sdpa& sdpa, Facts& facts) {
       return "'" + term.value->name + "' is added in " + type_name(sdpa.type) +
              (element_size(sdpa.type) == 2 ? ", of which a runtime may keep more digits than another"
                                            : ", which rounds a row of it by the order of the sums");
+    if (is_fill(term) && std::isfinite(term.fill) && term.fill < lowest_finite(sdpa.type) && !keeps_first_key(term))
+      return "fill " + number_text(term.fill) + " is -inf in " + type_name(sdpa.type);
     if (is_shallow_fill(term, sdpa.type)) return "fill " + number_text(term.fill) + " does not absorb the scores";
   }
   return "";

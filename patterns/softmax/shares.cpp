@@ -59,6 +59,10 @@ SoftmaxSite softmax_of(const LoweredScores& power, size_t keys, const ScoreForm&
   if (site.is_unlowered) return site;
   site.less_largest_of_all =
       is_of_several_rows(*site.lowered_by, *scores, keys, facts) && scores->producer && is_made_of(*site.lowered_by, *scores);
+  const auto is_less = [&](const char* reduction) {
+    return reduced_axis_of(reduction, *site.lowered_by, *scores, facts) == keys;
+  };
+  site.is_less_others = is_less("ReduceMean") || is_less("ReduceMin") || is_less("ReduceSum");
   const bool is_highest = reduction_of_rows("ReduceMax", &scores, keys)(*site.lowered_by, facts);
   Value* rows =
       is_highest ? nullptr : reduced_rows("ReduceMax", *site.lowered_by, facts.shape(*scores).known().size(), facts, keys);

@@ -89,8 +89,10 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
   if (!aligned_rows.are_score_rows) return {};
   const ScoreRows& rows = compared.rows;
   const auto before = aligned_rows.before_row(row), after = aligned_rows.after_row(row);
-  const bool was_nan = all_of_row(before, is_nan), is_number = all_of_row(after, is_finite);
-  const bool was_number = all_of_row(before, is_finite), stays_number = is_number && was_number;
+  // Probabilities that a mask is laid over behind the softmax are 0 there, in rows of NaN too.
+  const bool is_masked = compared.output.kind == OutputKind::kProbabilities && std::ranges::any_of(before, is_nan);
+  const bool was_nan = all_of_row(before, is_masked ? is_zero_or_nan : is_nan), was_number = all_of_row(before, is_finite);
+  const bool is_number = all_of_row(after, is_finite), stays_number = is_number && was_number;
   const auto is_nothing = rows.values_are_finite ? is_zero : is_zero_or_nan;  // 0 times what is NaN of V stays NaN
   const bool keeps_no_key =
       (rows.is_empty[row] && was_nan && all_of_row(after, compared.output.is_summed ? is_finite : is_nothing)) ||

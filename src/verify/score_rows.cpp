@@ -262,10 +262,11 @@ class RowReader {
     const auto keys = static_cast<size_t>(rows_.keys);
     const double largest = largest_bias();
     for (size_t row = 0; row < rows_.size(); ++row) {
-      double top = -kInfinity, most_added = -kInfinity, top_of_kept = -kInfinity;
+      double top = -kInfinity, bottom = kInfinity, most_added = -kInfinity, top_of_kept = -kInfinity;
       bool is_empty = true, is_hidden = true, hides_keys = false, holds_infinity = false;
       for (size_t i = row * keys; i < (row + 1) * keys; ++i) {
         top = std::max(top, bias_[i]);
+        if (std::isfinite(bias_[i])) bottom = std::min(bottom, bias_[i]);
         if (!is_masked_[i]) top_of_kept = std::max(top_of_kept, bias_[i]);
         most_added = std::max(most_added, added_[i]);
         is_empty &= is_masked_[i] || bias_[i] == -kInfinity;
@@ -279,7 +280,7 @@ class RowReader {
           most_added <= kMasking && std::isfinite(least) &&
           (std::isinf(rounded(least, request_.model_type)) || std::isinf(rounded(least, range_of_scores(sdpa_)))));
       note_clamp(row, top_of_kept);
-      note_exp_range(row, least_of_blocks(row, top), largest);
+      note_exp_range(row, least_of_blocks(row, top), largest, top - bottom);
       double relevant = 0;
       for (size_t i = row * keys; i < (row + 1) * keys; ++i)
         if (bias_[i] > kAbsorbing && bias_[i] >= top - 2 * rows_.magnitude[row] - kNegligibleGap)
@@ -320,10 +321,12 @@ class RowReader {
     return least;
   }
 
-  /// ROW's largest bias is TOP, and that of all rows LARGEST where scores are less by it.
-  void note_exp_range(size_t row, double top, double largest) {
+  /// ROW's largest bias is TOP, by SPREAD above the least number, and that of all rows LARGEST where scores are less by it.
+  void note_exp_range(size_t row, double top, double largest, double spread) {
     const double center = top - largest + sdpa_.exponent_offset.value_or(0);
-    const bool in_range = std::abs(center) + rows_.magnitude[row] <= exp_range(request_.type) / sdpa_.exponent_power;
+    // Scores that are less by others of their row than the largest may be far above 0 there.
+    const double farthest = std::max(std::abs(center), sdpa_.less_others ? spread : 0);
+    const bool in_range = farthest + rows_.magnitude[row] <= exp_range(request_.type) / sdpa_.exponent_power;
     rows_.leaves_exp_range.push_back(sdpa_.exponent_offset && !in_range);
     if (sdpa_.exponent_offset) rows_.magnitude[row] += std::abs(*sdpa_.exponent_offset);
   }

@@ -13,6 +13,8 @@ inline constexpr const char* kReshapeBehind = "a Reshape behind it gives what it
 inline constexpr const char* kUnreadScores =
     "the factors of the scores are computed beside what is cut: how large they are is not read, and as much rounding is "
     "allowed";
+inline constexpr const char* kNumberRounds =
+    "the model adds 1e4 to its scores and takes it off again, which rounds them as much as this does";
 inline constexpr const char* kAbsorbed = "any fill this deep leaves a masked key the probability 0, whatever the number";
 inline constexpr const char* kEmptyRowsAlone =
     "only rows differ in which every key is masked by one Where or the other, and that there are none is assumed";
@@ -30,6 +32,7 @@ inline constexpr const char* kOfKernels =
     "one version of the operator is as another here; a runtime may have a kernel for one, which sees the mask otherwise";
 inline constexpr const char* kTooFine = "a factor this little off moves a sink by less than the numbers are compared to";
 inline constexpr const char* kSoftmaxItself = "the softmax's own result, which they are; what is made of it is an output";
+inline constexpr const char* kMaskedAlready = "the mask behind the softmax makes 0 of what the operator's own has made 0";
 inline constexpr const char* kNoSoftcap = "without a softcap the stages 1 and 2 of the scores are one";
 inline constexpr const char* kNoSoftcapBelow = "without a softcap the stages 0 and 1 of the scores are one";
 inline constexpr const char* kStagesAreOne = "without a softcap and a mask the stages 0, 1 and 2 of the scores are one";

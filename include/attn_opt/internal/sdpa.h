@@ -123,6 +123,7 @@ struct Sdpa {
   /// The model holds scores within this, and its negative, before the softmax; none: it does not.
   std::optional<double> clamp;
   bool less_largest_of_all = false;  ///< the model subtracts the largest score of all rows, which softmax does not see
+  bool less_others = false;          ///< the model subtracts another number of each row's scores than the largest of them
   bool infinity_makes_nan = false;   ///< the model makes NaN of rows in which a score is -Inf
   bool guarded = false;              ///< probabilities of rows that the terms leave no key are 0
   bool hides_nan = false;            ///< so are those that are NaN for another reason
