@@ -141,9 +141,11 @@ bool may_be_weights(const Value* value, unsigned parts) {
   };
   const Node* maker = value ? value->producer : nullptr;
   for (int step = 0; step < kMaxSuspectCopies && maker && may_be_no_op(*maker); ++step) {
-    const bool is_scaled = has(*maker, Trait::kMultiplies) && may_be_number(maker->input(1));
-    if (!is_scaled && (is_of_weights(*maker) || may_add_nothing(*maker))) break;
-    maker = maker->input(0) ? maker->input(0)->producer : nullptr;
+    const bool adds = may_add_nothing(*maker), adds_to_second = adds && may_be_number(maker->input(0));
+    const bool is_by_number = (adds || has(*maker, Trait::kMultiplies)) && may_be_number(maker->input(1));
+    if (!is_by_number && !adds_to_second && (is_of_weights(*maker) || adds)) break;
+    const Value* copied = maker->input(adds_to_second ? 1 : 0);
+    maker = copied ? copied->producer : nullptr;
   }
   if (!maker || !is_of_weights(*maker)) return false;
   const unsigned wanted = maker->is("Div") ? kWeights | kWeightsInWords : kWeights;
