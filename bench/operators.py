@@ -3,7 +3,7 @@
 
     bench/operators.py
 
-A ratio above 1: the other operator is faster. `--target ort` writes it where all of a class are (src/emit/faster_operators.cpp). Needs onnx,
+A ratio above 1: the other operator is faster. `--target ort` writes it where all of a class are (src/rewrite/faster_operators.cpp). Needs onnx,
 onnxruntime and numpy.
 """
 import statistics

@@ -312,6 +312,7 @@ class SoftmaxAttention : public Pattern {
     sdpa.guarded = reading.guard != GuardMeaning::kNothing;
     sdpa.hides_nan = reading.guard == GuardMeaning::kScores;
     sdpa.less_largest_of_all = softmax.less_largest_of_all || reading.scores.lowered_by_largest_of_all;
+    sdpa.products = std::max<size_t>(1, reading.probabilities.products.size());
     if (!softmax.divided) sdpa.probabilities = readable_probabilities(reading, split, sdpa.batch, sdpa.query_heads, context);
     if (!sinks) set_scores_output(reading, softmax, split, context, sdpa);
     const bool lowers_rows = !softmax.is_unlowered || reading.scores.lowered;

@@ -18,6 +18,7 @@ struct Effect {
   Dim score_bytes;  ///< bytes of tensors of B * H * L * S elements that are no longer made
   Dim batch;        ///< B
   int nodes_removed = 0, nodes_added = 0;
+  size_t products = 1;  ///< as Sdpa::products: with several, what is written makes the scores as often, and takes longer
 };
 
 /// What a further pattern missed at a site.

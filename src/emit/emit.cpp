@@ -251,6 +251,8 @@ Matched<Emission> emit_attention(const Match& match, MatchContext& context, cons
                                  const EmitOptions& options) {
   if (options.stage == Stage::kFunctions) return emit_local_function(match, context, shared);
   const std::optional<Target> other = rules_of(options.target).faster;
+  if (other && match.sdpa.products > 1)
+    return missed("target.slower", match.anchor, several_products_in_words(match.sdpa.products));
   if (!other || !may_have_faster_operator(match.sdpa)) return emit_for_target(match, context, shared, options);
   if (auto faster = emit_faster(match, context, shared, options, *other)) return *std::move(faster);
   auto emission = emit_for_target(match, context, shared, options);

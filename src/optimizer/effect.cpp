@@ -14,8 +14,9 @@ bool is_taken_over(const Value& value, const Edit& edit) {
 
 }  // namespace
 
-Effect effect_of(const Emission& emission, Facts& facts) {
+Effect effect_of(const Emission& emission, const Sdpa& sdpa, Facts& facts) {
   Effect effect;
+  effect.products = sdpa.products;
   effect.batch = emission.scores[0];
   effect.nodes_removed = static_cast<int>(emission.removed.size());
   effect.nodes_added = static_cast<int>(emission.edit.nodes().size());

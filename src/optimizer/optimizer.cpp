@@ -223,7 +223,7 @@ class Run {
       line.verification.reset();
       return refuse(line, needs_equal_sizes(site, line, reason));
     }
-    line.effect = effect_of(*emission, reading.facts);
+    line.effect = effect_of(*emission, site.match.sdpa, reading.facts);
     const std::vector<Node*> read_for_sizes = nodes_read_for_sizes(*emission);
     const std::vector<Value*> at_hand = read_for_sizes.empty() ? std::vector<Value*>() : values_at_hand(*emission);
     carry_metadata(replaced_by(*emission, *site.match.anchor), emission->edit.nodes());

@@ -39,6 +39,11 @@ std::string recognised(const SiteReport& site) {
   for (const Precondition& one : site.preconditions) {
     text += entry(std::string(state_of(one)), one.id + detail_of(one));
   }
+  if (site.effect && site.effect->products > 1)
+    text +=
+        entry("slower", fmt::format("in ONNX Runtime on the CPU: one of {} products of a softmax with V, each of which makes "
+                                    "the scores again (--target ort leaves it)",
+                                    site.effect->products));
   if (site.effect)
     text += entry("effect", fmt::format("{}nodes: {} become {}", scores_spared(*site.effect), site.effect->nodes_removed,
                                         site.effect->nodes_added));

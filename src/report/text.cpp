@@ -62,6 +62,17 @@ std::string sites_line(const Report& report) {
                      report.refused(), report.missed(), already.empty() ? "" : "; " + already);
 }
 
+/// How many sites may take longer than before.
+std::string slower_lines(const Report& report) {
+  const auto slower =
+      std::ranges::count_if(report.sites, [](const SiteReport& site) { return site.effect && site.effect->products > 1; });
+  if (slower == 0) return {};
+  return wrapped(fmt::format("{} of them share a softmax and make its scores again each: slower in ONNX Runtime on the CPU "
+                             "(--target ort leaves them)",
+                             slower),
+                 0);
+}
+
 std::string effect_lines(const Report& report) {
   if (report.fused() == 0) return {};
   const EffectTotal total = total_effect(report);
@@ -155,7 +166,7 @@ std::string site_lines(const Report& report) {
 std::string to_text(const Report& report, bool with_sites) {
   const size_t most_operators = with_sites ? report.operators.size() : kMostOperators;
   std::string text = sites_line(report) + wrapped(assurance_phrase(report.fused(), count_assumptions(report)), 0) +
-                     effect_lines(report) + rewrites_total(report) + model_lines(report);
+                     slower_lines(report) + effect_lines(report) + rewrites_total(report) + model_lines(report);
   for (const std::string& reason : report.not_raised) {
     text += with_hint("opset.raise: " + reason, "opset.raise", 0);
   }

@@ -21,6 +21,10 @@ bool is_long_enough(const FasterOperator& faster, const Dim& queries, const Dim&
   return is_at_least(queries, faster.least_rows) && is_at_least(keys, faster.least_rows);
 }
 
+// CPU time of two or three Attention nodes divided by that of one softmax and its products with V, from 64 to 1024 rows, as
+// bench/products.py prints its inverse.
+constexpr double kLeastOfProducts = 1.33, kMostOfProducts = 2;
+
 }  // namespace
 
 bool may_have_faster_operator(const Sdpa& sdpa) {
@@ -46,6 +50,12 @@ std::string in_words(const FasterOperator& faster, const Dim& queries, const Dim
   return std::string(faster.name) + " is " + number_text(faster.least) + " to " + number_text(faster.most) +
          " times as fast as Attention with " + queries.str() + " queries, " + keys.str() + " keys and " +
          (faster.is_causal ? "no mask but the causal one" : "no mask");
+}
+
+std::string several_products_in_words(size_t products) {
+  return "its softmax has " + std::to_string(products) +
+         " products with V, for each of which a node makes the scores again: " + number_text(kLeastOfProducts) + " to " +
+         number_text(kMostOfProducts) + " times the time";
 }
 
 }  // namespace attn_opt

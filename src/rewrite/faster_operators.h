@@ -26,5 +26,7 @@ const FasterOperator* faster_at(std::string_view op, bool is_causal, const Dim& 
 bool has_faster_operator(bool is_causal, const Dim& queries, const Dim& keys);
 /// "MultiHeadAttention is 1.08 to 1.24 times as fast as Attention with 4096 queries, 4096 keys and no mask".
 std::string in_words(const FasterOperator& faster, const Dim& queries, const Dim& keys);
+/// Why as many nodes as a softmax has PRODUCTS, several, are slower than these.
+std::string several_products_in_words(size_t products);
 
 }  // namespace attn_opt

@@ -153,8 +153,10 @@ TEST_F(ToolTest, CaseOutOfEveryNegativeCase) {
     const auto one = read_case(path);
     ASSERT_TRUE(one.has_value());
     const bool is_plain = one->expect.fused == 0 && !one->expect.misses.empty() && one->options.emit.form == Form::kAuto &&
-                          one->options.opset == OptimizeOptions().opset && !one->options.strict && !one->options.exact &&
-                          !one->options.assume && one->options.only.empty() && one->options.stop_after < 0;
+                          one->options.opset == OptimizeOptions().opset &&
+                          one->options.emit.target == OptimizeOptions().emit.target && !one->options.strict &&
+                          !one->options.exact && !one->options.assume && one->options.only.empty() &&
+                          one->options.stop_after < 0;
     if (!is_plain) continue;
     const ToolResult result = run("explain '" + path.string() + "' --case-out out.onnxtxt");
     if (const auto uncut = kUncut.find(path.stem()); uncut != kUncut.end()) {

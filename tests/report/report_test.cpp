@@ -93,7 +93,7 @@ TEST(ReportJson, HoldsAFusedSite) {
     "verification": {"verdict": "verified", "reason": null, "algebra_difference": 3e-16, "type_difference_ulp": 0.5,
                      "draws": 12, "seconds": 0.25, "shared": false, "explained_by": ["rows-keep-a-key"]},
     "effect": {"score_bytes": "96*batch*seq*seq", "example_score_bytes": 100663296, "nodes_removed": 34,
-               "nodes_added": 4},
+               "nodes_added": 4, "products_of_softmax": 1},
     "miss": null, "other_misses": [], "match_seconds": 0.001})json");
   EXPECT_EQ(to_json(full_report())["sites"][0], expected);
 }

@@ -128,6 +128,7 @@ struct Sdpa {
   bool guarded = false;              ///< probabilities of rows that the terms leave no key are 0
   bool hides_nan = false;            ///< so are those that are NaN for another reason
 
+  size_t products = 1;                      ///< with V, of the model's softmax: each is an attention of its own
   std::vector<OutputView> outputs;          ///< from the product with V downward
   std::vector<OutputStep> output_steps;     ///< that outputs[0], which is alone then, is behind
   std::optional<OutputView> probabilities;  ///< read by others than the product with V; the features are the keys

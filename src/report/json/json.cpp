@@ -62,7 +62,8 @@ json effect(const std::optional<Effect>& effect, const EffectTotal& total) {
   return {{"score_bytes", text(effect->score_bytes.str())},
           {"example_score_bytes", bytes_or_null(example_bytes(effect->score_bytes, total.sizes))},
           {"nodes_removed", effect->nodes_removed},
-          {"nodes_added", effect->nodes_added}};
+          {"nodes_added", effect->nodes_added},
+          {"products_of_softmax", effect->products}};
 }
 
 json effect(const EffectTotal& total) {
