@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <map>
 #include <vector>
 
 #include "attn_opt/edit.h"
@@ -33,10 +34,12 @@ class UnsignedPairs {
       : view_(view), facts_(view, tensors), kept_(kept) {}
 
   bool run() {
-    std::vector<Node*> pairs;
+    std::vector<std::pair<Node*, Value*>> pairs;  // what dequantizes, and what it reads: in the order of the graph
     for (const auto& graph : view_.graphs())
-      std::ranges::copy_if(graph->nodes(), std::back_inserter(pairs), [this](Node* node) { return makes_int8(*node); });
-    for (Node* node : pairs) make_unsigned(*node);
+      for (Node* node : graph->nodes())
+        if (node->is("DequantizeLinear") && node->input(0) && node->input(0)->producer && makes_int8(*node->input(0)->producer))
+          pairs.emplace_back(node, node->input(0));
+    for (const auto& [node, read] : pairs) make_unsigned(*node, *read);
     return !pairs.empty();
   }
 
@@ -65,28 +68,27 @@ class UnsignedPairs {
            std::ranges::any_of(uses, [this](const Use& use) { return is_read_by_product(*use.node->output(0)); });
   }
 
-  void make_unsigned(Node& quantize) {
-    Edit edit(view_, quantize);
-    GraphBuilder build(edit, shared_, quantize.label());
-    const auto inputs_of = [&](Node& node, Value* first) {
-      const double zero = *zero_point(node) + 128;
-      return std::vector{first, node.input(1), build.constant(Tensor::scalar<uint8_t>(static_cast<uint8_t>(zero)))};
-    };
-    const auto again = [&](Node& node, Value* first) {
-      Attributes attributes(node.proto->attribute().begin(), node.proto->attribute().end());
-      std::erase_if(attributes, [](const onnx::AttributeProto& one) { return one.name() == "output_dtype"; });
-      return build.new_node(node.op(), inputs_of(node, first), {true}, attributes)->outputs[0];
-    };
-    Value* made = again(quantize, quantize.input(0));
-    std::vector<const Node*> nodes{&quantize};
-    for (const Use& use : quantize.output(0)->uses) {
-      nodes.push_back(use.node);
-      edit.take_over(*use.node->output(0), *again(*use.node, made));
-    }
-    carry_metadata(nodes, edit.nodes());
+  /// NODE, with another zero point, of FIRST.
+  Value* again(Node& node, Value* first, GraphBuilder& build) {
+    Attributes attributes(node.proto->attribute().begin(), node.proto->attribute().end());
+    std::erase_if(attributes, [](const onnx::AttributeProto& one) { return one.name() == "output_dtype"; });
+    const auto zero = static_cast<uint8_t>(*zero_point(node) + 128);
+    return build.new_node(node.op(), {first, node.input(1), build.constant(Tensor::scalar<uint8_t>(zero))}, {true}, attributes)
+        ->outputs[0];
+  }
+
+  /// DEQUANTIZE, of READ, as it is of uint8. The first that reads it stands in front of all others.
+  void make_unsigned(Node& dequantize, Value& read) {
+    Edit edit(view_, dequantize);
+    GraphBuilder build(edit, shared_, dequantize.label());
+    Value*& made = unsigned_.try_emplace(&read, nullptr).first->second;
+    if (!made) made = again(*read.producer, read.producer->input(0), build);
+    edit.take_over(*dequantize.output(0), *again(dequantize, made, build));
+    carry_metadata({&dequantize, read.producer}, edit.nodes());
     edit.commit(shared_);
   }
 
+  std::map<const Value*, Value*> unsigned_;  ///< by int8 numbers
   ModelGraph& view_;
   Facts facts_;
   const std::set<std::string>& kept_;
