@@ -38,7 +38,7 @@ TEST(Scale, ScaledValuesAreTakenAfterTheScaling) {
   EXPECT_LT(c.difference(kSizes), kTolerance);
 }
 
-TEST(Scale, NegativeOneIsMultipliedIntoQ) {
+TEST(Scale, SignOfANegativeOneIsOfQ) {
   EmitCase c(R"(
     mha (float[B,2,L,4] q, float[B,2,S,4] k, float[B,2,S,6] v) => (float[B,2,L,6] y) {
       kt = Transpose<perm = [0,1,3,2]>(k)
@@ -51,8 +51,8 @@ TEST(Scale, NegativeOneIsMultipliedIntoQ) {
   Sdpa sdpa = plain_sdpa(c);
   sdpa.scale = -0.7f;
   c.rewrite({c.site("p", "y", sdpa)});
-  EXPECT_EQ(c.attributes(), "scale=1");
-  EXPECT_EQ(c.maker(c.attention().input(0)).op_type(), "Mul");
+  EXPECT_EQ(c.attributes(), "scale=0.7");
+  EXPECT_EQ(c.maker(c.attention().input(0)).op_type(), "Neg");
   EXPECT_LT(c.difference(kSizes), kTolerance);
 }
 
