@@ -81,6 +81,9 @@ class Judge:
                 continue
             if feed.kind != "zero" and not all(before[name].size for name in drawn.outputs):
                 continue  # sizes that do not fit each other, which a Reshape to -1 let pass
+            if any(before[one.name].ndim != len(one.type.tensor_type.shape.dim) for one in drawn.model.graph.output):
+                self.count("feeds on which an original breaks the rank that it declares")
+                continue  # a Squeeze of all axes takes more away where a size is 1
             probes = {kind: exact[name] for kind, name in drawn.probes.items()}
             given = [feed.arrays[i.name] for i in drawn.graph.inputs if i.role in ("float", "past")]
             types = [np.dtype(i.name) for i in (a.dtype for a in given)] or [np.dtype(np.float32)]
