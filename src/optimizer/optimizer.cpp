@@ -16,6 +16,7 @@
 #include "src/optimizer/function_inlining.h"
 #include "src/optimizer/imports.h"
 #include "src/optimizer/kv_cache.h"
+#include "src/optimizer/loadable_int8.h"
 #include "src/optimizer/local_attention.h"
 #include "src/optimizer/match_reads.h"
 #include "src/optimizer/model_verification.h"
@@ -26,7 +27,6 @@
 #include "src/optimizer/rewriting.h"
 #include "src/optimizer/site_graphs.h"
 #include "src/optimizer/sites.h"
-#include "src/optimizer/sunk_dequantization.h"
 #include "src/report/names.h"
 #include "src/verify/seconds.h"
 
@@ -378,10 +378,10 @@ Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings
   const bool is_run = options.verify == VerifyMode::kModel || options.kv_cache.is_static;
   const onnx::ModelProto original = is_run ? model.proto : onnx::ModelProto();
   const bool dequantizes = before.contains("DequantizeLinear");
-  const std::set<std::string> kept = dequantizes ? moves_behind_int8(model.proto) : std::set<std::string>();
+  const std::set<std::string> kept = dequantizes ? reads_behind_int8(model.proto) : std::set<std::string>();
   ATTN_OPT_TRY(Report report, fuse_for_caches(model, original, options, workings));
   if (dequantizes && report.changed && !rules_of(options.emit.target).takes_moved_int8) {
-    ATTN_OPT_CHECK(sink_dequantization(model, kept));
+    ATTN_OPT_CHECK(keep_int8_loadable(model, kept));
   }
   const OperatorCounts after = report.changed ? count_operators(model.proto) : before;
   if (report.changed) update_imports(before, after, model.proto);

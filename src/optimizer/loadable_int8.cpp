@@ -1,4 +1,4 @@
-#include "src/optimizer/sunk_dequantization.h"
+#include "src/optimizer/loadable_int8.h"
 
 #include <algorithm>
 #include <cmath>
@@ -179,7 +179,7 @@ class Sinker {
 
 }  // namespace
 
-std::set<std::string> moves_behind_int8(const onnx::ModelProto& model) {
+std::set<std::string> reads_behind_int8(const onnx::ModelProto& model) {
   std::set<std::string> made;
   if (opset_version(model) < kOpsetOfOutputTypes) return made;
   for_each_node(model, [&made](const onnx::NodeProto& node) {
@@ -189,7 +189,7 @@ std::set<std::string> moves_behind_int8(const onnx::ModelProto& model) {
   return made;
 }
 
-Status sink_dequantization(Model& model, const std::set<std::string>& kept) {
+Status keep_int8_loadable(Model& model, const std::set<std::string>& kept) {
   if (opset_version(model.proto) < kOpsetOfOutputTypes) return {};
   ATTN_OPT_TRY(const auto view, ModelGraph::create(model.proto));
   view->set_edit_opset(kOwnOpset);
