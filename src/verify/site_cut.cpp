@@ -55,11 +55,8 @@ class SiteCutter {
 
  private:
   static constexpr size_t kOperands = 3;
-  std::array<const Operand*, kOperands> operands() const { return {&sdpa_.q, &sdpa_.k, &sdpa_.v}; }
 
-  static bool is_view(const Operand& operand, const Value& value) {
-    return std::ranges::find(operand.views, &value, &OperandView::value) != operand.views.end();
-  }
+  std::array<const Operand*, kOperands> operands() const { return {&sdpa_.q, &sdpa_.k, &sdpa_.v}; }
 
   static bool is_cast_by_edit(const Value& value) { return is_written(value) && value.producer->is("Cast"); }
 
@@ -226,8 +223,9 @@ class SiteCutter {
   bool is_operand_apart(const Value& below, const Value& above) const {
     bool is_operand = false;
     for (const Operand* operand : operands()) {
-      if (is_view(*operand, below) && is_view(*operand, above)) return false;
-      is_operand |= is_view(*operand, below);
+      const bool holds_below = operand->has_view(below);
+      if (holds_below && operand->has_view(above)) return false;
+      is_operand |= holds_below;
     }
     return is_operand;
   }

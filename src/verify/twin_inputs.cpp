@@ -1,7 +1,7 @@
 #include "src/verify/twin_inputs.h"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "src/match/alike.h"
 #include "src/verify/draws.h"
@@ -12,12 +12,6 @@ namespace {
 bool are_twins(Value& one, Value& other, Facts& facts) {
   int left = kMaxAlike;
   return facts.type(one) == facts.type(other) && are_alike(one, other, left, facts);
-}
-
-bool is_operand(const Value& value, const Sdpa& sdpa) {
-  return std::ranges::any_of(std::array{&sdpa.q, &sdpa.k, &sdpa.v}, [&](const Operand* operand) {
-    return std::ranges::find(operand->views, &value, &OperandView::value) != operand->views.end();
-  });
 }
 
 }  // namespace
@@ -33,15 +27,17 @@ bool is_made_alike(Value& value, std::span<Node* const> nodes, Facts& facts) {
 }
 
 void note_twins(CutSite& site, const Sdpa& sdpa, Facts& facts) {
-  const auto may_be_twin = [&](const SiteInput& input) {
-    return input.source == SiteInput::Source::kDrawn && input.value->producer && !input.twin && !is_operand(*input.value, sdpa);
-  };
-  for (const bool is_given : {true, false})  // what the attention is given is drawn as such
-    for (SiteInput& drawn : site.inputs) {
-      if (!may_be_twin(drawn) || (role_of(drawn, sdpa) != InputRole::kOther) != is_given) continue;
-      for (SiteInput& other : site.inputs)
-        if (&other != &drawn && may_be_twin(other) && are_twins(*drawn.value, *other.value, facts)) other.twin = drawn.value;
-    }
+  std::vector<SiteInput*> drawn;
+  for (SiteInput& input : site.inputs) {
+    const bool is_operand = sdpa.q.has_view(*input.value) || sdpa.k.has_view(*input.value) || sdpa.v.has_view(*input.value);
+    if (input.source == SiteInput::Source::kDrawn && input.value->producer && !is_operand) drawn.push_back(&input);
+  }
+  // What the attention is given is drawn as such.
+  std::stable_partition(drawn.begin(), drawn.end(),
+                        [&](const SiteInput* input) { return role_of(*input, sdpa) != InputRole::kOther; });
+  for (auto one = drawn.begin(); one != drawn.end(); ++one)
+    for (auto other = one + 1; !(*one)->twin && other != drawn.end(); ++other)
+      if (!(*other)->twin && are_twins(*(*one)->value, *(*other)->value, facts)) (*other)->twin = (*one)->value;
 }
 
 }  // namespace attn_opt

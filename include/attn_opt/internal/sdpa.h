@@ -8,6 +8,7 @@
 // Dv features of V.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,6 +34,8 @@ struct OperandView {
 /// Q, K or V: the same operand from the product upward, the first view being what the product reads.
 struct Operand {
   std::vector<OperandView> views;
+
+  bool has_view(const Value& value) const { return std::ranges::find(views, &value, &OperandView::value) != views.end(); }
 };
 
 /// A factor of the scores that is a tensor: (…, 1 or L, 1) beside Q, (…, 1, 1 or S) beside K.
