@@ -62,7 +62,7 @@ SoftmaxSite softmax_of(const LoweredScores& power, size_t keys, const ScoreForm&
   const auto is_less = [&](const char* reduction) {
     return reduced_axis_of(reduction, *site.lowered_by, *scores, facts) == keys;
   };
-  site.is_less_others = is_less("ReduceMean") || is_less("ReduceMin") || is_less("ReduceSum");
+  site.pairs_scores = site.is_less_others = is_less("ReduceMean") || is_less("ReduceMin") || is_less("ReduceSum");
   const bool is_highest = reduction_of_rows("ReduceMax", &scores, keys)(*site.lowered_by, facts);
   Value* rows =
       is_highest ? nullptr : reduced_rows("ReduceMax", *site.lowered_by, facts.shape(*scores).known().size(), facts, keys);

@@ -40,7 +40,7 @@ struct SoftmaxSite {
   bool hides_infinity = false;       ///< a score of Inf leaves numbers, where the operator makes NaN
   bool less_largest_of_all = false;  ///< LOWERED_BY is one number for several rows, which their scores make
   bool pairs_scores = false;         ///< a score of -inf makes NaN, where the operator makes 0
-  bool is_less_others = false;       ///< LOWERED_BY is made of all scores of a row, and not the largest: so does one there
+  bool is_less_others = false;       ///< LOWERED_BY is made of all scores of a row, and is not the largest
   std::vector<Dim> key_blocks = {};  ///< numbers of keys of which each is summed up for itself; empty: all are together
   const Value* moved = nullptr;      ///< what the product's result is moved to before that is divided (late_division.h)
   std::vector<RowMap> maps = {};     ///< from MOVED to what is divided; none: that is

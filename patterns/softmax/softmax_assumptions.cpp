@@ -11,13 +11,13 @@ void assume_of_softmax(const SoftmaxSite& softmax, const ScoreWalk& scores, Sdpa
   if (scores.caps_in_exp_range) assume("exp-in-range", "the softcap divides exponentials of scores", sdpa);
   const bool may_empty_blocks = !softmax.key_blocks.empty() && !sdpa.guarded && !why_rows_may_be_nan(sdpa, facts).empty();
   const bool may_empty_beside_sinks = !softmax.sinks.empty() && softmax.nan_without_keys && sdpa.terms.size() > 1;
-  const bool pairs_scores = softmax.pairs_scores || softmax.is_less_others;
   sdpa.less_others = softmax.is_less_others;
-  sdpa.infinity_makes_nan = pairs_scores || may_empty_blocks || scores.makes_nan_of_infinity || may_empty_beside_sinks;
+  sdpa.infinity_makes_nan = softmax.pairs_scores || may_empty_blocks || scores.makes_nan_of_infinity || may_empty_beside_sinks;
   if (scores.makes_nan_of_infinity)
     sdpa.preconditions.push_back(
         {"scores-finite", false, "scores of Inf are multiplied with 0, or subtracted from each other", true});
-  if (pairs_scores) sdpa.preconditions.push_back({"scores-finite", false, "the difference of two scores of -Inf is NaN", true});
+  if (softmax.pairs_scores)
+    sdpa.preconditions.push_back({"scores-finite", false, "the difference of two scores of -Inf is NaN", true});
   if (may_empty_blocks)
     sdpa.preconditions.push_back({"scores-finite", false, "a block of keys whose scores are all -Inf makes NaN", true});
   if (may_empty_beside_sinks)
