@@ -27,6 +27,14 @@ bool moves_elements(const std::string& op) {
 /// Operands of products that ONNX Runtime makes a Gemm, with a Reshape in front, where something is added to them.
 bool multiplies_rows(const std::string& op) { return op == "MatMul"; }
 
+/// The zero point of NODE, a QuantizeLinear or DequantizeLinear with all that these have, if it is known and one of int8.
+std::optional<double> int8_zero_point(const Node& node, Facts& facts) {
+  const bool is_whole = node.input(0) && node.input(1) && node.input(2) && node.output(0);
+  return is_whole && facts.type(*node.input(2)) == onnx::TensorProto::INT8 ? facts.scalar(*node.input(2)) : std::nullopt;
+}
+
+Attributes attributes_of(const Node& node) { return {node.proto->attribute().begin(), node.proto->attribute().end()}; }
+
 /// What QuantizeLinear nodes make for DequantizeLinear nodes alone, as uint8 where a product reads it.
 class UnsignedPairs {
  public:
@@ -44,25 +52,20 @@ class UnsignedPairs {
   }
 
  private:
-  std::optional<double> zero_point(const Node& node) {
-    const bool is_int8 = node.input(2) && facts_.type(*node.input(2)) == onnx::TensorProto::INT8;
-    return is_int8 ? facts_.scalar(*node.input(2)) : std::nullopt;
-  }
-
   bool is_read_by_product(const Value& value) const {
     return std::ranges::any_of(value.uses, [this](const Use& use) {
-      return use.node && use.node->domain().empty() && multiplies_rows(use.node->op()) &&
+      return use.node && use.node->domain().empty() && multiplies_rows(use.node->op()) && use.node->output(0) &&
              !kept_.contains(use.node->output(0)->name);
     });
   }
 
   /// True if NODE makes int8 that DequantizeLinear nodes of its graph alone read, one of them for a product.
   bool makes_int8(const Node& node) {
-    if (!node.is("QuantizeLinear") || !zero_point(node) || node.output(0)->is_output) return false;
+    if (!node.is("QuantizeLinear") || !int8_zero_point(node, facts_) || node.output(0)->is_output) return false;
     const auto& uses = node.output(0)->uses;
     const auto is_pair = [&](const Use& use) {
       return use.node && use.node->is("DequantizeLinear") && use.input == 0 && use.node->graph == node.graph &&
-             zero_point(*use.node);
+             int8_zero_point(*use.node, facts_);
     };
     return std::ranges::all_of(uses, is_pair) &&
            std::ranges::any_of(uses, [this](const Use& use) { return is_read_by_product(*use.node->output(0)); });
@@ -70,9 +73,9 @@ class UnsignedPairs {
 
   /// NODE, with another zero point, of FIRST.
   Value* again(Node& node, Value* first, GraphBuilder& build) {
-    Attributes attributes(node.proto->attribute().begin(), node.proto->attribute().end());
+    Attributes attributes = attributes_of(node);
     std::erase_if(attributes, [](const onnx::AttributeProto& one) { return one.name() == "output_dtype"; });
-    const auto zero = static_cast<uint8_t>(*zero_point(node) + 128);
+    const auto zero = static_cast<uint8_t>(*int8_zero_point(node, facts_) + 128);
     return build.new_node(node.op(), {first, node.input(1), build.constant(Tensor::scalar<uint8_t>(zero))}, {true}, attributes)
         ->outputs[0];
   }
@@ -120,11 +123,10 @@ class Sinker {
   /// True if NODE makes numbers of int8 with one scale and a zero point, all known. A positive scale keeps the order, which
   /// MaxPool asks for. What is done to weights alone runtimes compute beforehand.
   bool takes_int8(const Node& node) {
-    if (node.removed || !node.is("DequantizeLinear") || !node.input(0) || !node.input(1) || !node.input(2)) return false;
-    if (is_weight(*node.input(0))) return false;
+    if (node.removed || !node.is("DequantizeLinear") || !int8_zero_point(node, facts_) || is_weight(*node.input(0)))
+      return false;
     const auto scale = facts_.scalar(*node.input(1));
-    return facts_.type(*node.input(2)) == onnx::TensorProto::INT8 && facts_.scalar(*node.input(2)) && scale && *scale > 0 &&
-           std::isfinite(*scale);
+    return scale && *scale > 0 && std::isfinite(*scale);
   }
 
   static bool moves_its_first_input(const Use& use, const Graph& graph) {
@@ -153,8 +155,6 @@ class Sinker {
       if (moves_its_first_input(use, *dequantize.graph) && !stays(*use.node)) moves.push_back(use.node);
     return moves;
   }
-
-  static Attributes attributes_of(const Node& node) { return {node.proto->attribute().begin(), node.proto->attribute().end()}; }
 
   /// The DequantizeLinear that makes what MOVE made of what DEQUANTIZE gave it.
   Node& behind(Node& move, const Node& dequantize) {

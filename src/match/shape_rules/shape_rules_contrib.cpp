@@ -192,14 +192,18 @@ void group_query_attention(RuleContext& context) {
   if (query && context.has(1) && query->size() == 3) context.set_shape(0, *query);
 }
 
+/// The shape of input 0, which is known, with so many FEATURES.
+void set_features(const Dim& features, RuleContext& context) {
+  Shape result = context.shape(0).known();
+  result.back() = features;
+  context.set_shape(0, std::move(result));
+}
+
 /// Weights of few bits: A (…, K) becomes (…, N).
 void low_bit_product(RuleContext& context) {
   const MaybeShape shape = context.shape(0);
   const int64_t features = context.node().int_attribute("N", 0);
-  if (!shape || shape->empty() || features < 1) return;
-  Shape result = *shape;
-  result.back() = features;
-  context.set_shape(0, std::move(result));
+  if (shape && !shape->empty() && features >= 1) set_features(features, context);
 }
 
 /// The result is of the type of its scales.
@@ -242,10 +246,7 @@ void conv_of_last_channels(RuleContext& context) {
 void split_gelu(RuleContext& context) {
   const MaybeShape shape = context.shape(0);
   const auto half = shape && !shape->empty() ? exact_quotient(shape->back(), Dim(2)) : std::nullopt;
-  if (!half) return;
-  Shape result = *shape;
-  result.back() = *half;
-  context.set_shape(0, std::move(result));
+  if (half) set_features(*half, context);
 }
 
 /// Rows of a table of few bits, which are of the type of its scales.
