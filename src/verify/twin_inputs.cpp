@@ -33,8 +33,7 @@ void note_twins(CutSite& site, const Sdpa& sdpa, Facts& facts) {
     if (input.source == SiteInput::Source::kDrawn && input.value->producer && !is_operand) drawn.push_back(&input);
   }
   // What the attention is given is drawn as such.
-  std::stable_partition(drawn.begin(), drawn.end(),
-                        [&](const SiteInput* input) { return role_of(*input, sdpa) != InputRole::kOther; });
+  std::ranges::stable_sort(drawn, {}, [&](const SiteInput* input) { return role_of(*input, sdpa) == InputRole::kOther; });
   for (auto one = drawn.begin(); one != drawn.end(); ++one)
     for (auto other = one + 1; !(*one)->twin && other != drawn.end(); ++other)
       if (!(*other)->twin && are_twins(*(*one)->value, *(*other)->value, facts)) (*other)->twin = (*one)->value;
