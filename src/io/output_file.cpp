@@ -134,12 +134,16 @@ Expected<FileBytes> OutputFile::written() const {
   return file;
 }
 
+/// Gives a nameless file NAME, unless there is something. Leaves the reason in errno if it fails.
+bool OutputFile::link_to(const fs::path& name) const {
+  return linkat(AT_FDCWD, descriptor_path(descriptor()).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
 Status OutputFile::give_temporary_name() {
   if (!temporary_.empty()) return {};
-  const std::string self = descriptor_path(descriptor());
   for (int i = 0; i < kNameAttempts; ++i) {
     const fs::path name = random_sibling(target_);
-    if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+    if (link_to(name)) {
       temporary_ = name;
       return {};
     }
@@ -152,7 +156,8 @@ Status OutputFile::replace_target() {
   if (is_stream(target_)) return {};
   struct stat replaced{};
   if (stat(target_.c_str(), &replaced) == 0) fchmod(descriptor(), replaced.st_mode & 0777);
-  if (fsync(descriptor()) != 0) return tl::unexpected<Error>(error(errno));
+  ATTN_OPT_TRY(const bool is_new, become_new(target_));
+  if (is_new) return {};
   ATTN_OPT_CHECK(give_temporary_name());
   if (rename(temporary_.c_str(), target_.c_str()) != 0) return tl::unexpected<Error>(error(errno));
   temporary_.clear();
@@ -163,18 +168,23 @@ Status OutputFile::replace_target() {
 Expected<bool> OutputFile::become_new(const fs::path& target) {
   target_ = target;
   if (fsync(descriptor()) != 0) return tl::unexpected<Error>(error(errno));
-  ATTN_OPT_CHECK(give_temporary_name());
-  if (renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0) {
+  // A nameless file gets its name in one step: whatever ends the process, nothing is left beside the target.
+  if (!(temporary_.empty() ? link_to(target_) : move_to_new())) {
     if (errno == EEXIST) return false;
-    // A file system without that rename: a hard link never replaces either.
-    if (link(temporary_.c_str(), target_.c_str()) != 0) {
-      if (errno == EEXIST) return false;
-      return tl::unexpected<Error>(error(errno));
-    }
-    unlink(temporary_.c_str());
+    return tl::unexpected<Error>(error(errno));
   }
   temporary_.clear();
   sync_folder();
+  return true;
+}
+
+/// Leaves the reason in errno if it fails.
+bool OutputFile::move_to_new() const {
+  if (renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno == EEXIST) return false;
+  // A file system without that rename: a hard link never replaces either.
+  if (link(temporary_.c_str(), target_.c_str()) != 0) return false;
+  unlink(temporary_.c_str());
   return true;
 }
 

@@ -50,7 +50,9 @@ class OutputFile {
  private:
   OutputFile(std::filesystem::path target, WriteProgress* progress) : target_(std::move(target)), progress_(progress) {}
   void open_temporary();
+  bool link_to(const std::filesystem::path& name) const;
   Status give_temporary_name();
+  bool move_to_new() const;
   void start_writeback();
   void sync_folder() const;
 

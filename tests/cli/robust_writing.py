@@ -50,9 +50,18 @@ def write(path, data):
         file.write(data)
 
 
+def has_nameless_files(folder):
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_RDWR))
+    except OSError:
+        return False
+    return True
+
+
 class Test:
     def __init__(self, given, folder):
         self.tool, self.kills, self.folder = given.attn_opt, given.kills, folder
+        self.has_nameless_files = has_nameless_files(folder)
         with open(given.model, "rb") as file:
             model = file.read()
         self.inputs = [self.path(f"in{i}.onnx") for i in range(2)]
@@ -195,6 +204,7 @@ def main():
         for words in ((), ("--external-data", "external")):
             for fresh in (False, True):
                 before, litter = test.test_kills(words, fresh)
+                test.check(not (fresh and litter and test.has_nameless_files), "a kill leaves a temporary of a new file")
                 print(f"{given.kills} kills, {before} before the end, {litter} whole temporaries, {' '.join(words) or 'one file'}")
         test.test_full_disk()
         print("a full file system of its own:", test.test_full_file_system())
