@@ -117,12 +117,13 @@ def draw_feeds(drawn):
     return feeds
 
 
-def jittered(random, feed, inputs):
-    """FEED with Q, K, V off by a rounding each: how far the results may move."""
+def jittered(random, feed, graph):
+    """FEED with Q, K, V off by a rounding each, in the least type that GRAPH rounds to: how far the results may move."""
     arrays = dict(feed.arrays)
-    for given in inputs:
+    least = float(np.finfo(np.float16).eps) if "through-half" in graph.notes else 0.0
+    for given in graph.inputs:
         if given.role in ("float", "past"):
             array = arrays[given.name]
-            off = random.integers(-1, 2, array.shape) * float(np.finfo(array.dtype).eps)
+            off = random.integers(-1, 2, array.shape) * max(least, float(np.finfo(array.dtype).eps))
             arrays[given.name] = (array * (1 + off)).astype(array.dtype)
     return Feed(feed.kind, feed.sizes, arrays)

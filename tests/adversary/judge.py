@@ -76,7 +76,7 @@ class Judge:
             self.stage(f"original on feed {position}")
             try:
                 before, exact = model.run(feed.arrays), truth.run(feed.in_double())
-                others = [model.run(jittered(random, feed, drawn.graph.inputs).arrays) for _ in range(3)]
+                others = [model.run(jittered(random, feed, drawn.graph).arrays) for _ in range(3)]
             except Exception:  # pylint: disable=broad-except: the runtime's own kinds; what does not run judges nothing
                 continue
             if feed.kind != "zero" and not all(before[name].size for name in drawn.outputs):
@@ -205,7 +205,7 @@ class Judge:
             return True
         if not run.rounded:
             reference, random = runtimes.Reference(drawn.graph.model()), np.random.default_rng(drawn.seed)
-            feeds = [run.feed, *(jittered(random, run.feed, drawn.graph.inputs) for _ in range(3))]
+            feeds = [run.feed, *(jittered(random, run.feed, drawn.graph) for _ in range(3))]
             run.rounded = tuple(reference.run(feed.arrays) for feed in feeds)
         return bool(run.difference(name, result))
 
