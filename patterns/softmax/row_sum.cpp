@@ -44,7 +44,7 @@ class SumReader {
     };
     auto rows = reduction_in(value, rank, sum, [this](Value& seen) { return before_step(seen); }, facts_);
     const bool is_whole = std::abs(power_ - (inverse ? -1 : 1)) <= kRounding && std::isfinite(read_.factor);
-    if (!rows || !is_whole) return std::nullopt;
+    if (!rows || !is_whole || !sizes_.is_one()) return std::nullopt;
     read_.rows = *std::move(rows);
     if (inverse) read_.factor = 1 / read_.factor;
     for (AddedToSum& other : read_.others) other.raised -= std::log(read_.factor);
@@ -86,8 +86,9 @@ class SumReader {
     if (log_factor_) return &exponent_input(*value.producer);
     if (read_.is_never_zero) return nullptr;  // of other numbers than the sum a bound means something else
     if (Value* power_of = before_power(*value.producer)) return power_of;
+    if (Value* sized = sizes_.take_from(*value.producer, power_, facts_)) return sized;
     if (!is_divisor()) return nullptr;
-    Value* bounded = before_bound(*value.producer);
+    Value* bounded = sizes_.is_one() ? before_bound(*value.producer) : nullptr;
     return bounded ? bounded : before_form(value);
   }
 
@@ -111,9 +112,10 @@ class SumReader {
     return node.inputs[divides ? 1 : 0];
   }
 
-  /// Max(t, x)  =>  t      Clip(t, x)  =>  t, x being positive and less than t
+  /// Max(t, x)  =>  t      Clip(t, x)  =>  t, x being positive and less than t      Clip(t)  =>  t
   Value* before_bound(const Node& node) {
     if (!(node.is("Max") && node.inputs.size() == 2) && !(node.is("Clip") && !node.input(2))) return nullptr;
+    if (node.is("Clip") && !node.input(1)) return node.inputs[0];
     for (int at = 0; at < (node.is("Clip") ? 1 : 2); ++at) {
       const auto number = node.input(1 - at) ? facts_.uniform(*node.inputs[static_cast<size_t>(1 - at)]) : std::nullopt;
       if (!number || !(*number > 0) || *number > kMostBound || !node.input(at)) continue;
@@ -182,6 +184,7 @@ class SumReader {
   /// a t + b  =>  t, b being positive and as good as nothing      t + Cast(t == 0)  =>  t      a t + b + c Exp(x)  =>  t
   bool take_sum(const ScoreCase& read, Value& sum) {
     if (read.scale == 0 || !std::isfinite(read.scale)) return false;
+    if (!sizes_.is_one() && (read.number != 0 || !read.addends.empty())) return false;
     const double more = read.number / read.scale;
     const bool is_almost_alone = read.addends.empty() && more > 0 && more <= kMostAdded;
     const bool is_sum_or_one = read.addends.size() == 1 && read.number == 0 && is_one_for_zero(*read.addends[0].value, sum);
@@ -330,9 +333,9 @@ class SumReader {
     if (!before || !shape || read_.is_inexact) return std::nullopt;
     const auto axis = std::ranges::find(before->axes, RowReduction::kTaken) - before->axes.begin();
     const Dim& size = (*shape)[static_cast<size_t>(axis)];
-    if (!size.is_constant() || size.value() <= 0) return std::nullopt;
-    multiply(1 / static_cast<double>(size.value()));
-    return before;
+    if (size.is(0)) return std::nullopt;
+    if (size.is_constant()) multiply(1 / static_cast<double>(size.value()));
+    return size.is_constant() || sizes_.multiply(size, -power_) ? before : std::nullopt;
   }
 
   /// e 1  =>  the sums along the axis of e that the result has not, once or several times
@@ -373,6 +376,7 @@ class SumReader {
   RowSum read_;
   std::vector<int> axes_;             ///< of the rows, where those of what is looked at lie
   double power_ = 1;                  ///< of what is read, that the divisor or its inverse is
+  SizeFactor sizes_;                  ///< that the divisor is multiplied with beside read_.factor
   bool is_absolute_ = false;          ///< signs above do not count
   std::optional<double> log_factor_;  ///< of a logarithm, which is read first
 };

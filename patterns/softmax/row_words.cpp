@@ -41,7 +41,50 @@ bool is_column(const Value& value, size_t axis, const RowReduction& after, Facts
   return shape && shape->size() == after.axes.size() && (*shape)[axis].is(1);
 }
 
+/// A power of a size of the model.
+struct SizePower {
+  Dim size = 1;
+  double power = 1;
+};
+
+/// The one that VALUE, a floating number that each run computes, holds; nullopt if it holds none.
+std::optional<SizePower> size_held(Value& value, Facts& facts) {
+  const Node* node = unmoved(value, facts).producer;
+  double power = 1;
+  if (node && (node->is("Reciprocal") || node->is("Pow"))) {
+    power = node->is("Pow") ? facts.uniform(*node->inputs[1]).value_or(0) : -1;
+    node = unmoved(*node->inputs[0], facts).producer;
+  } else if (node && node->is("Div") && facts.uniform(*node->inputs[0]) == 1.0) {
+    power = -1;
+    node = unmoved(*node->inputs[1], facts).producer;
+  }
+  const IntegerData* held = node && node->is("Cast") ? facts.integers(*node->inputs[0]) : nullptr;
+  if (!held || held->values.size() != 1 || held->values[0].is_constant() || power == 0) return std::nullopt;
+  return SizePower{held->values[0], power};
+}
+
 }  // namespace
+
+Value* SizeFactor::take_from(const Node& node, double& power, Facts& facts) {
+  const bool divides = node.is("Div");
+  if (!divides && !node.is("Mul")) return nullptr;
+  for (const size_t at : {0, 1}) {
+    const auto held = size_held(*node.inputs[at], facts);
+    const MaybeShape left = facts.shape(*node.inputs[1 - at]), whole = facts.shape(*node.outputs[0]);
+    if (!held || !left || !whole || *left != *whole) continue;
+    if (!multiply(held->size, held->power * (divides && at == 1 ? -power : power))) return nullptr;
+    if (divides && at == 0) power = -power;
+    return node.inputs[1 - at];
+  }
+  return nullptr;
+}
+
+bool SizeFactor::multiply(const Dim& size, double power) {
+  if (power_ != 0 && size_ != size) return false;
+  size_ = size;
+  power_ += power;
+  return true;
+}
 
 std::optional<RowReduction> before_pooling(const char* op_type, const Node& node, const RowReduction& after, Facts& facts) {
   if (!node.is(op_type) || after.value->output != 0) return std::nullopt;

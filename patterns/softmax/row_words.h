@@ -13,6 +13,23 @@
 
 namespace attn_opt {
 
+/// What a number is multiplied with that a size of the model makes: a power of it.
+class SizeFactor {
+ public:
+  /// Takes out of what NODE makes, of which some POWER is multiplied, the size n. Returns what is left and sets its power; null
+  /// if there is none, or another one already.
+  ///
+  ///   n * t  =>  t      t / n  =>  t      n / t  =>  t, n being a power of Cast(Gather(Shape(x), 2))
+  Value* take_from(const Node& node, double& power, Facts& facts);
+  /// Once more with SIZE^POWER; false where that is not of the same size.
+  bool multiply(const Dim& size, double power);
+  bool is_one() const { return power_ == 0; }
+
+ private:
+  Dim size_ = 1;
+  double power_ = 0;
+};
+
 /// AFTER, what NODE makes, a pooling of OP_TYPE whose window is one whole axis, before it.
 std::optional<RowReduction> before_pooling(const char* op_type, const Node& node, const RowReduction& after, Facts& facts);
 

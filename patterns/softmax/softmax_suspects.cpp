@@ -132,6 +132,13 @@ unsigned parts_in(const Value* value) {
   return found;
 }
 
+/// True if VALUE may be a sum of exponentials, told by first operands.
+bool adds_up_exponentials(const Value* value) {
+  for (int step = 0; step < kMaxSuspectCopies && value && value->producer; ++step, value = value->producer->input(0))
+    if (value->producer->is("Exp") || (value->producer->is("Pow") && may_be_number(value->producer->input(0)))) return true;
+  return false;
+}
+
 /// True if VALUE, which has PARTS, is what an Exp, a Pow or a Softmax makes, or may be that masked, or exponentials in other
 /// words.
 bool may_be_weights(const Value* value, unsigned parts) {
@@ -149,7 +156,10 @@ bool may_be_weights(const Value* value, unsigned parts) {
   }
   if (!maker || !is_of_weights(*maker)) return false;
   const unsigned wanted = maker->is("Div") ? kWeights | kWeightsInWords : kWeights;
-  return std::ranges::any_of(maker->inputs, [wanted](const Value* input) { return (parts_in(input) & wanted) != 0; });
+  return std::ranges::any_of(maker->inputs, [wanted](const Value* input) {
+    const bool is_inverse = input && input->producer && input->producer->is("Reciprocal");
+    return (parts_in(input) & wanted) != 0 || (is_inverse && adds_up_exponentials(input));
+  });
 }
 
 /// True if VALUE is what something is divided by a sum with.
@@ -157,13 +167,6 @@ bool may_be_inverse_sum(const Value* value) {
   const Node* maker = value ? value->producer : nullptr;
   if (!maker || !is_one_of(*maker, {"Reciprocal", "Div", "Pow"})) return false;
   return ((parts_in(maker->input(0)) | parts_in(maker->input(1))) & kSum) != 0;
-}
-
-/// True if VALUE may be a sum of exponentials, told by first operands.
-bool adds_up_exponentials(const Value* value) {
-  for (int step = 0; step < kMaxSuspectCopies && value && value->producer; ++step, value = value->producer->input(0))
-    if (value->producer->is("Exp") || (value->producer->is("Pow") && may_be_number(value->producer->input(0)))) return true;
-  return false;
 }
 
 /// True if VALUE is a weight, or made of one by moving and casting its elements, or the same number throughout.

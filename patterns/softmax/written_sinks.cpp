@@ -7,7 +7,9 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
+#include "patterns/same_number.h"
 #include "patterns/softmax/exponentials.h"
+#include "patterns/softmax/lowered_scores.h"
 #include "patterns/softmax/row_reduction.h"
 
 namespace attn_opt {
@@ -54,29 +56,51 @@ class ColumnReader {
     return moved(value, &ColumnReader::logarithm_of);
   }
 
-  /// EXPONENT, of powers of one number with the terms, before it was lowered.
+  /// EXPONENT, before it was lowered.
   std::optional<Column> raised(const Exponent& exponent) {
     if (!lowering_.by) return with_number(*value_of(exponent, reader_, context_));
-    const auto column = exponent.factor == lowering_.factor ? raised(*exponent.value) : std::nullopt;
+    times_ = exponent.factor / lowering_.factor;
+    const auto column = raised(*exponent.value);
     if (!column) return std::nullopt;
-    if (!column->value) return Column{nullptr, lowering_.number};
-    return with_number(*value_of({column->value, exponent.factor}, reader_, context_));
+    const double number = lowering_.factor * column->number + lowering_.number;
+    if (!column->value) return Column{nullptr, number};
+    return with_number(*value_of({column->value, lowering_.factor}, reader_, context_), number);
   }
 
-  /// EXPONENT before it was lowered.
+  /// What EXPONENT is in the unit of what lowers, before it was lowered.
   ///
-  ///   z - m  =>  z      -m  =>  0
+  ///   z - m  =>  z      -m  =>  0      c - m + 2 z  =>  2 z + c
   std::optional<Column> raised(Value& exponent) {
     Value *column = nullptr, *lowered_by = nullptr;
-    if (difference(any(&column), any(&lowered_by))(exponent, facts_) && is_lowering(*lowered_by)) return Column{column};
-    if (op("Neg", {any(&lowered_by)})(exponent, facts_) && is_lowering(*lowered_by)) return Column{};
-    return moved(exponent, &ColumnReader::raised);
+    if (times_ == 1 && difference(any(&column), any(&lowered_by))(exponent, facts_) && is_lowering(*lowered_by))
+      return Column{column};
+    LinearTerms terms = linear_terms_of(exponent, times_, facts_);
+    const auto lowering = std::ranges::find_if(terms, [this](const Addend& term) {
+      return std::abs(term.coefficient + 1) <= kSameNumber && is_lowering(*term.value);
+    });
+    if (lowering == terms.end()) return moved(exponent, &ColumnReader::raised);
+    terms.erase(lowering);
+    return sum_of(terms);
   }
 
-  Column with_number(Value& exponent) {
-    if (lowering_.number == 0) return {&exponent};
+  Column sum_of(const LinearTerms& terms) {
+    Column sum;
+    for (const Addend& term : terms) {
+      if (const auto number = facts_.uniform(*term.value)) {
+        sum.number += term.coefficient * *number;
+        continue;
+      }
+      Value* value = value_of({term.value, term.coefficient}, reader_, context_);
+      sum.value = sum.value ? InnerValues(reader_, context_).sum(sum.value, value) : value;
+    }
+    return sum;
+  }
+
+  Column with_number(Value& exponent) { return with_number(exponent, lowering_.number); }
+  Column with_number(Value& exponent, double number) {
+    if (number == 0) return {&exponent};
     InnerValues inner(reader_, context_);
-    return {inner.sum(&exponent, inner.build().scalar(lowering_.number, facts_.type(exponent)))};
+    return {inner.sum(&exponent, inner.build().scalar(number, facts_.type(exponent)))};
   }
 
   bool is_lowering(Value& value) { return &unmoved(value, facts_) == &unmoved(*lowering_.by, facts_); }
@@ -89,13 +113,14 @@ class ColumnReader {
     if (!before || !before->value) return before;
     const MaybeShape own = facts_.shape(*before->value), whole = facts_.shape(*node->inputs[0]);
     if (!own || !whole || *own != *whole) return std::nullopt;
-    return Column{InnerValues(reader_, context_).again(*node, 0, before->value)};
+    return Column{InnerValues(reader_, context_).again(*node, 0, before->value), before->number};
   }
 
   Lowering lowering_;
   Node& reader_;
   MatchContext& context_;
   Facts& facts_;
+  double times_ = 1;  ///< of the lowering's factor, that an exponent is multiplied with
   int moves_ = 0;
 };
 
